@@ -1,0 +1,6 @@
+find_program(GPUSIM_CCACHE ccache)
+if(GPUSIM_CCACHE)
+  foreach(language C CXX CUDA)
+    set(CMAKE_${language}_COMPILER_LAUNCHER "${GPUSIM_CCACHE}")
+  endforeach()
+endif()

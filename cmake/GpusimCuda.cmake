@@ -1,0 +1,28 @@
+# GPUSIM_CUDA: AUTO takes CUDA when nvcc is found, ON requires it, OFF leaves it out.
+# Afterwards GPUSIM_HAVE_CUDA says whether the CUDA language is enabled.
+set(GPUSIM_CUDA AUTO CACHE STRING "Build the CUDA backend: AUTO, ON or OFF")
+set_property(CACHE GPUSIM_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(GPUSIM_HAVE_CUDA OFF)
+
+if(GPUSIM_CUDA)
+  find_program(GPUSIM_NVCC nvcc HINTS ENV CUDACXX PATHS /usr/local/cuda/bin)
+  if(GPUSIM_NVCC)
+    set(CMAKE_CUDA_COMPILER "${GPUSIM_NVCC}")
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      # PTX of the oldest architecture that runs everywhere later, native code for the H100/H200.
+      set(CMAKE_CUDA_ARCHITECTURES "75-virtual;90-real" CACHE STRING "")
+    endif()
+    set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO "-O2 -DNDEBUG -lineinfo")
+    enable_language(CUDA)
+    # After enable_language: its compiler test does not know C++20 yet.
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    find_package(CUDAToolkit REQUIRED)
+    set(GPUSIM_HAVE_CUDA ON)
+  elseif(NOT GPUSIM_CUDA STREQUAL "AUTO")
+    message(FATAL_ERROR "GPUSIM_CUDA=${GPUSIM_CUDA}, but nvcc is neither in PATH nor in "
+                        "/usr/local/cuda/bin. Install the CUDA toolkit, set CUDACXX, or use "
+                        "GPUSIM_CUDA=AUTO.")
+  endif()
+endif()
+message(STATUS "CUDA backend: ${GPUSIM_HAVE_CUDA}")

@@ -1,0 +1,21 @@
+# Libraries from the distribution, found once for all folders (names: scripts/packages.txt).
+# Targets: Threads::Threads fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json TBB::tbb hwy::hwy
+#          PkgConfig::capstone PkgConfig::libdw PkgConfig::libelf
+#          and for tests doctest::doctest benchmark::benchmark
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(TBB REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(capstone REQUIRED IMPORTED_TARGET capstone)
+pkg_check_modules(libdw REQUIRED IMPORTED_TARGET libdw)
+pkg_check_modules(libelf REQUIRED IMPORTED_TARGET libelf)
+pkg_check_modules(libhwy REQUIRED IMPORTED_TARGET libhwy)
+if(NOT TARGET hwy::hwy)
+  add_library(hwy::hwy ALIAS PkgConfig::libhwy)
+endif()
+if(BUILD_TESTING)
+  find_package(doctest REQUIRED)
+  find_package(benchmark REQUIRED)
+endif()
