@@ -14,7 +14,12 @@ if(GPUSIM_CUDA)
     endif()
     set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO "-O2 -DNDEBUG -lineinfo")
     enable_language(CUDA)
-    # After enable_language: its compiler test does not know C++20 yet.
+    # CMake 3.25 does not know nvcc's C++20 option.
+    if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    endif()
+    # After enable_language, whose own compiler check would fail with it.
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     find_package(CUDAToolkit REQUIRED)
