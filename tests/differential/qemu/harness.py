@@ -1,0 +1,239 @@
+"""What the differential runners share: the two emulators, skip lists, and the closing report."""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+from dataclasses import dataclass
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# No LSE atomics advertised: what gpusim's own start-up tells its guests, too.
+ORACLE_CPU = "cortex-a57"
+LANES = 64
+MODES = {"one": ["--cores", "1"], "lanes": ["--cores", str(LANES), "--memory", "private"]}
+
+
+@dataclass
+class Result:
+    """One run: guest_instructions is None when the emulator did not get as far as counting."""
+
+    status: int | str
+    stdout: bytes
+    stderr: bytes
+    guest_instructions: int | None
+
+
+def execute(command, timeout_s, cwd=None):
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=timeout_s, cwd=cwd, env={})
+    except subprocess.TimeoutExpired as late:
+        return f"timeout after {timeout_s} s", late.stdout or b"", late.stderr or b""
+    return done.returncode, done.stdout, done.stderr
+
+
+def read_count(path):
+    try:
+        return json.loads(path.read_text())["guest_instructions"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+class Scratch:
+    """A file name per thread, in memory where the machine has that."""
+
+    def __init__(self):
+        base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self._folder = tempfile.TemporaryDirectory(prefix="gpusim-test-", dir=base)
+
+    def path(self):
+        path = pathlib.Path(self._folder.name) / f"{threading.get_ident()}.json"
+        path.unlink(missing_ok=True)
+        return path
+
+
+SCRATCH = Scratch()
+
+
+def build_plugin(folder):
+    subprocess.run([HERE / "build_plugin", folder], check=True)
+    return pathlib.Path(folder).resolve() / "libinsn_count.so"
+
+
+def run_qemu(plugin, program, args=(), cpu=ORACLE_CPU, timeout_s=120, cwd=None):
+    count = SCRATCH.path()
+    command = ["/usr/bin/qemu-aarch64", "-cpu", cpu, "-plugin", f"{plugin},out={count}",
+               str(program), *args]
+    status, stdout, stderr = execute(command, timeout_s, cwd)
+    # A process that a signal killed: the shell's notation, which is gpusim's.
+    if isinstance(status, int) and status < 0:
+        status = 128 - status
+    return Result(status, stdout, stderr, read_count(count))
+
+
+def run_gpusim(gpusim, program, mode, args=(), options=(), timeout_s=120, cwd=None):
+    stats = SCRATCH.path()
+    command = [str(gpusim), "run", *MODES[mode], "--quiet", "--stats", str(stats), *options,
+               str(program)]
+    if args:
+        command += ["--", *args]
+    return Result(*execute(command, timeout_s, cwd), read_count(stats))
+
+
+def first_line(text):
+    lines = text.decode(errors="replace").strip().splitlines()
+    return lines[0][:160] if lines else ""
+
+
+def compare(expected, got, mode):
+    """Says in one line how a run differs from the oracle's; None when it does not."""
+    copies = LANES if mode == "lanes" else 1
+    if got.status != expected.status:
+        return f"status {got.status}, expected {expected.status}: {first_line(got.stderr)}"
+    if expected.stdout is not None:
+        # Lanes may interleave their writes anywhere: compare how often each byte occurs.
+        same = (got.stdout == expected.stdout if copies == 1 else
+                sorted(got.stdout) == sorted(expected.stdout * copies))
+        if not same:
+            return f"output differs: {describe_difference(expected.stdout * copies, got.stdout)}"
+    if got.guest_instructions is None:
+        return f"no guest_instructions in --stats: {first_line(got.stderr)}"
+    if got.guest_instructions != expected.guest_instructions * copies:
+        difference = got.guest_instructions - expected.guest_instructions * copies
+        return (f"instructions {got.guest_instructions}, expected "
+                f"{expected.guest_instructions * copies} ({difference:+d})")
+    return None
+
+
+def describe_difference(expected, got):
+    if len(expected) != len(got):
+        lengths = f"{len(got)} bytes instead of {len(expected)}; "
+    else:
+        lengths = ""
+    expected_lines, got_lines = expected.splitlines(), got.splitlines()
+    for number, (left, right) in enumerate(zip(expected_lines, got_lines), 1):
+        if left != right:
+            return f"{lengths}line {number}: {right[:60]!r} instead of {left[:60]!r}"
+    return f"{lengths}one is the beginning of the other"
+
+
+def read_skips(path):
+    """Lines `NAME LEVEL MODE # reason`, `*` for any level or mode. A reason is required."""
+    skips = []
+    if not path.exists():
+        return skips
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        entry, _, reason = line.partition("#")
+        fields = entry.split()
+        if len(fields) != 3 or not reason.strip():
+            sys.exit(f"{path}:{number}: expected `NAME LEVEL MODE # reason`")
+        skips.append((*fields, reason.strip()))
+    return skips
+
+
+def is_skipped(skips, name, level, mode):
+    return any(name == n and l in ("*", level) and m in ("*", mode) for n, l, m, _ in skips)
+
+
+@dataclass
+class Case:
+    """`check` gives None when it passes, else why not."""
+
+    name: str
+    level: str
+    mode: str
+    check: object
+
+    def title(self):
+        return f"{self.name} -{self.level} {self.mode}"
+
+
+def run_cases(cases, skips, jobs):
+    """Runs all, prints failures, then `N passed, N failed, N skipped`; gives the exit status."""
+    passed = failed = skipped = 0
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for case, difference in zip(cases, pool.map(lambda case: case.check(), cases)):
+            expected_to_fail = is_skipped(skips, case.name, case.level, case.mode)
+            if difference is None and expected_to_fail:
+                failed += 1
+                print(f"FAIL {case.title()}: passes, but is in the skip list: take it out")
+            elif difference is None:
+                passed += 1
+            elif expected_to_fail:
+                skipped += 1
+            else:
+                failed += 1
+                print(f"FAIL {case.title()}: {difference}")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+def build_all(commands, common, folder, jobs):
+    """Runs the compiler commands {output: command} whose output is missing or out of date.
+
+    A command and the files named in it, and `common` (the compiler's version, headers), make up
+    the digest that tells. Outputs are named relative to `folder`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    stamps = folder / "digests.json"
+    try:
+        known = json.loads(stamps.read_text())
+    except (OSError, ValueError):
+        known = {}
+
+    def build(item):
+        name, command = item
+        digest = hashlib.sha256(common.encode())
+        for word in map(str, command):
+            digest.update(word.encode() + b"\0")
+            if word.endswith((".c", ".S")):
+                digest.update(pathlib.Path(word).read_bytes())
+        if known.get(name) == digest.hexdigest() and (folder / name).exists():
+            return None
+        partial = folder / f"{name}.new"
+        done = subprocess.run([*command, "-o", partial], capture_output=True)
+        if done.returncode != 0:
+            return f"{name}: {first_line(done.stderr)}"
+        partial.rename(folder / name)
+        known[name] = digest.hexdigest()
+        return None
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        problems = [problem for problem in pool.map(build, commands.items()) if problem]
+    stamps.write_text(json.dumps(known))
+    if problems:
+        sys.exit("cannot build guest programs:\n  " + "\n  ".join(problems[:20]))
+
+
+def compiler_version(compiler):
+    return subprocess.run([compiler, "--version"], capture_output=True, check=True,
+                          text=True).stdout.splitlines()[0]
+
+
+def parse_arguments(description):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--gpusim", type=pathlib.Path, required=True, help="the program to test")
+    parser.add_argument("--build", type=pathlib.Path, required=True, help="folder for guest programs")
+    parser.add_argument("--levels", default="O0,O2", help="e.g. O0,O2")
+    parser.add_argument("--modes", default="one,lanes", help="one: one core; lanes: 64 private ones")
+    parser.add_argument("--only", default="*", help="pattern of names, e.g. 'pr4*'")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--option", action="append", default=[], dest="options",
+                        help="passed on to `gpusim run`, e.g. --option=--backend=scalar")
+    arguments = parser.parse_args()
+    if not os.access(arguments.gpusim, os.X_OK):
+        sys.exit(f"{arguments.gpusim}: not a program; build the target gpusim first")
+    arguments.gpusim = arguments.gpusim.resolve()
+    arguments.build = arguments.build.resolve()
+    arguments.levels = arguments.levels.split(",")
+    arguments.modes = arguments.modes.split(",")
+    return arguments
