@@ -1,0 +1,100 @@
+// Look-up from an instruction word to its row: the word's index bits choose a bucket, a bucket
+// lists the rows that can match, most specific first.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "translator/common/bit_pattern.h"
+
+namespace gpusim {
+
+struct IndexSlice {
+  unsigned lsb;
+  unsigned width;
+};
+
+/// Row needs: `BitPattern<Word> pattern` and `bool (*allowed)(Word)`, null when every word that
+/// matches the pattern is allocated. The most specific row that matches owns a word: where its
+/// constraint refuses, the word is unallocated, and no wider row is tried.
+template <typename Row, typename Word, size_t kSlices>
+class DecodeTable {
+ public:
+  DecodeTable(std::span<const Row> rows, const std::array<IndexSlice, kSlices>& slices)
+      : rows_(rows), slices_(slices) {
+    std::vector<uint16_t> order(rows.size());
+    std::iota(order.begin(), order.end(), uint16_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](uint16_t a, uint16_t b) {
+      return rows[a].pattern.fixed_bits() > rows[b].pattern.fixed_bits();
+    });
+
+    unsigned index_bits = 0;
+    for (const IndexSlice& s : slices) index_bits += s.width;
+    std::vector<std::vector<uint16_t>> buckets(size_t{1} << index_bits);
+    const uint32_t all = static_cast<uint32_t>(buckets.size() - 1);
+    for (const uint16_t r : order) {
+      const uint32_t fixed = index_of(rows[r].pattern.mask);
+      const uint32_t value = index_of(rows[r].pattern.value);
+      const uint32_t free = all & ~fixed;
+      // Every subset of the free index bits, once.
+      uint32_t subset = 0;
+      do {
+        buckets[value | subset].push_back(r);
+        subset = (subset - free) & free;
+      } while (subset != 0);
+    }
+    start_.reserve(buckets.size() + 1);
+    for (const auto& bucket : buckets) {
+      start_.push_back(static_cast<uint32_t>(candidates_.size()));
+      candidates_.insert(candidates_.end(), bucket.begin(), bucket.end());
+    }
+    start_.push_back(static_cast<uint32_t>(candidates_.size()));
+  }
+
+  /// The row that owns the word, or null: unallocated.
+  const Row* find(Word word) const {
+    const uint32_t bucket = index_of(word);
+    for (uint32_t i = start_[bucket]; i != start_[bucket + 1]; ++i) {
+      const Row& row = rows_[candidates_[i]];
+      if (!row.pattern.matches(word)) continue;
+      return row.allowed == nullptr || row.allowed(word) ? &row : nullptr;
+    }
+    return nullptr;
+  }
+
+ private:
+  uint32_t index_of(Word word) const {
+    uint32_t index = 0;
+    for (const IndexSlice& s : slices_) {
+      index = (index << s.width) |
+              BitField{0, static_cast<uint8_t>(s.lsb), static_cast<uint8_t>(s.width)}.of(word);
+    }
+    return index;
+  }
+
+  std::span<const Row> rows_;
+  std::array<IndexSlice, kSlices> slices_;
+  std::vector<uint32_t> start_;
+  std::vector<uint16_t> candidates_;
+};
+
+/// Two rows that share words without one lying strictly inside the other leave it open which of
+/// them is meant. True when no such pair exists.
+template <typename Row>
+constexpr bool rows_are_unambiguous(std::span<const Row> rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t j = i + 1; j < rows.size(); ++j) {
+      const auto& a = rows[i].pattern;
+      const auto& b = rows[j].pattern;
+      if (a.overlaps(b) && !a.strictly_inside(b) && !b.strictly_inside(a)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace gpusim
