@@ -1,0 +1,71 @@
+# gpusim_add_guest_program(NAME SOURCES file... [DEFINITIONS NAME=VALUE...] [OPTIONS flag...]
+#                          [DEPENDS file...])
+#   Cross-compiles a freestanding SPMD program to <current build folder>/NAME.elf. Target: NAME_guest.
+#   Without a cross compiler it does nothing but say so once.
+# gpusim_add_native_program(NAME SOURCES ... DEFINITIONS ... OPTIONS ... DEPENDS ...)
+#   The same sources for the host, as <current build folder>/NAME.native. Target: NAME_native.
+# Definitions and options are the same for both, so that their outputs can be compared.
+include_guard(GLOBAL)
+
+set(GPUSIM_GUEST_DIR "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "")
+set(GPUSIM_GUEST_MARCH "armv8-a" CACHE STRING
+    "AArch64 architecture of the guest programs (armv8.1-a: atomics as single instructions)")
+find_program(GPUSIM_GUEST_CC aarch64-linux-gnu-gcc DOC "Cross compiler for AArch64 guest programs")
+find_program(GPUSIM_QEMU_AARCH64 qemu-aarch64 DOC "Emulator that results are compared with")
+if(NOT GPUSIM_GUEST_CC)
+  message(WARNING "aarch64-linux-gnu-gcc not found: no guest programs are built "
+                  "(Debian package gcc-aarch64-linux-gnu)")
+endif()
+
+# Floating point must round alike everywhere: no contraction to fused multiply-add, and no errno, which
+# would turn square roots into calls.
+set(GPUSIM_SPMD_FLAGS -O2 -g -std=gnu11 -ffp-contract=off -fno-math-errno
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror CACHE INTERNAL "")
+# Outlined atomics call into libgcc, which asks the C library for the machine's features.
+set(GPUSIM_GUEST_FLAGS -ffreestanding -nostdlib -static -fno-pic -no-pie -fno-stack-protector
+    -fno-asynchronous-unwind-tables -fno-tree-loop-distribute-patterns -mno-outline-atomics
+    -Wl,--build-id=none CACHE INTERNAL "")
+
+file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/*.h" "${CMAKE_CURRENT_LIST_DIR}/*/*.h")
+set(GPUSIM_GUEST_HEADERS ${headers} CACHE INTERNAL "")
+set(GPUSIM_GUEST_RUNTIME
+    "${CMAKE_CURRENT_LIST_DIR}/runtime.c" "${CMAKE_CURRENT_LIST_DIR}/freestanding.c"
+    "${CMAKE_CURRENT_LIST_DIR}/aarch64/start.S" CACHE INTERNAL "")
+
+function(gpusim_add_guest_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEFINITIONS;OPTIONS;DEPENDS" ${ARGN})
+  if(NOT GPUSIM_GUEST_CC)
+    return()
+  endif()
+  set(output "${CMAKE_CURRENT_BINARY_DIR}/${name}.elf")
+  list(TRANSFORM arg_DEFINITIONS PREPEND -D)
+  file(GLOB local_headers CONFIGURE_DEPENDS "*.h" "*/*.h")
+  add_custom_command(
+    OUTPUT "${output}"
+    COMMAND "${GPUSIM_GUEST_CC}" ${GPUSIM_SPMD_FLAGS} ${GPUSIM_GUEST_FLAGS}
+            -march=${GPUSIM_GUEST_MARCH} ${arg_OPTIONS} ${arg_DEFINITIONS}
+            -I "${GPUSIM_GUEST_DIR}" -I "${CMAKE_CURRENT_SOURCE_DIR}"
+            -o "${output}" ${arg_SOURCES} ${GPUSIM_GUEST_RUNTIME}
+    DEPENDS ${arg_SOURCES} ${arg_DEPENDS} ${GPUSIM_GUEST_RUNTIME} ${GPUSIM_GUEST_HEADERS}
+            ${local_headers}
+    WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}"
+    COMMENT "Cross-compiling ${name}.elf"
+    VERBATIM)
+  add_custom_target(${name}_guest ALL DEPENDS "${output}")
+endfunction()
+
+function(gpusim_add_native_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEFINITIONS;OPTIONS;DEPENDS" ${ARGN})
+  add_executable(${name}_native ${arg_SOURCES} "${GPUSIM_GUEST_DIR}/runtime.c"
+                 "${GPUSIM_GUEST_DIR}/native/native_runtime.c")
+  set_target_properties(${name}_native PROPERTIES OUTPUT_NAME ${name}.native)
+  target_include_directories(${name}_native PRIVATE "${GPUSIM_GUEST_DIR}"
+                             "${CMAKE_CURRENT_SOURCE_DIR}")
+  target_compile_definitions(${name}_native PRIVATE GPUSIM_NATIVE ${arg_DEFINITIONS})
+  target_compile_options(${name}_native PRIVATE
+    $<$<COMPILE_LANGUAGE:C>:${GPUSIM_SPMD_FLAGS}> $<$<COMPILE_LANGUAGE:C>:${arg_OPTIONS}>)
+  target_link_libraries(${name}_native PRIVATE Threads::Threads)
+  if(arg_DEPENDS)
+    set_source_files_properties(${arg_SOURCES} PROPERTIES OBJECT_DEPENDS "${arg_DEPENDS}")
+  endif()
+endfunction()

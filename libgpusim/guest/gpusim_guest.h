@@ -1,0 +1,128 @@
+// Guest-side runtime for SPMD programs: every core of the simulated chip enters the same program
+// and finds out here which one it is. See docs/howto/guest_program.md.
+//
+// The same source runs in three places:
+//   - as an AArch64 ELF under gpusim, with any number of cores in one address space;
+//   - the same ELF under qemu-aarch64 or on Linux arm64, where it sees one core;
+//   - built for the host with -DGPUSIM_NATIVE and native/native_runtime.c, where GPUSIM_CORES
+//     POSIX threads (1 unless the environment says otherwise) play the cores.
+//
+// Nothing in this interface depends on an instruction set. What does is in
+// <isa>/gpusim_guest_isa.h and <isa>/start.S.
+#ifndef GPUSIM_GUEST_H
+#define GPUSIM_GUEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- The program ---------------------------------------------------------------------------
+
+// Written by the program. Each core calls it once; what it returns is that core's exit status.
+int gpusim_main(void);
+
+// Ends the calling core only. Cores that still wait for it at a barrier wait for ever, which gpusim
+// reports as a deadlock.
+__attribute__((noreturn)) void gpusim_exit(int status);
+
+// Ends the whole program, all cores, with this status.
+__attribute__((noreturn)) void gpusim_exit_all(int status);
+
+// The program's arguments as on a Linux stack. argv[argc] is null.
+int gpusim_argc(void);
+char** gpusim_argv(void);
+
+// The value of an auxiliary-vector entry, or `otherwise` if the vector has none of that type.
+uint64_t gpusim_auxval(uint64_t type, uint64_t otherwise);
+
+// gpusim's own auxiliary-vector entries. They say the same as the two functions below; they exist
+// for programs, in any language, that do not link this runtime.
+#define GPUSIM_AT_CORE_ID UINT64_C(0x47505300)     // 'G' 'P' 'S' 0
+#define GPUSIM_AT_CORE_COUNT UINT64_C(0x47505301)  // 'G' 'P' 'S' 1
+
+// ---- Cores ---------------------------------------------------------------------------------
+
+// Number of this core, 0 .. gpusim_core_count() - 1.
+static inline uint32_t gpusim_core_id(void);
+
+// How many cores share this address space; at least 1, and the same on all of them.
+static inline uint32_t gpusim_core_count(void);
+
+// ---- Synchronisation -----------------------------------------------------------------------
+
+// Returns once every core of the chip has called it. What a core wrote before it, every core sees
+// after it. Costs one atomic addition per core and a wait.
+void gpusim_barrier(void);
+
+// A fair lock: cores get it in the order in which they asked. Initialise with zeroes.
+typedef struct {
+  uint32_t next_ticket;
+  uint32_t now_serving;
+} gpusim_lock_t;
+
+void gpusim_lock(gpusim_lock_t* lock);
+void gpusim_unlock(gpusim_lock_t* lock);
+
+// Add and return the value before. Sequentially consistent with respect to each other.
+static inline uint32_t gpusim_fetch_add_u32(uint32_t* place, uint32_t value) {
+  return __atomic_fetch_add(place, value, __ATOMIC_SEQ_CST);
+}
+static inline uint64_t gpusim_fetch_add_u64(uint64_t* place, uint64_t value) {
+  return __atomic_fetch_add(place, value, __ATOMIC_SEQ_CST);
+}
+
+// For counters that are read only after a barrier: nothing is ordered around it.
+static inline void gpusim_count_u32(uint32_t* place, uint32_t value) {
+  (void)__atomic_fetch_add(place, value, __ATOMIC_RELAXED);
+}
+
+// Give way to other cores until *place differs from `value` (or equals it). Acquires.
+static inline void gpusim_wait_while_equal(const uint32_t* place, uint32_t value);
+static inline void gpusim_wait_until_equal(const uint32_t* place, uint32_t value);
+
+// Wakes cores that wait in one of the two functions above, after the store that they wait for.
+static inline void gpusim_wake_all(void);
+
+// ---- Output --------------------------------------------------------------------------------
+
+enum { GPUSIM_STDOUT = 1, GPUSIM_STDERR = 2 };
+
+// Writes all bytes, however many calls of write(2) that takes. Returns 0, or -1 on an error.
+int gpusim_write_all(int fd, const void* bytes, size_t size_bytes);
+
+// One line of text, written with a single write(2) so that lines of several cores do not mix.
+// What does not fit is cut off.
+typedef struct {
+  uint32_t length;
+  char text[252];
+} gpusim_line_t;
+
+void gpusim_line_start(gpusim_line_t* line);
+void gpusim_line_str(gpusim_line_t* line, const char* text);
+void gpusim_line_u64(gpusim_line_t* line, uint64_t value);
+void gpusim_line_i64(gpusim_line_t* line, int64_t value);
+void gpusim_line_hex(gpusim_line_t* line, uint64_t value, int digits);
+// Decimal, rounded half up after `decimals` (at most 9) places. |value| must be below 2^63 / 10^9.
+void gpusim_line_f64(gpusim_line_t* line, double value, int decimals);
+// Adds the newline and writes.
+int gpusim_line_write(gpusim_line_t* line, int fd);
+
+// A text as it is, in one write(2).
+int gpusim_puts(const char* text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#if defined(GPUSIM_NATIVE)
+#include "native/gpusim_guest_isa.h"
+#elif defined(__aarch64__)
+#include "aarch64/gpusim_guest_isa.h"
+#else
+#error "gpusim_guest.h: no runtime for this instruction set; to build for the host, -DGPUSIM_NATIVE"
+#endif
+
+#endif  // GPUSIM_GUEST_H

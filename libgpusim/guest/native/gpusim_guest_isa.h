@@ -1,0 +1,24 @@
+// The native side of gpusim_guest.h: threads of the host play the cores.
+#ifndef GPUSIM_GUEST_ISA_H
+#define GPUSIM_GUEST_ISA_H
+
+#include <sched.h>
+#include <stdint.h>
+
+extern _Thread_local uint32_t gpusim_native_core_id;
+extern uint32_t gpusim_native_core_count;
+
+static inline uint32_t gpusim_core_id(void) { return gpusim_native_core_id; }
+static inline uint32_t gpusim_core_count(void) { return gpusim_native_core_count; }
+
+static inline void gpusim_wait_while_equal(const uint32_t* place, uint32_t value) {
+  while (__atomic_load_n(place, __ATOMIC_ACQUIRE) == value) sched_yield();
+}
+
+static inline void gpusim_wait_until_equal(const uint32_t* place, uint32_t value) {
+  while (__atomic_load_n(place, __ATOMIC_ACQUIRE) != value) sched_yield();
+}
+
+static inline void gpusim_wake_all(void) {}
+
+#endif  // GPUSIM_GUEST_ISA_H
