@@ -1,0 +1,105 @@
+// The interface between run control (host/) and the machines that execute micro-ops.
+//
+// A run alternates: Backend::run_slice executes every runnable core for up to a slice; the host
+// then handles the events in core order and resumes or ends those cores. Only events cross.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device_sim/uir/module.h"
+
+namespace gpusim {
+
+enum class MemoryModel : uint8_t { kShared, kPrivate };
+
+struct MachineConfig {
+  uint32_t cores = 1;
+  MemoryModel memory_model = MemoryModel::kShared;
+  uint64_t linear_base = 0, linear_size = 0;  // multiples of the page size; see core/memory_view.h
+  uint64_t window_base = 0;
+  uint32_t window_shift = 16;       // log2 of the bytes of one core's window, >= 12
+  uint32_t threads = 1;             // host threads
+  uint32_t group_width = 64;        // lanes per group: a power of two, at most 64 (simd)
+  uint64_t max_instructions = 0;    // per core; 0: no limit. Checked at ends of blocks.
+};
+
+enum class CoreStatus : uint8_t {
+  kIdle,     // not started, or ended by the host
+  kRunnable,
+  kService,  // waits for the host: a system call and the like
+  kJump,     // jumped to `address`, where no block starts: translate or fault
+  kFault,
+  kLimit,    // reached max_instructions
+};
+
+// A core that stopped during a slice.
+struct Event {
+  uint32_t core = 0;
+  CoreStatus status = CoreStatus::kIdle;
+  Service service = Service::kSyscall;  // kService
+  Slot slot = 0;                        // kService: destination of a counter read
+  Fault fault = Fault::kNone;           // kFault
+  uint32_t uop = 0;      // kFault: the micro-op that faulted; kService, kJump, kLimit: where to go on
+  uint64_t address = 0;  // kFault: the data address; kJump: the guest address
+};
+
+struct CoreTally {
+  ClassCounts classes{};  // guest instructions of completed blocks, per class
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string name() const = 0;
+  virtual std::string device() const = 0;  // "AMD EPYC, AVX3, 64 lanes"; "NVIDIA H200"
+
+  // Allocates memory and contexts for all cores; slots hold the module's initial values, memory is
+  // zero and without permissions, no core is runnable. `module` must outlive the backend.
+  // Throws std::runtime_error with a message for the user when the machine cannot hold it.
+  virtual void configure(const Module& module, const MachineConfig& config) = 0;
+  // Blocks were added to the module, or retired from its code map.
+  virtual void module_changed() = 0;
+
+  // Memory as `core` sees it. False: part of the range is outside the zones; nothing was done.
+  // Permissions are not checked.
+  virtual bool read_memory(uint32_t core, uint64_t address, std::span<uint8_t> out) = 0;
+  virtual bool write_memory(uint32_t core, uint64_t address, std::span<const uint8_t> in) = 0;
+  // Private model: the same bytes for every core.
+  virtual bool write_memory_all(uint64_t address, std::span<const uint8_t> in) = 0;
+  virtual bool fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes) = 0;
+  // SegmentFlags for the pages that the range touches.
+  virtual bool set_permissions(uint32_t core, uint64_t address, uint64_t size_bytes,
+                               uint8_t flags) = 0;
+  virtual bool set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags) = 0;
+  virtual uint8_t permissions(uint32_t core, uint64_t address) = 0;  // 0 outside the zones
+
+  virtual uint64_t slot(uint32_t core, Slot slot) = 0;
+  virtual void set_slot(uint32_t core, Slot slot, uint64_t value) = 0;
+  virtual void start(uint32_t core, uint32_t uop) = 0;  // runnable from this micro-op on
+  virtual void stop(uint32_t core) = 0;                 // idle
+
+  // Runs all runnable cores for about `instructions` each. Returns the cores that stopped in this
+  // slice, by core number. `runnable()` says how many could go on.
+  virtual std::span<const Event> run_slice(uint64_t instructions) = 0;
+  virtual uint32_t runnable() const = 0;
+
+  // Executions of each block, over all cores.
+  virtual std::vector<uint64_t> block_counts() = 0;
+  virtual CoreTally tally(uint32_t core) = 0;
+};
+
+struct BackendInfo {
+  const char* name;  // as in --backend
+  bool (*available)(std::string* why_not);
+  std::string (*device)();
+  std::unique_ptr<Backend> (*create)();
+};
+// The one list of backends, best first.
+std::span<const BackendInfo> all_backends();
+// By name or "auto"; throws std::runtime_error that names the possible ones.
+std::unique_ptr<Backend> make_backend(const std::string& name);
+
+}  // namespace gpusim

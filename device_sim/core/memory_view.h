@@ -1,0 +1,124 @@
+// Guest memory as a core sees it: plain data and functions, the same on the host and in CUDA code.
+//
+// Two zones:
+//  - linear: [linear_base, linear_base + linear_size), one copy for all cores;
+//  - windows: one window of 1 << window_shift bytes per core. Storage interleaves the windows of
+//    1 << lanes_shift neighbouring cores word by word (8 bytes), so that cores which access the
+//    same offset of their own windows touch consecutive words.
+// In the shared model the windows hold the stacks, one after the other from window_base, and every
+// core reaches all of them. In the private model all cores see their own window at window_base.
+// Pages are 4 KiB. Accesses may be unaligned; nothing here ever faults on the host.
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+#include "device_sim/uir/hd.h"
+#include "device_sim/uir/module.h"
+
+namespace gpusim {
+
+inline constexpr uint32_t kPageShift = 12;
+inline constexpr uint64_t kPageSize = uint64_t{1} << kPageShift;
+
+struct MemoryView {
+  uint8_t* linear = nullptr;
+  const uint8_t* linear_pages = nullptr;  // SegmentFlags per page
+  uint64_t linear_base = 0;
+  uint64_t linear_size = 0;  // multiple of the page size
+  uint8_t* windows = nullptr;
+  const uint8_t* window_pages = nullptr;  // SegmentFlags, [group][page][lane]
+  uint64_t window_base = 0;
+  uint64_t windows_size = 0;  // bytes of the zone as addresses: one window if private, else all
+  uint32_t window_shift = 0;
+  uint32_t lanes_shift = 0;
+  uint32_t is_private = 0;
+
+  // Storage index of byte `offset` in `core`'s window.
+  GPUSIM_HD_INLINE uint64_t window_index(uint32_t core, uint64_t offset) const {
+    const uint64_t group = core >> lanes_shift, lane = core & ((1u << lanes_shift) - 1);
+    return (((group << (window_shift - 3)) + (offset >> 3)) << (lanes_shift + 3)) + (lane << 3) +
+           (offset & 7);
+  }
+  GPUSIM_HD_INLINE uint64_t window_page_index(uint32_t core, uint64_t offset) const {
+    const uint64_t group = core >> lanes_shift, lane = core & ((1u << lanes_shift) - 1);
+    return (((group << (window_shift - kPageShift)) + (offset >> kPageShift)) << lanes_shift) + lane;
+  }
+
+  // The byte at `address` for `core`, or null if the page lacks `need` (SegmentFlags).
+  // Bytes up to the next multiple of 8 follow it in storage.
+  GPUSIM_HD_INLINE uint8_t* byte(uint32_t core, uint64_t address, uint8_t need) const {
+    const uint64_t in_linear = address - linear_base;
+    if (in_linear < linear_size)
+      return (linear_pages[in_linear >> kPageShift] & need) == need ? linear + in_linear : nullptr;
+    const uint64_t in_zone = address - window_base;
+    if (in_zone >= windows_size) return nullptr;
+    uint64_t offset = in_zone;
+    if (!is_private) {
+      core = static_cast<uint32_t>(in_zone >> window_shift);
+      offset = in_zone & ((uint64_t{1} << window_shift) - 1);
+    }
+    if ((window_pages[window_page_index(core, offset)] & need) != need) return nullptr;
+    return windows + window_index(core, offset);
+  }
+
+  // `size` bytes that lie together in storage and may be accessed, or null: either a fault or an
+  // access that must be split (see *_split).
+  GPUSIM_HD_INLINE uint8_t* span(uint32_t core, uint64_t address, uint32_t size,
+                                 uint8_t need) const {
+    const uint64_t in_linear = address - linear_base;
+    const uint64_t page_rest = kPageSize - (address & (kPageSize - 1));
+    if (in_linear < linear_size) {
+      if ((linear_pages[in_linear >> kPageShift] & need) != need) return nullptr;
+      return size <= page_rest ? linear + in_linear : nullptr;
+    }
+    return size <= 8 - (address & 7) ? byte(core, address, need) : nullptr;
+  }
+
+  template <class T>
+  GPUSIM_HD_INLINE bool load(uint32_t core, uint64_t address, T* out) const {
+    if (const uint8_t* p = span(core, address, sizeof(T), kRead)) {
+      if ((address & (sizeof(T) - 1)) == 0) *out = *reinterpret_cast<const T*>(p);
+      else copy_bytes(reinterpret_cast<uint8_t*>(out), p, sizeof(T));
+      return true;
+    }
+    return sizeof(T) > 1 && load_split(core, address, reinterpret_cast<uint8_t*>(out), sizeof(T));
+  }
+  template <class T>
+  GPUSIM_HD_INLINE bool store(uint32_t core, uint64_t address, T value) const {
+    if (uint8_t* p = span(core, address, sizeof(T), kWrite)) {
+      if ((address & (sizeof(T) - 1)) == 0) *reinterpret_cast<T*>(p) = value;
+      else copy_bytes(p, reinterpret_cast<const uint8_t*>(&value), sizeof(T));
+      return true;
+    }
+    return sizeof(T) > 1 &&
+           store_split(core, address, reinterpret_cast<const uint8_t*>(&value), sizeof(T));
+  }
+
+  // Byte by byte; all or nothing, so that a faulting store leaves memory as it was.
+  GPUSIM_HD bool load_split(uint32_t core, uint64_t address, uint8_t* out, uint32_t size) const {
+    for (uint32_t i = 0; i < size; ++i) {
+      const uint8_t* p = byte(core, address + i, kRead);
+      if (!p) return false;
+      out[i] = *p;
+    }
+    return true;
+  }
+  GPUSIM_HD bool store_split(uint32_t core, uint64_t address, const uint8_t* in,
+                             uint32_t size) const {
+    for (uint32_t i = 0; i < size; ++i)
+      if (!byte(core, address + i, kWrite)) return false;
+    for (uint32_t i = 0; i < size; ++i) *byte(core, address + i, kWrite) = in[i];
+    return true;
+  }
+
+ private:
+  GPUSIM_HD_INLINE static void copy_bytes(uint8_t* to, const uint8_t* from, uint32_t size) {
+#ifdef __CUDA_ARCH__
+    for (uint32_t i = 0; i < size; ++i) to[i] = from[i];
+#else
+    std::memcpy(to, from, size);
+#endif
+  }
+};
+
+}  // namespace gpusim

@@ -1,0 +1,96 @@
+// A translated program: micro-ops, the blocks they form, and the guest image they came from.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device_sim/uir/insn_class.h"
+#include "device_sim/uir/uop.h"
+
+namespace gpusim {
+
+// A basic block: guest instructions at consecutive addresses, entered only at the first.
+struct Block {
+  uint64_t pc = 0;          // guest address of the first instruction
+  uint32_t insn_count = 0;  // guest instructions
+  uint32_t first_uop = 0;
+  uint32_t uop_count = 0;
+  BlockClassCounts classes{};  // guest instructions per class
+};
+
+enum SegmentFlags : uint8_t { kRead = 1, kWrite = 2, kExecute = 4 };
+
+struct Segment {
+  uint64_t address = 0;
+  uint64_t size_bytes = 0;     // in memory; the part beyond `bytes` is zero
+  uint8_t flags = 0;           // SegmentFlags
+  std::vector<uint8_t> bytes;  // file contents
+};
+
+struct Symbol {
+  uint64_t address = 0;
+  uint64_t size_bytes = 0;
+  std::string name;
+  bool is_function = false;
+};
+
+// An instruction that translates to a trap because the translator does not know it.
+struct UnknownInsn {
+  uint64_t pc = 0;
+  uint32_t word = 0;
+};
+
+// Guest registers that the host has to find. An ISA that lacks one leaves it kNoSlot.
+inline constexpr int kNoSlot = -1;
+struct AbiSlots {
+  int stack_pointer = kNoSlot;
+  int link = kNoSlot;            // where a call leaves its return address
+  int thread_pointer = kNoSlot;
+  int core_id = kNoSlot;         // read-only register that holds core count << 32 | core number
+  int fp_state = kNoSlot;
+  int syscall_number = kNoSlot;
+  int syscall_args[6] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};
+  int syscall_result = kNoSlot;
+  int call_args[8] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};
+  int call_float_args[8] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};
+};
+
+struct SlotName {
+  Slot slot = 0;
+  std::string name;
+};
+
+struct InitialValue {
+  Slot slot = 0;
+  uint64_t value = 0;
+};
+
+// Maps guest addresses of [text_base, text_base + (uop_at.size() << pc_shift)) to micro-ops.
+struct CodeMap {
+  uint64_t text_base = 0;
+  uint32_t pc_shift = 2;           // log2 of the instruction alignment in bytes
+  std::vector<uint32_t> uop_at;    // first micro-op of the block that starts there, or kNoUop
+  std::vector<uint8_t> insn_class; // InsnClass of the instruction there
+};
+
+struct Module {
+  std::string isa;  // "aarch64"
+  uint64_t entry = 0;
+  std::vector<Uop> uops;
+  std::vector<uint16_t> uop_insn;    // per micro-op: its instruction's index within its block
+  std::vector<uint32_t> uop_block;   // per micro-op: its block
+  std::vector<Block> blocks;
+  CodeMap code;
+  uint32_t slot_count = 0;
+  std::vector<SlotName> slot_names;  // for listings and register dumps
+  std::vector<InitialValue> initial_values;  // other slots start at zero
+  AbiSlots abi;
+  std::vector<Segment> segments;
+  std::vector<Symbol> symbols;  // sorted by address
+  std::vector<UnknownInsn> unknown;
+  // Program headers as the guest sees them in its auxiliary vector.
+  uint64_t phdr_address = 0;
+  uint16_t phdr_count = 0, phdr_entry_size = 0;
+};
+
+}  // namespace gpusim

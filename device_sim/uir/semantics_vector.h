@@ -1,0 +1,1 @@
+// Vector micro-ops on 64-bit halves of vector registers.

@@ -1,0 +1,87 @@
+// The micro-op: 16 bytes, decoded by one table look-up.
+#pragma once
+#include <cstdint>
+
+#include "device_sim/uir/hd.h"
+#include "device_sim/uir/shape.h"
+
+namespace gpusim {
+
+enum class Op : uint8_t {
+#define GPUSIM_UOP(name, shape) name,
+#include "device_sim/uir/uops.def"
+#undef GPUSIM_UOP
+};
+
+inline constexpr int kOpCount = 0
+#define GPUSIM_UOP(name, shape) +1
+#include "device_sim/uir/uops.def"
+#undef GPUSIM_UOP
+    ;
+static_assert(kOpCount <= 256, "a micro-op's number must fit its byte");
+
+// Index of a 64-bit context slot.
+using Slot = uint8_t;
+
+struct alignas(16) Uop {
+  Op op{};
+  Slot d = 0, a = 0, b = 0, c = 0;
+  uint8_t aux = 0;
+  uint16_t imm16 = 0;
+  uint64_t imm = 0;
+
+  // Ends of blocks keep the block's number and the target's index in `imm`.
+  GPUSIM_HD constexpr uint32_t target() const { return static_cast<uint32_t>(imm); }
+  GPUSIM_HD constexpr uint32_t block() const { return static_cast<uint32_t>(imm >> 32); }
+  static constexpr uint64_t pack_target(uint32_t block, uint32_t target) {
+    return uint64_t{block} << 32 | target;
+  }
+  bool operator==(const Uop&) const = default;
+};
+static_assert(sizeof(Uop) == 16);
+
+inline constexpr uint32_t kNoBlock = 0xffffffff;
+inline constexpr uint32_t kNoUop = 0xffffffff;
+
+// What an indirect jump means for the call depth; a hint for reconvergence, never for semantics.
+enum class JumpHint : uint8_t { kNone, kCall, kReturn };
+
+// Why `service` stops a core.
+enum class Service : uint8_t { kSyscall, kReadCounter, kReadCounterFrequency };
+
+// Why a core cannot go on. The number of the Linux signal that a user process would get is
+// fault_signal().
+enum class Fault : uint8_t {
+  kNone,
+  kUndefined,       // no such instruction, or one that the translator does not know
+  kBreakpoint,      // brk and the like
+  kLoadAccess,      // no readable memory at the address
+  kStoreAccess,     // no writable memory at the address
+  kAlignment,       // atomic or exclusive access off its natural alignment
+  kFetchAccess,     // jump to memory that holds no code
+  kFetchAlignment,  // jump to an address that no instruction can have
+  kModifiedCode,    // jump into code that was written after its translation
+};
+constexpr int fault_signal(Fault f) {
+  switch (f) {
+    case Fault::kUndefined: return 4;                          // SIGILL
+    case Fault::kBreakpoint: return 5;                         // SIGTRAP
+    case Fault::kAlignment:
+    case Fault::kFetchAlignment: return 7;                     // SIGBUS
+    default: return 11;                                        // SIGSEGV
+  }
+}
+
+struct OpInfo {
+  const char* name;
+  Shape shape;
+};
+
+inline constexpr OpInfo kOpInfo[kOpCount] = {
+#define GPUSIM_UOP(name, shape) {#name, Shape::shape},
+#include "device_sim/uir/uops.def"
+#undef GPUSIM_UOP
+};
+constexpr const OpInfo& op_info(Op op) { return kOpInfo[static_cast<int>(op)]; }
+
+}  // namespace gpusim
