@@ -5,6 +5,7 @@
 //   + -   should-be-one, should-be-zero ("(1)", "(0)" in the manual): ignored when decoding,
 //         honoured when a random word is drawn
 //   A-Za-z  field; a run of one letter is one field, and a letter names one field per string
+//   j       the one letter with a rule of its own: a field whose value is not zero
 #pragma once
 
 #include <array>
@@ -35,10 +36,13 @@ struct BitPattern {
   Word value = 0;        // of the fixed bits
   Word should_mask = 0;  // 1: the bit should be as in should_value, yet any value decodes
   Word should_value = 0;
+  Word nonzero = 0;  // of these bits at least one is set; 0: no such rule
   uint8_t field_count = 0;
   std::array<BitField, kMaxFields> fields{};  // most significant first
 
-  constexpr bool matches(Word word) const { return (word & mask) == value; }
+  constexpr bool matches(Word word) const {
+    return (word & mask) == value && (nonzero == 0 || (word & nonzero) != 0);
+  }
 
   constexpr int fixed_bits() const { return std::popcount(mask); }
 
@@ -52,12 +56,21 @@ struct BitPattern {
 
   /// Some word matches both.
   constexpr bool overlaps(const BitPattern& other) const {
-    return ((value ^ other.value) & mask & other.mask) == 0;
+    if (((value ^ other.value) & mask & other.mask) != 0) return false;
+    return !contradicts_nonzero(other) && !other.contradicts_nonzero(*this);
   }
 
   /// Every word that this one matches, the other matches too, and not the reverse.
   constexpr bool strictly_inside(const BitPattern& other) const {
-    return overlaps(other) && (other.mask & ~mask) == 0 && mask != other.mask;
+    return overlaps(other) && (other.mask & ~mask) == 0 && mask != other.mask &&
+           (other.nonzero == 0 || (value & other.nonzero) != 0 ||
+            (nonzero != 0 && (nonzero & ~other.nonzero) == 0));
+  }
+
+ private:
+  /// The other's fixed bits force our non-zero field to zero.
+  constexpr bool contradicts_nonzero(const BitPattern& other) const {
+    return nonzero != 0 && (nonzero & ~other.mask) == 0 && (nonzero & other.value) == 0;
   }
 };
 
@@ -87,6 +100,7 @@ consteval BitPattern<Word> parse_bits(std::string_view bits) {
       BitField& f = p.fields[p.field_count - 1u];
       f.lsb = static_cast<uint8_t>(lsb);
       ++f.width;
+      if (c == 'j') p.nonzero = static_cast<Word>(p.nonzero | bit);
     } else {
       throw "only 0 1 + - and letters may stand in a bit string";
     }

@@ -80,9 +80,11 @@ class BlockBuilder {
   void name(Slot d, Slot a, Slot b, uint64_t imm, uint8_t aux = 0, uint16_t imm16 = 0) { \
     emit(Op::name, d, a, b, 0, imm, aux, imm16);                                         \
   }
-#define GPUSIM_EMIT_kDABC(name) /* imm16: condition of csel* */   \
-  void name(Slot d, Slot a, Slot b, Slot c, uint16_t imm16 = 0) { \
-    emit(Op::name, d, a, b, c, 0, 0, imm16);                      \
+#define GPUSIM_EMIT_kDABC(name) \
+  void name(Slot d, Slot a, Slot b, Slot c) { emit(Op::name, d, a, b, c); }
+#define GPUSIM_EMIT_kSel(name)                                       \
+  void name(Slot d, Slot a, Slot b, Slot nzcv, uint16_t condition) { \
+    emit(Op::name, d, a, b, nzcv, 0, 0, condition);                  \
   }
 #define GPUSIM_EMIT_kDABCI(name)                                                                 \
   void name(Slot d, Slot a, Slot b, Slot c, uint64_t imm, uint8_t aux = 0, uint16_t imm16 = 0) { \

@@ -85,12 +85,17 @@ class DecodeTable {
 
 /// Two rows that share words without one lying strictly inside the other leave it open which of
 /// them is meant. True when no such pair exists.
-template <typename Row>
-constexpr bool rows_are_unambiguous(std::span<const Row> rows) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    for (size_t j = i + 1; j < rows.size(); ++j) {
-      const auto& a = rows[i].pattern;
-      const auto& b = rows[j].pattern;
+template <typename Row, size_t kCount>
+constexpr bool rows_are_unambiguous(const std::array<Row, kCount>& rows) {
+  // Plain pointers, and the common case spelt out: a compiler limits what it evaluates.
+  const Row* const end = rows.data() + kCount;
+  for (const Row* i = rows.data(); i != end; ++i) {
+    const auto& a = i->pattern;
+    const auto mask = a.mask;
+    const auto value = a.value;
+    for (const Row* j = i + 1; j != end; ++j) {
+      if (((value ^ j->pattern.value) & mask & j->pattern.mask) != 0) continue;
+      const auto& b = j->pattern;
       if (a.overlaps(b) && !a.strictly_inside(b) && !b.strictly_inside(a)) return false;
     }
   }
