@@ -32,6 +32,7 @@ struct MemoryView {
   uint32_t window_shift = 0;
   uint32_t lanes_shift = 0;
   uint32_t is_private = 0;
+  uint32_t* pair_lock = nullptr;  // see core/atomics.h
 
   // Storage index of byte `offset` in `core`'s window.
   GPUSIM_HD_INLINE uint64_t window_index(uint32_t core, uint64_t offset) const {

@@ -1,0 +1,44 @@
+// The one list of backends.
+#include <stdexcept>
+
+#include "device_sim/core/backend.h"
+#include "device_sim/scalar/scalar_backend.h"
+
+namespace gpusim {
+namespace {
+
+bool always(std::string*) { return true; }
+
+template <class B>
+std::unique_ptr<Backend> create() {
+  return std::make_unique<B>();
+}
+template <class B>
+std::string device_of() {
+  return B{}.device();
+}
+
+constexpr BackendInfo kBackends[] = {
+    {"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>},
+};
+
+}  // namespace
+
+std::span<const BackendInfo> all_backends() { return kBackends; }
+
+std::unique_ptr<Backend> make_backend(const std::string& name) {
+  std::string known;
+  for (const BackendInfo& info : kBackends) {
+    std::string why;
+    const bool available = info.available(&why);
+    if (name == "auto" && available) return info.create();
+    if (name == info.name) {
+      if (available) return info.create();
+      throw std::runtime_error("backend " + name + " cannot run here: " + why);
+    }
+    known += std::string(known.empty() ? "" : ", ") + info.name;
+  }
+  throw std::runtime_error("no backend named " + name + "; there are: auto, " + known);
+}
+
+}  // namespace gpusim

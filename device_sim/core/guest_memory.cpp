@@ -1,0 +1,157 @@
+#include "device_sim/core/guest_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace gpusim {
+
+LazyMemory::LazyMemory(uint64_t size_bytes, const char* what) : size_bytes_(size_bytes) {
+  if (size_bytes == 0) return;
+  void* p = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED)
+    throw std::runtime_error("cannot reserve " + std::to_string(size_bytes >> 20) + " MiB for " +
+                             what + ": " + std::strerror(errno) +
+                             "; use fewer cores or a smaller --memory-size or --stack-size");
+  data_ = static_cast<uint8_t*>(p);
+}
+
+LazyMemory::~LazyMemory() {
+  if (data_) munmap(data_, size_bytes_);
+}
+
+MemoryView describe_zones(const MachineConfig& config, uint32_t lanes_shift) {
+  MemoryView view;
+  view.linear_base = config.linear_base;
+  view.linear_size = config.linear_size;
+  view.window_base = config.window_base;
+  view.window_shift = config.window_shift;
+  view.lanes_shift = lanes_shift;
+  view.is_private = config.memory_model == MemoryModel::kPrivate;
+  view.windows_size = uint64_t{view.is_private ? 1 : config.cores} << config.window_shift;
+  return view;
+}
+
+uint64_t windows_storage_bytes(const MemoryView& view, uint32_t cores) {
+  const uint64_t lanes = uint64_t{1} << view.lanes_shift;
+  const uint64_t groups = (cores + lanes - 1) / lanes;
+  return (groups * lanes) << view.window_shift;
+}
+
+uint64_t window_pages_bytes(const MemoryView& view, uint32_t cores) {
+  return windows_storage_bytes(view, cores) >> kPageShift;
+}
+
+void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
+  cores_ = config.cores;
+  view_ = describe_zones(config, lanes_shift);
+  linear_ = LazyMemory(view_.linear_size, "guest memory");
+  linear_pages_ = LazyMemory(view_.linear_size >> kPageShift, "page permissions");
+  windows_ = LazyMemory(windows_storage_bytes(view_, cores_), "per-core memory");
+  window_pages_ = LazyMemory(window_pages_bytes(view_, cores_), "per-core page permissions");
+  view_.linear = linear_.data();
+  view_.linear_pages = linear_pages_.data();
+  view_.windows = windows_.data();
+  view_.window_pages = window_pages_.data();
+  view_.pair_lock = &pair_lock_;
+}
+
+bool GuestMemory::in_zones(uint64_t address, uint64_t size_bytes) const {
+  if (size_bytes == 0) return true;
+  const uint64_t in_linear = address - view_.linear_base;
+  if (in_linear < view_.linear_size) {
+    if (size_bytes <= view_.linear_size - in_linear) return true;
+    // The zones may touch: a range may start in the linear one and go on in the windows.
+    const uint64_t rest = view_.linear_size - in_linear;
+    return view_.window_base == view_.linear_base + view_.linear_size &&
+           size_bytes - rest <= view_.windows_size;
+  }
+  const uint64_t in_windows = address - view_.window_base;
+  return in_windows < view_.windows_size && size_bytes <= view_.windows_size - in_windows;
+}
+
+uint8_t* GuestMemory::storage(uint32_t core, uint64_t address) const {
+  if (in_linear(address)) return view_.linear + (address - view_.linear_base);
+  uint64_t offset = address - view_.window_base;
+  if (!view_.is_private) {
+    core = static_cast<uint32_t>(offset >> view_.window_shift);
+    offset &= (uint64_t{1} << view_.window_shift) - 1;
+  }
+  return view_.windows + view_.window_index(core, offset);
+}
+
+uint8_t* GuestMemory::page_flags(uint32_t core, uint64_t address) const {
+  if (in_linear(address))
+    return linear_pages_.data() + ((address - view_.linear_base) >> kPageShift);
+  uint64_t offset = address - view_.window_base;
+  if (!view_.is_private) {
+    core = static_cast<uint32_t>(offset >> view_.window_shift);
+    offset &= (uint64_t{1} << view_.window_shift) - 1;
+  }
+  return window_pages_.data() + view_.window_page_index(core, offset);
+}
+
+bool GuestMemory::read(uint32_t core, uint64_t address, std::span<uint8_t> out) const {
+  if (!in_zones(address, out.size())) return false;
+  for (size_t i = 0; i < out.size();) {
+    const size_t run = std::min(out.size() - i, static_cast<size_t>(8 - ((address + i) & 7)));
+    std::memcpy(out.data() + i, storage(core, address + i), run);
+    i += run;
+  }
+  return true;
+}
+
+bool GuestMemory::write(uint32_t core, uint64_t address, std::span<const uint8_t> in) {
+  if (!in_zones(address, in.size())) return false;
+  for (size_t i = 0; i < in.size();) {
+    const size_t run = std::min(in.size() - i, static_cast<size_t>(8 - ((address + i) & 7)));
+    std::memcpy(storage(core, address + i), in.data() + i, run);
+    i += run;
+  }
+  return true;
+}
+
+bool GuestMemory::write_all(uint64_t address, std::span<const uint8_t> in) {
+  const uint32_t copies = view_.is_private && !in_linear(address) ? cores_ : 1;
+  for (uint32_t core = 0; core < copies; ++core)
+    if (!write(core, address, in)) return false;
+  return true;
+}
+
+bool GuestMemory::fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes) {
+  if (!in_zones(address, size_bytes)) return false;
+  for (uint64_t i = 0; i < size_bytes;) {
+    const uint64_t run = std::min<uint64_t>(size_bytes - i, 8 - ((address + i) & 7));
+    uint8_t* p = storage(core, address + i);
+    // Reading first leaves untouched pages unbacked.
+    if (std::any_of(p, p + run, [](uint8_t b) { return b != 0; })) std::memset(p, 0, run);
+    i += run;
+  }
+  return true;
+}
+
+bool GuestMemory::set_permissions(uint32_t core, uint64_t address, uint64_t size_bytes,
+                                  uint8_t flags) {
+  if (!in_zones(address, size_bytes)) return false;
+  const uint64_t first = address & ~(kPageSize - 1);
+  for (uint64_t a = first; a - first < size_bytes + (address - first); a += kPageSize)
+    *page_flags(core, a) = flags;
+  return true;
+}
+
+bool GuestMemory::set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags) {
+  const uint32_t copies = view_.is_private && !in_linear(address) ? cores_ : 1;
+  for (uint32_t core = 0; core < copies; ++core)
+    if (!set_permissions(core, address, size_bytes, flags)) return false;
+  return true;
+}
+
+uint8_t GuestMemory::permissions(uint32_t core, uint64_t address) const {
+  return in_zones(address, 1) ? *page_flags(core, address) : 0;
+}
+
+}  // namespace gpusim

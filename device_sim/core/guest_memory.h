@@ -1,0 +1,70 @@
+// Guest memory of a machine on the host: storage and page permissions behind a MemoryView.
+// Address space is reserved at once and pages appear when touched.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "device_sim/core/backend.h"
+#include "device_sim/core/memory_view.h"
+
+namespace gpusim {
+
+// Anonymous zeroed memory, reserved lazily; huge pages where the system offers them.
+class LazyMemory {
+ public:
+  LazyMemory() = default;
+  // Throws std::runtime_error naming `what` when the system refuses.
+  LazyMemory(uint64_t size_bytes, const char* what);
+  ~LazyMemory();
+  LazyMemory(LazyMemory&& other) noexcept { swap(other); }
+  LazyMemory& operator=(LazyMemory&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  uint8_t* data() const { return data_; }
+  uint64_t size_bytes() const { return size_bytes_; }
+
+ private:
+  void swap(LazyMemory& other) {
+    std::swap(data_, other.data_);
+    std::swap(size_bytes_, other.size_bytes_);
+  }
+  uint8_t* data_ = nullptr;
+  uint64_t size_bytes_ = 0;
+};
+
+// The zones of a configuration, without storage.
+MemoryView describe_zones(const MachineConfig& config, uint32_t lanes_shift);
+// Bytes of storage that the windows, their permissions and the linear zone's permissions need.
+uint64_t windows_storage_bytes(const MemoryView& view, uint32_t cores);
+uint64_t window_pages_bytes(const MemoryView& view, uint32_t cores);
+
+class GuestMemory {
+ public:
+  // `lanes_shift`: log2 of the windows interleaved in storage.
+  void configure(const MachineConfig& config, uint32_t lanes_shift);
+  const MemoryView& view() const { return view_; }
+
+  bool read(uint32_t core, uint64_t address, std::span<uint8_t> out) const;
+  bool write(uint32_t core, uint64_t address, std::span<const uint8_t> in);
+  bool write_all(uint64_t address, std::span<const uint8_t> in);
+  bool fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes);
+  bool set_permissions(uint32_t core, uint64_t address, uint64_t size_bytes, uint8_t flags);
+  bool set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags);
+  uint8_t permissions(uint32_t core, uint64_t address) const;
+
+ private:
+  bool in_zones(uint64_t address, uint64_t size_bytes) const;
+  bool in_linear(uint64_t address) const { return address - view_.linear_base < view_.linear_size; }
+  // Storage of the byte at `address`, which must lie in a zone, whatever its permissions.
+  uint8_t* storage(uint32_t core, uint64_t address) const;
+  uint8_t* page_flags(uint32_t core, uint64_t address) const;
+
+  MemoryView view_;
+  uint32_t cores_ = 0;
+  uint32_t pair_lock_ = 0;
+  LazyMemory linear_, linear_pages_, windows_, window_pages_;
+};
+
+}  // namespace gpusim

@@ -1,0 +1,78 @@
+#include "device_sim/scalar/scalar_backend.h"
+
+namespace gpusim {
+
+void ScalarBackend::configure(const Module& module, const MachineConfig& config) {
+  configure_common(module, config, /*lanes_shift=*/0);
+  cores_.assign(config.cores, Core{});
+  for (Core& core : cores_) {
+    core.slots.assign(module.slot_count, 0);
+    for (const InitialValue& v : module.initial_values) core.slots[v.slot] = v.value;
+  }
+  block_counts_.assign(module.blocks.size(), 0);
+}
+
+void ScalarBackend::module_changed() {
+  view_code();
+  block_counts_.resize(module_->blocks.size());
+}
+
+uint32_t ScalarBackend::runnable() const {
+  return static_cast<uint32_t>(std::count_if(cores_.begin(), cores_.end(), [](const Core& c) {
+    return c.status == CoreStatus::kRunnable;
+  }));
+}
+
+std::span<const Event> ScalarBackend::run_slice(uint64_t instructions) {
+  events_.clear();
+  for (uint32_t i = 0; i < cores_.size(); ++i)
+    if (cores_[i].status == CoreStatus::kRunnable) run_core(i, instructions);
+  return events_;
+}
+
+bool ScalarBackend::complete_block(Core& core, const Uop& u, uint32_t next) {
+  const Block& block = module_->blocks[u.block()];
+  ++block_counts_[u.block()];
+  for (int c = 0; c < kInsnClassCount; ++c) core.tally.classes[c] += block.classes[c];
+  core.instructions += block.insn_count;
+  core.pc = next;
+  return config_.max_instructions == 0 || core.instructions < config_.max_instructions;
+}
+
+void ScalarBackend::run_core(uint32_t number, uint64_t instructions) {
+  Core& core = cores_[number];
+  const uint64_t slice_end = core.instructions + instructions;
+  const auto stop_with = [&](Event event) {
+    core.status = event.status;
+    events_.push_back(event);
+  };
+  while (core.instructions < slice_end) {
+    const uint32_t at = core.pc;
+    const Uop& u = code_.uops[at];
+    StopInfo stop;
+    uint32_t next = at + 1;
+    switch (execute(u, core, memory_.view(), number, stop)) {
+      case Outcome::kNext: core.pc = next; continue;
+      case Outcome::kLink: core.pc = u.target(); continue;
+      case Outcome::kFault: return stop_with(fault_event(number, at, stop));
+      case Outcome::kNotTaken: break;
+      case Outcome::kTaken: next = u.target(); break;
+      case Outcome::kJumpReg:
+        next = code_.find(stop.address);
+        complete_block(core, u, next);
+        if (next == kNoUop) return stop_with(jump_event(number, at, stop.address));
+        if (config_.max_instructions && core.instructions >= config_.max_instructions)
+          return stop_with(limit_event(number, next));
+        continue;
+      case Outcome::kGiveWay:
+        if (!complete_block(core, u, u.target())) return stop_with(limit_event(number, core.pc));
+        return;
+      case Outcome::kService:
+        complete_block(core, u, u.target());
+        return stop_with(service_event(number, u));
+    }
+    if (!complete_block(core, u, next)) return stop_with(limit_event(number, next));
+  }
+}
+
+}  // namespace gpusim

@@ -1,0 +1,46 @@
+// The reference: one core after the other, one micro-op at a time. Short and obviously right; it
+// is never optimised.
+#pragma once
+#include "device_sim/core/cpu_backend.h"
+
+namespace gpusim {
+
+class ScalarBackend final : public CpuBackend {
+ public:
+  std::string name() const override { return "scalar"; }
+  std::string device() const override { return "host CPU, one core at a time"; }
+  void configure(const Module& module, const MachineConfig& config) override;
+  void module_changed() override;
+  uint64_t slot(uint32_t core, Slot slot) override { return cores_[core].slots[slot]; }
+  void set_slot(uint32_t core, Slot slot, uint64_t value) override {
+    cores_[core].slots[slot] = value;
+  }
+  void start(uint32_t core, uint32_t uop) override {
+    cores_[core].pc = uop;
+    cores_[core].status = CoreStatus::kRunnable;
+  }
+  void stop(uint32_t core) override { cores_[core].status = CoreStatus::kIdle; }
+  std::span<const Event> run_slice(uint64_t instructions) override;
+  uint32_t runnable() const override;
+  std::vector<uint64_t> block_counts() override { return block_counts_; }
+  CoreTally tally(uint32_t core) override { return cores_[core].tally; }
+
+ private:
+  struct Core {
+    std::vector<uint64_t> slots;
+    uint32_t pc = 0;
+    CoreStatus status = CoreStatus::kIdle;
+    uint64_t instructions = 0;
+    CoreTally tally;
+    uint64_t get(Slot s) const { return slots[s]; }
+    void set(Slot s, uint64_t value) { slots[s] = value; }
+  };
+  void run_core(uint32_t number, uint64_t instructions);
+  // Counts the block that `u` ends for this core and continues at `next`. False: limit reached.
+  bool complete_block(Core& core, const Uop& u, uint32_t next);
+
+  std::vector<Core> cores_;
+  std::vector<uint64_t> block_counts_;
+};
+
+}  // namespace gpusim
