@@ -19,6 +19,9 @@ typedef struct {
 static signal_t buffer[2];
 static float twiddle_cos[N / 2];
 static float twiddle_sin[N / 2];
+enum { kSampleBins = 4 };
+static uint64_t sample_re[kSampleBins];  // bins straight from the definition
+static uint64_t sample_im[kSampleBins];
 static uint64_t energy_in;
 static uint64_t energy_out;
 static example_result_t result;
@@ -62,6 +65,30 @@ static uint64_t energy_of(const signal_t* s, uint32_t i, double unit) {
   return (uint64_t)((re * re + im * im) * unit);
 }
 
+static const double kFixedOne = (double)(UINT64_C(1) << 40);
+
+static uint32_t sample_bin(uint32_t s) { return (s * (N / 4) + 5 * s * s + 1) % N; }
+
+// This core's share of the sample bins: the sum of input times e^(-2 pi i k bin / N).
+static void add_sample_bins(uint32_t id, uint32_t count) {
+  for (uint32_t s = 0; s < kSampleBins; ++s) {
+    double re = 0;
+    double im = 0;
+    for (uint32_t i = id; i < N; i += count) {
+      const trig_t t = trig_turn(i * sample_bin(s) % N, N);
+      re += (double)input_re(i) * t.cos + (double)input_im(i) * t.sin;
+      im += (double)input_im(i) * t.cos - (double)input_re(i) * t.sin;
+    }
+    gpusim_fetch_add_u64(&sample_re[s], (uint64_t)(int64_t)(re * kFixedOne));
+    gpusim_fetch_add_u64(&sample_im[s], (uint64_t)(int64_t)(im * kFixedOne));
+  }
+}
+
+static uint32_t differs(float found, uint64_t expected_fixed) {
+  const double expected = (double)(int64_t)expected_fixed / kFixedOne;
+  return __builtin_fabs((double)found - expected) < 1e-3 ? 0 : 1;
+}
+
 int gpusim_main(void) {
   const uint32_t id = gpusim_core_id();
   const uint32_t count = gpusim_core_count();
@@ -71,7 +98,7 @@ int gpusim_main(void) {
   for (uint32_t i = id; i < N; i += count) {
     input->re[i] = input_re(i);
     input->im[i] = input_im(i);
-    energy += energy_of(input, i, (double)(UINT64_C(1) << 40));
+    energy += energy_of(input, i, kFixedOne);
   }
   gpusim_fetch_add_u64(&energy_in, energy);
   for (uint32_t k = id; k < N / 2; k += count) {
@@ -87,16 +114,25 @@ int gpusim_main(void) {
   for (uint32_t i = id; i < N; i += count) {
     checksum += example_share(2 * i, example_float_bits(spectrum->re[i]));
     checksum += example_share(2 * i + 1, example_float_bits(spectrum->im[i]));
-    energy += energy_of(spectrum, i, (double)(UINT64_C(1) << 40) / N);
+    energy += energy_of(spectrum, i, kFixedOne / N);
   }
   gpusim_fetch_add_u64(&energy_out, energy);
+  add_sample_bins(id, count);
+  gpusim_barrier();
+  uint32_t errors = 0;
+  if (id == 0) {
+    for (uint32_t bin = 0; bin < kSampleBins; ++bin) {
+      errors += differs(spectrum->re[sample_bin(bin)], sample_re[bin]);
+      errors += differs(spectrum->im[sample_bin(bin)], sample_im[bin]);
+    }
+  }
   gpusim_barrier();  // all have read the spectrum, which the way back overwrites
 
   signal_t* const other = spectrum == &buffer[0] ? &buffer[1] : &buffer[0];
   signal_t* const back = transform(spectrum, other, 1.0f, id, count);
 
-  // Independent checks: the inverse gives the input again, and Parseval's theorem holds.
-  uint32_t errors = 0;
+  // Independent checks: some bins from the definition (above), the inverse gives the input again,
+  // and Parseval's theorem holds.
   for (uint32_t i = id; i < N; i += count) {
     const float scale = 1.0f / N;
     errors += !(example_abs(back->re[i] * scale - input_re(i)) < 1e-5f);

@@ -19,7 +19,9 @@ endif()
 
 # Floating point must round alike everywhere: no contraction to fused multiply-add, and no errno, which
 # would turn square roots into calls.
-set(GPUSIM_SPMD_FLAGS -O2 -g -std=gnu11 -ffp-contract=off -fno-math-errno
+# No vectorisation by GCC: across cores the data is contiguous already, along one core's loop it is not
+# (a strided loop becomes lane inserts).
+set(GPUSIM_SPMD_FLAGS -O2 -g -std=gnu11 -ffp-contract=off -fno-math-errno -fno-tree-vectorize
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror CACHE INTERNAL "")
 # Outlined atomics call into libgcc, which asks the C library for the machine's features.
 set(GPUSIM_GUEST_FLAGS -ffreestanding -nostdlib -static -fno-pic -no-pie -fno-stack-protector
