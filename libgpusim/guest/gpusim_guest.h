@@ -42,6 +42,9 @@ uint64_t gpusim_auxval(uint64_t type, uint64_t otherwise);
 // for programs, in any language, that do not link this runtime.
 #define GPUSIM_AT_CORE_ID UINT64_C(0x47505300)     // 'G' 'P' 'S' 0
 #define GPUSIM_AT_CORE_COUNT UINT64_C(0x47505301)  // 'G' 'P' 'S' 1
+// Only where each core has its own memory (--memory private), so that id is 0 and count is 1: which
+// of the instances this is, 0 to their number - 1.
+#define GPUSIM_AT_INSTANCE UINT64_C(0x47505302)  // 'G' 'P' 'S' 2
 
 // ---- Cores ---------------------------------------------------------------------------------
 
