@@ -1,0 +1,74 @@
+// Guest program in, module out; and more blocks on demand while the module runs.
+//
+// All failures are exceptions of type gpusim::Error (translator/common/error.h) with a message for
+// the user.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device_sim/uir/module.h"
+#include "translator/common/error.h"
+
+namespace gpusim {
+
+struct GuestIsa;  // translator/common/isa_list.h
+
+struct TranslateOptions {
+  bool optimise = true;  // false: the visitors' micro-ops as they are (to find a bug in a pass)
+};
+
+/// A static ELF file. `name` stands in messages, usually the path.
+Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
+                     const TranslateOptions& options = {});
+Module translate_file(const std::string& path, const TranslateOptions& options = {});
+
+/// A static ELF file or a module file (translator/module_io.h), whichever it is.
+Module load_program(const std::string& path, const TranslateOptions& options = {});
+
+/// The whole file; Error if it can't be read or is longer than `limit_bytes`.
+std::vector<uint8_t> read_file(const std::string& path, uint64_t limit_bytes = uint64_t{1} << 30);
+
+/// A module that can grow while backends execute it. Existing micro-ops and blocks never change or
+/// move in number, but their storage may: tell the backend (module_changed) after growing.
+class Translator {
+ public:
+  explicit Translator(Module module, const TranslateOptions& options = {});
+
+  const Module& module() const { return module_; }
+
+  struct Place {
+    uint32_t uop = kNoUop;        // first micro-op of the block at pc
+    Fault fault = Fault::kNone;   // kFetchAccess or kFetchAlignment when there can't be one
+    bool is_new = false;          // the module grew
+  };
+  /// The block that starts at guest address pc, translated now if that was not done before.
+  Place block_at(uint64_t pc);
+
+ private:
+  Module module_;
+  TranslateOptions options_;
+  const GuestIsa* isa_ = nullptr;
+  std::vector<int> renumbering_;  // canonical slot -> module's slot, or kNoSlot
+};
+
+/// The guest instruction word at pc, if the module's image has one.
+bool instruction_word(const Module& module, uint64_t pc, uint32_t* word);
+
+/// Guest address of the instruction that a micro-op belongs to.
+inline uint64_t uop_pc(const Module& module, uint32_t uop) {
+  const Block& block = module.blocks[module.uop_block[uop]];
+  return block.pc + (uint64_t{module.uop_insn[uop]} << module.code.pc_shift);
+}
+
+/// Symbol of that name, or null.
+const Symbol* find_symbol(const Module& module, const std::string& name);
+
+/// "main+0x10"; "0x401234" where no symbol covers the address.
+std::string symbolize(const Module& module, uint64_t address);
+
+/// "add x0, x1, x2", or ".word 0x00000000" if nothing knows it. For listings and fault messages.
+std::string describe_instruction(const Module& module, uint64_t pc);
+
+}  // namespace gpusim
