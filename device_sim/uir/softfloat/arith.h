@@ -14,9 +14,9 @@ struct Term {
   Word sig;
 };
 
-/// a + b rounded once. The term with the larger exponent keeps all its bits; of the other one a jam bit is enough,
-/// because where bits are lost (exponents more than one apart, words with at least eight spare
-/// low bits) the difference keeps its leading bits.
+/// a + b rounded once. The term with the larger exponent keeps all its bits; of the other one a jam
+/// bit is enough, because where bits are lost (exponents more than one apart, words with at least
+/// eight spare low bits) the difference keeps its leading bits.
 template <class F, class Word>
 GPUSIM_HD constexpr uint64_t add_terms(Term<Word> a, Term<Word> b, uint64_t& fpst) {
   if (a.exp < b.exp) {
@@ -116,21 +116,25 @@ GPUSIM_HD constexpr uint64_t fp_div(uint64_t op1, uint64_t op2, uint64_t& fpst) 
   }
   if (a.is_zero() || b.is_inf()) return with_sign<F>(sign, 0);
 
-  // Restoring division, with fraction and guard bits below a quotient in [1, 2).
-  constexpr int kQuotientBits = F::kFracBits + 2;
+  // Long division, in digits as wide as the divisor leaves room in a word. The quotient is in
+  // [1, 2) and needs the fraction and a guard bit.
+  constexpr int kDigitBits = 63 - F::kFracBits;
+  constexpr int kDigits = (F::kFracBits + kDigitBits) / kDigitBits;
+  constexpr int kQuotientBits = 1 + kDigits * kDigitBits;
+  static_assert(kQuotientBits >= F::kFracBits + 2 && kQuotientBits < 64);
   int exp = a.exp - b.exp;
-  uint64_t divisor = b.sig >> 1;
-  uint64_t remainder = a.sig >> 1;
+  const uint64_t divisor = b.sig >> kDigitBits;
+  uint64_t remainder = a.sig >> kDigitBits;
   if (remainder < divisor) {
     remainder <<= 1;
     --exp;
   }
-  uint64_t quotient = 0;
-  for (int i = 0; i < kQuotientBits; ++i) {
-    const bool fits = remainder >= divisor;
-    quotient = (quotient << 1) | (fits ? 1 : 0);
-    if (fits) remainder -= divisor;
-    remainder <<= 1;
+  remainder -= divisor;
+  uint64_t quotient = 1;
+  for (int i = 0; i < kDigits; ++i) {
+    remainder <<= kDigitBits;
+    quotient = (quotient << kDigitBits) | (remainder / divisor);
+    remainder %= divisor;
   }
   const uint64_t sig = (quotient << (64 - kQuotientBits)) | (remainder != 0);
   return round_pack<F>(sign, exp, sig, fpst);
@@ -155,9 +159,9 @@ GPUSIM_HD constexpr uint64_t fp_sqrt(uint64_t op, uint64_t& fpst) {
     remainder = (remainder << 2) | (radicand >> 62);
     radicand <<= 2;
     const uint64_t trial = (root << 2) | 1;
-    const bool fits = remainder >= trial;
-    if (fits) remainder -= trial;
-    root = (root << 1) | (fits ? 1 : 0);
+    const uint64_t fits = remainder >= trial;  // without a branch: it is a coin toss
+    remainder -= trial & (0 - fits);
+    root = (root << 1) | fits;
   }
   const uint64_t sig = (root << (64 - kRootBits)) | (remainder != 0);
   return round_pack<F>(false, (a.exp - (odd ? 1 : 0)) / 2, sig, fpst);

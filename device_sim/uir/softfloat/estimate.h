@@ -37,8 +37,8 @@ GPUSIM_HD constexpr uint64_t fp_recip_estimate(uint64_t op, uint64_t& fpst) {
   if (a.exp < F::kMinExp - 2) {  // 1 / a is beyond the largest number
     fpst |= kFpsrOfc | kFpsrIxc;
     const Rounding mode = rounding_mode(fpst);
-    const bool to_inf = mode == Rounding::kTieEven ||
-                        mode == (a.sign ? Rounding::kNegInf : Rounding::kPosInf);
+    const bool to_inf =
+        mode == Rounding::kTieEven || mode == (a.sign ? Rounding::kNegInf : Rounding::kPosInf);
     return with_sign<F>(a.sign, to_inf ? F::kInf : F::kMaxNormal);
   }
   if (flushes_to_zero<F>(fpst) && a.exp >= F::kBias - 1) {  // 1 / a is subnormal

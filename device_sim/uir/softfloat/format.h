@@ -13,13 +13,13 @@ namespace gpusim::softfloat {
 
 // --- floating-point state: FPCR in bits 63:32, FPSR in bits 31:0, each in architectural position
 
-inline constexpr uint64_t kFpsrIoc = 1u << 0;   ///< invalid operation
-inline constexpr uint64_t kFpsrDzc = 1u << 1;   ///< division by zero
-inline constexpr uint64_t kFpsrOfc = 1u << 2;   ///< overflow
-inline constexpr uint64_t kFpsrUfc = 1u << 3;   ///< underflow
-inline constexpr uint64_t kFpsrIxc = 1u << 4;   ///< inexact
-inline constexpr uint64_t kFpsrIdc = 1u << 7;   ///< input denormal
-inline constexpr uint64_t kFpsrQc = 1u << 27;   ///< saturation (integer vector instructions)
+inline constexpr uint64_t kFpsrIoc = 1u << 0;  ///< invalid operation
+inline constexpr uint64_t kFpsrDzc = 1u << 1;  ///< division by zero
+inline constexpr uint64_t kFpsrOfc = 1u << 2;  ///< overflow
+inline constexpr uint64_t kFpsrUfc = 1u << 3;  ///< underflow
+inline constexpr uint64_t kFpsrIxc = 1u << 4;  ///< inexact
+inline constexpr uint64_t kFpsrIdc = 1u << 7;  ///< input denormal
+inline constexpr uint64_t kFpsrQc = 1u << 27;  ///< saturation (integer vector instructions)
 inline constexpr uint64_t kFpcrFz16 = uint64_t{1} << (32 + 19);
 inline constexpr int kFpcrRmodeShift = 32 + 22;
 inline constexpr uint64_t kFpcrFz = uint64_t{1} << (32 + 24);
@@ -41,8 +41,8 @@ struct Format {
   static constexpr int kFracBits = kFractionBits;
   static constexpr int kExpBits = kTotalBits - 1 - kFractionBits;
   static constexpr int kBias = (1 << (kExpBits - 1)) - 1;
-  static constexpr int kMinExp = 1 - kBias;                ///< of the smallest normal number
-  static constexpr int kExpOnes = (1 << kExpBits) - 1;     ///< exponent field of inf and NaN
+  static constexpr int kMinExp = 1 - kBias;             ///< of the smallest normal number
+  static constexpr int kExpOnes = (1 << kExpBits) - 1;  ///< exponent field of inf and NaN
   static constexpr uint64_t kSign = uint64_t{1} << (kTotalBits - 1);
   static constexpr uint64_t kFracMask = (uint64_t{1} << kFractionBits) - 1;
   static constexpr uint64_t kQuietBit = uint64_t{1} << (kFractionBits - 1);
@@ -112,7 +112,7 @@ GPUSIM_HD constexpr Unpacked unpack_base(uint64_t bits, bool flush, bool alt_hal
     r.exp = F::kMinExp + 63 - F::kFracBits;
     r.sig = normalize(frac, r.exp);
   } else if (field == F::kExpOnes && !alt_half) {
-    r.type = frac == 0                       ? FpClass::kInfinity
+    r.type = frac == 0                    ? FpClass::kInfinity
              : (frac & F::kQuietBit) != 0 ? FpClass::kQuietNan
                                           : FpClass::kSignallingNan;
   } else {
@@ -218,8 +218,7 @@ GPUSIM_HD constexpr uint64_t round_pack_base(bool sign, int exp, uint64_t sig, R
     }
     fpst |= kFpsrOfc | kFpsrIxc;
     const bool to_inf = mode == Rounding::kTieEven || mode == Rounding::kTieAway ||
-                        (mode == Rounding::kPosInf && !sign) ||
-                        (mode == Rounding::kNegInf && sign);
+                        (mode == Rounding::kPosInf && !sign) || (mode == Rounding::kNegInf && sign);
     return with_sign<F>(sign, to_inf ? F::kInf : F::kMaxNormal);
   }
   if (rest != 0) fpst |= kFpsrIxc;

@@ -29,36 +29,63 @@ GPUSIM_HD uint64_t evaluate(int operation, const Sample& s, uint64_t& st) {
   const Rounding mode = static_cast<Rounding>(s.c % 6);
   bool exact = false;
   switch (operation) {
-    case 0: return fp_add<F>(s.a, s.b, st);
-    case 1: return fp_sub<F>(s.a, s.b, st);
-    case 2: return fp_mul<F>(s.a, s.b, st);
-    case 3: return fp_mulx<F>(s.a, s.b, st);
-    case 4: return fp_div<F>(s.a, s.b, st);
-    case 5: return fp_sqrt<F>(s.a, st);
-    case 6: return fp_muladd<F>(s.c, s.a, s.b, st);
-    case 7: return fp_compare<F>(s.a, s.b, true, st);
-    case 8: return fp_max<F>(s.a, s.b, st);
-    case 9: return fp_minnum<F>(s.a, s.b, st);
-    case 10: return fp_recip_estimate<F>(s.a, st);
-    case 11: return fp_rsqrt_estimate<F>(s.a, st);
-    case 12: return fp_recip_step<F>(s.a, s.b, st);
-    case 13: return fp_rsqrt_step<F>(s.a, s.b, st);
-    case 14: return fp_recpx<F>(s.a, st);
-    case 15: return fp_round_int<F>(s.a, mode, true, st);
-    case 16: return fp_to_fixed<F>(s.a, 32, 3, (s.b & 1) != 0, mode, st);
-    case 17: return fp_to_fixed<F>(s.a, 64, 0, (s.b & 1) != 0, mode, st);
-    case 18: return fixed_to_fp<F>(s.b, 64, 7, (s.a & 1) != 0, st);
-    case 19: return fp_convert<F16, F>(s.a, mode, st) ^ fp_convert<F64, F>(s.b, st) << 16;
-    default: return fp_to_int32_js(s.a, exact, st);
+    case 0:
+      return fp_add<F>(s.a, s.b, st);
+    case 1:
+      return fp_sub<F>(s.a, s.b, st);
+    case 2:
+      return fp_mul<F>(s.a, s.b, st);
+    case 3:
+      return fp_mulx<F>(s.a, s.b, st);
+    case 4:
+      return fp_div<F>(s.a, s.b, st);
+    case 5:
+      return fp_sqrt<F>(s.a, st);
+    case 6:
+      return fp_muladd<F>(s.c, s.a, s.b, st);
+    case 7:
+      return fp_compare<F>(s.a, s.b, true, st);
+    case 8:
+      return fp_max<F>(s.a, s.b, st);
+    case 9:
+      return fp_minnum<F>(s.a, s.b, st);
+    case 10:
+      return fp_recip_estimate<F>(s.a, st);
+    case 11:
+      return fp_rsqrt_estimate<F>(s.a, st);
+    case 12:
+      return fp_recip_step<F>(s.a, s.b, st);
+    case 13:
+      return fp_rsqrt_step<F>(s.a, s.b, st);
+    case 14:
+      return fp_recpx<F>(s.a, st);
+    case 15:
+      return fp_round_int<F>(s.a, mode, true, st);
+    case 16:
+      return fp_to_fixed<F>(s.a, 32, 3, (s.b & 1) != 0, mode, st);
+    case 17:
+      return fp_to_fixed<F>(s.a, 64, 0, (s.b & 1) != 0, mode, st);
+    case 18:
+      return fixed_to_fp<F>(s.b, 64, 7, (s.a & 1) != 0, st);
+    case 19:
+      return fp_convert<F16, F>(s.a, mode, st) ^ fp_convert<F64, F>(s.b, st) << 16;
+    default:
+      return fp_to_int32_js(s.a, exact, st);
   }
 }
 
 GPUSIM_HD Outcome evaluate(int operation, const Sample& s) {
   Outcome r{0, s.state};
   switch (operation / kOperations) {
-    case 0: r.result = evaluate<F32>(operation % kOperations, s, r.state); break;
-    case 1: r.result = evaluate<F64>(operation % kOperations, s, r.state); break;
-    default: r.result = evaluate<F16>(operation % kOperations, s, r.state); break;
+    case 0:
+      r.result = evaluate<F32>(operation % kOperations, s, r.state);
+      break;
+    case 1:
+      r.result = evaluate<F64>(operation % kOperations, s, r.state);
+      break;
+    default:
+      r.result = evaluate<F16>(operation % kOperations, s, r.state);
+      break;
   }
   return r;
 }

@@ -24,22 +24,23 @@ __attribute__((noinline)) static void flush_records(uint64_t count) {
 #define RESULT_INT "\n"
 #define RESULT_FLAGS "mrs x0, nzcv\nlsr x0, x0, #28\n"
 
-#define CASE(kind, result_text, instruction, expression)                                     \
-  for (uint64_t i = 0; i < count; ++i) {                                                     \
-    uint64_t in[3];                                                                          \
-    if (i % kSamplesPerFpcr == 0) fpcr = random_fpcr(&sequence);                             \
-    random_operands(&sequence, kind, in);                                                    \
-    register uint64_t x0 __asm__("x0") = in[0];                                              \
-    uint64_t fpsr;                                                                           \
-    __asm__ volatile("msr fpcr, %[fpcr]\nmsr fpsr, xzr\n"                                    \
-                     "fmov d0, x0\nfmov d1, %[b]\nfmov d2, %[c]\n" instruction "\n" result_text \
-                     "mrs %[fpsr], fpsr\nmsr fpcr, xzr\n"                                    \
-                     : "+r"(x0), [fpsr] "=&r"(fpsr)                                          \
-                     : [fpcr] "r"(fpcr), [b] "r"(in[1]), [c] "r"(in[2])                      \
-                     : "v0", "v1", "v2", "cc");                                              \
-    records[i].result = x0;                                                                  \
-    records[i].fpsr = fpsr;                                                                  \
-  }                                                                                          \
+#define CASE(kind, result_text, instruction, expression)                           \
+  for (uint64_t i = 0; i < count; ++i) {                                           \
+    uint64_t in[3];                                                                \
+    if (i % kSamplesPerFpcr == 0) fpcr = random_fpcr(&sequence);                   \
+    random_operands(&sequence, kind, in);                                          \
+    register uint64_t x0 __asm__("x0") = in[0];                                    \
+    uint64_t fpsr;                                                                 \
+    __asm__ volatile(                                                              \
+        "msr fpcr, %[fpcr]\nmsr fpsr, xzr\n"                                       \
+        "fmov d0, x0\nfmov d1, %[b]\nfmov d2, %[c]\n" instruction "\n" result_text \
+        "mrs %[fpsr], fpsr\nmsr fpcr, xzr\n"                                       \
+        : "+r"(x0), [fpsr] "=&r"(fpsr)                                             \
+        : [fpcr] "r"(fpcr), [b] "r"(in[1]), [c] "r"(in[2])                         \
+        : "v0", "v1", "v2", "cc");                                                 \
+    records[i].result = x0;                                                        \
+    records[i].fpsr = fpsr;                                                        \
+  }                                                                                \
   flush_records(count);
 
 int main(int argc, char** argv) {

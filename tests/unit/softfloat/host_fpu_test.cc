@@ -50,8 +50,7 @@ struct HostType<F64> {
 
 template <class F>
 auto to_host(uint64_t bits) {
-  return std::bit_cast<typename HostType<F>::Float>(
-      static_cast<typename HostType<F>::Bits>(bits));
+  return std::bit_cast<typename HostType<F>::Float>(static_cast<typename HostType<F>::Bits>(bits));
 }
 uint64_t from_host(float value) { return std::bit_cast<uint32_t>(value); }
 uint64_t from_host(double value) { return std::bit_cast<uint64_t>(value); }
@@ -283,8 +282,7 @@ void compare_integers(uint64_t seed) {
       if ((x >> 63) == 0) check(static_cast<uint64_t>(x), 64, true);
     }
     for (int i = 0; i < kRandomCount + kSpecialCount; ++i) {
-      const uint64_t x =
-          i < kSpecialCount ? special_float(kind, i) : random_float(&operands, kind);
+      const uint64_t x = i < kSpecialCount ? special_float(kind, i) : random_float(&operands, kind);
       const Float value = to_host<F>(x);
       const auto check = [&](Float low, Float high, auto limits, int bits, bool is_unsigned) {
         // [low, high) after rounding is representable; rint raises just inexact.

@@ -107,15 +107,14 @@ TEST_CASE("softfloat equals qemu-aarch64 on every instruction") {
   sequence operands{seed};
   uint64_t fpcr = 0;
   uint64_t cases = 0;
-#define CASE(kind, result_kind, instruction, expression)                                        \
-  {                                                                                             \
-    const Function function = []([[maybe_unused]] uint64_t a, [[maybe_unused]] uint64_t b,      \
-                                 [[maybe_unused]] uint64_t c, [[maybe_unused]] uint64_t& st) {  \
-      return uint64_t{expression};                                                              \
-    };                                                                                          \
-    CHECK_MESSAGE(count_differences(guest, operands, fpcr, kind, instruction, function) == 0,   \
-                  instruction);                                                                 \
-    ++cases;                                                                                    \
+#define CASE(kind, result_kind, instruction, expression)                                          \
+  {                                                                                               \
+    const Function function = []([[maybe_unused]] uint64_t a, [[maybe_unused]] uint64_t b,        \
+                                 [[maybe_unused]] uint64_t c,                                     \
+                                 [[maybe_unused]] uint64_t& st) { return uint64_t{expression}; }; \
+    CHECK_MESSAGE(count_differences(guest, operands, fpcr, kind, instruction, function) == 0,     \
+                  instruction);                                                                   \
+    ++cases;                                                                                      \
   }
 #include "tests/unit/softfloat/cases.def"
 #undef CASE

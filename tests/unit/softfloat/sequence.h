@@ -19,7 +19,9 @@ static inline uint64_t sequence_next(struct sequence* s) {
 }
 
 static inline int kind_bits(int kind) { return kind == kHalf ? 16 : kind == kSingle ? 32 : 64; }
-static inline int kind_frac_bits(int kind) { return kind == kHalf ? 10 : kind == kSingle ? 23 : 52; }
+static inline int kind_frac_bits(int kind) {
+  return kind == kHalf ? 10 : kind == kSingle ? 23 : 52;
+}
 
 static inline uint64_t float_from_fields(int kind, uint64_t sign, uint64_t exp, uint64_t frac) {
   const int frac_bits = kind_frac_bits(kind);
@@ -38,12 +40,36 @@ static inline uint64_t special_float(int kind, int index) {
   const uint64_t quiet = (uint64_t)1 << (frac_bits - 1);
   const uint64_t bias = ((uint64_t)1 << (kind_bits(kind) - 2 - frac_bits)) - 1;
   const uint64_t top = 2 * bias;
-  const uint64_t fields[kSpecialCount / 2][2] = {
-      {0, 0}, {0, 1}, {0, 2}, {0, quiet}, {0, ones}, {1, 0}, {1, 1}, {1, ones}, {2, 0},
-      {bias - 1, 0}, {bias - 1, ones}, {bias, 0}, {bias, 1}, {bias, quiet}, {bias + 1, 0},
-      {bias + 1, quiet}, {bias + (uint64_t)frac_bits, 1}, {bias + 15, 0}, {bias + 31, 0},
-      {bias + 30, ones}, {bias + 32, 0}, {bias + 63, 0}, {bias + 62, ones}, {bias + 64, 0},
-      {top, 0}, {top, ones}, {top + 1, 0}, {top + 1, quiet}, {top + 1, 1}, {top + 1, ones}};
+  const uint64_t fields[kSpecialCount / 2][2] = {{0, 0},
+                                                 {0, 1},
+                                                 {0, 2},
+                                                 {0, quiet},
+                                                 {0, ones},
+                                                 {1, 0},
+                                                 {1, 1},
+                                                 {1, ones},
+                                                 {2, 0},
+                                                 {bias - 1, 0},
+                                                 {bias - 1, ones},
+                                                 {bias, 0},
+                                                 {bias, 1},
+                                                 {bias, quiet},
+                                                 {bias + 1, 0},
+                                                 {bias + 1, quiet},
+                                                 {bias + (uint64_t)frac_bits, 1},
+                                                 {bias + 15, 0},
+                                                 {bias + 31, 0},
+                                                 {bias + 30, ones},
+                                                 {bias + 32, 0},
+                                                 {bias + 63, 0},
+                                                 {bias + 62, ones},
+                                                 {bias + 64, 0},
+                                                 {top, 0},
+                                                 {top, ones},
+                                                 {top + 1, 0},
+                                                 {top + 1, quiet},
+                                                 {top + 1, 1},
+                                                 {top + 1, ones}};
   const uint64_t* f = fields[index / 2];
   return float_from_fields(kind, (uint64_t)index, f[0], f[1]);
 }
