@@ -61,7 +61,7 @@ int gpusim_main(void) {
     const uint32_t n = escape_time(real_part(e % WIDTH), imaginary_part(e / WIDTH));
     iterations[e] = (uint16_t)n;
     // Inside black; outside brighter the closer to the set.
-    picture[e] = n == MAX_ITERATIONS ? 0 : (uint8_t)(255 - 1280 / (n + 5));
+    picture[e] = (uint8_t)(n == MAX_ITERATIONS ? 0 : 255 - 1280 / (n + 5));
     checksum += example_share(e, n);
   }
   gpusim_barrier();
