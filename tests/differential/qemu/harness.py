@@ -92,6 +92,12 @@ def first_line(text):
     return lines[0][:160] if lines else ""
 
 
+def error_line(text):
+    lines = text.decode(errors="replace").splitlines()
+    errors = [line for line in lines if "rror" in line or "undefined reference" in line]
+    return (errors or lines or [""])[0][:200]
+
+
 def compare(expected, got, mode):
     """Says in one line how a run differs from the oracle's; None when it does not."""
     copies = LANES if mode == "lanes" else 1
@@ -195,14 +201,14 @@ def build_all(commands, common, folder, jobs):
         digest = hashlib.sha256(common.encode())
         for word in map(str, command):
             digest.update(word.encode() + b"\0")
-            if word.endswith((".c", ".S")):
+            if word.endswith((".c", ".cc", ".S")):
                 digest.update(pathlib.Path(word).read_bytes())
         if known.get(name) == digest.hexdigest() and (folder / name).exists():
             return None
         partial = folder / f"{name}.new"
         done = subprocess.run([*command, "-o", partial], capture_output=True)
         if done.returncode != 0:
-            return f"{name}: {first_line(done.stderr)}"
+            return f"{name}: {error_line(done.stderr)}"
         partial.rename(folder / name)
         known[name] = digest.hexdigest()
         return None
@@ -219,11 +225,11 @@ def compiler_version(compiler):
                           text=True).stdout.splitlines()[0]
 
 
-def parse_arguments(description):
+def parse_arguments(description, levels):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--gpusim", type=pathlib.Path, required=True, help="the program to test")
     parser.add_argument("--build", type=pathlib.Path, required=True, help="folder for guest programs")
-    parser.add_argument("--levels", default="O0,O2", help="e.g. O0,O2")
+    parser.add_argument("--levels", default=levels, help="e.g. O0,O2")
     parser.add_argument("--modes", default="one,lanes", help="one: one core; lanes: 64 private ones")
     parser.add_argument("--only", default="*", help="pattern of names, e.g. 'pr4*'")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())

@@ -104,7 +104,7 @@ def expected_count(elf, known, plugin):
 
 
 def main():
-    arguments = harness.parse_arguments(__doc__.splitlines()[0])
+    arguments = harness.parse_arguments(__doc__.splitlines()[0], levels="O0,O2")
     manifest = read_manifest()
     names = [name for name in manifest if fnmatch.fnmatchcase(name, arguments.only)]
     sources = unpack(arguments.build)
