@@ -13,6 +13,8 @@ enum class FpMinMax : uint8_t { kMin, kMax, kMinNum, kMaxNum };
 enum class FpMisc1 : uint8_t { kRecipEstimate, kRsqrtEstimate, kRecipX, kSqrt, kJscvt };
 enum class FpMisc2 : uint8_t { kAdd, kSub, kMul, kDiv, kMulX, kRecipStep, kRsqrtStep, kAbsDiff };
 enum class FpMisc3 : uint8_t { kMulAdd };
+// Of vector comparisons to a mask (uir/helpers.def).
+enum class FpTest : uint8_t { kEq, kGe, kGt, kAbsGe, kAbsGt };
 
 // f2i: float format | rounding << 2 | is_signed << 5 | is_64bit << 6.
 constexpr uint8_t f2i_aux(FpFormat f, FpRounding r, bool is_signed, bool is_64bit) {

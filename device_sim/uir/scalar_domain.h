@@ -35,15 +35,17 @@ struct ScalarDomain {
 #ifdef __CUDA_ARCH__
     return __umul64hi(a, b);
 #else
-    return static_cast<uint64_t>((static_cast<unsigned __int128>(a) * b) >> 64);
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<uint64_t>((static_cast<Wide>(a) * b) >> 64);
 #endif
   }
   GPUSIM_HD_INLINE static V mulhi_s(V a, V b) {
 #ifdef __CUDA_ARCH__
     return static_cast<uint64_t>(__mul64hi(static_cast<int64_t>(a), static_cast<int64_t>(b)));
 #else
+    __extension__ using Wide = __int128;
     return static_cast<uint64_t>(
-        (static_cast<__int128>(static_cast<int64_t>(a)) * static_cast<int64_t>(b)) >> 64);
+        (static_cast<Wide>(static_cast<int64_t>(a)) * static_cast<int64_t>(b)) >> 64);
 #endif
   }
   GPUSIM_HD_INLINE static V and_(V a, V b) { return a & b; }
@@ -128,6 +130,88 @@ struct ScalarDomain {
   // Ordered comparison: false if either is a NaN.
   template <class T> GPUSIM_HD_INLINE static M flt(V a, V b) { return to<T>(a) < to<T>(b); }
   template <class T> GPUSIM_HD_INLINE static M feq(V a, V b) { return to<T>(a) == to<T>(b); }
+
+  // The same arithmetic on two floats, one in each half of the word.
+  GPUSIM_HD_INLINE static V two(V low, V high) { return low | high << 32; }
+  GPUSIM_HD_INLINE static V fadd2(V a, V b) {
+    return two(fadd<float>(a, b), fadd<float>(a >> 32, b >> 32));
+  }
+  GPUSIM_HD_INLINE static V fsub2(V a, V b) {
+    return two(fsub<float>(a, b), fsub<float>(a >> 32, b >> 32));
+  }
+  GPUSIM_HD_INLINE static V fmul2(V a, V b) {
+    return two(fmul<float>(a, b), fmul<float>(a >> 32, b >> 32));
+  }
+  GPUSIM_HD_INLINE static V fdiv2(V a, V b) {
+    return two(fdiv<float>(a, b), fdiv<float>(a >> 32, b >> 32));
+  }
+  GPUSIM_HD_INLINE static V fma2(V a, V b, V c) {
+    return two(fma<float>(a, b, c), fma<float>(a >> 32, b >> 32, c >> 32));
+  }
+
+  // The word as a vector of elements E: uint8_t, uint16_t or uint32_t (64-bit elements are what
+  // the primitives above work on). "_s" takes the elements as signed, "_u" as unsigned.
+  template <class E> static constexpr int kElementBits = static_cast<int>(8 * sizeof(E));
+  // A one in each element.
+  template <class E> static constexpr uint64_t kOnes = ~uint64_t{0} / static_cast<E>(-1);
+  template <class E, class F> GPUSIM_HD_INLINE static V each(F f, V a, V b) {
+    V r = 0;
+    for (int i = 0; i < 64; i += kElementBits<E>) {
+      const E element = f(static_cast<E>(a >> i), static_cast<E>(b >> i));
+      r |= V{element} << i;
+    }
+    return r;
+  }
+  template <class E> GPUSIM_HD_INLINE static int64_t sext(E x) {
+    return static_cast<int64_t>(uint64_t{x} << (64 - kElementBits<E>)) >> (64 - kElementBits<E>);
+  }
+  template <class E> GPUSIM_HD_INLINE static E if_true(bool x) {
+    return x ? static_cast<E>(-1) : E{0};
+  }
+  template <class E> GPUSIM_HD_INLINE static V vadd(V a, V b) {
+    constexpr uint64_t top = kOnes<E> << (kElementBits<E> - 1);
+    return ((a & ~top) + (b & ~top)) ^ ((a ^ b) & top);
+  }
+  template <class E> GPUSIM_HD_INLINE static V vsub(V a, V b) {
+    constexpr uint64_t top = kOnes<E> << (kElementBits<E> - 1);
+    return ((a | top) - (b & ~top)) ^ ((a ^ ~b) & top);
+  }
+  template <class E> GPUSIM_HD_INLINE static V vmul(V a, V b) {
+    return each<E>([](E x, E y) { return static_cast<E>(uint64_t{x} * y); }, a, b);
+  }
+  template <class E> GPUSIM_HD_INLINE static V vmin_s(V a, V b) {
+    return each<E>([](E x, E y) { return sext(x) < sext(y) ? x : y; }, a, b);
+  }
+  template <class E> GPUSIM_HD_INLINE static V vmax_s(V a, V b) {
+    return each<E>([](E x, E y) { return sext(x) < sext(y) ? y : x; }, a, b);
+  }
+  template <class E> GPUSIM_HD_INLINE static V vmin_u(V a, V b) {
+    return each<E>([](E x, E y) { return x < y ? x : y; }, a, b);
+  }
+  template <class E> GPUSIM_HD_INLINE static V vmax_u(V a, V b) {
+    return each<E>([](E x, E y) { return x < y ? y : x; }, a, b);
+  }
+  // Comparisons: all ones where true.
+  template <class E> GPUSIM_HD_INLINE static V veq(V a, V b) {
+    return each<E>([](E x, E y) { return if_true<E>(x == y); }, a, b);
+  }
+  template <class E> GPUSIM_HD_INLINE static V vgt_s(V a, V b) {
+    return each<E>([](E x, E y) { return if_true<E>(sext(x) > sext(y)); }, a, b);
+  }
+  template <class E> GPUSIM_HD_INLINE static V vgt_u(V a, V b) {
+    return each<E>([](E x, E y) { return if_true<E>(x > y); }, a, b);
+  }
+  // Shifts of all elements by a count below the element's width.
+  template <class E> GPUSIM_HD_INLINE static V vshl(V a, int n) {
+    return (a << n) & (kOnes<E> * static_cast<E>(static_cast<E>(-1) << n));
+  }
+  template <class E> GPUSIM_HD_INLINE static V vshr(V a, int n) {
+    return (a >> n) & (kOnes<E> * static_cast<E>(static_cast<E>(-1) >> n));
+  }
+  template <class E> GPUSIM_HD_INLINE static V vsar(V a, int n) {
+    const V sign = kOnes<E> << (kElementBits<E> - 1 - n);  // where the sign bits arrive
+    return vsub<E>(vshr<E>(a, n) ^ sign, sign);
+  }
 };
 
 GPUSIM_SEM_END

@@ -23,7 +23,7 @@ struct OperandUse {
 };
 
 struct ShapeInfo {
-  OperandUse d, a, b, c;
+  OperandUse d{}, a{}, b{}, c{};
   bool fp_state = false;    // imm16 names a slot that is read and written
   bool ends_block = false;
   bool falls_through = false;  // a conditional branch

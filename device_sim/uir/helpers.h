@@ -1,0 +1,155 @@
+// Calls a helper of uir/helpers.def by its number.
+#pragma once
+#include <cstdint>
+
+#include "device_sim/uir/helpers_fp.h"
+#if __has_include("device_sim/uir/helpers_int.h")
+#include "device_sim/uir/helpers_int.h"
+#endif
+#include "device_sim/uir/helpers_vector.h"
+#include "device_sim/uir/uop.h"
+
+namespace gpusim {
+
+#define GPUSIM_HELPER1(name)
+#define GPUSIM_HELPER2(name)
+#define GPUSIM_HELPER3(name)
+#define GPUSIM_FHELPER1(name)
+#define GPUSIM_FHELPER2(name)
+#define GPUSIM_FHELPER3(name)
+
+// A helper's number, one enumeration per kind.
+#define GPUSIM_LISTED(name) name,
+#undef GPUSIM_HELPER1
+#define GPUSIM_HELPER1 GPUSIM_LISTED
+enum class Help1 : uint16_t {
+#include "device_sim/uir/helpers.def"
+};
+#undef GPUSIM_HELPER1
+#define GPUSIM_HELPER1(name)
+#undef GPUSIM_HELPER2
+#define GPUSIM_HELPER2 GPUSIM_LISTED
+enum class Help2 : uint16_t {
+#include "device_sim/uir/helpers.def"
+};
+#undef GPUSIM_HELPER2
+#define GPUSIM_HELPER2(name)
+#undef GPUSIM_HELPER3
+#define GPUSIM_HELPER3 GPUSIM_LISTED
+enum class Help3 : uint16_t {
+#include "device_sim/uir/helpers.def"
+};
+#undef GPUSIM_HELPER3
+#define GPUSIM_HELPER3(name)
+#undef GPUSIM_FHELPER1
+#define GPUSIM_FHELPER1 GPUSIM_LISTED
+enum class FpHelp1 : uint16_t {
+#include "device_sim/uir/helpers.def"
+};
+#undef GPUSIM_FHELPER1
+#define GPUSIM_FHELPER1(name)
+#undef GPUSIM_FHELPER2
+#define GPUSIM_FHELPER2 GPUSIM_LISTED
+enum class FpHelp2 : uint16_t {
+#include "device_sim/uir/helpers.def"
+};
+#undef GPUSIM_FHELPER2
+#define GPUSIM_FHELPER2(name)
+#undef GPUSIM_FHELPER3
+#define GPUSIM_FHELPER3 GPUSIM_LISTED
+enum class FpHelp3 : uint16_t {
+#include "device_sim/uir/helpers.def"
+};
+#undef GPUSIM_FHELPER3
+#define GPUSIM_FHELPER3(name)
+#undef GPUSIM_LISTED
+
+namespace helpers {
+
+#undef GPUSIM_HELPER1
+#define GPUSIM_HELPER1(name) \
+  case Help1::name:          \
+    return name(a, u);
+GPUSIM_HD_NOINLINE uint64_t call1(uint64_t a, const Uop& u) {
+  switch (static_cast<Help1>(u.imm16)) {
+#include "device_sim/uir/helpers.def"
+  }
+  return 0;
+}
+#undef GPUSIM_HELPER1
+#define GPUSIM_HELPER1(name)
+
+#undef GPUSIM_HELPER2
+#define GPUSIM_HELPER2(name) \
+  case Help2::name:          \
+    return name(a, b, u);
+GPUSIM_HD_NOINLINE uint64_t call2(uint64_t a, uint64_t b, const Uop& u) {
+  switch (static_cast<Help2>(u.imm16)) {
+#include "device_sim/uir/helpers.def"
+  }
+  return 0;
+}
+#undef GPUSIM_HELPER2
+#define GPUSIM_HELPER2(name)
+
+#undef GPUSIM_HELPER3
+#define GPUSIM_HELPER3(name) \
+  case Help3::name:          \
+    return name(a, b, c, u);
+GPUSIM_HD_NOINLINE uint64_t call3(uint64_t a, uint64_t b, uint64_t c, const Uop& u) {
+  switch (static_cast<Help3>(u.imm16)) {
+#include "device_sim/uir/helpers.def"
+  }
+  return 0;
+}
+#undef GPUSIM_HELPER3
+#define GPUSIM_HELPER3(name)
+
+#undef GPUSIM_FHELPER1
+#define GPUSIM_FHELPER1(name) \
+  case FpHelp1::name:         \
+    return name(a, u, fp);
+GPUSIM_HD_NOINLINE uint64_t fcall1(uint64_t a, const Uop& u, uint64_t& fp) {
+  switch (static_cast<FpHelp1>(u.imm & 0xffff)) {
+#include "device_sim/uir/helpers.def"
+  }
+  return 0;
+}
+#undef GPUSIM_FHELPER1
+#define GPUSIM_FHELPER1(name)
+
+#undef GPUSIM_FHELPER2
+#define GPUSIM_FHELPER2(name) \
+  case FpHelp2::name:         \
+    return name(a, b, u, fp);
+GPUSIM_HD_NOINLINE uint64_t fcall2(uint64_t a, uint64_t b, const Uop& u, uint64_t& fp) {
+  switch (static_cast<FpHelp2>(u.imm & 0xffff)) {
+#include "device_sim/uir/helpers.def"
+  }
+  return 0;
+}
+#undef GPUSIM_FHELPER2
+#define GPUSIM_FHELPER2(name)
+
+#undef GPUSIM_FHELPER3
+#define GPUSIM_FHELPER3(name) \
+  case FpHelp3::name:         \
+    return name(a, b, c, u, fp);
+GPUSIM_HD_NOINLINE uint64_t fcall3(uint64_t a, uint64_t b, uint64_t c, const Uop& u,
+                                   uint64_t& fp) {
+  switch (static_cast<FpHelp3>(u.imm & 0xffff)) {
+#include "device_sim/uir/helpers.def"
+  }
+  return 0;
+}
+
+}  // namespace helpers
+
+#undef GPUSIM_HELPER1
+#undef GPUSIM_HELPER2
+#undef GPUSIM_HELPER3
+#undef GPUSIM_FHELPER1
+#undef GPUSIM_FHELPER2
+#undef GPUSIM_FHELPER3
+
+}  // namespace gpusim

@@ -1,0 +1,215 @@
+// The floating-point micro-ops on one value, exactly, through the softfloat. Semantics call these
+// where native arithmetic might differ; they are out of line, so that fast paths stay small.
+//
+// Sources are cut to their format, results zero-extended. `fp` is FPCR << 32 | FPSR.
+#pragma once
+#include <cstdint>
+
+#include "device_sim/uir/fp_aux.h"
+#include "device_sim/uir/hd.h"
+#include "device_sim/uir/softfloat/softfloat.h"
+
+#if defined(__CUDACC__)
+#define GPUSIM_HD_NOINLINE inline __host__ __device__ __noinline__
+#else
+#define GPUSIM_HD_NOINLINE inline __attribute__((noinline))
+#endif
+
+namespace gpusim::helpers {
+
+using softfloat::F16;
+using softfloat::F32;
+using softfloat::F64;
+
+template <class F>
+GPUSIM_HD constexpr uint64_t cut(uint64_t a) {
+  return a & softfloat::low_mask(F::kBits);
+}
+
+// --- arithmetic
+#define GPUSIM_FP_BINARY(name, function)                                                  \
+  template <class F>                                                                      \
+  struct name {                                                                           \
+    static GPUSIM_HD_NOINLINE uint64_t run(uint64_t a, uint64_t b, uint64_t& fp) {        \
+      return softfloat::function<F>(cut<F>(a), cut<F>(b), fp);                            \
+    }                                                                                     \
+    GPUSIM_HD_INLINE uint64_t operator()(uint64_t a, uint64_t b, uint64_t& fp) const {    \
+      return run(a, b, fp);                                                               \
+    }                                                                                     \
+  };
+GPUSIM_FP_BINARY(Add, fp_add)
+GPUSIM_FP_BINARY(Sub, fp_sub)
+GPUSIM_FP_BINARY(Mul, fp_mul)
+GPUSIM_FP_BINARY(Div, fp_div)
+#undef GPUSIM_FP_BINARY
+
+template <class F>
+struct Sqrt {
+  static GPUSIM_HD_NOINLINE uint64_t run(uint64_t a, uint64_t& fp) {
+    return softfloat::fp_sqrt<F>(cut<F>(a), fp);
+  }
+  GPUSIM_HD_INLINE uint64_t operator()(uint64_t a, uint64_t& fp) const { return run(a, fp); }
+};
+
+// c + a * b
+template <class F>
+struct MulAdd {
+  static GPUSIM_HD_NOINLINE uint64_t run(uint64_t a, uint64_t b, uint64_t c, uint64_t& fp) {
+    return softfloat::fp_muladd<F>(cut<F>(c), cut<F>(a), cut<F>(b), fp);
+  }
+  GPUSIM_HD_INLINE uint64_t operator()(uint64_t a, uint64_t b, uint64_t c, uint64_t& fp) const {
+    return run(a, b, c, fp);
+  }
+};
+
+// An operation on floats, applied to both halves of the words.
+template <class Operation>
+struct OnPair {
+  template <class... A>
+  static GPUSIM_HD_NOINLINE uint64_t run(uint64_t& fp, A... a) {
+    const uint64_t low = Operation::run(a..., fp);
+    const uint64_t high = Operation::run((a >> 32)..., fp);
+    return low | high << 32;
+  }
+  GPUSIM_HD_INLINE uint64_t operator()(uint64_t a, uint64_t b, uint64_t& fp) const {
+    return run(fp, a, b);
+  }
+  GPUSIM_HD_INLINE uint64_t operator()(uint64_t a, uint64_t b, uint64_t c, uint64_t& fp) const {
+    return run(fp, a, b, c);
+  }
+};
+
+// --- operations of several formats, told apart by `aux` (uir/fp_aux.h)
+
+// Calls f.operator()<Format>().
+template <class Fn>
+GPUSIM_HD uint64_t with_format(uint32_t aux, Fn f) {
+  switch (static_cast<FpFormat>(aux & 3)) {
+    case FpFormat::kF16:
+      return f.template operator()<F16>();
+    case FpFormat::kF32:
+      return f.template operator()<F32>();
+    default:
+      return f.template operator()<F64>();
+  }
+}
+
+GPUSIM_HD constexpr softfloat::Rounding rounding_of(FpRounding r, uint64_t fp) {
+  if (r >= FpRounding::kFpcr) return softfloat::rounding_mode(fp);
+  return static_cast<softfloat::Rounding>(r);
+}
+static_assert(static_cast<int>(FpRounding::kNearestAway) ==
+              static_cast<int>(softfloat::Rounding::kTieAway));
+
+GPUSIM_HD_NOINLINE uint64_t fcmp(uint64_t a, uint64_t b, uint32_t aux, uint64_t& fp) {
+  return with_format(aux, [&]<class F>() {
+    return softfloat::fp_compare<F>(cut<F>(a), cut<F>(b), (aux & 4) != 0, fp);
+  });
+}
+
+GPUSIM_HD_NOINLINE uint64_t fminmax(uint64_t a, uint64_t b, uint32_t aux, uint64_t& fp) {
+  return with_format(aux, [&]<class F>() {
+    const uint64_t x = cut<F>(a), y = cut<F>(b);
+    switch (static_cast<FpMinMax>(aux >> 2)) {
+      case FpMinMax::kMin:
+        return softfloat::fp_min<F>(x, y, fp);
+      case FpMinMax::kMax:
+        return softfloat::fp_max<F>(x, y, fp);
+      case FpMinMax::kMinNum:
+        return softfloat::fp_minnum<F>(x, y, fp);
+      default:
+        return softfloat::fp_maxnum<F>(x, y, fp);
+    }
+  });
+}
+
+GPUSIM_HD_NOINLINE uint64_t fround(uint64_t a, uint32_t aux, uint64_t& fp) {
+  const auto r = static_cast<FpRounding>(aux >> 2);
+  return with_format(aux, [&]<class F>() {
+    return softfloat::fp_round_int<F>(cut<F>(a), rounding_of(r, fp), r == FpRounding::kFpcrExact,
+                                      fp);
+  });
+}
+
+GPUSIM_HD_NOINLINE uint64_t fconvert(uint64_t a, uint32_t aux, uint64_t& fp) {
+  const auto mode = (aux & 16) != 0 ? softfloat::Rounding::kOdd : softfloat::rounding_mode(fp);
+  return with_format(aux, [&]<class From>() {
+    return with_format(aux >> 2, [&]<class To>() -> uint64_t {
+      if constexpr (From::kBits == To::kBits) {
+        return cut<From>(a);
+      } else {
+        return softfloat::fp_convert<To, From>(cut<From>(a), mode, fp);
+      }
+    });
+  });
+}
+
+GPUSIM_HD_NOINLINE uint64_t f2i(uint64_t a, uint32_t aux, int fraction_bits, int int_bits,
+                                uint64_t& fp) {
+  const auto r = static_cast<FpRounding>((aux >> 2) & 7);
+  return with_format(aux, [&]<class F>() {
+    return softfloat::fp_to_fixed<F>(cut<F>(a), int_bits, fraction_bits, (aux & 32) == 0,
+                                     rounding_of(r, fp), fp);
+  });
+}
+
+GPUSIM_HD_NOINLINE uint64_t i2f(uint64_t a, uint32_t aux, int fraction_bits, int int_bits,
+                                uint64_t& fp) {
+  return with_format(aux, [&]<class F>() {
+    return softfloat::fixed_to_fp<F>(a, int_bits, fraction_bits, (aux & 32) == 0, fp);
+  });
+}
+
+GPUSIM_HD_NOINLINE uint64_t fmisc1(uint64_t a, uint32_t aux, uint64_t& fp) {
+  return with_format(aux, [&]<class F>() -> uint64_t {
+    const uint64_t x = cut<F>(a);
+    switch (static_cast<FpMisc1>(aux >> 2)) {
+      case FpMisc1::kRecipEstimate:
+        return softfloat::fp_recip_estimate<F>(x, fp);
+      case FpMisc1::kRsqrtEstimate:
+        return softfloat::fp_rsqrt_estimate<F>(x, fp);
+      case FpMisc1::kRecipX:
+        return softfloat::fp_recpx<F>(x, fp);
+      case FpMisc1::kSqrt:
+        return softfloat::fp_sqrt<F>(x, fp);
+      case FpMisc1::kJscvt:
+        break;
+    }
+    // Bit 32 is the flag Z.
+    bool exact = false;
+    const uint64_t integer = softfloat::fp_to_int32_js(a, exact, fp);
+    return integer | uint64_t{exact} << 32;
+  });
+}
+
+GPUSIM_HD_NOINLINE uint64_t fmisc2(uint64_t a, uint64_t b, uint32_t aux, uint64_t& fp) {
+  return with_format(aux, [&]<class F>() {
+    const uint64_t x = cut<F>(a), y = cut<F>(b);
+    switch (static_cast<FpMisc2>(aux >> 2)) {
+      case FpMisc2::kAdd:
+        return softfloat::fp_add<F>(x, y, fp);
+      case FpMisc2::kSub:
+        return softfloat::fp_sub<F>(x, y, fp);
+      case FpMisc2::kMul:
+        return softfloat::fp_mul<F>(x, y, fp);
+      case FpMisc2::kDiv:
+        return softfloat::fp_div<F>(x, y, fp);
+      case FpMisc2::kMulX:
+        return softfloat::fp_mulx<F>(x, y, fp);
+      case FpMisc2::kRecipStep:
+        return softfloat::fp_recip_step<F>(x, y, fp);
+      case FpMisc2::kRsqrtStep:
+        return softfloat::fp_rsqrt_step<F>(x, y, fp);
+      case FpMisc2::kAbsDiff:
+        break;
+    }
+    return softfloat::fp_abs<F>(softfloat::fp_sub<F>(x, y, fp));
+  });
+}
+
+GPUSIM_HD_NOINLINE uint64_t fmisc3(uint64_t a, uint64_t b, uint64_t c, uint32_t aux,
+                                   uint64_t& fp) {
+  return with_format(aux, [&]<class F>() { return MulAdd<F>::run(a, b, c, fp); });
+}
+
+}  // namespace gpusim::helpers
