@@ -1,0 +1,43 @@
+// Instruction words of a program's code by address, and what discovery found out about each.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "translator/common/isa_list.h"
+#include "translator/elf/elf_file.h"
+
+namespace gpusim {
+
+enum CodeFlags : uint8_t {
+  kCode = 1,     // an instruction can be here
+  kData = 2,     // marked as data inside code
+  kReached = 4,  // direct control flow leads here from the entry or a function
+  kLeader = 8,   // a block has to start here
+};
+
+/// Flags of the words between the first and the last instruction address of a program.
+struct CodeImage {
+  uint64_t base = 0;
+  uint32_t pc_shift = 2;
+  std::vector<uint8_t> flags;
+  std::vector<uint32_t> words;
+
+  bool is_code(uint64_t pc) const {
+    const uint64_t i = (pc - base) >> pc_shift;
+    return pc >= base && i < flags.size() && (pc & ((uint64_t{1} << pc_shift) - 1)) == 0 &&
+           (flags[i] & kCode);
+  }
+  uint8_t& flags_at(uint64_t pc) { return flags[(pc - base) >> pc_shift]; }
+  uint8_t flags_at(uint64_t pc) const { return flags[(pc - base) >> pc_shift]; }
+  uint32_t word_at(uint64_t pc) const { return words[(pc - base) >> pc_shift]; }
+  uint64_t step() const { return uint64_t{1} << pc_shift; }
+  uint64_t end() const { return base + (uint64_t{flags.size()} << pc_shift); }
+};
+
+/// Finds where blocks have to start: at the entry, at functions, at targets of direct branches and
+/// behind every end of a block. First it follows direct flow (kReached), then it sweeps the rest of
+/// the code in order, so that targets of indirect branches are there before the program runs.
+CodeImage discover_code(const ElfFile& elf);
+
+}  // namespace gpusim

@@ -1,0 +1,39 @@
+// Blocks between translation and linking.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "translator/common/block_builder.h"
+#include "translator/common/isa_list.h"
+
+namespace gpusim {
+
+/// A translated block whose targets are still guest addresses.
+struct CodeBlock {
+  DraftBlock draft;  // draft.uops' last one is the end, if draft.end.present
+  uint64_t next_pc = 0;
+  bool unknown = false;  // its last instruction is one that the translator does not know
+
+  // Values that only one way out of a conditional end needs, computed on that way.
+  std::vector<Uop> on_taken, on_fall_through;
+
+  bool falls_through() const {
+    return draft.end.present && shape_info(op_info(draft.uops.back().op).shape).falls_through;
+  }
+  bool has_target() const {
+    return draft.end.present && shape_info(op_info(draft.uops.back().op).shape).has_target;
+  }
+};
+
+/// Limits of one block.
+inline constexpr uint32_t kMaxBlockInsns = 256;
+inline constexpr uint32_t kMaxBlockUops = 60000;
+
+/// Translates from pc to the block's end, a limit, or the next address for which `starts_block`.
+/// `word_at(pc, &word)`: false where there is no code.
+CodeBlock form_block(const GuestIsa& isa, uint64_t pc,
+                     const std::function<bool(uint64_t pc, uint32_t* word)>& word_at,
+                     const std::function<bool(uint64_t pc)>& starts_block);
+
+}  // namespace gpusim

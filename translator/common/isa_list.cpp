@@ -1,0 +1,107 @@
+#include "translator/common/isa_list.h"
+
+#include <capstone/capstone.h>
+#include <elf.h>
+
+#include "translator/a64/translate.h"
+
+namespace gpusim {
+namespace {
+
+namespace aarch64 {
+
+using namespace a64;
+
+InsnResult translate(uint32_t word, uint64_t pc, BlockBuilder& builder) {
+  switch (translate_instruction(word, pc, builder)) {
+    case Translated::kNext: return InsnResult::kNext;
+    case Translated::kEndsBlock: return InsnResult::kEndsBlock;
+    case Translated::kUnknown: return InsnResult::kUnknown;
+  }
+  return InsnResult::kUnknown;
+}
+
+ControlFlow flow(uint32_t word, uint64_t pc) {
+  const Flow f = control_flow(word, pc);
+  return {f.ends_block, f.falls_through, f.is_call, f.target};
+}
+
+std::string slot_name(int s) {
+  if (s <= 30) return "x" + std::to_string(s);
+  if (s >= kV0) return "v" + std::to_string((s - kV0) / 2) + ((s - kV0) % 2 ? ".hi" : ".lo");
+  switch (s) {
+    case kSp: return "sp";
+    case kZero: return "zero";
+    case kSink: return "sink";
+    case kNzcv: return "nzcv";
+    case kFpState: return "fp_state";
+    case kTpidr: return "tpidr";
+    case kCoreId: return "core_id";
+    case kMonitor: return "monitor";
+    case kMonitorLow: return "monitor.lo";
+    case kMonitorHigh: return "monitor.hi";
+    default: return "t" + std::to_string(s - kFirstTemp);
+  }
+}
+
+constexpr InitialValue kInitialValues[] = {{kMonitor, ~uint64_t{0}}};
+
+// Procedure call standard (AAPCS64) and the Linux system call convention.
+constexpr AbiSlots abi() {
+  AbiSlots a;
+  a.stack_pointer = kSp;
+  a.link = kLink;
+  a.thread_pointer = kTpidr;
+  a.core_id = kCoreId;
+  a.fp_state = kFpState;
+  a.syscall_number = kX0 + 8;
+  a.syscall_result = kX0;
+  for (int i = 0; i < 6; ++i) a.syscall_args[i] = kX0 + i;
+  for (int i = 0; i < 8; ++i) {
+    a.call_args[i] = kX0 + i;
+    a.call_float_args[i] = v_low(static_cast<uint32_t>(i));
+  }
+  return a;
+}
+
+constexpr SlotRoles kRoles = {.zero = kZero,
+                              .sink = kSink,
+                              .flags = kNzcv,
+                              .first_temp = kFirstTemp,
+                              .temp_count = kTempCount};
+
+}  // namespace aarch64
+
+const GuestIsa kIsas[] = {
+    {.name = "aarch64",
+     .elf_machine = EM_AARCH64,
+     .pc_shift = 2,
+     .make_builder = a64::make_block_builder,
+     .translate = aarch64::translate,
+     .control_flow = aarch64::flow,
+     .slot_count = a64::kSlotCount,
+     .roles = aarch64::kRoles,
+     .slot_name = aarch64::slot_name,
+     .initial_values = aarch64::kInitialValues,
+     .abi = aarch64::abi(),
+     .capstone_arch = CS_ARCH_ARM64,
+     .capstone_mode = CS_MODE_LITTLE_ENDIAN},
+};
+
+}  // namespace
+
+std::span<const GuestIsa> all_isas() { return kIsas; }
+
+const GuestIsa* find_isa(const std::string& name) {
+  for (const GuestIsa& isa : kIsas)
+    if (name == isa.name) return &isa;
+  return nullptr;
+}
+
+const GuestIsa* find_isa_for_elf(uint16_t elf_machine) {
+  for (const GuestIsa& isa : kIsas)
+    if (elf_machine == isa.elf_machine) return &isa;
+  return nullptr;
+}
+
+}  // namespace gpusim

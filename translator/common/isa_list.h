@@ -1,0 +1,55 @@
+// The one list of guest ISAs, and what the ISA-independent translator needs from each.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "device_sim/uir/module.h"
+#include "translator/common/block_builder.h"
+
+namespace gpusim {
+
+/// Direct control flow out of one instruction.
+struct ControlFlow {
+  bool ends_block = false;
+  bool falls_through = true;       // the next instruction can follow without a return
+  bool is_call = false;            // the callee returns to the next instruction
+  std::optional<uint64_t> target;  // of a direct branch
+};
+
+enum class InsnResult : uint8_t { kNext, kEndsBlock, kUnknown };
+
+/// Slot roles that passes know about.
+struct SlotRoles {
+  Slot zero = 0;   // always zero, never written
+  Slot sink = 0;   // never read
+  Slot flags = 0;  // N<<3 | Z<<2 | C<<1 | V
+  Slot first_temp = 0;
+  int temp_count = 0;  // temporaries are dead at the end of their instruction
+  bool is_temp(Slot s) const { return s >= first_temp && s < first_temp + temp_count; }
+};
+
+struct GuestIsa {
+  const char* name;
+  uint16_t elf_machine;
+  uint32_t pc_shift;  // log2 of the bytes of an instruction
+  BlockBuilder (*make_builder)();
+  /// Appends one instruction to the builder's block. Never fails.
+  InsnResult (*translate)(uint32_t word, uint64_t pc, BlockBuilder& builder);
+  /// `ends_block` agrees with translate.
+  ControlFlow (*control_flow)(uint32_t word, uint64_t pc);
+  int slot_count;  // canonical slots
+  SlotRoles roles;
+  std::string (*slot_name)(int canonical);  // unique per slot
+  std::span<const InitialValue> initial_values;
+  AbiSlots abi;                  // canonical slots
+  int capstone_arch, capstone_mode;
+};
+
+std::span<const GuestIsa> all_isas();
+/// Null if there is none.
+const GuestIsa* find_isa(const std::string& name);
+const GuestIsa* find_isa_for_elf(uint16_t elf_machine);
+
+}  // namespace gpusim

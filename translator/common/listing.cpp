@@ -1,0 +1,208 @@
+#include "translator/common/listing.h"
+
+#include <capstone/capstone.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+#include <set>
+
+#include "translator/common/isa_list.h"
+#include "translator/common/link.h"
+#include "translator/common/translator.h"
+#include "translator/passes/operands.h"
+
+namespace gpusim {
+namespace {
+
+class Disassembler {
+ public:
+  explicit Disassembler(const Module& module) {
+    const GuestIsa* isa = find_isa(module.isa);
+    open_ = isa && cs_open(static_cast<cs_arch>(isa->capstone_arch),
+                           static_cast<cs_mode>(isa->capstone_mode), &handle_) == CS_ERR_OK;
+  }
+  Disassembler(const Disassembler&) = delete;
+  Disassembler& operator=(const Disassembler&) = delete;
+  ~Disassembler() {
+    if (open_) cs_close(&handle_);
+  }
+
+  std::string text(uint32_t word, uint64_t pc) const {
+    cs_insn* insn = nullptr;
+    std::string out = fmt::format(".word 0x{:08x}", word);
+    if (open_ && cs_disasm(handle_, reinterpret_cast<const uint8_t*>(&word), sizeof word, pc, 1,
+                           &insn) == 1)
+      out = insn->op_str[0] ? fmt::format("{} {}", insn->mnemonic, insn->op_str) : insn->mnemonic;
+    if (insn) cs_free(insn, 1);
+    return out;
+  }
+
+ private:
+  csh handle_ = 0;
+  bool open_ = false;
+};
+
+std::string slot_text(const Module& m, int slot) {
+  for (const SlotName& n : m.slot_names)
+    if (n.slot == slot) return n.name;
+  return fmt::format("s{}", slot);
+}
+
+std::string place_text(const Module& m, uint32_t uop) {
+  if (uop >= m.uops.size()) return "?";
+  const Block& b = m.blocks[m.uop_block[uop]];
+  if (b.first_uop == uop) return fmt::format("{:x}", b.pc);
+  return fmt::format("u{}", uop);
+}
+
+class Listing {
+ public:
+  Listing(std::ostream& out, const Module& module) : out_(out), m_(module), disassembler_(module) {
+    for (uint32_t i = 0; i < m_.blocks.size(); ++i) order_.push_back(i);
+    std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) {
+      return m_.blocks[a].pc < m_.blocks[b].pc;
+    });
+    // Micro-ops outside of a block's own range: links and what one way out of the block needs.
+    for (uint32_t i = 0; i < m_.uops.size(); ++i) {
+      const Block& b = m_.blocks[m_.uop_block[i]];
+      if (i < b.first_uop || i - b.first_uop >= b.uop_count) outside_.insert({m_.uop_block[i], i});
+    }
+  }
+
+  void print(uint64_t begin, uint64_t end) {
+    size_t next_symbol = 0;
+    for (const uint32_t number : order_) {
+      const Block& b = m_.blocks[number];
+      if (b.insn_count == 0 || b.pc < begin || b.pc >= end) continue;
+      while (next_symbol < m_.symbols.size() && m_.symbols[next_symbol].address < b.pc)
+        ++next_symbol;
+      for (; next_symbol < m_.symbols.size() && m_.symbols[next_symbol].address == b.pc;
+           ++next_symbol)
+        if (m_.symbols[next_symbol].is_function)
+          out_ << fmt::format("\n{:016x} <{}>:\n", b.pc, m_.symbols[next_symbol].name);
+      print_block(number);
+    }
+  }
+
+ private:
+  void print_block(uint32_t number) {
+    const Block& b = m_.blocks[number];
+    out_ << fmt::format("block {} at {:x}: {} instructions, {} micro-ops\n", number, b.pc,
+                        b.insn_count, b.uop_count);
+    uint32_t u = b.first_uop;
+    const uint32_t uops_end = b.first_uop + b.uop_count;
+    for (uint32_t i = 0; i < b.insn_count; ++i) {
+      const uint64_t pc = b.pc + (uint64_t{i} << m_.code.pc_shift);
+      uint32_t word = 0;
+      const bool known = instruction_word(m_, pc, &word);
+      const std::string left =
+          fmt::format("  {:8x}: {:08x}  {:<36}", pc, word,
+                      known ? disassembler_.text(word, pc) : std::string("?"));
+      bool first = true;
+      for (; u < uops_end && m_.uop_insn[u] == i; ++u, first = false)
+        print_uop(first ? left : std::string(left.size(), ' '), u);
+      if (first) out_ << left << '\n';
+    }
+    for (; u < uops_end; ++u) print_uop(std::string(56, ' '), u);
+    for (auto it = outside_.lower_bound({number, 0}); it != outside_.end() && it->first == number;
+         ++it)
+      print_uop(std::string(56, ' '), it->second, fmt::format("u{}: ", it->second));
+  }
+
+  void print_uop(const std::string& left, uint32_t u, const std::string& label = {}) {
+    out_ << left << "| " << label << uop_text(m_, m_.uops[u]) << '\n';
+  }
+
+  std::ostream& out_;
+  const Module& m_;
+  Disassembler disassembler_;
+  std::vector<uint32_t> order_;
+  std::set<std::pair<uint32_t, uint32_t>> outside_;  // block, micro-op
+};
+
+}  // namespace
+
+std::string uop_text(const Module& m, const Uop& u) {
+  const OpInfo& info = op_info(u.op);
+  const ShapeInfo shape = shape_info(info.shape);
+  std::string out = info.name;
+  const char* separator = " ";
+  const auto add = [&](const std::string& text) {
+    out += separator + text;
+    separator = ", ";
+  };
+  for_each_operand(u, [&](Slot s, uint8_t, uint8_t) { add(slot_text(m, s)); });
+  const auto add_imm = [&](uint64_t v) {
+    add(v < 10 ? fmt::format("{}", v) : fmt::format("{:#x}", v));
+  };
+  if (shape.ends_block) {
+    const bool branch_imm = info.shape == Shape::kBrAI;
+    if (branch_imm && u.op == Op::br_cond) add(fmt::format("{:#06x}", u.imm16));
+    else if (branch_imm) add(fmt::format("{}", static_cast<int16_t>(u.imm16)));
+    if (u.aux) add(fmt::format("aux={}", u.aux));
+    if (shape.has_target) out += " -> " + place_text(m, u.target());
+    return out;
+  }
+  switch (info.shape) {
+    case Shape::kDI:
+    case Shape::kDAI:
+    case Shape::kDABI:
+    case Shape::kDABCI:
+    case Shape::kLdI:
+    case Shape::kLdX:
+    case Shape::kLdW:
+    case Shape::kStI:
+    case Shape::kStX:
+    case Shape::kStW:
+    case Shape::kAlign: add_imm(u.imm); break;
+    default:
+      if (u.imm) add_imm(u.imm);
+      break;
+  }
+  if (u.aux) add(fmt::format("aux={}", u.aux));
+  if (u.imm16 && !shape.fp_state) add(fmt::format("imm16={:#x}", u.imm16));
+  return out;
+}
+
+void print_listing(std::ostream& out, const Module& module, const ListingOptions& options) {
+  uint64_t begin = 0, end = ~uint64_t{0};
+  if (!options.symbol.empty()) {
+    const Symbol* symbol = find_symbol(module, options.symbol);
+    if (!symbol) throw Error("no symbol '" + options.symbol + "' in this program");
+    begin = symbol->address;
+    // Assembly functions often have no size: up to the next function then.
+    end = begin + symbol->size_bytes;
+    if (symbol->size_bytes == 0) {
+      end = ~uint64_t{0};
+      for (const Symbol& s : module.symbols)
+        if (s.is_function && s.address > begin) end = std::min(end, s.address);
+    }
+  }
+  Listing(out, module).print(begin, end);
+}
+
+std::string symbolize(const Module& module, uint64_t address) {
+  auto at = std::upper_bound(module.symbols.begin(), module.symbols.end(), address,
+                             [](uint64_t a, const Symbol& s) { return a < s.address; });
+  const Symbol* best = nullptr;
+  // The nearest address below that has a covering symbol; of its names the first one listed.
+  for (int tries = 0; at != module.symbols.begin() && tries < 64; ++tries) {
+    --at;
+    const bool covers = at->size_bytes == 0 ? at->is_function
+                                            : address - at->address < at->size_bytes;
+    if (best && at->address != best->address) break;
+    if (covers) best = &*at;
+  }
+  if (!best) return fmt::format("{:#x}", address);
+  if (address == best->address) return best->name;
+  return fmt::format("{}+{:#x}", best->name, address - best->address);
+}
+
+std::string describe_instruction(const Module& module, uint64_t pc) {
+  uint32_t word = 0;
+  if (!instruction_word(module, pc, &word)) return "no instruction";
+  return Disassembler(module).text(word, pc);
+}
+
+}  // namespace gpusim

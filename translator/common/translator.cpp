@@ -1,0 +1,223 @@
+#include "translator/common/translator.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <unordered_set>
+
+#include "translator/common/discover.h"
+#include "translator/common/draft.h"
+#include "translator/common/isa_list.h"
+#include "translator/common/link.h"
+#include "translator/elf/elf_file.h"
+#include "translator/module_io.h"
+#include "translator/passes/optimise.h"
+#include "translator/passes/renumber_slots.h"
+
+namespace gpusim {
+namespace {
+
+// In CodeMap::insn_class: no instruction can be here.
+constexpr uint8_t kNotCode = 0xff;
+
+bool is_code(const CodeMap& code, uint64_t pc) {
+  const uint64_t i = (pc - code.text_base) >> code.pc_shift;
+  return pc >= code.text_base && i < code.insn_class.size() && code.insn_class[i] != kNotCode;
+}
+
+/// Forms blocks at some addresses and at whatever they lead to directly.
+class BlockFormer {
+ public:
+  BlockFormer(const GuestIsa& isa, std::function<bool(uint64_t, uint32_t*)> word_at,
+              std::function<bool(uint64_t)> starts_block)
+      : isa_(isa), word_at_(std::move(word_at)), starts_block_(std::move(starts_block)) {}
+
+  void add(uint64_t pc) {
+    if (!seen_.insert(pc).second) return;
+    blocks_.push_back(form(pc));
+    want_successors(blocks_.back());
+  }
+  // Only if some block leads there should it turn out to be no instruction at all.
+  void add_unless_unknown(uint64_t pc) {
+    if (seen_.contains(pc)) return;
+    CodeBlock block = form(pc);
+    if (block.unknown && block.draft.classes.size() == 1) return;
+    seen_.insert(pc);
+    want_successors(block);
+    blocks_.push_back(std::move(block));
+  }
+  // Blocks by address. `exists`: no block is needed there.
+  std::vector<CodeBlock> finish(const std::function<bool(uint64_t)>& exists) {
+    while (!wanted_.empty()) {
+      const uint64_t pc = wanted_.back();
+      wanted_.pop_back();
+      uint32_t word;
+      if (!exists(pc) && word_at_(pc, &word)) add(pc);
+    }
+    std::sort(blocks_.begin(), blocks_.end(), [](const CodeBlock& a, const CodeBlock& b) {
+      return a.draft.pc < b.draft.pc;
+    });
+    return std::move(blocks_);
+  }
+
+ private:
+  CodeBlock form(uint64_t pc) const {
+    return form_block(isa_, pc, word_at_, [this](uint64_t at) {
+      return starts_block_(at) || seen_.contains(at);
+    });
+  }
+  void want_successors(const CodeBlock& b) {
+    if (b.has_target()) want(b.draft.end.taken_pc);
+    if (!b.draft.end.present || b.falls_through()) want(b.next_pc);
+  }
+  void want(uint64_t pc) {
+    if ((pc & ((uint64_t{1} << isa_.pc_shift) - 1)) == 0 && !seen_.contains(pc))
+      wanted_.push_back(pc);
+  }
+
+  const GuestIsa& isa_;
+  std::function<bool(uint64_t, uint32_t*)> word_at_;
+  std::function<bool(uint64_t)> starts_block_;
+  std::vector<CodeBlock> blocks_;
+  std::unordered_set<uint64_t> seen_;
+  std::vector<uint64_t> wanted_;
+};
+
+std::vector<CodeBlock> form_all_blocks(const GuestIsa& isa, const CodeImage& image) {
+  const auto word_at = [&](uint64_t pc, uint32_t* word) {
+    if (!image.is_code(pc)) return false;
+    *word = image.word_at(pc);
+    return true;
+  };
+  const auto starts_block = [&](uint64_t pc) {
+    return image.is_code(pc) && (image.flags_at(pc) & kLeader);
+  };
+  BlockFormer former(isa, word_at, starts_block);
+  for (uint64_t pc = image.base; pc < image.end(); pc += image.step()) {
+    const uint8_t flags = image.flags_at(pc);
+    if (!(flags & kCode) || !(flags & kLeader)) continue;
+    if (flags & kReached) former.add(pc);
+    else if (!(flags & kData)) former.add_unless_unknown(pc);
+  }
+  return former.finish([](uint64_t) { return false; });
+}
+
+void list_unknown(const CodeImage& image, const std::vector<CodeBlock>& blocks, Module& module) {
+  for (const CodeBlock& b : blocks) {
+    const uint64_t pc = b.next_pc - image.step();
+    if (b.unknown && (image.flags_at(pc) & kReached))
+      module.unknown.push_back({pc, image.word_at(pc)});
+  }
+}
+
+void fill_code_map(const CodeImage& image, CodeMap& code) {
+  code.text_base = image.base;
+  code.pc_shift = image.pc_shift;
+  code.uop_at.assign(image.flags.size(), kNoUop);
+  code.insn_class.resize(image.flags.size());
+  for (size_t i = 0; i < image.flags.size(); ++i)
+    code.insn_class[i] =
+        image.flags[i] & kCode ? static_cast<uint8_t>(InsnClass::kOther) : kNotCode;
+}
+
+bool has_syscalls(const std::vector<CodeBlock>& blocks) {
+  return std::any_of(blocks.begin(), blocks.end(), [](const CodeBlock& b) {
+    return b.draft.end.present && b.draft.uops.back().op == Op::service;
+  });
+}
+
+}  // namespace
+
+Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
+                     const TranslateOptions& options) {
+  ElfFile elf = read_elf(bytes, name);
+  const GuestIsa& isa = *elf.isa;
+  const CodeImage image = discover_code(elf);
+
+  Module module;
+  module.isa = isa.name;
+  module.entry = elf.entry;
+  module.segments = std::move(elf.segments);
+  module.symbols = std::move(elf.symbols);
+  module.phdr_address = elf.phdr_address;
+  module.phdr_count = elf.phdr_count;
+  module.phdr_entry_size = elf.phdr_entry_size;
+  fill_code_map(image, module.code);
+
+  std::vector<CodeBlock> blocks = form_all_blocks(isa, image);
+  list_unknown(image, blocks, module);
+  // From the blocks as translated: a block that is added later may need what a pass removed here.
+  const SlotMap slots = make_slot_map(isa, used_slots(isa, blocks), has_syscalls(blocks));
+  if (options.optimise) optimise_blocks(isa, blocks, /*whole_program=*/true);
+  for (CodeBlock& b : blocks) renumber_slots(slots, b);
+  describe_slots(isa, slots, module);
+  link_blocks(std::move(blocks), module);
+  return module;
+}
+
+Module translate_file(const std::string& path, const TranslateOptions& options) {
+  return translate_elf(read_file(path), path, options);
+}
+
+Module load_program(const std::string& path, const TranslateOptions& options) {
+  const std::vector<uint8_t> bytes = read_file(path);
+  return is_module(bytes) ? read_module(bytes, path) : translate_elf(bytes, path, options);
+}
+
+std::vector<uint8_t> read_file(const std::string& path, uint64_t limit_bytes) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw Error(path + ": " + std::strerror(errno));
+  std::vector<uint8_t> bytes;
+  char chunk[1 << 16];
+  while (in.read(chunk, sizeof chunk), in.gcount() > 0) {
+    bytes.insert(bytes.end(), chunk, chunk + in.gcount());
+    if (bytes.size() > limit_bytes)
+      throw Error(path + ": longer than " + std::to_string(limit_bytes) + " bytes: not a program");
+  }
+  if (in.bad()) throw Error(path + ": can't be read: " + std::strerror(errno));
+  return bytes;
+}
+
+Translator::Translator(Module module, const TranslateOptions& options)
+    : module_(std::move(module)), options_(options), isa_(find_isa(module_.isa)) {
+  if (!isa_) throw Error("no translator for ISA '" + module_.isa + "'");
+  renumbering_ = recover_slot_map(*isa_, module_);
+}
+
+Translator::Place Translator::block_at(uint64_t pc) {
+  if (pc & ((uint64_t{1} << module_.code.pc_shift) - 1)) return {.fault = Fault::kFetchAlignment};
+  if (const uint32_t found = find_block(module_.code, pc); found != kNoUop) return {.uop = found};
+  if (!is_code(module_.code, pc)) return {.fault = Fault::kFetchAccess};
+
+  const auto word_at = [this](uint64_t at, uint32_t* word) {
+    return is_code(module_.code, at) && instruction_word(module_, at, word);
+  };
+  const auto exists = [this](uint64_t at) { return find_block(module_.code, at) != kNoUop; };
+  BlockFormer former(*isa_, word_at, exists);
+  former.add(pc);
+  std::vector<CodeBlock> blocks = former.finish(exists);
+  if (options_.optimise) optimise_blocks(*isa_, blocks, /*whole_program=*/false);
+  for (CodeBlock& b : blocks) renumber_slots(renumbering_, b);
+  link_blocks(std::move(blocks), module_);
+  return {.uop = find_block(module_.code, pc), .is_new = true};
+}
+
+bool instruction_word(const Module& module, uint64_t pc, uint32_t* word) {
+  for (const Segment& s : module.segments) {
+    if (pc < s.address || pc - s.address >= s.bytes.size()) continue;
+    const uint64_t at = pc - s.address;
+    if (s.bytes.size() - at < sizeof *word) return false;
+    std::memcpy(word, s.bytes.data() + at, sizeof *word);
+    return true;
+  }
+  return false;
+}
+
+const Symbol* find_symbol(const Module& module, const std::string& name) {
+  const auto found = std::find_if(module.symbols.begin(), module.symbols.end(),
+                                  [&](const Symbol& s) { return s.name == name; });
+  return found == module.symbols.end() ? nullptr : &*found;
+}
+
+}  // namespace gpusim

@@ -1,0 +1,363 @@
+#include "translator/elf/elf_file.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <gelf.h>
+#include <libelf.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <tuple>
+
+#include "translator/common/error.h"
+
+namespace gpusim {
+namespace {
+
+// Nothing of a user program lies above the 48-bit address space.
+constexpr uint64_t kAddressLimit = uint64_t{1} << 48;
+// From the lowest to the highest loaded byte; backends hold this range as one array.
+constexpr uint64_t kImageLimit = uint64_t{8} << 30;
+constexpr size_t kSegmentLimit = 1024;
+// The code map has an entry per instruction of this range.
+constexpr uint64_t kCodeLimit = uint64_t{256} << 20;
+
+std::string machine_name(uint16_t machine) {
+  switch (machine) {
+    case EM_SPARC:
+    case EM_SPARCV9: return "SPARC";
+    case EM_386: return "x86 (32 bit)";
+    case EM_68K: return "m68k";
+    case EM_MIPS: return "MIPS";
+    case EM_PPC: return "PowerPC";
+    case EM_PPC64: return "PowerPC64";
+    case EM_S390: return "S/390";
+    case EM_ARM: return "Arm (32 bit)";
+    case EM_SH: return "SuperH";
+    case EM_IA_64: return "IA-64";
+    case EM_X86_64: return "x86-64";
+    case EM_AARCH64: return "AArch64";
+    case EM_RISCV: return "RISC-V";
+    case EM_BPF: return "BPF";
+    case EM_CUDA: return "CUDA";
+    default: return fmt::format("ELF machine number {}", machine);
+  }
+}
+
+std::string isa_names() {
+  std::string names;
+  for (const GuestIsa& isa : all_isas()) names += (names.empty() ? "" : ", ") + std::string(isa.name);
+  return names;
+}
+
+struct ElfCloser {
+  void operator()(Elf* e) const { elf_end(e); }
+};
+
+class Reader {
+ public:
+  Reader(std::span<const uint8_t> bytes, const std::string& name) : bytes_(bytes), name_(name) {}
+
+  ElfFile read() {
+    check_identity();
+    open();
+    read_header();
+    read_program_headers();
+    read_sections();
+    find_code();
+    check_entry();
+    finish_symbols();
+    return std::move(out_);
+  }
+
+ private:
+  template <class... A>
+  [[noreturn]] void fail(fmt::format_string<A...> format, A&&... args) const {
+    throw Error(name_ + ": " + fmt::format(format, std::forward<A>(args)...));
+  }
+
+  bool in_file(uint64_t offset, uint64_t size) const {
+    return offset <= bytes_.size() && size <= bytes_.size() - offset;
+  }
+
+  void check_identity() {
+    if (bytes_.size() < SELFMAG || std::memcmp(bytes_.data(), ELFMAG, SELFMAG) != 0)
+      fail("not an ELF file. Give a static program ({}) or a module made by gpusim translate",
+           isa_names());
+    if (bytes_.size() < sizeof(Elf64_Ehdr))
+      fail("truncated ELF header: {} bytes of {}. Copy or build the file again", bytes_.size(),
+           sizeof(Elf64_Ehdr));
+    const bool big_endian = bytes_[EI_DATA] == ELFDATA2MSB;
+    if (!big_endian && bytes_[EI_DATA] != ELFDATA2LSB)
+      fail("damaged ELF header: unknown byte order {}. Build the file again", bytes_[EI_DATA]);
+    const auto machine = static_cast<uint16_t>(big_endian ? bytes_[18] << 8 | bytes_[19]
+                                                          : bytes_[19] << 8 | bytes_[18]);
+    if (big_endian)
+      fail("a big-endian program for {}; only little-endian ones can be run. Build it for {}",
+           machine_name(machine), isa_names());
+    if (bytes_[EI_CLASS] == ELFCLASS32)
+      fail("a 32-bit program for {}; only 64-bit ones can be run. Build it for {}",
+           machine_name(machine), isa_names());
+    if (bytes_[EI_CLASS] != ELFCLASS64)
+      fail("damaged ELF header: unknown class {}. Build the file again", bytes_[EI_CLASS]);
+    out_.isa = find_isa_for_elf(machine);
+    if (!out_.isa)
+      fail("a program for {}, which has no translator. Build it for {}", machine_name(machine),
+           isa_names());
+  }
+
+  void open() {
+    elf_version(EV_CURRENT);
+    // libelf reads an image of the host's byte order and class in place and does not write to it.
+    elf_.reset(elf_memory(const_cast<char*>(reinterpret_cast<const char*>(bytes_.data())),
+                          bytes_.size()));
+    if (!elf_ || elf_kind(elf_.get()) != ELF_K_ELF)
+      fail("damaged ELF file ({}). Build the file again", elf_errmsg(-1));
+  }
+
+  void read_header() {
+    if (!gelf_getehdr(elf_.get(), &header_))
+      fail("damaged ELF header ({}). Build the file again", elf_errmsg(-1));
+    switch (header_.e_type) {
+      case ET_EXEC: break;
+      case ET_DYN: bias_ = kPieBase; break;
+      case ET_REL: fail("an object file, not a program. Link it with -static");
+      case ET_CORE: fail("a core dump, not a program");
+      default: fail("damaged ELF header: unknown type {}. Build the file again", header_.e_type);
+    }
+    size_t count = 0;
+    if (elf_getphdrnum(elf_.get(), &count) != 0 || count == 0)
+      fail("no program headers: nothing to load. Link the program with -static");
+    if (count >= PN_XNUM || header_.e_phentsize != sizeof(Elf64_Phdr) ||
+        !in_file(header_.e_phoff, count * sizeof(Elf64_Phdr)))
+      fail("program headers at offset {:#x} lie outside of the file ({} bytes): it is truncated or "
+           "damaged. Copy or build it again",
+           header_.e_phoff, bytes_.size());
+    out_.phdr_count = static_cast<uint16_t>(count);
+    out_.phdr_entry_size = header_.e_phentsize;
+  }
+
+  void read_program_headers() {
+    bool needs_loader = false;
+    uint64_t lowest = kAddressLimit;
+    std::vector<GElf_Phdr> headers(out_.phdr_count);
+    for (int i = 0; i < out_.phdr_count; ++i) {
+      GElf_Phdr& p = headers[static_cast<size_t>(i)];
+      if (!gelf_getphdr(elf_.get(), i, &p))
+        fail("damaged program header {} ({}). Build the file again", i, elf_errmsg(-1));
+      if (p.p_type == PT_INTERP) needs_loader = true;
+      if (p.p_type == PT_DYNAMIC && needs_libraries(p)) needs_loader = true;
+      if (p.p_type == PT_LOAD) lowest = std::min<uint64_t>(lowest, p.p_vaddr);
+    }
+    if (needs_loader)
+      fail("a dynamically linked program. Link it with -static");
+    if (header_.e_type == ET_DYN && lowest >= kPieBase) bias_ = 0;
+    for (size_t i = 0; i < headers.size(); ++i)
+      if (headers[i].p_type == PT_LOAD && out_.segments.size() <= kSegmentLimit &&
+          file_bytes_loaded_ <= 2 * bytes_.size())
+        add_segment(i, headers[i]);
+    if (out_.segments.size() > kSegmentLimit || file_bytes_loaded_ > 2 * bytes_.size())
+      fail("{} segments that load {} bytes from a file of {}: damaged program headers. Build the "
+           "file again",
+           out_.segments.size(), file_bytes_loaded_, bytes_.size());
+    if (out_.segments.empty()) fail("no loadable segment. Link the program with -static");
+
+    std::sort(out_.segments.begin(), out_.segments.end(),
+              [](const Segment& a, const Segment& b) { return a.address < b.address; });
+    for (size_t i = 1; i < out_.segments.size(); ++i) {
+      const Segment &a = out_.segments[i - 1], &b = out_.segments[i];
+      if (b.address - a.address < a.size_bytes)
+        fail("segments at {:#x} and {:#x} overlap. Check the linker script", a.address, b.address);
+    }
+    const Segment& last = out_.segments.back();
+    const uint64_t span = last.address + last.size_bytes - out_.segments.front().address;
+    if (span > kImageLimit)
+      fail("segments spread over {:#x} bytes, more than {:#x}. Place them closer together in the "
+           "linker script",
+           span, kImageLimit);
+    for (const GElf_Phdr& p : headers)  // as Linux: where the file's headers are in memory
+      if (p.p_type == PT_LOAD && header_.e_phoff >= p.p_offset &&
+          header_.e_phoff - p.p_offset + uint64_t{out_.phdr_count} * sizeof(Elf64_Phdr) <=
+              p.p_filesz)
+        out_.phdr_address = p.p_vaddr + bias_ + (header_.e_phoff - p.p_offset);
+  }
+
+  bool needs_libraries(const GElf_Phdr& p) const {
+    if (!in_file(p.p_offset, p.p_filesz)) return false;  // a later check complains
+    for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= p.p_filesz; at += sizeof(Elf64_Dyn)) {
+      Elf64_Dyn d;
+      std::memcpy(&d, bytes_.data() + p.p_offset + at, sizeof d);
+      if (d.d_tag == DT_NEEDED) return true;
+      if (d.d_tag == DT_NULL) break;
+    }
+    return false;
+  }
+
+  void add_segment(size_t index, const GElf_Phdr& p) {
+    if (p.p_filesz > p.p_memsz)
+      fail("segment {}: {:#x} bytes in the file but {:#x} in memory. Build the file again", index,
+           p.p_filesz, p.p_memsz);
+    if (!in_file(p.p_offset, p.p_filesz))
+      fail("segment {}: bytes {:#x} to {:#x} lie outside of the file ({} bytes): it is truncated "
+           "or damaged. Copy or build it again",
+           index, p.p_offset, p.p_offset + p.p_filesz, bytes_.size());
+    if (p.p_vaddr >= kAddressLimit - bias_ || p.p_memsz > kAddressLimit - bias_ - p.p_vaddr)
+      fail("segment {}: address {:#x} with {:#x} bytes is outside of the 48-bit address space. "
+           "Check the linker script",
+           index, p.p_vaddr, p.p_memsz);
+    if (p.p_memsz == 0) return;
+    Segment s;
+    s.address = p.p_vaddr + bias_;
+    s.size_bytes = p.p_memsz;
+    s.flags = static_cast<uint8_t>((p.p_flags & PF_R ? kRead : 0) | (p.p_flags & PF_W ? kWrite : 0) |
+                                   (p.p_flags & PF_X ? kExecute : 0));
+    file_bytes_loaded_ += p.p_filesz;
+    const auto from = bytes_.begin() + static_cast<ptrdiff_t>(p.p_offset);
+    s.bytes.assign(from, from + static_cast<ptrdiff_t>(p.p_filesz));
+    out_.segments.push_back(std::move(s));
+  }
+
+  // Section headers are optional: a damaged table only costs symbols and a coarser idea of code.
+  void read_sections() {
+    Elf_Scn* dynamic_symbols = nullptr;
+    bool has_symbols = false;
+    for (Elf_Scn* scn = nullptr; (scn = elf_nextscn(elf_.get(), scn)) != nullptr;) {
+      GElf_Shdr s;
+      if (!gelf_getshdr(scn, &s)) continue;
+      if (s.sh_type == SHT_PROGBITS && (s.sh_flags & SHF_EXECINSTR) && (s.sh_flags & SHF_ALLOC) &&
+          s.sh_addr < kAddressLimit && s.sh_size < kAddressLimit)
+        sections_.push_back({s.sh_addr + bias_, s.sh_addr + bias_ + s.sh_size});
+      if (s.sh_type == SHT_DYNSYM) dynamic_symbols = scn;
+      if (s.sh_type == SHT_SYMTAB) {
+        read_symbols(scn);
+        has_symbols = true;
+      }
+    }
+    if (!has_symbols && dynamic_symbols) read_symbols(dynamic_symbols);
+  }
+
+  void read_symbols(Elf_Scn* scn) {
+    GElf_Shdr s;
+    const Elf_Data* data = elf_getdata(scn, nullptr);
+    if (!data || !data->d_buf || !gelf_getshdr(scn, &s)) return;
+    const size_t count = data->d_size / sizeof(Elf64_Sym);
+    for (size_t i = 0; i < count; ++i) {
+      Elf64_Sym symbol;
+      std::memcpy(&symbol, static_cast<const char*>(data->d_buf) + i * sizeof symbol, sizeof symbol);
+      const int type = ELF64_ST_TYPE(symbol.st_info);
+      const char* text = elf_strptr(elf_.get(), s.sh_link, symbol.st_name);
+      if (!text || !*text || symbol.st_shndx == SHN_UNDEF || symbol.st_value >= kAddressLimit)
+        continue;
+      if (text[0] == '$') {
+        note_mapping_symbol(text, symbol.st_value + bias_);
+        continue;
+      }
+      if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_OBJECT && type != STT_NOTYPE)
+        continue;
+      const bool absolute = symbol.st_shndx == SHN_ABS;
+      const uint64_t address = symbol.st_value + (absolute ? 0 : bias_);
+      found_.push_back({{address, std::min(symbol.st_size, kAddressLimit), text,
+                         type == STT_FUNC || type == STT_GNU_IFUNC},
+                        ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL,
+                        type == STT_NOTYPE && !absolute});
+    }
+  }
+
+  // ELF for the Arm 64-bit Architecture, 5.5.4: $x begins instructions, $d data.
+  void note_mapping_symbol(const char* text, uint64_t address) {
+    if ((text[1] == 'x' || text[1] == 'd') && (text[2] == '\0' || text[2] == '.'))
+      mapping_.push_back({address, text[1] == 'd'});
+  }
+
+  void find_code() {
+    std::vector<AddressRange> wanted = sections_;
+    if (wanted.empty()) wanted.push_back({0, kAddressLimit});
+    std::sort(wanted.begin(), wanted.end(),
+              [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    const uint64_t step = uint64_t{1} << out_.isa->pc_shift;
+    bool executable = false;
+    for (const Segment& s : out_.segments) {
+      if (!(s.flags & kExecute)) continue;
+      executable = true;
+      uint64_t done = s.address;
+      for (const AddressRange& w : wanted) {
+        const uint64_t begin = (std::max(w.begin, done) + step - 1) & ~(step - 1);
+        const uint64_t end = std::min(w.end, s.address + s.bytes.size()) & ~(step - 1);
+        if (begin >= end) continue;
+        out_.code.push_back({begin, end});
+        done = end;
+      }
+    }
+    if (!executable)
+      fail("no executable segment: there is no code to run. Check the linker script");
+    if (out_.code.empty()) fail("the executable segments hold no code. Check the linker script");
+    const uint64_t span = out_.code.back().end - out_.code.front().begin;
+    if (span > kCodeLimit)
+      fail("code spreads over {:#x} bytes, more than {:#x}. Place it closer together in the linker "
+           "script",
+           span, kCodeLimit);
+
+    std::sort(mapping_.begin(), mapping_.end());
+    for (size_t i = 0; i < mapping_.size(); ++i) {
+      const auto [address, is_data] = mapping_[i];
+      const uint64_t end = i + 1 < mapping_.size() ? mapping_[i + 1].first : out_.code.back().end;
+      if (is_data && address < end) out_.data_in_code.push_back({address, end});
+    }
+  }
+
+  bool in_code(uint64_t address) const {
+    const auto after =
+        std::upper_bound(out_.code.begin(), out_.code.end(), address,
+                         [](uint64_t a, const AddressRange& r) { return a < r.begin; });
+    return after != out_.code.begin() && std::prev(after)->contains(address);
+  }
+
+  void check_entry() {
+    out_.entry = header_.e_entry + bias_;
+    if (!in_code(out_.entry))
+      fail("the entry point {:#x} is not in code. Check the linker script and its ENTRY",
+           out_.entry);
+    if (out_.entry & ((uint64_t{1} << out_.isa->pc_shift) - 1))
+      fail("the entry point {:#x} is not at an instruction's alignment. Build the file again",
+           out_.entry);
+  }
+
+  // Of several names for one address the first one is what messages show.
+  void finish_symbols() {
+    for (Found& f : found_)
+      if (f.untyped && in_code(f.symbol.address)) f.symbol.is_function = true;
+    std::stable_sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
+      const auto key = [](const Found& f) {
+        return std::tuple(f.symbol.address, !f.symbol.is_function, f.untyped, !f.global,
+                          f.symbol.name.size());
+      };
+      return key(a) < key(b);
+    });
+    out_.symbols.reserve(found_.size());
+    for (Found& f : found_) out_.symbols.push_back(std::move(f.symbol));
+  }
+
+  struct Found {
+    Symbol symbol;
+    bool global, untyped;
+  };
+
+  std::span<const uint8_t> bytes_;
+  const std::string& name_;
+  std::unique_ptr<Elf, ElfCloser> elf_;
+  GElf_Ehdr header_{};
+  uint64_t bias_ = 0, file_bytes_loaded_ = 0;
+  std::vector<AddressRange> sections_;
+  std::vector<std::pair<uint64_t, bool>> mapping_;
+  std::vector<Found> found_;
+  ElfFile out_;
+};
+
+}  // namespace
+
+ElfFile read_elf(std::span<const uint8_t> bytes, const std::string& name) {
+  return Reader(bytes, name).read();
+}
+
+}  // namespace gpusim

@@ -1,0 +1,64 @@
+// A micro-op's operands as passes see them: which slots it reads and writes.
+#pragma once
+#include <bitset>
+
+#include "device_sim/uir/uop.h"
+
+namespace gpusim {
+
+inline constexpr int kMaxSlots = 256;
+using SlotSet = std::bitset<kMaxSlots>;
+
+/// Calls f(field, reads, writes) for every operand field that names slots: a reference to the field
+/// and how many consecutive slots from there on are read and written. Only the fp_state slot lies
+/// in a 16-bit field; it is handed over as Slot& through a copy that is written back.
+template <class F>
+void for_each_operand(Uop& u, F f) {
+  const ShapeInfo info = shape_info(op_info(u.op).shape);
+  if (info.d.reads || info.d.writes) f(u.d, info.d.reads, info.d.writes);
+  if (info.a.reads || info.a.writes) f(u.a, info.a.reads, info.a.writes);
+  if (info.b.reads || info.b.writes) f(u.b, info.b.reads, info.b.writes);
+  if (info.c.reads || info.c.writes) f(u.c, info.c.reads, info.c.writes);
+  if (info.fp_state) {
+    auto slot = static_cast<Slot>(u.imm16);
+    f(slot, uint8_t{1}, uint8_t{1});
+    u.imm16 = slot;
+  }
+  // A service that answers with a value has its destination in d.
+  if (u.op == Op::service && static_cast<Service>(u.aux) != Service::kSyscall)
+    f(u.d, uint8_t{0}, uint8_t{1});
+}
+
+template <class F>
+void for_each_operand(const Uop& u, F f) {
+  Uop copy = u;
+  for_each_operand(copy, [&](Slot& s, uint8_t reads, uint8_t writes) { f(s, reads, writes); });
+}
+
+inline bool writes_slot(const Uop& u, Slot slot) {
+  bool found = false;
+  for_each_operand(u, [&](Slot s, uint8_t, uint8_t writes) {
+    found |= slot >= s && slot < s + writes;
+  });
+  return found;
+}
+
+inline bool reads_slot(const Uop& u, Slot slot) {
+  bool found = false;
+  for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t) {
+    found |= slot >= s && slot < s + reads;
+  });
+  return found;
+}
+
+/// Operand fields that its shape does not use, zeroed: runners may look at them.
+inline void clear_unused_fields(Uop& u) {
+  const ShapeInfo info = shape_info(op_info(u.op).shape);
+  const auto unused = [](OperandUse use) { return !use.reads && !use.writes; };
+  if (unused(info.d) && u.op != Op::service) u.d = 0;
+  if (unused(info.a)) u.a = 0;
+  if (unused(info.b)) u.b = 0;
+  if (unused(info.c)) u.c = 0;
+}
+
+}  // namespace gpusim
