@@ -277,7 +277,7 @@ class Visitor {
   bool bits(MicroOp op, Reg d, Slot a, Slot b = 0);
 
   // --- memory
-  enum class Extend : uint8_t { kZero, kSign64, kSign32 };
+  enum class Extend : uint8_t { kUnsigned, kSign64, kSign32 };
   struct Address {
     Slot base = 0;
     uint64_t offset = 0;
