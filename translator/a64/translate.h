@@ -12,7 +12,8 @@ namespace gpusim::a64 {
 
 enum class Translated : uint8_t {
   kNext,       // the block can go on with pc + 4
-  kEndsBlock,  // the builder holds a block end: jump, branch, service, give_way or an architected trap
+  kEndsBlock,  // the builder holds a block end: jump, branch, service, give_way or an architected
+               // trap
   kUnknown,    // the same with trap(Fault::kUndefined): unallocated, or not supported yet
 };
 
