@@ -22,56 +22,61 @@ namespace gpusim {
 #define GPUSIM_LISTED(name) name,
 #undef GPUSIM_HELPER1
 #define GPUSIM_HELPER1 GPUSIM_LISTED
-enum class Help1 : uint16_t {
+enum class Helper1 : uint16_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_HELPER1
 #define GPUSIM_HELPER1(name)
 #undef GPUSIM_HELPER2
 #define GPUSIM_HELPER2 GPUSIM_LISTED
-enum class Help2 : uint16_t {
+enum class Helper2 : uint16_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_HELPER2
 #define GPUSIM_HELPER2(name)
 #undef GPUSIM_HELPER3
 #define GPUSIM_HELPER3 GPUSIM_LISTED
-enum class Help3 : uint16_t {
+enum class Helper3 : uint16_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_HELPER3
 #define GPUSIM_HELPER3(name)
 #undef GPUSIM_FHELPER1
 #define GPUSIM_FHELPER1 GPUSIM_LISTED
-enum class FpHelp1 : uint16_t {
+enum class FpHelper1 : uint16_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_FHELPER1
 #define GPUSIM_FHELPER1(name)
 #undef GPUSIM_FHELPER2
 #define GPUSIM_FHELPER2 GPUSIM_LISTED
-enum class FpHelp2 : uint16_t {
+enum class FpHelper2 : uint16_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_FHELPER2
 #define GPUSIM_FHELPER2(name)
 #undef GPUSIM_FHELPER3
 #define GPUSIM_FHELPER3 GPUSIM_LISTED
-enum class FpHelp3 : uint16_t {
+enum class FpHelper3 : uint16_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_FHELPER3
 #define GPUSIM_FHELPER3(name)
 #undef GPUSIM_LISTED
 
+template <class Helper>
+constexpr uint16_t helper_number(Helper h) {
+  return static_cast<uint16_t>(h);
+}
+
 namespace helpers {
 
 #undef GPUSIM_HELPER1
 #define GPUSIM_HELPER1(name) \
-  case Help1::name:          \
+  case Helper1::name:          \
     return name(a, u);
 GPUSIM_HD_NOINLINE uint64_t call1(uint64_t a, const Uop& u) {
-  switch (static_cast<Help1>(u.imm16)) {
+  switch (static_cast<Helper1>(u.imm16)) {
 #include "device_sim/uir/helpers.def"
   }
   return 0;
@@ -81,10 +86,10 @@ GPUSIM_HD_NOINLINE uint64_t call1(uint64_t a, const Uop& u) {
 
 #undef GPUSIM_HELPER2
 #define GPUSIM_HELPER2(name) \
-  case Help2::name:          \
+  case Helper2::name:          \
     return name(a, b, u);
 GPUSIM_HD_NOINLINE uint64_t call2(uint64_t a, uint64_t b, const Uop& u) {
-  switch (static_cast<Help2>(u.imm16)) {
+  switch (static_cast<Helper2>(u.imm16)) {
 #include "device_sim/uir/helpers.def"
   }
   return 0;
@@ -94,10 +99,10 @@ GPUSIM_HD_NOINLINE uint64_t call2(uint64_t a, uint64_t b, const Uop& u) {
 
 #undef GPUSIM_HELPER3
 #define GPUSIM_HELPER3(name) \
-  case Help3::name:          \
+  case Helper3::name:          \
     return name(a, b, c, u);
 GPUSIM_HD_NOINLINE uint64_t call3(uint64_t a, uint64_t b, uint64_t c, const Uop& u) {
-  switch (static_cast<Help3>(u.imm16)) {
+  switch (static_cast<Helper3>(u.imm16)) {
 #include "device_sim/uir/helpers.def"
   }
   return 0;
@@ -107,10 +112,10 @@ GPUSIM_HD_NOINLINE uint64_t call3(uint64_t a, uint64_t b, uint64_t c, const Uop&
 
 #undef GPUSIM_FHELPER1
 #define GPUSIM_FHELPER1(name) \
-  case FpHelp1::name:         \
+  case FpHelper1::name:         \
     return name(a, u, fp);
 GPUSIM_HD_NOINLINE uint64_t fcall1(uint64_t a, const Uop& u, uint64_t& fp) {
-  switch (static_cast<FpHelp1>(u.imm & 0xffff)) {
+  switch (static_cast<FpHelper1>(u.imm & 0xffff)) {
 #include "device_sim/uir/helpers.def"
   }
   return 0;
@@ -120,10 +125,10 @@ GPUSIM_HD_NOINLINE uint64_t fcall1(uint64_t a, const Uop& u, uint64_t& fp) {
 
 #undef GPUSIM_FHELPER2
 #define GPUSIM_FHELPER2(name) \
-  case FpHelp2::name:         \
+  case FpHelper2::name:         \
     return name(a, b, u, fp);
 GPUSIM_HD_NOINLINE uint64_t fcall2(uint64_t a, uint64_t b, const Uop& u, uint64_t& fp) {
-  switch (static_cast<FpHelp2>(u.imm & 0xffff)) {
+  switch (static_cast<FpHelper2>(u.imm & 0xffff)) {
 #include "device_sim/uir/helpers.def"
   }
   return 0;
@@ -133,11 +138,11 @@ GPUSIM_HD_NOINLINE uint64_t fcall2(uint64_t a, uint64_t b, const Uop& u, uint64_
 
 #undef GPUSIM_FHELPER3
 #define GPUSIM_FHELPER3(name) \
-  case FpHelp3::name:         \
+  case FpHelper3::name:         \
     return name(a, b, c, u, fp);
 GPUSIM_HD_NOINLINE uint64_t fcall3(uint64_t a, uint64_t b, uint64_t c, const Uop& u,
                                    uint64_t& fp) {
-  switch (static_cast<FpHelp3>(u.imm & 0xffff)) {
+  switch (static_cast<FpHelper3>(u.imm & 0xffff)) {
 #include "device_sim/uir/helpers.def"
   }
   return 0;
