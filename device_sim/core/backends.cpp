@@ -3,6 +3,7 @@
 
 #include "device_sim/core/backend.h"
 #include "device_sim/scalar/scalar_backend.h"
+#include "device_sim/simd/simd_backend.h"
 
 namespace gpusim {
 namespace {
@@ -19,6 +20,7 @@ std::string device_of() {
 }
 
 constexpr BackendInfo kBackends[] = {
+    {"simd", always, device_of<SimdBackend>, create<SimdBackend>},
     {"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>},
 };
 

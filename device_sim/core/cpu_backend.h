@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "device_sim/core/backend.h"
-#include "device_sim/core/execute.h"
+#include "device_sim/core/effects.h"
 #include "device_sim/core/guest_memory.h"
 
 namespace gpusim {

@@ -1,5 +1,7 @@
 #include "device_sim/scalar/scalar_backend.h"
 
+#include "device_sim/core/execute.h"
+
 namespace gpusim {
 
 void ScalarBackend::configure(const Module& module, const MachineConfig& config) {

@@ -1,0 +1,115 @@
+#include "device_sim/simd/group.h"
+
+#include <algorithm>
+
+namespace gpusim::simd {
+
+// Instructions for which one set of lanes may run while others wait. Splitting and joining does not
+// renew it, so that lanes that spin cannot keep it up for ever.
+constexpr int64_t kPatience = 4096;
+
+namespace {
+
+void flush(Group& g, Epoch& e) {
+  if (e.tally.counts[kInsnCount] == 0) return;
+  for_each_lane(e.mask, [&](uint32_t lane) {
+    for (int c = 0; c < 16; ++c) g.lane_tally[lane][static_cast<size_t>(c)] += e.tally.counts[c];
+  });
+  e.tally = BlockTally{};
+}
+
+uint64_t best_waiting_key(const Group& g) {
+  uint64_t best = ~uint64_t{0};
+  for_each_lane(g.runnable & ~g.active,
+                [&](uint32_t lane) { best = std::min(best, g.lane_key[lane]); });
+  return best;
+}
+
+uint64_t lanes_at(const Group& g, uint32_t pc) {
+  uint64_t mask = 0;
+  for_each_lane(g.runnable, [&](uint32_t lane) {
+    if (key_pc(g.lane_key[lane]) == pc) mask |= uint64_t{1} << lane;
+  });
+  return mask;
+}
+
+uint32_t activate(Group& g, uint64_t key) {
+  g.depth = key_depth(key);
+  set_active(g, lanes_at(g, key_pc(key)));
+  g.wait_key = best_waiting_key(g);
+  return key_pc(key);
+}
+
+}  // namespace
+
+void flush_epochs(Group& g) {
+  for (Epoch& e : g.epochs) flush(g, e);
+}
+
+void set_active(Group& g, uint64_t mask) {
+  g.active = mask;
+  g.active_count = static_cast<uint32_t>(std::popcount(mask));
+  for (Epoch& e : g.epochs) {
+    if (e.mask == mask) {
+      g.epoch = &e;
+      return;
+    }
+  }
+  Epoch& e = g.epochs[static_cast<size_t>(g.next_epoch)];
+  g.next_epoch = (g.next_epoch + 1) % kEpochs;
+  flush(g, e);
+  e.mask = mask;
+  g.epoch = &e;
+}
+
+void park(Group& g, uint32_t pc) {
+  const uint64_t key = make_key(g.depth, pc);
+  for_each_lane(g.active, [&](uint32_t lane) { g.lane_key[lane] = key; });
+}
+
+void stop_lane(Group& g, uint32_t lane, const Event& event) {
+  g.runnable &= ~(uint64_t{1} << lane);
+  g.lane_key[lane] = make_key(g.depth, event.uop);
+  g.events->push_back(event);
+}
+
+uint32_t schedule(Group& g) {
+  if (g.aging || g.patience <= 0) g.patience = kPatience;
+  g.aging = false;
+  g.active = 0;
+  const uint64_t key = best_waiting_key(g);
+  if (g.runnable == 0) return kNoUop;
+  return activate(g, key);
+}
+
+uint32_t schedule_turn(Group& g) {
+  const uint64_t waiting = g.runnable & ~g.active;
+  if (waiting == 0) return schedule(g);
+  const uint64_t after = g.turn_lane >= 63 ? 0 : waiting & (~uint64_t{0} << (g.turn_lane + 1));
+  g.turn_lane = static_cast<uint32_t>(std::countr_zero(after ? after : waiting));
+  const uint32_t pc = activate(g, g.lane_key[g.turn_lane]);
+  g.aging = true;
+  g.patience = kPatience;
+  return pc;
+}
+
+void stop_at_limit(Group& g) {
+  flush_epochs(g);
+  for_each_lane(g.runnable, [&](uint32_t lane) {
+    if (g.lane_tally[lane][kInsnCount] < g.machine->max_instructions) return;
+    const uint32_t pc = key_pc(g.lane_key[lane]);
+    stop_lane(g, lane, {.core = g.first_core + lane, .status = CoreStatus::kLimit, .uop = pc});
+  });
+}
+
+int64_t instructions_to_limit(Group& g) {
+  if (g.machine->max_instructions == 0) return INT64_MAX;
+  flush_epochs(g);
+  int64_t least = INT64_MAX;
+  for_each_lane(g.runnable, [&](uint32_t lane) {
+    least = std::min(least, static_cast<int64_t>(g.machine->max_instructions - g.lane_tally[lane][kInsnCount]));
+  });
+  return least;
+}
+
+}  // namespace gpusim::simd

@@ -1,0 +1,117 @@
+// A group: up to 64 cores in lockstep on SIMD lanes. Plain data, shared by all SIMD targets.
+//
+// Registers are a structure of arrays, lanes[slot][64]. A slot whose value is the same in every
+// lane is *uniform*: step[slot] is 0 and only the first vector of the row holds it, broadcast.
+// Micro-ops whose sources are all uniform then cost one scalar operation for the whole group, and
+// vector ones read a uniform source with a stride of 0.
+#pragma once
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "device_sim/core/backend.h"
+#include "device_sim/core/effects.h"
+
+namespace gpusim::simd {
+
+inline constexpr uint32_t kMaxLanes = 64;
+inline constexpr uint32_t kLanesShift = 6;
+
+// Instructions per class, and their sum in the last place: one 64-byte vector per block.
+struct alignas(64) BlockTally {
+  uint32_t counts[16];
+};
+inline constexpr int kInsnCount = 15;
+
+// Tallies of one set of lanes, kept until the set is given up: cheaper than adding to each lane.
+struct Epoch {
+  BlockTally tally;
+  uint64_t mask;
+};
+inline constexpr int kEpochs = 8;
+
+// What a group needs of its machine.
+struct Machine {
+  CodeView code;
+  MemoryView memory;
+  const BlockTally* block_tallies = nullptr;
+  uint64_t max_instructions = 0;  // per core, 0: none
+};
+
+struct Group {
+  const Machine* machine = nullptr;
+  uint64_t* lanes = nullptr;     // [slot][kMaxLanes], 64-byte aligned
+  uint64_t* block_counts = nullptr;  // executions per block; of the host thread that runs the group
+  const void* table = nullptr;   // handlers for the current mask: all lanes, or some
+
+  uint64_t exists = 0;    // lanes that hold a core: bits 0 .. width - 1
+  uint64_t runnable = 0;  // lanes that may run
+  uint64_t active = 0;    // lanes that run now, all at the same micro-op; subset of runnable
+  uint32_t active_count = 0;
+  uint32_t width = 0;
+  uint32_t chunks = 0;    // vectors per row: ceil(width / lanes per vector)
+  uint32_t first_core = 0;
+
+  int64_t budget = 0;     // instructions per lane left in the slice
+  // Scheduling of lanes that wait while others run.
+  uint32_t depth = 0;      // call depth of the active lanes
+  uint64_t wait_key = 0;   // best key among waiting lanes, ~0 if none
+  int64_t patience = 0;    // instructions until another set gets its turn
+  bool aging = false;      // the active set was chosen by turn, not by key
+  bool gave_way = false;   // the slice ended early because everybody waits
+  uint32_t turn_lane = 0;
+
+  Epoch* epoch = nullptr;  // of the active lanes
+  std::vector<Event>* events = nullptr;
+
+  uint8_t step[256] = {};  // per slot: 0 if uniform, else lanes per vector
+  alignas(64) uint64_t lane_key[kMaxLanes];  // of waiting lanes
+  std::array<Epoch, kEpochs> epochs;
+  int next_epoch = 0;
+  std::array<ClassCounts, kMaxLanes> lane_tally;  // [kInsnCount]: instructions
+
+  uint64_t get_lane(Slot s, uint32_t lane) const {
+    return lanes[s * kMaxLanes + (step[s] ? lane : 0)];
+  }
+};
+
+// A waiting lane's priority, smaller first: deeper calls, then lower addresses. Lanes that left a
+// function early wait for those still inside it, and lanes behind catch up with those ahead.
+inline uint64_t make_key(uint32_t depth, uint32_t pc) {
+  return uint64_t{0xffffffffu - depth} << 32 | pc;
+}
+inline uint32_t key_pc(uint64_t key) { return static_cast<uint32_t>(key); }
+inline uint32_t key_depth(uint64_t key) { return 0xffffffffu - static_cast<uint32_t>(key >> 32); }
+
+template <class F>
+inline void for_each_lane(uint64_t mask, F f) {
+  for (; mask; mask &= mask - 1) f(static_cast<uint32_t>(std::countr_zero(mask)));
+}
+
+// Bookkeeping that does not depend on the SIMD target (group.cpp).
+void flush_epochs(Group& g);
+// Makes `mask` the active set; the tallies of former sets are kept in their epochs.
+void set_active(Group& g, uint64_t mask);
+// Parks the active lanes at micro-op `pc`.
+void park(Group& g, uint32_t pc);
+// Takes lanes out of the running and reports why.
+void stop_lane(Group& g, uint32_t lane, const Event& event);
+// Chooses the next lanes to run. Returns their micro-op, or kNoUop if none is runnable.
+uint32_t schedule(Group& g);
+// Gives lanes that were not chosen by key their turn.
+uint32_t schedule_turn(Group& g);
+// Stops the lanes that reached the instruction limit. No lane is active.
+void stop_at_limit(Group& g);
+// The instructions that may still run before a lane reaches the limit.
+int64_t instructions_to_limit(Group& g);
+
+// Per SIMD target: runs the group until its budget is used up or no lane is runnable.
+void run_group(Group& g);
+// Spreads a uniform slot over its row; sets one lane.
+void set_lane(Group& g, Slot slot, uint32_t lane, uint64_t value);
+void set_uniform(Group& g, Slot slot, uint64_t value);
+const char* target_name();
+uint32_t lanes_per_vector();
+
+}  // namespace gpusim::simd

@@ -1,0 +1,286 @@
+// Runs a group's micro-ops on SIMD lanes; included once per SIMD target. One handler per micro-op
+// and kind of mask: kFull when every lane of the group runs, else results are blended into the
+// active lanes.
+#if defined(GPUSIM_SIMD_RUNNER_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GPUSIM_SIMD_RUNNER_INL_H_
+#undef GPUSIM_SIMD_RUNNER_INL_H_
+#else
+#define GPUSIM_SIMD_RUNNER_INL_H_
+#endif
+
+#include "device_sim/simd/group.h"
+#include "device_sim/simd/simd_domain-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gpusim {
+namespace HWY_NAMESPACE {
+
+using simd::Group;
+using simd::kMaxLanes;
+using SD = sem::ScalarDomain;
+using VD = SimdDomain;
+using V = VD::V;
+inline constexpr size_t kN = VD::kLanes;
+
+// A handler runs one micro-op and returns the next, or null when the group has to stop or to be
+// rescheduled by its caller.
+using Handler = const Uop* (*)(Group&, const Uop*);
+struct HandlerTable {
+  Handler handlers[256];
+};
+extern const HandlerTable kFullTable, kPartTable;
+
+HWY_INLINE uint64_t* row(const Group& g, Slot s) { return g.lanes + size_t{s} * kMaxLanes; }
+HWY_INLINE V load_vec(const uint64_t* p) { return hn::Load(VD::Tag(), p); }
+HWY_INLINE void store_vec(V v, uint64_t* p) { hn::Store(v, VD::Tag(), p); }
+// The active lanes of vector `v` as a mask, from their bits.
+HWY_INLINE VD::M chunk_mask(uint64_t active, size_t v) {
+  const uint8_t bits[8] = {static_cast<uint8_t>((active >> (v * kN)) & ((1u << kN) - 1))};
+  return hn::LoadMaskBits(VD::Tag(), bits);
+}
+HWY_INLINE bool chunk_empty(uint64_t active, size_t v) {
+  return ((active >> (v * kN)) & ((1u << kN) - 1)) == 0;
+}
+
+// Spreads a uniform slot's value over its whole row.
+HWY_INLINE void spread(Group& g, Slot s) {
+  if (g.step[s]) return;
+  uint64_t* p = row(g, s);
+  const V x = load_vec(p);
+  for (size_t v = 1; v < g.chunks; ++v) store_vec(x, p + v * kN);
+  g.step[s] = kN;
+}
+
+template <bool kFull>
+HWY_INLINE void write_uniform(Group& g, Slot s, uint64_t value) {
+  if constexpr (kFull) {
+    store_vec(VD::konst(value), row(g, s));
+    g.step[s] = 0;
+  } else {
+    if (g.step[s] == 0 && row(g, s)[0] == value) return;
+    spread(g, s);
+    uint64_t* p = row(g, s);
+    for (size_t v = 0; v < g.chunks; ++v)
+      hn::BlendedStore(VD::konst(value), chunk_mask(g.active, v), VD::Tag(), p + v * kN);
+  }
+}
+
+// Stores vector `v` of a result row.
+template <bool kFull>
+HWY_INLINE void write_chunk(Group& g, uint64_t* p, size_t v, V x) {
+  if constexpr (kFull) store_vec(x, p + v * kN);
+  else hn::BlendedStore(x, chunk_mask(g.active, v), VD::Tag(), p + v * kN);
+}
+
+// After vector `v` of a row was written while lower ones, read through a stride of 0, are not yet:
+// rows are processed from the last vector to the first, since the first holds a uniform value.
+template <bool kFull, class F>
+HWY_INLINE void for_chunks(const Group& g, F f) {
+  for (size_t v = g.chunks; v-- > 0;) {
+    if (!kFull && chunk_empty(g.active, v)) continue;
+    f(v);
+  }
+}
+
+// --- values
+
+struct Source {
+  const uint64_t* p;
+  size_t step;
+  HWY_INLINE Source(const Group& g, Slot s) : p(row(g, s)), step(g.step[s]) {}
+  HWY_INLINE V at(size_t v) const { return load_vec(p + v * step); }
+  HWY_INLINE uint64_t uniform() const { return p[0]; }
+};
+
+template <bool kFull, class Vector, class Scalar, class... S>
+HWY_INLINE const Uop* run_value(Group& g, const Uop* u, Vector vector, Scalar scalar, S... slots) {
+  if ((0u | ... | g.step[slots]) == 0) {
+    write_uniform<kFull>(g, u->d, scalar(row(g, slots)[0]...));
+    return u + 1;
+  }
+  if (!kFull) spread(g, u->d);
+  uint64_t* d = row(g, u->d);
+  [&](const auto... source) HWY_ATTR {
+    for_chunks<kFull>(g, [&](size_t v) HWY_ATTR { write_chunk<kFull>(g, d, v, vector(source.at(v)...)); });
+  }(Source(g, slots)...);
+  g.step[u->d] = kN;
+  return u + 1;
+}
+
+// Values with a state word. The state changes rarely (flags stick), so it stays uniform until a
+// vector of lanes disagrees.
+template <bool kFull, class Vector, class Scalar, class... S>
+HWY_INLINE const Uop* run_fp(Group& g, const Uop* u, Vector vector, Scalar scalar, S... slots) {
+  const Slot fs = static_cast<Slot>(u->imm16);
+  if ((g.step[fs] | ... | g.step[slots]) == 0) {
+    uint64_t fp = row(g, fs)[0];
+    const uint64_t r = scalar(row(g, slots)[0]..., fp);
+    if (fp != row(g, fs)[0]) write_uniform<kFull>(g, fs, fp);
+    write_uniform<kFull>(g, u->d, r);
+    return u + 1;
+  }
+  if (!kFull) spread(g, u->d);
+  uint64_t* d = row(g, u->d);
+  uint64_t* state = row(g, fs);
+  bool changed = false;
+  [&](const auto... source) HWY_ATTR {
+    for_chunks<kFull>(g, [&](size_t v) HWY_ATTR {
+      const V before = load_vec(state + v * g.step[fs]);
+      V fp = before;
+      const V r = vector(source.at(v)..., fp);
+      if (HWY_UNLIKELY(!VD::all(VD::eq(fp, before)))) {
+        spread(g, fs);
+        write_chunk<kFull>(g, state, v, fp);
+        changed = true;
+      }
+      write_chunk<kFull>(g, d, v, r);
+    });
+  }(Source(g, slots)...);
+  g.step[u->d] = kN;
+  if (HWY_UNLIKELY(changed && kFull)) {
+    bool same = true;
+    for (size_t i = 1; i < g.width; ++i) same = same && state[i] == state[0];
+    if (same) write_uniform<true>(g, fs, state[0]);
+  }
+  return u + 1;
+}
+
+// --- scheduling
+
+HWY_INLINE const Uop* uop_at(const Group& g, uint32_t pc) { return g.machine->code.uops + pc; }
+HWY_INLINE uint32_t index_of(const Group& g, const Uop* u) {
+  return static_cast<uint32_t>(u - g.machine->code.uops);
+}
+// Continues with the active set at `pc` (kNoUop: nobody is left), under the handlers that suit it.
+HWY_INLINE const Uop* resume(Group& g, uint32_t pc) {
+  if (pc == kNoUop) return nullptr;
+  g.table = g.active == g.exists ? &kFullTable : &kPartTable;
+  return uop_at(g, pc);
+}
+
+// Where several sets of lanes wait for each other: the active one arrives at `pc`.
+HWY_NOINLINE const Uop* next_of_many(Group& g, uint32_t pc) {
+  if (pc == simd::key_pc(g.wait_key)) {  // the best of the waiting ones is here: join it
+    simd::park(g, pc);
+    return resume(g, simd::schedule(g));
+  }
+  if (g.patience <= 0) {
+    simd::park(g, pc);
+    return resume(g, g.aging ? simd::schedule(g) : simd::schedule_turn(g));
+  }
+  if (!g.aging && g.wait_key < simd::make_key(g.depth, pc)) {
+    simd::park(g, pc);
+    return resume(g, simd::schedule(g));
+  }
+  return uop_at(g, pc);
+}
+
+HWY_INLINE const Uop* go_to(Group& g, uint32_t pc) {
+  if (HWY_UNLIKELY(g.budget <= 0)) {
+    simd::park(g, pc);
+    return nullptr;
+  }
+  if (HWY_UNLIKELY(g.active != g.runnable)) return next_of_many(g, pc);
+  return uop_at(g, pc);
+}
+
+// Counts the block that `u` ends for the active lanes.
+HWY_INLINE void complete_block(Group& g, const Uop* u) {
+  const uint32_t block = u->block();
+  g.block_counts[block] += g.active_count;
+  const simd::BlockTally& tally = g.machine->block_tallies[block];
+  const hn::ScalableTag<uint32_t> d32;
+  uint32_t* sum = g.epoch->tally.counts;
+  for (size_t i = 0; i < 16; i += hn::Lanes(d32))
+    hn::Store(hn::Add(hn::Load(d32, sum + i), hn::Load(d32, tally.counts + i)), d32, sum + i);
+  const int64_t count = tally.counts[simd::kInsnCount];
+  g.budget -= count;
+  g.patience -= count;
+}
+
+// The active lanes go different ways: those in `taken` to `there`, the others to `here`.
+HWY_NOINLINE const Uop* split(Group& g, uint64_t taken, uint32_t there, uint32_t here) {
+  const uint64_t key_there = simd::make_key(g.depth, there), key_here = simd::make_key(g.depth, here);
+  simd::for_each_lane(g.active, [&](uint32_t lane) {
+    g.lane_key[lane] = (taken >> lane & 1) ? key_there : key_here;
+  });
+  if (g.budget <= 0) return nullptr;
+  return resume(g, simd::schedule(g));
+}
+
+HWY_INLINE const Uop* branch(Group& g, const Uop* u, uint64_t taken) {
+  complete_block(g, u);
+  taken &= g.active;
+  if (taken == g.active) return go_to(g, u->target());
+  if (taken == 0) return go_to(g, index_of(g, u + 1));
+  return split(g, taken, u->target(), index_of(g, u + 1));
+}
+
+template <class Vector, class Scalar, class... S>
+HWY_INLINE const Uop* run_branch(Group& g, const Uop* u, Vector vector, Scalar scalar, S... slots) {
+  if ((0u | ... | g.step[slots]) == 0) {
+    const bool taken = scalar(row(g, slots)[0]...);
+    complete_block(g, u);
+    return go_to(g, taken ? u->target() : index_of(g, u + 1));
+  }
+  uint64_t bits = 0;
+  [&](const auto... source) HWY_ATTR {
+    for (size_t v = 0; v < g.chunks; ++v) bits |= VD::mask_bits(vector(source.at(v)...)) << (v * kN);
+  }(Source(g, slots)...);
+  return branch(g, u, bits);
+}
+
+// Lanes that stopped leave the active set; the rest goes on at `u`.
+HWY_INLINE const Uop* after_stops(Group& g, const Uop* u) {
+  simd::set_active(g, g.active & g.runnable);
+  if (g.active == 0) return resume(g, simd::schedule(g));
+  return resume(g, index_of(g, u));
+}
+
+HWY_NOINLINE const Uop* run_jmp_reg(Group& g, const Uop* u);
+HWY_NOINLINE const Uop* run_give_way(Group& g, const Uop* u);
+HWY_NOINLINE const Uop* run_service(Group& g, const Uop* u);
+HWY_NOINLINE const Uop* run_trap(Group& g, const Uop* u);
+
+HWY_INLINE const Uop* run_jmp(Group& g, const Uop* u) {
+  complete_block(g, u);
+  if (u->aux == static_cast<uint8_t>(JumpHint::kCall)) ++g.depth;
+  return go_to(g, u->target());
+}
+
+// --- effects, lane by lane
+
+struct LaneContext {
+  Group& g;
+  uint32_t lane;
+  uint64_t get(Slot s) const { return g.get_lane(s, lane); }
+  void set(Slot s, uint64_t value) const {
+    if (g.width > 1) spread(g, s);
+    uint64_t* p = row(g, s);
+    if (g.step[s]) p[lane] = value;
+    else store_vec(VD::konst(value), p);
+  }
+};
+
+// Runs `f(u, context, memory, core, stop)` for each active lane; those for which it fails stop.
+template <class F>
+HWY_INLINE const Uop* run_lanes(Group& g, const Uop* u, F f) {
+  bool stopped = false;
+  simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
+    LaneContext context{g, lane};
+    StopInfo stop;
+    const uint32_t core = g.first_core + lane;
+    if (f(*u, context, g.machine->memory, core, stop)) return;
+    simd::stop_lane(g, lane, fault_event(core, index_of(g, u), stop));
+    stopped = true;
+  });
+  return HWY_UNLIKELY(stopped) ? after_stops(g, u + 1) : u + 1;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gpusim
+HWY_AFTER_NAMESPACE();
+
+#include "device_sim/simd/memory_runner-inl.h"
+
+#endif

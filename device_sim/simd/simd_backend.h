@@ -1,0 +1,39 @@
+// Cores in lockstep groups on SIMD lanes, groups spread over host threads.
+#pragma once
+#include <memory>
+
+#include "device_sim/core/cpu_backend.h"
+#include "device_sim/simd/group.h"
+
+namespace gpusim {
+
+class SimdBackend final : public CpuBackend {
+ public:
+  std::string name() const override { return "simd"; }
+  std::string device() const override;
+  void configure(const Module& module, const MachineConfig& config) override;
+  void module_changed() override;
+  uint64_t slot(uint32_t core, Slot slot) override;
+  void set_slot(uint32_t core, Slot slot, uint64_t value) override;
+  void start(uint32_t core, uint32_t uop) override;
+  void stop(uint32_t core) override;
+  std::span<const Event> run_slice(uint64_t instructions) override;
+  uint32_t runnable() const override;
+  std::vector<uint64_t> block_counts() override;
+  CoreTally tally(uint32_t core) override;
+
+ private:
+  simd::Group& group_of(uint32_t core) { return groups_[core / config_.group_width]; }
+  uint32_t lane_of(uint32_t core) const { return core % config_.group_width; }
+  void view_machine();
+  void run_group(simd::Group& group, uint64_t instructions, std::vector<uint64_t>& block_counts,
+                 std::vector<Event>& events);
+
+  simd::Machine machine_;
+  std::vector<simd::BlockTally> block_tallies_;
+  LazyMemory slots_;  // [group][slot][kMaxLanes]
+  std::vector<simd::Group> groups_;
+  std::vector<uint64_t> block_counts_;
+};
+
+}  // namespace gpusim
