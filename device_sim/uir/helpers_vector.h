@@ -28,6 +28,18 @@ GPUSIM_HD constexpr uint32_t inner_aux(const Uop& u) { return (u.imm >> 16) & 0x
 GPUSIM_HD inline uint64_t each_fround(uint64_t a, const Uop& u, uint64_t& fp) {
   return each(float_width(u), [&](uint64_t x) { return fround(x, inner_aux(u), fp); }, a);
 }
+GPUSIM_HD inline uint64_t each_fround_n(uint64_t a, const Uop& u, uint64_t& fp) {
+  const auto rounding = static_cast<FpRounding>(inner_aux(u) >> 2);
+  const int int_bits = static_cast<int>((u.imm >> 24) & 0xff);
+  return each(
+      float_width(u),
+      [&](uint64_t x) {
+        return with_format(u.aux, [&]<class F>() {
+          return softfloat::fp_round_int_n<F>(x, rounding_of(rounding, fp), int_bits, fp);
+        });
+      },
+      a);
+}
 GPUSIM_HD inline uint64_t each_f2i(uint64_t a, const Uop& u, uint64_t& fp) {
   const int bits = float_width(u), fraction = static_cast<int>((u.imm >> 24) & 0xff);
   return each(bits, [&](uint64_t x) { return f2i(x, inner_aux(u), fraction, bits, fp); }, a);
@@ -275,10 +287,10 @@ GPUSIM_HD inline uint64_t sqdmulh(uint64_t a, uint64_t b, const Uop& u, uint64_t
       a, b);
 }
 GPUSIM_HD inline uint64_t sqdmull(uint64_t a, uint64_t b, const Uop& u, uint64_t& fp) {
-  const int w = width_of(u);
+  const int w = width_of(u), from = u.imm >> 16 & 1 ? 32 : 0;
   uint64_t r = 0;
   for (int i = 0; i < 32; i += w) {
-    const uint64_t x = (a >> i) & ones(w), y = (b >> i) & ones(w);
+    const uint64_t x = a >> (from + i) & ones(w), y = b >> (from + i) & ones(w);
     const bool overflow = x == signed_min(w) && y == signed_min(w);
     const uint64_t product =
         overflow ? saturate_to(signed_max(2 * w), fp)
@@ -382,9 +394,12 @@ GPUSIM_HD constexpr uint64_t carryless(uint64_t a, uint64_t b) {
 GPUSIM_HD inline uint64_t vpmul(uint64_t a, uint64_t b, const Uop&) {
   return each(8, [](uint64_t x, uint64_t y) { return carryless(x, y); }, a, b);
 }
-GPUSIM_HD inline uint64_t vpmull(uint64_t a, uint64_t b, const Uop&) {
+GPUSIM_HD inline uint64_t vpmull(uint64_t a, uint64_t b, const Uop& u) {
+  const int from = u.imm ? 32 : 0;
   uint64_t r = 0;
-  for (int i = 0; i < 32; i += 8) r |= carryless(a >> i & 0xff, b >> i & 0xff) << 2 * i;
+  for (int i = 0; i < 32; i += 8) {
+    r |= carryless(a >> (from + i) & 0xff, b >> (from + i) & 0xff) << 2 * i;
+  }
   return r;
 }
 GPUSIM_HD inline uint64_t pmull_low(uint64_t a, uint64_t b, const Uop&) { return carryless(a, b); }

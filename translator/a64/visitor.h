@@ -5,18 +5,17 @@
 
 #include <cstdint>
 
+#include "translator/a64/float_visitor.h"
 #include "translator/a64/registers.h"
 #include "translator/common/block_builder.h"
 #include "translator/common/visit.h"
 
 namespace gpusim::a64 {
 
-// gpusim::a64::Op names decode rows; gpusim::Op names micro-ops.
-using MicroOp = gpusim::Op;
-
-class Visitor {
+// Floating-point and vector instructions are its bases' (float_visitor.h, simd_visitor.h).
+class Visitor : public FloatVisitor {
  public:
-  Visitor(uint64_t pc, BlockBuilder& builder) : pc_(pc), b_(builder) {}
+  Visitor(uint64_t pc, BlockBuilder& builder) : FloatVisitor(builder), pc_(pc) {}
 
   // --- integer_add_sub.cpp
   bool ADR(Imm<2> l, Imm<19> i, Reg d);
@@ -227,13 +226,8 @@ class Visitor {
   bool PAC_z(Imm<3> kind, Reg d);
   bool XPAC(Imm<1> data, Reg d);
 
-  // --- float*.cpp
-
-  // --- simd*.cpp
-
  private:
   // --- visitor.cpp: for every section
-  void set_class(InsnClass c) { b_.set_class(c); }
   uint64_t next_pc() const { return pc_ + 4; }
   // pc plus a word offset.
   uint64_t label(int64_t words) const { return pc_ + static_cast<uint64_t>(words) * 4; }
@@ -321,7 +315,6 @@ class Visitor {
   bool give_way();
 
   uint64_t pc_;
-  BlockBuilder& b_;
 };
 
 }  // namespace gpusim::a64
