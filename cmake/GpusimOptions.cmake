@@ -7,7 +7,7 @@ add_library(gpusim_options INTERFACE)
 target_include_directories(gpusim_options INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_features(gpusim_options INTERFACE cxx_std_20)
 
-set(host_flags -Wall -Wextra -Wpedantic -Wshadow)
+set(host_flags -Wall -Wextra -Wpedantic -Wshadow -Wno-missing-field-initializers)
 if(GPUSIM_WERROR)
   list(APPEND host_flags -Werror)
 endif()
