@@ -2,6 +2,8 @@
 #include <stdexcept>
 
 #include "device_sim/core/backend.h"
+#include "device_sim/cuda/cuda_backend.h"
+#include "device_sim/cuda/host_backend.h"
 #include "device_sim/scalar/scalar_backend.h"
 #include "device_sim/simd/simd_backend.h"
 
@@ -20,6 +22,7 @@ std::string device_of() {
 }
 
 constexpr BackendInfo kBackends[] = {
+    {"cuda", cuda::available, cuda::device_name, cuda::create},
     {"simd", always, device_of<SimdBackend>, create<SimdBackend>},
     {"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>},
 };
@@ -29,6 +32,8 @@ constexpr BackendInfo kBackends[] = {
 std::span<const BackendInfo> all_backends() { return kBackends; }
 
 std::unique_ptr<Backend> make_backend(const std::string& name) {
+  // For tests: what a GPU's threads would do.
+  if (name == "cuda-host") return std::make_unique<cuda::HostBackend>();
   std::string known;
   for (const BackendInfo& info : kBackends) {
     std::string why;

@@ -1,0 +1,172 @@
+// Guest memory in device memory, seen from the host. Page permissions have a mirror on the host and
+// go over before the next slice.
+#pragma once
+#include <algorithm>
+
+#include "device_sim/core/guest_memory.h"
+#include "device_sim/cuda/device_array.cuh"
+#include "device_sim/cuda/thread.h"
+
+namespace gpusim::cuda {
+
+// Writes the same bytes at `offset` into the windows of all cores.
+__global__ void broadcast_window(MemoryView view, uint32_t cores, uint64_t offset,
+                                 const uint8_t* bytes, uint64_t size) {
+  const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const uint64_t first_word = offset >> 3, words = ((offset + size - 1) >> 3) - first_word + 1;
+  if (i >= words * cores) return;
+  const uint32_t core = static_cast<uint32_t>(i % cores);
+  const uint64_t word = first_word + i / cores;
+  uint8_t* to = view.windows + view.window_index(core, word << 3);
+  for (uint64_t b = 0; b < 8; ++b) {
+    const uint64_t at = (word << 3) + b;
+    if (at >= offset && at - offset < size) to[b] = bytes[at - offset];
+  }
+}
+
+class DeviceMemory {
+ public:
+  void configure(const MachineConfig& config) {
+    cores_ = config.cores;
+    view_ = describe_zones(config, kLanesShift);
+    linear_ = DeviceArray<uint8_t>(view_.linear_size, "guest memory");
+    windows_ = DeviceArray<uint8_t>(windows_storage_bytes(view_, cores_), "per-core memory");
+    linear_.zero();
+    windows_.zero();
+    linear_flags_.assign(view_.linear_size >> kPageShift, 0);
+    window_flags_.assign(window_pages_bytes(view_, cores_), 0);
+    linear_pages_ = DeviceArray<uint8_t>(linear_flags_.size(), "page permissions");
+    window_pages_ = DeviceArray<uint8_t>(window_flags_.size(), "per-core page permissions");
+    pair_lock_ = DeviceArray<uint32_t>(1, "a lock");
+    pair_lock_.zero();
+    view_.linear = linear_.data();
+    view_.windows = windows_.data();
+    view_.linear_pages = linear_pages_.data();
+    view_.window_pages = window_pages_.data();
+    view_.pair_lock = pair_lock_.data();
+    flags_changed_ = true;
+  }
+  // Brings the device up to date; call before a slice.
+  const MemoryView& view() {
+    if (flags_changed_) {
+      linear_pages_.upload(linear_flags_);
+      window_pages_.upload(window_flags_);
+      flags_changed_ = false;
+    }
+    return view_;
+  }
+
+  bool read(uint32_t core, uint64_t address, std::span<uint8_t> out) const {
+    return for_pieces(core, address, out.size(), [&](const Piece& p) {
+      check(cudaMemcpy2D(out.data() + p.done, p.row, p.device, p.pitch, p.row, p.rows,
+                         cudaMemcpyDeviceToHost),
+            "reading guest memory");
+    });
+  }
+  bool write(uint32_t core, uint64_t address, std::span<const uint8_t> in) {
+    return for_pieces(core, address, in.size(), [&](const Piece& p) {
+      check(cudaMemcpy2D(p.device, p.pitch, in.data() + p.done, p.row, p.row, p.rows,
+                         cudaMemcpyHostToDevice),
+            "writing guest memory");
+    });
+  }
+  bool write_all(uint64_t address, std::span<const uint8_t> in) {
+    if (!view_.is_private || in_linear(address) || in.empty()) return write(0, address, in);
+    if (!in_zones(address, in.size())) return false;
+    DeviceArray<uint8_t> bytes(in.size(), "a program segment");
+    bytes.upload(in);
+    const uint64_t offset = address - view_.window_base;
+    const uint64_t words = ((offset + in.size() - 1) >> 3) - (offset >> 3) + 1;
+    const uint64_t blocks = (words * cores_ + 255) / 256;
+    broadcast_window<<<static_cast<uint32_t>(blocks), 256>>>(view_, cores_, offset, bytes.data(),
+                                                             in.size());
+    check(cudaGetLastError(), "loading the program");
+    check(cudaDeviceSynchronize(), "loading the program");
+    return true;
+  }
+  bool fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes) {
+    return for_pieces(core, address, size_bytes, [&](const Piece& p) {
+      check(cudaMemset2D(p.device, p.pitch, 0, p.row, p.rows), "clearing guest memory");
+    });
+  }
+  bool set_permissions(uint32_t core, uint64_t address, uint64_t size_bytes, uint8_t flags) {
+    if (!in_zones(address, size_bytes)) return false;
+    for (uint64_t a = address & ~(kPageSize - 1); a < address + size_bytes; a += kPageSize)
+      *flag(core, a) = flags;
+    flags_changed_ = true;
+    return true;
+  }
+  bool set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags) {
+    const uint32_t copies = view_.is_private && !in_linear(address) ? cores_ : 1;
+    for (uint32_t core = 0; core < copies; ++core)
+      if (!set_permissions(core, address, size_bytes, flags)) return false;
+    return true;
+  }
+  uint8_t permissions(uint32_t core, uint64_t address) const {
+    return in_zones(address, 1) ? *const_cast<DeviceMemory*>(this)->flag(core, address) : 0;
+  }
+
+ private:
+  // `rows` runs of `row` bytes, `pitch` bytes apart in device memory, after `done` bytes.
+  struct Piece {
+    uint8_t* device;
+    size_t row, rows, pitch, done;
+  };
+  bool in_linear(uint64_t address) const { return address - view_.linear_base < view_.linear_size; }
+  bool in_zones(uint64_t address, uint64_t size) const {
+    const auto inside = [&](uint64_t base, uint64_t zone) {
+      return address - base < zone && size <= zone - (address - base);
+    };
+    return size == 0 || inside(view_.linear_base, view_.linear_size) ||
+           inside(view_.window_base, view_.windows_size);
+  }
+  // Where a window address lives: whose window, and at what offset.
+  std::pair<uint32_t, uint64_t> window_of(uint32_t core, uint64_t address) const {
+    const uint64_t offset = address - view_.window_base;
+    if (view_.is_private) return {core, offset};
+    return {static_cast<uint32_t>(offset >> view_.window_shift),
+            offset & ((uint64_t{1} << view_.window_shift) - 1)};
+  }
+  uint8_t* flag(uint32_t core, uint64_t address) {
+    if (in_linear(address))
+      return &linear_flags_[(address - view_.linear_base) >> kPageShift];
+    const auto [owner, offset] = window_of(core, address);
+    return &window_flags_[view_.window_page_index(owner, offset)];
+  }
+  template <class F>
+  bool for_pieces(uint32_t core, uint64_t address, uint64_t size, F f) const {
+    if (!in_zones(address, size)) return false;
+    if (size == 0) return true;
+    if (in_linear(address)) {
+      f(Piece{view_.linear + (address - view_.linear_base), size, 1, size, 0});
+      return true;
+    }
+    constexpr size_t kPitch = size_t{8} << kLanesShift;
+    for (uint64_t done = 0; done < size;) {
+      const auto [owner, offset] = window_of(core, address + done);
+      const uint64_t in_window = std::min(size - done, (uint64_t{1} << view_.window_shift) - offset);
+      const uint64_t head = std::min<uint64_t>(in_window, (8 - (offset & 7)) & 7);
+      uint8_t* device = view_.windows + view_.window_index(owner, offset);
+      if (head) {
+        f(Piece{device, head, 1, kPitch, done});
+        done += head;
+      } else if (in_window >= 8) {
+        f(Piece{device, 8, in_window / 8, kPitch, done});
+        done += in_window / 8 * 8;
+      } else {
+        f(Piece{device, in_window, 1, kPitch, done});
+        done += in_window;
+      }
+    }
+    return true;
+  }
+
+  MemoryView view_;
+  uint32_t cores_ = 0;
+  DeviceArray<uint8_t> linear_, windows_, linear_pages_, window_pages_;
+  DeviceArray<uint32_t> pair_lock_;
+  std::vector<uint8_t> linear_flags_, window_flags_;
+  bool flags_changed_ = false;
+};
+
+}  // namespace gpusim::cuda

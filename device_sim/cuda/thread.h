@@ -1,0 +1,127 @@
+// What one CUDA thread does: it simulates one core, block by block. Plain functions that also run
+// on the host (host_backend.h), so that only the launches need a GPU.
+#pragma once
+#include "device_sim/core/backend.h"
+#include "device_sim/core/execute.h"
+
+namespace gpusim::cuda {
+
+inline constexpr uint32_t kWarpSize = 32;
+inline constexpr uint32_t kLanesShift = 5;  // windows are interleaved by warp
+
+// Guest instructions of a block: their number and those of each class.
+struct BlockInfo {
+  uint32_t insn_count;
+  uint32_t classes[kInsnClassCount];
+};
+
+// The simulated machine as a thread sees it.
+struct Machine {
+  CodeView code;
+  MemoryView memory;
+  const BlockInfo* blocks = nullptr;
+  uint64_t max_instructions = 0;  // per core; 0: none
+};
+
+// The part of a core's state that is not in slots.
+struct CoreState {
+  uint32_t pc = 0;         // next micro-op
+  uint32_t depth = 0;      // call depth, a hint for reconvergence
+  uint64_t instructions = 0;
+  uint64_t slice_end = 0;  // instructions at which the slice is over
+  CoreStatus status = CoreStatus::kIdle;
+};
+
+// What stopped a core; the fields of Event that are not implied by its status.
+struct StopRecord {
+  uint32_t uop = 0;
+  Service service = Service::kSyscall;
+  Slot slot = 0;
+  Fault fault = Fault::kNone;
+  uint64_t address = 0;
+};
+
+struct BlockResult {
+  uint32_t completed = kNoBlock;  // the block that ended, if it did
+  bool gave_way = false;          // the core wants others to run first
+};
+
+// Threads of a warp that are not at the same micro-op take turns by this order, smaller first:
+// deeper calls, then lower addresses, so that those behind catch up.
+GPUSIM_HD_INLINE uint32_t depth_key(const CoreState& s) { return ~s.depth; }
+
+GPUSIM_HD_INLINE void stop_core(CoreState& s, StopRecord& record, CoreStatus status, uint32_t uop,
+                                const StopInfo& stop) {
+  s.status = status;
+  record.uop = uop;
+  record.fault = stop.fault;
+  record.address = stop.address;
+}
+
+// Runs a core from s.pc to the end of its block, or until it stops. All threads of a warp that
+// enter with the same pc stay together until one of them faults.
+template <class Ctx>
+GPUSIM_HD_INLINE BlockResult run_block(const Machine& m, uint32_t core, CoreState& s, Ctx& ctx,
+                                       StopRecord& record) {
+  BlockResult result;
+  uint32_t at = s.pc;
+  Uop u = m.code.uops[at];
+  for (;;) {
+    // The next micro-op is fetched before this one runs: most often it follows.
+    const Uop following = m.code.uops[at + 1];
+    StopInfo stop;
+    const Outcome outcome = execute(u, ctx, m.memory, core, stop);
+    if (outcome == Outcome::kNext) {
+      u = following;
+      ++at;
+      continue;
+    }
+    if (outcome == Outcome::kLink) {
+      at = u.target();
+      u = m.code.uops[at];
+      continue;
+    }
+    if (outcome == Outcome::kFault) {
+      stop_core(s, record, CoreStatus::kFault, at, stop);
+      return result;
+    }
+    result.completed = u.block();
+    s.instructions += m.blocks[u.block()].insn_count;
+    s.pc = u.target();
+    if (outcome == Outcome::kNotTaken) s.pc = at + 1;
+    if (u.op == Op::jmp || u.op == Op::jmp_reg) {
+      s.depth += u.aux == static_cast<uint8_t>(JumpHint::kCall);
+      s.depth -= u.aux == static_cast<uint8_t>(JumpHint::kReturn) && s.depth > 0;
+    }
+    if (outcome == Outcome::kJumpReg) {
+      s.pc = m.code.find(stop.address);
+      if (s.pc == kNoUop) {
+        stop_core(s, record, CoreStatus::kJump, at, stop);
+        return result;
+      }
+    }
+    if (outcome == Outcome::kService) {
+      stop_core(s, record, CoreStatus::kService, s.pc, stop);
+      record.service = static_cast<Service>(u.aux);
+      record.slot = u.d;
+      return result;
+    }
+    if (m.max_instructions && s.instructions >= m.max_instructions)
+      stop_core(s, record, CoreStatus::kLimit, s.pc, stop);
+    result.gave_way = outcome == Outcome::kGiveWay;
+    return result;
+  }
+}
+
+inline Event make_event(uint32_t core, const CoreState& s, const StopRecord& r) {
+  return {.core = core, .status = s.status, .service = r.service, .slot = r.slot,
+          .fault = r.fault, .uop = r.uop, .address = r.address};
+}
+
+inline BlockInfo make_block_info(const Block& block) {
+  BlockInfo info{block.insn_count, {}};
+  for (int c = 0; c < kInsnClassCount; ++c) info.classes[c] = block.classes[static_cast<size_t>(c)];
+  return info;
+}
+
+}  // namespace gpusim::cuda
