@@ -4,7 +4,7 @@
 namespace gpusim::a64 {
 namespace {
 
-constexpr uint64_t ones(unsigned count) { return count == 0 ? 0 : ~uint64_t{0} >> (64 - count); }
+constexpr uint64_t low_ones(unsigned count) { return count == 0 ? 0 : ~uint64_t{0} >> (64 - count); }
 
 }  // namespace
 
@@ -39,11 +39,11 @@ bool Visitor::UBFM(bool sf, Imm<1>, Imm<6> r, Imm<6> s, Reg n, Reg d) {
   } else if (s + 1 == r) {
     shift_imm(sf, to, from, 0, width - r);  // LSL
   } else if (r == 0) {
-    b_.andi64(to, from, ones(s + 1));  // UXTB, UXTH
+    b_.andi64(to, from, low_ones(s + 1));  // UXTB, UXTH
   } else if (s >= r) {
-    b_.ubfx(to, from, ones(s - r + 1), static_cast<uint8_t>(r));
+    b_.ubfx(to, from, low_ones(s - r + 1), static_cast<uint8_t>(r));
   } else {
-    b_.ubfiz(to, from, ones(s + 1) << (width - r), static_cast<uint8_t>(width - r));
+    b_.ubfiz(to, from, low_ones(s + 1) << (width - r), static_cast<uint8_t>(width - r));
   }
   return true;
 }
@@ -54,10 +54,10 @@ bool Visitor::BFM(bool sf, Imm<1>, Imm<6> r, Imm<6> s, Reg n, Reg d) {
   const unsigned width = sf ? 64 : 32;
   const Slot to = x_dst(d), from = x_src(n);
   if (s >= r) {
-    b_.emit(sf ? MicroOp::bfxil64 : MicroOp::bfxil32, to, from, to, 0, ones(s - r + 1),
+    b_.emit(sf ? MicroOp::bfxil64 : MicroOp::bfxil32, to, from, to, 0, low_ones(s - r + 1),
             static_cast<uint8_t>(r));
   } else {
-    b_.emit(sf ? MicroOp::bfi64 : MicroOp::bfi32, to, from, to, 0, ones(s + 1) << (width - r),
+    b_.emit(sf ? MicroOp::bfi64 : MicroOp::bfi32, to, from, to, 0, low_ones(s + 1) << (width - r),
             static_cast<uint8_t>(width - r));
   }
   return true;
