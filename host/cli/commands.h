@@ -1,0 +1,22 @@
+// The subcommands of the program `gpusim`. Each adds itself to the parser; `action` becomes what is
+// to be done once the command line has been read.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace gpusim::host {
+
+using Action = std::function<int()>;
+
+// `guest_args`: what stood after `--`.
+void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, Action& action);
+void add_translate_command(CLI::App& app, Action& action);
+void add_disasm_command(CLI::App& app, Action& action);
+void add_info_command(CLI::App& app, Action& action);
+
+// "65536", "64K", "64KiB", "8M", "2G". Throws gpusim::Error naming `option`.
+uint64_t parse_size(const std::string& option, const std::string& text);
+
+}  // namespace gpusim::host

@@ -1,0 +1,79 @@
+// The program `gpusim`. docs/cli.md is its manual.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+
+#include "host/cli/commands.h"
+#include "host/error.h"
+
+namespace gpusim::host {
+namespace {
+
+// One line, whatever an exception says.
+int fail(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  fmt::print(stderr, "gpusim: error: {}\n", text);
+  return kExitUserError;
+}
+
+// CLI11 would take the -3 of `--arg -3` for an option.
+std::vector<std::string> join_values(std::vector<std::string> args) {
+  std::vector<std::string> joined;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const bool takes_any = args[i] == "--arg" || args[i] == "--env";
+    if (takes_any && i + 1 < args.size()) {
+      joined.push_back(args[i] + "=" + args[i + 1]);
+      ++i;
+    } else {
+      joined.push_back(args[i]);
+    }
+  }
+  return joined;
+}
+
+int run_main(int argc, char** argv) {
+  std::vector<std::string> args(argv + 1, argv + argc), guest_args;
+  const auto dashes = std::find(args.begin(), args.end(), "--");
+  if (dashes != args.end()) {
+    guest_args.assign(dashes + 1, args.end());
+    args.erase(dashes, args.end());
+  }
+  CLI::App app("Simulates thousands of CPU cores, functionally and fast.", "gpusim");
+  app.set_version_flag("--version", "gpusim " GPUSIM_VERSION);
+  app.require_subcommand(1);
+  Action action;
+  add_run_command(app, guest_args, action);
+  add_translate_command(app, action);
+  add_disasm_command(app, action);
+  add_info_command(app, action);
+  try {
+    args = join_values(std::move(args));
+    std::reverse(args.begin(), args.end());  // as CLI11 wants them
+    app.parse(args);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return fail(std::string(error.what()) + " (gpusim --help tells more)");
+  }
+  const bool takes_guest_args = app.got_subcommand("run");
+  if (!takes_guest_args && !guest_args.empty())
+    return fail("only `gpusim run` takes arguments after --");
+  return action();
+}
+
+}  // namespace
+}  // namespace gpusim::host
+
+int main(int argc, char** argv) {
+  try {
+    return gpusim::host::run_main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return gpusim::host::fail("out of memory; use fewer cores or a smaller --memory-size");
+  } catch (const std::exception& error) {
+    return gpusim::host::fail(error.what());
+  } catch (...) {
+    return gpusim::host::fail("unknown internal error");
+  }
+}

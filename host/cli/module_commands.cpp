@@ -1,0 +1,81 @@
+// translate and disasm: what can be done with a program without running it.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <memory>
+
+#include "host/cli/commands.h"
+#include "host/error.h"
+#include "translator/common/listing.h"
+#include "translator/common/translator.h"
+#include "translator/module_io.h"
+
+namespace gpusim::host {
+namespace {
+
+void list_unknown(const Module& module) {
+  constexpr size_t kMost = 20;
+  for (size_t i = 0; i < module.unknown.size() && i < kMost; ++i) {
+    const UnknownInsn& insn = module.unknown[i];
+    fmt::print(stderr, "unknown instruction at {:#x} ({}): {:#010x} {}\n", insn.pc,
+               symbolize(module, insn.pc), insn.word, describe_instruction(module, insn.pc));
+  }
+  if (module.unknown.size() > kMost)
+    fmt::print(stderr, "and {} more\n", module.unknown.size() - kMost);
+  if (!module.unknown.empty())
+    fmt::print(stderr, "a core that reaches one of these {} stops with status 132\n",
+               module.unknown.size());
+}
+
+int translate(const std::string& program, const std::string& output, bool quiet) {
+  const Module module = load_program(program);
+  write_module(module, output);
+  if (quiet) return 0;
+  uint64_t instructions = 0;
+  for (const Block& b : module.blocks) instructions += b.insn_count;
+  list_unknown(module);
+  fmt::print("{}: {}, {} blocks, {} instructions, {} micro-ops, {} registers per core\n", output,
+             module.isa, module.blocks.size(), instructions, module.uops.size(), module.slot_count);
+  return 0;
+}
+
+int disassemble(const std::string& program, const std::string& symbol) {
+  const Module module = load_program(program);
+  print_listing(std::cout, module, {.symbol = symbol});
+  std::cout.flush();
+  if (!std::cout) throw UserError("cannot write the listing to standard output");
+  return 0;
+}
+
+}  // namespace
+
+void add_translate_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("translate", "Translate a program into a module file");
+  struct Options {
+    std::string program, output;
+    bool quiet = false;
+  };
+  auto options = std::make_shared<Options>();
+  command->add_option("PROGRAM", options->program, "Static ELF file")->required();
+  command->add_option("-o,--output", options->output, "Module file to write (.gsm)")->required();
+  command->add_flag("--quiet", options->quiet, "No summary, no list of unknown instructions");
+  command->callback([options, &action] {
+    action = [options] { return translate(options->program, options->output, options->quiet); };
+  });
+}
+
+void add_disasm_command(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("disasm", "Print guest instructions side by side with their micro-ops");
+  struct Options {
+    std::string program, symbol;
+  };
+  auto options = std::make_shared<Options>();
+  command->add_option("PROGRAM", options->program, "Static ELF file or module (.gsm)")->required();
+  command->add_option("--symbol", options->symbol, "Only this function");
+  command->callback([options, &action] {
+    action = [options] { return disassemble(options->program, options->symbol); };
+  });
+}
+
+}  // namespace gpusim::host

@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <memory>
+
+#include "host/cli/commands.h"
+#include "host/error.h"
+#include "host/simulate.h"
+
+namespace gpusim::host {
+namespace {
+
+constexpr uint32_t kMostCores = 1u << 24;
+
+// As the command line gives them, before they are understood.
+struct RawRunOptions {
+  RunOptions run;
+  std::string memory = "shared", entry, memory_size, stack_size;
+  std::vector<std::string> roots;
+};
+
+AllowedRoot parse_root(const std::string& text) {
+  if (text.ends_with(":ro")) return {text.substr(0, text.size() - 3), false};
+  return {text, true};
+}
+
+RunOptions understand(RawRunOptions raw, const std::vector<std::string>& guest_args) {
+  RunOptions run = std::move(raw.run);
+  run.program_args = guest_args;
+  run.memory_model = raw.memory == "private" ? MemoryModel::kPrivate : MemoryModel::kShared;
+  if (!raw.entry.empty()) run.entry = raw.entry;
+  if (!run.entry && !run.call_args.empty())
+    throw UserError("--arg needs --entry; arguments for a whole program stand after --");
+  if (run.entry && !guest_args.empty())
+    throw UserError("with --entry arguments are given by --arg, not after --");
+  for (const std::string& e : run.environment)
+    if (e.find('=') == std::string::npos || e.front() == '=')
+      throw UserError(fmt::format("--env {}: expected NAME=VALUE", e));
+  if (run.per_core && run.stats_path.empty())
+    throw UserError("--per-core needs --stats FILE, where the counts per core go");
+  if (!raw.memory_size.empty())
+    run.memory_size_bytes = parse_size("--memory-size", raw.memory_size);
+  if (!raw.stack_size.empty()) run.stack_size_bytes = parse_size("--stack-size", raw.stack_size);
+  run.roots.push_back({".", false});
+  for (const std::string& root : raw.roots) run.roots.push_back(parse_root(root));
+  return run;
+}
+
+}  // namespace
+
+uint64_t parse_size(const std::string& option, const std::string& text) {
+  uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  std::string unit(stop, end);
+  for (char& c : unit) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  if (unit.ends_with("IB"))
+    unit.resize(unit.size() - 2);
+  else if (unit.ends_with("B"))
+    unit.pop_back();
+  int shift = unit.empty()  ? 0
+              : unit == "K" ? 10
+              : unit == "M" ? 20
+              : unit == "G" ? 30
+              : unit == "T" ? 40
+                            : -1;
+  if (error != std::errc{} || shift < 0 || value == 0 || value > (uint64_t{1} << 47) >> shift)
+    throw UserError(
+        fmt::format("{} {}: expected a size such as 65536, 64K, 8M or 2G", option, text));
+  return value << shift;
+}
+
+void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "run", "Run a guest program on simulated cores; its arguments stand after --");
+  auto raw = std::make_shared<RawRunOptions>();
+  RunOptions& run = raw->run;
+  command->add_option("PROGRAM", run.program, "Static ELF file or module (.gsm)")->required();
+  command->add_option("--cores", run.cores, "Simulated cores (1)")
+      ->check(CLI::Range(1u, kMostCores));
+  command->add_option("--memory", raw->memory, "shared: one address space; private: one per core")
+      ->check(CLI::IsMember({"shared", "private"}));
+  command->add_option("--entry", raw->entry, "Call this function instead of starting the program");
+  command
+      ->add_option("--arg", run.call_args,
+                   "Argument of the entry function: an integer, a float with a point, &SYMBOL, "
+                   "@core, @cores; repeatable")
+      ->expected(1)
+      ->take_all();
+  command->add_option("--backend", run.backend, "auto, or a name that `gpusim info` lists");
+  command->add_option("--threads", run.threads, "Host threads (all)")->check(CLI::Range(1u, 4096u));
+  command->add_option("--stats", run.stats_path, "Write statistics to this JSON file");
+  command->add_flag("--per-core", run.per_core, "Statistics of each core, too");
+  command->add_flag("--quiet", run.quiet, "No progress, no notes");
+  command
+      ->add_option("--max-instructions", run.max_instructions,
+                   "Stop each core after so many instructions")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 62));
+  command->add_option("--slice", run.slice, "Instructions between looks at the host")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
+  command->add_option("--group-width", run.group_width, "Lanes per group of backend simd")
+      ->check(CLI::IsMember({1u, 2u, 4u, 8u, 16u, 32u, 64u}));
+  command->add_option("--memory-size", raw->memory_size,
+                      "Guest memory: in all (shared) or of each core (private)");
+  command->add_option("--stack-size", raw->stack_size, "Stack of each core");
+  command->add_option("--env", run.environment, "NAME=VALUE for the guest; repeatable")
+      ->expected(1)
+      ->take_all();
+  command
+      ->add_option("--root", raw->roots,
+                   "A folder whose files the guest may read and write (FOLDER:ro: only read); "
+                   "repeatable. The current folder may always be read")
+      ->expected(1)
+      ->take_all();
+  command->callback([raw, &guest_args, &action] {
+    action = [raw, &guest_args] { return simulate(understand(*raw, guest_args)); };
+  });
+}
+
+}  // namespace gpusim::host

@@ -1,0 +1,47 @@
+// The heap and the mappings of one guest address space: bookkeeping only, no memory.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace gpusim::host {
+
+struct AddressRange {
+  uint64_t begin = 0, end = 0;
+  uint64_t size() const { return end - begin; }
+  bool operator==(const AddressRange&) const = default;
+};
+
+// The program break grows upwards from `start`, mappings are placed downwards from `limit`.
+// All ranges are whole pages.
+class AddressSpace {
+ public:
+  AddressSpace(uint64_t start, uint64_t limit)
+      : start_(start), limit_(limit), break_(start), mapped_break_(start) {}
+
+  uint64_t program_break() const { return break_; }
+  // The pages to map (grown) or to unmap (shrunk); nothing when the break cannot go there.
+  struct BreakChange {
+    AddressRange map, unmap;
+  };
+  std::optional<BreakChange> set_break(uint64_t to);
+
+  // Room for a mapping of whole pages: at `hint` if that is free, else anywhere.
+  std::optional<uint64_t> place(uint64_t size_bytes, uint64_t hint = 0);
+  // A mapping at a given place; parts of other mappings there are returned and replaced. Only
+  // between the heap and the limit.
+  bool can_place_at(uint64_t address, uint64_t size_bytes) const;
+  std::vector<AddressRange> place_at(uint64_t address, uint64_t size_bytes);
+  // Forgets mappings in the range and returns what was mapped there.
+  std::vector<AddressRange> remove(uint64_t address, uint64_t size_bytes);
+  bool is_mapped(uint64_t address, uint64_t size_bytes) const;
+
+ private:
+  bool is_free(uint64_t begin, uint64_t end) const;
+
+  uint64_t start_, limit_, break_, mapped_break_;
+  std::map<uint64_t, uint64_t> mappings_;  // begin -> end
+};
+
+}  // namespace gpusim::host

@@ -1,0 +1,11 @@
+// The functions behind calls.def. Each reads its arguments from the call and answers it.
+#pragma once
+#include "host/linux/kernel.h"
+
+namespace gpusim::host {
+
+#define GPUSIM_CALL(number, function) Reply function(Kernel& kernel, Call& call);
+#include "host/linux/calls.def"
+#undef GPUSIM_CALL
+
+}  // namespace gpusim::host

@@ -1,0 +1,193 @@
+// Reading, writing and positioning of open files.
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "host/linux/calls.h"
+#include "host/linux/guest_abi.h"
+
+namespace gpusim::host {
+namespace {
+
+constexpr uint64_t kPiece = uint64_t{1} << 20;  // copied through the host at a time
+constexpr uint64_t kMostBytes = 0x7ffff000;     // of one call, as on Linux
+constexpr uint64_t kMostVectors = 1024;
+
+enum class Direction { kRead, kWrite };
+
+// Moves bytes between a file and guest memory; `offset` < 0: at the file's position.
+// The result is that of read(2) or write(2): a count, or -errno if nothing was moved.
+int64_t transfer(Kernel& kernel, Call& call, Direction direction, uint64_t address, uint64_t size,
+                 int64_t offset = -1) {
+  const OpenFile* file = call.process->files.find(call.int_arg(0));
+  if (!file) return -EBADF;
+  const bool writes = direction == Direction::kWrite;
+  // The order of calls is the order of effects: a prompt must be out before its answer is read.
+  if (!writes) kernel.output().flush();
+  size = std::min(size, kMostBytes);
+  const bool gathered = writes && offset < 0 && (file->host_fd() == 1 || file->host_fd() == 2);
+  std::vector<uint8_t> bytes;
+  uint64_t done = 0;
+  do {
+    const uint64_t wish = std::min(size - done, kPiece);
+    const uint64_t part = call.memory.allowed_prefix(address + done, wish, writes ? kRead : kWrite);
+    if (part == 0 && wish != 0) return done != 0 ? static_cast<int64_t>(done) : -EFAULT;
+    bytes.resize(part);
+    if (writes && !call.memory.read(address + done, bytes)) return -EFAULT;
+    ssize_t moved;
+    if (gathered && part != 0) {
+      const int error = kernel.output().append(file->host_fd(), bytes);
+      moved = error != 0 ? -1 : static_cast<ssize_t>(part);
+      errno = error;
+    } else {
+      do {
+        if (writes)
+          moved = offset < 0 ? ::write(file->host_fd(), bytes.data(), part)
+                             : ::pwrite(file->host_fd(), bytes.data(), part, offset + done);
+        else
+          moved = offset < 0 ? ::read(file->host_fd(), bytes.data(), part)
+                             : ::pread(file->host_fd(), bytes.data(), part, offset + done);
+      } while (moved < 0 && errno == EINTR && writes);
+    }
+    if (moved < 0) return done != 0 ? static_cast<int64_t>(done) : -errno;
+    if (!writes) call.memory.write(address + done, {bytes.data(), static_cast<size_t>(moved)});
+    done += static_cast<uint64_t>(moved);
+    if (static_cast<uint64_t>(moved) < wish) break;
+  } while (done < size);
+  return static_cast<int64_t>(done);
+}
+
+Reply transfer_vectors(Kernel& kernel, Call& call, Direction direction) {
+  const uint64_t count = call.args[2];
+  if (!call.process->files.find(call.int_arg(0))) return Reply::error(EBADF);
+  if (count > kMostVectors) return Reply::error(EINVAL);
+  std::vector<GuestIovec> vectors(count);
+  if (!call.memory.read(call.args[1], {reinterpret_cast<uint8_t*>(vectors.data()),
+                                       vectors.size() * sizeof(GuestIovec)}))
+    return Reply::error(EFAULT);
+  uint64_t total = 0;
+  for (const GuestIovec& v : vectors) {
+    if (v.size > kMostBytes || (total += v.size) > kMostBytes) return Reply::error(EINVAL);
+  }
+  int64_t done = 0;
+  for (const GuestIovec& v : vectors) {
+    if (v.size == 0) continue;
+    const int64_t moved = transfer(kernel, call, direction, v.base, v.size);
+    if (moved < 0) return Reply::result(done != 0 ? done : moved);
+    done += moved;
+    if (static_cast<uint64_t>(moved) < v.size) break;
+  }
+  return Reply::result(done);
+}
+
+Reply positioned(Kernel& kernel, Call& call, Direction direction) {
+  const auto offset = static_cast<int64_t>(call.args[3]);
+  if (offset < 0) return Reply::error(EINVAL);
+  return Reply::result(transfer(kernel, call, direction, call.args[1], call.args[2], offset));
+}
+
+int64_t or_errno(int64_t result) { return result < 0 ? -errno : result; }
+
+}  // namespace
+
+Reply sys_read(Kernel& kernel, Call& call) {
+  return Reply::result(transfer(kernel, call, Direction::kRead, call.args[1], call.args[2]));
+}
+Reply sys_write(Kernel& kernel, Call& call) {
+  return Reply::result(transfer(kernel, call, Direction::kWrite, call.args[1], call.args[2]));
+}
+Reply sys_readv(Kernel& kernel, Call& call) {
+  return transfer_vectors(kernel, call, Direction::kRead);
+}
+Reply sys_writev(Kernel& kernel, Call& call) {
+  return transfer_vectors(kernel, call, Direction::kWrite);
+}
+Reply sys_pread64(Kernel& kernel, Call& call) { return positioned(kernel, call, Direction::kRead); }
+Reply sys_pwrite64(Kernel& kernel, Call& call) {
+  return positioned(kernel, call, Direction::kWrite);
+}
+
+Reply sys_close(Kernel&, Call& call) {
+  return call.process->files.close(call.int_arg(0)) ? Reply::result(0) : Reply::error(EBADF);
+}
+
+Reply sys_lseek(Kernel& kernel, Call& call) {
+  const OpenFile* file = call.process->files.find(call.int_arg(0));
+  if (!file) return Reply::error(EBADF);
+  kernel.output().flush();
+  return Reply::result(or_errno(::lseek(file->host_fd(), static_cast<off_t>(call.args[1]),
+                                        static_cast<int>(call.int_arg(2)))));
+}
+
+Reply sys_ftruncate(Kernel&, Call& call) {
+  const OpenFile* file = call.process->files.find(call.int_arg(0));
+  if (!file) return Reply::error(EBADF);
+  return Reply::result(or_errno(::ftruncate(file->host_fd(), static_cast<off_t>(call.args[1]))));
+}
+
+Reply sys_dup(Kernel&, Call& call) {
+  FileRef file = call.process->files.share(call.int_arg(0));
+  if (!file) return Reply::error(EBADF);
+  const int fd = call.process->files.add(std::move(file));
+  return fd < 0 ? Reply::error(EMFILE) : Reply::result(fd);
+}
+
+Reply sys_dup3(Kernel&, Call& call) {
+  FileRef file = call.process->files.share(call.int_arg(0));
+  if (!file) return Reply::error(EBADF);
+  if (call.int_arg(0) == call.int_arg(1)) return Reply::error(EINVAL);
+  if (!call.process->files.set(call.int_arg(1), std::move(file))) return Reply::error(EBADF);
+  return Reply::result(call.int_arg(1));
+}
+
+Reply sys_fcntl(Kernel& kernel, Call& call) {
+  FileRef file = call.process->files.share(call.int_arg(0));
+  if (!file) return Reply::error(EBADF);
+  switch (call.int_arg(1)) {
+    case F_DUPFD:
+    case F_DUPFD_CLOEXEC: {
+      const int64_t from = call.int_arg(2);
+      if (from < 0 || from >= FileTable::kMost) return Reply::error(EINVAL);
+      const int fd = call.process->files.add(std::move(file), static_cast<int>(from));
+      return fd < 0 ? Reply::error(EMFILE) : Reply::result(fd);
+    }
+    case F_GETFD:
+      return Reply::result(0);
+    case F_SETFD:
+      return Reply::result(0);  // nothing is ever executed
+    case F_GETFL: {
+      const int flags = ::fcntl(file->host_fd(), F_GETFL);
+      if (flags < 0) return Reply::error(errno);
+      return Reply::result(static_cast<int64_t>(guest_open_flags(kernel.module().isa, flags)));
+    }
+    default:
+      return Reply::error(EINVAL);
+  }
+}
+
+Reply sys_ioctl(Kernel&, Call& call) {
+  const OpenFile* file = call.process->files.find(call.int_arg(0));
+  if (!file) return Reply::error(EBADF);
+  constexpr uint64_t kTcgets = 0x5401, kTiocgwinsz = 0x5413;
+  std::array<uint8_t, 64> bytes{};  // as the kernel fills them: the same for generic ISAs and x86
+  size_t size;
+  switch (call.args[1] & 0xffffffff) {
+    case kTcgets:
+      size = 36;
+      break;
+    case kTiocgwinsz:
+      size = 8;
+      break;
+    default:
+      return Reply::error(ENOTTY);
+  }
+  if (::ioctl(file->host_fd(), call.args[1], bytes.data()) < 0) return Reply::error(errno);
+  return call.memory.write(call.args[2], {bytes.data(), size}) ? Reply::result(0)
+                                                               : Reply::error(EFAULT);
+}
+
+}  // namespace gpusim::host

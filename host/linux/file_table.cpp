@@ -1,0 +1,38 @@
+#include "host/linux/file_table.h"
+
+#include <unistd.h>
+
+namespace gpusim::host {
+
+OpenFile::~OpenFile() {
+  if (owned_) ::close(host_fd_);
+}
+
+const OpenFile* FileTable::find(int64_t fd) const {
+  return fd >= 0 && fd < static_cast<int64_t>(files_.size()) ? files_[fd].get() : nullptr;
+}
+
+FileRef FileTable::share(int64_t fd) const { return find(fd) ? files_[fd] : nullptr; }
+
+int FileTable::add(FileRef file, int from) {
+  for (int fd = from; fd < kMost; ++fd) {
+    if (fd < static_cast<int>(files_.size()) && files_[fd]) continue;
+    return set(fd, std::move(file)) ? fd : -1;
+  }
+  return -1;
+}
+
+bool FileTable::set(int64_t fd, FileRef file) {
+  if (fd < 0 || fd >= kMost) return false;
+  if (fd >= static_cast<int64_t>(files_.size())) files_.resize(fd + 1);
+  files_[fd] = std::move(file);
+  return true;
+}
+
+bool FileTable::close(int64_t fd) {
+  if (!find(fd)) return false;
+  files_[fd].reset();
+  return true;
+}
+
+}  // namespace gpusim::host

@@ -1,0 +1,41 @@
+// Structures and constants as 64-bit Linux guests see them, where a host's may differ.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace gpusim::host {
+
+// asm-generic/stat.h
+struct GuestStat {
+  uint64_t dev, ino;
+  uint32_t mode, nlink, uid, gid;
+  uint64_t rdev, pad1;
+  int64_t size;
+  int32_t blksize, pad2;
+  int64_t blocks;
+  int64_t atime, atime_nsec, mtime, mtime_nsec, ctime, ctime_nsec;
+  uint32_t unused[2];
+};
+static_assert(sizeof(GuestStat) == 128);
+
+struct GuestTimespec {
+  int64_t seconds, nanoseconds;
+};
+struct GuestTimeval {
+  int64_t seconds, microseconds;
+};
+struct GuestIovec {
+  uint64_t base, size;
+};
+struct GuestRlimit {
+  uint64_t current, most;
+};
+
+inline constexpr int64_t kAtFdCwd = -100;
+inline constexpr uint64_t kAtEmptyPath = 0x1000, kAtSymlinkNofollow = 0x100;
+
+// A guest's open flags as the host's. ISAs differ in a few bits.
+int host_open_flags(const std::string& isa, uint64_t guest_flags);
+uint64_t guest_open_flags(const std::string& isa, int host_flags);
+
+}  // namespace gpusim::host

@@ -1,0 +1,12 @@
+// Puts a module's image into a machine's memory.
+#pragma once
+#include "device_sim/core/backend.h"
+#include "device_sim/uir/module.h"
+#include "host/memory_plan.h"
+
+namespace gpusim::host {
+
+// Contents and permissions of all segments and stacks. The backend is configured with plan.config.
+void load_image(Backend& backend, const Module& module, const MemoryPlan& plan);
+
+}  // namespace gpusim::host

@@ -1,0 +1,39 @@
+// Where a program's image, heap, mappings and stacks lie for either program model.
+//
+// shared:  linear zone = image, heap and mappings; windows = stacks, one per core.
+// private: the window of each core holds everything from the lowest writable segment upwards:
+//          data, heap, mappings, and the stack at its top. Read-only segments below are linear.
+// The lowest page under each stack is never mapped: running into it is a fault, not a corruption.
+#pragma once
+#include <cstdint>
+
+#include "device_sim/core/backend.h"
+#include "device_sim/uir/module.h"
+
+namespace gpusim::host {
+
+struct PlanRequest {
+  MemoryModel model = MemoryModel::kShared;
+  uint32_t cores = 1;
+  uint64_t memory_size_bytes = 0;  // 0: automatic
+  uint64_t stack_size_bytes = 0;   // 0: automatic
+  bool memory_is_real = false;     // the backend allocates at once what it reserves (cuda)
+};
+
+struct MemoryPlan {
+  MachineConfig config;           // model, cores and zones
+  uint64_t heap_start = 0;        // page after the image: the first program break
+  uint64_t heap_limit = 0;        // end of the room for heap and mappings
+  uint64_t stack_size_bytes = 0;  // mapped bytes below stack_top
+
+  uint64_t stack_top(uint32_t core) const;
+  uint64_t stack_bottom(uint32_t core) const { return stack_top(core) - stack_size_bytes; }
+};
+
+// Throws UserError when it cannot fit.
+MemoryPlan plan_memory(const Module& module, const PlanRequest& request);
+
+inline constexpr uint64_t page_down(uint64_t a) { return a & ~uint64_t{0xfff}; }
+inline constexpr uint64_t page_up(uint64_t a) { return page_down(a + 0xfff); }
+
+}  // namespace gpusim::host

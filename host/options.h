@@ -1,0 +1,39 @@
+// What `gpusim run` was asked to do.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device_sim/core/backend.h"
+
+namespace gpusim::host {
+
+// A folder whose files a guest may open.
+struct AllowedRoot {
+  std::string folder;
+  bool writable = false;
+};
+
+struct RunOptions {
+  std::string program;                    // as given: argv[0] of the guest
+  std::vector<std::string> program_args;  // after --
+  std::vector<std::string> environment;   // NAME=VALUE
+  uint32_t cores = 1;
+  MemoryModel memory_model = MemoryModel::kShared;
+  std::optional<std::string> entry;    // a function to call instead of the ELF's entry
+  std::vector<std::string> call_args;  // its arguments, as written
+  std::string backend = "auto";
+  uint32_t threads = 0;  // 0: one per hardware thread
+  uint32_t group_width = 64;
+  uint64_t slice = 0;              // instructions per core between looks at the host; 0: automatic
+  uint64_t max_instructions = 0;   // per core; 0: no limit
+  uint64_t memory_size_bytes = 0;  // shared: linear zone; private: one core's window; 0: automatic
+  uint64_t stack_size_bytes = 0;   // per core; 0: automatic
+  std::vector<AllowedRoot> roots;
+  std::string stats_path;
+  bool per_core = false;
+  bool quiet = false;
+};
+
+}  // namespace gpusim::host

@@ -1,0 +1,77 @@
+#include "host/run/livelock.h"
+
+#include "device_sim/uir/uop.h"
+
+namespace gpusim::host {
+namespace {
+
+bool writes_memory(Op op) {
+  switch (op_info(op).shape) {
+    case Shape::kStI:
+    case Shape::kStX:
+    case Shape::kStW:
+    case Shape::kAmo:
+    case Shape::kCas:
+    case Shape::kCas128:
+    case Shape::kStx:
+    case Shape::kStx128:
+      return true;
+    default:
+      return false;
+  }
+}
+
+uint64_t hash_registers(const Module& module, Backend& backend, uint32_t cores) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (uint32_t core = 0; core < cores; ++core)
+    for (uint32_t s = 0; s < module.slot_count; ++s)
+      hash = (hash ^ backend.slot(core, static_cast<Slot>(s))) * 0x100000001b3 + (hash >> 29);
+  return hash;
+}
+
+}  // namespace
+
+bool LivelockDetector::only_waited(const Module& module, const std::vector<uint64_t>& counts,
+                                   std::vector<bool>& executed) const {
+  executed.assign(counts.size(), false);
+  for (size_t b = 0; b < counts.size(); ++b)
+    executed[b] = counts[b] != (b < counts_.size() ? counts_[b] : 0);
+  bool gave_way = false;
+  for (size_t u = 0; u < module.uops.size(); ++u) {
+    const uint32_t block = module.uop_block[u];
+    if (block >= executed.size() || !executed[block]) continue;
+    if (writes_memory(module.uops[u].op)) return false;
+    gave_way |= module.uops[u].op == Op::give_way;
+  }
+  return gave_way;
+}
+
+void LivelockDetector::start_over(uint64_t next_look) {
+  quiet_slices_ = 0;
+  look_at_ = next_look;
+}
+
+bool LivelockDetector::after_slice(const Module& module, Backend& backend, uint32_t cores,
+                                   bool quiet) {
+  if (!quiet) {
+    start_over(kFirstLook);
+    return false;
+  }
+  if (++quiet_slices_ < look_at_) return false;
+  const uint64_t step = quiet_slices_ - look_at_;
+  std::vector<uint64_t> counts = backend.block_counts();
+  std::vector<bool> executed;
+  bool still = step == 0;  // the first look only takes the counts
+  if (step == 1 && only_waited(module, counts, executed)) {
+    registers_ = hash_registers(module, backend, cores);
+    executed_ = executed;
+    still = true;
+  } else if (step == 2 && only_waited(module, counts, executed) && executed == executed_) {
+    if (registers_ == hash_registers(module, backend, cores)) return true;
+  }
+  counts_ = std::move(counts);
+  if (!still) start_over(look_at_ * 2);
+  return false;
+}
+
+}  // namespace gpusim::host

@@ -1,0 +1,34 @@
+// Finds out that cores which busy-wait (WFE and the like) will do so for ever.
+//
+// Between events a run is deterministic. If from slice to slice no core stores anything, the same
+// blocks run, and every register of every core is as it was, nothing can ever change.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "device_sim/core/backend.h"
+
+namespace gpusim::host {
+
+class LivelockDetector {
+ public:
+  // Call after each slice. `quiet`: it had no events, and no core sleeps until some time.
+  // True: no core will ever get further.
+  bool after_slice(const Module& module, Backend& backend, uint32_t cores, bool quiet);
+
+ private:
+  // Whether each slice since `counts_` executed only blocks that store nothing, and some core gave
+  // way; `executed` receives which.
+  bool only_waited(const Module& module, const std::vector<uint64_t>& counts,
+                   std::vector<bool>& executed) const;
+  void start_over(uint64_t next_look);
+
+  static constexpr uint64_t kFirstLook = 64;  // quiet slices; doubles, so that looks stay cheap
+  uint64_t quiet_slices_ = 0;
+  uint64_t look_at_ = kFirstLook;
+  std::vector<uint64_t> counts_;
+  std::vector<bool> executed_;
+  uint64_t registers_ = 0;  // a hash
+};
+
+}  // namespace gpusim::host

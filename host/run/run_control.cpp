@@ -1,0 +1,229 @@
+#include "host/run/run_control.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "host/error.h"
+#include "host/start_state.h"
+
+namespace gpusim::host {
+namespace {
+
+// What CNTFRQ_EL0 says under qemu-user, too.
+constexpr uint64_t kCounterFrequency = 62'500'000;
+
+uint64_t counter_value() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * kCounterFrequency +
+         static_cast<uint64_t>(now.tv_nsec) * kCounterFrequency / 1'000'000'000;
+}
+
+}  // namespace
+
+RunControl::RunControl(Translator& translator, Backend& backend, const MemoryPlan& plan,
+                       Kernel& kernel, const RunControlOptions& options,
+                       std::function<void(const std::string&)> line)
+    : translator_(translator),
+      backend_(backend),
+      plan_(plan),
+      kernel_(kernel),
+      options_(options),
+      line_([this, print = std::move(line)](const std::string& text) {
+        progress_.clear();
+        kernel_.output().flush();
+        print(text);
+      }),
+      progress_(options.show_progress),
+      printer_(line_),
+      status_(plan.config.cores, kStillRunning) {}
+
+// Long enough that a slice's overhead vanishes, short enough that the host looks several times a
+// second for Ctrl-C, timers and progress.
+uint64_t RunControl::slice_length() const {
+  if (options_.slice != 0) return options_.slice;
+  return std::clamp<uint64_t>((uint64_t{1} << 25) / plan_.config.cores, 1 << 13, 1 << 20);
+}
+
+RunResult RunControl::run() {
+  const uint64_t slice = slice_length();
+  while (finished_ < status_.size()) {
+    if (is_interrupted()) {
+      result_.was_interrupted = true;
+      break;
+    }
+    if (backend_.runnable() == 0) {
+      if (!kernel_.waits().next_deadline()) {
+        report_deadlock(/*busy=*/false);
+        break;
+      }
+      sleep_until_something_happens();
+      continue;
+    }
+    const std::span<const Event> seen = backend_.run_slice(slice);
+    const std::vector<Event> events(seen.begin(), seen.end());
+    translate_targets(events);
+    for (const Event& event : events) handle(event);
+    kernel_.output().flush();
+    if (kernel_.waits().next_deadline()) kernel_.expire(Clock::now());
+    const bool quiet = events.empty() && !kernel_.waits().next_deadline();
+    if (livelock_.after_slice(module(), backend_, plan_.config.cores, quiet)) {
+      report_deadlock(/*busy=*/true);
+      break;
+    }
+    if (progress_.is_due()) show_progress();
+  }
+  progress_.clear();
+  printer_.finish();
+  std::stable_sort(result_.stops.begin(), result_.stops.end(),
+                   [](const StopRecord& a, const StopRecord& b) { return a.core < b.core; });
+  result_.exit_status = exit_status();
+  return std::move(result_);
+}
+
+void RunControl::handle(const Event& event) {
+  if (status_[event.core] != kStillRunning) return;  // ended by an earlier core's exit_group
+  switch (event.status) {
+    case CoreStatus::kService:
+      return handle_service(event);
+    case CoreStatus::kJump:
+      return handle_jump(event);
+    case CoreStatus::kFault:
+      tallies_.stopped_inside(module(), event.core, event.uop);
+      return record(describe_fault(module(), plan_, event, event.fault));
+    case CoreStatus::kLimit:
+      return record(describe_limit(module(), event, options_.max_instructions));
+    case CoreStatus::kIdle:
+    case CoreStatus::kRunnable:
+      return;
+  }
+}
+
+void RunControl::handle_service(const Event& event) {
+  switch (event.service) {
+    case Service::kReadCounter:
+    case Service::kReadCounterFrequency:
+      backend_.set_slot(
+          event.core, event.slot,
+          event.service == Service::kReadCounter ? counter_value() : kCounterFrequency);
+      return backend_.start(event.core, event.uop);
+    case Service::kSyscall:
+      break;
+  }
+  const Reply reply = kernel_.handle(event.core, event.uop);
+  switch (reply.kind) {
+    case Reply::Kind::kResult:
+      return kernel_.resume(event.core, event.uop, reply.value);
+    case Reply::Kind::kParked:
+      return;
+    case Reply::Kind::kExitThread:
+      return end_core(event.core, static_cast<int>(reply.value));
+    case Reply::Kind::kExitProcess:
+      return end_process(event.core, static_cast<int>(reply.value));
+    case Reply::Kind::kSignal: {
+      const int signal = static_cast<int>(reply.value);
+      record(describe_signal(module(), event, signal));
+      return end_process(event.core, 128 + signal);
+    }
+  }
+}
+
+void RunControl::translate_targets(std::span<const Event> events) {
+  bool grew = false;
+  for (const Event& event : events) {
+    if (event.status != CoreStatus::kJump) continue;
+    if (options_.returns_end_cores && event.address == kReturnAddress) continue;
+    grew |= translator_.block_at(event.address).is_new;
+  }
+  if (grew) backend_.module_changed();
+}
+
+void RunControl::handle_jump(const Event& event) {
+  if (options_.returns_end_cores && event.address == kReturnAddress) return end_core(event.core, 0);
+  const Translator::Place place = translator_.block_at(event.address);
+  if (place.uop != kNoUop) return backend_.start(event.core, place.uop);
+  record(describe_fault(module(), plan_, event, place.fault));
+}
+
+void RunControl::record(StopRecord stop) {
+  const uint32_t core = stop.core;
+  const int status = stop.exit_status;
+  printer_.add(stop);
+  result_.stops.push_back(std::move(stop));
+  end_core(core, status);
+}
+
+void RunControl::end_core(uint32_t core, int status) {
+  if (status_[core] != kStillRunning) return;
+  backend_.stop(core);
+  kernel_.forget(core);
+  status_[core] = static_cast<int16_t>(status);
+  ++finished_;
+}
+
+void RunControl::end_process(uint32_t caller, int status) {
+  if (kernel_.is_private()) return end_core(caller, status);
+  for (uint32_t core = 0; core < status_.size(); ++core) end_core(core, status);
+}
+
+void RunControl::sleep_until_something_happens() {
+  // In pieces, so that Ctrl-C is heard.
+  constexpr auto kPiece = std::chrono::milliseconds(50);
+  const auto deadline = *kernel_.waits().next_deadline();
+  std::this_thread::sleep_until(std::min(deadline, Clock::now() + kPiece));
+  kernel_.expire(Clock::now());
+}
+
+void RunControl::report_deadlock(bool busy) {
+  result_.was_deadlocked = true;
+  line_(fmt::format("deadlock: {} of {} cores have not ended and none can go on",
+                    status_.size() - finished_, status_.size()));
+  // Cores that wait in the same place for the same thing make up one line.
+  std::map<std::pair<std::string, std::string>, std::vector<uint32_t>> places;
+  std::vector<bool> parked(status_.size());
+  for (const Waiter& w : kernel_.waits().all()) {
+    parked[w.core] = true;
+    places[{fmt::format("futex {:#x} ({})", w.address, symbolize(module(), w.address)),
+            symbolize(module(), uop_pc(module(), w.resume_uop))}]
+        .push_back(w.core);
+  }
+  if (busy)
+    for (uint32_t core = 0; core < status_.size(); ++core)
+      if (status_[core] == kStillRunning && !parked[core])
+        places[{"an event (busy-waiting)", ""}].push_back(core);
+  constexpr size_t kMostLines = 16, kMostCores = 8;
+  size_t lines = 0;
+  for (const auto& [place, cores] : places) {
+    if (++lines > kMostLines) {
+      line_(fmt::format("  and {} more places", places.size() - kMostLines));
+      break;
+    }
+    std::string list = fmt::format(
+        "{}",
+        fmt::join(cores.begin(),
+                  cores.begin() + static_cast<std::ptrdiff_t>(std::min(cores.size(), kMostCores)),
+                  ", "));
+    if (cores.size() > kMostCores) list += fmt::format(", ... ({} cores)", cores.size());
+    line_(fmt::format("  waiting for {}{}: core{} {}", place.first,
+                      place.second.empty() ? "" : " at " + place.second,
+                      cores.size() == 1 ? "" : "s", list));
+  }
+  for (uint32_t core = 0; core < status_.size(); ++core) end_core(core, kExitDeadlock);
+}
+
+void RunControl::show_progress() {
+  const uint64_t instructions = tallies_.total(module(), backend_).instructions();
+  progress_.show({plan_.config.cores, finished_, instructions,
+                  options_.max_instructions * plan_.config.cores});
+}
+
+int RunControl::exit_status() const {
+  if (result_.was_interrupted) return kExitInterrupted;
+  const auto failed = std::find_if(status_.begin(), status_.end(), [](int s) { return s != 0; });
+  return failed == status_.end() ? 0 : *failed;
+}
+
+}  // namespace gpusim::host

@@ -1,0 +1,82 @@
+// Alternates between slices on the machine and the events of its cores, until every core has ended.
+#pragma once
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "device_sim/core/backend.h"
+#include "host/linux/kernel.h"
+#include "host/memory_plan.h"
+#include "host/run/livelock.h"
+#include "host/run/progress.h"
+#include "host/run/stop_record.h"
+#include "host/run/tallies.h"
+#include "translator/common/translator.h"
+
+namespace gpusim::host {
+
+struct RunControlOptions {
+  uint64_t slice = 0;              // instructions; 0: automatic
+  uint64_t max_instructions = 0;   // per core, as configured
+  bool returns_end_cores = false;  // a jump to kReturnAddress ends the core with status 0
+  bool show_progress = false;
+  const volatile std::sig_atomic_t* interrupted = nullptr;  // becomes non-zero on Ctrl-C
+};
+
+struct RunResult {
+  int exit_status = 0;
+  std::vector<StopRecord> stops;  // by core
+  bool was_interrupted = false;
+  bool was_deadlocked = false;
+};
+
+class RunControl {
+ public:
+  // `line`: prints one line of diagnosis for the user.
+  RunControl(Translator& translator, Backend& backend, const MemoryPlan& plan, Kernel& kernel,
+             const RunControlOptions& options, std::function<void(const std::string&)> line);
+
+  // Cores have been started.
+  RunResult run();
+  const Tallies& tallies() const { return tallies_; }
+
+ private:
+  static constexpr int kStillRunning = -1;
+
+  const Module& module() const { return translator_.module(); }
+  uint64_t slice_length() const;
+  bool is_interrupted() const {
+    return options_.interrupted != nullptr && *options_.interrupted != 0;
+  }
+
+  void handle(const Event& event);
+  void handle_service(const Event& event);
+  void handle_jump(const Event& event);
+  // Blocks that this slice's jumps need, before any event is handled: backends look at the module.
+  void translate_targets(std::span<const Event> events);
+  void end_core(uint32_t core, int status);
+  void end_process(uint32_t caller, int status);
+  void record(StopRecord stop);
+  void sleep_until_something_happens();
+  void report_deadlock(bool busy);
+  void show_progress();
+  int exit_status() const;
+
+  Translator& translator_;
+  Backend& backend_;
+  const MemoryPlan& plan_;
+  Kernel& kernel_;
+  RunControlOptions options_;
+  std::function<void(const std::string&)> line_;
+  Progress progress_;
+  LivelockDetector livelock_;
+  StopPrinter printer_;
+  Tallies tallies_;
+  RunResult result_;
+  std::vector<int16_t> status_;  // per core: exit status or kStillRunning
+  uint32_t finished_ = 0;
+};
+
+}  // namespace gpusim::host

@@ -1,0 +1,128 @@
+#include "host/run/stop_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+
+#include "device_sim/core/memory_view.h"
+#include "host/error.h"
+#include "translator/common/translator.h"
+
+namespace gpusim::host {
+namespace {
+
+StopRecord at_uop(const Module& module, uint32_t core, uint32_t uop) {
+  StopRecord record;
+  record.core = core;
+  if (uop < module.uops.size()) {
+    record.pc = uop_pc(module, uop);
+    record.symbol = symbolize(module, record.pc);
+    record.instruction = describe_instruction(module, record.pc);
+  }
+  return record;
+}
+
+bool in_guard_page(const MemoryPlan& plan, uint32_t core, uint64_t address) {
+  return plan.stack_bottom(core) - address <= kPageSize && address < plan.stack_bottom(core);
+}
+
+}  // namespace
+
+std::string StopRecord::text() const {
+  std::string line = fmt::format("core {}: {} at pc {:#x}", core, reason, pc);
+  if (!symbol.empty() && !symbol.starts_with("0x")) line += fmt::format(" ({})", symbol);
+  if (!instruction.empty()) line += ": " + instruction;
+  if (has_address) line += fmt::format(", address {:#x}", address);
+  return line;
+}
+
+const char* fault_reason(Fault fault) {
+  switch (fault) {
+    case Fault::kNone:
+      return "no fault";
+    case Fault::kUndefined:
+      return "undefined or unknown instruction";
+    case Fault::kBreakpoint:
+      return "breakpoint instruction";
+    case Fault::kLoadAccess:
+      return "load from memory that is not mapped or not readable";
+    case Fault::kStoreAccess:
+      return "store to memory that is not mapped or not writable";
+    case Fault::kAlignment:
+      return "atomic access off its natural alignment";
+    case Fault::kFetchAccess:
+      return "jump to memory that holds no code";
+    case Fault::kFetchAlignment:
+      return "jump to a misaligned address";
+    case Fault::kModifiedCode:
+      return "jump into code that was written after its translation";
+  }
+  return "unknown fault";
+}
+
+StopRecord describe_fault(const Module& module, const MemoryPlan& plan, const Event& event,
+                          Fault fault) {
+  StopRecord record = at_uop(module, event.core, event.uop);
+  const bool is_jump = event.status == CoreStatus::kJump;
+  if (record.pc == 0 && is_jump) record.pc = event.address;
+  record.address = event.address;
+  record.has_address = is_jump || (fault != Fault::kUndefined && fault != Fault::kBreakpoint);
+  const bool is_data = fault == Fault::kLoadAccess || fault == Fault::kStoreAccess;
+  record.reason = is_data && in_guard_page(plan, event.core, event.address)
+                      ? fmt::format("fault: stack overflow (its size is {} KiB; see --stack-size)",
+                                    plan.stack_size_bytes / 1024)
+                      : fmt::format("fault: {}", fault_reason(fault));
+  record.exit_status = 128 + fault_signal(fault);
+  return record;
+}
+
+StopRecord describe_limit(const Module& module, const Event& event, uint64_t limit) {
+  StopRecord record = at_uop(module, event.core, event.uop);
+  record.reason = fmt::format("stopped: reached --max-instructions {}", limit);
+  record.exit_status = kExitLimit;
+  return record;
+}
+
+StopRecord describe_signal(const Module& module, const Event& event, int signal) {
+  // The event's micro-op is where the core would go on: the call is the one before.
+  StopRecord record = at_uop(module, event.core, event.uop);
+  const char* name = sigabbrev_np(signal);
+  record.reason = fmt::format("ended by its own signal {} (SIG{})", signal, name ? name : "?");
+  record.instruction.clear();
+  record.exit_status = 128 + signal;
+  return record;
+}
+
+void StopPrinter::add(const StopRecord& record) {
+  if (printed_++ < kMost) {
+    line_(record.text());
+    return;
+  }
+  const std::string what = record.reason + " at " + record.symbol;
+  const auto it =
+      std::find_if(more_.begin(), more_.end(), [&](const More& m) { return m.what == what; });
+  if (it != more_.end()) {
+    ++it->cores;
+  } else {
+    more_.push_back({what, 1});
+  }
+}
+
+void StopPrinter::finish() {
+  constexpr size_t kKinds = 8;
+  for (size_t i = 0; i < more_.size() && i < kKinds; ++i)
+    line_(fmt::format("and {} more core{}: {}", more_[i].cores, more_[i].cores == 1 ? "" : "s",
+                      more_[i].what));
+  if (more_.size() > kKinds) {
+    uint64_t cores = 0;
+    for (size_t i = kKinds; i < more_.size(); ++i) cores += more_[i].cores;
+    line_(fmt::format("and {} more cores in {} other ways (all of them: --stats)", cores,
+                      more_.size() - kKinds));
+  }
+  more_.clear();
+  printed_ = 0;
+}
+
+}  // namespace gpusim::host

@@ -1,0 +1,48 @@
+#include "host/run/tallies.h"
+
+#include <numeric>
+
+namespace gpusim::host {
+
+uint64_t Tally::instructions() const {
+  return std::accumulate(classes.begin(), classes.begin() + kInsnClassCount, uint64_t{0});
+}
+
+void Tallies::stopped_inside(const Module& module, uint32_t core, uint32_t uop) {
+  if (uop >= module.uops.size()) return;
+  const Block& block = module.blocks[module.uop_block[uop]];
+  const CodeMap& code = module.code;
+  Tally& tally = partial_[core];
+  for (uint32_t i = 0; i <= module.uop_insn[uop]; ++i) {
+    const uint64_t unit = ((block.pc - code.text_base) >> code.pc_shift) + i;
+    const size_t c = unit < code.insn_class.size() ? code.insn_class[unit]
+                                                   : static_cast<size_t>(InsnClass::kOther);
+    ++tally.classes[c];
+  }
+  tally.micro_ops += uop - block.first_uop + 1;
+}
+
+Tally Tallies::total(const Module& module, Backend& backend) const {
+  Tally total;
+  const std::vector<uint64_t> counts = backend.block_counts();
+  for (size_t b = 0; b < counts.size() && b < module.blocks.size(); ++b) {
+    if (counts[b] == 0) continue;
+    const Block& block = module.blocks[b];
+    for (int c = 0; c < kInsnClassCount; ++c) total.classes[c] += counts[b] * block.classes[c];
+    total.micro_ops += counts[b] * block.uop_count;
+  }
+  for (const auto& [core, tally] : partial_) {
+    for (int c = 0; c < kInsnClassCount; ++c) total.classes[c] += tally.classes[c];
+    total.micro_ops += tally.micro_ops;
+  }
+  return total;
+}
+
+ClassCounts Tallies::of_core(Backend& backend, uint32_t core) const {
+  ClassCounts classes = backend.tally(core).classes;
+  if (const auto it = partial_.find(core); it != partial_.end())
+    for (int c = 0; c < kInsnClassCount; ++c) classes[c] += it->second.classes[c];
+  return classes;
+}
+
+}  // namespace gpusim::host

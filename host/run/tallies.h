@@ -1,0 +1,30 @@
+// Guest instructions by class: whole blocks from the backend, and what cores that stopped inside a
+// block had executed of it.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "device_sim/core/backend.h"
+
+namespace gpusim::host {
+
+struct Tally {
+  ClassCounts classes{};
+  uint64_t micro_ops = 0;
+
+  uint64_t instructions() const;
+};
+
+class Tallies {
+ public:
+  // The core stopped at this micro-op; its instruction counts as executed, as emulators count it.
+  void stopped_inside(const Module& module, uint32_t core, uint32_t uop);
+  Tally total(const Module& module, Backend& backend) const;
+  ClassCounts of_core(Backend& backend, uint32_t core) const;
+
+ private:
+  std::map<uint32_t, Tally> partial_;  // by core
+};
+
+}  // namespace gpusim::host

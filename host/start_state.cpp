@@ -1,0 +1,249 @@
+#include "host/start_state.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <bit>
+#include <charconv>
+
+#include "device_sim/core/memory_view.h"
+#include "host/error.h"
+
+namespace gpusim::host {
+namespace {
+
+// linux/auxvec.h
+enum AuxType : uint64_t {
+  kAtNull = 0,
+  kAtPhdr = 3,
+  kAtPhent = 4,
+  kAtPhnum = 5,
+  kAtPagesz = 6,
+  kAtBase = 7,
+  kAtFlags = 8,
+  kAtEntry = 9,
+  kAtUid = 11,
+  kAtEuid = 12,
+  kAtGid = 13,
+  kAtEgid = 14,
+  kAtPlatform = 15,
+  kAtHwcap = 16,
+  kAtClktck = 17,
+  kAtSecure = 23,
+  kAtRandom = 25,
+  kAtHwcap2 = 26,
+  kAtExecfn = 31,
+};
+
+struct IsaStart {
+  const char* platform;
+  uint64_t hwcap;
+};
+IsaStart isa_start(const Module& module) {
+  // FP ASIMD AES PMULL SHA1 SHA2 CRC32 CPUID, those of a Cortex-A57. ATOMICS (0x100) would
+  // be honest too, but compilers' outlined atomics then take another way than on the Armv8.0 cores
+  // that instruction counts are compared with.
+  if (module.isa == "aarch64") return {"aarch64", 0x8fb};
+  return {"unknown", 0};
+}
+
+// Deterministic, so that runs repeat: C libraries seed stack canaries with it.
+constexpr uint8_t kRandomBytes[16] = {0x67, 0x70, 0x75, 0x73, 0x69, 0x6d, 0x3a, 0x9e,
+                                      0x37, 0x79, 0xb9, 0x7f, 0x4a, 0x7c, 0x15, 0xf3};
+
+// Grows downwards from the top of a stack.
+class StackWriter {
+ public:
+  StackWriter(uint64_t top, uint64_t room) : top_(top), room_(room) {}
+
+  uint64_t push(std::span<const uint8_t> data) {
+    if (data.size() > room_ - used_)
+      throw UserError(
+          fmt::format("arguments and environment do not fit into a stack of {} KiB; "
+                      "use a larger --stack-size",
+                      room_ / 1024));
+    used_ += data.size();
+    reversed_.insert(reversed_.end(), data.rbegin(), data.rend());
+    return top_ - used_;
+  }
+  uint64_t push_string(const std::string& s) {
+    return push({reinterpret_cast<const uint8_t*>(s.c_str()), s.size() + 1});
+  }
+  void push_zeroes(uint64_t count) { push(std::vector<uint8_t>(count)); }
+  void align(uint64_t to) { push_zeroes((top_ - used_) & (to - 1)); }
+  uint64_t address() const { return top_ - used_; }
+  std::vector<uint8_t> take() const { return {reversed_.rbegin(), reversed_.rend()}; }
+
+ private:
+  uint64_t top_, room_, used_ = 0;
+  std::vector<uint8_t> reversed_;
+};
+
+uint32_t block_at(Backend& backend, Translator& translator, uint64_t pc, const char* what) {
+  const Translator::Place place = translator.block_at(pc);
+  if (place.uop == kNoUop)
+    throw UserError(fmt::format("{} {:#x} is not in executable memory of the program", what, pc));
+  if (place.is_new) backend.module_changed();
+  return place.uop;
+}
+
+void set_if(Backend& backend, uint32_t core, int slot, uint64_t value) {
+  if (slot != kNoSlot) backend.set_slot(core, static_cast<Slot>(slot), value);
+}
+
+uint64_t core_word(const MemoryPlan& plan, uint32_t core) {
+  return uint64_t{plan.config.cores} << 32 | core;
+}
+
+}  // namespace
+
+StackImage process_stack(const Module& module, const ProcessStart& start, uint64_t stack_top,
+                         uint64_t room_bytes) {
+  const IsaStart isa = isa_start(module);
+  StackWriter stack(stack_top, room_bytes);
+  stack.push_zeroes(8);
+  const uint64_t execfn = stack.push_string(start.program);
+  // Strings lie in ascending order, as Linux leaves them.
+  std::vector<uint64_t> env(start.environment.size()), argv(start.args.size() + 1);
+  for (size_t i = env.size(); i-- > 0;) env[i] = stack.push_string(start.environment[i]);
+  for (size_t i = start.args.size(); i-- > 0;) argv[i + 1] = stack.push_string(start.args[i]);
+  argv[0] = stack.push_string(start.program);
+  const uint64_t platform = stack.push_string(isa.platform);
+  stack.align(16);
+  const uint64_t random = stack.push(kRandomBytes);
+
+  // Order and contents as qemu-user 7.2 gives them for Armv8.0.
+  const std::pair<uint64_t, uint64_t> aux[] = {
+      {kAtPhdr, module.phdr_address},
+      {kAtPhent, module.phdr_entry_size},
+      {kAtPhnum, module.phdr_count},
+      {kAtPagesz, kPageSize},
+      {kAtBase, 0},
+      {kAtFlags, 0},
+      {kAtEntry, module.entry},
+      {kAtUid, getuid()},
+      {kAtEuid, geteuid()},
+      {kAtGid, getgid()},
+      {kAtEgid, getegid()},
+      {kAtHwcap, isa.hwcap},
+      {kAtClktck, 100},
+      {kAtRandom, random},
+      {kAtSecure, 0},
+      {kAtExecfn, execfn},
+      {kAtHwcap2, 0},
+      {kAtPlatform, platform},
+      {kAtNull, 0},
+  };
+  std::vector<uint64_t> words{argv.size()};
+  words.insert(words.end(), argv.begin(), argv.end());
+  words.push_back(0);
+  words.insert(words.end(), env.begin(), env.end());
+  words.push_back(0);
+  for (const auto& [type, value] : aux) {
+    words.push_back(type);
+    words.push_back(value);
+  }
+  stack.align(8);
+  // The stack pointer is a multiple of 16 at the entry.
+  if ((stack.address() - 8 * words.size()) & 8) stack.push_zeroes(8);
+  const uint64_t sp =
+      stack.push({reinterpret_cast<const uint8_t*>(words.data()), 8 * words.size()});
+  return {sp, stack.take()};
+}
+
+void start_as_process(Backend& backend, Translator& translator, const MemoryPlan& plan,
+                      const ProcessStart& start) {
+  const uint32_t entry =
+      block_at(backend, translator, translator.module().entry, "the program's entry");
+  const AbiSlots& abi = translator.module().abi;
+  const bool is_private = plan.config.memory_model == MemoryModel::kPrivate;
+  StackImage image;
+  for (uint32_t core = 0; core < plan.config.cores; ++core) {
+    if (core == 0 || !is_private) {
+      image =
+          process_stack(translator.module(), start, plan.stack_top(core), plan.stack_size_bytes);
+      const bool done = is_private ? backend.write_memory_all(image.stack_pointer, image.bytes)
+                                   : backend.write_memory(core, image.stack_pointer, image.bytes);
+      if (!done) throw UserError(fmt::format("cannot write the stack of core {}", core));
+    }
+    set_if(backend, core, abi.stack_pointer, image.stack_pointer);
+    set_if(backend, core, abi.core_id, core_word(plan, core));
+    backend.start(core, entry);
+  }
+}
+
+CallValue parse_call_value(const Module& module, const std::string& text) {
+  using Kind = CallValue::Kind;
+  if (text == "@core") return {Kind::kCore, 0};
+  if (text == "@cores") return {Kind::kCores, 0};
+  if (text.starts_with('&')) {
+    const Symbol* symbol = find_symbol(module, text.substr(1));
+    if (!symbol) throw UserError(fmt::format("--arg {}: the program has no such symbol", text));
+    return {Kind::kInteger, symbol->address};
+  }
+  const bool negative = text.starts_with('-');
+  const std::string_view digits = std::string_view(text).substr(negative || text.starts_with('+'));
+  const bool hex = digits.starts_with("0x") || digits.starts_with("0X");
+  const char* const end = digits.data() + digits.size();
+  if (!hex && digits.find_first_of(".") != std::string_view::npos) {
+    double value = 0;
+    const auto [stop, error] = std::from_chars(digits.data(), end, value);
+    if (error == std::errc{} && stop == end)
+      return {Kind::kFloat, std::bit_cast<uint64_t>(negative ? -value : value)};
+  } else {
+    uint64_t value = 0;
+    const auto [stop, error] =
+        std::from_chars(digits.data() + (hex ? 2 : 0), end, value, hex ? 16 : 10);
+    if (error == std::errc{} && stop == end) return {Kind::kInteger, negative ? 0 - value : value};
+  }
+  throw UserError(
+      fmt::format("--arg {}: neither an integer of 64 bits (decimal or 0x), a float "
+                  "with a point, &SYMBOL, @core nor @cores",
+                  text));
+}
+
+void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& plan,
+                   const std::string& symbol, std::span<const std::string> args) {
+  const Module& module = translator.module();
+  const Symbol* function = find_symbol(module, symbol);
+  if (!function) throw UserError(fmt::format("--entry {}: the program has no such symbol", symbol));
+  std::vector<CallValue> values;
+  size_t integers = 0, floats = 0;
+  for (const std::string& text : args) {
+    values.push_back(parse_call_value(module, text));
+    ++(values.back().kind == CallValue::Kind::kFloat ? floats : integers);
+  }
+  constexpr size_t kMost = std::size(AbiSlots{}.call_args);
+  if (integers > kMost || floats > kMost)
+    throw UserError(
+        fmt::format("at most {} integer and {} float arguments go in registers; "
+                    "more --arg cannot be passed",
+                    kMost, kMost));
+  const uint32_t uop = block_at(backend, translator, function->address, "the entry function at");
+  const AbiSlots abi = module.abi;
+  for (uint32_t core = 0; core < plan.config.cores; ++core) {
+    set_if(backend, core, abi.stack_pointer, plan.stack_top(core) - 16);
+    set_if(backend, core, abi.core_id, core_word(plan, core));
+    set_if(backend, core, abi.link, kReturnAddress);
+    size_t next_integer = 0, next_float = 0;
+    for (const CallValue& v : values) {
+      switch (v.kind) {
+        case CallValue::Kind::kFloat:
+          set_if(backend, core, abi.call_float_args[next_float++], v.bits);
+          break;
+        case CallValue::Kind::kInteger:
+          set_if(backend, core, abi.call_args[next_integer++], v.bits);
+          break;
+        case CallValue::Kind::kCore:
+          set_if(backend, core, abi.call_args[next_integer++], core);
+          break;
+        case CallValue::Kind::kCores:
+          set_if(backend, core, abi.call_args[next_integer++], plan.config.cores);
+          break;
+      }
+    }
+    backend.start(core, uop);
+  }
+}
+
+}  // namespace gpusim::host

@@ -1,0 +1,49 @@
+// Where cores begin: as a Linux user process, or as a call of one function.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device_sim/core/backend.h"
+#include "host/memory_plan.h"
+#include "translator/common/translator.h"
+
+namespace gpusim::host {
+
+struct ProcessStart {
+  std::string program;  // argv[0] and AT_EXECFN
+  std::vector<std::string> args;
+  std::vector<std::string> environment;
+};
+
+// The initial stack of a process: strings, auxiliary vector, environment, arguments, argc.
+struct StackImage {
+  uint64_t stack_pointer = 0;  // of argc; a multiple of 16
+  std::vector<uint8_t> bytes;  // from stack_pointer to the top
+};
+// Throws UserError if it takes more than `room_bytes`.
+StackImage process_stack(const Module& module, const ProcessStart& start, uint64_t stack_top,
+                         uint64_t room_bytes);
+
+// Every core runnable at the program's entry.
+void start_as_process(Backend& backend, Translator& translator, const MemoryPlan& plan,
+                      const ProcessStart& start);
+
+// One argument of `--entry`, before cores are told apart.
+struct CallValue {
+  enum class Kind { kInteger, kFloat, kCore, kCores };
+  Kind kind = Kind::kInteger;
+  uint64_t bits = 0;  // kInteger; kFloat: a double's
+};
+// 12, -3, 0x1f, 1.5, &SYMBOL, @core, @cores. Throws UserError.
+CallValue parse_call_value(const Module& module, const std::string& text);
+
+// A jump to this address is a return from the entry function.
+inline constexpr uint64_t kReturnAddress = 0x0000'ffff'ffff'f000;
+
+// Every core runnable at `symbol` with these arguments.
+void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& plan,
+                   const std::string& symbol, std::span<const std::string> args);
+
+}  // namespace gpusim::host

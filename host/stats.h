@@ -1,0 +1,30 @@
+// The object that --stats writes.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "host/run/stop_record.h"
+#include "host/run/tallies.h"
+
+namespace gpusim::host {
+
+struct RunSummary {
+  std::string isa, backend, device;
+  uint32_t cores = 0;
+  Tally tally;
+  double seconds = 0;  // of simulation: without loading and translation
+  int exit_status = 0;
+  std::vector<StopRecord> stops;
+  std::vector<ClassCounts> per_core;  // empty unless asked for
+
+  double mips() const;
+};
+
+nlohmann::ordered_json stats_json(const RunSummary& summary);
+// Whole or not at all: written beside `path`, then renamed. Throws UserError.
+void write_stats(const RunSummary& summary, const std::string& path);
+// Throws UserError now if that could not work later, after a long run.
+void check_stats_path(const std::string& path);
+
+}  // namespace gpusim::host
