@@ -1,0 +1,247 @@
+// System calls against the scalar machine's memory, without running any code.
+#include "host/linux/kernel.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+
+#include "host/loader.h"
+#include "tests/unit/host/toy_module.h"
+
+namespace gpusim::host {
+namespace {
+namespace fs = std::filesystem;
+
+constexpr uint64_t kBuffer = kToyData + 0x100;
+
+struct Machine {
+  Module module = toy_module();
+  MemoryPlan plan;
+  std::unique_ptr<Backend> backend = make_backend("scalar");
+  fs::path folder =
+      fs::canonical(fs::temp_directory_path()) / ("gpusim-kernel-" + std::to_string(getpid()));
+  std::vector<std::string> notes;
+  std::unique_ptr<Kernel> kernel;
+
+  explicit Machine(MemoryModel model = MemoryModel::kShared, uint32_t cores = 4) {
+    fs::create_directories(folder);
+    plan = plan_memory(module, {.model = model, .cores = cores});
+    backend->configure(module, plan.config);
+    load_image(*backend, module, plan);
+    kernel = std::make_unique<Kernel>(
+        *backend, Kernel::Config{.plan = &plan,
+                                 .module = &module,
+                                 .roots = {{folder, true}},
+                                 .program = "/proc/self/exe",
+                                 .note = [this](const std::string& n) { notes.push_back(n); }});
+  }
+  ~Machine() { fs::remove_all(folder); }
+
+  Reply call(uint32_t core, uint64_t number, std::vector<uint64_t> args = {}) {
+    args.resize(6);
+    for (Slot i = 0; i < 6; ++i) backend->set_slot(core, i, args[i]);
+    backend->set_slot(core, 8, number);
+    return kernel->handle(core, 0);
+  }
+  int64_t result(uint64_t number, std::vector<uint64_t> args = {}, uint32_t core = 0) {
+    const Reply reply = call(core, number, std::move(args));
+    CHECK(reply.kind == Reply::Kind::kResult);
+    return reply.value;
+  }
+  void put(uint64_t address, const std::string& text, uint32_t core = 0) {
+    REQUIRE(backend->write_memory(
+        core, address, {reinterpret_cast<const uint8_t*>(text.c_str()), text.size() + 1}));
+  }
+  std::string get(uint64_t address, size_t size, uint32_t core = 0) {
+    std::string text(size, 0);
+    REQUIRE(backend->read_memory(core, address, {reinterpret_cast<uint8_t*>(text.data()), size}));
+    return text;
+  }
+  int64_t open(const std::string& path, uint64_t flags) {
+    put(kBuffer, path);
+    return result(56, {static_cast<uint64_t>(-100), kBuffer, flags, 0644});
+  }
+};
+
+constexpr uint64_t kCreate = 0100, kWriteOnly = 1, kReadWrite = 2;
+
+TEST_CASE("files: write, seek, read back, stat, close") {
+  Machine m;
+  const int64_t fd = m.open(m.folder / "f", kReadWrite | kCreate);
+  REQUIRE(fd == 3);
+  m.put(kBuffer, "hello world");
+  CHECK(m.result(64, {3, kBuffer, 11}) == 11);
+  CHECK(m.result(62, {3, 6, 0}) == 6);
+  CHECK(m.result(63, {3, kBuffer + 0x800, 100}) == 5);
+  CHECK(m.get(kBuffer + 0x800, 5) == "world");
+  CHECK(m.result(67, {3, kBuffer + 0x900, 5, 0}) == 5);
+  CHECK(m.get(kBuffer + 0x900, 5) == "hello");
+  CHECK(m.result(80, {3, kBuffer + 0x400}) == 0);
+  uint64_t size;
+  REQUIRE(m.backend->read_memory(0, kBuffer + 0x400 + 48, {reinterpret_cast<uint8_t*>(&size), 8}));
+  CHECK(size == 11);
+  CHECK(m.result(23, {3}) == 4);  // dup
+  CHECK(m.result(57, {3}) == 0);
+  CHECK(m.result(57, {3}) == -EBADF);
+  CHECK(m.result(63, {4, kBuffer, 1}) == 0);  // the duplicate lives on, at the end of the file
+  CHECK(m.result(63, {77, kBuffer, 1}) == -EBADF);
+  CHECK(m.result(63, {~uint64_t{0}, kBuffer, 1}) == -EBADF);
+}
+
+TEST_CASE("vectors: writev and readv") {
+  Machine m;
+  REQUIRE(m.open(m.folder / "v", kReadWrite | kCreate) == 3);
+  m.put(kBuffer, "abcdef");
+  const uint64_t vectors[] = {kBuffer, 2, 0, 0, kBuffer + 3, 3};
+  REQUIRE(m.backend->write_memory(0, kBuffer + 0x100,
+                                  {reinterpret_cast<const uint8_t*>(vectors), sizeof vectors}));
+  CHECK(m.result(66, {3, kBuffer + 0x100, 3}) == 5);
+  CHECK(m.result(66, {3, kBuffer + 0x100, 1025}) == -EINVAL);
+  CHECK(m.result(66, {3, 0x10, 3}) == -EFAULT);
+  CHECK(m.result(62, {3, 0, 0}) == 0);
+  CHECK(m.result(65, {3, kBuffer + 0x100, 3}) == 5);
+  CHECK(m.get(kBuffer, 6) == "abcdef");
+}
+
+TEST_CASE("guest pointers are checked: EFAULT, whatever the call") {
+  Machine m;
+  REQUIRE(m.open(m.folder / "p", kReadWrite | kCreate) == 3);
+  const uint64_t end = kToyData + 0x4000;  // of the data segment's pages
+  CHECK(m.result(64, {3, 0, 5}) == -EFAULT);
+  CHECK(m.result(64, {3, ~uint64_t{0} - 2, 5}) == -EFAULT);
+  CHECK(m.result(64, {3, end - 4, 8}) == 4);  // as much as can be read
+  CHECK(m.result(62, {3, 0, 0}) == 0);
+  CHECK(m.result(63, {3, kToyText, 4}) == -EFAULT);  // read-only
+  CHECK(m.result(64, {3, kToyText, 4}) == 4);
+  CHECK(m.result(56, {static_cast<uint64_t>(-100), 8, 0}) == -EFAULT);
+  CHECK(m.result(80, {3, end - 8}) == -EFAULT);
+  CHECK(m.result(113, {0, 0}) == -EFAULT);
+  CHECK(m.result(160, {0}) == -EFAULT);
+  CHECK(m.result(278, {end - 4, 8}) == -EFAULT);
+  CHECK(m.result(98, {0x1000, 0, 0}) == -EFAULT);
+  CHECK(m.result(98, {0x1001, 0, 0}) == -EINVAL);
+}
+
+TEST_CASE("only allowed files open; the refusal is said once") {
+  Machine m;
+  CHECK(m.open("/etc/passwd", 0) == -EACCES);
+  CHECK(m.open("/etc/shadow", 0) == -EACCES);
+  CHECK(m.notes.size() == 1);
+  CHECK(m.open("/dev/null", kWriteOnly) == 3);
+  CHECK(m.open(m.folder / "absent", 0) == -ENOENT);
+  CHECK(m.open("", 0) == -ENOENT);
+}
+
+TEST_CASE("a call that is not provided returns ENOSYS and is reported once by name") {
+  Machine m;
+  CHECK(m.result(220) == -ENOSYS);
+  CHECK(m.result(220) == -ENOSYS);
+  REQUIRE(m.notes.size() == 1);
+  CHECK(m.notes[0].find("220 (clone)") != std::string::npos);
+  CHECK(m.result(~uint64_t{0}) == -ENOSYS);
+  CHECK(m.result(99) == -ENOSYS);  // robust lists and rseq: silently, as C libraries expect
+  CHECK(m.result(293) == -ENOSYS);
+  CHECK(m.notes.size() == 2);
+}
+
+TEST_CASE("heap and mappings: rights, zeroes, limits") {
+  Machine m;
+  const int64_t start = m.result(214, {0});
+  CHECK(start == static_cast<int64_t>(m.plan.heap_start));
+  CHECK(m.backend->permissions(0, start) == 0);
+  CHECK(m.result(214, {static_cast<uint64_t>(start) + 100}) == start + 100);
+  CHECK(m.backend->permissions(0, start) == (kRead | kWrite));
+  m.put(start, "dirt");
+  CHECK(m.result(214, {static_cast<uint64_t>(start)}) == start);
+  CHECK(m.backend->permissions(0, start) == 0);
+  CHECK(m.result(214, {static_cast<uint64_t>(start) + 100}) == start + 100);
+  CHECK(m.get(start, 4) == std::string(4, 0));
+  CHECK(m.result(214, {uint64_t{1} << 46}) == start + 100);
+
+  const int64_t a = m.result(222, {0, 8192, 3, 0x22, ~uint64_t{0}, 0});
+  REQUIRE(a > 0);
+  m.put(a, "x");
+  CHECK(m.result(226, {static_cast<uint64_t>(a), 4096, 1}) == 0);
+  CHECK(m.backend->permissions(0, a) == kRead);
+  CHECK(m.result(215, {static_cast<uint64_t>(a), 8192}) == 0);
+  CHECK(m.backend->permissions(0, a) == 0);
+  CHECK(m.result(222, {0, 0, 3, 0x22, 0, 0}) == -EINVAL);
+  CHECK(m.result(222, {0, uint64_t{1} << 60, 3, 0x22, 0, 0}) == -ENOMEM);
+  CHECK(m.result(222, {0, 4096, 3, 0x02, 55, 0}) == -EBADF);
+  CHECK(m.result(226, {kToyText, 4096, 3}) == -EACCES);  // code stays as it was translated
+  CHECK(m.result(226, {uint64_t{1} << 45, 4096, 3}) == -ENOMEM);
+}
+
+TEST_CASE("mremap moves contents") {
+  Machine m;
+  const uint64_t a = m.result(222, {0, 4096, 3, 0x22, ~uint64_t{0}, 0});
+  m.put(a, "keep");
+  m.result(222, {0, 4096, 3, 0x22, ~uint64_t{0}, 0});
+  CHECK(m.result(216, {a, 4096, 8192, 0}) == -ENOMEM);
+  const int64_t b = m.result(216, {a, 4096, 8192, 1});
+  REQUIRE(b > 0);
+  CHECK(m.get(b, 4) == "keep");
+  CHECK(m.backend->permissions(0, b + 4096) == (kRead | kWrite));
+  CHECK(m.backend->permissions(0, a) == 0);
+}
+
+TEST_CASE("file mappings are copies") {
+  Machine m;
+  std::ofstream(m.folder / "map") << "contents";
+  REQUIRE(m.open(m.folder / "map", 0) == 3);
+  const int64_t a = m.result(222, {0, 4096, 1, 2, 3, 0});
+  REQUIRE(a > 0);
+  CHECK(m.get(a, 9) == std::string("contents") + '\0');
+  CHECK(m.result(222, {0, 4096, 3, 1, 3, 0}) == -ENODEV);
+}
+
+TEST_CASE("futex: a waiting core sleeps until another wakes it") {
+  Machine m;
+  CHECK(m.result(98, {kBuffer, 0, 7}, 0) == -EAGAIN);  // the value differs
+  CHECK(m.call(1, 98, {kBuffer, 0, 0}).kind == Reply::Kind::kParked);
+  CHECK(m.call(2, 98, {kBuffer, 128, 0}).kind == Reply::Kind::kParked);
+  CHECK(m.result(98, {kBuffer, 1, 1}, 0) == 1);
+  CHECK(m.kernel->waits().all().size() == 1);
+  CHECK(m.result(98, {kBuffer, 1, 100}, 0) == 1);
+  CHECK(m.result(98, {kBuffer, 77, 100}, 0) == -ENOSYS);
+  const uint64_t timeout[2] = {0, 1000};
+  REQUIRE(m.backend->write_memory(0, kBuffer + 64,
+                                  {reinterpret_cast<const uint8_t*>(timeout), sizeof timeout}));
+  CHECK(m.call(3, 98, {kBuffer, 0, 0, kBuffer + 64}).kind == Reply::Kind::kParked);
+  m.kernel->expire(Clock::now() + std::chrono::seconds(1));
+  CHECK(static_cast<int64_t>(m.backend->slot(3, 0)) == -ETIMEDOUT);
+  CHECK(m.kernel->waits().empty());
+}
+
+TEST_CASE("exits and signals") {
+  Machine m;
+  CHECK(m.call(0, 93, {300}).kind == Reply::Kind::kExitThread);
+  CHECK(m.call(0, 93, {300}).value == 44);
+  CHECK(m.call(0, 94, {7}).kind == Reply::Kind::kExitProcess);
+  const uint64_t pid = m.result(172), tid = m.result(178, {}, 2);
+  const Reply abort = m.call(2, 131, {pid, tid, 6});
+  CHECK(abort.kind == Reply::Kind::kSignal);
+  CHECK(abort.value == 6);
+  CHECK(m.result(129, {pid, 0}) == 0);
+  CHECK(m.result(129, {1, 9}) == -ESRCH);
+  CHECK(m.result(129, {pid, 17}) == 0);  // SIGCHLD is ignored
+}
+
+TEST_CASE("private: every core is a process with its own heap and files") {
+  Machine m(MemoryModel::kPrivate, 3);
+  const uint64_t start = m.result(214, {0}, 1);
+  CHECK(m.result(214, {start + 4096}, 1) == static_cast<int64_t>(start + 4096));
+  CHECK(m.result(214, {0}, 2) == static_cast<int64_t>(start));
+  CHECK(m.backend->permissions(1, start) == (kRead | kWrite));
+  CHECK(m.backend->permissions(2, start) == 0);
+  CHECK(m.result(172, {}, 0) != m.result(172, {}, 1));
+  CHECK(m.open(m.folder / "own", kReadWrite | kCreate) == 3);
+  CHECK(m.result(57, {3}, 1) == -EBADF);
+}
+
+}  // namespace
+}  // namespace gpusim::host

@@ -1,0 +1,64 @@
+#include "host/memory_plan.h"
+
+#include <doctest/doctest.h>
+
+#include "device_sim/core/memory_view.h"
+#include "host/error.h"
+#include "tests/unit/host/toy_module.h"
+
+namespace gpusim::host {
+namespace {
+
+TEST_CASE("shared: one zone for image and heap, one stack per core with a guard page") {
+  const Module m = toy_module();
+  for (const uint32_t cores : {1u, 7u, 64u, 1000u, 65536u}) {
+    const MemoryPlan plan = plan_memory(m, {.cores = cores});
+    CHECK(plan.config.linear_base == kToyText);
+    CHECK(plan.heap_start == 0x414000);
+    CHECK(plan.heap_limit == kToyText + plan.config.linear_size);
+    CHECK(plan.config.window_base >= plan.heap_limit);
+    CHECK(plan.stack_top(cores - 1) ==
+          plan.config.window_base + (uint64_t{cores} << plan.config.window_shift));
+    CHECK(plan.stack_bottom(0) == plan.config.window_base + kPageSize);
+    CHECK(plan.stack_size_bytes >= (cores <= 64 ? 4u << 20 : 32u << 10));
+  }
+}
+
+TEST_CASE("private: windows from the first writable page, as large as the cores allow") {
+  const Module m = toy_module();
+  uint64_t last = ~uint64_t{0};
+  for (const uint32_t cores : {1u, 64u, 1000u, 4096u, 65536u, 262144u}) {
+    const MemoryPlan plan = plan_memory(m, {.model = MemoryModel::kPrivate, .cores = cores});
+    CHECK(plan.config.linear_base == kToyText);
+    CHECK(plan.config.window_base == kToyData);
+    CHECK(plan.config.linear_base + plan.config.linear_size == kToyData);
+    const uint64_t window = uint64_t{1} << plan.config.window_shift;
+    CHECK(window <= last);
+    last = window;
+    CHECK(plan.stack_top(0) == kToyData + window);
+    CHECK(plan.stack_top(cores - 1) == plan.stack_top(0));
+    CHECK(plan.heap_limit + kPageSize == plan.stack_bottom(0));
+    CHECK(plan.heap_limit - plan.heap_start >= 256 * 1024);
+    CHECK(plan.stack_size_bytes >= 64 * 1024);
+  }
+}
+
+TEST_CASE("what does not fit is an error that says what to do") {
+  const Module m = toy_module();
+  CHECK_THROWS_AS(plan_memory(m, {.cores = 1, .memory_size_bytes = 4096}), UserError);
+  CHECK_THROWS_AS(plan_memory(m, {.model = MemoryModel::kPrivate, .memory_size_bytes = 4096}),
+                  UserError);
+  CHECK_THROWS_AS(plan_memory(m, {.cores = 1u << 24, .stack_size_bytes = uint64_t{1} << 30}),
+                  UserError);
+  CHECK_THROWS_AS(plan_memory(m, {.model = MemoryModel::kPrivate,
+                                  .cores = 1u << 24,
+                                  .memory_size_bytes = uint64_t{1} << 30}),
+                  UserError);
+  Module high = toy_module();
+  high.segments[1].address = ~uint64_t{0} - 0x100;
+  CHECK_THROWS_AS(plan_memory(high, {}), UserError);
+  CHECK_THROWS_AS(plan_memory(Module{}, {}), UserError);
+}
+
+}  // namespace
+}  // namespace gpusim::host

@@ -1,0 +1,95 @@
+#include "host/start_state.h"
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cstring>
+#include <map>
+
+#include "host/error.h"
+#include "tests/unit/host/toy_module.h"
+
+namespace gpusim::host {
+namespace {
+
+constexpr uint64_t kTop = 0x5500801000;
+
+struct Stack {
+  StackImage image;
+  uint64_t word(uint64_t address) const {
+    uint64_t w;
+    std::memcpy(&w, image.bytes.data() + (address - image.stack_pointer), 8);
+    return w;
+  }
+  std::string text(uint64_t address) const {
+    return reinterpret_cast<const char*>(image.bytes.data() + (address - image.stack_pointer));
+  }
+};
+
+TEST_CASE("a process starts with argc, argv, envp and the auxiliary vector") {
+  const Module m = toy_module();
+  for (size_t extra = 0; extra < 4; ++extra) {
+    const std::vector<std::string> args(extra, "a word");
+    const Stack s{process_stack(m, {"./prog", args, {"HOME=/"}}, kTop, 1 << 16)};
+    const uint64_t sp = s.image.stack_pointer;
+    CHECK(sp % 16 == 0);
+    CHECK(sp + s.image.bytes.size() == kTop);
+    CHECK(s.word(sp) == 1 + extra);
+    CHECK(s.text(s.word(sp + 8)) == "./prog");
+    if (extra != 0) CHECK(s.text(s.word(sp + 16)) == "a word");
+    uint64_t p = sp + 8 * (2 + extra);
+    CHECK(s.word(p) == 0);
+    CHECK(s.text(s.word(p + 8)) == "HOME=/");
+    CHECK(s.word(p + 16) == 0);
+    std::map<uint64_t, uint64_t> aux;
+    for (p += 24; s.word(p) != 0; p += 16) aux[s.word(p)] = s.word(p + 8);
+    CHECK(aux.size() == 18);
+    CHECK(aux[3] == m.phdr_address);
+    CHECK(aux[4] == 56);
+    CHECK(aux[5] == 2);
+    CHECK(aux[6] == 4096);
+    CHECK(aux[9] == m.entry);
+    CHECK(aux[17] == 100);
+    CHECK(s.text(aux[31]) == "./prog");
+    CHECK(s.text(aux[15]) == "aarch64");
+    CHECK(aux[25] % 16 == 0);
+  }
+}
+
+// `env -i qemu-aarch64 -cpu cortex-a57 ./auxv a bb` printed these (QEMU 7.2), stack top as here:
+// string functions take as many instructions as their arguments' alignment asks for.
+TEST_CASE("strings lie where qemu-user puts them") {
+  const Module m = toy_module();
+  const Stack s{process_stack(m, {"./auxv", {"a", "bb"}, {}}, kTop, 1 << 16)};
+  CHECK(s.image.stack_pointer == 0x5500800e60);
+  CHECK(s.word(s.image.stack_pointer + 8) == 0x5500800fe5);
+  CHECK(s.word(s.image.stack_pointer + 16) == 0x5500800fec);
+  CHECK(s.word(s.image.stack_pointer + 24) == 0x5500800fee);
+}
+
+TEST_CASE("arguments that do not fit are an error") {
+  const Module m = toy_module();
+  CHECK_THROWS_AS(process_stack(m, {"p", {std::string(5000, 'x')}, {}}, kTop, 4096), UserError);
+}
+
+TEST_CASE("values of --arg") {
+  using Kind = CallValue::Kind;
+  const Module m = toy_module();
+  CHECK(parse_call_value(m, "12").bits == 12);
+  CHECK(parse_call_value(m, "-3").bits == ~uint64_t{2});
+  CHECK(parse_call_value(m, "0xffffffffffffffff").bits == ~uint64_t{0});
+  CHECK(parse_call_value(m, "0x1e5").bits == 0x1e5);
+  CHECK(parse_call_value(m, "1.5").kind == Kind::kFloat);
+  CHECK(parse_call_value(m, "-1.5e3").bits == std::bit_cast<uint64_t>(-1500.0));
+  CHECK(parse_call_value(m, "&main").bits == kToyText + 0x100);
+  CHECK(parse_call_value(m, "@core").kind == Kind::kCore);
+  CHECK(parse_call_value(m, "@cores").kind == Kind::kCores);
+  for (const char* bad :
+       {"", "x", "1x", "0x", "--1", "1.5.2", "&nothing", "@c", "-", ".", "18446744073709551616"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(parse_call_value(m, bad), UserError);
+  }
+}
+
+}  // namespace
+}  // namespace gpusim::host

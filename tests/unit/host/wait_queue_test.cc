@@ -1,0 +1,71 @@
+#include "host/linux/wait_queue.h"
+
+#include <doctest/doctest.h>
+
+namespace gpusim::host {
+namespace {
+
+Waiter waiter(uint32_t core, uint64_t address, uint32_t space = 0) {
+  return {.core = core,
+          .resume_uop = core,
+          .space = space,
+          .address = address,
+          .bitset = ~uint32_t{0},
+          .deadline = {},
+          .timeout_result = -110};
+}
+
+TEST_CASE("waiters wake in the order of their arrival, per address space") {
+  WaitQueue queue;
+  for (uint32_t core : {5u, 1u, 3u}) queue.park(waiter(core, 0x1000));
+  queue.park(waiter(7, 0x1000, /*space=*/1));
+  const auto woken = queue.wake(0, 0x1000, 2, ~uint32_t{0});
+  REQUIRE(woken.size() == 2);
+  CHECK(woken[0].core == 5);
+  CHECK(woken[1].core == 1);
+  CHECK(queue.wake(0, 0x1000, 10, ~uint32_t{0}).size() == 1);
+  CHECK(queue.wake(0, 0x2000, 10, ~uint32_t{0}).empty());
+  CHECK(queue.all().size() == 1);
+  queue.remove(7);
+  CHECK(queue.empty());
+}
+
+TEST_CASE("bit sets choose whom to wake") {
+  WaitQueue queue;
+  Waiter a = waiter(1, 8), b = waiter(2, 8);
+  a.bitset = 1;
+  b.bitset = 2;
+  queue.park(a);
+  queue.park(b);
+  const auto woken = queue.wake(0, 8, 10, 2);
+  REQUIRE(woken.size() == 1);
+  CHECK(woken[0].core == 2);
+}
+
+TEST_CASE("deadlines pass in order; a waking takes the deadline away") {
+  WaitQueue queue;
+  const Clock::time_point now = Clock::now();
+  Waiter a = waiter(1, 8), b = waiter(2, 8);
+  a.deadline = now + std::chrono::seconds(2);
+  b.deadline = now + std::chrono::seconds(1);
+  queue.park(a);
+  queue.park(b);
+  CHECK(queue.next_deadline() == b.deadline);
+  CHECK(queue.expire(now).empty());
+  CHECK(queue.wake(0, 8, 1, ~uint32_t{0})[0].core == 1);
+  const auto expired = queue.expire(now + std::chrono::seconds(3));
+  REQUIRE(expired.size() == 1);
+  CHECK(expired[0].core == 2);
+  CHECK_FALSE(queue.next_deadline());
+}
+
+TEST_CASE("requeued waiters wait on the other futex") {
+  WaitQueue queue;
+  for (uint32_t core = 0; core < 4; ++core) queue.park(waiter(core, 16));
+  CHECK(queue.requeue(0, 16, 32, 3) == 3);
+  CHECK(queue.wake(0, 16, 10, ~uint32_t{0}).size() == 1);
+  CHECK(queue.wake(0, 32, 10, ~uint32_t{0}).size() == 3);
+}
+
+}  // namespace
+}  // namespace gpusim::host
