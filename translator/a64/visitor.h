@@ -5,17 +5,17 @@
 
 #include <cstdint>
 
-#include "translator/a64/float_visitor.h"
 #include "translator/a64/registers.h"
+#include "translator/a64/simd_visitor.h"
 #include "translator/common/block_builder.h"
 #include "translator/common/visit.h"
 
 namespace gpusim::a64 {
 
 // Floating-point and vector instructions are its bases' (float_visitor.h, simd_visitor.h).
-class Visitor : public FloatVisitor {
+class Visitor : public SimdVisitor {
  public:
-  Visitor(uint64_t pc, BlockBuilder& builder) : FloatVisitor(builder), pc_(pc) {}
+  Visitor(uint64_t pc, BlockBuilder& builder) : SimdVisitor(builder), pc_(pc) {}
 
   // --- integer_add_sub.cpp
   bool ADR(Imm<2> l, Imm<19> i, Reg d);
