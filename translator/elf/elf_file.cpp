@@ -198,7 +198,8 @@ class Reader {
     if (p.p_filesz > p.p_memsz)
       fail("segment {}: {:#x} bytes in the file but {:#x} in memory. Build the file again", index,
            p.p_filesz, p.p_memsz);
-    if (!in_file(p.p_offset, p.p_filesz))
+    // Linkers give a segment of zeroes only an offset past the end.
+    if (p.p_filesz != 0 && !in_file(p.p_offset, p.p_filesz))
       fail("segment {}: bytes {:#x} to {:#x} lie outside of the file ({} bytes): it is truncated "
            "or damaged. Copy or build it again",
            index, p.p_offset, p.p_offset + p.p_filesz, bytes_.size());
@@ -213,8 +214,10 @@ class Reader {
     s.flags = static_cast<uint8_t>((p.p_flags & PF_R ? kRead : 0) | (p.p_flags & PF_W ? kWrite : 0) |
                                    (p.p_flags & PF_X ? kExecute : 0));
     file_bytes_loaded_ += p.p_filesz;
-    const auto from = bytes_.begin() + static_cast<ptrdiff_t>(p.p_offset);
-    s.bytes.assign(from, from + static_cast<ptrdiff_t>(p.p_filesz));
+    if (p.p_filesz != 0) {
+      const auto from = bytes_.begin() + static_cast<ptrdiff_t>(p.p_offset);
+      s.bytes.assign(from, from + static_cast<ptrdiff_t>(p.p_filesz));
+    }
     out_.segments.push_back(std::move(s));
   }
 
