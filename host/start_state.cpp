@@ -33,6 +33,9 @@ enum AuxType : uint64_t {
   kAtRandom = 25,
   kAtHwcap2 = 26,
   kAtExecfn = 31,
+  // Ours: libgpusim/guest/gpusim_guest.h.
+  kAtGpusimCoreId = 0x47505300,
+  kAtGpusimCoreCount = 0x47505301,
 };
 
 struct IsaStart {
@@ -91,14 +94,17 @@ void set_if(Backend& backend, uint32_t core, int slot, uint64_t value) {
   if (slot != kNoSlot) backend.set_slot(core, static_cast<Slot>(slot), value);
 }
 
+// What a guest reads as its number and the number of cores that share its memory. A private core is
+// alone: it reads the 0 that it would read under Linux.
 uint64_t core_word(const MemoryPlan& plan, uint32_t core) {
+  if (plan.config.memory_model == MemoryModel::kPrivate) return 0;
   return uint64_t{plan.config.cores} << 32 | core;
 }
 
 }  // namespace
 
 StackImage process_stack(const Module& module, const ProcessStart& start, uint64_t stack_top,
-                         uint64_t room_bytes) {
+                         uint64_t room_bytes, std::span<const AuxEntry> extra) {
   const IsaStart isa = isa_start(module);
   StackWriter stack(stack_top, room_bytes);
   stack.push_zeroes(8);
@@ -132,17 +138,15 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
       {kAtExecfn, execfn},
       {kAtHwcap2, 0},
       {kAtPlatform, platform},
-      {kAtNull, 0},
   };
   std::vector<uint64_t> words{argv.size()};
   words.insert(words.end(), argv.begin(), argv.end());
   words.push_back(0);
   words.insert(words.end(), env.begin(), env.end());
   words.push_back(0);
-  for (const auto& [type, value] : aux) {
-    words.push_back(type);
-    words.push_back(value);
-  }
+  for (const auto& [type, value] : aux) words.insert(words.end(), {type, value});
+  for (const auto& [type, value] : extra) words.insert(words.end(), {type, value});
+  words.insert(words.end(), {kAtNull, 0});
   stack.align(8);
   // The stack pointer is a multiple of 16 at the entry.
   if ((stack.address() - 8 * words.size()) & 8) stack.push_zeroes(8);
@@ -160,8 +164,12 @@ void start_as_process(Backend& backend, Translator& translator, const MemoryPlan
   StackImage image;
   for (uint32_t core = 0; core < plan.config.cores; ++core) {
     if (core == 0 || !is_private) {
-      image =
-          process_stack(translator.module(), start, plan.stack_top(core), plan.stack_size_bytes);
+      // Not for a core that is alone: its instructions are counted against those under qemu-user,
+      // and C libraries walk the whole vector.
+      const AuxEntry who[] = {{kAtGpusimCoreId, core}, {kAtGpusimCoreCount, plan.config.cores}};
+      const bool alone = is_private || plan.config.cores == 1;
+      image = process_stack(translator.module(), start, plan.stack_top(core), plan.stack_size_bytes,
+                            alone ? std::span<const AuxEntry>{} : who);
       const bool done = is_private ? backend.write_memory_all(image.stack_pointer, image.bytes)
                                    : backend.write_memory(core, image.stack_pointer, image.bytes);
       if (!done) throw UserError(fmt::format("cannot write the stack of core {}", core));

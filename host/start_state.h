@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device_sim/core/backend.h"
@@ -22,9 +23,10 @@ struct StackImage {
   uint64_t stack_pointer = 0;  // of argc; a multiple of 16
   std::vector<uint8_t> bytes;  // from stack_pointer to the top
 };
-// Throws UserError if it takes more than `room_bytes`.
+using AuxEntry = std::pair<uint64_t, uint64_t>;  // type, value
+// `extra` follows Linux's own entries. Throws UserError if it takes more than `room_bytes`.
 StackImage process_stack(const Module& module, const ProcessStart& start, uint64_t stack_top,
-                         uint64_t room_bytes);
+                         uint64_t room_bytes, std::span<const AuxEntry> extra = {});
 
 // Every core runnable at the program's entry.
 void start_as_process(Backend& backend, Translator& translator, const MemoryPlan& plan,

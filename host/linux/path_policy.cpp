@@ -24,6 +24,9 @@ PathPolicy::PathPolicy(std::vector<AllowedRoot> roots, const std::string& progra
   std::error_code error;
   const fs::path resolved = fs::canonical(program, error);
   if (!error) program_ = resolved;
+  // Public data that C libraries read of their own accord.
+  for (const char* data : {"/usr/share/zoneinfo", "/usr/share/locale", "/usr/lib/locale"})
+    if (fs::is_directory(data, error)) roots_.push_back({data, false});
   for (AllowedRoot& root : roots_) {
     const fs::path folder = fs::canonical(root.folder, error);
     if (error || !fs::is_directory(folder))
@@ -36,6 +39,11 @@ PathPolicy::Verdict PathPolicy::judge(const std::string& path, bool for_writing)
   if (path == "/proc/self/exe") return {for_writing ? ETXTBSY : 0, program_};
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"})
     if (path == device) return {0, path};
+  if (path == "/etc/localtime" && !for_writing) {
+    std::error_code error;
+    const fs::path zone = fs::canonical(path, error);
+    return error ? Verdict{error.value(), {}} : Verdict{0, zone};
+  }
 
   // The file itself need not exist yet, its folder must.
   std::error_code error;
