@@ -44,7 +44,7 @@ class Writer {
   static constexpr bool kReading = false;
 
   template <class T>
-    requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T>
   void value(T& v) {
     const auto* p = reinterpret_cast<const uint8_t*>(&v);
     bytes_.insert(bytes_.end(), p, p + sizeof v);
@@ -75,14 +75,10 @@ class Reader {
   Reader(std::span<const uint8_t> bytes, const std::string& name) : rest_(bytes), name_(name) {}
 
   template <class T>
-    requires std::is_arithmetic_v<T>
-  void value(T& v) {
-    std::memcpy(&v, take(sizeof v).data(), sizeof v);
-  }
+  requires std::is_arithmetic_v<T>
+  void value(T& v) { std::memcpy(&v, take(sizeof v).data(), sizeof v); }
   // `bool` objects may only hold 0 and 1.
-  void value(bool& v) {
-    v = take(1)[0] != 0;
-  }
+  void value(bool& v) { v = take(1)[0] != 0; }
   template <class V>
   void plain_array(V& v) {
     using T = typename V::value_type;
@@ -208,9 +204,9 @@ class Checker {
     for (size_t i = 0; i < m_.code.uop_at.size(); ++i) {
       const uint32_t at = m_.code.uop_at[i];
       if (at != kNoUop) {
-        require(at < m_.uops.size() && at < m_.uop_block.size() &&
-                    m_.uop_block[at] < m_.blocks.size(),
-                "code map");
+        require(
+            at < m_.uops.size() && at < m_.uop_block.size() && m_.uop_block[at] < m_.blocks.size(),
+            "code map");
         const Block& b = m_.blocks[m_.uop_block[at]];
         require(b.first_uop == at && b.insn_count > 0 &&
                     b.pc == m_.code.text_base + (uint64_t{i} << m_.code.pc_shift),
@@ -287,12 +283,17 @@ class Checker {
     switch (op_info(u.op).shape) {
       case Shape::kAmo:
       case Shape::kCas:
-      case Shape::kStx: require(u.aux <= 3, "access size"); break;
-      case Shape::kAlign: require(u.imm16 && !(u.imm16 & (u.imm16 - 1)), "alignment"); break;
+      case Shape::kStx:
+        require(u.aux <= 3, "access size");
+        break;
+      case Shape::kAlign:
+        require(u.imm16 && !(u.imm16 & (u.imm16 - 1)), "alignment");
+        break;
       case Shape::kJmpReg:
         require(u.aux <= static_cast<uint8_t>(JumpHint::kReturn), "jump hint");
         break;
-      default: break;
+      default:
+        break;
     }
   }
 

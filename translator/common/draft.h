@@ -15,6 +15,10 @@ struct CodeBlock {
   uint64_t next_pc = 0;
   bool unknown = false;  // its last instruction is one that the translator does not know
 
+  // Its micro-ops rely on facts that hold only when it is entered by direct flow. An indirect jump
+  // there gets a copy that doesn't (Translator::block_at).
+  bool direct_entry_only = false;
+
   // Values that only one way out of a conditional end needs, computed on that way.
   std::vector<Uop> on_taken, on_fall_through;
 

@@ -14,9 +14,12 @@ using namespace a64;
 
 InsnResult translate(uint32_t word, uint64_t pc, BlockBuilder& builder) {
   switch (translate_instruction(word, pc, builder)) {
-    case Translated::kNext: return InsnResult::kNext;
-    case Translated::kEndsBlock: return InsnResult::kEndsBlock;
-    case Translated::kUnknown: return InsnResult::kUnknown;
+    case Translated::kNext:
+      return InsnResult::kNext;
+    case Translated::kEndsBlock:
+      return InsnResult::kEndsBlock;
+    case Translated::kUnknown:
+      return InsnResult::kUnknown;
   }
   return InsnResult::kUnknown;
 }
@@ -30,17 +33,28 @@ std::string slot_name(int s) {
   if (s <= 30) return "x" + std::to_string(s);
   if (s >= kV0) return "v" + std::to_string((s - kV0) / 2) + ((s - kV0) % 2 ? ".hi" : ".lo");
   switch (s) {
-    case kSp: return "sp";
-    case kZero: return "zero";
-    case kSink: return "sink";
-    case kNzcv: return "nzcv";
-    case kFpState: return "fp_state";
-    case kTpidr: return "tpidr";
-    case kCoreId: return "core_id";
-    case kMonitor: return "monitor";
-    case kMonitorLow: return "monitor.lo";
-    case kMonitorHigh: return "monitor.hi";
-    default: return "t" + std::to_string(s - kFirstTemp);
+    case kSp:
+      return "sp";
+    case kZero:
+      return "zero";
+    case kSink:
+      return "sink";
+    case kNzcv:
+      return "nzcv";
+    case kFpState:
+      return "fp_state";
+    case kTpidr:
+      return "tpidr";
+    case kCoreId:
+      return "core_id";
+    case kMonitor:
+      return "monitor";
+    case kMonitorLow:
+      return "monitor.lo";
+    case kMonitorHigh:
+      return "monitor.hi";
+    default:
+      return "t" + std::to_string(s - kFirstTemp);
   }
 }
 

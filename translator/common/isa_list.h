@@ -43,7 +43,7 @@ struct GuestIsa {
   SlotRoles roles;
   std::string (*slot_name)(int canonical);  // unique per slot
   std::span<const InitialValue> initial_values;
-  AbiSlots abi;                  // canonical slots
+  AbiSlots abi;  // canonical slots
   int capstone_arch, capstone_mode;
 };
 

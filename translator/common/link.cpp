@@ -50,7 +50,8 @@ class Linker {
     block.insn_count = static_cast<uint32_t>(draft.classes.size());
     block.first_uop = uop_count();
     const uint64_t at = (draft.pc - module_.code.text_base) >> module_.code.pc_shift;
-    module_.code.uop_at[at] = block.first_uop;
+    placed_.emplace(draft.pc, block.first_uop);
+    if (!from.direct_entry_only) module_.code.uop_at[at] = block.first_uop;
     for (size_t i = 0; i < draft.classes.size(); ++i) {
       ++block.classes[static_cast<size_t>(draft.classes[i])];
       module_.code.insn_class[at + i] = static_cast<uint8_t>(draft.classes[i]);
@@ -98,8 +99,10 @@ class Linker {
 
   void resolve() {
     for (const Pending& p : pending_) {
-      const uint32_t found = find_block(module_.code, p.pc);
-      set_target(p.uop, found != kNoUop ? found : fault_stub(p.pc));
+      const auto placed = placed_.find(p.pc);
+      uint32_t found = placed != placed_.end() ? placed->second : find_block(module_.code, p.pc);
+      if (found == kNoUop) found = fault_stub(p.pc);
+      set_target(p.uop, found);
     }
   }
 
@@ -111,10 +114,9 @@ class Linker {
     const auto fault = aligned ? Fault::kFetchAccess : Fault::kFetchAlignment;
     const auto number = static_cast<uint32_t>(module_.blocks.size());
     module_.blocks.push_back({.pc = pc, .first_uop = uop_count(), .uop_count = 1});
-    append(Uop{.op = Op::trap,
-               .aux = static_cast<uint8_t>(fault),
-               .imm = Uop::pack_target(number, 0)},
-           number, 0);
+    append(
+        Uop{.op = Op::trap, .aux = static_cast<uint8_t>(fault), .imm = Uop::pack_target(number, 0)},
+        number, 0);
     return it->second;
   }
 
@@ -123,6 +125,7 @@ class Linker {
   uint32_t first_number_ = 0;
   std::vector<Pending> pending_;
   std::vector<size_t> end_pending_;  // per block: index in pending_ of its end's target
+  std::unordered_map<uint64_t, uint32_t> placed_;  // guest address -> first micro-op
   std::unordered_map<uint64_t, uint32_t> stubs_;
 };
 

@@ -31,8 +31,8 @@ class Disassembler {
   std::string text(uint32_t word, uint64_t pc) const {
     cs_insn* insn = nullptr;
     std::string out = fmt::format(".word 0x{:08x}", word);
-    if (open_ && cs_disasm(handle_, reinterpret_cast<const uint8_t*>(&word), sizeof word, pc, 1,
-                           &insn) == 1)
+    if (open_ &&
+        cs_disasm(handle_, reinterpret_cast<const uint8_t*>(&word), sizeof word, pc, 1, &insn) == 1)
       out = insn->op_str[0] ? fmt::format("{} {}", insn->mnemonic, insn->op_str) : insn->mnemonic;
     if (insn) cs_free(insn, 1);
     return out;
@@ -60,9 +60,8 @@ class Listing {
  public:
   Listing(std::ostream& out, const Module& module) : out_(out), m_(module), disassembler_(module) {
     for (uint32_t i = 0; i < m_.blocks.size(); ++i) order_.push_back(i);
-    std::stable_sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) {
-      return m_.blocks[a].pc < m_.blocks[b].pc;
-    });
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](uint32_t a, uint32_t b) { return m_.blocks[a].pc < m_.blocks[b].pc; });
     // Micro-ops outside of a block's own range: links and what one way out of the block needs.
     for (uint32_t i = 0; i < m_.uops.size(); ++i) {
       const Block& b = m_.blocks[m_.uop_block[i]];
@@ -96,9 +95,8 @@ class Listing {
       const uint64_t pc = b.pc + (uint64_t{i} << m_.code.pc_shift);
       uint32_t word = 0;
       const bool known = instruction_word(m_, pc, &word);
-      const std::string left =
-          fmt::format("  {:8x}: {:08x}  {:<36}", pc, word,
-                      known ? disassembler_.text(word, pc) : std::string("?"));
+      const std::string left = fmt::format("  {:8x}: {:08x}  {:<36}", pc, word,
+                                           known ? disassembler_.text(word, pc) : std::string("?"));
       bool first = true;
       for (; u < uops_end && m_.uop_insn[u] == i; ++u, first = false)
         print_uop(first ? left : std::string(left.size(), ' '), u);
@@ -138,8 +136,10 @@ std::string uop_text(const Module& m, const Uop& u) {
   };
   if (shape.ends_block) {
     const bool branch_imm = info.shape == Shape::kBrAI;
-    if (branch_imm && u.op == Op::br_cond) add(fmt::format("{:#06x}", u.imm16));
-    else if (branch_imm) add(fmt::format("{}", static_cast<int16_t>(u.imm16)));
+    if (branch_imm && u.op == Op::br_cond)
+      add(fmt::format("{:#06x}", u.imm16));
+    else if (branch_imm)
+      add(fmt::format("{}", static_cast<int16_t>(u.imm16)));
     if (u.aux) add(fmt::format("aux={}", u.aux));
     if (shape.has_target) out += " -> " + place_text(m, u.target());
     return out;
@@ -155,7 +155,9 @@ std::string uop_text(const Module& m, const Uop& u) {
     case Shape::kStI:
     case Shape::kStX:
     case Shape::kStW:
-    case Shape::kAlign: add_imm(u.imm); break;
+    case Shape::kAlign:
+      add_imm(u.imm);
+      break;
     default:
       if (u.imm) add_imm(u.imm);
       break;
@@ -189,8 +191,8 @@ std::string symbolize(const Module& module, uint64_t address) {
   // The nearest address below that has a covering symbol; of its names the first one listed.
   for (int tries = 0; at != module.symbols.begin() && tries < 64; ++tries) {
     --at;
-    const bool covers = at->size_bytes == 0 ? at->is_function
-                                            : address - at->address < at->size_bytes;
+    const bool covers =
+        at->size_bytes == 0 ? at->is_function : address - at->address < at->size_bytes;
     if (best && at->address != best->address) break;
     if (covers) best = &*at;
   }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <stdexcept>
 #include <unordered_set>
 
 #include "translator/common/discover.h"
@@ -12,6 +13,7 @@
 #include "translator/common/link.h"
 #include "translator/elf/elf_file.h"
 #include "translator/module_io.h"
+#include "translator/passes/dead_values.h"
 #include "translator/passes/optimise.h"
 #include "translator/passes/renumber_slots.h"
 
@@ -55,17 +57,18 @@ class BlockFormer {
       uint32_t word;
       if (!exists(pc) && word_at_(pc, &word)) add(pc);
     }
-    std::sort(blocks_.begin(), blocks_.end(), [](const CodeBlock& a, const CodeBlock& b) {
-      return a.draft.pc < b.draft.pc;
-    });
+    std::sort(blocks_.begin(), blocks_.end(),
+              [](const CodeBlock& a, const CodeBlock& b) { return a.draft.pc < b.draft.pc; });
     return std::move(blocks_);
   }
 
  private:
   CodeBlock form(uint64_t pc) const {
-    return form_block(isa_, pc, word_at_, [this](uint64_t at) {
+    CodeBlock block = form_block(isa_, pc, word_at_, [this](uint64_t at) {
       return starts_block_(at) || seen_.contains(at);
     });
+    remove_sink_writes(isa_, block.draft);
+    return block;
   }
   void want_successors(const CodeBlock& b) {
     if (b.has_target()) want(b.draft.end.taken_pc);
@@ -97,8 +100,10 @@ std::vector<CodeBlock> form_all_blocks(const GuestIsa& isa, const CodeImage& ima
   for (uint64_t pc = image.base; pc < image.end(); pc += image.step()) {
     const uint8_t flags = image.flags_at(pc);
     if (!(flags & kCode) || !(flags & kLeader)) continue;
-    if (flags & kReached) former.add(pc);
-    else if (!(flags & kData)) former.add_unless_unknown(pc);
+    if (flags & kReached)
+      former.add(pc);
+    else if (!(flags & kData))
+      former.add_unless_unknown(pc);
   }
   return former.finish([](uint64_t) { return false; });
 }
@@ -148,9 +153,16 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
   std::vector<CodeBlock> blocks = form_all_blocks(isa, image);
   list_unknown(image, blocks, module);
   // From the blocks as translated: a block that is added later may need what a pass removed here.
-  const SlotMap slots = make_slot_map(isa, used_slots(isa, blocks), has_syscalls(blocks));
-  if (options.optimise) optimise_blocks(isa, blocks, /*whole_program=*/true);
-  for (CodeBlock& b : blocks) renumber_slots(slots, b);
+  const SlotMap slots = make_slot_map(isa, used_slots(blocks), has_syscalls(blocks));
+  if (options.optimise) {
+    std::unordered_set<uint64_t> functions{module.entry};
+    for (const Symbol& s : module.symbols)
+      if (s.is_function) functions.insert(s.address);
+    const auto is_function = [&](uint64_t pc) { return functions.contains(pc); };
+    optimise_blocks(isa, {.whole_program = true, .is_function = is_function}, blocks);
+  }
+  for (CodeBlock& b : blocks)
+    if (!renumber_slots(slots, b)) throw std::logic_error("a pass uses a slot that nothing did");
   describe_slots(isa, slots, module);
   link_blocks(std::move(blocks), module);
   return module;
@@ -197,7 +209,7 @@ Translator::Place Translator::block_at(uint64_t pc) {
   BlockFormer former(*isa_, word_at, exists);
   former.add(pc);
   std::vector<CodeBlock> blocks = former.finish(exists);
-  if (options_.optimise) optimise_blocks(*isa_, blocks, /*whole_program=*/false);
+  if (options_.optimise) optimise_blocks(*isa_, {}, blocks);
   for (CodeBlock& b : blocks) renumber_slots(renumbering_, b);
   link_blocks(std::move(blocks), module_);
   return {.uop = find_block(module_.code, pc), .is_new = true};

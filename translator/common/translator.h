@@ -39,9 +39,9 @@ class Translator {
   const Module& module() const { return module_; }
 
   struct Place {
-    uint32_t uop = kNoUop;        // first micro-op of the block at pc
-    Fault fault = Fault::kNone;   // kFetchAccess or kFetchAlignment when there can't be one
-    bool is_new = false;          // the module grew
+    uint32_t uop = kNoUop;       // first micro-op of the block at pc
+    Fault fault = Fault::kNone;  // kFetchAccess or kFetchAlignment when there can't be one
+    bool is_new = false;         // the module grew
   };
   /// The block that starts at guest address pc, translated now if that was not done before.
   Place block_at(uint64_t pc);

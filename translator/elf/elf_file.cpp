@@ -26,28 +26,45 @@ constexpr uint64_t kCodeLimit = uint64_t{256} << 20;
 std::string machine_name(uint16_t machine) {
   switch (machine) {
     case EM_SPARC:
-    case EM_SPARCV9: return "SPARC";
-    case EM_386: return "x86 (32 bit)";
-    case EM_68K: return "m68k";
-    case EM_MIPS: return "MIPS";
-    case EM_PPC: return "PowerPC";
-    case EM_PPC64: return "PowerPC64";
-    case EM_S390: return "S/390";
-    case EM_ARM: return "Arm (32 bit)";
-    case EM_SH: return "SuperH";
-    case EM_IA_64: return "IA-64";
-    case EM_X86_64: return "x86-64";
-    case EM_AARCH64: return "AArch64";
-    case EM_RISCV: return "RISC-V";
-    case EM_BPF: return "BPF";
-    case EM_CUDA: return "CUDA";
-    default: return fmt::format("ELF machine number {}", machine);
+    case EM_SPARCV9:
+      return "SPARC";
+    case EM_386:
+      return "x86 (32 bit)";
+    case EM_68K:
+      return "m68k";
+    case EM_MIPS:
+      return "MIPS";
+    case EM_PPC:
+      return "PowerPC";
+    case EM_PPC64:
+      return "PowerPC64";
+    case EM_S390:
+      return "S/390";
+    case EM_ARM:
+      return "Arm (32 bit)";
+    case EM_SH:
+      return "SuperH";
+    case EM_IA_64:
+      return "IA-64";
+    case EM_X86_64:
+      return "x86-64";
+    case EM_AARCH64:
+      return "AArch64";
+    case EM_RISCV:
+      return "RISC-V";
+    case EM_BPF:
+      return "BPF";
+    case EM_CUDA:
+      return "CUDA";
+    default:
+      return fmt::format("ELF machine number {}", machine);
   }
 }
 
 std::string isa_names() {
   std::string names;
-  for (const GuestIsa& isa : all_isas()) names += (names.empty() ? "" : ", ") + std::string(isa.name);
+  for (const GuestIsa& isa : all_isas())
+    names += (names.empty() ? "" : ", ") + std::string(isa.name);
   return names;
 }
 
@@ -110,8 +127,8 @@ class Reader {
   void open() {
     elf_version(EV_CURRENT);
     // libelf reads an image of the host's byte order and class in place and does not write to it.
-    elf_.reset(elf_memory(const_cast<char*>(reinterpret_cast<const char*>(bytes_.data())),
-                          bytes_.size()));
+    elf_.reset(
+        elf_memory(const_cast<char*>(reinterpret_cast<const char*>(bytes_.data())), bytes_.size()));
     if (!elf_ || elf_kind(elf_.get()) != ELF_K_ELF)
       fail("damaged ELF file ({}). Build the file again", elf_errmsg(-1));
   }
@@ -120,20 +137,27 @@ class Reader {
     if (!gelf_getehdr(elf_.get(), &header_))
       fail("damaged ELF header ({}). Build the file again", elf_errmsg(-1));
     switch (header_.e_type) {
-      case ET_EXEC: break;
-      case ET_DYN: bias_ = kPieBase; break;
-      case ET_REL: fail("an object file, not a program. Link it with -static");
-      case ET_CORE: fail("a core dump, not a program");
-      default: fail("damaged ELF header: unknown type {}. Build the file again", header_.e_type);
+      case ET_EXEC:
+        break;
+      case ET_DYN:
+        bias_ = kPieBase;
+        break;
+      case ET_REL:
+        fail("an object file, not a program. Link it with -static");
+      case ET_CORE:
+        fail("a core dump, not a program");
+      default:
+        fail("damaged ELF header: unknown type {}. Build the file again", header_.e_type);
     }
     size_t count = 0;
     if (elf_getphdrnum(elf_.get(), &count) != 0 || count == 0)
       fail("no program headers: nothing to load. Link the program with -static");
     if (count >= PN_XNUM || header_.e_phentsize != sizeof(Elf64_Phdr) ||
         !in_file(header_.e_phoff, count * sizeof(Elf64_Phdr)))
-      fail("program headers at offset {:#x} lie outside of the file ({} bytes): it is truncated or "
-           "damaged. Copy or build it again",
-           header_.e_phoff, bytes_.size());
+      fail(
+          "program headers at offset {:#x} lie outside of the file ({} bytes): it is truncated or "
+          "damaged. Copy or build it again",
+          header_.e_phoff, bytes_.size());
     out_.phdr_count = static_cast<uint16_t>(count);
     out_.phdr_entry_size = header_.e_phentsize;
   }
@@ -150,17 +174,17 @@ class Reader {
       if (p.p_type == PT_DYNAMIC && needs_libraries(p)) needs_loader = true;
       if (p.p_type == PT_LOAD) lowest = std::min<uint64_t>(lowest, p.p_vaddr);
     }
-    if (needs_loader)
-      fail("a dynamically linked program. Link it with -static");
+    if (needs_loader) fail("a dynamically linked program. Link it with -static");
     if (header_.e_type == ET_DYN && lowest >= kPieBase) bias_ = 0;
     for (size_t i = 0; i < headers.size(); ++i)
       if (headers[i].p_type == PT_LOAD && out_.segments.size() <= kSegmentLimit &&
           file_bytes_loaded_ <= 2 * bytes_.size())
         add_segment(i, headers[i]);
     if (out_.segments.size() > kSegmentLimit || file_bytes_loaded_ > 2 * bytes_.size())
-      fail("{} segments that load {} bytes from a file of {}: damaged program headers. Build the "
-           "file again",
-           out_.segments.size(), file_bytes_loaded_, bytes_.size());
+      fail(
+          "{} segments that load {} bytes from a file of {}: damaged program headers. Build the "
+          "file again",
+          out_.segments.size(), file_bytes_loaded_, bytes_.size());
     if (out_.segments.empty()) fail("no loadable segment. Link the program with -static");
 
     std::sort(out_.segments.begin(), out_.segments.end(),
@@ -173,9 +197,10 @@ class Reader {
     const Segment& last = out_.segments.back();
     const uint64_t span = last.address + last.size_bytes - out_.segments.front().address;
     if (span > kImageLimit)
-      fail("segments spread over {:#x} bytes, more than {:#x}. Place them closer together in the "
-           "linker script",
-           span, kImageLimit);
+      fail(
+          "segments spread over {:#x} bytes, more than {:#x}. Place them closer together in the "
+          "linker script",
+          span, kImageLimit);
     for (const GElf_Phdr& p : headers)  // as Linux: where the file's headers are in memory
       if (p.p_type == PT_LOAD && header_.e_phoff >= p.p_offset &&
           header_.e_phoff - p.p_offset + uint64_t{out_.phdr_count} * sizeof(Elf64_Phdr) <=
@@ -200,19 +225,22 @@ class Reader {
            p.p_filesz, p.p_memsz);
     // Linkers give a segment of zeroes only an offset past the end.
     if (p.p_filesz != 0 && !in_file(p.p_offset, p.p_filesz))
-      fail("segment {}: bytes {:#x} to {:#x} lie outside of the file ({} bytes): it is truncated "
-           "or damaged. Copy or build it again",
-           index, p.p_offset, p.p_offset + p.p_filesz, bytes_.size());
+      fail(
+          "segment {}: bytes {:#x} to {:#x} lie outside of the file ({} bytes): it is truncated "
+          "or damaged. Copy or build it again",
+          index, p.p_offset, p.p_offset + p.p_filesz, bytes_.size());
     if (p.p_vaddr >= kAddressLimit - bias_ || p.p_memsz > kAddressLimit - bias_ - p.p_vaddr)
-      fail("segment {}: address {:#x} with {:#x} bytes is outside of the 48-bit address space. "
-           "Check the linker script",
-           index, p.p_vaddr, p.p_memsz);
+      fail(
+          "segment {}: address {:#x} with {:#x} bytes is outside of the 48-bit address space. "
+          "Check the linker script",
+          index, p.p_vaddr, p.p_memsz);
     if (p.p_memsz == 0) return;
     Segment s;
     s.address = p.p_vaddr + bias_;
     s.size_bytes = p.p_memsz;
-    s.flags = static_cast<uint8_t>((p.p_flags & PF_R ? kRead : 0) | (p.p_flags & PF_W ? kWrite : 0) |
-                                   (p.p_flags & PF_X ? kExecute : 0));
+    s.flags =
+        static_cast<uint8_t>((p.p_flags & PF_R ? kRead : 0) | (p.p_flags & PF_W ? kWrite : 0) |
+                             (p.p_flags & PF_X ? kExecute : 0));
     file_bytes_loaded_ += p.p_filesz;
     if (p.p_filesz != 0) {
       const auto from = bytes_.begin() + static_cast<ptrdiff_t>(p.p_offset);
@@ -247,7 +275,8 @@ class Reader {
     const size_t count = data->d_size / sizeof(Elf64_Sym);
     for (size_t i = 0; i < count; ++i) {
       Elf64_Sym symbol;
-      std::memcpy(&symbol, static_cast<const char*>(data->d_buf) + i * sizeof symbol, sizeof symbol);
+      std::memcpy(&symbol, static_cast<const char*>(data->d_buf) + i * sizeof symbol,
+                  sizeof symbol);
       const int type = ELF64_ST_TYPE(symbol.st_info);
       const char* text = elf_strptr(elf_.get(), s.sh_link, symbol.st_name);
       if (!text || !*text || symbol.st_shndx == SHN_UNDEF || symbol.st_value >= kAddressLimit)
@@ -297,9 +326,10 @@ class Reader {
     if (out_.code.empty()) fail("the executable segments hold no code. Check the linker script");
     const uint64_t span = out_.code.back().end - out_.code.front().begin;
     if (span > kCodeLimit)
-      fail("code spreads over {:#x} bytes, more than {:#x}. Place it closer together in the linker "
-           "script",
-           span, kCodeLimit);
+      fail(
+          "code spreads over {:#x} bytes, more than {:#x}. Place it closer together in the linker "
+          "script",
+          span, kCodeLimit);
 
     std::sort(mapping_.begin(), mapping_.end());
     for (size_t i = 0; i < mapping_.size(); ++i) {

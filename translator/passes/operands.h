@@ -37,17 +37,15 @@ void for_each_operand(const Uop& u, F f) {
 
 inline bool writes_slot(const Uop& u, Slot slot) {
   bool found = false;
-  for_each_operand(u, [&](Slot s, uint8_t, uint8_t writes) {
-    found |= slot >= s && slot < s + writes;
-  });
+  for_each_operand(
+      u, [&](Slot s, uint8_t, uint8_t writes) { found |= slot >= s && slot < s + writes; });
   return found;
 }
 
 inline bool reads_slot(const Uop& u, Slot slot) {
   bool found = false;
-  for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t) {
-    found |= slot >= s && slot < s + reads;
-  });
+  for_each_operand(u,
+                   [&](Slot s, uint8_t reads, uint8_t) { found |= slot >= s && slot < s + reads; });
   return found;
 }
 

@@ -1,13 +1,22 @@
 // The order in which the passes run.
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "translator/common/draft.h"
 
 namespace gpusim {
 
-/// Improves blocks in place. `whole_program`: the blocks are all there is, so what is dead behind
-/// their direct successors is dead; otherwise everything is live where a block is left.
-void optimise_blocks(const GuestIsa& isa, std::vector<CodeBlock>& blocks, bool whole_program);
+struct OptimiseScope {
+  // The blocks are the whole program: what holds on all direct ways into a block holds in it,
+  // unless it can be entered in other ways. Otherwise nothing is known about how blocks are
+  // entered.
+  bool whole_program = false;
+  std::function<bool(uint64_t pc)> is_function;  // entered from anywhere
+};
+
+/// Improves blocks, sorted by pc, in place.
+void optimise_blocks(const GuestIsa& isa, const OptimiseScope& scope,
+                     std::vector<CodeBlock>& blocks);
 
 }  // namespace gpusim

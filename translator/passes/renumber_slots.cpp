@@ -1,14 +1,10 @@
 #include "translator/passes/renumber_slots.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace gpusim {
 namespace {
-
-bool is_dropped(const GuestIsa& isa, const Uop& u) {
-  const ShapeInfo info = shape_info(op_info(u.op).shape);
-  return info.pure && u.d == isa.roles.sink;
-}
 
 bool is_mapped(const SlotMap& map, const Uop& u) {
   bool ok = true;
@@ -57,15 +53,13 @@ void for_each_abi_slot(AbiSlots& abi, F f) {
 
 }  // namespace
 
-SlotSet used_slots(const GuestIsa& isa, const std::vector<CodeBlock>& blocks) {
+SlotSet used_slots(const std::vector<CodeBlock>& blocks) {
   SlotSet used;
   for (const CodeBlock& b : blocks)
-    for (const Uop& u : b.draft.uops) {
-      if (is_dropped(isa, u)) continue;
+    for (const Uop& u : b.draft.uops)
       for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t writes) {
         for (int i = 0; i < std::max(reads, writes); ++i) used.set(static_cast<size_t>(s + i));
       });
-    }
   return used;
 }
 

@@ -11,9 +11,8 @@ namespace gpusim {
 /// Per canonical slot: the module's slot, or kNoSlot.
 using SlotMap = std::vector<int>;
 
-/// Slots that micro-ops of the blocks name. Values nobody can read do not count: pure micro-ops
-/// into the sink are removed in any case.
-SlotSet used_slots(const GuestIsa& isa, const std::vector<CodeBlock>& blocks);
+/// Slots that micro-ops of the blocks name.
+SlotSet used_slots(const std::vector<CodeBlock>& blocks);
 
 /// Dense and in canonical order, so that runs of consecutive slots stay consecutive. Adds what the
 /// host needs: the stack pointer and, if `has_syscalls`, the registers of system calls.

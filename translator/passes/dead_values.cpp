@@ -1,0 +1,73 @@
+#include "translator/passes/dead_values.h"
+
+#include "translator/passes/operands.h"
+
+namespace gpusim {
+namespace {
+
+bool may_stop(const Uop& u) {
+  const ShapeInfo info = shape_info(op_info(u.op).shape);
+  return info.ends_block || (!info.pure && !info.fp_state && u.op != Op::fence);
+}
+
+void keep_only(const std::vector<bool>& keep, DraftBlock& draft) {
+  size_t kept = 0;
+  for (size_t i = 0; i < draft.uops.size(); ++i) {
+    if (!keep[i]) continue;
+    draft.uops[kept] = draft.uops[i];
+    draft.uop_insn[kept++] = draft.uop_insn[i];
+  }
+  draft.uops.resize(kept);
+  draft.uop_insn.resize(kept);
+}
+
+}  // namespace
+
+void remove_sink_writes(const GuestIsa& isa, DraftBlock& draft) {
+  std::vector<bool> keep(draft.uops.size());
+  for (size_t i = 0; i < keep.size(); ++i) {
+    const Uop& u = draft.uops[i];
+    keep[i] = !shape_info(op_info(u.op).shape).pure || u.d != isa.roles.sink;
+  }
+  keep_only(keep, draft);
+}
+
+void remove_dead_values(const GuestIsa& isa, bool flags_live, CodeBlock& block) {
+  const SlotRoles& roles = isa.roles;
+  SlotSet visible;  // to whoever looks at a stopped core
+  for (int s = 0; s < isa.slot_count; ++s)
+    visible.set(static_cast<size_t>(s), !roles.is_temp(static_cast<Slot>(s)));
+  visible.reset(roles.sink);
+  visible.reset(roles.zero);
+  visible.reset(roles.flags);
+
+  SlotSet live = visible;
+  live.set(roles.flags, flags_live);
+  const auto add_reads = [&](const Uop& u) {
+    for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t) {
+      for (int i = 0; i < reads; ++i) live.set(static_cast<size_t>(s + i));
+    });
+  };
+  for (const auto* stub : {&block.on_taken, &block.on_fall_through})
+    for (const Uop& u : *stub) add_reads(u);
+
+  DraftBlock& draft = block.draft;
+  std::vector<bool> keep(draft.uops.size(), true);
+  for (size_t i = draft.uops.size(); i-- > 0;) {
+    const Uop& u = draft.uops[i];
+    const bool pure = shape_info(op_info(u.op).shape).pure;
+    if (pure && (!live[u.d] || (u.op == Op::mov && u.d == u.a))) {
+      keep[i] = false;
+      continue;
+    }
+    for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t writes) {
+      for (int n = reads; n < writes; ++n) live.reset(static_cast<size_t>(s + n));
+      if (writes && !reads) live.reset(s);
+    });
+    if (may_stop(u)) live |= visible;
+    add_reads(u);
+  }
+  keep_only(keep, draft);
+}
+
+}  // namespace gpusim

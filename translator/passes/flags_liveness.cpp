@@ -1,0 +1,119 @@
+#include "translator/passes/flags_liveness.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "translator/passes/operands.h"
+
+namespace gpusim {
+namespace {
+
+class FlagsLiveness {
+ public:
+  FlagsLiveness(const GuestIsa& isa, const std::vector<Successors>& successors,
+                std::vector<CodeBlock>& blocks)
+      : flags_(isa.roles.flags), roles_(isa.roles), successors_(successors), blocks_(blocks) {}
+
+  std::vector<bool> run() {
+    solve();
+    std::vector<bool> live_at_end(blocks_.size());
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      const bool taken = live_into(successors_[i].taken), next = live_into(successors_[i].next);
+      live_at_end[i] = taken || next || successors_[i].indirect;
+      if (taken != next && blocks_[i].falls_through() && sink(blocks_[i], taken))
+        live_at_end[i] = false;
+    }
+    return live_at_end;
+  }
+
+ private:
+  bool live_into(int block) const {
+    if (block == Successors::kNone) return false;
+    return block == Successors::kOutside || live_in_[static_cast<size_t>(block)];
+  }
+
+  void solve() {
+    const size_t n = blocks_.size();
+    enum : uint8_t { kPasses, kReads, kWrites };
+    std::vector<uint8_t> effect(n, kPasses);
+    std::vector<std::vector<uint32_t>> predecessors(n);
+    live_in_.assign(n, false);
+    std::vector<size_t> work;
+    const auto become_live = [&](size_t i) {
+      if (live_in_[i]) return;
+      live_in_[i] = true;
+      work.push_back(i);
+    };
+    for (size_t i = 0; i < n; ++i) {
+      for (const Uop& u : blocks_[i].draft.uops) {
+        if (reads_slot(u, flags_))
+          effect[i] = kReads;
+        else if (writes_slot(u, flags_))
+          effect[i] = kWrites;
+        if (effect[i] != kPasses) break;
+      }
+      for (const int s : {successors_[i].taken, successors_[i].next})
+        if (s >= 0) predecessors[static_cast<size_t>(s)].push_back(static_cast<uint32_t>(i));
+    }
+    for (size_t i = 0; i < n; ++i) {
+      const bool leaves = successors_[i].indirect || successors_[i].taken == Successors::kOutside ||
+                          successors_[i].next == Successors::kOutside;
+      if (effect[i] == kReads || (effect[i] == kPasses && leaves)) become_live(i);
+    }
+    while (!work.empty()) {
+      const size_t i = work.back();
+      work.pop_back();
+      for (const uint32_t p : predecessors[i])
+        if (effect[p] == kPasses) become_live(p);
+    }
+  }
+
+  // Moves the last computation of flags out of the block. False if it has to stay.
+  bool sink(CodeBlock& block, bool to_taken) {
+    const std::vector<Uop>& uops = block.draft.uops;
+    // Behind a backward branch is the way out of a loop; a forward branch is taken less often than
+    // not. The other way pays nothing, and this one pays a link more.
+    const bool backward = block.draft.end.taken_pc <= block.draft.pc;
+    if (to_taken == backward) return false;
+    const auto def = last_write(flags_, uops, uops.size());
+    if (!def || !shape_info(op_info(uops[*def].op).shape).pure) return false;
+    for (size_t i = *def + 1; i < uops.size(); ++i)
+      if (reads_slot(uops[i], flags_)) return false;
+
+    std::vector<Uop> stub;
+    bool possible = true;
+    for_each_operand(uops[*def], [&](Slot s, uint8_t reads, uint8_t) {
+      if (!reads) return;
+      const auto written = last_write(s, uops, uops.size());
+      if (written && *written >= *def) possible = false;
+      // A constant made for this computation moves with it.
+      if (written && roles_.is_temp(s) && uops[*written].op == Op::konst)
+        stub.push_back(uops[*written]);
+    });
+    if (!possible) return false;
+    stub.push_back(uops[*def]);
+    (to_taken ? block.on_taken : block.on_fall_through) = std::move(stub);
+    return true;
+  }
+
+  static std::optional<size_t> last_write(Slot s, const std::vector<Uop>& uops, size_t end) {
+    for (size_t i = end; i-- > 0;)
+      if (writes_slot(uops[i], s)) return i;
+    return std::nullopt;
+  }
+
+  const Slot flags_;
+  const SlotRoles& roles_;
+  const std::vector<Successors>& successors_;
+  std::vector<CodeBlock>& blocks_;
+  std::vector<bool> live_in_;
+};
+
+}  // namespace
+
+std::vector<bool> find_live_flags(const GuestIsa& isa, const std::vector<Successors>& successors,
+                                  std::vector<CodeBlock>& blocks) {
+  return FlagsLiveness(isa, successors, blocks).run();
+}
+
+}  // namespace gpusim
