@@ -38,13 +38,11 @@ char** gpusim_argv(void);
 // The value of an auxiliary-vector entry, or `otherwise` if the vector has none of that type.
 uint64_t gpusim_auxval(uint64_t type, uint64_t otherwise);
 
-// gpusim's own auxiliary-vector entries. They say the same as the two functions below; they exist
-// for programs, in any language, that do not link this runtime.
+// gpusim's own auxiliary-vector entries, there if several cores share the memory. They say the same
+// as the two functions below; they exist for programs, in any language, that do not link this
+// runtime.
 #define GPUSIM_AT_CORE_ID UINT64_C(0x47505300)     // 'G' 'P' 'S' 0
 #define GPUSIM_AT_CORE_COUNT UINT64_C(0x47505301)  // 'G' 'P' 'S' 1
-// Only where each core has its own memory (--memory private), so that id is 0 and count is 1: which
-// of the instances this is, 0 to their number - 1.
-#define GPUSIM_AT_INSTANCE UINT64_C(0x47505302)  // 'G' 'P' 'S' 2
 
 // ---- Cores ---------------------------------------------------------------------------------
 
