@@ -16,6 +16,7 @@
 #include "translator/passes/dead_values.h"
 #include "translator/passes/optimise.h"
 #include "translator/passes/renumber_slots.h"
+#include "translator/passes/zero_slots.h"
 
 namespace gpusim {
 namespace {
@@ -152,6 +153,10 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
 
   std::vector<CodeBlock> blocks = form_all_blocks(isa, image);
   list_unknown(image, blocks, module);
+  if (options.optimise) {
+    const SlotSet zero_slots = find_zero_slots(isa, blocks);
+    for (CodeBlock& b : blocks) replace_zero_slots(isa, zero_slots, b.draft);
+  }
   // From the blocks as translated: a block that is added later may need what a pass removed here.
   const SlotMap slots = make_slot_map(isa, used_slots(blocks), has_syscalls(blocks));
   if (options.optimise) {
@@ -209,6 +214,12 @@ Translator::Place Translator::block_at(uint64_t pc) {
   BlockFormer former(*isa_, word_at, exists);
   former.add(pc);
   std::vector<CodeBlock> blocks = former.finish(exists);
+  // Slots that the module lacks have always been zero.
+  SlotSet zero_slots;
+  for (size_t s = 0; s < renumbering_.size(); ++s)
+    zero_slots.set(s, renumbering_[s] == kNoSlot && !isa_->roles.is_temp(static_cast<Slot>(s)) &&
+                          s != isa_->roles.sink);
+  for (CodeBlock& b : blocks) replace_zero_slots(*isa_, zero_slots, b.draft);
   if (options_.optimise) optimise_blocks(*isa_, {}, blocks);
   for (CodeBlock& b : blocks) renumber_slots(renumbering_, b);
   link_blocks(std::move(blocks), module_);

@@ -2,6 +2,7 @@
 #pragma once
 #include <bitset>
 
+#include "device_sim/uir/module.h"
 #include "device_sim/uir/uop.h"
 
 namespace gpusim {
@@ -57,6 +58,21 @@ inline void clear_unused_fields(Uop& u) {
   if (unused(info.a)) u.a = 0;
   if (unused(info.b)) u.b = 0;
   if (unused(info.c)) u.c = 0;
+}
+
+/// Calls f(slot) for every register that the host knows; kNoSlot too.
+template <class F>
+void for_each_abi_slot(AbiSlots& abi, F f) {
+  f(abi.stack_pointer);
+  f(abi.link);
+  f(abi.thread_pointer);
+  f(abi.core_id);
+  f(abi.fp_state);
+  f(abi.syscall_number);
+  for (int& s : abi.syscall_args) f(s);
+  f(abi.syscall_result);
+  for (int& s : abi.call_args) f(s);
+  for (int& s : abi.call_float_args) f(s);
 }
 
 }  // namespace gpusim

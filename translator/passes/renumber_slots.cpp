@@ -37,20 +37,6 @@ void cut_with_trap(CodeBlock& block, size_t at) {
   block.on_fall_through.clear();
 }
 
-template <class F>
-void for_each_abi_slot(AbiSlots& abi, F f) {
-  f(abi.stack_pointer);
-  f(abi.link);
-  f(abi.thread_pointer);
-  f(abi.core_id);
-  f(abi.fp_state);
-  f(abi.syscall_number);
-  for (int& s : abi.syscall_args) f(s);
-  f(abi.syscall_result);
-  for (int& s : abi.call_args) f(s);
-  for (int& s : abi.call_float_args) f(s);
-}
-
 }  // namespace
 
 SlotSet used_slots(const std::vector<CodeBlock>& blocks) {
@@ -67,6 +53,7 @@ SlotMap make_slot_map(const GuestIsa& isa, SlotSet used, bool has_syscalls) {
   const auto keep = [&](int slot) {
     if (slot != kNoSlot) used.set(static_cast<size_t>(slot));
   };
+  keep(isa.roles.zero);
   keep(isa.abi.stack_pointer);
   keep(isa.abi.link);
   if (has_syscalls) {

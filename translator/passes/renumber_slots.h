@@ -14,8 +14,9 @@ using SlotMap = std::vector<int>;
 /// Slots that micro-ops of the blocks name.
 SlotSet used_slots(const std::vector<CodeBlock>& blocks);
 
-/// Dense and in canonical order, so that runs of consecutive slots stay consecutive. Adds what the
-/// host needs: the stack pointer and, if `has_syscalls`, the registers of system calls.
+/// Dense and in canonical order, so that runs of consecutive slots stay consecutive. Adds the zero
+/// slot and what the host needs: the stack pointer and, if `has_syscalls`, the registers of system
+/// calls.
 SlotMap make_slot_map(const GuestIsa& isa, SlotSet used, bool has_syscalls);
 
 /// Fills slot_count, slot_names, initial_values and abi.

@@ -11,6 +11,7 @@
 #include "translator/passes/dead_values.h"
 #include "translator/passes/optimise.h"
 #include "translator/passes/renumber_slots.h"
+#include "translator/passes/zero_slots.h"
 
 namespace gpusim {
 namespace {
@@ -19,6 +20,7 @@ constexpr int kBlocks = 6;
 constexpr uint64_t kText = 0x10000;
 constexpr uint64_t kBlockStep = 0x1000;
 constexpr int kRegisters = 6;
+constexpr Slot kOnlyZero = a64::v_high(0), kMostlyZero = a64::v_high(1);
 
 class RandomProgram {
  public:
@@ -36,8 +38,10 @@ class RandomProgram {
   bool coin() { return below(2) != 0; }
   Slot reg() { return static_cast<Slot>(below(kRegisters)); }
   Slot source(bool temps) {
-    const uint32_t n = below(10);
+    const uint32_t n = below(12);
     if (n == 0) return a64::kZero;
+    if (n == 10) return kOnlyZero;
+    if (n == 11) return kMostlyZero;
     return temps && n < 5 ? static_cast<Slot>(a64::kFirstTemp + below(2)) : reg();
   }
   Slot destination() {
@@ -72,6 +76,8 @@ class RandomProgram {
       b.emit(Op::mov, a64::kFirstTemp + 1, reg());
       const uint32_t uops = 1 + below(3);
       for (uint32_t n = 0; n < uops; ++n) emit_value(b);
+      if (below(4) == 0) b.mov(coin() ? kOnlyZero : kMostlyZero, coin() ? a64::kZero : kOnlyZero);
+      if (below(40) == 0) b.mov(kMostlyZero, reg());
       if (below(8) == 0) b.ldu32(reg(), source(true), constant() & 0xfff);
     }
     if (below(4) != 0) emit_end(b);
@@ -181,6 +187,10 @@ struct Registers {
 Module build(std::vector<CodeBlock> blocks, bool optimise) {
   const GuestIsa& isa = all_isas()[0];
   for (CodeBlock& b : blocks) remove_sink_writes(isa, b.draft);
+  if (optimise) {
+    const SlotSet zero_slots = find_zero_slots(isa, blocks);
+    for (CodeBlock& b : blocks) replace_zero_slots(isa, zero_slots, b.draft);
+  }
   const SlotMap map = make_slot_map(isa, used_slots(blocks), false);
   Module module;
   module.code.text_base = kText;
@@ -214,7 +224,8 @@ Trace run(const Module& module, uint64_t seed) {
       const auto slot = static_cast<Slot>(s);
       const bool hidden =
           isa.roles.is_temp(slot) || slot == isa.roles.sink || (slot == isa.roles.flags && !flags);
-      if (to != kNoSlot && !hidden) trace.values.push_back(registers.get(static_cast<Slot>(to)));
+      if (hidden) continue;
+      trace.values.push_back(to == kNoSlot ? 0 : registers.get(static_cast<Slot>(to)));
     }
   };
   const MemoryView no_memory;
