@@ -33,6 +33,12 @@ std::vector<std::string> join_values(std::vector<std::string> args) {
   return joined;
 }
 
+bool has_command(const CLI::App& app, const std::string& name) {
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  return std::any_of(commands.begin(), commands.end(),
+                     [&](const CLI::App* c) { return c->get_name() == name; });
+}
+
 int run_main(int argc, char** argv) {
   std::vector<std::string> args(argv + 1, argv + argc), guest_args;
   const auto dashes = std::find(args.begin(), args.end(), "--");
@@ -48,6 +54,9 @@ int run_main(int argc, char** argv) {
   add_translate_command(app, action);
   add_disasm_command(app, action);
   add_info_command(app, action);
+  if (!args.empty() && !args[0].starts_with('-') && !has_command(app, args[0]))
+    return fail(fmt::format("there is no command {}; there are: run, translate, disasm, info",
+                            args[0]));
   try {
     args = join_values(std::move(args));
     std::reverse(args.begin(), args.end());  // as CLI11 wants them

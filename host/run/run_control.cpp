@@ -22,6 +22,10 @@ uint64_t counter_value() {
          static_cast<uint64_t>(now.tv_nsec) * kCounterFrequency / 1'000'000'000;
 }
 
+bool is_fetch_fault(Fault f) {
+  return f == Fault::kFetchAccess || f == Fault::kFetchAlignment || f == Fault::kModifiedCode;
+}
+
 }  // namespace
 
 RunControl::RunControl(Translator& translator, Backend& backend, const MemoryPlan& plan,
@@ -92,7 +96,7 @@ void RunControl::handle(const Event& event) {
     case CoreStatus::kJump:
       return handle_jump(event);
     case CoreStatus::kFault:
-      tallies_.stopped_inside(module(), event.core, event.uop);
+      tallies_.stopped_inside(module(), event.core, event.uop, !is_fetch_fault(event.fault));
       return record(describe_fault(module(), plan_, event, event.fault));
     case CoreStatus::kLimit:
       return record(describe_limit(module(), event, options_.max_instructions));

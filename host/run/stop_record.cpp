@@ -68,8 +68,8 @@ StopRecord describe_fault(const Module& module, const MemoryPlan& plan, const Ev
   const bool is_jump = event.status == CoreStatus::kJump;
   if (record.pc == 0 && is_jump) record.pc = event.address;
   record.address = event.address;
-  record.has_address = is_jump || (fault != Fault::kUndefined && fault != Fault::kBreakpoint);
   const bool is_data = fault == Fault::kLoadAccess || fault == Fault::kStoreAccess;
+  record.has_address = is_jump || is_data || fault == Fault::kAlignment;
   record.reason = is_data && in_guard_page(plan, event.core, event.address)
                       ? fmt::format("fault: stack overflow (its size is {} KiB; see --stack-size)",
                                     plan.stack_size_bytes / 1024)

@@ -8,12 +8,13 @@ uint64_t Tally::instructions() const {
   return std::accumulate(classes.begin(), classes.begin() + kInsnClassCount, uint64_t{0});
 }
 
-void Tallies::stopped_inside(const Module& module, uint32_t core, uint32_t uop) {
+void Tallies::stopped_inside(const Module& module, uint32_t core, uint32_t uop, bool fetched) {
   if (uop >= module.uops.size()) return;
   const Block& block = module.blocks[module.uop_block[uop]];
   const CodeMap& code = module.code;
   Tally& tally = partial_[core];
-  for (uint32_t i = 0; i <= module.uop_insn[uop]; ++i) {
+  const uint32_t executed = module.uop_insn[uop] + (fetched ? 1u : 0u);
+  for (uint32_t i = 0; i < executed; ++i) {
     const uint64_t unit = ((block.pc - code.text_base) >> code.pc_shift) + i;
     const size_t c = unit < code.insn_class.size() ? code.insn_class[unit]
                                                    : static_cast<size_t>(InsnClass::kOther);

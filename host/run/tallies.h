@@ -18,8 +18,9 @@ struct Tally {
 
 class Tallies {
  public:
-  // The core stopped at this micro-op; its instruction counts as executed, as emulators count it.
-  void stopped_inside(const Module& module, uint32_t core, uint32_t uop);
+  // The core faulted at this micro-op. Its instruction counts as executed, as emulators count it,
+  // unless it could not even be fetched.
+  void stopped_inside(const Module& module, uint32_t core, uint32_t uop, bool fetched);
   Tally total(const Module& module, Backend& backend) const;
   ClassCounts of_core(Backend& backend, uint32_t core) const;
 
