@@ -21,7 +21,7 @@ constexpr uint64_t kAddressLimit = uint64_t{1} << 48;
 constexpr uint64_t kImageLimit = uint64_t{8} << 30;
 constexpr size_t kSegmentLimit = 1024;
 // The code map has an entry per instruction of this range.
-constexpr uint64_t kCodeLimit = uint64_t{256} << 20;
+constexpr uint64_t kCodeLimit = uint64_t{128} << 20;
 
 std::string machine_name(uint16_t machine) {
   switch (machine) {
@@ -149,9 +149,8 @@ class Reader {
       default:
         fail("damaged ELF header: unknown type {}. Build the file again", header_.e_type);
     }
-    size_t count = 0;
-    if (elf_getphdrnum(elf_.get(), &count) != 0 || count == 0)
-      fail("no program headers: nothing to load. Link the program with -static");
+    const size_t count = header_.e_phnum;
+    if (count == 0) fail("no program headers: nothing to load. Link the program with -static");
     if (count >= PN_XNUM || header_.e_phentsize != sizeof(Elf64_Phdr) ||
         !in_file(header_.e_phoff, count * sizeof(Elf64_Phdr)))
       fail(
