@@ -23,7 +23,7 @@ std::string device_of() {
 
 constexpr BackendInfo kBackends[] = {
     {"cuda", cuda::available, cuda::device_name, cuda::create},
-    {"simd", always, device_of<SimdBackend>, create<SimdBackend>},
+    {"simd", SimdBackend::available, device_of<SimdBackend>, create<SimdBackend>},
     {"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>},
 };
 

@@ -1,9 +1,8 @@
 // A group: up to 64 cores in lockstep on SIMD lanes. Plain data, shared by all SIMD targets.
 //
-// Registers are a structure of arrays, lanes[slot][64]. A slot whose value is the same in every
-// lane is *uniform*: step[slot] is 0 and only the first vector of the row holds it, broadcast.
-// Micro-ops whose sources are all uniform then cost one scalar operation for the whole group, and
-// vector ones read a uniform source with a stride of 0.
+// Registers are a structure of arrays, lanes[slot][64], but a slot whose lanes hold
+// base + lane * stride is kept compact (affine.h): micro-ops on compact sources cost one scalar
+// operation for the whole group.
 #pragma once
 #include <array>
 #include <bit>
@@ -12,6 +11,7 @@
 
 #include "device_sim/core/backend.h"
 #include "device_sim/core/effects.h"
+#include "device_sim/simd/affine.h"
 
 namespace gpusim::simd {
 
@@ -39,6 +39,13 @@ struct Machine {
   uint64_t max_instructions = 0;  // per core, 0: none
 };
 
+// What a slot's row holds.
+enum Kind : uint8_t {
+  kUniform = 0,  // one value for all lanes, broadcast in the row's first vector
+  kAffine = 1,   // the base in the row's first word, the stride in Group::stride
+  kLanes = 2,    // a value per lane
+};
+
 struct Group {
   const Machine* machine = nullptr;
   uint64_t* lanes = nullptr;     // [slot][kMaxLanes], 64-byte aligned
@@ -52,6 +59,7 @@ struct Group {
   uint32_t width = 0;
   uint32_t chunks = 0;    // vectors per row: ceil(width / lanes per vector)
   uint32_t first_core = 0;
+  uint32_t slot_count = 0;
 
   int64_t budget = 0;     // instructions per lane left in the slice
   // Scheduling of lanes that wait while others run.
@@ -65,14 +73,21 @@ struct Group {
   Epoch* epoch = nullptr;  // of the active lanes
   std::vector<Event>* events = nullptr;
 
-  uint8_t step[256] = {};  // per slot: 0 if uniform, else lanes per vector
+  uint8_t kind[256] = {};      // per slot: Kind
+  uint64_t stride[256] = {};   // of kAffine slots
   alignas(64) uint64_t lane_key[kMaxLanes];  // of waiting lanes
   std::array<Epoch, kEpochs> epochs;
   int next_epoch = 0;
   std::array<ClassCounts, kMaxLanes> lane_tally;  // [kInsnCount]: instructions
 
   uint64_t get_lane(Slot s, uint32_t lane) const {
-    return lanes[s * kMaxLanes + (step[s] ? lane : 0)];
+    const uint64_t* row = lanes + size_t{s} * kMaxLanes;
+    if (kind[s] == kLanes) return row[lane];
+    return kind[s] == kAffine ? row[0] + lane * stride[s] : row[0];
+  }
+  // Of a slot that is not kLanes.
+  Compact compact(Slot s) const {
+    return {lanes[size_t{s} * kMaxLanes], kind[s] == kAffine ? stride[s] : 0};
   }
 };
 

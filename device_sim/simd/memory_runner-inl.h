@@ -21,10 +21,10 @@ struct WindowRow {
   int bit = 0;                // where in the word the operand starts
 };
 
-HWY_INLINE bool lanes_allow(const uint8_t* flags, uint64_t active, uint32_t width, uint8_t need) {
-  if (width % 8 == 0 && active + 1 == uint64_t{1} << (width & 63)) {
+HWY_INLINE bool lanes_allow(const Group& g, const uint8_t* flags, uint8_t need) {
+  if (g.width % 8 == 0 && g.active == g.exists) {
     uint64_t common = ~uint64_t{0};
-    for (uint32_t i = 0; i < width; i += 8) {
+    for (uint32_t i = 0; i < g.width; i += 8) {
       uint64_t eight;
       std::memcpy(&eight, flags + i, 8);
       common &= eight;
@@ -32,7 +32,7 @@ HWY_INLINE bool lanes_allow(const uint8_t* flags, uint64_t active, uint32_t widt
     return (common & (0x0101010101010101 * need)) == 0x0101010101010101 * need;
   }
   bool allowed = true;
-  simd::for_each_lane(active, [&](uint32_t lane) { allowed &= (flags[lane] & need) == need; });
+  simd::for_each_lane(g.active, [&](uint32_t lane) { allowed &= (flags[lane] & need) == need; });
   return allowed;
 }
 
@@ -41,7 +41,7 @@ HWY_INLINE WindowRow window_row(const Group& g, uint64_t offset, uint32_t size, 
   const MemoryView& m = g.machine->memory;
   if ((offset & 7) + size > 8) return {};
   const uint8_t* flags = m.window_pages + m.window_page_index(g.first_core, offset);
-  if (!lanes_allow(flags, g.active, g.width, need)) return {};
+  if (!lanes_allow(g, flags, need)) return {};
   return {reinterpret_cast<uint64_t*>(m.windows + m.window_index(g.first_core, offset & ~uint64_t{7})),
           static_cast<int>(8 * (offset & 7))};
 }
@@ -72,15 +72,58 @@ HWY_INLINE V extend_vector(V x, int bit) {
   return extend == Extend::kSign64 ? wide : VD::and_(wide, VD::konst(0xffffffffu));
 }
 
-enum class Pattern { kScattered, kUniform, kWindowRow, kConsecutive };
-
+// Where the active lanes access memory.
+enum class Pattern {
+  kUniform,      // all at `first.base`
+  kRow,          // each in its own window, at the offset that lane 0's address has
+  kConsecutive,  // one after the other from `first.base`
+  kScattered,    // at `at`
+};
 struct Addresses {
-  HWY_ALIGN uint64_t at[kMaxLanes];
   Pattern pattern = Pattern::kScattered;
+  simd::Compact first;  // base: lane 0's address
+  HWY_ALIGN uint64_t at[kMaxLanes];
 };
 
+// What a compact address means. kConsecutive needs all lanes.
+template <bool kFull>
+HWY_INLINE Pattern classify(const Group& g, simd::Compact x, uint32_t size) {
+  const MemoryView& m = g.machine->memory;
+  if (x.stride == 0) {
+    const bool own = m.is_private && x.base - m.window_base < m.windows_size;
+    return own ? Pattern::kRow : Pattern::kUniform;
+  }
+  if (kFull && x.stride == size) return Pattern::kConsecutive;
+  if (x.stride == uint64_t{1} << m.window_shift && !m.is_private &&
+      x.base - own_windows(g) < uint64_t{1} << m.window_shift)
+    return Pattern::kRow;
+  return Pattern::kScattered;
+}
+
+// The address as a compact value, if its operands are.
+template <AddressMode mode>
+HWY_INLINE bool compact_address(const Group& g, const Uop* u, simd::Compact& x) {
+  if (g.kind[u->a] == simd::kLanes) return false;
+  x = g.compact(u->a);
+  if constexpr (mode == AddressMode::kImmediate) {
+    x.base += u->imm;
+  } else {
+    if (g.kind[u->b] == simd::kLanes) return false;
+    simd::Compact index = g.compact(u->b);
+    if (mode == AddressMode::kIndex32 && !simd::sext32(index, g.width - 1, index)) return false;
+    x = simd::plus(x, simd::shifted(index, u->imm));
+  }
+  return true;
+}
+
 template <bool kFull, AddressMode mode>
-HWY_INLINE void find_addresses(const Group& g, const Uop* u, uint32_t size, Addresses& out) {
+HWY_INLINE void find_addresses(Group& g, const Uop* u, uint32_t size, Addresses& out) {
+  if (compact_address<mode>(g, u, out.first)) {
+    out.pattern = classify<kFull>(g, out.first, size);
+    if (out.pattern == Pattern::kScattered)
+      for (uint32_t lane = 0; lane < g.width; ++lane) out.at[lane] = out.first.at(lane);
+    return;
+  }
   const Source a(g, u->a), b(g, mode == AddressMode::kImmediate ? u->a : u->b);
   const int shift = static_cast<int>(u->imm & 63);
   for_chunks<kFull>(g, [&](size_t v) HWY_ATTR {
@@ -94,53 +137,46 @@ HWY_INLINE void find_addresses(const Group& g, const Uop* u, uint32_t size, Addr
     }
     store_vec(x, out.at + v * kN);
   });
-  const auto has_stride = [&](uint64_t lane0, uint64_t stride) HWY_ATTR {
-    const V iota = hn::Iota(VD::Tag(), 0);
-    V expected = VD::add(VD::konst(lane0), VD::mul(iota, VD::konst(stride)));
-    const V next = VD::konst(kN * stride);
-    for (size_t v = 0; v < g.chunks; ++v, expected = VD::add(expected, next)) {
-      const uint64_t differ =
-          VD::mask_bits(VD::m_not(VD::eq(load_vec(out.at + v * kN), expected))) << (v * kN);
-      if (differ & g.active) return false;
-    }
-    return true;
-  };
-  const MemoryView& m = g.machine->memory;
-  const uint32_t first = static_cast<uint32_t>(std::countr_zero(g.active));
-  const uint64_t address = out.at[first];
-  if (!m.is_private && address - own_windows(g) < (uint64_t{g.width} << m.window_shift)) {
-    if (has_stride(address - (uint64_t{first} << m.window_shift), uint64_t{1} << m.window_shift))
-      out.pattern = Pattern::kWindowRow;
-  } else if constexpr (kFull) {
-    if (g.width < 2) return;
-    const uint64_t stride = out.at[1] - address;
-    if (stride == 0 ? has_stride(address, 0) : stride == size && has_stride(address, size))
-      out.pattern = stride == 0 ? Pattern::kUniform : Pattern::kConsecutive;
+  // Compact after all? Guess the stride from two neighbours and see whether the others agree.
+  const uint64_t pairs = g.active & (g.active >> 1);
+  if (pairs == 0) return;
+  const uint32_t first = static_cast<uint32_t>(std::countr_zero(pairs));
+  const uint64_t stride = out.at[first + 1] - out.at[first];
+  const simd::Compact guess{out.at[first] - first * stride, stride};
+  const Pattern pattern = classify<kFull>(g, guess, size);
+  if (pattern == Pattern::kScattered) return;
+  const V next = VD::konst(kN * stride);
+  V expected = VD::add(VD::konst(guess.base), VD::mul(hn::Iota(VD::Tag(), 0), VD::konst(stride)));
+  for (size_t v = 0; v < g.chunks; ++v, expected = VD::add(expected, next)) {
+    const uint64_t differ = VD::mask_bits(VD::m_not(VD::eq(load_vec(out.at + v * kN), expected)));
+    if ((differ << (v * kN)) & g.active) return;
   }
+  out.pattern = pattern;
+  out.first = guess;
+  // The operands are likely compact too; then the next time costs less.
+  if (kFull) {
+    try_compact(g, u->a);
+    if (mode != AddressMode::kImmediate) try_compact(g, u->b);
+  }
+}
+
+// The offset in its window of an address with pattern kRow.
+HWY_INLINE uint64_t row_offset(const Group& g, uint64_t address) {
+  const MemoryView& m = g.machine->memory;
+  return (address - m.window_base) & ((uint64_t{1} << m.window_shift) - 1);
 }
 
 template <bool kFull, Op op>
 HWY_INLINE const Uop* load_row(Group& g, const Uop* u, const WindowRow& from) {
   using A = Access<op>;
-  if constexpr (kFull) {
-    // Spilled uniform values become uniform again.
-    const V first = VD::konst(from.words[0]);
-    size_t v = 0;
-    while (v < g.chunks && VD::all(VD::eq(hn::LoadU(VD::Tag(), from.words + v * kN), first))) ++v;
-    if (v == g.chunks) {
-      const auto value = static_cast<typename A::Type>(from.words[0] >> from.bit);
-      write_uniform<true>(g, u->d, extend_loaded<A::kExtend>(value));
-      return u + 1;
-    }
-  } else {
-    spread(g, u->d);
-  }
+  if (!kFull) spread(g, u->d);
   uint64_t* d = row(g, u->d);
   for_chunks<kFull>(g, [&](size_t v) HWY_ATTR {
     const V x = hn::LoadU(VD::Tag(), from.words + v * kN);
     write_chunk<kFull>(g, d, v, extend_vector<A::kExtend, typename A::Type>(x, from.bit));
   });
-  g.step[u->d] = kN;
+  g.kind[u->d] = simd::kLanes;
+  if (kFull) try_compact(g, u->d);  // spilled counters and pointers
   return u + 1;
 }
 
@@ -164,6 +200,40 @@ HWY_INLINE const Uop* store_row(Group& g, const Uop* u, const WindowRow& to) {
     });
   });
   return u + 1;
+}
+
+template <Extend extend, class T>
+HWY_INLINE void load_consecutive(const uint8_t* HWY_RESTRICT p, uint32_t width,
+                                 uint64_t* HWY_RESTRICT out) {
+  if (HWY_LIKELY(width == kMaxLanes)) {  // a count known at compile time becomes vector code
+    for (uint32_t i = 0; i < kMaxLanes; ++i) {
+      T value;
+      std::memcpy(&value, p + i * sizeof(T), sizeof(T));
+      out[i] = extend_loaded<extend>(value);
+    }
+    return;
+  }
+  for (uint32_t i = 0; i < width; ++i) {
+    T value;
+    std::memcpy(&value, p + i * sizeof(T), sizeof(T));
+    out[i] = extend_loaded<extend>(value);
+  }
+}
+
+template <class T>
+HWY_INLINE void store_consecutive(uint8_t* HWY_RESTRICT p, uint32_t width,
+                                  const uint64_t* HWY_RESTRICT in) {
+  if (HWY_LIKELY(width == kMaxLanes)) {
+    for (uint32_t i = 0; i < kMaxLanes; ++i) {
+      const T value = static_cast<T>(in[i]);
+      std::memcpy(p + i * sizeof(T), &value, sizeof(T));
+    }
+    return;
+  }
+  for (uint32_t i = 0; i < width; ++i) {
+    const T value = static_cast<T>(in[i]);
+    std::memcpy(p + i * sizeof(T), &value, sizeof(T));
+  }
 }
 
 template <bool kFull, Op op>
@@ -192,7 +262,7 @@ HWY_NOINLINE const Uop* load_scattered(Group& g, const Uop* u, const Addresses& 
   for_chunks<kFull>(g, [&](size_t v) HWY_ATTR {
     write_chunk<kFull>(g, d, v, load_vec(loaded + v * kN));
   });
-  g.step[u->d] = kN;
+  g.kind[u->d] = simd::kLanes;
   return u + 1;
 }
 
@@ -201,66 +271,40 @@ HWY_INLINE const Uop* run_load(Group& g, const Uop* u) {
   using A = Access<op>;
   using T = typename A::Type;
   const MemoryView& m = g.machine->memory;
-  const bool uniform =
-      g.step[u->a] == 0 && (A::kMode == AddressMode::kImmediate || g.step[u->b] == 0);
-  if (uniform) {
-    const uint64_t index = A::kMode == AddressMode::kImmediate ? 0 : row(g, u->b)[0];
-    const uint64_t address = access_address<A::kMode>(row(g, u->a)[0], index, u->imm);
-    const uint64_t offset = address - m.window_base;
-    if (m.is_private && offset < m.windows_size) {
-      const WindowRow from = window_row(g, offset, sizeof(T), kRead);
-      if (HWY_LIKELY(from.words != nullptr)) return load_row<kFull, op>(g, u, from);
-    } else {
-      T value;
-      if (HWY_LIKELY(m.load(g.first_core, address, &value))) {
-        write_uniform<kFull>(g, u->d, extend_loaded<A::kExtend>(value));
-        return u + 1;
-      }
-    }
-    return run_lanes(g, u, execute_load<op, LaneContext>);
-  }
   Addresses addresses;
   find_addresses<kFull, A::kMode>(g, u, sizeof(T), addresses);
+  const uint64_t address = addresses.first.base;
   switch (addresses.pattern) {
-    case Pattern::kWindowRow: {
-      const uint32_t first = static_cast<uint32_t>(std::countr_zero(g.active));
-      const uint64_t offset = (addresses.at[first] - m.window_base) &
-                              ((uint64_t{1} << m.window_shift) - 1);
-      const WindowRow from = window_row(g, offset, sizeof(T), kRead);
-      if (HWY_LIKELY(from.words != nullptr)) return load_row<kFull, op>(g, u, from);
-      break;
-    }
     case Pattern::kUniform: {
       T value;
-      if (!m.is_private && m.load(g.first_core, addresses.at[0], &value)) {
-        write_uniform<kFull>(g, u->d, extend_loaded<A::kExtend>(value));
-        return u + 1;
-      }
-      break;
-    }
-    case Pattern::kConsecutive: {
-      const uint8_t* p = linear_run(g, addresses.at[0], sizeof(T) * g.width, kRead);
-      if (p == nullptr) break;
-      uint64_t* d = row(g, u->d);
-      for (uint32_t i = 0; i < g.width; ++i) {
-        T value;
-        std::memcpy(&value, p + i * sizeof(T), sizeof(T));
-        d[i] = extend_loaded<A::kExtend>(value);
-      }
-      g.step[u->d] = kN;
+      if (HWY_UNLIKELY(!m.load(g.first_core, address, &value))) break;
+      write_uniform<kFull>(g, u->d, extend_loaded<A::kExtend>(value));
       return u + 1;
     }
-    case Pattern::kScattered: break;
+    case Pattern::kRow: {
+      const WindowRow from = window_row(g, row_offset(g, address), sizeof(T), kRead);
+      if (HWY_UNLIKELY(from.words == nullptr)) break;
+      return load_row<kFull, op>(g, u, from);
+    }
+    case Pattern::kConsecutive: {
+      const uint8_t* p = linear_run(g, address, sizeof(T) * g.width, kRead);
+      if (HWY_UNLIKELY(p == nullptr)) break;
+      load_consecutive<A::kExtend, T>(p, g.width, row(g, u->d));
+      g.kind[u->d] = simd::kLanes;
+      return u + 1;
+    }
+    case Pattern::kScattered: return load_scattered<kFull, op>(g, u, addresses);
   }
-  return load_scattered<kFull, op>(g, u, addresses);
+  return run_lanes(g, u, execute_load<op, LaneContext>);
 }
 
 template <bool kFull, Op op>
 HWY_NOINLINE const Uop* store_scattered(Group& g, const Uop* u, const Addresses& addresses) {
   using T = typename Access<op>::Type;
   const MemoryView& m = g.machine->memory;
+  if (g.kind[u->d] == simd::kAffine) spread(g, u->d);
   const uint64_t* values = row(g, u->d);
-  const uint32_t step = g.step[u->d] ? 1 : 0;
+  const uint32_t step = g.kind[u->d] == simd::kLanes ? 1 : 0;
   uint64_t failed = 0;
   simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
     if (!m.store(g.first_core + lane, addresses.at[lane], static_cast<T>(values[lane * step])))
@@ -279,48 +323,36 @@ HWY_INLINE const Uop* run_store(Group& g, const Uop* u) {
   using A = Access<op>;
   using T = typename A::Type;
   const MemoryView& m = g.machine->memory;
-  const bool uniform =
-      g.step[u->a] == 0 && (A::kMode == AddressMode::kImmediate || g.step[u->b] == 0);
-  if (uniform) {
-    const uint64_t index = A::kMode == AddressMode::kImmediate ? 0 : row(g, u->b)[0];
-    const uint64_t address = access_address<A::kMode>(row(g, u->a)[0], index, u->imm);
-    const uint64_t offset = address - m.window_base;
-    if (m.is_private && offset < m.windows_size) {
-      const WindowRow to = window_row(g, offset, sizeof(T), kWrite);
-      if (HWY_LIKELY(to.words != nullptr)) return store_row<T>(g, u, to);
-    } else {
-      // The last lane's value stays, as if the cores had stored one after the other.
-      const uint32_t last = 63 - static_cast<uint32_t>(std::countl_zero(g.active));
-      if (HWY_LIKELY(m.store(g.first_core, address, static_cast<T>(g.get_lane(u->d, last)))))
-        return u + 1;
-    }
-    return run_lanes(g, u, execute_store<op, LaneContext>);
-  }
   Addresses addresses;
   find_addresses<kFull, A::kMode>(g, u, sizeof(T), addresses);
-  if (addresses.pattern == Pattern::kWindowRow) {
-    const uint32_t first = static_cast<uint32_t>(std::countr_zero(g.active));
-    const uint64_t offset =
-        (addresses.at[first] - m.window_base) & ((uint64_t{1} << m.window_shift) - 1);
-    const WindowRow to = window_row(g, offset, sizeof(T), kWrite);
-    if (HWY_LIKELY(to.words != nullptr)) return store_row<T>(g, u, to);
-  } else if (addresses.pattern == Pattern::kConsecutive) {
-    uint8_t* p = linear_run(g, addresses.at[0], sizeof(T) * g.width, kWrite);
-    if (p != nullptr) {
-      spread(g, u->d);
-      const uint64_t* values = row(g, u->d);
-      for (uint32_t i = 0; i < g.width; ++i) {
-        const T value = static_cast<T>(values[i]);
-        std::memcpy(p + i * sizeof(T), &value, sizeof(T));
-      }
+  const uint64_t address = addresses.first.base;
+  switch (addresses.pattern) {
+    case Pattern::kUniform: {
+      // The last lane's value stays, as if the cores had stored one after the other.
+      const uint32_t last = 63 - static_cast<uint32_t>(std::countl_zero(g.active));
+      if (HWY_UNLIKELY(!m.store(g.first_core, address, static_cast<T>(g.get_lane(u->d, last)))))
+        break;
       return u + 1;
     }
+    case Pattern::kRow: {
+      const WindowRow to = window_row(g, row_offset(g, address), sizeof(T), kWrite);
+      if (HWY_UNLIKELY(to.words == nullptr)) break;
+      return store_row<T>(g, u, to);
+    }
+    case Pattern::kConsecutive: {
+      uint8_t* p = linear_run(g, address, sizeof(T) * g.width, kWrite);
+      if (HWY_UNLIKELY(p == nullptr)) break;
+      spread(g, u->d);
+      store_consecutive<T>(p, g.width, row(g, u->d));
+      return u + 1;
+    }
+    case Pattern::kScattered: return store_scattered<kFull, op>(g, u, addresses);
   }
-  return store_scattered<kFull, op>(g, u, addresses);
+  return run_lanes(g, u, execute_store<op, LaneContext>);
 }
 
 HWY_INLINE const Uop* run_check_align(Group& g, const Uop* u) {
-  if (g.step[u->a] == 0 && ((row(g, u->a)[0] + u->imm) & (u->imm16 - 1u)) == 0) return u + 1;
+  if (g.kind[u->a] == simd::kUniform && ((row(g, u->a)[0] + u->imm) & (u->imm16 - 1u)) == 0) return u + 1;
   return run_lanes(g, u, [](const Uop& x, LaneContext& c, const MemoryView&, uint32_t, StopInfo& stop) {
     const uint64_t address = c.get(x.a) + x.imm;
     if ((address & (x.imm16 - 1u)) == 0) return true;

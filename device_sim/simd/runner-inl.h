@@ -42,27 +42,55 @@ HWY_INLINE bool chunk_empty(uint64_t active, size_t v) {
   return ((active >> (v * kN)) & ((1u << kN) - 1)) == 0;
 }
 
-// Spreads a uniform slot's value over its whole row.
+// Gives every lane of a compact slot its own word.
 HWY_INLINE void spread(Group& g, Slot s) {
-  if (g.step[s]) return;
+  if (g.kind[s] == simd::kLanes) return;
   uint64_t* p = row(g, s);
-  const V x = load_vec(p);
-  for (size_t v = 1; v < g.chunks; ++v) store_vec(x, p + v * kN);
-  g.step[s] = kN;
+  if (g.kind[s] == simd::kUniform) {
+    const V x = load_vec(p);
+    for (size_t v = 1; v < g.chunks; ++v) store_vec(x, p + v * kN);
+  } else {
+    const V stride = VD::konst(g.stride[s]), next = VD::konst(kN * g.stride[s]);
+    V x = VD::add(VD::konst(p[0]), VD::mul(hn::Iota(VD::Tag(), 0), stride));
+    for (size_t v = 0; v < g.chunks; ++v, x = VD::add(x, next)) store_vec(x, p + v * kN);
+  }
+  g.kind[s] = simd::kLanes;
 }
 
 template <bool kFull>
 HWY_INLINE void write_uniform(Group& g, Slot s, uint64_t value) {
   if constexpr (kFull) {
     store_vec(VD::konst(value), row(g, s));
-    g.step[s] = 0;
+    g.kind[s] = simd::kUniform;
   } else {
-    if (g.step[s] == 0 && row(g, s)[0] == value) return;
+    if (g.kind[s] == simd::kUniform && row(g, s)[0] == value) return;
     spread(g, s);
     uint64_t* p = row(g, s);
     for (size_t v = 0; v < g.chunks; ++v)
       hn::BlendedStore(VD::konst(value), chunk_mask(g.active, v), VD::Tag(), p + v * kN);
   }
+}
+
+HWY_INLINE void write_compact(Group& g, Slot s, simd::Compact x) {
+  if (x.stride == 0) return write_uniform<true>(g, s, x.base);
+  row(g, s)[0] = x.base;
+  g.stride[s] = x.stride;
+  g.kind[s] = simd::kAffine;
+}
+
+// Makes a slot compact if its lanes allow it. Gives up at the first vector that does not.
+HWY_INLINE bool try_compact(Group& g, Slot s) {
+  if (g.kind[s] != simd::kLanes || g.width < 2) return g.kind[s] != simd::kLanes;
+  const uint64_t* p = row(g, s);
+  const simd::Compact x{p[0], p[1] - p[0]};
+  const V next = VD::konst(kN * x.stride);
+  V expected = VD::add(VD::konst(x.base), VD::mul(hn::Iota(VD::Tag(), 0), VD::konst(x.stride)));
+  for (size_t v = 0; v < g.chunks; ++v, expected = VD::add(expected, next)) {
+    const uint64_t differ = VD::mask_bits(VD::m_not(VD::eq(load_vec(p + v * kN), expected)));
+    if ((differ << (v * kN)) & g.exists) return false;
+  }
+  write_compact(g, s, x);
+  return true;
 }
 
 // Stores vector `v` of a result row.
@@ -84,26 +112,40 @@ HWY_INLINE void for_chunks(const Group& g, F f) {
 
 // --- values
 
+// An operand of a vector operation. Uniform rows are read with a step of 0.
 struct Source {
   const uint64_t* p;
   size_t step;
-  HWY_INLINE Source(const Group& g, Slot s) : p(row(g, s)), step(g.step[s]) {}
+  HWY_INLINE Source(Group& g, Slot s) : p(row(g, s)) {
+    if (HWY_UNLIKELY(g.kind[s] == simd::kAffine)) spread(g, s);
+    step = g.kind[s] == simd::kUniform ? 0 : kN;
+  }
   HWY_INLINE V at(size_t v) const { return load_vec(p + v * step); }
-  HWY_INLINE uint64_t uniform() const { return p[0]; }
 };
 
-template <bool kFull, class Vector, class Scalar, class... S>
+template <bool kFull, Op op, class Vector, class Scalar, class... S>
 HWY_INLINE const Uop* run_value(Group& g, const Uop* u, Vector vector, Scalar scalar, S... slots) {
-  if ((0u | ... | g.step[slots]) == 0) {
+  const unsigned kinds = (0u | ... | g.kind[slots]);
+  if (kinds == simd::kUniform) {
     write_uniform<kFull>(g, u->d, scalar(row(g, slots)[0]...));
     return u + 1;
+  }
+  if constexpr (kFull && simd::has_affine_rule(op)) {
+    if (kinds == simd::kAffine) {
+      const simd::Compact sources[3] = {g.compact(slots)...};
+      simd::Compact d;
+      if (simd::affine_rule<op>(*u, g.width - 1, sources[0], sources[1], sources[2], d)) {
+        write_compact(g, u->d, d);
+        return u + 1;
+      }
+    }
   }
   if (!kFull) spread(g, u->d);
   uint64_t* d = row(g, u->d);
   [&](const auto... source) HWY_ATTR {
     for_chunks<kFull>(g, [&](size_t v) HWY_ATTR { write_chunk<kFull>(g, d, v, vector(source.at(v)...)); });
   }(Source(g, slots)...);
-  g.step[u->d] = kN;
+  g.kind[u->d] = simd::kLanes;
   return u + 1;
 }
 
@@ -112,7 +154,7 @@ HWY_INLINE const Uop* run_value(Group& g, const Uop* u, Vector vector, Scalar sc
 template <bool kFull, class Vector, class Scalar, class... S>
 HWY_INLINE const Uop* run_fp(Group& g, const Uop* u, Vector vector, Scalar scalar, S... slots) {
   const Slot fs = static_cast<Slot>(u->imm16);
-  if ((g.step[fs] | ... | g.step[slots]) == 0) {
+  if ((g.kind[fs] | ... | g.kind[slots]) == simd::kUniform) {
     uint64_t fp = row(g, fs)[0];
     const uint64_t r = scalar(row(g, slots)[0]..., fp);
     if (fp != row(g, fs)[0]) write_uniform<kFull>(g, fs, fp);
@@ -120,28 +162,27 @@ HWY_INLINE const Uop* run_fp(Group& g, const Uop* u, Vector vector, Scalar scala
     return u + 1;
   }
   if (!kFull) spread(g, u->d);
+  if (HWY_UNLIKELY(g.kind[fs] == simd::kAffine)) spread(g, fs);
   uint64_t* d = row(g, u->d);
   uint64_t* state = row(g, fs);
+  size_t state_step = g.kind[fs] == simd::kUniform ? 0 : kN;
   bool changed = false;
   [&](const auto... source) HWY_ATTR {
     for_chunks<kFull>(g, [&](size_t v) HWY_ATTR {
-      const V before = load_vec(state + v * g.step[fs]);
+      const V before = load_vec(state + v * state_step);
       V fp = before;
       const V r = vector(source.at(v)..., fp);
       if (HWY_UNLIKELY(!VD::all(VD::eq(fp, before)))) {
         spread(g, fs);
+        state_step = kN;
         write_chunk<kFull>(g, state, v, fp);
         changed = true;
       }
       write_chunk<kFull>(g, d, v, r);
     });
   }(Source(g, slots)...);
-  g.step[u->d] = kN;
-  if (HWY_UNLIKELY(changed && kFull)) {
-    bool same = true;
-    for (size_t i = 1; i < g.width; ++i) same = same && state[i] == state[0];
-    if (same) write_uniform<true>(g, fs, state[0]);
-  }
+  g.kind[u->d] = simd::kLanes;
+  if (HWY_UNLIKELY(changed && kFull)) try_compact(g, fs);
   return u + 1;
 }
 
@@ -159,21 +200,7 @@ HWY_INLINE const Uop* resume(Group& g, uint32_t pc) {
 }
 
 // Where several sets of lanes wait for each other: the active one arrives at `pc`.
-HWY_NOINLINE const Uop* next_of_many(Group& g, uint32_t pc) {
-  if (pc == simd::key_pc(g.wait_key)) {  // the best of the waiting ones is here: join it
-    simd::park(g, pc);
-    return resume(g, simd::schedule(g));
-  }
-  if (g.patience <= 0) {
-    simd::park(g, pc);
-    return resume(g, g.aging ? simd::schedule(g) : simd::schedule_turn(g));
-  }
-  if (!g.aging && g.wait_key < simd::make_key(g.depth, pc)) {
-    simd::park(g, pc);
-    return resume(g, simd::schedule(g));
-  }
-  return uop_at(g, pc);
-}
+const Uop* next_of_many(Group& g, uint32_t pc);
 
 HWY_INLINE const Uop* go_to(Group& g, uint32_t pc) {
   if (HWY_UNLIKELY(g.budget <= 0)) {
@@ -199,14 +226,7 @@ HWY_INLINE void complete_block(Group& g, const Uop* u) {
 }
 
 // The active lanes go different ways: those in `taken` to `there`, the others to `here`.
-HWY_NOINLINE const Uop* split(Group& g, uint64_t taken, uint32_t there, uint32_t here) {
-  const uint64_t key_there = simd::make_key(g.depth, there), key_here = simd::make_key(g.depth, here);
-  simd::for_each_lane(g.active, [&](uint32_t lane) {
-    g.lane_key[lane] = (taken >> lane & 1) ? key_there : key_here;
-  });
-  if (g.budget <= 0) return nullptr;
-  return resume(g, simd::schedule(g));
-}
+const Uop* split(Group& g, uint64_t taken, uint32_t there, uint32_t here);
 
 HWY_INLINE const Uop* branch(Group& g, const Uop* u, uint64_t taken) {
   complete_block(g, u);
@@ -216,12 +236,21 @@ HWY_INLINE const Uop* branch(Group& g, const Uop* u, uint64_t taken) {
   return split(g, taken, u->target(), index_of(g, u + 1));
 }
 
-template <class Vector, class Scalar, class... S>
+template <Op op, class Vector, class Scalar, class... S>
 HWY_INLINE const Uop* run_branch(Group& g, const Uop* u, Vector vector, Scalar scalar, S... slots) {
-  if ((0u | ... | g.step[slots]) == 0) {
+  const unsigned kinds = (0u | ... | g.kind[slots]);
+  if (kinds == simd::kUniform) {
     const bool taken = scalar(row(g, slots)[0]...);
     complete_block(g, u);
     return go_to(g, taken ? u->target() : index_of(g, u + 1));
+  }
+  if (kinds == simd::kAffine) {
+    const simd::Compact sources[2] = {g.compact(slots)...};
+    bool taken = false;
+    if (simd::affine_branch<op>(*u, g.width - 1, sources[0], sources[1], taken)) {
+      complete_block(g, u);
+      return go_to(g, taken ? u->target() : index_of(g, u + 1));
+    }
   }
   uint64_t bits = 0;
   [&](const auto... source) HWY_ATTR {
@@ -237,10 +266,10 @@ HWY_INLINE const Uop* after_stops(Group& g, const Uop* u) {
   return resume(g, index_of(g, u));
 }
 
-HWY_NOINLINE const Uop* run_jmp_reg(Group& g, const Uop* u);
-HWY_NOINLINE const Uop* run_give_way(Group& g, const Uop* u);
-HWY_NOINLINE const Uop* run_service(Group& g, const Uop* u);
-HWY_NOINLINE const Uop* run_trap(Group& g, const Uop* u);
+const Uop* run_jmp_reg(Group& g, const Uop* u);
+const Uop* run_give_way(Group& g, const Uop* u);
+const Uop* run_service(Group& g, const Uop* u);
+const Uop* run_trap(Group& g, const Uop* u);
 
 HWY_INLINE const Uop* run_jmp(Group& g, const Uop* u) {
   complete_block(g, u);
@@ -257,7 +286,7 @@ struct LaneContext {
   void set(Slot s, uint64_t value) const {
     if (g.width > 1) spread(g, s);
     uint64_t* p = row(g, s);
-    if (g.step[s]) p[lane] = value;
+    if (g.kind[s] == simd::kLanes) p[lane] = value;
     else store_vec(VD::konst(value), p);
   }
 };

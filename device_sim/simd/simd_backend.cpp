@@ -13,6 +13,17 @@ namespace gpusim {
 using simd::Group;
 using simd::kMaxLanes;
 
+bool SimdBackend::available([[maybe_unused]] std::string* why_not) {
+#ifdef __x86_64__
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+      !__builtin_cpu_supports("bmi2")) {
+    *why_not = "it needs a processor with AVX2, FMA and BMI2; use --backend scalar";
+    return false;
+  }
+#endif
+  return true;
+}
+
 std::string SimdBackend::device() const {
   return std::string("host CPU, ") + simd::target_name() + ", " +
          std::to_string(simd::lanes_per_vector()) + " lanes per vector";
@@ -37,6 +48,7 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
     g.lanes = reinterpret_cast<uint64_t*>(slots_.data()) + i * group_words;
     g.first_core = static_cast<uint32_t>(i * width);
     g.width = std::min(width, config.cores - g.first_core);
+    g.slot_count = module.slot_count;
     g.exists = ~uint64_t{0} >> (64 - g.width);
     for (simd::Epoch& e : g.epochs) e = simd::Epoch{};
     for (ClassCounts& t : g.lane_tally) t.fill(0);

@@ -9,6 +9,8 @@ namespace gpusim {
 
 class SimdBackend final : public CpuBackend {
  public:
+  // False, with a reason, on processors below the baseline.
+  static bool available(std::string* why_not);
   std::string name() const override { return "simd"; }
   std::string device() const override;
   void configure(const Module& module, const MachineConfig& config) override;

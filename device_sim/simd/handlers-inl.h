@@ -1,17 +1,11 @@
-// The handlers, compiled once per SIMD target by Highway and chosen at run time.
-#include "device_sim/core/cpu_backend.h"
-#include "device_sim/simd/group.h"
-
-// Three targets on x86-64: SSSE3 (the baseline of this file), AVX2 and AVX-512. The others gain
-// little for 64-bit lanes and cost a minute of compilation each.
-#include <hwy/detect_targets.h>
-#undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS (HWY_SSE4 | HWY_AVX3_DL)
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "device_sim/simd/simd_targets.cpp"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
+// One handler per micro-op, from uops.def and the semantics; included once per SIMD target, in the
+// two files that instantiate them for full and for partial masks.
+#if defined(GPUSIM_SIMD_HANDLERS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GPUSIM_SIMD_HANDLERS_INL_H_
+#undef GPUSIM_SIMD_HANDLERS_INL_H_
+#else
+#define GPUSIM_SIMD_HANDLERS_INL_H_
+#endif
 
 #define HWY_TARGET_TOGGLE_ACTIVE
 #include "device_sim/uir/semantics.h"
@@ -29,36 +23,36 @@ struct Handlers {
   GPUSIM_HANDLER(name) { write_uniform<kFull>(g, u->d, sem::name<SD>(*u)); return u + 1; }
 #define GPUSIM_RUN_kDA(name)                                                             \
   GPUSIM_HANDLER(name) {                                                                 \
-    return run_value<kFull>(g, u, [](V a) HWY_ATTR { return sem::name<VD>(a); },         \
+    return run_value<kFull, Op::name>(g, u, [](V a) HWY_ATTR { return sem::name<VD>(a); },         \
                             [](uint64_t a) HWY_ATTR { return sem::name<SD>(a); }, u->a); \
   }
 #define GPUSIM_RUN_kDAI(name)                                                                \
   GPUSIM_HANDLER(name) {                                                                     \
-    return run_value<kFull>(g, u, [u](V a) HWY_ATTR { return sem::name<VD>(a, *u); },        \
+    return run_value<kFull, Op::name>(g, u, [u](V a) HWY_ATTR { return sem::name<VD>(a, *u); },        \
                             [u](uint64_t a) HWY_ATTR { return sem::name<SD>(a, *u); }, u->a); \
   }
 #define GPUSIM_RUN_kDAB(name)                                                                  \
   GPUSIM_HANDLER(name) {                                                                       \
-    return run_value<kFull>(                                                                   \
+    return run_value<kFull, Op::name>(                                                                   \
         g, u, [](V a, V b) HWY_ATTR { return sem::name<VD>(a, b); },                           \
         [](uint64_t a, uint64_t b) HWY_ATTR { return sem::name<SD>(a, b); }, u->a, u->b);      \
   }
 #define GPUSIM_RUN_kDABI(name)                                                                 \
   GPUSIM_HANDLER(name) {                                                                       \
-    return run_value<kFull>(                                                                   \
+    return run_value<kFull, Op::name>(                                                                   \
         g, u, [u](V a, V b) HWY_ATTR { return sem::name<VD>(a, b, *u); },                      \
         [u](uint64_t a, uint64_t b) HWY_ATTR { return sem::name<SD>(a, b, *u); }, u->a, u->b); \
   }
 #define GPUSIM_RUN_kDABC(name)                                                           \
   GPUSIM_HANDLER(name) {                                                                 \
-    return run_value<kFull>(                                                             \
+    return run_value<kFull, Op::name>(                                                             \
         g, u, [](V a, V b, V c) HWY_ATTR { return sem::name<VD>(a, b, c); },             \
         [](uint64_t a, uint64_t b, uint64_t c) HWY_ATTR { return sem::name<SD>(a, b, c); }, \
         u->a, u->b, u->c);                                                               \
   }
 #define GPUSIM_RUN_kDABCI(name)                                                                  \
   GPUSIM_HANDLER(name) {                                                                         \
-    return run_value<kFull>(                                                                     \
+    return run_value<kFull, Op::name>(                                                                     \
         g, u, [u](V a, V b, V c) HWY_ATTR { return sem::name<VD>(a, b, c, *u); },                \
         [u](uint64_t a, uint64_t b, uint64_t c) HWY_ATTR { return sem::name<SD>(a, b, c, *u); }, \
         u->a, u->b, u->c);                                                                       \
@@ -110,13 +104,13 @@ struct Handlers {
   GPUSIM_HANDLER(name) { (void)g; PairLock::fence(); return u + 1; }
 #define GPUSIM_RUN_kBrAB(name)                                                                   \
   GPUSIM_HANDLER(name) {                                                                         \
-    return run_branch(g, u, [](V a, V b) HWY_ATTR { return sem::name<VD>(a, b); },               \
+    return run_branch<Op::name>(g, u, [](V a, V b) HWY_ATTR { return sem::name<VD>(a, b); },               \
                       [](uint64_t a, uint64_t b) HWY_ATTR { return sem::name<SD>(a, b); }, u->a, \
                       u->b);                                                                     \
   }
 #define GPUSIM_RUN_kBrAI(name)                                                              \
   GPUSIM_HANDLER(name) {                                                                    \
-    return run_branch(g, u, [u](V a) HWY_ATTR { return sem::name<VD>(a, *u); },             \
+    return run_branch<Op::name>(g, u, [u](V a) HWY_ATTR { return sem::name<VD>(a, *u); },             \
                       [u](uint64_t a) HWY_ATTR { return sem::name<SD>(a, *u); }, u->a);     \
   }
 #define GPUSIM_RUN_kJmp(name) \
@@ -147,108 +141,7 @@ constexpr HandlerTable make_table() {
 }
 
 }  // namespace
-
-const HandlerTable kFullTable = make_table<true>();
-const HandlerTable kPartTable = make_table<false>();
-
-HWY_NOINLINE const Uop* run_jmp_reg(Group& g, const Uop* u) {
-  complete_block(g, u);
-  if (u->aux == static_cast<uint8_t>(JumpHint::kCall)) ++g.depth;
-  if (u->aux == static_cast<uint8_t>(JumpHint::kReturn) && g.depth > 0) --g.depth;
-  const uint64_t first = g.get_lane(u->a, static_cast<uint32_t>(std::countr_zero(g.active)));
-  bool same = g.step[u->a] == 0;
-  if (!same) {
-    same = true;
-    simd::for_each_lane(g.active, [&](uint32_t lane) { same &= g.get_lane(u->a, lane) == first; });
-  }
-  if (same) {
-    const uint32_t target = g.machine->code.find(first);
-    if (HWY_LIKELY(target != kNoUop)) return go_to(g, target);
-  }
-  simd::for_each_lane(g.active, [&](uint32_t lane) {
-    const uint64_t pc = g.get_lane(u->a, lane);
-    const uint32_t target = g.machine->code.find(pc);
-    if (target == kNoUop)
-      simd::stop_lane(g, lane, jump_event(g.first_core + lane, index_of(g, u), pc));
-    else
-      g.lane_key[lane] = simd::make_key(g.depth, target);
-  });
-  if (g.budget <= 0) return nullptr;
-  return resume(g, simd::schedule(g));
-}
-
-HWY_NOINLINE const Uop* run_give_way(Group& g, const Uop* u) {
-  // What a round of waiting takes off the slice, so that lanes that all wait for another group
-  // do not poll until the slice is over.
-  constexpr int64_t kCost = 256;
-  complete_block(g, u);
-  g.budget -= kCost;
-  simd::park(g, u->target());
-  if (g.active == g.runnable) {
-    g.gave_way = true;
-    return nullptr;
-  }
-  if (g.budget <= 0) return nullptr;
-  return resume(g, simd::schedule_turn(g));
-}
-
-HWY_NOINLINE const Uop* run_service(Group& g, const Uop* u) {
-  complete_block(g, u);
-  simd::for_each_lane(g.active, [&](uint32_t lane) {
-    simd::stop_lane(g, lane, service_event(g.first_core + lane, *u));
-  });
-  if (g.budget <= 0) return nullptr;
-  return resume(g, simd::schedule(g));
-}
-
-HWY_NOINLINE const Uop* run_trap(Group& g, const Uop* u) {
-  simd::for_each_lane(g.active, [&](uint32_t lane) {
-    const StopInfo stop{static_cast<Fault>(u->aux), 0};
-    simd::stop_lane(g, lane, fault_event(g.first_core + lane, index_of(g, u), stop));
-  });
-  return after_stops(g, u);
-}
-
-void run_group_here(Group& g) {
-  g.chunks = static_cast<uint32_t>((g.width + kN - 1) / kN);
-  const Uop* u = resume(g, simd::schedule(g));
-  while (u != nullptr)
-    u = static_cast<const HandlerTable*>(g.table)->handlers[static_cast<int>(u->op)](g, u);
-}
-
-void set_lane_here(Group& g, Slot slot, uint32_t lane, uint64_t value) {
-  g.chunks = static_cast<uint32_t>((g.width + kN - 1) / kN);
-  if (g.get_lane(slot, lane) == value) return;
-  LaneContext{g, lane}.set(slot, value);
-}
-
-void set_uniform_here(Group& g, Slot slot, uint64_t value) { write_uniform<true>(g, slot, value); }
-
-const char* target_name_here() { return hwy::TargetName(HWY_TARGET); }
-uint32_t lanes_per_vector_here() { return static_cast<uint32_t>(kN); }
-
 }  // namespace HWY_NAMESPACE
 }  // namespace gpusim
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace gpusim {
-HWY_EXPORT(run_group_here);
-HWY_EXPORT(set_lane_here);
-HWY_EXPORT(set_uniform_here);
-HWY_EXPORT(target_name_here);
-HWY_EXPORT(lanes_per_vector_here);
-
-namespace simd {
-void run_group(Group& g) { HWY_DYNAMIC_DISPATCH(run_group_here)(g); }
-void set_lane(Group& g, Slot slot, uint32_t lane, uint64_t value) {
-  HWY_DYNAMIC_DISPATCH(set_lane_here)(g, slot, lane, value);
-}
-void set_uniform(Group& g, Slot slot, uint64_t value) {
-  HWY_DYNAMIC_DISPATCH(set_uniform_here)(g, slot, value);
-}
-const char* target_name() { return HWY_DYNAMIC_DISPATCH(target_name_here)(); }
-uint32_t lanes_per_vector() { return HWY_DYNAMIC_DISPATCH(lanes_per_vector_here)(); }
-}  // namespace simd
-}  // namespace gpusim
 #endif

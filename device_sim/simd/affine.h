@@ -1,0 +1,207 @@
+// Arithmetic on compact values: lane l of a group holds base + l * stride.
+//
+// Loop counters, pointers and addresses of programs that divide work by core number have this form,
+// so one scalar operation serves all lanes. A rule gives the exact result in every lane 0 .. last or
+// says no; then the lanes are computed one by one. Stride 0 is a uniform value.
+#pragma once
+#include <cstdint>
+
+#include "device_sim/uir/uop.h"
+
+namespace gpusim::simd {
+
+struct Compact {
+  uint64_t base = 0;
+  uint64_t stride = 0;
+  constexpr uint64_t at(uint64_t lane) const { return base + lane * stride; }
+};
+
+__extension__ using Wide = __int128;  // differences of 64-bit values do not overflow it
+
+// Whether the values, read as unsigned, run from the first to the last lane without wrapping.
+constexpr bool runs_unsigned(Compact x, uint32_t last) {
+  return Wide{x.at(last)} - Wide{x.base} == Wide{static_cast<int64_t>(x.stride)} * last;
+}
+constexpr bool runs_signed(Compact x, uint32_t last) {
+  return Wide{static_cast<int64_t>(x.at(last))} - Wide{static_cast<int64_t>(x.base)} ==
+         Wide{static_cast<int64_t>(x.stride)} * last;
+}
+
+// The low 32 bits, zero-extended or sign-extended; false if some lane wraps.
+constexpr bool low32(Compact x, uint32_t last, Compact& out) {
+  const uint64_t base = static_cast<uint32_t>(x.base);
+  const Wide end = Wide{base} + Wide{static_cast<int64_t>(x.stride)} * last;
+  out = {base, x.stride};
+  return end >= 0 && end < Wide{1} << 32;
+}
+constexpr bool sext32(Compact x, uint32_t last, Compact& out) {
+  const int64_t base = static_cast<int32_t>(x.base);
+  const Wide end = Wide{base} + Wide{static_cast<int64_t>(x.stride)} * last;
+  out = {static_cast<uint64_t>(base), x.stride};
+  return end >= -(Wide{1} << 31) && end < Wide{1} << 31;
+}
+
+constexpr Compact plus(Compact a, Compact b) { return {a.base + b.base, a.stride + b.stride}; }
+constexpr Compact minus(Compact a, Compact b) { return {a.base - b.base, a.stride - b.stride}; }
+constexpr Compact shifted(Compact a, uint64_t n) {
+  return {a.base << (n & 63), a.stride << (n & 63)};
+}
+constexpr bool times(Compact a, Compact b, Compact& out) {
+  if (a.stride != 0 && b.stride != 0) return false;
+  out = {a.base * b.base, a.stride * b.base + b.stride * a.base};
+  return true;
+}
+
+// Whether a micro-op has a rule below; spares the others the question.
+constexpr bool has_affine_rule(Op op) {
+  switch (op) {
+    case Op::mov: case Op::mov32: case Op::add64: case Op::addi64: case Op::add32:
+    case Op::addi32: case Op::sub64: case Op::sub32: case Op::add_lsl64: case Op::add_lsl32:
+    case Op::sub_lsl64: case Op::sub_lsl32: case Op::add_sxtw64: case Op::lsli64:
+    case Op::lsli32: case Op::mul64: case Op::mul32: case Op::madd64: case Op::madd32:
+    case Op::smaddl: case Op::umaddl: case Op::ubfiz: case Op::ubfx: case Op::andi64:
+    case Op::sbf64:
+      return true;
+    default: return false;
+  }
+}
+
+// d = op(a, b, c) in every lane, or false.
+template <Op op>
+constexpr bool affine_rule(const Uop& u, uint32_t last, Compact a, Compact b, Compact c,
+                           Compact& d) {
+  const Compact i{u.imm, 0};
+  Compact t;
+  switch (op) {
+    case Op::mov: d = a; return true;
+    case Op::mov32: return low32(a, last, d);
+    case Op::add64: d = plus(a, b); return true;
+    case Op::addi64: d = plus(a, i); return true;
+    case Op::sub64: d = minus(a, b); return true;
+    case Op::add_lsl64: d = plus(a, shifted(b, u.imm)); return true;
+    case Op::sub_lsl64: d = minus(a, shifted(b, u.imm)); return true;
+    case Op::lsli64: d = shifted(a, u.imm); return true;
+    case Op::add32: return low32(plus(a, b), last, d);
+    case Op::addi32: return low32(plus(a, i), last, d);
+    case Op::sub32: return low32(minus(a, b), last, d);
+    case Op::add_lsl32: return low32(plus(a, shifted(b, u.imm)), last, d);
+    case Op::sub_lsl32: return low32(minus(a, shifted(b, u.imm)), last, d);
+    case Op::lsli32: return low32(shifted(a, u.imm), last, d);
+    case Op::add_sxtw64:
+      if (!sext32(b, last, t)) return false;
+      d = plus(a, shifted(t, u.imm));
+      return true;
+    case Op::mul64: return times(a, b, d);
+    case Op::mul32: return times(a, b, t) && low32(t, last, d);
+    case Op::madd64:
+      if (!times(a, b, t)) return false;
+      d = plus(c, t);
+      return true;
+    case Op::madd32: return times(a, b, t) && low32(plus(c, t), last, d);
+    case Op::umaddl:
+    case Op::smaddl: {
+      Compact x, y;
+      const bool fit = op == Op::umaddl ? low32(a, last, x) && low32(b, last, y)
+                                        : sext32(a, last, x) && sext32(b, last, y);
+      if (!fit || !times(x, y, t)) return false;
+      d = plus(c, t);
+      return true;
+    }
+    case Op::ubfiz:
+    case Op::andi64: {
+      // A mask that cuts nothing off the ends of an unwrapped run cuts nothing off its middle if it
+      // is made of all bits up to some place (above the shift).
+      t = op == Op::ubfiz ? shifted(a, u.aux) : a;
+      const uint64_t filled = u.imm | ((op == Op::ubfiz ? uint64_t{1} << u.aux : 1) - 1);
+      d = t;
+      return (filled & (filled + 1)) == 0 && runs_unsigned(t, last) && t.base <= filled &&
+             t.at(last) <= filled;
+    }
+    case Op::ubfx: {
+      // Zero extension only; a shift to the right does not keep strides.
+      const Compact whole = a;
+      d = whole;
+      return u.aux == 0 && (u.imm & (u.imm + 1)) == 0 && runs_unsigned(whole, last) &&
+             whole.base <= u.imm && whole.at(last) <= u.imm;
+    }
+    case Op::sbf64: {
+      // Sign extension only, of a run that stays on one side of the sign change.
+      if (u.imm != u.aux || !runs_unsigned(a, last)) return false;
+      const auto extend = [&](uint64_t x) {
+        return static_cast<uint64_t>(static_cast<int64_t>(x << u.imm) >> u.imm);
+      };
+      const uint64_t offset = extend(a.base) - a.base;
+      const uint64_t sign = uint64_t{1} << (63 - u.imm);
+      d = {a.base + offset, a.stride};
+      return extend(a.at(last)) - a.at(last) == offset && (a.base & ~(2 * sign - 1)) == 0 &&
+             (a.at(last) & ~(2 * sign - 1)) == 0;
+    }
+    default: return false;
+  }
+}
+
+// --- comparisons
+
+enum class Relation : uint8_t { kNone, kEqual, kLess };
+struct Comparison {
+  Relation relation = Relation::kNone;
+  bool negated = false;  // ne, ge
+  bool is_signed = false;
+  bool is_32bit = false;
+  bool immediate = false;
+};
+constexpr Comparison comparison_of(Op op) {
+  switch (op) {
+#define GPUSIM_COMPARISONS(bits, narrow)                                          \
+  case Op::br_eq##bits: return {Relation::kEqual, false, false, narrow, false};   \
+  case Op::br_ne##bits: return {Relation::kEqual, true, false, narrow, false};    \
+  case Op::br_lt##bits: return {Relation::kLess, false, true, narrow, false};     \
+  case Op::br_ge##bits: return {Relation::kLess, true, true, narrow, false};      \
+  case Op::br_ltu##bits: return {Relation::kLess, false, false, narrow, false};   \
+  case Op::br_geu##bits: return {Relation::kLess, true, false, narrow, false};    \
+  case Op::bri_eq##bits: return {Relation::kEqual, false, false, narrow, true};   \
+  case Op::bri_ne##bits: return {Relation::kEqual, true, false, narrow, true};    \
+  case Op::bri_lt##bits: return {Relation::kLess, false, true, narrow, true};     \
+  case Op::bri_ge##bits: return {Relation::kLess, true, true, narrow, true};      \
+  case Op::bri_ltu##bits: return {Relation::kLess, false, false, narrow, true};   \
+  case Op::bri_geu##bits: return {Relation::kLess, true, false, narrow, true};
+    GPUSIM_COMPARISONS(64, false)
+    GPUSIM_COMPARISONS(32, true)
+#undef GPUSIM_COMPARISONS
+    default: return {};
+  }
+}
+
+// Whether the branch goes the same way in all lanes, and which. Without wrapping, a - b runs evenly
+// from its first to its last value, so its sign at both ends tells it in between.
+template <Op op>
+constexpr bool affine_branch(const Uop& u, uint32_t last, Compact a, Compact b, bool& taken) {
+  constexpr Comparison k = comparison_of(op);
+  if constexpr (k.relation == Relation::kNone) {
+    return false;
+  } else {
+    if (k.immediate) b = {static_cast<uint64_t>(int64_t{static_cast<int16_t>(u.imm16)}), 0};
+    if (k.is_32bit) {
+      if (k.is_signed ? !sext32(a, last, a) || !sext32(b, last, b)
+                      : !low32(a, last, a) || !low32(b, last, b))
+        return false;
+    } else if (k.is_signed ? !runs_signed(a, last) || !runs_signed(b, last)
+                           : !runs_unsigned(a, last) || !runs_unsigned(b, last)) {
+      return false;
+    }
+    const auto difference = [&](uint32_t lane) {
+      const uint64_t x = a.at(lane), y = b.at(lane);
+      return k.is_signed ? Wide{static_cast<int64_t>(x)} - Wide{static_cast<int64_t>(y)}
+                         : Wide{x} - Wide{y};
+    };
+    const Wide first = difference(0), end = difference(last);
+    if (k.relation == Relation::kLess) {
+      taken = (first < 0) != k.negated;
+      return (first < 0) == (end < 0);
+    }
+    taken = (first == 0) != k.negated;
+    return (first == 0 && end == 0) || (first < 0 && end < 0) || (first > 0 && end > 0);
+  }
+}
+
+}  // namespace gpusim::simd

@@ -1,0 +1,145 @@
+// Runs groups: the dispatch loop, control flow that leaves a block, and access to single lanes.
+#include "device_sim/core/cpu_backend.h"
+#include "device_sim/simd/group.h"
+#include "device_sim/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "device_sim/simd/run_group.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#define HWY_TARGET_TOGGLE_ACTIVE
+#include "device_sim/uir/semantics.h"
+#include "device_sim/simd/runner-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gpusim {
+namespace HWY_NAMESPACE {
+
+const Uop* next_of_many(Group& g, uint32_t pc) {
+  if (pc == simd::key_pc(g.wait_key)) {  // the best of the waiting ones is here: join it
+    simd::park(g, pc);
+    return resume(g, simd::schedule(g));
+  }
+  if (g.patience <= 0) {
+    simd::park(g, pc);
+    return resume(g, g.aging ? simd::schedule(g) : simd::schedule_turn(g));
+  }
+  if (!g.aging && g.wait_key < simd::make_key(g.depth, pc)) {
+    simd::park(g, pc);
+    return resume(g, simd::schedule(g));
+  }
+  return uop_at(g, pc);
+}
+
+const Uop* split(Group& g, uint64_t taken, uint32_t there, uint32_t here) {
+  const uint64_t key_there = simd::make_key(g.depth, there), key_here = simd::make_key(g.depth, here);
+  simd::for_each_lane(g.active, [&](uint32_t lane) {
+    g.lane_key[lane] = (taken >> lane & 1) ? key_there : key_here;
+  });
+  if (g.budget <= 0) return nullptr;
+  return resume(g, simd::schedule(g));
+}
+
+const Uop* run_jmp_reg(Group& g, const Uop* u) {
+  complete_block(g, u);
+  if (u->aux == static_cast<uint8_t>(JumpHint::kCall)) ++g.depth;
+  if (u->aux == static_cast<uint8_t>(JumpHint::kReturn) && g.depth > 0) --g.depth;
+  const uint64_t first = g.get_lane(u->a, static_cast<uint32_t>(std::countr_zero(g.active)));
+  bool same = g.kind[u->a] == simd::kUniform;
+  if (!same) {
+    same = true;
+    simd::for_each_lane(g.active, [&](uint32_t lane) { same &= g.get_lane(u->a, lane) == first; });
+  }
+  if (same) {
+    const uint32_t target = g.machine->code.find(first);
+    if (HWY_LIKELY(target != kNoUop)) return go_to(g, target);
+  }
+  simd::for_each_lane(g.active, [&](uint32_t lane) {
+    const uint64_t pc = g.get_lane(u->a, lane);
+    const uint32_t target = g.machine->code.find(pc);
+    if (target == kNoUop)
+      simd::stop_lane(g, lane, jump_event(g.first_core + lane, index_of(g, u), pc));
+    else
+      g.lane_key[lane] = simd::make_key(g.depth, target);
+  });
+  if (g.budget <= 0) return nullptr;
+  return resume(g, simd::schedule(g));
+}
+
+const Uop* run_give_way(Group& g, const Uop* u) {
+  // What a round of waiting takes off the slice, so that lanes that all wait for another group
+  // do not poll until the slice is over.
+  constexpr int64_t kCost = 256;
+  complete_block(g, u);
+  g.budget -= kCost;
+  simd::park(g, u->target());
+  if (g.active == g.runnable) {
+    g.gave_way = true;
+    return nullptr;
+  }
+  if (g.budget <= 0) return nullptr;
+  return resume(g, simd::schedule_turn(g));
+}
+
+const Uop* run_service(Group& g, const Uop* u) {
+  complete_block(g, u);
+  simd::for_each_lane(g.active, [&](uint32_t lane) {
+    simd::stop_lane(g, lane, service_event(g.first_core + lane, *u));
+  });
+  if (g.budget <= 0) return nullptr;
+  return resume(g, simd::schedule(g));
+}
+
+const Uop* run_trap(Group& g, const Uop* u) {
+  simd::for_each_lane(g.active, [&](uint32_t lane) {
+    const StopInfo stop{static_cast<Fault>(u->aux), 0};
+    simd::stop_lane(g, lane, fault_event(g.first_core + lane, index_of(g, u), stop));
+  });
+  return after_stops(g, u);
+}
+
+void run_group_here(Group& g) {
+  g.chunks = static_cast<uint32_t>((g.width + kN - 1) / kN);
+  for (uint32_t s = 0; s < g.slot_count; ++s) try_compact(g, static_cast<Slot>(s));
+  const Uop* u = resume(g, simd::schedule(g));
+  while (u != nullptr)
+    u = static_cast<const HandlerTable*>(g.table)->handlers[static_cast<int>(u->op)](g, u);
+}
+
+void set_lane_here(Group& g, Slot slot, uint32_t lane, uint64_t value) {
+  g.chunks = static_cast<uint32_t>((g.width + kN - 1) / kN);
+  if (g.get_lane(slot, lane) == value) return;
+  LaneContext{g, lane}.set(slot, value);
+}
+
+void set_uniform_here(Group& g, Slot slot, uint64_t value) { write_uniform<true>(g, slot, value); }
+
+const char* target_name_here() { return hwy::TargetName(HWY_TARGET); }
+uint32_t lanes_per_vector_here() { return static_cast<uint32_t>(kN); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gpusim
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gpusim {
+HWY_EXPORT(run_group_here);
+HWY_EXPORT(set_lane_here);
+HWY_EXPORT(set_uniform_here);
+HWY_EXPORT(target_name_here);
+HWY_EXPORT(lanes_per_vector_here);
+
+namespace simd {
+void run_group(Group& g) { HWY_DYNAMIC_DISPATCH(run_group_here)(g); }
+void set_lane(Group& g, Slot slot, uint32_t lane, uint64_t value) {
+  HWY_DYNAMIC_DISPATCH(set_lane_here)(g, slot, lane, value);
+}
+void set_uniform(Group& g, Slot slot, uint64_t value) {
+  HWY_DYNAMIC_DISPATCH(set_uniform_here)(g, slot, value);
+}
+const char* target_name() { return HWY_DYNAMIC_DISPATCH(target_name_here)(); }
+uint32_t lanes_per_vector() { return HWY_DYNAMIC_DISPATCH(lanes_per_vector_here)(); }
+}  // namespace simd
+}  // namespace gpusim
+#endif
