@@ -1,0 +1,337 @@
+#!/usr/bin/env python3
+"""The command line's contract (docs/cli.md): statuses, messages, statistics, arguments.
+
+  test_cli.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
+"""
+
+import json
+import os
+import pathlib
+import pty
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAMS = HERE.parents[1] / "differential" / "programs"
+sys.path.insert(0, str(HERE.parents[1] / "differential" / "qemu"))
+import harness  # noqa: E402
+
+CROSS = "/usr/bin/aarch64-linux-gnu-gcc"
+BARE = ["-static", "-nostdlib", "-ffreestanding", "-fno-pie", "-no-pie", "-fno-stack-protector"]
+TIMEOUT_S = 120
+STATS_KEYS = {"isa", "backend", "device", "cores", "guest_instructions", "classes", "micro_ops",
+              "seconds", "mips", "exit_status", "faults"}
+ECHO = r"""
+#include <stdio.h>
+#include <string.h>
+int main(int argc, char** argv, char** envp) {
+  for (int i = 0; i < argc; ++i) printf("arg %s\n", argv[i]);
+  for (; *envp; ++envp) printf("env %s\n", *envp);
+  char line[100];
+  while (fgets(line, sizeof line, stdin)) printf("in %s", line);
+  fprintf(stderr, "to stderr\n");
+  return 3;
+}
+"""
+FILES = r"""
+#include <errno.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  FILE* f = fopen(argv[1], argc > 2 ? "w" : "r");
+  if (!f) return errno;
+  if (argc > 2) return fputs(argv[2], f) < 0 || fclose(f) != 0;
+  char line[100];
+  while (fgets(line, sizeof line, f)) fputs(line, stdout);
+  return 0;
+}
+"""
+
+
+class Cli(unittest.TestCase):
+    gpusim: pathlib.Path
+    build: pathlib.Path
+
+    @classmethod
+    def setUpClass(cls):
+        cls.build.mkdir(parents=True, exist_ok=True)
+        for name, text in (("echo.c", ECHO), ("files.c", FILES)):
+            (cls.build / name).write_text(text)
+        harness.build_all(
+            {"guests.elf": [CROSS, "-O1", "-w", *BARE, HERE / "guests.c"],
+             "echo.elf": [CROSS, "-O1", "-static", cls.build / "echo.c"],
+             "files.elf": [CROSS, "-O1", "-static", cls.build / "files.c"]},
+            harness.compiler_version(CROSS), cls.build, os.cpu_count())
+        cls.guests, cls.echo, cls.files = (cls.build / f"{name}.elf"
+                                           for name in ("guests", "echo", "files"))
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name).resolve()
+        self.stats_path = self.folder / "stats.json"
+
+    def gpusim_run(self, *words, stdin="", cwd=None):
+        command = [str(self.gpusim), *map(str, words)]
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True,
+                              timeout=TIMEOUT_S, cwd=cwd, env={})
+        self.last = f"{' '.join(command)}: status {done.returncode}\n{done.stderr[:2000]}"
+        self.assertNotRegex(done.stderr, "Sanitizer|runtime error:|terminate called", self.last)
+        return done
+
+    def run_ok(self, *words, status=0, **options):
+        done = self.gpusim_run("run", *words, **options)
+        self.assertEqual(done.returncode, status, self.last)
+        return done
+
+    def refused(self, *words, cwd=None):
+        """gpusim's own error: status 2, one clear line, nothing else."""
+        done = self.gpusim_run(*words, cwd=cwd)
+        self.assertEqual(done.returncode, 2, self.last)
+        self.assertEqual(done.stdout, "", self.last)
+        self.assertRegex(done.stderr, r"\Agpusim: error: [^\n]{8,}\n\Z", self.last)
+        return done.stderr
+
+    def stats(self):
+        return json.loads(self.stats_path.read_text())
+
+    # Errors of the user
+
+    def test_bad_command_lines(self):
+        for words in ([], ["fly"], ["run"], ["run", "--cores", "4"], ["translate", self.echo],
+                      ["run", self.echo, "--cores", "0"], ["run", self.echo, "--cores", "-1"],
+                      ["run", self.echo, "--cores", "many"], ["run", self.echo, "--memory", "big"],
+                      ["run", self.echo, "--backend", "abacus"], ["run", self.echo, "--unknown"],
+                      ["run", self.echo, "--threads", "0"], ["run", self.echo, "--slice", "0"],
+                      ["run", self.echo, "--group-width", "3"],
+                      ["run", self.echo, "--memory-size", "12Q"],
+                      ["run", self.echo, "--memory-size", "4K"],
+                      ["run", self.echo, "--stack-size", "0"],
+                      ["run", self.echo, "--max-instructions", "0"],
+                      ["run", self.echo, "--env", "NOVALUE"],
+                      ["run", self.echo, "--root", self.folder / "none"],
+                      ["run", self.echo, "--per-core"], ["run", self.echo, self.echo],
+                      ["run", self.echo, "--arg", "1"],
+                      ["run", self.guests, "--entry", "endless", "--", "argument"],
+                      ["run", self.guests, "--entry", "none"],
+                      ["run", self.guests, "--entry", "endless", "--arg", "1x"],
+                      ["run", self.guests, "--entry", "endless", "--arg", "&none"],
+                      ["run", self.guests, "--entry", "endless", *["--arg", "1"] * 9],
+                      ["disasm", self.guests, "--symbol", "none"],
+                      ["info", "--", "argument"]):
+            with self.subTest(" ".join(map(str, words))):
+                self.refused(*words)
+
+    def test_stats_into_nowhere_is_refused_before_the_run(self):
+        message = self.refused("run", self.guests, "--stats", self.folder / "none" / "s.json")
+        self.assertIn("none/s.json", message)
+        self.refused("run", self.guests, "--stats", self.folder)
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_help_and_version(self):
+        for words in (["--help"], ["run", "--help"], ["--version"]):
+            done = self.gpusim_run(*words)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), self.last)
+            self.assertIn("gpusim", done.stdout.lower() + "gpusim" * (words[0] == "run"))
+
+    # A guest as a process
+
+    def test_arguments_environment_streams_and_status(self):
+        done = self.run_ok(self.echo, "--env", "A=1", "--env", "B=-2", "--", "one", "--cores", "",
+                           stdin="line 1\nline 2\n", status=3)
+        self.assertEqual(done.stdout, f"arg {self.echo}\narg one\narg --cores\narg \nenv A=1\n"
+                                      "env B=-2\nin line 1\nin line 2\n")
+        self.assertEqual(done.stderr, "to stderr\n")
+
+    def test_status_is_that_of_the_lowest_failing_core(self):
+        self.run_ok(self.guests, "--cores", 7)
+        self.run_ok(self.guests, "--cores", 8, status=9)
+        # A private core reads 0 for its number: it is alone.
+        done = self.run_ok(self.guests, "--cores", 64, "--memory", "private")
+        self.assertEqual(done.stdout, "x" * 64)
+        for memory in ("shared", "private"):
+            self.run_ok(self.guests, "--entry", "exit_with_core", "--arg", "@core", "--cores", 4,
+                        "--memory", memory, status=1)
+
+    def test_files_below_the_current_folder_and_roots_only(self):
+        other = self.folder / "other"
+        other.mkdir()
+        here = self.folder / "here"
+        here.mkdir()
+        (here / "a").write_text("text of a\n")
+        (other / "b").write_text("text of b\n")
+        self.assertEqual(self.run_ok(self.files, "--", "a", cwd=here).stdout, "text of a\n")
+        denied, absent = 13, 2
+        done = self.run_ok(self.files, "--", "../other/b", cwd=here, status=denied)
+        self.assertEqual(len(done.stderr.splitlines()), 1, self.last)
+        self.assertIn("--root", done.stderr)
+        self.run_ok(self.files, "--", "absent", cwd=here, status=absent)
+        self.run_ok(self.files, "--", "a", "new text", cwd=here, status=denied)
+        self.run_ok(self.files, "--root", f"{other}:ro", "--", other / "c", "x", status=denied)
+        self.run_ok(self.files, "--root", other, "--", other / "c", "x", cwd=here)
+        self.assertEqual((other / "c").read_text(), "x")
+        self.assertEqual((here / "a").read_text(), "text of a\n")
+
+    def test_a_module_runs_as_its_program(self):
+        module = self.folder / "echo.gsm"
+        done = self.gpusim_run("translate", self.echo, "-o", module)
+        self.assertEqual(done.returncode, 0, self.last)
+        self.assertEqual([p.name for p in self.folder.iterdir()], ["echo.gsm"])
+        self.run_ok(self.echo, "--stats", self.stats_path, status=3)
+        expected = self.stats()["guest_instructions"]
+        done = self.run_ok(module, "--stats", self.stats_path, status=3)
+        self.assertEqual(done.stdout, f"arg {module}\n")
+        # Other than by the length of argv[0], nothing differs.
+        self.assertAlmostEqual(self.stats()["guest_instructions"], expected, delta=500)
+
+    def test_unknown_system_calls_are_reported_once(self):
+        call = [self.guests, "--entry", "unknown_call", "--cores", 8]
+        done = self.run_ok(*call)
+        self.assertEqual(len(done.stderr.splitlines()), 1, self.last)
+        self.assertRegex(done.stderr, r"220.*clone.*ENOSYS")
+        self.assertEqual(self.run_ok(*call, "--quiet").stderr, "")
+
+    # Functions on many cores
+
+    def test_arguments_of_the_entry_function(self):
+        done = self.run_ok(self.guests, "--entry", "show_sum", "--cores", 3, "--arg", "0x10",
+                           "--arg", "-6", "--arg", "2.75", "--arg", "&numbers", "--arg", "@core",
+                           "--arg", "@cores")
+        self.assertEqual(done.stdout, "30016\n30116\n30216\n")
+
+    def test_output_order(self):
+        for backend in ("scalar", "simd"):
+            done = self.run_ok(self.guests, "--entry", "write_lines", "--arg", "@core", "--cores",
+                               5, "--backend", backend)
+            lines = done.stdout.splitlines()
+            self.assertEqual(sorted(lines), sorted(f"core {c}" for c in "abcde" for _ in "12"))
+            self.assertEqual(lines[:5], [f"core {c}" for c in "abcde"])
+            self.assertEqual(done.stderr, "eeeee")
+
+    def test_faults(self):
+        for memory in ("shared", "private"):
+            done = self.run_ok(self.guests, "--entry", "fault_by_core", "--arg", "@core",
+                               "--cores", 300, "--memory", memory, "--stats", self.stats_path,
+                               status=139)
+            lines = done.stderr.splitlines()
+            self.assertEqual(len(lines), 10, self.last)
+            self.assertRegex(lines[0], r"^core 1: fault: load .* at pc 0x[0-9a-f]+ "
+                                       r"\(fault_by_core\+0x[0-9a-f]+\): ldr .*, address 0x8$")
+            self.assertRegex(lines[1], r"^core 2: fault: undefined .* \(fault_by_core\+0x")
+            self.assertRegex(lines[8], r"^and 96 more cores: fault: ")
+            faults = self.stats()["faults"]
+            self.assertEqual([f["core"] for f in faults], [c for c in range(300) if c % 3])
+            self.assertEqual({f["exit_status"] for f in faults}, {132, 139})
+            for fault in faults:
+                self.assertRegex(fault["pc"], "^0x[0-9a-f]+$")
+                self.assertRegex(fault["symbol"], r"^fault_by_core\+0x")
+
+    def test_exit_group_ends_all(self):
+        entry = ["--entry", "fifth_ends_all", "--arg", "@core", "--cores", 64]
+        self.run_ok(self.guests, *entry, status=3)
+
+    def test_futexes_wake_and_deadlocks_are_found(self):
+        many = ["--arg", "@core", "--cores", 100]
+        for backend in ("scalar", "simd"):
+            options = [*many, "--backend", backend]
+            self.run_ok(self.guests, "--entry", "wait_for_first", *options)
+            done = self.run_ok(self.guests, "--entry", "wait_for_ever", *options, status=125)
+            self.assertRegex(done.stderr, r"deadlock: 99 of 100 cores")
+            self.assertRegex(done.stderr, r"futex 0x[0-9a-f]+ \(flag.*wait_for_ever\+0x.*1, 2, 3,")
+            done = self.run_ok(self.guests, "--entry", "busy_wait_for_ever", *options, status=125)
+            self.assertRegex(done.stderr, r"deadlock: 99 of 100 cores")
+
+    def test_cores_sleep_together(self):
+        start = time.monotonic()
+        self.run_ok(self.guests, "--entry", "sleep_half_a_second", "--cores", 1000)
+        elapsed = time.monotonic() - start
+        self.assertGreater(elapsed, 0.5)
+        self.assertLess(elapsed, 60)  # one after the other would take 500 s
+
+    # Limits, interruption, statistics
+
+    def test_instruction_limit(self):
+        done = self.run_ok(self.guests, "--entry", "endless", "--cores", 20, "--max-instructions",
+                           5000, "--stats", self.stats_path, status=124)
+        self.assertRegex(done.stderr, r"core 0: stopped: .*--max-instructions 5000 at pc "
+                                      r"0x[0-9a-f]+ \(endless")
+        self.assertEqual(len(done.stderr.splitlines()), 9, self.last)
+        self.assertEqual(self.stats()["exit_status"], 124)
+        self.assertLess(abs(self.stats()["guest_instructions"] - 20 * 5000), 20 * 10)
+
+    def test_interrupt(self):
+        with subprocess.Popen([self.gpusim, "run", self.guests, "--entry", "endless", "--cores",
+                               "64", "--stats", self.stats_path],
+                              stderr=subprocess.PIPE, text=True) as process:
+            time.sleep(1)
+            process.send_signal(signal.SIGINT)
+            _, stderr = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(process.returncode, 130)
+        self.assertRegex(stderr, r"interrupted\n.*64 cores.* [1-9][0-9]* guest instructions")
+        self.assertEqual(self.stats()["exit_status"], 130)
+        self.assertGreater(self.stats()["guest_instructions"], 0)
+
+    def test_statistics(self):
+        options = ["--entry", "count_to_a_thousand", "--stats", self.stats_path]
+        self.run_ok(self.guests, *options)
+        one = self.stats()
+        self.assertEqual(set(one), STATS_KEYS)
+        self.assertEqual(one["isa"], "aarch64")
+        self.assertEqual((one["cores"], one["exit_status"], one["faults"]), (1, 0, []))
+        self.assertEqual(sum(one["classes"].values()), one["guest_instructions"])
+        self.assertGreaterEqual(one["classes"]["off_chip_memory"], 2000)
+        self.assertGreater(one["seconds"], 0)
+        for backend in ("scalar", "simd"):
+            for memory in ("shared", "private"):
+                self.run_ok(self.guests, *options, "--cores", 33, "--memory", memory, "--per-core",
+                            "--backend", backend, "--slice", 777)
+                many = self.stats()
+                self.assertEqual(many["backend"], backend)
+                self.assertEqual(many["guest_instructions"], 33 * one["guest_instructions"])
+                self.assertEqual(many["micro_ops"], 33 * one["micro_ops"])
+                self.assertEqual([c["core"] for c in many["per_core"]], list(range(33)))
+                for core in many["per_core"]:
+                    self.assertEqual(core["guest_instructions"], one["guest_instructions"])
+                    self.assertEqual(core["classes"], one["classes"])
+        self.assertEqual([p.name for p in self.folder.iterdir()], ["stats.json"])
+
+    def test_info_and_disasm(self):
+        done = self.gpusim_run("info")
+        self.assertEqual(done.returncode, 0, self.last)
+        for word in ("aarch64", "scalar", "simd", "cuda"):
+            self.assertIn(word, done.stdout)
+        done = self.gpusim_run("disasm", self.guests, "--symbol", "exit_with_core")
+        self.assertEqual(done.returncode, 0, self.last)
+        self.assertIn("svc", done.stdout)
+        self.assertNotIn("<endless>", done.stdout)
+
+    def test_progress_on_terminals_only(self):
+        for quiet in ([], ["--quiet"]):
+            master, slave = pty.openpty()
+            with subprocess.Popen([self.gpusim, "run", self.guests, "--entry", "endless", "--cores",
+                                   "64", *quiet], stderr=slave) as process:
+                time.sleep(2)
+                process.send_signal(signal.SIGINT)
+                process.wait(TIMEOUT_S)
+            os.close(slave)
+            text = b""
+            try:
+                while piece := os.read(master, 4096):
+                    text += piece
+            except OSError:  # EIO: the other side is closed
+                pass
+            os.close(master)
+            shown = re.search(rb"0 of 64 cores finished, .* MIPS", text)
+            self.assertEqual(bool(shown), not quiet, text)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    Cli.gpusim = pathlib.Path(sys.argv[1]).resolve()
+    Cli.build = pathlib.Path(sys.argv[2]).resolve()
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
