@@ -48,8 +48,19 @@ void remove_dead_values(const GuestIsa& isa, bool flags_live, CodeBlock& block) 
       for (int i = 0; i < reads; ++i) live.set(static_cast<size_t>(s + i));
     });
   };
-  for (const auto* stub : {&block.on_taken, &block.on_fall_through})
-    for (const Uop& u : *stub) add_reads(u);
+  const auto remove_writes = [&](const Uop& u) {
+    for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t writes) {
+      for (int i = reads; i < writes; ++i) live.reset(static_cast<size_t>(s + i));
+    });
+  };
+  for (const auto* stub : {&block.on_taken, &block.on_fall_through}) {
+    const SlotSet live_elsewhere = live;
+    for (size_t i = stub->size(); i-- > 0;) {
+      remove_writes((*stub)[i]);
+      add_reads((*stub)[i]);
+    }
+    live |= live_elsewhere;
+  }
 
   DraftBlock& draft = block.draft;
   std::vector<bool> keep(draft.uops.size(), true);
@@ -60,10 +71,7 @@ void remove_dead_values(const GuestIsa& isa, bool flags_live, CodeBlock& block) 
       keep[i] = false;
       continue;
     }
-    for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t writes) {
-      for (int n = reads; n < writes; ++n) live.reset(static_cast<size_t>(s + n));
-      if (writes && !reads) live.reset(s);
-    });
+    remove_writes(u);
     if (may_stop(u)) live |= visible;
     add_reads(u);
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "translator/passes/operands.h"
+#include "translator/passes/difference.h"
 
 namespace gpusim {
 namespace {
@@ -12,7 +12,7 @@ class FlagsLiveness {
  public:
   FlagsLiveness(const GuestIsa& isa, const std::vector<Successors>& successors,
                 std::vector<CodeBlock>& blocks)
-      : flags_(isa.roles.flags), roles_(isa.roles), successors_(successors), blocks_(blocks) {}
+      : flags_(isa.roles.flags), isa_(isa), successors_(successors), blocks_(blocks) {}
 
   std::vector<bool> run() {
     solve();
@@ -75,35 +75,35 @@ class FlagsLiveness {
     // not. The other way pays nothing, and this one pays a link more.
     const bool backward = block.draft.end.taken_pc <= block.draft.pc;
     if (to_taken == backward) return false;
-    const auto def = last_write(flags_, uops, uops.size());
+    const auto def = last_write(uops, flags_, uops.size());
     if (!def || !shape_info(op_info(uops[*def].op).shape).pure) return false;
     for (size_t i = *def + 1; i < uops.size(); ++i)
       if (reads_slot(uops[i], flags_)) return false;
 
+    // What the operands were has to be what they are at the end, or to come back from there.
+    std::optional<size_t> difference;
+    if (uops[*def].op == Op::fl_sub64 || uops[*def].op == Op::fl_sub32)
+      difference = find_difference(isa_, uops, *def);
     std::vector<Uop> stub;
+    if (difference) stub.push_back(undo_difference(uops[*difference]));
     bool possible = true;
     for_each_operand(uops[*def], [&](Slot s, uint8_t reads, uint8_t) {
       if (!reads) return;
-      const auto written = last_write(s, uops, uops.size());
-      if (written && *written >= *def) possible = false;
+      const auto written = last_write(uops, s, uops.size());
+      if (written && *written >= *def && written != difference) possible = false;
       // A constant made for this computation moves with it.
-      if (written && roles_.is_temp(s) && uops[*written].op == Op::konst)
+      if (written && isa_.roles.is_temp(s) && uops[*written].op == Op::konst)
         stub.push_back(uops[*written]);
     });
     if (!possible) return false;
     stub.push_back(uops[*def]);
+    if (difference) stub.push_back(uops[*difference]);
     (to_taken ? block.on_taken : block.on_fall_through) = std::move(stub);
     return true;
   }
 
-  static std::optional<size_t> last_write(Slot s, const std::vector<Uop>& uops, size_t end) {
-    for (size_t i = end; i-- > 0;)
-      if (writes_slot(uops[i], s)) return i;
-    return std::nullopt;
-  }
-
   const Slot flags_;
-  const SlotRoles& roles_;
+  const GuestIsa& isa_;
   const std::vector<Successors>& successors_;
   std::vector<CodeBlock>& blocks_;
   std::vector<bool> live_in_;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "translator/passes/conditions.h"
-#include "translator/passes/operands.h"
+#include "translator/passes/difference.h"
 
 namespace gpusim {
 namespace {
@@ -35,7 +35,7 @@ class Fuser {
   void run() {
     if (!block_.end.present || uops_.back().op != Op::br_cond) return;
     const Slot flags = uops_.back().a;
-    const auto def = last_write(flags, uops_.size() - 1);
+    const auto def = last_write(uops_, flags, uops_.size() - 1);
     if (!def) return;
     const Uop& u = uops_[*def];
     std::optional<Uop> fused;
@@ -55,23 +55,10 @@ class Fuser {
   }
 
  private:
-  // Index of the last micro-op before `end` that writes the slot.
-  std::optional<size_t> last_write(Slot s, size_t end) const {
-    for (size_t i = end; i-- > 0;)
-      if (writes_slot(uops_[i], s)) return i;
-    return std::nullopt;
-  }
   bool unchanged_since(Slot s, size_t from) const {
-    const auto written = last_write(s, uops_.size() - 1);
+    const auto written = last_write(uops_, s, uops_.size() - 1);
     return !written || *written <= from;
   }
-  std::optional<uint64_t> constant_at(Slot s, size_t at) const {
-    if (s == isa_.roles.zero) return 0;
-    const auto written = last_write(s, at);
-    if (written && uops_[*written].op == Op::konst) return uops_[*written].imm;
-    return std::nullopt;
-  }
-
   static Uop make(Op op, Slot a, Slot b) { return {.op = op, .a = a, .b = b}; }
 
   // a ? c for a small constant c.
@@ -85,8 +72,8 @@ class Fuser {
     using namespace conditions;
     const uint16_t cond = uops_.back().imm16;
     const Slot a = uops_[def].a, b = uops_[def].b;
-    if (!unchanged_since(a, def)) return std::nullopt;
-    if (const auto c = constant_at(b, def))
+    if (!unchanged_since(a, def)) return fuse_difference(def, wide);
+    if (const auto c = constant_before(isa_, uops_, b, def))
       if (const auto fused = fuse_constant(cond, wide, a, *c)) return fused;
     if (!unchanged_since(b, def)) return std::nullopt;
     switch (cond) {
@@ -114,6 +101,32 @@ class Fuser {
         return std::nullopt;
     }
   }
+
+  // The first operand now holds the difference r = a - b.
+  std::optional<Uop> fuse_difference(size_t def, bool wide) const {
+    using namespace conditions;
+    if (!find_difference(isa_, uops_, def)) return std::nullopt;
+    const Slot r = uops_[def].a;
+    const auto c = constant_before(isa_, uops_, uops_[def].b, def);
+    switch (uops_.back().imm16) {
+      case kEq:
+        return compare_imm(Relation::kEq, wide, r, 0);
+      case kNe:
+        return compare_imm(Relation::kNe, wide, r, 0);
+      case kMi:
+        return compare_imm(Relation::kLt, wide, r, 0);
+      case kPl:
+        return compare_imm(Relation::kGe, wide, r, 0);
+      // No borrow from a = r + c with c > 0 means that r + c does not wrap: r < 2^width - c.
+      case kHs:
+        return c && low(*c, wide) ? compare_imm(Relation::kLtu, wide, r, 0 - *c) : std::nullopt;
+      case kLo:
+        return c && low(*c, wide) ? compare_imm(Relation::kGeu, wide, r, 0 - *c) : std::nullopt;
+      default:
+        return std::nullopt;
+    }
+  }
+  static uint64_t low(uint64_t c, bool wide) { return wide ? c : c & 0xffffffff; }
 
   static std::optional<Uop> fuse_constant(uint16_t cond, bool wide, Slot a, uint64_t c) {
     using namespace conditions;
@@ -183,7 +196,7 @@ class Fuser {
   // The tested value is one bit of another one.
   std::optional<Uop> fuse_bit_test(size_t def, bool taken_if_zero) const {
     const bool wide = uops_[def].op == Op::fl_nz64;
-    const auto masked = last_write(uops_[def].a, def);
+    const auto masked = last_write(uops_, uops_[def].a, def);
     if (!masked || uops_[*masked].op != Op::andi64) return std::nullopt;
     const Uop& u = uops_[*masked];
     const uint64_t mask = wide ? u.imm : u.imm & 0xffffffff;

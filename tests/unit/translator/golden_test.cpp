@@ -67,12 +67,25 @@ TEST_CASE("compare and branch become one micro-op") {
         "bri_geu32 x0, 192 -> 4000b0\n"
         "br_bit0 x0, 4 -> 4000b0\n"
         "br_lt64 x1, x0 -> 4000b0\n"
-        // The operands are gone: the flags it tests are those of the old x0.
+        "addi64 x0, x0, 0xffffffffffffffff\n"
+        "bri_lt64 x0, 0 -> 4000b0\n"
+        "trap aux=2\n");
+}
+
+TEST_CASE("flags of a counted loop come back behind it") {
+  CHECK(translate({
+            0xf1000400,  // subs x0, x0, #1
+            0x54ffffe1,  // b.ne -4
+            0xd65f03c0,  // ret
+        }) ==
+        "addi64 x0, x0, 0xffffffffffffffff\n"
+        "bri_ne64 x0, 0 -> 4000b0\n"
+        "addi64 x0, x0, 1\n"
         "konst t0, 1\n"
         "fl_sub64 nzcv, x0, t0\n"
         "addi64 x0, x0, 0xffffffffffffffff\n"
-        "br_cond nzcv, 0xff00 -> 4000b0\n"
-        "trap aux=2\n");
+        "link -> 4000b8\n"
+        "jmp_reg x30, aux=2\n");
 }
 
 TEST_CASE("constants are folded") {

@@ -148,7 +148,7 @@ class RandomProgram {
   uint16_t random_condition() { return a64::condition_mask(below(15)); }
 
   void emit_end(BlockBuilder& b) {
-    switch (below(8)) {
+    switch (below(12)) {
       case 0:
         b.jmp(target());
         break;
@@ -161,6 +161,25 @@ class RandomProgram {
       case 3:
         b.branch_imm(Op::bri_ne64, reg(), static_cast<uint16_t>(below(3)), target());
         break;
+      case 4:
+      case 5: {
+        // As SUBS with one register for source and destination.
+        const bool wide = coin();
+        const Slot r = reg();
+        if (coin()) {
+          const uint64_t c = coin() ? below(4) : constant();
+          b.konst(a64::kFirstTemp, c);
+          b.emit(wide ? Op::fl_sub64 : Op::fl_sub32, a64::kNzcv, r, a64::kFirstTemp);
+          b.emit(wide ? Op::addi64 : Op::addi32, r, r, 0, 0, 0 - c);
+        } else {
+          const Slot other = reg();
+          b.emit(wide ? Op::fl_sub64 : Op::fl_sub32, a64::kNzcv, r, other);
+          b.emit(wide ? Op::sub64 : Op::sub32, r, r, other);
+        }
+        if (below(4) == 0) b.emit(Op::mov, reg(), reg());
+        b.branch_imm(Op::br_cond, a64::kNzcv, random_condition(), target());
+        break;
+      }
       default:
         if (coin())
           b.emit(coin() ? Op::fl_sub64 : Op::fl_sub32, a64::kNzcv, source(true), source(true));
