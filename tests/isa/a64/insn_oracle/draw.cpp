@@ -1,0 +1,271 @@
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/isa/a64/insn_oracle/oracle.h"
+
+namespace gpusim::a64::oracle {
+namespace {
+
+bool one_in(Rng& rng, unsigned n) { return rng() % n == 0; }
+
+bool has_field(const Row& row, char letter) { return row.pattern.field(letter).width != 0; }
+
+uint32_t with_field(const Row& row, uint32_t word, char letter, uint64_t value) {
+  const BitField f = row.pattern.field(letter);
+  const uint32_t mask = ((1u << f.width) - 1) << f.lsb;
+  return (word & ~mask) | ((static_cast<uint32_t>(value) << f.lsb) & mask);
+}
+
+bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+bool ends_with(std::string_view text, std::string_view suffix) {
+  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
+}
+
+void set_register(State& s, uint32_t number, uint64_t value) {
+  if (number == 31)
+    s.sp = value;
+  else
+    s.x[number] = value;
+}
+
+// --- loads and stores
+
+struct Access {
+  const Row& row;
+  uint32_t word;
+  uint32_t field(char letter) const { return has_field(row, letter) ? row.field(letter, word) : 0; }
+
+  // log2 of the bytes of one register, as the rows' fields say it.
+  unsigned log2_size() const {
+    if (row.group == Group::kSimd) return 4;
+    if (ends_with(row.name, "P_fp")) return field('y') + 2;
+    if (has_field(row, 'q') && field('q')) return 4;
+    if (has_field(row, 'y') && row.pattern.field('y').width == 2) return field('y');
+    if (has_field(row, 'y') || has_field(row, 'z')) return 2 + field('y') + field('z');
+    return 3;
+  }
+  bool is_pair() const { return has_field(row, 'u') || row.op == Op::CASP; }
+};
+
+// Rd of a compare-and-swap holds what memory holds, half of the time, so that it succeeds.
+void expect_memory(Rng& rng, uint64_t address, uint32_t s, State& state) {
+  const uint64_t offset = address - ORACLE_WINDOW;
+  if (s >= 31 || offset + 16 > ORACLE_WINDOW_BYTES || one_in(rng, 2)) return;
+  uint64_t words[2] = {oracle_window_word(offset / 8), oracle_window_word(offset / 8 + 1)};
+  uint64_t value = words[0];
+  if (const unsigned shift = 8 * (offset % 8)) value = words[0] >> shift | words[1] << (64 - shift);
+  state.x[s] = value;
+}
+
+Case memory_case(const Row& row, Rng& rng, size_t index) {
+  Case c;
+  c.uses_memory = true;
+  c.state = random_state(rng);
+  State& s = c.state;
+  uint32_t word = random_word(row, rng);
+  if (ends_with(row.name, "_lit")) {
+    const uint64_t target = one_in(rng, 16) ? ORACLE_WINDOW - 64 : random_address(rng, 16) & ~3ull;
+    c.words = {with_field(row, word, 'i', (target - case_pc(index)) / 4)};
+    return c;
+  }
+  const bool exclusive_store = starts_with(row.name, "STX") || starts_with(row.name, "STLX");
+  // CONSTRAINED UNPREDICTABLE, and not worth a rule of ours.
+  const auto unpredictable = [&](const Access& a) {
+    const uint32_t n = a.field('n'), t = a.field('t'), u = a.field('u'), st = a.field('s');
+    if (exclusive_store) return st == t || st == n || (a.is_pair() && st == u);
+    return a.is_pair() && has_field(row, 'u') && t == u;
+  };
+  while (unpredictable({row, word})) word = random_word(row, rng);
+  const Access a{row, word};
+  c.words = {word};
+  const unsigned size = std::min(4u, a.log2_size());
+  if (has_field(row, 't') && a.field('t') < 31) c.loaded |= 1u << a.field('t');
+  if (has_field(row, 'u') && a.field('u') < 31) c.loaded |= 1u << a.field('u');
+
+  // Half of the registers are random; the address is made to fall into the window.
+  uint64_t address = random_address(rng, (a.is_pair() ? 2u : 1u) << size);
+  if (exclusive_store) address &= ~uint64_t{31};
+  uint64_t base = address;
+  if (ends_with(row.name, "_uimm")) base -= uint64_t{a.field('i')} << size;
+  if (ends_with(row.name, "_reg") && has_field(row, 'o')) {
+    const uint32_t option = a.field('o'), m = a.field('m');
+    int64_t index_value = static_cast<int64_t>(rng() % 512) - (option == 2 ? 0 : 256);
+    const uint64_t garbage = (option & 1) ? 0 : rng() << 32;
+    if (m != 31 && !one_in(rng, 16))
+      s.x[m] =
+          ((option & 1) ? static_cast<uint64_t>(index_value) : static_cast<uint32_t>(index_value)) |
+          garbage;
+  }
+  if (!one_in(rng, 32) || exclusive_store) set_register(s, a.field('n'), base);
+  if (starts_with(row.name, "CAS")) {
+    expect_memory(rng, address, a.field('s'), s);
+    if (row.op == Op::CASP && a.field('s') + 1 != a.field('n')) {
+      if (a.field('z') || row.field('y', word))
+        expect_memory(rng, address + 8, a.field('s') + 1, s);
+      else if (a.field('s') < 30)
+        s.x[a.field('s') + 1] = s.x[a.field('s')] >> 32;
+    }
+    if (!one_in(rng, 32)) set_register(s, a.field('n'), base);
+  }
+  return c;
+}
+
+// --- branches: taken ones go to the second exit
+
+Case branch_case(const Row& row, Rng& rng, size_t index) {
+  Case c;
+  c.state = random_state(rng);
+  uint32_t word = random_word(row, rng);
+  if (has_field(row, 'i')) word = with_field(row, word, 'i', 2);
+  c.words = {word};
+  if (has_field(row, 't') && one_in(rng, 2) && row.field('t', word) < 31)
+    c.state.x[row.field('t', word)] = one_in(rng, 2) ? 0 : rng() << 32;
+  if (has_field(row, 'n') && row.field('n', word) < 31)
+    c.state.x[row.field('n', word)] = jump_exit_pc(index, c);
+  return c;
+}
+
+}  // namespace
+
+uint64_t random_value(Rng& rng) {
+  static constexpr uint64_t kSpecial[] = {0,
+                                          1,
+                                          2,
+                                          3,
+                                          7,
+                                          8,
+                                          15,
+                                          31,
+                                          32,
+                                          33,
+                                          63,
+                                          64,
+                                          65,
+                                          0x7f,
+                                          0x80,
+                                          0xff,
+                                          0x100,
+                                          0x7fff,
+                                          0x8000,
+                                          0xffff,
+                                          0x10000,
+                                          0x7fffffff,
+                                          0x80000000,
+                                          0xffffffff,
+                                          0x100000000,
+                                          0x7fffffffffffffff,
+                                          0x8000000000000000,
+                                          0x5555555555555555,
+                                          0xaaaaaaaaaaaaaaaa};
+  const uint64_t r = rng();
+  switch (rng() % 8) {
+    case 0:
+      return kSpecial[r % std::size(kSpecial)];
+    case 1:
+      return ~kSpecial[r % std::size(kSpecial)];
+    case 2:
+      return -kSpecial[r % std::size(kSpecial)] & (one_in(rng, 2) ? ~0ull : 0xffffffff);
+    case 3:
+      return r & 0xffffffff;
+    case 4:
+      return static_cast<uint64_t>(static_cast<int64_t>(r) >> (rng() % 64));
+    case 5:
+      return r >> (rng() % 64);
+    default:
+      return r;
+  }
+}
+
+uint64_t random_fp_word(Rng& rng) {
+  const auto one = [&](unsigned bits, unsigned fraction_bits) -> uint64_t {
+    const uint64_t mask = ~uint64_t{0} >> (64 - bits);
+    const uint64_t sign = rng() & uint64_t{1} << (bits - 1);
+    const uint64_t exponent_max = (uint64_t{1} << (bits - 1 - fraction_bits)) - 1;
+    const uint64_t fraction_mask = (uint64_t{1} << fraction_bits) - 1;
+    const uint64_t bias = exponent_max / 2;
+    uint64_t fraction = rng() & fraction_mask;
+    if (one_in(rng, 3)) fraction &= fraction_mask << (rng() % fraction_bits);
+    if (one_in(rng, 8)) fraction = fraction_mask;
+    uint64_t exponent = 0;
+    switch (rng() % 8) {
+      case 0:
+        return sign;  // zero
+      case 1:
+        exponent = exponent_max;
+        break;  // infinity or NaN
+      case 2:
+        exponent = 0;
+        break;  // subnormal
+      case 3:
+        return rng() & mask;
+      case 4:
+        exponent = exponent_max - rng() % 3;
+        break;  // large
+      case 5:
+        exponent = 1 + rng() % 3;
+        break;  // small
+      default:
+        exponent = (bias - 20 + rng() % 90) % exponent_max;  // usual
+    }
+    if (exponent == exponent_max && one_in(rng, 2)) fraction = 0;
+    return sign | exponent << fraction_bits | fraction;
+  };
+  uint64_t word = 0;
+  switch (rng() % 4) {
+    case 0:
+      for (unsigned i = 0; i < 4; ++i) word |= one(16, 10) << (16 * i);
+      return word;
+    case 1:
+      return one(32, 23) | one(32, 23) << 32;
+    case 2:
+      return random_value(rng);
+    default:
+      return one(64, 52);
+  }
+}
+
+uint64_t random_fpcr(Rng& rng) { return one_in(rng, 2) ? 0 : rng() & 0x07c00000; }
+
+State random_state(Rng& rng) {
+  State s{};
+  for (uint64_t& x : s.x) x = random_value(rng);
+  s.sp = random_value(rng);
+  s.nzcv = rng() & 0xf0000000;
+  s.fpcr = random_fpcr(rng);
+  s.fpsr = one_in(rng, 2) ? 0 : rng() & 0x0800009f;
+  for (uint64_t& v : s.v) v = random_fp_word(rng);
+  // Operands that are equal or neighbours matter to comparisons.
+  for (int i = 0; i < 6; ++i) {
+    s.x[rng() % 31] = s.x[rng() % 31] + rng() % 3 - 1;
+    s.v[rng() % 64] = s.v[rng() % 64];
+  }
+  return s;
+}
+
+uint64_t random_address(Rng& rng, unsigned room) {
+  uint64_t offset = rng() % (ORACLE_WINDOW_BYTES - 1024) + 512;
+  if (!one_in(rng, 4)) offset &= ~uint64_t{std::bit_ceil(room) - 1};
+  return ORACLE_WINDOW + offset;
+}
+
+Case random_case(const Row& row, Rng& rng, size_t index) {
+  const bool vector_memory =
+      row.group == Group::kSimd && (starts_with(row.name, "LD") || starts_with(row.name, "ST"));
+  if (row.group == Group::kLoadsStores || vector_memory) return memory_case(row, rng, index);
+  if (row.group == Group::kBranchesSystem) return branch_case(row, rng, index);
+  Case c;
+  c.state = random_state(rng);
+  c.words = {random_word(row, rng)};
+  return c;
+}
+
+uint64_t test_seed() {
+  if (const char* text = std::getenv("GPUSIM_SEED")) return std::strtoull(text, nullptr, 0);
+  return std::random_device{}();
+}
+
+}  // namespace gpusim::a64::oracle

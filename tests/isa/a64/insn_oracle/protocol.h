@@ -1,0 +1,60 @@
+/* What the host and the guest program of the oracle say to each other. Plain C, little-endian.
+ *
+ * Input: a header, then its number of cases. Output: per case a result, then its changed words. */
+#ifndef GPUSIM_INSN_ORACLE_PROTOCOL_H_
+#define GPUSIM_INSN_ORACLE_PROTOCOL_H_
+#include <stdint.h>
+
+#define ORACLE_MAGIC 0x6f7261636c653031ull
+
+/* Guest addresses. Instructions of case i start at ORACLE_CODE + i * ORACLE_CASE_BYTES + 4; the
+ * window is within reach of every literal load, with unmapped gaps around it. */
+#define ORACLE_CODE 0x500000000ull
+#define ORACLE_CASE_BYTES 32u
+#define ORACLE_MAX_CASES 16384u
+#define ORACLE_MAX_WORDS 5u
+#define ORACLE_WINDOW 0x5000a0000ull
+#define ORACLE_WINDOW_BYTES 0x20000u
+
+struct oracle_state {
+  uint64_t x[31];
+  uint64_t sp;
+  uint64_t nzcv; /* bits 31:28 */
+  uint64_t fpcr, fpsr;
+  uint64_t v[64]; /* low and high halves */
+};
+
+struct oracle_case {
+  uint32_t words[ORACLE_MAX_WORDS];
+  uint32_t word_count;
+  uint32_t uses_memory; /* look for changes in the window */
+  uint32_t reserved;
+  struct oracle_state state;
+};
+
+struct oracle_result {
+  uint32_t signal; /* 0, or the signal that ended the case */
+  uint32_t exit;   /* 0: fell through; 1: went one instruction further */
+  uint32_t change_count;
+  uint32_t reserved;
+  struct oracle_state state;
+};
+
+struct oracle_change {
+  uint64_t offset; /* in the window, a multiple of 8 */
+  uint64_t value;
+};
+
+struct oracle_header {
+  uint64_t magic, case_count;
+};
+
+/* What word i of the window holds before every case. */
+static inline uint64_t oracle_window_word(uint64_t i) {
+  uint64_t z = (i + 1) * 0x9e3779b97f4a7c15ull;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+#endif
