@@ -1,0 +1,230 @@
+// Guest memory: where bytes go, which accesses are allowed, and what a refused one leaves behind.
+#include "device_sim/core/guest_memory.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "device_sim/core/effects.h"
+
+namespace gpusim {
+namespace {
+
+constexpr uint64_t kLinear = 0x40000, kWindows = 0x100000;
+
+MachineConfig config_of(MemoryModel model, uint32_t cores = 5) {
+  MachineConfig c;
+  c.cores = cores;
+  c.memory_model = model;
+  c.linear_base = kLinear;
+  c.linear_size = 4 * kPageSize;
+  c.window_base = kWindows;
+  c.window_shift = 13;
+  return c;
+}
+
+struct Memory : GuestMemory {
+  explicit Memory(const MachineConfig& config, uint32_t lanes_shift = 2) {
+    configure(config, lanes_shift);
+    set_permissions_all(config.linear_base, config.linear_size, kRead | kWrite);
+    const bool is_private = config.memory_model == MemoryModel::kPrivate;
+    set_permissions_all(config.window_base,
+                        uint64_t{is_private ? 1 : config.cores} << config.window_shift,
+                        kRead | kWrite);
+  }
+  std::vector<uint8_t> bytes(uint32_t core, uint64_t address, size_t n) const {
+    std::vector<uint8_t> out(n);
+    REQUIRE(read(core, address, out));
+    return out;
+  }
+  bool put(uint32_t core, uint64_t address, std::vector<uint8_t> in) {
+    return write(core, address, in);
+  }
+};
+
+TEST_CASE("storage interleaves the windows of neighbouring cores word by word") {
+  const Memory m(config_of(MemoryModel::kShared, 9));
+  const MemoryView& v = m.view();
+  CHECK(v.window_index(1, 0) == v.window_index(0, 0) + 8);
+  CHECK(v.window_index(0, 8) == v.window_index(0, 0) + 4 * 8);
+  CHECK(v.window_index(0, 7) == v.window_index(0, 0) + 7);
+  CHECK(v.window_index(4, 0) == uint64_t{4} << 13);
+  std::set<uint64_t> bytes, pages;
+  for (uint32_t core = 0; core < 9; ++core) {
+    for (uint64_t offset = 0; offset < 8192; ++offset) bytes.insert(v.window_index(core, offset));
+    for (uint64_t offset = 0; offset < 8192; offset += kPageSize)
+      pages.insert(v.window_page_index(core, offset));
+  }
+  CHECK(bytes.size() == 9 * 8192);
+  CHECK(*bytes.rbegin() < windows_storage_bytes(v, 9));
+  CHECK(pages.size() == 9 * 2);
+  CHECK(*pages.rbegin() < window_pages_bytes(v, 9));
+}
+
+TEST_CASE("cores share the linear zone; windows are one after the other, or one for each") {
+  Memory shared(config_of(MemoryModel::kShared)), own(config_of(MemoryModel::kPrivate));
+  CHECK(shared.put(0, kLinear + 5, {1, 2, 3}));
+  CHECK(shared.bytes(4, kLinear + 5, 3) == std::vector<uint8_t>{1, 2, 3});
+  CHECK(shared.put(0, kWindows + 3 * 8192 + 7, {9, 8}));
+  CHECK(shared.bytes(1, kWindows + 3 * 8192 + 7, 2) == std::vector<uint8_t>{9, 8});
+  CHECK(!shared.put(0, kWindows + 5 * 8192 - 1, {1, 1}));
+  CHECK(shared.bytes(0, kWindows + 5 * 8192 - 1, 1) == std::vector<uint8_t>{0});
+  CHECK(own.put(2, kWindows + 8, {7}));
+  CHECK(own.bytes(2, kWindows + 8, 1) == std::vector<uint8_t>{7});
+  CHECK(own.bytes(1, kWindows + 8, 1) == std::vector<uint8_t>{0});
+  CHECK(!own.put(0, kWindows + 8192, {1}));
+  CHECK(own.write_all(kWindows + 8190, std::vector<uint8_t>{5, 6}));
+  for (uint32_t core = 0; core < 5; ++core)
+    CHECK(own.bytes(core, kWindows + 8190, 2) == std::vector<uint8_t>{5, 6});
+}
+
+TEST_CASE("host accesses go from window to window and from the linear zone into touching ones") {
+  MachineConfig config = config_of(MemoryModel::kShared);
+  config.window_base = kLinear + config.linear_size;
+  Memory m(config);
+  std::vector<uint8_t> pattern(3 * 8192 + 50);
+  for (size_t i = 0; i < pattern.size(); ++i) pattern[i] = static_cast<uint8_t>(i * 7 + 1);
+  const uint64_t at = config.window_base - 21;
+  CHECK(m.write(0, at, pattern));
+  CHECK(m.bytes(3, at, pattern.size()) == pattern);
+  CHECK(m.fill_zero(0, at + 3, pattern.size() - 6));
+  std::fill(pattern.begin() + 3, pattern.end() - 3, uint8_t{0});
+  CHECK(m.bytes(0, at, pattern.size()) == pattern);
+  CHECK(!m.write(0, config.window_base + 5 * 8192 - 20, pattern));
+}
+
+TEST_CASE("host accesses refuse ranges that wrap round or leave the zones") {
+  Memory m(config_of(MemoryModel::kShared));
+  std::vector<uint8_t> two(2);
+  CHECK(!m.read(0, kLinear - 1, two));
+  CHECK(!m.read(0, kLinear + 4 * kPageSize - 1, two));
+  CHECK(!m.read(0, ~uint64_t{0}, two));
+  CHECK(!m.fill_zero(0, kLinear + 1, ~uint64_t{0}));
+  CHECK(!m.fill_zero(0, kWindows + 1, ~uint64_t{0}));
+  CHECK(!m.set_permissions(0, kLinear + 1, ~uint64_t{0}, kRead));
+  CHECK(m.permissions(0, kLinear - 1) == 0);
+  CHECK(m.permissions(0, kLinear) == (kRead | kWrite));
+  CHECK(m.read(0, 12345, std::span<uint8_t>{}));
+}
+
+TEST_CASE("permissions hold for the pages that a range touches") {
+  Memory m(config_of(MemoryModel::kShared));
+  CHECK(m.set_permissions(0, kLinear + kPageSize - 1, 2, kRead));
+  CHECK(m.permissions(0, kLinear) == kRead);
+  CHECK(m.permissions(0, kLinear + kPageSize) == kRead);
+  CHECK(m.permissions(0, kLinear + 2 * kPageSize) == (kRead | kWrite));
+  CHECK(m.set_permissions(0, kLinear + 3 * kPageSize, 0, 0));
+  CHECK(m.permissions(0, kLinear + 3 * kPageSize) == (kRead | kWrite));
+  const MemoryView& v = m.view();
+  CHECK(v.byte(0, kLinear, kRead) != nullptr);
+  CHECK(v.byte(0, kLinear, kRead | kWrite) == nullptr);
+  CHECK(v.byte(0, kLinear, kExecute) == nullptr);
+  CHECK(v.byte(0, kLinear + 2 * kPageSize, kRead | kWrite) != nullptr);
+  CHECK(v.byte(0, kWindows + 5 * 8192, kRead) == nullptr);
+  CHECK(v.byte(0, 0, kRead) == nullptr);
+  CHECK(v.byte(0, ~uint64_t{0}, kRead) == nullptr);
+}
+
+// Unaligned, across words, pages, windows and zones: as if byte by byte, all or nothing.
+template <class T>
+void check_every_place(Memory& m, uint64_t from, uint64_t to, uint8_t salt) {
+  const MemoryView& v = m.view();
+  for (uint64_t address = from; address < to; ++address) {
+    const T value = static_cast<T>(0x8877665544332211 + salt + address);
+    bool readable = true, writable = true;
+    for (uint64_t i = 0; i < sizeof(T); ++i) {
+      readable &= (m.permissions(1, address + i) & kRead) != 0;
+      writable &= (m.permissions(1, address + i) & kWrite) != 0;
+    }
+    std::vector<uint8_t> before(to - from + 16);
+    const bool whole = m.read(1, from - 8, before);
+    CAPTURE(address);
+    REQUIRE(v.store(1, address, value) == writable);
+    T back = 0;
+    REQUIRE(v.load(1, address, &back) == readable);
+    if (readable && writable) REQUIRE(back == value);
+    if (!whole) continue;
+    std::vector<uint8_t> after = m.bytes(1, from - 8, before.size());
+    if (writable) std::memcpy(before.data() + (address - from + 8), &value, sizeof(T));
+    REQUIRE(after == before);
+  }
+}
+
+TEST_CASE("accesses at any address do what single bytes would") {
+  for (const MemoryModel model : {MemoryModel::kShared, MemoryModel::kPrivate}) {
+    MachineConfig config = config_of(model);
+    config.window_base = kLinear + config.linear_size;  // touching, to cross from one to the other
+    Memory m(config);
+    const uint64_t windows = config.window_base;
+    m.set_permissions(1, kLinear, kPageSize, kRead);
+    m.set_permissions(1, kLinear + 2 * kPageSize, kPageSize, kWrite);
+    m.set_permissions(1, windows + kPageSize, kPageSize, kRead);
+    for (const uint64_t middle :
+         {kLinear + 16, kLinear + kPageSize, kLinear + 2 * kPageSize, kLinear + 3 * kPageSize,
+          windows, windows + 64, windows + kPageSize, windows + 2 * kPageSize}) {
+      CAPTURE(middle);
+      check_every_place<uint8_t>(m, middle - 16, middle + 16, 1);
+      check_every_place<uint16_t>(m, middle - 16, middle + 16, 2);
+      check_every_place<uint32_t>(m, middle - 16, middle + 16, 3);
+      check_every_place<uint64_t>(m, middle - 16, middle + 16, 4);
+    }
+  }
+}
+
+TEST_CASE("an access that wraps round the address space is refused") {
+  MachineConfig config = config_of(MemoryModel::kShared);
+  config.linear_base = 0;
+  const Memory m(config);
+  uint64_t value = 0;
+  CHECK(!m.view().load(0, ~uint64_t{0} - 2, &value));
+  CHECK(!m.view().store(0, ~uint64_t{0} - 2, value));
+}
+
+struct Registers {
+  uint64_t slots[16] = {};
+  uint64_t get(Slot s) const { return slots[s]; }
+  void set(Slot s, uint64_t value) { slots[s] = value; }
+};
+
+TEST_CASE("atomics want their natural alignment and a page that may be read and written") {
+  Memory m(config_of(MemoryModel::kPrivate));
+  m.set_permissions(0, kLinear, kPageSize, kRead);
+  Registers r;
+  StopInfo stop;
+  r.slots[1] = kWindows + 4;
+  r.slots[2] = 5;
+  Uop add{.op = Op::amo_add, .d = 3, .a = 1, .b = 2, .aux = 3};
+  CHECK(!execute_amo<Op::amo_add>(add, r, m.view(), 0, stop));
+  CHECK(stop.fault == Fault::kAlignment);
+  CHECK(stop.address == kWindows + 4);
+  add.aux = 2;
+  CHECK(m.put(0, kWindows, {0xff, 0xff, 0xff, 0xff, 0xfe, 0xff, 0xff, 0xff, 0x77}));
+  CHECK(execute_amo<Op::amo_add>(add, r, m.view(), 0, stop));
+  CHECK(r.slots[3] == 0xfffffffe);
+  CHECK(m.bytes(0, kWindows + 4, 5) == std::vector<uint8_t>{3, 0, 0, 0, 0x77});
+  r.slots[1] = kLinear;
+  CHECK(!execute_amo<Op::amo_add>(add, r, m.view(), 0, stop));
+  CHECK(stop.fault == Fault::kStoreAccess);
+}
+
+TEST_CASE("a pair is swapped as one, also in interleaved windows") {
+  Memory m(config_of(MemoryModel::kPrivate));
+  Registers r;
+  StopInfo stop;
+  const Uop cas{.op = Op::cas128, .d = 4, .a = 1, .b = 2};
+  r.slots[1] = kWindows + 16;
+  r.slots[2] = 0x1111;
+  r.slots[3] = 0x2222;
+  CHECK(execute_cas128(cas, r, m.view(), 3, stop));
+  CHECK(m.bytes(3, kWindows + 16, 9) == std::vector<uint8_t>{0x11, 0x11, 0, 0, 0, 0, 0, 0, 0x22});
+  // Not equal any more: nothing is stored and what was there comes back.
+  r.slots[2] = 7;
+  CHECK(execute_cas128(cas, r, m.view(), 3, stop));
+  CHECK(r.slots[4] == 0x1111);
+  CHECK(r.slots[5] == 0x2222);
+  CHECK(m.bytes(3, kWindows + 16, 1) == std::vector<uint8_t>{0x11});
+  CHECK(m.bytes(2, kWindows + 16, 1) == std::vector<uint8_t>{0});
+}
+
+}  // namespace
+}  // namespace gpusim
