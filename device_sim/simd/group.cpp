@@ -4,9 +4,12 @@
 
 namespace gpusim::simd {
 
-// Instructions for which one set of lanes may run while others wait. Splitting and joining does not
-// renew it, so that lanes that spin cannot keep it up for ever.
+// Instructions for which one set of lanes may run while others wait. It doubles with every turn
+// until all lanes are together again: a loop that some lanes left early must be able to end, or the
+// early ones, given their turn, would run ahead into the next loop and never be caught up with.
+// Splitting and joining does not renew it, so that lanes that spin cannot keep it up for ever.
 constexpr int64_t kPatience = 4096;
+constexpr int kMaxDoublings = 6;
 
 namespace {
 
@@ -37,6 +40,7 @@ uint32_t activate(Group& g, uint64_t key) {
   g.depth = key_depth(key);
   set_active(g, lanes_at(g, key_pc(key)));
   g.wait_key = best_waiting_key(g);
+  if (g.active == g.runnable) g.turns = 0;
   return key_pc(key);
 }
 
@@ -74,7 +78,7 @@ void stop_lane(Group& g, uint32_t lane, const Event& event) {
 }
 
 uint32_t schedule(Group& g) {
-  if (g.aging || g.patience <= 0) g.patience = kPatience;
+  if (g.aging || g.patience <= 0) g.patience = kPatience << g.turns;
   g.aging = false;
   g.active = 0;
   const uint64_t key = best_waiting_key(g);
@@ -90,6 +94,7 @@ uint32_t schedule_turn(Group& g) {
   const uint32_t pc = activate(g, g.lane_key[g.turn_lane]);
   g.aging = true;
   g.patience = kPatience;
+  g.turns = std::min(g.turns + 1, kMaxDoublings);
   return pc;
 }
 

@@ -42,7 +42,8 @@ struct Machine {
 // What a slot's row holds.
 enum Kind : uint8_t {
   kUniform = 0,  // one value for all lanes, broadcast in the row's first vector
-  kAffine = 1,   // the base in the row's first word, the stride in Group::stride
+  kAffine = 1,   // the base in the row's first word, the stride in Group::stride; the rest of the
+                 // row is the lanes' values too if Group::filled says so
   kLanes = 2,    // a value per lane
 };
 
@@ -66,6 +67,7 @@ struct Group {
   uint32_t depth = 0;      // call depth of the active lanes
   uint64_t wait_key = 0;   // best key among waiting lanes, ~0 if none
   int64_t patience = 0;    // instructions until another set gets its turn
+  int turns = 0;           // given since all lanes were together
   bool aging = false;      // the active set was chosen by turn, not by key
   bool gave_way = false;   // the slice ended early because everybody waits
   uint32_t turn_lane = 0;
@@ -74,6 +76,7 @@ struct Group {
   std::vector<Event>* events = nullptr;
 
   uint8_t kind[256] = {};      // per slot: Kind
+  bool filled[256] = {};       // of kAffine slots
   uint64_t stride[256] = {};   // of kAffine slots
   alignas(64) uint64_t lane_key[kMaxLanes];  // of waiting lanes
   std::array<Epoch, kEpochs> epochs;

@@ -85,15 +85,14 @@ struct Addresses {
   HWY_ALIGN uint64_t at[kMaxLanes];
 };
 
-// What a compact address means. kConsecutive needs all lanes.
-template <bool kFull>
+// What a compact address means.
 HWY_INLINE Pattern classify(const Group& g, simd::Compact x, uint32_t size) {
   const MemoryView& m = g.machine->memory;
   if (x.stride == 0) {
     const bool own = m.is_private && x.base - m.window_base < m.windows_size;
     return own ? Pattern::kRow : Pattern::kUniform;
   }
-  if (kFull && x.stride == size) return Pattern::kConsecutive;
+  if (x.stride == size) return Pattern::kConsecutive;
   if (x.stride == uint64_t{1} << m.window_shift && !m.is_private &&
       x.base - own_windows(g) < uint64_t{1} << m.window_shift)
     return Pattern::kRow;
@@ -119,7 +118,7 @@ HWY_INLINE bool compact_address(const Group& g, const Uop* u, simd::Compact& x) 
 template <bool kFull, AddressMode mode>
 HWY_INLINE void find_addresses(Group& g, const Uop* u, uint32_t size, Addresses& out) {
   if (compact_address<mode>(g, u, out.first)) {
-    out.pattern = classify<kFull>(g, out.first, size);
+    out.pattern = classify(g, out.first, size);
     if (out.pattern == Pattern::kScattered)
       for (uint32_t lane = 0; lane < g.width; ++lane) out.at[lane] = out.first.at(lane);
     return;
@@ -143,7 +142,7 @@ HWY_INLINE void find_addresses(Group& g, const Uop* u, uint32_t size, Addresses&
   const uint32_t first = static_cast<uint32_t>(std::countr_zero(pairs));
   const uint64_t stride = out.at[first + 1] - out.at[first];
   const simd::Compact guess{out.at[first] - first * stride, stride};
-  const Pattern pattern = classify<kFull>(g, guess, size);
+  const Pattern pattern = classify(g, guess, size);
   if (pattern == Pattern::kScattered) return;
   const V next = VD::konst(kN * stride);
   V expected = VD::add(VD::konst(guess.base), VD::mul(hn::Iota(VD::Tag(), 0), VD::konst(stride)));
@@ -287,9 +286,19 @@ HWY_INLINE const Uop* run_load(Group& g, const Uop* u) {
       return load_row<kFull, op>(g, u, from);
     }
     case Pattern::kConsecutive: {
+      // Reading for lanes that wait is harmless where they could.
       const uint8_t* p = linear_run(g, address, sizeof(T) * g.width, kRead);
       if (HWY_UNLIKELY(p == nullptr)) break;
-      load_consecutive<A::kExtend, T>(p, g.width, row(g, u->d));
+      if constexpr (kFull) {
+        load_consecutive<A::kExtend, T>(p, g.width, row(g, u->d));
+      } else {
+        load_consecutive<A::kExtend, T>(p, g.width, addresses.at);
+        spread(g, u->d);
+        uint64_t* d = row(g, u->d);
+        for_chunks<false>(g, [&](size_t v) HWY_ATTR {
+          write_chunk<false>(g, d, v, load_vec(addresses.at + v * kN));
+        });
+      }
       g.kind[u->d] = simd::kLanes;
       return u + 1;
     }
@@ -302,9 +311,9 @@ template <bool kFull, Op op>
 HWY_NOINLINE const Uop* store_scattered(Group& g, const Uop* u, const Addresses& addresses) {
   using T = typename Access<op>::Type;
   const MemoryView& m = g.machine->memory;
-  if (g.kind[u->d] == simd::kAffine) spread(g, u->d);
+  if (g.kind[u->d] == simd::kAffine) fill(g, u->d);
   const uint64_t* values = row(g, u->d);
-  const uint32_t step = g.kind[u->d] == simd::kLanes ? 1 : 0;
+  const uint32_t step = g.kind[u->d] == simd::kUniform ? 0 : 1;
   uint64_t failed = 0;
   simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
     if (!m.store(g.first_core + lane, addresses.at[lane], static_cast<T>(values[lane * step])))
@@ -342,7 +351,15 @@ HWY_INLINE const Uop* run_store(Group& g, const Uop* u) {
     case Pattern::kConsecutive: {
       uint8_t* p = linear_run(g, address, sizeof(T) * g.width, kWrite);
       if (HWY_UNLIKELY(p == nullptr)) break;
-      spread(g, u->d);
+      if constexpr (!kFull) {
+        simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
+          const T value = static_cast<T>(g.get_lane(u->d, lane));
+          std::memcpy(p + lane * sizeof(T), &value, sizeof(T));
+        });
+        return u + 1;
+      }
+      if (g.kind[u->d] == simd::kAffine) fill(g, u->d);
+      else spread(g, u->d);
       store_consecutive<T>(p, g.width, row(g, u->d));
       return u + 1;
     }

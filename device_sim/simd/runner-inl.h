@@ -42,6 +42,16 @@ HWY_INLINE bool chunk_empty(uint64_t active, size_t v) {
   return ((active >> (v * kN)) & ((1u << kN) - 1)) == 0;
 }
 
+// Writes an affine slot's values into its row, as an operand of vector operations.
+HWY_INLINE void fill(Group& g, Slot s) {
+  if (g.filled[s]) return;
+  uint64_t* p = row(g, s);
+  const V stride = VD::konst(g.stride[s]), next = VD::konst(kN * g.stride[s]);
+  V x = VD::add(VD::konst(p[0]), VD::mul(hn::Iota(VD::Tag(), 0), stride));
+  for (size_t v = 0; v < g.chunks; ++v, x = VD::add(x, next)) store_vec(x, p + v * kN);
+  g.filled[s] = true;
+}
+
 // Gives every lane of a compact slot its own word.
 HWY_INLINE void spread(Group& g, Slot s) {
   if (g.kind[s] == simd::kLanes) return;
@@ -50,9 +60,7 @@ HWY_INLINE void spread(Group& g, Slot s) {
     const V x = load_vec(p);
     for (size_t v = 1; v < g.chunks; ++v) store_vec(x, p + v * kN);
   } else {
-    const V stride = VD::konst(g.stride[s]), next = VD::konst(kN * g.stride[s]);
-    V x = VD::add(VD::konst(p[0]), VD::mul(hn::Iota(VD::Tag(), 0), stride));
-    for (size_t v = 0; v < g.chunks; ++v, x = VD::add(x, next)) store_vec(x, p + v * kN);
+    fill(g, s);
   }
   g.kind[s] = simd::kLanes;
 }
@@ -76,6 +84,7 @@ HWY_INLINE void write_compact(Group& g, Slot s, simd::Compact x) {
   row(g, s)[0] = x.base;
   g.stride[s] = x.stride;
   g.kind[s] = simd::kAffine;
+  g.filled[s] = false;
 }
 
 // Makes a slot compact if its lanes allow it. Gives up at the first vector that does not.
@@ -90,6 +99,7 @@ HWY_INLINE bool try_compact(Group& g, Slot s) {
     if ((differ << (v * kN)) & g.exists) return false;
   }
   write_compact(g, s, x);
+  g.filled[s] = true;
   return true;
 }
 
@@ -100,13 +110,37 @@ HWY_INLINE void write_chunk(Group& g, uint64_t* p, size_t v, V x) {
   else hn::BlendedStore(x, chunk_mask(g.active, v), VD::Tag(), p + v * kN);
 }
 
-// After vector `v` of a row was written while lower ones, read through a stride of 0, are not yet:
-// rows are processed from the last vector to the first, since the first holds a uniform value.
-template <bool kFull, class F>
+// Calls f for each vector of a row, from the last to the first: the first holds uniform values that
+// the others still have to read. A full row is unrolled for the micro-ops that loops are made of:
+// no loop branches, which would also crowd the branch history that predicts the next handler.
+template <bool kFull, bool kUnroll = false, class F>
 HWY_INLINE void for_chunks(const Group& g, F f) {
+  constexpr size_t kRow = kMaxLanes / kN;
+  if (kFull && kUnroll && HWY_LIKELY(g.chunks == kRow)) {
+#pragma GCC unroll 8
+    for (size_t v = kRow; v-- > 0;) f(v);
+    return;
+  }
   for (size_t v = g.chunks; v-- > 0;) {
     if (!kFull && chunk_empty(g.active, v)) continue;
     f(v);
+  }
+}
+
+constexpr bool is_hot(Op op) {
+  switch (op) {
+    case Op::mov: case Op::mov32: case Op::add64: case Op::addi64: case Op::add32: case Op::addi32:
+    case Op::sub64: case Op::sub32: case Op::add_lsl64: case Op::add_lsl32: case Op::sub_lsl64:
+    case Op::sub_lsl32: case Op::add_sxtw64: case Op::and64: case Op::and32: case Op::andi64:
+    case Op::or64: case Op::or32: case Op::ori64: case Op::xor64: case Op::xor32: case Op::xori64:
+    case Op::bic64: case Op::lsli64: case Op::lsli32: case Op::lsri64: case Op::lsri32:
+    case Op::asri64: case Op::asri32: case Op::ubfx: case Op::ubfiz: case Op::sbf64:
+    case Op::sbf32: case Op::mul64: case Op::mul32: case Op::madd64: case Op::madd32:
+    case Op::msub32: case Op::smaddl: case Op::umaddl: case Op::csel64: case Op::csel32:
+    case Op::csinc32: case Op::csinc64: case Op::csneg32: case Op::cset: case Op::fl_sub32:
+    case Op::fl_sub64: case Op::fl_nz32: case Op::fl_add32: case Op::vbsl:
+      return true;
+    default: return false;
   }
 }
 
@@ -117,7 +151,7 @@ struct Source {
   const uint64_t* p;
   size_t step;
   HWY_INLINE Source(Group& g, Slot s) : p(row(g, s)) {
-    if (HWY_UNLIKELY(g.kind[s] == simd::kAffine)) spread(g, s);
+    if (g.kind[s] == simd::kAffine) fill(g, s);
     step = g.kind[s] == simd::kUniform ? 0 : kN;
   }
   HWY_INLINE V at(size_t v) const { return load_vec(p + v * step); }
@@ -143,7 +177,8 @@ HWY_INLINE const Uop* run_value(Group& g, const Uop* u, Vector vector, Scalar sc
   if (!kFull) spread(g, u->d);
   uint64_t* d = row(g, u->d);
   [&](const auto... source) HWY_ATTR {
-    for_chunks<kFull>(g, [&](size_t v) HWY_ATTR { write_chunk<kFull>(g, d, v, vector(source.at(v)...)); });
+    for_chunks<kFull, is_hot(op)>(
+        g, [&](size_t v) HWY_ATTR { write_chunk<kFull>(g, d, v, vector(source.at(v)...)); });
   }(Source(g, slots)...);
   g.kind[u->d] = simd::kLanes;
   return u + 1;
@@ -162,7 +197,7 @@ HWY_INLINE const Uop* run_fp(Group& g, const Uop* u, Vector vector, Scalar scala
     return u + 1;
   }
   if (!kFull) spread(g, u->d);
-  if (HWY_UNLIKELY(g.kind[fs] == simd::kAffine)) spread(g, fs);
+  if (HWY_UNLIKELY(g.kind[fs] == simd::kAffine)) spread(g, fs);  // not read through a Source
   uint64_t* d = row(g, u->d);
   uint64_t* state = row(g, fs);
   size_t state_step = g.kind[fs] == simd::kUniform ? 0 : kN;
@@ -244,7 +279,11 @@ HWY_INLINE const Uop* run_branch(Group& g, const Uop* u, Vector vector, Scalar s
     complete_block(g, u);
     return go_to(g, taken ? u->target() : index_of(g, u + 1));
   }
-  if (kinds == simd::kAffine) {
+  // A loop's bound is often compact without having been computed so.
+  bool compact = kinds == simd::kAffine;
+  if (!compact && simd::comparison_of(op).relation != simd::Relation::kNone)
+    compact = g.active == g.exists && (try_compact(g, slots) && ...);
+  if (compact) {
     const simd::Compact sources[2] = {g.compact(slots)...};
     bool taken = false;
     if (simd::affine_branch<op>(*u, g.width - 1, sources[0], sources[1], taken)) {
@@ -254,7 +293,9 @@ HWY_INLINE const Uop* run_branch(Group& g, const Uop* u, Vector vector, Scalar s
   }
   uint64_t bits = 0;
   [&](const auto... source) HWY_ATTR {
-    for (size_t v = 0; v < g.chunks; ++v) bits |= VD::mask_bits(vector(source.at(v)...)) << (v * kN);
+    for_chunks<true, true>(g, [&](size_t v) HWY_ATTR {
+      bits |= VD::mask_bits(vector(source.at(v)...)) << (v * kN);
+    });
   }(Source(g, slots)...);
   return branch(g, u, bits);
 }

@@ -102,25 +102,20 @@ struct SimdDomain {
   template <class E> static HWY_INLINE auto elements(V a) { return hn::BitCast(Elements<E>(), a); }
   template <class X> static HWY_INLINE V words(X x) { return hn::BitCast(Tag(), x); }
 
+  // Of floats, the high halves of sources may be anything; those of results are zero.
   template <class T> static HWY_INLINE V result(V r) {
     return sizeof(T) == 8 ? r : hn::And(r, konst(0xffffffffu));
   }
-  template <class T> static HWY_INLINE V fadd(V a, V b) {
-    return words(hn::Add(elements<T>(a), elements<T>(b)));
+  template <class T> static HWY_INLINE V fadd(V a, V b) { return result<T>(each_fadd<T>(a, b)); }
+  template <class T> static HWY_INLINE V fsub(V a, V b) { return result<T>(each_fsub<T>(a, b)); }
+  template <class T> static HWY_INLINE V fmul(V a, V b) { return result<T>(each_fmul<T>(a, b)); }
+  template <class T> static HWY_INLINE V fdiv(V a, V b) { return result<T>(each_fdiv<T>(a, b)); }
+  template <class T> static HWY_INLINE V fsqrt(V a) {
+    return result<T>(words(hn::Sqrt(elements<T>(a))));
   }
-  template <class T> static HWY_INLINE V fsub(V a, V b) {
-    return words(hn::Sub(elements<T>(a), elements<T>(b)));
-  }
-  template <class T> static HWY_INLINE V fmul(V a, V b) {
-    return words(hn::Mul(elements<T>(a), elements<T>(b)));
-  }
-  template <class T> static HWY_INLINE V fdiv(V a, V b) {
-    return result<T>(words(hn::Div(elements<T>(a), elements<T>(b))));  // high halves: 0 / 0
-  }
-  template <class T> static HWY_INLINE V fsqrt(V a) { return words(hn::Sqrt(elements<T>(a))); }
   template <class T> static HWY_INLINE V fma(V a, V b, V c) {
 #if HWY_NATIVE_FMA
-    return words(hn::MulAdd(elements<T>(a), elements<T>(b), elements<T>(c)));
+    return result<T>(each_fma<T>(a, b, c));
 #else
     return map([](uint64_t x, uint64_t y, uint64_t z) {
       return sem::ScalarDomain::fma<T>(x, y, z);
@@ -135,15 +130,13 @@ struct SimdDomain {
   }
 
   // Two floats, one in each half of the word.
-  static HWY_INLINE V fadd2(V a, V b) { return fadd<float>(a, b); }
-  static HWY_INLINE V fsub2(V a, V b) { return fsub<float>(a, b); }
-  static HWY_INLINE V fmul2(V a, V b) { return fmul<float>(a, b); }
-  static HWY_INLINE V fdiv2(V a, V b) {
-    return words(hn::Div(elements<float>(a), elements<float>(b)));
-  }
+  static HWY_INLINE V fadd2(V a, V b) { return each_fadd<float>(a, b); }
+  static HWY_INLINE V fsub2(V a, V b) { return each_fsub<float>(a, b); }
+  static HWY_INLINE V fmul2(V a, V b) { return each_fmul<float>(a, b); }
+  static HWY_INLINE V fdiv2(V a, V b) { return each_fdiv<float>(a, b); }
   static HWY_INLINE V fma2(V a, V b, V c) {
 #if HWY_NATIVE_FMA
-    return fma<float>(a, b, c);
+    return each_fma<float>(a, b, c);
 #else
     return map([](uint64_t x, uint64_t y, uint64_t z) {
       return sem::ScalarDomain::fma2(x, y, z);
@@ -204,6 +197,25 @@ struct SimdDomain {
   }
 
  private:
+  // On all elements T of the words.
+  template <class T> static HWY_INLINE V each_fadd(V a, V b) {
+    return words(hn::Add(elements<T>(a), elements<T>(b)));
+  }
+  template <class T> static HWY_INLINE V each_fsub(V a, V b) {
+    return words(hn::Sub(elements<T>(a), elements<T>(b)));
+  }
+  template <class T> static HWY_INLINE V each_fmul(V a, V b) {
+    return words(hn::Mul(elements<T>(a), elements<T>(b)));
+  }
+  template <class T> static HWY_INLINE V each_fdiv(V a, V b) {
+    return words(hn::Div(elements<T>(a), elements<T>(b)));
+  }
+#if HWY_NATIVE_FMA
+  template <class T> static HWY_INLINE V each_fma(V a, V b, V c) {
+    return words(hn::MulAdd(elements<T>(a), elements<T>(b), elements<T>(c)));
+  }
+#endif
+
   // `x` in every element.
   template <class E> static HWY_INLINE V ones(E x) {
     return konst(sem::ScalarDomain::kOnes<E> * x);
