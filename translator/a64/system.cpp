@@ -221,13 +221,16 @@ bool Visitor::PAC_z(Imm<3>, Reg) {
   return true;
 }
 
-// 48-bit addresses below a tag byte: bits 54:48 become copies of bit 55.
+// 48-bit addresses. Bits 54:48 become copies of bit 55; above them a user address (bit 55 is 0) may
+// keep its tag, any other is all ones.
 bool Visitor::XPAC(Imm<1>, Reg d) {
   set_class(InsnClass::kIntegerLogical);
   if (d == 31) return true;
-  const Slot upper = b_.temp();
+  const Slot upper = b_.temp(), address = b_.temp();
   b_.sbf64(upper, x_src(d), 8, 63);
-  b_.bfi64(x_dst(d), upper, x_src(d), uint64_t{0x7f} << 48, 0);
+  b_.andi64(upper, upper, uint64_t{0xffff} << 48);
+  b_.andi64(address, x_src(d), ~(uint64_t{0x7f} << 48));
+  b_.or64(x_dst(d), address, upper);
   return true;
 }
 

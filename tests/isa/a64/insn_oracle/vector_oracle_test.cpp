@@ -52,8 +52,8 @@ void fill_with_one_format(Rng& rng, oracle::State& state) {
   for (int i = 0; i < 6; ++i) state.v[rng() % 64] = state.v[rng() % 64];
 }
 
-// qemu 7.2 sign-extends the half-precision form's 16-bit result to 32 bits; the manual's V[d] setter
-// zero-extends it, as qemu does everywhere else.
+// qemu 7.2 sign-extends the half-precision form's 16-bit result to 32 bits; the manual's V[d]
+// setter zero-extends it, as qemu does everywhere else.
 bool qemu_is_wrong(const Row& row, uint32_t word) {
   return row.op == Op::FCVTZS_fix_s && row.field('j', word) < 4;
 }
