@@ -49,7 +49,10 @@ RunControl::RunControl(Translator& translator, Backend& backend, const MemoryPla
 // second for Ctrl-C, timers and progress.
 uint64_t RunControl::slice_length() const {
   if (options_.slice != 0) return options_.slice;
-  return std::clamp<uint64_t>((uint64_t{1} << 25) / plan_.config.cores, 1 << 13, 1 << 20);
+  const bool on_gpu = backend_.name() == "cuda";
+  const uint64_t of_all_cores = uint64_t{1} << (on_gpu ? 33 : 25);
+  const uint64_t least = uint64_t{1} << (on_gpu ? 14 : 12);
+  return std::clamp<uint64_t>(of_all_cores / plan_.config.cores, least, 1 << 20);
 }
 
 RunResult RunControl::run() {
