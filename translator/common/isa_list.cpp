@@ -3,6 +3,7 @@
 #include <capstone/capstone.h>
 #include <elf.h>
 
+#include "translator/a64/decode.h"
 #include "translator/a64/translate.h"
 
 namespace gpusim {
@@ -27,6 +28,11 @@ InsnResult translate(uint32_t word, uint64_t pc, BlockBuilder& builder) {
 ControlFlow flow(uint32_t word, uint64_t pc) {
   const Flow f = control_flow(word, pc);
   return {f.ends_block, f.falls_through, f.is_call, f.target};
+}
+
+std::string mnemonic(uint32_t word) {
+  const Row* row = decode(word);
+  return row ? base_mnemonic(*row) : std::string();
 }
 
 std::string slot_name(int s) {
@@ -93,6 +99,7 @@ const GuestIsa kIsas[] = {
      .make_builder = a64::make_block_builder,
      .translate = aarch64::translate,
      .control_flow = aarch64::flow,
+     .mnemonic = aarch64::mnemonic,
      .slot_count = a64::kSlotCount,
      .roles = aarch64::kRoles,
      .slot_name = aarch64::slot_name,

@@ -39,6 +39,8 @@ struct GuestIsa {
   InsnResult (*translate)(uint32_t word, uint64_t pc, BlockBuilder& builder);
   /// `ends_block` agrees with translate.
   ControlFlow (*control_flow)(uint32_t word, uint64_t pc);
+  /// Mnemonic of the decoder, for what Capstone does not know; empty if unallocated.
+  std::string (*mnemonic)(uint32_t word);
   int slot_count;  // canonical slots
   SlotRoles roles;
   std::string (*slot_name)(int canonical);  // unique per slot

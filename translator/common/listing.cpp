@@ -18,9 +18,9 @@ namespace {
 class Disassembler {
  public:
   explicit Disassembler(const Module& module) {
-    const GuestIsa* isa = find_isa(module.isa);
-    open_ = isa && cs_open(static_cast<cs_arch>(isa->capstone_arch),
-                           static_cast<cs_mode>(isa->capstone_mode), &handle_) == CS_ERR_OK;
+    isa_ = find_isa(module.isa);
+    open_ = isa_ && cs_open(static_cast<cs_arch>(isa_->capstone_arch),
+                            static_cast<cs_mode>(isa_->capstone_mode), &handle_) == CS_ERR_OK;
   }
   Disassembler(const Disassembler&) = delete;
   Disassembler& operator=(const Disassembler&) = delete;
@@ -30,15 +30,18 @@ class Disassembler {
 
   std::string text(uint32_t word, uint64_t pc) const {
     cs_insn* insn = nullptr;
-    std::string out = fmt::format(".word 0x{:08x}", word);
+    std::string out;
     if (open_ &&
         cs_disasm(handle_, reinterpret_cast<const uint8_t*>(&word), sizeof word, pc, 1, &insn) == 1)
       out = insn->op_str[0] ? fmt::format("{} {}", insn->mnemonic, insn->op_str) : insn->mnemonic;
     if (insn) cs_free(insn, 1);
-    return out;
+    if (!out.empty()) return out;
+    const std::string name = isa_ ? isa_->mnemonic(word) : "";
+    return fmt::format(".word 0x{:08x}{}", word, name.empty() ? "" : " // " + name);
   }
 
  private:
+  const GuestIsa* isa_ = nullptr;
   csh handle_ = 0;
   bool open_ = false;
 };
