@@ -263,7 +263,7 @@ class Checker {
       require(m_.uop_block[i] < m_.blocks.size(), "micro-op's block");
       require(m_.uop_insn[i] <= m_.blocks[m_.uop_block[i]].insn_count, "micro-op's instruction");
       check_operands(u);
-      const ShapeInfo info = shape_info(op_info(u.op).shape);
+      const ShapeInfo& info = shape_of(u.op);
       if (info.ends_block) {
         require(u.block() < m_.blocks.size(), "end of block");
         require(!info.has_target || u.target() < m_.uops.size(), "target");
@@ -300,7 +300,7 @@ class Checker {
   void check_operands(const Uop& u) const {
     // Runners may look at all four fields, whatever the shape.
     require(is_slot(u.d) && is_slot(u.a) && is_slot(u.b) && is_slot(u.c), "slot");
-    require(!shape_info(op_info(u.op).shape).fp_state || u.imm16 < kSlotLimit, "slot");
+    require(!shape_of(u.op).fp_state || u.imm16 < kSlotLimit, "slot");
     for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t writes) {
       require(is_slot(s + std::max({1, int{reads}, int{writes}}) - 1), "slot");
     });

@@ -6,6 +6,7 @@
 
 #include "translator/common/block_builder.h"
 #include "translator/common/isa_list.h"
+#include "translator/common/op_shape.h"
 
 namespace gpusim {
 
@@ -23,11 +24,9 @@ struct CodeBlock {
   std::vector<Uop> on_taken, on_fall_through;
 
   bool falls_through() const {
-    return draft.end.present && shape_info(op_info(draft.uops.back().op).shape).falls_through;
+    return draft.end.present && shape_of(draft.uops.back().op).falls_through;
   }
-  bool has_target() const {
-    return draft.end.present && shape_info(op_info(draft.uops.back().op).shape).has_target;
-  }
+  bool has_target() const { return draft.end.present && shape_of(draft.uops.back().op).has_target; }
 };
 
 /// Limits of one block.

@@ -6,7 +6,7 @@ namespace gpusim {
 namespace {
 
 bool may_stop(const Uop& u) {
-  const ShapeInfo info = shape_info(op_info(u.op).shape);
+  const ShapeInfo& info = shape_of(u.op);
   return info.ends_block || (!info.pure && !info.fp_state && u.op != Op::fence);
 }
 
@@ -27,7 +27,7 @@ void remove_sink_writes(const GuestIsa& isa, DraftBlock& draft) {
   std::vector<bool> keep(draft.uops.size());
   for (size_t i = 0; i < keep.size(); ++i) {
     const Uop& u = draft.uops[i];
-    keep[i] = !shape_info(op_info(u.op).shape).pure || u.d != isa.roles.sink;
+    keep[i] = !shape_of(u.op).pure || u.d != isa.roles.sink;
   }
   keep_only(keep, draft);
 }
@@ -66,7 +66,7 @@ void remove_dead_values(const GuestIsa& isa, bool flags_live, CodeBlock& block) 
   std::vector<bool> keep(draft.uops.size(), true);
   for (size_t i = draft.uops.size(); i-- > 0;) {
     const Uop& u = draft.uops[i];
-    const bool pure = shape_info(op_info(u.op).shape).pure;
+    const bool pure = shape_of(u.op).pure;
     if (pure && (!live[u.d] || (u.op == Op::mov && u.d == u.a))) {
       keep[i] = false;
       continue;

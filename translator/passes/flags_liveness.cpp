@@ -76,7 +76,7 @@ class FlagsLiveness {
     const bool backward = block.draft.end.taken_pc <= block.draft.pc;
     if (to_taken == backward) return false;
     const auto def = last_write(uops, flags_, uops.size());
-    if (!def || !shape_info(op_info(uops[*def].op).shape).pure) return false;
+    if (!def || !shape_of(uops[*def].op).pure) return false;
     for (size_t i = *def + 1; i < uops.size(); ++i)
       if (reads_slot(uops[i], flags_)) return false;
 

@@ -174,7 +174,7 @@ class Folder {
 
   // One step; whether the micro-op changed.
   bool simplify(Uop& u) {
-    const ShapeInfo info = shape_info(op_info(u.op).shape);
+    const ShapeInfo& info = shape_of(u.op);
     if (!info.pure) return false;
     if (info.a.reads == 1 && info.b.reads == 0)
       if (const auto a = constant(u.a))

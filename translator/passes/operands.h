@@ -4,6 +4,7 @@
 
 #include "device_sim/uir/module.h"
 #include "device_sim/uir/uop.h"
+#include "translator/common/op_shape.h"
 
 namespace gpusim {
 
@@ -15,7 +16,7 @@ using SlotSet = std::bitset<kMaxSlots>;
 /// in a 16-bit field; it is handed over as Slot& through a copy that is written back.
 template <class F>
 void for_each_operand(Uop& u, F f) {
-  const ShapeInfo info = shape_info(op_info(u.op).shape);
+  const ShapeInfo& info = shape_of(u.op);
   if (info.d.reads || info.d.writes) f(u.d, info.d.reads, info.d.writes);
   if (info.a.reads || info.a.writes) f(u.a, info.a.reads, info.a.writes);
   if (info.b.reads || info.b.writes) f(u.b, info.b.reads, info.b.writes);
@@ -52,7 +53,7 @@ inline bool reads_slot(const Uop& u, Slot slot) {
 
 /// Operand fields that its shape does not use, zeroed: runners may look at them.
 inline void clear_unused_fields(Uop& u) {
-  const ShapeInfo info = shape_info(op_info(u.op).shape);
+  const ShapeInfo& info = shape_of(u.op);
   const auto unused = [](OperandUse use) { return !use.reads && !use.writes; };
   if (unused(info.d) && u.op != Op::service) u.d = 0;
   if (unused(info.a)) u.a = 0;
