@@ -17,6 +17,10 @@ Translated translate_instruction(uint32_t word, uint64_t pc, BlockBuilder& build
 
 // Reads the end that the instruction's own translation emits, so that the two cannot disagree.
 Flow control_flow(uint32_t word, uint64_t pc) {
+  // Most of a program: rows whose visitors never refuse and never end a block.
+  const Row* row = decode(word);
+  if (row && row->group < Group::kBranchesSystem && has_visitor<Visitor>(row->op)) return {};
+
   BlockBuilder builder = make_block_builder();
   builder.begin_block(pc);
   if (translate_instruction(word, pc, builder) == Translated::kNext) return {};
