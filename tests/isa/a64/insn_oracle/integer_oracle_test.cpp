@@ -103,6 +103,10 @@ class Sequence {
       return *this;
     }
   }
+  Sequence& add_word(uint32_t word) {
+    words_.push_back(word);
+    return *this;
+  }
   Case make() const {
     Case c;
     c.words = words_;
@@ -147,6 +151,38 @@ TEST_CASE("comparisons and the branches and selects that use them") {
     c.uses_memory = false;
     if (rng() % 3 == 0)  // near the immediates that compilers compare with
       for (uint64_t& x : c.state.x) x = rng() % 64 - 32;
+    cases.push_back(c);
+  }
+  compare(cases, "max");
+}
+
+TEST_CASE("random straight lines of data processing, with a branch behind") {
+  const uint64_t seed = oracle::test_seed();
+  INFO("replay: GPUSIM_SEED=" << seed);
+  Rng rng(seed);
+  std::vector<const Row*> drawn;
+  for (const Row& row : rows())
+    if (row.group <= Group::kDataProcessingRegister && !kNotDrawn.contains(row.name))
+      drawn.push_back(&row);
+  std::vector<Case> cases;
+  for (int i = 0; i < 6000; ++i) {
+    Sequence s(rng);
+    // Few registers, so that results are used and overwritten.
+    const auto narrow = [&](const Row& row, uint32_t word) {
+      for (const char letter : {'d', 'n', 'm', 'a'}) {
+        const BitField f = row.pattern.field(letter);
+        if (f.width != 5 || rng() % 8 == 0) continue;
+        word = (word & ~(31u << f.lsb)) | static_cast<uint32_t>(rng() % 4) << f.lsb;
+      }
+      return word;
+    };
+    for (int k = 0; k < 4; ++k) {
+      const Row& row = *drawn[rng() % drawn.size()];
+      s.add_word(narrow(row, random_word(row, rng)));
+    }
+    s.add("B_cond", {{'i', 2}});
+    Case c = s.make();
+    c.uses_memory = false;
     cases.push_back(c);
   }
   compare(cases, "max");
