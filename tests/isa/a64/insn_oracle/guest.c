@@ -118,9 +118,9 @@ static void on_signal(int number, siginfo_t* info, void* context) {
   ucontext_t* uc = context;
   struct oracle_state* s = &result.state;
   (void)info;
-  if (number != SIGALRM && !running) _exit(3); /* a case has damaged this program */
-  if (number == SIGALRM) {
-    if (++tick_count > 240) _exit(4);
+  if (number != SIGVTALRM && !running) _exit(3); /* a case has damaged this program */
+  if (number == SIGVTALRM) {
+    if (++tick_count > 60) _exit(4);
     const int is_stuck = running && case_of_last_tick == current_case;
     case_of_last_tick = current_case;
     if (!is_stuck) return;
@@ -169,7 +169,7 @@ int main(void) {
   sigaltstack(&stack, NULL);
   struct sigaction action = {.sa_sigaction = on_signal,
                              .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-  static const int signals[] = {SIGILL, SIGTRAP, SIGBUS, SIGSEGV, SIGFPE, SIGALRM};
+  static const int signals[] = {SIGILL, SIGTRAP, SIGBUS, SIGSEGV, SIGFPE, SIGVTALRM};
   for (size_t i = 0; i < sizeof signals / sizeof *signals; ++i)
     sigaction(signals[i], &action, NULL);
 
@@ -191,8 +191,8 @@ int main(void) {
   if (mprotect(code, (size_t)ORACLE_MAX_CASES * ORACLE_CASE_BYTES, PROT_READ | PROT_EXEC))
     fail("mprotect");
 
-  const struct itimerval half_a_second = {{0, 500000}, {0, 500000}};
-  setitimer(ITIMER_REAL, &half_a_second, NULL);
+  const struct itimerval two_seconds = {{2, 0}, {2, 0}};
+  setitimer(ITIMER_VIRTUAL, &two_seconds, NULL);
   struct oracle_change* changes = malloc(sizeof *changes * window_words);
   for (uint64_t i = 0; i < header.case_count; ++i) {
     memset(&result, 0, sizeof result);
