@@ -60,7 +60,12 @@ MemoryPlan plan_shared(const Extent& image, const PlanRequest& request) {
   plan.heap_limit = image.begin + size;
 
   uint64_t window = request.stack_size_bytes;
-  if (window == 0) window = request.cores <= 64 ? kUsualStack : kLeastStack;
+  if (window == 0) {
+    window = request.cores <= 64 ? kUsualStack : kLeastStack;
+    // Hundreds of thousands of stacks should leave room on a GPU for what the cores work on.
+    if (request.memory_is_real)
+      window = std::min(window, std::max(16 * kKiB, 4 * kGiB / power_of_two_above(request.cores)));
+  }
   window = power_of_two_above(std::max<uint64_t>(window, 4 * kPageSize));
   plan.config.window_shift = static_cast<uint32_t>(std::countr_zero(window));
   plan.config.window_base = std::max(kStackZone, power_of_two_above(plan.heap_limit));

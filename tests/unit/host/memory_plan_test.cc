@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "device_sim/core/memory_view.h"
 #include "host/error.h"
 #include "tests/unit/host/toy_module.h"
@@ -21,6 +23,20 @@ TEST_CASE("shared: one zone for image and heap, one stack per core with a guard 
           plan.config.window_base + (uint64_t{cores} << plan.config.window_shift));
     CHECK(plan.stack_bottom(0) == plan.config.window_base + kPageSize);
     CHECK(plan.stack_size_bytes >= (cores <= 64 ? 4u << 20 : 32u << 10));
+  }
+}
+
+TEST_CASE("memory that is really allocated stays within a few GiB") {
+  const Module m = toy_module();
+  for (const MemoryModel model : {MemoryModel::kShared, MemoryModel::kPrivate}) {
+    for (const uint32_t cores : {1u, 1024u, 65536u, 262144u}) {
+      const MemoryPlan plan =
+          plan_memory(m, {.model = model, .cores = cores, .memory_is_real = true});
+      const uint64_t windows = uint64_t{cores} << plan.config.window_shift;
+      const uint64_t least = model == MemoryModel::kShared ? 16u << 10 : 512u << 10;
+      CHECK(windows <= std::max(uint64_t{4} << 30, cores * least));
+      CHECK(plan.config.linear_size <= uint64_t{1} << 30);
+    }
   }
 }
 
