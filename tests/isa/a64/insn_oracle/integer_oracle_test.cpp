@@ -44,15 +44,21 @@ const std::map<std::string_view, const char*> kNotDrawn = {
 
 void compare(const std::vector<Case>& cases, const std::string& cpu) {
   const std::vector<Result> want = oracle::run_qemu(cases, cpu);
-  for (const bool optimise : {false, true}) {
-    const std::vector<Result> got = oracle::run_gpusim(cases, "scalar", optimise);
+  struct Variant {
+    const char* backend;
+    bool optimise;
+  };
+  for (const auto& [backend, optimise] :
+       {Variant{"scalar", false}, {"scalar", true}, {"simd", true}}) {
+    CAPTURE(backend);
+    CAPTURE(optimise);
+    const std::vector<Result> got = oracle::run_gpusim(cases, backend, optimise);
     std::map<std::string_view, int> failures;  // per row: one example each says enough
     for (size_t i = 0; i < cases.size(); ++i) {
       const std::string text = oracle::difference(i, cases[i], want[i], got[i]);
       if (text.empty()) continue;
       const Row* row = decode(cases[i].words[0]);
-      if (failures[row ? row->name : "?"]++ == 0)
-        FAIL_CHECK((std::string(optimise ? "optimised " : "") + text));
+      if (failures[row ? row->name : "?"]++ == 0) FAIL_CHECK(text);
     }
     for (const auto& [name, count] : failures) MESSAGE(name << ": " << count << " differ");
   }
