@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "device_sim/uir/compare.h"
 #include "translator/common/isa_list.h"
 #include "translator/passes/operands.h"
 
@@ -21,7 +22,7 @@ namespace {
 
 constexpr char kMagic[8] = {'G', 'P', 'U', 'S', 'I', 'M', 'M', '\n'};
 // Raise it with every change of the layout below, of uops.def, or of what micro-ops mean.
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kHeaderBytes = sizeof kMagic + 4 + 4 + 8;
 // The contexts of one core; the interpreters' slot numbers are bytes.
 constexpr uint32_t kSlotLimit = 256;
@@ -285,6 +286,10 @@ class Checker {
       case Shape::kCas:
       case Shape::kStx:
         require(u.aux <= 3, "access size");
+        break;
+      case Shape::kSelCmp:
+      case Shape::kSelCmpI:
+        require(CompareKind::is_valid(u.imm16), "comparison");
         break;
       case Shape::kAlign:
         require(u.imm16 && !(u.imm16 & (u.imm16 - 1)), "alignment");

@@ -37,6 +37,9 @@ GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const MemoryView& memor
 #define GPUSIM_RUN_kDABC(name) GPUSIM_RUN_VALUE(name, GPUSIM_GET_A, GPUSIM_GET_B, GPUSIM_GET_C)
 #define GPUSIM_RUN_kDABCI(name) GPUSIM_RUN_VALUE(name, GPUSIM_GET_A, GPUSIM_GET_B, GPUSIM_GET_C, u)
 #define GPUSIM_RUN_kSel(name) GPUSIM_RUN_VALUE(name, GPUSIM_GET_A, GPUSIM_GET_B, GPUSIM_GET_C, u)
+#define GPUSIM_RUN_kSelCmp(name) \
+  GPUSIM_RUN_VALUE(name, GPUSIM_GET_A, GPUSIM_GET_B, GPUSIM_GET_C, ctx.get(u.aux), u)
+#define GPUSIM_RUN_kSelCmpI(name) GPUSIM_RUN_kDABCI(name)
 #define GPUSIM_RUN_FP(name, ...)                               \
   case Op::name: {                                             \
     const Slot state = static_cast<Slot>(u.imm16);             \

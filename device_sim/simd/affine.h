@@ -34,6 +34,10 @@ constexpr bool low32(Compact x, uint32_t last, Compact& out) {
   out = {base, x.stride};
   return end >= 0 && end < Wide{1} << 32;
 }
+constexpr bool runs_in_32_bits(Compact x, uint32_t last) {
+  Compact unused;
+  return x.base >> 32 == 0 && low32(x, last, unused);
+}
 constexpr bool sext32(Compact x, uint32_t last, Compact& out) {
   const int64_t base = static_cast<int32_t>(x.base);
   const Wide end = Wide{base} + Wide{static_cast<int64_t>(x.stride)} * last;

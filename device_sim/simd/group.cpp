@@ -4,13 +4,6 @@
 
 namespace gpusim::simd {
 
-// Instructions for which one set of lanes may run while others wait. It doubles with every turn
-// until all lanes are together again: a loop that some lanes left early must be able to end, or the
-// early ones, given their turn, would run ahead into the next loop and never be caught up with.
-// Splitting and joining does not renew it, so that lanes that spin cannot keep it up for ever.
-constexpr int64_t kPatience = 4096;
-constexpr int kMaxDoublings = 6;
-
 namespace {
 
 void flush(Group& g, Epoch& e) {
@@ -96,6 +89,13 @@ uint32_t schedule_turn(Group& g) {
   g.patience = kPatience;
   g.turns = std::min(g.turns + 1, kMaxDoublings);
   return pc;
+}
+
+uint32_t schedule_slice(Group& g) {
+  const uint64_t were_active = g.active & g.runnable;
+  if (g.patience > 0 && g.aging && were_active != 0)
+    return activate(g, g.lane_key[std::countr_zero(were_active)]);
+  return g.patience > 0 || g.aging ? schedule(g) : schedule_turn(g);
 }
 
 void stop_at_limit(Group& g) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "device_sim/core/backend.h"
@@ -31,6 +32,14 @@ struct Epoch {
 };
 inline constexpr int kEpochs = 8;
 
+// Instructions for which one set of lanes may run while others wait. It doubles with every turn
+// until all lanes are together again: a loop that some lanes left early must be able to end, or the
+// early ones, given their turn, would run ahead into the next loop and never be caught up with.
+// Splitting, joining and the ends of slices do not renew it, so that lanes that spin cannot keep it
+// up for ever.
+inline constexpr int64_t kPatience = 4096;
+inline constexpr int kMaxDoublings = 6;
+
 // What a group needs of its machine.
 struct Machine {
   CodeView code;
@@ -44,7 +53,8 @@ enum Kind : uint8_t {
   kUniform = 0,  // one value for all lanes, broadcast in the row's first vector
   kAffine = 1,   // the base in the row's first word, the stride in Group::stride; the rest of the
                  // row is the lanes' values too if Group::filled says so
-  kLanes = 2,    // a value per lane
+  kLanes = 2,    // a 64-bit word per lane
+  kNarrow = 4,   // 32 bits per lane, zero above
 };
 
 struct Group {
@@ -66,7 +76,7 @@ struct Group {
   // Scheduling of lanes that wait while others run.
   uint32_t depth = 0;      // call depth of the active lanes
   uint64_t wait_key = 0;   // best key among waiting lanes, ~0 if none
-  int64_t patience = 0;    // instructions until another set gets its turn
+  int64_t patience = kPatience;  // instructions until another set gets its turn
   int turns = 0;           // given since all lanes were together
   bool aging = false;      // the active set was chosen by turn, not by key
   bool gave_way = false;   // the slice ended early because everybody waits
@@ -78,6 +88,8 @@ struct Group {
   uint8_t kind[256] = {};      // per slot: Kind
   bool filled[256] = {};       // of kAffine slots
   uint64_t stride[256] = {};   // of kAffine slots
+  // Operands converted between 64 and 32 bits, or broadcast.
+  alignas(64) uint64_t scratch[4][kMaxLanes];
   alignas(64) uint64_t lane_key[kMaxLanes];  // of waiting lanes
   std::array<Epoch, kEpochs> epochs;
   int next_epoch = 0;
@@ -86,9 +98,15 @@ struct Group {
   uint64_t get_lane(Slot s, uint32_t lane) const {
     const uint64_t* row = lanes + size_t{s} * kMaxLanes;
     if (kind[s] == kLanes) return row[lane];
+    if (kind[s] == kNarrow) {
+      uint32_t value;
+      std::memcpy(&value, reinterpret_cast<const char*>(row) + 4 * lane, 4);
+      return value;
+    }
     return kind[s] == kAffine ? row[0] + lane * stride[s] : row[0];
   }
-  // Of a slot that is not kLanes.
+  bool is_compact(Slot s) const { return kind[s] <= kAffine; }
+  // Of a compact slot.
   Compact compact(Slot s) const {
     return {lanes[size_t{s} * kMaxLanes], kind[s] == kAffine ? stride[s] : 0};
   }
@@ -119,6 +137,9 @@ void stop_lane(Group& g, uint32_t lane, const Event& event);
 uint32_t schedule(Group& g);
 // Gives lanes that were not chosen by key their turn.
 uint32_t schedule_turn(Group& g);
+// At the start of a slice: goes on with the turn that the last slice's end interrupted, or gives the
+// one that is due.
+uint32_t schedule_slice(Group& g);
 // Stops the lanes that reached the instruction limit. No lane is active.
 void stop_at_limit(Group& g);
 // The instructions that may still run before a lane reaches the limit.

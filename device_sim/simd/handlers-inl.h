@@ -21,43 +21,24 @@ struct Handlers {
 #define GPUSIM_HANDLER(name) static const Uop* name(Group& g, const Uop* u)
 #define GPUSIM_RUN_kDI(name) \
   GPUSIM_HANDLER(name) { write_uniform<kFull>(g, u->d, sem::name<SD>(*u)); return u + 1; }
-#define GPUSIM_RUN_kDA(name)                                                             \
-  GPUSIM_HANDLER(name) {                                                                 \
-    return run_value<kFull, Op::name>(g, u, [](V a) HWY_ATTR { return sem::name<VD>(a); },         \
-                            [](uint64_t a) HWY_ATTR { return sem::name<SD>(a); }, u->a); \
+#define GPUSIM_VALUE_HANDLER(name, call, ...)                                        \
+  GPUSIM_HANDLER(name) {                                                      \
+    return run_value<kFull, Op::name>(                                        \
+        g, u, [u](auto domain, auto... x) HWY_ATTR {                          \
+          (void)u;                                                            \
+          return sem::name<decltype(domain)> call;                            \
+        }, __VA_ARGS__);                                                      \
   }
-#define GPUSIM_RUN_kDAI(name)                                                                \
-  GPUSIM_HANDLER(name) {                                                                     \
-    return run_value<kFull, Op::name>(g, u, [u](V a) HWY_ATTR { return sem::name<VD>(a, *u); },        \
-                            [u](uint64_t a) HWY_ATTR { return sem::name<SD>(a, *u); }, u->a); \
-  }
-#define GPUSIM_RUN_kDAB(name)                                                                  \
-  GPUSIM_HANDLER(name) {                                                                       \
-    return run_value<kFull, Op::name>(                                                                   \
-        g, u, [](V a, V b) HWY_ATTR { return sem::name<VD>(a, b); },                           \
-        [](uint64_t a, uint64_t b) HWY_ATTR { return sem::name<SD>(a, b); }, u->a, u->b);      \
-  }
-#define GPUSIM_RUN_kDABI(name)                                                                 \
-  GPUSIM_HANDLER(name) {                                                                       \
-    return run_value<kFull, Op::name>(                                                                   \
-        g, u, [u](V a, V b) HWY_ATTR { return sem::name<VD>(a, b, *u); },                      \
-        [u](uint64_t a, uint64_t b) HWY_ATTR { return sem::name<SD>(a, b, *u); }, u->a, u->b); \
-  }
-#define GPUSIM_RUN_kDABC(name)                                                           \
-  GPUSIM_HANDLER(name) {                                                                 \
-    return run_value<kFull, Op::name>(                                                             \
-        g, u, [](V a, V b, V c) HWY_ATTR { return sem::name<VD>(a, b, c); },             \
-        [](uint64_t a, uint64_t b, uint64_t c) HWY_ATTR { return sem::name<SD>(a, b, c); }, \
-        u->a, u->b, u->c);                                                               \
-  }
-#define GPUSIM_RUN_kDABCI(name)                                                                  \
-  GPUSIM_HANDLER(name) {                                                                         \
-    return run_value<kFull, Op::name>(                                                                     \
-        g, u, [u](V a, V b, V c) HWY_ATTR { return sem::name<VD>(a, b, c, *u); },                \
-        [u](uint64_t a, uint64_t b, uint64_t c) HWY_ATTR { return sem::name<SD>(a, b, c, *u); }, \
-        u->a, u->b, u->c);                                                                       \
-  }
+#define GPUSIM_RUN_kDA(name) GPUSIM_VALUE_HANDLER(name, (x...), u->a)
+#define GPUSIM_RUN_kDAI(name) GPUSIM_VALUE_HANDLER(name, (x..., *u), u->a)
+#define GPUSIM_RUN_kDAB(name) GPUSIM_VALUE_HANDLER(name, (x...), u->a, u->b)
+#define GPUSIM_RUN_kDABI(name) GPUSIM_VALUE_HANDLER(name, (x..., *u), u->a, u->b)
+#define GPUSIM_RUN_kDABC(name) GPUSIM_VALUE_HANDLER(name, (x...), u->a, u->b, u->c)
+#define GPUSIM_RUN_kDABCI(name) GPUSIM_VALUE_HANDLER(name, (x..., *u), u->a, u->b, u->c)
 #define GPUSIM_RUN_kSel GPUSIM_RUN_kDABCI
+#define GPUSIM_RUN_kSelCmp(name) \
+  GPUSIM_VALUE_HANDLER(name, (x..., *u), u->a, u->b, u->c, u->aux)
+#define GPUSIM_RUN_kSelCmpI GPUSIM_RUN_kDABCI
 #define GPUSIM_RUN_kFA(name)                                                                    \
   GPUSIM_HANDLER(name) {                                                                        \
     return run_fp<kFull>(                                                                       \
@@ -102,17 +83,16 @@ struct Handlers {
   GPUSIM_HANDLER(name) { return run_check_align(g, u); }
 #define GPUSIM_RUN_kFence(name) \
   GPUSIM_HANDLER(name) { (void)g; PairLock::fence(); return u + 1; }
-#define GPUSIM_RUN_kBrAB(name)                                                                   \
-  GPUSIM_HANDLER(name) {                                                                         \
-    return run_branch<Op::name>(g, u, [](V a, V b) HWY_ATTR { return sem::name<VD>(a, b); },               \
-                      [](uint64_t a, uint64_t b) HWY_ATTR { return sem::name<SD>(a, b); }, u->a, \
-                      u->b);                                                                     \
+#define GPUSIM_BRANCH_HANDLER(name, call, ...)                                        \
+  GPUSIM_HANDLER(name) {                                                      \
+    return run_branch<Op::name>(                                              \
+        g, u, [u](auto domain, auto... x) HWY_ATTR {                          \
+          (void)u;                                                            \
+          return sem::name<decltype(domain)> call;                            \
+        }, __VA_ARGS__);                                                      \
   }
-#define GPUSIM_RUN_kBrAI(name)                                                              \
-  GPUSIM_HANDLER(name) {                                                                    \
-    return run_branch<Op::name>(g, u, [u](V a) HWY_ATTR { return sem::name<VD>(a, *u); },             \
-                      [u](uint64_t a) HWY_ATTR { return sem::name<SD>(a, *u); }, u->a);     \
-  }
+#define GPUSIM_RUN_kBrAB(name) GPUSIM_BRANCH_HANDLER(name, (x...), u->a, u->b)
+#define GPUSIM_RUN_kBrAI(name) GPUSIM_BRANCH_HANDLER(name, (x..., *u), u->a)
 #define GPUSIM_RUN_kJmp(name) \
   GPUSIM_HANDLER(name) { return run_jmp(g, u); }
 #define GPUSIM_RUN_kLink(name) \

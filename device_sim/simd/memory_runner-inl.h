@@ -102,12 +102,12 @@ HWY_INLINE Pattern classify(const Group& g, simd::Compact x, uint32_t size) {
 // The address as a compact value, if its operands are.
 template <AddressMode mode>
 HWY_INLINE bool compact_address(const Group& g, const Uop* u, simd::Compact& x) {
-  if (g.kind[u->a] == simd::kLanes) return false;
+  if (!g.is_compact(u->a)) return false;
   x = g.compact(u->a);
   if constexpr (mode == AddressMode::kImmediate) {
     x.base += u->imm;
   } else {
-    if (g.kind[u->b] == simd::kLanes) return false;
+    if (!g.is_compact(u->b)) return false;
     simd::Compact index = g.compact(u->b);
     if (mode == AddressMode::kIndex32 && !simd::sext32(index, g.width - 1, index)) return false;
     x = simd::plus(x, simd::shifted(index, u->imm));
@@ -123,7 +123,7 @@ HWY_INLINE void find_addresses(Group& g, const Uop* u, uint32_t size, Addresses&
       for (uint32_t lane = 0; lane < g.width; ++lane) out.at[lane] = out.first.at(lane);
     return;
   }
-  const Source a(g, u->a), b(g, mode == AddressMode::kImmediate ? u->a : u->b);
+  const Source a(g, u->a, 0), b(g, mode == AddressMode::kImmediate ? u->a : u->b, 1);
   const int shift = static_cast<int>(u->imm & 63);
   for_chunks<kFull>(g, [&](size_t v) HWY_ATTR {
     V x = a.at(v);
@@ -165,23 +165,30 @@ HWY_INLINE uint64_t row_offset(const Group& g, uint64_t address) {
   return (address - m.window_base) & ((uint64_t{1} << m.window_shift) - 1);
 }
 
+// Whether a load's values fit 32 bits, and so go to a narrow row.
+template <Extend extend, class T>
+inline constexpr bool kLoadsNarrow = sizeof(T) <= 4 && extend != Extend::kSign64;
+
 template <bool kFull, Op op>
 HWY_INLINE const Uop* load_row(Group& g, const Uop* u, const WindowRow& from) {
   using A = Access<op>;
   if (!kFull) spread(g, u->d);
   uint64_t* d = row(g, u->d);
-  for_chunks<kFull>(g, [&](size_t v) HWY_ATTR {
-    const V x = hn::LoadU(VD::Tag(), from.words + v * kN);
-    write_chunk<kFull>(g, d, v, extend_vector<A::kExtend, typename A::Type>(x, from.bit));
+  constexpr bool kNarrowed = kFull && kLoadsNarrow<A::kExtend, typename A::Type>;
+  for_chunks<kFull, !kNarrowed>(g, [&](size_t v) HWY_ATTR {
+    const V word = hn::LoadU(VD::Tag(), from.words + v * kN);
+    const V x = extend_vector<A::kExtend, typename A::Type>(word, from.bit);
+    if constexpr (kNarrowed) narrow(x, narrow_row(g, u->d) + v * kN);
+    else write_chunk<kFull>(g, d, v, x);
   });
-  g.kind[u->d] = simd::kLanes;
+  g.kind[u->d] = kNarrowed ? simd::kNarrow : simd::kLanes;
   if (kFull) try_compact(g, u->d);  // spilled counters and pointers
   return u + 1;
 }
 
 template <class T>
 HWY_INLINE const Uop* store_row(Group& g, const Uop* u, const WindowRow& to) {
-  const Source value(g, u->d);
+  const Source value(g, u->d, 0);
   const V field = VD::shl(VD::konst(~uint64_t{0} >> (64 - 8 * sizeof(T))), to.bit);
   for_chunks<false>(g, [&](size_t v) HWY_ATTR {
     uint64_t* p = to.words + v * kN;
@@ -201,34 +208,74 @@ HWY_INLINE const Uop* store_row(Group& g, const Uop* u, const WindowRow& to) {
   return u + 1;
 }
 
+// Runs of memory to and from rows. The vector forms may only be used on full rows.
 template <Extend extend, class T>
-HWY_INLINE void load_consecutive(const uint8_t* HWY_RESTRICT p, uint32_t width,
-                                 uint64_t* HWY_RESTRICT out) {
-  if (HWY_LIKELY(width == kMaxLanes)) {  // a count known at compile time becomes vector code
-    for (uint32_t i = 0; i < kMaxLanes; ++i) {
-      T value;
-      std::memcpy(&value, p + i * sizeof(T), sizeof(T));
-      out[i] = extend_loaded<extend>(value);
+HWY_INLINE void load_run(const uint8_t* p, uint32_t* out) {
+  using Signed = hwy::MakeSigned<T>;
+  const hn::ScalableTag<int32_t> di32;
+  for (size_t i = 0; i < kMaxLanes; i += ND::kLanes) {
+    if constexpr (sizeof(T) == 4) {
+      store_narrow(hn::LoadU(ND::Tag(), reinterpret_cast<const uint32_t*>(p) + i), out + i);
+    } else if constexpr (extend == Extend::kZero) {
+      const hn::Rebind<T, ND::Tag> d;
+      store_narrow(hn::PromoteTo(ND::Tag(), hn::LoadU(d, reinterpret_cast<const T*>(p) + i)), out + i);
+    } else {
+      const hn::Rebind<Signed, decltype(di32)> d;
+      const auto x = hn::PromoteTo(di32, hn::LoadU(d, reinterpret_cast<const Signed*>(p) + i));
+      store_narrow(hn::BitCast(ND::Tag(), x), out + i);
     }
-    return;
   }
+}
+template <Extend extend, class T>
+HWY_INLINE void load_run(const uint8_t* p, uint64_t* out) {
+  if constexpr (sizeof(T) == 8) {
+    for (size_t i = 0; i < kMaxLanes; i += kN)
+      store_vec(hn::LoadU(VD::Tag(), reinterpret_cast<const uint64_t*>(p) + i), out + i);
+  } else if constexpr (sizeof(T) == 4 && extend == Extend::kSign64) {
+    const hn::ScalableTag<int64_t> di64;
+    const hn::Rebind<int32_t, decltype(di64)> d;
+    for (size_t i = 0; i < kMaxLanes; i += kN) {
+      const auto x = hn::PromoteTo(di64, hn::LoadU(d, reinterpret_cast<const int32_t*>(p) + i));
+      store_vec(hn::BitCast(VD::Tag(), x), out + i);
+    }
+  } else {
+    for (size_t i = 0; i < kMaxLanes; ++i)
+      out[i] = extend_loaded<extend>(reinterpret_cast<const T*>(p)[i]);
+  }
+}
+template <Extend extend, class T, class Out>
+HWY_INLINE void load_consecutive(const uint8_t* p, uint32_t width, Out* out) {
+  if (HWY_LIKELY(width == kMaxLanes)) return load_run<extend, T>(p, out);
   for (uint32_t i = 0; i < width; ++i) {
     T value;
     std::memcpy(&value, p + i * sizeof(T), sizeof(T));
-    out[i] = extend_loaded<extend>(value);
+    out[i] = static_cast<Out>(extend_loaded<extend>(value));
   }
 }
 
 template <class T>
-HWY_INLINE void store_consecutive(uint8_t* HWY_RESTRICT p, uint32_t width,
-                                  const uint64_t* HWY_RESTRICT in) {
-  if (HWY_LIKELY(width == kMaxLanes)) {
-    for (uint32_t i = 0; i < kMaxLanes; ++i) {
-      const T value = static_cast<T>(in[i]);
-      std::memcpy(p + i * sizeof(T), &value, sizeof(T));
-    }
-    return;
+HWY_INLINE void store_run(uint8_t* p, const uint32_t* in) {
+  const hn::Rebind<T, ND::Tag> d;
+  for (size_t i = 0; i < kMaxLanes; i += ND::kLanes) {
+    const ND::V x = load_narrow(in + i);
+    auto* to = reinterpret_cast<T*>(p) + i;
+    if constexpr (sizeof(T) == 4) hn::StoreU(x, d, to);
+    else hn::StoreU(hn::TruncateTo(d, x), d, to);
   }
+}
+template <class T>
+HWY_INLINE void store_run(uint8_t* p, const uint64_t* in) {
+  const hn::Rebind<T, VD::Tag> d;
+  for (size_t i = 0; i < kMaxLanes; i += kN) {
+    const V x = load_vec(in + i);
+    auto* to = reinterpret_cast<T*>(p) + i;
+    if constexpr (sizeof(T) == 8) hn::StoreU(x, d, to);
+    else hn::StoreU(hn::TruncateTo(d, x), d, to);
+  }
+}
+template <class T, class In>
+HWY_INLINE void store_consecutive(uint8_t* p, uint32_t width, const In* in) {
+  if (HWY_LIKELY(width == kMaxLanes)) return store_run<T>(p, in);
   for (uint32_t i = 0; i < width; ++i) {
     const T value = static_cast<T>(in[i]);
     std::memcpy(p + i * sizeof(T), &value, sizeof(T));
@@ -258,10 +305,13 @@ HWY_NOINLINE const Uop* load_scattered(Group& g, const Uop* u, const Addresses& 
   }
   if (!kFull) spread(g, u->d);
   uint64_t* d = row(g, u->d);
+  constexpr bool kNarrowed = kFull && kLoadsNarrow<A::kExtend, typename A::Type>;
   for_chunks<kFull>(g, [&](size_t v) HWY_ATTR {
-    write_chunk<kFull>(g, d, v, load_vec(loaded + v * kN));
+    const V x = load_vec(loaded + v * kN);
+    if constexpr (kNarrowed) narrow(x, narrow_row(g, u->d) + v * kN);
+    else write_chunk<kFull>(g, d, v, x);
   });
-  g.kind[u->d] = simd::kLanes;
+  g.kind[u->d] = kNarrowed ? simd::kNarrow : simd::kLanes;
   return u + 1;
 }
 
@@ -290,6 +340,11 @@ HWY_INLINE const Uop* run_load(Group& g, const Uop* u) {
       const uint8_t* p = linear_run(g, address, sizeof(T) * g.width, kRead);
       if (HWY_UNLIKELY(p == nullptr)) break;
       if constexpr (kFull) {
+        if constexpr (kLoadsNarrow<A::kExtend, T>) {
+          load_consecutive<A::kExtend, T>(p, g.width, narrow_row(g, u->d));
+          g.kind[u->d] = simd::kNarrow;
+          return u + 1;
+        }
         load_consecutive<A::kExtend, T>(p, g.width, row(g, u->d));
       } else {
         load_consecutive<A::kExtend, T>(p, g.width, addresses.at);
@@ -312,6 +367,7 @@ HWY_NOINLINE const Uop* store_scattered(Group& g, const Uop* u, const Addresses&
   using T = typename Access<op>::Type;
   const MemoryView& m = g.machine->memory;
   if (g.kind[u->d] == simd::kAffine) fill(g, u->d);
+  else if (g.kind[u->d] == simd::kNarrow) spread(g, u->d);
   const uint64_t* values = row(g, u->d);
   const uint32_t step = g.kind[u->d] == simd::kUniform ? 0 : 1;
   uint64_t failed = 0;
@@ -357,6 +413,12 @@ HWY_INLINE const Uop* run_store(Group& g, const Uop* u) {
           std::memcpy(p + lane * sizeof(T), &value, sizeof(T));
         });
         return u + 1;
+      }
+      if constexpr (sizeof(T) <= 4) {
+        if (g.kind[u->d] == simd::kNarrow) {
+          store_consecutive<T>(p, g.width, narrow_row(g, u->d));
+          return u + 1;
+        }
       }
       if (g.kind[u->d] == simd::kAffine) fill(g, u->d);
       else spread(g, u->d);

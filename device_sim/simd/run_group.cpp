@@ -78,7 +78,11 @@ const Uop* run_give_way(Group& g, const Uop* u) {
     g.gave_way = true;
     return nullptr;
   }
-  if (g.budget <= 0) return nullptr;
+  if (g.budget <= 0) {  // the turn comes at the start of the next slice
+    g.patience = 0;
+    g.aging = false;
+    return nullptr;
+  }
   return resume(g, simd::schedule_turn(g));
 }
 
@@ -102,7 +106,7 @@ const Uop* run_trap(Group& g, const Uop* u) {
 void run_group_here(Group& g) {
   g.chunks = static_cast<uint32_t>((g.width + kN - 1) / kN);
   for (uint32_t s = 0; s < g.slot_count; ++s) try_compact(g, static_cast<Slot>(s));
-  const Uop* u = resume(g, simd::schedule(g));
+  const Uop* u = resume(g, simd::schedule_slice(g));
   while (u != nullptr)
     u = static_cast<const HandlerTable*>(g.table)->handlers[static_cast<int>(u->op)](g, u);
 }

@@ -9,6 +9,7 @@
 #endif
 
 #include "device_sim/simd/group.h"
+#include "device_sim/simd/narrow.h"
 #include "device_sim/simd/simd_domain-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -19,6 +20,7 @@ using simd::Group;
 using simd::kMaxLanes;
 using SD = sem::ScalarDomain;
 using VD = SimdDomain;
+using ND = NarrowDomain;
 using V = VD::V;
 inline constexpr size_t kN = VD::kLanes;
 
@@ -52,10 +54,29 @@ HWY_INLINE void fill(Group& g, Slot s) {
   g.filled[s] = true;
 }
 
-// Gives every lane of a compact slot its own word.
+HWY_INLINE uint32_t* narrow_row(const Group& g, Slot s) {
+  return reinterpret_cast<uint32_t*>(row(g, s));
+}
+HWY_INLINE ND::V load_narrow(const uint32_t* p) { return hn::Load(ND::Tag(), p); }
+HWY_INLINE void store_narrow(ND::V v, uint32_t* p) { hn::Store(v, ND::Tag(), p); }
+HWY_INLINE V widen(const uint32_t* p) {
+  return hn::PromoteTo(VD::Tag(), hn::Load(hn::Rebind<uint32_t, VD::Tag>(), p));
+}
+HWY_INLINE void narrow(V x, uint32_t* p) {
+  const hn::Rebind<uint32_t, VD::Tag> d;
+  hn::Store(hn::TruncateTo(d, x), d, p);
+}
+
+// Gives every lane its own 64-bit word.
 HWY_INLINE void spread(Group& g, Slot s) {
   if (g.kind[s] == simd::kLanes) return;
   uint64_t* p = row(g, s);
+  if (g.kind[s] == simd::kNarrow) {  // in place, so from the end
+    const uint32_t* from = narrow_row(g, s);
+    for (size_t v = g.chunks; v-- > 0;) store_vec(widen(from + v * kN), p + v * kN);
+    g.kind[s] = simd::kLanes;
+    return;
+  }
   if (g.kind[s] == simd::kUniform) {
     const V x = load_vec(p);
     for (size_t v = 1; v < g.chunks; ++v) store_vec(x, p + v * kN);
@@ -89,7 +110,22 @@ HWY_INLINE void write_compact(Group& g, Slot s, simd::Compact x) {
 
 // Makes a slot compact if its lanes allow it. Gives up at the first vector that does not.
 HWY_INLINE bool try_compact(Group& g, Slot s) {
-  if (g.kind[s] != simd::kLanes || g.width < 2) return g.kind[s] != simd::kLanes;
+  if (g.is_compact(s)) return true;
+  if (g.width < 2) return false;
+  if (g.kind[s] == simd::kNarrow) {
+    const uint32_t* p = narrow_row(g, s);
+    const simd::Compact x{p[0], uint64_t{p[1]} - p[0]};
+    if (!simd::runs_in_32_bits(x, g.width - 1)) return false;
+    const ND::V next = ND::konst(ND::kLanes * x.stride);
+    ND::V expected = ND::add(ND::konst(x.base), ND::mul(hn::Iota(ND::Tag(), 0), ND::konst(x.stride)));
+    for (size_t v = 0; v * ND::kLanes < g.width; ++v, expected = ND::add(expected, next)) {
+      const uint64_t differ =
+          ND::mask_bits(ND::m_not(ND::eq(load_narrow(p + v * ND::kLanes), expected)));
+      if ((differ << (v * ND::kLanes)) & g.exists) return false;
+    }
+    write_compact(g, s, x);
+    return true;
+  }
   const uint64_t* p = row(g, s);
   const simd::Compact x{p[0], p[1] - p[0]};
   const V next = VD::konst(kN * x.stride);
@@ -110,6 +146,11 @@ HWY_INLINE void write_chunk(Group& g, uint64_t* p, size_t v, V x) {
   else hn::BlendedStore(x, chunk_mask(g.active, v), VD::Tag(), p + v * kN);
 }
 
+template <class F, size_t... v>
+HWY_INLINE void unrolled(F& f, std::index_sequence<v...>) {
+  (f(sizeof...(v) - 1 - v), ...);
+}
+
 // Calls f for each vector of a row, from the last to the first: the first holds uniform values that
 // the others still have to read. A full row is unrolled for the micro-ops that loops are made of:
 // no loop branches, which would also crowd the branch history that predicts the next handler.
@@ -117,14 +158,18 @@ template <bool kFull, bool kUnroll = false, class F>
 HWY_INLINE void for_chunks(const Group& g, F f) {
   constexpr size_t kRow = kMaxLanes / kN;
   if (kFull && kUnroll && HWY_LIKELY(g.chunks == kRow)) {
-#pragma GCC unroll 8
-    for (size_t v = kRow; v-- > 0;) f(v);
+    unrolled(f, std::make_index_sequence<kRow>());
     return;
   }
   for (size_t v = g.chunks; v-- > 0;) {
     if (!kFull && chunk_empty(g.active, v)) continue;
     f(v);
   }
+}
+
+template <class F>
+HWY_INLINE void for_narrow_chunks(F f) {
+  unrolled(f, std::make_index_sequence<kMaxLanes / ND::kLanes>());
 }
 
 constexpr bool is_hot(Op op) {
@@ -138,7 +183,8 @@ constexpr bool is_hot(Op op) {
     case Op::sbf32: case Op::mul64: case Op::mul32: case Op::madd64: case Op::madd32:
     case Op::msub32: case Op::smaddl: case Op::umaddl: case Op::csel64: case Op::csel32:
     case Op::csinc32: case Op::csinc64: case Op::csneg32: case Op::cset: case Op::fl_sub32:
-    case Op::fl_sub64: case Op::fl_nz32: case Op::fl_add32: case Op::vbsl:
+    case Op::fl_sub64: case Op::fl_nz32: case Op::fl_add32: case Op::vbsl: case Op::sel_cmp:
+    case Op::sel_cmpi:
       return true;
     default: return false;
   }
@@ -146,22 +192,84 @@ constexpr bool is_hot(Op op) {
 
 // --- values
 
-// An operand of a vector operation. Uniform rows are read with a step of 0.
+// An operand of a vector operation, number `k` of them. Uniform rows are read with a step of 0.
 struct Source {
   const uint64_t* p;
-  size_t step;
-  HWY_INLINE Source(Group& g, Slot s) : p(row(g, s)) {
-    if (g.kind[s] == simd::kAffine) fill(g, s);
-    step = g.kind[s] == simd::kUniform ? 0 : kN;
+  size_t step = kN;
+  HWY_INLINE Source(Group& g, Slot s, int k) : p(row(g, s)) {
+    switch (g.kind[s]) {
+      case simd::kUniform: step = 0; break;
+      case simd::kAffine: fill(g, s); break;
+      case simd::kNarrow: {
+        uint64_t* to = g.scratch[k];
+        const uint32_t* from = narrow_row(g, s);
+        for (size_t v = 0; v < g.chunks; ++v) store_vec(widen(from + v * kN), to + v * kN);
+        p = to;
+        break;
+      }
+      default: break;
+    }
   }
   HWY_INLINE V at(size_t v) const { return load_vec(p + v * step); }
 };
 
-template <bool kFull, Op op, class Vector, class Scalar, class... S>
-HWY_INLINE const Uop* run_value(Group& g, const Uop* u, Vector vector, Scalar scalar, S... slots) {
+// The low 32 bits of an operand.
+struct NarrowSource {
+  const uint32_t* p;
+  size_t step = ND::kLanes;
+  HWY_INLINE NarrowSource(Group& g, Slot s, int k) : p(narrow_row(g, s)) {
+    if (HWY_LIKELY(g.kind[s] == simd::kNarrow)) return;
+    auto* to = reinterpret_cast<uint32_t*>(g.scratch[k]);
+    const uint64_t* from = row(g, s);
+    if (g.kind[s] == simd::kUniform) {
+      store_narrow(ND::konst(from[0]), to);
+      step = 0;
+    } else if (g.kind[s] == simd::kAffine) {
+      const uint64_t stride = g.stride[s];
+      const ND::V next = ND::konst(ND::kLanes * stride);
+      ND::V x = ND::add(ND::konst(from[0]), ND::mul(hn::Iota(ND::Tag(), 0), ND::konst(stride)));
+      for (size_t v = 0; v * ND::kLanes < kMaxLanes; ++v, x = ND::add(x, next))
+        store_narrow(x, to + v * ND::kLanes);
+    } else {
+      for (size_t v = 0; v < g.chunks; ++v) narrow(load_vec(from + v * kN), to + v * kN);
+    }
+    p = to;
+  }
+  HWY_INLINE ND::V at(size_t v) const { return load_narrow(p + v * step); }
+};
+
+// Operands in order, each with its number.
+template <class Operand, class F, size_t... k, class... S>
+HWY_INLINE void with_operands(Group& g, F f, std::index_sequence<k...>, S... slots) {
+  f(Operand(g, slots, static_cast<int>(k))...);
+}
+template <class Operand, class F, class... S>
+HWY_INLINE void with_operands(Group& g, F f, S... slots) {
+  with_operands<Operand>(g, f, std::make_index_sequence<sizeof...(S)>(), slots...);
+}
+
+// Whether the values of a slot fit 32 bits for sure.
+HWY_INLINE bool fits_32_bits(const Group& g, Slot s) {
+  if (g.kind[s] == simd::kNarrow) return true;
+  return g.is_compact(s) && simd::runs_in_32_bits(g.compact(s), g.width - 1);
+}
+
+template <Op op, class... S>
+HWY_INLINE bool runs_narrow(const Group& g, const Uop* u, S... slots) {
+  constexpr simd::Narrow form = simd::narrow_form(op);
+  if constexpr (form == simd::Narrow::kNever) return false;
+  if (!simd::narrow_fields<op>(*u)) return false;
+  if constexpr (form == simd::Narrow::kIfZeroAbove)
+    return simd::narrow_always<op>(*u) || (fits_32_bits(g, slots) && ...);
+  return true;
+}
+
+// `apply` is the micro-op's semantic function for any domain: apply(Domain(), operands...).
+template <bool kFull, Op op, class F, class... S>
+HWY_INLINE const Uop* run_value(Group& g, const Uop* u, F apply, S... slots) {
   const unsigned kinds = (0u | ... | g.kind[slots]);
   if (kinds == simd::kUniform) {
-    write_uniform<kFull>(g, u->d, scalar(row(g, slots)[0]...));
+    write_uniform<kFull>(g, u->d, apply(SD(), row(g, slots)[0]...));
     return u + 1;
   }
   if constexpr (kFull && simd::has_affine_rule(op)) {
@@ -174,12 +282,31 @@ HWY_INLINE const Uop* run_value(Group& g, const Uop* u, Vector vector, Scalar sc
       }
     }
   }
+  if constexpr (kFull && simd::narrow_form(op) != simd::Narrow::kNever) {
+    if (runs_narrow<op>(g, u, slots...)) {
+      uint32_t* d = narrow_row(g, u->d);
+      with_operands<NarrowSource>(
+          g,
+          [&](const auto... source) HWY_ATTR {
+            for_narrow_chunks([&](size_t v) HWY_ATTR {
+              store_narrow(apply(ND(), source.at(v)...), d + v * ND::kLanes);
+            });
+          },
+          slots...);
+      g.kind[u->d] = simd::kNarrow;
+      return u + 1;
+    }
+  }
   if (!kFull) spread(g, u->d);
   uint64_t* d = row(g, u->d);
-  [&](const auto... source) HWY_ATTR {
-    for_chunks<kFull, is_hot(op)>(
-        g, [&](size_t v) HWY_ATTR { write_chunk<kFull>(g, d, v, vector(source.at(v)...)); });
-  }(Source(g, slots)...);
+  with_operands<Source>(
+      g,
+      [&](const auto... source) HWY_ATTR {
+        for_chunks<kFull, is_hot(op)>(g, [&](size_t v) HWY_ATTR {
+          write_chunk<kFull>(g, d, v, apply(VD(), source.at(v)...));
+        });
+      },
+      slots...);
   g.kind[u->d] = simd::kLanes;
   return u + 1;
 }
@@ -197,12 +324,12 @@ HWY_INLINE const Uop* run_fp(Group& g, const Uop* u, Vector vector, Scalar scala
     return u + 1;
   }
   if (!kFull) spread(g, u->d);
-  if (HWY_UNLIKELY(g.kind[fs] == simd::kAffine)) spread(g, fs);  // not read through a Source
+  if (g.kind[fs] != simd::kUniform) spread(g, fs);  // not read through a Source
   uint64_t* d = row(g, u->d);
   uint64_t* state = row(g, fs);
   size_t state_step = g.kind[fs] == simd::kUniform ? 0 : kN;
   bool changed = false;
-  [&](const auto... source) HWY_ATTR {
+  with_operands<Source>(g, [&](const auto... source) HWY_ATTR {
     for_chunks<kFull>(g, [&](size_t v) HWY_ATTR {
       const V before = load_vec(state + v * state_step);
       V fp = before;
@@ -215,7 +342,7 @@ HWY_INLINE const Uop* run_fp(Group& g, const Uop* u, Vector vector, Scalar scala
       }
       write_chunk<kFull>(g, d, v, r);
     });
-  }(Source(g, slots)...);
+  }, slots...);
   g.kind[u->d] = simd::kLanes;
   if (HWY_UNLIKELY(changed && kFull)) try_compact(g, fs);
   return u + 1;
@@ -271,11 +398,11 @@ HWY_INLINE const Uop* branch(Group& g, const Uop* u, uint64_t taken) {
   return split(g, taken, u->target(), index_of(g, u + 1));
 }
 
-template <Op op, class Vector, class Scalar, class... S>
-HWY_INLINE const Uop* run_branch(Group& g, const Uop* u, Vector vector, Scalar scalar, S... slots) {
+template <Op op, class F, class... S>
+HWY_INLINE const Uop* run_branch(Group& g, const Uop* u, F apply, S... slots) {
   const unsigned kinds = (0u | ... | g.kind[slots]);
   if (kinds == simd::kUniform) {
-    const bool taken = scalar(row(g, slots)[0]...);
+    const bool taken = apply(SD(), row(g, slots)[0]...);
     complete_block(g, u);
     return go_to(g, taken ? u->target() : index_of(g, u + 1));
   }
@@ -292,11 +419,19 @@ HWY_INLINE const Uop* run_branch(Group& g, const Uop* u, Vector vector, Scalar s
     }
   }
   uint64_t bits = 0;
-  [&](const auto... source) HWY_ATTR {
-    for_chunks<true, true>(g, [&](size_t v) HWY_ATTR {
-      bits |= VD::mask_bits(vector(source.at(v)...)) << (v * kN);
-    });
-  }(Source(g, slots)...);
+  if constexpr (simd::narrow_branch(op)) {
+    with_operands<NarrowSource>(g, [&](const auto... source) HWY_ATTR {
+      for_narrow_chunks([&](size_t v) HWY_ATTR {
+        bits |= ND::mask_bits(apply(ND(), source.at(v)...)) << (v * ND::kLanes);
+      });
+    }, slots...);
+  } else {
+    with_operands<Source>(g, [&](const auto... source) HWY_ATTR {
+      for_chunks<true, true>(g, [&](size_t v) HWY_ATTR {
+        bits |= VD::mask_bits(apply(VD(), source.at(v)...)) << (v * kN);
+      });
+    }, slots...);
+  }
   return branch(g, u, bits);
 }
 

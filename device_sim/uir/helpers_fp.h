@@ -4,6 +4,7 @@
 // Sources are cut to their format, results zero-extended. `fp` is FPCR << 32 | FPSR.
 #pragma once
 #include <cstdint>
+#include <cstring>
 
 #include "device_sim/uir/fp_aux.h"
 #include "device_sim/uir/hd.h"
@@ -101,6 +102,8 @@ GPUSIM_HD constexpr softfloat::Rounding rounding_of(FpRounding r, uint64_t fp) {
 static_assert(static_cast<int>(FpRounding::kNearestAway) ==
               static_cast<int>(softfloat::Rounding::kTieAway));
 
+namespace exact {
+
 GPUSIM_HD_NOINLINE uint64_t fcmp(uint64_t a, uint64_t b, uint32_t aux, uint64_t& fp) {
   return with_format(aux, [&]<class F>() {
     return softfloat::fp_compare<F>(cut<F>(a), cut<F>(b), (aux & 4) != 0, fp);
@@ -158,6 +161,164 @@ GPUSIM_HD_NOINLINE uint64_t i2f(uint64_t a, uint32_t aux, int fraction_bits, int
   return with_format(aux, [&]<class F>() {
     return softfloat::fixed_to_fp<F>(a, int_bits, fraction_bits, (aux & 32) == 0, fp);
   });
+}
+
+}  // namespace exact
+
+// --- the same with the machine's arithmetic where it surely agrees: FPCR is zero, there are no NaNs,
+// and a result is exact, or known to be inexact and far from overflow and underflow
+
+GPUSIM_HD constexpr bool is_plain(uint64_t fp) { return (fp >> 32) == 0; }
+GPUSIM_HD constexpr bool is_finite(FpFormat f, uint64_t a) {
+  return f == FpFormat::kF32 ? (a & F32::kInf) != F32::kInf : (a & F64::kInf) != F64::kInf;
+}
+GPUSIM_HD inline double to_double(FpFormat f, uint64_t a) {
+  double d = 0;
+  if (f == FpFormat::kF32) {
+    float x;
+    const auto low = static_cast<uint32_t>(a);
+    memcpy(&x, &low, sizeof x);
+    d = static_cast<double>(x);
+  } else {
+    memcpy(&d, &a, sizeof d);
+  }
+  return d;
+}
+// d rounded to nearest even.
+GPUSIM_HD inline uint64_t from_double(FpFormat f, double d) {
+  if (f == FpFormat::kF32) {
+    const float x = static_cast<float>(d);
+    uint32_t low;
+    memcpy(&low, &x, sizeof low);
+    return low;
+  }
+  uint64_t a;
+  memcpy(&a, &d, sizeof a);
+  return a;
+}
+GPUSIM_HD constexpr void raise_inexact(bool inexact, uint64_t& fp) {
+  if (inexact) fp |= softfloat::kFpsrIxc;
+}
+// x rounded to an integer of less than 2^62, if the mode is a simple one.
+GPUSIM_HD inline bool round_to_int(double x, FpRounding mode, int64_t& result) {
+  if (!(x > -0x1p62 && x < 0x1p62)) return false;
+  int64_t t = static_cast<int64_t>(x);  // towards zero
+  const double rest = x - static_cast<double>(t);  // exact
+  switch (mode) {
+    case FpRounding::kZero:
+      break;
+    case FpRounding::kMinusInf:
+      t -= rest < 0;
+      break;
+    case FpRounding::kPlusInf:
+      t += rest > 0;
+      break;
+    case FpRounding::kNearestAway:
+      t += (rest >= 0.5) - (rest <= -0.5);
+      break;
+    default:  // to nearest even: FPCR is zero
+      t += (rest > 0.5 || (rest == 0.5 && (t & 1))) - (rest < -0.5 || (rest == -0.5 && (t & 1)));
+      break;
+  }
+  result = t;
+  return true;
+}
+
+GPUSIM_HD_NOINLINE uint64_t fround(uint64_t a, uint32_t aux, uint64_t& fp) {
+  const auto f = static_cast<FpFormat>(aux & 3);
+  const auto mode = static_cast<FpRounding>(aux >> 2);
+  int64_t whole = 0;
+  if (f != FpFormat::kF16 && is_plain(fp) && is_finite(f, a)) {
+    const double x = to_double(f, a);
+    if (round_to_int(x, mode, whole)) {
+      const double r = static_cast<double>(whole);
+      raise_inexact(mode == FpRounding::kFpcrExact && r != x, fp);
+      const uint64_t sign = f == FpFormat::kF32 ? F32::kSign : F64::kSign;
+      return from_double(f, r) | (a & sign);  // a zero keeps the sign
+    }
+  }
+  return exact::fround(a, aux, fp);
+}
+
+GPUSIM_HD_NOINLINE uint64_t fconvert(uint64_t a, uint32_t aux, uint64_t& fp) {
+  const auto from = static_cast<FpFormat>(aux & 3);
+  const auto to = static_cast<FpFormat>(aux >> 2 & 3);
+  if (is_plain(fp) && from != FpFormat::kF16 && to != FpFormat::kF16 && !(aux & 16) &&
+      is_finite(from, a)) {
+    const double x = to_double(from, a);
+    if (to == FpFormat::kF64) return from_double(to, x);
+    const uint64_t r = from_double(to, x);
+    const uint64_t field = r >> 23 & 0xff;
+    if ((field >= 2 && field < 255) || x == 0) {
+      raise_inexact(to_double(to, r) != x, fp);
+      return r;
+    }
+  }
+  return exact::fconvert(a, aux, fp);
+}
+
+GPUSIM_HD_NOINLINE uint64_t f2i(uint64_t a, uint32_t aux, int fraction_bits, int int_bits,
+                                uint64_t& fp) {
+  const auto f = static_cast<FpFormat>(aux & 3);
+  int64_t whole = 0;
+  if (f != FpFormat::kF16 && fraction_bits == 0 && is_plain(fp) && is_finite(f, a)) {
+    const double x = to_double(f, a);
+    if (round_to_int(x, static_cast<FpRounding>(aux >> 2 & 7), whole)) {
+      const bool is_signed = (aux & 32) != 0;
+      const int64_t limit = int_bits == 64 ? int64_t{1} << 62 : int64_t{1} << (int_bits - is_signed);
+      if (whole < limit && whole >= (is_signed ? -limit : 0)) {
+        raise_inexact(static_cast<double>(whole) != x, fp);
+        return static_cast<uint64_t>(whole) & softfloat::low_mask(int_bits);
+      }
+    }
+  }
+  return exact::f2i(a, aux, fraction_bits, int_bits, fp);
+}
+
+GPUSIM_HD_NOINLINE uint64_t i2f(uint64_t a, uint32_t aux, int fraction_bits, int int_bits,
+                                uint64_t& fp) {
+  const auto f = static_cast<FpFormat>(aux & 3);
+  if (f != FpFormat::kF16 && fraction_bits == 0 && is_plain(fp)) {
+    const uint64_t cut_off = 64 - static_cast<uint64_t>(int_bits);
+    const auto top = static_cast<int64_t>(a << cut_off);
+    const int64_t value = (aux & 32) ? top >> cut_off
+                                     : static_cast<int64_t>(static_cast<uint64_t>(top) >> cut_off);
+    constexpr int64_t kExact = int64_t{1} << 53;  // doubles hold such integers exactly
+    // A negative unsigned value is one above the signed range.
+    if (value > ((aux & 32) ? -kExact : -1) && value < kExact) {
+      const double x = static_cast<double>(value);
+      const uint64_t r = from_double(f, x);
+      raise_inexact(f == FpFormat::kF32 && to_double(f, r) != x, fp);
+      return r;
+    }
+  }
+  return exact::i2f(a, aux, fraction_bits, int_bits, fp);
+}
+
+// Whether the comparisons below may look at the bits alone. Formats 32 and 64.
+GPUSIM_HD constexpr bool is_ordered(FpFormat f, uint64_t a, uint64_t b) {
+  return f == FpFormat::kF32
+             ? (a & 0x7fffffff) <= F32::kInf && (b & 0x7fffffff) <= F32::kInf
+             : (a & ~F64::kSign) <= F64::kInf && (b & ~F64::kSign) <= F64::kInf;
+}
+GPUSIM_HD inline uint64_t fcmp(uint64_t a, uint64_t b, uint32_t aux, uint64_t& fp) {
+  return exact::fcmp(a, b, aux, fp);
+}
+GPUSIM_HD_NOINLINE uint64_t fminmax(uint64_t a, uint64_t b, uint32_t aux, uint64_t& fp) {
+  const auto f = static_cast<FpFormat>(aux & 3);
+  if (f != FpFormat::kF16 && is_plain(fp) && is_ordered(f, a, b)) {
+    // As integers, with -0 below +0.
+    const int up = f == FpFormat::kF32 ? 32 : 0;
+    const auto key = [&](uint64_t x) {
+      const auto s = static_cast<int64_t>(x << up);
+      return s ^ static_cast<int64_t>(static_cast<uint64_t>(s >> 63) >> 1);
+    };
+    const auto kind = static_cast<FpMinMax>(aux >> 2);
+    const bool minimum = kind == FpMinMax::kMin || kind == FpMinMax::kMinNum;
+    const uint64_t r = (key(a) < key(b)) == minimum ? a : b;
+    return f == FpFormat::kF32 ? cut<F32>(r) : r;
+  }
+  return exact::fminmax(a, b, aux, fp);
 }
 
 GPUSIM_HD_NOINLINE uint64_t fmisc1(uint64_t a, uint32_t aux, uint64_t& fp) {

@@ -86,9 +86,21 @@ GPUSIM_HD bool test_as(uint64_t x, uint64_t y, FpTest test, uint64_t& fp) {
 }
 GPUSIM_HD inline uint64_t each_fcompare(uint64_t a, uint64_t b, const Uop& u, uint64_t& fp) {
   const auto test = static_cast<FpTest>(inner_aux(u));
+  const auto f = static_cast<FpFormat>(u.aux);
   return each(
       float_width(u),
       [&](uint64_t x, uint64_t y) {
+        if (f != FpFormat::kF16 && is_plain(fp) && is_ordered(f, x, y)) {
+          double p = to_double(f, x), q = to_double(f, y);
+          if (test >= FpTest::kAbsGe) {
+            p = p < 0 ? -p : p;
+            q = q < 0 ? -q : q;
+          }
+          const bool holds = test == FpTest::kEq                              ? p == q
+                             : test == FpTest::kGe || test == FpTest::kAbsGe ? p >= q
+                                                                              : p > q;
+          return holds ? ~uint64_t{0} : uint64_t{0};
+        }
         return with_format(u.aux, [&]<class F>() -> uint64_t {
           return test_as<F>(x, y, test, fp) ? ~uint64_t{0} : 0;
         });

@@ -21,6 +21,7 @@ GPUSIM_SEM_BEGIN
 struct ScalarDomain {
   using V = uint64_t;
   using M = bool;
+  static constexpr int kBits = 64;  // of a value
 
   GPUSIM_HD_INLINE static V konst(uint64_t x) { return x; }
   GPUSIM_HD_INLINE static V add(V a, V b) { return a + b; }

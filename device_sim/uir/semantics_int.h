@@ -2,6 +2,7 @@
 //
 // Rules: no `if` on guest data (select); `switch` only on the micro-op's own fields; one emitted
 // value per line where order could matter. Per-target include guard: see semantics_namespace.h.
+#include "device_sim/uir/compare.h"
 #include "device_sim/uir/scalar_domain.h"
 #include "device_sim/uir/uop.h"
 #include "device_sim/uir/semantics_namespace.h"
@@ -24,11 +25,17 @@ GPUSIM_SEM_BEGIN
 #define GPUSIM_U const Uop& u
 
 GPUSIM_SEM low32(GPUSIM_A) { return D::and_(a, D::konst(0xffffffffu)); }
-GPUSIM_SEM sext32(GPUSIM_A) { return D::sar(D::shl(a, 32), 32); }
+GPUSIM_SEM sext32(GPUSIM_A) {
+  if constexpr (D::kBits == 32) return a;
+  else return D::sar(D::shl(a, 32), 32);
+}
 GPUSIM_SEM one_if(const typename D::M m) { return D::select(m, D::konst(1), D::konst(0)); }
-GPUSIM_SEM top_bit(GPUSIM_A) { return D::shr(a, 63); }
-// The low word in the high half: 32-bit flags and comparisons are the 64-bit ones of these.
-GPUSIM_SEM high(GPUSIM_A) { return D::shl(a, 32); }
+GPUSIM_SEM top_bit(GPUSIM_A) { return D::shr(a, D::kBits - 1); }
+// The low 32 bits at the top of the word: 32-bit flags and comparisons are the word's of these.
+GPUSIM_SEM high(GPUSIM_A) {
+  if constexpr (D::kBits == 32) return a;
+  else return D::shl(a, 32);
+}
 
 // --- moves and constants
 GPUSIM_SEM konst(GPUSIM_U) { return D::konst(u.imm); }
@@ -173,13 +180,13 @@ GPUSIM_SEM sdiv32(GPUSIM_AB) { return low32<D>(D::map(DivideSigned{}, sext32<D>(
 
 // --- flags
 GPUSIM_SEM nz(GPUSIM_A) {
-  const typename D::V n = D::and_(D::shr(a, 60), D::konst(8));
+  const typename D::V n = D::and_(D::shr(a, D::kBits - 4), D::konst(8));
   return D::or_(n, D::select(D::eq(a, D::konst(0)), D::konst(4), D::konst(0)));
 }
 // Flags of r = a + b + carry-in: the carry is the majority of a, b and not r at the top bit.
 GPUSIM_SEM flags_of_sum(GPUSIM_AB, const typename D::V r) {
   const typename D::V carries = D::or_(D::and_(a, b), D::andnot(D::or_(a, b), r));
-  const typename D::V c = D::and_(D::shr(carries, 62), D::konst(2));
+  const typename D::V c = D::and_(D::shr(carries, D::kBits - 2), D::konst(2));
   const typename D::V v = top_bit<D>(D::andnot(D::xor_(a, r), D::xor_(a, b)));
   return D::or_(nz<D>(r), D::or_(c, v));
 }
@@ -214,6 +221,25 @@ GPUSIM_SEM csinv64(GPUSIM_ABC, GPUSIM_U) { return csel64<D>(a, D::not_(b), c, u)
 GPUSIM_SEM csinv32(GPUSIM_ABC, GPUSIM_U) { return low32<D>(csinv64<D>(a, b, c, u)); }
 GPUSIM_SEM csneg64(GPUSIM_ABC, GPUSIM_U) { return csel64<D>(a, D::sub(D::konst(0), b), c, u); }
 GPUSIM_SEM csneg32(GPUSIM_ABC, GPUSIM_U) { return low32<D>(csneg64<D>(a, b, c, u)); }
+
+GPUSIM_SEM select_by_comparison(GPUSIM_ABC, const typename D::V e, GPUSIM_U) {
+  const CompareKind kind = CompareKind::unpack(u.imm16);
+  const int up = kind.is_32bit ? D::kBits - 32 : 0;
+  const typename D::V x = D::shl(c, up);
+  const typename D::V y = D::shl(e, up);
+  const typename D::V mask = D::konst(kind.narrow_result ? 0xffffffffu : ~uint64_t{0});
+  switch (kind.relation) {
+    case CompareRelation::kEqual: return D::and_(D::select(D::eq(x, y), a, b), mask);
+    case CompareRelation::kLessSigned: return D::and_(D::select(D::lt_s(x, y), a, b), mask);
+    default: return D::and_(D::select(D::lt_u(x, y), a, b), mask);
+  }
+}
+GPUSIM_SEM sel_cmp(GPUSIM_ABC, const typename D::V e, GPUSIM_U) {
+  return select_by_comparison<D>(a, b, c, e, u);
+}
+GPUSIM_SEM sel_cmpi(GPUSIM_ABC, GPUSIM_U) {
+  return select_by_comparison<D>(a, b, c, D::konst(u.imm), u);
+}
 
 // --- branch conditions
 GPUSIM_MASK br_eq64(GPUSIM_AB) { return D::eq(a, b); }

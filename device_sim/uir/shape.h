@@ -7,7 +7,9 @@ namespace gpusim {
 enum class Shape : uint8_t {
   // Values: slots in, one slot out, no other effect.
   kDI, kDA, kDAI, kDAB, kDABI, kDABC, kDABCI,
-  kSel,  // kDABC with a condition in imm16
+  kSel,      // kDABC with a condition in imm16
+  kSelCmp,   // kDABC with a fourth source in aux and a CompareKind in imm16
+  kSelCmpI,  // kDABCI with a CompareKind in imm16
   // Values that also read and update the floating-point state slot named by imm16.
   kFA, kFAB, kFABC, kGA, kGAB, kGABC,
   // Memory.
@@ -23,7 +25,7 @@ struct OperandUse {
 };
 
 struct ShapeInfo {
-  OperandUse d{}, a{}, b{}, c{};
+  OperandUse d{}, a{}, b{}, c{}, aux{};
   bool fp_state = false;    // imm16 names a slot that is read and written
   bool ends_block = false;
   bool falls_through = false;  // a conditional branch
@@ -41,7 +43,10 @@ constexpr ShapeInfo shape_info(Shape s) {
     case Shape::kDABI: return {.d = out, .a = in, .b = in, .pure = true};
     case Shape::kDABC:
     case Shape::kDABCI:
-    case Shape::kSel: return {.d = out, .a = in, .b = in, .c = in, .pure = true};
+    case Shape::kSel:
+    case Shape::kSelCmpI: return {.d = out, .a = in, .b = in, .c = in, .pure = true};
+    case Shape::kSelCmp:
+      return {.d = out, .a = in, .b = in, .c = in, .aux = in, .pure = true};
     case Shape::kFA:
     case Shape::kGA: return {.d = out, .a = in, .fp_state = true};
     case Shape::kFAB:

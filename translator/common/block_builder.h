@@ -90,6 +90,14 @@ class BlockBuilder {
   void name(Slot d, Slot a, Slot b, Slot c, uint64_t imm, uint8_t aux = 0, uint16_t imm16 = 0) { \
     emit(Op::name, d, a, b, c, imm, aux, imm16);                                                 \
   }
+#define GPUSIM_EMIT_kSelCmp(name)                                              \
+  void name(Slot d, Slot a, Slot b, Slot left, Slot right, uint16_t kind) {    \
+    emit(Op::name, d, a, b, left, 0, right, kind);                             \
+  }
+#define GPUSIM_EMIT_kSelCmpI(name)                                             \
+  void name(Slot d, Slot a, Slot b, Slot left, uint64_t imm, uint16_t kind) {  \
+    emit(Op::name, d, a, b, left, imm, 0, kind);                               \
+  }
 #define GPUSIM_EMIT_kFA(name)                                    \
   void name(Slot d, Slot a, uint8_t aux = 0, uint64_t imm = 0) { \
     emit(Op::name, d, a, 0, 0, imm, aux, fp_slot_);              \

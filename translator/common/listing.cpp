@@ -152,6 +152,7 @@ std::string uop_text(const Module& m, const Uop& u) {
     case Shape::kDAI:
     case Shape::kDABI:
     case Shape::kDABCI:
+    case Shape::kSelCmpI:
     case Shape::kLdI:
     case Shape::kLdX:
     case Shape::kLdW:
@@ -165,7 +166,7 @@ std::string uop_text(const Module& m, const Uop& u) {
       if (u.imm) add_imm(u.imm);
       break;
   }
-  if (u.aux) add(fmt::format("aux={}", u.aux));
+  if (u.aux && !shape.aux.reads) add(fmt::format("aux={}", u.aux));
   if (u.imm16 && !shape.fp_state) add(fmt::format("imm16={:#x}", u.imm16));
   return out;
 }

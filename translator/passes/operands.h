@@ -21,6 +21,7 @@ void for_each_operand(Uop& u, F f) {
   if (info.a.reads || info.a.writes) f(u.a, info.a.reads, info.a.writes);
   if (info.b.reads || info.b.writes) f(u.b, info.b.reads, info.b.writes);
   if (info.c.reads || info.c.writes) f(u.c, info.c.reads, info.c.writes);
+  if (info.aux.reads || info.aux.writes) f(u.aux, info.aux.reads, info.aux.writes);
   if (info.fp_state) {
     auto slot = static_cast<Slot>(u.imm16);
     f(slot, uint8_t{1}, uint8_t{1});

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "translator/passes/fuse_compare_select.h"
+
 namespace gpusim {
 namespace {
 
@@ -56,6 +58,7 @@ SlotMap make_slot_map(const GuestIsa& isa, SlotSet used, bool has_syscalls) {
   keep(isa.roles.zero);
   keep(isa.abi.stack_pointer);
   keep(isa.abi.link);
+  for (int i = 0; i < kSelectTemps; ++i) keep(select_temp(isa.roles, i));
   if (has_syscalls) {
     keep(isa.abi.syscall_number);
     keep(isa.abi.syscall_result);

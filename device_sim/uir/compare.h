@@ -1,0 +1,28 @@
+// The kind of comparison that a compare-and-select micro-op makes, in its imm16.
+#pragma once
+#include <cstdint>
+
+#include "device_sim/uir/hd.h"
+
+namespace gpusim {
+
+enum class CompareRelation : uint8_t { kEqual, kLessSigned, kLessUnsigned };
+
+// The converse relations exchange what is selected.
+struct CompareKind {
+  CompareRelation relation = CompareRelation::kEqual;
+  bool is_32bit = false;      // compares the low 32 bits
+  bool narrow_result = false;  // zero-extends the low 32 bits of the selected value
+
+  GPUSIM_HD constexpr uint16_t pack() const {
+    return static_cast<uint16_t>(static_cast<int>(relation) | is_32bit << 2 | narrow_result << 3);
+  }
+  GPUSIM_HD static constexpr CompareKind unpack(uint16_t imm16) {
+    return {static_cast<CompareRelation>(imm16 & 3), (imm16 >> 2 & 1) != 0, (imm16 >> 3 & 1) != 0};
+  }
+  GPUSIM_HD static constexpr bool is_valid(uint16_t imm16) {
+    return imm16 < 16 && (imm16 & 3) <= static_cast<int>(CompareRelation::kLessUnsigned);
+  }
+};
+
+}  // namespace gpusim
