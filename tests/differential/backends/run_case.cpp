@@ -1,0 +1,280 @@
+#include "tests/differential/backends/run_case.h"
+
+#include <cstring>
+#include <map>
+#include <sstream>
+
+namespace gpusim::difftest {
+namespace {
+
+constexpr uint64_t kCounterValue = 0x1234567;
+constexpr int kMaxSlices = 2'000'000;
+
+uint64_t mix(uint64_t x) {
+  x ^= x >> 31;
+  x *= 0x9e3779b97f4a7c15;
+  x ^= x >> 29;
+  return x * 0xbf58476d1ce4e5b9;
+}
+
+std::vector<uint8_t> noise(uint64_t seed, uint64_t size) {
+  std::vector<uint8_t> bytes(size);
+  for (uint64_t i = 0; i < size; i += 8) {
+    const uint64_t word = mix(seed + i);
+    std::memcpy(bytes.data() + i, &word, 8);
+  }
+  return bytes;
+}
+
+uint64_t window_address(const MachineConfig& config, uint32_t core) {
+  const bool shared = config.memory_model == MemoryModel::kShared;
+  return config.window_base + (shared ? uint64_t{core} << config.window_shift : 0);
+}
+
+void set_up(const Case& c, Backend& b) {
+  const MachineConfig& config = c.config;
+  for (uint32_t core = 0; core < config.cores; ++core)
+    for (size_t s = 0; s < c.slots.size(); ++s)
+      b.set_slot(core, static_cast<Slot>(s), c.slots[s].at(core));
+  b.write_memory(0, config.linear_base, noise(c.memory_seed, config.linear_size));
+  const uint64_t window = uint64_t{1} << config.window_shift;
+  const bool same = c.memory_seed % 2;
+  for (uint32_t core = 0; core < config.cores; ++core)
+    b.write_memory(core, window_address(config, core),
+                   noise(c.memory_seed + (same ? 1 : core + 2), window));
+  for (uint32_t core = 0; core < config.cores; ++core) {
+    for (size_t i = 0; i < c.window_words.size(); ++i) {
+      const uint64_t word = c.window_words[i].at(core);
+      uint8_t bytes[8];
+      std::memcpy(bytes, &word, 8);
+      b.write_memory(core, window_address(config, core) + 8 * i, bytes);
+    }
+  }
+  for (const Region& r : c.regions) {
+    if (r.address - config.linear_base < config.linear_size) {
+      b.set_permissions(0, r.address, r.size_bytes, r.flags);
+      continue;
+    }
+    for (uint32_t core = 0; core < config.cores; ++core) {
+      const bool other = r.period != 0 && core % r.period == r.period - 1;
+      b.set_permissions(core, r.address - config.window_base + window_address(config, core),
+                        r.size_bytes, other ? r.other_flags : r.flags);
+    }
+  }
+}
+
+// What the host does after an event; the same for all backends.
+void handle(const Case& c, Backend& b, const Event& e) {
+  switch (e.status) {
+    case CoreStatus::kService:
+      if (e.service != Service::kSyscall) b.set_slot(e.core, e.slot, kCounterValue);
+      else if (c.slots.size() > 3) b.set_slot(e.core, 2, e.core);
+      return b.start(e.core, e.uop);
+    case CoreStatus::kJump: return b.start(e.core, c.exit_uop);
+    case CoreStatus::kFault: {
+      // Some faults are put right as far as the guest can tell.
+      const Uop& u = c.module.uops[e.uop];
+      if (shape_info(op_info(u.op).shape).ends_block) break;
+      if (mix(e.core + e.uop) % 16 >= c.resumed_faults) break;
+      return b.start(e.core, e.uop + 1);
+    }
+    default: break;
+  }
+  b.stop(e.core);
+}
+
+std::string print_event(const Event& e) {
+  std::ostringstream out;
+  out << "status " << int(e.status) << " service " << int(e.service) << " slot " << int(e.slot)
+      << " fault " << int(e.fault) << " uop " << e.uop << " address 0x" << std::hex << e.address;
+  return out.str();
+}
+
+// Fields count where core/backend.h gives them a meaning.
+bool same_event(const Event& x, const Event& y) {
+  if (x.core != y.core || x.status != y.status || x.uop != y.uop) return false;
+  switch (x.status) {
+    case CoreStatus::kService: return x.service == y.service && x.slot == y.slot;
+    case CoreStatus::kFault: return x.fault == y.fault && x.address == y.address;
+    case CoreStatus::kJump: return x.address == y.address;
+    default: return true;
+  }
+}
+
+}  // namespace
+
+std::string print_run(const RunConfig& run) {
+  std::ostringstream out;
+  out << run.backend << ", width " << run.group_width << ", threads " << run.threads << ", slices of "
+      << run.slice;
+  return out.str();
+}
+
+Result run_case(const Case& c, const RunConfig& run) {
+  MachineConfig config = c.config;
+  config.group_width = run.group_width;
+  config.threads = run.threads;
+  const std::unique_ptr<Backend> b = make_backend(run.backend);
+  b->configure(c.module, config);
+  set_up(c, *b);
+  for (uint32_t core = 0; core < config.cores; ++core) b->start(core, 0);
+  Result r;
+  r.events.resize(config.cores);
+  int slices = 0;
+  while (b->runnable() != 0) {
+    if (++slices > kMaxSlices) {
+      r.trouble = "does not end";
+      break;
+    }
+    uint32_t last = 0;
+    const auto events = b->run_slice(run.slice);
+    const std::vector<Event> copy(events.begin(), events.end());
+    for (const Event& e : copy) {
+      if (&e != &copy.front() && e.core <= last) r.trouble = "events are not in core order";
+      last = e.core;
+      r.events[e.core].push_back(e);
+      handle(c, *b, e);
+    }
+  }
+  for (uint32_t core = 0; core < config.cores; ++core)
+    for (size_t s = 0; s < c.slots.size(); ++s)
+      r.slots.push_back(c.ignored[s] ? 0 : b->slot(core, static_cast<Slot>(s)));
+  r.block_counts = b->block_counts();
+  for (uint32_t core = 0; core < config.cores; ++core) r.tallies.push_back(b->tally(core));
+  r.memory.resize(1 + config.cores);
+  r.memory[0].resize(config.linear_size);
+  b->read_memory(0, config.linear_base, r.memory[0]);
+  for (uint32_t core = 0; core < config.cores; ++core) {
+    r.memory[1 + core].resize(uint64_t{1} << config.window_shift);
+    b->read_memory(core, window_address(config, core), r.memory[1 + core]);
+  }
+  return r;
+}
+
+std::string difference(const Case& c, const Result& x, const Result& y) {
+  std::ostringstream out;
+  if (!y.trouble.empty()) return y.trouble;
+  for (uint32_t core = 0; core < c.config.cores; ++core) {
+    const auto& ex = x.events[core];
+    const auto& ey = y.events[core];
+    for (size_t i = 0; i < std::max(ex.size(), ey.size()); ++i) {
+      if (i < ex.size() && i < ey.size() && same_event(ex[i], ey[i])) continue;
+      out << "core " << core << ", event " << i << ": expected "
+          << (i < ex.size() ? print_event(ex[i]) : "none") << ", got "
+          << (i < ey.size() ? print_event(ey[i]) : "none");
+      return out.str();
+    }
+    const size_t n = c.slots.size();
+    for (size_t s = 0; s < n; ++s) {
+      if (x.slots[core * n + s] == y.slots[core * n + s]) continue;
+      out << "core " << core << ", slot " << s << ": expected 0x" << std::hex
+          << x.slots[core * n + s] << ", got 0x" << y.slots[core * n + s];
+      return out.str();
+    }
+    for (size_t k = 0; k < kInsnClassCount; ++k) {
+      if (x.tallies[core].classes[k] == y.tallies[core].classes[k]) continue;
+      out << "core " << core << ", tally of class " << k << ": expected "
+          << x.tallies[core].classes[k] << ", got " << y.tallies[core].classes[k];
+      return out.str();
+    }
+  }
+  for (size_t b = 0; b < x.block_counts.size(); ++b) {
+    if (x.block_counts[b] == y.block_counts[b]) continue;
+    out << "block " << b << ": expected " << x.block_counts[b] << " executions, got "
+        << y.block_counts[b];
+    return out.str();
+  }
+  for (size_t m = 0; m < x.memory.size(); ++m) {
+    for (size_t i = 0; i < x.memory[m].size(); ++i) {
+      if (x.memory[m][i] == y.memory[m][i]) continue;
+      if (m == 0) out << "linear zone";
+      else out << "window of core " << m - 1;
+      out << ", offset 0x" << std::hex << i << ": expected " << int(x.memory[m][i]) << ", got "
+          << int(y.memory[m][i]);
+      return out.str();
+    }
+  }
+  return {};
+}
+
+void shrink(Case& c, const std::function<bool(const Case&)>& fails) {
+  std::vector<uint32_t> body;
+  for (uint32_t i = 0; i < c.module.uops.size(); ++i) {
+    const Uop& u = c.module.uops[i];
+    if (!shape_info(op_info(u.op).shape).ends_block && u.op != Op::fence) body.push_back(i);
+  }
+  for (size_t size = (body.size() + 1) / 2; size > 0; size /= 2) {
+    for (size_t from = 0; from < body.size();) {
+      Case smaller = c;
+      const size_t to = std::min(body.size(), from + size);
+      for (size_t i = from; i < to; ++i) smaller.module.uops[body[i]] = {.op = Op::fence};
+      if (fails(smaller)) {
+        c = std::move(smaller);
+        body.erase(body.begin() + static_cast<std::ptrdiff_t>(from),
+                   body.begin() + static_cast<std::ptrdiff_t>(to));
+      } else {
+        from = to;
+      }
+    }
+  }
+  // Branches that only jump on; traps at once.
+  for (uint32_t i = 0; i < c.module.uops.size(); ++i) {
+    const Uop u = c.module.uops[i];
+    if (!shape_info(op_info(u.op).shape).falls_through && u.op != Op::jmp_reg) continue;
+    for (const Op op : {Op::trap, Op::jmp}) {
+      Case smaller = c;
+      smaller.module.uops[i] = {.op = op, .imm = Uop::pack_target(u.block(), i + 1)};
+      if (op == Op::trap) smaller.module.uops[i].aux = static_cast<uint8_t>(Fault::kBreakpoint);
+      if (!fails(smaller)) continue;
+      c = std::move(smaller);
+      break;
+    }
+  }
+  for (SlotData& d : c.slots) {
+    const SlotData before = d;
+    d = SlotData{};
+    if (!fails(c)) d = before;
+  }
+}
+
+std::string check_case(const Case& c, const Result& expected, const RunConfig& run) {
+  std::string what = difference(c, expected, run_case(c, run));
+  if (what.empty()) return what;
+  Case small = c;
+  // A program that a change made endless would take for ever.
+  if (small.config.max_instructions == 0) small.config.max_instructions = 5000;
+  const auto fails = [&](const Case& candidate) {
+    return !difference(candidate, run_case(candidate, {}), run_case(candidate, run)).empty();
+  };
+  if (!fails(small)) small = c;
+  shrink(small, fails);
+  const std::string smaller = difference(small, run_case(small, {}), run_case(small, run));
+  return print_run(run) + ": " + what + "\nshrunk: " + smaller + "\n" + print_case(small);
+}
+
+std::vector<std::string> backends_under_test() {
+  std::vector<std::string> names = {"cuda-host"};
+  for (const BackendInfo& info : all_backends()) {
+    std::string why_not;
+    if (std::string(info.name) != "scalar" && info.available(&why_not)) names.push_back(info.name);
+  }
+  if (const char* only = env("GPUSIM_BACKEND")) names = {only};
+  return names;
+}
+
+std::vector<RunConfig> random_runs(Rng& rng, uint32_t per_backend) {
+  std::vector<RunConfig> runs;
+  for (const std::string& backend : backends_under_test()) {
+    for (uint32_t i = 0; i < per_backend; ++i) {
+      RunConfig run{.backend = backend};
+      run.group_width = rng.pick({1u, 2u, 8u, 16u, 64u, 64u, 64u});
+      run.threads = rng.pick({1u, 1u, 1u, 2u, 4u});
+      run.slice = rng.pick<uint64_t>({1, 7, 100, uint64_t{1} << 40, uint64_t{1} << 40});
+      runs.push_back(run);
+      if (backend == "cuda-host" && i == 0) break;  // slices are all that it has
+    }
+  }
+  return runs;
+}
+
+}  // namespace gpusim::difftest
