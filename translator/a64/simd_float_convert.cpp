@@ -235,7 +235,13 @@ bool SimdVisitor::FCVTXN_s(Reg n, Reg d) {
 bool SimdVisitor::fp_misc1(FpMisc1 k, FpFormat f, bool q, Reg n, Reg d) {
   set_class(InsnClass::kSpecialFunction);
   for (uint32_t h = 0; h <= q; ++h) {
-    if (f != FpFormat::kF64) {
+    if (k == FpMisc1::kSqrt && f == FpFormat::kF32) {
+      const Slot low = b_.temp(), high = b_.temp();
+      b_.lsri64(high, v(n, h), 32);
+      b_.fsqrt32(low, v(n, h));
+      b_.fsqrt32(high, high);
+      b_.add_lsl64(v(d, h), low, high, 32);
+    } else if (f != FpFormat::kF64) {
       fhelp1(FpHelper1::each_fmisc1, v(d, h), v(n, h), static_cast<uint32_t>(f), fp_aux(f, k));
     } else if (k == FpMisc1::kSqrt) {
       b_.fsqrt64(v(d, h), v(n, h));

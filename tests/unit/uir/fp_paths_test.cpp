@@ -14,7 +14,7 @@ namespace {
 using namespace gpusim;
 using SD = sem::ScalarDomain;
 
-constexpr int kSamples = 400000;
+constexpr int kSamples = 200000;
 
 struct Random {
   sequence s;
@@ -67,7 +67,7 @@ struct Operands {
 };
 Operands draw(Random& r, int kind) {
   Operands o{};
-  if (r.below(2)) {
+  if (kind == kInt || r.below(2)) {
     uint64_t abc[3];
     random_operands(&r.s, kind, abc);
     o = {abc[0], abc[1], abc[2], 0};
@@ -81,7 +81,7 @@ Operands draw(Random& r, int kind) {
 }
 // Above a narrow operand lie bits of a neighbour, which must not matter.
 Operands with_garbage(Operands o, Random& r, int kind) {
-  if (kind == kDouble) return o;
+  if (kind == kDouble || kind == kInt) return o;
   const uint64_t above = ~uint64_t{0} << kind_bits(kind);
   o.a |= r.next() & above;
   o.b |= r.next() & above;
@@ -186,14 +186,76 @@ TEST_CASE("comparisons, minimum and maximum equal the softfloat") {
       u.aux = static_cast<uint8_t>(format | signalling << 2);
       compare("fcmp", kind, seed,
               [&](Operands o, uint64_t& fp) { return sem::fcmp<SD>(o.a, o.b, fp, u); },
-              [&](Operands o, uint64_t& fp) { return helpers::fcmp(o.a, o.b, u.aux, fp); });
+              [&](Operands o, uint64_t& fp) { return helpers::exact::fcmp(o.a, o.b, u.aux, fp); });
     }
     for (int which = 0; which < 4; ++which) {
       Uop u{};
       u.aux = static_cast<uint8_t>(format | which << 2);
       compare("fminmax", kind, seed,
               [&](Operands o, uint64_t& fp) { return sem::fminmax<SD>(o.a, o.b, fp, u); },
-              [&](Operands o, uint64_t& fp) { return helpers::fminmax(o.a, o.b, u.aux, fp); });
+              [&](Operands o, uint64_t& fp) { return helpers::exact::fminmax(o.a, o.b, u.aux, fp); });
+      compare("the helper of fminmax", kind, seed,
+              [&](Operands o, uint64_t& fp) { return helpers::fminmax(o.a, o.b, u.aux, fp); },
+              [&](Operands o, uint64_t& fp) { return helpers::exact::fminmax(o.a, o.b, u.aux, fp); });
+    }
+  }
+}
+
+TEST_CASE("comparisons to a mask equal the softfloat") {
+  const uint64_t seed = seed_from_environment();
+  std::printf("replay: GPUSIM_SEED=%lu\n", seed);
+  for (int test = 0; test < 5; ++test) {
+    Uop u{};
+    u.aux = static_cast<uint8_t>(FpFormat::kF64);
+    u.imm = static_cast<uint64_t>(test) << 16;
+    compare("each_fcompare", kDouble, seed,
+            [&](Operands o, uint64_t& fp) { return helpers::each_fcompare(o.a, o.b, u, fp); },
+            [&](Operands o, uint64_t& fp) {
+              const auto t = static_cast<FpTest>(test);
+              return helpers::test_as<helpers::F64>(o.a, o.b, t, fp) ? ~uint64_t{0} : uint64_t{0};
+            });
+  }
+}
+
+TEST_CASE("rounding and conversions equal the softfloat") {
+  const uint64_t seed = seed_from_environment();
+  std::printf("replay: GPUSIM_SEED=%lu\n", seed);
+  for (int format = 0; format < 3; ++format) {
+    for (int rounding = 0; rounding < 7; ++rounding) {
+      Uop u{};
+      u.aux = static_cast<uint8_t>(format | rounding << 2);
+      compare("fround", format, seed,
+              [&](Operands o, uint64_t& fp) { return sem::fround<SD>(o.a, fp, u); },
+              [&](Operands o, uint64_t& fp) { return helpers::exact::fround(o.a, u.aux, fp); });
+      for (int kind = 0; kind < 4; ++kind) {
+        const int bits = kind & 2 ? 64 : 32;
+        u.aux = f2i_aux(static_cast<FpFormat>(format), static_cast<FpRounding>(rounding),
+                        (kind & 1) != 0, bits == 64);
+        u.imm = rounding == 3 ? static_cast<uint64_t>(kind * 5) : 0;
+        compare("f2i", format, seed,
+                [&](Operands o, uint64_t& fp) { return sem::f2i<SD>(o.a, fp, u); },
+                [&](Operands o, uint64_t& fp) {
+                  return helpers::exact::f2i(o.a, u.aux, static_cast<int>(u.imm), bits, fp);
+                });
+      }
+    }
+    for (int to = 0; to < 3; ++to) {
+      if (to == format) continue;
+      Uop u{};
+      u.aux = static_cast<uint8_t>(format | to << 2);
+      compare("fconvert", format, seed,
+              [&](Operands o, uint64_t& fp) { return sem::fconvert<SD>(o.a, fp, u); },
+              [&](Operands o, uint64_t& fp) { return helpers::exact::fconvert(o.a, u.aux, fp); });
+    }
+    for (int kind = 0; kind < 4; ++kind) {
+      const int bits = kind & 2 ? 64 : 32;
+      Uop u{};
+      u.aux = i2f_aux(static_cast<FpFormat>(format), (kind & 1) != 0, bits == 64);
+      compare("i2f", kInt, seed,
+              [&](Operands o, uint64_t& fp) { return sem::i2f<SD>(o.a, fp, u); },
+              [&](Operands o, uint64_t& fp) {
+                return helpers::exact::i2f(o.a, u.aux, 0, bits, fp);
+              });
     }
   }
 }
