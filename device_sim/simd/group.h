@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "device_sim/core/backend.h"
@@ -52,7 +53,8 @@ enum Kind : uint8_t {
   kUniform = 0,  // one value for all lanes, broadcast in the row's first vector
   kAffine = 1,   // the base in the row's first word, the stride in Group::stride; the rest of the
                  // row is the lanes' values too if Group::filled says so
-  kLanes = 2,    // a value per lane
+  kLanes = 2,    // a 64-bit word per lane
+  kNarrow = 4,   // 32 bits per lane, zero above
 };
 
 struct Group {
@@ -86,6 +88,8 @@ struct Group {
   uint8_t kind[256] = {};      // per slot: Kind
   bool filled[256] = {};       // of kAffine slots
   uint64_t stride[256] = {};   // of kAffine slots
+  // Operands converted between 64 and 32 bits, or broadcast.
+  alignas(64) uint64_t scratch[4][kMaxLanes];
   alignas(64) uint64_t lane_key[kMaxLanes];  // of waiting lanes
   std::array<Epoch, kEpochs> epochs;
   int next_epoch = 0;
@@ -94,9 +98,15 @@ struct Group {
   uint64_t get_lane(Slot s, uint32_t lane) const {
     const uint64_t* row = lanes + size_t{s} * kMaxLanes;
     if (kind[s] == kLanes) return row[lane];
+    if (kind[s] == kNarrow) {
+      uint32_t value;
+      std::memcpy(&value, reinterpret_cast<const char*>(row) + 4 * lane, 4);
+      return value;
+    }
     return kind[s] == kAffine ? row[0] + lane * stride[s] : row[0];
   }
-  // Of a slot that is not kLanes.
+  bool is_compact(Slot s) const { return kind[s] <= kAffine; }
+  // Of a compact slot.
   Compact compact(Slot s) const {
     return {lanes[size_t{s} * kMaxLanes], kind[s] == kAffine ? stride[s] : 0};
   }

@@ -221,6 +221,7 @@ class Generator {
     }
     Uop u{.op = op, .d = data(), .a = source(), .b = source(), .c = source()};
     random_fields(u, rng_.once_in(4) ? kFpState2 : kFpState, rng_);
+    if (op == Op::sel_cmp) u.aux = source();
     emit(u);
   }
 

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "device_sim/uir/compare.h"
 #include "device_sim/uir/fp_aux.h"
 #include "device_sim/uir/helpers.h"
 
@@ -220,6 +221,10 @@ void random_fields(Uop& u, Slot fp_state, Rng& rng) {
     case Op::cset: case Op::csel64: case Op::csel32: case Op::csinc64: case Op::csinc32:
     case Op::csinv64: case Op::csinv32: case Op::csneg64: case Op::csneg32:
       u.imm16 = static_cast<uint16_t>(rng.next());
+      break;
+    case Op::sel_cmp: case Op::sel_cmpi:
+      u.imm16 = CompareKind{static_cast<CompareRelation>(rng.below(3)), rng.coin(), rng.coin()}.pack();
+      u.imm = interesting_integer(rng);
       break;
     case Op::fcmp: u.aux = with_kind(rng.below(3), rng.below(2)); break;
     case Op::fminmax: u.aux = with_kind(rng.below(3), rng.below(4)); break;
