@@ -5,6 +5,7 @@
 #include "translator/passes/flags_liveness.h"
 #include "translator/passes/fold_values.h"
 #include "translator/passes/fuse_compare_branch.h"
+#include "translator/passes/fuse_compare_select.h"
 #include "translator/passes/zero_extension.h"
 
 namespace gpusim {
@@ -48,7 +49,10 @@ void optimise_blocks(const GuestIsa& isa, const OptimiseScope& scope,
     for (size_t i = 0; i < blocks.size(); ++i)
       if (fold_values(isa, facts[i], blocks[i].draft)) blocks[i].direct_entry_only = true;
   }
-  for (CodeBlock& b : blocks) fuse_compare_branch(isa, b.draft);
+  for (CodeBlock& b : blocks) {
+    fuse_compare_branch(isa, b.draft);
+    fuse_compare_select(isa, b.draft);
+  }
   const std::vector<bool> live = find_live_flags(isa, successors, blocks);
   for (size_t i = 0; i < blocks.size(); ++i) remove_dead_values(isa, live[i], blocks[i]);
 }

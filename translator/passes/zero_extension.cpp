@@ -1,5 +1,7 @@
 #include "translator/passes/zero_extension.h"
 
+#include "device_sim/uir/compare.h"
+
 namespace gpusim {
 
 bool result_is_zero_extended(const Uop& u, const SlotSet& zx) {
@@ -88,6 +90,9 @@ bool result_is_zero_extended(const Uop& u, const SlotSet& zx) {
     case Op::xor64:
     case Op::csel64:
       return zx[u.a] && zx[u.b];
+    case Op::sel_cmp:
+    case Op::sel_cmpi:
+      return CompareKind::unpack(u.imm16).narrow_result || (zx[u.a] && zx[u.b]);
     default:
       return false;
   }

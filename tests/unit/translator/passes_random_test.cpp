@@ -103,12 +103,14 @@ class RandomProgram {
     constexpr Op kShift[] = {Op::lsli64, Op::lsri64, Op::asri64, Op::rori64};
     constexpr Op kShift32[] = {Op::lsli32, Op::lsri32, Op::asri32, Op::rori32};
     constexpr Op kTernary[] = {Op::madd64, Op::madd32, Op::msub64, Op::umaddl};
-    constexpr Op kSelect[] = {Op::csel64, Op::csel32, Op::csinc64, Op::csinv32, Op::csneg64};
-    constexpr Op kCompare[] = {Op::fl_sub64, Op::fl_sub32, Op::fl_add64};
+    constexpr Op kSelect[] = {Op::csel64,  Op::csel32,  Op::csinc64, Op::csinc32,
+                              Op::csinv64, Op::csinv32, Op::csneg64, Op::csneg32};
+    constexpr Op kCompare[] = {Op::fl_sub64, Op::fl_sub32, Op::fl_add64, Op::fl_add32,
+                               Op::fl_nz64, Op::fl_nz32};
     constexpr Op kUnary[] = {Op::mov, Op::mov32, Op::clz32, Op::rev64, Op::rev16};
     const auto pick = [&](const auto& list) { return list[below(std::size(list))]; };
     const Slot a = source(true), c = source(true);
-    switch (below(11)) {
+    switch (below(14)) {
       case 0:
       case 1:
         b.emit(pick(kBinary), destination(), a, c);
@@ -139,6 +141,21 @@ class RandomProgram {
                coin() ? uint64_t{1} << below(64) : constant());
         b.emit(coin() ? Op::fl_nz64 : Op::fl_nz32, a64::kNzcv, a64::kFirstTemp);
         break;
+      case 10:
+        b.emit(Op::cset, destination(), a64::kNzcv, 0, 0, 0, 0, random_condition());
+        break;
+      case 11:
+      case 12: {
+        // Flags, perhaps with the value that they describe, and a select or two.
+        const Op compare = pick(kCompare);
+        b.emit(compare, a64::kNzcv, a, c);
+        if (compare == Op::fl_sub32 && coin()) b.emit(Op::sub32, destination(), a, c);
+        if (compare == Op::fl_add64 && coin()) b.emit(Op::add64, destination(), a, c);
+        for (int n = coin() ? 2 : 1; n > 0; --n)
+          b.emit(pick(kSelect), destination(), source(true), coin() ? a : c, a64::kNzcv, 0, 0,
+                 random_condition());
+        break;
+      }
       default:
         b.emit(pick(kUnary), destination(), a);
         break;
