@@ -311,35 +311,147 @@ GPUSIM_SEM fminmax(GPUSIM_AB, GPUSIM_FP, GPUSIM_U) {
   }
 }
 
-// --- one scalar function per lane; what is common has its fast path in there
-#define GPUSIM_FP_MAPPED1(name)                                                         \
-  struct FpMapped_##name {                                                              \
-    const Uop* u;                                                                       \
-    GPUSIM_HD_INLINE uint64_t operator()(uint64_t a, uint64_t& fp) const {              \
-      return helpers::name(a, u->aux, fp);                                              \
-    }                                                                                   \
-  };                                                                                    \
-  GPUSIM_SEM name(GPUSIM_A, GPUSIM_FP, GPUSIM_U) {                                      \
-    return D::map_state(D::eq(a, a), a, FpMapped_##name{&u}, fp, a);                    \
-  }
+// --- rounding and conversions. The common conversions are a few operations of every domain; the
+// others are one scalar function per lane.
+#define GPUSIM_FP_MAPPED1(name)                                            \
+  struct FpMapped_##name {                                                 \
+    const Uop* u;                                                          \
+    GPUSIM_HD_INLINE uint64_t operator()(uint64_t a, uint64_t& fp) const { \
+      return helpers::name(a, u->aux, fp);                                 \
+    }                                                                      \
+  };
 GPUSIM_FP_MAPPED1(fround)
 GPUSIM_FP_MAPPED1(fconvert)
 GPUSIM_FP_MAPPED1(fmisc1)
 #undef GPUSIM_FP_MAPPED1
-
-#define GPUSIM_FP_CONVERT_INT(name)                                                      \
-  struct FpMapped_##name {                                                               \
-    const Uop* u;                                                                        \
-    GPUSIM_HD_INLINE uint64_t operator()(uint64_t a, uint64_t& fp) const {               \
+#define GPUSIM_FP_CONVERT_INT(name)                                                         \
+  struct FpMapped_##name {                                                                  \
+    const Uop* u;                                                                           \
+    GPUSIM_HD_INLINE uint64_t operator()(uint64_t a, uint64_t& fp) const {                  \
       return helpers::name(a, u->aux, static_cast<int>(u->imm), u->aux & 64 ? 64 : 32, fp); \
-    }                                                                                    \
-  };                                                                                     \
-  GPUSIM_SEM name(GPUSIM_A, GPUSIM_FP, GPUSIM_U) {                                       \
-    return D::map_state(D::eq(a, a), a, FpMapped_##name{&u}, fp, a);                     \
-  }
+    }                                                                                       \
+  };
 GPUSIM_FP_CONVERT_INT(f2i)
 GPUSIM_FP_CONVERT_INT(i2f)
 #undef GPUSIM_FP_CONVERT_INT
+
+GPUSIM_SEM fround(GPUSIM_A, GPUSIM_FP, GPUSIM_U) {
+  return D::map_state(D::eq(a, a), a, FpMapped_fround{&u}, fp, a);
+}
+GPUSIM_SEM fmisc1(GPUSIM_A, GPUSIM_FP, GPUSIM_U) {
+  return D::map_state(D::eq(a, a), a, FpMapped_fmisc1{&u}, fp, a);
+}
+
+inline constexpr int kBiasDifference = 1023 - 127;
+// A zero or normal float as a double; `ok` says where a is one. What FPCR says does not matter.
+template <class D> GPUSIM_HD_INLINE typename D::V fp_promoted(GPUSIM_A, typename D::M& ok) {
+  using V = typename D::V;
+  using M = typename D::M;
+  const V magnitude = FpFloat<D>::magnitude(a);
+  const M zero = D::eq(magnitude, D::konst(0));
+  constexpr uint64_t first_normal = uint64_t{1} << 23, infinity = uint64_t{255} << 23;
+  const M normal =
+      D::lt_u(D::sub(magnitude, D::konst(first_normal)), D::konst(infinity - first_normal));
+  ok = D::m_or(zero, normal);
+  const V sign = D::shl(D::shr(D::shl(a, 32), 63), 63);
+  const V widened = D::add(D::shl(magnitude, 29), D::konst(uint64_t{kBiasDifference} << 52));
+  return D::or_(sign, D::select(zero, D::konst(0), widened));
+}
+// A double rounded to a float, to nearest even; good where the result is zero by nature or well
+// inside the range of normal floats.
+template <class D>
+GPUSIM_HD_INLINE typename D::V fp_demoted(GPUSIM_A, typename D::M& ok, typename D::M& inexact) {
+  using V = typename D::V;
+  using M = typename D::M;
+  const V magnitude = FpDouble<D>::magnitude(a);
+  const M zero = D::eq(magnitude, D::konst(0));
+  constexpr uint64_t low = uint64_t{kBiasDifference + 2} << 52;
+  constexpr uint64_t high = uint64_t{kBiasDifference + 254} << 52;
+  const M inside = D::lt_u(D::sub(magnitude, D::konst(low)), D::konst(high - low));
+  ok = D::m_or(zero, inside);
+  constexpr uint64_t below = (uint64_t{1} << 29) - 1;
+  inexact = D::m_not(D::eq(D::and_(magnitude, D::konst(below)), D::konst(0)));
+  const V rebiased = D::sub(magnitude, D::konst(uint64_t{kBiasDifference} << 52));
+  const V odd = D::and_(D::shr(rebiased, 29), D::konst(1));
+  const V rounded = D::shr(D::add(D::add(rebiased, odd), D::konst(below >> 1)), 29);
+  const V sign = D::shl(D::shr(a, 63), 31);
+  return D::or_(sign, D::select(zero, D::konst(0), rounded));
+}
+template <class D, class Slow>
+GPUSIM_HD_INLINE typename D::V fp_finish_demoted(const typename D::V exact_double,
+                                                 const typename D::M where, GPUSIM_FP, Slow slow,
+                                                 GPUSIM_A) {
+  typename D::M in_range, inexact;
+  const typename D::V r = fp_demoted<D>(exact_double, in_range, inexact);
+  const typename D::M ok = D::m_and(fp_default<D>(fp), D::m_and(where, in_range));
+  fp_raise_ixc<D>(D::m_and(ok, inexact), fp);
+  return fp_finish<D>(ok, r, slow, fp, a);
+}
+
+GPUSIM_SEM fconvert(GPUSIM_A, GPUSIM_FP, GPUSIM_U) {
+  constexpr int from_float = static_cast<int>(FpFormat::kF32) | static_cast<int>(FpFormat::kF64) << 2;
+  constexpr int to_float = static_cast<int>(FpFormat::kF64) | static_cast<int>(FpFormat::kF32) << 2;
+  const FpMapped_fconvert slow{&u};
+  if (u.aux == from_float) {
+    typename D::M ok;
+    const typename D::V r = fp_promoted<D>(a, ok);
+    return fp_finish<D>(ok, r, slow, fp, a);
+  }
+  if (u.aux == to_float) return fp_finish_demoted<D>(a, D::eq(a, a), fp, slow, a);
+  return D::map_state(D::eq(a, a), a, slow, fp, a);
+}
+
+// Integers of less than 2^51 in magnitude, exactly: next to 1.5 * 2^52 a double's last bit is 1.
+inline constexpr uint64_t kFpMagic = 0x4338000000000000;
+GPUSIM_SEM i2f(GPUSIM_A, GPUSIM_FP, GPUSIM_U) {
+  using V = typename D::V;
+  using M = typename D::M;
+  const FpMapped_i2f slow{&u};
+  const auto format = static_cast<FpFormat>(u.aux & 3);
+  if (u.imm != 0 || format == FpFormat::kF16) return D::map_state(D::eq(a, a), a, slow, fp, a);
+  const bool is_signed = u.aux & 32, is_64 = u.aux & 64;
+  const V value = is_64 ? a : is_signed ? sext32<D>(a) : low32<D>(a);
+  constexpr uint64_t limit = uint64_t{1} << 51;
+  M small = D::eq(a, a);
+  if (is_64) {
+    small = is_signed ? D::lt_u(D::add(value, D::konst(limit - 1)), D::konst(2 * limit - 1))
+                      : D::lt_u(value, D::konst(limit));
+  }
+  const V r = D::template fsub<double>(D::add(value, D::konst(kFpMagic)), D::konst(kFpMagic));
+  if (format == FpFormat::kF32) return fp_finish_demoted<D>(r, small, fp, slow, a);
+  return fp_finish<D>(small, r, slow, fp, a);
+}
+
+// Towards zero, where the result fits and is below 2^51.
+GPUSIM_SEM f2i(GPUSIM_A, GPUSIM_FP, GPUSIM_U) {
+  using V = typename D::V;
+  using M = typename D::M;
+  const FpMapped_f2i slow{&u};
+  const auto format = static_cast<FpFormat>(u.aux & 3);
+  const auto rounding = static_cast<FpRounding>(u.aux >> 2 & 7);
+  if (u.imm != 0 || format == FpFormat::kF16 || rounding != FpRounding::kZero) {
+    return D::map_state(D::eq(a, a), a, slow, fp, a);
+  }
+  const bool is_signed = u.aux & 32, is_64 = u.aux & 64;
+  M ok = D::eq(a, a);
+  const V x = format == FpFormat::kF32 ? fp_promoted<D>(a, ok) : a;
+  // |x| < 2^51, 2^32 or 2^31; an unsigned result needs a clear sign.
+  const uint64_t field = 1023u + (is_64 ? 51u : is_signed ? 31u : 32u);
+  const V bits = is_signed ? FpDouble<D>::magnitude(x) : x;
+  ok = D::m_and(fp_default<D>(fp), D::m_and(ok, D::lt_u(bits, D::konst(field << 52))));
+  // The magnitude to nearest, then one down where that was up.
+  const V magnitude = FpDouble<D>::magnitude(x);
+  const V shifted = D::template fadd<double>(magnitude, D::konst(kFpMagic));
+  const V nearest = D::template fsub<double>(shifted, D::konst(kFpMagic));
+  const M up = D::template flt<double>(magnitude, nearest);
+  const V n = D::sub(shifted, D::konst(kFpMagic));
+  const V whole = D::select(up, D::sub(n, D::konst(1)), n);
+  const M exact = D::template feq<double>(magnitude, nearest);
+  const M negative = D::lt_s(x, D::konst(0));
+  const V r = D::select(negative, D::sub(D::konst(0), whole), whole);
+  fp_raise_ixc<D>(D::m_and(ok, D::m_not(exact)), fp);
+  return fp_finish<D>(ok, is_64 ? r : low32<D>(r), slow, fp, a);
+}
 
 struct FpMapped_fmisc2 {
   const Uop* u;
