@@ -120,7 +120,7 @@ void SimdBackend::run_group(Group& g, uint64_t instructions, std::vector<uint64_
 
 std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
   events_.clear();
-  if (config_.threads <= 1) {
+  if (config_.threads <= 1 || groups_.size() <= 1) {
     for (Group& g : groups_)
       if (g.runnable) run_group(g, instructions, block_counts_, events_);
   } else {
