@@ -93,7 +93,10 @@ Module make_module(const Row& row) {
 
 uint64_t operand(const Row& row, Slot slot, Operands kind, uint32_t core) {
   // Scattered addresses lie within a page of each other: caches are not what is measured.
-  const uint64_t mixed = (core + 1) * 0x9e3779b97f4a7c15u;
+  // A product alone would be an affine value.
+  uint64_t mixed = (core + 1) * 0x9e3779b97f4a7c15u;
+  mixed = (mixed ^ mixed >> 31) * 0xbf58476d1ce4e5b9u;
+  mixed ^= mixed >> 29;
   if (is_memory(row.op) && slot == kA) {
     const uint64_t base = kLinearBase + 4096;
     if (kind == Operands::kUniform) return base;
