@@ -73,7 +73,7 @@ namespace helpers {
 
 #undef GPUSIM_HELPER1
 #define GPUSIM_HELPER1(name) \
-  case Helper1::name:          \
+  case Helper1::name:        \
     return name(a, u);
 GPUSIM_HD_NOINLINE uint64_t call1(uint64_t a, const Uop& u) {
   switch (static_cast<Helper1>(u.imm16)) {
@@ -86,7 +86,7 @@ GPUSIM_HD_NOINLINE uint64_t call1(uint64_t a, const Uop& u) {
 
 #undef GPUSIM_HELPER2
 #define GPUSIM_HELPER2(name) \
-  case Helper2::name:          \
+  case Helper2::name:        \
     return name(a, b, u);
 GPUSIM_HD_NOINLINE uint64_t call2(uint64_t a, uint64_t b, const Uop& u) {
   switch (static_cast<Helper2>(u.imm16)) {
@@ -99,7 +99,7 @@ GPUSIM_HD_NOINLINE uint64_t call2(uint64_t a, uint64_t b, const Uop& u) {
 
 #undef GPUSIM_HELPER3
 #define GPUSIM_HELPER3(name) \
-  case Helper3::name:          \
+  case Helper3::name:        \
     return name(a, b, c, u);
 GPUSIM_HD_NOINLINE uint64_t call3(uint64_t a, uint64_t b, uint64_t c, const Uop& u) {
   switch (static_cast<Helper3>(u.imm16)) {
@@ -112,7 +112,7 @@ GPUSIM_HD_NOINLINE uint64_t call3(uint64_t a, uint64_t b, uint64_t c, const Uop&
 
 #undef GPUSIM_FHELPER1
 #define GPUSIM_FHELPER1(name) \
-  case FpHelper1::name:         \
+  case FpHelper1::name:       \
     return name(a, u, fp);
 GPUSIM_HD_NOINLINE uint64_t fcall1(uint64_t a, const Uop& u, uint64_t& fp) {
   switch (static_cast<FpHelper1>(u.imm & 0xffff)) {
@@ -125,7 +125,7 @@ GPUSIM_HD_NOINLINE uint64_t fcall1(uint64_t a, const Uop& u, uint64_t& fp) {
 
 #undef GPUSIM_FHELPER2
 #define GPUSIM_FHELPER2(name) \
-  case FpHelper2::name:         \
+  case FpHelper2::name:       \
     return name(a, b, u, fp);
 GPUSIM_HD_NOINLINE uint64_t fcall2(uint64_t a, uint64_t b, const Uop& u, uint64_t& fp) {
   switch (static_cast<FpHelper2>(u.imm & 0xffff)) {
@@ -138,10 +138,9 @@ GPUSIM_HD_NOINLINE uint64_t fcall2(uint64_t a, uint64_t b, const Uop& u, uint64_
 
 #undef GPUSIM_FHELPER3
 #define GPUSIM_FHELPER3(name) \
-  case FpHelper3::name:         \
+  case FpHelper3::name:       \
     return name(a, b, c, u, fp);
-GPUSIM_HD_NOINLINE uint64_t fcall3(uint64_t a, uint64_t b, uint64_t c, const Uop& u,
-                                   uint64_t& fp) {
+GPUSIM_HD_NOINLINE uint64_t fcall3(uint64_t a, uint64_t b, uint64_t c, const Uop& u, uint64_t& fp) {
   switch (static_cast<FpHelper3>(u.imm & 0xffff)) {
 #include "device_sim/uir/helpers.def"
   }

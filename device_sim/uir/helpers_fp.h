@@ -28,15 +28,15 @@ GPUSIM_HD constexpr uint64_t cut(uint64_t a) {
 }
 
 // --- arithmetic
-#define GPUSIM_FP_BINARY(name, function)                                                  \
-  template <class F>                                                                      \
-  struct name {                                                                           \
-    static GPUSIM_HD_NOINLINE uint64_t run(uint64_t a, uint64_t b, uint64_t& fp) {        \
-      return softfloat::function<F>(cut<F>(a), cut<F>(b), fp);                            \
-    }                                                                                     \
-    GPUSIM_HD_INLINE uint64_t operator()(uint64_t a, uint64_t b, uint64_t& fp) const {    \
-      return run(a, b, fp);                                                               \
-    }                                                                                     \
+#define GPUSIM_FP_BINARY(name, function)                                               \
+  template <class F>                                                                   \
+  struct name {                                                                        \
+    static GPUSIM_HD_NOINLINE uint64_t run(uint64_t a, uint64_t b, uint64_t& fp) {     \
+      return softfloat::function<F>(cut<F>(a), cut<F>(b), fp);                         \
+    }                                                                                  \
+    GPUSIM_HD_INLINE uint64_t operator()(uint64_t a, uint64_t b, uint64_t& fp) const { \
+      return run(a, b, fp);                                                            \
+    }                                                                                  \
   };
 GPUSIM_FP_BINARY(Add, fp_add)
 GPUSIM_FP_BINARY(Sub, fp_sub)
@@ -165,8 +165,8 @@ GPUSIM_HD_NOINLINE uint64_t i2f(uint64_t a, uint32_t aux, int fraction_bits, int
 
 }  // namespace exact
 
-// --- the same with the machine's arithmetic where it surely agrees: FPCR is zero, there are no NaNs,
-// and a result is exact, or known to be inexact and far from overflow and underflow
+// --- the same with the machine's arithmetic where it surely agrees: FPCR is zero, there are no
+// NaNs, and a result is exact, or known to be inexact and far from overflow and underflow
 
 GPUSIM_HD constexpr bool is_plain(uint64_t fp) { return (fp >> 32) == 0; }
 GPUSIM_HD constexpr bool is_finite(FpFormat f, uint64_t a) {
@@ -202,7 +202,7 @@ GPUSIM_HD constexpr void raise_inexact(bool inexact, uint64_t& fp) {
 // x rounded to an integer of less than 2^62, if the mode is a simple one.
 GPUSIM_HD inline bool round_to_int(double x, FpRounding mode, int64_t& result) {
   if (!(x > -0x1p62 && x < 0x1p62)) return false;
-  int64_t t = static_cast<int64_t>(x);  // towards zero
+  int64_t t = static_cast<int64_t>(x);             // towards zero
   const double rest = x - static_cast<double>(t);  // exact
   switch (mode) {
     case FpRounding::kZero:
@@ -265,7 +265,8 @@ GPUSIM_HD_NOINLINE uint64_t f2i(uint64_t a, uint32_t aux, int fraction_bits, int
     const double x = to_double(f, a);
     if (round_to_int(x, static_cast<FpRounding>(aux >> 2 & 7), whole)) {
       const bool is_signed = (aux & 32) != 0;
-      const int64_t limit = int_bits == 64 ? int64_t{1} << 62 : int64_t{1} << (int_bits - is_signed);
+      const int64_t limit =
+          int_bits == 64 ? int64_t{1} << 62 : int64_t{1} << (int_bits - is_signed);
       if (whole < limit && whole >= (is_signed ? -limit : 0)) {
         raise_inexact(static_cast<double>(whole) != x, fp);
         return static_cast<uint64_t>(whole) & softfloat::low_mask(int_bits);
@@ -281,8 +282,8 @@ GPUSIM_HD_NOINLINE uint64_t i2f(uint64_t a, uint32_t aux, int fraction_bits, int
   if (f != FpFormat::kF16 && fraction_bits == 0 && is_plain(fp)) {
     const uint64_t cut_off = 64 - static_cast<uint64_t>(int_bits);
     const auto top = static_cast<int64_t>(a << cut_off);
-    const int64_t value = (aux & 32) ? top >> cut_off
-                                     : static_cast<int64_t>(static_cast<uint64_t>(top) >> cut_off);
+    const int64_t value =
+        (aux & 32) ? top >> cut_off : static_cast<int64_t>(static_cast<uint64_t>(top) >> cut_off);
     constexpr int64_t kExact = int64_t{1} << 53;  // doubles hold such integers exactly
     // A negative unsigned value is one above the signed range.
     if (value > ((aux & 32) ? -kExact : -1) && value < kExact) {
@@ -297,9 +298,8 @@ GPUSIM_HD_NOINLINE uint64_t i2f(uint64_t a, uint32_t aux, int fraction_bits, int
 
 // Whether the comparisons below may look at the bits alone. Formats 32 and 64.
 GPUSIM_HD constexpr bool is_ordered(FpFormat f, uint64_t a, uint64_t b) {
-  return f == FpFormat::kF32
-             ? (a & 0x7fffffff) <= F32::kInf && (b & 0x7fffffff) <= F32::kInf
-             : (a & ~F64::kSign) <= F64::kInf && (b & ~F64::kSign) <= F64::kInf;
+  return f == FpFormat::kF32 ? (a & 0x7fffffff) <= F32::kInf && (b & 0x7fffffff) <= F32::kInf
+                             : (a & ~F64::kSign) <= F64::kInf && (b & ~F64::kSign) <= F64::kInf;
 }
 GPUSIM_HD inline uint64_t fcmp(uint64_t a, uint64_t b, uint32_t aux, uint64_t& fp) {
   return exact::fcmp(a, b, aux, fp);
@@ -368,8 +368,7 @@ GPUSIM_HD_NOINLINE uint64_t fmisc2(uint64_t a, uint64_t b, uint32_t aux, uint64_
   });
 }
 
-GPUSIM_HD_NOINLINE uint64_t fmisc3(uint64_t a, uint64_t b, uint64_t c, uint32_t aux,
-                                   uint64_t& fp) {
+GPUSIM_HD_NOINLINE uint64_t fmisc3(uint64_t a, uint64_t b, uint64_t c, uint32_t aux, uint64_t& fp) {
   return with_format(aux, [&]<class F>() { return MulAdd<F>::run(a, b, c, fp); });
 }
 

@@ -26,7 +26,8 @@ GPUSIM_HD uint64_t each(int bits, F f, A... a) {
 GPUSIM_HD constexpr uint32_t inner_aux(const Uop& u) { return (u.imm >> 16) & 0xff; }
 
 GPUSIM_HD inline uint64_t each_fround(uint64_t a, const Uop& u, uint64_t& fp) {
-  return each(float_width(u), [&](uint64_t x) { return fround(x, inner_aux(u), fp); }, a);
+  return each(
+      float_width(u), [&](uint64_t x) { return fround(x, inner_aux(u), fp); }, a);
 }
 GPUSIM_HD inline uint64_t each_fround_n(uint64_t a, const Uop& u, uint64_t& fp) {
   const auto rounding = static_cast<FpRounding>(inner_aux(u) >> 2);
@@ -42,14 +43,17 @@ GPUSIM_HD inline uint64_t each_fround_n(uint64_t a, const Uop& u, uint64_t& fp) 
 }
 GPUSIM_HD inline uint64_t each_f2i(uint64_t a, const Uop& u, uint64_t& fp) {
   const int bits = float_width(u), fraction = static_cast<int>((u.imm >> 24) & 0xff);
-  return each(bits, [&](uint64_t x) { return f2i(x, inner_aux(u), fraction, bits, fp); }, a);
+  return each(
+      bits, [&](uint64_t x) { return f2i(x, inner_aux(u), fraction, bits, fp); }, a);
 }
 GPUSIM_HD inline uint64_t each_i2f(uint64_t a, const Uop& u, uint64_t& fp) {
   const int bits = float_width(u), fraction = static_cast<int>((u.imm >> 24) & 0xff);
-  return each(bits, [&](uint64_t x) { return i2f(x, inner_aux(u), fraction, bits, fp); }, a);
+  return each(
+      bits, [&](uint64_t x) { return i2f(x, inner_aux(u), fraction, bits, fp); }, a);
 }
 GPUSIM_HD inline uint64_t each_fmisc1(uint64_t a, const Uop& u, uint64_t& fp) {
-  return each(float_width(u), [&](uint64_t x) { return fmisc1(x, inner_aux(u), fp); }, a);
+  return each(
+      float_width(u), [&](uint64_t x) { return fmisc1(x, inner_aux(u), fp); }, a);
 }
 GPUSIM_HD inline uint64_t each_fmisc2(uint64_t a, uint64_t b, const Uop& u, uint64_t& fp) {
   return each(
@@ -96,9 +100,9 @@ GPUSIM_HD inline uint64_t each_fcompare(uint64_t a, uint64_t b, const Uop& u, ui
             p = p < 0 ? -p : p;
             q = q < 0 ? -q : q;
           }
-          const bool holds = test == FpTest::kEq                              ? p == q
+          const bool holds = test == FpTest::kEq                             ? p == q
                              : test == FpTest::kGe || test == FpTest::kAbsGe ? p >= q
-                                                                              : p > q;
+                                                                             : p > q;
           return holds ? ~uint64_t{0} : uint64_t{0};
         }
         return with_format(u.aux, [&]<class F>() -> uint64_t {
@@ -152,11 +156,13 @@ GPUSIM_HD constexpr uint64_t sub_sat_signed(uint64_t x, uint64_t y, int bits, ui
 }
 GPUSIM_HD inline uint64_t sqadd(uint64_t a, uint64_t b, const Uop& u, uint64_t& fp) {
   const int w = width_of(u);
-  return each(w, [&](uint64_t x, uint64_t y) { return add_sat_signed(x, y, w, fp); }, a, b);
+  return each(
+      w, [&](uint64_t x, uint64_t y) { return add_sat_signed(x, y, w, fp); }, a, b);
 }
 GPUSIM_HD inline uint64_t sqsub(uint64_t a, uint64_t b, const Uop& u, uint64_t& fp) {
   const int w = width_of(u);
-  return each(w, [&](uint64_t x, uint64_t y) { return sub_sat_signed(x, y, w, fp); }, a, b);
+  return each(
+      w, [&](uint64_t x, uint64_t y) { return sub_sat_signed(x, y, w, fp); }, a, b);
 }
 GPUSIM_HD inline uint64_t uqadd(uint64_t a, uint64_t b, const Uop& u, uint64_t& fp) {
   const int w = width_of(u);
@@ -170,8 +176,8 @@ GPUSIM_HD inline uint64_t uqadd(uint64_t a, uint64_t b, const Uop& u, uint64_t& 
 }
 GPUSIM_HD inline uint64_t uqsub(uint64_t a, uint64_t b, const Uop& u, uint64_t& fp) {
   return each(
-      width_of(u),
-      [&](uint64_t x, uint64_t y) { return x < y ? saturate_to(0, fp) : x - y; }, a, b);
+      width_of(u), [&](uint64_t x, uint64_t y) { return x < y ? saturate_to(0, fp) : x - y; }, a,
+      b);
 }
 // SUQADD: signed x plus unsigned y, signed result. Only the upper bound can be passed.
 GPUSIM_HD inline uint64_t suqadd(uint64_t a, uint64_t b, const Uop& u, uint64_t& fp) {
@@ -200,8 +206,8 @@ GPUSIM_HD inline uint64_t usqadd(uint64_t a, uint64_t b, const Uop& u, uint64_t&
 GPUSIM_HD inline uint64_t sqneg(uint64_t a, const Uop& u, uint64_t& fp) {
   const int w = width_of(u);
   return each(
-      w,
-      [&](uint64_t x) { return x == signed_min(w) ? saturate_to(signed_max(w), fp) : 0 - x; }, a);
+      w, [&](uint64_t x) { return x == signed_min(w) ? saturate_to(signed_max(w), fp) : 0 - x; },
+      a);
 }
 GPUSIM_HD inline uint64_t sqabs(uint64_t a, const Uop& u, uint64_t& fp) {
   const int w = width_of(u);
@@ -304,9 +310,9 @@ GPUSIM_HD inline uint64_t sqdmull(uint64_t a, uint64_t b, const Uop& u, uint64_t
   for (int i = 0; i < 32; i += w) {
     const uint64_t x = a >> (from + i) & ones(w), y = b >> (from + i) & ones(w);
     const bool overflow = x == signed_min(w) && y == signed_min(w);
-    const uint64_t product =
-        overflow ? saturate_to(signed_max(2 * w), fp)
-                 : static_cast<uint64_t>(as_signed(x, w) * as_signed(y, w)) << 1;
+    const uint64_t product = overflow
+                                 ? saturate_to(signed_max(2 * w), fp)
+                                 : static_cast<uint64_t>(as_signed(x, w) * as_signed(y, w)) << 1;
     r |= (product & ones(2 * w)) << 2 * i;
   }
   return r;
@@ -371,17 +377,21 @@ GPUSIM_HD inline uint64_t vrev(uint64_t a, const Uop& u) {
 }
 GPUSIM_HD inline uint64_t vsrshr(uint64_t a, const Uop& u) {
   const int w = width_of(u), n = static_cast<int>(u.imm);
-  return each(w, [&](uint64_t x) { return shift_right_rounding(x, n, true, true, w); }, a);
+  return each(
+      w, [&](uint64_t x) { return shift_right_rounding(x, n, true, true, w); }, a);
 }
 GPUSIM_HD inline uint64_t vurshr(uint64_t a, const Uop& u) {
   const int w = width_of(u), n = static_cast<int>(u.imm);
-  return each(w, [&](uint64_t x) { return shift_right_rounding(x, n, false, true, w); }, a);
+  return each(
+      w, [&](uint64_t x) { return shift_right_rounding(x, n, false, true, w); }, a);
 }
 GPUSIM_HD inline uint64_t vurecpe(uint64_t a, const Uop&) {
-  return each(32, [](uint64_t x) { return softfloat::unsigned_recip_estimate(x); }, a);
+  return each(
+      32, [](uint64_t x) { return softfloat::unsigned_recip_estimate(x); }, a);
 }
 GPUSIM_HD inline uint64_t vursqrte(uint64_t a, const Uop&) {
-  return each(32, [](uint64_t x) { return softfloat::unsigned_rsqrt_estimate(x); }, a);
+  return each(
+      32, [](uint64_t x) { return softfloat::unsigned_rsqrt_estimate(x); }, a);
 }
 GPUSIM_HD inline uint64_t vhadd(uint64_t a, uint64_t b, const Uop& u) {
   const int w = width_of(u);  // at most 32: sums fit 64 bits
@@ -404,7 +414,8 @@ GPUSIM_HD constexpr uint64_t carryless(uint64_t a, uint64_t b) {
   return r;
 }
 GPUSIM_HD inline uint64_t vpmul(uint64_t a, uint64_t b, const Uop&) {
-  return each(8, [](uint64_t x, uint64_t y) { return carryless(x, y); }, a, b);
+  return each(
+      8, [](uint64_t x, uint64_t y) { return carryless(x, y); }, a, b);
 }
 GPUSIM_HD inline uint64_t vpmull(uint64_t a, uint64_t b, const Uop& u) {
   const int from = u.imm ? 32 : 0;

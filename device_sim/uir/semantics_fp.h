@@ -8,8 +8,8 @@
 #include "device_sim/uir/helpers_fp.h"
 #include "device_sim/uir/scalar_domain.h"
 #include "device_sim/uir/semantics_int.h"
-#include "device_sim/uir/uop.h"
 #include "device_sim/uir/semantics_namespace.h"
+#include "device_sim/uir/uop.h"
 
 #if defined(GPUSIM_SEMANTICS_FP_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GPUSIM_SEMANTICS_FP_H_
@@ -25,7 +25,8 @@ GPUSIM_SEM_BEGIN
 
 // --- the native operations of one format, under names that the fast paths below share
 
-template <class D, class T> struct FpOne {
+template <class D, class T>
+struct FpOne {
   using V = typename D::V;
   using Mask = typename D::M;
   static constexpr int kFraction = sizeof(T) == 4 ? 23 : 52;
@@ -56,7 +57,8 @@ template <class D, class T> struct FpOne {
 };
 
 // Two floats in a word. A Mask is all ones in the elements where it holds.
-template <class D> struct FpPair {
+template <class D>
+struct FpPair {
   using V = typename D::V;
   using Mask = V;
   static constexpr int kFraction = 23;
@@ -98,7 +100,8 @@ GPUSIM_MASK fp_has_ixc(const typename D::V fp) {
 GPUSIM_MASK fp_settled(const typename D::V fp) {
   return D::eq(D::and_(fp, D::konst(kFpControl | kFpIxc)), D::konst(kFpIxc));
 }
-template <class D> GPUSIM_HD_INLINE void fp_raise_ixc(const typename D::M where, GPUSIM_FP) {
+template <class D>
+GPUSIM_HD_INLINE void fp_raise_ixc(const typename D::M where, GPUSIM_FP) {
   fp = D::select(where, D::or_(fp, D::konst(kFpIxc)), fp);
 }
 
@@ -112,7 +115,8 @@ GPUSIM_HD_INLINE typename D::V fp_finish(const typename D::M ok, const typename 
 
 // The rounding error of s = a + b (Knuth's TwoSum). Exact in any rounding range, as no step
 // overflows when s is in range (Boldo, Graillat, Muller: On the robustness of the 2Sum algorithm).
-template <class K, class V> GPUSIM_HD_INLINE V sum_error(V a, V b, V s) {
+template <class K, class V>
+GPUSIM_HD_INLINE V sum_error(V a, V b, V s) {
   const V b_part = K::sub(s, a);
   const V a_part = K::sub(s, b_part);
   const V b_error = K::sub(b, b_part);
@@ -200,38 +204,41 @@ GPUSIM_HD_INLINE typename D::V fp_fused(GPUSIM_ABC, GPUSIM_FP, Slow slow) {
   const V product_error = K::fma(a, b, K::neg(product));
   const V error = sum_error<K>(product, c, r);
   const auto zero_product = K::m_or(K::is_zero(a), K::is_zero(b));
-  const auto exact_product =
-      K::m_or(K::m_and(K::in_range(product, K::kPrecision + 2), K::is_zero(product_error)),
-              zero_product);
-  const auto exact =
-      K::m_and(K::in_range(r, 0), K::m_and(exact_product, K::is_zero(error)));
+  const auto exact_product = K::m_or(
+      K::m_and(K::in_range(product, K::kPrecision + 2), K::is_zero(product_error)), zero_product);
+  const auto exact = K::m_and(K::in_range(r, 0), K::m_and(exact_product, K::is_zero(error)));
   const M known = D::m_and(fp_has_ixc<D>(fp), K::in_all(K::m_or(normal, exact)));
   const M ok = D::m_and(fp_default<D>(fp), D::m_or(K::in_all(exact), known));
   return fp_finish<D>(ok, r, slow, fp, a, b, c);
 }
 
 // --- arithmetic
-template <class D> using FpFloat = FpOne<D, float>;
-template <class D> using FpDouble = FpOne<D, double>;
-template <template <class> class Operation> using SlowFloat = Operation<helpers::F32>;
-template <template <class> class Operation> using SlowDouble = Operation<helpers::F64>;
-template <template <class> class Operation> using SlowPair = helpers::OnPair<Operation<helpers::F32>>;
+template <class D>
+using FpFloat = FpOne<D, float>;
+template <class D>
+using FpDouble = FpOne<D, double>;
+template <template <class> class Operation>
+using SlowFloat = Operation<helpers::F32>;
+template <template <class> class Operation>
+using SlowDouble = Operation<helpers::F64>;
+template <template <class> class Operation>
+using SlowPair = helpers::OnPair<Operation<helpers::F32>>;
 
-#define GPUSIM_FP_ROWS(v, bits, K, Slow)                                                    \
-  GPUSIM_SEM v##add##bits(GPUSIM_AB, GPUSIM_FP, const Uop&) {                               \
-    return fp_sum<D, K<D>>(a, b, fp, K<D>::add(a, b), b, Slow<helpers::Add>{});             \
-  }                                                                                         \
-  GPUSIM_SEM v##sub##bits(GPUSIM_AB, GPUSIM_FP, const Uop&) {                               \
-    return fp_sum<D, K<D>>(a, b, fp, K<D>::sub(a, b), K<D>::neg(b), Slow<helpers::Sub>{});  \
-  }                                                                                         \
-  GPUSIM_SEM v##mul##bits(GPUSIM_AB, GPUSIM_FP, const Uop&) {                               \
-    return fp_product<D, K<D>>(a, b, fp, Slow<helpers::Mul>{});                             \
-  }                                                                                         \
-  GPUSIM_SEM v##div##bits(GPUSIM_AB, GPUSIM_FP, const Uop&) {                               \
-    return fp_quotient<D, K<D>>(a, b, fp, Slow<helpers::Div>{});                            \
-  }                                                                                         \
-  GPUSIM_SEM v##ma##bits(GPUSIM_ABC, GPUSIM_FP, const Uop&) {                               \
-    return fp_fused<D, K<D>>(a, b, c, fp, Slow<helpers::MulAdd>{});                         \
+#define GPUSIM_FP_ROWS(v, bits, K, Slow)                                                   \
+  GPUSIM_SEM v##add##bits(GPUSIM_AB, GPUSIM_FP, const Uop&) {                              \
+    return fp_sum<D, K<D>>(a, b, fp, K<D>::add(a, b), b, Slow<helpers::Add>{});            \
+  }                                                                                        \
+  GPUSIM_SEM v##sub##bits(GPUSIM_AB, GPUSIM_FP, const Uop&) {                              \
+    return fp_sum<D, K<D>>(a, b, fp, K<D>::sub(a, b), K<D>::neg(b), Slow<helpers::Sub>{}); \
+  }                                                                                        \
+  GPUSIM_SEM v##mul##bits(GPUSIM_AB, GPUSIM_FP, const Uop&) {                              \
+    return fp_product<D, K<D>>(a, b, fp, Slow<helpers::Mul>{});                            \
+  }                                                                                        \
+  GPUSIM_SEM v##div##bits(GPUSIM_AB, GPUSIM_FP, const Uop&) {                              \
+    return fp_quotient<D, K<D>>(a, b, fp, Slow<helpers::Div>{});                           \
+  }                                                                                        \
+  GPUSIM_SEM v##ma##bits(GPUSIM_ABC, GPUSIM_FP, const Uop&) {                              \
+    return fp_fused<D, K<D>>(a, b, c, fp, Slow<helpers::MulAdd>{});                        \
   }
 GPUSIM_FP_ROWS(f, 32, FpFloat, SlowFloat)
 GPUSIM_FP_ROWS(f, 64, FpDouble, SlowDouble)
@@ -295,8 +302,8 @@ GPUSIM_HD_INLINE typename D::V fminmax_as(GPUSIM_AB, GPUSIM_FP, GPUSIM_U) {
   const V key_b = fp_order_key<D>(D::shl(b, up));
   const auto kind = static_cast<FpMinMax>(u.aux >> 2);
   const bool minimum = kind == FpMinMax::kMin || kind == FpMinMax::kMinNum;
-  const V wide = minimum ? D::select(D::lt_s(key_a, key_b), a, b)
-                         : D::select(D::lt_s(key_a, key_b), b, a);
+  const V wide =
+      minimum ? D::select(D::lt_s(key_a, key_b), a, b) : D::select(D::lt_s(key_a, key_b), b, a);
   const V r = sizeof(T) == 4 ? low32<D>(wide) : wide;
   return fp_finish<D>(ok, r, FpMinMaxSlow{u.aux}, fp, a, b);
 }
@@ -344,7 +351,8 @@ GPUSIM_SEM fmisc1(GPUSIM_A, GPUSIM_FP, GPUSIM_U) {
 
 inline constexpr int kBiasDifference = 1023 - 127;
 // A zero or normal float as a double; `ok` says where a is one. What FPCR says does not matter.
-template <class D> GPUSIM_HD_INLINE typename D::V fp_promoted(GPUSIM_A, typename D::M& ok) {
+template <class D>
+GPUSIM_HD_INLINE typename D::V fp_promoted(GPUSIM_A, typename D::M& ok) {
   using V = typename D::V;
   using M = typename D::M;
   const V magnitude = FpFloat<D>::magnitude(a);
@@ -389,7 +397,8 @@ GPUSIM_HD_INLINE typename D::V fp_finish_demoted(const typename D::V exact_doubl
 }
 
 GPUSIM_SEM fconvert(GPUSIM_A, GPUSIM_FP, GPUSIM_U) {
-  constexpr int from_float = static_cast<int>(FpFormat::kF32) | static_cast<int>(FpFormat::kF64) << 2;
+  constexpr int from_float = static_cast<int>(FpFormat::kF32) | static_cast<int>(FpFormat::kF64)
+                                                                    << 2;
   constexpr int to_float = static_cast<int>(FpFormat::kF64) | static_cast<int>(FpFormat::kF32) << 2;
   const FpMapped_fconvert slow{&u};
   if (u.aux == from_float) {

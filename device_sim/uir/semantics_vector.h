@@ -5,8 +5,8 @@
 #include "device_sim/uir/helpers.h"
 #include "device_sim/uir/scalar_domain.h"
 #include "device_sim/uir/semantics_int.h"
-#include "device_sim/uir/uop.h"
 #include "device_sim/uir/semantics_namespace.h"
+#include "device_sim/uir/uop.h"
 
 #if defined(GPUSIM_SEMANTICS_VECTOR_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GPUSIM_SEMANTICS_VECTOR_H_
@@ -18,64 +18,58 @@
 GPUSIM_SEM_BEGIN
 
 // Picks the primitive by element width.
-#define GPUSIM_BY_WIDTH(primitive, wide, ...)                                         \
-  switch (u.aux & 3) {                                                                \
-    case 0:                                                                           \
-      return D::template primitive<uint8_t>(__VA_ARGS__);                             \
-    case 1:                                                                           \
-      return D::template primitive<uint16_t>(__VA_ARGS__);                            \
-    case 2:                                                                           \
-      return D::template primitive<uint32_t>(__VA_ARGS__);                            \
-    default:                                                                          \
-      return wide;                                                                    \
+#define GPUSIM_BY_WIDTH(primitive, wide, ...)              \
+  switch (u.aux & 3) {                                     \
+    case 0:                                                \
+      return D::template primitive<uint8_t>(__VA_ARGS__);  \
+    case 1:                                                \
+      return D::template primitive<uint16_t>(__VA_ARGS__); \
+    case 2:                                                \
+      return D::template primitive<uint32_t>(__VA_ARGS__); \
+    default:                                               \
+      return wide;                                         \
   }
 GPUSIM_SEM all_ones_if(const typename D::M m) {
   return D::select(m, D::konst(~uint64_t{0}), D::konst(0));
 }
 
 // --- arithmetic
-GPUSIM_SEM vadd(GPUSIM_AB, GPUSIM_U) { GPUSIM_BY_WIDTH(vadd, D::add(a, b), a, b) }
-GPUSIM_SEM vsub(GPUSIM_AB, GPUSIM_U) { GPUSIM_BY_WIDTH(vsub, D::sub(a, b), a, b) }
-GPUSIM_SEM vmul(GPUSIM_AB, GPUSIM_U) { GPUSIM_BY_WIDTH(vmul, D::mul(a, b), a, b) }
-GPUSIM_SEM vmla(GPUSIM_ABC, GPUSIM_U) { return vadd<D>(c, vmul<D>(a, b, u), u); }
+GPUSIM_SEM vadd(GPUSIM_AB, GPUSIM_U){GPUSIM_BY_WIDTH(vadd, D::add(a, b), a, b)} GPUSIM_SEM
+    vsub(GPUSIM_AB, GPUSIM_U){GPUSIM_BY_WIDTH(vsub, D::sub(a, b), a, b)} GPUSIM_SEM
+    vmul(GPUSIM_AB, GPUSIM_U){GPUSIM_BY_WIDTH(vmul, D::mul(a, b), a, b)} GPUSIM_SEM
+    vmla(GPUSIM_ABC, GPUSIM_U) {
+  return vadd<D>(c, vmul<D>(a, b, u), u);
+}
 GPUSIM_SEM vmls(GPUSIM_ABC, GPUSIM_U) { return vsub<D>(c, vmul<D>(a, b, u), u); }
 GPUSIM_SEM vneg(GPUSIM_A, GPUSIM_U) { return vsub<D>(D::konst(0), a, u); }
-GPUSIM_SEM vsmin(GPUSIM_AB, GPUSIM_U) {
-  GPUSIM_BY_WIDTH(vmin_s, D::select(D::lt_s(a, b), a, b), a, b)
+GPUSIM_SEM vsmin(GPUSIM_AB,
+                 GPUSIM_U){GPUSIM_BY_WIDTH(vmin_s, D::select(D::lt_s(a, b), a, b), a, b)} GPUSIM_SEM
+    vsmax(GPUSIM_AB,
+          GPUSIM_U){GPUSIM_BY_WIDTH(vmax_s, D::select(D::lt_s(a, b), b, a), a, b)} GPUSIM_SEM
+    vumin(GPUSIM_AB,
+          GPUSIM_U){GPUSIM_BY_WIDTH(vmin_u, D::select(D::lt_u(a, b), a, b), a, b)} GPUSIM_SEM
+    vumax(GPUSIM_AB, GPUSIM_U){GPUSIM_BY_WIDTH(vmax_u, D::select(D::lt_u(a, b), b, a), a,
+                                               b)} GPUSIM_SEM vabs(GPUSIM_A, GPUSIM_U) {
+  return vsmax<D>(a, vneg<D>(a, u), u);
 }
-GPUSIM_SEM vsmax(GPUSIM_AB, GPUSIM_U) {
-  GPUSIM_BY_WIDTH(vmax_s, D::select(D::lt_s(a, b), b, a), a, b)
-}
-GPUSIM_SEM vumin(GPUSIM_AB, GPUSIM_U) {
-  GPUSIM_BY_WIDTH(vmin_u, D::select(D::lt_u(a, b), a, b), a, b)
-}
-GPUSIM_SEM vumax(GPUSIM_AB, GPUSIM_U) {
-  GPUSIM_BY_WIDTH(vmax_u, D::select(D::lt_u(a, b), b, a), a, b)
-}
-GPUSIM_SEM vabs(GPUSIM_A, GPUSIM_U) { return vsmax<D>(a, vneg<D>(a, u), u); }
 
 // --- comparisons
-GPUSIM_SEM vcmeq(GPUSIM_AB, GPUSIM_U) {
-  GPUSIM_BY_WIDTH(veq, all_ones_if<D>(D::eq(a, b)), a, b)
+GPUSIM_SEM vcmeq(GPUSIM_AB,
+                 GPUSIM_U){GPUSIM_BY_WIDTH(veq, all_ones_if<D>(D::eq(a, b)), a, b)} GPUSIM_SEM
+    vcmgt(GPUSIM_AB,
+          GPUSIM_U){GPUSIM_BY_WIDTH(vgt_s, all_ones_if<D>(D::lt_s(b, a)), a, b)} GPUSIM_SEM
+    vcmhi(GPUSIM_AB, GPUSIM_U){GPUSIM_BY_WIDTH(vgt_u, all_ones_if<D>(D::lt_u(b, a)), a,
+                                               b)} GPUSIM_SEM vcmge(GPUSIM_AB, GPUSIM_U) {
+  return D::not_(vcmgt<D>(b, a, u));
 }
-GPUSIM_SEM vcmgt(GPUSIM_AB, GPUSIM_U) {
-  GPUSIM_BY_WIDTH(vgt_s, all_ones_if<D>(D::lt_s(b, a)), a, b)
-}
-GPUSIM_SEM vcmhi(GPUSIM_AB, GPUSIM_U) {
-  GPUSIM_BY_WIDTH(vgt_u, all_ones_if<D>(D::lt_u(b, a)), a, b)
-}
-GPUSIM_SEM vcmge(GPUSIM_AB, GPUSIM_U) { return D::not_(vcmgt<D>(b, a, u)); }
 GPUSIM_SEM vcmhs(GPUSIM_AB, GPUSIM_U) { return D::not_(vcmhi<D>(b, a, u)); }
-GPUSIM_SEM vcmtst(GPUSIM_AB, GPUSIM_U) {
-  return D::not_(vcmeq<D>(D::and_(a, b), D::konst(0), u));
-}
+GPUSIM_SEM vcmtst(GPUSIM_AB, GPUSIM_U) { return D::not_(vcmeq<D>(D::and_(a, b), D::konst(0), u)); }
 GPUSIM_SEM vbsl(GPUSIM_ABC) { return D::or_(D::and_(a, c), D::andnot(b, c)); }
 
 // --- shifts; a right shift may be by the whole width
-GPUSIM_SEM vshl(GPUSIM_A, GPUSIM_U) {
-  GPUSIM_BY_WIDTH(vshl, D::shl(a, int(u.imm)), a, int(u.imm))
-}
-GPUSIM_SEM vushr(GPUSIM_A, GPUSIM_U) {
+GPUSIM_SEM vshl(GPUSIM_A,
+                GPUSIM_U){GPUSIM_BY_WIDTH(vshl, D::shl(a, int(u.imm)), a, int(u.imm))} GPUSIM_SEM
+    vushr(GPUSIM_A, GPUSIM_U) {
   if (u.imm >= (8u << (u.aux & 3))) return D::konst(0);
   GPUSIM_BY_WIDTH(vshr, D::shr(a, int(u.imm)), a, int(u.imm))
 }

@@ -50,7 +50,7 @@ void FloatVisitor::scalar2(Fp2 k, FpFormat f, Slot d, Slot a, Slot b) {
       b = y;
     }
     constexpr uint32_t kEqual = 0, kGreaterEqual = 10, kGreater = 12;  // condition codes
-    const uint32_t cond = k == Fp2::kEq                          ? kEqual
+    const uint32_t cond = k == Fp2::kEq                       ? kEqual
                           : k == Fp2::kGe || k == Fp2::kAbsGe ? kGreaterEqual
                                                               : kGreater;
     const Slot t = b_.temp();
@@ -177,9 +177,7 @@ bool FloatVisitor::round(uint32_t f, FpRounding rounding, Reg n, Reg d) {
 bool FloatVisitor::FRINTN(uint32_t f, Reg n, Reg d) {
   return round(f, FpRounding::kNearestEven, n, d);
 }
-bool FloatVisitor::FRINTP(uint32_t f, Reg n, Reg d) {
-  return round(f, FpRounding::kPlusInf, n, d);
-}
+bool FloatVisitor::FRINTP(uint32_t f, Reg n, Reg d) { return round(f, FpRounding::kPlusInf, n, d); }
 bool FloatVisitor::FRINTM(uint32_t f, Reg n, Reg d) {
   return round(f, FpRounding::kMinusInf, n, d);
 }
@@ -270,8 +268,7 @@ uint64_t FloatVisitor::expand_imm(FpFormat f, uint32_t imm8) {
   const uint64_t b6 = imm8 >> 6 & 1;
   // NOT(b6), then b6 replicated, then two bits of the immediate; four bits of fraction.
   const uint64_t replicated = b6 ? (uint64_t{1} << (exponent_bits - 3)) - 1 : 0;
-  const uint64_t exponent =
-      (b6 ^ 1) << (exponent_bits - 1) | replicated << 2 | (imm8 >> 4 & 3);
+  const uint64_t exponent = (b6 ^ 1) << (exponent_bits - 1) | replicated << 2 | (imm8 >> 4 & 3);
   const int fraction_bits = bits(f) - 1 - exponent_bits;
   const uint64_t sign = imm8 >> 7;
   return sign << (bits(f) - 1) | exponent << fraction_bits |

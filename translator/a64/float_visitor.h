@@ -89,11 +89,25 @@ class FloatVisitor {
   // Operations of two operands, in every format and, vectors, elementwise.
   enum class Fp2 : uint8_t {
     // in FpMisc2's order
-    kAdd, kSub, kMul, kDiv, kMulX, kRecipStep, kRsqrtStep, kAbsDiff,
+    kAdd,
+    kSub,
+    kMul,
+    kDiv,
+    kMulX,
+    kRecipStep,
+    kRsqrtStep,
+    kAbsDiff,
     // in FpMinMax's order
-    kMin, kMax, kMinNum, kMaxNum,
+    kMin,
+    kMax,
+    kMinNum,
+    kMaxNum,
     // in FpTest's order
-    kEq, kGe, kGt, kAbsGe, kAbsGt,
+    kEq,
+    kGe,
+    kGt,
+    kAbsGe,
+    kAbsGt,
   };
 
   static FpFormat format(uint32_t f) {

@@ -24,24 +24,24 @@ Slot SimdVisitor::splat_element(uint32_t r, uint32_t index, uint32_t y) {
 
 #define GPUSIM_ELEMENT_ARGS uint32_t L, uint32_t M, uint32_t m, uint32_t H, Reg n, Reg d
 
-#define X(name, op, is_signed)                                                            \
-  bool SimdVisitor::name##_elt_v(bool q, uint32_t y, GPUSIM_ELEMENT_ARGS) {               \
-    return long_accumulate(MicroOp::op, is_signed, q, y, splat_of(y, L, M, m, H), n, d);  \
+#define X(name, op, is_signed)                                                           \
+  bool SimdVisitor::name##_elt_v(bool q, uint32_t y, GPUSIM_ELEMENT_ARGS) {              \
+    return long_accumulate(MicroOp::op, is_signed, q, y, splat_of(y, L, M, m, H), n, d); \
   }
 GPUSIM_A64_LONG_ACCUMULATE(X)
 #undef X
-#define X(name, is_signed)                                                                 \
-  bool SimdVisitor::name##_elt_v(bool q, uint32_t y, GPUSIM_ELEMENT_ARGS) {                \
-    return long_op(MicroOp::vmul, is_signed, q, y, splat_of(y, L, M, m, H), n, d);         \
+#define X(name, is_signed)                                                         \
+  bool SimdVisitor::name##_elt_v(bool q, uint32_t y, GPUSIM_ELEMENT_ARGS) {        \
+    return long_op(MicroOp::vmul, is_signed, q, y, splat_of(y, L, M, m, H), n, d); \
   }
 X(SMULL, true)
 X(UMULL, false)
 #undef X
-#define X(name, accumulate)                                                                \
-  bool SimdVisitor::name##_elt_v(bool q, uint32_t y, GPUSIM_ELEMENT_ARGS) {                \
-    return doubling_long_vector(accumulate, q, y, splat_of(y, L, M, m, H), n, d);          \
-  }                                                                                        \
-  bool SimdVisitor::name##_elt_s(uint32_t y, GPUSIM_ELEMENT_ARGS) {                        \
+#define X(name, accumulate)                                                                    \
+  bool SimdVisitor::name##_elt_v(bool q, uint32_t y, GPUSIM_ELEMENT_ARGS) {                    \
+    return doubling_long_vector(accumulate, q, y, splat_of(y, L, M, m, H), n, d);              \
+  }                                                                                            \
+  bool SimdVisitor::name##_elt_s(uint32_t y, GPUSIM_ELEMENT_ARGS) {                            \
     return doubling_long_scalar(accumulate, y, low_element(splat_of(y, L, M, m, H), y), n, d); \
   }
 GPUSIM_A64_DOUBLING_LONG(X)
@@ -66,20 +66,20 @@ bool SimdVisitor::MLS_elt_v(bool q, uint32_t y, GPUSIM_ELEMENT_ARGS) {
   return end_vector(q, d);
 }
 
-#define X(name, rounding)                                                                  \
-  bool SimdVisitor::name##_elt_v(bool q, uint32_t y, GPUSIM_ELEMENT_ARGS) {                \
-    set_class(InsnClass::kIntegerArithmetic);                                              \
-    const Slot e = splat_of(y, L, M, m, H);                                                \
-    for (uint32_t h = 0; h <= q; ++h) {                                                    \
-      fhelp2(FpHelper2::sqdmulh, v(d, h), v(n, h), e, y, rounding);                        \
-    }                                                                                      \
-    return end_vector(q, d);                                                               \
-  }                                                                                        \
-  bool SimdVisitor::name##_elt_s(uint32_t y, GPUSIM_ELEMENT_ARGS) {                        \
-    set_class(InsnClass::kIntegerArithmetic);                                              \
-    const Slot a = low_element(v_low(n), y);                                               \
-    fhelp2(FpHelper2::sqdmulh, v_low(d), a, splat_of(y, L, M, m, H), y, rounding);         \
-    return done(d);                                                                        \
+#define X(name, rounding)                                                          \
+  bool SimdVisitor::name##_elt_v(bool q, uint32_t y, GPUSIM_ELEMENT_ARGS) {        \
+    set_class(InsnClass::kIntegerArithmetic);                                      \
+    const Slot e = splat_of(y, L, M, m, H);                                        \
+    for (uint32_t h = 0; h <= q; ++h) {                                            \
+      fhelp2(FpHelper2::sqdmulh, v(d, h), v(n, h), e, y, rounding);                \
+    }                                                                              \
+    return end_vector(q, d);                                                       \
+  }                                                                                \
+  bool SimdVisitor::name##_elt_s(uint32_t y, GPUSIM_ELEMENT_ARGS) {                \
+    set_class(InsnClass::kIntegerArithmetic);                                      \
+    const Slot a = low_element(v_low(n), y);                                       \
+    fhelp2(FpHelper2::sqdmulh, v_low(d), a, splat_of(y, L, M, m, H), y, rounding); \
+    return done(d);                                                                \
   }
 X(SQDMULH, 0)
 X(SQRDMULH, 1)
@@ -117,22 +117,22 @@ bool SimdVisitor::fp_by_element_scalar(FpElement k, FpFormat f, Slot element, Re
   }
   return done(d);
 }
-#define X(name, k)                                                                               \
-  bool SimdVisitor::name##_elt_v(bool q, uint32_t f, GPUSIM_ELEMENT_ARGS) {                      \
-    const FpFormat fmt = format(f);                                                              \
-    return fp_by_element(FpElement::k, fmt, q, fp_element(fmt, L, M, m, H), n, d);               \
-  }                                                                                              \
-  bool SimdVisitor::name##_elt_v_h(bool q, GPUSIM_ELEMENT_ARGS) {                                \
-    const FpFormat fmt = FpFormat::kF16;                                                         \
-    return fp_by_element(FpElement::k, fmt, q, fp_element(fmt, L, M, m, H), n, d);               \
-  }                                                                                              \
-  bool SimdVisitor::name##_elt_s(uint32_t f, GPUSIM_ELEMENT_ARGS) {                              \
-    const FpFormat fmt = format(f);                                                              \
-    return fp_by_element_scalar(FpElement::k, fmt, fp_element(fmt, L, M, m, H), n, d);           \
-  }                                                                                              \
-  bool SimdVisitor::name##_elt_s_h(GPUSIM_ELEMENT_ARGS) {                                        \
-    const FpFormat fmt = FpFormat::kF16;                                                         \
-    return fp_by_element_scalar(FpElement::k, fmt, fp_element(fmt, L, M, m, H), n, d);           \
+#define X(name, k)                                                                     \
+  bool SimdVisitor::name##_elt_v(bool q, uint32_t f, GPUSIM_ELEMENT_ARGS) {            \
+    const FpFormat fmt = format(f);                                                    \
+    return fp_by_element(FpElement::k, fmt, q, fp_element(fmt, L, M, m, H), n, d);     \
+  }                                                                                    \
+  bool SimdVisitor::name##_elt_v_h(bool q, GPUSIM_ELEMENT_ARGS) {                      \
+    const FpFormat fmt = FpFormat::kF16;                                               \
+    return fp_by_element(FpElement::k, fmt, q, fp_element(fmt, L, M, m, H), n, d);     \
+  }                                                                                    \
+  bool SimdVisitor::name##_elt_s(uint32_t f, GPUSIM_ELEMENT_ARGS) {                    \
+    const FpFormat fmt = format(f);                                                    \
+    return fp_by_element_scalar(FpElement::k, fmt, fp_element(fmt, L, M, m, H), n, d); \
+  }                                                                                    \
+  bool SimdVisitor::name##_elt_s_h(GPUSIM_ELEMENT_ARGS) {                              \
+    const FpFormat fmt = FpFormat::kF16;                                               \
+    return fp_by_element_scalar(FpElement::k, fmt, fp_element(fmt, L, M, m, H), n, d); \
   }
 X(FMLA, kMla)
 X(FMLS, kMls)

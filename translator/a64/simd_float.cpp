@@ -26,12 +26,12 @@ bool SimdVisitor::fp_2(Fp2 k, FpFormat f, bool q, Reg m, Reg n, Reg d) {
   for (uint32_t h = 0; h <= q; ++h) vector2(k, f, v(d, h), v(n, h), v(m, h));
   return end_vector(q, d);
 }
-#define X(name, k)                                                           \
-  bool SimdVisitor::name##_v(bool q, uint32_t f, Reg m, Reg n, Reg d) {      \
-    return fp_2(Fp2::k, format(f), q, m, n, d);                              \
-  }                                                                          \
-  bool SimdVisitor::name##_v_h(bool q, Reg m, Reg n, Reg d) {                \
-    return fp_2(Fp2::k, FpFormat::kF16, q, m, n, d);                         \
+#define X(name, k)                                                      \
+  bool SimdVisitor::name##_v(bool q, uint32_t f, Reg m, Reg n, Reg d) { \
+    return fp_2(Fp2::k, format(f), q, m, n, d);                         \
+  }                                                                     \
+  bool SimdVisitor::name##_v_h(bool q, Reg m, Reg n, Reg d) {           \
+    return fp_2(Fp2::k, FpFormat::kF16, q, m, n, d);                    \
   }
 GPUSIM_A64_FP_2(X)
 GPUSIM_A64_FP_2_SCALAR(X)
@@ -42,12 +42,12 @@ bool SimdVisitor::fp_scalar(Fp2 k, FpFormat f, Reg m, Reg n, Reg d) {
   scalar2(k, f, v_low(d), v_low(n), v_low(m));
   return done(d);
 }
-#define X(name, k)                                                \
-  bool SimdVisitor::name##_s(uint32_t f, Reg m, Reg n, Reg d) {   \
-    return fp_scalar(Fp2::k, format(f), m, n, d);                 \
-  }                                                               \
-  bool SimdVisitor::name##_s_h(Reg m, Reg n, Reg d) {             \
-    return fp_scalar(Fp2::k, FpFormat::kF16, m, n, d);            \
+#define X(name, k)                                              \
+  bool SimdVisitor::name##_s(uint32_t f, Reg m, Reg n, Reg d) { \
+    return fp_scalar(Fp2::k, format(f), m, n, d);               \
+  }                                                             \
+  bool SimdVisitor::name##_s_h(Reg m, Reg n, Reg d) {           \
+    return fp_scalar(Fp2::k, FpFormat::kF16, m, n, d);          \
   }
 GPUSIM_A64_FP_2_SCALAR(X)
 #undef X
@@ -60,8 +60,7 @@ void SimdVisitor::vector_muladd(FpFormat f, Slot d, Slot a, Slot b, Slot c) {
     b_.fma64(d, a, b, c);
   } else {
     b_.fhelp3(d, a, b, c, static_cast<uint8_t>(f),
-              helper_number(FpHelper3::each_fmisc3) |
-                  uint64_t{fp_aux(f, FpMisc3::kMulAdd)} << 16);
+              helper_number(FpHelper3::each_fmisc3) | uint64_t{fp_aux(f, FpMisc3::kMulAdd)} << 16);
   }
 }
 bool SimdVisitor::fp_fused(bool negate, FpFormat f, bool q, Reg m, Reg n, Reg d) {
@@ -121,18 +120,18 @@ bool SimdVisitor::fp_pairwise_scalar(Fp2 k, FpFormat f, Reg n, Reg d) {
   }
   return done(d);
 }
-#define X(name, k)                                                           \
-  bool SimdVisitor::name##_v(bool q, uint32_t f, Reg m, Reg n, Reg d) {      \
-    return fp_pairwise(Fp2::k, format(f), q, m, n, d);                       \
-  }                                                                          \
-  bool SimdVisitor::name##_v_h(bool q, Reg m, Reg n, Reg d) {                \
-    return fp_pairwise(Fp2::k, FpFormat::kF16, q, m, n, d);                  \
-  }                                                                          \
-  bool SimdVisitor::name##_s(uint32_t f, Reg n, Reg d) {                     \
-    return fp_pairwise_scalar(Fp2::k, format(f), n, d);                      \
-  }                                                                          \
-  bool SimdVisitor::name##_s_h(Reg n, Reg d) {                               \
-    return fp_pairwise_scalar(Fp2::k, FpFormat::kF16, n, d);                 \
+#define X(name, k)                                                      \
+  bool SimdVisitor::name##_v(bool q, uint32_t f, Reg m, Reg n, Reg d) { \
+    return fp_pairwise(Fp2::k, format(f), q, m, n, d);                  \
+  }                                                                     \
+  bool SimdVisitor::name##_v_h(bool q, Reg m, Reg n, Reg d) {           \
+    return fp_pairwise(Fp2::k, FpFormat::kF16, q, m, n, d);             \
+  }                                                                     \
+  bool SimdVisitor::name##_s(uint32_t f, Reg n, Reg d) {                \
+    return fp_pairwise_scalar(Fp2::k, format(f), n, d);                 \
+  }                                                                     \
+  bool SimdVisitor::name##_s_h(Reg n, Reg d) {                          \
+    return fp_pairwise_scalar(Fp2::k, FpFormat::kF16, n, d);            \
   }
 GPUSIM_A64_FP_PAIRWISE(X)
 #undef X
@@ -155,12 +154,12 @@ bool SimdVisitor::fp_across(Fp2 k, FpFormat f, bool q, Reg n, Reg d) {
   b_.mov(v_low(d), t);
   return done(d);
 }
-#define X(name, k)                                             \
-  bool SimdVisitor::name##_v(Reg n, Reg d) {                   \
-    return fp_across(Fp2::k, FpFormat::kF32, true, n, d);      \
-  }                                                            \
-  bool SimdVisitor::name##_v_h(bool q, Reg n, Reg d) {         \
-    return fp_across(Fp2::k, FpFormat::kF16, q, n, d);         \
+#define X(name, k)                                        \
+  bool SimdVisitor::name##_v(Reg n, Reg d) {              \
+    return fp_across(Fp2::k, FpFormat::kF32, true, n, d); \
+  }                                                       \
+  bool SimdVisitor::name##_v_h(bool q, Reg n, Reg d) {    \
+    return fp_across(Fp2::k, FpFormat::kF16, q, n, d);    \
   }
 GPUSIM_A64_FP_ACROSS(X)
 #undef X

@@ -16,18 +16,18 @@ bool SimdVisitor::fp_compare_zero_scalar(Fp2 k, bool swap, FpFormat f, Reg n, Re
   scalar2(k, f, v_low(d), swap ? kZero : v_low(n), swap ? v_low(n) : kZero);
   return done(d);
 }
-#define X(name, k, swap)                                                \
-  bool SimdVisitor::name##_zero_v(bool q, uint32_t f, Reg n, Reg d) {   \
-    return fp_compare_zero(Fp2::k, swap, format(f), q, n, d);           \
-  }                                                                     \
-  bool SimdVisitor::name##_zero_v_h(bool q, Reg n, Reg d) {             \
-    return fp_compare_zero(Fp2::k, swap, FpFormat::kF16, q, n, d);      \
-  }                                                                     \
-  bool SimdVisitor::name##_zero_s(uint32_t f, Reg n, Reg d) {           \
-    return fp_compare_zero_scalar(Fp2::k, swap, format(f), n, d);       \
-  }                                                                     \
-  bool SimdVisitor::name##_zero_s_h(Reg n, Reg d) {                     \
-    return fp_compare_zero_scalar(Fp2::k, swap, FpFormat::kF16, n, d);  \
+#define X(name, k, swap)                                               \
+  bool SimdVisitor::name##_zero_v(bool q, uint32_t f, Reg n, Reg d) {  \
+    return fp_compare_zero(Fp2::k, swap, format(f), q, n, d);          \
+  }                                                                    \
+  bool SimdVisitor::name##_zero_v_h(bool q, Reg n, Reg d) {            \
+    return fp_compare_zero(Fp2::k, swap, FpFormat::kF16, q, n, d);     \
+  }                                                                    \
+  bool SimdVisitor::name##_zero_s(uint32_t f, Reg n, Reg d) {          \
+    return fp_compare_zero_scalar(Fp2::k, swap, format(f), n, d);      \
+  }                                                                    \
+  bool SimdVisitor::name##_zero_s_h(Reg n, Reg d) {                    \
+    return fp_compare_zero_scalar(Fp2::k, swap, FpFormat::kF16, n, d); \
   }
 GPUSIM_A64_FP_COMPARE_ZERO(X)
 #undef X
@@ -63,8 +63,8 @@ bool SimdVisitor::fp_round_n(FpRounding r, uint32_t int_bits, FpFormat f, bool q
   }
   return end_vector(q, d);
 }
-#define X(name, rounding, int_bits)                                       \
-  bool SimdVisitor::name##_v(bool q, uint32_t f, Reg n, Reg d) {          \
+#define X(name, rounding, int_bits)                                        \
+  bool SimdVisitor::name##_v(bool q, uint32_t f, Reg n, Reg d) {           \
     return fp_round_n(FpRounding::rounding, int_bits, format(f), q, n, d); \
   }
 GPUSIM_A64_FP_ROUND_N(X)
@@ -103,17 +103,17 @@ bool SimdVisitor::fp_to_int_scalar(FpRounding r, bool is_signed, FpFormat f, Reg
   }
   return done(d);
 }
-#define X(name, rounding, is_signed)                                               \
-  bool SimdVisitor::name##_v(bool q, uint32_t f, Reg n, Reg d) {                   \
-    return fp_to_int(FpRounding::rounding, is_signed, format(f), q, n, d);         \
-  }                                                                                \
-  bool SimdVisitor::name##_v_h(bool q, Reg n, Reg d) {                             \
-    return fp_to_int(FpRounding::rounding, is_signed, FpFormat::kF16, q, n, d);    \
-  }                                                                                \
-  bool SimdVisitor::name##_s(uint32_t f, Reg n, Reg d) {                           \
-    return fp_to_int_scalar(FpRounding::rounding, is_signed, format(f), n, d);     \
-  }                                                                                \
-  bool SimdVisitor::name##_s_h(Reg n, Reg d) {                                     \
+#define X(name, rounding, is_signed)                                                \
+  bool SimdVisitor::name##_v(bool q, uint32_t f, Reg n, Reg d) {                    \
+    return fp_to_int(FpRounding::rounding, is_signed, format(f), q, n, d);          \
+  }                                                                                 \
+  bool SimdVisitor::name##_v_h(bool q, Reg n, Reg d) {                              \
+    return fp_to_int(FpRounding::rounding, is_signed, FpFormat::kF16, q, n, d);     \
+  }                                                                                 \
+  bool SimdVisitor::name##_s(uint32_t f, Reg n, Reg d) {                            \
+    return fp_to_int_scalar(FpRounding::rounding, is_signed, format(f), n, d);      \
+  }                                                                                 \
+  bool SimdVisitor::name##_s_h(Reg n, Reg d) {                                      \
     return fp_to_int_scalar(FpRounding::rounding, is_signed, FpFormat::kF16, n, d); \
   }
 GPUSIM_A64_FP_TO_INT(X)
@@ -148,18 +148,18 @@ bool SimdVisitor::fp_from_int_scalar(bool is_signed, FpFormat f, Reg n, Reg d,
   }
   return done(d);
 }
-#define X(name, is_signed)                                           \
-  bool SimdVisitor::name##_v(bool q, uint32_t f, Reg n, Reg d) {     \
-    return fp_from_int(is_signed, format(f), q, n, d);               \
-  }                                                                  \
-  bool SimdVisitor::name##_v_h(bool q, Reg n, Reg d) {               \
-    return fp_from_int(is_signed, FpFormat::kF16, q, n, d);          \
-  }                                                                  \
-  bool SimdVisitor::name##_s(uint32_t f, Reg n, Reg d) {             \
-    return fp_from_int_scalar(is_signed, format(f), n, d);           \
-  }                                                                  \
-  bool SimdVisitor::name##_s_h(Reg n, Reg d) {                       \
-    return fp_from_int_scalar(is_signed, FpFormat::kF16, n, d);      \
+#define X(name, is_signed)                                       \
+  bool SimdVisitor::name##_v(bool q, uint32_t f, Reg n, Reg d) { \
+    return fp_from_int(is_signed, format(f), q, n, d);           \
+  }                                                              \
+  bool SimdVisitor::name##_v_h(bool q, Reg n, Reg d) {           \
+    return fp_from_int(is_signed, FpFormat::kF16, q, n, d);      \
+  }                                                              \
+  bool SimdVisitor::name##_s(uint32_t f, Reg n, Reg d) {         \
+    return fp_from_int_scalar(is_signed, format(f), n, d);       \
+  }                                                              \
+  bool SimdVisitor::name##_s_h(Reg n, Reg d) {                   \
+    return fp_from_int_scalar(is_signed, FpFormat::kF16, n, d);  \
   }
 X(SCVTF_int, true)
 X(UCVTF_int, false)
@@ -256,21 +256,21 @@ bool SimdVisitor::fp_misc1_scalar(FpMisc1 k, FpFormat f, Reg n, Reg d) {
   b_.fmisc1(v_low(d), v_low(n), fp_aux(f, k));
   return done(d);
 }
-#define X(name, k)                                                 \
-  bool SimdVisitor::name##_v(bool q, uint32_t f, Reg n, Reg d) {   \
-    return fp_misc1(FpMisc1::k, format(f), q, n, d);               \
-  }                                                                \
-  bool SimdVisitor::name##_v_h(bool q, Reg n, Reg d) {             \
-    return fp_misc1(FpMisc1::k, FpFormat::kF16, q, n, d);          \
+#define X(name, k)                                               \
+  bool SimdVisitor::name##_v(bool q, uint32_t f, Reg n, Reg d) { \
+    return fp_misc1(FpMisc1::k, format(f), q, n, d);             \
+  }                                                              \
+  bool SimdVisitor::name##_v_h(bool q, Reg n, Reg d) {           \
+    return fp_misc1(FpMisc1::k, FpFormat::kF16, q, n, d);        \
   }
 GPUSIM_A64_FP_ESTIMATE(X)
 X(FSQRT, kSqrt)
 #undef X
-#define X(name, k)                                           \
-  bool SimdVisitor::name##_s(uint32_t f, Reg n, Reg d) {     \
-    return fp_misc1_scalar(FpMisc1::k, format(f), n, d);     \
-  }                                                          \
-  bool SimdVisitor::name##_s_h(Reg n, Reg d) {               \
+#define X(name, k)                                            \
+  bool SimdVisitor::name##_s(uint32_t f, Reg n, Reg d) {      \
+    return fp_misc1_scalar(FpMisc1::k, format(f), n, d);      \
+  }                                                           \
+  bool SimdVisitor::name##_s_h(Reg n, Reg d) {                \
     return fp_misc1_scalar(FpMisc1::k, FpFormat::kF16, n, d); \
   }
 GPUSIM_A64_FP_ESTIMATE(X)
@@ -292,12 +292,12 @@ bool SimdVisitor::fp_sign(MicroOp op, FpFormat f, bool q, Reg n, Reg d) {
   }
   return end_vector(q, d);
 }
-#define X(name, op)                                                \
-  bool SimdVisitor::name##_v(bool q, uint32_t f, Reg n, Reg d) {   \
-    return fp_sign(MicroOp::op, format(f), q, n, d);               \
-  }                                                                \
-  bool SimdVisitor::name##_v_h(bool q, Reg n, Reg d) {             \
-    return fp_sign(MicroOp::op, FpFormat::kF16, q, n, d);          \
+#define X(name, op)                                              \
+  bool SimdVisitor::name##_v(bool q, uint32_t f, Reg n, Reg d) { \
+    return fp_sign(MicroOp::op, format(f), q, n, d);             \
+  }                                                              \
+  bool SimdVisitor::name##_v_h(bool q, Reg n, Reg d) {           \
+    return fp_sign(MicroOp::op, FpFormat::kF16, q, n, d);        \
   }
 X(FABS, andi64)
 X(FNEG, xori64)

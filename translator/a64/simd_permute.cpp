@@ -125,12 +125,8 @@ bool SimdVisitor::zip(uint32_t half, bool q, uint32_t y, Reg m, Reg n, Reg d) {
   }
   return true;
 }
-bool SimdVisitor::ZIP1_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {
-  return zip(0, q, y, m, n, d);
-}
-bool SimdVisitor::ZIP2_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {
-  return zip(1, q, y, m, n, d);
-}
+bool SimdVisitor::ZIP1_v(bool q, uint32_t y, Reg m, Reg n, Reg d) { return zip(0, q, y, m, n, d); }
+bool SimdVisitor::ZIP2_v(bool q, uint32_t y, Reg m, Reg n, Reg d) { return zip(1, q, y, m, n, d); }
 
 bool SimdVisitor::transpose(uint32_t odd, bool q, uint32_t y, Reg m, Reg n, Reg d) {
   set_class(InsnClass::kIntegerLogical);

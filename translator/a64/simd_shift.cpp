@@ -28,12 +28,12 @@ bool SimdVisitor::shift_right(bool is_signed, bool rounding, bool accumulate, bo
   }
   return end_vector(q, d);
 }
-#define X(name, is_signed, rounding, accumulate)                                     \
-  bool SimdVisitor::name##_v(bool q, uint32_t j, uint32_t l, Reg n, Reg d) {         \
-    return shift_right(is_signed, rounding, accumulate, q, j, l, n, d);              \
-  }                                                                                  \
-  bool SimdVisitor::name##_s(uint32_t j, uint32_t l, Reg n, Reg d) {                 \
-    return shift_right(is_signed, rounding, accumulate, false, j, l, n, d);          \
+#define X(name, is_signed, rounding, accumulate)                             \
+  bool SimdVisitor::name##_v(bool q, uint32_t j, uint32_t l, Reg n, Reg d) { \
+    return shift_right(is_signed, rounding, accumulate, q, j, l, n, d);      \
+  }                                                                          \
+  bool SimdVisitor::name##_s(uint32_t j, uint32_t l, Reg n, Reg d) {         \
+    return shift_right(is_signed, rounding, accumulate, false, j, l, n, d);  \
   }
 GPUSIM_A64_SHIFT_RIGHT(X)
 #undef X
@@ -53,8 +53,7 @@ bool SimdVisitor::shift_insert(bool left, bool q, uint32_t j, uint32_t l, Reg n,
   const uint32_t y = log2_bytes(j);
   const uint64_t element = ~uint64_t{0} >> (64 - (8u << y));
   const uint32_t amount = left ? left_amount(j, l) : right_amount(j, l);
-  const uint64_t brought =
-      left ? element << amount : amount == 64 ? 0 : element >> amount;
+  const uint64_t brought = left ? element << amount : amount == 64 ? 0 : element >> amount;
   const Slot shifted = b_.temp(), kept = b_.temp();
   for (uint32_t h = 0; h <= q; ++h) {
     b_.emit(left ? MicroOp::vshl : MicroOp::vushr, shifted, v(n, h), 0, 0, amount, u8(y));
@@ -82,8 +81,7 @@ bool SimdVisitor::shift_narrow(bool rounding, bool q, uint32_t j, uint32_t l, Re
   set_class(rounding ? InsnClass::kIntegerArithmetic : InsnClass::kIntegerLogical);
   const uint32_t y = log2_bytes(j), amount = right_amount(j, l);
   const Slot shifted[2] = {b_.temp(), b_.temp()};
-  const Slot half_unit =
-      rounding ? konst(splat(uint64_t{1} << (amount - 1), y + 1)) : kZero;
+  const Slot half_unit = rounding ? konst(splat(uint64_t{1} << (amount - 1), y + 1)) : kZero;
   for (uint32_t h = 0; h < 2; ++h) {
     Slot value = v(n, h);
     if (rounding) {
@@ -126,12 +124,12 @@ bool SimdVisitor::USHLL_v(bool q, uint32_t j, uint32_t l, Reg n, Reg d) {
 
 // --- saturating
 
-#define X(name, flags)                                                                   \
-  bool SimdVisitor::name##_v(bool q, uint32_t j, uint32_t l, Reg n, Reg d) {             \
-    return saturating_narrow(flags, right_amount(j, l), q, log2_bytes(j), n, d);         \
-  }                                                                                      \
-  bool SimdVisitor::name##_s(uint32_t j, uint32_t l, Reg n, Reg d) {                     \
-    return saturating_narrow_scalar(flags, right_amount(j, l), log2_bytes(j), n, d);     \
+#define X(name, flags)                                                               \
+  bool SimdVisitor::name##_v(bool q, uint32_t j, uint32_t l, Reg n, Reg d) {         \
+    return saturating_narrow(flags, right_amount(j, l), q, log2_bytes(j), n, d);     \
+  }                                                                                  \
+  bool SimdVisitor::name##_s(uint32_t j, uint32_t l, Reg n, Reg d) {                 \
+    return saturating_narrow_scalar(flags, right_amount(j, l), log2_bytes(j), n, d); \
   }
 GPUSIM_A64_SHIFT_NARROW(X)
 #undef X

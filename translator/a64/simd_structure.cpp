@@ -207,12 +207,10 @@ bool SimdVisitor::single_structure(bool load, const Single& s, Reg n, Reg t) {
   }
   return true;
 }
-bool SimdVisitor::ST_single(bool q, uint32_t R, uint32_t o, uint32_t k, uint32_t y, Reg n,
-                            Reg t) {
+bool SimdVisitor::ST_single(bool q, uint32_t R, uint32_t o, uint32_t k, uint32_t y, Reg n, Reg t) {
   return single_structure(false, single(q, R, o, k, y), n, t);
 }
-bool SimdVisitor::LD_single(bool q, uint32_t R, uint32_t o, uint32_t k, uint32_t y, Reg n,
-                            Reg t) {
+bool SimdVisitor::LD_single(bool q, uint32_t R, uint32_t o, uint32_t k, uint32_t y, Reg n, Reg t) {
   return single_structure(true, single(q, R, o, k, y), n, t);
 }
 bool SimdVisitor::ST_single_post(bool q, uint32_t R, Reg m, uint32_t o, uint32_t k, uint32_t y,

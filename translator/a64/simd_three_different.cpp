@@ -21,9 +21,9 @@ bool SimdVisitor::long_op(MicroOp op, bool is_signed, bool q, uint32_t y, Slot m
   }
   return true;
 }
-#define X(name, op, is_signed)                                              \
-  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {     \
-    return long_op(MicroOp::op, is_signed, q, y, v(m, q), n, d);            \
+#define X(name, op, is_signed)                                          \
+  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) { \
+    return long_op(MicroOp::op, is_signed, q, y, v(m, q), n, d);        \
   }
 GPUSIM_A64_LONG(X)
 #undef X
@@ -40,9 +40,9 @@ bool SimdVisitor::long_accumulate(MicroOp op, bool is_signed, bool q, uint32_t y
   }
   return true;
 }
-#define X(name, op, is_signed)                                              \
-  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {     \
-    return long_accumulate(MicroOp::op, is_signed, q, y, v(m, q), n, d);    \
+#define X(name, op, is_signed)                                           \
+  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {  \
+    return long_accumulate(MicroOp::op, is_signed, q, y, v(m, q), n, d); \
   }
 GPUSIM_A64_LONG_ACCUMULATE(X)
 #undef X
@@ -57,9 +57,9 @@ bool SimdVisitor::wide_op(MicroOp op, bool is_signed, bool q, uint32_t y, Reg m,
   }
   return true;
 }
-#define X(name, op, is_signed)                                              \
-  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {     \
-    return wide_op(MicroOp::op, is_signed, q, y, m, n, d);                  \
+#define X(name, op, is_signed)                                          \
+  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) { \
+    return wide_op(MicroOp::op, is_signed, q, y, m, n, d);              \
   }
 GPUSIM_A64_WIDE(X)
 #undef X
@@ -75,15 +75,15 @@ bool SimdVisitor::narrow_high(MicroOp op, bool rounding, bool q, uint32_t y, Reg
   op3(MicroOp::vuzp2, v(d, q), sum[0], sum[1], y);
   return end_vector(q, d);
 }
-#define X(name, op, rounding)                                               \
-  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {     \
-    return narrow_high(MicroOp::op, rounding, q, y, m, n, d);               \
+#define X(name, op, rounding)                                           \
+  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) { \
+    return narrow_high(MicroOp::op, rounding, q, y, m, n, d);           \
   }
 GPUSIM_A64_NARROW_HIGH(X)
 #undef X
 
-bool SimdVisitor::long_difference(bool is_signed, bool accumulate, bool q, uint32_t y, Reg m,
-                                  Reg n, Reg d) {
+bool SimdVisitor::long_difference(bool is_signed, bool accumulate, bool q, uint32_t y, Reg m, Reg n,
+                                  Reg d) {
   set_class(InsnClass::kIntegerArithmetic);
   const Slot a = b_.temp(), b = b_.temp(), result = b_.temp();
   for (uint32_t step = 0; step < 2; ++step) {
@@ -153,11 +153,11 @@ bool SimdVisitor::doubling_long_scalar(Accumulate a, uint32_t y, Slot m_element,
   b_.mov(v_low(d), sum);
   return done(d);
 }
-#define X(name, accumulate)                                                  \
-  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {      \
-    return doubling_long_vector(accumulate, q, y, v(m, q), n, d);            \
-  }                                                                          \
-  bool SimdVisitor::name##_s(uint32_t y, Reg m, Reg n, Reg d) {              \
+#define X(name, accumulate)                                                     \
+  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {         \
+    return doubling_long_vector(accumulate, q, y, v(m, q), n, d);               \
+  }                                                                             \
+  bool SimdVisitor::name##_s(uint32_t y, Reg m, Reg n, Reg d) {                 \
     return doubling_long_scalar(accumulate, y, low_element(v_low(m), y), n, d); \
   }
 GPUSIM_A64_DOUBLING_LONG(X)

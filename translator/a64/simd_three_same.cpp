@@ -14,17 +14,17 @@ bool SimdVisitor::elementwise(MicroOp op, bool q, uint32_t y, Reg m, Reg n, Reg 
   for (uint32_t h = 0; h <= q; ++h) op3(op, v(d, h), v(n, h), v(m, h), y);
   return end_vector(q, d);
 }
-#define X(name, op, klass)                                                     \
-  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {        \
-    set_class(InsnClass::klass);                                               \
-    return elementwise(MicroOp::op, q, y, m, n, d);                            \
+#define X(name, op, klass)                                              \
+  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) { \
+    set_class(InsnClass::klass);                                        \
+    return elementwise(MicroOp::op, q, y, m, n, d);                     \
   }
 GPUSIM_A64_ELEMENTWISE(X)
 GPUSIM_A64_ELEMENTWISE_SCALAR(X)
 #undef X
-#define X(name, op, klass)                            \
-  bool SimdVisitor::name##_s(Reg m, Reg n, Reg d) {   \
-    set_class(InsnClass::klass);                      \
+#define X(name, op, klass)                              \
+  bool SimdVisitor::name##_s(Reg m, Reg n, Reg d) {     \
+    set_class(InsnClass::klass);                        \
     return elementwise(MicroOp::op, false, 3, m, n, d); \
   }
 GPUSIM_A64_ELEMENTWISE_SCALAR(X)
@@ -37,15 +37,15 @@ bool SimdVisitor::helper_2(Helper2 h, uint64_t imm, bool q, uint32_t y, Reg m, R
   }
   return end_vector(q, d);
 }
-#define X(name, helper, imm)                                                \
-  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {     \
-    return helper_2(Helper2::helper, imm, q, y, m, n, d);                   \
+#define X(name, helper, imm)                                            \
+  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) { \
+    return helper_2(Helper2::helper, imm, q, y, m, n, d);               \
   }
 GPUSIM_A64_HELPER_2(X)
 GPUSIM_A64_HELPER_2_SCALAR(X)
 #undef X
-#define X(name, helper, imm)                                \
-  bool SimdVisitor::name##_s(Reg m, Reg n, Reg d) {         \
+#define X(name, helper, imm)                                  \
+  bool SimdVisitor::name##_s(Reg m, Reg n, Reg d) {           \
     return helper_2(Helper2::helper, imm, false, 3, m, n, d); \
   }
 GPUSIM_A64_HELPER_2_SCALAR(X)
@@ -67,12 +67,12 @@ bool SimdVisitor::saturating_2_scalar(FpHelper2 h, uint64_t parameters, uint32_t
   fhelp2(h, v_low(d), a, b, y, parameters);
   return done(d);
 }
-#define X(name, helper, parameters)                                         \
-  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {     \
-    return saturating_2(FpHelper2::helper, parameters, q, y, m, n, d);      \
-  }                                                                         \
-  bool SimdVisitor::name##_s(uint32_t y, Reg m, Reg n, Reg d) {             \
-    return saturating_2_scalar(FpHelper2::helper, parameters, y, m, n, d);  \
+#define X(name, helper, parameters)                                        \
+  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {    \
+    return saturating_2(FpHelper2::helper, parameters, q, y, m, n, d);     \
+  }                                                                        \
+  bool SimdVisitor::name##_s(uint32_t y, Reg m, Reg n, Reg d) {            \
+    return saturating_2_scalar(FpHelper2::helper, parameters, y, m, n, d); \
   }
 GPUSIM_A64_SATURATING_2(X)
 #undef X
@@ -98,9 +98,9 @@ bool SimdVisitor::pairwise(MicroOp op, bool q, uint32_t y, Reg m, Reg n, Reg d) 
   if (low != v_low(d)) b_.mov(v_low(d), low);
   return end_vector(q, d);
 }
-#define X(name, op)                                                         \
-  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {     \
-    return pairwise(MicroOp::op, q, y, m, n, d);                            \
+#define X(name, op)                                                     \
+  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) { \
+    return pairwise(MicroOp::op, q, y, m, n, d);                        \
   }
 GPUSIM_A64_PAIRWISE(X)
 #undef X
@@ -167,24 +167,16 @@ bool SimdVisitor::logical(MicroOp op, bool q, Reg m, Reg n, Reg d) {
   for (uint32_t h = 0; h <= q; ++h) b_.emit(op, v(d, h), v(n, h), v(m, h));
   return end_vector(q, d);
 }
-bool SimdVisitor::AND_v(bool q, Reg m, Reg n, Reg d) {
-  return logical(MicroOp::and64, q, m, n, d);
-}
-bool SimdVisitor::BIC_v(bool q, Reg m, Reg n, Reg d) {
-  return logical(MicroOp::bic64, q, m, n, d);
-}
+bool SimdVisitor::AND_v(bool q, Reg m, Reg n, Reg d) { return logical(MicroOp::and64, q, m, n, d); }
+bool SimdVisitor::BIC_v(bool q, Reg m, Reg n, Reg d) { return logical(MicroOp::bic64, q, m, n, d); }
 bool SimdVisitor::ORR_v(bool q, Reg m, Reg n, Reg d) {
   if (m != n) return logical(MicroOp::or64, q, m, n, d);
   set_class(InsnClass::kIntegerLogical);  // MOV
   for (uint32_t h = 0; h <= q; ++h) b_.mov(v(d, h), v(n, h));
   return end_vector(q, d);
 }
-bool SimdVisitor::ORN_v(bool q, Reg m, Reg n, Reg d) {
-  return logical(MicroOp::orn64, q, m, n, d);
-}
-bool SimdVisitor::EOR_v(bool q, Reg m, Reg n, Reg d) {
-  return logical(MicroOp::xor64, q, m, n, d);
-}
+bool SimdVisitor::ORN_v(bool q, Reg m, Reg n, Reg d) { return logical(MicroOp::orn64, q, m, n, d); }
+bool SimdVisitor::EOR_v(bool q, Reg m, Reg n, Reg d) { return logical(MicroOp::xor64, q, m, n, d); }
 bool SimdVisitor::bit_select(bool q, Reg d, Reg if_set, Reg if_clear, Reg mask) {
   set_class(InsnClass::kIntegerLogical);
   for (uint32_t h = 0; h <= q; ++h) b_.vbsl(v(d, h), v(if_set, h), v(if_clear, h), v(mask, h));

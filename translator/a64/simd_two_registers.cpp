@@ -10,12 +10,12 @@ bool SimdVisitor::compare_zero(MicroOp op, bool swap, bool q, uint32_t y, Reg n,
   }
   return end_vector(q, d);
 }
-#define X(name, op, swap)                                               \
-  bool SimdVisitor::name##_zero_v(bool q, uint32_t y, Reg n, Reg d) {   \
-    return compare_zero(MicroOp::op, swap, q, y, n, d);                 \
-  }                                                                     \
-  bool SimdVisitor::name##_zero_s(Reg n, Reg d) {                       \
-    return compare_zero(MicroOp::op, swap, false, 3, n, d);             \
+#define X(name, op, swap)                                             \
+  bool SimdVisitor::name##_zero_v(bool q, uint32_t y, Reg n, Reg d) { \
+    return compare_zero(MicroOp::op, swap, q, y, n, d);               \
+  }                                                                   \
+  bool SimdVisitor::name##_zero_s(Reg n, Reg d) {                     \
+    return compare_zero(MicroOp::op, swap, false, 3, n, d);           \
   }
 GPUSIM_A64_COMPARE_ZERO(X)
 #undef X
@@ -33,9 +33,7 @@ bool SimdVisitor::REV64_v(bool q, uint32_t y, Reg n, Reg d) {
 bool SimdVisitor::REV32_v(bool q, uint32_t y, Reg n, Reg d) {
   return helper_1(Helper1::vrev, 32, q, y, n, d);
 }
-bool SimdVisitor::REV16_v(bool q, Reg n, Reg d) {
-  return helper_1(Helper1::vrev, 16, q, 0, n, d);
-}
+bool SimdVisitor::REV16_v(bool q, Reg n, Reg d) { return helper_1(Helper1::vrev, 16, q, 0, n, d); }
 bool SimdVisitor::CLS_v(bool q, uint32_t y, Reg n, Reg d) {
   return helper_1(Helper1::vcls, 0, q, y, n, d);
 }
@@ -69,8 +67,7 @@ bool SimdVisitor::NEG_s(Reg n, Reg d) { return NEG_v(false, 3, n, d); }
 
 // --- saturating
 
-bool SimdVisitor::saturating_1(FpHelper1 h, uint64_t parameters, bool q, uint32_t y, Reg n,
-                               Reg d) {
+bool SimdVisitor::saturating_1(FpHelper1 h, uint64_t parameters, bool q, uint32_t y, Reg n, Reg d) {
   set_class(InsnClass::kIntegerArithmetic);
   for (uint32_t half = 0; half <= q; ++half) fhelp1(h, v(d, half), v(n, half), y, parameters);
   return end_vector(q, d);
@@ -120,12 +117,12 @@ bool SimdVisitor::saturating_narrow_scalar(uint32_t flags, uint32_t shift, uint3
   fhelp2(FpHelper2::qshrn, v_low(d), a, kZero, y, shift | flags << 8);
   return done(d);
 }
-#define X(name, flags)                                             \
-  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg n, Reg d) {   \
-    return saturating_narrow(flags, 0, q, y, n, d);                \
-  }                                                                \
-  bool SimdVisitor::name##_s(uint32_t y, Reg n, Reg d) {           \
-    return saturating_narrow_scalar(flags, 0, y, n, d);            \
+#define X(name, flags)                                           \
+  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg n, Reg d) { \
+    return saturating_narrow(flags, 0, q, y, n, d);              \
+  }                                                              \
+  bool SimdVisitor::name##_s(uint32_t y, Reg n, Reg d) {         \
+    return saturating_narrow_scalar(flags, 0, y, n, d);          \
   }
 GPUSIM_A64_SATURATING_NARROW(X)
 #undef X
@@ -158,8 +155,7 @@ void SimdVisitor::add_long_pairs(bool is_signed, Slot d, Slot a, uint32_t y) {
   b_.emit(right, odd, a, 0, 0, bits, u8(y + 1));
   op3(MicroOp::vadd, d, even, odd, y + 1);
 }
-bool SimdVisitor::long_pairwise(bool is_signed, bool accumulate, bool q, uint32_t y, Reg n,
-                                Reg d) {
+bool SimdVisitor::long_pairwise(bool is_signed, bool accumulate, bool q, uint32_t y, Reg n, Reg d) {
   set_class(InsnClass::kIntegerArithmetic);
   for (uint32_t h = 0; h <= q; ++h) {
     const Slot sum = accumulate ? b_.temp() : v(d, h);
@@ -204,9 +200,9 @@ bool SimdVisitor::across(MicroOp op, bool q, uint32_t y, Reg n, Reg d) {
   b_.vumov(v_low(d), t, 0, u8(y));
   return done(d);
 }
-#define X(name, op)                                                \
-  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg n, Reg d) {   \
-    return across(MicroOp::op, q, y, n, d);                        \
+#define X(name, op)                                              \
+  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg n, Reg d) { \
+    return across(MicroOp::op, q, y, n, d);                      \
   }
 GPUSIM_A64_ACROSS(X)
 #undef X

@@ -13,20 +13,20 @@ namespace gpusim::a64 {
 
 // --- three registers of the same type
 // X(stem, micro-op, class), elementwise; scalar forms of those in the second list have 64 bits.
-#define GPUSIM_A64_ELEMENTWISE(X)            \
-  X(SMAX, vsmax, kIntegerComparison)         \
-  X(SMIN, vsmin, kIntegerComparison)         \
-  X(UMAX, vumax, kIntegerComparison)         \
-  X(UMIN, vumin, kIntegerComparison)         \
+#define GPUSIM_A64_ELEMENTWISE(X)    \
+  X(SMAX, vsmax, kIntegerComparison) \
+  X(SMIN, vsmin, kIntegerComparison) \
+  X(UMAX, vumax, kIntegerComparison) \
+  X(UMIN, vumin, kIntegerComparison) \
   X(MUL, vmul, kIntegerArithmetic)
-#define GPUSIM_A64_ELEMENTWISE_SCALAR(X)     \
-  X(ADD, vadd, kIntegerArithmetic)           \
-  X(SUB, vsub, kIntegerArithmetic)           \
-  X(CMGT, vcmgt, kIntegerComparison)         \
-  X(CMGE, vcmge, kIntegerComparison)         \
-  X(CMHI, vcmhi, kIntegerComparison)         \
-  X(CMHS, vcmhs, kIntegerComparison)         \
-  X(CMTST, vcmtst, kIntegerComparison)       \
+#define GPUSIM_A64_ELEMENTWISE_SCALAR(X) \
+  X(ADD, vadd, kIntegerArithmetic)       \
+  X(SUB, vsub, kIntegerArithmetic)       \
+  X(CMGT, vcmgt, kIntegerComparison)     \
+  X(CMGE, vcmge, kIntegerComparison)     \
+  X(CMHI, vcmhi, kIntegerComparison)     \
+  X(CMHS, vcmhs, kIntegerComparison)     \
+  X(CMTST, vcmtst, kIntegerComparison)   \
   X(CMEQ, vcmeq, kIntegerComparison)
 // X(stem, helper, its immediate)
 #define GPUSIM_A64_HELPER_2(X) \
@@ -60,12 +60,12 @@ namespace gpusim::a64 {
   X(UMINP, vumin)
 
 // --- three registers of different types: X(stem, micro-op on the widened operands, signed)
-#define GPUSIM_A64_LONG(X)  \
-  X(SADDL, vadd, true)      \
-  X(SSUBL, vsub, true)      \
-  X(UADDL, vadd, false)     \
-  X(USUBL, vsub, false)     \
-  X(SMULL, vmul, true)      \
+#define GPUSIM_A64_LONG(X) \
+  X(SADDL, vadd, true)     \
+  X(SSUBL, vsub, true)     \
+  X(UADDL, vadd, false)    \
+  X(USUBL, vsub, false)    \
+  X(SMULL, vmul, true)     \
   X(UMULL, vmul, false)
 #define GPUSIM_A64_WIDE(X) \
   X(SADDW, vadd, true)     \
@@ -144,16 +144,16 @@ namespace gpusim::a64 {
   X(FRINT64Z, kZero, 64)         \
   X(FRINT64X, kFpcr, 64)
 // X(stem, rounding, signed)
-#define GPUSIM_A64_FP_TO_INT(X)       \
-  X(FCVTNS, kNearestEven, true)       \
-  X(FCVTNU, kNearestEven, false)      \
-  X(FCVTPS, kPlusInf, true)           \
-  X(FCVTPU, kPlusInf, false)          \
-  X(FCVTMS, kMinusInf, true)          \
-  X(FCVTMU, kMinusInf, false)         \
-  X(FCVTAS, kNearestAway, true)       \
-  X(FCVTAU, kNearestAway, false)      \
-  X(FCVTZS_int, kZero, true)          \
+#define GPUSIM_A64_FP_TO_INT(X)  \
+  X(FCVTNS, kNearestEven, true)  \
+  X(FCVTNU, kNearestEven, false) \
+  X(FCVTPS, kPlusInf, true)      \
+  X(FCVTPU, kPlusInf, false)     \
+  X(FCVTMS, kMinusInf, true)     \
+  X(FCVTMU, kMinusInf, false)    \
+  X(FCVTAS, kNearestAway, true)  \
+  X(FCVTAU, kNearestAway, false) \
+  X(FCVTZS_int, kZero, true)     \
   X(FCVTZU_int, kZero, false)
 // X(stem, FpMisc1)
 #define GPUSIM_A64_FP_ESTIMATE(X) \
@@ -182,14 +182,14 @@ namespace gpusim::a64 {
   X(ADDV, vadd)
 
 // --- shifts by an immediate: X(stem, signed, rounding, accumulating)
-#define GPUSIM_A64_SHIFT_RIGHT(X)  \
-  X(SSHR, true, false, false)      \
-  X(USHR, false, false, false)     \
-  X(SSRA, true, false, true)       \
-  X(USRA, false, false, true)      \
-  X(SRSHR, true, true, false)      \
-  X(URSHR, false, true, false)     \
-  X(SRSRA, true, true, true)       \
+#define GPUSIM_A64_SHIFT_RIGHT(X) \
+  X(SSHR, true, false, false)     \
+  X(USHR, false, false, false)    \
+  X(SSRA, true, false, true)      \
+  X(USRA, false, false, true)     \
+  X(SRSHR, true, true, false)     \
+  X(URSHR, false, true, false)    \
+  X(SRSRA, true, true, true)      \
   X(URSRA, false, true, true)
 // X(stem, flags of the helper qshrn)
 #define GPUSIM_A64_SHIFT_NARROW(X) \
@@ -255,8 +255,8 @@ class SimdVisitor : public FloatVisitor {
 #undef X
 
   // --- simd_float.cpp
-#define X(name, ...)                                            \
-  bool name##_v(bool q, uint32_t f, Reg m, Reg n, Reg d);       \
+#define X(name, ...)                                      \
+  bool name##_v(bool q, uint32_t f, Reg m, Reg n, Reg d); \
   bool name##_v_h(bool q, Reg m, Reg n, Reg d);
   GPUSIM_A64_FP_2(X)
   GPUSIM_A64_FP_2_SCALAR(X)
@@ -264,32 +264,32 @@ class SimdVisitor : public FloatVisitor {
   X(FMLA)
   X(FMLS)
 #undef X
-#define X(name, ...)                                  \
-  bool name##_s(uint32_t f, Reg m, Reg n, Reg d);     \
+#define X(name, ...)                              \
+  bool name##_s(uint32_t f, Reg m, Reg n, Reg d); \
   bool name##_s_h(Reg m, Reg n, Reg d);
   GPUSIM_A64_FP_2_SCALAR(X)
 #undef X
-#define X(name, ...)                        \
-  bool name##_s(uint32_t f, Reg n, Reg d);  \
+#define X(name, ...)                       \
+  bool name##_s(uint32_t f, Reg n, Reg d); \
   bool name##_s_h(Reg n, Reg d);
   GPUSIM_A64_FP_PAIRWISE(X)
 #undef X
-#define X(name, ...)             \
-  bool name##_v(Reg n, Reg d);   \
+#define X(name, ...)           \
+  bool name##_v(Reg n, Reg d); \
   bool name##_v_h(bool q, Reg n, Reg d);
   GPUSIM_A64_FP_ACROSS(X)
 #undef X
 
   // --- simd_float_convert.cpp
-#define X(name, ...)                                        \
-  bool name##_zero_v(bool q, uint32_t f, Reg n, Reg d);     \
-  bool name##_zero_v_h(bool q, Reg n, Reg d);               \
-  bool name##_zero_s(uint32_t f, Reg n, Reg d);             \
+#define X(name, ...)                                    \
+  bool name##_zero_v(bool q, uint32_t f, Reg n, Reg d); \
+  bool name##_zero_v_h(bool q, Reg n, Reg d);           \
+  bool name##_zero_s(uint32_t f, Reg n, Reg d);         \
   bool name##_zero_s_h(Reg n, Reg d);
   GPUSIM_A64_FP_COMPARE_ZERO(X)
 #undef X
-#define X(name, ...)                                   \
-  bool name##_v(bool q, uint32_t f, Reg n, Reg d);     \
+#define X(name, ...)                               \
+  bool name##_v(bool q, uint32_t f, Reg n, Reg d); \
   bool name##_v_h(bool q, Reg n, Reg d);
   GPUSIM_A64_FP_ROUND(X)
   GPUSIM_A64_FP_TO_INT(X)
@@ -300,8 +300,8 @@ class SimdVisitor : public FloatVisitor {
   X(FNEG)
   X(FSQRT)
 #undef X
-#define X(name, ...)                        \
-  bool name##_s(uint32_t f, Reg n, Reg d);  \
+#define X(name, ...)                       \
+  bool name##_s(uint32_t f, Reg n, Reg d); \
   bool name##_s_h(Reg n, Reg d);
   GPUSIM_A64_FP_TO_INT(X)
   GPUSIM_A64_FP_ESTIMATE(X)
@@ -318,8 +318,8 @@ class SimdVisitor : public FloatVisitor {
   bool FCVTXN_s(Reg n, Reg d);
   bool URECPE_v(bool q, Reg n, Reg d);
   bool URSQRTE_v(bool q, Reg n, Reg d);
-#define X(name)                                                     \
-  bool name##_v(bool q, uint32_t j, uint32_t l, Reg n, Reg d);      \
+#define X(name)                                                \
+  bool name##_v(bool q, uint32_t j, uint32_t l, Reg n, Reg d); \
   bool name##_s(uint32_t j, uint32_t l, Reg n, Reg d);
   X(SCVTF_fix)
   X(UCVTF_fix)
@@ -328,8 +328,8 @@ class SimdVisitor : public FloatVisitor {
 #undef X
 
   // --- simd_two_registers.cpp
-#define X(name, ...)                                        \
-  bool name##_zero_v(bool q, uint32_t y, Reg n, Reg d);     \
+#define X(name, ...)                                    \
+  bool name##_zero_v(bool q, uint32_t y, Reg n, Reg d); \
   bool name##_zero_s(Reg n, Reg d);
   GPUSIM_A64_COMPARE_ZERO(X)
 #undef X
@@ -371,8 +371,8 @@ class SimdVisitor : public FloatVisitor {
   bool ADDP_s(Reg n, Reg d);
 
   // --- simd_shift.cpp. j immh, l immb
-#define X(name, ...)                                                \
-  bool name##_v(bool q, uint32_t j, uint32_t l, Reg n, Reg d);      \
+#define X(name, ...)                                           \
+  bool name##_v(bool q, uint32_t j, uint32_t l, Reg n, Reg d); \
   bool name##_s(uint32_t j, uint32_t l, Reg n, Reg d);
   GPUSIM_A64_SHIFT_RIGHT(X)
   GPUSIM_A64_SHIFT_NARROW(X)
@@ -432,11 +432,11 @@ class SimdVisitor : public FloatVisitor {
   X(SQDMULH)
   X(SQRDMULH)
 #undef X
-#define X(name)                                                                                  \
-  bool name##_elt_v(bool q, uint32_t f, uint32_t L, uint32_t M, uint32_t m, uint32_t H, Reg n,   \
-                    Reg d);                                                                      \
-  bool name##_elt_v_h(bool q, uint32_t L, uint32_t M, uint32_t m, uint32_t H, Reg n, Reg d);     \
-  bool name##_elt_s(uint32_t f, uint32_t L, uint32_t M, uint32_t m, uint32_t H, Reg n, Reg d);   \
+#define X(name)                                                                                \
+  bool name##_elt_v(bool q, uint32_t f, uint32_t L, uint32_t M, uint32_t m, uint32_t H, Reg n, \
+                    Reg d);                                                                    \
+  bool name##_elt_v_h(bool q, uint32_t L, uint32_t M, uint32_t m, uint32_t H, Reg n, Reg d);   \
+  bool name##_elt_s(uint32_t f, uint32_t L, uint32_t M, uint32_t m, uint32_t H, Reg n, Reg d); \
   bool name##_elt_s_h(uint32_t L, uint32_t M, uint32_t m, uint32_t H, Reg n, Reg d);
   X(FMLA)
   X(FMLS)

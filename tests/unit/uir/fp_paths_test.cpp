@@ -34,7 +34,8 @@ uint64_t draw_float(Random& r, int kind, uint64_t near) {
       const double value = static_cast<double>(static_cast<int64_t>(r.below(2000)) - 1000);
       if (kind == kSingle) return SD::from(static_cast<float>(value));
       if (kind == kDouble) return SD::from(value);
-      return float_from_fields(kind, r.next(), bias + r.below(8), uint64_t{r.below(8)} << (frac - 3));
+      return float_from_fields(kind, r.next(), bias + r.below(8),
+                               uint64_t{r.below(8)} << (frac - 3));
     }
     case 2:  // few significant bits
       return float_from_fields(kind, r.next(), bias - 20 + r.below(40),
@@ -108,25 +109,31 @@ void compare(const char* name, int kind, uint64_t seed, Fast fast, Slow slow) {
   CHECK(differences == 0);
 }
 
-#define ARITHMETIC(suffix, F, kind)                                                              \
-  compare("fadd" #suffix, kind, seed,                                                            \
-          [&](Operands o, uint64_t& fp) { return sem::fadd##suffix<SD>(o.a, o.b, fp, u); },      \
-          [](Operands o, uint64_t& fp) { return helpers::Add<F>::run(o.a, o.b, fp); });          \
-  compare("fsub" #suffix, kind, seed,                                                            \
-          [&](Operands o, uint64_t& fp) { return sem::fsub##suffix<SD>(o.a, o.b, fp, u); },      \
-          [](Operands o, uint64_t& fp) { return helpers::Sub<F>::run(o.a, o.b, fp); });          \
-  compare("fmul" #suffix, kind, seed,                                                            \
-          [&](Operands o, uint64_t& fp) { return sem::fmul##suffix<SD>(o.a, o.b, fp, u); },      \
-          [](Operands o, uint64_t& fp) { return helpers::Mul<F>::run(o.a, o.b, fp); });          \
-  compare("fdiv" #suffix, kind, seed,                                                            \
-          [&](Operands o, uint64_t& fp) { return sem::fdiv##suffix<SD>(o.a, o.b, fp, u); },      \
-          [](Operands o, uint64_t& fp) { return helpers::Div<F>::run(o.a, o.b, fp); });          \
-  compare("fsqrt" #suffix, kind, seed,                                                           \
-          [&](Operands o, uint64_t& fp) { return sem::fsqrt##suffix<SD>(o.a, fp, u); },          \
-          [](Operands o, uint64_t& fp) { return helpers::Sqrt<F>::run(o.a, fp); });              \
-  compare("fma" #suffix, kind, seed,                                                             \
-          [&](Operands o, uint64_t& fp) { return sem::fma##suffix<SD>(o.a, o.b, o.c, fp, u); },  \
-          [](Operands o, uint64_t& fp) { return helpers::MulAdd<F>::run(o.a, o.b, o.c, fp); });
+#define ARITHMETIC(suffix, F, kind)                                                         \
+  compare(                                                                                  \
+      "fadd" #suffix, kind, seed,                                                           \
+      [&](Operands o, uint64_t& fp) { return sem::fadd##suffix<SD>(o.a, o.b, fp, u); },     \
+      [](Operands o, uint64_t& fp) { return helpers::Add<F>::run(o.a, o.b, fp); });         \
+  compare(                                                                                  \
+      "fsub" #suffix, kind, seed,                                                           \
+      [&](Operands o, uint64_t& fp) { return sem::fsub##suffix<SD>(o.a, o.b, fp, u); },     \
+      [](Operands o, uint64_t& fp) { return helpers::Sub<F>::run(o.a, o.b, fp); });         \
+  compare(                                                                                  \
+      "fmul" #suffix, kind, seed,                                                           \
+      [&](Operands o, uint64_t& fp) { return sem::fmul##suffix<SD>(o.a, o.b, fp, u); },     \
+      [](Operands o, uint64_t& fp) { return helpers::Mul<F>::run(o.a, o.b, fp); });         \
+  compare(                                                                                  \
+      "fdiv" #suffix, kind, seed,                                                           \
+      [&](Operands o, uint64_t& fp) { return sem::fdiv##suffix<SD>(o.a, o.b, fp, u); },     \
+      [](Operands o, uint64_t& fp) { return helpers::Div<F>::run(o.a, o.b, fp); });         \
+  compare(                                                                                  \
+      "fsqrt" #suffix, kind, seed,                                                          \
+      [&](Operands o, uint64_t& fp) { return sem::fsqrt##suffix<SD>(o.a, fp, u); },         \
+      [](Operands o, uint64_t& fp) { return helpers::Sqrt<F>::run(o.a, fp); });             \
+  compare(                                                                                  \
+      "fma" #suffix, kind, seed,                                                            \
+      [&](Operands o, uint64_t& fp) { return sem::fma##suffix<SD>(o.a, o.b, o.c, fp, u); }, \
+      [](Operands o, uint64_t& fp) { return helpers::MulAdd<F>::run(o.a, o.b, o.c, fp); });
 
 TEST_CASE("scalar arithmetic equals the softfloat") {
   const uint64_t seed = seed_from_environment();
@@ -159,21 +166,22 @@ TEST_CASE("arithmetic on two floats equals the softfloat on each") {
   std::printf("replay: GPUSIM_SEED=%lu\n", seed);
   const Uop u{};
   using F = helpers::F32;
-  compare_pairs("vfadd32", seed,
-                [&](Operands o, uint64_t& fp) { return sem::vfadd32<SD>(o.a, o.b, fp, u); },
-                [](Operands o, uint64_t& fp) { return helpers::Add<F>::run(o.a, o.b, fp); });
-  compare_pairs("vfsub32", seed,
-                [&](Operands o, uint64_t& fp) { return sem::vfsub32<SD>(o.a, o.b, fp, u); },
-                [](Operands o, uint64_t& fp) { return helpers::Sub<F>::run(o.a, o.b, fp); });
-  compare_pairs("vfmul32", seed,
-                [&](Operands o, uint64_t& fp) { return sem::vfmul32<SD>(o.a, o.b, fp, u); },
-                [](Operands o, uint64_t& fp) { return helpers::Mul<F>::run(o.a, o.b, fp); });
-  compare_pairs("vfdiv32", seed,
-                [&](Operands o, uint64_t& fp) { return sem::vfdiv32<SD>(o.a, o.b, fp, u); },
-                [](Operands o, uint64_t& fp) { return helpers::Div<F>::run(o.a, o.b, fp); });
-  compare_pairs("vfma32", seed,
-                [&](Operands o, uint64_t& fp) { return sem::vfma32<SD>(o.a, o.b, o.c, fp, u); },
-                [](Operands o, uint64_t& fp) { return helpers::MulAdd<F>::run(o.a, o.b, o.c, fp); });
+  compare_pairs(
+      "vfadd32", seed, [&](Operands o, uint64_t& fp) { return sem::vfadd32<SD>(o.a, o.b, fp, u); },
+      [](Operands o, uint64_t& fp) { return helpers::Add<F>::run(o.a, o.b, fp); });
+  compare_pairs(
+      "vfsub32", seed, [&](Operands o, uint64_t& fp) { return sem::vfsub32<SD>(o.a, o.b, fp, u); },
+      [](Operands o, uint64_t& fp) { return helpers::Sub<F>::run(o.a, o.b, fp); });
+  compare_pairs(
+      "vfmul32", seed, [&](Operands o, uint64_t& fp) { return sem::vfmul32<SD>(o.a, o.b, fp, u); },
+      [](Operands o, uint64_t& fp) { return helpers::Mul<F>::run(o.a, o.b, fp); });
+  compare_pairs(
+      "vfdiv32", seed, [&](Operands o, uint64_t& fp) { return sem::vfdiv32<SD>(o.a, o.b, fp, u); },
+      [](Operands o, uint64_t& fp) { return helpers::Div<F>::run(o.a, o.b, fp); });
+  compare_pairs(
+      "vfma32", seed,
+      [&](Operands o, uint64_t& fp) { return sem::vfma32<SD>(o.a, o.b, o.c, fp, u); },
+      [](Operands o, uint64_t& fp) { return helpers::MulAdd<F>::run(o.a, o.b, o.c, fp); });
 }
 
 TEST_CASE("comparisons, minimum and maximum equal the softfloat") {
@@ -184,19 +192,22 @@ TEST_CASE("comparisons, minimum and maximum equal the softfloat") {
     for (int signalling = 0; signalling < 2; ++signalling) {
       Uop u{};
       u.aux = static_cast<uint8_t>(format | signalling << 2);
-      compare("fcmp", kind, seed,
-              [&](Operands o, uint64_t& fp) { return sem::fcmp<SD>(o.a, o.b, fp, u); },
-              [&](Operands o, uint64_t& fp) { return helpers::exact::fcmp(o.a, o.b, u.aux, fp); });
+      compare(
+          "fcmp", kind, seed,
+          [&](Operands o, uint64_t& fp) { return sem::fcmp<SD>(o.a, o.b, fp, u); },
+          [&](Operands o, uint64_t& fp) { return helpers::exact::fcmp(o.a, o.b, u.aux, fp); });
     }
     for (int which = 0; which < 4; ++which) {
       Uop u{};
       u.aux = static_cast<uint8_t>(format | which << 2);
-      compare("fminmax", kind, seed,
-              [&](Operands o, uint64_t& fp) { return sem::fminmax<SD>(o.a, o.b, fp, u); },
-              [&](Operands o, uint64_t& fp) { return helpers::exact::fminmax(o.a, o.b, u.aux, fp); });
-      compare("the helper of fminmax", kind, seed,
-              [&](Operands o, uint64_t& fp) { return helpers::fminmax(o.a, o.b, u.aux, fp); },
-              [&](Operands o, uint64_t& fp) { return helpers::exact::fminmax(o.a, o.b, u.aux, fp); });
+      compare(
+          "fminmax", kind, seed,
+          [&](Operands o, uint64_t& fp) { return sem::fminmax<SD>(o.a, o.b, fp, u); },
+          [&](Operands o, uint64_t& fp) { return helpers::exact::fminmax(o.a, o.b, u.aux, fp); });
+      compare(
+          "the helper of fminmax", kind, seed,
+          [&](Operands o, uint64_t& fp) { return helpers::fminmax(o.a, o.b, u.aux, fp); },
+          [&](Operands o, uint64_t& fp) { return helpers::exact::fminmax(o.a, o.b, u.aux, fp); });
     }
   }
 }
@@ -208,12 +219,13 @@ TEST_CASE("comparisons to a mask equal the softfloat") {
     Uop u{};
     u.aux = static_cast<uint8_t>(FpFormat::kF64);
     u.imm = static_cast<uint64_t>(test) << 16;
-    compare("each_fcompare", kDouble, seed,
-            [&](Operands o, uint64_t& fp) { return helpers::each_fcompare(o.a, o.b, u, fp); },
-            [&](Operands o, uint64_t& fp) {
-              const auto t = static_cast<FpTest>(test);
-              return helpers::test_as<helpers::F64>(o.a, o.b, t, fp) ? ~uint64_t{0} : uint64_t{0};
-            });
+    compare(
+        "each_fcompare", kDouble, seed,
+        [&](Operands o, uint64_t& fp) { return helpers::each_fcompare(o.a, o.b, u, fp); },
+        [&](Operands o, uint64_t& fp) {
+          const auto t = static_cast<FpTest>(test);
+          return helpers::test_as<helpers::F64>(o.a, o.b, t, fp) ? ~uint64_t{0} : uint64_t{0};
+        });
   }
 }
 
@@ -224,38 +236,38 @@ TEST_CASE("rounding and conversions equal the softfloat") {
     for (int rounding = 0; rounding < 7; ++rounding) {
       Uop u{};
       u.aux = static_cast<uint8_t>(format | rounding << 2);
-      compare("fround", format, seed,
-              [&](Operands o, uint64_t& fp) { return sem::fround<SD>(o.a, fp, u); },
-              [&](Operands o, uint64_t& fp) { return helpers::exact::fround(o.a, u.aux, fp); });
+      compare(
+          "fround", format, seed,
+          [&](Operands o, uint64_t& fp) { return sem::fround<SD>(o.a, fp, u); },
+          [&](Operands o, uint64_t& fp) { return helpers::exact::fround(o.a, u.aux, fp); });
       for (int kind = 0; kind < 4; ++kind) {
         const int bits = kind & 2 ? 64 : 32;
         u.aux = f2i_aux(static_cast<FpFormat>(format), static_cast<FpRounding>(rounding),
                         (kind & 1) != 0, bits == 64);
         u.imm = rounding == 3 ? static_cast<uint64_t>(kind * 5) : 0;
-        compare("f2i", format, seed,
-                [&](Operands o, uint64_t& fp) { return sem::f2i<SD>(o.a, fp, u); },
-                [&](Operands o, uint64_t& fp) {
-                  return helpers::exact::f2i(o.a, u.aux, static_cast<int>(u.imm), bits, fp);
-                });
+        compare(
+            "f2i", format, seed, [&](Operands o, uint64_t& fp) { return sem::f2i<SD>(o.a, fp, u); },
+            [&](Operands o, uint64_t& fp) {
+              return helpers::exact::f2i(o.a, u.aux, static_cast<int>(u.imm), bits, fp);
+            });
       }
     }
     for (int to = 0; to < 3; ++to) {
       if (to == format) continue;
       Uop u{};
       u.aux = static_cast<uint8_t>(format | to << 2);
-      compare("fconvert", format, seed,
-              [&](Operands o, uint64_t& fp) { return sem::fconvert<SD>(o.a, fp, u); },
-              [&](Operands o, uint64_t& fp) { return helpers::exact::fconvert(o.a, u.aux, fp); });
+      compare(
+          "fconvert", format, seed,
+          [&](Operands o, uint64_t& fp) { return sem::fconvert<SD>(o.a, fp, u); },
+          [&](Operands o, uint64_t& fp) { return helpers::exact::fconvert(o.a, u.aux, fp); });
     }
     for (int kind = 0; kind < 4; ++kind) {
       const int bits = kind & 2 ? 64 : 32;
       Uop u{};
       u.aux = i2f_aux(static_cast<FpFormat>(format), (kind & 1) != 0, bits == 64);
-      compare("i2f", kInt, seed,
-              [&](Operands o, uint64_t& fp) { return sem::i2f<SD>(o.a, fp, u); },
-              [&](Operands o, uint64_t& fp) {
-                return helpers::exact::i2f(o.a, u.aux, 0, bits, fp);
-              });
+      compare(
+          "i2f", kInt, seed, [&](Operands o, uint64_t& fp) { return sem::i2f<SD>(o.a, fp, u); },
+          [&](Operands o, uint64_t& fp) { return helpers::exact::i2f(o.a, u.aux, 0, bits, fp); });
     }
   }
 }
