@@ -51,7 +51,8 @@ void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   view_ = describe_zones(config, lanes_shift);
   linear_ = LazyMemory(view_.linear_size, "guest memory");
   linear_pages_ = LazyMemory(view_.linear_size >> kPageShift, "page permissions");
-  windows_ = LazyMemory(windows_storage_bytes(view_, cores_), "per-core memory");
+  // A vector load of the last row may reach past its end.
+  windows_ = LazyMemory(windows_storage_bytes(view_, cores_) + kPageSize, "per-core memory");
   window_pages_ = LazyMemory(window_pages_bytes(view_, cores_), "per-core page permissions");
   view_.linear = linear_.data();
   view_.linear_pages = linear_pages_.data();

@@ -460,10 +460,9 @@ struct LaneContext {
   uint32_t lane;
   uint64_t get(Slot s) const { return g.get_lane(s, lane); }
   void set(Slot s, uint64_t value) const {
-    if (g.width > 1) spread(g, s);
-    uint64_t* p = row(g, s);
-    if (g.kind[s] == simd::kLanes) p[lane] = value;
-    else store_vec(VD::konst(value), p);
+    if (g.width == 1) return write_uniform<true>(g, s, value);
+    spread(g, s);
+    row(g, s)[lane] = value;
   }
 };
 

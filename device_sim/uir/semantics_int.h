@@ -209,7 +209,8 @@ GPUSIM_SEM fl_nz32(GPUSIM_A) { return nz<D>(high<D>(a)); }
 
 // --- conditions
 GPUSIM_SEM truth(GPUSIM_A, GPUSIM_U) {
-  return D::and_(D::shr_v(D::konst(u.imm16), a), D::konst(1));
+  const typename D::V flags = D::and_(a, D::konst(15));
+  return D::and_(D::shr_v(D::konst(u.imm16), flags), D::konst(1));
 }
 GPUSIM_MASK holds(GPUSIM_A, GPUSIM_U) { return D::eq(truth<D>(a, u), D::konst(1)); }
 GPUSIM_SEM cset(GPUSIM_A, GPUSIM_U) { return truth<D>(a, u); }
