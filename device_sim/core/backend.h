@@ -24,7 +24,7 @@ struct MachineConfig {
   uint32_t threads = 1;             // host threads
   uint32_t group_width = 64;        // lanes per group: a power of two, at most 64 (simd)
   bool per_core_tallies = true;     // false: tally() may be empty (cuda keeps them only on request)
-  uint64_t max_instructions = 0;    // per core; 0: no limit. Checked at ends of blocks.
+  uint64_t max_instructions = 0;    // per core; 0: none. Checked at ends of blocks; events go first.
 };
 
 enum class CoreStatus : uint8_t {

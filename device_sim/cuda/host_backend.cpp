@@ -40,8 +40,10 @@ std::span<const Event> HostBackend::run_slice(uint64_t instructions) {
   std::vector<uint32_t> order;
   for (uint32_t core = 0; core < states_.size(); ++core)
     if (states_[core].status == CoreStatus::kRunnable) {
-      states_[core].slice_end = states_[core].instructions + instructions;
-      order.push_back(core);
+      if (begin_slice(machine_, states_[core], instructions, records_[core]))
+        order.push_back(core);
+      else
+        events_.push_back(make_event(core, states_[core], records_[core]));
     }
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t x, uint32_t y) { return states_[x].pc < states_[y].pc; });

@@ -93,14 +93,20 @@ __global__ void __launch_bounds__(kMaxThreads, 1) simulate(const __grid_constant
   const uint32_t core = present ? launch.order[index] : 0;
   SharedContext ctx{shared_slots + threadIdx.x, blockDim.x};
   CoreState s;
+  bool running = present;
   if (present) {
     s = launch.states[core];
-    s.slice_end = s.instructions + launch.instructions;
+    StopRecord record;
+    running = begin_slice(launch.machine, s, launch.instructions, record);
+    if (!running) {
+      launch.records[core] = record;
+      launch.stopped[atomicAdd(launch.stopped_count, 1u)] = core;
+    }
     for (uint32_t slot = 0; slot < launch.slot_count; ++slot)
       ctx.set(static_cast<Slot>(slot), launch.slots[size_t{slot} * launch.core_count + core]);
   }
   __syncwarp();
-  run_warp(launch, core, present, s, ctx);
+  run_warp(launch, core, running, s, ctx);
   if (present) {
     launch.states[core] = s;
     for (uint32_t slot = 0; slot < launch.slot_count; ++slot)

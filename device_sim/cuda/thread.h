@@ -58,6 +58,15 @@ GPUSIM_HD_INLINE void stop_core(CoreState& s, StopRecord& record, CoreStatus sta
   record.address = stop.address;
 }
 
+// False: the core reached the limit with a block that ended in an event, and stops now.
+GPUSIM_HD_INLINE bool begin_slice(const Machine& m, CoreState& s, uint64_t instructions,
+                                  StopRecord& record) {
+  s.slice_end = s.instructions + instructions;
+  if (m.max_instructions == 0 || s.instructions < m.max_instructions) return true;
+  stop_core(s, record, CoreStatus::kLimit, s.pc, StopInfo{});
+  return false;
+}
+
 // Runs a core from s.pc to the end of its block, or until it stops. All threads of a warp that
 // enter with the same pc stay together until one of them faults.
 template <class Ctx>

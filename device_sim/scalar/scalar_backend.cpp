@@ -48,6 +48,9 @@ void ScalarBackend::run_core(uint32_t number, uint64_t instructions) {
     core.status = event.status;
     events_.push_back(event);
   };
+  // A block that ended in an event may have reached the limit.
+  if (config_.max_instructions && core.instructions >= config_.max_instructions)
+    return stop_with(limit_event(number, core.pc));
   while (core.instructions < slice_end) {
     const uint32_t at = core.pc;
     const Uop& u = code_.uops[at];

@@ -108,6 +108,8 @@ void SimdBackend::run_group(Group& g, uint64_t instructions, std::vector<uint64_
   g.block_counts = block_counts.data();
   g.events = &events;
   g.gave_way = false;
+  // Lanes whose block ended in an event when they reached the limit stop now.
+  if (config_.max_instructions) simd::stop_at_limit(g);
   while (left > 0 && g.runnable != 0 && !g.gave_way) {
     const int64_t budget = std::min(left, simd::instructions_to_limit(g));
     g.budget = budget;
