@@ -14,9 +14,10 @@ constexpr uint32_t kData = 24;
 constexpr Slot kFpState = 24, kFpState2 = 25;
 constexpr Slot kMark = 26;        // and the two after it: what a store-exclusive looks at
 constexpr Slot kAddress = 29, kIndex = 30, kJumpTo = 31, kLink = 32, kIgnored = 33;
-constexpr Slot kFirstCounter = 34;
+constexpr Slot kFlags = 34, kFlags2 = 35;  // mostly what conditions look at; never above 15
+constexpr Slot kFirstCounter = 36;
 constexpr uint32_t kCounters = 4;
-constexpr Slot kFirstPointer = 38;
+constexpr Slot kFirstPointer = 40;
 
 constexpr uint64_t kText = 0x10000;
 constexpr uint64_t kLinear = 0x400000;
@@ -45,6 +46,8 @@ class Generator {
     for (uint32_t s = 0; s < kData; ++s) case_.slots.push_back(random_slot());
     case_.slots.resize(kFirstPointer + pointers_.size());
     for (Slot s : {kFpState, kFpState2}) case_.slots[s] = random_fp_state();
+    for (Slot s : {kFlags, kFlags2})
+      if (rng_.coin()) fill(case_.slots[s], [&] { return rng_.below(16); });
     for (uint32_t i = 0; i < kCounters; ++i) case_.slots[kFirstCounter + i] = random_counter();
     for (size_t i = 0; i < pointers_.size(); ++i)
       case_.slots[kFirstPointer + i] = {pointers_[i].base, pointers_[i].stride, {}};
@@ -128,12 +131,12 @@ class Generator {
       return address;
     };
     const uint64_t constants = region(2 * 4096 + cores * 64, kRead);
-    const uint64_t hole = region(4096, 0);
+    const uint64_t hole = region(4096 + 8 * cores, 0);
     uint64_t cells = 0;
     const uint64_t cells_size = cores * (1 + 2 + 4 + 8 + 8 + 64 + 64) + 4096;
     if (shared_) cells = region(cells_size, kRead | kWrite);
     const uint64_t counters = shared_ ? region(4096, kRead | kWrite) : 0;
-    const uint64_t write_only = region(4096, shared_ ? 0 : uint8_t{kWrite});
+    const uint64_t write_only = region(4096 + 8 * cores, shared_ ? 0 : uint8_t{kWrite});
     const uint64_t last = region(4096, kRead);
     config.linear_size = at - kLinear;
     config.window_base = rng_.coin() ? at : 0x7000000000;
@@ -181,7 +184,9 @@ class Generator {
       add({windows + 8192, apart, 0, static_cast<int64_t>(window - 8192), true, true, period != 0});
     // Faults: everywhere, off the end for the upper cores, across the ends of pages and zones.
     add({hole, 8, 0, 64, true, true, true});
-    add({last + 4096 - 8 * (cores / 2 + 1), 8, 0, 8, false, false, true});
+    const bool touching = windows == at;  // then core 0's window is where a shared run would go on
+    add({last + 4096 - 8 * (cores / 2 + 1), shared_ && touching ? uint64_t{0} : 8, 0, 8, false,
+         false, true});
     add({hole - 4, 0, -8, 8, true, true, true});
     add({write_only, 8, 0, 64, false, false, true});
     add({constants, 64, 0, 8, true, true, true});
@@ -194,6 +199,7 @@ class Generator {
 
   // --- code
 
+  Slot flags() { return rng_.coin() ? kFlags : kFlags2; }
   Slot data() { return static_cast<Slot>(rng_.below(kData)); }
   Slot source() {
     if (rng_.once_in(12)) return static_cast<Slot>(kFirstPointer + rng_.below(pointers_.size()));
@@ -222,6 +228,13 @@ class Generator {
     Uop u{.op = op, .d = data(), .a = source(), .b = source(), .c = source()};
     random_fields(u, rng_.once_in(4) ? kFpState2 : kFpState, rng_);
     if (op == Op::sel_cmp) u.aux = source();
+    const bool makes_flags = (op >= Op::fl_add64 && op <= Op::fl_nz32) || op == Op::fcmp;
+    if (makes_flags && !rng_.once_in(4)) u.d = flags();
+    if (op == Op::cset) u.a = flags();
+    if (op_info(op).shape == Shape::kSel && !rng_.once_in(4)) {
+      u.c = flags();
+      if (rng_.coin()) emit({.op = Op::andi64, .d = u.c, .a = source(), .imm = 15});
+    }
     emit(u);
   }
 
@@ -428,7 +441,7 @@ class Generator {
                                                        static_cast<int>(Op::br_eq64) + 1)));
       shape = op_info(op).shape;
     } while (shape != Shape::kBrAB && shape != Shape::kBrAI);
-    Uop u{.op = op, .a = source()};
+    Uop u{.op = op, .a = op == Op::br_cond ? flags() : source()};
     if (shape == Shape::kBrAB) {
       u.b = source();
     } else if (op == Op::br_bit0 || op == Op::br_bit1) {
@@ -462,7 +475,7 @@ class Generator {
           emit({.op = Op::konst, .d = kJumpTo, .imm = pc_of(later())});
           if (rng_.coin()) {
             emit({.op = Op::konst, .d = kIndex, .imm = rng_.once_in(8) ? 0x123456789 : pc_of(later())});
-            emit({.op = Op::csel64, .d = kJumpTo, .a = kJumpTo, .b = kIndex, .c = source(),
+            emit({.op = Op::csel64, .d = kJumpTo, .a = kJumpTo, .b = kIndex, .c = flags(),
                   .imm16 = static_cast<uint16_t>(rng_.next())});
           }
           if (rng_.once_in(12))
@@ -478,7 +491,7 @@ class Generator {
             } else {
               emit({.op = Op::konst, .d = kJumpTo, .imm = kFunction1});
               emit({.op = Op::konst, .d = kIndex, .imm = kFunction2});
-              emit({.op = Op::csel64, .d = kJumpTo, .a = kJumpTo, .b = kIndex, .c = source(),
+              emit({.op = Op::csel64, .d = kJumpTo, .a = kJumpTo, .b = kIndex, .c = flags(),
                     .imm16 = static_cast<uint16_t>(rng_.next())});
               end_block({.op = Op::jmp_reg, .a = kJumpTo, .aux = static_cast<uint8_t>(JumpHint::kCall)});
             }

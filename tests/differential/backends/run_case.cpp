@@ -222,6 +222,7 @@ void shrink(Case& c, const std::function<bool(const Case&)>& fails) {
     const Uop u = c.module.uops[i];
     if (!shape_info(op_info(u.op).shape).falls_through && u.op != Op::jmp_reg) continue;
     for (const Op op : {Op::trap, Op::jmp}) {
+      if (op == Op::jmp && i + 1 == c.module.uops.size()) continue;
       Case smaller = c;
       smaller.module.uops[i] = {.op = op, .imm = Uop::pack_target(u.block(), i + 1)};
       if (op == Op::trap) smaller.module.uops[i].aux = static_cast<uint8_t>(Fault::kBreakpoint);
