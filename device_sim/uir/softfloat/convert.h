@@ -104,7 +104,7 @@ GPUSIM_HD constexpr uint64_t fp_to_int32_js(uint64_t op, bool& exact, uint64_t& 
     return 0;
   }
   if (a.is_zero()) {
-    exact = !a.sign;  // not -0
+    exact = op == 0;  // neither -0 nor a flushed subnormal
     return 0;
   }
   uint64_t magnitude = 0;

@@ -62,6 +62,8 @@ Case draw(const Row& row, Rng& rng, size_t index) {
   Case c = oracle::random_case(row, rng, index);
   while (qemu_is_wrong(row, c.words[0])) c = oracle::random_case(row, rng, index);
   if (rng() % 4 != 0) fill_with_one_format(rng, c.state);
+  // qemu before 9.1 calls a flushed subnormal exact (Z = 1); in the manual it is not.
+  if (row.op == Op::FJCVTZS) c.state.fpcr &= ~(1u << 24);
   // Exact arithmetic shows only while the inexact flag is clear, and the fast paths when it is set.
   if (rng() % 4 == 0) c.state.fpsr = 0x10;
   return c;
