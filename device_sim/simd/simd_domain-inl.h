@@ -16,45 +16,33 @@ namespace gpusim {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-struct SimdDomain {
-  using Tag = hn::ScalableTag<uint64_t>;
-  using Signed = hn::ScalableTag<int64_t>;
+// What vectors of 64-bit and of 32-bit words have in common.
+template <class WordType>
+struct WordLanes {
+  using Word = WordType;
+  using Tag = hn::ScalableTag<Word>;
+  using Signed = hn::ScalableTag<hwy::MakeSigned<Word>>;
   using V = hn::Vec<Tag>;
   using M = hn::Mask<Tag>;
-  static constexpr size_t kLanes = HWY_LANES(uint64_t);
-  static constexpr int kBits = 64;
-  using Array = uint64_t[kLanes];
+  static constexpr size_t kLanes = HWY_LANES(Word);
+  static constexpr int kBits = 8 * static_cast<int>(sizeof(Word));
 
-  static HWY_INLINE V konst(uint64_t x) { return hn::Set(Tag(), x); }
+  static HWY_INLINE V konst(uint64_t x) { return hn::Set(Tag(), static_cast<Word>(x)); }
   static HWY_INLINE V add(V a, V b) { return hn::Add(a, b); }
   static HWY_INLINE V sub(V a, V b) { return hn::Sub(a, b); }
   static HWY_INLINE V mul(V a, V b) { return hn::Mul(a, b); }
-  static HWY_INLINE V mul_u32(V a, V b) {
-    const hn::Repartition<uint32_t, Tag> d32;
-    return hn::MulEven(hn::BitCast(d32, a), hn::BitCast(d32, b));
-  }
-  static HWY_INLINE V mul_s32(V a, V b) {
-    const hn::Repartition<int32_t, Tag> d32;
-    return hn::BitCast(Tag(), hn::MulEven(hn::BitCast(d32, a), hn::BitCast(d32, b)));
-  }
-  static HWY_INLINE V mulhi_u(V a, V b) {
-    return map([](uint64_t x, uint64_t y) { return sem::ScalarDomain::mulhi_u(x, y); }, a, b);
-  }
-  static HWY_INLINE V mulhi_s(V a, V b) {
-    return map([](uint64_t x, uint64_t y) { return sem::ScalarDomain::mulhi_s(x, y); }, a, b);
-  }
   static HWY_INLINE V and_(V a, V b) { return hn::And(a, b); }
   static HWY_INLINE V or_(V a, V b) { return hn::Or(a, b); }
   static HWY_INLINE V xor_(V a, V b) { return hn::Xor(a, b); }
   static HWY_INLINE V andnot(V a, V b) { return hn::AndNot(b, a); }
   static HWY_INLINE V not_(V a) { return hn::Not(a); }
 
-  static HWY_INLINE V shl(V a, int n) { return hn::ShiftLeftSame(a, n & 63); }
-  static HWY_INLINE V shr(V a, int n) { return hn::ShiftRightSame(a, n & 63); }
+  static HWY_INLINE V shl(V a, int n) { return hn::ShiftLeftSame(a, n & (kBits - 1)); }
+  static HWY_INLINE V shr(V a, int n) { return hn::ShiftRightSame(a, n & (kBits - 1)); }
   static HWY_INLINE V sar(V a, int n) {
-    return hn::BitCast(Tag(), hn::ShiftRightSame(hn::BitCast(Signed(), a), n & 63));
+    return hn::BitCast(Tag(), hn::ShiftRightSame(hn::BitCast(Signed(), a), n & (kBits - 1)));
   }
-  static HWY_INLINE V count(V n) { return hn::And(n, konst(63)); }
+  static HWY_INLINE V count(V n) { return hn::And(n, konst(kBits - 1)); }
   static HWY_INLINE V shl_v(V a, V n) { return hn::Shl(a, count(n)); }
   static HWY_INLINE V shr_v(V a, V n) { return hn::Shr(a, count(n)); }
   static HWY_INLINE V sar_v(V a, V n) {
@@ -72,6 +60,30 @@ struct SimdDomain {
   static HWY_INLINE M m_or(M a, M b) { return hn::Or(a, b); }
   static HWY_INLINE bool all(M m) { return hn::AllTrue(Tag(), m); }
   static HWY_INLINE V select(M m, V a, V b) { return hn::IfThenElse(m, a, b); }
+  static HWY_INLINE uint64_t mask_bits(M m) {
+    uint8_t bytes[8] = {};
+    hn::StoreMaskBits(Tag(), m, bytes);
+    return kLanes <= 8 ? bytes[0] : bytes[0] | uint64_t{bytes[1]} << 8;
+  }
+};
+
+struct SimdDomain : WordLanes<uint64_t> {
+  using Array = uint64_t[kLanes];
+
+  static HWY_INLINE V mul_u32(V a, V b) {
+    const hn::Repartition<uint32_t, Tag> d32;
+    return hn::MulEven(hn::BitCast(d32, a), hn::BitCast(d32, b));
+  }
+  static HWY_INLINE V mul_s32(V a, V b) {
+    const hn::Repartition<int32_t, Tag> d32;
+    return hn::BitCast(Tag(), hn::MulEven(hn::BitCast(d32, a), hn::BitCast(d32, b)));
+  }
+  static HWY_INLINE V mulhi_u(V a, V b) {
+    return map([](uint64_t x, uint64_t y) { return sem::ScalarDomain::mulhi_u(x, y); }, a, b);
+  }
+  static HWY_INLINE V mulhi_s(V a, V b) {
+    return map([](uint64_t x, uint64_t y) { return sem::ScalarDomain::mulhi_s(x, y); }, a, b);
+  }
 
   template <class F, class... A>
   static HWY_INLINE V map(F f, A... a) {
@@ -92,12 +104,6 @@ struct SimdDomain {
     state = hn::Load(Tag(), states);
     return computed;
   }
-  static HWY_INLINE uint64_t mask_bits(M m) {
-    uint8_t bytes[8] = {};
-    hn::StoreMaskBits(Tag(), m, bytes);
-    return bytes[0];
-  }
-
   // Elements narrower than a word.
   template <class E> using Elements = hn::Repartition<E, Tag>;
   template <class E> static HWY_INLINE auto elements(V a) { return hn::BitCast(Elements<E>(), a); }
@@ -244,51 +250,8 @@ struct SimdDomain {
 
 // Half as wide: for micro-ops whose results need only the low 32 bits of their sources
 // (simd/narrow.h), twice as many lanes per vector.
-struct NarrowDomain {
-  using Tag = hn::ScalableTag<uint32_t>;
-  using Signed = hn::ScalableTag<int32_t>;
-  using V = hn::Vec<Tag>;
-  using M = hn::Mask<Tag>;
-  static constexpr size_t kLanes = HWY_LANES(uint32_t);
-  static constexpr int kBits = 32;
-
-  static HWY_INLINE V konst(uint64_t x) { return hn::Set(Tag(), static_cast<uint32_t>(x)); }
-  static HWY_INLINE V add(V a, V b) { return hn::Add(a, b); }
-  static HWY_INLINE V sub(V a, V b) { return hn::Sub(a, b); }
-  static HWY_INLINE V mul(V a, V b) { return hn::Mul(a, b); }
-  static HWY_INLINE V mul_u32(V a, V b) { return hn::Mul(a, b); }
-  static HWY_INLINE V and_(V a, V b) { return hn::And(a, b); }
-  static HWY_INLINE V or_(V a, V b) { return hn::Or(a, b); }
-  static HWY_INLINE V xor_(V a, V b) { return hn::Xor(a, b); }
-  static HWY_INLINE V andnot(V a, V b) { return hn::AndNot(b, a); }
-  static HWY_INLINE V not_(V a) { return hn::Not(a); }
-  static HWY_INLINE V shl(V a, int n) { return hn::ShiftLeftSame(a, n & 31); }
-  static HWY_INLINE V shr(V a, int n) { return hn::ShiftRightSame(a, n & 31); }
-  static HWY_INLINE V sar(V a, int n) {
-    return hn::BitCast(Tag(), hn::ShiftRightSame(hn::BitCast(Signed(), a), n & 31));
-  }
-  static HWY_INLINE V count(V n) { return hn::And(n, konst(31)); }
-  static HWY_INLINE V shl_v(V a, V n) { return hn::Shl(a, count(n)); }
-  static HWY_INLINE V shr_v(V a, V n) { return hn::Shr(a, count(n)); }
-  static HWY_INLINE V sar_v(V a, V n) {
-    const Signed ds;
-    return hn::BitCast(Tag(), hn::Shr(hn::BitCast(ds, a), hn::BitCast(ds, count(n))));
-  }
-  static HWY_INLINE M eq(V a, V b) { return hn::Eq(a, b); }
-  static HWY_INLINE M lt_u(V a, V b) { return hn::Lt(a, b); }
-  static HWY_INLINE M lt_s(V a, V b) {
-    return hn::RebindMask(Tag(), hn::Lt(hn::BitCast(Signed(), a), hn::BitCast(Signed(), b)));
-  }
-  static HWY_INLINE M m_not(M m) { return hn::Not(m); }
-  static HWY_INLINE M m_and(M a, M b) { return hn::And(a, b); }
-  static HWY_INLINE M m_or(M a, M b) { return hn::Or(a, b); }
-  static HWY_INLINE bool all(M m) { return hn::AllTrue(Tag(), m); }
-  static HWY_INLINE V select(M m, V a, V b) { return hn::IfThenElse(m, a, b); }
-  static HWY_INLINE uint64_t mask_bits(M m) {
-    uint8_t bytes[8] = {};
-    hn::StoreMaskBits(Tag(), m, bytes);
-    return bytes[0] | uint64_t{bytes[1]} << 8;
-  }
+struct NarrowDomain : WordLanes<uint32_t> {
+  static HWY_INLINE V mul_u32(V a, V b) { return mul(a, b); }
 };
 
 }  // namespace HWY_NAMESPACE
