@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <charconv>
+#include <cstring>
 
 #include "device_sim/core/memory_view.h"
 #include "host/error.h"
@@ -103,6 +104,21 @@ uint64_t core_word(const MemoryPlan& plan, uint32_t core) {
 
 }  // namespace
 
+uint64_t StackImage::word(size_t offset) const {
+  uint64_t value;
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+void StackImage::set_word(size_t offset, uint64_t value) {
+  std::memcpy(bytes.data() + offset, &value, sizeof value);
+}
+
+void StackImage::move(uint64_t distance) {
+  stack_pointer += distance;
+  for (const size_t offset : address_words) set_word(offset, word(offset) + distance);
+}
+
 StackImage process_stack(const Module& module, const ProcessStart& start, uint64_t stack_top,
                          uint64_t room_bytes, std::span<const AuxEntry> extra) {
   const IsaStart isa = isa_start(module);
@@ -139,20 +155,33 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
       {kAtHwcap2, 0},
       {kAtPlatform, platform},
   };
+  StackImage image;
   std::vector<uint64_t> words{argv.size()};
-  words.insert(words.end(), argv.begin(), argv.end());
+  const auto add_address = [&](uint64_t address) {
+    image.address_words.push_back(8 * words.size());
+    words.push_back(address);
+  };
+  for (const uint64_t address : argv) add_address(address);
   words.push_back(0);
-  words.insert(words.end(), env.begin(), env.end());
+  for (const uint64_t address : env) add_address(address);
   words.push_back(0);
-  for (const auto& [type, value] : aux) words.insert(words.end(), {type, value});
+  for (const auto& [type, value] : aux) {
+    words.push_back(type);
+    if (type == kAtRandom || type == kAtExecfn || type == kAtPlatform)
+      add_address(value);
+    else
+      words.push_back(value);
+  }
+  image.extra_offset = 8 * words.size();
   for (const auto& [type, value] : extra) words.insert(words.end(), {type, value});
   words.insert(words.end(), {kAtNull, 0});
   stack.align(8);
   // The stack pointer is a multiple of 16 at the entry.
   if ((stack.address() - 8 * words.size()) & 8) stack.push_zeroes(8);
-  const uint64_t sp =
+  image.stack_pointer =
       stack.push({reinterpret_cast<const uint8_t*>(words.data()), 8 * words.size()});
-  return {sp, stack.take()};
+  image.bytes = stack.take();
+  return image;
 }
 
 void start_as_process(Backend& backend, Translator& translator, const MemoryPlan& plan,
@@ -161,18 +190,23 @@ void start_as_process(Backend& backend, Translator& translator, const MemoryPlan
       block_at(backend, translator, translator.module().entry, "the program's entry");
   const AbiSlots& abi = translator.module().abi;
   const bool is_private = plan.config.memory_model == MemoryModel::kPrivate;
-  StackImage image;
+  // Not for a core that is alone: its instructions are counted against those under qemu-user,
+  // and C libraries walk the whole vector.
+  const bool alone = is_private || plan.config.cores == 1;
+  const AuxEntry who[] = {{kAtGpusimCoreId, 0}, {kAtGpusimCoreCount, plan.config.cores}};
+  StackImage image =
+      process_stack(translator.module(), start, plan.stack_top(0), plan.stack_size_bytes,
+                    alone ? std::span<const AuxEntry>{} : who);
+  if (is_private && !backend.write_memory_all(image.stack_pointer, image.bytes))
+    throw UserError("cannot write the stacks");
   for (uint32_t core = 0; core < plan.config.cores; ++core) {
-    if (core == 0 || !is_private) {
-      // Not for a core that is alone: its instructions are counted against those under qemu-user,
-      // and C libraries walk the whole vector.
-      const AuxEntry who[] = {{kAtGpusimCoreId, core}, {kAtGpusimCoreCount, plan.config.cores}};
-      const bool alone = is_private || plan.config.cores == 1;
-      image = process_stack(translator.module(), start, plan.stack_top(core), plan.stack_size_bytes,
-                            alone ? std::span<const AuxEntry>{} : who);
-      const bool done = is_private ? backend.write_memory_all(image.stack_pointer, image.bytes)
-                                   : backend.write_memory(core, image.stack_pointer, image.bytes);
-      if (!done) throw UserError(fmt::format("cannot write the stack of core {}", core));
+    if (!is_private) {
+      if (core != 0) {
+        image.move(plan.stack_top(core) - plan.stack_top(core - 1));
+        image.set_word(image.extra_offset + 8, core);
+      }
+      if (!backend.write_memory(core, image.stack_pointer, image.bytes))
+        throw UserError(fmt::format("cannot write the stack of core {}", core));
     }
     set_if(backend, core, abi.stack_pointer, image.stack_pointer);
     set_if(backend, core, abi.core_id, core_word(plan, core));

@@ -22,6 +22,14 @@ struct ProcessStart {
 struct StackImage {
   uint64_t stack_pointer = 0;  // of argc; a multiple of 16
   std::vector<uint8_t> bytes;  // from stack_pointer to the top
+  // Where in `bytes` words hold addresses on this stack, and where the `extra` entries begin.
+  std::vector<size_t> address_words;
+  size_t extra_offset = 0;
+
+  uint64_t word(size_t offset) const;
+  void set_word(size_t offset, uint64_t value);
+  // Makes it the image of a stack whose top is `distance` higher, a multiple of 16.
+  void move(uint64_t distance);
 };
 using AuxEntry = std::pair<uint64_t, uint64_t>;  // type, value
 // `extra` follows Linux's own entries. Throws UserError if it takes more than `room_bytes`.

@@ -9,19 +9,32 @@
 
 namespace gpusim {
 
-LazyMemory::LazyMemory(uint64_t size_bytes, const char* what) : size_bytes_(size_bytes) {
+namespace {
+constexpr uint64_t kHugePageSize = uint64_t{2} << 20;
+}
+
+LazyMemory::LazyMemory(uint64_t size_bytes, const char* what, Pages pages)
+    : size_bytes_(size_bytes) {
   if (size_bytes == 0) return;
-  void* p = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,
+  const bool huge = pages == Pages::kHuge && size_bytes >= kHugePageSize;
+  const uint64_t mapping_size = size_bytes + (huge ? kHugePageSize : 0);  // room for alignment
+  void* p = mmap(nullptr, mapping_size, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
     throw std::runtime_error("cannot reserve " + std::to_string(size_bytes >> 20) + " MiB for " +
                              what + ": " + std::strerror(errno) +
                              "; use fewer cores or a smaller --memory-size or --stack-size");
+  mapping_ = p;
+  mapping_size_ = mapping_size;
   data_ = static_cast<uint8_t*>(p);
+  if (huge) {
+    data_ += (0 - reinterpret_cast<uintptr_t>(p)) & (kHugePageSize - 1);
+    madvise(data_, size_bytes, MADV_HUGEPAGE);  // a wish
+  }
 }
 
 LazyMemory::~LazyMemory() {
-  if (data_) munmap(data_, size_bytes_);
+  if (mapping_) munmap(mapping_, mapping_size_);
 }
 
 MemoryView describe_zones(const MachineConfig& config, uint32_t lanes_shift) {
@@ -75,14 +88,32 @@ bool GuestMemory::in_zones(uint64_t address, uint64_t size_bytes) const {
   return in_windows < view_.windows_size && size_bytes <= view_.windows_size - in_windows;
 }
 
-uint8_t* GuestMemory::storage(uint32_t core, uint64_t address) const {
-  if (in_linear(address)) return view_.linear + (address - view_.linear_base);
-  uint64_t offset = address - view_.window_base;
-  if (!view_.is_private) {
-    core = static_cast<uint32_t>(offset >> view_.window_shift);
-    offset &= (uint64_t{1} << view_.window_shift) - 1;
+template <class F>
+void GuestMemory::for_pieces(uint32_t core, uint64_t address, uint64_t size_bytes, F f) const {
+  const uint64_t window_mask = (uint64_t{1} << view_.window_shift) - 1;
+  const uint64_t word_pitch = uint64_t{8} << view_.lanes_shift;
+  for (uint64_t done = 0; done < size_bytes;) {
+    const uint64_t in_linear = address + done - view_.linear_base;
+    if (in_linear < view_.linear_size) {
+      const uint64_t run = std::min(size_bytes - done, kPageSize - (in_linear & (kPageSize - 1)));
+      f(view_.linear + in_linear, done, run);
+      done += run;
+      continue;
+    }
+    uint64_t offset = address + done - view_.window_base;
+    if (!view_.is_private) {
+      core = static_cast<uint32_t>(offset >> view_.window_shift);
+      offset &= window_mask;
+    }
+    // To the end of this window.
+    const uint64_t end = std::min(size_bytes, done + (window_mask + 1 - offset));
+    uint8_t* word = view_.windows + view_.window_index(core, offset & ~uint64_t{7});
+    for (uint64_t in_word = offset & 7; done < end; in_word = 0, word += word_pitch) {
+      const uint64_t run = std::min(end - done, 8 - in_word);
+      f(word + in_word, done, run);
+      done += run;
+    }
   }
-  return view_.windows + view_.window_index(core, offset);
 }
 
 uint8_t* GuestMemory::page_flags(uint32_t core, uint64_t address) const {
@@ -98,21 +129,20 @@ uint8_t* GuestMemory::page_flags(uint32_t core, uint64_t address) const {
 
 bool GuestMemory::read(uint32_t core, uint64_t address, std::span<uint8_t> out) const {
   if (!in_zones(address, out.size())) return false;
-  for (size_t i = 0; i < out.size();) {
-    const size_t run = std::min(out.size() - i, static_cast<size_t>(8 - ((address + i) & 7)));
-    std::memcpy(out.data() + i, storage(core, address + i), run);
-    i += run;
-  }
+  for_pieces(core, address, out.size(), [&](const uint8_t* p, uint64_t done, uint64_t size) {
+    std::memcpy(out.data() + done, p, size);
+  });
   return true;
 }
 
 bool GuestMemory::write(uint32_t core, uint64_t address, std::span<const uint8_t> in) {
   if (!in_zones(address, in.size())) return false;
-  for (size_t i = 0; i < in.size();) {
-    const size_t run = std::min(in.size() - i, static_cast<size_t>(8 - ((address + i) & 7)));
-    std::memcpy(storage(core, address + i), in.data() + i, run);
-    i += run;
-  }
+  for_pieces(core, address, in.size(), [&](uint8_t* p, uint64_t done, uint64_t size) {
+    if (size == 8)  // most pieces of windows
+      std::memcpy(p, in.data() + done, 8);
+    else
+      std::memcpy(p, in.data() + done, size);
+  });
   return true;
 }
 
@@ -125,13 +155,10 @@ bool GuestMemory::write_all(uint64_t address, std::span<const uint8_t> in) {
 
 bool GuestMemory::fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes) {
   if (!in_zones(address, size_bytes)) return false;
-  for (uint64_t i = 0; i < size_bytes;) {
-    const uint64_t run = std::min<uint64_t>(size_bytes - i, 8 - ((address + i) & 7));
-    uint8_t* p = storage(core, address + i);
+  for_pieces(core, address, size_bytes, [](uint8_t* p, uint64_t, uint64_t size) {
     // Reading first leaves untouched pages unbacked.
-    if (std::any_of(p, p + run, [](uint8_t b) { return b != 0; })) std::memset(p, 0, run);
-    i += run;
-  }
+    if (std::any_of(p, p + size, [](uint8_t b) { return b != 0; })) std::memset(p, 0, size);
+  });
   return true;
 }
 

@@ -10,12 +10,15 @@
 
 namespace gpusim {
 
-// Anonymous zeroed memory, reserved lazily; huge pages where the system offers them.
+// kHuge: of 2 MiB where the system offers them, for memory that will be used densely.
+enum class Pages { kSmall, kHuge };
+
+// Anonymous zeroed memory, reserved lazily.
 class LazyMemory {
  public:
   LazyMemory() = default;
   // Throws std::runtime_error naming `what` when the system refuses.
-  LazyMemory(uint64_t size_bytes, const char* what);
+  LazyMemory(uint64_t size_bytes, const char* what, Pages pages = Pages::kSmall);
   ~LazyMemory();
   LazyMemory(LazyMemory&& other) noexcept { swap(other); }
   LazyMemory& operator=(LazyMemory&& other) noexcept {
@@ -29,9 +32,13 @@ class LazyMemory {
   void swap(LazyMemory& other) {
     std::swap(data_, other.data_);
     std::swap(size_bytes_, other.size_bytes_);
+    std::swap(mapping_, other.mapping_);
+    std::swap(mapping_size_, other.mapping_size_);
   }
   uint8_t* data_ = nullptr;
   uint64_t size_bytes_ = 0;
+  void* mapping_ = nullptr;
+  uint64_t mapping_size_ = 0;
 };
 
 // The zones of a configuration, without storage.
@@ -57,8 +64,10 @@ class GuestMemory {
  private:
   bool in_zones(uint64_t address, uint64_t size_bytes) const;
   bool in_linear(uint64_t address) const { return address - view_.linear_base < view_.linear_size; }
-  // Storage of the byte at `address`, which must lie in a zone, whatever its permissions.
-  uint8_t* storage(uint32_t core, uint64_t address) const;
+  // Calls f(storage, done, size) for the pieces of a range in zones that lie together in storage:
+  // `size` bytes, after `done` others; at most a page each.
+  template <class F>
+  void for_pieces(uint32_t core, uint64_t address, uint64_t size_bytes, F f) const;
   uint8_t* page_flags(uint32_t core, uint64_t address) const;
 
   MemoryView view_;

@@ -61,6 +61,31 @@ TEST_CASE("storage interleaves the windows of neighbouring cores word by word") 
   CHECK(*pages.rbegin() < window_pages_bytes(v, 9));
 }
 
+TEST_CASE("a range is its bytes one by one, wherever it begins and ends") {
+  for (const MemoryModel model : {MemoryModel::kShared, MemoryModel::kPrivate}) {
+    // From inside a page of the linear zone, from inside a window into the next one.
+    for (const uint64_t base : {kLinear + kPageSize - 9, kWindows + kPageSize - 9,
+                                kWindows + (model == MemoryModel::kShared ? 8192 - 20 : 0)}) {
+      for (uint64_t skip = 0; skip < 9; ++skip) {
+        for (const size_t size : {0, 1, 7, 8, 9, 31, 40}) {
+          CAPTURE(base + skip);
+          CAPTURE(size);
+          Memory m(config_of(model));
+          std::vector<uint8_t> in(size);
+          for (size_t i = 0; i < size; ++i) in[i] = static_cast<uint8_t>(i + 1);
+          REQUIRE(m.put(1, base + skip, in));
+          CHECK(m.bytes(1, base + skip, size) == in);
+          for (size_t i = 0; i < size; ++i) CHECK(m.bytes(1, base + skip + i, 1)[0] == in[i]);
+          CHECK(m.bytes(1, base + skip + size, 1)[0] == 0);
+          if (base + skip > kWindows) CHECK(m.bytes(1, base + skip - 1, 1)[0] == 0);
+          REQUIRE(m.fill_zero(1, base + skip, size));
+          CHECK(m.bytes(1, base + skip, size) == std::vector<uint8_t>(size));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("cores share the linear zone; windows are one after the other, or one for each") {
   Memory shared(config_of(MemoryModel::kShared)), own(config_of(MemoryModel::kPrivate));
   CHECK(shared.put(0, kLinear + 5, {1, 2, 3}));

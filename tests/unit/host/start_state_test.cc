@@ -67,6 +67,21 @@ TEST_CASE("strings lie where qemu-user puts them") {
   CHECK(s.word(s.image.stack_pointer + 24) == 0x5500800fee);
 }
 
+TEST_CASE("a moved stack is the one that would have been built there") {
+  const Module m = toy_module();
+  constexpr uint64_t kDistance = 0x30000;
+  const ProcessStart start{"./prog", {"a", "bb"}, {"HOME=/", "LANG=C"}};
+  StackImage image =
+      process_stack(m, start, kTop, 1 << 16, std::vector<AuxEntry>{{77, 0}, {78, 5}});
+  const StackImage there =
+      process_stack(m, start, kTop + kDistance, 1 << 16, std::vector<AuxEntry>{{77, 9}, {78, 5}});
+  image.move(kDistance);
+  CHECK(image.word(image.extra_offset) == 77);
+  image.set_word(image.extra_offset + 8, 9);
+  CHECK(image.stack_pointer == there.stack_pointer);
+  CHECK(image.bytes == there.bytes);
+}
+
 TEST_CASE("arguments that do not fit are an error") {
   const Module m = toy_module();
   CHECK_THROWS_AS(process_stack(m, {"p", {std::string(5000, 'x')}, {}}, kTop, 4096), UserError);
