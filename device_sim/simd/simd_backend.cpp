@@ -6,6 +6,7 @@
 #include <tbb/task_arena.h>
 
 #include <bit>
+#include <new>
 #include <stdexcept>
 
 namespace gpusim {
@@ -38,20 +39,19 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   const uint32_t width = config.group_width;
   const uint64_t group_count = (uint64_t{config.cores} + width - 1) / width;
   const uint64_t group_words = uint64_t{module.slot_count} * kMaxLanes;
-  slots_ = LazyMemory(group_count * group_words * sizeof(uint64_t), "contexts");
-  groups_ = std::vector<Group>(group_count);
+  slots_ = LazyMemory(group_count * group_words * sizeof(uint64_t), "contexts", Pages::kHuge);
+  group_storage_ = LazyMemory(group_count * sizeof(Group), "groups of cores", Pages::kHuge);
+  groups_ = {reinterpret_cast<Group*>(group_storage_.data()), group_count};
   block_counts_.assign(module.blocks.size(), 0);
   view_machine();
   for (uint64_t i = 0; i < group_count; ++i) {
-    Group& g = groups_[i];
+    Group& g = *new (&groups_[i]) Group();
     g.machine = &machine_;
     g.lanes = reinterpret_cast<uint64_t*>(slots_.data()) + i * group_words;
     g.first_core = static_cast<uint32_t>(i * width);
     g.width = std::min(width, config.cores - g.first_core);
     g.slot_count = module.slot_count;
     g.exists = ~uint64_t{0} >> (64 - g.width);
-    for (simd::Epoch& e : g.epochs) e = simd::Epoch{};
-    for (ClassCounts& t : g.lane_tally) t.fill(0);
     for (uint64_t& key : g.lane_key) key = simd::make_key(0, 0);
     // Zeroed storage is a uniform zero already.
     for (const InitialValue& v : module.initial_values) simd::set_uniform(g, v.slot, v.value);
@@ -103,11 +103,14 @@ uint32_t SimdBackend::runnable() const {
 
 void SimdBackend::run_group(Group& g, uint64_t instructions, std::vector<uint64_t>& block_counts,
                             std::vector<Event>& events) {
-  // Tallies of an epoch are 32 bits wide.
-  int64_t left = static_cast<int64_t>(std::min<uint64_t>(instructions, uint64_t{1} << 30));
+  // Tallies of an epoch are 32 bits wide and stay there until somebody asks.
+  constexpr uint32_t kMost = uint32_t{1} << 30;
+  int64_t left = static_cast<int64_t>(std::min<uint64_t>(instructions, kMost));
   g.block_counts = block_counts.data();
   g.events = &events;
   g.gave_way = false;
+  for (const simd::Epoch& e : g.epochs)
+    if (e.tally.counts[simd::kInsnCount] >= kMost) simd::flush_epochs(g);
   // Lanes whose block ended in an event when they reached the limit stop now.
   if (config_.max_instructions) simd::stop_at_limit(g);
   while (left > 0 && g.runnable != 0 && !g.gave_way) {
@@ -117,7 +120,6 @@ void SimdBackend::run_group(Group& g, uint64_t instructions, std::vector<uint64_
     left -= budget - g.budget;
     if (config_.max_instructions) simd::stop_at_limit(g);
   }
-  simd::flush_epochs(g);
 }
 
 std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
@@ -153,6 +155,7 @@ std::vector<uint64_t> SimdBackend::block_counts() { return block_counts_; }
 
 CoreTally SimdBackend::tally(uint32_t core) {
   CoreTally t;
+  simd::flush_epochs(group_of(core));
   t.classes = group_of(core).lane_tally[lane_of(core)];
   t.classes[simd::kInsnCount] = 0;
   return t;

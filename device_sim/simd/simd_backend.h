@@ -34,7 +34,8 @@ class SimdBackend final : public CpuBackend {
   simd::Machine machine_;
   std::vector<simd::BlockTally> block_tallies_;
   LazyMemory slots_;  // [group][slot][kMaxLanes]
-  std::vector<simd::Group> groups_;
+  LazyMemory group_storage_;
+  std::span<simd::Group> groups_;
   std::vector<uint64_t> block_counts_;
 };
 
