@@ -1,5 +1,6 @@
 # Libraries from the distribution, found once for all folders (names: scripts/packages.txt).
 # Targets: Threads::Threads fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json TBB::tbb hwy::hwy
+#          asmjit::asmjit (x86-64)
 #          PkgConfig::capstone PkgConfig::libdw PkgConfig::libelf
 #          and for tests doctest::doctest benchmark::benchmark
 find_package(Threads REQUIRED)
@@ -7,6 +8,9 @@ find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(TBB REQUIRED)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  find_package(asmjit REQUIRED)
+endif()
 find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(capstone REQUIRED IMPORTED_TARGET capstone)

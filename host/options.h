@@ -26,6 +26,7 @@ struct RunOptions {
   std::string backend = "auto";
   uint32_t threads = 0;  // 0: one per hardware thread
   uint32_t group_width = 64;
+  bool native = true;  // backend simd may generate native code
   uint64_t slice = 0;              // instructions per core between looks at the host; 0: automatic
   uint64_t max_instructions = 0;   // per core; 0: no limit
   uint64_t memory_size_bytes = 0;  // shared: linear zone; private: one core's window; 0: automatic

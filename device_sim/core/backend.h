@@ -23,6 +23,9 @@ struct MachineConfig {
   uint32_t window_shift = 16;       // log2 of the bytes of one core's window, >= 12
   uint32_t threads = 1;             // host threads
   uint32_t group_width = 64;        // lanes per group: a power of two, at most 64 (simd)
+  // Executions of a block by one group after which native code is generated for it (simd).
+  uint32_t native_after = 64;
+  static constexpr uint32_t kNeverNative = ~uint32_t{0};
   bool per_core_tallies = true;     // false: tally() may be empty (cuda keeps them only on request)
   uint64_t max_instructions = 0;    // per core; 0: none. Checked at ends of blocks; events go first.
 };

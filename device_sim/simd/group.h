@@ -40,9 +40,15 @@ inline constexpr int kEpochs = 8;
 inline constexpr int64_t kPatience = 4096;
 inline constexpr int kMaxDoublings = 6;
 
+// The operation of micro-ops where native code may start; the original is in the code cache.
+inline constexpr uint8_t kEntryOp = 255;
+static_assert(kOpCount <= kEntryOp);
+class CodeCache;
+
 // What a group needs of its machine.
 struct Machine {
   CodeView code;
+  CodeCache* native = nullptr;
   MemoryView memory;
   const BlockTally* block_tallies = nullptr;
   uint64_t max_instructions = 0;  // per core, 0: none

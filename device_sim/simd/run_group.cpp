@@ -11,6 +11,7 @@
 #define HWY_TARGET_TOGGLE_ACTIVE
 #include "device_sim/uir/semantics.h"
 #include "device_sim/simd/runner-inl.h"
+#include "device_sim/simd/jit/recorder-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gpusim {

@@ -31,6 +31,9 @@ struct HandlerTable {
   Handler handlers[256];
 };
 extern const HandlerTable kFullTable, kPartTable;
+// Of micro-ops where native code may start (jit/).
+const Uop* run_native(Group& g, const Uop* u);
+const Uop* run_marked_part(Group& g, const Uop* u);
 
 HWY_INLINE uint64_t* row(const Group& g, Slot s) { return g.lanes + size_t{s} * kMaxLanes; }
 HWY_INLINE V load_vec(const uint64_t* p) { return hn::Load(VD::Tag(), p); }

@@ -43,7 +43,12 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   group_storage_ = LazyMemory(group_count * sizeof(Group), "groups of cores", Pages::kHuge);
   groups_ = {reinterpret_cast<Group*>(group_storage_.data()), group_count};
   block_counts_.assign(module.blocks.size(), 0);
+  slices_ = 0;
+  native_.reset();
+  if (config.native_after != MachineConfig::kNeverNative && simd::TraceCompiler::available())
+    native_ = std::make_unique<simd::CodeCache>();
   view_machine();
+  if (config.native_after == 0) mark_hot_blocks();
   for (uint64_t i = 0; i < group_count; ++i) {
     Group& g = *new (&groups_[i]) Group();
     g.machine = &machine_;
@@ -66,7 +71,11 @@ void SimdBackend::view_machine() {
       block_tallies_[b].counts[c] = module_->blocks[b].classes[c];
     block_tallies_[b].counts[simd::kInsnCount] = module_->blocks[b].insn_count;
   }
-  machine_ = simd::Machine{.code = code_, .memory = memory_.view(),
+  if (native_) {
+    native_->assign(module_->uops);
+    code_.uops = native_->uops();
+  }
+  machine_ = simd::Machine{.code = code_, .native = native_.get(), .memory = memory_.view(),
                            .block_tallies = block_tallies_.data(),
                            .max_instructions = config_.max_instructions};
 }
@@ -148,7 +157,16 @@ std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
     }
   }
   sort_events();
+  mark_hot_blocks();
   return events_;
+}
+
+void SimdBackend::mark_hot_blocks() {
+  const uint64_t hot = uint64_t{config_.native_after} * simd::kMaxLanes;
+  // Looking through all blocks costs more than most slices: do it ever more seldom.
+  if (!native_ || (!std::has_single_bit(++slices_) && slices_ % 1024 != 0)) return;
+  for (size_t b = 0; b < block_counts_.size(); ++b)
+    if (block_counts_[b] >= hot) native_->mark(module_->blocks[b].first_uop);
 }
 
 std::vector<uint64_t> SimdBackend::block_counts() { return block_counts_; }

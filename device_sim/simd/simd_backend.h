@@ -4,6 +4,7 @@
 
 #include "device_sim/core/cpu_backend.h"
 #include "device_sim/simd/group.h"
+#include "device_sim/simd/jit/code_cache.h"
 
 namespace gpusim {
 
@@ -28,10 +29,13 @@ class SimdBackend final : public CpuBackend {
   simd::Group& group_of(uint32_t core) { return groups_[core / config_.group_width]; }
   uint32_t lane_of(uint32_t core) const { return core % config_.group_width; }
   void view_machine();
+  void mark_hot_blocks();
   void run_group(simd::Group& group, uint64_t instructions, std::vector<uint64_t>& block_counts,
                  std::vector<Event>& events);
 
   simd::Machine machine_;
+  std::unique_ptr<simd::CodeCache> native_;  // null: the interpreter only
+  uint64_t slices_ = 0;
   std::vector<simd::BlockTally> block_tallies_;
   LazyMemory slots_;  // [group][slot][kMaxLanes]
   LazyMemory group_storage_;

@@ -100,6 +100,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
   command->add_option("--group-width", run.group_width, "Lanes per group of backend simd")
       ->check(CLI::IsMember({1u, 2u, 4u, 8u, 16u, 32u, 64u}));
+  command->add_flag("!--no-native", run.native, "Backend simd only interprets");
   command->add_option("--memory-size", raw->memory_size,
                       "Guest memory: in all (shared) or of each core (private)");
   command->add_option("--stack-size", raw->stack_size, "Stack of each core");

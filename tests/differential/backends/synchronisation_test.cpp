@@ -200,6 +200,7 @@ Outcome run_to_end(const Case& c, const RunConfig& run) {
   MachineConfig config = c.config;
   config.group_width = run.group_width;
   config.threads = run.threads;
+  config.native_after = run.native_after;
   const auto b = make_backend(run.backend);
   b->configure(c.module, config);
   b->set_permissions(0, kMemory, 4096, kRead | kWrite);
@@ -256,6 +257,7 @@ TEST_CASE("cores that wait for each other all get through") {
         // A core that neither gives way nor gets what it waits for keeps the machine for a slice.
         run.slice = gives_way ? rng.pick<uint64_t>({1, 7, 100, 10000, uint64_t{1} << 40})
                               : rng.pick<uint64_t>({cores > 3 ? 50u : 1u, 200, 1000, 20000});
+        run.native_after = rng.pick({0u, MachineConfig::kNeverNative});
         CAPTURE(p.name);
         CAPTURE(print_run(run));
         CAPTURE(cores);

@@ -1,0 +1,238 @@
+// Emits what happens to a group's rows inside a segment's loop: the values that a chunk of 16 lanes
+// holds in registers, how they come from rows of each form, and how they go back.
+#pragma once
+#include <map>
+#include <optional>
+
+#include "device_sim/simd/jit/cold_path.h"
+#include "device_sim/simd/jit/domain.h"
+
+namespace gpusim::simd {
+
+using Narrow32 = JitDomain<32>;
+using Wide64 = JitDomain<64>;
+using Uniform64 = JitDomain<64, 1>;
+
+inline constexpr int kRowBytes = 8 * static_cast<int>(kMaxLanes);
+
+// Where a group's state is, as operands.
+struct GroupOperands {
+  x86::Gp group, lanes;
+
+  x86::Mem field(size_t offset, uint32_t size) const {
+    return x86::ptr(group, static_cast<int32_t>(offset), size);
+  }
+  x86::Mem kind(Slot s) const { return field(offsetof(Group, kind) + s, 1); }
+  x86::Mem filled(Slot s) const { return field(offsetof(Group, filled) + s, 1); }
+  x86::Mem stride(Slot s, uint32_t size = 8) const {
+    return field(offsetof(Group, stride) + 8 * size_t{s}, size);
+  }
+  // The first word of a row: all of a uniform value, the base of an affine one.
+  x86::Mem first(Slot s, uint32_t size = 8, int32_t offset = 0) const {
+    return x86::ptr(lanes, s * kRowBytes + offset, size);
+  }
+};
+
+class Chunk {
+ public:
+  Chunk(x86::Compiler& cc, const GroupOperands& operands) : cc_(cc), at_(operands) {}
+
+  // A slot that the segment writes: in which form it was found, if read first, and is left.
+  struct Row {
+    bool written = false;
+    bool read_first = false;
+    uint8_t entry_kind = kLanes;
+    bool narrow = false;  // the last value written
+  };
+  std::array<Row, 256> rows{};
+  x86::Gp lane;  // the chunk's first
+
+  // Chooses the order of chunks: true for last to first. A row may be read in one form and written in
+  // the other; as 64-bit words occupy twice the room, the writer must not run ahead of the reader.
+  bool plan_rows() {
+    bool grows = false;
+    for (const Row& r : rows)
+      grows |= r.written && r.read_first && r.entry_kind == kNarrow && !r.narrow;
+    for (Row& r : rows)
+      if (grows && r.written && r.read_first && r.entry_kind == kLanes) r.narrow = false;
+    return grows;
+  }
+
+  // Before the loop: keeps a compact value's base and stride on the stack if the loop overwrites them.
+  void hoist(Slot s, uint8_t kind) {
+    if (kind > kAffine || !rows[s].written || hoisted_.count(s)) return;
+    const x86::Mem copy = cc_.newStack(16, 16);
+    const x86::Gp t = cc_.newUInt64();
+    cc_.mov(t, at_.first(s));
+    cc_.mov(copy.cloneResized(8), t);
+    if (kind == kAffine) {
+      cc_.mov(t, at_.stride(s));
+      cc_.mov(copy.cloneAdjusted(8).cloneResized(8), t);
+    }
+    hoisted_.emplace(s, copy);
+  }
+
+  template <class D>
+  typename D::V get(Slot s, uint8_t kind) {
+    if constexpr (D::kWide) return get_wide(s, kind);
+    else return get_narrow(s, kind);
+  }
+
+  template <class D>
+  void put(Slot s, const typename D::V& value) {
+    typename D::V v = value;
+    for (size_t h = 0; h < v.r.size(); ++h) v.r[h] = D::reg(value, h);
+    v.is_konst = false;
+    Held h;
+    h.dirty = true;
+    if constexpr (D::kWide) h.wide = v;
+    else h.narrow = v;
+    held_[s] = h;
+  }
+
+  // At the end of a chunk.
+  void store_rows() {
+    for (size_t i = 0; i < 256; ++i) {
+      const Slot s = static_cast<Slot>(i);
+      if (!held_[i].dirty) continue;
+      if (rows[i].narrow) {
+        cc_.vmovdqu64(part(s, 2), get_narrow(s, kNarrow).r[0]);
+      } else {
+        const Wide64::V v = get_wide(s, kLanes);
+        cc_.vmovdqu64(part(s, 3), v.r[0]);
+        cc_.vmovdqu64(part(s, 3, 64), v.r[1]);
+      }
+    }
+  }
+  // After the loop.
+  void store_kinds() {
+    for (size_t i = 0; i < 256; ++i)
+      if (rows[i].written)
+        cc_.mov(at_.kind(static_cast<Slot>(i)), static_cast<int>(rows[i].narrow ? kNarrow : kLanes));
+  }
+
+ private:
+  struct Held {
+    std::optional<Narrow32::V> narrow;
+    std::optional<Wide64::V> wide;
+    bool dirty = false;  // not in the row yet
+  };
+
+  // This chunk's part of a row of elements of 1 << shift bytes.
+  x86::Mem part(Slot s, uint32_t shift, int32_t offset = 0) const {
+    return x86::ptr(at_.lanes, lane, shift, s * kRowBytes + offset, 0);
+  }
+  x86::Mem base(Slot s, uint32_t size) const {
+    const auto h = hoisted_.find(s);
+    return h == hoisted_.end() ? at_.first(s, size) : h->second.cloneResized(size);
+  }
+  x86::Mem stride(Slot s, uint32_t size) const {
+    const auto h = hoisted_.find(s);
+    return h == hoisted_.end() ? at_.stride(s, size)
+                               : h->second.cloneAdjusted(8).cloneResized(size);
+  }
+
+  Narrow32::V get_narrow(Slot s, uint8_t kind) {
+    Held& h = held_[s];
+    if (!h.narrow) {
+      Narrow32::V v;
+      v.r[0] = cc_.newZmm();
+      if (h.wide) pack(v.r[0], h.wide->r);
+      else load_narrow(v.r[0], s, kind);
+      h.narrow = v;
+    }
+    return *h.narrow;
+  }
+  Wide64::V get_wide(Slot s, uint8_t kind) {
+    Held& h = held_[s];
+    if (!h.wide) {
+      Wide64::V v;
+      for (auto& r : v.r) r = cc_.newZmm();
+      if (h.dirty) unpack(v.r, h.narrow->r[0]);
+      else load_wide(v.r, s, kind);
+      h.wide = v;
+    }
+    return *h.wide;
+  }
+
+  // 16 words of 64 bits to words of 32, and back.
+  void pack(const x86::Zmm& out, const std::array<x86::Zmm, 2>& in) {
+    const x86::Zmm high = cc_.newZmm();
+    cc_.vpmovqd(out.ymm(), in[0]);
+    cc_.vpmovqd(high.ymm(), in[1]);
+    cc_.vinserti64x4(out, out, high.ymm(), 1);
+  }
+  void unpack(const std::array<x86::Zmm, 2>& out, const x86::Zmm& in) {
+    const x86::Zmm high = cc_.newZmm();
+    cc_.vpmovzxdq(out[0], in.ymm());
+    cc_.vextracti64x4(high.ymm(), in, 1);
+    cc_.vpmovzxdq(out[1], high.ymm());
+  }
+
+  template <class Word>
+  x86::Mem iota(size_t first) {
+    std::array<Word, 64 / sizeof(Word)> words;
+    for (size_t i = 0; i < words.size(); ++i) words[i] = static_cast<Word>(first + i);
+    return cc_.newConst(asmjit::ConstPoolScope::kLocal, words.data(), 64);
+  }
+  // The value of an affine slot in the chunk's first lane.
+  x86::Gp first_value(Slot s) {
+    const x86::Gp t = cc_.newUInt64();
+    cc_.mov(t, stride(s, 8));
+    cc_.imul(t, lane);
+    cc_.add(t, base(s, 8));
+    return t;
+  }
+
+  void load_narrow(const x86::Zmm& out, Slot s, uint8_t kind) {
+    switch (kind) {
+      case kUniform: cc_.vpbroadcastd(out, base(s, 4)); break;
+      case kAffine: {
+        const x86::Zmm first = cc_.newZmm();
+        cc_.vpbroadcastd(first, first_value(s).r32());
+        cc_.vpbroadcastd(out, stride(s, 4));
+        cc_.vpmulld(out, out, iota<uint32_t>(0));
+        cc_.vpaddd(out, out, first);
+        break;
+      }
+      case kNarrow: cc_.vmovdqu64(out, part(s, 2)); break;
+      default: {
+        const std::array<x86::Zmm, 2> words = {cc_.newZmm(), cc_.newZmm()};
+        load_wide(words, s, kind);
+        pack(out, words);
+      }
+    }
+  }
+  void load_wide(const std::array<x86::Zmm, 2>& out, Slot s, uint8_t kind) {
+    switch (kind) {
+      case kUniform:
+        cc_.vpbroadcastq(out[0], base(s, 8));
+        cc_.vmovdqa64(out[1], out[0]);
+        break;
+      case kAffine: {
+        const x86::Zmm first = cc_.newZmm(), step = cc_.newZmm();
+        cc_.vpbroadcastq(first, first_value(s));
+        cc_.vpbroadcastq(step, stride(s, 8));
+        for (size_t h = 0; h < 2; ++h) {
+          cc_.vpmullq(out[h], step, iota<uint64_t>(8 * h));
+          cc_.vpaddq(out[h], out[h], first);
+        }
+        break;
+      }
+      case kNarrow:
+        cc_.vpmovzxdq(out[0], part(s, 2));
+        cc_.vpmovzxdq(out[1], part(s, 2, 32));
+        break;
+      default:
+        cc_.vmovdqu64(out[0], part(s, 3));
+        cc_.vmovdqu64(out[1], part(s, 3, 64));
+    }
+  }
+
+  x86::Compiler& cc_;
+  const GroupOperands& at_;
+  std::array<Held, 256> held_{};
+  std::map<Slot, x86::Mem> hoisted_;
+};
+
+}  // namespace gpusim::simd

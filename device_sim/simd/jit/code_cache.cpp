@@ -1,0 +1,34 @@
+#include "device_sim/simd/jit/code_cache.h"
+
+namespace gpusim::simd {
+
+void CodeCache::assign(std::span<const Uop> uops) {
+  uops_.assign(uops.begin(), uops.end());
+  entry_of_.resize(uops_.size());
+  for (const uint32_t uop : marked_) patch(uop);
+}
+
+void CodeCache::patch(uint32_t uop) { uops_[uop].op = static_cast<Op>(kEntryOp); }
+
+void CodeCache::mark(uint32_t uop) {
+  if (static_cast<uint8_t>(uops_[uop].op) == kEntryOp) return;
+  entry_of_[uop] = static_cast<uint32_t>(entries_.size());
+  entries_.emplace_back().op = uops_[uop].op;
+  marked_.push_back(uop);
+  patch(uop);
+}
+
+void CodeCache::add(NativeEntry& entry, const Trace& trace, const NativeCalls& calls) {
+  const std::lock_guard lock(mutex_);
+  const int n = entry.variants;
+  if (entry.closed) return;  // another thread was quicker
+  const NativeCode code = compiler_.compile(trace, calls);
+  if (code != nullptr) {
+    entry.code[n].store(code, std::memory_order_relaxed);
+    entry.variants.store(n + 1, std::memory_order_release);
+  }
+  entry.misses = 0;
+  entry.closed = entry.variants == NativeEntry::kVariants || ++entry.attempts == NativeEntry::kAttempts;
+}
+
+}  // namespace gpusim::simd

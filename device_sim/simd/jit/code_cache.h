@@ -1,0 +1,60 @@
+// Native code for the hot parts of a module: which blocks are hot, what was recorded and compiled.
+#pragma once
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "device_sim/simd/jit/compiler.h"
+
+namespace gpusim::simd {
+
+struct NativeEntry {
+  static constexpr int kVariants = 4;  // for groups whose values have different forms
+  static constexpr int kAttempts = 12;
+  // Group passes that found no variant until the next one is recorded.
+  static constexpr uint32_t kPatienceForMisses = 64;
+
+  Op op{};
+  std::atomic<int> variants = 0;
+  std::atomic<NativeCode> code[kVariants] = {};
+  std::atomic<uint32_t> misses = kPatienceForMisses;  // the first pass is recorded
+  std::atomic<bool> closed = false;  // no more variants
+  int attempts = 0;                  // under the cache's mutex
+};
+
+// Belongs to one backend. Entries are added between slices; during slices, host threads that run
+// groups use and complete them.
+class CodeCache {
+ public:
+  CodeCache() = default;
+  // The module's micro-ops, as the groups shall run them.
+  void assign(std::span<const Uop> uops);
+  const Uop* uops() const { return uops_.data(); }
+  void mark(uint32_t uop);
+
+  NativeEntry& entry(uint32_t uop) { return entries_[entry_of_[uop]]; }
+  Op original_op(uint32_t uop) const {
+    const Uop& u = uops_[uop];
+    return static_cast<uint8_t>(u.op) == kEntryOp ? entries_[entry_of_[uop]].op : u.op;
+  }
+  // Whether this pass shall be recorded.
+  static bool wants_trace(NativeEntry& entry) {
+    return !entry.closed.load(std::memory_order_relaxed) &&
+           entry.misses.fetch_add(1, std::memory_order_relaxed) >= NativeEntry::kPatienceForMisses;
+  }
+  void add(NativeEntry& entry, const Trace& trace, const NativeCalls& calls);
+
+ private:
+  void patch(uint32_t uop);
+
+  std::vector<Uop> uops_;
+  std::vector<uint32_t> entry_of_;  // by micro-op
+  std::vector<uint32_t> marked_;
+  std::deque<NativeEntry> entries_;
+  std::mutex mutex_;
+  TraceCompiler compiler_;
+};
+
+}  // namespace gpusim::simd

@@ -1,0 +1,54 @@
+// Micro-ops whose common path does not hold for some lane of a chunk: computed lane by lane, by the
+// semantics of a single core.
+#pragma once
+#include "device_sim/core/execute.h"
+#include "device_sim/simd/group.h"
+
+namespace gpusim::simd {
+
+inline constexpr int kChunkLanes = 16;
+
+// Filled in by generated code. Operands in the order of the micro-op's fields a, b, c, aux: words
+// of 64 bits, or of 32.
+struct ColdFrame {
+  alignas(64) uint64_t operand[4][kChunkLanes];
+  alignas(64) uint64_t result[kChunkLanes];
+  Group* group;
+  const Uop* uop;
+  uint64_t first_lane;
+};
+
+template <class Word>
+struct ColdContext {
+  ColdFrame& frame;
+  uint32_t i;
+
+  uint32_t lane() const { return static_cast<uint32_t>(frame.first_lane) + i; }
+  bool is_state(Slot s) const {
+    return shape_info(op_info(frame.uop->op).shape).fp_state && s == frame.uop->imm16;
+  }
+  uint64_t get(Slot s) const {
+    const Uop& u = *frame.uop;
+    if (is_state(s)) return frame.group->get_lane(s, lane());
+    const uint64_t* operand = frame.operand[s == u.a ? 0 : s == u.b ? 1 : s == u.c ? 2 : 3];
+    Word word;
+    std::memcpy(&word, reinterpret_cast<const char*>(operand) + i * sizeof word, sizeof word);
+    return word;
+  }
+  void set(Slot s, uint64_t value) const {
+    if (is_state(s) && s != frame.uop->d) return set_lane(*frame.group, s, lane(), value);
+    const auto word = static_cast<Word>(value);
+    std::memcpy(reinterpret_cast<char*>(frame.result) + i * sizeof word, &word, sizeof word);
+  }
+};
+
+template <class Word>
+void compute_lanes(ColdFrame* frame) {
+  StopInfo stop;
+  for (uint32_t i = 0; i < kChunkLanes; ++i) {
+    ColdContext<Word> context{*frame, i};
+    execute(*frame->uop, context, MemoryView{}, 0, stop);
+  }
+}
+
+}  // namespace gpusim::simd

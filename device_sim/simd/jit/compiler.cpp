@@ -1,0 +1,762 @@
+#include "device_sim/simd/jit/compiler.h"
+
+#include <asmjit/x86.h>
+
+#include <bit>
+#include <cstddef>
+#include <functional>
+
+#include "device_sim/simd/jit/chunk.h"
+#include "device_sim/simd/jit/lower.h"
+#include "device_sim/simd/jit/plan.h"
+
+namespace gpusim::simd {
+
+using asmjit::imm;
+using asmjit::Label;
+
+namespace {
+
+class ErrorFlag : public asmjit::ErrorHandler {
+ public:
+  void handleError(asmjit::Error, const char*, asmjit::BaseEmitter*) override { failed = true; }
+  bool failed = false;
+};
+
+template <class Function>
+asmjit::Imm address_of(Function* f) {
+  return imm(reinterpret_cast<uint64_t>(f));
+}
+
+class Translation {
+ public:
+  Translation(const Trace& trace, const NativeCalls& calls, asmjit::CodeHolder* code)
+      : trace_(trace), calls_(calls), plan_(make_plan(trace)), emitter_(code), cc_(emitter_.cc) {}
+
+  bool run() {
+    if (!plan_.worthwhile) return false;
+    Emitter::current() = &emitter_;
+    emit();
+    Emitter::current() = nullptr;
+    return cc_.finalize() == asmjit::kErrorOk;
+  }
+
+ private:
+  const Step& step(size_t i) const { return trace_.steps[i]; }
+  const Uop& uop(size_t i) const { return trace_.steps[i].uop; }
+  const Plan& plan(size_t i) const { return plan_.steps[i]; }
+
+  void emit() {
+    auto* func = cc_.addFunc(asmjit::FuncSignatureT<const void*, void*, const void*>());
+    func->frame().setAvxEnabled();
+    func->frame().setAvx512Enabled();
+    func->frame().setAvxCleanup();
+    at_.group = cc_.newUIntPtr("group");
+    at_.lanes = cc_.newUIntPtr("lanes");
+    uops_ = cc_.newUIntPtr("uops");
+    next_ = cc_.newUIntPtr("next");
+    func->setArg(0, at_.group);
+    func->setArg(1, uops_);
+    cold_frame_ = cc_.newStack(sizeof(ColdFrame), 64);
+    missed_ = cc_.newLabel();
+    left_ = cc_.newLabel();
+    const Label head = cc_.newLabel(), body = cc_.newLabel();
+
+    cc_.mov(at_.lanes, at_.field(offsetof(Group, lanes), 8));
+    cc_.bind(head);
+    for (const auto& [slot, kind] : plan_.guards) {
+      cc_.cmp(at_.kind(slot), static_cast<int>(kind));
+      cc_.jne(missed_);
+    }
+    cc_.bind(body);
+    for (size_t i = 0; i < trace_.steps.size();) {
+      const size_t begin = i;
+      switch (plan(i).method) {
+        case Method::kVector:
+          i = segment_end(i);
+          emit_segment(begin, i);
+          break;
+        case Method::kUniform: emit_uniform(i++); break;
+        case Method::kAffine: emit_affine(i++); break;
+        case Method::kJump: emit_jump(i++); break;
+        case Method::kCall: emit_call(i++); break;
+      }
+    }
+    if (trace_.closed) cc_.jmp(plan_.loops ? body : head);
+    else if (!trace_.steps.back().parted) cc_.lea(next_, uop_at(trace_.steps.back().next));
+    cc_.bind(left_);
+    cc_.ret(next_);
+    cc_.bind(missed_);
+    cc_.mov(next_, reinterpret_cast<uint64_t>(kMissed));
+    cc_.ret(next_);
+    for (size_t d = 0; d < deferred_.size(); ++d) deferred_[d]();  // may add to the list
+    cc_.endFunc();
+  }
+
+  // --- leaving
+
+  x86::Mem uop_at(uint32_t index) const {
+    return x86::ptr(uops_, static_cast<int32_t>(index * sizeof(Uop)));
+  }
+  x86::Gp uop_address(uint32_t index) {
+    const x86::Gp p = cc_.newUIntPtr();
+    cc_.lea(p, uop_at(index));
+    return p;
+  }
+  // Where the interpreter takes over at micro-op `index`, with everything before it done.
+  Label exit_to(uint32_t index) {
+    const Label label = cc_.newLabel();
+    deferred_.push_back([this, label, index] {
+      cc_.bind(label);
+      cc_.ret(uop_address(index));
+    });
+    return label;
+  }
+  Label exit_at(size_t i) { return i == 0 ? missed_ : exit_to(step(i).index); }
+
+  // --- steps that the interpreter executes
+
+  asmjit::InvokeNode* invoke(const asmjit::Imm& target, const asmjit::FuncSignature& signature) {
+    asmjit::InvokeNode* call = nullptr;
+    cc_.invoke(&call, target, signature);
+    return call;
+  }
+  void call_handler(size_t i) {
+    const x86::Gp at = uop_address(step(i).index);
+    auto* call = invoke(address_of(calls_.handlers[static_cast<int>(uop(i).op)]),
+                        asmjit::FuncSignatureT<const void*, void*, const void*>());
+    call->setArg(0, at_.group);
+    call->setArg(1, at);
+    call->setRet(0, next_);
+  }
+  void emit_call(size_t i) {
+    call_handler(i);
+    check_kinds(i);
+    const bool ends_block = info_of(uop(i)).ends_block;
+    if (ends_block && is_last(i)) {
+      cc_.jmp(left_);
+      return;
+    }
+    const x86::Gp expected = uop_address(step(i).next);
+    cc_.cmp(next_, expected);
+    cc_.jne(left_);
+    if (!ends_block) return;
+    const x86::Gp active = cc_.newUInt64();  // it may also have gone on in part
+    cc_.mov(active, at_.field(offsetof(Group, active), 8));
+    cc_.cmp(active, at_.field(offsetof(Group, exists), 8));
+    cc_.jne(left_);
+  }
+  bool is_last(size_t i) const { return i + 1 == trace_.steps.size() && !trace_.closed; }
+
+  // After a call: are the slots that it may have changed in the forms that they had?
+  void check_kinds(size_t i) {
+    const Step& s = step(i);
+    const Shape shape = shape_of(s.uop);
+    const auto check = [&](Slot slot, uint8_t kind) {
+      cc_.cmp(at_.kind(slot), static_cast<int>(kind));
+      cc_.jne(left_);
+    };
+    if (info_of(s.uop).d.writes || is_store(shape)) check(s.uop.d, s.kind_d);
+    if (!changes_sources(shape)) return;
+    const Sources sources = sources_of(s.uop);
+    for (int k = 0; k < sources.count; ++k)
+      if (!is_compact(plan(i).source_kind[k]) && sources.slot[k] != s.uop.d)
+        check(sources.slot[k], s.after[k]);
+  }
+
+  // --- ends of blocks
+
+  // Counts the block that step `i` ends, for all lanes, and goes on where it went while recording.
+  void complete_block(size_t i) {
+    const uint32_t block = uop(i).block();
+    const x86::Gp counts = cc_.newUIntPtr(), active = cc_.newUInt64(), epoch = cc_.newUIntPtr();
+    cc_.mov(counts, at_.field(offsetof(Group, block_counts), 8));
+    cc_.mov(active.r32(), at_.field(offsetof(Group, active_count), 4));
+    cc_.add(x86::ptr(counts, static_cast<int32_t>(8 * block), 8), active);
+    const x86::Zmm sum = cc_.newZmm();
+    const BlockTally& tally = calls_.block_tallies[block];
+    cc_.mov(epoch, at_.field(offsetof(Group, epoch), 8));
+    cc_.vmovdqu64(sum, x86::ptr(epoch, offsetof(Epoch, tally)));
+    cc_.vpaddd(sum, sum, cc_.newConst(asmjit::ConstPoolScope::kLocal, tally.counts, 64));
+    cc_.vmovdqu64(x86::ptr(epoch, offsetof(Epoch, tally)), sum);
+    const auto count = static_cast<int>(tally.counts[kInsnCount]);
+    cc_.sub(at_.field(offsetof(Group, patience), 8), count);
+    cc_.sub(at_.field(offsetof(Group, budget), 8), count);
+    const Label over = cc_.newLabel();
+    cc_.jle(over);
+    deferred_.push_back([this, over, next = step(i).next] {
+      cc_.bind(over);
+      auto* call = invoke(address_of(&park), asmjit::FuncSignatureT<void, void*, uint32_t>());
+      call->setArg(0, at_.group);
+      call->setArg(1, imm(next));
+      const x86::Gp none = cc_.newUIntPtr();
+      cc_.xor_(none, none);
+      cc_.ret(none);
+    });
+  }
+  // To the branch helper, which does everything, and out.
+  void branch_otherwise(size_t i, const Label& from, const x86::Gp& taken) {
+    deferred_.push_back([this, from, taken, index = step(i).index] {
+      cc_.bind(from);
+      const x86::Gp at = uop_address(index);
+      auto* call = invoke(address_of(calls_.branch),
+                          asmjit::FuncSignatureT<const void*, void*, const void*, uint64_t>());
+      call->setArg(0, at_.group);
+      call->setArg(1, at);
+      call->setArg(2, taken);
+      const x86::Gp next = cc_.newUIntPtr();
+      call->setRet(0, next);
+      cc_.ret(next);
+    });
+  }
+  // Ends a block by a branch, with the lanes that take it as bits.
+  void emit_branch(size_t i, const x86::Gp& taken) {
+    const Label otherwise = cc_.newLabel();
+    branch_otherwise(i, otherwise, taken);
+    if (step(i).parted) {
+      cc_.jmp(otherwise);
+      return;
+    }
+    if (step(i).next == uop(i).target()) {
+      cc_.cmp(taken, -1);
+      cc_.jne(otherwise);
+    } else {
+      cc_.test(taken, taken);
+      cc_.jnz(otherwise);
+    }
+    complete_block(i);
+  }
+
+  void emit_jump(size_t i) {
+    const Uop& u = uop(i);
+    const bool indirect = shape_of(u) == Shape::kJmpReg;
+    if (indirect) {
+      const x86::Gp expected = cc_.newUInt64();
+      cc_.mov(expected, step(i).jump);
+      cc_.cmp(expected, at_.first(u.a));
+      const Label otherwise = cc_.newLabel();
+      cc_.jne(otherwise);
+      // Code may have been retired from the map since.
+      const x86::Gp map = cc_.newUIntPtr();
+      cc_.mov(map, at_.field(offsetof(Group, machine), 8));
+      cc_.mov(map, x86::ptr(map, offsetof(Machine, code) + offsetof(CodeView, uop_at), 8));
+      cc_.cmp(x86::ptr(map, static_cast<int32_t>(4 * step(i).jump_unit), 4), step(i).next);
+      cc_.jne(otherwise);
+      deferred_.push_back([this, i, otherwise] {
+        cc_.bind(otherwise);
+        call_handler(i);
+        cc_.ret(next_);
+      });
+    }
+    if (shape_of(u) == Shape::kLink) return;
+    const x86::Mem depth = at_.field(offsetof(Group, depth), 4);
+    if (u.aux == static_cast<uint8_t>(JumpHint::kCall)) cc_.add(depth, 1);
+    if (indirect && u.aux == static_cast<uint8_t>(JumpHint::kReturn)) {
+      const Label zero = cc_.newLabel();
+      cc_.cmp(depth, 0);
+      cc_.je(zero);
+      cc_.sub(depth, 1);
+      cc_.bind(zero);
+    }
+    complete_block(i);
+  }
+
+  // --- compact values
+
+  void store_uniform(Slot s, const x86::Zmm& words) {
+    cc_.vmovdqu64(at_.first(s, 64), words);
+    cc_.mov(at_.kind(s), static_cast<int>(kUniform));
+  }
+  void emit_uniform(size_t i) {
+    const Uop& u = uop(i);
+    if (is_load(shape_of(u))) return emit_uniform_load(i);
+    const Sources sources = sources_of(u);
+    Uniform64::V operand[4];
+    for (int k = 0; k < sources.count; ++k) {
+      operand[k].r[0] = cc_.newZmm();
+      cc_.vmovdqu64(operand[k].r[0], at_.first(sources.slot[k], 64));
+    }
+    if (is_branch(shape_of(u))) {
+      const Uniform64::M m = lower_branch<Uniform64>(u, operand[0], operand[1]);
+      const x86::Gp taken = cc_.newUInt64();
+      cc_.kmovb(taken.r32(), m.r[0]);
+      cc_.movsx(taken, taken.r8());
+      return emit_branch(i, taken);
+    }
+    Uniform64::V fp;
+    const Uniform64::V r =
+        lower_value<Uniform64>(u, operand[0], operand[1], operand[2], operand[3], fp);
+    store_uniform(u.d, Uniform64::reg(r, 0));
+  }
+  void emit_uniform_load(size_t i) {
+    const Uop& u = uop(i);
+    const AccessInfo access = access_info(u.op);
+    const x86::Gp address = emit_address(i), value = cc_.newUInt64();
+    const x86::Gp p = emit_linear_run(address, access.size, kRead, exit_at(i));
+    const x86::Mem at = x86::ptr(p, 0, static_cast<uint32_t>(access.size));
+    const bool sign64 = access.extend == Extend::kSign64, sign32 = access.extend == Extend::kSign32;
+    if (access.size == 8) cc_.mov(value, at);
+    else if (access.size == 4 && sign64) cc_.movsxd(value, at);
+    else if (access.size == 4) cc_.mov(value.r32(), at);
+    else if (sign64) cc_.movsx(value, at);
+    else if (sign32) cc_.movsx(value.r32(), at);
+    else cc_.movzx(value.r32(), at);
+    const x86::Zmm words = cc_.newZmm();
+    cc_.vpbroadcastq(words, value);
+    store_uniform(u.d, words);
+  }
+
+  // Base and stride, as in simd/affine.h.
+  struct BaseAndStride {
+    x86::Gp base, stride;
+  };
+  BaseAndStride load_compact(Slot s, uint8_t kind) {
+    const BaseAndStride x{cc_.newUInt64(), cc_.newUInt64()};
+    cc_.mov(x.base, at_.first(s));
+    if (kind == kAffine) cc_.mov(x.stride, at_.stride(s));
+    else cc_.xor_(x.stride, x.stride);
+    return x;
+  }
+  void emit_affine(size_t i) {
+    const Uop& u = uop(i);
+    const Plan& p = plan(i);
+    const BaseAndStride a = load_compact(u.a, p.source_kind[0]);
+    const auto n = static_cast<int>(u.imm & 63);
+    const auto with_b = [&](bool subtract, int shift) {
+      const BaseAndStride b = load_compact(u.b, p.source_kind[1]);
+      for (const auto& [to, from] : {std::pair{a.base, b.base}, std::pair{a.stride, b.stride}}) {
+        if (shift) cc_.shl(from, shift);
+        if (subtract) cc_.sub(to, from);
+        else cc_.add(to, from);
+      }
+    };
+    bool low32 = false;
+    switch (u.op) {
+      case Op::mov32: low32 = true; [[fallthrough]];
+      case Op::mov: break;
+      case Op::addi32: low32 = true; [[fallthrough]];
+      case Op::addi64: {
+        const x86::Gp k = cc_.newUInt64();
+        cc_.mov(k, u.imm);
+        cc_.add(a.base, k);
+        break;
+      }
+      case Op::add32: low32 = true; [[fallthrough]];
+      case Op::add64: with_b(false, 0); break;
+      case Op::sub32: low32 = true; [[fallthrough]];
+      case Op::sub64: with_b(true, 0); break;
+      case Op::add_lsl32: low32 = true; [[fallthrough]];
+      case Op::add_lsl64: with_b(false, n); break;
+      case Op::sub_lsl32: low32 = true; [[fallthrough]];
+      case Op::sub_lsl64: with_b(true, n); break;
+      case Op::lsli32: low32 = true; [[fallthrough]];
+      default:
+        cc_.shl(a.base, n);
+        cc_.shl(a.stride, n);
+    }
+    if (low32) {  // no lane may wrap
+      const Label exit = exit_at(i);
+      cc_.mov(a.base.r32(), a.base.r32());
+      const x86::Gp last = cc_.newUInt64();
+      check_stride(a.stride, exit);
+      cc_.imul(last, a.stride, static_cast<int>(kMaxLanes) - 1);
+      cc_.add(last, a.base);
+      cc_.shr(last, 32);
+      cc_.jne(exit);
+    }
+    cc_.mov(at_.first(u.d), a.base);
+    cc_.mov(at_.stride(u.d), a.stride);
+    cc_.mov(at_.kind(u.d), static_cast<int>(kAffine));
+    cc_.mov(at_.filled(u.d), 0);
+  }
+  // Leaves if a stride is so large that lane * stride could wrap.
+  void check_stride(const x86::Gp& stride, const Label& exit) {
+    const x86::Gp t = cc_.newUInt64();
+    cc_.movsxd(t, stride.r32());
+    cc_.cmp(t, stride);
+    cc_.jne(exit);
+  }
+  void check_32_bits(Slot s, uint8_t kind, const Label& exit) {
+    cc_.cmp(at_.first(s, 4, 4), 0);
+    cc_.jne(exit);
+    if (kind != kAffine) return;
+    const x86::Gp stride = cc_.newUInt64(), last = cc_.newUInt64();
+    cc_.mov(stride, at_.stride(s));
+    check_stride(stride, exit);
+    cc_.imul(last, stride, static_cast<int>(kMaxLanes) - 1);
+    cc_.add(last, at_.first(s));
+    cc_.shr(last, 32);
+    cc_.jne(exit);
+  }
+
+  // --- addresses
+
+  // Of a uniform load, or of lane 0.
+  x86::Gp emit_address(size_t i) {
+    const Uop& u = uop(i);
+    const AccessInfo access = access_info(u.op);
+    const x86::Gp address = cc_.newUInt64(), offset = cc_.newUInt64();
+    cc_.mov(address, at_.first(u.a));
+    if (access.mode == AddressMode::kImmediate) {
+      if (u.imm == 0) return address;
+      cc_.mov(offset, u.imm);
+    } else {
+      if (access.mode == AddressMode::kIndex) cc_.mov(offset, at_.first(u.b));
+      else cc_.movsxd(offset, at_.first(u.b, 4));
+      if (u.imm & 63) cc_.shl(offset, static_cast<int>(u.imm & 63));
+    }
+    cc_.add(address, offset);
+    return address;
+  }
+  x86::Gp emit_linear_run(const x86::Gp& address, int bytes, uint8_t permissions,
+                          const Label& exit) {
+    const x86::Gp pointer = cc_.newUIntPtr();
+    auto* call = invoke(address_of(calls_.linear_run),
+                        asmjit::FuncSignatureT<void*, void*, uint64_t, uint64_t, uint64_t>());
+    call->setArg(0, at_.group);
+    call->setArg(1, address);
+    call->setArg(2, imm(bytes));
+    call->setArg(3, imm(permissions));
+    call->setRet(0, pointer);
+    cc_.test(pointer, pointer);
+    cc_.jz(exit);
+    return pointer;
+  }
+  // A pointer to lane 0's element of a consecutive access, if it is one and all of it is there.
+  void emit_pointer(size_t i, const Label& exit) {
+    const Uop& u = uop(i);
+    const Plan& p = plan(i);
+    const AccessInfo access = access_info(u.op);
+    const x86::Gp stride = cc_.newUInt64();
+    if (p.source_kind[0] == kAffine) cc_.mov(stride, at_.stride(u.a));
+    else cc_.xor_(stride, stride);
+    if (access.mode != AddressMode::kImmediate && p.source_kind[1] == kAffine) {
+      const x86::Gp of_index = cc_.newUInt64();
+      cc_.mov(of_index, at_.stride(u.b));
+      if (access.mode == AddressMode::kIndex32) {  // no lane's index may wrap
+        check_stride(of_index, exit);
+        const x86::Gp last = cc_.newUInt64(), low = cc_.newUInt64();
+        cc_.movsxd(low, at_.first(u.b, 4));
+        cc_.imul(last, of_index, static_cast<int>(kMaxLanes) - 1);
+        cc_.add(last, low);
+        cc_.movsxd(low, last.r32());
+        cc_.cmp(low, last);
+        cc_.jne(exit);
+      }
+      if (u.imm & 63) cc_.shl(of_index, static_cast<int>(u.imm & 63));
+      cc_.add(stride, of_index);
+    }
+    cc_.cmp(stride, access.size);
+    cc_.jne(exit);
+    const uint8_t permissions = is_load(shape_of(u)) ? kRead : kWrite;
+    pointers_.emplace(i, emit_linear_run(emit_address(i), access.size * static_cast<int>(kMaxLanes),
+                                         permissions, exit));
+  }
+
+  // --- segments: vector steps, up to the end of a block
+
+  size_t segment_end(size_t begin) const {
+    bool fp = false;
+    size_t end = begin;
+    while (end < trace_.steps.size() && plan(end).method == Method::kVector) {
+      if (fp && reads_fp_state(end)) break;  // a cold path may have changed it
+      const ShapeInfo info = info_of(uop(end));
+      fp |= info.fp_state;
+      ++end;
+      if (info.ends_block) break;
+    }
+    return end;
+  }
+  bool reads_fp_state(size_t i) const {
+    const Sources sources = sources_of(uop(i));
+    for (int k = 0; k < sources.count; ++k)
+      for (const Step& s : trace_.steps)
+        if (info_of(s.uop).fp_state && s.uop.imm16 == sources.slot[k]) return true;
+    return false;
+  }
+
+  void emit_segment(size_t begin, size_t end) {
+    Chunk chunk(cc_, at_);
+    chunk_ = &chunk;
+    pointers_.clear();
+    note_rows(begin, end);
+    const bool descending = chunk.plan_rows();
+    const Label exit = exit_at(begin);
+    for (size_t i = begin; i < end; ++i) emit_checks(begin, i, exit);
+
+    const bool ends_block = info_of(uop(end - 1)).ends_block;
+    const x86::Gp lane = chunk.lane = cc_.newUInt64("lane");
+    if (ends_block) {
+      taken_ = cc_.newUInt64("taken");
+      cc_.xor_(taken_, taken_);
+    }
+    const Label loop = cc_.newLabel();
+    if (descending) cc_.mov(lane, static_cast<int>(kMaxLanes) - kChunkLanes);
+    else cc_.xor_(lane, lane);
+    cc_.bind(loop);
+    for (size_t i = begin; i < end; ++i) emit_vector_step(i);
+    chunk.store_rows();
+    if (descending) {
+      cc_.sub(lane, kChunkLanes);
+      cc_.jns(loop);
+    } else {
+      cc_.add(lane, kChunkLanes);
+      cc_.cmp(lane, static_cast<int>(kMaxLanes));
+      cc_.jb(loop);
+    }
+    chunk.store_kinds();
+    if (ends_block) emit_branch(end - 1, taken_);
+    else check_fp_state(begin, end);
+  }
+
+  void note_rows(size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const Uop& u = uop(i);
+      const Shape shape = shape_of(u);
+      const auto reads = [&](Slot s, uint8_t kind) {
+        Chunk::Row& r = chunk_->rows[s];
+        if (r.written || r.read_first) return;
+        r.read_first = true;
+        r.entry_kind = kind;
+      };
+      const Sources sources = sources_of(u);
+      if (!is_load(shape) && !is_store(shape))  // theirs are addresses, read before the loop
+        for (int k = 0; k < sources.count; ++k) reads(sources.slot[k], plan(i).source_kind[k]);
+      if (is_store(shape)) reads(u.d, plan(i).value_kind);
+      if (info_of(u).d.writes && !is_store(shape)) {
+        chunk_->rows[u.d].written = true;
+        chunk_->rows[u.d].narrow = plan(i).narrow;
+      }
+    }
+  }
+
+  // Before the loop: what must hold, where memory is, and copies of compact values that the loop
+  // overwrites.
+  void emit_checks(size_t begin, size_t i, const Label& exit) {
+    const Uop& u = uop(i);
+    const Shape shape = shape_of(u);
+    const Plan& p = plan(i);
+    if (info_of(u).fp_state && !state_checked(begin, i)) {
+      const auto state = static_cast<Slot>(u.imm16);
+      const x86::Gp expected = cc_.newUInt64();
+      cc_.cmp(at_.kind(state), static_cast<int>(kUniform));
+      cc_.jne(exit);
+      cc_.mov(expected, step(i).fp_state);
+      cc_.cmp(expected, at_.first(state));
+      cc_.jne(exit);
+    }
+    if (is_load(shape) || is_store(shape)) {
+      emit_pointer(i, exit);
+      if (is_store(shape)) chunk_->hoist(u.d, p.value_kind);
+      return;
+    }
+    const Sources sources = sources_of(u);
+    for (int k = 0; k < sources.count; ++k) {
+      const Slot s = sources.slot[k];
+      if (!is_compact(p.source_kind[k]) || written_before(begin, i, s)) continue;
+      if (p.need_32_bits[k]) check_32_bits(s, p.source_kind[k], exit);
+      chunk_->hoist(s, p.source_kind[k]);
+    }
+  }
+  bool state_checked(size_t begin, size_t end) const {
+    for (size_t i = begin; i < end; ++i)
+      if (info_of(uop(i)).fp_state && uop(i).imm16 == uop(end).imm16) return true;
+    return false;
+  }
+  bool written_before(size_t begin, size_t end, Slot s) const {
+    for (size_t i = begin; i < end; ++i)
+      if (info_of(uop(i)).d.writes && uop(i).d == s) return true;
+    return false;
+  }
+  // A cold path may have changed the state of some lanes.
+  void check_fp_state(size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      if (!info_of(uop(i)).fp_state) continue;
+      cc_.cmp(at_.kind(static_cast<Slot>(uop(i).imm16)), static_cast<int>(kUniform));
+      cc_.jne(exit_to(step(end - 1).next));
+      return;
+    }
+  }
+
+  void emit_vector_step(size_t i) {
+    const Shape shape = shape_of(uop(i));
+    if (is_load(shape)) return emit_load(i);
+    if (is_store(shape)) return emit_store(i);
+    if (plan(i).narrow) emit_in<Narrow32>(i);
+    else emit_in<Wide64>(i);
+  }
+
+  template <class D>
+  void emit_in(size_t i) {
+    using V = typename D::V;
+    const Uop& u = uop(i);
+    const Sources sources = sources_of(u);
+    std::array<V, 4> operand;
+    for (int k = 0; k < sources.count; ++k)
+      operand[static_cast<size_t>(k)] = chunk_->get<D>(sources.slot[k], plan(i).source_kind[k]);
+    if (info_of(u).ends_block) return emit_taken<D>(lower_branch<D>(u, operand[0], operand[1]));
+
+    const Label cold = emitter_.cold = cc_.newLabel();
+    emitter_.cold_used = emitter_.always_cold = false;
+    const uint64_t state = step(i).fp_state;
+    V fp = D::konst(state);
+    V r = lower_value<D>(u, operand[0], operand[1], operand[2], operand[3], fp);
+    if (info_of(u).fp_state && !(fp.is_konst && fp.k == state)) emitter_.always_cold = true;
+    if (emitter_.always_cold || emitter_.cold_used) {
+      V merged;
+      for (auto& z : merged.r) z = cc_.newZmm();
+      if (emitter_.always_cold) {
+        if (emitter_.cold_used) cc_.bind(cold);
+        emit_cold<D>(i, operand, merged, chunk_->lane);
+      } else {
+        for (size_t h = 0; h < r.r.size(); ++h) cc_.vmovdqa64(merged.r[h], D::reg(r, h));
+        const Label join = cc_.newLabel();
+        cc_.bind(join);
+        deferred_.push_back([this, cold, join, operand, merged, i, lane = chunk_->lane] {
+          cc_.bind(cold);
+          emit_cold<D>(i, operand, merged, lane);
+          cc_.jmp(join);
+        });
+      }
+      r = merged;
+    }
+    chunk_->put<D>(u.d, r);
+  }
+
+  template <class D>
+  void emit_cold(size_t i, const std::array<typename D::V, 4>& operand, const typename D::V& r,
+                 const x86::Gp& lane) {
+    const auto at = [&](size_t offset, uint32_t size) {
+      return cold_frame_.cloneAdjusted(static_cast<int64_t>(offset)).cloneResized(size);
+    };
+    const auto at_operand = [&](size_t field, size_t h) {
+      return at(offsetof(ColdFrame, operand) + field * sizeof(ColdFrame::operand[0]) + 64 * h, 64);
+    };
+    const ShapeInfo info = info_of(uop(i));
+    size_t k = 0, field = 0;
+    for (const OperandUse& use : {info.a, info.b, info.c, info.aux}) {
+      if (use.reads) {
+        for (size_t h = 0; h < r.r.size(); ++h)
+          cc_.vmovdqu64(at_operand(field, h), D::reg(operand[k], h));
+        ++k;
+      }
+      ++field;
+    }
+    const x86::Gp t = cc_.newUIntPtr();
+    cc_.mov(at(offsetof(ColdFrame, group), 8), at_.group);
+    cc_.mov(t, reinterpret_cast<uint64_t>(&uop(i)));
+    cc_.mov(at(offsetof(ColdFrame, uop), 8), t);
+    cc_.mov(at(offsetof(ColdFrame, first_lane), 8), lane);
+    const x86::Gp frame = cc_.newUIntPtr();
+    cc_.lea(frame, cold_frame_);
+    using Word = std::conditional_t<D::kWide, uint64_t, uint32_t>;
+    auto* call = invoke(address_of(&compute_lanes<Word>), asmjit::FuncSignatureT<void, void*>());
+    call->setArg(0, frame);
+    for (size_t h = 0; h < r.r.size(); ++h)
+      cc_.vmovdqu64(r.r[h], at(offsetof(ColdFrame, result) + 64 * h, 64));
+  }
+
+  template <class D>
+  void emit_taken(const typename D::M& m) {
+    const x86::Gp bits = cc_.newUInt64();
+    if (m.is_konst) cc_.mov(bits, m.k ? 0xffff : 0);
+    else cc_.kmovw(bits.r32(), D::bits(m));
+    cc_.shlx(bits, bits, chunk_->lane);
+    cc_.or_(taken_, bits);
+  }
+
+  // The chunk's part of a run of elements, from its element `first` on.
+  x86::Mem elements(size_t i, int size, int first) const {
+    const auto shift = static_cast<uint32_t>(std::countr_zero(static_cast<unsigned>(size)));
+    return x86::ptr(pointers_.at(i), chunk_->lane, shift, first * size);
+  }
+  void emit_load(size_t i) {
+    const Uop& u = uop(i);
+    const AccessInfo access = access_info(u.op);
+    if (access.is_narrow()) {
+      Narrow32::V v;
+      const x86::Zmm z = v.r[0] = cc_.newZmm();
+      const x86::Mem at = elements(i, access.size, 0);
+      const bool sign = access.extend == Extend::kSign32;
+      if (access.size == 4) cc_.vmovdqu64(z, at);
+      else if (access.size == 1) sign ? cc_.vpmovsxbd(z, at) : cc_.vpmovzxbd(z, at);
+      else sign ? cc_.vpmovsxwd(z, at) : cc_.vpmovzxwd(z, at);
+      return chunk_->put<Narrow32>(u.d, v);
+    }
+    Wide64::V v;
+    for (int h = 0; h < 2; ++h) {
+      const x86::Zmm z = v.r[static_cast<size_t>(h)] = cc_.newZmm();
+      const x86::Mem at = elements(i, access.size, 8 * h);
+      if (access.size == 8) cc_.vmovdqu64(z, at);
+      else if (access.size == 4) cc_.vpmovsxdq(z, at);
+      else if (access.size == 2) cc_.vpmovsxwq(z, at);
+      else cc_.vpmovsxbq(z, at);
+    }
+    chunk_->put<Wide64>(u.d, v);
+  }
+  void emit_store(size_t i) {
+    const Uop& u = uop(i);
+    const int size = access_info(u.op).size;
+    if (size == 8) {
+      const Wide64::V v = chunk_->get<Wide64>(u.d, plan(i).value_kind);
+      for (int h = 0; h < 2; ++h)
+        cc_.vmovdqu64(elements(i, size, 8 * h), v.r[static_cast<size_t>(h)]);
+      return;
+    }
+    const x86::Zmm z = chunk_->get<Narrow32>(u.d, plan(i).value_kind).r[0];
+    const x86::Mem at = elements(i, size, 0);
+    if (size == 4) cc_.vmovdqu64(at, z);
+    else if (size == 2) cc_.vpmovdw(at, z);
+    else cc_.vpmovdb(at, z);
+  }
+
+  const Trace& trace_;
+  const NativeCalls& calls_;
+  const TracePlan plan_;
+  Emitter emitter_;
+  x86::Compiler& cc_;
+
+  GroupOperands at_;
+  x86::Gp uops_, next_;
+  x86::Mem cold_frame_;
+  Label missed_, left_;
+  // Emitted after everything else: what is seldom executed.
+  std::vector<std::function<void()>> deferred_;
+
+  // Of the segment being emitted.
+  Chunk* chunk_ = nullptr;
+  x86::Gp taken_;
+  std::map<size_t, x86::Gp> pointers_;  // by step
+};
+
+}  // namespace
+
+struct TraceCompiler::Code {
+  asmjit::JitRuntime runtime;
+  std::vector<std::unique_ptr<Trace>> traces;  // generated code refers to their micro-ops
+};
+
+TraceCompiler::TraceCompiler() : code_(std::make_unique<Code>()) {}
+TraceCompiler::~TraceCompiler() = default;
+
+bool TraceCompiler::available() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("bmi2");
+}
+
+NativeCode TraceCompiler::compile(const Trace& trace, const NativeCalls& calls) {
+  auto kept = std::make_unique<Trace>(trace);
+  ErrorFlag errors;
+  asmjit::CodeHolder holder;
+  if (holder.init(code_->runtime.environment()) != asmjit::kErrorOk) return nullptr;
+  holder.setErrorHandler(&errors);
+  Translation translation(*kept, calls, &holder);
+  NativeCode native = nullptr;
+  if (!translation.run() || errors.failed) return nullptr;
+  if (code_->runtime.add(&native, &holder) != asmjit::kErrorOk) return nullptr;
+  code_->traces.push_back(std::move(kept));
+  return native;
+}
+
+}  // namespace gpusim::simd

@@ -1,0 +1,47 @@
+// Turns traces into native code for groups of 64 lanes on processors with AVX-512.
+//
+// Runs of micro-ops on rows of lanes become one loop over chunks of 16 lanes, in which values stay
+// in registers; a row is stored once. Compact values are computed as the interpreter does, without
+// its questions. Everything else is a call of the interpreter's own handler. Between these pieces
+// all state is in the group, so the code can hand over to the interpreter at any of them: that is
+// what it does when a value's form or a branch is not what it was while recording.
+#pragma once
+#include <memory>
+
+#include "device_sim/simd/group.h"
+#include "device_sim/simd/jit/trace.h"
+
+namespace gpusim::simd {
+
+// Returns the micro-op where the group goes on (null: reschedule), or kMissed if the first micro-op
+// has not been executed.
+using NativeCode = const Uop* (*)(Group& group, const Uop* uops);
+inline const Uop* const kMissed = reinterpret_cast<const Uop*>(uintptr_t{1});
+
+// What generated code calls, for the SIMD target in use.
+struct NativeCalls {
+  using Handler = const Uop* (*)(Group&, const Uop*);
+  const Handler* handlers = nullptr;  // [256], for full groups
+  // Ends a block by a conditional branch, taken by the lanes in `taken`.
+  const Uop* (*branch)(Group&, const Uop*, uint64_t taken) = nullptr;
+  // A run of linear memory all of which has `permissions`, or null.
+  uint8_t* (*linear_run)(const Group&, uint64_t address, uint64_t bytes, uint64_t permissions) =
+      nullptr;
+  const BlockTally* block_tallies = nullptr;  // while compiling
+};
+
+class TraceCompiler {
+ public:
+  TraceCompiler();
+  ~TraceCompiler();
+  // Whether this processor can run what is generated.
+  static bool available();
+  // Null if the trace is not worth it or cannot be compiled. The code lives as long as the compiler.
+  NativeCode compile(const Trace& trace, const NativeCalls& calls);
+
+ private:
+  struct Code;
+  std::unique_ptr<Code> code_;
+};
+
+}  // namespace gpusim::simd

@@ -1,0 +1,406 @@
+// The execution domain whose values are registers of the code being generated. For a chunk of 16
+// lanes, one 512-bit register of 32-bit words (JitDomain<32>) or two of 64-bit words
+// (JitDomain<64>); for a uniform value, one of eight equal words (JitDomain<64, 1>). Same primitives
+// as uir/scalar_domain.h.
+//
+// A semantic function runs once, when code is generated, and leaves instructions behind. It cannot
+// branch on guest data; where it asks whether something holds in all lanes, the generated code
+// checks that it does and otherwise computes the micro-op lane by lane (Emitter::cold).
+#pragma once
+#include <asmjit/x86.h>
+
+#include <array>
+#include <cstdint>
+
+#include "device_sim/uir/scalar_domain.h"
+
+namespace gpusim::simd {
+
+namespace x86 = asmjit::x86;
+
+struct Emitter {
+  explicit Emitter(asmjit::CodeHolder* code) : cc(code) {}
+  x86::Compiler cc;
+  // Of the micro-op being emitted: where lanes that do not take the common path are computed.
+  asmjit::Label cold;
+  bool cold_used = false;
+  bool always_cold = false;
+
+  // Only one function is generated at a time per host thread.
+  static Emitter*& current() {
+    static thread_local Emitter* emitter = nullptr;
+    return emitter;
+  }
+};
+
+template <int kBitsOfWord, int kRegsOfValue = kBitsOfWord / 32>
+struct JitDomain {
+  static constexpr int kBits = kBitsOfWord;
+  static constexpr int kRegs = kRegsOfValue;
+  static constexpr bool kWide = kBits == 64;
+
+  // Constants are folded. They keep 64 bits, so that conditions on the floating-point state can be
+  // decided in the narrow domain too.
+  struct V {
+    bool is_konst = false;
+    uint64_t k = 0;
+    std::array<x86::Zmm, kRegs> r{};
+  };
+  struct M {
+    bool is_konst = false;
+    bool k = false;
+    std::array<x86::KReg, kRegs> r{};
+  };
+
+  static x86::Compiler& cc() { return Emitter::current()->cc; }
+  static x86::Zmm fresh() { return cc().newZmm(); }
+  static x86::KReg fresh_mask() { return cc().newKq(); }
+
+  static V konst(uint64_t x) { return {true, x, {}}; }
+  static M konst_mask(bool x) { return {true, x, {}}; }
+
+  // A constant as a memory operand that is broadcast.
+  static x86::Mem broadcast(uint64_t k) {
+    if constexpr (kWide) return cc().newConst(asmjit::ConstPoolScope::kLocal, &k, 8)._1to8();
+    const auto low = static_cast<uint32_t>(k);
+    return cc().newConst(asmjit::ConstPoolScope::kLocal, &low, 4)._1to16();
+  }
+  static x86::Zmm reg(const V& a, size_t h) {
+    if (!a.is_konst) return a.r[h];
+    const x86::Zmm z = fresh();
+    const uint64_t k = kWide ? a.k : static_cast<uint32_t>(a.k);
+    if (k == 0) {
+      cc().vpxord(z, z, z);
+    } else if (k == (kWide ? ~uint64_t{0} : 0xffffffffu)) {
+      cc().vpternlogd(z, z, z, 255);
+    } else if constexpr (kWide) {
+      cc().vpbroadcastq(z, cc().newConst(asmjit::ConstPoolScope::kLocal, &k, 8));
+    } else {
+      const auto low = static_cast<uint32_t>(k);
+      cc().vpbroadcastd(z, cc().newConst(asmjit::ConstPoolScope::kLocal, &low, 4));
+    }
+    return z;
+  }
+  static asmjit::Operand operand(const V& b, size_t h) {
+    return b.is_konst ? asmjit::Operand(broadcast(b.k)) : asmjit::Operand(b.r[h]);
+  }
+
+  using Id = asmjit::InstId;
+  static V each(Id id, const V& a, const V& b) {
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      cc().emit(id, d.r[h], reg(a, h), operand(b, h));
+    }
+    return d;
+  }
+  // For instructions without a broadcast form.
+  static V each_register(Id id, const V& a, const V& b) {
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      cc().emit(id, d.r[h], reg(a, h), reg(b, h));
+    }
+    return d;
+  }
+  static V commutative(Id id, const V& a, const V& b) {
+    return a.is_konst ? each(id, b, a) : each(id, a, b);
+  }
+  static V by_count(Id id, const V& a, int n) {
+    if (n == 0) return a;
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      cc().emit(id, d.r[h], reg(a, h), asmjit::imm(n));
+    }
+    return d;
+  }
+  static constexpr Id pick(Id narrow, Id wide) { return kWide ? wide : narrow; }
+
+  static V add(V a, V b) {
+    if (b.is_konst && b.k == 0) return a;
+    return commutative(pick(x86::Inst::kIdVpaddd, x86::Inst::kIdVpaddq), a, b);
+  }
+  static V sub(V a, V b) { return each(pick(x86::Inst::kIdVpsubd, x86::Inst::kIdVpsubq), a, b); }
+  static V mul(V a, V b) { return commutative(pick(x86::Inst::kIdVpmulld, x86::Inst::kIdVpmullq), a, b); }
+  static V mul_u32(V a, V b) {
+    return commutative(pick(x86::Inst::kIdVpmulld, x86::Inst::kIdVpmuludq), a, b);
+  }
+  static V mul_s32(V a, V b) {
+    return commutative(pick(x86::Inst::kIdVpmulld, x86::Inst::kIdVpmuldq), a, b);
+  }
+  static V mulhi_u(V a, V) { return unsupported(a); }
+  static V mulhi_s(V a, V) { return unsupported(a); }
+  static V and_(V a, V b) {
+    if (a.is_konst && b.is_konst) return konst(a.k & b.k);
+    if (a.is_konst) std::swap(a, b);
+    const uint64_t all = kWide ? ~uint64_t{0} : 0xffffffffu;
+    if (b.is_konst && (b.k & all) == all) return a;
+    return each(pick(x86::Inst::kIdVpandd, x86::Inst::kIdVpandq), a, b);
+  }
+  static V or_(V a, V b) {
+    if (a.is_konst && b.is_konst) return konst(a.k | b.k);
+    if (a.is_konst) std::swap(a, b);
+    if (b.is_konst && b.k == 0) return a;
+    return each(pick(x86::Inst::kIdVpord, x86::Inst::kIdVporq), a, b);
+  }
+  static V xor_(V a, V b) { return commutative(pick(x86::Inst::kIdVpxord, x86::Inst::kIdVpxorq), a, b); }
+  static V andnot(V a, V b) {  // the instruction complements its first source
+    if (b.is_konst) return and_(a, konst(~b.k));
+    return each(pick(x86::Inst::kIdVpandnd, x86::Inst::kIdVpandnq), b, a);
+  }
+  static V not_(V a) { return xor_(a, konst(~uint64_t{0})); }
+
+  static V shl(V a, int n) {
+    return by_count(pick(x86::Inst::kIdVpslld, x86::Inst::kIdVpsllq), a, n & (kBits - 1));
+  }
+  static V shr(V a, int n) {
+    return by_count(pick(x86::Inst::kIdVpsrld, x86::Inst::kIdVpsrlq), a, n & (kBits - 1));
+  }
+  static V sar(V a, int n) {
+    return by_count(pick(x86::Inst::kIdVpsrad, x86::Inst::kIdVpsraq), a, n & (kBits - 1));
+  }
+  static V count(V n) { return and_(n, konst(kBits - 1)); }
+  static V shl_v(V a, V n) {
+    return each(pick(x86::Inst::kIdVpsllvd, x86::Inst::kIdVpsllvq), a, count(n));
+  }
+  static V shr_v(V a, V n) {
+    return each(pick(x86::Inst::kIdVpsrlvd, x86::Inst::kIdVpsrlvq), a, count(n));
+  }
+  static V sar_v(V a, V n) {
+    return each(pick(x86::Inst::kIdVpsravd, x86::Inst::kIdVpsravq), a, count(n));
+  }
+
+  static M compare(Id id, const V& a, const V& b, int predicate) {
+    M m;
+    for (size_t h = 0; h < kRegs; ++h) {
+      m.r[h] = fresh_mask();
+      cc().emit(id, m.r[h], reg(a, h), operand(b, h), asmjit::imm(predicate));
+    }
+    return m;
+  }
+  static M eq(V a, V b) {
+    if (a.is_konst && b.is_konst) return konst_mask(a.k == b.k);
+    if (a.is_konst) std::swap(a, b);
+    if (!b.is_konst && a.r == b.r) return konst_mask(true);
+    return compare(pick(x86::Inst::kIdVpcmpd, x86::Inst::kIdVpcmpq), a, b, 0);
+  }
+  static M lt_u(V a, V b) {
+    if (a.is_konst && b.is_konst) return konst_mask(a.k < b.k);
+    return compare(pick(x86::Inst::kIdVpcmpud, x86::Inst::kIdVpcmpuq), a, b, 1);
+  }
+  static M lt_s(V a, V b) { return compare(pick(x86::Inst::kIdVpcmpd, x86::Inst::kIdVpcmpq), a, b, 1); }
+  static M m_not(M m) {
+    if (m.is_konst) return konst_mask(!m.k);
+    M d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh_mask();
+      cc().emit(pick(x86::Inst::kIdKnotw, x86::Inst::kIdKnotb), d.r[h], m.r[h]);
+    }
+    return d;
+  }
+  static M both(Id narrow, Id wide, const M& a, const M& b) {
+    M d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh_mask();
+      cc().emit(pick(narrow, wide), d.r[h], a.r[h], b.r[h]);
+    }
+    return d;
+  }
+  static M m_and(M a, M b) {
+    if (a.is_konst) return a.k ? b : a;
+    if (b.is_konst) return b.k ? a : b;
+    return both(x86::Inst::kIdKandw, x86::Inst::kIdKandb, a, b);
+  }
+  static M m_or(M a, M b) {
+    if (a.is_konst) return a.k ? a : b;
+    if (b.is_konst) return b.k ? b : a;
+    return both(x86::Inst::kIdKorw, x86::Inst::kIdKorb, a, b);
+  }
+  static V select(M m, V a, V b) {
+    if (m.is_konst) return m.k ? a : b;
+    if (a.is_konst && b.is_konst && a.k == b.k) return a;
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      const x86::Zmm otherwise = reg(b, h);  // emits, so before the mask is set
+      const asmjit::Operand chosen = operand(a, h);
+      cc().k(m.r[h]).emit(pick(x86::Inst::kIdVpblendmd, x86::Inst::kIdVpblendmq), d.r[h], otherwise,
+                          chosen);
+    }
+    return d;
+  }
+  // The lanes' bits in one mask register.
+  static x86::KReg bits(const M& m) {
+    if constexpr (kRegs == 1) return m.r[0];
+    const x86::KReg k = fresh_mask();
+    cc().kunpckbw(k, m.r[kRegs - 1], m.r[0]);
+    return k;
+  }
+  // Asked by semantic functions that have a quicker way if so. Otherwise the cold path computes the
+  // micro-op.
+  static bool all(M m) {
+    if (m.is_konst) return m.k;
+    const x86::KReg k = bits(m);
+    cc().kortestw(k, k);
+    cc().jnc(take_cold());
+    return true;
+  }
+  template <class F, class... A>
+  static V map(F, V a, A...) { return unsupported(a); }
+  template <class F, class... A>
+  static V map_state(M where, V otherwise, F, V&, A...) {
+    if (where.is_konst) return where.k ? unsupported(otherwise) : otherwise;
+    const x86::KReg k = bits(where);
+    cc().kortestw(k, k);
+    cc().jnz(take_cold());
+    return otherwise;
+  }
+  static asmjit::Label take_cold() {
+    Emitter::current()->cold_used = true;
+    return Emitter::current()->cold;
+  }
+  // Everything is computed lane by lane; what the semantic function goes on to emit is not used.
+  static V unsupported(V any) {
+    Emitter::current()->always_cold = true;
+    return any;
+  }
+
+  // Of floats in 64-bit words, the high halves of sources may be anything; those of results are 0.
+  template <class T> static V result(V r) {
+    return kWide && sizeof(T) == 4 ? and_(r, konst(0xffffffffu)) : r;
+  }
+  template <class T> static V float_op(Id ps, Id pd, const V& a, const V& b) {
+    return sizeof(T) == 8 ? each(pd, a, b) : result<T>(each_register(ps, a, b));
+  }
+  template <class T> static V fadd(V a, V b) {
+    return float_op<T>(x86::Inst::kIdVaddps, x86::Inst::kIdVaddpd, a, b);
+  }
+  template <class T> static V fsub(V a, V b) {
+    return float_op<T>(x86::Inst::kIdVsubps, x86::Inst::kIdVsubpd, a, b);
+  }
+  template <class T> static V fmul(V a, V b) {
+    return float_op<T>(x86::Inst::kIdVmulps, x86::Inst::kIdVmulpd, a, b);
+  }
+  template <class T> static V fdiv(V a, V b) {
+    return float_op<T>(x86::Inst::kIdVdivps, x86::Inst::kIdVdivpd, a, b);
+  }
+  static V each_sqrt(Id id, const V& a) {
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      cc().emit(id, d.r[h], reg(a, h));
+    }
+    return d;
+  }
+  template <class T> static V fsqrt(V a) {
+    return result<T>(each_sqrt(sizeof(T) == 8 ? x86::Inst::kIdVsqrtpd : x86::Inst::kIdVsqrtps, a));
+  }
+  static V each_fma(Id id, const V& a, const V& b, const V& c) {
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      cc().vmovdqa64(d.r[h], reg(c, h));
+      cc().emit(id, d.r[h], reg(a, h), reg(b, h));
+    }
+    return d;
+  }
+  template <class T> static V fma(V a, V b, V c) {
+    return result<T>(
+        each_fma(sizeof(T) == 8 ? x86::Inst::kIdVfmadd231pd : x86::Inst::kIdVfmadd231ps, a, b, c));
+  }
+  // Quiet ordered comparisons.
+  template <class T> static M float_compare(const V& a, const V& b, int predicate) {
+    M m;
+    for (size_t h = 0; h < kRegs; ++h) {
+      m.r[h] = fresh_mask();
+      if constexpr (sizeof(T) == 8) {
+        cc().vcmppd(m.r[h], reg(a, h), reg(b, h), predicate);
+      } else if constexpr (!kWide) {
+        cc().vcmpps(m.r[h], reg(a, h), reg(b, h), predicate);
+      } else {  // the low float of each word decides
+        const x86::Zmm spread = fresh();
+        cc().vcmpps(m.r[h], reg(a, h), reg(b, h), predicate);
+        cc().vpmovm2d(spread, m.r[h]);
+        m.r[h] = fresh_mask();
+        cc().emit(x86::Inst::kIdVptestmq, m.r[h], spread, broadcast(1));
+      }
+    }
+    return m;
+  }
+  template <class T> static M flt(V a, V b) { return float_compare<T>(a, b, 0x11); }
+  template <class T> static M feq(V a, V b) { return float_compare<T>(a, b, 0x00); }
+
+  // Two floats, one in each half of the word.
+  static V fadd2(V a, V b) { return each_register(x86::Inst::kIdVaddps, a, b); }
+  static V fsub2(V a, V b) { return each_register(x86::Inst::kIdVsubps, a, b); }
+  static V fmul2(V a, V b) { return each_register(x86::Inst::kIdVmulps, a, b); }
+  static V fdiv2(V a, V b) { return each_register(x86::Inst::kIdVdivps, a, b); }
+  static V fma2(V a, V b, V c) { return each_fma(x86::Inst::kIdVfmadd231ps, a, b, c); }
+
+  // Elements E: uint8_t, uint16_t or uint32_t.
+  template <class E> static constexpr Id by_element(Id b, Id w, Id d) {
+    return sizeof(E) == 1 ? b : sizeof(E) == 2 ? w : d;
+  }
+  template <class E> static V vadd(V a, V b) {
+    return each_register(by_element<E>(x86::Inst::kIdVpaddb, x86::Inst::kIdVpaddw, x86::Inst::kIdVpaddd), a, b);
+  }
+  template <class E> static V vsub(V a, V b) {
+    return each_register(by_element<E>(x86::Inst::kIdVpsubb, x86::Inst::kIdVpsubw, x86::Inst::kIdVpsubd), a, b);
+  }
+  template <class E> static V vmul(V a, V b) {
+    if constexpr (sizeof(E) == 1) {  // no 8-bit multiply: even and odd bytes as 16-bit elements
+      const V bytes = konst(0x00ff00ff00ff00ff);
+      const V even = and_(vmul<uint16_t>(a, b), bytes);
+      const V odd = vmul<uint16_t>(and_(shr(a, 8), bytes), and_(shr(b, 8), bytes));
+      return or_(even, shl(and_(odd, bytes), 8));
+    } else {
+      return each_register(by_element<E>(0, x86::Inst::kIdVpmullw, x86::Inst::kIdVpmulld), a, b);
+    }
+  }
+  template <class E> static V vmin_s(V a, V b) {
+    return each_register(by_element<E>(x86::Inst::kIdVpminsb, x86::Inst::kIdVpminsw, x86::Inst::kIdVpminsd), a, b);
+  }
+  template <class E> static V vmax_s(V a, V b) {
+    return each_register(by_element<E>(x86::Inst::kIdVpmaxsb, x86::Inst::kIdVpmaxsw, x86::Inst::kIdVpmaxsd), a, b);
+  }
+  template <class E> static V vmin_u(V a, V b) {
+    return each_register(by_element<E>(x86::Inst::kIdVpminub, x86::Inst::kIdVpminuw, x86::Inst::kIdVpminud), a, b);
+  }
+  template <class E> static V vmax_u(V a, V b) {
+    return each_register(by_element<E>(x86::Inst::kIdVpmaxub, x86::Inst::kIdVpmaxuw, x86::Inst::kIdVpmaxud), a, b);
+  }
+  template <class E> static V element_compare(const V& a, const V& b, Id id, int predicate) {
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      const x86::KReg k = fresh_mask();
+      cc().emit(id, k, reg(a, h), reg(b, h), asmjit::imm(predicate));
+      d.r[h] = fresh();
+      cc().emit(by_element<E>(x86::Inst::kIdVpmovm2b, x86::Inst::kIdVpmovm2w, x86::Inst::kIdVpmovm2d), d.r[h], k);
+    }
+    return d;
+  }
+  template <class E> static V signed_compare(const V& a, const V& b, int predicate) {
+    return element_compare<E>(
+        a, b, by_element<E>(x86::Inst::kIdVpcmpb, x86::Inst::kIdVpcmpw, x86::Inst::kIdVpcmpd), predicate);
+  }
+  template <class E> static V veq(V a, V b) { return signed_compare<E>(a, b, 0); }
+  template <class E> static V vgt_s(V a, V b) { return signed_compare<E>(a, b, 6); }
+  template <class E> static V vgt_u(V a, V b) {
+    return element_compare<E>(
+        a, b, by_element<E>(x86::Inst::kIdVpcmpub, x86::Inst::kIdVpcmpuw, x86::Inst::kIdVpcmpud), 6);
+  }
+  template <class E> static V ones(E x) { return konst(sem::ScalarDomain::kOnes<E> * x); }
+  template <class E> static V vshl(V a, int n) {
+    return and_(shl(a, n), ones<E>(static_cast<E>(static_cast<E>(-1) << n)));
+  }
+  template <class E> static V vshr(V a, int n) {
+    return and_(shr(a, n), ones<E>(static_cast<E>(static_cast<E>(-1) >> n)));
+  }
+  template <class E> static V vsar(V a, int n) {
+    const V sign = konst(sem::ScalarDomain::kOnes<E> << (8 * sizeof(E) - 1) >> n);
+    return vsub<E>(xor_(vshr<E>(a, n), sign), sign);
+  }
+};
+
+}  // namespace gpusim::simd

@@ -1,0 +1,154 @@
+#include "device_sim/simd/jit/plan.h"
+
+#include "device_sim/simd/jit/lower_kinds.h"
+#include "device_sim/simd/narrow.h"
+
+namespace gpusim::simd {
+
+Sources sources_of(const Uop& u) {
+  const ShapeInfo info = info_of(u);
+  Sources s;
+  if (info.a.reads) s.slot[s.count++] = u.a;
+  if (info.b.reads) s.slot[s.count++] = u.b;
+  if (info.c.reads) s.slot[s.count++] = u.c;
+  if (info.aux.reads) s.slot[s.count++] = u.aux;
+  return s;
+}
+
+AccessInfo access_info(Op op) {
+  switch (op) {
+#define GPUSIM_INFO(name) \
+  case Op::name:          \
+    return {sizeof(Access<Op::name>::Type), Access<Op::name>::kExtend, Access<Op::name>::kMode};
+#define GPUSIM_INFOS(name) GPUSIM_INFO(name) GPUSIM_INFO(name##_x) GPUSIM_INFO(name##_w)
+    GPUSIM_INFOS(ldu8) GPUSIM_INFOS(ldu16) GPUSIM_INFOS(ldu32) GPUSIM_INFOS(ld64)
+    GPUSIM_INFOS(lds8x) GPUSIM_INFOS(lds16x) GPUSIM_INFOS(lds32x) GPUSIM_INFOS(lds8w)
+    GPUSIM_INFOS(lds16w) GPUSIM_INFOS(st8) GPUSIM_INFOS(st16) GPUSIM_INFOS(st32)
+    GPUSIM_INFOS(st64)
+#undef GPUSIM_INFOS
+#undef GPUSIM_INFO
+    default: return {};
+  }
+}
+
+namespace {
+
+bool narrow_fields_of(const Uop& u) {
+  switch (u.op) {
+#define GPUSIM_UOP(name, shape) \
+  case Op::name: return narrow_fields<Op::name>(u);
+#include "device_sim/uir/uops.def"
+#undef GPUSIM_UOP
+  }
+  return false;
+}
+bool narrow_always_of(const Uop& u) {
+  if (u.op == Op::sel_cmp) return narrow_always<Op::sel_cmp>(u);
+  return u.op == Op::sel_cmpi && narrow_always<Op::sel_cmpi>(u);
+}
+
+class Planner {
+ public:
+  explicit Planner(const Trace& trace) : trace_(trace) { kinds_.fill(kUnknown); }
+
+  TracePlan run() {
+    for (const Step& s : trace_.steps) plan_.steps.push_back(plan_step(s));
+    plan_.loops = trace_.closed;
+    for (const auto& [slot, kind] : plan_.guards) plan_.loops &= kinds_[slot] == kind;
+    for (const Plan& p : plan_.steps) plan_.worthwhile |= p.method != Method::kCall;
+    return plan_;
+  }
+
+ private:
+  static constexpr uint8_t kUnknown = 0xff;
+
+  uint8_t see(Slot s, uint8_t recorded) {
+    if (kinds_[s] == kUnknown) {
+      kinds_[s] = recorded;
+      plan_.guards.push_back({s, recorded});
+    }
+    return kinds_[s];
+  }
+
+  Plan plan_step(const Step& s) {
+    const Uop& u = s.uop;
+    const Shape shape = shape_of(u);
+    const ShapeInfo info = info_of(u);
+    Plan p;
+    const Sources sources = sources_of(u);
+    bool compact = true, uniform = true;
+    for (int k = 0; k < sources.count; ++k) {
+      p.source_kind[k] = see(sources.slot[k], s.before[k]);
+      compact &= is_compact(p.source_kind[k]);
+      uniform &= p.source_kind[k] == kUniform;
+    }
+    if (is_store(shape)) p.value_kind = see(u.d, s.value_kind);
+    if (is_load(shape) || is_store(shape)) {
+      const AccessInfo access = access_info(u.op);
+      p.narrow = is_load(shape) ? access.is_narrow() : access.size <= 4;
+      if (compact && s.consecutive) p.method = Method::kVector;
+      if (is_load(shape) && uniform && s.uniform_linear) p.method = Method::kUniform;
+    } else if (info.pure) {
+      if (uniform) {
+        if (is_straight(u.op)) p.method = Method::kUniform;
+      } else if (!(compact && is_compact(s.kind_d))) {
+        p.method = Method::kVector;
+        p.narrow = is_narrow(s, sources, p);
+      } else if (s.kind_d == kAffine && is_affine_inline(u.op)) {
+        p.method = Method::kAffine;
+      }
+    } else if (info.fp_state) {
+      if (!uniform && s.fp_settled) p.method = Method::kVector;
+      p.narrow = is_single_precision(u);
+    } else if (is_branch(shape)) {
+      if (uniform) p.method = Method::kUniform;
+      else if (!compact && !s.compacted) p.method = Method::kVector;
+      p.narrow = narrow_branch(u.op);
+    } else if (shape == Shape::kJmp || shape == Shape::kLink ||
+               (shape == Shape::kJmpReg && uniform)) {
+      p.method = Method::kJump;
+    }
+    if (s.parted && p.method != Method::kVector) p.method = Method::kCall;
+    follow(s, sources, p);
+    return p;
+  }
+
+  // The forms after the step.
+  void follow(const Step& s, const Sources& sources, const Plan& p) {
+    const Shape shape = shape_of(s.uop);
+    if (p.method == Method::kCall && changes_sources(shape))
+      for (int k = 0; k < sources.count; ++k) kinds_[sources.slot[k]] = s.after[k];
+    if (p.method == Method::kCall && is_store(shape)) kinds_[s.uop.d] = s.kind_d;
+    if (!info_of(s.uop).d.writes || is_store(shape)) return;
+    switch (p.method) {
+      case Method::kVector: kinds_[s.uop.d] = p.narrow ? kNarrow : kLanes; break;
+      case Method::kUniform: kinds_[s.uop.d] = kUniform; break;
+      case Method::kAffine: kinds_[s.uop.d] = kAffine; break;
+      default: kinds_[s.uop.d] = s.kind_d;
+    }
+  }
+
+  static bool is_narrow(const Step& s, const Sources& sources, Plan& p) {
+    const Uop& u = s.uop;
+    const simd::Narrow form = narrow_form(u.op);
+    if (form == simd::Narrow::kNever || !narrow_fields_of(u)) return false;
+    if (form == simd::Narrow::kAlways || narrow_always_of(u)) return true;
+    for (int k = 0; k < sources.count; ++k) {
+      if (p.source_kind[k] == kLanes) return false;
+      if (!is_compact(p.source_kind[k])) continue;
+      if (!(s.fits_32_bits >> k & 1)) return false;
+      p.need_32_bits[k] = true;
+    }
+    return true;
+  }
+
+  const Trace& trace_;
+  TracePlan plan_;
+  std::array<uint8_t, 256> kinds_;
+};
+
+}  // namespace
+
+TracePlan make_plan(const Trace& trace) { return Planner(trace).run(); }
+
+}  // namespace gpusim::simd
