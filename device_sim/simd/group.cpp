@@ -21,20 +21,20 @@ uint64_t best_waiting_key(const Group& g) {
   return best;
 }
 
-uint64_t lanes_at(const Group& g, uint32_t pc) {
+uint64_t lanes_at(const Group& g, uint32_t rank) {
   uint64_t mask = 0;
   for_each_lane(g.runnable, [&](uint32_t lane) {
-    if (key_pc(g.lane_key[lane]) == pc) mask |= uint64_t{1} << lane;
+    if (key_rank(g.lane_key[lane]) == rank) mask |= uint64_t{1} << lane;
   });
   return mask;
 }
 
 uint32_t activate(Group& g, uint64_t key) {
   g.depth = key_depth(key);
-  set_active(g, lanes_at(g, key_pc(key)));
+  set_active(g, lanes_at(g, key_rank(key)));
   g.wait_key = best_waiting_key(g);
-  if (g.active == g.runnable) g.turns = 0;
-  return key_pc(key);
+  if (g.active == g.runnable) g.turns = g.waits = 0;
+  return key_pc(*g.machine, key);
 }
 
 }  // namespace
@@ -60,18 +60,19 @@ void set_active(Group& g, uint64_t mask) {
 }
 
 void park(Group& g, uint32_t pc) {
-  const uint64_t key = make_key(g.depth, pc);
+  const uint64_t key = make_key(*g.machine, g.depth, pc);
   for_each_lane(g.active, [&](uint32_t lane) { g.lane_key[lane] = key; });
 }
 
 void stop_lane(Group& g, uint32_t lane, const Event& event) {
   g.runnable &= ~(uint64_t{1} << lane);
-  g.lane_key[lane] = make_key(g.depth, event.uop);
+  g.lane_key[lane] = make_key(*g.machine, g.depth, event.uop);
   g.events->push_back(event);
 }
 
 uint32_t schedule(Group& g) {
-  if (g.aging || g.patience <= 0) g.patience = kPatience << g.turns;
+  const bool were_together = (g.runnable & ~g.active) == 0;
+  if (were_together || g.aging || g.patience <= 0) g.patience = kPatience << g.turns;
   g.aging = false;
   g.active = 0;
   const uint64_t key = best_waiting_key(g);
@@ -88,6 +89,18 @@ uint32_t schedule_turn(Group& g) {
   g.aging = true;
   g.patience = kPatience;
   g.turns = std::min(g.turns + 1, kMaxDoublings);
+  g.turn_depth = g.depth;
+  return pc;
+}
+
+uint32_t schedule_after_wait(Group& g) {
+  const int64_t patience = kShortTurn << g.waits;
+  const int waits = std::min(g.waits + 1, kMaxShortDoublings);
+  const uint32_t pc = schedule_turn(g);
+  if (g.aging) {
+    g.patience = patience;
+    g.waits = waits;
+  }
   return pc;
 }
 
@@ -95,14 +108,14 @@ uint32_t schedule_slice(Group& g) {
   const uint64_t were_active = g.active & g.runnable;
   if (g.patience > 0 && g.aging && were_active != 0)
     return activate(g, g.lane_key[std::countr_zero(were_active)]);
-  return g.patience > 0 || g.aging ? schedule(g) : schedule_turn(g);
+  return g.patience > 0 || g.aging ? schedule(g) : schedule_after_wait(g);
 }
 
 void stop_at_limit(Group& g) {
   flush_epochs(g);
   for_each_lane(g.runnable, [&](uint32_t lane) {
     if (g.lane_tally[lane][kInsnCount] < g.machine->max_instructions) return;
-    const uint32_t pc = key_pc(g.lane_key[lane]);
+    const uint32_t pc = key_pc(*g.machine, g.lane_key[lane]);
     stop_lane(g, lane, {.core = g.first_core + lane, .status = CoreStatus::kLimit, .uop = pc});
   });
 }

@@ -32,13 +32,17 @@ struct Epoch {
 };
 inline constexpr int kEpochs = 8;
 
-// Instructions for which one set of lanes may run while others wait. It doubles with every turn
-// until all lanes are together again: a loop that some lanes left early must be able to end, or the
-// early ones, given their turn, would run ahead into the next loop and never be caught up with.
-// Splitting, joining and the ends of slices do not renew it, so that lanes that spin cannot keep it
-// up for ever.
-inline constexpr int64_t kPatience = 4096;
-inline constexpr int kMaxDoublings = 6;
+// Instructions for which one set of lanes may run while others wait, from when not all lanes were
+// together any more. It doubles with every turn until they are together again: a loop that some lanes
+// left early must be able to end, or the early ones, given their turn, would run ahead into the next
+// loop and never be caught up with. Splitting and joining do not renew it, so that lanes that spin
+// cannot keep it up for ever; when all are together, none has been kept waiting.
+inline constexpr int64_t kPatience = 16384;
+inline constexpr int kMaxDoublings = 4;
+// A turn that lanes get because others gave way is short at first: those may have to do no more than
+// open a barrier, and should not run ahead of the ones that wait at it.
+inline constexpr int64_t kShortTurn = 32;
+inline constexpr int kMaxShortDoublings = 8;
 
 // The operation of micro-ops where native code may start; the original is in the code cache.
 inline constexpr uint8_t kEntryOp = 255;
@@ -51,6 +55,8 @@ struct Machine {
   CodeCache* native = nullptr;
   MemoryView memory;
   const BlockTally* block_tallies = nullptr;
+  const uint32_t* rank = nullptr;         // core/order.h
+  const uint32_t* uop_of_rank = nullptr;
   uint64_t max_instructions = 0;  // per core, 0: none
 };
 
@@ -84,6 +90,8 @@ struct Group {
   uint64_t wait_key = 0;   // best key among waiting lanes, ~0 if none
   int64_t patience = kPatience;  // instructions until another set gets its turn
   int turns = 0;           // given since all lanes were together
+  int waits = 0;           // of these, because lanes gave way
+  uint32_t turn_depth = 0;  // call depth at which the last turn began
   bool aging = false;      // the active set was chosen by turn, not by key
   bool gave_way = false;   // the slice ended early because everybody waits
   uint32_t turn_lane = 0;
@@ -118,12 +126,17 @@ struct Group {
   }
 };
 
-// A waiting lane's priority, smaller first: deeper calls, then lower addresses. Lanes that left a
-// function early wait for those still inside it, and lanes behind catch up with those ahead.
-inline uint64_t make_key(uint32_t depth, uint32_t pc) {
-  return uint64_t{0xffffffffu - depth} << 32 | pc;
+// A waiting lane's priority, smaller first: deeper calls, then places that come earlier. Lanes that
+// left a function or a loop early wait for those still inside it, and lanes behind catch up with
+// those ahead. It tells the place, too.
+inline uint64_t key_of(uint32_t depth, uint32_t rank) {
+  return uint64_t{0xffffffffu - depth} << 32 | rank;
 }
-inline uint32_t key_pc(uint64_t key) { return static_cast<uint32_t>(key); }
+inline uint64_t make_key(const Machine& m, uint32_t depth, uint32_t pc) {
+  return key_of(depth, m.rank[pc]);
+}
+inline uint32_t key_rank(uint64_t key) { return static_cast<uint32_t>(key); }
+inline uint32_t key_pc(const Machine& m, uint64_t key) { return m.uop_of_rank[key_rank(key)]; }
 inline uint32_t key_depth(uint64_t key) { return 0xffffffffu - static_cast<uint32_t>(key >> 32); }
 
 template <class F>
@@ -143,6 +156,8 @@ void stop_lane(Group& g, uint32_t lane, const Event& event);
 uint32_t schedule(Group& g);
 // Gives lanes that were not chosen by key their turn.
 uint32_t schedule_turn(Group& g);
+// The same, after the active lanes gave way.
+uint32_t schedule_after_wait(Group& g);
 // At the start of a slice: goes on with the turn that the last slice's end interrupted, or gives the
 // one that is due.
 uint32_t schedule_slice(Group& g);

@@ -18,7 +18,8 @@ namespace gpusim {
 namespace HWY_NAMESPACE {
 
 const Uop* next_of_many(Group& g, uint32_t pc) {
-  if (pc == simd::key_pc(g.wait_key)) {  // the best of the waiting ones is here: join it
+  const uint64_t key = simd::make_key(*g.machine, g.depth, pc);
+  if (simd::key_rank(key) == simd::key_rank(g.wait_key)) {  // the best waiting set is here: join it
     simd::park(g, pc);
     return resume(g, simd::schedule(g));
   }
@@ -26,7 +27,10 @@ const Uop* next_of_many(Group& g, uint32_t pc) {
     simd::park(g, pc);
     return resume(g, g.aging ? simd::schedule(g) : simd::schedule_turn(g));
   }
-  if (!g.aging && g.wait_key < simd::make_key(g.depth, pc)) {
+  // A turn ends, too, where it leaves the function in which others wait: of a barrier, say.
+  const uint32_t wait_depth = simd::key_depth(g.wait_key);
+  const bool left = g.depth < wait_depth && wait_depth <= g.turn_depth;
+  if ((!g.aging || left) && g.wait_key < key) {
     simd::park(g, pc);
     return resume(g, simd::schedule(g));
   }
@@ -34,7 +38,8 @@ const Uop* next_of_many(Group& g, uint32_t pc) {
 }
 
 const Uop* split(Group& g, uint64_t taken, uint32_t there, uint32_t here) {
-  const uint64_t key_there = simd::make_key(g.depth, there), key_here = simd::make_key(g.depth, here);
+  const uint64_t key_there = simd::make_key(*g.machine, g.depth, there);
+  const uint64_t key_here = simd::make_key(*g.machine, g.depth, here);
   simd::for_each_lane(g.active, [&](uint32_t lane) {
     g.lane_key[lane] = (taken >> lane & 1) ? key_there : key_here;
   });
@@ -62,7 +67,7 @@ const Uop* run_jmp_reg(Group& g, const Uop* u) {
     if (target == kNoUop)
       simd::stop_lane(g, lane, jump_event(g.first_core + lane, index_of(g, u), pc));
     else
-      g.lane_key[lane] = simd::make_key(g.depth, target);
+      g.lane_key[lane] = simd::make_key(*g.machine, g.depth, target);
   });
   if (g.budget <= 0) return nullptr;
   return resume(g, simd::schedule(g));
@@ -84,7 +89,7 @@ const Uop* run_give_way(Group& g, const Uop* u) {
     g.aging = false;
     return nullptr;
   }
-  return resume(g, simd::schedule_turn(g));
+  return resume(g, simd::schedule_after_wait(g));
 }
 
 const Uop* run_service(Group& g, const Uop* u) {

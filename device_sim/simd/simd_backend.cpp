@@ -47,6 +47,7 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   native_.reset();
   if (config.native_after != MachineConfig::kNeverNative && simd::TraceCompiler::available())
     native_ = std::make_unique<simd::CodeCache>();
+  order_.compute(module);
   view_machine();
   if (config.native_after == 0) mark_hot_blocks();
   for (uint64_t i = 0; i < group_count; ++i) {
@@ -57,7 +58,7 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
     g.width = std::min(width, config.cores - g.first_core);
     g.slot_count = module.slot_count;
     g.exists = ~uint64_t{0} >> (64 - g.width);
-    for (uint64_t& key : g.lane_key) key = simd::make_key(0, 0);
+    for (uint64_t& key : g.lane_key) key = simd::key_of(0, 0);
     // Zeroed storage is a uniform zero already.
     for (const InitialValue& v : module.initial_values) simd::set_uniform(g, v.slot, v.value);
   }
@@ -77,11 +78,18 @@ void SimdBackend::view_machine() {
   }
   machine_ = simd::Machine{.code = code_, .native = native_.get(), .memory = memory_.view(),
                            .block_tallies = block_tallies_.data(),
+                           .rank = order_.rank().data(),
+                           .uop_of_rank = order_.uop_at().data(),
                            .max_instructions = config_.max_instructions};
 }
 
 void SimdBackend::module_changed() {
+  const std::vector<uint32_t> former = order_.extend(*module_);
   view_machine();
+  if (!former.empty())
+    for (Group& g : groups_)
+      for (uint64_t& key : g.lane_key)
+        key = simd::make_key(machine_, simd::key_depth(key), former[simd::key_rank(key)]);
   block_counts_.resize(module_->blocks.size());
 }
 
@@ -96,7 +104,7 @@ void SimdBackend::set_slot(uint32_t core, Slot slot, uint64_t value) {
 void SimdBackend::start(uint32_t core, uint32_t uop) {
   Group& g = group_of(core);
   const uint32_t lane = lane_of(core);
-  g.lane_key[lane] = simd::make_key(simd::key_depth(g.lane_key[lane]), uop);
+  g.lane_key[lane] = simd::make_key(machine_, simd::key_depth(g.lane_key[lane]), uop);
   g.runnable |= uint64_t{1} << lane;
 }
 

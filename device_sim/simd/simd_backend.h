@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "device_sim/core/cpu_backend.h"
+#include "device_sim/core/order.h"
 #include "device_sim/simd/group.h"
 #include "device_sim/simd/jit/code_cache.h"
 
@@ -37,6 +38,7 @@ class SimdBackend final : public CpuBackend {
   std::unique_ptr<simd::CodeCache> native_;  // null: the interpreter only
   uint64_t slices_ = 0;
   std::vector<simd::BlockTally> block_tallies_;
+  ReconvergenceOrder order_;
   LazyMemory slots_;  // [group][slot][kMaxLanes]
   LazyMemory group_storage_;
   std::span<simd::Group> groups_;

@@ -1,0 +1,56 @@
+// The order in which lanes that wait for each other should run, so that they meet again soon.
+//
+// Lanes of a group that went different ways run one set at a time, the one at the earliest place
+// first. In this order a loop's body comes before its header and the header before what follows the
+// loop, whatever their addresses: those that finish a turn, or leave the loop, wait for the others
+// of that turn. Any order gives right results; a bad one runs lanes apart that could run together.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device_sim/uir/module.h"
+
+namespace gpusim {
+
+// Nodes 0 .. size() - 1 with their successors.
+class FlowGraph {
+ public:
+  struct Edge {
+    uint32_t from, to;
+  };
+  FlowGraph(uint32_t node_count, std::span<const Edge> edges);
+  uint32_t size() const { return static_cast<uint32_t>(first_.size() - 1); }
+  // In ascending order.
+  std::span<const uint32_t> successors(uint32_t node) const {
+    return {to_.data() + first_[node], to_.data() + first_[node + 1]};
+  }
+
+ private:
+  std::vector<uint32_t> first_, to_;
+};
+
+// All nodes: those of a loop without its header in topological order, then its header, then what
+// follows; loops inside a loop stand for one node each. Where nothing else decides, by number. A
+// loop with several entries counts as entered where a search from the roots, in their order, first
+// met it.
+std::vector<uint32_t> loop_order(const FlowGraph& graph, std::span<const uint32_t> roots);
+
+// A numbering of a module's micro-ops.
+class ReconvergenceOrder {
+ public:
+  void compute(const Module& module);
+  // Micro-ops were added to the module. A few go behind all others: to rank everything anew for
+  // each block that is found late would take too long. Returns the former uop_at() if others
+  // changed their ranks, else nothing.
+  std::vector<uint32_t> extend(const Module& module);
+
+  const std::vector<uint32_t>& rank() const { return rank_; }      // of each micro-op
+  const std::vector<uint32_t>& uop_at() const { return uop_at_; }  // the inverse
+
+ private:
+  std::vector<uint32_t> rank_, uop_at_;
+  size_t computed_ = 0;  // micro-ops when all were ranked
+};
+
+}  // namespace gpusim
