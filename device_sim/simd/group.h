@@ -102,6 +102,9 @@ struct Group {
   uint8_t kind[256] = {};      // per slot: Kind
   bool filled[256] = {};       // of kAffine slots
   uint64_t stride[256] = {};   // of kAffine slots
+  // Slots that were compact and had lanes written; tried again when all lanes are together.
+  uint64_t lost[4] = {};
+  bool any_lost = false;
   // Operands converted between 64 and 32 bits, or broadcast.
   alignas(64) uint64_t scratch[4][kMaxLanes];
   alignas(64) uint64_t lane_key[kMaxLanes];  // of waiting lanes

@@ -169,6 +169,13 @@ HWY_INLINE uint64_t row_offset(const Group& g, uint64_t address) {
 template <Extend extend, class T>
 inline constexpr bool kLoadsNarrow = sizeof(T) <= 4 && extend != Extend::kSign64;
 
+// Writes the active lanes of a narrow row.
+HWY_INLINE void write_narrow_part(const Group& g, Slot d, const uint32_t* from) {
+  for (size_t v = 0; v * ND::kLanes < kMaxLanes; ++v)
+    if (!narrow_chunk_empty(g.active, v))
+      blend_narrow(g, load_narrow(from + v * ND::kLanes), narrow_row(g, d), v);
+}
+
 template <bool kFull, Op op>
 HWY_INLINE const Uop* load_row(Group& g, const Uop* u, const WindowRow& from) {
   using A = Access<op>;
@@ -303,7 +310,16 @@ HWY_NOINLINE const Uop* load_scattered(Group& g, const Uop* u, const Addresses& 
     write_uniform<kFull>(g, u->d, loaded[0]);
     return u + 1;
   }
-  if (!kFull) spread(g, u->d);
+  if constexpr (!kFull) {
+    if constexpr (kLoadsNarrow<A::kExtend, typename A::Type>) {
+      if (spread_narrow(g, u->d)) {
+        uint32_t* d = narrow_row(g, u->d);
+        simd::for_each_lane(g.active, [&](uint32_t lane) { d[lane] = static_cast<uint32_t>(loaded[lane]); });
+        return u + 1;
+      }
+    }
+    spread(g, u->d);
+  }
   uint64_t* d = row(g, u->d);
   constexpr bool kNarrowed = kFull && kLoadsNarrow<A::kExtend, typename A::Type>;
   for_chunks<kFull>(g, [&](size_t v) HWY_ATTR {
@@ -347,6 +363,14 @@ HWY_INLINE const Uop* run_load(Group& g, const Uop* u) {
         }
         load_consecutive<A::kExtend, T>(p, g.width, row(g, u->d));
       } else {
+        if constexpr (kLoadsNarrow<A::kExtend, T>) {
+          if (spread_narrow(g, u->d)) {
+            auto* loaded = reinterpret_cast<uint32_t*>(addresses.at);
+            load_consecutive<A::kExtend, T>(p, g.width, loaded);
+            write_narrow_part(g, u->d, loaded);
+            return u + 1;
+          }
+        }
         load_consecutive<A::kExtend, T>(p, g.width, addresses.at);
         spread(g, u->d);
         uint64_t* d = row(g, u->d);

@@ -17,6 +17,15 @@ HWY_BEFORE_NAMESPACE();
 namespace gpusim {
 namespace HWY_NAMESPACE {
 
+void find_compact_again(Group& g) {
+  for (uint32_t i = 0; i < 4; ++i) {
+    for (uint64_t bits = g.lost[i]; bits; bits &= bits - 1)
+      try_compact(g, static_cast<Slot>(64 * i + static_cast<uint32_t>(std::countr_zero(bits))));
+    g.lost[i] = 0;
+  }
+  g.any_lost = false;
+}
+
 const Uop* next_of_many(Group& g, uint32_t pc) {
   const uint64_t key = simd::make_key(*g.machine, g.depth, pc);
   if (simd::key_rank(key) == simd::key_rank(g.wait_key)) {  // the best waiting set is here: join it

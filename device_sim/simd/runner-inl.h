@@ -70,6 +70,12 @@ HWY_INLINE void narrow(V x, uint32_t* p) {
   hn::Store(hn::TruncateTo(d, x), d, p);
 }
 
+// A slot is about to have single lanes written.
+HWY_INLINE void lose_compact(Group& g, Slot s) {
+  g.lost[s / 64] |= uint64_t{1} << (s % 64);
+  g.any_lost = true;
+}
+
 // Gives every lane its own 64-bit word.
 HWY_INLINE void spread(Group& g, Slot s) {
   if (g.kind[s] == simd::kLanes) return;
@@ -80,6 +86,7 @@ HWY_INLINE void spread(Group& g, Slot s) {
     g.kind[s] = simd::kLanes;
     return;
   }
+  lose_compact(g, s);
   if (g.kind[s] == simd::kUniform) {
     const V x = load_vec(p);
     for (size_t v = 1; v < g.chunks; ++v) store_vec(x, p + v * kN);
@@ -89,6 +96,39 @@ HWY_INLINE void spread(Group& g, Slot s) {
   g.kind[s] = simd::kLanes;
 }
 
+// Whether the values of a slot fit 32 bits for sure.
+HWY_INLINE bool fits_32_bits(const Group& g, Slot s) {
+  if (g.kind[s] == simd::kNarrow) return true;
+  return g.is_compact(s) && simd::runs_in_32_bits(g.compact(s), g.width - 1);
+}
+
+HWY_INLINE void store_narrow_affine(simd::Compact x, uint32_t* to) {
+  const ND::V next = ND::konst(ND::kLanes * x.stride);
+  ND::V at = ND::add(ND::konst(x.base), ND::mul(hn::Iota(ND::Tag(), 0), ND::konst(x.stride)));
+  for (size_t v = 0; v * ND::kLanes < kMaxLanes; ++v, at = ND::add(at, next))
+    store_narrow(at, to + v * ND::kLanes);
+}
+
+// Gives every lane its own 32-bit word, if that is enough and the lanes have no 64-bit ones.
+HWY_INLINE bool spread_narrow(Group& g, Slot s) {
+  if (g.kind[s] == simd::kNarrow) return true;
+  if (!fits_32_bits(g, s)) return false;
+  lose_compact(g, s);
+  store_narrow_affine(g.compact(s), narrow_row(g, s));
+  g.kind[s] = simd::kNarrow;
+  return true;
+}
+
+// Stores vector `v` of the active lanes' results into a narrow row.
+HWY_INLINE void blend_narrow(const Group& g, ND::V x, uint32_t* p, size_t v) {
+  const uint64_t bits = g.active >> (v * ND::kLanes);
+  hn::BlendedStore(x, hn::LoadMaskBits(ND::Tag(), reinterpret_cast<const uint8_t*>(&bits)), ND::Tag(),
+                   p + v * ND::kLanes);
+}
+HWY_INLINE bool narrow_chunk_empty(uint64_t active, size_t v) {
+  return ((active >> (v * ND::kLanes)) & ((uint64_t{1} << ND::kLanes) - 1)) == 0;
+}
+
 template <bool kFull>
 HWY_INLINE void write_uniform(Group& g, Slot s, uint64_t value) {
   if constexpr (kFull) {
@@ -96,6 +136,11 @@ HWY_INLINE void write_uniform(Group& g, Slot s, uint64_t value) {
     g.kind[s] = simd::kUniform;
   } else {
     if (g.kind[s] == simd::kUniform && row(g, s)[0] == value) return;
+    if (value >> 32 == 0 && g.kind[s] == simd::kNarrow) {
+      for (size_t v = 0; v * ND::kLanes < kMaxLanes; ++v)
+        if (!narrow_chunk_empty(g.active, v)) blend_narrow(g, ND::konst(value), narrow_row(g, s), v);
+      return;
+    }
     spread(g, s);
     uint64_t* p = row(g, s);
     for (size_t v = 0; v < g.chunks; ++v)
@@ -228,11 +273,7 @@ struct NarrowSource {
       store_narrow(ND::konst(from[0]), to);
       step = 0;
     } else if (g.kind[s] == simd::kAffine) {
-      const uint64_t stride = g.stride[s];
-      const ND::V next = ND::konst(ND::kLanes * stride);
-      ND::V x = ND::add(ND::konst(from[0]), ND::mul(hn::Iota(ND::Tag(), 0), ND::konst(stride)));
-      for (size_t v = 0; v * ND::kLanes < kMaxLanes; ++v, x = ND::add(x, next))
-        store_narrow(x, to + v * ND::kLanes);
+      store_narrow_affine(g.compact(s), to);
     } else {
       for (size_t v = 0; v < g.chunks; ++v) narrow(load_vec(from + v * kN), to + v * kN);
     }
@@ -249,12 +290,6 @@ HWY_INLINE void with_operands(Group& g, F f, std::index_sequence<k...>, S... slo
 template <class Operand, class F, class... S>
 HWY_INLINE void with_operands(Group& g, F f, S... slots) {
   with_operands<Operand>(g, f, std::make_index_sequence<sizeof...(S)>(), slots...);
-}
-
-// Whether the values of a slot fit 32 bits for sure.
-HWY_INLINE bool fits_32_bits(const Group& g, Slot s) {
-  if (g.kind[s] == simd::kNarrow) return true;
-  return g.is_compact(s) && simd::runs_in_32_bits(g.compact(s), g.width - 1);
 }
 
 template <Op op, class... S>
@@ -285,15 +320,20 @@ HWY_INLINE const Uop* run_value(Group& g, const Uop* u, F apply, S... slots) {
       }
     }
   }
-  if constexpr (kFull && simd::narrow_form(op) != simd::Narrow::kNever) {
-    if (runs_narrow<op>(g, u, slots...)) {
+  if constexpr (simd::narrow_form(op) != simd::Narrow::kNever) {
+    if (runs_narrow<op>(g, u, slots...) && (kFull || spread_narrow(g, u->d))) {
       uint32_t* d = narrow_row(g, u->d);
       with_operands<NarrowSource>(
           g,
           [&](const auto... source) HWY_ATTR {
-            for_narrow_chunks([&](size_t v) HWY_ATTR {
-              store_narrow(apply(ND(), source.at(v)...), d + v * ND::kLanes);
-            });
+            if constexpr (kFull) {
+              for_narrow_chunks([&](size_t v) HWY_ATTR {
+                store_narrow(apply(ND(), source.at(v)...), d + v * ND::kLanes);
+              });
+            } else {
+              for (size_t v = 0; v * ND::kLanes < kMaxLanes; ++v)
+                if (!narrow_chunk_empty(g.active, v)) blend_narrow(g, apply(ND(), source.at(v)...), d, v);
+            }
           },
           slots...);
       g.kind[u->d] = simd::kNarrow;
@@ -357,10 +397,15 @@ HWY_INLINE const Uop* uop_at(const Group& g, uint32_t pc) { return g.machine->co
 HWY_INLINE uint32_t index_of(const Group& g, const Uop* u) {
   return static_cast<uint32_t>(u - g.machine->code.uops);
 }
+// Slots that lanes wrote apart may be compact after all: steps that each side of a condition takes.
+HWY_NOINLINE void find_compact_again(Group& g);
+
 // Continues with the active set at `pc` (kNoUop: nobody is left), under the handlers that suit it.
 HWY_INLINE const Uop* resume(Group& g, uint32_t pc) {
   if (pc == kNoUop) return nullptr;
-  g.table = g.active == g.exists ? &kFullTable : &kPartTable;
+  const bool full = g.active == g.exists;
+  g.table = full ? &kFullTable : &kPartTable;
+  if (full && g.any_lost) find_compact_again(g);
   return uop_at(g, pc);
 }
 
