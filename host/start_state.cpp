@@ -227,7 +227,7 @@ CallValue parse_call_value(const Module& module, const std::string& text) {
   const std::string_view digits = std::string_view(text).substr(negative || text.starts_with('+'));
   const bool hex = digits.starts_with("0x") || digits.starts_with("0X");
   const char* const end = digits.data() + digits.size();
-  if (!hex && digits.find_first_of(".") != std::string_view::npos) {
+  if (!hex && digits.find('.') != std::string_view::npos) {
     double value = 0;
     const auto [stop, error] = std::from_chars(digits.data(), end, value);
     if (error == std::errc{} && stop == end)

@@ -65,7 +65,7 @@ GPUSIM_HD constexpr U128 shift_right_jam(U128 a, int count) {
 GPUSIM_HD constexpr uint64_t normalize(uint64_t a, int& exp) {
   const int shift = count_leading_zeros(a);
   exp -= shift;
-  return a << shift;
+  return a << shift;  // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult): a is not 0
 }
 /// The same for 128 bits, with the lower half jammed into the result's bit 0.
 GPUSIM_HD constexpr uint64_t normalize(U128 a, int& exp) {

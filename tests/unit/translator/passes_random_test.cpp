@@ -29,6 +29,7 @@ class RandomProgram {
   // At kText + i * kBlockStep; a block that goes on does so at the next one.
   std::vector<CodeBlock> make() {
     std::vector<CodeBlock> blocks;
+    blocks.reserve(kBlocks);
     for (int i = 0; i < kBlocks; ++i) blocks.push_back(make_block(i));
     return blocks;
   }
