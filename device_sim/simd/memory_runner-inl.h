@@ -246,8 +246,11 @@ HWY_INLINE void load_run(const uint8_t* p, uint64_t* out) {
       store_vec(hn::BitCast(VD::Tag(), x), out + i);
     }
   } else {
-    for (size_t i = 0; i < kMaxLanes; ++i)
-      out[i] = extend_loaded<extend>(reinterpret_cast<const T*>(p)[i]);
+    for (size_t i = 0; i < kMaxLanes; ++i) {
+      T value;  // maybe misaligned
+      std::memcpy(&value, p + i * sizeof(T), sizeof(T));
+      out[i] = extend_loaded<extend>(value);
+    }
   }
 }
 template <Extend extend, class T, class Out>

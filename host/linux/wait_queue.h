@@ -41,7 +41,7 @@ class WaitQueue {
     uint32_t space;
     uint64_t address;
     uint64_t order;  // of arrival
-    auto operator<=>(const Key&) const = default;
+    auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): wrongly found
   };
   void erase(std::map<Key, Waiter>::iterator it);
 
