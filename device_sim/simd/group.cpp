@@ -1,5 +1,7 @@
 #include "device_sim/simd/group.h"
 
+#include <hwy/highway.h>
+
 #include <algorithm>
 
 namespace gpusim::simd {
@@ -14,19 +16,39 @@ void flush(Group& g, Epoch& e) {
   e.tally = BlockTally{};
 }
 
+// Keys of lanes as vectors. This file is compiled for the baseline target only.
+namespace hn = hwy::HWY_NAMESPACE;
+using Keys = hn::ScalableTag<uint64_t>;
+constexpr uint32_t kKeys = HWY_LANES(uint64_t);
+
+// The lanes of `mask` from lane `first` on, as a mask of a vector.
+hn::Mask<Keys> lanes_of(uint64_t mask, uint32_t first) {
+  const auto bits = static_cast<uint8_t>(mask >> first);
+  const uint8_t bytes[8] = {bits};
+  return hn::LoadMaskBits(Keys(), bytes);
+}
+
 uint64_t best_waiting_key(const Group& g) {
-  uint64_t best = ~uint64_t{0};
-  for_each_lane(g.runnable & ~g.active,
-                [&](uint32_t lane) { best = std::min(best, g.lane_key[lane]); });
-  return best;
+  const uint64_t waiting = g.runnable & ~g.active;
+  if (waiting == 0) return ~uint64_t{0};
+  const auto none = hn::Set(Keys(), ~uint64_t{0});
+  auto best = none;
+  for (uint32_t lane = 0; lane < kMaxLanes; lane += kKeys)
+    best = hn::Min(best, hn::IfThenElse(lanes_of(waiting, lane),
+                                        hn::Load(Keys(), g.lane_key + lane), none));
+  return hn::GetLane(hn::MinOfLanes(Keys(), best));
 }
 
 uint64_t lanes_at(const Group& g, uint32_t rank) {
+  const auto wanted = hn::Set(Keys(), uint64_t{rank}), low = hn::Set(Keys(), uint64_t{0xffffffff});
   uint64_t mask = 0;
-  for_each_lane(g.runnable, [&](uint32_t lane) {
-    if (key_rank(g.lane_key[lane]) == rank) mask |= uint64_t{1} << lane;
-  });
-  return mask;
+  for (uint32_t lane = 0; lane < kMaxLanes; lane += kKeys) {
+    const auto ranks = hn::And(hn::Load(Keys(), g.lane_key + lane), low);
+    uint8_t bytes[8] = {};
+    hn::StoreMaskBits(Keys(), hn::Eq(ranks, wanted), bytes);
+    mask |= uint64_t{bytes[0]} << lane;
+  }
+  return mask & g.runnable;
 }
 
 uint32_t activate(Group& g, uint64_t key) {
@@ -59,10 +81,13 @@ void set_active(Group& g, uint64_t mask) {
   g.epoch = &e;
 }
 
-void park(Group& g, uint32_t pc) {
-  const uint64_t key = make_key(*g.machine, g.depth, pc);
-  for_each_lane(g.active, [&](uint32_t lane) { g.lane_key[lane] = key; });
+void set_keys(Group& g, uint64_t mask, uint64_t key) {
+  const auto keys = hn::Set(Keys(), key);
+  for (uint32_t lane = 0; lane < kMaxLanes; lane += kKeys)
+    hn::BlendedStore(keys, lanes_of(mask, lane), Keys(), g.lane_key + lane);
 }
+
+void park(Group& g, uint32_t pc) { set_keys(g, g.active, make_key(*g.machine, g.depth, pc)); }
 
 void stop_lane(Group& g, uint32_t lane, const Event& event) {
   g.runnable &= ~(uint64_t{1} << lane);

@@ -151,6 +151,8 @@ inline void for_each_lane(uint64_t mask, F f) {
 void flush_epochs(Group& g);
 // Makes `mask` the active set; the tallies of former sets are kept in their epochs.
 void set_active(Group& g, uint64_t mask);
+// The place where the lanes of `mask` wait.
+void set_keys(Group& g, uint64_t mask, uint64_t key);
 // Parks the active lanes at micro-op `pc`.
 void park(Group& g, uint32_t pc);
 // Takes lanes out of the running and reports why.

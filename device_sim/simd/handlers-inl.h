@@ -117,7 +117,7 @@ constexpr HandlerTable make_table() {
 #define GPUSIM_UOP(name, shape) t.handlers[static_cast<int>(Op::name)] = &Handlers<kFull>::name;
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
-  t.handlers[simd::kEntryOp] = kFull ? run_native : run_marked_part;
+  t.handlers[simd::kEntryOp] = kFull ? run_marked_full : run_marked_part;
   return t;
 }
 

@@ -49,9 +49,8 @@ const Uop* next_of_many(Group& g, uint32_t pc) {
 const Uop* split(Group& g, uint64_t taken, uint32_t there, uint32_t here) {
   const uint64_t key_there = simd::make_key(*g.machine, g.depth, there);
   const uint64_t key_here = simd::make_key(*g.machine, g.depth, here);
-  simd::for_each_lane(g.active, [&](uint32_t lane) {
-    g.lane_key[lane] = (taken >> lane & 1) ? key_there : key_here;
-  });
+  simd::set_keys(g, taken, key_there);
+  simd::set_keys(g, g.active & ~taken, key_here);
   if (g.budget <= 0) return nullptr;
   return resume(g, simd::schedule(g));
 }

@@ -32,7 +32,7 @@ struct HandlerTable {
 };
 extern const HandlerTable kFullTable, kPartTable;
 // Of micro-ops where native code may start (jit/).
-const Uop* run_native(Group& g, const Uop* u);
+const Uop* run_marked_full(Group& g, const Uop* u);
 const Uop* run_marked_part(Group& g, const Uop* u);
 
 HWY_INLINE uint64_t* row(const Group& g, Slot s) { return g.lanes + size_t{s} * kMaxLanes; }

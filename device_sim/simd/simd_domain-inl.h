@@ -58,6 +58,7 @@ struct WordLanes {
   static HWY_INLINE M m_not(M m) { return hn::Not(m); }
   static HWY_INLINE M m_and(M a, M b) { return hn::And(a, b); }
   static HWY_INLINE M m_or(M a, M b) { return hn::Or(a, b); }
+  static constexpr bool always(M) { return false; }
   static HWY_INLINE bool all(M m) { return hn::AllTrue(Tag(), m); }
   static HWY_INLINE V select(M m, V a, V b) { return hn::IfThenElse(m, a, b); }
   static HWY_INLINE uint64_t mask_bits(M m) {

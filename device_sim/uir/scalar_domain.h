@@ -77,6 +77,8 @@ struct ScalarDomain {
   GPUSIM_HD_INLINE static M m_and(M a, M b) { return a & b; }
   GPUSIM_HD_INLINE static M m_or(M a, M b) { return a | b; }
   GPUSIM_HD_INLINE static bool all(M m) { return m; }
+  // Whether m is known to hold, whatever the data.
+  GPUSIM_HD_INLINE static constexpr bool always(M) { return false; }
   GPUSIM_HD_INLINE static V select(M m, V a, V b) { return m ? a : b; }
 
   // The general slow path: a scalar function lane by lane.

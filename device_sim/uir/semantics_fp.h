@@ -157,12 +157,28 @@ GPUSIM_HD_INLINE typename D::V fp_rounded(const typename D::V r, const typename 
   return fp_finish<D>(ok, r, slow, fp, a...);
 }
 
+// The quick way of results that nothing is to be found out about. Where it is known beforehand that
+// FPSR tells nothing new, exact zeros are settled on the same terms (fp_finish_settled), and the
+// question is not asked.
+template <class D, class K>
+GPUSIM_HD_INLINE bool fp_is_normal(const typename D::V r, const typename D::V fp) {
+  if (D::always(fp_settled<D>(fp))) return false;
+  return D::all(D::m_and(K::in_all(K::in_range(r, 2)), fp_settled<D>(fp)));
+}
+template <class D, class K, class Slow, class... A>
+GPUSIM_HD_INLINE typename D::V fp_finish_settled(const typename D::V r,
+                                                 const typename K::Mask zero, Slow slow, GPUSIM_FP,
+                                                 A... a) {
+  return fp_finish<D>(K::in_all(K::m_or(K::in_range(r, 2), zero)), r, slow, fp, a...);
+}
+
 template <class D, class K, class Slow>
 GPUSIM_HD_INLINE typename D::V fp_product(GPUSIM_AB, GPUSIM_FP, Slow slow) {
   using V = typename D::V;
   const V r = K::mul(a, b);
-  if (D::all(D::m_and(K::in_all(K::in_range(r, 2)), fp_settled<D>(fp)))) return r;
+  if (fp_is_normal<D, K>(r, fp)) return r;
   const auto zero = K::m_and(K::is_zero(r), K::m_or(K::is_zero(a), K::is_zero(b)));
+  if (D::always(fp_settled<D>(fp))) return fp_finish_settled<D, K>(r, zero, slow, fp, a, b);
   // From there on the error's last bit is not below the smallest subnormal.
   const auto measurable = K::in_range(r, K::kPrecision + 2);
   const V error = K::fma(a, b, K::neg(r));
@@ -173,8 +189,9 @@ template <class D, class K, class Slow>
 GPUSIM_HD_INLINE typename D::V fp_quotient(GPUSIM_AB, GPUSIM_FP, Slow slow) {
   using V = typename D::V;
   const V r = K::div(a, b);
-  if (D::all(D::m_and(K::in_all(K::in_range(r, 2)), fp_settled<D>(fp)))) return r;
+  if (fp_is_normal<D, K>(r, fp)) return r;
   const auto zero = K::m_and(K::is_zero(r), K::is_zero(a));
+  if (D::always(fp_settled<D>(fp))) return fp_finish_settled<D, K>(r, zero, slow, fp, a, b);
   const auto measurable = K::in_range(a, K::kPrecision + 3);
   const V error = K::fma(K::neg(r), b, a);
   return fp_rounded<D, K>(r, error, measurable, zero, slow, fp, a, b);
@@ -184,8 +201,9 @@ template <class D, class K, class Slow>
 GPUSIM_HD_INLINE typename D::V fp_root(GPUSIM_A, GPUSIM_FP, Slow slow) {
   using V = typename D::V;
   const V r = K::sqrt(a);
-  if (D::all(D::m_and(K::in_all(K::in_range(r, 2)), fp_settled<D>(fp)))) return r;
+  if (fp_is_normal<D, K>(r, fp)) return r;
   const auto zero = K::m_and(K::is_zero(r), K::is_zero(a));
+  if (D::always(fp_settled<D>(fp))) return fp_finish_settled<D, K>(r, zero, slow, fp, a);
   const auto measurable = K::in_range(a, K::kPrecision + 3);
   const V error = K::fma(K::neg(r), r, a);
   return fp_rounded<D, K>(r, error, measurable, zero, slow, fp, a);

@@ -42,7 +42,8 @@ class Chunk {
     bool written = false;
     bool read_first = false;
     uint8_t entry_kind = kLanes;
-    bool narrow = false;  // the last value written
+    bool narrow = false;  // written as 32-bit words
+    bool spread = false;  // made kLanes before the loop, under a mask
   };
   std::array<Row, 256> rows{};
   x86::Gp lane;  // the chunk's first
@@ -50,6 +51,7 @@ class Chunk {
   // Chooses the order of chunks: true for last to first. A row may be read in one form and written in
   // the other; as 64-bit words occupy twice the room, the writer must not run ahead of the reader.
   bool plan_rows() {
+    if (Emitter::current()->partial) return false;  // their forms do not change
     bool grows = false;
     for (const Row& r : rows)
       grows |= r.written && r.read_first && r.entry_kind == kNarrow && !r.narrow;
@@ -60,7 +62,7 @@ class Chunk {
 
   // Before the loop: keeps a compact value's base and stride on the stack if the loop overwrites them.
   void hoist(Slot s, uint8_t kind) {
-    if (kind > kAffine || !rows[s].written || hoisted_.count(s)) return;
+    if (kind > kAffine || !rows[s].written || rows[s].spread || hoisted_.count(s)) return;
     const x86::Mem copy = cc_.newStack(16, 16);
     const x86::Gp t = cc_.newUInt64();
     cc_.mov(t, at_.first(s));
@@ -90,17 +92,24 @@ class Chunk {
     held_[s] = h;
   }
 
+  // The compiler, for a store: of 16 words or half `h` of them.
+  x86::Compiler& masked(int h = 0) {
+    if (Emitter::current()->partial) cc_.k(h == 0 ? Emitter::current()->running : running_high);
+    return cc_;
+  }
+  x86::KReg running_high;  // under a mask: that of lanes 8 to 15 of the chunk
+
   // At the end of a chunk.
   void store_rows() {
     for (size_t i = 0; i < 256; ++i) {
       const Slot s = static_cast<Slot>(i);
       if (!held_[i].dirty) continue;
       if (rows[i].narrow) {
-        cc_.vmovdqu64(part(s, 2), get_narrow(s, kNarrow).r[0]);
+        masked().vmovdqu32(part(s, 2), get_narrow(s, kNarrow).r[0]);
       } else {
         const Wide64::V v = get_wide(s, kLanes);
-        cc_.vmovdqu64(part(s, 3), v.r[0]);
-        cc_.vmovdqu64(part(s, 3, 64), v.r[1]);
+        masked().vmovdqu64(part(s, 3), v.r[0]);
+        masked(1).vmovdqu64(part(s, 3, 64), v.r[1]);
       }
     }
   }
@@ -134,6 +143,7 @@ class Chunk {
 
   Narrow32::V get_narrow(Slot s, uint8_t kind) {
     Held& h = held_[s];
+    if (rows[s].spread) kind = kLanes;
     if (!h.narrow) {
       Narrow32::V v;
       v.r[0] = cc_.newZmm();
@@ -145,6 +155,7 @@ class Chunk {
   }
   Wide64::V get_wide(Slot s, uint8_t kind) {
     Held& h = held_[s];
+    if (rows[s].spread) kind = kLanes;
     if (!h.wide) {
       Wide64::V v;
       for (auto& r : v.r) r = cc_.newZmm();

@@ -18,17 +18,18 @@ void CodeCache::mark(uint32_t uop) {
   patch(uop);
 }
 
-void CodeCache::add(NativeEntry& entry, const Trace& trace, const NativeCalls& calls) {
+void CodeCache::add(NativeVariants& variants, const Trace& trace, const NativeCalls& calls) {
   const std::lock_guard lock(mutex_);
-  const int n = entry.variants;
-  if (entry.closed) return;  // another thread was quicker
-  const NativeCode code = compiler_.compile(trace, calls);
+  const int n = variants.count;
+  if (variants.closed) return;  // another thread was quicker
+  const NativeCode code = trace.steps.empty() ? nullptr : compiler_.compile(trace, calls);
   if (code != nullptr) {
-    entry.code[n].store(code, std::memory_order_relaxed);
-    entry.variants.store(n + 1, std::memory_order_release);
+    variants.code[n].store(code, std::memory_order_relaxed);
+    variants.count.store(n + 1, std::memory_order_release);
   }
-  entry.misses = 0;
-  entry.closed = entry.variants == NativeEntry::kVariants || ++entry.attempts == NativeEntry::kAttempts;
+  variants.misses = 0;
+  variants.closed = variants.count == NativeVariants::kMost ||
+                    ++variants.attempts == NativeVariants::kAttempts;
 }
 
 }  // namespace gpusim::simd

@@ -10,18 +10,29 @@
 
 namespace gpusim::simd {
 
-struct NativeEntry {
-  static constexpr int kVariants = 4;  // for groups whose values have different forms
-  static constexpr int kAttempts = 12;
+// Native code for one entry and one kind of mask.
+struct NativeVariants {
+  static constexpr int kMost = 4;  // for groups whose values have different forms
+  static constexpr int kAttempts = 6;
   // Group passes that found no variant until the next one is recorded.
   static constexpr uint32_t kPatienceForMisses = 64;
 
-  Op op{};
-  std::atomic<int> variants = 0;
-  std::atomic<NativeCode> code[kVariants] = {};
+  std::atomic<int> count = 0;
+  std::atomic<NativeCode> code[kMost] = {};
   std::atomic<uint32_t> misses = kPatienceForMisses;  // the first pass is recorded
-  std::atomic<bool> closed = false;  // no more variants
-  int attempts = 0;                  // under the cache's mutex
+  std::atomic<bool> closed = false;                   // no more of them
+  int attempts = 0;                                   // under the cache's mutex
+
+  // Whether this pass shall be recorded.
+  bool want_trace() {
+    return !closed.load(std::memory_order_relaxed) &&
+           misses.fetch_add(1, std::memory_order_relaxed) >= kPatienceForMisses;
+  }
+};
+
+struct NativeEntry {
+  Op op{};
+  NativeVariants full, partial;
 };
 
 // Belongs to one backend. Entries are added between slices; during slices, host threads that run
@@ -39,12 +50,7 @@ class CodeCache {
     const Uop& u = uops_[uop];
     return static_cast<uint8_t>(u.op) == kEntryOp ? entries_[entry_of_[uop]].op : u.op;
   }
-  // Whether this pass shall be recorded.
-  static bool wants_trace(NativeEntry& entry) {
-    return !entry.closed.load(std::memory_order_relaxed) &&
-           entry.misses.fetch_add(1, std::memory_order_relaxed) >= NativeEntry::kPatienceForMisses;
-  }
-  void add(NativeEntry& entry, const Trace& trace, const NativeCalls& calls);
+  void add(NativeVariants& variants, const Trace& trace, const NativeCalls& calls);
 
  private:
   void patch(uint32_t uop);

@@ -21,22 +21,23 @@ struct ColdFrame {
 template <class Word>
 struct ColdContext {
   ColdFrame& frame;
+  const Uop& u;
+  int state;  // the slot of the floating-point state, or -1
   uint32_t i;
 
   uint32_t lane() const { return static_cast<uint32_t>(frame.first_lane) + i; }
-  bool is_state(Slot s) const {
-    return shape_info(op_info(frame.uop->op).shape).fp_state && s == frame.uop->imm16;
-  }
   uint64_t get(Slot s) const {
-    const Uop& u = *frame.uop;
-    if (is_state(s)) return frame.group->get_lane(s, lane());
+    if (s == state) return frame.group->get_lane(s, lane());
     const uint64_t* operand = frame.operand[s == u.a ? 0 : s == u.b ? 1 : s == u.c ? 2 : 3];
     Word word;
     std::memcpy(&word, reinterpret_cast<const char*>(operand) + i * sizeof word, sizeof word);
     return word;
   }
   void set(Slot s, uint64_t value) const {
-    if (is_state(s) && s != frame.uop->d) return set_lane(*frame.group, s, lane(), value);
+    if (s == state && s != u.d) {
+      if (frame.group->get_lane(s, lane()) != value) set_lane(*frame.group, s, lane(), value);
+      return;
+    }
     const auto word = static_cast<Word>(value);
     std::memcpy(reinterpret_cast<char*>(frame.result) + i * sizeof word, &word, sizeof word);
   }
@@ -44,10 +45,12 @@ struct ColdContext {
 
 template <class Word>
 void compute_lanes(ColdFrame* frame) {
+  const Uop& u = *frame->uop;
+  const int state = shape_info(op_info(u.op).shape).fp_state ? u.imm16 : -1;
   StopInfo stop;
   for (uint32_t i = 0; i < kChunkLanes; ++i) {
-    ColdContext<Word> context{*frame, i};
-    execute(*frame->uop, context, MemoryView{}, 0, stop);
+    ColdContext<Word> context{*frame, u, state, i};
+    if (frame->group->active >> context.lane() & 1) execute(u, context, MemoryView{}, 0, stop);
   }
 }
 

@@ -63,6 +63,11 @@ class Translation {
     const Label head = cc_.newLabel(), body = cc_.newLabel();
 
     cc_.mov(at_.lanes, at_.field(offsetof(Group, lanes), 8));
+    emitter_.partial = trace_.partial;
+    if (trace_.partial) {
+      active_ = cc_.newUInt64("active");
+      cc_.mov(active_, at_.field(offsetof(Group, active), 8));
+    }
     cc_.bind(head);
     for (const auto& [slot, kind] : plan_.guards) {
       cc_.cmp(at_.kind(slot), static_cast<int>(kind));
@@ -140,10 +145,18 @@ class Translation {
     const x86::Gp expected = uop_address(step(i).next);
     cc_.cmp(next_, expected);
     cc_.jne(left_);
-    if (!ends_block) return;
-    const x86::Gp active = cc_.newUInt64();  // it may also have gone on in part
-    cc_.mov(active, at_.field(offsetof(Group, active), 8));
-    cc_.cmp(active, at_.field(offsetof(Group, exists), 8));
+    const ShapeInfo info = info_of(uop(i));
+    if (!info.pure && !info.fp_state) check_active();
+  }
+  // The group may have gone on with other lanes, or without some that faulted.
+  void check_active() {
+    if (trace_.partial) {
+      cc_.cmp(active_, at_.field(offsetof(Group, active), 8));
+    } else {
+      const x86::Gp active = cc_.newUInt64();
+      cc_.mov(active, at_.field(offsetof(Group, active), 8));
+      cc_.cmp(active, at_.field(offsetof(Group, exists), 8));
+    }
     cc_.jne(left_);
   }
   bool is_last(size_t i) const { return i + 1 == trace_.steps.size() && !trace_.closed; }
@@ -156,7 +169,7 @@ class Translation {
       cc_.cmp(at_.kind(slot), static_cast<int>(kind));
       cc_.jne(left_);
     };
-    if (info_of(s.uop).d.writes || is_store(shape)) check(s.uop.d, s.kind_d);
+    if (info_of(s.uop).d.writes || is_store(shape)) check(s.uop.d, s.d_after);
     if (!changes_sources(shape)) return;
     const Sources sources = sources_of(s.uop);
     for (int k = 0; k < sources.count; ++k)
@@ -194,23 +207,38 @@ class Translation {
       cc_.ret(none);
     });
   }
-  // To the branch helper, which does everything, and out.
+  // The branch helper, which does everything.
+  void call_branch(size_t i, const x86::Gp& taken) {
+    const x86::Gp at = uop_address(step(i).index);
+    auto* call = invoke(address_of(calls_.branch),
+                        asmjit::FuncSignatureT<const void*, void*, const void*, uint64_t>());
+    call->setArg(0, at_.group);
+    call->setArg(1, at);
+    call->setArg(2, taken);
+    call->setRet(0, next_);
+  }
   void branch_otherwise(size_t i, const Label& from, const x86::Gp& taken) {
-    deferred_.push_back([this, from, taken, index = step(i).index] {
+    deferred_.push_back([this, i, from, taken] {
       cc_.bind(from);
-      const x86::Gp at = uop_address(index);
-      auto* call = invoke(address_of(calls_.branch),
-                          asmjit::FuncSignatureT<const void*, void*, const void*, uint64_t>());
-      call->setArg(0, at_.group);
-      call->setArg(1, at);
-      call->setArg(2, taken);
-      const x86::Gp next = cc_.newUIntPtr();
-      call->setRet(0, next);
-      cc_.ret(next);
+      call_branch(i, taken);
+      cc_.ret(next_);
     });
+  }
+  // Under a mask others may have to run first.
+  void emit_branch_call(size_t i, const x86::Gp& taken) {
+    call_branch(i, taken);
+    if (step(i).parted || is_last(i)) {
+      cc_.jmp(left_);
+      return;
+    }
+    const x86::Gp expected = uop_address(step(i).next);
+    cc_.cmp(next_, expected);
+    cc_.jne(left_);
+    check_active();
   }
   // Ends a block by a branch, with the lanes that take it as bits.
   void emit_branch(size_t i, const x86::Gp& taken) {
+    if (trace_.partial) return emit_branch_call(i, taken);
     const Label otherwise = cc_.newLabel();
     branch_otherwise(i, otherwise, taken);
     if (step(i).parted) {
@@ -483,6 +511,7 @@ class Translation {
     const bool descending = chunk.plan_rows();
     const Label exit = exit_at(begin);
     for (size_t i = begin; i < end; ++i) emit_checks(begin, i, exit);
+    if (trace_.partial) spread_rows(begin, end);
 
     const bool ends_block = info_of(uop(end - 1)).ends_block;
     const x86::Gp lane = chunk.lane = cc_.newUInt64("lane");
@@ -494,6 +523,7 @@ class Translation {
     if (descending) cc_.mov(lane, static_cast<int>(kMaxLanes) - kChunkLanes);
     else cc_.xor_(lane, lane);
     cc_.bind(loop);
+    if (trace_.partial) load_masks(lane);
     for (size_t i = begin; i < end; ++i) emit_vector_step(i);
     chunk.store_rows();
     if (descending) {
@@ -504,12 +534,37 @@ class Translation {
       cc_.cmp(lane, static_cast<int>(kMaxLanes));
       cc_.jb(loop);
     }
-    chunk.store_kinds();
+    if (!trace_.partial) chunk.store_kinds();
     if (ends_block) emit_branch(end - 1, taken_);
     else check_fp_state(begin, end);
   }
 
+  void load_masks(const x86::Gp& lane) {
+    const x86::Gp bits = cc_.newUInt64();
+    emitter_.running = cc_.newKq();
+    emitter_.waiting = cc_.newKq();
+    chunk_->running_high = cc_.newKq();
+    cc_.shrx(bits, active_, lane);
+    cc_.kmovw(emitter_.running, bits.r32());
+    cc_.knotw(emitter_.waiting, emitter_.running);
+    cc_.kshiftrw(chunk_->running_high, emitter_.running, 8);
+  }
+  // Under a mask: rows that are written get the general form before the loop, for the lanes that
+  // wait, unless they stay narrow.
+  void spread_rows(size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const Uop& u = uop(i);
+      Chunk::Row& r = chunk_->rows[u.d];
+      if (!info_of(u).d.writes || is_store(shape_of(u)) || !r.spread || written_before(begin, i, u.d))
+        continue;
+      auto* call = invoke(address_of(calls_.spread), asmjit::FuncSignatureT<void, void*, uint32_t>());
+      call->setArg(0, at_.group);
+      call->setArg(1, imm(static_cast<uint32_t>(u.d)));
+    }
+  }
+
   void note_rows(size_t begin, size_t end) {
+    std::array<uint8_t, 256> d_kind{};  // before the segment
     for (size_t i = begin; i < end; ++i) {
       const Uop& u = uop(i);
       const Shape shape = shape_of(u);
@@ -522,10 +577,13 @@ class Translation {
       const Sources sources = sources_of(u);
       if (!is_load(shape) && !is_store(shape))  // theirs are addresses, read before the loop
         for (int k = 0; k < sources.count; ++k) reads(sources.slot[k], plan(i).source_kind[k]);
-      if (is_store(shape)) reads(u.d, plan(i).value_kind);
+      if (is_store(shape)) reads(u.d, plan(i).d_kind);
       if (info_of(u).d.writes && !is_store(shape)) {
-        chunk_->rows[u.d].written = true;
-        chunk_->rows[u.d].narrow = plan(i).narrow;
+        Chunk::Row& r = chunk_->rows[u.d];
+        if (!r.written) d_kind[u.d] = plan(i).d_kind;
+        r.written = true;
+        r.narrow = plan(i).keeps_narrow;
+        r.spread = trace_.partial && !r.narrow && d_kind[u.d] != kLanes;
       }
     }
   }
@@ -547,7 +605,7 @@ class Translation {
     }
     if (is_load(shape) || is_store(shape)) {
       emit_pointer(i, exit);
-      if (is_store(shape)) chunk_->hoist(u.d, p.value_kind);
+      if (is_store(shape)) chunk_->hoist(u.d, p.d_kind);
       return;
     }
     const Sources sources = sources_of(u);
@@ -662,6 +720,7 @@ class Translation {
     if (m.is_konst) cc_.mov(bits, m.k ? 0xffff : 0);
     else cc_.kmovw(bits.r32(), D::bits(m));
     cc_.shlx(bits, bits, chunk_->lane);
+    if (trace_.partial) cc_.and_(bits, active_);
     cc_.or_(taken_, bits);
   }
 
@@ -698,16 +757,16 @@ class Translation {
     const Uop& u = uop(i);
     const int size = access_info(u.op).size;
     if (size == 8) {
-      const Wide64::V v = chunk_->get<Wide64>(u.d, plan(i).value_kind);
+      const Wide64::V v = chunk_->get<Wide64>(u.d, plan(i).d_kind);
       for (int h = 0; h < 2; ++h)
-        cc_.vmovdqu64(elements(i, size, 8 * h), v.r[static_cast<size_t>(h)]);
+        chunk_->masked(h).vmovdqu64(elements(i, size, 8 * h), v.r[static_cast<size_t>(h)]);
       return;
     }
-    const x86::Zmm z = chunk_->get<Narrow32>(u.d, plan(i).value_kind).r[0];
+    const x86::Zmm z = chunk_->get<Narrow32>(u.d, plan(i).d_kind).r[0];
     const x86::Mem at = elements(i, size, 0);
-    if (size == 4) cc_.vmovdqu64(at, z);
-    else if (size == 2) cc_.vpmovdw(at, z);
-    else cc_.vpmovdb(at, z);
+    if (size == 4) chunk_->masked().vmovdqu32(at, z);
+    else if (size == 2) chunk_->masked().vpmovdw(at, z);
+    else chunk_->masked().vpmovdb(at, z);
   }
 
   const Trace& trace_;
@@ -722,6 +781,8 @@ class Translation {
   Label missed_, left_;
   // Emitted after everything else: what is seldom executed.
   std::vector<std::function<void()>> deferred_;
+
+  x86::Gp active_;  // if the trace is partial
 
   // Of the segment being emitted.
   Chunk* chunk_ = nullptr;

@@ -21,12 +21,13 @@ inline const Uop* const kMissed = reinterpret_cast<const Uop*>(uintptr_t{1});
 // What generated code calls, for the SIMD target in use.
 struct NativeCalls {
   using Handler = const Uop* (*)(Group&, const Uop*);
-  const Handler* handlers = nullptr;  // [256], for full groups
+  const Handler* handlers = nullptr;  // [256], for the trace's kind of mask
   // Ends a block by a conditional branch, taken by the lanes in `taken`.
   const Uop* (*branch)(Group&, const Uop*, uint64_t taken) = nullptr;
   // A run of linear memory all of which has `permissions`, or null.
   uint8_t* (*linear_run)(const Group&, uint64_t address, uint64_t bytes, uint64_t permissions) =
       nullptr;
+  void (*spread)(Group&, uint32_t slot) = nullptr;  // gives the slot a 64-bit word per lane
   const BlockTally* block_tallies = nullptr;  // while compiling
 };
 

@@ -25,6 +25,9 @@ struct Emitter {
   asmjit::Label cold;
   bool cold_used = false;
   bool always_cold = false;
+  // Lanes of the chunk that run, if not all do; what the others compute is of no interest.
+  bool partial = false;
+  x86::KReg running, waiting;
 
   // Only one function is generated at a time per host thread.
   static Emitter*& current() {
@@ -242,7 +245,7 @@ struct JitDomain {
   static bool all(M m) {
     if (m.is_konst) return m.k;
     const x86::KReg k = bits(m);
-    cc().kortestw(k, k);
+    cc().kortestw(k, Emitter::current()->partial ? Emitter::current()->waiting : k);
     cc().jnc(take_cold());
     return true;
   }
@@ -252,10 +255,15 @@ struct JitDomain {
   static V map_state(M where, V otherwise, F, V&, A...) {
     if (where.is_konst) return where.k ? unsupported(otherwise) : otherwise;
     const x86::KReg k = bits(where);
-    cc().kortestw(k, k);
+    if (Emitter::current()->partial) {
+      cc().ktestw(k, Emitter::current()->running);
+    } else {
+      cc().kortestw(k, k);
+    }
     cc().jnz(take_cold());
     return otherwise;
   }
+  static bool always(M m) { return m.is_konst && m.k; }
   static asmjit::Label take_cold() {
     Emitter::current()->cold_used = true;
     return Emitter::current()->cold;

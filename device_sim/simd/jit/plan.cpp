@@ -82,7 +82,7 @@ class Planner {
       compact &= is_compact(p.source_kind[k]);
       uniform &= p.source_kind[k] == kUniform;
     }
-    if (is_store(shape)) p.value_kind = see(u.d, s.value_kind);
+    if (is_store(shape)) p.d_kind = see(u.d, s.d_before);
     if (is_load(shape) || is_store(shape)) {
       const AccessInfo access = access_info(u.op);
       p.narrow = is_load(shape) ? access.is_narrow() : access.size <= 4;
@@ -91,10 +91,10 @@ class Planner {
     } else if (info.pure) {
       if (uniform) {
         if (is_straight(u.op)) p.method = Method::kUniform;
-      } else if (!(compact && is_compact(s.kind_d))) {
+      } else if (!(compact && is_compact(s.d_after))) {
         p.method = Method::kVector;
         p.narrow = is_narrow(s, sources, p);
-      } else if (s.kind_d == kAffine && is_affine_inline(u.op)) {
+      } else if (s.d_after == kAffine && is_affine_inline(u.op)) {
         p.method = Method::kAffine;
       }
     } else if (info.fp_state) {
@@ -108,7 +108,12 @@ class Planner {
                (shape == Shape::kJmpReg && uniform)) {
       p.method = Method::kJump;
     }
-    if (s.parted && p.method != Method::kVector) p.method = Method::kCall;
+    if (p.method != Method::kVector && (s.parted || trace_.partial)) p.method = Method::kCall;
+    if (p.method == Method::kVector && info.d.writes && !is_store(shape)) {
+      // Under a mask the row keeps its form, or takes the general one.
+      p.d_kind = trace_.partial ? see(u.d, s.d_before) : uint8_t{kNarrow};
+      p.keeps_narrow = p.narrow && p.d_kind == kNarrow;
+    }
     follow(s, sources, p);
     return p;
   }
@@ -118,13 +123,13 @@ class Planner {
     const Shape shape = shape_of(s.uop);
     if (p.method == Method::kCall && changes_sources(shape))
       for (int k = 0; k < sources.count; ++k) kinds_[sources.slot[k]] = s.after[k];
-    if (p.method == Method::kCall && is_store(shape)) kinds_[s.uop.d] = s.kind_d;
+    if (p.method == Method::kCall && is_store(shape)) kinds_[s.uop.d] = s.d_after;
     if (!info_of(s.uop).d.writes || is_store(shape)) return;
     switch (p.method) {
-      case Method::kVector: kinds_[s.uop.d] = p.narrow ? kNarrow : kLanes; break;
+      case Method::kVector: kinds_[s.uop.d] = p.keeps_narrow ? kNarrow : kLanes; break;
       case Method::kUniform: kinds_[s.uop.d] = kUniform; break;
       case Method::kAffine: kinds_[s.uop.d] = kAffine; break;
-      default: kinds_[s.uop.d] = s.kind_d;
+      default: kinds_[s.uop.d] = s.d_after;
     }
   }
 

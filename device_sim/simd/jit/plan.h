@@ -23,7 +23,8 @@ struct Plan {
   Method method = Method::kCall;
   bool narrow = false;          // kVector: in 32-bit lanes
   uint8_t source_kind[4] = {};  // as the generated code finds them
-  uint8_t value_kind = 0;       // of a store's value
+  uint8_t d_kind = 0;           // the same of d, which a store reads
+  bool keeps_narrow = false;    // kVector: d is a narrow row afterwards
   bool need_32_bits[4] = {};    // sources that have to fit 32 bits, compact ones
 };
 

@@ -14,6 +14,7 @@ namespace gpusim {
 namespace HWY_NAMESPACE {
 
 inline const Uop* native_branch(Group& g, const Uop* u, uint64_t taken) { return branch(g, u, taken); }
+inline void native_spread(Group& g, uint32_t slot) { spread(g, static_cast<Slot>(slot)); }
 inline uint8_t* native_run(const Group& g, uint64_t address, uint64_t bytes, uint64_t need) {
   return linear_run(g, address, bytes, static_cast<uint8_t>(need));
 }
@@ -76,12 +77,16 @@ inline uint8_t note_fits(const Group& g, const Uop& u) {
 }
 
 // Runs on from `u` under the interpreter, writes down what happens, and has it compiled.
-const Uop* record(Group& g, const Uop* u, simd::NativeEntry& entry) {
+template <bool kFull>
+const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
   constexpr size_t kMaxSteps = 400;
   simd::CodeCache& cache = *g.machine->native;
+  constexpr const HandlerTable& table = kFull ? kFullTable : kPartTable;
   simd::Trace trace;
+  trace.partial = !kFull;
+  const uint64_t active = g.active;
   const Uop* const first = u;
-  bool whole = true;
+  bool started = false, whole = true;
   for (;;) {
     const uint32_t index = index_of(g, u);
     simd::Step s;
@@ -93,7 +98,7 @@ const Uop* record(Group& g, const Uop* u, simd::NativeEntry& entry) {
     const ShapeInfo info = shape_info(shape);
     note_sources(g, s.uop, s.before);
     s.fits_32_bits = note_fits(g, s.uop);
-    s.value_kind = g.kind[u->d];
+    s.d_before = g.kind[u->d];
     note_access(g, s);
     if (shape == Shape::kJmpReg) {
       const CodeView& code = g.machine->code;
@@ -104,13 +109,14 @@ const Uop* record(Group& g, const Uop* u, simd::NativeEntry& entry) {
       s.fp_state = row(g, static_cast<Slot>(u->imm16))[0];
       s.fp_settled = s.fp_state >> 32 == 0 && (s.fp_state & softfloat::kFpsrIxc) != 0;
     }
-    u = kFullTable.handlers[static_cast<int>(s.uop.op)](g, u);
+    u = table.handlers[static_cast<int>(s.uop.op)](g, u);
+    started = true;
     note_sources(g, s.uop, s.after);
-    s.kind_d = g.kind[s.uop.d];
+    s.d_after = g.kind[s.uop.d];
     for (int k = 0; k < 4; ++k)
       s.compacted |= s.before[k] > simd::kAffine && s.after[k] <= simd::kAffine;
     const bool ends = info.ends_block;
-    if (u == nullptr || g.active != g.exists) {
+    if (u == nullptr || g.active != active) {
       if (ends) {
         s.parted = true;
         trace.steps.push_back(s);
@@ -128,28 +134,34 @@ const Uop* record(Group& g, const Uop* u, simd::NativeEntry& entry) {
     // Another loop: its own entry will do.
     if (ends && s.next < s.index && s.next != index_of(g, first)) break;
   }
-  if (whole) cache.add(entry, trace, {kFullTable.handlers, native_branch, native_run, g.machine->block_tallies});
+  // Nothing to compile counts as an attempt, too.
+  if (!whole) trace.steps.clear();
+  cache.add(variants, trace,
+            {table.handlers, native_branch, native_run, native_spread, g.machine->block_tallies});
+  if (!started)
+    u = table.handlers[static_cast<int>(cache.original_op(index_of(g, u)))](g, u);
   return u;
 }
 
 // Handlers of marked micro-ops.
-const Uop* run_native(Group& g, const Uop* u) {
+template <bool kFull>
+const Uop* run_marked(Group& g, const Uop* u) {
   simd::NativeEntry& entry = g.machine->native->entry(index_of(g, u));
   if (HWY_LIKELY(g.width == kMaxLanes)) {
-    const int variants = entry.variants.load(std::memory_order_acquire);
-    for (int v = 0; v < variants; ++v) {
-      const simd::NativeCode code = entry.code[v].load(std::memory_order_relaxed);
+    simd::NativeVariants& variants = kFull ? entry.full : entry.partial;
+    const int count = variants.count.load(std::memory_order_acquire);
+    for (int v = 0; v < count; ++v) {
+      const simd::NativeCode code = variants.code[v].load(std::memory_order_relaxed);
       const Uop* next = code(g, g.machine->code.uops);
       if (HWY_LIKELY(next != simd::kMissed)) return next;
     }
-    if (simd::CodeCache::wants_trace(entry)) return record(g, u, entry);
+    if (variants.want_trace()) return record<kFull>(g, u, variants);
   }
-  return kFullTable.handlers[static_cast<int>(entry.op)](g, u);
+  constexpr const HandlerTable& table = kFull ? kFullTable : kPartTable;
+  return table.handlers[static_cast<int>(entry.op)](g, u);
 }
-const Uop* run_marked_part(Group& g, const Uop* u) {
-  const Op op = g.machine->native->entry(index_of(g, u)).op;
-  return kPartTable.handlers[static_cast<int>(op)](g, u);
-}
+const Uop* run_marked_full(Group& g, const Uop* u) { return run_marked<true>(g, u); }
+const Uop* run_marked_part(Group& g, const Uop* u) { return run_marked<false>(g, u); }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace gpusim

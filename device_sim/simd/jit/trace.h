@@ -20,8 +20,8 @@ struct Step {
   // Kinds of its sources, in the order of its fields, before and after it ran.
   uint8_t before[4] = {};
   uint8_t after[4] = {};
-  uint8_t value_kind = 0;    // of d before, which a store reads
-  uint8_t kind_d = 0;        // of d after
+  uint8_t d_before = 0;  // of d
+  uint8_t d_after = 0;
   uint8_t fits_32_bits = 0;  // bit k: source k is compact and fits
   bool consecutive = false;     // a load or store of neighbouring elements in linear memory
   bool uniform_linear = false;  // a load of one element of linear memory for all lanes
@@ -33,6 +33,7 @@ struct Step {
 struct Trace {
   std::vector<Step> steps;
   bool closed = false;  // the last step goes back to the first
+  bool partial = false;  // some lanes of the group waited
 };
 
 }  // namespace gpusim::simd
