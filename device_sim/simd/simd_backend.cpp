@@ -141,7 +141,10 @@ void SimdBackend::run_group(Group& g, uint64_t instructions, std::vector<uint64_
 
 std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
   events_.clear();
-  if (config_.threads <= 1 || groups_.size() <= 1) {
+  // Handing groups to threads costs as much time as some thousand instructions of a group.
+  constexpr uint64_t kWorthThreads = 4096;
+  if (config_.threads <= 1 || groups_.size() <= 1 ||
+      instructions < kWorthThreads / groups_.size()) {
     for (Group& g : groups_)
       if (g.runnable) run_group(g, instructions, block_counts_, events_);
   } else {
