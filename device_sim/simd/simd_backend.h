@@ -25,6 +25,8 @@ class SimdBackend final : public CpuBackend {
   uint32_t runnable() const override;
   std::vector<uint64_t> block_counts() override;
   CoreTally tally(uint32_t core) override;
+  // Pieces of native code made so far.
+  size_t native_variants() const { return native_ ? native_->variants() : 0; }
 
  private:
   simd::Group& group_of(uint32_t core) { return groups_[core / config_.group_width]; }

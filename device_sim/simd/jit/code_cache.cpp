@@ -18,6 +18,13 @@ void CodeCache::mark(uint32_t uop) {
   patch(uop);
 }
 
+size_t CodeCache::variants() const {
+  size_t n = 0;
+  for (const NativeEntry& e : entries_)
+    n += static_cast<size_t>(e.full.count.load() + e.partial.count.load());
+  return n;
+}
+
 void CodeCache::add(NativeVariants& variants, const Trace& trace, const NativeCalls& calls) {
   const std::lock_guard lock(mutex_);
   const int n = variants.count;

@@ -44,6 +44,7 @@ class CodeCache {
   void assign(std::span<const Uop> uops);
   const Uop* uops() const { return uops_.data(); }
   void mark(uint32_t uop);
+  size_t variants() const;
 
   NativeEntry& entry(uint32_t uop) { return entries_[entry_of_[uop]]; }
   Op original_op(uint32_t uop) const {
