@@ -82,13 +82,10 @@ class Chunk {
 
   template <class D>
   void put(Slot s, const typename D::V& value) {
-    typename D::V v = value;
-    for (size_t h = 0; h < v.r.size(); ++h) v.r[h] = D::reg(value, h);
-    v.is_konst = false;
     Held h;
     h.dirty = true;
-    if constexpr (D::kWide) h.wide = v;
-    else h.narrow = v;
+    if constexpr (D::kWide) h.wide = D::in_registers(value);
+    else h.narrow = D::in_registers(value);
     held_[s] = h;
   }
 

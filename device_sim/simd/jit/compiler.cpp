@@ -137,16 +137,19 @@ class Translation {
   void emit_call(size_t i) {
     call_handler(i);
     check_kinds(i);
-    const bool ends_block = info_of(uop(i)).ends_block;
-    if (ends_block && is_last(i)) {
+    const ShapeInfo info = info_of(uop(i));
+    if (info.ends_block && is_last(i)) {
       cc_.jmp(left_);
       return;
     }
+    expect_next(i);
+    if (!info.pure && !info.fp_state) check_active();
+  }
+  // Leaves unless the group went on where it went while recording.
+  void expect_next(size_t i) {
     const x86::Gp expected = uop_address(step(i).next);
     cc_.cmp(next_, expected);
     cc_.jne(left_);
-    const ShapeInfo info = info_of(uop(i));
-    if (!info.pure && !info.fp_state) check_active();
   }
   // The group may have gone on with other lanes, or without some that faulted.
   void check_active() {
@@ -231,9 +234,7 @@ class Translation {
       cc_.jmp(left_);
       return;
     }
-    const x86::Gp expected = uop_address(step(i).next);
-    cc_.cmp(next_, expected);
-    cc_.jne(left_);
+    expect_next(i);
     check_active();
   }
   // Ends a block by a branch, with the lanes that take it as bits.
@@ -385,12 +386,7 @@ class Translation {
     if (low32) {  // no lane may wrap
       const Label exit = exit_at(i);
       cc_.mov(a.base.r32(), a.base.r32());
-      const x86::Gp last = cc_.newUInt64();
-      check_stride(a.stride, exit);
-      cc_.imul(last, a.stride, static_cast<int>(kMaxLanes) - 1);
-      cc_.add(last, a.base);
-      cc_.shr(last, 32);
-      cc_.jne(exit);
+      check_last(a.base, a.stride, exit);
     }
     cc_.mov(at_.first(u.d), a.base);
     cc_.mov(at_.stride(u.d), a.stride);
@@ -408,11 +404,15 @@ class Translation {
     cc_.cmp(at_.first(s, 4, 4), 0);
     cc_.jne(exit);
     if (kind != kAffine) return;
-    const x86::Gp stride = cc_.newUInt64(), last = cc_.newUInt64();
-    cc_.mov(stride, at_.stride(s));
+    const BaseAndStride x = load_compact(s, kind);
+    check_last(x.base, x.stride, exit);
+  }
+  // Leaves unless the last lane's value fits 32 bits, as the first's does.
+  void check_last(const x86::Gp& base, const x86::Gp& stride, const Label& exit) {
     check_stride(stride, exit);
+    const x86::Gp last = cc_.newUInt64();
     cc_.imul(last, stride, static_cast<int>(kMaxLanes) - 1);
-    cc_.add(last, at_.first(s));
+    cc_.add(last, base);
     cc_.shr(last, 32);
     cc_.jne(exit);
   }
@@ -555,8 +555,7 @@ class Translation {
     for (size_t i = begin; i < end; ++i) {
       const Uop& u = uop(i);
       Chunk::Row& r = chunk_->rows[u.d];
-      if (!info_of(u).d.writes || is_store(shape_of(u)) || !r.spread || written_before(begin, i, u.d))
-        continue;
+      if (!info_of(u).d.writes || !r.spread || written_before(begin, i, u.d)) continue;
       auto* call = invoke(address_of(calls_.spread), asmjit::FuncSignatureT<void, void*, uint32_t>());
       call->setArg(0, at_.group);
       call->setArg(1, imm(static_cast<uint32_t>(u.d)));
@@ -578,7 +577,7 @@ class Translation {
       if (!is_load(shape) && !is_store(shape))  // theirs are addresses, read before the loop
         for (int k = 0; k < sources.count; ++k) reads(sources.slot[k], plan(i).source_kind[k]);
       if (is_store(shape)) reads(u.d, plan(i).d_kind);
-      if (info_of(u).d.writes && !is_store(shape)) {
+      if (info_of(u).d.writes) {
         Chunk::Row& r = chunk_->rows[u.d];
         if (!r.written) d_kind[u.d] = plan(i).d_kind;
         r.written = true;

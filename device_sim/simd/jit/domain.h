@@ -84,6 +84,11 @@ struct JitDomain {
     }
     return z;
   }
+  static V in_registers(const V& a) {
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) d.r[h] = reg(a, h);
+    return d;
+  }
   static asmjit::Operand operand(const V& b, size_t h) {
     return b.is_konst ? asmjit::Operand(broadcast(b.k)) : asmjit::Operand(b.r[h]);
   }
@@ -98,14 +103,7 @@ struct JitDomain {
     return d;
   }
   // For instructions without a broadcast form.
-  static V each_register(Id id, const V& a, const V& b) {
-    V d;
-    for (size_t h = 0; h < kRegs; ++h) {
-      d.r[h] = fresh();
-      cc().emit(id, d.r[h], reg(a, h), reg(b, h));
-    }
-    return d;
-  }
+  static V each_register(Id id, const V& a, const V& b) { return each(id, a, in_registers(b)); }
   static V commutative(Id id, const V& a, const V& b) {
     return a.is_konst ? each(id, b, a) : each(id, a, b);
   }

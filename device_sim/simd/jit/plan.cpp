@@ -5,32 +5,6 @@
 
 namespace gpusim::simd {
 
-Sources sources_of(const Uop& u) {
-  const ShapeInfo info = info_of(u);
-  Sources s;
-  if (info.a.reads) s.slot[s.count++] = u.a;
-  if (info.b.reads) s.slot[s.count++] = u.b;
-  if (info.c.reads) s.slot[s.count++] = u.c;
-  if (info.aux.reads) s.slot[s.count++] = u.aux;
-  return s;
-}
-
-AccessInfo access_info(Op op) {
-  switch (op) {
-#define GPUSIM_INFO(name) \
-  case Op::name:          \
-    return {sizeof(Access<Op::name>::Type), Access<Op::name>::kExtend, Access<Op::name>::kMode};
-#define GPUSIM_INFOS(name) GPUSIM_INFO(name) GPUSIM_INFO(name##_x) GPUSIM_INFO(name##_w)
-    GPUSIM_INFOS(ldu8) GPUSIM_INFOS(ldu16) GPUSIM_INFOS(ldu32) GPUSIM_INFOS(ld64)
-    GPUSIM_INFOS(lds8x) GPUSIM_INFOS(lds16x) GPUSIM_INFOS(lds32x) GPUSIM_INFOS(lds8w)
-    GPUSIM_INFOS(lds16w) GPUSIM_INFOS(st8) GPUSIM_INFOS(st16) GPUSIM_INFOS(st32)
-    GPUSIM_INFOS(st64)
-#undef GPUSIM_INFOS
-#undef GPUSIM_INFO
-    default: return {};
-  }
-}
-
 namespace {
 
 bool narrow_fields_of(const Uop& u) {
@@ -109,7 +83,7 @@ class Planner {
       p.method = Method::kJump;
     }
     if (p.method != Method::kVector && (s.parted || trace_.partial)) p.method = Method::kCall;
-    if (p.method == Method::kVector && info.d.writes && !is_store(shape)) {
+    if (p.method == Method::kVector && info.d.writes) {
       // Under a mask the row keeps its form, or takes the general one.
       p.d_kind = trace_.partial ? see(u.d, s.d_before) : uint8_t{kNarrow};
       p.keeps_narrow = p.narrow && p.d_kind == kNarrow;
@@ -124,7 +98,7 @@ class Planner {
     if (p.method == Method::kCall && changes_sources(shape))
       for (int k = 0; k < sources.count; ++k) kinds_[sources.slot[k]] = s.after[k];
     if (p.method == Method::kCall && is_store(shape)) kinds_[s.uop.d] = s.d_after;
-    if (!info_of(s.uop).d.writes || is_store(shape)) return;
+    if (!info_of(s.uop).d.writes) return;
     switch (p.method) {
       case Method::kVector: kinds_[s.uop.d] = p.keeps_narrow ? kNarrow : kLanes; break;
       case Method::kUniform: kinds_[s.uop.d] = kUniform; break;

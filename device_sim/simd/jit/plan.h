@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "device_sim/core/access.h"
+#include "device_sim/simd/jit/step_info.h"
 #include "device_sim/simd/jit/trace.h"
 
 namespace gpusim::simd {
@@ -27,35 +27,6 @@ struct Plan {
   bool keeps_narrow = false;    // kVector: d is a narrow row afterwards
   bool need_32_bits[4] = {};    // sources that have to fit 32 bits, compact ones
 };
-
-// The slots that a micro-op reads, in the order of its fields a, b, c, aux.
-struct Sources {
-  Slot slot[4] = {};
-  int count = 0;
-};
-Sources sources_of(const Uop& u);
-
-struct AccessInfo {
-  int size = 0;
-  Extend extend = Extend::kZero;
-  AddressMode mode = AddressMode::kImmediate;
-  // Whether loaded values fit 32 bits.
-  bool is_narrow() const { return size <= 4 && extend != Extend::kSign64; }
-};
-AccessInfo access_info(Op op);
-
-constexpr Shape shape_of(const Uop& u) { return op_info(u.op).shape; }
-constexpr ShapeInfo info_of(const Uop& u) { return shape_info(shape_of(u)); }
-constexpr bool is_load(Shape s) {
-  return s == Shape::kLdI || s == Shape::kLdX || s == Shape::kLdW;
-}
-constexpr bool is_store(Shape s) {
-  return s == Shape::kStI || s == Shape::kStX || s == Shape::kStW;
-}
-constexpr bool is_branch(Shape s) { return s == Shape::kBrAB || s == Shape::kBrAI; }
-constexpr bool is_compact(uint8_t kind) { return kind == kUniform || kind == kAffine; }
-// Handlers of these may find their operands to be compact, or spread them.
-constexpr bool changes_sources(Shape s) { return is_load(s) || is_store(s) || is_branch(s); }
 
 struct TracePlan {
   std::vector<Plan> steps;

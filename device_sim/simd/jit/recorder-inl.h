@@ -8,6 +8,7 @@
 #endif
 
 #include "device_sim/simd/jit/code_cache.h"
+#include "device_sim/simd/jit/step_info.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gpusim {
@@ -20,60 +21,28 @@ inline uint8_t* native_run(const Group& g, uint64_t address, uint64_t bytes, uin
 }
 
 // Notes what a load or store's addresses are like.
-template <Op op>
-void note_access(const Group& g, simd::Step& s) {
-  using A = Access<op>;
-  constexpr uint32_t size = sizeof(typename A::Type);
+inline void note_access(const Group& g, simd::Step& s) {
+  const simd::AccessInfo access = simd::access_info(s.uop.op);
+  const auto size = static_cast<uint32_t>(access.size);
   simd::Compact x;
-  if (!compact_address<A::kMode>(g, &s.uop, x)) return;
+  bool compact = false;
+  switch (access.mode) {
+    case AddressMode::kImmediate:
+      compact = compact_address<AddressMode::kImmediate>(g, &s.uop, x);
+      break;
+    case AddressMode::kIndex: compact = compact_address<AddressMode::kIndex>(g, &s.uop, x); break;
+    case AddressMode::kIndex32: compact = compact_address<AddressMode::kIndex32>(g, &s.uop, x);
+  }
+  if (!compact) return;
   const Pattern pattern = classify(g, x, size);
   s.consecutive = pattern == Pattern::kConsecutive;
   s.uniform_linear = pattern == Pattern::kUniform && linear_run(g, x.base, size, kRead) != nullptr;
-}
-inline void note_access(const Group& g, simd::Step& s) {
-  switch (s.uop.op) {
-#define GPUSIM_ACCESS_OF(name) \
-  case Op::name: return note_access<Op::name>(g, s);
-#define GPUSIM_ACCESSES_OF(name) \
-  GPUSIM_ACCESS_OF(name) GPUSIM_ACCESS_OF(name##_x) GPUSIM_ACCESS_OF(name##_w)
-    GPUSIM_ACCESSES_OF(ldu8) GPUSIM_ACCESSES_OF(ldu16) GPUSIM_ACCESSES_OF(ldu32)
-    GPUSIM_ACCESSES_OF(ld64) GPUSIM_ACCESSES_OF(lds8x) GPUSIM_ACCESSES_OF(lds16x)
-    GPUSIM_ACCESSES_OF(lds32x) GPUSIM_ACCESSES_OF(lds8w) GPUSIM_ACCESSES_OF(lds16w)
-    GPUSIM_ACCESSES_OF(st8) GPUSIM_ACCESSES_OF(st16) GPUSIM_ACCESSES_OF(st32)
-    GPUSIM_ACCESSES_OF(st64)
-#undef GPUSIM_ACCESSES_OF
-#undef GPUSIM_ACCESS_OF
-    default: return;
-  }
 }
 
 // Micro-ops that write slots besides d, or whose forms cannot be followed.
 inline bool ends_trace(Shape s) {
   return s == Shape::kCas128 || s == Shape::kStx || s == Shape::kStx128 || s == Shape::kService ||
          s == Shape::kTrap || s == Shape::kGiveWay;
-}
-
-inline void note_sources(const Group& g, const Uop& u, uint8_t* kinds) {
-  const ShapeInfo info = shape_info(op_info(u.op).shape);
-  int k = 0;
-  if (info.a.reads) kinds[k++] = g.kind[u.a];
-  if (info.b.reads) kinds[k++] = g.kind[u.b];
-  if (info.c.reads) kinds[k++] = g.kind[u.c];
-  if (info.aux.reads) kinds[k++] = g.kind[u.aux];
-}
-inline uint8_t note_fits(const Group& g, const Uop& u) {
-  const ShapeInfo info = shape_info(op_info(u.op).shape);
-  uint8_t bits = 0, bit = 1;
-  const auto note = [&](bool reads, Slot s) {
-    if (!reads) return;
-    if (g.is_compact(s) && fits_32_bits(g, s)) bits |= bit;
-    bit = static_cast<uint8_t>(bit << 1);
-  };
-  note(info.a.reads, u.a);
-  note(info.b.reads, u.b);
-  note(info.c.reads, u.c);
-  note(info.aux.reads, u.aux);
-  return bits;
 }
 
 // Runs on from `u` under the interpreter, writes down what happens, and has it compiled.
@@ -93,13 +62,17 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
     s.uop = *u;
     s.uop.op = cache.original_op(index);
     s.index = index;
-    const Shape shape = op_info(s.uop.op).shape;
+    const Shape shape = simd::shape_of(s.uop);
     if (ends_trace(shape) || trace.steps.size() == kMaxSteps) break;
     const ShapeInfo info = shape_info(shape);
-    note_sources(g, s.uop, s.before);
-    s.fits_32_bits = note_fits(g, s.uop);
+    const simd::Sources sources = simd::sources_of(s.uop);
+    for (int k = 0; k < sources.count; ++k) {
+      const Slot slot = sources.slot[k];
+      s.before[k] = g.kind[slot];
+      s.fits_32_bits |= static_cast<uint8_t>((g.is_compact(slot) && fits_32_bits(g, slot)) << k);
+    }
     s.d_before = g.kind[u->d];
-    note_access(g, s);
+    if (simd::is_load(shape) || simd::is_store(shape)) note_access(g, s);
     if (shape == Shape::kJmpReg) {
       const CodeView& code = g.machine->code;
       s.jump = row(g, u->a)[0];
@@ -111,13 +84,13 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
     }
     u = table.handlers[static_cast<int>(s.uop.op)](g, u);
     started = true;
-    note_sources(g, s.uop, s.after);
+    for (int k = 0; k < sources.count; ++k) {
+      s.after[k] = g.kind[sources.slot[k]];
+      s.compacted |= !simd::is_compact(s.before[k]) && simd::is_compact(s.after[k]);
+    }
     s.d_after = g.kind[s.uop.d];
-    for (int k = 0; k < 4; ++k)
-      s.compacted |= s.before[k] > simd::kAffine && s.after[k] <= simd::kAffine;
-    const bool ends = info.ends_block;
     if (u == nullptr || g.active != active) {
-      if (ends) {
+      if (info.ends_block) {
         s.parted = true;
         trace.steps.push_back(s);
       } else {
@@ -132,7 +105,7 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
       break;
     }
     // Another loop: its own entry will do.
-    if (ends && s.next < s.index && s.next != index_of(g, first)) break;
+    if (info.ends_block && s.next < s.index) break;
   }
   // Nothing to compile counts as an attempt, too.
   if (!whole) trace.steps.clear();

@@ -1,0 +1,59 @@
+// What a micro-op reads and accesses, in the words of recording and planning.
+#pragma once
+#include "device_sim/core/access.h"
+#include "device_sim/simd/group.h"
+
+namespace gpusim::simd {
+
+constexpr Shape shape_of(const Uop& u) { return op_info(u.op).shape; }
+constexpr ShapeInfo info_of(const Uop& u) { return shape_info(shape_of(u)); }
+constexpr bool is_load(Shape s) {
+  return s == Shape::kLdI || s == Shape::kLdX || s == Shape::kLdW;
+}
+constexpr bool is_store(Shape s) {
+  return s == Shape::kStI || s == Shape::kStX || s == Shape::kStW;
+}
+constexpr bool is_branch(Shape s) { return s == Shape::kBrAB || s == Shape::kBrAI; }
+constexpr bool is_compact(uint8_t kind) { return kind == kUniform || kind == kAffine; }
+// Handlers of these may find their operands to be compact, or spread them.
+constexpr bool changes_sources(Shape s) { return is_load(s) || is_store(s) || is_branch(s); }
+
+// The slots that a micro-op reads, in the order of its fields a, b, c, aux.
+struct Sources {
+  Slot slot[4] = {};
+  int count = 0;
+};
+inline Sources sources_of(const Uop& u) {
+  const ShapeInfo info = info_of(u);
+  Sources s;
+  if (info.a.reads) s.slot[s.count++] = u.a;
+  if (info.b.reads) s.slot[s.count++] = u.b;
+  if (info.c.reads) s.slot[s.count++] = u.c;
+  if (info.aux.reads) s.slot[s.count++] = u.aux;
+  return s;
+}
+
+struct AccessInfo {
+  int size = 0;
+  Extend extend = Extend::kZero;
+  AddressMode mode = AddressMode::kImmediate;
+  // Whether loaded values fit 32 bits.
+  bool is_narrow() const { return size <= 4 && extend != Extend::kSign64; }
+};
+inline AccessInfo access_info(Op op) {
+  switch (op) {
+#define GPUSIM_INFO(name) \
+  case Op::name:          \
+    return {sizeof(Access<Op::name>::Type), Access<Op::name>::kExtend, Access<Op::name>::kMode};
+#define GPUSIM_INFOS(name) GPUSIM_INFO(name) GPUSIM_INFO(name##_x) GPUSIM_INFO(name##_w)
+    GPUSIM_INFOS(ldu8) GPUSIM_INFOS(ldu16) GPUSIM_INFOS(ldu32) GPUSIM_INFOS(ld64)
+    GPUSIM_INFOS(lds8x) GPUSIM_INFOS(lds16x) GPUSIM_INFOS(lds32x) GPUSIM_INFOS(lds8w)
+    GPUSIM_INFOS(lds16w) GPUSIM_INFOS(st8) GPUSIM_INFOS(st16) GPUSIM_INFOS(st32)
+    GPUSIM_INFOS(st64)
+#undef GPUSIM_INFOS
+#undef GPUSIM_INFO
+    default: return {};
+  }
+}
+
+}  // namespace gpusim::simd
