@@ -4,16 +4,12 @@
 
 #include <bit>
 #include <cstddef>
-#include <functional>
 
 #include "device_sim/simd/jit/chunk.h"
+#include "device_sim/simd/jit/control.h"
 #include "device_sim/simd/jit/lower.h"
-#include "device_sim/simd/jit/plan.h"
 
 namespace gpusim::simd {
-
-using asmjit::imm;
-using asmjit::Label;
 
 namespace {
 
@@ -23,15 +19,9 @@ class ErrorFlag : public asmjit::ErrorHandler {
   bool failed = false;
 };
 
-template <class Function>
-asmjit::Imm address_of(Function* f) {
-  return imm(reinterpret_cast<uint64_t>(f));
-}
-
-class Translation {
+class Translation : private ControlEmitter {
  public:
-  Translation(const Trace& trace, const NativeCalls& calls, asmjit::CodeHolder* code)
-      : trace_(trace), calls_(calls), plan_(make_plan(trace)), emitter_(code), cc_(emitter_.cc) {}
+  using ControlEmitter::ControlEmitter;
 
   bool run() {
     if (!plan_.worthwhile) return false;
@@ -42,10 +32,6 @@ class Translation {
   }
 
  private:
-  const Step& step(size_t i) const { return trace_.steps[i]; }
-  const Uop& uop(size_t i) const { return trace_.steps[i].uop; }
-  const Plan& plan(size_t i) const { return plan_.steps[i]; }
-
   void emit() {
     auto* func = cc_.addFunc(asmjit::FuncSignatureT<const void*, void*, const void*>());
     func->frame().setAvxEnabled();
@@ -96,198 +82,6 @@ class Translation {
     cc_.ret(next_);
     for (size_t d = 0; d < deferred_.size(); ++d) deferred_[d]();  // may add to the list
     cc_.endFunc();
-  }
-
-  // --- leaving
-
-  x86::Mem uop_at(uint32_t index) const {
-    return x86::ptr(uops_, static_cast<int32_t>(index * sizeof(Uop)));
-  }
-  x86::Gp uop_address(uint32_t index) {
-    const x86::Gp p = cc_.newUIntPtr();
-    cc_.lea(p, uop_at(index));
-    return p;
-  }
-  // Where the interpreter takes over at micro-op `index`, with everything before it done.
-  Label exit_to(uint32_t index) {
-    const Label label = cc_.newLabel();
-    deferred_.push_back([this, label, index] {
-      cc_.bind(label);
-      cc_.ret(uop_address(index));
-    });
-    return label;
-  }
-  Label exit_at(size_t i) { return i == 0 ? missed_ : exit_to(step(i).index); }
-
-  // --- steps that the interpreter executes
-
-  asmjit::InvokeNode* invoke(const asmjit::Imm& target, const asmjit::FuncSignature& signature) {
-    asmjit::InvokeNode* call = nullptr;
-    cc_.invoke(&call, target, signature);
-    return call;
-  }
-  void call_handler(size_t i) {
-    const x86::Gp at = uop_address(step(i).index);
-    auto* call = invoke(address_of(calls_.handlers[static_cast<int>(uop(i).op)]),
-                        asmjit::FuncSignatureT<const void*, void*, const void*>());
-    call->setArg(0, at_.group);
-    call->setArg(1, at);
-    call->setRet(0, next_);
-  }
-  void emit_call(size_t i) {
-    call_handler(i);
-    check_kinds(i);
-    const ShapeInfo info = info_of(uop(i));
-    if (info.ends_block && is_last(i)) {
-      cc_.jmp(left_);
-      return;
-    }
-    expect_next(i);
-    if (!info.pure && !info.fp_state) check_active();
-  }
-  // Leaves unless the group went on where it went while recording.
-  void expect_next(size_t i) {
-    const x86::Gp expected = uop_address(step(i).next);
-    cc_.cmp(next_, expected);
-    cc_.jne(left_);
-  }
-  // The group may have gone on with other lanes, or without some that faulted.
-  void check_active() {
-    if (trace_.partial) {
-      cc_.cmp(active_, at_.field(offsetof(Group, active), 8));
-    } else {
-      const x86::Gp active = cc_.newUInt64();
-      cc_.mov(active, at_.field(offsetof(Group, active), 8));
-      cc_.cmp(active, at_.field(offsetof(Group, exists), 8));
-    }
-    cc_.jne(left_);
-  }
-  bool is_last(size_t i) const { return i + 1 == trace_.steps.size() && !trace_.closed; }
-
-  // After a call: are the slots that it may have changed in the forms that they had?
-  void check_kinds(size_t i) {
-    const Step& s = step(i);
-    const Shape shape = shape_of(s.uop);
-    const auto check = [&](Slot slot, uint8_t kind) {
-      cc_.cmp(at_.kind(slot), static_cast<int>(kind));
-      cc_.jne(left_);
-    };
-    if (info_of(s.uop).d.writes || is_store(shape)) check(s.uop.d, s.d_after);
-    if (!changes_sources(shape)) return;
-    const Sources sources = sources_of(s.uop);
-    for (int k = 0; k < sources.count; ++k)
-      if (!is_compact(plan(i).source_kind[k]) && sources.slot[k] != s.uop.d)
-        check(sources.slot[k], s.after[k]);
-  }
-
-  // --- ends of blocks
-
-  // Counts the block that step `i` ends, for all lanes, and goes on where it went while recording.
-  void complete_block(size_t i) {
-    const uint32_t block = uop(i).block();
-    const x86::Gp counts = cc_.newUIntPtr(), active = cc_.newUInt64(), epoch = cc_.newUIntPtr();
-    cc_.mov(counts, at_.field(offsetof(Group, block_counts), 8));
-    cc_.mov(active.r32(), at_.field(offsetof(Group, active_count), 4));
-    cc_.add(x86::ptr(counts, static_cast<int32_t>(8 * block), 8), active);
-    const x86::Zmm sum = cc_.newZmm();
-    const BlockTally& tally = calls_.block_tallies[block];
-    cc_.mov(epoch, at_.field(offsetof(Group, epoch), 8));
-    cc_.vmovdqu64(sum, x86::ptr(epoch, offsetof(Epoch, tally)));
-    cc_.vpaddd(sum, sum, cc_.newConst(asmjit::ConstPoolScope::kLocal, tally.counts, 64));
-    cc_.vmovdqu64(x86::ptr(epoch, offsetof(Epoch, tally)), sum);
-    const auto count = static_cast<int>(tally.counts[kInsnCount]);
-    cc_.sub(at_.field(offsetof(Group, patience), 8), count);
-    cc_.sub(at_.field(offsetof(Group, budget), 8), count);
-    const Label over = cc_.newLabel();
-    cc_.jle(over);
-    deferred_.push_back([this, over, next = step(i).next] {
-      cc_.bind(over);
-      auto* call = invoke(address_of(&park), asmjit::FuncSignatureT<void, void*, uint32_t>());
-      call->setArg(0, at_.group);
-      call->setArg(1, imm(next));
-      const x86::Gp none = cc_.newUIntPtr();
-      cc_.xor_(none, none);
-      cc_.ret(none);
-    });
-  }
-  // The branch helper, which does everything.
-  void call_branch(size_t i, const x86::Gp& taken) {
-    const x86::Gp at = uop_address(step(i).index);
-    auto* call = invoke(address_of(calls_.branch),
-                        asmjit::FuncSignatureT<const void*, void*, const void*, uint64_t>());
-    call->setArg(0, at_.group);
-    call->setArg(1, at);
-    call->setArg(2, taken);
-    call->setRet(0, next_);
-  }
-  void branch_otherwise(size_t i, const Label& from, const x86::Gp& taken) {
-    deferred_.push_back([this, i, from, taken] {
-      cc_.bind(from);
-      call_branch(i, taken);
-      cc_.ret(next_);
-    });
-  }
-  // Under a mask others may have to run first.
-  void emit_branch_call(size_t i, const x86::Gp& taken) {
-    call_branch(i, taken);
-    if (step(i).parted || is_last(i)) {
-      cc_.jmp(left_);
-      return;
-    }
-    expect_next(i);
-    check_active();
-  }
-  // Ends a block by a branch, with the lanes that take it as bits.
-  void emit_branch(size_t i, const x86::Gp& taken) {
-    if (trace_.partial) return emit_branch_call(i, taken);
-    const Label otherwise = cc_.newLabel();
-    branch_otherwise(i, otherwise, taken);
-    if (step(i).parted) {
-      cc_.jmp(otherwise);
-      return;
-    }
-    if (step(i).next == uop(i).target()) {
-      cc_.cmp(taken, -1);
-      cc_.jne(otherwise);
-    } else {
-      cc_.test(taken, taken);
-      cc_.jnz(otherwise);
-    }
-    complete_block(i);
-  }
-
-  void emit_jump(size_t i) {
-    const Uop& u = uop(i);
-    const bool indirect = shape_of(u) == Shape::kJmpReg;
-    if (indirect) {
-      const x86::Gp expected = cc_.newUInt64();
-      cc_.mov(expected, step(i).jump);
-      cc_.cmp(expected, at_.first(u.a));
-      const Label otherwise = cc_.newLabel();
-      cc_.jne(otherwise);
-      // Code may have been retired from the map since.
-      const x86::Gp map = cc_.newUIntPtr();
-      cc_.mov(map, at_.field(offsetof(Group, machine), 8));
-      cc_.mov(map, x86::ptr(map, offsetof(Machine, code) + offsetof(CodeView, uop_at), 8));
-      cc_.cmp(x86::ptr(map, static_cast<int32_t>(4 * step(i).jump_unit), 4), step(i).next);
-      cc_.jne(otherwise);
-      deferred_.push_back([this, i, otherwise] {
-        cc_.bind(otherwise);
-        call_handler(i);
-        cc_.ret(next_);
-      });
-    }
-    if (shape_of(u) == Shape::kLink) return;
-    const x86::Mem depth = at_.field(offsetof(Group, depth), 4);
-    if (u.aux == static_cast<uint8_t>(JumpHint::kCall)) cc_.add(depth, 1);
-    if (indirect && u.aux == static_cast<uint8_t>(JumpHint::kReturn)) {
-      const Label zero = cc_.newLabel();
-      cc_.cmp(depth, 0);
-      cc_.je(zero);
-      cc_.sub(depth, 1);
-      cc_.bind(zero);
-    }
-    complete_block(i);
   }
 
   // --- compact values
@@ -768,21 +562,7 @@ class Translation {
     else chunk_->masked().vpmovdb(at, z);
   }
 
-  const Trace& trace_;
-  const NativeCalls& calls_;
-  const TracePlan plan_;
-  Emitter emitter_;
-  x86::Compiler& cc_;
-
-  GroupOperands at_;
-  x86::Gp uops_, next_;
   x86::Mem cold_frame_;
-  Label missed_, left_;
-  // Emitted after everything else: what is seldom executed.
-  std::vector<std::function<void()>> deferred_;
-
-  x86::Gp active_;  // if the trace is partial
-
   // Of the segment being emitted.
   Chunk* chunk_ = nullptr;
   x86::Gp taken_;
