@@ -15,6 +15,8 @@ Translated translate_instruction(uint32_t word, uint64_t pc, BlockBuilder& build
   return Translated::kUnknown;
 }
 
+bool is_translated(Op op) { return has_visitor<Visitor>(op); }
+
 // Reads the end that the instruction's own translation emits, so that the two cannot disagree.
 Flow control_flow(uint32_t word, uint64_t pc) {
   // Most of a program: rows whose visitors never refuse and never end a block.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "translator/a64/decode.h"
 #include "translator/a64/registers.h"
 #include "translator/common/block_builder.h"
 
@@ -22,6 +23,9 @@ inline BlockBuilder make_block_builder() { return {kFpState, kFirstTemp, kTempCo
 
 /// Appends the instruction to the builder's block, begin_instruction() included. Never fails.
 Translated translate_instruction(uint32_t word, uint64_t pc, BlockBuilder& builder);
+
+/// The translator has a method for the row; it may still refuse some of its words.
+bool is_translated(Op op);
 
 /// Direct control flow out of one instruction, for discovery without translating.
 /// `ends_block` agrees with translate_instruction.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tests/isa/a64/insn_oracle/oracle.h"
+#include "tests/unit/softfloat/sequence.h"
 
 namespace gpusim::a64::oracle {
 namespace {
@@ -64,37 +65,30 @@ void expect_memory(Rng& rng, uint64_t address, uint32_t s, State& state) {
   state.x[s] = value;
 }
 
-Case memory_case(const Row& row, Rng& rng, size_t index) {
-  Case c;
-  c.uses_memory = true;
-  c.state = random_state(rng);
-  State& s = c.state;
-  uint32_t word = random_word(row, rng);
-  if (ends_with(row.name, "_lit")) {
-    const uint64_t target = one_in(rng, 16) ? ORACLE_WINDOW - 64 : random_address(rng, 16) & ~3ull;
-    c.words = {with_field(row, word, 'i', (target - case_pc(index)) / 4)};
-    return c;
-  }
-  const bool exclusive_store = starts_with(row.name, "STX") || starts_with(row.name, "STLX");
-  // CONSTRAINED UNPREDICTABLE, and not worth a rule of ours.
-  const auto unpredictable = [&](const Access& a) {
-    const uint32_t n = a.field('n'), t = a.field('t'), u = a.field('u'), st = a.field('s');
-    if (exclusive_store) return st == t || st == n || (a.is_pair() && st == u);
-    // Base plus base may be anywhere in the guest program.
-    if (ends_with(row.name, "_reg") && n == a.field('m')) return true;
-    return a.is_pair() && has_field(row, 'u') && t == u;
-  };
-  while (unpredictable({row, word})) word = random_word(row, rng);
+bool is_exclusive_store(const Row& row) {
+  return starts_with(row.name, "STX") || starts_with(row.name, "STLX");
+}
+
+// CONSTRAINED UNPREDICTABLE, and not worth a rule of ours.
+bool is_unpredictable(const Access& a) {
+  const uint32_t n = a.field('n'), t = a.field('t'), u = a.field('u'), s = a.field('s');
+  if (is_exclusive_store(a.row)) return s == t || s == n || (a.is_pair() && s == u);
+  // Base plus base may be anywhere in the guest program.
+  if (ends_with(a.row.name, "_reg") && n == a.field('m')) return true;
+  return a.is_pair() && has_field(a.row, 'u') && t == u;
+}
+
+State memory_state(const Row& row, Rng& rng, uint32_t word) {
+  State s = random_state(rng);
+  if (ends_with(row.name, "_lit")) return s;
   const Access a{row, word};
-  c.words = {word};
   const unsigned size = std::min(4u, a.log2_size());
-  if (has_field(row, 't') && a.field('t') < 31) c.loaded |= 1u << a.field('t');
-  if (has_field(row, 'u') && a.field('u') < 31) c.loaded |= 1u << a.field('u');
+  // qemu checks a store-exclusive's address only if it stores, the alignment of LDAPR never.
+  const bool tame = is_exclusive_store(row) || row.op == Op::LDAPR;
 
   // Half of the registers are random; the address is made to fall into the window.
   uint64_t address = random_address(rng, (a.is_pair() ? 2u : 1u) << size);
-  // qemu checks the alignment of a store-exclusive only if it stores, that of LDAPR never.
-  if (exclusive_store || row.op == Op::LDAPR) address &= ~uint64_t{31};
+  if (tame) address = ORACLE_WINDOW + 512 + rng() % 512 * 32;
   uint64_t base = address;
   if (ends_with(row.name, "_uimm")) base -= uint64_t{a.field('i')} << size;
   if (ends_with(row.name, "_reg") && has_field(row, 'o')) {
@@ -106,7 +100,7 @@ Case memory_case(const Row& row, Rng& rng, size_t index) {
           ((option & 1) ? static_cast<uint64_t>(index_value) : static_cast<uint32_t>(index_value)) |
           garbage;
   }
-  if (one_in(rng, 32) && !exclusive_store && row.op != Op::LDAPR) base = unmapped_address(rng);
+  if (one_in(rng, 32) && !tame) base = unmapped_address(rng);
   set_register(s, a.field('n'), base);
   if (starts_with(row.name, "CAS")) {
     expect_memory(rng, address, a.field('s'), s);
@@ -118,26 +112,52 @@ Case memory_case(const Row& row, Rng& rng, size_t index) {
     }
     set_register(s, a.field('n'), base);
   }
-  return c;
+  return s;
+}
+
+uint32_t memory_word(const Row& row, Rng& rng, uint64_t pc) {
+  uint32_t word = random_word(row, rng);
+  if (ends_with(row.name, "_lit")) {
+    const uint64_t target = one_in(rng, 16) ? ORACLE_WINDOW - 64 : random_address(rng, 16) & ~3ull;
+    return with_field(row, word, 'i', (target - pc) / 4);
+  }
+  while (is_unpredictable({row, word})) word = random_word(row, rng);
+  return word;
+}
+
+bool is_memory(const Row& row) {
+  return row.group == Group::kLoadsStores ||
+         (row.group == Group::kSimd &&
+          (starts_with(row.name, "LD") || starts_with(row.name, "ST")));
 }
 
 // --- branches: taken ones go to the second exit
 
-Case branch_case(const Row& row, Rng& rng, size_t index) {
-  Case c;
-  c.state = random_state(rng);
-  uint32_t word = random_word(row, rng);
-  // Pointer authentication among the hints: qemu-user enables the keys, ours are disabled.
-  while (row.op == Op::HINT &&
-         (row.field('g', word) == 1 || row.field('g', word) == 3 || row.field('g', word) == 0))
-    word = random_word(row, rng);
-  if (has_field(row, 'i')) word = with_field(row, word, 'i', 2);
-  c.words = {word};
+State branch_state(const Row& row, Rng& rng, const Case& c) {
+  State s = random_state(rng);
+  const uint32_t word = c.words[0];
   if (has_field(row, 't') && one_in(rng, 2) && row.field('t', word) < 31)
-    c.state.x[row.field('t', word)] = one_in(rng, 2) ? 0 : rng() << 32;
-  if (has_field(row, 'n') && row.field('n', word) < 31)
-    c.state.x[row.field('n', word)] = jump_exit_pc(index, c);
-  return c;
+    s.x[row.field('t', word)] = one_in(rng, 2) ? 0 : rng() << 32;
+  if (has_field(row, 'n') && row.field('n', word) < 31) {
+    // Now and then to data, to nowhere, or to an address that no instruction has.
+    uint64_t target = jump_exit_pc(c);
+    if (one_in(rng, 16))
+      target = random_address(rng, 4) & ~3ull;
+    else if (one_in(rng, 16))
+      target = unmapped_address(rng) & ~3ull;
+    else if (one_in(rng, 16))
+      target += 1 + rng() % 3;
+    s.x[row.field('n', word)] = target;
+  }
+  return s;
+}
+
+uint32_t branch_word(const Row& row, Rng& rng) {
+  const uint32_t word = random_word(row, rng);
+  return has_field(row, 'i') && row.pattern.field('i').width > 7 && row.op != Op::UDF &&
+                 row.op != Op::BRK && row.op != Op::HLT
+             ? with_field(row, word, 'i', 2)
+             : word;
 }
 
 }  // namespace
@@ -257,26 +277,64 @@ State random_state(Rng& rng) {
   return s;
 }
 
+void fill_with_one_format(Rng& rng, State& state) {
+  sequence s{rng()};
+  const int kind = static_cast<int>(rng() % 4);
+  const int bits = kind == kInt ? 64 : kind_bits(kind);
+  for (int i = 0; i < 64; i += 3) {
+    uint64_t words[3] = {0, 0, 0};
+    for (int at = 0; at < 64; at += bits) {
+      uint64_t operands[3];
+      random_operands(&s, kind, operands);
+      for (int k = 0; k < 3; ++k) words[k] |= operands[k] << at;
+    }
+    for (int k = 0; k < 3 && i + k < 64; ++k) state.v[i + k] = words[k];
+  }
+  for (int i = 0; i < 6; ++i) state.v[rng() % 64] = state.v[rng() % 64];
+}
+
 uint64_t random_address(Rng& rng, unsigned room) {
+  if (one_in(rng, 12)) {
+    // Around the window's ends and its first page that can only be read.
+    const uint64_t edges[] = {ORACLE_WINDOW, ORACLE_READ_ONLY, ORACLE_WINDOW + ORACLE_WINDOW_BYTES};
+    const uint64_t edge = edges[rng() % std::size(edges)];
+    return one_in(rng, 2) ? edge - rng() % (2 * room + 8) : edge + rng() % 32;
+  }
   uint64_t offset = rng() % (ORACLE_WINDOW_BYTES - 1024) + 512;
   if (!one_in(rng, 4)) offset &= ~uint64_t{std::bit_ceil(room) - 1};
   return ORACLE_WINDOW + offset;
 }
 
-Case random_case(const Row& row, Rng& rng, size_t index) {
-  const bool vector_memory =
-      row.group == Group::kSimd && (starts_with(row.name, "LD") || starts_with(row.name, "ST"));
-  if (row.group == Group::kLoadsStores || vector_memory) return memory_case(row, rng, index);
-  if (row.group == Group::kBranchesSystem) return branch_case(row, rng, index);
+Case random_case(const Row& row, Rng& rng, uint64_t pc) {
   Case c;
-  c.state = random_state(rng);
-  c.words = {random_word(row, rng)};
+  c.pc = pc;
+  c.uses_memory = is_memory(row) || row.op == Op::SYS;
+  if (is_memory(row))
+    c.words = {memory_word(row, rng, pc)};
+  else if (row.group == Group::kBranchesSystem)
+    c.words = {branch_word(row, rng)};
+  else
+    c.words = {random_word(row, rng)};
+  c.state = random_state_for(row, rng, c);
   return c;
+}
+
+State random_state_for(const Row& row, Rng& rng, const Case& c) {
+  if (is_memory(row)) return memory_state(row, rng, c.words[0]);
+  if (row.group == Group::kBranchesSystem) return branch_state(row, rng, c);
+  return random_state(rng);
 }
 
 uint64_t test_seed() {
   if (const char* text = std::getenv("GPUSIM_SEED")) return std::strtoull(text, nullptr, 0);
   return std::random_device{}();
+}
+
+unsigned case_count(unsigned usual, unsigned in_long_runs) {
+  if (const char* text = std::getenv("GPUSIM_ORACLE_CASES"))
+    return static_cast<unsigned>(std::strtoul(text, nullptr, 0));
+  const char* is_long = std::getenv("GPUSIM_LONG");
+  return is_long != nullptr && std::string_view(is_long) != "0" ? in_long_runs : usual;
 }
 
 }  // namespace gpusim::a64::oracle

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
@@ -7,6 +8,7 @@
 #include "translator/common/draft.h"
 #include "translator/common/isa_list.h"
 #include "translator/common/link.h"
+#include "translator/common/translator.h"
 #include "translator/passes/optimise.h"
 
 namespace gpusim::a64::oracle {
@@ -15,21 +17,103 @@ namespace {
 constexpr uint32_t kStopWord = 0xd4000001;  // SVC: where a case ends, our backend stops
 
 // Guest code as the oracle's guest program lays it out, with a system call at both exits.
-CodeBlock block_at(const GuestIsa& isa, uint64_t pc, std::span<const uint32_t> words,
-                   uint64_t first_pc) {
+void form_blocks(const GuestIsa& isa, const Case& c, std::vector<CodeBlock>& blocks) {
+  const uint64_t exit = c.pc + 4 * c.words.size(), end = exit + 8;
   const auto word_at = [&](uint64_t at, uint32_t* word) {
-    const uint64_t i = (at - first_pc) / 4;
-    if (i >= words.size() + 2) return false;
-    *word = i < words.size() ? words[i] : kStopWord;
+    if (at >= end) return false;
+    *word = at < exit ? c.words[(at - c.pc) / 4] : kStopWord;
     return true;
   };
-  return form_block(isa, pc, word_at, [](uint64_t) { return false; });
+  std::vector<uint64_t> starts = c.entries;
+  starts.insert(starts.end(), {c.pc, exit, exit + 4});
+  for (uint64_t at = c.pc; at < exit; at += 4) {
+    const ControlFlow flow = isa.control_flow(c.words[(at - c.pc) / 4], at);
+    if (flow.ends_block) starts.push_back(at + 4);
+    if (flow.target && *flow.target >= c.pc && *flow.target < end) starts.push_back(*flow.target);
+  }
+  std::sort(starts.begin(), starts.end());
+  starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+  for (const uint64_t at : starts)
+    blocks.push_back(form_block(isa, at, word_at, [&](uint64_t pc) {
+      return std::binary_search(starts.begin(), starts.end(), pc);
+    }));
 }
 
-struct Program {
-  Module module;
-  std::vector<uint64_t> exits;  // guest address of the fall-through exit, per case
+void load_state(Backend& backend, uint32_t core, const State& s) {
+  for (Slot i = 0; i < 31; ++i) backend.set_slot(core, i, s.x[i]);
+  backend.set_slot(core, kSp, s.sp);
+  backend.set_slot(core, kNzcv, s.nzcv >> 28);
+  backend.set_slot(core, kFpState, s.fpcr << 32 | s.fpsr);
+  backend.set_slot(core, kMonitor, ~uint64_t{0});
+  for (Slot i = 0; i < 64; ++i) backend.set_slot(core, static_cast<Slot>(kV0 + i), s.v[i]);
+}
+
+State read_state(Backend& backend, uint32_t core) {
+  State s{};
+  for (Slot i = 0; i < 31; ++i) s.x[i] = backend.slot(core, i);
+  s.sp = backend.slot(core, kSp);
+  s.nzcv = backend.slot(core, kNzcv) << 28;
+  s.fpcr = backend.slot(core, kFpState) >> 32;
+  s.fpsr = backend.slot(core, kFpState) & 0xffffffff;
+  for (Slot i = 0; i < 64; ++i) s.v[i] = backend.slot(core, static_cast<Slot>(kV0 + i));
+  return s;
+}
+
+// Every core's own copy of the window.
+class Window {
+ public:
+  Window(Backend& backend, uint32_t cores) : backend_(backend) {
+    for (size_t i = 0; i < pristine_.size(); ++i) pristine_[i] = oracle_window_word(i);
+    for (uint32_t core = 0; core < cores; ++core) put(core, 0, pristine_);
+    backend.set_permissions_all(ORACLE_WINDOW, ORACLE_WINDOW_BYTES, kRead | kWrite);
+    backend.set_permissions_all(ORACLE_READ_ONLY, 0x1000, kRead);
+  }
+  std::vector<Change> take_changes(uint32_t core) {
+    std::vector<Change> changes;
+    backend_.read_memory(core, ORACLE_WINDOW, bytes(now_));
+    if (now_ == pristine_) return changes;
+    for (size_t i = 0; i < now_.size(); ++i) {
+      if (now_[i] == pristine_[i]) continue;
+      changes.push_back({i * 8, now_[i]});
+      put(core, i, std::span(pristine_).subspan(i, 1));
+    }
+    return changes;
+  }
+
+ private:
+  static std::span<uint8_t> bytes(std::span<uint64_t> words) {
+    return {reinterpret_cast<uint8_t*>(words.data()), words.size_bytes()};
+  }
+  void put(uint32_t core, size_t index, std::span<uint64_t> words) {
+    backend_.write_memory(core, ORACLE_WINDOW + 8 * index, bytes(words));
+  }
+  Backend& backend_;
+  std::vector<uint64_t> pristine_ = std::vector<uint64_t>(ORACLE_WINDOW_BYTES / 8),
+                        now_ = pristine_;
 };
+
+Result make_result(const Module& m, const Event& event, uint64_t exit) {
+  Result r;
+  switch (event.status) {
+    case CoreStatus::kFault:
+      r.signal = fault_signal(event.fault);
+      r.pc = uop_pc(m, event.uop);
+      break;
+    case CoreStatus::kJump:
+      r.signal =
+          fault_signal(event.address % 4 == 0 ? Fault::kFetchAccess : Fault::kFetchAlignment);
+      r.pc = event.address;
+      break;
+    case CoreStatus::kService:
+      r.exit = m.blocks[m.uop_block[event.uop]].pc == exit + 4 ? 0 : 1;
+      break;
+    default:
+      throw std::runtime_error("oracle: odd event");
+  }
+  return r;
+}
+
+}  // namespace
 
 Program translate(std::span<const Case> cases, bool optimise) {
   const GuestIsa& isa = *find_isa("aarch64");
@@ -41,116 +125,67 @@ Program translate(std::span<const Case> cases, bool optimise) {
   m.abi = isa.abi;
   m.code.text_base = ORACLE_CODE;
   m.code.pc_shift = isa.pc_shift;
-  m.code.uop_at.assign(cases.size() * (ORACLE_CASE_BYTES / 4), kNoUop);
+  m.code.uop_at.assign(ORACLE_CODE_BYTES / 4, kNoUop);
   m.code.insn_class.assign(m.code.uop_at.size(), 0);
   std::vector<CodeBlock> blocks;
+  std::vector<bool> is_entry(m.code.uop_at.size());
   for (size_t i = 0; i < cases.size(); ++i) {
-    const uint64_t pc = case_pc(i), exit = pc + 4 * cases[i].words.size();
-    program.exits.push_back(exit);
-    // An end of a block in the middle starts another one behind it.
-    for (uint64_t at = pc; at < exit;) {
-      blocks.push_back(block_at(isa, at, cases[i].words, pc));
-      at = blocks.back().next_pc;
-    }
-    if (blocks.back().next_pc <= exit) blocks.push_back(block_at(isa, exit, cases[i].words, pc));
-    blocks.push_back(block_at(isa, exit + 4, cases[i].words, pc));
+    program.exits.push_back(cases[i].pc + 4 * cases[i].words.size());
+    if (i > 0 && cases[i].pc == cases[i - 1].pc) continue;
+    form_blocks(isa, cases[i], blocks);
+    is_entry[(cases[i].pc - ORACLE_CODE) / 4] = true;
+    for (const uint64_t pc : cases[i].entries) is_entry[(pc - ORACLE_CODE) / 4] = true;
   }
-  if (optimise) optimise_blocks(isa, OptimiseScope{}, blocks);
+  const OptimiseScope scope{.whole_program = true, .is_function = [&](uint64_t pc) {
+                              return is_entry[(pc - ORACLE_CODE) / 4];
+                            }};
+  if (optimise) optimise_blocks(isa, scope, blocks);
   link_blocks(std::move(blocks), m);
   return program;
 }
 
-void load_state(Backend& backend, const State& s) {
-  for (Slot i = 0; i < 31; ++i) backend.set_slot(0, i, s.x[i]);
-  backend.set_slot(0, kSp, s.sp);
-  backend.set_slot(0, kNzcv, s.nzcv >> 28);
-  backend.set_slot(0, kFpState, s.fpcr << 32 | s.fpsr);
-  backend.set_slot(0, kMonitor, ~uint64_t{0});
-  for (Slot i = 0; i < 64; ++i) backend.set_slot(0, static_cast<Slot>(kV0 + i), s.v[i]);
-}
-
-State read_state(Backend& backend) {
-  State s{};
-  for (Slot i = 0; i < 31; ++i) s.x[i] = backend.slot(0, i);
-  s.sp = backend.slot(0, kSp);
-  s.nzcv = backend.slot(0, kNzcv) << 28;
-  s.fpcr = backend.slot(0, kFpState) >> 32;
-  s.fpsr = backend.slot(0, kFpState) & 0xffffffff;
-  for (Slot i = 0; i < 64; ++i) s.v[i] = backend.slot(0, static_cast<Slot>(kV0 + i));
-  return s;
-}
-
-class Window {
- public:
-  explicit Window(Backend& backend) : backend_(backend) {
-    for (size_t i = 0; i < pristine_.size(); ++i) pristine_[i] = oracle_window_word(i);
-    put(0, pristine_);
-    backend.set_permissions(0, ORACLE_WINDOW, ORACLE_WINDOW_BYTES, kRead | kWrite);
-  }
-  std::vector<Change> take_changes() {
-    std::vector<Change> changes;
-    backend_.read_memory(0, ORACLE_WINDOW, bytes(now_));
-    if (now_ == pristine_) return changes;
-    for (size_t i = 0; i < now_.size(); ++i) {
-      if (now_[i] == pristine_[i]) continue;
-      changes.push_back({i * 8, now_[i]});
-      put(i, std::span(pristine_).subspan(i, 1));
-    }
-    return changes;
-  }
-
- private:
-  static std::span<uint8_t> bytes(std::span<uint64_t> words) {
-    return {reinterpret_cast<uint8_t*>(words.data()), words.size_bytes()};
-  }
-  void put(size_t index, std::span<uint64_t> words) {
-    backend_.write_memory(0, ORACLE_WINDOW + 8 * index, bytes(words));
-  }
-  Backend& backend_;
-  std::vector<uint64_t> pristine_ = std::vector<uint64_t>(ORACLE_WINDOW_BYTES / 8),
-                        now_ = pristine_;
-};
-
-Result run_one(Backend& backend, const Program& program, size_t index) {
+std::vector<Result> run_gpusim(std::span<const Case> cases, const Program& program,
+                               const Variant& variant) {
   const Module& m = program.module;
-  backend.start(0, find_block(m.code, case_pc(index)));
-  for (int slices = 0; slices < 100; ++slices) {
-    const std::span<const Event> events = backend.run_slice(1000);
-    if (events.empty()) continue;
-    const Event event = events[0];
-    backend.stop(0);
-    Result r;
-    r.state = read_state(backend);
-    if (event.status == CoreStatus::kFault)
-      r.signal = fault_signal(event.fault);
-    else if (event.status == CoreStatus::kJump)
-      r.signal = fault_signal(Fault::kFetchAccess);
-    else if (event.status != CoreStatus::kService)
-      throw std::runtime_error("oracle: odd event");
-    else
-      r.exit = m.blocks[m.uop_block[event.uop]].pc == program.exits[index] + 4 ? 0 : 1;
-    return r;
-  }
-  throw std::runtime_error("oracle: a case does not end in our backend");
-}
-
-}  // namespace
-
-std::vector<Result> run_gpusim(std::span<const Case> cases, const std::string& backend_name,
-                               bool optimise) {
-  const Program program = translate(cases, optimise);
-  const auto backend = make_backend(backend_name);
+  const auto backend = make_backend(variant.backend);
+  uint32_t cores = 1;
+  const auto lanes_at = [&](size_t i) {
+    size_t n = 1;
+    while (i + n < cases.size() && cases[i + n].pc == cases[i].pc) ++n;
+    return static_cast<uint32_t>(n);
+  };
+  for (size_t i = 0; i < cases.size(); i += lanes_at(i)) cores = std::max(cores, lanes_at(i));
   MachineConfig config;
+  config.cores = cores;
+  config.memory_model = MemoryModel::kPrivate;
   config.linear_base = ORACLE_CODE;
-  config.linear_size = ORACLE_WINDOW + ORACLE_WINDOW_BYTES - ORACLE_CODE;
-  config.window_base = uint64_t{1} << 40;
-  backend->configure(program.module, config);
-  Window window(*backend);
-  std::vector<Result> results;
-  for (size_t i = 0; i < cases.size(); ++i) {
-    load_state(*backend, cases[i].state);
-    results.push_back(run_one(*backend, program, i));
-    if (cases[i].uses_memory) results.back().changes = window.take_changes();
+  config.linear_size = ORACLE_CODE_BYTES;  // no permissions: the code is not data here
+  config.window_base = ORACLE_WINDOW;
+  config.window_shift = 15;
+  static_assert(ORACLE_WINDOW_BYTES == 1 << 15);
+  config.native_after = variant.native ? 0 : MachineConfig::kNeverNative;
+  backend->configure(m, config);
+  Window window(*backend, cores);
+  std::vector<Result> results(cases.size());
+  for (size_t i = 0; i < cases.size();) {
+    const uint32_t lanes = lanes_at(i);
+    const uint32_t start = find_block(m.code, cases[i].pc);
+    for (uint32_t core = 0; core < lanes; ++core) {
+      load_state(*backend, core, cases[i + core].state);
+      backend->start(core, start);
+    }
+    for (int slices = 0; backend->runnable() != 0; ++slices) {
+      if (slices == 100) throw std::runtime_error("oracle: a case does not end in our backend");
+      for (const Event& event : backend->run_slice(1000)) {
+        results[i + event.core] = make_result(m, event, program.exits[i]);
+        backend->stop(event.core);
+      }
+    }
+    for (uint32_t core = 0; core < lanes; ++core) {
+      results[i + core].state = read_state(*backend, core);
+      if (cases[i].uses_memory) results[i + core].changes = window.take_changes(core);
+    }
+    i += lanes;
   }
   return results;
 }

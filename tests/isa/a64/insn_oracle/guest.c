@@ -136,6 +136,7 @@ static void on_signal(int number, siginfo_t* info, void* context) {
     s->v[2 * i] = (uint64_t)fp->vregs[i];
     s->v[2 * i + 1] = (uint64_t)(fp->vregs[i] >> 64);
   }
+  result.pc = uc->uc_mcontext.pc;
   uc->uc_mcontext.pc = (uint64_t)(uintptr_t)case_faulted;
 }
 
@@ -173,23 +174,25 @@ int main(void) {
   for (size_t i = 0; i < sizeof signals / sizeof *signals; ++i)
     sigaction(signals[i], &action, NULL);
 
-  uint32_t* code =
-      map_at(ORACLE_CODE, (size_t)ORACLE_MAX_CASES * ORACLE_CASE_BYTES, PROT_READ | PROT_WRITE);
+  uint32_t* code = map_at(ORACLE_CODE, ORACLE_CODE_BYTES, PROT_READ | PROT_WRITE);
   uint64_t* window = map_at(ORACLE_WINDOW, ORACLE_WINDOW_BYTES, PROT_READ | PROT_WRITE);
   uint64_t* pristine = malloc(ORACLE_WINDOW_BYTES);
   const size_t window_words = ORACLE_WINDOW_BYTES / 8;
   for (size_t i = 0; i < window_words; ++i) pristine[i] = window[i] = oracle_window_word(i);
+  if (mprotect((void*)ORACLE_READ_ONLY, 0x1000, PROT_READ)) fail("mprotect");
   for (uint64_t i = 0; i < header.case_count; ++i) {
-    uint32_t* p = code + i * (ORACLE_CASE_BYTES / 4);
+    uint32_t* p = code + cases[i].code_offset / 4 - 1;
+    if (cases[i].word_count > ORACLE_MAX_WORDS ||
+        cases[i].code_offset + 4 * (cases[i].word_count + 2) > ORACLE_CODE_BYTES)
+      return 2;
     *p++ = 0xd53bd05e; /* mrs x30, tpidr_el0 */
     for (uint32_t w = 0; w < cases[i].word_count; ++w) *p++ = cases[i].words[w];
     *p = branch_to(p, case_fell_through);
     ++p;
     *p = branch_to(p, case_jumped);
   }
-  __builtin___clear_cache((char*)code, (char*)code + (size_t)ORACLE_MAX_CASES * ORACLE_CASE_BYTES);
-  if (mprotect(code, (size_t)ORACLE_MAX_CASES * ORACLE_CASE_BYTES, PROT_READ | PROT_EXEC))
-    fail("mprotect");
+  __builtin___clear_cache((char*)code, (char*)code + ORACLE_CODE_BYTES);
+  if (mprotect(code, ORACLE_CODE_BYTES, PROT_READ | PROT_EXEC)) fail("mprotect");
 
   const struct itimerval two_seconds = {{2, 0}, {2, 0}};
   setitimer(ITIMER_VIRTUAL, &two_seconds, NULL);
@@ -198,7 +201,7 @@ int main(void) {
     memset(&result, 0, sizeof result);
     current_case = i;
     running = 1;
-    run_case(&cases[i].state, code + i * (ORACLE_CASE_BYTES / 4));
+    run_case(&cases[i].state, code + cases[i].code_offset / 4 - 1);
     running = 0;
     if (cases[i].uses_memory && memcmp(window, pristine, ORACLE_WINDOW_BYTES)) {
       for (size_t w = 0; w < window_words; ++w) {

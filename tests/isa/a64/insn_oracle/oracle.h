@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "device_sim/core/backend.h"
 #include "tests/isa/a64/insn_oracle/protocol.h"
 #include "translator/a64/decode.h"
 
@@ -20,34 +22,75 @@ using Change = oracle_change;
 struct Case {
   std::vector<uint32_t> words;  // 1 .. ORACLE_MAX_WORDS
   State state{};
+  uint64_t pc = 0;  // of the first word
   bool uses_memory = false;
-  uint32_t loaded = 0;  // general registers that a faulting load may have written already
+  std::vector<uint64_t> entries;  // words where indirect jumps of the case may go
 };
 
 struct Result {
   int signal = 0;
+  uint64_t pc = 0;    // of the signal
   uint32_t exit = 0;  // 0: fell through; 1: left one instruction further
   State state{};
   std::vector<Change> changes;  // of the window, by offset
 };
 
-/// Address of the first instruction of case number i, and where a branch out of it has to go.
-constexpr uint64_t case_pc(size_t i) { return ORACLE_CODE + i * ORACLE_CASE_BYTES + 4; }
-inline uint64_t jump_exit_pc(size_t i, const Case& c) {
-  return case_pc(i) + 4 * c.words.size() + 4;
-}
+/// Where a branch out of the case has to go.
+inline uint64_t jump_exit_pc(const Case& c) { return c.pc + 4 * c.words.size() + 4; }
 
-/// `cpu` as in qemu-aarch64 -cpu. At most ORACLE_MAX_CASES. Throws std::runtime_error.
+/// Cases of one run. Those that follow each other with the same code share its place; on our side
+/// they run at the same time, in the lanes of a group.
+class Batch {
+ public:
+  static constexpr size_t kMaxLanes = 64;
+  /// Where the code of the next case will be: draw it for this pc.
+  uint64_t next_pc() const { return next_pc_; }
+  bool is_full() const;
+  /// Sets its pc.
+  void add(Case c);
+  /// The last case's code again, from another state.
+  void add_lane(const State& state);
+  std::span<const Case> cases() const { return cases_; }
+  bool empty() const { return cases_.empty(); }
+  void clear() { *this = Batch(); }
+
+ private:
+  std::vector<Case> cases_;
+  uint64_t next_pc_ = ORACLE_CODE + 4;
+  size_t lanes_ = 0;  // of the last code
+};
+
+/// `cpu` as in qemu-aarch64 -cpu. Throws std::runtime_error.
 std::vector<Result> run_qemu(std::span<const Case> cases, const std::string& cpu);
 
-/// With our translator, with or without its optimising passes.
-std::vector<Result> run_gpusim(std::span<const Case> cases, const std::string& backend,
-                               bool optimise);
+/// Cases after our translator, with or without its optimising passes.
+struct Program {
+  Module module;
+  std::vector<uint64_t> exits;  // guest address of the fall-through exit, per case
+};
+Program translate(std::span<const Case> cases, bool optimise);
+
+struct Variant {
+  const char* backend = "scalar";
+  bool optimise = true;
+  bool native = false;  // simd: native code at once
+  std::string name() const;
+};
+/// All that CPUs here can do.
+std::span<const Variant> all_variants();
+
+std::vector<Result> run_gpusim(std::span<const Case> cases, const Program& program,
+                               const Variant& variant);
 
 /// Empty if both agree, else what differs, with the case's state and disassembly-ready words.
-/// Bits of FPSR in `fpsr_ignore` may differ.
+/// Bits of FPSR in `fpsr_ignore` may differ. `flags_at_faults`: compare NZCV there, too.
 std::string difference(size_t index, const Case& c, const Result& qemu, const Result& ours,
-                       uint64_t fpsr_ignore = 0);
+                       bool flags_at_faults = true, uint64_t fpsr_ignore = 0);
+
+/// Runs the batch under qemu and in all variants; reports at most one difference per kind of first
+/// instruction and variant through `fail`.
+void compare(const Batch& batch, const std::string& cpu,
+             const std::function<void(const std::string&)>& fail);
 
 // --- drawing cases (draw.cpp)
 
@@ -60,14 +103,28 @@ uint64_t random_fp_word(Rng& rng);
 /// A valid FPCR: rounding mode, DN, FZ, AHP.
 uint64_t random_fpcr(Rng& rng);
 
-/// An address in the window with room for `room` bytes behind it, most often aligned to them.
+/// All vector registers with values of one format, so that operands meet their like.
+void fill_with_one_format(Rng& rng, State& state);
+
+/// An address in the window with room for `room` bytes behind it, most often aligned to them; now
+/// and then one across an end of the window or of its writable part.
 uint64_t random_address(Rng& rng, unsigned room);
 
 /// One random instruction of the row. Base registers of loads and stores mostly point into the
 /// window, offsets mostly stay inside, branches lead to the case's second exit.
-Case random_case(const Row& row, Rng& rng, size_t index);
+Case random_case(const Row& row, Rng& rng, uint64_t pc);
+/// Another state for such a case.
+State random_state_for(const Row& row, Rng& rng, const Case& c);
+
+/// 5 to 30 instructions of all kinds on few registers, with branches forward and accesses that
+/// mostly stay in the window.
+Case random_stream(Rng& rng, uint64_t pc);
+/// Another state for such a case.
+State random_stream_state(Rng& rng, const Case& c);
 
 /// Seed from GPUSIM_SEED, or a random one.
 uint64_t test_seed();
+/// `usual`, or what GPUSIM_ORACLE_CASES says, or `in_long_runs` with GPUSIM_LONG.
+unsigned case_count(unsigned usual, unsigned in_long_runs);
 
 }  // namespace gpusim::a64::oracle

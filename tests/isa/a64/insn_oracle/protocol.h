@@ -7,14 +7,16 @@
 
 #define ORACLE_MAGIC 0x6f7261636c653031ull
 
-/* Guest addresses. Instructions of case i start at ORACLE_CODE + i * ORACLE_CASE_BYTES + 4; the
- * window is within reach of every literal load, with unmapped gaps around it. */
+/* Guest addresses. A case's code is one word of ours, its own words and two branches out; cases
+ * that follow each other may share it. The window is within reach of every literal load, with
+ * unmapped gaps around it; its last page can only be read. */
 #define ORACLE_CODE 0x500000000ull
-#define ORACLE_CASE_BYTES 32u
-#define ORACLE_MAX_CASES 16384u
-#define ORACLE_MAX_WORDS 5u
+#define ORACLE_CODE_BYTES 0x80000u
+#define ORACLE_MAX_CASES 65536u
+#define ORACLE_MAX_WORDS 32u
 #define ORACLE_WINDOW 0x5000a0000ull
-#define ORACLE_WINDOW_BYTES 0x20000u
+#define ORACLE_WINDOW_BYTES 0x8000u
+#define ORACLE_READ_ONLY (ORACLE_WINDOW + ORACLE_WINDOW_BYTES - 0x1000)
 
 struct oracle_state {
   uint64_t x[31];
@@ -28,7 +30,7 @@ struct oracle_case {
   uint32_t words[ORACLE_MAX_WORDS];
   uint32_t word_count;
   uint32_t uses_memory; /* look for changes in the window */
-  uint32_t reserved;
+  uint32_t code_offset; /* of the first word, from ORACLE_CODE */
   struct oracle_state state;
 };
 
@@ -38,6 +40,7 @@ struct oracle_result {
   uint32_t change_count;
   uint32_t reserved;
   struct oracle_state state;
+  uint64_t pc; /* where the signal came from */
 };
 
 struct oracle_change {

@@ -64,6 +64,7 @@ std::vector<Result> run_qemu(std::span<const Case> cases, const std::string& cpu
     std::copy(c.words.begin(), c.words.end(), record.words);
     record.word_count = static_cast<uint32_t>(c.words.size());
     record.uses_memory = c.uses_memory;
+    record.code_offset = static_cast<uint32_t>(c.pc - ORACLE_CODE);
     record.state = c.state;
     in.write(&record, 1);
   }
@@ -77,6 +78,7 @@ std::vector<Result> run_qemu(std::span<const Case> cases, const std::string& cpu
     out.read(&record, 1);
     r.signal = static_cast<int>(record.signal);
     r.exit = record.exit;
+    if (r.signal != 0) r.pc = record.pc;
     r.state = record.state;
     r.changes.resize(record.change_count);
     out.read(r.changes.data(), r.changes.size());
