@@ -73,7 +73,7 @@ struct Handlers {
 #define GPUSIM_RUN_kStX GPUSIM_RUN_kStI
 #define GPUSIM_RUN_kStW GPUSIM_RUN_kStI
 #define GPUSIM_RUN_kAmo(name) \
-  GPUSIM_HANDLER(name) { return run_lanes(g, u, execute_amo<Op::name, LaneContext>); }
+  GPUSIM_HANDLER(name) { return run_amo<kFull, Op::name>(g, u); }
 #define GPUSIM_RUN_kCas(name) \
   GPUSIM_HANDLER(name) { return run_lanes(g, u, execute_##name<LaneContext>); }
 #define GPUSIM_RUN_kCas128 GPUSIM_RUN_kCas

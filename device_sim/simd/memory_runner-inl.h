@@ -292,6 +292,28 @@ HWY_INLINE void store_consecutive(uint8_t* p, uint32_t width, const In* in) {
   }
 }
 
+// Writes values given lane by lane to the active lanes of a slot. kNarrowed: they fit 32 bits.
+template <bool kFull, bool kNarrowed>
+HWY_INLINE void write_lanes(Group& g, Slot s, const uint64_t* values) {
+  if (g.width == 1) return write_uniform<kFull>(g, s, values[0]);
+  if constexpr (!kFull) {
+    if constexpr (kNarrowed) {
+      if (spread_narrow(g, s)) {
+        uint32_t* d = narrow_row(g, s);
+        simd::for_each_lane(g.active, [&](uint32_t lane) { d[lane] = static_cast<uint32_t>(values[lane]); });
+        return;
+      }
+    }
+    spread(g, s);
+  }
+  for_chunks<kFull>(g, [&](size_t v) HWY_ATTR {
+    const V x = load_vec(values + v * kN);
+    if constexpr (kFull && kNarrowed) narrow(x, narrow_row(g, s) + v * kN);
+    else write_chunk<kFull>(g, row(g, s), v, x);
+  });
+  g.kind[s] = kFull && kNarrowed ? simd::kNarrow : simd::kLanes;
+}
+
 template <bool kFull, Op op>
 HWY_NOINLINE const Uop* load_scattered(Group& g, const Uop* u, const Addresses& addresses) {
   using A = Access<op>;
@@ -309,28 +331,7 @@ HWY_NOINLINE const Uop* load_scattered(Group& g, const Uop* u, const Addresses& 
     simd::for_each_lane(g.active, one);
   }
   if (HWY_UNLIKELY(!ok)) return run_lanes(g, u, execute_load<op, LaneContext>);
-  if (g.width == 1) {
-    write_uniform<kFull>(g, u->d, loaded[0]);
-    return u + 1;
-  }
-  if constexpr (!kFull) {
-    if constexpr (kLoadsNarrow<A::kExtend, typename A::Type>) {
-      if (spread_narrow(g, u->d)) {
-        uint32_t* d = narrow_row(g, u->d);
-        simd::for_each_lane(g.active, [&](uint32_t lane) { d[lane] = static_cast<uint32_t>(loaded[lane]); });
-        return u + 1;
-      }
-    }
-    spread(g, u->d);
-  }
-  uint64_t* d = row(g, u->d);
-  constexpr bool kNarrowed = kFull && kLoadsNarrow<A::kExtend, typename A::Type>;
-  for_chunks<kFull>(g, [&](size_t v) HWY_ATTR {
-    const V x = load_vec(loaded + v * kN);
-    if constexpr (kNarrowed) narrow(x, narrow_row(g, u->d) + v * kN);
-    else write_chunk<kFull>(g, d, v, x);
-  });
-  g.kind[u->d] = kNarrowed ? simd::kNarrow : simd::kLanes;
+  write_lanes<kFull, kLoadsNarrow<A::kExtend, typename A::Type>>(g, u->d, loaded);
   return u + 1;
 }
 
@@ -455,6 +456,49 @@ HWY_INLINE const Uop* run_store(Group& g, const Uop* u) {
     case Pattern::kScattered: return store_scattered<kFull, op>(g, u, addresses);
   }
   return run_lanes(g, u, execute_store<op, LaneContext>);
+}
+
+// All active lanes' operations on one place, as if done one after the other, with a single atomic
+// access of the host. Writes what each lane found to its place in `found`.
+template <Op op, class T>
+HWY_INLINE void amo_combined(const Group& g, uint8_t* p, const uint64_t* operands, uint32_t step,
+                             uint64_t* found) {
+  constexpr uint32_t kLog2Size = std::countr_zero(sizeof(T));
+  auto* word = reinterpret_cast<T*>(p);
+  T before = atomic_load(word), after;
+  do {
+    after = before;
+    simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
+      found[lane] = after;
+      after = static_cast<T>(
+          amo_result<op>(after, static_cast<T>(operands[lane * step]), kLog2Size));
+    });
+  } while (!compare_swap(word, &before, after));
+}
+
+template <bool kFull, Op op>
+HWY_NOINLINE const Uop* run_amo(Group& g, const Uop* u) {
+  const auto one_by_one = [&]() HWY_ATTR { return run_lanes(g, u, execute_amo<op, LaneContext>); };
+  if (g.kind[u->a] != simd::kUniform) return one_by_one();
+  const MemoryView& m = g.machine->memory;
+  const simd::Compact address = g.compact(u->a);
+  if (classify(g, address, 0) != Pattern::kUniform) return one_by_one();
+  StopInfo stop;
+  uint8_t* const p = atomic_target(m, g.first_core, address.base, 1u << u->aux, stop);
+  if (p == nullptr) return one_by_one();
+  const Source operand(g, u->b, 0);
+  const uint32_t step = operand.step == 0 ? 0 : 1;
+  HWY_ALIGN uint64_t found[kMaxLanes];
+  switch (u->aux) {
+    case 0: amo_combined<op, uint8_t>(g, p, operand.p, step, found); break;
+    case 1: amo_combined<op, uint16_t>(g, p, operand.p, step, found); break;
+    case 2: amo_combined<op, uint32_t>(g, p, operand.p, step, found); break;
+    default: amo_combined<op, uint64_t>(g, p, operand.p, step, found);
+  }
+  if (u->aux == 3) write_lanes<kFull, false>(g, u->d, found);
+  else write_lanes<kFull, true>(g, u->d, found);
+  if constexpr (kFull) try_compact(g, u->d);  // counters
+  return u + 1;
 }
 
 HWY_INLINE const Uop* run_check_align(Group& g, const Uop* u) {
