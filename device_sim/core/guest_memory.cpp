@@ -44,19 +44,18 @@ MemoryView describe_zones(const MachineConfig& config, uint32_t lanes_shift) {
   view.window_base = config.window_base;
   view.window_shift = config.window_shift;
   view.lanes_shift = lanes_shift;
+  view.window_groups = ((config.cores - 1) >> lanes_shift) + 1;
   view.is_private = config.memory_model == MemoryModel::kPrivate;
   view.windows_size = uint64_t{view.is_private ? 1 : config.cores} << config.window_shift;
   return view;
 }
 
-uint64_t windows_storage_bytes(const MemoryView& view, uint32_t cores) {
-  const uint64_t lanes = uint64_t{1} << view.lanes_shift;
-  const uint64_t groups = (cores + lanes - 1) / lanes;
-  return (groups * lanes) << view.window_shift;
+uint64_t windows_storage_bytes(const MemoryView& view) {
+  return (uint64_t{view.window_groups} << view.lanes_shift) << view.window_shift;
 }
 
-uint64_t window_pages_bytes(const MemoryView& view, uint32_t cores) {
-  return windows_storage_bytes(view, cores) >> kPageShift;
+uint64_t window_pages_bytes(const MemoryView& view) {
+  return windows_storage_bytes(view) >> kPageShift;
 }
 
 void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
@@ -64,9 +63,13 @@ void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   view_ = describe_zones(config, lanes_shift);
   linear_ = LazyMemory(view_.linear_size, "guest memory");
   linear_pages_ = LazyMemory(view_.linear_size >> kPageShift, "page permissions");
+  // Many stacks use the same few pieces of their windows.
+  constexpr uint32_t kManyGroups = 16;
+  const bool dense = !view_.is_private && view_.window_groups >= kManyGroups;
   // A vector load of the last row may reach past its end.
-  windows_ = LazyMemory(windows_storage_bytes(view_, cores_) + kPageSize, "per-core memory");
-  window_pages_ = LazyMemory(window_pages_bytes(view_, cores_), "per-core page permissions");
+  windows_ = LazyMemory(windows_storage_bytes(view_) + kPageSize, "per-core memory",
+                        dense ? Pages::kHuge : Pages::kSmall);
+  window_pages_ = LazyMemory(window_pages_bytes(view_), "per-core page permissions");
   view_.linear = linear_.data();
   view_.linear_pages = linear_pages_.data();
   view_.windows = windows_.data();
@@ -105,8 +108,8 @@ void GuestMemory::for_pieces(uint32_t core, uint64_t address, uint64_t size_byte
       core = static_cast<uint32_t>(offset >> view_.window_shift);
       offset &= window_mask;
     }
-    // To the end of this window.
-    const uint64_t end = std::min(size_bytes, done + (window_mask + 1 - offset));
+    const uint64_t piece = view_.window_piece();
+    const uint64_t end = std::min(size_bytes, done + piece - (offset & (piece - 1)));
     uint8_t* word = view_.windows + view_.window_index(core, offset & ~uint64_t{7});
     for (uint64_t in_word = offset & 7; done < end; in_word = 0, word += word_pitch) {
       const uint64_t run = std::min(end - done, 8 - in_word);

@@ -44,8 +44,8 @@ class LazyMemory {
 // The zones of a configuration, without storage.
 MemoryView describe_zones(const MachineConfig& config, uint32_t lanes_shift);
 // Bytes of storage that the windows, their permissions and the linear zone's permissions need.
-uint64_t windows_storage_bytes(const MemoryView& view, uint32_t cores);
-uint64_t window_pages_bytes(const MemoryView& view, uint32_t cores);
+uint64_t windows_storage_bytes(const MemoryView& view);
+uint64_t window_pages_bytes(const MemoryView& view);
 
 class GuestMemory {
  public:

@@ -4,7 +4,8 @@
 //  - linear: [linear_base, linear_base + linear_size), one copy for all cores;
 //  - windows: one window of 1 << window_shift bytes per core. Storage interleaves the windows of
 //    1 << lanes_shift neighbouring cores word by word (8 bytes), so that cores which access the
-//    same offset of their own windows touch consecutive words.
+//    same offset of their own windows touch consecutive words. Pages of such words at the same
+//    offset lie together for all groups of cores: what all stacks use is one dense piece.
 // In the shared model the windows hold the stacks, one after the other from window_base, and every
 // core reaches all of them. In the private model all cores see their own window at window_base.
 // Pages are 4 KiB. Accesses may be unaligned; nothing here ever faults on the host.
@@ -31,14 +32,18 @@ struct MemoryView {
   uint64_t windows_size = 0;  // bytes of the zone as addresses: one window if private, else all
   uint32_t window_shift = 0;
   uint32_t lanes_shift = 0;
+  uint32_t window_groups = 0;  // groups of 1 << lanes_shift cores
   uint32_t is_private = 0;
   uint32_t* pair_lock = nullptr;  // see core/atomics.h
 
-  // Storage index of byte `offset` in `core`'s window.
+  // Bytes of one window in a page of storage.
+  GPUSIM_HD_INLINE uint64_t window_piece() const { return kPageSize >> lanes_shift; }
+  // Storage index of byte `offset` in `core`'s window, [piece][group][word][lane][byte].
   GPUSIM_HD_INLINE uint64_t window_index(uint32_t core, uint64_t offset) const {
     const uint64_t group = core >> lanes_shift, lane = core & ((1u << lanes_shift) - 1);
-    return (((group << (window_shift - 3)) + (offset >> 3)) << (lanes_shift + 3)) + (lane << 3) +
-           (offset & 7);
+    const uint64_t page = (offset >> (kPageShift - lanes_shift)) * window_groups + group;
+    const uint64_t word = (offset & (window_piece() - 1)) >> 3;
+    return (page << kPageShift) + (word << (lanes_shift + 3)) + (lane << 3) + (offset & 7);
   }
   GPUSIM_HD_INLINE uint64_t window_page_index(uint32_t core, uint64_t offset) const {
     const uint64_t group = core >> lanes_shift, lane = core & ((1u << lanes_shift) - 1);

@@ -30,11 +30,11 @@ class DeviceMemory {
     cores_ = config.cores;
     view_ = describe_zones(config, kLanesShift);
     linear_ = DeviceArray<uint8_t>(view_.linear_size, "guest memory");
-    windows_ = DeviceArray<uint8_t>(windows_storage_bytes(view_, cores_), "per-core memory");
+    windows_ = DeviceArray<uint8_t>(windows_storage_bytes(view_), "per-core memory");
     linear_.zero();
     windows_.zero();
     linear_flags_.assign(view_.linear_size >> kPageShift, 0);
-    window_flags_.assign(window_pages_bytes(view_, cores_), 0);
+    window_flags_.assign(window_pages_bytes(view_), 0);
     linear_pages_ = DeviceArray<uint8_t>(linear_flags_.size(), "page permissions");
     window_pages_ = DeviceArray<uint8_t>(window_flags_.size(), "per-core page permissions");
     pair_lock_ = DeviceArray<uint32_t>(1, "a lock");
@@ -144,7 +144,8 @@ class DeviceMemory {
     constexpr size_t kPitch = size_t{8} << kLanesShift;
     for (uint64_t done = 0; done < size;) {
       const auto [owner, offset] = window_of(core, address + done);
-      const uint64_t in_window = std::min(size - done, (uint64_t{1} << view_.window_shift) - offset);
+      const uint64_t piece = view_.window_piece();
+      const uint64_t in_window = std::min(size - done, piece - (offset & (piece - 1)));
       const uint64_t head = std::min<uint64_t>(in_window, (8 - (offset & 7)) & 7);
       uint8_t* device = view_.windows + view_.window_index(owner, offset);
       if (head) {
