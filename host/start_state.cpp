@@ -91,32 +91,25 @@ uint32_t block_at(Backend& backend, Translator& translator, uint64_t pc, const c
   return place.uop;
 }
 
-void set_if(Backend& backend, uint32_t core, int slot, uint64_t value) {
-  if (slot != kNoSlot) backend.set_slot(core, static_cast<Slot>(slot), value);
+void set_if(Backend& backend, int slot, CoreWord value) {
+  if (slot != kNoSlot) backend.set_slots(static_cast<Slot>(slot), value);
 }
 
 // What a guest reads as its number and the number of cores that share its memory. A private core is
 // alone: it reads the 0 that it would read under Linux.
-uint64_t core_word(const MemoryPlan& plan, uint32_t core) {
-  if (plan.config.memory_model == MemoryModel::kPrivate) return 0;
-  return uint64_t{plan.config.cores} << 32 | core;
+CoreWord core_word(const MemoryPlan& plan) {
+  if (plan.config.memory_model == MemoryModel::kPrivate) return {};
+  return {uint64_t{plan.config.cores} << 32, 1};
 }
 
 }  // namespace
 
-uint64_t StackImage::word(size_t offset) const {
-  uint64_t value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
-void StackImage::set_word(size_t offset, uint64_t value) {
-  std::memcpy(bytes.data() + offset, &value, sizeof value);
-}
-
-void StackImage::move(uint64_t distance) {
-  stack_pointer += distance;
-  for (const size_t offset : address_words) set_word(offset, word(offset) + distance);
+std::vector<CoreWord> StackImage::words(uint64_t distance) const {
+  std::vector<CoreWord> out(bytes.size() / sizeof(uint64_t));
+  for (size_t i = 0; i < out.size(); ++i)
+    std::memcpy(&out[i].value, bytes.data() + 8 * i, sizeof(uint64_t));
+  for (const size_t offset : address_words) out[offset / 8].step = distance;
+  return out;
 }
 
 StackImage process_stack(const Module& module, const ProcessStart& start, uint64_t stack_top,
@@ -197,21 +190,19 @@ void start_as_process(Backend& backend, Translator& translator, const MemoryPlan
   StackImage image =
       process_stack(translator.module(), start, plan.stack_top(0), plan.stack_size_bytes,
                     alone ? std::span<const AuxEntry>{} : who);
-  if (is_private && !backend.write_memory_all(image.stack_pointer, image.bytes))
-    throw UserError("cannot write the stacks");
-  for (uint32_t core = 0; core < plan.config.cores; ++core) {
-    if (!is_private) {
-      if (core != 0) {
-        image.move(plan.stack_top(core) - plan.stack_top(core - 1));
-        image.set_word(image.extra_offset + 8, core);
-      }
-      if (!backend.write_memory(core, image.stack_pointer, image.bytes))
-        throw UserError(fmt::format("cannot write the stack of core {}", core));
-    }
-    set_if(backend, core, abi.stack_pointer, image.stack_pointer);
-    set_if(backend, core, abi.core_id, core_word(plan, core));
-    backend.start(core, entry);
+  const uint64_t distance = plan.stack_top(1) - plan.stack_top(0);
+  bool written = false;
+  if (is_private) {
+    written = backend.write_memory_all(image.stack_pointer, image.bytes);
+  } else {
+    std::vector<CoreWord> words = image.words(distance);
+    if (!alone) words[image.extra_offset / 8 + 1].step = 1;  // the core's number
+    written = backend.write_windows(image.stack_pointer, words);
   }
+  if (!written) throw UserError("cannot write the stacks");
+  set_if(backend, abi.stack_pointer, {image.stack_pointer, distance});
+  set_if(backend, abi.core_id, core_word(plan));
+  for (uint32_t core = 0; core < plan.config.cores; ++core) backend.start(core, entry);
 }
 
 CallValue parse_call_value(const Module& module, const std::string& text) {
@@ -263,29 +254,28 @@ void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& p
                     kMost, kMost));
   const uint32_t uop = block_at(backend, translator, function->address, "the entry function at");
   const AbiSlots abi = module.abi;
-  for (uint32_t core = 0; core < plan.config.cores; ++core) {
-    set_if(backend, core, abi.stack_pointer, plan.stack_top(core) - 16);
-    set_if(backend, core, abi.core_id, core_word(plan, core));
-    set_if(backend, core, abi.link, kReturnAddress);
-    size_t next_integer = 0, next_float = 0;
-    for (const CallValue& v : values) {
-      switch (v.kind) {
-        case CallValue::Kind::kFloat:
-          set_if(backend, core, abi.call_float_args[next_float++], v.bits);
-          break;
-        case CallValue::Kind::kInteger:
-          set_if(backend, core, abi.call_args[next_integer++], v.bits);
-          break;
-        case CallValue::Kind::kCore:
-          set_if(backend, core, abi.call_args[next_integer++], core);
-          break;
-        case CallValue::Kind::kCores:
-          set_if(backend, core, abi.call_args[next_integer++], plan.config.cores);
-          break;
-      }
+  const uint64_t distance = plan.stack_top(1) - plan.stack_top(0);
+  set_if(backend, abi.stack_pointer, {plan.stack_top(0) - 16, distance});
+  set_if(backend, abi.core_id, core_word(plan));
+  set_if(backend, abi.link, {kReturnAddress});
+  size_t next_integer = 0, next_float = 0;
+  for (const CallValue& v : values) {
+    switch (v.kind) {
+      case CallValue::Kind::kFloat:
+        set_if(backend, abi.call_float_args[next_float++], {v.bits});
+        break;
+      case CallValue::Kind::kInteger:
+        set_if(backend, abi.call_args[next_integer++], {v.bits});
+        break;
+      case CallValue::Kind::kCore:
+        set_if(backend, abi.call_args[next_integer++], {0, 1});
+        break;
+      case CallValue::Kind::kCores:
+        set_if(backend, abi.call_args[next_integer++], {plan.config.cores});
+        break;
     }
-    backend.start(core, uop);
   }
+  for (uint32_t core = 0; core < plan.config.cores; ++core) backend.start(core, uop);
 }
 
 }  // namespace gpusim::host

@@ -26,10 +26,8 @@ struct StackImage {
   std::vector<size_t> address_words;
   size_t extra_offset = 0;
 
-  uint64_t word(size_t offset) const;
-  void set_word(size_t offset, uint64_t value);
-  // Makes it the image of a stack whose top is `distance` higher, a multiple of 16.
-  void move(uint64_t distance);
+  // For cores whose stacks lie `distance` bytes apart, a multiple of 16: all words of the image.
+  std::vector<CoreWord> words(uint64_t distance) const;
 };
 using AuxEntry = std::pair<uint64_t, uint64_t>;  // type, value
 // `extra` follows Linux's own entries. Throws UserError if it takes more than `room_bytes`.

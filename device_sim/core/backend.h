@@ -54,6 +54,12 @@ struct CoreTally {
   ClassCounts classes{};  // guest instructions of completed blocks, per class
 };
 
+// A word that grows from core to core: core c's is value + c * step.
+struct CoreWord {
+  uint64_t value = 0, step = 0;
+  uint64_t of(uint32_t core) const { return value + core * step; }
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -73,6 +79,9 @@ class Backend {
   virtual bool write_memory(uint32_t core, uint64_t address, std::span<const uint8_t> in) = 0;
   // Private model: the same bytes for every core.
   virtual bool write_memory_all(uint64_t address, std::span<const uint8_t> in) = 0;
+  // Shared model: words from the same offset of every core's window on. `address`: in core 0's, a
+  // multiple of 8.
+  virtual bool write_windows(uint64_t address, std::span<const CoreWord> words) = 0;
   virtual bool fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes) = 0;
   // SegmentFlags for the pages that the range touches.
   virtual bool set_permissions(uint32_t core, uint64_t address, uint64_t size_bytes,
@@ -82,6 +91,7 @@ class Backend {
 
   virtual uint64_t slot(uint32_t core, Slot slot) = 0;
   virtual void set_slot(uint32_t core, Slot slot, uint64_t value) = 0;
+  virtual void set_slots(Slot slot, CoreWord value) = 0;  // of all cores
   virtual void start(uint32_t core, uint32_t uop) = 0;  // runnable from this micro-op on
   virtual void stop(uint32_t core) = 0;                 // idle
 

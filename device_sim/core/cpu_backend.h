@@ -20,6 +20,9 @@ class CpuBackend : public Backend {
   bool write_memory_all(uint64_t address, std::span<const uint8_t> in) override {
     return memory_.write_all(address, in);
   }
+  bool write_windows(uint64_t address, std::span<const CoreWord> words) override {
+    return memory_.write_windows(address, words);
+  }
   bool fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes) override {
     return memory_.fill_zero(core, address, size_bytes);
   }
@@ -32,6 +35,9 @@ class CpuBackend : public Backend {
   }
   uint8_t permissions(uint32_t core, uint64_t address) override {
     return memory_.permissions(core, address);
+  }
+  void set_slots(Slot slot, CoreWord value) override {
+    for (uint32_t core = 0; core < config_.cores; ++core) set_slot(core, slot, value.of(core));
   }
 
  protected:

@@ -156,6 +156,25 @@ bool GuestMemory::write_all(uint64_t address, std::span<const uint8_t> in) {
   return true;
 }
 
+bool GuestMemory::write_windows(uint64_t address, std::span<const CoreWord> words) {
+  const uint64_t offset = address - view_.window_base;
+  const uint64_t window_bytes = uint64_t{1} << view_.window_shift;
+  if (view_.is_private || offset % 8 != 0 || offset >= window_bytes ||
+      words.size() > (window_bytes - offset) / 8)
+    return false;
+  const uint32_t lanes = 1u << view_.lanes_shift;
+  for (uint32_t first = 0; first < cores_; first += lanes) {
+    const uint32_t count = std::min(lanes, cores_ - first);
+    for (size_t i = 0; i < words.size(); ++i) {
+      uint8_t* to = view_.windows + view_.window_index(first, offset + 8 * i);
+      uint64_t value = words[i].of(first);
+      for (uint32_t lane = 0; lane < count; ++lane, value += words[i].step)
+        std::memcpy(to + 8 * lane, &value, 8);
+    }
+  }
+  return true;
+}
+
 bool GuestMemory::fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes) {
   if (!in_zones(address, size_bytes)) return false;
   for_pieces(core, address, size_bytes, [](uint8_t* p, uint64_t, uint64_t size) {

@@ -56,6 +56,7 @@ class GuestMemory {
   bool read(uint32_t core, uint64_t address, std::span<uint8_t> out) const;
   bool write(uint32_t core, uint64_t address, std::span<const uint8_t> in);
   bool write_all(uint64_t address, std::span<const uint8_t> in);
+  bool write_windows(uint64_t address, std::span<const CoreWord> words);
   bool fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes);
   bool set_permissions(uint32_t core, uint64_t address, uint64_t size_bytes, uint8_t flags);
   bool set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags);

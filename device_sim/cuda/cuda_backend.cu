@@ -49,6 +49,9 @@ class CudaBackend final : public Backend {
   bool write_memory_all(uint64_t address, std::span<const uint8_t> in) override {
     return memory_.write_all(address, in);
   }
+  bool write_windows(uint64_t address, std::span<const CoreWord> words) override {
+    return memory_.write_windows(address, words);
+  }
   bool fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes) override {
     return memory_.fill_zero(core, address, size_bytes);
   }
@@ -65,6 +68,9 @@ class CudaBackend final : public Backend {
 
   uint64_t slot(uint32_t core, Slot slot) override;
   void set_slot(uint32_t core, Slot slot, uint64_t value) override;
+  void set_slots(Slot slot, CoreWord value) override {
+    for (uint32_t core = 0; core < config_.cores; ++core) set_slot(core, slot, value.of(core));
+  }
   void start(uint32_t core, uint32_t uop) override {
     set_status(core, uop, CoreStatus::kRunnable);
   }

@@ -24,6 +24,17 @@ __global__ void broadcast_window(MemoryView view, uint32_t cores, uint64_t offse
   }
 }
 
+// Writes words to the same offset of all cores' windows.
+__global__ void write_window_words(MemoryView view, uint32_t cores, uint64_t offset,
+                                   const CoreWord* words, uint64_t count) {
+  const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= count * cores) return;
+  const uint32_t core = static_cast<uint32_t>(i % cores);
+  const CoreWord word = words[i / cores];
+  *reinterpret_cast<uint64_t*>(view.windows + view.window_index(core, offset + 8 * (i / cores))) =
+      word.value + core * word.step;
+}
+
 class DeviceMemory {
  public:
   void configure(const MachineConfig& config) {
@@ -82,6 +93,22 @@ class DeviceMemory {
                                                              in.size());
     check(cudaGetLastError(), "loading the program");
     check(cudaDeviceSynchronize(), "loading the program");
+    return true;
+  }
+  bool write_windows(uint64_t address, std::span<const CoreWord> words) {
+    const uint64_t offset = address - view_.window_base;
+    const uint64_t window_bytes = uint64_t{1} << view_.window_shift;
+    if (view_.is_private || offset % 8 != 0 || offset >= window_bytes ||
+        words.size() > (window_bytes - offset) / 8)
+      return false;
+    if (words.empty()) return true;
+    DeviceArray<CoreWord> on_device(words.size(), "the cores' stacks");
+    on_device.upload(words);
+    const uint64_t blocks = (words.size() * cores_ + 255) / 256;
+    write_window_words<<<static_cast<uint32_t>(blocks), 256>>>(view_, cores_, offset,
+                                                               on_device.data(), words.size());
+    check(cudaGetLastError(), "writing the cores' stacks");
+    check(cudaDeviceSynchronize(), "writing the cores' stacks");
     return true;
   }
   bool fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes) {

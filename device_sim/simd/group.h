@@ -175,7 +175,7 @@ int64_t instructions_to_limit(Group& g);
 void run_group(Group& g);
 // Spreads a uniform slot over its row; sets one lane.
 void set_lane(Group& g, Slot slot, uint32_t lane, uint64_t value);
-void set_uniform(Group& g, Slot slot, uint64_t value);
+void set_compact(Group& g, Slot slot, Compact value);
 const char* target_name();
 uint32_t lanes_per_vector();
 

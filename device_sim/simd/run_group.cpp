@@ -130,7 +130,7 @@ void set_lane_here(Group& g, Slot slot, uint32_t lane, uint64_t value) {
   LaneContext{g, lane}.set(slot, value);
 }
 
-void set_uniform_here(Group& g, Slot slot, uint64_t value) { write_uniform<true>(g, slot, value); }
+void set_compact_here(Group& g, Slot slot, simd::Compact value) { write_compact(g, slot, value); }
 
 const char* target_name_here() { return hwy::TargetName(HWY_TARGET); }
 uint32_t lanes_per_vector_here() { return static_cast<uint32_t>(kN); }
@@ -143,7 +143,7 @@ HWY_AFTER_NAMESPACE();
 namespace gpusim {
 HWY_EXPORT(run_group_here);
 HWY_EXPORT(set_lane_here);
-HWY_EXPORT(set_uniform_here);
+HWY_EXPORT(set_compact_here);
 HWY_EXPORT(target_name_here);
 HWY_EXPORT(lanes_per_vector_here);
 
@@ -152,8 +152,8 @@ void run_group(Group& g) { HWY_DYNAMIC_DISPATCH(run_group_here)(g); }
 void set_lane(Group& g, Slot slot, uint32_t lane, uint64_t value) {
   HWY_DYNAMIC_DISPATCH(set_lane_here)(g, slot, lane, value);
 }
-void set_uniform(Group& g, Slot slot, uint64_t value) {
-  HWY_DYNAMIC_DISPATCH(set_uniform_here)(g, slot, value);
+void set_compact(Group& g, Slot slot, Compact value) {
+  HWY_DYNAMIC_DISPATCH(set_compact_here)(g, slot, value);
 }
 const char* target_name() { return HWY_DYNAMIC_DISPATCH(target_name_here)(); }
 uint32_t lanes_per_vector() { return HWY_DYNAMIC_DISPATCH(lanes_per_vector_here)(); }

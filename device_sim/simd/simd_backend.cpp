@@ -60,7 +60,7 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
     g.exists = ~uint64_t{0} >> (64 - g.width);
     for (uint64_t& key : g.lane_key) key = simd::key_of(0, 0);
     // Zeroed storage is a uniform zero already.
-    for (const InitialValue& v : module.initial_values) simd::set_uniform(g, v.slot, v.value);
+    for (const InitialValue& v : module.initial_values) simd::set_compact(g, v.slot, {v.value, 0});
   }
 }
 
@@ -99,6 +99,10 @@ uint64_t SimdBackend::slot(uint32_t core, Slot slot) {
 
 void SimdBackend::set_slot(uint32_t core, Slot slot, uint64_t value) {
   simd::set_lane(group_of(core), slot, lane_of(core), value);
+}
+
+void SimdBackend::set_slots(Slot slot, CoreWord value) {
+  for (Group& g : groups_) simd::set_compact(g, slot, {value.of(g.first_core), g.width > 1 ? value.step : 0});
 }
 
 void SimdBackend::start(uint32_t core, uint32_t uop) {

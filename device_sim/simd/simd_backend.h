@@ -19,6 +19,7 @@ class SimdBackend final : public CpuBackend {
   void module_changed() override;
   uint64_t slot(uint32_t core, Slot slot) override;
   void set_slot(uint32_t core, Slot slot, uint64_t value) override;
+  void set_slots(Slot slot, CoreWord value) override;
   void start(uint32_t core, uint32_t uop) override;
   void stop(uint32_t core) override;
   std::span<const Event> run_slice(uint64_t instructions) override;

@@ -63,6 +63,21 @@ TEST_CASE("storage interleaves the windows of neighbouring cores word by word") 
   CHECK(*pages.rbegin() < window_pages_bytes(v));
 }
 
+TEST_CASE("words that grow from core to core reach every window") {
+  Memory m(config_of(MemoryModel::kShared, 9));
+  const std::vector<CoreWord> words{{7, 0}, {100, 3}};
+  REQUIRE(m.write_windows(kWindows + 8192 - 16, words));
+  for (uint32_t core = 0; core < 9; ++core) {
+    const std::vector<uint8_t> found = m.bytes(0, kWindows + (core + 1) * 8192 - 16, 16);
+    CHECK(found[0] == 7);
+    CHECK(found[8] == 100 + 3 * core);
+  }
+  CHECK_FALSE(m.write_windows(kWindows + 8192 - 8, words));  // past the end of the window
+  CHECK_FALSE(m.write_windows(kWindows + 4, words));
+  Memory own(config_of(MemoryModel::kPrivate, 9));
+  CHECK_FALSE(own.write_windows(kWindows, words));
+}
+
 TEST_CASE("a range is its bytes one by one, wherever it begins and ends") {
   for (const MemoryModel model : {MemoryModel::kShared, MemoryModel::kPrivate}) {
     // From inside a page of the linear zone, from inside a window into the next one.

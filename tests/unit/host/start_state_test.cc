@@ -71,15 +71,14 @@ TEST_CASE("a moved stack is the one that would have been built there") {
   const Module m = toy_module();
   constexpr uint64_t kDistance = 0x30000;
   const ProcessStart start{"./prog", {"a", "bb"}, {"HOME=/", "LANG=C"}};
-  StackImage image =
-      process_stack(m, start, kTop, 1 << 16, std::vector<AuxEntry>{{77, 0}, {78, 5}});
-  const StackImage there =
-      process_stack(m, start, kTop + kDistance, 1 << 16, std::vector<AuxEntry>{{77, 9}, {78, 5}});
-  image.move(kDistance);
-  CHECK(image.word(image.extra_offset) == 77);
-  image.set_word(image.extra_offset + 8, 9);
-  CHECK(image.stack_pointer == there.stack_pointer);
-  CHECK(image.bytes == there.bytes);
+  const std::vector<AuxEntry> extra{{77, 0}, {78, 5}};
+  const StackImage image = process_stack(m, start, kTop, 1 << 16, extra);
+  const StackImage there = process_stack(m, start, kTop + 3 * kDistance, 1 << 16, extra);
+  const std::vector<CoreWord> words = image.words(kDistance), want = there.words(kDistance);
+  REQUIRE(8 * words.size() == image.bytes.size());
+  for (size_t i = 0; i < words.size(); ++i) CHECK(words[i].of(3) == want[i].value);
+  CHECK(words[image.extra_offset / 8].value == 77);
+  CHECK(image.stack_pointer + 3 * kDistance == there.stack_pointer);
 }
 
 TEST_CASE("arguments that do not fit are an error") {
