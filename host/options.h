@@ -33,6 +33,7 @@ struct RunOptions {
   uint64_t stack_size_bytes = 0;   // per core; 0: automatic
   std::vector<AllowedRoot> roots;
   std::string stats_path;
+  std::string isa_coverage_path;  // rows of the decode table that were executed are appended
   bool per_core = false;
   bool quiet = false;
 };

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "host/error.h"
+#include "host/isa_coverage.h"
 #include "host/linux/kernel.h"
 #include "host/loader.h"
 #include "host/memory_plan.h"
@@ -129,7 +130,7 @@ int simulate(const RunOptions& options) {
                      .tally = control.tallies().total(module, *backend),
                      .seconds = elapsed.count(),
                      .exit_status = result.exit_status,
-                     .stops = std::move(result.stops),
+                     .stops = result.stops,
                      .per_core = {}};
   if (options.per_core)
     for (uint32_t core = 0; core < options.cores; ++core)
@@ -137,6 +138,8 @@ int simulate(const RunOptions& options) {
   if (result.was_interrupted) print_line("gpusim: interrupted");
   if (result.was_interrupted || (!options.quiet && isatty(STDERR_FILENO))) print_summary(summary);
   if (!options.stats_path.empty()) write_stats(summary, options.stats_path);
+  if (!options.isa_coverage_path.empty())
+    write_isa_coverage(options.isa_coverage_path, module, *backend, result.stops);
   return result.exit_status;
 }
 

@@ -90,6 +90,8 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option("--backend", run.backend, "auto, or a name that `gpusim info` lists");
   command->add_option("--threads", run.threads, "Host threads (all)")->check(CLI::Range(1u, 4096u));
   command->add_option("--stats", run.stats_path, "Write statistics to this JSON file");
+  command->add_option("--isa-coverage", run.isa_coverage_path,
+                      "Append the decoder's rows that were executed to this file");
   command->add_flag("--per-core", run.per_core, "Statistics of each core, too");
   command->add_flag("--quiet", run.quiet, "No progress, no notes");
   command

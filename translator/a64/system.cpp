@@ -130,7 +130,13 @@ bool Visitor::SYS(Imm<3> op1, Imm<4> CRn, Imm<4> CRm, Imm<3> op2, Reg t) {
   }
 }
 
+// Nothing for user code among them.
+bool Visitor::SYSL(Imm<3>, Imm<4>, Imm<4>, Imm<3>, Reg) { return trap(Fault::kUndefined); }
+
 // --- system registers
+
+// The fields that user code may write (DIT, SSBS, TCO) came with extensions that are not here.
+bool Visitor::MSR_imm(Imm<3>, Imm<4>, Imm<3>) { return trap(Fault::kUndefined); }
 
 bool Visitor::MRS(Imm<1> o0, Imm<3> op1, Imm<4> CRn, Imm<4> CRm, Imm<3> op2, Reg t) {
   const Slot d = x_dst(t);

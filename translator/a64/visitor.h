@@ -219,7 +219,9 @@ class Visitor : public SimdVisitor {
   bool DMB(Imm<4> m);
   bool ISB(Imm<4> m);
   bool SB();
+  bool MSR_imm(Imm<3> op1, Imm<4> CRm, Imm<3> op2);
   bool SYS(Imm<3> op1, Imm<4> CRn, Imm<4> CRm, Imm<3> op2, Reg t);
+  bool SYSL(Imm<3> op1, Imm<4> CRn, Imm<4> CRm, Imm<3> op2, Reg t);
   bool MSR_reg(Imm<1> o0, Imm<3> op1, Imm<4> CRn, Imm<4> CRm, Imm<3> op2, Reg t);
   bool MRS(Imm<1> o0, Imm<3> op1, Imm<4> CRn, Imm<4> CRm, Imm<3> op2, Reg t);
   bool PAC_reg(Imm<3> kind, Reg n, Reg d);

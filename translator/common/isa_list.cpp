@@ -35,6 +35,11 @@ std::string mnemonic(uint32_t word) {
   return row ? base_mnemonic(*row) : std::string();
 }
 
+std::string row_name(uint32_t word) {
+  const Row* row = decode(word);
+  return row ? std::string(row->name) : std::string();
+}
+
 std::string slot_name(int s) {
   if (s <= 30) return "x" + std::to_string(s);
   if (s >= kV0) return "v" + std::to_string((s - kV0) / 2) + ((s - kV0) % 2 ? ".hi" : ".lo");
@@ -100,6 +105,7 @@ const GuestIsa kIsas[] = {
      .translate = aarch64::translate,
      .control_flow = aarch64::flow,
      .mnemonic = aarch64::mnemonic,
+     .row = aarch64::row_name,
      .slot_count = a64::kSlotCount,
      .roles = aarch64::kRoles,
      .slot_name = aarch64::slot_name,

@@ -41,6 +41,8 @@ struct GuestIsa {
   ControlFlow (*control_flow)(uint32_t word, uint64_t pc);
   /// Mnemonic of the decoder, for what Capstone does not know; empty if unallocated.
   std::string (*mnemonic)(uint32_t word);
+  /// The row of the decode table that owns the word; empty if unallocated.
+  std::string (*row)(uint32_t word);
   int slot_count;  // canonical slots
   SlotRoles roles;
   std::string (*slot_name)(int canonical);  // unique per slot

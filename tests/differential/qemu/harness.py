@@ -82,6 +82,9 @@ def run_gpusim(gpusim, program, mode, args=(), options=(), timeout_s=120, cwd=No
     stats = SCRATCH.path()
     command = [str(gpusim), "run", *MODES[mode], "--quiet", "--stats", str(stats), *options,
                str(program)]
+    coverage = os.environ.get("GPUSIM_ISA_COVERAGE")
+    if coverage:
+        command[2:2] = ["--isa-coverage", coverage]
     if args:
         command += ["--", *args]
     return Result(*execute(command, timeout_s, cwd), read_count(stats))

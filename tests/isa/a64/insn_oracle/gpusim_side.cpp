@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -6,6 +7,7 @@
 #include "tests/isa/a64/insn_oracle/oracle.h"
 #include "translator/a64/registers.h"
 #include "translator/common/draft.h"
+#include "translator/common/isa_coverage.h"
 #include "translator/common/isa_list.h"
 #include "translator/common/link.h"
 #include "translator/common/translator.h"
@@ -113,6 +115,27 @@ Result make_result(const Module& m, const Event& event, uint64_t exit) {
   return r;
 }
 
+// For docs/isa-support.md.
+void record_coverage(std::span<const Case> cases, const Module& m, Backend& backend,
+                     std::span<const Result> results) {
+  const char* path = std::getenv("GPUSIM_ISA_COVERAGE");
+  if (path == nullptr) return;
+  std::vector<uint32_t> words(ORACLE_CODE_BYTES / 4, kStopWord);
+  for (const Case& c : cases)
+    std::copy(c.words.begin(), c.words.end(),
+              words.begin() + static_cast<std::ptrdiff_t>((c.pc - ORACLE_CODE) / 4));
+  const auto word_at = [&](uint64_t pc, uint32_t* word) {
+    if (pc - ORACLE_CODE >= ORACLE_CODE_BYTES) return false;
+    *word = words[(pc - ORACLE_CODE) / 4];
+    return *word != kStopWord;  // no case's own
+  };
+  IsaCoverage coverage(*find_isa(m.isa));
+  coverage.add_blocks(m, backend.block_counts(), word_at);
+  for (const Result& r : results)
+    if (uint32_t word = 0; r.signal != 0 && word_at(r.pc, &word)) coverage.add_word(word);
+  coverage.append_to(path);
+}
+
 }  // namespace
 
 Program translate(std::span<const Case> cases, bool optimise) {
@@ -187,6 +210,7 @@ std::vector<Result> run_gpusim(std::span<const Case> cases, const Program& progr
     }
     i += lanes;
   }
+  record_coverage(cases, m, *backend, results);
   return results;
 }
 

@@ -11,6 +11,9 @@ namespace gpusim::a64::oracle {
 enum class Expect : uint8_t {
   kUndefined,  // SIGILL at its pc, nothing changed
   kNothing,    // goes on, nothing changed
+  kJump,       // goes to the address in Rn, or X30
+  kCall,       // the same, and X30 holds the next address
+  kLoad,       // LDRA: a doubleword
   kElsewhere,  // tested as `reason` says
 };
 struct NotOnQemu {
