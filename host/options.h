@@ -15,12 +15,16 @@ struct AllowedRoot {
   bool writable = false;
 };
 
+// On which cores of a shared machine a program starts.
+enum class StartCores { kAuto, kAll, kFirst };
+
 struct RunOptions {
   std::string program;                    // as given: argv[0] of the guest
   std::vector<std::string> program_args;  // after --
   std::vector<std::string> environment;   // NAME=VALUE
   uint32_t cores = 1;
   MemoryModel memory_model = MemoryModel::kShared;
+  StartCores start = StartCores::kAuto;
   std::optional<std::string> entry;    // a function to call instead of the ELF's entry
   std::vector<std::string> call_args;  // its arguments, as written
   std::string backend = "auto";

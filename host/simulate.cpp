@@ -82,6 +82,16 @@ MemoryPlan make_plan(const RunOptions& options, const Module& module, const Back
   return plan;
 }
 
+// A program with a C library of its own starts once and makes its threads itself; one that knows of
+// gpusim's cores, or has no library, starts on all of them. Libraries keep their threads' data at
+// TPIDR_EL0, and only the latter ask for the core's number.
+bool starts_alone(const RunOptions& options, const Module& module) {
+  if (options.memory_model == MemoryModel::kPrivate || options.entry) return false;
+  if (options.start != StartCores::kAuto) return options.start == StartCores::kFirst;
+  return module.abi.thread_pointer != kNoSlot && module.abi.core_id == kNoSlot &&
+         !find_symbol(module, "gpusim_main");
+}
+
 }  // namespace
 
 int simulate(const RunOptions& options) {
@@ -93,6 +103,8 @@ int simulate(const RunOptions& options) {
 
   Kernel::Config kernel_config{.plan = &plan,
                                .module = &module,
+                               .translator = &translator,
+                               .starts_alone = starts_alone(options, module),
                                .roots = options.roots,
                                .program = options.program,
                                .note = {}};
@@ -107,7 +119,8 @@ int simulate(const RunOptions& options) {
     start_as_call(*backend, translator, plan, *options.entry, options.call_args);
   } else {
     start_as_process(*backend, translator, plan,
-                     {options.program, options.program_args, options.environment});
+                     {options.program, options.program_args, options.environment},
+                     kernel.starts_alone() ? 1 : options.cores);
   }
 
   const SignalSetup signals;

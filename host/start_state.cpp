@@ -178,14 +178,14 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
 }
 
 void start_as_process(Backend& backend, Translator& translator, const MemoryPlan& plan,
-                      const ProcessStart& start) {
+                      const ProcessStart& start, uint32_t cores) {
   const uint32_t entry =
       block_at(backend, translator, translator.module().entry, "the program's entry");
   const AbiSlots& abi = translator.module().abi;
   const bool is_private = plan.config.memory_model == MemoryModel::kPrivate;
   // Not for a core that is alone: its instructions are counted against those under qemu-user,
   // and C libraries walk the whole vector.
-  const bool alone = is_private || plan.config.cores == 1;
+  const bool alone = is_private || cores == 1;
   const AuxEntry who[] = {{kAtGpusimCoreId, 0}, {kAtGpusimCoreCount, plan.config.cores}};
   StackImage image =
       process_stack(translator.module(), start, plan.stack_top(0), plan.stack_size_bytes,
@@ -202,7 +202,7 @@ void start_as_process(Backend& backend, Translator& translator, const MemoryPlan
   if (!written) throw UserError("cannot write the stacks");
   set_if(backend, abi.stack_pointer, {image.stack_pointer, distance});
   set_if(backend, abi.core_id, core_word(plan));
-  for (uint32_t core = 0; core < plan.config.cores; ++core) backend.start(core, entry);
+  for (uint32_t core = 0; core < cores; ++core) backend.start(core, entry);
 }
 
 CallValue parse_call_value(const Module& module, const std::string& text) {

@@ -34,9 +34,9 @@ using AuxEntry = std::pair<uint64_t, uint64_t>;  // type, value
 StackImage process_stack(const Module& module, const ProcessStart& start, uint64_t stack_top,
                          uint64_t room_bytes, std::span<const AuxEntry> extra = {});
 
-// Every core runnable at the program's entry.
+// The first `cores` cores runnable at the program's entry.
 void start_as_process(Backend& backend, Translator& translator, const MemoryPlan& plan,
-                      const ProcessStart& start);
+                      const ProcessStart& start, uint32_t cores);
 
 // One argument of `--entry`, before cores are told apart.
 struct CallValue {

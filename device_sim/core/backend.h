@@ -94,6 +94,7 @@ class Backend {
   virtual void set_slots(Slot slot, CoreWord value) = 0;  // of all cores
   virtual void start(uint32_t core, uint32_t uop) = 0;  // runnable from this micro-op on
   virtual void stop(uint32_t core) = 0;                 // idle
+  virtual uint32_t place(uint32_t core) = 0;            // of a runnable core: where it goes on
 
   // Runs all runnable cores for about `instructions` each. Returns the cores that stopped in this
   // slice, by core number. `runnable()` says how many could go on.

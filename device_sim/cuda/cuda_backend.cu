@@ -75,6 +75,7 @@ class CudaBackend final : public Backend {
     set_status(core, uop, CoreStatus::kRunnable);
   }
   void stop(uint32_t core) override { set_status(core, 0, CoreStatus::kIdle); }
+  uint32_t place(uint32_t core) override;
   std::span<const Event> run_slice(uint64_t instructions) override;
   uint32_t runnable() const override { return runnable_; }
   std::vector<uint64_t> block_counts() override;
@@ -175,6 +176,14 @@ uint64_t CudaBackend::slot(uint32_t core, Slot slot) {
                    cudaMemcpyDeviceToHost),
         "reading a register");
   return value;
+}
+
+uint32_t CudaBackend::place(uint32_t core) {
+  apply_writes();
+  CoreState state;
+  check(cudaMemcpy(&state, states_.data() + core, sizeof state, cudaMemcpyDeviceToHost),
+        "reading a core's state");
+  return state.pc;
 }
 
 void CudaBackend::set_slot(uint32_t core, Slot slot, uint64_t value) {

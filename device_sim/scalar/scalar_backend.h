@@ -20,6 +20,7 @@ class ScalarBackend final : public CpuBackend {
     cores_[core].status = CoreStatus::kRunnable;
   }
   void stop(uint32_t core) override { cores_[core].status = CoreStatus::kIdle; }
+  uint32_t place(uint32_t core) override { return cores_[core].pc; }
   std::span<const Event> run_slice(uint64_t instructions) override;
   uint32_t runnable() const override;
   std::vector<uint64_t> block_counts() override { return block_counts_; }

@@ -112,6 +112,10 @@ void SimdBackend::start(uint32_t core, uint32_t uop) {
   g.runnable |= uint64_t{1} << lane;
 }
 
+uint32_t SimdBackend::place(uint32_t core) {
+  return simd::key_pc(machine_, group_of(core).lane_key[lane_of(core)]);
+}
+
 void SimdBackend::stop(uint32_t core) {
   group_of(core).runnable &= ~(uint64_t{1} << lane_of(core));
 }

@@ -22,6 +22,7 @@ class SimdBackend final : public CpuBackend {
   void set_slots(Slot slot, CoreWord value) override;
   void start(uint32_t core, uint32_t uop) override;
   void stop(uint32_t core) override;
+  uint32_t place(uint32_t core) override;
   std::span<const Event> run_slice(uint64_t instructions) override;
   uint32_t runnable() const override;
   std::vector<uint64_t> block_counts() override;

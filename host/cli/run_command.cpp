@@ -15,7 +15,7 @@ constexpr uint32_t kMostCores = 1u << 24;
 // As the command line gives them, before they are understood.
 struct RawRunOptions {
   RunOptions run;
-  std::string memory = "shared", entry, memory_size, stack_size;
+  std::string memory = "shared", start = "auto", entry, memory_size, stack_size;
   std::vector<std::string> roots;
 };
 
@@ -28,6 +28,9 @@ RunOptions understand(RawRunOptions raw, const std::vector<std::string>& guest_a
   RunOptions run = std::move(raw.run);
   run.program_args = guest_args;
   run.memory_model = raw.memory == "private" ? MemoryModel::kPrivate : MemoryModel::kShared;
+  run.start = raw.start == "all"     ? StartCores::kAll
+              : raw.start == "first" ? StartCores::kFirst
+                                     : StartCores::kAuto;
   if (!raw.entry.empty()) run.entry = raw.entry;
   if (!run.entry && !run.call_args.empty())
     throw UserError("--arg needs --entry; arguments for a whole program stand after --");
@@ -80,6 +83,11 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       ->check(CLI::Range(1u, kMostCores));
   command->add_option("--memory", raw->memory, "shared: one address space; private: one per core")
       ->check(CLI::IsMember({"shared", "private"}));
+  command
+      ->add_option("--start", raw->start,
+                   "all: every core starts the program; first: core 0 does, and the others are for "
+                   "its threads; auto: first for programs with a C library")
+      ->check(CLI::IsMember({"auto", "all", "first"}));
   command->add_option("--entry", raw->entry, "Call this function instead of starting the program");
   command
       ->add_option("--arg", run.call_args,

@@ -11,10 +11,20 @@ Kernel::Kernel(Backend& backend, Config config)
     : backend_(backend),
       config_(std::move(config)),
       paths_(config_.roots, config_.program),
+      frame_(*config_.module),
       cwd_(std::filesystem::current_path()) {
   for (int fd = 0; fd < 3; ++fd)
     standard_files_[fd] = std::make_shared<OpenFile>(fd, /*owned=*/false);
-  processes_.resize(is_private() ? plan().config.cores : 1);
+  const uint32_t cores = plan().config.cores;
+  processes_.resize(is_private() ? cores : 1);
+  threads_.resize(cores);
+  for (uint32_t core = 0; core < cores; ++core) {
+    threads_[core].tid = kFirstPid + core;
+    threads_[core].alive = core == 0 || !config_.starts_alone;
+    alive_ += threads_[core].alive;
+  }
+  started_ = alive_;
+  next_tid_ = kFirstPid + cores;
 }
 
 Process& Kernel::process_of(uint32_t core) {
@@ -50,11 +60,58 @@ void Kernel::resume(uint32_t core, uint32_t resume_uop, int64_t result) {
   const int slot = module().abi.syscall_result;
   if (slot != kNoSlot)
     backend_.set_slot(core, static_cast<Slot>(slot), static_cast<uint64_t>(result));
-  backend_.start(core, resume_uop);
+  go_on(core, resume_uop);
+}
+
+Reply Kernel::park(const Waiter& waiter) {
+  threads_[waiter.core].parked = true;
+  waits_.park(waiter);
+  return {Reply::Kind::kParked, 0};
+}
+
+Reply Kernel::park_for_retry(const Call& call, const Retry& how) {
+  threads_[call.core].parked = true;
+  Retry& retry = retries_[call.core];
+  retry = how;
+  retry.resume_uop = call.resume_uop;
+  return {Reply::Kind::kParked, 0};
 }
 
 void Kernel::expire(Clock::time_point now) {
   for (const Waiter& w : waits_.expire(now)) resume(w.core, w.resume_uop, w.timeout_result);
+  ring_alarms(now);
+  // One call that succeeds may be what another waits for.
+  while (!retries_.empty() && retry_calls()) {
+  }
+}
+
+bool Kernel::retry_calls() {
+  bool progress = false;
+  std::vector<std::pair<uint32_t, uint32_t>> calls;
+  for (const auto& [core, retry] : retries_) calls.emplace_back(core, retry.resume_uop);
+  for (const auto& [core, uop] : calls) {
+    if (!retries_.contains(core)) continue;
+    const Reply reply = handle(core, uop);
+    if (reply.kind != Reply::Kind::kResult) continue;  // still parked
+    retries_.erase(core);
+    resume(core, uop, reply.value);
+    progress = true;
+  }
+  return progress;
+}
+
+std::optional<Clock::time_point> Kernel::next_deadline(Clock::time_point now) const {
+  std::optional<Clock::time_point> next = waits_.next_deadline();
+  const auto consider = [&](Clock::time_point t) {
+    if (!next || t < *next) next = t;
+  };
+  for (const uint32_t core : alarmed_)
+    if (const auto& process = processes_[is_private() ? core : 0]; process && process->alarm)
+      consider(*process->alarm);
+  for (const auto& [core, retry] : retries_)
+    if (retry.from_outside || threads_[core].retry_deadline)
+      consider(now + std::chrono::milliseconds(1));
+  return next;
 }
 
 void Kernel::note_once(const std::string& key, const std::string& text) {

@@ -3,6 +3,7 @@
 // A core's call is answered at once, parks the core (futex, sleep), or ends cores. In the shared
 // model all cores are threads of one process; in the private model every core is a process.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -11,24 +12,23 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device_sim/core/backend.h"
 #include "host/guest_access.h"
+#include "host/linux/a64_frame.h"
 #include "host/linux/address_space.h"
 #include "host/linux/file_table.h"
 #include "host/linux/output.h"
 #include "host/linux/path_policy.h"
+#include "host/linux/signals.h"
+#include "host/linux/thread.h"
 #include "host/linux/wait_queue.h"
 #include "host/memory_plan.h"
+#include "translator/common/translator.h"
 
 namespace gpusim::host {
-
-// What rt_sigaction keeps; signals are never delivered to handlers.
-struct SignalAction {
-  uint64_t handler = 0;  // 0: default, 1: ignore
-  uint64_t flags = 0, restorer = 0, mask = 0;
-};
 
 struct Process {
   Process(uint32_t its_number, const AddressSpace& space, const std::array<FileRef, 3>& standard,
@@ -43,7 +43,10 @@ struct Process {
   FileTable files;
   std::string cwd;  // absolute
   std::map<int, SignalAction> signal_actions;
-  uint64_t signal_mask = 0;
+  SignalQueue pending;               // for whichever thread takes them
+  uint64_t signal_return_code = 0;   // address of instructions that call rt_sigreturn, once needed
+  std::optional<Clock::time_point> alarm;  // ITIMER_REAL: the next SIGALRM
+  Clock::duration alarm_interval{};
   uint64_t random_state = 0;
 };
 
@@ -63,6 +66,7 @@ struct Reply {
   enum class Kind : uint8_t {
     kResult,       // value goes to the guest: >= 0, or -errno
     kParked,       // the core waits in the kernel's queue
+    kJump,         // value: the guest address where the core goes on
     kExitThread,   // value: exit status
     kExitProcess,  // value: exit status
     kSignal,       // value: the signal that ends the process
@@ -79,6 +83,9 @@ class Kernel {
   struct Config {
     const MemoryPlan* plan = nullptr;
     const Module* module = nullptr;
+    Translator* translator = nullptr;  // of that module; null: no signal reaches a handler
+    // The program starts on core 0; its threads run on the others. Else all cores start at once.
+    bool starts_alone = false;
     std::vector<AllowedRoot> roots;
     std::string program;
     std::function<void(const std::string&)> note;  // a line for the user; may be empty
@@ -89,10 +96,37 @@ class Kernel {
   Reply handle(uint32_t core, uint32_t resume_uop);
   // Gives the core its result and lets it go on.
   void resume(uint32_t core, uint32_t resume_uop, int64_t result);
-  // Wakes cores whose time is over.
+  // Lets the core go on, in a signal handler if a signal waits for it.
+  void go_on(uint32_t core, uint32_t uop);
+  // Wakes cores whose time is over, and tries the calls again that could not be served yet.
   void expire(Clock::time_point now);
-  // The core ended; it waits no longer.
-  void forget(uint32_t core) { waits_.remove(core); }
+  // Signals that came while cores ran.
+  void after_slice(Clock::time_point now);
+  // The core cannot go on at `pc`. True if a signal handler of the guest takes over.
+  bool fault(uint32_t core, uint64_t pc, Fault fault, uint64_t address);
+  // A jump of the core to this address calls rt_sigreturn.
+  bool is_signal_return(uint32_t core, uint64_t address) {
+    const uint64_t code = process_of(core).signal_return_code;
+    return code != 0 && address == code;
+  }
+  Reply signal_return(uint32_t core);
+
+  // Threads. Every core that is alive runs one.
+  bool is_alive(uint32_t core) const { return threads_[core].alive; }
+  bool is_parked(uint32_t core) const { return threads_[core].parked; }
+  uint32_t alive() const { return alive_; }
+  uint32_t started() const { return started_; }
+  bool starts_alone() const { return config_.starts_alone; }
+  // The core's thread ended.
+  void end_thread(uint32_t core);
+  // Something may happen without any core's doing: the time by which to look.
+  std::optional<Clock::time_point> next_deadline(Clock::time_point now) const;
+  // Processes that a signal ended: a core of each and the signal.
+  struct Killed {
+    uint32_t core = 0;
+    int signal = 0;
+  };
+  std::vector<Killed> take_killed() { return std::exchange(killed_, {}); }
 
   // For the functions that implement calls.
   Backend& backend() { return backend_; }
@@ -103,11 +137,47 @@ class Kernel {
   WaitQueue& waits() { return waits_; }
   const WaitQueue& waits() const { return waits_; }
   bool is_private() const { return plan().config.memory_model == MemoryModel::kPrivate; }
+  Thread& thread(uint32_t core) { return threads_[core]; }
+  Process& process_of(uint32_t core);
+  std::optional<uint32_t> core_of_thread(int64_t tid) const;
+  // A free core that runs a new thread from now on, as a copy of `parent`; nothing if there is none.
+  std::optional<uint32_t> start_thread(uint32_t parent);
+  // The core waits in `waits()`, or for another look at its call.
+  Reply park(const Waiter& waiter);
+  struct Retry {
+    bool from_outside = false;  // what it waits for need not come from a core
+    bool restartable = false;   // see Waiter
+    uint32_t resume_uop = 0;
+  };
+  Reply park_for_retry(const Call& call, const Retry& how);
+  void post(uint32_t core, const SignalInfo& info);
+  void post(Process& process, uint32_t caller, const SignalInfo& info);
+  uint64_t deliverable(uint32_t core);
+  void watch_alarm(uint32_t core) {
+    if (std::find(alarmed_.begin(), alarmed_.end(), core) == alarmed_.end())
+      alarmed_.push_back(core);
+  }
+  // From now on registers and flags are exact wherever a core faults.
+  void want_exact_state() { exact_state_wanted_ = true; }
   // Tells the user, once for each different `key`.
   void note_once(const std::string& key, const std::string& text);
 
  private:
-  Process& process_of(uint32_t core);
+  uint32_t place_at(uint64_t pc);
+  bool starts_block(uint32_t uop) const;
+  uint64_t pc_of(uint32_t uop) const;
+  // Enters handlers for all signals that may be delivered now; returns where the core goes on, or
+  // nothing if its process ends.
+  std::optional<uint64_t> deliver(uint32_t core, uint64_t pc);
+  void start_at(uint32_t core, uint64_t pc);
+  void kill(uint32_t core, int signal);
+  bool enter_handler(uint32_t core, const SignalInfo& info, uint64_t pc, uint64_t fault_address);
+  uint64_t signal_return_code(uint32_t core);
+  void interrupt(uint32_t core);
+  void move_to_exact_code();
+  bool retry_calls();
+  void ring_alarms(Clock::time_point now);
+  SignalInfo info_of(uint32_t core, uint64_t pc, Fault fault, uint64_t address);
 
   Backend& backend_;
   Config config_;
@@ -115,10 +185,23 @@ class Kernel {
   Output output_;
   WaitQueue waits_;
   std::array<FileRef, 3> standard_files_;
+  A64Frame frame_;
   std::vector<std::unique_ptr<Process>> processes_;  // made at the first call
+  std::vector<Thread> threads_;                      // by core
+  std::map<uint32_t, Retry> retries_;                // by core
+  std::vector<uint32_t> alarmed_;                    // cores whose processes have a timer
+  std::vector<Killed> killed_;
+  uint32_t alive_ = 0, started_ = 0;
+  int64_t next_tid_ = 0;
+  bool exact_state_wanted_ = false, may_be_signalled_ = false;
+  uint32_t first_exact_uop_ = 0;
+  std::vector<uint32_t> not_yet_exact_;              // cores
   std::set<std::string> noted_;
   std::string cwd_;
 };
+
+// Numbers that repeat from run to run, far from those that mean something (0, 1).
+inline constexpr int64_t kFirstPid = 1000;
 
 // System calls by number; null where there is none.
 using Handler = Reply (*)(Kernel&, Call&);

@@ -50,9 +50,13 @@ std::vector<Waiter> WaitQueue::expire(Clock::time_point now) {
   return expired;
 }
 
-void WaitQueue::remove(uint32_t core) {
+std::optional<Waiter> WaitQueue::take(uint32_t core) {
   const auto it = by_core_.find(core);
-  if (it != by_core_.end()) erase(waiters_.find(it->second));
+  if (it == by_core_.end()) return std::nullopt;
+  const auto found = waiters_.find(it->second);
+  const Waiter waiter = found->second;
+  erase(found);
+  return waiter;
 }
 
 std::optional<Clock::time_point> WaitQueue::next_deadline() const {

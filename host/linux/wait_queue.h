@@ -19,6 +19,8 @@ struct Waiter {
   uint32_t bitset = ~uint32_t{0};
   std::optional<Clock::time_point> deadline;
   int64_t timeout_result = 0;  // of the call when the deadline passes
+  uint64_t remaining_at = 0;   // where the time left is stored if a signal ends the wait
+  bool restartable = false;    // after a signal, if its handler wants that
 };
 
 class WaitQueue {
@@ -30,7 +32,8 @@ class WaitQueue {
   uint64_t requeue(uint32_t space, uint64_t from, uint64_t to, uint64_t count);
   // Those whose deadlines have passed.
   std::vector<Waiter> expire(Clock::time_point now);
-  void remove(uint32_t core);
+  void remove(uint32_t core) { take(core); }
+  std::optional<Waiter> take(uint32_t core);
 
   bool empty() const { return waiters_.empty(); }
   std::optional<Clock::time_point> next_deadline() const;

@@ -43,7 +43,7 @@ RunControl::RunControl(Translator& translator, Backend& backend, const MemoryPla
       }),
       progress_(options.show_progress),
       printer_(line_),
-      status_(plan.config.cores, kStillRunning) {}
+      status_(plan.config.cores, 0) {}
 
 // Long enough that a slice's overhead vanishes, short enough that the host looks several times a
 // second for Ctrl-C, timers and progress.
@@ -52,31 +52,33 @@ uint64_t RunControl::slice_length() const {
   const bool on_gpu = backend_.name() == "cuda";
   const uint64_t of_all_cores = uint64_t{1} << (on_gpu ? 33 : 25);
   const uint64_t least = uint64_t{1} << (on_gpu ? 14 : 12);
-  return std::clamp<uint64_t>(of_all_cores / plan_.config.cores, least, 1 << 20);
+  // Threads of one program wait for each other's system calls.
+  constexpr uint64_t kOfThreads = 1 << 15;
+  const uint64_t most = kernel_.starts_alone() && kernel_.alive() > 1 ? kOfThreads : 1 << 20;
+  return std::clamp<uint64_t>(of_all_cores / plan_.config.cores, std::min(least, most), most);
 }
 
 RunResult RunControl::run() {
-  const uint64_t slice = slice_length();
-  while (finished_ < status_.size()) {
+  while (kernel_.alive() != 0) {
     if (is_interrupted()) {
       result_.was_interrupted = true;
       break;
     }
     if (backend_.runnable() == 0) {
-      if (!kernel_.waits().next_deadline()) {
+      if (!kernel_.next_deadline(Clock::now())) {
         report_deadlock(/*busy=*/false);
         break;
       }
       sleep_until_something_happens();
       continue;
     }
-    const std::span<const Event> seen = backend_.run_slice(slice);
+    const std::span<const Event> seen = backend_.run_slice(slice_length());
     const std::vector<Event> events(seen.begin(), seen.end());
     translate_targets(events);
     for (const Event& event : events) handle(event);
     kernel_.output().flush();
-    if (kernel_.waits().next_deadline()) kernel_.expire(Clock::now());
-    const bool quiet = events.empty() && !kernel_.waits().next_deadline();
+    look_around();
+    const bool quiet = events.empty() && !kernel_.next_deadline(Clock::now());
     if (livelock_.after_slice(module(), backend_, plan_.config.cores, quiet)) {
       report_deadlock(/*busy=*/true);
       break;
@@ -91,22 +93,54 @@ RunResult RunControl::run() {
   return std::move(result_);
 }
 
+void RunControl::look_around() {
+  const auto now = Clock::now();
+  kernel_.expire(now);
+  kernel_.after_slice(now);
+  end_killed();
+}
+
+// Processes that ended by a signal which was not the event's own doing.
+void RunControl::end_killed() {
+  for (const Kernel::Killed& killed : kernel_.take_killed()) {
+    if (!kernel_.is_alive(killed.core)) continue;
+    const Event event{.core = killed.core, .uop = kNoUop};
+    record(describe_signal(module(), event, killed.signal));
+    end_process(killed.core, 128 + killed.signal);
+  }
+}
+
 void RunControl::handle(const Event& event) {
-  if (status_[event.core] != kStillRunning) return;  // ended by an earlier core's exit_group
+  if (!kernel_.is_alive(event.core)) return;  // ended by an earlier core's exit_group
   switch (event.status) {
     case CoreStatus::kService:
       return handle_service(event);
     case CoreStatus::kJump:
       return handle_jump(event);
     case CoreStatus::kFault:
-      tallies_.stopped_inside(module(), event.core, event.uop, !is_fetch_fault(event.fault));
-      return record(describe_fault(module(), plan_, event, event.fault));
+      return handle_fault(event);
     case CoreStatus::kLimit:
       return record(describe_limit(module(), event, options_.max_instructions));
     case CoreStatus::kIdle:
     case CoreStatus::kRunnable:
       return;
   }
+}
+
+void RunControl::handle_fault(const Event& event) {
+  tallies_.stopped_inside(module(), event.core, event.uop, !is_fetch_fault(event.fault));
+  const uint64_t pc = uop_pc(module(), event.uop);
+  const uint64_t address = is_fetch_fault(event.fault) ? pc : event.address;
+  if (kernel_.fault(event.core, pc, event.fault, address)) return;
+  end_faulted(describe_fault(module(), plan_, event, event.fault));
+}
+
+// Of a process that started as one, a fault ends all threads; cores of a machine end one by one.
+void RunControl::end_faulted(StopRecord stop) {
+  const uint32_t core = stop.core;
+  const int status = stop.exit_status;
+  record(std::move(stop));
+  if (kernel_.starts_alone()) end_process(core, status);
 }
 
 void RunControl::handle_service(const Event& event) {
@@ -116,16 +150,23 @@ void RunControl::handle_service(const Event& event) {
       backend_.set_slot(
           event.core, event.slot,
           event.service == Service::kReadCounter ? counter_value() : kCounterFrequency);
-      return backend_.start(event.core, event.uop);
+      return kernel_.go_on(event.core, event.uop);
     case Service::kSyscall:
       break;
   }
   const Reply reply = kernel_.handle(event.core, event.uop);
   switch (reply.kind) {
     case Reply::Kind::kResult:
-      return kernel_.resume(event.core, event.uop, reply.value);
+      kernel_.resume(event.core, event.uop, reply.value);
+      break;
     case Reply::Kind::kParked:
-      return;
+      break;
+    case Reply::Kind::kJump:
+      handle_jump({.core = event.core,
+                   .status = CoreStatus::kJump,
+                   .uop = event.uop,
+                   .address = static_cast<uint64_t>(reply.value)});
+      break;
     case Reply::Kind::kExitThread:
       return end_core(event.core, static_cast<int>(reply.value));
     case Reply::Kind::kExitProcess:
@@ -136,6 +177,7 @@ void RunControl::handle_service(const Event& event) {
       return end_process(event.core, 128 + signal);
     }
   }
+  end_killed();
 }
 
 void RunControl::translate_targets(std::span<const Event> events) {
@@ -150,9 +192,27 @@ void RunControl::translate_targets(std::span<const Event> events) {
 
 void RunControl::handle_jump(const Event& event) {
   if (options_.returns_end_cores && event.address == kReturnAddress) return end_core(event.core, 0);
+  if (kernel_.is_signal_return(event.core, event.address)) {
+    constexpr uint64_t kInstructions = 2;  // of the code there
+    tallies_.add(event.core, InsnClass::kOther, kInstructions);
+    const Reply reply = kernel_.signal_return(event.core);
+    if (reply.kind == Reply::Kind::kJump)
+      return handle_jump({.core = event.core,
+                          .status = CoreStatus::kJump,
+                          .uop = event.uop,
+                          .address = static_cast<uint64_t>(reply.value)});
+    if (reply.kind == Reply::Kind::kSignal) {
+      const int signal = static_cast<int>(reply.value);
+      record(describe_signal(module(), event, signal));
+      end_process(event.core, 128 + signal);
+    }
+    return end_killed();
+  }
   const Translator::Place place = translator_.block_at(event.address);
-  if (place.uop != kNoUop) return backend_.start(event.core, place.uop);
-  record(describe_fault(module(), plan_, event, place.fault));
+  if (place.is_new) backend_.module_changed();
+  if (place.uop != kNoUop) return kernel_.go_on(event.core, place.uop);
+  if (kernel_.fault(event.core, event.address, place.fault, event.address)) return;
+  end_faulted(describe_fault(module(), plan_, event, place.fault));
 }
 
 void RunControl::record(StopRecord stop) {
@@ -164,43 +224,50 @@ void RunControl::record(StopRecord stop) {
 }
 
 void RunControl::end_core(uint32_t core, int status) {
-  if (status_[core] != kStillRunning) return;
+  if (!kernel_.is_alive(core)) return;
   backend_.stop(core);
-  kernel_.forget(core);
-  status_[core] = static_cast<int16_t>(status);
-  ++finished_;
+  kernel_.end_thread(core);
+  // A thread's own status is nobody's concern; the process's is that of its first one, or of who
+  // ended it.
+  if (!kernel_.starts_alone() || core == 0 || kernel_.alive() == 0)
+    status_[core] = static_cast<int16_t>(status);
 }
 
 void RunControl::end_process(uint32_t caller, int status) {
   if (kernel_.is_private()) return end_core(caller, status);
+  if (kernel_.starts_alone()) std::fill(status_.begin(), status_.end(), int16_t{0});
   for (uint32_t core = 0; core < status_.size(); ++core) end_core(core, status);
+  if (kernel_.starts_alone()) status_[0] = static_cast<int16_t>(status);
 }
 
 void RunControl::sleep_until_something_happens() {
   // In pieces, so that Ctrl-C is heard.
   constexpr auto kPiece = std::chrono::milliseconds(50);
-  const auto deadline = *kernel_.waits().next_deadline();
-  std::this_thread::sleep_until(std::min(deadline, Clock::now() + kPiece));
-  kernel_.expire(Clock::now());
+  const auto now = Clock::now();
+  std::this_thread::sleep_until(std::min(*kernel_.next_deadline(now), now + kPiece));
+  look_around();
 }
 
 void RunControl::report_deadlock(bool busy) {
   result_.was_deadlocked = true;
   line_(fmt::format("deadlock: {} of {} cores have not ended and none can go on",
-                    status_.size() - finished_, status_.size()));
+                    kernel_.alive(), kernel_.started()));
   // Cores that wait in the same place for the same thing make up one line.
   std::map<std::pair<std::string, std::string>, std::vector<uint32_t>> places;
   std::vector<bool> parked(status_.size());
   for (const Waiter& w : kernel_.waits().all()) {
     parked[w.core] = true;
-    places[{fmt::format("futex {:#x} ({})", w.address, symbolize(module(), w.address)),
+    places[{w.address == 0
+                ? std::string("a signal")
+                : fmt::format("futex {:#x} ({})", w.address, symbolize(module(), w.address)),
             symbolize(module(), uop_pc(module(), w.resume_uop))}]
         .push_back(w.core);
   }
-  if (busy)
-    for (uint32_t core = 0; core < status_.size(); ++core)
-      if (status_[core] == kStillRunning && !parked[core])
-        places[{"an event (busy-waiting)", ""}].push_back(core);
+  for (uint32_t core = 0; core < status_.size(); ++core)
+    if (kernel_.is_alive(core) && !parked[core])
+      places[{busy && !kernel_.is_parked(core) ? "an event (busy-waiting)" : "a pipe or a signal",
+              ""}]
+          .push_back(core);
   constexpr size_t kMostLines = 16, kMostCores = 8;
   size_t lines = 0;
   for (const auto& [place, cores] : places) {
@@ -218,12 +285,16 @@ void RunControl::report_deadlock(bool busy) {
                       place.second.empty() ? "" : " at " + place.second,
                       cores.size() == 1 ? "" : "s", list));
   }
-  for (uint32_t core = 0; core < status_.size(); ++core) end_core(core, kExitDeadlock);
+  for (uint32_t core = 0; core < status_.size(); ++core) {
+    const bool alive = kernel_.is_alive(core);
+    end_core(core, kExitDeadlock);
+    if (alive) status_[core] = kExitDeadlock;
+  }
 }
 
 void RunControl::show_progress() {
   const uint64_t instructions = tallies_.total(module(), backend_).instructions();
-  progress_.show({plan_.config.cores, finished_, instructions,
+  progress_.show({kernel_.started(), kernel_.started() - kernel_.alive(), instructions,
                   options_.max_instructions * plan_.config.cores});
 }
 

@@ -43,8 +43,6 @@ class RunControl {
   const Tallies& tallies() const { return tallies_; }
 
  private:
-  static constexpr int kStillRunning = -1;
-
   const Module& module() const { return translator_.module(); }
   uint64_t slice_length() const;
   bool is_interrupted() const {
@@ -52,10 +50,14 @@ class RunControl {
   }
 
   void handle(const Event& event);
+  void handle_fault(const Event& event);
   void handle_service(const Event& event);
   void handle_jump(const Event& event);
   // Blocks that this slice's jumps need, before any event is handled: backends look at the module.
   void translate_targets(std::span<const Event> events);
+  void look_around();
+  void end_killed();
+  void end_faulted(StopRecord stop);
   void end_core(uint32_t core, int status);
   void end_process(uint32_t caller, int status);
   void record(StopRecord stop);
@@ -75,8 +77,7 @@ class RunControl {
   StopPrinter printer_;
   Tallies tallies_;
   RunResult result_;
-  std::vector<int16_t> status_;  // per core: exit status or kStillRunning
-  uint32_t finished_ = 0;
+  std::vector<int16_t> status_;  // per core: exit status, once it ended
 };
 
 }  // namespace gpusim::host

@@ -21,6 +21,10 @@ class Tallies {
   // The core faulted at this micro-op. Its instruction counts as executed, as emulators count it,
   // unless it could not even be fetched.
   void stopped_inside(const Module& module, uint32_t core, uint32_t uop, bool fetched);
+  // Instructions that the host executed for a core.
+  void add(uint32_t core, InsnClass insn_class, uint64_t instructions) {
+    partial_[core].classes[static_cast<size_t>(insn_class)] += instructions;
+  }
   Tally total(const Module& module, Backend& backend) const;
   ClassCounts of_core(Backend& backend, uint32_t core) const;
 

@@ -213,17 +213,35 @@ Translator::Place Translator::block_at(uint64_t pc) {
   const auto exists = [this](uint64_t at) { return find_block(module_.code, at) != kNoUop; };
   BlockFormer former(*isa_, word_at, exists);
   former.add(pc);
-  std::vector<CodeBlock> blocks = former.finish(exists);
+  add_blocks(former.finish(exists));
+  return {.uop = find_block(module_.code, pc), .is_new = true};
+}
+
+void Translator::make_flags_exact() {
+  if (exact_flags_) return;
+  exact_flags_ = true;
+  std::fill(module_.code.uop_at.begin(), module_.code.uop_at.end(), kNoUop);
+  std::unordered_set<uint64_t> starts;
+  for (const Block& b : module_.blocks)
+    if (b.insn_count != 0) starts.insert(b.pc);  // else it stands for a bad target
+  const auto word_at = [this](uint64_t at, uint32_t* word) {
+    return is_code(module_.code, at) && instruction_word(module_, at, word);
+  };
+  BlockFormer former(*isa_, word_at, [&](uint64_t pc) { return starts.contains(pc); });
+  for (const uint64_t pc : starts) former.add(pc);
+  add_blocks(former.finish([](uint64_t) { return false; }));
+}
+
+void Translator::add_blocks(std::vector<CodeBlock> blocks) {
   // Slots that the module lacks have always been zero.
   SlotSet zero_slots;
   for (size_t s = 0; s < renumbering_.size(); ++s)
     zero_slots.set(s, renumbering_[s] == kNoSlot && !isa_->roles.is_temp(static_cast<Slot>(s)) &&
                           s != isa_->roles.sink);
   for (CodeBlock& b : blocks) replace_zero_slots(*isa_, zero_slots, b.draft);
-  if (options_.optimise) optimise_blocks(*isa_, {}, blocks);
+  if (options_.optimise) optimise_blocks(*isa_, {.exact_flags = exact_flags_}, blocks);
   for (CodeBlock& b : blocks) renumber_slots(renumbering_, b);
   link_blocks(std::move(blocks), module_);
-  return {.uop = find_block(module_.code, pc), .is_new = true};
 }
 
 bool instruction_word(const Module& module, uint64_t pc, uint32_t* word) {

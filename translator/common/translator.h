@@ -13,7 +13,8 @@
 
 namespace gpusim {
 
-struct GuestIsa;  // translator/common/isa_list.h
+struct CodeBlock;  // translator/common/draft.h
+struct GuestIsa;   // translator/common/isa_list.h
 
 struct TranslateOptions {
   bool optimise = true;  // false: the visitors' micro-ops as they are (to find a bug in a pass)
@@ -46,9 +47,17 @@ class Translator {
   /// The block that starts at guest address pc, translated now if that was not done before.
   Place block_at(uint64_t pc);
 
+  /// From now on flags are exact wherever a core may fault, not only where the program reads them:
+  /// all blocks are translated again, and the code map knows only the new ones. The module grew.
+  void make_flags_exact();
+  bool flags_are_exact() const { return exact_flags_; }
+
  private:
+  void add_blocks(std::vector<CodeBlock> blocks);
+
   Module module_;
   TranslateOptions options_;
+  bool exact_flags_ = false;
   const GuestIsa* isa_ = nullptr;
   std::vector<int> renumbering_;  // canonical slot -> module's slot, or kNoSlot
 };

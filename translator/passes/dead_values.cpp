@@ -32,17 +32,17 @@ void remove_sink_writes(const GuestIsa& isa, DraftBlock& draft) {
   keep_only(keep, draft);
 }
 
-void remove_dead_values(const GuestIsa& isa, bool flags_live, CodeBlock& block) {
+void remove_dead_values(const GuestIsa& isa, VisibleFlags flags, CodeBlock& block) {
   const SlotRoles& roles = isa.roles;
   SlotSet visible;  // to whoever looks at a stopped core
   for (int s = 0; s < isa.slot_count; ++s)
     visible.set(static_cast<size_t>(s), !roles.is_temp(static_cast<Slot>(s)));
   visible.reset(roles.sink);
   visible.reset(roles.zero);
-  visible.reset(roles.flags);
+  visible.set(roles.flags, flags == VisibleFlags::kAlways);
 
   SlotSet live = visible;
-  live.set(roles.flags, flags_live);
+  live.set(roles.flags, flags != VisibleFlags::kNever);
   const auto add_reads = [&](const Uop& u) {
     for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t) {
       for (int i = 0; i < reads; ++i) live.set(static_cast<size_t>(s + i));

@@ -8,8 +8,8 @@ namespace gpusim {
 void remove_sink_writes(const GuestIsa& isa, DraftBlock& draft);
 
 /// Removes computations whose result is overwritten or forgotten before anyone can see it. Guest
-/// registers are visible at the block's end and wherever the block may stop with a fault; flags at
-/// the end only, and there only if `flags_live`.
-void remove_dead_values(const GuestIsa& isa, bool flags_live, CodeBlock& block);
+/// registers are visible at the block's end and wherever the block may stop with a fault.
+enum class VisibleFlags : uint8_t { kNever, kAtEnd, kAlways };  // always: where registers are
+void remove_dead_values(const GuestIsa& isa, VisibleFlags flags, CodeBlock& block);
 
 }  // namespace gpusim

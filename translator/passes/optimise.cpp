@@ -53,8 +53,13 @@ void optimise_blocks(const GuestIsa& isa, const OptimiseScope& scope,
     fuse_compare_branch(isa, b.draft);
     fuse_compare_select(isa, b.draft);
   }
+  if (scope.exact_flags) {
+    for (CodeBlock& b : blocks) remove_dead_values(isa, VisibleFlags::kAlways, b);
+    return;
+  }
   const std::vector<bool> live = find_live_flags(isa, successors, blocks);
-  for (size_t i = 0; i < blocks.size(); ++i) remove_dead_values(isa, live[i], blocks[i]);
+  for (size_t i = 0; i < blocks.size(); ++i)
+    remove_dead_values(isa, live[i] ? VisibleFlags::kAtEnd : VisibleFlags::kNever, blocks[i]);
 }
 
 }  // namespace gpusim

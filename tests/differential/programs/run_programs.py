@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the programs in bare/ and libc/ at every level, and runs each under QEMU and gpusim.
+"""Builds the programs in bare/, libc/ and threads/ at every level, and runs each under QEMU and gpusim.
 
 Output, exit status and the number of guest instructions must be equal. A program may say in its
 first lines how it wants to be built and run:
@@ -7,6 +7,8 @@ first lines how it wants to be built and run:
   // flags: -march=armv8.1-a+lse     more compiler flags
   // cpu: max                        QEMU's CPU model, where the default lacks an instruction
   // args: one "two words"           arguments; @DATA stands for the folder data/
+  // cores: 8                        for its threads; their instructions are not counted, because
+                                     who waits for whom, and how often, differs from run to run
 """
 
 import fnmatch
@@ -26,8 +28,9 @@ FLAGS = {
     "bare": ["-ffreestanding", "-nostdlib", "-fno-tree-loop-distribute-patterns",
              "-mno-outline-atomics", "-fno-stack-protector", "-fno-math-errno"],
     "libc": [],
+    "threads": ["-pthread"],
 }
-DIRECTIVE = re.compile(r"^// (flags|cpu|args): (.*)$", re.M)
+DIRECTIVE = re.compile(r"^// (flags|cpu|args|cores): (.*)$", re.M)
 # What a compiler may print: also the programs should be clean.
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unknown-pragmas"]
 
@@ -40,6 +43,7 @@ class Program:
         directives = dict(DIRECTIVE.findall(source.read_text()[:600]))
         self.flags = shlex.split(directives.get("flags", ""))
         self.cpu = directives.get("cpu", harness.ORACLE_CPU)
+        self.cores = directives.get("cores")
         self.arguments = [word.replace("@DATA", "data")
                           for word in shlex.split(directives.get("args", ""))]
 
@@ -53,7 +57,8 @@ class Program:
 
 
 def all_programs(pattern):
-    sources = sorted((*HERE.glob("bare/*.c"), *HERE.glob("libc/*.c"), *HERE.glob("libc/*.cc")))
+    sources = sorted((*HERE.glob("bare/*.c"), *HERE.glob("libc/*.c"), *HERE.glob("libc/*.cc"),
+                      *HERE.glob("threads/*.c"), *HERE.glob("threads/*.cc")))
     programs = [Program(source) for source in sources]
     return [p for p in programs if fnmatch.fnmatchcase(p.name, pattern)]
 
@@ -75,10 +80,18 @@ def main():
             oracle = functools.cache(functools.partial(
                 harness.run_qemu, plugin, elf, program.arguments, program.cpu, cwd=HERE))
             for mode in arguments.modes:
+                if program.cores:
+                    if mode != "one":
+                        continue
+                    mode = f"cores{program.cores}"
+                    harness.MODES[mode] = ["--cores", program.cores]
                 def check(elf=elf, program=program, oracle=oracle, mode=mode):
                     got = harness.run_gpusim(arguments.gpusim, elf, mode, program.arguments,
                                              arguments.options, cwd=HERE)
-                    return harness.compare(oracle(), got, mode)
+                    expected = oracle()
+                    if program.cores:
+                        expected.guest_instructions = got.guest_instructions
+                    return harness.compare(expected, got, mode)
                 cases.append(harness.Case(program.name, level, mode, check))
     print(f"{len(programs)} programs at {', '.join(arguments.levels)}")
     return harness.run_cases(cases, harness.read_skips(HERE / "skip.txt"), arguments.jobs)

@@ -112,6 +112,8 @@ def compare(expected, got, mode):
                 sorted(got.stdout) == sorted(expected.stdout * copies))
         if not same:
             return f"output differs: {describe_difference(expected.stdout * copies, got.stdout)}"
+    if expected.guest_instructions is None and expected.status > 128:
+        return None  # a signal ended QEMU before its plug-in could tell
     if got.guest_instructions is None:
         return f"no guest_instructions in --stats: {first_line(got.stderr)}"
     if got.guest_instructions != expected.guest_instructions * copies:

@@ -1,0 +1,346 @@
+// Threads of the kernel model, and the delivery of signals to them.
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+
+#include "device_sim/core/memory_view.h"
+#include "host/linux/guest_abi.h"
+#include "host/linux/kernel.h"
+
+namespace gpusim::host {
+
+// --- where cores go on
+
+uint32_t Kernel::place_at(uint64_t pc) {
+  if (!config_.translator) return kNoUop;
+  const Translator::Place place = config_.translator->block_at(pc);
+  if (place.is_new) backend_.module_changed();
+  return place.uop;
+}
+
+bool Kernel::starts_block(uint32_t uop) const {
+  if (uop >= module().uops.size()) return false;
+  const Block& block = module().blocks[module().uop_block[uop]];
+  return block.first_uop == uop && block.insn_count != 0;  // else it stands for a bad target
+}
+
+// Of a block's first micro-op: its instruction may be a later one, if the first needs none.
+uint64_t Kernel::pc_of(uint32_t uop) const {
+  return starts_block(uop) ? module().blocks[module().uop_block[uop]].pc : uop_pc(module(), uop);
+}
+
+void Kernel::start_at(uint32_t core, uint64_t pc) {
+  const uint32_t uop = place_at(pc);
+  if (uop != kNoUop) return backend_.start(core, uop);
+  // As if it had jumped there.
+  if (!fault(core, pc, pc & 3 ? Fault::kFetchAlignment : Fault::kFetchAccess, pc))
+    kill(core, SIGSEGV);
+}
+
+void Kernel::go_on(uint32_t core, uint32_t uop) {
+  Thread& thread = threads_[core];
+  thread.parked = false;
+  thread.retry_deadline.reset();
+  if (config_.translator && deliverable(core) != 0) {
+    const uint64_t pc = pc_of(uop);
+    const std::optional<uint64_t> to = deliver(core, pc);
+    if (!to) return;
+    if (*to != pc) return start_at(core, *to);
+  }
+  if (thread.saved_mask) thread.mask = *std::exchange(thread.saved_mask, std::nullopt);
+  if (uop < first_exact_uop_ && starts_block(uop)) return start_at(core, pc_of(uop));
+  backend_.start(core, uop);
+}
+
+void Kernel::move_to_exact_code() {
+  if (exact_state_wanted_ && !config_.translator->flags_are_exact()) {
+    first_exact_uop_ = static_cast<uint32_t>(module().uops.size());
+    config_.translator->make_flags_exact();
+    backend_.module_changed();
+    for (uint32_t core = 0; core < threads_.size(); ++core)
+      if (threads_[core].alive && !threads_[core].parked) not_yet_exact_.push_back(core);
+  }
+  std::erase_if(not_yet_exact_, [&](uint32_t core) {
+    if (!threads_[core].alive || threads_[core].parked) return true;
+    const uint32_t uop = backend_.place(core);
+    if (uop >= first_exact_uop_) return true;
+    if (!starts_block(uop)) return false;  // between two blocks: later
+    start_at(core, pc_of(uop));
+    return true;
+  });
+}
+
+void Kernel::after_slice(Clock::time_point now) {
+  if (!config_.translator) return;
+  if ((exact_state_wanted_ && !config_.translator->flags_are_exact()) || !not_yet_exact_.empty())
+    move_to_exact_code();
+  if (!alarmed_.empty()) ring_alarms(now);
+  if (!may_be_signalled_) return;
+  may_be_signalled_ = false;
+  for (uint32_t core = 0; core < threads_.size(); ++core) {
+    if (!threads_[core].alive || threads_[core].parked || deliverable(core) == 0) continue;
+    const uint32_t uop = backend_.place(core);
+    if (!starts_block(uop)) {
+      may_be_signalled_ = true;
+      continue;
+    }
+    backend_.stop(core);
+    go_on(core, uop);
+  }
+}
+
+// --- threads
+
+std::optional<uint32_t> Kernel::core_of_thread(int64_t tid) const {
+  for (uint32_t core = 0; core < threads_.size(); ++core)
+    if (threads_[core].alive && threads_[core].tid == tid) return core;
+  return std::nullopt;
+}
+
+std::optional<uint32_t> Kernel::start_thread(uint32_t parent) {
+  const auto free = std::find_if(threads_.begin(), threads_.end(),
+                                 [](const Thread& t) { return !t.alive; });
+  if (!config_.starts_alone || free == threads_.end()) return std::nullopt;
+  *free = Thread{.alive = true,
+                 .tid = next_tid_++,
+                 .mask = threads_[parent].mask,
+                 .saved_mask = {},
+                 .pending = {},
+                 .alternate_stack = {},
+                 .name = threads_[parent].name,
+                 .retry_deadline = {}};
+  ++alive_;
+  ++started_;
+  const auto core = static_cast<uint32_t>(free - threads_.begin());
+  const int core_id = module().abi.core_id;
+  for (uint32_t s = 0; s < module().slot_count; ++s)
+    if (static_cast<int>(s) != core_id)
+      backend_.set_slot(core, static_cast<Slot>(s), backend_.slot(parent, static_cast<Slot>(s)));
+  return core;
+}
+
+void Kernel::end_thread(uint32_t core) {
+  Thread& thread = threads_[core];
+  if (!thread.alive) return;
+  thread.alive = thread.parked = false;
+  --alive_;
+  waits_.remove(core);
+  retries_.erase(core);
+  if (thread.clear_child_tid == 0) return;
+  Process& process = process_of(core);
+  if (!GuestAccess(backend_, core).store(thread.clear_child_tid, uint32_t{0})) return;
+  for (const Waiter& w : waits_.wake(process.number, thread.clear_child_tid, 1, ~uint32_t{0}))
+    resume(w.core, w.resume_uop, 0);
+}
+
+// --- signals
+
+uint64_t Kernel::deliverable(uint32_t core) {
+  const Process& process = process_of(core);
+  return (threads_[core].pending.set() | process.pending.set()) & ~threads_[core].mask;
+}
+
+void Kernel::kill(uint32_t core, int signal) {
+  backend_.stop(core);
+  killed_.push_back({core, signal});
+}
+
+// A signal that nobody would notice is forgotten at once.
+static bool is_ignored(const Process& process, int number) {
+  const auto it = process.signal_actions.find(number);
+  const uint64_t handler = it == process.signal_actions.end() ? 0 : it->second.handler;
+  return handler == 1 || (handler == 0 && is_ignored_by_default(number));
+}
+
+void Kernel::post(uint32_t core, const SignalInfo& info) {
+  Thread& thread = threads_[core];
+  const bool blocked = (thread.mask & signal_bit(info.number)) != 0;
+  if (!blocked && is_ignored(process_of(core), info.number)) return;
+  thread.pending.add(info);
+  may_be_signalled_ = true;
+  if (!blocked && thread.parked) interrupt(core);
+}
+
+void Kernel::post(Process& process, uint32_t caller, const SignalInfo& info) {
+  const uint64_t bit = signal_bit(info.number);
+  const auto takes = [&](uint32_t core) {
+    return threads_[core].alive && !(threads_[core].mask & bit);
+  };
+  if (takes(caller)) return post(caller, info);
+  if (!is_private())
+    for (uint32_t core = 0; core < threads_.size(); ++core)
+      if (takes(core)) return post(core, info);
+  process.pending.add(info);  // until a thread unblocks it
+}
+
+// A thread that waits goes on: with its call begun anew, or with EINTR.
+void Kernel::interrupt(uint32_t core) {
+  uint32_t uop;
+  bool restartable;
+  if (const auto waiter = waits_.take(core)) {
+    uop = waiter->resume_uop;
+    restartable = waiter->restartable;
+    if (waiter->deadline && waiter->remaining_at != 0) {
+      const auto left = std::max<Clock::duration>(*waiter->deadline - Clock::now(), {});
+      const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+      GuestAccess(backend_, core)
+          .store(waiter->remaining_at,
+                 GuestTimespec{seconds.count(), std::chrono::nanoseconds(left - seconds).count()});
+    }
+  } else if (const auto retry = retries_.find(core); retry != retries_.end()) {
+    uop = retry->second.resume_uop;
+    restartable = retry->second.restartable;
+    retries_.erase(retry);
+  } else {
+    return;
+  }
+  const uint64_t set = deliverable(core);
+  const auto& actions = process_of(core).signal_actions;
+  const auto first = actions.find(std::countr_zero(set) + 1);
+  const int result = module().abi.syscall_result;
+  if (restartable && config_.translator && first != actions.end() &&
+      (first->second.flags & kSaRestart)) {
+    const uint64_t call_at = pc_of(uop) - (uint64_t{1} << module().code.pc_shift);
+    if (const uint32_t call = place_at(call_at); call != kNoUop) return go_on(core, call);
+  }
+  if (result != kNoSlot)
+    backend_.set_slot(core, static_cast<Slot>(result), static_cast<uint64_t>(int64_t{-EINTR}));
+  go_on(core, uop);
+}
+
+// Two instructions, which unwinders know signal frames by: mov x8, #139; svc #0.
+uint64_t Kernel::signal_return_code(uint32_t core) {
+  static constexpr uint32_t kCode[] = {0xd2801168, 0xd4000001};
+  Process& process = process_of(core);
+  if (process.signal_return_code != 0) return process.signal_return_code;
+  const auto place = process.memory.place(kPageSize);
+  if (!place) return 0;
+  backend_.write_memory(core, *place, {reinterpret_cast<const uint8_t*>(kCode), sizeof kCode});
+  backend_.set_permissions(core, *place, kPageSize, kRead);
+  process.signal_return_code = *place;
+  return *place;
+}
+
+bool Kernel::enter_handler(uint32_t core, const SignalInfo& info, uint64_t pc,
+                           uint64_t fault_address) {
+  Thread& thread = threads_[core];
+  SignalAction& action = process_of(core).signal_actions[info.number];
+  A64Frame::Request request{.info = info,
+                            .action = action,
+                            .pc = pc,
+                            .mask = thread.saved_mask ? *thread.saved_mask : thread.mask,
+                            .fault_address = fault_address,
+                            .alternate_stack = thread.alternate_stack,
+                            .return_address = (action.flags & kSaRestorer)
+                                                  ? action.restorer
+                                                  : signal_return_code(core)};
+  if (!frame_.enter(backend_, core, request)) return false;
+  thread.saved_mask.reset();
+  thread.mask |= action.mask;
+  if (!(action.flags & kSaNoDefer)) thread.mask |= signal_bit(info.number);
+  thread.mask &= ~kUnblockable;
+  if (action.flags & kSaResetHand) action.handler = 0;
+  return true;
+}
+
+std::optional<uint64_t> Kernel::deliver(uint32_t core, uint64_t pc) {
+  Thread& thread = threads_[core];
+  Process& process = process_of(core);
+  while (deliverable(core) != 0) {
+    auto info = thread.pending.take(~thread.mask);
+    if (!info) info = process.pending.take(~thread.mask);
+    if (is_ignored(process, info->number)) continue;
+    const SignalAction action = process.signal_actions[info->number];
+    if (!action.has_handler()) {
+      kill(core, info->number);
+      return std::nullopt;
+    }
+    if (!enter_handler(core, *info, pc, 0)) {
+      kill(core, SIGSEGV);
+      return std::nullopt;
+    }
+    pc = action.handler;
+  }
+  return pc;
+}
+
+Reply Kernel::signal_return(uint32_t core) {
+  const std::optional<A64Frame::Restored> restored = frame_.leave(backend_, core);
+  if (!restored) return {Reply::Kind::kSignal, SIGSEGV};
+  if (restored->lost_a_register)
+    note_once("lost register",
+              "a signal handler changed a register that the program nowhere sets; it stays zero");
+  Thread& thread = threads_[core];
+  thread.mask = restored->mask & ~kUnblockable;
+  thread.alternate_stack = restored->alternate_stack;
+  thread.alternate_stack.flags &= ~SignalStack::kOnStack;
+  uint64_t pc = restored->pc;
+  if (deliverable(core) != 0) {
+    const std::optional<uint64_t> to = deliver(core, pc);
+    if (!to) return {Reply::Kind::kParked, 0};
+    pc = *to;
+  }
+  return {Reply::Kind::kJump, static_cast<int64_t>(pc)};
+}
+
+SignalInfo Kernel::info_of(uint32_t core, uint64_t pc, Fault fault, uint64_t address) {
+  SignalInfo info{.number = fault_signal(fault), .address = address, .is_fault = true};
+  switch (fault) {
+    case Fault::kUndefined:
+      info.code = kIllIllOpc;
+      info.address = pc;
+      break;
+    case Fault::kBreakpoint:
+      info.code = kTrapBrkpt;
+      info.address = pc;
+      break;
+    case Fault::kAlignment:
+    case Fault::kFetchAlignment:
+      info.code = kBusAdrAln;
+      break;
+    default: {
+      const uint8_t need = fault == Fault::kStoreAccess ? kWrite : kRead;
+      uint8_t rights = backend_.permissions(core, info.address);
+      // Of an access that reaches into the next page, the page that lacks the right.
+      if (fault != Fault::kFetchAccess && (rights & need) == need) {
+        info.address = page_up(info.address + 1);
+        rights = backend_.permissions(core, info.address);
+      }
+      const bool mapped =
+          rights != 0 || process_of(core).memory.is_mapped(page_down(info.address), kPageSize);
+      info.code = mapped ? kSegvAccErr : kSegvMapErr;
+    }
+  }
+  return info;
+}
+
+bool Kernel::fault(uint32_t core, uint64_t pc, Fault fault, uint64_t address) {
+  if (!config_.translator) return false;
+  Thread& thread = threads_[core];
+  if (thread.saved_mask) thread.mask = *std::exchange(thread.saved_mask, std::nullopt);
+  const SignalInfo info = info_of(core, pc, fault, address);
+  const SignalAction action = process_of(core).signal_actions[info.number];
+  // A fault that is blocked or ignored ends the process all the same.
+  if (!action.has_handler() || (thread.mask & signal_bit(info.number))) return false;
+  const bool is_access = info.number == SIGSEGV || info.number == SIGBUS;
+  if (!enter_handler(core, info, pc, is_access ? info.address : 0)) return false;
+  const uint32_t uop = place_at(action.handler);
+  if (uop == kNoUop) return false;
+  backend_.start(core, uop);
+  return true;
+}
+
+void Kernel::ring_alarms(Clock::time_point now) {
+  for (const uint32_t core : alarmed_) {
+    Process& process = process_of(core);
+    if (!process.alarm || *process.alarm > now) continue;
+    if (process.alarm_interval.count() > 0)
+      process.alarm = std::max(*process.alarm + process.alarm_interval, now);
+    else
+      process.alarm.reset();
+    post(process, core, {.number = SIGALRM, .code = 0x80 /* SI_KERNEL */});
+  }
+  std::erase_if(alarmed_, [&](uint32_t core) { return !process_of(core).alarm; });
+}
+
+}  // namespace gpusim::host

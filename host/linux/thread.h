@@ -1,0 +1,26 @@
+// A guest thread: what Linux keeps for it besides its registers. It lives on one core.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "host/linux/signals.h"
+
+namespace gpusim::host {
+
+struct Thread {
+  bool alive = false;
+  bool parked = false;  // waits in a system call
+  int64_t tid = 0;
+  uint64_t clear_child_tid = 0;  // zeroed, and its futex woken, when the thread ends
+  uint64_t mask = 0;
+  std::optional<uint64_t> saved_mask;  // to come back after a call that waits with another mask
+  SignalQueue pending;
+  SignalStack alternate_stack;
+  std::string name;
+  // Of a call that is tried again until it succeeds.
+  std::optional<std::chrono::steady_clock::time_point> retry_deadline;
+};
+
+}  // namespace gpusim::host
