@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import zlib
 from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -18,6 +19,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 ORACLE_CPU = "cortex-a57"
 LANES = 64
 MODES = {"one": ["--cores", "1"], "lanes": ["--cores", str(LANES), "--memory", "private"]}
+# What executes: `interpreted` is simd without native code.
+ENGINES = {"simd": ["--backend", "simd"], "interpreted": ["--backend", "simd", "--no-native"],
+           "scalar": ["--backend", "scalar"], "cuda": ["--backend", "cuda"]}
+# Up to how many instructions of one core a run is worth its time; otherwise, any number is.
+MOST_INSTRUCTIONS = {("simd", "lanes"): 30_000_000,
+                     ("interpreted", "one"): 50_000_000, ("interpreted", "lanes"): 5_000_000,
+                     ("scalar", "one"): 50_000_000, ("scalar", "lanes"): 2_000_000}
+
+
+def is_worth_it(engine, mode, guest_instructions):
+    return guest_instructions <= MOST_INSTRUCTIONS.get((engine, mode), guest_instructions)
 
 
 @dataclass
@@ -78,10 +90,10 @@ def run_qemu(plugin, program, args=(), cpu=ORACLE_CPU, timeout_s=120, cwd=None):
     return Result(status, stdout, stderr, read_count(count))
 
 
-def run_gpusim(gpusim, program, mode, args=(), options=(), timeout_s=120, cwd=None):
+def run_gpusim(gpusim, program, mode, args=(), options=(), timeout_s=120, cwd=None, engine="simd"):
     stats = SCRATCH.path()
-    command = [str(gpusim), "run", *MODES[mode], "--quiet", "--stats", str(stats), *options,
-               str(program)]
+    command = [str(gpusim), "run", *MODES[mode], *ENGINES[engine], "--quiet", "--stats",
+               str(stats), *options, str(program)]
     coverage = os.environ.get("GPUSIM_ISA_COVERAGE")
     if coverage:
         command[2:2] = ["--isa-coverage", coverage]
@@ -163,9 +175,10 @@ class Case:
     level: str
     mode: str
     check: object
+    engine: str = "simd"
 
     def title(self):
-        return f"{self.name} -{self.level} {self.mode}"
+        return f"{self.name} -{self.level} {self.mode} {self.engine}"
 
 
 def run_cases(cases, skips, jobs):
@@ -189,10 +202,19 @@ def run_cases(cases, skips, jobs):
 
 
 def build_all(commands, common, folder, jobs):
+    """Runs the compiler commands; a program that cannot be built ends the run."""
+    problems = try_build(commands, common, folder, jobs)
+    if problems:
+        sys.exit("cannot build guest programs:\n  " + "\n  ".join(
+            f"{name}: {why}" for name, why in list(problems.items())[:20]))
+
+
+def try_build(commands, common, folder, jobs):
     """Runs the compiler commands {output: command} whose output is missing or out of date.
 
     A command and the files named in it, and `common` (the compiler's version, headers), make up
-    the digest that tells. Outputs are named relative to `folder`.
+    the digest that tells. Outputs are named relative to `folder`. Gives {output: error}, also for
+    those that failed with the same input before.
     """
     folder.mkdir(parents=True, exist_ok=True)
     stamps = folder / "digests.json"
@@ -208,21 +230,32 @@ def build_all(commands, common, folder, jobs):
             digest.update(word.encode() + b"\0")
             if word.endswith((".c", ".cc", ".S")):
                 digest.update(pathlib.Path(word).read_bytes())
-        if known.get(name) == digest.hexdigest() and (folder / name).exists():
-            return None
+        digest = digest.hexdigest()
+        before, _, problem = known.get(name, "").partition(" ")
+        if before == digest and (problem or (folder / name).exists()):
+            return name, problem
         partial = folder / f"{name}.new"
-        done = subprocess.run([*command, "-o", partial], capture_output=True)
-        if done.returncode != 0:
-            return f"{name}: {error_line(done.stderr)}"
-        partial.rename(folder / name)
-        known[name] = digest.hexdigest()
-        return None
+        try:
+            done = subprocess.run([*command, "-o", partial], capture_output=True, cwd=folder)
+        finally:
+            (folder / name).unlink(missing_ok=True)
+        problem = ""
+        if done.returncode == 0:
+            partial.rename(folder / name)
+        else:
+            problem = error_line(done.stderr) or f"status {done.returncode}"
+        known[name] = f"{digest} {problem}"
+        return name, problem
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        problems = [problem for problem in pool.map(build, commands.items()) if problem]
+        problems = {name: problem for name, problem in pool.map(build, commands.items()) if problem}
     stamps.write_text(json.dumps(known))
-    if problems:
-        sys.exit("cannot build guest programs:\n  " + "\n  ".join(problems[:20]))
+    return problems
+
+
+def sampled(items, every):
+    """Each `every`th in a fixed draw by name, so that other levels draw others."""
+    return [item for item in items if zlib.crc32(item.encode()) % every == 0]
 
 
 def compiler_version(compiler):
@@ -230,16 +263,24 @@ def compiler_version(compiler):
                           text=True).stdout.splitlines()[0]
 
 
-def parse_arguments(description, levels):
+def parse_arguments(description, levels, more=None):
+    """`more` may add a runner's own arguments to the parser."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--gpusim", type=pathlib.Path, required=True, help="the program to test")
-    parser.add_argument("--build", type=pathlib.Path, required=True, help="folder for guest programs")
+    parser.add_argument("--build", type=pathlib.Path, required=True,
+                        help="folder for guest programs")
     parser.add_argument("--levels", default=levels, help="e.g. O0,O2")
-    parser.add_argument("--modes", default="one,lanes", help="one: one core; lanes: 64 private ones")
+    parser.add_argument("--modes", default="one,lanes",
+                        help="one: one core; lanes: 64 private ones")
+    parser.add_argument("--engines", default="simd", help=f"of {','.join(ENGINES)}")
+    parser.add_argument("--sample", type=int, default=1, metavar="N",
+                        help="about each Nth program only, others at other levels")
     parser.add_argument("--only", default="*", help="pattern of names, e.g. 'pr4*'")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--option", action="append", default=[], dest="options",
-                        help="passed on to `gpusim run`, e.g. --option=--backend=scalar")
+                        help="passed on to `gpusim run`, e.g. --option=--slice=100")
+    if more:
+        more(parser)
     arguments = parser.parse_args()
     if not os.access(arguments.gpusim, os.X_OK):
         sys.exit(f"{arguments.gpusim}: not a program; build the target gpusim first")
@@ -247,4 +288,5 @@ def parse_arguments(description, levels):
     arguments.build = arguments.build.resolve()
     arguments.levels = arguments.levels.split(",")
     arguments.modes = arguments.modes.split(",")
+    arguments.engines = arguments.engines.split(",")
     return arguments
