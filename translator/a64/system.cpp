@@ -21,6 +21,7 @@ enum SystemRegister : uint32_t {
   kNzcvReg = key(3, 3, 4, 2, 0),
   kFpcr = key(3, 3, 4, 4, 0),
   kFpsr = key(3, 3, 4, 4, 1),
+  kPmuserenrEl0 = key(3, 3, 9, 14, 0),
   kTpidrEl0 = key(3, 3, 13, 0, 2),
   kTpidrroEl0 = key(3, 3, 13, 0, 3),
   kCntfrqEl0 = key(3, 3, 14, 0, 0),
@@ -176,6 +177,7 @@ bool Visitor::MRS(Imm<1> o0, Imm<3> op1, Imm<4> CRn, Imm<4> CRm, Imm<3> op2, Reg
       write_konst(t, kMpidr);
       return true;
     case kRevidrEl1:
+    case kPmuserenrEl0:  // performance counters are not for user code
       write_konst(t, 0);
       return true;
     case kIdAa64Pfr0El1:

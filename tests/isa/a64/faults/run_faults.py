@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[2] / "differential" / "qemu"))
 import harness  # noqa: E402
 
-HANDLER_INSTRUCTIONS = 9
+HANDLER_INSTRUCTIONS = 14
 
 # Where nothing is mapped, in both.
 NOWHERE = 0x2000_0000_0000
@@ -134,11 +134,14 @@ _start:
   sub w2, w2, #'0'
   madd x0, x0, x3, x2
   b 1b
-2: mov x19, x0
+2: lsr x19, x0, #1  // the program; an odd number: without handlers
+  mov x5, #134
+  mov x6, #172
+  tst x0, #1
+  csel x8, x5, x6, eq
   adr x1, action
   mov x2, #0
   mov x3, #8
-  mov x8, #134
   .irp signal, 4, 5, 7, 11
   mov x0, #\\signal
   svc #0
@@ -152,14 +155,19 @@ _start:
   ldr x1, =table
   ldr x1, [x1, x0, lsl #3]
   br x1
-// Writes the pc of the fault, ends with 128 + the signal. QEMU counts instructions of processes
-// that end by themselves only.
+// Writes x0 to x30, pc and pstate at the fault, ends with 128 + the signal. QEMU counts instructions
+// of processes that end by themselves only.
 handler:
   mov x19, x0
-  add x1, x2, #440
+  add x20, x2, #440
+  add x1, x2, #184
   mov x0, #1
-  mov x2, #8
+  mov x2, #248
   mov x8, #64
+  svc #0
+  mov x0, #1
+  mov x1, x20
+  mov x2, #16
   svc #0
   add x0, x19, #128
   mov x8, #94
@@ -194,6 +202,22 @@ def build(cases, folder):
     return elf, symbols
 
 
+class Frame:
+    """What the handler wrote."""
+
+    def __init__(self, written):
+        words = [int.from_bytes(written[i:i + 8], "little") for i in range(0, len(written), 8)]
+        names = [f"x{i}" for i in range(31)] + ["pc", "nzcv"]
+        self.values = dict(zip(names, words))
+        if "nzcv" in self.values:
+            self.values["nzcv"] &= 0xf0000000
+
+    def difference(self, expected):
+        return ", ".join(f"{name} {self.values.get(name, 0):#x} not {value:#x}"
+                         for name, value in expected.values.items()
+                         if self.values.get(name) != value)
+
+
 def expected_pc(case, symbols):
     if isinstance(case.pc, int):
         return case.pc
@@ -203,22 +227,24 @@ def expected_pc(case, symbols):
 
 def check(case, elf, symbols, options, plugin):
     """What differs, as lines."""
-    argument = [str(case.number)]
-    want = harness.run_qemu(plugin, elf, argument)
+    want = harness.run_qemu(plugin, elf, [str(2 * case.number)])
     if want.status not in (99, 128 + case.signal):
         return [f"{case}: QEMU ends with {want.status}, not {128 + case.signal}"]
-    if want.status != 99 and int.from_bytes(want.stdout, "little") != expected_pc(case, symbols):
-        return [f"{case}: QEMU faults at {want.stdout[::-1].hex()}"]
+    frame = Frame(want.stdout)
+    if want.status != 99 and frame.values.get("pc") != expected_pc(case, symbols):
+        return [f"{case}: QEMU faults at {frame.values.get('pc', 0):#x}"]
     if want.guest_instructions is None:
         return [f"{case}: QEMU does not count"]
     problems = []
     for engine, engine_options in ENGINES.items():
-        for mode, mode_options in MODES.items():
-            where = f"{case}, {engine}, {mode}: "
+        for index, (mode, mode_options) in enumerate(MODES.items()):
+            plain = (case.number + index) % 2
+            where = f"{case}, {engine}, {mode}, {'no ' if plain else ''}handler: "
             stats_path = harness.SCRATCH.path()
             status, stdout, errors = harness.execute(
                 [str(options.gpusim), "run", *mode_options, *engine_options, "--quiet", "--stats",
-                 str(stats_path), str(elf), "--", *argument], 120)
+                 str(stats_path), str(elf), "--", str(2 * case.number + plain)],
+                120)
             if status != want.status:
                 problems.append(f"{where}status {status}, not {want.status}: "
                                 f"{harness.first_line(errors)}")
@@ -226,6 +252,9 @@ def check(case, elf, symbols, options, plugin):
             stats = json.loads(stats_path.read_text())
             lanes = 64 if mode == "lanes" else 1
             # Without a handler the fault ends the core, and gpusim names the instruction that jumped.
+            if status != 99 and bool(stats["faults"]) != bool(plain):
+                problems.append(f"{where}{len(stats['faults'])} faults")
+                continue
             pcs = [int(f["address" if case.jumps else "pc"], 16) for f in stats["faults"]]
             instructions = want.guest_instructions - (HANDLER_INSTRUCTIONS if pcs else 0)
             # The plug-in counts what stands at a misaligned address, which is not even fetched.
@@ -236,8 +265,11 @@ def check(case, elf, symbols, options, plugin):
             if pcs and pcs != [expected_pc(case, symbols)] * lanes:
                 problems.append(f"{where}{len(pcs)} faults, at {', '.join(map(hex, set(pcs)))}, "
                                 f"not {expected_pc(case, symbols):#x}")
-            if not pcs and stdout != want.stdout * lanes:
-                problems.append(f"{where}the handler sees another pc")
+            # Lanes may interleave their writes.
+            if not pcs and len(stdout) != len(want.stdout) * lanes:
+                problems.append(f"{where}{len(stdout)} bytes of output")
+            elif not pcs and lanes == 1 and Frame(stdout).values != frame.values:
+                problems.append(f"{where}the handler sees {Frame(stdout).difference(frame)}")
     return problems
 
 

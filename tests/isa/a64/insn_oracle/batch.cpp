@@ -30,15 +30,18 @@ void Batch::add_lane(const State& state) {
 }
 
 std::string Variant::name() const {
+  static constexpr const char* kPasses[] = {", not optimised", ", optimised", ", exact flags"};
   return std::string(backend) + (native ? ", native code" : "") +
-         (optimise ? ", optimised" : ", not optimised");
+         kPasses[static_cast<size_t>(passes)];
 }
 
 std::span<const Variant> all_variants() {
+  using enum Passes;
   static constexpr Variant kVariants[] = {
-      {"scalar", false, false},    {"scalar", true, false},    {"simd", false, false},
-      {"simd", true, false},       {"simd", false, true},      {"simd", true, true},
-      {"cuda-host", false, false}, {"cuda-host", true, false},
+      {"scalar", kNone, false},     {"scalar", kUsual, false},   {"scalar", kExactFlags, false},
+      {"simd", kNone, false},       {"simd", kUsual, false},     {"simd", kNone, true},
+      {"simd", kUsual, true},       {"simd", kExactFlags, true}, {"cuda-host", kNone, false},
+      {"cuda-host", kUsual, false},
   };
   return kVariants;
 }
@@ -48,14 +51,15 @@ void compare(const Batch& batch, const std::string& cpu,
   if (batch.empty()) return;
   const std::span<const Case> cases = batch.cases();
   const std::vector<Result> want = run_qemu(cases, cpu);
-  const Program plain = translate(cases, false), optimised = translate(cases, true);
+  const Program programs[] = {translate(cases, Passes::kNone), translate(cases, Passes::kUsual),
+                              translate(cases, Passes::kExactFlags)};
   for (const Variant& variant : all_variants()) {
     const std::vector<Result> got =
-        run_gpusim(cases, variant.optimise ? optimised : plain, variant);
+        run_gpusim(cases, programs[static_cast<size_t>(variant.passes)], variant);
     std::map<std::string_view, int> failures;  // per row: one example each says enough
     for (size_t i = 0; i < cases.size(); ++i) {
       // The passes drop flags that nothing but a look at a stopped core would see.
-      const bool flags = !variant.optimise || cases[i].words.size() == 1;
+      const bool flags = variant.passes != Passes::kUsual || cases[i].words.size() == 1;
       const std::string text = difference(i, cases[i], want[i], got[i], flags);
       if (text.empty()) continue;
       const Row* row = decode(cases[i].words[0]);

@@ -138,7 +138,7 @@ void record_coverage(std::span<const Case> cases, const Module& m, Backend& back
 
 }  // namespace
 
-Program translate(std::span<const Case> cases, bool optimise) {
+Program translate(std::span<const Case> cases, Passes passes) {
   const GuestIsa& isa = *find_isa("aarch64");
   Program program;
   Module& m = program.module;
@@ -159,10 +159,11 @@ Program translate(std::span<const Case> cases, bool optimise) {
     is_entry[(cases[i].pc - ORACLE_CODE) / 4] = true;
     for (const uint64_t pc : cases[i].entries) is_entry[(pc - ORACLE_CODE) / 4] = true;
   }
-  const OptimiseScope scope{.whole_program = true, .is_function = [&](uint64_t pc) {
-                              return is_entry[(pc - ORACLE_CODE) / 4];
-                            }};
-  if (optimise) optimise_blocks(isa, scope, blocks);
+  const OptimiseScope scope{
+      .whole_program = true,
+      .is_function = [&](uint64_t pc) { return is_entry[(pc - ORACLE_CODE) / 4]; },
+      .exact_flags = passes == Passes::kExactFlags};
+  if (passes != Passes::kNone) optimise_blocks(isa, scope, blocks);
   link_blocks(std::move(blocks), m);
   return program;
 }
@@ -200,6 +201,11 @@ std::vector<Result> run_gpusim(std::span<const Case> cases, const Program& progr
     for (int slices = 0; backend->runnable() != 0; ++slices) {
       if (slices == 100) throw std::runtime_error("oracle: a case does not end in our backend");
       for (const Event& event : backend->run_slice(1000)) {
+        if (event.status == CoreStatus::kService && event.service != Service::kSyscall) {
+          backend->set_slot(event.core, event.slot, 0);  // a counter
+          backend->start(event.core, event.uop);
+          continue;
+        }
         results[i + event.core] = make_result(m, event, program.exits[i]);
         backend->stop(event.core);
       }

@@ -63,16 +63,17 @@ class Batch {
 /// `cpu` as in qemu-aarch64 -cpu. Throws std::runtime_error.
 std::vector<Result> run_qemu(std::span<const Case> cases, const std::string& cpu);
 
-/// Cases after our translator, with or without its optimising passes.
+/// Cases after our translator.
 struct Program {
   Module module;
   std::vector<uint64_t> exits;  // guest address of the fall-through exit, per case
 };
-Program translate(std::span<const Case> cases, bool optimise);
+enum class Passes : uint8_t { kNone, kUsual, kExactFlags };  // kExactFlags: also at faults
+Program translate(std::span<const Case> cases, Passes passes);
 
 struct Variant {
   const char* backend = "scalar";
-  bool optimise = true;
+  Passes passes = Passes::kUsual;
   bool native = false;  // simd: native code at once
   std::string name() const;
 };

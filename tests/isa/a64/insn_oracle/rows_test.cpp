@@ -123,7 +123,7 @@ void check_alone(const Row& row, Expect expect, void (*prepare)(Case&) = nullptr
     expect(c, want[i]);
   }
   for (const oracle::Variant& v : oracle::all_variants()) {
-    const auto got = oracle::run_gpusim(batch.cases(), translate(batch.cases(), v.optimise), v);
+    const auto got = oracle::run_gpusim(batch.cases(), translate(batch.cases(), v.passes), v);
     for (size_t i = 0; i < want.size(); ++i) {
       const std::string text = difference(i, batch.cases()[i], want[i], got[i]);
       if (!text.empty()) FAIL_CHECK(v.name() << " (not qemu, but the manual): " << text);
