@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 
 #include "host/linux/calls.h"
 #include "host/linux/guest_abi.h"
@@ -25,6 +26,7 @@ int64_t transfer(Kernel& kernel, Call& call, Direction direction, uint64_t addre
                  int64_t offset = -1) {
   const OpenFile* file = call.process->files.find(call.int_arg(0));
   if (!file) return -EBADF;
+  if (file->is_folder()) return direction == Direction::kWrite ? -EBADF : -EISDIR;
   const bool writes = direction == Direction::kWrite;
   // The order of calls is the order of effects: a prompt must be out before its answer is read.
   if (!writes) kernel.output().flush();
@@ -61,6 +63,16 @@ int64_t transfer(Kernel& kernel, Call& call, Direction direction, uint64_t addre
   return static_cast<int64_t>(done);
 }
 
+// What a read or a write of a pipe comes to when the pipe is empty or full, or has no reader.
+Reply finish(Kernel& kernel, Call& call, int64_t result) {
+  const OpenFile* file = call.process->files.find(call.int_arg(0));
+  if (!file || !file->is_pipe()) return Reply::result(result);
+  if (result == -EAGAIN && !file->is_nonblocking)
+    return kernel.park_for_retry(call, {.from_outside = false, .restartable = true});
+  if (result == -EPIPE) kernel.post(call.core, {.number = SIGPIPE, .code = kSiUser});
+  return Reply::result(result);
+}
+
 Reply transfer_vectors(Kernel& kernel, Call& call, Direction direction) {
   const uint64_t count = call.args[2];
   if (!call.process->files.find(call.int_arg(0))) return Reply::error(EBADF);
@@ -77,7 +89,7 @@ Reply transfer_vectors(Kernel& kernel, Call& call, Direction direction) {
   for (const GuestIovec& v : vectors) {
     if (v.size == 0) continue;
     const int64_t moved = transfer(kernel, call, direction, v.base, v.size);
-    if (moved < 0) return Reply::result(done != 0 ? done : moved);
+    if (moved < 0) return done != 0 ? Reply::result(done) : finish(kernel, call, moved);
     done += moved;
     if (static_cast<uint64_t>(moved) < v.size) break;
   }
@@ -95,10 +107,12 @@ int64_t or_errno(int64_t result) { return result < 0 ? -errno : result; }
 }  // namespace
 
 Reply sys_read(Kernel& kernel, Call& call) {
-  return Reply::result(transfer(kernel, call, Direction::kRead, call.args[1], call.args[2]));
+  return finish(kernel, call,
+                transfer(kernel, call, Direction::kRead, call.args[1], call.args[2]));
 }
 Reply sys_write(Kernel& kernel, Call& call) {
-  return Reply::result(transfer(kernel, call, Direction::kWrite, call.args[1], call.args[2]));
+  return finish(kernel, call,
+                transfer(kernel, call, Direction::kWrite, call.args[1], call.args[2]));
 }
 Reply sys_readv(Kernel& kernel, Call& call) {
   return transfer_vectors(kernel, call, Direction::kRead);
@@ -136,43 +150,132 @@ Reply sys_dup(Kernel&, Call& call) {
   return fd < 0 ? Reply::error(EMFILE) : Reply::result(fd);
 }
 
-Reply sys_dup3(Kernel&, Call& call) {
+Reply sys_dup3(Kernel& kernel, Call& call) {
   FileRef file = call.process->files.share(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
   if (call.int_arg(0) == call.int_arg(1)) return Reply::error(EINVAL);
   if (!call.process->files.set(call.int_arg(1), std::move(file))) return Reply::error(EBADF);
+  const int flags = host_open_flags(kernel.module().isa, call.args[2]);
+  call.process->files.set_closes_on_exec(call.int_arg(1), (flags & O_CLOEXEC) != 0);
   return Reply::result(call.int_arg(1));
 }
 
 Reply sys_fcntl(Kernel& kernel, Call& call) {
-  FileRef file = call.process->files.share(call.int_arg(0));
+  FileTable& files = call.process->files;
+  FileRef file = files.share(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
   switch (call.int_arg(1)) {
     case F_DUPFD:
     case F_DUPFD_CLOEXEC: {
       const int64_t from = call.int_arg(2);
       if (from < 0 || from >= FileTable::kMost) return Reply::error(EINVAL);
-      const int fd = call.process->files.add(std::move(file), static_cast<int>(from));
-      return fd < 0 ? Reply::error(EMFILE) : Reply::result(fd);
+      const int fd = files.add(std::move(file), static_cast<int>(from));
+      if (fd < 0) return Reply::error(EMFILE);
+      files.set_closes_on_exec(fd, call.int_arg(1) == F_DUPFD_CLOEXEC);
+      return Reply::result(fd);
     }
     case F_GETFD:
-      return Reply::result(0);
+      return Reply::result(files.closes_on_exec(call.int_arg(0)) ? FD_CLOEXEC : 0);
     case F_SETFD:
-      return Reply::result(0);  // nothing is ever executed
+      files.set_closes_on_exec(call.int_arg(0), (call.args[2] & FD_CLOEXEC) != 0);
+      return Reply::result(0);
     case F_GETFL: {
-      const int flags = ::fcntl(file->host_fd(), F_GETFL);
+      int flags = ::fcntl(file->host_fd(), F_GETFL);
       if (flags < 0) return Reply::error(errno);
+      if (file->is_pipe()) flags &= ~O_NONBLOCK;
+      if (file->is_nonblocking) flags |= O_NONBLOCK;
       return Reply::result(static_cast<int64_t>(guest_open_flags(kernel.module().isa, flags)));
     }
+    case F_SETFL: {
+      const int flags = host_open_flags(kernel.module().isa, call.args[2]);
+      file->is_nonblocking = (flags & O_NONBLOCK) != 0;
+      // The standard streams belong to others, too.
+      if (file->is_owned() && !file->is_pipe() && !file->is_folder())
+        ::fcntl(file->host_fd(), F_SETFL, flags & (O_APPEND | O_NONBLOCK));
+      return Reply::result(0);
+    }
+    case F_GETLK: {
+      constexpr int16_t kUnlocked = 2;
+      return call.memory.store(call.args[2], kUnlocked) ? Reply::result(0) : Reply::error(EFAULT);
+    }
+    case F_SETLK:
+    case F_SETLKW:
+      return Reply::result(0);  // no other process has the file
     default:
       return Reply::error(EINVAL);
   }
 }
 
+Reply sys_pipe2(Kernel& kernel, Call& call) {
+  const int flags = host_open_flags(kernel.module().isa, call.args[1]);
+  if (flags & ~(O_CLOEXEC | O_NONBLOCK)) return Reply::error(EINVAL);
+  int ends[2];
+  // A full or empty pipe must not stop the host: see finish.
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return Reply::error(errno);
+  int32_t fds[2];
+  for (int i = 0; i < 2; ++i) {
+    const auto file = std::make_shared<OpenFile>(ends[i], /*owned=*/true, OpenFile::Kind::kPipe);
+    file->is_nonblocking = (flags & O_NONBLOCK) != 0;
+    fds[i] = call.process->files.add(file);
+    call.process->files.set_closes_on_exec(fds[i], (flags & O_CLOEXEC) != 0);
+  }
+  if (fds[0] >= 0 && fds[1] >= 0 && call.memory.store(call.args[0], fds)) return Reply::result(0);
+  const bool full = fds[0] < 0 || fds[1] < 0;
+  for (const int32_t fd : fds) call.process->files.close(fd);
+  return Reply::error(full ? EMFILE : EFAULT);
+}
+
+Reply sys_fsync(Kernel& kernel, Call& call) {
+  const OpenFile* file = call.process->files.find(call.int_arg(0));
+  if (!file) return Reply::error(EBADF);
+  kernel.output().flush();
+  return Reply::result(or_errno(::fsync(file->host_fd())));
+}
+
+Reply sys_fallocate(Kernel&, Call& call) {
+  const OpenFile* file = call.process->files.find(call.int_arg(0));
+  if (!file) return Reply::error(EBADF);
+  return Reply::result(or_errno(::fallocate(file->host_fd(), static_cast<int>(call.int_arg(1)),
+                                            static_cast<off_t>(call.args[2]),
+                                            static_cast<off_t>(call.args[3]))));
+}
+
+// Between files and the like. Programs fall back to read and write where a pipe would block.
+Reply sys_sendfile(Kernel& kernel, Call& call) {
+  const OpenFile* to = call.process->files.find(call.int_arg(0));
+  const OpenFile* from = call.process->files.find(call.int_arg(1));
+  if (!to || !from) return Reply::error(EBADF);
+  if (to->is_pipe() || from->is_pipe()) return Reply::error(EINVAL);
+  kernel.output().flush();
+  int64_t offset = 0;
+  const bool has_offset = call.args[2] != 0;
+  if (has_offset && !call.memory.load(call.args[2], &offset)) return Reply::error(EFAULT);
+  const uint64_t most = std::min<uint64_t>(call.args[3], kMostBytes);
+  std::vector<uint8_t> bytes(std::min(most, kPiece));
+  uint64_t done = 0;
+  while (done < most) {
+    const size_t wish = std::min<uint64_t>(bytes.size(), most - done);
+    const ssize_t n = has_offset ? ::pread(from->host_fd(), bytes.data(), wish, offset)
+                                 : ::read(from->host_fd(), bytes.data(), wish);
+    if (n < 0 && done == 0) return Reply::error(errno);
+    if (n <= 0) break;
+    for (ssize_t written = 0; written < n;) {
+      const ssize_t w = ::write(to->host_fd(), bytes.data() + written, size_t(n - written));
+      if (w < 0 && errno == EINTR) continue;
+      if (w < 0) return Reply::error(errno);
+      written += w;
+    }
+    offset += n;
+    done += static_cast<uint64_t>(n);
+  }
+  if (has_offset && !call.memory.store(call.args[2], offset)) return Reply::error(EFAULT);
+  return Reply::result(static_cast<int64_t>(done));
+}
+
 Reply sys_ioctl(Kernel&, Call& call) {
   const OpenFile* file = call.process->files.find(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
-  constexpr uint64_t kTcgets = 0x5401, kTiocgwinsz = 0x5413;
+  constexpr uint64_t kTcgets = 0x5401, kTiocgwinsz = 0x5413, kFionread = 0x541b;
   std::array<uint8_t, 64> bytes{};  // as the kernel fills them: the same for generic ISAs and x86
   size_t size;
   switch (call.args[1] & 0xffffffff) {
@@ -181,6 +284,9 @@ Reply sys_ioctl(Kernel&, Call& call) {
       break;
     case kTiocgwinsz:
       size = 8;
+      break;
+    case kFionread:
+      size = 4;
       break;
     default:
       return Reply::error(ENOTTY);

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include "host/linux/calls.h"
 #include "host/linux/guest_abi.h"
@@ -43,7 +44,34 @@ Reply sys_getuid(Kernel&, Call&) { return Reply::result(getuid()); }
 Reply sys_geteuid(Kernel&, Call&) { return Reply::result(geteuid()); }
 Reply sys_getgid(Kernel&, Call&) { return Reply::result(getgid()); }
 Reply sys_getegid(Kernel&, Call&) { return Reply::result(getegid()); }
-Reply sys_umask(Kernel&, Call&) { return Reply::result(022); }
+Reply sys_umask(Kernel&, Call& call) {
+  return Reply::result(std::exchange(call.process->umask, call.args[0] & 0777));
+}
+// Three equal identities: real, effective, saved.
+Reply sys_getresuid(Kernel&, Call& call) {
+  for (int i = 0; i < 3; ++i)
+    if (!call.memory.store(call.args[i], uint32_t{getuid()})) return Reply::error(EFAULT);
+  return Reply::result(0);
+}
+Reply sys_getresgid(Kernel&, Call& call) {
+  for (int i = 0; i < 3; ++i)
+    if (!call.memory.store(call.args[i], uint32_t{getgid()})) return Reply::error(EFAULT);
+  return Reply::result(0);
+}
+// A change to what is so already succeeds.
+Reply sys_setuid(Kernel&, Call& call) {
+  return Reply::result(static_cast<uint32_t>(call.args[0]) == getuid() ? 0 : -EPERM);
+}
+Reply sys_setgid(Kernel&, Call& call) {
+  return Reply::result(static_cast<uint32_t>(call.args[0]) == getgid() ? 0 : -EPERM);
+}
+Reply sys_getgroups(Kernel&, Call&) { return Reply::result(0); }
+// The process leads its group and its session.
+Reply sys_getpgid(Kernel&, Call& call) { return Reply::result(pid_of(call)); }
+Reply sys_setpgid(Kernel&, Call&) { return Reply::result(0); }
+Reply sys_setsid(Kernel&, Call&) { return Reply::error(EPERM); }
+Reply sys_wait4(Kernel&, Call&) { return Reply::error(ECHILD); }
+Reply sys_success(Kernel&, Call&) { return Reply::result(0); }
 Reply sys_uname(Kernel& kernel, Call& call) {
   constexpr size_t kField = 65;
   std::array<uint8_t, 6 * kField> names{};

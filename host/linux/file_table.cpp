@@ -26,6 +26,7 @@ bool FileTable::set(int64_t fd, FileRef file) {
   if (fd < 0 || fd >= kMost) return false;
   if (fd >= static_cast<int64_t>(files_.size())) files_.resize(fd + 1);
   files_[fd] = std::move(file);
+  closes_on_exec_.erase(fd);
   return true;
 }
 

@@ -3,6 +3,9 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace gpusim::host {
@@ -10,15 +13,26 @@ namespace gpusim::host {
 // A host file that closes with the last descriptor that names it.
 class OpenFile {
  public:
-  OpenFile(int host_fd, bool owned) : host_fd_(host_fd), owned_(owned) {}
+  enum class Kind : uint8_t { kOther, kFolder, kPipe };
+  // `path`: of a folder, for files named relative to it. Pipes never block the host.
+  OpenFile(int host_fd, bool owned, Kind kind = Kind::kOther, std::string path = {})
+      : host_fd_(host_fd), owned_(owned), kind_(kind), path_(std::move(path)) {}
   ~OpenFile();
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
   int host_fd() const { return host_fd_; }
+  bool is_owned() const { return owned_; }
+  bool is_pipe() const { return kind_ == Kind::kPipe; }
+  bool is_folder() const { return kind_ == Kind::kFolder; }
+  const std::string& path() const { return path_; }
+
+  bool is_nonblocking = false;  // as the guest wishes
 
  private:
   int host_fd_;
   bool owned_;
+  Kind kind_;
+  std::string path_;
 };
 using FileRef = std::shared_ptr<OpenFile>;
 
@@ -37,9 +51,18 @@ class FileTable {
   int add(FileRef file, int from = 0);
   bool set(int64_t fd, FileRef file);
   bool close(int64_t fd);
+  // FD_CLOEXEC: kept, though nothing is ever executed.
+  bool closes_on_exec(int64_t fd) const { return closes_on_exec_.contains(fd); }
+  void set_closes_on_exec(int64_t fd, bool closes) {
+    if (closes)
+      closes_on_exec_.insert(fd);
+    else
+      closes_on_exec_.erase(fd);
+  }
 
  private:
   std::vector<FileRef> files_;
+  std::set<int64_t> closes_on_exec_;
 };
 
 }  // namespace gpusim::host

@@ -42,6 +42,7 @@ struct Process {
   AddressSpace memory;
   FileTable files;
   std::string cwd;  // absolute
+  uint32_t umask = 022;
   std::map<int, SignalAction> signal_actions;
   SignalQueue pending;               // for whichever thread takes them
   uint64_t signal_return_code = 0;   // address of instructions that call rt_sigreturn, once needed

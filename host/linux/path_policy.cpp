@@ -39,6 +39,7 @@ PathPolicy::Verdict PathPolicy::judge(const std::string& path, bool for_writing)
   if (path == "/proc/self/exe") return {for_writing ? ETXTBSY : 0, program_};
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"})
     if (path == device) return {0, path};
+  if (path == "/dev/tty") return {ENXIO, {}};  // there is no controlling terminal
   if (path == "/etc/localtime" && !for_writing) {
     std::error_code error;
     const fs::path zone = fs::canonical(path, error);
@@ -62,6 +63,26 @@ PathPolicy::Verdict PathPolicy::judge(const std::string& path, bool for_writing)
     });
     return {inside ? why : EACCES, {}};
   }
+  return check_roots(resolved, for_writing);
+}
+
+PathPolicy::Verdict PathPolicy::judge_entry(const std::string& path, bool for_writing) const {
+  const size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return judge(path, for_writing);
+  const fs::path given(path.substr(0, end + 1));
+  const std::string name = given.filename();
+  // A folder's other names cannot be links.
+  if (name.empty() || name == "." || name == "..") return judge(path, for_writing);
+  for (const char* own : {"/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/proc/self/exe"})
+    if (path == own) return for_writing ? Verdict{EACCES, {}} : judge(path, false);
+  std::error_code error;
+  const fs::path folder = fs::canonical(given.parent_path(), error);
+  if (error) return judge(path, for_writing);  // which says why not
+  return check_roots(folder / name, for_writing);
+}
+
+PathPolicy::Verdict PathPolicy::check_roots(const std::string& path, bool for_writing) const {
+  const fs::path resolved(path);
   // A root that contains them does not mean gpusim's own process.
   for (const char* own : {"/proc", "/sys", "/dev"})
     if (lies_in(resolved, own)) return {EACCES, {}};

@@ -21,9 +21,15 @@ class PathPolicy {
   // `path` is absolute.
   Verdict judge(const std::string& path, bool for_writing) const;
 
+  // The same for what the last part of the path itself names, a link too: to look at it, to remove
+  // or to rename it.
+  Verdict judge_entry(const std::string& path, bool for_writing) const;
+
   const std::string& program() const { return program_; }
 
  private:
+  Verdict check_roots(const std::string& path, bool for_writing) const;
+
   std::vector<AllowedRoot> roots_;  // canonical
   std::string program_;             // absolute
 };

@@ -1,0 +1,147 @@
+// Waiting for files: ppoll, pselect6.
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "host/linux/calls.h"
+#include "host/linux/guest_abi.h"
+
+namespace gpusim::host {
+namespace {
+
+struct GuestPoll {
+  int32_t fd;
+  int16_t events, revents;
+};
+
+// Fills in what is ready now; returns how many are. `outside` says whether some of them can become
+// ready by other hands than the guest's.
+int64_t look(const Call& call, std::vector<GuestPoll>& polls, bool* outside) {
+  int64_t ready = 0;
+  *outside = false;
+  for (GuestPoll& p : polls) {
+    p.revents = 0;
+    if (p.fd < 0) continue;
+    const OpenFile* file = call.process->files.find(p.fd);
+    if (!file) {
+      p.revents = POLLNVAL;
+    } else {
+      pollfd host{file->host_fd(), p.events, 0};
+      if (::poll(&host, 1, 0) > 0) p.revents = host.revents;
+      *outside |= !file->is_pipe();
+    }
+    ready += p.revents != 0;
+  }
+  return ready;
+}
+
+// When the call's time is over; false: a bad one. It counts from the first attempt.
+bool take_timeout(Thread& thread, const Call& call, uint64_t address) {
+  if (address == 0 || thread.retry_deadline) return true;
+  GuestTimespec t;
+  if (!call.memory.load(address, &t)) return false;
+  thread.retry_deadline = Clock::now() +
+                          std::chrono::seconds(std::min<int64_t>(t.seconds, int64_t{1} << 32)) +
+                          std::chrono::nanoseconds(t.nanoseconds);
+  return true;
+}
+
+bool is_over(const Thread& thread) {
+  return thread.retry_deadline && *thread.retry_deadline <= Clock::now();
+}
+
+// For the time of the call another mask holds; false: a bad address.
+bool take_mask(Thread& thread, const Call& call, uint64_t address) {
+  if (address == 0 || thread.saved_mask) return true;
+  uint64_t mask;
+  if (!call.memory.load(address, &mask)) return false;
+  thread.saved_mask = thread.mask;
+  thread.mask = mask & ~kUnblockable;
+  return true;
+}
+
+}  // namespace
+
+// No file is one, but shells ask.
+Reply sys_not_a_socket(Kernel&, Call& call) {
+  return Reply::error(call.process->files.find(call.int_arg(0)) ? ENOTSOCK : EBADF);
+}
+
+Reply sys_ppoll(Kernel& kernel, Call& call) {
+  constexpr uint64_t kMost = FileTable::kMost;
+  if (call.args[1] > kMost) return Reply::error(EINVAL);
+  std::vector<GuestPoll> polls(call.args[1]);
+  const std::span<uint8_t> bytes{reinterpret_cast<uint8_t*>(polls.data()),
+                                 polls.size() * sizeof(GuestPoll)};
+  if (!call.memory.read(call.args[0], bytes)) return Reply::error(EFAULT);
+  Thread& thread = kernel.thread(call.core);
+  if (!take_timeout(thread, call, call.args[2])) return Reply::error(EFAULT);
+  if (!take_mask(thread, call, call.args[3])) return Reply::error(EFAULT);
+  kernel.output().flush();
+  bool outside;
+  const int64_t ready = look(call, polls, &outside);
+  if (ready == 0 && !is_over(thread)) {
+    if (kernel.deliverable(call.core) != 0) return Reply::error(EINTR);
+    return kernel.park_for_retry(call, {.from_outside = outside});
+  }
+  return call.memory.write(call.args[0], bytes) ? Reply::result(ready) : Reply::error(EFAULT);
+}
+
+Reply sys_pselect6(Kernel& kernel, Call& call) {
+  constexpr int64_t kMost = 1024;
+  const int64_t count = call.int_arg(0);
+  if (count < 0) return Reply::error(EINVAL);
+  const auto n = static_cast<size_t>(std::min(count, kMost));
+  static constexpr int16_t kEvents[3] = {POLLIN, POLLOUT, POLLPRI};
+  static constexpr int16_t kFound[3] = {POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI};
+  std::array<std::vector<uint64_t>, 3> sets;
+  std::vector<GuestPoll> polls(n);
+  for (size_t fd = 0; fd < n; ++fd) polls[fd] = {-1, 0, 0};
+  for (size_t s = 0; s < 3; ++s) {
+    sets[s].resize((n + 63) / 64);
+    if (call.args[1 + s] == 0) continue;
+    if (!call.memory.read(call.args[1 + s],
+                          {reinterpret_cast<uint8_t*>(sets[s].data()), sets[s].size() * 8}))
+      return Reply::error(EFAULT);
+    for (size_t fd = 0; fd < n; ++fd)
+      if (sets[s][fd / 64] >> (fd % 64) & 1) {
+        polls[fd].fd = static_cast<int32_t>(fd);
+        polls[fd].events = static_cast<int16_t>(polls[fd].events | kEvents[s]);
+      }
+  }
+  Thread& thread = kernel.thread(call.core);
+  if (!take_timeout(thread, call, call.args[4])) return Reply::error(EFAULT);
+  if (call.args[5] != 0) {
+    uint64_t mask_argument[2];
+    if (!call.memory.load(call.args[5], &mask_argument)) return Reply::error(EFAULT);
+    if (!take_mask(thread, call, mask_argument[0])) return Reply::error(EFAULT);
+  }
+  kernel.output().flush();
+  bool outside;
+  const int64_t ready = look(call, polls, &outside);
+  for (const GuestPoll& p : polls)
+    if (p.revents & POLLNVAL) return Reply::error(EBADF);
+  if (ready == 0 && !is_over(thread)) {
+    if (kernel.deliverable(call.core) != 0) return Reply::error(EINTR);
+    return kernel.park_for_retry(call, {.from_outside = outside});
+  }
+  int64_t bits = 0;
+  for (size_t s = 0; s < 3; ++s) {
+    if (call.args[1 + s] == 0) continue;
+    for (size_t fd = 0; fd < n; ++fd) {
+      const uint64_t bit = uint64_t{1} << (fd % 64);
+      if (!(sets[s][fd / 64] & bit)) continue;
+      if (polls[fd].revents & kFound[s])
+        ++bits;
+      else
+        sets[s][fd / 64] &= ~bit;
+    }
+    if (!call.memory.write(call.args[1 + s], {reinterpret_cast<const uint8_t*>(sets[s].data()),
+                                              sets[s].size() * 8}))
+      return Reply::error(EFAULT);
+  }
+  return Reply::result(bits);
+}
+
+}  // namespace gpusim::host
