@@ -69,6 +69,11 @@ enum Kind : uint8_t {
   kNarrow = 4,   // 32 bits per lane, zero above
 };
 
+// Addresses of the linear zone, [begin, end), known to have a permission.
+struct Reach {
+  uint64_t begin = 0, end = 0;
+};
+
 struct Group {
   const Machine* machine = nullptr;
   uint64_t* lanes = nullptr;     // [slot][kMaxLanes], 64-byte aligned
@@ -95,6 +100,8 @@ struct Group {
   bool aging = false;      // the active set was chosen by turn, not by key
   bool gave_way = false;   // the slice ended early because everybody waits
   uint32_t turn_lane = 0;
+
+  Reach reach[2];  // for reading, for writing; empty if not known
 
   Epoch* epoch = nullptr;  // of the active lanes
   std::vector<Event>* events = nullptr;

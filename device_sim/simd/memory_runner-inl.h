@@ -52,14 +52,30 @@ HWY_INLINE uint64_t own_windows(const Group& g) {
   return m.window_base + (uint64_t{g.first_core} << m.window_shift);
 }
 
-// A run of `bytes` bytes in the linear zone whose pages all have `need`, or null.
-HWY_INLINE uint8_t* linear_run(const Group& g, uint64_t address, uint64_t bytes, uint8_t need) {
+// Looks through the permissions of pages, and notes how far around the run they reach.
+HWY_NOINLINE inline uint8_t* find_linear_run(Group& g, uint64_t address, uint64_t bytes, uint8_t need) {
+  constexpr uint64_t kFarthest = uint64_t{1} << 14;  // pages
   const MemoryView& m = g.machine->memory;
   const uint64_t first = address - m.linear_base;
-  if (first >= m.linear_size || bytes > m.linear_size - first) return nullptr;
-  for (uint64_t page = first >> kPageShift; page <= (first + bytes - 1) >> kPageShift; ++page)
-    if ((m.linear_pages[page] & need) != need) return nullptr;
+  if (bytes == 0 || first >= m.linear_size || bytes > m.linear_size - first) return nullptr;
+  const auto allows = [&](uint64_t page) { return (m.linear_pages[page] & need) == need; };
+  uint64_t begin = first >> kPageShift, end = begin;
+  for (const uint64_t last = (first + bytes - 1) >> kPageShift; end <= last; ++end)
+    if (!allows(end)) return nullptr;
+  const uint64_t most = std::min(end + kFarthest, m.linear_size >> kPageShift);
+  const uint64_t least = begin - std::min(begin, kFarthest);
+  while (end < most && allows(end)) ++end;
+  while (begin > least && allows(begin - 1)) --begin;
+  g.reach[need == kWrite] = {m.linear_base + (begin << kPageShift), m.linear_base + (end << kPageShift)};
   return m.linear + first;
+}
+
+// A run of `bytes` bytes in the linear zone whose pages all have `need`, kRead or kWrite, or null.
+HWY_INLINE uint8_t* linear_run(Group& g, uint64_t address, uint64_t bytes, uint8_t need) {
+  const simd::Reach& known = g.reach[need == kWrite];
+  if (HWY_LIKELY(address >= known.begin && address < known.end && bytes <= known.end - address))
+    return g.machine->memory.linear + (address - g.machine->memory.linear_base);
+  return find_linear_run(g, address, bytes, need);
 }
 
 template <Extend extend, class T>

@@ -105,6 +105,11 @@ void SimdBackend::set_slots(Slot slot, CoreWord value) {
   for (Group& g : groups_) simd::set_compact(g, slot, {value.of(g.first_core), g.width > 1 ? value.step : 0});
 }
 
+void SimdBackend::forget_reach(uint64_t address) {
+  if (slices_ == 0 || address >= config_.linear_base + config_.linear_size) return;
+  for (Group& g : groups_) g.reach[0] = g.reach[1] = {};
+}
+
 void SimdBackend::start(uint32_t core, uint32_t uop) {
   Group& g = group_of(core);
   const uint32_t lane = lane_of(core);

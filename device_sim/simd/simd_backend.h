@@ -20,6 +20,15 @@ class SimdBackend final : public CpuBackend {
   uint64_t slot(uint32_t core, Slot slot) override;
   void set_slot(uint32_t core, Slot slot, uint64_t value) override;
   void set_slots(Slot slot, CoreWord value) override;
+  bool set_permissions(uint32_t core, uint64_t address, uint64_t size_bytes,
+                       uint8_t flags) override {
+    forget_reach(address);
+    return CpuBackend::set_permissions(core, address, size_bytes, flags);
+  }
+  bool set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags) override {
+    forget_reach(address);
+    return CpuBackend::set_permissions_all(address, size_bytes, flags);
+  }
   void start(uint32_t core, uint32_t uop) override;
   void stop(uint32_t core) override;
   uint32_t place(uint32_t core) override;
@@ -31,6 +40,8 @@ class SimdBackend final : public CpuBackend {
   size_t native_variants() const { return native_ ? native_->variants() : 0; }
 
  private:
+  // Permissions of pages from `address` on change: what groups know of them is no longer true.
+  void forget_reach(uint64_t address);
   simd::Group& group_of(uint32_t core) { return groups_[core / config_.group_width]; }
   uint32_t lane_of(uint32_t core) const { return core % config_.group_width; }
   void view_machine();

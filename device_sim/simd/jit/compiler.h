@@ -25,10 +25,11 @@ struct NativeCalls {
   // Ends a block by a conditional branch, taken by the lanes in `taken`.
   const Uop* (*branch)(Group&, const Uop*, uint64_t taken) = nullptr;
   // A run of linear memory all of which has `permissions`, or null.
-  uint8_t* (*linear_run)(const Group&, uint64_t address, uint64_t bytes, uint64_t permissions) =
+  uint8_t* (*linear_run)(Group&, uint64_t address, uint64_t bytes, uint64_t permissions) =
       nullptr;
   void (*spread)(Group&, uint32_t slot) = nullptr;  // gives the slot a 64-bit word per lane
   const BlockTally* block_tallies = nullptr;  // while compiling
+  const MemoryView* memory = nullptr;         // while compiling
 };
 
 class TraceCompiler {

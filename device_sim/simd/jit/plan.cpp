@@ -61,6 +61,12 @@ class Planner {
       const AccessInfo access = access_info(u.op);
       p.narrow = is_load(shape) ? access.is_narrow() : access.size <= 4;
       if (compact && s.consecutive) p.method = Method::kVector;
+      // Small elements are stored one by one, which takes all lanes.
+      const auto displacement = static_cast<int64_t>(u.imm);
+      const bool near = access.mode != AddressMode::kImmediate ||
+                        (displacement >= -(int64_t{1} << 30) && displacement < int64_t{1} << 30);
+      p.scattered = s.scattered && near && !(trace_.partial && is_store(shape) && access.size < 4);
+      if (p.scattered) p.method = Method::kVector;
       if (is_load(shape) && uniform && s.uniform_linear) p.method = Method::kUniform;
     } else if (info.pure) {
       if (uniform) {

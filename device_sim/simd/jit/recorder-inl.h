@@ -16,12 +16,12 @@ namespace HWY_NAMESPACE {
 
 inline const Uop* native_branch(Group& g, const Uop* u, uint64_t taken) { return branch(g, u, taken); }
 inline void native_spread(Group& g, uint32_t slot) { spread(g, static_cast<Slot>(slot)); }
-inline uint8_t* native_run(const Group& g, uint64_t address, uint64_t bytes, uint64_t need) {
+inline uint8_t* native_run(Group& g, uint64_t address, uint64_t bytes, uint64_t need) {
   return linear_run(g, address, bytes, static_cast<uint8_t>(need));
 }
 
 // Notes what a load or store's addresses are like.
-inline void note_access(const Group& g, simd::Step& s) {
+inline void note_access(Group& g, simd::Step& s) {
   const simd::AccessInfo access = simd::access_info(s.uop.op);
   const auto size = static_cast<uint32_t>(access.size);
   simd::Compact x;
@@ -33,10 +33,21 @@ inline void note_access(const Group& g, simd::Step& s) {
     case AddressMode::kIndex: compact = compact_address<AddressMode::kIndex>(g, &s.uop, x); break;
     case AddressMode::kIndex32: compact = compact_address<AddressMode::kIndex32>(g, &s.uop, x);
   }
-  if (!compact) return;
-  const Pattern pattern = classify(g, x, size);
-  s.consecutive = pattern == Pattern::kConsecutive;
-  s.uniform_linear = pattern == Pattern::kUniform && linear_run(g, x.base, size, kRead) != nullptr;
+  if (compact) {
+    const Pattern pattern = classify(g, x, size);
+    s.consecutive = pattern == Pattern::kConsecutive;
+    s.uniform_linear = pattern == Pattern::kUniform && linear_run(g, x.base, size, kRead) != nullptr;
+    if (pattern != Pattern::kScattered) return;
+  }
+  uint64_t begin = ~uint64_t{0}, last = 0;
+  simd::for_each_lane(g.active, [&](uint32_t lane) {
+    const uint64_t index = access.mode == AddressMode::kImmediate ? 0 : g.get_lane(s.uop.b, lane);
+    const uint64_t address = simd::address_of(access.mode, g.get_lane(s.uop.a, lane), index, s.uop.imm);
+    begin = std::min(begin, address);
+    last = std::max(last, address);
+  });
+  const uint8_t need = simd::is_load(simd::shape_of(s.uop)) ? kRead : kWrite;
+  s.scattered = last >= begin && linear_run(g, begin, last - begin + simd::touched_bytes(size), need);
 }
 
 // Micro-ops that write slots besides d, or whose forms cannot be followed.
@@ -110,7 +121,8 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
   // Nothing to compile counts as an attempt, too.
   if (!whole) trace.steps.clear();
   cache.add(variants, trace,
-            {table.handlers, native_branch, native_run, native_spread, g.machine->block_tallies});
+            {table.handlers, native_branch, native_run, native_spread, g.machine->block_tallies,
+             &g.machine->memory});
   if (!started)
     u = table.handlers[static_cast<int>(cache.original_op(index_of(g, u)))](g, u);
   return u;

@@ -40,6 +40,17 @@ struct AccessInfo {
   // Whether loaded values fit 32 bits.
   bool is_narrow() const { return size <= 4 && extend != Extend::kSign64; }
 };
+inline uint64_t address_of(AddressMode mode, uint64_t a, uint64_t b, uint64_t imm) {
+  switch (mode) {
+    case AddressMode::kImmediate: return access_address<AddressMode::kImmediate>(a, b, imm);
+    case AddressMode::kIndex: return access_address<AddressMode::kIndex>(a, b, imm);
+    case AddressMode::kIndex32: break;
+  }
+  return access_address<AddressMode::kIndex32>(a, b, imm);
+}
+// Scattered elements are fetched by 4 bytes at least.
+constexpr uint64_t touched_bytes(uint64_t size) { return size < 4 ? 4 : size; }
+
 inline AccessInfo access_info(Op op) {
   switch (op) {
 #define GPUSIM_INFO(name) \

@@ -24,6 +24,7 @@ struct Step {
   uint8_t d_after = 0;
   uint8_t fits_32_bits = 0;  // bit k: source k is compact and fits
   bool consecutive = false;     // a load or store of neighbouring elements in linear memory
+  bool scattered = false;       // a load or store of elements anywhere in one run of linear memory
   bool uniform_linear = false;  // a load of one element of linear memory for all lanes
   bool compacted = false;    // a branch that found its operands to be compact
   bool fp_settled = false;   // the floating-point state was the one that makes arithmetic simple
