@@ -52,7 +52,8 @@ HWY_INLINE uint64_t own_windows(const Group& g) {
   return m.window_base + (uint64_t{g.first_core} << m.window_shift);
 }
 
-// Looks through the permissions of pages, and notes how far around the run they reach.
+// Looks through the permissions of pages. Notes how far around a long run they reach: short ones are
+// as quickly looked at again, and should not take the place of an array's surroundings.
 HWY_NOINLINE inline uint8_t* find_linear_run(Group& g, uint64_t address, uint64_t bytes, uint8_t need) {
   constexpr uint64_t kFarthest = uint64_t{1} << 14;  // pages
   const MemoryView& m = g.machine->memory;
@@ -62,6 +63,7 @@ HWY_NOINLINE inline uint8_t* find_linear_run(Group& g, uint64_t address, uint64_
   uint64_t begin = first >> kPageShift, end = begin;
   for (const uint64_t last = (first + bytes - 1) >> kPageShift; end <= last; ++end)
     if (!allows(end)) return nullptr;
+  if (bytes <= kPageSize) return m.linear + first;
   const uint64_t most = std::min(end + kFarthest, m.linear_size >> kPageShift);
   const uint64_t least = begin - std::min(begin, kFarthest);
   while (end < most && allows(end)) ++end;
