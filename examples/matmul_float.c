@@ -4,6 +4,9 @@
 #ifndef N
 #define N 192
 #endif
+#ifndef TILE  // columns that a core computes side by side, a divisor of N
+#define TILE 1
+#endif
 
 static float a[N * N];
 static float b[N * N];
@@ -28,13 +31,16 @@ int gpusim_main(void) {
   gpusim_barrier();
 
   uint64_t checksum = 0;
-  for (uint32_t e = id; e < N * N; e += count) {
+  for (uint32_t e = TILE * id; e < N * N; e += TILE * count) {
     const uint32_t row = e / N;
     const uint32_t column = e % N;
-    float sum = 0;
-    for (uint32_t k = 0; k < N; ++k) sum += a[row * N + k] * B(k, column);
-    c[e] = sum;
-    checksum += example_share(e, example_float_bits(sum));
+    float sum[TILE] = {0};
+    for (uint32_t k = 0; k < N; ++k)
+      for (uint32_t j = 0; j < TILE; ++j) sum[j] += a[row * N + k] * B(k, column + j);
+    for (uint32_t j = 0; j < TILE; ++j) {
+      c[e + j] = sum[j];
+      checksum += example_share(e + j, example_float_bits(sum[j]));
+    }
   }
 
   // Independent check, in double: each column of C must add up to (column sums of A) x (column of
