@@ -39,13 +39,23 @@ inline void note_access(Group& g, simd::Step& s) {
     s.uniform_linear = pattern == Pattern::kUniform && linear_run(g, x.base, size, kRead) != nullptr;
     if (pattern != Pattern::kScattered) return;
   }
-  uint64_t begin = ~uint64_t{0}, last = 0;
-  simd::for_each_lane(g.active, [&](uint32_t lane) {
+  const auto address_in = [&](uint32_t lane) {
     const uint64_t index = access.mode == AddressMode::kImmediate ? 0 : g.get_lane(s.uop.b, lane);
-    const uint64_t address = simd::address_of(access.mode, g.get_lane(s.uop.a, lane), index, s.uop.imm);
+    return simd::address_of(access.mode, g.get_lane(s.uop.a, lane), index, s.uop.imm);
+  };
+  // Addresses that lie in a pattern are left to the handler, which makes them compact.
+  const auto lane = static_cast<uint32_t>(std::countr_zero(g.active));
+  const uint64_t first = address_in(lane), stride = lane + 1 < g.width ? address_in(lane + 1) - first : 0;
+  const simd::Compact even{first - lane * stride, stride};
+  bool in_pattern = classify(g, even, size) != Pattern::kScattered;
+  uint64_t begin = ~uint64_t{0}, last = 0;
+  simd::for_each_lane(g.active, [&](uint32_t l) {
+    const uint64_t address = address_in(l);
+    in_pattern &= address == even.at(l);
     begin = std::min(begin, address);
     last = std::max(last, address);
   });
+  if (in_pattern) return;
   const uint8_t need = simd::is_load(simd::shape_of(s.uop)) ? kRead : kWrite;
   s.scattered = last >= begin && linear_run(g, begin, last - begin + simd::touched_bytes(size), need);
 }
