@@ -22,7 +22,7 @@ namespace {
 
 constexpr char kMagic[8] = {'G', 'P', 'U', 'S', 'I', 'M', 'M', '\n'};
 // Raise it with every change of the layout below, of uops.def, or of what micro-ops mean.
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr size_t kHeaderBytes = sizeof kMagic + 4 + 4 + 8;
 // The contexts of one core; the interpreters' slot numbers are bytes.
 constexpr uint32_t kSlotLimit = 256;

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "device_sim/uir/helpers_bf16.h"
+#include "device_sim/uir/helpers_crypto.h"
 #include "device_sim/uir/helpers_fp.h"
 #if __has_include("device_sim/uir/helpers_int.h")
 #include "device_sim/uir/helpers_int.h"

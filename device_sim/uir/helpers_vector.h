@@ -304,6 +304,22 @@ GPUSIM_HD inline uint64_t sqdmulh(uint64_t a, uint64_t b, const Uop& u, uint64_t
       },
       a, b);
 }
+// In units of half the element: twice the product and c's place need one bit more than 64.
+GPUSIM_HD inline uint64_t sqrdmlah(uint64_t a, uint64_t b, uint64_t c, const Uop& u, uint64_t& fp) {
+  const int w = width_of(u);  // 16 or 32
+  const bool subtract = u.imm >> 16 & 1;
+  return each(
+      w,
+      [&](uint64_t x, uint64_t y, uint64_t z) -> uint64_t {
+        const int64_t product = as_signed(x, w) * as_signed(y, w);
+        const int64_t start = as_signed(z, w) * (int64_t{1} << (w - 1)) + (int64_t{1} << (w - 2));
+        const int64_t sum = (subtract ? start - product : start + product) >> (w - 1);
+        if (sum > static_cast<int64_t>(signed_max(w))) return saturate_to(signed_max(w), fp);
+        if (sum < -static_cast<int64_t>(signed_min(w))) return saturate_to(signed_min(w), fp);
+        return static_cast<uint64_t>(sum);
+      },
+      a, b, c);
+}
 GPUSIM_HD inline uint64_t sqdmull(uint64_t a, uint64_t b, const Uop& u, uint64_t& fp) {
   const int w = width_of(u), from = u.imm >> 16 & 1 ? 32 : 0;
   uint64_t r = 0;
@@ -407,29 +423,44 @@ GPUSIM_HD inline uint64_t vhadd(uint64_t a, uint64_t b, const Uop& u) {
       a, b);
 }
 
-// The low word of the carry-less product.
-GPUSIM_HD constexpr uint64_t carryless(uint64_t a, uint64_t b) {
+// The carry-less product of bytes.
+GPUSIM_HD constexpr uint64_t carryless_bytes(uint64_t a, uint64_t b) {
   uint64_t r = 0;
-  for (int i = 0; i < 64; ++i) r ^= b >> i & 1 ? a << i : 0;
+  for (int i = 0; i < 8; ++i) r ^= b >> i & 1 ? a << i : 0;
   return r;
 }
 GPUSIM_HD inline uint64_t vpmul(uint64_t a, uint64_t b, const Uop&) {
   return each(
-      8, [](uint64_t x, uint64_t y) { return carryless(x, y); }, a, b);
+      8, [](uint64_t x, uint64_t y) { return carryless_bytes(x, y); }, a, b);
 }
 GPUSIM_HD inline uint64_t vpmull(uint64_t a, uint64_t b, const Uop& u) {
   const int from = u.imm ? 32 : 0;
   uint64_t r = 0;
   for (int i = 0; i < 32; i += 8) {
-    r |= carryless(a >> (from + i) & 0xff, b >> (from + i) & 0xff) << 2 * i;
+    r |= carryless_bytes(a >> (from + i) & 0xff, b >> (from + i) & 0xff) << 2 * i;
   }
   return r;
 }
+// The low word of the carry-less product of words, by integer products of every fourth bit: at most
+// 16 ones meet in a place, and the only places where it may be 16 carry out of the word.
+GPUSIM_HD constexpr uint64_t carryless(uint64_t a, uint64_t b) {
+  constexpr uint64_t kFourth = 0x1111111111111111;
+  uint64_t r = 0;
+  for (int k = 0; k < 4; ++k) {
+    uint64_t sum = 0;
+    for (int i = 0; i < 4; ++i) sum ^= (a & kFourth << i) * (b & kFourth << ((k - i) & 3));
+    r |= sum & kFourth << k;
+  }
+  return r;
+}
+GPUSIM_HD constexpr uint64_t reverse_bits(uint64_t a) {
+  for (int n = 1; n < 64; n *= 2) a = swap_runs(a, ~uint64_t{0} / ((uint64_t{1} << n) + 1), n);
+  return a;
+}
 GPUSIM_HD inline uint64_t pmull_low(uint64_t a, uint64_t b, const Uop&) { return carryless(a, b); }
 GPUSIM_HD inline uint64_t pmull_high(uint64_t a, uint64_t b, const Uop&) {
-  uint64_t r = 0;
-  for (int i = 1; i < 64; ++i) r ^= b >> i & 1 ? a >> (64 - i) : 0;
-  return r;
+  // A product of 64 by 64 bits has 127 of them: reversed, its upper half is the lower one.
+  return reverse_bits(carryless(reverse_bits(a), reverse_bits(b))) >> 1;
 }
 GPUSIM_HD inline uint64_t vtable(uint64_t a, uint64_t b, uint64_t c, const Uop& u) {
   return each(

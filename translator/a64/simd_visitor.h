@@ -200,6 +200,37 @@ namespace gpusim::a64 {
   X(UQSHRN, 0)                     \
   X(UQRSHRN, 1)
 
+// --- extensions
+// X(stem, operands n and m signed)
+#define GPUSIM_A64_DOT(X) \
+  X(SDOT, true, true)     \
+  X(UDOT, false, false)   \
+  X(USDOT, false, true)
+#define GPUSIM_A64_MATRIX(X) \
+  X(SMMLA, true, true)       \
+  X(UMMLA, false, false)     \
+  X(USMMLA, false, true)
+// X(stem, subtract)
+#define GPUSIM_A64_ROUNDING_DOUBLING(X) \
+  X(SQRDMLAH, 0)                        \
+  X(SQRDMLSH, 1)
+// X(stem, subtract, which half of the operands)
+#define GPUSIM_A64_FP_LONG(X) \
+  X(FMLAL, false, 0)          \
+  X(FMLSL, true, 0)           \
+  X(FMLAL2, false, 1)         \
+  X(FMLSL2, true, 1)
+// X(stem, helper, its immediate)
+#define GPUSIM_A64_SHA1_ROUNDS(X) \
+  X(SHA1C, 0)                     \
+  X(SHA1P, 1)                     \
+  X(SHA1M, 2)
+#define GPUSIM_A64_SM3_TT(X) \
+  X(SM3TT1A, 0)              \
+  X(SM3TT1B, 1)              \
+  X(SM3TT2A, 2)              \
+  X(SM3TT2B, 3)
+
 class SimdVisitor : public FloatVisitor {
  public:
   // --- simd_three_same.cpp
@@ -456,6 +487,71 @@ class SimdVisitor : public FloatVisitor {
   bool LD_replicate(bool q, uint32_t R, uint32_t o, uint32_t y, Reg n, Reg t);
   bool LD_replicate_post(bool q, uint32_t R, Reg m, uint32_t o, uint32_t y, Reg n, Reg t);
 
+  // --- simd_products.cpp: FEAT_RDM, FEAT_DotProd, FEAT_I8MM
+#define X(name, ...)                                                                          \
+  bool name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d);                                     \
+  bool name##_s(uint32_t y, Reg m, Reg n, Reg d);                                             \
+  bool name##_elt_v(bool q, uint32_t y, uint32_t L, uint32_t M, uint32_t m, uint32_t H, Reg n, \
+                    Reg d);                                                                   \
+  bool name##_elt_s(uint32_t y, uint32_t L, uint32_t M, uint32_t m, uint32_t H, Reg n, Reg d);
+  GPUSIM_A64_ROUNDING_DOUBLING(X)
+#undef X
+#define X(name, ...)                          \
+  bool name##_v(bool q, Reg m, Reg n, Reg d); \
+  bool name##_elt_v(bool q, uint32_t L, uint32_t M, uint32_t m, uint32_t H, Reg n, Reg d);
+  GPUSIM_A64_DOT(X)
+  GPUSIM_A64_FP_LONG(X)  // simd_complex.cpp
+  X(BFDOT)
+  X(BFMLAL)
+#undef X
+  bool SUDOT_elt_v(bool q, uint32_t L, uint32_t M, uint32_t m, uint32_t H, Reg n, Reg d);
+#define X(name, ...) bool name##_v(Reg m, Reg n, Reg d);
+  GPUSIM_A64_MATRIX(X)
+  X(BFMMLA)
+#undef X
+
+  // --- simd_complex.cpp: FEAT_FCMA, FEAT_FHM, FEAT_BF16. rot: in quarter turns
+  bool FCADD_v(bool q, uint32_t y, Reg m, uint32_t rot, Reg n, Reg d);
+  bool FCMLA_v(bool q, uint32_t y, Reg m, uint32_t rot, Reg n, Reg d);
+  bool FCMLA_elt_v(bool q, uint32_t y, uint32_t L, uint32_t M, uint32_t m, uint32_t rot, uint32_t H,
+                   Reg n, Reg d);
+  bool BFCVTN_v(bool q, Reg n, Reg d);
+  bool BFCVT(Reg n, Reg d);
+
+  // --- simd_crypto.cpp
+#define X(name, ...) bool name(Reg n, Reg d);
+  X(AESE)
+  X(AESD)
+  X(AESMC)
+  X(AESIMC)
+  X(SHA1H)
+  X(SHA1SU1)
+  X(SHA256SU0)
+  X(SHA512SU0)
+  X(SM4E)
+#undef X
+#define X(name, ...) bool name(Reg m, Reg n, Reg d);
+  GPUSIM_A64_SHA1_ROUNDS(X)
+  X(SHA1SU0)
+  X(SHA256H)
+  X(SHA256H2)
+  X(SHA256SU1)
+  X(SHA512H)
+  X(SHA512H2)
+  X(SHA512SU1)
+  X(RAX1)
+  X(SM3PARTW1)
+  X(SM3PARTW2)
+  X(SM4EKEY)
+#undef X
+  bool EOR3(Reg m, Reg a, Reg n, Reg d);
+  bool BCAX(Reg m, Reg a, Reg n, Reg d);
+  bool XAR(Reg m, uint32_t i, Reg n, Reg d);
+  bool SM3SS1(Reg m, Reg a, Reg n, Reg d);
+#define X(name, ...) bool name(Reg m, uint32_t i, Reg n, Reg d);
+  GPUSIM_A64_SM3_TT(X)
+#undef X
+
  protected:
   explicit SimdVisitor(BlockBuilder& builder) : FloatVisitor(builder) {}
 
@@ -595,6 +691,48 @@ class SimdVisitor : public FloatVisitor {
   bool fp_by_element(FpElement k, FpFormat f, bool q, Slot element, Reg n, Reg d);
   bool fp_by_element_scalar(FpElement k, FpFormat f, Slot element, Reg n, Reg d);
   Slot fp_element(FpFormat f, uint32_t L, uint32_t M, uint32_t m, uint32_t H);
+
+  void rounding_doubling(uint32_t subtract, Slot d, Slot a, Slot b, Slot c, uint32_t y);
+  // Temporaries of `dot`, so that several share them.
+  struct DotTemps {
+    Slot a, b, even, odd, sum;
+  };
+  DotTemps dot_temps() {
+    return {b_.temp(), b_.temp(), b_.temp(), b_.temp(), b_.temp()};
+  }
+  // t.sum = per element of 32 bits the sum of its four products of bytes.
+  void dot(const DotTemps& t, bool n_signed, bool m_signed, Slot n, Slot m);
+  bool dot_add(bool n_signed, bool m_signed, bool q, Slot m_low, Slot m_high, Reg n, Reg d);
+  bool matrix_add(bool n_signed, bool m_signed, Reg m, Reg n, Reg d);
+
+  // Complex numbers: pairs of elements, the real part first.
+  Slot complex_swapped(FpFormat f, Slot a);
+  Slot complex_part(FpFormat f, bool imaginary, Slot a);
+  // A temporary with signs changed; `half` of the register matters for doubles.
+  Slot complex_negated(FpFormat f, bool real, bool imaginary, uint32_t half, Slot a);
+  bool complex_muladd(FpFormat f, uint32_t rot, bool q, Slot m_low, Slot m_high, Reg n, Reg d);
+  bool fp_long(bool subtract, uint32_t part, bool q, Slot m, Reg n, Reg d);
+  bool bf_dot(bool q, Slot m_low, Slot m_high, Reg n, Reg d);
+  bool bf_muladd_long(bool top, Slot m_low, Slot m_high, Reg n, Reg d);
+
+  bool aes_round(bool inverse, Reg n, Reg d);
+  bool aes_mix(bool inverse, Reg n, Reg d);
+  bool sha1_rounds(uint32_t function, Reg m, Reg n, Reg d);
+  bool sha256_rounds(bool first, Reg m, Reg abcd, Reg efgh, Reg d);
+  bool sm3_tt(uint32_t kind, Reg m, uint32_t i, Reg n, Reg d);
+  bool sm4_rounds(uint32_t key, Slot low, Slot high, Reg keys, Reg d);
+  // d = each element of 8 << y bits of a rotated left. Neither is the scratch slot.
+  void rotate_left(Slot d, Slot a, uint32_t n, uint32_t y, Slot scratch);
+  // A temporary: each element rotated right by `first` and by `second`, and shifted right by `third`
+  // (`third_rotates`: rotated), all exclusive-ored.
+  Slot sigma(Slot a, uint32_t y, uint32_t first, uint32_t second, uint32_t third,
+             bool third_rotates = false);
+  // a ^ a rotated left by 15 ^ by 23, elements of 32 bits.
+  Slot sm3_permuted(Slot a);
+  void set_both(Reg d, Slot low, Slot high) {
+    b_.mov(v_low(d), low);
+    b_.mov(v_high(d), high);
+  }
 
   void post_index(Reg n, Reg m, uint32_t bytes);
   bool multiple(bool load, bool q, uint32_t o, uint32_t y, Reg n, Reg t);

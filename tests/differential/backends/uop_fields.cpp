@@ -53,7 +53,7 @@ uint8_t random_int_conversion(uint32_t format, Rng& rng, bool rounds, bool is_64
 void random_helper1(Uop& u, Rng& rng) {
   const auto helper = rng.pick({Helper1::vclz, Helper1::vcls, Helper1::vrbit, Helper1::vrev,
                                 Helper1::vsrshr, Helper1::vurshr, Helper1::vurecpe,
-                                Helper1::vursqrte});
+                                Helper1::vursqrte, Helper1::aes_mix});
   u.imm16 = helper_number(helper);
   u.aux = static_cast<uint8_t>(rng.below(3));
   if (helper == Helper1::vrev) u.imm = uint64_t{16} << (u.aux + rng.below(3 - u.aux));
@@ -61,20 +61,36 @@ void random_helper1(Uop& u, Rng& rng) {
     u.aux = static_cast<uint8_t>(rng.below(4));
     u.imm = 1 + rng.below(8u << u.aux);
   }
+  if (helper == Helper1::aes_mix) u.imm = rng.below(2);
 }
 
 void random_helper2(Uop& u, Rng& rng) {
   const auto helper = rng.pick({Helper2::vhadd, Helper2::vshift, Helper2::vpmul, Helper2::vpmull,
                                 Helper2::pmull_low, Helper2::pmull_high, Helper2::crc32,
-                                Helper2::crc32c});
+                                Helper2::crc32c, Helper2::aes_round});
   u.imm16 = helper_number(helper);
   u.aux = static_cast<uint8_t>(rng.below(3));
   switch (helper) {
     case Helper2::vhadd: u.imm = rng.below(8); break;
     case Helper2::vshift: u.aux = static_cast<uint8_t>(rng.below(4)); u.imm = rng.below(4); break;
     case Helper2::vpmull: u.imm = rng.below(2); break;
+    case Helper2::aes_round: u.imm = rng.below(4); break;
     case Helper2::crc32:
     case Helper2::crc32c: u.imm = uint64_t{1} << rng.below(4); break;
+    default: break;
+  }
+}
+
+void random_helper3(Uop& u, Rng& rng) {
+  const auto helper = rng.pick({Helper3::vtable, Helper3::bfdot, Helper3::sha1_rounds,
+                                Helper3::sha256_e, Helper3::sha256_a, Helper3::sm3_tt,
+                                Helper3::sm4_rounds});
+  u.imm16 = helper_number(helper);
+  switch (helper) {
+    case Helper3::vtable: u.imm = 16 * rng.below(4); break;
+    case Helper3::sha1_rounds: u.imm = rng.below(3); break;
+    case Helper3::sm3_tt: u.imm = rng.below(4); break;
+    case Helper3::sm4_rounds: u.imm = rng.below(2); break;
     default: break;
   }
 }
@@ -126,7 +142,8 @@ void random_fp_helper2(Uop& u, Rng& rng) {
       rng.pick({FpHelper2::each_fmisc2, FpHelper2::each_fminmax, FpHelper2::each_fcompare,
                 FpHelper2::fnarrow, FpHelper2::sqadd, FpHelper2::uqadd, FpHelper2::sqsub,
                 FpHelper2::uqsub, FpHelper2::suqadd, FpHelper2::usqadd, FpHelper2::sqshl,
-                FpHelper2::uqshl, FpHelper2::sqdmulh, FpHelper2::sqdmull, FpHelper2::qshrn});
+                FpHelper2::uqshl, FpHelper2::sqdmulh, FpHelper2::sqdmull, FpHelper2::qshrn,
+                FpHelper2::bfcvt});
   const uint16_t number = helper_number(helper);
   u.imm = number;
   u.aux = static_cast<uint8_t>(rng.below(3));
@@ -152,6 +169,21 @@ void random_fp_helper2(Uop& u, Rng& rng) {
       u.imm = fp_helper_imm(number, rng.below((8u << u.aux) + 1), rng.below(8));
       break;
     default: u.aux = static_cast<uint8_t>(rng.below(4)); break;
+  }
+}
+
+void random_fp_helper3(Uop& u, Rng& rng) {
+  const auto helper =
+      rng.pick({FpHelper3::each_fmisc3, FpHelper3::fmlal, FpHelper3::sqrdmlah});
+  const uint16_t number = helper_number(helper);
+  u.aux = static_cast<uint8_t>(rng.below(3));
+  switch (helper) {
+    case FpHelper3::each_fmisc3: u.imm = fp_helper_imm(number, u.aux); break;
+    case FpHelper3::fmlal: u.imm = fp_helper_imm(number, rng.below(4)); break;
+    case FpHelper3::sqrdmlah:
+      u.aux = static_cast<uint8_t>(1 + rng.below(2));
+      u.imm = fp_helper_imm(number, rng.below(2));
+      break;
   }
 }
 
@@ -267,13 +299,10 @@ void random_fields(Uop& u, Slot fp_state, Rng& rng) {
       break;
     case Op::help1: random_helper1(u, rng); break;
     case Op::help2: random_helper2(u, rng); break;
-    case Op::help3: u.imm16 = helper_number(Helper3::vtable); u.imm = 16 * rng.below(4); break;
+    case Op::help3: random_helper3(u, rng); break;
     case Op::fhelp1: random_fp_helper1(u, rng); break;
     case Op::fhelp2: random_fp_helper2(u, rng); break;
-    case Op::fhelp3:
-      u.aux = static_cast<uint8_t>(rng.below(3));
-      u.imm = fp_helper_imm(helper_number(FpHelper3::each_fmisc3), u.aux);
-      break;
+    case Op::fhelp3: random_fp_helper3(u, rng); break;
     default:
       // The other vector rows take elements of any width; the rest has no immediates.
       if (u.op >= Op::vadd && u.op <= Op::vaddp) u.aux = static_cast<uint8_t>(aux4);
