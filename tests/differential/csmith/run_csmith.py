@@ -24,6 +24,8 @@ from gcc_suite import COMPILER  # noqa: E402
 RUNTIME = HERE.parent / "torture" / "runtime"
 INCLUDE = "/usr/include/csmith"
 GENERATE = ["/usr/bin/csmith", "--no-packed-struct", "--max-funcs", "6", "--no-argc"]
+MORE = ["--float", "--builtins", "--disable-builtin-kinds", "x86"]
+# ... for each third seed: floating point, bit counts and the like.
 QEMU_TIMEOUT_S = 10
 # Keeps a run short; a program is dropped by what it executes, not by how fast the machine is.
 MOST_INSTRUCTIONS = 20_000_000
@@ -49,10 +51,11 @@ def compile_program(source, level, objects):
 def try_seed(seed, arguments, plugin, objects):
     """Gives the number of comparisons and what differed; (0, []) for a program that runs long."""
     source = arguments.build / f"{seed}.c"
+    generate = [*GENERATE, *(MORE if seed % 3 == 0 else []), "--seed", str(seed)]
     try:
         # csmith itself may search for very long, too. It writes a file into its current folder.
-        text = subprocess.run([*GENERATE, "--seed", str(seed)], capture_output=True, check=True,
-                              timeout=QEMU_TIMEOUT_S, cwd=arguments.build).stdout
+        text = subprocess.run(generate, capture_output=True, check=True, timeout=QEMU_TIMEOUT_S,
+                              cwd=arguments.build).stdout
     except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
         return 0, []
     source.write_bytes(text)

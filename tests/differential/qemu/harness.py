@@ -189,14 +189,14 @@ def run_cases(cases, skips, jobs):
             expected_to_fail = is_skipped(skips, case.name, case.level, case.mode)
             if difference is None and expected_to_fail:
                 failed += 1
-                print(f"FAIL {case.title()}: passes, but is in the skip list: take it out")
+                print(f"FAIL {case.title()}: passes, but is in the skip list: take it out", flush=True)
             elif difference is None:
                 passed += 1
             elif expected_to_fail:
                 skipped += 1
             else:
                 failed += 1
-                print(f"FAIL {case.title()}: {difference}")
+                print(f"FAIL {case.title()}: {difference}", flush=True)
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
 
