@@ -42,6 +42,7 @@ RunControl::RunControl(Translator& translator, Backend& backend, const MemoryPla
         print(text);
       }),
       progress_(options.show_progress),
+      guard_(translator.module(), backend),
       printer_(line_),
       status_(plan.config.cores, 0) {}
 
@@ -74,6 +75,7 @@ RunResult RunControl::run() {
     }
     const std::span<const Event> seen = backend_.run_slice(slice_length());
     const std::vector<Event> events(seen.begin(), seen.end());
+    check_code();  // before anyone outside hears of it
     translate_targets(events);
     for (const Event& event : events) handle(event);
     kernel_.output().flush();
@@ -91,6 +93,19 @@ RunResult RunControl::run() {
                    [](const StopRecord& a, const StopRecord& b) { return a.core < b.core; });
   result_.exit_status = exit_status();
   return std::move(result_);
+}
+
+// Code that was changed beside data: what ran since may be wrong and ends here.
+void RunControl::check_code() {
+  for (const CodeGuard::Change& change : guard_.find_changes()) {
+    if (!kernel_.is_alive(change.core)) continue;
+    const Event event{.core = change.core,
+                      .status = CoreStatus::kJump,
+                      .uop = kNoUop,
+                      .address = change.pc};
+    record(describe_fault(module(), plan_, event, Fault::kModifiedCode));
+    end_process(change.core, 128 + fault_signal(Fault::kModifiedCode));
+  }
 }
 
 void RunControl::look_around() {
@@ -128,6 +143,17 @@ void RunControl::handle(const Event& event) {
 }
 
 void RunControl::handle_fault(const Event& event) {
+  if (event.fault == Fault::kStoreAccess) {
+    switch (guard_.on_store_fault(event.core, event.address)) {
+      case CodeGuard::Store::kElsewhere:
+        break;
+      case CodeGuard::Store::kBesideCode:
+        return backend_.start(event.core, event.uop);
+      case CodeGuard::Store::kIntoCode:
+        tallies_.stopped_inside(module(), event.core, event.uop, true);
+        return end_faulted(describe_fault(module(), plan_, event, Fault::kModifiedCode));
+    }
+  }
   tallies_.stopped_inside(module(), event.core, event.uop, !is_fetch_fault(event.fault));
   const uint64_t pc = uop_pc(module(), event.uop);
   const uint64_t address = is_fetch_fault(event.fault) ? pc : event.address;
@@ -210,9 +236,14 @@ void RunControl::handle_jump(const Event& event) {
   }
   const Translator::Place place = translator_.block_at(event.address);
   if (place.is_new) backend_.module_changed();
+  if (guard_.protect_new_blocks(event.core) ||
+      (place.uop == kNoUop && guard_.is_written_code(event.core, event.address)))
+    return end_faulted(describe_fault(module(), plan_, event, Fault::kModifiedCode));
   if (place.uop != kNoUop) return kernel_.go_on(event.core, place.uop);
   if (kernel_.fault(event.core, event.address, place.fault, event.address)) return;
-  end_faulted(describe_fault(module(), plan_, event, place.fault));
+  const bool may_be_written = (backend_.permissions(event.core, event.address) & kWrite) != 0;
+  end_faulted(describe_fault(module(), plan_, event,
+                             may_be_written ? Fault::kModifiedCode : place.fault));
 }
 
 void RunControl::record(StopRecord stop) {

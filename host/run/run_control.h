@@ -9,6 +9,7 @@
 #include "device_sim/core/backend.h"
 #include "host/linux/kernel.h"
 #include "host/memory_plan.h"
+#include "host/run/code_guard.h"
 #include "host/run/livelock.h"
 #include "host/run/progress.h"
 #include "host/run/stop_record.h"
@@ -58,6 +59,7 @@ class RunControl {
   void look_around();
   void end_killed();
   void end_faulted(StopRecord stop);
+  void check_code();
   void end_core(uint32_t core, int status);
   void end_process(uint32_t caller, int status);
   void record(StopRecord stop);
@@ -74,6 +76,7 @@ class RunControl {
   std::function<void(const std::string&)> line_;
   Progress progress_;
   LivelockDetector livelock_;
+  CodeGuard guard_;
   StopPrinter printer_;
   Tallies tallies_;
   RunResult result_;

@@ -57,7 +57,7 @@ const char* fault_reason(Fault fault) {
     case Fault::kFetchAlignment:
       return "jump to a misaligned address";
     case Fault::kModifiedCode:
-      return "jump into code that was written after its translation";
+      return "this code was written by the program itself; gpusim translates ahead of time";
   }
   return "unknown fault";
 }
@@ -69,7 +69,8 @@ StopRecord describe_fault(const Module& module, const MemoryPlan& plan, const Ev
   if (record.pc == 0 && is_jump) record.pc = event.address;
   record.address = event.address;
   const bool is_data = fault == Fault::kLoadAccess || fault == Fault::kStoreAccess;
-  record.has_address = is_jump || is_data || fault == Fault::kAlignment;
+  record.has_address =
+      is_jump || is_data || fault == Fault::kAlignment || fault == Fault::kModifiedCode;
   record.reason = is_data && in_guard_page(plan, event.core, event.address)
                       ? fmt::format("fault: stack overflow (its size is {} KiB; see --stack-size)",
                                     plan.stack_size_bytes / 1024)

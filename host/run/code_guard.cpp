@@ -1,0 +1,108 @@
+#include "host/run/code_guard.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "device_sim/core/memory_view.h"
+#include "host/memory_plan.h"
+#include "translator/common/translator.h"
+
+namespace gpusim::host {
+namespace {
+
+constexpr uint8_t kBoth = kWrite | kExecute;
+
+}  // namespace
+
+CodeGuard::CodeGuard(const Module& module, Backend& backend)
+    : module_(module),
+      backend_(backend),
+      active_(std::any_of(module.segments.begin(), module.segments.end(),
+                          [](const Segment& s) { return (s.flags & kBoth) == kBoth; })) {
+  if (!active_) return;
+  translated_.resize(module.code.uop_at.size());
+  protect_new_blocks(0);
+}
+
+bool CodeGuard::in_writable_code(uint64_t address) const {
+  return std::any_of(module_.segments.begin(), module_.segments.end(), [&](const Segment& s) {
+    return (s.flags & kBoth) == kBoth && address >= page_down(s.address) &&
+           address < page_up(s.address + s.size_bytes);
+  });
+}
+
+bool CodeGuard::is_translated(uint64_t address) const {
+  const uint64_t unit = (address - module_.code.text_base) >> module_.code.pc_shift;
+  return address >= module_.code.text_base && unit < translated_.size() && translated_[unit];
+}
+
+std::optional<uint64_t> CodeGuard::protect_new_blocks(uint32_t core) {
+  if (!active_) return std::nullopt;
+  std::optional<uint64_t> changed;
+  std::vector<uint64_t> pages;
+  const CodeMap& code = module_.code;
+  for (; seen_blocks_ < module_.blocks.size(); ++seen_blocks_) {
+    const Block& block = module_.blocks[seen_blocks_];
+    if (block.insn_count == 0 || !in_writable_code(block.pc)) continue;
+    const uint64_t size = uint64_t{block.insn_count} << code.pc_shift;
+    for (uint64_t pc = block.pc; pc < block.pc + size; pc += uint64_t{1} << code.pc_shift)
+      translated_[(pc - code.text_base) >> code.pc_shift] = true;
+    for (uint64_t page = page_down(block.pc); page < block.pc + size; page += kPageSize)
+      if (std::find(pages.begin(), pages.end(), page) == pages.end()) pages.push_back(page);
+  }
+  for (const uint64_t page : pages) {
+    const bool is_watched = std::any_of(watched_.begin(), watched_.end(),
+                                        [&](const Page& w) { return w.address == page; });
+    if (!is_watched) {
+      const uint8_t rights = backend_.permissions(core, page);
+      backend_.set_permissions_all(page, kPageSize, rights & static_cast<uint8_t>(~kWrite));
+    }
+    if (!changed) changed = changed_word(core, page);
+  }
+  return changed;
+}
+
+std::optional<uint64_t> CodeGuard::changed_word(uint32_t core, uint64_t page) const {
+  std::vector<uint8_t> bytes(kPageSize);
+  if (!backend_.read_memory(core, page, bytes)) return std::nullopt;
+  for (uint64_t offset = 0; offset < kPageSize; offset += 4) {
+    uint32_t now, then;
+    std::memcpy(&now, bytes.data() + offset, sizeof now);
+    if (is_translated(page + offset) && instruction_word(module_, page + offset, &then) &&
+        now != then)
+      return page + offset;
+  }
+  return std::nullopt;
+}
+
+CodeGuard::Store CodeGuard::on_store_fault(uint32_t core, uint64_t address) {
+  if (!active_) return Store::kElsewhere;
+  // The widest access has 16 bytes.
+  for (const uint64_t at : {address, address + 15}) {
+    if (!in_writable_code(at) || (backend_.permissions(core, at) & kWrite)) continue;
+    for (uint64_t b = address & ~uint64_t{3}; b < address + 8; b += 4)
+      if (is_translated(b)) return Store::kIntoCode;
+    watched_.push_back({core, page_down(at)});
+    backend_.set_permissions(core, page_down(at), kPageSize,
+                             backend_.permissions(core, at) | kWrite);
+    return Store::kBesideCode;
+  }
+  return Store::kElsewhere;
+}
+
+std::vector<CodeGuard::Change> CodeGuard::find_changes() {
+  std::vector<Change> changes;
+  for (const Page& page : watched_)
+    if (const auto pc = changed_word(page.core, page.address)) changes.push_back({page.core, *pc});
+  return changes;
+}
+
+bool CodeGuard::is_written_code(uint32_t core, uint64_t address) const {
+  if (!(backend_.permissions(core, address) & kExecute)) return false;
+  return std::none_of(module_.segments.begin(), module_.segments.end(), [&](const Segment& s) {
+    return (s.flags & kBoth) == kExecute && address >= page_down(s.address) &&
+           address < page_up(s.address + s.size_bytes);
+  });
+}
+
+}  // namespace gpusim::host

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Code that a program writes is detected and reported, on every backend, and never mis-executed.
+
+  test_written_code.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
+"""
+
+import pathlib
+import struct
+import subprocess
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O1", "-w", "-static"]
+REPORT = (r"core \d+: fault: this code was written by the program itself; gpusim translates ahead "
+          r"of time at pc 0x[0-9a-f]+ \(\w+")
+BACKENDS = ["simd", "scalar", "cuda-host"]
+
+
+def make_code_writable(source, target):
+    """Gives executable segments of an ELF file write permission."""
+    image = bytearray(source.read_bytes())
+    (offset,) = struct.unpack_from("<Q", image, 32)
+    (count,) = struct.unpack_from("<H", image, 56)
+    for i in range(count):
+        kind, flags = struct.unpack_from("<II", image, offset + 56 * i)
+        if kind == 1 and flags & 1:
+            struct.pack_into("<I", image, offset + 56 * i + 4, flags | 3)
+    target.write_bytes(image)
+
+
+class WrittenCode(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.build.mkdir(parents=True, exist_ok=True)
+        cls.guest, cls.writable = cls.build / "guests.elf", cls.build / "writable.elf"
+        subprocess.run([*CC, HERE / "guests.c", "-o", cls.guest], check=True)
+        make_code_writable(cls.guest, cls.writable)
+        cls.beside = [cls.build / "beside.elf", cls.build / "patched.elf"]
+        for elf, more in zip(cls.beside, ([], ["-DPATCH"])):
+            subprocess.run([*CC, *more, "-nostdlib", "-ffreestanding", "-Wl,-N", HERE / "beside.c", "-o", elf],
+                           check=True, capture_output=True)
+
+    def run_all(self, elf, arguments=()):
+        for backend in BACKENDS:
+            for cores in (["--cores", "1"], ["--cores", "3", "--memory", "private"]):
+                with self.subTest(f"{elf.name} {arguments} {backend} {cores}"):
+                    yield subprocess.run(
+                        [self.gpusim, "run", "--backend", backend, *cores, elf, "--", *arguments],
+                        capture_output=True, text=True, timeout=120)
+
+    def test_written_code_is_reported(self):
+        for elf, how in ((self.guest, "1"), (self.guest, "2"), (self.guest, "3"),
+                         (self.writable, "1"), (self.writable, "4")):
+            for done in self.run_all(elf, [how]):
+                self.assertRegex(done.stderr, REPORT)
+                self.assertEqual(done.returncode, 139)
+                self.assertRegex(done.stdout, r"\A(before 1\n)+\Z")
+
+    def test_code_does_not_become_writable(self):
+        for done in self.run_all(self.guest, ["5"]):
+            self.assertEqual(done.returncode, 77, done.stderr)
+
+    def test_programs_that_only_could_run(self):
+        for done in self.run_all(self.writable, ["0"]):
+            self.assertEqual(done.returncode, 0, done.stderr)
+        for done in self.run_all(self.beside[0]):
+            self.assertEqual(done.returncode, 7, done.stderr)
+
+    def test_code_changed_beside_data_is_reported(self):
+        for done in self.run_all(self.beside[1]):
+            self.assertRegex(done.stderr, "this code was written by the program itself")
+            self.assertEqual(done.returncode, 139)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    WrittenCode.gpusim = pathlib.Path(sys.argv.pop(1)).resolve()
+    WrittenCode.build = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()
