@@ -96,7 +96,7 @@ bool starts_alone(const RunOptions& options, const Module& module) {
 
 int simulate(const RunOptions& options) {
   if (!options.stats_path.empty()) check_stats_path(options.stats_path);
-  Translator translator(load_program(options.program));
+  Translator translator(load_program(options.program, {.cpu = options.cpu}));
   const Module& module = translator.module();
   const std::unique_ptr<Backend> backend = make_backend(options.backend);
   const MemoryPlan plan = make_plan(options, module, *backend);

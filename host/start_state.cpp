@@ -9,6 +9,7 @@
 
 #include "device_sim/core/memory_view.h"
 #include "host/error.h"
+#include "translator/common/isa_list.h"
 
 namespace gpusim::host {
 namespace {
@@ -41,14 +42,13 @@ enum AuxType : uint64_t {
 
 struct IsaStart {
   const char* platform;
-  uint64_t hwcap;
+  uint64_t hwcap, hwcap2;
 };
 IsaStart isa_start(const Module& module) {
-  // FP ASIMD AES PMULL SHA1 SHA2 CRC32 CPUID, those of a Cortex-A57. ATOMICS (0x100) would
-  // be honest too, but compilers' outlined atomics then take another way than on the Armv8.0 cores
-  // that instruction counts are compared with.
-  if (module.isa == "aarch64") return {"aarch64", 0x8fb};
-  return {"unknown", 0};
+  const GuestIsa* isa = find_isa(module.isa);
+  if (!isa) return {"unknown", 0, 0};
+  const GuestCpu& cpu = isa->cpus[find_cpu(*isa, module.cpu).value_or(0)];
+  return {isa->name, cpu.hwcap, cpu.hwcap2};
 }
 
 // Deterministic, so that runs repeat: C libraries seed stack canaries with it.
@@ -145,7 +145,7 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
       {kAtRandom, random},
       {kAtSecure, 0},
       {kAtExecfn, execfn},
-      {kAtHwcap2, 0},
+      {kAtHwcap2, isa.hwcap2},
       {kAtPlatform, platform},
   };
   StackImage image;

@@ -126,6 +126,7 @@ void describe(Archive& a, AbiSlots& abi) {
 template <class Archive>
 void describe(Archive& a, Module& m) {
   a.plain_array(m.isa);
+  a.plain_array(m.cpu);
   a.value(m.entry);
   a.plain_array(m.uops);
   a.plain_array(m.uop_insn);
@@ -196,6 +197,7 @@ class Checker {
     const GuestIsa* isa = find_isa(m_.isa);
     if (!isa) throw Error(name_ + ": a module for ISA '" + m_.isa + "', which this gpusim lacks");
     require(m_.code.pc_shift == isa->pc_shift, "instruction size");
+    require(find_cpu(*isa, m_.cpu).has_value(), "CPU");
     require(m_.code.uop_at.size() == m_.code.insn_class.size(), "code map");
     require(!m_.code.uop_at.empty(), "code map");
     const uint64_t limit = uint64_t{1} << 48;

@@ -28,13 +28,13 @@ GPUSIM_HD_NOINLINE uint64_t bfcvt(uint64_t a, uint64_t b, const Uop&, uint64_t& 
 // A half as a single, a signalling NaN still one. FZ16 counts, AHP does not.
 GPUSIM_HD constexpr uint64_t half_as_single(uint64_t half, uint64_t fp) {
   uint64_t no_exceptions = 0;
-  const softfloat::Unpacked a = softfloat::unpack_base<F16>(
-      half, softfloat::flushes_to_zero<F16>(fp), false, no_exceptions);
+  const softfloat::Unpacked a =
+      softfloat::unpack_base<F16>(half, softfloat::flushes_to_zero<F16>(fp), false, no_exceptions);
   const bool sign = a.sign;
   if (a.is_zero()) return softfloat::with_sign<F32>(sign, 0);
   if (!a.is_finite()) {
-    return softfloat::with_sign<F32>(
-        sign, F32::kInf | (half & F16::kFracMask) << (F32::kFracBits - F16::kFracBits));
+    return softfloat::with_sign<F32>(sign, F32::kInf | (half & F16::kFracMask)
+                                                           << (F32::kFracBits - F16::kFracBits));
   }
   const auto field = static_cast<uint64_t>(a.exp + F32::kBias);
   return softfloat::with_sign<F32>(sign, field << F32::kFracBits | (a.sig >> 40 & F32::kFracMask));

@@ -106,7 +106,9 @@ GPUSIM_HD constexpr uint64_t two_words(uint32_t low, uint32_t high) {
   return low | uint64_t{high} << 32;
 }
 GPUSIM_HD constexpr uint32_t rotate_left(uint32_t a, int n) { return a << n | a >> (32 - n); }
-GPUSIM_HD constexpr uint32_t choose(uint32_t x, uint32_t y, uint32_t z) { return z ^ (x & (y ^ z)); }
+GPUSIM_HD constexpr uint32_t choose(uint32_t x, uint32_t y, uint32_t z) {
+  return z ^ (x & (y ^ z));
+}
 GPUSIM_HD constexpr uint32_t majority(uint32_t x, uint32_t y, uint32_t z) {
   return (x & y) | ((x | y) & z);
 }
@@ -116,9 +118,7 @@ GPUSIM_HD constexpr uint32_t majority(uint32_t x, uint32_t y, uint32_t z) {
 GPUSIM_HD inline uint64_t sha1_rounds(uint64_t ab, uint64_t cd, uint64_t w, const Uop& u) {
   uint32_t a = low_word(ab), b = high_word(ab), c = low_word(cd), d = high_word(cd), e = 0;
   for (int i = 0; i < 2; ++i) {
-    const uint32_t f = u.imm == 0   ? choose(b, c, d)
-                       : u.imm == 1 ? b ^ c ^ d
-                                    : majority(b, c, d);
+    const uint32_t f = u.imm == 0 ? choose(b, c, d) : u.imm == 1 ? b ^ c ^ d : majority(b, c, d);
     const uint32_t next = rotate_left(a, 5) + f + e + low_word(w >> 32 * i);
     e = d;
     d = c;
@@ -142,7 +142,8 @@ GPUSIM_HD inline uint64_t sha256_e(uint64_t ef, uint64_t gh, uint64_t w, const U
   }
   return two_words(f, e);
 }
-// State a b, c d and sha256_e's result, which has d and c in it. Result: the new a after each round.
+// State a b, c d and sha256_e's result, which has d and c in it. Result: the new a after each
+// round.
 GPUSIM_HD inline uint64_t sha256_a(uint64_t ab, uint64_t cd, uint64_t new_e, const Uop&) {
   uint32_t a = low_word(ab), b = high_word(ab), c = low_word(cd), d = high_word(cd);
   for (int i = 0; i < 2; ++i) {
@@ -156,16 +157,15 @@ GPUSIM_HD inline uint64_t sha256_a(uint64_t ab, uint64_t cd, uint64_t new_e, con
   return two_words(b, a);
 }
 
-// The upper half of SM3TT1A .. SM3TT2B: element 3 and the new word above it. x: the message word and
-// element 3 of Vn. imm bit 0: a B form, bit 1: TT2.
+// The upper half of SM3TT1A .. SM3TT2B: element 3 and the new word above it. x: the message word
+// and element 3 of Vn. imm bit 0: a B form, bit 1: TT2.
 GPUSIM_HD inline uint64_t sm3_tt(uint64_t low, uint64_t high, uint64_t x, const Uop& u) {
   const bool second = (u.imm & 2) != 0;
   const uint32_t e0 = low_word(low), e1 = high_word(low), e2 = low_word(high), e3 = high_word(high);
   const uint32_t f = !(u.imm & 1) ? e1 ^ e2 ^ e3
                      : second     ? choose(e3, e2, e1)
                                   : majority(e1, e2, e3);
-  uint32_t t = f + e0 + low_word(x) +
-               (second ? high_word(x) : high_word(x) ^ rotate_left(e3, 12));
+  uint32_t t = f + e0 + low_word(x) + (second ? high_word(x) : high_word(x) ^ rotate_left(e3, 12));
   if (second) t ^= rotate_left(t, 9) ^ rotate_left(t, 17);
   return two_words(e3, t);
 }
@@ -178,8 +178,9 @@ GPUSIM_HD inline uint64_t sm4_rounds(uint64_t low, uint64_t high, uint64_t keys,
     const uint32_t x = s[i + 1] ^ s[i + 2] ^ s[i + 3] ^ low_word(keys >> 32 * i);
     uint32_t y = 0;
     for (int k = 0; k < 32; k += 8) y |= static_cast<uint32_t>(kBox.at[x >> k & 0xff]) << k;
-    y ^= u.imm == 0 ? rotate_left(y, 2) ^ rotate_left(y, 10) ^ rotate_left(y, 18) ^ rotate_left(y, 24)
-                    : rotate_left(y, 13) ^ rotate_left(y, 23);
+    y ^= u.imm == 0
+             ? rotate_left(y, 2) ^ rotate_left(y, 10) ^ rotate_left(y, 18) ^ rotate_left(y, 24)
+             : rotate_left(y, 13) ^ rotate_left(y, 23);
     s[i + 4] = s[i] ^ y;
   }
   return two_words(s[4], s[5]);

@@ -75,6 +75,7 @@ struct CodeMap {
 
 struct Module {
   std::string isa;  // "aarch64"
+  std::string cpu;  // which of the ISA's CPUs (GuestIsa::cpus) the program sees
   uint64_t entry = 0;
   std::vector<Uop> uops;
   std::vector<uint16_t> uop_insn;    // per micro-op: its instruction's index within its block

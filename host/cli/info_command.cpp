@@ -21,7 +21,10 @@ std::string processor_name() {
 
 int print_info() {
   fmt::print("gpusim {}\n\nISAs:\n", GPUSIM_VERSION);
-  for (const GuestIsa& isa : all_isas()) fmt::print("  {}\n", isa.name);
+  for (const GuestIsa& isa : all_isas()) {
+    fmt::print("  {}; CPUs for --cpu, default first:\n", isa.name);
+    for (const GuestCpu& cpu : isa.cpus) fmt::print("    {:<12} {}\n", cpu.name, cpu.note);
+  }
   fmt::print("\nBackends, best first:\n");
   for (const BackendInfo& backend : all_backends()) {
     std::string why_not;

@@ -27,8 +27,9 @@ void list_unknown(const Module& module) {
                module.unknown.size());
 }
 
-int translate(const std::string& program, const std::string& output, bool quiet) {
-  const Module module = load_program(program);
+int translate(const std::string& program, const std::string& output, const std::string& cpu,
+              bool quiet) {
+  const Module module = load_program(program, {.cpu = cpu});
   write_module(module, output);
   if (quiet) return 0;
   uint64_t instructions = 0;
@@ -52,15 +53,19 @@ int disassemble(const std::string& program, const std::string& symbol) {
 void add_translate_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("translate", "Translate a program into a module file");
   struct Options {
-    std::string program, output;
+    std::string program, output, cpu;
     bool quiet = false;
   };
   auto options = std::make_shared<Options>();
   command->add_option("PROGRAM", options->program, "Static ELF file")->required();
   command->add_option("-o,--output", options->output, "Module file to write (.gsm)")->required();
+  command->add_option("--cpu", options->cpu,
+                      "Processor that the guest finds: one that `gpusim info` lists");
   command->add_flag("--quiet", options->quiet, "No summary, no list of unknown instructions");
   command->callback([options, &action] {
-    action = [options] { return translate(options->program, options->output, options->quiet); };
+    action = [options] {
+      return translate(options->program, options->output, options->cpu, options->quiet);
+    };
   });
 }
 

@@ -96,6 +96,8 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       ->expected(1)
       ->take_all();
   command->add_option("--backend", run.backend, "auto, or a name that `gpusim info` lists");
+  command->add_option("--cpu", run.cpu,
+                      "Processor that the guest finds: one that `gpusim info` lists");
   command->add_option("--threads", run.threads, "Host threads (all)")->check(CLI::Range(1u, 4096u));
   command->add_option("--stats", run.stats_path, "Write statistics to this JSON file");
   command->add_option("--isa-coverage", run.isa_coverage_path,

@@ -16,8 +16,10 @@ inline constexpr Slot kCoreId = 37;   // TPIDRRO_EL0: core count << 32 | core nu
 inline constexpr Slot kMonitor = 38;  // address marked by a load-exclusive, or ~0; then its data:
 inline constexpr Slot kMonitorLow = 39;
 inline constexpr Slot kMonitorHigh = 40;
-inline constexpr Slot kFirstTemp = 41;
-inline constexpr int kTempCount = 23;  // 41 .. 63
+inline constexpr Slot kPstate = 41;    // DIT and SSBS, where MRS has them
+inline constexpr Slot kRandom = 42;    // state of RNDR
+inline constexpr Slot kFirstTemp = 43;
+inline constexpr int kTempCount = 21;  // 43 .. 63
 inline constexpr Slot kV0 = 64;        // Vn: low half at 64 + 2n, high half at 65 + 2n
 inline constexpr int kSlotCount = 128;
 

@@ -1,5 +1,5 @@
-// Advanced SIMD: complex numbers (FEAT_FCMA), products of halves in singles (FEAT_FHM), and BFloat16
-// (FEAT_BF16), C4.1.90.
+// Advanced SIMD: complex numbers (FEAT_FCMA), products of halves in singles (FEAT_FHM), and
+// BFloat16 (FEAT_BF16), C4.1.90.
 #include "translator/a64/simd_visitor.h"
 
 namespace gpusim::a64 {

@@ -69,10 +69,8 @@ bool SimdVisitor::sha1_rounds(uint32_t function, Reg m, Reg n, Reg d) {
   rotate_left(v_high(d), ab, 30, 2, scratch);
   return true;
 }
-#define X(name, function)                      \
-  bool SimdVisitor::name(Reg m, Reg n, Reg d) { \
-    return sha1_rounds(function, m, n, d);     \
-  }
+#define X(name, function) \
+  bool SimdVisitor::name(Reg m, Reg n, Reg d) { return sha1_rounds(function, m, n, d); }
 GPUSIM_A64_SHA1_ROUNDS(X)
 #undef X
 bool SimdVisitor::SHA1H(Reg n, Reg d) {
@@ -275,10 +273,8 @@ bool SimdVisitor::sm3_tt(uint32_t kind, Reg m, uint32_t i, Reg n, Reg d) {
   b_.mov(v_high(d), high);
   return true;
 }
-#define X(name, kind)                                      \
-  bool SimdVisitor::name(Reg m, uint32_t i, Reg n, Reg d) { \
-    return sm3_tt(kind, m, i, n, d);                       \
-  }
+#define X(name, kind) \
+  bool SimdVisitor::name(Reg m, uint32_t i, Reg n, Reg d) { return sm3_tt(kind, m, i, n, d); }
 GPUSIM_A64_SM3_TT(X)
 #undef X
 
@@ -337,8 +333,6 @@ bool SimdVisitor::sm4_rounds(uint32_t key, Slot low, Slot high, Reg keys, Reg d)
   return true;
 }
 bool SimdVisitor::SM4E(Reg n, Reg d) { return sm4_rounds(0, v_low(d), v_high(d), n, d); }
-bool SimdVisitor::SM4EKEY(Reg m, Reg n, Reg d) {
-  return sm4_rounds(1, v_low(n), v_high(n), m, d);
-}
+bool SimdVisitor::SM4EKEY(Reg m, Reg n, Reg d) { return sm4_rounds(1, v_low(n), v_high(n), m, d); }
 
 }  // namespace gpusim::a64

@@ -12,34 +12,34 @@ void SimdVisitor::rounding_doubling(uint32_t subtract, Slot d, Slot a, Slot b, S
   b_.fhelp3(d, a, b, c, u8(y), helper_number(FpHelper3::sqrdmlah) | uint64_t{subtract} << 16);
 }
 // The other elements of scalar forms are zeros, which stay zeros without saturation.
-#define X(name, subtract)                                                                         \
-  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {                           \
-    set_class(InsnClass::kIntegerArithmetic);                                                     \
-    for (uint32_t h = 0; h <= q; ++h) {                                                           \
-      rounding_doubling(subtract, v(d, h), v(n, h), v(m, h), v(d, h), y);                         \
-    }                                                                                             \
-    return end_vector(q, d);                                                                      \
-  }                                                                                               \
-  bool SimdVisitor::name##_elt_v(bool q, uint32_t y, GPUSIM_ELEMENT_ARGS) {                       \
-    set_class(InsnClass::kIntegerArithmetic);                                                     \
-    const Slot e = splat_of(y, L, M, m, H);                                                       \
-    for (uint32_t h = 0; h <= q; ++h) {                                                           \
-      rounding_doubling(subtract, v(d, h), v(n, h), e, v(d, h), y);                               \
-    }                                                                                             \
-    return end_vector(q, d);                                                                      \
-  }                                                                                               \
-  bool SimdVisitor::name##_s(uint32_t y, Reg m, Reg n, Reg d) {                                   \
-    set_class(InsnClass::kIntegerArithmetic);                                                     \
-    const Slot a = low_element(v_low(n), y), b = v_low(m), c = low_element(v_low(d), y);          \
-    rounding_doubling(subtract, v_low(d), a, b, c, y);                                            \
-    return done(d);                                                                               \
-  }                                                                                               \
-  bool SimdVisitor::name##_elt_s(uint32_t y, GPUSIM_ELEMENT_ARGS) {                               \
-    set_class(InsnClass::kIntegerArithmetic);                                                     \
-    const Slot e = splat_of(y, L, M, m, H);                                                       \
-    const Slot a = low_element(v_low(n), y), c = low_element(v_low(d), y);                        \
-    rounding_doubling(subtract, v_low(d), a, e, c, y);                                            \
-    return done(d);                                                                               \
+#define X(name, subtract)                                                                \
+  bool SimdVisitor::name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d) {                  \
+    set_class(InsnClass::kIntegerArithmetic);                                            \
+    for (uint32_t h = 0; h <= q; ++h) {                                                  \
+      rounding_doubling(subtract, v(d, h), v(n, h), v(m, h), v(d, h), y);                \
+    }                                                                                    \
+    return end_vector(q, d);                                                             \
+  }                                                                                      \
+  bool SimdVisitor::name##_elt_v(bool q, uint32_t y, GPUSIM_ELEMENT_ARGS) {              \
+    set_class(InsnClass::kIntegerArithmetic);                                            \
+    const Slot e = splat_of(y, L, M, m, H);                                              \
+    for (uint32_t h = 0; h <= q; ++h) {                                                  \
+      rounding_doubling(subtract, v(d, h), v(n, h), e, v(d, h), y);                      \
+    }                                                                                    \
+    return end_vector(q, d);                                                             \
+  }                                                                                      \
+  bool SimdVisitor::name##_s(uint32_t y, Reg m, Reg n, Reg d) {                          \
+    set_class(InsnClass::kIntegerArithmetic);                                            \
+    const Slot a = low_element(v_low(n), y), b = v_low(m), c = low_element(v_low(d), y); \
+    rounding_doubling(subtract, v_low(d), a, b, c, y);                                   \
+    return done(d);                                                                      \
+  }                                                                                      \
+  bool SimdVisitor::name##_elt_s(uint32_t y, GPUSIM_ELEMENT_ARGS) {                      \
+    set_class(InsnClass::kIntegerArithmetic);                                            \
+    const Slot e = splat_of(y, L, M, m, H);                                              \
+    const Slot a = low_element(v_low(n), y), c = low_element(v_low(d), y);               \
+    rounding_doubling(subtract, v_low(d), a, e, c, y);                                   \
+    return done(d);                                                                      \
   }
 GPUSIM_A64_ROUNDING_DOUBLING(X)
 #undef X
@@ -79,13 +79,13 @@ bool SimdVisitor::dot_add(bool n_signed, bool m_signed, bool q, Slot m_low, Slot
   }
   return end_vector(q, d);
 }
-#define X(name, n_signed, m_signed)                                      \
-  bool SimdVisitor::name##_v(bool q, Reg m, Reg n, Reg d) {              \
-    return dot_add(n_signed, m_signed, q, v_low(m), v_high(m), n, d);    \
-  }                                                                      \
-  bool SimdVisitor::name##_elt_v(bool q, GPUSIM_ELEMENT_ARGS) {          \
-    const Slot e = splat_of(2, L, M, m, H);                              \
-    return dot_add(n_signed, m_signed, q, e, e, n, d);                   \
+#define X(name, n_signed, m_signed)                                   \
+  bool SimdVisitor::name##_v(bool q, Reg m, Reg n, Reg d) {           \
+    return dot_add(n_signed, m_signed, q, v_low(m), v_high(m), n, d); \
+  }                                                                   \
+  bool SimdVisitor::name##_elt_v(bool q, GPUSIM_ELEMENT_ARGS) {       \
+    const Slot e = splat_of(2, L, M, m, H);                           \
+    return dot_add(n_signed, m_signed, q, e, e, n, d);                \
   }
 GPUSIM_A64_DOT(X)
 #undef X
@@ -111,9 +111,9 @@ bool SimdVisitor::matrix_add(bool n_signed, bool m_signed, Reg m, Reg n, Reg d) 
   set_both(d, results[0], results[1]);
   return true;
 }
-#define X(name, n_signed, m_signed)                    \
-  bool SimdVisitor::name##_v(Reg m, Reg n, Reg d) {    \
-    return matrix_add(n_signed, m_signed, m, n, d);    \
+#define X(name, n_signed, m_signed)                 \
+  bool SimdVisitor::name##_v(Reg m, Reg n, Reg d) { \
+    return matrix_add(n_signed, m_signed, m, n, d); \
   }
 GPUSIM_A64_MATRIX(X)
 #undef X

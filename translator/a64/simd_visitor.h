@@ -488,11 +488,11 @@ class SimdVisitor : public FloatVisitor {
   bool LD_replicate_post(bool q, uint32_t R, Reg m, uint32_t o, uint32_t y, Reg n, Reg t);
 
   // --- simd_products.cpp: FEAT_RDM, FEAT_DotProd, FEAT_I8MM
-#define X(name, ...)                                                                          \
-  bool name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d);                                     \
-  bool name##_s(uint32_t y, Reg m, Reg n, Reg d);                                             \
+#define X(name, ...)                                                                           \
+  bool name##_v(bool q, uint32_t y, Reg m, Reg n, Reg d);                                      \
+  bool name##_s(uint32_t y, Reg m, Reg n, Reg d);                                              \
   bool name##_elt_v(bool q, uint32_t y, uint32_t L, uint32_t M, uint32_t m, uint32_t H, Reg n, \
-                    Reg d);                                                                   \
+                    Reg d);                                                                    \
   bool name##_elt_s(uint32_t y, uint32_t L, uint32_t M, uint32_t m, uint32_t H, Reg n, Reg d);
   GPUSIM_A64_ROUNDING_DOUBLING(X)
 #undef X
@@ -697,9 +697,7 @@ class SimdVisitor : public FloatVisitor {
   struct DotTemps {
     Slot a, b, even, odd, sum;
   };
-  DotTemps dot_temps() {
-    return {b_.temp(), b_.temp(), b_.temp(), b_.temp(), b_.temp()};
-  }
+  DotTemps dot_temps() { return {b_.temp(), b_.temp(), b_.temp(), b_.temp(), b_.temp()}; }
   // t.sum = per element of 32 bits the sum of its four products of bytes.
   void dot(const DotTemps& t, bool n_signed, bool m_signed, Slot n, Slot m);
   bool dot_add(bool n_signed, bool m_signed, bool q, Slot m_low, Slot m_high, Reg n, Reg d);
@@ -723,7 +721,8 @@ class SimdVisitor : public FloatVisitor {
   bool sm4_rounds(uint32_t key, Slot low, Slot high, Reg keys, Reg d);
   // d = each element of 8 << y bits of a rotated left. Neither is the scratch slot.
   void rotate_left(Slot d, Slot a, uint32_t n, uint32_t y, Slot scratch);
-  // A temporary: each element rotated right by `first` and by `second`, and shifted right by `third`
+  // A temporary: each element rotated right by `first` and by `second`, and shifted right by
+  // `third`
   // (`third_rotates`: rotated), all exclusive-ored.
   Slot sigma(Slot a, uint32_t y, uint32_t first, uint32_t second, uint32_t third,
              bool third_rotates = false);

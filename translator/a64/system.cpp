@@ -1,5 +1,6 @@
 // Exceptions, hints, barriers, system registers and instructions, as user code under Linux sees
 // them (C4.1.87, D19; Documentation/arm64/cpu-feature-registers.rst of Linux).
+#include "translator/a64/cpus.h"
 #include "translator/a64/visitor.h"
 
 namespace gpusim::a64 {
@@ -11,14 +12,13 @@ constexpr uint32_t key(uint32_t op0, uint32_t op1, uint32_t CRn, uint32_t CRm, u
 }
 
 enum SystemRegister : uint32_t {
-  kMidrEl1 = key(3, 0, 0, 0, 0),
-  kMpidrEl1 = key(3, 0, 0, 0, 5),
-  kRevidrEl1 = key(3, 0, 0, 0, 6),
-  kIdAa64Pfr0El1 = key(3, 0, 0, 4, 0),
-  kIdAa64Isar0El1 = key(3, 0, 0, 6, 0),
   kCtrEl0 = key(3, 3, 0, 0, 1),
   kDczidEl0 = key(3, 3, 0, 0, 7),
+  kRndr = key(3, 3, 2, 4, 0),
+  kRndrrs = key(3, 3, 2, 4, 1),
   kNzcvReg = key(3, 3, 4, 2, 0),
+  kDit = key(3, 3, 4, 2, 5),
+  kSsbs = key(3, 3, 4, 2, 6),
   kFpcr = key(3, 3, 4, 4, 0),
   kFpsr = key(3, 3, 4, 4, 1),
   kPmuserenrEl0 = key(3, 3, 9, 14, 0),
@@ -26,6 +26,7 @@ enum SystemRegister : uint32_t {
   kTpidrroEl0 = key(3, 3, 13, 0, 3),
   kCntfrqEl0 = key(3, 3, 14, 0, 0),
   kCntvctEl0 = key(3, 3, 14, 0, 2),
+  kCntvctssEl0 = key(3, 3, 14, 0, 6),
 };
 
 enum SystemInstruction : uint32_t {
@@ -38,16 +39,17 @@ enum SystemInstruction : uint32_t {
   kDcCivac = key(1, 3, 7, 14, 1),
 };
 
-// A Cortex-A57, in the values that qemu-aarch64 -cpu cortex-a57 gives.
-constexpr uint64_t kMidr = 0x411fd070;
+// The same on all CPUs (cpus.h): those of Cortex-A57 and Neoverse N1.
 constexpr uint64_t kCtr = 0x8444c004;
 constexpr uint64_t kDczid = 4;  // log2 of the words that DC ZVA clears: 64 bytes
-constexpr uint64_t kIdAa64Pfr0 = 0x11;
-constexpr uint64_t kIdAa64Isar0 = 0x11120;      // AES with PMULL, SHA1, SHA256, CRC32
-constexpr uint64_t kMpidr = uint64_t{1} << 31;  // what Linux shows to every process
+
+// Bits of PSTATE that user code has where the CPU knows them, in place.
+constexpr uint64_t kSsbsBit = uint64_t{1} << 12;
+constexpr uint64_t kDitBit = uint64_t{1} << 24;
 
 // Bits that keep what is written to them.
 constexpr uint64_t kFpcrMask = 0x07c00000;  // AHP, DN, FZ, RMode
+constexpr uint64_t kFpcrFz16 = 1u << 19;    // where the CPU has half-precision arithmetic
 constexpr uint64_t kFpsrMask = 0xf800009f;  // NZCV (of AArch32), QC, the cumulative exceptions
 
 }  // namespace
@@ -136,12 +138,30 @@ bool Visitor::SYSL(Imm<3>, Imm<4>, Imm<4>, Imm<3>, Reg) { return trap(Fault::kUn
 
 // --- system registers
 
-// The fields that user code may write (DIT, SSBS, TCO) came with extensions that are not here.
-bool Visitor::MSR_imm(Imm<3>, Imm<4>, Imm<3>) { return trap(Fault::kUndefined); }
+// Of FEAT_RNG: 64 bits that are the same in every run, of use to nobody who guards a secret. A
+// counter and the core's number, each spread over the word, then mixed by multiplications and
+// shifts. N Z C V = 0: success.
+void Visitor::random_number(Slot d) {
+  const Slot x = b_.temp(), t = b_.temp();
+  b_.addi64(kRandom, kRandom, 0x9e3779b97f4a7c15);
+  b_.konst(x, 0xd1342543de82ef95);
+  b_.madd64(x, kCoreId, x, kRandom);
+  constexpr uint64_t kFactors[] = {0xbf58476d1ce4e5b9, 0x94d049bb133111eb};
+  for (const uint64_t factor : kFactors) {
+    b_.lsri64(t, x, 31);
+    b_.xor64(x, x, t);
+    b_.konst(t, factor);
+    b_.mul64(x, x, t);
+  }
+  b_.lsri64(t, x, 32);
+  b_.xor64(d, x, t);
+  b_.konst(kNzcv, 0);
+}
 
 bool Visitor::MRS(Imm<1> o0, Imm<3> op1, Imm<4> CRn, Imm<4> CRm, Imm<3> op2, Reg t) {
   const Slot d = x_dst(t);
   const uint32_t which = key(2 + o0, op1, CRn, CRm, op2);
+  const SystemFeatures has = system_features(b_.cpu());
   switch (which) {
     case kNzcvReg:
       b_.lsli64(d, kNzcv, 28);
@@ -152,12 +172,28 @@ bool Visitor::MRS(Imm<1> o0, Imm<3> op1, Imm<4> CRn, Imm<4> CRm, Imm<3> op2, Reg
     case kFpsr:
       b_.mov32(d, kFpState);
       return true;
+    case kDit:
+      if (!has.dit) return false;
+      b_.andi64(d, kPstate, kDitBit);
+      return true;
+    case kSsbs:
+      if (!has.ssbs) return false;
+      b_.andi64(d, kPstate, kSsbsBit);
+      return true;
+    case kRndr:
+    case kRndrrs:
+      if (!has.rng) return false;
+      random_number(d);
+      return true;
     case kTpidrEl0:
       b_.mov(d, kTpidr);
       return true;
     case kTpidrroEl0:
       b_.mov(d, kCoreId);
       return true;
+    case kCntvctssEl0:
+      if (!has.ecv) return false;
+      [[fallthrough]];
     case kCntvctEl0:
       b_.service(Service::kReadCounter, next_pc(), d);
       return true;
@@ -170,44 +206,38 @@ bool Visitor::MRS(Imm<1> o0, Imm<3> op1, Imm<4> CRn, Imm<4> CRm, Imm<3> op2, Reg
     case kDczidEl0:
       write_konst(t, kDczid);
       return true;
-    case kMidrEl1:
-      write_konst(t, kMidr);
-      return true;
-    case kMpidrEl1:
-      write_konst(t, kMpidr);
-      return true;
-    case kRevidrEl1:
     case kPmuserenrEl0:  // performance counters are not for user code
       write_konst(t, 0);
-      return true;
-    case kIdAa64Pfr0El1:
-      write_konst(t, kIdAa64Pfr0);
-      return true;
-    case kIdAa64Isar0El1:
-      write_konst(t, kIdAa64Isar0);
       return true;
     default:
       break;
   }
-  // Linux emulates the AArch64 identification registers; those not listed read as zero.
-  if (which >= key(3, 0, 0, 4, 0) && which <= key(3, 0, 0, 7, 7)) {
-    write_konst(t, 0);
-    return true;
-  }
-  return false;
+  uint64_t value = 0;
+  if (o0 != 1 || op1 != 0 || CRn != 0 || !id_register(b_.cpu(), CRm, op2, &value)) return false;
+  write_konst(t, value);
+  return true;
 }
 
 bool Visitor::MSR_reg(Imm<1> o0, Imm<3> op1, Imm<4> CRn, Imm<4> CRm, Imm<3> op2, Reg t) {
   const Slot a = x_src(t);
+  const SystemFeatures has = system_features(b_.cpu());
   switch (key(2 + o0, op1, CRn, CRm, op2)) {
     case kNzcvReg:
       b_.ubfx(kNzcv, a, 15, 28);
       return true;
     case kFpcr:
-      b_.bfi64(kFpState, a, kFpState, kFpcrMask << 32, 32);
+      b_.bfi64(kFpState, a, kFpState, (has.fp16 ? kFpcrMask | kFpcrFz16 : kFpcrMask) << 32, 32);
       return true;
     case kFpsr:
       b_.bfi64(kFpState, a, kFpState, kFpsrMask, 0);
+      return true;
+    case kDit:
+      if (!has.dit) return false;
+      b_.bfi64(kPstate, a, kPstate, kDitBit);
+      return true;
+    case kSsbs:
+      if (!has.ssbs) return false;
+      b_.bfi64(kPstate, a, kPstate, kSsbsBit);
       return true;
     case kTpidrEl0:
       b_.mov(kTpidr, a);
@@ -215,6 +245,21 @@ bool Visitor::MSR_reg(Imm<1> o0, Imm<3> op1, Imm<4> CRn, Imm<4> CRm, Imm<3> op2,
     default:
       return false;
   }
+}
+
+// MSR (immediate): the other fields of PSTATE are not for EL0.
+bool Visitor::MSR_imm(Imm<3> op1, Imm<4> CRm, Imm<3> op2) {
+  const SystemFeatures has = system_features(b_.cpu());
+  uint64_t bit = 0;
+  if (op1 == 3 && op2 == 1 && has.ssbs) bit = kSsbsBit;
+  if (op1 == 3 && op2 == 2 && has.dit) bit = kDitBit;
+  if (bit == 0) return trap(Fault::kUndefined);
+  if (CRm & 1) {
+    b_.ori64(kPstate, kPstate, bit);
+  } else {
+    b_.andi64(kPstate, kPstate, ~bit);
+  }
+  return true;
 }
 
 // --- pointer authentication (FEAT_PAuth). The keys are disabled for the process, as
@@ -226,6 +271,22 @@ bool Visitor::PAC_reg(Imm<3>, Reg, Reg) {
 }
 bool Visitor::PAC_z(Imm<3>, Reg) {
   set_class(InsnClass::kIntegerLogical);
+  return true;
+}
+
+// A code of our own, which the architecture allows (ID_AA64ISAR1_EL1.GPI): equal for equal
+// operands.
+bool Visitor::PACGA(Reg m, Reg n, Reg d) {
+  set_class(InsnClass::kIntegerLogical);
+  const Slot x = b_.temp(), t = b_.temp();
+  b_.konst(t, 0x9e3779b97f4a7c15);
+  b_.mul64(x, x_src(n), t);
+  b_.rori64(x, x, 29);
+  b_.xor64(x, x, x_or_sp(m));
+  b_.mul64(x, x, t);
+  b_.lsri64(t, x, 32);
+  b_.xor64(x, x, t);
+  b_.lsli64(x_dst(d), x, 32);
   return true;
 }
 

@@ -18,12 +18,13 @@ Translated translate_instruction(uint32_t word, uint64_t pc, BlockBuilder& build
 bool is_translated(Op op) { return has_visitor<Visitor>(op); }
 
 // Reads the end that the instruction's own translation emits, so that the two cannot disagree.
-Flow control_flow(uint32_t word, uint64_t pc) {
+Flow control_flow(uint32_t word, uint64_t pc, uint32_t cpu) {
   // Most of a program: rows whose visitors never refuse and never end a block.
   const Row* row = decode(word);
   if (row && row->group < Group::kBranchesSystem && has_visitor<Visitor>(row->op)) return {};
 
   BlockBuilder builder = make_block_builder();
+  builder.set_cpu(cpu);
   builder.begin_block(pc);
   if (translate_instruction(word, pc, builder) == Translated::kNext) return {};
   const DraftBlock& block = builder.draft();

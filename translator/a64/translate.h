@@ -35,6 +35,6 @@ struct Flow {
   bool is_call = false;            // BL, BLR: pc + 4 is where the callee returns to
   std::optional<uint64_t> target;  // of a direct branch
 };
-Flow control_flow(uint32_t word, uint64_t pc);
+Flow control_flow(uint32_t word, uint64_t pc, uint32_t cpu = 0);
 
 }  // namespace gpusim::a64

@@ -226,6 +226,7 @@ class Visitor : public SimdVisitor {
   bool MRS(Imm<1> o0, Imm<3> op1, Imm<4> CRn, Imm<4> CRm, Imm<3> op2, Reg t);
   bool PAC_reg(Imm<3> kind, Reg n, Reg d);
   bool PAC_z(Imm<3> kind, Reg d);
+  bool PACGA(Reg m, Reg n, Reg d);
   bool XPAC(Imm<1> data, Reg d);
 
  private:
@@ -315,6 +316,7 @@ class Visitor : public SimdVisitor {
   bool call_reg(Reg n);
   bool trap(Fault fault);
   bool give_way();
+  void random_number(Slot d);
 
   uint64_t pc_;
 };

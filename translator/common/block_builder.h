@@ -43,6 +43,9 @@ class BlockBuilder {
     next_temp_ = 0;
   }
   void set_class(InsnClass c) { block_.classes.back() = c; }
+  // Which of its ISA's CPUs (GuestIsa::cpus) the guest is to see.
+  void set_cpu(uint32_t cpu) { cpu_ = cpu; }
+  uint32_t cpu() const { return cpu_; }
   DraftBlock take() { return std::move(block_); }
   const DraftBlock& draft() const { return block_; }
   bool ended() const { return block_.end.present; }
@@ -166,6 +169,7 @@ class BlockBuilder {
 
   Slot fp_slot_, first_temp_;
   int temp_count_, next_temp_ = 0;
+  uint32_t cpu_ = 0;
   DraftBlock block_;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 class Discovery {
  public:
-  explicit Discovery(const ElfFile& elf) : elf_(elf) {}
+  Discovery(const ElfFile& elf, uint32_t cpu) : elf_(elf), cpu_(cpu) {}
 
   CodeImage run() {
     lay_out();
@@ -62,7 +62,7 @@ class Discovery {
       to_follow_.pop_back();
       while (image_.is_code(pc) && !(image_.flags_at(pc) & kReached)) {
         image_.flags_at(pc) |= kReached;
-        const ControlFlow flow = elf_.isa->control_flow(image_.word_at(pc), pc);
+        const ControlFlow flow = elf_.isa->control_flow(image_.word_at(pc), pc, cpu_);
         pc += image_.step();
         if (flow.target) add_root(*flow.target);
         if (flow.ends_block) add_leader(pc);
@@ -80,19 +80,20 @@ class Discovery {
         add_leader(pc + image_.step());
         continue;
       }
-      const ControlFlow flow = elf_.isa->control_flow(image_.word_at(pc), pc);
+      const ControlFlow flow = elf_.isa->control_flow(image_.word_at(pc), pc, cpu_);
       if (flow.target) add_leader(*flow.target);
       if (flow.ends_block) add_leader(pc + image_.step());
     }
   }
 
   const ElfFile& elf_;
+  uint32_t cpu_;
   CodeImage image_;
   std::vector<uint64_t> to_follow_;
 };
 
 }  // namespace
 
-CodeImage discover_code(const ElfFile& elf) { return Discovery(elf).run(); }
+CodeImage discover_code(const ElfFile& elf, uint32_t cpu) { return Discovery(elf, cpu).run(); }
 
 }  // namespace gpusim

@@ -38,6 +38,7 @@ struct CodeImage {
 /// Finds where blocks have to start: at the entry, at functions, at targets of direct branches and
 /// behind every end of a block. First it follows direct flow (kReached), then it sweeps the rest of
 /// the code in order, so that targets of indirect branches are there before the program runs.
-CodeImage discover_code(const ElfFile& elf);
+/// `cpu`: its number in the ISA's cpus.
+CodeImage discover_code(const ElfFile& elf, uint32_t cpu = 0);
 
 }  // namespace gpusim

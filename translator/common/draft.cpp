@@ -4,8 +4,9 @@ namespace gpusim {
 
 CodeBlock form_block(const GuestIsa& isa, uint64_t pc,
                      const std::function<bool(uint64_t pc, uint32_t* word)>& word_at,
-                     const std::function<bool(uint64_t pc)>& starts_block) {
+                     const std::function<bool(uint64_t pc)>& starts_block, uint32_t cpu) {
   BlockBuilder builder = isa.make_builder();
+  builder.set_cpu(cpu);
   builder.begin_block(pc);
   CodeBlock block;
   uint32_t word = 0;

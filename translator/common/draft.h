@@ -34,9 +34,9 @@ inline constexpr uint32_t kMaxBlockInsns = 256;
 inline constexpr uint32_t kMaxBlockUops = 60000;
 
 /// Translates from pc to the block's end, a limit, or the next address for which `starts_block`.
-/// `word_at(pc, &word)`: false where there is no code.
+/// `word_at(pc, &word)`: false where there is no code. `cpu`: its number in isa.cpus.
 CodeBlock form_block(const GuestIsa& isa, uint64_t pc,
                      const std::function<bool(uint64_t pc, uint32_t* word)>& word_at,
-                     const std::function<bool(uint64_t pc)>& starts_block);
+                     const std::function<bool(uint64_t pc)>& starts_block, uint32_t cpu = 0);
 
 }  // namespace gpusim

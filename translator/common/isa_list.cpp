@@ -3,6 +3,7 @@
 #include <capstone/capstone.h>
 #include <elf.h>
 
+#include "translator/a64/cpus.h"
 #include "translator/a64/decode.h"
 #include "translator/a64/translate.h"
 
@@ -25,8 +26,8 @@ InsnResult translate(uint32_t word, uint64_t pc, BlockBuilder& builder) {
   return InsnResult::kUnknown;
 }
 
-ControlFlow flow(uint32_t word, uint64_t pc) {
-  const Flow f = control_flow(word, pc);
+ControlFlow flow(uint32_t word, uint64_t pc, uint32_t cpu) {
+  const Flow f = control_flow(word, pc, cpu);
   return {f.ends_block, f.falls_through, f.is_call, f.target};
 }
 
@@ -64,6 +65,10 @@ std::string slot_name(int s) {
       return "monitor.lo";
     case kMonitorHigh:
       return "monitor.hi";
+    case kPstate:
+      return "pstate";
+    case kRandom:
+      return "random";
     default:
       return "t" + std::to_string(s - kFirstTemp);
   }
@@ -111,6 +116,7 @@ const GuestIsa kIsas[] = {
      .slot_name = aarch64::slot_name,
      .initial_values = aarch64::kInitialValues,
      .abi = aarch64::abi(),
+     .cpus = a64::cpus(),
      .capstone_arch = CS_ARCH_ARM64,
      .capstone_mode = CS_MODE_LITTLE_ENDIAN},
 };
@@ -123,6 +129,13 @@ const GuestIsa* find_isa(const std::string& name) {
   for (const GuestIsa& isa : kIsas)
     if (name == isa.name) return &isa;
   return nullptr;
+}
+
+std::optional<uint32_t> find_cpu(const GuestIsa& isa, const std::string& name) {
+  if (name.empty()) return 0;
+  for (size_t i = 0; i < isa.cpus.size(); ++i)
+    if (name == isa.cpus[i].name) return static_cast<uint32_t>(i);
+  return std::nullopt;
 }
 
 const GuestIsa* find_isa_for_elf(uint16_t elf_machine) {

@@ -30,6 +30,14 @@ struct SlotRoles {
   bool is_temp(Slot s) const { return s >= first_temp && s < first_temp + temp_count; }
 };
 
+/// A processor that programs find when they ask which one they run on. Instructions work alike on
+/// all of them, but for system registers that one has and another lacks.
+struct GuestCpu {
+  const char* name;
+  const char* note;        // for listings
+  uint64_t hwcap, hwcap2;  // AT_HWCAP and AT_HWCAP2 of the auxiliary vector
+};
+
 struct GuestIsa {
   const char* name;
   uint16_t elf_machine;
@@ -38,7 +46,7 @@ struct GuestIsa {
   /// Appends one instruction to the builder's block. Never fails.
   InsnResult (*translate)(uint32_t word, uint64_t pc, BlockBuilder& builder);
   /// `ends_block` agrees with translate.
-  ControlFlow (*control_flow)(uint32_t word, uint64_t pc);
+  ControlFlow (*control_flow)(uint32_t word, uint64_t pc, uint32_t cpu);
   /// Mnemonic of the decoder, for what Capstone does not know; empty if unallocated.
   std::string (*mnemonic)(uint32_t word);
   /// The row of the decode table that owns the word; empty if unallocated.
@@ -47,7 +55,8 @@ struct GuestIsa {
   SlotRoles roles;
   std::string (*slot_name)(int canonical);  // unique per slot
   std::span<const InitialValue> initial_values;
-  AbiSlots abi;  // canonical slots
+  AbiSlots abi;                    // canonical slots
+  std::span<const GuestCpu> cpus;  // the first is the default
   int capstone_arch, capstone_mode;
 };
 
@@ -55,5 +64,7 @@ std::span<const GuestIsa> all_isas();
 /// Null if there is none.
 const GuestIsa* find_isa(const std::string& name);
 const GuestIsa* find_isa_for_elf(uint16_t elf_machine);
+/// Its number in isa.cpus; the default's for an empty name. None if the ISA lacks it.
+std::optional<uint32_t> find_cpu(const GuestIsa& isa, const std::string& name);
 
 }  // namespace gpusim

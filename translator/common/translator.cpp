@@ -32,9 +32,12 @@ bool is_code(const CodeMap& code, uint64_t pc) {
 /// Forms blocks at some addresses and at whatever they lead to directly.
 class BlockFormer {
  public:
-  BlockFormer(const GuestIsa& isa, std::function<bool(uint64_t, uint32_t*)> word_at,
+  BlockFormer(const GuestIsa& isa, uint32_t cpu, std::function<bool(uint64_t, uint32_t*)> word_at,
               std::function<bool(uint64_t)> starts_block)
-      : isa_(isa), word_at_(std::move(word_at)), starts_block_(std::move(starts_block)) {}
+      : isa_(isa),
+        cpu_(cpu),
+        word_at_(std::move(word_at)),
+        starts_block_(std::move(starts_block)) {}
 
   void add(uint64_t pc) {
     if (!seen_.insert(pc).second) return;
@@ -65,9 +68,8 @@ class BlockFormer {
 
  private:
   CodeBlock form(uint64_t pc) const {
-    CodeBlock block = form_block(isa_, pc, word_at_, [this](uint64_t at) {
-      return starts_block_(at) || seen_.contains(at);
-    });
+    const auto starts = [this](uint64_t at) { return starts_block_(at) || seen_.contains(at); };
+    CodeBlock block = form_block(isa_, pc, word_at_, starts, cpu_);
     remove_sink_writes(isa_, block.draft);
     return block;
   }
@@ -81,6 +83,7 @@ class BlockFormer {
   }
 
   const GuestIsa& isa_;
+  uint32_t cpu_;
   std::function<bool(uint64_t, uint32_t*)> word_at_;
   std::function<bool(uint64_t)> starts_block_;
   std::vector<CodeBlock> blocks_;
@@ -88,7 +91,14 @@ class BlockFormer {
   std::vector<uint64_t> wanted_;
 };
 
-std::vector<CodeBlock> form_all_blocks(const GuestIsa& isa, const CodeImage& image) {
+uint32_t cpu_number(const GuestIsa& isa, const std::string& name) {
+  if (const std::optional<uint32_t> found = find_cpu(isa, name)) return *found;
+  std::string known;
+  for (const GuestCpu& cpu : isa.cpus) known += (known.empty() ? "" : ", ") + std::string(cpu.name);
+  throw Error("no CPU " + name + " for ISA " + isa.name + "; there are " + known);
+}
+
+std::vector<CodeBlock> form_all_blocks(const GuestIsa& isa, uint32_t cpu, const CodeImage& image) {
   const auto word_at = [&](uint64_t pc, uint32_t* word) {
     if (!image.is_code(pc)) return false;
     *word = image.word_at(pc);
@@ -97,7 +107,7 @@ std::vector<CodeBlock> form_all_blocks(const GuestIsa& isa, const CodeImage& ima
   const auto starts_block = [&](uint64_t pc) {
     return image.is_code(pc) && (image.flags_at(pc) & kLeader);
   };
-  BlockFormer former(isa, word_at, starts_block);
+  BlockFormer former(isa, cpu, word_at, starts_block);
   for (uint64_t pc = image.base; pc < image.end(); pc += image.step()) {
     const uint8_t flags = image.flags_at(pc);
     if (!(flags & kCode) || !(flags & kLeader)) continue;
@@ -139,10 +149,12 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
                      const TranslateOptions& options) {
   ElfFile elf = read_elf(bytes, name);
   const GuestIsa& isa = *elf.isa;
-  const CodeImage image = discover_code(elf);
+  const uint32_t cpu = cpu_number(isa, options.cpu);
+  const CodeImage image = discover_code(elf, cpu);
 
   Module module;
   module.isa = isa.name;
+  module.cpu = isa.cpus[cpu].name;
   module.entry = elf.entry;
   module.segments = std::move(elf.segments);
   module.symbols = std::move(elf.symbols);
@@ -151,7 +163,7 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
   module.phdr_entry_size = elf.phdr_entry_size;
   fill_code_map(image, module.code);
 
-  std::vector<CodeBlock> blocks = form_all_blocks(isa, image);
+  std::vector<CodeBlock> blocks = form_all_blocks(isa, cpu, image);
   list_unknown(image, blocks, module);
   if (options.optimise) {
     const SlotSet zero_slots = find_zero_slots(isa, blocks);
@@ -179,7 +191,12 @@ Module translate_file(const std::string& path, const TranslateOptions& options) 
 
 Module load_program(const std::string& path, const TranslateOptions& options) {
   const std::vector<uint8_t> bytes = read_file(path);
-  return is_module(bytes) ? read_module(bytes, path) : translate_elf(bytes, path, options);
+  if (!is_module(bytes)) return translate_elf(bytes, path, options);
+  Module module = read_module(bytes, path);
+  if (!options.cpu.empty() && options.cpu != module.cpu)
+    throw Error(path + ": a module for CPU " + module.cpu + ", not " + options.cpu +
+                ": translate the program again with gpusim translate --cpu " + options.cpu);
+  return module;
 }
 
 std::vector<uint8_t> read_file(const std::string& path, uint64_t limit_bytes) {
@@ -199,6 +216,7 @@ std::vector<uint8_t> read_file(const std::string& path, uint64_t limit_bytes) {
 Translator::Translator(Module module, const TranslateOptions& options)
     : module_(std::move(module)), options_(options), isa_(find_isa(module_.isa)) {
   if (!isa_) throw Error("no translator for ISA '" + module_.isa + "'");
+  cpu_ = cpu_number(*isa_, module_.cpu);
   renumbering_ = recover_slot_map(*isa_, module_);
 }
 
@@ -211,7 +229,7 @@ Translator::Place Translator::block_at(uint64_t pc) {
     return is_code(module_.code, at) && instruction_word(module_, at, word);
   };
   const auto exists = [this](uint64_t at) { return find_block(module_.code, at) != kNoUop; };
-  BlockFormer former(*isa_, word_at, exists);
+  BlockFormer former(*isa_, cpu_, word_at, exists);
   former.add(pc);
   add_blocks(former.finish(exists));
   return {.uop = find_block(module_.code, pc), .is_new = true};
@@ -227,7 +245,7 @@ void Translator::make_flags_exact() {
   const auto word_at = [this](uint64_t at, uint32_t* word) {
     return is_code(module_.code, at) && instruction_word(module_, at, word);
   };
-  BlockFormer former(*isa_, word_at, [&](uint64_t pc) { return starts.contains(pc); });
+  BlockFormer former(*isa_, cpu_, word_at, [&](uint64_t pc) { return starts.contains(pc); });
   for (const uint64_t pc : starts) former.add(pc);
   add_blocks(former.finish([](uint64_t) { return false; }));
 }

@@ -18,6 +18,7 @@ struct GuestIsa;   // translator/common/isa_list.h
 
 struct TranslateOptions {
   bool optimise = true;  // false: the visitors' micro-ops as they are (to find a bug in a pass)
+  std::string cpu = {};  // one of GuestIsa::cpus; empty: the ISA's default, or the module file's
 };
 
 /// A static ELF file. `name` stands in messages, usually the path.
@@ -25,7 +26,8 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
                      const TranslateOptions& options = {});
 Module translate_file(const std::string& path, const TranslateOptions& options = {});
 
-/// A static ELF file or a module file (translator/module_io.h), whichever it is.
+/// A static ELF file or a module file (translator/module_io.h), whichever it is. Error if a module
+/// file was made for another CPU than the options ask for.
 Module load_program(const std::string& path, const TranslateOptions& options = {});
 
 /// The whole file; Error if it can't be read or is longer than `limit_bytes`.
@@ -59,6 +61,7 @@ class Translator {
   TranslateOptions options_;
   bool exact_flags_ = false;
   const GuestIsa* isa_ = nullptr;
+  uint32_t cpu_ = 0;
   std::vector<int> renumbering_;  // canonical slot -> module's slot, or kNoSlot
 };
 

@@ -16,8 +16,8 @@ GPUSIM_HD constexpr uint64_t bf_round_pack(bool sign, int exp, uint64_t sig) {
   if (field <= 0) return with_sign<F32>(sign, 0);
   if (field >= F32::kExpOnes) return with_sign<F32>(sign, F32::kInf);
   const uint64_t mantissa = sig >> 40 | ((sig & low_mask(40)) != 0);
-  return with_sign<F32>(sign,
-                        static_cast<uint64_t>(field) << F32::kFracBits | (mantissa & F32::kFracMask));
+  return with_sign<F32>(
+      sign, static_cast<uint64_t>(field) << F32::kFracBits | (mantissa & F32::kFracMask));
 }
 
 GPUSIM_HD constexpr Unpacked bf_unpack(uint64_t bits) {

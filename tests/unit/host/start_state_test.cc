@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <map>
+#include <tuple>
 
 #include "host/error.h"
 #include "tests/unit/host/toy_module.h"
@@ -65,6 +66,21 @@ TEST_CASE("strings lie where qemu-user puts them") {
   CHECK(s.word(s.image.stack_pointer + 8) == 0x5500800fe5);
   CHECK(s.word(s.image.stack_pointer + 16) == 0x5500800fec);
   CHECK(s.word(s.image.stack_pointer + 24) == 0x5500800fee);
+}
+
+TEST_CASE("the auxiliary vector shows the module's CPU") {
+  const std::tuple<const char*, uint64_t, uint64_t> kHwcaps[] = {
+      {"", 0x8fb, 0}, {"neoverse-n1", 0x119ffb, 0}, {"max", 0x3dbffffb, 0x9e181}};
+  for (const auto& [cpu, hwcap, hwcap2] : kHwcaps) {
+    Module m = toy_module();
+    m.cpu = cpu;
+    const Stack s{process_stack(m, {"p", {}, {}}, kTop, 1 << 16)};
+    std::map<uint64_t, uint64_t> aux;
+    for (uint64_t p = s.image.stack_pointer + 32; s.word(p) != 0; p += 16)
+      aux[s.word(p)] = s.word(p + 8);
+    CHECK(aux[16] == hwcap);
+    CHECK(aux[26] == hwcap2);
+  }
 }
 
 TEST_CASE("a moved stack is the one that would have been built there") {

@@ -61,6 +61,24 @@ TEST_CASE("module files are written whole or not at all") {
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("a module file keeps its CPU") {
+  CHECK(sample().cpu == "cortex-a57");
+  const TestElf elf({0xd5380600});  // mrs x0, id_aa64isar0_el1
+  const Module max = translate_elf(elf.bytes(), "test", {.cpu = "max"});
+  CHECK(max.uops != translate_elf(elf.bytes(), "test").uops);
+  CHECK_THROWS_AS(translate_elf(elf.bytes(), "test", {.cpu = "cortex-m0"}), Error);
+
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("gpusim_cpu_test_" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  const auto path = (folder / "m.gsm").string();
+  write_module(max, path);
+  CHECK(load_program(path).cpu == "max");
+  CHECK(load_program(path, {.cpu = "max"}).uops == max.uops);
+  CHECK_THROWS_AS(load_program(path, {.cpu = "cortex-a57"}), Error);
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("cut module files are refused") {
   const std::vector<uint8_t> bytes = module_bytes(sample());
   for (size_t size = 0; size < bytes.size(); ++size)

@@ -51,8 +51,9 @@ void compare(const Batch& batch, const std::string& cpu,
   if (batch.empty()) return;
   const std::span<const Case> cases = batch.cases();
   const std::vector<Result> want = run_qemu(cases, cpu);
-  const Program programs[] = {translate(cases, Passes::kNone), translate(cases, Passes::kUsual),
-                              translate(cases, Passes::kExactFlags)};
+  const Program programs[] = {translate(cases, Passes::kNone, cpu),
+                              translate(cases, Passes::kUsual, cpu),
+                              translate(cases, Passes::kExactFlags, cpu)};
   for (const Variant& variant : all_variants()) {
     const std::vector<Result> got =
         run_gpusim(cases, programs[static_cast<size_t>(variant.passes)], variant);

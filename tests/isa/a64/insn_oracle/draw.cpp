@@ -259,7 +259,7 @@ uint64_t random_fp_word(Rng& rng) {
   }
 }
 
-uint64_t random_fpcr(Rng& rng) { return one_in(rng, 2) ? 0 : rng() & 0x07c00000; }
+uint64_t random_fpcr(Rng& rng) { return one_in(rng, 2) ? 0 : rng() & 0x07c80000; }
 
 State random_state(Rng& rng) {
   State s{};

@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t kStopWord = 0xd4000001;  // SVC: where a case ends, our backend stops
 
 // Guest code as the oracle's guest program lays it out, with a system call at both exits.
-void form_blocks(const GuestIsa& isa, const Case& c, std::vector<CodeBlock>& blocks) {
+void form_blocks(const GuestIsa& isa, uint32_t cpu, const Case& c, std::vector<CodeBlock>& blocks) {
   const uint64_t exit = c.pc + 4 * c.words.size(), end = exit + 8;
   const auto word_at = [&](uint64_t at, uint32_t* word) {
     if (at >= end) return false;
@@ -29,16 +29,16 @@ void form_blocks(const GuestIsa& isa, const Case& c, std::vector<CodeBlock>& blo
   std::vector<uint64_t> starts = c.entries;
   starts.insert(starts.end(), {c.pc, exit, exit + 4});
   for (uint64_t at = c.pc; at < exit; at += 4) {
-    const ControlFlow flow = isa.control_flow(c.words[(at - c.pc) / 4], at);
+    const ControlFlow flow = isa.control_flow(c.words[(at - c.pc) / 4], at, cpu);
     if (flow.ends_block) starts.push_back(at + 4);
     if (flow.target && *flow.target >= c.pc && *flow.target < end) starts.push_back(*flow.target);
   }
   std::sort(starts.begin(), starts.end());
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
   for (const uint64_t at : starts)
-    blocks.push_back(form_block(isa, at, word_at, [&](uint64_t pc) {
-      return std::binary_search(starts.begin(), starts.end(), pc);
-    }));
+    blocks.push_back(form_block(
+        isa, at, word_at,
+        [&](uint64_t pc) { return std::binary_search(starts.begin(), starts.end(), pc); }, cpu));
 }
 
 void load_state(Backend& backend, uint32_t core, const State& s) {
@@ -138,7 +138,7 @@ void record_coverage(std::span<const Case> cases, const Module& m, Backend& back
 
 }  // namespace
 
-Program translate(std::span<const Case> cases, Passes passes) {
+Program translate(std::span<const Case> cases, Passes passes, const std::string& cpu) {
   const GuestIsa& isa = *find_isa("aarch64");
   Program program;
   Module& m = program.module;
@@ -155,7 +155,7 @@ Program translate(std::span<const Case> cases, Passes passes) {
   for (size_t i = 0; i < cases.size(); ++i) {
     program.exits.push_back(cases[i].pc + 4 * cases[i].words.size());
     if (i > 0 && cases[i].pc == cases[i - 1].pc) continue;
-    form_blocks(isa, cases[i], blocks);
+    form_blocks(isa, find_cpu(isa, cpu).value(), cases[i], blocks);
     is_entry[(cases[i].pc - ORACLE_CODE) / 4] = true;
     for (const uint64_t pc : cases[i].entries) is_entry[(pc - ORACLE_CODE) / 4] = true;
   }

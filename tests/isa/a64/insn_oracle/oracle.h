@@ -69,7 +69,8 @@ struct Program {
   std::vector<uint64_t> exits;  // guest address of the fall-through exit, per case
 };
 enum class Passes : uint8_t { kNone, kUsual, kExactFlags };  // kExactFlags: also at faults
-Program translate(std::span<const Case> cases, Passes passes);
+/// `cpu`: the one that our translator pretends to be.
+Program translate(std::span<const Case> cases, Passes passes, const std::string& cpu = "");
 
 struct Variant {
   const char* backend = "scalar";
@@ -101,7 +102,7 @@ uint64_t random_value(Rng& rng);
 /// One 64-bit half with floating-point values of one format: zeros, subnormals, infinities, NaNs,
 /// small integers, neighbours and anything.
 uint64_t random_fp_word(Rng& rng);
-/// A valid FPCR: rounding mode, DN, FZ, AHP.
+/// A valid FPCR: rounding mode, DN, FZ, FZ16, AHP.
 uint64_t random_fpcr(Rng& rng);
 
 /// All vector registers with values of one format, so that operands meet their like.

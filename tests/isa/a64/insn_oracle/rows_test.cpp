@@ -30,6 +30,8 @@ uint64_t hash(std::string_view text) {
 void tune(const Row& row, Rng& rng, State& state) {
   if (row.group < Group::kFloat) return;
   if (rng() % 4 != 0) oracle::fill_with_one_format(rng, state);
+  if (row.feature == Feature::kBf16 && rng() % 2 != 0)
+    for (uint64_t& v : state.v) v = (v & 0xffff0000ffff0000) | (v >> 16 & 0x0000ffff0000ffff);
   // Exact arithmetic shows only while the inexact flag is clear, and the fast paths when it is set.
   if (rng() % 4 == 0) state.fpsr = 0x10;
 }

@@ -127,6 +127,69 @@ TEST_CASE("every system register can be read as under qemu") { sweep("MRS", 0xd5
 TEST_CASE("every system register can be written as under qemu") { sweep("MSR", 0xd5100000); }
 TEST_CASE("every system instruction can be used as under qemu") { sweep("SYS", 0xd5080000); }
 
+TEST_CASE("identification registers") {
+  const uint64_t seed = oracle::test_seed();
+  INFO("replay: GPUSIM_SEED=" << seed);
+  Rng rng(seed);
+  for (const char* cpu : {"cortex-a57", "neoverse-n1"}) {
+    CAPTURE(cpu);
+    Batch batch;
+    for (uint32_t crm = 0; crm < 16; ++crm) {
+      for (uint32_t op2 = 0; op2 < 8; ++op2) {
+        Sequence s(rng);
+        batch.add(s.add("MRS", {{'p', 1}, {'o', 0}, {'C', 0}, {'g', crm}, {'l', op2}}).make());
+      }
+    }
+    compare(batch, cpu);
+  }
+}
+
+TEST_CASE("DIT and SSBS keep what is written to them") {
+  const uint64_t seed = oracle::test_seed();
+  INFO("replay: GPUSIM_SEED=" << seed);
+  Rng rng(seed);
+  Batch batch;
+  for (int i = 0; i < 100; ++i) {
+    Sequence s(rng);
+    for (const uint32_t op2 : {5u, 6u})
+      s.add("MSR_reg", {{'p', 1}, {'o', 3}, {'C', 4}, {'g', 2}, {'l', op2}});
+    if (i % 2) s.add("MSR_imm", {{'o', 3}, {'l', 1 + (i >> 1 & 1)}});
+    for (const uint32_t op2 : {5u, 6u})
+      s.add("MRS", {{'p', 1}, {'o', 3}, {'C', 4}, {'g', 2}, {'l', op2}, {'t', op2}});
+    batch.add(s.make());
+  }
+  compare(batch, "max");
+}
+
+// What is ours alone: PACGA's code and RNDR's numbers.
+TEST_CASE("PACGA and RNDR") {
+  const uint64_t seed = oracle::test_seed();
+  INFO("replay: GPUSIM_SEED=" << seed);
+  Rng rng(seed);
+  Batch batch;
+  Sequence s(rng);
+  s.add("PACGA", {{'d', 0}, {'n', 8}, {'m', 9}})
+      .add("PACGA", {{'d', 1}, {'n', 8}, {'m', 9}})
+      .add("PACGA", {{'d', 2}, {'n', 9}, {'m', 8}});
+  for (const uint32_t t : {3u, 4u})
+    s.add("MRS", {{'p', 1}, {'o', 3}, {'C', 2}, {'g', 4}, {'l', t - 3}, {'t', t}});
+  Case c = s.make();
+  c.state.x[8] = 0x123456789abcdef0;
+  c.state.x[9] = 1;
+  batch.add(c);
+  for (const oracle::Variant& v : oracle::all_variants()) {
+    CAPTURE(v.name());
+    const auto got = oracle::run_gpusim(batch.cases(), translate(batch.cases(), v.passes, "max"), v);
+    const uint64_t* x = got[0].state.x;
+    CHECK(x[0] == x[1]);
+    CHECK(x[0] != x[2]);
+    CHECK(static_cast<uint32_t>(x[0]) == 0);
+    CHECK(x[0] != 0);
+    CHECK(x[3] != x[4]);
+    CHECK(got[0].state.nzcv == 0);
+  }
+}
+
 // qemu-user reports another pc for it.
 TEST_CASE("DC ZVA faults where the block can't be written") {
   const uint64_t seed = oracle::test_seed();
