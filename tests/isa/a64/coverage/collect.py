@@ -14,8 +14,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 SUITES = {
     "oracle": "^isa\\.a64\\.oracle\\.",
     "programs": "^differential\\.programs",
-    "torture": "^differential\\.torture",
-    "gcc_dg": "^differential\\.gcc_dg",
+    "torture": "^differential\\.torture\\.O2$",
+    "neon": "^differential\\.gcc_dg\\.neon$",
+    "vect": "^differential\\.gcc_dg\\.vect$",
     "testfloat": "^differential\\.testfloat",
     "csmith": "^differential\\.csmith",
     "real": "^(differential|system)\\.real",
