@@ -46,9 +46,10 @@ std::span<const Variant> all_variants() {
   return kVariants;
 }
 
-void compare(const Batch& batch, const std::string& cpu,
-             const std::function<void(const std::string&)>& fail) {
-  if (batch.empty()) return;
+size_t compare(const Batch& batch, const std::string& cpu,
+               const std::function<void(const std::string&)>& fail) {
+  if (batch.empty()) return 0;
+  size_t native_pieces = 0;
   const std::span<const Case> cases = batch.cases();
   const std::vector<Result> want = run_qemu(cases, cpu);
   const Program programs[] = {translate(cases, Passes::kNone, cpu),
@@ -56,7 +57,7 @@ void compare(const Batch& batch, const std::string& cpu,
                               translate(cases, Passes::kExactFlags, cpu)};
   for (const Variant& variant : all_variants()) {
     const std::vector<Result> got =
-        run_gpusim(cases, programs[static_cast<size_t>(variant.passes)], variant);
+        run_gpusim(cases, programs[static_cast<size_t>(variant.passes)], variant, &native_pieces);
     std::map<std::string_view, int> failures;  // per row: one example each says enough
     for (size_t i = 0; i < cases.size(); ++i) {
       // The passes drop flags that nothing but a look at a stopped core would see.
@@ -69,6 +70,7 @@ void compare(const Batch& batch, const std::string& cpu,
     for (const auto& [name, count] : failures)
       if (count > 1) fail(std::string(name) + ": " + std::to_string(count) + " differ");
   }
+  return native_pieces;
 }
 
 }  // namespace gpusim::a64::oracle

@@ -2,8 +2,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <string_view>
 
 #include "device_sim/core/backend.h"
+#include "device_sim/simd/simd_backend.h"
 #include "tests/isa/a64/insn_oracle/oracle.h"
 #include "translator/a64/registers.h"
 #include "translator/common/draft.h"
@@ -168,19 +170,61 @@ Program translate(std::span<const Case> cases, Passes passes, const std::string&
   return program;
 }
 
+namespace {
+
+bool same(const Result& a, const Result& b) {
+  return a.signal == b.signal && a.pc == b.pc && a.exit == b.exit &&
+         std::memcmp(&a.state, &b.state, sizeof(State)) == 0 &&
+         std::equal(a.changes.begin(), a.changes.end(), b.changes.begin(), b.changes.end(),
+                    [](const Change& x, const Change& y) {
+                      return x.offset == y.offset && x.value == y.value;
+                    });
+}
+
+// Runs one code on the first `lanes` cores, which start from the cases' states in turn.
+std::vector<Result> run_code(Backend& backend, const Module& m, std::span<const Case> cases,
+                             uint64_t exit, uint32_t lanes, Window& window) {
+  const uint32_t start = find_block(m.code, cases[0].pc);
+  for (uint32_t core = 0; core < lanes; ++core) {
+    load_state(backend, core, cases[core % cases.size()].state);
+    backend.start(core, start);
+  }
+  std::vector<Result> results(lanes);
+  for (int slices = 0; backend.runnable() != 0; ++slices) {
+    if (slices == 100) throw std::runtime_error("oracle: a case does not end in our backend");
+    for (const Event& event : backend.run_slice(1000)) {
+      if (event.status == CoreStatus::kService && event.service != Service::kSyscall) {
+        backend.set_slot(event.core, event.slot, 0);  // a counter
+        backend.start(event.core, event.uop);
+        continue;
+      }
+      results[event.core] = make_result(m, event, exit);
+      backend.stop(event.core);
+    }
+  }
+  for (uint32_t core = 0; core < lanes; ++core) {
+    results[core].state = read_state(backend, core);
+    if (cases[0].uses_memory) results[core].changes = window.take_changes(core);
+  }
+  return results;
+}
+
+}  // namespace
+
 std::vector<Result> run_gpusim(std::span<const Case> cases, const Program& program,
-                               const Variant& variant) {
+                               const Variant& variant, size_t* native_pieces) {
   const Module& m = program.module;
   const auto backend = make_backend(variant.backend);
-  uint32_t cores = 1;
+  const bool is_simd = std::string_view(variant.backend) == "simd";
   const auto lanes_at = [&](size_t i) {
     size_t n = 1;
     while (i + n < cases.size() && cases[i + n].pc == cases[i].pc) ++n;
-    return static_cast<uint32_t>(n);
+    return n;
   };
+  size_t cores = is_simd ? Batch::kMaxLanes : 1;
   for (size_t i = 0; i < cases.size(); i += lanes_at(i)) cores = std::max(cores, lanes_at(i));
   MachineConfig config;
-  config.cores = cores;
+  config.cores = static_cast<uint32_t>(cores);
   config.memory_model = MemoryModel::kPrivate;
   config.linear_base = ORACLE_CODE;
   config.linear_size = ORACLE_CODE_BYTES;  // no permissions: the code is not data here
@@ -189,34 +233,29 @@ std::vector<Result> run_gpusim(std::span<const Case> cases, const Program& progr
   static_assert(ORACLE_WINDOW_BYTES == 1 << 15);
   config.native_after = variant.native ? 0 : MachineConfig::kNeverNative;
   backend->configure(m, config);
-  Window window(*backend, cores);
+  Window window(*backend, config.cores);
   std::vector<Result> results(cases.size());
-  for (size_t i = 0; i < cases.size();) {
-    const uint32_t lanes = lanes_at(i);
-    const uint32_t start = find_block(m.code, cases[i].pc);
-    for (uint32_t core = 0; core < lanes; ++core) {
-      load_state(*backend, core, cases[i + core].state);
-      backend->start(core, start);
-    }
-    for (int slices = 0; backend->runnable() != 0; ++slices) {
-      if (slices == 100) throw std::runtime_error("oracle: a case does not end in our backend");
-      for (const Event& event : backend->run_slice(1000)) {
-        if (event.status == CoreStatus::kService && event.service != Service::kSyscall) {
-          backend->set_slot(event.core, event.slot, 0);  // a counter
-          backend->start(event.core, event.uop);
-          continue;
-        }
-        results[i + event.core] = make_result(m, event, program.exits[i]);
-        backend->stop(event.core);
+  size_t codes = 0;
+  for (size_t i = 0, lanes = 0; i < cases.size(); i += lanes, ++codes) {
+    lanes = lanes_at(i);
+    // Looking at the memory of all lanes takes its time.
+    const size_t one_in = cases[i].uses_memory ? 12 : 4;
+    const uint32_t busy = static_cast<uint32_t>(is_simd && codes % one_in == 0 ? cores : lanes);
+    for (int round = 0; round < (variant.native ? 2 : 1); ++round) {
+      std::vector<Result> got =
+          run_code(*backend, m, cases.subspan(i, lanes), program.exits[i], busy, window);
+      for (size_t k = 0; k < busy; ++k) {
+        Result& r = results[i + k % lanes];
+        if (round == 0 && k < lanes)
+          r = std::move(got[k]);
+        else
+          r.steady &= same(r, got[k]);
       }
     }
-    for (uint32_t core = 0; core < lanes; ++core) {
-      results[i + core].state = read_state(*backend, core);
-      if (cases[i].uses_memory) results[i + core].changes = window.take_changes(core);
-    }
-    i += lanes;
   }
   record_coverage(cases, m, *backend, results);
+  if (const auto* simd = dynamic_cast<const SimdBackend*>(backend.get()); simd && native_pieces)
+    *native_pieces += simd->native_variants();
   return results;
 }
 

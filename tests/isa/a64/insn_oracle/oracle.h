@@ -33,6 +33,7 @@ struct Result {
   uint32_t exit = 0;  // 0: fell through; 1: left one instruction further
   State state{};
   std::vector<Change> changes;  // of the window, by offset
+  bool steady = true;  // ours: the same in all lanes that started alike, and when run again
 };
 
 /// Where a branch out of the case has to go.
@@ -81,8 +82,11 @@ struct Variant {
 /// All that CPUs here can do.
 std::span<const Variant> all_variants();
 
+/// Backend simd has groups of 64 lanes: for some codes they are all busy, lanes beyond the cases
+/// doing the same again. Native code comes from a first run and serves a second one;
+/// `native_pieces` counts what was generated.
 std::vector<Result> run_gpusim(std::span<const Case> cases, const Program& program,
-                               const Variant& variant);
+                               const Variant& variant, size_t* native_pieces = nullptr);
 
 /// Empty if both agree, else what differs, with the case's state and disassembly-ready words.
 /// Bits of FPSR in `fpsr_ignore` may differ. `flags_at_faults`: compare NZCV there, too.
@@ -90,8 +94,8 @@ std::string difference(size_t index, const Case& c, const Result& qemu, const Re
                        bool flags_at_faults = true, uint64_t fpsr_ignore = 0);
 
 /// Runs the batch under qemu and in all variants; reports at most one difference per kind of first
-/// instruction and variant through `fail`.
-void compare(const Batch& batch, const std::string& cpu,
+/// instruction and variant through `fail`. Returns how many pieces of native code were generated.
+size_t compare(const Batch& batch, const std::string& cpu,
              const std::function<void(const std::string&)>& fail);
 
 // --- drawing cases (draw.cpp)

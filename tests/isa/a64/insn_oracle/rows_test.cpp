@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "device_sim/simd/jit/compiler.h"
 #include "tests/isa/a64/insn_oracle/oracle.h"
 #include "tests/isa/a64/insn_oracle/qemu_quirks.h"
 #include "translator/a64/translate.h"
@@ -66,10 +67,11 @@ void compare_rows(std::initializer_list<Group> groups) {
   const unsigned per_row = oracle::case_count(128, 4096);
   INFO("replay: GPUSIM_SEED=" << seed);
   Batch batch;
-  size_t rows_seen = 0, total = 0;
+  size_t rows_seen = 0, total = 0, native_pieces = 0;
   const auto flush = [&] {
     total += batch.cases().size();
-    oracle::compare(batch, "max", [](const std::string& text) { FAIL_CHECK(text); });
+    native_pieces +=
+        oracle::compare(batch, "max", [](const std::string& text) { FAIL_CHECK(text); });
     batch.clear();
   };
   for (const Row& row : rows()) {
@@ -90,7 +92,9 @@ void compare_rows(std::initializer_list<Group> groups) {
     }
   }
   flush();
-  MESSAGE(rows_seen << " rows, " << total << " cases, seed " << seed);
+  if (rows_seen != 0 && simd::TraceCompiler::available()) CHECK(native_pieces > 0);
+  MESSAGE(native_pieces << " pieces of native code, " << rows_seen << " rows, " << total
+                        << " cases, seed " << seed);
 }
 
 TEST_CASE("integer rows") {

@@ -22,8 +22,9 @@ void compare_cases(const std::string& cpu, unsigned usual, Draw draw) {
   INFO("replay: GPUSIM_SEED=" << seed);
   Rng rng(seed);
   Batch batch;
+  size_t native_pieces = 0;
   const auto flush = [&] {
-    oracle::compare(batch, cpu, [](const std::string& text) { FAIL_CHECK(text); });
+    native_pieces += oracle::compare(batch, cpu, [](const std::string& text) { FAIL_CHECK(text); });
     batch.clear();
   };
   const unsigned count = oracle::case_count(usual, 16 * usual);
@@ -32,7 +33,7 @@ void compare_cases(const std::string& cpu, unsigned usual, Draw draw) {
     draw(rng, batch);
   }
   flush();
-  MESSAGE(count << " sequences, seed " << seed);
+  MESSAGE(native_pieces << " pieces of native code, " << count << " sequences, seed " << seed);
 }
 
 TEST_CASE("random streams of all instructions") {
