@@ -90,13 +90,16 @@ def run_qemu(plugin, program, args=(), cpu=ORACLE_CPU, timeout_s=120, cwd=None):
     return Result(status, stdout, stderr, read_count(count))
 
 
+def coverage_options():
+    """For tests/isa/a64/coverage: where gpusim says which instructions were executed."""
+    path = os.environ.get("GPUSIM_ISA_COVERAGE")
+    return ["--isa-coverage", path] if path else []
+
+
 def run_gpusim(gpusim, program, mode, args=(), options=(), timeout_s=120, cwd=None, engine="simd"):
     stats = SCRATCH.path()
-    command = [str(gpusim), "run", *MODES[mode], *ENGINES[engine], "--quiet", "--stats",
-               str(stats), *options, str(program)]
-    coverage = os.environ.get("GPUSIM_ISA_COVERAGE")
-    if coverage:
-        command[2:2] = ["--isa-coverage", coverage]
+    command = [str(gpusim), "run", *MODES[mode], *ENGINES[engine], *coverage_options(), "--quiet",
+               "--stats", str(stats), *options, str(program)]
     if args:
         command += ["--", *args]
     return Result(*execute(command, timeout_s, cwd), read_count(stats))

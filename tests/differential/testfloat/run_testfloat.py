@@ -110,8 +110,8 @@ def run_job(job, engine, arguments, start):
     folder = arguments.build
     generator = folder / ("testfloat_gen-dn" if job.default_nan else "testfloat_gen")
     command = [arguments.gpusim, "run", *harness.ENGINES[engine], "--cores", CORES, "--threads",
-               "1", "--quiet", *arguments.options, folder / "guest.elf", "--", str(job.operands),
-               str(job.fpcr), *job.instructions]
+               "1", "--quiet", *harness.coverage_options(), *arguments.options,
+               folder / "guest.elf", "--", str(job.operands), str(job.fpcr), *job.instructions]
     if arguments.qemu:
         command = ["/usr/bin/qemu-aarch64", "-cpu", "max", folder / "guest.elf", *command[-2 - len(
             job.instructions):]]

@@ -18,6 +18,9 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 TIMEOUT_S = 300
+# For tests/isa/a64/coverage.
+COVERAGE = (["--isa-coverage", os.environ["GPUSIM_ISA_COVERAGE"]]
+            if os.environ.get("GPUSIM_ISA_COVERAGE") else [])
 SCRIPT = (HERE / "script.sh").read_text()
 
 # Package -> the static programs in it that are run.
@@ -133,8 +136,9 @@ class RealPrograms(unittest.TestCase):
         folder = self.build / "work"
         results = []
         for command in ([["/usr/bin/qemu-aarch64", program, *arguments]] +
-                        [[self.gpusim, "run", "--root", ".", "--root", "/etc:ro", "--backend", backend,
-                          program, "--", *arguments] for backend in backends]):
+                        [[self.gpusim, "run", *COVERAGE, "--root", ".", "--root", "/etc:ro",
+                          "--backend", backend, program, "--", *arguments]
+                         for backend in backends]):
             self.fill(folder)
             if prepare:
                 prepare(folder)
@@ -193,8 +197,8 @@ class RealPrograms(unittest.TestCase):
                    prepare=lambda folder: shutil.copy(image, folder / "image"))
 
     def test_what_is_not_provided_is_named(self):
-        done = subprocess.run([self.gpusim, "run", self.program("busybox-static"), "--", "sh", "-c",
-                               "echo a | cat"], capture_output=True, text=True, timeout=TIMEOUT_S)
+        done = subprocess.run([self.gpusim, "run", *COVERAGE, self.program("busybox-static"), "--",
+                               "sh", "-c", "echo a | cat"], capture_output=True, text=True, timeout=TIMEOUT_S)
         self.assertRegex(done.stderr, "system call 220 .clone.")
         self.assertNotEqual(done.returncode, 0)
 
