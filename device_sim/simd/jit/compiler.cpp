@@ -141,8 +141,79 @@ class Translation : private ControlEmitter {
     else cc_.xor_(x.stride, x.stride);
     return x;
   }
+  // Goes on where all lanes went while recording, if they are sure to do so again: without wrapping,
+  // the difference of the operands runs evenly from the first lane to the last.
+  void emit_affine_branch(size_t i) {
+    const Uop& u = uop(i);
+    const Comparison k = comparison_of(u.op);
+    const Label otherwise = cc_.newLabel();
+    deferred_.push_back([this, i, otherwise] {
+      cc_.bind(otherwise);
+      call_handler(i);
+      cc_.ret(next_);
+    });
+    const int bits = !k.is_32bit ? 62 : k.is_signed ? 31 : 32;  // operands must fit
+    const auto load = [&](Slot s, uint8_t kind) {
+      BaseAndStride x = load_compact(s, kind);
+      if (kind == kAffine) check_stride(x.stride, otherwise);
+      x.stride = kind == kAffine ? last_of(x) : x.base;
+      const x86::Gp t = cc_.newUInt64();
+      cc_.mov(t, x.base);
+      cc_.or_(t, x.stride);
+      cc_.shr(t, bits);
+      cc_.jnz(otherwise);
+      return x;
+    };
+    // The first lane's value, or difference, and the last lane's.
+    BaseAndStride a = load(u.a, plan(i).source_kind[0]);
+    x86::Gp first = cc_.newUInt64(), last = cc_.newUInt64();
+    cc_.mov(first, a.base);
+    cc_.mov(last, a.stride);
+    if (k.immediate) {
+      const auto value = static_cast<int16_t>(u.imm16);
+      // What an unsigned comparison with it means depends on its width.
+      if (value < 0 && !k.is_signed) {
+        cc_.jmp(otherwise);
+        return;
+      }
+      cc_.sub(first, value);
+      cc_.sub(last, value);
+    } else {
+      const BaseAndStride b = load(u.b, plan(i).source_kind[1]);
+      cc_.sub(first, b.base);
+      cc_.sub(last, b.stride);
+    }
+    const bool holds = (step(i).next == u.target()) != k.negated;
+    const x86::Gp both = cc_.newUInt64();
+    cc_.mov(both, first);
+    if (k.relation == Relation::kEqual && !holds) {
+      cc_.test(first, first);
+      cc_.jz(otherwise);
+      cc_.test(last, last);
+      cc_.jz(otherwise);
+      cc_.xor_(both, last);
+      cc_.js(otherwise);  // from one side to the other
+    } else if (k.relation == Relation::kEqual) {
+      cc_.or_(both, last);
+      cc_.jnz(otherwise);
+    } else if (holds) {
+      cc_.and_(both, last);
+      cc_.jns(otherwise);
+    } else {
+      cc_.or_(both, last);
+      cc_.js(otherwise);
+    }
+    complete_block(i);
+  }
+  x86::Gp last_of(const BaseAndStride& x) {
+    const x86::Gp last = cc_.newUInt64();
+    cc_.imul(last, x.stride, static_cast<int>(kMaxLanes) - 1);
+    cc_.add(last, x.base);
+    return last;
+  }
   void emit_affine(size_t i) {
     const Uop& u = uop(i);
+    if (is_branch(shape_of(u))) return emit_affine_branch(i);
     const Plan& p = plan(i);
     const BaseAndStride a = load_compact(u.a, p.source_kind[0]);
     const auto n = static_cast<int>(u.imm & 63);
@@ -205,9 +276,7 @@ class Translation : private ControlEmitter {
   // Leaves unless the last lane's value fits 32 bits, as the first's does.
   void check_last(const x86::Gp& base, const x86::Gp& stride, const Label& exit) {
     check_stride(stride, exit);
-    const x86::Gp last = cc_.newUInt64();
-    cc_.imul(last, stride, static_cast<int>(kMaxLanes) - 1);
-    cc_.add(last, base);
+    const x86::Gp last = last_of({base, stride});
     cc_.shr(last, 32);
     cc_.jne(exit);
   }

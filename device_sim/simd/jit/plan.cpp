@@ -83,6 +83,7 @@ class Planner {
     } else if (is_branch(shape)) {
       if (uniform) p.method = Method::kUniform;
       else if (!compact && !s.compacted) p.method = Method::kVector;
+      else if (compact && comparison_of(u.op).relation != Relation::kNone) p.method = Method::kAffine;
       p.narrow = narrow_branch(u.op);
     } else if (shape == Shape::kJmp || shape == Shape::kLink ||
                (shape == Shape::kJmpReg && uniform)) {
