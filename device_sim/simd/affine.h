@@ -64,7 +64,7 @@ constexpr bool has_affine_rule(Op op) {
     case Op::sub_lsl64: case Op::sub_lsl32: case Op::add_sxtw64: case Op::lsli64:
     case Op::lsli32: case Op::mul64: case Op::mul32: case Op::madd64: case Op::madd32:
     case Op::smaddl: case Op::umaddl: case Op::ubfiz: case Op::ubfx: case Op::andi64:
-    case Op::sbf64:
+    case Op::sbf64: case Op::lsri64: case Op::asri64:
       return true;
     default: return false;
   }
@@ -95,6 +95,13 @@ constexpr bool affine_rule(const Uop& u, uint32_t last, Compact a, Compact b, Co
       if (!sext32(b, last, t)) return false;
       d = plus(a, shifted(t, u.imm));
       return true;
+    case Op::lsri64:  // of what all lanes have in common above the cut: a field of a packed word
+      d = {a.base >> (u.imm & 63), 0};
+      return runs_unsigned(a, last) && a.at(last) >> (u.imm & 63) == d.base;
+    case Op::asri64:
+      d = {static_cast<uint64_t>(static_cast<int64_t>(a.base) >> (u.imm & 63)), 0};
+      return runs_signed(a, last) &&
+             static_cast<uint64_t>(static_cast<int64_t>(a.at(last)) >> (u.imm & 63)) == d.base;
     case Op::mul64: return times(a, b, d);
     case Op::mul32: return times(a, b, t) && low32(t, last, d);
     case Op::madd64:

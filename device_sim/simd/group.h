@@ -102,6 +102,8 @@ struct Group {
   uint32_t turn_lane = 0;
 
   Reach reach[2];  // for reading, for writing; empty if not known
+  uint32_t reach_misses = 0;
+  uint32_t slices = 0;  // that it has run in
 
   Epoch* epoch = nullptr;  // of the active lanes
   std::vector<Event>* events = nullptr;

@@ -52,10 +52,11 @@ HWY_INLINE uint64_t own_windows(const Group& g) {
   return m.window_base + (uint64_t{g.first_core} << m.window_shift);
 }
 
-// Looks through the permissions of pages. Notes how far around a long run they reach: short ones are
-// as quickly looked at again, and should not take the place of an array's surroundings.
+// Looks through the permissions of pages, and notes how far around the run they reach. Short runs
+// seldom take the place of an array's surroundings: they are as quickly looked at again.
 HWY_NOINLINE inline uint8_t* find_linear_run(Group& g, uint64_t address, uint64_t bytes, uint8_t need) {
-  constexpr uint64_t kFarthest = uint64_t{1} << 14;  // pages
+  constexpr uint64_t kFarthest = uint64_t{1} << 12;  // pages
+  constexpr uint32_t kSeldom = 64;
   const MemoryView& m = g.machine->memory;
   const uint64_t first = address - m.linear_base;
   if (bytes == 0 || first >= m.linear_size || bytes > m.linear_size - first) return nullptr;
@@ -63,12 +64,13 @@ HWY_NOINLINE inline uint8_t* find_linear_run(Group& g, uint64_t address, uint64_
   uint64_t begin = first >> kPageShift, end = begin;
   for (const uint64_t last = (first + bytes - 1) >> kPageShift; end <= last; ++end)
     if (!allows(end)) return nullptr;
-  if (bytes <= kPageSize) return m.linear + first;
+  simd::Reach& reach = g.reach[need == kWrite];
+  if (bytes <= kPageSize && reach.end != 0 && ++g.reach_misses % kSeldom != 0) return m.linear + first;
   const uint64_t most = std::min(end + kFarthest, m.linear_size >> kPageShift);
   const uint64_t least = begin - std::min(begin, kFarthest);
   while (end < most && allows(end)) ++end;
   while (begin > least && allows(begin - 1)) --begin;
-  g.reach[need == kWrite] = {m.linear_base + (begin << kPageShift), m.linear_base + (end << kPageShift)};
+  reach = {m.linear_base + (begin << kPageShift), m.linear_base + (end << kPageShift)};
   return m.linear + first;
 }
 

@@ -119,6 +119,9 @@ const Uop* run_trap(Group& g, const Uop* u) {
 
 void run_group_here(Group& g) {
   g.chunks = static_cast<uint32_t>((g.width + kN - 1) / kN);
+  // Values become compact again without anyone noticing, but seldom.
+  if (std::has_single_bit(++g.slices))
+    for (uint32_t s = 0; s < g.slot_count; ++s) try_compact(g, static_cast<Slot>(s));
   const Uop* u = resume(g, simd::schedule_slice(g));
   while (u != nullptr)
     u = static_cast<const HandlerTable*>(g.table)->handlers[static_cast<int>(u->op)](g, u);
