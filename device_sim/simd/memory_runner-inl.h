@@ -55,7 +55,7 @@ HWY_INLINE uint64_t own_windows(const Group& g) {
 // Looks through the permissions of pages, and notes how far around the run they reach. Short runs
 // seldom take the place of an array's surroundings: they are as quickly looked at again.
 HWY_NOINLINE inline uint8_t* find_linear_run(Group& g, uint64_t address, uint64_t bytes, uint8_t need) {
-  constexpr uint64_t kFarthest = uint64_t{1} << 12;  // pages
+  constexpr uint64_t kFarthest = uint64_t{1} << 14;  // pages
   constexpr uint32_t kSeldom = 64;
   const MemoryView& m = g.machine->memory;
   const uint64_t first = address - m.linear_base;
@@ -68,7 +68,15 @@ HWY_NOINLINE inline uint8_t* find_linear_run(Group& g, uint64_t address, uint64_
   if (bytes <= kPageSize && reach.end != 0 && ++g.reach_misses % kSeldom != 0) return m.linear + first;
   const uint64_t most = std::min(end + kFarthest, m.linear_size >> kPageShift);
   const uint64_t least = begin - std::min(begin, kFarthest);
+  const auto eight_allow = [&](uint64_t page) {
+    const uint64_t mask = uint64_t{0x0101010101010101} * need;
+    uint64_t flags;
+    std::memcpy(&flags, m.linear_pages + page, 8);
+    return (flags & mask) == mask;
+  };
+  while (end + 8 <= most && eight_allow(end)) end += 8;
   while (end < most && allows(end)) ++end;
+  while (begin >= least + 8 && eight_allow(begin - 8)) begin -= 8;
   while (begin > least && allows(begin - 1)) --begin;
   reach = {m.linear_base + (begin << kPageShift), m.linear_base + (end << kPageShift)};
   return m.linear + first;
