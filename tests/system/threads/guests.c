@@ -1,0 +1,77 @@
+// What threads of one process can come to; the first argument chooses.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
+static volatile int stop;
+static int fds[2];
+
+static void* wait_for_ever(void* argument) {
+  pthread_mutex_lock(&mutex);
+  pthread_mutex_lock(&other);
+  return argument;
+}
+static void* crash(void* argument) {
+  *(volatile int*)16 = 1;
+  return argument;
+}
+static void* spin(void* argument) {
+  while (!stop) {
+  }
+  return argument;
+}
+static void* read_pipe(void* argument) {
+  char c;
+  return (void*)(intptr_t)read(fds[0], &c, 1) + (argument != 0);
+}
+static void* add(void* argument) {
+  while (!stop) usleep(1000);
+  for (int i = 0; i < 100; ++i) __atomic_fetch_add((int*)argument, 1, __ATOMIC_SEQ_CST);
+  return NULL;
+}
+static void ring(int signal) {
+  printf("signal %d\n", signal);
+  stop = 1;
+}
+
+int main(int argc, char** argv) {
+  (void)argc;
+  pthread_t t[200];
+  const char* what = argv[1];
+  if (!strcmp(what, "many")) {
+    int n = 0, sum = 0, error = 0;
+    while (n < 200 && (error = pthread_create(&t[n], NULL, add, &sum)) == 0) ++n;
+    stop = 1;
+    for (int i = 0; i < n; ++i) pthread_join(t[i], NULL);
+    printf("%d threads, sum %d, %s\n", n, sum, error == EAGAIN ? "EAGAIN" : "all");
+  } else if (!strcmp(what, "deadlock")) {
+    pthread_mutex_lock(&other);
+    pthread_create(&t[0], NULL, wait_for_ever, NULL);
+    pthread_join(t[0], NULL);
+  } else if (!strcmp(what, "pipe")) {
+    if (pipe(fds)) return 1;
+    pthread_create(&t[0], NULL, read_pipe, NULL);
+    pthread_join(t[0], NULL);
+  } else if (!strcmp(what, "crash")) {
+    pthread_create(&t[0], NULL, spin, NULL);
+    pthread_create(&t[1], NULL, crash, NULL);
+    pthread_join(t[0], NULL);
+  } else if (!strcmp(what, "exit")) {
+    pthread_create(&t[0], NULL, spin, NULL);
+    exit(5);
+  } else if (!strcmp(what, "alarm")) {
+    signal(SIGALRM, ring);
+    const struct itimerval soon = {.it_value = {.tv_usec = 20000}};
+    setitimer(ITIMER_REAL, &soon, NULL);
+    spin(NULL);
+  }
+  return 0;
+}

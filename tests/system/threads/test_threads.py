@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Threads of one process on simulated cores: how many there can be, and how they end.
+
+  test_threads.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
+"""
+
+import pathlib
+import subprocess
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O1", "-static", "-pthread"]
+BACKENDS = ["simd", "scalar", "cuda-host"]
+
+
+class Threads(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.build.mkdir(parents=True, exist_ok=True)
+        cls.elf = cls.build / "guests.elf"
+        subprocess.run([*CC, HERE / "guests.c", "-o", cls.elf], check=True)
+
+    def each(self, what, *options):
+        for backend in BACKENDS:
+            with self.subTest(f"{what} {backend}"):
+                yield subprocess.run([self.gpusim, "run", "--backend", backend, *options, self.elf,
+                                      "--", what], capture_output=True, text=True, timeout=120)
+
+    def test_as_many_threads_as_cores(self):
+        for done in self.each("many", "--cores", "150"):
+            self.assertRegex(done.stdout, r"\A149 threads, sum 14900, EAGAIN\n\Z")
+            self.assertRegex(done.stderr, "no core is free for another thread.*--cores")
+
+    def test_one_core_has_no_threads(self):
+        for done in self.each("many"):
+            self.assertEqual(done.stdout, "0 threads, sum 0, EAGAIN\n")
+
+    def test_deadlocks_are_reported(self):
+        for done in self.each("deadlock", "--cores", "8"):
+            self.assertEqual(done.returncode, 125)
+            self.assertRegex(done.stderr, r"deadlock: 2 of 2 cores.*\n.*waiting for futex")
+            self.assertIn("(other)", done.stderr)
+        for done in self.each("pipe", "--cores", "8"):
+            self.assertEqual(done.returncode, 125)
+            self.assertRegex(done.stderr, r"deadlock: 2 of 2 cores(.*\n)*.*waiting for a pipe")
+
+    def test_a_fault_ends_the_process(self):
+        for done in self.each("crash", "--cores", "4"):
+            self.assertEqual(done.returncode, 139)
+            self.assertRegex(done.stderr, r"core 2: fault: store.*\(crash")
+
+    def test_exit_ends_all_threads(self):
+        for done in self.each("exit", "--cores", "4"):
+            self.assertEqual((done.returncode, done.stderr), (5, ""))
+
+    def test_a_timer_interrupts_a_loop(self):
+        for done in self.each("alarm"):
+            self.assertEqual((done.returncode, done.stdout), (0, "signal 14\n"), done.stderr)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    Threads.gpusim = pathlib.Path(sys.argv.pop(1)).resolve()
+    Threads.build = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()
