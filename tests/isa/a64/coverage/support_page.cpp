@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "translator/a64/decode.h"
+#include "translator/a64/cpus.h"
 #include "translator/a64/translate.h"
 
 namespace gpusim::a64 {
@@ -31,6 +32,7 @@ Support support_of(const Row& row) {
   int refused = 0, undefined = 0;
   for (int i = 0; i < kWords; ++i) {
     BlockBuilder builder = make_block_builder();
+    builder.set_cpu(static_cast<uint32_t>(cpus().size() - 1));  // that which has most
     builder.begin_block(0);
     const Translated t = translate_instruction(random_word(row, rng), 0, builder);
     if (t == Translated::kUnknown) ++refused;
