@@ -15,7 +15,7 @@ SUITES = {
     "oracle": "^isa\\.a64\\.oracle\\.",
     "programs": "^differential\\.programs",
     "torture": "^differential\\.torture\\.O2$",
-    "neon": "^differential\\.gcc_dg\\.neon$",
+    "neon": "^differential\\.gcc_dg\\.neon(-v8\\.6)?$",
     "vect": "^differential\\.gcc_dg\\.vect$",
     "testfloat": "^differential\\.testfloat",
     "csmith": "^differential\\.csmith",
@@ -35,6 +35,11 @@ def read(path):
     return executed
 
 
+def rows_in(coverage):
+    lines = set(coverage.read_text().splitlines())
+    return {line.split()[1] for line in lines if line.startswith("aarch64 ")}
+
+
 def rows_of(build, tests, jobs):
     """The rows that the suite executes; None when it fails or has no tests."""
     with tempfile.TemporaryDirectory(prefix="gpusim-coverage-") as folder:
@@ -49,16 +54,20 @@ def rows_of(build, tests, jobs):
         if not coverage.exists():
             print("the tests passed, but recorded nothing", file=sys.stderr)
             return None
-        lines = set(coverage.read_text().splitlines())
-    return {line.split()[1] for line in lines if line.startswith("aarch64 ")}
+        return rows_in(coverage)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", required=True, type=pathlib.Path, help="the build folder")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--build", type=pathlib.Path, help="the build folder whose tests to run")
+    source.add_argument("--rows", type=pathlib.Path,
+                        help="a file that GPUSIM_ISA_COVERAGE named when the one suite was run")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(SUITES))
     options = parser.parse_args()
+    if options.rows and len(options.suites) != 1:
+        parser.error("--rows goes with one suite")
     unknown = set(options.suites) - set(SUITES)
     if unknown:
         parser.error(f"no suite {', '.join(sorted(unknown))}")
@@ -67,7 +76,8 @@ def main():
     executed = read(path)
     failed = []
     for suite in options.suites or SUITES:
-        rows = rows_of(options.build, SUITES[suite], options.jobs)
+        rows = (rows_in(options.rows) if options.rows else
+                rows_of(options.build, SUITES[suite], options.jobs))
         if rows is None:
             failed.append(suite)
             continue
