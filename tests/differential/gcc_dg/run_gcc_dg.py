@@ -167,6 +167,9 @@ def main():
         failing = [p.name for (p, _, _), oracle in zip(built, oracles) if oracle.status != 0]
         print(f"{arguments.suite} -{level}: {len(usable)} programs; {len(unbuilt)} do not build, "
               f"{len(failing)} do not pass under qemu-aarch64: {' '.join(failing)}")
+        for p, _, _, oracle in usable:
+            if not harness.is_worth_it("simd", "one", oracle.guest_instructions):
+                print(f"{p.name} -{level}: not run, {oracle.guest_instructions} instructions")
         whole = arguments.sample == 1 and arguments.only == "*"
         if whole and len(usable) < suite.usable:
             print(f"FAIL -{level}: there should be {suite.usable} programs at least")
@@ -183,7 +186,7 @@ def main():
                 return compare(p, kind, oracle, got, mode)
             cases.append(harness.Case(p.name, level, mode, check, engine))
     if left_out:
-        print(f"{left_out} runs left out that would take long; others run those programs")
+        print(f"{left_out} runs left out that would take long")
     skips = harness.read_skips(HERE / "skip.txt")
     return harness.run_cases(cases, skips, arguments.jobs) or status
 

@@ -23,7 +23,7 @@ MODES = {"one": ["--cores", "1"], "lanes": ["--cores", str(LANES), "--memory", "
 ENGINES = {"simd": ["--backend", "simd"], "interpreted": ["--backend", "simd", "--no-native"],
            "scalar": ["--backend", "scalar"], "cuda": ["--backend", "cuda"]}
 # Up to how many instructions of one core a run is worth its time; otherwise, any number is.
-MOST_INSTRUCTIONS = {("simd", "lanes"): 30_000_000,
+MOST_INSTRUCTIONS = {("simd", "one"): 2_000_000_000, ("simd", "lanes"): 30_000_000,
                      ("interpreted", "one"): 50_000_000, ("interpreted", "lanes"): 5_000_000,
                      ("scalar", "one"): 50_000_000, ("scalar", "lanes"): 2_000_000}
 
