@@ -136,6 +136,47 @@ TEST_CASE("only allowed files open; the refusal is said once") {
   CHECK(m.open("", 0) == -ENOENT);
 }
 
+TEST_CASE("folders: make, list, rename, remove; files relative to an open folder") {
+  Machine m;
+  const uint64_t cwd = static_cast<uint64_t>(-100);
+  m.put(kBuffer, (m.folder / "d/").string());
+  CHECK(m.result(34, {cwd, kBuffer, 0755}) == 0);
+  CHECK(m.result(34, {cwd, kBuffer, 0755}) == -EEXIST);
+  CHECK(m.open(m.folder / "d", 0) == 3);
+  m.put(kBuffer, "f");
+  CHECK(m.result(56, {3, kBuffer, kWriteOnly | kCreate, 0666}) == 4);
+  CHECK(fs::exists(m.folder / "d" / "f"));
+  CHECK(m.result(63, {3, kBuffer + 0x100, 8}) == -EISDIR);
+  CHECK(m.result(61, {3, kBuffer + 0x100, 0x400}) > 0);
+  CHECK(m.result(61, {3, kBuffer + 0x100, 0x400}) == 0);
+  CHECK(m.result(61, {4, kBuffer + 0x100, 0x400}) == -ENOTDIR);
+  m.put(kBuffer, (m.folder / "d" / "f").string());
+  m.put(kBuffer + 0x200, (m.folder / "g").string());
+  CHECK(m.result(38, {cwd, kBuffer, cwd, kBuffer + 0x200}) == 0);
+  m.put(kBuffer + 0x400, "/etc/gpusim-test");
+  CHECK(m.result(38, {cwd, kBuffer + 0x200, cwd, kBuffer + 0x400}) == -EACCES);
+  CHECK(m.result(36, {kBuffer, cwd, kBuffer + 0x200}) == -EPERM);
+  CHECK(m.result(35, {cwd, kBuffer + 0x200, 0}) == 0);
+  m.put(kBuffer, (m.folder / "d").string());
+  CHECK(m.result(35, {cwd, kBuffer, 0x200}) == 0);
+  CHECK_FALSE(fs::exists(m.folder / "d"));
+}
+
+TEST_CASE("pipes: an empty one parks its reader, end of file and no reader are told") {
+  Machine m;
+  CHECK(m.result(59, {kBuffer, 0}) == 0);
+  int32_t fds[2];
+  REQUIRE(m.backend->read_memory(0, kBuffer, {reinterpret_cast<uint8_t*>(fds), 8}));
+  const auto in = static_cast<uint64_t>(fds[0]), out = static_cast<uint64_t>(fds[1]);
+  CHECK(m.call(0, 63, {in, kBuffer + 0x100, 5}).kind == Reply::Kind::kParked);
+  m.put(kBuffer + 0x200, "hello");
+  CHECK(m.result(64, {out, kBuffer + 0x200, 5}, 1) == 5);
+  CHECK(m.result(63, {in, kBuffer + 0x100, 5}) == 5);
+  CHECK(m.get(kBuffer + 0x100, 5) == "hello");
+  CHECK(m.result(57, {out}) == 0);
+  CHECK(m.result(63, {in, kBuffer + 0x100, 5}) == 0);
+}
+
 TEST_CASE("a call that is not provided returns ENOSYS and is reported once by name") {
   Machine m;
   CHECK(m.result(220) == -ENOSYS);
