@@ -73,6 +73,14 @@ struct QueuedInfo {
 };
 static_assert(sizeof(QueuedInfo) == 128);
 
+SignalInfo queued(const QueuedInfo& info, int64_t signal) {
+  return {.number = static_cast<int32_t>(signal),
+          .code = info.code,
+          .pid = info.pid,
+          .uid = info.uid,
+          .value = info.value};
+}
+
 }  // namespace
 
 Reply sys_kill(Kernel& kernel, Call& call) {
@@ -92,24 +100,14 @@ Reply sys_rt_sigqueueinfo(Kernel& kernel, Call& call) {
   QueuedInfo info;
   if (!call.memory.load(call.args[2], &info)) return Reply::error(EFAULT);
   const int64_t signal = call.int_arg(1);
-  return send_to_process(kernel, call, call.int_arg(0), signal,
-                         {.number = static_cast<int32_t>(signal),
-                          .code = info.code,
-                          .pid = info.pid,
-                          .uid = info.uid,
-                          .value = info.value});
+  return send_to_process(kernel, call, call.int_arg(0), signal, queued(info, signal));
 }
 Reply sys_rt_tgsigqueueinfo(Kernel& kernel, Call& call) {
   QueuedInfo info;
   if (!call.memory.load(call.args[3], &info)) return Reply::error(EFAULT);
   if (call.int_arg(0) != pid_of(*call.process)) return Reply::error(ESRCH);
   const int64_t signal = call.int_arg(2);
-  return send_to_thread(kernel, call, call.int_arg(1), signal,
-                        {.number = static_cast<int32_t>(signal),
-                         .code = info.code,
-                         .pid = info.pid,
-                         .uid = info.uid,
-                         .value = info.value});
+  return send_to_thread(kernel, call, call.int_arg(1), signal, queued(info, signal));
 }
 
 Reply sys_rt_sigaction(Kernel& kernel, Call& call) {
