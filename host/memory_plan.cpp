@@ -12,7 +12,10 @@ namespace gpusim::host {
 namespace {
 
 constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
-constexpr uint64_t kStackZone = uint64_t{1} << 40;
+// Stacks of an AArch64 process under qemu-user end at 0x55'0080'1000 or little below. Programs that
+// print such addresses execute as many instructions here as there if the digits are as many.
+constexpr uint64_t kStackZone = 0x55'0000'0000, kStackZoneEnd = uint64_t{1} << 40;
+constexpr uint64_t kPrivateStackTop = 0x55'0080'0000;
 constexpr uint64_t kHighestAddress = uint64_t{1} << 47;  // of user space, as on common hosts
 // Enough for a C library's start-up: stdio buffers and a first arena.
 constexpr uint64_t kLeastHeap = 256 * kKiB;
@@ -68,7 +71,10 @@ MemoryPlan plan_shared(const Extent& image, const PlanRequest& request) {
   }
   window = power_of_two_above(std::max<uint64_t>(window, 4 * kPageSize));
   plan.config.window_shift = static_cast<uint32_t>(std::countr_zero(window));
-  plan.config.window_base = std::max(kStackZone, power_of_two_above(plan.heap_limit));
+  plan.config.window_base = (kStackZone + window - 1) & ~(window - 1);
+  if (plan.heap_limit > kStackZone || plan.config.window_base >= kStackZoneEnd ||
+      (kStackZoneEnd - plan.config.window_base) / window < request.cores)
+    plan.config.window_base = std::max(kStackZoneEnd, power_of_two_above(plan.heap_limit));
   const uint64_t room = kHighestAddress - plan.config.window_base;
   if (plan.config.window_base > kHighestAddress || room / window < request.cores)
     throw UserError(
@@ -115,6 +121,11 @@ MemoryPlan plan_private(const Extent& image, const Extent& writable, const PlanR
   plan.stack_size_bytes = std::min(plan.stack_size_bytes, window - own - kLeastHeap - kPageSize);
   plan.heap_start = image.end;
   plan.heap_limit = base + window - plan.stack_size_bytes - kPageSize;
+  if (plan.stack_size_bytes < kPrivateStackTop &&
+      base + window <= kPrivateStackTop - plan.stack_size_bytes) {
+    plan.config.stack_size = plan.stack_size_bytes;
+    plan.config.stack_base = kPrivateStackTop - plan.stack_size_bytes;
+  }
   return plan;
 }
 
@@ -122,6 +133,7 @@ MemoryPlan plan_private(const Extent& image, const Extent& writable, const PlanR
 
 uint64_t MemoryPlan::stack_top(uint32_t core) const {
   const uint64_t window = uint64_t{1} << config.window_shift;
+  if (config.stack_size != 0) return config.stack_base + config.stack_size;
   const uint64_t index = config.memory_model == MemoryModel::kShared ? core : 0;
   return config.window_base + (index + 1) * window;
 }

@@ -2,7 +2,8 @@
 //
 // shared:  linear zone = image, heap and mappings; windows = stacks, one per core.
 // private: the window of each core holds everything from the lowest writable segment upwards:
-//          data, heap, mappings, and the stack at its top. Read-only segments below are linear.
+//          data, heap, mappings, and the stack, which has addresses of its own where that is
+//          possible. Read-only segments below are linear.
 // The lowest page under each stack is never mapped: running into it is a fault, not a corruption.
 #pragma once
 #include <cstdint>

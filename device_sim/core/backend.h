@@ -21,6 +21,9 @@ struct MachineConfig {
   uint64_t linear_base = 0, linear_size = 0;  // multiples of the page size; see core/memory_view.h
   uint64_t window_base = 0;
   uint32_t window_shift = 16;       // log2 of the bytes of one core's window, >= 12
+  // Private model: where the last stack_size bytes of every window lie as addresses; 0: with the
+  // rest. Multiples of the page size.
+  uint64_t stack_base = 0, stack_size = 0;
   uint32_t threads = 1;             // host threads
   uint32_t group_width = 64;        // lanes per group: a power of two, at most 64 (simd)
   // Executions of a block by one group after which native code is generated for it (simd).

@@ -47,6 +47,11 @@ MemoryView describe_zones(const MachineConfig& config, uint32_t lanes_shift) {
   view.window_groups = ((config.cores - 1) >> lanes_shift) + 1;
   view.is_private = config.memory_model == MemoryModel::kPrivate;
   view.windows_size = uint64_t{view.is_private ? 1 : config.cores} << config.window_shift;
+  if (view.is_private) {
+    view.stack_base = config.stack_base;
+    view.stack_size = config.stack_size;
+    view.windows_size -= config.stack_size;
+  }
   return view;
 }
 
@@ -87,8 +92,9 @@ bool GuestMemory::in_zones(uint64_t address, uint64_t size_bytes) const {
     return view_.window_base == view_.linear_base + view_.linear_size &&
            size_bytes - rest <= view_.windows_size;
   }
-  const uint64_t in_windows = address - view_.window_base;
-  return in_windows < view_.windows_size && size_bytes <= view_.windows_size - in_windows;
+  const uint64_t in_windows = address - view_.window_base, in_stack = address - view_.stack_base;
+  if (in_windows < view_.windows_size) return size_bytes <= view_.windows_size - in_windows;
+  return in_stack < view_.stack_size && size_bytes <= view_.stack_size - in_stack;
 }
 
 template <class F>
@@ -103,7 +109,7 @@ void GuestMemory::for_pieces(uint32_t core, uint64_t address, uint64_t size_byte
       done += run;
       continue;
     }
-    uint64_t offset = address + done - view_.window_base;
+    uint64_t offset = view_.windows_offset(address + done);
     if (!view_.is_private) {
       core = static_cast<uint32_t>(offset >> view_.window_shift);
       offset &= window_mask;
@@ -122,7 +128,7 @@ void GuestMemory::for_pieces(uint32_t core, uint64_t address, uint64_t size_byte
 uint8_t* GuestMemory::page_flags(uint32_t core, uint64_t address) const {
   if (in_linear(address))
     return linear_pages_.data() + ((address - view_.linear_base) >> kPageShift);
-  uint64_t offset = address - view_.window_base;
+  uint64_t offset = view_.windows_offset(address);
   if (!view_.is_private) {
     core = static_cast<uint32_t>(offset >> view_.window_shift);
     offset &= (uint64_t{1} << view_.window_shift) - 1;

@@ -7,7 +7,8 @@
 //    same offset of their own windows touch consecutive words. Pages of such words at the same
 //    offset lie together for all groups of cores: what all stacks use is one dense piece.
 // In the shared model the windows hold the stacks, one after the other from window_base, and every
-// core reaches all of them. In the private model all cores see their own window at window_base.
+// core reaches all of them. In the private model all cores see their own window at window_base, but
+// for its last stack_size bytes, which they see at stack_base.
 // Pages are 4 KiB. Accesses may be unaligned; nothing here ever faults on the host.
 #pragma once
 #include <cstdint>
@@ -29,7 +30,9 @@ struct MemoryView {
   uint8_t* windows = nullptr;
   const uint8_t* window_pages = nullptr;  // SegmentFlags, [group][page][lane]
   uint64_t window_base = 0;
-  uint64_t windows_size = 0;  // bytes of the zone as addresses: one window if private, else all
+  // Bytes of the zone as addresses: all windows, or if private, one without its stack.
+  uint64_t windows_size = 0;
+  uint64_t stack_base = 0, stack_size = 0;  // private only; multiples of the page size
   uint32_t window_shift = 0;
   uint32_t lanes_shift = 0;
   uint32_t window_groups = 0;  // groups of 1 << lanes_shift cores
@@ -50,18 +53,26 @@ struct MemoryView {
     return (((group << (window_shift - kPageShift)) + (offset >> kPageShift)) << lanes_shift) + lane;
   }
 
+  // How far into the windows `address` lies: an offset in the own one if private.
+  static constexpr uint64_t kNoOffset = ~uint64_t{0};
+  GPUSIM_HD_INLINE uint64_t windows_offset(uint64_t address) const {
+    const uint64_t offset = address - window_base;
+    if (offset < windows_size) return offset;
+    const uint64_t in_stack = address - stack_base;
+    return in_stack < stack_size ? windows_size + in_stack : kNoOffset;
+  }
+
   // The byte at `address` for `core`, or null if the page lacks `need` (SegmentFlags).
   // Bytes up to the next multiple of 8 follow it in storage.
   GPUSIM_HD_INLINE uint8_t* byte(uint32_t core, uint64_t address, uint8_t need) const {
     const uint64_t in_linear = address - linear_base;
     if (in_linear < linear_size)
       return (linear_pages[in_linear >> kPageShift] & need) == need ? linear + in_linear : nullptr;
-    const uint64_t in_zone = address - window_base;
-    if (in_zone >= windows_size) return nullptr;
-    uint64_t offset = in_zone;
+    uint64_t offset = windows_offset(address);
+    if (offset == kNoOffset) return nullptr;
     if (!is_private) {
-      core = static_cast<uint32_t>(in_zone >> window_shift);
-      offset = in_zone & ((uint64_t{1} << window_shift) - 1);
+      core = static_cast<uint32_t>(offset >> window_shift);
+      offset &= (uint64_t{1} << window_shift) - 1;
     }
     if ((window_pages[window_page_index(core, offset)] & need) != need) return nullptr;
     return windows + window_index(core, offset);

@@ -86,7 +86,7 @@ class DeviceMemory {
     if (!in_zones(address, in.size())) return false;
     DeviceArray<uint8_t> bytes(in.size(), "a program segment");
     bytes.upload(in);
-    const uint64_t offset = address - view_.window_base;
+    const uint64_t offset = view_.windows_offset(address);
     const uint64_t words = ((offset + in.size() - 1) >> 3) - (offset >> 3) + 1;
     const uint64_t blocks = (words * cores_ + 255) / 256;
     broadcast_window<<<static_cast<uint32_t>(blocks), 256>>>(view_, cores_, offset, bytes.data(),
@@ -145,11 +145,12 @@ class DeviceMemory {
       return address - base < zone && size <= zone - (address - base);
     };
     return size == 0 || inside(view_.linear_base, view_.linear_size) ||
-           inside(view_.window_base, view_.windows_size);
+           inside(view_.window_base, view_.windows_size) ||
+           inside(view_.stack_base, view_.stack_size);
   }
   // Where a window address lives: whose window, and at what offset.
   std::pair<uint32_t, uint64_t> window_of(uint32_t core, uint64_t address) const {
-    const uint64_t offset = address - view_.window_base;
+    const uint64_t offset = view_.windows_offset(address);
     if (view_.is_private) return {core, offset};
     return {static_cast<uint32_t>(offset >> view_.window_shift),
             offset & ((uint64_t{1} << view_.window_shift) - 1)};

@@ -117,7 +117,7 @@ struct Addresses {
 HWY_INLINE Pattern classify(const Group& g, simd::Compact x, uint32_t size) {
   const MemoryView& m = g.machine->memory;
   if (x.stride == 0) {
-    const bool own = m.is_private && x.base - m.window_base < m.windows_size;
+    const bool own = m.is_private && m.windows_offset(x.base) != MemoryView::kNoOffset;
     return own ? Pattern::kRow : Pattern::kUniform;
   }
   if (x.stride == size) return Pattern::kConsecutive;
@@ -190,7 +190,7 @@ HWY_INLINE void find_addresses(Group& g, const Uop* u, uint32_t size, Addresses&
 // The offset in its window of an address with pattern kRow.
 HWY_INLINE uint64_t row_offset(const Group& g, uint64_t address) {
   const MemoryView& m = g.machine->memory;
-  return (address - m.window_base) & ((uint64_t{1} << m.window_shift) - 1);
+  return m.windows_offset(address) & ((uint64_t{1} << m.window_shift) - 1);
 }
 
 // Whether a load's values fit 32 bits, and so go to a narrow row.

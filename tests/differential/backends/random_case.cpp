@@ -21,6 +21,7 @@ constexpr Slot kFirstPointer = 40;
 
 constexpr uint64_t kText = 0x10000;
 constexpr uint64_t kLinear = 0x400000;
+constexpr uint64_t kStack = 0x5500000000;
 
 // Where programs access memory through a pointer slot.
 struct Pointer {
@@ -148,6 +149,12 @@ class Generator {
     if (window > 8192)
       case_.regions.push_back({windows + 8192, window - 8192, kRead | kWrite, period, kRead});
     if (!shared_) case_.regions[case_.regions.size() - 1].flags = kRead | kWrite;
+    if (!shared_ && window > 8192 && rng_.coin()) {
+      config.stack_base = kStack;
+      config.stack_size = 4096;
+      case_.regions.back().size_bytes -= config.stack_size;
+      case_.regions.push_back({kStack, config.stack_size, kRead | kWrite});
+    }
 
     const auto add = [&](Pointer p) { pointers_.push_back(p); };
     add({constants, 0, 0, 8192, false});
@@ -156,6 +163,7 @@ class Generator {
          0, 64, false});
     add({constants + 4096, 0, -16, 16, false});
     const int64_t page = 4096;
+    const auto end = static_cast<int64_t>(window - config.stack_size);
     add({windows, apart, 0, page, true, true});
     add({windows + 512, apart, -256, 256, true, true});
     if (shared_) {
@@ -176,12 +184,18 @@ class Generator {
              64, true, true});
       add({windows + 2048, cores < 100 ? ~uint64_t{7} : 0, -128, 16, true, true});
     }
+    if (config.stack_size != 0) {
+      add({kStack, 0, 0, 4096, true, true});
+      add({kStack + 2048, cores < 100 ? uint64_t{8} : 0, -1024, 1024, true, true});
+      add({kStack - 4, 0, -8, 8, false, false, true});
+      add({kStack + 4096 - 4, 0, -16, 16, false, false, true});
+    }
     // Another core's window, lane by lane and all at the first's.
     add({windows + 4096, 0, 0, page, false, false, period != 0});
     add({windows + 4096 + (shared_ ? (cores / 2) * window : 0), 0, 0, page, false, false,
          period != 0});
     if (window > 8192)
-      add({windows + 8192, apart, 0, static_cast<int64_t>(window - 8192), true, true, period != 0});
+      add({windows + 8192, apart, 0, end - 8192, true, true, period != 0});
     // Faults: everywhere, off the end for the upper cores, across the ends of pages and zones.
     add({hole, 8, 0, 64, true, true, true});
     const bool touching = windows == at;  // then core 0's window is where a shared run would go on

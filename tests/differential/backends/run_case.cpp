@@ -31,6 +31,17 @@ uint64_t window_address(const MachineConfig& config, uint32_t core) {
   return config.window_base + (shared ? uint64_t{core} << config.window_shift : 0);
 }
 
+// A core's window as addresses: one piece, or two where the end of it lies elsewhere.
+struct Piece {
+  uint64_t address, offset, size_bytes;
+};
+std::vector<Piece> window_pieces(const MachineConfig& config, uint32_t core) {
+  const uint64_t near = (uint64_t{1} << config.window_shift) - config.stack_size;
+  std::vector<Piece> pieces{{window_address(config, core), 0, near}};
+  if (config.stack_size != 0) pieces.push_back({config.stack_base, near, config.stack_size});
+  return pieces;
+}
+
 void set_up(const Case& c, Backend& b) {
   const MachineConfig& config = c.config;
   for (uint32_t core = 0; core < config.cores; ++core)
@@ -39,9 +50,11 @@ void set_up(const Case& c, Backend& b) {
   b.write_memory(0, config.linear_base, noise(c.memory_seed, config.linear_size));
   const uint64_t window = uint64_t{1} << config.window_shift;
   const bool same = c.memory_seed % 2;
-  for (uint32_t core = 0; core < config.cores; ++core)
-    b.write_memory(core, window_address(config, core),
-                   noise(c.memory_seed + (same ? 1 : core + 2), window));
+  for (uint32_t core = 0; core < config.cores; ++core) {
+    const std::vector<uint8_t> bytes = noise(c.memory_seed + (same ? 1 : core + 2), window);
+    for (const Piece& p : window_pieces(config, core))
+      b.write_memory(core, p.address, std::span(bytes).subspan(p.offset, p.size_bytes));
+  }
   for (uint32_t core = 0; core < config.cores; ++core) {
     for (size_t i = 0; i < c.window_words.size(); ++i) {
       const uint64_t word = c.window_words[i].at(core);
@@ -147,7 +160,9 @@ Result run_case(const Case& c, const RunConfig& run) {
   b->read_memory(0, config.linear_base, r.memory[0]);
   for (uint32_t core = 0; core < config.cores; ++core) {
     r.memory[1 + core].resize(uint64_t{1} << config.window_shift);
-    b->read_memory(core, window_address(config, core), r.memory[1 + core]);
+    for (const Piece& p : window_pieces(c.config, core))
+      b->read_memory(core, p.address,
+                     std::span(r.memory[1 + core]).subspan(p.offset, p.size_bytes));
   }
   return r;
 }

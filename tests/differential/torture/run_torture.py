@@ -22,7 +22,7 @@ import harness  # noqa: E402
 from gcc_suite import COMPILER  # noqa: E402
 
 LEVELS = ("O0", "O1", "O2", "O3", "Os")
-TIMEOUT_S = 180
+TIMEOUT_S = 900
 
 DG_OPTIONS = re.compile(r'\{ *dg-(?:additional-)?options *\{? *"([^"]*)" *\}? *\}')
 X_FLAGS = re.compile(r'additional_flags="(-[^"]*)"|^ *lappend additional_flags "(-[^"]*)"', re.M)

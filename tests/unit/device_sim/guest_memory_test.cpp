@@ -120,6 +120,46 @@ TEST_CASE("cores share the linear zone; windows are one after the other, or one 
     CHECK(own.bytes(core, kWindows + 8190, 2) == std::vector<uint8_t>{5, 6});
 }
 
+TEST_CASE("the end of a private window may lie elsewhere") {
+  constexpr uint64_t kStack = 0x5500000000;
+  MachineConfig config = config_of(MemoryModel::kPrivate);
+  config.stack_base = kStack;
+  config.stack_size = kPageSize;
+  GuestMemory m;
+  m.configure(config, 2);
+  REQUIRE(m.set_permissions_all(kWindows, kPageSize, kRead | kWrite));
+  REQUIRE(m.set_permissions_all(kStack, kPageSize, kRead | kWrite));
+  CHECK(!m.set_permissions_all(kWindows + kPageSize, 1, kRead));
+  CHECK(!m.set_permissions_all(kStack, kPageSize + 1, kRead));
+  const MemoryView& v = m.view();
+  for (uint32_t core = 0; core < 5; ++core) {
+    REQUIRE(m.write(core, kWindows + 16, std::vector<uint8_t>{uint8_t(core + 1)}));
+    CHECK(v.store<uint64_t>(core, kStack + 16, core + 100));
+    CHECK(v.store<uint32_t>(core, kStack + kPageSize - 4, core + 200));
+  }
+  for (uint32_t core = 0; core < 5; ++core) {
+    std::vector<uint8_t> byte(1);
+    REQUIRE(m.read(core, kWindows + 16, byte));
+    CHECK(byte[0] == core + 1);
+    REQUIRE(m.read(core, kStack + 16, byte));
+    CHECK(byte[0] == core + 100);
+    uint32_t last = 0;
+    CHECK(v.load(core, kStack + kPageSize - 4, &last));
+    CHECK(last == core + 200);
+    CHECK(!v.load(core, kStack + kPageSize - 2, &last));
+    CHECK(!v.load(core, kStack - 2, &last));
+    CHECK(!v.load(core, kWindows + kPageSize - 2, &last));
+    CHECK(!v.store(core, kWindows + kPageSize, last));
+  }
+  CHECK(m.fill_zero(3, kStack, kPageSize));
+  uint64_t word = 1;
+  CHECK(v.load(3, kStack + 16, &word));
+  CHECK(word == 0);
+  CHECK(v.load(2, kStack + 16, &word));
+  CHECK(word == 102);
+  CHECK(!m.fill_zero(3, kWindows, kPageSize + 1));
+}
+
 TEST_CASE("host accesses go from window to window and from the linear zone into touching ones") {
   MachineConfig config = config_of(MemoryModel::kShared);
   config.window_base = kLinear + config.linear_size;

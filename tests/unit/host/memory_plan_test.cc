@@ -26,6 +26,35 @@ TEST_CASE("shared: one zone for image and heap, one stack per core with a guard 
   }
 }
 
+TEST_CASE("addresses of stacks have ten hexadecimal digits, as under qemu-aarch64") {
+  const auto has_ten = [](uint64_t address) { return address >> 36 != 0 && address >> 40 == 0; };
+  for (const MemoryModel model : {MemoryModel::kShared, MemoryModel::kPrivate}) {
+    for (const uint32_t cores : {1u, 7u, 64u, 65536u, 1u << 20}) {
+      const MemoryPlan plan = plan_memory(toy_module(), {.model = model, .cores = cores});
+      for (const uint32_t core : {0u, cores - 1}) {
+        CHECK(has_ten(plan.stack_bottom(core)));
+        CHECK(has_ten(plan.stack_top(core)));
+      }
+    }
+  }
+}
+
+TEST_CASE("stacks lie higher where they would not fit, or not beside the heap") {
+  constexpr uint64_t kGiB = uint64_t{1} << 30, kZoneEnd = uint64_t{1} << 40;
+  for (const PlanRequest& request : {PlanRequest{.cores = 1u << 10, .stack_size_bytes = kGiB},
+                                     PlanRequest{.memory_size_bytes = 400 * kGiB}}) {
+    const MemoryPlan plan = plan_memory(toy_module(), request);
+    CHECK(plan.stack_bottom(0) >= kZoneEnd);
+    CHECK(plan.stack_bottom(0) >= plan.heap_limit);
+    CHECK(plan.stack_top(0) - plan.stack_bottom(0) == plan.stack_size_bytes);
+  }
+  const MemoryPlan plan = plan_memory(
+      toy_module(), {.model = MemoryModel::kPrivate, .memory_size_bytes = 400 * kGiB});
+  CHECK(plan.config.stack_size == 0);
+  CHECK(plan.stack_top(0) == kToyData + 512 * kGiB);
+  CHECK(plan.stack_bottom(0) > plan.heap_limit);
+}
+
 TEST_CASE("memory that is really allocated stays within a few GiB") {
   const Module m = toy_module();
   for (const MemoryModel model : {MemoryModel::kShared, MemoryModel::kPrivate}) {
@@ -51,9 +80,11 @@ TEST_CASE("private: windows from the first writable page, as large as the cores 
     const uint64_t window = uint64_t{1} << plan.config.window_shift;
     CHECK(window <= last);
     last = window;
-    CHECK(plan.stack_top(0) == kToyData + window);
+    CHECK(plan.config.stack_size == plan.stack_size_bytes);
+    CHECK(plan.stack_bottom(0) == plan.config.stack_base);
     CHECK(plan.stack_top(cores - 1) == plan.stack_top(0));
-    CHECK(plan.heap_limit + kPageSize == plan.stack_bottom(0));
+    CHECK(plan.heap_limit + kPageSize + plan.stack_size_bytes == kToyData + window);
+    CHECK(kToyData + window <= plan.stack_bottom(0));
     CHECK(plan.heap_limit - plan.heap_start >= 256 * 1024);
     CHECK(plan.stack_size_bytes >= 64 * 1024);
   }
