@@ -24,14 +24,19 @@ struct CloneRequest {
 Reply clone_thread(Kernel& kernel, Call& call, const CloneRequest& request) {
   constexpr uint64_t kNeeded = kCloneVm | kCloneThread;
   if ((request.flags & kNeeded) != kNeeded) {
-    kernel.note_once("fork", "system call 220 (clone) makes threads only; for a new process (fork, "
-                             "vfork, posix_spawn) it returns ENOSYS");
+    kernel.note_once("fork",
+                     "system calls 220 (clone) and 435 (clone3) make threads only; for a new process "
+                     "(fork, vfork, posix_spawn) they return ENOSYS");
     return Reply::error(ENOSYS);
   }
   const std::optional<uint32_t> core = kernel.start_thread(call.core);
   if (!core) {
-    kernel.note_once("threads", "no core is free for another thread: clone returns EAGAIN; "
-                                "--cores gives a process more cores");
+    kernel.note_once("threads",
+                     kernel.is_private()
+                         ? "a process of a private machine has one core and no threads: clone returns "
+                           "EAGAIN; --memory shared gives a process --cores N"
+                         : "no core is free for another thread: clone returns EAGAIN; "
+                           "--cores gives a process more cores");
     return Reply::error(EAGAIN);
   }
   Thread& thread = kernel.thread(*core);

@@ -36,6 +36,11 @@ class Threads(unittest.TestCase):
         for done in self.each("many"):
             self.assertEqual(done.stdout, "0 threads, sum 0, EAGAIN\n")
 
+    def test_a_private_core_has_no_threads(self):
+        for done in self.each("many", "--cores", "2", "--memory", "private"):
+            self.assertEqual(done.stdout, 2 * "0 threads, sum 0, EAGAIN\n")
+            self.assertRegex(done.stderr, "private machine has one core.*--memory shared")
+
     def test_deadlocks_are_reported(self):
         for done in self.each("deadlock", "--cores", "8"):
             self.assertEqual(done.returncode, 125)
