@@ -54,11 +54,16 @@ static inline uint32_t gpusim_core_count(void);
 
 // ---- Synchronisation -----------------------------------------------------------------------
 
+// What every program needs; gpusim_sync.h has the rest (more locks, events, groups of cores, loops,
+// reductions).
+
 // Returns once every core of the chip has called it. What a core wrote before it, every core sees
 // after it. Costs one atomic addition per core and a wait.
 void gpusim_barrier(void);
 
-// A fair lock: cores get it in the order in which they asked. Initialise with zeroes.
+// A fair (ticket) lock: cores get it in the order in which they asked. Initialise with zeroes.
+// Acquires and releases. Costs one atomic addition, and for each hand-over a look by every core
+// that waits: for more than some dozens of waiting cores take gpusim_mutex_t of gpusim_sync.h.
 typedef struct {
   uint32_t next_ticket;
   uint32_t now_serving;
@@ -66,6 +71,9 @@ typedef struct {
 
 void gpusim_lock(gpusim_lock_t* lock);
 void gpusim_unlock(gpusim_lock_t* lock);
+
+// Takes the lock if nobody has it or waits for it; returns whether it did. Never waits.
+int gpusim_trylock(gpusim_lock_t* lock);
 
 // Add and return the value before. Sequentially consistent with respect to each other.
 static inline uint32_t gpusim_fetch_add_u32(uint32_t* place, uint32_t value) {
@@ -80,12 +88,27 @@ static inline void gpusim_count_u32(uint32_t* place, uint32_t value) {
   (void)__atomic_fetch_add(place, value, __ATOMIC_RELAXED);
 }
 
-// Give way to other cores until *place differs from `value` (or equals it). Acquires.
+// Give way to other cores until *place differs from `value` (or equals it). Acquires. What ends the
+// wait is a change of the value; nothing else has to be done by the core that changes it. A core
+// may miss values that *place has for a short time only.
 static inline void gpusim_wait_while_equal(const uint32_t* place, uint32_t value);
 static inline void gpusim_wait_until_equal(const uint32_t* place, uint32_t value);
+static inline void gpusim_wait_while_equal_u64(const uint64_t* place, uint64_t value);
+static inline void gpusim_wait_until_equal_u64(const uint64_t* place, uint64_t value);
 
-// Wakes cores that wait in one of the two functions above, after the store that they wait for.
-static inline void gpusim_wake_all(void);
+// Gives way until another core calls gpusim_signal_event(), or has called it since this core last
+// waited; may also return for no reason. So: test a condition, wait, test it again. The waiting
+// functions above cost the simulator less, because it knows what they wait for.
+static inline void gpusim_wait_for_event(void);
+
+// A hint that others may run now; waits for nothing. For loops that try again and again.
+static inline void gpusim_yield(void);
+
+// Wakes all cores in gpusim_wait_for_event(). Orders nothing: store with release order before it.
+static inline void gpusim_signal_event(void);
+
+// The same under its older name: lets cores that wait for a store have a look, after that store.
+static inline void gpusim_wake_all(void) { gpusim_signal_event(); }
 
 // ---- Output --------------------------------------------------------------------------------
 

@@ -1,42 +1,5 @@
-// The part of the guest runtime that is the same in the guest and natively.
+// Text output: the same in the guest and natively.
 #include "gpusim_guest.h"
-
-// ---- Barrier ---------------------------------------------------------------------------------
-// The arrival counter and the phase lie in separate lines: arrivals must not disturb those waiting.
-static struct {
-  _Alignas(128) uint32_t arrived;
-  _Alignas(128) uint32_t phase;
-} barrier;
-
-void gpusim_barrier(void) {
-  // Read before arriving: once all have arrived the phase may change at any moment. Each phase
-  // number is used once per 2^32 barriers, so a core that is slow to look cannot mistake a later
-  // phase for its own; a core cannot fall behind by more than one.
-  const uint32_t phase = __atomic_load_n(&barrier.phase, __ATOMIC_ACQUIRE);
-  const uint32_t before = __atomic_fetch_add(&barrier.arrived, 1, __ATOMIC_ACQ_REL);
-  if (before + 1 == gpusim_core_count()) {
-    // Nobody touches the counter until the phase changes, so a plain store is enough.
-    __atomic_store_n(&barrier.arrived, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&barrier.phase, phase + 1, __ATOMIC_RELEASE);
-    gpusim_wake_all();
-  } else {
-    gpusim_wait_while_equal(&barrier.phase, phase);
-  }
-}
-
-// ---- Lock ------------------------------------------------------------------------------------
-
-void gpusim_lock(gpusim_lock_t* lock) {
-  const uint32_t ticket = __atomic_fetch_add(&lock->next_ticket, 1, __ATOMIC_RELAXED);
-  gpusim_wait_until_equal(&lock->now_serving, ticket);
-}
-
-void gpusim_unlock(gpusim_lock_t* lock) {
-  // Only the holder writes now_serving.
-  const uint32_t serving = __atomic_load_n(&lock->now_serving, __ATOMIC_RELAXED);
-  __atomic_store_n(&lock->now_serving, serving + 1, __ATOMIC_RELEASE);
-  gpusim_wake_all();
-}
 
 // ---- Text ------------------------------------------------------------------------------------
 

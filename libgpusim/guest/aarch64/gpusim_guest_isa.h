@@ -29,16 +29,55 @@ static inline uint32_t gpusim_aarch64_load_and_watch(const uint32_t* place) {
   return value;
 }
 
+static inline uint64_t gpusim_aarch64_load_and_watch_u64(const uint64_t* place) {
+  uint64_t value;
+  __asm__ volatile("ldaxr %0, %1" : "=r"(value) : "Q"(*place) : "memory");
+  return value;
+}
+
+static inline void gpusim_wait_for_event(void) { __asm__ volatile("wfe" ::: "memory"); }
+static inline void gpusim_yield(void) { __asm__ volatile("yield" ::: "memory"); }
+static inline void gpusim_signal_event(void) { __asm__ volatile("sev" ::: "memory"); }
+
 static inline void gpusim_wait_while_equal(const uint32_t* place, uint32_t value) {
-  while (gpusim_aarch64_load_and_watch(place) == value) __asm__ volatile("wfe" ::: "memory");
+  while (gpusim_aarch64_load_and_watch(place) == value) gpusim_wait_for_event();
 }
 
 static inline void gpusim_wait_until_equal(const uint32_t* place, uint32_t value) {
-  while (gpusim_aarch64_load_and_watch(place) != value) __asm__ volatile("wfe" ::: "memory");
+  while (gpusim_aarch64_load_and_watch(place) != value) gpusim_wait_for_event();
 }
 
-// Not needed on hardware (see above). It tells a simulator at which store waiting cores may go on.
-static inline void gpusim_wake_all(void) { __asm__ volatile("sev" ::: "memory"); }
+static inline void gpusim_wait_while_equal_u64(const uint64_t* place, uint64_t value) {
+  while (gpusim_aarch64_load_and_watch_u64(place) == value) gpusim_wait_for_event();
+}
+
+static inline void gpusim_wait_until_equal_u64(const uint64_t* place, uint64_t value) {
+  while (gpusim_aarch64_load_and_watch_u64(place) != value) gpusim_wait_for_event();
+}
+
+// Minimum and maximum are single instructions from Armv8.1 on; GCC has no built-in functions for
+// them.
+#ifdef __ARM_FEATURE_ATOMICS
+#define GPUSIM_ISA_HAS_FETCH_MIN_MAX
+#define GPUSIM_AARCH64_FETCH(name, type, instruction, width)        \
+  static inline type gpusim_fetch_##name(type* place, type value) { \
+    type before;                                                    \
+    __asm__ volatile(instruction " %" width "2, %" width "0, %1"    \
+                     : "=r"(before), "+Q"(*place)                   \
+                     : "r"(value)                                   \
+                     : "memory");                                   \
+    return before;                                                  \
+  }
+GPUSIM_AARCH64_FETCH(min_u32, uint32_t, "lduminal", "w")
+GPUSIM_AARCH64_FETCH(max_u32, uint32_t, "ldumaxal", "w")
+GPUSIM_AARCH64_FETCH(min_i32, int32_t, "ldsminal", "w")
+GPUSIM_AARCH64_FETCH(max_i32, int32_t, "ldsmaxal", "w")
+GPUSIM_AARCH64_FETCH(min_u64, uint64_t, "lduminal", "x")
+GPUSIM_AARCH64_FETCH(max_u64, uint64_t, "ldumaxal", "x")
+GPUSIM_AARCH64_FETCH(min_i64, int64_t, "ldsminal", "x")
+GPUSIM_AARCH64_FETCH(max_i64, int64_t, "ldsmaxal", "x")
+#undef GPUSIM_AARCH64_FETCH
+#endif
 
 // The Linux system-call convention: number in x8, arguments in x0 to x5, result in x0.
 static inline long gpusim_syscall3(long number, long a, long b, long c) {

@@ -9,7 +9,7 @@
 
 #include "gpusim_guest.h"
 
-_Thread_local uint32_t gpusim_native_core_id = 0;
+__thread uint32_t gpusim_native_core_id = 0;
 uint32_t gpusim_native_core_count = 1;
 
 static int native_argc;
