@@ -64,12 +64,12 @@ int64_t transfer(Kernel& kernel, Call& call, Direction direction, uint64_t addre
 }
 
 // What a read or a write of a pipe comes to when the pipe is empty or full, or has no reader.
+// Standard output may be a pipe, too.
 Reply finish(Kernel& kernel, Call& call, int64_t result) {
-  const OpenFile* file = call.process->files.find(call.int_arg(0));
-  if (!file || !file->is_pipe()) return Reply::result(result);
-  if (result == -EAGAIN && !file->is_nonblocking)
-    return kernel.park_for_retry(call, {.from_outside = false, .restartable = true});
   if (result == -EPIPE) kernel.post(call.core, {.number = SIGPIPE, .code = kSiUser});
+  const OpenFile* file = call.process->files.find(call.int_arg(0));
+  if (file && file->is_pipe() && result == -EAGAIN && !file->is_nonblocking)
+    return kernel.park_for_retry(call, {.from_outside = false, .restartable = true});
   return Reply::result(result);
 }
 

@@ -31,7 +31,8 @@ bool in_guard_page(const MemoryPlan& plan, uint32_t core, uint64_t address) {
 }  // namespace
 
 std::string StopRecord::text() const {
-  std::string line = fmt::format("core {}: {} at pc {:#x}", core, reason, pc);
+  std::string line = fmt::format("core {}: {}", core, reason);
+  if (pc != 0) line += fmt::format(" at pc {:#x}", pc);  // not known where a signal ended a core
   if (!symbol.empty() && !symbol.starts_with("0x")) line += fmt::format(" ({})", symbol);
   if (!instruction.empty()) line += ": " + instruction;
   if (has_address) line += fmt::format(", address {:#x}", address);
@@ -101,7 +102,8 @@ void StopPrinter::add(const StopRecord& record) {
     line_(record.text());
     return;
   }
-  const std::string what = record.reason + " at " + record.symbol;
+  const std::string what =
+      record.symbol.empty() ? record.reason : record.reason + " at " + record.symbol;
   const auto it =
       std::find_if(more_.begin(), more_.end(), [&](const More& m) { return m.what == what; });
   if (it != more_.end()) {

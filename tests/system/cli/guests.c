@@ -87,6 +87,9 @@ void count_to_a_thousand(void) {
 void endless(void) {
   for (;;) __asm__ volatile("");
 }
+void write_for_ever(void) {
+  for (;;) CALL3(WRITE, 1, "again\n", 6);
+}
 void unknown_call(void) {
   CALL3(CLONE, 0, 0, 0);
   CALL3(CLONE, 0, 0, 0);

@@ -212,6 +212,16 @@ class Cli(unittest.TestCase):
             self.assertEqual(lines[:5], [f"core {c}" for c in "abcde"])
             self.assertEqual(done.stderr, "eeeee")
 
+    def test_a_reader_that_goes_away_ends_the_writer(self):
+        for options in ([], ["--cores", "70", "--memory", "private"]):
+            with subprocess.Popen([self.gpusim, "run", *options, "--entry", "write_for_ever", self.guests],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                self.assertEqual(process.stdout.readline(), b"again\n")
+                process.stdout.close()
+                said = process.stderr.read().decode()
+            self.assertEqual(process.returncode, 141, said)
+            self.assertRegex(said, r"\Acore 0: ended by its own signal 13 \(SIGPIPE\)\n")
+
     def test_faults(self):
         for memory in ("shared", "private"):
             done = self.run_ok(self.guests, "--entry", "fault_by_core", "--arg", "@core",
