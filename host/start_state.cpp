@@ -38,6 +38,7 @@ enum AuxType : uint64_t {
   // Ours: libgpusim/guest/gpusim_guest.h.
   kAtGpusimCoreId = 0x47505300,
   kAtGpusimCoreCount = 0x47505301,
+  kAtGpusimStackDistance = 0x47505302,
 };
 
 struct IsaStart {
@@ -185,12 +186,14 @@ void start_as_process(Backend& backend, Translator& translator, const MemoryPlan
   const bool is_private = plan.config.memory_model == MemoryModel::kPrivate;
   // Not for a core that is alone: its instructions are counted against those under qemu-user,
   // and C libraries walk the whole vector.
-  const bool alone = is_private || cores == 1;
-  const AuxEntry who[] = {{kAtGpusimCoreId, 0}, {kAtGpusimCoreCount, plan.config.cores}};
+  const bool alone = is_private || plan.config.cores == 1;
+  const uint64_t distance = plan.stack_top(1) - plan.stack_top(0);
+  const AuxEntry who[] = {{kAtGpusimCoreId, 0},
+                          {kAtGpusimCoreCount, plan.config.cores},
+                          {kAtGpusimStackDistance, distance}};
   StackImage image =
       process_stack(translator.module(), start, plan.stack_top(0), plan.stack_size_bytes,
                     alone ? std::span<const AuxEntry>{} : who);
-  const uint64_t distance = plan.stack_top(1) - plan.stack_top(0);
   bool written = false;
   if (is_private) {
     written = backend.write_memory_all(image.stack_pointer, image.bytes);

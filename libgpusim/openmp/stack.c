@@ -1,0 +1,106 @@
+// Stacks of pool threads.
+//
+// Under gpusim each core has a stack of its own from the start, in memory laid out so that cores in
+// lockstep touch neighbouring words; a POSIX thread brings another one, of at least 128 KiB. Pool
+// threads therefore get just enough for pthread_create and the thread's descriptor, and go on to
+// the core's own stack at once. OMP_STACKSIZE asks for ordinary stacks of that size instead.
+#include <elf.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "omp_internal.h"
+
+// libgpusim/guest/gpusim_guest.h
+#define GPUSIM_AT_STACK_DISTANCE UINT64_C(0x47505302)
+
+enum {
+  kPage = 4096,
+  // glibc's thread descriptor and TLS surplus, and the frames until the change of stack.
+  kSmallStack = 7168,
+};
+
+static struct {
+  char* next;
+  uint64_t size, distance;
+  uint64_t first_core_top, core_distance;
+} small;
+
+static uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) & ~(to - 1); }
+
+static uint64_t static_tls_size(void) {
+  const Elf64_Phdr* header = (const Elf64_Phdr*)getauxval(AT_PHDR);
+  for (uint64_t n = getauxval(AT_PHNUM); n-- > 0; ++header)
+    if (header->p_type == PT_TLS) return header->p_memsz + header->p_align;
+  return 0;
+}
+
+void omp_prepare_stacks(void* attributes, uint32_t threads) {
+  pthread_attr_t* const a = attributes;
+  pthread_attr_init(a);
+  pthread_attr_setdetachstate(a, PTHREAD_CREATE_DETACHED);
+  const uint64_t least = (uint64_t)PTHREAD_STACK_MIN + static_tls_size();
+  if (omp.stack_size != 0) {
+    if (gpusim_omp_on_gpusim) pthread_attr_setguardsize(a, 0);
+    pthread_attr_setstacksize(a, round_up(omp.stack_size < least ? least : omp.stack_size, kPage));
+    return;
+  }
+  small.core_distance = gpusim_omp_on_gpusim ? getauxval(GPUSIM_AT_STACK_DISTANCE) : 0;
+  if (small.core_distance == 0) return;  // the system's usual stacks
+  // Only the uppermost part of each is used, so that they may overlap.
+  small.distance = round_up(static_tls_size() + kSmallStack, kPage);
+  small.size = round_up(least, kPage) + small.distance;
+  const uint64_t all = (threads - 1) * small.distance + small.size;
+  char* const memory = mmap(0, all, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (memory == MAP_FAILED)
+    omp_fatal("no memory for %u threads; gpusim run --memory-size gives more", threads);
+  small.next = memory;
+  // The initial thread runs on core 0, somewhere in that core's stack.
+  const uint64_t here = (uint64_t)__builtin_frame_address(0);
+  small.first_core_top = round_up(here, small.core_distance);
+}
+
+// Puts the stack of the next thread into the attributes.
+bool omp_next_stack(void* attributes) {
+  if (small.core_distance == 0) return true;
+  char* const stack = small.next;
+  small.next += small.distance;
+  return pthread_attr_setstack(attributes, stack, small.size) == 0;
+}
+
+#ifdef __aarch64__
+static void call_on_stack(uint64_t top, void (*function)(void*), void* argument) {
+  register uint64_t x0 __asm__("x0") = (uint64_t)argument;
+  register uint64_t x9 __asm__("x9") = top;
+  register uint64_t x10 __asm__("x10") = (uint64_t)function;
+  // The function never returns; a zero frame pointer and return address end backtraces here.
+  __asm__ volatile(
+      "mov sp, x9\n\t"
+      "mov x29, #0\n\t"
+      "mov x30, #0\n\t"
+      "br x10"
+      :
+      : "r"(x0), "r"(x9), "r"(x10)
+      : "memory");
+  __builtin_unreachable();
+}
+#else
+static void call_on_stack(uint64_t top, void (*function)(void*), void* argument) {
+  (void)top;
+  function(argument);
+}
+#endif
+
+void omp_leave_small_stack(void (*function)(void*), void* argument) {
+  if (small.core_distance == 0) {
+    function(argument);
+    return;
+  }
+  unsigned core;
+  if (syscall(SYS_getcpu, &core, (void*)0, (void*)0) != 0) omp_fatal("getcpu fails");
+  call_on_stack(small.first_core_top + core * small.core_distance, function, argument);
+}

@@ -1,0 +1,93 @@
+// env: OMP_CANCELLATION=true
+// cancel and cancellation point for every construct.
+#include <omp.h>
+#include <stdio.h>
+
+int main(void) {
+  printf("cancellation %d\n", omp_get_cancellation());
+  int after = 0, found = -1;
+#pragma omp parallel
+  {
+#pragma omp cancel parallel
+#pragma omp atomic
+    ++after;
+  }
+  printf("parallel: %d went on\n", after);
+#pragma omp parallel shared(found)
+  {
+#pragma omp for schedule(dynamic)
+    for (int i = 0; i < 100000; ++i) {
+      if (i == 50) {
+#pragma omp atomic write
+        found = i;
+#pragma omp cancel for
+      }
+#pragma omp cancellation point for
+      if (i >= 99999) {
+#pragma omp atomic
+        ++after;
+      }
+    }
+  }
+  printf("for: found %d, after %d\n", found, after);
+  int statics = 0;
+#pragma omp parallel for
+  for (int i = 0; i < 1000; ++i) {
+#pragma omp cancel for if (i >= 0)
+#pragma omp atomic
+    ++statics;
+  }
+  printf("static for: %d\n", statics);
+  int sections = 0;
+#pragma omp parallel sections
+  {
+#pragma omp section
+    {
+#pragma omp cancel sections
+      ++sections;
+    }
+  }
+  printf("sections: %d\n", sections);
+  int tasks = 0, groups = 0;
+#pragma omp parallel
+#pragma omp single
+  {
+#pragma omp taskgroup
+    {
+#pragma omp task
+      {
+#pragma omp cancel taskgroup
+        ++groups;
+      }
+#pragma omp taskwait
+      for (int i = 0; i < 50; ++i) {
+#pragma omp task
+        {
+#pragma omp atomic
+          ++tasks;
+        }
+      }
+    }
+  }
+  printf("taskgroup: %d, tasks %d\n", groups, tasks);
+  int phase = 0, went_on = 0;
+#pragma omp parallel
+  {
+#pragma omp barrier
+    if (omp_get_thread_num() == 0) {
+#pragma omp atomic
+      ++phase;
+#pragma omp cancel parallel
+    }
+#pragma omp barrier
+#pragma omp cancellation point parallel
+#pragma omp atomic
+    ++went_on;
+  }
+  printf("barrier: %d, went on %d\n", phase, went_on);
+  int again = 0;
+#pragma omp parallel for reduction(+ : again)
+  for (int i = 0; i < 100; ++i) again += i;
+  printf("afterwards: %d\n", again);
+  return 0;
+}
