@@ -22,7 +22,7 @@ namespace {
 
 constexpr char kMagic[8] = {'G', 'P', 'U', 'S', 'I', 'M', 'M', '\n'};
 // Raise it with every change of the layout below, of uops.def, or of what micro-ops mean.
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 constexpr size_t kHeaderBytes = sizeof kMagic + 4 + 4 + 8;
 // The contexts of one core; the interpreters' slot numbers are bytes.
 constexpr uint32_t kSlotLimit = 256;
@@ -115,7 +115,7 @@ class Reader {
 
 template <class Archive>
 void describe(Archive& a, AbiSlots& abi) {
-  for (int* s : {&abi.stack_pointer, &abi.link, &abi.thread_pointer, &abi.core_id, &abi.fp_state,
+  for (int* s : {&abi.stack_pointer, &abi.link, &abi.thread_pointer, &abi.core_id, &abi.monitor, &abi.fp_state,
                  &abi.syscall_number, &abi.syscall_result})
     a.value(*s);
   for (int& s : abi.syscall_args) a.value(s);
@@ -231,7 +231,7 @@ class Checker {
     for (const InitialValue& v : m_.initial_values) require(is_slot(v.slot), "initial values");
     const auto optional = [&](int s) { require(s == kNoSlot || is_slot(s), "registers"); };
     const AbiSlots& abi = m_.abi;
-    for (const int s : {abi.stack_pointer, abi.link, abi.thread_pointer, abi.core_id, abi.fp_state,
+    for (const int s : {abi.stack_pointer, abi.link, abi.thread_pointer, abi.core_id, abi.monitor, abi.fp_state,
                         abi.syscall_number, abi.syscall_result})
       optional(s);
     for (const int s : abi.syscall_args) optional(s);

@@ -29,6 +29,8 @@ struct MachineConfig {
   // Executions of a block by one group after which native code is generated for it (simd).
   uint32_t native_after = 64;
   static constexpr uint32_t kNeverNative = ~uint32_t{0};
+  bool regroup = true;  // cores may move to other groups (simd)
+  uint64_t seed = 0;  // of an interleaving that differs on purpose; 0: the usual one
   bool per_core_tallies = true;     // false: tally() may be empty (cuda keeps them only on request)
   uint64_t max_instructions = 0;    // per core; 0: none. Checked at ends of blocks; events go first.
 };
@@ -114,6 +116,7 @@ struct BackendInfo {
   bool (*available)(std::string* why_not);
   std::string (*device)();
   std::unique_ptr<Backend> (*create)();
+  size_t scheduling_bytes;  // of a core's state on the machine, beside its context and memory
 };
 // The one list of backends, best first.
 std::span<const BackendInfo> all_backends();

@@ -22,9 +22,12 @@ std::string device_of() {
 }
 
 constexpr BackendInfo kBackends[] = {
-    {"cuda", cuda::available, cuda::device_name, cuda::create},
-    {"simd", SimdBackend::available, device_of<SimdBackend>, create<SimdBackend>},
-    {"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>},
+    {"cuda", cuda::available, cuda::device_name, cuda::create,
+     cuda::HostBackend::kSchedulingBytes},
+    {"simd", SimdBackend::available, device_of<SimdBackend>, create<SimdBackend>,
+     SimdBackend::kSchedulingBytes},
+    {"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>,
+     ScalarBackend::kSchedulingBytes},
 };
 
 }  // namespace

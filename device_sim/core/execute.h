@@ -96,7 +96,9 @@ GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const MemoryView& memor
     return Outcome::kJumpReg;
 #define GPUSIM_RUN_kGiveWay(name) \
   case Op::name:                  \
-    return Outcome::kGiveWay;
+    if (u.aux != static_cast<uint8_t>(Turn::kSignalEvent)) return Outcome::kGiveWay; \
+    memory.signal_event();        \
+    return Outcome::kTaken;
 #define GPUSIM_RUN_kService(name) \
   case Op::name:                  \
     return Outcome::kService;

@@ -80,6 +80,7 @@ void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   view_.windows = windows_.data();
   view_.window_pages = window_pages_.data();
   view_.pair_lock = &pair_lock_;
+  view_.events = &events_;
 }
 
 bool GuestMemory::in_zones(uint64_t address, uint64_t size_bytes) const {

@@ -73,7 +73,7 @@ class GuestMemory {
 
   MemoryView view_;
   uint32_t cores_ = 0;
-  uint32_t pair_lock_ = 0;
+  uint32_t pair_lock_ = 0, events_ = 0;
   LazyMemory linear_, linear_pages_, windows_, window_pages_;
 };
 

@@ -38,6 +38,16 @@ struct MemoryView {
   uint32_t window_groups = 0;  // groups of 1 << lanes_shift cores
   uint32_t is_private = 0;
   uint32_t* pair_lock = nullptr;  // see core/atomics.h
+  uint32_t* events = nullptr;     // number of events signalled to all cores
+
+  GPUSIM_HD_INLINE void signal_event() const {
+#ifdef __CUDA_ARCH__
+    __threadfence();
+    atomicAdd(events, 1u);
+#else
+    __atomic_fetch_add(events, 1, __ATOMIC_SEQ_CST);
+#endif
+  }
 
   // Bytes of one window in a page of storage.
   GPUSIM_HD_INLINE uint64_t window_piece() const { return kPageSize >> lanes_shift; }

@@ -16,10 +16,13 @@
 namespace gpusim::cuda {
 namespace {
 
-struct IsRunnable {
+struct IsAwake {
   const CoreState* states;
+  MemoryView memory;
+  uint32_t slice;
   __host__ __device__ bool operator()(uint32_t core) const {
-    return states[core].status == CoreStatus::kRunnable;
+    const CoreState& s = states[core];
+    return s.status == CoreStatus::kRunnable && !sleeps(memory, s, slice);
   }
 };
 struct TimesCopies {
@@ -118,6 +121,7 @@ class CudaBackend final : public Backend {
   std::unordered_map<uint64_t, uint64_t> pending_slots_;  // core << 8 | slot
   std::vector<bool> is_runnable_;
   uint32_t runnable_ = 0;
+  uint32_t slice_ = 0;
   std::vector<Event> events_;
   // Contexts of the cores of events_: [slot][event], and each core's place.
   std::vector<uint64_t> event_slots_;
@@ -231,7 +235,7 @@ uint32_t CudaBackend::regroup() {
   const auto cores = static_cast<int>(config_.cores);
   with_scratch([&](void* scratch, size_t& bytes) {
     return cub::DeviceSelect::If(scratch, bytes, all, order_.data(), counters_.data(), cores,
-                                 IsRunnable{states_.data()});
+                                 IsAwake{states_.data(), memory_.view(), slice_});
   });
   uint32_t count = 0;
   counters_.download(std::span(&count, 1));
@@ -251,15 +255,21 @@ std::span<const Event> CudaBackend::run_slice(uint64_t instructions) {
   apply_writes();
   events_.clear();
   event_of_core_.clear();
-  const uint32_t count = regroup();
-  if (count == 0) return events_;
+  if (runnable_ == 0) return events_;
+  ++slice_;
+  uint32_t count = regroup();
+  if (count == 0) {  // all sleep: now they look whether they can go on
+    slice_ += kLongestSleep;
+    count = regroup();
+  }
   Launch launch;
   launch.machine = Machine{
       .code = CodeView{uops_.data(), uop_at_.data(), module_->code.text_base,
                        module_->code.uop_at.size(), module_->code.pc_shift},
       .memory = memory_.view(),
       .blocks = blocks_.data(),
-      .max_instructions = config_.max_instructions};
+      .max_instructions = config_.max_instructions,
+      .seed = config_.seed};
   launch.slots = slots_.data();
   launch.slot_count = module_->slot_count;
   launch.core_count = config_.cores;
@@ -268,6 +278,7 @@ std::span<const Event> CudaBackend::run_slice(uint64_t instructions) {
   launch.order = order_.data();
   launch.runnable = count;
   launch.instructions = instructions;
+  launch.slice = slice_;
   launch.block_counts = block_counts_.data();
   launch.core_classes = core_classes_.data();
   launch.stopped = stopped_.data();

@@ -48,13 +48,14 @@ class DeviceMemory {
     window_flags_.assign(window_pages_bytes(view_), 0);
     linear_pages_ = DeviceArray<uint8_t>(linear_flags_.size(), "page permissions");
     window_pages_ = DeviceArray<uint8_t>(window_flags_.size(), "per-core page permissions");
-    pair_lock_ = DeviceArray<uint32_t>(1, "a lock");
-    pair_lock_.zero();
+    shared_words_ = DeviceArray<uint32_t>(2, "a lock and a counter");
+    shared_words_.zero();
     view_.linear = linear_.data();
     view_.windows = windows_.data();
     view_.linear_pages = linear_pages_.data();
     view_.window_pages = window_pages_.data();
-    view_.pair_lock = pair_lock_.data();
+    view_.pair_lock = shared_words_.data();
+    view_.events = shared_words_.data() + 1;
     flags_changed_ = true;
   }
   // Brings the device up to date; call before a slice.
@@ -193,7 +194,7 @@ class DeviceMemory {
   MemoryView view_;
   uint32_t cores_ = 0;
   DeviceArray<uint8_t> linear_, windows_, linear_pages_, window_pages_;
-  DeviceArray<uint32_t> pair_lock_;
+  DeviceArray<uint32_t> shared_words_;  // MemoryView::pair_lock, MemoryView::events
   std::vector<uint8_t> linear_flags_, window_flags_;
   bool flags_changed_ = false;
 };

@@ -25,7 +25,7 @@ void HostBackend::module_changed() {
   uops_.push_back(Uop{.op = Op::trap});
   code_.uops = uops_.data();
   machine_ = Machine{.code = code_, .memory = memory_.view(), .blocks = blocks_.data(),
-                     .max_instructions = config_.max_instructions};
+                     .max_instructions = config_.max_instructions, .seed = config_.seed};
 }
 
 uint32_t HostBackend::runnable() const {
@@ -36,11 +36,16 @@ uint32_t HostBackend::runnable() const {
 
 std::span<const Event> HostBackend::run_slice(uint64_t instructions) {
   events_.clear();
+  ++slice_;
   // As on the device: the runnable cores, regrouped by where they are.
+  const auto is_awake = [&](const CoreState& s) {
+    return s.status == CoreStatus::kRunnable && !sleeps(memory_.view(), s, slice_);
+  };
+  if (std::none_of(states_.begin(), states_.end(), is_awake)) slice_ += kLongestSleep;
   std::vector<uint32_t> order;
   for (uint32_t core = 0; core < states_.size(); ++core)
-    if (states_[core].status == CoreStatus::kRunnable) {
-      if (begin_slice(machine_, states_[core], instructions, records_[core]))
+    if (is_awake(states_[core])) {
+      if (begin_slice(machine_, core, states_[core], slice_, instructions, records_[core]))
         order.push_back(core);
       else
         events_.push_back(make_event(core, states_[core], records_[core]));
@@ -66,7 +71,7 @@ void HostBackend::run_warp(std::span<const uint32_t> cores) {
       if (key(core) != lead) return false;
       Context context{*this, core};
       CoreState& s = states_[core];
-      const BlockResult r = run_block(machine_, core, s, context, records_[core]);
+      const BlockResult r = run_block(machine_, core, slice_, s, context, records_[core]);
       if (r.completed != kNoBlock) {
         ++block_counts_[r.completed];
         for (int c = 0; c < kInsnClassCount; ++c)

@@ -19,6 +19,7 @@ class HostBackend final : public CpuBackend {
   void start(uint32_t core, uint32_t uop) override {
     states_[core].pc = uop;
     states_[core].status = CoreStatus::kRunnable;
+    states_[core].waits = false;
   }
   void stop(uint32_t core) override { states_[core].status = CoreStatus::kIdle; }
   uint32_t place(uint32_t core) override { return states_[core].pc; }
@@ -26,6 +27,9 @@ class HostBackend final : public CpuBackend {
   uint32_t runnable() const override;
   std::vector<uint64_t> block_counts() override { return block_counts_; }
   CoreTally tally(uint32_t core) override { return tallies_[core]; }
+
+  // On a GPU: the state, and places in lists.
+  static constexpr size_t kSchedulingBytes = sizeof(CoreState) + sizeof(StopRecord) + 6 * sizeof(uint32_t);
 
  private:
   // As in device memory: [slot][core].
@@ -39,6 +43,7 @@ class HostBackend final : public CpuBackend {
   void run_warp(std::span<const uint32_t> cores);
 
   Machine machine_;
+  uint32_t slice_ = 0;
   std::vector<Uop> uops_;
   std::vector<BlockInfo> blocks_;
   std::vector<uint64_t> slots_;

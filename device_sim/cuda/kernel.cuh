@@ -15,9 +15,10 @@ struct Launch {
   uint32_t core_count = 0;
   CoreState* states = nullptr;        // [core]
   StopRecord* records = nullptr;      // [core]
-  const uint32_t* order = nullptr;    // the runnable cores, neighbours at the same micro-op
+  const uint32_t* order = nullptr;    // cores that are runnable and awake, neighbours at the same micro-op
   uint32_t runnable = 0;
   uint64_t instructions = 0;          // per core and slice
+  uint32_t slice = 0;
   unsigned long long* block_counts = nullptr;  // [block][kCounterCopies]
   unsigned long long* core_classes = nullptr;  // [class][core], or null
   uint32_t* stopped = nullptr;        // cores that stopped, in no order
@@ -63,7 +64,7 @@ __device__ __forceinline__ void run_warp(const Launch& launch, uint32_t core, bo
     uint32_t completed = kNoBlock;
     if (is_lead(running, s)) {
       StopRecord record;
-      const BlockResult r = run_block(launch.machine, core, s, ctx, record);
+      const BlockResult r = run_block(launch.machine, core, launch.slice, s, ctx, record);
       completed = r.completed;
       if (s.status != CoreStatus::kRunnable) {
         launch.records[core] = record;
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(kMaxThreads, 1) simulate(const __grid_constant
   if (present) {
     s = launch.states[core];
     StopRecord record;
-    running = begin_slice(launch.machine, s, launch.instructions, record);
+    running = begin_slice(launch.machine, core, s, launch.slice, launch.instructions, record);
     if (!running) {
       launch.records[core] = record;
       launch.stopped[atomicAdd(launch.stopped_count, 1u)] = core;
@@ -136,6 +137,7 @@ __global__ void apply_state_writes(const StateWrite* writes, uint32_t count, Cor
   if (i >= count) return;
   states[writes[i].core].pc = writes[i].pc;
   states[writes[i].core].status = writes[i].status;
+  states[writes[i].core].waits = false;
 }
 __global__ void fill_slots(uint64_t* row, uint32_t count, uint64_t value) {
   const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -3,6 +3,8 @@
 #pragma once
 #include "device_sim/core/backend.h"
 #include "device_sim/core/execute.h"
+#include "device_sim/core/interleaving.h"
+#include "device_sim/core/wait.h"
 
 namespace gpusim::cuda {
 
@@ -21,6 +23,7 @@ struct Machine {
   MemoryView memory;
   const BlockInfo* blocks = nullptr;
   uint64_t max_instructions = 0;  // per core; 0: none
+  uint64_t seed = 0;              // see core/interleaving.h
 };
 
 // The part of a core's state that is not in slots.
@@ -30,6 +33,11 @@ struct CoreState {
   uint64_t instructions = 0;
   uint64_t slice_end = 0;  // instructions at which the slice is over
   CoreStatus status = CoreStatus::kIdle;
+  bool waits = false;        // for an event, until it has come or the slice `until` begins
+  uint32_t events_seen = 0;  // of those signalled
+  uint32_t rounds = 0;       // of waiting, in vain
+  uint32_t until = 0;
+  Watch watch;
 };
 
 // What stopped a core; the fields of Event that are not implied by its status.
@@ -58,20 +66,37 @@ GPUSIM_HD_INLINE void stop_core(CoreState& s, StopRecord& record, CoreStatus sta
   record.address = stop.address;
 }
 
-// False: the core reached the limit with a block that ended in an event, and stops now.
-GPUSIM_HD_INLINE bool begin_slice(const Machine& m, CoreState& s, uint64_t instructions,
-                                  StopRecord& record) {
-  s.slice_end = s.instructions + instructions;
+// Whether the core waits for an event that has not come.
+GPUSIM_HD_INLINE bool sleeps(const MemoryView& memory, const CoreState& s, uint32_t slice) {
+  return s.waits && static_cast<int32_t>(slice - s.until) < 0 && !s.watch.has_event(memory);
+}
+
+// Of a core that does not sleep. False: it reached the limit with a block that ended in an event, and
+// stops now.
+GPUSIM_HD_INLINE bool begin_slice(const Machine& m, uint32_t core, CoreState& s, uint32_t slice,
+                                  uint64_t instructions, StopRecord& record) {
+  if (s.waits && s.watch.has_event(m.memory)) s.rounds = 0;
+  s.waits = false;
+  s.slice_end = s.instructions + jittered(m.seed, slice, core, instructions);
   if (m.max_instructions == 0 || s.instructions < m.max_instructions) return true;
   stop_core(s, record, CoreStatus::kLimit, s.pc, StopInfo{});
   return false;
 }
 
+template <class Ctx>
+GPUSIM_HD_INLINE void wait_for_event(const Machine& m, uint32_t core, uint32_t slice, CoreState& s,
+                                     const Ctx& ctx, const Uop& u) {
+  const auto data = static_cast<Slot>(u.a + 1);
+  s.waits = start_watch(m.memory, core, ctx.get(u.a), ctx.get(data), s.events_seen, s.watch);
+  s.until = slice + slices_to_sleep(s.rounds++);
+  if (!s.watch.word) s.events_seen = Watch::read(m.memory.events);
+}
+
 // Runs a core from s.pc to the end of its block, or until it stops. All threads of a warp that
 // enter with the same pc stay together until one of them faults.
 template <class Ctx>
-GPUSIM_HD_INLINE BlockResult run_block(const Machine& m, uint32_t core, CoreState& s, Ctx& ctx,
-                                       StopRecord& record) {
+GPUSIM_HD_INLINE BlockResult run_block(const Machine& m, uint32_t core, uint32_t slice,
+                                       CoreState& s, Ctx& ctx, StopRecord& record) {
   BlockResult result;
   uint32_t at = s.pc;
   Uop u = m.code.uops[at];
@@ -118,6 +143,8 @@ GPUSIM_HD_INLINE BlockResult run_block(const Machine& m, uint32_t core, CoreStat
     if (m.max_instructions && s.instructions >= m.max_instructions)
       stop_core(s, record, CoreStatus::kLimit, s.pc, stop);
     result.gave_way = outcome == Outcome::kGiveWay;
+    if (result.gave_way && u.aux == static_cast<uint8_t>(Turn::kWaitForEvent))
+      wait_for_event(m, core, slice, s, ctx, u);
     return result;
   }
 }

@@ -1,6 +1,7 @@
 #include "device_sim/scalar/scalar_backend.h"
 
 #include "device_sim/core/execute.h"
+#include "device_sim/core/interleaving.h"
 
 namespace gpusim {
 
@@ -27,9 +28,37 @@ uint32_t ScalarBackend::runnable() const {
 
 std::span<const Event> ScalarBackend::run_slice(uint64_t instructions) {
   events_.clear();
-  for (uint32_t i = 0; i < cores_.size(); ++i)
-    if (cores_[i].status == CoreStatus::kRunnable) run_core(i, instructions);
+  ++slices_;
+  bool idle = true;
+  const uint64_t first = config_.seed ? mixed(config_.seed, slices_, cores_.size()) : 0;
+  // A second time, without sleep, if all sleep.
+  for (int pass = 0; pass < 2 && idle; ++pass)
+    for (uint32_t k = 0; k < cores_.size(); ++k) {
+      const auto i = static_cast<uint32_t>((k + first) % cores_.size());
+      Core& core = cores_[i];
+      if (core.status != CoreStatus::kRunnable || (pass == 0 && sleeps(core))) continue;
+      run_core(i, jittered(config_.seed, slices_, i, instructions));
+      idle = false;
+    }
+  sort_events();
   return events_;
+}
+
+bool ScalarBackend::sleeps(Core& core) {
+  if (!core.waits) return false;
+  if (!core.watch.has_event(memory_.view())) return slices_ < core.until;
+  core.rounds = 0;
+  return false;
+}
+
+void ScalarBackend::give_way(uint32_t number, const Uop& u) {
+  if (static_cast<Turn>(u.aux) != Turn::kWaitForEvent) return;
+  Core& core = cores_[number];
+  const MemoryView memory = memory_.view();
+  core.waits = start_watch(memory, number, core.slots[u.a], core.slots[u.a + 1u],
+                           core.events_seen, core.watch);
+  core.until = slices_ + slices_to_sleep(core.rounds++);
+  if (!core.watch.word) core.events_seen = *memory.events;
 }
 
 bool ScalarBackend::complete_block(Core& core, const Uop& u, uint32_t next) {
@@ -44,6 +73,7 @@ bool ScalarBackend::complete_block(Core& core, const Uop& u, uint32_t next) {
 void ScalarBackend::run_core(uint32_t number, uint64_t instructions) {
   Core& core = cores_[number];
   const uint64_t slice_end = core.instructions + instructions;
+  core.waits = false;
   const auto stop_with = [&](Event event) {
     core.status = event.status;
     events_.push_back(event);
@@ -71,7 +101,7 @@ void ScalarBackend::run_core(uint32_t number, uint64_t instructions) {
         continue;
       case Outcome::kGiveWay:
         if (!complete_block(core, u, u.target())) return stop_with(limit_event(number, core.pc));
-        return;
+        return give_way(number, u);
       case Outcome::kService:
         complete_block(core, u, u.target());
         return stop_with(service_event(number, u));

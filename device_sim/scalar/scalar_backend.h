@@ -2,6 +2,7 @@
 // is never optimised.
 #pragma once
 #include "device_sim/core/cpu_backend.h"
+#include "device_sim/core/wait.h"
 
 namespace gpusim {
 
@@ -18,6 +19,7 @@ class ScalarBackend final : public CpuBackend {
   void start(uint32_t core, uint32_t uop) override {
     cores_[core].pc = uop;
     cores_[core].status = CoreStatus::kRunnable;
+    cores_[core].waits = false;
   }
   void stop(uint32_t core) override { cores_[core].status = CoreStatus::kIdle; }
   uint32_t place(uint32_t core) override { return cores_[core].pc; }
@@ -32,15 +34,29 @@ class ScalarBackend final : public CpuBackend {
     uint32_t pc = 0;
     CoreStatus status = CoreStatus::kIdle;
     uint64_t instructions = 0;
+    bool waits = false;  // for an event; until it has come, or the slice `until`
+    Watch watch;
+    uint32_t events_seen = 0;  // of those signalled
+    uint32_t rounds = 0;       // of waiting, in vain
+    uint64_t until = 0;
     CoreTally tally;
     uint64_t get(Slot s) const { return slots[s]; }
     void set(Slot s, uint64_t value) { slots[s] = value; }
   };
+
+ public:
+  static constexpr size_t kSchedulingBytes = sizeof(Core);
+
+ private:
+  // Whether it waits for an event that has not come.
+  bool sleeps(Core& core);
+  void give_way(uint32_t number, const Uop& u);
   void run_core(uint32_t number, uint64_t instructions);
   // Counts the block that `u` ends for this core and continues at `next`. False: limit reached.
   bool complete_block(Core& core, const Uop& u, uint32_t next);
 
   std::vector<Core> cores_;
+  uint64_t slices_ = 0;
   std::vector<uint64_t> block_counts_;
 };
 

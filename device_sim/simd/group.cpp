@@ -1,8 +1,8 @@
 #include "device_sim/simd/group.h"
 
-#include <hwy/highway.h>
-
 #include <algorithm>
+
+#include "device_sim/simd/lane_keys.h"
 
 namespace gpusim::simd {
 
@@ -10,50 +10,22 @@ namespace {
 
 void flush(Group& g, Epoch& e) {
   if (e.tally.counts[kInsnCount] == 0) return;
+  g.flushed_instructions +=
+      uint64_t{e.tally.counts[kInsnCount]} * static_cast<uint64_t>(std::popcount(e.mask));
   for_each_lane(e.mask, [&](uint32_t lane) {
     for (int c = 0; c < 16; ++c) g.lane_tally[lane][static_cast<size_t>(c)] += e.tally.counts[c];
   });
   e.tally = BlockTally{};
 }
 
-// Keys of lanes as vectors. This file is compiled for the baseline target only.
-namespace hn = hwy::HWY_NAMESPACE;
-using Keys = hn::ScalableTag<uint64_t>;
-constexpr uint32_t kKeys = HWY_LANES(uint64_t);
-
-// The lanes of `mask` from lane `first` on, as a mask of a vector.
-hn::Mask<Keys> lanes_of(uint64_t mask, uint32_t first) {
-  const auto bits = static_cast<uint8_t>(mask >> first);
-  const uint8_t bytes[8] = {bits};
-  return hn::LoadMaskBits(Keys(), bytes);
-}
-
 uint64_t best_waiting_key(const Group& g) {
-  const uint64_t waiting = g.runnable & ~g.active;
-  if (waiting == 0) return ~uint64_t{0};
-  const auto none = hn::Set(Keys(), ~uint64_t{0});
-  auto best = none;
-  for (uint32_t lane = 0; lane < kMaxLanes; lane += kKeys)
-    best = hn::Min(best, hn::IfThenElse(lanes_of(waiting, lane),
-                                        hn::Load(Keys(), g.lane_key + lane), none));
-  return hn::GetLane(hn::MinOfLanes(Keys(), best));
-}
-
-uint64_t lanes_at(const Group& g, uint32_t rank) {
-  const auto wanted = hn::Set(Keys(), uint64_t{rank}), low = hn::Set(Keys(), uint64_t{0xffffffff});
-  uint64_t mask = 0;
-  for (uint32_t lane = 0; lane < kMaxLanes; lane += kKeys) {
-    const auto ranks = hn::And(hn::Load(Keys(), g.lane_key + lane), low);
-    uint8_t bytes[8] = {};
-    hn::StoreMaskBits(Keys(), hn::Eq(ranks, wanted), bytes);
-    mask |= uint64_t{bytes[0]} << lane;
-  }
-  return mask & g.runnable;
+  const uint64_t others = g.runnable & ~g.active;
+  return others == 0 ? ~uint64_t{0} : least_key(g.lane_key, others);
 }
 
 uint32_t activate(Group& g, uint64_t key) {
   g.depth = key_depth(key);
-  set_active(g, lanes_at(g, key_rank(key)));
+  set_active(g, lanes_with_rank(g.lane_key, key_rank(key)) & g.runnable);
   g.wait_key = best_waiting_key(g);
   if (g.active == g.runnable) g.turns = g.waits = 0;
   return key_pc(*g.machine, key);
@@ -81,19 +53,76 @@ void set_active(Group& g, uint64_t mask) {
   g.epoch = &e;
 }
 
-void set_keys(Group& g, uint64_t mask, uint64_t key) {
-  const auto keys = hn::Set(Keys(), key);
-  for (uint32_t lane = 0; lane < kMaxLanes; lane += kKeys)
-    hn::BlendedStore(keys, lanes_of(mask, lane), Keys(), g.lane_key + lane);
-}
+void set_keys(Group& g, uint64_t mask, uint64_t key) { fill_keys(g.lane_key, mask, key); }
 
 void park(Group& g, uint32_t pc) { set_keys(g, g.active, make_key(*g.machine, g.depth, pc)); }
 
 void stop_lane(Group& g, uint32_t lane, const Event& event) {
-  g.runnable &= ~(uint64_t{1} << lane);
+  const uint64_t others = ~(uint64_t{1} << lane);
+  g.runnable &= others;
+  g.waiting &= others;
+  g.watchers &= others;
   g.lane_key[lane] = make_key(*g.machine, g.depth, event.uop);
   g.events->push_back(event);
 }
+
+namespace {
+
+uint64_t lanes_with_event(const Group& g) {
+  const MemoryView& memory = g.machine->memory;
+  uint64_t mask = g.watchers && g.watch.has_event(memory) ? g.watchers : 0;
+  for_each_lane(g.waiting & ~g.watchers, [&](uint32_t lane) {
+    if (g.watches[lane].has_event(memory)) mask |= uint64_t{1} << lane;
+  });
+  return mask;
+}
+
+void wake_lanes(Group& g, uint64_t mask) {
+  g.waiting &= ~mask;
+  g.watchers &= ~mask;
+  g.runnable |= mask;
+  g.wait_key = best_waiting_key(g);
+}
+
+}  // namespace
+
+void add_watch(Group& g, uint64_t mask, const Watch& watch) {
+  if (g.watchers == 0) g.watch = watch;
+  if (watch == g.watch)
+    g.watchers |= mask;
+  else
+    for_each_lane(mask, [&](uint32_t lane) { g.watches[lane] = watch; });
+  g.waiting |= mask;
+}
+
+void wait_for_event(Group& g, Slot monitor) {
+  const auto data = static_cast<Slot>(monitor + 1);
+  const auto wait = [&](uint64_t mask) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
+    Watch w;
+    if (!start_watch(g.machine->memory, g.core(lane), g.get_lane(monitor, lane),
+                     g.get_lane(data, lane), g.events_before, w))
+      return;
+    add_watch(g, mask, w);
+  };
+  const bool in_windows = g.get_lane(monitor, 0) - g.machine->memory.linear_base >=
+                          g.machine->memory.linear_size;
+  if (g.kind[monitor] == kUniform && g.kind[data] == kUniform && !in_windows)
+    wait(g.active);
+  else
+    for_each_lane(g.active, [&](uint32_t lane) { wait(uint64_t{1} << lane); });
+  g.runnable &= ~g.waiting;
+}
+
+bool has_event(const Group& g) { return lanes_with_event(g) != 0; }
+
+bool wake(Group& g) {
+  const uint64_t mask = lanes_with_event(g);
+  if (mask) wake_lanes(g, mask);
+  return mask != 0;
+}
+
+void wake_all(Group& g) { wake_lanes(g, g.waiting); }
 
 uint32_t schedule(Group& g) {
   const bool were_together = (g.runnable & ~g.active) == 0;
@@ -138,10 +167,10 @@ uint32_t schedule_slice(Group& g) {
 
 void stop_at_limit(Group& g) {
   flush_epochs(g);
-  for_each_lane(g.runnable, [&](uint32_t lane) {
+  for_each_lane(g.runnable | g.waiting, [&](uint32_t lane) {
     if (g.lane_tally[lane][kInsnCount] < g.machine->max_instructions) return;
     const uint32_t pc = key_pc(*g.machine, g.lane_key[lane]);
-    stop_lane(g, lane, {.core = g.first_core + lane, .status = CoreStatus::kLimit, .uop = pc});
+    stop_lane(g, lane, {.core = g.core(lane), .status = CoreStatus::kLimit, .uop = pc});
   });
 }
 
@@ -149,7 +178,7 @@ int64_t instructions_to_limit(Group& g) {
   if (g.machine->max_instructions == 0) return INT64_MAX;
   flush_epochs(g);
   int64_t least = INT64_MAX;
-  for_each_lane(g.runnable, [&](uint32_t lane) {
+  for_each_lane(g.runnable | g.waiting, [&](uint32_t lane) {
     least = std::min(least, static_cast<int64_t>(g.machine->max_instructions - g.lane_tally[lane][kInsnCount]));
   });
   return least;

@@ -12,6 +12,7 @@
 
 #include "device_sim/core/backend.h"
 #include "device_sim/core/effects.h"
+#include "device_sim/core/wait.h"
 #include "device_sim/simd/affine.h"
 
 namespace gpusim::simd {
@@ -43,6 +44,9 @@ inline constexpr int kMaxDoublings = 4;
 // open a barrier, and should not run ahead of the ones that wait at it.
 inline constexpr int64_t kShortTurn = 32;
 inline constexpr int kMaxShortDoublings = 8;
+// What giving way takes off the slice, so that lanes that all wait for another group do not poll
+// until the slice is over.
+inline constexpr int64_t kGiveWayCost = 256;
 
 // The operation of micro-ops where native code may start; the original is in the code cache.
 inline constexpr uint8_t kEntryOp = 255;
@@ -82,11 +86,13 @@ struct Group {
 
   uint64_t exists = 0;    // lanes that hold a core: bits 0 .. width - 1
   uint64_t runnable = 0;  // lanes that may run
+  uint64_t waiting = 0;   // lanes that will be runnable once their event has come
   uint64_t active = 0;    // lanes that run now, all at the same micro-op; subset of runnable
   uint32_t active_count = 0;
   uint32_t width = 0;
   uint32_t chunks = 0;    // vectors per row: ceil(width / lanes per vector)
   uint32_t first_core = 0;
+  const uint32_t* cores = nullptr;  // [lane]; null: one after the other from first_core
   uint32_t slot_count = 0;
 
   int64_t budget = 0;     // instructions per lane left in the slice
@@ -100,6 +106,13 @@ struct Group {
   bool aging = false;      // the active set was chosen by turn, not by key
   bool gave_way = false;   // the slice ended early because everybody waits
   uint32_t turn_lane = 0;
+
+  Watch watch;              // of the lanes in `watchers`: most often all wait for the same
+  uint64_t watchers = 0;    // subset of waiting
+  Watch* watches = nullptr;  // [kMaxLanes], of the other waiting lanes
+  // MemoryView::events when this slice and the one before began. Lanes that were about to wait when
+  // an event was signalled find it there.
+  uint32_t events_now = 0, events_before = 0;
 
   Reach reach[2];  // for reading, for writing; empty if not known
   uint32_t reach_misses = 0;
@@ -120,7 +133,10 @@ struct Group {
   std::array<Epoch, kEpochs> epochs;
   int next_epoch = 0;
   std::array<ClassCounts, kMaxLanes> lane_tally;  // [kInsnCount]: instructions
+  uint64_t flushed_instructions = 0;  // in lane_tally, over all lanes
+  uint64_t steps = 0;  // instructions of each set of lanes that ran, one after the other
 
+  uint32_t core(uint32_t lane) const { return cores ? cores[lane] : first_core + lane; }
   uint64_t get_lane(Slot s, uint32_t lane) const {
     const uint64_t* row = lanes + size_t{s} * kMaxLanes;
     if (kind[s] == kLanes) return row[lane];
@@ -166,6 +182,16 @@ void set_keys(Group& g, uint64_t mask, uint64_t key);
 void park(Group& g, uint32_t pc);
 // Takes lanes out of the running and reports why.
 void stop_lane(Group& g, uint32_t lane, const Event& event);
+// The active lanes, which are parked, wait for an event, unless theirs has come already. `monitor`:
+// the first of its slots.
+void wait_for_event(Group& g, Slot monitor);
+// The lanes of `mask` wait for the same.
+void add_watch(Group& g, uint64_t mask, const Watch& watch);
+// Whether the event of a waiting lane has come.
+bool has_event(const Group& g);
+// Makes the lanes runnable whose event has come. False: there are none.
+bool wake(Group& g);
+void wake_all(Group& g);
 // Chooses the next lanes to run. Returns their micro-op, or kNoUop if none is runnable.
 uint32_t schedule(Group& g);
 // Gives lanes that were not chosen by key their turn.

@@ -118,7 +118,8 @@ HWY_INLINE Pattern classify(const Group& g, simd::Compact x, uint32_t size) {
   const MemoryView& m = g.machine->memory;
   if (x.stride == 0) {
     const bool own = m.is_private && m.windows_offset(x.base) != MemoryView::kNoOffset;
-    return own ? Pattern::kRow : Pattern::kUniform;
+    if (!own) return Pattern::kUniform;
+    return g.cores ? Pattern::kScattered : Pattern::kRow;
   }
   if (x.stride == size) return Pattern::kConsecutive;
   if (x.stride == uint64_t{1} << m.window_shift && !m.is_private &&
@@ -350,7 +351,7 @@ HWY_NOINLINE const Uop* load_scattered(Group& g, const Uop* u, const Addresses& 
   bool ok = true;
   const auto one = [&](uint32_t lane) HWY_ATTR {
     typename A::Type value = 0;
-    ok &= m.load(g.first_core + lane, addresses.at[lane], &value);
+    ok &= m.load(g.core(lane), addresses.at[lane], &value);
     loaded[lane] = extend_loaded<A::kExtend>(value);
   };
   if constexpr (kFull) {
@@ -428,12 +429,12 @@ HWY_NOINLINE const Uop* store_scattered(Group& g, const Uop* u, const Addresses&
   const uint32_t step = g.kind[u->d] == simd::kUniform ? 0 : 1;
   uint64_t failed = 0;
   simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
-    if (!m.store(g.first_core + lane, addresses.at[lane], static_cast<T>(values[lane * step])))
+    if (!m.store(g.core(lane), addresses.at[lane], static_cast<T>(values[lane * step])))
       failed |= uint64_t{1} << lane;
   });
   if (HWY_LIKELY(failed == 0)) return u + 1;
   simd::for_each_lane(failed, [&](uint32_t lane) {
-    simd::stop_lane(g, lane, fault_event(g.first_core + lane, index_of(g, u),
+    simd::stop_lane(g, lane, fault_event(g.core(lane), index_of(g, u),
                                          {Fault::kStoreAccess, addresses.at[lane]}));
   });
   return after_stops(g, u + 1);

@@ -58,7 +58,11 @@ const Uop* split(Group& g, uint64_t taken, uint32_t there, uint32_t here) {
 const Uop* run_jmp_reg(Group& g, const Uop* u) {
   complete_block(g, u);
   if (u->aux == static_cast<uint8_t>(JumpHint::kCall)) ++g.depth;
-  if (u->aux == static_cast<uint8_t>(JumpHint::kReturn) && g.depth > 0) --g.depth;
+  if (u->aux == static_cast<uint8_t>(JumpHint::kReturn)) {
+    if (g.depth > 0) --g.depth;
+    // Who leaves a barrier meets those that it opened it for.
+    if (HWY_UNLIKELY(g.waiting != 0)) simd::wake(g);
+  }
   const uint64_t first = g.get_lane(u->a, static_cast<uint32_t>(std::countr_zero(g.active)));
   bool same = g.kind[u->a] == simd::kUniform;
   if (!same) {
@@ -73,7 +77,7 @@ const Uop* run_jmp_reg(Group& g, const Uop* u) {
     const uint64_t pc = g.get_lane(u->a, lane);
     const uint32_t target = g.machine->code.find(pc);
     if (target == kNoUop)
-      simd::stop_lane(g, lane, jump_event(g.first_core + lane, index_of(g, u), pc));
+      simd::stop_lane(g, lane, jump_event(g.core(lane), index_of(g, u), pc));
     else
       g.lane_key[lane] = simd::make_key(*g.machine, g.depth, target);
   });
@@ -82,12 +86,21 @@ const Uop* run_jmp_reg(Group& g, const Uop* u) {
 }
 
 const Uop* run_give_way(Group& g, const Uop* u) {
-  // What a round of waiting takes off the slice, so that lanes that all wait for another group
-  // do not poll until the slice is over.
-  constexpr int64_t kCost = 256;
+  const auto turn = static_cast<Turn>(u->aux);
   complete_block(g, u);
-  g.budget -= kCost;
+  if (turn == Turn::kSignalEvent) {
+    g.machine->memory.signal_event();
+    if (g.waiting) simd::wake(g);
+    return go_to(g, u->target());
+  }
   simd::park(g, u->target());
+  if (turn == Turn::kWaitForEvent) {
+    simd::wait_for_event(g, u->a);
+    if ((g.active & g.runnable) == 0)
+      return g.budget <= 0 ? nullptr : resume(g, simd::schedule(g));
+  }
+  g.budget -= simd::kGiveWayCost;
+  g.steps -= simd::kGiveWayCost;
   if (g.active == g.runnable) {
     g.gave_way = true;
     return nullptr;
@@ -103,7 +116,7 @@ const Uop* run_give_way(Group& g, const Uop* u) {
 const Uop* run_service(Group& g, const Uop* u) {
   complete_block(g, u);
   simd::for_each_lane(g.active, [&](uint32_t lane) {
-    simd::stop_lane(g, lane, service_event(g.first_core + lane, *u));
+    simd::stop_lane(g, lane, service_event(g.core(lane), *u));
   });
   if (g.budget <= 0) return nullptr;
   return resume(g, simd::schedule(g));
@@ -112,7 +125,7 @@ const Uop* run_service(Group& g, const Uop* u) {
 const Uop* run_trap(Group& g, const Uop* u) {
   simd::for_each_lane(g.active, [&](uint32_t lane) {
     const StopInfo stop{static_cast<Fault>(u->aux), 0};
-    simd::stop_lane(g, lane, fault_event(g.first_core + lane, index_of(g, u), stop));
+    simd::stop_lane(g, lane, fault_event(g.core(lane), index_of(g, u), stop));
   });
   return after_stops(g, u);
 }

@@ -521,7 +521,7 @@ HWY_INLINE const Uop* run_lanes(Group& g, const Uop* u, F f) {
   simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
     LaneContext context{g, lane};
     StopInfo stop;
-    const uint32_t core = g.first_core + lane;
+    const uint32_t core = g.core(lane);
     if (f(*u, context, g.machine->memory, core, stop)) return;
     simd::stop_lane(g, lane, fault_event(core, index_of(g, u), stop));
     stopped = true;

@@ -5,9 +5,13 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <bit>
 #include <new>
 #include <stdexcept>
+#include <utility>
+
+#include "device_sim/core/interleaving.h"
 
 namespace gpusim {
 
@@ -41,9 +45,13 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   const uint64_t group_words = uint64_t{module.slot_count} * kMaxLanes;
   slots_ = LazyMemory(group_count * group_words * sizeof(uint64_t), "contexts", Pages::kHuge);
   group_storage_ = LazyMemory(group_count * sizeof(Group), "groups of cores", Pages::kHuge);
+  watches_ = LazyMemory(group_count * kMaxLanes * sizeof(Watch), "waiting cores");
+  rests_.assign(group_count, Rest{});
+  runnable_ = 0;
   groups_ = {reinterpret_cast<Group*>(group_storage_.data()), group_count};
   block_counts_.assign(module.blocks.size(), 0);
-  slices_ = 0;
+  slices_ = next_mark_ = 0;
+  regroupings_ = 0;
   native_.reset();
   if (config.native_after != MachineConfig::kNeverNative && simd::TraceCompiler::available())
     native_ = std::make_unique<simd::CodeCache>();
@@ -54,6 +62,7 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
     Group& g = *new (&groups_[i]) Group();
     g.machine = &machine_;
     g.lanes = reinterpret_cast<uint64_t*>(slots_.data()) + i * group_words;
+    g.watches = reinterpret_cast<Watch*>(watches_.data()) + i * kMaxLanes;
     g.first_core = static_cast<uint32_t>(i * width);
     g.width = std::min(width, config.cores - g.first_core);
     g.slot_count = module.slot_count;
@@ -62,6 +71,7 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
     // Zeroed storage is a uniform zero already.
     for (const InitialValue& v : module.initial_values) simd::set_compact(g, v.slot, {v.value, 0});
   }
+  regrouper_.configure(groups_, config.cores, width);
 }
 
 void SimdBackend::view_machine() {
@@ -102,6 +112,7 @@ void SimdBackend::set_slot(uint32_t core, Slot slot, uint64_t value) {
 }
 
 void SimdBackend::set_slots(Slot slot, CoreWord value) {
+  if (regrouper_.is_mixed()) return CpuBackend::set_slots(slot, value);
   for (Group& g : groups_) simd::set_compact(g, slot, {value.of(g.first_core), g.width > 1 ? value.step : 0});
 }
 
@@ -111,10 +122,13 @@ void SimdBackend::forget_reach(uint64_t address) {
 }
 
 void SimdBackend::start(uint32_t core, uint32_t uop) {
+  stop(core);
   Group& g = group_of(core);
   const uint32_t lane = lane_of(core);
   g.lane_key[lane] = simd::make_key(machine_, simd::key_depth(g.lane_key[lane]), uop);
   g.runnable |= uint64_t{1} << lane;
+  rests_[group_number(core)].state = Rest::State::kAwake;
+  ++runnable_;
 }
 
 uint32_t SimdBackend::place(uint32_t core) {
@@ -122,20 +136,107 @@ uint32_t SimdBackend::place(uint32_t core) {
 }
 
 void SimdBackend::stop(uint32_t core) {
-  group_of(core).runnable &= ~(uint64_t{1} << lane_of(core));
+  Group& g = group_of(core);
+  const uint64_t bit = uint64_t{1} << lane_of(core);
+  if ((g.runnable | g.waiting) & bit) --runnable_;
+  g.runnable &= ~bit;
+  g.waiting &= ~bit;
+  g.watchers &= ~bit;
 }
 
-uint32_t SimdBackend::runnable() const {
-  uint32_t n = 0;
-  for (const Group& g : groups_) n += static_cast<uint32_t>(std::popcount(g.runnable));
-  return n;
+bool SimdBackend::is_due(size_t group) const {
+  // To look at 64 words takes time: not every slice.
+  constexpr uint64_t kSlices = 16;
+  const Rest& r = rests_[group];
+  switch (r.state) {
+    case Rest::State::kIdle: return false;
+    case Rest::State::kAwake: return true;
+    case Rest::State::kWord: return slices_ >= r.until || r.watch.has_event(machine_.memory);
+    case Rest::State::kEvents:
+      return slices_ >= r.until ||
+             ((slices_ + group) % kSlices == 0 && simd::has_event(groups_[group]));
+    case Rest::State::kPolling: return slices_ >= r.until;
+  }
+  return true;
 }
 
-void SimdBackend::run_group(Group& g, uint64_t instructions, std::vector<uint64_t>& block_counts,
+void SimdBackend::choose_awake() {
+  const size_t last = awake_.empty() ? 0 : awake_.front();
+  awake_.clear();
+  for (uint32_t i = 0; i < rests_.size(); ++i)
+    if (is_due(i)) awake_.push_back(i);
+  // One that has been handed what it waits for; most often it is a neighbour.
+  for (size_t k = 0; k < rests_.size() && awake_.empty(); ++k) {
+    const size_t i = (last + k) % rests_.size();
+    if (rests_[i].state == Rest::State::kEvents && simd::has_event(groups_[i]))
+      awake_.push_back(static_cast<uint32_t>(i));
+  }
+  if (awake_.empty())  // all look for themselves
+    for (uint32_t i = 0; i < rests_.size(); ++i)
+      if (rests_[i].state != Rest::State::kIdle) awake_.push_back(i);
+  if (config_.seed && !awake_.empty()) {
+    const uint64_t first = mixed(config_.seed, slices_, config_.cores) % awake_.size();
+    std::rotate(awake_.begin(), awake_.begin() + static_cast<std::ptrdiff_t>(first), awake_.end());
+  }
+}
+
+// After a slice of the group. `in_vain`: it did nothing but look whether it can go on.
+void SimdBackend::rest(size_t group, bool in_vain) {
+  const Group& g = groups_[group];
+  Rest& r = rests_[group];
+  r.rounds = in_vain ? r.rounds + 1 : 0;
+  r.until = slices_ + slices_to_sleep(r.rounds);
+  if (g.runnable != 0) {
+    r.state = g.gave_way && in_vain ? Rest::State::kPolling : Rest::State::kAwake;
+  } else if (g.waiting == 0) {
+    r.state = Rest::State::kIdle;
+  } else if (g.watchers == g.waiting && g.watch.word) {
+    r.state = Rest::State::kWord;
+    r.watch = g.watch;
+  } else {
+    r.state = Rest::State::kEvents;
+  }
+}
+
+void SimdBackend::run_in_slice(size_t group, uint64_t instructions,
+                               std::vector<uint64_t>& block_counts, std::vector<Event>& events) {
+  // A look at a flag, and giving way again.
+  constexpr uint64_t kOneLook = simd::kGiveWayCost + 32;
+  Group& g = groups_[group];
+  g.events_before = std::exchange(g.events_now, Watch::read(machine_.memory.events));
+  const bool had_event = simd::wake(g);
+  if (g.runnable == 0) simd::wake_all(g);
+  if (config_.seed) {
+    run_apart(g, instructions, block_counts, events);
+    return rest(group, false);
+  }
+  const uint64_t used = run_group(g, instructions, block_counts, events);
+  rest(group, !had_event && used < kOneLook);
+}
+
+// Some lanes at a time, for some of the slice at a time.
+void SimdBackend::run_apart(Group& g, uint64_t instructions, std::vector<uint64_t>& block_counts,
+                            std::vector<Event>& events) {
+  constexpr uint64_t kRounds = 4;
+  for (uint64_t round = 0; round < kRounds; ++round) {
+    const uint64_t slice = slices_ * kRounds + round;
+    const uint64_t random = mixed(config_.seed, slice, g.first_core);
+    const uint64_t one = uint64_t{1} << (random % g.width);
+    const uint64_t some = round == 0 ? ~uint64_t{0} : random & 64 ? one : random * random;
+    const uint64_t held = g.runnable & some ? g.runnable & ~some : 0;
+    g.runnable &= ~held;
+    run_group(g, jittered(config_.seed, slice, config_.cores + g.first_core, instructions),
+              block_counts, events);
+    g.runnable |= held;
+  }
+}
+
+uint64_t SimdBackend::run_group(Group& g, uint64_t instructions, std::vector<uint64_t>& block_counts,
                             std::vector<Event>& events) {
   // Tallies of an epoch are 32 bits wide and stay there until somebody asks.
   constexpr uint32_t kMost = uint32_t{1} << 30;
-  int64_t left = static_cast<int64_t>(std::min<uint64_t>(instructions, kMost));
+  const auto all = static_cast<int64_t>(std::min<uint64_t>(instructions, kMost));
+  int64_t left = all;
   g.block_counts = block_counts.data();
   g.events = &events;
   g.gave_way = false;
@@ -150,16 +251,34 @@ void SimdBackend::run_group(Group& g, uint64_t instructions, std::vector<uint64_
     left -= budget - g.budget;
     if (config_.max_instructions) simd::stop_at_limit(g);
   }
+  g.steps += static_cast<uint64_t>(all - left);
+  return static_cast<uint64_t>(all - left);
 }
 
 std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
   events_.clear();
+  // While few groups are awake, the host need not look as often.
+  constexpr size_t kMostRounds = 64;
+  size_t round = 0;
+  do {
+    run_awake(instructions);
+  } while (events_.empty() && !awake_.empty() && config_.seed == 0 &&
+           ++round < std::min(kMostRounds, groups_.size() / awake_.size()));
+  runnable_ -= static_cast<uint32_t>(events_.size());
+  sort_events();
+  return events_;
+}
+
+void SimdBackend::run_awake(uint64_t instructions) {
+  ++slices_;
+  choose_awake();
+  const bool judged = config_.regroup && config_.seed == 0 && regrouper_.wants(slices_);
+  const LaneUse before = judged ? lane_use() : LaneUse{};
   // Handing groups to threads costs as much time as some thousand instructions of a group.
   constexpr uint64_t kWorthThreads = 4096;
-  if (config_.threads <= 1 || groups_.size() <= 1 ||
-      instructions < kWorthThreads / groups_.size()) {
-    for (Group& g : groups_)
-      if (g.runnable) run_group(g, instructions, block_counts_, events_);
+  if (config_.threads <= 1 || awake_.size() <= 1 ||
+      instructions < kWorthThreads / awake_.size()) {
+    for (const uint32_t i : awake_) run_in_slice(i, instructions, block_counts_, events_);
   } else {
     struct PerThread {
       std::vector<uint64_t> block_counts;
@@ -169,10 +288,9 @@ std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
         [&] { return PerThread{std::vector<uint64_t>(block_counts_.size()), {}}; });
     tbb::task_arena arena(static_cast<int>(config_.threads));
     arena.execute([&] {
-      tbb::parallel_for(size_t{0}, groups_.size(), [&](size_t i) {
-        if (!groups_[i].runnable) return;
+      tbb::parallel_for(size_t{0}, awake_.size(), [&](size_t i) {
         PerThread& mine = per_thread.local();
-        run_group(groups_[i], instructions, mine.block_counts, mine.events);
+        run_in_slice(awake_[i], instructions, mine.block_counts, mine.events);
       });
     });
     for (const PerThread& t : per_thread) {
@@ -180,15 +298,37 @@ std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
       events_.insert(events_.end(), t.events.begin(), t.events.end());
     }
   }
-  sort_events();
   mark_hot_blocks();
-  return events_;
+  bool moved = false;
+  if (judged) {
+    const LaneUse now = lane_use();
+    moved = regrouper_.after_slice(slices_, now.instructions - before.instructions,
+                                   now.steps - before.steps);
+  }
+  constexpr uint64_t kShuffleEvery = 16;
+  if (config_.seed != 0 && groups_.size() > 1 && slices_ % kShuffleEvery == 0) {
+    regrouper_.shuffle(config_.seed, slices_);
+    moved = true;
+  }
+  if (!moved) return;
+  ++regroupings_;
+  for (size_t i = 0; i < groups_.size(); ++i) rest(i, false);
+}
+
+SimdBackend::LaneUse SimdBackend::lane_use() const {
+  LaneUse sum;
+  for (const uint32_t i : awake_) {
+    sum.instructions += simd::Regrouper::instructions(groups_[i]);
+    sum.steps += groups_[i].steps;
+  }
+  return sum;
 }
 
 void SimdBackend::mark_hot_blocks() {
   const uint64_t hot = uint64_t{config_.native_after} * simd::kMaxLanes;
   // Looking through all blocks costs more than most slices: do it ever more seldom.
-  if (!native_ || (!std::has_single_bit(++slices_) && slices_ % 1024 != 0)) return;
+  if (!native_ || slices_ < next_mark_) return;
+  next_mark_ = slices_ + std::min<uint64_t>(slices_, 1024);
   for (size_t b = 0; b < block_counts_.size(); ++b)
     if (block_counts_[b] >= hot) native_->mark(module_->blocks[b].first_uop);
 }

@@ -6,6 +6,7 @@
 #include "device_sim/core/order.h"
 #include "device_sim/simd/group.h"
 #include "device_sim/simd/jit/code_cache.h"
+#include "device_sim/simd/regroup.h"
 
 namespace gpusim {
 
@@ -33,30 +34,70 @@ class SimdBackend final : public CpuBackend {
   void stop(uint32_t core) override;
   uint32_t place(uint32_t core) override;
   std::span<const Event> run_slice(uint64_t instructions) override;
-  uint32_t runnable() const override;
   std::vector<uint64_t> block_counts() override;
   CoreTally tally(uint32_t core) override;
+  uint32_t runnable() const override { return runnable_; }
+  // A core's share of its group.
+  static constexpr size_t kSchedulingBytes = sizeof(simd::Group) / simd::kMaxLanes + sizeof(Watch);
   // Pieces of native code made so far.
   size_t native_variants() const { return native_ ? native_->variants() : 0; }
+  // Times that cores were moved between groups.
+  size_t regroupings() const { return regroupings_; }
 
  private:
   // Permissions of pages from `address` on change: what groups know of them is no longer true.
   void forget_reach(uint64_t address);
-  simd::Group& group_of(uint32_t core) { return groups_[core / config_.group_width]; }
-  uint32_t lane_of(uint32_t core) const { return core % config_.group_width; }
+  size_t group_number(uint32_t core) const {
+    return regrouper_.position(core) / config_.group_width;
+  }
+  simd::Group& group_of(uint32_t core) { return groups_[group_number(core)]; }
+  uint32_t lane_of(uint32_t core) const { return regrouper_.position(core) % config_.group_width; }
   void view_machine();
   void mark_hot_blocks();
-  void run_group(simd::Group& group, uint64_t instructions, std::vector<uint64_t>& block_counts,
+  // When a group is to run next, kept apart from the group: most may wait while few work.
+  struct Rest {
+    enum class State : uint8_t {
+      kIdle,     // nobody is runnable
+      kAwake,
+      kWord,     // all lanes wait for a change of one word
+      kEvents,   // all lanes wait for several words, or for signalled events
+      kPolling,  // all lanes gave way, to look again later
+    };
+    State state = State::kIdle;
+    uint32_t rounds = 0;  // in vain since the last success
+    uint64_t until = 0;   // the slice in which it runs in any case
+    Watch watch;          // kWord
+  };
+  bool is_due(size_t group) const;
+  void choose_awake();
+  void run_awake(uint64_t instructions);
+  void run_in_slice(size_t group, uint64_t instructions, std::vector<uint64_t>& block_counts,
+                    std::vector<Event>& events);
+  struct LaneUse {
+    uint64_t instructions = 0, steps = 0;
+  };
+  LaneUse lane_use() const;
+  void run_apart(simd::Group& group, uint64_t instructions, std::vector<uint64_t>& block_counts,
                  std::vector<Event>& events);
+  void rest(size_t group, bool in_vain);
+  // Returns the instructions that it took off the slice.
+  uint64_t run_group(simd::Group& group, uint64_t instructions,
+                     std::vector<uint64_t>& block_counts, std::vector<Event>& events);
 
   simd::Machine machine_;
   std::unique_ptr<simd::CodeCache> native_;  // null: the interpreter only
-  uint64_t slices_ = 0;
+  uint64_t slices_ = 0, next_mark_ = 0;
+  size_t regroupings_ = 0;
   std::vector<simd::BlockTally> block_tallies_;
   ReconvergenceOrder order_;
   LazyMemory slots_;  // [group][slot][kMaxLanes]
   LazyMemory group_storage_;
+  LazyMemory watches_;  // [group][kMaxLanes]
   std::span<simd::Group> groups_;
+  simd::Regrouper regrouper_;
+  std::vector<Rest> rests_;       // per group
+  std::vector<uint32_t> awake_;   // groups that run in this slice
+  uint32_t runnable_ = 0;         // cores that are runnable or wait for an event
   std::vector<uint64_t> block_counts_;
 };
 

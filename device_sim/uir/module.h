@@ -47,6 +47,7 @@ struct AbiSlots {
   int link = kNoSlot;            // where a call leaves its return address
   int thread_pointer = kNoSlot;
   int core_id = kNoSlot;         // read-only register that holds core count << 32 | core number
+  int monitor = kNoSlot;         // address marked by a load-exclusive, or ~0
   int fp_state = kNoSlot;
   int syscall_number = kNoSlot;
   int syscall_args[6] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};

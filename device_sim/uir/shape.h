@@ -67,8 +67,8 @@ constexpr ShapeInfo shape_info(Shape s) {
     case Shape::kAlign: return {.a = in};
     case Shape::kFence: return {};
     case Shape::kJmp:
-    case Shape::kLink:
-    case Shape::kGiveWay: return {.ends_block = true, .has_target = true};
+    case Shape::kLink: return {.ends_block = true, .has_target = true};
+    case Shape::kGiveWay: return {.a = {2, 0}, .ends_block = true, .has_target = true};
     case Shape::kJmpReg: return {.a = in, .ends_block = true};
     case Shape::kBrAB:
       return {.a = in, .b = in, .ends_block = true, .falls_through = true, .has_target = true};

@@ -46,6 +46,13 @@ inline constexpr uint32_t kNoUop = 0xffffffff;
 // What an indirect jump means for the call depth; a hint for reconvergence, never for semantics.
 enum class JumpHint : uint8_t { kNone, kCall, kReturn };
 
+// What `give_way` means: let others run; wait for an event, the monitor's among them; signal an event
+// to all cores, without giving way.
+enum class Turn : uint8_t { kYield, kWaitForEvent, kSignalEvent };
+
+// What the monitor's slot holds when no address is marked: nothing, or an event for this core alone.
+inline constexpr uint64_t kNoMonitor = ~uint64_t{0}, kLocalEvent = ~uint64_t{1};
+
 // Why `service` stops a core.
 enum class Service : uint8_t { kSyscall, kReadCounter, kReadCounterFrequency };
 

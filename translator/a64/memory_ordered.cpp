@@ -127,7 +127,7 @@ bool Visitor::LDAXP(bool is_64, Reg u, Reg n, Reg t) {
 
 bool Visitor::CLREX(Imm<4>) {
   set_class(InsnClass::kParallelism);
-  b_.konst(kMonitor, ~uint64_t{0});
+  b_.konst(kMonitor, kNoMonitor);
   return true;
 }
 

@@ -76,22 +76,22 @@ bool Visitor::SVC(Imm<16>) {
 
 // --- hints
 
-bool Visitor::give_way() {
+bool Visitor::give_way(Turn turn) {
   set_class(InsnClass::kParallelism);
-  b_.give_way(next_pc());
+  b_.give_way(turn, kMonitor, next_pc());
   return true;
 }
 bool Visitor::HINT(Imm<4>, Imm<3>) { return true; }
 bool Visitor::NOP() { return true; }
-bool Visitor::YIELD() { return give_way(); }
-bool Visitor::WFE() { return give_way(); }
-bool Visitor::WFI() { return give_way(); }
-bool Visitor::SEV() {
+bool Visitor::YIELD() { return give_way(Turn::kYield); }
+bool Visitor::WFE() { return give_way(Turn::kWaitForEvent); }
+bool Visitor::WFI() { return give_way(Turn::kYield); }
+bool Visitor::SEV() { return give_way(Turn::kSignalEvent); }
+bool Visitor::SEVL() {
   set_class(InsnClass::kParallelism);
-  b_.fence();
+  b_.konst(kMonitor, kLocalEvent);
   return true;
 }
-bool Visitor::SEVL() { return SEV(); }
 
 // --- barriers
 

@@ -315,7 +315,7 @@ class Visitor : public SimdVisitor {
   bool branch_reg(Slot target, JumpHint hint);
   bool call_reg(Reg n);
   bool trap(Fault fault);
-  bool give_way();
+  bool give_way(Turn turn);
   void random_number(Slot d);
 
   uint64_t pc_;

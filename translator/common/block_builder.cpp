@@ -37,7 +37,9 @@ void BlockBuilder::branch(Op op, Slot a, Slot b, uint64_t taken_pc) {
 void BlockBuilder::branch_imm(Op op, Slot a, uint16_t imm16, uint64_t taken_pc) {
   end(op, 0, a, 0, 0, imm16, taken_pc);
 }
-void BlockBuilder::give_way(uint64_t next_pc) { end(Op::give_way, 0, 0, 0, 0, 0, next_pc); }
+void BlockBuilder::give_way(Turn turn, Slot monitor, uint64_t next_pc) {
+  end(Op::give_way, 0, monitor, 0, static_cast<uint8_t>(turn), 0, next_pc);
+}
 void BlockBuilder::service(Service what, uint64_t next_pc, Slot d) {
   end(Op::service, d, 0, 0, static_cast<uint8_t>(what), 0, next_pc);
 }

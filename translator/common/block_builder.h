@@ -65,7 +65,7 @@ class BlockBuilder {
   void call(uint64_t target_pc);
   void branch(Op op, Slot a, Slot b, uint64_t taken_pc);              // br_*
   void branch_imm(Op op, Slot a, uint16_t imm16, uint64_t taken_pc);  // bri_*, br_bit*, br_cond
-  void give_way(uint64_t next_pc);
+  void give_way(Turn turn, Slot monitor, uint64_t next_pc);
   void service(Service what, uint64_t next_pc, Slot d = 0);
   void trap(Fault fault);
 

@@ -74,7 +74,7 @@ std::string slot_name(int s) {
   }
 }
 
-constexpr InitialValue kInitialValues[] = {{kMonitor, ~uint64_t{0}}};
+constexpr InitialValue kInitialValues[] = {{kMonitor, kNoMonitor}};
 
 // Procedure call standard (AAPCS64) and the Linux system call convention.
 constexpr AbiSlots abi() {
@@ -83,6 +83,7 @@ constexpr AbiSlots abi() {
   a.link = kLink;
   a.thread_pointer = kTpidr;
   a.core_id = kCoreId;
+  a.monitor = kMonitor;
   a.fp_state = kFpState;
   a.syscall_number = kX0 + 8;
   a.syscall_result = kX0;

@@ -69,6 +69,7 @@ void for_each_abi_slot(AbiSlots& abi, F f) {
   f(abi.link);
   f(abi.thread_pointer);
   f(abi.core_id);
+  f(abi.monitor);
   f(abi.fp_state);
   f(abi.syscall_number);
   for (int& s : abi.syscall_args) f(s);

@@ -119,7 +119,7 @@ bool same_event(const Event& x, const Event& y) {
 std::string print_run(const RunConfig& run) {
   std::ostringstream out;
   out << run.backend << ", width " << run.group_width << ", threads " << run.threads << ", slices of "
-      << run.slice << ", native code after " << run.native_after;
+      << run.slice << ", native code after " << run.native_after << ", seed " << run.seed;
   return out.str();
 }
 
@@ -128,6 +128,7 @@ Result run_case(const Case& c, const RunConfig& run) {
   config.group_width = run.group_width;
   config.threads = run.threads;
   config.native_after = run.native_after;
+  config.seed = run.seed;
   const std::unique_ptr<Backend> b = make_backend(run.backend);
   b->configure(c.module, config);
   set_up(c, *b);
@@ -288,6 +289,7 @@ std::vector<RunConfig> random_runs(Rng& rng, uint32_t per_backend) {
       run.threads = rng.pick({1u, 1u, 1u, 2u, 4u});
       run.slice = rng.pick<uint64_t>({1, 7, 100, uint64_t{1} << 40, uint64_t{1} << 40});
       run.native_after = rng.pick({0u, 0u, 1u, MachineConfig::kNeverNative});
+      if (rng.below(3) == 0) run.seed = 1 + rng.below(1000);
       runs.push_back(run);
       if (backend == "cuda-host" && i == 0) break;  // slices are all that it has
     }

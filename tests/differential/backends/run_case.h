@@ -12,6 +12,7 @@ struct RunConfig {
   uint32_t threads = 1;
   uint64_t slice = uint64_t{1} << 40;
   uint32_t native_after = MachineConfig::kNeverNative;
+  uint64_t seed = 0;
 };
 std::string print_run(const RunConfig& run);
 

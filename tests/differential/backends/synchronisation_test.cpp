@@ -58,11 +58,39 @@ class Assembler {
   Block block_;
 };
 
-enum Slots : Slot { kA, kB, kC, kT, kOne, kRounds, kMark, kSeen, kCores, kLast, kCoreId, kSlots };
+enum Slots : Slot {
+  kA, kB, kC, kT, kOne, kRounds, kMark, kSeen, kCores, kLast, kCoreId, kMonitor, kMonitorData, kSlots
+};
 
 // What a waiting core does before it looks again.
-void wait(Assembler& a, bool gives_way, uint32_t again) {
-  a.end(gives_way ? Op::give_way : Op::jmp, 0, 0, 0, again);
+enum class How {
+  kSpin,
+  kYield,
+  kWatch,  // waits for a store to the word that it looked at
+  kEvent,  // waits for a signalled event
+};
+bool gives_way(How how) { return how != How::kSpin; }
+
+// The core saw in `seen` what lay at the address in `place`.
+void wait(Assembler& a, How how, Slot place, Slot seen, uint32_t again) {
+  if (how == How::kSpin) {
+    a.end(Op::jmp, 0, 0, 0, again);
+    return;
+  }
+  if (how == How::kWatch) {
+    a.op(Op::mov, kMonitor, place);
+    a.op(Op::mov, kMonitorData, seen);
+  } else {
+    a.konst(kMonitor, kNoMonitor);
+  }
+  const Turn turn = how == How::kYield ? Turn::kYield : Turn::kWaitForEvent;
+  a.end(Op::give_way, kMonitor, 0, 0, again, static_cast<uint8_t>(turn));
+}
+
+// After a store that others may wait for.
+void tell(Assembler& a, How how) {
+  if (how == How::kEvent)
+    a.end(Op::give_way, kMonitor, 0, 0, a.next(), static_cast<uint8_t>(Turn::kSignalEvent));
 }
 
 void repeat(Assembler& a, uint32_t start) {
@@ -77,7 +105,7 @@ void increment_count(Assembler& a) {
   a.op(Op::st64, kB, kA);
 }
 
-Module ticket_lock(bool gives_way) {
+Module ticket_lock(How how) {
   Assembler a;
   a.konst(kOne, 1);
   const uint32_t start = a.label();
@@ -87,32 +115,34 @@ Module ticket_lock(bool gives_way) {
   const uint32_t spin = a.label();
   a.op(Op::ld64, kB, kC);
   const uint32_t got = a.end(Op::br_eq64, kB, kT, 0, 0);
-  wait(a, gives_way, spin);
+  wait(a, how, kC, kB, spin);
   a.aim(got, a.label());
   increment_count(a);
   a.op(Op::addi64, kT, kT, 0, 0, 1);
   a.op(Op::st64, kT, kC);
+  tell(a, how);
   repeat(a, start);
   return a.take(kSlots);
 }
 
-Module swap_lock(bool gives_way) {
+Module swap_lock(How how) {
   Assembler a;
   a.konst(kOne, 1);
   a.konst(kC, kNext);
   const uint32_t start = a.label();
   a.op(Op::amo_swp, kB, kC, kOne, 0, 0, 2);
   const uint32_t got = a.end(Op::bri_eq64, kB, 0, 0, 0);
-  wait(a, gives_way, start);
+  wait(a, how, kC, kB, start);
   a.aim(got, a.label());
   increment_count(a);
   a.konst(kB, 0);
   a.op(Op::st32, kB, kC);
+  tell(a, how);
   repeat(a, start);
   return a.take(kSlots);
 }
 
-Module exclusive_counter(bool gives_way) {
+Module exclusive_counter(How how) {
   Assembler a;
   a.konst(kA, kCount);
   const uint32_t start = a.label();
@@ -121,15 +151,16 @@ Module exclusive_counter(bool gives_way) {
   a.op(Op::addi64, kB, kSeen, 0, 0, 1);
   a.op(Op::stx, kT, kA, kB, kMark, 0, 3);
   const uint32_t done = a.end(Op::bri_eq64, kT, 0, 0, 0);
-  wait(a, gives_way, start);
+  wait(a, how, kA, kSeen, start);
   a.aim(done, a.label());
+  tell(a, how);
   repeat(a, start);
   return a.take(kSlots);
 }
 
 // Rounds of: arrive; the last one opens the next generation. Core 0 is alone between two barriers
 // to see that all had arrived.
-Module barrier(bool gives_way) {
+Module barrier(How how) {
   Assembler a;
   a.konst(kOne, 1);
   const uint32_t start = a.label();
@@ -144,12 +175,13 @@ Module barrier(bool gives_way) {
   const uint32_t spin = a.label();
   a.op(Op::ld64, kB, kC);
   const uint32_t open = a.end(Op::br_ne64, kB, kT, 0, 0);
-  wait(a, gives_way, spin);
+  wait(a, how, kC, kB, spin);
   a.aim(last, a.label());
   a.konst(kB, 0);
   a.op(Op::st64, kB, kA);
   a.op(Op::addi64, kT, kT, 0, 0, 1);
   a.op(Op::st64, kT, kC);
+  tell(a, how);
   a.aim(open, a.label());
   // All cores of this round have counted: count >= (rounds so far) * cores.
   a.konst(kA, kCount);
@@ -163,16 +195,17 @@ Module barrier(bool gives_way) {
 }
 
 // Core i waits for core i - 1: the order in which groups run must not matter.
-Module relay(bool gives_way) {
+Module relay(How how) {
   Assembler a;
   a.konst(kC, kCount);
   const uint32_t spin = a.label();
   a.op(Op::ld64, kB, kC);
   const uint32_t mine = a.end(Op::br_eq64, kB, kCoreId, 0, 0);
-  wait(a, gives_way, spin);
+  wait(a, how, kC, kB, spin);
   a.aim(mine, a.label());
   a.op(Op::addi64, kB, kB, 0, 0, 1);
   a.op(Op::st64, kB, kC);
+  tell(a, how);
   return a.take(kSlots);
 }
 
@@ -201,6 +234,7 @@ Outcome run_to_end(const Case& c, const RunConfig& run) {
   config.group_width = run.group_width;
   config.threads = run.threads;
   config.native_after = run.native_after;
+  config.seed = run.seed;
   const auto b = make_backend(run.backend);
   b->configure(c.module, config);
   b->set_permissions(0, kMemory, 4096, kRead | kWrite);
@@ -228,7 +262,7 @@ Outcome run_to_end(const Case& c, const RunConfig& run) {
 
 struct Program {
   std::string name;
-  Module (*make)(bool gives_way);
+  Module (*make)(How how);
   bool rounds;
 };
 
@@ -247,23 +281,24 @@ TEST_CASE("cores that wait for each other all get through") {
     for (const std::string& backend : backends) {
       for (uint32_t i = 0; i < 24; ++i) {
         // Backends hand over slowly between cores that do not give way: fewer of them.
-        const bool gives_way = rng.coin();
-        const uint32_t cores = gives_way ? rng.pick({1u, 2u, 3u, 17u, 64u, 65u, 200u})
+        const How how = rng.pick({How::kSpin, How::kYield, How::kWatch, How::kEvent});
+        const uint32_t cores = gives_way(how) ? rng.pick({1u, 2u, 3u, 17u, 64u, 65u, 200u})
                                          : rng.pick({1u, 2u, 3u, 7u, 20u});
-        const uint64_t rounds = p.rounds ? 1 + rng.below(gives_way && cores < 64 ? 10 : 3) : 1;
+        const uint64_t rounds = p.rounds ? 1 + rng.below(gives_way(how) && cores < 64 ? 10 : 3) : 1;
         RunConfig run{.backend = backend};
         run.group_width = rng.pick({1u, 2u, 8u, 16u, 64u, 64u});
         run.threads = rng.pick({1u, 2u, 4u});
         // A core that neither gives way nor gets what it waits for keeps the machine for a slice.
-        run.slice = gives_way ? rng.pick<uint64_t>({1, 7, 100, 10000, uint64_t{1} << 40})
+        run.slice = gives_way(how) ? rng.pick<uint64_t>({1, 7, 100, 10000, uint64_t{1} << 40})
                               : rng.pick<uint64_t>({cores > 3 ? 50u : 1u, 200, 1000, 20000});
         run.native_after = rng.pick({0u, MachineConfig::kNeverNative});
+        if (rng.coin()) run.seed = 1 + rng.below(1000);
         CAPTURE(p.name);
         CAPTURE(print_run(run));
         CAPTURE(cores);
         CAPTURE(rounds);
-        CAPTURE(gives_way);
-        const Outcome out = run_to_end(synchronisation_case(p.make(gives_way), cores, rounds), run);
+        CAPTURE(int(how));
+        const Outcome out = run_to_end(synchronisation_case(p.make(how), cores, rounds), run);
         CHECK(out.trouble == "");
         CHECK(out.count == cores * rounds);
       }
