@@ -31,8 +31,10 @@ struct RunOptions {
   std::string cpu;  // that the guest sees; empty: the ISA's default, or the module file's
   uint32_t threads = 0;  // 0: one per hardware thread
   uint32_t group_width = 64;
+  bool regroup = true;  // backend simd may move cores between groups
   bool native = true;  // backend simd may generate native code
   uint64_t slice = 0;              // instructions per core between looks at the host; 0: automatic
+  uint64_t seed = 0;               // of an interleaving that differs on purpose; 0: the usual one
   uint64_t max_instructions = 0;   // per core; 0: no limit
   uint64_t memory_size_bytes = 0;  // shared: linear zone; private: one core's window; 0: automatic
   uint64_t stack_size_bytes = 0;   // per core; 0: automatic

@@ -78,6 +78,8 @@ MemoryPlan make_plan(const RunOptions& options, const Module& module, const Back
   plan.config.group_width = options.group_width;
   if (!options.native) plan.config.native_after = MachineConfig::kNeverNative;
   plan.config.max_instructions = options.max_instructions;
+  plan.config.seed = options.seed;
+  plan.config.regroup = options.regroup;
   plan.config.per_core_tallies = options.per_core;
   return plan;
 }
@@ -129,6 +131,7 @@ int simulate(const RunOptions& options) {
                       .max_instructions = options.max_instructions,
                       .returns_end_cores = options.entry.has_value(),
                       .show_progress = !options.quiet,
+                      .program = options.program,
                       .interrupted = &interrupts},
                      print_line);
   const auto start = std::chrono::steady_clock::now();

@@ -10,6 +10,8 @@ namespace gpusim::host {
 
 using Action = std::function<int()>;
 
+inline constexpr uint32_t kMostCores = 1u << 24;
+
 // `guest_args`: what stood after `--`.
 void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, Action& action);
 void add_translate_command(CLI::App& app, Action& action);

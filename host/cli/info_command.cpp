@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <memory>
 #include <thread>
 
 #include "device_sim/core/backend.h"
 #include "host/cli/commands.h"
+#include "host/memory_plan.h"
 #include "translator/common/isa_list.h"
+#include "translator/common/translator.h"
 
 namespace gpusim::host {
 namespace {
@@ -39,12 +42,67 @@ int print_info() {
   return 0;
 }
 
+struct ProgramInfoOptions {
+  std::string program, memory = "shared", memory_size, stack_size;
+  uint32_t cores = 1024;
+};
+
+std::string size_text(uint64_t bytes) {
+  if (bytes < 4096) return fmt::format("{} bytes", bytes);
+  if (bytes < 4u << 20) return fmt::format("{} KiB", bytes >> 10);
+  return fmt::format("{} MiB", bytes >> 20);
+}
+
+// What each simulated core takes.
+int print_program_info(const ProgramInfoOptions& options) {
+  const Module module = load_program(options.program, {});
+  PlanRequest request{.model = options.memory == "private" ? MemoryModel::kPrivate
+                                                           : MemoryModel::kShared,
+                      .cores = options.cores};
+  if (!options.memory_size.empty())
+    request.memory_size_bytes = parse_size("--memory-size", options.memory_size);
+  if (!options.stack_size.empty())
+    request.stack_size_bytes = parse_size("--stack-size", options.stack_size);
+  const MemoryPlan plan = plan_memory(module, request);
+  const uint64_t context = module.slot_count * sizeof(uint64_t);
+  fmt::print("{}: {}, {} micro-ops in {} blocks\n\nEach of {} cores:\n", options.program,
+             module.isa, module.uops.size(), module.blocks.size(), options.cores);
+  fmt::print("  {:<20} {} ({} slots)\n", "context", size_text(context), module.slot_count);
+  for (const BackendInfo& backend : all_backends())
+    fmt::print("  {:<20} {}\n", fmt::format("scheduling, {}", backend.name),
+               size_text(backend.scheduling_bytes));
+  fmt::print("  {:<20} {}\n", "stack, at most", size_text(plan.stack_size_bytes));
+  if (request.model == MemoryModel::kPrivate)
+    fmt::print("  {:<20} {} (data, heap, stack)\n", "memory, at most",
+               size_text(uint64_t{1} << plan.config.window_shift));
+  fmt::print("\nAll together: contexts {}, stacks at most {}.\n"
+             "On a CPU, guest memory is taken page by page when it is touched; on a GPU at once.\n",
+             size_text(context * options.cores), size_text(plan.stack_size_bytes * options.cores));
+  return 0;
+}
+
 }  // namespace
 
 void add_info_command(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("info", "List ISAs, backends and the devices of this machine");
-  command->callback([&action] { action = print_info; });
+  CLI::App* command = app.add_subcommand(
+      "info", "List ISAs, backends and the devices of this machine; or what a program's cores take");
+  auto options = std::make_shared<ProgramInfoOptions>();
+  CLI::Option* program =
+      command->add_option("--program", options->program, "State per core of this program");
+  command->add_option("--cores", options->cores, "Simulated cores (1024)")
+      ->check(CLI::Range(1u, kMostCores))
+      ->needs(program);
+  command->add_option("--memory", options->memory, "shared or private, as for `run`")
+      ->check(CLI::IsMember({"shared", "private"}))
+      ->needs(program);
+  command->add_option("--memory-size", options->memory_size, "As for `run`")->needs(program);
+  command->add_option("--stack-size", options->stack_size, "As for `run`")->needs(program);
+  command->callback([options, &action] {
+    if (options->program.empty())
+      action = print_info;
+    else
+      action = [options] { return print_program_info(*options); };
+  });
 }
 
 }  // namespace gpusim::host

@@ -10,8 +10,6 @@
 namespace gpusim::host {
 namespace {
 
-constexpr uint32_t kMostCores = 1u << 24;
-
 // As the command line gives them, before they are understood.
 struct RawRunOptions {
   RunOptions run;
@@ -110,8 +108,15 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 62));
   command->add_option("--slice", run.slice, "Instructions between looks at the host")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
+  command
+      ->add_option("--seed", run.seed,
+                   "Vary the interleaving of the cores: an unusual one per seed, slower; with "
+                   "--threads 1 the same seed gives the same one")
+      ->check(CLI::Range(uint64_t{1}, ~uint64_t{0}));
   command->add_option("--group-width", run.group_width, "Lanes per group of backend simd")
       ->check(CLI::IsMember({1u, 2u, 4u, 8u, 16u, 32u, 64u}));
+  command->add_flag("!--no-regroup", run.regroup,
+                    "Backend simd leaves cores in the groups of their neighbours");
   command->add_flag("!--no-native", run.native, "Backend simd only interprets");
   command->add_option("--memory-size", raw->memory_size,
                       "Guest memory: in all (shared) or of each core (private)");

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "host/error.h"
+#include "host/run/deadlock.h"
 #include "host/start_state.h"
 
 namespace gpusim::host {
@@ -50,6 +51,8 @@ RunControl::RunControl(Translator& translator, Backend& backend, const MemoryPla
 // second for Ctrl-C, timers and progress.
 uint64_t RunControl::slice_length() const {
   if (options_.slice != 0) return options_.slice;
+  constexpr uint64_t kApart = 1024;
+  if (plan_.config.seed != 0) return kApart;
   const bool on_gpu = backend_.name() == "cuda";
   const uint64_t of_all_cores = uint64_t{1} << (on_gpu ? 33 : 25);
   const uint64_t least = uint64_t{1} << (on_gpu ? 14 : 12);
@@ -67,7 +70,7 @@ RunResult RunControl::run() {
     }
     if (backend_.runnable() == 0) {
       if (!kernel_.next_deadline(Clock::now())) {
-        report_deadlock(/*busy=*/false);
+        report_deadlock();
         break;
       }
       sleep_until_something_happens();
@@ -82,7 +85,7 @@ RunResult RunControl::run() {
     look_around();
     const bool quiet = events.empty() && !kernel_.next_deadline(Clock::now());
     if (livelock_.after_slice(module(), backend_, plan_.config.cores, quiet)) {
-      report_deadlock(/*busy=*/true);
+      report_deadlock();
       break;
     }
     if (progress_.is_due()) show_progress();
@@ -279,43 +282,12 @@ void RunControl::sleep_until_something_happens() {
   look_around();
 }
 
-void RunControl::report_deadlock(bool busy) {
+void RunControl::report_deadlock() {
   result_.was_deadlocked = true;
   line_(fmt::format("deadlock: {} of {} cores have not ended and none can go on",
                     kernel_.alive(), kernel_.started()));
-  // Cores that wait in the same place for the same thing make up one line.
-  std::map<std::pair<std::string, std::string>, std::vector<uint32_t>> places;
-  std::vector<bool> parked(status_.size());
-  for (const Waiter& w : kernel_.waits().all()) {
-    parked[w.core] = true;
-    places[{w.address == 0
-                ? std::string("a signal")
-                : fmt::format("futex {:#x} ({})", w.address, symbolize(module(), w.address)),
-            symbolize(module(), uop_pc(module(), w.resume_uop))}]
-        .push_back(w.core);
-  }
-  for (uint32_t core = 0; core < status_.size(); ++core)
-    if (kernel_.is_alive(core) && !parked[core])
-      places[{busy && !kernel_.is_parked(core) ? "an event (busy-waiting)" : "a pipe or a signal",
-              ""}]
-          .push_back(core);
-  constexpr size_t kMostLines = 16, kMostCores = 8;
-  size_t lines = 0;
-  for (const auto& [place, cores] : places) {
-    if (++lines > kMostLines) {
-      line_(fmt::format("  and {} more places", places.size() - kMostLines));
-      break;
-    }
-    std::string list = fmt::format(
-        "{}",
-        fmt::join(cores.begin(),
-                  cores.begin() + static_cast<std::ptrdiff_t>(std::min(cores.size(), kMostCores)),
-                  ", "));
-    if (cores.size() > kMostCores) list += fmt::format(", ... ({} cores)", cores.size());
-    line_(fmt::format("  waiting for {}{}: core{} {}", place.first,
-                      place.second.empty() ? "" : " at " + place.second,
-                      cores.size() == 1 ? "" : "s", list));
-  }
+  for (const std::string& line : describe_waits(module(), backend_, kernel_, options_.program))
+    line_(line);
   for (uint32_t core = 0; core < status_.size(); ++core) {
     const bool alive = kernel_.is_alive(core);
     end_core(core, kExitDeadlock);

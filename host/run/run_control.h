@@ -23,6 +23,7 @@ struct RunControlOptions {
   uint64_t max_instructions = 0;   // per core, as configured
   bool returns_end_cores = false;  // a jump to kReturnAddress ends the core with status 0
   bool show_progress = false;
+  std::string program;  // the file, for source lines
   const volatile std::sig_atomic_t* interrupted = nullptr;  // becomes non-zero on Ctrl-C
 };
 
@@ -64,7 +65,7 @@ class RunControl {
   void end_process(uint32_t caller, int status);
   void record(StopRecord stop);
   void sleep_until_something_happens();
-  void report_deadlock(bool busy);
+  void report_deadlock();
   void show_progress();
   int exit_status() const;
 

@@ -77,6 +77,13 @@ void busy_wait_for_ever(int core) {
   if (core != 0)
     while (flag == 0) __asm__ volatile("wfe");
 }
+void watch_for_ever(int core) {
+  int seen;
+  if (core != 0) do {
+      __asm__ volatile("ldaxr %w0, %1" : "=r"(seen) : "Q"(flag) : "memory");
+      if (seen == 0) __asm__ volatile("wfe" ::: "memory");
+    } while (seen == 0);
+}
 void sleep_half_a_second(void) {
   const long time[2] = {0, 500000000};
   CALL3(NANOSLEEP, time, 0, 0);

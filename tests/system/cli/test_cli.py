@@ -62,7 +62,7 @@ class Cli(unittest.TestCase):
         for name, text in (("echo.c", ECHO), ("files.c", FILES)):
             (cls.build / name).write_text(text)
         harness.build_all(
-            {"guests.elf": [CROSS, "-O1", "-w", *BARE, HERE / "guests.c"],
+            {"guests.elf": [CROSS, "-O1", "-g", "-w", *BARE, HERE / "guests.c"],
              "echo.elf": [CROSS, "-O1", "-static", cls.build / "echo.c"],
              "files.elf": [CROSS, "-O1", "-static", cls.build / "files.c"]},
             harness.compiler_version(CROSS), cls.build, os.cpu_count())
@@ -251,9 +251,14 @@ class Cli(unittest.TestCase):
             self.run_ok(self.guests, "--entry", "wait_for_first", *options)
             done = self.run_ok(self.guests, "--entry", "wait_for_ever", *options, status=125)
             self.assertRegex(done.stderr, r"deadlock: 99 of 100 cores")
-            self.assertRegex(done.stderr, r"futex 0x[0-9a-f]+ \(flag.*wait_for_ever\+0x.*1, 2, 3,")
+            self.assertRegex(done.stderr, r"futex 0x[0-9a-f]+ \(flag\).* in wait_for_ever.*1, 2, 3,")
             done = self.run_ok(self.guests, "--entry", "busy_wait_for_ever", *options, status=125)
             self.assertRegex(done.stderr, r"deadlock: 99 of 100 cores")
+            self.assertRegex(done.stderr, r"an event \(busy-waiting\) in busy_wait_for_ever.*1, 2,")
+            done = self.run_ok(self.guests, "--entry", "watch_for_ever", *options, status=125)
+            self.assertRegex(done.stderr, r"deadlock: 99 of 100 cores.*\n  waiting for a store to "
+                                          r"0x[0-9a-f]+ \(flag\) in watch_for_ever \(guests\.c:"
+                                          r"\d+\): cores 1, 2, 3, 4, 5, 6, 7, 8, \.\.\. \(99 cores\)")
 
     def test_cores_sleep_together(self):
         start = time.monotonic()
@@ -318,6 +323,27 @@ class Cli(unittest.TestCase):
         self.assertEqual(done.returncode, 0, self.last)
         self.assertIn("svc", done.stdout)
         self.assertNotIn("<endless>", done.stdout)
+
+    def test_info_on_a_program(self):
+        done = self.gpusim_run("info", "--program", self.guests, "--cores", 4096)
+        self.assertEqual(done.returncode, 0, self.last)
+        self.assertRegex(done.stdout, r"Each of 4096 cores:\n  context +\d+ bytes \(\d+ slots\)\n")
+        self.assertRegex(done.stdout, r"stack, at most +60 KiB")
+        done = self.gpusim_run("info", "--cores", 4096)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--program", done.stderr)
+
+    def test_seeds_change_the_interleaving_and_nothing_else(self):
+        usual = None
+        for seed in ([], ["--seed", 1], ["--seed", 99]):
+            for backend in ("scalar", "simd", "cuda-host"):
+                self.run_ok(self.guests, "--entry", "count_to_a_thousand", "--cores", 200,
+                            "--memory", "private", "--backend", backend, *seed, "--stats",
+                            self.stats_path)
+                stats = self.stats()
+                result = (stats["guest_instructions"], stats["classes"])
+                usual = usual or result
+                self.assertEqual(result, usual, self.last)
 
     def test_progress_on_terminals_only(self):
         for quiet in ([], ["--quiet"]):

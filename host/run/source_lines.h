@@ -1,0 +1,26 @@
+// From guest addresses to source lines, by the DWARF of the program's ELF file.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+struct Dwfl;
+
+namespace gpusim::host {
+
+class SourceLines {
+ public:
+  // A file without DWARF, or that is no ELF file, has no lines.
+  explicit SourceLines(const std::string& path);
+  ~SourceLines();
+  SourceLines(const SourceLines&) = delete;
+  SourceLines& operator=(const SourceLines&) = delete;
+
+  // "sobel.c:42", or nothing if that is not known.
+  std::string at(uint64_t pc) const;
+
+ private:
+  Dwfl* dwfl_ = nullptr;
+};
+
+}  // namespace gpusim::host
