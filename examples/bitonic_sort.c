@@ -4,6 +4,7 @@
 // cores compare adjacent elements. The exchange is a selection, not a branch. A barrier ends each
 // of the LOG2_N * (LOG2_N + 1) / 2 steps.
 #include "example.h"
+#include "gpusim_sync.h"
 
 #ifndef LOG2_N
 #define LOG2_N 16
@@ -11,8 +12,6 @@
 #define N (UINT32_C(1) << LOG2_N)
 
 static uint32_t a[N];
-static uint64_t input_sum;
-static uint64_t output_sum;
 static example_result_t result;
 
 // Equal sums of this over input and output: the output is a permutation of the input.
@@ -27,8 +26,7 @@ int gpusim_main(void) {
     a[i] = example_random(i);
     sum += fingerprint(a[i]);
   }
-  gpusim_fetch_add_u64(&input_sum, sum);
-  gpusim_barrier();
+  const uint64_t input_sum = gpusim_sum_u64(sum);  // also a barrier
 
   for (uint32_t run = 2; run <= N; run *= 2) {
     for (uint32_t distance = run / 2; distance != 0; distance /= 2) {
@@ -54,9 +52,7 @@ int gpusim_main(void) {
     checksum += example_share(i, a[i]);
     if (i + 1 < N) errors += a[i] > a[i + 1];
   }
-  gpusim_fetch_add_u64(&output_sum, sum);
-  gpusim_barrier();
-  if (id == 0) errors += input_sum != output_sum;
+  if (gpusim_sum_u64(sum) != input_sum && id == 0) ++errors;
 
   example_report(&result, checksum, errors);
   return example_finish(&result, "bitonic_sort", N, GPUSIM_STDOUT);

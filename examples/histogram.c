@@ -2,6 +2,7 @@
 //
 // The samples are a sum of two dice of 128 faces, so that the middle bins are contended.
 #include "example.h"
+#include "gpusim_sync.h"
 
 #ifndef N
 #define N (UINT32_C(1) << 20)
@@ -10,8 +11,6 @@ enum { kBins = 256, kFaces = 128 };
 
 static uint8_t sample[N];
 static uint32_t bin[kBins];
-static uint64_t sum_of_samples;
-static uint64_t sum_of_squares;
 static example_result_t result;
 
 int gpusim_main(void) {
@@ -27,9 +26,8 @@ int gpusim_main(void) {
     sum += value;
     squares += value * value;
   }
-  gpusim_fetch_add_u64(&sum_of_samples, sum);
-  gpusim_fetch_add_u64(&sum_of_squares, squares);
-  gpusim_barrier();
+  const uint64_t sum_of_samples = gpusim_sum_u64(sum);  // also a barrier
+  const uint64_t sum_of_squares = gpusim_sum_u64(squares);
 
   for (uint32_t i = id; i < N; i += count) gpusim_count_u32(&bin[sample[i]], 1);
   gpusim_barrier();

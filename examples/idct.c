@@ -6,6 +6,7 @@
 // block columns, so that adjacent cores load and store adjacent numbers.
 // The decoded picture goes to standard output as PGM, the result line to standard error.
 #include "example.h"
+#include "gpusim_sync.h"
 #include "image/picture.h"
 #include "trigonometry.h"
 
@@ -17,7 +18,6 @@ typedef int16_t plane_t[8][kBlocksY][8][kBlocksX];
 static plane_t work;
 static plane_t coefficients;
 static uint8_t decoded[H * W];
-static uint64_t squared_error;
 static double basis[8][8];  // [frequency][place]
 static example_result_t result;
 
@@ -154,8 +154,7 @@ int gpusim_main(void) {
   forward_columns(id, count);
   forward_rows(id, count);
   inverse_rows(id, count);
-  gpusim_fetch_add_u64(&squared_error, inverse_columns(id, count));
-  gpusim_barrier();
+  const uint64_t squared_error = gpusim_sum_u64(inverse_columns(id, count));  // also a barrier
 
   uint64_t checksum = 0;
   for (uint32_t e = id; e < W * H / 4; e += count) {  // four pixels at a time
