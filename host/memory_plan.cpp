@@ -12,15 +12,16 @@ namespace gpusim::host {
 namespace {
 
 constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
-// Stacks of an AArch64 process under qemu-user end at 0x55'0080'1000 or little below. Programs that
-// print such addresses execute as many instructions here as there if the digits are as many.
-constexpr uint64_t kStackZone = 0x55'0000'0000, kStackZoneEnd = uint64_t{1} << 40;
-constexpr uint64_t kPrivateStackTop = 0x55'0080'0000;
+constexpr uint64_t kUsualStack = 8 * kMiB;
+// The first stack of an AArch64 process under qemu-user has 8 MiB above a guard page. A program that
+// prints addresses on its stack prints the same ones here, if it has one core or private memory; with
+// more stacks, at least as many digits.
+constexpr uint64_t kStackZone = 0x55'0000'1000, kStackZoneEnd = uint64_t{1} << 40;
+constexpr uint64_t kPrivateStackTop = kStackZone + kUsualStack;
 constexpr uint64_t kHighestAddress = uint64_t{1} << 47;  // of user space, as on common hosts
 // Enough for a C library's start-up: stdio buffers and a first arena.
 constexpr uint64_t kLeastHeap = 256 * kKiB;
 constexpr uint64_t kLeastStack = 64 * kKiB;
-constexpr uint64_t kUsualStack = 8 * kMiB;
 
 struct Extent {
   uint64_t begin = ~uint64_t{0}, end = 0;
@@ -71,9 +72,8 @@ MemoryPlan plan_shared(const Extent& image, const PlanRequest& request) {
   }
   window = power_of_two_above(std::max<uint64_t>(window, 4 * kPageSize));
   plan.config.window_shift = static_cast<uint32_t>(std::countr_zero(window));
-  plan.config.window_base = (kStackZone + window - 1) & ~(window - 1);
-  if (plan.heap_limit > kStackZone || plan.config.window_base >= kStackZoneEnd ||
-      (kStackZoneEnd - plan.config.window_base) / window < request.cores)
+  plan.config.window_base = kStackZone;
+  if (plan.heap_limit > kStackZone || (kStackZoneEnd - kStackZone) / window < request.cores)
     plan.config.window_base = std::max(kStackZoneEnd, power_of_two_above(plan.heap_limit));
   const uint64_t room = kHighestAddress - plan.config.window_base;
   if (plan.config.window_base > kHighestAddress || room / window < request.cores)
