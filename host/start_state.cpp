@@ -39,6 +39,7 @@ enum AuxType : uint64_t {
   kAtGpusimCoreId = 0x47505300,
   kAtGpusimCoreCount = 0x47505301,
   kAtGpusimStackDistance = 0x47505302,
+  kAtGpusimStackTop = 0x47505303,
 };
 
 struct IsaStart {
@@ -190,7 +191,8 @@ void start_as_process(Backend& backend, Translator& translator, const MemoryPlan
   const uint64_t distance = plan.stack_top(1) - plan.stack_top(0);
   const AuxEntry who[] = {{kAtGpusimCoreId, 0},
                           {kAtGpusimCoreCount, plan.config.cores},
-                          {kAtGpusimStackDistance, distance}};
+                          {kAtGpusimStackDistance, distance},
+                          {kAtGpusimStackTop, plan.stack_top(0)}};
   StackImage image =
       process_stack(translator.module(), start, plan.stack_top(0), plan.stack_size_bytes,
                     alone ? std::span<const AuxEntry>{} : who);

@@ -44,8 +44,9 @@ uint64_t gpusim_auxval(uint64_t type, uint64_t otherwise);
 #define GPUSIM_AT_CORE_ID UINT64_C(0x47505300)     // 'G' 'P' 'S' 0
 #define GPUSIM_AT_CORE_COUNT UINT64_C(0x47505301)  // 'G' 'P' 'S' 1
 // Each core has a stack of its own from the start, also one that waits for a thread: the stack of
-// core n + 1 lies so many bytes above that of core n.
+// core n + 1 lies so many bytes above that of core n; core 0's ends at GPUSIM_AT_STACK_TOP.
 #define GPUSIM_AT_STACK_DISTANCE UINT64_C(0x47505302)
+#define GPUSIM_AT_STACK_TOP UINT64_C(0x47505303)
 
 // ---- Cores ---------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@
 
 // libgpusim/guest/gpusim_guest.h
 #define GPUSIM_AT_STACK_DISTANCE UINT64_C(0x47505302)
+#define GPUSIM_AT_STACK_TOP UINT64_C(0x47505303)
 
 enum {
   kPage = 4096,
@@ -59,9 +60,7 @@ void omp_prepare_stacks(void* attributes, uint32_t threads) {
   if (memory == MAP_FAILED)
     omp_fatal("no memory for %u threads; gpusim run --memory-size gives more", threads);
   small.next = memory;
-  // The initial thread runs on core 0, somewhere in that core's stack.
-  const uint64_t here = (uint64_t)__builtin_frame_address(0);
-  small.first_core_top = round_up(here, small.core_distance);
+  small.first_core_top = getauxval(GPUSIM_AT_STACK_TOP);
 }
 
 // Puts the stack of the next thread into the attributes.
