@@ -126,7 +126,10 @@ void wake_all(Group& g) { wake_lanes(g, g.waiting); }
 
 uint32_t schedule(Group& g) {
   const bool were_together = (g.runnable & ~g.active) == 0;
-  if (were_together || g.aging || g.patience <= 0) g.patience = kPatience << g.turns;
+  if (were_together || g.aging || g.patience <= 0) {
+    g.patience = kPatience << g.turns;
+    g.polled = 0;
+  }
   g.aging = false;
   g.active = 0;
   const uint64_t key = best_waiting_key(g);
@@ -142,6 +145,7 @@ uint32_t schedule_turn(Group& g) {
   const uint32_t pc = activate(g, g.lane_key[g.turn_lane]);
   g.aging = true;
   g.patience = kPatience;
+  g.polled = 0;
   g.turns = std::min(g.turns + 1, kMaxDoublings);
   g.turn_depth = g.depth;
   return pc;
@@ -155,6 +159,14 @@ uint32_t schedule_after_wait(Group& g) {
     g.patience = patience;
     g.waits = waits;
   }
+  return pc;
+}
+
+uint32_t schedule_after_patience(Group& g) {
+  if (g.polled < kPatience / 2) return schedule_turn(g);
+  const int turns = g.turns;
+  const uint32_t pc = schedule_after_wait(g);
+  if (g.aging) g.turns = turns;
   return pc;
 }
 

@@ -5,6 +5,7 @@
 // operation for the whole group.
 #pragma once
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -40,6 +41,9 @@ inline constexpr int kEpochs = 8;
 // cannot keep it up for ever; when all are together, none has been kept waiting.
 inline constexpr int64_t kPatience = 16384;
 inline constexpr int kMaxDoublings = 4;
+// What each access that synchronises costs in patience: lanes that poll with such accesses may wait for
+// lanes of their own group.
+inline constexpr int64_t kPollCost = 512;
 // A turn that lanes get because others gave way is short at first: those may have to do no more than
 // open a barrier, and should not run ahead of the ones that wait at it.
 inline constexpr int64_t kShortTurn = 32;
@@ -53,6 +57,22 @@ inline constexpr uint8_t kEntryOp = 255;
 static_assert(kOpCount <= kEntryOp);
 class CodeCache;
 
+// What a group went to sleep on lately, for those that may wake it. Read and written by all threads
+// at any time; a mixture of two is harmless.
+struct LateSleeper {
+  std::atomic<const uint64_t*> word = nullptr;
+  std::atomic<uint64_t> seen = 0;
+
+  void set(const Watch& w) {
+    word.store(w.word, std::memory_order_relaxed);
+    seen.store(w.seen, std::memory_order_relaxed);
+  }
+  bool is_woken() const {
+    const uint64_t* const w = word.load(std::memory_order_relaxed);
+    return w && Watch::read(w) != seen.load(std::memory_order_relaxed);
+  }
+};
+
 // What a group needs of its machine.
 struct Machine {
   CodeView code;
@@ -62,6 +82,7 @@ struct Machine {
   const uint32_t* rank = nullptr;         // core/order.h
   const uint32_t* uop_of_rank = nullptr;
   uint64_t max_instructions = 0;  // per core, 0: none
+  const LateSleeper* sleeper = nullptr;  // null: nobody has time for others while this group runs
 };
 
 // What a slot's row holds.
@@ -100,6 +121,7 @@ struct Group {
   uint32_t depth = 0;      // call depth of the active lanes
   uint64_t wait_key = 0;   // best key among waiting lanes, ~0 if none
   int64_t patience = kPatience;  // instructions until another set gets its turn
+  int64_t polled = 0;      // what kPollCost took of it
   int turns = 0;           // given since all lanes were together
   int waits = 0;           // of these, because lanes gave way
   uint32_t turn_depth = 0;  // call depth at which the last turn began
@@ -198,6 +220,12 @@ uint32_t schedule(Group& g);
 uint32_t schedule_turn(Group& g);
 // The same, after the active lanes gave way.
 uint32_t schedule_after_wait(Group& g);
+// The same, when patience ended: those who poll are treated as if they gave way.
+uint32_t schedule_after_patience(Group& g);
+inline void charge_poll(Group& g) {
+  g.patience -= kPollCost;
+  g.polled += kPollCost;
+}
 // At the start of a slice: goes on with the turn that the last slice's end interrupted, or gives the
 // one that is due.
 uint32_t schedule_slice(Group& g);

@@ -73,16 +73,26 @@ struct Handlers {
 #define GPUSIM_RUN_kStX GPUSIM_RUN_kStI
 #define GPUSIM_RUN_kStW GPUSIM_RUN_kStI
 #define GPUSIM_RUN_kAmo(name) \
-  GPUSIM_HANDLER(name) { return run_amo<kFull, Op::name>(g, u); }
+  GPUSIM_HANDLER(name) {        \
+    if (!kFull) simd::charge_poll(g); \
+    return run_amo<kFull, Op::name>(g, u); \
+  }
 #define GPUSIM_RUN_kCas(name) \
-  GPUSIM_HANDLER(name) { return run_lanes(g, u, execute_##name<LaneContext>); }
+  GPUSIM_HANDLER(name) {        \
+    if (!kFull) simd::charge_poll(g); \
+    return run_lanes(g, u, execute_##name<LaneContext>); \
+  }
 #define GPUSIM_RUN_kCas128 GPUSIM_RUN_kCas
 #define GPUSIM_RUN_kStx GPUSIM_RUN_kCas
 #define GPUSIM_RUN_kStx128 GPUSIM_RUN_kCas
 #define GPUSIM_RUN_kAlign(name) \
   GPUSIM_HANDLER(name) { return run_check_align(g, u); }
 #define GPUSIM_RUN_kFence(name) \
-  GPUSIM_HANDLER(name) { (void)g; PairLock::fence(); return u + 1; }
+  GPUSIM_HANDLER(name) {          \
+    if (!kFull) simd::charge_poll(g);   \
+    PairLock::fence();            \
+    return u + 1;                 \
+  }
 #define GPUSIM_BRANCH_HANDLER(name, call, ...)                                        \
   GPUSIM_HANDLER(name) {                                                      \
     return run_branch<Op::name>(                                              \

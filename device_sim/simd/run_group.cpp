@@ -34,7 +34,7 @@ const Uop* next_of_many(Group& g, uint32_t pc) {
   }
   if (g.patience <= 0) {
     simd::park(g, pc);
-    return resume(g, g.aging ? simd::schedule(g) : simd::schedule_turn(g));
+    return resume(g, g.aging ? simd::schedule(g) : simd::schedule_after_patience(g));
   }
   // A turn ends, too, where it leaves the function in which others wait: of a barrier, say.
   const uint32_t wait_depth = simd::key_depth(g.wait_key);
@@ -91,6 +91,13 @@ const Uop* run_give_way(Group& g, const Uop* u) {
   if (turn == Turn::kSignalEvent) {
     g.machine->memory.signal_event();
     if (g.waiting) simd::wake(g);
+    // Who opens a barrier for other groups soon ends its slice, or other threads would wait until it
+    // is at the next one.
+    constexpr int64_t kSoon = 64;
+    if (g.machine->sleeper && g.budget > kSoon && g.machine->sleeper->is_woken()) {
+      g.steps -= static_cast<uint64_t>(g.budget - kSoon);
+      g.budget = kSoon;
+    }
     return go_to(g, u->target());
   }
   simd::park(g, u->target());

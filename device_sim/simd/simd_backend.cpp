@@ -48,6 +48,7 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   watches_ = LazyMemory(group_count * kMaxLanes * sizeof(Watch), "waiting cores");
   rests_.assign(group_count, Rest{});
   runnable_ = 0;
+  sleeper_.set({});
   groups_ = {reinterpret_cast<Group*>(group_storage_.data()), group_count};
   block_counts_.assign(module.blocks.size(), 0);
   slices_ = next_mark_ = 0;
@@ -90,7 +91,8 @@ void SimdBackend::view_machine() {
                            .block_tallies = block_tallies_.data(),
                            .rank = order_.rank().data(),
                            .uop_of_rank = order_.uop_at().data(),
-                           .max_instructions = config_.max_instructions};
+                           .max_instructions = config_.max_instructions,
+                           .sleeper = config_.threads > 1 ? &sleeper_ : nullptr};
 }
 
 void SimdBackend::module_changed() {
@@ -193,6 +195,7 @@ void SimdBackend::rest(size_t group, bool in_vain) {
   } else if (g.watchers == g.waiting && g.watch.word) {
     r.state = Rest::State::kWord;
     r.watch = g.watch;
+    sleeper_.set(g.watch);
   } else {
     r.state = Rest::State::kEvents;
   }
@@ -288,10 +291,13 @@ void SimdBackend::run_awake(uint64_t instructions) {
         [&] { return PerThread{std::vector<uint64_t>(block_counts_.size()), {}}; });
     tbb::task_arena arena(static_cast<int>(config_.threads));
     arena.execute([&] {
-      tbb::parallel_for(size_t{0}, awake_.size(), [&](size_t i) {
-        PerThread& mine = per_thread.local();
-        run_in_slice(awake_[i], instructions, mine.block_counts, mine.events);
-      });
+      tbb::parallel_for(
+          size_t{0}, awake_.size(),
+          [&](size_t i) {
+            PerThread& mine = per_thread.local();
+            run_in_slice(awake_[i], instructions, mine.block_counts, mine.events);
+          },
+          partitioner_);
     });
     for (const PerThread& t : per_thread) {
       for (size_t b = 0; b < block_counts_.size(); ++b) block_counts_[b] += t.block_counts[b];

@@ -1,5 +1,7 @@
 // Cores in lockstep groups on SIMD lanes, groups spread over host threads.
 #pragma once
+#include <tbb/partitioner.h>
+
 #include <memory>
 
 #include "device_sim/core/cpu_backend.h"
@@ -96,7 +98,9 @@ class SimdBackend final : public CpuBackend {
   std::span<simd::Group> groups_;
   simd::Regrouper regrouper_;
   std::vector<Rest> rests_;       // per group
+  simd::LateSleeper sleeper_;
   std::vector<uint32_t> awake_;   // groups that run in this slice
+  tbb::affinity_partitioner partitioner_;  // groups stay with the thread that has them in its cache
   uint32_t runnable_ = 0;         // cores that are runnable or wait for an event
   std::vector<uint64_t> block_counts_;
 };
