@@ -9,6 +9,7 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -323,6 +324,13 @@ class Cli(unittest.TestCase):
         self.assertEqual(done.returncode, 0, self.last)
         self.assertIn("svc", done.stdout)
         self.assertNotIn("<endless>", done.stdout)
+
+    def test_a_million_cores_fit(self):
+        self.run_ok(self.guests, "--entry", "exit_with_core", "--arg", "0", "--cores", 1_000_000,
+                    "--stats", self.stats_path)
+        self.assertEqual(self.stats()["cores"], 1_000_000)
+        most_kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        self.assertLess(most_kib, 8 << 20)
 
     def test_info_on_a_program(self):
         done = self.gpusim_run("info", "--program", self.guests, "--cores", 4096)
