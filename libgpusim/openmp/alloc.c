@@ -1,12 +1,15 @@
 // Memory of <omp.h>: allocators with alignment, a pool size and a fallback. All memory is alike.
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "omp_internal.h"
 
 enum trait { kAlignment = 2, kPoolSize = 4, kFallback = 5, kFallbackData = 6 };
 enum fallback { kDefaultMemory = 11, kNull = 12, kAbort = 13, kAllocator = 14 };
 enum { kPredefined = 8, kDefaultAllocator = 1 };
+
+#define kNoLimit (~(uintptr_t)0)
 
 typedef struct {
   int key;  // enum trait
@@ -27,12 +30,26 @@ struct header {
 
 static uintptr_t default_allocator = kDefaultAllocator;
 
+// OMP_ALLOCATOR; all predefined ones give the same memory.
+void omp_read_allocator(const char* name) {
+  static const char* const names[] = {"omp_default_mem_alloc", "omp_large_cap_mem_alloc",
+                                      "omp_const_mem_alloc",   "omp_high_bw_mem_alloc",
+                                      "omp_low_lat_mem_alloc", "omp_cgroup_mem_alloc",
+                                      "omp_pteam_mem_alloc",   "omp_thread_mem_alloc"};
+  for (uintptr_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
+    if (strcasecmp(name, names[i]) != 0) continue;
+    default_allocator = i + 1;
+    return;
+  }
+  omp_note("OMP_ALLOCATOR=\"%s\" is not understood and ignored", name);
+}
+
 uintptr_t omp_init_allocator(uintptr_t space, int count, const omp_alloctrait_t traits[]) {
   struct allocator a = {
-      .space = space, .alignment = 1, .pool_size = ~(uintptr_t)0, .fallback = kDefaultMemory};
+      .space = space, .alignment = 1, .pool_size = kNoLimit, .fallback = kDefaultMemory};
   for (int i = 0; i < count; ++i) {
     const uintptr_t value = traits[i].value;
-    const bool is_default = value == ~(uintptr_t)0;
+    const bool is_default = value == kNoLimit;
     switch (traits[i].key) {
       case kAlignment:
         if (is_default) break;
@@ -74,11 +91,11 @@ void* omp_aligned_alloc(size_t alignment, size_t size, uintptr_t handle) {
   if (handle == 0) handle = default_allocator;
   for (;;) {
     struct allocator* const a = handle > kPredefined ? (struct allocator*)handle : 0;
-    size_t align = alignment > sizeof(struct header) ? alignment : 2 * sizeof(void*);
+    size_t align = alignment > 2 * sizeof(void*) ? alignment : 2 * sizeof(void*);
     if (a != 0 && a->alignment > align) align = a->alignment;
     const size_t total = size + sizeof(struct header) + align;
     bool fits = total > size;
-    if (fits && a != 0 && a->pool_size != ~(uintptr_t)0) {
+    if (fits && a != 0 && a->pool_size != kNoLimit) {
       // As libgomp does, a block counts with what it costs.
       if (__atomic_add_fetch(&a->used, total, __ATOMIC_SEQ_CST) > a->pool_size) {
         __atomic_sub_fetch(&a->used, total, __ATOMIC_SEQ_CST);
@@ -92,7 +109,7 @@ void* omp_aligned_alloc(size_t alignment, size_t size, uintptr_t handle) {
       ((struct header*)block)[-1] = (struct header){memory, size, total, a};
       return (void*)block;
     }
-    if (fits && a != 0 && a->pool_size != ~(uintptr_t)0)
+    if (fits && a != 0 && a->pool_size != kNoLimit)
       __atomic_sub_fetch(&a->used, total, __ATOMIC_SEQ_CST);
     switch (a != 0 ? a->fallback : kNull) {
       case kDefaultMemory:
@@ -116,7 +133,7 @@ void omp_free(void* block, uintptr_t allocator) {
   if (block == 0) return;
   struct header* const header = (struct header*)block - 1;
   struct allocator* const a = header->allocator;
-  if (a != 0 && a->pool_size != ~(uintptr_t)0)
+  if (a != 0 && a->pool_size != kNoLimit)
     __atomic_sub_fetch(&a->used, header->total, __ATOMIC_SEQ_CST);
   free(header->memory);
 }
@@ -137,12 +154,16 @@ void* omp_realloc(void* block, size_t size, uintptr_t allocator, uintptr_t free_
     omp_free(block, free_allocator);
     return 0;
   }
-  const size_t before = ((struct header*)block)[-1].size;
-  struct allocator* const was = ((struct header*)block)[-1].allocator;
-  if (allocator == 0) allocator = was != 0 ? (uintptr_t)was : kDefaultAllocator;
+  struct header* const header = (struct header*)block - 1;
+  struct allocator* const was = header->allocator;
+  if (allocator == 0) allocator = was != 0 ? (uintptr_t)was : default_allocator;
+  // Within one pool the new block may count in the old one's stead.
+  const bool same_pool = was != 0 && (uintptr_t)was == allocator && was->pool_size != kNoLimit;
+  if (same_pool) __atomic_sub_fetch(&was->used, header->total, __ATOMIC_SEQ_CST);
   void* const larger = omp_alloc(size, allocator);
+  if (same_pool) __atomic_add_fetch(&was->used, header->total, __ATOMIC_SEQ_CST);
   if (larger == 0) return 0;
-  memcpy(larger, block, before < size ? before : size);
+  memcpy(larger, block, header->size < size ? header->size : size);
   omp_free(block, free_allocator);
   return larger;
 }

@@ -220,6 +220,8 @@ static uint32_t count_cores(void) {
   return count > 0 ? (uint32_t)count : 1;
 }
 
+void omp_display_env(int verbose);
+
 __attribute__((constructor)) static void start(void) {
   omp.cores = count_cores();
   omp.initial = (struct icvs){.threads = omp.cores,
@@ -246,6 +248,9 @@ __attribute__((constructor)) static void start(void) {
     omp.teams_thread_limit = (uint32_t)number;
   const char* const offload = variable("OMP_TARGET_OFFLOAD");
   omp.target_mandatory = offload != 0 && strncasecmp(offload, "mandatory", 9) == 0;
+  const char* const allocator = variable("OMP_ALLOCATOR");
+  if (allocator != 0) omp_read_allocator(allocator);
+  if (read_bool("OMP_DISPLAY_ENV", &flag) && flag) omp_display_env(0);
   omp_pool_init();
 }
 
@@ -380,6 +385,16 @@ void omp_display_env(int verbose) {
           201511, icvs->dynamic ? "TRUE" : "FALSE", icvs->threads,
           names[icvs->schedule & ~SCHEDULE_MONOTONIC], icvs->chunk, icvs->max_active_levels,
           icvs->thread_limit, omp.cancellation ? "TRUE" : "FALSE");
+}
+
+// Affinity: the format is kept, and what is displayed is the little there is to say.
+static char affinity_format[128] = "level %L thread %i affinity %A";
+void omp_set_affinity_format(const char* format) {
+  snprintf(affinity_format, sizeof affinity_format, "%s", format);
+}
+size_t omp_get_affinity_format(char* buffer, size_t size) {
+  if (size != 0) snprintf(buffer, size, "%s", affinity_format);
+  return strlen(affinity_format);
 }
 
 int omp_pause_resource(int kind, int device) {

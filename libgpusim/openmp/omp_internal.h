@@ -218,6 +218,9 @@ void omp_prepare_stacks(void* attributes, uint32_t threads);
 bool omp_next_stack(void* attributes);
 void omp_leave_small_stack(void (*function)(void*), void* argument);
 
+// alloc.c
+void omp_read_allocator(const char* name);
+
 // team.c
 uint32_t omp_resolve_threads(struct thread* me, uint32_t clause, uint32_t most);
 bool omp_barrier(struct thread* me, struct team* team, struct barrier* barrier, bool cancellable);

@@ -1,4 +1,5 @@
 // Teams and target regions: there is no device, so everything runs on the cores that there are.
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +49,7 @@ int omp_get_teams_thread_limit(void) { return (int)omp.teams_thread_limit; }
 // ---- Target -------------------------------------------------------------------------------------
 
 // gomp-constants.h: the low byte of a mapping's kind, the binary logarithm of its alignment above.
-enum { kMapFirstprivate = 0x0d, kMapMask = 0xff, kMapAlignShift = 8 };
+enum { kMapFirstprivate = 0x0c, kMapMask = 0xff, kMapAlignShift = 8 };
 
 void GOMP_taskwait_depend(void** depend);
 
@@ -125,6 +126,28 @@ int omp_target_memcpy(void* to, const void* from, size_t size, size_t to_offset,
                       int to_device, int from_device) {
   if (to_device != kHost || from_device != kHost) return 22;  // EINVAL
   memcpy((char*)to + to_offset, (const char*)from + from_offset, size);
+  return 0;
+}
+int omp_target_memcpy_rect(void* to, const void* from, size_t element, int dimensions,
+                           const size_t* counts, const size_t* to_offsets,
+                           const size_t* from_offsets, const size_t* to_sizes,
+                           const size_t* from_sizes, int to_device, int from_device) {
+  if (to == 0 && from == 0) return INT_MAX;  // asks for the number of dimensions
+  if (to_device != kHost || from_device != kHost || element == 0 || dimensions < 1) return 22;
+  size_t to_step = element, from_step = element;
+  for (int i = 1; i < dimensions; ++i) to_step *= to_sizes[i], from_step *= from_sizes[i];
+  char* const t = (char*)to + to_offsets[0] * to_step;
+  const char* const f = (const char*)from + from_offsets[0] * from_step;
+  if (dimensions == 1) {
+    memcpy(t, f, counts[0] * element);
+    return 0;
+  }
+  for (size_t i = 0; i < counts[0]; ++i) {
+    const int failed = omp_target_memcpy_rect(
+        t + i * to_step, f + i * from_step, element, dimensions - 1, counts + 1, to_offsets + 1,
+        from_offsets + 1, to_sizes + 1, from_sizes + 1, kHost, kHost);
+    if (failed) return failed;
+  }
   return 0;
 }
 int omp_target_associate_ptr(const void* host, const void* device_address, size_t size,

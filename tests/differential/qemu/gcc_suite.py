@@ -12,7 +12,7 @@ DIRECTIVE = re.compile(r"\{ *(dg-[a-z-]+) +((?:[^{}]|\{(?:[^{}]|\{(?:[^{}]|\{[^{
 OPTIONS = re.compile(r'^\{? *"([^"]*)" *\}? *(\{.*\})?')
 
 
-def unpack(folder, suite):
+def unpack(folder, suite, below="gcc/testsuite"):
     """Unpacks `suite`, a path below gcc/testsuite, into `folder` once; gives where it lies."""
     sources = folder / pathlib.PurePath(suite).name
     folder.mkdir(parents=True, exist_ok=True)
@@ -28,7 +28,7 @@ def unpack(folder, suite):
         partial.mkdir(exist_ok=True)
         depth = 2 + len(pathlib.PurePath(suite).parts)
         subprocess.run(["tar", "-C", partial, "-xf", archives[-1], "--wildcards",
-                        f"--strip-components={depth}", f"*/gcc/testsuite/{suite}"], check=True)
+                        f"--strip-components={depth}", f"*/{below}/{suite}"], check=True)
         (partial / sources.name).rename(sources)
         partial.rmdir()
     return sources
