@@ -172,8 +172,35 @@ struct thread {
   struct team* spare_team;  // of size 1
 };
 
+// Threads of the pool that run on their cores' own stacks keep it at the top of the stack: memory
+// of cores in lockstep lies side by side there, while their thread-local storage does not. The
+// first core's stack does not count.
+struct core_stacks {
+  uint64_t begin, size;
+  uint64_t distance_mask;  // distance from one to the next - 1
+};
+extern struct core_stacks gpusim_omp_stacks;
+enum { kThreadRoom = (sizeof(struct thread) + 63) & ~63 };
+
 extern __thread struct thread gpusim_omp_self __attribute__((tls_model("local-exec")));
-static inline struct thread* self(void) { return &gpusim_omp_self; }
+static inline struct thread* self(void) {
+#ifdef __aarch64__
+  uint64_t sp;
+  __asm__("mov %0, sp" : "=r"(sp));
+  const uint64_t offset = sp - gpusim_omp_stacks.begin;
+  const uint64_t top = gpusim_omp_stacks.begin + (offset | gpusim_omp_stacks.distance_mask) + 1;
+  struct thread* const on_stack = (struct thread*)(top - kThreadRoom);
+  struct thread* me = &gpusim_omp_self;
+  // A selection, not a branch: core 0 is in lockstep with others.
+  __asm__("cmp %1, %2\n\tcsel %0, %3, %0, lo"
+          : "+r"(me)
+          : "r"(offset), "r"(gpusim_omp_stacks.size), "r"(on_stack)
+          : "cc");
+  return me;
+#else
+  return &gpusim_omp_self;
+#endif
+}
 
 void omp_adopt_thread(struct thread* me);  // gives a foreign thread its initial task
 static inline struct task* current_task(struct thread* me) {

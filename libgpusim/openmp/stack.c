@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <limits.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -23,6 +24,8 @@ enum {
   // glibc's thread descriptor and TLS surplus, and the frames until the change of stack.
   kSmallStack = 7168,
 };
+
+struct core_stacks gpusim_omp_stacks;
 
 static struct {
   char* next;
@@ -61,6 +64,9 @@ void omp_prepare_stacks(void* attributes, uint32_t threads) {
     omp_fatal("no memory for %u threads; gpusim run --memory-size gives more", threads);
   small.next = memory;
   small.first_core_top = getauxval(GPUSIM_AT_STACK_TOP);
+  gpusim_omp_stacks = (struct core_stacks){.begin = small.first_core_top,
+                                           .size = (omp.cores - 1) * small.core_distance,
+                                           .distance_mask = small.core_distance - 1};
 }
 
 // Puts the stack of the next thread into the attributes.
@@ -101,5 +107,8 @@ void omp_leave_small_stack(void (*function)(void*), void* argument) {
   }
   unsigned core;
   if (syscall(SYS_getcpu, &core, (void*)0, (void*)0) != 0) omp_fatal("getcpu fails");
-  call_on_stack(small.first_core_top + core * small.core_distance, function, argument);
+  const uint64_t top = small.first_core_top + core * small.core_distance;
+  // What lies at the top of all stacks is what the host put onto the first one.
+  memset((void*)(top - kThreadRoom), 0, kThreadRoom);
+  call_on_stack(top - kThreadRoom, function, argument);
 }
