@@ -68,9 +68,10 @@ void gpusim_barrier(void);
 // A fair (ticket) lock: cores get it in the order in which they asked. Initialise with zeroes.
 // Acquires and releases. Costs one atomic addition, and for each hand-over a look by every core
 // that waits: for more than some dozens of waiting cores take gpusim_mutex_t of gpusim_sync.h.
+// The two words lie apart: who takes a ticket must not disturb those who watch the other.
 typedef struct {
   uint32_t next_ticket;
-  uint32_t now_serving;
+  __attribute__((aligned(8))) uint32_t now_serving;
 } gpusim_lock_t;
 
 void gpusim_lock(gpusim_lock_t* lock);

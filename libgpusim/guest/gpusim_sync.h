@@ -60,7 +60,7 @@ void gpusim_spin_unlock(gpusim_spinlock_t* lock);
 typedef struct {
   uint32_t entered;  // readers that came, times 4; the low bits: a writer is there, its parity
   uint32_t left;     // readers that went, times 4
-  uint32_t turn;     // writers that went
+  __attribute__((aligned(8))) uint32_t turn;  // writers that went
   gpusim_mutex_t writers;
 } gpusim_rwlock_t;
 
