@@ -43,20 +43,25 @@ class Chunk {
     bool read_first = false;
     uint8_t entry_kind = kLanes;
     bool narrow = false;  // written as 32-bit words
+    bool packed_later = false;  // written as 64-bit words, and made 32-bit ones after the loop
     bool spread = false;  // made kLanes before the loop, under a mask
   };
   std::array<Row, 256> rows{};
   x86::Gp lane;  // the chunk's first
 
   // Chooses the order of chunks: true for last to first. A row may be read in one form and written in
-  // the other; as 64-bit words occupy twice the room, the writer must not run ahead of the reader.
+  // the other; as 64-bit words occupy twice the room, the writer must not run ahead of the reader. Where
+  // rows want different orders, those that shrink do so later: what follows the segment counts on it.
   bool plan_rows() {
     if (Emitter::current()->partial) return false;  // their forms do not change
     bool grows = false;
     for (const Row& r : rows)
       grows |= r.written && r.read_first && r.entry_kind == kNarrow && !r.narrow;
     for (Row& r : rows)
-      if (grows && r.written && r.read_first && r.entry_kind == kLanes) r.narrow = false;
+      if (grows && r.written && r.read_first && r.entry_kind == kLanes && r.narrow) {
+        r.narrow = false;
+        r.packed_later = true;
+      }
     return grows;
   }
 
@@ -112,9 +117,13 @@ class Chunk {
   }
   // After the loop.
   void store_kinds() {
-    for (size_t i = 0; i < 256; ++i)
-      if (rows[i].written)
-        cc_.mov(at_.kind(static_cast<Slot>(i)), static_cast<int>(rows[i].narrow ? kNarrow : kLanes));
+    for (size_t i = 0; i < 256; ++i) {
+      if (!rows[i].written) continue;
+      const Slot s = static_cast<Slot>(i);
+      if (rows[i].packed_later) pack_row(s);
+      const bool is_narrow = rows[i].narrow || rows[i].packed_later;
+      cc_.mov(at_.kind(s), static_cast<int>(is_narrow ? kNarrow : kLanes));
+    }
   }
 
  private:
@@ -175,6 +184,18 @@ class Chunk {
     cc_.vpmovzxdq(out[0], in.ymm());
     cc_.vextracti64x4(high.ymm(), in, 1);
     cc_.vpmovzxdq(out[1], high.ymm());
+  }
+
+  // A whole row of 64-bit words to 32-bit ones, in place.
+  void pack_row(Slot s) {
+    for (int32_t bytes = 0; bytes < kRowBytes; bytes += 128) {
+      const std::array<x86::Zmm, 2> words = {cc_.newZmm(), cc_.newZmm()};
+      const x86::Zmm packed = cc_.newZmm();
+      cc_.vmovdqu64(words[0], x86::ptr(at_.lanes, s * kRowBytes + bytes));
+      cc_.vmovdqu64(words[1], x86::ptr(at_.lanes, s * kRowBytes + bytes + 64));
+      pack(packed, words);
+      cc_.vmovdqu64(x86::ptr(at_.lanes, s * kRowBytes + bytes / 2), packed);
+    }
   }
 
   template <class Word>

@@ -2,34 +2,27 @@
 #include <doctest/doctest.h>
 
 #include "device_sim/simd/simd_backend.h"
+#include "tests/unit/device_sim/toy_program.h"
 
 namespace gpusim {
 namespace {
 
 constexpr uint32_t kCores = 64;
+constexpr Uop kEnd = {.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kBreakpoint)};
 enum Slots : Slot { kCore, kSquare, kSum, kRounds, kSlots };
 
 // sum = (sum + core * core) ^ core, `rounds` times.
 Module make_loop() {
   Module m;
-  const auto block = [&](std::initializer_list<Uop> uops, uint32_t target) {
-    Block b;
-    b.first_uop = static_cast<uint32_t>(m.uops.size());
-    b.insn_count = b.uop_count = static_cast<uint32_t>(uops.size());
-    m.uops.insert(m.uops.end(), uops);
-    m.uops.back().imm = Uop::pack_target(static_cast<uint32_t>(m.blocks.size()), target);
-    m.blocks.push_back(b);
-  };
-  block({{.op = Op::mul32, .d = kSquare, .a = kCore, .b = kCore}, {.op = Op::jmp}}, 2);
-  block({{.op = Op::add32, .d = kSum, .a = kSum, .b = kSquare},
-         {.op = Op::xor32, .d = kSum, .a = kSum, .b = kCore},
-         {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
-         {.op = Op::bri_ne32, .a = kRounds}},
-        2);
-  block({{.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kBreakpoint)}}, 7);
-  m.slot_count = kSlots;
-  m.uop_block.assign(m.uops.size(), 0);
-  m.uop_insn.assign(m.uops.size(), 0);
+  add_block(m, {{.op = Op::mul32, .d = kSquare, .a = kCore, .b = kCore}, {.op = Op::jmp}}, 2);
+  add_block(m,
+            {{.op = Op::add32, .d = kSum, .a = kSum, .b = kSquare},
+             {.op = Op::xor32, .d = kSum, .a = kSum, .b = kCore},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne32, .a = kRounds}},
+            2);
+  add_block(m, {kEnd}, 7);
+  finish(m, kSlots);
   return m;
 }
 
@@ -39,8 +32,7 @@ struct Run {
   size_t native_variants = 0;
 };
 template <class Rounds>
-Run run(uint32_t native_after, Rounds rounds) {
-  const Module module = make_loop();
+Run run(uint32_t native_after, Rounds rounds, const Module& module = make_loop()) {
   MachineConfig config;
   config.cores = kCores;
   config.linear_size = config.window_base = 1 << 20;
@@ -57,9 +49,31 @@ Run run(uint32_t native_after, Rounds rounds) {
   Run r;
   for (uint32_t core = 0; core < kCores; ++core) r.sums.push_back(b.slot(core, kSum));
   const std::vector<uint64_t> counts = b.block_counts();
-  for (size_t i = 0; i < counts.size(); ++i) r.instructions += counts[i] * module.blocks[i].insn_count;
+  for (size_t i = 0; i < counts.size(); ++i)
+    r.instructions += counts[i] * module.blocks[i].insn_count;
   r.native_variants = b.native_variants();
   return r;
+}
+
+// In one block the row of kSquare grows from 32-bit to 64-bit words and that of kSum shrinks, which
+// wants the lanes in opposite orders; the next block turns both back.
+Module make_growing_and_shrinking() {
+  Module m;
+  add_block(m, {{.op = Op::mul64, .d = kSum, .a = kCore, .b = kCore}, {.op = Op::jmp}}, 2);
+  add_block(m,
+            {{.op = Op::add64, .d = kSquare, .a = kSquare, .b = kCore},
+             {.op = Op::add32, .d = kSum, .a = kSum, .b = kSquare},
+             {.op = Op::bri_ne32, .a = kRounds, .imm16 = 1}},
+            6);
+  add_block(m, {kEnd}, 5);
+  add_block(m,
+            {{.op = Op::xor32, .d = kSquare, .a = kSquare, .b = kSum},
+             {.op = Op::mul64, .d = kSum, .a = kSum, .b = kSquare},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::jmp}},
+            2);
+  finish(m, kSlots);
+  return m;
 }
 
 uint64_t expected_sum(uint32_t core, uint64_t rounds) {
@@ -88,6 +102,26 @@ TEST_CASE("a hot loop of a whole group becomes native code") {
 }
 TEST_CASE("a hot loop that lanes leave one after the other becomes native code twice") {
   check([](uint32_t core) { return uint64_t{3000} + 200 * core; }, 2);
+}
+TEST_CASE("rows that grow and rows that shrink in one block") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  const Module module = make_growing_and_shrinking();
+  const auto rounds = [](uint32_t) { return uint64_t{1000}; };
+  const Run interpreted = run(MachineConfig::kNeverNative, rounds, module);
+  const Run native = run(1, rounds, module);
+  CHECK(native.sums == interpreted.sums);
+  for (uint32_t core = 0; core < kCores; ++core) {
+    uint64_t square = 0, sum = uint64_t{core} * core;
+    for (uint64_t i = 1000;; --i) {
+      square += core;
+      sum = static_cast<uint32_t>(sum + square);
+      if (i == 1) break;
+      square = static_cast<uint32_t>(square ^ sum);
+      sum *= square;
+    }
+    CHECK(interpreted.sums[core] == sum);
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "device_sim/simd/simd_backend.h"
+#include "tests/unit/device_sim/toy_program.h"
 
 namespace gpusim {
 namespace {
@@ -13,31 +14,21 @@ enum Slots : Slot { kCore, kRole, kRounds, kSum, kSlots };
 // Role r adds r + 1 and doubles, `rounds` times, in a loop of its own.
 Module make_roles() {
   Module m;
-  const auto block = [&](std::initializer_list<Uop> uops, uint32_t target) {
-    Block b;
-    b.first_uop = static_cast<uint32_t>(m.uops.size());
-    b.insn_count = b.uop_count = static_cast<uint32_t>(uops.size());
-    b.classes[0] = static_cast<uint16_t>(uops.size());
-    m.uops.insert(m.uops.end(), uops);
-    m.uops.back().imm = Uop::pack_target(static_cast<uint32_t>(m.blocks.size()), target);
-    m.blocks.push_back(b);
-  };
   constexpr uint32_t kLoop = 5;  // micro-ops
   for (uint32_t r = 0; r < kRoles; ++r)
-    block({{.op = Op::bri_eq64, .a = kRole, .imm16 = static_cast<uint16_t>(r)}},
-          kRoles + 1 + r * kLoop);
-  block({{.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kUndefined)}}, 0);
+    add_block(m, {{.op = Op::bri_eq64, .a = kRole, .imm16 = static_cast<uint16_t>(r)}},
+              kRoles + 1 + r * kLoop);
+  add_block(m, {{.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kUndefined)}});
   for (uint32_t r = 0; r < kRoles; ++r) {
-    block({{.op = Op::addi64, .d = kSum, .a = kSum, .imm = r + 1},
-           {.op = Op::add64, .d = kSum, .a = kSum, .b = kSum},
-           {.op = Op::addi64, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
-           {.op = Op::bri_ne64, .a = kRounds}},
-          kRoles + 1 + r * kLoop);
-    block({{.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kBreakpoint)}}, 0);
+    add_block(m,
+              {{.op = Op::addi64, .d = kSum, .a = kSum, .imm = r + 1},
+               {.op = Op::add64, .d = kSum, .a = kSum, .b = kSum},
+               {.op = Op::addi64, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+               {.op = Op::bri_ne64, .a = kRounds}},
+              kRoles + 1 + r * kLoop);
+    add_block(m, {{.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kBreakpoint)}});
   }
-  m.slot_count = kSlots;
-  m.uop_block.assign(m.uops.size(), 0);
-  m.uop_insn.assign(m.uops.size(), 0);
+  finish(m, kSlots);
   return m;
 }
 

@@ -1,11 +1,10 @@
 // Cores that wait for an event: they go on when it comes, and take next to nothing until then.
 #include <doctest/doctest.h>
 
-#include <cstring>
-#include <initializer_list>
 #include <memory>
 
 #include "device_sim/core/backend.h"
+#include "tests/unit/device_sim/toy_program.h"
 
 namespace gpusim {
 namespace {
@@ -13,14 +12,6 @@ namespace {
 constexpr uint64_t kMemory = 0x10000, kFlag = kMemory + 0x40;
 enum Slots : Slot { kAddress, kValue, kOne, kRounds, kMonitor, kMonitorData, kSlots };
 
-void add_block(Module& m, std::initializer_list<Uop> uops, uint32_t target) {
-  Block b;
-  b.first_uop = static_cast<uint32_t>(m.uops.size());
-  b.insn_count = b.uop_count = static_cast<uint32_t>(uops.size());
-  m.uops.insert(m.uops.end(), uops);
-  m.uops.back().imm = Uop::pack_target(static_cast<uint32_t>(m.blocks.size()), target);
-  m.blocks.push_back(b);
-}
 constexpr Uop give_way(Turn turn) {
   return {.op = Op::give_way, .a = kMonitor, .aux = static_cast<uint8_t>(turn)};
 }
@@ -35,30 +26,37 @@ struct Program {
 Program make_program(bool marks, bool signals) {
   Program p;
   Module& m = p.module;
-  add_block(m, {{.op = Op::addi64, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
-                {.op = Op::bri_ne64, .a = kRounds}}, 0);
-  add_block(m, {{.op = Op::st32, .d = kOne, .a = kAddress},
-                give_way(signals ? Turn::kSignalEvent : Turn::kYield)}, 4);
-  add_block(m, {kEnd}, 0);
+  add_block(m,
+            {{.op = Op::addi64, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne64, .a = kRounds}},
+            0);
+  add_block(m,
+            {{.op = Op::st32, .d = kOne, .a = kAddress},
+             give_way(signals ? Turn::kSignalEvent : Turn::kYield)},
+            4);
+  add_block(m, {kEnd});
   p.waiter = static_cast<uint32_t>(m.uops.size());
-  add_block(m, {{.op = Op::ldu32, .d = kValue, .a = kAddress},
-                {.op = Op::bri_ne64, .a = kValue}}, p.waiter + 5);
+  add_block(m, {{.op = Op::ldu32, .d = kValue, .a = kAddress}, {.op = Op::bri_ne64, .a = kValue}},
+            p.waiter + 5);
   if (marks)
-    add_block(m, {{.op = Op::mov, .d = kMonitor, .a = kAddress},
-                  {.op = Op::mov, .d = kMonitorData, .a = kValue},
-                  give_way(Turn::kWaitForEvent)}, p.waiter);
+    add_block(m,
+              {{.op = Op::mov, .d = kMonitor, .a = kAddress},
+               {.op = Op::mov, .d = kMonitorData, .a = kValue},
+               give_way(Turn::kWaitForEvent)},
+              p.waiter);
   else
-    add_block(m, {{.op = Op::konst, .d = kMonitor, .imm = kNoMonitor},
-                  {.op = Op::konst, .d = kMonitorData, .imm = 7},
-                  give_way(Turn::kWaitForEvent)}, p.waiter);
-  add_block(m, {kEnd}, 0);
-  m.slot_count = kSlots;
-  m.uop_block.assign(m.uops.size(), 0);
-  m.uop_insn.assign(m.uops.size(), 0);
+    add_block(m,
+              {{.op = Op::konst, .d = kMonitor, .imm = kNoMonitor},
+               {.op = Op::konst, .d = kMonitorData, .imm = 7},
+               give_way(Turn::kWaitForEvent)},
+              p.waiter);
+  add_block(m, {kEnd});
+  finish(m, kSlots);
   return p;
 }
 
-// Core 0 works for so many rounds of 2 instructions. Returns how often the others looked at the flag.
+// Core 0 works for so many rounds of 2 instructions. Returns how often the others looked at the
+// flag.
 uint64_t looks(const std::string& backend, uint32_t cores, uint64_t rounds, bool marks,
                bool signals) {
   const Program p = make_program(marks, signals);
@@ -111,7 +109,8 @@ TEST_CASE("a core that watches a word sleeps until it changes") {
   }
 }
 
-TEST_CASE("a core without a marked word sleeps until an event is signalled, or looks now and then") {
+TEST_CASE(
+    "a core without a marked word sleeps until an event is signalled, or looks now and then") {
   for (const std::string& backend : backends()) {
     CAPTURE(backend);
     for (const bool signals : {true, false}) {
