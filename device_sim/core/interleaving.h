@@ -14,8 +14,9 @@ GPUSIM_HD_INLINE uint64_t mixed(uint64_t seed, uint64_t slice, uint64_t who) {
   return x ^ (x >> 31);
 }
 
-// How long a slice of so many instructions is for this core or group. Seed 0: as long as the others'.
-// Otherwise every other one is short: most races need a core to be stopped between two accesses.
+// How long a slice of so many instructions is for this core or group. Seed 0: as long as the
+// others'. Otherwise every other one is short: most races need a core to be stopped between two
+// accesses.
 GPUSIM_HD_INLINE uint64_t jittered(uint64_t seed, uint64_t slice, uint64_t who,
                                    uint64_t instructions) {
   if (seed == 0) return instructions;

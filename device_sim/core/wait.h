@@ -1,6 +1,6 @@
-// Cores that wait for an event: WFE and its kin. Waiting may end early at any time, so whoever waits
-// looks again; what matters is that a core whose event has come does not sleep on for long, and that
-// one whose event has not costs next to nothing.
+// Cores that wait for an event: WFE and its kin. Waiting may end early at any time, so whoever
+// waits looks again; what matters is that a core whose event has come does not sleep on for long,
+// and that one whose event has not costs next to nothing.
 #pragma once
 #include <cstdint>
 
@@ -8,8 +8,8 @@
 
 namespace gpusim {
 
-// What a waiting core waits for: that the storage word which its monitor marks changes (a store there
-// is an event, Arm ARM, "Wait for Event"), or without one, that an event is signalled.
+// What a waiting core waits for: that the storage word which its monitor marks changes (a store
+// there is an event, Arm ARM, "Wait for Event"), or without one, that an event is signalled.
 struct Watch {
   const uint64_t* word = nullptr;
   uint64_t seen = 0;  // what the word held, or the number of events signalled before
@@ -34,8 +34,8 @@ struct Watch {
 GPUSIM_HD_INLINE bool start_watch(const MemoryView& memory, uint32_t core, uint64_t address,
                                   uint64_t data, uint32_t events_seen, Watch& watch) {
   if (address == kLocalEvent) return false;
-  const uint8_t* p = address == kNoMonitor ? nullptr
-                                           : memory.byte(core, address & ~uint64_t{7}, kRead);
+  const uint8_t* p =
+      address == kNoMonitor ? nullptr : memory.byte(core, address & ~uint64_t{7}, kRead);
   if (!p) {
     watch = {nullptr, events_seen};
     return !watch.has_event(memory);

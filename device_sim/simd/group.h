@@ -82,6 +82,7 @@ struct Machine {
   const uint32_t* rank = nullptr;         // core/order.h
   const uint32_t* uop_of_rank = nullptr;
   uint64_t max_instructions = 0;  // per core, 0: none
+  bool has_threads = false;  // other host threads run groups at the same time
   const LateSleeper* sleeper = nullptr;  // null: nobody has time for others while this group runs
 };
 

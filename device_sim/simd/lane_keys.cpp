@@ -27,8 +27,7 @@ uint64_t least_key_here(const uint64_t* keys, uint64_t mask) {
   const auto none = hn::Set(Keys(), ~uint64_t{0});
   auto best = none;
   for (uint32_t lane = 0; lane < simd::kMaxLanes; lane += kKeys)
-    best = hn::Min(best,
-                   hn::IfThenElse(lanes_of(mask, lane), hn::Load(Keys(), keys + lane), none));
+    best = hn::Min(best, hn::IfThenElse(lanes_of(mask, lane), hn::Load(Keys(), keys + lane), none));
   return hn::GetLane(hn::MinOfLanes(Keys(), best));
 }
 

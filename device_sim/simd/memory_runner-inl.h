@@ -505,10 +505,49 @@ HWY_INLINE void amo_combined(const Group& g, uint8_t* p, const uint64_t* operand
   } while (!compare_swap(word, &before, after));
 }
 
+// Each active lane's operation on a place of its own. False: nothing was done, since some lane may not.
+template <Op op, class T>
+HWY_INLINE bool amo_scattered(Group& g, const Uop* u, uint64_t* found) {
+  constexpr uint32_t kLog2Size = std::countr_zero(sizeof(T));
+  const Source address(g, u->a, 0), operand(g, u->b, 1);
+  const uint32_t address_step = address.step == 0 ? 0 : 1, step = operand.step == 0 ? 0 : 1;
+  T* places[kMaxLanes];
+  bool ok = true;
+  simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
+    const uint64_t at = address.p[lane * address_step];
+    uint8_t* const p = linear_run(g, at, sizeof(T), kRead) ? linear_run(g, at, sizeof(T), kWrite)
+                                                           : nullptr;
+    ok &= p != nullptr && at % sizeof(T) == 0;
+    places[lane] = reinterpret_cast<T*>(p);
+  });
+  if (!ok) return false;
+  const bool alone = !g.machine->has_threads;
+  simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
+    T* const p = places[lane];
+    const auto value = static_cast<T>(operand.p[lane * step]);
+    if (alone) {
+      found[lane] = *p;
+      *p = static_cast<T>(amo_result<op>(*p, value, kLog2Size));
+    } else {
+      found[lane] = amo_sized<op, T>(reinterpret_cast<uint8_t*>(p), value, kLog2Size);
+    }
+  });
+  return true;
+}
+
 template <bool kFull, Op op>
 HWY_NOINLINE const Uop* run_amo(Group& g, const Uop* u) {
   const auto one_by_one = [&]() HWY_ATTR { return run_lanes(g, u, execute_amo<op, LaneContext>); };
-  if (g.kind[u->a] != simd::kUniform) return one_by_one();
+  if (g.kind[u->a] != simd::kUniform) {
+    if (u->aux < 2) return one_by_one();
+    HWY_ALIGN uint64_t found[kMaxLanes];
+    const bool done = u->aux == 2 ? amo_scattered<op, uint32_t>(g, u, found)
+                                  : amo_scattered<op, uint64_t>(g, u, found);
+    if (!done) return one_by_one();
+    if (u->aux == 3) write_lanes<kFull, false>(g, u->d, found);
+    else write_lanes<kFull, true>(g, u->d, found);
+    return u + 1;
+  }
   const MemoryView& m = g.machine->memory;
   const simd::Compact address = g.compact(u->a);
   if (classify(g, address, 0) != Pattern::kUniform) return one_by_one();

@@ -8,7 +8,7 @@
 namespace gpusim::simd {
 namespace {
 
-constexpr uint64_t kLookEvery = 16;      // slices
+constexpr uint64_t kLookEvery = 16;       // slices
 constexpr uint64_t kLongestPause = 4096;  // slices
 // Lanes in use, on average, below which it is worth to look closer, and how many times fewer steps
 // must be needed.
@@ -80,17 +80,16 @@ uint64_t Regrouper::steps_now(std::span<const uint32_t> groups) const {
 uint64_t Regrouper::steps_sorted(std::span<const uint32_t> groups) const {
   std::vector<uint32_t> ranks;
   for (const uint32_t i : groups)
-    for_each_lane(groups_[i].runnable, [&](uint32_t lane) {
-      ranks.push_back(key_rank(groups_[i].lane_key[lane]));
-    });
+    for_each_lane(groups_[i].runnable,
+                  [&](uint32_t lane) { ranks.push_back(key_rank(groups_[i].lane_key[lane])); });
   std::sort(ranks.begin(), ranks.end());
   uint64_t steps = 0;
-  for (size_t i = 0; i < ranks.size(); ++i)
-    steps += i % width_ == 0 || ranks[i] != ranks[i - 1];
+  for (size_t i = 0; i < ranks.size(); ++i) steps += i % width_ == 0 || ranks[i] != ranks[i - 1];
   return steps;
 }
 
-// All cores that may go on stand at one place, or nearly so: then each may as well do so in its own.
+// All cores that may go on stand at one place, or nearly so: then each may as well do so in its
+// own.
 bool Regrouper::is_better_unmixed() const {
   std::vector<uint32_t> all(groups_.size());
   std::iota(all.begin(), all.end(), 0u);
@@ -143,7 +142,8 @@ void Regrouper::sort(std::span<const uint32_t> groups) {
       const uint64_t bit = uint64_t{1} << lane;
       // Those that wait go behind those that run, those that have ended behind both.
       const uint64_t state = g.runnable & bit ? 0 : g.waiting & bit ? 1 : 2;
-      entries.push_back({state << 32 | (state == 0 ? key_rank(g.lane_key[lane]) : 0), g.core(lane)});
+      entries.push_back(
+          {state << 32 | (state == 0 ? key_rank(g.lane_key[lane]) : 0), g.core(lane)});
     }
   }
   std::sort(entries.begin(), entries.end());

@@ -4,8 +4,8 @@
 // the runnable cores of such groups are sorted by the place where they are and dealt out anew. A
 // moved core keeps its number, its registers and its tallies; what is lost is that neighbours in a
 // group are neighbours in number, which makes values compact and stack accesses rows. So it is done
-// only where most lanes idle, again after ever longer pauses if it did not help, and undone when all
-// are together again. See docs/adr/0012-regrouping.md.
+// only where most lanes idle, again after ever longer pauses if it did not help, and undone when
+// all are together again. See docs/adr/0012-regrouping.md.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -50,7 +50,8 @@ class Regrouper {
   uint32_t cores_ = 0, width_ = 0;
   std::vector<uint32_t> core_at_, position_of_;  // empty: every core is in its own place
   uint64_t next_look_ = 0, pause_ = 0;
-  double before_ = 0;  // use of lanes before the last move; 0: there was none, or it has been judged
+  double before_ =
+      0;  // use of lanes before the last move; 0: there was none, or it has been judged
 };
 
 }  // namespace gpusim::simd

@@ -92,6 +92,7 @@ void SimdBackend::view_machine() {
                            .rank = order_.rank().data(),
                            .uop_of_rank = order_.uop_at().data(),
                            .max_instructions = config_.max_instructions,
+                           .has_threads = config_.threads > 1,
                            .sleeper = config_.threads > 1 ? &sleeper_ : nullptr};
 }
 
@@ -211,9 +212,10 @@ void SimdBackend::run_in_slice(size_t group, uint64_t instructions,
   if (g.runnable == 0) simd::wake_all(g);
   if (config_.seed) {
     run_apart(g, instructions, block_counts, events);
+    rests_[group].used = instructions;
     return rest(group, false);
   }
-  const uint64_t used = run_group(g, instructions, block_counts, events);
+  const uint64_t used = rests_[group].used = run_group(g, instructions, block_counts, events);
   rest(group, !had_event && used < kOneLook);
 }
 
@@ -272,15 +274,24 @@ std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
   return events_;
 }
 
+// By what the groups did when they last ran: often one works and others only look at a flag.
+bool SimdBackend::is_worth_threads() const {
+  // Handing groups to threads costs as much time as some thousand instructions of a group.
+  constexpr uint64_t kWorthThreads = 4096;
+  uint64_t all = 0, most = 0;
+  for (const uint32_t i : awake_) {
+    all += rests_[i].used;
+    most = std::max(most, rests_[i].used);
+  }
+  return all - most >= kWorthThreads;
+}
+
 void SimdBackend::run_awake(uint64_t instructions) {
   ++slices_;
   choose_awake();
   const bool judged = config_.regroup && config_.seed == 0 && regrouper_.wants(slices_);
   const LaneUse before = judged ? lane_use() : LaneUse{};
-  // Handing groups to threads costs as much time as some thousand instructions of a group.
-  constexpr uint64_t kWorthThreads = 4096;
-  if (config_.threads <= 1 || awake_.size() <= 1 ||
-      instructions < kWorthThreads / awake_.size()) {
+  if (config_.threads <= 1 || !is_worth_threads()) {
     for (const uint32_t i : awake_) run_in_slice(i, instructions, block_counts_, events_);
   } else {
     struct PerThread {

@@ -68,10 +68,12 @@ class SimdBackend final : public CpuBackend {
     State state = State::kIdle;
     uint32_t rounds = 0;  // in vain since the last success
     uint64_t until = 0;   // the slice in which it runs in any case
+    uint64_t used = 0;    // instructions of its last slice
     Watch watch;          // kWord
   };
   bool is_due(size_t group) const;
   void choose_awake();
+  bool is_worth_threads() const;
   void run_awake(uint64_t instructions);
   void run_in_slice(size_t group, uint64_t instructions, std::vector<uint64_t>& block_counts,
                     std::vector<Event>& events);

@@ -121,6 +121,14 @@ struct SimdDomain : WordLanes<uint64_t> {
   template <class T> static HWY_INLINE V fsqrt(V a) {
     return result<T>(words(hn::Sqrt(elements<T>(a))));
   }
+  // In double precision: a quotient of 33-bit numbers that is no integer differs from the next one by
+  // 2^-33 of its value or more, so rounding does not reach it.
+  static HWY_INLINE V quotient33(V a, V b) {
+    const hn::RebindToFloat<Tag> df;
+    const hn::RebindToSigned<Tag> di;
+    const auto q = hn::Div(hn::ConvertTo(df, hn::BitCast(di, a)), hn::ConvertTo(df, hn::BitCast(di, b)));
+    return select(eq(b, konst(0)), konst(0), hn::BitCast(Tag(), hn::ConvertTo(di, q)));
+  }
   template <class T> static HWY_INLINE V fma(V a, V b, V c) {
 #if HWY_NATIVE_FMA
     return result<T>(each_fma<T>(a, b, c));

@@ -68,6 +68,11 @@ struct ScalarDomain {
     return static_cast<uint64_t>(static_cast<int64_t>(a) >> (n & 63));
   }
 
+  // a / b, signed and truncated, of values that fit 33 bits; 0 if b is 0.
+  GPUSIM_HD_INLINE static V quotient33(V a, V b) {
+    return b == 0 ? 0 : static_cast<uint64_t>(static_cast<int64_t>(a) / static_cast<int64_t>(b));
+  }
+
   GPUSIM_HD_INLINE static M eq(V a, V b) { return a == b; }
   GPUSIM_HD_INLINE static M lt_u(V a, V b) { return a < b; }
   GPUSIM_HD_INLINE static M lt_s(V a, V b) {

@@ -174,9 +174,9 @@ struct DivideSigned {
   }
 };
 GPUSIM_SEM udiv64(GPUSIM_AB) { return D::map(DivideUnsigned{}, a, b); }
-GPUSIM_SEM udiv32(GPUSIM_AB) { return D::map(DivideUnsigned{}, low32<D>(a), low32<D>(b)); }
+GPUSIM_SEM udiv32(GPUSIM_AB) { return D::quotient33(low32<D>(a), low32<D>(b)); }
 GPUSIM_SEM sdiv64(GPUSIM_AB) { return D::map(DivideSigned{}, a, b); }
-GPUSIM_SEM sdiv32(GPUSIM_AB) { return low32<D>(D::map(DivideSigned{}, sext32<D>(a), sext32<D>(b))); }
+GPUSIM_SEM sdiv32(GPUSIM_AB) { return low32<D>(D::quotient33(sext32<D>(a), sext32<D>(b))); }
 
 // --- flags
 GPUSIM_SEM nz(GPUSIM_A) {

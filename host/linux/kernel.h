@@ -193,7 +193,6 @@ class Kernel {
   std::vector<uint32_t> alarmed_;                    // cores whose processes have a timer
   std::vector<Killed> killed_;
   uint32_t alive_ = 0, started_ = 0;
-  uint32_t first_free_ = 0;  // no core below this one is free
   int64_t next_tid_ = 0;
   bool exact_state_wanted_ = false, may_be_signalled_ = false;
   uint32_t first_exact_uop_ = 0;

@@ -98,9 +98,8 @@ std::optional<uint32_t> Kernel::core_of_thread(int64_t tid) const {
 }
 
 std::optional<uint32_t> Kernel::start_thread(uint32_t parent) {
-  const auto free = std::find_if(threads_.begin() + first_free_, threads_.end(),
+  const auto free = std::find_if(threads_.begin(), threads_.end(),
                                  [](const Thread& t) { return !t.alive; });
-  first_free_ = static_cast<uint32_t>(free - threads_.begin());
   if (!config_.starts_alone || free == threads_.end()) return std::nullopt;
   *free = Thread{.alive = true,
                  .tid = next_tid_++,
@@ -124,7 +123,6 @@ void Kernel::end_thread(uint32_t core) {
   Thread& thread = threads_[core];
   if (!thread.alive) return;
   thread.alive = thread.parked = false;
-  first_free_ = std::min(first_free_, core);
   --alive_;
   waits_.remove(core);
   retries_.erase(core);

@@ -85,8 +85,8 @@ class Waits {
                           : fmt::format("{} ({})", function(pc - 1), source);
   }
   bool is_code(uint64_t address) const {
-    return address - module_.code.text_base <
-           uint64_t{module_.code.uop_at.size()} << module_.code.pc_shift;
+    return address - module_.code.text_base < uint64_t{module_.code.uop_at.size()}
+                                                  << module_.code.pc_shift;
   }
 
   std::string line(const Place& place, const std::vector<uint32_t>& cores) const {

@@ -8,8 +8,8 @@
 
 namespace gpusim::host {
 
-// Lines for the user: cores that wait in the same place for the same thing share one. `program`: the
-// file that tells source lines.
+// Lines for the user: cores that wait in the same place for the same thing share one. `program`:
+// the file that tells source lines.
 std::vector<std::string> describe_waits(const Module& module, Backend& backend,
                                         const Kernel& kernel, const std::string& program);
 

@@ -52,7 +52,7 @@ void LivelockDetector::start_over(uint64_t next_look) {
 }
 
 bool LivelockDetector::after_slice(const Module& module, Backend& backend, uint32_t cores,
-                                   bool quiet) {
+                                   uint64_t instructions, bool quiet) {
   // Reading a register back from a GPU takes microseconds: there only machines of some thousand
   // cores are looked at.
   const uint64_t most_reads = uint64_t{1} << (backend.name() == "cuda" ? 18 : 24);
@@ -61,7 +61,9 @@ bool LivelockDetector::after_slice(const Module& module, Backend& backend, uint3
     return false;
   }
   if (++quiet_slices_ < look_at_) return false;
-  const uint64_t step = quiet_slices_ - look_at_;
+  const uint64_t apart = 1 + kTurns / instructions;
+  if ((quiet_slices_ - look_at_) % apart != 0) return false;
+  const uint64_t step = (quiet_slices_ - look_at_) / apart;
   std::vector<uint64_t> counts = backend.block_counts();
   std::vector<bool> executed;
   bool still = step == 0;  // the first look only takes the counts

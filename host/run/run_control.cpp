@@ -84,7 +84,7 @@ RunResult RunControl::run() {
     kernel_.output().flush();
     look_around();
     const bool quiet = events.empty() && !kernel_.next_deadline(Clock::now());
-    if (livelock_.after_slice(module(), backend_, plan_.config.cores, quiet)) {
+    if (livelock_.after_slice(module(), backend_, plan_.config.cores, slice_length(), quiet)) {
       report_deadlock();
       break;
     }

@@ -31,8 +31,8 @@ std::string SourceLines::at(uint64_t pc) const {
   Dwfl_Module* const module = dwfl_ ? dwfl_addrmodule(dwfl_, pc) : nullptr;
   Dwfl_Line* const line = module ? dwfl_module_getsrc(module, pc) : nullptr;
   int number = 0;
-  const char* const file = line ? dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr)
-                                : nullptr;
+  const char* const file =
+      line ? dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr) : nullptr;
   if (!file || number == 0) return {};
   return fmt::format("{}:{}", std::filesystem::path(file).filename().string(), number);
 }

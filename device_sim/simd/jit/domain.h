@@ -288,6 +288,20 @@ struct JitDomain {
   template <class T> static V fmul(V a, V b) {
     return float_op<T>(x86::Inst::kIdVmulps, x86::Inst::kIdVmulpd, a, b);
   }
+  // See the interpreter's (simd_domain-inl.h).
+  static V quotient33(V a, V b) {
+    if constexpr (!kWide) return unsupported(a);
+    V q;
+    for (size_t h = 0; h < kRegs; ++h) {
+      const x86::Zmm divisor = fresh();
+      q.r[h] = fresh();
+      cc().vcvtqq2pd(q.r[h], reg(a, h));
+      cc().vcvtqq2pd(divisor, reg(b, h));
+      cc().vdivpd(q.r[h], q.r[h], divisor);
+      cc().vcvttpd2qq(q.r[h], q.r[h]);
+    }
+    return select(eq(b, konst(0)), konst(0), q);
+  }
   template <class T> static V fdiv(V a, V b) {
     return float_op<T>(x86::Inst::kIdVdivps, x86::Inst::kIdVdivpd, a, b);
   }

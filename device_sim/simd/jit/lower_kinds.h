@@ -24,7 +24,7 @@ constexpr bool may_be_narrow(Op op) {
 constexpr bool is_straight(Op op) {
   switch (op) {
     case Op::clz64: case Op::clz32: case Op::cls64: case Op::cls32: case Op::smulh:
-    case Op::umulh: case Op::udiv64: case Op::udiv32: case Op::sdiv64: case Op::sdiv32:
+    case Op::umulh: case Op::udiv64: case Op::sdiv64:
     case Op::help1: case Op::help2: case Op::help3:
       return false;
     default: return shape_info(op_info(op).shape).pure;
