@@ -26,7 +26,7 @@ def unpack(folder, suite, below="gcc/testsuite"):
                      "(scripts/setup)")
         partial = folder / f"unpacking-{sources.name}"
         partial.mkdir(exist_ok=True)
-        depth = 2 + len(pathlib.PurePath(suite).parts)
+        depth = len(pathlib.PurePath(below).parts) + len(pathlib.PurePath(suite).parts)
         subprocess.run(["tar", "-C", partial, "-xf", archives[-1], "--wildcards",
                         f"--strip-components={depth}", f"*/{below}/{suite}"], check=True)
         (partial / sources.name).rename(sources)
