@@ -262,13 +262,14 @@ uint64_t SimdBackend::run_group(Group& g, uint64_t instructions, std::vector<uin
 
 std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
   events_.clear();
-  // While few groups are awake, the host need not look as often.
-  constexpr size_t kMostRounds = 64;
-  size_t round = 0;
+  // While few groups are awake, the host need not look as often, nor they at the others.
+  constexpr size_t kMostRounds = 16, kLonger = 4;
+  const bool may_differ = config_.seed != 0;
+  size_t round = 0, most = 1;
   do {
-    run_awake(instructions);
-  } while (events_.empty() && !awake_.empty() && config_.seed == 0 &&
-           ++round < std::min(kMostRounds, groups_.size() / awake_.size()));
+    run_awake(most >= kMostRounds ? kLonger * instructions : instructions);
+    most = may_differ || awake_.empty() ? 1 : groups_.size() / awake_.size();
+  } while (events_.empty() && ++round < std::min(kMostRounds, most));
   runnable_ -= static_cast<uint32_t>(events_.size());
   sort_events();
   return events_;

@@ -318,13 +318,14 @@ class Translation : private AccessEmitter {
       taken_ = cc_.newUInt64("taken");
       cc_.xor_(taken_, taken_);
     }
-    const Label loop = cc_.newLabel();
+    const Label loop = cc_.newLabel(), next = cc_.newLabel();
     if (descending) cc_.mov(lane, static_cast<int>(kMaxLanes) - kChunkLanes);
     else cc_.xor_(lane, lane);
     cc_.bind(loop);
-    if (trace_.partial) load_masks(lane);
+    if (trace_.partial) load_masks(lane, next);
     for (size_t i = begin; i < end; ++i) emit_vector_step(i);
     chunk.store_rows();
+    cc_.bind(next);
     if (descending) {
       cc_.sub(lane, kChunkLanes);
       cc_.jns(loop);
@@ -338,12 +339,15 @@ class Translation : private AccessEmitter {
     else check_fp_state(begin, end);
   }
 
-  void load_masks(const x86::Gp& lane) {
+  // Goes to `next` if none of the chunk's lanes is active: often only one of all is.
+  void load_masks(const x86::Gp& lane, const Label& next) {
     const x86::Gp bits = cc_.newUInt64();
     emitter_.running = cc_.newKq();
     emitter_.waiting = cc_.newKq();
     chunk_->running_high = cc_.newKq();
     cc_.shrx(bits, active_, lane);
+    cc_.test(bits.r32(), 0xffff);
+    cc_.jz(next);
     cc_.kmovw(emitter_.running, bits.r32());
     cc_.knotw(emitter_.waiting, emitter_.running);
     cc_.kshiftrw(chunk_->running_high, emitter_.running, 8);
