@@ -174,9 +174,13 @@ void SimdBackend::choose_awake() {
     if (rests_[i].state == Rest::State::kEvents && simd::has_event(groups_[i]))
       awake_.push_back(static_cast<uint32_t>(i));
   }
-  if (awake_.empty())  // all look for themselves
+  // Then those look for themselves that cannot be looked at from outside, or else all.
+  const auto wake_where = [&](auto is_wanted) {
     for (uint32_t i = 0; i < rests_.size(); ++i)
-      if (rests_[i].state != Rest::State::kIdle) awake_.push_back(i);
+      if (is_wanted(rests_[i].state)) awake_.push_back(i);
+  };
+  if (awake_.empty()) wake_where([](Rest::State s) { return s == Rest::State::kPolling; });
+  if (awake_.empty()) wake_where([](Rest::State s) { return s != Rest::State::kIdle; });
   if (config_.seed && !awake_.empty()) {
     const uint64_t first = mixed(config_.seed, slices_, config_.cores) % awake_.size();
     std::rotate(awake_.begin(), awake_.begin() + static_cast<std::ptrdiff_t>(first), awake_.end());
