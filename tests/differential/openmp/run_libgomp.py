@@ -81,12 +81,10 @@ def check(arguments, problems, program, engine):
         return f"cannot be built: {problems[program.output()]}"
     environment = {"OMP_NUM_THREADS": "8", **dict(ENVIRONMENT.findall(program.text))}
     fails = "dg-shouldfail" in program.text
-    pairs = [f"{name}={value}" for name, value in environment.items()]
     elf = arguments.build / program.output()
     if engine == "qemu":
-        options = [word for pair in pairs for word in ("-E", pair)]
-        return run(["/usr/bin/qemu-aarch64", *options, elf], {}, arguments.build, fails)
-    options = [word for pair in pairs for word in ("--env", pair)]
+        return run(["/usr/bin/qemu-aarch64", elf], environment, arguments.build, fails)
+    options = [word for name, value in environment.items() for word in ("--env", f"{name}={value}")]
     return run([arguments.gpusim, "run", "--cores", "64", *harness.ENGINES[engine], "--quiet",
                 *options, *arguments.options, elf], {}, arguments.build, fails)
 
