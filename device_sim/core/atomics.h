@@ -112,8 +112,10 @@ GPUSIM_HD_INLINE uint64_t cas_any(uint8_t* p, uint64_t expected, uint64_t desire
   }
 }
 
-// 16 bytes need not lie together in storage and not every target swaps so much at once: one lock,
-// seen only by other 16-byte accesses. `lock` is shared by all cores of a machine.
+// 16 bytes need not lie together in storage (windows are interleaved) and not every target swaps so
+// much at once: then there is one lock, seen only by other 16-byte accesses, and a smaller store that
+// another host thread makes to one of the words at the same moment may be lost. `lock` is shared by
+// all cores of a machine.
 class PairLock {
  public:
   GPUSIM_HD_INLINE explicit PairLock(uint32_t* lock) : lock_(lock) {
@@ -141,9 +143,28 @@ class PairLock {
   uint32_t* lock_;
 };
 
+#if defined(__x86_64__) && !defined(__CUDA_ARCH__)
+// 16 aligned bytes at once, also with respect to smaller accesses.
+inline bool cas_16_bytes(uint8_t* p, uint64_t* expected, const uint64_t* desired) {
+  struct Words {
+    uint64_t word[2];
+  };
+  bool same;
+  __asm__ volatile("lock cmpxchg16b %1"
+                   : "=@ccz"(same), "+m"(*reinterpret_cast<Words*>(p)),
+                     "+a"(expected[0]), "+d"(expected[1])
+                   : "b"(desired[0]), "c"(desired[1])
+                   : "memory");
+  return same;
+}
+#endif
+
 // {p0, p1}: if equal to expected[2], becomes desired[2]. expected receives what was there.
 GPUSIM_HD_INLINE bool cas_pair(uint32_t* lock, uint8_t* p0, uint8_t* p1, uint64_t* expected,
                                const uint64_t* desired) {
+#if defined(__x86_64__) && !defined(__CUDA_ARCH__)
+  if (p1 == p0 + 8) return cas_16_bytes(p0, expected, desired);
+#endif
   auto* w0 = reinterpret_cast<uint64_t*>(p0);
   auto* w1 = reinterpret_cast<uint64_t*>(p1);
   const PairLock held(lock);

@@ -228,17 +228,27 @@ HWY_INLINE const Uop* store_row(Group& g, const Uop* u, const WindowRow& to) {
   const V field = VD::shl(VD::konst(~uint64_t{0} >> (64 - 8 * sizeof(T))), to.bit);
   for_chunks<false>(g, [&](size_t v) HWY_ATTR {
     uint64_t* p = to.words + v * kN;
-    V x = value.at(v);
-    if constexpr (sizeof(T) < 8) {
-      const V old = hn::LoadU(VD::Tag(), p);
-      x = VD::or_(VD::andnot(old, field), VD::and_(VD::shl(x, to.bit), field));
-    }
+    const V x = value.at(v);
     const uint64_t bits = (g.active >> (v * kN)) & ((1u << kN) - 1);
-    if (bits == (1u << kN) - 1) hn::StoreU(x, VD::Tag(), p);
-    else simd::for_each_lane(bits, [&, words = x](uint32_t i) HWY_ATTR {
-      HWY_ALIGN uint64_t lanes[kN];
-      store_vec(words, lanes);
-      p[i] = lanes[i];
+    // Only the operand's bytes are written: cores that another host thread runs may store others of
+    // the same words. Highway masks bytes in one store only where the target can.
+    constexpr bool kMasksBytes = HWY_TARGET <= HWY_AVX3;
+    if ((sizeof(T) == 8 || kMasksBytes) && bits == (1u << kN) - 1) {
+      if constexpr (sizeof(T) == 8) {
+        hn::StoreU(x, VD::Tag(), p);
+      } else if constexpr (kMasksBytes) {
+        const hn::Repartition<uint8_t, VD::Tag> bytes;
+        const auto mask = hn::Ne(hn::BitCast(bytes, field), hn::Zero(bytes));
+        hn::BlendedStore(hn::BitCast(bytes, VD::shl(x, to.bit)), mask, bytes,
+                         reinterpret_cast<uint8_t*>(p));
+      }
+      return;
+    }
+    HWY_ALIGN uint64_t lanes[kN];
+    store_vec(x, lanes);
+    simd::for_each_lane(bits, [&](uint32_t i) HWY_ATTR {
+      const T one = static_cast<T>(lanes[i]);
+      std::memcpy(reinterpret_cast<uint8_t*>(p + i) + to.bit / 8, &one, sizeof(T));
     });
   });
   return u + 1;
