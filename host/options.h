@@ -33,6 +33,7 @@ struct RunOptions {
   uint32_t group_width = 64;
   bool regroup = true;  // backend simd may move cores between groups
   bool native = true;  // backend simd may generate native code
+  uint32_t native_after = MachineConfig{}.native_after;  // for tests: see MachineConfig
   uint64_t slice = 0;              // instructions per core between looks at the host; 0: automatic
   uint64_t seed = 0;               // of an interleaving that differs on purpose; 0: the usual one
   uint64_t max_instructions = 0;   // per core; 0: no limit

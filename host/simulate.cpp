@@ -76,7 +76,7 @@ MemoryPlan make_plan(const RunOptions& options, const Module& module, const Back
   plan.config.threads =
       options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   plan.config.group_width = options.group_width;
-  if (!options.native) plan.config.native_after = MachineConfig::kNeverNative;
+  plan.config.native_after = options.native ? options.native_after : MachineConfig::kNeverNative;
   plan.config.max_instructions = options.max_instructions;
   plan.config.seed = options.seed;
   plan.config.regroup = options.regroup;

@@ -118,6 +118,9 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_flag("!--no-regroup", run.regroup,
                     "Backend simd leaves cores in the groups of their neighbours");
   command->add_flag("!--no-native", run.native, "Backend simd only interprets");
+  command->add_option("--native-after", run.native_after,
+                      "Executions of a block after which backend simd generates native code")
+      ->group("");  // for tests
   command->add_option("--memory-size", raw->memory_size,
                       "Guest memory: in all (shared) or of each core (private)");
   command->add_option("--stack-size", raw->stack_size, "Stack of each core");
