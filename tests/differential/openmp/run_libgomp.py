@@ -85,8 +85,8 @@ def check(arguments, problems, program, engine):
     if engine == "qemu":
         return run(["/usr/bin/qemu-aarch64", elf], environment, arguments.build, fails)
     options = [word for name, value in environment.items() for word in ("--env", f"{name}={value}")]
-    return run([arguments.gpusim, "run", "--cores", "64", *harness.ENGINES[engine], "--quiet",
-                *options, *arguments.options, elf], {}, arguments.build, fails)
+    return run([arguments.gpusim, "run", "--threads", "1", "--cores", "64", *harness.ENGINES[engine],
+                "--quiet", *options, *arguments.options, elf], {}, arguments.build, fails)
 
 
 def more_arguments(parser):

@@ -87,8 +87,8 @@ def qemu_check(arguments, program, threads):
 def gpusim_check(arguments, program, engine, cores):
     options = [word for pair in program.environment for word in ("--env", pair)]
     return differs(arguments.build, program,
-                   run([arguments.gpusim, "run", "--cores", str(cores), *harness.ENGINES[engine],
-                        "--quiet", *options, *arguments.options,
+                   run([arguments.gpusim, "run", "--threads", "1", "--cores", str(cores),
+                        *harness.ENGINES[engine], "--quiet", *options, *arguments.options,
                         arguments.build / program.output("elf")], {}))
 
 
