@@ -92,8 +92,9 @@ def all_jobs():
 
 def build(folder, plugin_folder, jobs):
     subprocess.run([HERE / "build_testfloat", plugin_folder, folder], check=True)
-    runtime = [*GUEST_RUNTIME.glob("*.c"), GUEST_RUNTIME / "aarch64" / "start.S"]
-    depends = [HERE / "instructions.def", *GUEST_RUNTIME.glob("*.h"),
+    runtime = [*GUEST_RUNTIME.glob("*.c"), *GUEST_RUNTIME.glob("sync/*.c"),
+               GUEST_RUNTIME / "aarch64" / "start.S"]
+    depends = [HERE / "instructions.def", *GUEST_RUNTIME.glob("*.h"), *GUEST_RUNTIME.glob("sync/*.h"),
                *GUEST_RUNTIME.glob("aarch64/*.h")]
     harness.build_all({
         "guest.elf": [COMPILER, "-O2", "-std=gnu11", "-Wall", "-Wextra", "-march=armv8.2-a+fp16",
