@@ -23,10 +23,10 @@ import tempfile
 import litmus_tests
 
 HERE = pathlib.Path(__file__).resolve().parent
-GUEST = HERE.parents[2] / "libgpusim" / "guest"
-CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O2", "-g", "-std=gnu11", "-march=armv8.3-a",
-      "-ffreestanding", "-nostdlib", "-static", "-no-pie", "-fno-pic", "-fno-stack-protector",
-      "-fno-tree-loop-distribute-patterns", "-mno-outline-atomics", "-Wall", "-Wextra", "-Werror"]
+sys.path.insert(0, str(HERE.parent))
+import guest_programs  # noqa: E402
+
+CC = [guest_programs.COMPILER, *guest_programs.FLAGS, "-g", "-march=armv8.3-a", "-Werror"]
 LAYOUTS = ["consecutive", "lines", "packed", "shuffled", "stacks"]
 JITTERS = ["none", "per role", "per core", "per turn"]
 MIXED, APART = ~0, ~0b11111  # masks of spans: any, or 32 and more cores with one role
@@ -84,9 +84,8 @@ def build(tests, folder):
     folder.mkdir(parents=True, exist_ok=True)
     litmus_tests.write_program(tests, folder)
     elf = folder / "litmus.elf"
-    subprocess.run([*CC, "-I", GUEST, "-I", HERE, "-o", elf, HERE / "litmus.c", folder / "table.c",
-                    folder / "bodies.S", GUEST / "runtime.c", GUEST / "freestanding.c",
-                    GUEST / "aarch64" / "start.S"], check=True)
+    subprocess.run([*CC, "-I", HERE, "-o", elf, HERE / "litmus.c", folder / "table.c",
+                    folder / "bodies.S", *guest_programs.RUNTIME], check=True)
     return elf
 
 

@@ -12,10 +12,10 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-GUEST = HERE.parents[2] / "libgpusim" / "guest"
-CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O2", "-g", "-std=gnu11", "-march=armv8.1-a",
-      "-ffreestanding", "-nostdlib", "-static", "-no-pie", "-fno-pic", "-fno-stack-protector",
-      "-fno-tree-loop-distribute-patterns", "-mno-outline-atomics", "-Wall", "-Wextra", "-Werror"]
+sys.path.insert(0, str(HERE.parent))
+import guest_programs  # noqa: E402
+
+CC = [guest_programs.COMPILER, *guest_programs.FLAGS, "-g", "-march=armv8.1-a", "-Werror"]
 KINDS = 15
 
 SCALAR = ["--backend", "scalar"]
@@ -51,10 +51,8 @@ def main():
     build = args.build.resolve()
     build.mkdir(parents=True, exist_ok=True)
     elf = build / "locks.elf"
-    subprocess.run([*CC, "-I", GUEST, "-o", elf, HERE / "locks" / "locks.c", HERE / "locks" / "locks.S",
-                    GUEST / "runtime.c", *(GUEST / "sync").glob("*.c"), GUEST / "freestanding.c",
-                    GUEST / "aarch64" / "start.S"],
-                   check=True)
+    subprocess.run([*CC, "-o", elf, HERE / "locks" / "locks.c", HERE / "locks" / "locks.S",
+                    *guest_programs.RUNTIME], check=True)
     problems = []
     for options, cores, rounds, kinds in ALWAYS + (LONG if args.long else []):
         kinds = list(range(KINDS)) if kinds is None else kinds

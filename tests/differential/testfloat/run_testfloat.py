@@ -16,11 +16,11 @@ import sys
 from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "qemu"))
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "qemu")]
+import guest_programs  # noqa: E402
 import harness  # noqa: E402
 from gcc_suite import COMPILER  # noqa: E402
 
-GUEST_RUNTIME = HERE.parents[2] / "libgpusim" / "guest"
 CORES = "256"
 TIMEOUT_S = 1200
 DN = 1 << 25
@@ -92,16 +92,11 @@ def all_jobs():
 
 def build(folder, plugin_folder, jobs):
     subprocess.run([HERE / "build_testfloat", plugin_folder, folder], check=True)
-    runtime = [*GUEST_RUNTIME.glob("*.c"), *GUEST_RUNTIME.glob("sync/*.c"),
-               GUEST_RUNTIME / "aarch64" / "start.S"]
-    depends = [HERE / "instructions.def", *GUEST_RUNTIME.glob("*.h"), *GUEST_RUNTIME.glob("sync/*.h"),
-               *GUEST_RUNTIME.glob("aarch64/*.h")]
+    depends = [HERE / "instructions.def", *guest_programs.HEADERS]
     harness.build_all({
-        "guest.elf": [COMPILER, "-O2", "-std=gnu11", "-Wall", "-Wextra", "-march=armv8.2-a+fp16",
-                      "-ffreestanding", "-nostdlib", "-static", "-no-pie", "-fno-pic",
-                      "-fno-stack-protector", "-fno-tree-vectorize",
-                      "-fno-tree-loop-distribute-patterns", "-mno-outline-atomics", "-I",
-                      GUEST_RUNTIME, "-I", HERE, HERE / "guest.c", *runtime],
+        "guest.elf": [COMPILER, *guest_programs.FLAGS, "-march=armv8.2-a+fp16",
+                      "-fno-tree-vectorize", "-I", HERE, HERE / "guest.c",
+                      *guest_programs.RUNTIME],
         "pack": ["/usr/bin/cc", "-O2", "-Wall", "-Wextra", HERE / "pack.c"],
     }, harness.compiler_version(COMPILER) + "".join(d.read_text() for d in depends), folder, jobs)
 
