@@ -58,10 +58,7 @@ void set_keys(Group& g, uint64_t mask, uint64_t key) { fill_keys(g.lane_key, mas
 void park(Group& g, uint32_t pc) { set_keys(g, g.active, make_key(*g.machine, g.depth, pc)); }
 
 void stop_lane(Group& g, uint32_t lane, const Event& event) {
-  const uint64_t others = ~(uint64_t{1} << lane);
-  g.runnable &= others;
-  g.waiting &= others;
-  g.watchers &= others;
+  take_out(g, lane);
   g.lane_key[lane] = make_key(*g.machine, g.depth, event.uop);
   g.events->push_back(event);
 }

@@ -203,6 +203,13 @@ void set_active(Group& g, uint64_t mask);
 void set_keys(Group& g, uint64_t mask, uint64_t key);
 // Parks the active lanes at micro-op `pc`.
 void park(Group& g, uint32_t pc);
+// Neither runs nor waits any more.
+inline void take_out(Group& g, uint32_t lane) {
+  const uint64_t others = ~(uint64_t{1} << lane);
+  g.runnable &= others;
+  g.waiting &= others;
+  g.watchers &= others;
+}
 // Takes lanes out of the running and reports why.
 void stop_lane(Group& g, uint32_t lane, const Event& event);
 // The active lanes, which are parked, wait for an event, unless theirs has come already. `monitor`:

@@ -140,11 +140,9 @@ uint32_t SimdBackend::place(uint32_t core) {
 
 void SimdBackend::stop(uint32_t core) {
   Group& g = group_of(core);
-  const uint64_t bit = uint64_t{1} << lane_of(core);
-  if ((g.runnable | g.waiting) & bit) --runnable_;
-  g.runnable &= ~bit;
-  g.waiting &= ~bit;
-  g.watchers &= ~bit;
+  const uint32_t lane = lane_of(core);
+  if ((g.runnable | g.waiting) >> lane & 1) --runnable_;
+  simd::take_out(g, lane);
 }
 
 bool SimdBackend::is_due(size_t group) const {
