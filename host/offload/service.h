@@ -1,0 +1,109 @@
+// The device behind libGPUSim: contexts with memory, programs and kernels. The daemon serves QEMU
+// guests with it; the native library has one in its own process.
+//
+// Not thread-safe: one thread owns a Service, calls its operations and step(). Kernels advance slice
+// by slice in step(), turn about between contexts, so operations are served while kernels run. Within a
+// context kernels run one after the other, in the order of their launches.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "host/offload/device_memory.h"
+#include "qemu_bridge/wire/gpusim_wire.h"
+
+namespace gpusim::offload {
+
+/// What an operation can't do: an errno of Linux's generic table (positive), and a sentence.
+class OffloadError : public std::runtime_error {
+ public:
+  OffloadError(int number, const std::string& text) : std::runtime_error(text), number_(number) {}
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+struct ServiceOptions {
+  std::string backend = "auto";
+  uint32_t threads = 0;  // host threads of kernels; 0: one per hardware thread
+  // Device addresses are this process's own (the native library). Else each context has a range of its
+  // own, address_space_bytes long.
+  bool identity = false;
+  uint64_t address_space_bytes = uint64_t{1} << 37;
+  uint32_t most_contexts = 64;
+  uint32_t most_cores = 1u << 20;
+  uint64_t most_kernels = 1024;                  // waiting, per context
+  uint64_t most_output_bytes = uint64_t{1} << 20;  // kept of a kernel's output
+  std::chrono::nanoseconds time_limit{0};        // of any kernel; 0: none
+  // Called from another thread when step() has something to do again.
+  std::function<void()> wake = {};
+};
+
+/// How a command ended: 0 or a negative errno, a report if it was a kernel that started, a sentence.
+struct Outcome {
+  int status = 0;
+  std::string text;
+};
+struct LoadOutcome : Outcome {
+  uint32_t program = 0;
+  uint64_t guest_instructions = 0;
+  bool cached = false;
+  std::string isa;
+};
+struct LaunchOutcome : Outcome {
+  gpusim_report report{};
+};
+
+struct Counters {
+  uint64_t copied_bytes = 0, mapped_bytes = 0, kernels = 0, translations = 0, cached_programs = 0;
+};
+
+class Service {
+ public:
+  explicit Service(ServiceOptions options);  // std::runtime_error: no such backend
+  ~Service();
+
+  const ServiceOptions& options() const;
+  std::string backend() const;  // "simd"
+  std::string device() const;   // "AMD EPYC, AVX3, 64 lanes"
+
+  // All operations throw OffloadError.
+  uint32_t open();                    // -> the context's number, never used twice
+  void close(uint32_t context);       // cancels; their callbacks are called
+  void reset(uint32_t context);
+  DeviceMemory& memory(uint32_t context);
+  // Memory in place: files of shared memory piece by piece, or with identity the caller's pages.
+  void map(uint32_t context, uint64_t address, std::span<const FilePiece> pieces, uint8_t rights);
+  void map_own(uint32_t context, uint64_t address, uint64_t size_bytes, uint8_t rights);
+  void unmap(uint32_t context, uint64_t address, uint64_t size_bytes);
+
+  // `done` is called from step() or, if the command is cancelled, from cancel(), reset() or close().
+  using LoadDone = std::function<void(const LoadOutcome&)>;
+  using LaunchDone = std::function<void(const LaunchOutcome&)>;
+  /// The bytes are copied. `name` stands in messages.
+  void load(uint32_t context, uint64_t ticket, std::span<const uint8_t> bytes,
+            const std::string& name, uint32_t load_flags, LoadDone done);
+  void unload(uint32_t context, uint32_t program);
+  struct Symbol {
+    uint64_t address = 0, size_bytes = 0;
+  };
+  Symbol symbol(uint32_t context, uint32_t program, const std::string& name);
+  void launch(uint32_t context, uint64_t ticket, const gpusim_launch& launch, LaunchDone done);
+  void cancel(uint32_t context, uint64_t ticket);
+  Counters counters(uint32_t context);
+
+  /// One slice of one kernel, or the end of a load. False: nothing to do until the next operation
+  /// or `wake`; true: call again.
+  bool step();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpusim::offload
