@@ -47,12 +47,17 @@ typedef int32_t gpusim_s32;
  * >= 0, or a negative errno of Linux's generic table.
  */
 enum gpusim_trap {
-	/* Starts the daemon if none runs. Result: its generation, > 0. */
+	/* Starts the daemon if none runs. Result: its generation, > 0; -EINTR: this vCPU has something
+	 * else to do first, call again; -ENODEV: guest memory is not shared, or no daemon is set up.
+	 */
 	GPUSIM_TRAP_PROBE = 0x100,
-	/* Argument: gpa of a command block. The result says only whether the daemon was told. */
+	/* Argument: gpa of a command block. The result says only whether the daemon was told;
+	 * -EAGAIN: 64 bells wait already; -EFAULT: no such guest memory.
+	 */
 	GPUSIM_TRAP_BELL = 0x101,
 	/* Argument: gpa of a struct gpusim_wait. Returns when the command is done (0), at the
-	 * time-out (-ETIMEDOUT), or when the virtual machine is to stop (-EINTR: call again).
+	 * time-out (-ETIMEDOUT), or when this vCPU has something else to do, such as an interrupt or
+	 * a stop of the virtual machine (-EINTR: call again).
 	 */
 	GPUSIM_TRAP_WAIT = 0x102,
 	/* Does nothing: what a trap costs. Result: 0. */
