@@ -245,7 +245,7 @@ int gpusim_enqueue_marker(gpusim_queue *queue, gpusim_event **event);
 /* GPUSIM_RUNNING, or the status that the command ended with. */
 int gpusim_event_status(gpusim_event *event);
 /* The command's status; TIMED_OUT (it goes on) after `seconds`, < 0: no limit. */
-int gpusim_event_wait(gpusim_event *event, double seconds);
+int gpusim_event_finish(gpusim_event *event, double seconds);
 /* A kernel is stopped at the end of its slice; a command that has not begun never does. */
 int gpusim_event_cancel(gpusim_event *event);
 int gpusim_event_retain(gpusim_event *event);
