@@ -84,14 +84,10 @@ MemoryPlan make_plan(const RunOptions& options, const Module& module, const Back
   return plan;
 }
 
-// A program with a C library of its own starts once and makes its threads itself; one that knows of
-// gpusim's cores, or has no library, starts on all of them. Libraries keep their threads' data at
-// TPIDR_EL0, and only the latter ask for the core's number.
 bool starts_alone(const RunOptions& options, const Module& module) {
   if (options.memory_model == MemoryModel::kPrivate || options.entry) return false;
   if (options.start != StartCores::kAuto) return options.start == StartCores::kFirst;
-  return module.abi.thread_pointer != kNoSlot && module.abi.core_id == kNoSlot &&
-         !find_symbol(module, "gpusim_main");
+  return makes_its_threads(module);
 }
 
 }  // namespace
@@ -108,6 +104,7 @@ int simulate(const RunOptions& options) {
                                .translator = &translator,
                                .starts_alone = starts_alone(options, module),
                                .roots = options.roots,
+                               .standard_files = {0, 1, 2},
                                .program = options.program,
                                .note = {}};
   if (!options.quiet)

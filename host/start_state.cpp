@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstring>
@@ -179,6 +180,12 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
   return image;
 }
 
+// Libraries keep their threads' data at TPIDR_EL0, and only who knows of cores asks for their number.
+bool makes_its_threads(const Module& module) {
+  return module.abi.thread_pointer != kNoSlot && module.abi.core_id == kNoSlot &&
+         !find_symbol(module, "gpusim_main");
+}
+
 void start_as_process(Backend& backend, Translator& translator, const MemoryPlan& plan,
                       const ProcessStart& start, uint32_t cores) {
   const uint32_t entry =
@@ -241,46 +248,59 @@ CallValue parse_call_value(const Module& module, const std::string& text) {
 }
 
 void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& plan,
-                   const std::string& symbol, std::span<const std::string> args) {
-  const Module& module = translator.module();
-  const Symbol* function = find_symbol(module, symbol);
-  if (!function) throw UserError(fmt::format("--entry {}: the program has no such symbol", symbol));
-  std::vector<CallValue> values;
-  size_t integers = 0, floats = 0;
-  for (const std::string& text : args) {
-    values.push_back(parse_call_value(module, text));
-    ++(values.back().kind == CallValue::Kind::kFloat ? floats : integers);
-  }
+                   uint64_t address, std::span<const CallWord> args) {
   constexpr size_t kMost = std::size(AbiSlots{}.call_args);
-  if (integers > kMost || floats > kMost)
+  const auto floats = static_cast<size_t>(
+      std::count_if(args.begin(), args.end(), [](const CallWord& a) { return a.is_float; }));
+  if (args.size() - floats > kMost || floats > kMost)
     throw UserError(
         fmt::format("at most {} integer and {} float arguments go in registers; "
-                    "more --arg cannot be passed",
+                    "more cannot be passed",
                     kMost, kMost));
-  const uint32_t uop = block_at(backend, translator, function->address, "the entry function at");
-  const AbiSlots abi = module.abi;
+  const uint32_t uop = block_at(backend, translator, address, "the entry function at");
+  const AbiSlots abi = translator.module().abi;
   const uint64_t distance = plan.stack_top(1) - plan.stack_top(0);
   set_if(backend, abi.stack_pointer, {plan.stack_top(0) - 16, distance});
   set_if(backend, abi.core_id, core_word(plan));
   set_if(backend, abi.link, {kReturnAddress});
   size_t next_integer = 0, next_float = 0;
-  for (const CallValue& v : values) {
-    switch (v.kind) {
-      case CallValue::Kind::kFloat:
-        set_if(backend, abi.call_float_args[next_float++], {v.bits});
-        break;
-      case CallValue::Kind::kInteger:
-        set_if(backend, abi.call_args[next_integer++], {v.bits});
-        break;
-      case CallValue::Kind::kCore:
-        set_if(backend, abi.call_args[next_integer++], {0, 1});
-        break;
-      case CallValue::Kind::kCores:
-        set_if(backend, abi.call_args[next_integer++], {plan.config.cores});
-        break;
+  for (const CallWord& arg : args) {
+    const int slot =
+        arg.is_float ? abi.call_float_args[next_float++] : abi.call_args[next_integer++];
+    if (arg.per_core.empty()) {
+      set_if(backend, slot, arg.word);
+    } else if (slot != kNoSlot) {
+      for (uint32_t core = 0; core < plan.config.cores; ++core)
+        backend.set_slot(core, static_cast<Slot>(slot), arg.per_core[core]);
     }
   }
   for (uint32_t core = 0; core < plan.config.cores; ++core) backend.start(core, uop);
+}
+
+void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& plan,
+                   const std::string& symbol, std::span<const std::string> args) {
+  const Module& module = translator.module();
+  const Symbol* function = find_symbol(module, symbol);
+  if (!function) throw UserError(fmt::format("--entry {}: the program has no such symbol", symbol));
+  std::vector<CallWord> words;
+  for (const std::string& text : args) {
+    const CallValue v = parse_call_value(module, text);
+    switch (v.kind) {
+      case CallValue::Kind::kFloat:
+        words.push_back({{v.bits}, true});
+        break;
+      case CallValue::Kind::kInteger:
+        words.push_back({{v.bits}});
+        break;
+      case CallValue::Kind::kCore:
+        words.push_back({{0, 1}});
+        break;
+      case CallValue::Kind::kCores:
+        words.push_back({{plan.config.cores}});
+        break;
+    }
+  }
+  start_as_call(backend, translator, plan, function->address, words);
 }
 
 }  // namespace gpusim::host

@@ -34,6 +34,10 @@ using AuxEntry = std::pair<uint64_t, uint64_t>;  // type, value
 StackImage process_stack(const Module& module, const ProcessStart& start, uint64_t stack_top,
                          uint64_t room_bytes, std::span<const AuxEntry> extra = {});
 
+// A program with a C library of its own starts once and makes its threads itself; one that knows of
+// gpusim's cores, or has no library, starts on all of them.
+bool makes_its_threads(const Module& module);
+
 // The first `cores` cores runnable at the program's entry.
 void start_as_process(Backend& backend, Translator& translator, const MemoryPlan& plan,
                       const ProcessStart& start, uint32_t cores);
@@ -50,6 +54,15 @@ CallValue parse_call_value(const Module& module, const std::string& text);
 // A jump to this address is a return from the entry function.
 inline constexpr uint64_t kReturnAddress = 0x0000'ffff'ffff'f000;
 
+// An argument of a call: of core c value + c * step, or, if there is a table, its word c.
+struct CallWord {
+  CoreWord word;
+  bool is_float = false;
+  std::span<const uint64_t> per_core = {};
+};
+// Every core runnable at the function at `address` with these arguments.
+void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& plan,
+                   uint64_t address, std::span<const CallWord> args);
 // Every core runnable at `symbol` with these arguments.
 void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& plan,
                    const std::string& symbol, std::span<const std::string> args);

@@ -19,6 +19,10 @@ struct MachineConfig {
   uint32_t cores = 1;
   MemoryModel memory_model = MemoryModel::kShared;
   uint64_t linear_base = 0, linear_size = 0;  // multiples of the page size; see core/memory_view.h
+  // Memory and SegmentFlags per page of the linear zone, if they are not the backend's own: the caller
+  // has them at hand, may change them between slices, and calls reset() after it took away rights.
+  uint8_t* linear_storage = nullptr;
+  uint8_t* linear_rights = nullptr;
   uint64_t window_base = 0;
   uint32_t window_shift = 16;       // log2 of the bytes of one core's window, >= 12
   // Private model: where the last stack_size bytes of every window lie as addresses; 0: with the
@@ -75,6 +79,9 @@ class Backend {
   // zero and without permissions, no core is runnable. `module` must outlive the backend.
   // Throws std::runtime_error with a message for the user when the machine cannot hold it.
   virtual void configure(const Module& module, const MachineConfig& config) = 0;
+  // For another run of the same code on the same memory: all cores idle, registers and tallies of
+  // cores as after configure(). block_counts() go on.
+  virtual void reset(uint64_t max_instructions) = 0;
   // Blocks were added to the module, or retired from its code map.
   virtual void module_changed() = 0;
 
@@ -117,10 +124,12 @@ struct BackendInfo {
   std::string (*device)();
   std::unique_ptr<Backend> (*create)();
   size_t scheduling_bytes;  // of a core's state on the machine, beside its context and memory
+  bool works_in_place;      // takes MachineConfig::linear_storage
 };
 // The one list of backends, best first.
 std::span<const BackendInfo> all_backends();
-// By name or "auto"; throws std::runtime_error that names the possible ones.
-std::unique_ptr<Backend> make_backend(const std::string& name);
+// By name or "auto"; throws std::runtime_error that names the possible ones. `in_place`: one that
+// takes MachineConfig::linear_storage.
+std::unique_ptr<Backend> make_backend(const std::string& name, bool in_place = false);
 
 }  // namespace gpusim

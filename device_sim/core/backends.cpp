@@ -23,24 +23,28 @@ std::string device_of() {
 
 constexpr BackendInfo kBackends[] = {
     {"cuda", cuda::available, cuda::device_name, cuda::create,
-     cuda::HostBackend::kSchedulingBytes},
+     cuda::HostBackend::kSchedulingBytes, false},
     {"simd", SimdBackend::available, device_of<SimdBackend>, create<SimdBackend>,
-     SimdBackend::kSchedulingBytes},
+     SimdBackend::kSchedulingBytes, true},
     {"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>,
-     ScalarBackend::kSchedulingBytes},
+     ScalarBackend::kSchedulingBytes, true},
 };
 
 }  // namespace
 
 std::span<const BackendInfo> all_backends() { return kBackends; }
 
-std::unique_ptr<Backend> make_backend(const std::string& name) {
+std::unique_ptr<Backend> make_backend(const std::string& name, bool in_place) {
   // For tests: what a GPU's threads would do.
   if (name == "cuda-host") return std::make_unique<cuda::HostBackend>();
   std::string known;
   for (const BackendInfo& info : kBackends) {
     std::string why;
-    const bool available = info.available(&why);
+    bool available = info.available(&why);
+    if (available && in_place && !info.works_in_place) {
+      available = false;
+      why = "it has memory of its own, and this use works on the caller's";
+    }
     if (name == "auto" && available) return info.create();
     if (name == info.name) {
       if (available) return info.create();

@@ -66,8 +66,12 @@ uint64_t window_pages_bytes(const MemoryView& view) {
 void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   cores_ = config.cores;
   view_ = describe_zones(config, lanes_shift);
-  linear_ = LazyMemory(view_.linear_size, "guest memory");
-  linear_pages_ = LazyMemory(view_.linear_size >> kPageShift, "page permissions");
+  if (config.linear_storage == nullptr) {
+    linear_ = LazyMemory(view_.linear_size, "guest memory");
+    linear_pages_ = LazyMemory(view_.linear_size >> kPageShift, "page permissions");
+  }
+  view_.linear = config.linear_storage ? config.linear_storage : linear_.data();
+  linear_rights_ = config.linear_storage ? config.linear_rights : linear_pages_.data();
   // Many stacks use the same few pieces of their windows.
   constexpr uint32_t kManyGroups = 16;
   const bool dense = !view_.is_private && view_.window_groups >= kManyGroups;
@@ -75,8 +79,7 @@ void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   windows_ = LazyMemory(windows_storage_bytes(view_) + kPageSize, "per-core memory",
                         dense ? Pages::kHuge : Pages::kSmall);
   window_pages_ = LazyMemory(window_pages_bytes(view_), "per-core page permissions");
-  view_.linear = linear_.data();
-  view_.linear_pages = linear_pages_.data();
+  view_.linear_pages = linear_rights_;
   view_.windows = windows_.data();
   view_.window_pages = window_pages_.data();
   view_.pair_lock = &pair_lock_;
@@ -128,7 +131,7 @@ void GuestMemory::for_pieces(uint32_t core, uint64_t address, uint64_t size_byte
 
 uint8_t* GuestMemory::page_flags(uint32_t core, uint64_t address) const {
   if (in_linear(address))
-    return linear_pages_.data() + ((address - view_.linear_base) >> kPageShift);
+    return linear_rights_ + ((address - view_.linear_base) >> kPageShift);
   uint64_t offset = view_.windows_offset(address);
   if (!view_.is_private) {
     core = static_cast<uint32_t>(offset >> view_.window_shift);

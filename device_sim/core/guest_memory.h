@@ -75,6 +75,7 @@ class GuestMemory {
   uint32_t cores_ = 0;
   uint32_t pair_lock_ = 0, events_ = 0;
   LazyMemory linear_, linear_pages_, windows_, window_pages_;
+  uint8_t* linear_rights_ = nullptr;  // of linear_pages_, or the caller's
 };
 
 }  // namespace gpusim

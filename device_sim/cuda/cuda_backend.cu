@@ -41,6 +41,7 @@ class CudaBackend final : public Backend {
   std::string device() const override { return properties_.name; }
 
   void configure(const Module& module, const MachineConfig& config) override;
+  void reset(uint64_t max_instructions) override;
   void module_changed() override;
 
   bool read_memory(uint32_t core, uint64_t address, std::span<uint8_t> out) override {
@@ -134,22 +135,31 @@ void CudaBackend::configure(const Module& module, const MachineConfig& config) {
   memory_.configure(config);
   const uint32_t cores = config.cores;
   slots_ = DeviceArray<uint64_t>(size_t{module.slot_count} * cores, "contexts");
-  slots_.zero();
-  for (const InitialValue& v : module.initial_values)
-    fill_slots<<<blocks_for(cores), 256>>>(slots_.data() + size_t{v.slot} * cores, cores, v.value);
-  check(cudaGetLastError(), "initialising contexts");
-  states_ = to_device(std::vector<CoreState>(cores), "core states");
   records_ = DeviceArray<StopRecord>(cores, "stop records");
   for (auto* array : {&order_, &order_sorted_, &keys_, &keys_sorted_, &stopped_})
     *array = DeviceArray<uint32_t>(cores, "scheduling");
   counters_ = DeviceArray<uint32_t>(1, "counters");
-  if (config.per_core_tallies) {
+  if (config.per_core_tallies)
     core_classes_ = DeviceArray<unsigned long long>(size_t{kInsnClassCount} * cores, "tallies");
-    core_classes_.zero();
-  }
-  is_runnable_.assign(cores, false);
   earlier_counts_.assign(module.blocks.size(), 0);
   upload_code();
+  reset(config.max_instructions);
+}
+
+void CudaBackend::reset(uint64_t max_instructions) {
+  config_.max_instructions = max_instructions;
+  const uint32_t cores = config_.cores;
+  slots_.zero();
+  for (const InitialValue& v : module_->initial_values)
+    fill_slots<<<blocks_for(cores), 256>>>(slots_.data() + size_t{v.slot} * cores, cores, v.value);
+  check(cudaGetLastError(), "initialising contexts");
+  states_ = to_device(std::vector<CoreState>(cores), "core states");
+  if (config_.per_core_tallies) core_classes_.zero();
+  is_runnable_.assign(cores, false);
+  runnable_ = 0;
+  pending_slots_.clear();
+  state_writes_.clear();
+  event_of_core_.clear();
 }
 
 void CudaBackend::upload_code() {

@@ -6,13 +6,19 @@ namespace gpusim::cuda {
 
 void HostBackend::configure(const Module& module, const MachineConfig& config) {
   configure_common(module, config, kLanesShift);
-  states_.assign(config.cores, CoreState{});
-  records_.assign(config.cores, StopRecord{});
-  tallies_.assign(config.cores, CoreTally{});
-  slots_.assign(size_t{module.slot_count} * config.cores, 0);
-  for (const InitialValue& v : module.initial_values)
-    for (uint32_t core = 0; core < config.cores; ++core) set_slot(core, v.slot, v.value);
+  reset(config.max_instructions);
   module_changed();
+}
+
+void HostBackend::reset(uint64_t max_instructions) {
+  config_.max_instructions = machine_.max_instructions = max_instructions;
+  const uint32_t cores = config_.cores;
+  states_.assign(cores, CoreState{});
+  records_.assign(cores, StopRecord{});
+  tallies_.assign(cores, CoreTally{});
+  slots_.assign(size_t{module_->slot_count} * cores, 0);
+  for (const InitialValue& v : module_->initial_values)
+    for (uint32_t core = 0; core < cores; ++core) set_slot(core, v.slot, v.value);
 }
 
 void HostBackend::module_changed() {

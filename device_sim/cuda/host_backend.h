@@ -11,6 +11,7 @@ class HostBackend final : public CpuBackend {
   std::string name() const override { return "cuda-host"; }
   std::string device() const override { return "host CPU, the CUDA threads' code"; }
   void configure(const Module& module, const MachineConfig& config) override;
+  void reset(uint64_t max_instructions) override;
   void module_changed() override;
   uint64_t slot(uint32_t core, Slot slot) override { return slots_[index(core, slot)]; }
   void set_slot(uint32_t core, Slot slot, uint64_t value) override {

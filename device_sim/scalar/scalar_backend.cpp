@@ -7,12 +7,17 @@ namespace gpusim {
 
 void ScalarBackend::configure(const Module& module, const MachineConfig& config) {
   configure_common(module, config, /*lanes_shift=*/0);
-  cores_.assign(config.cores, Core{});
-  for (Core& core : cores_) {
-    core.slots.assign(module.slot_count, 0);
-    for (const InitialValue& v : module.initial_values) core.slots[v.slot] = v.value;
-  }
+  reset(config.max_instructions);
   block_counts_.assign(module.blocks.size(), 0);
+}
+
+void ScalarBackend::reset(uint64_t max_instructions) {
+  config_.max_instructions = max_instructions;
+  cores_.assign(config_.cores, Core{});
+  for (Core& core : cores_) {
+    core.slots.assign(module_->slot_count, 0);
+    for (const InitialValue& v : module_->initial_values) core.slots[v.slot] = v.value;
+  }
 }
 
 void ScalarBackend::module_changed() {

@@ -11,6 +11,7 @@ class ScalarBackend final : public CpuBackend {
   std::string name() const override { return "scalar"; }
   std::string device() const override { return "host CPU, one core at a time"; }
   void configure(const Module& module, const MachineConfig& config) override;
+  void reset(uint64_t max_instructions) override;
   void module_changed() override;
   uint64_t slot(uint32_t core, Slot slot) override { return cores_[core].slots[slot]; }
   void set_slot(uint32_t core, Slot slot, uint64_t value) override {

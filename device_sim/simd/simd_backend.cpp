@@ -46,9 +46,6 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   slots_ = LazyMemory(group_count * group_words * sizeof(uint64_t), "contexts", Pages::kHuge);
   group_storage_ = LazyMemory(group_count * sizeof(Group), "groups of cores", Pages::kHuge);
   watches_ = LazyMemory(group_count * kMaxLanes * sizeof(Watch), "waiting cores");
-  rests_.assign(group_count, Rest{});
-  runnable_ = 0;
-  sleeper_.set({});
   groups_ = {reinterpret_cast<Group*>(group_storage_.data()), group_count};
   block_counts_.assign(module.blocks.size(), 0);
   slices_ = next_mark_ = 0;
@@ -59,20 +56,36 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   order_.compute(module);
   view_machine();
   if (config.native_after == 0) mark_hot_blocks();
-  for (uint64_t i = 0; i < group_count; ++i) {
+  make_groups(/*slots_are_zero=*/true);
+}
+
+void SimdBackend::reset(uint64_t max_instructions) {
+  config_.max_instructions = machine_.max_instructions = max_instructions;
+  make_groups(/*slots_are_zero=*/false);
+}
+
+void SimdBackend::make_groups(bool slots_are_zero) {
+  const uint32_t width = config_.group_width;
+  rests_.assign(groups_.size(), Rest{});
+  runnable_ = 0;
+  sleeper_.set({});
+  for (size_t i = 0; i < groups_.size(); ++i) {
     Group& g = *new (&groups_[i]) Group();
     g.machine = &machine_;
-    g.lanes = reinterpret_cast<uint64_t*>(slots_.data()) + i * group_words;
+    g.slot_count = module_->slot_count;
+    g.lanes = reinterpret_cast<uint64_t*>(slots_.data()) + i * g.slot_count * kMaxLanes;
     g.watches = reinterpret_cast<Watch*>(watches_.data()) + i * kMaxLanes;
     g.first_core = static_cast<uint32_t>(i * width);
-    g.width = std::min(width, config.cores - g.first_core);
-    g.slot_count = module.slot_count;
+    g.width = std::min(width, config_.cores - g.first_core);
     g.exists = ~uint64_t{0} >> (64 - g.width);
     for (uint64_t& key : g.lane_key) key = simd::key_of(0, 0);
-    // Zeroed storage is a uniform zero already.
-    for (const InitialValue& v : module.initial_values) simd::set_compact(g, v.slot, {v.value, 0});
+    // Storage that was never touched should stay so.
+    for (uint32_t s = 0; !slots_are_zero && s < g.slot_count; ++s)
+      simd::set_compact(g, static_cast<Slot>(s), {});
+    for (const InitialValue& v : module_->initial_values)
+      simd::set_compact(g, v.slot, {v.value, 0});
   }
-  regrouper_.configure(groups_, config.cores, width);
+  regrouper_.configure(groups_, config_.cores, width);
 }
 
 void SimdBackend::view_machine() {

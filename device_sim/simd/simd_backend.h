@@ -19,6 +19,7 @@ class SimdBackend final : public CpuBackend {
   std::string name() const override { return "simd"; }
   std::string device() const override;
   void configure(const Module& module, const MachineConfig& config) override;
+  void reset(uint64_t max_instructions) override;
   void module_changed() override;
   uint64_t slot(uint32_t core, Slot slot) override;
   void set_slot(uint32_t core, Slot slot, uint64_t value) override;
@@ -54,6 +55,7 @@ class SimdBackend final : public CpuBackend {
   }
   simd::Group& group_of(uint32_t core) { return groups_[group_number(core)]; }
   uint32_t lane_of(uint32_t core) const { return regrouper_.position(core) % config_.group_width; }
+  void make_groups(bool slots_are_zero);
   void view_machine();
   void mark_hot_blocks();
   // When a group is to run next, kept apart from the group: most may wait while few work.

@@ -31,7 +31,7 @@ int64_t transfer(Kernel& kernel, Call& call, Direction direction, uint64_t addre
   // The order of calls is the order of effects: a prompt must be out before its answer is read.
   if (!writes) kernel.output().flush();
   size = std::min(size, kMostBytes);
-  const bool gathered = writes && offset < 0 && (file->host_fd() == 1 || file->host_fd() == 2);
+  const bool gathered = writes && offset < 0 && kernel.is_standard_output(file->host_fd());
   std::vector<uint8_t> bytes;
   uint64_t done = 0;
   do {

@@ -12,9 +12,10 @@ Kernel::Kernel(Backend& backend, Config config)
       config_(std::move(config)),
       paths_(config_.roots, config_.program),
       frame_(*config_.module),
-      cwd_(std::filesystem::current_path()) {
-  for (int fd = 0; fd < 3; ++fd)
-    standard_files_[fd] = std::make_shared<OpenFile>(fd, /*owned=*/false);
+      cwd_(config_.folder.empty() ? std::filesystem::current_path().string() : config_.folder) {
+  for (size_t fd = 0; fd < 3; ++fd)
+    standard_files_[fd] =
+        std::make_shared<OpenFile>(config_.standard_files[fd], /*owned=*/false);
   const uint32_t cores = plan().config.cores;
   processes_.resize(is_private() ? cores : 1);
   threads_.resize(cores);

@@ -88,6 +88,8 @@ class Kernel {
     // The program starts on core 0; its threads run on the others. Else all cores start at once.
     bool starts_alone = false;
     std::vector<AllowedRoot> roots;
+    std::array<int, 3> standard_files{0, 1, 2};  // host descriptors
+    std::string folder = {};  // where the program starts; empty: this process's
     std::string program;
     std::function<void(const std::string&)> note;  // a line for the user; may be empty
   };
@@ -135,6 +137,9 @@ class Kernel {
   const Module& module() const { return *config_.module; }
   const PathPolicy& paths() const { return paths_; }
   Output& output() { return output_; }
+  bool is_standard_output(int host_fd) const {
+    return host_fd == config_.standard_files[1] || host_fd == config_.standard_files[2];
+  }
   WaitQueue& waits() { return waits_; }
   const WaitQueue& waits() const { return waits_; }
   bool is_private() const { return plan().config.memory_model == MemoryModel::kPrivate; }

@@ -18,6 +18,10 @@ int Output::append(int host_fd, std::span<const uint8_t> data) {
 }
 
 void Output::flush() {
+  if (sink_ && fd_ == redirected_fd_) {
+    if (!gathered_.empty()) sink_(gathered_);
+    return gathered_.clear();
+  }
   size_t done = 0;
   while (done < gathered_.size()) {
     const ssize_t n = ::write(fd_, gathered_.data() + done, gathered_.size() - done);

@@ -1,7 +1,9 @@
 // Guest output on its way to the host: in order, gathered over the events of one slice.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace gpusim::host {
@@ -13,12 +15,20 @@ class Output {
   Output& operator=(const Output&) = delete;
   ~Output() { flush(); }
 
+  // What is written to this descriptor goes there instead.
+  using Sink = std::function<void(std::span<const uint8_t>)>;
+  void redirect(int host_fd, Sink sink) {
+    redirected_fd_ = host_fd;
+    sink_ = std::move(sink);
+  }
   // 0, or the error number of an earlier write that failed: the guest hears of it one call late.
   int append(int host_fd, std::span<const uint8_t> data);
   void flush();
 
  private:
   int fd_ = -1;  // of what is gathered
+  int redirected_fd_ = -1;
+  Sink sink_;
   int error_ = 0;
   std::vector<uint8_t> gathered_;
 };

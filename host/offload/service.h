@@ -10,23 +10,13 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
 
 #include "host/offload/device_memory.h"
+#include "host/offload/offload_error.h"
 #include "qemu_bridge/wire/gpusim_wire.h"
 
 namespace gpusim::offload {
-
-/// What an operation can't do: an errno of Linux's generic table (positive), and a sentence.
-class OffloadError : public std::runtime_error {
- public:
-  OffloadError(int number, const std::string& text) : std::runtime_error(text), number_(number) {}
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 struct ServiceOptions {
   std::string backend = "auto";

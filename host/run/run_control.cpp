@@ -63,33 +63,44 @@ uint64_t RunControl::slice_length() const {
 }
 
 RunResult RunControl::run() {
-  while (kernel_.alive() != 0) {
-    if (is_interrupted()) {
-      result_.was_interrupted = true;
-      break;
-    }
-    if (backend_.runnable() == 0) {
-      if (!kernel_.next_deadline(Clock::now())) {
-        report_deadlock();
-        break;
-      }
+  while (step()) {
+  }
+  return finish();
+}
+
+bool RunControl::step() {
+  if (kernel_.alive() == 0) return false;
+  if (is_interrupted()) {
+    result_.was_interrupted = true;
+    return false;
+  }
+  if (backend_.runnable() == 0) {
+    if (kernel_.next_deadline(Clock::now())) {
       sleep_until_something_happens();
-      continue;
+      return true;
     }
-    const std::span<const Event> seen = backend_.run_slice(slice_length());
-    const std::vector<Event> events(seen.begin(), seen.end());
-    check_code();  // before anyone outside hears of it
-    translate_targets(events);
-    for (const Event& event : events) handle(event);
-    kernel_.output().flush();
-    look_around();
+    report_deadlock();
+    return false;
+  }
+  const std::span<const Event> seen = backend_.run_slice(slice_length());
+  const std::vector<Event> events(seen.begin(), seen.end());
+  check_code();  // before anyone outside hears of it
+  translate_targets(events);
+  for (const Event& event : events) handle(event);
+  kernel_.output().flush();
+  look_around();
+  if (!options_.memory_changes_outside) {
     const bool quiet = events.empty() && !kernel_.next_deadline(Clock::now());
     if (livelock_.after_slice(module(), backend_, plan_.config.cores, slice_length(), quiet)) {
       report_deadlock();
-      break;
+      return false;
     }
-    if (progress_.is_due()) show_progress();
   }
+  if (progress_.is_due()) show_progress();
+  return true;
+}
+
+RunResult RunControl::finish() {
   progress_.clear();
   printer_.finish();
   std::stable_sort(result_.stops.begin(), result_.stops.end(),
@@ -275,10 +286,8 @@ void RunControl::end_process(uint32_t caller, int status) {
 }
 
 void RunControl::sleep_until_something_happens() {
-  // In pieces, so that Ctrl-C is heard.
-  constexpr auto kPiece = std::chrono::milliseconds(50);
   const auto now = Clock::now();
-  std::this_thread::sleep_until(std::min(*kernel_.next_deadline(now), now + kPiece));
+  std::this_thread::sleep_until(std::min(*kernel_.next_deadline(now), now + options_.longest_nap));
   look_around();
 }
 

@@ -1,5 +1,6 @@
 // Alternates between slices on the machine and the events of its cores, until every core has ended.
 #pragma once
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <functional>
@@ -24,6 +25,9 @@ struct RunControlOptions {
   bool returns_end_cores = false;  // a jump to kReturnAddress ends the core with status 0
   bool show_progress = false;
   std::string program;  // the file, for source lines
+  // Others write to the cores' memory, too: no look for livelocks.
+  bool memory_changes_outside = false;
+  std::chrono::milliseconds longest_nap{50};  // so that Ctrl-C is heard
   const volatile std::sig_atomic_t* interrupted = nullptr;  // becomes non-zero on Ctrl-C
 };
 
@@ -40,8 +44,11 @@ class RunControl {
   RunControl(Translator& translator, Backend& backend, const MemoryPlan& plan, Kernel& kernel,
              const RunControlOptions& options, std::function<void(const std::string&)> line);
 
-  // Cores have been started.
+  // Cores have been started: to their end.
   RunResult run();
+  // The same in pieces: slices, or naps of at most longest_nap, until step() is false; then finish().
+  bool step();
+  RunResult finish();
   const Tallies& tallies() const { return tallies_; }
 
  private:

@@ -1,0 +1,168 @@
+#include "host/offload/machine.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "device_sim/core/memory_view.h"
+#include "host/error.h"
+#include "host/loader.h"
+#include "host/offload/offload_error.h"
+
+namespace gpusim::offload {
+namespace {
+
+constexpr uint64_t kKiB = 1024;
+
+// Stacks lie above all device addresses. Function kernels have no heap.
+host::MemoryPlan plan_on(const DeviceMemory& memory, const MachineOptions& options) {
+  host::MemoryPlan plan;
+  plan.config.linear_base = memory.lowest();
+  plan.config.linear_size = memory.size_bytes() - memory.lowest();
+  plan.config.linear_storage = memory.pointer(memory.lowest());
+  plan.config.linear_rights = memory.page_rights() + (memory.lowest() >> kPageShift);
+  plan.config.cores = options.cores;
+  uint64_t window = options.stack_size_bytes;
+  if (window == 0) window = options.cores <= 64 ? 1024 * kKiB : 64 * kKiB;
+  constexpr uint64_t kMostStack = uint64_t{1} << 30;
+  if (window > kMostStack)
+    throw OffloadError(EINVAL, fmt::format("stacks of {} bytes: at most {}", window, kMostStack));
+  window = std::bit_ceil(std::max<uint64_t>(window, 4 * kPageSize));
+  plan.config.window_shift = static_cast<uint32_t>(std::countr_zero(window));
+  plan.config.window_base = std::bit_ceil(memory.size_bytes());
+  plan.stack_size_bytes = window - kPageSize;
+  plan.heap_start = plan.heap_limit = memory.lowest();
+  return plan;
+}
+
+// Long enough for speed, short enough for others to have their turn within milliseconds.
+uint64_t slice_length(uint32_t cores) {
+  constexpr uint64_t kOfAllCores = 1 << 23, kLeast = 1 << 11, kMost = 1 << 17;
+  return std::clamp(kOfAllCores / cores, kLeast, kMost);
+}
+
+// Where what is written goes before it is taken up; reading gives nothing.
+int null_file() {
+  static const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+  return fd;
+}
+
+}  // namespace
+
+Machine::Machine(Translator& translator, DeviceMemory* memory, const MachineOptions& options)
+    : translator_(translator),
+      options_(options),
+      backend_(make_backend(options.backend, memory != nullptr)) {
+  const Module& module = translator.module();
+  if (memory) {
+    plan_ = plan_on(*memory, options);
+  } else {
+    plan_ = host::plan_memory(module, {.cores = options.cores,
+                                       .stack_size_bytes = options.stack_size_bytes,
+                                       .memory_is_real = backend_->name() == "cuda"});
+  }
+  plan_.config.threads = options.threads;
+  backend_->configure(module, plan_.config);
+  known_uops_ = module.uops.size();
+  if (!memory) {
+    host::load_image(*backend_, module, plan_);
+    return;
+  }
+  for (uint32_t core = 0; core < options.cores; ++core)
+    if (!backend_->set_permissions(core, plan_.stack_bottom(core), plan_.stack_size_bytes,
+                                   kRead | kWrite))
+      throw OffloadError(ENOMEM, "no room for stacks");
+}
+
+bool Machine::fits(const MachineOptions& options) const {
+  return options.cores == options_.cores && options.stack_size_bytes == options_.stack_size_bytes;
+}
+
+void Machine::reset(uint64_t max_instructions) {
+  if (known_uops_ != translator_.module().uops.size()) {
+    backend_->module_changed();
+    known_uops_ = translator_.module().uops.size();
+  }
+  backend_->reset(max_instructions);
+  plan_.config.max_instructions = max_instructions;
+}
+
+Run::Run(Machine& machine, const RunRequest& request)
+    : machine_(machine), most_output_bytes_(request.most_output_bytes) {
+  Translator& translator = machine.translator();
+  Backend& backend = machine.backend();
+  const host::MemoryPlan& plan = machine.plan();
+  machine.reset(request.max_instructions);
+  kernel_.emplace(
+      backend,
+      host::Kernel::Config{
+          .plan = &plan,
+          .module = &translator.module(),
+          .translator = &translator,
+          .starts_alone = request.is_process && host::makes_its_threads(translator.module()),
+          .roots = {},
+          .standard_files = {null_file(), null_file(), null_file()},
+          .folder = "/",
+          .program = request.name,
+          .note = {}});
+  kernel_->output().redirect(null_file(), [this](std::span<const uint8_t> bytes) {
+    output_bytes_ += bytes.size();
+    const size_t room = most_output_bytes_ - output_.size();
+    output_.append(reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), room));
+  });
+  if (request.is_process) {
+    host::ProcessStart start{request.name, {}, {}};
+    if (!request.strings.empty()) {
+      start.program = request.strings.front();
+      start.args.assign(request.strings.begin() + 1, request.strings.end());
+    }
+    host::start_as_process(backend, translator, plan, start,
+                           kernel_->starts_alone() ? 1 : plan.config.cores);
+  } else {
+    host::start_as_call(backend, translator, plan, request.function, request.arguments);
+  }
+  control_.emplace(translator, backend, plan, *kernel_,
+                   host::RunControlOptions{.slice = slice_length(plan.config.cores),
+                                           .max_instructions = request.max_instructions,
+                                           .returns_end_cores = !request.is_process,
+                                           .show_progress = false,
+                                           .program = {},
+                                           .memory_changes_outside = !request.is_process,
+                                           .longest_nap = std::chrono::milliseconds(1),
+                                           .interrupted = nullptr},
+                   [this](const std::string& line) {
+                     if (trouble_.size() < 1024) trouble_ += line + '\n';
+                   });
+}
+
+bool Run::step() {
+  const auto begin = std::chrono::steady_clock::now();
+  const bool more = control_->step();
+  time_ += std::chrono::steady_clock::now() - begin;
+  return more;
+}
+
+gpusim_report Run::report() {
+  const host::RunResult result = control_->finish();
+  kernel_->output().flush();
+  gpusim_report r{};
+  r.exit_status = result.exit_status;
+  r.cores = machine_.plan().config.cores;
+  r.run_ns = static_cast<uint64_t>(time_.count());
+  r.output_bytes = output_bytes_;
+  r.faults = static_cast<uint32_t>(result.stops.size());
+  if (!result.stops.empty()) {
+    r.fault_core = result.stops.front().core;
+    r.fault_pc = result.stops.front().pc;
+  }
+  for (uint32_t core = 0; core < r.cores; ++core) {
+    const ClassCounts counts = control_->tallies().of_core(machine_.backend(), core);
+    for (size_t c = 0; c < GPUSIM_CLASSES; ++c) r.classes[c] += counts[c];
+  }
+  for (const uint64_t count : r.classes) r.guest_instructions += count;
+  return r;
+}
+
+}  // namespace gpusim::offload

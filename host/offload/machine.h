@@ -1,0 +1,84 @@
+// Simulated cores that run kernels of one program, and one run of them.
+#pragma once
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device_sim/core/backend.h"
+#include "host/linux/kernel.h"
+#include "host/memory_plan.h"
+#include "host/offload/device_memory.h"
+#include "host/run/run_control.h"
+#include "host/start_state.h"
+#include "qemu_bridge/wire/gpusim_wire.h"
+#include "translator/common/translator.h"
+
+namespace gpusim::offload {
+
+struct MachineOptions {
+  std::string backend = "auto";
+  uint32_t threads = 1;
+  uint32_t cores = 1;
+  uint64_t stack_size_bytes = 0;  // 0: automatic
+};
+
+/// Cores on the memory of a context, or with memory of their own (processes). What they have learnt
+/// of the program, native code above all, serves later runs.
+class Machine {
+ public:
+  /// `memory` null: of its own. gpusim::Error, std::runtime_error: it cannot be.
+  Machine(Translator& translator, DeviceMemory* memory, const MachineOptions& options);
+
+  Translator& translator() { return translator_; }
+  Backend& backend() { return *backend_; }
+  const host::MemoryPlan& plan() const { return plan_; }
+  bool fits(const MachineOptions& options) const;
+  /// All cores idle, as new.
+  void reset(uint64_t max_instructions);
+
+ private:
+  Translator& translator_;
+  MachineOptions options_;
+  std::unique_ptr<Backend> backend_;
+  host::MemoryPlan plan_;
+  size_t known_uops_ = 0;  // of the module, by the backend
+};
+
+/// What the cores are to do.
+struct RunRequest {
+  std::string name;  // of the program
+  uint64_t function = 0;
+  std::span<const host::CallWord> arguments;
+  bool is_process = false;  // instead: the program from its entry
+  std::vector<std::string> strings;  // argv, if it is one
+  uint64_t max_instructions = 0;
+  uint64_t most_output_bytes = 0;
+};
+
+class Run {
+ public:
+  Run(Machine& machine, const RunRequest& request);
+
+  bool step();  // one slice; false: it has ended
+  gpusim_report report();  // after the end
+  const std::string& output() const { return output_; }  // the first most_output_bytes
+  /// What went wrong, in a sentence or two; empty if nothing did.
+  const std::string& trouble() const { return trouble_; }
+  std::chrono::nanoseconds time() const { return time_; }  // spent in step()
+
+ private:
+  Machine& machine_;
+  uint64_t most_output_bytes_;
+  uint64_t output_bytes_ = 0;
+  std::string output_, trouble_;
+  std::optional<host::Kernel> kernel_;
+  std::optional<host::RunControl> control_;
+  std::chrono::nanoseconds time_{0};
+};
+
+}  // namespace gpusim::offload

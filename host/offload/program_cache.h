@@ -1,0 +1,40 @@
+// Programs that were translated before, for whoever brings the same bytes again.
+#pragma once
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device_sim/uir/module.h"
+
+namespace gpusim::offload {
+
+class ProgramCache {
+ public:
+  explicit ProgramCache(uint64_t most_bytes) : most_bytes_(most_bytes) {}
+
+  struct Result {
+    std::shared_ptr<const Module> module;
+    bool cached = false;
+  };
+  /// Translates if need be. An ELF file or a module file; gpusim::Error for others. Any thread.
+  Result get(std::span<const uint8_t> bytes, const std::string& name);
+
+ private:
+  struct Entry {
+    size_t hash = 0;
+    std::vector<uint8_t> bytes;
+    std::shared_ptr<const Module> module;
+  };
+  std::shared_ptr<const Module> find(size_t hash, std::span<const uint8_t> bytes);
+
+  const uint64_t most_bytes_;  // of programs as they were brought
+  std::mutex mutex_;
+  std::list<Entry> entries_;  // most recently used first
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace gpusim::offload

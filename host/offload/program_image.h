@@ -1,0 +1,35 @@
+// A program's segments in memory of their own, to be put at their addresses while its kernels run.
+// Programs with the same addresses take turns.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "device_sim/uir/module.h"
+#include "host/offload/device_memory.h"
+
+namespace gpusim::offload {
+
+class ProgramImage {
+ public:
+  /// `without_writable`: segments that can be written are not part of it.
+  ProgramImage(const Module& module, bool without_writable);
+  ~ProgramImage();
+  ProgramImage(const ProgramImage&) = delete;
+  ProgramImage& operator=(const ProgramImage&) = delete;
+
+  void install(DeviceMemory& memory);  // OffloadError, and nothing is installed
+  void remove(DeviceMemory& memory);
+  bool overlaps(uint64_t address, uint64_t size_bytes) const;
+  bool overlaps(const ProgramImage& other) const;
+
+ private:
+  struct Part {
+    uint64_t address = 0;
+    FilePiece piece;
+    uint8_t rights = 0;
+  };
+  int fd_ = -1;
+  std::vector<Part> parts_;
+};
+
+}  // namespace gpusim::offload

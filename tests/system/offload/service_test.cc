@@ -1,0 +1,467 @@
+// The device behind libGPUSim: contexts, memory in place, programs, kernels.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "host/offload/service.h"
+
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "translator/common/translator.h"
+
+using namespace gpusim::offload;
+
+namespace {
+
+constexpr uint64_t kPage = 4096;
+constexpr uint8_t kBoth = GPUSIM_READ | GPUSIM_WRITE;
+
+std::vector<uint8_t> kernels(const std::string& name = "kernels") {
+  return gpusim::read_file(std::string(GPUSIM_KERNELS) + "/" + name + ".elf");
+}
+
+// Shared memory as a virtual machine has it.
+struct Ram {
+  explicit Ram(uint64_t pages) : size(pages * kPage) {
+    fd = memfd_create("ram", 0);
+    REQUIRE(ftruncate(fd, static_cast<off_t>(size)) == 0);
+    bytes = static_cast<uint8_t*>(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+  }
+  ~Ram() {
+    munmap(bytes, size);
+    close(fd);
+  }
+  // Pages in any order.
+  std::vector<FilePiece> pieces(std::initializer_list<uint64_t> pages) const {
+    std::vector<FilePiece> out;
+    for (const uint64_t page : pages) out.push_back({fd, page * kPage, kPage});
+    return out;
+  }
+  template <class T>
+  T* at(uint64_t page) {
+    return reinterpret_cast<T*>(bytes + page * kPage);
+  }
+  uint64_t size;
+  int fd;
+  uint8_t* bytes;
+};
+
+struct Device {
+  explicit Device(bool identity = false, const std::string& backend = "auto")
+      : service({.backend = backend, .threads = 2, .identity = identity}), context(service.open()) {}
+
+  void drain() {
+    while (service.step()) {
+    }
+  }
+  LoadOutcome load(const std::vector<uint8_t>& bytes, uint32_t flags = 0) {
+    std::optional<LoadOutcome> result;
+    service.load(context, ++ticket, bytes, "kernels.elf", flags,
+                 [&](const LoadOutcome& o) { result = o; });
+    while (!result) service.step();
+    return *result;
+  }
+  uint64_t function(uint32_t program, const std::string& name) {
+    return service.symbol(context, program, name).address;
+  }
+  gpusim_launch call(uint32_t program, const std::string& name, uint32_t cores,
+                     std::vector<gpusim_argument> arguments = {}) {
+    gpusim_launch l{};
+    l.program = program;
+    l.cores = cores;
+    l.function = function(program, name);
+    l.argument_count = static_cast<uint32_t>(arguments.size());
+    std::copy(arguments.begin(), arguments.end(), l.arguments);
+    return l;
+  }
+  LaunchOutcome run(const gpusim_launch& l) {
+    std::optional<LaunchOutcome> result;
+    service.launch(context, ++ticket, l, [&](const LaunchOutcome& o) { result = o; });
+    while (!result) REQUIRE(service.step());
+    return *result;
+  }
+
+  Service service;
+  uint32_t context;
+  uint64_t ticket = 0;
+};
+
+gpusim_argument value(uint64_t v) { return {GPUSIM_ARGUMENT_VALUE, 0, {}, v, 0}; }
+gpusim_argument floating(uint64_t bits) { return {GPUSIM_ARGUMENT_VALUE, 1, {}, bits, 0}; }
+gpusim_argument core_number() { return {GPUSIM_ARGUMENT_AFFINE, 0, {}, 0, 1}; }
+gpusim_argument core_count() { return {GPUSIM_ARGUMENT_CORES, 0, {}, 0, 0}; }
+gpusim_argument affine(uint64_t base, uint64_t step) {
+  return {GPUSIM_ARGUMENT_AFFINE, 0, {}, base, step};
+}
+gpusim_argument table(uint64_t address) { return {GPUSIM_ARGUMENT_PER_CORE, 0, {}, address, 0}; }
+
+int error_of(const auto& f) {
+  try {
+    f();
+  } catch (const OffloadError& e) {
+    CHECK(std::string(e.what()).size() > 10);
+    return e.number();
+  }
+  return 0;
+}
+
+size_t open_descriptors() {
+  size_t n = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd"))
+    ++n;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("kernels work in place on memory that lies scattered") {
+  for (const char* backend : {"simd", "scalar"}) {
+    CAPTURE(backend);
+    Ram ram(16);
+    Device d(false, backend);
+    const uint64_t a = 0x1'0000'0000, b = a + 2 * kPage, c = b + 2 * kPage;
+    d.service.map(d.context, a, ram.pieces({9, 3}), GPUSIM_READ);
+    d.service.map(d.context, b, ram.pieces({4, 8}), kBoth);
+    d.service.map(d.context, c, ram.pieces({12, 1}), kBoth);
+    const uint32_t n = 2 * kPage / 4;
+    const auto at = [&](std::initializer_list<uint64_t> pages, uint32_t i) -> int& {
+      return ram.at<int>(pages.begin()[i / 1024])[i % 1024];
+    };
+    for (uint32_t i = 0; i < n; ++i) {
+      at({9, 3}, i) = static_cast<int>(i);
+      at({4, 8}, i) = static_cast<int>(7 * i);
+    }
+    const LoadOutcome program = d.load(kernels());
+    REQUIRE(program.status == 0);
+    CHECK(program.isa == "aarch64");
+    CHECK(program.guest_instructions > 50);
+    const auto launch = [&](uint32_t cores) {
+      return d.run(d.call(program.program, "add", cores,
+                          {core_number(), core_count(), value(a), value(b), value(c), value(n)}));
+    };
+    for (const uint32_t cores : {1u, 7u, 64u, 300u}) {
+      CAPTURE(cores);
+      std::memset(ram.at<int>(12), 0, kPage);
+      std::memset(ram.at<int>(1), 0, kPage);
+      const LaunchOutcome result = launch(cores);
+      CHECK(result.status == 0);
+      CHECK(result.report.exit_status == 0);
+      CHECK(result.report.cores == cores);
+      bool all = true;
+      for (uint32_t i = 0; i < n; ++i) all &= at({12, 1}, i) == static_cast<int>(8 * i);
+      CHECK(all);
+      // The same again on the same machine counts the same.
+      CHECK(launch(cores).report.guest_instructions == result.report.guest_instructions);
+    }
+    const Counters counters = d.service.counters(d.context);
+    CHECK(counters.copied_bytes == 0);
+    CHECK(counters.mapped_bytes == 6 * kPage);
+    CHECK(counters.kernels == 8);
+  }
+}
+
+TEST_CASE("arguments of every kind reach each core") {
+  Ram ram(4);
+  Device d;
+  const uint64_t out = 0x20000, own = out + kPage;
+  d.service.map(d.context, out, ram.pieces({0}), kBoth);
+  d.service.map(d.context, own, ram.pieces({2}), GPUSIM_READ);
+  const uint32_t p = d.load(kernels()).program;
+  for (uint64_t i = 0; i < 100; ++i) ram.at<uint64_t>(2)[i] = i * i;
+  CHECK(d.run(d.call(p, "words", 100, {core_number(), value(out), table(own), affine(5, 2)}))
+            .report.exit_status == 0);
+  for (uint64_t i = 0; i < 100; ++i) CHECK(ram.at<uint64_t>(0)[i] == i * i * 1000 + (5 + 2 * i) * 3);
+  const float f = 1.5f;
+  CHECK(d.run(d.call(p, "floats", 9,
+                     {core_number(), value(out), floating(std::bit_cast<uint32_t>(f)),
+                      floating(std::bit_cast<uint64_t>(2.25))}))
+            .report.exit_status == 0);
+  for (uint64_t i = 0; i < 9; ++i)
+    CHECK(ram.at<double>(0)[i] == 1.5 * 2.25 + static_cast<double>(i));
+}
+
+TEST_CASE("a program keeps its data between kernels, and programs at the same addresses take turns") {
+  Ram ram(2);
+  Device d;
+  const uint64_t out = 0x20000;
+  d.service.map(d.context, out, ram.pieces({1}), kBoth);
+  const uint32_t p = d.load(kernels()).program, q = d.load(kernels("kernels2")).program;
+  CHECK(d.run(d.call(p, "count", 5)).report.exit_status == 0);
+  CHECK(d.run(d.call(q, "count", 2)).report.exit_status == 0);
+  CHECK(d.run(d.call(p, "count", 300)).report.exit_status == 0);
+  CHECK(d.run(d.call(p, "read_globals", 4, {core_number(), value(out)})).report.exit_status == 0);
+  CHECK(ram.at<int>(1)[0] == 305 + 10);
+  CHECK(ram.at<int>(1)[3] == 305 + 40);
+  CHECK(d.run(d.call(q, "read_globals", 4, {core_number(), value(out)})).report.exit_status == 0);
+  CHECK(ram.at<int>(1)[1] == 2 + 60);
+  CHECK(d.load(kernels()).cached);
+  d.service.unload(d.context, q);
+  CHECK(error_of([&] { d.service.symbol(d.context, q, "count"); }) == ENOENT);
+}
+
+TEST_CASE("the caller's own globals are live") {
+  Ram ram(64);
+  Device d;
+  const std::vector<uint8_t> elf = kernels();
+  const gpusim::Module module = gpusim::translate_elf(elf, "kernels.elf");
+  // As the library does in a guest: what can be written lies in the caller's memory.
+  uint64_t data = 0;
+  for (const gpusim::Segment& s : module.segments) {
+    if (!(s.flags & gpusim::kWrite)) continue;
+    data = s.address & ~(kPage - 1);
+    std::memcpy(ram.bytes + (s.address - data), s.bytes.data(), s.bytes.size());
+    d.service.map(d.context, data,
+                  std::vector<FilePiece>{{ram.fd, 0, (s.address + s.size_bytes - data + kPage - 1) /
+                                                         kPage * kPage}},
+                  kBoth);
+  }
+  REQUIRE(data != 0);
+  const uint32_t p = d.load(elf, GPUSIM_LOAD_LIVE_DATA).program;
+  CHECK(d.run(d.call(p, "count", 77)).report.exit_status == 0);
+  int counter = 0;
+  std::memcpy(&counter, ram.bytes + (d.function(p, "counter") - data), sizeof counter);
+  CHECK(counter == 77);
+}
+
+TEST_CASE("device addresses can be the process's own") {
+  struct Node {
+    Node* next;
+    uint64_t value;
+  };
+  Device d(/*identity=*/true);
+  auto* memory = static_cast<uint8_t*>(
+      mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* nodes = reinterpret_cast<Node*>(memory);
+  for (int i = 0; i < 100; ++i) nodes[i] = {i < 99 ? &nodes[i + 1] : nullptr, uint64_t(i)};
+  const auto address = reinterpret_cast<uint64_t>(memory);
+  d.service.map_own(d.context, address, 2 * kPage, kBoth);
+  const uint32_t p = d.load(kernels()).program;
+  CHECK(d.run(d.call(p, "sum_list", 1, {value(address), value(address + kPage)}))
+            .report.exit_status == 0);
+  CHECK(*reinterpret_cast<uint64_t*>(memory + kPage) == 99 * 100 / 2);
+  // The neighbour is not mapped for the device.
+  const LaunchOutcome bad =
+      d.run(d.call(p, "sum_list", 1, {value(address), value(address + 2 * kPage)}));
+  CHECK(bad.report.exit_status == 139);
+  CHECK(bad.report.faults == 1);
+  d.service.unmap(d.context, address, 2 * kPage);
+  CHECK(d.run(d.call(p, "sum_list", 1, {value(address), value(address)})).report.exit_status == 139);
+  munmap(memory, 2 * kPage);
+}
+
+TEST_CASE("faults, exit statuses and limits are reported and leave the device usable") {
+  Ram ram(2);
+  Device d;
+  d.service.map(d.context, 0x20000, ram.pieces({0}), GPUSIM_READ);
+  const uint32_t p = d.load(kernels()).program;
+  const LaunchOutcome fault =
+      d.run(d.call(p, "poke", 200, {core_number(), value(123), value(0x20010)}));
+  CHECK(fault.status == 0);
+  CHECK(fault.report.exit_status == 139);
+  CHECK(fault.report.faults == 1);
+  CHECK(fault.report.fault_core == 123);
+  CHECK(fault.report.fault_pc - d.function(p, "poke") < 64);
+  CHECK(fault.text.find("poke") != std::string::npos);
+  CHECK(d.run(d.call(p, "leave", 3, {core_number()})).report.exit_status == 40);
+  gpusim_launch limited = d.call(p, "forever", 70);
+  limited.max_instructions = 10'000;
+  CHECK(d.run(limited).report.exit_status == 124);
+  gpusim_launch timed = d.call(p, "forever", 2);
+  timed.time_limit_ns = 20'000'000;
+  CHECK(d.run(timed).status == -ETIMEDOUT);
+  gpusim_launch nowhere = d.call(p, "forever", 2);
+  nowhere.function = 0x20000;
+  CHECK(d.run(nowhere).status == -EINVAL);
+  gpusim_launch deep = d.call(p, "recurse", 1, {core_number(), value(0), value(1'000'000)});
+  CHECK(d.run(deep).report.exit_status == 139);
+  CHECK(d.run(d.call(p, "nothing", 1000)).report.exit_status == 0);
+}
+
+TEST_CASE("a kernel has neither files nor memory of the host, and its output goes to the caller") {
+  Ram ram(4);
+  Device d;
+  d.service.map(d.context, 0x20000, ram.pieces({0, 1}), kBoth);
+  const uint32_t p = d.load(kernels()).program;
+  CHECK(d.run(d.call(p, "ask", 1, {value(0x20000)})).report.exit_status == 0);
+  CHECK(ram.at<int64_t>(0)[0] < 0);
+  CHECK(ram.at<int64_t>(0)[2] < 0);
+  gpusim_launch say = d.call(p, "say", 1, {value(3)});
+  say.output = 0x21000;
+  say.output_size_bytes = 10;
+  const LaunchOutcome result = d.run(say);
+  CHECK(result.report.output_bytes == 18);
+  CHECK(std::string(ram.at<char>(1), 12) == std::string("hello\nhell\0\0", 12));
+}
+
+TEST_CASE("a program runs whole, as a process of its own") {
+  Ram ram(4);
+  Device d;
+  d.service.map(d.context, 0x20000, ram.pieces({0, 1}), kBoth);
+  const uint32_t p = d.load(kernels()).program;
+  const char strings[] = "some-name\0one\0two";
+  std::memcpy(ram.bytes, strings, sizeof strings);
+  gpusim_launch l{};
+  l.program = p;
+  l.cores = 1;
+  l.flags = GPUSIM_LAUNCH_PROCESS;
+  l.strings = 0x20000;
+  l.strings_size_bytes = sizeof strings;
+  l.output = 0x21000;
+  l.output_size_bytes = kPage;
+  const LaunchOutcome result = d.run(l);
+  CHECK(result.status == 0);
+  CHECK(result.report.exit_status == 3);
+  CHECK(std::string(ram.at<char>(1)) == "some-name");
+}
+
+TEST_CASE("kernels can be cancelled, wait for memory to change, and take turns between contexts") {
+  Ram ram(2);
+  Device d;
+  d.service.map(d.context, 0x20000, ram.pieces({0}), kBoth);
+  const uint32_t p = d.load(kernels()).program;
+  std::vector<int> ended;
+  const auto launch = [&](uint64_t ticket, const gpusim_launch& l) {
+    d.service.launch(d.context, ticket, l, [&ended, ticket](const LaunchOutcome& o) {
+      ended.push_back(static_cast<int>(ticket));
+      ended.push_back(o.status);
+    });
+  };
+  launch(1001, d.call(p, "forever", 65));
+  launch(1002, d.call(p, "nothing", 3));
+  launch(1003, d.call(p, "await", 3, {value(0x20000)}));
+  for (int i = 0; i < 10; ++i) CHECK(d.service.step());
+  CHECK(ended.empty());
+  CHECK(error_of([&] { d.service.unmap(d.context, 0x20000, kPage); }) == EBUSY);
+  CHECK(error_of([&] { launch(1002, d.call(p, "nothing", 1)); }) == EEXIST);
+
+  // Another context's kernel is not kept waiting by the one that never ends.
+  const uint32_t other = d.service.open();
+  std::optional<uint32_t> other_program;
+  d.service.load(other, 1, kernels(), "kernels.elf", 0,
+                 [&](const LoadOutcome& o) { other_program = o.program; });
+  while (!other_program) d.service.step();
+  bool other_done = false;
+  gpusim_launch l = d.call(p, "nothing", 100);
+  l.program = *other_program;
+  d.service.launch(other, 2, l, [&](const LaunchOutcome& o) { other_done = o.status == 0; });
+  for (int i = 0; i < 10 && !other_done; ++i) d.service.step();
+  CHECK(other_done);
+
+  d.service.cancel(d.context, 1001);
+  CHECK(ended == std::vector<int>{1001, -ECANCELED});
+  for (int i = 0; i < 20; ++i) d.service.step();
+  CHECK(ended.size() == 4);
+  ram.at<int>(0)[0] = 1;
+  d.drain();
+  CHECK(ended == std::vector<int>{1001, -ECANCELED, 1002, 0, 1003, 0});
+  CHECK(error_of([&] { d.service.cancel(d.context, 1001); }) == ENOENT);
+  // Closing cancels.
+  launch(1004, d.call(p, "forever", 1));
+  d.service.step();
+  d.service.close(d.context);
+  CHECK(ended.back() == -ECANCELED);
+  CHECK(error_of([&] { d.service.counters(d.context); }) == EBADF);
+}
+
+TEST_CASE("what cannot be mapped, loaded or launched is refused and changes nothing") {
+  Ram ram(8);
+  Device d;
+  const auto map = [&](uint64_t address, std::vector<FilePiece> pieces) {
+    return error_of([&] { d.service.map(d.context, address, pieces, kBoth); });
+  };
+  CHECK(map(0x20000, ram.pieces({0, 1})) == 0);
+  CHECK(map(0x21000, ram.pieces({2})) == EEXIST);
+  CHECK(map(0x1f000, ram.pieces({2, 3})) == EEXIST);
+  CHECK(map(0x22000, {}) == EINVAL);
+  CHECK(map(0, ram.pieces({2})) == EINVAL);
+  CHECK(map(0x22001, ram.pieces({2})) == EINVAL);
+  CHECK(map(0x22000, {{ram.fd, 1, kPage}}) == EINVAL);
+  CHECK(map(0x22000, {{ram.fd, 0, kPage - 1}}) == EINVAL);
+  CHECK(map((uint64_t{1} << 37) - kPage, ram.pieces({2, 3})) == EINVAL);
+  CHECK(map(~uint64_t{0} - kPage + 1, ram.pieces({2})) == EINVAL);
+  CHECK(map(0x22000, {{ram.fd, 0, ~uint64_t{0} - kPage + 1}, {ram.fd, 0, 2 * kPage}}) == EINVAL);
+  CHECK(map(0x22000, {{ram.fd, 0, kPage}, {-1, 0, kPage}}) == EBADF);
+  CHECK(map(0x22000, ram.pieces({4, 5})) == 0);
+  CHECK(d.service.counters(d.context).mapped_bytes == 4 * kPage);
+  CHECK(error_of([&] { d.service.unmap(d.context, 0x20000, kPage); }) == EINVAL);
+  CHECK(error_of([&] { d.service.unmap(d.context, 0x20000, 2 * kPage); }) == 0);
+  CHECK(map(0x20000, ram.pieces({6})) == 0);
+
+  CHECK(d.load({1, 2, 3}).status == -ENOEXEC);
+  std::vector<uint8_t> cut = kernels();
+  cut.resize(cut.size() / 2);
+  CHECK(d.load(cut).status != 0);
+  const uint32_t p = d.load(kernels()).program;
+  const auto launch = [&](auto change) {
+    gpusim_launch l = d.call(p, "add", 2);
+    change(l);
+    return error_of([&] { d.service.launch(d.context, 99, l, {}); });
+  };
+  CHECK(launch([](gpusim_launch& l) { l.cores = 0; }) == EINVAL);
+  CHECK(launch([](gpusim_launch& l) { l.cores = ~0u; }) == EINVAL);
+  CHECK(launch([](gpusim_launch& l) { l.argument_count = 17; }) == EINVAL);
+  CHECK(launch([](gpusim_launch& l) { l.flags = 2; }) == EINVAL);
+  CHECK(launch([](gpusim_launch& l) { l.reserved[3] = 1; }) == EINVAL);
+  CHECK(launch([](gpusim_launch& l) { l.program = 77; }) == ENOENT);
+  CHECK(launch([](gpusim_launch& l) {
+          l.output = 0x20000;
+          l.output_size_bytes = kPage + 1;
+        }) == EFAULT);
+  const auto outcome = [&](auto change) {
+    gpusim_launch l = d.call(p, "add", 2, {value(1)});
+    change(l);
+    return d.run(l).status;
+  };
+  CHECK(outcome([](gpusim_launch& l) { l.arguments[0].kind = 9; }) == -EINVAL);
+  CHECK(outcome([](gpusim_launch& l) { l.arguments[0] = table(0x20ff8); }) == -EFAULT);
+  CHECK(outcome([](gpusim_launch& l) { l.arguments[0] = table(~uint64_t{0} - 7); }) == -EFAULT);
+  CHECK(outcome([](gpusim_launch& l) { l.stack_size_bytes = ~uint64_t{0}; }) == -EINVAL);
+  CHECK(outcome([](gpusim_launch& l) {
+          l.flags = GPUSIM_LAUNCH_PROCESS;
+          l.strings = 0x20000;
+          l.strings_size_bytes = 2 * kPage;
+        }) == -EFAULT);
+  // A buffer where the program's code lies: the program cannot be put there.
+  const uint64_t code = d.function(p, "add") & ~(kPage - 1);
+  CHECK(map(code, ram.pieces({7})) == 0);
+  CHECK(d.run(d.call(p, "nothing", 1)).status == -EEXIST);
+  d.service.unmap(d.context, code, kPage);
+  CHECK(d.run(d.call(p, "nothing", 1)).status == 0);
+}
+
+TEST_CASE("a thousand contexts leave nothing behind") {
+  Ram ram(2);
+  Service service({.threads = 1});
+  const std::vector<uint8_t> elf = kernels();
+  size_t before = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const uint32_t c = service.open();
+    service.map(c, 0x20000, ram.pieces({1, 0}), kBoth);
+    if (i % 100 == 0) {
+      bool loaded = false;
+      service.load(c, 1, elf, "kernels.elf", 0, [&](const LoadOutcome& o) {
+        loaded = true;
+        gpusim_launch l{};
+        l.program = o.program;
+        l.cores = 3;
+        l.function = service.symbol(c, o.program, "nothing").address;
+        service.launch(c, 2, l, [](const LaunchOutcome& r) { CHECK(r.status == 0); });
+      });
+      while (!loaded || service.step()) service.step();
+    }
+    service.close(c);
+    if (i == 0) before = open_descriptors();
+  }
+  CHECK(open_descriptors() == before);
+  std::vector<uint32_t> many;
+  CHECK(error_of([&] {
+          for (;;) many.push_back(service.open());
+        }) == EBUSY);
+  for (const uint32_t c : many) service.close(c);
+}
