@@ -10,9 +10,9 @@ namespace gpusim::host {
 Kernel::Kernel(Backend& backend, Config config)
     : backend_(backend),
       config_(std::move(config)),
-      paths_(config_.roots, config_.program),
-      frame_(*config_.module),
-      cwd_(config_.folder.empty() ? std::filesystem::current_path().string() : config_.folder) {
+      paths_(config_.is_isolated ? PathPolicy::isolated(config_.program)
+                                 : PathPolicy(config_.roots, config_.program)),
+      cwd_(config_.is_isolated ? "/" : std::filesystem::current_path().string()) {
   for (size_t fd = 0; fd < 3; ++fd)
     standard_files_[fd] =
         std::make_shared<OpenFile>(config_.standard_files[fd], /*owned=*/false);

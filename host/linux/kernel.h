@@ -89,7 +89,7 @@ class Kernel {
     bool starts_alone = false;
     std::vector<AllowedRoot> roots;
     std::array<int, 3> standard_files{0, 1, 2};  // host descriptors
-    std::string folder = {};  // where the program starts; empty: this process's
+    bool is_isolated = false;  // no files but these; the program starts in /
     std::string program;
     std::function<void(const std::string&)> note;  // a line for the user; may be empty
   };
@@ -179,6 +179,7 @@ class Kernel {
   void kill(uint32_t core, int signal);
   bool enter_handler(uint32_t core, const SignalInfo& info, uint64_t pc, uint64_t fault_address);
   uint64_t signal_return_code(uint32_t core);
+  A64Frame& frame();
   void interrupt(uint32_t core);
   void move_to_exact_code();
   bool retry_calls();
@@ -191,7 +192,7 @@ class Kernel {
   Output output_;
   WaitQueue waits_;
   std::array<FileRef, 3> standard_files_;
-  A64Frame frame_;
+  std::optional<A64Frame> frame_;  // once a signal reaches a handler
   std::vector<std::unique_ptr<Process>> processes_;  // made at the first call
   std::vector<Thread> threads_;                      // by core
   std::map<uint32_t, Retry> retries_;                // by core

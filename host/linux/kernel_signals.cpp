@@ -221,6 +221,11 @@ uint64_t Kernel::signal_return_code(uint32_t core) {
   return *place;
 }
 
+A64Frame& Kernel::frame() {
+  if (!frame_) frame_.emplace(module());
+  return *frame_;
+}
+
 bool Kernel::enter_handler(uint32_t core, const SignalInfo& info, uint64_t pc,
                            uint64_t fault_address) {
   Thread& thread = threads_[core];
@@ -234,7 +239,7 @@ bool Kernel::enter_handler(uint32_t core, const SignalInfo& info, uint64_t pc,
                             .return_address = (action.flags & kSaRestorer)
                                                   ? action.restorer
                                                   : signal_return_code(core)};
-  if (!frame_.enter(backend_, core, request)) return false;
+  if (!frame().enter(backend_, core, request)) return false;
   thread.saved_mask.reset();
   thread.mask |= action.mask;
   if (!(action.flags & kSaNoDefer)) thread.mask |= signal_bit(info.number);
@@ -265,7 +270,7 @@ std::optional<uint64_t> Kernel::deliver(uint32_t core, uint64_t pc) {
 }
 
 Reply Kernel::signal_return(uint32_t core) {
-  const std::optional<A64Frame::Restored> restored = frame_.leave(backend_, core);
+  const std::optional<A64Frame::Restored> restored = frame().leave(backend_, core);
   if (!restored) return {Reply::Kind::kSignal, SIGSEGV};
   if (restored->lost_a_register)
     note_once("lost register",

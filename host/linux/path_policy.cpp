@@ -35,10 +35,18 @@ PathPolicy::PathPolicy(std::vector<AllowedRoot> roots, const std::string& progra
   }
 }
 
+PathPolicy PathPolicy::isolated(const std::string& program) {
+  PathPolicy policy;
+  policy.is_isolated_ = true;
+  policy.program_ = "/" + program;
+  return policy;
+}
+
 PathPolicy::Verdict PathPolicy::judge(const std::string& path, bool for_writing) const {
-  if (path == "/proc/self/exe") return {for_writing ? ETXTBSY : 0, program_};
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"})
     if (path == device) return {0, path};
+  if (is_isolated_) return {EACCES, {}};
+  if (path == "/proc/self/exe") return {for_writing ? ETXTBSY : 0, program_};
   if (path == "/dev/tty") return {ENXIO, {}};  // there is no controlling terminal
   if (path == "/etc/localtime" && !for_writing) {
     std::error_code error;
@@ -67,6 +75,7 @@ PathPolicy::Verdict PathPolicy::judge(const std::string& path, bool for_writing)
 }
 
 PathPolicy::Verdict PathPolicy::judge_entry(const std::string& path, bool for_writing) const {
+  if (is_isolated_) return judge(path, for_writing);
   const size_t end = path.find_last_not_of('/');
   if (end == std::string::npos) return judge(path, for_writing);
   const fs::path given(path.substr(0, end + 1));

@@ -13,6 +13,8 @@ class PathPolicy {
  public:
   // `program`: what /proc/self/exe names. Throws UserError for a root that is no folder.
   PathPolicy(std::vector<AllowedRoot> roots, const std::string& program);
+  // No file of the host but its null and random devices; `program` is a name that is never opened.
+  static PathPolicy isolated(const std::string& program);
 
   struct Verdict {
     int error = 0;          // 0: open `host_path`
@@ -28,8 +30,10 @@ class PathPolicy {
   const std::string& program() const { return program_; }
 
  private:
+  PathPolicy() = default;
   Verdict check_roots(const std::string& path, bool for_writing) const;
 
+  bool is_isolated_ = false;
   std::vector<AllowedRoot> roots_;  // canonical
   std::string program_;             // absolute
 };

@@ -104,7 +104,7 @@ Run::Run(Machine& machine, const RunRequest& request)
           .starts_alone = request.is_process && host::makes_its_threads(translator.module()),
           .roots = {},
           .standard_files = {null_file(), null_file(), null_file()},
-          .folder = "/",
+          .is_isolated = true,
           .program = request.name,
           .note = {}});
   kernel_->output().redirect(null_file(), [this](std::span<const uint8_t> bytes) {
