@@ -32,18 +32,54 @@ uint8_t segment_flags(uint32_t rights) {
                               (rights & GPUSIM_WRITE ? kWrite : 0));
 }
 
-struct Program {
-  Program(uint32_t its_number, std::string its_name, const Module& module, bool live_data)
-      : number(its_number),
-        name(std::move(its_name)),
+// A program of a context. Its image is at its place only while nobody else needs that: programs with the
+// same addresses take turns, in this process's own addresses even those of different devices.
+class Program {
+ public:
+  Program(std::string its_name, DeviceMemory& memory, const Module& module, bool live_data)
+      : name(std::move(its_name)),
         translator(Module(module)),
-        image(module, live_data) {}
-  const uint32_t number;
+        memory_(memory),
+        image_(module, live_data) {}
+  ~Program() { remove(); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  void install() {
+    if (is_installed_) return;
+    const auto neighbours = installed();  // a copy: removing changes it
+    for (Program* p : neighbours)
+      if (p->shares_addresses(*this) && p->image_.overlaps(image_)) p->remove();
+    image_.install(memory_);
+    is_installed_ = true;
+    installed().push_back(this);
+  }
+  void remove() {
+    if (!is_installed_) return;
+    image_.remove(memory_);
+    is_installed_ = false;
+    std::erase(installed(), this);
+  }
+  bool is_in_the_way(uint64_t address, uint64_t size_bytes) const {
+    return is_installed_ && image_.overlaps(address, size_bytes);
+  }
+
   const std::string name;
   Translator translator;
-  ProgramImage image;
-  bool installed = false;
   std::list<std::unique_ptr<Machine>> machines;  // most recently used first
+
+ private:
+  // Of all devices of this process, which one thread at a time uses.
+  static std::vector<Program*>& installed() {
+    static std::vector<Program*> programs;
+    return programs;
+  }
+  bool shares_addresses(const Program& other) const {
+    return &memory_ == &other.memory_ || (memory_.is_identity() && other.memory_.is_identity());
+  }
+  DeviceMemory& memory_;
+  ProgramImage image_;
+  bool is_installed_ = false;
 };
 
 struct Job {
@@ -101,7 +137,6 @@ struct Service::Impl {
   void check_ticket(const Context& c, uint64_t ticket) const;
   void clear(Context& c);
   void remove_images(Context& c, uint64_t address, uint64_t size_bytes);
-  void install(Context& c, Program& program);
   void begin(Context& c, Job& job);
   Machine& machine_for(Context& c, Program& program, const MachineOptions& wanted);
   std::vector<host::CallWord> arguments(Context& c, const gpusim_launch& launch);
@@ -171,24 +206,12 @@ void Service::unmap(uint32_t context, uint64_t address, uint64_t size_bytes) {
 // A program that is not in use makes room: it is put back before its next kernel.
 void Service::Impl::remove_images(Context& c, uint64_t address, uint64_t size_bytes) {
   for (auto& [number, p] : c.programs) {
-    if (!p->installed || !p->image.overlaps(address, size_bytes)) continue;
+    if (!p->is_in_the_way(address, size_bytes)) continue;
     if (!c.jobs.empty() && c.jobs.front()->run)
       throw OffloadError(EBUSY, fmt::format("{} is at device address {:#x} and runs", p->name,
                                             address));
-    p->image.remove(c.memory);
-    p->installed = false;
+    p->remove();
   }
-}
-
-void Service::Impl::install(Context& c, Program& program) {
-  if (program.installed) return;
-  for (auto& [number, p] : c.programs) {
-    if (!p->installed || !p->image.overlaps(program.image)) continue;
-    p->image.remove(c.memory);
-    p->installed = false;
-  }
-  program.image.install(c.memory);
-  program.installed = true;
 }
 
 void Service::Impl::clear(Context& c) {
@@ -266,7 +289,7 @@ void Service::Impl::finish_load(Context& c, Loading loading) {
   try {
     const ProgramCache::Result result = loading.result.get();
     const uint32_t number = c.next_program++;
-    c.programs[number] = std::make_shared<Program>(number, loading.name, *result.module,
+    c.programs[number] = std::make_shared<Program>(loading.name, c.memory, *result.module,
                                                    loading.flags & GPUSIM_LOAD_LIVE_DATA);
     outcome.program = number;
     outcome.cached = result.cached;
@@ -291,7 +314,6 @@ void Service::unload(uint32_t context, uint32_t number) {
   const std::shared_ptr<Program> p = impl_->program(c, number);
   if (std::any_of(c.jobs.begin(), c.jobs.end(), [&](const auto& j) { return j->program == p; }))
     throw OffloadError(EBUSY, fmt::format("a kernel of {} runs or waits", p->name));
-  if (p->installed) p->image.remove(c.memory);
   c.programs.erase(number);
 }
 
@@ -446,7 +468,7 @@ void Service::Impl::begin(Context& c, Job& job) {
     job.run.emplace(*job.machine, request);
     return;
   }
-  install(c, *job.program);
+  job.program->install();
   Machine& machine = machine_for(c, *job.program, wanted);
   const std::vector<host::CallWord> words = arguments(c, l);
   request.arguments = words;
@@ -472,7 +494,10 @@ void Service::Impl::step_job(Context& c) {
   Job& job = *c.jobs.front();
   LaunchOutcome outcome;
   try {
-    if (!job.run) begin(c, job);
+    if (!job.run)
+      begin(c, job);
+    else if (!job.machine)
+      job.program->install();  // another one may have had its turn
     if (job.run->step()) {
       auto limit = std::chrono::nanoseconds(job.launch.time_limit_ns);
       if (options.time_limit.count() != 0 && (limit.count() == 0 || limit > options.time_limit))

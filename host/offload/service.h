@@ -1,7 +1,7 @@
 // The device behind libGPUSim: contexts with memory, programs and kernels. The daemon serves QEMU
 // guests with it; the native library has one in its own process.
 //
-// Not thread-safe: one thread owns a Service, calls its operations and step(). Kernels advance slice
+// Not thread-safe: one thread at a time uses the Services of a process, their operations and step(). Kernels advance slice
 // by slice in step(), turn about between contexts, so operations are served while kernels run. Within a
 // context kernels run one after the other, in the order of their launches.
 #pragma once

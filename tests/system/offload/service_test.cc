@@ -255,6 +255,29 @@ TEST_CASE("device addresses can be the process's own") {
   munmap(memory, 2 * kPage);
 }
 
+TEST_CASE("programs of two devices in this process's addresses take turns") {
+  Device a(true), b(true);
+  const uint32_t p = a.load(kernels()).program, q = b.load(kernels("kernels2")).program;
+  uint32_t ended = 0;
+  const auto launch = [&](Device& d, uint32_t program, const char* name) {
+    gpusim_launch l = d.call(program, name, 70);
+    l.max_instructions = name[0] == 'f' ? 500'000 : 0;
+    d.service.launch(d.context, ++d.ticket, l, [&ended, name](const LaunchOutcome& o) {
+      CHECK(o.report.exit_status == (name[0] == 'f' ? 124 : 0));
+      ++ended;
+    });
+  };
+  for (const char* name : {"count", "forever", "count"}) {
+    launch(a, p, name);
+    launch(b, q, name);
+  }
+  for (bool more = true; more;) {
+    more = a.service.step();
+    more |= b.service.step();
+  }
+  CHECK(ended == 6);
+}
+
 TEST_CASE("faults, exit statuses and limits are reported and leave the device usable") {
   Ram ram(2);
   Device d;
