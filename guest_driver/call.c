@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Commands on their way to the daemon and back. */
+#include <linux/delay.h>
+#include <linux/hrtimer.h>
+#include <linux/io.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "driver.h"
+
+static uint spin_us = 50;
+module_param(spin_us, uint, 0644);
+MODULE_PARM_DESC(spin_us, "how long to look for a reply before sleeping, microseconds (50)");
+
+static uint poll_max_us = 1000;
+module_param(poll_max_us, uint, 0644);
+MODULE_PARM_DESC(poll_max_us, "longest sleep between looks for a reply, microseconds (1000)");
+
+#define POLL_MIN_NS (20 * NSEC_PER_USEC)
+#define ALIVE_PERIOD_NS (50 * NSEC_PER_MSEC)
+
+static struct kmem_cache *gpusim_call_cache;
+
+int gpusim_calls_init(void)
+{
+	/* Request and reply are copied from and to the process. */
+	gpusim_call_cache = kmem_cache_create_usercopy(
+		"gpusim_call", sizeof(struct gpusim_call), __alignof__(struct gpusim_call),
+		SLAB_ACCOUNT, offsetof(struct gpusim_call, wire.request),
+		sizeof(union gpusim_request) + sizeof(struct gpusim_reply), NULL);
+	return gpusim_call_cache ? 0 : -ENOMEM;
+}
+
+void gpusim_calls_exit(void)
+{
+	kmem_cache_destroy(gpusim_call_cache);
+}
+
+struct gpusim_call *gpusim_call_new(struct gpusim_file *file, u16 op)
+{
+	struct gpusim_call *call = kmem_cache_zalloc(gpusim_call_cache, GFP_KERNEL);
+
+	if (!call)
+		return NULL;
+	call->wire.magic = gpusim_to_wire32(GPUSIM_COMMAND_MAGIC);
+	call->wire.version = (__force u16)cpu_to_le16(GPUSIM_WIRE_VERSION);
+	call->wire.op = (__force u16)cpu_to_le16(op);
+	call->wire.context = gpusim_to_wire32(file->context);
+	call->wire.generation = gpusim_to_wire32(file->generation);
+	call->wire.ticket = gpusim_to_wire64(atomic64_inc_return(&file->last_ticket));
+	call->wire.status = (__force s32)cpu_to_le32(GPUSIM_PENDING);
+	refcount_set(&call->users, 1);
+	INIT_LIST_HEAD(&call->link);
+	atomic_long_inc(&gpusim_totals.calls);
+	return call;
+}
+
+void gpusim_call_put(struct gpusim_call *call)
+{
+	if (call && refcount_dec_and_test(&call->users)) {
+		kmem_cache_free(gpusim_call_cache, call);
+		atomic_long_dec(&gpusim_totals.calls);
+	}
+}
+
+u64 gpusim_call_ticket(const struct gpusim_call *call)
+{
+	return gpusim_from_wire64(call->wire.ticket);
+}
+
+int gpusim_call_ring(struct gpusim_file *file, struct gpusim_call *call)
+{
+	int error;
+
+	for (;;) {
+		if (READ_ONCE(file->is_dead))
+			return -EIO;
+		/* The daemon sees what was written before. */
+		wmb();
+		error = gpusim_transport->bell(file->generation, virt_to_phys(&call->wire));
+		if (error == -EIO)
+			WRITE_ONCE(file->is_dead, true);
+		if (error != -EAGAIN)
+			return error;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		usleep_range(20, 100);
+	}
+}
+
+bool gpusim_call_spin(const struct gpusim_call *call)
+{
+	const u64 end_ns = ktime_get_ns() + (u64)READ_ONCE(spin_us) * NSEC_PER_USEC;
+
+	while (!gpusim_call_is_done(call)) {
+		if (need_resched() || ktime_get_ns() >= end_ns)
+			return gpusim_call_is_done(call);
+		cpu_relax();
+	}
+	return true;
+}
+
+/* One sleep of at most `for_ns`. */
+static int gpusim_call_sleep(const struct gpusim_call *call, unsigned int state, u64 for_ns)
+{
+	ktime_t expires = ns_to_ktime(for_ns);
+	DEFINE_WAIT(entry);
+	int error = 0;
+
+	prepare_to_wait(&gpusim_wait_queue, &entry, state);
+	if (!gpusim_call_is_done(call)) {
+		if (signal_pending_state(state, current))
+			error = -ERESTARTSYS;
+		else
+			schedule_hrtimeout_range(&expires, for_ns / 8, HRTIMER_MODE_REL);
+	}
+	finish_wait(&gpusim_wait_queue, &entry);
+	return error;
+}
+
+int gpusim_call_await(struct gpusim_file *file, const struct gpusim_call *call, unsigned int state,
+		      u64 timeout_ns)
+{
+	const u64 start_ns = ktime_get_ns();
+	u64 look_alive_ns = ALIVE_PERIOD_NS;
+
+	for (;;) {
+		/*
+		 * A dead daemon's last words count, so `is_dead` comes first. The longer a
+		 * command takes the less it matters when its end is noticed.
+		 */
+		const bool is_dead = READ_ONCE(file->is_dead);
+		u64 waited_ns, sleep_ns, most_ns;
+		int error;
+
+		if (gpusim_call_is_done(call))
+			return 0;
+		if (is_dead)
+			return -EIO;
+		waited_ns = ktime_get_ns() - start_ns;
+		if (waited_ns >= timeout_ns)
+			return -ETIMEDOUT;
+		if (waited_ns >= look_alive_ns) {
+			look_alive_ns = waited_ns + ALIVE_PERIOD_NS;
+			if (gpusim_transport->alive(file->generation)) {
+				WRITE_ONCE(file->is_dead, true);
+				continue;
+			}
+		}
+		most_ns = max_t(u64, (u64)READ_ONCE(poll_max_us) * NSEC_PER_USEC, POLL_MIN_NS);
+		sleep_ns = clamp_t(u64, waited_ns / 8, POLL_MIN_NS, most_ns);
+		error = gpusim_call_sleep(call, state, min(sleep_ns, timeout_ns - waited_ns));
+		if (error)
+			return gpusim_call_is_done(call) ? 0 : error;
+	}
+}
+
+int gpusim_call_sync(struct gpusim_file *file, struct gpusim_call *call)
+{
+	int error = gpusim_call_ring(file, call);
+
+	if (!error && !gpusim_call_spin(call)) {
+		error = gpusim_call_await(file, call, TASK_KILLABLE, GPUSIM_FOREVER);
+		if (error == -ERESTARTSYS) {
+			/* The daemon has it still. */
+			spin_lock(&file->orphans_lock);
+			list_add(&call->link, &file->orphans);
+			spin_unlock(&file->orphans_lock);
+			return -EINTR;
+		}
+	}
+	if (!error) {
+		error = gpusim_call_status(call);
+		/* A new daemon refuses what was meant for another generation. */
+		if (error == -EIO && gpusim_transport->alive(file->generation))
+			WRITE_ONCE(file->is_dead, true);
+		if (error > 0) /* nonsense */
+			error = -EPROTO;
+	}
+	gpusim_call_put(call);
+	return error;
+}

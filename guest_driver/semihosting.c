@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The patched QEMU: traps. */
+#include <linux/io.h>
+#include <linux/of.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "driver.h"
+#include "trap.h"
+
+/* A QEMU without the patch ends at the first trap, so it has to say in its device tree that it has it. */
+bool gpusim_semihosting_found(void)
+{
+	struct device_node *node = of_find_compatible_node(NULL, NULL, "gpusim,semihosting");
+
+	of_node_put(node);
+	return GPUSIM_HAVE_TRAP && node;
+}
+
+static void gpusim_semihosting_exit(void)
+{
+}
+
+static int gpusim_semihosting_init(void)
+{
+	return GPUSIM_HAVE_TRAP ? 0 : -ENODEV;
+}
+
+/* QEMU gives -EINTR where something else wants its attention. */
+static long gpusim_trap_again(unsigned long operation, unsigned long argument, bool is_any_signal)
+{
+	for (;;) {
+		long result = gpusim_trap(operation, argument);
+
+		if (result != -EINTR)
+			return result;
+		if (is_any_signal ? signal_pending(current) : fatal_signal_pending(current))
+			return -ERESTARTSYS;
+		cond_resched();
+	}
+}
+
+static int gpusim_semihosting_probe(u32 *generation)
+{
+	long result = gpusim_trap_again(GPUSIM_TRAP_PROBE, 0, true);
+
+	if (result < 0)
+		return result == -EIO ? -ENODEV : result;
+	if (result == 0 || result > U32_MAX)
+		return -EPROTO;
+	*generation = result;
+	return 0;
+}
+
+static int gpusim_semihosting_bell(u32 generation, phys_addr_t command)
+{
+	return gpusim_trap(GPUSIM_TRAP_BELL, command);
+}
+
+static int gpusim_semihosting_alive(u32 generation)
+{
+	return gpusim_trap(GPUSIM_TRAP_ALIVE, 0) == generation ? 0 : -EIO;
+}
+
+static int gpusim_semihosting_wait(struct gpusim_call *call, u64 timeout_ns)
+{
+	/* Not on the stack, which need not be contiguous. */
+	struct gpusim_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL);
+	int error;
+
+	if (!wait)
+		return -ENOMEM;
+	wait->command_gpa = gpusim_to_wire64(virt_to_phys(&call->wire));
+	wait->timeout_ns = gpusim_to_wire64(timeout_ns == GPUSIM_FOREVER ? 0 : timeout_ns);
+	wait->flags = gpusim_to_wire32(GPUSIM_WAIT_FREEZE_TIME);
+	error = gpusim_trap_again(GPUSIM_TRAP_WAIT, virt_to_phys(wait), true);
+	kfree(wait);
+	return error;
+}
+
+static int gpusim_semihosting_ping(void)
+{
+	return gpusim_trap(GPUSIM_TRAP_PING, 0);
+}
+
+const struct gpusim_transport_ops gpusim_semihosting = {
+	.name = "semihosting",
+	.id = GPUSIM_TRANSPORT_SEMIHOSTING,
+	.init = gpusim_semihosting_init,
+	.exit = gpusim_semihosting_exit,
+	.probe = gpusim_semihosting_probe,
+	.bell = gpusim_semihosting_bell,
+	.alive = gpusim_semihosting_alive,
+	.wait_frozen = gpusim_semihosting_wait,
+	.ping = gpusim_semihosting_ping,
+};
