@@ -100,6 +100,7 @@ struct Loading {
   uint32_t flags = 0;
   Service::LoadDone done;
   std::future<ProgramCache::Result> result;
+  std::future<void> task;  // that makes it
 };
 
 }  // namespace
@@ -252,21 +253,25 @@ void Service::load(uint32_t context, uint64_t ticket, std::span<const uint8_t> b
   if (bytes.size() > kMostProgramBytes)
     throw OffloadError(EFBIG, fmt::format("a program of {} bytes: at most {}", bytes.size(),
                                           kMostProgramBytes));
+  std::promise<ProgramCache::Result> promise;
+  std::future<ProgramCache::Result> result = promise.get_future();
+  // The result is there before `wake`: who is woken looks for it once.
   auto translate = [cache = &impl_->cache, wake = &impl_->options.wake, name,
-                    copy = std::vector<uint8_t>(bytes.begin(), bytes.end())] {
-    struct Waker {
-      const std::function<void()>* wake;
-      ~Waker() {
-        if (*wake) (*wake)();
-      }
-    } const waker{wake};
-    return cache->get(copy, name);
+                    promise = std::move(promise),
+                    copy = std::vector<uint8_t>(bytes.begin(), bytes.end())]() mutable {
+    try {
+      promise.set_value(cache->get(copy, name));
+    } catch (...) {
+      promise.set_exception(std::current_exception());
+    }
+    if (*wake) (*wake)();
   };
   c.loads.push_back({.ticket = ticket,
                      .name = name,
                      .flags = load_flags,
                      .done = std::move(done),
-                     .result = std::async(std::launch::async, std::move(translate))});
+                     .result = std::move(result),
+                     .task = std::async(std::launch::async, std::move(translate))});
 }
 
 bool Service::Impl::finish_loads(Context& c) {
