@@ -53,7 +53,8 @@ typedef enum gpusim_status {
 	GPUSIM_OUT_OF_MEMORY = -4,
 	GPUSIM_INVALID_PROGRAM = -5, /* not an ELF file or module that the device can run */
 	GPUSIM_NOT_FOUND = -6,       /* no such symbol, property or target */
-	GPUSIM_KERNEL_FAILED = -7,   /* it faulted, deadlocked or returned a status; see statistics */
+	GPUSIM_KERNEL_FAILED = -7,   /* it faulted, deadlocked, exceeded a limit or ended with a status
+					other than 0; see statistics */
 	GPUSIM_CANCELLED = -8,
 	GPUSIM_TIMED_OUT = -9,
 	GPUSIM_BUSY = -10,

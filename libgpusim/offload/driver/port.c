@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: MIT
+// The port of a guest: /dev/gpusim.
+#include "libgpusim/offload/port.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "arena.h"
+#include "guest_driver/include/uapi/linux/gpusim.h"
+
+#define fail gpusim_offload_fail
+
+struct leftover {
+  struct leftover* next;
+  struct gpusim_port_memory memory;
+};
+
+struct gpusim_port {
+  int fd;
+  uint32_t wait_flags;
+  uint32_t transport;
+  uint64_t address_space_bytes;
+  char path[128];
+  pthread_mutex_t mutex;
+  struct leftover* leftovers;  // files that were loaded while kernels ran
+};
+
+// Fails with what the driver said: `text` of a reply if there is any.
+static int fail_errno(int number, const char* what, const char* text) {
+  if (number < 0) number = -number;
+  const int status = gpusim_offload_status_of_errno(number);
+  if (status == GPUSIM_DEVICE_LOST) {
+    return fail(status,
+                "%s: the simulator behind /dev/gpusim is gone; close the device and open it "
+                "again",
+                what);
+  }
+  if (text != NULL && text[0] != 0) return fail(status, "%s: %s", what, text);
+  return fail(status, "%s: %s", what, strerror(number));
+}
+
+// 0 or an errno. Signals that the program handles do not show.
+static int call(int fd, unsigned long request, void* argument) {
+  for (;;) {
+    if (ioctl(fd, request, argument) == 0) return 0;
+    if (errno != EINTR) return errno;
+  }
+}
+
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+// ---- Operations of the daemon ------------------------------------------------------------------
+
+// 0, with *status; ETIMEDOUT; or another errno: the ticket is lost.
+static int wait_ticket(struct gpusim_port* port, uint64_t ticket, uint64_t timeout_ns,
+                       struct gpusim_reply* reply, int* status) {
+  const uint64_t begin = timeout_ns != GPUSIM_PORT_NO_LIMIT && timeout_ns != 0 ? now_ns() : 0;
+  uint64_t left = timeout_ns;
+  for (;;) {
+    struct gpusim_ioc_wait wait;
+    memset(&wait, 0, sizeof wait);
+    wait.ticket = ticket;
+    wait.timeout_ns = left;
+    wait.reply = (uint64_t)(uintptr_t)reply;
+    wait.flags = port->wait_flags;
+    if (ioctl(port->fd, GPUSIM_IOC_WAIT, &wait) == 0) {
+      *status = wait.status;
+      return 0;
+    }
+    if (errno == EAGAIN) return ETIMEDOUT;
+    if (errno != EINTR) return errno;
+    if (begin != 0) {
+      const uint64_t gone = now_ns() - begin;
+      left = gone < timeout_ns ? timeout_ns - gone : 0;
+    }
+  }
+}
+
+static int submit(struct gpusim_port* port, uint32_t op, const union gpusim_request* request,
+                  struct gpusim_reply* reply, struct gpusim_ioc_submit* result) {
+  memset(result, 0, sizeof *result);
+  result->op = op;
+  result->request = (uint64_t)(uintptr_t)request;
+  result->reply = (uint64_t)(uintptr_t)reply;
+  return call(port->fd, GPUSIM_IOC_SUBMIT, result);
+}
+
+// To the end. Returns a gpusim_status.
+static int operate(struct gpusim_port* port, uint32_t op, const union gpusim_request* request,
+                   struct gpusim_reply* reply, const char* what) {
+  struct gpusim_ioc_submit result;
+  memset(reply, 0, sizeof *reply);
+  int error = submit(port, op, request, reply, &result);
+  int status = result.status;
+  if (error == 0 && !result.done) {
+    error = wait_ticket(port, result.ticket, GPUSIM_PORT_NO_LIMIT, reply, &status);
+  }
+  reply->text[sizeof reply->text - 1] = 0;
+  if (error != 0) return fail_errno(error, what, NULL);
+  return status == 0 ? GPUSIM_OK : fail_errno(status, what, reply->text);
+}
+
+// ---- The device --------------------------------------------------------------------------------
+
+static int read_options(struct gpusim_port* port, const struct gpusim_port_option* options,
+                        unsigned count) {
+  for (unsigned i = 0; i < count; ++i) {
+    const char* const key = options[i].key;
+    const char* const value = options[i].value;
+    if (strcmp(key, "device") == 0) {
+      if (strlen(value) >= sizeof port->path) {
+        return fail(GPUSIM_INVALID_ARGUMENT, "gpusim_open: device=%s is too long", value);
+      }
+      snprintf(port->path, sizeof port->path, "%s", value);
+    } else if (strcmp(key, "wait") == 0) {
+      if (strcmp(value, "sleep") != 0 && strcmp(value, "frozen") != 0) {
+        return fail(GPUSIM_INVALID_ARGUMENT, "gpusim_open: wait=%s: sleep or frozen", value);
+      }
+      port->wait_flags = strcmp(value, "frozen") == 0 ? GPUSIM_WAIT_FROZEN : 0;
+    } else {
+      return fail(GPUSIM_NOT_FOUND, "gpusim_open: no option \"%s\": there are %s", key,
+                  gpusim_offload_port.default_options_hint);
+    }
+  }
+  return GPUSIM_OK;
+}
+
+static int open_file(struct gpusim_port* port) {
+  port->fd = open(port->path, O_RDWR | O_CLOEXEC);
+  if (port->fd < 0) {
+    const char* const hint = errno == ENOENT   ? "; is the driver loaded (modprobe gpusim)?"
+                             : errno == EACCES ? "; give yourself the right to open it"
+                                               : "";
+    const int status = errno == ENOMEM || errno == EMFILE ? GPUSIM_OUT_OF_MEMORY : GPUSIM_NO_DEVICE;
+    return fail(status, "%s: %s%s", port->path, strerror(errno), hint);
+  }
+  struct gpusim_ioc_info info;
+  memset(&info, 0, sizeof info);
+  const int error = call(port->fd, GPUSIM_IOC_INFO, &info);
+  if (error != 0) return fail(GPUSIM_NO_DEVICE, "%s: %s", port->path, strerror(error));
+  if (info.driver_version != GPUSIM_DRIVER_VERSION || info.wire_version != GPUSIM_WIRE_VERSION) {
+    return fail(GPUSIM_NO_DEVICE,
+                "%s: the driver has version %u (wire %u), this library needs %u (wire %u)",
+                port->path, info.driver_version, info.wire_version, GPUSIM_DRIVER_VERSION,
+                GPUSIM_WIRE_VERSION);
+  }
+  port->transport = info.transport;
+  return GPUSIM_OK;
+}
+
+static void port_close(struct gpusim_port* port) {
+  if (port->fd >= 0) close(port->fd);
+  while (port->leftovers != NULL) {
+    struct leftover* const one = port->leftovers;
+    port->leftovers = one->next;
+    gpusim_arena_release(one->memory.device_address, one->memory.size_bytes);
+    free(one);
+  }
+  pthread_mutex_destroy(&port->mutex);
+  free(port);
+}
+
+static int port_open(const struct gpusim_port_option* options, unsigned count,
+                     struct gpusim_port** result) {
+  struct gpusim_port* const port = calloc(1, sizeof *port);
+  if (port == NULL) return fail(GPUSIM_OUT_OF_MEMORY, "gpusim_open: out of memory");
+  port->fd = -1;
+  pthread_mutex_init(&port->mutex, NULL);
+  snprintf(port->path, sizeof port->path, "/dev/gpusim");
+  int status = read_options(port, options, count);
+  if (status == GPUSIM_OK) status = open_file(port);
+  if (status != GPUSIM_OK) {
+    port_close(port);
+    return status;
+  }
+  *result = port;
+  return GPUSIM_OK;
+}
+
+// "name: device" lines, best first.
+static void describe_backends(gpusim_properties* properties, const char* text) {
+  const char* const end = strchrnul(text, '\n');
+  snprintf(properties->description, sizeof properties->description, "%.*s", (int)(end - text),
+           text);
+  size_t at = 0;
+  for (const char* line = text; *line != 0;) {
+    const char* const line_end = strchrnul(line, '\n');
+    const char* colon = memchr(line, ':', (size_t)(line_end - line));
+    if (colon == NULL) colon = line_end;
+    const int length = (int)(colon - line);
+    if (line == text)
+      snprintf(properties->backend, sizeof properties->backend, "%.*s", length, line);
+    const size_t room = sizeof properties->backends - at;
+    const int n =
+        snprintf(properties->backends + at, room, "%s%.*s", at == 0 ? "" : ",", length, line);
+    if (n < 0 || (size_t)n >= room) break;
+    at += (size_t)n;
+    line = *line_end == '\n' ? line_end + 1 : line_end;
+  }
+}
+
+static int port_properties(struct gpusim_port* port, gpusim_properties* properties) {
+  union gpusim_request request;
+  struct gpusim_reply reply;
+  memset(&request, 0, sizeof request);
+  request.words.word[0] = GPUSIM_WIRE_VERSION;
+  const int status = operate(port, GPUSIM_OP_HELLO, &request, &reply, port->path);
+  if (status != GPUSIM_OK) return status;
+  memset(properties, 0, sizeof *properties);
+  properties->most_cores = (uint32_t)reply.word[2];
+  properties->address_space_bytes = reply.word[4];
+  properties->page_size_bytes = reply.word[5];
+  const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  if (properties->page_size_bytes < page) properties->page_size_bytes = page;
+  properties->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * page;
+  // What this library was compiled for, as programs and kernels are the same code here.
+#if defined(__aarch64__)
+  snprintf(properties->isa, sizeof properties->isa, "aarch64");
+#elif defined(__riscv)
+  snprintf(properties->isa, sizeof properties->isa, "riscv%d", __riscv_xlen);
+#elif defined(__x86_64__)
+  snprintf(properties->isa, sizeof properties->isa, "x86_64");
+#elif defined(__arm__)
+  snprintf(properties->isa, sizeof properties->isa, "arm");
+#endif
+  snprintf(properties->isas, sizeof properties->isas, "%s", properties->isa);
+  describe_backends(properties, reply.text);
+  snprintf(properties->transport, sizeof properties->transport, "%s",
+           port->transport == GPUSIM_TRANSPORT_VIRTIO ? "virtio" : "semihosting");
+  port->address_space_bytes = properties->address_space_bytes;
+  return GPUSIM_OK;
+}
+
+static int port_counters(struct gpusim_port* port, gpusim_counters* counters) {
+  union gpusim_request request;
+  struct gpusim_reply reply;
+  memset(&request, 0, sizeof request);
+  const int status = operate(port, GPUSIM_OP_COUNTERS, &request, &reply, "gpusim_device_counters");
+  if (status != GPUSIM_OK) return status;
+  counters->copied_bytes = reply.word[0];
+  counters->mapped_bytes = reply.word[1];
+  counters->kernels = reply.word[2];
+  counters->translations = reply.word[3];
+  counters->cached_programs = reply.word[4];
+  return GPUSIM_OK;
+}
+
+// ---- Memory ------------------------------------------------------------------------------------
+
+// What `handle` of gpusim_port_memory says beside the driver's 32 bits.
+#define MEMORY_IS_MAPPED (UINT64_C(1) << 32)  // by us
+#define MEMORY_IN_ARENA (UINT64_C(1) << 33)
+
+static int port_alloc(struct gpusim_port* port, uint64_t size_bytes, int read_only,
+                      struct gpusim_port_memory* memory) {
+  (void)read_only;  // the driver's memory always is for both
+  uint64_t address;
+  int status = gpusim_arena_reserve(port->address_space_bytes, size_bytes, &address);
+  if (status != GPUSIM_OK) return status;
+  struct gpusim_ioc_alloc alloc;
+  memset(&alloc, 0, sizeof alloc);
+  alloc.size_bytes = size_bytes;
+  alloc.device_address = address;
+  const int error = call(port->fd, GPUSIM_IOC_ALLOC, &alloc);
+  if (error != 0) {
+    gpusim_arena_release(address, size_bytes);
+    if (error == ENOMEM) {
+      return fail(GPUSIM_OUT_OF_MEMORY,
+                  "%llu bytes of device memory: the guest has not so much left",
+                  (unsigned long long)size_bytes);
+    }
+    return fail_errno(error, "allocating device memory", NULL);
+  }
+  void* const pointer = mmap((void*)(uintptr_t)address, size_bytes, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_FIXED, port->fd, (off_t)alloc.mmap_offset);
+  if (pointer == MAP_FAILED) {
+    status = fail_errno(errno, "mapping device memory", NULL);
+    call(port->fd, GPUSIM_IOC_FREE, &alloc.handle);
+    gpusim_arena_release(address, size_bytes);
+    return status;
+  }
+  memory->device_address = address;
+  memory->pointer = pointer;
+  memory->size_bytes = size_bytes;
+  memory->handle = alloc.handle | MEMORY_IS_MAPPED | MEMORY_IN_ARENA;
+  return GPUSIM_OK;
+}
+
+static int port_attach(struct gpusim_port* port, void* pointer, uint64_t size_bytes, int read_only,
+                       struct gpusim_port_memory* memory) {
+  const uint64_t own = (uint64_t)(uintptr_t)pointer;
+  const int is_unified =
+      own < port->address_space_bytes && size_bytes <= port->address_space_bytes - own;
+  uint64_t address = own;
+  if (!is_unified) {
+    const int status = gpusim_arena_reserve(port->address_space_bytes, size_bytes, &address);
+    if (status != GPUSIM_OK) return status;
+  }
+  struct gpusim_ioc_pin pin;
+  memset(&pin, 0, sizeof pin);
+  pin.user_address = own;
+  pin.size_bytes = size_bytes;
+  pin.device_address = address;
+  pin.flags = read_only ? GPUSIM_PIN_READ_ONLY : 0;
+  const int error = call(port->fd, GPUSIM_IOC_PIN, &pin);
+  if (error != 0) {
+    if (!is_unified) gpusim_arena_release(address, size_bytes);
+    if (error == ENOMEM) {
+      return fail(GPUSIM_OUT_OF_MEMORY,
+                  "pinning %llu bytes at %p: not enough memory, or more than RLIMIT_MEMLOCK "
+                  "(ulimit -l) allows",
+                  (unsigned long long)size_bytes, pointer);
+    }
+    if (error == EFAULT) {
+      return fail(GPUSIM_INVALID_ARGUMENT, "%llu bytes at %p are not memory that can be %s",
+                  (unsigned long long)size_bytes, pointer, read_only ? "read" : "written");
+    }
+    return fail_errno(error, "pinning memory", NULL);
+  }
+  memory->device_address = address;
+  memory->pointer = pointer;
+  memory->size_bytes = size_bytes;
+  memory->handle = pin.handle | (is_unified ? 0 : MEMORY_IN_ARENA);
+  return GPUSIM_OK;
+}
+
+static int free_memory(struct gpusim_port* port, const struct gpusim_port_memory* memory) {
+  uint32_t handle = (uint32_t)memory->handle;
+  const int error = call(port->fd, GPUSIM_IOC_FREE, &handle);
+  if (error == EBUSY) return GPUSIM_BUSY;
+  // After any other error the driver keeps nothing that could be freed once more. What was mapped
+  // here is replaced by a reservation, which the arena then gives back.
+  if (memory->handle & MEMORY_IN_ARENA) {
+    gpusim_arena_release(memory->device_address, memory->size_bytes);
+  }
+  return error == 0 ? GPUSIM_OK : fail_errno(error, "freeing device memory", NULL);
+}
+
+// Frees what could not be freed before, as far as kernels allow; keeps `memory` if not NULL.
+static void free_leftovers(struct gpusim_port* port, const struct gpusim_port_memory* memory) {
+  pthread_mutex_lock(&port->mutex);
+  for (struct leftover** place = &port->leftovers; *place != NULL;) {
+    struct leftover* const one = *place;
+    if (free_memory(port, &one->memory) == GPUSIM_BUSY) {
+      place = &one->next;
+    } else {
+      *place = one->next;
+      free(one);
+    }
+  }
+  struct leftover* const one = memory != NULL ? malloc(sizeof *one) : NULL;
+  if (one != NULL) {
+    one->memory = *memory;
+    one->next = port->leftovers;
+    port->leftovers = one;
+  }
+  pthread_mutex_unlock(&port->mutex);
+}
+
+static int port_free(struct gpusim_port* port, const struct gpusim_port_memory* memory) {
+  const int status = free_memory(port, memory);
+  if (status != GPUSIM_BUSY) free_leftovers(port, NULL);
+  return status;
+}
+
+// ---- Programs and kernels ----------------------------------------------------------------------
+
+static int port_load(struct gpusim_port* port, const void* bytes, size_t size_bytes,
+                     const char* name, uint32_t flags, uint32_t* program) {
+  const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  struct gpusim_port_memory memory;
+  int status = port_alloc(port, (size_bytes + page - 1) & ~(page - 1), 0, &memory);
+  if (status != GPUSIM_OK) return status;
+  memcpy(memory.pointer, bytes, size_bytes);
+  union gpusim_request request;
+  struct gpusim_reply reply;
+  memset(&request, 0, sizeof request);
+  request.words.word[0] = memory.device_address;
+  request.words.word[1] = size_bytes;
+  request.words.word[2] = flags;
+  status = operate(port, GPUSIM_OP_LOAD, &request, &reply, name);
+  *program = (uint32_t)reply.word[0];
+  if (free_memory(port, &memory) == GPUSIM_BUSY) free_leftovers(port, &memory);
+  return status;
+}
+
+static int port_unload(struct gpusim_port* port, uint32_t program) {
+  union gpusim_request request;
+  struct gpusim_reply reply;
+  memset(&request, 0, sizeof request);
+  request.words.word[0] = program;
+  return operate(port, GPUSIM_OP_UNLOAD, &request, &reply, "unloading a program");
+}
+
+static int port_symbol(struct gpusim_port* port, uint32_t program, const char* name,
+                       uint64_t* address, uint64_t* size_bytes) {
+  union gpusim_request request;
+  struct gpusim_reply reply;
+  memset(&request, 0, sizeof request);
+  request.words.word[0] = program;
+  snprintf(request.words.text, sizeof request.words.text, "%s", name);
+  const int status = operate(port, GPUSIM_OP_SYMBOL, &request, &reply, name);
+  *address = reply.word[0];
+  *size_bytes = reply.word[1];
+  return status;
+}
+
+static void set_end(struct gpusim_port_end* end, int status, const struct gpusim_reply* reply) {
+  end->status = gpusim_offload_status_of_errno(status);
+  end->report = reply->report;
+  memcpy(end->text, reply->text, sizeof end->text);
+  end->text[sizeof end->text - 1] = 0;
+  if (end->status != GPUSIM_OK && end->text[0] == 0) {
+    snprintf(end->text, sizeof end->text, "%s",
+             end->status == GPUSIM_DEVICE_LOST
+                 ? "the simulator behind /dev/gpusim is gone; close the device and open it again"
+                 : strerror(status < 0 ? -status : status));
+  }
+}
+
+static int port_launch(struct gpusim_port* port, const struct gpusim_launch* launch,
+                       uint64_t* ticket, struct gpusim_port_end* end) {
+  union gpusim_request request;
+  struct gpusim_reply reply;
+  struct gpusim_ioc_submit result;
+  memset(&request, 0, sizeof request);
+  request.launch = *launch;
+  memset(&reply, 0, sizeof reply);
+  const int error = submit(port, GPUSIM_OP_LAUNCH, &request, &reply, &result);
+  if (error != 0) return fail_errno(error, "launching a kernel", NULL);
+  *ticket = result.done ? 0 : result.ticket;
+  if (result.done) set_end(end, result.status, &reply);
+  return GPUSIM_OK;
+}
+
+static int port_wait(struct gpusim_port* port, uint64_t ticket, uint64_t timeout_ns,
+                     struct gpusim_port_end* end) {
+  struct gpusim_reply reply;
+  int status = 0;
+  memset(&reply, 0, sizeof reply);
+  const int error = wait_ticket(port, ticket, timeout_ns, &reply, &status);
+  if (error == ETIMEDOUT) return GPUSIM_TIMED_OUT;
+  if (error != 0) return fail_errno(error, "waiting for a kernel", NULL);
+  set_end(end, status, &reply);
+  return GPUSIM_OK;
+}
+
+static int port_cancel(struct gpusim_port* port, uint64_t ticket) {
+  const int error = call(port->fd, GPUSIM_IOC_CANCEL, &ticket);
+  if (error == 0 || error == ENOENT) return GPUSIM_OK;
+  return fail_errno(error, "cancelling a kernel", NULL);
+}
+
+const struct gpusim_port_operations gpusim_offload_port = {
+    .default_options_hint = "device=PATH and wait=sleep|frozen",
+    .supports_self = 1,
+    .open = port_open,
+    .close = port_close,
+    .properties = port_properties,
+    .counters = port_counters,
+    .alloc = port_alloc,
+    .attach = port_attach,
+    .free = port_free,
+    .load = port_load,
+    .unload = port_unload,
+    .symbol = port_symbol,
+    .launch = port_launch,
+    .wait = port_wait,
+    .cancel = port_cancel,
+};

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "libgpusim/offload/native/simulators.h"
+
+#include <algorithm>
+
+namespace gpusim::offload {
+
+Simulators& Simulators::instance() {
+  // Never destroyed: devices may be open when the process ends.
+  static auto* const simulators = new Simulators;
+  return *simulators;
+}
+
+std::shared_ptr<Service> Simulators::acquire(const std::string& backend, uint32_t threads) {
+  const std::lock_guard lock(entries_mutex_);
+  for (Entry& entry : entries_) {
+    if (entry.backend != backend || entry.threads != threads) continue;
+    ++entry.devices;
+    return entry.service;
+  }
+  ServiceOptions options;
+  options.backend = backend;
+  options.threads = threads;
+  options.identity = true;
+  options.most_contexts = ~uint32_t{0};
+  options.wake = [this] { wake(); };
+  auto service = std::make_shared<Service>(options);
+  const Turn turn(*this);
+  entries_.push_back({backend, threads, service, 1});
+  return service;
+}
+
+void Simulators::release(std::shared_ptr<Service> service) {
+  const std::lock_guard lock(entries_mutex_);
+  const auto entry = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& e) { return e.service == service; });
+  if (--entry->devices != 0) return;
+  {
+    const Turn turn(*this);
+    entries_.erase(entry);
+    service.reset();
+  }
+  if (!entries_.empty()) return;
+  std::thread runner;
+  {
+    const std::lock_guard runner_lock(runner_mutex_);
+    is_stopping_ = true;
+    runner_wakes_.notify_one();
+    runner = std::move(runner_);
+  }
+  if (runner.joinable()) runner.join();
+  const std::lock_guard runner_lock(runner_mutex_);
+  is_stopping_ = is_woken_ = false;
+}
+
+void Simulators::enter() {
+  std::unique_lock lock(turns_mutex_);
+  const uint64_t mine = next_turn_++;
+  turns_changed_.wait(lock, [&] { return present_turn_ == mine; });
+}
+
+void Simulators::leave() {
+  const std::lock_guard lock(turns_mutex_);
+  ++present_turn_;
+  if (present_turn_ != next_turn_) turns_changed_.notify_all();
+}
+
+void Simulators::wake() {
+  const std::lock_guard lock(runner_mutex_);
+  is_woken_ = true;
+  runner_wakes_.notify_one();
+}
+
+void Simulators::need_runner() {
+  const std::lock_guard lock(runner_mutex_);
+  if (!runner_.joinable()) runner_ = std::thread([this] { run(); });
+}
+
+void Simulators::run() {
+  std::unique_lock lock(runner_mutex_);
+  for (;;) {
+    runner_wakes_.wait(lock, [&] { return is_woken_ || is_stopping_; });
+    if (is_stopping_) return;
+    is_woken_ = false;
+    lock.unlock();
+    // Others get their turn between slices.
+    for (bool more = true; more;) {
+      const Turn turn(*this);
+      more = false;
+      for (const Entry& entry : entries_) more |= entry.service->step();
+    }
+    lock.lock();
+  }
+}
+
+}  // namespace gpusim::offload
