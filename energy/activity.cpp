@@ -1,0 +1,114 @@
+#include "energy/activity.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include "energy/quantity_json.h"
+#include "energy/trace.h"
+
+namespace gpusim::energy {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+uint64_t count(const JsonObject& o, const std::string& key) {
+  const Json& v = o.get(key);
+  if (v.is_number_unsigned()) return v.get<uint64_t>();
+  // NaN has no place in JSON; writers put null or a text instead.
+  o.fail(fmt::format("\"{}\" is {}; a count (a whole number, not negative) is expected", key,
+                     v.dump()));
+}
+
+enum class Classes { kAll, kThoseThatOccur };
+
+ClassCounts class_counts(const JsonObject& owner, Classes which) {
+  const JsonObject o = owner.object("classes");
+  ClassCounts counts{};
+  for (int c = 0; c < kInsnClassCount; ++c) {
+    if (which == Classes::kThoseThatOccur && !o.has(kInsnClassNames[c])) continue;
+    counts[static_cast<size_t>(c)] = count(o, kInsnClassNames[c]);
+  }
+  for (const auto& item : o.json().items())
+    if (!o.json().contains(item.key()) ||
+        std::find(std::begin(kInsnClassNames), std::end(kInsnClassNames), item.key()) ==
+            std::end(kInsnClassNames))
+      o.fail(fmt::format("unknown instruction class \"{}\"", item.key()));
+  if (owner.has("guest_instructions") &&
+      count(owner, "guest_instructions") != instructions_of(counts))
+    owner.fail(fmt::format("\"guest_instructions\" is {}, but the classes add up to {}",
+                           count(owner, "guest_instructions"), instructions_of(counts)));
+  return counts;
+}
+
+std::vector<ActivityPart> parts(const JsonObject& file, const std::string& list,
+                                const std::string& name_key, const ClassCounts& whole,
+                                Classes which) {
+  std::vector<ActivityPart> found;
+  if (!file.has(list)) return found;
+  const Json& array = file.get(list);
+  if (!array.is_array()) file.fail(fmt::format("\"{}\" must be a list", list));
+  ClassCounts sum{};
+  for (size_t i = 0; i < array.size(); ++i) {
+    const JsonObject o(array[i], fmt::format("{}[{}]", file.at(list), i));
+    ActivityPart part;
+    part.name = o.get(name_key).is_string() ? o.get(name_key).get<std::string>()
+                                            : std::to_string(count(o, name_key));
+    part.classes = class_counts(o, which);
+    for (size_t c = 0; c < sum.size(); ++c) sum[c] += part.classes[c];
+    found.push_back(std::move(part));
+  }
+  if (!found.empty() && sum != whole)
+    file.fail(fmt::format("the classes of \"{}\" do not add up to those of the run", list));
+  return found;
+}
+
+}  // namespace
+
+uint64_t instructions_of(const ClassCounts& classes) {
+  return std::accumulate(classes.begin(), classes.end(), uint64_t{0});
+}
+
+uint64_t Activity::instructions() const { return instructions_of(classes); }
+
+Activity parse_stats(const std::string& text, const std::string& origin) {
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::exception& error) {
+    throw Error(fmt::format("{}: not a JSON file: {}", origin, error.what()));
+  }
+  const JsonObject file(json, origin);
+  Activity a;
+  a.name = origin;
+  if (!file.has("classes"))
+    file.fail("\"classes\" is missing: not statistics of `gpusim run --stats`");
+  a.classes = class_counts(file, Classes::kAll);
+  if (a.instructions() == 0) file.fail("the tallies are empty: nothing was executed");
+  if (file.has("cores")) {
+    const uint64_t cores = count(file, "cores");
+    if (cores == 0 || cores > ~uint32_t{0}) file.fail("\"cores\" is out of range");
+    a.cores = static_cast<uint32_t>(cores);
+  }
+  a.memory_is_placed = file.has("caches");
+  a.functions = parts(file, "functions", "function", a.classes, Classes::kThoseThatOccur);
+  a.lines = parts(file, "lines", "line", a.classes, Classes::kThoseThatOccur);
+  a.per_core = parts(file, "per_core", "core", a.classes, Classes::kAll);
+  return a;
+}
+
+Activity load_activity(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream buffer;
+  if (in) buffer << in.rdbuf();
+  if (!in) throw Error(fmt::format("{}: {}", path, std::strerror(errno ? errno : EIO)));
+  const std::string text = buffer.str();
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) throw Error(fmt::format("{}: the file is empty", path));
+  return text[first] == '{' ? parse_stats(text, path)
+                            : activity_of_trace(parse_trace(text, path), path);
+}
+
+}  // namespace gpusim::energy

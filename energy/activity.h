@@ -1,0 +1,38 @@
+// What was executed: counts per instruction class of a whole run, and of its parts.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device_sim/uir/insn_class.h"
+
+namespace gpusim::energy {
+
+// A function, a source line, a kernel, a core.
+struct ActivityPart {
+  std::string name;
+  ClassCounts classes{};
+};
+
+struct Activity {
+  std::string name;    // of the file
+  uint32_t cores = 0;  // simulated; 0: not known
+  ClassCounts classes{};
+  // Off-chip accesses are those that a cache model let through; else they are all accesses.
+  bool memory_is_placed = false;
+  std::vector<ActivityPart> functions;  // or kernels of a trace
+  std::vector<ActivityPart> lines;
+  std::vector<ActivityPart> per_core;
+
+  uint64_t instructions() const;
+};
+
+uint64_t instructions_of(const ClassCounts& classes);
+
+// The JSON object that `gpusim run --stats` writes. Throws energy::Error for what is missing,
+// negative, fractional, inconsistent or empty.
+Activity parse_stats(const std::string& text, const std::string& origin);
+// A file of either kind: statistics, or a trace (energy/trace.h).
+Activity load_activity(const std::string& path);
+
+}  // namespace gpusim::energy

@@ -1,0 +1,12 @@
+// The user's failure: bad input. The message says what is wrong, where, and what to do.
+#pragma once
+#include <stdexcept>
+
+namespace gpusim::energy {
+
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace gpusim::energy

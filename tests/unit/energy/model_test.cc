@@ -1,0 +1,119 @@
+#include "energy/model.h"
+
+#include <random>
+
+#include "helpers.h"
+
+namespace gpusim::energy {
+namespace {
+
+ClassCounts counts_of(std::initializer_list<std::pair<InsnClass, uint64_t>> list) {
+  ClassCounts counts{};
+  for (const auto& [c, n] : list) counts[static_cast<size_t>(c)] = n;
+  return counts;
+}
+
+Activity activity_of(const ClassCounts& counts, uint32_t cores = 1) {
+  Activity a;
+  a.name = "test";
+  a.cores = cores;
+  a.classes = counts;
+  return a;
+}
+
+TEST_CASE("MaxPower x AccessRate (6.7 - 6.9) and count x energy are the same") {
+  const char* given = std::getenv("GPUSIM_SEED");
+  const uint64_t seed = given ? std::stoull(given) : std::random_device{}();
+  INFO("replay: GPUSIM_SEED=" << seed);
+  std::mt19937_64 random(seed);
+  for (const char* name : {"fermi", "et-soc1", "cortex-a7", "template"}) {
+    const Target& t = one_target(name);
+    for (int i = 0; i < 100; ++i) {
+      ClassCounts counts{};
+      for (size_t c = 0; c < kInsnClassCount; ++c)
+        counts[c] = random() % 3 == 0 ? 0 : random() % 1'000'000'000;
+      const double units = 1 + static_cast<double>(random() % 2000);
+      const PowerByAccessRate p = power_by_access_rate(t, counts, true, units);
+      double rates = 0;
+      for (const ComponentPower& c : p.components) rates += c.access_rate;
+      if (p.total_cycles > 0) CHECK(rates == doctest::Approx(1));
+      CHECK((p.power * p.time).value() ==
+            doctest::Approx(dynamic_energy(t, counts, true).value.value()).epsilon(1e-9));
+    }
+  }
+  const auto p = power_by_access_rate(one_target("fermi"), ClassCounts{}, true, 8);
+  CHECK(p.power == Watts(0));
+  CHECK(mentions(
+      message_of([] { power_by_access_rate(one_target("ptx-volta"), ClassCounts{}, true, 1); }),
+      "no timing"));
+}
+
+TEST_CASE("transfers take latency and size over bandwidth (6.10)") {
+  const Transfer t{.power = Watts(40), .latency = Seconds(1e-5), .bandwidth = BytesPerSecond(6e9)};
+  CHECK(transfer_time(t, Bytes(0)).value() == doctest::Approx(1e-5));
+  CHECK(transfer_time(t, Bytes(6e9)).value() == doctest::Approx(1.00001));
+  CHECK(transfer_energy(t, Bytes(6e9), 2).value() == doctest::Approx(80.0008));
+}
+
+TEST_CASE("time follows the cores that work, and the longest of them") {
+  const Target& t = one_target("template");  // 1 GHz, a cycle each, 64 cores
+  Activity a = activity_of(counts_of({{InsnClass::kIntegerArithmetic, 6400}}), 64);
+  CHECK(estimate(t, a, {}).time->value() == doctest::Approx(100e-9));
+  a.cores = 16;
+  CHECK(estimate(t, a, {}).time->value() == doctest::Approx(400e-9));
+  a.cores = 1000;  // take turns on the 64
+  CHECK(estimate(t, a, {}).time->value() == doctest::Approx(100e-9));
+  a.cores = 3;
+  a.per_core = {{"0", counts_of({{InsnClass::kIntegerArithmetic, 6300}})},
+                {"1", counts_of({{InsnClass::kIntegerArithmetic, 100}})},
+                {"2", {}}};
+  const Estimate e = estimate(t, a, {});
+  CHECK(e.time->value() == doctest::Approx(6300e-9));
+  CHECK(e.active_cores == 2);
+  CHECK(e.idle_cores == 1);
+  CHECK(e.per_core[0].energy.value.value() == doctest::Approx(6300e-9));
+  CHECK(e.per_core[2].energy.value == Joules(0));
+}
+
+TEST_CASE("the estimate adds dynamic, idle and transfer energy, with bounds") {
+  const Target& t = one_target("template");  // 1 nJ +- 10 %, 10 W idle
+  const Activity a = activity_of(counts_of({{InsnClass::kOther, 1'000'000'000}}), 1);
+  const Estimate e =
+      estimate(t, a, {.time = Seconds(2), .transfers = {{.size = Bytes(1e9), .count = 1}}});
+  CHECK(e.dynamic.value.value() == doctest::Approx(1));
+  CHECK(e.dynamic.low.value() == doctest::Approx(0.9));
+  CHECK(e.dynamic.high.value() == doctest::Approx(1.1));
+  CHECK(e.dynamic_power->value() == doctest::Approx(0.5));
+  CHECK(e.transfer_energy->value() == doctest::Approx(5 * 1.00001));
+  CHECK(e.idle_energy->value() == doctest::Approx(10 * 3.00001));
+  CHECK(e.total.value.value() == doctest::Approx(1 + 5 * 1.00001 + 30.0001));
+  CHECK(mentions(message_of([&] {
+                   estimate(one_target("et-soc1"), a, {.time = {}, .transfers = {{Bytes(1), 1}}});
+                 }),
+                 "knows nothing of transfers"));
+  CHECK(mentions(message_of([&] { estimate(t, Activity{}, {}); }), "empty"));
+}
+
+TEST_CASE("accesses that no cache model placed cost what the target says of them") {
+  const Target& t = one_target("et-soc1");
+  Activity a = activity_of(counts_of({{InsnClass::kOffChipMemory, 1000}}));
+  CHECK(estimate(t, a, {}).dynamic.value.value() == doctest::Approx(13.0e-9));
+  a.memory_is_placed = true;
+  CHECK(estimate(t, a, {}).dynamic.value.value() == doctest::Approx(1033e-9));
+}
+
+TEST_CASE("functions and lines are sorted by energy and add up to the run") {
+  const Target& t = one_target("fermi");
+  Activity a = activity_of(
+      counts_of({{InsnClass::kIntegerArithmetic, 300}, {InsnClass::kDoubleDivision, 5}}));
+  a.functions = {{"adds", counts_of({{InsnClass::kIntegerArithmetic, 300}})},
+                 {"divides", counts_of({{InsnClass::kDoubleDivision, 5}})}};
+  const Estimate e = estimate(t, a, {});
+  REQUIRE(e.functions.size() == 2);
+  CHECK(e.functions[0].name == "divides");
+  CHECK((e.functions[0].energy.value + e.functions[1].energy.value).value() ==
+        doctest::Approx(e.dynamic.value.value()));
+}
+
+}  // namespace
+}  // namespace gpusim::energy
