@@ -1,6 +1,5 @@
 #include "host/offload/machine.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,12 +40,6 @@ host::MemoryPlan plan_on(const DeviceMemory& memory, const MachineOptions& optio
 uint64_t slice_length(uint32_t cores) {
   constexpr uint64_t kOfAllCores = 1 << 23, kLeast = 1 << 11, kMost = 1 << 17;
   return std::clamp(kOfAllCores / cores, kLeast, kMost);
-}
-
-// Where what is written goes before it is taken up; reading gives nothing.
-int null_file() {
-  static const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-  return fd;
 }
 
 }  // namespace
@@ -103,11 +96,11 @@ Run::Run(Machine& machine, const RunRequest& request)
           .translator = &translator,
           .starts_alone = request.is_process && host::makes_its_threads(translator.module()),
           .roots = {},
-          .standard_files = {null_file(), null_file(), null_file()},
+          .standard_files = {request.null_file, request.null_file, request.null_file},
           .is_isolated = true,
           .program = request.name,
           .note = {}});
-  kernel_->output().redirect(null_file(), [this](std::span<const uint8_t> bytes) {
+  kernel_->output().redirect(request.null_file, [this](std::span<const uint8_t> bytes) {
     output_bytes_ += bytes.size();
     const size_t room = most_output_bytes_ - output_.size();
     output_.append(reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), room));

@@ -58,6 +58,7 @@ struct RunRequest {
   std::vector<std::string> strings;  // argv, if it is one
   uint64_t max_instructions = 0;
   uint64_t most_output_bytes = 0;
+  int null_file = -1;  // /dev/null, as standard input; what is written there is gathered
 };
 
 class Run {

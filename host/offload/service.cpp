@@ -1,14 +1,19 @@
 #include "host/offload/service.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
 #include <deque>
-#include <future>
+#include <exception>
 #include <list>
 #include <map>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -94,13 +99,54 @@ struct Job {
   std::chrono::steady_clock::time_point begin;
 };
 
+// Translates programs in threads of their own. Nobody need wait for one that is no longer wanted.
+class Loader {
+ public:
+  struct Result {
+    std::atomic<bool> ready = false;
+    ProgramCache::Result program;
+    std::exception_ptr error;  // instead
+  };
+
+  explicit Loader(std::function<void()> wake) : wake_(std::move(wake)) {}
+  ~Loader() {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return running_ == 0; });
+  }
+
+  std::shared_ptr<Result> start(std::vector<uint8_t> bytes, std::string name) {
+    auto result = std::make_shared<Result>();
+    const std::lock_guard lock(mutex_);
+    std::thread([this, result, bytes = std::move(bytes), name = std::move(name)] {
+      try {
+        result->program = cache_.get(bytes, name);
+      } catch (...) {
+        result->error = std::current_exception();
+      }
+      result->ready.store(true, std::memory_order_release);
+      if (wake_) wake_();
+      const std::lock_guard last(mutex_);
+      --running_;
+      ended_.notify_all();
+    }).detach();
+    ++running_;
+    return result;
+  }
+
+ private:
+  const std::function<void()> wake_;
+  ProgramCache cache_{kCacheBytes};
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  uint32_t running_ = 0;
+};
+
 struct Loading {
   uint64_t ticket = 0;
   std::string name;
   uint32_t flags = 0;
   Service::LoadDone done;
-  std::future<ProgramCache::Result> result;
-  std::future<void> task;  // that makes it
+  std::shared_ptr<Loader::Result> result;
 };
 
 }  // namespace
@@ -120,8 +166,14 @@ struct Service::Impl {
     const std::unique_ptr<Backend> b = make_backend(options.backend, /*in_place=*/true);
     options.backend = b->name();
     device = b->device();
+    null_file = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null_file < 0) throw std::runtime_error("cannot open /dev/null");
     if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
   }
+
+  ~Impl() { ::close(null_file); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   Context& context(uint32_t number) {
     const auto it = contexts.find(number);
@@ -149,7 +201,8 @@ struct Service::Impl {
 
   ServiceOptions options;
   std::string device;
-  ProgramCache cache{kCacheBytes};
+  int null_file = -1;
+  Loader loader{options.wake};
   std::map<uint32_t, std::unique_ptr<Context>> contexts;
   uint32_t next_context = 1;
   uint32_t last_served = 0;
@@ -228,7 +281,7 @@ void Service::Impl::clear(Context& c) {
     outcome.text = "the context was closed or reset";
     loading.done(outcome);
   }
-  c.loads.clear();  // waits for translations under way
+  c.loads.clear();
   c.programs.clear();
   c.memory.unmap_all();
 }
@@ -253,31 +306,23 @@ void Service::load(uint32_t context, uint64_t ticket, std::span<const uint8_t> b
   if (bytes.size() > kMostProgramBytes)
     throw OffloadError(EFBIG, fmt::format("a program of {} bytes: at most {}", bytes.size(),
                                           kMostProgramBytes));
-  std::promise<ProgramCache::Result> promise;
-  std::future<ProgramCache::Result> result = promise.get_future();
-  // The result is there before `wake`: who is woken looks for it once.
-  auto translate = [cache = &impl_->cache, wake = &impl_->options.wake, name,
-                    promise = std::move(promise),
-                    copy = std::vector<uint8_t>(bytes.begin(), bytes.end())]() mutable {
-    try {
-      promise.set_value(cache->get(copy, name));
-    } catch (...) {
-      promise.set_exception(std::current_exception());
-    }
-    if (*wake) (*wake)();
-  };
-  c.loads.push_back({.ticket = ticket,
-                     .name = name,
-                     .flags = load_flags,
-                     .done = std::move(done),
-                     .result = std::move(result),
-                     .task = std::async(std::launch::async, std::move(translate))});
+  Loading loading{.ticket = ticket,
+                  .name = name,
+                  .flags = load_flags,
+                  .done = std::move(done),
+                  .result = nullptr};
+  try {
+    loading.result = impl_->loader.start({bytes.begin(), bytes.end()}, name);
+  } catch (const std::exception& e) {  // no memory, or no thread
+    throw OffloadError(ENOMEM, fmt::format("cannot translate {}: {}", name, e.what()));
+  }
+  c.loads.push_back(std::move(loading));
 }
 
 bool Service::Impl::finish_loads(Context& c) {
   bool finished = false;
   for (size_t i = 0; i < c.loads.size();) {
-    if (c.loads[i].result.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    if (!c.loads[i].result->ready.load(std::memory_order_acquire)) {
       ++i;
       continue;
     }
@@ -292,7 +337,8 @@ bool Service::Impl::finish_loads(Context& c) {
 void Service::Impl::finish_load(Context& c, Loading loading) {
   LoadOutcome outcome;
   try {
-    const ProgramCache::Result result = loading.result.get();
+    if (loading.result->error) std::rethrow_exception(loading.result->error);
+    const ProgramCache::Result& result = loading.result->program;
     const uint32_t number = c.next_program++;
     c.programs[number] = std::make_shared<Program>(loading.name, c.memory, *result.module,
                                                    loading.flags & GPUSIM_LOAD_LIVE_DATA);
@@ -464,7 +510,8 @@ void Service::Impl::begin(Context& c, Job& job) {
                      .is_process = (l.flags & GPUSIM_LAUNCH_PROCESS) != 0,
                      .strings = {},
                      .max_instructions = l.max_instructions,
-                     .most_output_bytes = std::min(l.output_size_bytes, options.most_output_bytes)};
+                     .most_output_bytes = std::min(l.output_size_bytes, options.most_output_bytes),
+                     .null_file = null_file};
   job.begin = std::chrono::steady_clock::now();
   if (request.is_process) {
     request.strings = strings(c, l);
