@@ -70,7 +70,7 @@ enum gpusim_trap {
 
 struct gpusim_wait {
 	gpusim_u64 command_gpa;
-	gpusim_u64 timeout_ns; /* of the host's clock; 0: none */
+	gpusim_u64 timeout_ns; /* of the host's clock, from this call on; 0: none */
 	gpusim_u32 flags;      /* enum gpusim_wait_flags */
 	gpusim_u32 reserved;
 };
