@@ -1,0 +1,10 @@
+# What QEMU is built with: the machine `virt`, semihosting, and virtio devices for one's own system.
+CONFIG_ARM_VIRT=y
+CONFIG_SEMIHOSTING=y
+CONFIG_ARM_COMPATIBLE_SEMIHOSTING=y
+CONFIG_ARM_V7M=y
+CONFIG_VIRTIO_MMIO=y
+CONFIG_VIRTIO_PCI=y
+CONFIG_VIRTIO_BLK=y
+CONFIG_VIRTIO_SERIAL=y
+CONFIG_VIRTIO_RNG=y
