@@ -1,6 +1,6 @@
 # Libraries from the distribution, found once for all folders (names: scripts/packages.txt).
 # Targets: Threads::Threads fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json TBB::tbb hwy::hwy
-#          asmjit::asmjit (x86-64)
+#          asmjit::asmjit (x86-64) Eigen3::Eigen
 #          PkgConfig::capstone PkgConfig::libdw PkgConfig::libelf
 #          and for tests doctest::doctest benchmark::benchmark
 find_package(Threads REQUIRED)
@@ -8,6 +8,7 @@ find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(TBB REQUIRED)
+find_package(Eigen3 REQUIRED)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   find_package(asmjit REQUIRED)
 endif()

@@ -1,0 +1,303 @@
+#include "energy/accelwattch/charts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "energy/accelwattch/components.h"
+
+namespace gpusim::accelwattch {
+namespace {
+
+constexpr size_t kMostGroups = 12;
+
+// Hues far apart, in an order that sets neighbours in a stack off from each other. Each one stands
+// out from both grounds.
+constexpr std::array<const char*, kMostGroups> kColours = {
+    "#7f8c99", "#3b7dd8", "#e8903a", "#3aa76d", "#c94f7c", "#8e6bd1",
+    "#2fa8b8", "#b8963a", "#d3574b", "#6b9e2f", "#5566cc", "#b070b0"};
+constexpr const char* kStyleBegin = "<style>";
+constexpr const char* kStyleEnd = "</style>";
+
+class Svg {
+ public:
+  Svg(double width, double height, const std::string& title) {
+    fmt::format_to(out(),
+                   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" "
+                   "width=\"{0:g}\" height=\"{1:g}\" role=\"img\" class=\"chart\">\n<title>{2}"
+                   "</title>\n",
+                   width, height, escape_xml(title));
+    text_ += kStyleBegin + chart_style() + kStyleEnd;
+    fmt::format_to(out(), "\n<rect class=\"ground\" width=\"{:g}\" height=\"{:g}\"/>\n", width,
+                   height);
+  }
+  void line(double x1, double y1, double x2, double y2, const char* kind) {
+    fmt::format_to(out(),
+                   "<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
+                   kind, x1, y1, x2, y2);
+  }
+  void label(double x, double y, const std::string& text, const char* kind = "label",
+             const char* anchor = "start", const std::string& more = {}) {
+    fmt::format_to(out(),
+                   "<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n",
+                   kind, x, y, anchor, more, escape_xml(text));
+  }
+  void bar(double x, double y, double width, double height, const std::string& colour,
+           const std::string& tip) {
+    fmt::format_to(out(),
+                   "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
+                   "fill=\"{}\"><title>{}</title></rect>\n",
+                   x, y, width, height, colour, escape_xml(tip));
+  }
+  void point(double x, double y, const std::string& tip) {
+    fmt::format_to(out(),
+                   "<circle class=\"point\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"><title>{}</title>"
+                   "</circle>\n",
+                   x, y, escape_xml(tip));
+  }
+  void raw(const std::string& text) { text_ += text; }
+  std::string finish() { return std::move(text_) + "</svg>\n"; }
+
+ private:
+  std::back_insert_iterator<std::string> out() { return std::back_inserter(text_); }
+  std::string text_;
+};
+
+// 1, 2 or 5 times a power of ten, so that about `count` steps make `range`.
+double nice_step(double range, int count) {
+  const double rough = range / count, power = std::pow(10, std::floor(std::log10(rough)));
+  for (const double m : {1.0, 2.0, 5.0})
+    if (m * power >= rough) return m * power;
+  return 10 * power;
+}
+
+std::string short_name(const std::string& name, size_t most) {
+  return name.size() <= most ? name : name.substr(0, most - 2) + "..";
+}
+
+const char* colour(size_t i) { return kColours[i % kColours.size()]; }
+
+void legend(Svg& svg, double x, double y, const std::vector<Segment>& groups) {
+  for (size_t g = 0; g < groups.size(); ++g) {
+    svg.bar(x, y + 20 * static_cast<double>(g), 12, 12, colour(g), groups[g].label);
+    svg.label(x + 18, y + 10 + 20 * static_cast<double>(g), groups[g].label);
+  }
+}
+
+}  // namespace
+
+std::string escape_xml(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '&')
+      safe += "&amp;";
+    else if (c == '<')
+      safe += "&lt;";
+    else if (c == '>')
+      safe += "&gt;";
+    else if (c == '"')
+      safe += "&quot;";
+    else if (static_cast<unsigned char>(c) >= 0x20)
+      safe += c;
+    else
+      safe += ' ';
+  }
+  return safe;
+}
+
+std::string chart_style() {
+  return R"(
+.chart .ground { fill: #ffffff; }
+.chart text { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; font-size: 12px; fill: #33404d; }
+.chart .title { font-size: 15px; font-weight: 600; fill: #17202a; }
+.chart .strong { font-weight: 600; }
+.chart .grid { stroke: #dfe4ea; stroke-width: 1; }
+.chart .axis { stroke: #8793a0; stroke-width: 1; }
+.chart .exact { stroke: #55606c; stroke-width: 1.5; }
+.chart .band { stroke: #8793a0; stroke-width: 1; stroke-dasharray: 5 4; }
+.chart .point { fill: #3b7dd8; fill-opacity: 0.8; stroke: #ffffff; stroke-width: 1; }
+.chart .mark { stroke: #111111; stroke-width: 3; }
+@media (prefers-color-scheme: dark) {
+.chart .ground { fill: #161b22; }
+.chart text { fill: #c3ccd6; }
+.chart .title { fill: #f0f4f8; }
+.chart .grid { stroke: #2b333d; }
+.chart .axis { stroke: #77828e; }
+.chart .exact { stroke: #b4bfca; }
+.chart .band { stroke: #77828e; }
+.chart .point { fill: #6ea8f0; stroke: #161b22; }
+.chart .mark { stroke: #f4f6f8; }
+}
+)";
+}
+
+std::string embedded_svg(const std::string& svg) {
+  const size_t begin = svg.find(kStyleBegin), end = svg.find(kStyleEnd);
+  if (begin == std::string::npos || end == std::string::npos) return svg;
+  return svg.substr(0, begin) + svg.substr(end + std::string_view(kStyleEnd).size());
+}
+
+std::vector<Segment> grouped_components(const Sheet& sheet) {
+  std::vector<Segment> groups;
+  const size_t kernels = sheet.kernels.size();
+  const auto group_of = [&](const std::string& label) -> Segment& {
+    for (Segment& g : groups)
+      if (g.label == label) return g;
+    return groups.emplace_back(Segment{label, std::vector<double>(kernels)});
+  };
+  for (size_t c = 0; c < sheet.components.size(); ++c) {
+    const ComponentInfo* info = find_component(sheet.components[c]);
+    Segment& g = group_of(info ? std::string(info->group) : sheet.components[c]);
+    for (size_t k = 0; k < kernels; ++k) g.values[k] += sheet.kernels[k].component[c].value();
+  }
+  Segment missing{"Not in a component", std::vector<double>(kernels)};
+  for (size_t k = 0; k < kernels; ++k) {
+    const Watts rest = sheet.kernels[k].model - sheet.kernels[k].component_sum();
+    if (rest > sheet.kernels[k].model * 0.001) missing.values[k] = rest.value();
+  }
+  groups.push_back(missing);
+  const auto sum = [](const Segment& g) {
+    return std::accumulate(g.values.begin(), g.values.end(), 0.0);
+  };
+  std::erase_if(groups, [&](const Segment& g) { return sum(g) <= 0; });
+  std::stable_sort(groups.begin(), groups.end(),
+                   [&](const Segment& a, const Segment& b) { return sum(a) > sum(b); });
+  if (groups.size() > kMostGroups) {
+    Segment other{"Other", std::vector<double>(kernels)};
+    for (size_t g = kMostGroups - 1; g < groups.size(); ++g)
+      for (size_t k = 0; k < kernels; ++k) other.values[k] += groups[g].values[k];
+    groups.resize(kMostGroups - 1);
+    groups.push_back(other);
+  }
+  return groups;
+}
+
+std::string correlation_chart(const Sheet& sheet, const Accuracy& accuracy,
+                              const std::string& title) {
+  constexpr double kSize = 430, kLeft = 62, kTop = 48;
+  Svg svg(kLeft + kSize + 52, kTop + kSize + 58, title);
+  double most = 0;
+  for (const SheetKernel& k : sheet.kernels)
+    most = std::max({most, k.model.value(), k.measured.value()});
+  const double step = nice_step(most, 6), top = std::ceil(most * 1.02 / step) * step;
+  const auto x_of = [&](double w) { return kLeft + w / top * kSize; };
+  const auto y_of = [&](double w) { return kTop + kSize - w / top * kSize; };
+  svg.label(kLeft, 24, title, "title");
+  svg.label(kLeft, 40,
+            fmt::format("{} kernels, MAPE {:.2f} %{}", accuracy.kernels, accuracy.mape,
+                        accuracy.pearson_r ? fmt::format(", r {:.3f}", *accuracy.pearson_r) : ""));
+  for (double w = 0; w <= top * 1.0001; w += step) {
+    svg.line(x_of(w), kTop, x_of(w), kTop + kSize, w == 0 ? "axis" : "grid");
+    svg.line(kLeft, y_of(w), kLeft + kSize, y_of(w), w == 0 ? "axis" : "grid");
+    svg.label(x_of(w), kTop + kSize + 18, fmt::format("{:g}", w), "label", "middle");
+    svg.label(kLeft - 8, y_of(w) + 4, fmt::format("{:g}", w), "label", "end");
+  }
+  svg.line(x_of(0), y_of(0), x_of(top), y_of(top), "exact");
+  svg.line(x_of(0), y_of(0), x_of(top / 1.1), y_of(top), "band");
+  svg.line(x_of(0), y_of(0), x_of(top), y_of(top * 0.9), "band");
+  svg.label(x_of(top) + 5, y_of(top * 0.9) + 4, "-10 %");
+  svg.label(x_of(top / 1.1), y_of(top) - 5, "+10 %", "label", "middle");
+  for (const SheetKernel& k : sheet.kernels)
+    svg.point(x_of(k.measured.value()), y_of(k.model.value()),
+              fmt::format("{}: measured {:.1f} W, modelled {:.1f} W, {:+.1f} %", k.name,
+                          k.measured.value(), k.model.value(), percent_error(k.model, k.measured)));
+  svg.label(kLeft + kSize / 2, kTop + kSize + 42, "measured power, W", "label", "middle");
+  svg.label(0, 0, "modelled power, W", "label", "middle",
+            fmt::format(" transform=\"translate(18 {:.0f}) rotate(-90)\"", kTop + kSize / 2));
+  return svg.finish();
+}
+
+std::string component_chart(const Sheet& sheet, const std::string& title) {
+  const std::vector<Segment> groups = grouped_components(sheet);
+  const size_t kernels = sheet.kernels.size();
+  size_t longest = 0;
+  for (const SheetKernel& k : sheet.kernels)
+    longest = std::max(longest, std::min<size_t>(k.name.size(), 30));
+  const double left = 24 + 6.9 * static_cast<double>(longest), width = 620, row = 21, top = 52;
+  const double height = row * static_cast<double>(kernels);
+  const double legend_height = 20 * static_cast<double>(groups.size()) + 40;
+  Svg svg(left + width + 190, top + std::max(height, legend_height) + 52, title);
+  double most = 0;
+  for (const SheetKernel& k : sheet.kernels)
+    most = std::max({most, k.model.value(), k.measured.value(), k.component_sum().value()});
+  const double step = nice_step(most, 6), end = std::ceil(most * 1.01 / step) * step;
+  const auto x_of = [&](double w) { return left + w / end * width; };
+  svg.label(16, 24, title, "title");
+  for (double w = 0; w <= end * 1.0001; w += step) {
+    svg.line(x_of(w), top - 4, x_of(w), top + height, w == 0 ? "axis" : "grid");
+    svg.label(x_of(w), top + height + 18, fmt::format("{:g}", w), "label", "middle");
+  }
+  for (size_t k = 0; k < kernels; ++k) {
+    const double y = top + row * static_cast<double>(k);
+    svg.label(left - 8, y + 14, short_name(sheet.kernels[k].name, 30), "label", "end");
+    double at = 0;
+    for (size_t g = 0; g < groups.size(); ++g) {
+      const double w = groups[g].values[k];
+      if (w <= 0) continue;
+      svg.bar(x_of(at), y + 2, w / end * width, row - 5, colour(g),
+              fmt::format("{}: {} {:.2f} W", sheet.kernels[k].name, groups[g].label, w));
+      at += w;
+    }
+    const double measured = x_of(sheet.kernels[k].measured.value());
+    svg.line(measured, y, measured, y + row - 1, "mark");
+  }
+  svg.label(left + width / 2, top + height + 40, "power, W", "label", "middle");
+  legend(svg, left + width + 24, top, groups);
+  const double mark_y = top + 20 * static_cast<double>(groups.size()) + 8;
+  svg.line(left + width + 30, mark_y - 2, left + width + 30, mark_y + 14, "mark");
+  svg.label(left + width + 42, mark_y + 10, "measured");
+  return svg.finish();
+}
+
+std::string time_chart(const TimeSeries& series, const std::string& title) {
+  constexpr double kLeft = 62, kTop = 48, kWidth = 680, kHeight = 300;
+  Svg svg(kLeft + kWidth + 190, kTop + kHeight + 56, title);
+  const size_t slices = series.start_s.size();
+  double most = 0;
+  for (size_t i = 0; i < slices; ++i) {
+    double sum = 0;
+    for (const Segment& s : series.watts) sum += s.values[i];
+    most = std::max(most, sum);
+  }
+  svg.label(kLeft, 24, title, "title");
+  if (slices == 0 || most <= 0) return svg.finish();
+  const double begin = series.start_s.front(), span = series.end_s.back() - begin;
+  const double scale = span >= 1 ? 1 : span >= 1e-3 ? 1e3 : span >= 1e-6 ? 1e6 : 1e9;
+  const char* unit = scale == 1 ? "s" : scale == 1e3 ? "ms" : scale == 1e6 ? "us" : "ns";
+  const double step = nice_step(most, 5), top = std::ceil(most * 1.02 / step) * step;
+  const auto x_of = [&](double t) { return kLeft + (t - begin) / span * kWidth; };
+  const auto y_of = [&](double w) { return kTop + kHeight - w / top * kHeight; };
+  for (double w = 0; w <= top * 1.0001; w += step) {
+    svg.line(kLeft, y_of(w), kLeft + kWidth, y_of(w), w == 0 ? "axis" : "grid");
+    svg.label(kLeft - 8, y_of(w) + 4, fmt::format("{:g}", w), "label", "end");
+  }
+  const double time_step = nice_step(span * scale, 8);
+  for (double t = 0; t <= span * scale * 1.0001; t += time_step)
+    svg.label(x_of(begin + t / scale), kTop + kHeight + 18, fmt::format("{:g}", t), "label",
+              "middle");
+  std::vector<double> below(slices, 0.0);
+  for (size_t s = 0; s < series.watts.size(); ++s) {
+    std::string path, back;
+    for (size_t i = 0; i < slices; ++i) {
+      const double low = y_of(below[i]), high = y_of(below[i] + series.watts[s].values[i]);
+      const double x1 = x_of(series.start_s[i]), x2 = x_of(series.end_s[i]);
+      path +=
+          fmt::format("{}{:.2f} {:.2f} L{:.2f} {:.2f} ", i == 0 ? "M" : "L", x1, high, x2, high);
+      back = fmt::format("L{:.2f} {:.2f} L{:.2f} {:.2f} ", x2, low, x1, low) + back;
+      below[i] += series.watts[s].values[i];
+    }
+    svg.raw(fmt::format("<path d=\"{}{}Z\" fill=\"{}\"><title>{}</title></path>\n", path, back,
+                        colour(s), escape_xml(series.watts[s].label)));
+  }
+  svg.label(kLeft + kWidth / 2, kTop + kHeight + 42, fmt::format("time, {}", unit), "label",
+            "middle");
+  svg.label(0, 0, "power, W", "label", "middle",
+            fmt::format(" transform=\"translate(18 {:.0f}) rotate(-90)\"", kTop + kHeight / 2));
+  legend(svg, kLeft + kWidth + 24, kTop, series.watts);
+  return svg.finish();
+}
+
+}  // namespace gpusim::accelwattch
