@@ -23,13 +23,15 @@ MODULE_PARM_DESC(poll_max_us, "longest sleep between looks for a reply, microsec
 
 static struct kmem_cache *gpusim_call_cache;
 
+/* Request and reply, which are copied from and to the process, follow each other. */
 int gpusim_calls_init(void)
 {
-	/* Request and reply are copied from and to the process. */
-	gpusim_call_cache = kmem_cache_create_usercopy(
-		"gpusim_call", sizeof(struct gpusim_call), __alignof__(struct gpusim_call),
-		SLAB_ACCOUNT, offsetof(struct gpusim_call, wire.request),
-		sizeof(union gpusim_request) + sizeof(struct gpusim_reply), NULL);
+	const size_t offset = offsetof(struct gpusim_call, wire.request);
+	const size_t size = sizeof(union gpusim_request) + sizeof(struct gpusim_reply);
+
+	gpusim_call_cache = kmem_cache_create_usercopy("gpusim_call", sizeof(struct gpusim_call),
+						       __alignof__(struct gpusim_call),
+						       SLAB_ACCOUNT, offset, size, NULL);
 	return gpusim_call_cache ? 0 : -ENOMEM;
 }
 

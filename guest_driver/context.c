@@ -2,10 +2,10 @@
 /*
  * Life of an open file and of its context in the daemon.
  *
- * The context is opened by the first operation that needs it. When the file is closed the daemon may
- * still be writing into its memory, so everything stays until the daemon has answered CONTEXT_CLOSE
- * or is known to be dead; if that takes long a work item waits for it, not the closing process. The
- * module stays loaded meanwhile.
+ * The context is opened by the first operation that needs it. When the file is closed the daemon
+ * may still be writing into its memory, so everything stays until the daemon has answered
+ * CONTEXT_CLOSE or is known to be dead; if that takes long a work item waits for it, not the
+ * closing process. The module stays loaded meanwhile.
  */
 #include <linux/delay.h>
 #include <linux/kernel.h>
@@ -111,6 +111,7 @@ static int gpusim_file_finish_opening(struct gpusim_file *file)
 		file->context = gpusim_from_wire64(call->wire.reply.word[0]);
 		file->closing->wire.context = gpusim_to_wire32(file->context);
 		file->closing->wire.generation = gpusim_to_wire32(file->generation);
+		/* Whoever sees it sees context and generation. */
 		smp_store_release(&file->is_open, true);
 	}
 	gpusim_call_put(call);
@@ -147,6 +148,7 @@ int gpusim_file_connect(struct gpusim_file *file)
 {
 	int error;
 
+	/* With it come context and generation. */
 	if (smp_load_acquire(&file->is_open))
 		return READ_ONCE(file->is_dead) ? -EIO : 0;
 	if (mutex_lock_killable(&file->mutex))

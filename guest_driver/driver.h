@@ -17,8 +17,8 @@
 #include "gpusim_wire.h"
 
 /*
- * A command block and what the driver keeps beside it. From a successful bell until it is done or its
- * daemon is dead it belongs to the daemon: nobody frees it.
+ * A command block and what the driver keeps beside it. From a successful bell until it is done
+ * or its daemon is dead it belongs to the daemon: nobody frees it.
  */
 struct gpusim_call {
 	struct gpusim_command wire __aligned(64);
@@ -35,7 +35,10 @@ struct gpusim_transport_ops {
 	void (*exit)(void);
 	/* Starts a daemon if none runs. -ENODEV: there is none to be had. */
 	int (*probe)(u32 *generation);
-	/* -EAGAIN: later; -EIO: that daemon is dead; after any error it does not know the command. */
+	/*
+	 * -EAGAIN: later; -EIO: that daemon is dead; after any error it does not know the
+	 * command.
+	 */
 	int (*bell)(u32 generation, phys_addr_t command);
 	/* 0, or -EIO: that daemon is dead and touches no guest memory any more. */
 	int (*alive)(u32 generation);
@@ -49,7 +52,9 @@ extern const struct gpusim_transport_ops gpusim_virtio;
 
 bool gpusim_semihosting_found(void);
 
-/* The one in use. Replies that are announced wake gpusim_wait_queue; others must be looked for. */
+/*
+ * The one in use. Replies that are announced wake gpusim_wait_queue; others must be looked for.
+ */
 extern const struct gpusim_transport_ops *gpusim_transport;
 extern wait_queue_head_t gpusim_wait_queue;
 
@@ -80,7 +85,7 @@ struct gpusim_file {
 	struct xarray tickets; /* of SUBMIT: ticket -> gpusim_call */
 	atomic_t ticket_count;
 
-	spinlock_t orphans_lock;
+	spinlock_t orphans_lock; /* orphans */
 	struct list_head orphans; /* calls in flight that nobody waits for any more */
 
 	struct xarray buffers; /* handle -> gpusim_buffer */
@@ -111,6 +116,7 @@ static inline u64 gpusim_from_wire64(u64 value)
 /* The reply's status, or GPUSIM_PENDING. After another value the reply may be read. */
 static inline s32 gpusim_call_status(const struct gpusim_call *call)
 {
+	/* The daemon writes it last. */
 	return le32_to_cpu((__force __le32)smp_load_acquire(&call->wire.status));
 }
 
@@ -130,14 +136,15 @@ int gpusim_call_ring(struct gpusim_file *file, struct gpusim_call *call);
 /* Looks for the reply without sleeping, for some microseconds. */
 bool gpusim_call_spin(const struct gpusim_call *call);
 /*
- * Sleeps in `state` until the reply is there. -ETIMEDOUT, -ERESTARTSYS: the command goes on; -EIO: the
- * daemon is dead.
+ * Sleeps in `state` until the reply is there. -ETIMEDOUT, -ERESTARTSYS: the command goes on;
+ * -EIO: the daemon is dead.
  */
 int gpusim_call_await(struct gpusim_file *file, const struct gpusim_call *call, unsigned int state,
 		      u64 timeout_ns);
 /*
- * An operation of the driver's own, from bell to reply, which only a fatal signal interrupts. Gives up the
- * caller's reference to the call in any case; 0 or a negative errno, the daemon's or the driver's.
+ * An operation of the driver's own, from bell to reply, which only a fatal signal interrupts.
+ * Gives up the caller's reference to the call in any case; 0 or a negative errno, the daemon's
+ * or the driver's.
  */
 int gpusim_call_sync(struct gpusim_file *file, struct gpusim_call *call);
 

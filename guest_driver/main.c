@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* /dev/gpusim: its file operations, and the module. include/uapi/linux/gpusim.h is the interface. */
+/*
+ * /dev/gpusim: its file operations, and the module. include/uapi/linux/gpusim.h is the
+ * interface.
+ */
 #include <linux/compat.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -43,6 +46,7 @@ static void gpusim_info(struct gpusim_file *file, struct gpusim_ioc_info *info)
 	info->driver_version = GPUSIM_DRIVER_VERSION;
 	info->wire_version = GPUSIM_WIRE_VERSION;
 	info->transport = gpusim_transport->id;
+	/* As gpusim_file_finish_opening() released it. */
 	info->generation = smp_load_acquire(&file->is_open) ? file->generation : 0;
 	info->pinned_bytes = atomic64_read(&file->pinned_bytes);
 	info->allocated_bytes = atomic64_read(&file->allocated_bytes);
@@ -116,7 +120,8 @@ static const struct file_operations gpusim_fops = {
 
 /* ---- sysfs: what is in use, /sys/class/misc/gpusim/ ---- */
 
-static ssize_t transport_show(struct device *device, struct device_attribute *attribute, char *buffer)
+static ssize_t transport_show(struct device *device, struct device_attribute *attribute,
+			      char *buffer)
 {
 	return sysfs_emit(buffer, "%s\n", gpusim_transport->name);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Buffers: memory that a context's cores reach. What the daemon is told about one, and what frees it
- * again, are the same tables of extents, a page each; each table is a MAP command of its own, so no
- * contiguous memory is needed for them.
+ * Buffers: memory that a context's cores reach. What the daemon is told about one, and what
+ * frees it again, are the same tables of extents, a page each; each table is a MAP command of
+ * its own, so no contiguous memory is needed for them.
  */
 #include <linux/io.h>
 #include <linux/kref.h>
@@ -172,8 +172,8 @@ static int gpusim_check_range(u64 device_address, u64 size_bytes)
 /* ---- In the daemon ---- */
 
 /*
- * Takes the buffer's tables out of the context again. Error: some are still in it (or not known not to
- * be), and the buffer must stay.
+ * Takes the buffer's tables out of the context again. Error: some are still in it (or not known
+ * not to be), and the buffer must stay.
  */
 static int gpusim_buffer_unmap(struct gpusim_buffer *buffer)
 {
@@ -234,8 +234,8 @@ static int gpusim_buffer_map(struct gpusim_buffer *buffer)
 }
 
 /*
- * Makes a complete buffer part of the context, with a handle. After an error it is dropped, or kept for the
- * file's end if the daemon may have it.
+ * Makes a complete buffer part of the context, with a handle. After an error it is dropped, or
+ * kept for the file's end if the daemon may have it.
  */
 static int gpusim_buffer_enter(struct gpusim_buffer *buffer, u32 *handle)
 {
@@ -478,8 +478,9 @@ free:
 /* ---- The process's memory ---- */
 
 /*
- * Up to `most` pages from `address` on. Memory that cores only read is pinned for writing, too, where the
- * process may write it: else its next write would move it to another page, away from them.
+ * Up to `most` pages from `address` on. Memory that cores only read is pinned for writing, too,
+ * where the process may write it: else its next write would move it to another page, away from
+ * them.
  */
 static long gpusim_pin_some(u64 address, long most, bool is_writable, struct page **pages)
 {

@@ -8,7 +8,10 @@
 #include "driver.h"
 #include "trap.h"
 
-/* A QEMU without the patch ends at the first trap, so it has to say in its device tree that it has it. */
+/*
+ * A QEMU without the patch ends at the first trap, so it has to say in its device tree that it
+ * has it.
+ */
 bool gpusim_semihosting_found(void)
 {
 	struct device_node *node = of_find_compatible_node(NULL, NULL, "gpusim,semihosting");

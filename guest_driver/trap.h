@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The semihosting trap: all that depends on the guest's ISA. README.md says how others are made. */
+/*
+ * The semihosting trap: all that depends on the guest's ISA. README.md says how others are made.
+ */
 #ifndef GPUSIM_TRAP_H
 #define GPUSIM_TRAP_H
 

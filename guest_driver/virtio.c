@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A stock QEMU: messages (struct gpusim_message) through the port org.gpusim.0 of a virtio-serial device,
- * which this driver drives itself, because virtio_console offers its ports to processes only. It takes no
- * other device: one whose ports have other names is left to virtio_console. Where that has the device
- * already, unbind it there and bind it here (README.md).
+ * A stock QEMU: messages (struct gpusim_message) through the port org.gpusim.0 of a virtio-
+ * serial device, which this driver drives itself, because virtio_console offers its ports to
+ * processes only. It takes no other device: one whose ports have other names is left to
+ * virtio_console. Where that has the device already, unbind it there and bind it here
+ * (README.md).
  */
 #include <linux/completion.h>
 #include <linux/module.h>

@@ -2,9 +2,10 @@
 /*
  * /dev/gpusim: the simulated many-core as a device.
  *
- * Each open file is a context of its own: an address space, programs, kernels. Nothing of it reaches
- * another file. What a context's cores see at a device address is memory that was given to it here,
- * by ALLOC (the driver's pages, also mapped into the process) or PIN (the process's own).
+ * Each open file is a context of its own: an address space, programs, kernels. Nothing of it
+ * reaches another file. What a context's cores see at a device address is memory that was given
+ * to it here, by ALLOC (the driver's pages, also mapped into the process) or PIN (the process's
+ * own).
  *
  * Requests and replies of SUBMIT are those of gpusim_wire.h; the driver does not look into them.
  */
@@ -45,7 +46,10 @@ struct gpusim_ioc_alloc {
 
 #define GPUSIM_PIN_READ_ONLY 1u
 
-/* Memory of the process. Whole pages: the caller decides what else lies in the first and last one. */
+/*
+ * Memory of the process. Whole pages: the caller decides what else lies in the first and last
+ * one.
+ */
 struct gpusim_ioc_pin {
 	__u64 user_address; /* in */
 	__u64 size_bytes; /* in */
@@ -57,9 +61,9 @@ struct gpusim_ioc_pin {
 };
 
 /*
- * Hands an operation (gpusim_wire.h: LOAD, UNLOAD, SYMBOL, LAUNCH, COUNTERS, RESET, HELLO for the
- * properties) to the daemon. Comes back when that is done or after a few microseconds, whichever is first:
- * `done` says which.
+ * Hands an operation (gpusim_wire.h: LOAD, UNLOAD, SYMBOL, LAUNCH, COUNTERS, RESET, HELLO for
+ * the properties) to the daemon. Comes back when that is done or after a few microseconds,
+ * whichever is first: `done` says which.
  */
 struct gpusim_ioc_submit {
 	__u32 op; /* in; enum gpusim_op */
@@ -92,9 +96,10 @@ struct gpusim_ioc_wait {
 #define GPUSIM_IOC_PING _IO('G', 0x07) /* a trap that does nothing: what the way costs */
 
 /*
- * Errors of all calls: -EIO: the daemon that this file talked to is gone, with all that was in it;
- * close the file and open another. -ENODEV: there is no daemon to be had. -EINTR, -ERESTARTSYS: a
- * signal came. -EINVAL: a field out of range, or a reserved one that is not zero.
+ * Errors of all calls: -EIO: the daemon that this file talked to is gone, with all that was in
+ * it; close the file and open another. -ENODEV: there is no daemon to be had. -EINTR,
+ * -ERESTARTSYS: a signal came. -EINVAL: a field out of range, or a reserved one that is not
+ * zero.
  */
 
 #endif

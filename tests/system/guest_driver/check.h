@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the guest's test programs share: checks, the driver's calls, what is in use. */
-#ifndef GPUSIM_GUEST_DRIVER_TEST_CHECK_H
-#define GPUSIM_GUEST_DRIVER_TEST_CHECK_H
+#ifndef GPUSIM_TESTS_GUEST_DRIVER_CHECK_H
+#define GPUSIM_TESTS_GUEST_DRIVER_CHECK_H
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

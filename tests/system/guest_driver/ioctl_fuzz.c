@@ -8,7 +8,7 @@
  * kernel's log is for the caller to look at. The seed replays each process's decisions, not how
  * they interleave.
  */
-#include "guest_driver/test/check.h"
+#include "check.h"
 
 #include <pthread.h>
 #include <sched.h>
