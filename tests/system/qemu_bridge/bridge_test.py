@@ -238,12 +238,10 @@ def guest_time(bench):
     with bench.machine("--delay-ms 300") as m:
         start(m)
         for flags in 0, FREEZE:
-            before = m.ask("c")
             expect("WAIT", run_command(m, flags=flags), 0)
-            elapsed = m.ask("c") - before
-            # The lines through the UART take guest time, too, so this says little but enough.
+            elapsed = m.ask("d")
             if flags & FREEZE:
-                assert elapsed < 250e6, f"{elapsed} ns passed in the guest"
+                assert elapsed < 100e6, f"{elapsed} ns passed in the guest"
             else:
                 assert elapsed >= 290e6, f"{elapsed} ns passed in the guest"
 
@@ -316,14 +314,11 @@ def memory_rests_while_stopped(bench):
 def stopped_and_continued_often(bench):
     with bench.machine() as m:
         start(m)
-        m.send("t 4e20 0")
-        rounds = 0
-        while not m.has_answer(0):
+        for _ in range(30):
+            m.send("t 3e8 0")
             m.qmp("stop")
             m.qmp("cont")
-            rounds += 1
-        assert m.answer() > 0
-        assert rounds > 3
+            assert m.answer() > 0
 
 
 @test
@@ -404,7 +399,7 @@ def other_cpus_go_on(bench):
             m.kill_daemon()
             expect("WAIT", m.answer(), -errno.EIO)
             flushes, interrupted = m.ask("y") - before, m.ask("e")
-            assert flushes > 50, f"CPU 1 flushed {flushes} times in 300 ms"
+            assert flushes > 10, f"CPU 1 flushed {flushes} times in 300 ms"
             assert interrupted > 0
 
 
@@ -469,7 +464,7 @@ def main():
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--measure", action="store_true")
     parser.add_argument("names", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     qemu = options.qemu
     if not qemu:
         script = [options.build_qemu, "--version", options.version, "--print-path"]

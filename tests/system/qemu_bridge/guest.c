@@ -13,6 +13,7 @@
  *   t N FLAGS    N times pending, BELL and WAIT; nanoseconds or an error
  *   c            nanoseconds of the guest's clock
  *   e            how often the last w had -EINTR
+ *   d            nanoseconds of the guest's clock that the last w took
  *   x            starts CPU 1, which flushes all TLBs again and again
  *   y            how often it did
  */
@@ -27,7 +28,7 @@ void second_start(void);
 static struct gpusim_command block __attribute__((aligned(1024)));
 static volatile struct gpusim_wait wait_block;
 static volatile unsigned long flushes;
-static long interrupted;
+static long interrupted, waited_ns;
 
 static volatile unsigned* const uart = (unsigned*)0x09000000;
 
@@ -79,10 +80,12 @@ static long wait(unsigned long ns, unsigned long flags) {
   wait_block.timeout_ns = ns;
   wait_block.flags = (gpusim_u32)flags;
   interrupted = -1;
+  waited_ns = -clock_ns();
   do {
     result = trap(GPUSIM_TRAP_WAIT, (unsigned long)&wait_block);
     ++interrupted;
   } while (result == -EINTR);
+  waited_ns += clock_ns();
   return result;
 }
 
@@ -139,6 +142,8 @@ static long perform(char letter, const unsigned long number[2]) {
       return clock_ns();
     case 'e':
       return interrupted;
+    case 'd':
+      return waited_ns;
     case 'x':
       return psci(0xc4000003, 1, (unsigned long)second_start, 0);
     case 'y':
