@@ -17,6 +17,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(capstone REQUIRED IMPORTED_TARGET capstone)
 pkg_check_modules(libdw REQUIRED IMPORTED_TARGET libdw)
 pkg_check_modules(libelf REQUIRED IMPORTED_TARGET libelf)
+pkg_check_modules(libseccomp IMPORTED_TARGET libseccomp)  # optional: the daemon's sandbox
 pkg_check_modules(libhwy REQUIRED IMPORTED_TARGET libhwy)
 if(NOT TARGET hwy::hwy)
   add_library(hwy::hwy ALIAS PkgConfig::libhwy)

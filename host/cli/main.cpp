@@ -55,8 +55,10 @@ int run_main(int argc, char** argv) {
   add_disasm_command(app, action);
   add_info_command(app, action);
   add_energy_command(app, action);
+  add_daemon_command(app, action);
   if (!args.empty() && !args[0].starts_with('-') && !has_command(app, args[0]))
-    return fail(fmt::format("there is no command {}; there are: run, translate, disasm, info, energy",
+    return fail(fmt::format("there is no command {}; there are: run, translate, disasm, info, "
+                            "energy, daemon",
                             args[0]));
   try {
     args = join_values(std::move(args));

@@ -1,0 +1,119 @@
+#include "qemu_bridge/daemon/serve.h"
+
+#include <optional>
+
+#include "qemu_bridge/daemon/commands.h"
+
+namespace gpusim::daemon {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Between two looks at the kernels, so that a guest that rings all the time starves none.
+constexpr int kMostBells = 64;
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+class Server {
+ public:
+  Server(Transport& transport, offload::Service& service, const ServeOptions& options, Log& log)
+      : transport_(transport), service_(service), options_(options), log_(log) {}
+
+  void run(const std::function<bool()>& stop) {
+    Clock::time_point last_work = Clock::now();
+    bool was_idle = false;
+    while (!stop() && !ended_) {
+      const bool worked = poll() | step();
+      transport_.flush();
+      if (worked) {
+        was_idle = false;
+        continue;
+      }
+      const Clock::time_point now = Clock::now();
+      if (!was_idle) last_work = now;
+      was_idle = true;
+      if (now - last_work < options_.spin && !transport_.is_paused()) {
+        relax();
+        continue;
+      }
+      transport_.sleep();
+      was_idle = false;
+    }
+    // Unless it is gone the guest lives on, and its commands get an answer.
+    if (commands_ && !ended_ && !transport_.is_paused()) commands_->close_all();
+    if (commands_) commands_->abandon();
+    transport_.flush();
+  }
+
+ private:
+  bool poll() {
+    bool worked = false;
+    for (int i = 0; i < kMostBells && !ended_; ++i) {
+      const Transport::Report report = transport_.poll();
+      if (report.event == Transport::Event::kNothing) break;
+      handle(report);
+      worked = true;
+    }
+    if (worked) kernels_wait_ = true;
+    return worked;
+  }
+
+  void handle(const Transport::Report& report) {
+    switch (report.event) {
+      case Transport::Event::kBell:
+        commands_->serve(report.gpa);
+        break;
+      case Transport::Event::kNewGuest:
+        begin();
+        break;
+      case Transport::Event::kGuestGone:
+        commands_->abandon();
+        commands_.reset();
+        break;
+      case Transport::Event::kEnd:
+        ended_ = true;
+        break;
+      case Transport::Event::kWoken:
+      case Transport::Event::kNothing:
+        break;
+    }
+  }
+
+  void begin() {
+    log_.line("a guest with {} MiB of RAM; generation {}", transport_.memory().size_bytes() >> 20,
+              transport_.generation());
+    commands_.emplace(transport_.memory(), service_,
+                      CommandOptions{.generation = transport_.generation(),
+                                     .backends = options_.backends,
+                                     .most_pieces = options_.most_pieces},
+                      log_, [this](uint64_t gpa) { transport_.done(gpa); });
+  }
+
+  bool step() {
+    if (!kernels_wait_ || transport_.is_paused()) return false;
+    kernels_wait_ = service_.step();
+    return kernels_wait_;
+  }
+
+  Transport& transport_;
+  offload::Service& service_;
+  const ServeOptions& options_;
+  Log& log_;
+  std::optional<Commands> commands_;
+  bool kernels_wait_ = false, ended_ = false;
+};
+
+}  // namespace
+
+void serve(Transport& transport, offload::Service& service, const ServeOptions& options,
+           const std::function<bool()>& stop, Log& log) {
+  Server(transport, service, options, log).run(stop);
+}
+
+}  // namespace gpusim::daemon

@@ -1,0 +1,75 @@
+// Round trips by the bell page, as the daemon's peer sees them. daemon_bench [DAEMON OPTION]...
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <thread>
+
+#include "tests/system/daemon/fake_guest.h"
+
+using namespace gpusim::test;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// Nanoseconds from the bell to the status, which is watched without sleeping. The ring counts, but
+// not what writing the command costs.
+double round_trip(Guest& guest, const gpusim_command& command, uint64_t gpa) {
+  auto* block = guest.ram.at<gpusim_command>(gpa);
+  *block = command;
+  const auto begin = Clock::now();
+  guest.link.ring(gpa);
+  while (std::atomic_ref<int32_t>(block->status).load(std::memory_order_acquire) == GPUSIM_PENDING)
+    __builtin_ia32_pause();
+  const auto end = Clock::now();
+  if (block->status != 0) std::printf("  failed: %d %s\n", block->status, block->reply.text);
+  return std::chrono::duration<double, std::nano>(end - begin).count();
+}
+
+void measure(Guest& guest, const char* name, const gpusim_command& command, int count,
+             std::chrono::microseconds gap) {
+  const uint64_t gpa = guest.ram.pages(1);
+  gpusim_command c = command;
+  std::vector<double> times;
+  for (int i = 0; i < count; ++i) {
+    if (gap.count() != 0) std::this_thread::sleep_for(gap);
+    c.ticket = guest.next_ticket++;
+    times.push_back(round_trip(guest, c, gpa));
+  }
+  std::sort(times.begin(), times.end());
+  const auto at = [&](double share) {
+    return times[static_cast<size_t>(share * static_cast<double>(times.size() - 1))] / 1000;
+  };
+  std::printf("%-32s %8.2f %8.2f %8.2f us  (5 %%, median, 95 %%)\n", name, at(0.05), at(0.5),
+              at(0.95));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  doctest::Context context;
+  context.setAsDefaultForAssertsOutOfTestCases();
+  Ram ram;
+  BellLink link(ram, {argv + 1, argv + argc});
+  if (link.ready().status != 0) {
+    std::printf("the daemon failed: %s\n", link.ready().text);
+    return 1;
+  }
+  std::printf("%s\n", link.ready().text);
+  Guest guest(link, ram);
+  const uint32_t c = guest.open();
+  const uint32_t program = guest.load(c, read_file(GPUSIM_KERNELS));
+  const uint64_t nothing = guest.symbol(c, program, "nothing");
+  const gpusim_command hello = guest.command(GPUSIM_OP_HELLO, 0, {GPUSIM_WIRE_VERSION});
+  const auto launch = [&](uint32_t cores) { return guest.launch(c, program, nothing, cores); };
+  using std::chrono::microseconds;
+  measure(guest, "HELLO, busy", hello, 100'000, microseconds(0));
+  measure(guest, "HELLO, after sleep", hello, 500, microseconds(2000));
+  measure(guest, "empty kernel, 1 core, busy", launch(1), 100'000, microseconds(0));
+  measure(guest, "empty kernel, 1 core, after sleep", launch(1), 500, microseconds(2000));
+  measure(guest, "empty kernel, 64 cores, busy", launch(64), 10'000, microseconds(0));
+  measure(guest, "empty kernel, 2048 cores, busy", launch(2048), 1'000, microseconds(0));
+  return 0;
+}
