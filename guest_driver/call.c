@@ -42,10 +42,17 @@ void gpusim_calls_exit(void)
 
 struct gpusim_call *gpusim_call_new(struct gpusim_file *file, u16 op)
 {
-	struct gpusim_call *call = kmem_cache_zalloc(gpusim_call_cache, GFP_KERNEL);
+	struct gpusim_call *call = xchg(&file->spare, NULL);
 
-	if (!call)
-		return NULL;
+	if (call) {
+		memset(call, 0, sizeof(*call));
+	} else {
+		call = kmem_cache_zalloc(gpusim_call_cache, GFP_KERNEL);
+		if (!call)
+			return NULL;
+		atomic_long_inc(&gpusim_totals.calls);
+	}
+	call->file = file;
 	call->wire.magic = gpusim_to_wire32(GPUSIM_COMMAND_MAGIC);
 	call->wire.version = (__force u16)cpu_to_le16(GPUSIM_WIRE_VERSION);
 	call->wire.op = (__force u16)cpu_to_le16(op);
@@ -54,17 +61,24 @@ struct gpusim_call *gpusim_call_new(struct gpusim_file *file, u16 op)
 	call->wire.ticket = gpusim_to_wire64(atomic64_inc_return(&file->last_ticket));
 	call->wire.status = (__force s32)cpu_to_le32(GPUSIM_PENDING);
 	refcount_set(&call->users, 1);
-	INIT_LIST_HEAD(&call->link);
-	atomic_long_inc(&gpusim_totals.calls);
+	INIT_HLIST_NODE(&call->ticket_link);
+	INIT_LIST_HEAD(&call->orphan_link);
 	return call;
+}
+
+void gpusim_call_free(struct gpusim_call *call)
+{
+	if (call) {
+		kmem_cache_free(gpusim_call_cache, call);
+		atomic_long_dec(&gpusim_totals.calls);
+	}
 }
 
 void gpusim_call_put(struct gpusim_call *call)
 {
-	if (call && refcount_dec_and_test(&call->users)) {
-		kmem_cache_free(gpusim_call_cache, call);
-		atomic_long_dec(&gpusim_totals.calls);
-	}
+	if (call && refcount_dec_and_test(&call->users) &&
+	    cmpxchg(&call->file->spare, NULL, call))
+		gpusim_call_free(call);
 }
 
 u64 gpusim_call_ticket(const struct gpusim_call *call)
@@ -126,7 +140,6 @@ int gpusim_call_await(struct gpusim_file *file, const struct gpusim_call *call, 
 		      u64 timeout_ns)
 {
 	const u64 start_ns = ktime_get_ns();
-	u64 look_alive_ns = ALIVE_PERIOD_NS;
 
 	for (;;) {
 		/*
@@ -134,23 +147,25 @@ int gpusim_call_await(struct gpusim_file *file, const struct gpusim_call *call, 
 		 * command takes the less it matters when its end is noticed.
 		 */
 		const bool is_dead = READ_ONCE(file->is_dead);
-		u64 waited_ns, sleep_ns, most_ns;
+		u64 now_ns, waited_ns, sleep_ns, most_ns;
 		int error;
 
 		if (gpusim_call_is_done(call))
 			return 0;
 		if (is_dead)
 			return -EIO;
-		waited_ns = ktime_get_ns() - start_ns;
-		if (waited_ns >= timeout_ns)
-			return -ETIMEDOUT;
-		if (waited_ns >= look_alive_ns) {
-			look_alive_ns = waited_ns + ALIVE_PERIOD_NS;
+		now_ns = ktime_get_ns();
+		waited_ns = now_ns - start_ns;
+		/* Before giving up: some wait again and again for a moment. */
+		if (now_ns >= READ_ONCE(file->look_alive_ns)) {
+			WRITE_ONCE(file->look_alive_ns, now_ns + ALIVE_PERIOD_NS);
 			if (gpusim_transport->alive(file->generation)) {
 				WRITE_ONCE(file->is_dead, true);
 				continue;
 			}
 		}
+		if (waited_ns >= timeout_ns)
+			return -ETIMEDOUT;
 		most_ns = max_t(u64, (u64)READ_ONCE(poll_max_us) * NSEC_PER_USEC, POLL_MIN_NS);
 		sleep_ns = clamp_t(u64, waited_ns / 8, POLL_MIN_NS, most_ns);
 		error = gpusim_call_sleep(call, state, min(sleep_ns, timeout_ns - waited_ns));
@@ -167,9 +182,9 @@ int gpusim_call_sync(struct gpusim_file *file, struct gpusim_call *call)
 		error = gpusim_call_await(file, call, TASK_KILLABLE, GPUSIM_FOREVER);
 		if (error == -ERESTARTSYS) {
 			/* The daemon has it still. */
-			spin_lock(&file->orphans_lock);
-			list_add(&call->link, &file->orphans);
-			spin_unlock(&file->orphans_lock);
+			spin_lock(&file->calls_lock);
+			list_add(&call->orphan_link, &file->orphans);
+			spin_unlock(&file->calls_lock);
 			return -EINTR;
 		}
 	}

@@ -54,9 +54,9 @@ struct gpusim_file *gpusim_file_new(void)
 		return ERR_PTR(-ENOMEM);
 	}
 	mutex_init(&file->mutex);
-	xa_init(&file->tickets);
 	xa_init_flags(&file->buffers, XA_FLAGS_ALLOC1);
-	spin_lock_init(&file->orphans_lock);
+	spin_lock_init(&file->calls_lock);
+	hash_init(file->tickets);
 	INIT_LIST_HEAD(&file->orphans);
 	INIT_DELAYED_WORK(&file->end, gpusim_file_end_work);
 	__module_get(THIS_MODULE);
@@ -163,12 +163,12 @@ int gpusim_file_connect(struct gpusim_file *file)
 static bool gpusim_file_calls_are_done(struct gpusim_file *file)
 {
 	struct gpusim_call *call;
-	unsigned long ticket;
+	int bucket;
 
-	xa_for_each(&file->tickets, ticket, call)
+	hash_for_each(file->tickets, bucket, call, ticket_link)
 		if (!gpusim_call_is_done(call))
 			return false;
-	list_for_each_entry(call, &file->orphans, link)
+	list_for_each_entry(call, &file->orphans, orphan_link)
 		if (!gpusim_call_is_done(call))
 			return false;
 	return true;
@@ -203,15 +203,16 @@ static bool gpusim_file_is_forgotten(struct gpusim_file *file)
 static void gpusim_file_free(struct gpusim_file *file)
 {
 	struct gpusim_call *call, *next;
-	unsigned long ticket;
+	struct hlist_node *next_node;
+	int bucket;
 
-	xa_for_each(&file->tickets, ticket, call)
-		gpusim_call_put(call);
-	xa_destroy(&file->tickets);
-	list_for_each_entry_safe(call, next, &file->orphans, link)
-		gpusim_call_put(call);
-	gpusim_call_put(file->opening);
-	gpusim_call_put(file->closing);
+	hash_for_each_safe(file->tickets, bucket, next_node, call, ticket_link)
+		gpusim_call_free(call);
+	list_for_each_entry_safe(call, next, &file->orphans, orphan_link)
+		gpusim_call_free(call);
+	gpusim_call_free(file->opening);
+	gpusim_call_free(file->closing);
+	gpusim_call_free(file->spare);
 	gpusim_drop_buffers(file);
 	xa_destroy(&file->buffers);
 	kfree(file);
@@ -269,14 +270,45 @@ static long gpusim_call_reply(struct gpusim_file *file, const struct gpusim_call
 	return 0;
 }
 
-/* The ticket is worth nothing any more. Another thread may have had the same idea. */
-static void gpusim_forget_ticket(struct gpusim_file *file, unsigned long ticket,
-				 struct gpusim_call *call)
+static void gpusim_remember_ticket(struct gpusim_file *file, struct gpusim_call *call)
 {
-	if (xa_cmpxchg(&file->tickets, ticket, call, NULL, 0) == call) {
-		atomic_dec(&file->ticket_count);
-		gpusim_call_put(call);
+	refcount_inc(&call->users); /* the table's */
+	spin_lock(&file->calls_lock);
+	hash_add(file->tickets, &call->ticket_link, gpusim_call_ticket(call));
+	file->ticket_count++;
+	spin_unlock(&file->calls_lock);
+}
+
+/* The ticket is worth nothing any more. Another thread may have had the same idea. */
+static void gpusim_forget_ticket(struct gpusim_file *file, struct gpusim_call *call)
+{
+	bool was_known;
+
+	spin_lock(&file->calls_lock);
+	was_known = hash_hashed(&call->ticket_link);
+	if (was_known) {
+		hash_del(&call->ticket_link);
+		file->ticket_count--;
 	}
+	spin_unlock(&file->calls_lock);
+	if (was_known)
+		gpusim_call_put(call);
+}
+
+static struct gpusim_call *gpusim_find_call(struct gpusim_file *file, u64 ticket)
+{
+	struct gpusim_call *call, *found = NULL;
+
+	spin_lock(&file->calls_lock);
+	hash_for_each_possible(file->tickets, call, ticket_link, ticket) {
+		if (gpusim_call_ticket(call) == ticket) {
+			refcount_inc(&call->users);
+			found = call;
+			break;
+		}
+	}
+	spin_unlock(&file->calls_lock);
+	return found;
 }
 
 /* Everything but the context's number goes, in the daemon and here. */
@@ -328,7 +360,6 @@ static bool gpusim_is_for_processes(u32 op)
 long gpusim_submit(struct gpusim_file *file, struct gpusim_ioc_submit *submit)
 {
 	struct gpusim_call *call;
-	unsigned long ticket;
 	long error;
 
 	submit->done = 0;
@@ -341,6 +372,8 @@ long gpusim_submit(struct gpusim_file *file, struct gpusim_ioc_submit *submit)
 	error = gpusim_file_connect(file);
 	if (error)
 		return error;
+	if (READ_ONCE(file->ticket_count) >= MOST_TICKETS)
+		return -EBUSY;
 	call = gpusim_call_new(file, submit->op);
 	if (!call)
 		return -ENOMEM;
@@ -351,46 +384,19 @@ long gpusim_submit(struct gpusim_file *file, struct gpusim_ioc_submit *submit)
 	}
 	if (submit->op == GPUSIM_OP_HELLO)
 		call->wire.request.words.word[0] = gpusim_to_wire64(GPUSIM_WIRE_VERSION);
-	if (atomic_inc_return(&file->ticket_count) > MOST_TICKETS) {
-		atomic_dec(&file->ticket_count);
-		error = -EBUSY;
-		goto put;
-	}
-	ticket = gpusim_call_ticket(call);
-	refcount_inc(&call->users); /* the table's */
-	error = xa_insert(&file->tickets, ticket, call, GFP_KERNEL_ACCOUNT);
-	if (error) {
-		atomic_dec(&file->ticket_count);
-		gpusim_call_put(call);
-		goto put;
-	}
 	error = gpusim_call_ring(file, call);
-	if (error) {
-		gpusim_forget_ticket(file, ticket, call);
-	} else if (gpusim_call_spin(call)) {
+	if (error)
+		goto put;
+	if (gpusim_call_spin(call)) {
 		submit->done = 1;
 		error = gpusim_call_reply(file, call, submit->reply, &submit->status);
-		gpusim_forget_ticket(file, ticket, call);
 	} else {
-		submit->ticket = ticket;
+		submit->ticket = gpusim_call_ticket(call);
+		gpusim_remember_ticket(file, call);
 	}
 put:
 	gpusim_call_put(call);
 	return error;
-}
-
-static struct gpusim_call *gpusim_find_call(struct gpusim_file *file, u64 ticket)
-{
-	struct gpusim_call *call = NULL;
-
-	if (ticket && ticket == (unsigned long)ticket) {
-		xa_lock(&file->tickets);
-		call = xa_load(&file->tickets, ticket);
-		if (call)
-			refcount_inc(&call->users);
-		xa_unlock(&file->tickets);
-	}
-	return call;
 }
 
 long gpusim_wait(struct gpusim_file *file, struct gpusim_ioc_wait *wait)
@@ -420,7 +426,7 @@ long gpusim_wait(struct gpusim_file *file, struct gpusim_ioc_wait *wait)
 		error = gpusim_call_reply(file, call, wait->reply, &wait->status);
 	/* Else the command goes on, and the ticket stays good. */
 	if (!error || error == -EIO)
-		gpusim_forget_ticket(file, wait->ticket, call);
+		gpusim_forget_ticket(file, call);
 	gpusim_call_put(call);
 	return error;
 }

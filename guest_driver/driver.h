@@ -4,6 +4,7 @@
 #define GPUSIM_DRIVER_H
 
 #include <linux/fs.h>
+#include <linux/hashtable.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
@@ -22,8 +23,10 @@
  */
 struct gpusim_call {
 	struct gpusim_command wire __aligned(64);
+	struct gpusim_file *file;
 	refcount_t users;
-	struct list_head link; /* gpusim_file.orphans */
+	struct hlist_node ticket_link; /* gpusim_file.tickets */
+	struct list_head orphan_link; /* gpusim_file.orphans */
 };
 
 /* How the driver reaches a daemon. All but alive() may sleep. */
@@ -77,15 +80,17 @@ struct gpusim_file {
 	u32 context;
 	bool is_open;
 	bool is_dead; /* the daemon is; never becomes false again */
+	u64 look_alive_ns; /* when to ask next whether it lives */
 	struct gpusim_call *opening; /* in flight, or NULL */
 	struct gpusim_call *closing; /* made beforehand, so that closing needs no memory */
 	bool closing_told;
 
 	atomic64_t last_ticket;
-	struct xarray tickets; /* of SUBMIT: ticket -> gpusim_call */
-	atomic_t ticket_count;
+	struct gpusim_call *spare; /* a call that is free again, or NULL */
 
-	spinlock_t orphans_lock; /* orphans */
+	spinlock_t calls_lock; /* what follows */
+	DECLARE_HASHTABLE(tickets, 5); /* calls that SUBMIT came back from before they were done */
+	unsigned int ticket_count;
 	struct list_head orphans; /* calls in flight that nobody waits for any more */
 
 	struct xarray buffers; /* handle -> gpusim_buffer */
@@ -130,6 +135,7 @@ int gpusim_calls_init(void);
 void gpusim_calls_exit(void);
 struct gpusim_call *gpusim_call_new(struct gpusim_file *file, u16 op);
 void gpusim_call_put(struct gpusim_call *call);
+void gpusim_call_free(struct gpusim_call *call);
 u64 gpusim_call_ticket(const struct gpusim_call *call);
 /* Gives it to the daemon. -EIO marks the file dead. Ends at fatal signals. */
 int gpusim_call_ring(struct gpusim_file *file, struct gpusim_call *call);

@@ -29,24 +29,16 @@ static int gpusim_semihosting_init(void)
 	return GPUSIM_HAVE_TRAP ? 0 : -ENODEV;
 }
 
-/* QEMU gives -EINTR where something else wants its attention. */
-static long gpusim_trap_again(unsigned long operation, unsigned long argument, bool is_any_signal)
+static int gpusim_semihosting_probe(u32 *generation)
 {
-	for (;;) {
-		long result = gpusim_trap(operation, argument);
+	long result;
 
-		if (result != -EINTR)
-			return result;
-		if (is_any_signal ? signal_pending(current) : fatal_signal_pending(current))
+	/* -EINTR: something else wants QEMU's attention. */
+	while ((result = gpusim_trap(GPUSIM_TRAP_PROBE, 0)) == -EINTR) {
+		if (signal_pending(current))
 			return -ERESTARTSYS;
 		cond_resched();
 	}
-}
-
-static int gpusim_semihosting_probe(u32 *generation)
-{
-	long result = gpusim_trap_again(GPUSIM_TRAP_PROBE, 0, true);
-
 	if (result < 0)
 		return result == -EIO ? -ENODEV : result;
 	if (result == 0 || result > U32_MAX)
@@ -76,7 +68,17 @@ static int gpusim_semihosting_wait(struct gpusim_call *call, u64 timeout_ns)
 	wait->command_gpa = gpusim_to_wire64(virt_to_phys(&call->wire));
 	wait->timeout_ns = gpusim_to_wire64(timeout_ns == GPUSIM_FOREVER ? 0 : timeout_ns);
 	wait->flags = gpusim_to_wire32(GPUSIM_WAIT_FREEZE_TIME);
-	error = gpusim_trap_again(GPUSIM_TRAP_WAIT, virt_to_phys(wait), true);
+	do {
+		/* Another process may have started the next daemon, which does not know it. */
+		error = gpusim_semihosting_alive(call->file->generation);
+		if (error)
+			break;
+		error = gpusim_trap(GPUSIM_TRAP_WAIT, virt_to_phys(wait));
+		if (error != -EINTR)
+			break;
+		cond_resched();
+		error = -ERESTARTSYS;
+	} while (!signal_pending(current));
 	kfree(wait);
 	return error;
 }

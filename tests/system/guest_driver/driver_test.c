@@ -4,7 +4,7 @@
  * (tests/system/qemu_bridge/ null_daemon) behaves so:
  *
  *   quick   answers at once (the default)
- *   slow    --delay-ms 300
+ *   slow    --delay-ms 300; somebody kills it from outside when asked to
  *   never   --never: does not reply; somebody kills it from outside
  *   dies    --die-on-bell
  */
@@ -381,6 +381,32 @@ static void test_slow(void) {
   CHECK(outlived > 0);
 }
 
+/* Somebody outside kills the daemon when it reads "daemon: kill", and another one comes. */
+static void test_restart(void) {
+  const int old = open_device();
+  struct gpusim_ioc_submit submit;
+  struct gpusim_ioc_wait wait;
+  CHECK(device_submit(old, GPUSIM_OP_HELLO, &submit) == 0);
+  CHECK(device_wait(old, submit.ticket, ~0ull, 0, &wait) == 0);
+  const uint32_t generation = device_info(old).generation;
+  printf("daemon: kill\n");
+  usleep(1000000);
+  const int fresh = open_device();
+  CHECK(device_submit(fresh, GPUSIM_OP_HELLO, &submit) == 0);
+  CHECK(device_wait(fresh, submit.ticket, ~0ull, 0, &wait) == 0 && wait.status == 0);
+  CHECK(device_info(fresh).generation != generation);
+  /* Who only ever waits for a moment hears of it, too, even with a new daemon there. */
+  int error = device_submit(old, GPUSIM_OP_HELLO, &submit) ? errno : 0;
+  const uint64_t end = now_ns() + 30000000000;
+  while (!error && now_ns() < end) {
+    if (device_wait(old, submit.ticket, 1000000, 0, &wait) && errno != ETIMEDOUT) error = errno;
+  }
+  CHECK(error == EIO);
+  CHECK_ERRNO(device_submit(old, GPUSIM_OP_HELLO, &submit), EIO);
+  close(old);
+  close(fresh);
+}
+
 /* The daemon never answers; "daemon: kill" on the console asks somebody outside to kill it. */
 static void test_never(void) {
   struct gpusim_ioc_submit submit;
@@ -441,6 +467,7 @@ int main(int argc, char** argv) {
     test_open_close(1000);
   } else if (!strcmp(part, "slow")) {
     test_slow();
+    test_restart();
   } else if (!strcmp(part, "never")) {
     test_never();
   } else if (!strcmp(part, "dies")) {

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 # The daemon's arguments; the program with its arguments. "{...}" is replaced.
 PARTS = {
     "quick": ([], "driver_test quick"),
-    "slow": (["--delay-ms", "300"], "driver_test slow"),
+    "slow": (["--delay-ms", "300", "--say-pid"], "driver_test slow"),
     "never": (["--never", "--say-pid"], "driver_test never"),
     "dies": (["--die-on-bell"], "driver_test dies"),
     "fuzz": ([], "ioctl_fuzz {seconds} {seed}"),
@@ -77,6 +77,7 @@ def main():
                 pid = int(found[1])
             if line.startswith("daemon: kill") and pid:
                 os.kill(pid, signal.SIGKILL)
+                pid = None
         sys.exit(guest.wait())
 
 
