@@ -140,6 +140,7 @@ struct Group {
   Reach reach[2];  // for reading, for writing; empty if not known
   uint32_t reach_misses = 0;
   uint32_t slices = 0;  // that it has run in
+  uint32_t misfit = 0;  // set by native code that leaves in the middle, for values of other forms
 
   Epoch* epoch = nullptr;  // of the active lanes
   std::vector<Event>* events = nullptr;

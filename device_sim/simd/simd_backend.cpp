@@ -360,7 +360,9 @@ SimdBackend::LaneUse SimdBackend::lane_use() const {
 void SimdBackend::mark_hot_blocks() {
   const uint64_t hot = uint64_t{config_.native_after} * simd::kMaxLanes;
   // Looking through all blocks costs more than most slices: do it ever more seldom.
-  if (!native_ || slices_ < next_mark_) return;
+  if (!native_) return;
+  native_->mark_misfits();
+  if (slices_ < next_mark_) return;
   next_mark_ = slices_ + std::min<uint64_t>(slices_, 1024);
   for (size_t b = 0; b < block_counts_.size(); ++b)
     if (block_counts_[b] >= hot) native_->mark(module_->blocks[b].first_uop);

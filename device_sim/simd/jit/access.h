@@ -81,11 +81,95 @@ class AccessEmitter : protected ControlEmitter {
       if (u.imm & 63) cc_.shl(of_index, static_cast<int>(u.imm & 63));
       cc_.add(stride, of_index);
     }
+    const uint8_t permissions = need_of(i);
+    if (p.in_row) {
+      pointers_.emplace(i, emit_window_row(i, stride, permissions, exit));
+      return;
+    }
     cc_.cmp(stride, access.size);
     cc_.jne(exit);
-    const uint8_t permissions = is_load(shape_of(u)) ? kRead : kWrite;
     pointers_.emplace(i, emit_linear_run(emit_address(i), imm(access.size * static_cast<int>(kMaxLanes)),
                                          permissions, exit));
+  }
+
+  x86::Gp emit_window_row(size_t i, const x86::Gp& stride, uint8_t permissions, const Label& exit) {
+    const x86::Gp pointer = cc_.newUIntPtr(), address = emit_address(i);
+    auto* call = invoke(
+        address_of(calls_.window_row),
+        asmjit::FuncSignatureT<void*, void*, uint64_t, uint64_t, uint64_t, uint64_t>());
+    call->setArg(0, at_.group);
+    call->setArg(1, address);
+    call->setArg(2, stride);
+    call->setArg(3, imm(access_info(uop(i).op).size << 8 | step(i).row_byte));
+    call->setArg(4, imm(permissions));
+    call->setRet(0, pointer);
+    cc_.test(pointer, pointer);
+    cc_.jz(exit);
+    return pointer;
+  }
+  // The chunk's words in a row of windows: half `h`.
+  x86::Mem words_at(size_t i, int h) const {
+    return x86::ptr(pointers_.at(i), chunk_->lane, 3, 64 * h);
+  }
+  void emit_row_load(size_t i) {
+    const Uop& u = uop(i);
+    const AccessInfo access = access_info(u.op);
+    const int bit = 8 * step(i).row_byte;
+    Wide64::V v;
+    for (int h = 0; h < 2; ++h) {
+      const x86::Zmm z = v.r[static_cast<size_t>(h)] = cc_.newZmm();
+      cc_.vmovdqu64(z, words_at(i, h));
+    }
+    if (!access.is_narrow()) {
+      const int unused = 64 - 8 * access.size;
+      for (const x86::Zmm& z : v.r) {
+        if (unused - bit != 0) cc_.vpsllq(z, z, unused - bit);
+        if (unused != 0) cc_.vpsraq(z, z, unused);
+      }
+      return chunk_->put<Wide64>(u.d, v);
+    }
+    // The half of each word that holds the element.
+    std::array<uint32_t, 16> from;
+    for (uint32_t k = 0; k < from.size(); ++k) from[k] = 2 * k + (bit >= 32);
+    Narrow32::V n;
+    const x86::Zmm z = n.r[0] = cc_.newZmm();
+    cc_.vmovdqu64(z, cc_.newConst(asmjit::ConstPoolScope::kLocal, from.data(), sizeof from));
+    cc_.vpermi2d(z, v.r[0], v.r[1]);
+    const int unused = 32 - 8 * access.size;
+    if (unused != 0) {
+      if (unused - bit % 32 != 0) cc_.vpslld(z, z, unused - bit % 32);
+      if (access.extend == Extend::kZero) cc_.vpsrld(z, z, unused);
+      else cc_.vpsrad(z, z, unused);
+    }
+    chunk_->put<Narrow32>(u.d, n);
+  }
+  // Only the operand's bytes are written: other host threads may store others of the same words.
+  void emit_row_store(size_t i) {
+    const Uop& u = uop(i);
+    const int size = access_info(u.op).size, bit = 8 * step(i).row_byte;
+    if (size == 8) {
+      const Wide64::V v = chunk_->get<Wide64>(u.d, plan(i).d_kind);
+      for (int h = 0; h < 2; ++h) cc_.vmovdqu64(words_at(i, h), v.r[static_cast<size_t>(h)]);
+      return;
+    }
+    const x86::Zmm z = chunk_->get<Narrow32>(u.d, plan(i).d_kind).r[0];
+    const uint64_t field = ((uint64_t{1} << size) - 1) << step(i).row_byte;
+    const x86::Gp bits = cc_.newUInt64();
+    const x86::KReg k = cc_.newKq();
+    cc_.mov(bits, size == 4 ? (bit ? 0xaaaa : 0x5555) : field * 0x0101010101010101);
+    cc_.kmovq(k, bits);
+    for (int h = 0; h < 2; ++h) {
+      const x86::Zmm words = cc_.newZmm();
+      if (h == 0) {
+        cc_.vpmovzxdq(words, z.ymm());
+      } else {
+        cc_.vextracti64x4(words.ymm(), z, 1);
+        cc_.vpmovzxdq(words, words.ymm());
+      }
+      if (bit) cc_.vpsllq(words, words, bit);
+      if (size == 4) cc_.k(k).vmovdqu32(words_at(i, h), words);
+      else cc_.k(k).vmovdqu8(words_at(i, h), words);
+    }
   }
 
   // The chunk's part of a run of elements, from its element `first` on.
@@ -95,6 +179,7 @@ class AccessEmitter : protected ControlEmitter {
   }
   void emit_load(size_t i) {
     if (plan(i).scattered) return emit_gather(i);
+    if (plan(i).in_row) return emit_row_load(i);
     const Uop& u = uop(i);
     const AccessInfo access = access_info(u.op);
     if (access.is_narrow()) {
@@ -120,6 +205,7 @@ class AccessEmitter : protected ControlEmitter {
   }
   void emit_store(size_t i) {
     if (plan(i).scattered) return emit_scatter(i);
+    if (plan(i).in_row) return emit_row_store(i);
     const Uop& u = uop(i);
     const int size = access_info(u.op).size;
     if (size == 8) {

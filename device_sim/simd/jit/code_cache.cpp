@@ -2,9 +2,14 @@
 
 namespace gpusim::simd {
 
+namespace {
+constexpr uint8_t kMisfits = 32;
+}
+
 void CodeCache::assign(std::span<const Uop> uops) {
   uops_.assign(uops.begin(), uops.end());
   entry_of_.resize(uops_.size());
+  misfits_ = std::vector<std::atomic<uint8_t>>(uops_.size());
   for (const uint32_t uop : marked_) patch(uop);
 }
 
@@ -16,6 +21,18 @@ void CodeCache::mark(uint32_t uop) {
   entries_.emplace_back().op = uops_[uop].op;
   marked_.push_back(uop);
   patch(uop);
+}
+
+void CodeCache::note_misfit(uint32_t uop) {
+  if (misfits_[uop].load(std::memory_order_relaxed) <= kMisfits &&
+      misfits_[uop].fetch_add(1, std::memory_order_relaxed) == kMisfits)
+    any_misfits_.store(true, std::memory_order_relaxed);
+}
+
+void CodeCache::mark_misfits() {
+  if (!any_misfits_.exchange(false, std::memory_order_relaxed)) return;
+  for (uint32_t uop = 0; uop < misfits_.size(); ++uop)
+    if (misfits_[uop].load(std::memory_order_relaxed) > kMisfits) mark(uop);
 }
 
 size_t CodeCache::variants() const {

@@ -44,6 +44,11 @@ class CodeCache {
   void assign(std::span<const Uop> uops);
   const Uop* uops() const { return uops_.data(); }
   void mark(uint32_t uop);
+  // Native code left before this micro-op because values did not have the forms that it was made for. Where
+  // that happens often, a trace shall begin. During slices, by any thread.
+  void note_misfit(uint32_t uop);
+  // Marks such places; between slices.
+  void mark_misfits();
   size_t variants() const;
 
   NativeEntry& entry(uint32_t uop) { return entries_[entry_of_[uop]]; }
@@ -60,6 +65,8 @@ class CodeCache {
   std::vector<uint32_t> entry_of_;  // by micro-op
   std::vector<uint32_t> marked_;
   std::deque<NativeEntry> entries_;
+  std::vector<std::atomic<uint8_t>> misfits_;  // by micro-op
+  std::atomic<bool> any_misfits_ = false;
   std::mutex mutex_;
   TraceCompiler compiler_;
 };

@@ -45,6 +45,7 @@ class Translation : private AccessEmitter {
     cold_frame_ = cc_.newStack(sizeof(ColdFrame), 64);
     missed_ = cc_.newLabel();
     left_ = cc_.newLabel();
+    misfit_ = cc_.newLabel();
     const Label head = cc_.newLabel(), body = cc_.newLabel();
 
     cc_.mov(at_.lanes, at_.field(offsetof(Group, lanes), 8));
@@ -75,6 +76,9 @@ class Translation : private AccessEmitter {
     if (trace_.closed) cc_.jmp(plan_.loops ? body : head);
     else if (!trace_.steps.back().parted) cc_.lea(next_, uop_at(trace_.steps.back().next));
     cc_.bind(left_);
+    cc_.ret(next_);
+    cc_.bind(misfit_);
+    cc_.mov(at_.field(offsetof(Group, misfit), 4), 1);
     cc_.ret(next_);
     cc_.bind(missed_);
     cc_.mov(next_, reinterpret_cast<uint64_t>(kMissed));

@@ -43,6 +43,7 @@ class ControlEmitter {
     const Label label = cc_.newLabel();
     deferred_.push_back([this, label, index] {
       cc_.bind(label);
+      cc_.mov(at_.field(offsetof(Group, misfit), 4), 1);
       cc_.ret(uop_address(index));
     });
     return label;
@@ -100,7 +101,7 @@ class ControlEmitter {
     const Shape shape = shape_of(s.uop);
     const auto check = [&](Slot slot, uint8_t kind) {
       cc_.cmp(at_.kind(slot), static_cast<int>(kind));
-      cc_.jne(left_);
+      cc_.jne(misfit_);
     };
     if (info_of(s.uop).d.writes || is_store(shape)) check(s.uop.d, s.d_after);
     if (!changes_sources(shape)) return;
@@ -229,7 +230,7 @@ class ControlEmitter {
   GroupOperands at_;
   x86::Gp uops_, next_;
   x86::Gp active_;  // if the trace is partial
-  Label missed_, left_;
+  Label missed_, left_, misfit_;
   // Emitted after everything else: what is seldom executed.
   std::vector<std::function<void()>> deferred_;
 };

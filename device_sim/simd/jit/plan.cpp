@@ -61,6 +61,10 @@ class Planner {
       const AccessInfo access = access_info(u.op);
       p.narrow = is_load(shape) ? access.is_narrow() : access.size <= 4;
       if (compact && s.consecutive) p.method = Method::kVector;
+      // Of what comes back compact the handler makes more.
+      const bool stays_compact = is_load(shape) && is_compact(s.d_after);
+      p.in_row = compact && s.in_row && !stays_compact && !(trace_.partial && is_store(shape));
+      if (p.in_row) p.method = Method::kVector;
       // Small elements are stored one by one, which takes all lanes.
       const auto displacement = static_cast<int64_t>(u.imm);
       const bool near = access.mode != AddressMode::kImmediate ||

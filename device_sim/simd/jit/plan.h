@@ -23,6 +23,7 @@ struct Plan {
   Method method = Method::kCall;
   bool narrow = false;          // kVector: in 32-bit lanes
   bool scattered = false;       // kVector: a load or store at an address per lane
+  bool in_row = false;          // kVector: one in the lanes' own windows
   uint8_t source_kind[4] = {};  // as the generated code finds them
   uint8_t d_kind = 0;           // the same of d, which a store reads
   bool keeps_narrow = false;    // kVector: d is a narrow row afterwards

@@ -20,6 +20,15 @@ inline uint8_t* native_run(Group& g, uint64_t address, uint64_t bytes, uint64_t 
   return linear_run(g, address, bytes, static_cast<uint8_t>(need));
 }
 
+inline uint8_t* native_row(Group& g, uint64_t address, uint64_t stride, uint64_t field,
+                           uint64_t need) {
+  const auto size = static_cast<uint32_t>(field >> 8);
+  if ((address & 7) != (field & 0xff) || classify(g, {address, stride}, size) != Pattern::kRow)
+    return nullptr;
+  return reinterpret_cast<uint8_t*>(
+      window_row(g, row_offset(g, address), size, static_cast<uint8_t>(need)).words);
+}
+
 // Notes what a load or store's addresses are like.
 inline void note_access(Group& g, simd::Step& s) {
   const simd::AccessInfo access = simd::access_info(s.uop.op);
@@ -36,6 +45,8 @@ inline void note_access(Group& g, simd::Step& s) {
   if (compact) {
     const Pattern pattern = classify(g, x, size);
     s.consecutive = pattern == Pattern::kConsecutive;
+    s.in_row = pattern == Pattern::kRow && x.base % size == 0;  // then it lies in one word
+    s.row_byte = x.base & 7;
     s.uniform_linear = pattern == Pattern::kUniform && linear_run(g, x.base, size, kRead) != nullptr;
     if (pattern != Pattern::kScattered) return;
   }
@@ -131,11 +142,16 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
   // Nothing to compile counts as an attempt, too.
   if (!whole) trace.steps.clear();
   cache.add(variants, trace,
-            {table.handlers, native_branch, native_run, native_spread, g.machine->block_tallies,
+            {table.handlers, native_branch, native_run, native_row, native_spread, g.machine->block_tallies,
              &g.machine->memory});
   if (!started)
     u = table.handlers[static_cast<int>(cache.original_op(index_of(g, u)))](g, u);
   return u;
+}
+
+inline void note_misfit(Group& g, const Uop* at) {
+  const uint32_t index = index_of(g, at);
+  if (static_cast<uint8_t>(at->op) != simd::kEntryOp) g.machine->native->note_misfit(index);
 }
 
 // Handlers of marked micro-ops.
@@ -148,6 +164,10 @@ const Uop* run_marked(Group& g, const Uop* u) {
     for (int v = 0; v < count; ++v) {
       const simd::NativeCode code = variants.code[v].load(std::memory_order_relaxed);
       const Uop* next = code(g, g.machine->code.uops);
+      if (HWY_UNLIKELY(g.misfit != 0)) {
+        g.misfit = 0;
+        if (next != nullptr && next != simd::kMissed) note_misfit(g, next);
+      }
       if (HWY_LIKELY(next != simd::kMissed)) return next;
     }
     if (variants.want_trace()) return record<kFull>(g, u, variants);

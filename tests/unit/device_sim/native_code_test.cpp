@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kCores = 64;
 constexpr Uop kEnd = {.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kBreakpoint)};
-enum Slots : Slot { kCore, kSquare, kSum, kRounds, kSlots };
+enum Slots : Slot { kCore, kSquare, kSum, kRounds, kStack, kOther, kSlots };
 
 // sum = (sum + core * core) ^ core, `rounds` times.
 Module make_loop() {
@@ -39,6 +39,10 @@ Run run(uint32_t native_after, Rounds rounds, const Module& module = make_loop()
   config.native_after = native_after;
   SimdBackend b;
   b.configure(module, config);
+  constexpr uint64_t kWindow = uint64_t{1} << MachineConfig{}.window_shift;
+  for (uint32_t core = 0; core < kCores; ++core)
+    b.set_permissions(core, config.window_base + core * kWindow, kWindow, kRead | kWrite);
+  b.set_slots(kStack, {config.window_base, kWindow});
   for (uint32_t core = 0; core < kCores; ++core) {
     b.set_slot(core, kCore, core);
     b.set_slot(core, kRounds, rounds(core));
@@ -121,6 +125,81 @@ TEST_CASE("rows that grow and rows that shrink in one block") {
       sum *= square;
     }
     CHECK(interpreted.sums[core] == sum);
+  }
+}
+
+// Every core keeps values of all sizes on a stack of its own: { store, load, bytes from its start }.
+struct OnStack {
+  Op store, load;
+  uint64_t offset;
+  uint64_t step = 0;  // by which the address grows
+};
+Module make_spilling(OnStack x) {
+  Module m;
+  add_block(m, {{.op = Op::mul64, .d = kSquare, .a = kCore, .b = kCore}, {.op = Op::jmp}}, 2);
+  add_block(m,
+            {{.op = Op::add64, .d = kSum, .a = kSum, .b = kSquare},
+             {.op = x.store, .d = kSum, .a = kStack, .imm = x.offset},
+             {.op = Op::xor64, .d = kSum, .a = kSum, .b = kCore},
+             {.op = x.load, .d = kOther, .a = kStack, .imm = x.offset},
+             {.op = Op::mul64, .d = kSum, .a = kSum, .b = kOther},
+             {.op = Op::ld64, .d = kOther, .a = kStack, .imm = x.offset & ~uint64_t{7}},
+             {.op = Op::add64, .d = kSum, .a = kSum, .b = kOther},
+             {.op = Op::st64, .d = kSum, .a = kStack, .imm = 512},
+             {.op = Op::addi64, .d = kStack, .a = kStack, .imm = x.step},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne32, .a = kRounds}},
+            2);
+  add_block(m, {kEnd}, 7);
+  finish(m, kSlots);
+  return m;
+}
+
+// The same with values that fit 32 bits, of which only some are looked at again.
+Module make_narrow_spilling(OnStack x) {
+  Module m;
+  add_block(m, {{.op = Op::mul32, .d = kSquare, .a = kCore, .b = kCore}, {.op = Op::jmp}}, 2);
+  add_block(m,
+            {{.op = Op::xor32, .d = kOther, .a = kSum, .b = kRounds},
+             {.op = Op::addi32, .d = kOther, .a = kOther, .imm = 0xffffff80},
+             {.op = x.store, .d = kOther, .a = kStack, .imm = x.offset},
+             {.op = Op::addi64, .d = kStack, .a = kStack, .imm = x.step},
+             {.op = Op::jmp}},
+            7);
+  add_block(m,
+            {{.op = x.load, .d = kOther, .a = kStack, .imm = x.offset - x.step},
+             {.op = Op::mul32, .d = kSum, .a = kSquare, .b = kOther},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne32, .a = kRounds}},
+            2);
+  add_block(m, {kEnd}, 11);
+  finish(m, kSlots);
+  return m;
+}
+
+TEST_CASE("values of every size on stacks") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  const OnStack accesses[] = {
+      {Op::st8, Op::ldu8, 64},    {Op::st8, Op::lds8w, 67},   {Op::st8, Op::lds8x, 71},
+      {Op::st16, Op::ldu16, 72},  {Op::st16, Op::lds16w, 74}, {Op::st16, Op::lds16x, 78},
+      {Op::st16, Op::lds16w, 76}, {Op::st32, Op::ldu32, 80},  {Op::st32, Op::ldu32, 84},
+      {Op::st32, Op::lds32x, 84}, {Op::st32, Op::lds32x, 88}, {Op::st64, Op::ld64, 96},
+      {Op::st32, Op::ldu32, 102}, {Op::st64, Op::ld64, 4092}, {Op::st16, Op::ldu16, 99},
+      {Op::st32, Op::ldu32, 80, 4}, {Op::st16, Op::lds16w, 80, 2}, {Op::st64, Op::ld64, 80, 8}};
+  for (const OnStack& x : accesses) {
+    CAPTURE(op_info(x.load).name);
+    CAPTURE(x.offset);
+    for (const Module& module : {make_spilling(x), make_narrow_spilling(x)}) {
+      // All lanes together, and ever fewer of them.
+      for (const uint64_t step : {0, 20}) {
+        const auto rounds = [&](uint32_t core) { return 1000 + step * core; };
+        const Run interpreted = run(MachineConfig::kNeverNative, rounds, module);
+        const Run native = run(1, rounds, module);
+        CHECK(native.sums == interpreted.sums);
+        CHECK(native.instructions == interpreted.instructions);
+      }
+    }
   }
 }
 
