@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "translator/common/error.h"
+#include "energy/accelwattch/error.h"
 
 namespace gpusim::accelwattch {
 namespace {

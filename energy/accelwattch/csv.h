@@ -21,14 +21,14 @@ struct CsvTable {
   char separator = ',';
 
   std::optional<size_t> find(std::string_view column) const;  // upper and lower case are the same
-  size_t require(std::string_view column) const;  // throws gpusim::Error that lists the columns
+  size_t require(std::string_view column) const;              // throws Error that lists the columns
   const std::string& at(const CsvRow& row, size_t column) const { return row.cells[column]; }
 };
 
 // Takes a byte order mark, CR LF, quotes, and `;` or tabs for commas. Lines that are empty or start
 // with `#` are no rows. Rows end at the header's width; empty cells beyond it are ignored.
 // `header_has`: lines before the first one that has this cell are skipped (a profiler's messages).
-// Throws gpusim::Error.
+// Throws Error.
 CsvTable parse_csv(std::string_view text, std::string source, std::string_view header_has = {});
 CsvTable read_csv(const std::string& path, std::string_view header_has = {});
 std::string read_text_file(const std::string& path);
@@ -38,7 +38,7 @@ std::string read_text_file(const std::string& path);
 std::optional<double> parse_number(std::string_view text, bool decimal_comma = false,
                                    bool thousands = false);
 
-// The cell as a finite number that is not negative. Throws gpusim::Error with line and column.
+// The cell as a finite number that is not negative. Throws Error with line and column.
 double require_number(const CsvTable& table, const CsvRow& row, size_t column);
 
 std::string lower(std::string_view text);

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "translator/common/error.h"
+#include "energy/accelwattch/error.h"
 
 namespace gpusim::accelwattch {
 namespace {

@@ -40,7 +40,7 @@ struct SheetColumns {
 
 // Columns: `kernel` (or else the first column of text), `measured_W`, `model_total_W`; `suite` and
 // other columns of text are labels; every other column is a component, with or without `_W` at the
-// end. Throws gpusim::Error for missing columns, cells that are no numbers, negative numbers, and
+// end. Throws Error for missing columns, cells that are no numbers, negative numbers, and
 // units that are not watts: by the column's name, or by values that cannot be right.
 Sheet make_sheet(const CsvTable& table, SheetColumns columns = {});
 Sheet read_sheet(const std::string& path, SheetColumns columns = {});

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "translator/common/error.h"
+#include "energy/accelwattch/error.h"
 
 using namespace gpusim;
 using namespace gpusim::accelwattch;

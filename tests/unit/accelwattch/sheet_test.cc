@@ -6,8 +6,8 @@
 
 #include "energy/accelwattch/accuracy.h"
 #include "energy/accelwattch/charts.h"
+#include "energy/accelwattch/error.h"
 #include "energy/accelwattch/report.h"
-#include "translator/common/error.h"
 
 using namespace gpusim;
 using namespace gpusim::accelwattch;
