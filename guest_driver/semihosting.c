@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The patched QEMU: traps. */
+#include <linux/delay.h>
 #include <linux/io.h>
+#include <linux/ktime.h>
 #include <linux/of.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/stat.h>
 #include <linux/slab.h>
 
 #include "driver.h"
@@ -57,18 +60,41 @@ static int gpusim_semihosting_alive(u32 generation)
 	return gpusim_trap(GPUSIM_TRAP_ALIVE, 0) == generation ? 0 : -EIO;
 }
 
+/*
+ * Stopped clocks preempt nobody. So before the trap, also when it came back because something
+ * happened, the clocks run as long as there is anybody else to be run here.
+ */
+static void gpusim_let_others_run(const struct gpusim_call *call)
+{
+	while (!single_task_running() && !signal_pending(current) && !gpusim_call_is_done(call))
+		usleep_range(100, 300);
+}
+
 static int gpusim_semihosting_wait(struct gpusim_call *call, u64 timeout_ns)
 {
 	/* Not on the stack, which need not be contiguous. */
 	struct gpusim_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL);
+	const u64 start_ns = ktime_get_ns();
 	int error;
 
 	if (!wait)
 		return -ENOMEM;
 	wait->command_gpa = gpusim_to_wire64(virt_to_phys(&call->wire));
-	wait->timeout_ns = gpusim_to_wire64(timeout_ns == GPUSIM_FOREVER ? 0 : timeout_ns);
 	wait->flags = gpusim_to_wire32(GPUSIM_WAIT_FREEZE_TIME);
-	do {
+	for (;;) {
+		u64 waited_ns;
+
+		gpusim_let_others_run(call);
+		error = gpusim_call_is_done(call) ? 0 : -ERESTARTSYS;
+		if (!error || signal_pending(current))
+			break;
+		waited_ns = ktime_get_ns() - start_ns;
+		if (timeout_ns != GPUSIM_FOREVER) {
+			error = -ETIMEDOUT;
+			if (waited_ns >= timeout_ns)
+				break;
+			wait->timeout_ns = gpusim_to_wire64(timeout_ns - waited_ns);
+		}
 		/* Another process may have started the next daemon, which does not know it. */
 		error = gpusim_semihosting_alive(call->file->generation);
 		if (error)
@@ -76,9 +102,7 @@ static int gpusim_semihosting_wait(struct gpusim_call *call, u64 timeout_ns)
 		error = gpusim_trap(GPUSIM_TRAP_WAIT, virt_to_phys(wait));
 		if (error != -EINTR)
 			break;
-		cond_resched();
-		error = -ERESTARTSYS;
-	} while (!signal_pending(current));
+	}
 	kfree(wait);
 	return error;
 }
