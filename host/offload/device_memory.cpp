@@ -55,7 +55,8 @@ DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
       mapped_bytes_(std::exchange(other.mapped_bytes_, 0)),
       storage_(std::exchange(other.storage_, nullptr)),
       rights_(std::exchange(other.rights_, nullptr)),
-      mappings_(std::exchange(other.mappings_, {})) {}
+      mappings_(std::exchange(other.mappings_, {})),
+      images_(std::exchange(other.images_, {})) {}
 
 DeviceMemory::~DeviceMemory() {
   if (rights_) munmap(rights_, size_bytes_ >> kPageShift);
@@ -79,25 +80,30 @@ void DeviceMemory::check_range(uint64_t address, uint64_t size_bytes) const {
                                            size_bytes, address, kLowest, size_bytes_));
 }
 
-void DeviceMemory::check_free(uint64_t address, uint64_t size_bytes) const {
-  const auto refuse = [&](uint64_t at, uint64_t size) {
-    throw OffloadError(EEXIST, fmt::format("{:#x} bytes at device address {:#x}: {:#x} bytes are "
-                                           "mapped at {:#x} already",
-                                           size_bytes, address, size, at));
-  };
-  const auto next = mappings_.lower_bound(address);
-  if (next != mappings_.end() && next->first < address + size_bytes)
-    refuse(next->first, next->second.size_bytes);
-  if (next == mappings_.begin()) return;
-  const auto& [begin, before] = *std::prev(next);
-  if (begin + before.size_bytes > address) refuse(begin, before.size_bytes);
+DeviceMemory::Mappings::const_iterator DeviceMemory::first_in(const Mappings& mappings,
+                                                              uint64_t address,
+                                                              uint64_t size_bytes) {
+  auto it = mappings.upper_bound(address);
+  if (it != mappings.begin()) {
+    const auto before = std::prev(it);
+    if (before->first + before->second.size_bytes > address) return before;
+  }
+  return it != mappings.end() && it->first < address + size_bytes ? it : mappings.end();
 }
 
-void DeviceMemory::add(uint64_t address, uint64_t size_bytes, Mapping mapping) {
-  std::memset(rights_ + (address >> kPageShift), mapping.rights, size_bytes >> kPageShift);
-  if (!mapping.is_image) mapped_bytes_ += size_bytes;
-  mapping.size_bytes = size_bytes;
-  mappings_[address] = mapping;
+void DeviceMemory::check_free(uint64_t address, uint64_t size_bytes) const {
+  for (const Mappings* mappings : {&mappings_, &images_}) {
+    const auto it = first_in(*mappings, address, size_bytes);
+    if (it != mappings->end())
+      throw OffloadError(EEXIST, fmt::format("{:#x} bytes at device address {:#x}: {:#x} bytes are "
+                                             "mapped at {:#x} already",
+                                             size_bytes, address, it->second.size_bytes,
+                                             it->first));
+  }
+}
+
+void DeviceMemory::set_rights(uint64_t address, uint64_t size_bytes, uint8_t rights) {
+  std::memset(rights_ + (address >> kPageShift), rights, size_bytes >> kPageShift);
 }
 
 void DeviceMemory::place(uint64_t address, const FilePiece& piece, uint8_t rights) {
@@ -127,8 +133,21 @@ void DeviceMemory::vacate(uint64_t address, uint64_t size_bytes) {
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-void DeviceMemory::map_pieces(uint64_t address, std::span<const FilePiece> pieces,
-                              Mapping mapping) {
+void DeviceMemory::place(uint64_t address, const Mapping& mapping) {
+  uint64_t done = 0;
+  try {
+    for (const FilePiece& p : mapping.pieces) {
+      place(address + done, p, mapping.rights);
+      done += p.size_bytes;
+    }
+  } catch (...) {
+    if (done != 0) vacate(address, done);
+    throw;
+  }
+  set_rights(address, mapping.size_bytes, mapping.rights);
+}
+
+void DeviceMemory::map_files(uint64_t address, std::span<const FilePiece> pieces, uint8_t rights) {
   uint64_t size_bytes = 0;
   for (const FilePiece& p : pieces) {
     if (!is_whole_pages(p.size_bytes) || !is_whole_pages(p.offset) || p.size_bytes == 0 ||
@@ -140,32 +159,18 @@ void DeviceMemory::map_pieces(uint64_t address, std::span<const FilePiece> piece
   }
   check_range(address, size_bytes);
   check_free(address, size_bytes);
-  uint64_t done = 0;
-  try {
-    for (const FilePiece& p : pieces) {
-      place(address + done, p, mapping.rights);
-      done += p.size_bytes;
-    }
-  } catch (...) {
-    if (done != 0) vacate(address, done);
-    throw;
-  }
-  mapping.is_placed = true;
-  add(address, size_bytes, mapping);
-}
-
-void DeviceMemory::map_files(uint64_t address, std::span<const FilePiece> pieces, uint8_t rights) {
-  map_pieces(address, pieces, {.rights = rights});
-}
-
-void DeviceMemory::map_image(uint64_t address, const FilePiece& piece, uint8_t rights) {
-  map_pieces(address, {&piece, 1}, {.rights = rights, .is_image = true});
+  Mapping mapping{size_bytes, rights, {pieces.begin(), pieces.end()}};
+  place(address, mapping);
+  mapped_bytes_ += size_bytes;
+  mappings_.emplace(address, std::move(mapping));
 }
 
 void DeviceMemory::map_own(uint64_t address, uint64_t size_bytes, uint8_t rights) {
   check_range(address, size_bytes);
   check_free(address, size_bytes);
-  add(address, size_bytes, {.rights = rights});
+  set_rights(address, size_bytes, rights);
+  mapped_bytes_ += size_bytes;
+  mappings_.emplace(address, Mapping{size_bytes, rights, {}});
 }
 
 void DeviceMemory::unmap(uint64_t address, uint64_t size_bytes) {
@@ -174,28 +179,65 @@ void DeviceMemory::unmap(uint64_t address, uint64_t size_bytes) {
     throw OffloadError(EINVAL, fmt::format("nothing was mapped with {:#x} bytes at device address "
                                            "{:#x}",
                                            size_bytes, address));
-  if (it->second.is_placed) vacate(address, size_bytes);
-  std::memset(rights_ + (address >> kPageShift), 0, size_bytes >> kPageShift);
-  if (!it->second.is_image) mapped_bytes_ -= size_bytes;
+  if (!it->second.pieces.empty()) vacate(address, size_bytes);
+  set_rights(address, size_bytes, 0);
+  mapped_bytes_ -= size_bytes;
   mappings_.erase(it);
 }
 
 void DeviceMemory::unmap_all() {
+  while (!images_.empty()) remove_image(images_.begin()->first);
   while (!mappings_.empty()) {
     const auto& [address, mapping] = *mappings_.begin();
     unmap(address, mapping.size_bytes);
   }
 }
 
+void DeviceMemory::place_image(uint64_t address, const FilePiece& piece, uint8_t rights) {
+  check_range(address, piece.size_bytes);
+  if (first_in(images_, address, piece.size_bytes) != images_.end())
+    throw OffloadError(EEXIST, fmt::format("another program is at device address {:#x}", address));
+  const uint64_t end = address + piece.size_bytes;
+  for (auto m = first_in(mappings_, address, piece.size_bytes);
+       m != mappings_.end() && m->first < end; ++m)
+    if (!m->second.may_be_covered)
+      throw OffloadError(EEXIST, fmt::format("{:#x} bytes are mapped at device address {:#x}, where "
+                                             "the program belongs",
+                                             m->second.size_bytes, m->first));
+  Mapping image{piece.size_bytes, rights, {piece}};
+  place(address, image);
+  images_.emplace(address, std::move(image));
+}
+
+void DeviceMemory::allow_covering(uint64_t address, uint64_t size_bytes) {
+  for (auto& [begin, mapping] : mappings_)
+    if (begin < address + size_bytes && address < begin + mapping.size_bytes)
+      mapping.may_be_covered = true;
+}
+
+void DeviceMemory::remove_image(uint64_t address) {
+  const auto it = images_.find(address);
+  if (it == images_.end()) return;
+  const uint64_t end = address + it->second.size_bytes;
+  vacate(address, it->second.size_bytes);
+  set_rights(address, it->second.size_bytes, 0);
+  images_.erase(it);
+  // What it covered appears again.
+  for (auto m = first_in(mappings_, address, end - address);
+       m != mappings_.end() && m->first < end; ++m)
+    place(m->first, m->second);
+}
+
 std::optional<std::span<uint8_t>> DeviceMemory::bytes(uint64_t address, uint64_t size_bytes,
                                                       uint8_t rights) const {
   if (size_bytes > size_bytes_ || address > size_bytes_ - size_bytes) return std::nullopt;
+  if (first_in(images_, address, size_bytes) != images_.end()) return std::nullopt;
   for (uint64_t at = address; at < address + size_bytes;) {
     auto it = mappings_.upper_bound(at);
     if (it == mappings_.begin()) return std::nullopt;
     const auto& [begin, mapping] = *--it;
-    const bool covers = at - begin < mapping.size_bytes;
-    if (!covers || mapping.is_image || (mapping.rights & rights) != rights) return std::nullopt;
+    if (at - begin >= mapping.size_bytes || (mapping.rights & rights) != rights)
+      return std::nullopt;
     at = begin + mapping.size_bytes;
   }
   return std::span<uint8_t>(pointer(address), size_bytes);

@@ -35,13 +35,17 @@ class DeviceMemory {
   // All throw OffloadError and have then changed nothing; ranges are whole pages.
   void map_files(uint64_t address, std::span<const FilePiece> pieces, uint8_t rights);
   void map_own(uint64_t address, uint64_t size_bytes, uint8_t rights);  // identity only
-  /// Part of a program: not memory that the caller gave, so no part of bytes() and mapped_bytes().
-  void map_image(uint64_t address, const FilePiece& piece, uint8_t rights);
   void unmap(uint64_t address, uint64_t size_bytes);  // exactly as mapped
+  /// Part of a program, until it is taken away: not memory that the caller gave. It may cover another
+  /// program's variables that the caller mapped, which cannot be reached meanwhile; nothing else.
+  void place_image(uint64_t address, const FilePiece& piece, uint8_t rights);
+  void remove_image(uint64_t address);
+  /// What is mapped in this range may be covered.
+  void allow_covering(uint64_t address, uint64_t size_bytes);
   void unmap_all();
   uint64_t mapped_bytes() const { return mapped_bytes_; }
 
-  /// Bytes that a caller mapped with these rights throughout; nothing otherwise.
+  /// Bytes that a caller mapped with these rights throughout and can be reached; nothing otherwise.
   std::optional<std::span<uint8_t>> bytes(uint64_t address, uint64_t size_bytes,
                                           uint8_t rights) const;
 
@@ -50,21 +54,26 @@ class DeviceMemory {
   struct Mapping {
     uint64_t size_bytes = 0;
     uint8_t rights = 0;
-    bool is_image = false;
-    bool is_placed = false;  // by mmap, not the caller's own pages
+    std::vector<FilePiece> pieces;  // none: the caller's own pages
+    bool may_be_covered = false;
   };
+  using Mappings = std::map<uint64_t, Mapping>;
   void check_range(uint64_t address, uint64_t size_bytes) const;
+  // The first of them that has a byte in the range, or the end.
+  static Mappings::const_iterator first_in(const Mappings& mappings, uint64_t address,
+                                           uint64_t size_bytes);
   void check_free(uint64_t address, uint64_t size_bytes) const;
-  void map_pieces(uint64_t address, std::span<const FilePiece> pieces, Mapping mapping);
+  void place(uint64_t address, const Mapping& mapping);
   void place(uint64_t address, const FilePiece& piece, uint8_t rights);
   void vacate(uint64_t address, uint64_t size_bytes);
-  void add(uint64_t address, uint64_t size_bytes, Mapping mapping);
+  void set_rights(uint64_t address, uint64_t size_bytes, uint8_t rights);
 
   bool identity_ = false;
   uint64_t size_bytes_ = 0, mapped_bytes_ = 0;
   uint8_t* storage_ = nullptr;  // null with identity
   uint8_t* rights_ = nullptr;
-  std::map<uint64_t, Mapping> mappings_;
+  Mappings mappings_;  // of the caller
+  Mappings images_;
 };
 
 }  // namespace gpusim::offload

@@ -47,10 +47,15 @@ void write_all(int fd, std::span<const uint8_t> bytes, uint64_t offset) {
 
 }  // namespace
 
-ProgramImage::ProgramImage(const Module& module, bool without_writable) {
+ProgramImage::ProgramImage(const Module& module, bool live_data) {
   uint64_t size_bytes = 0;
   for (const auto& [page, rights] : rights_of_pages(module)) {
-    if (without_writable && (rights & kWrite)) continue;
+    if (live_data && (rights & kWrite)) {
+      if (live_.empty() || live_.back().address + live_.back().size_bytes != page)
+        live_.push_back({page, 0});
+      live_.back().size_bytes += kPageSize;
+      continue;
+    }
     if (parts_.empty() || parts_.back().rights != rights ||
         parts_.back().address + parts_.back().piece.size_bytes != page)
       parts_.push_back({page, {-1, size_bytes, 0}, rights});
@@ -82,27 +87,32 @@ void ProgramImage::install(DeviceMemory& memory) {
   size_t done = 0;
   try {
     for (; done < parts_.size(); ++done)
-      memory.map_image(parts_[done].address, parts_[done].piece, parts_[done].rights);
+      memory.place_image(parts_[done].address, parts_[done].piece, parts_[done].rights);
   } catch (...) {
-    while (done-- > 0) memory.unmap(parts_[done].address, parts_[done].piece.size_bytes);
+    while (done-- > 0) memory.remove_image(parts_[done].address);
     throw;
   }
 }
 
 void ProgramImage::remove(DeviceMemory& memory) {
-  for (const Part& p : parts_) memory.unmap(p.address, p.piece.size_bytes);
+  for (const Part& p : parts_) memory.remove_image(p.address);
 }
 
 bool ProgramImage::overlaps(uint64_t address, uint64_t size_bytes) const {
-  return std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) {
-    return p.address < address + size_bytes && address < p.address + p.piece.size_bytes;
-  });
+  const auto meets = [&](uint64_t begin, uint64_t size) {
+    return begin < address + size_bytes && address < begin + size;
+  };
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [&](const Part& p) { return meets(p.address, p.piece.size_bytes); }) ||
+         std::any_of(live_.begin(), live_.end(),
+                     [&](const Range& r) { return meets(r.address, r.size_bytes); });
 }
 
 bool ProgramImage::overlaps(const ProgramImage& other) const {
-  return std::any_of(parts_.begin(), parts_.end(), [&](const Part& p) {
-    return other.overlaps(p.address, p.piece.size_bytes);
-  });
+  return std::any_of(parts_.begin(), parts_.end(),
+                     [&](const Part& p) { return other.overlaps(p.address, p.piece.size_bytes); }) ||
+         std::any_of(live_.begin(), live_.end(),
+                     [&](const Range& r) { return other.overlaps(r.address, r.size_bytes); });
 }
 
 }  // namespace gpusim::offload

@@ -45,7 +45,10 @@ class Program {
       : name(std::move(its_name)),
         translator(Module(module)),
         memory_(memory),
-        image_(module, live_data) {}
+        image_(module, live_data) {
+    for (const ProgramImage::Range& r : image_.live())
+      memory_.allow_covering(r.address, r.size_bytes);
+  }
   ~Program() { remove(); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -254,6 +257,7 @@ void Service::unmap(uint32_t context, uint64_t address, uint64_t size_bytes) {
   Impl::Context& c = impl_->context(context);
   if (!c.jobs.empty())
     throw OffloadError(EBUSY, "a kernel of the context runs or waits; wait for it or cancel it");
+  impl_->remove_images(c, address, size_bytes);
   c.memory.unmap(address, size_bytes);
 }
 

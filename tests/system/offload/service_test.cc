@@ -227,6 +227,16 @@ TEST_CASE("the caller's own globals are live") {
   int counter = 0;
   std::memcpy(&counter, ram.bytes + (d.function(p, "counter") - data), sizeof counter);
   CHECK(counter == 77);
+  // Another program at the same addresses takes its place, and gives it back.
+  const uint32_t q = d.load(kernels("kernels2")).program;
+  CHECK(d.run(d.call(q, "count", 5)).report.exit_status == 0);
+  CHECK(d.run(d.call(p, "count", 3)).report.exit_status == 0);
+  CHECK(d.run(d.call(q, "count", 5)).report.exit_status == 0);
+  std::memcpy(&counter, ram.bytes + (d.function(p, "counter") - data), sizeof counter);
+  CHECK(counter == 80);
+  CHECK(d.service.counters(d.context).mapped_bytes > 0);
+  d.service.unmap(d.context, data, d.service.counters(d.context).mapped_bytes);
+  CHECK(d.run(d.call(p, "count", 3)).report.exit_status == 139);
 }
 
 TEST_CASE("device addresses can be the process's own") {
