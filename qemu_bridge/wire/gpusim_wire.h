@@ -211,7 +211,7 @@ struct gpusim_report {
 	gpusim_s32 exit_status; /* as `gpusim run` would have: 128 + signal for a fault */
 	gpusim_u32 faults;      /* cores that were stopped by one */
 	gpusim_u64 guest_instructions;
-	gpusim_u64 run_ns; /* from the first instruction to the last, of the host's clock */
+	gpusim_u64 run_ns; /* that the host spent on it, without its waiting for others' slices */
 	gpusim_u64 output_bytes; /* written, even if they did not all fit */
 	gpusim_u32 fault_core;   /* the lowest-numbered one that faulted */
 	gpusim_u32 cores;
