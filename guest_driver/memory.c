@@ -19,6 +19,9 @@ static ulong memory_limit_mib;
 module_param(memory_limit_mib, ulong, 0644);
 MODULE_PARM_DESC(memory_limit_mib, "most that all processes may ALLOC together (0: 3/4 of memory)");
 
+/* What ALLOC was asked for, fulfilled or not yet. */
+static atomic_long_t gpusim_counted_pages;
+
 #define LARGEST_ORDER 9
 #define EXTENTS_PER_TABLE (PAGE_SIZE / sizeof(struct gpusim_extent))
 #define PAGES_AT_ONCE (PAGE_SIZE / sizeof(struct page *))
@@ -35,7 +38,7 @@ struct gpusim_buffer {
 	struct kref users;
 	struct gpusim_file *file;
 	struct mm_struct *mm; /* PIN: whose locked memory it counts as */
-	unsigned long locked_pages; /* how much of it */
+	unsigned long counted_pages; /* of it, or of what may be allocated */
 	bool is_writable;
 	u64 device_address;
 	u64 size_bytes; /* that its extents have so far */
@@ -147,10 +150,11 @@ static void gpusim_buffer_release(struct kref *users)
 	}
 	if (buffer->mm) {
 		atomic_long_sub(pages, &gpusim_totals.pinned_pages);
-		account_locked_vm(buffer->mm, buffer->locked_pages, false);
+		account_locked_vm(buffer->mm, buffer->counted_pages, false);
 		mmdrop(buffer->mm);
 	} else {
 		atomic_long_sub(pages, &gpusim_totals.allocated_pages);
+		atomic_long_sub(buffer->counted_pages, &gpusim_counted_pages);
 	}
 	kfree(buffer);
 }
@@ -233,6 +237,14 @@ static int gpusim_buffer_map(struct gpusim_buffer *buffer)
 	return 0;
 }
 
+/* To what the file has. */
+static void gpusim_buffer_count(struct gpusim_buffer *buffer, s64 size_bytes)
+{
+	struct gpusim_file *file = buffer->file;
+
+	atomic64_add(size_bytes, buffer->mm ? &file->pinned_bytes : &file->allocated_bytes);
+}
+
 /*
  * Makes a complete buffer part of the context, with a handle. After an error it is dropped, or
  * kept for the file's end if the daemon may have it.
@@ -247,9 +259,11 @@ static int gpusim_buffer_enter(struct gpusim_buffer *buffer, u32 *handle)
 		gpusim_buffer_drop(buffer);
 		return error;
 	}
+	gpusim_buffer_count(buffer, buffer->size_bytes);
 	error = gpusim_buffer_map(buffer);
 	if (error && !gpusim_buffer_unmap(buffer)) {
 		xa_erase(&file->buffers, *handle);
+		gpusim_buffer_count(buffer, -buffer->size_bytes);
 		gpusim_buffer_drop(buffer);
 	}
 	return error;
@@ -269,10 +283,7 @@ long gpusim_free(struct gpusim_file *file, u32 handle)
 		error = gpusim_buffer_unmap(buffer);
 	if (!error) {
 		xa_erase(&file->buffers, handle);
-		if (buffer->mm)
-			atomic64_sub(buffer->size_bytes, &file->pinned_bytes);
-		else
-			atomic64_sub(buffer->size_bytes, &file->allocated_bytes);
+		gpusim_buffer_count(buffer, -buffer->size_bytes);
 		gpusim_buffer_drop(buffer);
 	}
 	mutex_unlock(&file->mutex);
@@ -357,12 +368,13 @@ long gpusim_alloc(struct gpusim_file *file, struct gpusim_ioc_alloc *alloc)
 	error = gpusim_check_range(alloc->device_address, alloc->size_bytes);
 	if (error)
 		return error;
-	if (atomic_long_read(&gpusim_totals.allocated_pages) + pages > gpusim_page_limit())
-		return -ENOMEM;
 	buffer = gpusim_buffer_new(file, alloc->device_address);
 	if (!buffer)
 		return -ENOMEM;
-	error = gpusim_buffer_fill(buffer, alloc->size_bytes);
+	buffer->counted_pages = pages;
+	error = -ENOMEM;
+	if (atomic_long_add_return(pages, &gpusim_counted_pages) <= gpusim_page_limit())
+		error = gpusim_buffer_fill(buffer, alloc->size_bytes);
 	if (!error && mutex_lock_killable(&file->mutex))
 		error = -EINTR;
 	if (error) {
@@ -378,8 +390,6 @@ long gpusim_alloc(struct gpusim_file *file, struct gpusim_ioc_alloc *alloc)
 	file->next_mmap_offset += alloc->size_bytes + PAGE_SIZE;
 	alloc->mmap_offset = buffer->mmap_offset;
 	error = gpusim_buffer_enter(buffer, &alloc->handle);
-	if (!error)
-		atomic64_add(alloc->size_bytes, &file->allocated_bytes);
 unlock:
 	mutex_unlock(&file->mutex);
 	return error;
@@ -549,7 +559,7 @@ long gpusim_pin(struct gpusim_file *file, struct gpusim_ioc_pin *pin)
 		return error;
 	}
 	buffer->mm = current->mm;
-	buffer->locked_pages = pages;
+	buffer->counted_pages = pages;
 	mmgrab(buffer->mm);
 	error = gpusim_buffer_pin(buffer, user_address, pin->size_bytes);
 	if (!error && mutex_lock_killable(&file->mutex))
@@ -567,8 +577,6 @@ long gpusim_pin(struct gpusim_file *file, struct gpusim_ioc_pin *pin)
 	list_for_each_entry(table, &buffer->tables, link)
 		pin->extents += table->count;
 	error = gpusim_buffer_enter(buffer, &pin->handle);
-	if (!error)
-		atomic64_add(pin->size_bytes, &file->pinned_bytes);
 unlock:
 	mutex_unlock(&file->mutex);
 	return error;
