@@ -10,6 +10,7 @@ Exit status 77: QEMU is not built, because its source could not be fetched.
 import argparse
 import errno
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -135,6 +136,16 @@ def addresses_are_checked(bench):
         # A wait block of zeros, in memory that the guest does not use: names a command at 0.
         expect("WAIT for 0", m.ask(f"o {TRAP_WAIT} {end - 4096:x}"), -errno.EFAULT)
         expect("WAIT", run_command(m), 0)
+
+
+@test
+def random_traps(bench):
+    seed = int(os.environ.get("GPUSIM_SEED") or random.randrange(1, 1 << 60))
+    print(f"        replay: GPUSIM_SEED={seed}")
+    with bench.machine("--never") as m:
+        start(m)
+        assert m.ask(f"z {seed:x} {100_000:x}") > 0, "none of the traps worked"
+        assert m.ask("a") > 0, "the daemon ended"
 
 
 @test
@@ -329,6 +340,47 @@ def migration_while_the_daemon_lives(bench):
         m.qmp("migrate", uri="exec:cat >/dev/null")
         assert wait_until(lambda: m.qmp("query-migrate")["status"] in ("completed", "failed"))
         expect("migration", m.qmp("query-migrate")["status"], "completed")
+
+
+def add_disk(machine):
+    """Somewhere for savevm to write to."""
+    path = os.path.join(machine.folder.name, "disk.qcow2")
+
+    def create(job, options):
+        machine.qmp("blockdev-create", **{"job-id": job, "options": options})
+        assert wait_until(
+            lambda: [j["status"] for j in machine.qmp("query-jobs") if j["id"] == job]
+            == ["concluded"]
+        )
+        machine.qmp("job-dismiss", id=job)
+
+    size = 1 << 20
+    create("file", {"driver": "file", "filename": path, "size": 0})
+    machine.qmp("blockdev-add", **{"driver": "file", "node-name": "file", "filename": path})
+    create("qcow2", {"driver": "qcow2", "file": "file", "size": size})
+    machine.qmp("blockdev-add", **{"driver": "qcow2", "node-name": "disk", "file": "file"})
+
+
+@test
+def snapshots(bench):
+    with bench.machine("--delay-ms 300") as m:
+        add_disk(m)
+        generation = start(m)
+        gpa = m.ask("g")
+        m.ask("m")
+        expect("BELL", m.ask("b"), 0)
+        m.send("w 0 1")
+        expect("savevm", m.human("savevm there"), "")
+        expect("the daemon after savevm", len(m.daemons()), 1)
+        expect("WAIT", m.answer(), 0)
+        expect("status", m.guest_status(gpa), 0)
+        expect("loadvm", m.human("loadvm there"), "")
+        # The guest waits again, for a daemon that is no more.
+        expect("daemons after loadvm", len(m.daemons()), 0)
+        expect("WAIT", m.answer(), -errno.EIO)
+        expect("status", m.guest_status(gpa), PENDING)
+        expect("next generation", start(m), generation + 1)
+        expect("WAIT", run_command(m), 0)
 
 
 @test

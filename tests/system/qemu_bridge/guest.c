@@ -14,6 +14,7 @@
  *   c            nanoseconds of the guest's clock
  *   e            how often the last w had -EINTR
  *   d            nanoseconds of the guest's clock that the last w took
+ *   z SEED N     N traps with random operations and arguments; how many of them succeed
  *   x            starts CPU 1, which flushes all TLBs again and again
  *   y            how often it did
  */
@@ -108,6 +109,23 @@ static long time_commands(unsigned long n, unsigned long flags) {
   return clock_ns() - start;
 }
 
+static long random_traps(unsigned long seed, unsigned long n) {
+  static const unsigned long bases[] = {0, 0x40000000, 0x44000000, 0x09000000, 1ul << 63, ~0ul};
+  unsigned long x = seed | 1;
+  long done = 0;
+  while (n--) {
+    unsigned long argument;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    argument = x >> 32;
+    if (x & 1) argument = bases[(x >> 1) % 6] + ((x >> 4) & 0xfff) * ((x >> 16) & 1 ? 64 : 1) - 2048;
+    if ((x & 6) == 2) argument = (unsigned long)&block + ((x >> 4) & 0x40);
+    done += trap(0x100 + ((x >> 40) & 7), argument) >= 0;
+  }
+  return done;
+}
+
 void second_main(void) {
   for (;;) {
     __asm__ volatile("dsb ish; tlbi vmalle1is; dsb ish; isb" ::: "memory");
@@ -144,6 +162,8 @@ static long perform(char letter, const unsigned long number[2]) {
       return interrupted;
     case 'd':
       return waited_ns;
+    case 'z':
+      return random_traps(number[0], number[1]);
     case 'x':
       return psci(0xc4000003, 1, (unsigned long)second_start, 0);
     case 'y':

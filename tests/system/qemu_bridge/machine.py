@@ -145,10 +145,12 @@ class Machine:
             else:
                 return reply["return"]
 
+    def human(self, line):
+        return self.qmp("human-monitor-command", **{"command-line": line})
+
     def guest_status(self, gpa):
         """`status` of the command at gpa, through the monitor."""
-        text = self.qmp("human-monitor-command", **{"command-line": f"xp /1wd {gpa + 24:#x}"})
-        return int(text.split(":")[1])
+        return int(self.human(f"xp /1wd {gpa + 24:#x}").split(":")[1])
 
     # Processes.
     def daemons(self):

@@ -30,7 +30,7 @@
 
 #include "qemu_bridge/wire/gpusim_bell.h"
 
-#define SPIN_NS 30000
+#define SPIN_NS 300000
 
 static bool die_at_hello, silent, refuse, garbage, die_on_bell, die_after_reply, never, take_none,
     break_ring, no_pause, say_pid;
