@@ -326,7 +326,7 @@ def stopped_and_continued_often(bench):
     with bench.machine() as m:
         start(m)
         for _ in range(30):
-            m.send("t 3e8 0")
+            m.send("t c8 0")
             m.qmp("stop")
             m.qmp("cont")
             assert m.answer() > 0
@@ -369,7 +369,7 @@ def snapshots(bench):
         gpa = m.ask("g")
         m.ask("m")
         expect("BELL", m.ask("b"), 0)
-        m.send("w 0 1")
+        expect("about to WAIT", m.ask("v 0 1"), 0)
         expect("savevm", m.human("savevm there"), "")
         expect("the daemon after savevm", len(m.daemons()), 1)
         expect("WAIT", m.answer(), 0)

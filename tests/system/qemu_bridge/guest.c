@@ -7,6 +7,7 @@
  *   g            gpa of the command block
  *   b [GPA]      BELL with the command block, or another
  *   w NS FLAGS   WAIT, again while it says -EINTR
+ *   v NS FLAGS   the same, after it said "= 0"
  *   s            status of the command block
  *   o OP ARG     any trap
  *   i N          N times PING; nanoseconds
@@ -146,6 +147,9 @@ static long perform(char letter, const unsigned long number[2]) {
       return (long)&block;
     case 'b':
       return trap(GPUSIM_TRAP_BELL, number[0] == ~0ul ? (unsigned long)&block : number[0]);
+    case 'v':
+      put_number(0);
+      return wait(number[0], number[1]);
     case 'w':
       return wait(number[0], number[1]);
     case 's':
