@@ -89,7 +89,8 @@ GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_bell_ready) == 256);
  * A gpa on the ring is a multiple of 64 and its 1024 bytes lie in one region that is not read-only;
  * QEMU looks at nothing else of a command.
  *
- * The daemon sleeps only by `daemon_sleeps`, after it spun for some tens of microseconds:
+ * The daemon sleeps only by `daemon_sleeps`, after it spun for a while (a few hundred microseconds: waking a
+ * processor costs more):
  *     daemon_sleeps = 1 (relaxed); fence (seq_cst)
  *     look once more for work: head, pause_request, the socket, its own threads' results
  *     none: FUTEX_WAIT(daemon_sleeps, 1)
