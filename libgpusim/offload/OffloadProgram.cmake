@@ -44,6 +44,17 @@ function(gpusim_add_offload_library)
       VERBATIM)
     list(APPEND objects "${object}")
   endforeach()
+  # The energy targets, generated.
+  set(table "${PROJECT_BINARY_DIR}/energy/gpusim_energy_table.c")
+  set(object "${folder}/energy_table.o")
+  add_custom_command(
+    OUTPUT "${object}"
+    COMMAND "${CMAKE_COMMAND}" -E make_directory "${folder}"
+    COMMAND "${GPUSIM_GUEST_CC}" -O2 -I "${PROJECT_SOURCE_DIR}" -c "${table}" -o "${object}"
+    DEPENDS gpusim_energy_table_source "${table}"
+    COMMENT "Cross-compiling offload/energy_table.o"
+    VERBATIM)
+  list(APPEND objects "${object}")
   foreach(source ${GPUSIM_GUEST_COMMON} "${GPUSIM_OFFLOAD_DIR}/kernel/services.c")
     get_filename_component(base "${source}" NAME_WE)
     set(object "${folder}/kernel_${base}.o")

@@ -137,19 +137,48 @@ static int read_options(struct gpusim_port* port, const struct gpusim_port_optio
   return GPUSIM_OK;
 }
 
+// Why there is no device, and what to do.
+static int fail_open(const struct gpusim_port* port, int error) {
+  const char* hint = "";
+  int status = GPUSIM_NO_DEVICE;
+  switch (error) {
+    case ENOENT:
+      hint = "; is the driver loaded (modprobe gpusim)?";
+      break;
+    case EACCES:
+    case EPERM:
+      hint = "; give yourself the right to open it";
+      break;
+    case ENODEV:
+    case ENXIO:
+      hint = "; no simulator answers: QEMU was started without one, or its daemon has ended";
+      break;
+    case ETIMEDOUT:
+      hint = "; the simulator was started, but does not answer";
+      break;
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case EBUSY:  // no more contexts
+    case EAGAIN:
+      status = GPUSIM_OUT_OF_MEMORY;
+      break;
+    default:
+      break;
+  }
+  return fail(status, "%s: %s%s", port->path, strerror(error), hint);
+}
+
 static int open_file(struct gpusim_port* port) {
   port->fd = open(port->path, O_RDWR | O_CLOEXEC);
-  if (port->fd < 0) {
-    const char* const hint = errno == ENOENT   ? "; is the driver loaded (modprobe gpusim)?"
-                             : errno == EACCES ? "; give yourself the right to open it"
-                                               : "";
-    const int status = errno == ENOMEM || errno == EMFILE ? GPUSIM_OUT_OF_MEMORY : GPUSIM_NO_DEVICE;
-    return fail(status, "%s: %s%s", port->path, strerror(errno), hint);
-  }
+  if (port->fd < 0) return fail_open(port, errno);
   struct gpusim_ioc_info info;
   memset(&info, 0, sizeof info);
   const int error = call(port->fd, GPUSIM_IOC_INFO, &info);
-  if (error != 0) return fail(GPUSIM_NO_DEVICE, "%s: %s", port->path, strerror(error));
+  if (error == ENOTTY || error == EINVAL) {
+    return fail(GPUSIM_NO_DEVICE, "%s is not a gpusim device", port->path);
+  }
+  if (error != 0) return fail_open(port, error);
   if (info.driver_version != GPUSIM_DRIVER_VERSION || info.wire_version != GPUSIM_WIRE_VERSION) {
     return fail(GPUSIM_NO_DEVICE,
                 "%s: the driver has version %u (wire %u), this library needs %u (wire %u)",

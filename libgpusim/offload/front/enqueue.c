@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "energy/estimate.h"
 #include "internal.h"
 
 // ---- Kernels -----------------------------------------------------------------------------------
@@ -420,11 +421,9 @@ int gpusim_event_energy(gpusim_event* event, const char* target, double* joules)
       ended_launch(target != NULL && joules != NULL ? event : NULL, "gpusim_event_energy", &status);
   if (launch == NULL) return status;
   *joules = 0;
-  // Needs energy/, which has no targets yet. The counts per class are in the statistics.
-  return fail(GPUSIM_NOT_FOUND,
-              "no energy target \"%s\": this version comes with none; gpusim_event_statistics has "
-              "the counts that a model needs",
-              target);
+  if (gpusim_energy_joules(target, launch->end.report.classes, joules) == 0) return GPUSIM_OK;
+  return fail(GPUSIM_NOT_FOUND, "no energy target \"%s\"; there are %s", target,
+              gpusim_energy_target_names());
 }
 
 int gpusim_event_output(gpusim_event* event, const char** text, size_t* size_bytes) {

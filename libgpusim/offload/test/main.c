@@ -8,6 +8,7 @@
 
 const char* open_options;
 const char* kernels_file;
+const char* program_file;
 
 static jmp_buf end_of_test;
 static char reason[1024];
@@ -134,13 +135,12 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  if (kernels_file == NULL) {
-    // NAME.native has its kernels in NAME.elf.
-    snprintf(file, sizeof file, "%s", argv[0]);
-    char* const dot = strrchr(file, '.');
-    if (dot != NULL) snprintf(dot, sizeof file - (size_t)(dot - file), ".elf");
-    kernels_file = file;
-  }
+  // NAME.native has its kernels in NAME.elf.
+  snprintf(file, sizeof file, "%s", argv[0]);
+  char* const dot = strrchr(file, '.');
+  if (dot != NULL) snprintf(dot, sizeof file - (size_t)(dot - file), ".elf");
+  program_file = file;
+  if (kernels_file == NULL) kernels_file = file;
   const struct test* const lists[] = {tests_of_calls, tests_of_queues, tests_of_programs};
   unsigned counts[3] = {0, 0, 0};
   for (unsigned l = 0; l < sizeof lists / sizeof lists[0]; ++l) {

@@ -30,7 +30,8 @@ extern const struct test tests_of_queues[];
 extern const struct test tests_of_programs[];
 
 extern const char* open_options;
-extern const char* kernels_file;  // native
+extern const char* kernels_file;  // natively
+extern const char* program_file;  // natively: this program for the guest
 
 // Ends the test with a message.
 _Noreturn void fail_test(const char* file, int line, const char* what);

@@ -35,7 +35,7 @@ static void faults(struct fixture* f) {
   uint32_t local = 0;
   uint64_t code = (uint64_t)(uintptr_t)&main;
 #ifdef GPUSIM_NATIVE
-  OK(gpusim_program_symbol(f->program, "main", &code, NULL));
+  OK(gpusim_program_symbol(f->program, "leave", &code, NULL));
 #endif
   const uint64_t addresses[] = {(uint64_t)(uintptr_t)&local, code & ~UINT64_C(3),
                                 p.address_space_bytes - 4, p.address_space_bytes,
@@ -194,14 +194,19 @@ static void globals(struct fixture* f) {
 
 static const char* own_file(void) {
 #ifdef GPUSIM_NATIVE
-  return kernels_file;
+  return program_file;
 #else
   return "/proc/self/exe";
 #endif
 }
 
-// The same file twice: same addresses, data of their own.
-static void two_programs(struct fixture* f) {
+// The same file twice: same addresses, data of their own. On a device without the calling program,
+// whose memory lies at those addresses, too, and stays there.
+static void two_programs(struct fixture* unused) {
+  (void)unused;
+  struct fixture own = {open_device(), NULL, NULL};
+  struct fixture* const f = &own;
+  OK(gpusim_queue_create(f->device, &f->queue));
   gpusim_program* p[2];
   gpusim_kernel* count[2];
   gpusim_kernel* reading[2];
@@ -230,6 +235,8 @@ static void two_programs(struct fixture* f) {
     OK(gpusim_program_release(p[i]));
   }
   OK(gpusim_buffer_release(out));
+  OK(gpusim_queue_release(f->queue));
+  OK(gpusim_close(f->device));
 }
 
 // Both run at once, and see nothing of each other.
@@ -326,15 +333,27 @@ static void processes(struct fixture* f) {
 }
 
 static void energy(struct fixture* f) {
-  gpusim_kernel* const k = KERNEL(f->program, nothing);
-  gpusim_event* const event = start(f, k, 1);
-  double joules = 1;
-  OK(gpusim_event_finish(event, 60));
-  EXPECT(GPUSIM_NOT_FOUND, gpusim_event_energy(event, "no such target", &joules));
-  EXPECT(GPUSIM_INVALID_ARGUMENT, gpusim_event_energy(event, NULL, &joules));
-  EXPECT(GPUSIM_INVALID_ARGUMENT, gpusim_event_energy(event, "fermi", NULL));
-  OK(gpusim_event_release(event));
+  gpusim_buffer* const b = new_buffer(f->device, 2 * kMostTestCores * 8);
+  gpusim_kernel* const k = KERNEL(f->program, neighbours);
+  OK(gpusim_kernel_set_core_id(k, 0));
+  OK(gpusim_kernel_set_core_count(k, 1));
+  OK(gpusim_kernel_set_buffer(k, 2, b, 0));
+  OK(gpusim_kernel_set_buffer(k, 3, b, kMostTestCores * 8));
+  double joules[2] = {0, 0};
+  for (int i = 0; i < 2; ++i) {
+    gpusim_event* const event = start(f, k, i == 0 ? 10 : 1000);
+    OK(gpusim_event_finish(event, 60));
+    OK(gpusim_event_energy(event, "fermi", &joules[i]));
+    EXPECT(GPUSIM_NOT_FOUND, gpusim_event_energy(event, "no such target", &joules[i]));
+    CHECK(strstr(gpusim_last_error(), "fermi") != NULL && joules[i] == 0);
+    OK(gpusim_event_energy(event, "fermi", &joules[i]));
+    EXPECT(GPUSIM_INVALID_ARGUMENT, gpusim_event_energy(event, NULL, &joules[i]));
+    EXPECT(GPUSIM_INVALID_ARGUMENT, gpusim_event_energy(event, "fermi", NULL));
+    OK(gpusim_event_release(event));
+  }
+  CHECK(joules[0] > 0 && joules[1] > 50 * joules[0]);
   OK(gpusim_kernel_release(k));
+  OK(gpusim_buffer_release(b));
 }
 
 const struct test tests_of_programs[] = {

@@ -205,9 +205,9 @@ static void failed_dependencies(struct fixture* f) {
   EXPECT(GPUSIM_KERNEL_FAILED, gpusim_event_finish(e[1], 20));
   CHECK(strstr(gpusim_last_error(), "waited for") != NULL);
   CHECK(*(uint32_t*)gpusim_buffer_pointer(b) == 0);
-  // It has ended: the same at once.
+  // It has ended: the same.
   OK(gpusim_enqueue_write(other, b, 0, 4, &one, 1, &e[0], &e[2]));
-  EXPECT(GPUSIM_KERNEL_FAILED, gpusim_event_finish(e[2], 0));
+  EXPECT(GPUSIM_KERNEL_FAILED, gpusim_event_finish(e[2], 20));
   CHECK(*(uint32_t*)gpusim_buffer_pointer(b) == 0);
   // After a failure later commands execute.
   OK(gpusim_enqueue_write(other, b, 0, 4, &one, 0, NULL, NULL));
