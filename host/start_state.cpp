@@ -1,5 +1,6 @@
 #include "host/start_state.h"
 
+#include <elf.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -247,6 +248,73 @@ CallValue parse_call_value(const Module& module, const std::string& text) {
                   text));
 }
 
+namespace {
+
+// The bytes at an address of the program's image; zero where the file has none.
+bool read_image(const Module& module, uint64_t address, std::span<uint8_t> out) {
+  for (const Segment& s : module.segments) {
+    const uint64_t offset = address - s.address;
+    if (offset >= s.size_bytes || out.size() > s.size_bytes - offset) continue;
+    std::fill(out.begin(), out.end(), uint8_t{0});
+    if (offset < s.bytes.size())
+      std::copy_n(s.bytes.begin() + static_cast<std::ptrdiff_t>(offset),
+                  std::min<uint64_t>(out.size(), s.bytes.size() - offset), out.begin());
+    return true;
+  }
+  return false;
+}
+
+// Thread-local variables of a call's cores: at the top of each stack, behind the thread control block
+// of two words that the thread pointer names (ELF for the Arm 64-bit Architecture, 10: variant 1).
+// There is no C library's thread: what it keeps before the block is not there.
+struct ThreadLocals {
+  uint64_t pointer = 0;  // of core 0
+  uint64_t stack_top = 0;
+  std::vector<uint8_t> block;  // from the pointer on
+};
+ThreadLocals place_thread_locals(const Module& module, const MemoryPlan& plan) {
+  constexpr uint64_t kControlBlock = 16;
+  ThreadLocals out{.pointer = 0, .stack_top = plan.stack_top(0), .block = {}};
+  for (uint16_t i = 0; i < module.phdr_count && module.phdr_entry_size == sizeof(Elf64_Phdr); ++i) {
+    Elf64_Phdr header;
+    if (!read_image(module, module.phdr_address + i * sizeof header,
+                    {reinterpret_cast<uint8_t*>(&header), sizeof header}))
+      break;
+    if (header.p_type != PT_TLS) continue;
+    const uint64_t alignment = std::bit_ceil(std::clamp<uint64_t>(header.p_align, 16, kPageSize));
+    const uint64_t begin = (kControlBlock + alignment - 1) & ~(alignment - 1);
+    const uint64_t most = plan.stack_size_bytes / 2;
+    if (header.p_memsz > most || begin + header.p_memsz > most || header.p_filesz > header.p_memsz)
+      throw UserError(fmt::format("{} bytes of thread-local variables do not fit into stacks of {} "
+                                  "KiB; use larger ones",
+                                  header.p_memsz, plan.stack_size_bytes / 1024));
+    out.block.resize((begin + header.p_memsz + 7) & ~uint64_t{7});
+    if (header.p_filesz != 0)
+      read_image(module, header.p_vaddr, std::span(out.block).subspan(begin, header.p_filesz));
+    out.pointer = (out.stack_top - out.block.size()) & ~(alignment - 1);
+    out.stack_top = out.pointer;
+    break;
+  }
+  return out;
+}
+
+void write_thread_locals(Backend& backend, const Module& module, const MemoryPlan& plan,
+                         const ThreadLocals& locals, uint64_t distance) {
+  set_if(backend, module.abi.thread_pointer, {locals.pointer, distance});
+  bool written = false;
+  if (plan.config.memory_model == MemoryModel::kPrivate) {
+    written = backend.write_memory_all(locals.pointer, locals.block);
+  } else {
+    std::vector<CoreWord> words(locals.block.size() / sizeof(uint64_t));
+    for (size_t i = 0; i < words.size(); ++i)
+      std::memcpy(&words[i].value, locals.block.data() + 8 * i, sizeof(uint64_t));
+    written = backend.write_windows(locals.pointer, words);
+  }
+  if (!written) throw UserError("cannot write the thread-local variables");
+}
+
+}  // namespace
+
 void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& plan,
                    uint64_t address, std::span<const CallWord> args) {
   constexpr size_t kMost = std::size(AbiSlots{}.call_args);
@@ -258,9 +326,16 @@ void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& p
                     "more cannot be passed",
                     kMost, kMost));
   const uint32_t uop = block_at(backend, translator, address, "the entry function at");
-  const AbiSlots abi = translator.module().abi;
+  const Module& module = translator.module();
+  const AbiSlots abi = module.abi;
   const uint64_t distance = plan.stack_top(1) - plan.stack_top(0);
-  set_if(backend, abi.stack_pointer, {plan.stack_top(0) - 16, distance});
+  uint64_t stack_top = plan.stack_top(0);
+  if (abi.thread_pointer != kNoSlot) {
+    const ThreadLocals locals = place_thread_locals(module, plan);
+    stack_top = locals.stack_top;
+    if (!locals.block.empty()) write_thread_locals(backend, module, plan, locals, distance);
+  }
+  set_if(backend, abi.stack_pointer, {stack_top - 16, distance});
   set_if(backend, abi.core_id, core_word(plan));
   set_if(backend, abi.link, {kReturnAddress});
   size_t next_integer = 0, next_float = 0;

@@ -11,6 +11,16 @@ static const u64 kStep = 3;
 
 void nothing(void) {}
 
+static __thread u64 own = 17;
+static __thread u64 own_zero;
+// Each core has its own, fresh in each kernel.
+void thread_locals(u64 core, u64 *out) {
+	own += core;
+	own_zero += 2 * core;
+	__asm__ volatile("" : : : "memory");
+	out[core] = own * 1000 + own_zero;
+}
+
 // c[i] = a[i] + b[i], cyclically over cores.
 void add(u64 core, u64 cores, const int *a, const int *b, int *c, u64 n) {
 	for (u64 i = core; i < n; i += cores)

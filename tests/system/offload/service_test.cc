@@ -186,6 +186,18 @@ TEST_CASE("arguments of every kind reach each core") {
     CHECK(ram.at<double>(0)[i] == 1.5 * 2.25 + static_cast<double>(i));
 }
 
+TEST_CASE("each core of a kernel has thread-local variables of its own") {
+  Ram ram(2);
+  Device d;
+  d.service.map(d.context, 0x20000, ram.pieces({1}), kBoth);
+  const uint32_t p = d.load(kernels()).program;
+  for (const uint32_t cores : {1u, 200u, 200u}) {
+    CHECK(d.run(d.call(p, "thread_locals", cores, {core_number(), value(0x20000)}))
+              .report.exit_status == 0);
+    for (uint64_t i = 0; i < cores; ++i) CHECK(ram.at<uint64_t>(1)[i] == (17 + i) * 1000 + 2 * i);
+  }
+}
+
 TEST_CASE("a program keeps its data between kernels, and programs at the same addresses take turns") {
   Ram ram(2);
   Device d;
