@@ -1,12 +1,10 @@
 #include "energy/activity.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include <algorithm>
 #include <numeric>
-#include <sstream>
 
 #include "energy/quantity_json.h"
+#include "energy/text_file.h"
 #include "energy/trace.h"
 
 namespace gpusim::energy {
@@ -32,9 +30,8 @@ ClassCounts class_counts(const JsonObject& owner, Classes which) {
     counts[static_cast<size_t>(c)] = count(o, kInsnClassNames[c]);
   }
   for (const auto& item : o.json().items())
-    if (!o.json().contains(item.key()) ||
-        std::find(std::begin(kInsnClassNames), std::end(kInsnClassNames), item.key()) ==
-            std::end(kInsnClassNames))
+    if (std::find(std::begin(kInsnClassNames), std::end(kInsnClassNames), item.key()) ==
+        std::end(kInsnClassNames))
       o.fail(fmt::format("unknown instruction class \"{}\"", item.key()));
   if (owner.has("guest_instructions") &&
       count(owner, "guest_instructions") != instructions_of(counts))
@@ -100,11 +97,7 @@ Activity parse_stats(const std::string& text, const std::string& origin) {
 }
 
 Activity load_activity(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream buffer;
-  if (in) buffer << in.rdbuf();
-  if (!in) throw Error(fmt::format("{}: {}", path, std::strerror(errno ? errno : EIO)));
-  const std::string text = buffer.str();
+  const std::string text = read_text_file(path);
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) throw Error(fmt::format("{}: the file is empty", path));
   return text[first] == '{' ? parse_stats(text, path)

@@ -135,6 +135,8 @@ Estimate estimate(const Target& target, const Activity& activity, const Estimate
     e.transfer_energy = energy;
     e.total += {energy, energy, energy};
   }
+  e.cpu_energy = options.cpu_energy;
+  if (e.cpu_energy) e.total += *e.cpu_energy;
   if (!target.states.empty()) {
     e.idle_power = target.states.front().idle_power;
     if (e.time) {

@@ -43,6 +43,7 @@ struct TransferWork {
 struct EstimateOptions {
   std::optional<Seconds> time;  // known from elsewhere, instead of the target's timing
   std::vector<TransferWork> transfers;
+  std::optional<Interval<Joules>> cpu_energy;  // of the program's sequential part, E_CPU of 6.1
 };
 
 struct ClassEnergy {
@@ -67,7 +68,9 @@ struct Estimate {
   std::optional<Joules> idle_energy;  // while computing and transferring
   std::optional<Seconds> transfer_time;
   std::optional<Joules> transfer_energy;
-  // dynamic + transfers + idle, as far as they are known: E_accelerator + E_transfer of 6.1.
+  std::optional<Interval<Joules>> cpu_energy;
+  // Equation 6.1, as far as its parts are known: E_CPU + E_accelerator (dynamic and idle) +
+  // E_transfer.
   Interval<Joules> total;
   std::vector<PartEnergy> functions, lines, per_core;  // by energy; cores by number
   uint32_t active_cores = 0, idle_cores = 0;           // if the activity has counts per core

@@ -49,8 +49,10 @@ void add_parts(std::string& text, const char* title, const std::vector<PartEnerg
   if (parts.empty()) return;
   text += fmt::format("\n  {:<44} {:>16} {:>12} {:>8}\n", title, "instructions", "energy", "share");
   for (size_t i = 0; i < parts.size() && i < kMostParts; ++i)
-    text += fmt::format("  {:<44} {:>16} {:>12} {:>8}\n", parts[i].name, parts[i].instructions,
-                        pretty(parts[i].energy.value), percent(parts[i].energy.value, whole));
+    text +=
+        fmt::format("  {:<44} {:>16} {:>12} {:>8}\n",
+                    parts[i].name.empty() ? "(not known)" : parts[i].name, parts[i].instructions,
+                    pretty(parts[i].energy.value), percent(parts[i].energy.value, whole));
   if (parts.size() > kMostParts) {
     uint64_t instructions = 0;
     Joules rest;
@@ -101,7 +103,8 @@ void add_details(std::string& text, const Estimate& e) {
   if (e.idle_energy)
     text += fmt::format("  {:<20} {:>40}  ({} all the time)\n", "idle energy",
                         pretty(*e.idle_energy), pretty(*e.idle_power));
-  if (e.idle_energy || e.transfer_energy)
+  if (e.cpu_energy) text += fmt::format("  {:<20} {:>40}\n", "CPU", pretty(e.cpu_energy->value));
+  if (e.idle_energy || e.transfer_energy || e.cpu_energy)
     text += fmt::format("  {:<20} {:>40}\n", "total", pretty(e.total.value));
   add_cores(text, e);
   add_parts(text, "function", e.functions, e.dynamic.value);
@@ -157,6 +160,7 @@ Json estimate_json(const Estimate& e) {
                  {"idle_J", or_null(e.idle_energy)},
                  {"transfer_s", or_null(e.transfer_time)},
                  {"transfer_J", or_null(e.transfer_energy)},
+                 {"cpu", e.cpu_energy ? interval_json(*e.cpu_energy) : Json(nullptr)},
                  {"total", interval_json(e.total)},
                  {"uncertainty", e.target->uncertainty},
                  {"conditions", e.target->conditions},

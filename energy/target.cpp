@@ -1,13 +1,12 @@
 #include "energy/target.h"
 
 #include <algorithm>
-#include <cstring>
-#include <fstream>
 #include <map>
 #include <sstream>
 
 #include "energy/builtin_targets.h"
 #include "energy/quantity_json.h"
+#include "energy/text_file.h"
 
 namespace gpusim::energy {
 namespace {
@@ -247,14 +246,6 @@ class Reader {
   std::map<std::string, Measurement> measurements_;
 };
 
-std::vector<Target> load_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in) throw Error(fmt::format("--target {}: {}", path, std::strerror(errno)));
-  return parse_target(text.str(), path);
-}
-
 std::string base_name(const Target& t) { return t.name.substr(0, t.name.find('/')); }
 
 void add_named(const std::string& name, std::vector<Target>& found) {
@@ -266,7 +257,7 @@ void add_named(const std::string& name, std::vector<Target>& found) {
     return;
   }
   if (name.ends_with(".json") || name.starts_with('.') || name.starts_with('/')) {
-    for (Target& t : load_file(name)) found.push_back(std::move(t));
+    for (Target& t : parse_target(read_text_file(name), name)) found.push_back(std::move(t));
     return;
   }
   bool any = false;

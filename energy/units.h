@@ -11,7 +11,7 @@ template <int J, int S, int B>
 class Quantity {
  public:
   constexpr Quantity() = default;
-  constexpr explicit Quantity(double si_value) : value_(si_value) {}
+  constexpr explicit Quantity(double in_si) : value_(in_si) {}
   constexpr double value() const { return value_; }  // in SI units
 
   constexpr auto operator<=>(const Quantity&) const = default;

@@ -42,6 +42,7 @@ struct RunOptions {
   std::vector<AllowedRoot> roots;
   std::string stats_path;
   std::string isa_coverage_path;  // rows of the decode table that were executed are appended
+  std::string energy_targets;  // names with commas between; empty: no energy
   bool per_core = false;
   bool quiet = false;
 };

@@ -8,11 +8,13 @@
 #include <csignal>
 #include <thread>
 
+#include "energy/report.h"
 #include "host/error.h"
 #include "host/isa_coverage.h"
 #include "host/linux/kernel.h"
 #include "host/loader.h"
 #include "host/memory_plan.h"
+#include "host/run/profile.h"
 #include "host/run/run_control.h"
 #include "host/start_state.h"
 #include "host/stats.h"
@@ -67,6 +69,12 @@ void print_summary(const RunSummary& s) {
                          s.mips()));
 }
 
+void print_energy(const RunSummary& s) {
+  const energy::Activity activity = activity_of(s);
+  if (activity.instructions() == 0) return print_line("gpusim: no energy: nothing was executed");
+  fmt::print(stderr, "{}", energy::report_text(activity, estimates_of(s, activity)));
+}
+
 MemoryPlan make_plan(const RunOptions& options, const Module& module, const Backend& backend) {
   MemoryPlan plan = plan_memory(module, {.model = options.memory_model,
                                          .cores = options.cores,
@@ -94,6 +102,9 @@ bool starts_alone(const RunOptions& options, const Module& module) {
 
 int simulate(const RunOptions& options) {
   if (!options.stats_path.empty()) check_stats_path(options.stats_path);
+  std::vector<energy::Target> energy_targets;
+  if (!options.energy_targets.empty())
+    energy_targets = energy::find_targets(options.energy_targets);
   Translator translator(load_program(options.program, {.cpu = options.cpu}));
   const Module& module = translator.module();
   const std::unique_ptr<Backend> backend = make_backend(options.backend);
@@ -136,7 +147,8 @@ int simulate(const RunOptions& options) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   kernel.output().flush();
 
-  RunSummary summary{.isa = module.isa,
+  RunSummary summary{.program = options.program,
+                     .isa = module.isa,
                      .backend = backend->name(),
                      .device = backend->device(),
                      .cores = options.cores,
@@ -144,12 +156,17 @@ int simulate(const RunOptions& options) {
                      .seconds = elapsed.count(),
                      .exit_status = result.exit_status,
                      .stops = result.stops,
-                     .per_core = {}};
+                     .per_core = {},
+                     .energy_targets = std::move(energy_targets)};
   if (options.per_core)
     for (uint32_t core = 0; core < options.cores; ++core)
       summary.per_core.push_back(control.tallies().of_core(*backend, core));
+  if (!options.stats_path.empty() || !summary.energy_targets.empty())
+    summary.profile =
+        make_profile(module, *backend, control.tallies(), SourceLines(options.program));
   if (result.was_interrupted) print_line("gpusim: interrupted");
   if (result.was_interrupted || (!options.quiet && isatty(STDERR_FILENO))) print_summary(summary);
+  if (!summary.energy_targets.empty()) print_energy(summary);
   if (!options.stats_path.empty()) write_stats(summary, options.stats_path);
   if (!options.isa_coverage_path.empty())
     write_isa_coverage(options.isa_coverage_path, module, *backend, result.stops);

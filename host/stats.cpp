@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "energy/report.h"
 #include "host/output_file.h"
 
 namespace gpusim::host {
@@ -15,6 +16,20 @@ Json classes_json(const ClassCounts& classes) {
   Json object = Json::object();
   for (int c = 0; c < kInsnClassCount; ++c) object[kInsnClassNames[c]] = classes[c];
   return object;
+}
+
+// Of a part of the program: only classes that occur.
+Json parts_json(const char* key, const std::vector<ProfilePart>& parts) {
+  Json list = Json::array();
+  for (const ProfilePart& part : parts) {
+    Json classes = Json::object();
+    for (int c = 0; c < kInsnClassCount; ++c)
+      if (part.classes[c] != 0) classes[kInsnClassNames[c]] = part.classes[c];
+    list.push_back({{key, part.name},
+                    {"guest_instructions", Tally{part.classes, 0}.instructions()},
+                    {"classes", std::move(classes)}});
+  }
+  return list;
 }
 
 uint64_t sum(const ClassCounts& classes) { return Tally{classes, 0}.instructions(); }
@@ -47,7 +62,9 @@ Json stats_json(const RunSummary& s) {
                  {"seconds", s.seconds},
                  {"mips", s.mips()},
                  {"exit_status", s.exit_status},
-                 {"faults", std::move(faults)}};
+                 {"faults", std::move(faults)},
+                 {"functions", parts_json("function", s.profile.functions)},
+                 {"lines", parts_json("line", s.profile.lines)}};
   if (!s.per_core.empty()) {
     Json list = Json::array();
     for (size_t core = 0; core < s.per_core.size(); ++core)
@@ -56,7 +73,31 @@ Json stats_json(const RunSummary& s) {
                       {"classes", classes_json(s.per_core[core])}});
     object["per_core"] = std::move(list);
   }
+  if (!s.energy_targets.empty()) {
+    const energy::Activity activity = activity_of(s);
+    object["energy"] = energy::report_json(activity, estimates_of(s, activity))["targets"];
+  }
   return object;
+}
+
+energy::Activity activity_of(const RunSummary& s) {
+  energy::Activity a;
+  a.name = s.program;
+  a.cores = s.cores;
+  a.classes = s.tally.classes;
+  for (const ProfilePart& f : s.profile.functions) a.functions.push_back({f.name, f.classes});
+  for (const ProfilePart& l : s.profile.lines) a.lines.push_back({l.name, l.classes});
+  for (size_t core = 0; core < s.per_core.size(); ++core)
+    a.per_core.push_back({std::to_string(core), s.per_core[core]});
+  return a;
+}
+
+std::vector<energy::Estimate> estimates_of(const RunSummary& s, const energy::Activity& activity) {
+  std::vector<energy::Estimate> list;
+  if (activity.instructions() == 0) return list;
+  for (const energy::Target& target : s.energy_targets)
+    list.push_back(energy::estimate(target, activity, {}));
+  return list;
 }
 
 void write_stats(const RunSummary& summary, const std::string& path) {

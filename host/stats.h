@@ -4,22 +4,32 @@
 #include <string>
 #include <vector>
 
+#include "energy/model.h"
+#include "host/run/profile.h"
 #include "host/run/stop_record.h"
 #include "host/run/tallies.h"
 
 namespace gpusim::host {
 
 struct RunSummary {
-  std::string isa, backend, device;
+  std::string program = {}, isa, backend, device;
   uint32_t cores = 0;
   Tally tally;
   double seconds = 0;  // of simulation: without loading and translation
   int exit_status = 0;
   std::vector<StopRecord> stops;
   std::vector<ClassCounts> per_core;  // empty unless asked for
+  Profile profile = {};               // empty unless statistics or energy are asked for
+  std::vector<energy::Target> energy_targets = {};  // of --energy
 
   double mips() const;
 };
+
+// What the energy models need of a run, and their estimates for its targets; none if nothing was
+// executed.
+energy::Activity activity_of(const RunSummary& summary);
+std::vector<energy::Estimate> estimates_of(const RunSummary& summary,
+                                           const energy::Activity& activity);
 
 nlohmann::ordered_json stats_json(const RunSummary& summary);
 // Whole or not at all: written beside `path`, then renamed. Throws UserError.

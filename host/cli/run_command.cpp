@@ -37,8 +37,8 @@ RunOptions understand(RawRunOptions raw, const std::vector<std::string>& guest_a
   for (const std::string& e : run.environment)
     if (e.find('=') == std::string::npos || e.front() == '=')
       throw UserError(fmt::format("--env {}: expected NAME=VALUE", e));
-  if (run.per_core && run.stats_path.empty())
-    throw UserError("--per-core needs --stats FILE, where the counts per core go");
+  if (run.per_core && run.stats_path.empty() && run.energy_targets.empty())
+    throw UserError("--per-core needs --stats FILE, where the counts per core go, or --energy");
   if (!raw.memory_size.empty())
     run.memory_size_bytes = parse_size("--memory-size", raw.memory_size);
   if (!raw.stack_size.empty()) run.stack_size_bytes = parse_size("--stack-size", raw.stack_size);
@@ -98,6 +98,9 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                       "Processor that the guest finds: one that `gpusim info` lists");
   command->add_option("--threads", run.threads, "Host threads (all)")->check(CLI::Range(1u, 4096u));
   command->add_option("--stats", run.stats_path, "Write statistics to this JSON file");
+  command->add_option("--energy", run.energy_targets,
+                      "Print the energy that these targets would take: names with commas between, "
+                      "all, or files (gpusim energy targets)");
   command->add_option("--isa-coverage", run.isa_coverage_path,
                       "Append the decoder's rows that were executed to this file");
   command->add_flag("--per-core", run.per_core, "Statistics of each core, too");

@@ -14,11 +14,20 @@ void Tallies::stopped_inside(const Module& module, uint32_t core, uint32_t uop, 
   const CodeMap& code = module.code;
   Tally& tally = partial_[core];
   const uint32_t executed = module.uop_insn[uop] + (fetched ? 1u : 0u);
+  ClassCounts classes{};
   for (uint32_t i = 0; i < executed; ++i) {
     const uint64_t unit = ((block.pc - code.text_base) >> code.pc_shift) + i;
     const size_t c = unit < code.insn_class.size() ? code.insn_class[unit]
                                                    : static_cast<size_t>(InsnClass::kOther);
-    ++tally.classes[c];
+    ++classes[c];
+  }
+  Stops& stops = stops_[{uop, fetched}];
+  stops.block = module.uop_block[uop];
+  stops.instructions = executed;
+  ++stops.count;
+  for (size_t c = 0; c < classes.size(); ++c) {
+    tally.classes[c] += classes[c];
+    stops.classes[c] += classes[c];
   }
   tally.micro_ops += uop - block.first_uop + 1;
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "device_sim/core/backend.h"
@@ -24,12 +25,27 @@ class Tallies {
   // Instructions that the host executed for a core.
   void add(uint32_t core, InsnClass insn_class, uint64_t instructions) {
     partial_[core].classes[static_cast<size_t>(insn_class)] += instructions;
+    by_host_[static_cast<size_t>(insn_class)] += instructions;
   }
   Tally total(const Module& module, Backend& backend) const;
   ClassCounts of_core(Backend& backend, uint32_t core) const;
 
+  // Cores that stopped inside a block at the same place: how many, how many instructions of the
+  // block each had executed, and their classes together.
+  struct Stops {
+    uint64_t count = 0;
+    uint32_t block = 0, instructions = 0;
+    ClassCounts classes{};
+  };
+  using StopPlaces =
+      std::map<std::pair<uint32_t, bool>, Stops>;  // by micro-op, and if it was fetched
+  const StopPlaces& stops() const { return stops_; }
+  const ClassCounts& by_host() const { return by_host_; }
+
  private:
   std::map<uint32_t, Tally> partial_;  // by core
+  StopPlaces stops_;
+  ClassCounts by_host_{};
 };
 
 }  // namespace gpusim::host
