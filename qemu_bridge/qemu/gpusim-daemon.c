@@ -307,8 +307,8 @@ void gpusim_daemon_receive(GpusimDaemon *daemon)
     if (bytes != sizeof(ready) || ready.magic != GPUSIM_BELL_MAGIC ||
         ready.version != GPUSIM_BELL_VERSION || ready.wire_version != GPUSIM_WIRE_VERSION ||
         ready.generation != daemon->generation) {
-        error_report("gpusim: the daemon's answer makes no sense; are QEMU's patch and the daemon of "
-                     "one version?");
+        error_report("gpusim: the daemon's answer makes no sense; are QEMU's patch and the daemon "
+                     "of one version?");
         daemon->status = -EPROTO;
         end(daemon);
     } else if (ready.status) {

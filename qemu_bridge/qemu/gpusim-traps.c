@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gpusim's semihosting operations: the guest's way to the daemon. Commands are not looked at here, but
- * for where they lie and whether they are done. All state is guarded by the big lock, which a trap
- * holds when it comes; the two that wait let go of it meanwhile.
+ * gpusim's semihosting operations: the guest's way to the daemon. Commands are not looked at
+ * here, but for where they lie and whether they are done. All state is guarded by the big lock,
+ * which a trap holds when it comes; the two that wait let go of it meanwhile.
  */
 #include "qemu/osdep.h"
 

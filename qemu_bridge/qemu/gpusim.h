@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* gpusim's semihosting operations (gpusim_wire.h, enum gpusim_trap), as the rest of QEMU sees them. */
+/* gpusim's semihosting operations (enum gpusim_trap) as the rest of QEMU sees them. */
 #ifndef SEMIHOSTING_GPUSIM_H
 #define SEMIHOSTING_GPUSIM_H
 
 /*
- * -semihosting-config gpusim=COMMAND,native=on|off: what starts the daemon, split as a shell would; NULL: no
- * daemon. One word alone is gpusim's program, to be called as "COMMAND daemon". @native: whether the
- * guest may use semihosting's other operations, which reach the host's files. False: COMMAND cannot be
- * split; it was reported.
+ * -semihosting-config gpusim=COMMAND,native=on|off: what starts the daemon, split as a shell
+ * would; NULL: no daemon. One word alone is gpusim's program, to be called as "COMMAND daemon".
+ * @native: whether the guest may use semihosting's other operations, which reach the host's
+ * files. False: COMMAND cannot be split; it was reported.
  */
 bool gpusim_configure(const char *command, bool native);
 

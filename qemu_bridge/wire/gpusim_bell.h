@@ -2,17 +2,17 @@
 /*
  * What QEMU and the daemon that it started share: a socket and a page of memory, the bell page.
  *
- * QEMU starts the daemon as COMMAND... --qemu-fd 3: descriptor 3 is one end of a SOCK_SEQPACKET socket
- * pair, 0 is /dev/null, 1 and 2 are QEMU's standard error, others are closed; signals have their default
- * handlers and none is blocked; the process leads a group of its own.
+ * QEMU starts the daemon as COMMAND... --qemu-fd 3: descriptor 3 is one end of a SOCK_SEQPACKET
+ * socket pair, 0 is /dev/null, 1 and 2 are QEMU's standard error, others are closed; signals have
+ * their default handlers and none is blocked; the process leads a group of its own.
  *
  *   QEMU ── hello: guest RAM and the bell page as descriptors ──► daemon
  *   QEMU ◄── ready: a status and a sentence ────────────────────── daemon
  *
- * Nothing else goes through the socket today; both sides ignore further messages. End of file on it
- * means that the other side is gone: the daemon ends at once and touches no guest memory; QEMU kills
- * the daemon, reaps it, and starts another at the guest's next GPUSIM_TRAP_PROBE, with another
- * generation and another bell page.
+ * Nothing else goes through the socket today; both sides ignore further messages. End of file on
+ * it means that the other side is gone: the daemon ends at once and touches no guest memory; QEMU
+ * kills the daemon, reaps it, and starts another at the guest's next GPUSIM_TRAP_PROBE, with
+ * another generation and another bell page.
  *
  * Every field says who writes it. "Release", "acquire" and "seq_cst" are C11's memory orders; all
  * accesses are atomic. Words that one side sleeps on are futexes: FUTEX_WAIT and FUTEX_WAKE without
@@ -84,30 +84,30 @@ GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_bell_ready) == 256);
  *     fence (seq_cst); wake the daemon (below)
  * The daemon:
  *     while tail != head (acquire): gpa = ring[tail % 64]; tail = tail + 1 (release)
- * head and tail count up and wrap at 2^32; head - tail is never above 64, or the other side is broken. tail
- * may pass an entry as soon as its gpa was read, before the command is.
- * A gpa on the ring is a multiple of 64 and its 1024 bytes lie in one region that is not read-only;
- * QEMU looks at nothing else of a command.
+ * head and tail count up and wrap at 2^32; head - tail is never above 64, or the other side is
+ * broken. tail may pass an entry as soon as its gpa was read, before the command is. A gpa on the
+ * ring is a multiple of 64 and its 1024 bytes lie in one region that is not read-only; QEMU looks
+ * at nothing else of a command.
  *
- * The daemon sleeps only by `daemon_sleeps`, after it spun for a while (a few hundred microseconds: waking a
- * processor costs more):
+ * The daemon sleeps only by `daemon_sleeps`, after it spun for a while (a few hundred
+ * microseconds: waking a processor costs more):
  *     daemon_sleeps = 1 (relaxed); fence (seq_cst)
  *     look once more for work: head, pause_request, the socket, its own threads' results
  *     none: FUTEX_WAIT(daemon_sleeps, 1)
  *     daemon_sleeps = 0 (relaxed)
- * Whoever has work for it (QEMU; in the daemon a thread that watches the socket, and kernels' threads)
- * first publishes the work, then:
+ * Whoever has work for it (QEMU; in the daemon a thread that watches the socket, and kernels'
+ * threads) first publishes the work, then:
  *     fence (seq_cst); if daemon_sleeps (relaxed) != 0 and exchange(daemon_sleeps, 0) != 0: FUTEX_WAKE(1)
  * The two fences make sure that one of them sees the other.
  *
- * Completions (daemon -> QEMU). When a reply is in guest memory and the command's `status` was stored
- * (release), or several commands' were:
+ * Completions (daemon -> QEMU). When a reply is in guest memory and the command's `status` was
+ * stored (release), or several commands' were:
  *     completions = completions + 1 (seq_cst, read-modify-write; wraps)
  *     fence (seq_cst); if qemu_waits (relaxed) != 0: FUTEX_WAKE(completions, all)
- * QEMU in GPUSIM_TRAP_WAIT adds 1 to qemu_waits (seq_cst) and a fence (seq_cst), and then repeats: read
- * completions (acquire), read `status` in guest memory (acquire), FUTEX_WAIT(completions, the value
- * read) with a time-out; at the end it takes 1 off qemu_waits. The guest itself may also just look at
- * `status`.
+ * QEMU in GPUSIM_TRAP_WAIT adds 1 to qemu_waits (seq_cst) and a fence (seq_cst), and then
+ * repeats: read completions (acquire), read `status` in guest memory (acquire),
+ * FUTEX_WAIT(completions, the value read) with a time-out; at the end it takes 1 off qemu_waits.
+ * The guest itself may also just look at `status`.
  *
  * Pausing. When the virtual machine stops (the monitor's stop, savevm, migration), QEMU makes
  * pause_request odd, when it goes on even: +1 each time (release, then wake the daemon as above).
@@ -117,10 +117,11 @@ GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_bell_ready) == 256);
  *           paused = pause_request (release); FUTEX_WAKE(paused, all)
  *           then sleep as above until pause_request changes; bells stay on the ring
  *     even: paused = pause_request (release); FUTEX_WAKE(paused, all); go on
- * QEMU waits (acquire) for `paused` to become the odd number, some seconds; then it kills the daemon,
- * because memory must not change under a snapshot. It does not wait for even numbers, nor does it
- * ring while the virtual machine is stopped. QEMU may be stopped before the hello: then pause_request is
- * 1 from the start. When the guest is reset, or an earlier state of it is loaded, QEMU kills the daemon.
+ * QEMU waits (acquire) for `paused` to become the odd number, some seconds; then it kills the
+ * daemon, because memory must not change under a snapshot. It does not wait for even numbers, nor
+ * does it ring while the virtual machine is stopped. QEMU may be stopped before the hello: then
+ * pause_request is 1 from the start. When the guest is reset, or an earlier state of it is
+ * loaded, QEMU kills the daemon.
  */
 struct gpusim_bell_page {
 	/* QEMU, before the hello; constant. */

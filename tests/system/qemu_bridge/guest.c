@@ -1,5 +1,5 @@
-/* A bare-metal guest that does what lines on its UART say: a letter and up to two hexadecimal numbers.
- * It answers each with "= NUMBER".
+/* A bare-metal guest that does what lines on its UART say: a letter and up to two hexadecimal
+ * numbers. It answers each with "= NUMBER".
  *
  *   p            PROBE, again while it says -EINTR
  *   a            ALIVE
@@ -120,7 +120,8 @@ static long random_traps(unsigned long seed, unsigned long n) {
     x ^= x >> 7;
     x ^= x << 17;
     argument = x >> 32;
-    if (x & 1) argument = bases[(x >> 1) % 6] + ((x >> 4) & 0xfff) * ((x >> 16) & 1 ? 64 : 1) - 2048;
+    if (x & 1)
+      argument = bases[(x >> 1) % 6] + ((x >> 4) & 0xfff) * ((x >> 16) & 1 ? 64 : 1) - 2048;
     if ((x & 6) == 2) argument = (unsigned long)&block + ((x >> 4) & 0x40);
     done += trap(0x100 + ((x >> 40) & 7), argument) >= 0;
   }

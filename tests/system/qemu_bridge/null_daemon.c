@@ -1,5 +1,5 @@
-/* A daemon that completes every command at once and does nothing: the other end of QEMU's bridge for
- * tests. How it may misbehave:
+/* A daemon that completes every command at once and does nothing: the other end of QEMU's bridge
+ * for tests. How it may misbehave:
  *
  *   --die-at-hello     ends instead of answering the hello
  *   --silent           never answers the hello
@@ -74,10 +74,8 @@ static void map_everything(gpusim_u32* generation) {
     char bytes[CMSG_SPACE(GPUSIM_BELL_MOST_FDS * sizeof(int))];
   } control;
   struct iovec data = {&hello, sizeof hello};
-  struct msghdr message = {.msg_iov = &data,
-                           .msg_iovlen = 1,
-                           .msg_control = &control,
-                           .msg_controllen = sizeof control};
+  struct msghdr message = {
+      .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
   ssize_t bytes = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
   struct cmsghdr* rights = CMSG_FIRSTHDR(&message);
   int fds[GPUSIM_BELL_MOST_FDS];
@@ -128,8 +126,7 @@ static bool pause_changed(void) {
 static bool is_paused(void) { return page->paused & 1; }
 
 static bool is_bell(void) {
-  return !take_none && !is_paused() &&
-         __atomic_load_n(&page->head, __ATOMIC_ACQUIRE) != page->tail;
+  return !take_none && !is_paused() && __atomic_load_n(&page->head, __ATOMIC_ACQUIRE) != page->tail;
 }
 
 static bool is_work(void) { return pause_changed() || is_bell(); }
@@ -197,8 +194,10 @@ int main(int argc, char** argv) {
     bool known = !strcmp(argv[i], "daemon"); /* how QEMU calls a program given without arguments */
     for (unsigned f = 0; f < sizeof flags / sizeof flags[0]; ++f)
       if (!strcmp(argv[i], flags[f].name)) known = *flags[f].flag = true;
-    if (i + 1 < argc && !strcmp(argv[i], "--delay-ms")) known = (delay_ms = atoi(argv[++i])) != 0;
-    else if (i + 1 < argc && !strcmp(argv[i], "--qemu-fd")) known = (fd = atoi(argv[++i])) > 0;
+    if (i + 1 < argc && !strcmp(argv[i], "--delay-ms"))
+      known = (delay_ms = atoi(argv[++i])) != 0;
+    else if (i + 1 < argc && !strcmp(argv[i], "--qemu-fd"))
+      known = (fd = atoi(argv[++i])) > 0;
     if (!known) die("unknown argument");
   }
   if (fd < 0) die("--qemu-fd is missing");
