@@ -86,7 +86,7 @@ u64 gpusim_call_ticket(const struct gpusim_call *call)
 	return gpusim_from_wire64(call->wire.ticket);
 }
 
-int gpusim_call_ring(struct gpusim_file *file, struct gpusim_call *call)
+int gpusim_call_ring(struct gpusim_file *file, struct gpusim_call *call, unsigned int state)
 {
 	int error;
 
@@ -100,8 +100,8 @@ int gpusim_call_ring(struct gpusim_file *file, struct gpusim_call *call)
 			WRITE_ONCE(file->is_dead, true);
 		if (error != -EAGAIN)
 			return error;
-		if (fatal_signal_pending(current))
-			return -EINTR;
+		if (signal_pending_state(state, current))
+			return -ERESTARTSYS;
 		usleep_range(20, 100);
 	}
 }
@@ -136,6 +136,21 @@ static int gpusim_call_sleep(const struct gpusim_call *call, unsigned int state,
 	return error;
 }
 
+bool gpusim_file_is_lost(struct gpusim_file *file)
+{
+	const u64 now_ns = ktime_get_ns();
+
+	if (READ_ONCE(file->is_dead))
+		return true;
+	if (now_ns < READ_ONCE(file->look_alive_ns))
+		return false;
+	WRITE_ONCE(file->look_alive_ns, now_ns + ALIVE_PERIOD_NS);
+	if (!gpusim_transport->alive(file->generation))
+		return false;
+	WRITE_ONCE(file->is_dead, true);
+	return true;
+}
+
 int gpusim_call_await(struct gpusim_file *file, const struct gpusim_call *call, unsigned int state,
 		      u64 timeout_ns)
 {
@@ -147,23 +162,17 @@ int gpusim_call_await(struct gpusim_file *file, const struct gpusim_call *call, 
 		 * command takes the less it matters when its end is noticed.
 		 */
 		const bool is_dead = READ_ONCE(file->is_dead);
-		u64 now_ns, waited_ns, sleep_ns, most_ns;
+		u64 waited_ns, sleep_ns, most_ns;
 		int error;
 
 		if (gpusim_call_is_done(call))
 			return 0;
 		if (is_dead)
 			return -EIO;
-		now_ns = ktime_get_ns();
-		waited_ns = now_ns - start_ns;
 		/* Before giving up: some wait again and again for a moment. */
-		if (now_ns >= READ_ONCE(file->look_alive_ns)) {
-			WRITE_ONCE(file->look_alive_ns, now_ns + ALIVE_PERIOD_NS);
-			if (gpusim_transport->alive(file->generation)) {
-				WRITE_ONCE(file->is_dead, true);
-				continue;
-			}
-		}
+		if (gpusim_file_is_lost(file))
+			continue;
+		waited_ns = ktime_get_ns() - start_ns;
 		if (waited_ns >= timeout_ns)
 			return -ETIMEDOUT;
 		most_ns = max_t(u64, (u64)READ_ONCE(poll_max_us) * NSEC_PER_USEC, POLL_MIN_NS);
@@ -176,7 +185,7 @@ int gpusim_call_await(struct gpusim_file *file, const struct gpusim_call *call, 
 
 int gpusim_call_sync(struct gpusim_file *file, struct gpusim_call *call)
 {
-	int error = gpusim_call_ring(file, call);
+	int error = gpusim_call_ring(file, call, TASK_KILLABLE);
 
 	if (!error && !gpusim_call_spin(call)) {
 		error = gpusim_call_await(file, call, TASK_KILLABLE, GPUSIM_FOREVER);

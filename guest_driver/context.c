@@ -29,6 +29,14 @@ static struct workqueue_struct *gpusim_end_queue;
 
 static void gpusim_file_end_work(struct work_struct *work);
 
+/* Replies wake nobody where the transport does not announce them: those who poll look again. */
+static void gpusim_poll_again(struct work_struct *work)
+{
+	wake_up_all(&gpusim_wait_queue);
+}
+
+static DECLARE_DELAYED_WORK(gpusim_poll_work, gpusim_poll_again);
+
 int gpusim_contexts_init(void)
 {
 	gpusim_end_queue = alloc_workqueue("gpusim", WQ_UNBOUND, 0);
@@ -37,6 +45,7 @@ int gpusim_contexts_init(void)
 
 void gpusim_contexts_exit(void)
 {
+	cancel_delayed_work_sync(&gpusim_poll_work);
 	destroy_workqueue(gpusim_end_queue);
 }
 
@@ -87,7 +96,7 @@ static int gpusim_file_start_opening(struct gpusim_file *file)
 		call = gpusim_call_new(file, GPUSIM_OP_CONTEXT_OPEN);
 		if (!call)
 			return -ENOMEM;
-		error = gpusim_call_ring(file, call);
+		error = gpusim_call_ring(file, call, TASK_KILLABLE);
 		if (!error) {
 			file->opening = call;
 			return 0;
@@ -384,7 +393,7 @@ long gpusim_submit(struct gpusim_file *file, struct gpusim_ioc_submit *submit)
 	}
 	if (submit->op == GPUSIM_OP_HELLO)
 		call->wire.request.words.word[0] = gpusim_to_wire64(GPUSIM_WIRE_VERSION);
-	error = gpusim_call_ring(file, call);
+	error = gpusim_call_ring(file, call, TASK_INTERRUPTIBLE);
 	if (error)
 		goto put;
 	if (gpusim_call_spin(call)) {
@@ -444,4 +453,27 @@ long gpusim_cancel(struct gpusim_file *file, u64 ticket)
 		return -ENOMEM;
 	call->wire.request.words.word[0] = gpusim_to_wire64(ticket);
 	return gpusim_call_sync(file, call);
+}
+
+__poll_t gpusim_poll(struct gpusim_file *file, struct file *opened, poll_table *table)
+{
+	bool is_pending = false;
+	struct gpusim_call *call;
+	__poll_t result = 0;
+	int bucket;
+
+	poll_wait(opened, &gpusim_wait_queue, table);
+	spin_lock(&file->calls_lock);
+	hash_for_each(file->tickets, bucket, call, ticket_link) {
+		if (gpusim_call_is_done(call))
+			result |= EPOLLIN | EPOLLRDNORM;
+		else
+			is_pending = true;
+	}
+	spin_unlock(&file->calls_lock);
+	if (is_pending && gpusim_file_is_lost(file))
+		result |= EPOLLERR;
+	else if (is_pending && !result)
+		queue_delayed_work(gpusim_end_queue, &gpusim_poll_work, 1);
+	return result;
 }

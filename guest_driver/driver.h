@@ -7,6 +7,7 @@
 #include <linux/hashtable.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/poll.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
 #include <linux/wait.h>
@@ -137,8 +138,13 @@ struct gpusim_call *gpusim_call_new(struct gpusim_file *file, u16 op);
 void gpusim_call_put(struct gpusim_call *call);
 void gpusim_call_free(struct gpusim_call *call);
 u64 gpusim_call_ticket(const struct gpusim_call *call);
-/* Gives it to the daemon. -EIO marks the file dead. Ends at fatal signals. */
-int gpusim_call_ring(struct gpusim_file *file, struct gpusim_call *call);
+/*
+ * Gives it to the daemon. -EIO marks the file dead. Where the daemon takes no more, signals that
+ * would end a sleep in `state` end it: -ERESTARTSYS, and the daemon knows nothing of it.
+ */
+int gpusim_call_ring(struct gpusim_file *file, struct gpusim_call *call, unsigned int state);
+/* Asks from time to time whether the daemon lives, and marks the file dead if not. */
+bool gpusim_file_is_lost(struct gpusim_file *file);
 /* Looks for the reply without sleeping, for some microseconds. */
 bool gpusim_call_spin(const struct gpusim_call *call);
 /*
@@ -166,6 +172,7 @@ int gpusim_file_connect_locked(struct gpusim_file *file);
 long gpusim_submit(struct gpusim_file *file, struct gpusim_ioc_submit *submit);
 long gpusim_wait(struct gpusim_file *file, struct gpusim_ioc_wait *wait);
 long gpusim_cancel(struct gpusim_file *file, u64 ticket);
+__poll_t gpusim_poll(struct gpusim_file *file, struct file *opened, poll_table *table);
 
 /* memory.c */
 long gpusim_alloc(struct gpusim_file *file, struct gpusim_ioc_alloc *alloc);

@@ -41,6 +41,11 @@ static int gpusim_fops_mmap(struct file *file, struct vm_area_struct *vma)
 	return gpusim_mmap(file->private_data, vma);
 }
 
+static __poll_t gpusim_fops_poll(struct file *file, poll_table *table)
+{
+	return gpusim_poll(file->private_data, file, table);
+}
+
 static void gpusim_info(struct gpusim_file *file, struct gpusim_ioc_info *info)
 {
 	info->driver_version = GPUSIM_DRIVER_VERSION;
@@ -113,6 +118,7 @@ static const struct file_operations gpusim_fops = {
 	.open = gpusim_fops_open,
 	.release = gpusim_fops_release,
 	.mmap = gpusim_fops_mmap,
+	.poll = gpusim_fops_poll,
 	.unlocked_ioctl = gpusim_fops_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.llseek = noop_llseek,

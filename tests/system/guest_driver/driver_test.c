@@ -10,6 +10,7 @@
  */
 #include "check.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -334,6 +335,14 @@ static void test_slow(void) {
     CHECK_ERRNO(device_wait(fd, 1, 0, GPUSIM_WAIT_FROZEN, &wait), EOPNOTSUPP);
   }
 
+  /* poll(2) says when. */
+  CHECK(device_submit(fd, GPUSIM_OP_HELLO, &submit) == 0 && submit.ticket);
+  struct pollfd polled = {.fd = fd, .events = POLLIN};
+  CHECK(poll(&polled, 1, 10) == 0);
+  CHECK(poll(&polled, 1, 20000) == 1 && polled.revents == POLLIN);
+  CHECK(device_wait(fd, submit.ticket, 0, 0, &wait) == 0);
+  CHECK(poll(&polled, 1, 10) == 0);
+
   /* Two threads wait for the same. */
   CHECK(device_submit(fd, GPUSIM_OP_HELLO, &submit) == 0);
   uint64_t in[2] = {(uint64_t)fd, submit.ticket};
@@ -389,7 +398,10 @@ static void test_restart(void) {
   CHECK(device_submit(old, GPUSIM_OP_HELLO, &submit) == 0);
   CHECK(device_wait(old, submit.ticket, ~0ull, 0, &wait) == 0);
   const uint32_t generation = device_info(old).generation;
+  struct pollfd polled = {.fd = old, .events = POLLIN};
+  CHECK(device_submit(old, GPUSIM_OP_HELLO, &submit) == 0 && submit.ticket);
   printf("daemon: kill\n");
+  CHECK(poll(&polled, 1, 20000) == 1); /* POLLERR, unless the reply was faster */
   usleep(1000000);
   const int fresh = open_device();
   CHECK(device_submit(fresh, GPUSIM_OP_HELLO, &submit) == 0);

@@ -10,6 +10,7 @@
  */
 #include "check.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -281,7 +282,10 @@ static void do_something(void) {
         call(some_file(), GPUSIM_IOC_PING, NULL);
       else if (one_in(20))
         (void)!read(some_file(), in_arena(), below(PAGE));
-      else {
+      else if (one_in(4)) {
+        struct pollfd polled = {some_file(), POLLIN | POLLOUT, 0};
+        poll(&polled, 1, (int)below(5));
+      } else {
         struct gpusim_ioc_info info;
         call(some_file(), GPUSIM_IOC_INFO, &info);
       }

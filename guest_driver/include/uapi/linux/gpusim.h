@@ -86,6 +86,12 @@ struct gpusim_ioc_wait {
 	__s32 status; /* out: 0 or a negative errno: what became of the command */
 };
 
+/*
+ * poll(2): POLLIN when a command whose ticket SUBMIT gave is done; POLLERR when one never will be,
+ * because the daemon is gone. What the transport does not announce is noticed within a few
+ * milliseconds.
+ */
+
 #define GPUSIM_IOC_INFO _IOR('G', 0x00, struct gpusim_ioc_info)
 #define GPUSIM_IOC_ALLOC _IOWR('G', 0x01, struct gpusim_ioc_alloc)
 #define GPUSIM_IOC_PIN _IOWR('G', 0x02, struct gpusim_ioc_pin)
