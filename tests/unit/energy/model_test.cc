@@ -48,6 +48,19 @@ TEST_CASE("MaxPower x AccessRate (6.7 - 6.9) and count x energy are the same") {
       "no timing"));
 }
 
+TEST_CASE("no component of the Fermi board alone takes more than its power limit leaves") {
+  const Target& t = one_target("fermi");
+  for (size_t c = 0; c < kInsnClassCount; ++c) {
+    INFO(kInsnClassNames[c]);
+    ClassCounts counts{};
+    counts[c] = 1;
+    const auto p = power_by_access_rate(t, counts, true, t.timing->units);
+    CHECK(p.components[c].access_rate == doctest::Approx(1));
+    CHECK(p.power < Watts(131));
+    CHECK(p.power > Watts(30));
+  }
+}
+
 TEST_CASE("transfers take latency and size over bandwidth (6.10)") {
   const Transfer t{.power = Watts(40), .latency = Seconds(1e-5), .bandwidth = BytesPerSecond(6e9)};
   CHECK(transfer_time(t, Bytes(0)).value() == doctest::Approx(1e-5));
