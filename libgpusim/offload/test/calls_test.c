@@ -36,8 +36,10 @@ static void opening(struct fixture* f) {
   EXPECT(GPUSIM_NO_DEVICE, gpusim_open("device=/dev/nowhere", &device));
   EXPECT(GPUSIM_NO_DEVICE, gpusim_open("device=/dev/null", &device));
   EXPECT(GPUSIM_INVALID_ARGUMENT, gpusim_open("wait=never", &device));
-  OK(gpusim_open("device=/dev/gpusim,wait=frozen", &device));
-  OK(gpusim_close(device));
+  // Through virtio-serial nothing can stop the guest's clocks.
+  const int frozen = gpusim_open("device=/dev/gpusim,wait=frozen", &device);
+  CHECK(frozen == GPUSIM_OK || frozen == GPUSIM_NOT_SUPPORTED);
+  if (frozen == GPUSIM_OK) OK(gpusim_close(device));
 #endif
   EXPECT(GPUSIM_INVALID_ARGUMENT, gpusim_close(NULL));
 }
