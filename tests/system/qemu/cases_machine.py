@@ -1,0 +1,92 @@
+"""The virtual machine's own ends, and daemons that do not start; each boots what it needs."""
+import time
+
+from harness import check, equal, gone, until
+
+SCRIPT = """\
+#!/bin/sh
+# What QEMU starts as the daemon: what the file beside it says.
+shift
+case "$(cat {folder}/mode)" in
+  works) exec {gpusim} daemon "$@" ;;
+  ends) exit 3 ;;
+  silent) exec sleep 1000 ;;
+  babbles) head -c 256 /dev/zero >&3; exec sleep 1000 ;;
+esac
+"""
+
+
+def wait_for_end(guest, what, seconds=10):
+    until(lambda: guest.qemu.poll() is not None, what, seconds)
+
+
+def quit_during_kernel(runner):
+    with runner.boot() as guest:
+        runner.guest = guest
+        runner.background("spin")
+        pid = runner.daemon()
+        guest.qmp("quit")
+        wait_for_end(guest, "QEMU quits")
+        until(lambda: gone(pid), "the daemon ends with QEMU")
+        check(guest.qemu.returncode == 0, f"QEMU's status is {guest.qemu.returncode}")
+    runner.guest = None
+
+
+def qemu_killed_during_kernel(runner):
+    with runner.boot() as guest:
+        runner.guest = guest
+        runner.background("spin")
+        pid = runner.daemon()
+        guest.qemu.kill()
+        wait_for_end(guest, "QEMU dies")
+        until(lambda: gone(pid), "the daemon ends with QEMU")
+    runner.guest = None
+
+
+def guest_restarted_during_kernel(runner):
+    with runner.boot(reboots=True) as guest:
+        runner.guest = guest
+        runner.background("spin")
+        pid = runner.daemon()
+        guest.reset()
+        until(lambda: gone(pid), "the daemon of before is gone")
+        equal(guest.run("guest_cases works", timeout=20), kernel="works")
+    runner.guest = None
+
+
+def daemons_that_do_not_start(runner):
+    folder = runner.setting.logs / "daemon_script"
+    folder.mkdir(parents=True, exist_ok=True)
+    script, mode = folder / "daemon", folder / "mode"
+    script.write_text(SCRIPT.format(folder=folder, gpusim=runner.setting.gpusim))
+    script.chmod(0o755)
+    mode.write_text("ends")
+    with runner.boot(daemon_command=[script, "serve"]) as guest:
+        runner.guest = guest
+        for what in ("ends", "silent", "babbles"):
+            mode.write_text(what)
+            start = time.monotonic()
+            result = guest.run("guest_cases open", timeout=60)
+            values = result.values()
+            check(values["open"] in ("GPUSIM_NO_DEVICE", "GPUSIM_TIMED_OUT") and
+                  " " in values.get("open_text", ""), f"a daemon that {what}:\n{result.output}")
+            check(time.monotonic() - start < 50, f"{what}: {time.monotonic() - start:.0f} s")
+            until(lambda: not guest.daemon_pids(), f"a daemon that {what} is reaped", 15)
+        mode.write_text("works")
+        equal(guest.run("guest_cases works"), kernel="works")
+    runner.guest = None
+
+
+def no_device(runner):
+    """Machines without a daemon, and with memory that cannot be shared."""
+    for changes in (dict(transport="none"), dict(shared=False)):
+        with runner.boot(**changes) as guest:
+            result = guest.run("guest_cases open", timeout=30)
+            values = result.values()
+            check(values["open"] == "GPUSIM_NO_DEVICE" and " " in values.get("open_text", ""),
+                  f"{changes}:\n{result.output}")
+            check("Kernel panic" not in guest.dmesg(), "panic")
+
+
+ALL = [quit_during_kernel, qemu_killed_during_kernel, guest_restarted_during_kernel,
+       daemons_that_do_not_start, no_device]
