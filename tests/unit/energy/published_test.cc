@@ -32,6 +32,7 @@ std::vector<Row> published(const std::string& name) {
   const fs::path path = folder / "energy-data" / name;
   std::ifstream in(path);
   if (!in) {
+    a_table_is_missing = true;
     MESSAGE("skipped: " << path.string() << " is not there; set GPUSIM_SHARED to its folder");
     return {};
   }
