@@ -5,9 +5,11 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <thread>
 
@@ -98,6 +100,17 @@ class Input {
   size_t size_;
 };
 
+// Of each operation, printed at the end.
+struct Tally {
+  uint64_t served[GPUSIM_OP_COUNTERS + 1] = {}, refused[GPUSIM_OP_COUNTERS + 1] = {};
+  ~Tally() {
+    for (uint16_t op = GPUSIM_OP_HELLO; op <= GPUSIM_OP_COUNTERS; ++op)
+      std::fprintf(stderr, "%-14s %8llu served %8llu refused\n", operation_name(op),
+                   static_cast<unsigned long long>(served[op]),
+                   static_cast<unsigned long long>(refused[op]));
+  }
+} tally;
+
 class Guest {
  public:
   Guest() {
@@ -122,7 +135,18 @@ class Guest {
     commands_.reset();
     service_ = &service;
     begin();
-    still_ = input.byte() % 4 == 0;
+    const uint8_t kind = input.byte();
+    still_ = kind % 4 == 0;
+    if (kind & 16) {
+      tables();
+      // Two contexts, each with memory and a program.
+      for (uint8_t context = 1; context <= 2; ++context) {
+        right({GPUSIM_OP_CONTEXT_OPEN, 0, 0, 1, 0, 31});
+        right({GPUSIM_OP_MAP, context, 0, 3, 1, 4, 1, 2, 1, 0, 1, 1, 0, 31});
+        right({GPUSIM_OP_LOAD, context, 0, 1, 4, 1, 3, 0, 1, 0, 31});
+        test::finish_one(0);
+      }
+    }
     for (int i = 0; i < 64 && !input.empty(); ++i) act(input);
     commands_->abandon();
     require(test::open_contexts() == 0 && test::waiting() == 0, "something is left");
@@ -162,6 +186,7 @@ class Guest {
       case 3:
         return command(input);
       case 4: {  // a table
+        if (input.byte() % 2) return tables();
         auto* table = reinterpret_cast<gpusim_extent*>(at(input.byte() * kPageSize / 4));
         for (int i = input.byte() % 8; i >= 0; --i) {
           const gpusim_extent extent{input.number(), input.number()};
@@ -186,31 +211,83 @@ class Guest {
     }
   }
 
+  // What is right more often than not.
+  static void fill(uint16_t op, gpusim_words& words, Input& input) {
+    const auto any = [&](uint64_t usual) { return input.byte() % 8 == 0 ? input.number() : usual; };
+    const auto pages = [&] { return uint64_t{input.byte() % 4u + 1} * kPageSize; };
+    switch (op) {
+      case GPUSIM_OP_HELLO:
+        words.word[0] = any(GPUSIM_WIRE_VERSION);
+        return;
+      case GPUSIM_OP_MAP: {
+        const uint64_t size = pages();
+        words.word[0] = any((1 << 20) + input.byte() % 8 * kPageSize);
+        words.word[1] = any(size);
+        words.word[2] = any(input.byte() % 3 + 1);
+        words.word[3] = any(kRam + input.byte() % 32 * 1024);
+        words.word[4] = any(size / kPageSize);
+        return;
+      }
+      case GPUSIM_OP_UNMAP:
+      case GPUSIM_OP_LOAD:
+        words.word[0] = any((1 << 20) + input.byte() % 8 * kPageSize);
+        words.word[1] = any(pages());
+        words.word[2] = op == GPUSIM_OP_LOAD ? any(input.byte() % 2) : any(0);
+        return;
+      case GPUSIM_OP_UNLOAD:
+      case GPUSIM_OP_CANCEL:
+        words.word[0] = any(input.byte() % 16);
+        return;
+      case GPUSIM_OP_SYMBOL:
+        words.word[0] = any(input.byte() % 4);
+        input.take(words.text, 256);
+        return;
+      default:
+        words.word[0] = any(0);
+    }
+  }
+
+  void right(std::initializer_list<uint8_t> bytes) { command({bytes.begin(), bytes.size()}); }
+
+  // Memory that is right, at the places that fill() likes.
+  void tables() {
+    for (uint64_t slot = 0; slot < 32; slot += 3) {
+      auto* table = reinterpret_cast<gpusim_extent*>(at(slot * 1024));
+      for (uint64_t i = 0; i < 4; ++i)
+        table[i] = {kRam + (30 + slot % 7 * i) * kPageSize, kPageSize};
+    }
+  }
+
+  void command(Input&& input) { command(input); }
   void command(Input& input) {
     gpusim_command c{};
     c.magic = GPUSIM_COMMAND_MAGIC;
     c.version = GPUSIM_WIRE_VERSION;
     c.op = input.byte() % 14;
-    c.context = input.byte() % 6;
+    c.context = input.byte() % 4;
     c.generation = 1;
     c.ticket = input.byte() % 16;
     c.status = GPUSIM_PENDING;
     if (c.op == GPUSIM_OP_LAUNCH) {
-      c.request.launch.program = input.byte() % 8;
+      c.request.launch.program = input.byte() % 4;
       c.request.launch.cores = input.byte();
       c.request.launch.argument_count = input.byte() % 18;
       for (gpusim_argument& a : c.request.launch.arguments) a.kind = input.byte() % 5;
     } else {
-      const int words = input.byte() % 8;
-      for (int i = 0; i < words; ++i) c.request.words.word[i] = input.number();
-      if (c.op == GPUSIM_OP_SYMBOL) input.take(c.request.words.text, 256);
+      fill(c.op, c.request.words, input);
     }
-    for (int i = input.byte() % 4; i > 0; --i)  // damage
+    for (int i = input.byte() % 16 - 12; i > 0; --i)  // damage
       reinterpret_cast<uint8_t*>(&c)[(input.byte() << 8 | input.byte()) % sizeof c] = input.byte();
     const uint64_t slot = input.byte() % 32;
     std::memcpy(at(slot * 1024), &c, sizeof c);
     commands_->serve(kRam + slot * 1024);
     require(commands_->in_flight() == test::waiting(), "commands in flight");
+    // How far it gets: a fuzzer whose every command is refused finds nothing.
+    if (c.op < std::size(tally.served)) {
+      int32_t status;
+      std::memcpy(&status, at(slot * 1024) + offsetof(gpusim_command, status), sizeof status);
+      ++(status == 0 || status == GPUSIM_PENDING ? tally.served : tally.refused)[c.op];
+    }
   }
 
   // The other vCPUs of the guest.
@@ -221,7 +298,7 @@ class Guest {
         std::this_thread::sleep_for(std::chrono::microseconds(100));
         continue;
       }
-      for (int i = 0; i < 64; ++i) {
+      for (int i = 0; i < 8; ++i) {
         x ^= x << 13;
         x ^= x >> 7;
         x ^= x << 17;
@@ -229,7 +306,7 @@ class Guest {
         volatile uint8_t* byte = at(x >> 20 & 0x7fff);
         *byte = static_cast<uint8_t>(x & 3 ? *byte ^ (1u << (x >> 8 & 7)) : x >> 16);
       }
-      std::this_thread::yield();
+      for (int i = 0; i < 2000; ++i) asm volatile("");
     }
   }
 
