@@ -57,7 +57,7 @@ void add_daemon_command(CLI::App& app, Action& action) {
       ->check(CLI::Range(1e-3, 1e9));
   command
       ->add_option("--spin-us", options.spin_us,
-                   "Microseconds of looking for work before sleeping (50)")
+                   "Microseconds of looking for work before sleeping (200)")
       ->check(CLI::Range(0.0, 1e6));
   command->add_flag("--sandbox", raw->sandbox, "Filter system calls, or fail (seccomp)");
   command->add_flag("--no-sandbox", raw->no_sandbox,

@@ -20,7 +20,7 @@ struct DaemonOptions {
   uint32_t most_contexts = 64;
   std::optional<uint64_t> memory_limit_bytes;
   double time_limit_s = 0;  // of any kernel; 0: none
-  double spin_us = 50;
+  double spin_us = 200;
   std::optional<bool> sandbox;  // else: where it is available and QEMU started the daemon
   bool verbose = false;
   std::string log_path;

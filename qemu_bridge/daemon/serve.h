@@ -13,7 +13,7 @@ namespace gpusim::daemon {
 struct ServeOptions {
   std::string backends;  // HELLO's text
   // How long to look for work before sleeping: waking up takes longer than an empty kernel.
-  std::chrono::nanoseconds spin{50'000};
+  std::chrono::nanoseconds spin{200'000};
   uint64_t most_pieces = 1u << 15;  // CommandOptions
 };
 
