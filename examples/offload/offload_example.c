@@ -216,6 +216,7 @@ static int run_all(const example_options_t* o, size_t bytes) {
   if (o->on_device && o->on_cpu) {
     const double device = run.open_seconds + run.device_seconds;
     const int equal = memcmp(on_device, on_cpu, size_bytes) == 0;
+    printf("region_speedup=%.2f\n", cpu_seconds / run.device_seconds);
     printf("speedup=%.2f\nwhole_speedup=%.2f\nequal=%s\n", cpu_seconds / device,
            (run.prepare_seconds + cpu_seconds) / (run.prepare_seconds + device),
            equal ? "yes" : "no");

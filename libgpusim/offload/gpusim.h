@@ -78,7 +78,8 @@ typedef struct gpusim_event gpusim_event;
 
 /*
  * `options`: NULL or "key=value,key=value". In a guest: device (path, /dev/gpusim), wait (sleep or frozen:
- * whether the guest's clocks stand still while the program waits). In a host program: backend (auto,
+ * whether the guest's clocks may stand still while a thread waits without limit for a running kernel;
+ * for programs in which nothing else has to happen meanwhile). In a host program: backend (auto,
  * scalar, simd, cuda), threads (0: all). NOT_FOUND: unknown key.
  */
 int gpusim_open(const char *options, gpusim_device **device);

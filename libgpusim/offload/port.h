@@ -75,7 +75,8 @@ struct gpusim_port_operations {
                 struct gpusim_port_end* end);
   // GPUSIM_OK: it has ended, *end says how, and the ticket is gone. GPUSIM_TIMED_OUT (no error
   // text): it goes on. Anything else: it is lost. One thread at a time waits for a ticket.
-  int (*wait)(struct gpusim_port* port, uint64_t ticket, uint64_t timeout_ns,
+  // `may_freeze`: the guest's clocks may stand still meanwhile, as nothing else is to happen.
+  int (*wait)(struct gpusim_port* port, uint64_t ticket, uint64_t timeout_ns, int may_freeze,
               struct gpusim_port_end* end);
   // Of a ticket that has ended: nothing happens.
   int (*cancel)(struct gpusim_port* port, uint64_t ticket);

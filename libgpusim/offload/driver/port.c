@@ -65,7 +65,7 @@ static uint64_t now_ns(void) {
 
 // 0, with *status; ETIMEDOUT; or another errno: the ticket is lost.
 static int wait_ticket(struct gpusim_port* port, uint64_t ticket, uint64_t timeout_ns,
-                       struct gpusim_reply* reply, int* status) {
+                       uint32_t flags, struct gpusim_reply* reply, int* status) {
   const uint64_t begin = timeout_ns != GPUSIM_PORT_NO_LIMIT && timeout_ns != 0 ? now_ns() : 0;
   uint64_t left = timeout_ns;
   for (;;) {
@@ -74,7 +74,7 @@ static int wait_ticket(struct gpusim_port* port, uint64_t ticket, uint64_t timeo
     wait.ticket = ticket;
     wait.timeout_ns = left;
     wait.reply = (uint64_t)(uintptr_t)reply;
-    wait.flags = port->wait_flags;
+    wait.flags = flags;
     if (ioctl(port->fd, GPUSIM_IOC_WAIT, &wait) == 0) {
       *status = wait.status;
       return 0;
@@ -105,7 +105,7 @@ static int operate(struct gpusim_port* port, uint32_t op, const union gpusim_req
   int error = submit(port, op, request, reply, &result);
   int status = result.status;
   if (error == 0 && !result.done) {
-    error = wait_ticket(port, result.ticket, GPUSIM_PORT_NO_LIMIT, reply, &status);
+    error = wait_ticket(port, result.ticket, GPUSIM_PORT_NO_LIMIT, 0, reply, &status);
   }
   reply->text[sizeof reply->text - 1] = 0;
   if (error != 0) return fail_errno(error, what, NULL);
@@ -474,12 +474,13 @@ static int port_launch(struct gpusim_port* port, const struct gpusim_launch* lau
   return GPUSIM_OK;
 }
 
-static int port_wait(struct gpusim_port* port, uint64_t ticket, uint64_t timeout_ns,
+static int port_wait(struct gpusim_port* port, uint64_t ticket, uint64_t timeout_ns, int may_freeze,
                      struct gpusim_port_end* end) {
   struct gpusim_reply reply;
   int status = 0;
   memset(&reply, 0, sizeof reply);
-  const int error = wait_ticket(port, ticket, timeout_ns, &reply, &status);
+  const int error =
+      wait_ticket(port, ticket, timeout_ns, may_freeze ? port->wait_flags : 0, &reply, &status);
   if (error == ETIMEDOUT) return GPUSIM_TIMED_OUT;
   if (error != 0) return fail_errno(error, "waiting for a kernel", NULL);
   set_end(end, status, &reply);

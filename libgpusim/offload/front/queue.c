@@ -127,7 +127,9 @@ static void retire(gpusim_queue* queue, gpusim_event* event) {
 // ---- Executing and waiting ---------------------------------------------------------------------
 
 // With the lock; `current` has a ticket and nobody drives it. Waits in the port until the deadline.
-static void drive_current(gpusim_queue* queue, int64_t deadline) {
+// Time may stand still only for a caller who waits without a limit: a thread that does something
+// else, or the worker on its behalf, needs the clock.
+static void drive_current(gpusim_queue* queue, int64_t deadline, bool may_freeze) {
   gpusim_event* const event = queue->current;
   event->is_driven = true;
   const uint64_t ticket = event->ticket;
@@ -138,7 +140,8 @@ static void drive_current(gpusim_queue* queue, int64_t deadline) {
     timeout_ns = left > 0 ? (uint64_t)left : 0;
   }
   // Nobody else ends a driven command, so it stays `current` and alive.
-  const int waited = PORT->wait(queue->device->port, ticket, timeout_ns, &event->launch->end);
+  const int waited =
+      PORT->wait(queue->device->port, ticket, timeout_ns, may_freeze, &event->launch->end);
   int status = 0;
   if (waited != GPUSIM_TIMED_OUT) status = gpusim_offload_launch_settle(event, waited);
   pthread_mutex_lock(&queue->mutex);
@@ -194,7 +197,7 @@ static void* work(void* argument) {
   pthread_mutex_lock(&queue->mutex);
   for (;;) {
     if (can_drive(queue)) {
-      drive_current(queue, -1);
+      drive_current(queue, -1, false);
     } else if (queue->current != NULL) {
       pthread_cond_wait(&queue->work, &queue->mutex);
     } else if (queue->head != NULL && queue->head->state == kStateEnded) {
@@ -277,7 +280,7 @@ static int check_wait_list(const gpusim_queue* queue, unsigned wait_count,
 
 // With the lock: no command before a new one. Looks whether the last kernel has ended by now.
 static bool is_idle(gpusim_queue* queue) {
-  if (can_drive(queue) && !queue->has_worker) drive_current(queue, 0);
+  if (can_drive(queue) && !queue->has_worker) drive_current(queue, 0, false);
   return queue->current == NULL && queue->head == NULL;
 }
 
@@ -404,7 +407,7 @@ void gpusim_offload_queue_release_reference(gpusim_queue* queue) {
 static void wait_for_sequence(gpusim_queue* queue, uint64_t sequence) {
   while (queue->retired_sequence < sequence) {
     if (can_drive(queue)) {
-      drive_current(queue, -1);
+      drive_current(queue, -1, true);
     } else {
       pthread_cond_wait(&queue->ended, &queue->mutex);
     }
@@ -474,7 +477,8 @@ int gpusim_event_status(gpusim_event* event) {
   if (event == NULL) return fail(GPUSIM_INVALID_ARGUMENT, "gpusim_event_status: NULL");
   gpusim_queue* const queue = event->queue;
   pthread_mutex_lock(&queue->mutex);
-  if (queue->current == event && can_drive(queue) && !queue->has_worker) drive_current(queue, 0);
+  if (queue->current == event && can_drive(queue) && !queue->has_worker)
+    drive_current(queue, 0, false);
   const int status = event->state == kStateEnded ? event->status : GPUSIM_RUNNING;
   pthread_mutex_unlock(&queue->mutex);
   return status;
@@ -490,7 +494,7 @@ int gpusim_event_finish(gpusim_event* event, double seconds) {
     // A short time limit, too, is long enough for one look.
     is_late = deadline >= 0 && (int64_t)gpusim_offload_now_ns() >= deadline;
     if (can_drive(queue)) {
-      drive_current(queue, deadline);
+      drive_current(queue, deadline, deadline < 0);
     } else if (!is_late) {
       wait_until(&queue->ended, &queue->mutex, deadline);
     }

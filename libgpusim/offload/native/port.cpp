@@ -343,7 +343,8 @@ int port_launch(gpusim_port* port, const gpusim_launch* launch, uint64_t* ticket
   });
 }
 
-int port_wait(gpusim_port* port, uint64_t ticket, uint64_t timeout_ns, gpusim_port_end* end) {
+int port_wait(gpusim_port* port, uint64_t ticket, uint64_t timeout_ns, int /*may_freeze*/,
+              gpusim_port_end* end) {
   std::shared_ptr<Pending> pending;
   {
     const std::lock_guard lock(port->mutex);

@@ -288,8 +288,9 @@ static struct job* take_ended(struct gpusim_port* port, uint64_t ticket) {
   return NULL;
 }
 
-static int fake_wait(struct gpusim_port* port, uint64_t ticket, uint64_t timeout_ns,
+static int fake_wait(struct gpusim_port* port, uint64_t ticket, uint64_t timeout_ns, int may_freeze,
                      struct gpusim_port_end* end) {
+  (void)may_freeze;
   const bool forever = timeout_ns == GPUSIM_PORT_NO_LIMIT;
   const struct timespec until = after_ns(forever ? 0 : timeout_ns);
   pthread_mutex_lock(&port->mutex);
