@@ -12,6 +12,7 @@
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -21,8 +22,12 @@
 #define MOST_TICKETS 4096
 #define PROBES 3
 
-/* How long close() waits itself. */
-#define CLOSE_PATIENCE_NS (5 * NSEC_PER_MSEC)
+/*
+ * How long the closing process waits itself: one that ends, not to delay it; another, so that what
+ * it had pinned does not count any more when close(2) comes back.
+ */
+#define EXIT_PATIENCE_NS (5 * NSEC_PER_MSEC)
+#define CLOSE_PATIENCE_NS (1000 * NSEC_PER_MSEC)
 #define END_DELAY_MS 10
 
 static struct workqueue_struct *gpusim_end_queue;
@@ -242,7 +247,8 @@ static void gpusim_file_end_work(struct work_struct *work)
 
 void gpusim_file_end(struct gpusim_file *file)
 {
-	const u64 end_ns = ktime_get_ns() + CLOSE_PATIENCE_NS;
+	const bool is_exit = current->flags & PF_EXITING;
+	const u64 end_ns = ktime_get_ns() + (is_exit ? EXIT_PATIENCE_NS : CLOSE_PATIENCE_NS);
 	bool is_forgotten = gpusim_file_is_forgotten(file);
 
 	if (!is_forgotten) {
@@ -251,7 +257,7 @@ void gpusim_file_end(struct gpusim_file *file)
 		gpusim_call_spin(call);
 		is_forgotten = gpusim_file_is_forgotten(file);
 	}
-	while (!is_forgotten && ktime_get_ns() < end_ns) {
+	while (!is_forgotten && ktime_get_ns() < end_ns && (is_exit || !signal_pending(current))) {
 		usleep_range(100, 300);
 		is_forgotten = gpusim_file_is_forgotten(file);
 	}

@@ -149,6 +149,7 @@ static void test_pinned_memory(void) {
   CHECK(read_number("/proc/self/status", "VmLck") == (long)PAGE / 1024);
   munmap(memory, size);
   close(fd);
+  CHECK(all_is_given_back(5));
   CHECK(read_number("/proc/self/status", "VmLck") == 0);
 }
 
@@ -179,6 +180,7 @@ static void test_many_pieces(void) {
 static void test_limits(void) {
   const pid_t child = fork();
   if (child == 0) {
+    failures = 0;
     const int fd = open_device();
     const struct rlimit limit = {64 * 1024, 64 * 1024};
     struct gpusim_ioc_pin pin, second;
