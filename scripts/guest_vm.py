@@ -139,7 +139,7 @@ class Guest:
 
     def __init__(self, *, qemu, gpusim, image, folder, transport="semihosting", smp=1,
                  memory_mib=512, files=None, daemon_options=(), kernel=None, initramfs=None,
-                 append="", cpu="cortex-a76", qemu_options=(), boot_timeout=60.0,
+                 append="", cpu="cortex-a76", qemu_options=(), boot_timeout=240.0,
                  daemon_command=None, shared=True, reboots=False):
         self.gpusim, self.transport = pathlib.Path(gpusim), transport
         self.image, self.folder = pathlib.Path(image), pathlib.Path(folder)
