@@ -78,11 +78,21 @@ std::string short_name(const std::string& name, size_t most) {
   return name.size() <= most ? name : name.substr(0, most - 2) + "..";
 }
 
-const char* colour(size_t i) { return kColours[i % kColours.size()]; }
+// Known groups keep their colours in all charts; others take them by their place.
+const char* colour(const std::vector<Segment>& groups, size_t i) {
+  static constexpr std::array<std::string_view, kMostGroups> kKnown = {
+      "Constant",      "Register file",        "Static",       "Instruction supply",   "DRAM",
+      "Integer units", "L1, shared, constant", "Tensor cores", "Floating-point units", "Idle SMs",
+      "L2 and NoC",    "SFU and texture"};
+  for (size_t k = 0; k < kKnown.size(); ++k)
+    if (groups[i].label == kKnown[k]) return kColours[k];
+  if (groups[i].label == "Not in a component" || groups[i].label == "Other") return "#a9b1ba";
+  return kColours[i % kColours.size()];
+}
 
 void legend(Svg& svg, double x, double y, const std::vector<Segment>& groups) {
   for (size_t g = 0; g < groups.size(); ++g) {
-    svg.bar(x, y + 20 * static_cast<double>(g), 12, 12, colour(g), groups[g].label);
+    svg.bar(x, y + 20 * static_cast<double>(g), 12, 12, colour(groups, g), groups[g].label);
     svg.label(x + 18, y + 10 + 20 * static_cast<double>(g), groups[g].label);
   }
 }
@@ -230,6 +240,7 @@ std::string component_chart(const Sheet& sheet, const std::string& title) {
     svg.line(x_of(w), top - 4, x_of(w), top + height, w == 0 ? "axis" : "grid");
     svg.label(x_of(w), top + height + 18, fmt::format("{:g}", w), "label", "middle");
   }
+  bool any_measured = false;
   for (size_t k = 0; k < kernels; ++k) {
     const double y = top + row * static_cast<double>(k);
     svg.label(left - 8, y + 14, short_name(sheet.kernels[k].name, 30), "label", "end");
@@ -237,15 +248,18 @@ std::string component_chart(const Sheet& sheet, const std::string& title) {
     for (size_t g = 0; g < groups.size(); ++g) {
       const double w = groups[g].values[k];
       if (w <= 0) continue;
-      svg.bar(x_of(at), y + 2, w / end * width, row - 5, colour(g),
+      svg.bar(x_of(at), y + 2, w / end * width, row - 5, colour(groups, g),
               fmt::format("{}: {} {:.2f} W", sheet.kernels[k].name, groups[g].label, w));
       at += w;
     }
+    if (sheet.kernels[k].measured.value() <= 0) continue;
     const double measured = x_of(sheet.kernels[k].measured.value());
     svg.line(measured, y, measured, y + row - 1, "mark");
+    any_measured = true;
   }
   svg.label(left + width / 2, top + height + 40, "power, W", "label", "middle");
   legend(svg, left + width + 24, top, groups);
+  if (!any_measured) return svg.finish();
   const double mark_y = top + 20 * static_cast<double>(groups.size()) + 8;
   svg.line(left + width + 30, mark_y - 2, left + width + 30, mark_y + 14, "mark");
   svg.label(left + width + 42, mark_y + 10, "measured");
@@ -290,7 +304,7 @@ std::string time_chart(const TimeSeries& series, const std::string& title) {
       below[i] += series.watts[s].values[i];
     }
     svg.raw(fmt::format("<path d=\"{}{}Z\" fill=\"{}\"><title>{}</title></path>\n", path, back,
-                        colour(s), escape_xml(series.watts[s].label)));
+                        colour(series.watts, s), escape_xml(series.watts[s].label)));
   }
   svg.label(kLeft + kWidth / 2, kTop + kHeight + 42, fmt::format("time, {}", unit), "label",
             "middle");

@@ -53,6 +53,37 @@ th:first-child, td:first-child, .text { text-align: left; }
 th { color: var(--soft); font-weight: 600; } .bad { color: var(--bad); font-weight: 600; }
 )";
 
+std::string page_head(const std::string& title) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+      "name=\"viewport\" "
+      "content=\"width=device-width, "
+      "initial-scale=1\">\n<title>{0}</title>\n<style>{1}{2}</style>\n"
+      "</head>\n<body>\n<h1>{0}</h1>\n",
+      escape_xml(title), kPageStyle, chart_style());
+}
+
+std::string page_notes(const Sheet& sheet) {
+  std::string text;
+  for (const auto& note : sheet.notes)
+    text += fmt::format("<p class=\"note\">Note: {}.</p>\n", escape_xml(note));
+  return text;
+}
+
+std::string page_components(const Sheet& sheet) {
+  std::string text =
+      "<h2>Components</h2>\n<div class=\"wide\"><table>\n<tr><th>component</th><th "
+      "class=\"text\">what</th><th>mean W</th><th>share %</th><th>least W</th><th>most W</th></tr>"
+      "\n";
+  for (const ComponentRow& row : component_rows(sheet))
+    text += fmt::format(
+        "<tr><td>{}</td><td class=\"text\">{}</td><td>{:.3f}</td><td>{:.2f}</td><td>{:.3f}</td>"
+        "<td>{:.3f}</td></tr>\n",
+        escape_xml(row.name), escape_xml(row.title), row.mean.value(), row.share, row.least.value(),
+        row.most.value());
+  return text + "</table></div>\n";
+}
+
 }  // namespace
 
 std::string accuracy_line(const Sheet& sheet, const Accuracy& a) {
@@ -67,10 +98,11 @@ std::string accuracy_line(const Sheet& sheet, const Accuracy& a) {
 std::string kernel_table(const Sheet& sheet) {
   size_t width = 6;
   for (const SheetKernel& k : sheet.kernels) width = std::max(width, k.name.size());
+  width = std::min<size_t>(width, 60);  // mangled names can have a thousand characters
   std::string text = fmt::format("{:<{}}  {:>10}  {:>10}  {:>8}\n", "kernel", width, "measured W",
                                  "modelled W", "error %");
   for (const SheetKernel& k : sheet.kernels)
-    text += fmt::format("{:<{}}  {:>10.2f}  {:>10.2f}  {:>+8.2f}\n", k.name, width,
+    text += fmt::format("{:<{}}  {:>10.2f}  {:>10.2f}  {:>+8.2f}\n", k.name.substr(0, width), width,
                         k.measured.value(), k.model.value(), percent_error(k.model, k.measured));
   return text;
 }
@@ -127,19 +159,12 @@ nlohmann::ordered_json validation_json(const Sheet& sheet, const Accuracy& accur
 }
 
 std::string validation_page(const Sheet& sheet, const Accuracy& a, const std::string& title) {
-  std::string page = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
-      "name=\"viewport\" "
-      "content=\"width=device-width, "
-      "initial-scale=1\">\n<title>{0}</title>\n<style>{1}{2}</style>\n"
-      "</head>\n<body>\n<h1>{0}</h1>\n<p class=\"line\">{3}</p>\n",
-      escape_xml(title), kPageStyle, chart_style(), escape_xml(accuracy_line(sheet, a)));
+  std::string page = page_head(title);
   page += fmt::format(
-      "<p class=\"note\">{} of {} kernels have less than 10 % error; the mean signed error is "
-      "{:+.2f} %.</p>\n",
-      a.within_10, a.kernels, a.bias);
-  for (const auto& note : sheet.notes)
-    page += fmt::format("<p class=\"note\">Note: {}.</p>\n", escape_xml(note));
+      "<p class=\"line\">{}</p>\n<p class=\"note\">{} of {} kernels have less than 10 % error; the "
+      "mean signed error is {:+.2f} %.</p>\n",
+      escape_xml(accuracy_line(sheet, a)), a.within_10, a.kernels, a.bias);
+  page += page_notes(sheet);
   page += "<h2>Modelled and measured power</h2>\n<div class=\"wide\">" +
           embedded_svg(correlation_chart(sheet, a, "Modelled and measured power")) +
           "</div>\n<h2>Power by component</h2>\n<div class=\"wide\">" +
@@ -154,17 +179,19 @@ std::string validation_page(const Sheet& sheet, const Accuracy& a, const std::st
         escape_xml(k.name), escape_xml(k.suite), k.measured.value(), k.model.value(),
         error > 20 || error < -20 ? " class=\"bad\"" : "", error);
   }
-  page +=
-      "</table></div>\n<h2>Components</h2>\n<div class=\"wide\"><table>\n<tr><th>component</th><th "
-      "class=\"text\">what</th><th>mean W</th><th>share %</th><th>least W</th><th>most W</th></tr>"
-      "\n";
-  for (const ComponentRow& row : component_rows(sheet))
-    page += fmt::format(
-        "<tr><td>{}</td><td class=\"text\">{}</td><td>{:.3f}</td><td>{:.2f}</td><td>{:.3f}</td>"
-        "<td>{:.3f}</td></tr>\n",
-        escape_xml(row.name), escape_xml(row.title), row.mean.value(), row.share, row.least.value(),
-        row.most.value());
-  return page + "</table></div>\n</body>\n</html>\n";
+  return page + "</table></div>\n" + page_components(sheet) + "</body>\n</html>\n";
+}
+
+std::string prediction_page(const Sheet& sheet, const std::string& chart,
+                            const std::string& title) {
+  std::string page = page_head(title) + page_notes(sheet) + "<div class=\"wide\">" +
+                     embedded_svg(chart) +
+                     "</div>\n<h2>Kernels</h2>\n<div class=\"wide\"><table>\n<tr><th>kernel</th>"
+                     "<th>modelled W</th></tr>\n";
+  for (const SheetKernel& k : sheet.kernels)
+    page +=
+        fmt::format("<tr><td>{}</td><td>{:.2f}</td></tr>\n", escape_xml(k.name), k.model.value());
+  return page + "</table></div>\n" + page_components(sheet) + "</body>\n</html>\n";
 }
 
 }  // namespace gpusim::accelwattch

@@ -18,5 +18,7 @@ nlohmann::ordered_json validation_json(const Sheet& sheet, const Accuracy& accur
 
 // One file that needs no other, readable on light and dark ground.
 std::string validation_page(const Sheet& sheet, const Accuracy& accuracy, const std::string& title);
+// A chart and the tables of a sheet without measurements.
+std::string prediction_page(const Sheet& sheet, const std::string& chart, const std::string& title);
 
 }  // namespace gpusim::accelwattch

@@ -69,6 +69,10 @@ std::optional<double> lanes_of(const StaticCategory& c, Watts power, double acti
 LaneFit fit_lanes(std::span<const LanePoint> points) {
   std::optional<Watts> first, all;
   for (const LanePoint& p : points) {
+    if (!(p.power.value() > 0))
+      throw Error(
+          fmt::format("static power with {:g} lanes comes out as {:g} W; it must be positive",
+                      p.lanes, p.power.value()));
     if (p.lanes == 1) first = p.power;
     if (p.lanes == kLanes) all = p.power;
   }

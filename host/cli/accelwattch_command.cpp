@@ -69,6 +69,8 @@ void add_accelwattch_commands(CLI::App& energy, Action& action) {
   command->add_option("--json", options->json, "Write all figures");
   command->add_option("--title", options->title, "Of charts and page (the file's name)");
   command->callback([options, &action] { action = [options] { return validate(*options); }; });
+  add_energy_tune(energy, action);
+  add_energy_predict(energy, action);
 }
 
 }  // namespace gpusim::host

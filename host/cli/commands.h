@@ -20,6 +20,8 @@ void add_info_command(CLI::App& app, Action& action);
 void add_energy_command(CLI::App& app, Action& action);
 // `energy validate`, `tune` and `predict`.
 void add_accelwattch_commands(CLI::App& energy, Action& action);
+void add_energy_tune(CLI::App& energy, Action& action);
+void add_energy_predict(CLI::App& energy, Action& action);
 // `energy estimate`, `targets`, `trace`, `timeline` and `log`.
 void add_energy_model_commands(CLI::App& energy, Action& action);
 void add_daemon_command(CLI::App& app, Action& action);

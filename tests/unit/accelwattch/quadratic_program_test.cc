@@ -29,8 +29,10 @@ double objective(const QuadraticProgram& p, const VectorXd& x) {
 
 bool is_feasible(const QuadraticProgram& p, const VectorXd& x, double tolerance) {
   for (const auto& c : p.constraints) {
+    // Nearly parallel constraints meet far away, where rounding is larger, too.
+    const double most = tolerance * (1 + std::abs(c.bound) + c.normal.cwiseAbs().dot(x.cwiseAbs()));
     const double slack = c.normal.dot(x) - c.bound;
-    if (slack < -tolerance || (c.is_equality && slack > tolerance)) return false;
+    if (slack < -most || (c.is_equality && slack > most)) return false;
   }
   return true;
 }

@@ -1,0 +1,100 @@
+// Our own tallies as activity: the software variant.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "energy/accelwattch/activity.h"
+#include "energy/accelwattch/error.h"
+#include "energy/activity.h"
+
+namespace gpusim::accelwattch {
+namespace {
+
+// A warp's access to consecutive 4-byte words takes four sectors of 32 bytes.
+constexpr double kSectorsPerAccess = 4;
+// Operands that an instruction reads and writes in the register file.
+constexpr double kReads = 2, kWrites = 1;
+// An instruction fetch brings two instructions.
+constexpr double kPerFetch = 2;
+// Of the five pipelines that the duty cycle counts, at one warp instruction per SM and cycle: from
+// the published sheet Volta_SASS_SIM (parboil-sgemm: 2.02 per cycle, duty cycle 0.253).
+constexpr double kDutyPerIpc = 0.125, kMostDuty = 0.8;
+
+}  // namespace
+
+ActivityFile read_tallies(const std::string& path, const Model& model,
+                          const ActivityOptions& options) {
+  const energy::Activity run = energy::load_activity(path);
+  const ChipModel& chip = *model.chip;
+  const auto count = [&](InsnClass c) {
+    return static_cast<double>(run.classes[static_cast<size_t>(c)]);
+  };
+  ActivityFile file;
+  KernelActivity k;
+  k.name = run.name;
+  k.counts.assign(chip.counters.size(), 0.0);
+  const auto set = [&](const char* counter, double value) {
+    const int i = chip.find_counter(counter);
+    if (i >= 0) k.counts[static_cast<size_t>(i)] = value;
+  };
+  const double instructions = static_cast<double>(run.instructions());
+  k.lanes = options.lanes.value_or(chip.lanes);
+  if (!(k.lanes >= 1) || k.lanes > chip.lanes)
+    throw Error(fmt::format("--lanes {}; a warp has 1 to {}", k.lanes, chip.lanes));
+  const double warp_instructions = instructions / k.lanes;
+  const double warps = run.cores > 0 ? std::ceil(run.cores / chip.lanes) : chip.sms;
+  k.active_sms = options.active_sms.value_or(std::min(chip.sms, warps));
+  const double memory = count(InsnClass::kOnChipMemory) + count(InsnClass::kOffChipMemory);
+  set("TOT_INST", warp_instructions);
+  set("FP_INT", warp_instructions - memory / k.lanes);
+  set("IC_H", warp_instructions / kPerFetch);
+  set("REG_RD", kReads * instructions);
+  set("REG_WR", kWrites * instructions);
+  set("INT_ACC", count(InsnClass::kIntegerArithmetic) + count(InsnClass::kIntegerLogical) +
+                     count(InsnClass::kIntegerComparison) + count(InsnClass::kControlFlow) +
+                     count(InsnClass::kOther));
+  set("INT_DIV_ACC", count(InsnClass::kIntegerDivision));
+  set("FP_ACC", count(InsnClass::kFloatArithmetic) + count(InsnClass::kFloatComparison));
+  set("FP_DIV_ACC", count(InsnClass::kFloatDivision));
+  set("DP_ACC", count(InsnClass::kDoubleArithmetic));
+  set("DP_DIV_ACC", count(InsnClass::kDoubleDivision));
+  set("FP_EXP_ACC", count(InsnClass::kSpecialFunction));
+  const double sectors = kSectorsPerAccess / chip.lanes;
+  set("DC_RH", sectors * count(InsnClass::kOnChipMemory));
+  const double far = sectors * count(InsnClass::kOffChipMemory);
+  if (run.memory_is_placed) {
+    set("DC_RM", far);
+    set("L2_RM", far);
+    set("NOC_A", 2 * far);
+    set("MEM_RD", far);
+  } else {
+    set("DC_RH", sectors * memory);
+    file.notes.push_back(
+        "memory accesses are charged as hits of the L1 cache: the run had no caches");
+  }
+  set("L2_RH", sectors * count(InsnClass::kParallelism));  // atomics are executed in the L2 cache
+  double seconds = 0;
+  if (options.seconds) {
+    seconds = options.seconds->value();
+  } else {
+    if (!(options.ipc > 0)) throw Error(fmt::format("--ipc {}; it must be positive", options.ipc));
+    const double cycles = warp_instructions / (options.ipc * k.active_sms);
+    seconds = cycles / options.clock.value_or(chip.clock).value();
+    file.notes.push_back(fmt::format(
+        "time is not simulated: {:g} warp instructions per SM and cycle are assumed (--ipc, or "
+        "--seconds)",
+        options.ipc));
+  }
+  if (!(seconds > 0)) throw Error(path + ": the run takes no time");
+  k.time = Seconds(seconds);
+  const double cycles = seconds * options.clock.value_or(chip.clock).value();
+  const double ipc = warp_instructions / (cycles * chip.sms);
+  set("PIPE_A", std::min(kMostDuty, kDutyPerIpc * ipc) * cycles);
+  k.voltage = options.voltage_follows_clock && options.clock ? *options.clock / chip.clock : 1;
+  k.mix = mix_of(chip, k.counts);
+  file.kernels.push_back(std::move(k));
+  return file;
+}
+
+}  // namespace gpusim::accelwattch
