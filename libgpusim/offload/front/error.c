@@ -55,6 +55,7 @@ int gpusim_offload_status_of_errno(int number) {
     case ENXIO:
     case EACCES:
     case EPERM:
+    case EPROTO:  // what was started as the simulator does not speak like one
       return GPUSIM_NO_DEVICE;
     case EIO:
       return GPUSIM_DEVICE_LOST;
