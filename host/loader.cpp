@@ -46,6 +46,13 @@ void set_segment_rights(Backend& backend, const Module& module, uint64_t seam) {
 
 }  // namespace
 
+void map_stacks(Backend& backend, const MemoryPlan& plan) {
+  for (uint32_t core = 0; core < plan.config.cores; ++core)
+    require(backend.set_permissions(core, plan.stack_bottom(core), plan.stack_size_bytes,
+                                    kRead | kWrite),
+            "map a stack", plan.stack_bottom(core));
+}
+
 void load_image(Backend& backend, const Module& module, const MemoryPlan& plan) {
   const uint64_t seam = plan.config.window_base;
   for (const Segment& s : module.segments) {
@@ -68,10 +75,7 @@ void load_image(Backend& backend, const Module& module, const MemoryPlan& plan) 
         "map a stack", plan.stack_bottom(0));
     return;
   }
-  for (uint32_t core = 0; core < plan.config.cores; ++core)
-    require(backend.set_permissions(core, plan.stack_bottom(core), plan.stack_size_bytes,
-                                    kRead | kWrite),
-            "map a stack", plan.stack_bottom(core));
+  map_stacks(backend, plan);
 }
 
 }  // namespace gpusim::host

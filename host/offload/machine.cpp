@@ -59,14 +59,10 @@ Machine::Machine(Translator& translator, DeviceMemory* memory, const MachineOpti
   plan_.config.threads = options.threads;
   backend_->configure(module, plan_.config);
   known_uops_ = module.uops.size();
-  if (!memory) {
+  if (memory)
+    host::map_stacks(*backend_, plan_);
+  else
     host::load_image(*backend_, module, plan_);
-    return;
-  }
-  for (uint32_t core = 0; core < options.cores; ++core)
-    if (!backend_->set_permissions(core, plan_.stack_bottom(core), plan_.stack_size_bytes,
-                                   kRead | kWrite))
-      throw OffloadError(ENOMEM, "no room for stacks");
 }
 
 bool Machine::fits(const MachineOptions& options) const {

@@ -55,7 +55,7 @@ function(gpusim_add_offload_library)
     COMMENT "Cross-compiling offload/energy_table.o"
     VERBATIM)
   list(APPEND objects "${object}")
-  foreach(source ${GPUSIM_GUEST_COMMON} "${GPUSIM_OFFLOAD_DIR}/kernel/services.c")
+  foreach(source ${GPUSIM_GUEST_COMMON} "${GPUSIM_GUEST_DIR}/services.c")
     get_filename_component(base "${source}" NAME_WE)
     set(object "${folder}/kernel_${base}.o")
     add_custom_command(

@@ -1,6 +1,4 @@
-// SPDX-License-Identifier: MIT
-// What the guest runtime needs of a system inside kernels of a program that has a C library:
-// libgpusim/guest/freestanding.c is for programs without.
+// System calls that the guest runtime needs, also inside kernels of a program that has a C library.
 #include "gpusim_guest.h"
 
 void gpusim_exit(int status) {
