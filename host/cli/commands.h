@@ -24,6 +24,8 @@ void add_energy_tune(CLI::App& energy, Action& action);
 void add_energy_predict(CLI::App& energy, Action& action);
 // `energy estimate`, `targets`, `trace`, `timeline` and `log`.
 void add_energy_model_commands(CLI::App& energy, Action& action);
+// `power ...`: host/cli/power_commands.h. `command`: what stood after `--`.
+void add_power_command(CLI::App& app, const std::vector<std::string>& command, Action& action);
 void add_daemon_command(CLI::App& app, Action& action);
 
 // "65536", "64K", "64KiB", "8M", "2G". Throws gpusim::Error naming `option`.

@@ -55,10 +55,11 @@ int run_main(int argc, char** argv) {
   add_disasm_command(app, action);
   add_info_command(app, action);
   add_energy_command(app, action);
+  add_power_command(app, guest_args, action);
   add_daemon_command(app, action);
   if (!args.empty() && !args[0].starts_with('-') && !has_command(app, args[0]))
     return fail(fmt::format("there is no command {}; there are: run, translate, disasm, info, "
-                            "energy, daemon",
+                            "energy, power, daemon",
                             args[0]));
   try {
     args = join_values(std::move(args));
@@ -69,9 +70,9 @@ int run_main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return fail(std::string(error.what()) + " (gpusim --help tells more)");
   }
-  const bool takes_guest_args = app.got_subcommand("run");
+  const bool takes_guest_args = app.got_subcommand("run") || app.got_subcommand("power");
   if (!takes_guest_args && !guest_args.empty())
-    return fail("only `gpusim run` takes arguments after --");
+    return fail("only `gpusim run` and `gpusim power` take arguments after --");
   return action();
 }
 

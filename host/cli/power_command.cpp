@@ -1,0 +1,12 @@
+// `gpusim power ...`: the group of commands that measure power.
+#include "host/cli/power_commands.h"
+
+namespace gpusim::host {
+
+void add_power_command(CLI::App& app, const std::vector<std::string>& /*command*/,
+                       Action& /*action*/) {
+  CLI::App* power = app.add_subcommand("power", "Measure power: record, correct, profile");
+  power->require_subcommand(1);
+}
+
+}  // namespace gpusim::host

@@ -1,0 +1,10 @@
+// The subcommands of `gpusim power`. docs/power.md.
+#pragma once
+#include "host/cli/commands.h"
+
+namespace gpusim::host {
+
+// Each is declared here, defined in power_NAME.cpp and called by add_power_command()
+// (power_command.cpp). `command`: what stood after `--`.
+
+}  // namespace gpusim::host
