@@ -1,0 +1,141 @@
+#include "host/sweep/page.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "host/sweep/assets.h"
+
+namespace gpusim::page {
+namespace {
+
+// Inside <script> no text may look like its end.
+std::string script_json(const Json& data) {
+  const std::string text = data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<')
+      safe += "\\u003c";
+    else
+      safe += c;
+  }
+  return safe;
+}
+
+}  // namespace
+
+std::string escape_html(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '&')
+      safe += "&amp;";
+    else if (c == '<')
+      safe += "&lt;";
+    else if (c == '>')
+      safe += "&gt;";
+    else if (c == '"')
+      safe += "&quot;";
+    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t')
+      safe += c;
+    else
+      safe += ' ';
+  }
+  return safe;
+}
+
+Json rounded(double value, int digits) {
+  if (!std::isfinite(value)) return nullptr;
+  if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<int64_t>(value);
+  return std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
+}
+
+Page::Page(std::string title) : title_(std::move(title)) {}
+
+void Page::add_section(const std::string& heading) {
+  if (in_section_) body_ += "</section>\n";
+  in_section_ = true;
+  const std::string anchor = fmt::format("s{}", contents_.size() + 1);
+  contents_.emplace_back(anchor, heading);
+  body_ += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n", anchor, escape_html(heading));
+}
+
+void Page::add_text(const std::string& text) {
+  body_ += fmt::format("<p>{}</p>\n", escape_html(text));
+}
+
+void Page::figure(const std::string& what, std::vector<std::pair<std::string, Json>> views) {
+  if (views.empty()) return;
+  body_ +=
+      fmt::format("<figure class=\"gs-figure\" data-figure=\"{}\"></figure>\n", figures_.size());
+  Json list = Json::array();
+  for (auto& [name, view] : views) list.push_back({{"name", name}, {"view", std::move(view)}});
+  figures_.push_back({{"what", what}, {"views", std::move(list)}});
+}
+
+void Page::add_chart(Json chart) {
+  std::vector<std::pair<std::string, Json>> one;
+  one.emplace_back("", std::move(chart));
+  figure("", std::move(one));
+}
+
+void Page::add_charts(const std::string& what, std::vector<std::pair<std::string, Json>> charts) {
+  figure(what, std::move(charts));
+}
+
+void Page::add_table(Json table, const std::string& name, const std::string& fold) {
+  std::vector<std::pair<std::string, Json>> one;
+  one.emplace_back("", std::move(table));
+  if (!fold.empty()) body_ += fmt::format("<details><summary>{}</summary>\n", escape_html(fold));
+  add_tables("", name, std::move(one));
+  if (!fold.empty()) body_ += "</details>\n";
+}
+
+void Page::add_tables(const std::string& what, const std::string& name,
+                      std::vector<std::pair<std::string, Json>> tables) {
+  for (auto& [option, table] : tables) {
+    table["kind"] = "table";
+    if (!table.contains("title")) table["title"] = name;
+  }
+  figure(what, std::move(tables));
+}
+
+void Page::add_code(const std::string& text, const std::string& fold) {
+  if (!fold.empty()) body_ += fmt::format("<details><summary>{}</summary>\n", escape_html(fold));
+  body_ += fmt::format("<pre>{}</pre>\n", escape_html(text));
+  if (!fold.empty()) body_ += "</details>\n";
+}
+
+void Page::add_html(const std::string& html) { body_ += html; }
+
+void Page::embed(const std::string& id, const Json& data) {
+  embedded_ += fmt::format("<script type=\"application/json\" id=\"{}\">{}</script>\n",
+                           escape_html(id), script_json(data));
+}
+
+std::string Page::html() const {
+  std::string contents;
+  for (const auto& [anchor, heading] : contents_)
+    contents += fmt::format("<a href=\"#{}\">{}</a>\n", anchor, escape_html(heading));
+  // The policy lets the page load nothing, whatever stands in it.
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+      "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:\">\n"
+      "<link rel=\"icon\" href=\"data:,\">\n"
+      "<title>{0}</title>\n<style>\n{1}{2}</style>\n</head>\n<body>\n<header>\n<h1>{0}</h1>\n"
+      "{3}<nav aria-label=\"Contents\">\n{4}</nav>\n</header>\n<main>\n"
+      "<noscript><p>The charts of this page need JavaScript; nothing is loaded from elsewhere.</p>"
+      "</noscript>\n{5}{6}</main>\n"
+      "<script type=\"application/json\" id=\"gpusim-figures\">{7}</script>\n{8}"
+      "<script>\n{9}</script>\n{10}</body>\n</html>\n",
+      escape_html(title_), asset("page.css"), style_,
+      subtitle_.empty() ? ""
+                        : fmt::format("<p class=\"subtitle\">{}</p>\n", escape_html(subtitle_)),
+      contents, body_, in_section_ ? "</section>\n" : "", script_json(figures_), embedded_,
+      asset("page.js"), script_.empty() ? "" : "<script>\n" + script_ + "</script>\n");
+}
+
+}  // namespace gpusim::page
