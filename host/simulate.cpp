@@ -89,6 +89,7 @@ MemoryPlan make_plan(const RunOptions& options, const Module& module, const Back
   plan.config.seed = options.seed;
   plan.config.regroup = options.regroup;
   plan.config.per_core_tallies = options.per_core;
+  plan.config.count_lanes = !options.stats_path.empty();
   return plan;
 }
 
@@ -162,8 +163,9 @@ int simulate(const RunOptions& options) {
     for (uint32_t core = 0; core < options.cores; ++core)
       summary.per_core.push_back(control.tallies().of_core(*backend, core));
   if (!options.stats_path.empty() || !summary.energy_targets.empty())
-    summary.profile =
-        make_profile(module, *backend, control.tallies(), SourceLines(options.program));
+    summary.profile = make_profile(module, profile_places(module, *backend, control.tallies()),
+                                   SourceLines(options.program));
+  if (!options.stats_path.empty()) summary.lanes = summarise_lanes(module, *backend);
   if (result.was_interrupted) print_line("gpusim: interrupted");
   if (result.was_interrupted || (!options.quiet && isatty(STDERR_FILENO))) print_summary(summary);
   if (!summary.energy_targets.empty()) print_energy(summary);

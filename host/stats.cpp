@@ -32,6 +32,29 @@ Json parts_json(const char* key, const std::vector<ProfilePart>& parts) {
   return list;
 }
 
+double share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+Json divergence_json(const LaneSummary& s) {
+  if (!s.lanes_are_known) return nullptr;
+  const GroupUse& u = s.lanes;
+  return {{"lane_slots", u.offered},
+          {"active_lanes", u.active},
+          {"diverged_lanes", u.diverged},
+          {"asleep_lanes", u.asleep},
+          {"idle_lanes", u.offered - u.active - u.diverged - u.asleep},
+          {"lost_share", share(u.diverged, u.offered)}};
+}
+
+Json waiting_json(const RunSummary& s) {
+  const uint64_t all = s.lanes.lanes_are_known ? s.lanes.lanes.offered : s.tally.instructions();
+  const uint64_t asleep = s.lanes.lanes.asleep;
+  return {{"instructions", s.lanes.in_vain},
+          {"asleep_lanes", asleep},
+          {"lost_share", share(s.lanes.in_vain + asleep, all)}};
+}
+
 uint64_t sum(const ClassCounts& classes) { return Tally{classes, 0}.instructions(); }
 
 }  // namespace
@@ -62,6 +85,8 @@ Json stats_json(const RunSummary& s) {
                  {"seconds", s.seconds},
                  {"mips", s.mips()},
                  {"exit_status", s.exit_status},
+                 {"divergence", divergence_json(s.lanes)},
+                 {"waiting", waiting_json(s)},
                  {"faults", std::move(faults)},
                  {"functions", parts_json("function", s.profile.functions)},
                  {"lines", parts_json("line", s.profile.lines)}};

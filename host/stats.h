@@ -20,6 +20,7 @@ struct RunSummary {
   std::vector<StopRecord> stops;
   std::vector<ClassCounts> per_core;  // empty unless asked for
   Profile profile = {};               // empty unless statistics or energy are asked for
+  LaneSummary lanes = {};             // the same for statistics
   std::vector<energy::Target> energy_targets = {};  // of --energy
 
   double mips() const;

@@ -36,6 +36,7 @@ struct MachineConfig {
   bool regroup = true;  // cores may move to other groups (simd)
   uint64_t seed = 0;  // of an interleaving that differs on purpose; 0: the usual one
   bool per_core_tallies = true;     // false: tally() may be empty (cuda keeps them only on request)
+  bool count_lanes = false;         // for block_lanes() and group_use()
   uint64_t max_instructions = 0;    // per core; 0: none. Checked at ends of blocks; events go first.
 };
 
@@ -61,6 +62,14 @@ struct Event {
 
 struct CoreTally {
   ClassCounts classes{};  // guest instructions of completed blocks, per class
+};
+
+// What the lanes of a group of cores did: each instruction of a step counts once per lane.
+struct GroupUse {
+  uint64_t offered = 0;   // by steps of the group, to all of its cores
+  uint64_t active = 0;    // executed
+  uint64_t diverged = 0;  // the core could run, but other lanes, elsewhere in the program, did
+  uint64_t asleep = 0;    // the core slept until an event. What is left: it had ended, or the host had it
 };
 
 // A word that grows from core to core: core c's is value + c * step.
@@ -116,6 +125,11 @@ class Backend {
   // Executions of each block, over all cores.
   virtual std::vector<uint64_t> block_counts() = 0;
   virtual CoreTally tally(uint32_t core) = 0;
+  // With MachineConfig::count_lanes. Per block: lanes whose core could run, summed over the executions
+  // by groups; what is beyond block_counts() was lost to divergence. Empty: the backend cannot tell.
+  virtual std::vector<uint64_t> block_lanes() { return {}; }
+  // Per group, in the order of cores; cores may have changed groups. Empty: the backend cannot tell.
+  virtual std::vector<GroupUse> group_use() { return {}; }
 };
 
 struct BackendInfo {

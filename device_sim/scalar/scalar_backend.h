@@ -28,6 +28,14 @@ class ScalarBackend final : public CpuBackend {
   uint32_t runnable() const override;
   std::vector<uint64_t> block_counts() override { return block_counts_; }
   CoreTally tally(uint32_t core) override { return cores_[core].tally; }
+  // Every core is a group of its own.
+  std::vector<uint64_t> block_lanes() override { return block_counts_; }
+  std::vector<GroupUse> group_use() override {
+    std::vector<GroupUse> list;
+    for (const Core& core : cores_)
+      list.push_back({.offered = core.instructions, .active = core.instructions});
+    return list;
+  }
 
  private:
   struct Core {

@@ -18,6 +18,17 @@ void flush(Group& g, Epoch& e) {
   e.tally = BlockTally{};
 }
 
+// After a change of the active or the runnable lanes.
+void weigh(Group& g) {
+  const auto count = [](uint64_t mask) { return static_cast<uint32_t>(std::popcount(mask)); };
+  g.weight = count(g.active);
+  if (!g.machine->counts_lanes) return;
+  settle_lanes(g);
+  g.weight |= uint64_t{count(g.runnable)} << 32;
+  g.diverged_lanes = count(g.runnable & ~g.active);
+  g.asleep_lanes = count(g.waiting);
+}
+
 uint64_t best_waiting_key(const Group& g) {
   const uint64_t others = g.runnable & ~g.active;
   return others == 0 ? ~uint64_t{0} : least_key(g.lane_key, others);
@@ -37,9 +48,16 @@ void flush_epochs(Group& g) {
   for (Epoch& e : g.epochs) flush(g, e);
 }
 
+void settle_lanes(Group& g) {
+  const uint64_t before = g.settled;
+  begin_lanes(g);
+  g.diverged += (g.settled - before) * g.diverged_lanes;
+  g.asleep += (g.settled - before) * g.asleep_lanes;
+}
+
 void set_active(Group& g, uint64_t mask) {
   g.active = mask;
-  g.active_count = static_cast<uint32_t>(std::popcount(mask));
+  weigh(g);
   for (Epoch& e : g.epochs) {
     if (e.mask == mask) {
       g.epoch = &e;
@@ -79,6 +97,7 @@ void wake_lanes(Group& g, uint64_t mask) {
   g.watchers &= ~mask;
   g.runnable |= mask;
   g.wait_key = best_waiting_key(g);
+  weigh(g);
 }
 
 }  // namespace

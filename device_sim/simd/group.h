@@ -82,6 +82,7 @@ struct Machine {
   const uint32_t* rank = nullptr;         // core/order.h
   const uint32_t* uop_of_rank = nullptr;
   uint64_t max_instructions = 0;  // per core, 0: none
+  bool counts_lanes = false;  // Group::weight, diverged, asleep
   bool has_threads = false;  // other host threads run groups at the same time
   const LateSleeper* sleeper = nullptr;  // null: nobody has time for others while this group runs
 };
@@ -103,14 +104,15 @@ struct Reach {
 struct Group {
   const Machine* machine = nullptr;
   uint64_t* lanes = nullptr;     // [slot][kMaxLanes], 64-byte aligned
-  uint64_t* block_counts = nullptr;  // executions per block; of the host thread that runs the group
+  // Per block: weight, added for each step; of the host thread that runs the group.
+  uint64_t* block_counts = nullptr;
   const void* table = nullptr;   // handlers for the current mask: all lanes, or some
 
   uint64_t exists = 0;    // lanes that hold a core: bits 0 .. width - 1
   uint64_t runnable = 0;  // lanes that may run
   uint64_t waiting = 0;   // lanes that will be runnable once their event has come
   uint64_t active = 0;    // lanes that run now, all at the same micro-op; subset of runnable
-  uint32_t active_count = 0;
+  uint64_t weight = 0;    // number of active lanes; where lanes are counted, plus runnable ones << 32
   uint32_t width = 0;
   uint32_t chunks = 0;    // vectors per row: ceil(width / lanes per vector)
   uint32_t first_core = 0;
@@ -159,6 +161,10 @@ struct Group {
   std::array<ClassCounts, kMaxLanes> lane_tally;  // [kInsnCount]: instructions
   uint64_t flushed_instructions = 0;  // in lane_tally, over all lanes
   uint64_t steps = 0;  // instructions of each set of lanes that ran, one after the other
+  // With Machine::counts_lanes: instructions of steps times lanes that could have run, or slept; and
+  // how many those are since `settled`, in terms of steps - budget, which grows by one per instruction.
+  uint64_t diverged = 0, asleep = 0, settled = 0;
+  uint32_t diverged_lanes = 0, asleep_lanes = 0;
 
   uint32_t core(uint32_t lane) const { return cores ? cores[lane] : first_core + lane; }
   uint64_t get_lane(Slot s, uint32_t lane) const {
@@ -200,6 +206,10 @@ inline void for_each_lane(uint64_t mask, F f) {
 void flush_epochs(Group& g);
 // Makes `mask` the active set; the tallies of former sets are kept in their epochs.
 void set_active(Group& g, uint64_t mask);
+// Adds up Group::diverged and asleep for what ran since the last time.
+void settle_lanes(Group& g);
+// The same where instructions up to now have been added up, or are not the group's.
+inline void begin_lanes(Group& g) { g.settled = g.steps - static_cast<uint64_t>(g.budget); }
 // The place where the lanes of `mask` wait.
 void set_keys(Group& g, uint64_t mask, uint64_t key);
 // Parks the active lanes at micro-op `pc`.

@@ -424,7 +424,7 @@ HWY_INLINE const Uop* go_to(Group& g, uint32_t pc) {
 // Counts the block that `u` ends for the active lanes.
 HWY_INLINE void complete_block(Group& g, const Uop* u) {
   const uint32_t block = u->block();
-  g.block_counts[block] += g.active_count;
+  g.block_counts[block] += g.weight;
   const simd::BlockTally& tally = g.machine->block_tallies[block];
   const hn::ScalableTag<uint32_t> d32;
   uint32_t* sum = g.epoch->tally.counts;

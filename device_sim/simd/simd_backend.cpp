@@ -18,6 +18,14 @@ namespace gpusim {
 using simd::Group;
 using simd::kMaxLanes;
 
+namespace {
+
+// Steps of groups that a word of two 32-bit sums of lanes holds: twice these, as a group may add as many
+// before somebody looks.
+constexpr uint32_t kMostCountedSteps = uint32_t{1} << 24;
+
+}  // namespace
+
 bool SimdBackend::available([[maybe_unused]] std::string* why_not) {
 #ifdef __x86_64__
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
@@ -47,7 +55,8 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   group_storage_ = LazyMemory(group_count * sizeof(Group), "groups of cores", Pages::kHuge);
   watches_ = LazyMemory(group_count * kMaxLanes * sizeof(Watch), "waiting cores");
   groups_ = {reinterpret_cast<Group*>(group_storage_.data()), group_count};
-  block_counts_.assign(module.blocks.size(), 0);
+  blocks_ = {};
+  blocks_.resize(module.blocks.size(), config.count_lanes);
   slices_ = next_mark_ = 0;
   regroupings_ = 0;
   native_.reset();
@@ -105,6 +114,7 @@ void SimdBackend::view_machine() {
                            .rank = order_.rank().data(),
                            .uop_of_rank = order_.uop_at().data(),
                            .max_instructions = config_.max_instructions,
+                           .counts_lanes = config_.count_lanes,
                            .has_threads = config_.threads > 1,
                            .sleeper = config_.threads > 1 ? &sleeper_ : nullptr};
 }
@@ -116,7 +126,7 @@ void SimdBackend::module_changed() {
     for (Group& g : groups_)
       for (uint64_t& key : g.lane_key)
         key = simd::make_key(machine_, simd::key_depth(key), former[simd::key_rank(key)]);
-  block_counts_.resize(module_->blocks.size());
+  blocks_.resize(module_->blocks.size(), config_.count_lanes);
 }
 
 uint64_t SimdBackend::slot(uint32_t core, Slot slot) {
@@ -217,8 +227,8 @@ void SimdBackend::rest(size_t group, bool in_vain) {
   }
 }
 
-void SimdBackend::run_in_slice(size_t group, uint64_t instructions,
-                               std::vector<uint64_t>& block_counts, std::vector<Event>& events) {
+void SimdBackend::run_in_slice(size_t group, uint64_t instructions, BlockCounter& blocks,
+                               std::vector<Event>& events) {
   // A look at a flag, and giving way again.
   constexpr uint64_t kOneLook = simd::kGiveWayCost + 32;
   Group& g = groups_[group];
@@ -226,16 +236,16 @@ void SimdBackend::run_in_slice(size_t group, uint64_t instructions,
   const bool had_event = simd::wake(g);
   if (g.runnable == 0) simd::wake_all(g);
   if (config_.seed) {
-    run_apart(g, instructions, block_counts, events);
+    run_apart(g, instructions, blocks, events);
     rests_[group].used = instructions;
     return rest(group, false);
   }
-  const uint64_t used = rests_[group].used = run_group(g, instructions, block_counts, events);
+  const uint64_t used = rests_[group].used = run_group(g, instructions, blocks, events);
   rest(group, !had_event && used < kOneLook);
 }
 
 // Some lanes at a time, for some of the slice at a time.
-void SimdBackend::run_apart(Group& g, uint64_t instructions, std::vector<uint64_t>& block_counts,
+void SimdBackend::run_apart(Group& g, uint64_t instructions, BlockCounter& blocks,
                             std::vector<Event>& events) {
   constexpr uint64_t kRounds = 4;
   for (uint64_t round = 0; round < kRounds; ++round) {
@@ -246,18 +256,19 @@ void SimdBackend::run_apart(Group& g, uint64_t instructions, std::vector<uint64_
     const uint64_t held = g.runnable & some ? g.runnable & ~some : 0;
     g.runnable &= ~held;
     run_group(g, jittered(config_.seed, slice, config_.cores + g.first_core, instructions),
-              block_counts, events);
+              blocks, events);
     g.runnable |= held;
   }
 }
 
-uint64_t SimdBackend::run_group(Group& g, uint64_t instructions, std::vector<uint64_t>& block_counts,
+uint64_t SimdBackend::run_group(Group& g, uint64_t instructions, BlockCounter& blocks,
                             std::vector<Event>& events) {
   // Tallies of an epoch are 32 bits wide and stay there until somebody asks.
   constexpr uint32_t kMost = uint32_t{1} << 30;
-  const auto all = static_cast<int64_t>(std::min<uint64_t>(instructions, kMost));
+  const uint32_t most = config_.count_lanes ? kMostCountedSteps : kMost;
+  const auto all = static_cast<int64_t>(std::min<uint64_t>(instructions, most));
   int64_t left = all;
-  g.block_counts = block_counts.data();
+  g.block_counts = blocks.data();
   g.events = &events;
   g.gave_way = false;
   for (const simd::Epoch& e : g.epochs)
@@ -267,11 +278,16 @@ uint64_t SimdBackend::run_group(Group& g, uint64_t instructions, std::vector<uin
   while (left > 0 && g.runnable != 0 && !g.gave_way) {
     const int64_t budget = std::min(left, simd::instructions_to_limit(g));
     g.budget = budget;
+    simd::begin_lanes(g);
     simd::run_group(g);
+    if (config_.count_lanes) simd::settle_lanes(g);
     left -= budget - g.budget;
     if (config_.max_instructions) simd::stop_at_limit(g);
   }
   g.steps += static_cast<uint64_t>(all - left);
+  simd::begin_lanes(g);
+  if (config_.count_lanes && (blocks.steps += static_cast<uint64_t>(all - left)) > kMostCountedSteps)
+    blocks.take_apart();
   return static_cast<uint64_t>(all - left);
 }
 
@@ -308,26 +324,29 @@ void SimdBackend::run_awake(uint64_t instructions) {
   const bool judged = config_.regroup && config_.seed == 0 && regrouper_.wants(slices_);
   const LaneUse before = judged ? lane_use() : LaneUse{};
   if (config_.threads <= 1 || !is_worth_threads()) {
-    for (const uint32_t i : awake_) run_in_slice(i, instructions, block_counts_, events_);
+    for (const uint32_t i : awake_) run_in_slice(i, instructions, blocks_, events_);
   } else {
     struct PerThread {
-      std::vector<uint64_t> block_counts;
+      BlockCounter blocks;
       std::vector<Event> events;
     };
-    tbb::enumerable_thread_specific<PerThread> per_thread(
-        [&] { return PerThread{std::vector<uint64_t>(block_counts_.size()), {}}; });
+    tbb::enumerable_thread_specific<PerThread> per_thread([&] {
+      PerThread mine;
+      mine.blocks.resize(blocks_.counts.size(), config_.count_lanes);
+      return mine;
+    });
     tbb::task_arena arena(static_cast<int>(config_.threads));
     arena.execute([&] {
       tbb::parallel_for(
           size_t{0}, awake_.size(),
           [&](size_t i) {
             PerThread& mine = per_thread.local();
-            run_in_slice(awake_[i], instructions, mine.block_counts, mine.events);
+            run_in_slice(awake_[i], instructions, mine.blocks, mine.events);
           },
           partitioner_);
     });
-    for (const PerThread& t : per_thread) {
-      for (size_t b = 0; b < block_counts_.size(); ++b) block_counts_[b] += t.block_counts[b];
+    for (PerThread& t : per_thread) {
+      blocks_.add(t.blocks);
       events_.insert(events_.end(), t.events.begin(), t.events.end());
     }
   }
@@ -364,11 +383,53 @@ void SimdBackend::mark_hot_blocks() {
   native_->mark_misfits();
   if (slices_ < next_mark_) return;
   next_mark_ = slices_ + std::min<uint64_t>(slices_, 1024);
-  for (size_t b = 0; b < block_counts_.size(); ++b)
-    if (block_counts_[b] >= hot) native_->mark(module_->blocks[b].first_uop);
+  blocks_.take_apart();
+  for (size_t b = 0; b < blocks_.counts.size(); ++b)
+    if (blocks_.counts[b] >= hot) native_->mark(module_->blocks[b].first_uop);
 }
 
-std::vector<uint64_t> SimdBackend::block_counts() { return block_counts_; }
+void SimdBackend::BlockCounter::resize(size_t blocks, bool counts_lanes) {
+  counts.resize(blocks);
+  if (!counts_lanes) return;
+  both.resize(blocks);
+  lanes.resize(blocks);
+}
+
+void SimdBackend::BlockCounter::take_apart() {
+  for (size_t b = 0; b < both.size(); ++b) {
+    counts[b] += static_cast<uint32_t>(both[b]);
+    lanes[b] += both[b] >> 32;
+    both[b] = 0;
+  }
+  steps = 0;
+}
+
+void SimdBackend::BlockCounter::add(BlockCounter& other) {
+  other.take_apart();
+  for (size_t b = 0; b < counts.size(); ++b) counts[b] += other.counts[b];
+  for (size_t b = 0; b < lanes.size(); ++b) lanes[b] += other.lanes[b];
+}
+
+std::vector<uint64_t> SimdBackend::block_counts() {
+  blocks_.take_apart();
+  return blocks_.counts;
+}
+
+std::vector<uint64_t> SimdBackend::block_lanes() {
+  blocks_.take_apart();
+  return blocks_.lanes;
+}
+
+std::vector<GroupUse> SimdBackend::group_use() {
+  std::vector<GroupUse> list;
+  if (!config_.count_lanes) return list;
+  for (const Group& g : groups_)
+    list.push_back({.offered = g.steps * g.width,
+                    .active = simd::Regrouper::instructions(g),
+                    .diverged = g.diverged,
+                    .asleep = g.asleep});
+  return list;
+}
 
 CoreTally SimdBackend::tally(uint32_t core) {
   CoreTally t;

@@ -39,6 +39,8 @@ class SimdBackend final : public CpuBackend {
   std::span<const Event> run_slice(uint64_t instructions) override;
   std::vector<uint64_t> block_counts() override;
   CoreTally tally(uint32_t core) override;
+  std::vector<uint64_t> block_lanes() override;
+  std::vector<GroupUse> group_use() override;
   uint32_t runnable() const override { return runnable_; }
   // A core's share of its group.
   static constexpr size_t kSchedulingBytes = sizeof(simd::Group) / simd::kMaxLanes + sizeof(Watch);
@@ -77,18 +79,30 @@ class SimdBackend final : public CpuBackend {
   void choose_awake();
   bool is_worth_threads() const;
   void run_awake(uint64_t instructions);
-  void run_in_slice(size_t group, uint64_t instructions, std::vector<uint64_t>& block_counts,
+  // What groups count per block, summed up by one host thread. Where lanes are counted, one word has
+  // both sums (Group::weight), and is taken apart before either exceeds 32 bits.
+  struct BlockCounter {
+    std::vector<uint64_t> counts;
+    std::vector<uint64_t> both, lanes;  // empty unless lanes are counted
+    uint64_t steps = 0;                 // at most so many in `both`
+
+    void resize(size_t blocks, bool counts_lanes);
+    uint64_t* data() { return both.empty() ? counts.data() : both.data(); }
+    void take_apart();
+    void add(BlockCounter& other);
+  };
+  void run_in_slice(size_t group, uint64_t instructions, BlockCounter& blocks,
                     std::vector<Event>& events);
   struct LaneUse {
     uint64_t instructions = 0, steps = 0;
   };
   LaneUse lane_use() const;
-  void run_apart(simd::Group& group, uint64_t instructions, std::vector<uint64_t>& block_counts,
+  void run_apart(simd::Group& group, uint64_t instructions, BlockCounter& blocks,
                  std::vector<Event>& events);
   void rest(size_t group, bool in_vain);
   // Returns the instructions that it took off the slice.
-  uint64_t run_group(simd::Group& group, uint64_t instructions,
-                     std::vector<uint64_t>& block_counts, std::vector<Event>& events);
+  uint64_t run_group(simd::Group& group, uint64_t instructions, BlockCounter& blocks,
+                     std::vector<Event>& events);
 
   simd::Machine machine_;
   std::unique_ptr<simd::CodeCache> native_;  // null: the interpreter only
@@ -106,7 +120,7 @@ class SimdBackend final : public CpuBackend {
   std::vector<uint32_t> awake_;   // groups that run in this slice
   tbb::affinity_partitioner partitioner_;  // groups stay with the thread that has them in its cache
   uint32_t runnable_ = 0;         // cores that are runnable or wait for an event
-  std::vector<uint64_t> block_counts_;
+  BlockCounter blocks_;
 };
 
 }  // namespace gpusim

@@ -1,52 +1,39 @@
 #include "host/run/profile.h"
 
 #include <algorithm>
-#include <unordered_map>
 
+#include "host/run/profile_waiting.h"
 #include "translator/common/translator.h"
 
 namespace gpusim::host {
 namespace {
 
-// Instructions executed at each guest address, and their classes.
-class Places {
+class Collector {
  public:
-  explicit Places(const Module& module) : module_(module) {}
+  explicit Collector(const Module& module) : module_(module) {}
 
-  // The first `instructions` of a block, `times` each; `classes` counts them all. Where the code
-  // map no longer agrees, all of them count at the block's start.
-  void add(const Block& block, uint32_t instructions, uint64_t times, const ClassCounts& classes) {
+  // The first `instructions` of a block, `times` each; `classes` counts them all. Lanes and looks in
+  // vain as executions of the block. Where the code map no longer agrees, all of it counts at the
+  // block's start.
+  void add(const Block& block, uint32_t instructions, uint64_t times, const ClassCounts& classes,
+           uint64_t lanes, uint64_t in_vain) {
     const CodeMap& code = module_.code;
     const uint64_t first = (block.pc - code.text_base) >> code.pc_shift;
     ClassCounts expected{};
     for (uint32_t i = 0; i < instructions; ++i) expected[class_at(first + i)] += times;
     if (expected != classes) {
-      add(block.pc, classes);
+      at_[block.pc] += {classes, lanes * instructions, in_vain * instructions};
       return;
     }
-    for (uint32_t i = 0; i < instructions; ++i)
-      at_[block.pc + (uint64_t{i} << code.pc_shift)][class_at(first + i)] += times;
-  }
-  void add(uint64_t pc, const ClassCounts& classes) {
-    ClassCounts& here = at_[pc];
-    for (size_t c = 0; c < classes.size(); ++c) here[c] += classes[c];
-  }
-
-  template <class NameOf>
-  std::vector<ProfilePart> by(const NameOf& name_of) const {
-    std::unordered_map<std::string, ClassCounts> sums;
-    for (const auto& [pc, classes] : at_) {
-      ClassCounts& sum = sums[name_of(pc)];
-      for (size_t c = 0; c < classes.size(); ++c) sum[c] += classes[c];
+    for (uint32_t i = 0; i < instructions; ++i) {
+      PlaceUse& here = at_[block.pc + (uint64_t{i} << code.pc_shift)];
+      here.classes[class_at(first + i)] += times;
+      here.lanes += lanes;
+      here.in_vain += in_vain;
     }
-    std::vector<ProfilePart> parts;
-    for (auto& [name, classes] : sums) parts.push_back({name, classes});
-    std::sort(parts.begin(), parts.end(), [](const ProfilePart& a, const ProfilePart& b) {
-      const uint64_t x = Tally{a.classes, 0}.instructions(), y = Tally{b.classes, 0}.instructions();
-      return x != y ? x > y : a.name < b.name;
-    });
-    return parts;
   }
+  void add(uint64_t pc, const PlaceUse& use) { at_[pc] += use; }
+  ProfilePlaces take() { return std::move(at_); }
 
  private:
   size_t class_at(uint64_t unit) const {
@@ -56,8 +43,30 @@ class Places {
   }
 
   const Module& module_;
-  std::unordered_map<uint64_t, ClassCounts> at_;
+  ProfilePlaces at_;
 };
+
+template <class NameOf>
+std::vector<ProfilePart> parts_by(const ProfilePlaces& places, const NameOf& name_of) {
+  std::unordered_map<std::string, PlaceUse> sums;
+  for (const auto& [pc, use] : places) sums[name_of(pc)] += use;
+  std::vector<ProfilePart> parts;
+  for (auto& [name, use] : sums) parts.push_back({name, use.classes});
+  std::sort(parts.begin(), parts.end(), [](const ProfilePart& a, const ProfilePart& b) {
+    const uint64_t x = Tally{a.classes, 0}.instructions(), y = Tally{b.classes, 0}.instructions();
+    return x != y ? x > y : a.name < b.name;
+  });
+  return parts;
+}
+
+}  // namespace
+
+PlaceUse& PlaceUse::operator+=(const PlaceUse& other) {
+  for (size_t c = 0; c < classes.size(); ++c) classes[c] += other.classes[c];
+  lanes += other.lanes;
+  in_vain += other.in_vain;
+  return *this;
+}
 
 std::string function_at(const Module& module, uint64_t pc) {
   const std::string name = symbolize(module, pc);
@@ -65,27 +74,44 @@ std::string function_at(const Module& module, uint64_t pc) {
   return name.substr(0, name.rfind("+0x"));
 }
 
-}  // namespace
-
-Profile make_profile(const Module& module, Backend& backend, const Tallies& tallies,
-                     const SourceLines& source) {
-  Places places(module);
-  const std::vector<uint64_t> counts = backend.block_counts();
+ProfilePlaces profile_places(const Module& module, Backend& backend, const Tallies& tallies) {
+  Collector places(module);
+  const std::vector<uint64_t> counts = backend.block_counts(), lanes = backend.block_lanes(),
+                              in_vain = executions_in_vain(module, counts);
   for (size_t b = 0; b < counts.size() && b < module.blocks.size(); ++b) {
     if (counts[b] == 0) continue;
     const Block& block = module.blocks[b];
     ClassCounts classes{};
     for (size_t c = 0; c < kInsnClassCount; ++c) classes[c] = counts[b] * block.classes[c];
-    places.add(block, block.insn_count, counts[b], classes);
+    places.add(block, block.insn_count, counts[b], classes, lanes.empty() ? 0 : lanes[b], in_vain[b]);
   }
   for (const auto& [place, stops] : tallies.stops())
-    places.add(module.blocks[stops.block], stops.instructions, stops.count, stops.classes);
+    places.add(module.blocks[stops.block], stops.instructions, stops.count, stops.classes,
+               lanes.empty() ? 0 : stops.count, 0);
   // The code that signal handlers return to has no address in the program.
-  if (Tally{tallies.by_host(), 0}.instructions() != 0) places.add(0, tallies.by_host());
+  const uint64_t by_host = Tally{tallies.by_host(), 0}.instructions();
+  if (by_host != 0) places.add(0, {tallies.by_host(), lanes.empty() ? 0 : by_host, 0});
+  return places.take();
+}
 
+LaneSummary summarise_lanes(const Module& module, Backend& backend) {
+  LaneSummary s;
+  for (const GroupUse& g : backend.group_use()) {
+    s.lanes_are_known = true;
+    s.lanes.offered += g.offered;
+    s.lanes.active += g.active;
+    s.lanes.diverged += g.diverged;
+    s.lanes.asleep += g.asleep;
+  }
+  const std::vector<uint64_t> in_vain = executions_in_vain(module, backend.block_counts());
+  for (size_t b = 0; b < in_vain.size(); ++b) s.in_vain += in_vain[b] * module.blocks[b].insn_count;
+  return s;
+}
+
+Profile make_profile(const Module& module, const ProfilePlaces& places, const SourceLines& source) {
   Profile profile;
-  profile.functions = places.by([&](uint64_t pc) { return function_at(module, pc); });
-  profile.lines = places.by([&](uint64_t pc) { return source.at(pc); });
+  profile.functions = parts_by(places, [&](uint64_t pc) { return function_at(module, pc); });
+  profile.lines = parts_by(places, [&](uint64_t pc) { return source.at(pc); });
   if (profile.lines.size() == 1 && profile.lines[0].name.empty()) profile.lines.clear();
   return profile;
 }

@@ -116,10 +116,10 @@ class ControlEmitter {
   // Counts the block that step `i` ends, for all lanes, and goes on where it went while recording.
   void complete_block(size_t i) {
     const uint32_t block = uop(i).block();
-    const x86::Gp counts = cc_.newUIntPtr(), active = cc_.newUInt64(), epoch = cc_.newUIntPtr();
+    const x86::Gp counts = cc_.newUIntPtr(), weight = cc_.newUInt64(), epoch = cc_.newUIntPtr();
     cc_.mov(counts, at_.field(offsetof(Group, block_counts), 8));
-    cc_.mov(active.r32(), at_.field(offsetof(Group, active_count), 4));
-    cc_.add(x86::ptr(counts, static_cast<int32_t>(8 * block), 8), active);
+    cc_.mov(weight, at_.field(offsetof(Group, weight), 8));
+    cc_.add(x86::ptr(counts, static_cast<int32_t>(8 * block), 8), weight);
     const x86::Zmm sum = cc_.newZmm();
     const BlockTally& tally = calls_.block_tallies[block];
     cc_.mov(epoch, at_.field(offsetof(Group, epoch), 8));

@@ -114,12 +114,37 @@ bool same_event(const Event& x, const Event& y) {
   }
 }
 
+// What the counts of lanes per block and per group must have in common.
+std::string trouble_with_lanes(const Module& module, Backend& b, const RunConfig& run) {
+  const std::vector<uint64_t> counts = b.block_counts(), lanes = b.block_lanes();
+  if (lanes.empty()) return {};
+  uint64_t active = 0, could_run = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (lanes[i] < counts[i]) return "block " + std::to_string(i) + ": more lanes ran than could";
+    if (lanes[i] > counts[i] * 64) return "block " + std::to_string(i) + ": too many lanes could run";
+    active += counts[i] * module.blocks[i].insn_count;
+    could_run += lanes[i] * module.blocks[i].insn_count;
+  }
+  GroupUse sum;
+  for (const GroupUse& g : b.group_use()) {
+    // A seed holds lanes back for a while: neither run nor sleep.
+    if (g.active + g.diverged + g.asleep > g.offered) return "a group used more lanes than it has";
+    sum.active += g.active;
+    sum.diverged += g.diverged;
+  }
+  if (sum.active != active) return "groups and blocks disagree about the instructions executed";
+  if (sum.active + sum.diverged != could_run) return "groups and blocks disagree about divergence";
+  if (run.group_width == 1 && sum.diverged != 0) return "one lane diverged";
+  return {};
+}
+
 }  // namespace
 
 std::string print_run(const RunConfig& run) {
   std::ostringstream out;
   out << run.backend << ", width " << run.group_width << ", threads " << run.threads << ", slices of "
-      << run.slice << ", native code after " << run.native_after << ", seed " << run.seed;
+      << run.slice << ", native code after " << run.native_after << ", seed " << run.seed
+      << (run.count_lanes ? ", lanes counted" : "");
   return out.str();
 }
 
@@ -129,6 +154,7 @@ Result run_case(const Case& c, const RunConfig& run) {
   config.threads = run.threads;
   config.native_after = run.native_after;
   config.seed = run.seed;
+  config.count_lanes = run.count_lanes;
   const std::unique_ptr<Backend> b = make_backend(run.backend);
   b->configure(c.module, config);
   set_up(c, *b);
@@ -155,6 +181,7 @@ Result run_case(const Case& c, const RunConfig& run) {
     for (size_t s = 0; s < c.slots.size(); ++s)
       r.slots.push_back(c.ignored[s] ? 0 : b->slot(core, static_cast<Slot>(s)));
   r.block_counts = b->block_counts();
+  if (run.count_lanes && r.trouble.empty()) r.trouble = trouble_with_lanes(c.module, *b, run);
   for (uint32_t core = 0; core < config.cores; ++core) r.tallies.push_back(b->tally(core));
   r.memory.resize(1 + config.cores);
   r.memory[0].resize(config.linear_size);
@@ -290,6 +317,7 @@ std::vector<RunConfig> random_runs(Rng& rng, uint32_t per_backend) {
       run.slice = rng.pick<uint64_t>({1, 7, 100, uint64_t{1} << 40, uint64_t{1} << 40});
       run.native_after = rng.pick({0u, 0u, 1u, MachineConfig::kNeverNative});
       if (rng.below(3) == 0) run.seed = 1 + rng.below(1000);
+      run.count_lanes = rng.coin();
       runs.push_back(run);
       if (backend == "cuda-host" && i == 0) break;  // slices are all that it has
     }

@@ -13,6 +13,7 @@ struct RunConfig {
   uint64_t slice = uint64_t{1} << 40;
   uint32_t native_after = MachineConfig::kNeverNative;
   uint64_t seed = 0;
+  bool count_lanes = false;
 };
 std::string print_run(const RunConfig& run);
 
