@@ -1,0 +1,53 @@
+# Face detection: its cascade comes from Debian's opencv-data when the project is built. Without it the
+# example is left out.
+set(GPUSIM_HAAR_CASCADES "/usr/share/opencv4/haarcascades" CACHE PATH
+    "Folder of OpenCV's cascades (Debian package opencv-data)")
+find_program(GPUSIM_PYTHON3 python3 DOC "Python 3, for scripts that run during the build")
+if(NOT EXISTS "${GPUSIM_HAAR_CASCADES}/haarcascade_frontalface_alt.xml" OR NOT GPUSIM_PYTHON3)
+  message(STATUS "Without the example face_detection: it needs python3 and the cascades of OpenCV "
+                 "(Debian package opencv-data; GPUSIM_HAAR_CASCADES=${GPUSIM_HAAR_CASCADES})")
+  return()
+endif()
+
+set(faces_source "${CMAKE_CURRENT_SOURCE_DIR}/face_detection")
+set(faces_build "${CMAKE_CURRENT_BINARY_DIR}/face_detection")
+file(MAKE_DIRECTORY "${faces_build}")
+
+# add_face_detection(NAME CASCADE [GUEST_ONLY|NATIVE_ONLY])
+function(add_face_detection name cascade)
+  set(tables "${faces_build}/${name}.h")
+  set(raw "${faces_build}/${name}.raw")
+  set(xml "${GPUSIM_HAAR_CASCADES}/haarcascade_frontalface_${cascade}.xml")
+  add_custom_command(
+    OUTPUT "${tables}" "${raw}"
+    COMMAND "${GPUSIM_PYTHON3}" "${faces_source}/make_tables.py" "${xml}"
+            "${faces_source}/faces.png" "${tables}" "${raw}"
+    DEPENDS "${faces_source}/make_tables.py" "${faces_source}/faces.png" "${xml}"
+    COMMENT "Making tables of a cascade of Haar features for ${name}"
+    VERBATIM)
+  add_custom_target(${name}_tables DEPENDS "${tables}" "${raw}")
+  add_example(${name} face_detection/face_detection.c face_detection/picture.S ${ARGN}
+              MADE_BY ${name}_tables DEPENDS "${tables}" "${raw}"
+              DEFINITIONS "TABLES_FILE=\"${tables}\"" "PICTURE_FILE=\"${raw}\"")
+endfunction()
+
+add_face_detection(face_detection alt)
+# The cascade that OpenCV's own samples start with, for the comparison with OpenCV only.
+add_face_detection(face_detection_default default NATIVE_ONLY)
+
+if(BUILD_TESTING)
+  foreach(cascade alt default)
+    set(name face_detection)
+    if(cascade STREQUAL default)
+      set(name face_detection_default)
+    endif()
+    add_test(NAME example.${name}.opencv_golden
+             COMMAND "${faces_source}/compare_with_opencv" golden $<TARGET_FILE:${name}_native>
+                     ${cascade})
+    add_test(NAME example.${name}.opencv_live
+             COMMAND "${faces_source}/compare_with_opencv" live $<TARGET_FILE:${name}_native>
+                     ${cascade} "${GPUSIM_HAAR_CASCADES}")
+    set_tests_properties(example.${name}.opencv_golden example.${name}.opencv_live PROPERTIES
+                         SKIP_RETURN_CODE 77 TIMEOUT 120)
+  endforeach()
+endif()
