@@ -43,6 +43,10 @@ struct RunOptions {
   std::string stats_path;
   std::string isa_coverage_path;  // rows of the decode table that were executed are appended
   std::string energy_targets;  // names with commas between; empty: no energy
+  std::string profile;         // FILE[,FILE...]; "-": a table on the terminal; empty: none
+  std::string timeline_path;
+  std::string power_path;      // power over time on the energy targets
+  std::string timing_target;   // whose cycles and clock profile and timeline use; empty: 1 per instruction
   bool per_core = false;
   bool quiet = false;
 };

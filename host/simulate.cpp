@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <csignal>
+#include <functional>
+#include <optional>
 #include <thread>
 
 #include "energy/report.h"
@@ -14,8 +16,10 @@
 #include "host/linux/kernel.h"
 #include "host/loader.h"
 #include "host/memory_plan.h"
-#include "host/run/profile.h"
+#include "host/output_file.h"
+#include "host/run/profile_report.h"
 #include "host/run/run_control.h"
+#include "host/run/timeline_power.h"
 #include "host/start_state.h"
 #include "host/stats.h"
 #include "translator/common/translator.h"
@@ -88,8 +92,9 @@ MemoryPlan make_plan(const RunOptions& options, const Module& module, const Back
   plan.config.max_instructions = options.max_instructions;
   plan.config.seed = options.seed;
   plan.config.regroup = options.regroup;
-  plan.config.per_core_tallies = options.per_core;
-  plan.config.count_lanes = !options.stats_path.empty();
+  const bool has_timeline = !options.timeline_path.empty() || !options.power_path.empty();
+  plan.config.per_core_tallies = options.per_core || has_timeline;
+  plan.config.count_lanes = !options.stats_path.empty() || !options.profile.empty() || has_timeline;
   return plan;
 }
 
@@ -99,6 +104,81 @@ bool starts_alone(const RunOptions& options, const Module& module) {
   return makes_its_threads(module);
 }
 
+// --profile, --timeline and --power-trace: what is wrong with them is found out before the run.
+class Observations {
+ public:
+  Observations(const RunOptions& options, const std::vector<energy::Target>& targets)
+      : options_(options) {
+    if (wants_profile() && options.profile != "-") files_ = parse_profile_files(options.profile);
+    if (!options.timeline_path.empty()) check_output_file("--timeline", options.timeline_path);
+    if (!options.power_path.empty()) check_power_path(options.power_path);
+    if (!options.timing_target.empty()) {
+      const std::vector<energy::Target> found = energy::find_targets(options.timing_target);
+      if (found.size() != 1) throw UserError("--timing: expected one target");
+      table_ = CycleTable(found.front(), "--timing " + options.timing_target);
+    }
+    if (!wants_recorder()) return;
+    std::vector<CycleTable> bases{table_};
+    for (const energy::Target& target : targets) {
+      if (!target.timing) {
+        if (!options.power_path.empty() && targets.size() == 1) CycleTable(target, "--power-trace");
+        continue;  // one of many
+      }
+      bases.emplace_back(target, "--power-trace");
+      timed_.push_back(&target);
+    }
+    if (!options.power_path.empty() && timed_.empty()) CycleTable(targets.front(), "--power-trace");
+    if (options.timing_target.empty() && !timed_.empty()) bases.front() = bases[1];
+    recorder_.emplace(options.cores, options.group_width, std::move(bases));
+  }
+
+  bool wants_profile() const { return !options_.profile.empty(); }
+  bool wants_recorder() const {
+    return !options_.timeline_path.empty() || !options_.power_path.empty();
+  }
+  void after_slice(const Module& module, Backend& backend, const RunControl& control) {
+    recorder_->after_slice(module, backend, control.tallies(),
+                           [&](uint32_t core) { return control.is_alive(core); });
+  }
+  // After the run.
+  void write(const Module& module, Backend& backend, const RunControl& control) {
+    if (wants_profile()) write_profile_of(module, backend, control);
+    if (!wants_recorder()) return;
+    recorder_->finish(module, backend, control.tallies(),
+                      [&](uint32_t core) { return control.is_alive(core); });
+    std::vector<PowerTrace> traces;
+    for (size_t i = 0; i < timed_.size(); ++i)
+      traces.push_back(power_trace(*timed_[i], *recorder_, i + 1));
+    if (!options_.power_path.empty()) write_power(options_.power_path, traces, options_.program);
+    if (options_.timeline_path.empty()) return;
+    std::vector<PowerTrack> tracks;
+    for (const PowerTrace& trace : traces) tracks.push_back(power_track(trace));
+    write_output_file("--timeline", options_.timeline_path,
+                      timeline_json(*recorder_, options_.program, tracks));
+  }
+
+ private:
+  void write_profile_of(const Module& module, Backend& backend, const RunControl& control) {
+    const ProfileReport report = make_profile_report(
+        module, profile_places(module, backend, control.tallies()), InlineFrames(options_.program),
+        {.program = options_.program,
+         .backend = backend.name(),
+         .cores = options_.cores,
+         .table = table_,
+         .lanes = summarise_lanes(module, backend)});
+    if (options_.profile == "-")
+      fmt::print(stderr, "{}", profile_text(report));
+    else
+      write_profile(files_, report);
+  }
+
+  const RunOptions& options_;
+  CycleTable table_;
+  ProfileFiles files_;
+  std::vector<const energy::Target*> timed_;  // the recorder's bases from 1 on
+  std::optional<ActivityRecorder> recorder_;
+};
+
 }  // namespace
 
 int simulate(const RunOptions& options) {
@@ -106,6 +186,7 @@ int simulate(const RunOptions& options) {
   std::vector<energy::Target> energy_targets;
   if (!options.energy_targets.empty())
     energy_targets = energy::find_targets(options.energy_targets);
+  Observations observations(options, energy_targets);
   Translator translator(load_program(options.program, {.cpu = options.cpu}));
   const Module& module = translator.module();
   const std::unique_ptr<Backend> backend = make_backend(options.backend);
@@ -135,14 +216,20 @@ int simulate(const RunOptions& options) {
   }
 
   const SignalSetup signals;
+  const RunControl* running = nullptr;
+  std::function<void()> after_slice;
+  if (observations.wants_recorder())
+    after_slice = [&] { observations.after_slice(module, *backend, *running); };
   RunControl control(translator, *backend, plan, kernel,
                      {.slice = options.slice,
                       .max_instructions = options.max_instructions,
                       .returns_end_cores = options.entry.has_value(),
                       .show_progress = !options.quiet,
                       .program = options.program,
+                      .after_slice = std::move(after_slice),
                       .interrupted = &interrupts},
                      print_line);
+  running = &control;
   const auto start = std::chrono::steady_clock::now();
   RunResult result = control.run();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -170,6 +257,7 @@ int simulate(const RunOptions& options) {
   if (result.was_interrupted || (!options.quiet && isatty(STDERR_FILENO))) print_summary(summary);
   if (!summary.energy_targets.empty()) print_energy(summary);
   if (!options.stats_path.empty()) write_stats(summary, options.stats_path);
+  observations.write(module, *backend, control);
   if (!options.isa_coverage_path.empty())
     write_isa_coverage(options.isa_coverage_path, module, *backend, result.stops);
   return result.exit_status;

@@ -39,6 +39,10 @@ RunOptions understand(RawRunOptions raw, const std::vector<std::string>& guest_a
       throw UserError(fmt::format("--env {}: expected NAME=VALUE", e));
   if (run.per_core && run.stats_path.empty() && run.energy_targets.empty())
     throw UserError("--per-core needs --stats FILE, where the counts per core go, or --energy");
+  if (!run.power_path.empty() && run.energy_targets.empty())
+    throw UserError("--power-trace needs --energy TARGET, whose power it is");
+  if (!run.timing_target.empty() && run.profile.empty() && run.timeline_path.empty())
+    throw UserError("--timing needs --profile or --timeline, which use it");
   if (!raw.memory_size.empty())
     run.memory_size_bytes = parse_size("--memory-size", raw.memory_size);
   if (!raw.stack_size.empty()) run.stack_size_bytes = parse_size("--stack-size", raw.stack_size);
@@ -101,6 +105,17 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option("--energy", run.energy_targets,
                       "Print the energy that these targets would take: names with commas between, "
                       "all, or files (gpusim energy targets)");
+  command->add_flag("--profile{-}", run.profile,
+                    "Where the instructions went: a table of functions and source lines, or with "
+                    "--profile=FILE[,FILE...] files: .json, .html (source text), .folded (flame graphs)");
+  command->add_option("--timeline", run.timeline_path,
+                      "Write what groups of cores did when to this file, for ui.perfetto.dev or "
+                      "chrome://tracing; with --energy watts, too");
+  command->add_option("--power-trace", run.power_path,
+                      "Write power over time on the targets of --energy: FILE.csv or FILE.html");
+  command->add_option("--timing", run.timing_target,
+                      "Energy target whose cycles per instruction and clock --profile and --timeline "
+                      "use (1 cycle, 1 GHz)");
   command->add_option("--isa-coverage", run.isa_coverage_path,
                       "Append the decoder's rows that were executed to this file");
   command->add_flag("--per-core", run.per_core, "Statistics of each core, too");

@@ -89,6 +89,7 @@ bool RunControl::step() {
   for (const Event& event : events) handle(event);
   kernel_.output().flush();
   look_around();
+  if (options_.after_slice) options_.after_slice();
   if (!options_.memory_changes_outside) {
     const bool quiet = events.empty() && !kernel_.next_deadline(Clock::now());
     if (livelock_.after_slice(module(), backend_, plan_.config.cores, slice_length(), quiet)) {

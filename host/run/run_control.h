@@ -27,6 +27,7 @@ struct RunControlOptions {
   std::string program;  // the file, for source lines
   // Others write to the cores' memory, too: no look for livelocks.
   bool memory_changes_outside = false;
+  std::function<void()> after_slice;  // when its events have been handled; may be empty
   std::chrono::milliseconds longest_nap{50};  // so that Ctrl-C is heard
   const volatile std::sig_atomic_t* interrupted = nullptr;  // becomes non-zero on Ctrl-C
 };
@@ -50,6 +51,7 @@ class RunControl {
   bool step();
   RunResult finish();
   const Tallies& tallies() const { return tallies_; }
+  bool is_alive(uint32_t core) const { return kernel_.is_alive(core); }
 
  private:
   const Module& module() const { return translator_.module(); }

@@ -1,0 +1,59 @@
+// What `gpusim run --profile` shows: functions, inlined functions, source lines.
+#pragma once
+#include <array>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "energy/target.h"
+#include "host/run/timeline_cycles.h"
+#include "host/run/profile.h"
+#include "host/run/profile_frames.h"
+
+namespace gpusim::host {
+
+struct ProfileRow {
+  std::string name, file;  // a function, or a line's file; "" where it is not known
+  int line = 0;
+  PlaceUse use;
+};
+
+// Each list adds up to `total`; most cycles first.
+struct ProfileReport {
+  std::string program, backend;
+  uint32_t cores = 0;
+  CycleTable table;
+  bool lanes_are_known = false;
+  LaneSummary lanes;
+  PlaceUse total;
+  std::vector<ProfileRow> functions;  // as compiled: what was inlined counts for its callers
+  std::vector<ProfileRow> inlined;    // the innermost function that the source text names
+  std::vector<ProfileRow> lines;      // of the innermost function
+  std::map<std::vector<std::string>, PlaceUse> stacks;  // outermost function first
+};
+
+struct ProfileInput {
+  std::string program, backend;
+  uint32_t cores = 0;
+  CycleTable table;
+  LaneSummary lanes;
+};
+ProfileReport make_profile_report(const Module& module, const ProfilePlaces& places,
+                                  const InlineFrames& frames, ProfileInput input);
+
+std::string profile_text(const ProfileReport& report);
+nlohmann::ordered_json profile_json(const ProfileReport& report);
+// "main;sum 123" per line: the input of flame graph programs, which may show inlined functions.
+std::string profile_folded(const ProfileReport& report);
+// A page with tables and the source text beside what its lines took.
+std::string profile_html(const ProfileReport& report);
+
+// Where --profile goes, by the ends of the names: .json, .html, .folded. Throws UserError for others.
+struct ProfileFiles {
+  std::vector<std::string> paths;
+};
+ProfileFiles parse_profile_files(const std::string& text);
+void write_profile(const ProfileFiles& files, const ProfileReport& report);
+
+}  // namespace gpusim::host

@@ -1,0 +1,297 @@
+#!/usr/bin/env python3
+"""`gpusim run` with --profile, --timeline and --power-trace (docs/profile.md).
+
+  test_profile.py GPUSIM BUILD_FOLDER EXAMPLES_FOLDER [UNITTEST ARGUMENT]...
+"""
+
+import csv
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "differential" / "qemu"))
+import harness  # noqa: E402
+
+CROSS = "/usr/bin/aarch64-linux-gnu-gcc"
+BARE = ["-static", "-nostdlib", "-ffreestanding", "-fno-pie", "-no-pie", "-fno-stack-protector"]
+LISTS = ("functions", "inlined", "lines", "stacks")
+SIGNALS = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <ucontext.h>
+static volatile int faults;
+static void handler(int s, siginfo_t* info, void* context) {
+  ++faults;
+  ((ucontext_t*)context)->uc_mcontext.pc += 4;
+}
+int main(void) {
+  struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
+  sigaction(SIGSEGV, &action, 0);
+  for (int i = 0; i < 20; ++i) *(volatile int*)8 = i;
+  return faults != 20;
+}
+"""
+
+
+class Profile(unittest.TestCase):
+    gpusim: pathlib.Path
+    build: pathlib.Path
+    examples: pathlib.Path
+
+    @classmethod
+    def setUpClass(cls):
+        cls.build.mkdir(parents=True, exist_ok=True)
+        (cls.build / "signals.c").write_text(SIGNALS)
+        entries = "-Wl,--entry=forked,-u,inlining,-u,waiting,-u,faulting"
+        harness.build_all(
+            {"guests.elf": [CROSS, "-O1", "-g", *BARE, entries, HERE / "guests.c"],
+             "plain.elf": [CROSS, "-O1", *BARE, entries, HERE / "guests.c"],
+             "signals.elf": [CROSS, "-O1", "-g", "-static", cls.build / "signals.c"]},
+            harness.compiler_version(CROSS), cls.build, os.cpu_count())
+        cls.guests, cls.plain, cls.signals = (cls.build / f"{name}.elf"
+                                              for name in ("guests", "plain", "signals"))
+        cls.line_numbers = {}
+        for number, line in enumerate((HERE / "guests.c").read_text().splitlines(), 1):
+            mark = re.search(r"// (line A|odd|even)$", line)
+            if mark:
+                cls.line_numbers[mark.group(1)] = number
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name).resolve()
+
+    def run_gpusim(self, *words, status=0):
+        command = [str(self.gpusim), "run", *map(str, words)]
+        done = subprocess.run(command, capture_output=True, timeout=120, check=False,
+                              cwd=self.folder)
+        stderr = done.stderr.decode(errors="replace")
+        self.assertEqual(done.returncode, status, f"{command}\n{stderr[:3000]}")
+        return stderr
+
+    def refused(self, *words):
+        message = self.run_gpusim(*words, status=2)
+        self.assertRegex(message, r"\Agpusim: error: [^\n]+\n\Z")
+        self.assertEqual(list(self.folder.iterdir()), [])
+        return message
+
+    def profile(self, *words, status=0):
+        """Profile and statistics of the same run, after checking that they agree exactly."""
+        self.run_gpusim(*words, "--quiet", "--profile=p.json,p.html,p.folded", "--stats", "s.json",
+                        status=status)
+        profile, stats = (json.loads((self.folder / f"{name}.json").read_text()) for name in "ps")
+        classes = {name: count for name, count in stats["classes"].items() if count}
+        self.assertEqual(profile["total"]["classes"], classes)
+        for key in LISTS:
+            sums = {}
+            for part in profile[key]:
+                for name, count in part["classes"].items():
+                    sums[name] = sums.get(name, 0) + count
+            self.assertEqual(sums, classes, key)
+            self.assertEqual(sum(part["waiting_instructions"] for part in profile[key]),
+                             stats["waiting"]["instructions"], key)
+            if stats["divergence"]:
+                self.assertEqual(sum(part["diverged_lanes"] for part in profile[key]),
+                                 stats["divergence"]["diverged_lanes"], key)
+                divergence = stats["divergence"]
+                self.assertEqual(divergence["lane_slots"],
+                                 sum(divergence[f"{name}_lanes"]
+                                     for name in ("active", "diverged", "asleep", "idle")))
+                self.assertLessEqual(divergence["active_lanes"], stats["guest_instructions"])
+        folded = (self.folder / "p.folded").read_text().splitlines()
+        self.assertEqual(sum(int(line.rpartition(" ")[2]) for line in folded),
+                         stats["guest_instructions"])
+        self.assertEqual(len({line.rpartition(" ")[0] for line in folded}), len(folded))
+        return profile, stats
+
+    def entry(self, name, *options, cores=64, status=0, program=None):
+        return self.profile(program or self.guests, "--entry", name, "--arg", "@core", "--cores",
+                            cores, *options, status=status)
+
+    # --- profiles
+
+    def test_sums_equal_the_tallies_of_all_examples(self):
+        programs = sorted(p for p in self.examples.glob("*.elf") if not p.name.startswith("bench_"))
+        if not programs:
+            self.skipTest("no examples were built")
+        for program in programs:
+            with self.subTest(program=program.name):
+                self.profile(program, "--cores", 64, "--start", "all")
+
+    def test_sums_hold_where_cores_fault(self):
+        for backend in ("simd", "scalar"):
+            with self.subTest(backend=backend):
+                profile, _ = self.entry("faulting", "--backend", backend, status=139)
+                self.assertIn("faulting", [f["function"] for f in profile["functions"]])
+
+    def test_sums_hold_with_signal_handlers(self):
+        profile, _ = self.profile(self.signals)
+        functions = {f["function"]: f["guest_instructions"] for f in profile["functions"]}
+        # The code that handlers return to is the host's: no function has it.
+        self.assertEqual(functions[""], 2 * 20)
+        self.assertGreater(functions["handler"], 20)
+
+    def test_divergence_is_found_where_it_is(self):
+        profile, stats = self.entry("forked", cores=64)
+        self.assertGreater(stats["divergence"]["lost_share"], 0.2)
+        lines = {line["line"]: line for line in profile["lines"]}
+        lost = [lines[self.line_numbers[name]] for name in ("odd", "even")]
+        for line in lost:
+            self.assertGreater(line["guest_instructions"], 32 * 1000)
+        # While one half went round, the other waited for its turn.
+        self.assertGreater(sum(line["diverged_lanes"] for line in lost), 32 * 2000)
+        _, alone = self.entry("forked", "--backend", "scalar", cores=64)
+        self.assertEqual(alone["divergence"]["diverged_lanes"], 0)
+        self.assertEqual(alone["guest_instructions"], stats["guest_instructions"])
+
+    def test_a_core_that_yields_waits(self):
+        profile, stats = self.entry("waiting", cores=8)
+        waiting = stats["waiting"]["instructions"]
+        self.assertGreater(waiting, 0)
+        self.assertLess(waiting, stats["guest_instructions"] - 200000)
+        function = next(f for f in profile["functions"] if f["function"] == "waiting")
+        self.assertEqual(function["waiting_instructions"], waiting)
+        _, forked = self.entry("forked", cores=8)
+        self.assertEqual(forked["waiting"], {"instructions": 0, "asleep_lanes": 0,
+                                             "lost_share": 0.0})
+
+    def test_inlined_functions_have_their_share(self):
+        profile, _ = self.entry("inlining", cores=3)
+        self.assertEqual({f["function"] for f in profile["functions"]}, {"inlining", "outer"})
+        inlined = {f["function"]: f["guest_instructions"] for f in profile["inlined"]}
+        self.assertGreater(inlined["inlined_square"], inlined["outer"])
+        stacks = [tuple(part["stack"]) for part in profile["stacks"]]
+        self.assertIn(("outer", "inlined_twice", "inlined_square"), stacks)
+        hottest = profile["lines"][0]
+        self.assertEqual(pathlib.Path(hottest["file"]).name, "guests.c")
+        self.assertEqual(hottest["line"], self.line_numbers["line A"])
+        page = (self.folder / "p.html").read_text()
+        self.assertIn("sum += x ^ i;", page)
+        self.assertIn("outer;inlined_twice;inlined_square ",
+                      (self.folder / "p.folded").read_text())
+
+    def test_lines_agree_with_addr2line(self):
+        """Functions and lines of each address, by a program that we did not write."""
+        tool = "/usr/bin/aarch64-linux-gnu-addr2line"
+        if not os.path.exists(tool):
+            self.skipTest("no addr2line for this ISA")
+        profile, _ = self.entry("inlining", cores=1)
+        symbols = subprocess.run(["/usr/bin/aarch64-linux-gnu-nm", "-S", self.guests], check=True,
+                                 capture_output=True, text=True).stdout
+        begin, size = next((int(w[0], 16), int(w[1], 16)) for w in map(str.split, symbols.splitlines())
+                           if w[-1] == "outer")
+        listed = subprocess.run([tool, "-f", "-i", "-a", "-e", self.guests,
+                                 *(hex(begin + i) for i in range(0, size, 4))],
+                                check=True, capture_output=True, text=True).stdout
+        chains = set()
+        for block in re.split(r"^0x.*\n", listed, flags=re.M)[1:]:
+            chains.add(tuple(reversed(block.splitlines()[0::2])))
+        ours = {tuple(part["stack"]) for part in profile["stacks"] if part["stack"][0] == "outer"}
+        self.assertTrue(ours)
+        self.assertLessEqual(ours, chains)
+
+    def test_a_program_without_dwarf_has_functions(self):
+        profile, _ = self.entry("forked", program=self.plain)
+        self.assertEqual([f["function"] for f in profile["functions"]], ["forked"])
+        self.assertEqual([(line["file"], line["line"]) for line in profile["lines"]], [("", 0)])
+        self.assertIn("has no DWARF", (self.folder / "p.html").read_text())
+        table = self.run_gpusim(self.plain, "--entry", "forked", "--arg", "1", "--quiet", "--profile")
+        self.assertIn("no lines: the program has no DWARF", table)
+
+    def test_the_table_shows_lines_and_cycles_of_a_target(self):
+        table = self.run_gpusim(self.guests, "--entry", "forked", "--arg", "@core", "--cores", "64",
+                                "--quiet", "--profile", "--timing", "cortex-a7")
+        self.assertIn("(cortex-a7)", table)
+        self.assertRegex(table, r"\d+ +[\d.]+ % +\d+ +[\d.]+ % +[\d.]+ %  forked\n")
+        self.assertIn(f"guests.c:{self.line_numbers['odd']}", table)
+        profile, stats = self.entry("forked", "--timing", "cortex-a7", cores=64)
+        cycles = profile["cycle_table"]["cycles"]
+        self.assertAlmostEqual(profile["total"]["cycles"],
+                               sum(n * cycles[name] for name, n in stats["classes"].items()))
+
+    # --- timelines and power
+
+    def test_a_timeline_covers_time_without_gaps(self):
+        for backend in ("simd", "scalar", "auto"):
+            with self.subTest(backend=backend):
+                self.run_gpusim(self.guests, "--entry", "waiting", "--arg", "@core", "--cores", "200",
+                                "--quiet", "--backend", backend, "--timeline", "t.json")
+                trace = json.loads((self.folder / "t.json").read_text())
+                rows = {}
+                for event in trace["traceEvents"]:
+                    self.assertIn(event["ph"], "MXC")
+                    if event["ph"] == "X":
+                        self.assertIn(event["name"], ("running", "diverged", "waiting", "ended"))
+                        self.assertAlmostEqual(sum(event["args"].values()), 100, delta=2)
+                        rows.setdefault(event["tid"], []).append((event["ts"], event["dur"]))
+                self.assertEqual(len({max(t + d for t, d in row) for row in rows.values()}), 1)
+                for row in rows.values():
+                    now = 0
+                    for start, duration in row:
+                        self.assertAlmostEqual(start, now, places=6)
+                        now = start + duration
+
+    def test_joules_of_slices_add_up_to_the_estimate(self):
+        targets = ("et-soc1", "cortex-a7", "fermi")
+        self.run_gpusim(self.guests, "--entry", "forked", "--arg", "@core", "--cores", "130",
+                        "--quiet", "--slice", "100", "--energy", ",".join(targets), "--power-trace",
+                        "w.csv", "--timeline", "t.json", "--stats", "s.json")
+        with open(self.folder / "w.csv") as file:
+            rows = list(csv.DictReader(file))
+        stats = json.loads((self.folder / "s.json").read_text())
+        for target in stats["energy"]:
+            mine = [row for row in rows if row["target"] == target["target"]]
+            self.assertGreater(len(mine), 10)
+            joules = sum(float(row["dynamic_J"]) for row in mine)
+            self.assertAlmostEqual(joules / target["dynamic"]["value_J"], 1, places=9)
+            now = 0
+            for row in mine:
+                self.assertAlmostEqual(float(row["start_s"]), now, places=12)
+                now = float(row["end_s"])
+                duration = now - float(row["start_s"])
+                watts = sum(float(v) for k, v in row.items()
+                            if k.endswith("_W") and k not in ("dynamic_W", "idle_W", "total_W"))
+                self.assertAlmostEqual(watts / float(row["dynamic_W"]), 1, places=4)
+                self.assertAlmostEqual(float(row["dynamic_W"]) * duration / float(row["dynamic_J"]), 1,
+                                       places=4)
+        trace = json.loads((self.folder / "t.json").read_text())
+        counters = {e["name"] for e in trace["traceEvents"] if e["ph"] == "C" and e["pid"] == 2}
+        self.assertEqual(counters, {f"W, {name}" for name in targets})
+        self.run_gpusim(self.guests, "--entry", "forked", "--arg", "@core", "--quiet", "--energy",
+                        "et-soc1", "--power-trace", "w.html")
+        self.assertIn("power above idle", (self.folder / "w.html").read_text())
+
+    def test_observing_changes_nothing(self):
+        _, stats = self.entry("forked", "--threads", "1", "--timeline", "t.json", cores=300)
+        self.run_gpusim(self.guests, "--entry", "forked", "--arg", "@core", "--cores", "300", "--quiet",
+                        "--threads", "1", "--stats", "plain.json")
+        plain = json.loads((self.folder / "plain.json").read_text())
+        for key in ("classes", "guest_instructions", "micro_ops", "divergence", "functions"):
+            self.assertEqual(stats[key], plain[key])
+
+    # --- what is refused
+
+    def test_bad_options_are_refused_before_the_run(self):
+        forked = (self.guests, "--entry", "forked", "--arg", "1")
+        self.assertIn(".json, .html or .folded", self.refused(*forked, "--profile=p.txt"))
+        self.assertIn("expected FILE", self.refused(*forked, "--profile=,"))
+        self.assertIn("--power-trace needs --energy", self.refused(*forked, "--power-trace", "w.csv"))
+        self.assertIn(".csv or .html", self.refused(*forked, "--energy", "fermi", "--power-trace", "w"))
+        self.assertIn("no clock", self.refused(*forked, "--energy", "ptx-volta", "--power-trace", "w.csv"))
+        self.assertIn("no clock", self.refused(*forked, "--profile", "--timing", "ptx-volta"))
+        self.assertIn("--timing needs", self.refused(*forked, "--timing", "cortex-a7"))
+        self.refused(*forked, "--profile", "--timing", "no-such-target")
+        self.refused(*forked, "--timeline", "no/such/folder/t.json")
+
+
+if __name__ == "__main__":
+    Profile.gpusim = pathlib.Path(sys.argv[1]).resolve()
+    Profile.build = pathlib.Path(sys.argv[2]).resolve()
+    Profile.examples = pathlib.Path(sys.argv[3]).resolve()
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])
