@@ -119,6 +119,7 @@ void SimulatedSource::sleep_until(Seconds time) { now_ = std::max(now_, time); }
 std::optional<Sample> SimulatedSource::poll() {
   const bool has_end = device_.length > Seconds(0);
   double took = sensor_.poll.value();
+  if (sensor_.poll_idle && truth_.at(now_) <= device_.idle) took = sensor_.poll_idle->value();
   if (sensor_.poll_jitter > Seconds(0))
     took = std::max(0.1 * took,
                     std::normal_distribution<double>(took, sensor_.poll_jitter.value())(random_));

@@ -28,9 +28,10 @@ struct SensorModel {
   Watts quantum;             // values are multiples of it; 0: not rounded
   bool has_counter = false;  // gives Sample::energy_total, too, which has no lag and no window
 
-  Seconds poll{0.0003};          // how long a poll takes
-  Seconds poll_after_update{0};  // added to the first poll after an update (K20: 4.7 ms)
-  double stall_chance = 0;       // of a poll, to take stall_length more
+  std::optional<Seconds> poll_idle;  // how long one takes while the device draws its idle power
+  Seconds poll{0.0003};              // how long a poll takes
+  Seconds poll_after_update{0};      // added to the first poll after an update (K20: 4.7 ms)
+  double stall_chance = 0;           // of a poll, to take stall_length more
   Seconds stall_length{0};
   Seconds poll_jitter{0};  // standard deviation; a poll never takes less than a tenth of `poll`
 };

@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-#include <set>
-
 #include "energy/error.h"
+#include "energy/power/json_reader.h"
 #include "energy/power/simulated.h"
 
 namespace gpusim::power {
@@ -11,67 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Reads an object's members and, at the end, objects to those that nobody asked for.
-class Reader {
- public:
-  Reader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
-    if (!object.is_object()) throw energy::Error(where_ + ": an object is expected");
-  }
-  const Json* find(const std::string& key) {
-    asked_.insert(key);
-    const auto at = object_.find(key);
-    return at == object_.end() ? nullptr : &*at;
-  }
-  double number(const std::string& key, double otherwise, double least) {
-    const Json* value = find(key);
-    if (value == nullptr) return otherwise;
-    if (!value->is_number()) fail(key, "a number is expected");
-    const double n = value->get<double>();
-    if (!(n >= least)) fail(key, fmt::format("{} is less than {}", n, least));
-    return n;
-  }
-  void seconds(const std::string& key, Seconds& to) { to = Seconds(number(key, to.value(), 0)); }
-  void watts(const std::string& key, Watts& to, double least = 0) {
-    to = Watts(number(key, to.value(), least));
-  }
-  void boolean(const std::string& key, bool& to) {
-    const Json* value = find(key);
-    if (value == nullptr) return;
-    if (!value->is_boolean()) fail(key, "true or false is expected");
-    to = value->get<bool>();
-  }
-  // [[seconds, watts], ...]
-  void knots(const std::string& key, std::vector<Knot>& to) {
-    const Json* value = find(key);
-    if (value == nullptr) return;
-    if (!value->is_array() || value->empty()) fail(key, "a list of [seconds, watts] is expected");
-    to.clear();
-    for (const Json& pair : *value) {
-      if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number() || !pair[1].is_number())
-        fail(key, "a list of [seconds, watts] is expected");
-      const Knot k{Seconds(pair[0].get<double>()), Watts(pair[1].get<double>())};
-      if (k.time < Seconds(0) || k.power < Watts(0)) fail(key, "times and powers are not negative");
-      if (!to.empty() && k.time < to.back().time)
-        fail(key,
-             fmt::format("time falls from {} s to {} s", to.back().time.value(), k.time.value()));
-      to.push_back(k);
-    }
-  }
-  [[noreturn]] void fail(const std::string& key, const std::string& what) const {
-    throw energy::Error(fmt::format("{}: \"{}\": {}", where_, key, what));
-  }
-  void finish() const {
-    for (const auto& [key, value] : object_.items())
-      if (!asked_.contains(key)) fail(key, "there is no such key (docs/power.md lists them)");
-  }
-
- private:
-  const Json& object_;
-  std::string where_;
-  std::set<std::string> asked_;
-};
-
-bool is_k20(Reader& in) {
+bool is_k20(JsonReader& in) {
   const Json* preset = in.find("preset");
   if (preset == nullptr) return false;
   if (*preset != "k20") in.fail("preset", "the preset k20 is expected");
@@ -79,7 +17,7 @@ bool is_k20(Reader& in) {
 }
 
 SensorModel read_sensor(const Json& json, const std::string& where) {
-  Reader in(json, where);
+  JsonReader in(json, where);
   SensorModel s = is_k20(in) ? k20_sensor() : SensorModel{};
   in.seconds("update_period_s", s.update_period);
   in.seconds("update_phase_s", s.update_phase);
@@ -93,6 +31,7 @@ SensorModel read_sensor(const Json& json, const std::string& where) {
   in.watts("quantum_W", s.quantum);
   in.boolean("energy_counter", s.has_counter);
   in.seconds("poll_s", s.poll);
+  if (const auto idle = in.number("poll_idle_s", 1e-6)) s.poll_idle = Seconds(*idle);
   in.seconds("poll_after_update_s", s.poll_after_update);
   in.seconds("poll_jitter_s", s.poll_jitter);
   s.stall_chance = in.number("stall_chance", s.stall_chance, 0);
@@ -105,7 +44,7 @@ SensorModel read_sensor(const Json& json, const std::string& where) {
 }
 
 SimulatedDevice read_device(const Json& json, const std::string& where) {
-  Reader in(json, where);
+  JsonReader in(json, where);
   SimulatedDevice d = is_k20(in) ? k20_device() : SimulatedDevice{};
   in.watts("idle_W", d.idle);
   in.knots("kernel", d.kernel);
@@ -153,13 +92,8 @@ SimulatedDevice k20_device() {
 
 std::unique_ptr<SimulatedSource> parse_simulated(const std::string& text,
                                                  const std::string& origin) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    throw energy::Error(fmt::format("{}: not JSON, at byte {}", origin, error.byte));
-  }
-  Reader in(json, origin);
+  const Json json = parse_json(text, origin);
+  JsonReader in(json, origin);
   const Json empty = Json::object();
   const Json* sensor = in.find("sensor");
   const Json* device = in.find("device");

@@ -6,5 +6,7 @@ namespace gpusim::host {
 
 // Each is declared here, defined in power_NAME.cpp and called by add_power_command()
 // (power_command.cpp). `command`: what stood after `--`.
+void add_power_calibrate(CLI::App& power, Action& action);
+void add_power_correct(CLI::App& power, Action& action);
 
 }  // namespace gpusim::host
