@@ -296,6 +296,8 @@ class Checker {
       case Shape::kAlign:
         require(u.imm16 && !(u.imm16 & (u.imm16 - 1)), "alignment");
         break;
+      case Shape::kNote:
+        throw Error(name_ + ": made for observing runs; translate the program again");
       case Shape::kJmpReg:
         require(u.aux <= static_cast<uint8_t>(JumpHint::kReturn), "jump hint");
         break;

@@ -15,6 +15,9 @@ namespace gpusim {
 
 enum class MemoryModel : uint8_t { kShared, kPrivate };
 
+// Slices may overrun by so many micro-ops.
+inline constexpr uint32_t kJournalMargin = 1024;
+
 struct MachineConfig {
   uint32_t cores = 1;
   MemoryModel memory_model = MemoryModel::kShared;
@@ -38,6 +41,9 @@ struct MachineConfig {
   bool per_core_tallies = true;     // false: tally() may be empty (cuda keeps them only on request)
   bool count_lanes = false;         // for block_lanes() and group_use()
   uint64_t max_instructions = 0;    // per core; 0: none. Checked at ends of blocks; events go first.
+  // Words of each core's journal (uir/journal.h); 0: none, the program must have no notes then. Slices
+  // must be so short that they do not fill it: kJournalMargin words beyond what their instructions note.
+  uint32_t journal_words = 0;
 };
 
 enum class CoreStatus : uint8_t {
@@ -121,6 +127,11 @@ class Backend {
   // slice, by core number. `runnable()` says how many could go on.
   virtual std::span<const Event> run_slice(uint64_t instructions) = 0;
   virtual uint32_t runnable() const = 0;
+
+  // What a core noted since clear_journals(). Throws std::logic_error if the slice was too long. May be
+  // called by several threads for different cores.
+  virtual std::span<const uint64_t> journal(uint32_t core) = 0;
+  virtual void clear_journals() = 0;
 
   // Executions of each block, over all cores.
   virtual std::vector<uint64_t> block_counts() = 0;

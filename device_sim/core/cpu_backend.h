@@ -36,6 +36,8 @@ class CpuBackend : public Backend {
   uint8_t permissions(uint32_t core, uint64_t address) override {
     return memory_.permissions(core, address);
   }
+  std::span<const uint64_t> journal(uint32_t core) override { return memory_.journal(core); }
+  void clear_journals() override { memory_.clear_journals(); }
   void set_slots(Slot slot, CoreWord value) override {
     for (uint32_t core = 0; core < config_.cores; ++core) set_slot(core, slot, value.of(core));
   }

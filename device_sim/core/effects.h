@@ -1,8 +1,9 @@
 // Effects of micro-ops on memory, for one core, and what stops a core. Usable with any context that
 // has `uint64_t get(Slot) const` and `void set(Slot, uint64_t)`.
 #pragma once
-#include "device_sim/core/access.h"
+#include "device_sim/uir/access.h"
 #include "device_sim/core/atomics.h"
+#include "device_sim/uir/journal.h"
 #include "device_sim/core/memory_view.h"
 #include "device_sim/uir/uop.h"
 

@@ -78,6 +78,10 @@ GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const MemoryView& memor
   case Op::name:                \
     PairLock::fence();          \
     return Outcome::kNext;
+#define GPUSIM_RUN_kNote(name)                                           \
+  case Op::name:                                                         \
+    memory.note(core, note_word(u, GPUSIM_GET_A, GPUSIM_GET_B));         \
+    return Outcome::kNext;
 #define GPUSIM_RUN_kBrAB(name) \
   case Op::name:               \
     return sem::name<SD>(GPUSIM_GET_A, GPUSIM_GET_B) ? Outcome::kTaken : Outcome::kNotTaken;

@@ -84,7 +84,22 @@ void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   view_.window_pages = window_pages_.data();
   view_.pair_lock = &pair_lock_;
   view_.events = &events_;
+  view_.journal_words = config.journal_words;
+  journal_sizes_.assign(config.journal_words ? cores_ : 0, 0);
+  journals_ = {};
+  if (config.journal_words)
+    journals_ = LazyMemory(uint64_t{cores_} * config.journal_words * sizeof(uint64_t), "journals");
+  view_.journals = reinterpret_cast<uint64_t*>(journals_.data());
+  view_.journal_sizes = journal_sizes_.data();
 }
+
+std::span<const uint64_t> journal_in(const MemoryView& view, uint32_t core) {
+  const uint32_t size = view.journal_words ? view.journal_sizes[core] : 0;
+  if (size > view.journal_words) throw std::logic_error("a core's journal is full: slice too long");
+  return {view.journals + uint64_t{core} * view.journal_words, size};
+}
+
+void GuestMemory::clear_journals() { std::fill(journal_sizes_.begin(), journal_sizes_.end(), 0u); }
 
 bool GuestMemory::in_zones(uint64_t address, uint64_t size_bytes) const {
   if (size_bytes == 0) return true;

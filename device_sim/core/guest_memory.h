@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "device_sim/core/backend.h"
 #include "device_sim/core/memory_view.h"
@@ -47,6 +48,9 @@ MemoryView describe_zones(const MachineConfig& config, uint32_t lanes_shift);
 uint64_t windows_storage_bytes(const MemoryView& view);
 uint64_t window_pages_bytes(const MemoryView& view);
 
+// Of a view whose journals are in the host's memory. Throws std::logic_error if it overflowed.
+std::span<const uint64_t> journal_in(const MemoryView& view, uint32_t core);
+
 class GuestMemory {
  public:
   // `lanes_shift`: log2 of the windows interleaved in storage.
@@ -62,6 +66,9 @@ class GuestMemory {
   bool set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags);
   uint8_t permissions(uint32_t core, uint64_t address) const;
 
+  std::span<const uint64_t> journal(uint32_t core) const { return journal_in(view_, core); }
+  void clear_journals();
+
  private:
   bool in_zones(uint64_t address, uint64_t size_bytes) const;
   bool in_linear(uint64_t address) const { return address - view_.linear_base < view_.linear_size; }
@@ -74,7 +81,8 @@ class GuestMemory {
   MemoryView view_;
   uint32_t cores_ = 0;
   uint32_t pair_lock_ = 0, events_ = 0;
-  LazyMemory linear_, linear_pages_, windows_, window_pages_;
+  LazyMemory linear_, linear_pages_, windows_, window_pages_, journals_;
+  std::vector<uint32_t> journal_sizes_;
   uint8_t* linear_rights_ = nullptr;  // of linear_pages_, or the caller's
 };
 

@@ -39,6 +39,16 @@ struct MemoryView {
   uint32_t is_private = 0;
   uint32_t* pair_lock = nullptr;  // see core/atomics.h
   uint32_t* events = nullptr;     // number of events signalled to all cores
+  // Journals of the cores, [core][word], and how much was written of each; see uir/journal.h.
+  uint64_t* journals = nullptr;
+  uint32_t* journal_sizes = nullptr;
+  uint32_t journal_words = 0;
+
+  // Beyond the journal's end words are only counted.
+  GPUSIM_HD_INLINE void note(uint32_t core, uint64_t word) const {
+    const uint32_t at = journal_sizes[core]++;
+    if (at < journal_words) journals[uint64_t{core} * journal_words + at] = word;
+  }
 
   GPUSIM_HD_INLINE void signal_event() const {
 #ifdef __CUDA_ARCH__

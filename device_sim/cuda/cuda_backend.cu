@@ -84,6 +84,8 @@ class CudaBackend final : public Backend {
   uint32_t runnable() const override { return runnable_; }
   std::vector<uint64_t> block_counts() override;
   CoreTally tally(uint32_t core) override;
+  std::span<const uint64_t> journal(uint32_t core) override { return memory_.journal(core); }
+  void clear_journals() override { memory_.clear_journals(); }
 
  private:
   void upload_code();
@@ -310,6 +312,7 @@ std::span<const Event> CudaBackend::run_slice(uint64_t instructions) {
   simulate<<<(count + threads - 1) / threads, threads, shared_bytes>>>(launch);
   check(cudaGetLastError(), "starting a slice");
   check(cudaDeviceSynchronize(), "running a slice");
+  if (config_.journal_words) memory_.fetch_journals();
   collect_events();
   return events_;
 }

@@ -57,6 +57,31 @@ class DeviceMemory {
     view_.pair_lock = shared_words_.data();
     view_.events = shared_words_.data() + 1;
     flags_changed_ = true;
+    journals_ = DeviceArray<uint64_t>(size_t{cores_} * config.journal_words, "journals");
+    journal_sizes_ = DeviceArray<uint32_t>(config.journal_words ? cores_ : 0, "journals");
+    view_.journals = journals_.data();
+    view_.journal_sizes = journal_sizes_.data();
+    view_.journal_words = config.journal_words;
+    clear_journals();
+  }
+  void clear_journals() {
+    journal_sizes_.zero();
+    journals_are_here_ = false;
+  }
+  // Call after a slice, before journal(): this is not for several threads.
+  void fetch_journals() {
+    host_sizes_.resize(journal_sizes_.size());
+    host_journals_.resize(journals_.size());
+    journal_sizes_.download(host_sizes_);
+    journals_.download(host_journals_);
+    journals_are_here_ = true;
+  }
+  std::span<const uint64_t> journal(uint32_t core) const {
+    if (!journals_are_here_) return {};
+    MemoryView here = view_;
+    here.journals = const_cast<uint64_t*>(host_journals_.data());
+    here.journal_sizes = const_cast<uint32_t*>(host_sizes_.data());
+    return journal_in(here, core);
   }
   // Brings the device up to date; call before a slice.
   const MemoryView& view() {
@@ -197,6 +222,11 @@ class DeviceMemory {
   DeviceArray<uint32_t> shared_words_;  // MemoryView::pair_lock, MemoryView::events
   std::vector<uint8_t> linear_flags_, window_flags_;
   bool flags_changed_ = false;
+  DeviceArray<uint64_t> journals_;
+  DeviceArray<uint32_t> journal_sizes_;
+  std::vector<uint64_t> host_journals_;
+  std::vector<uint32_t> host_sizes_;
+  bool journals_are_here_ = false;
 };
 
 }  // namespace gpusim::cuda

@@ -93,6 +93,8 @@ struct Handlers {
     PairLock::fence();            \
     return u + 1;                 \
   }
+#define GPUSIM_RUN_kNote(name) \
+  GPUSIM_HANDLER(name) { return run_note(g, u); }
 #define GPUSIM_BRANCH_HANDLER(name, call, ...)                                        \
   GPUSIM_HANDLER(name) {                                                      \
     return run_branch<Op::name>(                                              \

@@ -589,6 +589,16 @@ HWY_INLINE const Uop* run_check_align(Group& g, const Uop* u) {
   });
 }
 
+HWY_NOINLINE inline const Uop* run_note(Group& g, const Uop* u) {
+  const MemoryView& m = g.machine->memory;
+  const Source a(g, u->a, 0), b(g, u->b, 1);
+  const uint32_t a_step = a.step == 0 ? 0 : 1, b_step = b.step == 0 ? 0 : 1;
+  simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
+    m.note(g.core(lane), note_word(*u, a.p[lane * a_step], b.p[lane * b_step]));
+  });
+  return u + 1;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace gpusim
 HWY_AFTER_NAMESPACE();

@@ -295,7 +295,7 @@ std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
   events_.clear();
   // While few groups are awake, the host need not look as often, nor they at the others.
   constexpr size_t kMostRounds = 16, kLonger = 4;
-  const bool may_differ = config_.seed != 0;
+  const bool may_differ = config_.seed != 0 || config_.journal_words != 0;
   size_t round = 0, most = 1;
   do {
     run_awake(most >= kMostRounds ? kLonger * instructions : instructions);

@@ -13,7 +13,7 @@ enum class Shape : uint8_t {
   // Values that also read and update the floating-point state slot named by imm16.
   kFA, kFAB, kFABC, kGA, kGAB, kGABC,
   // Memory.
-  kLdI, kLdX, kLdW, kStI, kStX, kStW, kAmo, kCas, kCas128, kStx, kStx128, kAlign, kFence,
+  kLdI, kLdX, kLdW, kStI, kStX, kStW, kAmo, kCas, kCas128, kStx, kStx128, kAlign, kFence, kNote,
   // Ends of blocks.
   kJmp, kLink, kJmpReg, kBrAB, kBrAI, kGiveWay, kService, kTrap,
 };
@@ -66,6 +66,7 @@ constexpr ShapeInfo shape_info(Shape s) {
     case Shape::kStx128: return {.d = out, .a = in, .b = {2, 0}, .c = {3, 1}};
     case Shape::kAlign: return {.a = in};
     case Shape::kFence: return {};
+    case Shape::kNote: return {.a = in, .b = in};
     case Shape::kJmp:
     case Shape::kLink: return {.ends_block = true, .has_target = true};
     case Shape::kGiveWay: return {.a = {2, 0}, .ends_block = true, .has_target = true};

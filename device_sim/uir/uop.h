@@ -53,8 +53,16 @@ enum class Turn : uint8_t { kYield, kWaitForEvent, kSignalEvent };
 // What the monitor's slot holds when no address is marked: nothing, or an event for this core alone.
 inline constexpr uint64_t kNoMonitor = ~uint64_t{0}, kLocalEvent = ~uint64_t{1};
 
-// Why `service` stops a core.
-enum class Service : uint8_t { kSyscall, kReadCounter, kReadCounterFrequency };
+// Why `service` stops a core. kTimeRelease, kTimeAcquire: what the core did so far comes before, in
+// simulated time, what cores do after they acquire the same; the first two registers for arguments
+// name it: an address and a number. Only in programs that were translated so.
+enum class Service : uint8_t {
+  kSyscall,
+  kReadCounter,
+  kReadCounterFrequency,
+  kTimeRelease,
+  kTimeAcquire,
+};
 
 // Why a core cannot go on. The number of the Linux signal that a user process would get is
 // fault_signal().

@@ -76,12 +76,21 @@ bool Visitor::SVC(Imm<16>) {
 
 // --- hints
 
+// libgpusim/guest/aarch64/gpusim_guest_isa.h; not allocated by the architecture.
+constexpr uint64_t kTimeReleaseHint = 96, kTimeAcquireHint = 97;
+
 bool Visitor::give_way(Turn turn) {
   set_class(InsnClass::kParallelism);
   b_.give_way(turn, kMonitor, next_pc());
   return true;
 }
-bool Visitor::HINT(Imm<4>, Imm<3>) { return true; }
+bool Visitor::HINT(Imm<4> CRm, Imm<3> op2) {
+  const auto number = 8 * CRm.value + op2.value;
+  if (!b_.has_simulated_time()) return true;
+  if (number == kTimeReleaseHint) b_.service(Service::kTimeRelease, next_pc());
+  if (number == kTimeAcquireHint) b_.service(Service::kTimeAcquire, next_pc());
+  return true;
+}
 bool Visitor::NOP() { return true; }
 bool Visitor::YIELD() { return give_way(Turn::kYield); }
 bool Visitor::WFE() { return give_way(Turn::kWaitForEvent); }

@@ -46,6 +46,9 @@ class BlockBuilder {
   // Which of its ISA's CPUs (GuestIsa::cpus) the guest is to see.
   void set_cpu(uint32_t cpu) { cpu_ = cpu; }
   uint32_t cpu() const { return cpu_; }
+  // Whether hints about the order in simulated time stop the core (Service::kTime*) or do nothing.
+  void set_has_simulated_time(bool has) { has_simulated_time_ = has; }
+  bool has_simulated_time() const { return has_simulated_time_; }
   DraftBlock take() { return std::move(block_); }
   const DraftBlock& draft() const { return block_; }
   bool ended() const { return block_.end.present; }
@@ -152,6 +155,7 @@ class BlockBuilder {
   }
 #define GPUSIM_EMIT_kFence(name) \
   void name() { emit(Op::name); }
+#define GPUSIM_EMIT_kNote(name)
 #define GPUSIM_EMIT_kJmp(name)
 #define GPUSIM_EMIT_kLink(name)
 #define GPUSIM_EMIT_kJmpReg(name)
@@ -170,6 +174,7 @@ class BlockBuilder {
   Slot fp_slot_, first_temp_;
   int temp_count_, next_temp_ = 0;
   uint32_t cpu_ = 0;
+  bool has_simulated_time_ = false;
   DraftBlock block_;
 };
 

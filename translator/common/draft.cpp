@@ -4,9 +4,10 @@ namespace gpusim {
 
 CodeBlock form_block(const GuestIsa& isa, uint64_t pc,
                      const std::function<bool(uint64_t pc, uint32_t* word)>& word_at,
-                     const std::function<bool(uint64_t pc)>& starts_block, uint32_t cpu) {
+                     const std::function<bool(uint64_t pc)>& starts_block, const Guise& guise) {
   BlockBuilder builder = isa.make_builder();
-  builder.set_cpu(cpu);
+  builder.set_cpu(guise.cpu);
+  builder.set_has_simulated_time(guise.has_simulated_time);
   builder.begin_block(pc);
   CodeBlock block;
   uint32_t word = 0;

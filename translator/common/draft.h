@@ -33,10 +33,17 @@ struct CodeBlock {
 inline constexpr uint32_t kMaxBlockInsns = 256;
 inline constexpr uint32_t kMaxBlockUops = 60000;
 
+/// How the machine behaves to the guest.
+struct Guise {
+  uint32_t cpu = 0;  // its number in GuestIsa::cpus
+  bool has_simulated_time = false;
+};
+
 /// Translates from pc to the block's end, a limit, or the next address for which `starts_block`.
-/// `word_at(pc, &word)`: false where there is no code. `cpu`: its number in isa.cpus.
+/// `word_at(pc, &word)`: false where there is no code.
 CodeBlock form_block(const GuestIsa& isa, uint64_t pc,
                      const std::function<bool(uint64_t pc, uint32_t* word)>& word_at,
-                     const std::function<bool(uint64_t pc)>& starts_block, uint32_t cpu = 0);
+                     const std::function<bool(uint64_t pc)>& starts_block,
+                     const Guise& guise = {});
 
 }  // namespace gpusim

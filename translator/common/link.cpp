@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "device_sim/uir/journal.h"
+
 namespace gpusim {
 namespace {
 
@@ -57,7 +59,11 @@ class Linker {
       module_.code.insn_class[at + i] = static_cast<uint8_t>(draft.classes[i]);
     }
     const auto last_insn = static_cast<uint16_t>(draft.classes.size() - 1);
-    for (size_t i = 0; i < draft.uops.size(); ++i) append(draft.uops[i], number, draft.uop_insn[i]);
+    for (size_t i = 0; i < draft.uops.size(); ++i) {
+      Uop u = draft.uops[i];
+      if (u.op == Op::note && u.aux == kNoteBlock) u.imm = kBlockMark | number;
+      append(u, number, draft.uop_insn[i]);
+    }
     if (!draft.end.present) {
       append_jump(Op::jmp, from.next_pc, number, last_insn);
     } else {

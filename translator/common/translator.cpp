@@ -14,6 +14,7 @@
 #include "translator/elf/elf_file.h"
 #include "translator/module_io.h"
 #include "translator/passes/dead_values.h"
+#include "translator/passes/note_accesses.h"
 #include "translator/passes/optimise.h"
 #include "translator/passes/renumber_slots.h"
 #include "translator/passes/zero_slots.h"
@@ -32,10 +33,10 @@ bool is_code(const CodeMap& code, uint64_t pc) {
 /// Forms blocks at some addresses and at whatever they lead to directly.
 class BlockFormer {
  public:
-  BlockFormer(const GuestIsa& isa, uint32_t cpu, std::function<bool(uint64_t, uint32_t*)> word_at,
+  BlockFormer(const GuestIsa& isa, const Guise& guise, std::function<bool(uint64_t, uint32_t*)> word_at,
               std::function<bool(uint64_t)> starts_block)
       : isa_(isa),
-        cpu_(cpu),
+        guise_(guise),
         word_at_(std::move(word_at)),
         starts_block_(std::move(starts_block)) {}
 
@@ -69,7 +70,7 @@ class BlockFormer {
  private:
   CodeBlock form(uint64_t pc) const {
     const auto starts = [this](uint64_t at) { return starts_block_(at) || seen_.contains(at); };
-    CodeBlock block = form_block(isa_, pc, word_at_, starts, cpu_);
+    CodeBlock block = form_block(isa_, pc, word_at_, starts, guise_);
     remove_sink_writes(isa_, block.draft);
     return block;
   }
@@ -83,7 +84,7 @@ class BlockFormer {
   }
 
   const GuestIsa& isa_;
-  uint32_t cpu_;
+  Guise guise_;
   std::function<bool(uint64_t, uint32_t*)> word_at_;
   std::function<bool(uint64_t)> starts_block_;
   std::vector<CodeBlock> blocks_;
@@ -98,7 +99,7 @@ uint32_t cpu_number(const GuestIsa& isa, const std::string& name) {
   throw Error("no CPU " + name + " for ISA " + isa.name + "; there are " + known);
 }
 
-std::vector<CodeBlock> form_all_blocks(const GuestIsa& isa, uint32_t cpu, const CodeImage& image) {
+std::vector<CodeBlock> form_all_blocks(const GuestIsa& isa, const Guise& guise, const CodeImage& image) {
   const auto word_at = [&](uint64_t pc, uint32_t* word) {
     if (!image.is_code(pc)) return false;
     *word = image.word_at(pc);
@@ -107,7 +108,7 @@ std::vector<CodeBlock> form_all_blocks(const GuestIsa& isa, uint32_t cpu, const 
   const auto starts_block = [&](uint64_t pc) {
     return image.is_code(pc) && (image.flags_at(pc) & kLeader);
   };
-  BlockFormer former(isa, cpu, word_at, starts_block);
+  BlockFormer former(isa, guise, word_at, starts_block);
   for (uint64_t pc = image.base; pc < image.end(); pc += image.step()) {
     const uint8_t flags = image.flags_at(pc);
     if (!(flags & kCode) || !(flags & kLeader)) continue;
@@ -163,7 +164,7 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
   module.phdr_entry_size = elf.phdr_entry_size;
   fill_code_map(image, module.code);
 
-  std::vector<CodeBlock> blocks = form_all_blocks(isa, cpu, image);
+  std::vector<CodeBlock> blocks = form_all_blocks(isa, {cpu, options.simulated_time}, image);
   list_unknown(image, blocks, module);
   if (options.optimise) {
     const SlotSet zero_slots = find_zero_slots(isa, blocks);
@@ -178,6 +179,8 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
     const auto is_function = [&](uint64_t pc) { return functions.contains(pc); };
     optimise_blocks(isa, {.whole_program = true, .is_function = is_function}, blocks);
   }
+  if (options.journal)
+    for (CodeBlock& b : blocks) note_accesses(isa, b.draft);
   for (CodeBlock& b : blocks)
     if (!renumber_slots(slots, b)) throw std::logic_error("a pass uses a slot that nothing did");
   describe_slots(isa, slots, module);
@@ -196,7 +199,10 @@ Module load_program(const std::string& path, const TranslateOptions& options) {
   if (!options.cpu.empty() && options.cpu != module.cpu)
     throw Error(path + ": a module for CPU " + module.cpu + ", not " + options.cpu +
                 ": translate the program again with gpusim translate --cpu " + options.cpu);
-  return module;
+  if (!options.journal && !options.simulated_time) return module;
+  Translator again(std::move(module), options);
+  again.translate_again();
+  return again.module();
 }
 
 std::vector<uint8_t> read_file(const std::string& path, uint64_t limit_bytes) {
@@ -229,7 +235,7 @@ Translator::Place Translator::block_at(uint64_t pc) {
     return is_code(module_.code, at) && instruction_word(module_, at, word);
   };
   const auto exists = [this](uint64_t at) { return find_block(module_.code, at) != kNoUop; };
-  BlockFormer former(*isa_, cpu_, word_at, exists);
+  BlockFormer former(*isa_, {cpu_, options_.simulated_time}, word_at, exists);
   former.add(pc);
   add_blocks(former.finish(exists));
   return {.uop = find_block(module_.code, pc), .is_new = true};
@@ -238,6 +244,10 @@ Translator::Place Translator::block_at(uint64_t pc) {
 void Translator::make_flags_exact() {
   if (exact_flags_) return;
   exact_flags_ = true;
+  translate_again();
+}
+
+void Translator::translate_again() {
   std::fill(module_.code.uop_at.begin(), module_.code.uop_at.end(), kNoUop);
   std::unordered_set<uint64_t> starts;
   for (const Block& b : module_.blocks)
@@ -245,7 +255,7 @@ void Translator::make_flags_exact() {
   const auto word_at = [this](uint64_t at, uint32_t* word) {
     return is_code(module_.code, at) && instruction_word(module_, at, word);
   };
-  BlockFormer former(*isa_, cpu_, word_at, [&](uint64_t pc) { return starts.contains(pc); });
+  BlockFormer former(*isa_, {cpu_, options_.simulated_time}, word_at, [&](uint64_t pc) { return starts.contains(pc); });
   for (const uint64_t pc : starts) former.add(pc);
   add_blocks(former.finish([](uint64_t) { return false; }));
 }
@@ -258,7 +268,10 @@ void Translator::add_blocks(std::vector<CodeBlock> blocks) {
                           s != isa_->roles.sink);
   for (CodeBlock& b : blocks) replace_zero_slots(*isa_, zero_slots, b.draft);
   if (options_.optimise) optimise_blocks(*isa_, {.exact_flags = exact_flags_}, blocks);
-  for (CodeBlock& b : blocks) renumber_slots(renumbering_, b);
+  for (CodeBlock& b : blocks) {
+    if (options_.journal) note_accesses(*isa_, b.draft);
+    renumber_slots(renumbering_, b);
+  }
   link_blocks(std::move(blocks), module_);
 }
 

@@ -18,6 +18,8 @@ struct GuestIsa;   // translator/common/isa_list.h
 
 struct TranslateOptions {
   bool optimise = true;  // false: the visitors' micro-ops as they are (to find a bug in a pass)
+  bool journal = false;  // with notes of what cores do (device_sim/uir/journal.h)
+  bool simulated_time = false;  // services order cores in simulated time (Service::kTime*)
   std::string cpu = {};  // one of GuestIsa::cpus; empty: the ISA's default, or the module file's
 };
 
@@ -53,6 +55,9 @@ class Translator {
   /// all blocks are translated again, and the code map knows only the new ones. The module grew.
   void make_flags_exact();
   bool flags_are_exact() const { return exact_flags_; }
+
+  /// All blocks under the options; the code map knows only the new ones. The module grew.
+  void translate_again();
 
  private:
   void add_blocks(std::vector<CodeBlock> blocks);

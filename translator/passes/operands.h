@@ -28,7 +28,8 @@ void for_each_operand(Uop& u, F f) {
     u.imm16 = slot;
   }
   // A service that answers with a value has its destination in d.
-  if (u.op == Op::service && static_cast<Service>(u.aux) != Service::kSyscall)
+  if (u.op == Op::service && (static_cast<Service>(u.aux) == Service::kReadCounter ||
+                              static_cast<Service>(u.aux) == Service::kReadCounterFrequency))
     f(u.d, uint8_t{0}, uint8_t{1});
 }
 

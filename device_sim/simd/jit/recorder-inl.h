@@ -31,7 +31,7 @@ inline uint8_t* native_row(Group& g, uint64_t address, uint64_t stride, uint64_t
 
 // Notes what a load or store's addresses are like.
 inline void note_access(Group& g, simd::Step& s) {
-  const simd::AccessInfo access = simd::access_info(s.uop.op);
+  const AccessInfo access = access_info(s.uop.op);
   const auto size = static_cast<uint32_t>(access.size);
   simd::Compact x;
   bool compact = false;

@@ -1,6 +1,6 @@
 // What a micro-op reads and accesses, in the words of recording and planning.
 #pragma once
-#include "device_sim/core/access.h"
+#include "device_sim/uir/access.h"
 #include "device_sim/simd/group.h"
 
 namespace gpusim::simd {
@@ -33,13 +33,6 @@ inline Sources sources_of(const Uop& u) {
   return s;
 }
 
-struct AccessInfo {
-  int size = 0;
-  Extend extend = Extend::kZero;
-  AddressMode mode = AddressMode::kImmediate;
-  // Whether loaded values fit 32 bits.
-  bool is_narrow() const { return size <= 4 && extend != Extend::kSign64; }
-};
 inline uint64_t address_of(AddressMode mode, uint64_t a, uint64_t b, uint64_t imm) {
   switch (mode) {
     case AddressMode::kImmediate: return access_address<AddressMode::kImmediate>(a, b, imm);
@@ -50,21 +43,5 @@ inline uint64_t address_of(AddressMode mode, uint64_t a, uint64_t b, uint64_t im
 }
 // Scattered elements are fetched by 4 bytes at least.
 constexpr uint64_t touched_bytes(uint64_t size) { return size < 4 ? 4 : size; }
-
-inline AccessInfo access_info(Op op) {
-  switch (op) {
-#define GPUSIM_INFO(name) \
-  case Op::name:          \
-    return {sizeof(Access<Op::name>::Type), Access<Op::name>::kExtend, Access<Op::name>::kMode};
-#define GPUSIM_INFOS(name) GPUSIM_INFO(name) GPUSIM_INFO(name##_x) GPUSIM_INFO(name##_w)
-    GPUSIM_INFOS(ldu8) GPUSIM_INFOS(ldu16) GPUSIM_INFOS(ldu32) GPUSIM_INFOS(ld64)
-    GPUSIM_INFOS(lds8x) GPUSIM_INFOS(lds16x) GPUSIM_INFOS(lds32x) GPUSIM_INFOS(lds8w)
-    GPUSIM_INFOS(lds16w) GPUSIM_INFOS(st8) GPUSIM_INFOS(st16) GPUSIM_INFOS(st32)
-    GPUSIM_INFOS(st64)
-#undef GPUSIM_INFOS
-#undef GPUSIM_INFO
-    default: return {};
-  }
-}
 
 }  // namespace gpusim::simd

@@ -40,7 +40,8 @@ void form_blocks(const GuestIsa& isa, uint32_t cpu, const Case& c, std::vector<C
   for (const uint64_t at : starts)
     blocks.push_back(form_block(
         isa, at, word_at,
-        [&](uint64_t pc) { return std::binary_search(starts.begin(), starts.end(), pc); }, cpu));
+        [&](uint64_t pc) { return std::binary_search(starts.begin(), starts.end(), pc); },
+        {.cpu = cpu}));
 }
 
 void load_state(Backend& backend, uint32_t core, const State& s) {

@@ -57,4 +57,28 @@ GPUSIM_HD_INLINE uint64_t access_address(uint64_t a, uint64_t b, uint64_t imm) {
   return a + (static_cast<uint64_t>(int64_t{static_cast<int32_t>(b)}) << (imm & 63));
 }
 
+// The same of any micro-op; no bytes if it is neither a load nor a store.
+struct AccessInfo {
+  int size = 0;
+  Extend extend = Extend::kZero;
+  AddressMode mode = AddressMode::kImmediate;
+  // Whether loaded values fit 32 bits.
+  bool is_narrow() const { return size <= 4 && extend != Extend::kSign64; }
+};
+inline AccessInfo access_info(Op op) {
+  switch (op) {
+#define GPUSIM_INFO(name) \
+  case Op::name:          \
+    return {sizeof(Access<Op::name>::Type), Access<Op::name>::kExtend, Access<Op::name>::kMode};
+#define GPUSIM_INFOS(name) GPUSIM_INFO(name) GPUSIM_INFO(name##_x) GPUSIM_INFO(name##_w)
+    GPUSIM_INFOS(ldu8) GPUSIM_INFOS(ldu16) GPUSIM_INFOS(ldu32) GPUSIM_INFOS(ld64)
+    GPUSIM_INFOS(lds8x) GPUSIM_INFOS(lds16x) GPUSIM_INFOS(lds32x) GPUSIM_INFOS(lds8w)
+    GPUSIM_INFOS(lds16w) GPUSIM_INFOS(st8) GPUSIM_INFOS(st16) GPUSIM_INFOS(st32)
+    GPUSIM_INFOS(st64)
+#undef GPUSIM_INFOS
+#undef GPUSIM_INFO
+    default: return {};
+  }
+}
+
 }  // namespace gpusim

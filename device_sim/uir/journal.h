@@ -1,0 +1,44 @@
+// Journals: what cores did, in their order, for whoever wants to know (MachineConfig::journal_words).
+// Words are written by the micro-op `note`, which programs only have if they were translated so.
+//
+// A block begins with a word that has kBlockMark set and the block's number below; then follow the
+// addresses of its accesses, one per note in the block's order. The note itself says what kind of
+// access it stands for and how wide it is. A block that a fault ends has fewer words.
+#pragma once
+#include <cstdint>
+
+#include "device_sim/uir/access.h"
+#include "device_sim/uir/uop.h"
+
+namespace gpusim {
+
+inline constexpr uint64_t kBlockMark = uint64_t{1} << 63;
+
+enum class AccessKind : uint8_t { kLoad, kStore, kAtomic };
+
+// aux: an AddressMode, or this.
+inline constexpr uint8_t kNoteBlock = 3;
+
+// imm16 of a note.
+struct NoteField {
+  static constexpr uint16_t kMaxBytes = 0xfff;
+  static constexpr uint16_t pack(AccessKind kind, uint16_t bytes) {
+    return static_cast<uint16_t>(static_cast<uint16_t>(kind) << 12 | bytes);
+  }
+  static constexpr AccessKind kind(const Uop& u) { return static_cast<AccessKind>(u.imm16 >> 12); }
+  static constexpr uint16_t bytes(const Uop& u) { return u.imm16 & kMaxBytes; }
+};
+
+GPUSIM_HD_INLINE uint64_t note_word(const Uop& u, uint64_t a, uint64_t b) {
+  switch (u.aux) {
+    case static_cast<uint8_t>(AddressMode::kImmediate):
+      return access_address<AddressMode::kImmediate>(a, b, u.imm) & ~kBlockMark;
+    case static_cast<uint8_t>(AddressMode::kIndex):
+      return access_address<AddressMode::kIndex>(a, b, u.imm) & ~kBlockMark;
+    case static_cast<uint8_t>(AddressMode::kIndex32):
+      return access_address<AddressMode::kIndex32>(a, b, u.imm) & ~kBlockMark;
+    default: return u.imm;
+  }
+}
+
+}  // namespace gpusim

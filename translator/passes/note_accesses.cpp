@@ -1,0 +1,114 @@
+#include "translator/passes/note_accesses.h"
+
+#include <optional>
+
+#include "device_sim/uir/journal.h"
+#include "translator/passes/operands.h"
+
+namespace gpusim {
+namespace {
+
+struct NotedAccess {
+  AccessKind kind;
+  AddressMode mode = AddressMode::kImmediate;
+  uint16_t bytes;
+};
+
+std::optional<NotedAccess> access_of(const Uop& u) {
+  const auto sized = [&] { return static_cast<uint16_t>(1u << u.aux); };
+  switch (op_info(u.op).shape) {
+    case Shape::kLdI:
+    case Shape::kLdX:
+    case Shape::kLdW: {
+      const AccessInfo info = access_info(u.op);
+      return NotedAccess{AccessKind::kLoad, info.mode, static_cast<uint16_t>(info.size)};
+    }
+    case Shape::kStI:
+    case Shape::kStX:
+    case Shape::kStW: {
+      const AccessInfo info = access_info(u.op);
+      return NotedAccess{AccessKind::kStore, info.mode, static_cast<uint16_t>(info.size)};
+    }
+    case Shape::kAmo:
+    case Shape::kCas:
+    case Shape::kStx: return NotedAccess{.kind = AccessKind::kAtomic, .bytes = sized()};
+    case Shape::kCas128:
+    case Shape::kStx128: return NotedAccess{.kind = AccessKind::kAtomic, .bytes = 16};
+    default: return std::nullopt;
+  }
+}
+
+// Immediates of atomics mean other things.
+uint64_t offset_of(const Uop& u, const NotedAccess& access) {
+  return access.kind == AccessKind::kAtomic ? 0 : u.imm;
+}
+
+class Noter {
+ public:
+  Noter(const GuestIsa& isa, DraftBlock& draft) : isa_(isa), draft_(draft) {}
+
+  void run() {
+    add({.op = Op::note, .a = isa_.roles.zero, .b = isa_.roles.zero, .aux = kNoteBlock}, 0);
+    for (size_t i = 0; i < draft_.uops.size(); ++i) {
+      const Uop& u = draft_.uops[i];
+      const uint16_t insn = draft_.uop_insn[i];
+      if (last_ && insn_ != insn) last_.reset();
+      if (const auto access = access_of(u)) note(u, insn, *access);
+      if (last_ && writes_slot(u, base_)) last_.reset();
+      add(u, insn);
+    }
+    draft_.uops = std::move(uops_);
+    draft_.uop_insn = std::move(uop_insn_);
+  }
+
+ private:
+  void note(const Uop& u, uint16_t insn, const NotedAccess& access) {
+    const uint64_t offset = offset_of(u, access);
+    const bool is_plain =
+        access.mode == AddressMode::kImmediate && access.kind != AccessKind::kAtomic;
+    if (last_ && is_plain && kind_ == access.kind && base_ == u.a && end_ == offset) {
+      Uop& before = uops_[*last_];
+      const int bytes = NoteField::bytes(before) + access.bytes;
+      if (bytes <= NoteField::kMaxBytes) {
+        before.imm16 = NoteField::pack(kind_, static_cast<uint16_t>(bytes));
+        end_ += access.bytes;
+        return;
+      }
+    }
+    last_.reset();
+    if (is_plain) last_ = uops_.size();
+    insn_ = insn;
+    kind_ = access.kind;
+    base_ = u.a;
+    end_ = offset + access.bytes;
+    add({.op = Op::note,
+         .a = u.a,
+         .b = access.mode == AddressMode::kImmediate ? isa_.roles.zero : u.b,
+         .aux = static_cast<uint8_t>(access.mode),
+         .imm16 = NoteField::pack(access.kind, access.bytes),
+         .imm = offset},
+        insn);
+  }
+
+  void add(const Uop& u, uint16_t insn) {
+    uops_.push_back(u);
+    uop_insn_.push_back(insn);
+  }
+
+  const GuestIsa& isa_;
+  DraftBlock& draft_;
+  std::vector<Uop> uops_;
+  std::vector<uint16_t> uop_insn_;
+  // The note that the next access may be part of: its place, and the access so far.
+  std::optional<size_t> last_;
+  uint16_t insn_ = 0;
+  AccessKind kind_{};
+  Slot base_ = 0;
+  uint64_t end_ = 0;
+};
+
+}  // namespace
+
+void note_accesses(const GuestIsa& isa, DraftBlock& draft) { Noter(isa, draft).run(); }
+
+}  // namespace gpusim
