@@ -42,6 +42,9 @@ struct RunOptions {
   std::vector<AllowedRoot> roots;
   std::string stats_path;
   std::string isa_coverage_path;  // rows of the decode table that were executed are appended
+  std::string caches_path;     // a description of caches; empty: none are simulated
+  std::vector<std::string> plugins;  // FILE[,ARGUMENT]... each
+  bool simulated_time = false;  // in the cycles of timing_target
   std::string energy_targets;  // names with commas between; empty: no energy
   std::string profile;         // FILE[,FILE...]; "-": a table on the terminal; empty: none
   std::string timeline_path;

@@ -11,12 +11,15 @@
 #include <thread>
 
 #include "energy/report.h"
+#include "host/caches/report.h"
 #include "host/error.h"
 #include "host/isa_coverage.h"
+#include "host/journal/journals.h"
 #include "host/linux/kernel.h"
 #include "host/loader.h"
 #include "host/memory_plan.h"
 #include "host/output_file.h"
+#include "host/plugin/plugin_host.h"
 #include "host/run/profile_report.h"
 #include "host/run/run_control.h"
 #include "host/run/timeline_power.h"
@@ -79,7 +82,15 @@ void print_energy(const RunSummary& s) {
   fmt::print(stderr, "{}", energy::report_text(activity, estimates_of(s, activity)));
 }
 
-MemoryPlan make_plan(const RunOptions& options, const Module& module, const Backend& backend) {
+void place_profile(ProfilePlaces& places, const CodeMap& code, const CacheReport& report) {
+  for (auto& [pc, use] : places) {
+    const uint64_t unit = (pc - code.text_base) >> code.pc_shift;
+    place_memory(use.classes, unit < report.off_chip_at.size() ? report.off_chip_at[unit] : 0);
+  }
+}
+
+MemoryPlan make_plan(const RunOptions& options, const Module& module, const Backend& backend,
+                     const PluginHost& plugins, bool has_journal) {
   MemoryPlan plan = plan_memory(module, {.model = options.memory_model,
                                          .cores = options.cores,
                                          .memory_size_bytes = options.memory_size_bytes,
@@ -93,9 +104,26 @@ MemoryPlan make_plan(const RunOptions& options, const Module& module, const Back
   plan.config.seed = options.seed;
   plan.config.regroup = options.regroup;
   const bool has_timeline = !options.timeline_path.empty() || !options.power_path.empty();
-  plan.config.per_core_tallies = options.per_core || has_timeline;
-  plan.config.count_lanes = !options.stats_path.empty() || !options.profile.empty() || has_timeline;
+  plan.config.per_core_tallies = options.per_core || has_timeline || options.simulated_time;
+  plan.config.count_lanes = !options.stats_path.empty() || !options.profile.empty() || has_timeline ||
+                            plugins.wants_lanes();
+  if (has_journal) plan.config.journal_words = Journals::words_for(options.cores);
   return plan;
+}
+
+RunSummary::Time time_of(const SimulatedTime& time, const Tallies& tallies, Backend& backend,
+                         uint32_t cores) {
+  RunSummary::Time t{time.table().name, energy::Hertz(time.table().clock_hz), {}, {}};
+  for (uint32_t core = 0; core < cores; ++core) {
+    t.cycles.push_back(time.now(core, tallies.of_core(backend, core)));
+    t.waited.push_back(time.waited(core));
+  }
+  return t;
+}
+
+void print_time(const RunSummary::Time& t) {
+  print_line(fmt::format("simulated time: {:.0f} cycles, {} ({})", t.most_cycles(),
+                         energy::pretty(energy::Seconds(t.seconds())), t.timing));
 }
 
 bool starts_alone(const RunOptions& options, const Module& module) {
@@ -136,6 +164,7 @@ class Observations {
   bool wants_recorder() const {
     return !options_.timeline_path.empty() || !options_.power_path.empty();
   }
+  const CycleTable& table() const { return table_; }
   void after_slice(const Module& module, Backend& backend, const RunControl& control) {
     recorder_->after_slice(module, backend, control.tallies(),
                            [&](uint32_t core) { return control.is_alive(core); });
@@ -187,10 +216,17 @@ int simulate(const RunOptions& options) {
   if (!options.energy_targets.empty())
     energy_targets = energy::find_targets(options.energy_targets);
   Observations observations(options, energy_targets);
-  Translator translator(load_program(options.program, {.cpu = options.cpu}));
+  std::optional<HierarchyShape> cache_shape;
+  if (!options.caches_path.empty()) cache_shape = load_hierarchy(options.caches_path);
+  PluginHost plugins(options.plugins);
+  const bool has_journal = cache_shape || plugins.wants_journal();
+  const TranslateOptions translation{.journal = has_journal,
+                                     .simulated_time = options.simulated_time,
+                                     .cpu = options.cpu};
+  Translator translator(load_program(options.program, translation), translation);
   const Module& module = translator.module();
   const std::unique_ptr<Backend> backend = make_backend(options.backend);
-  const MemoryPlan plan = make_plan(options, module, *backend);
+  const MemoryPlan plan = make_plan(options, module, *backend, plugins, has_journal);
 
   Kernel::Config kernel_config{.plan = &plan,
                                .module = &module,
@@ -202,10 +238,25 @@ int simulate(const RunOptions& options) {
                                .note = {}};
   if (!options.quiet)
     kernel_config.note = [](const std::string& text) { print_line("gpusim: note: " + text); };
+  std::optional<Journals> journals;
+  std::optional<CacheHierarchy> caches;
+  std::optional<SimulatedTime> time;
+  if (options.simulated_time) time.emplace(observations.table(), options.cores);
+  const Tallies* tallies = nullptr;  // of the run
+  kernel_config.on_thread = [&](uint32_t child, uint32_t parent) {
+    if (journals) journals->started(child, parent);
+    if (time)
+      time->start(child, tallies->of_core(*backend, child), parent,
+                  tallies->of_core(*backend, parent));
+  };
   Kernel kernel(*backend, std::move(kernel_config));
   allow_many_files();
 
   backend->configure(module, plan.config);
+  if (has_journal) journals.emplace(module, *backend, plan.config);
+  if (cache_shape) journals->add(caches.emplace(*cache_shape, module, plan.config));
+  if (plugins.wants_journal()) journals->add(plugins);
+  plugins.start(options.program, module, *backend, plan.config);
   load_image(*backend, module, plan);
   if (options.entry) {
     start_as_call(*backend, translator, plan, *options.entry, options.call_args);
@@ -227,13 +278,22 @@ int simulate(const RunOptions& options) {
                       .show_progress = !options.quiet,
                       .program = options.program,
                       .after_slice = std::move(after_slice),
+                      .before_slice = [&] { plugins.announce_blocks(); },
+                      .journals = journals ? &*journals : nullptr,
+                      .time = time ? &*time : nullptr,
+                      .on_end =
+                          [&](uint32_t core) {
+                            if (caches) caches->ended(core);
+                          },
                       .interrupted = &interrupts},
                      print_line);
+  tallies = &control.tallies();
   running = &control;
   const auto start = std::chrono::steady_clock::now();
   RunResult result = control.run();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   kernel.output().flush();
+  plugins.end();
 
   RunSummary summary{.program = options.program,
                      .isa = module.isa,
@@ -249,12 +309,24 @@ int simulate(const RunOptions& options) {
   if (options.per_core)
     for (uint32_t core = 0; core < options.cores; ++core)
       summary.per_core.push_back(control.tallies().of_core(*backend, core));
-  if (!options.stats_path.empty() || !summary.energy_targets.empty())
-    summary.profile = make_profile(module, profile_places(module, *backend, control.tallies()),
-                                   SourceLines(options.program));
+  if (caches) {
+    summary.caches = RunSummary::Caches{caches->shape(), caches->report()};
+    const CacheReport& report = summary.caches->report;
+    place_memory(summary.tally.classes, report.off_chip());
+    for (size_t core = 0; core < summary.per_core.size(); ++core)
+      place_memory(summary.per_core[core], report.off_chip_of[core]);
+  }
+  if (time) summary.simulated_time = time_of(*time, control.tallies(), *backend, options.cores);
+  if (!options.stats_path.empty() || !summary.energy_targets.empty()) {
+    ProfilePlaces places = profile_places(module, *backend, control.tallies());
+    if (caches) place_profile(places, module.code, summary.caches->report);
+    summary.profile = make_profile(module, places, SourceLines(options.program));
+  }
   if (!options.stats_path.empty()) summary.lanes = summarise_lanes(module, *backend);
   if (result.was_interrupted) print_line("gpusim: interrupted");
   if (result.was_interrupted || (!options.quiet && isatty(STDERR_FILENO))) print_summary(summary);
+  if (caches) fmt::print(stderr, "{}", caches_text(summary.caches->shape, summary.caches->report));
+  if (time) print_time(*summary.simulated_time);
   if (!summary.energy_targets.empty()) print_energy(summary);
   if (!options.stats_path.empty()) write_stats(summary, options.stats_path);
   observations.write(module, *backend, control);

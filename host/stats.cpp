@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "energy/report.h"
+#include "host/caches/report.h"
 #include "host/output_file.h"
 
 namespace gpusim::host {
@@ -55,6 +58,24 @@ Json waiting_json(const RunSummary& s) {
           {"lost_share", share(s.lanes.in_vain + asleep, all)}};
 }
 
+Json time_json(const RunSummary::Time& time, bool per_core) {
+  const double all = std::accumulate(time.cycles.begin(), time.cycles.end(), 0.0);
+  const double waited = std::accumulate(time.waited.begin(), time.waited.end(), 0.0);
+  Json object = {{"timing", time.timing},
+                 {"clock_hz", time.clock.value()},
+                 {"cycles", time.most_cycles()},
+                 {"seconds", time.seconds()},
+                 {"waited_share", all > 0 ? waited / all : 0}};
+  if (!per_core) return object;
+  Json list = Json::array();
+  for (size_t core = 0; core < time.cycles.size(); ++core)
+    list.push_back({{"core", core},
+                    {"cycles", time.cycles[core]},
+                    {"waited_cycles", time.waited[core]}});
+  object["per_core"] = std::move(list);
+  return object;
+}
+
 uint64_t sum(const ClassCounts& classes) { return Tally{classes, 0}.instructions(); }
 
 }  // namespace
@@ -98,6 +119,8 @@ Json stats_json(const RunSummary& s) {
                       {"classes", classes_json(s.per_core[core])}});
     object["per_core"] = std::move(list);
   }
+  if (s.caches) object["caches"] = caches_json(s.caches->shape, s.caches->report);
+  if (s.simulated_time) object["simulated_time"] = time_json(*s.simulated_time, !s.per_core.empty());
   if (!s.energy_targets.empty()) {
     const energy::Activity activity = activity_of(s);
     object["energy"] = energy::report_json(activity, estimates_of(s, activity))["targets"];
@@ -110,6 +133,7 @@ energy::Activity activity_of(const RunSummary& s) {
   a.name = s.program;
   a.cores = s.cores;
   a.classes = s.tally.classes;
+  a.memory_is_placed = s.caches.has_value();
   for (const ProfilePart& f : s.profile.functions) a.functions.push_back({f.name, f.classes});
   for (const ProfilePart& l : s.profile.lines) a.lines.push_back({l.name, l.classes});
   for (size_t core = 0; core < s.per_core.size(); ++core)

@@ -1,10 +1,13 @@
 // The object that --stats writes.
 #pragma once
+#include <algorithm>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "energy/model.h"
+#include "host/caches/hierarchy.h"
 #include "host/run/profile.h"
 #include "host/run/stop_record.h"
 #include "host/run/tallies.h"
@@ -22,6 +25,19 @@ struct RunSummary {
   Profile profile = {};               // empty unless statistics or energy are asked for
   LaneSummary lanes = {};             // the same for statistics
   std::vector<energy::Target> energy_targets = {};  // of --energy
+  struct Caches {
+    HierarchyShape shape;
+    CacheReport report;
+  };
+  std::optional<Caches> caches = {};
+  struct Time {
+    std::string timing;  // where the cycles come from
+    energy::Hertz clock;
+    std::vector<double> cycles, waited;  // per core: from the beginning; of them, for others
+    double most_cycles() const { return *std::max_element(cycles.begin(), cycles.end()); }
+    double seconds() const { return most_cycles() / clock.value(); }
+  };
+  std::optional<Time> simulated_time = {};
 
   double mips() const;
 };

@@ -41,8 +41,9 @@ RunOptions understand(RawRunOptions raw, const std::vector<std::string>& guest_a
     throw UserError("--per-core needs --stats FILE, where the counts per core go, or --energy");
   if (!run.power_path.empty() && run.energy_targets.empty())
     throw UserError("--power-trace needs --energy TARGET, whose power it is");
-  if (!run.timing_target.empty() && run.profile.empty() && run.timeline_path.empty())
-    throw UserError("--timing needs --profile or --timeline, which use it");
+  if (!run.timing_target.empty() && run.profile.empty() && run.timeline_path.empty() &&
+      !run.simulated_time)
+    throw UserError("--timing needs --profile, --timeline or --simulated-time, which use it");
   if (!raw.memory_size.empty())
     run.memory_size_bytes = parse_size("--memory-size", raw.memory_size);
   if (!raw.stack_size.empty()) run.stack_size_bytes = parse_size("--stack-size", raw.stack_size);
@@ -116,6 +117,18 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option("--timing", run.timing_target,
                       "Energy target whose cycles per instruction and clock --profile and --timeline "
                       "use (1 cycle, 1 GHz)");
+  command->add_option("--caches", run.caches_path,
+                      "Simulate the caches that this JSON file describes, and tell memory accesses "
+                      "on the chip from those off it");
+  command
+      ->add_option("--plugin", run.plugins,
+                   "FILE[,ARGUMENT]...: a shared object that sees blocks and memory accesses "
+                   "(gpusim_plugin.h); repeatable")
+      ->expected(1)
+      ->take_all();
+  command->add_flag("--simulated-time", run.simulated_time,
+                    "Time on the simulated chip, by the cycles per instruction of --timing; at "
+                    "barriers cores wait for the last one");
   command->add_option("--isa-coverage", run.isa_coverage_path,
                       "Append the decoder's rows that were executed to this file");
   command->add_flag("--per-core", run.per_core, "Statistics of each core, too");

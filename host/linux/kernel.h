@@ -92,6 +92,7 @@ class Kernel {
     bool is_isolated = false;  // no files but these; the program starts in /
     std::string program;
     std::function<void(const std::string&)> note;  // a line for the user; may be empty
+    std::function<void(uint32_t child, uint32_t parent)> on_thread = {};  // may be empty
   };
   Kernel(Backend& backend, Config config);
 

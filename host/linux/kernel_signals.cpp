@@ -116,6 +116,7 @@ std::optional<uint32_t> Kernel::start_thread(uint32_t parent) {
   for (uint32_t s = 0; s < module().slot_count; ++s)
     if (static_cast<int>(s) != core_id)
       backend_.set_slot(core, static_cast<Slot>(s), backend_.slot(parent, static_cast<Slot>(s)));
+  if (config_.on_thread) config_.on_thread(core, parent);
   return core;
 }
 

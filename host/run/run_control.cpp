@@ -50,6 +50,11 @@ RunControl::RunControl(Translator& translator, Backend& backend, const MemoryPla
 // Long enough that a slice's overhead vanishes, short enough that the host looks several times a
 // second for Ctrl-C, timers and progress.
 uint64_t RunControl::slice_length() const {
+  const uint64_t wanted = wanted_slice_length();
+  return options_.journals ? std::min(wanted, options_.journals->longest_slice()) : wanted;
+}
+
+uint64_t RunControl::wanted_slice_length() const {
   if (options_.slice != 0) return options_.slice;
   constexpr uint64_t kApart = 1024;
   if (plan_.config.seed != 0) return kApart;
@@ -82,8 +87,10 @@ bool RunControl::step() {
     report_deadlock();
     return false;
   }
+  if (options_.before_slice) options_.before_slice();
   const std::span<const Event> seen = backend_.run_slice(slice_length());
   const std::vector<Event> events(seen.begin(), seen.end());
+  if (options_.journals) options_.journals->after_slice();
   check_code();  // before anyone outside hears of it
   translate_targets(events);
   for (const Event& event : events) handle(event);
@@ -192,6 +199,10 @@ void RunControl::handle_service(const Event& event) {
           event.core, event.slot,
           event.service == Service::kReadCounter ? counter_value() : kCounterFrequency);
       return kernel_.go_on(event.core, event.uop);
+    case Service::kTimeRelease:
+    case Service::kTimeAcquire:
+      keep_time(event);
+      return kernel_.go_on(event.core, event.uop);
     case Service::kSyscall:
       break;
   }
@@ -219,6 +230,19 @@ void RunControl::handle_service(const Event& event) {
     }
   }
   end_killed();
+}
+
+void RunControl::keep_time(const Event& event) {
+  if (!options_.time) return;
+  const auto argument = [&](int i) {
+    const int slot = module().abi.call_args[i];
+    return slot == kNoSlot ? 0 : backend_.slot(event.core, static_cast<Slot>(slot));
+  };
+  const ClassCounts executed = tallies_.of_core(backend_, event.core);
+  if (event.service == Service::kTimeRelease)
+    options_.time->release(event.core, executed, argument(0), argument(1));
+  else
+    options_.time->acquire(event.core, executed, argument(0), argument(1));
 }
 
 void RunControl::translate_targets(std::span<const Event> events) {
@@ -273,6 +297,7 @@ void RunControl::end_core(uint32_t core, int status) {
   if (!kernel_.is_alive(core)) return;
   backend_.stop(core);
   kernel_.end_thread(core);
+  if (options_.on_end) options_.on_end(core);
   // A thread's own status is nobody's concern; the process's is that of its first one, or of who
   // ended it.
   if (!kernel_.starts_alone() || core == 0 || kernel_.alive() == 0)

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "device_sim/core/backend.h"
+#include "host/journal/journals.h"
 #include "host/linux/kernel.h"
 #include "host/memory_plan.h"
 #include "host/run/code_guard.h"
 #include "host/run/livelock.h"
 #include "host/run/progress.h"
+#include "host/run/simulated_time.h"
 #include "host/run/stop_record.h"
 #include "host/run/tallies.h"
 #include "translator/common/translator.h"
@@ -29,6 +31,10 @@ struct RunControlOptions {
   bool memory_changes_outside = false;
   std::function<void()> after_slice;  // when its events have been handled; may be empty
   std::chrono::milliseconds longest_nap{50};  // so that Ctrl-C is heard
+  std::function<void()> before_slice = {};  // may be empty
+  Journals* journals = nullptr;       // to be read after each slice
+  SimulatedTime* time = nullptr;      // to be kept
+  std::function<void(uint32_t core)> on_end = {};  // a core's thread has ended; may be empty
   const volatile std::sig_atomic_t* interrupted = nullptr;  // becomes non-zero on Ctrl-C
 };
 
@@ -56,6 +62,7 @@ class RunControl {
  private:
   const Module& module() const { return translator_.module(); }
   uint64_t slice_length() const;
+  uint64_t wanted_slice_length() const;
   bool is_interrupted() const {
     return options_.interrupted != nullptr && *options_.interrupted != 0;
   }
@@ -64,6 +71,7 @@ class RunControl {
   void handle_fault(const Event& event);
   void handle_service(const Event& event);
   void handle_jump(const Event& event);
+  void keep_time(const Event& event);
   // Blocks that this slice's jumps need, before any event is handled: backends look at the module.
   void translate_targets(std::span<const Event> events);
   void look_around();

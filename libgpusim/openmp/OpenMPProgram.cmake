@@ -25,7 +25,7 @@ function(gpusim_build_openmp_library)
       OUTPUT "${object}"
       COMMAND "${GPUSIM_GUEST_CC}" ${GPUSIM_OPENMP_FLAGS} -c -o "${object}"
               "${CMAKE_CURRENT_SOURCE_DIR}/${source}"
-      DEPENDS "${source}" ${headers}
+      DEPENDS "${source}" ${headers} ../guest/aarch64/gpusim_guest_isa.h
       COMMENT "Cross-compiling libgpusim_omp: ${source}"
       VERBATIM)
     list(APPEND objects "${object}")

@@ -118,12 +118,14 @@ static void work(void* argument) {
     if (call != answered) {
       answered = call;
       if (index < (uint32_t)call) {
+        gpusim_time_acquire(&pool.main_call, call >> 32);
         serve(me, pool.main_team, index);
         continue;
       }
     }
     struct team* const team = LOAD(&mail->team);
     if (team != 0) {
+      gpusim_time_acquire(mail, 0);
       serve(me, team, mail->tid);
       uint32_t* const master_word = team->master_word;
       STORE(&mail->team, (struct team*)0);
@@ -255,6 +257,7 @@ struct team* omp_team_begin(struct thread* me, void (*function)(void*), void* ar
     for (uint32_t i = 1; i < team->size; ++i) {
       struct mail* const mail = &pool.mail[chosen[i - 1]];
       mail->tid = i;
+      gpusim_time_release(mail, 0);
       STORE(&mail->team, team);
     }
     lock_release(&pool.lock);
@@ -262,6 +265,7 @@ struct team* omp_team_begin(struct thread* me, void (*function)(void*), void* ar
     omp_wake_team(team);
   } else if (team == pool.main_team) {
     const uint64_t number = (pool.main_call >> 32) + 1;
+    gpusim_time_release(&pool.main_call, number);
     STORE(&pool.main_call, number << 32 | team->size);
     omp_wake_team(team);
   }

@@ -173,10 +173,11 @@ bool omp_barrier(struct thread* me, struct team* team, struct barrier* barrier, 
   if (cancellable && LOAD(&team->cancelled)) return true;
   const uint32_t generation = LOAD(&barrier->generation);
   uint32_t* const wake = me->wake;
+  gpusim_time_release(barrier, generation);
   if (FETCH_ADD(&barrier->arrived, 1) + 1 == team->size) omp_try_release(team);
   for (;;) {
     const uint32_t seen = LOAD(wake);
-    if (LOAD(&barrier->generation) != generation) return cancellable && LOAD(&team->cancelled);
+    if (LOAD(&barrier->generation) != generation) break;
     if (cancellable && LOAD(&team->cancelled)) return true;
     if (__builtin_expect(LOAD(&team->tasks_used) == 0, true)) {
       wait_while_u32(wake, seen);
@@ -190,9 +191,11 @@ bool omp_barrier(struct thread* me, struct team* team, struct barrier* barrier, 
     if (wait) wait_while_u32(wake, seen);
     if (me->idle != 0) FETCH_ADD(me->idle, (uint32_t)-1);
     FETCH_ADD(&team->idle, (uint32_t)-1);
-    if (LOAD(&barrier->generation) != generation) return cancellable && LOAD(&team->cancelled);
+    if (LOAD(&barrier->generation) != generation) break;
     omp_run_one(me, team);
   }
+  gpusim_time_acquire(barrier, generation);
+  return cancellable && LOAD(&team->cancelled);
 }
 
 void GOMP_barrier(void) {

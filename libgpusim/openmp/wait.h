@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __aarch64__
+#include "../guest/aarch64/gpusim_guest_isa.h"
+#endif
+
 // Set once, before any second thread exists.
 extern bool gpusim_omp_on_gpusim;
 // Futex sleepers of the whole process; wakers skip the system call while there are none.
@@ -28,22 +32,24 @@ static inline bool compare_and_set_u32(uint32_t* p, uint32_t expected, uint32_t 
 }
 
 #ifdef __aarch64__
-static inline uint32_t load_and_watch_u32(uint32_t* p) {
-  uint32_t value;
-  __asm__ volatile("ldaxr %w0, %1" : "=r"(value) : "Q"(*p) : "memory");
-  return value;
-}
+static inline uint32_t load_and_watch_u32(uint32_t* p) { return gpusim_aarch64_load_and_watch(p); }
 static inline uint64_t load_and_watch_u64(uint64_t* p) {
-  uint64_t value;
-  __asm__ volatile("ldaxr %0, %1" : "=r"(value) : "Q"(*p) : "memory");
-  return value;
+  return gpusim_aarch64_load_and_watch_u64(p);
 }
-static inline void wait_for_event(void) { __asm__ volatile("wfe" ::: "memory"); }
-static inline void pause_briefly(void) { __asm__ volatile("yield" ::: "memory"); }
+static inline void wait_for_event(void) { gpusim_wait_for_event(); }
+static inline void pause_briefly(void) { gpusim_yield(); }
 #else
 static inline uint32_t load_and_watch_u32(uint32_t* p) { return LOAD(p); }
 static inline uint64_t load_and_watch_u64(uint64_t* p) { return LOAD(p); }
 static inline void wait_for_event(void) {}
+static inline void gpusim_time_release(const void* place, uint64_t number) {
+  (void)place;
+  (void)number;
+}
+static inline void gpusim_time_acquire(const void* place, uint64_t number) {
+  (void)place;
+  (void)number;
+}
 static inline void pause_briefly(void) { __builtin_ia32_pause(); }
 #endif
 

@@ -39,6 +39,18 @@ static inline void gpusim_wait_for_event(void) { __asm__ volatile("wfe" ::: "mem
 static inline void gpusim_yield(void) { __asm__ volatile("yield" ::: "memory"); }
 static inline void gpusim_signal_event(void) { __asm__ volatile("sev" ::: "memory"); }
 
+// Hints that no processor knows, so they do nothing, unless gpusim keeps simulated time.
+static inline void gpusim_time_release(const void* place, uint64_t number) {
+  register const void* x0 __asm__("x0") = place;
+  register uint64_t x1 __asm__("x1") = number;
+  __asm__ volatile("hint #96" : : "r"(x0), "r"(x1) : "memory");
+}
+static inline void gpusim_time_acquire(const void* place, uint64_t number) {
+  register const void* x0 __asm__("x0") = place;
+  register uint64_t x1 __asm__("x1") = number;
+  __asm__ volatile("hint #97" : : "r"(x0), "r"(x1) : "memory");
+}
+
 static inline void gpusim_wait_while_equal(const uint32_t* place, uint32_t value) {
   while (gpusim_aarch64_load_and_watch(place) == value) gpusim_wait_for_event();
 }

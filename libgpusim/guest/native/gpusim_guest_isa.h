@@ -17,6 +17,15 @@ extern uint32_t gpusim_native_core_count;
 static inline uint32_t gpusim_core_id(void) { return gpusim_native_core_id; }
 static inline uint32_t gpusim_core_count(void) { return gpusim_native_core_count; }
 
+static inline void gpusim_time_release(const void* place, uint64_t number) {
+  (void)place;
+  (void)number;
+}
+static inline void gpusim_time_acquire(const void* place, uint64_t number) {
+  (void)place;
+  (void)number;
+}
+
 static inline void gpusim_wait_while_equal(const uint32_t* place, uint32_t value) {
   while (__atomic_load_n(place, __ATOMIC_ACQUIRE) == value) sched_yield();
 }

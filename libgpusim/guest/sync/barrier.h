@@ -14,6 +14,7 @@ static inline int gpusim_arrive_last(gpusim_group_t* group, uint32_t* phase) {
   // the addition, which releases; nor can it see an old phase: this core left the barrier before
   // only after it had seen the present one.
   *phase = __atomic_load_n(&group->phase, __ATOMIC_RELAXED);
+  gpusim_time_release(group, *phase);
   return __atomic_fetch_add(&group->arrived, 1, __ATOMIC_ACQ_REL) + 1 == members;
 }
 

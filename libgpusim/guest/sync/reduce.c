@@ -27,6 +27,7 @@ static uint64_t finish(gpusim_group_t* group, uint64_t (*conclude)(gpusim_group_
   } else {
     gpusim_wait_while_equal(&group->phase, phase);
   }
+  gpusim_time_acquire(group, phase);
   return group->result;
 }
 

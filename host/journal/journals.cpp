@@ -1,0 +1,96 @@
+#include "host/journal/journals.h"
+
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace gpusim::host {
+
+namespace {
+// Neighbouring journals should not begin in the same sets of the host's caches.
+constexpr uint32_t kPadding = 8;
+
+std::optional<AccessSite> site_of(const Uop& u, uint16_t insn) {
+  switch (u.op) {
+    case Op::note:
+      if (u.aux == kNoteBlock) return std::nullopt;
+      switch (NoteField::kind(u)) {
+        case AccessKind::kLoad: return AccessSite{insn, SiteKind::kLoad, NoteField::bytes(u)};
+        case AccessKind::kStore: return AccessSite{insn, SiteKind::kStore, NoteField::bytes(u)};
+        case AccessKind::kAtomic: return AccessSite{insn, SiteKind::kAtomic, NoteField::bytes(u)};
+      }
+      return std::nullopt;
+    case Op::fence: return AccessSite{insn, SiteKind::kFence, 0};
+    case Op::give_way:
+      switch (static_cast<Turn>(u.aux)) {
+        case Turn::kYield: return AccessSite{insn, SiteKind::kYield, 0};
+        case Turn::kWaitForEvent: return AccessSite{insn, SiteKind::kWaitForEvent, 0};
+        case Turn::kSignalEvent: return AccessSite{insn, SiteKind::kSignalEvent, 0};
+      }
+      return std::nullopt;
+    default: return std::nullopt;
+  }
+}
+}  // namespace
+
+uint32_t Journals::words_for(uint32_t cores) {
+  constexpr uint64_t kOfAll = uint64_t{1} << 25, kLeast = 2 * kJournalMargin, kMost = 1 << 16;
+  return static_cast<uint32_t>(std::clamp(kOfAll / cores, kLeast, kMost)) + kPadding;
+}
+
+Journals::Journals(const Module& module, Backend& backend, const MachineConfig& config)
+    : module_(module), backend_(backend), config_(config) {
+  look_at_new_blocks();
+}
+
+void Journals::look_at_new_blocks() {
+  for (size_t b = blocks_.size(); b < module_.blocks.size(); ++b) {
+    const Block& block = module_.blocks[b];
+    BlockSites sites{.pc = block.pc, .insn_count = block.insn_count, .accesses = {}};
+    for (uint32_t i = block.first_uop; i < block.first_uop + block.uop_count; ++i) {
+      if (const auto site = site_of(module_.uops[i], module_.uop_insn[i]))
+        sites.accesses.push_back(*site);
+    }
+    const uint64_t words = sites.accesses.size() + 1;
+    most_words_ = std::max(most_words_, words);
+    if (block.insn_count != 0)
+      most_per_instruction_ =
+          std::max(most_per_instruction_, static_cast<double>(words) / block.insn_count);
+    blocks_.push_back(std::move(sites));
+  }
+}
+
+uint64_t Journals::longest_slice() {
+  look_at_new_blocks();
+  const uint64_t margin = kJournalMargin + most_words_;
+  const uint64_t words = config_.journal_words > margin ? config_.journal_words - margin : 1;
+  // With a seed a slice is run in parts, each of which may take that long (simd).
+  constexpr uint64_t kParts = 4;
+  const auto instructions = static_cast<uint64_t>(static_cast<double>(words) / most_per_instruction_);
+  return std::max<uint64_t>(config_.seed != 0 ? instructions / kParts : instructions, 1);
+}
+
+void Journals::after_slice() {
+  tbb::task_arena arena(static_cast<int>(std::max(1u, config_.threads)));
+  arena.execute([&] {
+    const uint32_t width = config_.group_width;
+    tbb::parallel_for(uint32_t{0}, (config_.cores + width - 1) / width, [&](uint32_t group) {
+      const uint32_t end = std::min(config_.cores, (group + 1) * width);
+      for (uint32_t core = group * width; core < end; ++core) {
+        const std::span<const uint64_t> words = backend_.journal(core);
+        if (words.empty()) continue;
+        for (JournalReader* reader : readers_) reader->read(core, words, blocks_);
+      }
+    });
+  });
+  for (JournalReader* reader : readers_) reader->end_slice();
+  backend_.clear_journals();
+}
+
+void Journals::started(uint32_t child, uint32_t parent) {
+  for (JournalReader* reader : readers_) reader->started(child, parent);
+}
+
+}  // namespace gpusim::host

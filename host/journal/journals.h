@@ -1,0 +1,102 @@
+// What cores did, slice by slice, handed to those who want to know it (device_sim/uir/journal.h).
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device_sim/core/backend.h"
+#include "device_sim/uir/journal.h"
+
+namespace gpusim::host {
+
+enum class SiteKind : uint8_t {
+  kLoad,
+  kStore,
+  kAtomic,
+  // Without an address, so not in the journal.
+  kFence,
+  kYield,
+  kWaitForEvent,
+  kSignalEvent,
+};
+constexpr bool has_address(SiteKind k) { return k <= SiteKind::kAtomic; }
+
+// An access of a block, as the note before it says, or synchronisation.
+struct AccessSite {
+  uint32_t insn = 0;  // index of its instruction in the block
+  SiteKind kind = SiteKind::kLoad;
+  uint16_t bytes = 0;
+};
+struct BlockSites {
+  uint64_t pc = 0;
+  uint32_t insn_count = 0;
+  std::vector<AccessSite> accesses;  // in order
+};
+
+class JournalReader {
+ public:
+  virtual ~JournalReader() = default;
+  // The words of one slice, of a core that wrote some. Called by several threads at the same time,
+  // for cores of different groups; `blocks` by number. A block never goes on in the next slice.
+  virtual void read(uint32_t core, std::span<const uint64_t> words,
+                    std::span<const BlockSites> blocks) = 0;
+  // All cores' words of the slice have been read. One thread.
+  virtual void end_slice() {}
+  // `child` was started by `parent`, after all that `parent` wrote so far. One thread.
+  virtual void started(uint32_t child, uint32_t parent) {
+    (void)child;
+    (void)parent;
+  }
+};
+
+// Calls on_block(number, block) and on_access(site, address) in the order of the words; address 0
+// where there is none. Of a block that did not come to its end, up to the last access in it.
+template <class OnBlock, class OnAccess>
+void for_each_word(std::span<const uint64_t> words, std::span<const BlockSites> blocks,
+                   OnBlock on_block, OnAccess on_access) {
+  const AccessSite *site = nullptr, *end = nullptr;
+  const auto skip_to_address = [&] {
+    for (; site != end && !has_address(site->kind); ++site) on_access(*site, 0);
+  };
+  for (const uint64_t word : words) {
+    if (word & kBlockMark) {
+      const auto number = static_cast<uint32_t>(word);
+      const BlockSites& block = blocks[number];
+      site = block.accesses.data();
+      end = site + block.accesses.size();
+      on_block(number, block);
+    } else {
+      on_access(*site++, word);
+    }
+    skip_to_address();
+  }
+}
+
+class Journals {
+ public:
+  // MachineConfig::journal_words for so many cores.
+  static uint32_t words_for(uint32_t cores);
+
+  // The module was translated with TranslateOptions::journal. `threads`: host threads to read with.
+  Journals(const Module& module, Backend& backend, const MachineConfig& config);
+  void add(JournalReader& reader) { readers_.push_back(&reader); }
+
+  // Longest slice, in instructions, for which the journals have room.
+  uint64_t longest_slice();
+  // Before anything else is done after Backend::run_slice.
+  void after_slice();
+  void started(uint32_t child, uint32_t parent);
+
+ private:
+  void look_at_new_blocks();
+
+  const Module& module_;
+  Backend& backend_;
+  const MachineConfig config_;
+  std::vector<JournalReader*> readers_;
+  std::vector<BlockSites> blocks_;
+  uint64_t most_words_ = 1;         // of a block
+  double most_per_instruction_ = 1;  // words, of all blocks
+};
+
+}  // namespace gpusim::host
