@@ -110,8 +110,9 @@ class Reader {
     const Joules half_width = m.energy.value * relative_ + absolute_;
     m.energy.low = std::max(Joules(0), m.energy.value - half_width);
     m.energy.high = m.energy.value + half_width;
-    if (o.has("low")) m.energy.low = joules(o.number("low"));
-    if (o.has("high")) m.energy.high = joules(o.number("high"));
+    // One number, or one per variant.
+    if (o.has("low")) m.energy.low = joules(of_variant(o, "low").value_or(*value));
+    if (o.has("high")) m.energy.high = joules(of_variant(o, "high").value_or(*value));
     if (m.energy.low > m.energy.value || m.energy.high < m.energy.value)
       o.fail("\"low\" must not be above the value, nor \"high\" below it");
     o.no_other_keys();

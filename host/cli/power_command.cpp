@@ -8,6 +8,7 @@ void add_power_command(CLI::App& app, const std::vector<std::string>& /*command*
   power->require_subcommand(1);
   add_power_correct(*power, action);
   add_power_calibrate(*power, action);
+  add_power_microbench(*power, action);
 }
 
 }  // namespace gpusim::host

@@ -9,4 +9,6 @@ namespace gpusim::host {
 void add_power_calibrate(CLI::App& power, Action& action);
 void add_power_correct(CLI::App& power, Action& action);
 
+void add_power_microbench(CLI::App& power, Action& action);
+
 }  // namespace gpusim::host
