@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "energy/builtin_targets.h"
 #include "energy/power_log.h"
 #include "energy/report.h"
 #include "energy/schedule.h"
@@ -85,7 +87,27 @@ int run_estimate(const EstimateArguments& arguments) {
   return 0;
 }
 
-int run_targets(const std::string& name) {
+// The targets' files as they are.
+int print_json_targets(const std::string& names) {
+  if (!names.empty()) find_targets(names);  // refuses unknown and bad ones
+  const bool all = names.empty() || names == "all";
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const BuiltinTarget& target : builtin_target_files()) {
+    const std::string name =
+        std::string(target.name).substr(0, std::string(target.name).rfind('.'));
+    if (all || ("," + names + ",").find("," + name + ",") != std::string::npos)
+      json.push_back(nlohmann::ordered_json::parse(target.text));
+  }
+  std::istringstream list(all ? "" : names);
+  for (std::string name; std::getline(list, name, ',');)
+    if (name.ends_with(".json"))
+      json.push_back(nlohmann::ordered_json::parse(read_text_file(name)));
+  print(json.dump(2) + "\n");
+  return 0;
+}
+
+int run_targets(const std::string& name, bool json) {
+  if (json) return print_json_targets(name);
   if (name.empty()) {
     print(targets_text());
     return 0;
@@ -144,9 +166,26 @@ int run_timeline(const TimelineArguments& arguments) {
   return 0;
 }
 
-int run_log(const std::string& path, double idle, bool has_idle) {
+int run_log(const std::string& path, double idle, bool has_idle, bool as_json) {
   const std::vector<PowerSample> log = parse_power_log(read_text_file(path), path);
   const PowerSummary s = summarize(log);
+  if (as_json) {
+    nlohmann::ordered_json json = {
+        {"file", path},
+        {"samples", log.size()},
+        {"duration_s", s.duration.value()},
+        {"in", {{"mean_W", s.mean_in.value()}, {"energy_J", s.in.value()}}},
+        {"out", {{"mean_W", s.mean_out.value()}, {"energy_J", s.out.value()}}},
+        {"supplementary",
+         {{"mean_W", s.mean_supplementary.value()}, {"energy_J", s.supplementary.value()}}}};
+    if (has_idle) {
+      const Watts base(not_negative("--idle", idle));
+      json["out_above_idle"] = {{"mean_W", (s.mean_out - base).value()},
+                                {"energy_J", (s.out - base * s.duration).value()}};
+    }
+    print(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    return 0;
+  }
   print(fmt::format("{}: {} samples over {}\n\n{:<28} {:>12} {:>12}\n", path, log.size(),
                     pretty(s.duration), "", "mean", "energy"));
   const auto row = [](const char* name, Watts mean, Joules energy) {
@@ -190,9 +229,12 @@ void add_energy_model_commands(CLI::App& energy, Action& action) {
   });
 
   command = energy.add_subcommand("targets", "List the targets, or all that is known of some");
-  auto name = std::make_shared<std::string>();
-  command->add_option("NAME", *name, kTargetHelp);
-  command->callback([name, &action] { action = [name] { return run_targets(*name); }; });
+  auto targets = std::make_shared<std::pair<std::string, bool>>();
+  command->add_option("NAME", targets->first, kTargetHelp);
+  command->add_flag("--json", targets->second, "Print the targets' files, an array of them");
+  command->callback([targets, &action] {
+    action = [targets] { return run_targets(targets->first, targets->second); };
+  });
 
   command = energy.add_subcommand("trace", "Write statistics as a trace of kernels");
   auto trace = std::make_shared<TraceArguments>();
@@ -213,12 +255,18 @@ void add_energy_model_commands(CLI::App& energy, Action& action) {
       [timeline, &action] { action = [timeline] { return run_timeline(*timeline); }; });
 
   command = energy.add_subcommand("log", "Mean power and energy of a power supply's log");
-  auto log = std::make_shared<std::pair<std::string, double>>();
-  command->add_option("FILE", log->first, "Corsair log with decimal commas")->required();
-  CLI::Option* idle = command->add_option("--idle", log->second, "Watts at idle, to take off");
+  struct LogArguments {
+    std::string file;
+    double idle = 0;
+    bool json = false;
+  };
+  auto log = std::make_shared<LogArguments>();
+  command->add_option("FILE", log->file, "Corsair log with decimal commas")->required();
+  CLI::Option* idle = command->add_option("--idle", log->idle, "Watts at idle, to take off");
+  command->add_flag("--json", log->json, "Print JSON");
   command->callback([log, idle, &action] {
     const bool has_idle = idle->count() > 0;
-    action = [log, has_idle] { return run_log(log->first, log->second, has_idle); };
+    action = [log, has_idle] { return run_log(log->file, log->idle, has_idle, log->json); };
   });
 }
 

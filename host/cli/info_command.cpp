@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "device_sim/core/backend.h"
@@ -20,6 +21,32 @@ std::string processor_name() {
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
   return "unknown processor";
+}
+
+using Json = nlohmann::ordered_json;
+
+int print_json(const Json& json) {
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  return 0;
+}
+
+int print_json_info() {
+  Json json = {{"version", GPUSIM_VERSION}, {"isas", Json::array()}, {"backends", Json::array()}};
+  for (const GuestIsa& isa : all_isas()) {
+    Json cpus = Json::array();  // the default first
+    for (const GuestCpu& cpu : isa.cpus) cpus.push_back({{"name", cpu.name}, {"note", cpu.note}});
+    json["isas"].push_back({{"name", isa.name}, {"cpus", cpus}});
+  }
+  for (const BackendInfo& backend : all_backends()) {  // best first
+    std::string why_not;
+    const bool available = backend.available(&why_not);
+    Json entry = {{"name", backend.name}, {"available", available}};
+    entry[available ? "device" : "reason"] = available ? backend.device() : why_not;
+    json["backends"].push_back(entry);
+  }
+  json["processor"] = processor_name();
+  json["hardware_threads"] = std::thread::hardware_concurrency();
+  return print_json(json);
 }
 
 int print_info() {
@@ -45,6 +72,7 @@ int print_info() {
 struct ProgramInfoOptions {
   std::string program, memory = "shared", memory_size, stack_size;
   uint32_t cores = 1024;
+  bool json = false;
 };
 
 std::string size_text(uint64_t bytes) {
@@ -56,15 +84,32 @@ std::string size_text(uint64_t bytes) {
 // What each simulated core takes.
 int print_program_info(const ProgramInfoOptions& options) {
   const Module module = load_program(options.program, {});
-  PlanRequest request{.model = options.memory == "private" ? MemoryModel::kPrivate
-                                                           : MemoryModel::kShared,
-                      .cores = options.cores};
+  PlanRequest request{
+      .model = options.memory == "private" ? MemoryModel::kPrivate : MemoryModel::kShared,
+      .cores = options.cores};
   if (!options.memory_size.empty())
     request.memory_size_bytes = parse_size("--memory-size", options.memory_size);
   if (!options.stack_size.empty())
     request.stack_size_bytes = parse_size("--stack-size", options.stack_size);
   const MemoryPlan plan = plan_memory(module, request);
   const uint64_t context = module.slot_count * sizeof(uint64_t);
+  if (options.json) {
+    Json scheduling = Json::object();
+    for (const BackendInfo& backend : all_backends())
+      scheduling[backend.name] = backend.scheduling_bytes;
+    Json json = {{"program", options.program},
+                 {"isa", module.isa},
+                 {"micro_ops", module.uops.size()},
+                 {"blocks", module.blocks.size()},
+                 {"cores", options.cores},
+                 {"context_bytes", context},
+                 {"context_slots", module.slot_count},
+                 {"scheduling_bytes", scheduling},
+                 {"stack_bytes", plan.stack_size_bytes}};
+    if (request.model == MemoryModel::kPrivate)
+      json["memory_bytes"] = uint64_t{1} << plan.config.window_shift;
+    return print_json(json);
+  }
   fmt::print("{}: {}, {} micro-ops in {} blocks\n\nEach of {} cores:\n", options.program,
              module.isa, module.uops.size(), module.blocks.size(), options.cores);
   fmt::print("  {:<20} {} ({} slots)\n", "context", size_text(context), module.slot_count);
@@ -75,9 +120,10 @@ int print_program_info(const ProgramInfoOptions& options) {
   if (request.model == MemoryModel::kPrivate)
     fmt::print("  {:<20} {} (data, heap, stack)\n", "memory, at most",
                size_text(uint64_t{1} << plan.config.window_shift));
-  fmt::print("\nAll together: contexts {}, stacks at most {}.\n"
-             "On a CPU, guest memory is taken page by page when it is touched; on a GPU at once.\n",
-             size_text(context * options.cores), size_text(plan.stack_size_bytes * options.cores));
+  fmt::print(
+      "\nAll together: contexts {}, stacks at most {}.\n"
+      "On a CPU, guest memory is taken page by page when it is touched; on a GPU at once.\n",
+      size_text(context * options.cores), size_text(plan.stack_size_bytes * options.cores));
   return 0;
 }
 
@@ -85,7 +131,8 @@ int print_program_info(const ProgramInfoOptions& options) {
 
 void add_info_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
-      "info", "List ISAs, backends and the devices of this machine; or what a program's cores take");
+      "info",
+      "List ISAs, backends and the devices of this machine; or what a program's cores take");
   auto options = std::make_shared<ProgramInfoOptions>();
   CLI::Option* program =
       command->add_option("--program", options->program, "State per core of this program");
@@ -97,9 +144,10 @@ void add_info_command(CLI::App& app, Action& action) {
       ->needs(program);
   command->add_option("--memory-size", options->memory_size, "As for `run`")->needs(program);
   command->add_option("--stack-size", options->stack_size, "As for `run`")->needs(program);
+  command->add_flag("--json", options->json, "Print JSON; sizes are per core");
   command->callback([options, &action] {
     if (options->program.empty())
-      action = print_info;
+      action = options->json ? print_json_info : print_info;
     else
       action = [options] { return print_program_info(*options); };
   });

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <nlohmann/json.hpp>
 
 #include "host/cli/commands.h"
+#include "host/cli/help.h"
 #include "host/error.h"
 
 namespace gpusim::host {
@@ -33,10 +35,11 @@ std::vector<std::string> join_values(std::vector<std::string> args) {
   return joined;
 }
 
-bool has_command(const CLI::App& app, const std::string& name) {
-  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-  return std::any_of(commands.begin(), commands.end(),
-                     [&](const CLI::App* c) { return c->get_name() == name; });
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
 }
 
 int run_main(int argc, char** argv) {
@@ -57,10 +60,16 @@ int run_main(int argc, char** argv) {
   add_energy_command(app, action);
   add_power_command(app, guest_args, action);
   add_daemon_command(app, action);
-  if (!args.empty() && !args[0].starts_with('-') && !has_command(app, args[0]))
-    return fail(fmt::format("there is no command {}; there are: run, translate, disasm, info, "
-                            "energy, power, daemon",
-                            args[0]));
+  add_help_texts(app);
+  const std::vector<std::string> commands = command_names(app);
+  if (args == std::vector<std::string>{"--dump-help"}) {  // for make_help_files.py
+    fmt::print("{}\n", describe_program(app).dump(1));
+    return 0;
+  }
+  if (!args.empty() && !args[0].starts_with('-') &&
+      std::find(commands.begin(), commands.end(), args[0]) == commands.end())
+    return fail(
+        fmt::format("there is no command {}; there are: {}", args[0], fmt::join(commands, ", ")));
   try {
     args = join_values(std::move(args));
     std::reverse(args.begin(), args.end());  // as CLI11 wants them

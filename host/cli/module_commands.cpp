@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "host/cli/commands.h"
 #include "host/error.h"
@@ -40,9 +41,32 @@ int translate(const std::string& program, const std::string& output, const std::
   return 0;
 }
 
-int disassemble(const std::string& program, const std::string& symbol) {
+// One array of blocks, a block per line.
+void print_json_listing(std::ostream& out, const Module& module, const std::string& symbol) {
+  using Json = nlohmann::ordered_json;
+  const char* separator = "[";
+  for_each_listed_block(module, {.symbol = symbol}, [&](const ListedBlock& block) {
+    Json instructions = Json::array();
+    for (const ListedInstruction& insn : block.instructions)
+      instructions.push_back({{"pc", fmt::format("{:#x}", insn.pc)},
+                              {"word", fmt::format("{:#010x}", insn.word)},
+                              {"text", insn.text},
+                              {"micro_ops", insn.uops}});
+    const Json json = {{"block", block.number},           {"pc", fmt::format("{:#x}", block.pc)},
+                       {"functions", block.functions},    {"instructions", std::move(instructions)},
+                       {"end_micro_ops", block.end_uops}, {"link_micro_ops", block.link_uops}};
+    out << separator << json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    separator = ",\n";
+  });
+  out << (*separator == '[' ? "[" : "") << "]\n";
+}
+
+int disassemble(const std::string& program, const std::string& symbol, bool json) {
   const Module module = load_program(program);
-  print_listing(std::cout, module, {.symbol = symbol});
+  if (json)
+    print_json_listing(std::cout, module, symbol);
+  else
+    print_listing(std::cout, module, {.symbol = symbol});
   std::cout.flush();
   if (!std::cout) throw UserError("cannot write the listing to standard output");
   return 0;
@@ -74,12 +98,14 @@ void add_disasm_command(CLI::App& app, Action& action) {
       app.add_subcommand("disasm", "Print guest instructions side by side with their micro-ops");
   struct Options {
     std::string program, symbol;
+    bool json = false;
   };
   auto options = std::make_shared<Options>();
   command->add_option("PROGRAM", options->program, "Static ELF file or module (.gsm)")->required();
   command->add_option("--symbol", options->symbol, "Only this function");
+  command->add_flag("--json", options->json, "Print an array of blocks as JSON");
   command->callback([options, &action] {
-    action = [options] { return disassemble(options->program, options->symbol); };
+    action = [options] { return disassemble(options->program, options->symbol, options->json); };
   });
 }
 

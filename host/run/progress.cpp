@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 
 namespace gpusim::host {
 namespace {
@@ -23,6 +25,13 @@ std::string count(double n) {
     n /= 1000;
   }
   return fmt::format("{:.1f} P", n);
+}
+
+// NO_COLOR (no-color.org) asks for no control sequences; a dumb terminal has none.
+bool has_control_sequences() {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return !(no_color && *no_color) && !(terminal && std::string_view(terminal) == "dumb");
 }
 
 }  // namespace
@@ -54,16 +63,25 @@ void Progress::show(const State& state) {
   if (done > 0.01)
     line += fmt::format(", {} {} left", by_cores >= 0.05 ? "about" : "at most",
                         duration(elapsed * (1 - done) / done));
-  fmt::print(stderr, "\r{}\033[K", line);
-  std::fflush(stderr);
+  print_line(line);
   shown_ = true;
 }
 
 void Progress::clear() {
   if (!shown_) return;
-  std::fputs("\r\033[K", stderr);
-  std::fflush(stderr);
+  print_line("");
+  if (!has_control_sequences()) std::fputs("\r", stderr);
   shown_ = false;
+}
+
+// Over the line before.
+void Progress::print_line(const std::string& line) {
+  if (has_control_sequences())
+    fmt::print(stderr, "\r{}\033[K", line);
+  else
+    fmt::print(stderr, "\r{:<{}}", line, width_);
+  width_ = line.size();
+  std::fflush(stderr);
 }
 
 }  // namespace gpusim::host

@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace gpusim::host {
 
@@ -26,8 +27,11 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
+  void print_line(const std::string& line);
+
   bool enabled_;
   bool shown_ = false;
+  size_t width_ = 0;  // of the line shown
   Clock::time_point start_ = Clock::now(), next_ = start_ + std::chrono::milliseconds(500);
   Clock::time_point last_ = start_;
   uint64_t last_instructions_ = 0;

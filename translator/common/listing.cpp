@@ -61,7 +61,7 @@ std::string place_text(const Module& m, uint32_t uop) {
 
 class Listing {
  public:
-  Listing(std::ostream& out, const Module& module) : out_(out), m_(module), disassembler_(module) {
+  explicit Listing(const Module& module) : m_(module), disassembler_(module) {
     for (uint32_t i = 0; i < m_.blocks.size(); ++i) order_.push_back(i);
     std::stable_sort(order_.begin(), order_.end(),
                      [&](uint32_t a, uint32_t b) { return m_.blocks[a].pc < m_.blocks[b].pc; });
@@ -72,55 +72,67 @@ class Listing {
     }
   }
 
-  void print(uint64_t begin, uint64_t end) {
+  void visit(uint64_t begin, uint64_t end, const std::function<void(const ListedBlock&)>& visitor) {
     size_t next_symbol = 0;
     for (const uint32_t number : order_) {
       const Block& b = m_.blocks[number];
       if (b.insn_count == 0 || b.pc < begin || b.pc >= end) continue;
+      ListedBlock listed = list(number);
       while (next_symbol < m_.symbols.size() && m_.symbols[next_symbol].address < b.pc)
         ++next_symbol;
       for (; next_symbol < m_.symbols.size() && m_.symbols[next_symbol].address == b.pc;
            ++next_symbol)
         if (m_.symbols[next_symbol].is_function)
-          out_ << fmt::format("\n{:016x} <{}>:\n", b.pc, m_.symbols[next_symbol].name);
-      print_block(number);
+          listed.functions.push_back(m_.symbols[next_symbol].name);
+      visitor(listed);
     }
   }
 
  private:
-  void print_block(uint32_t number) {
+  ListedBlock list(uint32_t number) const {
     const Block& b = m_.blocks[number];
-    out_ << fmt::format("block {} at {:x}: {} instructions, {} micro-ops\n", number, b.pc,
-                        b.insn_count, b.uop_count);
+    ListedBlock listed{.number = number, .pc = b.pc, .uop_count = b.uop_count};
     uint32_t u = b.first_uop;
     const uint32_t uops_end = b.first_uop + b.uop_count;
     for (uint32_t i = 0; i < b.insn_count; ++i) {
-      const uint64_t pc = b.pc + (uint64_t{i} << m_.code.pc_shift);
-      uint32_t word = 0;
-      const bool known = instruction_word(m_, pc, &word);
-      const std::string left = fmt::format("  {:8x}: {:08x}  {:<36}", pc, word,
-                                           known ? disassembler_.text(word, pc) : std::string("?"));
-      bool first = true;
-      for (; u < uops_end && m_.uop_insn[u] == i; ++u, first = false)
-        print_uop(first ? left : std::string(left.size(), ' '), u);
-      if (first) out_ << left << '\n';
+      ListedInstruction insn{.pc = b.pc + (uint64_t{i} << m_.code.pc_shift)};
+      const bool known = instruction_word(m_, insn.pc, &insn.word);
+      insn.text = known ? disassembler_.text(insn.word, insn.pc) : "?";
+      for (; u < uops_end && m_.uop_insn[u] == i; ++u)
+        insn.uops.push_back(uop_text(m_, m_.uops[u]));
+      listed.instructions.push_back(std::move(insn));
     }
-    for (; u < uops_end; ++u) print_uop(std::string(56, ' '), u);
+    for (; u < uops_end; ++u) listed.end_uops.push_back(uop_text(m_, m_.uops[u]));
     for (auto it = outside_.lower_bound({number, 0}); it != outside_.end() && it->first == number;
          ++it)
-      print_uop(std::string(56, ' '), it->second, fmt::format("u{}: ", it->second));
+      listed.link_uops.push_back(
+          fmt::format("u{}: {}", it->second, uop_text(m_, m_.uops[it->second])));
+    return listed;
   }
 
-  void print_uop(const std::string& left, uint32_t u, const std::string& label = {}) {
-    out_ << left << "| " << label << uop_text(m_, m_.uops[u]) << '\n';
-  }
-
-  std::ostream& out_;
   const Module& m_;
   Disassembler disassembler_;
   std::vector<uint32_t> order_;
   std::set<std::pair<uint32_t, uint32_t>> outside_;  // block, micro-op
 };
+
+void print_block(std::ostream& out, const ListedBlock& block) {
+  for (const std::string& function : block.functions)
+    out << fmt::format("\n{:016x} <{}>:\n", block.pc, function);
+  out << fmt::format("block {} at {:x}: {} instructions, {} micro-ops\n", block.number, block.pc,
+                     block.instructions.size(), block.uop_count);
+  for (const ListedInstruction& insn : block.instructions) {
+    std::string left = fmt::format("  {:8x}: {:08x}  {:<36}", insn.pc, insn.word, insn.text);
+    if (insn.uops.empty()) out << left << '\n';
+    for (const std::string& uop : insn.uops) {
+      out << left << "| " << uop << '\n';
+      left.assign(left.size(), ' ');
+    }
+  }
+  const std::string left(56, ' ');
+  for (const std::string& uop : block.end_uops) out << left << "| " << uop << '\n';
+  for (const std::string& uop : block.link_uops) out << left << "| " << uop << '\n';
+}
 
 }  // namespace
 
@@ -171,7 +183,8 @@ std::string uop_text(const Module& m, const Uop& u) {
   return out;
 }
 
-void print_listing(std::ostream& out, const Module& module, const ListingOptions& options) {
+void for_each_listed_block(const Module& module, const ListingOptions& options,
+                           const std::function<void(const ListedBlock&)>& visit) {
   uint64_t begin = 0, end = ~uint64_t{0};
   if (!options.symbol.empty()) {
     const Symbol* symbol = find_symbol(module, options.symbol);
@@ -185,7 +198,12 @@ void print_listing(std::ostream& out, const Module& module, const ListingOptions
         if (s.is_function && s.address > begin) end = std::min(end, s.address);
     }
   }
-  Listing(out, module).print(begin, end);
+  Listing(module).visit(begin, end, visit);
+}
+
+void print_listing(std::ostream& out, const Module& module, const ListingOptions& options) {
+  for_each_listed_block(module, options,
+                        [&](const ListedBlock& block) { print_block(out, block); });
 }
 
 std::string symbolize(const Module& module, uint64_t address) {

@@ -354,10 +354,13 @@ class Cli(unittest.TestCase):
                 self.assertEqual(result, usual, self.last)
 
     def test_progress_on_terminals_only(self):
-        for quiet in ([], ["--quiet"]):
+        plain = {**os.environ, "TERM": "xterm"}
+        plain.pop("NO_COLOR", None)
+        for quiet, environment in (([], plain), (["--quiet"], plain), ([], {**plain, "NO_COLOR": "1"}),
+                                   ([], {**plain, "TERM": "dumb"})):
             master, slave = pty.openpty()
             with subprocess.Popen([self.gpusim, "run", self.guests, "--entry", "endless", "--cores",
-                                   "64", *quiet], stderr=slave) as process:
+                                   "64", *quiet], stderr=slave, env=environment) as process:
                 time.sleep(2)
                 process.send_signal(signal.SIGINT)
                 process.wait(TIMEOUT_S)
@@ -371,6 +374,7 @@ class Cli(unittest.TestCase):
             os.close(master)
             shown = re.search(rb"0 of 64 cores finished, .* MIPS", text)
             self.assertEqual(bool(shown), not quiet, text)
+            self.assertEqual(b"\x1b" in text, environment is plain and not quiet, text)
 
 
 if __name__ == "__main__":

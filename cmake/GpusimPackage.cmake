@@ -1,0 +1,68 @@
+# What `cmake --install` and `cpack` (a .deb) put where. Included last, when all targets are known.
+# Components: `runtime` (program, manual, completions) and `guest` (header and libraries for guest
+# programs) make the package; `offload` (libGPUSim) is installed by name only.
+include(GNUInstallDirs)
+
+# Installing never builds: tests install while others build.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
+
+if(NOT TARGET gpusim)
+  return()
+endif()
+install(TARGETS gpusim RUNTIME DESTINATION bin COMPONENT runtime)
+
+find_program(GPUSIM_PYTHON3 python3 DOC "Python 3, for scripts that run during the build")
+if(GPUSIM_PYTHON3)
+  set(help "${CMAKE_BINARY_DIR}/help")
+  set(maker "${PROJECT_SOURCE_DIR}/host/cli/make_help_files.py")
+  add_custom_command(
+    OUTPUT "${help}/gpusim.1" "${help}/gpusim.1.gz" "${help}/gpusim.bash" "${help}/_gpusim"
+    COMMAND "${GPUSIM_PYTHON3}" "${maker}" $<TARGET_FILE:gpusim> "${help}"
+    COMMAND gzip -9nkf "${help}/gpusim.1"
+    DEPENDS gpusim "${maker}"
+    COMMENT "Writing manual page and completions"
+    VERBATIM)
+  add_custom_target(gpusim_help ALL DEPENDS "${help}/gpusim.1.gz")
+  install(FILES "${help}/gpusim.1.gz" DESTINATION share/man/man1 COMPONENT runtime)
+  install(FILES "${help}/gpusim.bash" DESTINATION share/bash-completion/completions
+          RENAME gpusim COMPONENT runtime)
+  install(FILES "${help}/_gpusim" DESTINATION share/zsh/vendor-completions COMPONENT runtime)
+else()
+  message(STATUS "Without manual page and completions: they need python3")
+endif()
+
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION share/doc/gpusim RENAME copyright
+        COMPONENT runtime)
+file(GLOB manuals "${PROJECT_SOURCE_DIR}/docs/*.md")
+install(FILES ${manuals} DESTINATION share/doc/gpusim COMPONENT runtime)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/howto" DESTINATION share/doc/gpusim
+        COMPONENT runtime FILES_MATCHING PATTERN "*.md")
+
+if(TARGET gpusim_guest)
+  install(PROGRAMS "${PROJECT_SOURCE_DIR}/libgpusim/guest/gpusim-cc" DESTINATION bin COMPONENT guest)
+endif()
+if(TARGET gpusim_omp)
+  install(FILES "${GPUSIM_OPENMP_LIBRARY_DIR}/libgpusim_omp.a"
+                "${GPUSIM_OPENMP_LIBRARY_DIR}/libgomp.spec"
+          DESTINATION lib/gpusim/openmp COMPONENT guest)
+endif()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME gpusim)
+set(CPACK_PACKAGE_CONTACT "gpusim contributors")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "functional simulator of thousands of CPU cores")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL runtime guest)
+set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER "${CPACK_PACKAGE_CONTACT}")
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gcc-aarch64-linux-gnu")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Runs AArch64 Linux programs on thousands of simulated CPU cores and counts
+what they execute, by class of instruction; energy models turn the counts
+into joules and watts. With a library and a compiler driver (gpusim-cc) for
+programs that run on all cores.")
+include(CPack)

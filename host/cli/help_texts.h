@@ -1,0 +1,79 @@
+// Examples and exit statuses for --help, manual page and completions.
+#pragma once
+#include <string_view>
+
+namespace gpusim::host {
+
+struct Example {
+  std::string_view command;  // "run", "energy estimate"; "" for the program
+  std::string_view line;
+  std::string_view note;
+};
+
+// Every command has at least one, and every option named here exists:
+// tests/system/cli/test_help.py.
+inline constexpr Example kExamples[] = {
+    {"", "gpusim run hello", "one core, as ./hello would"},
+    {"", "gpusim run sobel.elf --cores 4096 --stats s.json", "4,096 cores in one address space"},
+    {"", "gpusim energy estimate s.json --target all", "its energy on all known targets"},
+    {"", "gpusim info", "what this machine can simulate, and on what"},
+    {"run", "gpusim run hello", "one core, as ./hello would"},
+    {"run", "gpusim run sobel.elf --cores 4096 --stats s.json", "4,096 cores in one address space"},
+    {"run", "gpusim run sha256 --cores 1024 --memory private -- input.bin",
+     "1,024 processes of their own"},
+    {"run", "gpusim run kernels.elf --cores 64 --entry saxpy --arg '&x' --arg 2.5 --arg @core",
+     "one function on each core"},
+    {"run", "gpusim run sobel.elf --cores 512 --energy fermi,et-soc1", "joules on two machines"},
+    {"translate", "gpusim translate sobel.elf -o sobel.gsm", "then: gpusim run sobel.gsm"},
+    {"disasm", "gpusim disasm sobel.elf --symbol gpusim_main", "one function"},
+    {"disasm", "gpusim disasm sobel.elf --json", "all of it, for programs"},
+    {"info", "gpusim info --json", "for programs"},
+    {"info", "gpusim info --program sobel.elf --cores 65536", "memory that each core takes"},
+    {"energy", "gpusim energy estimate s.json --target fermi,et-soc1", "joules of a run"},
+    {"energy", "gpusim energy predict counters.csv", "watts of a GPU's kernels"},
+    {"energy estimate", "gpusim energy estimate s.json --target all --json estimate.json",
+     "a table, and all figures in a file"},
+    {"energy targets", "gpusim energy targets fermi", "where its figures come from"},
+    {"energy trace", "gpusim energy trace s.json --per-function -o trace.txt",
+     "a kernel per function"},
+    {"energy timeline", "gpusim energy timeline schedule.json --target fermi --csv power.csv",
+     "power over time"},
+    {"energy log", "gpusim energy log psu.csv --idle 101", "energy above 101 W"},
+    {"energy validate", "gpusim energy validate sheet.csv --html report.html", "MAPE and charts"},
+    {"energy tune", "gpusim energy tune sheet.csv --model gv100/sass-sim --json tuned.json",
+     "fit a model"},
+    {"energy predict", "gpusim energy predict nsight.csv --html power.html",
+     "counters as Nsight Compute exports them"},
+    {"daemon", "gpusim daemon --listen /run/vm/gpusim --ram /dev/shm/vm-ram",
+     "serve a guest of a stock QEMU"},
+};
+
+struct ExitStatus {
+  std::string_view status;
+  std::string_view when;
+};
+
+inline constexpr ExitStatus kExitStatuses[] = {
+    {"0", "success; of `run`: every core ended with status 0"},
+    {"1 to 255",
+     "of `run`: the guest's own status, that of core 0 or of the lowest-numbered core that failed"},
+    {"2", "an error of the user or of gpusim: one line on standard error, `gpusim: error: ...`"},
+    {"124", "--max-instructions stopped a core"},
+    {"125", "deadlock: every core waits, and nothing can wake one"},
+    {"128 + N",
+     "a core faulted or ended by signal N: 132 illegal instruction, 133 breakpoint, "
+     "134 abort, 135 misaligned access, 139 bad access, 141 closed pipe"},
+    {"130", "interrupted by Ctrl-C"},
+};
+
+struct Variable {
+  std::string_view name;
+  std::string_view meaning;
+};
+
+inline constexpr Variable kEnvironment[] = {
+    {"NO_COLOR", "if not empty: no terminal control sequences, also where progress is shown"},
+    {"TERM", "`dumb`: the same"},
+};
+
+}  // namespace gpusim::host

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""The .deb package: contents, dependencies, and use as a user would.
+
+  test_package.py BUILD CPACK               unpacks it beside the build and uses what is in it
+  test_package.py BUILD CPACK --bare-root   installs it in a bare Debian 12 made by debootstrap
+
+Exit status 77: skipped.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = r"""
+#include "gpusim_guest.h"
+static uint64_t sum;
+int gpusim_main(void) {
+  const uint32_t id = gpusim_core_id(), count = gpusim_core_count();
+  uint64_t mine = 0;
+  for (uint32_t i = id; i < 1000; i += count) mine += i * i;
+  gpusim_fetch_add_u64(&sum, mine);
+  gpusim_barrier();
+  if (id == 0) {
+    gpusim_line_t line;
+    gpusim_line_start(&line);
+    gpusim_line_str(&line, "sum of squares: ");
+    gpusim_line_u64(&line, sum);
+    gpusim_line_write(&line, GPUSIM_STDOUT);
+  }
+  return 0;
+}
+"""
+EXPECTED = "sum of squares: 332833500\n"
+FILES = ["usr/bin/gpusim", "usr/bin/gpusim-cc", "usr/share/man/man1/gpusim.1.gz",
+         "usr/share/bash-completion/completions/gpusim", "usr/share/zsh/vendor-completions/_gpusim",
+         "usr/share/doc/gpusim/copyright", "usr/share/doc/gpusim/cli.md",
+         "usr/include/gpusim/gpusim_guest.h", "usr/include/gpusim/aarch64/gpusim_guest_isa.h",
+         "usr/lib/gpusim/aarch64/libgpusim_guest.a", "usr/lib/gpusim/openmp/libgpusim_omp.a"]
+
+
+def call(*command, **keywords):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, errors="replace",
+                          check=False, **keywords)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def make_package(build, cpack, folder):
+    call(cpack, "-G", "DEB", "--config", build / "CPackConfig.cmake", "-B", folder, cwd=build)
+    packages = list(folder.glob("*.deb"))
+    if len(packages) != 1:
+        sys.exit(f"expected one package, found {packages}")
+    return packages[0]
+
+
+def check_contents(package):
+    listing = call("dpkg-deb", "--contents", package)
+    names = {line.split(" ./", 1)[1].rstrip("/") for line in listing.splitlines() if " ./" in line}
+    missing = [name for name in FILES if name not in names]
+    if missing:
+        sys.exit(f"not in the package: {', '.join(missing)}")
+    strange = [line for line in listing.splitlines()
+               if not re.match(r"(d|-)rw.r-.r-. root/root|-rwxr-xr-x root/root|drwxr-xr-x root/root", line)]
+    outside = [name for name in names if name and not (name + "/").startswith("usr/")]
+    if strange or outside:
+        sys.exit("odd owners, rights or places:\n" + "\n".join(strange + outside))
+    fields = dict(line.split(": ", 1) for line in call("dpkg-deb", "--field", package).splitlines()
+                  if re.match(r"[A-Z][A-Za-z-]+: ", line))
+    depends = {part.split()[0] for part in fields["Depends"].split(", ")}
+    for library in linked_libraries(package):
+        # /lib is /usr/lib, but dpkg knows files by the name that their package has for them.
+        owners = {line.split(":")[0] for name in (library, library.removeprefix("/usr"))
+                  for line in subprocess.run(["dpkg-query", "--search", name], capture_output=True,
+                                             text=True, check=False).stdout.splitlines()}
+        if not owners & depends:
+            sys.exit(f"Depends lacks {owners or library}: {fields['Depends']}")
+    print(f"{package.name}: {package.stat().st_size / 1e6:.1f} MB, {len(names)} entries, "
+          f"depends on {fields['Depends']}")
+
+
+def linked_libraries(package):
+    """Paths of the shared libraries that the packaged program names (not theirs in turn)."""
+    with tempfile.TemporaryDirectory() as folder:
+        call("dpkg-deb", "--extract", package, folder)
+        program = f"{folder}/usr/bin/gpusim"
+        names = re.findall(r"\(NEEDED\).*\[(.*)\]", call("readelf", "--dynamic", "--wide", program))
+        where = dict(re.findall(r"(\S+) => (\S+)", call("ldd", program)))
+    return [os.path.realpath(where[name]) for name in names if name in where]
+
+
+def use(prefix, work, have_compiler):
+    """As a user would, with the package's files under `prefix`."""
+    environment = {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
+    version = call("gpusim", "--version", env=environment, cwd=work)
+    if not version.startswith("gpusim "):
+        sys.exit(f"--version says {version!r}")
+    call("gpusim", "energy", "targets", "fermi", env=environment, cwd=work)
+    if not have_compiler:
+        print("no aarch64-linux-gnu-gcc: programs are not compiled")
+        return
+    (work / "squares.c").write_text(SOURCE)
+    call("gpusim-cc", "-Wall", "-Wextra", "-o", "squares.elf", "squares.c", env=environment, cwd=work)
+    for cores in (1, 1000):
+        out = call("gpusim", "run", "squares.elf", "--cores", cores, env=environment, cwd=work)
+        if out != EXPECTED:
+            sys.exit(f"on {cores} cores: {out!r}")
+    (work / "omp.c").write_text("#include <stdio.h>\n#include <omp.h>\nint main(void) { int n = 0;\n"
+                                "#pragma omp parallel reduction(+ : n)\n  n += 1;\n"
+                                '  printf("%d threads\\n", n); }\n')
+    call("aarch64-linux-gnu-gcc", "-O2", "-march=armv8.1-a", "-fopenmp", "-static", "-B",
+         prefix / "lib/gpusim/openmp", "-o", "omp.elf", "omp.c", env=environment, cwd=work)
+    out = call("gpusim", "run", "omp.elf", "--cores", 64, env=environment, cwd=work)
+    if out != "64 threads\n":
+        sys.exit(f"OpenMP: {out!r}")
+
+
+def in_bare_root(package, folder):
+    """debootstrap's smallest Debian 12, the package by apt, and a program run in it."""
+    if os.geteuid() != 0 or not shutil.which("debootstrap"):
+        print("skipped: needs root and debootstrap")
+        sys.exit(77)
+    root = folder / "root"
+    done = subprocess.run(["debootstrap", "--variant=minbase", "bookworm", str(root)],
+                          capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        print("skipped: debootstrap failed, perhaps no mirror:\n" + (done.stdout + done.stderr)[-600:])
+        sys.exit(77)
+    shutil.copy(package, root / "tmp")
+    (root / "tmp" / "squares.c").write_text(SOURCE)
+    environment = {**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive",
+                   "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+
+    def inside(*command):
+        return call("chroot", root, *command, env=environment)
+
+    install = ["apt-get", "install", "--yes", "--no-install-recommends"]
+    inside(*install, f"/tmp/{package.name}")
+    print(inside("gpusim", "--version").strip() + " runs in a bare root")
+    inside("gpusim", "info")
+    inside(*install, "gcc-aarch64-linux-gnu")
+    inside("gpusim-cc", "-o", "/tmp/squares.elf", "/tmp/squares.c")
+    out = inside("gpusim", "run", "/tmp/squares.elf", "--cores", "4096")
+    if out != EXPECTED:
+        sys.exit(f"in the bare root: {out!r}")
+    inside("apt-get", "remove", "--yes", "gpusim")
+    left = [name for name in FILES if (root / name).exists()]
+    if left:
+        sys.exit(f"left after removal: {left}")
+    print("compiled, ran on 4,096 cores, removed")
+
+
+def main():
+    build, cpack = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        package = make_package(build, cpack, folder / "made")
+        check_contents(package)
+        if "--bare-root" in sys.argv:
+            in_bare_root(package, folder)
+            return 0
+        call("dpkg-deb", "--extract", package, folder / "unpacked")
+        (folder / "work").mkdir()
+        use(folder / "unpacked/usr", folder / "work", shutil.which("aarch64-linux-gnu-gcc"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
