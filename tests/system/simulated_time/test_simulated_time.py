@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""`gpusim run --simulated-time` (docs/simulated-time.md).
+
+  test_simulated_time.py GPUSIM OPENMP_LIBRARY_FOLDER SOURCE_FOLDER BUILD_FOLDER [UNITTEST ARGUMENT]...
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+CROSS = "/usr/bin/aarch64-linux-gnu-gcc"
+BARE = ["-static", "-nostdlib", "-ffreestanding", "-fno-pie", "-no-pie", "-fno-stack-protector"]
+OPENMP = """
+#include <stdio.h>
+static void spend(long n) { for (; n > 0; --n) __asm__ volatile("add x9, x9, #1" : : : "x9"); }
+int main(void) {
+  for (int round = 0; round < 3; ++round) {
+    spend(SERIAL);
+    _Pragma("omp parallel") spend(PARALLEL);
+  }
+  puts("done");
+}
+"""
+
+
+class SimulatedTime(unittest.TestCase):
+    gpusim: pathlib.Path
+    openmp: pathlib.Path
+    source: pathlib.Path
+    build: pathlib.Path
+
+    @classmethod
+    def setUpClass(cls):
+        cls.build.mkdir(parents=True, exist_ok=True)
+        cls.guest = cls.build / "barrier.elf"
+        subprocess.run([CROSS, "-O2", "-march=armv8.1-a", *BARE, f"-I{cls.source}", "-Wl,--entry=work",
+                        "-o", cls.guest, HERE / "barrier.c"], check=True)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name).resolve()
+
+    def run_gpusim(self, *words, status=0):
+        stats = self.folder / "stats.json"
+        command = [str(self.gpusim), "run", *map(str, words), "--quiet", "--stats", str(stats),
+                   "--simulated-time", "--per-core"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, status, f"{command}\n{done.stdout}{done.stderr}")
+        return json.loads(stats.read_text())["simulated_time"] if status == 0 else done.stderr
+
+    def test_barriers_take_the_time_of_the_slowest(self):
+        n, cores = 10000, 70
+        for options in (("--backend", "scalar"), ("--backend", "simd"),
+                        ("--backend", "simd", "--threads", 2), ("--backend", "simd", "--seed", 3)):
+            time = self.run_gpusim(self.guest, "--entry", "work", "--arg", "@core", "--arg", "@cores",
+                                   "--arg", n, "--cores", cores, *options)
+            # Two parts after each other, three instructions a round; looks at the barrier come on top.
+            self.assertGreater(time["cycles"], 2 * 3 * n)
+            self.assertLess(time["cycles"], 2 * 3 * n + 500)
+            cycles = [core["cycles"] for core in time["per_core"]]
+            waited = [core["waited_cycles"] for core in time["per_core"]]
+            self.assertEqual(max(cycles), time["cycles"])
+            self.assertLess(max(cycles) - min(cycles), 500)
+            self.assertGreater(waited[0], 2 * 3 * n - 500)
+            self.assertTrue(3 * n - 500 < waited[1] < 3 * n + 500, waited[1])
+            self.assertAlmostEqual(time["waited_share"], sum(waited) / sum(cycles))
+
+    def test_without_barriers_it_is_a_sum(self):
+        time = self.run_gpusim(self.guest, "--entry", "divide", "--timing", "cortex-a7")
+        plain = self.run_gpusim(self.guest, "--entry", "divide")
+        self.assertEqual(plain["cycles"], 3)
+        self.assertEqual(plain["clock_hz"], 1e9)
+        self.assertGreater(time["cycles"], plain["cycles"])
+        self.assertAlmostEqual(time["seconds"], time["cycles"] / time["clock_hz"])
+
+    def openmp_cycles(self, serial, parallel):
+        source, elf = self.folder / "p.c", self.folder / "p.elf"
+        source.write_text(OPENMP)
+        subprocess.run([CROSS, "-O2", "-march=armv8.1-a", "-fopenmp", "-static", "-B", self.openmp,
+                        f"-DSERIAL={serial}", f"-DPARALLEL={parallel}", "-o", elf, source], check=True)
+        return self.run_gpusim(elf, "--cores", 16)["cycles"]
+
+    def test_regions_of_openmp_begin_when_the_master_comes_to_them(self):
+        base = self.openmp_cycles(1, 1)
+        one = 3 * 3 * 200000
+        both = self.openmp_cycles(200000, 200000) - base
+        # Would workers not wait for the serial part, it would hide behind the parallel one.
+        self.assertTrue(0.98 * 2 * one < both < 1.02 * 2 * one, both / one)
+
+    def test_timing_must_have_cycles(self):
+        says = self.run_gpusim(self.guest, "--entry", "divide", "--timing", "ptx-volta", status=2)
+        self.assertRegex(says, r"\Agpusim: error: --timing ptx-volta[^\n]+\n\Z")
+
+
+if __name__ == "__main__":
+    SimulatedTime.gpusim = pathlib.Path(sys.argv[1]).resolve()
+    SimulatedTime.openmp = pathlib.Path(sys.argv[2]).resolve()
+    SimulatedTime.source = pathlib.Path(sys.argv[3]).resolve()
+    SimulatedTime.build = pathlib.Path(sys.argv[4]).resolve()
+    unittest.main(argv=[sys.argv[0], *sys.argv[5:]])
