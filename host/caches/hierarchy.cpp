@@ -188,14 +188,22 @@ void CacheHierarchy::read(uint32_t number, std::span<const uint64_t> words,
     c.block_length = block.insn_count;
     first_place = (block.pc - code_.text_base) >> code_.pc_shift;
   };
+  // Most accesses are served by the nearest cache and ask for nothing else.
+  Cache* const nearest = private_levels_ && shape_.levels[0].on_chip ? c.levels.data() : nullptr;
+  const bool writes_stay = private_levels_ && shape_.levels[0].write_back;
   const auto on_access = [&](const AccessSite& site, uint64_t address) {
     if (!has_address(site.kind)) return;
+    const bool write = site.kind != SiteKind::kLoad;
+    const uint64_t first = line_of(number, address), last = line_of(number, address + site.bytes - 1);
+    if (nearest && first == last && (writes_stay || !write) && nearest->touch(first, write)) {
+      (write ? c.counts[0].writes : c.counts[0].reads) += 1;
+      return;
+    }
     Request r{.time = c.clock + site.insn,
-              .line = line_of(number, address),
+              .line = first,
               .core = number,
               .place = static_cast<uint32_t>(first_place + site.insn),
-              .flags = static_cast<uint8_t>(kDemand | (site.kind == SiteKind::kLoad ? 0 : kWrite))};
-    const uint64_t last = line_of(number, address + site.bytes - 1);
+              .flags = static_cast<uint8_t>(kDemand | (write ? kWrite : 0))};
     bool all_hit = true, off = false;
     for (;; ++r.line) {
       bool hit = true;
@@ -203,7 +211,7 @@ void CacheHierarchy::read(uint32_t number, std::span<const uint64_t> words,
       all_hit &= hit;
       if (r.line == last) break;
     }
-    if (private_levels_) count(c.counts[0], (r.flags & kWrite) != 0, all_hit);
+    if (private_levels_) count(c.counts[0], write, all_hit);
     if (!off) return;
     if (!shared_) return note_off_chip(c, r.time, r.place);
     r.flags = kOffChip;
@@ -251,19 +259,58 @@ void CacheHierarchy::end_slice() {
   drain(*middle + 1);
 }
 
-void CacheHierarchy::drain(uint64_t before) {
-  std::vector<Request> batch;
+// Requests before a time, by time and then by core, as they are in each core's queue.
+std::vector<CacheHierarchy::Request> CacheHierarchy::take_requests(uint64_t before) {
+  struct Run {
+    Core* core;
+    size_t size;
+  };
+  std::vector<Run> runs;
+  uint64_t earliest = kNever, latest = 0;
+  size_t size = 0;
   for (const auto& core : cores_) {
     if (!core) continue;
     const auto end = std::partition_point(core->queue.begin(), core->queue.end(),
                                           [&](const Request& r) { return r.time < before; });
-    batch.insert(batch.end(), core->queue.begin(), end);
-    core->queue.erase(core->queue.begin(), end);
+    if (end == core->queue.begin()) continue;
+    runs.push_back({core.get(), static_cast<size_t>(end - core->queue.begin())});
+    earliest = std::min(earliest, core->queue.front().time);
+    latest = std::max(latest, (end - 1)->time);
+    size += runs.back().size;
   }
-  std::stable_sort(batch.begin(), batch.end(), [](const Request& a, const Request& b) {
-    return a.time != b.time ? a.time < b.time : a.core < b.core;
-  });
-  for (const Request& r : batch) {
+  std::vector<Request> sorted(size);
+  if (size == 0) return sorted;
+  const auto drop = [](const Run& run) {
+    run.core->queue.erase(run.core->queue.begin(),
+                          run.core->queue.begin() + static_cast<std::ptrdiff_t>(run.size));
+  };
+  constexpr uint64_t kSparse = 4;  // times per request
+  if (latest - earliest > kSparse * size) {
+    size_t at = 0;
+    for (const Run& run : runs) {
+      std::copy_n(run.core->queue.begin(), run.size, sorted.begin() + static_cast<std::ptrdiff_t>(at));
+      at += run.size;
+      drop(run);
+    }
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const Request& a, const Request& b) { return a.time < b.time; });
+    return sorted;
+  }
+  // By counting: first where each time begins.
+  std::vector<size_t> next(latest - earliest + 2);
+  for (const Run& run : runs)
+    for (size_t i = 0; i < run.size; ++i) ++next[run.core->queue[i].time - earliest + 1];
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  for (const Run& run : runs) {
+    for (size_t i = 0; i < run.size; ++i)
+      sorted[next[run.core->queue[i].time - earliest]++] = run.core->queue[i];
+    drop(run);
+  }
+  return sorted;
+}
+
+void CacheHierarchy::drain(uint64_t before) {
+  for (const Request& r : take_requests(before)) {
     const bool off = (r.flags & kOffChip) != 0 ||
                      shared_->request(r.core, r.line, (r.flags & kWrite) != 0, (r.flags & kDemand) != 0);
     if (off) note_off_chip(*cores_[r.core], r.time, r.place);

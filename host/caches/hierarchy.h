@@ -69,6 +69,7 @@ class CacheHierarchy final : public JournalReader {
   Core& core(uint32_t number);
   bool request(Core& core, const Request& request, size_t level, bool* hit);
   void note_off_chip(Core& core, uint64_t time, uint32_t place);
+  std::vector<Request> take_requests(uint64_t before);
   void drain(uint64_t before);
   uint64_t line_of(uint32_t core, uint64_t address) const;
 

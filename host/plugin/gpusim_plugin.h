@@ -4,8 +4,8 @@
  * docs/howto/plugin.md tells how to make one; examples/plugins has three.
  *
  * A plug-in defines gpusim_plugin_install(). There it says, through the functions of gpusim_host, what
- * it wants to hear of. What nobody asks for costs nothing; block executions and accesses cost some 2
- * to 20 times the run's time, everything else next to nothing.
+ * it wants to hear of. Block executions, accesses and synchronisation cost some 10 ns for each;
+ * everything else costs nothing that could be measured.
  *
  * Cores come in groups of `group_width` neighbours. Calls about one group come one after the other,
  * calls about different groups at the same time from several threads. Each core's blocks and accesses
