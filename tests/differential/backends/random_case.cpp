@@ -413,6 +413,9 @@ class Generator {
       case 8: return rng_.once_in(3) ? emit_check() : emit_spill();
       case 9:
         if (rng_.once_in(4)) emit({.op = Op::fence});
+        if (rng_.once_in(3))
+          emit({.op = Op::note, .a = source(), .b = source(),
+                .aux = static_cast<uint8_t>(rng_.below(4)), .imm = rng_.below(64)});
         return emit_value();
       default: return emit_value();
     }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 #include <sstream>
+#include <stdexcept>
 
 namespace gpusim::difftest {
 namespace {
@@ -155,12 +156,16 @@ Result run_case(const Case& c, const RunConfig& run) {
   config.native_after = run.native_after;
   config.seed = run.seed;
   config.count_lanes = run.count_lanes;
+  constexpr uint32_t kJournalWords = 4096;
+  config.journal_words = kJournalWords;
   const std::unique_ptr<Backend> b = make_backend(run.backend);
   b->configure(c.module, config);
   set_up(c, *b);
   for (uint32_t core = 0; core < config.cores; ++core) b->start(core, 0);
   Result r;
   r.events.resize(config.cores);
+  r.journals.resize(config.cores);
+  r.journal_is_full.resize(config.cores);
   int slices = 0;
   while (b->runnable() != 0) {
     if (++slices > kMaxSlices) {
@@ -170,6 +175,15 @@ Result run_case(const Case& c, const RunConfig& run) {
     uint32_t last = 0;
     const auto events = b->run_slice(run.slice);
     const std::vector<Event> copy(events.begin(), events.end());
+    for (uint32_t core = 0; core < config.cores; ++core) {
+      try {
+        const auto words = b->journal(core);
+        r.journals[core].insert(r.journals[core].end(), words.begin(), words.end());
+      } catch (const std::logic_error&) {
+        r.journal_is_full[core] = true;
+      }
+    }
+    b->clear_journals();
     for (const Event& e : copy) {
       if (&e != &copy.front() && e.core <= last) r.trouble = "events are not in core order";
       last = e.core;
@@ -213,6 +227,11 @@ std::string difference(const Case& c, const Result& x, const Result& y) {
       if (x.slots[core * n + s] == y.slots[core * n + s]) continue;
       out << "core " << core << ", slot " << s << ": expected 0x" << std::hex
           << x.slots[core * n + s] << ", got 0x" << y.slots[core * n + s];
+      return out.str();
+    }
+    if (!x.journal_is_full[core] && !y.journal_is_full[core] && x.journals[core] != y.journals[core]) {
+      out << "core " << core << ": journals differ, of " << x.journals[core].size() << " and "
+          << y.journals[core].size() << " words";
       return out.str();
     }
     for (size_t k = 0; k < kInsnClassCount; ++k) {

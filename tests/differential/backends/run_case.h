@@ -22,6 +22,8 @@ struct Result {
   std::vector<std::vector<Event>> events;   // per core, in order
   std::vector<uint64_t> block_counts;
   std::vector<CoreTally> tallies;
+  std::vector<std::vector<uint64_t>> journals;  // per core
+  std::vector<bool> journal_is_full;            // per core: words were lost, since the slice was long
   std::vector<std::vector<uint8_t>> memory; // [0]: linear zone; then each core's window
   std::string trouble;                      // what no backend may do, e.g. never end
 };
