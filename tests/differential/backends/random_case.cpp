@@ -406,17 +406,18 @@ class Generator {
   }
 
   void emit_action() {
-    switch (rng_.below(20)) {
+    switch (rng_.below(21)) {
       case 0: case 1: case 2: case 3: return emit_access(false);
       case 4: case 5: case 6: return emit_access(true);
       case 7: return emit_atomic();
       case 8: return rng_.once_in(3) ? emit_check() : emit_spill();
       case 9:
         if (rng_.once_in(4)) emit({.op = Op::fence});
-        if (rng_.once_in(3))
-          emit({.op = Op::note, .a = source(), .b = source(),
-                .aux = static_cast<uint8_t>(rng_.below(4)), .imm = rng_.below(64)});
         return emit_value();
+      case 10:
+        emit({.op = Op::note, .a = source(), .b = source(),
+              .aux = static_cast<uint8_t>(rng_.below(4)), .imm = rng_.below(64)});
+        return;
       default: return emit_value();
     }
   }
