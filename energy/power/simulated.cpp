@@ -149,7 +149,7 @@ bool SimulatedWorkload::is_running() { return source_.now() < end_; }
 
 Seconds SimulatedWorkload::finish() {
   source_.sleep_until(end_);
-  return source_.now();
+  return end_;
 }
 
 }  // namespace gpusim::power

@@ -3,9 +3,11 @@
 
 namespace gpusim::host {
 
-void add_power_command(CLI::App& app, const std::vector<std::string>& /*command*/, Action& action) {
+void add_power_command(CLI::App& app, const std::vector<std::string>& command, Action& action) {
   CLI::App* power = app.add_subcommand("power", "Measure power: record, correct, profile");
   power->require_subcommand(1);
+  add_power_record(*power, command, action);
+  add_power_profile(*power, command, action);
   add_power_correct(*power, action);
   add_power_calibrate(*power, action);
   add_power_microbench(*power, action);

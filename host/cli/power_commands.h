@@ -8,6 +8,8 @@ namespace gpusim::host {
 // (power_command.cpp). `command`: what stood after `--`.
 void add_power_calibrate(CLI::App& power, Action& action);
 void add_power_correct(CLI::App& power, Action& action);
+void add_power_profile(CLI::App& power, const std::vector<std::string>& command, Action& action);
+void add_power_record(CLI::App& power, const std::vector<std::string>& command, Action& action);
 
 void add_power_microbench(CLI::App& power, Action& action);
 
