@@ -34,9 +34,10 @@ struct SourceOptions {
 };
 
 // By a spec:
-//   nvml:INDEX           a GPU of NVIDIA; `nvml` is nvml:0
+//   nvml:INDEX           a GPU of NVIDIA; `nvml` is nvml:0. nvml:0:instant and nvml:0:average
+//                        take Sample::power from these fields
 //   rapl, rapl:ZONE      the CPU's energy counters (all packages; or one zone: rapl:0, rapl:0:1)
-//   hwmon:NAME           a power sensor of the Linux kernel, by its driver's name
+//   hwmon:NAME           a power sensor of the Linux kernel, by its driver's name; hwmon:NAME:2
 //   csv:FILE             a recording (energy/power/trace.h)
 //   sim:FILE.json        the simulated sensor (energy/power/simulated.h)
 // Throws energy::Error that says what is missing, where, and what there is instead.

@@ -18,7 +18,8 @@ namespace {
 namespace pw = power;
 
 struct ProfileCommand {
-  std::string source = "nvml", trace, kernel, output, svg, html, json;
+  SourceArguments from;
+  std::string trace, kernel, output, svg, html, json;
   std::vector<std::string> command;
   unsigned runs = 200;
   std::optional<double> interval_ms;
@@ -92,18 +93,18 @@ int profile(const ProfileCommand& command) {
     const auto order = command.sort ? pw::TimeOrder::kSort : pw::TimeOrder::kRefuse;
     result = pw::profile_from_trace(pw::read_trace(command.trace, order), command.kernel, options);
   } else {
-    const auto source = pw::open_source(command.source);
+    const auto source = command.from.open();
     std::unique_ptr<pw::Workload> workload;
     if (auto* simulated = dynamic_cast<pw::SimulatedSource*>(source.get())) {
       if (!command.command.empty())
         throw UserError(
             "a simulated sensor runs in virtual time: it profiles its own kernel, not a command");
       if (simulated->kernel().empty())
-        throw UserError(command.source + ": it has no \"kernel\" that could be profiled");
+        throw UserError(command.from.source + ": it has no \"kernel\" that could be profiled");
       workload = std::make_unique<pw::SimulatedWorkload>(*simulated,
                                                          pw::Seconds(command.launch_ms * 1e-3));
     } else if (source->is_virtual()) {
-      throw UserError(command.source +
+      throw UserError(command.from.source +
                       ": nothing can be run beside a recording; --trace makes a "
                       "profile of one");
     } else {
@@ -138,7 +139,7 @@ void add_power_profile(CLI::App& power, const std::vector<std::string>& command,
   const auto o = std::make_shared<ProfileCommand>();
   CLI::App* c = power.add_subcommand(
       "profile", "High-resolution power of a short kernel from many runs of it");
-  c->add_option("--source", o->source, "nvml:N, rapl, hwmon:NAME, sim:FILE.json (nvml)");
+  add_source_options(*c, o->from);
   c->add_option("--trace", o->trace, "From a recording with intervals, instead of runs");
   c->add_option("--kernel", o->kernel, "Name of the intervals of --trace (all)");
   c->add_option("--runs", o->runs, "How often it is run (200)")->check(CLI::Range(10u, 1000000u));

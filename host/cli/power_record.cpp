@@ -17,7 +17,8 @@ namespace {
 namespace pw = power;
 
 struct RecordCommand {
-  std::string source = "nvml", output;
+  SourceArguments from;
+  std::string output;
   std::vector<std::string> command;
   double rate_hz = 100, before_s = 0, after_s = 0;
   std::optional<double> seconds, error_w;
@@ -69,9 +70,9 @@ void print_summary(const pw::Trace& trace, const pw::EnergySummary& e, const std
 
 int record(const RecordCommand& command) {
   if (!command.output.empty()) check_output_file("-o", command.output);
-  const auto source = pw::open_source(command.source);
+  const auto source = command.from.open();
   if (source->is_virtual() && !command.command.empty())
-    throw UserError(command.source +
+    throw UserError(command.from.source +
                     ": it has its own, virtual time; a command cannot run in it (leave it out to "
                     "record the source until it ends)");
   if (!source->is_virtual() && command.command.empty() && !command.seconds)
@@ -131,7 +132,8 @@ int record(const RecordCommand& command) {
   }
   if (ran) trace.intervals.push_back(*ran);
   if (trace.samples.empty())
-    throw UserError(trace.notes.empty() ? command.source + ": no sample was read" : trace.notes[0]);
+    throw UserError(trace.notes.empty() ? command.from.source + ": no sample was read"
+                                        : trace.notes[0]);
   if (!command.output.empty()) write_output_file("-o", command.output, pw::trace_csv(trace));
   print_summary(trace, pw::summarize_energy(trace, ran, pw::Watts(command.error_w.value_or(0))),
                 ran ? " of the command" : "", command.error_w);
@@ -145,8 +147,7 @@ int record(const RecordCommand& command) {
 void add_power_record(CLI::App& power, const std::vector<std::string>& command, Action& action) {
   const auto o = std::make_shared<RecordCommand>();
   CLI::App* c = power.add_subcommand("record", "Sample power while a command runs: -- COMMAND...");
-  c->add_option("--source", o->source,
-                "nvml:N, rapl[:ZONE], hwmon:NAME, csv:FILE, sim:FILE.json (nvml)");
+  add_source_options(*c, o->from);
   c->add_option("-o,--output", o->output, "Write the samples as CSV");
   c->add_option("--rate", o->rate_hz, "Samples a second (100)")->check(CLI::Range(0.01, 1e6));
   c->add_option("--seconds", o->seconds, "Record no longer than this")
