@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -74,7 +76,7 @@ Json describe_option(const CLI::Option& option) {
   return {{"names", names},
           {"positional", names.empty()},
           {"value", names.empty() ? option.get_single_name() : option.get_type_name()},
-          {"takes_value", option.get_type_size() != 0 && option.get_expected_max() != 0},
+          {"takes_value", option.get_type_size() != 0 && option.get_expected_min() > 0},
           {"required", option.get_required()},
           {"repeatable", option.get_expected_max() > 1 ||
                              option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll},
@@ -95,6 +97,7 @@ Json describe(const CLI::App& app, const std::string& path) {
       examples.push_back({{"line", example.line}, {"note", example.note}});
   return {{"command", path},
           {"description", app.get_description()},
+          {"takes_rest", std::ranges::find(kTakesRest, path) != std::end(kTakesRest)},
           {"options", options},
           {"examples", examples},
           {"commands", commands}};

@@ -24,6 +24,10 @@ inline constexpr Example kExamples[] = {
     {"run", "gpusim run kernels.elf --cores 64 --entry saxpy --arg '&x' --arg 2.5 --arg @core",
      "one function on each core"},
     {"run", "gpusim run sobel.elf --cores 512 --energy fermi,et-soc1", "joules on two machines"},
+    {"run", "gpusim run sobel.elf --cores 512 --profile=profile.html --timeline run.json",
+     "where the instructions go, by function, line and time"},
+    {"run", "gpusim run sobel.elf --cores 64 --caches caches.json --stats s.json",
+     "hits and misses; memory on and off the chip"},
     {"translate", "gpusim translate sobel.elf -o sobel.gsm", "then: gpusim run sobel.gsm"},
     {"disasm", "gpusim disasm sobel.elf --symbol gpusim_main", "one function"},
     {"disasm", "gpusim disasm sobel.elf --json", "all of it, for programs"},
@@ -44,9 +48,25 @@ inline constexpr Example kExamples[] = {
      "fit a model"},
     {"energy predict", "gpusim energy predict nsight.csv --html power.html",
      "counters as Nsight Compute exports them"},
+    {"power record", "gpusim power record -o trace.csv --after 1 -- ./application",
+     "power while a command runs"},
+    {"power correct", "gpusim power correct trace.csv --sensor k20 -o true.csv",
+     "undo what the sensor does to power"},
+    {"power calibrate", "gpusim power calibrate trace.csv --reference meter.csv -o sensor.json",
+     "then: gpusim power correct --sensor sensor.json"},
+    {"power profile", "gpusim power profile --trace trace.csv --kernel sobel --svg sobel.svg",
+     "a short kernel's power from many runs of it"},
+    {"power microbench", "gpusim power microbench -o mine.json",
+     "then: gpusim energy estimate s.json --target mine.json"},
+    {"sweep", "gpusim sweep sobel.elf --cores 1,4..4096 --energy et-soc1 -o study",
+     "CSV, JSON and a page with charts in study/"},
+    {"sweep", "gpusim sweep --compare study-a study-b -o both", "a page with both"},
     {"daemon", "gpusim daemon --listen /run/vm/gpusim --ram /dev/shm/vm-ram",
      "serve a guest of a stock QEMU"},
 };
+
+// Commands that take what stands after `--`.
+inline constexpr std::string_view kTakesRest[] = {"run", "sweep", "power record", "power profile"};
 
 struct ExitStatus {
   std::string_view status;

@@ -48,7 +48,7 @@ def synopsis(command):
     if command["commands"]:
         words.append("\\fICOMMAND\\fR")
     words.append("[\\fIOPTIONS\\fR]")
-    if command["command"] == "run":
+    if command["takes_rest"]:
         words.append("[\\fB\\-\\-\\fR \\fIARGS\\fR...]")
     return " ".join(words)
 
