@@ -62,6 +62,25 @@ std::vector<ActivityPart> parts(const JsonObject& file, const std::string& list,
   return found;
 }
 
+std::vector<ActivitySlice> slices(const JsonObject& file, const ClassCounts& whole) {
+  std::vector<ActivitySlice> found;
+  if (!file.has("slices")) return found;
+  const Json& array = file.get("slices");
+  if (!array.is_array()) file.fail("\"slices\" must be a list");
+  ClassCounts sum{};
+  for (size_t i = 0; i < array.size(); ++i) {
+    const JsonObject o(array[i], fmt::format("{}[{}]", file.at("slices"), i));
+    const Json& seconds = o.get("seconds");
+    if (!seconds.is_number() || !(seconds.get<double>() > 0))
+      o.fail(fmt::format("\"seconds\" is {}; a positive number is expected", seconds.dump()));
+    found.push_back({seconds.get<double>(), class_counts(o, Classes::kThoseThatOccur)});
+    for (size_t c = 0; c < sum.size(); ++c) sum[c] += found.back().classes[c];
+  }
+  if (!found.empty() && sum != whole)
+    file.fail("the classes of \"slices\" do not add up to those of the run");
+  return found;
+}
+
 }  // namespace
 
 uint64_t instructions_of(const ClassCounts& classes) {
@@ -93,6 +112,7 @@ Activity parse_stats(const std::string& text, const std::string& origin) {
   a.functions = parts(file, "functions", "function", a.classes, Classes::kThoseThatOccur);
   a.lines = parts(file, "lines", "line", a.classes, Classes::kThoseThatOccur);
   a.per_core = parts(file, "per_core", "core", a.classes, Classes::kAll);
+  a.slices = slices(file, a.classes);
   return a;
 }
 

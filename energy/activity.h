@@ -14,6 +14,12 @@ struct ActivityPart {
   ClassCounts classes{};
 };
 
+// A piece of a run's time, in order.
+struct ActivitySlice {
+  double seconds = 0;  // simulated, on some target: shares of the whole are what counts
+  ClassCounts classes{};
+};
+
 struct Activity {
   std::string name;    // of the file
   uint32_t cores = 0;  // simulated; 0: not known
@@ -23,6 +29,7 @@ struct Activity {
   std::vector<ActivityPart> functions;  // or kernels of a trace
   std::vector<ActivityPart> lines;
   std::vector<ActivityPart> per_core;
+  std::vector<ActivitySlice> slices;  // empty unless the run was observed over time
 
   uint64_t instructions() const;
 };

@@ -170,11 +170,24 @@ class Observations {
                            [&](uint32_t core) { return control.is_alive(core); });
   }
   // After the run.
+  std::vector<energy::ActivitySlice> finish(const Module& module, Backend& backend,
+                                            const RunControl& control) {
+    std::vector<energy::ActivitySlice> slices;
+    if (!wants_recorder()) return slices;
+    recorder_->finish(module, backend, control.tallies(),
+                      [&](uint32_t core) { return control.is_alive(core); });
+    for (const TimeSlice& slice : recorder_->slices()) {
+      // Instructions that take no time on this target go with those before.
+      if (slice.seconds[0] > 0 || slices.empty()) slices.push_back({slice.seconds[0], {}});
+      for (size_t c = 0; c < slice.classes.size(); ++c)
+        slices.back().classes[c] += slice.classes[c];
+    }
+    if (!slices.empty() && slices.front().seconds <= 0) slices.clear();
+    return slices;
+  }
   void write(const Module& module, Backend& backend, const RunControl& control) {
     if (wants_profile()) write_profile_of(module, backend, control);
     if (!wants_recorder()) return;
-    recorder_->finish(module, backend, control.tallies(),
-                      [&](uint32_t core) { return control.is_alive(core); });
     std::vector<PowerTrace> traces;
     for (size_t i = 0; i < timed_.size(); ++i)
       traces.push_back(power_trace(*timed_[i], *recorder_, i + 1));
@@ -323,6 +336,7 @@ int simulate(const RunOptions& options) {
     summary.profile = make_profile(module, places, SourceLines(options.program));
   }
   if (!options.stats_path.empty()) summary.lanes = summarise_lanes(module, *backend);
+  summary.slices = observations.finish(module, *backend, control);
   if (result.was_interrupted) print_line("gpusim: interrupted");
   if (result.was_interrupted || (!options.quiet && isatty(STDERR_FILENO))) print_summary(summary);
   if (caches) fmt::print(stderr, "{}", caches_text(summary.caches->shape, summary.caches->report));

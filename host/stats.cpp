@@ -21,16 +21,20 @@ Json classes_json(const ClassCounts& classes) {
   return object;
 }
 
-// Of a part of the program: only classes that occur.
+Json classes_that_occur(const ClassCounts& counts) {
+  Json classes = Json::object();
+  for (int c = 0; c < kInsnClassCount; ++c)
+    if (counts[c] != 0) classes[kInsnClassNames[c]] = counts[c];
+  return classes;
+}
+
+// Of a part of the program.
 Json parts_json(const char* key, const std::vector<ProfilePart>& parts) {
   Json list = Json::array();
   for (const ProfilePart& part : parts) {
-    Json classes = Json::object();
-    for (int c = 0; c < kInsnClassCount; ++c)
-      if (part.classes[c] != 0) classes[kInsnClassNames[c]] = part.classes[c];
     list.push_back({{key, part.name},
                     {"guest_instructions", Tally{part.classes, 0}.instructions()},
-                    {"classes", std::move(classes)}});
+                    {"classes", classes_that_occur(part.classes)}});
   }
   return list;
 }
@@ -121,6 +125,12 @@ Json stats_json(const RunSummary& s) {
   }
   if (s.caches) object["caches"] = caches_json(s.caches->shape, s.caches->report);
   if (s.simulated_time) object["simulated_time"] = time_json(*s.simulated_time, !s.per_core.empty());
+  if (!s.slices.empty()) {
+    Json list = Json::array();
+    for (const energy::ActivitySlice& slice : s.slices)
+      list.push_back({{"seconds", slice.seconds}, {"classes", classes_that_occur(slice.classes)}});
+    object["slices"] = std::move(list);
+  }
   if (!s.energy_targets.empty()) {
     const energy::Activity activity = activity_of(s);
     object["energy"] = energy::report_json(activity, estimates_of(s, activity))["targets"];

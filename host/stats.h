@@ -24,6 +24,7 @@ struct RunSummary {
   std::vector<ClassCounts> per_core;  // empty unless asked for
   Profile profile = {};               // empty unless statistics or energy are asked for
   LaneSummary lanes = {};             // the same for statistics
+  std::vector<energy::ActivitySlice> slices = {};  // if the run was observed over time
   std::vector<energy::Target> energy_targets = {};  // of --energy
   struct Caches {
     HierarchyShape shape;

@@ -21,30 +21,19 @@ constexpr double kPerFetch = 2;
 // the published sheet Volta_SASS_SIM (parboil-sgemm: 2.02 per cycle, duty cycle 0.253).
 constexpr double kDutyPerIpc = 0.125, kMostDuty = 0.8;
 
-}  // namespace
-
-ActivityFile read_tallies(const std::string& path, const Model& model,
-                          const ActivityOptions& options) {
-  const energy::Activity run = energy::load_activity(path);
-  const ChipModel& chip = *model.chip;
+// The counts of `classes`, which `k` did in its time on its SMs.
+void set_counts(KernelActivity& k, const ChipModel& chip, const ClassCounts& classes,
+                bool memory_is_placed, Hertz clock) {
   const auto count = [&](InsnClass c) {
-    return static_cast<double>(run.classes[static_cast<size_t>(c)]);
+    return static_cast<double>(classes[static_cast<size_t>(c)]);
   };
-  ActivityFile file;
-  KernelActivity k;
-  k.name = run.name;
   k.counts.assign(chip.counters.size(), 0.0);
   const auto set = [&](const char* counter, double value) {
     const int i = chip.find_counter(counter);
     if (i >= 0) k.counts[static_cast<size_t>(i)] = value;
   };
-  const double instructions = static_cast<double>(run.instructions());
-  k.lanes = options.lanes.value_or(chip.lanes);
-  if (!(k.lanes >= 1) || k.lanes > chip.lanes)
-    throw Error(fmt::format("--lanes {}; a warp has 1 to {}", k.lanes, chip.lanes));
+  const double instructions = static_cast<double>(energy::instructions_of(classes));
   const double warp_instructions = instructions / k.lanes;
-  const double warps = run.cores > 0 ? std::ceil(run.cores / chip.lanes) : chip.sms;
-  k.active_sms = options.active_sms.value_or(std::min(chip.sms, warps));
   const double memory = count(InsnClass::kOnChipMemory) + count(InsnClass::kOffChipMemory);
   set("TOT_INST", warp_instructions);
   set("FP_INT", warp_instructions - memory / k.lanes);
@@ -63,37 +52,69 @@ ActivityFile read_tallies(const std::string& path, const Model& model,
   const double sectors = kSectorsPerAccess / chip.lanes;
   set("DC_RH", sectors * count(InsnClass::kOnChipMemory));
   const double far = sectors * count(InsnClass::kOffChipMemory);
-  if (run.memory_is_placed) {
+  if (memory_is_placed) {
     set("DC_RM", far);
     set("L2_RM", far);
     set("NOC_A", 2 * far);
     set("MEM_RD", far);
   } else {
     set("DC_RH", sectors * memory);
-    file.notes.push_back(
-        "memory accesses are charged as hits of the L1 cache: the run had no caches");
   }
   set("L2_RH", sectors * count(InsnClass::kParallelism));  // atomics are executed in the L2 cache
+  const double cycles = k.time.value() * clock.value();
+  const double ipc = warp_instructions / (cycles * chip.sms);
+  set("PIPE_A", std::min(kMostDuty, kDutyPerIpc * ipc) * cycles);
+  k.mix = mix_of(chip, k.counts);
+}
+
+}  // namespace
+
+ActivityFile read_tallies(const std::string& path, const Model& model,
+                          const ActivityOptions& options) {
+  const energy::Activity run = energy::load_activity(path);
+  const ChipModel& chip = *model.chip;
+  ActivityFile file;
+  KernelActivity k;
+  k.name = run.name;
+  k.lanes = options.lanes.value_or(chip.lanes);
+  if (!(k.lanes >= 1) || k.lanes > chip.lanes)
+    throw Error(fmt::format("--lanes {}; a warp has 1 to {}", k.lanes, chip.lanes));
+  const double warps = run.cores > 0 ? std::ceil(run.cores / chip.lanes) : chip.sms;
+  k.active_sms = options.active_sms.value_or(std::min(chip.sms, warps));
+  if (!run.memory_is_placed)
+    file.notes.push_back(
+        "memory accesses are charged as hits of the L1 cache: the run had no caches");
+  const Hertz clock = options.clock.value_or(chip.clock);
   double seconds = 0;
   if (options.seconds) {
     seconds = options.seconds->value();
   } else {
     if (!(options.ipc > 0)) throw Error(fmt::format("--ipc {}; it must be positive", options.ipc));
-    const double cycles = warp_instructions / (options.ipc * k.active_sms);
-    seconds = cycles / options.clock.value_or(chip.clock).value();
+    const double warp_instructions = static_cast<double>(run.instructions()) / k.lanes;
+    seconds = warp_instructions / (options.ipc * k.active_sms) / clock.value();
     file.notes.push_back(fmt::format(
         "time is not simulated: {:g} warp instructions per SM and cycle are assumed (--ipc, or "
         "--seconds)",
         options.ipc));
   }
   if (!(seconds > 0)) throw Error(path + ": the run takes no time");
-  k.time = Seconds(seconds);
-  const double cycles = seconds * options.clock.value_or(chip.clock).value();
-  const double ipc = warp_instructions / (cycles * chip.sms);
-  set("PIPE_A", std::min(kMostDuty, kDutyPerIpc * ipc) * cycles);
   k.voltage = options.voltage_follows_clock && options.clock ? *options.clock / chip.clock : 1;
-  k.mix = mix_of(chip, k.counts);
-  file.kernels.push_back(std::move(k));
+  if (run.slices.empty()) {
+    k.time = Seconds(seconds);
+    set_counts(k, chip, run.classes, run.memory_is_placed, clock);
+    file.kernels.push_back(std::move(k));
+    return file;
+  }
+  file.is_sliced = true;
+  file.notes.push_back("slices have their shares of this time from the run's simulated time");
+  double all = 0;
+  for (const energy::ActivitySlice& slice : run.slices) all += slice.seconds;
+  for (const energy::ActivitySlice& slice : run.slices) {
+    k.time = Seconds(seconds * slice.seconds / all);
+    set_counts(k, chip, slice.classes, run.memory_is_placed, clock);
+    file.kernels.push_back(k);
+    k.start += k.time;
+  }
   return file;
 }
 

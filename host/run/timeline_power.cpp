@@ -89,7 +89,8 @@ std::string power_html(const std::vector<PowerTrace>& traces, const std::string&
     for (const size_t c : classes_that_occur({trace})) {
       Json points = Json::array();
       for (const PowerSlice& s : trace.slices)
-        for (const double t : {s.start_s, s.end_s})
+        // The chart has one value at a time: just before its end.
+        for (const double t : {s.start_s, s.end_s - 1e-3 * (s.end_s - s.start_s)})
           points.push_back({page::rounded(t, 9), page::rounded(watts(s.joules[c], s))});
       series.push_back({{"name", kInsnClassNames[c]}, {"points", std::move(points)}});
     }

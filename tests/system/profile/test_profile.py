@@ -267,6 +267,47 @@ class Profile(unittest.TestCase):
                         "et-soc1", "--power-trace", "w.html")
         self.assertIn("power above idle", (self.folder / "w.html").read_text())
 
+    def test_components_of_a_gpu_over_time(self):
+        """Slices in the statistics, as `energy predict` reads them: AccelWattch's components."""
+        self.run_gpusim(self.guests, "--entry", "forked", "--arg", "@core", "--cores", "130",
+                        "--quiet", "--slice", "100", "--timeline", "t.json", "--stats", "s.json")
+        stats = json.loads((self.folder / "s.json").read_text())
+        self.assertGreater(len(stats["slices"]), 10)
+        sums = {name: 0 for name in stats["classes"]}
+        for part in stats["slices"]:
+            for name, count in part["classes"].items():
+                sums[name] += count
+        self.assertEqual(sums, stats["classes"])
+        whole = {key: value for key, value in stats.items() if key != "slices"}
+        (self.folder / "w.json").write_text(json.dumps(whole))
+        joules = {}
+        for name in "sw":
+            subprocess.run([self.gpusim, "energy", "predict", f"{name}.json", "--json",
+                            f"{name}.out", "--sheet", f"{name}.csv",
+                            *(["--perfetto", "p.json", "--svg", "p.svg"] if name == "s" else [])],
+                           check=True, capture_output=True, cwd=self.folder, timeout=60)
+            with open(self.folder / f"{name}.csv") as file:
+                rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+            times = {"s": [p["seconds"] for p in stats["slices"]], "w": [1.0]}[name]
+            shares = [t / sum(times) for t in times]
+            self.assertEqual(len(rows), len(shares))
+            # Pipelines are used to a limit, and the mix of a slice decides its static power.
+            for column in ("INTP", "RFP", "ICP", "CONSTP"):
+                if column in rows[0]:
+                    joules.setdefault(column, []).append(
+                        sum(float(row[column]) * share for row, share in zip(rows, shares)))
+        self.assertTrue(joules)
+        for column, (slices, run) in joules.items():
+            self.assertAlmostEqual(slices, run, delta=1e-3 * abs(run) + 1e-9, msg=column)
+        trace = json.loads((self.folder / "p.json").read_text())
+        self.assertGreater(sum(e["ph"] == "C" for e in trace["traceEvents"]), len(stats["slices"]))
+        broken = dict(stats, slices=stats["slices"][1:])
+        (self.folder / "b.json").write_text(json.dumps(broken))
+        done = subprocess.run([self.gpusim, "energy", "predict", "b.json"], capture_output=True,
+                              text=True, cwd=self.folder, timeout=60, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("do not add up", done.stderr)
+
     def test_observing_changes_nothing(self):
         _, stats = self.entry("forked", "--threads", "1", "--timeline", "t.json", cores=300)
         self.run_gpusim(self.guests, "--entry", "forked", "--arg", "@core", "--cores", "300", "--quiet",
