@@ -144,6 +144,7 @@ class Observations {
       const std::vector<energy::Target> found = energy::find_targets(options.timing_target);
       if (found.size() != 1) throw UserError("--timing: expected one target");
       table_ = CycleTable(found.front(), "--timing " + options.timing_target);
+      placed_table_ = CycleTable(found.front(), "--timing", !options.caches_path.empty());
     }
     if (!wants_recorder()) return;
     std::vector<CycleTable> bases{table_};
@@ -169,13 +170,15 @@ class Observations {
     recorder_->after_slice(module, backend, control.tallies(),
                            [&](uint32_t core) { return control.is_alive(core); });
   }
-  // After the run.
+  // After the run. `caches`: what they say, if there are any.
   std::vector<energy::ActivitySlice> finish(const Module& module, Backend& backend,
-                                            const RunControl& control) {
+                                            const RunControl& control, const CacheReport* caches) {
     std::vector<energy::ActivitySlice> slices;
     if (!wants_recorder()) return slices;
     recorder_->finish(module, backend, control.tallies(),
                       [&](uint32_t core) { return control.is_alive(core); });
+    memory_is_placed_ = caches != nullptr;
+    if (caches) recorder_->place_memory(caches->off_chip());
     for (const TimeSlice& slice : recorder_->slices()) {
       // Instructions that take no time on this target go with those before.
       if (slice.seconds[0] > 0 || slices.empty()) slices.push_back({slice.seconds[0], {}});
@@ -185,12 +188,12 @@ class Observations {
     if (!slices.empty() && slices.front().seconds <= 0) slices.clear();
     return slices;
   }
-  void write(const Module& module, Backend& backend, const RunControl& control) {
-    if (wants_profile()) write_profile_of(module, backend, control);
+  void write(const Module& module, Backend& backend, const ProfilePlaces& places) {
+    if (wants_profile()) write_profile_of(module, backend, places);
     if (!wants_recorder()) return;
     std::vector<PowerTrace> traces;
     for (size_t i = 0; i < timed_.size(); ++i)
-      traces.push_back(power_trace(*timed_[i], *recorder_, i + 1));
+      traces.push_back(power_trace(*timed_[i], *recorder_, i + 1, memory_is_placed_));
     if (!options_.power_path.empty()) write_power(options_.power_path, traces, options_.program);
     if (options_.timeline_path.empty()) return;
     std::vector<PowerTrack> tracks;
@@ -200,13 +203,13 @@ class Observations {
   }
 
  private:
-  void write_profile_of(const Module& module, Backend& backend, const RunControl& control) {
+  void write_profile_of(const Module& module, Backend& backend, const ProfilePlaces& places) {
     const ProfileReport report = make_profile_report(
-        module, profile_places(module, backend, control.tallies()), InlineFrames(options_.program),
+        module, places, InlineFrames(options_.program),
         {.program = options_.program,
          .backend = backend.name(),
          .cores = options_.cores,
-         .table = table_,
+         .table = placed_table_,
          .lanes = summarise_lanes(module, backend)});
     if (options_.profile == "-")
       fmt::print(stderr, "{}", profile_text(report));
@@ -215,7 +218,8 @@ class Observations {
   }
 
   const RunOptions& options_;
-  CycleTable table_;
+  CycleTable table_, placed_table_;  // for tallies as they are counted, and as caches place them
+  bool memory_is_placed_ = false;
   ProfileFiles files_;
   std::vector<const energy::Target*> timed_;  // the recorder's bases from 1 on
   std::optional<ActivityRecorder> recorder_;
@@ -330,20 +334,22 @@ int simulate(const RunOptions& options) {
       place_memory(summary.per_core[core], report.off_chip_of[core]);
   }
   if (time) summary.simulated_time = time_of(*time, control.tallies(), *backend, options.cores);
-  if (!options.stats_path.empty() || !summary.energy_targets.empty()) {
-    ProfilePlaces places = profile_places(module, *backend, control.tallies());
-    if (caches) place_profile(places, module.code, summary.caches->report);
-    summary.profile = make_profile(module, places, SourceLines(options.program));
-  }
+  ProfilePlaces places;
+  const bool has_parts = !options.stats_path.empty() || !summary.energy_targets.empty();
+  if (has_parts || observations.wants_profile())
+    places = profile_places(module, *backend, control.tallies());
+  if (caches) place_profile(places, module.code, summary.caches->report);
+  if (has_parts) summary.profile = make_profile(module, places, SourceLines(options.program));
   if (!options.stats_path.empty()) summary.lanes = summarise_lanes(module, *backend);
-  summary.slices = observations.finish(module, *backend, control);
+  summary.slices = observations.finish(module, *backend, control,
+                                       caches ? &summary.caches->report : nullptr);
   if (result.was_interrupted) print_line("gpusim: interrupted");
   if (result.was_interrupted || (!options.quiet && isatty(STDERR_FILENO))) print_summary(summary);
   if (caches) fmt::print(stderr, "{}", caches_text(summary.caches->shape, summary.caches->report));
   if (time) print_time(*summary.simulated_time);
   if (!summary.energy_targets.empty()) print_energy(summary);
   if (!options.stats_path.empty()) write_stats(summary, options.stats_path);
-  observations.write(module, *backend, control);
+  observations.write(module, *backend, places);
   if (!options.isa_coverage_path.empty())
     write_isa_coverage(options.isa_coverage_path, module, *backend, result.stops);
   return result.exit_status;

@@ -151,6 +151,25 @@ void ActivityRecorder::sample(const Module& module, Backend& backend, const Tall
   if (slices_.size() >= most_slices_) merge_pairs();
 }
 
+void ActivityRecorder::place_memory(uint64_t off_chip) {
+  constexpr auto kOn = static_cast<size_t>(InsnClass::kOnChipMemory),
+                 kOff = static_cast<size_t>(InsnClass::kOffChipMemory);
+  const uint64_t all = classes_[kOff];
+  uint64_t left = std::min(off_chip, all), accesses_left = all;
+  for (TimeSlice& slice : slices_) {
+    const uint64_t accesses = slice.classes[kOff];
+    const double share = accesses_left > 0 ? static_cast<double>(accesses) / static_cast<double>(accesses_left) : 0;
+    accesses_left -= accesses;
+    // What is left has to find room in the slices to come.
+    const uint64_t least = left > accesses_left ? left - accesses_left : 0;
+    const auto wanted = static_cast<uint64_t>(share * static_cast<double>(left));
+    const uint64_t off = std::clamp(wanted, least, std::max(least, std::min(accesses, left)));
+    left -= off;
+    slice.classes[kOn] += accesses - off;
+    slice.classes[kOff] = off;
+  }
+}
+
 void ActivityRecorder::merge_pairs() {
   std::vector<TimeSlice> merged;
   for (size_t i = 0; i < slices_.size(); i += 2) {

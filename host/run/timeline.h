@@ -40,6 +40,10 @@ class ActivityRecorder {
   void finish(const Module& module, Backend& backend, const Tallies& tallies,
               const IsAlive& is_alive);
 
+  // After finish(): so many memory accesses of the run left the chip. Each slice gets its share, as if
+  // caches had served all alike.
+  void place_memory(uint64_t off_chip);
+
   const std::vector<TimeSlice>& slices() const { return slices_; }
   const std::vector<CycleTable>& bases() const { return bases_; }
   bool knows_lanes() const { return knows_lanes_; }

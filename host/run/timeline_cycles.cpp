@@ -8,15 +8,17 @@
 
 namespace gpusim::host {
 
-CycleTable::CycleTable(const energy::Target& target, const std::string& option) : name(target.name) {
+CycleTable::CycleTable(const energy::Target& target, const std::string& option,
+                       bool memory_is_placed)
+    : name(target.name) {
   if (!target.timing)
     throw UserError(
         fmt::format("{}: target {} has no clock and no cycles; `gpusim energy targets NAME` shows what "
                     "a target has, cortex-a7 is one with both",
                     option, target.name));
   for (size_t c = 0; c < cycles.size(); ++c) cycles[c] = target.timing->cycles[c];
-  // Without caches nobody knows where an access was served.
-  cycles[static_cast<size_t>(InsnClass::kOffChipMemory)] = target.timing->unplaced_memory_cycles;
+  if (!memory_is_placed)
+    cycles[static_cast<size_t>(InsnClass::kOffChipMemory)] = target.timing->unplaced_memory_cycles;
   clock_hz = target.timing->clock.value();
   units = target.timing->units;
   units_are_cores = target.timing->units_are_cores;

@@ -16,8 +16,9 @@ struct CycleTable {
   bool units_are_cores = true;  // a core keeps one unit busy at most
 
   CycleTable() { cycles.fill(1); }
-  // Of a target; throws UserError, naming `option`, if it has no timing.
-  CycleTable(const energy::Target& target, const std::string& option);
+  // Of a target; throws UserError, naming `option`, if it has no timing. `memory_is_placed`: caches
+  // tell accesses on the chip from those off it.
+  CycleTable(const energy::Target& target, const std::string& option, bool memory_is_placed = false);
   double of(const ClassCounts& classes) const;
   // Of what cores did at the same time: all of them, and the one that took longest.
   double seconds(const ClassCounts& all, double longest_cycles, uint32_t busy_cores) const;

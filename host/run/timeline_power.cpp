@@ -31,7 +31,8 @@ double watts(double joules, const PowerSlice& s) {
 
 }  // namespace
 
-PowerTrace power_trace(const energy::Target& target, const ActivityRecorder& activity, size_t base) {
+PowerTrace power_trace(const energy::Target& target, const ActivityRecorder& activity, size_t base,
+                       bool memory_is_placed) {
   PowerTrace trace{.target = &target, .time_base = activity.bases()[base].name, .slices = {}};
   const double idle = target.states.empty() ? 0 : target.states.front().idle_power.value();
   double now = 0;
@@ -41,7 +42,7 @@ PowerTrace power_trace(const energy::Target& target, const ActivityRecorder& act
       if (slice.classes[c] == 0) continue;
       ClassCounts alone{};
       alone[c] = slice.classes[c];
-      s.joules[c] = energy::dynamic_energy(target, alone, /*memory_is_placed=*/false).value.value();
+      s.joules[c] = energy::dynamic_energy(target, alone, memory_is_placed).value.value();
       s.dynamic_joules += s.joules[c];
     }
     now = s.end_s;

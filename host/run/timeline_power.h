@@ -19,8 +19,10 @@ struct PowerTrace {
   std::string time_base;
   std::vector<PowerSlice> slices;
 };
-// `base`: which of the recorder's time bases is the target's.
-PowerTrace power_trace(const energy::Target& target, const ActivityRecorder& activity, size_t base);
+// `base`: which of the recorder's time bases is the target's. `memory_is_placed`: the recorder's slices
+// tell accesses on the chip from those off it.
+PowerTrace power_trace(const energy::Target& target, const ActivityRecorder& activity, size_t base,
+                       bool memory_is_placed);
 PowerTrack power_track(const PowerTrace& trace);
 
 // target,start_s,end_s, watts per class that occurs, dynamic_W,idle_W,total_W,dynamic_J

@@ -46,6 +46,13 @@ void waiting(u64 core) {
   while (__atomic_load_n(&flag, __ATOMIC_ACQUIRE) == 0) __asm__ volatile("yield" ::: "memory");
 }
 
+// Each core reads the same few lines again and again.
+void walking(u64 core) {
+  u64 sum = 0;
+  for (u64 i = 0; i < 2000; ++i) sum += sink[(i + core) & 63];
+  sink[core & 63] = sum;
+}
+
 // Some cores fault in the middle of a block.
 void faulting(u64 core) {
   u64 sum = 0;

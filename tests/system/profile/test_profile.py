@@ -48,7 +48,7 @@ class Profile(unittest.TestCase):
     def setUpClass(cls):
         cls.build.mkdir(parents=True, exist_ok=True)
         (cls.build / "signals.c").write_text(SIGNALS)
-        entries = "-Wl,--entry=forked,-u,inlining,-u,waiting,-u,faulting"
+        entries = "-Wl,--entry=forked,-u,inlining,-u,waiting,-u,faulting,-u,walking"
         harness.build_all(
             {"guests.elf": [CROSS, "-O1", "-g", *BARE, entries, HERE / "guests.c"],
              "plain.elf": [CROSS, "-O1", *BARE, entries, HERE / "guests.c"],
@@ -266,6 +266,24 @@ class Profile(unittest.TestCase):
         self.run_gpusim(self.guests, "--entry", "forked", "--arg", "@core", "--quiet", "--energy",
                         "et-soc1", "--power-trace", "w.html")
         self.assertIn("power above idle", (self.folder / "w.html").read_text())
+
+    def test_sums_hold_with_caches(self):
+        caches = HERE.parents[2] / "examples" / "caches" / "l1_l2.json"
+        profile, stats = self.entry("walking", "--caches", caches, "--slice", "200", "--energy",
+                                    "et-soc1", "--power-trace", "w.csv", "--timing", "et-soc1",
+                                    cores=16)
+        self.assertGreater(stats["classes"]["on_chip_memory"], 0)
+        sums = {name: 0 for name in stats["classes"]}
+        for part in stats["slices"]:
+            for name, count in part["classes"].items():
+                sums[name] += count
+        self.assertEqual(sums, stats["classes"])
+        with open(self.folder / "w.csv") as file:
+            joules = sum(float(row["dynamic_J"]) for row in csv.DictReader(file))
+        self.assertAlmostEqual(joules / stats["energy"][0]["dynamic"]["value_J"], 1, places=9)
+        cycles = profile["cycle_table"]["cycles"]
+        self.assertAlmostEqual(profile["total"]["cycles"],
+                               sum(n * cycles[name] for name, n in stats["classes"].items()))
 
     def test_components_of_a_gpu_over_time(self):
         """Slices in the statistics, as `energy predict` reads them: AccelWattch's components."""

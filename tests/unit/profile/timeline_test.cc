@@ -1,6 +1,7 @@
 // Activity over time: nothing is lost when slices and groups are merged, and the size is bounded.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "device_sim/simd/simd_backend.h"
@@ -90,6 +91,31 @@ TEST_CASE("many cores share rows") {
   const TimeSlice& last = recorder.slices().back();
   CHECK(last.rows[0].ended == doctest::Approx(last.rows[0].all()));
   CHECK(last.rows[7].running > 0.9 * last.rows[7].all());
+}
+
+TEST_CASE("accesses off the chip are spread over slices, and none is lost") {
+  constexpr auto kOn = static_cast<size_t>(InsnClass::kOnChipMemory),
+                 kOff = static_cast<size_t>(InsnClass::kOffChipMemory);
+  for (const uint64_t off : {0u, 1u, 777u, 9'999u, 1'000'000u}) {
+    Machine m(64, [](uint32_t core) { return 100 + 7 * core; });
+    for (Block& b : m.module.blocks) {
+      b.classes = {};
+      b.classes[kOff] = b.insn_count;
+    }
+    ActivityRecorder recorder(64, 64, {CycleTable()});
+    m.run(recorder, 30);
+    const uint64_t all = instructions(recorder);
+    recorder.place_memory(off);
+    CHECK(instructions(recorder) == all);
+    uint64_t placed = 0;
+    for (const TimeSlice& s : recorder.slices()) {
+      placed += s.classes[kOff];
+      const double share = static_cast<double>(off) / static_cast<double>(all);
+      const double accesses = static_cast<double>(s.classes[kOff] + s.classes[kOn]);
+      if (off < all) CHECK(std::abs(static_cast<double>(s.classes[kOff]) - share * accesses) <= 2 + recorder.slices().size());
+    }
+    CHECK(placed == std::min(off, all));
+  }
 }
 
 TEST_CASE("shares of a row add up to its slots") {
