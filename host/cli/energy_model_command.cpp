@@ -151,7 +151,24 @@ int run_trace(const TraceArguments& arguments) {
 
 struct TimelineArguments {
   std::string schedule, target, csv;
+  bool json = false;
 };
+
+nlohmann::ordered_json curve_json(const Target& target, const PowerCurve& curve) {
+  auto segments = nlohmann::ordered_json::array();
+  for (const Segment& s : curve.segments)
+    segments.push_back({{"begin_s", s.begin.value()},
+                        {"end_s", s.end.value()},
+                        {"power_W", s.power.value()},
+                        {"energy_J", s.energy().value()},
+                        {"what", s.what},
+                        {"state", s.state}});
+  return {{"target", target.name},
+          {"duration_s", curve.duration().value()},
+          {"energy_J", curve.energy.value()},
+          {"mean_W", curve.average().value()},
+          {"segments", segments}};
+}
 
 int run_timeline(const TimelineArguments& arguments) {
   if (!arguments.csv.empty()) check_output_file("--csv", arguments.csv);
@@ -162,7 +179,12 @@ int run_timeline(const TimelineArguments& arguments) {
       parse_schedule(targets[0], read_text_file(arguments.schedule), arguments.schedule, folder);
   const PowerCurve curve = power_curve(targets[0], steps);
   if (!arguments.csv.empty()) write_output_file("--csv", arguments.csv, curve_csv(curve));
-  print(curve_text(targets[0], curve));
+  if (arguments.json)
+    print(curve_json(targets[0], curve)
+              .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+          "\n");
+  else
+    print(curve_text(targets[0], curve));
   return 0;
 }
 
@@ -251,6 +273,7 @@ void add_energy_model_commands(CLI::App& energy, Action& action) {
   command->add_option("SCHEDULE", timeline->schedule, "JSON file (docs/energy.md)")->required();
   command->add_option("--target", timeline->target, "One target")->required();
   command->add_option("--csv", timeline->csv, "Write the curve to this file, too");
+  command->add_flag("--json", timeline->json, "Print the curve as JSON");
   command->callback(
       [timeline, &action] { action = [timeline] { return run_timeline(*timeline); }; });
 

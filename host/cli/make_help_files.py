@@ -86,7 +86,7 @@ def manual(program, date):
     lines += manual_options(program) + [".SH COMMANDS"]
     for command in walk(program):
         if command["command"]:
-            lines += [f".SS {roff(command['command'])}", roff(command["description"]) + ".", ".PP",
+            lines += [f".SS {roff(command['command'])}", roff(command["description"].rstrip(".")) + ".", ".PP",
                       synopsis(command)]
             lines += manual_options(command) + manual_examples(command)
     lines += [".SH EXIT STATUS"]

@@ -28,13 +28,32 @@ void list_unknown(const Module& module) {
                module.unknown.size());
 }
 
+void print_json_summary(const Module& module, const std::string& output, uint64_t instructions) {
+  using Json = nlohmann::ordered_json;
+  Json unknown = Json::array();
+  for (const UnknownInsn& insn : module.unknown)
+    unknown.push_back({{"pc", fmt::format("{:#x}", insn.pc)},
+                       {"symbol", symbolize(module, insn.pc)},
+                       {"word", fmt::format("{:#010x}", insn.word)},
+                       {"text", describe_instruction(module, insn.pc)}});
+  const Json json = {{"module", output},
+                     {"isa", module.isa},
+                     {"blocks", module.blocks.size()},
+                     {"instructions", instructions},
+                     {"micro_ops", module.uops.size()},
+                     {"context_slots", module.slot_count},
+                     {"unknown", unknown}};
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
 int translate(const std::string& program, const std::string& output, const std::string& cpu,
-              bool quiet) {
+              bool quiet, bool json) {
   const Module module = load_program(program, {.cpu = cpu});
   write_module(module, output);
-  if (quiet) return 0;
   uint64_t instructions = 0;
   for (const Block& b : module.blocks) instructions += b.insn_count;
+  if (json) print_json_summary(module, output, instructions);
+  if (quiet || json) return 0;
   list_unknown(module);
   fmt::print("{}: {}, {} blocks, {} instructions, {} micro-ops, {} registers per core\n", output,
              module.isa, module.blocks.size(), instructions, module.uops.size(), module.slot_count);
@@ -78,7 +97,7 @@ void add_translate_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("translate", "Translate a program into a module file");
   struct Options {
     std::string program, output, cpu;
-    bool quiet = false;
+    bool quiet = false, json = false;
   };
   auto options = std::make_shared<Options>();
   command->add_option("PROGRAM", options->program, "Static ELF file")->required();
@@ -86,9 +105,11 @@ void add_translate_command(CLI::App& app, Action& action) {
   command->add_option("--cpu", options->cpu,
                       "Processor that the guest finds: one that `gpusim info` lists");
   command->add_flag("--quiet", options->quiet, "No summary, no list of unknown instructions");
+  command->add_flag("--json", options->json, "Print both as JSON");
   command->callback([options, &action] {
     action = [options] {
-      return translate(options->program, options->output, options->cpu, options->quiet);
+      return translate(options->program, options->output, options->cpu, options->quiet,
+                       options->json);
     };
   });
 }

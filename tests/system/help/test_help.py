@@ -164,6 +164,15 @@ _gpusim; printf '%s\\n' "${{COMPREPLY[@]}}" """
         self.assertEqual([t["name"] for t in self.json_of("energy", "targets", "fermi", "--json")],
                          ["fermi"])
 
+    def test_a_timeline_as_json_adds_up(self):
+        with tempfile.TemporaryDirectory() as folder:
+            schedule = pathlib.Path(folder) / "s.json"
+            schedule.write_text('{"steps": [{"transfer": 1000000, "unit": "B"}, {"pause": 20, "unit": "s"}]}')
+            curve = self.json_of("energy", "timeline", schedule, "--target", "fermi", "--json")
+        self.assertEqual(curve["target"], "fermi")
+        self.assertAlmostEqual(sum(s["energy_J"] for s in curve["segments"]), curve["energy_J"], 6)
+        self.assertAlmostEqual(curve["segments"][-1]["end_s"], curve["duration_s"], 9)
+
     def test_a_listing_as_json_has_what_the_text_has(self):
         compiler = shutil.which("aarch64-linux-gnu-gcc")
         if not compiler:
@@ -176,6 +185,7 @@ _gpusim; printf '%s\\n' "${{COMPREPLY[@]}}" """
             text = subprocess.run([self.gpusim, "disasm", program], capture_output=True, text=True,
                                   check=True).stdout
             info = self.json_of("info", "--json", "--program", program, "--cores", 8)
+            module = self.json_of("translate", program, "-o", pathlib.Path(folder) / "p.gsm", "--json")
         instructions = [i for b in blocks for i in b["instructions"]]
         self.assertIn("_start", blocks[0]["functions"])
         self.assertIn("add x0, x1, x2", [i["text"] for i in instructions])
@@ -183,6 +193,8 @@ _gpusim; printf '%s\\n' "${{COMPREPLY[@]}}" """
             self.assertIn(insn["text"], text)
             for uop in insn["micro_ops"]:
                 self.assertIn(uop, text)
+        self.assertEqual((module["instructions"], module["blocks"], module["unknown"]),
+                         (len(instructions), len(blocks), []))
         self.assertEqual((info["cores"], info["context_bytes"]), (8, 8 * info["context_slots"]))
 
 
