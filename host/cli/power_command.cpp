@@ -21,6 +21,8 @@ void add_power_command(CLI::App& app, const std::vector<std::string>& command, A
   add_power_correct(*power, action);
   add_power_calibrate(*power, action);
   add_power_microbench(*power, action);
+  add_power_attach(*power, command, action);
+  add_power_compare(*power, action);
 }
 
 }  // namespace gpusim::host

@@ -21,6 +21,8 @@ void add_power_correct(CLI::App& power, Action& action);
 void add_power_profile(CLI::App& power, const std::vector<std::string>& command, Action& action);
 void add_power_record(CLI::App& power, const std::vector<std::string>& command, Action& action);
 
+void add_power_attach(CLI::App& power, const std::vector<std::string>& command, Action& action);
+void add_power_compare(CLI::App& power, Action& action);
 void add_power_microbench(CLI::App& power, Action& action);
 
 }  // namespace gpusim::host

@@ -22,7 +22,8 @@ namespace pw = gpusim::power;
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string output, rows = "all", emit, source = "nvml:0", levels = "3,0", sweeps, name, cuda;
+  SourceArguments source;
+  std::string output, rows = "all", emit, levels = "3,0", sweeps, name, cuda;
   bool list = false, is_single = false, is_quick = false, only_sweeps = false;
   int device = 0;
   unsigned unroll = 0, repeats = 3;
@@ -135,12 +136,12 @@ int run(const Options& o) {
     if (error) throw UserError(fmt::format("--sweeps {}: {}", o.sweeps, error.message()));
   }
   pw::Gpu gpu(o.cuda, o.device);
-  const auto source = pw::open_source(o.source);
+  const auto source = o.source.open();
   if (source->is_virtual())
     throw UserError(
         fmt::format("--source {}: its clock is not this machine's; a GPU's kernels need a "
                     "source that measures now",
-                    o.source));
+                    o.source.source));
   const bool is_terminal = ::isatty(STDERR_FILENO) != 0;
   const pw::Progress progress = [&](const std::string& what) {
     if (is_terminal) fmt::print(stderr, "\r\033[K{}", what);
@@ -181,7 +182,7 @@ void add_power_microbench(CLI::App& power, Action& action) {
   c->add_option("--rows", o->rows, "Instructions, rows or class:NAME, separated by commas (all)");
   c->add_flag("--list", o->list, "List instructions, classes and rows, and stop");
   c->add_option("--emit", o->emit, "Write the PTX kernels into this folder, and stop");
-  c->add_option("--source", o->source, "Where power comes from (nvml:0); see gpusim power record");
+  add_source_options(*c, o->source);
   c->add_option("--device", o->device, "CUDA device, in order of PCI addresses (0)");
   c->add_option("--optimization", o->levels, "Levels of the driver's assembler (3,0)");
   c->add_option("--unroll", o->unroll,

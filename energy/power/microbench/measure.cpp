@@ -156,6 +156,7 @@ SteadyPower Bench::watch(Seconds settle, Seconds seconds, const std::function<vo
     Joules energy;
   };
   std::optional<Step> first, latest;
+  Seconds counter_read(-1), slowest_counter;
   for (;;) {
     keep_busy();
     const std::optional<Sample> s = source_.poll();
@@ -175,7 +176,12 @@ SteadyPower Bench::watch(Seconds settle, Seconds seconds, const std::function<vo
         if (!first) first = Step{s->time, *s->energy_total};
         latest = Step{s->time, *s->energy_total};
       }
-      if (s->energy_total) counter_seen = s->energy_total;
+      if (s->energy_total) {
+        counter_seen = s->energy_total;
+        if (counter_read > Seconds(0))
+          slowest_counter = std::max(slowest_counter, s->time - counter_read);
+        counter_read = s->time;
+      }
     }
     last = s->power.value();
     const Seconds next = s->time + options_.poll;
@@ -185,8 +191,10 @@ SteadyPower Bench::watch(Seconds settle, Seconds seconds, const std::function<vo
     throw energy::Error(fmt::format("{}: no reading within {:g} s; is it too slow?", source_.name(),
                                     seconds.value()));
   out.power = Watts(sum / static_cast<double>(n));
-  // Half of the time at least must lie between steps of the counter.
-  if (first && latest && latest->time - first->time > seconds * 0.5)
+  // Half of the time at least must lie between steps of the counter, and the counter be read often:
+  // else it is not known when it stepped.
+  if (first && latest && latest->time - first->time > seconds * 0.5 &&
+      slowest_counter < (latest->time - first->time) * 0.01)
     out.power = (latest->energy - first->energy) / (latest->time - first->time);
   out.readings = n;
   out.resolution = Watts(least_step);

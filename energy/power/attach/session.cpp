@@ -1,0 +1,260 @@
+#include "energy/power/attach/session.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "energy/error.h"
+#include "energy/power/simulated.h"
+
+extern char** environ;
+
+namespace gpusim::power::attach {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* kLibrary = "libgpusim_power_attach.so";
+
+class Folder {
+ public:
+  Folder() {
+    const char* base = std::getenv("TMPDIR");
+    path_ = std::string(base != nullptr && *base != 0 ? base : "/tmp") + "/gpusim-attach-XXXXXX";
+    if (::mkdtemp(path_.data()) == nullptr)
+      throw energy::Error(fmt::format("{}: {}", path_, std::strerror(errno)));
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// A program that the user interrupts ends itself; what was recorded is wanted.
+class IgnoreInterrupts {
+ public:
+  IgnoreInterrupts() { ::signal(SIGINT, SIG_IGN), ::signal(SIGQUIT, SIG_IGN); }
+  ~IgnoreInterrupts() { ::signal(SIGINT, SIG_DFL), ::signal(SIGQUIT, SIG_DFL); }
+};
+
+std::vector<std::string> environment(const SessionOptions& o, const std::string& library,
+                                     const std::string& folder) {
+  std::vector<std::string> list;
+  std::string preload = library;
+  for (char** e = environ; *e != nullptr; ++e) {
+    const std::string_view entry(*e);
+    if (entry.starts_with("LD_PRELOAD="))
+      preload += ":" + std::string(entry.substr(11));
+    else
+      list.emplace_back(entry);
+  }
+  list.push_back("LD_PRELOAD=" + preload);
+  list.push_back(fmt::format("{}={}", kFolderVariable, folder));
+  list.push_back(fmt::format("{}={}", kTimingVariable, static_cast<int>(o.timing)));
+  list.push_back(fmt::format("{}={}", kMostVariable, o.most_records));
+  list.push_back(fmt::format("{}={}", kCallsVariable, o.has_calls ? 1 : 0));
+  return list;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (std::string& t : texts) list.push_back(t.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+pid_t start(const SessionOptions& o, const std::string& library, const std::string& folder) {
+  std::vector<std::string> command = o.command, variables = environment(o, library, folder);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGINT);
+  sigaddset(&defaults, SIGQUIT);
+  ::posix_spawnattr_setsigdefault(&attributes, &defaults);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  pid_t pid = 0;
+  const int error = ::posix_spawnp(&pid, command[0].c_str(), nullptr, &attributes,
+                                   pointers(command).data(), pointers(variables).data());
+  ::posix_spawnattr_destroy(&attributes);
+  if (error != 0) throw energy::Error(fmt::format("{}: {}", command[0], std::strerror(error)));
+  return pid;
+}
+
+void sample(PowerSource& source, Hertz rate, const std::atomic<bool>& stop, Trace& trace) {
+  const Seconds step(1 / rate.value());
+  try {
+    while (!stop) {
+      const Seconds next = source.now() + step;
+      const std::optional<Sample> s = source.poll();
+      if (!s) {
+        trace.notes.push_back("the source ended before the program did");
+        trace.is_partial = true;
+        return;
+      }
+      if (trace.samples.empty() || s->time >= trace.samples.back().time)
+        trace.samples.push_back(*s);
+      source.sleep_until(next);
+    }
+  } catch (const energy::Error& error) {
+    trace.notes.push_back(std::string("the source failed: ") + error.what());
+    trace.is_partial = true;
+  }
+}
+
+}  // namespace
+
+std::string find_library(const std::string& given) {
+  if (!given.empty()) {
+    if (::access(given.c_str(), R_OK) != 0)
+      throw energy::Error(fmt::format("--library {}: {}", given, std::strerror(errno)));
+    return fs::absolute(given);
+  }
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& place : {here / kLibrary, here / ".." / "lib" / "gpusim" / kLibrary})
+    if (fs::exists(place, error)) return fs::weakly_canonical(place, error);
+  throw energy::Error(fmt::format(
+      "{} is not beside the program, nor in ../lib/gpusim: name it with --library", kLibrary));
+}
+
+Session run_session(const SessionOptions& options, PowerSource* source) {
+  if (options.command.empty())
+    throw energy::Error("name a program: gpusim power attach [OPTIONS] -- PROGRAM [ARGUMENT]...");
+  if (!(options.rate.value() > 0) || options.rate.value() > 1e6)
+    throw energy::Error("--rate: above 0, up to 1000000 readings per second");
+  const std::string library = find_library(options.library);
+  if (library.find_first_of(": ") != std::string::npos)
+    throw energy::Error(fmt::format(
+        "{}: LD_PRELOAD takes no path with a colon or a space: copy the library elsewhere",
+        library));
+  const Folder folder;
+  Session session;
+  const IgnoreInterrupts guard;
+  std::atomic<bool> stop = false;
+  std::thread reader;
+  struct Joiner {
+    std::atomic<bool>& stop;
+    std::thread& thread;
+    ~Joiner() {
+      stop = true;
+      if (thread.joinable()) thread.join();
+    }
+  };
+  {
+    const Joiner joiner{stop, reader};
+    if (source != nullptr) {
+      session.trace.source = source->name();
+      reader = std::thread([&] { sample(*source, options.rate, stop, session.trace); });
+      monotonic_sleep_until(monotonic_now() + options.lead);
+    }
+    session.begin = monotonic_now();
+    const pid_t pid = start(options, library, folder.path());
+    int status = 0;
+    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    session.end = monotonic_now();
+    session.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (source != nullptr) monotonic_sleep_until(session.end + options.tail);
+  }
+  for (ProcessLog& log : read_logs(folder.path()))
+    if (!log.calls.empty() || !log.operations.empty()) session.logs.push_back(std::move(log));
+  return session;
+}
+
+Curve read_truth(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw energy::Error(fmt::format("--truth {}: {}", path, std::strerror(errno)));
+  struct Busy {
+    double begin, end, watts;
+  };
+  std::vector<Busy> busy;
+  double idle = -1;
+  size_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    std::istringstream words(line);
+    std::string first;
+    if (!(words >> first)) continue;
+    const auto fail = [&](const char* what) {
+      throw energy::Error(fmt::format("--truth {}: line {}: {}", path, number, what));
+    };
+    if (first == "#") {
+      std::string word;
+      double value = 0;
+      if (words >> word >> value && word == "idle") idle = value;
+      continue;
+    }
+    Busy b{};
+    std::istringstream numbers(line);
+    if (!(numbers >> b.begin >> b.end >> b.watts)) fail("BEGIN END WATTS NAME are expected");
+    if (b.end < b.begin) fail("it ends before it begins");
+    busy.push_back(b);
+  }
+  if (idle < 0)
+    throw energy::Error(fmt::format("--truth {}: a line \"# idle WATTS\" is missing", path));
+  std::stable_sort(busy.begin(), busy.end(),
+                   [](const Busy& a, const Busy& b) { return a.begin < b.begin; });
+  std::vector<Knot> knots = {{Seconds(0), Watts(idle)}};
+  for (const Busy& b : busy) {
+    const Seconds begin = std::max(Seconds(b.begin), knots.back().time), end(b.end);
+    if (end <= begin) continue;
+    knots.push_back({begin, knots.back().power});
+    knots.push_back({begin, Watts(b.watts)});
+    knots.push_back({end, Watts(b.watts)});
+    knots.push_back({end, Watts(idle)});
+  }
+  return Curve(knots);
+}
+
+Trace simulated_readings(const std::string& sensor_file, const Curve& truth, Seconds begin,
+                         Seconds end, Hertz rate) {
+  std::ifstream in(sensor_file);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf()))
+    throw energy::Error(fmt::format("{}: cannot be read", sensor_file));
+  // The simulation's clock starts with the session: a day of idle time would only cost memory.
+  nlohmann::json file;
+  try {
+    file = nlohmann::json::parse(text.str());
+  } catch (const nlohmann::json::exception& error) {
+    throw energy::Error(fmt::format("{}: {}", sensor_file, error.what()));
+  }
+  nlohmann::json curve = nlohmann::json::array();
+  for (const Knot& k : truth.knots())
+    curve.push_back({std::max(0.0, (k.time - begin).value()), k.power.value()});
+  if (!file.is_object()) throw energy::Error(sensor_file + ": an object is expected");
+  file["device"] = {{"curve", curve}, {"length_s", (end - begin).value()}};
+  const auto source = parse_simulated(file.dump(), sensor_file);
+  Trace trace;
+  trace.source = fmt::format("sim:{} of a known truth", sensor_file);
+  const Seconds step(1 / rate.value());
+  for (;;) {
+    const Seconds next = source->now() + step;
+    std::optional<Sample> s = source->poll();
+    if (!s) break;
+    s->time += begin;
+    trace.samples.push_back(*s);
+    source->sleep_until(next);
+  }
+  return trace;
+}
+
+}  // namespace gpusim::power::attach
