@@ -17,8 +17,8 @@
 // scales from 1 on have less than 3 windows per pixel.
 enum { kMaxWindows = 3 * kPictureWidth * kPictureHeight };
 
-// Stages before each compaction of the list of windows.
-static const uint8_t kRounds[] = {1, 2, 4, 8, kStages};
+// Stages before each compaction of the list of windows. Later stages are longer, but few windows see them.
+static const uint8_t kRounds[] = {1, 2, 3, 4, 6, 9, 13, kStages};
 
 enum { kFlat = 0, kRejected = 1, kPassed = 2 };  // what the first stage found
 static uint8_t first_stage[kMaxWindows];
