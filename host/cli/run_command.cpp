@@ -39,6 +39,7 @@ RunOptions understand(RawRunOptions raw, const std::vector<std::string>& guest_a
       throw UserError(fmt::format("--env {}: expected NAME=VALUE", e));
   if (run.per_core && run.stats_path.empty() && run.energy_targets.empty())
     throw UserError("--per-core needs --stats FILE, where the counts per core go, or --energy");
+  if (run.profile == "true") run.profile = "-";  // a flag without a value
   if (!run.power_path.empty() && run.energy_targets.empty())
     throw UserError("--power-trace needs --energy TARGET, whose power it is");
   if (!run.timing_target.empty() && run.profile.empty() && run.timeline_path.empty() &&
@@ -106,7 +107,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option("--energy", run.energy_targets,
                       "Print the energy that these targets would take: names with commas between, "
                       "all, or files (gpusim energy targets)");
-  command->add_flag("--profile{-}", run.profile,
+  command->add_flag("--profile", run.profile,
                     "Where the instructions went: a table of functions and source lines, or with "
                     "--profile=FILE[,FILE...] files: .json, .html (source text), .folded (flame graphs)");
   command->add_option("--timeline", run.timeline_path,
