@@ -1,7 +1,8 @@
 # Libraries from the distribution, found once for all folders (names: scripts/packages.txt).
 # Targets: Threads::Threads fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json TBB::tbb hwy::hwy
 #          asmjit::asmjit (x86-64) Eigen3::Eigen
-#          PkgConfig::capstone PkgConfig::libdw PkgConfig::libelf
+#          PkgConfig::capstone PkgConfig::libdw PkgConfig::libelf PkgConfig::libmd
+#          PkgConfig::tomlplusplus
 #          and for tests doctest::doctest benchmark::benchmark
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -18,6 +19,8 @@ pkg_check_modules(capstone REQUIRED IMPORTED_TARGET capstone)
 pkg_check_modules(libdw REQUIRED IMPORTED_TARGET libdw)
 pkg_check_modules(libelf REQUIRED IMPORTED_TARGET libelf)
 pkg_check_modules(libseccomp IMPORTED_TARGET libseccomp)  # optional: the daemon's sandbox
+pkg_check_modules(libmd REQUIRED IMPORTED_TARGET libmd)
+pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
 pkg_check_modules(libhwy REQUIRED IMPORTED_TARGET libhwy)
 if(NOT TARGET hwy::hwy)
   add_library(hwy::hwy ALIAS PkgConfig::libhwy)

@@ -14,6 +14,8 @@ inline constexpr uint32_t kMostCores = 1u << 24;
 
 // `guest_args`: what stood after `--`.
 void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, Action& action);
+// Likewise.
+void add_sweep_command(CLI::App& app, const std::vector<std::string>& guest_args, Action& action);
 void add_translate_command(CLI::App& app, Action& action);
 void add_disasm_command(CLI::App& app, Action& action);
 void add_info_command(CLI::App& app, Action& action);

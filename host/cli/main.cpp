@@ -24,7 +24,7 @@ int fail(std::string text) {
 std::vector<std::string> join_values(std::vector<std::string> args) {
   std::vector<std::string> joined;
   for (size_t i = 0; i < args.size(); ++i) {
-    const bool takes_any = args[i] == "--arg" || args[i] == "--env";
+    const bool takes_any = args[i] == "--arg" || args[i] == "--env" || args[i] == "--run-option";
     if (takes_any && i + 1 < args.size()) {
       joined.push_back(args[i] + "=" + args[i + 1]);
       ++i;
@@ -59,6 +59,7 @@ int run_main(int argc, char** argv) {
   add_info_command(app, action);
   add_energy_command(app, action);
   add_power_command(app, guest_args, action);
+  add_sweep_command(app, guest_args, action);
   add_daemon_command(app, action);
   add_help_texts(app);
   const std::vector<std::string> commands = command_names(app);
@@ -79,9 +80,10 @@ int run_main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return fail(std::string(error.what()) + " (gpusim --help tells more)");
   }
-  const bool takes_guest_args = app.got_subcommand("run") || app.got_subcommand("power");
+  const bool takes_guest_args = app.got_subcommand("run") || app.got_subcommand("power") ||
+                                app.got_subcommand("sweep");
   if (!takes_guest_args && !guest_args.empty())
-    return fail("only `gpusim run` and `gpusim power` take arguments after --");
+    return fail("only `gpusim run`, `power` and `sweep` take arguments after --");
   return action();
 }
 

@@ -62,7 +62,7 @@
     switch (axis.format) {
       case "count": return Math.abs(v) < 1e15 && Number.isInteger(v) ? v.toLocaleString("en-US") : trimmed(v, digits || 6);
       case "si": return si(v, axis.unit, digits || 4);
-      case "percent": return `${trimmed(100 * v, digits || 3)} %`;
+      case "percent": return v > 0 && v < 5e-6 ? "< 0.001 %" : `${trimmed(100 * v, digits || 3)} %`;
       case "ratio": return `${trimmed(v, digits || 4)} ×`;
       default: return trimmed(v, digits || 4) + (axis.unit ? ` ${axis.unit}` : "");
     }
@@ -72,6 +72,10 @@
 
   // Scales
 
+  function niceStep(rough) {
+    const power = 10 ** Math.floor(Math.log10(rough));
+    return [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999);
+  }
   function scaleOf(axis, values, from, to) {
     const log = axis.scale === "log2" ? Math.log2 : axis.scale === "log10" ? Math.log10 : null;
     let seen = values.filter((v) => known(v) && (!log || v > 0));
@@ -86,17 +90,20 @@
       a -= (b - a) * pad; b += (b - a) * pad;
       const base = axis.scale === "log2" ? 2 : 10;
       for (let p = Math.ceil(a - 1e-9); p <= b + 1e-9; ++p) ticks.push(base ** p);
-      if (base === 10 && ticks.length < 3) {
-        for (let p = Math.floor(a); p <= b; ++p)
-          for (const m of ticks.length < 2 ? [1, 2, 5] : [2, 5]) if (log(m * 10 ** p) >= a && log(m * 10 ** p) <= b) ticks.push(m * 10 ** p);
+      const inside = (v) => v > 0 && log(v) >= a - 1e-9 && log(v) <= b + 1e-9;
+      if (base === 10 && b - a < 0.75) {  // less than a decade: evenly, as on a linear axis
+        const step = niceStep((10 ** b - 10 ** a) / 5);
+        ticks.length = 0;
+        for (let i = Math.ceil(10 ** a / step); i * step <= 10 ** b; ++i) ticks.push(Number((i * step).toPrecision(12)));
+      } else if (base === 10 && b - a < 2.5) {
+        for (let p = Math.floor(a); p <= b; ++p) for (const m of [2, 5]) if (inside(m * 10 ** p)) ticks.push(m * 10 ** p);
       }
       const at = (v) => from + (to - from) * (log(v) - a) / (b - a);
       return { at, ticks: [...new Set(ticks)].sort((x, y) => x - y), has: (v) => known(v) && v > 0 };
     }
     if (axis.min === undefined && low > 0 && low < 0.6 * high) low = 0;
     if (high - low < 1e-12 * Math.max(1, Math.abs(high))) { high = low + (Math.abs(low) || 1) * 0.5; low = axis.min ?? Math.min(low, 0); }
-    const rough = (high - low) / 5, power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999);
+    const step = niceStep((high - low) / 5);
     if (axis.max === undefined) high = Math.ceil(high / step - 1e-9) * step;
     if (axis.min === undefined) low = Math.floor(low / step + 1e-9) * step;
     for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-6; ++i) ticks.push(Number((i * step).toPrecision(12)));
@@ -296,12 +303,12 @@
     for (const share of [0, 0.25, 0.5, 0.75, 1])
       out += text(box.left - 7, box.top + share * (box.bottom - box.top) + 4, rowText(share), theme, 'text-anchor="end"');
     out += axisNames(chart, theme, box);
-    const bar = { left: box.left, width: Math.min(260, box.right - box.left), y: height - 40 };
+    const bar = { left: box.left, width: Math.min(260, box.right - box.left - 60), y: height - 42 };
     for (let i = 0; i < 48; ++i)
       out += `<rect x="${n1(bar.left + bar.width * i / 48)}" y="${bar.y}" width="${n1(bar.width / 48 + 0.4)}" height="10" fill="${rampColour(i / 47)}"/>`;
-    out += text(bar.left, bar.y + 24, formatted(low, chart.value, 3), theme) +
-      text(bar.left + bar.width, bar.y + 24, formatted(high, chart.value, 3), theme, 'text-anchor="end"') +
-      text(bar.left + bar.width / 2, bar.y + 24, chart.value.label || "", theme, 'text-anchor="middle"');
+    out += text(bar.left - 6, bar.y + 9, formatted(low, chart.value, 3), theme, 'text-anchor="end"') +
+      text(bar.left + bar.width + 6, bar.y + 9, formatted(high, chart.value, 3), theme) +
+      text(bar.left, bar.y + 27, chart.value.label || "", theme);
     return { out, hits, box, value: chart.value, heat: { low, high } };
   }
 

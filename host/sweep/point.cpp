@@ -1,0 +1,318 @@
+#include "host/sweep/point.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "energy/model.h"
+#include "host/error.h"
+#include "host/sweep/machine.h"
+
+namespace gpusim::sweep {
+namespace {
+
+using host::UserError;
+constexpr const char* kSchema = "gpusim-point-1";
+
+uint64_t sum(const ClassCounts& classes) { return energy::instructions_of(classes); }
+
+ClassCounts counts_of(const Json& json) {
+  ClassCounts counts{};
+  for (size_t c = 0; c < kInsnClassCount; ++c)
+    if (json.contains(kInsnClassNames[c])) counts[c] = json.at(kInsnClassNames[c]);
+  return counts;
+}
+
+Json counts_json(const ClassCounts& counts) {
+  Json json = Json::object();
+  for (size_t c = 0; c < kInsnClassCount; ++c)
+    if (counts[c] != 0) json[kInsnClassNames[c]] = counts[c];
+  return json;
+}
+
+void add(ClassCounts& to, const ClassCounts& more) {
+  for (size_t c = 0; c < to.size(); ++c) to[c] += more[c];
+}
+
+// The most executed ones; all others together are one more, so that the sum stays the run's.
+std::vector<Part> parts_of(const Json& list, const char* key) {
+  std::vector<Part> parts;
+  Part rest{"(others)", {}};
+  for (const Json& j : list) {
+    Part part{j.at(key).get<std::string>(), counts_of(j.at("classes"))};
+    if (parts.size() < kMostParts)
+      parts.push_back(std::move(part));
+    else
+      add(rest.classes, part.classes);
+  }
+  if (sum(rest.classes) > 0) parts.push_back(rest);
+  return parts;
+}
+
+// Statistics of many cores: each is handed on while the file is read, and not kept.
+Json parse_statistics(std::istream& file, std::vector<ClassCounts>& per_core) {
+  std::string key;
+  const auto callback = [&](int depth, Json::parse_event_t event, Json& value) {
+    if (depth == 1 && event == Json::parse_event_t::key) key = value.get<std::string>();
+    if (depth == 2 && event == Json::parse_event_t::object_end && key == "per_core") {
+      per_core.push_back(counts_of(value.at("classes")));
+      return false;
+    }
+    // A list of cores, too; its sums stand beside it.
+    return !(depth == 3 && event == Json::parse_event_t::object_end && key == "simulated_time");
+  };
+  return Json::parse(file, callback);
+}
+
+std::vector<Bin> bins_of(const std::vector<ClassCounts>& per_core) {
+  const size_t cores = per_core.size(), count = std::min(cores, kMostBins);
+  std::vector<Bin> bins(count);
+  for (size_t b = 0; b < count; ++b) {
+    Bin& bin = bins[b];
+    const size_t first = b * cores / count, end = (b + 1) * cores / count;
+    bin.cores = static_cast<uint32_t>(end - first);
+    bin.least = ~uint64_t{0};
+    for (size_t core = first; core < end; ++core) {
+      const uint64_t n = sum(per_core[core]);
+      add(bin.classes, per_core[core]);
+      bin.least = std::min(bin.least, n);
+      bin.most = std::max(bin.most, n);
+    }
+    bin.mean = static_cast<double>(sum(bin.classes)) / bin.cores;
+  }
+  return bins;
+}
+
+// The longest core bounds a target's time, which binned counts do not tell any more.
+std::map<std::string, double> target_times(const Point& point,
+                                           const std::vector<ClassCounts>& per_core) {
+  energy::Activity activity;
+  activity.cores = point.cores;
+  activity.classes = point.classes;
+  activity.memory_is_placed = point.memory_is_placed;
+  for (const ClassCounts& core : per_core) activity.per_core.push_back({"", core});
+  std::map<std::string, double> times;
+  if (point.instructions == 0) return times;
+  for (const energy::Target& target : energy::builtin_targets()) {
+    if (!target.timing) continue;
+    const energy::Estimate e = energy::estimate(target, activity, {});
+    if (e.time) times[target.name] = e.time->value();
+  }
+  return times;
+}
+
+std::optional<double> share(const Json& stats, const char* key) {
+  if (!stats.contains(key) || !stats.at(key).is_object()) return std::nullopt;
+  const Json& object = stats.at(key);
+  if (!object.contains("lost_share") || !object.at("lost_share").is_number()) return std::nullopt;
+  return object.at("lost_share").get<double>();
+}
+
+Json optional_json(const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); }
+std::optional<double> optional_of(const Json& json) {
+  return json.is_number() ? std::optional(json.get<double>()) : std::nullopt;
+}
+
+Json parts_json(const std::vector<Part>& parts) {
+  Json list = Json::array();
+  for (const Part& p : parts)
+    list.push_back({{"name", p.name}, {"classes", counts_json(p.classes)}});
+  return list;
+}
+
+std::vector<Part> stored_parts(const Json& list) {
+  std::vector<Part> parts;
+  for (const Json& j : list)
+    parts.push_back({j.at("name").get<std::string>(), counts_of(j.at("classes"))});
+  return parts;
+}
+
+}  // namespace
+
+double Point::work() const {
+  if (simulated_time && simulated_time->cycles > 0) return simulated_time->cycles;
+  return static_cast<double>(busiest);
+}
+
+Json identity_json(const PointId& id, const Json& simulator) {
+  return {{"simulator", simulator},
+          {"program_sha256", id.one->program_sha256},
+          {"command", point_command(id, "")},
+          {"label", id.one->label},
+          {"repeat", id.repeat}};
+}
+
+std::string point_name(const PointId& id, const Json& identity) {
+  std::string label;
+  for (const char c : id.one->label.substr(0, 60))
+    label += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '-';
+  const std::string sum = sha256_of(identity.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return fmt::format("{}-{}-{}-{}-{}", label, id.backend, id.cores, id.repeat, sum.substr(0, 8));
+}
+
+std::vector<std::string> point_command(const PointId& id, const std::string& stats) {
+  std::vector<std::string> words = {
+      "run", id.one->program, "--cores", std::to_string(id.cores), "--backend", id.backend};
+  if (id.threads != 0) words.insert(words.end(), {"--threads", std::to_string(id.threads)});
+  for (const std::string& option : id.one->options) words.push_back(filled_in(option, id.cores));
+  words.insert(words.end(), {"--quiet", "--per-core", "--stats", stats});
+  if (!id.one->args.empty()) words.push_back("--");
+  for (const std::string& arg : id.one->args) words.push_back(filled_in(arg, id.cores));
+  return words;
+}
+
+void read_statistics(const std::string& path, Point& point) try {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw UserError(fmt::format("{}: no statistics were written", path));
+  std::vector<ClassCounts> per_core;
+  const Json stats = parse_statistics(file, per_core);
+  point.isa = stats.at("isa");
+  point.backend = stats.at("backend");
+  point.device = stats.at("device");
+  point.instructions = stats.at("guest_instructions");
+  point.micro_ops = stats.at("micro_ops");
+  point.classes = counts_of(stats.at("classes"));
+  point.seconds = stats.at("seconds");
+  point.mips = stats.at("mips");
+  point.memory_is_placed = stats.contains("caches");
+  point.functions = parts_of(stats.at("functions"), "function");
+  point.lines = parts_of(stats.at("lines"), "line");
+  point.lanes = {share(stats, "divergence"), share(stats, "waiting")};
+  if (stats.contains("simulated_time") && stats.at("simulated_time").is_object()) {
+    const Json& t = stats.at("simulated_time");
+    point.simulated_time =
+        SimulatedTime{t.value("timing", ""), t.at("cycles"), t.value("seconds", 0.0)};
+  }
+  point.bins = bins_of(per_core);
+  point.least = per_core.empty() ? 0 : ~uint64_t{0};
+  for (const ClassCounts& core : per_core) {
+    const uint64_t n = sum(core);
+    point.busiest = std::max(point.busiest, n);
+    point.least = std::min(point.least, n);
+    point.active_cores += n > 0;
+  }
+  point.target_seconds = target_times(point, per_core);
+} catch (const Json::exception& error) {
+  throw UserError(fmt::format("{}: not the statistics of a run: {}", path, error.what()));
+}
+
+Json point_json(const Point& p, const Json& identity) {
+  Json json = {{"schema", kSchema},
+               {"identity", identity},
+               {"label", p.label},
+               {"backend_asked", p.backend_asked},
+               {"cores", p.cores},
+               {"repeat", p.repeat},
+               {"threads", p.threads},
+               {"status", p.status},
+               {"exit_status", p.exit_status},
+               {"message", p.message},
+               {"command", p.command},
+               {"started", p.started},
+               {"wall_seconds", p.wall_seconds},
+               {"cpu_seconds", p.cpu_seconds},
+               {"max_rss_bytes", p.max_rss_bytes},
+               {"load", p.load},
+               {"others", p.others},
+               {"output", {{"bytes", p.output_bytes}, {"sha256", p.output_sha256}}}};
+  if (!p.ok()) return json;
+  Json bins = Json::array();
+  for (const Bin& b : p.bins)
+    bins.push_back({{"cores", b.cores},
+                    {"least", b.least},
+                    {"most", b.most},
+                    {"classes", counts_json(b.classes)}});
+  Json stats = {{"isa", p.isa},
+                {"backend", p.backend},
+                {"device", p.device},
+                {"guest_instructions", p.instructions},
+                {"micro_ops", p.micro_ops},
+                {"classes", counts_json(p.classes)},
+                {"seconds", p.seconds},
+                {"mips", p.mips},
+                {"memory_is_placed", p.memory_is_placed},
+                {"functions", parts_json(p.functions)},
+                {"lines", parts_json(p.lines)},
+                {"busiest_core", p.busiest},
+                {"least_core", p.least},
+                {"active_cores", p.active_cores},
+                {"bins", std::move(bins)},
+                {"diverged_share", optional_json(p.lanes.diverged_share)},
+                {"waiting_share", optional_json(p.lanes.waiting_share)},
+                {"target_seconds", p.target_seconds}};
+  if (p.simulated_time)
+    stats["simulated_time"] = {{"target", p.simulated_time->target},
+                               {"cycles", p.simulated_time->cycles},
+                               {"seconds", p.simulated_time->seconds}};
+  json["stats"] = std::move(stats);
+  return json;
+}
+
+Point point_of_json(const Json& json, const std::string& where) try {
+  if (json.at("schema") != kSchema) throw UserError(where + ": not a point of a study");
+  Point p;
+  p.label = json.at("label");
+  p.backend_asked = json.at("backend_asked");
+  p.cores = json.at("cores");
+  p.repeat = json.at("repeat");
+  p.threads = json.at("threads");
+  p.status = json.at("status");
+  p.exit_status = json.at("exit_status");
+  p.message = json.at("message");
+  p.command = json.at("command").get<std::vector<std::string>>();
+  p.started = json.at("started");
+  p.wall_seconds = json.at("wall_seconds");
+  p.cpu_seconds = json.at("cpu_seconds");
+  p.max_rss_bytes = json.at("max_rss_bytes");
+  p.load = json.at("load");
+  p.others = json.at("others");
+  p.output_bytes = json.at("output").at("bytes");
+  p.output_sha256 = json.at("output").at("sha256");
+  if (!p.ok()) return p;
+  const Json& s = json.at("stats");
+  p.isa = s.at("isa");
+  p.backend = s.at("backend");
+  p.device = s.at("device");
+  p.instructions = s.at("guest_instructions");
+  p.micro_ops = s.at("micro_ops");
+  p.classes = counts_of(s.at("classes"));
+  p.seconds = s.at("seconds");
+  p.mips = s.at("mips");
+  p.memory_is_placed = s.at("memory_is_placed");
+  p.functions = stored_parts(s.at("functions"));
+  p.lines = stored_parts(s.at("lines"));
+  p.busiest = s.at("busiest_core");
+  p.least = s.at("least_core");
+  p.active_cores = s.at("active_cores");
+  for (const Json& j : s.at("bins")) {
+    Bin b{j.at("cores"), 0, j.at("least"), j.at("most"), counts_of(j.at("classes"))};
+    b.mean = b.cores ? static_cast<double>(sum(b.classes)) / b.cores : 0;
+    p.bins.push_back(b);
+  }
+  p.lanes = {optional_of(s.at("diverged_share")), optional_of(s.at("waiting_share"))};
+  if (s.contains("simulated_time")) {
+    const Json& t = s.at("simulated_time");
+    p.simulated_time = SimulatedTime{t.at("target"), t.at("cycles"), t.at("seconds")};
+  }
+  p.target_seconds = s.at("target_seconds").get<std::map<std::string, double>>();
+  return p;
+} catch (const Json::exception& error) {
+  throw UserError(fmt::format("{}: not a point of a study: {}", where, error.what()));
+}
+
+std::optional<Point> load_point(const std::string& path, const Json& identity) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  const Json json = Json::parse(file, nullptr, false);
+  if (!json.is_object() || !json.contains("identity") || json["identity"] != identity)
+    return std::nullopt;
+  try {
+    return point_of_json(json, path);
+  } catch (const UserError&) {
+    return std::nullopt;  // to be run anew
+  }
+}
+
+}  // namespace gpusim::sweep

@@ -1,0 +1,360 @@
+#include "host/sweep/study.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "energy/target.h"
+#include "energy/text_file.h"
+#include "host/error.h"
+#include "host/sweep/machine.h"
+
+#define TOML_EXCEPTIONS 1
+#include <toml++/toml.h>
+
+namespace gpusim::sweep {
+namespace {
+
+using host::UserError;
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr uint32_t kMostCores = 1u << 24;
+constexpr size_t kMostPoints = 100000;
+
+// Options of `gpusim run` that a study sets itself, or that would spoil its points.
+const std::set<std::string> kOwnOptions = {"--cores",  "--backend",      "--threads", "--stats",
+                                           "--energy", "--isa-coverage", "--quiet",   "--per-core"};
+
+uint32_t number(const std::string& where, std::string_view text, uint32_t most) {
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value == 0 || value > most)
+    throw UserError(
+        fmt::format("{}: \"{}\" is not a number from 1 to {}", where, std::string(text), most));
+  return value;
+}
+
+void sort_once(std::vector<uint32_t>& list) {
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
+// An object of a study file, which tells where it stands and which keys it may have.
+class Reader {
+ public:
+  Reader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
+    if (!json_.is_object()) throw UserError(where_ + ": expected an object");
+  }
+  void allow(std::initializer_list<const char*> keys) const {
+    for (const auto& item : json_.items())
+      if (std::none_of(keys.begin(), keys.end(), [&](const char* k) { return item.key() == k; }))
+        throw UserError(fmt::format("{}: unknown key \"{}\"; there are: {}", where_, item.key(),
+                                    fmt::join(keys, ", ")));
+  }
+  bool has(const char* key) const { return json_.contains(key); }
+  std::string at(const char* key) const { return fmt::format("{}, \"{}\"", where_, key); }
+  const Json& get(const char* key) const { return json_.at(key); }
+  std::string text(const char* key, const std::string& otherwise) const {
+    if (!has(key)) return otherwise;
+    if (!get(key).is_string()) throw UserError(at(key) + ": expected a text");
+    return get(key).get<std::string>();
+  }
+  // A text, a number, or a list of them.
+  std::vector<std::string> texts(const char* key) const {
+    std::vector<std::string> list;
+    if (!has(key)) return list;
+    const auto one = [&](const Json& v) {
+      if (v.is_string())
+        list.push_back(v.get<std::string>());
+      else if (v.is_number())
+        list.push_back(v.dump());
+      else
+        throw UserError(at(key) + ": expected texts or numbers");
+    };
+    if (get(key).is_array())
+      for (const Json& v : get(key)) one(v);
+    else
+      one(get(key));
+    return list;
+  }
+  bool flag(const char* key) const {
+    if (has(key) && !get(key).is_boolean()) throw UserError(at(key) + ": expected true or false");
+    return has(key) && get(key).get<bool>();
+  }
+  uint32_t count(const char* key, uint32_t otherwise, uint32_t most) const {
+    if (!has(key)) return otherwise;
+    if (!get(key).is_number_unsigned() || get(key).get<uint64_t>() > most)
+      throw UserError(fmt::format("{}: expected a whole number up to {}", at(key), most));
+    return get(key).get<uint32_t>();
+  }
+  std::vector<uint32_t> cores() const {
+    if (!has("cores")) return {};
+    return parse_cores(at("cores"), fmt::format("{}", fmt::join(texts("cores"), ",")));
+  }
+
+ private:
+  const Json& json_;
+  std::string where_;
+};
+
+// `entry`, `call`, `memory` and `options`, as options of `gpusim run`.
+std::vector<std::string> run_options(const Reader& r) {
+  std::vector<std::string> options;
+  if (r.has("entry")) options.insert(options.end(), {"--entry", r.text("entry", "")});
+  for (const std::string& value : r.texts("call")) options.push_back("--arg=" + value);
+  if (r.has("memory")) options.insert(options.end(), {"--memory", r.text("memory", "")});
+  for (const std::string& option : r.texts("options")) options.push_back(option);
+  return options;
+}
+
+void append(std::vector<std::string>& list, const std::vector<std::string>& more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
+
+std::string from_here(const fs::path& folder, const std::string& path) {
+  if (fs::path(path).is_absolute()) return path;
+  const fs::path joined = (folder / path).lexically_normal();
+  return joined.is_absolute() ? joined.lexically_proximate(fs::current_path()).string()
+                              : joined.string();
+}
+
+void read_program(const Json& json, const std::string& where, const fs::path& folder,
+                  const std::vector<std::string>& all_options, Study& study) {
+  const Reader r(json, where);
+  r.allow({"program", "name", "scaling", "entry", "call", "memory", "options", "args", "cores",
+           "sizes"});
+  if (!r.has("program")) throw UserError(where + ": \"program\" is missing");
+  Case base;
+  base.program = from_here(folder, r.text("program", ""));
+  base.label = r.text("name", fs::path(base.program).stem().string());
+  base.scaling = parse_scaling(r.at("scaling"), r.text("scaling", "strong"));
+  base.options = all_options;
+  append(base.options, run_options(r));
+  base.args = r.texts("args");
+  base.cores = r.cores();
+  if (!r.has("sizes")) {
+    study.cases.push_back(base);
+    return;
+  }
+  const Json& sizes = r.get("sizes");
+  if (!sizes.is_array() || sizes.empty()) throw UserError(r.at("sizes") + ": expected a list");
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const Reader size(sizes[i], fmt::format("{}[{}]", r.at("sizes"), i));
+    size.allow({"name", "call", "options", "args", "cores", "scaling", "entry", "memory"});
+    if (!size.has("name")) throw UserError(size.at("name") + " is missing");
+    Case one = base;
+    one.label += "/" + size.text("name", "");
+    append(one.options, run_options(size));
+    append(one.args, size.texts("args"));
+    if (size.has("cores")) one.cores = size.cores();
+    if (size.has("scaling"))
+      one.scaling = parse_scaling(size.at("scaling"), size.text("scaling", ""));
+    study.cases.push_back(one);
+  }
+}
+
+Study study_of(const Json& json, const std::string& where, const fs::path& folder) {
+  const Reader r(json, where);
+  r.allow({"title", "cores", "backend", "repeat", "energy", "threads", "jobs", "timeout_seconds",
+           "options", "simulated_time", "timing", "programs"});
+  Study study;
+  study.title = r.text("title", "");
+  study.cores = r.cores();
+  if (r.has("backend")) study.backends = r.texts("backend");
+  study.repeat = r.count("repeat", 1, 1000);
+  study.energy = fmt::format("{}", fmt::join(r.texts("energy"), ","));
+  study.threads = r.count("threads", 0, 4096);
+  study.jobs = r.count("jobs", 0, 4096);
+  if (r.has("timeout_seconds")) {
+    const Json& t = r.get("timeout_seconds");
+    if (!t.is_number() || t.get<double>() < 0)
+      throw UserError(r.at("timeout_seconds") + ": expected a number of seconds");
+    study.timeout_seconds = t.get<double>();
+  }
+  if (!r.has("programs") || !r.get("programs").is_array() || r.get("programs").empty())
+    throw UserError(r.at("programs") + ": expected a list of programs");
+  std::vector<std::string> options = r.texts("options");
+  append(options, time_options(r.flag("simulated_time"), r.text("timing", "")));
+  const Json& programs = r.get("programs");
+  for (size_t i = 0; i < programs.size(); ++i)
+    read_program(programs[i], fmt::format("{}, \"programs\"[{}]", where, i), folder,
+                 options, study);
+  return study;
+}
+
+Json parse_toml(const std::string& text, const std::string& path) {
+  try {
+    std::ostringstream json;
+    json << toml::json_formatter(toml::parse(text, path));
+    return Json::parse(json.str());
+  } catch (const toml::parse_error& error) {
+    throw UserError(fmt::format("{}: line {}, column {}: {}", path, error.source().begin.line,
+                                error.source().begin.column, std::string(error.description())));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> time_options(bool simulated_time, const std::string& timing) {
+  if (!simulated_time && timing.empty()) return {};
+  std::vector<std::string> options = {"--simulated-time"};
+  if (!timing.empty()) options.insert(options.end(), {"--timing", timing});
+  return options;
+}
+
+const char* scaling_name(Scaling scaling) {
+  return scaling == Scaling::kStrong ? "strong" : scaling == Scaling::kWeak ? "weak" : "none";
+}
+
+Scaling parse_scaling(const std::string& where, const std::string& name) {
+  for (const Scaling s : {Scaling::kStrong, Scaling::kWeak, Scaling::kNone})
+    if (name == scaling_name(s)) return s;
+  throw UserError(fmt::format("{}: \"{}\" is not strong, weak or none", where, name));
+}
+
+std::vector<uint32_t> parse_cores(const std::string& where, const std::string& text) {
+  std::vector<uint32_t> list;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    std::string item = text.substr(at, comma - at);
+    std::erase(item, ' ');
+    at = comma + 1;
+    const size_t dots = item.find("..");
+    if (dots == std::string::npos) {
+      list.push_back(number(where, item, kMostCores));
+      continue;
+    }
+    const size_t plus = item.find('+', dots);
+    const uint32_t first = number(where, item.substr(0, dots), kMostCores);
+    const uint32_t last =
+        number(where, item.substr(dots + 2, plus == std::string::npos ? plus : plus - dots - 2),
+               kMostCores);
+    if (last < first) throw UserError(fmt::format("{}: {} counts downwards", where, item));
+    const uint32_t step =
+        plus == std::string::npos ? 0 : number(where, item.substr(plus + 1), kMostCores);
+    for (uint32_t n = first; n < last; n = step ? n + step : 2 * n) {
+      list.push_back(n);
+      if (list.size() > kMostPoints) throw UserError(where + ": that many points are too many");
+    }
+    list.push_back(last);
+  }
+  sort_once(list);
+  return list;
+}
+
+std::string filled_in(const std::string& argument, uint32_t cores) {
+  std::string out;
+  for (size_t at = 0; at < argument.size();) {
+    const size_t open = argument.find("{cores", at);
+    if (open == std::string::npos) return out + argument.substr(at);
+    out += argument.substr(at, open - at);
+    const size_t close = argument.find('}', open);
+    const std::string inside =
+        close == std::string::npos ? "" : argument.substr(open + 6, close - open - 6);
+    uint64_t value = cores;
+    if (close == std::string::npos || (!inside.empty() && inside[0] != '*' && inside[0] != '/'))
+      throw UserError(
+          fmt::format("argument {}: expected {{cores}}, {{cores*K}} or {{cores/K}}", argument));
+    if (!inside.empty()) {
+      const uint32_t k = number("argument " + argument, inside.substr(1), ~uint32_t{0});
+      value = inside[0] == '*' ? value * k : std::max<uint64_t>(1, value / k);
+    }
+    out += std::to_string(value);
+    at = close + 1;
+  }
+  return out;
+}
+
+bool is_study_file(const std::string& path) {
+  return path.ends_with(".json") || path.ends_with(".toml");
+}
+
+Study load_study(const std::string& path) {
+  const std::string text = energy::read_text_file(path);
+  Json json;
+  try {
+    json = path.ends_with(".toml") ? parse_toml(text, path) : Json::parse(text);
+  } catch (const Json::exception& error) {
+    throw UserError(fmt::format("{}: {}", path, error.what()));
+  }
+  return study_of(json, path, fs::path(path).parent_path());
+}
+
+void prepare(Study& study) {
+  std::set<std::string> labels;
+  size_t points = 0;
+  for (Case& c : study.cases) {
+    if (c.label.empty()) throw UserError(fmt::format("program {}: its name is empty", c.program));
+    if (!labels.insert(c.label).second)
+      throw UserError(fmt::format(
+          "two programs are called {}; give them different \"name\"s in a study file", c.label));
+    if (c.cores.empty()) c.cores = study.cores;
+    if (c.cores.empty())
+      throw UserError(fmt::format("{}: no numbers of cores; --cores 1,2,4..1024", c.label));
+    for (const std::string& option : c.options) {
+      const std::string name = option.substr(0, option.find('='));
+      if (kOwnOptions.contains(name))
+        throw UserError(fmt::format("{}: the study sets {} of `gpusim run` itself", c.label, name));
+    }
+    for (const std::string& argument : c.args) (void)filled_in(argument, 1);
+    for (const std::string& option : c.options) (void)filled_in(option, 1);
+    points += c.cores.size() * study.backends.size() * study.repeat;
+    c.program_sha256 = sha256_file(c.program);
+  }
+  if (study.backends.empty()) throw UserError("no backend to run on");
+  if (points > kMostPoints)
+    throw UserError(fmt::format("the study has {} points; at most {}", points, kMostPoints));
+  if (!study.energy.empty()) energy::find_targets(study.energy);
+  if (study.title.empty())
+    study.title = study.cases.size() == 1 ? study.cases[0].label : "Scaling study";
+}
+
+Json study_json(const Study& study) {
+  Json cases = Json::array();
+  for (const Case& c : study.cases)
+    cases.push_back({{"label", c.label},
+                     {"program", c.program},
+                     {"sha256", c.program_sha256},
+                     {"options", c.options},
+                     {"args", c.args},
+                     {"scaling", scaling_name(c.scaling)},
+                     {"cores", c.cores}});
+  return {{"title", study.title},       {"cases", std::move(cases)},
+          {"backends", study.backends}, {"repeat", study.repeat},
+          {"energy", study.energy},     {"threads", study.threads},
+          {"jobs", study.jobs},         {"timeout_seconds", study.timeout_seconds}};
+}
+
+Study study_of_json(const Json& json, const std::string& where) try {
+  Study study;
+  study.title = json.at("title");
+  study.backends = json.at("backends").get<std::vector<std::string>>();
+  study.repeat = json.at("repeat");
+  study.energy = json.at("energy");
+  study.threads = json.at("threads");
+  study.jobs = json.at("jobs");
+  study.timeout_seconds = json.at("timeout_seconds");
+  for (const Json& j : json.at("cases")) {
+    Case c;
+    c.label = j.at("label");
+    c.program = j.at("program");
+    c.program_sha256 = j.at("sha256");
+    c.options = j.at("options").get<std::vector<std::string>>();
+    c.args = j.at("args").get<std::vector<std::string>>();
+    c.scaling = parse_scaling(where, j.at("scaling"));
+    c.cores = j.at("cores").get<std::vector<uint32_t>>();
+    study.cases.push_back(std::move(c));
+  }
+  return study;
+} catch (const Json::exception& error) {
+  throw UserError(fmt::format("{}: not a study of `gpusim sweep`: {}", where, error.what()));
+}
+
+}  // namespace gpusim::sweep

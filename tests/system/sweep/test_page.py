@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""The pages of `gpusim sweep` in headless Chromium: what they log, load and show.
+
+  test_page.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
+Screenshots are kept in BUILD_FOLDER. Exit status 77 where there is no Chromium.
+"""
+import json
+import sys
+import xml.etree.ElementTree
+
+sys.dont_write_bytecode = True
+import browser  # noqa: E402
+from studies import SPREAD, SweepCase, main  # noqa: E402
+
+TO_READ = ["light", "dark"]
+
+
+class Pages(SweepCase):
+    def make(self):
+        """A study with everything in it, and a comparison."""
+        (self.folder / "s.json").write_text(json.dumps({
+            "title": "A study <of> \"everything\"", "cores": "1,2,4..64", "energy": ["fermi", "et-soc1"],
+            "programs": [
+                {"program": str(self.guest), "name": "spread", "entry": "spread",
+                 "call": ["@core", "@cores", 65536, 100]},
+                {"program": str(self.guest), "name": "each", "entry": "each", "scaling": "weak",
+                 "call": ["@core", "@cores", 100]},
+                {"program": str(self.guest), "name": "few", "entry": "few", "scaling": "none",
+                 "call": ["@core", "@cores", 8]}]}))
+        self.sweep("s.json", "-o", "a", status=1)
+        self.sweep(self.guest, "--name", "spread", *SPREAD, "--cores", "1,4", "-o", "b")
+        self.sweep("--compare", "a", "b", "-o", "c")
+        return self.folder / "a/index.html", self.folder / "c/compare.html"
+
+    def test_pages(self):
+        page, comparison = self.make()
+        with browser.Browser(browser.find_chromium()) as b:
+            for path in (page, comparison):
+                for width, phone in ((1280, False), (375, True)):
+                    for theme in TO_READ:
+                        with self.subTest(page=path.name, width=width, theme=theme):
+                            b.show(path, width=width, dark=theme == "dark", phone=phone)
+                            self.check_page(b, width)
+                            b.screenshot(self.build / f"{path.stem}-{width}-{theme}.png")
+            b.show(page)
+            self.check_colours(b)
+            self.check_hover(b)
+            self.check_choice(b)
+            self.check_downloads(b)
+            self.assertEqual(b.problems, [])
+            self.assertEqual(b.requests, [])
+
+    def check_page(self, b, width):
+        self.assertEqual(b.problems, [])
+        self.assertEqual(b.requests, [])
+        count = b.evaluate("document.querySelectorAll('[data-figure]').length")
+        self.assertEqual(b.evaluate("Number(document.documentElement.dataset.figures)"), count)
+        self.assertGreater(count, 4)
+        self.assertEqual(b.evaluate(
+            "[...document.querySelectorAll('[data-figure]')].filter(f => !f.querySelector('svg, table')).length"), 0)
+        # Nothing sticks out: a phone need not scroll sideways.
+        self.assertLessEqual(b.evaluate("document.documentElement.scrollWidth"), width)
+        self.assertFalse(b.evaluate("/NaN|undefined|Infinity/.test(document.querySelector('main').innerHTML)"))
+        # Labels on an axis do not overlap, and none is cut off.
+        self.assertEqual(b.evaluate("""(() => { let bad = [];
+          for (const svg of document.querySelectorAll('.gs-plot svg')) {
+            const outer = svg.getBoundingClientRect();
+            const boxes = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]).filter(([s]) => s);
+            boxes.forEach(([s, r], i) => {
+              if (r.left < outer.left - 2 || r.right > outer.right + 2) bad.push('cut off: ' + s);
+              for (const [t, q] of boxes.slice(i + 1))
+                if (r.left < q.right - 1 && q.left < r.right - 1 && r.top < q.bottom - 4 && q.top < r.bottom - 4) bad.push(s + ' on ' + t);
+            });
+          }
+          return bad; })()"""), [])
+
+    def check_colours(self, b):
+        light = b.evaluate("getComputedStyle(document.body).backgroundColor")
+        b.call("Emulation.setEmulatedMedia",
+               features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        self.assertNotEqual(b.evaluate("getComputedStyle(document.body).backgroundColor"), light)
+        b.call("Emulation.setEmulatedMedia",
+               features=[{"name": "prefers-color-scheme", "value": "light"}])
+
+    def check_hover(self, b):
+        place = b.evaluate("""(() => { const plot = document.querySelector('.gs-plot');
+          plot.scrollIntoView({block: 'center', behavior: 'instant'});
+          const r = plot.getBoundingClientRect(); return [r.left + r.width * 0.7, r.top + r.height / 2]; })()""")
+        b.move(*place)
+        text = b.evaluate("document.querySelector('.gs-tip').innerText")
+        self.assertIn("cores", text)
+        self.assertIn("spread", text)
+        self.assertFalse(b.evaluate("document.querySelector('.gs-tip').hidden"))
+        b.move(1, 1)
+        self.assertTrue(b.evaluate("document.querySelector('.gs-tip').hidden"))
+        # The same by keyboard.
+        self.assertIn("core", b.evaluate("""(() => { const plot = document.querySelector('.gs-plot'); plot.focus();
+          plot.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}));
+          return document.querySelector('.gs-tip').innerText; })()"""))
+
+    def check_choice(self, b):
+        titles = b.evaluate("""(() => { const f = [...document.querySelectorAll('[data-figure]')].find(f => f.querySelector('select'));
+          const before = f.querySelector('.gs-title').textContent, s = f.querySelector('select');
+          s.value = '1'; s.dispatchEvent(new Event('change'));
+          return [before, f.querySelector('.gs-title').textContent]; })()""")
+        self.assertNotEqual(titles[0], titles[1])
+        # A name in the legend hides its curve.
+        self.assertEqual(b.evaluate("""(() => { const f = [...document.querySelectorAll('[data-figure]')].find(f => f.querySelectorAll('.gs-legend button').length > 1);
+          const count = () => f.querySelectorAll('path[data-series]').length, before = count();
+          f.querySelector('.gs-legend button').click(); return before - count(); })()"""), 1)
+
+    def check_downloads(self, b):
+        charts = b.evaluate("""JSON.parse(document.getElementById('gpusim-figures').textContent)
+          .flatMap(f => f.views.map(v => v.view))""")
+        self.assertGreater(len(charts), 15)
+        kinds = {chart["kind"] for chart in charts}
+        self.assertEqual(kinds, {"lines", "area", "bars", "heat", "table"})
+        files = b.evaluate("""JSON.parse(document.getElementById('gpusim-figures').textContent)
+          .flatMap(f => f.views.map(v => v.view))
+          .map(c => [c.kind === 'table' ? '' : gpusimPage.chartSvg(c), gpusimPage.chartCsv(c)])""")
+        for chart, (svg, table) in zip(charts, files):
+            with self.subTest(chart=chart["title"]):
+                self.assertGreater(len(table.splitlines()), 1)
+                self.assertNotIn("NaN", svg + table)
+                if chart["kind"] != "table":
+                    xml.etree.ElementTree.fromstring(svg)
+        # The button itself: a link with a name, clicked.
+        name = b.evaluate("""(() => { let name = ''; const click = HTMLAnchorElement.prototype.click;
+          HTMLAnchorElement.prototype.click = function () { name = this.download + ' ' + this.href.slice(0, 5); };
+          [...document.querySelectorAll('.gs-tools button')].find(x => x.textContent === 'SVG').click();
+          HTMLAnchorElement.prototype.click = click; return name; })()""")
+        self.assertEqual(name, "simulated-instructions-per-second.svg blob:")
+
+
+if __name__ == "__main__":
+    if not browser.find_chromium():
+        print("skipped: no Chromium is installed (Debian package chromium)")
+        sys.exit(77)
+    main(Pages)

@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+"""`gpusim sweep` (docs/sweep.md): points, resuming, failures, files.
+
+  test_sweep.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
+GPUSIM_SEED replays the moments of the test that kills; GPUSIM_LONG=1 kills more often.
+"""
+import csv
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+from studies import SPREAD, SweepCase, main  # noqa: E402
+
+
+class Sweep(SweepCase):
+    def spread(self, *words, cores="1,2,4..32", status=0):
+        return self.sweep(self.guest, *SPREAD, "--cores", cores, "-o", self.out, *words,
+                          status=status)
+
+    def results(self, folder=None):
+        return json.loads(((folder or self.out) / "results.json").read_text())
+
+    def points(self):
+        return sorted((self.out / "points").glob("*.json"))
+
+    # What a study finds
+
+    def test_a_study_says_what_runs_say(self):
+        done = self.spread("--energy", "fermi,et-soc1", "--repeat", "2")
+        self.assertIn("12 points (12 ran now), 0 failed", done.stdout)
+        self.assertEqual(len(self.points()), 12)
+        self.assertFalse((self.out / "running").exists())
+        results = self.results()
+        curve, = results["curves"]
+        self.assertEqual([row["cores"] for row in curve["rows"]], [1, 2, 4, 8, 16, 32])
+        for row in curve["rows"]:
+            stats_path = self.folder / "stats.json"
+            subprocess.run([self.gpusim, "run", self.guest, *SPREAD, "--cores", str(row["cores"]),
+                            "--quiet", "--per-core", "--stats", stats_path], check=True)
+            stats = json.loads(stats_path.read_text())
+            self.assertEqual(row["repetitions"], 2)
+            self.assertEqual(row["guest_instructions"], stats["guest_instructions"])
+            self.assertEqual(row["classes"], stats["classes"])
+            self.assertEqual(row["busiest_core"],
+                             max(c["guest_instructions"] for c in stats["per_core"]))
+            energy = subprocess.run([self.gpusim, "energy", "estimate", stats_path, "--target",
+                                     "fermi,et-soc1", "--json", self.folder / "e.json"],
+                                    check=True, capture_output=True)
+            del energy
+            for ours, theirs in zip(row["energy"],
+                                    json.loads((self.folder / "e.json").read_text())["targets"]):
+                self.assertEqual(ours["target"], theirs["target"])
+                self.assertAlmostEqual(ours["dynamic_J"] / theirs["dynamic"]["value_J"], 1)
+                self.assertAlmostEqual(ours["time_s"] / theirs["time_s"], 1)
+                self.assertAlmostEqual(ours["dynamic_power_W"] / theirs["dynamic_power_W"], 1)
+        # 65,536 shared steps and 100 of core 0 alone.
+        self.assertAlmostEqual(curve["serial_share"]["value"], 100 / 65636, delta=1e-4)
+        with open(self.out / "results.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([int(r["cores"]) for r in rows], [1, 2, 4, 8, 16, 32])
+        self.assertAlmostEqual(float(rows[5]["speed_up"]), curve["rows"][5]["speed_up"], 4)
+        self.assertGreater(float(rows[5]["fermi J"]), 0)
+        html = (self.out / "index.html").read_text()
+        self.assertNotRegex(html, r"""(src|href)=["']?(https?:|//|/)""")
+
+    def test_simulated_time(self):
+        self.spread("--timing", "et-soc1", cores="1,2,4,8")
+        curve, = self.results()["curves"]
+        self.assertEqual(curve["work_unit"], "cycles")
+        for row in curve["rows"]:
+            self.assertEqual(row["simulated_time"]["target"], "et-soc1")
+            self.assertGreater(row["simulated_time"]["cycles"], row["busiest_core"] / 2)
+        self.assertAlmostEqual(curve["rows"][3]["speed_up"], 8, delta=0.2)
+
+    def test_losses_are_read(self):
+        self.spread(cores="64")
+        row, = self.results()["curves"][0]["rows"]
+        self.assertGreater(row["diverged_share"], 0)  # core 0 works alone at the end
+        self.assertIn("waiting_share", row)
+
+    def test_one_core_only(self):
+        self.spread(cores="1")
+        curve, = self.results()["curves"]
+        self.assertEqual(len(curve["rows"]), 1)
+        self.assertNotIn("serial_share", curve)
+
+    def test_65536_cores_stay_small(self):
+        self.spread("--energy", "et-soc1", cores="1,65536")
+        self.assertLess((self.out / "index.html").stat().st_size, 150_000)
+        for point in self.points():
+            self.assertLess(point.stat().st_size, 60_000)
+
+    def test_weak_scaling_with_filled_in_arguments(self):
+        self.sweep(self.guest, "--entry", "spread", "--arg", "@core", "--arg", "@cores",
+                   "--arg={cores*512}", "--arg", "0", "--scaling", "weak", "--cores", "1..16",
+                   "-o", self.out)
+        for row in self.results()["curves"][0]["rows"]:
+            self.assertAlmostEqual(row["efficiency"], 1, 2)
+
+    def test_a_study_file_and_the_command_line_agree(self):
+        (self.folder / "s.toml").write_text(f"""
+cores = [1, 2]
+[[programs]]
+program = "{self.guest}"
+name = "sweep"
+entry = "spread"
+call = ["@core", "@cores", 65536, 100]
+[[programs]]
+program = "{self.guest}"
+name = "each"
+entry = "each"
+scaling = "weak"
+call = ["@core", "@cores"]
+sizes = [{{name = "small", call = [10]}}, {{name = "large", call = [1000], cores = 4}}]
+""")
+        self.sweep("s.toml", "-o", "of_file")
+        self.spread(cores="1,2")
+        one, small, large = self.results(self.folder / "of_file")["curves"]
+        self.assertEqual([small["program"], large["program"]], ["each/small", "each/large"])
+        self.assertEqual([r["cores"] for r in large["rows"]], [4])
+        same, = self.results()["curves"]
+        for a, b in zip(one["rows"], same["rows"]):
+            self.assertEqual(a["classes"], b["classes"])
+        # Two studies side by side.
+        self.sweep("--compare", "of_file", self.out, "-o", "both")
+        rows = list(csv.DictReader((self.folder / "both/compare.csv").read_text().splitlines()))
+        self.assertEqual([(r["program"], r["cores"]) for r in rows],
+                         [("sweep", "1"), ("sweep", "2")])
+        self.assertEqual(rows[1]["work_a"], rows[1]["work_b"])
+        self.assertIn("nothing", self.refused("--compare", "of_file", "nothing", "-o", "both"))
+
+    # Going on
+
+    def test_finished_points_are_kept_and_half_written_ones_redone(self):
+        self.spread(cores="1,2,4")
+        before = {p: p.stat().st_mtime_ns for p in self.points()}
+        self.assertIn("(0 ran now)", self.spread(cores="1,2,4").stdout)
+        self.assertIn("(2 ran now)", self.spread(cores="1,2,4..16").stdout)
+        self.assertEqual({p: p.stat().st_mtime_ns for p in before}, before)
+        victim = self.points()[0]
+        text = victim.read_text()
+        for broken in (text[:len(text) // 2], "", "{}", text.replace("gpusim-point-1", "other")):
+            victim.write_text(broken)
+            self.assertIn("(1 ran now)", self.spread(cores="1,2,4..16").stdout)
+        (self.out / "points" / "x.json.AbCdEf").write_text("left over")
+        self.spread(cores="1,2,4..16")
+        self.assertFalse((self.out / "points" / "x.json.AbCdEf").exists())
+
+    def test_killed_at_any_moment(self):
+        seed = int(os.environ.get("GPUSIM_SEED", random.randrange(1 << 32)))
+        generator = random.Random(seed)
+        words = self.command(self.guest, "--entry", "each", "--arg", "@core", "--arg", "@cores",
+                             "--arg", "200000", "--cores", "1,2,3,4,5,6,7,8", "-o", self.out,
+                             "--quiet", "--run-option=--no-native")
+        with self.subTest(replay=f"GPUSIM_SEED={seed}"):
+            kept = {}
+            for _ in range(60 if os.environ.get("GPUSIM_LONG") else 10):
+                with subprocess.Popen(words, cwd=self.folder, stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL) as process:
+                    time.sleep(generator.uniform(0, 0.35))
+                    process.send_signal(generator.choice([signal.SIGKILL, signal.SIGINT,
+                                                          signal.SIGTERM]))
+                    self.assertIn(process.wait(timeout=60), (-9, -2, -15, 130, 0))
+                for path in self.points() if (self.out / "points").is_dir() else []:
+                    json.loads(path.read_text())  # whole
+                    stamp = path.stat().st_mtime_ns
+                    self.assertEqual(kept.setdefault(path, stamp), stamp, f"{path} was made again")
+            self.assertEqual(self.runs_left(), [])
+            subprocess.run(words, cwd=self.folder, check=True, timeout=120)
+            self.assertEqual(len(self.points()), 8)
+            for path, stamp in kept.items():
+                self.assertEqual(path.stat().st_mtime_ns, stamp)
+            self.assertEqual(len(self.results()["curves"][0]["rows"]), 8)
+
+    def runs_left(self):
+        """Processes that still work for this study."""
+        deadline = time.monotonic() + 10
+        while True:
+            found = []
+            for entry in os.listdir("/proc"):
+                if entry.isdigit() and entry != str(os.getpid()):
+                    try:
+                        with open(f"/proc/{entry}/cmdline", "rb") as file:
+                            text = file.read().decode(errors="replace")
+                    except OSError:
+                        continue
+                    if str(self.out) in text and "gpusim" in text:
+                        found.append(text)
+            if not found or time.monotonic() > deadline:
+                return found
+            time.sleep(0.05)
+
+    def test_an_interrupted_study_says_how_to_go_on(self):
+        with subprocess.Popen(self.command(self.guest, "--entry", "forever", "--cores", "1,2", "-o",
+                                           self.out), cwd=self.folder, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            deadline = time.monotonic() + 60
+            while not list((self.out / "running").glob("*")) and time.monotonic() < deadline:
+                if (self.out / "study.json").exists():
+                    break
+                time.sleep(0.02)
+            time.sleep(0.3)
+            # A second study may not write here at the same time.
+            self.assertIn("another", self.refused(self.guest, "--cores", "1", "-o", self.out))
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("0 of 2 points are kept", errors)
+        self.assertEqual(self.runs_left(), [])
+
+    def test_another_program_arguments_or_simulator_are_refused(self):
+        program = self.folder / "p.elf"
+        shutil.copy(self.guest, program)
+        words = [program, "--cores", "1", "-o", self.out]
+        self.sweep(*words, *SPREAD)
+        self.assertIn("other options or arguments", self.refused(*words, *SPREAD[:-1], "101"))
+        data = bytearray(program.read_bytes())
+        data += b"\0"
+        program.write_bytes(data)
+        self.assertIn("has changed", self.refused(*words, *SPREAD))
+        self.assertEqual(len(self.points()), 1)
+        self.sweep(*words, *SPREAD, "--restart")
+        study = json.loads((self.out / "study.json").read_text())
+        study["simulator"]["sha256"] = "0" * 64
+        (self.out / "study.json").write_text(json.dumps(study))
+        self.assertIn("another gpusim", self.refused(*words, *SPREAD))
+        (self.out / "study.json").write_text("{")
+        self.assertIn("study.json", self.refused(*words, *SPREAD))
+
+    # Points that fail
+
+    def test_points_that_fail_do_not_lose_others(self):
+        words = [self.guest, "--entry", "few", "--arg", "@core", "--arg", "@cores", "--arg", "4",
+                 "--cores", "1,2,4..16", "-o", self.out]
+        done = self.sweep(*words, status=1)
+        self.assertIn("5 points (5 ran now), 2 failed", done.stdout)
+        self.assertEqual(len(done.stderr.splitlines()), 3)
+        self.assertRegex(done.stderr, r"few|fault")
+        results = self.results()
+        self.assertEqual([r["cores"] for r in results["curves"][0]["rows"]], [1, 2, 4])
+        self.assertEqual([(f["cores"], f["exit_status"]) for f in results["failures"]],
+                         [(8, 139), (16, 139)])
+        self.assertRegex(results["failures"][0]["message"], r"core 1: fault: store .*few\+")
+        self.assertIn("(0 ran now), 2 failed", self.sweep(*words, status=1).stdout)
+        self.assertIn("(2 ran now), 2 failed", self.sweep(*words, "--retry", status=1).stdout)
+
+    def test_all_points_fail(self):
+        text = self.folder / "text.elf"
+        text.write_text("not a program")
+        done = self.sweep(text, "--cores", "1,2", "-o", self.out, status=1)
+        self.assertIn("gpusim: error:", done.stderr)
+        self.assertTrue((self.out / "index.html").is_file())
+
+    def test_a_time_limit(self):
+        done = self.sweep(self.guest, "--entry", "forever", "--cores", "1,2", "--timeout", "0.3",
+                          "-o", self.out, status=1)
+        self.assertIn("not finished after 0.3 s", done.stderr)
+        self.assertEqual(self.runs_left(), [])
+
+    # Mistakes
+
+    def test_bad_input(self):
+        guest, out = self.guest, self.out
+        (self.folder / "s.json").write_text('{"programs": [{"program": "p", "core": 1}]}')
+        (self.folder / "s.toml").write_text("title = \n")
+        (self.folder / "full").mkdir()
+        (self.folder / "full" / "thing").write_text("x")
+        (self.folder / "file").write_text("x")
+        for words, part in (
+                ([], "-o FOLDER"), ([guest, "--cores", "1"], "-o FOLDER"), (["-o", out], "name a program"),
+                ([guest, "-o", out], "--cores"), ([guest, "--cores", "0", "-o", out], "--cores"),
+                ([guest, "--cores", "8..2", "-o", out], "downwards"),
+                (["none.elf", "--cores", "1", "-o", out], "none.elf"),
+                (["full", "--cores", "1", "-o", out], "full"),
+                ([guest, "--cores", "1", "--backend", "none", "-o", out], "no backend none"),
+                ([guest, "--cores", "1", "--energy", "none", "-o", out], "none"),
+                ([guest, "--cores", "1", "--run-option=--stats=x", "-o", out], "--stats"),
+                ([guest, "--cores", "1", "--scaling", "big", "-o", out], "scaling"),
+                ([guest, "--cores", "1", "-o", "full"], "thing"),
+                ([guest, "--cores", "1", "-o", "file"], "file"),
+                ([guest, "--cores", "1", "-o", "/proc/x"], "/proc/x"),
+                ([guest, "--cores", "1", "-o", out, "--", "{cores"], "{cores"),
+                (["s.json", "-o", out], '"core"'), (["s.toml", "-o", out], "line 1"),
+                (["s.json", "--entry", "f", "-o", out], '"core"'),
+                (["--report", "full"], "study.json"), (["--report", "none"], "none"),
+                (["--compare", "full", "none", "-o", out], "full")):
+            with self.subTest(words=words):
+                self.assertIn(part, self.refused(*words))
+        self.assertFalse(out.exists())
+
+    def test_a_report_with_other_targets(self):
+        self.spread(cores="1,2")
+        self.assertNotIn("energy", self.results()["curves"][0]["rows"][0])
+        self.sweep("--report", self.out, "--energy", "fermi")
+        self.assertEqual(self.results()["curves"][0]["rows"][0]["energy"][0]["target"], "fermi")
+
+    def test_commands_can_be_repeated(self):
+        self.spread(cores="2")
+        html = (self.out / "index.html").read_text()
+        command = re.search(r"^(?:<pre>)?gpusim (run .*)$", html, re.MULTILINE).group(1)
+        command = command.replace("&amp;", "&").replace("</pre>", "")
+        subprocess.run(f"{self.gpusim} {command}", shell=True, check=True, cwd=self.folder)
+        stats = json.loads((self.folder / "stats.json").read_text())
+        self.assertEqual(stats["classes"], self.results()["curves"][0]["rows"][0]["classes"])
+
+
+if __name__ == "__main__":
+    main(Sweep)
