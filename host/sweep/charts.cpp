@@ -208,8 +208,7 @@ Json fit_chart(const Curve& curve) {
   const std::string limit =
       weak ? ""
       : s.share > 0
-          ? fmt::format(
-                " With that share no number of cores gives more than {} times the speed.",
+          ? fmt::format(" With that share no number of cores gives more than {} times the speed.",
                         with_commas(1 / s.share))
           : "";
   return {

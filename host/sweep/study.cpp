@@ -184,8 +184,8 @@ Study study_of(const Json& json, const std::string& where, const fs::path& folde
   append(options, time_options(r.flag("simulated_time"), r.text("timing", "")));
   const Json& programs = r.get("programs");
   for (size_t i = 0; i < programs.size(); ++i)
-    read_program(programs[i], fmt::format("{}, \"programs\"[{}]", where, i), folder,
-                 options, study);
+    read_program(programs[i], fmt::format("{}, \"programs\"[{}]", where, i), folder, options,
+                 study);
   return study;
 }
 

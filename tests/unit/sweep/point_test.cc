@@ -118,8 +118,10 @@ TEST_CASE("keys that not all runs have") {
   CHECK_FALSE(point_of(stats, 4).lanes.diverged_share);
   stats["divergence"] = nullptr;
   stats["waiting"] = {{"lost_share", 0.25}, {"instructions", 3}};
-  stats["simulated_time"] = {
-      {"target", "et-soc1"}, {"cycles", 1234}, {"seconds", 1e-6}, {"per_core", {{{"core", 0}, {"cycles", 9}}}}};
+  stats["simulated_time"] = {{"timing", "et-soc1"},
+                             {"cycles", 1234},
+                             {"seconds", 1e-6},
+                             {"per_core", {{{"core", 0}, {"cycles", 9}}}}};
   const Point p = point_of(stats, 4);
   CHECK_FALSE(p.lanes.diverged_share);
   CHECK(*p.lanes.waiting_share == 0.25);
