@@ -8,8 +8,11 @@
 #include <numeric>
 
 #include "energy/accelwattch/components.h"
+#include "energy/escape_xml.h"
 
 namespace gpusim::accelwattch {
+
+using energy::escape_xml;
 namespace {
 
 constexpr size_t kMostGroups = 12;
@@ -98,25 +101,6 @@ void legend(Svg& svg, double x, double y, const std::vector<Segment>& groups) {
 }
 
 }  // namespace
-
-std::string escape_xml(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '&')
-      safe += "&amp;";
-    else if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else if (c == '"')
-      safe += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 0x20)
-      safe += c;
-    else
-      safe += ' ';
-  }
-  return safe;
-}
 
 std::string chart_style() {
   return R"(

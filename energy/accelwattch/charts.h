@@ -35,6 +35,4 @@ std::string time_chart(const TimeSeries& series, const std::string& title);
 std::string embedded_svg(const std::string& svg);
 std::string chart_style();
 
-std::string escape_xml(std::string_view text);
-
 }  // namespace gpusim::accelwattch

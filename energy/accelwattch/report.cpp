@@ -8,8 +8,11 @@
 
 #include "energy/accelwattch/charts.h"
 #include "energy/accelwattch/components.h"
+#include "energy/escape_xml.h"
 
 namespace gpusim::accelwattch {
+
+using energy::escape_xml;
 namespace {
 
 struct ComponentRow {

@@ -6,11 +6,12 @@
 #include <cmath>
 
 #include "energy/accelwattch/charts.h"
+#include "energy/escape_xml.h"
 
 namespace gpusim::power {
 namespace {
 
-using accelwattch::escape_xml;
+using energy::escape_xml;
 
 constexpr const char* kColours[] = {"#3b7dd8", "#e8903a", "#3aa76d", "#c94f7c", "#8e6bd1"};
 constexpr size_t kMostPoints = 4000;

@@ -7,16 +7,10 @@
 #include <cstdlib>
 #include <memory>
 
+#include "host/run/source_lines.h"
+
 namespace gpusim::host {
 namespace {
-
-// No debug information from other files: only the program's own is sure to be the right one.
-constexpr Dwfl_Callbacks kCallbacks = {
-    .find_elf = nullptr,
-    .find_debuginfo = [](Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*,
-                         GElf_Word, char**) { return -1; },
-    .section_address = dwfl_offline_section_address,
-    .debuginfo_path = nullptr};
 
 using Scopes = std::unique_ptr<Dwarf_Die, decltype(&std::free)>;
 
@@ -47,13 +41,7 @@ void set_call_place(Dwarf_Die* unit, Dwarf_Die* inlined, Frame& frame) {
 
 }  // namespace
 
-InlineFrames::InlineFrames(const std::string& path) : dwfl_(dwfl_begin(&kCallbacks)) {
-  if (!dwfl_) return;
-  dwfl_report_begin(dwfl_);
-  dwfl_report_elf(dwfl_, path.c_str(), path.c_str(), -1, 0, false);
-  dwfl_report_end(dwfl_, nullptr, nullptr);
-}
-
+InlineFrames::InlineFrames(const std::string& path) : dwfl_(open_debug_info(path)) {}
 InlineFrames::~InlineFrames() { dwfl_end(dwfl_); }
 
 std::vector<Frame> InlineFrames::at(uint64_t pc) const {

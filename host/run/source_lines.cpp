@@ -18,13 +18,16 @@ constexpr Dwfl_Callbacks kCallbacks = {
 
 }  // namespace
 
-SourceLines::SourceLines(const std::string& path) : dwfl_(dwfl_begin(&kCallbacks)) {
-  if (!dwfl_) return;
-  dwfl_report_begin(dwfl_);
-  dwfl_report_elf(dwfl_, path.c_str(), path.c_str(), -1, 0, false);
-  dwfl_report_end(dwfl_, nullptr, nullptr);
+Dwfl* open_debug_info(const std::string& path) {
+  Dwfl* const dwfl = dwfl_begin(&kCallbacks);
+  if (!dwfl) return nullptr;
+  dwfl_report_begin(dwfl);
+  dwfl_report_elf(dwfl, path.c_str(), path.c_str(), -1, 0, false);
+  dwfl_report_end(dwfl, nullptr, nullptr);
+  return dwfl;
 }
 
+SourceLines::SourceLines(const std::string& path) : dwfl_(open_debug_info(path)) {}
 SourceLines::~SourceLines() { dwfl_end(dwfl_); }
 
 std::string SourceLines::at(uint64_t pc) const {

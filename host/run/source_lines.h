@@ -8,6 +8,9 @@ struct Dwfl;
 
 namespace gpusim::host {
 
+// To be given to dwfl_end(). A file without DWARF, or that is no ELF file, has no modules.
+Dwfl* open_debug_info(const std::string& path);
+
 class SourceLines {
  public:
   // A file without DWARF, or that is no ELF file, has no lines.

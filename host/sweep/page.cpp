@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "energy/escape_xml.h"
 #include "host/sweep/assets.h"
 
 namespace gpusim::page {
@@ -26,25 +27,6 @@ std::string script_json(const Json& data) {
 
 }  // namespace
 
-std::string escape_html(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '&')
-      safe += "&amp;";
-    else if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else if (c == '"')
-      safe += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t')
-      safe += c;
-    else
-      safe += ' ';
-  }
-  return safe;
-}
-
 Json rounded(double value, int digits) {
   if (!std::isfinite(value)) return nullptr;
   if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<int64_t>(value);
@@ -58,11 +40,11 @@ void Page::add_section(const std::string& heading) {
   in_section_ = true;
   const std::string anchor = fmt::format("s{}", contents_.size() + 1);
   contents_.emplace_back(anchor, heading);
-  body_ += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n", anchor, escape_html(heading));
+  body_ += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n", anchor, energy::escape_xml(heading));
 }
 
 void Page::add_text(const std::string& text) {
-  body_ += fmt::format("<p>{}</p>\n", escape_html(text));
+  body_ += fmt::format("<p>{}</p>\n", energy::escape_xml(text));
 }
 
 void Page::figure(const std::string& what, std::vector<std::pair<std::string, Json>> views) {
@@ -87,7 +69,7 @@ void Page::add_charts(const std::string& what, std::vector<std::pair<std::string
 void Page::add_table(Json table, const std::string& name, const std::string& fold) {
   std::vector<std::pair<std::string, Json>> one;
   one.emplace_back("", std::move(table));
-  if (!fold.empty()) body_ += fmt::format("<details><summary>{}</summary>\n", escape_html(fold));
+  if (!fold.empty()) body_ += fmt::format("<details><summary>{}</summary>\n", energy::escape_xml(fold));
   add_tables("", name, std::move(one));
   if (!fold.empty()) body_ += "</details>\n";
 }
@@ -102,8 +84,8 @@ void Page::add_tables(const std::string& what, const std::string& name,
 }
 
 void Page::add_code(const std::string& text, const std::string& fold) {
-  if (!fold.empty()) body_ += fmt::format("<details><summary>{}</summary>\n", escape_html(fold));
-  body_ += fmt::format("<pre>{}</pre>\n", escape_html(text));
+  if (!fold.empty()) body_ += fmt::format("<details><summary>{}</summary>\n", energy::escape_xml(fold));
+  body_ += fmt::format("<pre>{}</pre>\n", energy::escape_xml(text));
   if (!fold.empty()) body_ += "</details>\n";
 }
 
@@ -111,13 +93,13 @@ void Page::add_html(const std::string& html) { body_ += html; }
 
 void Page::embed(const std::string& id, const Json& data) {
   embedded_ += fmt::format("<script type=\"application/json\" id=\"{}\">{}</script>\n",
-                           escape_html(id), script_json(data));
+                           energy::escape_xml(id), script_json(data));
 }
 
 std::string Page::html() const {
   std::string contents;
   for (const auto& [anchor, heading] : contents_)
-    contents += fmt::format("<a href=\"#{}\">{}</a>\n", anchor, escape_html(heading));
+    contents += fmt::format("<a href=\"#{}\">{}</a>\n", anchor, energy::escape_xml(heading));
   // The policy lets the page load nothing, whatever stands in it.
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -131,9 +113,9 @@ std::string Page::html() const {
       "</noscript>\n{5}{6}</main>\n"
       "<script type=\"application/json\" id=\"gpusim-figures\">{7}</script>\n{8}"
       "<script>\n{9}</script>\n{10}</body>\n</html>\n",
-      escape_html(title_), asset("page.css"), style_,
+      energy::escape_xml(title_), asset("page.css"), style_,
       subtitle_.empty() ? ""
-                        : fmt::format("<p class=\"subtitle\">{}</p>\n", escape_html(subtitle_)),
+                        : fmt::format("<p class=\"subtitle\">{}</p>\n", energy::escape_xml(subtitle_)),
       contents, body_, in_section_ ? "</section>\n" : "", script_json(figures_), embedded_,
       asset("page.js"), script_.empty() ? "" : "<script>\n" + script_ + "</script>\n");
 }

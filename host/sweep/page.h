@@ -31,7 +31,6 @@ namespace gpusim::page {
 
 using Json = nlohmann::ordered_json;
 
-std::string escape_html(std::string_view text);
 // Six digits are enough for a picture, and keep the page small. Infinite and NaN become null.
 Json rounded(double value, int digits = 6);
 
