@@ -1,6 +1,6 @@
 # What `cmake --install` and `cpack` (a .deb) put where. Included last, when all targets are known.
-# Components: `runtime` (program, manual, completions) and `guest` (header and libraries for guest
-# programs) make the package; `offload` (libGPUSim) is installed by name only.
+# Components: `runtime` (program, manual, completions), `guest` (header and libraries for guest programs)
+# and `plugin` (header) make the package; `offload` (libGPUSim) is installed by name only.
 include(GNUInstallDirs)
 
 # Installing never builds: tests install while others build.
@@ -10,6 +10,10 @@ if(NOT TARGET gpusim)
   return()
 endif()
 install(TARGETS gpusim RUNTIME DESTINATION bin COMPONENT runtime)
+# `gpusim power attach` looks for it in ../lib/gpusim, seen from its own folder.
+if(TARGET gpusim_power_attach_preload)
+  install(TARGETS gpusim_power_attach_preload LIBRARY DESTINATION lib/gpusim COMPONENT runtime)
+endif()
 
 find_program(GPUSIM_PYTHON3 python3 DOC "Python 3, for scripts that run during the build")
 if(GPUSIM_PYTHON3)
@@ -53,7 +57,7 @@ set(CPACK_PACKAGE_CONTACT "gpusim contributors")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "functional simulator of thousands of CPU cores")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL runtime guest)
+set(CPACK_COMPONENTS_ALL runtime guest plugin)
 set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)

@@ -38,7 +38,8 @@ FILES = ["usr/bin/gpusim", "usr/bin/gpusim-cc", "usr/share/man/man1/gpusim.1.gz"
          "usr/share/bash-completion/completions/gpusim", "usr/share/zsh/vendor-completions/_gpusim",
          "usr/share/doc/gpusim/copyright", "usr/share/doc/gpusim/cli.md",
          "usr/include/gpusim/gpusim_guest.h", "usr/include/gpusim/aarch64/gpusim_guest_isa.h",
-         "usr/lib/gpusim/aarch64/libgpusim_guest.a", "usr/lib/gpusim/openmp/libgpusim_omp.a"]
+         "usr/lib/gpusim/aarch64/libgpusim_guest.a", "usr/lib/gpusim/openmp/libgpusim_omp.a",
+         "usr/include/gpusim/plugin/gpusim_plugin.h"]
 
 
 def call(*command, **keywords):
