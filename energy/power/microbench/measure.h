@@ -38,6 +38,7 @@ struct SteadyPower {
   Hertz clock;  // mean of what the source says; zero if it says nothing
   double temperature_c = 0;
   bool is_throttled = false;
+  bool had_gaps = false;  // the GPU had nothing to do meanwhile
   Watts resolution;  // least step between readings; zero if they never differed
   uint64_t readings = 0;
 };
@@ -93,6 +94,7 @@ class Bench {
  private:
   cuda::Function function_of(const Kernel& kernel);
   KernelParameters parameters_of(const Kernel& kernel);
+  SteadyPower run_once(cuda::Function function, LaunchShape shape, KernelParameters& parameters);
   SteadyPower watch(Seconds settle, Seconds seconds, const std::function<void()>& keep_busy);
 
   Gpu& gpu_;
