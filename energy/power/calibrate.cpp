@@ -129,7 +129,9 @@ std::string calibration_text(const Calibration& c) {
          fmt::format("C {:.2f} ms", milliseconds(r.symmetric.capacitance)));
     line("slope, backward", r.backward,
          fmt::format("C {:.2f} ms", milliseconds(r.backward.capacitance)));
-    line("window", r.window, fmt::format("{:.1f} ms", milliseconds(r.window.window)));
+    line("window", r.window,
+         fmt::format("{:.1f} ms ({:.1f} to {:.1f} ms fit as well)", milliseconds(r.window.window),
+                     milliseconds(r.window.window_least), milliseconds(r.window.window_most)));
     text += "\n";
   }
   if (p.capacitance > Seconds(0))

@@ -35,7 +35,8 @@ struct ModelFit {
   Seconds window;        // 0 where the model has none
   Seconds clock_offset;  // reference time = reading's time + this, delay of the sensor included
   Watts rms;             // error against the reference, over all updates
-  Watts new_rms;         // over those that brought a new value: where something moved
+  Seconds window_least, window_most;  // windows in between fit hardly worse (rms up to 1.1 times)
+  Watts new_rms;                      // over those that brought a new value: where something moved
 };
 
 struct ReferenceFit {

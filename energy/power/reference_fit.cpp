@@ -149,24 +149,36 @@ ReferenceFit fit_reference(const Trace& trace, const Trace& reference, Seconds m
   const auto [low, high] = std::minmax_element(
       all.begin(), all.end(), [](const Sample& a, const Sample& b) { return a.power < b.power; });
   const double range = (high->power - low->power).value();
+  // Nothing may move by more than a part of the range: a small one, if enough is that quiet.
   const Seconds still(1.0);
-  size_t first = 0;
-  for (const Sample& s : all) {
-    const Seconds begin = s.time - still;
-    while (all[first].time < begin) ++first;
-    if (all.front().time > begin || begin - most_offset < reference.samples.front().time ||
-        s.time + most_offset > reference.samples.back().time)
-      continue;
-    const double whole = compare.mean(begin - most_offset, s.time + most_offset);
-    const double late = compare.mean(s.time, s.time + most_offset);
-    const double early = compare.mean(begin - most_offset, begin);
-    const auto is_near = [&](double a, double b) { return std::abs(a - b) < 0.03 * range + 1e-9; };
-    bool is_still = is_near(whole, late) && is_near(whole, early);
-    for (size_t i = first; is_still && i < all.size() && all[i].time <= s.time; ++i)
-      is_still = is_near(all[i].power.value(), s.power.value());
-    if (!is_still) continue;
-    quiet_truth.push_back(whole);
-    quiet_reading.push_back(s.power.value());
+  const auto has_two_levels = [&] {
+    const auto [least, most] = std::minmax_element(quiet_truth.begin(), quiet_truth.end());
+    return least != quiet_truth.end() && *most - *least >= 0.2 * range;
+  };
+  for (const double part : {0.003, 0.01, 0.03}) {
+    quiet_truth.clear();
+    quiet_reading.clear();
+    size_t first = 0;
+    for (const Sample& s : all) {
+      const Seconds begin = s.time - still;
+      while (all[first].time < begin) ++first;
+      if (all.front().time > begin || begin - most_offset < reference.samples.front().time ||
+          s.time + most_offset > reference.samples.back().time)
+        continue;
+      const double whole = compare.mean(begin - most_offset, s.time + most_offset);
+      const double late = compare.mean(s.time, s.time + most_offset);
+      const double early = compare.mean(begin - most_offset, begin);
+      const auto is_near = [&](double a, double b) {
+        return std::abs(a - b) < part * range + 1e-9;
+      };
+      bool is_still = is_near(whole, late) && is_near(whole, early);
+      for (size_t i = first; is_still && i < all.size() && all[i].time <= s.time; ++i)
+        is_still = is_near(all[i].power.value(), s.power.value());
+      if (!is_still) continue;
+      quiet_truth.push_back(whole);
+      quiet_reading.push_back(s.power.value());
+    }
+    if (quiet_truth.size() >= 10 && has_two_levels()) break;
   }
   if (quiet_truth.size() < 3)
     throw energy::Error(
@@ -174,9 +186,8 @@ ReferenceFit fit_reference(const Trace& trace, const Trace& reference, Seconds m
                     "need steady loads",
                     trace.source, (still + 2 * most_offset).value()));
   fit.quiet = quiet_truth.size();
-  const auto [least, most] = std::minmax_element(quiet_truth.begin(), quiet_truth.end());
   Line line;
-  fit.has_one_level = *most - *least < 0.2 * range;
+  fit.has_one_level = !has_two_levels();
   if (fit.has_one_level) {
     for (size_t i = 0; i < quiet_truth.size(); ++i)
       line.offset += (quiet_reading[i] - quiet_truth[i]) / static_cast<double>(quiet_truth.size());
@@ -250,11 +261,20 @@ ReferenceFit fit_reference(const Trace& trace, const Trace& reference, Seconds m
   fit.window.rms = Watts(1e300);
   double best_window = 0;
   constexpr double kLeast = 0.002, kMost = 2;
-  for (double w = kLeast; w < kMost; w *= 1.25)
-    if (const ModelFit m = window_fit(w); m.rms < fit.window.rms) fit.window = m, best_window = w;
+  std::vector<ModelFit> tried;
+  const auto try_window = [&](double w) {
+    tried.push_back(window_fit(w));
+    if (tried.back().rms < fit.window.rms) fit.window = tried.back(), best_window = w;
+  };
+  for (double w = kLeast; w < kMost; w *= 1.25) try_window(w);
   for (double factor = 1.12; factor > 1.002; factor = std::sqrt(factor))
-    for (const double w : {best_window / factor, best_window * factor})
-      if (const ModelFit m = window_fit(w); m.rms < fit.window.rms) fit.window = m, best_window = w;
+    for (const double w : {best_window / factor, best_window * factor}) try_window(w);
+  fit.window.window_least = fit.window.window_most = fit.window.window;
+  for (const ModelFit& m : tried) {
+    if (m.rms > fit.window.rms * 1.1) continue;
+    fit.window.window_least = std::min(fit.window.window_least, m.window);
+    fit.window.window_most = std::max(fit.window.window_most, m.window);
+  }
 
   const std::vector<double> truth = compare.means(fit.best_slope().clock_offset, period);
   fit.raw_rms = Watts(rms(scaled, truth));

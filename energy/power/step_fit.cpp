@@ -132,7 +132,7 @@ std::vector<StepFit> fit_steps(const std::vector<Sample>& u) {
       const double period =
           (u[best_last].time - u[first].time).value() / static_cast<double>(best_last - first);
       const bool is_flat =
-          std::abs(best->amplitude) < 3 * noise ||
+          std::abs(best->amplitude) < 3 * noise || best->tau < 0.3 * period ||
           std::abs(best->amplitude) < 0.8 * std::exp(-period / best->tau) * std::abs(change);
       if (!is_flat && saw_the_end(*best, u[best_last].power.value(), before)) {
         fit.end = u[best_last].time;

@@ -8,6 +8,7 @@
 #include "energy/power/correct.h"
 #include "energy/power/meter.h"
 #include "host/cli/power_commands.h"
+#include "host/cli/power_picture.h"
 #include "host/error.h"
 #include "host/output_file.h"
 
@@ -17,13 +18,15 @@ namespace {
 namespace pw = power;
 
 struct CalibrateCommand {
-  std::string trace, reference, output, name, slope, html;
+  std::string trace, reference, output, name, slope;
+  PictureFiles pictures;
   double utc_offset_hours = 0, most_offset_s = 0.5;
   bool sort = false, one_clock = false;
 };
 
 struct CorrectCommand {
-  std::string trace, sensor = "none", output, html;
+  std::string trace, sensor = "none", output;
+  PictureFiles pictures;
   std::optional<double> threshold_w, capacitance_s;
   std::string slope;
   std::optional<unsigned> points;
@@ -43,6 +46,7 @@ void print_notes(const std::vector<std::string>& notes) {
 
 int calibrate(const CalibrateCommand& command) {
   if (!command.output.empty()) check_output_file("-o", command.output);
+  command.pictures.check();
   pw::Trace trace = pw::read_trace(command.trace, order(command.sort));
   for (pw::Sample& s : trace.samples) s.time -= pw::Seconds(3600 * command.utc_offset_hours);
   std::optional<pw::Trace> reference;
@@ -53,16 +57,20 @@ int calibrate(const CalibrateCommand& command) {
                                            .has_one_clock = command.one_clock,
                                            .most_offset = pw::Seconds(command.most_offset_s),
                                            .name = command.name});
-  fmt::print("{}", pw::calibration_text(c));
+  const std::string text = pw::calibration_text(c);
+  fmt::print("{}", text);
   print_notes(trace.notes);
   if (reference) print_notes(reference->notes);
   if (!command.output.empty())
     write_output_file("-o", command.output, pw::sensor_profile_json(c.profile));
+  write_pictures(command.pictures, "What the power sensor says",
+                 calibration_series(trace, reference, c), text);
   return 0;
 }
 
 int correct(const CorrectCommand& command) {
   if (!command.output.empty()) check_output_file("-o", command.output);
+  command.pictures.check();
   pw::SensorProfile profile = pw::find_sensor_profile(command.sensor);
   if (command.capacitance_s) profile.capacitance = pw::Seconds(*command.capacitance_s);
   if (const auto slope = slope_of(command.slope)) profile.slope = *slope;
@@ -120,6 +128,11 @@ int correct(const CorrectCommand& command) {
                         .is_partial = trace.is_partial};
     write_output_file("-o", command.output, pw::trace_csv(corrected));
   }
+  write_pictures(command.pictures, "Power, corrected as " + profile.name,
+                 {series_of("corrected", c.true_power), series_of("as read", trace.samples)},
+                 fmt::format("corrected {:.4f} J in {:.4f} s\nas read   {:.4f} J in {:.4f} s\n",
+                             c.energy.value(), c.active_time.value(), c.as_read.value(),
+                             trace.duration().value()));
   return 0;
 }
 
@@ -145,6 +158,8 @@ void add_power_calibrate(CLI::App& power, Action& action) {
   c->add_option("--name", o->name, "Name in the profile");
   c->add_flag("--sort", o->sort, "Sort samples whose times fall, instead of refusing them");
   c->add_option("-o,--output", o->output, "Write the profile (JSON) for `power correct --sensor`");
+  c->add_option("--svg", o->pictures.svg, "Write a chart");
+  c->add_option("--html", o->pictures.html, "Write a page with a chart");
   c->callback([o, &action] { action = [o] { return calibrate(*o); }; });
 }
 
@@ -162,6 +177,8 @@ void add_power_correct(CLI::App& power, Action& action) {
                 "Integrate what is above these watts (4 % above the profile's active idle)");
   c->add_flag("--sort", o->sort, "Sort samples whose times fall, instead of refusing them");
   c->add_option("-o,--output", o->output, "Write corrected power as CSV");
+  c->add_option("--svg", o->pictures.svg, "Write a chart");
+  c->add_option("--html", o->pictures.html, "Write a page with a chart");
   c->callback([o, &action] { action = [o] { return correct(*o); }; });
 }
 

@@ -20,6 +20,7 @@ void add_power_command(CLI::App& app, const std::vector<std::string>& command, A
   add_power_profile(*power, command, action);
   add_power_correct(*power, action);
   add_power_calibrate(*power, action);
+  add_power_sensor(*power, command, action);
   add_power_microbench(*power, action);
   add_power_attach(*power, command, action);
   add_power_compare(*power, action);

@@ -19,6 +19,7 @@ void add_source_options(CLI::App& command, SourceArguments& arguments);
 void add_power_calibrate(CLI::App& power, Action& action);
 void add_power_correct(CLI::App& power, Action& action);
 void add_power_profile(CLI::App& power, const std::vector<std::string>& command, Action& action);
+void add_power_sensor(CLI::App& power, const std::vector<std::string>& command, Action& action);
 void add_power_record(CLI::App& power, const std::vector<std::string>& command, Action& action);
 
 void add_power_attach(CLI::App& power, const std::vector<std::string>& command, Action& action);

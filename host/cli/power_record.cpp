@@ -8,6 +8,7 @@
 #include "energy/power/child_process.h"
 #include "energy/power/recorder.h"
 #include "host/cli/power_commands.h"
+#include "host/cli/power_picture.h"
 #include "host/error.h"
 #include "host/output_file.h"
 
@@ -23,6 +24,7 @@ struct RecordCommand {
   double rate_hz = 100, before_s = 0, after_s = 0;
   std::optional<double> seconds, error_w;
   bool quiet = false;
+  PictureFiles pictures;
 };
 
 volatile sig_atomic_t interrupts = 0;
@@ -70,6 +72,7 @@ void print_summary(const pw::Trace& trace, const pw::EnergySummary& e, const std
 
 int record(const RecordCommand& command) {
   if (!command.output.empty()) check_output_file("-o", command.output);
+  command.pictures.check();
   const auto source = command.from.open();
   if (source->is_virtual() && !command.command.empty())
     throw UserError(command.from.source +
@@ -80,7 +83,7 @@ int record(const RecordCommand& command) {
   const bool is_live = !command.quiet && ::isatty(STDERR_FILENO) != 0;
   const auto show = [&](const pw::RecordStatus& s) {
     if (!is_live || source->is_virtual()) return;
-    fmt::print(stderr, "\r{:9.2f} s  {:8.2f} W  mean {:8.2f} W  peak {:8.2f} W  {:12.3f} J\x1b[K",
+    fmt::print(stderr, "\r{:9.2f} s  {:8.2f} W  mean {:8.2f} W  peak {:8.2f} W  {:12.3f} J  ",
                s.elapsed.value(), s.now.value(), s.mean.value(), s.peak.value(), s.energy.value());
   };
   const InterruptGuard guard;
@@ -116,7 +119,7 @@ int record(const RecordCommand& command) {
     return ended && now >= *ended + pw::Seconds(command.after_s);
   };
   pw::Trace trace = pw::record(*source, options, is_over, show);
-  if (is_live && !source->is_virtual()) fmt::print(stderr, "\r\x1b[K");
+  if (is_live && !source->is_virtual()) fmt::print(stderr, "\n");
   const bool source_failed = trace.is_partial;
   if (child && !ended) {
     // The time is up, or the source is gone. The command is the user's: it is let run.
@@ -135,6 +138,7 @@ int record(const RecordCommand& command) {
     throw UserError(trace.notes.empty() ? command.from.source + ": no sample was read"
                                         : trace.notes[0]);
   if (!command.output.empty()) write_output_file("-o", command.output, pw::trace_csv(trace));
+  write_pictures(command.pictures, "Power as read", {series_of("as read", trace.samples)}, "");
   print_summary(trace, pw::summarize_energy(trace, ran, pw::Watts(command.error_w.value_or(0))),
                 ran ? " of the command" : "", command.error_w);
   if (child) return status;
@@ -149,6 +153,8 @@ void add_power_record(CLI::App& power, const std::vector<std::string>& command, 
   CLI::App* c = power.add_subcommand("record", "Sample power while a command runs: -- COMMAND...");
   add_source_options(*c, o->from);
   c->add_option("-o,--output", o->output, "Write the samples as CSV");
+  c->add_option("--svg", o->pictures.svg, "Write a chart");
+  c->add_option("--html", o->pictures.html, "Write a page with a chart");
   c->add_option("--rate", o->rate_hz, "Samples a second (100)")->check(CLI::Range(0.01, 1e6));
   c->add_option("--seconds", o->seconds, "Record no longer than this")
       ->check(CLI::Range(0.001, 1e7));

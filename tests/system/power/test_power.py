@@ -98,6 +98,22 @@ class PowerTest(unittest.TestCase):
         self.assertIn("</html>", (self.at / "p.html").read_text())
         self.assertGreater((self.at / "p.csv").read_text().count("\n"), 100)
 
+    def test_sensor(self):
+        self.write("c.json", {"sensor": {"update_period_s": 0.02, "lag_s": 0.1, "quantum_W": 0.01,
+                                         "poll_s": 0.001, "gain": 1.05, "offset_W": -2},
+                              "device": {"idle_W": 60, "kernel": [[0, 190], [1, 190]]}})
+        self.power("sensor", "--source", "sim:c.json", "--seconds", 3, "--json", "r.json", "-o",
+                   "p.json", "--svg", "s.svg", "--html", "s.html", "--record", "t.csv")
+        report = json.loads((self.at / "r.json").read_text())
+        self.assertAlmostEqual(report["update_period_s"], 0.02, delta=0.0005)
+        self.assertAlmostEqual(report["reference"]["gain"], 1.05, delta=0.005)
+        self.assertAlmostEqual(report["reference"]["offset_W"], -2, delta=0.3)
+        self.assertAlmostEqual(report["profile"]["capacitance_s"], 0.1, delta=0.012)
+        xml.dom.minidom.parse(str(self.at / "s.svg"))
+        self.assertIn("C ", self.power("sensor", "--trace", "t.csv"))
+        self.power("correct", "t.csv", "--sensor", "p.json", "--svg", "c.svg", "--html", "c.html")
+        xml.dom.minidom.parse(str(self.at / "c.svg"))
+
     def test_record_passes_the_status_on(self):
         sysfs = self.fake_sysfs()
         for status in (0, 7):

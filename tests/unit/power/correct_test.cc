@@ -49,25 +49,25 @@ double as_read(const Run& run, size_t kernel) {
 TEST_CASE("anomaly 1: twice the work takes more than twice the energy") {
   const Run once = run_kernels({5.346}, 0), twice = run_kernels({2 * 5.346}, 0);
   // As read: 732 J and 1579 J in the paper, 8 % more than double.
-  CHECK(as_read(once, 0) == doctest::Approx(732).epsilon(0.005));
-  CHECK(as_read(twice, 0) == doctest::Approx(1579).epsilon(0.005));
+  CHECK(as_read(once, 0) == doctest::Approx(732).scale(0).epsilon(0.005));
+  CHECK(as_read(twice, 0) == doctest::Approx(1579).scale(0).epsilon(0.005));
   CHECK(as_read(twice, 0) / as_read(once, 0) > 2.12);
   const Correction one = correct(once.trace, kK20), two = correct(twice.trace, kK20);
-  CHECK(two.energy / one.energy == doctest::Approx(2).epsilon(0.003));
-  CHECK(one.energy.value() == doctest::Approx(once.truth.value()).epsilon(0.005));
-  CHECK(two.energy.value() == doctest::Approx(twice.truth.value()).epsilon(0.005));
+  CHECK(two.energy / one.energy == doctest::Approx(2).scale(0).epsilon(0.003));
+  CHECK(one.energy.value() == doctest::Approx(once.truth.value()).scale(0).epsilon(0.005));
+  CHECK(two.energy.value() == doctest::Approx(twice.truth.value()).scale(0).epsilon(0.005));
 }
 
 TEST_CASE("anomaly 2: a second run soon after the first costs more") {
   const Run run = run_kernels({1.3, 1.3}, 1);
   // 114 J and 147 J in the paper: 29 % more.
   const double more = as_read(run, 1) / as_read(run, 0);
-  CHECK(more == doctest::Approx(1.29).epsilon(0.02));
-  CHECK(as_read(run, 0) == doctest::Approx(114).epsilon(0.03));
+  CHECK(more == doctest::Approx(1.29).scale(0).epsilon(0.02));
+  CHECK(as_read(run, 0) == doctest::Approx(114).scale(0).epsilon(0.03));
   const Correction c = correct(run.trace, kK20);
   REQUIRE(c.active.size() == 2);
-  CHECK(c.active[1].energy / c.active[0].energy == doctest::Approx(1).epsilon(0.005));
-  CHECK(c.active[0].energy.value() == doctest::Approx(1.3 * 158).epsilon(0.01));
+  CHECK(c.active[1].energy / c.active[0].energy == doctest::Approx(1).scale(0).epsilon(0.005));
+  CHECK(c.active[0].energy.value() == doctest::Approx(1.3 * 158).scale(0).epsilon(0.01));
 }
 
 TEST_CASE("anomaly 3: irregular sampling distorts means") {
@@ -84,7 +84,7 @@ TEST_CASE("anomaly 3: irregular sampling distorts means") {
   const double stamped = trapezoid(run.trace.samples).value();
   CHECK(even_steps / stamped > 1.13);  // 13 % in the paper
   CHECK(correct(run.trace, kK20).energy.value() ==
-        doctest::Approx(run.truth.value()).epsilon(0.01));
+        doctest::Approx(run.truth.value()).scale(0).epsilon(0.01));
 }
 
 TEST_CASE("the tail is not the kernel's") {
@@ -95,7 +95,8 @@ TEST_CASE("the tail is not the kernel's") {
       trapezoid(run.trace.samples, run.kernels[0].begin, run.kernels[0].end + Seconds(3.5)).value();
   CHECK(with_tail > 5 * run.truth.value());
   const Correction c = correct(run.trace, kK20);
-  CHECK(c.energy.value() == doctest::Approx(run.truth.value()).epsilon(0.12));  // 7 updates
+  CHECK(c.energy.value() ==
+        doctest::Approx(run.truth.value()).scale(0).epsilon(0.12));  // 7 updates
 }
 
 TEST_CASE("a slope from more updates has less noise") {
@@ -131,12 +132,12 @@ TEST_CASE("C is found again from a step, without a reference") {
     CAPTURE(lag);
     CAPTURE(calibration_text(c));
     REQUIRE(!c.steps.empty());
-    CHECK(c.profile.capacitance.value() == doctest::Approx(lag).epsilon(0.02));
-    CHECK(c.profile.update_period->value() == doctest::Approx(0.015).epsilon(0.01));
+    CHECK(c.profile.capacitance.value() == doctest::Approx(lag).scale(0).epsilon(0.02));
+    CHECK(c.profile.update_period->value() == doctest::Approx(0.015).scale(0).epsilon(0.01));
     REQUIRE(c.profile.active_idle);
-    CHECK(c.profile.active_idle->value() == doctest::Approx(52.5).epsilon(0.02));
+    CHECK(c.profile.active_idle->value() == doctest::Approx(52.5).scale(0).epsilon(0.02));
     const Correction corrected = correct(run.trace, c.profile);
-    CHECK(corrected.energy.value() == doctest::Approx(run.truth.value()).epsilon(0.02));
+    CHECK(corrected.energy.value() == doctest::Approx(run.truth.value()).scale(0).epsilon(0.02));
   }
 }
 
@@ -164,11 +165,12 @@ TEST_CASE("lag, gain, offset and delay are found again with a reference") {
   const ReferenceFit& r = *c.reference;
   CAPTURE(calibration_text(c));
   CHECK(r.is_smoothed());
-  CHECK(r.gain == doctest::Approx(1.04).epsilon(0.001));
-  CHECK(r.offset.value() == doctest::Approx(-1.5).epsilon(0.05));
-  CHECK(r.symmetric.capacitance.value() == doctest::Approx(0.06).epsilon(0.04));
+  CHECK(r.gain == doctest::Approx(1.04).scale(0).epsilon(0.001));
+  CHECK(r.offset.value() == doctest::Approx(-1.5).scale(0).epsilon(0.05));
+  // Least squares take the edges, too, where no formula with a few slopes is exact.
+  CHECK(r.symmetric.capacitance.value() == doctest::Approx(0.06).scale(0).epsilon(0.06));
   CHECK(r.best_slope().rms < r.raw_rms * 0.2);
-  CHECK(r.best_slope().clock_offset.value() == doctest::Approx(0.03).epsilon(0.1));
+  CHECK(r.best_slope().clock_offset.value() == doctest::Approx(0.03).scale(0).epsilon(0.1));
 }
 
 TEST_CASE("a window is found again with a reference, and is not taken for a capacitor") {
@@ -198,7 +200,7 @@ TEST_CASE("a window is found again with a reference, and is not taken for a capa
     CAPTURE(window);
     CAPTURE(calibration_text(c));
     CHECK(!c.reference->is_smoothed());
-    CHECK(c.profile.window.value() == doctest::Approx(window).epsilon(0.12));
+    CHECK(c.profile.window.value() == doctest::Approx(window).scale(0).epsilon(0.12));
     CHECK(c.profile.capacitance.value() == 0);
   }
 }
@@ -226,7 +228,7 @@ TEST_CASE("gaps are left out and told of") {
   std::erase_if(samples,
                 [](const Sample& s) { return s.time > Seconds(2) && s.time < Seconds(3.5); });
   const Correction c = correct(run.trace, kK20);
-  CHECK(c.skipped.value() == doctest::Approx(1.5).epsilon(0.02));
+  CHECK(c.skipped.value() == doctest::Approx(1.5).scale(0).epsilon(0.02));
   REQUIRE(!c.notes.empty());
   CHECK(c.notes[0].find("gaps were left out") != std::string::npos);
 }

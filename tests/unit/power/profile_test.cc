@@ -40,7 +40,7 @@ TEST_CASE("the sampling interval is measured first") {
   sensor.update_jitter = Seconds(0.0001);
   SimulatedSource source(sensor, six_milliseconds());
   const UpdatePeriod t = measure_interval(source, {.interval_changes = 1000});
-  CHECK(t.period.value() == doctest::Approx(0.02).epsilon(0.001));
+  CHECK(t.period.value() == doctest::Approx(0.02).scale(0).epsilon(0.001));
   CHECK(t.intervals > 900);
 }
 
@@ -53,21 +53,21 @@ TEST_CASE("Algorithm 1 recovers a 6 ms kernel through a 20 ms sensor") {
     const PowerProfile p = profile_offline(source, workload, {.seed = seed});
     CAPTURE(seed);
     CAPTURE(profile_text(p));
-    CHECK(p.kernel.value() == doctest::Approx(0.006).epsilon(0.02));
-    CHECK(p.energy.value() == doctest::Approx(kTrueJoules).epsilon(0.03));
+    CHECK(p.kernel.value() == doctest::Approx(0.006).scale(0).epsilon(0.02));
+    CHECK(p.energy.value() == doctest::Approx(kTrueJoules).scale(0).epsilon(0.03));
     REQUIRE(p.rise);
     REQUIRE(p.fall);
     CHECK(std::abs(p.rise->value()) < 0.0005);
     CHECK(std::abs(p.fall->value() - 0.006) < 0.0005);
-    CHECK(p.baseline.value() == doctest::Approx(76).epsilon(0.01));
-    CHECK(p.plateau.value() == doctest::Approx(170).epsilon(0.01));
+    CHECK(p.baseline.value() == doctest::Approx(76).scale(0).epsilon(0.01));
+    CHECK(p.plateau.value() == doctest::Approx(170).scale(0).epsilon(0.01));
     CHECK(std::abs((p.energy.value() - kTrueJoules)) < 4 * p.energy_error.value() + 0.003);
     // The dip is seen.
     double dip = 0, n = 0;
     for (const ProfilePoint& x : p.points)
       if (x.time > Seconds(0.0032) && x.time < Seconds(0.0038)) dip += x.power.value(), n += 1;
     REQUIRE(n > 0);
-    CHECK(dip / n == doctest::Approx(120).epsilon(0.05));
+    CHECK(dip / n == doctest::Approx(120).scale(0).epsilon(0.05));
   }
 }
 
@@ -78,7 +78,8 @@ TEST_CASE("a launch that takes time moves the edges") {
   CHECK(std::abs(p.rise->value() - 0.004) < 0.0005);
   CHECK(std::abs(p.fall->value() - 0.010) < 0.0005);
   // Whatever the delay, what lies above the baseline is the kernel's.
-  CHECK(p.above_baseline.value() == doctest::Approx(kTrueJoules - 0.006 * 76).epsilon(0.03));
+  CHECK(p.above_baseline.value() ==
+        doctest::Approx(kTrueJoules - 0.006 * 76).scale(0).epsilon(0.03));
 }
 
 TEST_CASE("Algorithm 2, on-line, with clocks that drift") {
@@ -88,7 +89,7 @@ TEST_CASE("Algorithm 2, on-line, with clocks that drift") {
   SimulatedWorkload workload(source);
   const PowerProfile p = profile_online(source, workload, Seconds(0.03), {.runs = 600, .seed = 5});
   CAPTURE(profile_text(p));
-  CHECK(p.energy.value() == doctest::Approx(kTrueJoules).epsilon(0.03));
+  CHECK(p.energy.value() == doctest::Approx(kTrueJoules).scale(0).epsilon(0.03));
   REQUIRE(p.rise);
   CHECK(std::abs(p.rise->value()) < 0.0005);
   CHECK(p.synchronisations > 30);
@@ -145,7 +146,7 @@ TEST_CASE("a profile from a recording with intervals") {
   }
   const Trace again = parse_trace(trace_csv(trace), "x.csv");
   const PowerProfile p = profile_from_trace(again, "k", {});
-  CHECK(p.energy.value() == doctest::Approx(kTrueJoules).epsilon(0.03));
+  CHECK(p.energy.value() == doctest::Approx(kTrueJoules).scale(0).epsilon(0.03));
   CHECK(std::abs(p.fall->value() - 0.006) < 0.0005);
   CHECK_THROWS_AS(profile_from_trace(again, "other", {}), energy::Error);
 }
@@ -160,14 +161,14 @@ TEST_CASE("recordings: energy with its uncertainty, sources that die or end") {
   const Trace trace = record(source, {.rate = Hertz(1000)}, [] { return false; }, {});
   CHECK(!trace.is_partial);
   const EnergySummary e = summarize_energy(trace, std::nullopt, Watts(0));
-  CHECK(e.energy.value() == doctest::Approx(200).epsilon(0.02));
+  CHECK(e.energy.value() == doctest::Approx(200).scale(0).epsilon(0.02));
   CHECK(std::abs(e.energy.value() - 200) < 4 * e.uncertainty.value());
   REQUIRE(e.counted);
-  CHECK(e.counted->value() == doctest::Approx(200).epsilon(0.02));
-  CHECK(e.peak.value() == doctest::Approx(150).epsilon(0.02));
-  CHECK(e.update_period->value() == doctest::Approx(0.02).epsilon(0.05));
+  CHECK(e.counted->value() == doctest::Approx(200).scale(0).epsilon(0.02));
+  CHECK(e.peak.value() == doctest::Approx(150).scale(0).epsilon(0.02));
+  CHECK(e.update_period->value() == doctest::Approx(0.02).scale(0).epsilon(0.05));
   CHECK(summarize_energy(trace, std::nullopt, Watts(5)).uncertainty.value() ==
-        doctest::Approx(10).epsilon(0.05));
+        doctest::Approx(10).scale(0).epsilon(0.05));
 
   device.fails_at_end = true;
   SimulatedSource dying(sensor, device);

@@ -33,7 +33,7 @@ TEST_CASE("the K40m's step response") {
   REQUIRE(c.reference);
   const ReferenceFit& r = *c.reference;
   CHECK(r.is_smoothed());
-  CHECK(c.profile.update_period->value() == doctest::Approx(0.0154).epsilon(0.01));
+  CHECK(c.profile.update_period->value() == doctest::Approx(0.0154).scale(0).epsilon(0.01));
   CHECK(c.profile.capacitance.value() > 0.038);
   CHECK(c.profile.capacitance.value() < 0.048);
   // Where readings move: from about 4 W to at most 1.1 W.
@@ -49,12 +49,14 @@ TEST_CASE("windows of newer GPUs") {
   const Calibration a100 = calibration_of("A100");
   CAPTURE(calibration_text(a100));
   CHECK(!a100.reference->is_smoothed());
-  CHECK(a100.profile.window.value() == doctest::Approx(0.025).epsilon(0.2));
-  CHECK(a100.profile.update_period->value() == doctest::Approx(0.1).epsilon(0.02));
+  // One step up and one down tell that it is far below the update period, not much more.
+  CHECK(a100.profile.window.value() > 0.015);
+  CHECK(a100.profile.window.value() < 0.06);
+  CHECK(a100.profile.update_period->value() == doctest::Approx(0.1).scale(0).epsilon(0.02));
   const Calibration rtx3090 = calibration_of("3090");
   CAPTURE(calibration_text(rtx3090));
   CHECK(!rtx3090.reference->is_smoothed());
-  CHECK(rtx3090.profile.window.value() == doctest::Approx(1).epsilon(0.15));
+  CHECK(rtx3090.profile.window.value() == doctest::Approx(1).scale(0).epsilon(0.15));
 }
 
 TEST_CASE("update periods of long logs") {
@@ -64,7 +66,7 @@ TEST_CASE("update periods of long logs") {
         (data_folder() / "pwr_update_freq" / (std::string(gpu) + "_gpudata.csv")).string());
     const auto found = measure_update_period(trace.samples);
     REQUIRE(found);
-    CHECK(found->period.value() == doctest::Approx(period).epsilon(0.05));
+    CHECK(found->period.value() == doctest::Approx(period).scale(0).epsilon(0.05));
   }
 }
 

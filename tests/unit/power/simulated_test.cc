@@ -29,7 +29,7 @@ TEST_CASE("a curve's values and energy") {
 TEST_CASE("appending cuts what was to come") {
   Curve c({{Seconds(0), Watts(10)}, {Seconds(10), Watts(110)}});
   c.append({{Seconds(5), Watts(200)}, {Seconds(6), Watts(200)}, {Seconds(6), Watts(1)}});
-  CHECK(c.at(Seconds(4.9999)).value() == doctest::Approx(60).epsilon(0.001));
+  CHECK(c.at(Seconds(4.9999)).value() == doctest::Approx(60).scale(0).epsilon(0.001));
   CHECK(c.at(Seconds(5)).value() == 200);
   CHECK(c.at(Seconds(7)).value() == 1);
   CHECK(c.energy(Seconds(0), Seconds(8)).value() == doctest::Approx(175 + 200 + 2));
@@ -48,7 +48,7 @@ TEST_CASE("the capacitor follows its differential equation") {
   for (int i = 0; i < 250000; ++i) {
     const double t = i * h;
     if (i % 10000 == 0)
-      CHECK(source.smoothed_at(Seconds(t)).value() == doctest::Approx(m).epsilon(2e-3));
+      CHECK(source.smoothed_at(Seconds(t)).value() == doctest::Approx(m).scale(0).epsilon(2e-3));
     m += h / 0.3 * (source.truth().at(Seconds(t + h / 2)).value() - m);
   }
 }
@@ -80,7 +80,7 @@ TEST_CASE("values repeat until the sensor updates them") {
   CHECK(values.size() <= 502);
   const auto period = measure_update_period(trace.samples);
   REQUIRE(period);
-  CHECK(period->period.value() == doctest::Approx(0.02).epsilon(0.001));
+  CHECK(period->period.value() == doctest::Approx(0.02).scale(0).epsilon(0.001));
 }
 
 TEST_CASE("polls are jittered and stall") {
