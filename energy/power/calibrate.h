@@ -46,7 +46,7 @@ struct ReferenceFit {
   size_t quiet = 0;            // updates that it was taken from
   bool has_one_level = false;  // gain and offset cannot be told apart: gain is 1
   ModelFit symmetric, backward, window;
-  Watts raw_rms;          // of readings as they are, with gain and offset, at the better formula's
+  Watts raw_rms;          // of readings as they are, with gain and offset, at the better model's
                           // clock offset
   Watts raw_new_rms;      // over those that brought a new value
   Watts raw_rms_aligned;  // the same at its own best clock offset

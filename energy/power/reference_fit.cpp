@@ -276,7 +276,8 @@ ReferenceFit fit_reference(const Trace& trace, const Trace& reference, Seconds m
     fit.window.window_most = std::max(fit.window.window_most, m.window);
   }
 
-  const std::vector<double> truth = compare.means(fit.best_slope().clock_offset, period);
+  const ModelFit& model = fit.is_smoothed() ? fit.best_slope() : fit.window;
+  const std::vector<double> truth = compare.means(model.clock_offset, period);
   fit.raw_rms = Watts(rms(scaled, truth));
   fit.raw_new_rms = Watts(rms_of(scaled, truth, is_new));
   const auto raw_error = [&](double o) { return rms(scaled, compare.means(Seconds(o), period)); };

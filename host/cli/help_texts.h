@@ -54,6 +54,8 @@ inline constexpr Example kExamples[] = {
      "undo what the sensor does to power"},
     {"power calibrate", "gpusim power calibrate trace.csv --reference meter.csv -o sensor.json",
      "then: gpusim power correct --sensor sensor.json"},
+    {"power sensor", "gpusim power sensor --source nvml:0 -o card.json --html card.html -- ./load",
+     "period, window, lag of a card's sensor"},
     {"power profile", "gpusim power profile --trace trace.csv --kernel sobel --svg sobel.svg",
      "a short kernel's power from many runs of it"},
     {"power microbench", "gpusim power microbench -o mine.json",
