@@ -8,6 +8,7 @@ using UserError = gpusim::Error;
 
 // Exit statuses that are gpusim's own; docs/cli.md lists them.
 inline constexpr int kExitUserError = 2;
+inline constexpr int kExitCheckpoint = 123;  // --checkpoint-stop
 inline constexpr int kExitLimit = 124;     // --max-instructions reached
 inline constexpr int kExitDeadlock = 125;  // every core that is left waits
 inline constexpr int kExitInterrupted = 130;

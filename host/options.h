@@ -52,6 +52,10 @@ struct RunOptions {
   std::string timing_target;   // whose cycles and clock profile and timeline use; empty: 1 per instruction
   bool per_core = false;
   bool quiet = false;
+  std::string checkpoint_path;    // empty: no checkpoints
+  uint64_t checkpoint_every = 0;  // instructions of all cores; 0: on SIGUSR1 only
+  bool checkpoint_stop = false;   // the first one ends the run
+  std::string resume_path;        // a checkpoint to go on from; empty: from the start
 };
 
 }  // namespace gpusim::host

@@ -6,12 +6,14 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <thread>
 
 #include "energy/report.h"
 #include "host/caches/report.h"
+#include "host/checkpoint/checkpoint.h"
 #include "host/error.h"
 #include "host/isa_coverage.h"
 #include "host/journal/journals.h"
@@ -89,13 +91,17 @@ void place_profile(ProfilePlaces& places, const CodeMap& code, const CacheReport
   }
 }
 
-MemoryPlan make_plan(const RunOptions& options, const Module& module, const Backend& backend,
-                     const PluginHost& plugins, bool has_journal) {
-  MemoryPlan plan = plan_memory(module, {.model = options.memory_model,
-                                         .cores = options.cores,
-                                         .memory_size_bytes = options.memory_size_bytes,
-                                         .stack_size_bytes = options.stack_size_bytes,
-                                         .memory_is_real = backend.name() == "cuda"});
+MemoryPlan new_plan(const RunOptions& options, const Module& module, const std::string& backend) {
+  return plan_memory(module, {.model = options.memory_model,
+                              .cores = options.cores,
+                              .memory_size_bytes = options.memory_size_bytes,
+                              .stack_size_bytes = options.stack_size_bytes,
+                              .memory_is_real = backend == "cuda"});
+}
+
+// The plan says where memory lies, the options how the machine works.
+void complete_plan(MemoryPlan& plan, const RunOptions& options, const PluginHost& plugins,
+                   bool has_journal) {
   plan.config.threads =
       options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   plan.config.group_width = options.group_width;
@@ -106,9 +112,8 @@ MemoryPlan make_plan(const RunOptions& options, const Module& module, const Back
   const bool has_timeline = !options.timeline_path.empty() || !options.power_path.empty();
   plan.config.per_core_tallies = options.per_core || has_timeline || options.simulated_time;
   plan.config.count_lanes = !options.stats_path.empty() || !options.profile.empty() || has_timeline ||
-                            plugins.wants_lanes();
+                            plugins.wants_lanes() || !options.checkpoint_path.empty();
   if (has_journal) plan.config.journal_words = Journals::words_for(options.cores);
-  return plan;
 }
 
 RunSummary::Time time_of(const SimulatedTime& time, const Tallies& tallies, Backend& backend,
@@ -225,9 +230,47 @@ class Observations {
   std::optional<ActivityRecorder> recorder_;
 };
 
+std::optional<Checkpointer> make_checkpointer(const RunOptions& options) {
+  if (options.checkpoint_path.empty()) return std::nullopt;
+  check_output_file("--checkpoint", options.checkpoint_path);
+  if (std::filesystem::exists(options.checkpoint_path) &&
+      !std::filesystem::is_regular_file(options.checkpoint_path))
+    throw UserError(fmt::format("--checkpoint {}: not a file", options.checkpoint_path));
+  return std::optional<Checkpointer>(std::in_place,
+                                     Checkpointer::Options{.path = options.checkpoint_path,
+                                                           .every = options.checkpoint_every,
+                                                           .stop = options.checkpoint_stop,
+                                                           .quiet = options.quiet});
+}
+
+RunIdentity identity_of(const RunOptions& options, const Module& module, const Backend& backend,
+                        const MemoryPlan& plan, const Kernel& kernel) {
+  RunIdentity run{.program = std::filesystem::absolute(options.program).lexically_normal(),
+                  .program_hash = hash_of_file(options.program),
+                  .cpu = module.cpu,
+                  .backend = backend.name(),
+                  .group_width = plan.config.group_width,
+                  .starts_alone = kernel.starts_alone(),
+                  .returns_end_cores = options.entry.has_value(),
+                  .has_core_tallies = backend.name() != "cuda" || plan.config.per_core_tallies,
+                  .plan = plan,
+                  .slice = options.slice,
+                  .max_instructions = options.max_instructions,
+                  .seed = options.seed,
+                  .seconds = 0,
+                  .roots = options.roots};
+  for (AllowedRoot& root : run.roots) root.folder = std::filesystem::canonical(root.folder);
+  return run;
+}
+
 }  // namespace
 
-int simulate(const RunOptions& options) {
+int simulate(const RunOptions& asked_for) {
+  // SIGUSR1 asks for a checkpoint from here on.
+  std::optional<Checkpointer> checkpointer = make_checkpointer(asked_for);
+  std::unique_ptr<ResumedRun> resumed;
+  if (!asked_for.resume_path.empty()) resumed = std::make_unique<ResumedRun>(asked_for.resume_path);
+  const RunOptions options = resumed ? resumed->options(asked_for) : asked_for;
   if (!options.stats_path.empty()) check_stats_path(options.stats_path);
   std::vector<energy::Target> energy_targets;
   if (!options.energy_targets.empty())
@@ -241,14 +284,18 @@ int simulate(const RunOptions& options) {
                                      .simulated_time = options.simulated_time,
                                      .cpu = options.cpu};
   Translator translator(load_program(options.program, translation), translation);
+  if (resumed) resumed->grow(translator);
   const Module& module = translator.module();
   const std::unique_ptr<Backend> backend = make_backend(options.backend);
-  const MemoryPlan plan = make_plan(options, module, *backend, plugins, has_journal);
+  MemoryPlan plan =
+      resumed ? resumed->identity().plan : new_plan(options, module, backend->name());
+  complete_plan(plan, options, plugins, has_journal);
 
   Kernel::Config kernel_config{.plan = &plan,
                                .module = &module,
                                .translator = &translator,
-                               .starts_alone = starts_alone(options, module),
+                               .starts_alone = resumed ? resumed->identity().starts_alone
+                                                       : starts_alone(options, module),
                                .roots = options.roots,
                                .standard_files = {0, 1, 2},
                                .program = options.program,
@@ -274,8 +321,9 @@ int simulate(const RunOptions& options) {
   if (cache_shape) journals->add(caches.emplace(*cache_shape, module, plan.config));
   if (plugins.wants_journal()) journals->add(plugins);
   plugins.start(options.program, module, *backend, plan.config);
-  load_image(*backend, module, plan);
-  if (options.entry) {
+  if (resumed) {
+    // Restored below.
+  } else if (load_image(*backend, module, plan); options.entry) {
     start_as_call(*backend, translator, plan, *options.entry, options.call_args);
   } else {
     start_as_process(*backend, translator, plan,
@@ -291,7 +339,8 @@ int simulate(const RunOptions& options) {
   RunControl control(translator, *backend, plan, kernel,
                      {.slice = options.slice,
                       .max_instructions = options.max_instructions,
-                      .returns_end_cores = options.entry.has_value(),
+                      .returns_end_cores = resumed ? resumed->identity().returns_end_cores
+                                                   : options.entry.has_value(),
                       .show_progress = !options.quiet,
                       .program = options.program,
                       .after_slice = std::move(after_slice),
@@ -306,8 +355,21 @@ int simulate(const RunOptions& options) {
                      print_line);
   tallies = &control.tallies();
   running = &control;
+  if (resumed) {
+    resumed->restore_machine(module, plan, *backend);
+    resumed->restore_run(kernel, control);
+  }
+  const double seconds_before = resumed ? resumed->identity().seconds : 0;
+  if (checkpointer)
+    checkpointer->start(resumed ? resumed->identity_now(*backend, options)
+                                : identity_of(options, module, *backend, plan, kernel),
+                        translator, *backend, kernel, control);
+  resumed.reset();
   const auto start = std::chrono::steady_clock::now();
-  RunResult result = control.run();
+  while (control.step() && !(checkpointer && checkpointer->after_step())) {
+  }
+  RunResult result = control.finish();
+  if (checkpointer && checkpointer->has_stopped()) result.exit_status = kExitCheckpoint;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   kernel.output().flush();
   plugins.end();
@@ -318,7 +380,7 @@ int simulate(const RunOptions& options) {
                      .device = backend->device(),
                      .cores = options.cores,
                      .tally = control.tallies().total(module, *backend),
-                     .seconds = elapsed.count(),
+                     .seconds = seconds_before + elapsed.count(),
                      .exit_status = result.exit_status,
                      .stops = result.stops,
                      .per_core = {},

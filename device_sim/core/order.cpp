@@ -256,4 +256,17 @@ std::vector<uint32_t> ReconvergenceOrder::extend(const Module& module) {
   return {};
 }
 
+bool ReconvergenceOrder::set(std::vector<uint32_t> rank, size_t computed) {
+  if (rank.size() != rank_.size() || computed > rank.size()) return false;
+  std::vector<uint32_t> uop_at(rank.size(), kNoUop);
+  for (uint32_t uop = 0; uop < rank.size(); ++uop) {
+    if (rank[uop] >= rank.size() || uop_at[rank[uop]] != kNoUop) return false;
+    uop_at[rank[uop]] = uop;
+  }
+  rank_ = std::move(rank);
+  uop_at_ = std::move(uop_at);
+  computed_ = computed;
+  return true;
+}
+
 }  // namespace gpusim

@@ -45,6 +45,11 @@ class ReconvergenceOrder {
   // changed their ranks, else nothing.
   std::vector<uint32_t> extend(const Module& module);
 
+  // For checkpoints: the ranks, and of how many micro-ops they were computed together.
+  size_t computed() const { return computed_; }
+  // False, and nothing done, if these are no ranks of as many micro-ops as there are.
+  bool set(std::vector<uint32_t> rank, size_t computed);
+
   const std::vector<uint32_t>& rank() const { return rank_; }      // of each micro-op
   const std::vector<uint32_t>& uop_at() const { return uop_at_; }  // the inverse
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "device_sim/core/machine_state.h"
 #include "device_sim/cuda/device_memory.cuh"
 #include "device_sim/cuda/kernel.cuh"
 
@@ -31,7 +32,7 @@ struct TimesCopies {
 
 uint32_t blocks_for(uint32_t count) { return (count + 255) / 256; }
 
-class CudaBackend final : public Backend {
+class CudaBackend final : public Backend, public MachineState {
  public:
   CudaBackend() {
     check(cudaGetDevice(&device_), "choosing a device");
@@ -86,6 +87,29 @@ class CudaBackend final : public Backend {
   CoreTally tally(uint32_t core) override;
   std::span<const uint64_t> journal(uint32_t core) override { return memory_.journal(core); }
   void clear_journals() override { memory_.clear_journals(); }
+
+  // MachineState. Waiting cores look again; what a GPU's threads do meanwhile repeats in no run.
+  uint64_t instructions() override;
+  std::vector<CoreSnapshot> cores() override;
+  std::vector<uint8_t> scheduling() override { return {}; }
+  void set_cores(std::span<const CoreSnapshot> cores, std::span<const uint8_t>) override;
+  void slots(Slot slot, std::span<uint64_t> values) override;
+  void set_all_slots(Slot slot, std::span<const uint64_t> values) override;
+  void set_block_counts(std::span<const uint64_t> counts,
+                        std::span<const uint64_t>) override {
+    earlier_counts_.assign(counts.begin(), counts.end());
+    block_counts_.zero();
+  }
+  void visit_linear(const Visitor& visit) override { memory_.visit_linear(visit); }
+  void visit_windows(const Visitor& visit) override { memory_.visit_windows(visit); }
+  bool put_linear(uint64_t number, std::span<const uint8_t> bytes) override {
+    return memory_.put_linear(number, bytes);
+  }
+  bool put_windows(uint64_t number, std::span<const uint8_t> bytes) override {
+    return memory_.put_windows(number, bytes);
+  }
+  uint32_t signalled_events() override { return memory_.signalled_events(); }
+  void set_signalled_events(uint32_t count) override { memory_.set_signalled_events(count); }
 
  private:
   void upload_code();
@@ -375,6 +399,68 @@ CoreTally CudaBackend::tally(uint32_t core) {
         "reading tallies");
   for (size_t c = 0; c < kInsnClassCount; ++c) t.classes[c] = host[c];
   return t;
+}
+
+uint64_t CudaBackend::instructions() {
+  std::vector<CoreState> states(config_.cores);
+  states_.download(states);
+  uint64_t sum = 0;
+  for (const CoreState& s : states) sum += s.instructions;
+  return sum;
+}
+
+std::vector<CoreSnapshot> CudaBackend::cores() {
+  apply_writes();
+  std::vector<CoreState> states(config_.cores);
+  states_.download(states);
+  std::vector<unsigned long long> classes(core_classes_.size());  // [class][core]
+  core_classes_.download(classes);
+  std::vector<CoreSnapshot> all(config_.cores);
+  for (uint32_t core = 0; core < config_.cores; ++core) {
+    all[core].runnable = is_runnable_[core];
+    all[core].place = states[core].pc;
+    all[core].depth = states[core].depth;
+    all[core].instructions = states[core].instructions;
+    for (size_t c = 0; c < kInsnClassCount && !classes.empty(); ++c)
+      all[core].classes[c] = classes[c * config_.cores + core];
+  }
+  return all;
+}
+
+void CudaBackend::set_cores(std::span<const CoreSnapshot> cores, std::span<const uint8_t>) {
+  std::vector<CoreState> states(config_.cores);
+  std::vector<unsigned long long> classes(core_classes_.size());
+  runnable_ = 0;
+  for (uint32_t core = 0; core < config_.cores; ++core) {
+    const CoreSnapshot& c = cores[core];
+    states[core].pc = c.place;
+    states[core].depth = c.depth;
+    states[core].instructions = c.instructions;
+    states[core].status = c.runnable ? CoreStatus::kRunnable : CoreStatus::kIdle;
+    is_runnable_[core] = c.runnable;
+    runnable_ += c.runnable;
+    for (size_t i = 0; i < kInsnClassCount && !classes.empty(); ++i)
+      classes[i * config_.cores + core] = c.classes[i];
+  }
+  states_.upload(states);
+  core_classes_.upload(classes);
+  state_writes_.clear();
+  event_of_core_.clear();
+}
+
+void CudaBackend::slots(Slot slot, std::span<uint64_t> values) {
+  apply_writes();
+  check(cudaMemcpy(values.data(), slots_.data() + size_t{slot} * config_.cores, values.size_bytes(),
+                   cudaMemcpyDeviceToHost),
+        "reading registers");
+}
+
+void CudaBackend::set_all_slots(Slot slot, std::span<const uint64_t> values) {
+  apply_writes();
+  event_of_core_.clear();
+  check(cudaMemcpy(slots_.data() + size_t{slot} * config_.cores, values.data(), values.size_bytes(),
+                   cudaMemcpyHostToDevice),
+        "writing registers");
 }
 
 }  // namespace

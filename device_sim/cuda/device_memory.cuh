@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "device_sim/core/guest_memory.h"
+#include "device_sim/core/machine_state.h"
 #include "device_sim/cuda/device_array.cuh"
 #include "device_sim/cuda/thread.h"
 
@@ -159,7 +160,74 @@ class DeviceMemory {
     return in_zones(address, 1) ? *const_cast<DeviceMemory*>(this)->flag(core, address) : 0;
   }
 
+  // For checkpoints: see MachineState.
+  void visit_linear(const MachineState::Visitor& visit) const {
+    constexpr uint64_t kPart = uint64_t{16} << 20;
+    std::vector<uint8_t> part(std::min(kPart, view_.linear_size));
+    for (uint64_t at = 0; at < view_.linear_size; at += part.size()) {
+      const uint64_t size = std::min<uint64_t>(part.size(), view_.linear_size - at);
+      check(cudaMemcpy(part.data(), view_.linear + at, size, cudaMemcpyDeviceToHost),
+            "reading guest memory");
+      for (uint64_t done = 0; done < size; done += kPageSize)
+        visit((at + done) >> kPageShift, {part.data() + done, kPageSize});
+    }
+  }
+  void visit_windows(const MachineState::Visitor& visit) const {
+    const Tiles tiles(view_, cores_);
+    // What lies together in storage: the same piece of all windows, which holds a few rows of tiles.
+    std::vector<uint8_t> piece(uint64_t{view_.window_groups} << kPageShift);
+    std::vector<uint8_t> tile;
+    const uint64_t rows = view_.window_piece() / MachineState::kTileBytes;
+    for (uint64_t first = 0; first < tiles.count; first += rows * tiles.groups) {
+      const uint64_t begin = view_.window_index(0, tiles.offset(first));
+      check(cudaMemcpy(piece.data(), view_.windows + begin, piece.size(), cudaMemcpyDeviceToHost),
+            "reading per-core memory");
+      for (uint64_t t = first; t < first + rows * tiles.groups; ++t) {
+        tile.resize(tiles.bytes(t));
+        for_runs(tiles, t, [&](uint64_t storage, uint64_t in_tile, uint64_t size) {
+          std::copy_n(piece.data() + (storage - begin), size, tile.data() + in_tile);
+        });
+        visit(t, tile);
+      }
+    }
+  }
+  bool put_linear(uint64_t number, std::span<const uint8_t> bytes) {
+    if (number >= view_.linear_size >> kPageShift || bytes.size() != kPageSize) return false;
+    check(cudaMemcpy(view_.linear + (number << kPageShift), bytes.data(), kPageSize,
+                     cudaMemcpyHostToDevice),
+          "writing guest memory");
+    return true;
+  }
+  bool put_windows(uint64_t number, std::span<const uint8_t> bytes) {
+    const Tiles tiles(view_, cores_);
+    if (number >= tiles.count || bytes.size() != tiles.bytes(number)) return false;
+    for_runs(tiles, number, [&](uint64_t storage, uint64_t in_tile, uint64_t size) {
+      check(cudaMemcpy(view_.windows + storage, bytes.data() + in_tile, size,
+                       cudaMemcpyHostToDevice),
+            "writing per-core memory");
+    });
+    return true;
+  }
+  uint32_t signalled_events() const {
+    uint32_t words[2] = {};
+    shared_words_.download(words);
+    return words[1];
+  }
+  void set_signalled_events(uint32_t count) {
+    const uint32_t words[2] = {0, count};
+    shared_words_.upload(words);
+  }
+
  private:
+  // Calls f(place in storage, place in the tile, bytes) for words of a tile that lie together.
+  template <class F>
+  void for_runs(const Tiles& tiles, uint64_t tile, F f) const {
+    const uint32_t first = tiles.first_core(tile), count = tiles.cores_of(tile);
+    for (uint32_t word = 0; word < MachineState::kTileBytes / 8; ++word)
+      for (uint32_t lane = 0; lane < count; lane += kWarpSize)
+        f(view_.window_index(first + lane, tiles.offset(tile) + 8 * word),
+          uint64_t{word * count + lane} * 8, uint64_t{std::min(kWarpSize, count - lane)} * 8);
+  }
   // `rows` runs of `row` bytes, `pitch` bytes apart in device memory, after `done` bytes.
   struct Piece {
     uint8_t* device;

@@ -2,11 +2,12 @@
 // For tests on machines without one; not meant for use.
 #pragma once
 #include "device_sim/core/cpu_backend.h"
+#include "device_sim/core/machine_state.h"
 #include "device_sim/cuda/thread.h"
 
 namespace gpusim::cuda {
 
-class HostBackend final : public CpuBackend {
+class HostBackend final : public CpuBackend, public CpuMachineState {
  public:
   std::string name() const override { return "cuda-host"; }
   std::string device() const override { return "host CPU, the CUDA threads' code"; }
@@ -29,10 +30,23 @@ class HostBackend final : public CpuBackend {
   std::vector<uint64_t> block_counts() override { return block_counts_; }
   CoreTally tally(uint32_t core) override { return tallies_[core]; }
 
+  // MachineState (host_state.cpp).
+  uint64_t instructions() override;
+  std::vector<CoreSnapshot> cores() override;
+  std::vector<uint8_t> scheduling() override;
+  void set_cores(std::span<const CoreSnapshot> cores, std::span<const uint8_t> scheduling) override;
+  void slots(Slot slot, std::span<uint64_t> values) override;
+  void set_all_slots(Slot slot, std::span<const uint64_t> values) override;
+  void set_block_counts(std::span<const uint64_t> counts,
+                        std::span<const uint64_t> lanes) override;
+
   // On a GPU: the state, and places in lists.
   static constexpr size_t kSchedulingBytes = sizeof(CoreState) + sizeof(StopRecord) + 6 * sizeof(uint32_t);
 
  private:
+  Memory machine_memory() override { return {memory_.view(), config_.cores}; }
+  template <class Archive>
+  void describe_scheduling(Archive& a);
   // As in device memory: [slot][core].
   struct Context {
     HostBackend& owner;

@@ -2,11 +2,12 @@
 // is never optimised.
 #pragma once
 #include "device_sim/core/cpu_backend.h"
+#include "device_sim/core/machine_state.h"
 #include "device_sim/core/wait.h"
 
 namespace gpusim {
 
-class ScalarBackend final : public CpuBackend {
+class ScalarBackend final : public CpuBackend, public CpuMachineState {
  public:
   std::string name() const override { return "scalar"; }
   std::string device() const override { return "host CPU, one core at a time"; }
@@ -37,6 +38,16 @@ class ScalarBackend final : public CpuBackend {
     return list;
   }
 
+  // MachineState (scalar_state.cpp).
+  uint64_t instructions() override;
+  std::vector<CoreSnapshot> cores() override;
+  std::vector<uint8_t> scheduling() override;
+  void set_cores(std::span<const CoreSnapshot> cores, std::span<const uint8_t> scheduling) override;
+  void slots(Slot slot, std::span<uint64_t> values) override;
+  void set_all_slots(Slot slot, std::span<const uint64_t> values) override;
+  void set_block_counts(std::span<const uint64_t> counts,
+                        std::span<const uint64_t> lanes) override;
+
  private:
   struct Core {
     std::vector<uint64_t> slots;
@@ -57,6 +68,9 @@ class ScalarBackend final : public CpuBackend {
   static constexpr size_t kSchedulingBytes = sizeof(Core);
 
  private:
+  Memory machine_memory() override { return {memory_.view(), config_.cores}; }
+  template <class Archive>
+  void describe_scheduling(Archive& a);
   // Whether it waits for an event that has not come.
   bool sleeps(Core& core);
   void give_way(uint32_t number, const Uop& u);

@@ -54,6 +54,23 @@ uint64_t Regrouper::instructions(const Group& g) {
   return sum;
 }
 
+bool Regrouper::set_state(const State& state) {
+  std::vector<uint32_t> position_of(state.core_at.size(), cores_);
+  if (!state.core_at.empty() && state.core_at.size() != cores_) return false;
+  for (uint32_t position = 0; position < state.core_at.size(); ++position) {
+    const uint32_t core = state.core_at[position];
+    if (core >= cores_ || position_of[core] != cores_) return false;
+    position_of[core] = position;
+  }
+  core_at_ = state.core_at;
+  position_of_ = std::move(position_of);
+  for (Group& g : groups_) g.cores = is_mixed() ? core_at_.data() + g.first_core : nullptr;
+  next_look_ = state.next_look;
+  pause_ = state.pause;
+  before_ = state.before;
+  return true;
+}
+
 void Regrouper::look_again(uint64_t slice, uint64_t pause) {
   pause_ = std::min(pause, kLongestPause);
   next_look_ = slice + pause_;

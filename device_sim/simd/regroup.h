@@ -33,6 +33,16 @@ class Regrouper {
   // Deals all cores out at random.
   void shuffle(uint64_t seed, uint64_t slice);
 
+  // For checkpoints. `core_at`: by position; empty: every core is in its own place.
+  struct State {
+    std::vector<uint32_t> core_at;
+    uint64_t next_look = 0, pause = 0;
+    double before = 0;
+  };
+  State state() const { return {core_at_, next_look_, pause_, before_}; }
+  // Before cores have registers. False, and nothing done, if that is no such state.
+  bool set_state(const State& state);
+
  private:
   void look_again(uint64_t slice, uint64_t pause);
   std::vector<uint32_t> thin_groups() const;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "device_sim/core/cpu_backend.h"
+#include "device_sim/core/machine_state.h"
 #include "device_sim/core/order.h"
 #include "device_sim/simd/group.h"
 #include "device_sim/simd/jit/code_cache.h"
@@ -12,7 +13,7 @@
 
 namespace gpusim {
 
-class SimdBackend final : public CpuBackend {
+class SimdBackend final : public CpuBackend, public CpuMachineState {
  public:
   // False, with a reason, on processors below the baseline.
   static bool available(std::string* why_not);
@@ -41,6 +42,17 @@ class SimdBackend final : public CpuBackend {
   CoreTally tally(uint32_t core) override;
   std::vector<uint64_t> block_lanes() override;
   std::vector<GroupUse> group_use() override;
+
+  // MachineState (simd_state.cpp).
+  uint64_t instructions() override;
+  std::vector<CoreSnapshot> cores() override;
+  std::vector<uint8_t> scheduling() override;
+  void set_cores(std::span<const CoreSnapshot> cores, std::span<const uint8_t> scheduling) override;
+  void slots(Slot slot, std::span<uint64_t> values) override;
+  void set_all_slots(Slot slot, std::span<const uint64_t> values) override;
+  void set_block_counts(std::span<const uint64_t> counts,
+                        std::span<const uint64_t> lanes) override;
+
   uint32_t runnable() const override { return runnable_; }
   // A core's share of its group.
   static constexpr size_t kSchedulingBytes = sizeof(simd::Group) / simd::kMaxLanes + sizeof(Watch);
@@ -50,6 +62,12 @@ class SimdBackend final : public CpuBackend {
   size_t regroupings() const { return regroupings_; }
 
  private:
+  Memory machine_memory() override { return {memory_.view(), config_.cores}; }
+  template <class Archive>
+  void describe_group(Archive& a, size_t group);
+  template <class Archive>
+  void describe_scheduling(Archive& a);
+  bool restore_scheduling(std::span<const uint8_t> bytes);
   // Permissions of pages from `address` on change: what groups know of them is no longer true.
   void forget_reach(uint64_t address);
   size_t group_number(uint32_t core) const {

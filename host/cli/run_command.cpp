@@ -22,8 +22,33 @@ AllowedRoot parse_root(const std::string& text) {
   return {text, true};
 }
 
-RunOptions understand(RawRunOptions raw, const std::vector<std::string>& guest_args) {
+// What a checkpoint says already.
+void check_resume(const CLI::App& command, const std::vector<std::string>& guest_args) {
+  for (const char* fixed : {"--cores", "--memory", "--start", "--entry", "--arg", "--cpu", "--seed",
+                            "--memory-size", "--stack-size", "--env"})
+    if (command.get_option(fixed)->count() != 0)
+      throw UserError(fmt::format("--resume goes on with what the run had: no {}", fixed));
+  if (!guest_args.empty())
+    throw UserError("--resume goes on with what the run had: no arguments after --");
+}
+
+RunOptions understand(const CLI::App& command, RawRunOptions raw,
+                      const std::vector<std::string>& guest_args) {
   RunOptions run = std::move(raw.run);
+  if (!run.resume_path.empty()) {
+    check_resume(command, guest_args);
+    if (command.get_option("--group-width")->count() == 0) run.group_width = 0;  // as it was
+  } else if (run.program.empty()) {
+    throw UserError("PROGRAM is required (gpusim --help tells more)");
+  }
+  if (!run.checkpoint_path.empty() || !run.resume_path.empty())
+    for (const char* other : {"--caches", "--plugin", "--timeline", "--power-trace", "--simulated-time"})
+      if (command.get_option(other)->count() != 0)
+        throw UserError(fmt::format("{} sees a run from its beginning to its end: not with "
+                                    "--checkpoint or --resume",
+                                    other));
+  if (run.checkpoint_path.empty() && (run.checkpoint_every != 0 || run.checkpoint_stop))
+    throw UserError("--checkpoint-every and --checkpoint-stop need --checkpoint FILE");
   run.program_args = guest_args;
   run.memory_model = raw.memory == "private" ? MemoryModel::kPrivate : MemoryModel::kShared;
   run.start = raw.start == "all"     ? StartCores::kAll
@@ -82,7 +107,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       "run", "Run a guest program on simulated cores; its arguments stand after --");
   auto raw = std::make_shared<RawRunOptions>();
   RunOptions& run = raw->run;
-  command->add_option("PROGRAM", run.program, "Static ELF file or module (.gsm)")->required();
+  command->add_option("PROGRAM", run.program, "Static ELF file or module (.gsm)");
   command->add_option("--cores", run.cores, "Simulated cores (1)")
       ->check(CLI::Range(1u, kMostCores));
   command->add_option("--memory", raw->memory, "shared: one address space; private: one per core")
@@ -130,6 +155,16 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_flag("--simulated-time", run.simulated_time,
                     "Time on the simulated chip, by the cycles per instruction of --timing; at "
                     "barriers cores wait for the last one");
+  command->add_option("--checkpoint", run.checkpoint_path,
+                      "Write the state of the run to this file on SIGUSR1");
+  command
+      ->add_option("--checkpoint-every", run.checkpoint_every,
+                   "... and each time that the cores together executed so many instructions")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 62));
+  command->add_flag("--checkpoint-stop", run.checkpoint_stop,
+                    "The first checkpoint ends the run, with status 123");
+  command->add_option("--resume", run.resume_path,
+                      "Go on from this checkpoint; PROGRAM is needed only if it moved");
   command->add_option("--isa-coverage", run.isa_coverage_path,
                       "Append the decoder's rows that were executed to this file");
   command->add_flag("--per-core", run.per_core, "Statistics of each core, too");
@@ -165,8 +200,10 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                    "repeatable. The current folder may always be read")
       ->expected(1)
       ->take_all();
-  command->callback([raw, &guest_args, &action] {
-    action = [raw, &guest_args] { return simulate(understand(*raw, guest_args)); };
+  command->callback([command, raw, &guest_args, &action] {
+    action = [command, raw, &guest_args] {
+      return simulate(understand(*command, *raw, guest_args));
+    };
   });
 }
 

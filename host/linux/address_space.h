@@ -38,6 +38,7 @@ class AddressSpace {
   bool is_mapped(uint64_t address, uint64_t size_bytes) const;
 
  private:
+  friend struct CheckpointAccess;  // host/checkpoint
   bool is_free(uint64_t begin, uint64_t end) const;
 
   uint64_t start_, limit_, break_, mapped_break_;

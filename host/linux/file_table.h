@@ -61,6 +61,7 @@ class FileTable {
   }
 
  private:
+  friend struct CheckpointAccess;  // host/checkpoint
   std::vector<FileRef> files_;
   std::set<int64_t> closes_on_exec_;
 };

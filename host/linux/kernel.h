@@ -170,6 +170,7 @@ class Kernel {
   void note_once(const std::string& key, const std::string& text);
 
  private:
+  friend struct CheckpointAccess;  // host/checkpoint
   uint32_t place_at(uint64_t pc);
   bool starts_block(uint32_t uop) const;
   uint64_t pc_of(uint32_t uop) const;

@@ -26,6 +26,7 @@ class Output {
   void flush();
 
  private:
+  friend struct CheckpointAccess;  // host/checkpoint
   int fd_ = -1;  // of what is gathered
   int redirected_fd_ = -1;
   Sink sink_;

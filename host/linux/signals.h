@@ -77,6 +77,7 @@ class SignalQueue {
   void remove(int number);
 
  private:
+  friend struct CheckpointAccess;  // host/checkpoint
   std::vector<SignalInfo> waiting_;
 };
 

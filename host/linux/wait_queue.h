@@ -40,6 +40,7 @@ class WaitQueue {
   std::vector<Waiter> all() const;  // by core
 
  private:
+  friend struct CheckpointAccess;  // host/checkpoint
   struct Key {
     uint32_t space;
     uint64_t address;

@@ -36,12 +36,10 @@ bool CodeGuard::is_translated(uint64_t address) const {
   return address >= module_.code.text_base && unit < translated_.size() && translated_[unit];
 }
 
-std::optional<uint64_t> CodeGuard::protect_new_blocks(uint32_t core) {
-  if (!active_) return std::nullopt;
-  std::optional<uint64_t> changed;
+std::vector<uint64_t> CodeGuard::note_translated(size_t end) {
   std::vector<uint64_t> pages;
   const CodeMap& code = module_.code;
-  for (; seen_blocks_ < module_.blocks.size(); ++seen_blocks_) {
+  for (; seen_blocks_ < end; ++seen_blocks_) {
     const Block& block = module_.blocks[seen_blocks_];
     if (block.insn_count == 0 || !in_writable_code(block.pc)) continue;
     const uint64_t size = uint64_t{block.insn_count} << code.pc_shift;
@@ -50,7 +48,13 @@ std::optional<uint64_t> CodeGuard::protect_new_blocks(uint32_t core) {
     for (uint64_t page = page_down(block.pc); page < block.pc + size; page += kPageSize)
       if (std::find(pages.begin(), pages.end(), page) == pages.end()) pages.push_back(page);
   }
-  for (const uint64_t page : pages) {
+  return pages;
+}
+
+std::optional<uint64_t> CodeGuard::protect_new_blocks(uint32_t core) {
+  if (!active_) return std::nullopt;
+  std::optional<uint64_t> changed;
+  for (const uint64_t page : note_translated(module_.blocks.size())) {
     const bool is_watched = std::any_of(watched_.begin(), watched_.end(),
                                         [&](const Page& w) { return w.address == page; });
     if (!is_watched) {

@@ -36,12 +36,15 @@ class CodeGuard {
   bool is_written_code(uint32_t core, uint64_t address) const;
 
  private:
+  friend struct CheckpointAccess;  // host/checkpoint
   struct Page {
     uint32_t core = 0;
     uint64_t address = 0;
   };
   bool in_writable_code(uint64_t address) const;
   bool is_translated(uint64_t address) const;
+  // Marks the code of the blocks from seen_blocks_ to `end` as translated; returns its pages.
+  std::vector<uint64_t> note_translated(size_t end);
   std::optional<uint64_t> changed_word(uint32_t core, uint64_t page) const;
 
   const Module& module_;

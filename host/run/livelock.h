@@ -19,6 +19,7 @@ class LivelockDetector {
                    bool quiet);
 
  private:
+  friend struct CheckpointAccess;  // host/checkpoint
   // Whether each slice since `counts_` executed only blocks that store nothing, and some core gave
   // way; `executed` receives which.
   bool only_waited(const Module& module, const std::vector<uint64_t>& counts,

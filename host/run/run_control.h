@@ -58,8 +58,11 @@ class RunControl {
   RunResult finish();
   const Tallies& tallies() const { return tallies_; }
   bool is_alive(uint32_t core) const { return kernel_.is_alive(core); }
+  // A line for the user, between two steps.
+  void say(const std::string& text) { line_(text); }
 
  private:
+  friend struct CheckpointAccess;  // host/checkpoint
   const Module& module() const { return translator_.module(); }
   uint64_t slice_length() const;
   uint64_t wanted_slice_length() const;

@@ -40,6 +40,7 @@ class StopPrinter {
   void finish();
 
  private:
+  friend struct CheckpointAccess;  // host/checkpoint
   struct More {
     std::string what;  // reason and symbol
     uint64_t cores = 0;

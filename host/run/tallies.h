@@ -43,6 +43,7 @@ class Tallies {
   const ClassCounts& by_host() const { return by_host_; }
 
  private:
+  friend struct CheckpointAccess;  // host/checkpoint
   std::map<uint32_t, Tally> partial_;  // by core
   StopPlaces stops_;
   ClassCounts by_host_{};

@@ -238,12 +238,14 @@ Translator::Place Translator::block_at(uint64_t pc) {
   BlockFormer former(*isa_, {cpu_, options_.simulated_time}, word_at, exists);
   former.add(pc);
   add_blocks(former.finish(exists));
+  growth_.push_back(pc);
   return {.uop = find_block(module_.code, pc), .is_new = true};
 }
 
 void Translator::make_flags_exact() {
   if (exact_flags_) return;
   exact_flags_ = true;
+  growth_.push_back(kExactFlags);
   translate_again();
 }
 
@@ -258,6 +260,15 @@ void Translator::translate_again() {
   BlockFormer former(*isa_, {cpu_, options_.simulated_time}, word_at, [&](uint64_t pc) { return starts.contains(pc); });
   for (const uint64_t pc : starts) former.add(pc);
   add_blocks(former.finish([](uint64_t) { return false; }));
+}
+
+void Translator::grow_again(std::span<const uint64_t> growth) {
+  for (const uint64_t pc : growth) {
+    if (pc == kExactFlags)
+      make_flags_exact();
+    else
+      block_at(pc);
+  }
 }
 
 void Translator::add_blocks(std::vector<CodeBlock> blocks) {

@@ -56,6 +56,12 @@ class Translator {
   void make_flags_exact();
   bool flags_are_exact() const { return exact_flags_; }
 
+  /// What made the module grow, in order: addresses that block_at() translated, and kExactFlags for
+  /// make_flags_exact(). Another translator of the same program grows the same module from it.
+  static constexpr uint64_t kExactFlags = ~uint64_t{0};
+  const std::vector<uint64_t>& growth() const { return growth_; }
+  void grow_again(std::span<const uint64_t> growth);
+
   /// All blocks under the options; the code map knows only the new ones. The module grew.
   void translate_again();
 
@@ -65,6 +71,7 @@ class Translator {
   Module module_;
   TranslateOptions options_;
   bool exact_flags_ = false;
+  std::vector<uint64_t> growth_;
   const GuestIsa* isa_ = nullptr;
   uint32_t cpu_ = 0;
   std::vector<int> renumbering_;  // canonical slot -> module's slot, or kNoSlot

@@ -1,0 +1,112 @@
+#include "device_sim/core/machine_state.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+namespace gpusim {
+namespace {
+
+// Which pages of a range were ever touched, so that the rest need not be looked at, and does not appear
+// by being looked at.
+class TouchedPages {
+ public:
+  TouchedPages(const uint8_t* data, uint64_t size_bytes)
+      : first_(reinterpret_cast<uintptr_t>(data) >> kPageShift) {
+    const uint64_t end =
+        (reinterpret_cast<uintptr_t>(data) + size_bytes + kPageSize - 1) >> kPageShift;
+    touched_.assign(end - first_, true);
+    // proc(5), pagemap: a word per page; bit 63: present, bit 62: swapped out.
+    const int fd = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;  // then all count as touched
+    std::array<uint64_t, 4096> words;
+    for (uint64_t page = 0; page < touched_.size();) {
+      const uint64_t wish = std::min<uint64_t>(words.size(), touched_.size() - page);
+      const ssize_t n = ::pread(fd, words.data(), wish * 8, static_cast<off_t>((first_ + page) * 8));
+      if (n < 8) break;
+      for (uint64_t i = 0; i < static_cast<uint64_t>(n) / 8; ++i)
+        touched_[page + i] = (words[i] >> 62) != 0;
+      page += static_cast<uint64_t>(n) / 8;
+    }
+    ::close(fd);
+  }
+  bool operator()(const uint8_t* p) const {
+    return touched_[(reinterpret_cast<uintptr_t>(p) >> kPageShift) - first_];
+  }
+
+ private:
+  uint64_t first_;
+  std::vector<bool> touched_;
+};
+
+constexpr uint64_t kWords = MachineState::kTileBytes / 8;
+
+// Calls f(storage, count, index) for runs of a tile's words that lie together in storage.
+template <class F>
+void for_runs(const MemoryView& view, const Tiles& tiles, uint64_t tile, F f) {
+  const uint32_t first = tiles.first_core(tile), count = tiles.cores_of(tile);
+  const uint32_t together = std::min(count, 1u << view.lanes_shift);
+  const uint64_t offset = tiles.offset(tile);
+  for (uint64_t word = 0; word < kWords; ++word)
+    for (uint32_t lane = 0; lane < count; lane += together)
+      f(view.windows + view.window_index(first + lane, offset + 8 * word),
+        std::min(together, count - lane), word * count + lane);
+}
+
+}  // namespace
+
+void CpuMachineState::visit_linear(const Visitor& visit) {
+  const MemoryView& view = machine_memory().view;
+  if (view.linear_size == 0) return;
+  const TouchedPages touched(view.linear, view.linear_size);
+  for (uint64_t page = 0; page < view.linear_size >> kPageShift; ++page) {
+    const uint8_t* const p = view.linear + (page << kPageShift);
+    if (touched(p)) visit(page, {p, kPageSize});
+  }
+}
+
+void CpuMachineState::visit_windows(const Visitor& visit) {
+  const auto [view, cores] = machine_memory();
+  const Tiles tiles(view, cores);
+  const uint64_t lanes = uint64_t{1} << view.lanes_shift;
+  const uint64_t storage = (uint64_t{view.window_groups} * lanes) << view.window_shift;
+  const TouchedPages touched(view.windows, storage);
+  std::array<uint64_t, kWords * kTileCores> words;
+  // A tile lies in one page per group of windows that are interleaved.
+  const auto is_touched = [&](uint64_t tile) {
+    const uint32_t first = tiles.first_core(tile), count = tiles.cores_of(tile);
+    for (uint32_t lane = 0; lane < count; lane += static_cast<uint32_t>(lanes))
+      if (touched(view.windows + view.window_index(first + lane, tiles.offset(tile)))) return true;
+    return false;
+  };
+  for (uint64_t tile = 0; tile < tiles.count; ++tile) {
+    if (!is_touched(tile)) continue;
+    for_runs(view, tiles, tile, [&](const uint8_t* from, uint32_t count, uint64_t index) {
+      std::memcpy(&words[index], from, size_t{count} * 8);
+    });
+    visit(tile, {reinterpret_cast<const uint8_t*>(words.data()), tiles.bytes(tile)});
+  }
+}
+
+bool CpuMachineState::put_linear(uint64_t number, std::span<const uint8_t> bytes) {
+  const MemoryView& view = machine_memory().view;
+  if (number >= view.linear_size >> kPageShift || bytes.size() != kPageSize) return false;
+  std::memcpy(view.linear + (number << kPageShift), bytes.data(), kPageSize);
+  return true;
+}
+
+bool CpuMachineState::put_windows(uint64_t number, std::span<const uint8_t> bytes) {
+  const auto [view, cores] = machine_memory();
+  const Tiles tiles(view, cores);
+  if (number >= tiles.count || bytes.size() != tiles.bytes(number)) return false;
+  for_runs(view, tiles, number, [&](uint8_t* to, uint32_t count, uint64_t index) {
+    std::memcpy(to, bytes.data() + index * 8, size_t{count} * 8);
+  });
+  return true;
+}
+
+}  // namespace gpusim

@@ -1,0 +1,111 @@
+// What a checkpoint keeps of run control.
+#include "host/checkpoint/access.h"
+
+namespace gpusim::host {
+namespace {
+
+constexpr uint64_t kMostEntries = uint64_t{1} << 24;
+
+template <class A>
+void describe_counts(A& a, ClassCounts& counts) {
+  for (auto& count : counts) a.value(count);
+}
+
+template <class A>
+void describe_stop(A& a, StopRecord& stop, uint32_t cores) {
+  a.value(stop.core);
+  a.value(stop.pc);
+  a.text(stop.symbol);
+  a.text(stop.reason);
+  a.text(stop.instruction);
+  a.value(stop.address);
+  a.value(stop.has_address);
+  a.value(stop.exit_status);
+  a.require(stop.core < cores, "a core that stopped");
+}
+
+}  // namespace
+
+template <class A>
+void CheckpointAccess::describe_tallies(A& a, const Module& module, Tallies& t, uint32_t cores) {
+  std::vector<std::pair<uint32_t, Tally>> partial(t.partial_.begin(), t.partial_.end());
+  a.list(partial, cores, [&](auto& entry) {
+    a.value(entry.first);
+    describe_counts(a, entry.second.classes);
+    a.value(entry.second.micro_ops);
+    a.require(entry.first < cores, "a tally");
+  });
+  std::vector<std::pair<std::pair<uint32_t, bool>, Tallies::Stops>> stops(t.stops_.begin(),
+                                                                          t.stops_.end());
+  a.list(stops, kMostEntries, [&](auto& entry) {
+    a.value(entry.first.first);
+    a.value(entry.first.second);
+    a.value(entry.second.count);
+    a.value(entry.second.block);
+    a.value(entry.second.instructions);
+    describe_counts(a, entry.second.classes);
+    a.require(entry.first.first < module.uops.size() && entry.second.block < module.blocks.size() &&
+                  entry.second.instructions <= module.blocks[entry.second.block].insn_count + 1,
+              "a tally");
+  });
+  describe_counts(a, t.by_host_);
+  if constexpr (A::kReading) {
+    t.partial_ = {partial.begin(), partial.end()};
+    t.stops_ = {stops.begin(), stops.end()};
+  }
+}
+
+template <class A>
+void CheckpointAccess::describe_guard(A& a, const Module& module, CodeGuard& guard,
+                                      uint32_t cores) {
+  uint64_t seen = guard.seen_blocks_;
+  a.value(seen);
+  a.require(seen <= module.blocks.size(), "blocks");
+  a.list(guard.watched_, kMostEntries, [&](CodeGuard::Page& page) {
+    a.value(page.core);
+    a.value(page.address);
+    a.require(page.core < cores && guard.active_ && guard.in_writable_code(page.address), "a page");
+  });
+  if constexpr (A::kReading) {
+    if (!guard.active_) return;
+    guard.seen_blocks_ = 0;
+    guard.translated_.assign(module.code.uop_at.size(), false);
+    guard.note_translated(seen);
+  }
+}
+
+template <class A>
+void CheckpointAccess::describe_control(A& a, RunControl& c, bool same_machine) {
+  const auto cores = static_cast<uint32_t>(c.status_.size());
+  const Module& module = c.module();
+  describe_tallies(a, module, c.tallies_, cores);
+  a.list(c.result_.stops, kMostEntries, [&](StopRecord& stop) { describe_stop(a, stop, cores); });
+  for (int16_t& status : c.status_) a.value(status);
+  a.value(c.printer_.printed_);
+  a.list(c.printer_.more_, kMostEntries, [&](StopPrinter::More& more) {
+    a.text(more.what);
+    a.value(more.cores);
+  });
+  describe_guard(a, module, c.guard_, cores);
+
+  LivelockDetector detector = c.livelock_;
+  a.value(detector.quiet_slices_);
+  a.value(detector.look_at_);
+  a.plain_array(detector.counts_, module.blocks.size());
+  std::vector<uint8_t> executed(detector.executed_.begin(), detector.executed_.end());
+  a.plain_array(executed, module.blocks.size());
+  a.value(detector.registers_);
+  if constexpr (A::kReading) {
+    detector.executed_.assign(executed.begin(), executed.end());
+    if (same_machine) c.livelock_ = detector;
+  }
+}
+
+void CheckpointAccess::describe(Saving& a, RunControl& control, bool same_machine) {
+  describe_control(a, control, same_machine);
+}
+void CheckpointAccess::describe(Loading& a, RunControl& control, bool same_machine) {
+  describe_control(a, control, same_machine);
+}
+
+}  // namespace gpusim::host

@@ -1,0 +1,264 @@
+// What a checkpoint keeps of the guest's Linux.
+#include <algorithm>
+
+#include "host/checkpoint/access.h"
+
+namespace gpusim::host {
+namespace {
+
+// What readers take for possible.
+constexpr uint64_t kMostEntries = uint64_t{1} << 24;
+
+template <class A>
+void describe(A& a, SavedFiles& saved) {
+  a.list(saved.pipes, kMostEntries, [&](SavedPipe& p) {
+    a.value(p.capacity);
+    a.plain_array(p.contents, uint64_t{1} << 30);
+  });
+  a.list(saved.files, kMostEntries, [&](SavedFile& f) {
+    a.value(f.kind);
+    a.value(f.is_nonblocking);
+    a.text(f.path);
+    a.value(f.flags);
+    a.value(f.offset);
+    a.value(f.size);
+    a.value(f.pipe);
+    a.require(f.kind <= SavedFile::Kind::kPipe, "a file's kind");
+    a.require(f.kind != SavedFile::Kind::kPipe || f.pipe < saved.pipes.size(), "a pipe");
+    a.require((f.kind == SavedFile::Kind::kStandard) ==
+                  (static_cast<size_t>(&f - saved.files.data()) < kStandardFiles),
+              "the standard files");
+    a.require(f.path.find('\0') == std::string::npos, "a path");
+  });
+  a.require(saved.files.size() >= kStandardFiles, "the standard files");
+}
+
+}  // namespace
+
+template <class A>
+void CheckpointAccess::describe_space(A& a, AddressSpace& space) {
+  a.value(space.break_);
+  a.value(space.mapped_break_);
+  std::vector<AddressRange> ranges;
+  for (const auto& [begin, end] : space.mappings_) ranges.push_back({begin, end});
+  uint64_t free_from = space.mapped_break_;
+  a.require(space.break_ >= space.start_ && space.break_ <= space.limit_ &&
+                (space.mapped_break_ == page_up(space.break_) ||
+                 space.mapped_break_ == space.start_),
+            "a program break");
+  a.list(ranges, kMostEntries, [&](AddressRange& r) {
+    a.value(r.begin);
+    a.value(r.end);
+    a.require(r.begin >= free_from && r.begin < r.end && r.end <= space.limit_ &&
+                  page_down(r.begin) == r.begin && page_down(r.end) == r.end,
+              "a mapping");
+    free_from = r.end;
+  });
+  if constexpr (A::kReading) {
+    space.mappings_.clear();
+    for (const AddressRange& r : ranges) space.mappings_[r.begin] = r.end;
+  }
+}
+
+template <class A>
+void CheckpointAccess::describe_queue(A& a, SignalQueue& queue) {
+  a.list(queue.waiting_, kMostEntries, [&](SignalInfo& info) {
+    a.value(info.number);
+    a.value(info.code);
+    a.value(info.address);
+    a.value(info.pid);
+    a.value(info.uid);
+    a.value(info.value);
+    a.value(info.is_fault);
+    a.require(info.number >= 1 && info.number <= kSignalCount, "a signal");
+  });
+}
+
+template <class A>
+void CheckpointAccess::describe_thread(A& a, Thread& t, Clock::time_point now) {
+  a.value(t.alive);
+  a.value(t.parked);
+  a.value(t.tid);
+  a.value(t.clear_child_tid);
+  a.value(t.mask);
+  describe_optional(a, t.saved_mask, [&](uint64_t& mask) { a.value(mask); });
+  describe_queue(a, t.pending);
+  a.value(t.alternate_stack.base);
+  a.value(t.alternate_stack.flags);
+  a.value(t.alternate_stack.size);
+  a.text(t.name);
+  a.require(t.name.size() < 16, "a thread's name");
+  describe_optional(a, t.retry_deadline,
+                    [&](Clock::time_point& at) { describe_deadline(a, at, now); });
+}
+
+template <class A>
+void CheckpointAccess::describe_waits(A& a, const Kernel& kernel, WaitQueue& waits,
+                                      Clock::time_point now) {
+  std::vector<std::pair<uint64_t, Waiter>> ordered;
+  for (const auto& [key, waiter] : waits.waiters_) ordered.emplace_back(key.order, waiter);
+  std::sort(ordered.begin(), ordered.end(),
+            [](const auto& x, const auto& y) { return x.first < y.first; });
+  std::vector<Waiter> waiters;
+  for (const auto& [order, waiter] : ordered) waiters.push_back(waiter);
+  const uint32_t cores = kernel.plan().config.cores;
+  std::vector<bool> waiting(cores);
+  a.list(waiters, cores, [&](Waiter& w) {
+    a.value(w.core);
+    a.value(w.resume_uop);
+    a.value(w.space);
+    a.value(w.address);
+    a.value(w.bitset);
+    describe_optional(a, w.deadline, [&](Clock::time_point& at) { describe_deadline(a, at, now); });
+    a.value(w.timeout_result);
+    a.value(w.remaining_at);
+    a.value(w.restartable);
+    a.require(w.core < cores && !waiting[w.core] && kernel.threads_[w.core].alive &&
+                  kernel.threads_[w.core].parked && w.resume_uop < kernel.module().uops.size(),
+              "a core that waits");
+    waiting[w.core] = true;
+  });
+  if constexpr (A::kReading)
+    for (const Waiter& w : waiters) waits.park(w);
+}
+
+template <class A>
+void CheckpointAccess::describe_process(A& a, const Kernel& kernel, Process& p,
+                                        Clock::time_point now) {
+  describe_space(a, p.memory);
+  a.text(p.cwd);
+  a.value(p.umask);
+  std::vector<std::pair<int32_t, SignalAction>> actions(p.signal_actions.begin(),
+                                                        p.signal_actions.end());
+  a.list(actions, kSignalCount, [&](auto& entry) {
+    a.value(entry.first);
+    SignalAction& action = entry.second;
+    a.value(action.handler);
+    a.value(action.flags);
+    a.value(action.restorer);
+    a.value(action.mask);
+    a.require(entry.first >= 1 && entry.first <= kSignalCount, "a signal");
+  });
+  if constexpr (A::kReading) p.signal_actions = {actions.begin(), actions.end()};
+  describe_queue(a, p.pending);
+  a.value(p.signal_return_code);
+  describe_optional(a, p.alarm, [&](Clock::time_point& at) { describe_deadline(a, at, now); });
+  int64_t interval = std::chrono::nanoseconds(p.alarm_interval).count();
+  a.value(interval);
+  a.require(interval >= 0 && interval < int64_t{1} << 62, "a timer");
+  p.alarm_interval = std::chrono::nanoseconds(interval);
+  a.value(p.random_state);
+  a.require(!p.cwd.empty() && p.cwd.find('\0') == std::string::npos && kernel.alive_ <= kernel.started_,
+            "a process");
+}
+
+template <class A>
+void CheckpointAccess::describe_kernel(A& a, Kernel& k, FileState& files) {
+  const auto now = Clock::now();
+  const auto cores = static_cast<uint32_t>(k.threads_.size());
+  const auto is_core = [&](uint32_t core) { return core < cores; };
+  ::gpusim::host::describe(a, files.saved);
+
+  for (Thread& t : k.threads_) describe_thread(a, t, now);
+  a.value(k.started_);
+  a.value(k.next_tid_);
+  k.alive_ = static_cast<uint32_t>(std::count_if(k.threads_.begin(), k.threads_.end(),
+                                                 [](const Thread& t) { return t.alive; }));
+  a.require(k.alive_ <= k.started_, "threads");
+
+  for (std::unique_ptr<Process>& process : k.processes_) {
+    bool exists = process != nullptr;
+    a.value(exists);
+    if (!exists) continue;
+    if constexpr (A::kReading)
+      k.process_of(static_cast<uint32_t>(&process - k.processes_.data()));
+    describe_process(a, k, *process, now);
+  }
+  a.list(files.descriptors, uint64_t{FileTable::kMost} * k.processes_.size(),
+         [&](FileState::Descriptor& d) {
+           a.value(d.process);
+           a.value(d.fd);
+           a.value(d.file);
+           a.value(d.closes_on_exec);
+           a.require(d.process < k.processes_.size() && k.processes_[d.process] && d.fd >= 0 &&
+                         d.fd < FileTable::kMost && d.file < files.saved.files.size(),
+                     "a descriptor");
+         });
+
+  describe_waits(a, k, k.waits_, now);
+  std::vector<std::pair<uint32_t, Kernel::Retry>> retries(k.retries_.begin(), k.retries_.end());
+  a.list(retries, cores, [&](auto& entry) {
+    a.value(entry.first);
+    a.value(entry.second.from_outside);
+    a.value(entry.second.restartable);
+    a.value(entry.second.resume_uop);
+    a.require(is_core(entry.first) && k.threads_[entry.first].alive &&
+                  k.threads_[entry.first].parked &&
+                  entry.second.resume_uop < k.module().uops.size(),
+              "a core that waits");
+  });
+  if constexpr (A::kReading) k.retries_ = {retries.begin(), retries.end()};
+  a.plain_array(k.alarmed_, cores);
+  a.require(std::all_of(k.alarmed_.begin(), k.alarmed_.end(), is_core), "a timer");
+  a.value(k.exact_state_wanted_);
+  a.value(k.may_be_signalled_);
+  a.value(k.first_exact_uop_);
+  a.plain_array(k.not_yet_exact_, cores);
+  a.require(std::all_of(k.not_yet_exact_.begin(), k.not_yet_exact_.end(), is_core), "a core");
+  std::vector<std::string> noted(k.noted_.begin(), k.noted_.end());
+  a.list(noted, 4096, [&](std::string& key) { a.text(key); });
+  if constexpr (A::kReading) k.noted_ = {noted.begin(), noted.end()};
+  a.value(k.output_.error_);
+
+  // Whoever waits in a call must be known to somebody who can end that.
+  for (uint32_t core = 0; core < cores; ++core)
+    a.require(!k.threads_[core].parked ||
+                  k.waits_.by_core_.contains(core) != k.retries_.contains(core),
+              "a core that waits");
+}
+
+FileState CheckpointAccess::capture(Kernel& k) {
+  std::vector<FileRef> files(k.standard_files_.begin(), k.standard_files_.end());
+  std::map<const OpenFile*, uint32_t> number_of;
+  for (uint32_t i = 0; i < files.size(); ++i) number_of[files[i].get()] = i;
+  FileState state;
+  for (uint32_t p = 0; p < k.processes_.size(); ++p) {
+    if (!k.processes_[p]) continue;
+    const FileTable& table = k.processes_[p]->files;
+    for (size_t fd = 0; fd < table.files_.size(); ++fd) {
+      const FileRef& file = table.files_[fd];
+      if (!file) continue;
+      const auto [it, is_new] =
+          number_of.try_emplace(file.get(), static_cast<uint32_t>(files.size()));
+      if (is_new) files.push_back(file);
+      state.descriptors.push_back({p, static_cast<int32_t>(fd), it->second,
+                                   table.closes_on_exec(static_cast<int64_t>(fd))});
+    }
+  }
+  state.saved = capture_files(files);
+  return state;
+}
+
+void CheckpointAccess::describe(Saving& a, Kernel& kernel, FileState& files) {
+  describe_kernel(a, kernel, files);
+}
+void CheckpointAccess::describe(Loading& a, Kernel& kernel, FileState& files) {
+  describe_kernel(a, kernel, files);
+}
+
+void CheckpointAccess::attach(Kernel& k, const FileState& state) {
+  const auto note = [&](const std::string& text) {
+    if (k.config_.note) k.config_.note(text);
+  };
+  const std::vector<FileRef> files =
+      reopen_files(state.saved, k.standard_files_, k.paths_, note);
+  for (const std::unique_ptr<Process>& process : k.processes_)
+    if (process) process->files.files_.clear();
+  for (const FileState::Descriptor& d : state.descriptors) {
+    FileTable& table = k.processes_[d.process]->files;
+    table.set(d.fd, files[d.file]);
+    table.set_closes_on_exec(d.fd, d.closes_on_exec);
+  }
+}
+
+}  // namespace gpusim::host
