@@ -12,19 +12,15 @@
 #include <thread>
 
 #include "energy/report.h"
-#include "host/caches/report.h"
 #include "host/checkpoint/checkpoint.h"
 #include "host/error.h"
 #include "host/isa_coverage.h"
-#include "host/journal/journals.h"
 #include "host/linux/kernel.h"
 #include "host/loader.h"
 #include "host/memory_plan.h"
+#include "host/observers.h"
 #include "host/output_file.h"
-#include "host/plugin/plugin_host.h"
-#include "host/run/profile_report.h"
 #include "host/run/run_control.h"
-#include "host/run/timeline_power.h"
 #include "host/start_state.h"
 #include "host/stats.h"
 #include "translator/common/translator.h"
@@ -84,13 +80,6 @@ void print_energy(const RunSummary& s) {
   fmt::print(stderr, "{}", energy::report_text(activity, estimates_of(s, activity)));
 }
 
-void place_profile(ProfilePlaces& places, const CodeMap& code, const CacheReport& report) {
-  for (auto& [pc, use] : places) {
-    const uint64_t unit = (pc - code.text_base) >> code.pc_shift;
-    place_memory(use.classes, unit < report.off_chip_at.size() ? report.off_chip_at[unit] : 0);
-  }
-}
-
 MemoryPlan new_plan(const RunOptions& options, const Module& module, const std::string& backend) {
   return plan_memory(module, {.model = options.memory_model,
                               .cores = options.cores,
@@ -100,8 +89,7 @@ MemoryPlan new_plan(const RunOptions& options, const Module& module, const std::
 }
 
 // The plan says where memory lies, the options how the machine works.
-void complete_plan(MemoryPlan& plan, const RunOptions& options, const PluginHost& plugins,
-                   bool has_journal) {
+void complete_plan(MemoryPlan& plan, const RunOptions& options, const Observers& observers) {
   plan.config.threads =
       options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   plan.config.group_width = options.group_width;
@@ -109,26 +97,7 @@ void complete_plan(MemoryPlan& plan, const RunOptions& options, const PluginHost
   plan.config.max_instructions = options.max_instructions;
   plan.config.seed = options.seed;
   plan.config.regroup = options.regroup;
-  const bool has_timeline = !options.timeline_path.empty() || !options.power_path.empty();
-  plan.config.per_core_tallies = options.per_core || has_timeline || options.simulated_time;
-  plan.config.count_lanes = !options.stats_path.empty() || !options.profile.empty() || has_timeline ||
-                            plugins.wants_lanes() || !options.checkpoint_path.empty();
-  if (has_journal) plan.config.journal_words = Journals::words_for(options.cores);
-}
-
-RunSummary::Time time_of(const SimulatedTime& time, const Tallies& tallies, Backend& backend,
-                         uint32_t cores) {
-  RunSummary::Time t{time.table().name, energy::Hertz(time.table().clock_hz), {}, {}};
-  for (uint32_t core = 0; core < cores; ++core) {
-    t.cycles.push_back(time.now(core, tallies.of_core(backend, core)));
-    t.waited.push_back(time.waited(core));
-  }
-  return t;
-}
-
-void print_time(const RunSummary::Time& t) {
-  print_line(fmt::format("simulated time: {:.0f} cycles, {} ({})", t.most_cycles(),
-                         energy::pretty(energy::Seconds(t.seconds())), t.timing));
+  observers.complete(plan.config);
 }
 
 bool starts_alone(const RunOptions& options, const Module& module) {
@@ -136,99 +105,6 @@ bool starts_alone(const RunOptions& options, const Module& module) {
   if (options.start != StartCores::kAuto) return options.start == StartCores::kFirst;
   return makes_its_threads(module);
 }
-
-// --profile, --timeline and --power-trace: what is wrong with them is found out before the run.
-class Observations {
- public:
-  Observations(const RunOptions& options, const std::vector<energy::Target>& targets)
-      : options_(options) {
-    if (wants_profile() && options.profile != "-") files_ = parse_profile_files(options.profile);
-    if (!options.timeline_path.empty()) check_output_file("--timeline", options.timeline_path);
-    if (!options.power_path.empty()) check_power_path(options.power_path);
-    if (!options.timing_target.empty()) {
-      const std::vector<energy::Target> found = energy::find_targets(options.timing_target);
-      if (found.size() != 1) throw UserError("--timing: expected one target");
-      table_ = CycleTable(found.front(), "--timing " + options.timing_target);
-      placed_table_ = CycleTable(found.front(), "--timing", !options.caches_path.empty());
-    }
-    if (!wants_recorder()) return;
-    std::vector<CycleTable> bases{table_};
-    for (const energy::Target& target : targets) {
-      if (!target.timing) {
-        if (!options.power_path.empty() && targets.size() == 1) CycleTable(target, "--power-trace");
-        continue;  // one of many
-      }
-      bases.emplace_back(target, "--power-trace");
-      timed_.push_back(&target);
-    }
-    if (!options.power_path.empty() && timed_.empty()) CycleTable(targets.front(), "--power-trace");
-    if (options.timing_target.empty() && !timed_.empty()) bases.front() = bases[1];
-    recorder_.emplace(options.cores, options.group_width, std::move(bases));
-  }
-
-  bool wants_profile() const { return !options_.profile.empty(); }
-  bool wants_recorder() const {
-    return !options_.timeline_path.empty() || !options_.power_path.empty();
-  }
-  const CycleTable& table() const { return table_; }
-  void after_slice(const Module& module, Backend& backend, const RunControl& control) {
-    recorder_->after_slice(module, backend, control.tallies(),
-                           [&](uint32_t core) { return control.is_alive(core); });
-  }
-  // After the run. `caches`: what they say, if there are any.
-  std::vector<energy::ActivitySlice> finish(const Module& module, Backend& backend,
-                                            const RunControl& control, const CacheReport* caches) {
-    std::vector<energy::ActivitySlice> slices;
-    if (!wants_recorder()) return slices;
-    recorder_->finish(module, backend, control.tallies(),
-                      [&](uint32_t core) { return control.is_alive(core); });
-    memory_is_placed_ = caches != nullptr;
-    if (caches) recorder_->place_memory(caches->off_chip());
-    for (const TimeSlice& slice : recorder_->slices()) {
-      // Instructions that take no time on this target go with those before.
-      if (slice.seconds[0] > 0 || slices.empty()) slices.push_back({slice.seconds[0], {}});
-      for (size_t c = 0; c < slice.classes.size(); ++c)
-        slices.back().classes[c] += slice.classes[c];
-    }
-    if (!slices.empty() && slices.front().seconds <= 0) slices.clear();
-    return slices;
-  }
-  void write(const Module& module, Backend& backend, const ProfilePlaces& places) {
-    if (wants_profile()) write_profile_of(module, backend, places);
-    if (!wants_recorder()) return;
-    std::vector<PowerTrace> traces;
-    for (size_t i = 0; i < timed_.size(); ++i)
-      traces.push_back(power_trace(*timed_[i], *recorder_, i + 1, memory_is_placed_));
-    if (!options_.power_path.empty()) write_power(options_.power_path, traces, options_.program);
-    if (options_.timeline_path.empty()) return;
-    std::vector<PowerTrack> tracks;
-    for (const PowerTrace& trace : traces) tracks.push_back(power_track(trace));
-    write_output_file("--timeline", options_.timeline_path,
-                      timeline_json(*recorder_, options_.program, tracks));
-  }
-
- private:
-  void write_profile_of(const Module& module, Backend& backend, const ProfilePlaces& places) {
-    const ProfileReport report = make_profile_report(
-        module, places, InlineFrames(options_.program),
-        {.program = options_.program,
-         .backend = backend.name(),
-         .cores = options_.cores,
-         .table = placed_table_,
-         .lanes = summarise_lanes(module, backend)});
-    if (options_.profile == "-")
-      fmt::print(stderr, "{}", profile_text(report));
-    else
-      write_profile(files_, report);
-  }
-
-  const RunOptions& options_;
-  CycleTable table_, placed_table_;  // for tallies as they are counted, and as caches place them
-  bool memory_is_placed_ = false;
-  ProfileFiles files_;
-  std::vector<const energy::Target*> timed_;  // the recorder's bases from 1 on
-  std::optional<ActivityRecorder> recorder_;
-};
 
 std::optional<Checkpointer> make_checkpointer(const RunOptions& options) {
   if (options.checkpoint_path.empty()) return std::nullopt;
@@ -275,21 +151,15 @@ int simulate(const RunOptions& asked_for) {
   std::vector<energy::Target> energy_targets;
   if (!options.energy_targets.empty())
     energy_targets = energy::find_targets(options.energy_targets);
-  Observations observations(options, energy_targets);
-  std::optional<HierarchyShape> cache_shape;
-  if (!options.caches_path.empty()) cache_shape = load_hierarchy(options.caches_path);
-  PluginHost plugins(options.plugins);
-  const bool has_journal = cache_shape || plugins.wants_journal();
-  const TranslateOptions translation{.journal = has_journal,
-                                     .simulated_time = options.simulated_time,
-                                     .cpu = options.cpu};
-  Translator translator(load_program(options.program, translation), translation);
+  Observers observers(options, energy_targets);
+  Translator translator(load_program(options.program, observers.translation()),
+                        observers.translation());
   if (resumed) resumed->grow(translator);
   const Module& module = translator.module();
   const std::unique_ptr<Backend> backend = make_backend(options.backend);
   MemoryPlan plan =
       resumed ? resumed->identity().plan : new_plan(options, module, backend->name());
-  complete_plan(plan, options, plugins, has_journal);
+  complete_plan(plan, options, observers);
 
   Kernel::Config kernel_config{.plan = &plan,
                                .module = &module,
@@ -302,25 +172,13 @@ int simulate(const RunOptions& asked_for) {
                                .note = {}};
   if (!options.quiet)
     kernel_config.note = [](const std::string& text) { print_line("gpusim: note: " + text); };
-  std::optional<Journals> journals;
-  std::optional<CacheHierarchy> caches;
-  std::optional<SimulatedTime> time;
-  if (options.simulated_time) time.emplace(observations.table(), options.cores);
-  const Tallies* tallies = nullptr;  // of the run
   kernel_config.on_thread = [&](uint32_t child, uint32_t parent) {
-    if (journals) journals->started(child, parent);
-    if (time)
-      time->start(child, tallies->of_core(*backend, child), parent,
-                  tallies->of_core(*backend, parent));
+    observers.thread_started(child, parent);
   };
   Kernel kernel(*backend, std::move(kernel_config));
   allow_many_files();
 
   backend->configure(module, plan.config);
-  if (has_journal) journals.emplace(module, *backend, plan.config);
-  if (cache_shape) journals->add(caches.emplace(*cache_shape, module, plan.config));
-  if (plugins.wants_journal()) journals->add(plugins);
-  plugins.start(options.program, module, *backend, plan.config);
   if (resumed) {
     // Restored below.
   } else if (load_image(*backend, module, plan); options.entry) {
@@ -332,10 +190,6 @@ int simulate(const RunOptions& asked_for) {
   }
 
   const SignalSetup signals;
-  const RunControl* running = nullptr;
-  std::function<void()> after_slice;
-  if (observations.wants_recorder())
-    after_slice = [&] { observations.after_slice(module, *backend, *running); };
   RunControl control(translator, *backend, plan, kernel,
                      {.slice = options.slice,
                       .max_instructions = options.max_instructions,
@@ -343,18 +197,10 @@ int simulate(const RunOptions& asked_for) {
                                                    : options.entry.has_value(),
                       .show_progress = !options.quiet,
                       .program = options.program,
-                      .after_slice = std::move(after_slice),
-                      .before_slice = [&] { plugins.announce_blocks(); },
-                      .journals = journals ? &*journals : nullptr,
-                      .time = time ? &*time : nullptr,
-                      .on_end =
-                          [&](uint32_t core) {
-                            if (caches) caches->ended(core);
-                          },
+                      .observer = &observers,
                       .interrupted = &interrupts},
                      print_line);
-  tallies = &control.tallies();
-  running = &control;
+  observers.start(module, *backend, plan.config, control);
   if (resumed) {
     resumed->restore_machine(module, plan, *backend);
     resumed->restore_run(kernel, control);
@@ -372,7 +218,6 @@ int simulate(const RunOptions& asked_for) {
   if (checkpointer && checkpointer->has_stopped()) result.exit_status = kExitCheckpoint;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   kernel.output().flush();
-  plugins.end();
 
   RunSummary summary{.program = options.program,
                      .isa = module.isa,
@@ -388,30 +233,13 @@ int simulate(const RunOptions& asked_for) {
   if (options.per_core)
     for (uint32_t core = 0; core < options.cores; ++core)
       summary.per_core.push_back(control.tallies().of_core(*backend, core));
-  if (caches) {
-    summary.caches = RunSummary::Caches{caches->shape(), caches->report()};
-    const CacheReport& report = summary.caches->report;
-    place_memory(summary.tally.classes, report.off_chip());
-    for (size_t core = 0; core < summary.per_core.size(); ++core)
-      place_memory(summary.per_core[core], report.off_chip_of[core]);
-  }
-  if (time) summary.simulated_time = time_of(*time, control.tallies(), *backend, options.cores);
-  ProfilePlaces places;
-  const bool has_parts = !options.stats_path.empty() || !summary.energy_targets.empty();
-  if (has_parts || observations.wants_profile())
-    places = profile_places(module, *backend, control.tallies());
-  if (caches) place_profile(places, module.code, summary.caches->report);
-  if (has_parts) summary.profile = make_profile(module, places, SourceLines(options.program));
-  if (!options.stats_path.empty()) summary.lanes = summarise_lanes(module, *backend);
-  summary.slices = observations.finish(module, *backend, control,
-                                       caches ? &summary.caches->report : nullptr);
+  observers.summarise(summary);
   if (result.was_interrupted) print_line("gpusim: interrupted");
   if (result.was_interrupted || (!options.quiet && isatty(STDERR_FILENO))) print_summary(summary);
-  if (caches) fmt::print(stderr, "{}", caches_text(summary.caches->shape, summary.caches->report));
-  if (time) print_time(*summary.simulated_time);
+  observers.print(summary);
   if (!summary.energy_targets.empty()) print_energy(summary);
   if (!options.stats_path.empty()) write_stats(summary, options.stats_path);
-  observations.write(module, *backend, places);
+  observers.write();
   if (!options.isa_coverage_path.empty())
     write_isa_coverage(options.isa_coverage_path, module, *backend, result.stops);
   return result.exit_status;

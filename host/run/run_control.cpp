@@ -37,6 +37,7 @@ RunControl::RunControl(Translator& translator, Backend& backend, const MemoryPla
       plan_(plan),
       kernel_(kernel),
       options_(options),
+      observer_(options.observer ? *options.observer : no_observer_),
       line_([this, print = std::move(line)](const std::string& text) {
         progress_.clear();
         kernel_.output().flush();
@@ -50,8 +51,7 @@ RunControl::RunControl(Translator& translator, Backend& backend, const MemoryPla
 // Long enough that a slice's overhead vanishes, short enough that the host looks several times a
 // second for Ctrl-C, timers and progress.
 uint64_t RunControl::slice_length() const {
-  const uint64_t wanted = wanted_slice_length();
-  return options_.journals ? std::min(wanted, options_.journals->longest_slice()) : wanted;
+  return std::min(wanted_slice_length(), observer_.longest_slice());
 }
 
 uint64_t RunControl::wanted_slice_length() const {
@@ -87,16 +87,16 @@ bool RunControl::step() {
     report_deadlock();
     return false;
   }
-  if (options_.before_slice) options_.before_slice();
+  observer_.before_slice();
   const std::span<const Event> seen = backend_.run_slice(slice_length());
   const std::vector<Event> events(seen.begin(), seen.end());
-  if (options_.journals) options_.journals->after_slice();
+  observer_.slice_has_run();
   check_code();  // before anyone outside hears of it
   translate_targets(events);
   for (const Event& event : events) handle(event);
   kernel_.output().flush();
   look_around();
-  if (options_.after_slice) options_.after_slice();
+  observer_.slice_was_handled();
   if (!options_.memory_changes_outside) {
     const bool quiet = events.empty() && !kernel_.next_deadline(Clock::now());
     if (livelock_.after_slice(module(), backend_, plan_.config.cores, slice_length(), quiet)) {
@@ -201,7 +201,7 @@ void RunControl::handle_service(const Event& event) {
       return kernel_.go_on(event.core, event.uop);
     case Service::kTimeRelease:
     case Service::kTimeAcquire:
-      keep_time(event);
+      handle_time(event);
       return kernel_.go_on(event.core, event.uop);
     case Service::kSyscall:
       break;
@@ -232,17 +232,12 @@ void RunControl::handle_service(const Event& event) {
   end_killed();
 }
 
-void RunControl::keep_time(const Event& event) {
-  if (!options_.time) return;
+void RunControl::handle_time(const Event& event) {
   const auto argument = [&](int i) {
     const int slot = module().abi.call_args[i];
     return slot == kNoSlot ? 0 : backend_.slot(event.core, static_cast<Slot>(slot));
   };
-  const ClassCounts executed = tallies_.of_core(backend_, event.core);
-  if (event.service == Service::kTimeRelease)
-    options_.time->release(event.core, executed, argument(0), argument(1));
-  else
-    options_.time->acquire(event.core, executed, argument(0), argument(1));
+  observer_.time_service(event.core, event.service, argument(0), argument(1));
 }
 
 void RunControl::translate_targets(std::span<const Event> events) {
@@ -297,7 +292,7 @@ void RunControl::end_core(uint32_t core, int status) {
   if (!kernel_.is_alive(core)) return;
   backend_.stop(core);
   kernel_.end_thread(core);
-  if (options_.on_end) options_.on_end(core);
+  observer_.thread_ended(core);
   // A thread's own status is nobody's concern; the process's is that of its first one, or of who
   // ended it.
   if (!kernel_.starts_alone() || core == 0 || kernel_.alive() == 0)

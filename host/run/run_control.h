@@ -8,18 +8,38 @@
 #include <vector>
 
 #include "device_sim/core/backend.h"
-#include "host/journal/journals.h"
 #include "host/linux/kernel.h"
 #include "host/memory_plan.h"
 #include "host/run/code_guard.h"
 #include "host/run/livelock.h"
 #include "host/run/progress.h"
-#include "host/run/simulated_time.h"
 #include "host/run/stop_record.h"
 #include "host/run/tallies.h"
 #include "translator/common/translator.h"
 
 namespace gpusim::host {
+
+// Sees a run from beside it; each call does nothing unless it is overridden.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual uint64_t longest_slice() { return ~uint64_t{0}; }  // in instructions
+  virtual void before_slice() {}
+  virtual void slice_has_run() {}      // nothing was done since
+  virtual void slice_was_handled() {}  // with its events
+  virtual void thread_started(uint32_t child, uint32_t parent) {
+    (void)child;
+    (void)parent;
+  }
+  virtual void thread_ended(uint32_t core) { (void)core; }
+  // Service::kTimeRelease or kTimeAcquire.
+  virtual void time_service(uint32_t core, Service service, uint64_t address, uint64_t number) {
+    (void)core;
+    (void)service;
+    (void)address;
+    (void)number;
+  }
+};
 
 struct RunControlOptions {
   uint64_t slice = 0;              // instructions; 0: automatic
@@ -29,12 +49,8 @@ struct RunControlOptions {
   std::string program;  // the file, for source lines
   // Others write to the cores' memory, too: no look for livelocks.
   bool memory_changes_outside = false;
-  std::function<void()> after_slice;  // when its events have been handled; may be empty
   std::chrono::milliseconds longest_nap{50};  // so that Ctrl-C is heard
-  std::function<void()> before_slice = {};  // may be empty
-  Journals* journals = nullptr;       // to be read after each slice
-  SimulatedTime* time = nullptr;      // to be kept
-  std::function<void(uint32_t core)> on_end = {};  // a core's thread has ended; may be empty
+  RunObserver* observer = nullptr;
   const volatile std::sig_atomic_t* interrupted = nullptr;  // becomes non-zero on Ctrl-C
 };
 
@@ -74,7 +90,7 @@ class RunControl {
   void handle_fault(const Event& event);
   void handle_service(const Event& event);
   void handle_jump(const Event& event);
-  void keep_time(const Event& event);
+  void handle_time(const Event& event);
   // Blocks that this slice's jumps need, before any event is handled: backends look at the module.
   void translate_targets(std::span<const Event> events);
   void look_around();
@@ -94,6 +110,8 @@ class RunControl {
   const MemoryPlan& plan_;
   Kernel& kernel_;
   RunControlOptions options_;
+  RunObserver no_observer_;
+  RunObserver& observer_;  // of the options, or that
   std::function<void(const std::string&)> line_;
   Progress progress_;
   LivelockDetector livelock_;

@@ -1,0 +1,194 @@
+#include "host/observers.h"
+
+#include <fmt/format.h>
+
+#include "energy/report.h"
+#include "host/caches/report.h"
+#include "host/error.h"
+#include "host/output_file.h"
+#include "host/run/timeline_power.h"
+
+namespace gpusim::host {
+
+Observers::Observers(const RunOptions& options, const std::vector<energy::Target>& targets)
+    : options_(options), plugins_(options.plugins) {
+  if (wants_profile() && options.profile != "-") files_ = parse_profile_files(options.profile);
+  if (!options.timeline_path.empty()) check_output_file("--timeline", options.timeline_path);
+  if (!options.power_path.empty()) check_power_path(options.power_path);
+  if (!options.caches_path.empty()) cache_shape_ = load_hierarchy(options.caches_path);
+  if (!options.timing_target.empty()) {
+    const std::vector<energy::Target> found = energy::find_targets(options.timing_target);
+    if (found.size() != 1) throw UserError("--timing: expected one target");
+    table_ = CycleTable(found.front(), "--timing " + options.timing_target);
+    placed_table_ = CycleTable(found.front(), "--timing", cache_shape_.has_value());
+  }
+  if (wants_recorder()) prepare_recorder(targets);
+  if (options.simulated_time) time_.emplace(table_, options.cores);
+}
+
+void Observers::prepare_recorder(const std::vector<energy::Target>& targets) {
+  const bool wants_power = !options_.power_path.empty();
+  std::vector<CycleTable> bases{table_};
+  for (const energy::Target& target : targets) {
+    if (!target.timing) {
+      if (wants_power && targets.size() == 1) CycleTable(target, "--power-trace");
+      continue;  // one of many
+    }
+    bases.emplace_back(target, "--power-trace");
+    timed_.push_back(&target);
+  }
+  if (wants_power && timed_.empty()) CycleTable(targets.front(), "--power-trace");
+  if (options_.timing_target.empty() && !timed_.empty()) bases.front() = bases[1];
+  recorder_.emplace(options_.cores, options_.group_width, std::move(bases));
+}
+
+TranslateOptions Observers::translation() const {
+  return {.journal = wants_journal(), .simulated_time = options_.simulated_time, .cpu = options_.cpu};
+}
+
+void Observers::complete(MachineConfig& config) const {
+  config.per_core_tallies = options_.per_core || wants_recorder() || options_.simulated_time;
+  config.count_lanes = !options_.stats_path.empty() || wants_profile() || wants_recorder() ||
+                       plugins_.wants_lanes() || !options_.checkpoint_path.empty();
+  if (wants_journal()) config.journal_words = Journals::words_for(options_.cores);
+}
+
+void Observers::start(const Module& module, Backend& backend, const MachineConfig& config,
+                      const RunControl& control) {
+  module_ = &module;
+  backend_ = &backend;
+  control_ = &control;
+  if (wants_journal()) journals_.emplace(module, backend, config);
+  if (cache_shape_) journals_->add(caches_.emplace(*cache_shape_, module, config));
+  if (plugins_.wants_journal()) journals_->add(plugins_);
+  plugins_.start(options_.program, module, backend, config);
+}
+
+uint64_t Observers::longest_slice() {
+  return journals_ ? journals_->longest_slice() : RunObserver::longest_slice();
+}
+
+void Observers::before_slice() { plugins_.announce_blocks(); }
+
+void Observers::slice_has_run() {
+  if (journals_) journals_->after_slice();
+}
+
+void Observers::slice_was_handled() {
+  if (recorder_)
+    recorder_->after_slice(*module_, *backend_, control_->tallies(),
+                           [&](uint32_t core) { return control_->is_alive(core); });
+}
+
+void Observers::thread_started(uint32_t child, uint32_t parent) {
+  if (journals_) journals_->started(child, parent);
+  if (time_)
+    time_->start(child, control_->tallies().of_core(*backend_, child), parent,
+                 control_->tallies().of_core(*backend_, parent));
+}
+
+void Observers::thread_ended(uint32_t core) {
+  if (caches_) caches_->ended(core);
+}
+
+void Observers::time_service(uint32_t core, Service service, uint64_t address, uint64_t number) {
+  if (!time_) return;
+  const ClassCounts executed = control_->tallies().of_core(*backend_, core);
+  if (service == Service::kTimeRelease)
+    time_->release(core, executed, address, number);
+  else
+    time_->acquire(core, executed, address, number);
+}
+
+// --- after the run
+
+void Observers::summarise(RunSummary& summary) {
+  plugins_.end();
+  const bool has_parts = !options_.stats_path.empty() || !summary.energy_targets.empty();
+  if (has_parts || wants_profile())
+    places_ = profile_places(*module_, *backend_, control_->tallies());
+  if (caches_) place_memory_in(summary);
+  if (time_) summary.simulated_time = time_of_run();
+  if (has_parts) summary.profile = make_profile(*module_, places_, SourceLines(options_.program));
+  if (!options_.stats_path.empty()) summary.lanes = summarise_lanes(*module_, *backend_);
+  summary.slices = finish_slices();
+}
+
+void Observers::place_memory_in(RunSummary& summary) {
+  cache_report_ = caches_->report();
+  place_memory(summary.tally.classes, cache_report_->off_chip());
+  for (size_t core = 0; core < summary.per_core.size(); ++core)
+    place_memory(summary.per_core[core], cache_report_->off_chip_of[core]);
+  const CodeMap& code = module_->code;
+  const std::vector<uint64_t>& off_chip_at = cache_report_->off_chip_at;
+  for (auto& [pc, use] : places_) {
+    const uint64_t unit = (pc - code.text_base) >> code.pc_shift;
+    place_memory(use.classes, unit < off_chip_at.size() ? off_chip_at[unit] : 0);
+  }
+  summary.caches = RunSummary::Caches{*cache_shape_, *cache_report_};
+}
+
+RunSummary::Time Observers::time_of_run() const {
+  RunSummary::Time t{table_.name, energy::Hertz(table_.clock_hz), {}, {}};
+  for (uint32_t core = 0; core < options_.cores; ++core) {
+    t.cycles.push_back(time_->now(core, control_->tallies().of_core(*backend_, core)));
+    t.waited.push_back(time_->waited(core));
+  }
+  return t;
+}
+
+std::vector<energy::ActivitySlice> Observers::finish_slices() {
+  std::vector<energy::ActivitySlice> slices;
+  if (!recorder_) return slices;
+  recorder_->finish(*module_, *backend_, control_->tallies(),
+                    [&](uint32_t core) { return control_->is_alive(core); });
+  if (cache_report_) recorder_->place_memory(cache_report_->off_chip());
+  for (const TimeSlice& slice : recorder_->slices()) {
+    // Instructions that take no time on this target go with those before.
+    if (slice.seconds[0] > 0 || slices.empty()) slices.push_back({slice.seconds[0], {}});
+    for (size_t c = 0; c < slice.classes.size(); ++c) slices.back().classes[c] += slice.classes[c];
+  }
+  if (!slices.empty() && slices.front().seconds <= 0) slices.clear();
+  return slices;
+}
+
+void Observers::print(const RunSummary& summary) const {
+  if (summary.caches)
+    fmt::print(stderr, "{}", caches_text(summary.caches->shape, summary.caches->report));
+  if (const auto& t = summary.simulated_time)
+    fmt::print(stderr, "simulated time: {:.0f} cycles, {} ({})\n", t->most_cycles(),
+               energy::pretty(energy::Seconds(t->seconds())), t->timing);
+}
+
+void Observers::write() const {
+  if (wants_profile()) write_profile_table();
+  if (recorder_) write_power_and_timeline();
+}
+
+void Observers::write_profile_table() const {
+  const ProfileReport report =
+      make_profile_report(*module_, places_, InlineFrames(options_.program),
+                          {.program = options_.program,
+                           .backend = backend_->name(),
+                           .cores = options_.cores,
+                           .table = placed_table_,
+                           .lanes = summarise_lanes(*module_, *backend_)});
+  if (options_.profile == "-")
+    fmt::print(stderr, "{}", profile_text(report));
+  else
+    write_profile(files_, report);
+}
+
+void Observers::write_power_and_timeline() const {
+  std::vector<PowerTrace> traces;
+  for (size_t i = 0; i < timed_.size(); ++i)
+    traces.push_back(power_trace(*timed_[i], *recorder_, i + 1, cache_report_.has_value()));
+  if (!options_.power_path.empty()) write_power(options_.power_path, traces, options_.program);
+  if (options_.timeline_path.empty()) return;
+  std::vector<PowerTrack> tracks;
+  for (const PowerTrace& trace : traces) tracks.push_back(power_track(trace));
+  write_output_file("--timeline", options_.timeline_path,
+                    timeline_json(*recorder_, options_.program, tracks));
+}
+
+}  // namespace gpusim::host

@@ -1,0 +1,80 @@
+// All that watches a run because the user asked for it: --profile, --timeline, --power-trace, --caches,
+// --plugin, --simulated-time. What is wrong with them is found out before the run.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "energy/target.h"
+#include "host/caches/hierarchy.h"
+#include "host/journal/journals.h"
+#include "host/options.h"
+#include "host/plugin/plugin_host.h"
+#include "host/run/profile_report.h"
+#include "host/run/run_control.h"
+#include "host/run/simulated_time.h"
+#include "host/run/timeline.h"
+#include "host/stats.h"
+#include "translator/common/translator.h"
+
+namespace gpusim::host {
+
+class Observers final : public RunObserver {
+ public:
+  // `options` and `targets`, those of --energy, must outlive this. Throws UserError.
+  Observers(const RunOptions& options, const std::vector<energy::Target>& targets);
+
+  TranslateOptions translation() const;
+  // What the machine has to count and to write down.
+  void complete(MachineConfig& config) const;
+  // The machine is configured; nothing has run. All must outlive this.
+  void start(const Module& module, Backend& backend, const MachineConfig& config,
+             const RunControl& control);
+
+  uint64_t longest_slice() override;
+  void before_slice() override;
+  void slice_has_run() override;
+  void slice_was_handled() override;
+  void thread_started(uint32_t child, uint32_t parent) override;
+  void thread_ended(uint32_t core) override;
+  void time_service(uint32_t core, Service service, uint64_t address, uint64_t number) override;
+
+  // After the run: adds what was seen to the summary.
+  void summarise(RunSummary& summary);
+  // Tables on standard error.
+  void print(const RunSummary& summary) const;
+  // Files, and the table of --profile.
+  void write() const;
+
+ private:
+  bool wants_profile() const { return !options_.profile.empty(); }
+  bool wants_recorder() const {
+    return !options_.timeline_path.empty() || !options_.power_path.empty();
+  }
+  bool wants_journal() const { return cache_shape_ || plugins_.wants_journal(); }
+  void prepare_recorder(const std::vector<energy::Target>& targets);
+  void place_memory_in(RunSummary& summary);
+  std::vector<energy::ActivitySlice> finish_slices();
+  RunSummary::Time time_of_run() const;
+  void write_profile_table() const;
+  void write_power_and_timeline() const;
+
+  const RunOptions& options_;
+  const Module* module_ = nullptr;
+  Backend* backend_ = nullptr;
+  const RunControl* control_ = nullptr;
+
+  CycleTable table_, placed_table_;  // for tallies as they are counted, and as caches place them
+  ProfileFiles files_;
+  ProfilePlaces places_;
+  std::vector<const energy::Target*> timed_;  // the recorder's bases from 1 on
+  std::optional<ActivityRecorder> recorder_;
+
+  PluginHost plugins_;
+  std::optional<HierarchyShape> cache_shape_;
+  std::optional<Journals> journals_;
+  std::optional<CacheHierarchy> caches_;
+  std::optional<CacheReport> cache_report_;
+  std::optional<SimulatedTime> time_;
+};
+
+}  // namespace gpusim::host
