@@ -6,6 +6,7 @@ Screenshots are kept in BUILD_FOLDER. Exit status 77 where there is no Chromium.
 """
 import json
 import sys
+import time
 import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
@@ -82,17 +83,23 @@ class Pages(SweepCase):
         b.call("Emulation.setEmulatedMedia",
                features=[{"name": "prefers-color-scheme", "value": "light"}])
 
+    @staticmethod
+    def eventually(look, seconds=10):
+        deadline = time.monotonic() + seconds
+        while not (seen := look()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return seen
+
     def check_hover(self, b):
         place = b.evaluate("""(() => { const plot = document.querySelector('.gs-plot');
           plot.scrollIntoView({block: 'center', behavior: 'instant'});
           const r = plot.getBoundingClientRect(); return [r.left + r.width * 0.7, r.top + r.height / 2]; })()""")
-        b.move(*place)
-        text = b.evaluate("document.querySelector('.gs-tip').innerText")
+        tip = "(t => t.hidden ? '' : t.innerText)(document.querySelector('.gs-tip'))"
+        # A scroll that is still on its way hides the tip again.
+        text = self.eventually(lambda: (b.move(*place), b.evaluate(tip))[1])
         self.assertIn("cores", text)
         self.assertIn("spread", text)
-        self.assertFalse(b.evaluate("document.querySelector('.gs-tip').hidden"))
-        b.move(1, 1)
-        self.assertTrue(b.evaluate("document.querySelector('.gs-tip').hidden"))
+        self.assertTrue(self.eventually(lambda: (b.move(1, 1), b.evaluate(tip))[1] == ""))
         # The same by keyboard.
         self.assertIn("core", b.evaluate("""(() => { const plot = document.querySelector('.gs-plot'); plot.focus();
           plot.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}));
