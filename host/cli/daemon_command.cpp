@@ -43,6 +43,7 @@ void add_daemon_command(CLI::App& app, Action& action) {
                    "With --listen: guest RAM as FILE[@GPA][:SIZE][+OFFSET] (GPA 0x40000000, the "
                    "whole file); repeatable")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   command->add_option("--backend", options.backend, "auto, or a name that `gpusim info` lists");
   command->add_option("--threads", options.threads, "Host threads (all)")

@@ -241,6 +241,7 @@ void add_energy_model_commands(CLI::App& energy, Action& action) {
       ->add_option("--transfer", arguments->transfers,
                    "Data moved between host and device: SIZE or SIZExCOUNT; repeatable")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   command->add_option("--cpu", arguments->cpu,
                       "Statistics or trace of the program's sequential part");

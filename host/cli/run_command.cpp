@@ -123,6 +123,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                    "Argument of the entry function: an integer, a float with a point, &SYMBOL, "
                    "@core, @cores; repeatable")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   command->add_option("--backend", run.backend, "auto, or a name that `gpusim info` lists");
   command->add_option("--cpu", run.cpu,
@@ -151,6 +152,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                    "FILE[,ARGUMENT]...: a shared object that sees blocks and memory accesses "
                    "(gpusim_plugin.h); repeatable")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   command->add_flag("--simulated-time", run.simulated_time,
                     "Time on the simulated chip, by the cycles per instruction of --timing; at "
@@ -193,12 +195,14 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option("--stack-size", raw->stack_size, "Stack of each core");
   command->add_option("--env", run.environment, "NAME=VALUE for the guest; repeatable")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   command
       ->add_option("--root", raw->roots,
                    "A folder whose files the guest may read and write (FOLDER:ro: only read); "
                    "repeatable. The current folder may always be read")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   command->callback([command, raw, &guest_args, &action] {
     action = [command, raw, &guest_args] {

@@ -171,7 +171,10 @@ void add_sweep_command(CLI::App& app, const std::vector<std::string>& guest_args
   command->add_option("--cores", a->cores,
                       "Numbers of cores: 1,2,4..65536; A..B doubles, A..B+S goes in steps of S");
   command->add_option("-o,--output", a->folder, "Folder of the study; an interrupted one goes on");
-  command->add_option("--backend", a->backends, "Backend; repeatable")->expected(1)->take_all();
+  command->add_option("--backend", a->backends, "Backend; repeatable")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
   command->add_option("--repeat", a->repeat, "Runs of each point (1)")
       ->check(CLI::Range(1u, 1000u));
   command->add_option("--energy", a->energy, "Energy targets, with commas between");
@@ -179,6 +182,7 @@ void add_sweep_command(CLI::App& app, const std::vector<std::string>& guest_args
   command
       ->add_option("--arg", a->call, "Argument of the entry function; repeatable; may hold {cores}")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   command->add_option("--memory", a->memory, "shared or private")
       ->check(CLI::IsMember({"shared", "private"}));
@@ -186,6 +190,7 @@ void add_sweep_command(CLI::App& app, const std::vector<std::string>& guest_args
       ->add_option("--run-option", a->options,
                    "Another option of `gpusim run`, as --run-option=--memory-size=8G; repeatable")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   command
       ->add_option("--scaling", a->scaling,

@@ -147,6 +147,9 @@ class Cli(unittest.TestCase):
         self.assertEqual(done.stdout, f"arg {self.echo}\narg one\narg --cores\narg \nenv A=1\n"
                                       "env B=-2\nin line 1\nin line 2\n")
         self.assertEqual(done.stderr, "to stderr\n")
+        # A repeatable option takes one value, not the program behind it.
+        self.assertEqual(self.run_ok("--root", ".", "--env", "A=1", self.echo, status=3).stdout,
+                         f"arg {self.echo}\nenv A=1\n")
 
     def test_status_is_that_of_the_lowest_failing_core(self):
         self.run_ok(self.guests, "--cores", 7)
