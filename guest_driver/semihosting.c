@@ -11,6 +11,8 @@
 #include "driver.h"
 #include "trap.h"
 
+#define FROZEN_LOOK_NS (2 * NSEC_PER_MSEC)
+
 /*
  * A QEMU without the patch ends at the first trap, so it has to say in its device tree that it
  * has it.
@@ -61,8 +63,9 @@ static int gpusim_semihosting_alive(u32 generation)
 }
 
 /*
- * Stopped clocks preempt nobody. So before the trap, also when it came back because something
- * happened, the clocks run as long as there is anybody else to be run here.
+ * Stopped clocks preempt nobody. So before each trap the clocks run as long as there is anybody
+ * else to be run here. Another processor may queue a task here without an interrupt, and none
+ * takes it away, so no trap lasts longer than FROZEN_LOOK_NS.
  */
 static void gpusim_let_others_run(const struct gpusim_call *call)
 {
@@ -75,6 +78,7 @@ static int gpusim_semihosting_wait(struct gpusim_call *call, u64 timeout_ns)
 	/* Not on the stack, which need not be contiguous. */
 	struct gpusim_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL);
 	const u64 start_ns = ktime_get_ns();
+	u64 frozen_ns = 0; /* passed outside, while the clocks stood still */
 	int error;
 
 	if (!wait)
@@ -82,25 +86,26 @@ static int gpusim_semihosting_wait(struct gpusim_call *call, u64 timeout_ns)
 	wait->command_gpa = gpusim_to_wire64(virt_to_phys(&call->wire));
 	wait->flags = gpusim_to_wire32(GPUSIM_WAIT_FREEZE_TIME);
 	for (;;) {
-		u64 waited_ns;
+		u64 waited_ns, look_ns;
 
 		gpusim_let_others_run(call);
 		error = gpusim_call_is_done(call) ? 0 : -ERESTARTSYS;
 		if (!error || signal_pending(current))
 			break;
-		waited_ns = ktime_get_ns() - start_ns;
-		if (timeout_ns != GPUSIM_FOREVER) {
-			error = -ETIMEDOUT;
-			if (waited_ns >= timeout_ns)
-				break;
-			wait->timeout_ns = gpusim_to_wire64(timeout_ns - waited_ns);
-		}
+		waited_ns = ktime_get_ns() - start_ns + frozen_ns;
+		error = -ETIMEDOUT;
+		if (waited_ns >= timeout_ns)
+			break;
+		look_ns = min_t(u64, timeout_ns - waited_ns, FROZEN_LOOK_NS);
+		wait->timeout_ns = gpusim_to_wire64(look_ns);
 		/* Another process may have started the next daemon, which does not know it. */
 		error = gpusim_semihosting_alive(call->file->generation);
 		if (error)
 			break;
 		error = gpusim_trap(GPUSIM_TRAP_WAIT, virt_to_phys(wait));
-		if (error != -EINTR)
+		if (error == -ETIMEDOUT)
+			frozen_ns += look_ns;
+		else if (error != -EINTR)
 			break;
 	}
 	kfree(wait);

@@ -92,6 +92,15 @@ def process_killed_during_kernel(runner):
     until(lambda: not is_busy(pid), "the daemon is idle")
 
 
+def others_run_while_time_stands_still(runner):
+    """Processes that the kernel puts behind the one that waits; nothing interrupts it for them."""
+    job = runner.background("-o wait=frozen block")
+    for _ in range(40):
+        runner.guest.run("cat $(echo /proc/uptime)", timeout=10)
+    runner.signal(job, "KILL")
+    job.wait(15)
+
+
 def is_busy(pid, seconds=0.4):
     """Whether a process computes; on a machine with other work, too."""
     before = cpu_seconds(pid)
@@ -205,5 +214,6 @@ COMMON = [daemon_killed_while_idle, daemon_killed_during_kernel, daemon_killed_b
           several_processes_lose_the_daemon, process_killed_during_kernel,
           driver_cannot_go_while_busy, endless_kernel_cancelled, endless_kernel_limited,
           faulting_kernel, out_of_memory, many_cycles]
-PATCHED = [monitor_answers_during_kernel, stopped_during_kernel, saved_during_kernel]
+PATCHED = [others_run_while_time_stands_still, monitor_answers_during_kernel,
+           stopped_during_kernel, saved_during_kernel]
 STOCK = [no_daemon]
