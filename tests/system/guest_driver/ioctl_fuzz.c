@@ -299,12 +299,17 @@ static void* do_things_in_thread(void* count) {
 
 static void on_signal(int number) { (void)number; }
 
+/* A parent that was killed before the child asked for the signal sends none. */
+static void die_with(pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(0);
+}
+
 /* Does things until it is killed; sometimes with a second thread, or with a child that has its
  * files. */
 static void work(uint64_t seed) {
   int depth = 0;
   state = seed;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (;;) {
     const struct itimerval often = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
     setitimer(ITIMER_REAL, one_in(4) ? &never : &often, NULL);
@@ -319,9 +324,9 @@ static void work(uint64_t seed) {
     }
     if (depth < 2 && one_in(3)) {
       const uint64_t child_seed = random64();
-      const pid_t child = fork();
+      const pid_t parent = getpid(), child = fork();
       if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        die_with(parent);
         state = child_seed;
         ++depth;
       }
@@ -366,8 +371,10 @@ int main(int argc, char** argv) {
         kill(workers[i], SIGKILL);
         waitpid(workers[i], NULL, 0);
       }
+      const pid_t parent = getpid();
       workers[i] = fork();
       if (workers[i] == 0) {
+        die_with(parent);
         begin();
         work(seed + lives);
       }
