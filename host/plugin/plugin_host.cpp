@@ -72,18 +72,18 @@ const char* disassemble(void* self, uint64_t address) {
 }
 
 gpusim_host_t functions_for(Callbacks& c) {
-  return {.version = GPUSIM_PLUGIN_VERSION,
-          .self = &c,
-          .on_start = subscribe<&Callbacks::start>,
-          .on_translation = subscribe<&Callbacks::translation>,
-          .on_blocks = subscribe<&Callbacks::blocks>,
-          .on_accesses = subscribe<&Callbacks::accesses>,
-          .on_synchronisation = subscribe<&Callbacks::synchronisation>,
-          .on_end = subscribe<&Callbacks::end>,
-          .block_use = [](void* self, uint32_t block) {
-            return static_cast<Callbacks*>(self)->block_use(block);
-          },
-          .disassemble = disassemble};
+  return {
+      .version = GPUSIM_PLUGIN_VERSION,
+      .self = &c,
+      .on_start = subscribe<&Callbacks::start>,
+      .on_translation = subscribe<&Callbacks::translation>,
+      .on_blocks = subscribe<&Callbacks::blocks>,
+      .on_accesses = subscribe<&Callbacks::accesses>,
+      .on_synchronisation = subscribe<&Callbacks::synchronisation>,
+      .on_end = subscribe<&Callbacks::end>,
+      .block_use = [](void* self,
+                      uint32_t block) { return static_cast<Callbacks*>(self)->block_use(block); },
+      .disassemble = disassemble};
 }
 
 void install(Callbacks& c, const std::vector<std::string>& parts) {
@@ -92,24 +92,25 @@ void install(Callbacks& c, const std::vector<std::string>& parts) {
   const std::string path = c.file.find('/') == std::string::npos ? "./" + c.file : c.file;
   c.library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!c.library) throw UserError(fmt::format("--plugin {}: {}", c.file, dlerror()));
-  const auto entry = reinterpret_cast<decltype(&gpusim_plugin_install)>(
-      dlsym(c.library, "gpusim_plugin_install"));
+  const auto entry =
+      reinterpret_cast<decltype(&gpusim_plugin_install)>(dlsym(c.library, "gpusim_plugin_install"));
   if (!entry)
-    throw UserError(fmt::format("--plugin {}: it defines no gpusim_plugin_install(): not a plug-in "
-                                "of gpusim",
-                                c.file));
+    throw UserError(
+        fmt::format("--plugin {}: it defines no gpusim_plugin_install(): not a plug-in "
+                    "of gpusim",
+                    c.file));
   std::vector<const char*> arguments;
   for (size_t i = 1; i < parts.size(); ++i) arguments.push_back(parts[i].c_str());
   c.host = functions_for(c);
   char error[512] = "";
-  const int status = entry(&c.host, static_cast<int>(arguments.size()), arguments.data(), error,
-                           sizeof error);
+  const int status =
+      entry(&c.host, static_cast<int>(arguments.size()), arguments.data(), error, sizeof error);
   error[sizeof error - 1] = 0;
   c.is_installing = false;
   if (status != 0)
-    throw UserError(fmt::format("--plugin {}: {}", c.file,
-                                error[0] ? std::string(error)
-                                         : fmt::format("it gave up with status {}", status)));
+    throw UserError(fmt::format(
+        "--plugin {}: {}", c.file,
+        error[0] ? std::string(error) : fmt::format("it gave up with status {}", status)));
 }
 
 gpusim_access_t access_of(uint32_t block, const AccessSite& site, uint64_t address) {
@@ -163,6 +164,9 @@ void PluginHost::start(const std::string& program, const Module& module, Backend
 }
 
 void PluginHost::announce_blocks() {
+  if (std::none_of(callbacks_.begin(), callbacks_.end(),
+                   [](const Callbacks& c) { return c.translation.call; }))
+    return;
   const Module& m = *module_;
   for (; announced_ < m.blocks.size(); ++announced_) {
     const Block& block = m.blocks[announced_];
@@ -219,6 +223,7 @@ void PluginHost::read(uint32_t core, std::span<const uint64_t> words,
 }
 
 void PluginHost::end() {
+  if (callbacks_.empty()) return;
   announce_blocks();
   executions_ = backend_->block_counts();
   lanes_ = backend_->block_lanes();
