@@ -30,6 +30,11 @@ void add_energy_model_commands(CLI::App& energy, Action& action);
 void add_power_command(CLI::App& app, const std::vector<std::string>& command, Action& action);
 void add_daemon_command(CLI::App& app, Action& action);
 
+// One value each time it is given, so that what follows it is not taken for another.
+inline void repeatable(CLI::Option* option) {
+  option->expected(1)->allow_extra_args(false)->take_all();
+}
+
 // "65536", "64K", "64KiB", "8M", "2G". Throws gpusim::Error naming `option`.
 uint64_t parse_size(const std::string& option, const std::string& text);
 

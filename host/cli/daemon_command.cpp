@@ -38,13 +38,10 @@ void add_daemon_command(CLI::App& app, Action& action) {
       ->check(CLI::Range(0, 1 << 20));
   command->add_option("--listen", options.listen,
                       "Make a Unix socket here for the virtio-serial port of a stock QEMU");
-  command
-      ->add_option("--ram", options.ram,
-                   "With --listen: guest RAM as FILE[@GPA][:SIZE][+OFFSET] (GPA 0x40000000, the "
-                   "whole file); repeatable")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
+  repeatable(command->add_option(
+      "--ram", options.ram,
+      "With --listen: guest RAM as FILE[@GPA][:SIZE][+OFFSET] (GPA 0x40000000, the "
+      "whole file); repeatable"));
   command->add_option("--backend", options.backend, "auto, or a name that `gpusim info` lists");
   command->add_option("--threads", options.threads, "Host threads (all)")
       ->check(CLI::Range(1u, 4096u));

@@ -237,12 +237,9 @@ void add_energy_model_commands(CLI::App& energy, Action& action) {
   command->add_option("--json", arguments->json, "Write the estimates to this file, too");
   CLI::Option* seconds = command->add_option(
       "--seconds", arguments->seconds, "How long it takes, instead of the target's own timing");
-  command
-      ->add_option("--transfer", arguments->transfers,
-                   "Data moved between host and device: SIZE or SIZExCOUNT; repeatable")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
+  repeatable(
+      command->add_option("--transfer", arguments->transfers,
+                          "Data moved between host and device: SIZE or SIZExCOUNT; repeatable"));
   command->add_option("--cpu", arguments->cpu,
                       "Statistics or trace of the program's sequential part");
   command->add_option("--cpu-target", arguments->cpu_target, "Where that part runs");

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -8,20 +7,12 @@
 #include "device_sim/core/backend.h"
 #include "host/cli/commands.h"
 #include "host/memory_plan.h"
+#include "host/sweep/machine.h"
 #include "translator/common/isa_list.h"
 #include "translator/common/translator.h"
 
 namespace gpusim::host {
 namespace {
-
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown processor";
-}
 
 using Json = nlohmann::ordered_json;
 
@@ -44,7 +35,7 @@ int print_json_info() {
     entry[available ? "device" : "reason"] = available ? backend.device() : why_not;
     json["backends"].push_back(entry);
   }
-  json["processor"] = processor_name();
+  json["processor"] = sweep::processor_name();
   json["hardware_threads"] = std::thread::hardware_concurrency();
   return print_json(json);
 }
@@ -64,7 +55,7 @@ int print_info() {
       fmt::print("  {:<8} not available: {}\n", backend.name, why_not);
     }
   }
-  fmt::print("\nThis machine:\n  {}, {} hardware threads\n", processor_name(),
+  fmt::print("\nThis machine:\n  {}, {} hardware threads\n", sweep::processor_name(),
              std::thread::hardware_concurrency());
   return 0;
 }

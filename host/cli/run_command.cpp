@@ -42,11 +42,13 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
     throw UserError("PROGRAM is required (gpusim --help tells more)");
   }
   if (!run.checkpoint_path.empty() || !run.resume_path.empty())
-    for (const char* other : {"--caches", "--plugin", "--timeline", "--power-trace", "--simulated-time"})
+    for (const char* other :
+         {"--caches", "--plugin", "--timeline", "--power-trace", "--simulated-time"})
       if (command.get_option(other)->count() != 0)
-        throw UserError(fmt::format("{} sees a run from its beginning to its end: not with "
-                                    "--checkpoint or --resume",
-                                    other));
+        throw UserError(
+            fmt::format("{} sees a run from its beginning to its end: not with "
+                        "--checkpoint or --resume",
+                        other));
   if (run.checkpoint_path.empty() && (run.checkpoint_every != 0 || run.checkpoint_stop))
     throw UserError("--checkpoint-every and --checkpoint-stop need --checkpoint FILE");
   run.program_args = guest_args;
@@ -118,13 +120,10 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                    "its threads; auto: first for programs with a C library")
       ->check(CLI::IsMember({"auto", "all", "first"}));
   command->add_option("--entry", raw->entry, "Call this function instead of starting the program");
-  command
-      ->add_option("--arg", run.call_args,
-                   "Argument of the entry function: an integer, a float with a point, &SYMBOL, "
-                   "@core, @cores; repeatable")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
+  repeatable(command->add_option(
+      "--arg", run.call_args,
+      "Argument of the entry function: an integer, a float with a point, &SYMBOL, "
+      "@core, @cores; repeatable"));
   command->add_option("--backend", run.backend, "auto, or a name that `gpusim info` lists");
   command->add_option("--cpu", run.cpu,
                       "Processor that the guest finds: one that `gpusim info` lists");
@@ -133,27 +132,26 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option("--energy", run.energy_targets,
                       "Print the energy that these targets would take: names with commas between, "
                       "all, or files (gpusim energy targets)");
-  command->add_flag("--profile", run.profile,
-                    "Where the instructions went: a table of functions and source lines, or with "
-                    "--profile=FILE[,FILE...] files: .json, .html (source text), .folded (flame graphs)");
+  command->add_flag(
+      "--profile", run.profile,
+      "Where the instructions went: a table of functions and source lines, or with "
+      "--profile=FILE[,FILE...] files: .json, .html (source text), .folded (flame graphs)");
   command->add_option("--timeline", run.timeline_path,
                       "Write what groups of cores did when to this file, for ui.perfetto.dev or "
                       "chrome://tracing; with --energy watts, too");
   command->add_option("--power-trace", run.power_path,
                       "Write power over time on the targets of --energy: FILE.csv or FILE.html");
-  command->add_option("--timing", run.timing_target,
-                      "Energy target whose cycles per instruction and clock --profile and --timeline "
-                      "use (1 cycle, 1 GHz)");
+  command->add_option(
+      "--timing", run.timing_target,
+      "Energy target whose cycles per instruction and clock --profile and --timeline "
+      "use (1 cycle, 1 GHz)");
   command->add_option("--caches", run.caches_path,
                       "Simulate the caches that this JSON file describes, and tell memory accesses "
                       "on the chip from those off it");
-  command
-      ->add_option("--plugin", run.plugins,
-                   "FILE[,ARGUMENT]...: a shared object that sees blocks and memory accesses "
-                   "(gpusim_plugin.h); repeatable")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
+  repeatable(command->add_option(
+      "--plugin", run.plugins,
+      "FILE[,ARGUMENT]...: a shared object that sees blocks and memory accesses "
+      "(gpusim_plugin.h); repeatable"));
   command->add_flag("--simulated-time", run.simulated_time,
                     "Time on the simulated chip, by the cycles per instruction of --timing; at "
                     "barriers cores wait for the last one");
@@ -187,23 +185,18 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_flag("!--no-regroup", run.regroup,
                     "Backend simd leaves cores in the groups of their neighbours");
   command->add_flag("!--no-native", run.native, "Backend simd only interprets");
-  command->add_option("--native-after", run.native_after,
-                      "Executions of a block after which backend simd generates native code")
+  command
+      ->add_option("--native-after", run.native_after,
+                   "Executions of a block after which backend simd generates native code")
       ->group("");  // for tests
   command->add_option("--memory-size", raw->memory_size,
                       "Guest memory: in all (shared) or of each core (private)");
   command->add_option("--stack-size", raw->stack_size, "Stack of each core");
-  command->add_option("--env", run.environment, "NAME=VALUE for the guest; repeatable")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
-  command
-      ->add_option("--root", raw->roots,
-                   "A folder whose files the guest may read and write (FOLDER:ro: only read); "
-                   "repeatable. The current folder may always be read")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
+  repeatable(command->add_option("--env", run.environment, "NAME=VALUE for the guest; repeatable"));
+  repeatable(command->add_option(
+      "--root", raw->roots,
+      "A folder whose files the guest may read and write (FOLDER:ro: only read); "
+      "repeatable. The current folder may always be read"));
   command->callback([command, raw, &guest_args, &action] {
     action = [command, raw, &guest_args] {
       return simulate(understand(*command, *raw, guest_args));

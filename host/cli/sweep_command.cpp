@@ -171,27 +171,18 @@ void add_sweep_command(CLI::App& app, const std::vector<std::string>& guest_args
   command->add_option("--cores", a->cores,
                       "Numbers of cores: 1,2,4..65536; A..B doubles, A..B+S goes in steps of S");
   command->add_option("-o,--output", a->folder, "Folder of the study; an interrupted one goes on");
-  command->add_option("--backend", a->backends, "Backend; repeatable")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
+  repeatable(command->add_option("--backend", a->backends, "Backend; repeatable"));
   command->add_option("--repeat", a->repeat, "Runs of each point (1)")
       ->check(CLI::Range(1u, 1000u));
   command->add_option("--energy", a->energy, "Energy targets, with commas between");
   command->add_option("--entry", a->entry, "As for `gpusim run`");
-  command
-      ->add_option("--arg", a->call, "Argument of the entry function; repeatable; may hold {cores}")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
+  repeatable(command->add_option("--arg", a->call,
+                                 "Argument of the entry function; repeatable; may hold {cores}"));
   command->add_option("--memory", a->memory, "shared or private")
       ->check(CLI::IsMember({"shared", "private"}));
-  command
-      ->add_option("--run-option", a->options,
-                   "Another option of `gpusim run`, as --run-option=--memory-size=8G; repeatable")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
+  repeatable(command->add_option(
+      "--run-option", a->options,
+      "Another option of `gpusim run`, as --run-option=--memory-size=8G; repeatable"));
   command
       ->add_option("--scaling", a->scaling,
                    "strong: the same work on any number of cores; weak: the same per core; none")

@@ -18,7 +18,6 @@
 #include "host/error.h"
 
 namespace gpusim::sweep {
-namespace {
 
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
@@ -28,8 +27,6 @@ std::string processor_name() {
   }
   return "unknown processor";
 }
-
-}  // namespace
 
 Sha256::Sha256() { SHA256Init(&context_); }
 
