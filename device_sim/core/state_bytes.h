@@ -1,10 +1,12 @@
-// Plain values one after the other, for MachineState::scheduling(): written and read in the same order.
+// Plain values one after the other, for MachineState::scheduling(): written and read in the same
+// order.
 #pragma once
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "device_sim/core/guest_memory.h"
@@ -70,8 +72,8 @@ class StateReader {
     const uint64_t size = linear ? memory.linear_size : windows_storage_bytes(memory);
     ok = at.zone <= WatchPlace::kWindows && at.offset % 8 == 0 && at.offset < size;
     if (ok)
-      watch.word = reinterpret_cast<const uint64_t*>((linear ? memory.linear : memory.windows) +
-                                                     at.offset);
+      watch.word =
+          reinterpret_cast<const uint64_t*>((linear ? memory.linear : memory.windows) + at.offset);
   }
   bool at_end() const { return rest_.empty(); }
   bool ok = true;
@@ -79,5 +81,35 @@ class StateReader {
  private:
   std::span<const uint8_t> rest_;
 };
+
+// How a core waits, of a machine whose cores take turns one by one.
+template <class Archive, class Core>
+void describe_wait(Archive& a, const MemoryView& memory, Core& core) {
+  a(core.waits);
+  a(memory, core.watch);
+  a(core.events_seen);
+  a(core.rounds);
+  a(core.until);
+}
+
+// `kind` says whose scheduling it is; `describe` gives its values to a StateWriter.
+template <class Describe>
+std::vector<uint8_t> write_scheduling(uint32_t kind, Describe describe) {
+  StateWriter writer;
+  writer(kind);
+  describe(writer);
+  return std::move(writer.bytes);
+}
+
+// False: `describe` was given values that are no scheduling. Another kind's are passed over.
+template <class Describe>
+bool read_scheduling(std::span<const uint8_t> bytes, uint32_t kind, Describe describe) {
+  StateReader reader(bytes);
+  uint32_t found = 0;
+  reader(found);
+  if (!reader.ok || found != kind) return true;
+  describe(reader);
+  return reader.ok && reader.at_end();
+}
 
 }  // namespace gpusim

@@ -31,31 +31,17 @@ std::vector<CoreSnapshot> HostBackend::cores() {
 template <class Archive>
 void HostBackend::describe_scheduling(Archive& a) {
   a(slice_);
-  for (CoreState& s : states_) {
-    a(s.waits);
-    a(memory_.view(), s.watch);
-    a(s.events_seen);
-    a(s.rounds);
-    a(s.until);
-  }
+  for (CoreState& s : states_) describe_wait(a, memory_.view(), s);
 }
 
 std::vector<uint8_t> HostBackend::scheduling() {
-  StateWriter w;
-  w(kKind);
-  describe_scheduling(w);
-  return std::move(w.bytes);
+  return write_scheduling(kKind, [this](StateWriter& writer) { describe_scheduling(writer); });
 }
 
 void HostBackend::set_cores(std::span<const CoreSnapshot> cores,
                             std::span<const uint8_t> scheduling) {
-  StateReader r(scheduling);
-  uint32_t kind = 0;
-  r(kind);
-  if (r.ok && kind == kKind) {
-    describe_scheduling(r);
-    if (!r.ok || !r.at_end()) reset(config_.max_instructions);
-  }
+  const auto describe = [this](StateReader& reader) { describe_scheduling(reader); };
+  if (!read_scheduling(scheduling, kKind, describe)) reset(config_.max_instructions);
   for (size_t i = 0; i < states_.size(); ++i) {
     CoreState& s = states_[i];
     s.status = cores[i].runnable ? CoreStatus::kRunnable : CoreStatus::kIdle;
@@ -74,8 +60,7 @@ void HostBackend::set_all_slots(Slot slot, std::span<const uint64_t> values) {
   for (uint32_t core = 0; core < states_.size(); ++core) slots_[index(core, slot)] = values[core];
 }
 
-void HostBackend::set_block_counts(std::span<const uint64_t> counts,
-                                     std::span<const uint64_t>) {
+void HostBackend::set_block_counts(std::span<const uint64_t> counts, std::span<const uint64_t>) {
   std::copy(counts.begin(), counts.end(), block_counts_.begin());
 }
 

@@ -31,31 +31,17 @@ std::vector<CoreSnapshot> ScalarBackend::cores() {
 template <class Archive>
 void ScalarBackend::describe_scheduling(Archive& a) {
   a(slices_);
-  for (Core& c : cores_) {
-    a(c.waits);
-    a(memory_.view(), c.watch);
-    a(c.events_seen);
-    a(c.rounds);
-    a(c.until);
-  }
+  for (Core& c : cores_) describe_wait(a, memory_.view(), c);
 }
 
 std::vector<uint8_t> ScalarBackend::scheduling() {
-  StateWriter w;
-  w(kKind);
-  describe_scheduling(w);
-  return std::move(w.bytes);
+  return write_scheduling(kKind, [this](StateWriter& writer) { describe_scheduling(writer); });
 }
 
 void ScalarBackend::set_cores(std::span<const CoreSnapshot> cores,
                               std::span<const uint8_t> scheduling) {
-  StateReader r(scheduling);
-  uint32_t kind = 0;
-  r(kind);
-  if (r.ok && kind == kKind) {
-    describe_scheduling(r);
-    if (!r.ok || !r.at_end()) reset(config_.max_instructions);
-  }
+  const auto describe = [this](StateReader& reader) { describe_scheduling(reader); };
+  if (!read_scheduling(scheduling, kKind, describe)) reset(config_.max_instructions);
   for (size_t i = 0; i < cores_.size(); ++i) {
     Core& c = cores_[i];
     c.status = cores[i].runnable ? CoreStatus::kRunnable : CoreStatus::kIdle;
@@ -73,8 +59,7 @@ void ScalarBackend::set_all_slots(Slot slot, std::span<const uint64_t> values) {
   for (size_t i = 0; i < cores_.size(); ++i) cores_[i].slots[slot] = values[i];
 }
 
-void ScalarBackend::set_block_counts(std::span<const uint64_t> counts,
-                                     std::span<const uint64_t>) {
+void ScalarBackend::set_block_counts(std::span<const uint64_t> counts, std::span<const uint64_t>) {
   std::copy(counts.begin(), counts.end(), block_counts_.begin());
 }
 
