@@ -20,7 +20,7 @@ enum {
   kMaxSlots = kMaxCores / 2 * 32,  // instances times turns
   kLine = 64,
   kPlanes = 6,
-  kKeys = 32,
+  kKeys = 128,
   kTestKeys = 512,
   kTorn = 15,
 };
