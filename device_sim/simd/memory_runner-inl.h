@@ -90,6 +90,47 @@ HWY_INLINE uint8_t* linear_run(Group& g, uint64_t address, uint64_t bytes, uint8
   return find_linear_run(g, address, bytes, need);
 }
 
+// The addresses of the active lanes.
+struct Span {
+  uint64_t least = ~uint64_t{0}, most = 0;
+  uint64_t bits = 0;  // that are set in any
+};
+template <bool kFull>
+HWY_INLINE Span span_of(const Group& g, const uint64_t* at) {
+  Span span;
+  if (kFull && HWY_LIKELY(g.width == g.chunks * kN)) {
+    V least = load_vec(at), most = least, bits = least;
+    for (size_t v = 1; v < g.chunks; ++v) {
+      const V x = load_vec(at + v * kN);
+      least = hn::Min(least, x);
+      most = hn::Max(most, x);
+      bits = hn::Or(bits, x);
+    }
+    span.least = hn::GetLane(hn::MinOfLanes(VD::Tag(), least));
+    span.most = hn::GetLane(hn::MaxOfLanes(VD::Tag(), most));
+    HWY_ALIGN uint64_t words[kN];
+    store_vec(bits, words);
+    for (const uint64_t word : words) span.bits |= word;
+    return span;
+  }
+  simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
+    span.least = std::min(span.least, at[lane]);
+    span.most = std::max(span.most, at[lane]);
+    span.bits |= at[lane];
+  });
+  return span;
+}
+// Where span.least lies if all of the span's accesses of `bytes` bytes are in one run of linear memory;
+// null if not, or if that would take long to find out.
+HWY_INLINE uint8_t* linear_span(Group& g, const Span& span, uint64_t bytes, uint8_t need) {
+  constexpr uint64_t kWide = uint64_t{1} << 26;
+  const uint64_t whole = span.most - span.least + bytes;
+  const simd::Reach& known = g.reach[need == kWrite];
+  if (span.least >= known.begin && span.most < known.end && bytes <= known.end - span.most)
+    return g.machine->memory.linear + (span.least - g.machine->memory.linear_base);
+  return whole <= kWide ? find_linear_run(g, span.least, whole, need) : nullptr;
+}
+
 template <Extend extend, class T>
 HWY_INLINE V extend_vector(V x, int bit) {
   constexpr int kShift = 64 - 8 * static_cast<int>(sizeof(T));
@@ -356,12 +397,16 @@ HWY_INLINE void write_lanes(Group& g, Slot s, const uint64_t* values) {
 template <bool kFull, Op op>
 HWY_NOINLINE const Uop* load_scattered(Group& g, const Uop* u, const Addresses& addresses) {
   using A = Access<op>;
+  using T = typename A::Type;
   const MemoryView& m = g.machine->memory;
   HWY_ALIGN uint64_t loaded[kMaxLanes];
+  const Span span = span_of<kFull>(g, addresses.at);
+  const uint8_t* const p = linear_span(g, span, sizeof(T), kRead);
   bool ok = true;
   const auto one = [&](uint32_t lane) HWY_ATTR {
-    typename A::Type value = 0;
-    ok &= m.load(g.core(lane), addresses.at[lane], &value);
+    T value = 0;
+    if (HWY_LIKELY(p != nullptr)) std::memcpy(&value, p + (addresses.at[lane] - span.least), sizeof(T));
+    else ok &= m.load(g.core(lane), addresses.at[lane], &value);
     loaded[lane] = extend_loaded<A::kExtend>(value);
   };
   if constexpr (kFull) {
@@ -370,7 +415,7 @@ HWY_NOINLINE const Uop* load_scattered(Group& g, const Uop* u, const Addresses& 
     simd::for_each_lane(g.active, one);
   }
   if (HWY_UNLIKELY(!ok)) return run_lanes(g, u, execute_load<op, LaneContext>);
-  write_lanes<kFull, kLoadsNarrow<A::kExtend, typename A::Type>>(g, u->d, loaded);
+  write_lanes<kFull, kLoadsNarrow<A::kExtend, T>>(g, u->d, loaded);
   return u + 1;
 }
 
@@ -437,6 +482,14 @@ HWY_NOINLINE const Uop* store_scattered(Group& g, const Uop* u, const Addresses&
   else if (g.kind[u->d] == simd::kNarrow) spread(g, u->d);
   const uint64_t* values = row(g, u->d);
   const uint32_t step = g.kind[u->d] == simd::kUniform ? 0 : 1;
+  const Span span = span_of<kFull>(g, addresses.at);
+  if (uint8_t* const p = linear_span(g, span, sizeof(T), kWrite)) {
+    simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
+      const auto value = static_cast<T>(values[lane * step]);
+      std::memcpy(p + (addresses.at[lane] - span.least), &value, sizeof(T));
+    });
+    return u + 1;
+  }
   uint64_t failed = 0;
   simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
     if (!m.store(g.core(lane), addresses.at[lane], static_cast<T>(values[lane * step])))
@@ -516,30 +569,24 @@ HWY_INLINE void amo_combined(const Group& g, uint8_t* p, const uint64_t* operand
 }
 
 // Each active lane's operation on a place of its own. False: nothing was done, since some lane may not.
-template <Op op, class T>
+template <bool kFull, Op op, class T>
 HWY_INLINE bool amo_scattered(Group& g, const Uop* u, uint64_t* found) {
   constexpr uint32_t kLog2Size = std::countr_zero(sizeof(T));
   const Source address(g, u->a, 0), operand(g, u->b, 1);
-  const uint32_t address_step = address.step == 0 ? 0 : 1, step = operand.step == 0 ? 0 : 1;
-  T* places[kMaxLanes];
-  bool ok = true;
-  simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
-    const uint64_t at = address.p[lane * address_step];
-    uint8_t* const p = linear_run(g, at, sizeof(T), kRead) ? linear_run(g, at, sizeof(T), kWrite)
-                                                           : nullptr;
-    ok &= p != nullptr && at % sizeof(T) == 0;
-    places[lane] = reinterpret_cast<T*>(p);
-  });
-  if (!ok) return false;
+  const uint32_t step = operand.step == 0 ? 0 : 1;
+  const Span span = span_of<kFull>(g, address.p);
+  if (span.bits % sizeof(T) != 0 || !linear_span(g, span, sizeof(T), kRead)) return false;
+  uint8_t* const p = linear_span(g, span, sizeof(T), kWrite);
+  if (p == nullptr) return false;
   const bool alone = !g.machine->has_threads;
   simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
-    T* const p = places[lane];
+    auto* const place = reinterpret_cast<T*>(p + (address.p[lane] - span.least));
     const auto value = static_cast<T>(operand.p[lane * step]);
     if (alone) {
-      found[lane] = *p;
-      *p = static_cast<T>(amo_result<op>(*p, value, kLog2Size));
+      found[lane] = *place;
+      *place = static_cast<T>(amo_result<op>(*place, value, kLog2Size));
     } else {
-      found[lane] = amo_sized<op, T>(reinterpret_cast<uint8_t*>(p), value, kLog2Size);
+      found[lane] = amo_sized<op, T>(reinterpret_cast<uint8_t*>(place), value, kLog2Size);
     }
   });
   return true;
@@ -551,8 +598,8 @@ HWY_NOINLINE const Uop* run_amo(Group& g, const Uop* u) {
   if (g.kind[u->a] != simd::kUniform) {
     if (u->aux < 2) return one_by_one();
     HWY_ALIGN uint64_t found[kMaxLanes];
-    const bool done = u->aux == 2 ? amo_scattered<op, uint32_t>(g, u, found)
-                                  : amo_scattered<op, uint64_t>(g, u, found);
+    const bool done = u->aux == 2 ? amo_scattered<kFull, op, uint32_t>(g, u, found)
+                                  : amo_scattered<kFull, op, uint64_t>(g, u, found);
     if (!done) return one_by_one();
     if (u->aux == 3) write_lanes<kFull, false>(g, u->d, found);
     else write_lanes<kFull, true>(g, u->d, found);

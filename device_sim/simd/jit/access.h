@@ -1,5 +1,5 @@
-// Emits loads and stores of linear memory in native code: checks before a segment's loop, accesses of a
-// chunk of lanes inside it.
+// Emits loads and stores of linear memory in native code: checks before a segment's loop, accesses
+// of a chunk of lanes inside it.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -34,16 +34,19 @@ class AccessEmitter : protected ControlEmitter {
       if (u.imm == 0) return address;
       cc_.mov(offset, u.imm);
     } else {
-      if (access.mode == AddressMode::kIndex) cc_.mov(offset, at_.first(u.b));
-      else cc_.movsxd(offset, at_.first(u.b, 4));
+      if (access.mode == AddressMode::kIndex)
+        cc_.mov(offset, at_.first(u.b));
+      else
+        cc_.movsxd(offset, at_.first(u.b, 4));
       if (u.imm & 63) cc_.shl(offset, static_cast<int>(u.imm & 63));
     }
     cc_.add(address, offset);
     return address;
   }
-  // `bytes`: an immediate or a register.
+  // Where guest memory from `address` on lies; leaves unless it is `bytes` long and may be
+  // accessed. `bytes`: an immediate or a register.
   template <class Bytes>
-  x86::Gp emit_linear_run(const x86::Gp& address, const Bytes& bytes, uint8_t permissions,
+  x86::Gp find_linear_run(const x86::Gp& address, const Bytes& bytes, uint8_t permissions,
                           const Label& exit) {
     const x86::Gp pointer = cc_.newUIntPtr();
     auto* call = invoke(address_of(calls_.linear_run),
@@ -57,14 +60,42 @@ class AccessEmitter : protected ControlEmitter {
     cc_.jz(exit);
     return pointer;
   }
+  // Likewise; what is within known reach needs no call.
+  x86::Gp emit_linear_run(const x86::Gp& address, int bytes, uint8_t permissions,
+                          const Label& exit) {
+    const x86::Gp pointer = cc_.newUIntPtr(), rest = cc_.newUInt64();
+    const Label unknown = cc_.newLabel(), known = cc_.newLabel();
+    cc_.mov(rest, reach(permissions, offsetof(Reach, end)));
+    cc_.sub(rest, address);
+    cc_.jb(unknown);
+    cc_.cmp(rest, bytes);
+    cc_.jb(unknown);
+    cc_.cmp(address, reach(permissions, offsetof(Reach, begin)));
+    cc_.jb(unknown);
+    cc_.mov(pointer, linear_delta());
+    cc_.add(pointer, address);
+    cc_.bind(known);
+    deferred_.push_back([this, unknown, known, address, bytes, permissions, exit, pointer] {
+      cc_.bind(unknown);
+      cc_.mov(pointer, find_linear_run(address, imm(bytes), permissions, exit));
+      cc_.jmp(known);
+    });
+    return pointer;
+  }
+  x86::Mem reach(uint8_t permissions, size_t field) const {
+    return at_.field(offsetof(Group, reach) + (permissions == kWrite ? sizeof(Reach) : 0) + field,
+                     8);
+  }
   // A pointer to lane 0's element of a consecutive access, if it is one and all of it is there.
   void emit_pointer(size_t i, const Label& exit) {
     const Uop& u = uop(i);
     const Plan& p = plan(i);
     const AccessInfo access = access_info(u.op);
     const x86::Gp stride = cc_.newUInt64();
-    if (p.source_kind[0] == kAffine) cc_.mov(stride, at_.stride(u.a));
-    else cc_.xor_(stride, stride);
+    if (p.source_kind[0] == kAffine)
+      cc_.mov(stride, at_.stride(u.a));
+    else
+      cc_.xor_(stride, stride);
     if (access.mode != AddressMode::kImmediate && p.source_kind[1] == kAffine) {
       const x86::Gp of_index = cc_.newUInt64();
       cc_.mov(of_index, at_.stride(u.b));
@@ -88,15 +119,28 @@ class AccessEmitter : protected ControlEmitter {
     }
     cc_.cmp(stride, access.size);
     cc_.jne(exit);
-    pointers_.emplace(i, emit_linear_run(emit_address(i), imm(access.size * static_cast<int>(kMaxLanes)),
-                                         permissions, exit));
+    const x86::Gp pointer = emit_linear_run(
+        emit_address(i), access.size * static_cast<int>(kMaxLanes), permissions, exit);
+    if (plan_.loops && permissions == kRead) emit_prefetch(pointer, access.size);
+    pointers_.emplace(i, pointer);
+  }
+  // Fetches what a loop will load if it goes on as since its last pass. Cores that share a loop
+  // step over each other's elements, further than processors look ahead by themselves: often into
+  // another page.
+  void emit_prefetch(const x86::Gp& pointer, int lines) {
+    const x86::Mem last = cc_.newStack(8, 8);  // whatever is there in the first pass does no harm
+    const x86::Gp step = cc_.newUInt64();
+    cc_.mov(step, pointer);
+    cc_.sub(step, last);
+    cc_.mov(last, pointer);
+    for (int k = 0; k < lines; ++k) cc_.prefetcht0(x86::ptr(pointer, step, 0, 64 * k));
   }
 
   x86::Gp emit_window_row(size_t i, const x86::Gp& stride, uint8_t permissions, const Label& exit) {
     const x86::Gp pointer = cc_.newUIntPtr(), address = emit_address(i);
-    auto* call = invoke(
-        address_of(calls_.window_row),
-        asmjit::FuncSignatureT<void*, void*, uint64_t, uint64_t, uint64_t, uint64_t>());
+    auto* call =
+        invoke(address_of(calls_.window_row),
+               asmjit::FuncSignatureT<void*, void*, uint64_t, uint64_t, uint64_t, uint64_t>());
     call->setArg(0, at_.group);
     call->setArg(1, address);
     call->setArg(2, stride);
@@ -138,8 +182,10 @@ class AccessEmitter : protected ControlEmitter {
     const int unused = 32 - 8 * access.size;
     if (unused != 0) {
       if (unused - bit % 32 != 0) cc_.vpslld(z, z, unused - bit % 32);
-      if (access.extend == Extend::kZero) cc_.vpsrld(z, z, unused);
-      else cc_.vpsrad(z, z, unused);
+      if (access.extend == Extend::kZero)
+        cc_.vpsrld(z, z, unused);
+      else
+        cc_.vpsrad(z, z, unused);
     }
     chunk_->put<Narrow32>(u.d, n);
   }
@@ -167,8 +213,10 @@ class AccessEmitter : protected ControlEmitter {
         cc_.vpmovzxdq(words, words.ymm());
       }
       if (bit) cc_.vpsllq(words, words, bit);
-      if (size == 4) cc_.k(k).vmovdqu32(words_at(i, h), words);
-      else cc_.k(k).vmovdqu8(words_at(i, h), words);
+      if (size == 4)
+        cc_.k(k).vmovdqu32(words_at(i, h), words);
+      else
+        cc_.k(k).vmovdqu8(words_at(i, h), words);
     }
   }
 
@@ -187,19 +235,26 @@ class AccessEmitter : protected ControlEmitter {
       const x86::Zmm z = v.r[0] = cc_.newZmm();
       const x86::Mem at = elements(i, access.size, 0);
       const bool sign = access.extend == Extend::kSign32;
-      if (access.size == 4) cc_.vmovdqu64(z, at);
-      else if (access.size == 1) sign ? cc_.vpmovsxbd(z, at) : cc_.vpmovzxbd(z, at);
-      else sign ? cc_.vpmovsxwd(z, at) : cc_.vpmovzxwd(z, at);
+      if (access.size == 4)
+        cc_.vmovdqu64(z, at);
+      else if (access.size == 1)
+        sign ? cc_.vpmovsxbd(z, at) : cc_.vpmovzxbd(z, at);
+      else
+        sign ? cc_.vpmovsxwd(z, at) : cc_.vpmovzxwd(z, at);
       return chunk_->put<Narrow32>(u.d, v);
     }
     Wide64::V v;
     for (int h = 0; h < 2; ++h) {
       const x86::Zmm z = v.r[static_cast<size_t>(h)] = cc_.newZmm();
       const x86::Mem at = elements(i, access.size, 8 * h);
-      if (access.size == 8) cc_.vmovdqu64(z, at);
-      else if (access.size == 4) cc_.vpmovsxdq(z, at);
-      else if (access.size == 2) cc_.vpmovsxwq(z, at);
-      else cc_.vpmovsxbq(z, at);
+      if (access.size == 8)
+        cc_.vmovdqu64(z, at);
+      else if (access.size == 4)
+        cc_.vpmovsxdq(z, at);
+      else if (access.size == 2)
+        cc_.vpmovsxwq(z, at);
+      else
+        cc_.vpmovsxbq(z, at);
     }
     chunk_->put<Wide64>(u.d, v);
   }
@@ -216,9 +271,12 @@ class AccessEmitter : protected ControlEmitter {
     }
     const x86::Zmm z = chunk_->get<Narrow32>(u.d, plan(i).d_kind).r[0];
     const x86::Mem at = elements(i, size, 0);
-    if (size == 4) chunk_->masked().vmovdqu32(at, z);
-    else if (size == 2) chunk_->masked().vpmovdw(at, z);
-    else chunk_->masked().vpmovdb(at, z);
+    if (size == 4)
+      chunk_->masked().vmovdqu32(at, z);
+    else if (size == 2)
+      chunk_->masked().vpmovdw(at, z);
+    else
+      chunk_->masked().vpmovdb(at, z);
   }
 
   // --- scattered accesses
@@ -248,9 +306,9 @@ class AccessEmitter : protected ControlEmitter {
 
   // The accesses of a segment from the same registers, which are checked together.
   struct SameBase {
-    size_t first;         // a step
+    size_t first;  // a step
     uint8_t need;
-    int64_t begin, end;   // bytes that are accessed, from the registers' address on
+    int64_t begin, end;  // bytes that are accessed, from the registers' address on
   };
   bool is_same_base(const SameBase& x, size_t i) const {
     const Uop &u = uop(x.first), &v = uop(i);
@@ -270,8 +328,9 @@ class AccessEmitter : protected ControlEmitter {
     for (size_t i = begin; i < end; ++i) {
       if (!plan(i).scattered) continue;
       const int64_t first = displacement(i);
-      const auto last = first + static_cast<int64_t>(touched_bytes(
-                                    static_cast<uint64_t>(access_info(uop(i).op).size)));
+      const auto last =
+          first +
+          static_cast<int64_t>(touched_bytes(static_cast<uint64_t>(access_info(uop(i).op).size)));
       const auto same = std::find_if(bases.begin(), bases.end(),
                                      [&](const SameBase& x) { return is_same_base(x, i); });
       if (same == bases.end()) {
@@ -318,10 +377,9 @@ class AccessEmitter : protected ControlEmitter {
     cc_.add(first, static_cast<int32_t>(x.begin));
     cc_.add(last, static_cast<int32_t>(x.end));
     const Label unknown = cc_.newLabel(), known = cc_.newLabel();
-    const size_t reach = offsetof(Group, reach) + (x.need == kWrite ? sizeof(Reach) : 0);
-    cc_.cmp(first, at_.field(reach + offsetof(Reach, begin), 8));
+    cc_.cmp(first, reach(x.need, offsetof(Reach, begin)));
     cc_.jb(unknown);
-    cc_.cmp(last, at_.field(reach + offsetof(Reach, end), 8));
+    cc_.cmp(last, reach(x.need, offsetof(Reach, end)));
     cc_.ja(unknown);
     cc_.cmp(first, last);
     cc_.ja(unknown);
@@ -331,7 +389,7 @@ class AccessEmitter : protected ControlEmitter {
       cc_.cmp(first, last);
       cc_.ja(exit);
       cc_.sub(last, first);
-      emit_linear_run(first, last, need, exit);
+      find_linear_run(first, last, need, exit);
       cc_.jmp(known);
     });
   }
@@ -339,8 +397,10 @@ class AccessEmitter : protected ControlEmitter {
   x86::Gp fold(const x86::Zmm& z, bool least) {
     const x86::Zmm other = cc_.newZmm();
     const auto combine = [&] {
-      if (least) cc_.vpminuq(z, z, other);
-      else cc_.vpmaxuq(z, z, other);
+      if (least)
+        cc_.vpminuq(z, z, other);
+      else
+        cc_.vpmaxuq(z, z, other);
     };
     cc_.vshufi64x2(other, z, z, 0x4e);
     combine();
@@ -366,9 +426,41 @@ class AccessEmitter : protected ControlEmitter {
   // The running lanes of half `h`; gathers and scatters clear it.
   x86::KReg half_mask(size_t h) {
     const x86::KReg k = cc_.newKq();
-    if (!trace_.partial) cc_.kxnorw(k, k, k);
-    else cc_.kmovw(k, h == 0 ? emitter_.running : chunk_->running_high);
+    if (!trace_.partial)
+      cc_.kxnorw(k, k, k);
+    else
+      cc_.kmovw(k, h == 0 ? emitter_.running : chunk_->running_high);
     return k;
+  }
+
+  // Accesses to eight elements: `together`, of where the first is, if they turn out to be
+  // neighbours, or `apart`. Programs whose lanes permute what they access meet both, and a scatter
+  // takes ten times as long as a store.
+  template <class Together, class Apart>
+  void emit_eight(size_t i, const x86::Gp& delta, const x86::Zmm& at, Together together,
+                  Apart apart) {
+    const int size = access_info(uop(i).op).size;
+    if (trace_.partial || size < 4) return apart();
+    std::array<uint64_t, 8> steps;
+    for (size_t k = 0; k < steps.size(); ++k) steps[k] = k * static_cast<uint64_t>(size);
+    const x86::Zmm expected = cc_.newZmm();
+    const x86::KReg differ = cc_.newKq();
+    const x86::Gp first = cc_.newUIntPtr();
+    const Label strewn = cc_.newLabel(), join = cc_.newLabel();
+    cc_.vpbroadcastq(expected, at.xmm());
+    cc_.vpaddq(expected, expected,
+               cc_.newConst(asmjit::ConstPoolScope::kLocal, steps.data(), sizeof steps));
+    cc_.vpcmpq(differ, expected, at, imm(x86::VPCmpImm::kNE));
+    cc_.kortestb(differ, differ);
+    cc_.jnz(strewn);
+    cc_.vmovq(first, at.xmm());
+    together(x86::ptr(delta, first, 0, static_cast<int32_t>(displacement(i))));
+    cc_.bind(join);
+    deferred_.push_back([this, strewn, join, apart] {
+      cc_.bind(strewn);
+      apart();
+      cc_.jmp(join);
+    });
   }
 
   void emit_gather(size_t i) {
@@ -379,10 +471,20 @@ class AccessEmitter : protected ControlEmitter {
     Wide64::V words;
     for (size_t h = 0; h < 2; ++h) {
       const x86::Zmm z = words.r[h] = cc_.newZmm();
-      const x86::KReg k = half_mask(h);
-      cc_.vpxorq(z, z, z);
-      if (access.size == 8) cc_.k(k).vpgatherqq(z, elements_at(i, delta, at.r[h]));
-      else cc_.k(k).vpgatherqd(z.ymm(), elements_at(i, delta, at.r[h]));
+      const auto together = [&](const x86::Mem& elements) {
+        if (access.size == 8)
+          cc_.vmovdqu64(z, elements);
+        else
+          cc_.vmovdqu32(z.ymm(), elements);
+      };
+      emit_eight(i, delta, at.r[h], together, [this, i, h, z, delta, at = at.r[h]] {
+        const x86::KReg k = half_mask(h);
+        cc_.vpxorq(z, z, z);
+        if (access_info(uop(i).op).size == 8)
+          cc_.k(k).vpgatherqq(z, elements_at(i, delta, at));
+        else
+          cc_.k(k).vpgatherqd(z.ymm(), elements_at(i, delta, at));
+      });
     }
     if (access.size == 8) return chunk_->put<Wide64>(u.d, words);
     Narrow32::V v;
@@ -391,8 +493,10 @@ class AccessEmitter : protected ControlEmitter {
     const int unused = 32 - 8 * access.size;
     if (unused != 0) {
       cc_.vpslld(z, z, unused);
-      if (access.extend == Extend::kZero) cc_.vpsrld(z, z, unused);
-      else cc_.vpsrad(z, z, unused);
+      if (access.extend == Extend::kZero)
+        cc_.vpsrld(z, z, unused);
+      else
+        cc_.vpsrad(z, z, unused);
     }
     if (access.is_narrow()) return chunk_->put<Narrow32>(u.d, v);
     for (size_t h = 0; h < 2; ++h) {
@@ -410,17 +514,29 @@ class AccessEmitter : protected ControlEmitter {
     const Wide64::V at = emit_addresses(i, *chunk_);
     if (size < 4) return emit_single_stores(i, at, size, chunk_->get<Narrow32>(u.d, kind).r[0]);
     const x86::Gp delta = linear_delta();
-    const x86::KReg low = half_mask(0), high = half_mask(1);
+    std::array<x86::Zmm, 2> values;
     if (size == 8) {
-      const Wide64::V v = chunk_->get<Wide64>(u.d, kind);
-      cc_.k(low).vpscatterqq(elements_at(i, delta, at.r[0]), v.r[0]);
-      cc_.k(high).vpscatterqq(elements_at(i, delta, at.r[1]), v.r[1]);
-      return;
+      values = chunk_->get<Wide64>(u.d, kind).r;
+    } else {
+      values = {chunk_->get<Narrow32>(u.d, kind).r[0], cc_.newZmm()};
+      cc_.vextracti64x4(values[1].ymm(), values[0], 1);
     }
-    const x86::Zmm v = chunk_->get<Narrow32>(u.d, kind).r[0], upper = cc_.newZmm();
-    cc_.vextracti64x4(upper.ymm(), v, 1);
-    cc_.k(low).vpscatterqd(elements_at(i, delta, at.r[0]), v.ymm());
-    cc_.k(high).vpscatterqd(elements_at(i, delta, at.r[1]), upper.ymm());
+    for (size_t h = 0; h < 2; ++h) {
+      const auto together = [&, z = values[h]](const x86::Mem& elements) {
+        if (size == 8)
+          cc_.vmovdqu64(elements, z);
+        else
+          cc_.vmovdqu32(elements, z.ymm());
+      };
+      emit_eight(i, delta, at.r[h], together,
+                 [this, i, h, size, delta, at = at.r[h], z = values[h]] {
+                   const x86::KReg k = half_mask(h);
+                   if (size == 8)
+                     cc_.k(k).vpscatterqq(elements_at(i, delta, at), z);
+                   else
+                     cc_.k(k).vpscatterqd(elements_at(i, delta, at), z.ymm());
+                 });
+    }
   }
   // There are no scatters of bytes and half words.
   void emit_single_stores(size_t i, const Wide64::V& at, int size, const x86::Zmm& values) {
@@ -435,8 +551,10 @@ class AccessEmitter : protected ControlEmitter {
       cc_.mov(address, part(8 * lane, 8));
       cc_.mov(value, part(128 + 4 * lane, 4));
       const auto displaced = static_cast<int32_t>(displacement(i));
-      if (size == 1) cc_.mov(x86::ptr(delta, address, 0, displaced, 1), value.r8());
-      else cc_.mov(x86::ptr(delta, address, 0, displaced, 2), value.r16());
+      if (size == 1)
+        cc_.mov(x86::ptr(delta, address, 0, displaced, 1), value.r8());
+      else
+        cc_.mov(x86::ptr(delta, address, 0, displaced, 2), value.r16());
     }
   }
 

@@ -118,7 +118,7 @@ class Translation : private AccessEmitter {
     const Uop& u = uop(i);
     const AccessInfo access = access_info(u.op);
     const x86::Gp address = emit_address(i), value = cc_.newUInt64();
-    const x86::Gp p = emit_linear_run(address, imm(access.size), kRead, exit_at(i));
+    const x86::Gp p = emit_linear_run(address, access.size, kRead, exit_at(i));
     const x86::Mem at = x86::ptr(p, 0, static_cast<uint32_t>(access.size));
     const bool sign64 = access.extend == Extend::kSign64, sign32 = access.extend == Extend::kSign32;
     if (access.size == 8) cc_.mov(value, at);

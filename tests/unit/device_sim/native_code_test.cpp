@@ -9,7 +9,8 @@ namespace {
 
 constexpr uint32_t kCores = 64;
 constexpr Uop kEnd = {.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kBreakpoint)};
-enum Slots : Slot { kCore, kSquare, kSum, kRounds, kStack, kOther, kSlots };
+enum Slots : Slot { kCore, kSquare, kSum, kRounds, kStack, kOther, kTurn, kSlots };
+constexpr uint64_t kLinearBytes = 1 << 20;
 
 // sum = (sum + core * core) ^ core, `rounds` times.
 Module make_loop() {
@@ -35,13 +36,14 @@ template <class Rounds>
 Run run(uint32_t native_after, Rounds rounds, const Module& module = make_loop()) {
   MachineConfig config;
   config.cores = kCores;
-  config.linear_size = config.window_base = 1 << 20;
+  config.linear_size = config.window_base = kLinearBytes;
   config.native_after = native_after;
   SimdBackend b;
   b.configure(module, config);
   constexpr uint64_t kWindow = uint64_t{1} << MachineConfig{}.window_shift;
   for (uint32_t core = 0; core < kCores; ++core)
     b.set_permissions(core, config.window_base + core * kWindow, kWindow, kRead | kWrite);
+  b.set_permissions_all(0, kLinearBytes, kRead | kWrite);
   b.set_slots(kStack, {config.window_base, kWindow});
   for (uint32_t core = 0; core < kCores; ++core) {
     b.set_slot(core, kCore, core);
@@ -128,7 +130,8 @@ TEST_CASE("rows that grow and rows that shrink in one block") {
   }
 }
 
-// Every core keeps values of all sizes on a stack of its own: { store, load, bytes from its start }.
+// Every core keeps values of all sizes on a stack of its own: { store, load, bytes from its start
+// }.
 struct OnStack {
   Op store, load;
   uint64_t offset;
@@ -181,11 +184,11 @@ TEST_CASE("values of every size on stacks") {
   std::string why_not;
   if (!SimdBackend::available(&why_not)) return;
   const OnStack accesses[] = {
-      {Op::st8, Op::ldu8, 64},    {Op::st8, Op::lds8w, 67},   {Op::st8, Op::lds8x, 71},
-      {Op::st16, Op::ldu16, 72},  {Op::st16, Op::lds16w, 74}, {Op::st16, Op::lds16x, 78},
-      {Op::st16, Op::lds16w, 76}, {Op::st32, Op::ldu32, 80},  {Op::st32, Op::ldu32, 84},
-      {Op::st32, Op::lds32x, 84}, {Op::st32, Op::lds32x, 88}, {Op::st64, Op::ld64, 96},
-      {Op::st32, Op::ldu32, 102}, {Op::st64, Op::ld64, 4092}, {Op::st16, Op::ldu16, 99},
+      {Op::st8, Op::ldu8, 64},      {Op::st8, Op::lds8w, 67},      {Op::st8, Op::lds8x, 71},
+      {Op::st16, Op::ldu16, 72},    {Op::st16, Op::lds16w, 74},    {Op::st16, Op::lds16x, 78},
+      {Op::st16, Op::lds16w, 76},   {Op::st32, Op::ldu32, 80},     {Op::st32, Op::ldu32, 84},
+      {Op::st32, Op::lds32x, 84},   {Op::st32, Op::lds32x, 88},    {Op::st64, Op::ld64, 96},
+      {Op::st32, Op::ldu32, 102},   {Op::st64, Op::ld64, 4092},    {Op::st16, Op::ldu16, 99},
       {Op::st32, Op::ldu32, 80, 4}, {Op::st16, Op::lds16w, 80, 2}, {Op::st64, Op::ld64, 80, 8}};
   for (const OnStack& x : accesses) {
     CAPTURE(op_info(x.load).name);
@@ -201,6 +204,101 @@ TEST_CASE("values of every size on stacks") {
       }
     }
   }
+}
+
+// In turn t core c replaces element c ^ (t & 63) of a table: by turns, lanes access neighbours in
+// order, by eights, and all mixed up.
+struct InTable {
+  Op store, load;
+  uint32_t log2_size;
+  uint64_t at;  // in linear memory
+};
+Module make_permuting(InTable x) {
+  Module m;
+  add_block(m, {{.op = Op::xor64, .d = kTurn, .a = kTurn, .b = kTurn}, {.op = Op::jmp}}, 2);
+  add_block(m,
+            {{.op = Op::andi64, .d = kOther, .a = kTurn, .imm = 63},
+             {.op = Op::xor64, .d = kOther, .a = kOther, .b = kCore},
+             {.op = Op::lsli64, .d = kOther, .a = kOther, .imm = x.log2_size},
+             {.op = x.load, .d = kSquare, .a = kOther, .imm = x.at},
+             {.op = Op::add64, .d = kSum, .a = kSum, .b = kSquare},
+             {.op = Op::xor64, .d = kSum, .a = kSum, .b = kCore},
+             {.op = x.store, .d = kSum, .a = kOther, .imm = x.at},
+             {.op = Op::addi64, .d = kTurn, .a = kTurn, .imm = 1},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne32, .a = kRounds}},
+            2);
+  add_block(m, {kEnd}, 12);
+  finish(m, kSlots);
+  return m;
+}
+
+TEST_CASE("elements that lanes permute") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  for (InTable x : {InTable{Op::st8, Op::ldu8, 0}, InTable{Op::st16, Op::ldu16, 1},
+                    InTable{Op::st32, Op::ldu32, 2}, InTable{Op::st64, Op::ld64, 3}}) {
+    const uint64_t bytes = uint64_t{kCores} << x.log2_size;
+    for (const uint64_t at : {uint64_t{4096}, uint64_t{8190}, kLinearBytes - bytes}) {
+      x.at = at;
+      CAPTURE(op_info(x.load).name);
+      CAPTURE(x.at);
+      for (const uint64_t step : {0, 20}) {
+        const auto rounds = [&](uint32_t core) { return 1000 + step * core; };
+        std::vector<uint64_t> table(kCores), sums(kCores);
+        for (uint64_t turn = 0; turn < rounds(kCores - 1); ++turn)
+          for (uint32_t core = 0; core < kCores; ++core) {
+            if (turn >= rounds(core)) continue;
+            uint64_t& element = table[core ^ (turn & 63)];
+            sums[core] = (sums[core] + element) ^ core;
+            element = sums[core] & (~uint64_t{0} >> (64 - (8u << x.log2_size)));
+          }
+        const Module module = make_permuting(x);
+        const Run interpreted = run(MachineConfig::kNeverNative, rounds, module);
+        const Run native = run(1, rounds, module);
+        CHECK(interpreted.sums == sums);
+        CHECK(native.sums == sums);
+        if (simd::TraceCompiler::available() && at == 4096) CHECK(native.native_variants != 0);
+      }
+    }
+  }
+}
+
+// Several lanes add to the same of four counters, lanes in order.
+TEST_CASE("atomic additions at different places, some the same") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  for (const uint32_t log2_size : {2u, 3u})
+    for (const uint64_t at : {uint64_t{4096}, kLinearBytes - (uint64_t{4} << log2_size)}) {
+      Module m;
+      add_block(m, {{.op = Op::andi64, .d = kOther, .a = kCore, .imm = 3}, {.op = Op::jmp}}, 2);
+      add_block(m,
+                {{.op = Op::lsli64, .d = kSquare, .a = kOther, .imm = log2_size},
+                 {.op = Op::addi64, .d = kSquare, .a = kSquare, .imm = at},
+                 {.op = Op::amo_add,
+                  .d = kTurn,
+                  .a = kSquare,
+                  .b = kCore,
+                  .aux = static_cast<uint8_t>(log2_size)},
+                 {.op = Op::xor64, .d = kSum, .a = kSum, .b = kTurn},
+                 {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+                 {.op = Op::bri_ne32, .a = kRounds}},
+                2);
+      add_block(m, {kEnd}, 8);
+      finish(m, kSlots);
+      for (const uint64_t step : {0, 20}) {
+        const auto rounds = [&](uint32_t core) { return 300 + step * core; };
+        std::vector<uint64_t> sums(kCores), counters(4);
+        for (uint64_t turn = 0; turn < rounds(kCores - 1); ++turn)
+          for (uint32_t core = 0; core < kCores; ++core) {
+            if (turn >= rounds(core)) continue;
+            sums[core] ^= counters[core & 3];
+            counters[core & 3] += core;
+          }
+        CHECK(run(MachineConfig::kNeverNative, rounds, m).sums == sums);
+        CHECK(run(1, rounds, m).sums == sums);
+      }
+    }
 }
 
 }  // namespace
