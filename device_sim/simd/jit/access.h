@@ -344,7 +344,8 @@ class AccessEmitter : protected ControlEmitter {
   }
   void check_reach(const SameBase& x, const Label& exit) {
     const x86::Zmm least = cc_.newZmm(), most = cc_.newZmm();
-    cc_.vpternlogq(least, least, least, 0xff);
+    const uint64_t all_bits = ~uint64_t{0};
+    cc_.vpbroadcastq(least, cc_.newConst(asmjit::ConstPoolScope::kLocal, &all_bits, 8));
     cc_.vpxorq(most, most, most);
     Chunk chunk(cc_, at_);
     const x86::Gp lane = chunk.lane = cc_.newUInt64("checked_lane");

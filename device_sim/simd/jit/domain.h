@@ -74,8 +74,6 @@ struct JitDomain {
     const uint64_t k = kWide ? a.k : static_cast<uint32_t>(a.k);
     if (k == 0) {
       cc().vpxord(z, z, z);
-    } else if (k == (kWide ? ~uint64_t{0} : 0xffffffffu)) {
-      cc().vpternlogd(z, z, z, 255);
     } else if constexpr (kWide) {
       cc().vpbroadcastq(z, cc().newConst(asmjit::ConstPoolScope::kLocal, &k, 8));
     } else {
@@ -221,13 +219,18 @@ struct JitDomain {
   static V select(M m, V a, V b) {
     if (m.is_konst) return m.k ? a : b;
     if (a.is_konst && b.is_konst && a.k == b.k) return a;
+    // Not by a blend: the register allocator takes what it writes for something that it reads, too, and
+    // keeps it from one chunk to the next.
+    const bool or_zero = b.is_konst && (kWide ? b.k : static_cast<uint32_t>(b.k)) == 0;
     V d;
     for (size_t h = 0; h < kRegs; ++h) {
-      d.r[h] = fresh();
-      const x86::Zmm otherwise = reg(b, h);  // emits, so before the mask is set
-      const asmjit::Operand chosen = operand(a, h);
-      cc().k(m.r[h]).emit(pick(x86::Inst::kIdVpblendmd, x86::Inst::kIdVpblendmq), d.r[h], otherwise,
-                          chosen);
+      const x86::Zmm chosen = reg(a, h);  // emits, so before the mask is set
+      if (or_zero || !b.is_konst) d.r[h] = fresh();
+      else d.r[h] = reg(b, h);
+      if (!b.is_konst) cc().vmovdqa64(d.r[h], b.r[h]);
+      cc().k(m.r[h]);
+      if (or_zero) cc().z();
+      cc().emit(pick(x86::Inst::kIdVmovdqa32, x86::Inst::kIdVmovdqa64), d.r[h], chosen);
     }
     return d;
   }
