@@ -45,7 +45,7 @@ size_t CodeCache::variants() const {
 void CodeCache::add(NativeVariants& variants, const Trace& trace, const NativeCalls& calls) {
   const std::lock_guard lock(mutex_);
   const int n = variants.count;
-  if (variants.closed) return;  // another thread was quicker
+  if (variants.closed) return;  // by another thread, while this one began
   const NativeCode code = trace.steps.empty() ? nullptr : compiler_.compile(trace, calls);
   if (code != nullptr) {
     variants.code[n].store(code, std::memory_order_relaxed);
@@ -54,6 +54,7 @@ void CodeCache::add(NativeVariants& variants, const Trace& trace, const NativeCa
   variants.misses = 0;
   variants.closed = variants.count == NativeVariants::kMost ||
                     ++variants.attempts == NativeVariants::kAttempts;
+  variants.recording.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace gpusim::simd

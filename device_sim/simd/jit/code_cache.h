@@ -21,12 +21,14 @@ struct NativeVariants {
   std::atomic<NativeCode> code[kMost] = {};
   std::atomic<uint32_t> misses = kPatienceForMisses;  // the first pass is recorded
   std::atomic<bool> closed = false;                   // no more of them
-  int attempts = 0;                                   // under the cache's mutex
+  std::atomic<bool> recording = false;  // a pass is; two of the same would take the room of others
+  int attempts = 0;                     // under the cache's mutex
 
-  // Whether this pass shall be recorded.
+  // Whether this pass shall be recorded, and given to CodeCache::add().
   bool want_trace() {
     return !closed.load(std::memory_order_relaxed) &&
-           misses.fetch_add(1, std::memory_order_relaxed) >= kPatienceForMisses;
+           misses.fetch_add(1, std::memory_order_relaxed) >= kPatienceForMisses &&
+           !recording.exchange(true, std::memory_order_relaxed);
   }
 };
 
