@@ -84,6 +84,7 @@ struct Machine {
   uint64_t max_instructions = 0;  // per core, 0: none
   bool counts_lanes = false;  // Group::weight, diverged, asleep
   bool has_threads = false;  // other host threads run groups at the same time
+  uint32_t permission_changes = 0;  // so far
   const LateSleeper* sleeper = nullptr;  // null: nobody has time for others while this group runs
 };
 
@@ -99,6 +100,12 @@ enum Kind : uint8_t {
 // Addresses of the linear zone, [begin, end), known to have a permission.
 struct Reach {
   uint64_t begin = 0, end = 0;
+};
+
+// A page of a group's windows, by its lanes' flags, known to have a permission in all of them.
+struct KnownPage {
+  const uint8_t* flags = nullptr;
+  uint32_t changes = 0;  // Machine::permission_changes then
 };
 
 struct Group {
@@ -141,6 +148,7 @@ struct Group {
 
   Reach reach[2];  // for reading, for writing; empty if not known
   uint32_t reach_misses = 0;
+  KnownPage known_page[2];  // likewise
   uint32_t slices = 0;  // that it has run in
   uint32_t misfit = 0;  // set by native code that leaves in the middle, for values of other forms
 

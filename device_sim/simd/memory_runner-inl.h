@@ -21,8 +21,10 @@ struct WindowRow {
   int bit = 0;                // where in the word the operand starts
 };
 
+// Whether lanes_allow() looks at lanes that wait, too.
+HWY_INLINE bool looks_at_all(const Group& g) { return g.width % 8 == 0 && g.active == g.exists; }
 HWY_INLINE bool lanes_allow(const Group& g, const uint8_t* flags, uint8_t need) {
-  if (g.width % 8 == 0 && g.active == g.exists) {
+  if (looks_at_all(g)) {
     uint64_t common = ~uint64_t{0};
     for (uint32_t i = 0; i < g.width; i += 8) {
       uint64_t eight;
@@ -37,11 +39,15 @@ HWY_INLINE bool lanes_allow(const Group& g, const uint8_t* flags, uint8_t need) 
 }
 
 // The row of `offset` in the windows of the group's own cores.
-HWY_INLINE WindowRow window_row(const Group& g, uint64_t offset, uint32_t size, uint8_t need) {
+HWY_INLINE WindowRow window_row(Group& g, uint64_t offset, uint32_t size, uint8_t need) {
   const MemoryView& m = g.machine->memory;
   if ((offset & 7) + size > 8) return {};
   const uint8_t* flags = m.window_pages + m.window_page_index(g.first_core, offset);
-  if (!lanes_allow(g, flags, need)) return {};
+  simd::KnownPage& known = g.known_page[need == kWrite];
+  if (HWY_UNLIKELY(flags != known.flags || known.changes != g.machine->permission_changes)) {
+    if (!lanes_allow(g, flags, need)) return {};
+    if (looks_at_all(g)) known = {flags, g.machine->permission_changes};
+  }
   return {reinterpret_cast<uint64_t*>(m.windows + m.window_index(g.first_core, offset & ~uint64_t{7})),
           static_cast<int>(8 * (offset & 7))};
 }

@@ -143,6 +143,7 @@ void SimdBackend::set_slots(Slot slot, CoreWord value) {
 }
 
 void SimdBackend::forget_reach(uint64_t address) {
+  ++machine_.permission_changes;
   if (slices_ == 0 || address >= config_.linear_base + config_.linear_size) return;
   for (Group& g : groups_) g.reach[0] = g.reach[1] = {};
 }

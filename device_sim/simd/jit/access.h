@@ -114,7 +114,7 @@ class AccessEmitter : protected ControlEmitter {
     }
     const uint8_t permissions = need_of(i);
     if (p.in_row) {
-      pointers_.emplace(i, emit_window_row(i, stride, permissions, exit));
+      rows_.emplace(i, emit_window_row(i, stride, permissions, exit));
       return;
     }
     cc_.cmp(stride, access.size);
@@ -136,52 +136,97 @@ class AccessEmitter : protected ControlEmitter {
     for (int k = 0; k < lines; ++k) cc_.prefetcht0(x86::ptr(pointer, step, 0, 64 * k));
   }
 
-  x86::Gp emit_window_row(size_t i, const x86::Gp& stride, uint8_t permissions, const Label& exit) {
-    const x86::Gp pointer = cc_.newUIntPtr(), address = emit_address(i);
+  // Where the chunks' words are in a row of windows, and where in a word the elements begin:
+  // programs that step through arrays on their stacks come to each part of a word in turn.
+  struct Row {
+    x86::Gp words;
+    x86::Zmm
+        half;  // of 32 bits, that holds a narrow element: its numbers among the words' of a chunk
+    x86::Xmm shift;   // bits
+    x86::KReg bytes;  // of eight words (words of 32 bits if the element is one)
+  };
+  Row emit_window_row(size_t i, const x86::Gp& stride, uint8_t permissions, const Label& exit) {
+    const AccessInfo access = access_info(uop(i).op);
+    const int size = access.size;
+    const x86::Gp address = emit_address(i), byte = cc_.newUInt64();
+    Row row{cc_.newUIntPtr(), {}, {}, {}};
     auto* call =
         invoke(address_of(calls_.window_row),
                asmjit::FuncSignatureT<void*, void*, uint64_t, uint64_t, uint64_t, uint64_t>());
     call->setArg(0, at_.group);
     call->setArg(1, address);
     call->setArg(2, stride);
-    call->setArg(3, imm(access_info(uop(i).op).size << 8 | step(i).row_byte));
+    call->setArg(3, imm(size));
     call->setArg(4, imm(permissions));
-    call->setRet(0, pointer);
-    cc_.test(pointer, pointer);
+    call->setRet(0, row.words);
+    cc_.test(row.words, row.words);
     cc_.jz(exit);
-    return pointer;
+    if (size == 8) return row;
+    cc_.mov(byte.r32(), 7);
+    cc_.and_(byte, row.words);
+    cc_.xor_(row.words, byte);
+    if (permissions == kWrite) {
+      const x86::Gp bits = cc_.newUInt64(), by = cc_.newUInt64();
+      row.bytes = cc_.newKq();
+      cc_.mov(bits, size == 4 ? 0x5555 : ((1 << size) - 1) * 0x0101010101010101);
+      cc_.mov(by, byte);
+      if (size == 4) cc_.shr(by, 2);
+      cc_.shlx(bits, bits, by);
+      cc_.kmovq(row.bytes, bits);
+      cc_.shl(byte, 3);
+      return shifted(row, byte);
+    }
+    if (access.is_narrow()) {
+      std::array<uint32_t, 16> even;
+      for (uint32_t k = 0; k < even.size(); ++k) even[k] = 2 * k;
+      const x86::Gp odd = cc_.newUInt64();
+      row.half = cc_.newZmm();
+      cc_.mov(odd, byte);
+      cc_.shr(odd, 2);
+      cc_.vpbroadcastd(row.half, odd.r32());
+      cc_.vpaddd(row.half, row.half,
+                 cc_.newConst(asmjit::ConstPoolScope::kLocal, even.data(), sizeof even));
+      if (size == 4) return row;
+      cc_.and_(byte, 3);
+    }
+    cc_.shl(byte, 3);
+    cc_.neg(byte);
+    cc_.add(byte, (access.is_narrow() ? 32 : 64) - 8 * size);
+    return shifted(row, byte);
+  }
+  Row shifted(Row row, const x86::Gp& bits) {
+    row.shift = cc_.newXmm();
+    cc_.vmovq(row.shift, bits);
+    return row;
   }
   // The chunk's words in a row of windows: half `h`.
-  x86::Mem words_at(size_t i, int h) const {
-    return x86::ptr(pointers_.at(i), chunk_->lane, 3, 64 * h);
+  x86::Mem words_at(const Row& row, int h) const {
+    return x86::ptr(row.words, chunk_->lane, 3, 64 * h);
   }
   void emit_row_load(size_t i) {
     const Uop& u = uop(i);
     const AccessInfo access = access_info(u.op);
-    const int bit = 8 * step(i).row_byte;
+    const Row& row = rows_.at(i);
     Wide64::V v;
     for (int h = 0; h < 2; ++h) {
       const x86::Zmm z = v.r[static_cast<size_t>(h)] = cc_.newZmm();
-      cc_.vmovdqu64(z, words_at(i, h));
+      cc_.vmovdqu64(z, words_at(row, h));
     }
     if (!access.is_narrow()) {
-      const int unused = 64 - 8 * access.size;
-      for (const x86::Zmm& z : v.r) {
-        if (unused - bit != 0) cc_.vpsllq(z, z, unused - bit);
-        if (unused != 0) cc_.vpsraq(z, z, unused);
-      }
+      if (access.size != 8)
+        for (const x86::Zmm& z : v.r) {
+          cc_.vpsllq(z, z, row.shift);
+          cc_.vpsraq(z, z, 64 - 8 * access.size);
+        }
       return chunk_->put<Wide64>(u.d, v);
     }
-    // The half of each word that holds the element.
-    std::array<uint32_t, 16> from;
-    for (uint32_t k = 0; k < from.size(); ++k) from[k] = 2 * k + (bit >= 32);
     Narrow32::V n;
     const x86::Zmm z = n.r[0] = cc_.newZmm();
-    cc_.vmovdqu64(z, cc_.newConst(asmjit::ConstPoolScope::kLocal, from.data(), sizeof from));
+    cc_.vmovdqa64(z, row.half);
     cc_.vpermi2d(z, v.r[0], v.r[1]);
     const int unused = 32 - 8 * access.size;
     if (unused != 0) {
-      if (unused - bit % 32 != 0) cc_.vpslld(z, z, unused - bit % 32);
+      cc_.vpslld(z, z, row.shift);
       if (access.extend == Extend::kZero)
         cc_.vpsrld(z, z, unused);
       else
@@ -192,18 +237,14 @@ class AccessEmitter : protected ControlEmitter {
   // Only the operand's bytes are written: other host threads may store others of the same words.
   void emit_row_store(size_t i) {
     const Uop& u = uop(i);
-    const int size = access_info(u.op).size, bit = 8 * step(i).row_byte;
+    const int size = access_info(u.op).size;
+    const Row& row = rows_.at(i);
     if (size == 8) {
       const Wide64::V v = chunk_->get<Wide64>(u.d, plan(i).d_kind);
-      for (int h = 0; h < 2; ++h) cc_.vmovdqu64(words_at(i, h), v.r[static_cast<size_t>(h)]);
+      for (int h = 0; h < 2; ++h) cc_.vmovdqu64(words_at(row, h), v.r[static_cast<size_t>(h)]);
       return;
     }
     const x86::Zmm z = chunk_->get<Narrow32>(u.d, plan(i).d_kind).r[0];
-    const uint64_t field = ((uint64_t{1} << size) - 1) << step(i).row_byte;
-    const x86::Gp bits = cc_.newUInt64();
-    const x86::KReg k = cc_.newKq();
-    cc_.mov(bits, size == 4 ? (bit ? 0xaaaa : 0x5555) : field * 0x0101010101010101);
-    cc_.kmovq(k, bits);
     for (int h = 0; h < 2; ++h) {
       const x86::Zmm words = cc_.newZmm();
       if (h == 0) {
@@ -212,11 +253,11 @@ class AccessEmitter : protected ControlEmitter {
         cc_.vextracti64x4(words.ymm(), z, 1);
         cc_.vpmovzxdq(words, words.ymm());
       }
-      if (bit) cc_.vpsllq(words, words, bit);
+      cc_.vpsllq(words, words, row.shift);
       if (size == 4)
-        cc_.k(k).vmovdqu32(words_at(i, h), words);
+        cc_.k(row.bytes).vmovdqu32(words_at(row, h), words);
       else
-        cc_.k(k).vmovdqu8(words_at(i, h), words);
+        cc_.k(row.bytes).vmovdqu8(words_at(row, h), words);
     }
   }
 
@@ -562,6 +603,7 @@ class AccessEmitter : protected ControlEmitter {
   // Of the segment being emitted.
   Chunk* chunk_ = nullptr;
   std::map<size_t, x86::Gp> pointers_;  // by step
+  std::map<size_t, Row> rows_;
 
  private:
   std::optional<x86::Mem> elements_;  // addresses and values of a chunk

@@ -309,6 +309,7 @@ class Translation : private AccessEmitter {
     Chunk chunk(cc_, at_);
     chunk_ = &chunk;
     pointers_.clear();
+    rows_.clear();
     note_rows(begin, end);
     const bool descending = chunk.plan_rows();
     const Label exit = exit_at(begin);

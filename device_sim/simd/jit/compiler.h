@@ -27,9 +27,9 @@ struct NativeCalls {
   // A run of linear memory all of which has `permissions`, or null.
   uint8_t* (*linear_run)(Group&, uint64_t address, uint64_t bytes, uint64_t permissions) =
       nullptr;
-  // Words of the lanes' own windows, if the addresses, of which lane 0's is given, lie at one offset there, at
-  // the given byte of a word, and all may be accessed; or null. `field`: size << 8 | byte.
-  uint8_t* (*window_row)(Group&, uint64_t address, uint64_t stride, uint64_t field,
+  // Lane 0's element in the words of the lanes' own windows, if the addresses, of which lane 0's is given, lie
+  // at one offset there, in one word each, and all may be accessed; or null.
+  uint8_t* (*window_row)(Group&, uint64_t address, uint64_t stride, uint64_t size,
                          uint64_t permissions) = nullptr;
   void (*spread)(Group&, uint32_t slot) = nullptr;  // gives the slot a 64-bit word per lane
   const BlockTally* block_tallies = nullptr;  // while compiling

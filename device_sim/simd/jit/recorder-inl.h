@@ -20,13 +20,13 @@ inline uint8_t* native_run(Group& g, uint64_t address, uint64_t bytes, uint64_t 
   return linear_run(g, address, bytes, static_cast<uint8_t>(need));
 }
 
-inline uint8_t* native_row(Group& g, uint64_t address, uint64_t stride, uint64_t field,
-                           uint64_t need) {
-  const auto size = static_cast<uint32_t>(field >> 8);
-  if ((address & 7) != (field & 0xff) || classify(g, {address, stride}, size) != Pattern::kRow)
-    return nullptr;
-  return reinterpret_cast<uint8_t*>(
-      window_row(g, row_offset(g, address), size, static_cast<uint8_t>(need)).words);
+// The first lane's element.
+inline uint8_t* native_row(Group& g, uint64_t address, uint64_t stride, uint64_t size, uint64_t need) {
+  const auto bytes = static_cast<uint32_t>(size);
+  if (address % bytes != 0 || classify(g, {address, stride}, bytes) != Pattern::kRow) return nullptr;
+  uint64_t* const words =
+      window_row(g, row_offset(g, address), bytes, static_cast<uint8_t>(need)).words;
+  return words == nullptr ? nullptr : reinterpret_cast<uint8_t*>(words) + (address & 7);
 }
 
 // Notes what a load or store's addresses are like.
@@ -46,7 +46,6 @@ inline void note_access(Group& g, simd::Step& s) {
     const Pattern pattern = classify(g, x, size);
     s.consecutive = pattern == Pattern::kConsecutive;
     s.in_row = pattern == Pattern::kRow && x.base % size == 0;  // then it lies in one word
-    s.row_byte = x.base & 7;
     s.uniform_linear = pattern == Pattern::kUniform && linear_run(g, x.base, size, kRead) != nullptr;
     if (pattern != Pattern::kScattered) return;
   }

@@ -25,7 +25,6 @@ struct Step {
   uint8_t fits_32_bits = 0;  // bit k: source k is compact and fits
   bool consecutive = false;     // a load or store of neighbouring elements in linear memory
   bool in_row = false;          // a load or store at one offset of the lanes' own windows, in a word
-  uint8_t row_byte = 0;         // of which this is the first byte
   bool scattered = false;       // a load or store of elements anywhere in one run of linear memory
   bool uniform_linear = false;  // a load of one element of linear memory for all lanes
   bool compacted = false;    // a branch that found its operands to be compact
