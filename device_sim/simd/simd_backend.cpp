@@ -116,6 +116,7 @@ void SimdBackend::view_machine() {
                            .max_instructions = config_.max_instructions,
                            .counts_lanes = config_.count_lanes,
                            .has_threads = config_.threads > 1,
+                           .permission_changes = machine_.permission_changes + 1,
                            .sleeper = config_.threads > 1 ? &sleeper_ : nullptr};
 }
 

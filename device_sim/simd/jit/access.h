@@ -140,10 +140,9 @@ class AccessEmitter : protected ControlEmitter {
   // programs that step through arrays on their stacks come to each part of a word in turn.
   struct Row {
     x86::Gp words;
-    x86::Zmm
-        half;  // of 32 bits, that holds a narrow element: its numbers among the words' of a chunk
+    x86::Zmm half;    // the numbers of the halves that hold narrow elements, of a chunk's words
     x86::Xmm shift;   // bits
-    x86::KReg bytes;  // of eight words (words of 32 bits if the element is one)
+    x86::KReg bytes;  // of eight words; for elements of 32 bits halves of them
   };
   Row emit_window_row(size_t i, const x86::Gp& stride, uint8_t permissions, const Label& exit) {
     const AccessInfo access = access_info(uop(i).op);

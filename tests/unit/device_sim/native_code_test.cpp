@@ -206,6 +206,42 @@ TEST_CASE("values of every size on stacks") {
   }
 }
 
+TEST_CASE("a stack that a core may not write to any more") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  constexpr uint64_t kWindow = uint64_t{1} << MachineConfig{}.window_shift;
+  constexpr uint32_t kCulprit = 7;
+  const Module module = make_spilling({Op::st32, Op::ldu32, 80});
+  for (const uint32_t native_after : {1u, MachineConfig::kNeverNative})
+    for (const bool changes_module : {false, true}) {
+      MachineConfig config;
+      config.cores = kCores;
+      config.linear_size = config.window_base = kLinearBytes;
+      config.native_after = native_after;
+      SimdBackend b;
+      b.configure(module, config);
+      const auto allow = [&](uint32_t core, uint8_t flags) {
+        b.set_permissions(core, config.window_base + core * kWindow, kWindow, flags);
+      };
+      b.set_slots(kStack, {config.window_base, kWindow});
+      for (uint32_t core = 0; core < kCores; ++core) {
+        allow(core, kRead | kWrite);
+        b.set_slot(core, kCore, core);
+        b.set_slot(core, kRounds, 1000000);
+        b.start(core, 0);
+      }
+      for (int slice = 0; slice < 10; ++slice) CHECK(b.run_slice(1000).empty());
+      if (changes_module) b.module_changed();
+      // As often as before, and then once more, of another core.
+      for (uint32_t core = 1; core < kCores; ++core) allow(0, kRead | kWrite);
+      allow(kCulprit, kRead);
+      const std::span<const Event> events = b.run_slice(1000);
+      REQUIRE(events.size() == 1);
+      CHECK(events[0].core == kCulprit);
+      CHECK(events[0].fault == Fault::kStoreAccess);
+    }
+}
+
 // In turn t core c replaces element c ^ (t & 63) of a table: by turns, lanes access neighbours in
 // order, by eights, and all mixed up.
 struct InTable {
