@@ -27,6 +27,29 @@ Module make_loop() {
   return m;
 }
 
+constexpr uint64_t kWindow = uint64_t{1} << MachineConfig{}.window_shift;
+
+uint64_t stack_of(uint32_t core) { return kLinearBytes + core * kWindow; }
+
+// Every core from the first micro-op on.
+template <class Rounds>
+void start(SimdBackend& b, const Module& module, uint32_t native_after, Rounds rounds) {
+  MachineConfig config;
+  config.cores = kCores;
+  config.linear_size = config.window_base = kLinearBytes;
+  config.native_after = native_after;
+  b.configure(module, config);
+  for (uint32_t core = 0; core < kCores; ++core)
+    b.set_permissions(core, stack_of(core), kWindow, kRead | kWrite);
+  b.set_permissions_all(0, kLinearBytes, kRead | kWrite);
+  b.set_slots(kStack, {stack_of(0), kWindow});
+  for (uint32_t core = 0; core < kCores; ++core) {
+    b.set_slot(core, kCore, core);
+    b.set_slot(core, kRounds, rounds(core));
+    b.start(core, 0);
+  }
+}
+
 struct Run {
   std::vector<uint64_t> sums;
   uint64_t instructions = 0;
@@ -34,22 +57,8 @@ struct Run {
 };
 template <class Rounds>
 Run run(uint32_t native_after, Rounds rounds, const Module& module = make_loop()) {
-  MachineConfig config;
-  config.cores = kCores;
-  config.linear_size = config.window_base = kLinearBytes;
-  config.native_after = native_after;
   SimdBackend b;
-  b.configure(module, config);
-  constexpr uint64_t kWindow = uint64_t{1} << MachineConfig{}.window_shift;
-  for (uint32_t core = 0; core < kCores; ++core)
-    b.set_permissions(core, config.window_base + core * kWindow, kWindow, kRead | kWrite);
-  b.set_permissions_all(0, kLinearBytes, kRead | kWrite);
-  b.set_slots(kStack, {config.window_base, kWindow});
-  for (uint32_t core = 0; core < kCores; ++core) {
-    b.set_slot(core, kCore, core);
-    b.set_slot(core, kRounds, rounds(core));
-    b.start(core, 0);
-  }
+  start(b, module, native_after, rounds);
   while (b.runnable() != 0)
     for (const Event& e : b.run_slice(1000)) b.stop(e.core);
   Run r;
@@ -209,32 +218,18 @@ TEST_CASE("values of every size on stacks") {
 TEST_CASE("a stack that a core may not write to any more") {
   std::string why_not;
   if (!SimdBackend::available(&why_not)) return;
-  constexpr uint64_t kWindow = uint64_t{1} << MachineConfig{}.window_shift;
   constexpr uint32_t kCulprit = 7;
   const Module module = make_spilling({Op::st32, Op::ldu32, 80});
   for (const uint32_t native_after : {1u, MachineConfig::kNeverNative})
     for (const bool changes_module : {false, true}) {
-      MachineConfig config;
-      config.cores = kCores;
-      config.linear_size = config.window_base = kLinearBytes;
-      config.native_after = native_after;
       SimdBackend b;
-      b.configure(module, config);
-      const auto allow = [&](uint32_t core, uint8_t flags) {
-        b.set_permissions(core, config.window_base + core * kWindow, kWindow, flags);
-      };
-      b.set_slots(kStack, {config.window_base, kWindow});
-      for (uint32_t core = 0; core < kCores; ++core) {
-        allow(core, kRead | kWrite);
-        b.set_slot(core, kCore, core);
-        b.set_slot(core, kRounds, 1000000);
-        b.start(core, 0);
-      }
+      start(b, module, native_after, [](uint32_t) { return uint64_t{1000000}; });
       for (int slice = 0; slice < 10; ++slice) CHECK(b.run_slice(1000).empty());
       if (changes_module) b.module_changed();
-      // As often as before, and then once more, of another core.
-      for (uint32_t core = 1; core < kCores; ++core) allow(0, kRead | kWrite);
-      allow(kCulprit, kRead);
+      // As often as before, the last time of another core.
+      for (uint32_t core = 0; core < kCores; ++core)
+        b.set_permissions(0, stack_of(0), kWindow, kRead | kWrite);
+      b.set_permissions(kCulprit, stack_of(kCulprit), kWindow, kRead);
       const std::span<const Event> events = b.run_slice(1000);
       REQUIRE(events.size() == 1);
       CHECK(events[0].core == kCulprit);
