@@ -88,12 +88,18 @@ HWY_NOINLINE inline uint8_t* find_linear_run(Group& g, uint64_t address, uint64_
   return m.linear + first;
 }
 
-// A run of `bytes` bytes in the linear zone whose pages all have `need`, kRead or kWrite, or null.
-HWY_INLINE uint8_t* linear_run(Group& g, uint64_t address, uint64_t bytes, uint8_t need) {
+// Where `bytes` bytes in the linear zone lie, if they are within the reach that the group knows; or null.
+HWY_INLINE uint8_t* known_run(const Group& g, uint64_t address, uint64_t bytes, uint8_t need) {
   const simd::Reach& known = g.reach[need == kWrite];
   if (HWY_LIKELY(address >= known.begin && address < known.end && bytes <= known.end - address))
     return g.machine->memory.linear + (address - g.machine->memory.linear_base);
-  return find_linear_run(g, address, bytes, need);
+  return nullptr;
+}
+
+// A run of `bytes` bytes in the linear zone whose pages all have `need`, kRead or kWrite, or null.
+HWY_INLINE uint8_t* linear_run(Group& g, uint64_t address, uint64_t bytes, uint8_t need) {
+  uint8_t* const known = known_run(g, address, bytes, need);
+  return HWY_LIKELY(known != nullptr) ? known : find_linear_run(g, address, bytes, need);
 }
 
 // The addresses of the active lanes.
@@ -131,9 +137,9 @@ HWY_INLINE Span span_of(const Group& g, const uint64_t* at) {
 HWY_INLINE uint8_t* linear_span(Group& g, const Span& span, uint64_t bytes, uint8_t need) {
   constexpr uint64_t kWide = uint64_t{1} << 26;
   const uint64_t whole = span.most - span.least + bytes;
-  const simd::Reach& known = g.reach[need == kWrite];
-  if (span.least >= known.begin && span.most < known.end && bytes <= known.end - span.most)
-    return g.machine->memory.linear + (span.least - g.machine->memory.linear_base);
+  if (HWY_UNLIKELY(whole < bytes)) return nullptr;  // round the end of the address space
+  uint8_t* const known = known_run(g, span.least, whole, need);
+  if (HWY_LIKELY(known != nullptr)) return known;
   return whole <= kWide ? find_linear_run(g, span.least, whole, need) : nullptr;
 }
 

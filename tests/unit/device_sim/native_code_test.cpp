@@ -139,11 +139,10 @@ TEST_CASE("rows that grow and rows that shrink in one block") {
   }
 }
 
-// Every core keeps values of all sizes on a stack of its own: { store, load, bytes from its start
-// }.
+// Every core keeps values of all sizes on a stack of its own: how it is stored, loaded, and where.
 struct OnStack {
   Op store, load;
-  uint64_t offset;
+  uint64_t offset;    // bytes from the stack's start
   uint64_t step = 0;  // by which the address grows
 };
 Module make_spilling(OnStack x) {
@@ -292,6 +291,30 @@ TEST_CASE("elements that lanes permute") {
         if (simd::TraceCompiler::available() && at == 4096) CHECK(native.native_variants != 0);
       }
     }
+  }
+}
+
+// Lane 0 accesses the first bytes of memory, the others the end of the address space, where there
+// is none.
+TEST_CASE("scattered accesses from one end of the address space to the other") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  for (const Op op : {Op::ld64, Op::st64}) {
+    CAPTURE(op_info(op).name);
+    Module m;
+    add_block(m, {{.op = op, .d = kSum, .a = kOther}, {.op = Op::jmp}}, 2);
+    add_block(m, {kEnd}, 2);
+    finish(m, kSlots);
+    SimdBackend b;
+    start(b, m, MachineConfig::kNeverNative, [](uint32_t) { return uint64_t{1}; });
+    for (uint32_t core = 0; core < kCores; ++core) b.set_slot(core, kOther, -uint64_t{core * core});
+    std::vector<bool> faults(kCores);
+    while (b.runnable() != 0)
+      for (const Event& e : b.run_slice(1000)) {
+        faults[e.core] = e.fault != Fault::kBreakpoint;
+        b.stop(e.core);
+      }
+    for (uint32_t core = 0; core < kCores; ++core) CHECK(faults[core] == (core != 0));
   }
 }
 
