@@ -366,6 +366,7 @@ static bool gpusim_is_for_processes(u32 op)
 	case GPUSIM_OP_LAUNCH:
 	case GPUSIM_OP_RESET:
 	case GPUSIM_OP_COUNTERS:
+	case GPUSIM_OP_DIRECT:
 		return true;
 	default:
 		return false;
@@ -448,12 +449,19 @@ long gpusim_wait(struct gpusim_file *file, struct gpusim_ioc_wait *wait)
 
 long gpusim_cancel(struct gpusim_file *file, u64 ticket)
 {
-	struct gpusim_call *cancelled = gpusim_find_call(file, ticket);
 	struct gpusim_call *call;
 
-	if (!cancelled)
-		return -ENOENT;
-	gpusim_call_put(cancelled);
+	/* Of what was posted past the driver the daemon knows whether it still runs. */
+	if (ticket & GPUSIM_DIRECT_TICKET) {
+		if (!smp_load_acquire(&file->is_open))
+			return -ENOENT;
+	} else {
+		struct gpusim_call *cancelled = gpusim_find_call(file, ticket);
+
+		if (!cancelled)
+			return -ENOENT;
+		gpusim_call_put(cancelled);
+	}
 	call = gpusim_call_new(file, GPUSIM_OP_CANCEL);
 	if (!call)
 		return -ENOMEM;

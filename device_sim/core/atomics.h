@@ -79,6 +79,11 @@ template <Op op, class T>
 GPUSIM_HD_INLINE uint64_t amo_sized(uint8_t* p, uint64_t operand, uint32_t log2_size) {
   auto* word = reinterpret_cast<T*>(p);
   const T value = static_cast<T>(operand);
+#ifndef __CUDA_ARCH__
+  // One instruction of the host, which others cannot make fail.
+  if constexpr (op == Op::amo_add) return __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
+  if constexpr (op == Op::amo_swp) return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
+#endif
   T old = atomic_load(word);
   while (!compare_swap(word, &old, static_cast<T>(amo_result<op>(old, value, log2_size)))) {
   }

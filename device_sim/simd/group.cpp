@@ -8,14 +8,15 @@ namespace gpusim::simd {
 
 namespace {
 
-void flush(Group& g, Epoch& e) {
-  if (e.tally.counts[kInsnCount] == 0) return;
-  g.flushed_instructions +=
-      uint64_t{e.tally.counts[kInsnCount]} * static_cast<uint64_t>(std::popcount(e.mask));
-  for_each_lane(e.mask, [&](uint32_t lane) {
-    for (int c = 0; c < 16; ++c) g.lane_tally[lane][static_cast<size_t>(c)] += e.tally.counts[c];
+void flush(Group& g, size_t epoch) {
+  BlockTally& tally = g.epochs[epoch];
+  if (tally.counts[kInsnCount] == 0) return;
+  g.flushed_instructions += uint64_t{tally.counts[kInsnCount]} *
+                            static_cast<uint64_t>(std::popcount(g.epoch_mask[epoch]));
+  for_each_lane(g.epoch_mask[epoch], [&](uint32_t lane) {
+    for (size_t c = 0; c < 16; ++c) g.lane_tally[lane][c] += tally.counts[c];
   });
-  e.tally = BlockTally{};
+  tally = BlockTally{};
 }
 
 // After a change of the active or the runnable lanes.
@@ -30,13 +31,20 @@ void weigh(Group& g) {
 }
 
 uint64_t best_waiting_key(const Group& g) {
-  const uint64_t others = g.runnable & ~g.active;
-  return others == 0 ? ~uint64_t{0} : least_key(g.lane_key, others);
+  const uint64_t others = g.runnable & ~g.active, apart = others & ~g.joint;
+  const uint64_t least = apart == 0 ? ~uint64_t{0} : least_key(g.lane_key, apart);
+  return others & g.joint ? std::min(least, g.joint_key) : least;
+}
+
+uint64_t runnable_with_rank(const Group& g, uint32_t rank) {
+  const uint64_t apart = g.runnable & ~g.joint;
+  const uint64_t mask = apart == 0 ? 0 : lanes_with_rank(g.lane_key, rank) & apart;
+  return key_rank(g.joint_key) == rank ? mask | (g.runnable & g.joint) : mask;
 }
 
 uint32_t activate(Group& g, uint64_t key) {
   g.depth = key_depth(key);
-  set_active(g, lanes_with_rank(g.lane_key, key_rank(key)) & g.runnable);
+  set_active(g, runnable_with_rank(g, key_rank(key)));
   g.wait_key = best_waiting_key(g);
   if (g.active == g.runnable) g.turns = g.waits = 0;
   return key_pc(*g.machine, key);
@@ -45,7 +53,8 @@ uint32_t activate(Group& g, uint64_t key) {
 }  // namespace
 
 void flush_epochs(Group& g) {
-  for (Epoch& e : g.epochs) flush(g, e);
+  for (size_t e = 0; e < kEpochs; ++e) flush(g, e);
+  g.unflushed = 0;
 }
 
 void settle_lanes(Group& g) {
@@ -58,26 +67,34 @@ void settle_lanes(Group& g) {
 void set_active(Group& g, uint64_t mask) {
   g.active = mask;
   weigh(g);
-  for (Epoch& e : g.epochs) {
-    if (e.mask == mask) {
-      g.epoch = &e;
+  for (size_t e = 0; e < kEpochs; ++e) {
+    if (g.epoch_mask[e] == mask) {
+      g.epoch = &g.epochs[e];
       return;
     }
   }
-  Epoch& e = g.epochs[static_cast<size_t>(g.next_epoch)];
-  g.next_epoch = (g.next_epoch + 1) % kEpochs;
+  const size_t e = g.next_epoch;
+  g.next_epoch = (e + 1) % kEpochs;
   flush(g, e);
-  e.mask = mask;
-  g.epoch = &e;
+  g.epoch_mask[e] = mask;
+  g.epoch = &g.epochs[e];
 }
 
-void set_keys(Group& g, uint64_t mask, uint64_t key) { fill_keys(g.lane_key, mask, key); }
+void set_keys(Group& g, uint64_t mask, uint64_t key) {
+  if (g.joint & ~mask) {
+    g.joint &= ~mask;
+    fill_keys(g.lane_key, mask, key);
+  } else {
+    g.joint = mask;
+    g.joint_key = key;
+  }
+}
 
 void park(Group& g, uint32_t pc) { set_keys(g, g.active, make_key(*g.machine, g.depth, pc)); }
 
 void stop_lane(Group& g, uint32_t lane, const Event& event) {
   take_out(g, lane);
-  g.lane_key[lane] = make_key(*g.machine, g.depth, event.uop);
+  set_key(g, lane, make_key(*g.machine, g.depth, event.uop));
   g.events->push_back(event);
 }
 
@@ -158,7 +175,7 @@ uint32_t schedule_turn(Group& g) {
   if (waiting == 0) return schedule(g);
   const uint64_t after = g.turn_lane >= 63 ? 0 : waiting & (~uint64_t{0} << (g.turn_lane + 1));
   g.turn_lane = static_cast<uint32_t>(std::countr_zero(after ? after : waiting));
-  const uint32_t pc = activate(g, g.lane_key[g.turn_lane]);
+  const uint32_t pc = activate(g, g.key(g.turn_lane));
   g.aging = true;
   g.patience = kPatience;
   g.polled = 0;
@@ -189,7 +206,7 @@ uint32_t schedule_after_patience(Group& g) {
 uint32_t schedule_slice(Group& g) {
   const uint64_t were_active = g.active & g.runnable;
   if (g.patience > 0 && g.aging && were_active != 0)
-    return activate(g, g.lane_key[std::countr_zero(were_active)]);
+    return activate(g, g.key(static_cast<uint32_t>(std::countr_zero(were_active))));
   return g.patience > 0 || g.aging ? schedule(g) : schedule_after_wait(g);
 }
 
@@ -197,7 +214,7 @@ void stop_at_limit(Group& g) {
   flush_epochs(g);
   for_each_lane(g.runnable | g.waiting, [&](uint32_t lane) {
     if (g.lane_tally[lane][kInsnCount] < g.machine->max_instructions) return;
-    const uint32_t pc = key_pc(*g.machine, g.lane_key[lane]);
+    const uint32_t pc = key_pc(*g.machine, g.key(lane));
     stop_lane(g, lane, {.core = g.core(lane), .status = CoreStatus::kLimit, .uop = pc});
   });
 }

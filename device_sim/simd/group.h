@@ -2,10 +2,9 @@
 //
 // Registers are a structure of arrays, lanes[slot][64], but a slot whose lanes hold
 // base + lane * stride is kept compact (affine.h): micro-ops on compact sources cost one scalar
-// operation for the whole group.
+// operation for the whole group, and touch none of its rows.
 #pragma once
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -27,12 +26,8 @@ struct alignas(64) BlockTally {
 };
 inline constexpr int kInsnCount = 15;
 
-// Tallies of one set of lanes, kept until the set is given up: cheaper than adding to each lane.
-struct Epoch {
-  BlockTally tally;
-  uint64_t mask;
-};
-inline constexpr int kEpochs = 8;
+// Sets of lanes whose tallies are kept until the set is given up: cheaper than adding to each lane.
+inline constexpr size_t kEpochs = 8;
 
 // Instructions for which one set of lanes may run while others wait, from when not all lanes were
 // together any more. It doubles with every turn until they are together again: a loop that some lanes
@@ -57,22 +52,6 @@ inline constexpr uint8_t kEntryOp = 255;
 static_assert(kOpCount <= kEntryOp);
 class CodeCache;
 
-// What a group went to sleep on lately, for those that may wake it. Read and written by all threads
-// at any time; a mixture of two is harmless.
-struct LateSleeper {
-  std::atomic<const uint64_t*> word = nullptr;
-  std::atomic<uint64_t> seen = 0;
-
-  void set(const Watch& w) {
-    word.store(w.word, std::memory_order_relaxed);
-    seen.store(w.seen, std::memory_order_relaxed);
-  }
-  bool is_woken() const {
-    const uint64_t* const w = word.load(std::memory_order_relaxed);
-    return w && Watch::read(w) != seen.load(std::memory_order_relaxed);
-  }
-};
-
 // What a group needs of its machine.
 struct Machine {
   CodeView code;
@@ -83,18 +62,16 @@ struct Machine {
   const uint32_t* uop_of_rank = nullptr;
   uint64_t max_instructions = 0;  // per core, 0: none
   bool counts_lanes = false;  // Group::weight, diverged, asleep
-  bool has_threads = false;  // other host threads run groups at the same time
+  bool is_alone = false;  // nobody else reads or writes guest memory during a slice
   uint32_t permission_changes = 0;  // so far
-  const LateSleeper* sleeper = nullptr;  // null: nobody has time for others while this group runs
 };
 
-// What a slot's row holds.
+// Where a slot's values are.
 enum Kind : uint8_t {
-  kUniform = 0,  // one value for all lanes, broadcast in the row's first vector
-  kAffine = 1,   // the base in the row's first word, the stride in Group::stride; the rest of the
-                 // row is the lanes' values too if Group::filled says so
-  kLanes = 2,    // a 64-bit word per lane
-  kNarrow = 4,   // 32 bits per lane, zero above
+  kUniform = 0,  // one for all lanes, Group::base
+  kAffine = 1,   // Group::base and stride; in the row, too, if Group::filled says so
+  kLanes = 2,    // in the row, a 64-bit word per lane
+  kNarrow = 4,   // in the row, 32 bits per lane, zero above
 };
 
 // Addresses of the linear zone, [begin, end), known to have a permission.
@@ -108,11 +85,19 @@ struct KnownPage {
   uint32_t changes = 0;  // Machine::permission_changes then
 };
 
+// What a host thread needs while it runs one group or another.
+struct Workspace {
+  alignas(64) uint64_t operands[4][kMaxLanes];  // converted between 64 and 32 bits, or broadcast
+  uint64_t atomics = 0;  // that went to several places
+};
+
+// A machine has many: what every slice touches lies close together, the rest elsewhere.
 struct Group {
   const Machine* machine = nullptr;
   uint64_t* lanes = nullptr;     // [slot][kMaxLanes], 64-byte aligned
   // Per block: weight, added for each step; of the host thread that runs the group.
   uint64_t* block_counts = nullptr;
+  Workspace* workspace = nullptr;  // likewise
   const void* table = nullptr;   // handlers for the current mask: all lanes, or some
 
   uint64_t exists = 0;    // lanes that hold a core: bits 0 .. width - 1
@@ -152,21 +137,25 @@ struct Group {
   uint32_t slices = 0;  // that it has run in
   uint32_t misfit = 0;  // set by native code that leaves in the middle, for values of other forms
 
-  Epoch* epoch = nullptr;  // of the active lanes
+  BlockTally* epoch = nullptr;  // of the active lanes
   std::vector<Event>* events = nullptr;
+
+  // A waiting lane's key: `joint_key` for those of `joint`, else in lane_key.
+  uint64_t joint = 0, joint_key = 0;
 
   uint8_t kind[256] = {};      // per slot: Kind
   bool filled[256] = {};       // of kAffine slots
+  uint64_t base[256] = {};     // of compact slots
   uint64_t stride[256] = {};   // of kAffine slots
   // Slots that were compact and had lanes written; tried again when all lanes are together.
   uint64_t lost[4] = {};
   bool any_lost = false;
-  // Operands converted between 64 and 32 bits, or broadcast.
-  alignas(64) uint64_t scratch[4][kMaxLanes];
-  alignas(64) uint64_t lane_key[kMaxLanes];  // of waiting lanes
-  std::array<Epoch, kEpochs> epochs;
-  int next_epoch = 0;
-  std::array<ClassCounts, kMaxLanes> lane_tally;  // [kInsnCount]: instructions
+  alignas(64) uint64_t lane_key[kMaxLanes] = {};
+  std::array<BlockTally, kEpochs> epochs = {};
+  std::array<uint64_t, kEpochs> epoch_mask = {};
+  size_t next_epoch = 0;
+  uint64_t unflushed = 0;  // at most so many instructions of a lane are in `epochs`
+  ClassCounts* lane_tally = nullptr;  // [kMaxLanes]; [kInsnCount]: instructions
   uint64_t flushed_instructions = 0;  // in lane_tally, over all lanes
   uint64_t steps = 0;  // instructions of each set of lanes that ran, one after the other
   // With Machine::counts_lanes: instructions of steps times lanes that could have run, or slept; and
@@ -174,6 +163,7 @@ struct Group {
   uint64_t diverged = 0, asleep = 0, settled = 0;
   uint32_t diverged_lanes = 0, asleep_lanes = 0;
 
+  uint64_t key(uint32_t lane) const { return joint >> lane & 1 ? joint_key : lane_key[lane]; }
   uint32_t core(uint32_t lane) const { return cores ? cores[lane] : first_core + lane; }
   uint64_t get_lane(Slot s, uint32_t lane) const {
     const uint64_t* row = lanes + size_t{s} * kMaxLanes;
@@ -183,12 +173,12 @@ struct Group {
       std::memcpy(&value, reinterpret_cast<const char*>(row) + 4 * lane, 4);
       return value;
     }
-    return kind[s] == kAffine ? row[0] + lane * stride[s] : row[0];
+    return kind[s] == kAffine ? base[s] + lane * stride[s] : base[s];
   }
   bool is_compact(Slot s) const { return kind[s] <= kAffine; }
   // Of a compact slot.
   Compact compact(Slot s) const {
-    return {lanes[size_t{s} * kMaxLanes], kind[s] == kAffine ? stride[s] : 0};
+    return {base[s], kind[s] == kAffine ? stride[s] : 0};
   }
 };
 
@@ -218,7 +208,11 @@ void set_active(Group& g, uint64_t mask);
 void settle_lanes(Group& g);
 // The same where instructions up to now have been added up, or are not the group's.
 inline void begin_lanes(Group& g) { g.settled = g.steps - static_cast<uint64_t>(g.budget); }
-// The place where the lanes of `mask` wait.
+// The place where a lane, or the lanes of `mask`, wait.
+inline void set_key(Group& g, uint32_t lane, uint64_t key) {
+  g.joint &= ~(uint64_t{1} << lane);
+  g.lane_key[lane] = key;
+}
 void set_keys(Group& g, uint64_t mask, uint64_t key);
 // Parks the active lanes at micro-op `pc`.
 void park(Group& g, uint32_t pc);

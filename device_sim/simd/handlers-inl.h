@@ -90,7 +90,7 @@ struct Handlers {
 #define GPUSIM_RUN_kFence(name) \
   GPUSIM_HANDLER(name) {          \
     if (!kFull) simd::charge_poll(g);   \
-    PairLock::fence();            \
+    if (!g.machine->is_alone) PairLock::fence(); \
     return u + 1;                 \
   }
 #define GPUSIM_RUN_kNote(name) \

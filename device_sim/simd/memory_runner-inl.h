@@ -492,8 +492,9 @@ HWY_NOINLINE const Uop* store_scattered(Group& g, const Uop* u, const Addresses&
   const MemoryView& m = g.machine->memory;
   if (g.kind[u->d] == simd::kAffine) fill(g, u->d);
   else if (g.kind[u->d] == simd::kNarrow) spread(g, u->d);
-  const uint64_t* values = row(g, u->d);
-  const uint32_t step = g.kind[u->d] == simd::kUniform ? 0 : 1;
+  const bool uniform = g.kind[u->d] == simd::kUniform;
+  const uint64_t* values = uniform ? &g.base[u->d] : row(g, u->d);
+  const uint32_t step = uniform ? 0 : 1;
   const Span span = span_of<kFull>(g, addresses.at);
   if (uint8_t* const p = linear_span(g, span, sizeof(T), kWrite)) {
     simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
@@ -562,22 +563,49 @@ HWY_INLINE const Uop* run_store(Group& g, const Uop* u) {
   return run_lanes(g, u, execute_store<op, LaneContext>);
 }
 
+// Replaces what is at `word` by update(that), at once for all that may see it. Returns what was there.
+template <class T, class F>
+HWY_INLINE T exchange(const Group& g, T* word, F update) {
+  T before = atomic_load(word);
+  if (g.machine->is_alone) {
+    *word = update(before);
+    return before;
+  }
+  while (!compare_swap(word, &before, update(before))) {
+  }
+  return before;
+}
+
 // All active lanes' operations on one place, as if done one after the other, with a single atomic
-// access of the host. Writes what each lane found to its place in `found`.
-template <Op op, class T>
-HWY_INLINE void amo_combined(const Group& g, uint8_t* p, const uint64_t* operands, uint32_t step,
-                             uint64_t* found) {
+// access of the host.
+template <bool kFull, Op op, class T>
+HWY_INLINE void amo_combined(Group& g, const Uop* u, uint8_t* p) {
   constexpr uint32_t kLog2Size = std::countr_zero(sizeof(T));
-  auto* word = reinterpret_cast<T*>(p);
-  T before = atomic_load(word), after;
-  do {
-    after = before;
+  auto* const word = reinterpret_cast<T*>(p);
+  if (kFull && op == Op::amo_add && g.kind[u->b] == simd::kUniform) {
+    const auto step = static_cast<T>(g.base[u->b]);
+    const T first = exchange(g, word, [&](T before) HWY_ATTR { return static_cast<T>(before + step * g.width); });
+    const auto stride = static_cast<uint64_t>(int64_t{hwy::MakeSigned<T>(step)});
+    const simd::Compact found{first, g.width > 1 ? stride : 0};
+    if (sizeof(T) == 8 || (sizeof(T) == 4 && simd::runs_in_32_bits(found, g.width - 1)))
+      return write_compact(g, u->d, found);
+    HWY_ALIGN uint64_t lanes[kMaxLanes];
+    for (uint32_t lane = 0; lane < g.width; ++lane) lanes[lane] = static_cast<T>(found.at(lane));
+    return write_lanes<kFull, (sizeof(T) <= 4)>(g, u->d, lanes);
+  }
+  const Source operand(g, u->b, 0);
+  const uint32_t step = operand.step == 0 ? 0 : 1;
+  HWY_ALIGN uint64_t found[kMaxLanes];
+  exchange(g, word, [&](T before) HWY_ATTR {
     simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
-      found[lane] = after;
-      after = static_cast<T>(
-          amo_result<op>(after, static_cast<T>(operands[lane * step]), kLog2Size));
+      found[lane] = before;
+      before = static_cast<T>(
+          amo_result<op>(before, static_cast<T>(operand.p[lane * step]), kLog2Size));
     });
-  } while (!compare_swap(word, &before, after));
+    return before;
+  });
+  write_lanes<kFull, (sizeof(T) <= 4)>(g, u->d, found);
+  if constexpr (kFull) try_compact(g, u->d);
 }
 
 // Each active lane's operation on a place of its own. False: nothing was done, since some lane may not.
@@ -590,7 +618,8 @@ HWY_INLINE bool amo_scattered(Group& g, const Uop* u, uint64_t* found) {
   if (span.bits % sizeof(T) != 0 || !linear_span(g, span, sizeof(T), kRead)) return false;
   uint8_t* const p = linear_span(g, span, sizeof(T), kWrite);
   if (p == nullptr) return false;
-  const bool alone = !g.machine->has_threads;
+  const bool alone = g.machine->is_alone;
+  ++g.workspace->atomics;
   simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
     auto* const place = reinterpret_cast<T*>(p + (address.p[lane] - span.least));
     const auto value = static_cast<T>(operand.p[lane * step]);
@@ -623,23 +652,17 @@ HWY_NOINLINE const Uop* run_amo(Group& g, const Uop* u) {
   StopInfo stop;
   uint8_t* const p = atomic_target(m, g.first_core, address.base, 1u << u->aux, stop);
   if (p == nullptr) return one_by_one();
-  const Source operand(g, u->b, 0);
-  const uint32_t step = operand.step == 0 ? 0 : 1;
-  HWY_ALIGN uint64_t found[kMaxLanes];
   switch (u->aux) {
-    case 0: amo_combined<op, uint8_t>(g, p, operand.p, step, found); break;
-    case 1: amo_combined<op, uint16_t>(g, p, operand.p, step, found); break;
-    case 2: amo_combined<op, uint32_t>(g, p, operand.p, step, found); break;
-    default: amo_combined<op, uint64_t>(g, p, operand.p, step, found);
+    case 0: amo_combined<kFull, op, uint8_t>(g, u, p); break;
+    case 1: amo_combined<kFull, op, uint16_t>(g, u, p); break;
+    case 2: amo_combined<kFull, op, uint32_t>(g, u, p); break;
+    default: amo_combined<kFull, op, uint64_t>(g, u, p);
   }
-  if (u->aux == 3) write_lanes<kFull, false>(g, u->d, found);
-  else write_lanes<kFull, true>(g, u->d, found);
-  if constexpr (kFull) try_compact(g, u->d);  // counters
   return u + 1;
 }
 
 HWY_INLINE const Uop* run_check_align(Group& g, const Uop* u) {
-  if (g.kind[u->a] == simd::kUniform && ((row(g, u->a)[0] + u->imm) & (u->imm16 - 1u)) == 0) return u + 1;
+  if (g.kind[u->a] == simd::kUniform && ((g.base[u->a] + u->imm) & (u->imm16 - 1u)) == 0) return u + 1;
   return run_lanes(g, u, [](const Uop& x, LaneContext& c, const MemoryView&, uint32_t, StopInfo& stop) {
     const uint64_t address = c.get(x.a) + x.imm;
     if ((address & (x.imm16 - 1u)) == 0) return true;

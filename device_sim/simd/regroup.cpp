@@ -22,7 +22,7 @@ uint64_t places(const Group& g, uint64_t mask) {
   if (mask == 0) return 0;
   std::array<uint32_t, kMaxLanes> ranks;
   size_t count = 0;
-  for_each_lane(mask, [&](uint32_t lane) { ranks[count++] = key_rank(g.lane_key[lane]); });
+  for_each_lane(mask, [&](uint32_t lane) { ranks[count++] = key_rank(g.key(lane)); });
   std::sort(ranks.begin(), ranks.begin() + count);
   return static_cast<uint64_t>(std::unique(ranks.begin(), ranks.begin() + count) - ranks.begin());
 }
@@ -49,8 +49,9 @@ void Regrouper::configure(std::span<Group> groups, uint32_t cores, uint32_t widt
 
 uint64_t Regrouper::instructions(const Group& g) {
   uint64_t sum = g.flushed_instructions;
-  for (const Epoch& e : g.epochs)
-    sum += uint64_t{e.tally.counts[kInsnCount]} * static_cast<uint64_t>(std::popcount(e.mask));
+  for (size_t e = 0; e < kEpochs; ++e)
+    sum += uint64_t{g.epochs[e].counts[kInsnCount]} *
+           static_cast<uint64_t>(std::popcount(g.epoch_mask[e]));
   return sum;
 }
 
@@ -98,7 +99,7 @@ uint64_t Regrouper::steps_sorted(std::span<const uint32_t> groups) const {
   std::vector<uint32_t> ranks;
   for (const uint32_t i : groups)
     for_each_lane(groups_[i].runnable,
-                  [&](uint32_t lane) { ranks.push_back(key_rank(groups_[i].lane_key[lane])); });
+                  [&](uint32_t lane) { ranks.push_back(key_rank(groups_[i].key(lane))); });
   std::sort(ranks.begin(), ranks.end());
   uint64_t steps = 0;
   for (size_t i = 0; i < ranks.size(); ++i) steps += i % width_ == 0 || ranks[i] != ranks[i - 1];
@@ -115,7 +116,7 @@ bool Regrouper::is_better_unmixed() const {
   for (uint32_t core = 0; core < cores_; ++core) {
     const Group& g = groups_[position_of_[core] / width_];
     const uint32_t lane = position_of_[core] % width_;
-    if (g.runnable >> lane & 1) ranks.push_back(key_rank(g.lane_key[lane]));
+    if (g.runnable >> lane & 1) ranks.push_back(key_rank(g.key(lane)));
     if (core % width_ != width_ - 1 && core + 1 != cores_) continue;
     std::sort(ranks.begin(), ranks.end());
     unmixed += static_cast<uint64_t>(std::unique(ranks.begin(), ranks.end()) - ranks.begin());
@@ -160,7 +161,7 @@ void Regrouper::sort(std::span<const uint32_t> groups) {
       // Those that wait go behind those that run, those that have ended behind both.
       const uint64_t state = g.runnable & bit ? 0 : g.waiting & bit ? 1 : 2;
       entries.push_back(
-          {state << 32 | (state == 0 ? key_rank(g.lane_key[lane]) : 0), g.core(lane)});
+          {state << 32 | (state == 0 ? key_rank(g.key(lane)) : 0), g.core(lane)});
     }
   }
   std::sort(entries.begin(), entries.end());
@@ -205,7 +206,7 @@ void Regrouper::deal(std::span<const uint32_t> groups, std::span<const uint32_t>
     const Group& g = groups_[from[k] / width_];
     const uint32_t lane = from[k] % width_;
     Moving& m = moving[k];
-    m.key = g.lane_key[lane];
+    m.key = g.key(lane);
     m.runnable = g.runnable >> lane & 1;
     m.waiting = g.waiting >> lane & 1;
     if (m.waiting) m.watch = g.watchers >> lane & 1 ? g.watch : g.watches[lane];
@@ -248,7 +249,7 @@ void Regrouper::deal(std::span<const uint32_t> groups, std::span<const uint32_t>
       const uint64_t bit = uint64_t{1} << lane;
       core_at_[position] = core_of[k];
       position_of_[core_of[k]] = position;
-      g.lane_key[lane] = m.key;
+      set_key(g, lane, m.key);
       g.lane_tally[lane] = m.tally;
       if (m.runnable) g.runnable |= bit;
       if (m.waiting) add_watch(g, bit, m.watch);

@@ -79,7 +79,7 @@ const Uop* run_jmp_reg(Group& g, const Uop* u) {
     if (target == kNoUop)
       simd::stop_lane(g, lane, jump_event(g.core(lane), index_of(g, u), pc));
     else
-      g.lane_key[lane] = simd::make_key(*g.machine, g.depth, target);
+      simd::set_key(g, lane, simd::make_key(*g.machine, g.depth, target));
   });
   if (g.budget <= 0) return nullptr;
   return resume(g, simd::schedule(g));
@@ -91,13 +91,6 @@ const Uop* run_give_way(Group& g, const Uop* u) {
   if (turn == Turn::kSignalEvent) {
     g.machine->memory.signal_event();
     if (g.waiting) simd::wake(g);
-    // Who opens a barrier for other groups soon ends its slice, or other threads would wait until it
-    // is at the next one.
-    constexpr int64_t kSoon = 64;
-    if (g.machine->sleeper && g.budget > kSoon && g.machine->sleeper->is_woken()) {
-      g.steps -= static_cast<uint64_t>(g.budget - kSoon);
-      g.budget = kSoon;
-    }
     return go_to(g, u->target());
   }
   simd::park(g, u->target());

@@ -52,7 +52,7 @@ HWY_INLINE void fill(Group& g, Slot s) {
   if (g.filled[s]) return;
   uint64_t* p = row(g, s);
   const V stride = VD::konst(g.stride[s]), next = VD::konst(kN * g.stride[s]);
-  V x = VD::add(VD::konst(p[0]), VD::mul(hn::Iota(VD::Tag(), 0), stride));
+  V x = VD::add(VD::konst(g.base[s]), VD::mul(hn::Iota(VD::Tag(), 0), stride));
   for (size_t v = 0; v < g.chunks; ++v, x = VD::add(x, next)) store_vec(x, p + v * kN);
   g.filled[s] = true;
 }
@@ -88,8 +88,8 @@ HWY_INLINE void spread(Group& g, Slot s) {
   }
   lose_compact(g, s);
   if (g.kind[s] == simd::kUniform) {
-    const V x = load_vec(p);
-    for (size_t v = 1; v < g.chunks; ++v) store_vec(x, p + v * kN);
+    const V x = VD::konst(g.base[s]);
+    for (size_t v = 0; v < g.chunks; ++v) store_vec(x, p + v * kN);
   } else {
     fill(g, s);
   }
@@ -132,10 +132,10 @@ HWY_INLINE bool narrow_chunk_empty(uint64_t active, size_t v) {
 template <bool kFull>
 HWY_INLINE void write_uniform(Group& g, Slot s, uint64_t value) {
   if constexpr (kFull) {
-    store_vec(VD::konst(value), row(g, s));
+    g.base[s] = value;
     g.kind[s] = simd::kUniform;
   } else {
-    if (g.kind[s] == simd::kUniform && row(g, s)[0] == value) return;
+    if (g.kind[s] == simd::kUniform && g.base[s] == value) return;
     if (value >> 32 == 0 && g.kind[s] == simd::kNarrow) {
       for (size_t v = 0; v * ND::kLanes < kMaxLanes; ++v)
         if (!narrow_chunk_empty(g.active, v)) blend_narrow(g, ND::konst(value), narrow_row(g, s), v);
@@ -150,7 +150,7 @@ HWY_INLINE void write_uniform(Group& g, Slot s, uint64_t value) {
 
 HWY_INLINE void write_compact(Group& g, Slot s, simd::Compact x) {
   if (x.stride == 0) return write_uniform<true>(g, s, x.base);
-  row(g, s)[0] = x.base;
+  g.base[s] = x.base;
   g.stride[s] = x.stride;
   g.kind[s] = simd::kAffine;
   g.filled[s] = false;
@@ -199,8 +199,7 @@ HWY_INLINE void unrolled(F& f, std::index_sequence<v...>) {
   (f(sizeof...(v) - 1 - v), ...);
 }
 
-// Calls f for each vector of a row, from the last to the first: the first holds uniform values that
-// the others still have to read. A full row is unrolled for the micro-ops that loops are made of:
+// Calls f for each vector of a row. A full row is unrolled for the micro-ops that loops are made of:
 // no loop branches, which would also crowd the branch history that predicts the next handler.
 template <bool kFull, bool kUnroll = false, class F>
 HWY_INLINE void for_chunks(const Group& g, F f) {
@@ -240,16 +239,20 @@ constexpr bool is_hot(Op op) {
 
 // --- values
 
-// An operand of a vector operation, number `k` of them. Uniform rows are read with a step of 0.
+// An operand of a vector operation, number `k` of them. Uniform values are read with a step of 0.
 struct Source {
   const uint64_t* p;
   size_t step = kN;
   HWY_INLINE Source(Group& g, Slot s, int k) : p(row(g, s)) {
     switch (g.kind[s]) {
-      case simd::kUniform: step = 0; break;
+      case simd::kUniform:
+        store_vec(VD::konst(g.base[s]), g.workspace->operands[k]);
+        p = g.workspace->operands[k];
+        step = 0;
+        break;
       case simd::kAffine: fill(g, s); break;
       case simd::kNarrow: {
-        uint64_t* to = g.scratch[k];
+        uint64_t* to = g.workspace->operands[k];
         const uint32_t* from = narrow_row(g, s);
         for (size_t v = 0; v < g.chunks; ++v) store_vec(widen(from + v * kN), to + v * kN);
         p = to;
@@ -267,10 +270,10 @@ struct NarrowSource {
   size_t step = ND::kLanes;
   HWY_INLINE NarrowSource(Group& g, Slot s, int k) : p(narrow_row(g, s)) {
     if (HWY_LIKELY(g.kind[s] == simd::kNarrow)) return;
-    auto* to = reinterpret_cast<uint32_t*>(g.scratch[k]);
+    auto* to = reinterpret_cast<uint32_t*>(g.workspace->operands[k]);
     const uint64_t* from = row(g, s);
     if (g.kind[s] == simd::kUniform) {
-      store_narrow(ND::konst(from[0]), to);
+      store_narrow(ND::konst(g.base[s]), to);
       step = 0;
     } else if (g.kind[s] == simd::kAffine) {
       store_narrow_affine(g.compact(s), to);
@@ -307,7 +310,7 @@ template <bool kFull, Op op, class F, class... S>
 HWY_INLINE const Uop* run_value(Group& g, const Uop* u, F apply, S... slots) {
   const unsigned kinds = (0u | ... | g.kind[slots]);
   if (kinds == simd::kUniform) {
-    write_uniform<kFull>(g, u->d, apply(SD(), row(g, slots)[0]...));
+    write_uniform<kFull>(g, u->d, apply(SD(), g.base[slots]...));
     return u + 1;
   }
   if constexpr (kFull && simd::has_affine_rule(op)) {
@@ -360,9 +363,9 @@ template <bool kFull, class Vector, class Scalar, class... S>
 HWY_INLINE const Uop* run_fp(Group& g, const Uop* u, Vector vector, Scalar scalar, S... slots) {
   const Slot fs = static_cast<Slot>(u->imm16);
   if ((g.kind[fs] | ... | g.kind[slots]) == simd::kUniform) {
-    uint64_t fp = row(g, fs)[0];
-    const uint64_t r = scalar(row(g, slots)[0]..., fp);
-    if (fp != row(g, fs)[0]) write_uniform<kFull>(g, fs, fp);
+    uint64_t fp = g.base[fs];
+    const uint64_t r = scalar(g.base[slots]..., fp);
+    if (fp != g.base[fs]) write_uniform<kFull>(g, fs, fp);
     write_uniform<kFull>(g, u->d, r);
     return u + 1;
   }
@@ -370,16 +373,17 @@ HWY_INLINE const Uop* run_fp(Group& g, const Uop* u, Vector vector, Scalar scala
   if (g.kind[fs] != simd::kUniform) spread(g, fs);  // not read through a Source
   uint64_t* d = row(g, u->d);
   uint64_t* state = row(g, fs);
-  size_t state_step = g.kind[fs] == simd::kUniform ? 0 : kN;
+  bool settled = g.kind[fs] == simd::kUniform;
+  const V settled_state = VD::konst(g.base[fs]);
   bool changed = false;
   with_operands<Source>(g, [&](const auto... source) HWY_ATTR {
     for_chunks<kFull>(g, [&](size_t v) HWY_ATTR {
-      const V before = load_vec(state + v * state_step);
+      const V before = settled ? settled_state : load_vec(state + v * kN);
       V fp = before;
       const V r = vector(source.at(v)..., fp);
       if (HWY_UNLIKELY(!VD::all(VD::eq(fp, before)))) {
         spread(g, fs);
-        state_step = kN;
+        settled = false;
         write_chunk<kFull>(g, state, v, fp);
         changed = true;
       }
@@ -427,7 +431,7 @@ HWY_INLINE void complete_block(Group& g, const Uop* u) {
   g.block_counts[block] += g.weight;
   const simd::BlockTally& tally = g.machine->block_tallies[block];
   const hn::ScalableTag<uint32_t> d32;
-  uint32_t* sum = g.epoch->tally.counts;
+  uint32_t* sum = g.epoch->counts;
   for (size_t i = 0; i < 16; i += hn::Lanes(d32))
     hn::Store(hn::Add(hn::Load(d32, sum + i), hn::Load(d32, tally.counts + i)), d32, sum + i);
   const int64_t count = tally.counts[simd::kInsnCount];
@@ -450,7 +454,7 @@ template <Op op, class F, class... S>
 HWY_INLINE const Uop* run_branch(Group& g, const Uop* u, F apply, S... slots) {
   const unsigned kinds = (0u | ... | g.kind[slots]);
   if (kinds == simd::kUniform) {
-    const bool taken = apply(SD(), row(g, slots)[0]...);
+    const bool taken = apply(SD(), g.base[slots]...);
     complete_block(g, u);
     return go_to(g, taken ? u->target() : index_of(g, u + 1));
   }

@@ -1,14 +1,15 @@
 #include "device_sim/simd/simd_backend.h"
 
-#include <tbb/blocked_range.h>
-#include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
+#include <cstddef>
 #include <new>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "device_sim/core/interleaving.h"
@@ -20,9 +21,15 @@ using simd::kMaxLanes;
 
 namespace {
 
-// Steps of groups that a word of two 32-bit sums of lanes holds: twice these, as a group may add as many
-// before somebody looks.
+// Steps of groups that a word of two 32-bit sums of lanes holds: twice these, as a group may add as
+// many before somebody looks.
 constexpr uint32_t kMostCountedSteps = uint32_t{1} << 24;
+
+void pause_processor() {
+#ifdef __x86_64__
+  __builtin_ia32_pause();
+#endif
+}
 
 }  // namespace
 
@@ -54,9 +61,12 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   slots_ = LazyMemory(group_count * group_words * sizeof(uint64_t), "contexts", Pages::kHuge);
   group_storage_ = LazyMemory(group_count * sizeof(Group), "groups of cores", Pages::kHuge);
   watches_ = LazyMemory(group_count * kMaxLanes * sizeof(Watch), "waiting cores");
+  tallies_ = LazyMemory(group_count * kMaxLanes * sizeof(ClassCounts), "tallies", Pages::kHuge);
   groups_ = {reinterpret_cast<Group*>(group_storage_.data()), group_count};
-  blocks_ = {};
-  blocks_.resize(module.blocks.size(), config.count_lanes);
+  workers_ = std::vector<Worker>(std::max(config.threads, 1u));
+  for (Worker& w : workers_) w.blocks.resize(module.blocks.size(), config.count_lanes);
+  turns_ = std::make_unique<Turn[]>(group_count);
+  pace_ = {};
   slices_ = next_mark_ = 0;
   regroupings_ = 0;
   native_.reset();
@@ -65,32 +75,30 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   order_.compute(module);
   view_machine();
   if (config.native_after == 0) mark_hot_blocks();
-  make_groups(/*slots_are_zero=*/true);
+  make_groups(/*is_new=*/true);
 }
 
 void SimdBackend::reset(uint64_t max_instructions) {
   config_.max_instructions = machine_.max_instructions = max_instructions;
-  make_groups(/*slots_are_zero=*/false);
+  make_groups(/*is_new=*/false);
 }
 
-void SimdBackend::make_groups(bool slots_are_zero) {
+void SimdBackend::make_groups(bool is_new) {
   const uint32_t width = config_.group_width;
   rests_.assign(groups_.size(), Rest{});
   runnable_ = 0;
-  sleeper_.set({});
   for (size_t i = 0; i < groups_.size(); ++i) {
     Group& g = *new (&groups_[i]) Group();
     g.machine = &machine_;
     g.slot_count = module_->slot_count;
     g.lanes = reinterpret_cast<uint64_t*>(slots_.data()) + i * g.slot_count * kMaxLanes;
     g.watches = reinterpret_cast<Watch*>(watches_.data()) + i * kMaxLanes;
+    g.lane_tally = reinterpret_cast<ClassCounts*>(tallies_.data()) + i * kMaxLanes;
+    if (!is_new) std::fill_n(g.lane_tally, kMaxLanes, ClassCounts{});
     g.first_core = static_cast<uint32_t>(i * width);
     g.width = std::min(width, config_.cores - g.first_core);
     g.exists = ~uint64_t{0} >> (64 - g.width);
-    for (uint64_t& key : g.lane_key) key = simd::key_of(0, 0);
-    // Storage that was never touched should stay so.
-    for (uint32_t s = 0; !slots_are_zero && s < g.slot_count; ++s)
-      simd::set_compact(g, static_cast<Slot>(s), {});
+    simd::set_keys(g, g.exists, simd::key_of(0, 0));
     for (const InitialValue& v : module_->initial_values)
       simd::set_compact(g, v.slot, {v.value, 0});
   }
@@ -109,15 +117,15 @@ void SimdBackend::view_machine() {
     native_->assign(module_->uops);
     code_.uops = native_->uops();
   }
-  machine_ = simd::Machine{.code = code_, .native = native_.get(), .memory = memory_.view(),
+  machine_ = simd::Machine{.code = code_,
+                           .native = native_.get(),
+                           .memory = memory_.view(),
                            .block_tallies = block_tallies_.data(),
                            .rank = order_.rank().data(),
                            .uop_of_rank = order_.uop_at().data(),
                            .max_instructions = config_.max_instructions,
                            .counts_lanes = config_.count_lanes,
-                           .has_threads = config_.threads > 1,
-                           .permission_changes = machine_.permission_changes + 1,
-                           .sleeper = config_.threads > 1 ? &sleeper_ : nullptr};
+                           .permission_changes = machine_.permission_changes + 1};
 }
 
 void SimdBackend::module_changed() {
@@ -125,9 +133,12 @@ void SimdBackend::module_changed() {
   view_machine();
   if (!former.empty())
     for (Group& g : groups_)
-      for (uint64_t& key : g.lane_key)
-        key = simd::make_key(machine_, simd::key_depth(key), former[simd::key_rank(key)]);
-  blocks_.resize(module_->blocks.size(), config_.count_lanes);
+      for (uint32_t lane = 0; lane < kMaxLanes; ++lane) {
+        const uint64_t key = g.key(lane);
+        simd::set_key(g, lane,
+                      simd::make_key(machine_, simd::key_depth(key), former[simd::key_rank(key)]));
+      }
+  for (Worker& w : workers_) w.blocks.resize(module_->blocks.size(), config_.count_lanes);
 }
 
 uint64_t SimdBackend::slot(uint32_t core, Slot slot) {
@@ -140,7 +151,8 @@ void SimdBackend::set_slot(uint32_t core, Slot slot, uint64_t value) {
 
 void SimdBackend::set_slots(Slot slot, CoreWord value) {
   if (regrouper_.is_mixed()) return CpuBackend::set_slots(slot, value);
-  for (Group& g : groups_) simd::set_compact(g, slot, {value.of(g.first_core), g.width > 1 ? value.step : 0});
+  for (Group& g : groups_)
+    simd::set_compact(g, slot, {value.of(g.first_core), g.width > 1 ? value.step : 0});
 }
 
 void SimdBackend::forget_reach(uint64_t address) {
@@ -153,14 +165,14 @@ void SimdBackend::start(uint32_t core, uint32_t uop) {
   stop(core);
   Group& g = group_of(core);
   const uint32_t lane = lane_of(core);
-  g.lane_key[lane] = simd::make_key(machine_, simd::key_depth(g.lane_key[lane]), uop);
+  simd::set_key(g, lane, simd::make_key(machine_, simd::key_depth(g.key(lane)), uop));
   g.runnable |= uint64_t{1} << lane;
   rests_[group_number(core)].state = Rest::State::kAwake;
   ++runnable_;
 }
 
 uint32_t SimdBackend::place(uint32_t core) {
-  return simd::key_pc(machine_, group_of(core).lane_key[lane_of(core)]);
+  return simd::key_pc(machine_, group_of(core).key(lane_of(core)));
 }
 
 void SimdBackend::stop(uint32_t core) {
@@ -168,6 +180,7 @@ void SimdBackend::stop(uint32_t core) {
   const uint32_t lane = lane_of(core);
   if ((g.runnable | g.waiting) >> lane & 1) --runnable_;
   simd::take_out(g, lane);
+  simd::set_key(g, lane, g.key(lane));  // those that go on stay joint
 }
 
 bool SimdBackend::is_due(size_t group) const {
@@ -175,13 +188,17 @@ bool SimdBackend::is_due(size_t group) const {
   constexpr uint64_t kSlices = 16;
   const Rest& r = rests_[group];
   switch (r.state) {
-    case Rest::State::kIdle: return false;
-    case Rest::State::kAwake: return true;
-    case Rest::State::kWord: return slices_ >= r.until || r.watch.has_event(machine_.memory);
+    case Rest::State::kIdle:
+      return false;
+    case Rest::State::kAwake:
+      return true;
+    case Rest::State::kWord:
+      return slices_ >= r.until || r.watch.has_event(machine_.memory);
     case Rest::State::kEvents:
       return slices_ >= r.until ||
              ((slices_ + group) % kSlices == 0 && simd::has_event(groups_[group]));
-    case Rest::State::kPolling: return slices_ >= r.until;
+    case Rest::State::kPolling:
+      return slices_ >= r.until;
   }
   return true;
 }
@@ -223,14 +240,89 @@ void SimdBackend::rest(size_t group, bool in_vain) {
   } else if (g.watchers == g.waiting && g.watch.word) {
     r.state = Rest::State::kWord;
     r.watch = g.watch;
-    sleeper_.set(g.watch);
   } else {
     r.state = Rest::State::kEvents;
   }
 }
 
-void SimdBackend::run_in_slice(size_t group, uint64_t instructions, BlockCounter& blocks,
-                               std::vector<Event>& events) {
+// Brings into the cache what a group touches first in its slice: of many, all have left it since
+// the last.
+void SimdBackend::fetch_ahead(size_t group) const {
+  const auto fetch = [](const void* from, size_t size_bytes) {
+    for (size_t at = 0; at < size_bytes; at += 64)
+      __builtin_prefetch(static_cast<const char*>(from) + at, /*to be written*/ 1);
+  };
+  const Group& g = groups_[group];
+  const size_t slots = module_->slot_count;
+  fetch(&g, offsetof(Group, kind) + slots);
+  fetch(g.base, slots * sizeof g.base[0]);
+  fetch(g.stride, slots * sizeof g.stride[0]);
+  fetch(g.lane_key, sizeof g.lane_key);
+  fetch(&g.epochs, sizeof g.epochs[0]);
+  fetch(&g.epoch_mask, sizeof g.epoch_mask);
+}
+
+bool SimdBackend::run_turn(size_t group, Worker& worker) {
+  Turn& turn = turns_[group];
+  const auto run = [&] {
+    const uint64_t left = turn.left.load(std::memory_order_relaxed);
+    if (left == 0 || (!std::exchange(turn.was_chosen, false) && !is_due(group))) return false;
+    const bool is_alone = workers_now_ == 1;
+    if (!is_alone) ++running_;
+    const size_t events = worker.events.size();
+    const uint64_t used = run_in_slice(group, std::min(left, turn_length_), worker);
+    Rest& rest = rests_[group];
+    rest.used += used;
+    // The host looks after events before their cores' neighbours go on for long.
+    const bool is_over = worker.events.size() != events || rest.state == Rest::State::kIdle ||
+                         rest.state == Rest::State::kPolling;
+    turn.left.store(is_over ? 0 : left - std::min(left, used + 1), std::memory_order_relaxed);
+    if (!is_alone) --running_;
+    return true;
+  };
+  if (turn.left.load(std::memory_order_relaxed) == 0) return false;
+  if (workers_now_ == 1) return run();
+  if (turn.taken.load(std::memory_order_relaxed) || turn.taken.exchange(true)) {
+    worker.missed = true;
+    return false;
+  }
+  const bool ran = run();
+  turn.taken.store(false);
+  return ran;
+}
+
+// The slice of a thread, one of workers_now_: of the groups that are awake it has a share, in which
+// it runs one after the other for a turn, again and again. Who finds nobody to run helps out
+// elsewhere.
+void SimdBackend::run_turns(size_t self) {
+  constexpr int kSpins = 256;  // before others may have the processor
+  Worker& worker = workers_[self];
+  const size_t count = awake_.size();
+  const size_t begin = count * self / workers_now_, end = count * (self + 1) / workers_now_;
+  for (int in_vain = 0;;) {
+    const bool is_quiet = running_ == 0;
+    worker.missed = false;
+    bool ran = false;
+    for (size_t k = begin; k < end; ++k) {
+      if (k + 2 < end) fetch_ahead(awake_[k + 2]);
+      ran |= run_turn(awake_[k], worker);
+    }
+    for (size_t k = end; !ran && k < begin + count; ++k)
+      ran = run_turn(awake_[k < count ? k : k - count], worker);
+    if (ran) {
+      in_vain = 0;
+      continue;
+    }
+    // Groups that run elsewhere may yet open a barrier.
+    if (is_quiet && !worker.missed) return;
+    if (++in_vain > kSpins)
+      std::this_thread::yield();
+    else
+      pause_processor();
+  }
+}
+
+uint64_t SimdBackend::run_in_slice(size_t group, uint64_t instructions, Worker& worker) {
   // A look at a flag, and giving way again.
   constexpr uint64_t kOneLook = simd::kGiveWayCost + 32;
   Group& g = groups_[group];
@@ -238,17 +330,17 @@ void SimdBackend::run_in_slice(size_t group, uint64_t instructions, BlockCounter
   const bool had_event = simd::wake(g);
   if (g.runnable == 0) simd::wake_all(g);
   if (config_.seed) {
-    run_apart(g, instructions, blocks, events);
-    rests_[group].used = instructions;
-    return rest(group, false);
+    run_apart(g, instructions, worker);
+    rest(group, false);
+    return instructions;
   }
-  const uint64_t used = rests_[group].used = run_group(g, instructions, blocks, events);
+  const uint64_t used = run_group(g, instructions, worker);
   rest(group, !had_event && used < kOneLook);
+  return used;
 }
 
 // Some lanes at a time, for some of the slice at a time.
-void SimdBackend::run_apart(Group& g, uint64_t instructions, BlockCounter& blocks,
-                            std::vector<Event>& events) {
+void SimdBackend::run_apart(Group& g, uint64_t instructions, Worker& worker) {
   constexpr uint64_t kRounds = 4;
   for (uint64_t round = 0; round < kRounds; ++round) {
     const uint64_t slice = slices_ * kRounds + round;
@@ -257,24 +349,23 @@ void SimdBackend::run_apart(Group& g, uint64_t instructions, BlockCounter& block
     const uint64_t some = round == 0 ? ~uint64_t{0} : random & 64 ? one : random * random;
     const uint64_t held = g.runnable & some ? g.runnable & ~some : 0;
     g.runnable &= ~held;
-    run_group(g, jittered(config_.seed, slice, config_.cores + g.first_core, instructions),
-              blocks, events);
+    run_group(g, jittered(config_.seed, slice, config_.cores + g.first_core, instructions), worker);
     g.runnable |= held;
   }
 }
 
-uint64_t SimdBackend::run_group(Group& g, uint64_t instructions, BlockCounter& blocks,
-                            std::vector<Event>& events) {
+uint64_t SimdBackend::run_group(Group& g, uint64_t instructions, Worker& worker) {
   // Tallies of an epoch are 32 bits wide and stay there until somebody asks.
   constexpr uint32_t kMost = uint32_t{1} << 30;
   const uint32_t most = config_.count_lanes ? kMostCountedSteps : kMost;
   const auto all = static_cast<int64_t>(std::min<uint64_t>(instructions, most));
   int64_t left = all;
+  BlockCounter& blocks = worker.blocks;
   g.block_counts = blocks.data();
-  g.events = &events;
+  g.workspace = &worker.workspace;
+  g.events = &worker.events;
   g.gave_way = false;
-  for (const simd::Epoch& e : g.epochs)
-    if (e.tally.counts[simd::kInsnCount] >= kMost) simd::flush_epochs(g);
+  if (g.unflushed >= kMost) simd::flush_epochs(g);
   // Lanes whose block ended in an event when they reached the limit stop now.
   if (config_.max_instructions) simd::stop_at_limit(g);
   while (left > 0 && g.runnable != 0 && !g.gave_way) {
@@ -287,8 +378,10 @@ uint64_t SimdBackend::run_group(Group& g, uint64_t instructions, BlockCounter& b
     if (config_.max_instructions) simd::stop_at_limit(g);
   }
   g.steps += static_cast<uint64_t>(all - left);
+  g.unflushed += static_cast<uint64_t>(all - left);
   simd::begin_lanes(g);
-  if (config_.count_lanes && (blocks.steps += static_cast<uint64_t>(all - left)) > kMostCountedSteps)
+  if (config_.count_lanes &&
+      (blocks.steps += static_cast<uint64_t>(all - left)) > kMostCountedSteps)
     blocks.take_apart();
   return static_cast<uint64_t>(all - left);
 }
@@ -308,8 +401,35 @@ std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
   return events_;
 }
 
+void SimdBackend::Pace::note(bool together, uint64_t instructions, uint64_t atomics,
+                             std::chrono::duration<double> time) {
+  constexpr uint64_t kEnough = 1 << 14;  // instructions; less says little
+  constexpr uint64_t kMany = 128;        // one atomic operation in so many instructions
+  constexpr double kGain = 1.1;
+  constexpr uint32_t kFirstWait = 2, kLongestWait = 32;
+  if (instructions < kEnough) return;
+  if (atomics * kMany < instructions) {
+    *this = {};
+    return;
+  }
+  const double speed = static_cast<double>(instructions) / time.count();
+  if (together == together_) {
+    last_speed_ = speed;
+    if (wait_ > 0) --wait_;
+    return;
+  }
+  if (speed > kGain * last_speed_) {
+    together_ = together;
+    last_speed_ = speed;
+    next_wait_ = kFirstWait;
+  }
+  wait_ = next_wait_;
+  next_wait_ = std::min(2 * next_wait_, kLongestWait);
+}
+
 // By what the groups did when they last ran: often one works and others only look at a flag.
 bool SimdBackend::is_worth_threads() const {
+  if (workers_.size() == 1) return false;
   // Handing groups to threads costs as much time as some thousand instructions of a group.
   constexpr uint64_t kWorthThreads = 4096;
   uint64_t all = 0, most = 0;
@@ -325,33 +445,40 @@ void SimdBackend::run_awake(uint64_t instructions) {
   choose_awake();
   const bool judged = config_.regroup && config_.seed == 0 && regrouper_.wants(slices_);
   const LaneUse before = judged ? lane_use() : LaneUse{};
-  if (config_.threads <= 1 || !is_worth_threads()) {
-    for (const uint32_t i : awake_) run_in_slice(i, instructions, blocks_, events_);
+  const bool is_worth_threads = this->is_worth_threads();
+  workers_now_ =
+      is_worth_threads && pace_.together() ? std::min(workers_.size(), awake_.size()) : 1;
+  // The caller's own memory is seen by his threads, too.
+  machine_.is_alone = workers_now_ == 1 && config_.linear_storage == nullptr;
+  // Groups that stay close together find each other's data in the caches. Seeds have lengths of
+  // their own.
+  constexpr uint64_t kTurn = 4096;
+  turn_length_ =
+      awake_.size() > 1 && config_.seed == 0 ? std::min(instructions, kTurn) : instructions;
+  for (const uint32_t i : awake_) {
+    turns_[i].left.store(instructions, std::memory_order_relaxed);
+    turns_[i].was_chosen = true;
+    rests_[i].used = 0;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  if (workers_now_ == 1) {
+    run_turns(0);
   } else {
-    struct PerThread {
-      BlockCounter blocks;
-      std::vector<Event> events;
-    };
-    tbb::enumerable_thread_specific<PerThread> per_thread([&] {
-      PerThread mine;
-      mine.blocks.resize(blocks_.counts.size(), config_.count_lanes);
-      return mine;
-    });
-    tbb::task_arena arena(static_cast<int>(config_.threads));
+    tbb::task_arena arena(static_cast<int>(workers_now_));
     arena.execute([&] {
       tbb::parallel_for(
-          size_t{0}, awake_.size(),
-          [&](size_t i) {
-            PerThread& mine = per_thread.local();
-            run_in_slice(awake_[i], instructions, mine.blocks, mine.events);
-          },
-          partitioner_);
+          size_t{0}, workers_now_, [&](size_t w) { run_turns(w); }, tbb::static_partitioner());
     });
-    for (PerThread& t : per_thread) {
-      blocks_.add(t.blocks);
-      events_.insert(events_.end(), t.events.begin(), t.events.end());
-    }
   }
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  uint64_t used = 0, atomics = 0;
+  for (const uint32_t i : awake_) used += rests_[i].used;
+  for (Worker& w : workers_) {
+    events_.insert(events_.end(), w.events.begin(), w.events.end());
+    w.events.clear();
+    atomics += std::exchange(w.workspace.atomics, 0);
+  }
+  if (is_worth_threads) pace_.note(workers_now_ > 1, used, atomics, time);
   mark_hot_blocks();
   bool moved = false;
   if (judged) {
@@ -385,9 +512,9 @@ void SimdBackend::mark_hot_blocks() {
   native_->mark_misfits();
   if (slices_ < next_mark_) return;
   next_mark_ = slices_ + std::min<uint64_t>(slices_, 1024);
-  blocks_.take_apart();
-  for (size_t b = 0; b < blocks_.counts.size(); ++b)
-    if (blocks_.counts[b] >= hot) native_->mark(module_->blocks[b].first_uop);
+  const std::vector<uint64_t>& counts = all_blocks().counts;
+  for (size_t b = 0; b < counts.size(); ++b)
+    if (counts[b] >= hot) native_->mark(module_->blocks[b].first_uop);
 }
 
 void SimdBackend::BlockCounter::resize(size_t blocks, bool counts_lanes) {
@@ -406,21 +533,21 @@ void SimdBackend::BlockCounter::take_apart() {
   steps = 0;
 }
 
-void SimdBackend::BlockCounter::add(BlockCounter& other) {
+void SimdBackend::BlockCounter::take_over(BlockCounter& other) {
   other.take_apart();
-  for (size_t b = 0; b < counts.size(); ++b) counts[b] += other.counts[b];
-  for (size_t b = 0; b < lanes.size(); ++b) lanes[b] += other.lanes[b];
+  for (size_t b = 0; b < counts.size(); ++b) counts[b] += std::exchange(other.counts[b], 0);
+  for (size_t b = 0; b < lanes.size(); ++b) lanes[b] += std::exchange(other.lanes[b], 0);
 }
 
-std::vector<uint64_t> SimdBackend::block_counts() {
-  blocks_.take_apart();
-  return blocks_.counts;
+SimdBackend::BlockCounter& SimdBackend::all_blocks() {
+  BlockCounter& all = workers_.front().blocks;
+  all.take_apart();
+  for (size_t w = 1; w < workers_.size(); ++w) all.take_over(workers_[w].blocks);
+  return all;
 }
 
-std::vector<uint64_t> SimdBackend::block_lanes() {
-  blocks_.take_apart();
-  return blocks_.lanes;
-}
+std::vector<uint64_t> SimdBackend::block_counts() { return all_blocks().counts; }
+std::vector<uint64_t> SimdBackend::block_lanes() { return all_blocks().lanes; }
 
 std::vector<GroupUse> SimdBackend::group_use() {
   std::vector<GroupUse> list;

@@ -1,7 +1,7 @@
 // Cores in lockstep groups on SIMD lanes, groups spread over host threads.
 #pragma once
-#include <tbb/partitioner.h>
-
+#include <atomic>
+#include <chrono>
 #include <memory>
 
 #include "device_sim/core/cpu_backend.h"
@@ -50,12 +50,12 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   void set_cores(std::span<const CoreSnapshot> cores, std::span<const uint8_t> scheduling) override;
   void slots(Slot slot, std::span<uint64_t> values) override;
   void set_all_slots(Slot slot, std::span<const uint64_t> values) override;
-  void set_block_counts(std::span<const uint64_t> counts,
-                        std::span<const uint64_t> lanes) override;
+  void set_block_counts(std::span<const uint64_t> counts, std::span<const uint64_t> lanes) override;
 
   uint32_t runnable() const override { return runnable_; }
   // A core's share of its group.
-  static constexpr size_t kSchedulingBytes = sizeof(simd::Group) / simd::kMaxLanes + sizeof(Watch);
+  static constexpr size_t kSchedulingBytes =
+      sizeof(simd::Group) / simd::kMaxLanes + sizeof(Watch) + sizeof(ClassCounts);
   // Pieces of native code made so far.
   size_t native_variants() const { return native_ ? native_->variants() : 0; }
   // Times that cores were moved between groups.
@@ -75,13 +75,13 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   }
   simd::Group& group_of(uint32_t core) { return groups_[group_number(core)]; }
   uint32_t lane_of(uint32_t core) const { return regrouper_.position(core) % config_.group_width; }
-  void make_groups(bool slots_are_zero);
+  void make_groups(bool is_new);
   void view_machine();
   void mark_hot_blocks();
   // When a group is to run next, kept apart from the group: most may wait while few work.
   struct Rest {
     enum class State : uint8_t {
-      kIdle,     // nobody is runnable
+      kIdle,  // nobody is runnable
       kAwake,
       kWord,     // all lanes wait for a change of one word
       kEvents,   // all lanes wait for several words, or for signalled events
@@ -97,8 +97,8 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   void choose_awake();
   bool is_worth_threads() const;
   void run_awake(uint64_t instructions);
-  // What groups count per block, summed up by one host thread. Where lanes are counted, one word has
-  // both sums (Group::weight), and is taken apart before either exceeds 32 bits.
+  // What groups count per block, summed up by one host thread. Where lanes are counted, one word
+  // has both sums (Group::weight), and is taken apart before either exceeds 32 bits.
   struct BlockCounter {
     std::vector<uint64_t> counts;
     std::vector<uint64_t> both, lanes;  // empty unless lanes are counted
@@ -107,20 +107,48 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
     void resize(size_t blocks, bool counts_lanes);
     uint64_t* data() { return both.empty() ? counts.data() : both.data(); }
     void take_apart();
-    void add(BlockCounter& other);
+    void take_over(BlockCounter& other);
   };
-  void run_in_slice(size_t group, uint64_t instructions, BlockCounter& blocks,
-                    std::vector<Event>& events);
+  void fetch_ahead(size_t group) const;
+  // What a host thread writes.
+  struct Worker {
+    BlockCounter blocks;
+    std::vector<Event> events;
+    bool missed = false;  // a group was somebody else's when it looked last
+    simd::Workspace workspace;
+  };
+  // Who runs a group for a turn, has `taken` it.
+  struct Turn {
+    std::atomic<bool> taken = false;
+    std::atomic<uint64_t> left = 0;  // instructions of the slice
+    bool was_chosen = false;         // to run at least once, whether it is due or not
+  };
+  // Whether threads are any use: cores that contend for a few words by atomic operations are faster
+  // on one. While there are many of these, a slice now and then is run the other way.
+  class Pace {
+   public:
+    bool together() const { return together_ == (wait_ != 0); }
+    // Instructions and atomic operations: of groups, not of cores.
+    void note(bool together, uint64_t instructions, uint64_t atomics,
+              std::chrono::duration<double> time);
+
+   private:
+    bool together_ = true;
+    double last_speed_ = 0;  // instructions per second of the last slice that was run so
+    uint32_t wait_ = 1, next_wait_ = 2;  // slices until it is questioned
+  };
+  void run_turns(size_t self);
+  bool run_turn(size_t group, Worker& worker);
+  // Returns the instructions that it took off the slice.
+  uint64_t run_in_slice(size_t group, uint64_t instructions, Worker& worker);
   struct LaneUse {
     uint64_t instructions = 0, steps = 0;
   };
   LaneUse lane_use() const;
-  void run_apart(simd::Group& group, uint64_t instructions, BlockCounter& blocks,
-                 std::vector<Event>& events);
+  void run_apart(simd::Group& group, uint64_t instructions, Worker& worker);
   void rest(size_t group, bool in_vain);
-  // Returns the instructions that it took off the slice.
-  uint64_t run_group(simd::Group& group, uint64_t instructions, BlockCounter& blocks,
-                     std::vector<Event>& events);
+  uint64_t run_group(simd::Group& group, uint64_t instructions, Worker& worker);
+  BlockCounter& all_blocks();
 
   simd::Machine machine_;
   std::unique_ptr<simd::CodeCache> native_;  // null: the interpreter only
@@ -131,14 +159,18 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   LazyMemory slots_;  // [group][slot][kMaxLanes]
   LazyMemory group_storage_;
   LazyMemory watches_;  // [group][kMaxLanes]
+  LazyMemory tallies_;  // [group][kMaxLanes]
   std::span<simd::Group> groups_;
   simd::Regrouper regrouper_;
-  std::vector<Rest> rests_;       // per group
-  simd::LateSleeper sleeper_;
-  std::vector<uint32_t> awake_;   // groups that run in this slice
-  tbb::affinity_partitioner partitioner_;  // groups stay with the thread that has them in its cache
-  uint32_t runnable_ = 0;         // cores that are runnable or wait for an event
-  BlockCounter blocks_;
+  std::vector<Rest> rests_;        // per group
+  std::vector<uint32_t> awake_;    // groups that run in this slice
+  uint32_t runnable_ = 0;          // cores that are runnable or wait for an event
+  std::vector<Worker> workers_;    // one of them also where only one is needed
+  std::unique_ptr<Turn[]> turns_;  // per group
+  Pace pace_;
+  size_t workers_now_ = 1;        // in this slice
+  uint64_t turn_length_ = 0;      // likewise
+  std::atomic<int> running_ = 0;  // threads that run a group
 };
 
 }  // namespace gpusim

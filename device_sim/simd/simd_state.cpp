@@ -28,8 +28,8 @@ std::vector<CoreSnapshot> SimdBackend::cores() {
     for (uint32_t lane = 0; lane < g.width; ++lane) {
       CoreSnapshot& c = all[g.core(lane)];
       c.runnable = (g.runnable | g.waiting) >> lane & 1;
-      c.place = simd::key_pc(machine_, g.lane_key[lane]);
-      c.depth = simd::key_depth(g.lane_key[lane]);
+      c.place = simd::key_pc(machine_, g.key(lane));
+      c.depth = simd::key_depth(g.key(lane));
       c.instructions = g.lane_tally[lane][simd::kInsnCount];
       c.classes = g.lane_tally[lane];
       c.classes[simd::kInsnCount] = 0;
@@ -149,7 +149,7 @@ void SimdBackend::set_cores(std::span<const CoreSnapshot> cores,
                             std::span<const uint8_t> scheduling) {
   const bool scheduled = restore_scheduling(scheduling);
   if (!scheduled) {
-    make_groups(/*slots_are_zero=*/false);
+    make_groups(/*is_new=*/false);
     awake_.clear();
     slices_ = next_mark_ = 0;
   }
@@ -159,7 +159,7 @@ void SimdBackend::set_cores(std::span<const CoreSnapshot> cores,
     uint64_t runnable = 0;
     for (uint32_t lane = 0; lane < g.width; ++lane) {
       const CoreSnapshot& c = cores[g.core(lane)];
-      g.lane_key[lane] = simd::make_key(machine_, c.depth, c.place);
+      simd::set_key(g, lane, simd::make_key(machine_, c.depth, c.place));
       g.lane_tally[lane] = c.classes;
       g.lane_tally[lane][simd::kInsnCount] = c.instructions;
       if (!scheduled) g.flushed_instructions += c.instructions;
@@ -200,10 +200,11 @@ void SimdBackend::set_all_slots(Slot slot, std::span<const uint64_t> values) {
 
 void SimdBackend::set_block_counts(std::span<const uint64_t> counts,
                                    std::span<const uint64_t> lanes) {
-  std::copy(counts.begin(), counts.end(), blocks_.counts.begin());
+  BlockCounter& all = all_blocks();
+  std::copy(counts.begin(), counts.end(), all.counts.begin());
   if (config_.count_lanes) {
     const auto known = lanes.size() == counts.size() ? lanes : counts;
-    std::copy(known.begin(), known.end(), blocks_.lanes.begin());
+    std::copy(known.begin(), known.end(), all.lanes.begin());
   }
 }
 

@@ -111,7 +111,8 @@ typedef struct gpusim_counters {
 	uint64_t kernels;         /* ended */
 	uint64_t translations;    /* programs translated */
 	uint64_t cached_programs; /* taken from the cache instead */
-	uint64_t reserved[3];
+	uint64_t posted_kernels;  /* in a guest: launched without a system call */
+	uint64_t reserved[2];
 } gpusim_counters;
 
 int gpusim_device_counters(gpusim_device *device, gpusim_counters *counters);

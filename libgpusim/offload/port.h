@@ -38,8 +38,7 @@ struct gpusim_port_memory {
 // How a kernel ended.
 struct gpusim_port_end {
   int status;  // gpusim_status
-  struct gpusim_report report;
-  char text[GPUSIM_REPLY_TEXT];
+  struct gpusim_reply reply;
 };
 
 struct gpusim_port;

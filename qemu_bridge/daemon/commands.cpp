@@ -86,6 +86,7 @@ const Commands::Operation Commands::kOperations[] = {
     {GPUSIM_OP_CANCEL,        "CANCEL",        1, false, true,  false, &Commands::cancel},
     {GPUSIM_OP_RESET,         "RESET",         0, false, true,  false, &Commands::reset},
     {GPUSIM_OP_COUNTERS,      "COUNTERS",      0, false, true,  false, &Commands::counters},
+    {GPUSIM_OP_DIRECT,        "DIRECT",        1, false, true,  false, &Commands::direct},
     // clang-format on
 };
 
@@ -129,8 +130,43 @@ void Commands::serve(uint64_t gpa) {
     log_.line("bell for {:#x}: no command waits there", gpa);
     return;
   }
+  run(request, {gpa, request.ticket, request.context, request.op});
+}
+
+bool Commands::serve_posted() {
+  bool found = false;
+  for (const uint32_t number : direct_) {
+    Context& context = contexts_.at(number);
+    const std::atomic_ref<uint32_t> state(context.direct->state);
+    uint32_t posted = GPUSIM_DIRECT_POSTED;
+    if (state.load(std::memory_order_relaxed) != posted || context.direct_runs ||
+        !state.compare_exchange_strong(posted, GPUSIM_DIRECT_TAKEN))
+      continue;
+    found = true;
+    ++context.posted;
+    Request request;
+    copy_once(&request, &context.direct->command, offsetof(gpusim_command, reply));
+    request.context = number;
+    request.generation = options_.generation;
+    request.ticket |= GPUSIM_DIRECT_TICKET;
+    run(request, {context.direct_address, request.ticket, number, request.op, true});
+  }
+  return found;
+}
+
+size_t Commands::in_flight() const {
+  return in_flight_.size() +
+         static_cast<size_t>(std::ranges::count_if(
+             contexts_, [](const auto& entry) { return entry.second.direct_runs; }));
+}
+
+void Commands::listen(bool listens) {
+  for (const uint32_t number : direct_)
+    std::atomic_ref<uint32_t>(contexts_.at(number).direct->listening).store(listens);
+}
+
+void Commands::run(const Request& request, const Label& label) {
   ++served_;
-  const Label label{gpa, request.ticket, request.context, request.op};
   gpusim_reply reply{};
   int status = 0;
   try {
@@ -172,6 +208,8 @@ Commands::Answer Commands::dispatch(const Request& request, const Label& label,
                                GPUSIM_WIRE_VERSION));
   const Operation* o = operation(request.op);
   if (!o) refuse(ENOSYS, fmt::format("there is no operation {}", request.op));
+  if (label.is_direct && o->op != GPUSIM_OP_LAUNCH)
+    refuse(EPERM, fmt::format("{} cannot be posted; only LAUNCH can", o->name));
   check(request, *o);
   const gpusim_words& words = request.request.words;
   if (o->words != kWholeRequest) {
@@ -196,11 +234,18 @@ void Commands::answer(const Label& label, int status, const gpusim_reply& reply)
               status != 0 ? std::string_view(reply.text) : std::string_view());
   }
   if (abandoned_) return;
-  uint8_t* block = memory_.bytes(label.gpa, sizeof(gpusim_command), true);
+  uint8_t* block;
+  if (label.is_direct) {
+    const auto context = contexts_.find(label.context);
+    if (context == contexts_.end() || !context->second.direct) return;
+    block = reinterpret_cast<uint8_t*>(&context->second.direct->command);
+  } else {
+    block = memory_.bytes(label.gpa, sizeof(gpusim_command), true);
+  }
   std::memcpy(block + offsetof(gpusim_command, reply), &reply, sizeof reply);
   auto* status_word = reinterpret_cast<int32_t*>(block + offsetof(gpusim_command, status));
   std::atomic_ref<int32_t>(*status_word).store(status, std::memory_order_release);
-  done_(label.gpa);
+  if (!label.is_direct) done_(label.gpa);  // who posted it looks for itself
 }
 
 Commands::Answer Commands::hello(const Request& request, const Label&, gpusim_reply& reply) {
@@ -230,18 +275,24 @@ Commands::Answer Commands::context_open(const Request&, const Label&, gpusim_rep
 Commands::Answer Commands::context_close(const Request& request, const Label&, gpusim_reply&) {
   service_.close(request.context);
   const auto context = contexts_.find(request.context);
-  forget_contents(context->second);
+  forget_contents(request.context, context->second);
   contexts_.erase(context);
   return Answer::kNow;
 }
 
 Commands::Answer Commands::reset(const Request& request, const Label&, gpusim_reply&) {
   service_.reset(request.context);
-  forget_contents(contexts_.at(request.context));
+  forget_contents(request.context, contexts_.at(request.context));
   return Answer::kNow;
 }
 
-void Commands::forget_contents(Context& context) {
+void Commands::forget_direct(uint32_t number, Context& context) {
+  context.direct = nullptr;
+  std::erase(direct_, number);
+}
+
+void Commands::forget_contents(uint32_t number, Context& context) {
+  forget_direct(number, context);
   for (const auto& [address, mapping] : context.mappings) pieces_ -= mapping.pieces;
   context.mappings.clear();
   context.programs = 0;
@@ -289,19 +340,29 @@ Commands::Answer Commands::unmap(const Request& request, const Label&, gpusim_re
   if (mapping == context.mappings.end() || mapping->second.size_bytes != word[1])
     refuse(EINVAL, fmt::format("{:#x}, {:#x} bytes was not mapped so", word[0], word[1]));
   service_.unmap(request.context, word[0], word[1]);
+  if (context.direct && context.direct_address - word[0] < word[1])
+    forget_direct(request.context, context);
   pieces_ -= mapping->second.pieces;
   context.mappings.erase(mapping);
   return Answer::kNow;
 }
 
 void Commands::begin(const Label& label) {
-  in_flight_.insert(label.gpa);
-  contexts_.at(label.context).tickets.insert(label.ticket);
+  Context& context = contexts_.at(label.context);
+  if (label.is_direct)
+    context.direct_runs = true;
+  else
+    in_flight_.insert(label.gpa);
+  context.tickets.insert(label.ticket);
 }
 
 void Commands::end(const Label& label) {
-  in_flight_.erase(label.gpa);
-  contexts_.at(label.context).tickets.erase(label.ticket);
+  Context& context = contexts_.at(label.context);
+  if (label.is_direct)
+    context.direct_runs = false;
+  else
+    in_flight_.erase(label.gpa);
+  context.tickets.erase(label.ticket);
 }
 
 Commands::Answer Commands::load(const Request& request, const Label& label, gpusim_reply&) {
@@ -398,10 +459,36 @@ Commands::Answer Commands::counters(const Request& request, const Label&, gpusim
   reply.word[2] = counters.kernels;
   reply.word[3] = counters.translations;
   reply.word[4] = counters.cached_programs;
+  reply.word[5] = contexts_.at(request.context).posted;
+  return Answer::kNow;
+}
+
+Commands::Answer Commands::direct(const Request& request, const Label&, gpusim_reply&) {
+  const uint64_t address = request.request.words.word[0];
+  Context& context = contexts_.at(request.context);
+  if (context.direct_runs) refuse(EBUSY, "a launch that was posted runs or waits");
+  if (address % 64 != 0) refuse(EINVAL, fmt::format("{:#x} is not a multiple of 64", address));
+  gpusim_direct* direct = nullptr;
+  if (address != 0) {
+    const auto bytes = service_.memory(request.context)
+                           .bytes(address, sizeof(gpusim_direct), GPUSIM_READ | GPUSIM_WRITE);
+    if (!bytes)
+      refuse(EFAULT, fmt::format("{:#x} is not memory that is mapped for writing", address));
+    direct = reinterpret_cast<gpusim_direct*>(bytes->data());
+  }
+  if (context.direct) std::atomic_ref<uint32_t>(context.direct->listening).store(0);
+  forget_direct(request.context, context);
+  if (!direct) return Answer::kNow;
+  context.direct = direct;
+  context.direct_address = address;
+  direct_.push_back(request.context);
+  std::atomic_ref<uint32_t>(direct->listening).store(1);
   return Answer::kNow;
 }
 
 void Commands::close_all() {
+  if (!abandoned_) listen(false);
+  direct_.clear();
   while (!contexts_.empty()) {
     const uint32_t context = contexts_.begin()->first;
     try {

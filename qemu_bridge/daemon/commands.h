@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "host/offload/service.h"
 #include "qemu_bridge/daemon/guest_memory.h"
@@ -45,6 +46,11 @@ class Commands {
   /// served, are left alone.
   void serve(uint64_t gpa);
 
+  /// Launches that processes posted (gpusim_direct). False: there was none.
+  bool serve_posted();
+  /// Tells processes whether what they post is noticed.
+  void listen(bool listens);
+
   /// Closes all contexts; commands that were waiting end with -ECANCELED.
   void close_all();
   /// The guest is gone, or another one: closes all contexts and writes nothing any more.
@@ -52,7 +58,7 @@ class Commands {
 
   static const char* name(uint16_t op);  // as operation_name()
   uint64_t served() const { return served_; }
-  size_t in_flight() const { return in_flight_.size(); }
+  size_t in_flight() const;
 
  private:
   struct Operation;
@@ -63,6 +69,11 @@ class Commands {
     std::map<uint64_t, Mapping> mappings;  // by device address
     std::unordered_set<uint64_t> tickets;  // in flight
     uint32_t programs = 0;                 // with those that are being loaded
+    // In the guest's memory, at this device address; null: none.
+    gpusim_direct* direct = nullptr;
+    uint64_t direct_address = 0;
+    bool direct_runs = false;
+    uint64_t posted = 0;
   };
   enum class Answer { kNow, kLater };
   using Request = gpusim_command;  // the copy; its reply is not used
@@ -70,11 +81,13 @@ class Commands {
     uint64_t gpa = 0, ticket = 0;
     uint32_t context = 0;
     uint16_t op = 0;
+    bool is_direct = false;  // its gpa is a device address
   };
 
   static const Operation kOperations[];
   static const Operation* operation(uint16_t op);
 
+  void run(const Request& request, const Label& label);
   Answer dispatch(const Request& request, const Label& label, gpusim_reply& reply);
   void check(const Request& request, const Operation& operation) const;
 
@@ -90,10 +103,12 @@ class Commands {
   Answer cancel(const Request& request, const Label& label, gpusim_reply& reply);
   Answer reset(const Request& request, const Label& label, gpusim_reply& reply);
   Answer counters(const Request& request, const Label& label, gpusim_reply& reply);
+  Answer direct(const Request& request, const Label& label, gpusim_reply& reply);
 
   void begin(const Label& label);
   void end(const Label& label);
-  void forget_contents(Context& context);
+  void forget_contents(uint32_t number, Context& context);
+  void forget_direct(uint32_t number, Context& context);
   void answer(const Label& label, int status, const gpusim_reply& reply);
 
   const GuestMemory& memory_;
@@ -103,6 +118,7 @@ class Commands {
   std::function<void(uint64_t gpa)> done_;
   std::map<uint32_t, Context> contexts_;
   std::unordered_set<uint64_t> in_flight_;  // gpas of commands that are answered later
+  std::vector<uint32_t> direct_;            // contexts
   uint64_t pieces_ = 0, loading_bytes_ = 0, served_ = 0;
   bool abandoned_ = false;
 };

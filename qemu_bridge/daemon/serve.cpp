@@ -1,5 +1,6 @@
 #include "qemu_bridge/daemon/serve.h"
 
+#include <atomic>
 #include <optional>
 
 #include "qemu_bridge/daemon/commands.h"
@@ -29,7 +30,9 @@ class Server {
     Clock::time_point last_work = Clock::now();
     bool was_idle = false;
     while (!stop() && !ended_) {
-      const bool worked = poll() | step();
+      bool worked = poll();
+      worked |= serve_posted();
+      worked |= step();
       transport_.flush();
       if (worked) {
         was_idle = false;
@@ -42,6 +45,7 @@ class Server {
         relax();
         continue;
       }
+      if (listen(false) && take_posted()) continue;  // what came before somebody saw it
       transport_.sleep();
       was_idle = false;
     }
@@ -62,6 +66,27 @@ class Server {
     }
     if (worked) kernels_wait_ = true;
     return worked;
+  }
+
+  bool serve_posted() {
+    if (!listens_ && !listen(true)) return false;
+    return take_posted();
+  }
+
+  bool take_posted() {
+    if (!commands_ || transport_.is_paused()) return false;
+    const bool found = commands_->serve_posted();
+    kernels_wait_ |= found;
+    return found;
+  }
+
+  // False: the guest stands still, and so must its memory.
+  bool listen(bool listens) {
+    if (!commands_ || transport_.is_paused()) return false;
+    commands_->listen(listens);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    listens_ = listens;
+    return true;
   }
 
   void handle(const Transport::Report& report) {
@@ -106,7 +131,7 @@ class Server {
   const ServeOptions& options_;
   Log& log_;
   std::optional<Commands> commands_;
-  bool kernels_wait_ = false, ended_ = false;
+  bool kernels_wait_ = false, listens_ = true, ended_ = false;
 };
 
 }  // namespace

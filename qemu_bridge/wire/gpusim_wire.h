@@ -136,9 +136,15 @@ enum gpusim_op {
 	GPUSIM_OP_RESET = 11,
 	/* Reply: word[0] bytes that were copied between guest memory and the machine's for all
 	 * kernels of the context, [1] bytes mapped in place, [2] kernels ended, [3] programs
-	 * translated, [4] programs taken from the cache.
+	 * translated, [4] programs taken from the cache, [5] launches that were posted.
 	 */
 	GPUSIM_OP_COUNTERS = 12,
+	/* word[0] device address of a struct gpusim_direct, a multiple of 64, in memory that is
+	 * mapped for reading and writing; 0: none any more. A context has one at most. It ends with
+	 * the mapping, and as everything does with RESET. -EBUSY while a launch that was posted
+	 * there runs or waits.
+	 */
+	GPUSIM_OP_DIRECT = 13,
 };
 
 enum gpusim_rights {
@@ -262,5 +268,28 @@ struct gpusim_command {
 	struct gpusim_reply reply;
 };
 GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_command) == 1024);
+
+enum gpusim_direct_state {
+	GPUSIM_DIRECT_FREE = 0,
+	GPUSIM_DIRECT_POSTED = 1,
+	GPUSIM_DIRECT_TAKEN = 2,
+};
+
+/* Tickets of launches that were posted; no others have this bit. */
+#define GPUSIM_DIRECT_TICKET ((gpusim_u64)1 << 63)
+
+/* Where a process posts launches itself, without a trap. It may as long as `listening` is 1: it
+ * fills in the command, with status GPUSIM_PENDING, sets `state` from FREE to POSTED, and looks at
+ * `listening` again. If that is 0 by now it sets `state` back from POSTED to FREE, unless the
+ * daemon, which sets it to TAKEN, was faster. After the reply it sets `state` to FREE. Context and
+ * generation in the command are not looked at: they are those of the DIRECT operation.
+ */
+struct gpusim_direct {
+	gpusim_u32 state;     /* enum gpusim_direct_state */
+	gpusim_u32 listening; /* the daemon's */
+	gpusim_u32 reserved[14];
+	struct gpusim_command command; /* LAUNCH */
+};
+GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_direct) == 1088);
 
 #endif

@@ -102,9 +102,9 @@ class Input {
 
 // Of each operation, printed at the end.
 struct Tally {
-  uint64_t served[GPUSIM_OP_COUNTERS + 1] = {}, refused[GPUSIM_OP_COUNTERS + 1] = {};
+  uint64_t served[GPUSIM_OP_DIRECT + 1] = {}, refused[GPUSIM_OP_DIRECT + 1] = {};
   ~Tally() {
-    for (uint16_t op = GPUSIM_OP_HELLO; op <= GPUSIM_OP_COUNTERS; ++op)
+    for (uint16_t op = GPUSIM_OP_HELLO; op <= GPUSIM_OP_DIRECT; ++op)
       std::fprintf(stderr, "%-14s %8llu served %8llu refused\n", operation_name(op),
                    static_cast<unsigned long long>(served[op]),
                    static_cast<unsigned long long>(refused[op]));
@@ -234,6 +234,9 @@ class Guest {
         words.word[1] = any(pages());
         words.word[2] = op == GPUSIM_OP_LOAD ? any(input.byte() % 2) : any(0);
         return;
+      case GPUSIM_OP_DIRECT:
+        words.word[0] = any((1 << 20) + input.byte() % 8 * kPageSize);
+        return;
       case GPUSIM_OP_UNLOAD:
       case GPUSIM_OP_CANCEL:
         words.word[0] = any(input.byte() % 16);
@@ -263,7 +266,7 @@ class Guest {
     gpusim_command c{};
     c.magic = GPUSIM_COMMAND_MAGIC;
     c.version = GPUSIM_WIRE_VERSION;
-    c.op = input.byte() % 14;
+    c.op = input.byte() % 15;
     c.context = input.byte() % 4;
     c.generation = 1;
     c.ticket = input.byte() % 16;
@@ -281,6 +284,7 @@ class Guest {
     const uint64_t slot = input.byte() % 32;
     std::memcpy(at(slot * 1024), &c, sizeof c);
     commands_->serve(kRam + slot * 1024);
+    commands_->serve_posted();
     require(commands_->in_flight() == test::waiting(), "commands in flight");
     // How far it gets: a fuzzer whose every command is refused finds nothing.
     if (c.op < std::size(tally.served)) {

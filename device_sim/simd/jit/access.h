@@ -29,15 +29,15 @@ class AccessEmitter : protected ControlEmitter {
     const Uop& u = uop(i);
     const AccessInfo access = access_info(u.op);
     const x86::Gp address = cc_.newUInt64(), offset = cc_.newUInt64();
-    cc_.mov(address, at_.first(u.a));
+    cc_.mov(address, at_.base(u.a));
     if (access.mode == AddressMode::kImmediate) {
       if (u.imm == 0) return address;
       cc_.mov(offset, u.imm);
     } else {
       if (access.mode == AddressMode::kIndex)
-        cc_.mov(offset, at_.first(u.b));
+        cc_.mov(offset, at_.base(u.b));
       else
-        cc_.movsxd(offset, at_.first(u.b, 4));
+        cc_.movsxd(offset, at_.base(u.b, 4));
       if (u.imm & 63) cc_.shl(offset, static_cast<int>(u.imm & 63));
     }
     cc_.add(address, offset);
@@ -102,7 +102,7 @@ class AccessEmitter : protected ControlEmitter {
       if (access.mode == AddressMode::kIndex32) {  // no lane's index may wrap
         check_stride(of_index, exit);
         const x86::Gp last = cc_.newUInt64(), low = cc_.newUInt64();
-        cc_.movsxd(low, at_.first(u.b, 4));
+        cc_.movsxd(low, at_.base(u.b, 4));
         cc_.imul(last, of_index, static_cast<int>(kMaxLanes) - 1);
         cc_.add(last, low);
         cc_.movsxd(low, last.r32());
@@ -133,7 +133,23 @@ class AccessEmitter : protected ControlEmitter {
     cc_.mov(step, pointer);
     cc_.sub(step, last);
     cc_.mov(last, pointer);
-    for (int k = 0; k < lines; ++k) cc_.prefetcht0(x86::ptr(pointer, step, 0, 64 * k));
+    for (int k = 0; k < lines; ++k) cc_.prefetcht0(x86::ptr(pointer, step, 2, 64 * k));
+  }
+
+  // The same for the elements of a chunk that most often turn out to be neighbours (emit_eight).
+  void emit_prefetch(size_t i, const x86::Gp& delta, const Wide64::V& at) {
+    const x86::Mem last = cc_.newStack(kMaxLanes, 16);  // of each chunk's halves
+    for (size_t h = 0; h < 2; ++h) {
+      x86::Mem mine = last.cloneAdjusted(static_cast<int64_t>(8 * h)).cloneResized(8);
+      mine.setIndex(chunk_->lane, 0);
+      const x86::Gp first = cc_.newUInt64(), next = cc_.newUInt64();
+      cc_.vmovq(first, at.r[h].xmm());
+      cc_.mov(next, first);
+      cc_.sub(next, mine);
+      cc_.mov(mine, first);
+      cc_.lea(next, x86::ptr(first, next, 2));
+      cc_.prefetcht0(x86::ptr(delta, next, 0, static_cast<int32_t>(displacement(i))));
+    }
   }
 
   // Where the chunks' words are in a row of windows, and where in a word the elements begin:
@@ -509,6 +525,7 @@ class AccessEmitter : protected ControlEmitter {
     const AccessInfo access = access_info(u.op);
     const Wide64::V at = emit_addresses(i, *chunk_);
     const x86::Gp delta = linear_delta();
+    if (plan_.loops && !trace_.partial) emit_prefetch(i, delta, at);
     Wide64::V words;
     for (size_t h = 0; h < 2; ++h) {
       const x86::Zmm z = words.r[h] = cc_.newZmm();

@@ -1,7 +1,6 @@
 // Emits what happens to a group's rows inside a segment's loop: the values that a chunk of 16 lanes
 // holds in registers, how they come from rows of each form, and how they go back.
 #pragma once
-#include <map>
 #include <optional>
 
 #include "device_sim/simd/jit/cold_path.h"
@@ -27,9 +26,9 @@ struct GroupOperands {
   x86::Mem stride(Slot s, uint32_t size = 8) const {
     return field(offsetof(Group, stride) + 8 * size_t{s}, size);
   }
-  // The first word of a row: all of a uniform value, the base of an affine one.
-  x86::Mem first(Slot s, uint32_t size = 8, int32_t offset = 0) const {
-    return x86::ptr(lanes, s * kRowBytes + offset, size);
+  // Of a compact slot; all of a uniform one.
+  x86::Mem base(Slot s, uint32_t size = 8, size_t offset = 0) const {
+    return field(offsetof(Group, base) + 8 * size_t{s} + offset, size);
   }
 };
 
@@ -63,20 +62,6 @@ class Chunk {
         r.packed_later = true;
       }
     return grows;
-  }
-
-  // Before the loop: keeps a compact value's base and stride on the stack if the loop overwrites them.
-  void hoist(Slot s, uint8_t kind) {
-    if (kind > kAffine || !rows[s].written || rows[s].spread || hoisted_.count(s)) return;
-    const x86::Mem copy = cc_.newStack(16, 16);
-    const x86::Gp t = cc_.newUInt64();
-    cc_.mov(t, at_.first(s));
-    cc_.mov(copy.cloneResized(8), t);
-    if (kind == kAffine) {
-      cc_.mov(t, at_.stride(s));
-      cc_.mov(copy.cloneAdjusted(8).cloneResized(8), t);
-    }
-    hoisted_.emplace(s, copy);
   }
 
   template <class D>
@@ -136,15 +121,6 @@ class Chunk {
   // This chunk's part of a row of elements of 1 << shift bytes.
   x86::Mem part(Slot s, uint32_t shift, int32_t offset = 0) const {
     return x86::ptr(at_.lanes, lane, shift, s * kRowBytes + offset, 0);
-  }
-  x86::Mem base(Slot s, uint32_t size) const {
-    const auto h = hoisted_.find(s);
-    return h == hoisted_.end() ? at_.first(s, size) : h->second.cloneResized(size);
-  }
-  x86::Mem stride(Slot s, uint32_t size) const {
-    const auto h = hoisted_.find(s);
-    return h == hoisted_.end() ? at_.stride(s, size)
-                               : h->second.cloneAdjusted(8).cloneResized(size);
   }
 
   Narrow32::V get_narrow(Slot s, uint8_t kind) {
@@ -207,19 +183,19 @@ class Chunk {
   // The value of an affine slot in the chunk's first lane.
   x86::Gp first_value(Slot s) {
     const x86::Gp t = cc_.newUInt64();
-    cc_.mov(t, stride(s, 8));
+    cc_.mov(t, at_.stride(s));
     cc_.imul(t, lane);
-    cc_.add(t, base(s, 8));
+    cc_.add(t, at_.base(s));
     return t;
   }
 
   void load_narrow(const x86::Zmm& out, Slot s, uint8_t kind) {
     switch (kind) {
-      case kUniform: cc_.vpbroadcastd(out, base(s, 4)); break;
+      case kUniform: cc_.vpbroadcastd(out, at_.base(s, 4)); break;
       case kAffine: {
         const x86::Zmm first = cc_.newZmm();
         cc_.vpbroadcastd(first, first_value(s).r32());
-        cc_.vpbroadcastd(out, stride(s, 4));
+        cc_.vpbroadcastd(out, at_.stride(s, 4));
         cc_.vpmulld(out, out, iota<uint32_t>(0));
         cc_.vpaddd(out, out, first);
         break;
@@ -235,13 +211,13 @@ class Chunk {
   void load_wide(const std::array<x86::Zmm, 2>& out, Slot s, uint8_t kind) {
     switch (kind) {
       case kUniform:
-        cc_.vpbroadcastq(out[0], base(s, 8));
+        cc_.vpbroadcastq(out[0], at_.base(s));
         cc_.vmovdqa64(out[1], out[0]);
         break;
       case kAffine: {
         const x86::Zmm first = cc_.newZmm(), step = cc_.newZmm();
         cc_.vpbroadcastq(first, first_value(s));
-        cc_.vpbroadcastq(step, stride(s, 8));
+        cc_.vpbroadcastq(step, at_.stride(s));
         for (size_t h = 0; h < 2; ++h) {
           cc_.vpmullq(out[h], step, iota<uint64_t>(8 * h));
           cc_.vpaddq(out[h], out[h], first);
@@ -261,7 +237,6 @@ class Chunk {
   x86::Compiler& cc_;
   const GroupOperands& at_;
   std::array<Held, 256> held_{};
-  std::map<Slot, x86::Mem> hoisted_;
 };
 
 }  // namespace gpusim::simd

@@ -89,10 +89,6 @@ class Translation : private AccessEmitter {
 
   // --- compact values
 
-  void store_uniform(Slot s, const x86::Zmm& words) {
-    cc_.vmovdqu64(at_.first(s, 64), words);
-    cc_.mov(at_.kind(s), static_cast<int>(kUniform));
-  }
   void emit_uniform(size_t i) {
     const Uop& u = uop(i);
     if (is_load(shape_of(u))) return emit_uniform_load(i);
@@ -100,7 +96,7 @@ class Translation : private AccessEmitter {
     Uniform64::V operand[4];
     for (int k = 0; k < sources.count; ++k) {
       operand[k].r[0] = cc_.newZmm();
-      cc_.vmovdqu64(operand[k].r[0], at_.first(sources.slot[k], 64));
+      cc_.vpbroadcastq(operand[k].r[0], at_.base(sources.slot[k]));
     }
     if (is_branch(shape_of(u))) {
       const Uniform64::M m = lower_branch<Uniform64>(u, operand[0], operand[1]);
@@ -112,7 +108,8 @@ class Translation : private AccessEmitter {
     Uniform64::V fp;
     const Uniform64::V r =
         lower_value<Uniform64>(u, operand[0], operand[1], operand[2], operand[3], fp);
-    store_uniform(u.d, Uniform64::reg(r, 0));
+    cc_.vmovq(at_.base(u.d), Uniform64::reg(r, 0).xmm());
+    cc_.mov(at_.kind(u.d), static_cast<int>(kUniform));
   }
   void emit_uniform_load(size_t i) {
     const Uop& u = uop(i);
@@ -127,9 +124,8 @@ class Translation : private AccessEmitter {
     else if (sign64) cc_.movsx(value, at);
     else if (sign32) cc_.movsx(value.r32(), at);
     else cc_.movzx(value.r32(), at);
-    const x86::Zmm words = cc_.newZmm();
-    cc_.vpbroadcastq(words, value);
-    store_uniform(u.d, words);
+    cc_.mov(at_.base(u.d), value);
+    cc_.mov(at_.kind(u.d), static_cast<int>(kUniform));
   }
 
   // Base and stride, as in simd/affine.h.
@@ -138,7 +134,7 @@ class Translation : private AccessEmitter {
   };
   BaseAndStride load_compact(Slot s, uint8_t kind) {
     const BaseAndStride x{cc_.newUInt64(), cc_.newUInt64()};
-    cc_.mov(x.base, at_.first(s));
+    cc_.mov(x.base, at_.base(s));
     if (kind == kAffine) cc_.mov(x.stride, at_.stride(s));
     else cc_.xor_(x.stride, x.stride);
     return x;
@@ -256,13 +252,13 @@ class Translation : private AccessEmitter {
       cc_.mov(a.base.r32(), a.base.r32());
       check_last(a.base, a.stride, exit);
     }
-    cc_.mov(at_.first(u.d), a.base);
+    cc_.mov(at_.base(u.d), a.base);
     cc_.mov(at_.stride(u.d), a.stride);
     cc_.mov(at_.kind(u.d), static_cast<int>(kAffine));
     cc_.mov(at_.filled(u.d), 0);
   }
   void check_32_bits(Slot s, uint8_t kind, const Label& exit) {
-    cc_.cmp(at_.first(s, 4, 4), 0);
+    cc_.cmp(at_.base(s, 4, 4), 0);
     cc_.jne(exit);
     if (kind != kAffine) return;
     const BaseAndStride x = load_compact(s, kind);
@@ -396,8 +392,7 @@ class Translation : private AccessEmitter {
     }
   }
 
-  // Before the loop: what must hold, where memory is, and copies of compact values that the loop
-  // overwrites.
+  // Before the loop: what must hold, and where memory is.
   void emit_checks(size_t begin, size_t i, const Label& exit) {
     const Uop& u = uop(i);
     const Shape shape = shape_of(u);
@@ -408,22 +403,18 @@ class Translation : private AccessEmitter {
       cc_.cmp(at_.kind(state), static_cast<int>(kUniform));
       cc_.jne(exit);
       cc_.mov(expected, step(i).fp_state);
-      cc_.cmp(expected, at_.first(state));
+      cc_.cmp(expected, at_.base(state));
       cc_.jne(exit);
     }
     const Sources sources = sources_of(u);
     if (is_load(shape) || is_store(shape)) {
-      if (p.scattered)
-        for (int k = 0; k < sources.count; ++k) chunk_->hoist(sources.slot[k], p.source_kind[k]);
-      else emit_pointer(i, exit);
-      if (is_store(shape)) chunk_->hoist(u.d, p.d_kind);
+      if (!p.scattered) emit_pointer(i, exit);
       return;
     }
     for (int k = 0; k < sources.count; ++k) {
       const Slot s = sources.slot[k];
-      if (!is_compact(p.source_kind[k]) || written_before(begin, i, s)) continue;
-      if (p.need_32_bits[k]) check_32_bits(s, p.source_kind[k], exit);
-      chunk_->hoist(s, p.source_kind[k]);
+      if (is_compact(p.source_kind[k]) && p.need_32_bits[k] && !written_before(begin, i, s))
+        check_32_bits(s, p.source_kind[k], exit);
     }
   }
   bool state_checked(size_t begin, size_t end) const {

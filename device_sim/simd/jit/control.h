@@ -123,9 +123,9 @@ class ControlEmitter {
     const x86::Zmm sum = cc_.newZmm();
     const BlockTally& tally = calls_.block_tallies[block];
     cc_.mov(epoch, at_.field(offsetof(Group, epoch), 8));
-    cc_.vmovdqu64(sum, x86::ptr(epoch, offsetof(Epoch, tally)));
+    cc_.vmovdqu64(sum, x86::ptr(epoch));
     cc_.vpaddd(sum, sum, cc_.newConst(asmjit::ConstPoolScope::kLocal, tally.counts, 64));
-    cc_.vmovdqu64(x86::ptr(epoch, offsetof(Epoch, tally)), sum);
+    cc_.vmovdqu64(x86::ptr(epoch), sum);
     const auto count = static_cast<int>(tally.counts[kInsnCount]);
     cc_.sub(at_.field(offsetof(Group, patience), 8), count);
     cc_.sub(at_.field(offsetof(Group, budget), 8), count);
@@ -193,7 +193,7 @@ class ControlEmitter {
     if (indirect) {
       const x86::Gp expected = cc_.newUInt64();
       cc_.mov(expected, step(i).jump);
-      cc_.cmp(expected, at_.first(u.a));
+      cc_.cmp(expected, at_.base(u.a));
       const Label otherwise = cc_.newLabel();
       cc_.jne(otherwise);
       // Code may have been retired from the map since.

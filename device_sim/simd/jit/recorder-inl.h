@@ -106,11 +106,11 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
     if (simd::is_load(shape) || simd::is_store(shape)) note_access(g, s);
     if (shape == Shape::kJmpReg) {
       const CodeView& code = g.machine->code;
-      s.jump = row(g, u->a)[0];
+      s.jump = g.base[u->a];
       s.jump_unit = (s.jump - code.text_base) >> code.pc_shift;
     }
     if (info.fp_state && g.kind[u->imm16] == simd::kUniform) {
-      s.fp_state = row(g, static_cast<Slot>(u->imm16))[0];
+      s.fp_state = g.base[u->imm16];
       s.fp_settled = s.fp_state >> 32 == 0 && (s.fp_state & softfloat::kFpsrIxc) != 0;
     }
     u = table.handlers[static_cast<int>(s.uop.op)](g, u);

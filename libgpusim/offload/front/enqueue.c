@@ -9,12 +9,6 @@
 
 // ---- Kernels -----------------------------------------------------------------------------------
 
-void gpusim_offload_launch_free(struct gpusim_offload_launch* launch) {
-  if (launch == NULL) return;
-  free(launch->output_text);
-  free(launch);
-}
-
 static uint64_t nanoseconds(double seconds) {
   if (seconds <= 0) return 0;
   // At least one: 0 means no limit.
@@ -28,14 +22,8 @@ static void set_limits(struct gpusim_launch* request, const gpusim_limits* limit
 }
 
 static gpusim_event* new_launch(gpusim_queue* queue, gpusim_program* program, uint32_t cores) {
-  gpusim_event* const event = gpusim_offload_event_new(queue, kCommandLaunch);
+  gpusim_event* const event = gpusim_offload_launch_new(queue);
   if (event == NULL) return NULL;
-  event->launch = calloc(1, sizeof *event->launch);
-  if (event->launch == NULL) {
-    gpusim_event_release(event);
-    fail(GPUSIM_OUT_OF_MEMORY, "a command: out of memory");
-    return NULL;
-  }
   event->launch->program = gpusim_offload_program_retain(program);
   event->launch->request.program = program->number;
   event->launch->request.cores = cores;
@@ -295,8 +283,8 @@ static void fill(uint8_t* to, size_t size_bytes, const uint8_t* pattern, size_t 
 }
 
 static void keep_output(struct gpusim_offload_launch* launch) {
-  if (launch->output == NULL || launch->end.report.output_bytes == 0) return;
-  const uint64_t written = launch->end.report.output_bytes;
+  if (launch->output == NULL || launch->end.reply.report.output_bytes == 0) return;
+  const uint64_t written = launch->end.reply.report.output_bytes;
   const size_t size =
       written < launch->output->size_bytes ? (size_t)written : launch->output->size_bytes;
   launch->output_text = malloc(size + 1);
@@ -309,24 +297,24 @@ static void keep_output(struct gpusim_offload_launch* launch) {
 int gpusim_offload_launch_settle(gpusim_event* event, int wait_status) {
   struct gpusim_offload_launch* const launch = event->launch;
   struct gpusim_port_end* const end = &launch->end;
-  end->text[sizeof end->text - 1] = 0;
+  end->reply.text[sizeof end->reply.text - 1] = 0;
   if (wait_status != GPUSIM_OK) {
     end->status = wait_status;
-    snprintf(end->text, sizeof end->text, "%s", gpusim_last_error());
+    snprintf(end->reply.text, sizeof end->reply.text, "%s", gpusim_last_error());
   } else {
     launch->has_begun = true;
     keep_output(launch);
     // TIMED_OUT of a command would mean that it goes on.
     if (end->status == GPUSIM_TIMED_OUT) end->status = GPUSIM_KERNEL_FAILED;
-    if (end->status == GPUSIM_OK && (end->report.exit_status != 0 || end->report.faults != 0)) {
+    if (end->status == GPUSIM_OK && (end->reply.report.exit_status != 0 || end->reply.report.faults != 0)) {
       end->status = GPUSIM_KERNEL_FAILED;
-      if (end->text[0] == 0 && end->report.faults != 0) {
-        snprintf(end->text, sizeof end->text, "core %u faulted at %#llx, exit status %d",
-                 end->report.fault_core, (unsigned long long)end->report.fault_pc,
-                 end->report.exit_status);
-      } else if (end->text[0] == 0) {
-        snprintf(end->text, sizeof end->text, "the kernel ended with exit status %d",
-                 end->report.exit_status);
+      if (end->reply.text[0] == 0 && end->reply.report.faults != 0) {
+        snprintf(end->reply.text, sizeof end->reply.text, "core %u faulted at %#llx, exit status %d",
+                 end->reply.report.fault_core, (unsigned long long)end->reply.report.fault_pc,
+                 end->reply.report.exit_status);
+      } else if (end->reply.text[0] == 0) {
+        snprintf(end->reply.text, sizeof end->reply.text, "the kernel ended with exit status %d",
+                 end->reply.report.exit_status);
       }
     }
   }
@@ -398,7 +386,7 @@ int gpusim_event_statistics(gpusim_event* event, gpusim_statistics* statistics) 
   const struct gpusim_offload_launch* const launch =
       ended_launch(statistics != NULL ? event : NULL, "gpusim_event_statistics", &status);
   if (launch == NULL) return status;
-  const struct gpusim_report* const report = &launch->end.report;
+  const struct gpusim_report* const report = &launch->end.reply.report;
   memset(statistics, 0, sizeof *statistics);
   statistics->guest_instructions = report->guest_instructions;
   for (unsigned i = 0; i < GPUSIM_CLASS_COUNT; ++i) statistics->classes[i] = report->classes[i];
@@ -421,7 +409,7 @@ int gpusim_event_energy(gpusim_event* event, const char* target, double* joules)
       ended_launch(target != NULL && joules != NULL ? event : NULL, "gpusim_event_energy", &status);
   if (launch == NULL) return status;
   *joules = 0;
-  if (gpusim_energy_joules(target, launch->end.report.classes, joules) == 0) return GPUSIM_OK;
+  if (gpusim_energy_joules(target, launch->end.reply.report.classes, joules) == 0) return GPUSIM_OK;
   return fail(GPUSIM_NOT_FOUND, "no energy target \"%s\"; there are %s", target,
               gpusim_energy_target_names());
 }

@@ -148,7 +148,7 @@ enum gpusim_offload_command {
 };
 
 struct gpusim_offload_launch {
-  struct gpusim_launch request;
+  struct gpusim_launch request;  // arguments beyond argument_count: anything
   gpusim_program* program;
   gpusim_buffer* output;
   unsigned buffer_count;
@@ -212,8 +212,12 @@ struct gpusim_queue {
   uint64_t retired_sequence;  // all up to here have ended
   int failure;                // the first since the last finish
   char failure_text[kTextBytes];
+  unsigned waiting;  // threads, for `ended`
   bool has_worker, is_stopping;
   pthread_t worker;
+
+  // A launch that has ended and nobody knows any more, for the next one.
+  gpusim_event* _Atomic spare;
 };
 
 void gpusim_offload_queue_release_reference(gpusim_queue* queue);
@@ -222,7 +226,8 @@ void gpusim_offload_queue_release_reference(gpusim_queue* queue);
 int gpusim_offload_enqueue(gpusim_queue* queue, gpusim_event* event, unsigned wait_count,
                            gpusim_event* const* wait_list, gpusim_event** result);
 gpusim_event* gpusim_offload_event_new(gpusim_queue* queue, enum gpusim_offload_command command);
-void gpusim_offload_launch_free(struct gpusim_offload_launch* launch);
+// One that is free of what it did before, or NULL.
+gpusim_event* gpusim_offload_launch_new(gpusim_queue* queue);
 // Executes outside of all locks. True: it has ended, with *status; false: event->ticket... is
 // *ticket.
 bool gpusim_offload_execute(gpusim_event* event, int* status, uint64_t* ticket);

@@ -28,17 +28,21 @@ int64_t gpusim_offload_deadline(double seconds) {
   return (int64_t)gpusim_offload_now_ns() + (int64_t)(seconds * 1e9);
 }
 
-static void wait_until(pthread_cond_t* condition, pthread_mutex_t* mutex, int64_t deadline) {
+// With the lock: until something has ended, or the deadline; -1: none.
+static void wait_until(gpusim_queue* queue, int64_t deadline) {
+  ++queue->waiting;
   if (deadline < 0) {
-    pthread_cond_wait(condition, mutex);
-    return;
+    pthread_cond_wait(&queue->ended, &queue->mutex);
+  } else {
+    const struct timespec when = {.tv_sec = deadline / 1000000000,
+                                  .tv_nsec = deadline % 1000000000};
+    pthread_cond_timedwait(&queue->ended, &queue->mutex, &when);
   }
-  const struct timespec when = {.tv_sec = deadline / 1000000000, .tv_nsec = deadline % 1000000000};
-  pthread_cond_timedwait(condition, mutex, &when);
+  --queue->waiting;
 }
 
 static void wake_all(gpusim_queue* queue) {
-  pthread_cond_broadcast(&queue->ended);
+  if (queue->waiting != 0) pthread_cond_broadcast(&queue->ended);
   if (queue->has_worker) pthread_cond_signal(&queue->work);
 }
 
@@ -150,7 +154,7 @@ static void drive_current(gpusim_queue* queue, int64_t deadline, bool may_freeze
     wake_all(queue);
     return;
   }
-  end_event(queue, event, status, event->launch->end.text);
+  end_event(queue, event, status, event->launch->end.reply.text);
   retire(queue, event);
 }
 
@@ -177,7 +181,7 @@ static void execute_current(gpusim_queue* queue) {
   const bool has_ended = gpusim_offload_execute(event, &status, &ticket);
   pthread_mutex_lock(&queue->mutex);
   if (has_ended) {
-    end_event(queue, event, status, event->launch != NULL ? event->launch->end.text : NULL);
+    end_event(queue, event, status, event->launch != NULL ? event->launch->end.reply.text : NULL);
     retire(queue, event);
     return;
   }
@@ -386,6 +390,13 @@ int gpusim_queue_create(gpusim_device* device, gpusim_queue** result) {
   return GPUSIM_OK;
 }
 
+static void free_event(gpusim_event* event) {
+  if (event == NULL) return;
+  if (event->launch != NULL) free(event->launch->output_text);
+  free(event->launch);
+  free(event);
+}
+
 void gpusim_offload_queue_release_reference(gpusim_queue* queue) {
   if (atomic_fetch_sub_explicit(&queue->references, 1, memory_order_acq_rel) != 1) return;
   gpusim_device* const device = queue->device;
@@ -400,6 +411,7 @@ void gpusim_offload_queue_release_reference(gpusim_queue* queue) {
   pthread_cond_destroy(&queue->ended);
   pthread_cond_destroy(&queue->work);
   pthread_mutex_destroy(&queue->mutex);
+  free_event(queue->spare);
   free(queue);
   gpusim_offload_device_release(device);
 }
@@ -409,7 +421,7 @@ static void wait_for_sequence(gpusim_queue* queue, uint64_t sequence) {
     if (can_drive(queue)) {
       drive_current(queue, -1, true);
     } else {
-      pthread_cond_wait(&queue->ended, &queue->mutex);
+      wait_until(queue, -1);
     }
   }
 }
@@ -440,19 +452,57 @@ int gpusim_queue_finish(gpusim_queue* queue) {
 
 // ---- Events ------------------------------------------------------------------------------------
 
-gpusim_event* gpusim_offload_event_new(gpusim_queue* queue, enum gpusim_offload_command command) {
-  gpusim_event* const event = calloc(1, sizeof *event);
-  if (event == NULL) {
-    fail(GPUSIM_OUT_OF_MEMORY, "a command: out of memory");
-    return NULL;
-  }
+static void begin_event(gpusim_event* event, gpusim_queue* queue,
+                        enum gpusim_offload_command command) {
   atomic_init(&event->references, 1);
   atomic_init(&event->unmet, 0);
   atomic_init(&event->failed_dependency, 0);
   atomic_fetch_add_explicit(&queue->references, 1, memory_order_relaxed);
   event->queue = queue;
   event->command = command;
+}
+
+gpusim_event* gpusim_offload_event_new(gpusim_queue* queue, enum gpusim_offload_command command) {
+  gpusim_event* const event = calloc(1, sizeof *event);
+  if (event == NULL) {
+    fail(GPUSIM_OUT_OF_MEMORY, "a command: out of memory");
+    return NULL;
+  }
+  begin_event(event, queue, command);
   return event;
+}
+
+static void clear_launch(gpusim_event* event) {
+  struct gpusim_offload_launch* const launch = event->launch;
+  memset(&launch->request, 0, offsetof(struct gpusim_launch, arguments));
+  launch->buffer_count = 0;
+  launch->has_begun = false;
+  memset(&launch->end.reply.report, 0, sizeof launch->end.reply.report);
+  launch->end.status = 0;
+  launch->end.reply.text[0] = 0;
+  event->next = NULL;
+  event->state = kStateQueued;
+  event->status = 0;
+  event->is_cancelled = event->is_driven = false;
+  event->ticket = 0;
+  event->dependents = NULL;
+  event->text[0] = 0;
+}
+
+gpusim_event* gpusim_offload_launch_new(gpusim_queue* queue) {
+  gpusim_event* event = atomic_exchange(&queue->spare, NULL);
+  if (event != NULL) {
+    clear_launch(event);
+    begin_event(event, queue, kCommandLaunch);
+    return event;
+  }
+  event = gpusim_offload_event_new(queue, kCommandLaunch);
+  if (event == NULL) return NULL;
+  event->launch = calloc(1, sizeof *event->launch);
+  if (event->launch != NULL) return event;
+  gpusim_event_release(event);
+  fail(GPUSIM_OUT_OF_MEMORY, "a command: out of memory");
+  return NULL;
 }
 
 int gpusim_event_retain(gpusim_event* event) {
@@ -467,8 +517,10 @@ int gpusim_event_release(gpusim_event* event) {
     return GPUSIM_OK;
   }
   gpusim_queue* const queue = event->queue;
-  gpusim_offload_launch_free(event->launch);
-  free(event);
+  gpusim_event* none = NULL;
+  const bool can_serve_again = event->launch != NULL && event->launch->output_text == NULL;
+  if (!can_serve_again || !atomic_compare_exchange_strong(&queue->spare, &none, event))
+    free_event(event);
   gpusim_offload_queue_release_reference(queue);
   return GPUSIM_OK;
 }
@@ -496,7 +548,7 @@ int gpusim_event_finish(gpusim_event* event, double seconds) {
     if (can_drive(queue)) {
       drive_current(queue, deadline, deadline < 0);
     } else if (!is_late) {
-      wait_until(&queue->ended, &queue->mutex, deadline);
+      wait_until(queue, deadline);
     }
   }
   const bool has_ended = event->state == kStateEnded;

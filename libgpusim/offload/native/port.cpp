@@ -45,12 +45,12 @@ struct Pending {
 };
 
 void set_text(gpusim_port_end& end, const std::string& text) {
-  const size_t size = std::min(text.size(), sizeof end.text - 1);
-  std::memcpy(end.text, text.data(), size);
-  end.text[size] = 0;
+  const size_t size = std::min(text.size(), sizeof end.reply.text - 1);
+  std::memcpy(end.reply.text, text.data(), size);
+  end.reply.text[size] = 0;
   // Diagnoses are lines; the last one needs no end.
-  while (end.text[0] != 0 && end.text[std::strlen(end.text) - 1] == '\n')
-    end.text[std::strlen(end.text) - 1] = 0;
+  while (end.reply.text[0] != 0 && end.reply.text[std::strlen(end.reply.text) - 1] == '\n')
+    end.reply.text[std::strlen(end.reply.text) - 1] = 0;
 }
 
 // What an operation throws, as a status and the thread's last error.
@@ -274,7 +274,7 @@ int port_load(gpusim_port* port, const void* bytes, size_t size_bytes, const cha
     pending->ended.wait(lock, [&] { return pending->has_ended; });
     *program = pending->program;
     if (pending->end.status == GPUSIM_OK) return static_cast<int>(GPUSIM_OK);
-    return gpusim_offload_fail(pending->end.status, "%s", pending->end.text);
+    return gpusim_offload_fail(pending->end.status, "%s", pending->end.reply.text);
   });
 }
 
@@ -318,7 +318,7 @@ int port_launch(gpusim_port* port, const gpusim_launch* launch, uint64_t* ticket
                             [pending](const LaunchOutcome& outcome) {
                               const std::lock_guard lock(pending->mutex);
                               pending->end.status = gpusim_offload_status_of_errno(outcome.status);
-                              pending->end.report = outcome.report;
+                              pending->end.reply.report = outcome.report;
                               set_text(pending->end, outcome.text);
                               pending->has_ended = true;
                               pending->ended.notify_all();

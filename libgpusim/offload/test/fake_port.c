@@ -66,7 +66,7 @@ static struct timespec after_ns(uint64_t ns) {
 static void execute(struct gpusim_port* port, struct job* job) {
   const struct gpusim_launch* const l = &job->launch;
   job->end.status = GPUSIM_OK;
-  job->end.report.cores = l->cores;
+  job->end.reply.report.cores = l->cores;
   if (l->function == kFakeForever) {
     while (!port->cancel_running && !port->is_closing) {
       pthread_cond_wait(&port->changed, &port->mutex);
@@ -80,8 +80,8 @@ static void execute(struct gpusim_port* port, struct job* job) {
     return;
   }
   if (l->function == kFakeFail) {
-    job->end.report.exit_status = 139;
-    job->end.report.faults = 1;
+    job->end.reply.report.exit_status = 139;
+    job->end.reply.report.faults = 1;
   }
   if (l->function == kFakeAdd) {
     atomic_fetch_add((atomic_ullong*)(uintptr_t)l->arguments[0].value, l->arguments[1].value);
@@ -259,7 +259,7 @@ static int fake_launch(struct gpusim_port* port, const struct gpusim_launch* lau
       atomic_fetch_add((atomic_ullong*)(uintptr_t)launch->arguments[0].value,
                        launch->arguments[1].value);
     }
-    if (launch->function == kFakeFail) job->end.report.exit_status = 139;
+    if (launch->function == kFakeFail) job->end.reply.report.exit_status = 139;
     *end = job->end;
     *ticket = 0;
     ++port->kernels;

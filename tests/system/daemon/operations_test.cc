@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -216,6 +217,107 @@ TEST_CASE("faults and endless kernels") {
   });
 }
 
+TEST_CASE("processes post launches past the driver") {
+  both([](bool serial) {
+    Setup s(serial);
+    Guest& g = *s.guest;
+    constexpr uint64_t kAt = 0x3000'0000, kData = 0x3100'0000;
+    const uint64_t page = s.ram->pages(1), data = s.ram->pages(1);
+    g.map(s.context, kAt, {{page, kPage}});
+    g.map(s.context, kData, {{data, kPage}});
+    g.map(s.context, 0x3200'0000, {{s.ram->pages(1), kPage}}, GPUSIM_READ);
+    const auto direct = [&](uint64_t at) { return g.run(GPUSIM_OP_DIRECT, s.context, {at}).status; };
+    CHECK(direct(kAt + 8) == -EINVAL);
+    CHECK(direct(kAt + kPage - 64) == -EFAULT);
+    CHECK(direct(0x3200'0000) == -EFAULT);
+    CHECK(direct(0x3300'0000) == -EFAULT);
+    auto* const d = s.ram->at<gpusim_direct>(page);
+    CHECK(d->listening == 0);
+    REQUIRE(direct(kAt) == 0);
+
+    const std::atomic_ref<uint32_t> state(d->state), listening(d->listening);
+    const std::atomic_ref<int32_t> status(d->command.status);
+    // The daemon falls asleep when nothing happens.
+    const auto take_back = [&] {
+      uint32_t posted = GPUSIM_DIRECT_POSTED;
+      return state.compare_exchange_strong(posted, GPUSIM_DIRECT_FREE);
+    };
+    const auto post = [&](const gpusim_command& command) {
+      for (int i = 0; i < 1000; ++i) {
+        g.run(GPUSIM_OP_COUNTERS, s.context);
+        d->command = command;
+        state = GPUSIM_DIRECT_POSTED;
+        if (listening || !take_back()) return;
+      }
+      FAIL("the daemon never listens");
+    };
+    const auto run = [&](const gpusim_command& command) {
+      post(command);
+      Reply r;
+      if (!eventually(20, [&] { return status != GPUSIM_PENDING; })) return r;
+      static_cast<gpusim_reply&>(r) = d->command.reply;
+      r.status = status;
+      state = GPUSIM_DIRECT_FREE;
+      return r;
+    };
+    for (int round = 0; round < 50; ++round) {
+      gpusim_command poke = s.launch("poke", 8, {core_number(), value(5), value(kData)});
+      poke.context = s.context + 1;  // not looked at
+      poke.generation = 4711;
+      *s.ram->at<int>(data) = 0;
+      const Reply r = run(poke);
+      REQUIRE_MESSAGE(r.status == 0, r.what());
+      CHECK(r.report.cores == 8);
+      CHECK(*s.ram->at<int>(data) == 1);
+    }
+    CHECK(g.run(GPUSIM_OP_COUNTERS, s.context).word[5] == 50);
+    // Others' memory is not in this context.
+    const uint32_t other = g.open();
+    g.map(other, 0x5000'0000, {{s.ram->pages(1), kPage}});
+    CHECK(run(s.launch("poke", 1, {core_number(), value(0), value(0x5000'0000)})).report.exit_status ==
+          139);
+    CHECK(run(g.command(GPUSIM_OP_COUNTERS, s.context)).status == -EPERM);
+    CHECK(run(g.command(GPUSIM_OP_CONTEXT_CLOSE, other)).status == -EPERM);
+    CHECK(run(g.command(4711, s.context)).status == -ENOSYS);
+    gpusim_command bad = s.launch("nothing", 1);
+    bad.magic = 1;
+    CHECK(run(bad).status == -EINVAL);
+    bad = s.launch("nothing", 1);
+    bad.request.launch.program = 99;
+    CHECK(run(bad).status == -ENOENT);
+
+    gpusim_command endless = s.launch("forever", 64);
+    endless.ticket = 7;
+    post(endless);
+    CHECK(eventually(20, [&] { return state == GPUSIM_DIRECT_TAKEN; }));
+    state = GPUSIM_DIRECT_POSTED;  // a second one before the reply is not looked at
+    CHECK(direct(0) == -EBUSY);
+    CHECK(g.run(GPUSIM_OP_UNMAP, s.context, {kAt, kPage}).status == -EBUSY);
+    CHECK(take_back());
+    CHECK(g.run(GPUSIM_OP_CANCEL, s.context, {7}).status == -ENOENT);
+    CHECK(g.run(GPUSIM_OP_CANCEL, s.context, {GPUSIM_DIRECT_TICKET | 7}).status == 0);
+    CHECK(eventually(20, [&] { return status == -ECANCELED; }));
+    CHECK(run(s.launch("nothing", 1)).status == 0);
+
+    // It sleeps, and says so.
+    CHECK(eventually(20, [&] { return listening == 0; }));
+    CHECK(g.run(GPUSIM_OP_UNMAP, s.context, {kAt, kPage}).status == 0);
+    d->command = s.launch("nothing", 1);
+    state = GPUSIM_DIRECT_POSTED;
+    for (int i = 0; i < 10; ++i) g.run(GPUSIM_OP_COUNTERS, s.context);
+    CHECK(take_back());
+    // In the middle of a kernel.
+    g.map(s.context, kAt, {{page, kPage}});
+    REQUIRE(direct(kAt) == 0);
+    post(s.launch("forever", 1));
+    g.close(s.context);
+    CHECK(status == -ECANCELED);
+    listening = 0;
+    for (int i = 0; i < 10; ++i) g.run(GPUSIM_OP_COUNTERS, other);
+    CHECK(listening == 0);
+  });
+}
+
 TEST_CASE("contexts take turns") {
   both([](bool serial) {
     Setup s(serial);
@@ -235,7 +337,7 @@ TEST_CASE("contexts take turns") {
       counts.clear();
       for (const uint64_t clock : clocks)
         counts.push_back(uint64_t{*s.ram->at<volatile uint64_t>(clock)});
-      return *std::min_element(counts.begin(), counts.end()) > 2'000'000;
+      return *std::min_element(counts.begin(), counts.end()) > 20'000'000;
     }));
     // Within a few slices of each other.
     CHECK(*std::max_element(counts.begin(), counts.end()) <
@@ -301,7 +403,7 @@ TEST_CASE("bad commands get an errno and a sentence, and do no harm") {
     bad = g.command(GPUSIM_OP_COUNTERS, c);
     bad.version = 77;
     refused(bad, -EPROTO);
-    for (const uint16_t op : {0, 13, 255, 65535}) refused(g.command(op, c), -ENOSYS);
+    for (const uint16_t op : {0, 14, 255, 65535}) refused(g.command(op, c), -ENOSYS);
     bad = g.command(GPUSIM_OP_COUNTERS, c);
     bad.generation ^= 1;
     refused(bad, -EIO);

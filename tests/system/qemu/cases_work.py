@@ -46,6 +46,13 @@ def nothing_is_copied(runner):
     check(int(values["mapped_bytes"]) >= 2048 * 8, result.output)
 
 
+def posted_launches(runner):
+    """Without a system call, unless time is to stand still meanwhile."""
+    values = equal(runner.case("posted"), kernels="200")
+    check(0 < int(values["posted"]) <= 200, str(values))
+    equal(runner.case("-o wait=frozen posted"), kernels="200", posted="0")
+
+
 def frozen_clock(runner):
     """With wait=frozen the guest's clocks stand still while a kernel runs."""
     equal(runner.case("-o wait=frozen works"), kernel="works")

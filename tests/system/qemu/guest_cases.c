@@ -456,6 +456,20 @@ static int case_round_trip(char** arguments) {
   return 0;
 }
 
+// Short kernels one after the other, and how many of them went past the driver.
+static int case_posted(char** arguments) {
+  (void)arguments;
+  must("open", open_all());
+  gpusim_kernel* kernel = kernel_of(FUNCTION(nothing));
+  for (int i = 0; i < 200; ++i) must("kernel", run_kernel(kernel, 1));
+  gpusim_counters counters;
+  must("counters", gpusim_device_counters(device, &counters));
+  printf("kernels=%lu\nposted=%lu\n", (unsigned long)counters.kernels,
+         (unsigned long)counters.posted_kernels);
+  close_all();
+  return 0;
+}
+
 // A region of so many million instructions over so many cores, on the device and on the guest's own CPU.
 static int case_region(char** arguments) {
   uint64_t millions = arguments[0] ? strtoull(arguments[0], NULL, 0) : 100;
@@ -520,7 +534,7 @@ static const struct {
     {"limit", case_limit},       {"cancel", case_cancel},     {"fault", case_fault},
     {"memory", case_memory},     {"cycles", case_cycles},     {"transfer", case_transfer},
     {"lost", case_lost},         {"many", case_many},         {"round_trip", case_round_trip},
-    {"region", case_region},
+    {"region", case_region},     {"posted", case_posted},
 };
 
 int main(int argc, char** argv) {

@@ -79,11 +79,11 @@ struct Setup {
 }  // namespace
 
 TEST_CASE("every operation has a name") {
-  for (uint16_t op = GPUSIM_OP_HELLO; op <= GPUSIM_OP_COUNTERS; ++op)
+  for (uint16_t op = GPUSIM_OP_HELLO; op <= GPUSIM_OP_DIRECT; ++op)
     CHECK(operation_name(op) != nullptr);
   CHECK(std::string(operation_name(GPUSIM_OP_COUNTERS)) == "COUNTERS");
   CHECK(operation_name(0) == nullptr);
-  CHECK(operation_name(GPUSIM_OP_COUNTERS + 1) == nullptr);
+  CHECK(operation_name(GPUSIM_OP_DIRECT + 1) == nullptr);
 }
 
 TEST_CASE("commands that take time are answered when they end") {

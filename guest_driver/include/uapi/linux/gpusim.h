@@ -61,8 +61,8 @@ struct gpusim_ioc_pin {
 };
 
 /*
- * Hands an operation (gpusim_wire.h: LOAD, UNLOAD, SYMBOL, LAUNCH, COUNTERS, RESET, HELLO for
- * the properties) to the daemon. Comes back when that is done or after a few microseconds,
+ * Hands an operation (gpusim_wire.h: LOAD, UNLOAD, SYMBOL, LAUNCH, COUNTERS, RESET, DIRECT, HELLO
+ * for the properties) to the daemon. Comes back when that is done or after a few microseconds,
  * whichever is first: `done` says which.
  */
 struct gpusim_ioc_submit {
