@@ -103,11 +103,12 @@ class ControlEmitter {
       cc_.cmp(at_.kind(slot), static_cast<int>(kind));
       cc_.jne(misfit_);
     };
-    if (info_of(s.uop).d.writes || is_store(shape)) check(s.uop.d, s.d_after);
+    const bool has_d = info_of(s.uop).d.writes || is_store(shape);
+    if (has_d) check(s.uop.d, s.d_after);
     if (!changes_sources(shape)) return;
     const Sources sources = sources_of(s.uop);
     for (int k = 0; k < sources.count; ++k)
-      if (!is_compact(plan(i).source_kind[k]) && sources.slot[k] != s.uop.d)
+      if (!is_compact(plan(i).source_kind[k]) && !(has_d && sources.slot[k] == s.uop.d))
         check(sources.slot[k], s.after[k]);
   }
 

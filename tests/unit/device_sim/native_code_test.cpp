@@ -318,6 +318,47 @@ TEST_CASE("scattered accesses from one end of the address space to the other") {
   }
 }
 
+// A branch finds that its operand is affine, in the first 2,047 rounds only: from then on it is not.
+TEST_CASE("an operand that a branch finds affine, but not for ever") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  // Slot 0 is also what fields hold that a micro-op does not have.
+  for (const Slot x : {Slot{kCore}, Slot{kSquare}}) {
+    const Slot core_number = x == kCore ? kSquare : kCore;
+    Module m;
+    add_block(m,
+              {{.op = Op::mul64, .d = kSum, .a = kCore, .b = kCore},
+               {.op = Op::mov, .d = core_number, .a = kCore},
+               {.op = Op::jmp}},
+              3);
+    add_block(m,
+              {{.op = Op::addi64, .d = kOther, .a = kOther, .imm = 1},
+               {.op = Op::lsri64, .d = kTurn, .a = kOther, .imm = 11},
+               {.op = Op::add64, .d = kTurn, .a = kSum, .b = kTurn},
+               {.op = Op::xor64, .d = x, .a = kSum, .b = kTurn},
+               {.op = Op::xor64, .d = x, .a = x, .b = core_number},
+               {.op = Op::bri_ne64, .a = x, .imm16 = 5000}},
+              10);
+    add_block(m, {kEnd}, 9);
+    add_block(m,
+              {{.op = Op::add64, .d = kSum, .a = kSum, .b = x},
+               {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+               {.op = Op::bri_ne32, .a = kRounds}},
+              3);
+    add_block(m, {kEnd}, 13);
+    finish(m, kSlots);
+    std::vector<uint64_t> sums(kCores);
+    for (uint32_t core = 0; core < kCores; ++core) {
+      sums[core] = uint64_t{core} * core;
+      for (uint64_t turn = 1; turn <= 4000; ++turn)
+        sums[core] += sums[core] ^ (sums[core] + (turn >> 11)) ^ core;
+    }
+    const auto rounds = [](uint32_t) { return uint64_t{4000}; };
+    CHECK(run(MachineConfig::kNeverNative, rounds, m).sums == sums);
+    CHECK(run(1, rounds, m).sums == sums);
+  }
+}
+
 // Several lanes add to the same of four counters, lanes in order.
 TEST_CASE("atomic additions at different places, some the same") {
   std::string why_not;
