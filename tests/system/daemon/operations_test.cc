@@ -219,7 +219,7 @@ TEST_CASE("faults and endless kernels") {
 
 TEST_CASE("processes post launches past the driver") {
   both([](bool serial) {
-    Setup s(serial);
+    Setup s(serial, {"--spin-us", "300000"});  // awake for long enough on any machine
     Guest& g = *s.guest;
     constexpr uint64_t kAt = 0x3000'0000, kData = 0x3100'0000;
     const uint64_t page = s.ram->pages(1), data = s.ram->pages(1);
@@ -310,6 +310,7 @@ TEST_CASE("processes post launches past the driver") {
     g.map(s.context, kAt, {{page, kPage}});
     REQUIRE(direct(kAt) == 0);
     post(s.launch("forever", 1));
+    REQUIRE(eventually(20, [&] { return state == GPUSIM_DIRECT_TAKEN; }));
     g.close(s.context);
     CHECK(status == -ECANCELED);
     listening = 0;
