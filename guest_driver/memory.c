@@ -363,7 +363,7 @@ long gpusim_alloc(struct gpusim_file *file, struct gpusim_ioc_alloc *alloc)
 	struct gpusim_buffer *buffer;
 	long error;
 
-	if (alloc->reserved)
+	if (alloc->flags & ~GPUSIM_ALLOC_READ_ONLY)
 		return -EINVAL;
 	error = gpusim_check_range(alloc->device_address, alloc->size_bytes);
 	if (error)
@@ -371,6 +371,7 @@ long gpusim_alloc(struct gpusim_file *file, struct gpusim_ioc_alloc *alloc)
 	buffer = gpusim_buffer_new(file, alloc->device_address);
 	if (!buffer)
 		return -ENOMEM;
+	buffer->is_writable = !(alloc->flags & GPUSIM_ALLOC_READ_ONLY);
 	buffer->counted_pages = pages;
 	error = -ENOMEM;
 	if (atomic_long_add_return(pages, &gpusim_counted_pages) <= gpusim_page_limit())

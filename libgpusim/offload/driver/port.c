@@ -309,7 +309,6 @@ static int port_counters(struct gpusim_port* port, gpusim_counters* counters) {
 
 static int port_alloc(struct gpusim_port* port, uint64_t size_bytes, int read_only,
                       struct gpusim_port_memory* memory) {
-  (void)read_only;  // the driver's memory always is for both
   uint64_t address;
   int status = gpusim_arena_reserve(port->address_space_bytes, size_bytes, &address);
   if (status != GPUSIM_OK) return status;
@@ -317,6 +316,7 @@ static int port_alloc(struct gpusim_port* port, uint64_t size_bytes, int read_on
   memset(&alloc, 0, sizeof alloc);
   alloc.size_bytes = size_bytes;
   alloc.device_address = address;
+  alloc.flags = read_only ? GPUSIM_ALLOC_READ_ONLY : 0;
   const int error = call(port->fd, GPUSIM_IOC_ALLOC, &alloc);
   if (error != 0) {
     gpusim_arena_release(address, size_bytes);

@@ -364,6 +364,16 @@ static void mapped_bytes(struct fixture* f) {
 }
 
 // What kernels may only read.
+static void check_read_only(struct fixture* f, gpusim_buffer* buffer, const uint32_t* first) {
+  gpusim_kernel* const writing = KERNEL(f->program, store);
+  OK(gpusim_kernel_set_core_id(writing, 0));
+  OK(gpusim_kernel_set_u64(writing, 1, 7));
+  OK(gpusim_kernel_set_buffer(writing, 2, buffer, 0));
+  EXPECT(GPUSIM_KERNEL_FAILED, run_kernel(f->queue, writing, 1));
+  CHECK(*first == 0);
+  OK(gpusim_kernel_release(writing));
+}
+
 static void read_only(struct fixture* f) {
   static _Alignas(65536) uint32_t page[16384 * 2];
   page[5] = 42;
@@ -374,26 +384,25 @@ static void read_only(struct fixture* f) {
   gpusim_kernel* const reading = KERNEL(f->program, load);
   OK(gpusim_kernel_set_buffer(reading, 0, source, 5 * 4));
   OK(gpusim_kernel_set_buffer(reading, 1, out, 0));
-#ifndef GPUSIM_NATIVE
-  // The program's own data, which it shares with its kernels, is writable for them already.
   OK(run_kernel(f->queue, reading, 1));
   CHECK(*(uint32_t*)gpusim_buffer_pointer(out) == 42);
-#else
+  gpusim_buffer* fresh;
+  OK(gpusim_buffer_create(f->device, GPUSIM_BUFFER_READ_ONLY, 65536, NULL, &fresh));
+  uint32_t* const words = gpusim_buffer_pointer(fresh);
+  words[5] = 43;
+  OK(gpusim_kernel_set_buffer(reading, 0, fresh, 5 * 4));
   OK(run_kernel(f->queue, reading, 1));
-  CHECK(*(uint32_t*)gpusim_buffer_pointer(out) == 42);
-  gpusim_kernel* const writing = KERNEL(f->program, store);
-  OK(gpusim_kernel_set_core_id(writing, 0));
-  OK(gpusim_kernel_set_u64(writing, 1, 0));
-  OK(gpusim_kernel_set_buffer(writing, 2, source, 0));
-  EXPECT(GPUSIM_KERNEL_FAILED, run_kernel(f->queue, writing, 1));
-  CHECK(page[0] == 0);
+  CHECK(*(uint32_t*)gpusim_buffer_pointer(out) == 43);
+  check_read_only(f, fresh, words);
+  OK(gpusim_buffer_release(fresh));
+#ifdef GPUSIM_NATIVE  // else the program's own data, which is writable for its kernels already
+  check_read_only(f, source, page);
   gpusim_buffer* other;
   EXPECT(GPUSIM_INVALID_ARGUMENT,
          gpusim_buffer_create(f->device, GPUSIM_BUFFER_USE_HOST_PTR, 100, page, &other));
   // Memory that the process itself cannot write.
   EXPECT(GPUSIM_INVALID_ARGUMENT, gpusim_buffer_create(f->device, GPUSIM_BUFFER_USE_HOST_PTR, 8,
                                                        (void*)(uintptr_t) "text", &other));
-  OK(gpusim_kernel_release(writing));
 #endif
   OK(gpusim_kernel_release(reading));
   OK(gpusim_buffer_release(source));

@@ -239,7 +239,7 @@ class Checkpoints(unittest.TestCase):
         whole = self.gpusim_run(self.module, "--", "long")
         run = subprocess.Popen([self.gpusim, "run", self.module, "--slice", "1000", "--backend", "scalar",
                                 "--checkpoint", self.file, "--", "long"], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, cwd=self.folder)
+                               stderr=subprocess.PIPE, cwd=self.folder, bufsize=0)  # reads no more than a line
         first = run.stdout.readline()  # it is under way
         run.send_signal(signal.SIGUSR1)
         out, err = run.communicate(timeout=TIMEOUT_S)

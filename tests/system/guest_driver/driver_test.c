@@ -37,6 +37,8 @@ static void test_errors(void) {
   CHECK_ERRNO(device_alloc(fd, -PAGE, 0, &alloc), ENOMEM);
   CHECK_ERRNO(device_alloc(fd, 2 * PAGE, -PAGE, &alloc), EINVAL);
   CHECK_ERRNO(device_alloc(fd, 1ull << 40, ADDRESS, &alloc), ENOMEM);
+  alloc = (struct gpusim_ioc_alloc){.size_bytes = PAGE, .device_address = ADDRESS, .flags = 2};
+  CHECK_ERRNO(ioctl(fd, GPUSIM_IOC_ALLOC, &alloc), EINVAL);
   CHECK_ERRNO(device_pin(fd, memory + 1, PAGE, ADDRESS, 0, &pin), EINVAL);
   CHECK_ERRNO(device_pin(fd, memory, PAGE - 1, ADDRESS, 0, &pin), EINVAL);
   CHECK_ERRNO(device_pin(fd, memory, PAGE, ADDRESS, 2, &pin), EINVAL);

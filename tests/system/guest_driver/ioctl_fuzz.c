@@ -93,7 +93,7 @@ static void do_alloc(void) {
   struct gpusim_ioc_alloc alloc = {0};
   alloc.size_bytes = number_or((1 + below(one_in(10) ? 1024 : 40)) * PAGE);
   alloc.device_address = number_or(below(1 << 20) * PAGE);
-  alloc.reserved = one_in(50);
+  alloc.flags = (uint32_t)number_or(below(2));
   if (call(some_file(), GPUSIM_IOC_ALLOC, &alloc) == 0) {
     remember(alloc.handle);
     remember(alloc.mmap_offset);

@@ -32,6 +32,8 @@ struct gpusim_ioc_info {
 	__u64 reserved[4];
 };
 
+#define GPUSIM_ALLOC_READ_ONLY 1u /* for cores */
+
 /*
  * Memory of the driver's. Map it with mmap(fd, offset = mmap_offset), as often as wanted; zero at
  * first. It stays until FREE and until nothing maps it.
@@ -41,10 +43,10 @@ struct gpusim_ioc_alloc {
 	__u64 device_address; /* in; whole pages */
 	__u64 mmap_offset; /* out */
 	__u32 handle; /* out, > 0 */
-	__u32 reserved;
+	__u32 flags; /* in; GPUSIM_ALLOC_READ_ONLY */
 };
 
-#define GPUSIM_PIN_READ_ONLY 1u
+#define GPUSIM_PIN_READ_ONLY 1u /* for cores */
 
 /*
  * Memory of the process. Whole pages: the caller decides what else lies in the first and last
