@@ -39,6 +39,7 @@ struct gpusim_port {
   struct gpusim_port_memory direct_memory;
   atomic_bool direct_is_taken;  // by a thread that posts, or by a launch that has not ended
   uint64_t direct_tickets;      // given out; of whoever has taken it
+  atomic_ullong direct_next_look;  // when to ask next whether the daemon lives, by now_ns()
 };
 
 // Fails with what the driver said: `text` of a reply if there is any.
@@ -463,6 +464,11 @@ static void end_direct(struct gpusim_port* port, struct gpusim_port_end* end) {
   atomic_store_explicit(&port->direct_is_taken, false, memory_order_release);
 }
 
+static void look_later(struct gpusim_port* port) {
+  const uint64_t kPeriod = 50000000;
+  atomic_store_explicit(&port->direct_next_look, now_ns() + kPeriod, memory_order_relaxed);
+}
+
 // False: the launch has to go through the driver.
 static bool launch_direct(struct gpusim_port* port, const struct gpusim_launch* launch,
                           uint64_t* ticket, struct gpusim_port_end* end) {
@@ -493,23 +499,24 @@ static bool launch_direct(struct gpusim_port* port, const struct gpusim_launch* 
     return false;
   }
   *ticket = command->ticket;
+  look_later(port);
   return true;
 }
 
 // As port_wait(): nobody but the daemon knows of what was posted.
 static int wait_direct(struct gpusim_port* port, uint64_t timeout_ns, struct gpusim_port_end* end) {
-  const uint64_t kFirstNap = 20000, kLongestNap = 1000000, kAlivePeriod = 50000000;
+  const uint64_t kFirstNap = 20000, kLongestNap = 1000000;
   const uint64_t begin = now_ns();
-  uint64_t look_alive = begin + kAlivePeriod;
   while (is_pending(port->direct)) {
     const uint64_t now = now_ns(), gone = now - begin;
-    if (gone >= timeout_ns) return GPUSIM_TIMED_OUT;
-    if (now >= look_alive) {
+    // Also for one who waits for short times only, again and again.
+    if (now >= atomic_load_explicit(&port->direct_next_look, memory_order_relaxed)) {
       gpusim_counters unused;
       const int status = port_counters(port, &unused);
       if (status != GPUSIM_OK && is_pending(port->direct)) return status;
-      look_alive = now + kAlivePeriod;
+      look_later(port);
     }
+    if (gone >= timeout_ns) return GPUSIM_TIMED_OUT;
     // The longer it takes the less it matters when its end is noticed.
     uint64_t nap = gone / 8 < kFirstNap ? kFirstNap : gone / 8;
     if (nap > kLongestNap) nap = kLongestNap;

@@ -239,6 +239,33 @@ static int case_spin(char** arguments) {
   return 0;
 }
 
+// A kernel that was posted past the driver, and many short waits for its end.
+static int case_posted_spin(char** arguments) {
+  (void)arguments;
+  must("open", open_all());
+  gpusim_buffer* word = buffer_of(4096);
+  gpusim_counters before, now;
+  gpusim_event* event = NULL;
+  do {
+    if (event) {
+      gpusim_event_cancel(event);
+      gpusim_event_finish(event, -1);
+      gpusim_event_release(event);
+    }
+    must("counters", gpusim_device_counters(device, &before));
+    event = start_spinning(word, NULL);
+    gpusim_event_finish(event, 0.01);
+    must("counters", gpusim_device_counters(device, &now));
+  } while (now.posted_kernels == before.posted_kernels);
+  printf("running=%d\n", gpusim_event_status(event));
+  fflush(stdout);
+  int status;
+  do status = gpusim_event_finish(event, 0.001);
+  while (status == GPUSIM_TIMED_OUT);
+  report("end", status);
+  return 0;
+}
+
 // Waits for a kernel's end in one call, to be killed or interrupted.
 static int case_block(char** arguments) {
   (void)arguments;
@@ -535,6 +562,7 @@ static const struct {
     {"memory", case_memory},     {"cycles", case_cycles},     {"transfer", case_transfer},
     {"lost", case_lost},         {"many", case_many},         {"round_trip", case_round_trip},
     {"region", case_region},     {"posted", case_posted},
+    {"posted_spin", case_posted_spin},
 };
 
 int main(int argc, char** argv) {
