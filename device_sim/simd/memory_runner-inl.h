@@ -125,7 +125,7 @@ HWY_INLINE Span span_of(const Group& g, const uint64_t* at) {
     for (const uint64_t word : words) span.bits |= word;
     return span;
   }
-  simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
+  for_lanes<kFull>(g, [&](uint32_t lane) HWY_ATTR {
     span.least = std::min(span.least, at[lane]);
     span.most = std::max(span.most, at[lane]);
     span.bits |= at[lane];
@@ -392,7 +392,7 @@ HWY_INLINE void write_lanes(Group& g, Slot s, const uint64_t* values) {
     if constexpr (kNarrowed) {
       if (spread_narrow(g, s)) {
         uint32_t* d = narrow_row(g, s);
-        simd::for_each_lane(g.active, [&](uint32_t lane) { d[lane] = static_cast<uint32_t>(values[lane]); });
+        for_lanes<kFull>(g, [&](uint32_t lane) HWY_ATTR { d[lane] = static_cast<uint32_t>(values[lane]); });
         return;
       }
     }
@@ -413,20 +413,21 @@ HWY_NOINLINE const Uop* load_scattered(Group& g, const Uop* u, const Addresses& 
   const MemoryView& m = g.machine->memory;
   HWY_ALIGN uint64_t loaded[kMaxLanes];
   const Span span = span_of<kFull>(g, addresses.at);
-  const uint8_t* const p = linear_span(g, span, sizeof(T), kRead);
-  bool ok = true;
-  const auto one = [&](uint32_t lane) HWY_ATTR {
-    T value = 0;
-    if (HWY_LIKELY(p != nullptr)) std::memcpy(&value, p + (addresses.at[lane] - span.least), sizeof(T));
-    else ok &= m.load(g.core(lane), addresses.at[lane], &value);
-    loaded[lane] = extend_loaded<A::kExtend>(value);
-  };
-  if constexpr (kFull) {
-    for (uint32_t lane = 0; lane < g.width; ++lane) one(lane);
+  if (const uint8_t* const p = linear_span(g, span, sizeof(T), kRead)) {
+    for_lanes<kFull>(g, [&](uint32_t lane) HWY_ATTR {
+      T value;
+      std::memcpy(&value, p + (addresses.at[lane] - span.least), sizeof(T));
+      loaded[lane] = extend_loaded<A::kExtend>(value);
+    });
   } else {
-    simd::for_each_lane(g.active, one);
+    bool ok = true;
+    for_lanes<kFull>(g, [&](uint32_t lane) HWY_ATTR {
+      T value = 0;
+      ok &= m.load(g.core(lane), addresses.at[lane], &value);
+      loaded[lane] = extend_loaded<A::kExtend>(value);
+    });
+    if (HWY_UNLIKELY(!ok)) return run_lanes(g, u, execute_load<op, LaneContext>);
   }
-  if (HWY_UNLIKELY(!ok)) return run_lanes(g, u, execute_load<op, LaneContext>);
   write_lanes<kFull, kLoadsNarrow<A::kExtend, T>>(g, u->d, loaded);
   return u + 1;
 }
@@ -497,14 +498,14 @@ HWY_NOINLINE const Uop* store_scattered(Group& g, const Uop* u, const Addresses&
   const uint32_t step = uniform ? 0 : 1;
   const Span span = span_of<kFull>(g, addresses.at);
   if (uint8_t* const p = linear_span(g, span, sizeof(T), kWrite)) {
-    simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
+    for_lanes<kFull>(g, [&](uint32_t lane) HWY_ATTR {
       const auto value = static_cast<T>(values[lane * step]);
       std::memcpy(p + (addresses.at[lane] - span.least), &value, sizeof(T));
     });
     return u + 1;
   }
   uint64_t failed = 0;
-  simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
+  for_lanes<kFull>(g, [&](uint32_t lane) HWY_ATTR {
     if (!m.store(g.core(lane), addresses.at[lane], static_cast<T>(values[lane * step])))
       failed |= uint64_t{1} << lane;
   });
@@ -541,7 +542,7 @@ HWY_INLINE const Uop* run_store(Group& g, const Uop* u) {
       uint8_t* p = linear_run(g, address, sizeof(T) * g.width, kWrite);
       if (HWY_UNLIKELY(p == nullptr)) break;
       if constexpr (!kFull) {
-        simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
+        for_lanes<kFull>(g, [&](uint32_t lane) HWY_ATTR {
           const T value = static_cast<T>(g.get_lane(u->d, lane));
           std::memcpy(p + lane * sizeof(T), &value, sizeof(T));
         });
@@ -597,7 +598,7 @@ HWY_INLINE void amo_combined(Group& g, const Uop* u, uint8_t* p) {
   const uint32_t step = operand.step == 0 ? 0 : 1;
   HWY_ALIGN uint64_t found[kMaxLanes];
   exchange(g, word, [&](T before) HWY_ATTR {
-    simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
+    for_lanes<kFull>(g, [&](uint32_t lane) HWY_ATTR {
       found[lane] = before;
       before = static_cast<T>(
           amo_result<op>(before, static_cast<T>(operand.p[lane * step]), kLog2Size));
@@ -618,18 +619,23 @@ HWY_INLINE bool amo_scattered(Group& g, const Uop* u, uint64_t* found) {
   if (span.bits % sizeof(T) != 0 || !linear_span(g, span, sizeof(T), kRead)) return false;
   uint8_t* const p = linear_span(g, span, sizeof(T), kWrite);
   if (p == nullptr) return false;
-  const bool alone = g.machine->is_alone;
   ++g.workspace->atomics;
-  simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
-    auto* const place = reinterpret_cast<T*>(p + (address.p[lane] - span.least));
-    const auto value = static_cast<T>(operand.p[lane * step]);
-    if (alone) {
-      found[lane] = *place;
-      *place = static_cast<T>(amo_result<op>(*place, value, kLog2Size));
-    } else {
-      found[lane] = amo_sized<op, T>(reinterpret_cast<uint8_t*>(place), value, kLog2Size);
-    }
-  });
+  const auto in_turn = [&](auto update) HWY_ATTR {
+    for_lanes<kFull>(g, [&](uint32_t lane) HWY_ATTR {
+      uint8_t* const place = p + (address.p[lane] - span.least);
+      found[lane] = update(place, static_cast<T>(operand.p[lane * step]));
+    });
+  };
+  if (g.machine->is_alone) {
+    in_turn([](uint8_t* place, T value) HWY_ATTR {
+      auto* const word = reinterpret_cast<T*>(place);
+      const T before = *word;
+      *word = static_cast<T>(amo_result<op>(before, value, kLog2Size));
+      return before;
+    });
+  } else {
+    in_turn([](uint8_t* place, T value) HWY_ATTR { return amo_sized<op, T>(place, value, kLog2Size); });
+  }
   return true;
 }
 

@@ -187,6 +187,16 @@ HWY_INLINE bool try_compact(Group& g, Slot s) {
   return true;
 }
 
+// Calls f for each active lane.
+template <bool kFull, class F>
+HWY_INLINE void for_lanes(const Group& g, F f) {
+  if constexpr (kFull) {
+    for (uint32_t lane = 0; lane < g.width; ++lane) f(lane);
+  } else {
+    for (uint64_t left = g.active; left != 0; left &= left - 1) f(static_cast<uint32_t>(std::countr_zero(left)));
+  }
+}
+
 // Stores vector `v` of a result row.
 template <bool kFull>
 HWY_INLINE void write_chunk(Group& g, uint64_t* p, size_t v, V x) {

@@ -136,16 +136,15 @@ void Commands::serve(uint64_t gpa) {
 bool Commands::serve_posted() {
   bool found = false;
   for (const uint32_t number : direct_) {
-    Context& context = contexts_.at(number);
-    const std::atomic_ref<uint32_t> state(context.direct->state);
-    uint32_t posted = GPUSIM_DIRECT_POSTED;
-    if (state.load(std::memory_order_relaxed) != posted || context.direct_runs ||
-        !state.compare_exchange_strong(posted, GPUSIM_DIRECT_TAKEN))
-      continue;
+    const Context& context = contexts_.at(number);
+    gpusim_direct* const direct = direct_of(number);
+    if (!direct || context.direct_runs) continue;
+    const std::atomic_ref<uint32_t> state(direct->state);
+    if (state.load(std::memory_order_acquire) != GPUSIM_DIRECT_POSTED) continue;
+    state.store(GPUSIM_DIRECT_TAKEN, std::memory_order_relaxed);
     found = true;
-    ++context.posted;
     Request request;
-    copy_once(&request, &context.direct->command, offsetof(gpusim_command, reply));
+    copy_once(&request, &direct->command, offsetof(gpusim_command, reply));
     request.context = number;
     request.generation = options_.generation;
     request.ticket |= GPUSIM_DIRECT_TICKET;
@@ -162,7 +161,8 @@ size_t Commands::in_flight() const {
 
 void Commands::listen(bool listens) {
   for (const uint32_t number : direct_)
-    std::atomic_ref<uint32_t>(contexts_.at(number).direct->listening).store(listens);
+    if (gpusim_direct* const direct = direct_of(number))
+      std::atomic_ref<uint32_t>(direct->listening).store(listens);
 }
 
 void Commands::run(const Request& request, const Label& label) {
@@ -236,9 +236,9 @@ void Commands::answer(const Label& label, int status, const gpusim_reply& reply)
   if (abandoned_) return;
   uint8_t* block;
   if (label.is_direct) {
-    const auto context = contexts_.find(label.context);
-    if (context == contexts_.end() || !context->second.direct) return;
-    block = reinterpret_cast<uint8_t*>(&context->second.direct->command);
+    gpusim_direct* const direct = contexts_.contains(label.context) ? direct_of(label.context) : nullptr;
+    if (!direct) return;
+    block = reinterpret_cast<uint8_t*>(&direct->command);
   } else {
     block = memory_.bytes(label.gpa, sizeof(gpusim_command), true);
   }
@@ -273,6 +273,7 @@ Commands::Answer Commands::context_open(const Request&, const Label&, gpusim_rep
 
 // The engine calls back for the context's commands before close() and reset() return.
 Commands::Answer Commands::context_close(const Request& request, const Label&, gpusim_reply&) {
+  silence(request.context);
   service_.close(request.context);
   const auto context = contexts_.find(request.context);
   forget_contents(request.context, context->second);
@@ -281,13 +282,35 @@ Commands::Answer Commands::context_close(const Request& request, const Label&, g
 }
 
 Commands::Answer Commands::reset(const Request& request, const Label&, gpusim_reply&) {
+  silence(request.context);
   service_.reset(request.context);
   forget_contents(request.context, contexts_.at(request.context));
   return Answer::kNow;
 }
 
+gpusim_direct* Commands::direct_of(uint32_t number) {
+  const uint64_t address = contexts_.at(number).direct_address;
+  if (address == 0) return nullptr;
+  const auto bytes =
+      service_.memory(number).bytes(address, sizeof(gpusim_direct), GPUSIM_READ | GPUSIM_WRITE);
+  return bytes ? reinterpret_cast<gpusim_direct*>(bytes->data()) : nullptr;
+}
+
+// No more launches are taken, and one that was not taken yet never will be.
+void Commands::silence(uint32_t number) {
+  gpusim_direct* const direct = direct_of(number);
+  if (!direct) return;
+  std::atomic_ref<uint32_t>(direct->listening).store(0);
+  if (contexts_.at(number).direct_runs ||
+      std::atomic_ref<uint32_t>(direct->state).load() != GPUSIM_DIRECT_POSTED)
+    return;
+  std::atomic_ref<uint32_t>(direct->state).store(GPUSIM_DIRECT_TAKEN);
+  std::memset(&direct->command.reply, 0, sizeof direct->command.reply);
+  std::atomic_ref<int32_t>(direct->command.status).store(-ECANCELED, std::memory_order_release);
+}
+
 void Commands::forget_direct(uint32_t number, Context& context) {
-  context.direct = nullptr;
+  context.direct_address = 0;
   std::erase(direct_, number);
 }
 
@@ -339,9 +362,11 @@ Commands::Answer Commands::unmap(const Request& request, const Label&, gpusim_re
   const auto mapping = context.mappings.find(word[0]);
   if (mapping == context.mappings.end() || mapping->second.size_bytes != word[1])
     refuse(EINVAL, fmt::format("{:#x}, {:#x} bytes was not mapped so", word[0], word[1]));
+  const bool has_direct = context.direct_address != 0 && context.direct_address < word[0] + word[1] &&
+                          word[0] < context.direct_address + sizeof(gpusim_direct);
+  if (has_direct && !context.direct_runs) silence(request.context);
   service_.unmap(request.context, word[0], word[1]);
-  if (context.direct && context.direct_address - word[0] < word[1])
-    forget_direct(request.context, context);
+  if (has_direct) forget_direct(request.context, context);
   pieces_ -= mapping->second.pieces;
   context.mappings.erase(mapping);
   return Answer::kNow;
@@ -349,10 +374,12 @@ Commands::Answer Commands::unmap(const Request& request, const Label&, gpusim_re
 
 void Commands::begin(const Label& label) {
   Context& context = contexts_.at(label.context);
-  if (label.is_direct)
+  if (label.is_direct) {
     context.direct_runs = true;
-  else
+    ++context.posted;
+  } else {
     in_flight_.insert(label.gpa);
+  }
   context.tickets.insert(label.ticket);
 }
 
@@ -446,6 +473,7 @@ Commands::Answer Commands::launch(const Request& request, const Label& label, gp
 
 Commands::Answer Commands::cancel(const Request& request, const Label&, gpusim_reply&) {
   const uint64_t ticket = request.request.words.word[0];
+  if (ticket & GPUSIM_DIRECT_TICKET) serve_posted();  // it may be this one that waits there
   if (!contexts_.at(request.context).tickets.contains(ticket))
     refuse(ENOENT, fmt::format("ticket {} does not wait", ticket));
   service_.cancel(request.context, ticket);
@@ -468,26 +496,20 @@ Commands::Answer Commands::direct(const Request& request, const Label&, gpusim_r
   Context& context = contexts_.at(request.context);
   if (context.direct_runs) refuse(EBUSY, "a launch that was posted runs or waits");
   if (address % 64 != 0) refuse(EINVAL, fmt::format("{:#x} is not a multiple of 64", address));
-  gpusim_direct* direct = nullptr;
-  if (address != 0) {
-    const auto bytes = service_.memory(request.context)
-                           .bytes(address, sizeof(gpusim_direct), GPUSIM_READ | GPUSIM_WRITE);
-    if (!bytes)
-      refuse(EFAULT, fmt::format("{:#x} is not memory that is mapped for writing", address));
-    direct = reinterpret_cast<gpusim_direct*>(bytes->data());
-  }
-  if (context.direct) std::atomic_ref<uint32_t>(context.direct->listening).store(0);
+  if (address != 0 && !service_.memory(request.context)
+                           .bytes(address, sizeof(gpusim_direct), GPUSIM_READ | GPUSIM_WRITE))
+    refuse(EFAULT, fmt::format("{:#x} is not memory that is mapped for writing", address));
+  silence(request.context);
   forget_direct(request.context, context);
-  if (!direct) return Answer::kNow;
-  context.direct = direct;
+  if (address == 0) return Answer::kNow;
   context.direct_address = address;
   direct_.push_back(request.context);
-  std::atomic_ref<uint32_t>(direct->listening).store(1);
+  std::atomic_ref<uint32_t>(direct_of(request.context)->listening).store(1);
   return Answer::kNow;
 }
 
 void Commands::close_all() {
-  if (!abandoned_) listen(false);
+  if (!abandoned_) std::ranges::for_each(direct_, [this](uint32_t number) { silence(number); });
   direct_.clear();
   while (!contexts_.empty()) {
     const uint32_t context = contexts_.begin()->first;

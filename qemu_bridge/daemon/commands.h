@@ -69,9 +69,7 @@ class Commands {
     std::map<uint64_t, Mapping> mappings;  // by device address
     std::unordered_set<uint64_t> tickets;  // in flight
     uint32_t programs = 0;                 // with those that are being loaded
-    // In the guest's memory, at this device address; null: none.
-    gpusim_direct* direct = nullptr;
-    uint64_t direct_address = 0;
+    uint64_t direct_address = 0;  // of a gpusim_direct; 0: none
     bool direct_runs = false;
     uint64_t posted = 0;
   };
@@ -108,6 +106,10 @@ class Commands {
   void begin(const Label& label);
   void end(const Label& label);
   void forget_contents(uint32_t number, Context& context);
+  /// Where the context's processes post launches; null: nowhere. Mappings and programs come and go:
+  /// valid until the next command.
+  gpusim_direct* direct_of(uint32_t number);
+  void silence(uint32_t number);
   void forget_direct(uint32_t number, Context& context);
   void answer(const Label& label, int status, const gpusim_reply& reply);
 

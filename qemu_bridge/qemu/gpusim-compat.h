@@ -17,6 +17,17 @@
 #include "sysemu/sysemu.h"
 #endif
 
+#if __has_include("exec/tb-flush.h")
+#include "exec/tb-flush.h"
+#include "exec/translation-block.h"
+#include "system/tcg.h"
+#else
+#include "exec/exec-all.h"
+#include "sysemu/tcg.h"
+#define tcg_cflags_has(cpu, flags) ((cpu)->tcg_cflags & (flags))
+#define tcg_cflags_set(cpu, flags) ((cpu)->tcg_cflags |= (flags))
+#endif
+
 #if __has_include("system/memory.h")
 #include "system/address-spaces.h"
 #include "system/memory.h"

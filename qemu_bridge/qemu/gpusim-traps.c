@@ -163,6 +163,25 @@ static bool wanted_elsewhere(CPUState *cs)
     return qatomic_read(&cs->exit_request) || qatomic_read(&cs->stop);
 }
 
+/*
+ * From now on somebody else uses the guest's memory: a single processor's atomic accesses, too, have
+ * to be atomic on the host, and its barriers must be there.
+ */
+static void run_in_parallel(void)
+{
+    CPUState *cpu;
+
+    if (!tcg_enabled()) {
+        return;
+    }
+    CPU_FOREACH(cpu) {
+        if (!tcg_cflags_has(cpu, CF_PARALLEL)) {
+            tcg_cflags_set(cpu, CF_PARALLEL);
+            tb_flush(cpu);
+        }
+    }
+}
+
 static int64_t trap_probe(CPUState *cs)
 {
     GpusimDaemon *daemon;
@@ -181,6 +200,7 @@ static int64_t trap_probe(CPUState *cs)
         int status;
 
         register_handlers();
+        run_in_parallel();
         current = gpusim_daemon_start(command, next_generation(), !runstate_is_running(), &status);
         if (!current) {
             return status;

@@ -141,8 +141,8 @@ enum gpusim_op {
 	GPUSIM_OP_COUNTERS = 12,
 	/* word[0] device address of a struct gpusim_direct, a multiple of 64, in memory that is
 	 * mapped for reading and writing; 0: none any more. A context has one at most. It ends with
-	 * the mapping, and as everything does with RESET. -EBUSY while a launch that was posted
-	 * there runs or waits.
+	 * any mapping that it lies in, and as everything does with RESET; what was posted and not
+	 * taken then ends with -ECANCELED. -EBUSY while a launch that was posted there runs or waits.
 	 */
 	GPUSIM_OP_DIRECT = 13,
 };
@@ -280,9 +280,10 @@ enum gpusim_direct_state {
 
 /* Where a process posts launches itself, without a trap. It may as long as `listening` is 1: it
  * fills in the command, with status GPUSIM_PENDING, sets `state` from FREE to POSTED, and looks at
- * `listening` again. If that is 0 by now it sets `state` back from POSTED to FREE, unless the
- * daemon, which sets it to TAKEN, was faster. After the reply it sets `state` to FREE. Context and
- * generation in the command are not looked at: they are those of the DIRECT operation.
+ * `listening` again. If that is 0 by now the daemon may be asleep: any other command wakes it, and it
+ * looks here, too. The daemon sets POSTED to TAKEN, the process TAKEN to FREE after the reply; nobody
+ * needs a read-modify-write. Context and generation in the command are not looked at: they are those
+ * of the DIRECT operation.
  */
 struct gpusim_direct {
 	gpusim_u32 state;     /* enum gpusim_direct_state */

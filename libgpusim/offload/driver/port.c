@@ -40,6 +40,8 @@ struct gpusim_port {
   atomic_bool direct_is_taken;  // by a thread that posts, or by a launch that has not ended
   uint64_t direct_tickets;      // given out; of whoever has taken it
   atomic_ullong direct_next_look;  // when to ask next whether the daemon lives, by now_ns()
+  uint64_t question;               // ticket of what was asked then; 0: none
+  unsigned forks;                  // of the process that opened it
 };
 
 // Fails with what the driver said: `text` of a reply if there is any.
@@ -424,9 +426,21 @@ static int port_free(struct gpusim_port* port, const struct gpusim_port_memory* 
 
 // The daemon looks at the page by itself as long as it is awake. Without one all goes the other way,
 // as it does where somebody waits for QEMU's sake: frozen, or for a message.
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+static atomic_uint forks;  // between the first process and this one
+static void count_fork(void) { atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed); }
+static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
+
+// A child shares the page with its parent, whose it is.
+static bool is_parents(const struct gpusim_port* port) {
+  return port->forks != atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
 static void open_direct(struct gpusim_port* port) {
   struct gpusim_port_memory* const memory = &port->direct_memory;
   if (port->transport != GPUSIM_TRANSPORT_SEMIHOSTING || port->wait_flags != 0) return;
+  pthread_once(&fork_once, watch_forks);
+  port->forks = atomic_load_explicit(&forks, memory_order_relaxed);
   if (port_alloc(port, (uint64_t)sysconf(_SC_PAGESIZE), 0, memory) != GPUSIM_OK) return;
   union gpusim_request request;
   struct gpusim_reply reply;
@@ -443,13 +457,6 @@ static bool is_pending(const struct gpusim_direct* direct) {
   return __atomic_load_n(&direct->command.status, __ATOMIC_ACQUIRE) == GPUSIM_PENDING;
 }
 
-// False: nobody has seen it, and nobody will.
-static bool take_back(struct gpusim_direct* direct) {
-  uint32_t posted = GPUSIM_DIRECT_POSTED;
-  return __atomic_compare_exchange_n(&direct->state, &posted, GPUSIM_DIRECT_FREE, false,
-                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-}
-
 static void set_end(struct gpusim_port_end* end, int status);
 
 static void end_direct(struct gpusim_port* port, struct gpusim_port_end* end) {
@@ -460,8 +467,26 @@ static void end_direct(struct gpusim_port* port, struct gpusim_port_end* end) {
     memcpy(end->reply.text, direct->command.reply.text, sizeof end->reply.text);
   }
   set_end(end, direct->command.status);
+  if (is_parents(port)) return;
   __atomic_store_n(&direct->state, GPUSIM_DIRECT_FREE, __ATOMIC_RELEASE);
   atomic_store_explicit(&port->direct_is_taken, false, memory_order_release);
+}
+
+// Asks the daemon for something, which wakes it up, too, and does not wait for the answer. False: it is gone.
+static bool ask(struct gpusim_port* port) {
+  int status = 0;
+  if (port->question != 0) {
+    const int error = wait_ticket(port, port->question, 0, 0, NULL, &status);
+    if (error == ETIMEDOUT) return true;
+    port->question = 0;
+    if (gpusim_offload_status_of_errno(error) == GPUSIM_DEVICE_LOST) return false;
+  }
+  union gpusim_request request;
+  struct gpusim_ioc_submit result;
+  memset(&request, 0, sizeof request);
+  const int error = submit(port, GPUSIM_OP_COUNTERS, &request, NULL, &result);
+  if (error == 0 && !result.done) port->question = result.ticket;
+  return gpusim_offload_status_of_errno(error) != GPUSIM_DEVICE_LOST;
 }
 
 static void look_later(struct gpusim_port* port) {
@@ -474,7 +499,7 @@ static bool launch_direct(struct gpusim_port* port, const struct gpusim_launch* 
                           uint64_t* ticket, struct gpusim_port_end* end) {
   enum { kLooks = 8000 };  // for the reply, before somebody has to wait for it
   struct gpusim_direct* const direct = port->direct;
-  if (direct == NULL || !__atomic_load_n(&direct->listening, __ATOMIC_RELAXED) ||
+  if (direct == NULL || !__atomic_load_n(&direct->listening, __ATOMIC_RELAXED) || is_parents(port) ||
       atomic_exchange_explicit(&port->direct_is_taken, true, memory_order_acquire)) {
     return false;
   }
@@ -486,17 +511,15 @@ static bool launch_direct(struct gpusim_port* port, const struct gpusim_launch* 
   command->status = GPUSIM_PENDING;
   const size_t arguments = launch->argument_count * sizeof launch->arguments[0];
   memcpy(&command->request, launch, offsetof(struct gpusim_launch, arguments) + arguments);
-  __atomic_store_n(&direct->state, GPUSIM_DIRECT_POSTED, __ATOMIC_SEQ_CST);
-  bool is_heard = __atomic_load_n(&direct->listening, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&direct->state, GPUSIM_DIRECT_POSTED, __ATOMIC_RELEASE);
+  atomic_thread_fence(memory_order_seq_cst);
+  const bool is_heard = __atomic_load_n(&direct->listening, __ATOMIC_RELAXED);
+  if (!is_heard) ask(port);
   for (int i = 0; i < kLooks && is_heard; ++i) {
     if (is_pending(direct)) continue;
     end_direct(port, end);
     *ticket = 0;
     return true;
-  }
-  if (take_back(direct)) {
-    atomic_store_explicit(&port->direct_is_taken, false, memory_order_release);
-    return false;
   }
   *ticket = command->ticket;
   look_later(port);
@@ -511,9 +534,7 @@ static int wait_direct(struct gpusim_port* port, uint64_t timeout_ns, struct gpu
     const uint64_t now = now_ns(), gone = now - begin;
     // Also for one who waits for short times only, again and again.
     if (now >= atomic_load_explicit(&port->direct_next_look, memory_order_relaxed)) {
-      gpusim_counters unused;
-      const int status = port_counters(port, &unused);
-      if (status != GPUSIM_OK && is_pending(port->direct)) return status;
+      if (!ask(port) && is_pending(port->direct)) return fail_errno(EIO, "waiting for a kernel", NULL);
       look_later(port);
     }
     if (gone >= timeout_ns) return GPUSIM_TIMED_OUT;

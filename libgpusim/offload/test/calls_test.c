@@ -367,7 +367,7 @@ static void mapped_bytes(struct fixture* f) {
 static void check_read_only(struct fixture* f, gpusim_buffer* buffer, const uint32_t* first) {
   gpusim_kernel* const writing = KERNEL(f->program, store);
   OK(gpusim_kernel_set_core_id(writing, 0));
-  OK(gpusim_kernel_set_u64(writing, 1, 7));
+  OK(gpusim_kernel_set_u64(writing, 1, 0));
   OK(gpusim_kernel_set_buffer(writing, 2, buffer, 0));
   EXPECT(GPUSIM_KERNEL_FAILED, run_kernel(f->queue, writing, 1));
   CHECK(*first == 0);

@@ -53,6 +53,24 @@ def posted_launches(runner):
     equal(runner.case("-o wait=frozen posted"), kernels="200", posted="0")
 
 
+def counted_launches(runner):
+    """None is lost, and none happens twice."""
+    launches = 3000 if not runner.setting.long else 100000
+    values = equal(runner.case(f"counted {launches}", timeout=600), counted=str(launches), kernels=str(launches))
+    check(0 < int(values["posted"]) < launches, str(values))
+
+
+def shared_atomics(runner):
+    """A processor's atomic accesses are atomic for simulated cores, too; also if it is the only one."""
+    values = equal(runner.case("atomics", timeout=60), lost="0")
+    check(int(values["own"]) > 1000, str(values))
+
+
+def forked_processes(runner):
+    values = equal(runner.case("forked", timeout=60), counted="201")
+    check("child" not in values, str(values))
+
+
 def frozen_clock(runner):
     """With wait=frozen the guest's clocks stand still while a kernel runs."""
     equal(runner.case("-o wait=frozen works"), kernel="works")

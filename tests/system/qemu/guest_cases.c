@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,6 +31,12 @@ void spin(volatile uint64_t* end) {
 void number(uint64_t* out, uint64_t core) { out[core] = core * 3 + 1; }
 
 void stray(uint64_t address) { *(volatile uint64_t*)address = 1; }
+
+void add_one(uint64_t* word) { __atomic_fetch_add(word, 1, __ATOMIC_RELAXED); }
+
+void add_often(uint64_t* word, uint64_t times) {
+  for (uint64_t i = 0; i < times; ++i) __atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
+}
 
 // 16 instructions a turn or so, without memory: what an emulator is good at, too.
 void count(uint64_t* out, uint64_t core, uint64_t turns) {
@@ -497,6 +504,76 @@ static int case_posted(char** arguments) {
   return 0;
 }
 
+// Each launch happens once, whether the daemon is awake, asleep or about to fall asleep.
+static int case_counted(char** arguments) {
+  const int launches = arguments[0] ? atoi(arguments[0]) : 3000;
+  must("open", open_all());
+  gpusim_buffer* word = buffer_of(4096);
+  gpusim_kernel* kernel = kernel_of(FUNCTION(add_one));
+  gpusim_kernel_set_buffer(kernel, 0, word, 0);
+  unsigned seed = 1;
+  for (int i = 0; i < launches; ++i) {
+    must("kernel", run_kernel(kernel, 1));
+    seed = seed * 1103515245 + 12345;
+    const double until = now() + 1e-6 * (seed >> 16 & 511);
+    while (now() < until) {
+    }
+  }
+  gpusim_counters counters;
+  must("counters", gpusim_device_counters(device, &counters));
+  printf("counted=%lu\nkernels=%lu\nposted=%lu\n",
+         (unsigned long)*(volatile uint64_t*)gpusim_buffer_pointer(word),
+         (unsigned long)counters.kernels, (unsigned long)counters.posted_kernels);
+  close_all();
+  return 0;
+}
+
+// The process and cores add to one word at the same time.
+static int case_atomics(char** arguments) {
+  (void)arguments;
+  const uint64_t times = 3000000, cores = 1;
+  must("open", open_all());
+  gpusim_buffer* word = buffer_of(4096);
+  uint64_t* const shared = gpusim_buffer_pointer(word);
+  gpusim_kernel* kernel = kernel_of(FUNCTION(add_often));
+  gpusim_event* event;
+  gpusim_kernel_set_buffer(kernel, 0, word, 0);
+  gpusim_kernel_set_u64(kernel, 1, times);
+  must("enqueue", gpusim_enqueue_kernel(queue, kernel, (uint32_t)cores, 0, NULL, &event));
+  uint64_t own = 0;
+  while (gpusim_event_status(event) == GPUSIM_RUNNING)
+    for (int i = 0; i < 1000; ++i, ++own) __atomic_fetch_add(shared, 1, __ATOMIC_RELAXED);
+  must("kernel", gpusim_event_finish(event, -1));
+  const uint64_t sum = __atomic_load_n(shared, __ATOMIC_RELAXED);
+  printf("own=%lu\nlost=%ld\n", (unsigned long)own, (long)(own + cores * times - sum));
+  gpusim_event_release(event);
+  close_all();
+  return 0;
+}
+
+// A child of fork() launches while its parent's kernel runs.
+static int case_forked(char** arguments) {
+  (void)arguments;
+  must("open", open_all());
+  gpusim_buffer* word = buffer_of(4096);
+  uint64_t* const shared = gpusim_buffer_pointer(word);
+  gpusim_kernel* kernel = kernel_of(FUNCTION(add_one));
+  gpusim_kernel_set_buffer(kernel, 0, word, 8);
+  must("first", run_kernel(kernel, 1));
+  for (int i = 0; i < 100; ++i) {
+    *(volatile uint64_t*)shared = 0;
+    const pid_t child = fork();
+    if (child == 0) _exit(run_kernel(kernel, 1) != GPUSIM_OK);
+    must("parent's", run_kernel(kernel, 1));
+    int status = -1;
+    waitpid(child, &status, 0);
+    if (status != 0) printf("child=%d\n", status);
+  }
+  printf("counted=%lu\n", (unsigned long)((volatile uint64_t*)shared)[1]);
+  close_all();
+  return 0;
+}
+
 // A region of so many million instructions over so many cores, on the device and on the guest's own CPU.
 static int case_region(char** arguments) {
   uint64_t millions = arguments[0] ? strtoull(arguments[0], NULL, 0) : 100;
@@ -563,6 +640,7 @@ static const struct {
     {"lost", case_lost},         {"many", case_many},         {"round_trip", case_round_trip},
     {"region", case_region},     {"posted", case_posted},
     {"posted_spin", case_posted_spin},
+    {"counted", case_counted},   {"atomics", case_atomics},   {"forked", case_forked},
 };
 
 int main(int argc, char** argv) {

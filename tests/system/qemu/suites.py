@@ -8,7 +8,8 @@ EVERYDAY = [work.example_programs, work.library_tests, work.several_processes, w
             work.nothing_is_copied]
 
 SUITES = {
-    "patched": Suite(EVERYDAY + [work.posted_launches, work.frozen_clock]),
+    "patched": Suite(EVERYDAY + [work.posted_launches, work.counted_launches, work.shared_atomics,
+                                 work.forked_processes, work.frozen_clock]),
     "patched_smp4": Suite([work.example_programs, work.several_processes, work.openmp_program],
                           smp=4),
     "stock": Suite(EVERYDAY, stock=True),

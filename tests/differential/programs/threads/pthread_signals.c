@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static atomic_int got, ready, cleaned, stop;
+static atomic_int got, ready, awake, cleaned, stop;
 static pthread_t who;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
@@ -37,6 +37,7 @@ static void* sleep_long(void* argument) {
   const struct timespec t = {.tv_sec = 1000};
   struct timespec left = {0, 0};
   const int result = nanosleep(&t, &left);
+  awake = 1;
   return (void*)(intptr_t)(result == -1 && errno == EINTR && left.tv_sec > 900 ? 1 : 0 * (intptr_t)argument);
 }
 static void* wait_cancelled(void* argument) {
@@ -94,8 +95,10 @@ int main(void) {
   got = 0;
   pthread_create(&t[0], NULL, sleep_long, NULL);
   await_ready();
-  for (int i = 0; i < 100; ++i) sched_yield();
-  pthread_kill(t[0], SIGUSR1);
+  while (!awake) {  // a signal may come before it sleeps
+    for (int i = 0; i < 100; ++i) sched_yield();
+    pthread_kill(t[0], SIGUSR1);
+  }
   pthread_join(t[0], &result);
   printf("a sleeping thread got %d, interrupted %ld\n", got, (long)(intptr_t)result);
 
