@@ -337,7 +337,7 @@ class Translation : private AccessEmitter {
     }
     if (!trace_.partial) chunk.store_kinds();
     if (ends_block) emit_branch(end - 1, taken_);
-    else check_fp_state(begin, end);
+    if (!step(end - 1).parted) check_fp_state(begin, end);
   }
 
   // Goes to `next` if none of the chunk's lanes is active: often only one of all is.
@@ -430,10 +430,9 @@ class Translation : private AccessEmitter {
   // A cold path may have changed the state of some lanes.
   void check_fp_state(size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      if (!info_of(uop(i)).fp_state) continue;
+      if (!info_of(uop(i)).fp_state || state_checked(begin, i)) continue;
       cc_.cmp(at_.kind(static_cast<Slot>(uop(i).imm16)), static_cast<int>(kUniform));
       cc_.jne(exit_to(step(end - 1).next));
-      return;
     }
   }
 

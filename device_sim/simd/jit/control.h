@@ -1,6 +1,7 @@
 // Emits how generated code goes on: calls of the interpreter's handlers, ends of blocks, and leaving
 // for the interpreter where something is not as recorded.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 
@@ -95,6 +96,16 @@ class ControlEmitter {
   }
   bool is_last(size_t i) const { return i + 1 == trace_.steps.size() && !trace_.closed; }
 
+  // Whether a field of some step names a slot: programs seldom look at the floating-point state, which
+  // changes its form for good while flags are being set.
+  bool is_named(Slot s) const {
+    return std::any_of(trace_.steps.begin(), trace_.steps.end(), [s](const Step& x) {
+      const Sources sources = sources_of(x.uop);
+      const bool has_d = info_of(x.uop).d.writes || is_store(shape_of(x.uop));
+      return (has_d && x.uop.d == s) ||
+             std::find(sources.slot, sources.slot + sources.count, s) != sources.slot + sources.count;
+    });
+  }
   // After a call: are the slots that it may have changed in the forms that they had?
   void check_kinds(size_t i) {
     const Step& s = step(i);
@@ -105,6 +116,8 @@ class ControlEmitter {
     };
     const bool has_d = info_of(s.uop).d.writes || is_store(shape);
     if (has_d) check(s.uop.d, s.d_after);
+    if (info_of(s.uop).fp_state && is_named(static_cast<Slot>(s.uop.imm16)))
+      check(static_cast<Slot>(s.uop.imm16), s.state_after);
     if (!changes_sources(shape)) return;
     const Sources sources = sources_of(s.uop);
     for (int k = 0; k < sources.count; ++k)

@@ -120,6 +120,7 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
       s.compacted |= !simd::is_compact(s.before[k]) && simd::is_compact(s.after[k]);
     }
     s.d_after = g.kind[s.uop.d];
+    if (info.fp_state) s.state_after = g.kind[s.uop.imm16];
     if (u == nullptr || g.active != active) {
       if (info.ends_block) {
         s.parted = true;

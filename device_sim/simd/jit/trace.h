@@ -22,6 +22,7 @@ struct Step {
   uint8_t after[4] = {};
   uint8_t d_before = 0;  // of d
   uint8_t d_after = 0;
+  uint8_t state_after = 0;  // of the floating-point state
   uint8_t fits_32_bits = 0;  // bit k: source k is compact and fits
   bool consecutive = false;     // a load or store of neighbouring elements in linear memory
   bool in_row = false;          // a load or store at one offset of the lanes' own windows, in a word

@@ -1,6 +1,8 @@
 // That hot loops do run as native code, where there can be any, with all lanes and with some.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "device_sim/simd/simd_backend.h"
 #include "tests/unit/device_sim/toy_program.h"
 
@@ -354,6 +356,53 @@ TEST_CASE("an operand that a branch finds affine, but not for ever") {
         sums[core] += sums[core] ^ (sums[core] + (turn >> 11)) ^ core;
     }
     const auto rounds = [](uint32_t) { return uint64_t{4000}; };
+    CHECK(run(MachineConfig::kNeverNative, rounds, m).sums == sums);
+    CHECK(run(1, rounds, m).sums == sums);
+  }
+}
+
+// Products that overflow raise a flag in each lane at another time, first of all lanes that compute them
+// natively, then with a state for which the interpreter does. The next block reads the state.
+TEST_CASE("a floating-point state that changes its form while it is looked at") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  constexpr Slot kFactor = kOther, kState = kTurn, kProduct = kSquare;
+  constexpr uint64_t kFlushToZero = uint64_t{1} << (24 + 32), kInexact = 0x10, kOverflow = 4;
+  constexpr uint64_t kRoundsInAll = 3000;
+  for (const uint64_t state : {kInexact, kInexact | kFlushToZero}) {
+    CAPTURE(state);
+    Module m;
+    add_block(m,
+              {{.op = Op::mul64, .d = kProduct, .a = kCore, .b = kCore},
+               {.op = Op::lsli64, .d = kProduct, .a = kProduct, .imm = 40},
+               {.op = Op::ori64, .d = kProduct, .a = kProduct, .imm = 0x3ff0000000000000},
+               {.op = Op::konst, .d = kFactor, .imm = 0x3ff8000000000000},
+               {.op = Op::konst, .d = kState, .imm = state},
+               {.op = Op::jmp}},
+              6);
+    add_block(m,
+              {{.op = Op::fmul64, .d = kProduct, .a = kProduct, .b = kFactor, .imm16 = kState},
+               {.op = Op::bri_ne64, .a = kProduct, .imm16 = 1}},
+              9);
+    add_block(m, {kEnd}, 8);
+    add_block(m,
+              {{.op = Op::add64, .d = kSum, .a = kSum, .b = kState},
+               {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+               {.op = Op::bri_ne32, .a = kRounds}},
+              6);
+    add_block(m, {kEnd}, 12);
+    finish(m, kSlots);
+    std::vector<uint64_t> sums(kCores);
+    for (uint32_t core = 0; core < kCores; ++core) {
+      double product = 1 + core * core / 4096.0;
+      uint64_t now = state;
+      for (uint64_t round = 0; round < kRoundsInAll; ++round) {
+        product *= 1.5;
+        if (std::isinf(product)) now |= kOverflow;
+        sums[core] += now;
+      }
+    }
+    const auto rounds = [](uint32_t) { return kRoundsInAll; };
     CHECK(run(MachineConfig::kNeverNative, rounds, m).sums == sums);
     CHECK(run(1, rounds, m).sums == sums);
   }
