@@ -278,7 +278,7 @@ class Translation : private AccessEmitter {
     bool fp = false;
     size_t end = begin;
     while (end < trace_.steps.size() && plan(end).method == Method::kVector) {
-      if (fp && reads_fp_state(end)) break;  // a cold path may have changed it
+      if (fp && names_fp_state(end)) break;  // a cold path may have changed it
       if (plan(end).scattered && reads_written(begin, end)) break;  // addresses are checked first
       const ShapeInfo info = info_of(uop(end));
       fp |= info.fp_state;
@@ -293,12 +293,16 @@ class Translation : private AccessEmitter {
       if (written_before(begin, i, sources.slot[k])) return true;
     return false;
   }
-  bool reads_fp_state(size_t i) const {
+  bool names_fp_state(size_t i) const {
     const Sources sources = sources_of(uop(i));
-    for (int k = 0; k < sources.count; ++k)
+    const auto is_state = [&](Slot slot) {
       for (const Step& s : trace_.steps)
-        if (info_of(s.uop).fp_state && s.uop.imm16 == sources.slot[k]) return true;
-    return false;
+        if (info_of(s.uop).fp_state && s.uop.imm16 == slot) return true;
+      return false;
+    };
+    for (int k = 0; k < sources.count; ++k)
+      if (is_state(sources.slot[k])) return true;
+    return info_of(uop(i)).d.writes && is_state(uop(i).d);
   }
 
   void emit_segment(size_t begin, size_t end) {

@@ -408,6 +408,47 @@ TEST_CASE("a floating-point state that changes its form while it is looked at") 
   }
 }
 
+// In each lane another product is the first to overflow; the same block then replaces the state.
+TEST_CASE("a floating-point state that is written after a flag was raised") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  constexpr Slot kFactor = kOther, kState = kTurn, kProduct = kSquare;
+  constexpr uint64_t kInexact = 0x10, kRoundsInAll = 3000;
+  Module m;
+  add_block(m,
+            {{.op = Op::mul64, .d = kProduct, .a = kCore, .b = kCore},
+             {.op = Op::lsli64, .d = kProduct, .a = kProduct, .imm = 40},
+             {.op = Op::ori64, .d = kProduct, .a = kProduct, .imm = 0x3ff0000000000000},
+             {.op = Op::konst, .d = kFactor, .imm = 0x3ff8000000000000},
+             {.op = Op::jmp}},
+            5);
+  add_block(m,
+            {{.op = Op::konst, .d = kState, .imm = kInexact},
+             {.op = Op::fmul64, .d = kProduct, .a = kProduct, .b = kFactor, .imm16 = kState},
+             {.op = Op::lsri64, .d = kState, .a = kProduct, .imm = 62},
+             {.op = Op::xor64, .d = kState, .a = kState, .b = kCore},
+             {.op = Op::jmp}},
+            10);
+  add_block(m,
+            {{.op = Op::add64, .d = kSum, .a = kSum, .b = kState},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne32, .a = kRounds}},
+            5);
+  add_block(m, {kEnd}, 13);
+  finish(m, kSlots);
+  std::vector<uint64_t> sums(kCores);
+  for (uint32_t core = 0; core < kCores; ++core) {
+    double product = 1 + core * core / 4096.0;
+    for (uint64_t round = 0; round < kRoundsInAll; ++round) {
+      product *= 1.5;
+      sums[core] += (product >= 2) ^ core;
+    }
+  }
+  const auto rounds = [](uint32_t) { return kRoundsInAll; };
+  CHECK(run(MachineConfig::kNeverNative, rounds, m).sums == sums);
+  CHECK(run(1, rounds, m).sums == sums);
+}
+
 // Several lanes add to the same of four counters, lanes in order.
 TEST_CASE("atomic additions at different places, some the same") {
   std::string why_not;
