@@ -1,7 +1,9 @@
 #include "tests/differential/backends/run_case.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <sstream>
 #include <stdexcept>
 
@@ -113,6 +115,13 @@ bool same_event(const Event& x, const Event& y) {
     case CoreStatus::kJump: return x.address == y.address;
     default: return true;
   }
+}
+
+uint64_t most_instructions(const Result& r) {
+  uint64_t most = 0;
+  for (const CoreTally& t : r.tallies)
+    most = std::max(most, std::accumulate(t.classes.begin(), t.classes.end(), uint64_t{0}));
+  return most;
 }
 
 // What the counts of lanes per block and per group must have in common.
@@ -301,19 +310,21 @@ void shrink(Case& c, const std::function<bool(const Case&)>& fails) {
   }
 }
 
-std::string check_case(const Case& c, const Result& expected, const RunConfig& run) {
+std::string check_case(const Case& c, const Result& expected, const RunConfig& run,
+                       const RunConfig& reference) {
   std::string what = difference(c, expected, run_case(c, run));
   if (what.empty()) return what;
   Case small = c;
   // A program that a change made endless would take for ever.
-  if (small.config.max_instructions == 0) small.config.max_instructions = 5000;
-  const auto fails = [&](const Case& candidate) {
-    return !difference(candidate, run_case(candidate, {}), run_case(candidate, run)).empty();
+  if (small.config.max_instructions == 0)
+    small.config.max_instructions = std::max<uint64_t>(5000, 2 * most_instructions(expected));
+  const auto compare = [&](const Case& candidate) {
+    return difference(candidate, run_case(candidate, reference), run_case(candidate, run));
   };
-  if (!fails(small)) small = c;
-  shrink(small, fails);
-  const std::string smaller = difference(small, run_case(small, {}), run_case(small, run));
-  return print_run(run) + ": " + what + "\nshrunk: " + smaller + "\n" + print_case(small);
+  const auto fails = [&](const Case& candidate) { return !compare(candidate).empty(); };
+  if (fails(small)) shrink(small, fails);
+  else small = c;
+  return print_run(run) + ": " + what + "\nshrunk: " + compare(small) + "\n" + print_case(small);
 }
 
 std::vector<std::string> backends_under_test() {

@@ -36,8 +36,10 @@ std::string difference(const Case& c, const Result& expected, const Result& actu
 // Makes the case as small as it can while `fails`: micro-ops become fences, which do nothing.
 void shrink(Case& c, const std::function<bool(const Case&)>& fails);
 
-// Compares `run` with the scalar backend. Empty, or a description of a minimal failing case.
-std::string check_case(const Case& c, const Result& expected, const RunConfig& run);
+// Compares `run` with what `reference`, the scalar backend unless told, gave. Empty, or a description
+// of a minimal failing case.
+std::string check_case(const Case& c, const Result& expected, const RunConfig& run,
+                       const RunConfig& reference = {});
 
 // The backends other than scalar that can run here.
 std::vector<std::string> backends_under_test();
