@@ -406,7 +406,7 @@ void SimdBackend::Pace::note(bool together, uint64_t instructions, uint64_t atom
   constexpr uint64_t kEnough = 1 << 14;  // instructions; less says little
   constexpr uint64_t kMany = 128;        // one atomic operation in so many instructions
   constexpr double kGain = 1.1;
-  constexpr uint32_t kFirstWait = 16, kLongestWait = 128;
+  constexpr uint32_t kLongestWait = 128;
   if (instructions < kEnough) return;
   if (atomics * kMany < instructions) {
     *this = {};

@@ -133,9 +133,10 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
               std::chrono::duration<double> time);
 
    private:
+    static constexpr uint32_t kFirstWait = 16;
     bool together_ = true;
     double last_speed_ = 0;  // instructions per second of the last slice that was run so
-    uint32_t wait_ = 1, next_wait_ = 16;  // slices until it is questioned
+    uint32_t wait_ = 1, next_wait_ = kFirstWait;  // slices until it is questioned
   };
   void run_turns(size_t self);
   bool run_turn(size_t group, Worker& worker);

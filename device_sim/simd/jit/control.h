@@ -101,8 +101,7 @@ class ControlEmitter {
   bool is_named(Slot s) const {
     return std::any_of(trace_.steps.begin(), trace_.steps.end(), [s](const Step& x) {
       const Sources sources = sources_of(x.uop);
-      const bool has_d = info_of(x.uop).d.writes || is_store(shape_of(x.uop));
-      return (has_d && x.uop.d == s) ||
+      return (has_d(x.uop) && x.uop.d == s) ||
              std::find(sources.slot, sources.slot + sources.count, s) != sources.slot + sources.count;
     });
   }
@@ -114,14 +113,13 @@ class ControlEmitter {
       cc_.cmp(at_.kind(slot), static_cast<int>(kind));
       cc_.jne(misfit_);
     };
-    const bool has_d = info_of(s.uop).d.writes || is_store(shape);
-    if (has_d) check(s.uop.d, s.d_after);
+    if (has_d(s.uop)) check(s.uop.d, s.d_after);
     if (info_of(s.uop).fp_state && is_named(static_cast<Slot>(s.uop.imm16)))
       check(static_cast<Slot>(s.uop.imm16), s.state_after);
     if (!changes_sources(shape)) return;
     const Sources sources = sources_of(s.uop);
     for (int k = 0; k < sources.count; ++k)
-      if (!is_compact(plan(i).source_kind[k]) && !(has_d && sources.slot[k] == s.uop.d))
+      if (!is_compact(plan(i).source_kind[k]) && !(has_d(s.uop) && sources.slot[k] == s.uop.d))
         check(sources.slot[k], s.after[k]);
   }
 

@@ -18,6 +18,9 @@ constexpr bool is_compact(uint8_t kind) { return kind == kUniform || kind == kAf
 // Handlers of these may find their operands to be compact, or spread them.
 constexpr bool changes_sources(Shape s) { return is_load(s) || is_store(s) || is_branch(s); }
 
+// Whether its field d names a slot, which it writes or, to store it, reads.
+inline bool has_d(const Uop& u) { return info_of(u).d.writes || is_store(shape_of(u)); }
+
 // The slots that a micro-op reads, in the order of its fields a, b, c, aux.
 struct Sources {
   Slot slot[4] = {};

@@ -424,8 +424,6 @@ static int port_free(struct gpusim_port* port, const struct gpusim_port_memory* 
 
 // ---- Launches past the driver ------------------------------------------------------------------
 
-// The daemon looks at the page by itself as long as it is awake. Without one all goes the other way,
-// as it does where somebody waits for QEMU's sake: frozen, or for a message.
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static atomic_uint forks;  // between the first process and this one
 static void count_fork(void) { atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed); }
@@ -436,6 +434,8 @@ static bool is_parents(const struct gpusim_port* port) {
   return port->forks != atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
+// The daemon looks at the page by itself as long as it is awake. Without one all goes the other way,
+// as it does where somebody waits for QEMU's sake: frozen, or for a message.
 static void open_direct(struct gpusim_port* port) {
   struct gpusim_port_memory* const memory = &port->direct_memory;
   if (port->transport != GPUSIM_TRANSPORT_SEMIHOSTING || port->wait_flags != 0) return;

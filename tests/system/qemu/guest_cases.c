@@ -490,16 +490,20 @@ static int case_round_trip(char** arguments) {
   return 0;
 }
 
+static void print_counters(void) {
+  gpusim_counters counters;
+  must("counters", gpusim_device_counters(device, &counters));
+  printf("kernels=%lu\nposted=%lu\n", (unsigned long)counters.kernels,
+         (unsigned long)counters.posted_kernels);
+}
+
 // Short kernels one after the other, and how many of them went past the driver.
 static int case_posted(char** arguments) {
   (void)arguments;
   must("open", open_all());
   gpusim_kernel* kernel = kernel_of(FUNCTION(nothing));
   for (int i = 0; i < 200; ++i) must("kernel", run_kernel(kernel, 1));
-  gpusim_counters counters;
-  must("counters", gpusim_device_counters(device, &counters));
-  printf("kernels=%lu\nposted=%lu\n", (unsigned long)counters.kernels,
-         (unsigned long)counters.posted_kernels);
+  print_counters();
   close_all();
   return 0;
 }
@@ -519,11 +523,8 @@ static int case_counted(char** arguments) {
     while (now() < until) {
     }
   }
-  gpusim_counters counters;
-  must("counters", gpusim_device_counters(device, &counters));
-  printf("counted=%lu\nkernels=%lu\nposted=%lu\n",
-         (unsigned long)*(volatile uint64_t*)gpusim_buffer_pointer(word),
-         (unsigned long)counters.kernels, (unsigned long)counters.posted_kernels);
+  printf("counted=%lu\n", (unsigned long)*(volatile uint64_t*)gpusim_buffer_pointer(word));
+  print_counters();
   close_all();
   return 0;
 }

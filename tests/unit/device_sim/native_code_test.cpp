@@ -72,6 +72,12 @@ Run run(uint32_t native_after, Rounds rounds, const Module& module = make_loop()
   return r;
 }
 
+template <class Rounds>
+void check_sums(Rounds rounds, const Module& module, const std::vector<uint64_t>& sums) {
+  CHECK(run(MachineConfig::kNeverNative, rounds, module).sums == sums);
+  CHECK(run(1, rounds, module).sums == sums);
+}
+
 // In one block the row of kSquare grows from 32-bit to 64-bit words and that of kSum shrinks, which
 // wants the lanes in opposite orders; the next block turns both back.
 Module make_growing_and_shrinking() {
@@ -356,8 +362,7 @@ TEST_CASE("an operand that a branch finds affine, but not for ever") {
         sums[core] += sums[core] ^ (sums[core] + (turn >> 11)) ^ core;
     }
     const auto rounds = [](uint32_t) { return uint64_t{4000}; };
-    CHECK(run(MachineConfig::kNeverNative, rounds, m).sums == sums);
-    CHECK(run(1, rounds, m).sums == sums);
+    check_sums(rounds, m, sums);
   }
 }
 
@@ -403,8 +408,7 @@ TEST_CASE("a floating-point state that changes its form while it is looked at") 
       }
     }
     const auto rounds = [](uint32_t) { return kRoundsInAll; };
-    CHECK(run(MachineConfig::kNeverNative, rounds, m).sums == sums);
-    CHECK(run(1, rounds, m).sums == sums);
+    check_sums(rounds, m, sums);
   }
 }
 
@@ -445,8 +449,7 @@ TEST_CASE("a floating-point state that is written after a flag was raised") {
     }
   }
   const auto rounds = [](uint32_t) { return kRoundsInAll; };
-  CHECK(run(MachineConfig::kNeverNative, rounds, m).sums == sums);
-  CHECK(run(1, rounds, m).sums == sums);
+  check_sums(rounds, m, sums);
 }
 
 // Several lanes add to the same of four counters, lanes in order.
@@ -480,8 +483,7 @@ TEST_CASE("atomic additions at different places, some the same") {
             sums[core] ^= counters[core & 3];
             counters[core & 3] += core;
           }
-        CHECK(run(MachineConfig::kNeverNative, rounds, m).sums == sums);
-        CHECK(run(1, rounds, m).sums == sums);
+        check_sums(rounds, m, sums);
       }
     }
 }
