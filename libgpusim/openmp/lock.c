@@ -52,6 +52,7 @@ static bool small_lock_try(uint32_t* lock) {
 static void small_lock_release(uint32_t* lock) {
   const uint16_t next = (uint16_t)(RELAXED(lock) + 1);
   STORE(serving_half(lock), next);
+  settle_store();
   if (LOAD(lock) >> 16 != next) bump(lock_word(lock, next));
 }
 

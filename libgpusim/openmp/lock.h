@@ -30,6 +30,7 @@ static inline void lock_acquire(struct lock* lock) {
 static inline void lock_release(struct lock* lock) {
   const uint32_t next = RELAXED(&lock->serving) + 1;
   STORE(&lock->serving, next);
+  settle_store();
   if (LOAD(&lock->next) != next) bump(lock_word(lock, next));
 }
 

@@ -71,9 +71,17 @@ static inline void wait_while_u64(uint64_t* word, uint64_t value) {
   gpusim_omp_futex_wait((uint32_t*)word, (uint32_t)value);
 }
 
+// Keeps the loads that follow behind a STORE: "I changed this; does anybody wait for it?" LDAR after
+// STLR is enough for the architecture (ARM DDI 0487, B2.3.3 "Barrier-ordered-before"), but qemu-user
+// on x86 lets the load overtake the store.
+static inline void settle_store(void) {
+  if (!__builtin_expect(gpusim_omp_on_gpusim, true)) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 // To be called after the change of a word that others may wait on.
 static inline void wake_u32(uint32_t* word) {
   if (__builtin_expect(gpusim_omp_on_gpusim, true)) return;
+  settle_store();
   if (LOAD(&gpusim_omp_sleepers) != 0) gpusim_omp_futex_wake(word);
 }
 static inline void wake_u64(uint64_t* word) { wake_u32((uint32_t*)word); }

@@ -115,7 +115,7 @@ def main():
         def case(mode, check, engine="qemu", program=program):
             cases.append(harness.Case(program.name, "O2", mode, check, engine))
         if "qemu" in arguments.engines:
-            for threads in (1, 7):
+            for threads in (1, 2, 7):
                 case(f"{threads} threads",
                      functools.partial(qemu_check, arguments, program, threads))
         for engine in (e for e in arguments.engines if e != "qemu"):
