@@ -109,7 +109,6 @@ static bool next_chunk(struct thread* me, uint64_t* first, uint64_t* last) {
   struct share* const share = me->now.share;
   struct team* const team = me->now.team;
   if (me->now.is_ordered) omp_ordered_pass(me);
-  if (team != 0 && (LOAD(&team->share_cancelled) | LOAD(&team->cancelled)) != 0) return false;
   uint64_t begin, end;
   bool found;
   switch (share->schedule) {

@@ -43,10 +43,14 @@ struct link {
   struct link* previous;
 };
 
+// One word, so that who is late cannot open the barrier of a later generation: the number of
+// threads that have arrived, and above it the generation.
 struct barrier {
-  uint32_t arrived;
-  uint32_t generation;
+  uint64_t state;
 };
+static inline uint32_t barrier_generation(const struct barrier* barrier) {
+  return (uint32_t)(__atomic_load_n(&barrier->state, __ATOMIC_SEQ_CST) >> 32);
+}
 
 // ---- Work shares ---------------------------------------------------------------------------
 
@@ -273,7 +277,9 @@ void omp_doacross_free(struct doacross* d);
 // task.c
 void omp_init_implicit_task(struct task* task, struct task* parent, const struct icvs* icvs);
 void omp_finish_implicit_task(struct task* task);
-bool omp_run_one(struct thread* me, struct team* team);  // any ready task
+// Any ready task, while the barrier at which the thread waits is closed.
+bool omp_run_one(struct thread* me, struct team* team, const struct barrier* barrier,
+                 uint32_t generation);
 bool omp_is_cancelled(const struct team* team, const struct taskgroup* group);
 void omp_group_end(struct thread* me);
 

@@ -20,14 +20,11 @@ void omp_ordered_chunk(struct thread* me, uint64_t begin, uint64_t end) {
   me->now.has_ordered_chunk = true;
 }
 
-// Done with the chunk, whether or not it had an ordered part. In a cancelled loop nobody gets a
-// turn any more.
+// Done with the chunk, whether or not it had an ordered part.
 void omp_ordered_pass(struct thread* me) {
   struct share* const share = me->now.share;
-  struct team* const team = me->now.team;
   if (!me->now.has_ordered_chunk) return;
   me->now.has_ordered_chunk = false;
-  if (team != 0 && (LOAD(&team->share_cancelled) | LOAD(&team->cancelled)) != 0) return;
   wait_for_turn(share, me->now.chunk_begin);
   STORE(&share->ordered_next, me->now.chunk_end);
   bump(&share->ordered_turns);

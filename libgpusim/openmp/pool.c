@@ -240,7 +240,7 @@ struct team* omp_team_begin(struct thread* me, void (*function)(void*), void* ar
   team->function = function;
   team->argument = argument;
   team->is_preset = false;
-  team->inner.arrived = team->join.arrived = 0;
+  team->inner.state &= ~(uint64_t)UINT32_MAX;  // who left a cancelled region had arrived
   team->single_count = 0;
   team->cancelled = team->share_cancelled = 0;
   team->tasks_used = 0;
@@ -280,6 +280,10 @@ void omp_team_end(struct thread* me) {
   const uint32_t shares_used = me->now.share_count;
   omp_barrier(me, team, &team->join, false);
   omp_finish_implicit_task(team->master_task);
+  if (RELAXED(&team->tasks_used)) {  // a thread of another team may have completed the last task
+    lock_acquire(&team->task_lock);
+    lock_release(&team->task_lock);
+  }
   me->now = team->saved;
   if (team->members != 0) {
     for (;;) {  // until no thread looks at the team any more

@@ -66,8 +66,6 @@ void omp_share_leave(struct thread* me) {
 
 unsigned GOMP_sections_next(void) {
   struct thread* const me = self();
-  struct team* const team = me->now.team;
-  if (team != 0 && (LOAD(&team->share_cancelled) | LOAD(&team->cancelled)) != 0) return 0;
   struct share* const share = me->now.share;
   const uint64_t section = FETCH_ADD(&share->next, 1);
   return section < share->count ? (unsigned)section + 1 : 0;

@@ -173,15 +173,20 @@ static void execute(struct thread* me, struct task* task) {
 }
 
 // A ready task of the team, if nobody else is on the way to it.
-bool omp_run_one(struct thread* me, struct team* team) {
-  if (FETCH_ADD(&team->claims, 1) >= LOAD(&team->ready_count)) {
+bool omp_run_one(struct thread* me, struct team* team, const struct barrier* barrier,
+                 uint32_t generation) {
+  while (FETCH_ADD(&team->claims, 1) >= LOAD(&team->ready_count)) {
     FETCH_ADD(&team->claims, (uint32_t)-1);
-    return false;
+    // Who looked at a task queued in between left it to this claim.
+    if (LOAD(&team->ready_count) <= LOAD(&team->claims)) return false;
   }
   lock_acquire(&team->task_lock);
   FETCH_ADD(&team->claims, (uint32_t)-1);
   struct task* task = 0;
-  if (!list_is_empty(&team->ready)) {
+  if (barrier_generation(barrier) != generation) {
+    // The task belongs to a later region, of which this thread need not be: somebody else's.
+    if (!list_is_empty(&team->ready)) omp_wake_for_task(team);
+  } else if (!list_is_empty(&team->ready)) {
     task = TASK_OF(team->ready.next, in_team);
     unqueue(task);
   }
@@ -268,10 +273,10 @@ static void run_undeferred(struct thread* me, struct task* task, void** depend) 
     if (!run_child(me, parent)) wait_while_u32(&parent->word, seen);
   }
   execute(me, task);
-  for (;;) {
-    const uint32_t seen = LOAD(&task->word);
+  for (;;) {  // whoever fulfils the event completes the task, which changes its parent's word
+    const uint32_t seen = LOAD(&parent->word);
     if (!task->has_event || LOAD(&task->is_fulfilled)) break;
-    if (!omp_run_one(me, team)) wait_while_u32(&task->word, seen);
+    if (!run_child(me, parent)) wait_while_u32(&parent->word, seen);
   }
   lock_acquire(&team->task_lock);  // whoever fulfilled the event is through with it
   lock_release(&team->task_lock);
@@ -347,7 +352,6 @@ void omp_fulfill_event(uintptr_t event) {
   lock_acquire(&team->task_lock);
   if (task->is_fulfilled) omp_fatal("omp_fulfill_event: the event has been fulfilled before");
   STORE(&task->is_fulfilled, true);
-  bump(&task->word);
   const bool now = task->is_executed;
   if (now) complete(task);
   // Whoever waits at a barrier must not leave before we are through with the team.

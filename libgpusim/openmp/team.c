@@ -160,10 +160,12 @@ void omp_try_release(struct team* team) {
   struct barrier* const barriers[2] = {&team->inner, &team->join};
   for (int i = 0; i < 2; ++i) {
     struct barrier* const barrier = barriers[i];
-    if (LOAD(&barrier->arrived) != team->size || LOAD(&team->task_count) != 0) continue;
-    if (!compare_and_set_u32(&barrier->arrived, team->size, 0)) continue;
+    const uint64_t all_arrived = LOAD(&barrier->state);
+    if ((uint32_t)all_arrived != team->size || LOAD(&team->task_count) != 0) continue;
+    const uint64_t closed = all_arrived - team->size;
+    if (!compare_and_set_u64(&barrier->state, all_arrived, closed)) continue;
     if (barrier == &team->inner) team->share_cancelled = 0;
-    STORE(&barrier->generation, barrier->generation + 1);
+    STORE(&barrier->state, closed + (UINT64_C(1) << 32));
     omp_wake_team(team);
   }
 }
@@ -171,13 +173,15 @@ void omp_try_release(struct team* team) {
 // Returns whether the region was cancelled, if the caller can be.
 bool omp_barrier(struct thread* me, struct team* team, struct barrier* barrier, bool cancellable) {
   if (cancellable && LOAD(&team->cancelled)) return true;
-  const uint32_t generation = LOAD(&barrier->generation);
+  const uint32_t generation = barrier_generation(barrier);
   uint32_t* const wake = me->wake;
+  // The pool's threads count in their groups what waits for tasks of the main team.
+  uint32_t* const idle = team->members == 0 && team->size > 1 ? me->idle : 0;
   gpusim_time_release(barrier, generation);
-  if (FETCH_ADD(&barrier->arrived, 1) + 1 == team->size) omp_try_release(team);
+  if ((uint32_t)FETCH_ADD(&barrier->state, 1) + 1 == team->size) omp_try_release(team);
   for (;;) {
     const uint32_t seen = LOAD(wake);
-    if (LOAD(&barrier->generation) != generation) break;
+    if (barrier_generation(barrier) != generation) break;
     if (cancellable && LOAD(&team->cancelled)) return true;
     if (__builtin_expect(LOAD(&team->tasks_used) == 0, true)) {
       wait_while_u32(wake, seen);
@@ -185,14 +189,14 @@ bool omp_barrier(struct thread* me, struct team* team, struct barrier* barrier, 
     }
     // Count as idle before the look at the queue: then a task queued later wakes us.
     FETCH_ADD(&team->idle, 1);
-    if (me->idle != 0) FETCH_ADD(me->idle, 1);
+    if (idle != 0) FETCH_ADD(idle, 1);
     const uint32_t still = LOAD(wake);
     const bool wait = LOAD(&team->ready_count) <= LOAD(&team->claims) && still == seen;
     if (wait) wait_while_u32(wake, seen);
-    if (me->idle != 0) FETCH_ADD(me->idle, (uint32_t)-1);
+    if (idle != 0) FETCH_ADD(idle, (uint32_t)-1);
     FETCH_ADD(&team->idle, (uint32_t)-1);
-    if (LOAD(&barrier->generation) != generation) break;
-    omp_run_one(me, team);
+    if (barrier_generation(barrier) != generation) break;
+    omp_run_one(me, team, barrier, generation);
   }
   gpusim_time_acquire(barrier, generation);
   return cancellable && LOAD(&team->cancelled);

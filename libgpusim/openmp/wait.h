@@ -31,6 +31,11 @@ static inline bool compare_and_set_u32(uint32_t* p, uint32_t expected, uint32_t 
                                      __ATOMIC_SEQ_CST);
 }
 
+static inline bool compare_and_set_u64(uint64_t* p, uint64_t expected, uint64_t value) {
+  return __atomic_compare_exchange_n(p, &expected, value, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST);
+}
+
 #ifdef __aarch64__
 static inline uint32_t load_and_watch_u32(uint32_t* p) { return gpusim_aarch64_load_and_watch(p); }
 static inline uint64_t load_and_watch_u64(uint64_t* p) {

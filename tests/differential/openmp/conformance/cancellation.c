@@ -85,6 +85,33 @@ int main(void) {
     ++went_on;
   }
   printf("barrier: %d, went on %d\n", phase, went_on);
+  // Who is still in an earlier loop finishes it.
+  int turns = 0, is_cancelling = 0;
+#pragma omp parallel num_threads(3)
+  {
+    const int waits = omp_get_num_threads() == 3;
+#pragma omp for ordered schedule(static, 1) nowait
+    for (int i = 0; i < 3; ++i) {
+#pragma omp ordered
+      {
+        ++turns;
+        if (i == 1 && waits) {
+          int cancelled = 0;
+          while (!cancelled) {
+#pragma omp atomic read
+            cancelled = is_cancelling;
+          }
+          for (volatile int later = 0; later < 100000; ++later) {}
+        }
+      }
+    }
+    if (omp_get_thread_num() == 0) {
+#pragma omp atomic write
+      is_cancelling = 1;
+#pragma omp cancel parallel
+    }
+  }
+  printf("ordered: %d turns\n", turns);
   int again = 0;
 #pragma omp parallel for reduction(+ : again)
   for (int i = 0; i < 100; ++i) again += i;

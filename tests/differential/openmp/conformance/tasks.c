@@ -192,5 +192,43 @@ int main(void) {
   detached += 100;
 #pragma omp taskwait
   printf("detached %d\n", detached);
+
+  // Who waits for the event of an undeferred task runs its siblings. (libgomp 12 does not.)
+  int ran = 1;
+#ifdef __aarch64__
+  ran = 0;
+  omp_event_handle_t first, second;
+  int has_second = 0, link = 0;
+#pragma omp parallel num_threads(2)
+  if (omp_get_thread_num() == 0) {
+#pragma omp task detach(first) depend(out : link)
+    {}
+#pragma omp task depend(in : link) shared(ran)
+    {
+      omp_fulfill_event(second);
+#pragma omp atomic write
+      ran = 1;
+    }
+#pragma omp task if (0) detach(second)
+    {
+      if (omp_get_num_threads() == 1) omp_fulfill_event(first);
+#pragma omp atomic write
+      has_second = 1;
+    }
+  } else {
+    int seen = 0;
+    while (!seen) {
+#pragma omp atomic read
+      seen = has_second;
+    }
+    for (volatile int later = 0; later < 100000; ++later) {}
+    omp_fulfill_event(first);
+    for (seen = 0; !seen;) {
+#pragma omp atomic read
+      seen = ran;
+    }
+  }
+#endif
+  printf("a sibling of the task waited for: %d\n", ran);
   return 0;
 }
