@@ -261,9 +261,9 @@ static int input(void) {
 }
 
 // --- long: for killing
-static int longer(void) {
+static int longer(int turns) {
   uint64_t x = 1;
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < turns; ++i) {
     x = work(x, 30000);
     printf("%d %016lx\n", i, (unsigned long)x);
     fflush(stdout);
@@ -281,6 +281,6 @@ int main(int argc, char** argv) {
   if (!strcmp(what, "sleep")) return sleeping();
   if (!strcmp(what, "deleted")) return deleted();
   if (!strcmp(what, "input")) return input();
-  if (!strcmp(what, "long")) return longer();
+  if (!strcmp(what, "long")) return longer(argc > 2 ? atoi(argv[2]) : 40);
   return 99;
 }

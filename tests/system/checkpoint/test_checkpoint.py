@@ -239,9 +239,9 @@ class Checkpoints(unittest.TestCase):
     # --- while a run goes on
 
     def test_a_signal_asks_for_one(self):
-        whole = self.gpusim_run(self.module, "--", "long")
+        whole = self.gpusim_run(self.module, "--", "long", 400)
         run = subprocess.Popen([self.gpusim, "run", self.module, "--slice", "1000", "--backend", "scalar",
-                                "--checkpoint", self.file, "--", "long"], stdout=subprocess.PIPE,
+                                "--checkpoint", self.file, "--", "long", "400"], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, cwd=self.folder, bufsize=0)  # reads no more than a line
         first = run.stdout.readline()  # it is under way
         run.send_signal(signal.SIGUSR1)

@@ -53,6 +53,18 @@ int main(int argc, char** argv) {
 """
 
 
+def wait_for_handler(process):
+    """Returns once the process catches SIGINT."""
+    status = pathlib.Path(f"/proc/{process.pid}/status")
+    end = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < end:
+        caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", status.read_text(), re.M)
+        if caught and int(caught[1], 16) >> (signal.SIGINT - 1) & 1:
+            return
+        time.sleep(0.01)
+    raise AssertionError("SIGINT is not caught")
+
+
 class Cli(unittest.TestCase):
     gpusim: pathlib.Path
     build: pathlib.Path
@@ -286,6 +298,7 @@ class Cli(unittest.TestCase):
         with subprocess.Popen([self.gpusim, "run", self.guests, "--entry", "endless", "--cores",
                                "64", "--stats", self.stats_path],
                               stderr=subprocess.PIPE, text=True) as process:
+            wait_for_handler(process)
             time.sleep(1)
             process.send_signal(signal.SIGINT)
             _, stderr = process.communicate(timeout=TIMEOUT_S)
@@ -364,6 +377,7 @@ class Cli(unittest.TestCase):
             master, slave = pty.openpty()
             with subprocess.Popen([self.gpusim, "run", self.guests, "--entry", "endless", "--cores",
                                    "64", *quiet], stderr=slave, env=environment) as process:
+                wait_for_handler(process)
                 time.sleep(2)
                 process.send_signal(signal.SIGINT)
                 process.wait(TIMEOUT_S)

@@ -180,7 +180,7 @@ TEST_CASE("what a kernel writes arrives in guest memory") {
 
 TEST_CASE("faults and endless kernels") {
   both([](bool serial) {
-    Setup s(serial, {"--time-limit", "0.3"});
+    Setup s(serial, {"--time-limit", "2"});
     Guest& g = *s.guest;
     const Reply fault = g.run(s.launch("poke", 8, {core_number(), value(5), value(16)}));
     CHECK(fault.status == 0);

@@ -437,7 +437,9 @@ static void test_never(void) {
     device_alloc(open_device(), PAGE, ADDRESS, &alloc);
     _exit(1);
   }
-  usleep(200000);
+  /* Both wait for their contexts, each with a call to open and one to close it. */
+  for (int i = 0; i < 2000 && read_in_use().calls < 4; ++i) usleep(10000);
+  CHECK(read_in_use().calls == 4);
   kill(killed, SIGKILL);
   int status;
   waitpid(killed, &status, 0);

@@ -532,7 +532,7 @@ static int case_counted(char** arguments) {
 // The process and cores add to one word at the same time.
 static int case_atomics(char** arguments) {
   (void)arguments;
-  const uint64_t times = 3000000, cores = 1;
+  const uint64_t times = 30000000, cores = 1;
   must("open", open_all());
   gpusim_buffer* word = buffer_of(4096);
   uint64_t* const shared = gpusim_buffer_pointer(word);

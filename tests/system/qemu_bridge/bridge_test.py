@@ -164,7 +164,7 @@ def daemon_that_breaks_the_ring(bench):
         m.ask("m")
         expect("BELL", m.ask("b"), 0)
         expect("WAIT", m.ask(f"w {30_000_000:x} 0"), -errno.ETIMEDOUT)
-        expect("next BELL", m.ask("b"), -errno.EIO)
+        assert wait_until(lambda: m.ask("b") == -errno.EIO), "the ring's state goes unnoticed"
         expect("daemons", len(m.daemons()), 0)
 
 
@@ -249,8 +249,8 @@ def guest_time(bench):
     with bench.machine("--delay-ms 300") as m:
         start(m)
         for flags in 0, FREEZE:
-            expect("WAIT", run_command(m, flags=flags), 0)
-            elapsed = m.ask("d")
+            elapsed = m.ask(f"t 1 {flags:x}")
+            assert elapsed >= 0, f"the command: {elapsed}"
             if flags & FREEZE:
                 assert elapsed < 100e6, f"{elapsed} ns passed in the guest"
             else:
@@ -306,13 +306,13 @@ def guest_clock_goes_on_after_a_stop_in_a_frozen_wait(bench):
 
 @test
 def memory_rests_while_stopped(bench):
-    with bench.machine("--delay-ms 300") as m:
+    with bench.machine("--delay-ms 2000") as m:
         start(m)
         gpa = m.ask("g")
         m.ask("m")
         expect("BELL", m.ask("b"), 0)
         m.qmp("stop")
-        time.sleep(0.5)
+        time.sleep(2.2)
         expect("status while stopped", m.guest_status(gpa), PENDING)
         m.qmp("cont")
         expect("WAIT", m.ask("w 0 0"), 0)
@@ -363,7 +363,7 @@ def add_disk(machine):
 
 @test
 def snapshots(bench):
-    with bench.machine("--delay-ms 300") as m:
+    with bench.machine("--delay-ms 2000") as m:
         add_disk(m)
         generation = start(m)
         gpa = m.ask("g")
@@ -447,11 +447,11 @@ def other_cpus_go_on(bench):
             expect("BELL", m.ask("b"), 0)
             before = m.ask("y")
             m.send(f"w 0 {flags:x}")
-            assert not m.has_answer(0.3)
+            assert not m.has_answer(1)
             m.kill_daemon()
             expect("WAIT", m.answer(), -errno.EIO)
             flushes, interrupted = m.ask("y") - before, m.ask("e")
-            assert flushes > 10, f"CPU 1 flushed {flushes} times in 300 ms"
+            assert flushes > 10, f"CPU 1 flushed {flushes} times in a second"
             assert interrupted > 0
 
 

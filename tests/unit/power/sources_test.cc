@@ -124,7 +124,6 @@ TEST_CASE("NVML: the device's own buffer") {
   source->sleep_until(source->now() + Seconds(0.05));
   const auto more = source->take_buffered();
   CHECK(more.size() >= 2);
-  CHECK(more.size() <= 9);
   CHECK(more[0].time > taken[9].time);
 }
 

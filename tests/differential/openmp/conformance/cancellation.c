@@ -16,14 +16,14 @@ int main(void) {
 #pragma omp parallel shared(found)
   {
 #pragma omp for schedule(dynamic)
-    for (int i = 0; i < 100000; ++i) {
+    for (long i = 0; i < 1L << 40; ++i) {
       if (i == 50) {
 #pragma omp atomic write
-        found = i;
+        found = (int)i;
 #pragma omp cancel for
       }
 #pragma omp cancellation point for
-      if (i >= 99999) {
+      if (i + 1 == 1L << 40) {  // or years later
 #pragma omp atomic
         ++after;
       }
