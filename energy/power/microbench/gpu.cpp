@@ -200,10 +200,14 @@ bool Gpu::is_busy() {
 
 void Gpu::synchronize() { check(calls_->synchronize(), "a kernel"); }
 
-Event Gpu::make_event() {
+OwnedEvent::~OwnedEvent() {
+  if (event_ != nullptr) gpu_->calls_->event_destroy(event_);
+}
+
+OwnedEvent Gpu::make_event() {
   Event event = nullptr;
   check(calls_->event_create(&event, kEventDefault), "cuEventCreate");
-  return event;
+  return {*this, event};
 }
 void Gpu::record(Event event) { check(calls_->event_record(event, nullptr), "cuEventRecord"); }
 void Gpu::wait(Event event) { check(calls_->event_wait(event), "cuEventSynchronize"); }
@@ -218,6 +222,5 @@ energy::Seconds Gpu::elapsed(Event begin, Event end) {
   check(calls_->event_elapsed(&ms, begin, end), "cuEventElapsedTime");
   return energy::Seconds(ms * 1e-3);
 }
-void Gpu::destroy(Event event) { check(calls_->event_destroy(event), "cuEventDestroy"); }
 
 }  // namespace gpusim::power

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "energy/power/microbench/cuda_types.h"
@@ -20,6 +21,23 @@ struct GpuInfo {
 
 struct LaunchShape {
   unsigned blocks = 1, threads = 1;
+};
+
+class Gpu;
+
+// Destroys its event, which must not outlive the Gpu that made it.
+class OwnedEvent {
+ public:
+  OwnedEvent(Gpu& gpu, cuda::Event event) : gpu_(&gpu), event_(event) {}
+  OwnedEvent(OwnedEvent&& other) noexcept
+      : gpu_(other.gpu_), event_(std::exchange(other.event_, nullptr)) {}
+  OwnedEvent& operator=(OwnedEvent&&) = delete;
+  ~OwnedEvent();
+  operator cuda::Event() const { return event_; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  Gpu* gpu_;
+  cuda::Event event_;
 };
 
 // Everything throws energy::Error that names the call and the driver's word for what went wrong.
@@ -45,14 +63,14 @@ class Gpu {
   void synchronize();
 
   // On the device's clock.
-  cuda::Event make_event();
+  OwnedEvent make_event();
   void record(cuda::Event event);
   void wait(cuda::Event event);
   bool has_passed(cuda::Event event);
   energy::Seconds elapsed(cuda::Event begin, cuda::Event end);
-  void destroy(cuda::Event event);
 
  private:
+  friend class OwnedEvent;
   struct Calls;
   void check(cuda::Result result, const std::string& what) const;
 

@@ -124,7 +124,7 @@ KernelParameters Bench::parameters_of(const Kernel& kernel) {
 uint32_t Bench::choose_iterations(const Kernel& kernel) {
   const cuda::Function function = function_of(kernel);
   KernelParameters p = parameters_of(kernel);
-  const cuda::Event begin = gpu_.make_event(), end = gpu_.make_event();
+  const OwnedEvent begin = gpu_.make_event(), end = gpu_.make_event();
   p.iterations = 16;
   for (;;) {
     gpu_.record(begin);
@@ -140,8 +140,6 @@ uint32_t Bench::choose_iterations(const Kernel& kernel) {
     }
     p.iterations *= 4;
   }
-  gpu_.destroy(begin);
-  gpu_.destroy(end);
   return p.iterations;
 }
 
@@ -220,15 +218,14 @@ SteadyPower Bench::run(const Kernel& kernel) {
 
 SteadyPower Bench::run_once(cuda::Function function, LaunchShape shape, KernelParameters& p) {
   // Some launches ahead, so the GPU never waits for us; each marks its end.
-  std::deque<cuda::Event> marks;
-  const cuda::Event begin = gpu_.make_event();
+  std::deque<OwnedEvent> marks;
+  const OwnedEvent begin = gpu_.make_event();
   gpu_.record(begin);
   uint64_t launches = 0;
   bool had_gaps = false;
   const auto keep_busy = [&] {
     // The last one is kept: it may be the end of everything.
     while (marks.size() > 1 && gpu_.has_passed(marks.front())) {
-      gpu_.destroy(marks.front());
       marks.pop_front();
     }
     had_gaps |= marks.size() == 1 && gpu_.has_passed(marks.front());
@@ -243,8 +240,6 @@ SteadyPower Bench::run_once(cuda::Function function, LaunchShape shape, KernelPa
   out.had_gaps = had_gaps;
   gpu_.wait(marks.back());
   out.per_launch = gpu_.elapsed(begin, marks.back()) / static_cast<double>(launches);
-  for (cuda::Event e : marks) gpu_.destroy(e);
-  gpu_.destroy(begin);
   return out;
 }
 
