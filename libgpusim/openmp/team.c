@@ -175,7 +175,7 @@ bool omp_barrier(struct thread* me, struct team* team, struct barrier* barrier, 
   if (cancellable && LOAD(&team->cancelled)) return true;
   const uint32_t generation = barrier_generation(barrier);
   uint32_t* const wake = me->wake;
-  // The pool's threads count in their groups what waits for tasks of the main team.
+  // A group of the pool counts those of its threads that wait for tasks of the main team.
   uint32_t* const idle = team->members == 0 && team->size > 1 ? me->idle : 0;
   gpusim_time_release(barrier, generation);
   if ((uint32_t)FETCH_ADD(&barrier->state, 1) + 1 == team->size) omp_try_release(team);
