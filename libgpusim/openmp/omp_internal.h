@@ -80,6 +80,7 @@ struct thread_state {
   uint32_t share_count;  // work-sharing constructs begun
   struct team* team;     // null outside of all regions
   struct task* task;
+  uint32_t* contention_group;  // how many threads it has; the thread limit is one of a group
   struct share* share;
   uint64_t static_next;             // chunk number
   uint64_t chunk_begin, chunk_end;  // iterations handed out last
@@ -172,6 +173,7 @@ struct thread {
   uint32_t* wake;                   // the word that it waits on in barriers and in the pool
   uint32_t* idle;                   // where it counts itself while it waits for tasks
   uint32_t team_number, last_team;  // in a league
+  uint32_t own_group;               // contention group of an initial or foreign thread
   struct task implicit;
   struct team* spare_team;  // of size 1
 };

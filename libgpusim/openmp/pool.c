@@ -36,6 +36,8 @@ void omp_adopt_thread(struct thread* me) {
   // Never freed: a thread that leaves this one's team may still touch it.
   me->wake = omp_get_zeroed(sizeof *me->wake);
   me->idle = 0;
+  me->own_group = 1;
+  me->now.contention_group = &me->own_group;
   me->now.task = &me->implicit;
   omp_init_implicit_task(&me->implicit, 0, &omp.initial);
 }
@@ -54,6 +56,8 @@ void omp_pool_init(void) {
   pool.initial = me;
   me->wake = &pool.docks[0];
   me->idle = &pool.idle[0];
+  me->own_group = 1;
+  me->now.contention_group = &me->own_group;
   me->now.task = &me->implicit;
   omp_init_implicit_task(&me->implicit, 0, &omp.initial);
 }
@@ -89,6 +93,7 @@ static void enter_team(struct thread* me, struct team* team, uint32_t tid, struc
   now->is_ordered = now->has_ordered_chunk = false;
   now->team = team;
   now->task = task;
+  now->contention_group = team->saved.contention_group;
   me->team_number = team->team_number;
   me->last_team = team->last_team;
   omp_init_implicit_task(task, team->saved.task, &team->child_icvs);
@@ -211,8 +216,7 @@ struct team* omp_team_begin(struct thread* me, void (*function)(void*), void* ar
     if (me == pool.initial && pool.main_size == 0 && LOAD(&pool.assigned) == 0) {
       team = take_main_team(me, wanted);
     } else if (pool.most > 1) {
-      // The limit counts all threads of the contention group.
-      const uint32_t busy = 1 + pool.assigned + (pool.main_size != 0 ? pool.main_size - 1 : 0);
+      const uint32_t busy = LOAD(me->now.contention_group);
       const uint32_t limit = task->icvs.thread_limit;
       const uint32_t more = limit > busy ? limit - busy : 0;
       if (wanted - 1 > more) wanted = 1 + more;
@@ -226,6 +230,7 @@ struct team* omp_team_begin(struct thread* me, void (*function)(void*), void* ar
         team->members[i] = &pool.docks[chosen[i - 1] / kGroup];
       FETCH_ADD(&pool.assigned, team->size - 1);
     }
+    if (team != 0) FETCH_ADD(me->now.contention_group, team->size - 1);
     // Threads of others must not take those chosen: the lock is kept until they are called.
     if (team == 0 || team->members == 0) lock_release(&pool.lock);
   }
@@ -285,6 +290,7 @@ void omp_team_end(struct thread* me) {
     lock_release(&team->task_lock);
   }
   me->now = team->saved;
+  if (team->size > 1) FETCH_ADD(me->now.contention_group, -(team->size - 1));
   if (team->members != 0) {
     for (;;) {  // until no thread looks at the team any more
       const uint32_t seen = LOAD(team->master_word);

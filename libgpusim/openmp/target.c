@@ -51,15 +51,37 @@ int omp_get_teams_thread_limit(void) { return (int)omp.teams_thread_limit; }
 // gomp-constants.h: the low byte of a mapping's kind, the binary logarithm of its alignment above.
 enum { kMapFirstprivate = 0x0c, kMapMask = 0xff, kMapAlignShift = 8 };
 
+// gomp-constants.h: special numbers of devices, and what a list of arguments holds.
+enum { kHostFallback = -2, kDefaultDevice = -1 };
+enum { kArgumentIsNext = 1 << 7, kArgumentMask = 0xff << 8, kThreadLimit = 2 << 8 };
+enum { kHost = 0 };  // what the number of devices is, too
+static int default_device;
+static bool is_default_chosen;
+
+static bool wants_device(int device) {
+  if (device == kHostFallback) return false;
+  if (device == kDefaultDevice) return !is_default_chosen || default_device != kHost;
+  return device != kHost;
+}
+
+// 0: not given.
+static uint32_t thread_limit_of(void** arguments) {
+  intptr_t limit = 0;
+  while (arguments != 0 && *arguments != 0) {
+    const intptr_t what = (intptr_t)*arguments++;
+    const intptr_t value = what & kArgumentIsNext ? (intptr_t)*arguments++ : what >> 16;
+    if ((what & kArgumentMask) == kThreadLimit) limit = value;
+  }
+  return limit <= 0 ? 0 : limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX;
+}
+
 void GOMP_taskwait_depend(void** depend);
 
 void GOMP_target_ext(int device, void (*function)(void*), size_t count, void** addresses,
                      size_t* sizes, unsigned short* kinds, unsigned flags, void** depend,
                      void** arguments) {
-  (void)device;
   (void)flags;
-  (void)arguments;
-  if (omp.target_mandatory)
+  if (omp.target_mandatory && wants_device(device))
     omp_fatal("OMP_TARGET_OFFLOAD=mandatory, and there is no device to offload to");
   if (depend != 0) GOMP_taskwait_depend(depend);
   // The region works on its own copies of firstprivate variables.
@@ -77,7 +99,10 @@ void GOMP_target_ext(int device, void (*function)(void*), size_t count, void** a
   const uint32_t team_number = me->team_number, last_team = me->last_team;
   struct task* const task = omp_get_zeroed(sizeof *task);
   omp_init_implicit_task(task, 0, &omp.initial);
-  me->now = (struct thread_state){.task = task};
+  const uint32_t thread_limit = thread_limit_of(arguments);
+  if (thread_limit != 0) task->icvs.thread_limit = thread_limit;
+  uint32_t group = 1;
+  me->now = (struct thread_state){.task = task, .contention_group = &group};
   me->team_number = me->last_team = 0;
   function(addresses);
   omp_finish_implicit_task(task);
@@ -106,13 +131,14 @@ void GOMP_target_enter_exit_data(int device, size_t count, void** addresses, siz
   if (depend != 0) GOMP_taskwait_depend(depend);
 }
 
-enum { kHost = 0 };  // what the number of devices is, too
 int omp_get_num_devices(void) { return 0; }
 int omp_get_initial_device(void) { return kHost; }
 int omp_get_device_num(void) { return kHost; }
 int omp_is_initial_device(void) { return 1; }
-static int default_device;
-void omp_set_default_device(int device) { default_device = device; }
+void omp_set_default_device(int device) {
+  default_device = device;
+  is_default_chosen = true;
+}
 int omp_get_default_device(void) { return default_device; }
 
 void* omp_target_alloc(size_t size, int device) { return device == kHost ? malloc(size) : 0; }

@@ -32,5 +32,22 @@ int main(void) {
 #pragma omp loop reduction(+ : total)
   for (int i = 0; i < 10; ++i) total += i;
   printf("loop: %ld\n", total);
+
+  // A target region has threads, and a limit to them, of its own.
+  int limit = 0, inside = 0, level = -1;
+  omp_set_max_active_levels(2);
+#pragma omp parallel num_threads(2) shared(limit, inside, level)
+  if (omp_get_thread_num() == 0) {
+#pragma omp target thread_limit(2) map(from : limit, inside, level)
+    {
+      limit = omp_get_thread_limit();
+      level = omp_get_level();
+#pragma omp parallel num_threads(4)
+#pragma omp single
+      inside = omp_get_num_threads();
+    }
+  }
+  printf("target's limit: %d, level %d, threads %d\n", limit, level,
+         inside == 2 || omp_get_num_procs() < 3);
   return 0;
 }
