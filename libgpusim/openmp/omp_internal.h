@@ -280,7 +280,7 @@ void omp_doacross_free(struct doacross* d);
 void omp_init_implicit_task(struct task* task, struct task* parent, const struct icvs* icvs);
 void omp_finish_implicit_task(struct task* task);
 // Any ready task, while the barrier at which the thread waits is closed.
-bool omp_run_one(struct thread* me, struct team* team, const struct barrier* barrier,
+void omp_run_one(struct thread* me, struct team* team, const struct barrier* barrier,
                  uint32_t generation);
 bool omp_is_cancelled(const struct team* team, const struct taskgroup* group);
 void omp_group_end(struct thread* me);

@@ -32,14 +32,18 @@ static struct {
 
 __thread struct thread gpusim_omp_self;
 
-void omp_adopt_thread(struct thread* me) {
-  // Never freed: a thread that leaves this one's team may still touch it.
-  me->wake = omp_get_zeroed(sizeof *me->wake);
-  me->idle = 0;
+static void begin_initial_task(struct thread* me) {
   me->own_group = 1;
   me->now.contention_group = &me->own_group;
   me->now.task = &me->implicit;
   omp_init_implicit_task(&me->implicit, 0, &omp.initial);
+}
+
+void omp_adopt_thread(struct thread* me) {
+  // Never freed: a thread that leaves this one's team may still touch it.
+  me->wake = omp_get_zeroed(sizeof *me->wake);
+  me->idle = 0;
+  begin_initial_task(me);
 }
 
 uint32_t omp_pool_limit(void) { return pool.most; }
@@ -56,10 +60,7 @@ void omp_pool_init(void) {
   pool.initial = me;
   me->wake = &pool.docks[0];
   me->idle = &pool.idle[0];
-  me->own_group = 1;
-  me->now.contention_group = &me->own_group;
-  me->now.task = &me->implicit;
-  omp_init_implicit_task(&me->implicit, 0, &omp.initial);
+  begin_initial_task(me);
 }
 
 // ---- Teams ---------------------------------------------------------------------------------

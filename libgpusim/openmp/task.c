@@ -173,12 +173,12 @@ static void execute(struct thread* me, struct task* task) {
 }
 
 // A ready task of the team, if nobody else is on the way to it.
-bool omp_run_one(struct thread* me, struct team* team, const struct barrier* barrier,
+void omp_run_one(struct thread* me, struct team* team, const struct barrier* barrier,
                  uint32_t generation) {
   while (FETCH_ADD(&team->claims, 1) >= LOAD(&team->ready_count)) {
     FETCH_ADD(&team->claims, (uint32_t)-1);
     // Who looked at a task queued in between left it to this claim.
-    if (LOAD(&team->ready_count) <= LOAD(&team->claims)) return false;
+    if (LOAD(&team->ready_count) <= LOAD(&team->claims)) return;
   }
   lock_acquire(&team->task_lock);
   FETCH_ADD(&team->claims, (uint32_t)-1);
@@ -191,9 +191,7 @@ bool omp_run_one(struct thread* me, struct team* team, const struct barrier* bar
     unqueue(task);
   }
   lock_release(&team->task_lock);
-  if (task == 0) return false;
-  execute(me, task);
-  return true;
+  if (task != 0) execute(me, task);
 }
 
 static bool run_child(struct thread* me, struct task* parent) {

@@ -225,9 +225,7 @@ SteadyPower Bench::run_once(cuda::Function function, LaunchShape shape, KernelPa
   bool had_gaps = false;
   const auto keep_busy = [&] {
     // The last one is kept: it may be the end of everything.
-    while (marks.size() > 1 && gpu_.has_passed(marks.front())) {
-      marks.pop_front();
-    }
+    while (marks.size() > 1 && gpu_.has_passed(marks.front())) marks.pop_front();
     had_gaps |= marks.size() == 1 && gpu_.has_passed(marks.front());
     while (marks.size() < kLaunchesAhead) {
       gpu_.launch(function, shape, p.pointers());

@@ -30,7 +30,7 @@ void second_start(void);
 static struct gpusim_command block __attribute__((aligned(1024)));
 static volatile struct gpusim_wait wait_block;
 static volatile unsigned long flushes;
-static long interrupted, waited_ns;
+static long interrupted;
 
 static volatile unsigned* const uart = (unsigned*)0x09000000;
 
@@ -82,12 +82,10 @@ static long wait(unsigned long ns, unsigned long flags) {
   wait_block.timeout_ns = ns;
   wait_block.flags = (gpusim_u32)flags;
   interrupted = -1;
-  waited_ns = -clock_ns();
   do {
     result = trap(GPUSIM_TRAP_WAIT, (unsigned long)&wait_block);
     ++interrupted;
   } while (result == -EINTR);
-  waited_ns += clock_ns();
   return result;
 }
 
@@ -165,8 +163,6 @@ static long perform(char letter, const unsigned long number[2]) {
       return clock_ns();
     case 'e':
       return interrupted;
-    case 'd':
-      return waited_ns;
     case 'z':
       return random_traps(number[0], number[1]);
     case 'x':
