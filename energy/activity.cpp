@@ -62,6 +62,28 @@ std::vector<ActivityPart> parts(const JsonObject& file, const std::string& list,
   return found;
 }
 
+// Of the file's own list, or of all its cores.
+LongestCores longest_cores(const JsonObject& file, const Activity& run) {
+  LongestCores cores;
+  for (const ActivityPart& core : run.per_core) cores.add(core.classes);
+  if (!run.per_core.empty() || !file.has("longest_cores")) return cores;
+  const Json& array = file.get("longest_cores");
+  if (!array.is_array()) file.fail("\"longest_cores\" must be a list");
+  for (size_t i = 0; i < array.size(); ++i) {
+    const JsonObject o(array[i], fmt::format("{}[{}]", file.at("longest_cores"), i));
+    const ClassCounts classes = class_counts(o, Classes::kThoseThatOccur);
+    for (size_t c = 0; c < classes.size(); ++c)
+      if (classes[c] > run.classes[c]) o.fail("a core cannot execute more than the run");
+    cores.add(classes);
+  }
+  const uint64_t active = count(file, "active_cores");
+  if (active < cores.active_cores() || active > run.cores)
+    file.fail(fmt::format("\"active_cores\" is {}, with {} listed of {}", active,
+                          cores.active_cores(), run.cores));
+  cores.add_covered(static_cast<uint32_t>(active) - cores.active_cores());
+  return cores;
+}
+
 std::vector<ActivitySlice> slices(const JsonObject& file, const ClassCounts& whole) {
   std::vector<ActivitySlice> found;
   if (!file.has("slices")) return found;
@@ -112,6 +134,7 @@ Activity parse_stats(const std::string& text, const std::string& origin) {
   a.functions = parts(file, "functions", "function", a.classes, Classes::kThoseThatOccur);
   a.lines = parts(file, "lines", "line", a.classes, Classes::kThoseThatOccur);
   a.per_core = parts(file, "per_core", "core", a.classes, Classes::kAll);
+  a.longest_cores = longest_cores(file, a);
   a.slices = slices(file, a.classes);
   return a;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "energy/error.h"
 
@@ -41,25 +42,50 @@ void sort_by_energy(std::vector<PartEnergy>& parts) {
   });
 }
 
-// Work spreads over the units evenly, but a simulated core keeps only one busy.
-Seconds computing_time(const Timing& timing, const Activity& activity) {
-  double busy_cores = activity.cores;
-  double longest = 0;
-  if (!activity.per_core.empty()) {
-    busy_cores = 0;
-    for (const ActivityPart& core : activity.per_core) {
-      const double cycles = total_cycles(timing, core.classes, activity.memory_is_placed);
-      busy_cores += cycles > 0;
-      longest = std::max(longest, cycles);
-    }
-  }
+// Work spreads over the units evenly; the core that takes longest bounds the time from below. On a
+// chip of cores a simulated core keeps one busy. On a GPU it is a thread: a unit takes them by
+// warps, and each issues an instruction every `thread_cycles` at most.
+struct ComputingTime {
+  Seconds seconds;
+  bool is_longest_core = false;  // and not that of the whole work
+};
+ComputingTime computing_time(const Timing& timing, const Activity& activity) {
+  const bool placed = activity.memory_is_placed;
+  const LongestCores& cores = activity.longest_cores;
+  const double busy_cores = cores.active_cores() ? cores.active_cores() : activity.cores;
   double units = timing.units;
-  if (timing.units_are_cores && busy_cores > 0)
-    units = units == 0 ? busy_cores : std::min(units, busy_cores);
+  if (busy_cores > 0) {
+    const double most = timing.units_are_cores ? busy_cores : std::ceil(busy_cores / timing.warp);
+    units = units == 0 ? most : std::min(units, most);
+  }
   if (units == 0) units = 1;
-  double cycles = total_cycles(timing, activity.classes, activity.memory_is_placed) / units;
-  if (timing.units_are_cores) cycles = std::max(cycles, longest);
-  return cycles / timing.clock;
+  const double all = total_cycles(timing, activity.classes, placed) / units;
+
+  const auto alone = [&](const ClassCounts& core) {
+    if (timing.units_are_cores) return total_cycles(timing, core, placed);
+    return static_cast<double>(instructions_of(core)) * timing.thread_cycles;
+  };
+  double longest = 0;
+  for (const ClassCounts& core : cores.list()) longest = std::max(longest, alone(core));
+  // Nothing is known of single cores: as if all had done the same.
+  if (cores.list().empty() && busy_cores > 0) longest = alone(activity.classes) / busy_cores;
+  return {std::max(all, longest) / timing.clock, longest > all};
+}
+
+// What the figures suppose of the simulated cores.
+std::vector<std::string> remarks_on(const Timing& timing, const Activity& activity,
+                                    bool is_longest_core) {
+  std::vector<std::string> remarks;
+  if (timing.units_are_cores && timing.units > 0 && activity.cores > timing.units)
+    remarks.push_back(fmt::format(
+        "{} simulated cores, {:g} of the target: they are supposed to take turns at no cost",
+        activity.cores, timing.units));
+  if (!timing.units_are_cores && is_longest_core)
+    remarks.push_back(fmt::format(
+        "{} threads do not fill the target: the time is that of the longest thread, {:g} cycles "
+        "per instruction",
+        activity.cores, timing.thread_cycles));
+  return remarks;
 }
 
 }  // namespace
@@ -109,17 +135,23 @@ Estimate estimate(const Target& target, const Activity& activity, const Estimate
   for (size_t c = 0; c < kInsnClassCount; ++c) {
     const ClassCost& cost = cost_of(target, c, placed);
     const uint64_t count = activity.classes[c];
-    e.classes[c] = {count, cost.energy * static_cast<double>(count), &cost};
+    const bool is_unplaced = &cost == &target.unplaced_memory && target.has_unplaced_memory;
+    e.classes[c] = {count, cost.energy * static_cast<double>(count), &cost,
+                    is_unplaced ? kUnplacedMemory : kInsnClassNames[c]};
   }
   e.dynamic = dynamic_energy(target, activity.classes, placed);
   e.total = e.dynamic;
 
+  bool is_longest_core = false;
   if (options.time) {
     e.time = options.time;
     e.time_is_given = true;
   } else if (target.timing) {
-    e.time = computing_time(*target.timing, activity);
+    const ComputingTime time = computing_time(*target.timing, activity);
+    e.time = time.seconds;
+    is_longest_core = time.is_longest_core;
   }
+  if (target.timing) e.remarks = remarks_on(*target.timing, activity, is_longest_core);
   if (e.time && e.time->value() > 0) e.dynamic_power = e.dynamic.value / *e.time;
 
   if (!options.transfers.empty()) {

@@ -1,6 +1,7 @@
 // The instruction-class model of the thesis, chapter 6: energy from counts.
 #pragma once
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "energy/activity.h"
@@ -50,6 +51,7 @@ struct ClassEnergy {
   uint64_t count = 0;
   Interval<Joules> energy;
   const ClassCost* cost = nullptr;  // the target's
+  const char* priced_as = "";       // the class, or unplaced_memory
 };
 struct PartEnergy {
   std::string name;
@@ -63,6 +65,10 @@ struct Estimate {
   Interval<Joules> dynamic;
   std::optional<Seconds> time;  // of computing; nothing if neither the target nor the user knows
   bool time_is_given = false;
+  bool time_is_assumed() const {
+    return time && !time_is_given && target->timing->is_assumed;
+  }
+  std::vector<std::string> remarks;  // what the figures suppose of the simulated cores
   std::optional<Watts> dynamic_power;
   std::optional<Watts> idle_power;    // of the highest operating state
   std::optional<Joules> idle_energy;  // while computing and transferring

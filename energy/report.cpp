@@ -40,8 +40,7 @@ std::string percent(Joules part, Joules whole) {
 
 std::string time_text(const Estimate& e) {
   if (!e.time) return "-";
-  const bool assumed = !e.time_is_given && e.target->timing && e.target->timing->is_assumed;
-  return pretty(*e.time) + (assumed ? " *" : "");
+  return pretty(*e.time) + (e.time_is_assumed() ? " *" : "");
 }
 
 void add_parts(std::string& text, const char* title, const std::vector<PartEnergy>& parts,
@@ -91,7 +90,7 @@ void add_details(std::string& text, const Estimate& e) {
         row.cost->is_substitute
             ? fmt::format("substitute {}: {}", row.cost->measurement, row.cost->reason)
             : row.cost->measurement;
-    text += fmt::format("  {:<20} {:>16} {:>10} {:>12} {:>8}  {}\n", kInsnClassNames[c], row.count,
+    text += fmt::format("  {:<20} {:>16} {:>10} {:>12} {:>8}  {}\n", row.priced_as, row.count,
                         pretty(row.cost->energy.value), pretty(row.energy.value),
                         percent(row.energy.value, e.dynamic.value), from);
   }
@@ -110,11 +109,12 @@ void add_details(std::string& text, const Estimate& e) {
   add_parts(text, "function", e.functions, e.dynamic.value);
   add_parts(text, "source line", e.lines, e.dynamic.value);
   text += fmt::format("  range: {}\n", e.target->uncertainty);
-  if (e.time && !e.time_is_given && e.target->timing->is_assumed)
+  if (e.time_is_assumed())
     text +=
         "  * time and powers rest on assumed cycles (gpusim energy targets NAME); --seconds gives "
         "the time\n";
   if (!e.time) text += "  the target has no timing: --seconds gives the time, and with it powers\n";
+  for (const std::string& remark : e.remarks) text += fmt::format("  {}\n", remark);
   for (const std::string& note : e.target->notes) text += fmt::format("  note: {}\n", note);
 }
 
@@ -143,18 +143,18 @@ Json estimate_json(const Estimate& e) {
     Json one = {{"count", row.count},
                 {"each", interval_json(row.cost->energy)},
                 {"energy", interval_json(row.energy)},
+                {"priced_as", row.priced_as},
                 {"measurement", row.cost->measurement},
                 {"source", row.cost->source},
                 {"is_substitute", row.cost->is_substitute}};
     if (row.cost->is_substitute) one["reason"] = row.cost->reason;
     classes[kInsnClassNames[c]] = std::move(one);
   }
-  const bool assumed = e.time && !e.time_is_given && e.target->timing->is_assumed;
   Json object = {{"target", e.target->name},
                  {"title", e.target->title},
                  {"dynamic", interval_json(e.dynamic)},
                  {"time_s", or_null(e.time)},
-                 {"time_is_assumed", assumed},
+                 {"time_is_assumed", e.time_is_assumed()},
                  {"dynamic_power_W", or_null(e.dynamic_power)},
                  {"idle_power_W", or_null(e.idle_power)},
                  {"idle_J", or_null(e.idle_energy)},
@@ -164,6 +164,7 @@ Json estimate_json(const Estimate& e) {
                  {"total", interval_json(e.total)},
                  {"uncertainty", e.target->uncertainty},
                  {"conditions", e.target->conditions},
+                 {"remarks", e.remarks},
                  {"notes", e.target->notes},
                  {"classes", std::move(classes)}};
   if (!e.functions.empty()) object["functions"] = parts_json("function", e.functions);
@@ -190,7 +191,7 @@ std::string report_text(const Activity& activity, const std::vector<Estimate>& e
                       "range", "per instr.", "time", "dyn. power", "idle");
   bool any_assumed = false;
   for (const Estimate& e : estimates) {
-    any_assumed |= time_text(e).ends_with('*');
+    any_assumed |= e.time_is_assumed();
     text += fmt::format("{:<22} {:>11} {:>27} {:>12} {:>12} {:>12} {:>10}\n", e.target->name,
                         pretty(e.dynamic.value), range(e.dynamic),
                         pretty(e.dynamic.value / static_cast<double>(e.instructions)), time_text(e),
@@ -198,9 +199,12 @@ std::string report_text(const Activity& activity, const std::vector<Estimate>& e
   }
   if (estimates.size() <= kMostDetailed) {
     for (const Estimate& e : estimates) add_details(text, e);
-  } else if (any_assumed) {
-    text += "* from assumed cycles per instruction\n";
+    return text;
   }
+  if (any_assumed) text += "* from assumed cycles per instruction\n";
+  for (const Estimate& e : estimates)
+    for (const std::string& remark : e.remarks)
+      text += fmt::format("{}: {}\n", e.target->name, remark);
   return text;
 }
 
@@ -236,15 +240,21 @@ std::string target_text(const Target& t) {
   for (size_t c = 0; c < kInsnClassCount; ++c)
     row(kInsnClassNames[c], t.classes[c],
         t.timing ? std::optional(t.timing->cycles[c]) : std::nullopt);
-  row("unplaced_memory", t.unplaced_memory,
+  row(kUnplacedMemory, t.unplaced_memory,
       t.timing ? std::optional(t.timing->unplaced_memory_cycles) : std::nullopt);
   text += fmt::format("\n  range: {}\n", t.uncertainty);
   if (t.timing) {
+    const Timing& timing = *t.timing;
     text += fmt::format(
-        "  timing{}: {} at {:g} MHz ({}). {}\n", t.timing->is_assumed ? " (assumed)" : "",
-        t.timing->units == 0 ? "cores as simulated"
-                             : fmt::format("{:g} x {}", t.timing->units, t.timing->unit),
-        t.timing->clock.value() / 1e6, t.timing->source, t.timing->conditions);
+        "  timing{}: {} at {:g} MHz ({}). {}\n", timing.is_assumed ? " (assumed)" : "",
+        timing.units == 0 ? "cores as simulated"
+                          : fmt::format("{:g} x {}", timing.units, timing.unit),
+        timing.clock.value() / 1e6, timing.source, timing.conditions);
+    if (timing.thread_cycles > 0)
+      text += fmt::format(
+          "  simulated cores are its threads, in warps of {:g}; {:g} cycles per instruction of one "
+          "thread\n",
+          timing.warp, timing.thread_cycles);
   }
   for (const OperatingState& s : t.states)
     text += fmt::format(

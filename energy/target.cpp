@@ -13,7 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr const char* kSchema = "gpusim-energy-target-1";
-constexpr const char* kUnplacedMemory = "unplaced_memory";
 
 struct Measurement {
   Interval<Joules> energy;
@@ -166,8 +165,9 @@ class Reader {
             kInsnClassNames[c]));
       t.classes[static_cast<size_t>(c)] = read_cost(classes.object(kInsnClassNames[c]));
     }
-    t.unplaced_memory = classes.has(kUnplacedMemory) ? read_cost(classes.object(kUnplacedMemory))
-                                                     : t.cost(InsnClass::kOffChipMemory);
+    t.has_unplaced_memory = classes.has(kUnplacedMemory);
+    t.unplaced_memory = t.has_unplaced_memory ? read_cost(classes.object(kUnplacedMemory))
+                                              : t.cost(InsnClass::kOffChipMemory);
     classes.no_other_keys();
   }
 
@@ -184,6 +184,11 @@ class Reader {
     } else if (!t.units_are_cores) {
       o.fail("\"units\" is missing; only \"core\" may do without");
     }
+    if (o.has("warp")) t.warp = o.number("warp");
+    if (o.has("thread_cycles")) t.thread_cycles = o.number("thread_cycles");
+    if (t.units_are_cores && (o.has("warp") || o.has("thread_cycles")))
+      o.fail("\"warp\" and \"thread_cycles\" are for units that execute threads, not for cores");
+    if (t.warp < 1) o.fail("\"warp\" must be 1 or more");
     t.is_assumed = o.flag("assumed");
     t.source = source(o);
     t.conditions = o.text_or("conditions", "");

@@ -12,6 +12,9 @@
 
 namespace gpusim::energy {
 
+// Accesses of which no cache model says where they were served.
+inline constexpr const char* kUnplacedMemory = "unplaced_memory";
+
 // A value and the bounds that its source gives.
 template <class T>
 struct Interval {
@@ -38,6 +41,10 @@ struct Timing {
   Hertz clock;
   double units = 0;              // that work at the same time; 0: as many as cores are simulated
   bool units_are_cores = false;  // a simulated core keeps one unit busy at most
+  // Where they are not, simulated cores are threads. A unit executes `warp` of them together; one
+  // of them begins an instruction every `thread_cycles` at most.
+  double warp = 1;
+  double thread_cycles = 0;
   std::string unit;              // "core", "multiprocessor"
   bool is_assumed = false;
   std::string source, conditions;
@@ -74,6 +81,7 @@ struct Target {
   // Of an access of which no cache model says where it was served; off_chip_memory if the target
   // does not tell them apart.
   ClassCost unplaced_memory;
+  bool has_unplaced_memory = false;  // it does
   std::optional<Timing> timing;
   std::vector<OperatingState> states;  // highest first
   std::optional<Transfer> transfer;

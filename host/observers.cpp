@@ -47,7 +47,8 @@ TranslateOptions Observers::translation() const {
 }
 
 void Observers::complete(MachineConfig& config) const {
-  config.per_core_tallies = options_.per_core || wants_recorder() || options_.simulated_time;
+  config.per_core_tallies =
+      options_.per_core || wants_counts() || wants_recorder() || options_.simulated_time;
   config.count_lanes = !options_.stats_path.empty() || wants_profile() || wants_recorder() ||
                        plugins_.wants_lanes() || !options_.checkpoint_path.empty();
   if (wants_journal()) config.journal_words = Journals::words_for(options_.cores);
@@ -104,12 +105,14 @@ void Observers::time_service(uint32_t core, Service service, uint64_t address, u
 
 void Observers::summarise(RunSummary& summary) {
   plugins_.end();
-  const bool has_parts = !options_.stats_path.empty() || !summary.energy_targets.empty();
-  if (has_parts || wants_profile())
+  if (wants_counts() || wants_profile())
     places_ = profile_places(*module_, *backend_, control_->tallies());
   if (caches_) place_memory_in(summary);
   if (time_) summary.simulated_time = time_of_run();
-  if (has_parts) summary.profile = make_profile(*module_, places_, SourceLines(options_.program));
+  if (wants_counts()) {
+    summary.profile = make_profile(*module_, places_, SourceLines(options_.program));
+    summary.longest_cores = longest_cores();
+  }
   if (!options_.stats_path.empty()) summary.lanes = summarise_lanes(*module_, *backend_);
   summary.slices = finish_slices();
 }
@@ -126,6 +129,16 @@ void Observers::place_memory_in(RunSummary& summary) {
     place_memory(use.classes, unit < off_chip_at.size() ? off_chip_at[unit] : 0);
   }
   summary.caches = RunSummary::Caches{*cache_shape_, *cache_report_};
+}
+
+energy::LongestCores Observers::longest_cores() const {
+  energy::LongestCores cores;
+  for (uint32_t core = 0; core < options_.cores; ++core) {
+    ClassCounts classes = control_->tallies().of_core(*backend_, core);
+    if (cache_report_) place_memory(classes, cache_report_->off_chip_of[core]);
+    cores.add(classes);
+  }
+  return cores;
 }
 
 RunSummary::Time Observers::time_of_run() const {

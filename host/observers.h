@@ -46,6 +46,7 @@ class Observers final : public RunObserver {
   void write() const;
 
  private:
+  bool wants_counts() const { return !options_.stats_path.empty() || !options_.energy_targets.empty(); }
   bool wants_profile() const { return !options_.profile.empty(); }
   bool wants_recorder() const {
     return !options_.timeline_path.empty() || !options_.power_path.empty();
@@ -53,6 +54,7 @@ class Observers final : public RunObserver {
   bool wants_journal() const { return cache_shape_ || plugins_.wants_journal(); }
   void prepare_recorder(const std::vector<energy::Target>& targets);
   void place_memory_in(RunSummary& summary);
+  energy::LongestCores longest_cores() const;
   std::vector<energy::ActivitySlice> finish_slices();
   RunSummary::Time time_of_run() const;
   void write_profile_table() const;

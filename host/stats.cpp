@@ -123,6 +123,13 @@ Json stats_json(const RunSummary& s) {
                       {"classes", classes_json(s.per_core[core])}});
     object["per_core"] = std::move(list);
   }
+  if (s.longest_cores.active_cores() > 0) {
+    Json list = Json::array();
+    for (const ClassCounts& core : s.longest_cores.list())
+      list.push_back({{"classes", classes_that_occur(core)}});
+    object["active_cores"] = s.longest_cores.active_cores();
+    object["longest_cores"] = std::move(list);
+  }
   if (s.caches) object["caches"] = caches_json(s.caches->shape, s.caches->report);
   if (s.simulated_time) object["simulated_time"] = time_json(*s.simulated_time, !s.per_core.empty());
   if (!s.slices.empty()) {
@@ -148,6 +155,7 @@ energy::Activity activity_of(const RunSummary& s) {
   for (const ProfilePart& l : s.profile.lines) a.lines.push_back({l.name, l.classes});
   for (size_t core = 0; core < s.per_core.size(); ++core)
     a.per_core.push_back({std::to_string(core), s.per_core[core]});
+  a.longest_cores = s.longest_cores;
   return a;
 }
 

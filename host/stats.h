@@ -22,6 +22,7 @@ struct RunSummary {
   int exit_status = 0;
   std::vector<StopRecord> stops;
   std::vector<ClassCounts> per_core;  // empty unless asked for
+  energy::LongestCores longest_cores = {};  // none unless statistics or energy are asked for
   Profile profile = {};               // empty unless statistics or energy are asked for
   LaneSummary lanes = {};             // the same for statistics
   std::vector<energy::ActivitySlice> slices = {};  // if the run was observed over time

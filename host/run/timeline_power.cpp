@@ -102,6 +102,8 @@ std::string power_html(const std::vector<PowerTrace>& traces, const std::string&
                  {"series", std::move(series)}});
     double joules = 0;
     for (const PowerSlice& s : trace.slices) joules += s.dynamic_joules;
+    if (trace.target->timing->is_assumed)
+      p.add_text("Times and powers rest on assumed cycles per instruction.");
     p.add_text(fmt::format("{:.6g} J above idle in all{}.", joules,
                            trace.slices.empty() || trace.slices.front().idle_watts == 0
                                ? std::string()

@@ -85,24 +85,6 @@ std::vector<Bin> bins_of(const std::vector<ClassCounts>& per_core) {
   return bins;
 }
 
-// The longest core bounds a target's time, which binned counts do not tell any more.
-std::map<std::string, double> target_times(const Point& point,
-                                           const std::vector<ClassCounts>& per_core) {
-  energy::Activity activity;
-  activity.cores = point.cores;
-  activity.classes = point.classes;
-  activity.memory_is_placed = point.memory_is_placed;
-  for (const ClassCounts& core : per_core) activity.per_core.push_back({"", core});
-  std::map<std::string, double> times;
-  if (point.instructions == 0) return times;
-  for (const energy::Target& target : energy::builtin_targets()) {
-    if (!target.timing) continue;
-    const energy::Estimate e = energy::estimate(target, activity, {});
-    if (e.time) times[target.name] = e.time->value();
-  }
-  return times;
-}
-
 std::optional<double> share(const Json& stats, const char* key) {
   if (!stats.contains(key) || !stats.at(key).is_object()) return std::nullopt;
   const Json& object = stats.at(key);
@@ -192,8 +174,8 @@ void read_statistics(const std::string& path, Point& point) try {
     point.busiest = std::max(point.busiest, n);
     point.least = std::min(point.least, n);
     point.active_cores += n > 0;
+    point.longest_cores.add(core);
   }
-  point.target_seconds = target_times(point, per_core);
 } catch (const Json::exception& error) {
   throw UserError(fmt::format("{}: not the statistics of a run: {}", path, error.what()));
 }
@@ -224,6 +206,8 @@ Json point_json(const Point& p, const Json& identity) {
                     {"least", b.least},
                     {"most", b.most},
                     {"classes", counts_json(b.classes)}});
+  Json longest_cores = Json::array();
+  for (const ClassCounts& core : p.longest_cores.list()) longest_cores.push_back(counts_json(core));
   Json stats = {{"isa", p.isa},
                 {"backend", p.backend},
                 {"device", p.device},
@@ -241,7 +225,7 @@ Json point_json(const Point& p, const Json& identity) {
                 {"bins", std::move(bins)},
                 {"diverged_share", optional_json(p.lanes.diverged_share)},
                 {"waiting_share", optional_json(p.lanes.waiting_share)},
-                {"target_seconds", p.target_seconds}};
+                {"longest_cores", std::move(longest_cores)}};
   if (p.simulated_time)
     stats["simulated_time"] = {{"target", p.simulated_time->target},
                                {"cycles", p.simulated_time->cycles},
@@ -296,7 +280,12 @@ Point point_of_json(const Json& json, const std::string& where) try {
     const Json& t = s.at("simulated_time");
     p.simulated_time = SimulatedTime{t.at("target"), t.at("cycles"), t.at("seconds")};
   }
-  p.target_seconds = s.at("target_seconds").get<std::map<std::string, double>>();
+  if (s.contains("longest_cores")) {  // studies of gpusim before 2026-11-23 lack them
+    for (const Json& core : s.at("longest_cores")) p.longest_cores.add(counts_of(core));
+    const uint32_t listed = p.longest_cores.active_cores();
+    if (p.active_cores < listed) throw UserError(where + ": \"active_cores\" is too small");
+    p.longest_cores.add_covered(p.active_cores - listed);
+  }
   return p;
 } catch (const Json::exception& error) {
   throw UserError(fmt::format("{}: not a point of a study: {}", where, error.what()));

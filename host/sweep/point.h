@@ -2,13 +2,13 @@
 // 65,536 cores take no more room than 64. Points are files, written whole.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "device_sim/uir/insn_class.h"
+#include "energy/longest_cores.h"
 #include "host/sweep/study.h"
 
 namespace gpusim::sweep {
@@ -78,7 +78,7 @@ struct Point {
   std::vector<Bin> bins;
   Lanes lanes;
   std::optional<SimulatedTime> simulated_time;
-  std::map<std::string, double> target_seconds;  // energy targets that are built in and have timing
+  energy::LongestCores longest_cores;  // they bound a target's time
 
   bool ok() const { return status == "ok"; }
   // Of the busiest core: cycles where there is a simulated time, else instructions.

@@ -22,14 +22,8 @@ std::vector<energy::Estimate> estimates(const std::vector<energy::Target>& targe
   a.memory_is_placed = p.memory_is_placed;
   for (const Part& part : p.functions) a.functions.push_back({part.name, part.classes});
   for (const Part& part : p.lines) a.lines.push_back({part.name, part.classes});
-  for (const energy::Target& target : targets) {
-    energy::EstimateOptions options;
-    // Time as the longest core gave it; of targets from elsewhere only the sum is known.
-    const auto time = p.target_seconds.find(target.name);
-    if (time != p.target_seconds.end() && time->second > 0)
-      options.time = energy::Seconds(time->second);
-    list.push_back(energy::estimate(target, a, options));
-  }
+  a.longest_cores = p.longest_cores;
+  for (const energy::Target& target : targets) list.push_back(energy::estimate(target, a, {}));
   return list;
 }
 
@@ -224,6 +218,7 @@ Json results_json(const Results& results) {
                           {"low_J", e.dynamic.low.value()},
                           {"high_J", e.dynamic.high.value()},
                           {"time_s", quantity(e.time)},
+                          {"time_is_assumed", e.time_is_assumed()},
                           {"dynamic_power_W", quantity(e.dynamic_power)},
                           {"idle_power_W", quantity(e.idle_power)}});
       if (!energy.empty()) r["energy"] = std::move(energy);

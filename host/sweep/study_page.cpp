@@ -248,7 +248,7 @@ void add_energy(Page& page, const Results& r) {
       "The same counts of instructions, on {}. Dynamic energy is a count times the energy of an "
       "instruction, per class; bars on points are the bounds that the target's source gives.",
       list_of(names)));
-  const auto of_targets = [&](const std::string& title, Json axis, auto value) {
+  const auto of_targets = [&](const std::string& title, bool needs_time, Json axis, auto value) {
     Views views;
     for (size_t t = 0; t < r.targets.size(); ++t) {
       const Read read = [t, &value](const Curve&, const Row& row) -> std::optional<Reading> {
@@ -256,23 +256,27 @@ void add_energy(Page& page, const Results& r) {
         return value(row.energy[t]);
       };
       if (!any_value(r.curves, read)) continue;
+      std::string note = r.targets[t].uncertainty;
+      if (needs_time && r.targets[t].timing && r.targets[t].timing->is_assumed)
+        note += ". The time rests on assumed cycles per instruction";
       views.emplace_back(r.targets[t].name, lines_chart(r.curves, title + ", " + r.targets[t].name,
-                                                        axis, read, r.targets[t].uncertainty));
+                                                        axis, read, note));
     }
     page.add_charts("target", std::move(views));
   };
   of_targets(
-      "Dynamic energy", {{"label", "energy"}, {"scale", "log10"}, {"format", "si"}, {"unit", "J"}},
+      "Dynamic energy", false,
+      {{"label", "energy"}, {"scale", "log10"}, {"format", "si"}, {"unit", "J"}},
       [](const energy::Estimate& e) -> std::optional<Reading> {
         return Reading{e.dynamic.value.value(), e.dynamic.low.value(), e.dynamic.high.value()};
       });
-  of_targets("Dynamic power",
+  of_targets("Dynamic power", true,
              {{"label", "power above idle"}, {"scale", "log10"}, {"format", "si"}, {"unit", "W"}},
              [](const energy::Estimate& e) -> std::optional<Reading> {
                if (!e.dynamic_power) return std::nullopt;
                return Reading{e.dynamic_power->value(), {}, {}};
              });
-  of_targets("Energy with idle power",
+  of_targets("Energy with idle power", true,
              {{"label", "dynamic energy + idle power × time"},
               {"scale", "log10"},
               {"format", "si"},
@@ -285,7 +289,8 @@ void add_energy(Page& page, const Results& r) {
   for (const Curve& c : r.curves) {
     const Row& row = c.rows.back();
     for (const energy::Estimate& e : row.energy)
-      rows.push_back({c.label, row.point.cores, e.target->name, rounded(e.dynamic.value.value(), 4),
+      rows.push_back({c.label, row.point.cores,
+                      e.target->name + (e.time_is_assumed() ? " *" : ""), rounded(e.dynamic.value.value(), 4),
                       rounded(e.dynamic.low.value(), 4), rounded(e.dynamic.high.value(), 4),
                       e.time ? rounded(e.time->value(), 4) : Json(nullptr),
                       e.dynamic_power ? rounded(e.dynamic_power->value(), 4) : Json(nullptr),
@@ -310,7 +315,7 @@ void add_energy(Page& page, const Results& r) {
                   {"rows", std::move(rows)},
                   {"note",
                    "Times are lower bounds: no stalls, and the longest core. A target without "
-                   "timing has neither time nor power."}},
+                   "timing has neither time nor power. * from assumed cycles per instruction."}},
                  "Energy");
   Views classes, chip, functions, lines;
   for (const Curve& c : r.curves) {

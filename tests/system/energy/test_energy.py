@@ -170,6 +170,24 @@ class Energy(unittest.TestCase):
         self.assertNotIn("cores:", alone.stderr)
         self.work("--energy", "fermi", "--per-core")
 
+    def test_the_longest_core_counts_with_and_without_per_core(self):
+        targets = "fermi,et-soc1,cortex-a7"
+        keys = ("time_s", "dynamic_power_W", "idle_J")
+        times = []
+        for options in ((), ("--per-core",)):
+            self.work("--energy", targets, "--stats", self.stats_path, *options)
+            stats = self.stats()
+            self.assertEqual("per_core" in stats, bool(options))
+            later, _ = self.estimate(target=targets)
+            for estimates in (stats["energy"], later["targets"]):
+                times.append([[e[key] for key in keys] for e in estimates])
+        self.assertEqual(times[1:], times[:-1])
+        # Two of the program's eight cores do more than the others.
+        mean = self.stats()["guest_instructions"] / 8
+        longest = max(sum(c["classes"].values()) for c in self.stats()["longest_cores"])
+        self.assertGreater(longest, 1.5 * mean)
+        self.assertGreaterEqual(times[0][2][0], longest / 1.2e9)  # cortex-a7: 1.2 GHz
+
     def test_time_power_and_the_other_parts_of_6_1(self):
         self.work("--stats", self.stats_path)
         result, _ = self.estimate("--seconds", "0.001", "--transfer", "6MBx10", "--cpu",

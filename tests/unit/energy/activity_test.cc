@@ -60,6 +60,35 @@ TEST_CASE("bad statistics are refused with the reason") {
   CHECK(refused([](Json&) {}).empty());
 }
 
+TEST_CASE("the longest cores are read, from their own list or from all cores") {
+  Json json = stats();
+  json["active_cores"] = 3;
+  json["longest_cores"] = {{{"classes", {{"other", 9}}}}, {{"classes", {{"control_flow", 8}}}}};
+  Activity a = parse_stats(json.dump(), "s.json");
+  CHECK(a.longest_cores.active_cores() == 3);
+  CHECK(a.longest_cores.list().size() == 2);
+  CHECK(mentions(refused([&](Json& j) {
+                   j = json;
+                   j["active_cores"] = 1;
+                 }),
+                 "\"active_cores\" is 1, with 2 listed of 4"));
+  CHECK(mentions(refused([&](Json& j) {
+                   j = json;
+                   j["active_cores"] = 5;
+                 }),
+                 "\"active_cores\" is 5"));
+  CHECK(mentions(refused([&](Json& j) {
+                   j = json;
+                   j["longest_cores"][0]["classes"]["other"] = 99;
+                 }),
+                 "s.json.longest_cores[0]: a core cannot execute more than the run"));
+  // All cores know better.
+  json["per_core"] = {{{"core", 0}, {"classes", json["classes"]}}};
+  a = parse_stats(json.dump(), "s.json");
+  CHECK(a.longest_cores.active_cores() == 1);
+  CHECK(a.longest_cores.list() == std::vector{a.classes});
+}
+
 constexpr const char* kThesisTrace =
     "Kernel name: _Z9transposeIjEvPT_jS1_j10NcvSize32u\n\n"
     "Integer_arithmetic: 9041472\n\nInteger_logical: 828432\n\nInteger_comparison: 1378080\n\n"
