@@ -43,16 +43,14 @@ Calibration calibrate(const Trace& trace, const std::optional<Trace>& reference,
   if (reference) {
     c.reference = fit_reference(trace, *reference, options.most_offset);
     const ReferenceFit& r = *c.reference;
-    p.gain = r.gain;
-    p.offset = r.offset;
     p.slope = options.slope.value_or(r.backward.rms < r.symmetric.rms ? Slope::kBackward
                                                                       : Slope::kSymmetric);
     const ModelFit& slope = p.slope == Slope::kBackward ? r.backward : r.symmetric;
-    if (r.is_smoothed())
-      p.capacitance = slope.capacitance;
-    else
-      p.window = r.window.window;
     const ModelFit& model = r.is_smoothed() ? slope : r.window;
+    p.capacitance = model.capacitance;
+    p.window = model.window;
+    p.gain = model.gain;
+    p.offset = model.offset;
     if (options.has_one_clock) p.delay = -model.clock_offset;
     p.notes.push_back(fmt::format("fitted against {}: rms error {:.2f} W after, {:.2f} W before",
                                   reference->source, model.rms.value(), r.raw_rms.value()));
@@ -110,10 +108,8 @@ std::string calibration_text(const Calibration& c) {
   }
   if (c.reference) {
     const ReferenceFit& r = *c.reference;
-    fmt::format_to(
-        out, "gain, offset        {:.4f}, {:+.3f} W (rms {:.3f} W over {} quiet readings{})\n",
-        r.gain, r.offset.value(), r.gain_rms.value(), r.quiet,
-        r.has_one_level ? "; one level only: the gain is taken as 1" : "");
+    fmt::format_to(out, "gain, offset        {:.4f}, {:+.3f} W (over all {} updates)\n", p.gain,
+                   p.offset.value(), r.updates);
     fmt::format_to(out, "\n{:<34}  {:>9}  {:>10}\n", "error against the reference, rms W", "all",
                    "new values");
     fmt::format_to(out, "  {:<32}  {:>9}  {:>10}\n", "updates", r.updates, r.new_values);

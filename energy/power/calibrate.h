@@ -34,17 +34,14 @@ struct ModelFit {
   Seconds capacitance;   // 0 where the model has none
   Seconds window;        // 0 where the model has none
   Seconds clock_offset;  // reference time = reading's time + this, delay of the sensor included
-  Watts rms;             // error against the reference, over all updates
+  double gain = 1;       // reading = gain * reference + offset
+  Watts offset;
+  Watts rms;  // error against the reference, over all updates
   Seconds window_least, window_most;  // windows in between fit hardly worse (rms up to 1.1 times)
   Watts new_rms;                      // over those that brought a new value: where something moved
 };
 
 struct ReferenceFit {
-  double gain = 1;
-  Watts offset;                // reading = gain * reference + offset, where both are quiet
-  Watts gain_rms;              // of that line
-  size_t quiet = 0;            // updates that it was taken from
-  bool has_one_level = false;  // gain and offset cannot be told apart: gain is 1
   ModelFit symmetric, backward, window;
   Watts raw_rms;          // of readings as they are, with gain and offset, at the better model's
                           // clock offset
@@ -54,11 +51,13 @@ struct ReferenceFit {
   size_t updates = 0, new_values = 0;
   bool is_smoothed() const;  // a capacitor explains the readings better than a window does
   const ModelFit& best_slope() const { return backward.rms < symmetric.rms ? backward : symmetric; }
+  const ModelFit& best() const { return is_smoothed() ? best_slope() : window; }
 };
 
 // Compares updates with the reference's mean over the time since the update before.
-// `most_offset`: how far the two clocks may be apart. Throws energy::Error where the recordings do
-// not overlap or nothing was quiet.
+// Gain, offset, lag or window, and the clocks' offset are fitted together over the whole recording:
+// no part of it need be quiet. `most_offset`: how far the two clocks may be apart. Throws
+// energy::Error where the recordings do not overlap, or readings do not follow the reference.
 ReferenceFit fit_reference(const Trace& trace, const Trace& reference, Seconds most_offset);
 
 struct Calibration {

@@ -95,7 +95,7 @@ EnergySummary summarize_energy(const Trace& trace, std::optional<Interval> part,
     if (Seconds(step) <= gap) squares += change * change * step * step / 12;
   }
   const double sensor = sensor_error.value() * measured.value();
-  e.uncertainty = Joules(std::sqrt(squares + sensor * sensor));
+  if (squares > 0 || sensor > 0) e.uncertainty = Joules(std::sqrt(squares + sensor * sensor));
   const Sample *first = nullptr, *last = nullptr;
   for (const Sample& s : all) {
     if (!s.energy_total || s.time < begin || s.time > end) continue;

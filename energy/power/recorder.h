@@ -31,7 +31,9 @@ struct EnergySummary {
   Seconds duration;
   Watts mean, peak, least;        // mean over time
   Joules energy;                  // trapezoids over what is not a gap
-  Joules uncertainty;             // one standard deviation, see summarize_energy()
+  // One standard deviation, see summarize_energy(). Not known where no update brought another
+  // value and nothing is said of the sensor's error.
+  std::optional<Joules> uncertainty;
   std::optional<Joules> counted;  // by the source's own counter, where it has one
   size_t samples = 0, updates = 0;
   std::optional<Seconds> update_period;

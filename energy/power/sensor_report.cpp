@@ -99,8 +99,8 @@ std::string sensor_report_json(const SensorReport& r) {
             {"clock_offset_s", m.clock_offset.value()}, {"rms_W", m.rms.value()},
             {"rms_new_values_W", m.new_rms.value()}};
       };
-      json["reference"] = {{"gain", f.gain},
-                           {"offset_W", f.offset.value()},
+      json["reference"] = {{"gain", f.best().gain},
+                           {"offset_W", f.best().offset.value()},
                            {"as_read_rms_W", f.unscaled_rms.value()},
                            {"scaled_rms_W", f.raw_rms.value()},
                            {"scaled_rms_new_values_W", f.raw_new_rms.value()},

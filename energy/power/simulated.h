@@ -59,6 +59,7 @@ class SimulatedSource final : public PowerSource {
   Seconds now() const override { return now_; }
   void sleep_until(Seconds time) override;
   bool is_virtual() const override { return true; }
+  bool is_endless() const override { return device_.length <= Seconds(0); }
   std::optional<Sample> poll() override;
 
   // Starts a kernel now, or `after` from now (a launch takes time). Returns when it ends. Truth

@@ -98,9 +98,11 @@ std::unique_ptr<SimulatedSource> parse_simulated(const std::string& text,
   const Json* sensor = in.find("sensor");
   const Json* device = in.find("device");
   in.finish();
-  return std::make_unique<SimulatedSource>(
-      read_sensor(sensor ? *sensor : empty, origin + ": sensor"),
-      read_device(device ? *device : empty, origin + ": device"), "sim:" + origin);
+  const SensorModel model = read_sensor(sensor ? *sensor : empty, origin + ": sensor");
+  if (device == nullptr || device->empty())
+    in.fail("device", "what it draws is expected: idle_W, kernel, curve or preset");
+  return std::make_unique<SimulatedSource>(model, read_device(*device, origin + ": device"),
+                                           "sim:" + origin);
 }
 
 }  // namespace gpusim::power

@@ -20,6 +20,7 @@ class PowerSource {
   // Returns when now() >= time; at once where it is already. A virtual clock jumps.
   virtual void sleep_until(Seconds time) = 0;
   virtual bool is_virtual() const = 0;
+  virtual bool is_endless() const { return false; }  // virtual, and poll() never says it is over
   // What the sensor says now. It may repeat its last value. nullopt: a recording or a simulation is
   // over. Throws energy::Error where the source fails; what was read before stays valid.
   virtual std::optional<Sample> poll() = 0;

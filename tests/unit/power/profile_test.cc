@@ -162,13 +162,20 @@ TEST_CASE("recordings: energy with its uncertainty, sources that die or end") {
   CHECK(!trace.is_partial);
   const EnergySummary e = summarize_energy(trace, std::nullopt, Watts(0));
   CHECK(e.energy.value() == doctest::Approx(200).scale(0).epsilon(0.02));
-  CHECK(std::abs(e.energy.value() - 200) < 4 * e.uncertainty.value());
+  REQUIRE(e.uncertainty);
+  CHECK(std::abs(e.energy.value() - 200) < 4 * e.uncertainty->value());
   REQUIRE(e.counted);
   CHECK(e.counted->value() == doctest::Approx(200).scale(0).epsilon(0.02));
   CHECK(e.peak.value() == doctest::Approx(150).scale(0).epsilon(0.02));
   CHECK(e.update_period->value() == doctest::Approx(0.02).scale(0).epsilon(0.05));
-  CHECK(summarize_energy(trace, std::nullopt, Watts(5)).uncertainty.value() ==
+  CHECK(summarize_energy(trace, std::nullopt, Watts(5)).uncertainty->value() ==
         doctest::Approx(10).scale(0).epsilon(0.05));
+  // A reading that never changes says nothing of its error.
+  SimulatedDevice still{.length = Seconds(1)};
+  SimulatedSource steady({}, still);
+  const Trace same = record(steady, {.rate = Hertz(100)}, [] { return false; }, {});
+  CHECK(!summarize_energy(same, std::nullopt, Watts(0)).uncertainty);
+  CHECK(summarize_energy(same, std::nullopt, Watts(5)).uncertainty);
 
   device.fails_at_end = true;
   SimulatedSource dying(sensor, device);

@@ -137,6 +137,8 @@ TEST_CASE("files of the simulated sensor say what is wrong with them") {
   };
   CHECK(message("{") == "x.json: not JSON, at byte 2");
   CHECK(message(R"({"sensor": {"update_period": 1}})").find("no such key") != std::string::npos);
+  CHECK(message("{}").find("what it draws is expected") != std::string::npos);
+  CHECK(message(R"({"device": {}})").find("what it draws is expected") != std::string::npos);
   CHECK(message(R"({"sensor": {"gain": "x"}})").find("a number is expected") != std::string::npos);
   CHECK(message(R"({"device": {"curve": [[1, 2], [0, 2]]}})").find("time falls") !=
         std::string::npos);
