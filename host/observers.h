@@ -46,7 +46,9 @@ class Observers final : public RunObserver {
   void write() const;
 
  private:
-  bool wants_counts() const { return !options_.stats_path.empty() || !options_.energy_targets.empty(); }
+  bool wants_counts() const {
+    return !options_.stats_path.empty() || !options_.energy_targets.empty();
+  }
   bool wants_profile() const { return !options_.profile.empty(); }
   bool wants_recorder() const {
     return !options_.timeline_path.empty() || !options_.power_path.empty();

@@ -131,7 +131,8 @@ Json stats_json(const RunSummary& s) {
     object["longest_cores"] = std::move(list);
   }
   if (s.caches) object["caches"] = caches_json(s.caches->shape, s.caches->report);
-  if (s.simulated_time) object["simulated_time"] = time_json(*s.simulated_time, !s.per_core.empty());
+  if (s.simulated_time)
+    object["simulated_time"] = time_json(*s.simulated_time, !s.per_core.empty());
   if (!s.slices.empty()) {
     Json list = Json::array();
     for (const energy::ActivitySlice& slice : s.slices)

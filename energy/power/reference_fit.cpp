@@ -154,10 +154,11 @@ ReferenceFit fit_reference(const Trace& trace, const Trace& reference, Seconds m
                       static_cast<double>(scaled.size());
   const double spread = rms_between(scaled, std::vector<double>(scaled.size(), mean));
   if (model.rms.value() > 0.7 * spread)
-    throw energy::Error(fmt::format(
-        "{}: it does not follow the reference: {:.2f} W are left of readings that vary by {:.2f} W, "
-        "whatever window and lag",
-        trace.source, model.rms.value(), spread));
+    throw energy::Error(
+        fmt::format("{}: it does not follow the reference: {:.2f} W are left of readings that vary "
+                    "by {:.2f} W, "
+                    "whatever window and lag",
+                    trace.source, model.rms.value(), spread));
   return fit;
 }
 

@@ -65,8 +65,10 @@ void print_summary(const pw::Trace& trace, const pw::EnergySummary& e, const std
                error_w ? fmt::format("sampling, and {:g} W of the sensor", *error_w)
                        : "sampling alone; --sensor-error W adds the sensor's");
   else
-    fmt::print(to, "energy   {:.4f} J; the reading never changed: how far it is off is not known "
-               "(--sensor-error W)\n", e.energy.value());
+    fmt::print(to,
+               "energy   {:.4f} J; the reading never changed: how far it is off is not known "
+               "(--sensor-error W)\n",
+               e.energy.value());
   if (e.counted)
     fmt::print(to, "counted  {:.4f} J by the source's own counter\n", e.counted->value());
   if (e.skipped > pw::Seconds(0))
@@ -83,7 +85,8 @@ int record(const RecordCommand& command) {
                     ": it has its own, virtual time; a command cannot run in it (leave it out to "
                     "record the source until it ends)");
   if (source->is_endless() && !command.seconds)
-    throw UserError(command.from.source + ": it never ends: --seconds S, or \"length_s\" in the file");
+    throw UserError(command.from.source +
+                    ": it never ends: --seconds S, or \"length_s\" in the file");
   if (!source->is_virtual() && command.command.empty() && !command.seconds)
     throw UserError("what is to be recorded? A command after --, or --seconds S");
   const bool is_live = !command.quiet && ::isatty(STDERR_FILENO) != 0;

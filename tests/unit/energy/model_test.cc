@@ -118,7 +118,8 @@ TEST_CASE("of all cores those are kept that may take longest, whatever a class t
       const auto most = [&](const std::vector<ClassCounts>& list) {
         double result = 0;
         for (const ClassCounts& core : list)
-          result = std::max(result, std::inner_product(cycles.begin(), cycles.end(), core.begin(), 0.0));
+          result =
+              std::max(result, std::inner_product(cycles.begin(), cycles.end(), core.begin(), 0.0));
         return result;
       };
       CHECK(most(longest.list()) == most(cores));
@@ -126,7 +127,8 @@ TEST_CASE("of all cores those are kept that may take longest, whatever a class t
   }
 }
 
-TEST_CASE("cores that differ in every way are kept up to a limit, the ones with most instructions") {
+TEST_CASE(
+    "cores that differ in every way are kept up to a limit, the ones with most instructions") {
   LongestCores longest;
   for (uint64_t i = 1; i <= 3000; ++i)
     longest.add(counts_of({{InsnClass::kIntegerArithmetic, i}, {InsnClass::kOther, 6000 - 2 * i}}));

@@ -211,8 +211,12 @@ TEST_CASE("a window is found from a square wave that is never quiet") {
   struct Case {
     double window, tolerance;
   };
-  for (const auto& [window, tolerance] :
-       {Case{0.005, 0.002}, {0.01, 0.002}, {0.025, 0.002}, {0.1, 0.005}, {0.3, 0.02}, {1.0, 0.05}}) {
+  for (const auto& [window, tolerance] : {Case{0.005, 0.002},
+                                          {0.01, 0.002},
+                                          {0.025, 0.002},
+                                          {0.1, 0.005},
+                                          {0.3, 0.02},
+                                          {1.0, 0.05}}) {
     SensorModel sensor{.update_period = Seconds(0.1),
                        .update_phase = Seconds(0.013),
                        .window = Seconds(window),
