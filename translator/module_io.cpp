@@ -6,16 +6,13 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <type_traits>
 #include <utility>
 
-#include "device_sim/uir/compare.h"
-#include "translator/common/isa_list.h"
-#include "translator/passes/operands.h"
+#include "translator/module_check.h"
 
 namespace gpusim {
 namespace {
@@ -24,8 +21,6 @@ constexpr char kMagic[8] = {'G', 'P', 'U', 'S', 'I', 'M', 'M', '\n'};
 // Raise it with every change of the layout below, of uops.def, or of what micro-ops mean.
 constexpr uint32_t kVersion = 4;
 constexpr size_t kHeaderBytes = sizeof kMagic + 4 + 4 + 8;
-// The contexts of one core; the interpreters' slot numbers are bytes.
-constexpr uint32_t kSlotLimit = 256;
 
 uint32_t checksum(std::span<const uint8_t> bytes) {
   return static_cast<uint32_t>(crc32_z(crc32_z(0, nullptr, 0), bytes.data(), bytes.size()));
@@ -173,165 +168,6 @@ void describe(Archive& a, Module& m) {
   a.value(m.phdr_entry_size);
 }
 
-// What backends and host take for granted.
-class Checker {
- public:
-  Checker(const Module& m, const std::string& name) : m_(m), name_(name) {}
-
-  void check() const {
-    check_code_map();
-    check_slots();
-    check_blocks();
-    check_uops();
-    check_image();
-  }
-
- private:
-  void require(bool ok, const char* what) const {
-    if (!ok)
-      throw Error(name_ + ": damaged module file (" + what +
-                  "). Translate the program again with gpusim translate");
-  }
-
-  void check_code_map() const {
-    const GuestIsa* isa = find_isa(m_.isa);
-    if (!isa) throw Error(name_ + ": a module for ISA '" + m_.isa + "', which this gpusim lacks");
-    require(m_.code.pc_shift == isa->pc_shift, "instruction size");
-    require(find_cpu(*isa, m_.cpu).has_value(), "CPU");
-    require(m_.code.uop_at.size() == m_.code.insn_class.size(), "code map");
-    require(!m_.code.uop_at.empty(), "code map");
-    const uint64_t limit = uint64_t{1} << 48;
-    require(m_.code.text_base < limit &&
-                m_.code.uop_at.size() < (limit - m_.code.text_base) >> m_.code.pc_shift,
-            "code map");
-    for (size_t i = 0; i < m_.code.uop_at.size(); ++i) {
-      const uint32_t at = m_.code.uop_at[i];
-      if (at != kNoUop) {
-        require(
-            at < m_.uops.size() && at < m_.uop_block.size() && m_.uop_block[at] < m_.blocks.size(),
-            "code map");
-        const Block& b = m_.blocks[m_.uop_block[at]];
-        require(b.first_uop == at && b.insn_count > 0 &&
-                    b.pc == m_.code.text_base + (uint64_t{i} << m_.code.pc_shift),
-                "code map");
-      }
-      require(m_.code.insn_class[i] < kInsnClassCount ||
-                  (m_.code.insn_class[i] == 0xff && at == kNoUop),
-              "instruction class");
-    }
-    require((m_.entry - m_.code.text_base) >> m_.code.pc_shift < m_.code.uop_at.size(),
-            "entry point");
-  }
-
-  bool is_slot(int s) const { return s >= 0 && static_cast<uint32_t>(s) < m_.slot_count; }
-
-  void check_slots() const {
-    require(m_.slot_count > 0 && m_.slot_count <= kSlotLimit, "slots");
-    for (const SlotName& n : m_.slot_names) require(is_slot(n.slot), "slot names");
-    for (const InitialValue& v : m_.initial_values) require(is_slot(v.slot), "initial values");
-    const auto optional = [&](int s) { require(s == kNoSlot || is_slot(s), "registers"); };
-    const AbiSlots& abi = m_.abi;
-    for (const int s : {abi.stack_pointer, abi.link, abi.thread_pointer, abi.core_id, abi.monitor, abi.fp_state,
-                        abi.syscall_number, abi.syscall_result})
-      optional(s);
-    for (const int s : abi.syscall_args) optional(s);
-    for (const int s : abi.call_args) optional(s);
-    for (const int s : abi.call_float_args) optional(s);
-  }
-
-  void check_blocks() const {
-    for (const Block& b : m_.blocks) {
-      require(b.uop_count > 0 && b.first_uop < m_.uops.size() &&
-                  b.uop_count <= m_.uops.size() - b.first_uop,
-              "blocks");
-      uint64_t instructions = 0;
-      for (const uint32_t n : b.classes) instructions += n;
-      require(b.insn_count <= 65536 && instructions == b.insn_count, "block counts");
-      if (b.insn_count > 0) {
-        const uint64_t at = (b.pc - m_.code.text_base) >> m_.code.pc_shift;
-        require(b.pc >= m_.code.text_base && at < m_.code.uop_at.size() &&
-                    b.insn_count <= m_.code.uop_at.size() - at,
-                "block addresses");
-      }
-    }
-  }
-
-  void check_uops() const {
-    require(!m_.uops.empty() && m_.uops.size() < kNoUop, "micro-ops");
-    require(m_.uop_insn.size() == m_.uops.size() && m_.uop_block.size() == m_.uops.size(),
-            "micro-ops");
-    for (size_t i = 0; i < m_.uops.size(); ++i) {
-      const Uop& u = m_.uops[i];
-      require(static_cast<int>(u.op) < kOpCount, "micro-op number");
-      require(m_.uop_block[i] < m_.blocks.size(), "micro-op's block");
-      require(m_.uop_insn[i] <= m_.blocks[m_.uop_block[i]].insn_count, "micro-op's instruction");
-      check_operands(u);
-      const ShapeInfo& info = shape_of(u.op);
-      if (info.ends_block) {
-        require(u.block() < m_.blocks.size(), "end of block");
-        require(!info.has_target || u.target() < m_.uops.size(), "target");
-      }
-      // Whatever does not end a block runs into the next micro-op.
-      const bool goes_on = !info.ends_block || info.falls_through;
-      require(!goes_on || i + 1 < m_.uops.size(), "last micro-op");
-      check_small_fields(u);
-      if (u.op == Op::trap)
-        require(u.aux > 0 && u.aux <= static_cast<uint8_t>(Fault::kModifiedCode), "trap");
-      if (u.op == Op::service)
-        require(u.aux <= static_cast<uint8_t>(Service::kReadCounterFrequency), "service");
-    }
-  }
-
-  void check_small_fields(const Uop& u) const {
-    switch (op_info(u.op).shape) {
-      case Shape::kAmo:
-      case Shape::kCas:
-      case Shape::kStx:
-        require(u.aux <= 3, "access size");
-        break;
-      case Shape::kSelCmp:
-      case Shape::kSelCmpI:
-        require(CompareKind::is_valid(u.imm16), "comparison");
-        break;
-      case Shape::kAlign:
-        require(u.imm16 && !(u.imm16 & (u.imm16 - 1)), "alignment");
-        break;
-      case Shape::kNote:
-        throw Error(name_ + ": made for observing runs; translate the program again");
-      case Shape::kJmpReg:
-        require(u.aux <= static_cast<uint8_t>(JumpHint::kReturn), "jump hint");
-        break;
-      default:
-        break;
-    }
-  }
-
-  void check_operands(const Uop& u) const {
-    // Runners may look at all four fields, whatever the shape.
-    require(is_slot(u.d) && is_slot(u.a) && is_slot(u.b) && is_slot(u.c), "slot");
-    require(!shape_of(u.op).fp_state || u.imm16 < kSlotLimit, "slot");
-    for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t writes) {
-      require(is_slot(s + std::max({1, int{reads}, int{writes}}) - 1), "slot");
-    });
-  }
-
-  void check_image() const {
-    const uint64_t limit = uint64_t{1} << 48;
-    uint64_t free_from = 0;
-    for (const Segment& s : m_.segments) {
-      require(s.address >= free_from && s.address < limit && s.size_bytes <= limit - s.address &&
-                  s.bytes.size() <= s.size_bytes && s.flags <= (kRead | kWrite | kExecute),
-              "segments");
-      free_from = s.address + s.size_bytes;
-    }
-    for (size_t i = 1; i < m_.symbols.size(); ++i)
-      require(m_.symbols[i - 1].address <= m_.symbols[i].address, "symbols");
-  }
-
-  const Module& m_;
-  const std::string& name_;
-};
-
 [[noreturn]] void fail_io(const std::string& path, const char* what) {
   throw Error(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
 }
@@ -439,7 +275,7 @@ Module read_module(std::span<const uint8_t> bytes, const std::string& name) {
   Module module;
   describe(reader, module);
   if (!reader.at_end()) fail("damaged module file (bytes behind its end)");
-  Checker(module, name).check();
+  check_module(module, name);
   return module;
 }
 

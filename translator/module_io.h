@@ -1,8 +1,8 @@
 // The module file (.gsm): a translated program with the guest image it came from.
 //
 // Layout (little-endian): magic "GPUSIMM\n", u32 version, u32 CRC-32 of the payload, u64 payload
-// size, payload. A reader trusts nothing: sizes are checked against what is left, every index and
-// slot against its table.
+// size, payload. A reader trusts nothing: sizes are checked against what is left, and the module by
+// module_check.h.
 #pragma once
 #include <cstdint>
 #include <span>

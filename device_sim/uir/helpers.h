@@ -5,65 +5,63 @@
 #include "device_sim/uir/helpers_bf16.h"
 #include "device_sim/uir/helpers_crypto.h"
 #include "device_sim/uir/helpers_fp.h"
-#if __has_include("device_sim/uir/helpers_int.h")
 #include "device_sim/uir/helpers_int.h"
-#endif
 #include "device_sim/uir/helpers_vector.h"
 #include "device_sim/uir/uop.h"
 
 namespace gpusim {
 
-#define GPUSIM_HELPER1(name)
-#define GPUSIM_HELPER2(name)
-#define GPUSIM_HELPER3(name)
-#define GPUSIM_FHELPER1(name)
-#define GPUSIM_FHELPER2(name)
-#define GPUSIM_FHELPER3(name)
+#define GPUSIM_HELPER1(name, fields)
+#define GPUSIM_HELPER2(name, fields)
+#define GPUSIM_HELPER3(name, fields)
+#define GPUSIM_FHELPER1(name, fields)
+#define GPUSIM_FHELPER2(name, fields)
+#define GPUSIM_FHELPER3(name, fields)
 
 // A helper's number, one enumeration per kind.
-#define GPUSIM_LISTED(name) name,
+#define GPUSIM_LISTED(name, fields) name,
 #undef GPUSIM_HELPER1
 #define GPUSIM_HELPER1 GPUSIM_LISTED
 enum class Helper1 : uint16_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_HELPER1
-#define GPUSIM_HELPER1(name)
+#define GPUSIM_HELPER1(name, fields)
 #undef GPUSIM_HELPER2
 #define GPUSIM_HELPER2 GPUSIM_LISTED
 enum class Helper2 : uint16_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_HELPER2
-#define GPUSIM_HELPER2(name)
+#define GPUSIM_HELPER2(name, fields)
 #undef GPUSIM_HELPER3
 #define GPUSIM_HELPER3 GPUSIM_LISTED
 enum class Helper3 : uint16_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_HELPER3
-#define GPUSIM_HELPER3(name)
+#define GPUSIM_HELPER3(name, fields)
 #undef GPUSIM_FHELPER1
 #define GPUSIM_FHELPER1 GPUSIM_LISTED
 enum class FpHelper1 : uint16_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_FHELPER1
-#define GPUSIM_FHELPER1(name)
+#define GPUSIM_FHELPER1(name, fields)
 #undef GPUSIM_FHELPER2
 #define GPUSIM_FHELPER2 GPUSIM_LISTED
 enum class FpHelper2 : uint16_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_FHELPER2
-#define GPUSIM_FHELPER2(name)
+#define GPUSIM_FHELPER2(name, fields)
 #undef GPUSIM_FHELPER3
 #define GPUSIM_FHELPER3 GPUSIM_LISTED
 enum class FpHelper3 : uint16_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_FHELPER3
-#define GPUSIM_FHELPER3(name)
+#define GPUSIM_FHELPER3(name, fields)
 #undef GPUSIM_LISTED
 
 template <class Helper>
@@ -74,7 +72,7 @@ constexpr uint16_t helper_number(Helper h) {
 namespace helpers {
 
 #undef GPUSIM_HELPER1
-#define GPUSIM_HELPER1(name) \
+#define GPUSIM_HELPER1(name, fields) \
   case Helper1::name:        \
     return name(a, u);
 GPUSIM_HD_NOINLINE uint64_t call1(uint64_t a, const Uop& u) {
@@ -84,10 +82,10 @@ GPUSIM_HD_NOINLINE uint64_t call1(uint64_t a, const Uop& u) {
   return 0;
 }
 #undef GPUSIM_HELPER1
-#define GPUSIM_HELPER1(name)
+#define GPUSIM_HELPER1(name, fields)
 
 #undef GPUSIM_HELPER2
-#define GPUSIM_HELPER2(name) \
+#define GPUSIM_HELPER2(name, fields) \
   case Helper2::name:        \
     return name(a, b, u);
 GPUSIM_HD_NOINLINE uint64_t call2(uint64_t a, uint64_t b, const Uop& u) {
@@ -97,10 +95,10 @@ GPUSIM_HD_NOINLINE uint64_t call2(uint64_t a, uint64_t b, const Uop& u) {
   return 0;
 }
 #undef GPUSIM_HELPER2
-#define GPUSIM_HELPER2(name)
+#define GPUSIM_HELPER2(name, fields)
 
 #undef GPUSIM_HELPER3
-#define GPUSIM_HELPER3(name) \
+#define GPUSIM_HELPER3(name, fields) \
   case Helper3::name:        \
     return name(a, b, c, u);
 GPUSIM_HD_NOINLINE uint64_t call3(uint64_t a, uint64_t b, uint64_t c, const Uop& u) {
@@ -110,10 +108,10 @@ GPUSIM_HD_NOINLINE uint64_t call3(uint64_t a, uint64_t b, uint64_t c, const Uop&
   return 0;
 }
 #undef GPUSIM_HELPER3
-#define GPUSIM_HELPER3(name)
+#define GPUSIM_HELPER3(name, fields)
 
 #undef GPUSIM_FHELPER1
-#define GPUSIM_FHELPER1(name) \
+#define GPUSIM_FHELPER1(name, fields) \
   case FpHelper1::name:       \
     return name(a, u, fp);
 GPUSIM_HD_NOINLINE uint64_t fcall1(uint64_t a, const Uop& u, uint64_t& fp) {
@@ -123,10 +121,10 @@ GPUSIM_HD_NOINLINE uint64_t fcall1(uint64_t a, const Uop& u, uint64_t& fp) {
   return 0;
 }
 #undef GPUSIM_FHELPER1
-#define GPUSIM_FHELPER1(name)
+#define GPUSIM_FHELPER1(name, fields)
 
 #undef GPUSIM_FHELPER2
-#define GPUSIM_FHELPER2(name) \
+#define GPUSIM_FHELPER2(name, fields) \
   case FpHelper2::name:       \
     return name(a, b, u, fp);
 GPUSIM_HD_NOINLINE uint64_t fcall2(uint64_t a, uint64_t b, const Uop& u, uint64_t& fp) {
@@ -136,10 +134,10 @@ GPUSIM_HD_NOINLINE uint64_t fcall2(uint64_t a, uint64_t b, const Uop& u, uint64_
   return 0;
 }
 #undef GPUSIM_FHELPER2
-#define GPUSIM_FHELPER2(name)
+#define GPUSIM_FHELPER2(name, fields)
 
 #undef GPUSIM_FHELPER3
-#define GPUSIM_FHELPER3(name) \
+#define GPUSIM_FHELPER3(name, fields) \
   case FpHelper3::name:       \
     return name(a, b, c, u, fp);
 GPUSIM_HD_NOINLINE uint64_t fcall3(uint64_t a, uint64_t b, uint64_t c, const Uop& u, uint64_t& fp) {

@@ -17,7 +17,7 @@ struct ReflectedCrc {
   }
   GPUSIM_HD static uint64_t run(uint64_t acc, uint64_t value, uint64_t bytes) {
     uint32_t crc = static_cast<uint32_t>(acc);
-    for (uint64_t i = 0; i < bytes; ++i) {
+    for (uint64_t i = 0; i < 8 && i < bytes; ++i) {
       crc ^= static_cast<uint32_t>(value >> (8 * i)) & 0xff;
       crc = (crc >> 4) ^ by_nibble(crc & 15);
       crc = (crc >> 4) ^ by_nibble(crc & 15);

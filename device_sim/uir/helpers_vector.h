@@ -386,7 +386,7 @@ GPUSIM_HD inline uint64_t vrbit(uint64_t a, const Uop&) {
   return swap_runs(a, 0x0f0f0f0f0f0f0f0f, 4);
 }
 GPUSIM_HD inline uint64_t vrev(uint64_t a, const Uop& u) {
-  for (int n = width_of(u); n < static_cast<int>(u.imm); n *= 2) {
+  for (int n = width_of(u); n < 64 && n < static_cast<int>(u.imm); n *= 2) {
     a = swap_runs(a, ~uint64_t{0} / ((uint64_t{1} << n) + 1), n);
   }
   return a;

@@ -54,16 +54,19 @@ struct AbiSlots {
   int syscall_result = kNoSlot;
   int call_args[8] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};
   int call_float_args[8] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot, kNoSlot};
+  bool operator==(const AbiSlots&) const = default;
 };
 
 struct SlotName {
   Slot slot = 0;
   std::string name;
+  bool operator==(const SlotName&) const = default;
 };
 
 struct InitialValue {
   Slot slot = 0;
   uint64_t value = 0;
+  bool operator==(const InitialValue&) const = default;
 };
 
 // Maps guest addresses of [text_base, text_base + (uop_at.size() << pc_shift)) to micro-ops.

@@ -2,19 +2,20 @@
 #pragma once
 #include <cstdint>
 
+#include "device_sim/uir/fields.h"
 #include "device_sim/uir/hd.h"
 #include "device_sim/uir/shape.h"
 
 namespace gpusim {
 
 enum class Op : uint8_t {
-#define GPUSIM_UOP(name, shape) name,
+#define GPUSIM_UOP(name, shape, fields) name,
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
 };
 
 inline constexpr int kOpCount = 0
-#define GPUSIM_UOP(name, shape) +1
+#define GPUSIM_UOP(name, shape, fields) +1
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
     ;
@@ -90,10 +91,11 @@ constexpr int fault_signal(Fault f) {
 struct OpInfo {
   const char* name;
   Shape shape;
+  Fields fields;
 };
 
 inline constexpr OpInfo kOpInfo[kOpCount] = {
-#define GPUSIM_UOP(name, shape) {#name, Shape::shape},
+#define GPUSIM_UOP(name, shape, fields) {#name, Shape::shape, Fields::fields},
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
 };

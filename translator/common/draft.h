@@ -6,6 +6,7 @@
 
 #include "translator/common/block_builder.h"
 #include "translator/common/isa_list.h"
+#include "translator/common/limits.h"
 #include "translator/common/op_shape.h"
 
 namespace gpusim {
@@ -28,10 +29,6 @@ struct CodeBlock {
   }
   bool has_target() const { return draft.end.present && shape_of(draft.uops.back().op).has_target; }
 };
-
-/// Limits of one block.
-inline constexpr uint32_t kMaxBlockInsns = 256;
-inline constexpr uint32_t kMaxBlockUops = 60000;
 
 /// How the machine behaves to the guest.
 struct Guise {

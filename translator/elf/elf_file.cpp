@@ -11,17 +11,10 @@
 #include <tuple>
 
 #include "translator/common/error.h"
+#include "translator/common/limits.h"
 
 namespace gpusim {
 namespace {
-
-// Nothing of a user program lies above the 48-bit address space.
-constexpr uint64_t kAddressLimit = uint64_t{1} << 48;
-// From the lowest to the highest loaded byte; backends hold this range as one array.
-constexpr uint64_t kImageLimit = uint64_t{8} << 30;
-constexpr size_t kSegmentLimit = 1024;
-// The code map has an entry per instruction of this range.
-constexpr uint64_t kCodeLimit = uint64_t{128} << 20;
 
 std::string machine_name(uint16_t machine) {
   switch (machine) {

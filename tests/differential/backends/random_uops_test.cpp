@@ -2,7 +2,9 @@
 // scalar backend does.
 #include <doctest/doctest.h>
 
+#include "device_sim/uir/check_fields.h"
 #include "tests/differential/backends/run_case.h"
+#include "tests/differential/backends/uop_fields.h"
 
 namespace gpusim::difftest {
 namespace {
@@ -27,6 +29,22 @@ void check_programs(MemoryModel model, uint32_t usual_count) {
     for (const RunConfig& run : random_runs(rng, 4)) {
       const std::string what = check_case(c, expected, run);
       REQUIRE_MESSAGE(what.empty(), what);
+    }
+  }
+}
+
+// What is compared here is what modules may hold.
+TEST_CASE("random fields are as their rows allow") {
+  Rng rng(1);
+  for (int i = 0; i < kOpCount; ++i) {
+    Uop u{.op = static_cast<Op>(i)};
+    if (op_info(u.op).shape > Shape::kGABC) continue;
+    CAPTURE(std::string(op_info(u.op).name));
+    for (int n = 0; n < 500; ++n) {
+      Uop drawn = u;
+      random_fields(drawn, 0, rng);
+      REQUIRE_MESSAGE(has_valid_fields(drawn), "aux ", int(drawn.aux), ", imm16 ", drawn.imm16,
+                      ", imm ", drawn.imm);
     }
   }
 }

@@ -7,7 +7,9 @@
 
 #include <random>
 
+#include "device_sim/uir/check_fields.h"
 #include "translator/a64/decode.h"
+#include "translator/common/limits.h"
 
 namespace gpusim::a64 {
 namespace {
@@ -155,7 +157,7 @@ TEST_CASE("every word of every row translates into well-formed micro-ops") {
   std::mt19937_64 rng(1);
   for (const Row& row : rows()) {
     CAPTURE(row.name);
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 100; ++i) {
       const uint32_t word = random_word(row, rng);
       CAPTURE(word);
       Translated result{};
@@ -163,6 +165,12 @@ TEST_CASE("every word of every row translates into well-formed micro-ops") {
       REQUIRE(block.classes.size() == 1);
       CHECK(block.end.present == (result != Translated::kNext));
       CHECK(control_flow(word, kPc).ends_block == block.end.present);
+      // What a module's reader takes for granted of what it accepts.
+      CHECK(block.uops.size() <= kMaxInsnUops);
+      for (const Uop& u : block.uops) {
+        CAPTURE(op_info(u.op).name);
+        CHECK(has_valid_fields(u));
+      }
       for (size_t u = 0; u < block.uops.size(); ++u) {
         const ShapeInfo shape = shape_info(op_info(block.uops[u].op).shape);
         CHECK(shape.ends_block == (block.end.present && u + 1 == block.uops.size()));
