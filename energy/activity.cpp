@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "device_sim/base/nearest_name.h"
 #include "energy/quantity_json.h"
 #include "energy/text_file.h"
 #include "energy/trace.h"
@@ -32,7 +33,8 @@ ClassCounts class_counts(const JsonObject& owner, Classes which) {
   for (const auto& item : o.json().items())
     if (std::find(std::begin(kInsnClassNames), std::end(kInsnClassNames), item.key()) ==
         std::end(kInsnClassNames))
-      o.fail(fmt::format("unknown instruction class \"{}\"", item.key()));
+      o.fail(fmt::format("unknown instruction class \"{}\"{}", item.key(),
+                         did_you_mean(item.key(), kInsnClassNames)));
   if (owner.has("guest_instructions") &&
       count(owner, "guest_instructions") != instructions_of(counts))
     owner.fail(fmt::format("\"guest_instructions\" is {}, but the classes add up to {}",

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "device_sim/base/nearest_name.h"
 #include "energy/error.h"
 #include "energy/units.h"
 
@@ -68,7 +69,8 @@ class JsonObject {
   // After all keys have been read that mean something.
   void no_other_keys() const {
     for (const auto& item : json_->items())
-      if (!seen_.contains(item.key())) fail(fmt::format("unknown key \"{}\"", item.key()));
+      if (!seen_.contains(item.key()))
+        fail(fmt::format("unknown key \"{}\"{}", item.key(), did_you_mean(item.key(), seen_)));
   }
   const nlohmann::ordered_json& json() const { return *json_; }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <sstream>
 
+#include "device_sim/base/nearest_name.h"
 #include "energy/builtin_targets.h"
 #include "energy/quantity_json.h"
 #include "energy/text_file.h"
@@ -121,8 +123,9 @@ class Reader {
   const Measurement& measurement(const JsonObject& o, const std::string& name) const {
     const auto it = measurements_.find(name);
     if (it == measurements_.end())
-      o.fail(fmt::format("there is no measurement \"{}\"{}", name,
-                         variant_.empty() ? "" : " in variant " + variant_));
+      o.fail(fmt::format("there is no measurement \"{}\"{}{}", name,
+                         variant_.empty() ? "" : " in variant " + variant_,
+                         did_you_mean(name, std::views::keys(measurements_))));
     return it->second;
   }
 
@@ -268,8 +271,10 @@ void add_named(const std::string& name, std::vector<Target>& found) {
   }
   bool any = false;
   std::string names;
+  std::vector<std::string> all{"all"};
   for (const Target& t : builtin_targets()) {
     const std::string base = base_name(t);
+    all.insert(all.end(), {base, t.name});
     const bool first = names != base && !(names.ends_with(", " + base));
     if (first) names += (names.empty() ? "" : ", ") + base;
     const bool is_default = first;
@@ -280,9 +285,9 @@ void add_named(const std::string& name, std::vector<Target>& found) {
   }
   if (!any)
     throw Error(
-        fmt::format("unknown energy target {}; there are: {}, all, or a file .json "
+        fmt::format("unknown energy target {}{}; there are: {}, all, or a file .json "
                     "(gpusim energy targets tells more)",
-                    name, names));
+                    name, did_you_mean(name, all), names));
 }
 
 }  // namespace

@@ -223,9 +223,7 @@ CallValue parse_call_value(const Module& module, const std::string& text) {
   if (text == "@core") return {Kind::kCore, 0};
   if (text == "@cores") return {Kind::kCores, 0};
   if (text.starts_with('&')) {
-    const Symbol* symbol = find_symbol(module, text.substr(1));
-    if (!symbol) throw UserError(fmt::format("--arg {}: the program has no such symbol", text));
-    return {Kind::kInteger, symbol->address};
+    return {Kind::kInteger, require_symbol(module, text.substr(1), "--arg " + text).address};
   }
   const bool negative = text.starts_with('-');
   const std::string_view digits = std::string_view(text).substr(negative || text.starts_with('+'));
@@ -355,8 +353,7 @@ void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& p
 void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& plan,
                    const std::string& symbol, std::span<const std::string> args) {
   const Module& module = translator.module();
-  const Symbol* function = find_symbol(module, symbol);
-  if (!function) throw UserError(fmt::format("--entry {}: the program has no such symbol", symbol));
+  const Symbol* function = &require_symbol(module, symbol, "--entry");
   std::vector<CallWord> words;
   for (const std::string& text : args) {
     const CallValue v = parse_call_value(module, text);

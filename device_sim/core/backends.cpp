@@ -1,6 +1,7 @@
 // The one list of backends.
 #include <stdexcept>
 
+#include "device_sim/base/nearest_name.h"
 #include "device_sim/core/backend.h"
 #include "device_sim/cuda/cuda_backend.h"
 #include "device_sim/cuda/host_backend.h"
@@ -38,7 +39,9 @@ std::unique_ptr<Backend> make_backend(const std::string& name, bool in_place) {
   // For tests: what a GPU's threads would do.
   if (name == "cuda-host") return std::make_unique<cuda::HostBackend>();
   std::string known;
+  std::vector<std::string_view> names{"auto"};
   for (const BackendInfo& info : kBackends) {
+    names.push_back(info.name);
     std::string why;
     bool available = info.available(&why);
     if (available && in_place && !info.works_in_place) {
@@ -52,7 +55,8 @@ std::unique_ptr<Backend> make_backend(const std::string& name, bool in_place) {
     }
     known += std::string(known.empty() ? "" : ", ") + info.name;
   }
-  throw std::runtime_error("no backend named " + name + "; there are: auto, " + known);
+  throw std::runtime_error("no backend named " + name + did_you_mean(name, names) +
+                           "; there are: auto, " + known);
 }
 
 }  // namespace gpusim

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "device_sim/base/nearest_name.h"
 #include "energy/accelwattch/error.h"
 
 namespace gpusim::accelwattch {
@@ -113,8 +114,8 @@ std::optional<size_t> CsvTable::find(std::string_view column) const {
 
 size_t CsvTable::require(std::string_view column) const {
   if (const auto found = find(column)) return *found;
-  throw Error(fmt::format("{}: there is no column {}; the columns are: {}", source, column,
-                          fmt::join(header, ", ")));
+  throw Error(fmt::format("{}: there is no column {}{}; the columns are: {}", source, column,
+                          did_you_mean(column, header), fmt::join(header, ", ")));
 }
 
 CsvTable parse_csv(std::string_view text, std::string source, std::string_view header_has) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "device_sim/base/nearest_name.h"
 #include "energy/accelwattch/builtin_models.h"
 #include "energy/accelwattch/csv.h"
 #include "energy/accelwattch/error.h"
@@ -177,12 +178,14 @@ Model find_model(const std::string& name) {
   for (const Model& m : models)
     if (variant.empty() || m.variant == variant) return m;
   if (models.empty())
-    throw Error(fmt::format("there is no model {}; there are: {}, and files that end in .json",
-                            name, fmt::join(builtin_model_names(), ", ")));
+    throw Error(fmt::format("there is no model {}{}; there are: {}, and files that end in .json",
+                            name, did_you_mean(name, builtin_model_names()),
+                            fmt::join(builtin_model_names(), ", ")));
   std::vector<std::string> names;
   for (const Model& m : models) names.push_back(m.variant);
   throw Error(
-      fmt::format("model {} has no variant {}; it has: {}", base, variant, fmt::join(names, ", ")));
+      fmt::format("model {} has no variant {}{}; it has: {}", base, variant,
+                  did_you_mean(variant, names), fmt::join(names, ", ")));
 }
 
 Mix mix_of(const ChipModel& chip, const std::vector<double>& counts) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "device_sim/base/nearest_name.h"
 #include "energy/error.h"
 
 namespace gpusim::power {
@@ -89,7 +90,8 @@ void JsonReader::fail(const std::string& key, const std::string& what) const {
 
 void JsonReader::finish() const {
   for (const auto& [key, value] : object_.items())
-    if (!asked_.contains(key)) fail(key, "there is no such key (docs/power.md lists them)");
+    if (!asked_.contains(key))
+      fail(key, "there is no such key" + did_you_mean(key, asked_) + " (docs/power.md lists them)");
 }
 
 Json parse_json(const std::string& text, const std::string& origin) {

@@ -6,8 +6,10 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "device_sim/base/nearest_name.h"
 #include "host/cli/commands.h"
 #include "host/cli/help.h"
+#include "host/cli/suggest.h"
 #include "host/error.h"
 
 namespace gpusim::host {
@@ -70,7 +72,8 @@ int run_main(int argc, char** argv) {
   if (!args.empty() && !args[0].starts_with('-') &&
       std::find(commands.begin(), commands.end(), args[0]) == commands.end())
     return fail(
-        fmt::format("there is no command {}; there are: {}", args[0], fmt::join(commands, ", ")));
+        fmt::format("there is no command {}{}; there are: {}", args[0],
+                    did_you_mean(args[0], commands), fmt::join(commands, ", ")));
   try {
     args = join_values(std::move(args));
     std::reverse(args.begin(), args.end());  // as CLI11 wants them
@@ -78,7 +81,7 @@ int run_main(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return fail(std::string(error.what()) + " (gpusim --help tells more)");
+    return fail(error.what() + suggest(app) + " (gpusim --help tells more)");
   }
   const bool takes_guest_args = app.got_subcommand("run") || app.got_subcommand("power") ||
                                 app.got_subcommand("sweep");

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "device_sim/base/nearest_name.h"
 #include "device_sim/core/backend.h"
 #include "host/cli/commands.h"
 #include "host/error.h"
@@ -46,7 +47,8 @@ std::string backend_name(const std::string& asked) {
     }
     names.push_back(backend.name);
   }
-  throw UserError(fmt::format("there is no backend {}; there are: {}", asked, joined(names)));
+  throw UserError(fmt::format("there is no backend {}{}; there are: {}", asked,
+                              did_you_mean(asked, names), joined(names)));
 }
 
 Study study_of(const SweepArguments& a, const std::vector<std::string>& guest_args) {

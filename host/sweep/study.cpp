@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "device_sim/base/nearest_name.h"
 #include "energy/target.h"
 #include "energy/text_file.h"
 #include "host/error.h"
@@ -55,8 +56,8 @@ class Reader {
   void allow(std::initializer_list<const char*> keys) const {
     for (const auto& item : json_.items())
       if (std::none_of(keys.begin(), keys.end(), [&](const char* k) { return item.key() == k; }))
-        throw UserError(fmt::format("{}: unknown key \"{}\"; there are: {}", where_, item.key(),
-                                    fmt::join(keys, ", ")));
+        throw UserError(fmt::format("{}: unknown key \"{}\"{}; there are: {}", where_, item.key(),
+                                    did_you_mean(item.key(), keys), fmt::join(keys, ", ")));
   }
   bool has(const char* key) const { return json_.contains(key); }
   std::string at(const char* key) const { return fmt::format("{}, \"{}\"", where_, key); }

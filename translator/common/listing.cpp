@@ -187,8 +187,7 @@ void for_each_listed_block(const Module& module, const ListingOptions& options,
                            const std::function<void(const ListedBlock&)>& visit) {
   uint64_t begin = 0, end = ~uint64_t{0};
   if (!options.symbol.empty()) {
-    const Symbol* symbol = find_symbol(module, options.symbol);
-    if (!symbol) throw Error("no symbol '" + options.symbol + "' in this program");
+    const Symbol* symbol = &require_symbol(module, options.symbol, "--symbol");
     begin = symbol->address;
     // Assembly functions often have no size: up to the next function then.
     end = begin + symbol->size_bytes;

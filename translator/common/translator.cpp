@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <unordered_set>
 
+#include "device_sim/base/nearest_name.h"
 #include "translator/common/discover.h"
 #include "translator/common/draft.h"
 #include "translator/common/isa_list.h"
@@ -95,8 +96,13 @@ class BlockFormer {
 uint32_t cpu_number(const GuestIsa& isa, const std::string& name) {
   if (const std::optional<uint32_t> found = find_cpu(isa, name)) return *found;
   std::string known;
-  for (const GuestCpu& cpu : isa.cpus) known += (known.empty() ? "" : ", ") + std::string(cpu.name);
-  throw Error("no CPU " + name + " for ISA " + isa.name + "; there are " + known);
+  std::vector<std::string_view> names;
+  for (const GuestCpu& cpu : isa.cpus) {
+    known += (known.empty() ? "" : ", ") + std::string(cpu.name);
+    names.push_back(cpu.name);
+  }
+  throw Error("no CPU " + name + " for ISA " + isa.name + did_you_mean(name, names) +
+              "; there are " + known);
 }
 
 std::vector<CodeBlock> form_all_blocks(const GuestIsa& isa, const Guise& guise, const CodeImage& image) {
@@ -301,6 +307,14 @@ const Symbol* find_symbol(const Module& module, const std::string& name) {
   const auto found = std::find_if(module.symbols.begin(), module.symbols.end(),
                                   [&](const Symbol& s) { return s.name == name; });
   return found == module.symbols.end() ? nullptr : &*found;
+}
+
+const Symbol& require_symbol(const Module& module, const std::string& name,
+                             const std::string& what) {
+  if (const Symbol* found = find_symbol(module, name)) return *found;
+  std::vector<std::string_view> names;
+  for (const Symbol& s : module.symbols) names.push_back(s.name);
+  throw Error(what + ": the program has no symbol " + name + did_you_mean(name, names));
 }
 
 }  // namespace gpusim

@@ -88,6 +88,9 @@ inline uint64_t uop_pc(const Module& module, uint32_t uop) {
 
 /// Symbol of that name, or null.
 const Symbol* find_symbol(const Module& module, const std::string& name);
+/// The same; Error with the nearest name if there is none. `what` begins the message: "--entry".
+const Symbol& require_symbol(const Module& module, const std::string& name,
+                             const std::string& what);
 
 /// "main+0x10"; "0x401234" where no symbol covers the address.
 std::string symbolize(const Module& module, uint64_t address);
