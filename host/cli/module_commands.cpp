@@ -1,12 +1,15 @@
 // translate and disasm: what can be done with a program without running it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "host/cli/commands.h"
 #include "host/error.h"
+#include "translator/common/isa_list.h"
 #include "translator/common/listing.h"
 #include "translator/common/translator.h"
 #include "translator/module_io.h"
@@ -14,15 +17,29 @@
 namespace gpusim::host {
 namespace {
 
+// Instructions of extensions that the simulated CPU lacks are only counted: libraries hold them for
+// other processors, and ask before they execute them.
 void list_unknown(const Module& module) {
   constexpr size_t kMost = 20;
-  for (size_t i = 0; i < module.unknown.size() && i < kMost; ++i) {
-    const UnknownInsn& insn = module.unknown[i];
-    fmt::print(stderr, "unknown instruction at {:#x} ({}): {:#010x} {}\n", insn.pc,
-               symbolize(module, insn.pc), insn.word, describe_instruction(module, insn.pc));
+  const GuestIsa& isa = *find_isa(module.isa);
+  size_t listed = 0;
+  std::vector<const UnknownInsn*> absent;
+  std::set<std::string> extensions;
+  for (const UnknownInsn& insn : module.unknown) {
+    if (const char* extension = isa.absent_extension(insn.word)) {
+      absent.push_back(&insn);
+      extensions.insert(extension);
+    } else if (++listed <= kMost) {
+      fmt::print(stderr, "unknown instruction at {:#x} ({}): {:#010x} {}\n", insn.pc,
+                 symbolize(module, insn.pc), insn.word, describe_instruction(module, insn.pc));
+    }
   }
-  if (module.unknown.size() > kMost)
-    fmt::print(stderr, "and {} more\n", module.unknown.size() - kMost);
+  if (listed > kMost) fmt::print(stderr, "and {} more\n", listed - kMost);
+  if (!absent.empty())
+    fmt::print(stderr,
+               "{} instructions of {}, for processors that have it; {} has not (first: {})\n",
+               absent.size(), fmt::join(extensions, ", "), module.cpu,
+               symbolize(module, absent.front()->pc));
   if (!module.unknown.empty())
     fmt::print(stderr, "a core that reaches one of these {} stops with status 132\n",
                module.unknown.size());
@@ -31,11 +48,14 @@ void list_unknown(const Module& module) {
 void print_json_summary(const Module& module, const std::string& output, uint64_t instructions) {
   using Json = nlohmann::ordered_json;
   Json unknown = Json::array();
-  for (const UnknownInsn& insn : module.unknown)
+  for (const UnknownInsn& insn : module.unknown) {
+    const char* extension = find_isa(module.isa)->absent_extension(insn.word);
     unknown.push_back({{"pc", fmt::format("{:#x}", insn.pc)},
                        {"symbol", symbolize(module, insn.pc)},
                        {"word", fmt::format("{:#010x}", insn.word)},
-                       {"text", describe_instruction(module, insn.pc)}});
+                       {"text", describe_instruction(module, insn.pc)},
+                       {"extension", extension ? Json(extension) : Json()}});
+  }
   const Json json = {{"module", output},
                      {"isa", module.isa},
                      {"blocks", module.blocks.size()},

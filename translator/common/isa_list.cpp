@@ -5,6 +5,8 @@
 
 #include "translator/a64/cpus.h"
 #include "translator/a64/decode.h"
+#include "translator/a64/extensions.h"
+#include "translator/a64/text.h"
 #include "translator/a64/translate.h"
 
 namespace gpusim {
@@ -29,11 +31,6 @@ InsnResult translate(uint32_t word, uint64_t pc, BlockBuilder& builder) {
 ControlFlow flow(uint32_t word, uint64_t pc, uint32_t cpu) {
   const Flow f = control_flow(word, pc, cpu);
   return {f.ends_block, f.falls_through, f.is_call, f.target};
-}
-
-std::string mnemonic(uint32_t word) {
-  const Row* row = decode(word);
-  return row ? base_mnemonic(*row) : std::string();
 }
 
 std::string row_name(uint32_t word) {
@@ -110,7 +107,8 @@ const GuestIsa kIsas[] = {
      .make_builder = a64::make_block_builder,
      .translate = aarch64::translate,
      .control_flow = aarch64::flow,
-     .mnemonic = aarch64::mnemonic,
+     .text = a64::instruction_text,
+     .absent_extension = a64::absent_extension,
      .row = aarch64::row_name,
      .slot_count = a64::kSlotCount,
      .roles = aarch64::kRoles,

@@ -47,8 +47,11 @@ struct GuestIsa {
   InsnResult (*translate)(uint32_t word, uint64_t pc, BlockBuilder& builder);
   /// `ends_block` agrees with translate.
   ControlFlow (*control_flow)(uint32_t word, uint64_t pc, uint32_t cpu);
-  /// Mnemonic of the decoder, for what Capstone does not know; empty if unallocated.
-  std::string (*mnemonic)(uint32_t word);
+  /// Text of the decoder, for what Capstone does not know; empty if unallocated.
+  std::string (*text)(uint32_t word);
+  /// The extension that an unknown instruction belongs to, if it is one that no CPU of `cpus` has: a
+  /// program asks before it executes such. Null for others.
+  const char* (*absent_extension)(uint32_t word);
   /// The row of the decode table that owns the word; empty if unallocated.
   std::string (*row)(uint32_t word);
   int slot_count;  // canonical slots

@@ -36,8 +36,8 @@ class Disassembler {
       out = insn->op_str[0] ? fmt::format("{} {}", insn->mnemonic, insn->op_str) : insn->mnemonic;
     if (insn) cs_free(insn, 1);
     if (!out.empty()) return out;
-    const std::string name = isa_ ? isa_->mnemonic(word) : "";
-    return fmt::format(".word 0x{:08x}{}", word, name.empty() ? "" : " // " + name);
+    out = isa_ ? isa_->text(word) : "";
+    return out.empty() ? fmt::format(".word 0x{:08x}", word) : out;
   }
 
  private:

@@ -1,6 +1,7 @@
 // The decode table by itself: no ambiguous rows, every row can be drawn, fields reach visitors.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "translator/a64/decode.h"
+#include "translator/a64/extensions.h"
 
 #include <doctest/doctest.h>
 
@@ -251,6 +252,28 @@ TEST_CASE("names") {
   CHECK(row(Op::LDR_fp_prepost).group == Group::kLoadsStores);
   CHECK(row(Op::CAS).feature == Feature::kLse);
   CHECK(decode_at(0x400000, 0x91000c20).field('i') == 3);
+}
+
+TEST_CASE("instructions of absent extensions have their names") {
+  const std::pair<uint32_t, const char*> examples[] = {
+      {0x04e0e3e0, "SVE"},  {0x0420e3e7, "SVE"},   // cntd x0; cntb x7
+      {0xa5804000, "SVE"},                         // ld1w, scalar plus scalar
+      {0x80800000, "SME"},                         // fmopa za0.s
+      {0xd9600000, "MTE"},  {0xd9200800, "MTE"},   // ldg x0, [x0]; stg x0, [x0]
+      {0x91800000, "MTE"},  {0xd1800000, "MTE"},   // addg, subg
+      {0x69000000, "MTE"},  {0x9ac00000, "MTE"},   // stgp, subp
+      {0xbac00000, "MTE"},  {0x9ac01000, "MTE"},   // subps, irg
+      {0x9ac01400, "MTE"},  {0x19010440, "MOPS"},  // gmi, cpyfp
+      {0xdac123e0, "PAuth"},                       // paciza x0
+  };
+  for (const auto& [word, extension] : examples) {
+    CAPTURE(word);
+    const char* const found = absent_extension(word);
+    REQUIRE(found);
+    CHECK(std::string(found) == extension);
+  }
+  for (const uint32_t word : {0x8b010000u, 0x9ac10800u, 0xb8200002u, 0u, 0xffffffffu, 0x68400000u})
+    CHECK(absent_extension(word) == nullptr);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-#include "tests/isa/a64/expected_text.h"
+#include "translator/a64/text.h"
 
-#include <cctype>
-#include <cstring>
+#include <fmt/format.h>
+
 #include <map>
 #include <string_view>
 
@@ -122,7 +122,7 @@ unsigned element_register(const Row& row, uint32_t word) {
 
 }  // namespace
 
-std::string expected_mnemonic(const Row& row, uint32_t word) {
+std::string mnemonic(const Row& row, uint32_t word) {
   const auto it = texts().find(row.op);
   if (it == texts().end()) return base_mnemonic(row);
   const Text& text = it->second;
@@ -139,7 +139,7 @@ std::string expected_mnemonic(const Row& row, uint32_t word) {
   return result;
 }
 
-std::optional<std::vector<unsigned>> expected_registers(const Row& row, uint32_t word) {
+std::optional<std::vector<unsigned>> register_numbers(const Row& row, uint32_t word) {
   switch (row.op) {
     case Op::CASP: {
       const unsigned s = row.field('s', word);
@@ -186,39 +186,85 @@ std::optional<std::vector<unsigned>> expected_registers(const Row& row, uint32_t
   return r;
 }
 
-std::vector<unsigned> registers_in(const std::string& operands) {
-  std::vector<unsigned> result;
-  size_t first_of_list = 0;
-  for (size_t i = 0; i < operands.size();) {
-    const char c = operands[i];
-    if (c == '{') {
-      first_of_list = result.size();
-    }
-    if (c == '}') {
-      if (result.size() > first_of_list + 1) result.resize(first_of_list + 1);
-    }
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '#') {
-      ++i;
-      continue;
-    }
-    size_t end = i + 1;
-    while (end < operands.size() &&
-           (std::isalnum(static_cast<unsigned char>(operands[end])) != 0 || operands[end] == '_')) {
-      ++end;
-    }
-    const std::string word = operands.substr(i, end - i);
-    const bool after_dot = i > 0 && operands[i - 1] == '.';  // an arrangement: ".16b"
-    i = end;
-    if (after_dot) continue;
-    if (word == "sp" || word == "wsp" || word == "xzr" || word == "wzr") {
-      result.push_back(31);
-    } else if (word.size() >= 2 && word.size() <= 3 &&
-               std::strchr("wxbhsdqv", word[0]) != nullptr &&
-               word.find_first_not_of("0123456789", 1) == std::string::npos) {
-      result.push_back(static_cast<unsigned>(std::stoul(word.substr(1))));
-    }
+namespace {
+
+std::string general(unsigned number, bool is_64bit) {
+  const char kind = is_64bit ? 'x' : 'w';
+  return number == 31 ? fmt::format("{}zr", kind) : fmt::format("{}{}", kind, number);
+}
+std::string address(unsigned number) { return number == 31 ? "sp" : general(number, true); }
+
+int64_t signed_field(uint32_t value, unsigned width) {
+  return static_cast<int64_t>(uint64_t{value} << (64 - width)) >> (64 - width);
+}
+std::string with_offset(unsigned base, int64_t offset, bool writes_back = false) {
+  return fmt::format("[{}{}]{}", address(base), offset ? fmt::format(", #{}", offset) : "",
+                     writes_back ? "!" : "");
+}
+
+// Loads and stores that Capstone lacks; nothing of others.
+std::string access_operands(const Row& row, uint32_t word) {
+  const auto f = [&](char letter) { return row.field(letter, word); };
+  switch (row.op) {
+    case Op::CASP:
+      return fmt::format("{}, {}, {}, {}, [{}]", general(f('s'), f('y')),
+                         general(f('s') + 1, f('y')), general(f('t'), f('y')),
+                         general(f('t') + 1, f('y')), address(f('n')));
+    case Op::CAS:
+    case Op::SWP:
+    case Op::LDADD:
+    case Op::LDCLR:
+    case Op::LDEOR:
+    case Op::LDSET:
+    case Op::LDSMAX:
+    case Op::LDSMIN:
+    case Op::LDUMAX:
+    case Op::LDUMIN:
+      return fmt::format("{}, {}, [{}]", general(f('s'), f('y') == 3), general(f('t'), f('y') == 3),
+                         address(f('n')));
+    case Op::STLLR:
+    case Op::LDLAR:
+    case Op::LDAPR:
+      return fmt::format("{}, [{}]", general(f('t'), f('y') == 3), address(f('n')));
+    case Op::STLUR:
+    case Op::LDAPUR:
+      return fmt::format("{}, {}", general(f('t'), f('y') == 3),
+                         with_offset(f('n'), signed_field(f('i'), 9)));
+    case Op::LDAPURS:
+      return fmt::format("{}, {}", general(f('t'), f('w') == 0),
+                         with_offset(f('n'), signed_field(f('i'), 9)));
+    case Op::LDRA:
+      return fmt::format(
+          "{}, {}", general(f('t'), true),
+          with_offset(f('n'), 8 * signed_field(f('h') << 9 | f('i'), 10), f('w') != 0));
+    default:
+      return {};
   }
-  return result;
+}
+
+// What a register is called in a row of which only its registers are printed.
+std::string register_name(const Row& row, uint32_t word, unsigned number) {
+  const bool is_vector = row.group == Group::kSimd || row.group == Group::kFloat ||
+                         row.name.find("_fp") != std::string_view::npos;
+  if (is_vector) return fmt::format("v{}", number);
+  const BitField size = row.pattern.field('z');
+  return general(number, size.width == 0 || size.of(word) != 0);
+}
+
+}  // namespace
+
+std::string instruction_text(uint32_t word) {
+  const Row* row = decode(word);
+  if (!row) return {};
+  std::string text = mnemonic(*row, word);
+  if (const std::string operands = access_operands(*row, word); !operands.empty())
+    return text + " " + operands;
+  const char* separator = " ";
+  for (const unsigned number : register_numbers(*row, word).value_or(std::vector<unsigned>{})) {
+    text += separator + register_name(*row, word, number);
+    separator = ", ";
+  }
+  return text;
 }
 
 }  // namespace gpusim::a64
