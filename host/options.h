@@ -21,6 +21,7 @@ enum class StartCores { kAuto, kAll, kFirst };
 struct RunOptions {
   std::string program;                    // as given: argv[0] of the guest
   std::vector<std::string> program_args;  // after --
+  std::optional<std::string> argv0;       // none: program
   std::vector<std::string> environment;   // NAME=VALUE
   uint32_t cores = 1;
   MemoryModel memory_model = MemoryModel::kShared;

@@ -185,7 +185,7 @@ int simulate(const RunOptions& asked_for) {
     start_as_call(*backend, translator, plan, *options.entry, options.call_args);
   } else {
     start_as_process(*backend, translator, plan,
-                     {options.program, options.program_args, options.environment},
+                     {options.program, options.program_args, options.environment, options.argv0},
                      kernel.starts_alone() ? 1 : options.cores);
   }
 

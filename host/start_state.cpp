@@ -126,7 +126,7 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
   std::vector<uint64_t> env(start.environment.size()), argv(start.args.size() + 1);
   for (size_t i = env.size(); i-- > 0;) env[i] = stack.push_string(start.environment[i]);
   for (size_t i = start.args.size(); i-- > 0;) argv[i + 1] = stack.push_string(start.args[i]);
-  argv[0] = stack.push_string(start.program);
+  argv[0] = stack.push_string(start.argv0.value_or(start.program));
   const uint64_t platform = stack.push_string(isa.platform);
   stack.align(16);
   const uint64_t random = stack.push(kRandomBytes);

@@ -1,6 +1,7 @@
 // Where cores begin: as a Linux user process, or as a call of one function.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,9 +14,10 @@
 namespace gpusim::host {
 
 struct ProcessStart {
-  std::string program;  // argv[0] and AT_EXECFN
+  std::string program;  // AT_EXECFN
   std::vector<std::string> args;
   std::vector<std::string> environment;
+  std::optional<std::string> argv0;  // none: program
 };
 
 // The initial stack of a process: strings, auxiliary vector, environment, arguments, argc.

@@ -25,7 +25,7 @@ AllowedRoot parse_root(const std::string& text) {
 // What a checkpoint says already.
 void check_resume(const CLI::App& command, const std::vector<std::string>& guest_args) {
   for (const char* fixed : {"--cores", "--memory", "--start", "--entry", "--arg", "--cpu", "--seed",
-                            "--memory-size", "--stack-size", "--env"})
+                            "--memory-size", "--stack-size", "--env", "--argv0"})
     if (command.get_option(fixed)->count() != 0)
       throw UserError(fmt::format("--resume goes on with what the run had: no {}", fixed));
   if (!guest_args.empty())
@@ -59,8 +59,8 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
   if (!raw.entry.empty()) run.entry = raw.entry;
   if (!run.entry && !run.call_args.empty())
     throw UserError("--arg needs --entry; arguments for a whole program stand after --");
-  if (run.entry && !guest_args.empty())
-    throw UserError("with --entry arguments are given by --arg, not after --");
+  if (run.entry && (!guest_args.empty() || run.argv0))
+    throw UserError("with --entry arguments are given by --arg, not after -- or by --argv0");
   for (const std::string& e : run.environment)
     if (e.find('=') == std::string::npos || e.front() == '=')
       throw UserError(fmt::format("--env {}: expected NAME=VALUE", e));
@@ -124,6 +124,9 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       "--arg", run.call_args,
       "Argument of the entry function: an integer, a float with a point, &SYMBOL, "
       "@core, @cores; repeatable"));
+  command->add_option("--argv0", run.argv0,
+                      "What the program finds as its own name, argv[0]: PROGRAM as written, unless "
+                      "told");
   command->add_option("--backend", run.backend, "auto, or a name that `gpusim info` lists");
   command->add_option("--cpu", run.cpu,
                       "Processor that the guest finds: one that `gpusim info` lists");

@@ -102,7 +102,7 @@ Run::Run(Machine& machine, const RunRequest& request)
     output_.append(reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), room));
   });
   if (request.is_process) {
-    host::ProcessStart start{request.name, {}, {}};
+    host::ProcessStart start{request.name, {}, {}, {}};
     if (!request.strings.empty()) {
       start.program = request.strings.front();
       start.args.assign(request.strings.begin() + 1, request.strings.end());
