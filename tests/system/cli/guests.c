@@ -51,6 +51,14 @@ void show_sum(int64_t a, int64_t b, double c, const double* d, int64_t core, int
   print_number((uint64_t)(a + b + (int64_t)c + (int64_t)d[3] + core * 100 + cores * 10000));
 }
 
+/* One of Armv8.1, which Capstone 4 does not know. */
+uint32_t add_atomically(uint32_t* place, uint32_t n) {
+  uint32_t old;
+  __asm__ volatile(".arch_extension lse\n\tldaddal %w1, %w0, [%2]"
+                   : "=r"(old) : "r"(n), "r"(place) : "memory");
+  return old;
+}
+
 void exit_with_core(int core) { CALL3(EXIT, core, 0, 0); }
 void fault_by_core(int core) {
   if (core % 3 == 1) *(volatile int*)8;

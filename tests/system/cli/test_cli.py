@@ -139,6 +139,27 @@ class Cli(unittest.TestCase):
             with self.subTest(" ".join(map(str, words))):
                 self.refused(*words)
 
+    def test_nearest_names_are_suggested(self):
+        (self.folder / "study.json").write_text('{"programms": []}')
+        (self.folder / "caches.json").write_text('{"line_byte": 64, "levels": [{"name": "L1", '
+                                                 '"size": "32K", "ways": 8}]}')
+        for words, meant in (
+                (["rnu", self.echo], "run"),
+                (["run", self.echo, "--coers", "4"], "--cores"),
+                (["run", self.echo, "--max-instruction=4"], "--max-instructions"),
+                (["energy", "target"], "targets"),
+                (["run", self.echo, "--backend", "smid"], "simd"),
+                (["run", self.echo, "--cpu", "cortex-a75"], "cortex-a57"),
+                (["run", self.echo, "--energy", "fremi"], "fermi"),
+                (["run", self.echo, "--caches", self.folder / "caches.json"], "line_bytes"),
+                (["sweep", self.folder / "study.json", "-o", self.folder / "out"], "programs"),
+                (["run", self.guests, "--entry", "show_som"], "show_sum"),
+                (["run", self.guests, "--entry", "endless", "--arg", "&nubmers"], "numbers"),
+                (["disasm", self.guests, "--symbol", "exit_wih_core"], "exit_with_core")):
+            with self.subTest(" ".join(map(str, words))):
+                self.assertIn(f"(did you mean {meant}?)", self.refused(*words))
+        self.assertNotIn("did you mean", self.refused("run", self.guests, "--entry", "quite_else"))
+
     def test_stats_into_nowhere_is_refused_before_the_run(self):
         message = self.refused("run", self.guests, "--stats", self.folder / "none" / "s.json")
         self.assertIn("none/s.json", message)
@@ -201,8 +222,11 @@ class Cli(unittest.TestCase):
         expected = self.stats()["guest_instructions"]
         done = self.run_ok(module, "--stats", self.stats_path, status=3)
         self.assertEqual(done.stdout, f"arg {module}\n")
-        # Other than by the length of argv[0], nothing differs.
+        # Other than by argv[0] nothing differs.
+        done = self.run_ok(module, "--argv0", self.echo, "--stats", self.stats_path, status=3)
+        self.assertEqual(done.stdout, f"arg {self.echo}\n")
         self.assertAlmostEqual(self.stats()["guest_instructions"], expected, delta=500)
+        self.refused("run", self.guests, "--entry", "endless", "--argv0", "x")
 
     def test_unknown_system_calls_are_reported_once(self):
         call = [self.guests, "--entry", "unknown_call", "--cores", 8]
@@ -340,6 +364,17 @@ class Cli(unittest.TestCase):
         self.assertEqual(done.returncode, 0, self.last)
         self.assertIn("svc", done.stdout)
         self.assertNotIn("<endless>", done.stdout)
+        done = self.gpusim_run("disasm", self.guests, "--symbol", "add_atomically")
+        self.assertRegex(done.stdout, r"ldaddal w\d+, w\d+, \[x\d+\] +\| fence")
+
+    def test_dormant_instructions_are_only_counted(self):
+        """The C library's own, of extensions that it asks for first: memory tagging, SVE."""
+        module = self.folder / "echo.gsm"
+        done = self.gpusim_run("translate", self.echo, "-o", module)
+        self.assertNotIn("unknown instruction at", done.stderr)
+        self.assertRegex(done.stderr, r"\A\d+ instructions of [A-Z, ]+, for processors that have it")
+        done = self.gpusim_run("translate", self.echo, "-o", module, "--json")
+        self.assertIn("MTE", {u["extension"] for u in json.loads(done.stdout)["unknown"]})
 
     def test_a_million_cores_fit(self):
         self.run_ok(self.guests, "--entry", "exit_with_core", "--arg", "0", "--cores", 1_000_000,
