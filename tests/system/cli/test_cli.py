@@ -26,7 +26,8 @@ CROSS = "/usr/bin/aarch64-linux-gnu-gcc"
 BARE = ["-static", "-nostdlib", "-ffreestanding", "-fno-pie", "-no-pie", "-fno-stack-protector"]
 TIMEOUT_S = 120
 STATS_KEYS = {"isa", "backend", "device", "cores", "guest_instructions", "classes", "micro_ops",
-              "seconds", "mips", "exit_status", "faults", "functions", "lines", "divergence", "waiting"}
+              "seconds", "mips", "exit_status", "faults", "functions", "lines", "divergence", "waiting",
+              "active_cores", "longest_cores"}
 ECHO = r"""
 #include <stdio.h>
 #include <string.h>
