@@ -32,6 +32,7 @@ PACKAGES = {
              "usr/lib/klibc/bin/mksh"],
     "tripwire": ["usr/sbin/siggen"],
     "e2fsck-static": ["sbin/e2fsck.static"],
+    "libsqlite3-dev": [],  # for test_instruction_counts.py
 }
 
 BUSYBOX = [
