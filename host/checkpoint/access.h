@@ -48,6 +48,8 @@ struct CheckpointAccess {
   template <class A>
   static void describe_waits(A& a, const Kernel& kernel, WaitQueue& waits, Clock::time_point now);
   template <class A>
+  static void describe_timers(A& a, Timers& timers, Clock::time_point now);
+  template <class A>
   static void describe_control(A& a, RunControl& control, bool same_machine);
   template <class A>
   static void describe_tallies(A& a, const Module& module, Tallies& tallies, uint32_t cores);

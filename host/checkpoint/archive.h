@@ -106,4 +106,12 @@ void describe_deadline(Archive& a, std::chrono::steady_clock::time_point& t,
   if constexpr (Archive::kReading) t = now + std::chrono::nanoseconds(left);
 }
 
+template <class Archive>
+void describe_duration(Archive& a, std::chrono::nanoseconds& d) {
+  int64_t count = d.count();
+  a.value(count);
+  a.require(count >= 0 && count < int64_t{1} << 62, "a duration");
+  d = std::chrono::nanoseconds(count);
+}
+
 }  // namespace gpusim::host

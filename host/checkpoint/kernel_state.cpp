@@ -40,8 +40,8 @@ void CheckpointAccess::describe_space(A& a, AddressSpace& space) {
   a.value(space.break_);
   a.value(space.mapped_break_);
   std::vector<AddressRange> ranges;
-  for (const auto& [begin, end] : space.mappings_) ranges.push_back({begin, end});
-  uint64_t free_from = space.mapped_break_;
+  for (const auto& [begin, end] : space.mapped_) ranges.push_back({begin, end});
+  uint64_t free_from = space.start_;
   a.require(space.break_ >= space.start_ && space.break_ <= space.limit_ &&
                 (space.mapped_break_ == page_up(space.break_) ||
                  space.mapped_break_ == space.start_),
@@ -55,8 +55,8 @@ void CheckpointAccess::describe_space(A& a, AddressSpace& space) {
     free_from = r.end;
   });
   if constexpr (A::kReading) {
-    space.mappings_.clear();
-    for (const AddressRange& r : ranges) space.mappings_[r.begin] = r.end;
+    space.mapped_.clear();
+    for (const AddressRange& r : ranges) space.mapped_[r.begin] = r.end;
   }
 }
 
@@ -80,6 +80,7 @@ void CheckpointAccess::describe_thread(A& a, Thread& t, Clock::time_point now) {
   a.value(t.parked);
   a.value(t.tid);
   a.value(t.clear_child_tid);
+  a.value(t.robust_list);
   a.value(t.mask);
   describe_optional(a, t.saved_mask, [&](uint64_t& mask) { a.value(mask); });
   describe_queue(a, t.pending);
@@ -100,7 +101,11 @@ void CheckpointAccess::describe_waits(A& a, const Kernel& kernel, WaitQueue& wai
   std::sort(ordered.begin(), ordered.end(),
             [](const auto& x, const auto& y) { return x.first < y.first; });
   std::vector<Waiter> waiters;
-  for (const auto& [order, waiter] : ordered) waiters.push_back(waiter);
+  for (const auto& [order, waiter] : ordered) {
+    waiters.push_back(waiter);
+    if (waiter.kind == Waiter::Kind::kPi)
+      waiters.back().pi_owner = waits.find_lock(waiter.space, waiter.address)->owner;
+  }
   const uint32_t cores = kernel.plan().config.cores;
   std::vector<bool> waiting(cores);
   a.list(waiters, cores, [&](Waiter& w) {
@@ -110,9 +115,15 @@ void CheckpointAccess::describe_waits(A& a, const Kernel& kernel, WaitQueue& wai
     a.value(w.address);
     a.value(w.bitset);
     describe_optional(a, w.deadline, [&](Clock::time_point& at) { describe_deadline(a, at, now); });
+    describe_optional(a, w.cpu_deadline, [&](auto& at) { describe_duration(a, at); });
     a.value(w.timeout_result);
+    a.value(w.interrupt_result);
     a.value(w.remaining_at);
-    a.value(w.restartable);
+    a.value(w.restart);
+    a.value(w.kind);
+    a.value(w.pi_target);
+    a.value(w.pi_owner);
+    a.require(w.restart <= Restart::kAlways && w.kind <= Waiter::Kind::kRequeuePi, "a waiter");
     a.require(w.core < cores && !waiting[w.core] && kernel.threads_[w.core].alive &&
                   kernel.threads_[w.core].parked && w.resume_uop < kernel.module().uops.size(),
               "a core that waits");
@@ -120,6 +131,38 @@ void CheckpointAccess::describe_waits(A& a, const Kernel& kernel, WaitQueue& wai
   });
   if constexpr (A::kReading)
     for (const Waiter& w : waiters) waits.park(w);
+}
+
+template <class A>
+void CheckpointAccess::describe_timers(A& a, Timers& timers, Clock::time_point now) {
+  const auto describe_timer = [&](Timer& t) {
+    a.value(t.base);
+    a.value(t.notify);
+    a.value(t.signal);
+    a.value(t.clock);
+    a.value(t.tid);
+    a.value(t.value);
+    a.require(t.base <= Timer::Base::kUserCpu && t.notify <= Timer::Notify::kThread, "a timer");
+    a.require(t.signal >= 0 && t.signal <= kSignalCount, "a timer's signal");
+    describe_optional(a, t.due, [&](std::chrono::nanoseconds& due) {
+      if (t.base != Timer::Base::kSteady) return describe_duration(a, due);
+      Clock::time_point at(due);
+      describe_deadline(a, at, now);
+      due = at.time_since_epoch();
+    });
+    describe_duration(a, t.interval);
+    a.value(t.overruns);
+    a.value(t.last_overruns);
+  };
+  for (Timer& t : timers.interval) describe_timer(t);
+  std::vector<std::pair<int32_t, Timer>> made(timers.made.begin(), timers.made.end());
+  a.list(made, kMostEntries, [&](auto& entry) {
+    a.value(entry.first);
+    describe_timer(entry.second);
+  });
+  if constexpr (A::kReading) timers.made = {made.begin(), made.end()};
+  a.value(timers.next_id);
+  a.require(timers.next_id >= 0, "a timer");
 }
 
 template <class A>
@@ -142,11 +185,13 @@ void CheckpointAccess::describe_process(A& a, const Kernel& kernel, Process& p,
   if constexpr (A::kReading) p.signal_actions = {actions.begin(), actions.end()};
   describe_queue(a, p.pending);
   a.value(p.signal_return_code);
-  describe_optional(a, p.alarm, [&](Clock::time_point& at) { describe_deadline(a, at, now); });
-  int64_t interval = std::chrono::nanoseconds(p.alarm_interval).count();
-  a.value(interval);
-  a.require(interval >= 0 && interval < int64_t{1} << 62, "a timer");
-  p.alarm_interval = std::chrono::nanoseconds(interval);
+  describe_timers(a, p.timers, now);
+  for (int64_t r = 0; r < Limits::kCount; ++r) {
+    a.value(p.limits[r].current);
+    a.value(p.limits[r].most);
+    a.require(p.limits[r].current <= p.limits[r].most, "a limit");
+  }
+  a.value(p.next_cpu_signal);
   a.value(p.random_state);
   a.require(!p.cwd.empty() && p.cwd.find('\0') == std::string::npos && kernel.alive_ <= kernel.started_,
             "a process");
@@ -198,8 +243,12 @@ void CheckpointAccess::describe_kernel(A& a, Kernel& k, FileState& files) {
               "a core that waits");
   });
   if constexpr (A::kReading) k.retries_ = {retries.begin(), retries.end()};
-  a.plain_array(k.alarmed_, cores);
-  a.require(std::all_of(k.alarmed_.begin(), k.alarmed_.end(), is_core), "a timer");
+  a.plain_array(k.timed_, cores);
+  a.require(std::all_of(k.timed_.begin(), k.timed_.end(), is_core), "a timer");
+  CpuTime used = k.cpu_time();
+  describe_duration(a, used.user);
+  describe_duration(a, used.system);
+  if constexpr (A::kReading) k.set_cpu_time(used);
   a.value(k.exact_state_wanted_);
   a.value(k.may_be_signalled_);
   a.value(k.first_exact_uop_);
@@ -253,12 +302,17 @@ void CheckpointAccess::attach(Kernel& k, const FileState& state) {
   const std::vector<FileRef> files =
       reopen_files(state.saved, k.standard_files_, k.paths_, note);
   for (const std::unique_ptr<Process>& process : k.processes_)
-    if (process) process->files.files_.clear();
+    if (process) {
+      process->files.files_.clear();
+      process->files.set_limit(FileTable::kMost);  // there may be files above a later limit
+    }
   for (const FileState::Descriptor& d : state.descriptors) {
     FileTable& table = k.processes_[d.process]->files;
     table.set(d.fd, files[d.file]);
     table.set_closes_on_exec(d.fd, d.closes_on_exec);
   }
+  for (const std::unique_ptr<Process>& process : k.processes_)
+    if (process) process->files.set_limit(process->limits[Limits::kOpenFiles].current);
 }
 
 }  // namespace gpusim::host

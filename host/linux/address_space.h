@@ -13,36 +13,42 @@ struct AddressRange {
   bool operator==(const AddressRange&) const = default;
 };
 
-// The program break grows upwards from `start`, mappings are placed downwards from `limit`.
-// All ranges are whole pages.
+// The program break grows upwards from `start`, mappings are placed downwards from `limit`. A mapping
+// at a given place may replace pages of the heap, which leaves the break where it is. All ranges are
+// whole pages.
 class AddressSpace {
  public:
   AddressSpace(uint64_t start, uint64_t limit)
       : start_(start), limit_(limit), break_(start), mapped_break_(start) {}
 
   uint64_t program_break() const { return break_; }
+  uint64_t start() const { return start_; }
   // The pages to map (grown) or to unmap (shrunk); nothing when the break cannot go there.
   struct BreakChange {
-    AddressRange map, unmap;
+    AddressRange map;
+    std::vector<AddressRange> unmap;
   };
   std::optional<BreakChange> set_break(uint64_t to);
 
   // Room for a mapping of whole pages: at `hint` if that is free, else anywhere.
   std::optional<uint64_t> place(uint64_t size_bytes, uint64_t hint = 0);
-  // A mapping at a given place; parts of other mappings there are returned and replaced. Only
-  // between the heap and the limit.
+  // A mapping at a given place; what was mapped there is returned and replaced. Only between `start`
+  // and the limit.
   bool can_place_at(uint64_t address, uint64_t size_bytes) const;
   std::vector<AddressRange> place_at(uint64_t address, uint64_t size_bytes);
-  // Forgets mappings in the range and returns what was mapped there.
+  // Forgets what is mapped in the range and returns it.
   std::vector<AddressRange> remove(uint64_t address, uint64_t size_bytes);
+  // Of the heap or of mappings: all of the range, some of it, how much altogether.
   bool is_mapped(uint64_t address, uint64_t size_bytes) const;
+  bool is_free(uint64_t address, uint64_t size_bytes) const;
+  uint64_t mapped_bytes() const;
 
  private:
   friend struct CheckpointAccess;  // host/checkpoint
-  bool is_free(uint64_t begin, uint64_t end) const;
+  void insert(uint64_t begin, uint64_t end);
 
   uint64_t start_, limit_, break_, mapped_break_;
-  std::map<uint64_t, uint64_t> mappings_;  // begin -> end
+  std::map<uint64_t, uint64_t> mapped_;  // begin -> end, heap and mappings
 };
 
 }  // namespace gpusim::host

@@ -9,6 +9,7 @@
 #include <csignal>
 
 #include "host/linux/calls.h"
+#include "host/linux/file_size_limit.h"
 #include "host/linux/guest_abi.h"
 
 namespace gpusim::host {
@@ -31,6 +32,12 @@ int64_t transfer(Kernel& kernel, Call& call, Direction direction, uint64_t addre
   // The order of calls is the order of effects: a prompt must be out before its answer is read.
   if (!writes) kernel.output().flush();
   size = std::min(size, kMostBytes);
+  if (writes && size != 0 &&
+      call.process->limits[Limits::kFileSize].current != Limits::kInfinite) {
+    kernel.output().flush();  // so that a position is what it seems
+    size = allowed_size(*call.process, file->host_fd(), offset, size);
+    if (size == 0) return file_too_large(kernel, call.core);
+  }
   const bool gathered = writes && offset < 0 && kernel.is_standard_output(file->host_fd());
   std::vector<uint8_t> bytes;
   uint64_t done = 0;
@@ -137,9 +144,11 @@ Reply sys_lseek(Kernel& kernel, Call& call) {
                                         static_cast<int>(call.int_arg(2)))));
 }
 
-Reply sys_ftruncate(Kernel&, Call& call) {
+Reply sys_ftruncate(Kernel& kernel, Call& call) {
   const OpenFile* file = call.process->files.find(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
+  if (!allows_length(*call.process, static_cast<int64_t>(call.args[1])))
+    return Reply::result(file_too_large(kernel, call.core));
   return Reply::result(or_errno(::ftruncate(file->host_fd(), static_cast<off_t>(call.args[1]))));
 }
 
@@ -168,7 +177,7 @@ Reply sys_fcntl(Kernel& kernel, Call& call) {
     case F_DUPFD:
     case F_DUPFD_CLOEXEC: {
       const int64_t from = call.int_arg(2);
-      if (from < 0 || from >= FileTable::kMost) return Reply::error(EINVAL);
+      if (from < 0 || from >= files.limit()) return Reply::error(EINVAL);
       const int fd = files.add(std::move(file), static_cast<int>(from));
       if (fd < 0) return Reply::error(EMFILE);
       files.set_closes_on_exec(fd, call.int_arg(1) == F_DUPFD_CLOEXEC);
@@ -232,9 +241,11 @@ Reply sys_fsync(Kernel& kernel, Call& call) {
   return Reply::result(or_errno(::fsync(file->host_fd())));
 }
 
-Reply sys_fallocate(Kernel&, Call& call) {
+Reply sys_fallocate(Kernel& kernel, Call& call) {
   const OpenFile* file = call.process->files.find(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
+  if (!allows_length(*call.process, static_cast<int64_t>(call.args[2] + call.args[3])))
+    return Reply::result(file_too_large(kernel, call.core));
   return Reply::result(or_errno(::fallocate(file->host_fd(), static_cast<int>(call.int_arg(1)),
                                             static_cast<off_t>(call.args[2]),
                                             static_cast<off_t>(call.args[3]))));
@@ -250,7 +261,9 @@ Reply sys_sendfile(Kernel& kernel, Call& call) {
   int64_t offset = 0;
   const bool has_offset = call.args[2] != 0;
   if (has_offset && !call.memory.load(call.args[2], &offset)) return Reply::error(EFAULT);
-  const uint64_t most = std::min<uint64_t>(call.args[3], kMostBytes);
+  const uint64_t wanted = std::min<uint64_t>(call.args[3], kMostBytes);
+  const uint64_t most = allowed_size(*call.process, to->host_fd(), -1, wanted);
+  if (most < wanted && most == 0) return Reply::result(file_too_large(kernel, call.core));
   std::vector<uint8_t> bytes(std::min(most, kPiece));
   uint64_t done = 0;
   while (done < most) {

@@ -22,6 +22,54 @@ uint8_t rights_of(uint64_t protection) {
                               ((protection & kProtExecute) ? kExecute : 0));
 }
 
+AddressRange range_of(uint64_t address, uint64_t size) { return {address, address + size}; }
+AddressRange common(const AddressRange& a, const AddressRange& b) {
+  const uint64_t begin = std::max(a.begin, b.begin);
+  return {begin, std::max(begin, std::min(a.end, b.end))};
+}
+
+// What a process has besides its heap and mappings: image and stacks.
+std::vector<AddressRange> first_ranges(const Kernel& kernel, const Call& call) {
+  const MemoryPlan& plan = kernel.plan();
+  std::vector<AddressRange> ranges;
+  for (const Segment& s : kernel.module().segments)
+    if (s.size_bytes != 0)
+      ranges.push_back({page_down(s.address), page_up(s.address + s.size_bytes)});
+  const uint32_t last = kernel.is_private() ? call.core : plan.config.cores - 1;
+  const uint32_t first = kernel.is_private() ? call.core : 0;
+  ranges.push_back({plan.stack_bottom(first), plan.stack_top(last)});
+  return ranges;
+}
+
+bool is_of_a_stack(const Kernel& kernel, const Call& call, uint64_t page) {
+  const MemoryPlan& plan = kernel.plan();
+  uint64_t core = call.core;
+  if (!kernel.is_private()) {
+    if (page < plan.config.window_base) return false;
+    core = (page - plan.config.window_base) >> plan.config.window_shift;
+    if (core >= plan.config.cores) return false;
+  }
+  const auto number = static_cast<uint32_t>(core);
+  return page >= plan.stack_bottom(number) && page < plan.stack_top(number);
+}
+
+// Whether all pages of the range are mapped. Those of the image and the stacks always are.
+bool is_mapped(const Kernel& kernel, const Call& call, const AddressRange& range) {
+  const AddressSpace& space = call.process->memory;
+  if (range.size() == 0 || space.is_mapped(range.begin, range.size())) return true;
+  const auto is_of_image = [&](uint64_t page) {
+    const auto& segments = kernel.module().segments;
+    return std::any_of(segments.begin(), segments.end(), [&](const Segment& s) {
+      return page >= page_down(s.address) && page < page_up(s.address + s.size_bytes);
+    });
+  };
+  for (uint64_t page = range.begin; page < range.end; page += kPageSize)
+    if (!space.is_mapped(page, kPageSize) && !is_of_image(page) &&
+        !is_of_a_stack(kernel, call, page))
+      return false;
+  return true;
+}
+
 // Fresh pages are zero: memory starts so, and what is unmapped is cleared.
 void map_pages(Kernel& kernel, uint32_t core, const AddressRange& range, uint8_t rights) {
   if (range.size() != 0) kernel.backend().set_permissions(core, range.begin, range.size(), rights);
@@ -33,12 +81,49 @@ void unmap_pages(Kernel& kernel, uint32_t core, const AddressRange& range) {
 }
 
 // Translated code must stay as it was translated.
-bool makes_code_writable(const Module& module, uint64_t address, uint64_t size, uint8_t rights) {
-  if ((rights & kWrite) == 0) return false;
+bool holds_code(const Module& module, uint64_t address, uint64_t size) {
   return std::any_of(module.segments.begin(), module.segments.end(), [&](const Segment& s) {
     return (s.flags & kExecute) && address < page_up(s.address + s.size_bytes) &&
            address + size > page_down(s.address);
   });
+}
+
+// Where a mapping may be put that names its place.
+bool can_place_at(const Kernel& kernel, const Call& call, const AddressRange& range) {
+  if (call.process->memory.can_place_at(range.begin, range.size())) return true;
+  const std::vector<AddressRange> own = first_ranges(kernel, call);
+  return !holds_code(kernel.module(), range.begin, range.size()) &&
+         std::any_of(own.begin(), own.end(), [&](const AddressRange& r) {
+           return common(r, range) == range;
+         });
+}
+
+// Takes the range out of the address space. Code loses its rights and stays what it is.
+void unmap_range(Kernel& kernel, const Call& call, const AddressRange& range) {
+  for (const AddressRange& r : call.process->memory.remove(range.begin, range.size()))
+    unmap_pages(kernel, call.core, r);
+  for (const AddressRange& own : first_ranges(kernel, call)) {
+    const AddressRange r = common(own, range);
+    if (r.size() != 0 && holds_code(kernel.module(), r.begin, r.size()))
+      map_pages(kernel, call.core, r, 0);
+    else
+      unmap_pages(kernel, call.core, r);
+  }
+}
+
+// RLIMIT_AS and RLIMIT_DATA; every mapping counts as data.
+bool exceeds_limits(Kernel& kernel, const Call& call, uint64_t more) {
+  const Limits& limits = call.process->limits;
+  const uint64_t most = std::min(limits[Limits::kAddressSpace].current,
+                                 limits[Limits::kData].current);
+  if (most == Limits::kInfinite) return false;
+  uint64_t data = call.process->memory.mapped_bytes(), all = data + kernel.plan().stack_size_bytes;
+  for (const Segment& s : kernel.module().segments) {
+    all += s.size_bytes;
+    if (s.flags & kWrite) data += s.size_bytes;
+  }
+  return all + more > limits[Limits::kAddressSpace].current ||
+         data + more > limits[Limits::kData].current;
 }
 
 bool read_file_into(Call& call, int host_fd, uint64_t offset, uint64_t address, uint64_t size,
@@ -60,9 +145,12 @@ bool read_file_into(Call& call, int host_fd, uint64_t offset, uint64_t address, 
 
 Reply sys_brk(Kernel& kernel, Call& call) {
   AddressSpace& space = call.process->memory;
-  if (const auto change = space.set_break(call.args[0])) {
+  const uint64_t now = space.program_break(), wish = call.args[0];
+  if (wish > now && exceeds_limits(kernel, call, page_up(wish) - page_up(now)))
+    return Reply::result(static_cast<int64_t>(now));
+  if (const auto change = space.set_break(wish)) {
     map_pages(kernel, call.core, change->map, kRead | kWrite);
-    unmap_pages(kernel, call.core, change->unmap);
+    for (const AddressRange& r : change->unmap) unmap_pages(kernel, call.core, r);
   }
   return Reply::result(static_cast<int64_t>(space.program_break()));
 }
@@ -83,12 +171,14 @@ Reply sys_mmap(Kernel& kernel, Call& call) {
     }
   }
   AddressSpace& space = call.process->memory;
+  if (exceeds_limits(kernel, call, size)) return Reply::error(ENOMEM);
   uint64_t address;
   if (flags & (kMapFixed | kMapFixedNoReplace)) {
     if (hint & (kPageSize - 1)) return Reply::error(EINVAL);
-    if (!space.can_place_at(hint, size)) return Reply::error(ENOMEM);
-    if ((flags & kMapFixedNoReplace) && space.is_mapped(hint, size)) return Reply::error(EEXIST);
-    for (const AddressRange& old : space.place_at(hint, size)) unmap_pages(kernel, call.core, old);
+    if (!can_place_at(kernel, call, range_of(hint, size))) return Reply::error(ENOMEM);
+    if ((flags & kMapFixedNoReplace) && !space.is_free(hint, size)) return Reply::error(EEXIST);
+    unmap_range(kernel, call, range_of(hint, size));
+    if (space.can_place_at(hint, size)) space.place_at(hint, size);
     address = hint;
   } else {
     const auto place = space.place(size, page_down(hint));
@@ -108,8 +198,7 @@ Reply sys_munmap(Kernel& kernel, Call& call) {
   const uint64_t address = call.args[0], size = page_up(call.args[1]);
   if ((address & (kPageSize - 1)) || size == 0 || address + size < address)
     return Reply::error(EINVAL);
-  for (const AddressRange& r : call.process->memory.remove(address, size))
-    unmap_pages(kernel, call.core, r);
+  unmap_range(kernel, call, range_of(address, size));
   return Reply::result(0);
 }
 
@@ -118,7 +207,8 @@ Reply sys_mprotect(Kernel& kernel, Call& call) {
   if ((address & (kPageSize - 1)) || address + size < address) return Reply::error(EINVAL);
   if (size == 0) return Reply::result(0);
   const uint8_t rights = rights_of(call.args[2]);
-  if (makes_code_writable(kernel.module(), address, size, rights)) {
+  if (!is_mapped(kernel, call, range_of(address, size))) return Reply::error(ENOMEM);
+  if ((rights & kWrite) && holds_code(kernel.module(), address, size)) {
     kernel.note_once("mprotect code",
                      "code cannot be made writable: it is translated ahead of time (EACCES)");
     return Reply::error(EACCES);
@@ -128,47 +218,95 @@ Reply sys_mprotect(Kernel& kernel, Call& call) {
                                                                             : Reply::error(ENOMEM);
 }
 
-// Shrinks in place, grows by moving.
+// Shrinks in place, grows in place where there is room, else by moving.
 Reply sys_mremap(Kernel& kernel, Call& call) {
-  constexpr uint64_t kMayMove = 1;
+  constexpr uint64_t kMayMove = 1, kFixed = 2, kDontUnmap = 4, kMost = uint64_t{1} << 47;
   const uint64_t address = call.args[0], old_size = page_up(call.args[1]),
-                 new_size = page_up(call.args[2]), flags = call.args[3];
+                 new_size = page_up(call.args[2]), flags = call.args[3], target = call.args[4];
   AddressSpace& space = call.process->memory;
-  if ((address & (kPageSize - 1)) || new_size == 0 || new_size > uint64_t{1} << 47 ||
-      (flags & ~kMayMove))
+  if ((address & (kPageSize - 1)) || old_size == 0 || new_size == 0 || new_size > kMost ||
+      (flags & ~(kMayMove | kFixed | kDontUnmap)))
     return Reply::error(EINVAL);
-  if (old_size == 0 || address + old_size < address || !space.is_mapped(address, old_size))
-    return Reply::error(EFAULT);
-  if (new_size <= old_size) {
+  if ((flags & (kFixed | kDontUnmap)) && !(flags & kMayMove)) return Reply::error(EINVAL);
+  if ((flags & kDontUnmap) && old_size != new_size) return Reply::error(EINVAL);
+  if (address + old_size < address) return Reply::error(EINVAL);
+  const AddressRange old = range_of(address, old_size);
+  if (flags & kFixed) {
+    if ((target & (kPageSize - 1)) || target > kMost ||
+        common(old, range_of(target, new_size)).size() != 0)
+      return Reply::error(EINVAL);
+  }
+  if (!space.is_mapped(address, old_size)) return Reply::error(EFAULT);
+  if (!(flags & (kFixed | kDontUnmap)) && new_size <= old_size) {
     for (const AddressRange& r : space.remove(address + new_size, old_size - new_size))
       unmap_pages(kernel, call.core, r);
     return Reply::result(static_cast<int64_t>(address));
   }
-  if (!(flags & kMayMove)) return Reply::error(ENOMEM);
+  const uint64_t more = flags & kDontUnmap ? new_size : new_size - std::min(new_size, old_size);
+  if (exceeds_limits(kernel, call, more)) return Reply::error(ENOMEM);
   const uint8_t rights = kernel.backend().permissions(call.core, address);
-  const auto place = space.place(new_size);
+  if (!(flags & (kFixed | kDontUnmap)) && space.is_free(old.end, more)) {
+    space.place_at(old.end, more);
+    map_pages(kernel, call.core, range_of(old.end, more), rights);
+    return Reply::result(static_cast<int64_t>(address));
+  }
+  if (!(flags & kMayMove)) return Reply::error(ENOMEM);
+  std::optional<uint64_t> place;
+  if (flags & kFixed) {
+    if (!space.can_place_at(target, new_size)) return Reply::error(ENOMEM);
+    unmap_range(kernel, call, range_of(target, new_size));
+    space.place_at(target, new_size);
+    place = target;
+  } else {
+    place = space.place(new_size);
+  }
   if (!place) return Reply::error(ENOMEM);
-  std::vector<uint8_t> bytes(std::min<uint64_t>(old_size, uint64_t{1} << 20));
-  for (uint64_t done = 0; done < old_size; done += bytes.size()) {
-    bytes.resize(std::min<uint64_t>(bytes.size(), old_size - done));
+  const uint64_t moved = std::min(old_size, new_size);
+  std::vector<uint8_t> bytes(std::min<uint64_t>(moved, uint64_t{1} << 20));
+  for (uint64_t done = 0; done < moved; done += bytes.size()) {
+    bytes.resize(std::min<uint64_t>(bytes.size(), moved - done));
     kernel.backend().read_memory(call.core, address + done, bytes);
     kernel.backend().write_memory(call.core, *place + done, bytes);
   }
-  map_pages(kernel, call.core, {*place, *place + new_size}, rights);
-  for (const AddressRange& r : space.remove(address, old_size)) unmap_pages(kernel, call.core, r);
+  map_pages(kernel, call.core, range_of(*place, new_size), rights);
+  if (flags & kDontUnmap)
+    kernel.backend().fill_zero(call.core, address, old_size);
+  else
+    unmap_range(kernel, call, old);
   return Reply::result(static_cast<int64_t>(*place));
 }
 
 Reply sys_madvise(Kernel& kernel, Call& call) {
-  constexpr int64_t kDontNeed = 4;
+  // Those of mman-common.h that concern private memory: hints, but for kDontNeed.
+  constexpr int64_t kDontNeed = 4, kFirstLater = 8, kRemove = 9, kLast = 21;
   const uint64_t address = call.args[0], size = page_up(call.args[1]);
-  if ((address & (kPageSize - 1)) || address + size < address) return Reply::error(EINVAL);
-  // The one advice with an effect that programs rely on: the pages read as zero afterwards.
-  if (call.int_arg(2) == kDontNeed) {
-    if (!call.process->memory.is_mapped(address, size)) return Reply::result(0);
-    kernel.backend().fill_zero(call.core, address, size);
-  }
+  const int64_t advice = call.int_arg(2);
+  if ((address & (kPageSize - 1)) || address + size < address || advice < 0 || advice > kLast ||
+      (advice > kDontNeed && advice < kFirstLater) || advice == kRemove)
+    return Reply::error(EINVAL);
+  const AddressRange range = range_of(address, size);
+  if (!is_mapped(kernel, call, range)) return Reply::error(ENOMEM);
+  // The one advice with an effect that programs rely on: the pages read as zero afterwards. Not those
+  // of the image, which would have the file's contents.
+  const uint64_t from = std::max(range.begin, call.process->memory.start());
+  if (advice == kDontNeed && from < range.end)
+    kernel.backend().fill_zero(call.core, from, range.end - from);
   return Reply::result(0);
+}
+
+// All that is mapped is there, and stays.
+Reply sys_mlock(Kernel& kernel, Call& call) {
+  const uint64_t begin = page_down(call.args[0]), end = page_up(call.args[0] + call.args[1]);
+  if (end < begin) return Reply::error(EINVAL);
+  return is_mapped(kernel, call, {begin, end}) ? Reply::result(0) : Reply::error(ENOMEM);
+}
+Reply sys_mincore(Kernel& kernel, Call& call) {
+  const uint64_t address = call.args[0], size = page_up(call.args[1]);
+  if ((address & (kPageSize - 1))) return Reply::error(EINVAL);
+  if (address + size < address || !is_mapped(kernel, call, range_of(address, size)))
+    return Reply::error(ENOMEM);
+  const std::vector<uint8_t> here(size / kPageSize, 1);
+  return call.memory.write(call.args[2], here) ? Reply::result(0) : Reply::error(EFAULT);
 }
 
 }  // namespace gpusim::host

@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "host/linux/calls.h"
+#include "host/linux/file_size_limit.h"
 #include "host/linux/guest_abi.h"
 
 namespace gpusim::host {
@@ -285,6 +286,8 @@ Reply sys_truncate(Kernel& kernel, Call& call) {
   const std::string path = text->front() == '/' ? *text : call.process->cwd + "/" + *text;
   const PathPolicy::Verdict verdict = judge(kernel, path, /*for_writing=*/true);
   if (verdict.error != 0) return Reply::error(verdict.error);
+  if (!allows_length(*call.process, static_cast<int64_t>(call.args[1])))
+    return Reply::result(file_too_large(kernel, call.core));
   return done(::truncate(verdict.host_path.c_str(), static_cast<off_t>(call.args[1])));
 }
 

@@ -69,8 +69,8 @@ Reply sys_not_a_socket(Kernel&, Call& call) {
 }
 
 Reply sys_ppoll(Kernel& kernel, Call& call) {
-  constexpr uint64_t kMost = FileTable::kMost;
-  if (call.args[1] > kMost) return Reply::error(EINVAL);
+  if (call.args[1] > static_cast<uint64_t>(call.process->files.limit()))
+    return Reply::error(EINVAL);
   std::vector<GuestPoll> polls(call.args[1]);
   const std::span<uint8_t> bytes{reinterpret_cast<uint8_t*>(polls.data()),
                                  polls.size() * sizeof(GuestPoll)};

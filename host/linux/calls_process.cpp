@@ -1,7 +1,6 @@
 // Identity, limits and use of resources of a process.
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
-#include <sys/times.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,27 +11,12 @@
 
 #include "host/linux/calls.h"
 #include "host/linux/guest_abi.h"
+#include "host/linux/times.h"
 
 namespace gpusim::host {
 namespace {
 
 int64_t pid_of(const Call& call) { return kFirstPid + call.process->number; }
-
-Reply limits(Kernel& kernel, Call& call, int64_t resource, uint64_t old_address) {
-  constexpr uint64_t kInfinite = ~uint64_t{0};
-  if (resource < 0 || resource >= RLIMIT_NLIMITS) return Reply::error(EINVAL);
-  GuestRlimit limit{kInfinite, kInfinite};
-  if (resource == RLIMIT_STACK) {
-    // What C libraries size thread stacks by; the usual 8 MiB where the stack has less.
-    limit.current = std::max<uint64_t>(kernel.plan().stack_size_bytes, 8 << 20);
-  } else if (resource == RLIMIT_NOFILE) {
-    limit = {FileTable::kMost, FileTable::kMost};
-  } else if (resource == RLIMIT_CORE) {
-    limit.current = 0;
-  }
-  if (old_address != 0 && !call.memory.store(old_address, limit)) return Reply::error(EFAULT);
-  return Reply::result(0);
-}
 
 }  // namespace
 
@@ -82,21 +66,21 @@ Reply sys_uname(Kernel& kernel, Call& call) {
   return call.memory.write(call.args[0], names) ? Reply::result(0) : Reply::error(EFAULT);
 }
 
-Reply sys_getrlimit(Kernel& kernel, Call& call) {
-  return limits(kernel, call, call.int_arg(0), call.args[1]);
-}
-// Limits may be asked for and not be changed; setting them succeeds without effect.
-Reply sys_prlimit64(Kernel& kernel, Call& call) {
-  if (call.int_arg(0) != 0 && call.int_arg(0) != pid_of(call)) return Reply::error(ESRCH);
-  return limits(kernel, call, call.int_arg(1), call.args[3]);
-}
-
-Reply sys_getrusage(Kernel&, Call& call) {
-  struct rusage host;
-  if (::getrusage(call.int_arg(0) == -1 ? RUSAGE_CHILDREN : RUSAGE_SELF, &host) < 0)
-    return Reply::error(errno);
-  static_assert(sizeof host == 144, "64-bit hosts have the generic layout");
-  return call.memory.store(call.args[1], host) ? Reply::result(0) : Reply::error(EFAULT);
+// A guest has no children, and its threads' shares are not told apart.
+Reply sys_getrusage(Kernel& kernel, Call& call) {
+  const int64_t whom = call.int_arg(0);
+  if (whom != RUSAGE_SELF && whom != RUSAGE_CHILDREN && whom != RUSAGE_THREAD)
+    return Reply::error(EINVAL);
+  rusage used{};
+  static_assert(sizeof used == 144, "64-bit hosts have the generic layout");
+  if (whom != RUSAGE_CHILDREN) {
+    ::getrusage(RUSAGE_SELF, &used);
+    const CpuTime cpu = kernel.cpu_time();
+    const GuestTimeval user = timeval_of(cpu.user), system = timeval_of(cpu.system);
+    used.ru_utime = {user.seconds, user.microseconds};
+    used.ru_stime = {system.seconds, system.microseconds};
+  }
+  return call.memory.store(call.args[1], used) ? Reply::result(0) : Reply::error(EFAULT);
 }
 
 Reply sys_sysinfo(Kernel& kernel, Call& call) {

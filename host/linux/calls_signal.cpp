@@ -81,6 +81,12 @@ SignalInfo queued(const QueuedInfo& info, int64_t signal) {
           .value = info.value};
 }
 
+// RLIMIT_SIGPENDING.
+bool has_room_for_signal(Kernel& kernel, const Call& call) {
+  return call.process->pending.size() + kernel.thread(call.core).pending.size() <
+         call.process->limits[Limits::kPendingSignals].current;
+}
+
 }  // namespace
 
 Reply sys_kill(Kernel& kernel, Call& call) {
@@ -100,6 +106,7 @@ Reply sys_rt_sigqueueinfo(Kernel& kernel, Call& call) {
   QueuedInfo info;
   if (!call.memory.load(call.args[2], &info)) return Reply::error(EFAULT);
   const int64_t signal = call.int_arg(1);
+  if (!has_room_for_signal(kernel, call)) return Reply::error(EAGAIN);
   return send_to_process(kernel, call, call.int_arg(0), signal, queued(info, signal));
 }
 Reply sys_rt_tgsigqueueinfo(Kernel& kernel, Call& call) {
@@ -107,6 +114,7 @@ Reply sys_rt_tgsigqueueinfo(Kernel& kernel, Call& call) {
   if (!call.memory.load(call.args[3], &info)) return Reply::error(EFAULT);
   if (call.int_arg(0) != pid_of(*call.process)) return Reply::error(ESRCH);
   const int64_t signal = call.int_arg(2);
+  if (!has_room_for_signal(kernel, call)) return Reply::error(EAGAIN);
   return send_to_thread(kernel, call, call.int_arg(1), signal, queued(info, signal));
 }
 
@@ -182,9 +190,7 @@ Reply sys_rt_sigtimedwait(Kernel& kernel, Call& call) {
   if (call.args[3] != kSetSize) return Reply::error(EINVAL);
   if (!call.memory.load(call.args[0], &set)) return Reply::error(EFAULT);
   Thread& thread = kernel.thread(call.core);
-  auto info = thread.pending.take(set);
-  if (!info) info = call.process->pending.take(set);
-  if (info) {
+  if (const auto info = kernel.take_signal(call.core, set)) {
     const QueuedInfo out{.number = info->number,
                          .error = 0,
                          .code = info->code,

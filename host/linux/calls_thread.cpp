@@ -29,6 +29,8 @@ Reply clone_thread(Kernel& kernel, Call& call, const CloneRequest& request) {
                      "(fork, vfork, posix_spawn) they return ENOSYS");
     return Reply::error(ENOSYS);
   }
+  if (kernel.alive() >= call.process->limits[Limits::kThreads].current)
+    return Reply::error(EAGAIN);
   const std::optional<uint32_t> core = kernel.start_thread(call.core);
   if (!core) {
     kernel.note_once("threads",

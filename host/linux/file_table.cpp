@@ -15,7 +15,7 @@ const OpenFile* FileTable::find(int64_t fd) const {
 FileRef FileTable::share(int64_t fd) const { return find(fd) ? files_[fd] : nullptr; }
 
 int FileTable::add(FileRef file, int from) {
-  for (int fd = from; fd < kMost; ++fd) {
+  for (int fd = from; fd < limit_; ++fd) {
     if (fd < static_cast<int>(files_.size()) && files_[fd]) continue;
     return set(fd, std::move(file)) ? fd : -1;
   }
@@ -23,7 +23,7 @@ int FileTable::add(FileRef file, int from) {
 }
 
 bool FileTable::set(int64_t fd, FileRef file) {
-  if (fd < 0 || fd >= kMost) return false;
+  if (fd < 0 || fd >= limit_) return false;
   if (fd >= static_cast<int64_t>(files_.size())) files_.resize(fd + 1);
   files_[fd] = std::move(file);
   closes_on_exec_.erase(fd);

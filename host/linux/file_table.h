@@ -1,5 +1,6 @@
 // Open files of one guest process.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -41,12 +42,17 @@ class FileTable {
   static constexpr int kMost = 20000;
 
   // `standard`: the files 0, 1 and 2, shared by all processes.
-  explicit FileTable(const std::array<FileRef, 3>& standard)
-      : files_(standard.begin(), standard.end()) {}
+  FileTable(const std::array<FileRef, 3>& standard, uint64_t limit)
+      : files_(standard.begin(), standard.end()) {
+    set_limit(limit);
+  }
 
   // Null: EBADF.
   const OpenFile* find(int64_t fd) const;
   FileRef share(int64_t fd) const;
+  // RLIMIT_NOFILE: numbers are below it from now on.
+  void set_limit(uint64_t limit) { limit_ = static_cast<int>(std::min<uint64_t>(limit, kMost)); }
+  int limit() const { return limit_; }
   // The lowest free number from `from` on, or -1: EMFILE.
   int add(FileRef file, int from = 0);
   bool set(int64_t fd, FileRef file);
@@ -63,6 +69,7 @@ class FileTable {
  private:
   friend struct CheckpointAccess;  // host/checkpoint
   std::vector<FileRef> files_;
+  int limit_ = kMost;
   std::set<int64_t> closes_on_exec_;
 };
 

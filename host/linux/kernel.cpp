@@ -25,6 +25,7 @@ Kernel::Kernel(Backend& backend, Config config)
     alive_ += threads_[core].alive;
   }
   started_ = alive_;
+  set_cpu_time({});
   next_tid_ = kFirstPid + cores;
 }
 
@@ -33,7 +34,7 @@ Process& Kernel::process_of(uint32_t core) {
   std::unique_ptr<Process>& process = processes_[number];
   if (!process)
     process = std::make_unique<Process>(number, AddressSpace(plan().heap_start, plan().heap_limit),
-                                        standard_files_, cwd_);
+                                        standard_files_, cwd_, Limits(plan().stack_size_bytes));
   return *process;
 }
 
@@ -80,7 +81,7 @@ Reply Kernel::park_for_retry(const Call& call, const Retry& how) {
 
 void Kernel::expire(Clock::time_point now) {
   for (const Waiter& w : waits_.expire(now)) resume(w.core, w.resume_uop, w.timeout_result);
-  ring_alarms(now);
+  ring_timers(now);
   // One call that succeeds may be what another waits for.
   while (!retries_.empty() && retry_calls()) {
   }
@@ -106,9 +107,11 @@ std::optional<Clock::time_point> Kernel::next_deadline(Clock::time_point now) co
   const auto consider = [&](Clock::time_point t) {
     if (!next || t < *next) next = t;
   };
-  for (const uint32_t core : alarmed_)
-    if (const auto& process = processes_[is_private() ? core : 0]; process && process->alarm)
-      consider(*process->alarm);
+  for (const uint32_t core : timed_)
+    if (const auto& process = processes_[is_private() ? core : 0])
+      process->timers.each([&](const Timer& t, int32_t) {
+        if (t.due && t.base == Timer::Base::kSteady) consider(Clock::time_point(*t.due));
+      });
   for (const auto& [core, retry] : retries_)
     if (retry.from_outside || threads_[core].retry_deadline)
       consider(now + std::chrono::milliseconds(1));

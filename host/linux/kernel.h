@@ -3,7 +3,6 @@
 // A core's call is answered at once, parks the core (futex, sleep), or ends cores. In the shared
 // model all cores are threads of one process; in the private model every core is a process.
 #pragma once
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -20,10 +19,12 @@
 #include "host/linux/a64_frame.h"
 #include "host/linux/address_space.h"
 #include "host/linux/file_table.h"
+#include "host/linux/limits.h"
 #include "host/linux/output.h"
 #include "host/linux/path_policy.h"
 #include "host/linux/signals.h"
 #include "host/linux/thread.h"
+#include "host/linux/timers.h"
 #include "host/linux/wait_queue.h"
 #include "host/memory_plan.h"
 #include "translator/common/translator.h"
@@ -32,11 +33,12 @@ namespace gpusim::host {
 
 struct Process {
   Process(uint32_t its_number, const AddressSpace& space, const std::array<FileRef, 3>& standard,
-          std::string folder)
+          std::string folder, const Limits& its_limits)
       : number(its_number),
         memory(space),
-        files(standard),
+        files(standard, its_limits[Limits::kOpenFiles].current),
         cwd(std::move(folder)),
+        limits(its_limits),
         random_state(its_number) {}
   uint32_t number;
   AddressSpace memory;
@@ -46,8 +48,9 @@ struct Process {
   std::map<int, SignalAction> signal_actions;
   SignalQueue pending;               // for whichever thread takes them
   uint64_t signal_return_code = 0;   // address of instructions that call rt_sigreturn, once needed
-  std::optional<Clock::time_point> alarm;  // ITIMER_REAL: the next SIGALRM
-  Clock::duration alarm_interval{};
+  Timers timers;
+  Limits limits;
+  uint64_t next_cpu_signal = 0;  // RLIMIT_CPU: the second of processor time when it rings next
   uint64_t random_state = 0;
 };
 
@@ -125,6 +128,8 @@ class Kernel {
   void end_thread(uint32_t core);
   // Something may happen without any core's doing: the time by which to look.
   std::optional<Clock::time_point> next_deadline(Clock::time_point now) const;
+  // The same, once cores have taken enough processor time; while all sleep that does not come.
+  bool has_cpu_timers() const;
   // Processes that a signal ended: a core of each and the signal.
   struct Killed {
     uint32_t core = 0;
@@ -160,10 +165,12 @@ class Kernel {
   void post(uint32_t core, const SignalInfo& info);
   void post(Process& process, uint32_t caller, const SignalInfo& info);
   uint64_t deliverable(uint32_t core);
-  void watch_alarm(uint32_t core) {
-    if (std::find(alarmed_.begin(), alarmed_.end(), core) == alarmed_.end())
-      alarmed_.push_back(core);
-  }
+  // Takes the first signal in `allowed` that waits for the thread or its process.
+  std::optional<SignalInfo> take_signal(uint32_t core, uint64_t allowed);
+  CpuTime cpu_time() const;
+  std::chrono::nanoseconds timer_now(Timer::Base base) const;
+  // The core's process has timers or a limit of processor time.
+  void watch_timers(uint32_t core);
   // From now on registers and flags are exact wherever a core faults.
   void want_exact_state() { exact_state_wanted_ = true; }
   // Tells the user, once for each different `key`.
@@ -185,7 +192,10 @@ class Kernel {
   void interrupt(uint32_t core);
   void move_to_exact_code();
   bool retry_calls();
-  void ring_alarms(Clock::time_point now);
+  void set_cpu_time(const CpuTime& used);
+  void ring_timers(Clock::time_point now);
+  void ring(uint32_t core, Timer& timer, int32_t id, uint64_t times);
+  void check_cpu_limit(uint32_t core, std::chrono::nanoseconds used);
   SignalInfo info_of(uint32_t core, uint64_t pc, Fault fault, uint64_t address);
 
   Backend& backend_;
@@ -198,7 +208,8 @@ class Kernel {
   std::vector<std::unique_ptr<Process>> processes_;  // made at the first call
   std::vector<Thread> threads_;                      // by core
   std::map<uint32_t, Retry> retries_;                // by core
-  std::vector<uint32_t> alarmed_;                    // cores whose processes have a timer
+  std::vector<uint32_t> timed_;                      // cores whose processes have timers
+  CpuTime cpu_time_begin_;                           // what gpusim had taken when the guest began
   std::vector<Killed> killed_;
   uint32_t alive_ = 0, started_ = 0;
   int64_t next_tid_ = 0;

@@ -4,8 +4,10 @@
 #include <cerrno>
 
 #include "device_sim/core/memory_view.h"
+#include "host/linux/futex.h"
 #include "host/linux/guest_abi.h"
 #include "host/linux/kernel.h"
+#include "host/linux/times.h"
 
 namespace gpusim::host {
 
@@ -74,7 +76,7 @@ void Kernel::after_slice(Clock::time_point now) {
   if (!config_.translator) return;
   if ((exact_state_wanted_ && !config_.translator->flags_are_exact()) || !not_yet_exact_.empty())
     move_to_exact_code();
-  if (!alarmed_.empty()) ring_alarms(now);
+  ring_timers(now);
   if (!may_be_signalled_) return;
   may_be_signalled_ = false;
   for (uint32_t core = 0; core < threads_.size(); ++core) {
@@ -123,6 +125,7 @@ std::optional<uint32_t> Kernel::start_thread(uint32_t parent) {
 void Kernel::end_thread(uint32_t core) {
   Thread& thread = threads_[core];
   if (!thread.alive) return;
+  release_locks(*this, core);
   thread.alive = thread.parked = false;
   --alive_;
   waits_.remove(core);
@@ -157,6 +160,7 @@ void Kernel::post(uint32_t core, const SignalInfo& info) {
   Thread& thread = threads_[core];
   const bool blocked = (thread.mask & signal_bit(info.number)) != 0;
   if (!blocked && is_ignored(process_of(core), info.number)) return;
+  if (thread.pending.size() >= process_of(core).limits[Limits::kPendingSignals].current) return;
   thread.pending.add(info);
   may_be_signalled_ = true;
   if (!blocked && thread.parked) interrupt(core);
@@ -177,20 +181,23 @@ void Kernel::post(Process& process, uint32_t caller, const SignalInfo& info) {
 // A thread that waits goes on: with its call begun anew, or with EINTR.
 void Kernel::interrupt(uint32_t core) {
   uint32_t uop;
-  bool restartable;
+  Restart restart;
+  int64_t interrupted = -EINTR;
   if (const auto waiter = waits_.take(core)) {
     uop = waiter->resume_uop;
-    restartable = waiter->restartable;
-    if (waiter->deadline && waiter->remaining_at != 0) {
-      const auto left = std::max<Clock::duration>(*waiter->deadline - Clock::now(), {});
-      const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    restart = waiter->restart;
+    interrupted = waiter->interrupt_result;
+    if (waiter->remaining_at != 0) {
+      const std::chrono::nanoseconds left =
+          waiter->cpu_deadline ? *waiter->cpu_deadline - cpu_time().total()
+                               : waiter->deadline.value_or(Clock::now()) - Clock::now();
       GuestAccess(backend_, core)
           .store(waiter->remaining_at,
-                 GuestTimespec{seconds.count(), std::chrono::nanoseconds(left - seconds).count()});
+                 timespec_of(std::max(left, std::chrono::nanoseconds{})));
     }
   } else if (const auto retry = retries_.find(core); retry != retries_.end()) {
     uop = retry->second.resume_uop;
-    restartable = retry->second.restartable;
+    restart = retry->second.restartable ? Restart::kIfWanted : Restart::kNever;
     retries_.erase(retry);
   } else {
     return;
@@ -199,13 +206,14 @@ void Kernel::interrupt(uint32_t core) {
   const auto& actions = process_of(core).signal_actions;
   const auto first = actions.find(std::countr_zero(set) + 1);
   const int result = module().abi.syscall_result;
-  if (restartable && config_.translator && first != actions.end() &&
-      (first->second.flags & kSaRestart)) {
+  if (config_.translator && first != actions.end() &&
+      (restart == Restart::kAlways ||
+       (restart == Restart::kIfWanted && (first->second.flags & kSaRestart)))) {
     const uint64_t call_at = pc_of(uop) - (uint64_t{1} << module().code.pc_shift);
     if (const uint32_t call = place_at(call_at); call != kNoUop) return go_on(core, call);
   }
   if (result != kNoSlot)
-    backend_.set_slot(core, static_cast<Slot>(result), static_cast<uint64_t>(int64_t{-EINTR}));
+    backend_.set_slot(core, static_cast<Slot>(result), static_cast<uint64_t>(interrupted));
   go_on(core, uop);
 }
 
@@ -253,8 +261,7 @@ std::optional<uint64_t> Kernel::deliver(uint32_t core, uint64_t pc) {
   Thread& thread = threads_[core];
   Process& process = process_of(core);
   while (deliverable(core) != 0) {
-    auto info = thread.pending.take(~thread.mask);
-    if (!info) info = process.pending.take(~thread.mask);
+    const std::optional<SignalInfo> info = take_signal(core, ~thread.mask);
     if (is_ignored(process, info->number)) continue;
     const SignalAction action = process.signal_actions[info->number];
     if (!action.has_handler()) {
@@ -334,19 +341,6 @@ bool Kernel::fault(uint32_t core, uint64_t pc, Fault fault, uint64_t address) {
   if (uop == kNoUop) return false;
   backend_.start(core, uop);
   return true;
-}
-
-void Kernel::ring_alarms(Clock::time_point now) {
-  for (const uint32_t core : alarmed_) {
-    Process& process = process_of(core);
-    if (!process.alarm || *process.alarm > now) continue;
-    if (process.alarm_interval.count() > 0)
-      process.alarm = std::max(*process.alarm + process.alarm_interval, now);
-    else
-      process.alarm.reset();
-    post(process, core, {.number = SIGALRM, .code = 0x80 /* SI_KERNEL */});
-  }
-  std::erase_if(alarmed_, [&](uint32_t core) { return !process_of(core).alarm; });
 }
 
 }  // namespace gpusim::host

@@ -34,4 +34,10 @@ void SignalQueue::remove(int number) {
   std::erase_if(waiting_, [=](const SignalInfo& info) { return info.number == number; });
 }
 
+bool SignalQueue::has_timer(int32_t id) const {
+  return std::any_of(waiting_.begin(), waiting_.end(), [&](const SignalInfo& info) {
+    return info.code == kSiTimer && info.pid == id;
+  });
+}
+
 }  // namespace gpusim::host

@@ -75,6 +75,8 @@ class SignalQueue {
   // Takes the first with a number in `allowed`; faults, then the lowest number.
   std::optional<SignalInfo> take(uint64_t allowed);
   void remove(int number);
+  bool has_timer(int32_t id) const;
+  size_t size() const { return waiting_.size(); }
 
  private:
   friend struct CheckpointAccess;  // host/checkpoint

@@ -14,6 +14,7 @@ struct Thread {
   bool parked = false;  // waits in a system call
   int64_t tid = 0;
   uint64_t clear_child_tid = 0;  // zeroed, and its futex woken, when the thread ends
+  uint64_t robust_list = 0;      // locks to set free when the thread ends
   uint64_t mask = 0;
   std::optional<uint64_t> saved_mask;  // to come back after a call that waits with another mask
   SignalQueue pending;

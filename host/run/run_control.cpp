@@ -98,7 +98,8 @@ bool RunControl::step() {
   look_around();
   observer_.slice_was_handled();
   if (!options_.memory_changes_outside) {
-    const bool quiet = events.empty() && !kernel_.next_deadline(Clock::now());
+    const bool quiet =
+        events.empty() && !kernel_.next_deadline(Clock::now()) && !kernel_.has_cpu_timers();
     if (livelock_.after_slice(module(), backend_, plan_.config.cores, slice_length(), quiet)) {
       report_deadlock();
       return false;

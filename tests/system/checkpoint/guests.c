@@ -13,7 +13,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -240,6 +242,73 @@ static int sleeping(void) {
   return 0;
 }
 
+// --- locks that the kernel hands over, one of them left by a thread that ended; limits
+static pthread_mutex_t handed;
+static void* hold_and_wait(void* argument) {
+  uint64_t* sum = argument;
+  for (int round = 0; round < 20; ++round) {
+    const int result = pthread_mutex_lock(&handed);
+    if (result == EOWNERDEAD) CHECK(pthread_mutex_consistent(&handed) == 0);
+    *sum += work((uint64_t)round, 400);
+    CHECK(pthread_mutex_unlock(&handed) == 0);
+  }
+  const int last = pthread_mutex_lock(&handed);  // and ends with it
+  CHECK(last == 0 || last == EOWNERDEAD);
+  if (last == EOWNERDEAD) CHECK(pthread_mutex_consistent(&handed) == 0);
+  return NULL;
+}
+static int locks(void) {
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  CHECK(pthread_mutex_init(&handed, &attributes) == 0);
+  struct rlimit limit = {50, 60};
+  CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  pthread_t t[4];
+  uint64_t sum = 0;
+  for (int i = 0; i < 4; ++i) CHECK(pthread_create(&t[i], NULL, hold_and_wait, &sum) == 0);
+  for (int i = 0; i < 4; ++i) pthread_join(t[i], NULL);
+  CHECK(pthread_mutex_lock(&handed) == EOWNERDEAD);
+  CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur == 50 && limit.rlim_max == 60);
+  CHECK(dup2(0, 50) < 0 && dup2(0, 49) == 49);
+  printf("locks %016lx\n", (unsigned long)sum);
+  return 0;
+}
+
+// --- timers: of time and of processor time, with a signal that waits
+static int timers(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  sigaddset(&set, SIGVTALRM);
+  CHECK(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
+  timer_t timer;
+  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+  event.sigev_value.sival_int = 17;
+  CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+  const struct itimerspec at = {{0, 0}, {0, 50000000}};
+  const struct itimerval used = {{0, 0}, {0, 30000}};
+  CHECK(timer_settime(timer, 0, &at, NULL) == 0 && setitimer(ITIMER_VIRTUAL, &used, NULL) == 0);
+  uint64_t x = work(1, 60000);
+  printf("working\n");
+  fflush(stdout);
+  struct timespec before, after;
+  CHECK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before) == 0);
+  sigset_t pending;
+  do {
+    work(x, 1000);
+    sigpending(&pending);
+  } while (!sigismember(&pending, SIGVTALRM));
+  siginfo_t info;
+  CHECK(sigwaitinfo(&set, &info) == SIGUSR1 && info.si_code == SI_TIMER && info.si_value.sival_int == 17);
+  CHECK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after) == 0);
+  CHECK(after.tv_sec > before.tv_sec || (after.tv_sec == before.tv_sec && after.tv_nsec >= before.tv_nsec));
+  CHECK(timer_delete(timer) == 0);
+  printf("timers %016lx\n", (unsigned long)x);
+  return 0;
+}
+
 // --- what cannot be kept
 static int deleted(void) {
   int fd = open("gone", O_RDWR | O_CREAT, 0600);
@@ -279,6 +348,8 @@ int main(int argc, char** argv) {
   if (!strcmp(what, "signals")) return signals();
   if (!strcmp(what, "memory")) return memory();
   if (!strcmp(what, "sleep")) return sleeping();
+  if (!strcmp(what, "locks")) return locks();
+  if (!strcmp(what, "timers")) return timers();
   if (!strcmp(what, "deleted")) return deleted();
   if (!strcmp(what, "input")) return input();
   if (!strcmp(what, "long")) return longer(argc > 2 ? atoi(argv[2]) : 40);

@@ -186,6 +186,14 @@ class Checkpoints(unittest.TestCase):
         # What threads do in between depends on when each finds the mutex free.
         self.guests("threads", 6, tallies=False)
 
+    def test_locks_that_are_handed_over(self):
+        self.guests("locks", 6, tallies=False)
+
+    def test_timers(self):
+        # How long the program waits for them is the clock's matter.
+        self.round_trip(self.module, ["--cores", 1, "--slice", 1000], ["timers"],
+                        [["--backend", b] for b in ("scalar", "simd")], tallies=False)
+
     def test_signals(self):
         self.guests("signals", 1)
 

@@ -37,6 +37,40 @@ static void* add(void* argument) {
   for (int i = 0; i < 100; ++i) __atomic_fetch_add((int*)argument, 1, __ATOMIC_SEQ_CST);
   return NULL;
 }
+static void make_robust(pthread_mutex_t* m, int protocol) {
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  pthread_mutexattr_setprotocol(&attributes, protocol);
+  pthread_mutex_init(m, &attributes);
+}
+static void* lock_and_die(void* argument) {
+  return (void*)(intptr_t)pthread_mutex_lock(argument);
+}
+static void* lock_and_die_later(void* argument) {
+  pthread_mutex_lock(argument);
+  stop = 1;
+  usleep(50000);
+  return NULL;
+}
+static void owner_dies(int protocol) {
+  pthread_mutex_t m;
+  pthread_t thread;
+  make_robust(&m, protocol);
+  pthread_create(&thread, NULL, lock_and_die, &m);
+  pthread_join(thread, NULL);
+  const int dead = pthread_mutex_lock(&m) == EOWNERDEAD;
+  const int made_good = pthread_mutex_consistent(&m), unlocked = pthread_mutex_unlock(&m);
+  stop = 0;
+  pthread_create(&thread, NULL, lock_and_die_later, &m);
+  while (!stop) usleep(1000);
+  const int dead_while_waiting = pthread_mutex_lock(&m) == EOWNERDEAD;
+  pthread_mutex_unlock(&m);  // without making it good
+  const int lost = pthread_mutex_lock(&m) == ENOTRECOVERABLE;
+  pthread_join(thread, NULL);
+  printf("owner died: %d, consistent %d, unlock %d, again %d, lost %d\n", dead, made_good, unlocked,
+         dead_while_waiting, lost);
+}
 static void ring(int signal) {
   printf("signal %d\n", signal);
   stop = 1;
@@ -67,6 +101,9 @@ int main(int argc, char** argv) {
   } else if (!strcmp(what, "exit")) {
     pthread_create(&t[0], NULL, spin, NULL);
     exit(5);
+  } else if (!strcmp(what, "robust")) {
+    owner_dies(PTHREAD_PRIO_NONE);
+    owner_dies(PTHREAD_PRIO_INHERIT);
   } else if (!strcmp(what, "alarm")) {
     signal(SIGALRM, ring);
     const struct itimerval soon = {.it_value = {.tv_usec = 20000}};

@@ -59,6 +59,11 @@ class Threads(unittest.TestCase):
         for done in self.each("exit", "--cores", "4"):
             self.assertEqual((done.returncode, done.stderr), (5, ""))
 
+    def test_locks_of_a_thread_that_ended(self):
+        for done in self.each("robust", "--cores", "4"):
+            self.assertEqual((done.returncode, done.stdout), (
+                0, 2 * "owner died: 1, consistent 0, unlock 0, again 1, lost 1\n"), done.stderr)
+
     def test_a_timer_interrupts_a_loop(self):
         for done in self.each("alarm"):
             self.assertEqual((done.returncode, done.stdout), (0, "signal 14\n"), done.stderr)

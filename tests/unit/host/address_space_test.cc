@@ -19,10 +19,10 @@ TEST_CASE("the program break maps whole pages and stays where it cannot go") {
   CHECK(change->map.size() == 0);
   change = space.set_break(kStart + 1);
   REQUIRE(change);
-  CHECK(change->unmap.size() == 0);
+  CHECK(change->unmap.empty());
   change = space.set_break(kStart);
   REQUIRE(change);
-  CHECK(change->unmap == AddressRange{kStart, kStart + 0x1000});
+  CHECK(change->unmap == std::vector<AddressRange>{{kStart, kStart + 0x1000}});
   CHECK_FALSE(space.set_break(kLimit + 1));
   CHECK_FALSE(space.set_break(~uint64_t{0}));
 }
@@ -55,6 +55,30 @@ TEST_CASE("unmapping the middle leaves both ends") {
   CHECK(space.place_at(0x40000, 0x5000).size() == 2);
   CHECK_FALSE(space.can_place_at(kLimit - 0x1000, 0x2000));
   CHECK_FALSE(space.can_place_at(kStart - 0x1000, 0x1000));
+}
+
+TEST_CASE("a mapping may take pages of the heap; the break stays, and shrinks over it") {
+  AddressSpace space(kStart, kLimit);
+  REQUIRE(space.set_break(kStart + 0x8000));
+  CHECK(space.is_mapped(kStart, 0x8000));
+  CHECK(space.can_place_at(kStart + 0x2000, 0x1000));
+  CHECK(space.place_at(kStart + 0x2000, 0x1000) ==
+        std::vector<AddressRange>{{kStart + 0x2000, kStart + 0x3000}});
+  CHECK(space.program_break() == kStart + 0x8000);
+  CHECK(space.is_mapped(kStart, 0x8000));
+  space.remove(kStart + 0x5000, 0x1000);
+  CHECK_FALSE(space.is_mapped(kStart, 0x8000));
+  CHECK(space.mapped_bytes() == 0x7000);
+  CHECK(space.set_break(kStart + 0x9000));  // above the hole
+  const auto change = space.set_break(kStart + 0x4000);
+  REQUIRE(change);
+  CHECK(change->unmap == std::vector<AddressRange>{{kStart + 0x4000, kStart + 0x5000},
+                                                   {kStart + 0x6000, kStart + 0x9000}});
+  // A mapping above the break, which the heap reaches.
+  CHECK(space.place_at(kStart + 0x6000, 0x1000).empty());
+  CHECK_FALSE(space.set_break(kStart + 0x7000));
+  CHECK(space.set_break(kStart + 0x6000));
+  CHECK(space.place(0x1000) == kLimit - 0x1000);
 }
 
 }  // namespace

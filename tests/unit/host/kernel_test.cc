@@ -2,70 +2,14 @@
 #include "host/linux/kernel.h"
 
 #include <doctest/doctest.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <fstream>
 
-#include "host/loader.h"
-#include "tests/unit/host/toy_module.h"
+#include "tests/unit/host/kernel_machine.h"
 
 namespace gpusim::host {
 namespace {
-namespace fs = std::filesystem;
-
-constexpr uint64_t kBuffer = kToyData + 0x100;
-
-struct Machine {
-  Module module = toy_module();
-  MemoryPlan plan;
-  std::unique_ptr<Backend> backend = make_backend("scalar");
-  fs::path folder =
-      fs::canonical(fs::temp_directory_path()) / ("gpusim-kernel-" + std::to_string(getpid()));
-  std::vector<std::string> notes;
-  std::unique_ptr<Kernel> kernel;
-
-  explicit Machine(MemoryModel model = MemoryModel::kShared, uint32_t cores = 4) {
-    fs::create_directories(folder);
-    plan = plan_memory(module, {.model = model, .cores = cores});
-    backend->configure(module, plan.config);
-    load_image(*backend, module, plan);
-    kernel = std::make_unique<Kernel>(
-        *backend, Kernel::Config{.plan = &plan,
-                                 .module = &module,
-                                 .roots = {{folder, true}},
-                                 .program = "/proc/self/exe",
-                                 .note = [this](const std::string& n) { notes.push_back(n); }});
-  }
-  ~Machine() { fs::remove_all(folder); }
-
-  Reply call(uint32_t core, uint64_t number, std::vector<uint64_t> args = {}) {
-    args.resize(6);
-    for (Slot i = 0; i < 6; ++i) backend->set_slot(core, i, args[i]);
-    backend->set_slot(core, 8, number);
-    return kernel->handle(core, 0);
-  }
-  int64_t result(uint64_t number, std::vector<uint64_t> args = {}, uint32_t core = 0) {
-    const Reply reply = call(core, number, std::move(args));
-    CHECK(reply.kind == Reply::Kind::kResult);
-    return reply.value;
-  }
-  void put(uint64_t address, const std::string& text, uint32_t core = 0) {
-    REQUIRE(backend->write_memory(
-        core, address, {reinterpret_cast<const uint8_t*>(text.c_str()), text.size() + 1}));
-  }
-  std::string get(uint64_t address, size_t size, uint32_t core = 0) {
-    std::string text(size, 0);
-    REQUIRE(backend->read_memory(core, address, {reinterpret_cast<uint8_t*>(text.data()), size}));
-    return text;
-  }
-  int64_t open(const std::string& path, uint64_t flags) {
-    put(kBuffer, path);
-    return result(56, {static_cast<uint64_t>(-100), kBuffer, flags, 0644});
-  }
-};
 
 constexpr uint64_t kCreate = 0100, kWriteOnly = 1, kReadWrite = 2;
 
@@ -184,8 +128,7 @@ TEST_CASE("a call that is not provided returns ENOSYS and is reported once by na
   REQUIRE(m.notes.size() == 1);
   CHECK(m.notes[0].find("220 (clone)") != std::string::npos);
   CHECK(m.result(~uint64_t{0}) == -ENOSYS);
-  CHECK(m.result(99) == -ENOSYS);  // robust lists and rseq: silently, as C libraries expect
-  CHECK(m.result(293) == -ENOSYS);
+  CHECK(m.result(293) == -ENOSYS);  // rseq: silently, as C libraries expect
   CHECK(m.notes.size() == 2);
 }
 
@@ -215,6 +158,86 @@ TEST_CASE("heap and mappings: rights, zeroes, limits") {
   CHECK(m.result(222, {0, 4096, 3, 0x02, 55, 0}) == -EBADF);
   CHECK(m.result(226, {kToyText, 4096, 3}) == -EACCES);  // code stays as it was translated
   CHECK(m.result(226, {uint64_t{1} << 45, 4096, 3}) == -ENOMEM);
+}
+
+TEST_CASE("fixed mappings over the heap, the image and a stack; holes; advice") {
+  Machine m;
+  const uint64_t fixed = 0x32, reserve = 0x100032, none = ~uint64_t{0};
+  const uint64_t heap = m.plan.heap_start;
+  CHECK(m.result(214, {heap + 0x4000}) == static_cast<int64_t>(heap + 0x4000));
+  m.put(heap + 0x1000, "dirt");
+  CHECK(m.result(222, {heap + 0x1000, 0x1000, 0, reserve, none, 0}) == -EEXIST);
+  CHECK(m.result(222, {heap + 0x1000, 0x1000, 0, fixed, none, 0}) ==
+        static_cast<int64_t>(heap + 0x1000));
+  CHECK(m.backend->permissions(0, heap + 0x1000) == 0);
+  CHECK(m.result(226, {heap + 0x1000, 0x1000, 3}) == 0);
+  CHECK(m.get(heap + 0x1000, 4) == std::string(4, 0));
+  CHECK(m.result(214, {0}) == static_cast<int64_t>(heap + 0x4000));
+
+  m.put(heap + 0x2000, "dirt");
+  CHECK(m.result(233, {heap + 0x2000, 0x1000, 4}) == 0);  // MADV_DONTNEED
+  CHECK(m.get(heap + 0x2000, 4) == std::string(4, 0));
+  CHECK(m.result(233, {heap + 0x2000, 0x1000, 6}) == -EINVAL);
+
+  CHECK(m.result(215, {heap + 0x2000, 0x1000}) == 0);
+  CHECK(m.backend->permissions(0, heap + 0x2000) == 0);
+  CHECK(m.result(226, {heap + 0x2000, 0x1000, 3}) == -ENOMEM);  // a hole stays one
+  CHECK(m.backend->permissions(0, heap + 0x2000) == 0);
+  CHECK(m.result(233, {heap, 0x4000, 4}) == -ENOMEM);
+  CHECK(m.result(228, {heap, 0x4000}) == -ENOMEM);  // mlock
+  CHECK(m.result(228, {heap, 0x1000}) == 0);
+
+  CHECK(m.result(222, {kToyData + 0x3000, 0x1000, 1, fixed, none, 0}) ==
+        static_cast<int64_t>(kToyData + 0x3000));
+  CHECK(m.backend->permissions(0, kToyData + 0x3000) == kRead);
+  CHECK(m.result(222, {kToyText, 0x1000, 1, fixed, none, 0}) == -ENOMEM);
+  const uint64_t stack = m.plan.stack_bottom(0);
+  CHECK(m.result(222, {stack, 0x1000, 0, fixed, none, 0}) == static_cast<int64_t>(stack));
+  CHECK(m.backend->permissions(0, stack) == 0);
+  for (const uint64_t page : {stack + 0x1000, kToyData + 0x2000})
+    for (const uint64_t rights : {0, 3}) CHECK(m.result(226, {page, 0x1000, rights}) == 0);
+  CHECK(m.result(226, {stack - 0x1000, 0x1000, 3}) == -ENOMEM);  // the page that guards it
+  CHECK(m.result(226, {0, ~uint64_t{0xfff}, 1}) == -ENOMEM);     // at once
+  CHECK(m.result(215, {0, uint64_t{1} << 46}) == 0);             // even all of it
+}
+
+TEST_CASE("limits of memory: the heap and mappings end there") {
+  Machine m;
+  const auto limit = [&](int64_t resource, uint64_t current) {
+    m.store<uint64_t>(kBuffer, current);
+    m.store<uint64_t>(kBuffer + 8, ~uint64_t{0});
+    CHECK(m.result(164, {static_cast<uint64_t>(resource), kBuffer}) == 0);
+  };
+  const uint64_t heap = m.plan.heap_start, none = ~uint64_t{0};
+  limit(2, 1 << 20);  // RLIMIT_DATA
+  CHECK(m.result(214, {heap + (2 << 20)}) == static_cast<int64_t>(heap));
+  CHECK(m.result(214, {heap + 0x1000}) == static_cast<int64_t>(heap + 0x1000));
+  CHECK(m.result(222, {0, 2 << 20, 3, 0x22, none, 0}) == -ENOMEM);
+  limit(2, none);
+  limit(9, m.plan.stack_size_bytes + (1 << 20));  // RLIMIT_AS
+  CHECK(m.result(222, {0, 2 << 20, 3, 0x22, none, 0}) == -ENOMEM);
+  CHECK(m.result(222, {0, 0x1000, 3, 0x22, none, 0}) > 0);
+}
+
+TEST_CASE("mremap: in place where there is room, at a given place, keeping the old one") {
+  Machine m;
+  const uint64_t none = ~uint64_t{0}, heap = m.plan.heap_start;
+  const uint64_t a = heap + 0x100000;
+  REQUIRE(m.result(222, {a, 0x2000, 3, 0x32, none, 0}) == static_cast<int64_t>(a));
+  m.put(a, "keep");
+  CHECK(m.result(216, {a, 0x2000, 0x4000, 0}) == static_cast<int64_t>(a));
+  CHECK(m.backend->permissions(0, a + 0x3000) == (kRead | kWrite));
+  CHECK(m.result(216, {a, 0x4000, 0x1000, 3, a + 0x10000}) == static_cast<int64_t>(a + 0x10000));
+  CHECK(m.get(a + 0x10000, 4) == "keep");
+  CHECK(m.backend->permissions(0, a) == 0);
+  CHECK(m.result(216, {a + 0x10000, 0x1000, 0x1000, 2, a}) == -EINVAL);
+  CHECK(m.result(216, {a + 0x10000, 0x1000, 0x2000, 3, a + 0x10000}) == -EINVAL);
+  CHECK(m.result(216, {a + 0x10000, 0x1000, 0x1000, 8}) == -EINVAL);
+  CHECK(m.result(216, {a, 0x1000, 0x2000, 1}) == -EFAULT);
+  const int64_t b = m.result(216, {a + 0x10000, 0x1000, 0x1000, 5});
+  REQUIRE(b > 0);
+  CHECK(m.get(b, 4) == "keep");
+  CHECK(m.get(a + 0x10000, 4) == std::string(4, 0));
 }
 
 TEST_CASE("mremap moves contents") {

@@ -67,5 +67,41 @@ TEST_CASE("requeued waiters wait on the other futex") {
   CHECK(queue.wake(0, 32, 10, ~uint32_t{0}).size() == 3);
 }
 
+TEST_CASE("a plain wake passes nobody who waits for a lock; such locks are known by address") {
+  WaitQueue queue;
+  Waiter owner_to_be = waiter(1, 64);
+  owner_to_be.kind = Waiter::Kind::kPi;
+  owner_to_be.pi_owner = 77;
+  queue.park(owner_to_be);
+  queue.park(waiter(2, 64));
+  CHECK(queue.wake(0, 64, 10, ~uint32_t{0}).empty());
+  REQUIRE(queue.first(0, 64));
+  CHECK(queue.first(0, 64)->core == 1);
+  CHECK(queue.first(0, 72) == nullptr);
+  CHECK(queue.locks_of(0, 77) == std::vector<uint64_t>{64});
+  CHECK(queue.locks_of(1, 77).empty());
+  queue.set_owner(0, 64, 78);
+  CHECK(queue.locks_of(0, 77).empty());
+  CHECK(queue.find_lock(0, 64)->owner == 78);
+  queue.remove(1);
+  CHECK(queue.find_lock(0, 64) == nullptr);
+  CHECK(queue.find(1) == nullptr);
+  CHECK(queue.find(2) != nullptr);
+  CHECK(queue.wake(0, 64, 10, ~uint32_t{0}).size() == 1);
+}
+
+TEST_CASE("deadlines on the CPU clock are their own") {
+  WaitQueue queue;
+  Waiter a = waiter(1, 0);
+  a.cpu_deadline = std::chrono::nanoseconds(50);
+  queue.park(a);
+  CHECK_FALSE(queue.next_deadline());
+  CHECK(queue.has_cpu_deadlines());
+  CHECK(queue.expire(Clock::now() + std::chrono::hours(1)).empty());
+  CHECK(queue.expire_on_cpu_clock(std::chrono::nanoseconds(49)).empty());
+  CHECK(queue.expire_on_cpu_clock(std::chrono::nanoseconds(50)).size() == 1);
+  CHECK_FALSE(queue.has_cpu_deadlines());
+}
+
 }  // namespace
 }  // namespace gpusim::host

@@ -1,0 +1,258 @@
+// Locks that the kernel hands over: FUTEX_LOCK_PI and kin (futex(2), "Priority-inheritance futexes").
+//
+// The word holds the owner's thread number. All threads have one priority and a core each, so
+// nothing is inherited: what is left is that the kernel chooses the next owner, finds deadlocks,
+// and knows when an owner has died. Who owns a lock is told by its word, and once somebody waits
+// for it by the queue: a library may clear the word of a thread that is about to end.
+#include <cerrno>
+
+#include "host/linux/futex.h"
+
+namespace gpusim::host {
+namespace {
+
+class Lock {
+ public:
+  Lock(Kernel& kernel, const Call& call, uint64_t address)
+      : kernel_(kernel), memory_(call.memory), space_(call.process->number), address_(address) {}
+
+  // Takes the lock for the thread on `core`: 1. It is another's, and marked as waited for: 0. Else
+  // -errno. `mark`: mark it in any case.
+  int64_t try_take(uint32_t core, bool mark) const {
+    uint32_t word;
+    if (!load(&word)) return -EFAULT;
+    const uint32_t tid = tid_of(core), owner = word & kFutexTidMask;
+    if (owner == tid) return -EDEADLK;
+    const Waiter* first = first_waiter();
+    // Plain waiters, or a lock that the program itself gave to another.
+    if (first && (first->kind != Waiter::Kind::kPi || lock_state()->owner != owner)) return -EINVAL;
+    if (owner == 0) {
+      const uint32_t taken = (word & kFutexOwnerDied) | tid | (mark ? kFutexWaiters : 0);
+      return store(taken) ? 1 : -EFAULT;
+    }
+    if (!store(word | kFutexWaiters)) return -EFAULT;
+    return core_of(owner) ? 0 : -ESRCH;
+  }
+
+  // The same for a thread that would wait: -EDEADLK if the owner waits for it already. `owner`: whom
+  // it has to wait for.
+  int64_t try_take_or_wait(uint32_t core, bool mark, int64_t* owner) const {
+    const int64_t taken = try_take(core, mark);
+    if (taken != 0) return taken;
+    uint32_t word = 0;
+    load(&word);
+    *owner = word & kFutexTidMask;
+    return is_awaited_by(*owner, core) ? -EDEADLK : 0;
+  }
+
+  // Gives the lock, whose word is `word`, to its first waiter. `died`: its owner ended.
+  void hand_over(uint32_t word, bool died) const {
+    const std::optional<Waiter> next = kernel_.waits().take(first_waiter()->core);
+    const uint32_t mark = died ? kFutexOwnerDied : word & kFutexOwnerDied;
+    store(mark | kFutexWaiters | tid_of(next->core));
+    kernel_.waits().set_owner(space_, address_, tid_of(next->core));
+    kernel_.resume(next->core, next->resume_uop, 0);
+  }
+
+  bool load(uint32_t* word) const {
+    return memory_.allows(address_, sizeof *word, kRead | kWrite) && memory_.load(address_, word);
+  }
+  bool store(uint32_t word) const { return memory_.store(address_, word); }
+  const WaitQueue::PiLock* lock_state() const { return kernel_.waits().find_lock(space_, address_); }
+  const Waiter* first_waiter() const { return kernel_.waits().first(space_, address_); }
+
+ private:
+  // Where that thread of the process runs.
+  std::optional<uint32_t> core_of(int64_t tid) const {
+    const std::optional<uint32_t> core = kernel_.core_of_thread(tid);
+    const bool is_own = !kernel_.is_private() || core == space_;
+    return is_own ? core : std::nullopt;
+  }
+  uint32_t tid_of(uint32_t core) const { return static_cast<uint32_t>(kernel_.thread(core).tid); }
+
+  // Whether the thread `tid` waits, over any number of locks, for the one on `core`. Who would close a
+  // ring is refused: so there is none.
+  bool is_awaited_by(int64_t tid, uint32_t core) const {
+    while (const std::optional<uint32_t> owner = core_of(tid)) {
+      if (*owner == core) return true;
+      const Waiter* waiter = kernel_.waits().find(*owner);
+      if (!waiter || waiter->kind != Waiter::Kind::kPi) return false;
+      tid = kernel_.waits().find_lock(space_, waiter->address)->owner;
+    }
+    return false;
+  }
+
+  Kernel& kernel_;
+  const GuestAccess& memory_;
+  uint32_t space_;
+  uint64_t address_;
+};
+
+}  // namespace
+
+Reply futex_lock_pi(Kernel& kernel, Call& call, TimeLimit kind) {
+  Waiter waiter = futex_waiter(call, call.args[0]);
+  waiter.kind = Waiter::Kind::kPi;
+  waiter.timeout_result = -ETIMEDOUT;
+  waiter.restart = Restart::kAlways;
+  if (const int64_t error = set_time_limit(call, call.args[3], kind, &waiter))
+    return Reply::result(error);
+  const Lock lock(kernel, call, call.args[0]);
+  const int64_t taken = lock.try_take_or_wait(call.core, /*mark=*/false, &waiter.pi_owner);
+  if (taken == 0) return kernel.park(waiter);
+  return Reply::result(taken > 0 ? 0 : taken);
+}
+
+Reply futex_trylock_pi(Kernel& kernel, Call& call) {
+  const int64_t taken = Lock(kernel, call, call.args[0]).try_take(call.core, /*mark=*/false);
+  if (taken > 0) return Reply::result(0);
+  return Reply::error(taken == 0 ? EAGAIN : static_cast<int>(-taken));
+}
+
+Reply futex_unlock_pi(Kernel& kernel, Call& call) {
+  const Lock lock(kernel, call, call.args[0]);
+  uint32_t word;
+  if (!lock.load(&word)) return Reply::error(EFAULT);
+  if ((word & kFutexTidMask) != static_cast<uint32_t>(kernel.thread(call.core).tid))
+    return Reply::error(EPERM);
+  const Waiter* first = lock.first_waiter();
+  if (!first) return lock.store(0) ? Reply::result(0) : Reply::error(EFAULT);
+  if (first->kind != Waiter::Kind::kPi ||
+      lock.lock_state()->owner != kernel.thread(call.core).tid)
+    return Reply::error(EINVAL);
+  lock.hand_over(word, /*died=*/false);
+  return Reply::result(0);
+}
+
+Reply futex_wait_requeue_pi(Kernel& kernel, Call& call, TimeLimit kind) {
+  if (call.args[0] == call.args[4] || (call.args[4] & 3)) return Reply::error(EINVAL);
+  Waiter waiter = futex_waiter(call, call.args[0]);
+  waiter.kind = Waiter::Kind::kRequeuePi;
+  waiter.pi_target = call.args[4];
+  waiter.timeout_result = -ETIMEDOUT;
+  waiter.restart = Restart::kAlways;
+  if (const int64_t error = set_time_limit(call, call.args[3], kind, &waiter))
+    return Reply::result(error);
+  uint32_t value;
+  if (!call.memory.load(call.args[0], &value)) return Reply::error(EFAULT);
+  if (value != static_cast<uint32_t>(call.args[2])) return Reply::error(EAGAIN);
+  return kernel.park(waiter);
+}
+
+// The first waiter gets the lock, or is the first to wait for it; the others follow.
+Reply futex_cmp_requeue_pi(Kernel& kernel, Call& call) {
+  const uint64_t address = call.args[0], target = call.args[4];
+  const int64_t move = call.int_arg(3);
+  if (call.int_arg(2) != 1 || move < 0 || address == target || (target & 3))
+    return Reply::error(EINVAL);
+  uint32_t value;
+  if (!call.memory.load(address, &value)) return Reply::error(EFAULT);
+  if (value != static_cast<uint32_t>(call.args[5])) return Reply::error(EAGAIN);
+
+  const Lock lock(kernel, call, target);
+  int64_t done = 0;
+  while (const Waiter* first = kernel.waits().first(call.process->number, address)) {
+    if (done - 1 >= move) break;  // one is woken, or counted as such, besides those that move
+    if (first->kind != Waiter::Kind::kRequeuePi || first->pi_target != target)
+      return Reply::error(EINVAL);
+    int64_t owner = 0;
+    const int64_t taken = lock.try_take_or_wait(first->core, /*mark=*/move > 0, &owner);
+    if (taken < 0) return Reply::result(taken);
+    Waiter waiter = *kernel.waits().take(first->core);
+    if (taken > 0) {
+      kernel.resume(waiter.core, waiter.resume_uop, 0);
+    } else {
+      waiter.kind = Waiter::Kind::kPi;
+      waiter.address = target;
+      waiter.pi_owner = owner;
+      // The call cannot begin anew: what it waited for has happened.
+      waiter.restart = Restart::kNever;
+      waiter.interrupt_result = -EAGAIN;
+      kernel.waits().park(waiter);
+    }
+    ++done;
+  }
+  return Reply::result(done);
+}
+
+// --- locks of threads that end
+
+namespace {
+
+// As set_robust_list(2) has it.
+struct RobustList {
+  uint64_t next;
+  int64_t offset;  // from an entry to its lock's word
+  uint64_t pending;
+};
+constexpr uint64_t kIsPi = 1;         // in a pointer to an entry
+constexpr int kMostRobustLocks = 2048;  // the list may be a ring
+
+// `pending`: the thread was about to take or to free this one.
+bool release_robust_lock(Kernel& kernel, const Call& call, uint64_t address, bool is_pi,
+                         bool pending) {
+  uint32_t word;
+  if ((address & 3) || !call.memory.load(address, &word)) return false;
+  if (pending && !is_pi && word == 0) {
+    futex_wake(kernel, call, address, 1, ~uint32_t{0});
+    return true;
+  }
+  if ((word & kFutexTidMask) != static_cast<uint32_t>(kernel.thread(call.core).tid)) return true;
+  if (!call.memory.store(address, (word & kFutexWaiters) | kFutexOwnerDied)) return false;
+  if (!is_pi && (word & kFutexWaiters)) futex_wake(kernel, call, address, 1, ~uint32_t{0});
+  return true;
+}
+
+void release_robust_list(Kernel& kernel, const Call& call) {
+  const uint64_t head = kernel.thread(call.core).robust_list;
+  RobustList list;
+  if (head == 0 || !call.memory.load(head, &list)) return;
+  const auto release = [&](uint64_t entry, bool pending) {
+    return release_robust_lock(kernel, call,
+                               (entry & ~kIsPi) + static_cast<uint64_t>(list.offset),
+                               (entry & kIsPi) != 0, pending);
+  };
+  uint64_t entry = list.next;
+  for (int i = 0; i < kMostRobustLocks && (entry & ~kIsPi) != head; ++i) {
+    uint64_t next = 0;
+    const bool has_next = call.memory.load(entry & ~kIsPi, &next);
+    if ((entry & ~kIsPi) != (list.pending & ~kIsPi) && !release(entry, /*pending=*/false)) return;
+    if (!has_next) break;
+    entry = next;
+  }
+  if ((list.pending & ~kIsPi) != 0) release(list.pending, /*pending=*/true);
+}
+
+}  // namespace
+
+void release_locks(Kernel& kernel, uint32_t core) {
+  const Call call{.core = core,
+                  .process = &kernel.process_of(core),
+                  .memory = GuestAccess(kernel.backend(), core)};
+  const int64_t tid = kernel.thread(core).tid;
+  for (const uint64_t address : kernel.waits().locks_of(call.process->number, tid)) {
+    const Lock lock(kernel, call, address);
+    uint32_t word = 0;
+    lock.load(&word);
+    if (lock.first_waiter()->kind == Waiter::Kind::kPi) lock.hand_over(word, /*died=*/true);
+  }
+  release_robust_list(kernel, call);
+}
+
+Reply sys_set_robust_list(Kernel& kernel, Call& call) {
+  if (call.args[1] != sizeof(RobustList)) return Reply::error(EINVAL);
+  kernel.thread(call.core).robust_list = call.args[0];
+  return Reply::result(0);
+}
+
+Reply sys_get_robust_list(Kernel& kernel, Call& call) {
+  const int64_t tid = call.int_arg(0);
+  const std::optional<uint32_t> core =
+      tid == 0 ? std::optional(call.core) : kernel.core_of_thread(tid);
+  if (!core || (kernel.is_private() && *core != call.core)) return Reply::error(ESRCH);
+  const bool ok = call.memory.store(call.args[2], uint64_t{sizeof(RobustList)}) &&
+                  call.memory.store(call.args[1], kernel.thread(*core).robust_list);
+  return ok ? Reply::result(0) : Reply::error(EFAULT);
+}
+
+}  // namespace gpusim::host
