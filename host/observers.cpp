@@ -4,6 +4,7 @@
 
 #include "energy/report.h"
 #include "host/caches/report.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "host/output_file.h"
 #include "host/run/timeline_power.h"
@@ -167,10 +168,10 @@ std::vector<energy::ActivitySlice> Observers::finish_slices() {
 
 void Observers::print(const RunSummary& summary) const {
   if (summary.caches)
-    fmt::print(stderr, "{}", caches_text(summary.caches->shape, summary.caches->report));
+    console::err("{}", caches_text(summary.caches->shape, summary.caches->report));
   if (const auto& t = summary.simulated_time)
-    fmt::print(stderr, "simulated time: {:.0f} cycles, {} ({})\n", t->most_cycles(),
-               energy::pretty(energy::Seconds(t->seconds())), t->timing);
+    console::err("simulated time: {:.0f} cycles, {} ({})\n", t->most_cycles(),
+                 energy::pretty(energy::Seconds(t->seconds())), t->timing);
 }
 
 void Observers::write() const {
@@ -187,7 +188,7 @@ void Observers::write_profile_table() const {
                            .table = placed_table_,
                            .lanes = summarise_lanes(*module_, *backend_)});
   if (options_.profile == "-")
-    fmt::print(stderr, "{}", profile_text(report));
+    console::err("{}", profile_text(report));
   else
     write_profile(files_, report);
 }

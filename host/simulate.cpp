@@ -6,13 +6,17 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <thread>
 
 #include "energy/report.h"
 #include "host/checkpoint/checkpoint.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "host/isa_coverage.h"
 #include "host/linux/kernel.h"
@@ -28,34 +32,52 @@
 namespace gpusim::host {
 namespace {
 
-volatile std::sig_atomic_t interrupts = 0;
+volatile std::sig_atomic_t stop_signal = 0;
+timespec stopped_at{};
 
-// The first Ctrl-C ends the run at the end of its slice, the second at once.
-void on_interrupt(int signal) {
-  interrupts = interrupts + 1;
-  if (interrupts > 1) std::signal(signal, SIG_DFL);
+// The first Ctrl-C, or signal of a batch system, ends the run at the end of its slice; another one
+// at once. timeout(1) and terminals may send the same one twice, to the process and to its group.
+void on_stop_signal(int signal) {
+  constexpr int64_t kSameMs = 200;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (stop_signal == 0) {
+    stop_signal = signal;
+    stopped_at = now;
+  } else if ((now.tv_sec - stopped_at.tv_sec) * 1000 +
+                 (now.tv_nsec - stopped_at.tv_nsec) / 1'000'000 >
+             kSameMs) {
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);  // when this returns
+  }
 }
 
 class SignalSetup {
  public:
   SignalSetup() {
-    interrupts = 0;
+    stop_signal = 0;
     struct sigaction action {};
-    action.sa_handler = on_interrupt;  // without SA_RESTART: a guest that reads is interrupted
-    sigaction(SIGINT, &action, &old_interrupt_);
+    action.sa_handler = on_stop_signal;  // without SA_RESTART: a guest that reads is interrupted
+    for (size_t i = 0; i < std::size(kStops); ++i) {
+      sigaction(kStops[i], &action, &old_stops_[i]);
+      // nohup(1) asks for runs that outlive their terminal.
+      if (kStops[i] == SIGHUP && old_stops_[i].sa_handler == SIG_IGN)
+        sigaction(SIGHUP, &old_stops_[i], nullptr);
+    }
     action.sa_handler = SIG_IGN;  // a closed pipe is an error of write
     sigaction(SIGPIPE, &action, &old_pipe_);
   }
   ~SignalSetup() {
-    sigaction(SIGINT, &old_interrupt_, nullptr);
+    for (size_t i = 0; i < std::size(kStops); ++i) sigaction(kStops[i], &old_stops_[i], nullptr);
     sigaction(SIGPIPE, &old_pipe_, nullptr);
   }
   SignalSetup(const SignalSetup&) = delete;
   SignalSetup& operator=(const SignalSetup&) = delete;
 
  private:
-  struct sigaction old_interrupt_ {
-  }, old_pipe_{};
+  static constexpr int kStops[] = {SIGINT, SIGTERM, SIGHUP};
+  struct sigaction old_stops_[std::size(kStops)];
+  struct sigaction old_pipe_ {};
 };
 
 // Thousands of private processes may each have files open.
@@ -66,7 +88,7 @@ void allow_many_files() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-void print_line(const std::string& text) { fmt::print(stderr, "{}\n", text); }
+void print_line(const std::string& text) { console::err("{}\n", text); }
 
 void print_summary(const RunSummary& s) {
   print_line(fmt::format("{} cores on {} ({}): {} guest instructions in {:.3f} s, {:.1f} MIPS",
@@ -77,7 +99,7 @@ void print_summary(const RunSummary& s) {
 void print_energy(const RunSummary& s) {
   const energy::Activity activity = activity_of(s);
   if (activity.instructions() == 0) return print_line("gpusim: no energy: nothing was executed");
-  fmt::print(stderr, "{}", energy::report_text(activity, estimates_of(s, activity)));
+  console::err("{}", energy::report_text(activity, estimates_of(s, activity)));
 }
 
 MemoryPlan new_plan(const RunOptions& options, const Module& module, const std::string& backend) {
@@ -139,6 +161,13 @@ RunIdentity identity_of(const RunOptions& options, const Module& module, const B
   return run;
 }
 
+// Of what the guest wrote last nobody told it that it is lost.
+int status_with_output(int status, int error) {
+  if (error == 0 || status != 0) return status;
+  if (error == EPIPE) return 128 + SIGPIPE;
+  throw UserError(fmt::format("the guest's output is lost: {}", std::strerror(error)));
+}
+
 }  // namespace
 
 int simulate(const RunOptions& asked_for) {
@@ -198,7 +227,7 @@ int simulate(const RunOptions& asked_for) {
                       .show_progress = !options.quiet,
                       .program = options.program,
                       .observer = &observers,
-                      .interrupted = &interrupts},
+                      .interrupted = &stop_signal},
                      print_line);
   observers.start(module, *backend, plan.config, control);
   if (resumed) {
@@ -218,6 +247,7 @@ int simulate(const RunOptions& asked_for) {
   if (checkpointer && checkpointer->has_stopped()) result.exit_status = kExitCheckpoint;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   kernel.output().flush();
+  const int output_error = kernel.output().take_error();
 
   RunSummary summary{.program = options.program,
                      .isa = module.isa,
@@ -234,7 +264,10 @@ int simulate(const RunOptions& asked_for) {
     for (uint32_t core = 0; core < options.cores; ++core)
       summary.per_core.push_back(control.tallies().of_core(*backend, core));
   observers.summarise(summary);
-  if (result.was_interrupted) print_line("gpusim: interrupted");
+  if (result.was_interrupted)
+    print_line(stop_signal == SIGINT
+                   ? "gpusim: interrupted"
+                   : fmt::format("gpusim: interrupted by SIG{}", ::sigabbrev_np(stop_signal)));
   if (result.was_interrupted || (!options.quiet && isatty(STDERR_FILENO))) print_summary(summary);
   observers.print(summary);
   if (!summary.energy_targets.empty()) print_energy(summary);
@@ -242,7 +275,7 @@ int simulate(const RunOptions& asked_for) {
   observers.write();
   if (!options.isa_coverage_path.empty())
     write_isa_coverage(options.isa_coverage_path, module, *backend, result.stops);
-  return result.exit_status;
+  return status_with_output(result.exit_status, output_error);
 }
 
 }  // namespace gpusim::host

@@ -39,8 +39,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
     throw energy::Error(fmt::format("{}: {}", command[0], std::strerror(error)));
   }
   if (pid_ == 0) {
-    ::signal(SIGINT, SIG_DFL);
-    ::signal(SIGTERM, SIG_DFL);
+    for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGXFSZ}) ::signal(s, SIG_DFL);
     for (const std::string& v : variables) ::putenv(const_cast<char*>(v.c_str()));
     ::execvp(args[0], args.data());
     const int error = errno;

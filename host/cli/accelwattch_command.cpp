@@ -10,6 +10,7 @@
 #include "energy/accelwattch/report.h"
 #include "energy/accelwattch/sheet.h"
 #include "host/cli/commands.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "host/output_file.h"
 
@@ -31,11 +32,11 @@ int validate(const ValidateOptions& options) {
   const aw::Accuracy accuracy = aw::accuracy(sheet);
   const std::string title =
       options.title.empty() ? std::filesystem::path(options.sheet).stem().string() : options.title;
-  fmt::print("{}\n{}\n", aw::kernel_table(sheet), aw::component_table(sheet));
-  fmt::print("{}\n", aw::accuracy_line(sheet, accuracy));
-  fmt::print("{} of {} kernels have less than 10 % error; mean signed error {:+.2f} %\n",
-             accuracy.within_10, accuracy.kernels, accuracy.bias);
-  for (const auto& note : sheet.notes) fmt::print("note: {}\n", note);
+  console::out("{}\n{}\n", aw::kernel_table(sheet), aw::component_table(sheet));
+  console::out("{}\n", aw::accuracy_line(sheet, accuracy));
+  console::out("{} of {} kernels have less than 10 % error; mean signed error {:+.2f} %\n",
+               accuracy.within_10, accuracy.kernels, accuracy.bias);
+  for (const auto& note : sheet.notes) console::out("note: {}\n", note);
   if (!options.svg_folder.empty()) {
     std::error_code error;
     std::filesystem::create_directories(options.svg_folder, error);

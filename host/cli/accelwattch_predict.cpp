@@ -7,6 +7,8 @@
 #include "energy/accelwattch/prediction.h"
 #include "energy/accelwattch/report.h"
 #include "host/cli/commands.h"
+#include "host/cli/strict_values.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "host/output_file.h"
 
@@ -70,13 +72,13 @@ int predict(const PredictOptions& options) {
   if (!options.perfetto.empty() && !p.is_sliced)
     throw UserError("--perfetto shows power over time; this needs a column start_s");
 
-  fmt::print("{}/{}: {}\n\n{}\n", model.chip->name, model.variant, model.title,
-             aw::prediction_table(p));
-  fmt::print("{}\n", aw::component_table(p.sheet));
-  fmt::print("{:.4g} J in {:.4g} s, {:.3f} W on average\n", p.energy().value(), p.time().value(),
-             (p.energy() / p.time()).value());
-  if (p.has_measured) fmt::print("{}\n", aw::accuracy_line(p.sheet, aw::accuracy(p.sheet)));
-  for (const auto& note : p.sheet.notes) fmt::print("note: {}\n", note);
+  console::out("{}/{}: {}\n\n{}\n", model.chip->name, model.variant, model.title,
+               aw::prediction_table(p));
+  console::out("{}\n", aw::component_table(p.sheet));
+  console::out("{:.4g} J in {:.4g} s, {:.3f} W on average\n", p.energy().value(), p.time().value(),
+               (p.energy() / p.time()).value());
+  if (p.has_measured) console::out("{}\n", aw::accuracy_line(p.sheet, aw::accuracy(p.sheet)));
+  for (const auto& note : p.sheet.notes) console::out("note: {}\n", note);
 
   const std::string title = "Power of " + options.activity;
   const auto chart = [&] {
@@ -110,6 +112,7 @@ void add_energy_predict(CLI::App& energy, Action& action) {
                 "CHIP/VARIANT or FILE.json/VARIANT (gv100/hw; of our tallies gv100/ptx-sim)");
   c->add_option("--software", o->software, "Hybrid: take some counters from this file instead");
   c->add_option("--take", o->take, "Which ones, separated by commas (L2 cache and NoC)")
+      ->transform(list_value())
       ->delimiter(',');
   c->add_option("--clock", o->clock_mhz, "MHz (the model's)");
   c->add_flag("--voltage-follows-clock", o->voltage_follows_clock,

@@ -9,6 +9,7 @@
 #include "energy/accelwattch/report.h"
 #include "energy/accelwattch/tuning.h"
 #include "host/cli/commands.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "host/output_file.h"
 
@@ -74,31 +75,31 @@ Json tune_dynamic(const TuneCommand& command) {
   for (const auto& text : command.constraints) options.orders.push_back(aw::parse_order(text));
   const aw::TuneResult r = aw::tune(sheet, options);
 
-  fmt::print("{:<12}  {:>12}  {}\n", "component", "factor", "state");
+  console::out("{:<12}  {:>12}  {}\n", "component", "factor", "state");
   Json factors = Json::object();
   for (const aw::TunedFactor& f : r.factors) {
     const std::string held =
         f.held_by.empty() ? "" : fmt::format(": {}", fmt::join(f.held_by, ", "));
-    fmt::print("{:<12}  {:>12.6g}  {}{}\n", f.component, f.factor, state_text(f.state), held);
+    console::out("{:<12}  {:>12.6g}  {}{}\n", f.component, f.factor, state_text(f.state), held);
     factors[f.component] = {{"factor", f.factor}, {"state", state_text(f.state)}};
     if (!f.held_by.empty()) factors[f.component]["held_by"] = f.held_by;
   }
-  fmt::print("\nbefore: {}\nafter:  {}\n", aw::accuracy_line(r.before, r.before_accuracy),
-             aw::accuracy_line(r.after, r.after_accuracy));
+  console::out("\nbefore: {}\nafter:  {}\n", aw::accuracy_line(r.before, r.before_accuracy),
+               aw::accuracy_line(r.after, r.after_accuracy));
   const aw::KktResidual& kkt = r.solution.kkt;
-  fmt::print(
+  console::out(
       "KKT residual {:.2e} (stationarity {:.1e}, feasibility {:.1e}, complementarity {:.1e}, "
       "dual {:.1e}), {} steps\n",
       kkt.worst(), kkt.stationarity, kkt.feasibility, kkt.complementarity, kkt.dual,
       r.solution.steps);
-  fmt::print("condition of the columns {:.3g}\n", r.condition);
+  console::out("condition of the columns {:.3g}\n", r.condition);
   for (const auto& group : r.inseparable)
-    fmt::print("note: these kernels cannot tell apart: {}\n", fmt::join(group, ", "));
+    console::out("note: these kernels cannot tell apart: {}\n", fmt::join(group, ", "));
   if (options.linear_term_as_printed)
-    fmt::print(
+    console::out(
         "note: the linear term as printed in equation 14 has half the weight that least "
         "squares have\n");
-  for (const auto& note : sheet.notes) fmt::print("note: {}\n", note);
+  for (const auto& note : sheet.notes) console::out("note: {}\n", note);
 
   Json json = {{"sheet", command.sheet},
                {"objective", command.objective},
@@ -121,7 +122,7 @@ Json tune_dynamic(const TuneCommand& command) {
   for (const auto& o : options.orders) json["constraints"].push_back(o.text());
   if (command.leave_one_out) {
     const aw::Accuracy a = aw::leave_one_out(sheet, options);
-    fmt::print("each kernel left out in turn: {}\n", aw::accuracy_line(sheet, a));
+    console::out("each kernel left out in turn: {}\n", aw::accuracy_line(sheet, a));
     json["leave_one_out"] = aw::accuracy_json(sheet, a);
   }
   if (model) {  // a variant for a model file
@@ -144,25 +145,25 @@ Json tune_constant(const TuneCommand& command, aw::Watts& constant) {
   const aw::ConstantFit fit =
       aw::fit_constant_power(aw::read_frequency_curves(aw::read_csv(command.constant_file)));
   constant = fit.constant;
-  fmt::print(
+  console::out(
       "constant power {:.4f} W (each workload for itself: {:.4f} to {:.4f} W), r {:.4f}, mean "
       "error {:.3f} %\n",
       fit.constant.value(), fit.least.value(), fit.most.value(), fit.pearson_r, fit.mape);
-  fmt::print("{:<20}  {:>12}  {:>10}  {:>8}  {:>10}\n", "workload", "beta W/GHz^3", "tau W/GHz",
-             "rms %", "alone: W");
+  console::out("{:<20}  {:>12}  {:>10}  {:>8}  {:>10}\n", "workload", "beta W/GHz^3", "tau W/GHz",
+               "rms %", "alone: W");
   Json json = {{"constant_W", fit.constant.value()}, {"least_W", fit.least.value()},
                {"most_W", fit.most.value()},         {"pearson_r", fit.pearson_r},
                {"mape_percent", fit.mape},           {"workloads", Json::object()}};
   for (size_t i = 0; i < fit.curves.size(); ++i) {
     const aw::CubicFit& c = fit.curves[i];
-    fmt::print("{:<20}  {:>12.5g}  {:>10.5g}  {:>8.3f}  {:>10.3f}\n", c.workload, c.beta, c.tau,
-               c.rms_percent, fit.separate[i].constant.value());
+    console::out("{:<20}  {:>12.5g}  {:>10.5g}  {:>8.3f}  {:>10.3f}\n", c.workload, c.beta, c.tau,
+                 c.rms_percent, fit.separate[i].constant.value());
     json["workloads"][c.workload] = {{"beta_W_per_GHz3", c.beta},
                                      {"tau_W_per_GHz", c.tau},
                                      {"rms_percent", c.rms_percent},
                                      {"constant_alone_W", fit.separate[i].constant.value()}};
   }
-  fmt::print("\n");
+  console::out("\n");
   return json;
 }
 
@@ -170,21 +171,21 @@ Json tune_static(const TuneCommand& command, aw::Watts constant) {
   std::optional<aw::Hertz> clock;
   if (command.clock_mhz) clock = aw::Hertz(*command.clock_mhz * 1e6);
   Json json = Json::object();
-  fmt::print("{:<14}  {:>12}  {:>12}  {:<9}  {:>12}  {:>13}\n", "mix", "first lane W",
-             "added lane W", "form", "linear rms %", "half-warp rms %");
+  console::out("{:<14}  {:>12}  {:>12}  {:<9}  {:>12}  {:>13}\n", "mix", "first lane W",
+               "added lane W", "form", "linear rms %", "half-warp rms %");
   for (const aw::MixFit& fit :
        aw::fit_static_power(aw::read_csv(command.static_file), constant, clock)) {
     const aw::StaticCategory& c = fit.lanes.category;
     const char* form = c.form == aw::LaneForm::kLinear ? "linear" : "half_warp";
-    fmt::print("{:<14}  {:>12.4f}  {:>12.5f}  {:<9}  {:>12.3f}  {:>13.3f}\n", fit.mix,
-               c.first_lane.value(), c.added_lane.value(), form, fit.lanes.linear_rms_percent,
-               fit.lanes.half_warp_rms_percent);
+    console::out("{:<14}  {:>12.4f}  {:>12.5f}  {:<9}  {:>12.3f}  {:>13.3f}\n", fit.mix,
+                 c.first_lane.value(), c.added_lane.value(), form, fit.lanes.linear_rms_percent,
+                 fit.lanes.half_warp_rms_percent);
     json[fit.mix] = {{"first_lane_W", c.first_lane.value()},
                      {"added_lane_W", c.added_lane.value()},
                      {"form", form},
                      {"worst_fit_rms_percent", fit.worst_rms_percent}};
   }
-  fmt::print("\n");
+  console::out("\n");
   return json;
 }
 
@@ -192,13 +193,13 @@ Json tune_idle(const TuneCommand& command, aw::Watts constant) {
   if (!(command.sms >= 1)) throw UserError(fmt::format("--sms {}: at least 1", command.sms));
   const aw::IdleFit fit =
       aw::fit_idle_power(aw::read_csv(command.idle_file), command.sms, constant);
-  fmt::print("power of an idle SM {:.5f} W (geometric mean)\n", fit.per_sm.value());
+  console::out("power of an idle SM {:.5f} W (geometric mean)\n", fit.per_sm.value());
   Json json = {{"idle_sm_W", fit.per_sm.value()}, {"workloads_W", Json::object()}};
   for (const auto& [name, watts] : fit.workloads) {
-    fmt::print("  {:<20}  {:>9.5f} W\n", name, watts.value());
+    console::out("  {:<20}  {:>9.5f} W\n", name, watts.value());
     json["workloads_W"][name] = watts.value();
   }
-  fmt::print("\n");
+  console::out("\n");
   return json;
 }
 

@@ -14,6 +14,8 @@
 #include "energy/text_file.h"
 #include "energy/trace.h"
 #include "host/cli/commands.h"
+#include "host/cli/strict_values.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "host/output_file.h"
 
@@ -30,7 +32,7 @@ double not_negative(const std::string& option, double value) {
   return value;
 }
 
-void print(const std::string& text) { fmt::print("{}", text); }
+void print(const std::string& text) { console::out("{}", text); }
 
 void write_json(const std::string& path, const nlohmann::ordered_json& json) {
   write_output_file(
@@ -233,7 +235,9 @@ void add_energy_model_commands(CLI::App& energy, Action& action) {
       ->add_option("FILE", arguments->input,
                    "Statistics of `gpusim run --stats`, or a trace of kernels")
       ->required();
-  command->add_option("--target", arguments->targets, kTargetHelp)->required();
+  command->add_option("--target", arguments->targets, kTargetHelp)
+      ->required()
+      ->transform(list_value());
   command->add_option("--json", arguments->json, "Write the estimates to this file, too");
   CLI::Option* seconds = command->add_option(
       "--seconds", arguments->seconds, "How long it takes, instead of the target's own timing");
@@ -242,7 +246,8 @@ void add_energy_model_commands(CLI::App& energy, Action& action) {
                           "Data moved between host and device: SIZE or SIZExCOUNT; repeatable"));
   command->add_option("--cpu", arguments->cpu,
                       "Statistics or trace of the program's sequential part");
-  command->add_option("--cpu-target", arguments->cpu_target, "Where that part runs");
+  command->add_option("--cpu-target", arguments->cpu_target, "Where that part runs")
+      ->transform(list_value());
   command->callback([arguments, seconds, &action] {
     arguments->has_seconds = seconds->count() > 0;
     action = [arguments] { return run_estimate(*arguments); };
@@ -250,7 +255,7 @@ void add_energy_model_commands(CLI::App& energy, Action& action) {
 
   command = energy.add_subcommand("targets", "List the targets, or all that is known of some");
   auto targets = std::make_shared<std::pair<std::string, bool>>();
-  command->add_option("NAME", targets->first, kTargetHelp);
+  command->add_option("NAME", targets->first, kTargetHelp)->transform(list_value());
   command->add_flag("--json", targets->second, "Print the targets' files, an array of them");
   command->callback([targets, &action] {
     action = [targets] { return run_targets(targets->first, targets->second); };
@@ -269,7 +274,9 @@ void add_energy_model_commands(CLI::App& energy, Action& action) {
       "timeline", "Power over time of kernels, transfers and pauses, and its integral");
   auto timeline = std::make_shared<TimelineArguments>();
   command->add_option("SCHEDULE", timeline->schedule, "JSON file (docs/energy.md)")->required();
-  command->add_option("--target", timeline->target, "One target")->required();
+  command->add_option("--target", timeline->target, "One target")
+      ->required()
+      ->transform(list_value());
   command->add_option("--csv", timeline->csv, "Write the curve to this file, too");
   command->add_flag("--json", timeline->json, "Print the curve as JSON");
   command->callback(

@@ -89,7 +89,7 @@ inline constexpr ExitStatus kExitStatuses[] = {
     {"128 + N",
      "a core faulted or ended by signal N: 132 illegal instruction, 133 breakpoint, "
      "134 abort, 135 misaligned access, 139 bad access, 141 closed pipe"},
-    {"130", "interrupted by Ctrl-C"},
+    {"130", "ended by Ctrl-C, and likewise 143 by SIGTERM, 129 by SIGHUP; files are written"},
 };
 
 struct Variable {

@@ -6,6 +6,7 @@
 
 #include "device_sim/core/backend.h"
 #include "host/cli/commands.h"
+#include "host/console.h"
 #include "host/memory_plan.h"
 #include "host/sweep/machine.h"
 #include "translator/common/isa_list.h"
@@ -17,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 int print_json(const Json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  console::out("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
   return 0;
 }
 
@@ -41,22 +42,22 @@ int print_json_info() {
 }
 
 int print_info() {
-  fmt::print("gpusim {}\n\nISAs:\n", GPUSIM_VERSION);
+  console::out("gpusim {}\n\nISAs:\n", GPUSIM_VERSION);
   for (const GuestIsa& isa : all_isas()) {
-    fmt::print("  {}; CPUs for --cpu, default first:\n", isa.name);
-    for (const GuestCpu& cpu : isa.cpus) fmt::print("    {:<12} {}\n", cpu.name, cpu.note);
+    console::out("  {}; CPUs for --cpu, default first:\n", isa.name);
+    for (const GuestCpu& cpu : isa.cpus) console::out("    {:<12} {}\n", cpu.name, cpu.note);
   }
-  fmt::print("\nBackends, best first:\n");
+  console::out("\nBackends, best first:\n");
   for (const BackendInfo& backend : all_backends()) {
     std::string why_not;
     if (backend.available(&why_not)) {
-      fmt::print("  {:<8} {}\n", backend.name, backend.device());
+      console::out("  {:<8} {}\n", backend.name, backend.device());
     } else {
-      fmt::print("  {:<8} not available: {}\n", backend.name, why_not);
+      console::out("  {:<8} not available: {}\n", backend.name, why_not);
     }
   }
-  fmt::print("\nThis machine:\n  {}, {} hardware threads\n", sweep::processor_name(),
-             std::thread::hardware_concurrency());
+  console::out("\nThis machine:\n  {}, {} hardware threads\n", sweep::processor_name(),
+               std::thread::hardware_concurrency());
   return 0;
 }
 
@@ -101,17 +102,17 @@ int print_program_info(const ProgramInfoOptions& options) {
       json["memory_bytes"] = uint64_t{1} << plan.config.window_shift;
     return print_json(json);
   }
-  fmt::print("{}: {}, {} micro-ops in {} blocks\n\nEach of {} cores:\n", options.program,
-             module.isa, module.uops.size(), module.blocks.size(), options.cores);
-  fmt::print("  {:<20} {} ({} slots)\n", "context", size_text(context), module.slot_count);
+  console::out("{}: {}, {} micro-ops in {} blocks\n\nEach of {} cores:\n", options.program,
+               module.isa, module.uops.size(), module.blocks.size(), options.cores);
+  console::out("  {:<20} {} ({} slots)\n", "context", size_text(context), module.slot_count);
   for (const BackendInfo& backend : all_backends())
-    fmt::print("  {:<20} {}\n", fmt::format("scheduling, {}", backend.name),
-               size_text(backend.scheduling_bytes));
-  fmt::print("  {:<20} {}\n", "stack, at most", size_text(plan.stack_size_bytes));
+    console::out("  {:<20} {}\n", fmt::format("scheduling, {}", backend.name),
+                 size_text(backend.scheduling_bytes));
+  console::out("  {:<20} {}\n", "stack, at most", size_text(plan.stack_size_bytes));
   if (request.model == MemoryModel::kPrivate)
-    fmt::print("  {:<20} {} (data, heap, stack)\n", "memory, at most",
-               size_text(uint64_t{1} << plan.config.window_shift));
-  fmt::print(
+    console::out("  {:<20} {} (data, heap, stack)\n", "memory, at most",
+                 size_text(uint64_t{1} << plan.config.window_shift));
+  console::out(
       "\nAll together: contexts {}, stacks at most {}.\n"
       "On a CPU, guest memory is taken page by page when it is touched; on a GPU at once.\n",
       size_text(context * options.cores), size_text(plan.stack_size_bytes * options.cores));

@@ -1,15 +1,23 @@
 // The program `gpusim`. docs/cli.md is its manual.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "device_sim/base/nearest_name.h"
 #include "host/cli/commands.h"
 #include "host/cli/help.h"
+#include "host/cli/strict_values.h"
 #include "host/cli/suggest.h"
+#include "host/console.h"
 #include "host/error.h"
 
 namespace gpusim::host {
@@ -18,7 +26,7 @@ namespace {
 // One line, whatever an exception says.
 int fail(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
-  fmt::print(stderr, "gpusim: error: {}\n", text);
+  console::err("gpusim: error: {}\n", text);
   return kExitUserError;
 }
 
@@ -63,10 +71,11 @@ int run_main(int argc, char** argv) {
   add_power_command(app, guest_args, action);
   add_sweep_command(app, guest_args, action);
   add_daemon_command(app, action);
+  check_values(app);
   add_help_texts(app);
   const std::vector<std::string> commands = command_names(app);
   if (args == std::vector<std::string>{"--dump-help"}) {  // for make_help_files.py
-    fmt::print("{}\n", describe_program(app).dump(1));
+    console::out("{}\n", describe_program(app).dump(1));
     return 0;
   }
   if (!args.empty() && !args[0].starts_with('-') &&
@@ -79,7 +88,10 @@ int run_main(int argc, char** argv) {
     std::reverse(args.begin(), args.end());  // as CLI11 wants them
     app.parse(args);
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    std::ostringstream text;
+    const int status = app.exit(help, text, text);
+    console::write_output(text.str());
+    return status;
   } catch (const CLI::ParseError& error) {
     return fail(error.what() + suggest(app) + " (gpusim --help tells more)");
   }
@@ -90,17 +102,49 @@ int run_main(int argc, char** argv) {
   return action();
 }
 
+// Whatever nobody catches is an error of ours: no SIGABRT, which stands for a guest's abort().
+[[noreturn]] void on_terminate() {
+  std::string what = "unknown internal error";
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+  }
+  fail(std::move(what));
+  ::_exit(kExitUserError);
+}
+
+int guarded_main(int argc, char** argv) {
+  try {
+    return run_main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory; use fewer cores or a smaller --memory-size");
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  } catch (...) {
+    return fail("unknown internal error");
+  }
+}
+
+// The status of a program whose work is done, and whose standard output may not have taken it all.
+int status_with_output(int status) {
+  const int error = console::finish_output();
+  if (error == 0) return status;
+  // Whoever read it has had enough.
+  if (error == EPIPE) return status != 0 ? status : 128 + SIGPIPE;
+  const int failed = fail(fmt::format("standard output: {}", std::strerror(error)));
+  return status != 0 ? status : failed;
+}
+
 }  // namespace
 }  // namespace gpusim::host
 
 int main(int argc, char** argv) {
-  try {
-    return gpusim::host::run_main(argc, argv);
-  } catch (const std::bad_alloc&) {
-    return gpusim::host::fail("out of memory; use fewer cores or a smaller --memory-size");
-  } catch (const std::exception& error) {
-    return gpusim::host::fail(error.what());
-  } catch (...) {
-    return gpusim::host::fail("unknown internal error");
-  }
+  using namespace gpusim::host;
+  console::hold_standard_descriptors();
+  std::set_terminate(on_terminate);
+  // A file that grows beyond RLIMIT_FSIZE is an error of write().
+  std::signal(SIGXFSZ, SIG_IGN);
+  return status_with_output(guarded_main(argc, argv));
 }

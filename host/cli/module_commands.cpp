@@ -2,12 +2,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <set>
 
 #include "host/cli/commands.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "translator/common/isa_list.h"
 #include "translator/common/listing.h"
@@ -30,19 +31,18 @@ void list_unknown(const Module& module) {
       absent.push_back(&insn);
       extensions.insert(extension);
     } else if (++listed <= kMost) {
-      fmt::print(stderr, "unknown instruction at {:#x} ({}): {:#010x} {}\n", insn.pc,
-                 symbolize(module, insn.pc), insn.word, describe_instruction(module, insn.pc));
+      console::err("unknown instruction at {:#x} ({}): {:#010x} {}\n", insn.pc,
+                   symbolize(module, insn.pc), insn.word, describe_instruction(module, insn.pc));
     }
   }
-  if (listed > kMost) fmt::print(stderr, "and {} more\n", listed - kMost);
+  if (listed > kMost) console::err("and {} more\n", listed - kMost);
   if (!absent.empty())
-    fmt::print(stderr,
-               "{} instructions of {}, for processors that have it; {} has not (first: {})\n",
-               absent.size(), fmt::join(extensions, ", "), module.cpu,
-               symbolize(module, absent.front()->pc));
+    console::err("{} instructions of {}, for processors that have it; {} has not (first: {})\n",
+                 absent.size(), fmt::join(extensions, ", "), module.cpu,
+                 symbolize(module, absent.front()->pc));
   if (!module.unknown.empty())
-    fmt::print(stderr, "a core that reaches one of these {} stops with status 132\n",
-               module.unknown.size());
+    console::err("a core that reaches one of these {} stops with status 132\n",
+                 module.unknown.size());
 }
 
 void print_json_summary(const Module& module, const std::string& output, uint64_t instructions) {
@@ -63,7 +63,7 @@ void print_json_summary(const Module& module, const std::string& output, uint64_
                      {"micro_ops", module.uops.size()},
                      {"context_slots", module.slot_count},
                      {"unknown", unknown}};
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  console::out("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 int translate(const std::string& program, const std::string& output, const std::string& cpu,
@@ -75,8 +75,9 @@ int translate(const std::string& program, const std::string& output, const std::
   if (json) print_json_summary(module, output, instructions);
   if (quiet || json) return 0;
   list_unknown(module);
-  fmt::print("{}: {}, {} blocks, {} instructions, {} micro-ops, {} registers per core\n", output,
-             module.isa, module.blocks.size(), instructions, module.uops.size(), module.slot_count);
+  console::out("{}: {}, {} blocks, {} instructions, {} micro-ops, {} registers per core\n", output,
+               module.isa, module.blocks.size(), instructions, module.uops.size(),
+               module.slot_count);
   return 0;
 }
 
@@ -102,12 +103,11 @@ void print_json_listing(std::ostream& out, const Module& module, const std::stri
 
 int disassemble(const std::string& program, const std::string& symbol, bool json) {
   const Module module = load_program(program);
+  console::OutputStream out;
   if (json)
-    print_json_listing(std::cout, module, symbol);
+    print_json_listing(out, module, symbol);
   else
-    print_listing(std::cout, module, {.symbol = symbol});
-  std::cout.flush();
-  if (!std::cout) throw UserError("cannot write the listing to standard output");
+    print_listing(out, module, {.symbol = symbol});
   return 0;
 }
 

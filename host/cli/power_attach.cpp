@@ -8,6 +8,7 @@
 #include "energy/power/attach/timeline.h"
 #include "energy/power/compare_report.h"
 #include "host/cli/power_commands.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "host/output_file.h"
 
@@ -53,22 +54,22 @@ std::vector<pw::Interval> intervals_of(const at::Session& session) {
 
 void print_notes(const at::Session& session) {
   for (const at::ProcessLog& log : session.logs) {
-    for (const std::string& note : log.notes) fmt::print("note: process {}: {}\n", log.pid, note);
+    for (const std::string& note : log.notes) console::out("note: process {}: {}\n", log.pid, note);
     if (log.dropped > 0)
-      fmt::print("note: process {}: {} records did not fit and are missing\n", log.pid,
-                 log.dropped);
+      console::out("note: process {}: {} records did not fit and are missing\n", log.pid,
+                   log.dropped);
     const auto estimated = std::count_if(log.operations.begin(), log.operations.end(),
                                          [](const at::Operation& o) { return o.is_estimated; });
     if (estimated > 0)
-      fmt::print("note: process {}: {} operations have the host's times\n", log.pid, estimated);
+      console::out("note: process {}: {} operations have the host's times\n", log.pid, estimated);
     const auto elsewhere = std::count_if(log.operations.begin(), log.operations.end(),
                                          [](const at::Operation& o) { return o.device != 0; });
     if (elsewhere > 0)
-      fmt::print(
+      console::out(
           "note: process {}: {} operations ran on other GPUs than the first; power is of one\n",
           log.pid, elsewhere);
   }
-  for (const std::string& note : session.trace.notes) fmt::print("note: {}\n", note);
+  for (const std::string& note : session.trace.notes) console::out("note: {}\n", note);
 }
 
 int run(const Options& o) {
@@ -114,7 +115,7 @@ int run(const Options& o) {
   if (is_simulated) session.trace.source = o.source.source;
 
   if (session.logs.empty()) {
-    fmt::print(
+    console::out(
         "no call of CUDA was seen: the program made none, or it (or what it starts) is statically "
         "linked, set-user-ID, or clears LD_PRELOAD\n");
     return session.status;
@@ -124,14 +125,14 @@ int run(const Options& o) {
     operations += log.operations.size();
     calls += log.calls.size();
   }
-  fmt::print("{} operations on the GPU, {} calls of CUDA, {} processes, {:.3f} s; times: {}\n\n",
-             operations, calls, session.logs.size(), (session.end - session.begin).value(),
-             name_of(options.timing));
+  console::out("{} operations on the GPU, {} calls of CUDA, {} processes, {:.3f} s; times: {}\n\n",
+               operations, calls, session.logs.size(), (session.end - session.begin).value(),
+               name_of(options.timing));
   if (operations > 0 && !session.trace.samples.empty()) {
     pw::Comparison comparison = pw::compare_methods(session.trace, session.trace.intervals, methods,
                                                     truth ? &*truth : nullptr);
-    if (o.each) fmt::print("{}\n", pw::interval_table(comparison));
-    fmt::print("{}", pw::comparison_table(comparison));
+    if (o.each) console::out("{}\n", pw::interval_table(comparison));
+    console::out("{}", pw::comparison_table(comparison));
     if (!o.json.empty()) write_output_file("--json", o.json, pw::comparison_json(comparison));
   }
   print_notes(session);

@@ -9,6 +9,7 @@
 #include "energy/power/meter.h"
 #include "host/cli/power_commands.h"
 #include "host/cli/power_picture.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "host/output_file.h"
 
@@ -41,7 +42,7 @@ std::optional<pw::Slope> slope_of(const std::string& name) {
 }
 
 void print_notes(const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) fmt::print("note: {}\n", note);
+  for (const std::string& note : notes) console::out("note: {}\n", note);
 }
 
 int calibrate(const CalibrateCommand& command) {
@@ -58,7 +59,7 @@ int calibrate(const CalibrateCommand& command) {
                                            .most_offset = pw::Seconds(command.most_offset_s),
                                            .name = command.name});
   const std::string text = pw::calibration_text(c);
-  fmt::print("{}", text);
+  console::out("{}", text);
   print_notes(trace.notes);
   if (reference) print_notes(reference->notes);
   if (!command.output.empty())
@@ -85,38 +86,38 @@ int correct(const CorrectCommand& command) {
   if (command.threshold_w) threshold = pw::Watts(*command.threshold_w);
   const pw::Correction c = pw::correct(trace, profile, threshold);
 
-  fmt::print("sensor        {} (C {:.4f} s, gain {:.4f}, offset {:+.3f} W)\n", profile.name,
-             profile.capacitance.value(), profile.gain, profile.offset.value());
-  fmt::print("readings      {}, of which {} updates, in {:.3f} s\n", trace.samples.size(),
-             c.updates.size(), trace.duration().value());
-  fmt::print("as read       {:.3f} J over everything\n", c.as_read.value());
+  console::out("sensor        {} (C {:.4f} s, gain {:.4f}, offset {:+.3f} W)\n", profile.name,
+               profile.capacitance.value(), profile.gain, profile.offset.value());
+  console::out("readings      {}, of which {} updates, in {:.3f} s\n", trace.samples.size(),
+               c.updates.size(), trace.duration().value());
+  console::out("as read       {:.3f} J over everything\n", c.as_read.value());
   if (c.threshold > pw::Watts(0))
-    fmt::print("corrected     {:.3f} J in {:.4f} s above {:.2f} W: mean {:.2f} W\n",
-               c.energy.value(), c.active_time.value(), c.threshold.value(),
-               c.active_time > pw::Seconds(0) ? (c.energy / c.active_time).value() : 0.0);
+    console::out("corrected     {:.3f} J in {:.4f} s above {:.2f} W: mean {:.2f} W\n",
+                 c.energy.value(), c.active_time.value(), c.threshold.value(),
+                 c.active_time > pw::Seconds(0) ? (c.energy / c.active_time).value() : 0.0);
   else
-    fmt::print("corrected     {:.3f} J over everything: mean {:.2f} W\n", c.energy.value(),
-               c.active_time > pw::Seconds(0) ? (c.energy / c.active_time).value() : 0.0);
+    console::out("corrected     {:.3f} J over everything: mean {:.2f} W\n", c.energy.value(),
+                 c.active_time > pw::Seconds(0) ? (c.energy / c.active_time).value() : 0.0);
   if (profile.active_idle)
-    fmt::print("above idle    {:.3f} J (active idle {:.2f} W)\n", c.above_idle.value(),
-               profile.active_idle->value());
+    console::out("above idle    {:.3f} J (active idle {:.2f} W)\n", c.above_idle.value(),
+                 profile.active_idle->value());
   if (c.active.size() > 1 && c.active.size() <= 50) {
-    fmt::print("\n{:>12}  {:>12}  {:>10}  {:>12}  {:>10}\n", "from s", "to s", "seconds", "J",
-               "mean W");
+    console::out("\n{:>12}  {:>12}  {:>10}  {:>12}  {:>10}\n", "from s", "to s", "seconds", "J",
+                 "mean W");
     for (const pw::Stretch& s : c.active) {
       const pw::Seconds length = s.end - s.begin;
       if (!(length > pw::Seconds(0))) continue;
-      fmt::print("{:>12.4f}  {:>12.4f}  {:>10.4f}  {:>12.4f}  {:>10.2f}\n", s.begin.value(),
-                 s.end.value(), length.value(), s.energy.value(), (s.energy / length).value());
+      console::out("{:>12.4f}  {:>12.4f}  {:>10.4f}  {:>12.4f}  {:>10.2f}\n", s.begin.value(),
+                   s.end.value(), length.value(), s.energy.value(), (s.energy / length).value());
     }
   }
   if (!trace.intervals.empty()) {
-    fmt::print("\n{:<24}  {:>10}  {:>12}  {:>12}\n", "interval", "seconds", "as read J",
-               "corrected J");
+    console::out("\n{:<24}  {:>10}  {:>12}  {:>12}\n", "interval", "seconds", "as read J",
+                 "corrected J");
     for (const pw::Interval& i : trace.intervals)
-      fmt::print("{:<24}  {:>10.4f}  {:>12.4f}  {:>12.4f}\n", i.name, (i.end - i.begin).value(),
-                 pw::trapezoid(trace.samples, i.begin, i.end).value(),
-                 pw::trapezoid(c.true_power, i.begin, i.end).value());
+      console::out("{:<24}  {:>10.4f}  {:>12.4f}  {:>12.4f}\n", i.name, (i.end - i.begin).value(),
+                   pw::trapezoid(trace.samples, i.begin, i.end).value(),
+                   pw::trapezoid(c.true_power, i.begin, i.end).value());
   }
   print_notes(trace.notes);
   print_notes(c.notes);

@@ -8,6 +8,7 @@
 #include "energy/power/attach/session.h"
 #include "energy/power/compare_report.h"
 #include "host/cli/power_commands.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "host/output_file.h"
 #include "host/sweep/page.h"
@@ -134,9 +135,9 @@ int run(const Options& o) {
   if (!o.truth.empty()) truth = pw::attach::read_truth(o.truth);
   const pw::Comparison comparison =
       pw::compare_methods(trace, intervals, options, truth ? &*truth : nullptr);
-  if (o.each) fmt::print("{}\n", pw::interval_table(comparison));
-  fmt::print("{}", pw::comparison_table(comparison));
-  for (const std::string& note : trace.notes) fmt::print("note: {}\n", note);
+  if (o.each) console::out("{}\n", pw::interval_table(comparison));
+  console::out("{}", pw::comparison_table(comparison));
+  for (const std::string& note : trace.notes) console::out("note: {}\n", note);
   if (!o.json.empty()) write_output_file("--json", o.json, pw::comparison_json(comparison));
   if (!o.html.empty())
     write_output_file("--html", o.html, html_of(o, trace, comparison, truth ? &*truth : nullptr));

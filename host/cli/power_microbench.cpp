@@ -12,6 +12,8 @@
 #include "energy/power/microbench/target_file.h"
 #include "energy/target.h"
 #include "host/cli/power_commands.h"
+#include "host/cli/strict_values.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "host/output_file.h"
 
@@ -52,7 +54,7 @@ int emit(const Options& o, const std::vector<const pw::Instruction*>& chosen) {
                         fmt::format("{}/{}{}.ptx", o.emit, i->id, is_overhead ? ".overhead" : ""),
                         pw::kernel_ptx({{i}, is_overhead, shape}));
   }
-  fmt::print("{} kernels and their overheads in {}\n", chosen.size(), o.emit);
+  console::out("{} kernels and their overheads in {}\n", chosen.size(), o.emit);
   return 0;
 }
 
@@ -101,8 +103,8 @@ void write_sweeps(const Options& o, const pw::Sweeps& sweeps) {
   write_output_file("--sweeps", names[0], files.constant);
   write_output_file("--sweeps", names[1], files.statics);
   write_output_file("--sweeps", names[2], files.idle);
-  for (const std::string& note : sweeps.notes) fmt::print("note: {}\n", note);
-  fmt::print(
+  for (const std::string& note : sweeps.notes) console::out("note: {}\n", note);
+  console::out(
       "wrote {0}/constant.csv, static.csv and idle.csv. Set another clock, run again, and with "
       "three "
       "clocks: gpusim energy tune --constant {0}/constant.csv --static {0}/static.csv --idle "
@@ -112,7 +114,7 @@ void write_sweeps(const Options& o, const pw::Sweeps& sweeps) {
 
 int run(const Options& o) {
   if (o.list) {
-    fmt::print("{}", list_text());
+    console::out("{}", list_text());
     return 0;
   }
   const auto chosen = pw::select_instructions(o.rows);
@@ -144,7 +146,7 @@ int run(const Options& o) {
                     o.source.source));
   const bool is_terminal = ::isatty(STDERR_FILENO) != 0;
   const pw::Progress progress = [&](const std::string& what) {
-    if (is_terminal) fmt::print(stderr, "\r\033[K{}", what);
+    if (is_terminal) console::err("\r\033[K{}", what);
   };
   const std::string name = o.name.empty() ? pw::target_name(gpu.info()) : o.name;
   const std::string date = today();
@@ -154,19 +156,19 @@ int run(const Options& o) {
           if (!o.output.empty())
             write_output_file("-o", o.output, pw::target_json(so_far, name, date));
         });
-    if (is_terminal) fmt::print(stderr, "\r\033[K");
-    fmt::print("{}", pw::bench_table(results));
-    for (const std::string& note : results.notes) fmt::print("note: {}\n", note);
+    if (is_terminal) console::err("\r\033[K");
+    console::out("{}", pw::bench_table(results));
+    for (const std::string& note : results.notes) console::out("note: {}\n", note);
     if (!o.output.empty()) {
       // What `gpusim energy` would say of it, now rather than later.
       energy::parse_target(contents(o.output), o.output);
-      fmt::print("wrote {}: gpusim energy estimate STATS.json --target {}{}\n", o.output,
-                 o.output.find('/') == std::string::npos ? "./" : "", o.output);
+      console::out("wrote {}: gpusim energy estimate STATS.json --target {}{}\n", o.output,
+                   o.output.find('/') == std::string::npos ? "./" : "", o.output);
     }
   }
   if (!o.sweeps.empty()) {
     const pw::Sweeps sweeps = pw::run_sweeps(gpu, *source, bench, progress);
-    if (is_terminal) fmt::print(stderr, "\r\033[K");
+    if (is_terminal) console::err("\r\033[K");
     write_sweeps(o, sweeps);
   }
   return 0;
@@ -179,12 +181,14 @@ void add_power_microbench(CLI::App& power, Action& action) {
       "microbench", "Measure what each PTX instruction costs on a GPU and write an energy target");
   auto o = std::make_shared<Options>();
   c->add_option("-o,--output", o->output, "Write the target file here (kept up to date meanwhile)");
-  c->add_option("--rows", o->rows, "Instructions, rows or class:NAME, separated by commas (all)");
+  c->add_option("--rows", o->rows, "Instructions, rows or class:NAME, separated by commas (all)")
+      ->transform(list_value());
   c->add_flag("--list", o->list, "List instructions, classes and rows, and stop");
   c->add_option("--emit", o->emit, "Write the PTX kernels into this folder, and stop");
   add_source_options(*c, o->source);
   c->add_option("--device", o->device, "CUDA device, in order of PCI addresses (0)");
-  c->add_option("--optimization", o->levels, "Levels of the driver's assembler (3,0)");
+  c->add_option("--optimization", o->levels, "Levels of the driver's assembler (3,0)")
+      ->transform(list_value());
   c->add_option("--unroll", o->unroll,
                 "Instructions per iteration (64; 8 for divisions and the like)");
   c->add_option("--repeats", o->repeats, "Repetitions of each measurement (3)")

@@ -8,6 +8,7 @@
 #include "energy/power/profile.h"
 #include "energy/power/simulated.h"
 #include "host/cli/power_commands.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "host/output_file.h"
 #include "host/sweep/page.h"
@@ -116,7 +117,7 @@ int profile(const ProfileCommand& command) {
                                                  pw::Seconds(command.pause_ms * 1e-3), options)
                             : pw::profile_offline(*source, *workload, options);
   }
-  fmt::print("{}", pw::profile_text(result));
+  console::out("{}", pw::profile_text(result));
   const std::string title =
       command.command.empty() ? "Power profile" : "Power profile of " + command.command[0];
   if (!command.output.empty()) write_output_file("-o", command.output, pw::profile_csv(result));

@@ -9,6 +9,7 @@
 #include "energy/power/recorder.h"
 #include "host/cli/power_commands.h"
 #include "host/cli/power_picture.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "host/output_file.h"
 
@@ -52,28 +53,28 @@ class InterruptGuard {
 
 void print_summary(const pw::Trace& trace, const pw::EnergySummary& e, const std::string& what,
                    std::optional<double> error_w) {
-  std::FILE* to = stderr;  // the command's output is its own
-  fmt::print(to, "source   {}\n", trace.source);
-  fmt::print(
-      to, "samples  {} in {:.3f} s{}, {} updates of the sensor{}\n", e.samples, e.duration.value(),
+  // On standard error: standard output is the command's.
+  console::err("source   {}\n", trace.source);
+  console::err(
+      "samples  {} in {:.3f} s{}, {} updates of the sensor{}\n", e.samples, e.duration.value(),
       what, e.updates,
       e.update_period ? fmt::format(" ({:.2f} ms apart)", e.update_period->value() * 1e3) : "");
-  fmt::print(to, "power    mean {:.3f} W, peak {:.3f} W, least {:.3f} W\n", e.mean.value(),
-             e.peak.value(), e.least.value());
+  console::err("power    mean {:.3f} W, peak {:.3f} W, least {:.3f} W\n", e.mean.value(),
+               e.peak.value(), e.least.value());
   if (e.uncertainty)
-    fmt::print(to, "energy   {:.4f} J +- {:.2g} J ({})\n", e.energy.value(), e.uncertainty->value(),
-               error_w ? fmt::format("sampling, and {:g} W of the sensor", *error_w)
-                       : "sampling alone; --sensor-error W adds the sensor's");
+    console::err("energy   {:.4f} J +- {:.2g} J ({})\n", e.energy.value(), e.uncertainty->value(),
+                 error_w ? fmt::format("sampling, and {:g} W of the sensor", *error_w)
+                         : "sampling alone; --sensor-error W adds the sensor's");
   else
-    fmt::print(to,
-               "energy   {:.4f} J; the reading never changed: how far it is off is not known "
-               "(--sensor-error W)\n",
-               e.energy.value());
+    console::err(
+        "energy   {:.4f} J; the reading never changed: how far it is off is not known "
+        "(--sensor-error W)\n",
+        e.energy.value());
   if (e.counted)
-    fmt::print(to, "counted  {:.4f} J by the source's own counter\n", e.counted->value());
+    console::err("counted  {:.4f} J by the source's own counter\n", e.counted->value());
   if (e.skipped > pw::Seconds(0))
-    fmt::print(to, "note: {:.3f} s of gaps are not in the energy\n", e.skipped.value());
-  for (const std::string& note : trace.notes) fmt::print(to, "note: {}\n", note);
+    console::err("note: {:.3f} s of gaps are not in the energy\n", e.skipped.value());
+  for (const std::string& note : trace.notes) console::err("note: {}\n", note);
 }
 
 int record(const RecordCommand& command) {
@@ -92,8 +93,9 @@ int record(const RecordCommand& command) {
   const bool is_live = !command.quiet && ::isatty(STDERR_FILENO) != 0;
   const auto show = [&](const pw::RecordStatus& s) {
     if (!is_live || source->is_virtual()) return;
-    fmt::print(stderr, "\r{:9.2f} s  {:8.2f} W  mean {:8.2f} W  peak {:8.2f} W  {:12.3f} J  ",
-               s.elapsed.value(), s.now.value(), s.mean.value(), s.peak.value(), s.energy.value());
+    console::err("\r{:9.2f} s  {:8.2f} W  mean {:8.2f} W  peak {:8.2f} W  {:12.3f} J  ",
+                 s.elapsed.value(), s.now.value(), s.mean.value(), s.peak.value(),
+                 s.energy.value());
   };
   const InterruptGuard guard;
   pw::RecordOptions options{.rate = pw::Hertz(command.rate_hz)};
@@ -128,7 +130,7 @@ int record(const RecordCommand& command) {
     return ended && now >= *ended + pw::Seconds(command.after_s);
   };
   pw::Trace trace = pw::record(*source, options, is_over, show);
-  if (is_live && !source->is_virtual()) fmt::print(stderr, "\n");
+  if (is_live && !source->is_virtual()) console::err("\n");
   const bool source_failed = trace.is_partial;
   if (child && !ended) {
     // The time is up, or the source is gone. The command is the user's: it is let run.

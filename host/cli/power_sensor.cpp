@@ -10,6 +10,7 @@
 #include "energy/power/simulated.h"
 #include "host/cli/power_commands.h"
 #include "host/cli/power_picture.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "host/output_file.h"
 
@@ -118,8 +119,8 @@ int sensor(const SensorCommand& command) {
   const pw::SensorReport report =
       pw::analyse_sensor(o.trace, o.reference, {.has_one_clock = has_one_clock});
   const std::string text = pw::sensor_report_text(report);
-  fmt::print("{}", text);
-  for (const std::string& note : o.trace.notes) fmt::print("note: {}\n", note);
+  console::out("{}", text);
+  for (const std::string& note : o.trace.notes) console::out("note: {}\n", note);
   if (!command.json.empty())
     write_output_file("--json", command.json, pw::sensor_report_json(report));
   if (!command.output.empty()) {

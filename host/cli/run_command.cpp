@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "host/cli/commands.h"
+#include "host/cli/strict_values.h"
 #include "host/error.h"
 #include "host/simulate.h"
 
@@ -132,13 +133,17 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                       "Processor that the guest finds: one that `gpusim info` lists");
   command->add_option("--threads", run.threads, "Host threads (all)")->check(CLI::Range(1u, 4096u));
   command->add_option("--stats", run.stats_path, "Write statistics to this JSON file");
-  command->add_option("--energy", run.energy_targets,
-                      "Print the energy that these targets would take: names with commas between, "
-                      "all, or files (gpusim energy targets)");
-  command->add_flag(
-      "--profile", run.profile,
-      "Where the instructions went: a table of functions and source lines, or with "
-      "--profile=FILE[,FILE...] files: .json, .html (source text), .folded (flame graphs)");
+  command
+      ->add_option("--energy", run.energy_targets,
+                   "Print the energy that these targets would take: names with commas between, "
+                   "all, or files (gpusim energy targets)")
+      ->transform(list_value());
+  command
+      ->add_flag(
+          "--profile", run.profile,
+          "Where the instructions went: a table of functions and source lines, or with "
+          "--profile=FILE[,FILE...] files: .json, .html (source text), .folded (flame graphs)")
+      ->transform(list_value());
   command->add_option("--timeline", run.timeline_path,
                       "Write what groups of cores did when to this file, for ui.perfetto.dev or "
                       "chrome://tracing; with --energy watts, too");

@@ -8,6 +8,8 @@
 #include "device_sim/base/nearest_name.h"
 #include "device_sim/core/backend.h"
 #include "host/cli/commands.h"
+#include "host/cli/strict_values.h"
+#include "host/console.h"
 #include "host/error.h"
 #include "host/output_file.h"
 #include "host/sweep/study_page.h"
@@ -122,14 +124,14 @@ int run_compare(const SweepArguments& a) {
       "-o", a.folder + "/compare.html",
       compare_page(*first, alike ? a.compare[0] : x, *second, alike ? a.compare[1] : y));
   write_output_file("-o", a.folder + "/compare.csv", compare_csv(*first, *second));
-  if (!a.runner.quiet) fmt::print("page: {}/compare.html\n", a.folder);
+  if (!a.runner.quiet) console::out("page: {}/compare.html\n", a.folder);
   return 0;
 }
 
 int run_report(const SweepArguments& a) {
   const auto results = put_together(load_stored_study(a.report), a.energy);
   write_results(*results, a.report);
-  if (!a.runner.quiet) fmt::print("{}\npage: {}/index.html\n", results_text(*results), a.report);
+  if (!a.runner.quiet) console::out("{}\npage: {}/index.html\n", results_text(*results), a.report);
   return 0;
 }
 
@@ -142,9 +144,8 @@ int run_sweep(const SweepArguments& a, const std::vector<std::string>& guest_arg
   const Study study = study_of(a, guest_args);
   const StudyRun run = run_study(study, a.folder, GPUSIM_VERSION, a.runner);
   if (run.interrupted) {
-    fmt::print(stderr,
-               "gpusim: interrupted: {} of {} points are kept in {}; the same command goes on\n",
-               run.kept + run.ran, run.wanted, a.folder);
+    console::err("gpusim: interrupted: {} of {} points are kept in {}; the same command goes on\n",
+                 run.kept + run.ran, run.wanted, a.folder);
     return kExitInterrupted;
   }
   StoredStudy stored = load_stored_study(a.folder);
@@ -152,11 +153,11 @@ int run_sweep(const SweepArguments& a, const std::vector<std::string>& guest_arg
   const auto results = put_together(std::move(stored), "");
   write_results(*results, a.folder);
   if (!a.runner.quiet)
-    fmt::print("{}\n{} points ({} ran now), {} failed\npage: {}/index.html\n",
-               results_text(*results), run.wanted, run.ran, run.failed, a.folder);
+    console::out("{}\n{} points ({} ran now), {} failed\npage: {}/index.html\n",
+                 results_text(*results), run.wanted, run.ran, run.failed, a.folder);
   if (run.failed != 0)
-    fmt::print(stderr, "gpusim: {} of {} points failed; --retry runs them again\n", run.failed,
-               run.wanted);
+    console::err("gpusim: {} of {} points failed; --retry runs them again\n", run.failed,
+                 run.wanted);
   return run.failed ? 1 : 0;
 }
 
@@ -176,7 +177,8 @@ void add_sweep_command(CLI::App& app, const std::vector<std::string>& guest_args
   repeatable(command->add_option("--backend", a->backends, "Backend; repeatable"));
   command->add_option("--repeat", a->repeat, "Runs of each point (1)")
       ->check(CLI::Range(1u, 1000u));
-  command->add_option("--energy", a->energy, "Energy targets, with commas between");
+  command->add_option("--energy", a->energy, "Energy targets, with commas between")
+      ->transform(list_value());
   command->add_option("--entry", a->entry, "As for `gpusim run`");
   repeatable(command->add_option("--arg", a->call,
                                  "Argument of the entry function; repeatable; may hold {cores}"));

@@ -24,6 +24,8 @@ class Output {
   // 0, or the error number of an earlier write that failed: the guest hears of it one call late.
   int append(int host_fd, std::span<const uint8_t> data);
   void flush();
+  // Of a write of which the guest has not heard, or 0.
+  int take_error() { return std::exchange(error_, 0); }
 
  private:
   friend struct CheckpointAccess;  // host/checkpoint

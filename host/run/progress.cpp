@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "host/console.h"
+
 namespace gpusim::host {
 namespace {
 
@@ -70,18 +72,17 @@ void Progress::show(const State& state) {
 void Progress::clear() {
   if (!shown_) return;
   print_line("");
-  if (!has_control_sequences()) std::fputs("\r", stderr);
+  if (!has_control_sequences()) console::err("\r");
   shown_ = false;
 }
 
 // Over the line before.
 void Progress::print_line(const std::string& line) {
   if (has_control_sequences())
-    fmt::print(stderr, "\r{}\033[K", line);
+    console::err("\r{}\033[K", line);
   else
-    fmt::print(stderr, "\r{:<{}}", line, width_);
+    console::err("\r{:<{}}", line, width_);
   width_ = line.size();
-  std::fflush(stderr);
 }
 
 }  // namespace gpusim::host

@@ -333,7 +333,7 @@ void RunControl::show_progress() {
 }
 
 int RunControl::exit_status() const {
-  if (result_.was_interrupted) return kExitInterrupted;
+  if (result_.was_interrupted) return 128 + *options_.interrupted;
   const auto failed = std::find_if(status_.begin(), status_.end(), [](int s) { return s != 0; });
   return failed == status_.end() ? 0 : *failed;
 }

@@ -51,7 +51,8 @@ struct RunControlOptions {
   bool memory_changes_outside = false;
   std::chrono::milliseconds longest_nap{50};  // so that Ctrl-C is heard
   RunObserver* observer = nullptr;
-  const volatile std::sig_atomic_t* interrupted = nullptr;  // becomes non-zero on Ctrl-C
+  const volatile std::sig_atomic_t* interrupted =
+      nullptr;  // the signal that ends the run, once it came
 };
 
 struct RunResult {

@@ -48,7 +48,7 @@ Child::Child(const std::vector<std::string>& words) {
     ::dup2(none, 0);
     ::dup2(out[1], 1);
     ::dup2(err[1], 2);
-    for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(s, SIG_DFL);
+    for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ}) ::signal(s, SIG_DFL);
     ::execv(argv[0], argv.data());
     ::_exit(127);
   }

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "host/console.h"
+
 namespace gpusim::sweep {
 namespace {
 
@@ -75,21 +77,19 @@ void StudyProgress::show(size_t done, size_t wanted, size_t failed,
                         running.size() > 1 ? fmt::format(" and {} more", running.size() - 1) : "");
   const size_t width = terminal_width() - 1;
   if (line.size() > width) line.resize(width);
-  fmt::print(stderr, "\r{}\033[K", line);
-  std::fflush(stderr);
+  host::console::err("\r{}\033[K", line);
   shown_ = true;
 }
 
 void StudyProgress::say(const std::string& line) {
   if (!wanted_) return;
   clear();
-  fmt::print(stderr, "{}\n", line);
+  host::console::err("{}\n", line);
 }
 
 void StudyProgress::clear() {
   if (!shown_) return;
-  std::fputs("\r\033[K", stderr);
-  std::fflush(stderr);
+  host::console::err("\r\033[K");
   shown_ = false;
 }
 

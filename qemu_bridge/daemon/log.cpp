@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "host/console.h"
 #include "translator/common/error.h"
 
 namespace gpusim::daemon {
@@ -28,14 +29,16 @@ Log Log::to_file(const std::string& path) {
 void Log::write(const std::string& text) {
   using namespace std::chrono;
   const auto now = duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
-  fmt::print(file_.get(), "{}.{:06} {}\n", now / 1'000'000, now % 1'000'000, text);
-  std::fflush(file_.get());
+  const std::string line = fmt::format("{}.{:06} {}\n", now / 1'000'000, now % 1'000'000, text);
+  // A full disk ends no daemon.
+  (void)std::fwrite(line.data(), 1, line.size(), file_.get());
+  (void)std::fflush(file_.get());
 }
 
 void complain(const std::string& text) {
   std::string line = text;
   std::replace(line.begin(), line.end(), '\n', ' ');
-  fmt::print(stderr, "gpusim daemon: {}\n", line);
+  host::console::err("gpusim daemon: {}\n", line);
 }
 
 }  // namespace gpusim::daemon

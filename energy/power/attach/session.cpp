@@ -86,8 +86,7 @@ pid_t start(const SessionOptions& o, const std::string& library, const std::stri
   ::posix_spawnattr_init(&attributes);
   sigset_t defaults;
   sigemptyset(&defaults);
-  sigaddset(&defaults, SIGINT);
-  sigaddset(&defaults, SIGQUIT);
+  for (const int s : {SIGINT, SIGQUIT, SIGXFSZ}) sigaddset(&defaults, s);
   ::posix_spawnattr_setsigdefault(&attributes, &defaults);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t pid = 0;
