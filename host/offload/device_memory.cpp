@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "device_sim/core/memory_view.h"
+#include "host/offload/lost_pages.h"
 #include "host/offload/offload_error.h"
 
 namespace gpusim::offload {
@@ -60,13 +61,21 @@ DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
 
 DeviceMemory::~DeviceMemory() {
   if (rights_) munmap(rights_, size_bytes_ >> kPageShift);
-  if (storage_) munmap(storage_, size_bytes_);
+  if (!storage_) return;
+  note_unmapped(storage_, size_bytes_);
+  munmap(storage_, size_bytes_);
 }
 
 uint64_t DeviceMemory::lowest() const { return kLowest; }
 
 uint8_t* DeviceMemory::pointer(uint64_t address) const {
   return identity_ ? reinterpret_cast<uint8_t*>(address) : storage_ + address;
+}
+
+std::optional<uint64_t> DeviceMemory::lost_address() const {
+  if (!storage_) return std::nullopt;
+  const auto lost = lost_page(storage_, size_bytes_);
+  return lost ? std::optional(*lost - reinterpret_cast<uintptr_t>(storage_)) : std::nullopt;
 }
 
 void DeviceMemory::check_range(uint64_t address, uint64_t size_bytes) const {
@@ -161,6 +170,11 @@ void DeviceMemory::map_files(uint64_t address, std::span<const FilePiece> pieces
   check_free(address, size_bytes);
   Mapping mapping{size_bytes, rights, {pieces.begin(), pieces.end()}};
   place(address, mapping);
+  // Not of programs' images: their files are this process's own.
+  for (uint64_t at = address; const FilePiece& p : mapping.pieces) {
+    if (!identity_) note_mapped(pointer(at), p.size_bytes);
+    at += p.size_bytes;
+  }
   mapped_bytes_ += size_bytes;
   mappings_.emplace(address, std::move(mapping));
 }
@@ -179,7 +193,10 @@ void DeviceMemory::unmap(uint64_t address, uint64_t size_bytes) {
     throw OffloadError(EINVAL, fmt::format("nothing was mapped with {:#x} bytes at device address "
                                            "{:#x}",
                                            size_bytes, address));
-  if (!it->second.pieces.empty()) vacate(address, size_bytes);
+  if (!it->second.pieces.empty()) {
+    if (!identity_) note_unmapped(pointer(address), size_bytes);
+    vacate(address, size_bytes);
+  }
   set_rights(address, size_bytes, 0);
   mapped_bytes_ -= size_bytes;
   mappings_.erase(it);

@@ -30,6 +30,8 @@ class DeviceMemory {
   uint64_t size_bytes() const { return size_bytes_; }
   /// Where the byte at a device address lies, whether or not it is mapped.
   uint8_t* pointer(uint64_t address) const;
+  /// A device address whose memory is gone: its file was cut short while it was mapped.
+  std::optional<uint64_t> lost_address() const;
   uint8_t* page_rights() const { return rights_; }  // SegmentFlags, one byte per page
 
   // All throw OffloadError and have then changed nothing; ranges are whole pages.

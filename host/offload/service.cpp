@@ -554,7 +554,12 @@ void Service::Impl::step_job(Context& c) {
       begin(c, job);
     else if (!job.machine)
       job.program->install();  // another one may have had its turn
-    if (job.run->step()) {
+    const bool goes_on = job.run->step();
+    if (const auto lost = c.memory.lost_address())
+      throw OffloadError(EFAULT, fmt::format("the memory at device address {:#x} is gone: its file "
+                                             "was cut short on the host; unmap it",
+                                             *lost));
+    if (goes_on) {
       auto limit = std::chrono::nanoseconds(job.launch.time_limit_ns);
       if (options.time_limit.count() != 0 && (limit.count() == 0 || limit > options.time_limit))
         limit = options.time_limit;

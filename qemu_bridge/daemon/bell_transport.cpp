@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "host/offload/lost_pages.h"
 #include "qemu_bridge/daemon/log.h"
 #include "translator/common/error.h"
 
@@ -141,6 +142,7 @@ void BellTransport::attach(const std::vector<uint8_t>& bytes, std::vector<FileDe
                   files[0].get(), 0);
   if (at == MAP_FAILED) refuse(fmt::format("cannot map the bell page: {}", std::strerror(errno)));
   page_ = static_cast<gpusim_bell_page*>(at);
+  offload::note_mapped(at, kPageSize);
   if (page_->magic != GPUSIM_BELL_MAGIC || page_->version != GPUSIM_BELL_VERSION ||
       page_->generation != hello.generation)
     refuse("the bell page is not this daemon's");

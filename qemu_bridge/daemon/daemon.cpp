@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "device_sim/core/backend.h"
+#include "host/offload/lost_pages.h"
 #include "host/offload/service.h"
 #include "qemu_bridge/daemon/bell_transport.h"
 #include "qemu_bridge/daemon/commands.h"
@@ -90,6 +91,7 @@ void check(const DaemonOptions& options) {
 int run_daemon(const DaemonOptions& options) {
   check(options);
   drop_privileges();
+  offload::survive_lost_pages();
   Log log = open_log(options);
   const std::unique_ptr<Transport> transport = open_transport(options, log);
   Watcher watcher;  // before there are threads

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "host/offload/lost_pages.h"
 #include "host/offload/service.h"
 #include "translator/common/error.h"
 
@@ -62,17 +63,23 @@ GuestMemory::GuestMemory(std::vector<FileDescriptor> files, std::vector<RamRegio
       throw Error(fmt::format("cannot map guest memory: {}", std::strerror(error)));
     }
     mapped_.push_back(static_cast<uint8_t*>(at));
+    offload::note_mapped(at, r.size_bytes);
   }
 }
 
-GuestMemory::~GuestMemory() {
-  for (size_t i = 0; i < mapped_.size(); ++i) munmap(mapped_[i], regions_[i].size_bytes);
+void GuestMemory::unmap() {
+  for (size_t i = 0; i < mapped_.size(); ++i) {
+    offload::note_unmapped(mapped_[i], regions_[i].size_bytes);
+    munmap(mapped_[i], regions_[i].size_bytes);
+  }
 }
+
+GuestMemory::~GuestMemory() { unmap(); }
 
 GuestMemory::GuestMemory(GuestMemory&& other) noexcept { *this = std::move(other); }
 
 GuestMemory& GuestMemory::operator=(GuestMemory&& other) noexcept {
-  for (size_t i = 0; i < mapped_.size(); ++i) munmap(mapped_[i], regions_[i].size_bytes);
+  unmap();
   files_ = std::exchange(other.files_, {});
   regions_ = std::exchange(other.regions_, {});
   mapped_ = std::exchange(other.mapped_, {});

@@ -54,6 +54,7 @@ class GuestMemory {
   const std::vector<RamRegion>& regions() const { return regions_; }
 
  private:
+  void unmap();
   const RamRegion* region_at(uint64_t gpa) const;
 
   std::vector<FileDescriptor> files_;

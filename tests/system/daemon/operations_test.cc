@@ -1,6 +1,7 @@
 // All operations, by both transports.
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -565,6 +566,45 @@ TEST_CASE("memory in too many pieces is refused, and all of it comes back") {
     CHECK(g.run(s.launch("nothing", 64)).status == 0);
     g.close(c);
   }
+}
+
+TEST_CASE("guest memory that is cut short on the host ends the kernels that touch it, not more") {
+  both([](bool serial) {
+    Setup s(serial);
+    Guest& g = *s.guest;
+    constexpr uint64_t kPages = 512;
+    const uint64_t kept = s.ram->pages(2);
+    // A context with memory that stays, and one whose memory goes, in many pieces.
+    const uint32_t other = g.open();
+    const uint32_t program = g.load(other, read_file(GPUSIM_KERNELS));
+    const uint64_t function = g.symbol(other, program, "add"),
+                   tick = g.symbol(other, program, "tick");
+    g.map(s.context, 0x2000'0000, {{kept, 2 * kPage}});
+    const auto add = [&](uint32_t context, uint32_t of, uint64_t at) {
+      return g.launch(
+          context, of, context == other ? function : g.symbol(s.context, of, "add"), 64,
+          {core_number(), core_count(), value(at), value(at), value(at + kPage), value(kPage / 4)});
+    };
+    // All else of the test lies in the first half of the file.
+    const uint64_t first = kRamGpa + Ram::kSize / 2;
+    std::vector<gpusim_extent> extents;
+    for (uint64_t i = 0; i < kPages; ++i) extents.push_back({first + 2 * i * kPage, kPage});
+    g.map(other, 0x2000'0000, extents);
+    REQUIRE(g.run(add(other, program, 0x2000'0000)).status == 0);
+    const gpusim_command runs = g.launch(other, program, tick, 1, {value(0x2000'0000)});
+    const uint64_t posted = g.post(runs);
+    REQUIRE(eventually(10, [&] { return *s.ram->at<volatile uint64_t>(first) > 1000; }));
+    REQUIRE(ftruncate(s.ram->fd(), static_cast<off_t>(first - kRamGpa)) == 0);
+    const Reply gone = g.wait(posted);
+    CHECK(gone.status == -EFAULT);
+    CHECK(gone.what().find("cut short") != std::string::npos);
+    CHECK(g.run(add(other, program, 0x2000'0000 + 100 * kPage)).status == -EFAULT);
+    CHECK(g.run(add(s.context, s.program, 0x2000'0000)).status == 0);
+    // What is mapped anew is what the file has.
+    CHECK(g.run(GPUSIM_OP_UNMAP, other, {0x2000'0000, kPages * kPage}).status == 0);
+    g.map(other, 0x2000'0000, {{kept, 2 * kPage}});
+    CHECK(g.run(add(other, program, 0x2000'0000)).status == 0);
+  });
 }
 
 TEST_CASE("SIGTERM answers what waits and ends") {
