@@ -1,6 +1,6 @@
 // gpusim's own standard output and standard error, in one place: terminals hang up, disks fill, and
-// descriptors may be closed. No function here throws because of that. What standard error does not take
-// is lost; that standard output did not take everything is told by finish_output().
+// descriptors may be closed. No function here throws because of that. What standard error does not
+// take is lost; that standard output did not take everything is told by finish_output().
 #pragma once
 #include <fmt/format.h>
 
@@ -11,8 +11,9 @@
 
 namespace gpusim::host::console {
 
-// At the start of a program, before it opens a file: a descriptor that is closed is taken by one that
-// cannot be used either. Else the next file would get its number, and messages would go into it.
+// At the start of a program, before it opens a file: a descriptor that is closed is taken by one
+// that cannot be used either. Else the next file would get its number, and messages would go into
+// it.
 void hold_standard_descriptors();
 
 // At once, in one piece where the system allows.

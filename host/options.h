@@ -40,6 +40,7 @@ struct RunOptions {
   uint64_t max_instructions = 0;   // per core; 0: no limit
   uint64_t memory_size_bytes = 0;  // shared: linear zone; private: one core's window; 0: automatic
   uint64_t stack_size_bytes = 0;   // per core; 0: automatic
+  uint64_t host_memory_bytes = 0;  // that the run may take of this machine; 0: automatic
   std::vector<AllowedRoot> roots;
   std::string stats_path;
   std::string isa_coverage_path;  // rows of the decode table that were executed are appended

@@ -21,6 +21,7 @@
 #include "host/isa_coverage.h"
 #include "host/linux/kernel.h"
 #include "host/loader.h"
+#include "host/memory_budget.h"
 #include "host/memory_plan.h"
 #include "host/observers.h"
 #include "host/output_file.h"
@@ -58,6 +59,7 @@ class SignalSetup {
     stop_signal = 0;
     struct sigaction action {};
     action.sa_handler = on_stop_signal;  // without SA_RESTART: a guest that reads is interrupted
+    for (const int stop : kStops) sigaddset(&action.sa_mask, stop);
     for (size_t i = 0; i < std::size(kStops); ++i) {
       sigaction(kStops[i], &action, &old_stops_[i]);
       // nohup(1) asks for runs that outlive their terminal.
@@ -120,6 +122,17 @@ void complete_plan(MemoryPlan& plan, const RunOptions& options, const Observers&
   plan.config.seed = options.seed;
   plan.config.regroup = options.regroup;
   observers.complete(plan.config);
+}
+
+RunShape shape_of(const RunOptions& options, const MemoryPlan& plan, const Backend& backend) {
+  uint64_t start_bytes = options.program.size() * 2 + 512;
+  for (const auto* words : {&options.program_args, &options.environment})
+    for (const std::string& word : *words) start_bytes += word.size() + 1 + sizeof(uint64_t);
+  return {.plan = &plan,
+          .backend = backend.name(),
+          .start_bytes = options.entry ? 0 : start_bytes,
+          .per_core_statistics = options.per_core,
+          .journal_words = plan.config.journal_words};
 }
 
 bool starts_alone(const RunOptions& options, const Module& module) {
@@ -189,6 +202,9 @@ int simulate(const RunOptions& asked_for) {
   MemoryPlan plan =
       resumed ? resumed->identity().plan : new_plan(options, module, backend->name());
   complete_plan(plan, options, observers);
+  const MemoryBudget budget = memory_budget(options.host_memory_bytes);
+  judge_needs(known_needs(module, shape_of(options, plan, *backend)), budget, plan.config.cores);
+  std::optional<MemoryWatch> memory_watch(std::in_place, budget, memory_of(*backend));
 
   Kernel::Config kernel_config{.plan = &plan,
                                .module = &module,
@@ -227,6 +243,7 @@ int simulate(const RunOptions& asked_for) {
                       .show_progress = !options.quiet,
                       .program = options.program,
                       .observer = &observers,
+                      .memory = &*memory_watch,
                       .interrupted = &stop_signal},
                      print_line);
   observers.start(module, *backend, plan.config, control);
@@ -243,6 +260,7 @@ int simulate(const RunOptions& asked_for) {
   const auto start = std::chrono::steady_clock::now();
   while (control.step() && !(checkpointer && checkpointer->after_step())) {
   }
+  memory_watch.reset();
   RunResult result = control.finish();
   if (checkpointer && checkpointer->has_stopped()) result.exit_status = kExitCheckpoint;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -264,11 +282,15 @@ int simulate(const RunOptions& asked_for) {
     for (uint32_t core = 0; core < options.cores; ++core)
       summary.per_core.push_back(control.tallies().of_core(*backend, core));
   observers.summarise(summary);
+  if (result.ran_out_of_memory)
+    print_line("gpusim: error: " + describe_exhaustion(budget, module, plan, *backend));
   if (result.was_interrupted)
     print_line(stop_signal == SIGINT
                    ? "gpusim: interrupted"
                    : fmt::format("gpusim: interrupted by SIG{}", ::sigabbrev_np(stop_signal)));
-  if (result.was_interrupted || (!options.quiet && isatty(STDERR_FILENO))) print_summary(summary);
+  if (result.was_interrupted || result.ran_out_of_memory ||
+      (!options.quiet && isatty(STDERR_FILENO)))
+    print_summary(summary);
   observers.print(summary);
   if (!summary.energy_targets.empty()) print_energy(summary);
   if (!options.stats_path.empty()) write_stats(summary, options.stats_path);

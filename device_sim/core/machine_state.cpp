@@ -1,12 +1,15 @@
 #include "device_sim/core/machine_state.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+
+#include "device_sim/core/guest_memory.h"
 
 namespace gpusim {
 namespace {
@@ -58,6 +61,22 @@ void for_runs(const MemoryView& view, const Tiles& tiles, uint64_t tile, F f) {
 }
 
 }  // namespace
+
+std::span<uint8_t> CpuMachineState::linear_storage() {
+  const MemoryView& view = machine_memory().view;
+  return {view.linear, view.linear_size};
+}
+
+std::span<uint8_t> CpuMachineState::windows_storage() {
+  const MemoryView& view = machine_memory().view;
+  return {view.windows, windows_storage_bytes(view)};
+}
+
+void CpuMachineState::drop_memory() {
+  end_slices();
+  for (const std::span<uint8_t> storage : {linear_storage(), windows_storage()})
+    if (!storage.empty()) madvise(storage.data(), storage.size(), MADV_DONTNEED);
+}
 
 void CpuMachineState::visit_linear(const Visitor& visit) {
   const MemoryView& view = machine_memory().view;

@@ -2,6 +2,7 @@
 // same form, whatever its own layout. All backends that all_backends() lists implement it beside
 // Backend; state_of() finds it.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -95,12 +96,31 @@ class CpuMachineState : public MachineState {
   uint32_t signalled_events() override { return *machine_memory().view.events; }
   void set_signalled_events(uint32_t count) override { *machine_memory().view.events = count; }
 
+  // Guest memory as it lies in this process: reserved, and taken page by page.
+  std::span<uint8_t> linear_storage();
+  std::span<uint8_t> windows_storage();
+  // From any thread, when guests touched more memory than they may: the slice that runs, and each
+  // one after it, ends soon.
+  void end_slices() { ends_slices_.store(true, std::memory_order_relaxed); }
+  // The same, but all of guest memory is given back at once and reads as zero: nothing but tallies
+  // and places of cores is worth anything afterwards.
+  void drop_memory();
+
  protected:
+  bool ends_slices() const { return ends_slices_.load(std::memory_order_relaxed); }
   struct Memory {
     const MemoryView& view;
     uint32_t cores;
   };
   virtual Memory machine_memory() = 0;
+
+ private:
+  std::atomic<bool> ends_slices_{false};
 };
+
+// Null if the memory of this backend's guests is not in this process.
+inline CpuMachineState* memory_of(Backend& backend) {
+  return dynamic_cast<CpuMachineState*>(&backend);
+}
 
 }  // namespace gpusim

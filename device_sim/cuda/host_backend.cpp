@@ -58,7 +58,7 @@ std::span<const Event> HostBackend::run_slice(uint64_t instructions) {
     }
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t x, uint32_t y) { return states_[x].pc < states_[y].pc; });
-  for (size_t i = 0; i < order.size(); i += kWarpSize)
+  for (size_t i = 0; i < order.size() && !ends_slices(); i += kWarpSize)
     run_warp(std::span(order).subspan(i, std::min<size_t>(kWarpSize, order.size() - i)));
   sort_events();
   return events_;

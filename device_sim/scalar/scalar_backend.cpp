@@ -38,7 +38,7 @@ std::span<const Event> ScalarBackend::run_slice(uint64_t instructions) {
   const uint64_t first = config_.seed ? mixed(config_.seed, slices_, cores_.size()) : 0;
   // A second time, without sleep, if all sleep.
   for (int pass = 0; pass < 2 && idle; ++pass)
-    for (uint32_t k = 0; k < cores_.size(); ++k) {
+    for (uint32_t k = 0; k < cores_.size() && !ends_slices(); ++k) {
       const auto i = static_cast<uint32_t>((k + first) % cores_.size());
       Core& core = cores_[i];
       if (core.status != CoreStatus::kRunnable || (pass == 0 && sleeps(core))) continue;

@@ -266,7 +266,8 @@ bool SimdBackend::run_turn(size_t group, Worker& worker) {
   Turn& turn = turns_[group];
   const auto run = [&] {
     const uint64_t left = turn.left.load(std::memory_order_relaxed);
-    if (left == 0 || (!std::exchange(turn.was_chosen, false) && !is_due(group))) return false;
+    if (left == 0 || ends_slices() || (!std::exchange(turn.was_chosen, false) && !is_due(group)))
+      return false;
     const bool is_alone = workers_now_ == 1;
     if (!is_alone) ++running_;
     const size_t events = worker.events.size();
@@ -395,7 +396,7 @@ std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
   do {
     run_awake(most >= kMostRounds ? kLonger * instructions : instructions);
     most = may_differ || awake_.empty() ? 1 : groups_.size() / awake_.size();
-  } while (events_.empty() && ++round < std::min(kMostRounds, most));
+  } while (events_.empty() && !ends_slices() && ++round < std::min(kMostRounds, most));
   runnable_ -= static_cast<uint32_t>(events_.size());
   sort_events();
   return events_;

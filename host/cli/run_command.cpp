@@ -14,7 +14,7 @@ namespace {
 // As the command line gives them, before they are understood.
 struct RawRunOptions {
   RunOptions run;
-  std::string memory = "shared", start = "auto", entry, memory_size, stack_size;
+  std::string memory = "shared", start = "auto", entry, memory_size, stack_size, host_memory;
   std::vector<std::string> roots;
 };
 
@@ -76,6 +76,8 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
   if (!raw.memory_size.empty())
     run.memory_size_bytes = parse_size("--memory-size", raw.memory_size);
   if (!raw.stack_size.empty()) run.stack_size_bytes = parse_size("--stack-size", raw.stack_size);
+  if (!raw.host_memory.empty())
+    run.host_memory_bytes = parse_size("--host-memory", raw.host_memory);
   run.roots.push_back({".", false});
   for (const std::string& root : raw.roots) run.roots.push_back(parse_root(root));
   return run;
@@ -200,6 +202,8 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option("--memory-size", raw->memory_size,
                       "Guest memory: in all (shared) or of each core (private)");
   command->add_option("--stack-size", raw->stack_size, "Stack of each core");
+  command->add_option("--host-memory", raw->host_memory,
+                      "Memory of this machine that the run may take (80 % of what is free)");
   repeatable(command->add_option("--env", run.environment, "NAME=VALUE for the guest; repeatable"));
   repeatable(command->add_option(
       "--root", raw->roots,

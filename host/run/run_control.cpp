@@ -88,7 +88,13 @@ bool RunControl::step() {
     return false;
   }
   observer_.before_slice();
+  if (options_.memory) options_.memory->begin_slice();
   const std::span<const Event> seen = backend_.run_slice(slice_length());
+  // Before anyone outside hears of what the slice did: it may have lost its memory.
+  if (options_.memory && !options_.memory->end_slice()) {
+    result_.ran_out_of_memory = true;
+    return false;
+  }
   const std::vector<Event> events(seen.begin(), seen.end());
   observer_.slice_has_run();
   check_code();  // before anyone outside hears of it
@@ -333,6 +339,7 @@ void RunControl::show_progress() {
 }
 
 int RunControl::exit_status() const {
+  if (result_.ran_out_of_memory) return kExitUserError;
   if (result_.was_interrupted) return 128 + *options_.interrupted;
   const auto failed = std::find_if(status_.begin(), status_.end(), [](int s) { return s != 0; });
   return failed == status_.end() ? 0 : *failed;

@@ -9,6 +9,7 @@
 
 #include "device_sim/core/backend.h"
 #include "host/linux/kernel.h"
+#include "host/memory_budget.h"
 #include "host/memory_plan.h"
 #include "host/run/code_guard.h"
 #include "host/run/livelock.h"
@@ -51,6 +52,7 @@ struct RunControlOptions {
   bool memory_changes_outside = false;
   std::chrono::milliseconds longest_nap{50};  // so that Ctrl-C is heard
   RunObserver* observer = nullptr;
+  MemoryWatch* memory = nullptr;
   const volatile std::sig_atomic_t* interrupted =
       nullptr;  // the signal that ends the run, once it came
 };
@@ -60,6 +62,7 @@ struct RunResult {
   std::vector<StopRecord> stops;  // by core
   bool was_interrupted = false;
   bool was_deadlocked = false;
+  bool ran_out_of_memory = false;
 };
 
 class RunControl {

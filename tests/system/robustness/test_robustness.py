@@ -35,9 +35,10 @@ class Robustness(unittest.TestCase):
     def setUpClass(cls):
         cls.build.mkdir(parents=True, exist_ok=True)
         harness.build_all(
-            {"guests.elf": [CROSS, "-O1", "-g", "-w", *BARE, HERE.parent / "cli" / "guests.c"]},
+            {"guests.elf": [CROSS, "-O1", "-g", "-w", *BARE, HERE.parent / "cli" / "guests.c"],
+             "hungry.elf": [CROSS, "-O1", "-g", "-w", *BARE, HERE / "hungry.c"]},
             harness.compiler_version(CROSS), cls.build, os.cpu_count())
-        cls.guests = cls.build / "guests.elf"
+        cls.guests, cls.hungry = cls.build / "guests.elf", cls.build / "hungry.elf"
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -143,6 +144,62 @@ class Robustness(unittest.TestCase):
         self.assertEqual(done.returncode, USER_ERROR, self.last)
         self.assertIn(b"File too large", done.stderr)
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    # Memory
+
+    def peak_mib(self, *words):
+        """Runs gpusim; its status, its messages and the most memory that it had."""
+        path = self.folder / "stderr"
+        with open(path, "wb") as stderr:
+            process = subprocess.Popen([self.gpusim, *map(str, words)], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=stderr, cwd=self.folder)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        said = path.read_text()
+        self.last = f"{words}: status {process.returncode}, {usage.ru_maxrss >> 10} MiB\n{said}"
+        return process.returncode, said, usage.ru_maxrss >> 10
+
+    def test_what_cannot_fit_is_refused_before_it_takes_memory(self):
+        _, _, usual = self.peak_mib("run", self.guests)
+        for options in (["--cores", 1 << 24], ["--stack-size", "1T"],
+                        ["--stack-size", "1T", "--memory", "private", "--memory-size", "2T"],
+                        ["--cores", 1_000_000, "--stats", self.stats_path, "--per-core"]):
+            with self.subTest(options):
+                status, said, peak = self.peak_mib("run", self.guests, "--backend", "simd",
+                                                   "--host-memory", "1G", *options)
+                self.assertEqual(status, USER_ERROR, self.last)
+                self.assertRegex(said, r"\Agpusim: error: \d+ cores take [0-9.]+ GiB of memory before "
+                                       r"they begin \(.*\), more than --host-memory 1.0 GiB: [^\n]*\n\Z")
+                self.assertLess(peak, usual + 200, self.last)
+                self.assertFalse(self.stats_path.exists())
+        status, _, _ = self.peak_mib("run", self.guests, "--cores", 1000, "--host-memory", "1G")
+        self.assertEqual(status, 9, self.last)  # core 7's own
+
+    def test_guests_that_take_too_much_end_the_run_alone(self):
+        """Without end: recursion on all cores, and a store to page after page."""
+        _, _, usual = self.peak_mib("run", self.guests)
+        budget = usual + 150
+        for backend in ("simd", "scalar", "cuda-host"):
+            for entry, options in (("recurse", ["--stack-size", "8M"]),
+                                   ("recurse", ["--memory", "private", "--memory-size", "16M"]),
+                                   ("touch_all", ["--memory-size", "16G"])):
+                with self.subTest(f"{backend} {entry} {options}"):
+                    self.stats_path.unlink(missing_ok=True)
+                    status, said, peak = self.peak_mib(
+                        "run", self.hungry, "--entry", entry, "--cores", 2000, "--backend", backend,
+                        "--host-memory", f"{budget}M", "--stats", self.stats_path, "--profile",
+                        *options)
+                    self.assertEqual(status, USER_ERROR, self.last)
+                    self.assertIn(f"out of memory: the guests' memory and gpusim's exceed "
+                                  f"--host-memory {budget}.0 MiB", said)
+                    if entry == "recurse":
+                        self.assertRegex(said, r"stacks of 2000 cores [0-9.]+ [MG]iB, the deepest")
+                    self.assertIn("profile of", said)
+                    stats = json.loads(self.stats_path.read_text())
+                    self.assertEqual(stats["exit_status"], USER_ERROR)
+                    self.assertGreater(stats["guest_instructions"], 0)
+                    # A bound with room for a busy machine; without one all of this takes over 15 GiB.
+                    self.assertLess(peak, 4 * budget, self.last)
 
     # Signals
 
