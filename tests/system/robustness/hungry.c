@@ -21,7 +21,10 @@ static long map(uint64_t size) {
   register long x3 __asm__("x3") = 0x22;
   register long x4 __asm__("x4") = -1;
   register long x5 __asm__("x5") = 0;
-  __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+  __asm__ volatile("svc 0"
+                   : "+r"(x0)
+                   : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                   : "memory");
   return x0;
 }
 /* Mappings until there is no room, 16 GiB in the test. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the machine refuses gpusim, and what no option takes: streams that are closed or full, signals that
-end a run, limits of file sizes, values of options that are none.
+"""What the machine refuses gpusim, and what no option takes: streams that are closed or full, signals
+that end a run, limits of file sizes and memory, values of options that are none.
 
   test_robustness.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
 """
@@ -168,8 +168,9 @@ class Robustness(unittest.TestCase):
                 status, said, peak = self.peak_mib("run", self.guests, "--backend", "simd",
                                                    "--host-memory", "1G", *options)
                 self.assertEqual(status, USER_ERROR, self.last)
-                self.assertRegex(said, r"\Agpusim: error: \d+ cores take [0-9.]+ GiB of memory before "
-                                       r"they begin \(.*\), more than --host-memory 1.0 GiB: [^\n]*\n\Z")
+                self.assertRegex(said, r"\Agpusim: error: \d+ cores take [0-9.]+ GiB of memory "
+                                       r"before they begin \(.*\), more than "
+                                       r"--host-memory 1.0 GiB: [^\n]*\n\Z")
                 self.assertLess(peak, usual + 200, self.last)
                 self.assertFalse(self.stats_path.exists())
         status, _, _ = self.peak_mib("run", self.guests, "--cores", 1000, "--host-memory", "1G")
@@ -198,7 +199,7 @@ class Robustness(unittest.TestCase):
                     stats = json.loads(self.stats_path.read_text())
                     self.assertEqual(stats["exit_status"], USER_ERROR)
                     self.assertGreater(stats["guest_instructions"], 0)
-                    # A bound with room for a busy machine; without one all of this takes over 15 GiB.
+                    # With room for a busy machine; without a bound each takes over 7 GiB.
                     self.assertLess(peak, 4 * budget, self.last)
 
     # Signals

@@ -6,13 +6,17 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <random>
 
 #include "host/error.h"
 #include "host/loader.h"
+#include "host/memory_budget.h"
 #include "host/start_state.h"
 #include "tests/unit/checkpoint/temporary_folder.h"
 
@@ -79,72 +83,182 @@ class Run {
   std::optional<RunControl> control_;
 };
 
+// A guest stopped somewhere, with threads, pipes and signals under way.
+struct Start {
+  const char* what;
+  const char* backend;
+  MemoryModel model;
+  uint32_t cores;
+  int steps;
+};
+constexpr Start kStarts[] = {{"pipes", "scalar", MemoryModel::kShared, 3, 400},
+                             {"signals", "simd", MemoryModel::kShared, 3, 400},
+                             {"threads", "simd", MemoryModel::kShared, 6, 300},
+                             {"signals", "cuda-host", MemoryModel::kPrivate, 9, 300},
+                             {"memory", "simd", MemoryModel::kPrivate, 70, 200}};
+
+void write_good(const Start& start, const Module& program, const std::string& folder,
+                const std::string& path) {
+  Translator translator{Module(program)};
+  const Module& module = translator.module();
+  const bool is_private = start.model == MemoryModel::kPrivate;
+  const MemoryPlan plan =
+      plan_memory(module, {.model = start.model,
+                           .cores = start.cores,
+                           .memory_size_bytes = is_private ? uint64_t{8} << 20 : 0});
+  Run run(translator, start.backend, plan, folder, !is_private);
+  load_image(*run.backend_, module, plan);
+  start_as_process(*run.backend_, translator, plan, {"guest", {start.what}, {}},
+                   is_private ? start.cores : 1);
+  for (int i = 0; i < start.steps && run.control_->step(); ++i) {
+  }
+  REQUIRE(run.kernel_.alive() > 0);
+  RunIdentity identity{.program = GPUSIM_CHECKPOINT_GUEST,
+                       .cpu = module.cpu,
+                       .backend = start.backend,
+                       .group_width = plan.config.group_width,
+                       .starts_alone = !is_private,
+                       .plan = plan};
+  write_checkpoint(path, identity, translator, *run.backend_, run.kernel_, *run.control_);
+}
+
+class Mutator {
+ public:
+  explicit Mutator(std::mt19937& random) : random_(random) {}
+  uint32_t below(size_t n) { return static_cast<uint32_t>(random_() % n); }
+
+  void spoil(std::vector<Chunk>& chunks) {
+    for (uint32_t n = 1 + below(3); n > 0; --n) {
+      const uint32_t at = below(chunks.size());
+      std::vector<uint8_t>& raw = chunks[at].raw;
+      switch (below(24)) {
+        case 0:  // cut
+          raw.resize(below(raw.size() + 1));
+          break;
+        case 1:  // grow
+          raw.insert(raw.end(), below(64), static_cast<uint8_t>(random_()));
+          break;
+        case 2:  // a piece twice, or moved
+          if (!raw.empty()) {
+            const uint32_t from = below(raw.size());
+            const std::vector<uint8_t> piece(
+                raw.begin() + from, raw.begin() + std::min<long>(from + 64, long(raw.size())));
+            raw.insert(raw.begin() + below(raw.size()), piece.begin(), piece.end());
+          }
+          break;
+        case 3:  // sections in another order, or one missing
+          if (chunks.size() < 3) break;
+          if (below(2))
+            std::swap(chunks[at], chunks[below(chunks.size())]);
+          else
+            chunks.erase(chunks.begin() + at);
+          break;
+        default:
+          spoil_number(raw);
+      }
+    }
+  }
+
+ private:
+  // Most of what matters stands at the front of a section.
+  void spoil_number(std::vector<uint8_t>& raw) {
+    if (raw.empty()) return;
+    const size_t widths[] = {1, 1, 2, 4, 8};
+    const size_t width = widths[below(5)];
+    const size_t range = below(2) ? std::min<size_t>(raw.size(), 256) : raw.size();
+    const size_t at = below(range);
+    uint64_t value = 0;
+    std::memcpy(&value, raw.data() + at, std::min(width, raw.size() - at));
+    const uint64_t bit = uint64_t{1} << below(8 * width);
+    switch (below(7)) {
+      case 0:
+        value = 0;
+        break;
+      case 1:
+        value = ~uint64_t{0};
+        break;
+      case 2:
+        value = bit;
+        break;
+      case 3:
+        value = bit - 1;
+        break;
+      case 4:
+        value ^= bit;
+        break;
+      case 5:
+        value += below(2) ? 1 : ~uint64_t{0};
+        break;
+      default:
+        value = uint64_t{random_()} << 32 | random_();
+    }
+    std::memcpy(raw.data() + at, &value, std::min(width, raw.size() - at));
+  }
+  std::mt19937& random_;
+};
+
+// As a user would, but for a machine that is too large for a test: `gpusim run` judges those by
+// --host-memory.
+bool resume(const std::string& path, const Module& program, const std::string& folder,
+            const char* backend) {
+  Translator translator{Module(program)};
+  ResumedRun resumed(path);
+  resumed.grow(translator);
+  const MemoryPlan plan = resumed.identity().plan;
+  const RunShape shape{.plan = &plan, .backend = backend};
+  judge_needs(known_needs(translator.module(), shape), {uint64_t{256} << 20, true},
+              plan.config.cores);
+  Run run(translator, backend, plan, folder, resumed.identity().starts_alone);
+  resumed.restore_machine(translator.module(), run.plan_, *run.backend_);
+  resumed.restore_run(run.kernel_, *run.control_);
+  for (int step = 0; step < 20 && run.control_->step(); ++step) {
+  }
+  return true;
+}
+
+// GPUSIM_FUZZ_SECONDS says how long; a crash or a hang ends the program, with what replays it.
 TEST_CASE("checkpoints with wrong contents are refused or harmless") {
   const char* const given = std::getenv("GPUSIM_SEED");
-  const auto seed = given ? static_cast<uint32_t>(std::atoi(given)) : std::random_device()();
-  INFO("replay: GPUSIM_SEED=" << seed);
+  const auto seed =
+      given ? static_cast<uint32_t>(std::strtoul(given, nullptr, 10)) : std::random_device()();
+  const char* const limit = std::getenv("GPUSIM_FUZZ_SECONDS");
+  const double seconds = limit ? std::atof(limit) : 3;
+  std::fprintf(stderr, "replay: GPUSIM_SEED=%u\n", seed);
   std::mt19937 random(seed);
+  Mutator mutator(random);
   const TemporaryFolder folder;
-  const std::string path = folder.path / "run.gsc";
-  Translator translator(load_program(GPUSIM_CHECKPOINT_GUEST));
-  const Module& module = translator.module();
-  for (const char* const what : {"pipes", "signals"}) {
-    const MemoryPlan plan = plan_memory(module, {.cores = 3});
-    {
-      Run run(translator, "scalar", plan, folder.path, true);
-      load_image(*run.backend_, module, plan);
-      start_as_process(*run.backend_, translator, plan, {"guest", {what}, {}}, 1);
-      for (int i = 0; i < 400 && run.control_->step(); ++i) {
-      }
-      REQUIRE(run.kernel_.alive() > 0);
-      RunIdentity identity{.program = GPUSIM_CHECKPOINT_GUEST,
-                           .cpu = module.cpu,
-                           .backend = "scalar",
-                           .starts_alone = true,
-                           .plan = plan};
-      write_checkpoint(path, identity, translator, *run.backend_, run.kernel_, *run.control_);
-    }
-    const std::vector<Chunk> good = chunks_of(path);
-    int refused = 0, restored = 0;
-    const bool is_long = std::getenv("GPUSIM_LONG") != nullptr;
-    const int rounds = is_long ? 5000 : 30;
-    for (int i = 0; i < rounds; ++i) {
-      CAPTURE(i);
-      std::vector<Chunk> bad = good;
-      if (i > 0) {
-        Chunk& c = bad[random() % bad.size()];
-        if (c.raw.empty()) continue;
-        for (uint32_t n = random() % 3 + 1; n > 0; --n) {
-          // Most of what matters stands at the front; numbers are small, zero or all ones.
-          const size_t range = random() % 2 ? std::min<size_t>(c.raw.size(), 200) : c.raw.size();
-          uint8_t& b = c.raw[random() % range];
-          b = static_cast<uint8_t>(random() % 4 == 0 ? 0xff : random() % 3 ? random() : 0);
-        }
-        if (random() % 16 == 0) c.raw.resize(random() % c.raw.size());
-        write_chunks(path, bad);
-      }
-      try {
-        ResumedRun resumed(path);
-        resumed.grow(translator);
-        const MachineConfig& config = resumed.identity().plan.config;
-        if (config.cores > 4096) continue;
-        Run run(translator, random() % 3 ? "scalar" : "simd", resumed.identity().plan, folder.path, true);
-        resumed.restore_machine(module, run.plan_, *run.backend_);
-        resumed.restore_run(run.kernel_, *run.control_);
-        ++restored;
-        for (int step = 0; step < 20 && run.control_->step(); ++step) {
-        }
-      } catch (const std::runtime_error&) {
-        REQUIRE(i > 0);
-        ++refused;
-      } catch (const std::bad_alloc&) {
-        ++refused;
-      }
-    }
-    MESSAGE(std::string(what) << ": " << refused << " refused, " << restored << " restored");
-    CHECK(refused > 0);
-    CHECK(restored > 0);
+  const Module program = load_program(GPUSIM_CHECKPOINT_GUEST);
+  std::vector<std::vector<Chunk>> good;
+  for (size_t i = 0; i < std::size(kStarts); ++i) {
+    const std::string path = folder.path / ("good" + std::to_string(i));
+    write_good(kStarts[i], program, folder.path, path);
+    REQUIRE(resume(path, program, folder.path, kStarts[i].backend));
+    good.push_back(chunks_of(path));
   }
+  const std::string path = folder.path / "run.gsc";
+  const char* const backends[] = {"scalar", "simd", "cuda-host"};
+  int refused = 0, restored = 0;
+  constexpr unsigned kHangSeconds = 120;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  for (int i = 0; i < 20 || std::chrono::steady_clock::now() < end; ++i) {
+    CAPTURE(i);
+    std::vector<Chunk> bad = good[random() % good.size()];
+    mutator.spoil(bad);
+    write_chunks(path, bad);
+    ::alarm(kHangSeconds);
+    try {
+      resume(path, program, folder.path, backends[random() % 3]);
+      ++restored;
+    } catch (const std::runtime_error&) {
+      ++refused;
+    } catch (const std::bad_alloc&) {
+      ++refused;
+    }
+    ::alarm(0);
+  }
+  MESSAGE(refused << " refused, " << restored << " restored");
+  CHECK(refused > 0);
+  CHECK(restored > 0);
 }
 
 }  // namespace
