@@ -70,6 +70,12 @@ static struct page *gpusim_extent_page(const struct gpusim_extent *extent)
 	return pfn_to_page(gpusim_from_wire64(extent->gpa) >> PAGE_SHIFT);
 }
 
+/* Neighbours in physical memory need not be neighbours in the array of pages. */
+static struct page *gpusim_page_after(struct page *page, unsigned long count)
+{
+	return pfn_to_page(page_to_pfn(page) + count);
+}
+
 static struct gpusim_table *gpusim_buffer_add_table(struct gpusim_buffer *buffer)
 {
 	struct gpusim_table *table = kzalloc(sizeof(*table), GFP_KERNEL_ACCOUNT);
@@ -128,7 +134,7 @@ static void gpusim_release_extent(const struct gpusim_buffer *buffer,
 		return;
 	}
 	/* What is mapped into a process stays until that is undone. */
-	for (; left; left--, page = nth_page(page, 1)) {
+	for (; left; left--, page = gpusim_page_after(page, 1)) {
 		__free_page(page);
 		if (left % 1024 == 0)
 			cond_resched();
@@ -348,7 +354,7 @@ static int gpusim_buffer_fill(struct gpusim_buffer *buffer, u64 size_bytes)
 		error = gpusim_buffer_add(buffer, page, PAGE_SIZE << order);
 		if (error) {
 			for (i = 0; i < 1u << order; i++)
-				__free_page(nth_page(page, i));
+				__free_page(gpusim_page_after(page, i));
 			return error;
 		}
 		atomic_long_add(1 << order, &gpusim_totals.allocated_pages);
@@ -425,11 +431,11 @@ static int gpusim_insert_pages(struct vm_area_struct *vma, unsigned long address
 		int error;
 
 		for (i = 0; i < batch; i++)
-			pages[i] = nth_page(first, i);
+			pages[i] = gpusim_page_after(first, i);
 		error = vm_insert_pages(vma, address, pages, &not_inserted);
 		if (error)
 			return error;
-		first = nth_page(first, batch);
+		first = gpusim_page_after(first, batch);
 		address += batch << PAGE_SHIFT;
 		count -= batch;
 		cond_resched();
@@ -472,7 +478,7 @@ int gpusim_mmap(struct gpusim_file *file, struct vm_area_struct *vma)
 				skip -= bytes;
 				continue;
 			}
-			page = nth_page(page, skip >> PAGE_SHIFT);
+			page = gpusim_page_after(page, skip >> PAGE_SHIFT);
 			bytes = min_t(u64, bytes - skip, vma->vm_end - address);
 			skip = 0;
 			error = gpusim_insert_pages(vma, address, pages, page,
