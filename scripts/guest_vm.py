@@ -193,7 +193,8 @@ class Guest:
         if self.transport == "virtio":
             command += ["-chardev", f"socket,id=daemon,path={self.sockets}/gpusim,reconnect=1",
                         "-device", "virtio-serial-device,id=gpusim,max_ports=2",
-                        "-device", "virtserialport,bus=gpusim.0,chardev=daemon,name=org.gpusim.0"]
+                        "-device", "virtserialport,bus=gpusim.0,chardev=daemon,name=org.gpusim.0",
+                        "-qmp", f"unix:{self.sockets}/daemon-qmp,server=on,wait=off"]
         elif self.transport == "semihosting":
             spoken = " ".join("'" + word.replace("'", "'\\''") + "'" for word in self.daemon_command)
             command += ["-semihosting-config",
@@ -255,7 +256,8 @@ class Guest:
         path = self.sockets / "gpusim"
         path.unlink(missing_ok=True)
         self.daemon = subprocess.Popen(
-            [*self.daemon_command, "--listen", str(path), "--ram", self.ram_file],
+            [*self.daemon_command, "--listen", str(path), "--ram", self.ram_file,
+             "--qmp", str(self.sockets / "daemon-qmp")],
             stdin=subprocess.DEVNULL, stdout=self.host_log, stderr=self.host_log,
             preexec_fn=_die_with_parent)
         deadline = time.monotonic() + 20

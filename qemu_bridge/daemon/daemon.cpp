@@ -33,7 +33,7 @@ std::unique_ptr<Transport> open_transport(const DaemonOptions& options, Log& log
     return std::make_unique<BellTransport>(*options.qemu_fd, kHelloTimeoutSeconds);
   std::vector<RamFile> ram;
   for (const std::string& text : options.ram) ram.push_back(parse_ram_file(text));
-  return std::make_unique<SerialTransport>(options.listen, std::move(ram), log);
+  return std::make_unique<SerialTransport>(options.listen, std::move(ram), options.qmp, log);
 }
 
 std::unique_ptr<offload::Service> open_service(const DaemonOptions& options,
@@ -84,6 +84,8 @@ void check(const DaemonOptions& options) {
     throw Error("one of --qemu-fd and --listen is needed; with --listen also --ram");
   if (options.listen.empty() != options.ram.empty())
     throw Error("--listen and --ram belong together");
+  if (!options.qmp.empty() && options.listen.empty())
+    throw Error("--qmp is for --listen; a patched QEMU tells by itself when it stops");
 }
 
 }  // namespace
@@ -107,7 +109,9 @@ int run_daemon(const DaemonOptions& options) {
     serve_options.most_pieces = most_pieces();
     const bool sandbox = wants_sandbox(options, *service, log);
     if (sandbox)
-      enter_sandbox({.may_open_files = !options.qemu_fd, .may_accept = !options.qemu_fd});
+      enter_sandbox({.may_open_files = !options.qemu_fd,
+                     .may_accept = !options.qemu_fd,
+                     .may_connect = !options.qmp.empty()});
     what = fmt::format("{}: {}{}", service->backend(), service->device(),
                        sandbox ? ", in a sandbox" : "");
   } catch (const std::exception& error) {

@@ -13,6 +13,7 @@ struct DaemonOptions {
   std::optional<int> qemu_fd;
   std::string listen;            // path of a socket
   std::vector<std::string> ram;  // with `listen`
+  std::string qmp;               // with `listen`: path of QEMU's monitor; empty: none
 
   std::string backend = "auto";
   uint32_t threads = 0;  // 0: one per hardware thread

@@ -13,6 +13,7 @@
 #ifdef GPUSIM_HAVE_SECCOMP
 #include <sched.h>
 #include <seccomp.h>
+#include <sys/socket.h>
 #endif
 
 namespace gpusim::daemon {
@@ -180,6 +181,10 @@ void enter_sandbox(const SandboxOptions& options) {
     filter.add(SCMP_ACT_ALLOW, SCMP_SYS(accept4));
     filter.add(SCMP_ACT_ALLOW, SCMP_SYS(unlink));
     filter.add(SCMP_ACT_ALLOW, SCMP_SYS(unlinkat));
+  }
+  if (options.may_connect) {
+    filter.add(SCMP_ACT_ALLOW, SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+    filter.add(SCMP_ACT_ALLOW, SCMP_SYS(connect));
   }
   filter.load();
 }

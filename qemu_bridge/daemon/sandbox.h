@@ -8,6 +8,7 @@ namespace gpusim::daemon {
 struct SandboxOptions {
   bool may_open_files = false;  // guest RAM that is found by name, later
   bool may_accept = false;      // connections on a socket that listens already
+  bool may_connect = false;     // to Unix sockets
 };
 
 /// Whether this build and this machine can filter system calls; else why not.

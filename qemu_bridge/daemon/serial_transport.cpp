@@ -111,13 +111,15 @@ RamFile parse_ram_file(const std::string& text) {
   return ram;
 }
 
-SerialTransport::SerialTransport(std::string socket_path, std::vector<RamFile> ram, Log& log)
+SerialTransport::SerialTransport(std::string socket_path, std::vector<RamFile> ram,
+                                 const std::string& qmp_path, Log& log)
     : socket_path_(std::move(socket_path)),
       ram_(std::move(ram)),
       log_(log),
       listener_(listen_at(socket_path_)),
       wake_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       generation_(random_generation()) {
+  if (!qmp_path.empty()) qmp_.emplace(qmp_path, log);
   if (!wake_event_) throw Error(fmt::format("no event descriptor: {}", std::strerror(errno)));
 }
 
@@ -140,6 +142,12 @@ Transport::Report SerialTransport::poll() {
   if (woken_.load(std::memory_order_relaxed) && woken_.exchange(false, std::memory_order_acq_rel))
     return {Event::kWoken};
   if (!peer_) return accept_peer();
+  if (qmp_) qmp_->poll();
+  if (is_paused()) {
+    if (!peer_hung_up()) return {};
+    drop_peer();
+    return peer_is_gone();
+  }
   if (kept_) {
     const gpusim_message message = *kept_;
     kept_.reset();
@@ -150,16 +158,24 @@ Transport::Report SerialTransport::poll() {
     if (is_congested()) return {};
   }
   if (in_.size() < sizeof(gpusim_message)) receive();
-  if (!peer_) {  // it has just gone
-    const bool was_attached = std::exchange(attached_, false);
-    forget_memory_ = true;
-    return {was_attached ? Event::kGuestGone : Event::kNothing};
-  }
+  if (!peer_) return peer_is_gone();
   if (in_.size() < sizeof(gpusim_message)) return {};
   gpusim_message message;
   std::memcpy(&message, in_.data(), sizeof message);
   in_.erase(in_.begin(), in_.begin() + sizeof message);
   return take(message);
+}
+
+Transport::Report SerialTransport::peer_is_gone() {
+  const bool was_attached = std::exchange(attached_, false);
+  forget_memory_ = true;
+  return {was_attached ? Event::kGuestGone : Event::kNothing};
+}
+
+// Also with messages before its end, which nobody reads while the machine stands still.
+bool SerialTransport::peer_hung_up() const {
+  pollfd peer{peer_.get(), POLLRDHUP, 0};
+  return ::poll(&peer, 1, 0) > 0;
 }
 
 Transport::Report SerialTransport::accept_peer() {
@@ -250,6 +266,7 @@ void SerialTransport::receive() {
 void SerialTransport::drop_peer() {
   log_.line("QEMU is gone");
   peer_ = FileDescriptor();
+  if (qmp_) qmp_->drop();
   in_.clear();
   out_.clear();
   kept_.reset();
@@ -280,16 +297,22 @@ void SerialTransport::flush() {
 void SerialTransport::sleep() {
   sleeps_.store(true, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const bool has_work = woken_.load(std::memory_order_relaxed) || kept_ || forget_memory_ ||
-                        (!is_congested() && in_.size() >= sizeof(gpusim_message));
+  const bool has_messages = kept_ || (!is_congested() && in_.size() >= sizeof(gpusim_message));
+  const bool has_work = woken_.load(std::memory_order_relaxed) || forget_memory_ ||
+                        (has_messages && !is_paused());
   if (!has_work) {
-    pollfd waits[2] = {{wake_event_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    pollfd waits[3] = {{wake_event_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}, {-1, POLLIN, 0}};
+    int timeout_ms = -1;
     if (peer_) {
-      waits[1] = {peer_.get(), 0, 0};
-      if (!is_congested()) waits[1].events |= POLLIN;
+      waits[1] = {peer_.get(), POLLRDHUP, 0};
+      if (!is_congested() && !is_paused()) waits[1].events |= POLLIN;
       if (!out_.empty()) waits[1].events |= POLLOUT;
+      if (qmp_) {
+        waits[2].fd = qmp_->fd();
+        timeout_ms = qmp_->retry_ms();
+      }
     }
-    ::poll(waits, 2, -1);
+    ::poll(waits, 3, timeout_ms);
     if (!out_.empty()) flush();
   }
   sleeps_.store(false, std::memory_order_relaxed);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "qemu_bridge/daemon/log.h"
+#include "qemu_bridge/daemon/qmp_client.h"
 #include "qemu_bridge/daemon/transport.h"
 
 namespace gpusim::daemon {
@@ -27,12 +28,15 @@ RamFile parse_ram_file(const std::string& text);
 
 class SerialTransport : public Transport {
  public:
-  /// Listens at once; RAM is opened when a guest says something. gpusim::Error.
-  SerialTransport(std::string socket_path, std::vector<RamFile> ram, Log& log);
+  /// Listens at once; RAM is opened when a guest says something. `qmp_path`: of QEMU's monitor, which
+  /// tells when the machine stands still; empty: none. gpusim::Error.
+  SerialTransport(std::string socket_path, std::vector<RamFile> ram, const std::string& qmp_path,
+                  Log& log);
   ~SerialTransport() override;
   SerialTransport(const SerialTransport&) = delete;
 
   Report poll() override;
+  bool is_paused() const override { return peer_ && qmp_ && qmp_->is_stopped(); }
   const GuestMemory& memory() const override { return memory_; }
   uint32_t generation() const override { return generation_; }
   void done(uint64_t gpa) override;
@@ -43,6 +47,8 @@ class SerialTransport : public Transport {
 
  private:
   Report accept_peer();
+  Report peer_is_gone();
+  bool peer_hung_up() const;
   Report take(const gpusim_message& message);
   Report attach();
   void receive();
@@ -55,6 +61,7 @@ class SerialTransport : public Transport {
   const std::vector<RamFile> ram_;
   Log& log_;
   FileDescriptor listener_, peer_, wake_event_;
+  std::optional<QmpClient> qmp_;
   GuestMemory memory_;
   uint32_t generation_ = 0;
   // Of the current peer: RAM is mapped; a bell has rung in this generation.

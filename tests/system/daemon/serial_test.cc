@@ -1,9 +1,13 @@
 // virtio-serial: a stream of messages, peers that come and go.
 #include <doctest/doctest.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -23,6 +27,55 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(path); }
   std::string file(const std::string& name) const { return path + "/" + name; }
   std::string path;
+};
+
+// QEMU's monitor, as far as the daemon asks it.
+class Monitor {
+ public:
+  explicit Monitor(const std::string& path) : listener_(socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    REQUIRE(bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(listen(listener_, 1) == 0);
+  }
+  ~Monitor() {
+    hang_up();
+    close(listener_);
+  }
+  // Answers the questions that come first.
+  void greet(bool running) {
+    pollfd wait{listener_, POLLIN, 0};
+    REQUIRE(poll(&wait, 1, 20'000) == 1);
+    peer_ = accept(listener_, nullptr, nullptr);
+    say(R"({"QMP": {"version": {}, "capabilities": ["oob"]}})");
+    std::string asked;
+    while (asked.find("query-status") == std::string::npos ||
+           asked.find("qmp_capabilities") == std::string::npos) {
+      char bytes[512];
+      const ssize_t size = recv(peer_, bytes, sizeof bytes, 0);
+      REQUIRE(size > 0);
+      asked.append(bytes, static_cast<size_t>(size));
+    }
+    say(R"({"return": {}})");
+    say(R"({"return": {"status": "any", "running": )" + std::string(running ? "true}}" : "false}}"));
+  }
+  void say(const std::string& line) {
+    const std::string text = line + "\r\n";
+    // In two pieces.
+    CHECK(send(peer_, text.data(), 5, MSG_NOSIGNAL) == 5);
+    CHECK(send(peer_, text.data() + 5, text.size() - 5, MSG_NOSIGNAL) > 0);
+  }
+  void event(const std::string& name) {
+    say(R"({"timestamp": {"seconds": 1, "microseconds": 2}, "event": ")" + name + "\"}");
+  }
+  void hang_up() {
+    if (peer_ >= 0) close(peer_);
+    peer_ = -1;
+  }
+
+ private:
+  int listener_, peer_ = -1;
 };
 
 uint64_t start_tick(Guest& g, Ram& ram) {
@@ -165,6 +218,82 @@ TEST_CASE("in a sandbox, too") {
   }
 }
 
+TEST_CASE("kernels stop with the virtual machine where QEMU's monitor tells") {
+  for (const char* sandbox : {"--no-sandbox", "--sandbox"}) {
+    CAPTURE(sandbox);
+    Folder folder;
+    Ram ram(folder.file("ram"));
+    SerialLink link(folder.file("socket"), folder.file("ram"),
+                    {"--qmp", folder.file("qmp"), sandbox});
+    link.connect();
+    Monitor monitor(folder.file("qmp"));  // later than the port
+    monitor.greet(/*running=*/true);
+    auto guest = std::make_unique<Guest>(link, ram);
+    const uint64_t clock = start_tick(*guest, ram);
+    const auto time = [&] { return *ram.at<volatile uint64_t>(clock); };
+    const auto goes_on = [&] {
+      const uint64_t before = time();
+      return eventually(10, [&] { return time() > before; });
+    };
+    for (int round = 0; round < 3; ++round) {
+      monitor.event("VSERPORT_CHANGE");
+      CHECK(goes_on());
+      monitor.event("STOP");
+      CHECK(eventually(10, [&] { return stands_still(ram, clock); }));
+      const uint64_t bell = guest->post(guest->command(GPUSIM_OP_COUNTERS, 1));
+      CHECK(guest->wait(bell, 0.05).status == GPUSIM_PENDING);
+      CHECK(stands_still(ram, clock));
+      if (round == 1) {
+        // A monitor that comes back says it again.
+        monitor.hang_up();
+        monitor.greet(/*running=*/false);
+        CHECK(stands_still(ram, clock));
+      }
+      monitor.event("RESUME");
+      CHECK(eventually(10, [&] { return guest->look(bell).status != GPUSIM_PENDING; }));
+      CHECK(goes_on());
+    }
+    // QEMU ends while it is stopped, with a message that nobody read; the next one runs.
+    monitor.event("STOP");
+    CHECK(eventually(10, [&] { return stands_still(ram, clock); }));
+    const gpusim_message ping{GPUSIM_MESSAGE_PING, 0, 1};
+    link.send(&ping, sizeof ping);
+    link.hang_up();
+    monitor.hang_up();
+    ram.forget();
+    link.connect();
+    monitor.greet(/*running=*/true);
+    guest = std::make_unique<Guest>(link, ram);
+    start_tick(*guest, ram);
+    CHECK(link.daemon().errors() == "");
+  }
+}
+
+TEST_CASE("a monitor that is not there, or is none, is said once, and does not stop kernels") {
+  const auto said = [](SerialLink& link) {
+    const std::string errors = link.daemon().errors();
+    size_t count = 0;
+    for (size_t at = 0; (at = errors.find("--qmp", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  Folder folder;
+  Ram ram(folder.file("ram"));
+  SerialLink link(folder.file("socket"), folder.file("ram"), {"--qmp", folder.file("qmp")});
+  link.connect();
+  Guest g(link, ram);
+  const uint64_t clock = start_tick(g, ram);
+  CHECK(eventually(20, [&] { return said(link) == 1; }));
+  Monitor monitor(folder.file("qmp"));
+  monitor.greet(/*running=*/true);
+  monitor.say("SSH-2.0-OpenSSH_9.2");
+  monitor.hang_up();
+  monitor.greet(/*running=*/true);
+  monitor.say(R"({"error": {"class": "GenericError", "desc": "no"}})");
+  monitor.hang_up();
+  CHECK(!stands_still(ram, clock));
+  CHECK(said(link) == 1);
+}
+
 TEST_CASE("the command line is checked") {
   Folder folder;
   const auto fails = [&](std::vector<std::string> options, const std::string& text) {
@@ -181,6 +310,8 @@ TEST_CASE("the command line is checked") {
   fails({}, "--qemu-fd");
   fails({"--listen", socket}, "--ram");
   fails({"--ram", ram}, "--qemu-fd");
+  fails({"--qemu-fd", "0", "--qmp", ram}, "--qmp is for --listen");
+  fails({"--listen", socket, "--ram", ram, "--qmp", std::string(200, 'x')}, "characters");
   fails({"--qemu-fd", "0"}, "not a socket");
   fails({"--qemu-fd", "77"}, "not a socket");
   fails({"--listen", socket, "--ram", ram + "@0xzz"}, "no number");
