@@ -79,6 +79,28 @@ struct gpusim_file *gpusim_file_new(void)
 
 /* ---- Opening ---- */
 
+/* `text`: what the other side says about it. */
+static void gpusim_file_refuse(struct gpusim_file *file, int error, const char *text)
+{
+	strscpy(file->refusal, text, sizeof(file->refusal));
+	pr_err_ratelimited("gpusim: no context: %s (error %d)\n",
+			   file->refusal[0] ? file->refusal : "nobody says why", error);
+}
+
+/* Starts the daemon if need be. */
+static int gpusim_file_probe(struct gpusim_file *file, u32 *generation)
+{
+	int error = gpusim_transport->probe(generation);
+
+	if (error && error != -ERESTARTSYS) {
+		char text[sizeof(file->refusal)] = "";
+
+		gpusim_transport->reason(text, sizeof(text));
+		gpusim_file_refuse(file, error, text);
+	}
+	return error;
+}
+
 static int gpusim_file_start_opening(struct gpusim_file *file)
 {
 	int error = 0;
@@ -94,7 +116,7 @@ static int gpusim_file_start_opening(struct gpusim_file *file)
 		struct gpusim_call *call;
 		u32 generation = 0;
 
-		error = gpusim_transport->probe(&generation);
+		error = gpusim_file_probe(file, &generation);
 		if (error)
 			return error;
 		file->generation = generation;
@@ -127,6 +149,8 @@ static int gpusim_file_finish_opening(struct gpusim_file *file)
 		file->closing->wire.generation = gpusim_to_wire32(file->generation);
 		/* Whoever sees it sees context and generation. */
 		smp_store_release(&file->is_open, true);
+	} else {
+		gpusim_file_refuse(file, error, call->wire.reply.text);
 	}
 	gpusim_call_put(call);
 	return error;
@@ -356,6 +380,20 @@ unlock:
 	return error;
 }
 
+/* Lets the process know why it has no context. */
+static void gpusim_give_refusal(struct gpusim_file *file, u64 reply)
+{
+	struct gpusim_reply __user *user = u64_to_user_ptr(reply);
+	char text[sizeof(file->refusal)];
+
+	if (!reply || mutex_lock_killable(&file->mutex))
+		return;
+	memcpy(text, file->refusal, sizeof(text));
+	mutex_unlock(&file->mutex);
+	if (text[0] && copy_to_user(user->text, text, sizeof(text)))
+		pr_debug("gpusim: the reply is not writable\n");
+}
+
 static bool gpusim_is_for_processes(u32 op)
 {
 	switch (op) {
@@ -386,8 +424,10 @@ long gpusim_submit(struct gpusim_file *file, struct gpusim_ioc_submit *submit)
 	if (submit->op == GPUSIM_OP_RESET)
 		return gpusim_reset(file, submit);
 	error = gpusim_file_connect(file);
-	if (error)
+	if (error) {
+		gpusim_give_refusal(file, submit->reply);
 		return error;
+	}
 	if (READ_ONCE(file->ticket_count) >= MOST_TICKETS)
 		return -EBUSY;
 	call = gpusim_call_new(file, submit->op);

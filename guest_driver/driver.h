@@ -39,6 +39,8 @@ struct gpusim_transport_ops {
 	void (*exit)(void);
 	/* Starts a daemon if none runs. -ENODEV: there is none to be had. */
 	int (*probe)(u32 *generation);
+	/* Writes why probe() failed last, a sentence, or leaves `text` as it is. */
+	void (*reason)(char *text, size_t size);
 	/*
 	 * -EAGAIN: later; -EIO: that daemon is dead; after any error it does not know the
 	 * command.
@@ -89,6 +91,7 @@ struct gpusim_file {
 	atomic64_t last_ticket;
 	struct gpusim_call *spare; /* a call that is free again, or NULL */
 
+	char refusal[sizeof_field(struct gpusim_reason, text)]; /* why it could not be opened */
 	spinlock_t calls_lock; /* what follows */
 	DECLARE_HASHTABLE(tickets, 5); /* calls that SUBMIT came back from before they were done */
 	unsigned int ticket_count;

@@ -52,6 +52,19 @@ static int gpusim_semihosting_probe(u32 *generation)
 	return 0;
 }
 
+static void gpusim_semihosting_reason(char *text, size_t size)
+{
+	/* Not on the stack, which need not be contiguous. */
+	struct gpusim_reason *reason = kzalloc(sizeof(*reason), GFP_KERNEL);
+
+	/* An older QEMU does not know the trap. */
+	if (reason && !gpusim_trap(GPUSIM_TRAP_REASON, virt_to_phys(reason))) {
+		reason->text[sizeof(reason->text) - 1] = 0;
+		strscpy(text, reason->text, size);
+	}
+	kfree(reason);
+}
+
 static int gpusim_semihosting_bell(u32 generation, phys_addr_t command)
 {
 	return gpusim_trap(GPUSIM_TRAP_BELL, command);
@@ -123,6 +136,7 @@ const struct gpusim_transport_ops gpusim_semihosting = {
 	.init = gpusim_semihosting_init,
 	.exit = gpusim_semihosting_exit,
 	.probe = gpusim_semihosting_probe,
+	.reason = gpusim_semihosting_reason,
 	.bell = gpusim_semihosting_bell,
 	.alive = gpusim_semihosting_alive,
 	.wait_frozen = gpusim_semihosting_wait,

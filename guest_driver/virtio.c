@@ -41,6 +41,7 @@ struct gpusim_port {
 	/* Guarded by gpusim_port_lock. */
 	bool is_connected;
 	u32 generation; /* 0: no hello yet */
+	u64 foreign_version; /* that the daemon speaks and we don't; 0: ours, or no hello yet */
 	u32 hellos;
 	u64 pongs;
 	u8 partial[sizeof(struct gpusim_message)];
@@ -144,10 +145,7 @@ static void gpusim_on_message(struct gpusim_port *port, const struct gpusim_mess
 
 	switch (le32_to_cpu((__force __le32)message->kind)) {
 	case GPUSIM_MESSAGE_HELLO:
-		if (value != GPUSIM_WIRE_VERSION)
-			dev_err_ratelimited(&port->device->dev,
-					    "the daemon speaks version %llu of the protocol, not %u\n",
-					    value, GPUSIM_WIRE_VERSION);
+		port->foreign_version = value == GPUSIM_WIRE_VERSION ? 0 : value;
 		port->generation = value == GPUSIM_WIRE_VERSION ? generation : 0;
 		port->hellos++;
 		break;
@@ -485,6 +483,24 @@ static int gpusim_virtio_probe(u32 *generation)
 	return 0;
 }
 
+static void gpusim_virtio_reason(char *text, size_t size)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&gpusim_port_lock, flags);
+	if (!gpusim_port)
+		strscpy(text, "QEMU has neither the patch nor a virtio-serial port " PORT_NAME, size);
+	else if (!gpusim_port->is_connected)
+		strscpy(text, "nobody is at the other end of port " PORT_NAME
+			": start gpusim daemon --listen SOCKET --ram FILE on the host", size);
+	else if (gpusim_port->foreign_version)
+		snprintf(text, size, "the daemon speaks version %llu of the protocol, not %u",
+			 gpusim_port->foreign_version, GPUSIM_WIRE_VERSION);
+	else
+		strscpy(text, "the daemon does not answer", size);
+	spin_unlock_irqrestore(&gpusim_port_lock, flags);
+}
+
 static int gpusim_virtio_bell(u32 generation, phys_addr_t command)
 {
 	return gpusim_send(GPUSIM_MESSAGE_BELL, generation, command);
@@ -534,6 +550,7 @@ const struct gpusim_transport_ops gpusim_virtio = {
 	.init = gpusim_virtio_init,
 	.exit = gpusim_virtio_exit,
 	.probe = gpusim_virtio_probe,
+	.reason = gpusim_virtio_reason,
 	.bell = gpusim_virtio_bell,
 	.alive = gpusim_virtio_alive,
 	.ping = gpusim_virtio_ping,

@@ -17,6 +17,24 @@
 #define DAEMON_FD 3 /* where its end of the socket is */
 #define READY_WITHIN_NS (30 * NANOSECONDS_PER_SECOND)
 
+static struct gpusim_reason reason;
+
+void gpusim_refuse(const char *format, ...)
+{
+    va_list arguments;
+
+    memset(&reason, 0, sizeof(reason)); /* the guest gets all of it */
+    va_start(arguments, format);
+    vsnprintf(reason.text, sizeof(reason.text), format, arguments);
+    va_end(arguments);
+    error_report("gpusim: %s", reason.text);
+}
+
+const struct gpusim_reason *gpusim_last_reason(void)
+{
+    return &reason;
+}
+
 void gpusim_futex_wait(uint32_t *word, uint32_t value, int64_t ns)
 {
     struct timespec limit = {
@@ -202,16 +220,16 @@ GpusimDaemon *gpusim_daemon_start(char **argv, uint32_t generation, bool paused,
                                 hello);
     }
     if (!daemon->ram_count) {
-        error_report("gpusim: guest memory is not shared, so the daemon can't reach it; start QEMU "
-                     "with  -object memory-backend-memfd,id=ram,share=on,size=SIZE "
-                     "-machine ...,memory-backend=ram");
+        gpusim_refuse("guest memory is not shared, so the daemon can't reach it; start QEMU "
+                      "with  -object memory-backend-memfd,id=ram,share=on,size=SIZE "
+                      "-machine ...,memory-backend=ram");
         goto fail;
     }
 
     daemon->page = qemu_memfd_alloc("gpusim-bell", GPUSIM_BELL_PAGE_BYTES,
                                     F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL, &page_fd, NULL);
     if (!daemon->page || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
-        error_report("gpusim: no memory or socket to share with the daemon: %s", strerror(errno));
+        gpusim_refuse("no memory or socket to share with the daemon: %s", strerror(errno));
         *status = -ENOMEM;
         goto fail;
     }
@@ -227,13 +245,13 @@ GpusimDaemon *gpusim_daemon_start(char **argv, uint32_t generation, bool paused,
     head->generation = generation;
     head->region_count = daemon->ram_count;
     if (!send_hello(hello)) {
-        error_report("gpusim: can't send guest memory to the daemon: %s", strerror(errno));
+        gpusim_refuse("can't send guest memory to the daemon: %s", strerror(errno));
         goto fail;
     }
 
     error = spawn(&daemon->pid, argv, sockets[1]);
     if (error) {
-        error_report("gpusim: can't start %s: %s", argv[0], strerror(error));
+        gpusim_refuse("can't start %s: %s", argv[0], strerror(error));
         goto fail;
     }
     close(sockets[1]);
@@ -258,9 +276,10 @@ fail:
 static void report_end(int how)
 {
     if (WIFSIGNALED(how)) {
-        error_report("gpusim: the daemon ended by signal %d", WTERMSIG(how));
+        gpusim_refuse("the daemon ended by signal %d", WTERMSIG(how));
     } else {
-        error_report("gpusim: the daemon ended with status %d", WEXITSTATUS(how));
+        gpusim_refuse("the daemon ended with status %d; what it said stands on QEMU's standard error",
+                      WEXITSTATUS(how));
     }
 }
 
@@ -307,12 +326,12 @@ void gpusim_daemon_receive(GpusimDaemon *daemon)
     if (bytes != sizeof(ready) || ready.magic != GPUSIM_BELL_MAGIC ||
         ready.version != GPUSIM_BELL_VERSION || ready.wire_version != GPUSIM_WIRE_VERSION ||
         ready.generation != daemon->generation) {
-        error_report("gpusim: the daemon's answer makes no sense; are QEMU's patch and the daemon "
-                     "of one version?");
+        gpusim_refuse("the daemon's answer makes no sense; are QEMU's patch and the daemon "
+                      "of one version?");
         daemon->status = -EPROTO;
         end(daemon);
     } else if (ready.status) {
-        error_report("gpusim: the daemon can't serve: %.*s", (int)sizeof(ready.text), ready.text);
+        gpusim_refuse("the daemon can't serve: %.*s", (int)sizeof(ready.text), ready.text);
         daemon->status = ready.status < 0 && ready.status >= -4095 ? ready.status : -EIO;
         end(daemon);
     } else {

@@ -36,6 +36,10 @@ typedef struct GpusimDaemon {
     GpusimRam ram[GPUSIM_BELL_MOST_REGIONS];
 } GpusimDaemon;
 
+/* Why there is no daemon: for the guest that asks (GPUSIM_TRAP_REASON), and on standard error. */
+void G_GNUC_PRINTF(1, 2) gpusim_refuse(const char *format, ...);
+const struct gpusim_reason *gpusim_last_reason(void);
+
 /* NULL: it was reported why; *status is a negative errno. The reference is the caller's. */
 GpusimDaemon *gpusim_daemon_start(char **argv, uint32_t generation, bool paused, int *status);
 

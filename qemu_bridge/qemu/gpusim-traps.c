@@ -188,6 +188,8 @@ static int64_t trap_probe(CPUState *cs)
     int64_t result;
 
     if (!command) {
+        gpusim_refuse("QEMU was started without a daemon; add gpusim=COMMAND to its "
+                      "-semihosting-config");
         return -ENODEV;
     }
     if (current) {
@@ -216,7 +218,7 @@ static int64_t trap_probe(CPUState *cs)
             break;
         }
         if (get_clock() >= daemon->ready_by_ns) {
-            error_report("gpusim: the daemon does not answer; it is ended");
+            gpusim_refuse("the daemon does not answer; it is ended");
             daemon->status = -ETIMEDOUT;
             gpusim_daemon_end(daemon);
             break;
@@ -246,6 +248,15 @@ static int64_t trap_alive(void)
         return -EIO;
     }
     return current->generation;
+}
+
+static int64_t trap_reason(uint64_t gpa)
+{
+    const struct gpusim_reason *reason = gpusim_last_reason();
+    MemTxResult result = address_space_write(&address_space_memory, gpa, MEMTXATTRS_UNSPECIFIED,
+                                             reason, sizeof(*reason));
+
+    return result == MEMTX_OK ? 0 : -EFAULT;
 }
 
 static struct gpusim_command *command_at(GpusimDaemon *daemon, uint64_t gpa)
@@ -416,6 +427,9 @@ bool gpusim_semihosting(CPUState *cs, uint32_t op, uint64_t argument, int64_t *r
         break;
     case GPUSIM_TRAP_ALIVE:
         *result = trap_alive();
+        break;
+    case GPUSIM_TRAP_REASON:
+        *result = trap_reason(argument);
         break;
     default:
         *result = -ENOSYS;

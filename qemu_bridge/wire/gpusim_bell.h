@@ -63,8 +63,8 @@ struct gpusim_bell_hello {
 GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_bell_hello) == 32);
 
 /* The daemon's answer, after it mapped everything; it serves bells from then on. QEMU gives it some
- * seconds. After a status other than 0 the daemon ends; PROBE returns the status, and QEMU prints
- * the text on its standard error.
+ * seconds. After a status other than 0 the daemon ends; PROBE returns the status, REASON the text,
+ * which QEMU also prints on its standard error.
  */
 struct gpusim_bell_ready {
 	gpusim_u32 magic;        /* GPUSIM_BELL_MAGIC */

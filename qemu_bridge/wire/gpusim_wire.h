@@ -64,6 +64,10 @@ enum gpusim_trap {
 	GPUSIM_TRAP_PING = 0x103,
 	/* Result: the generation of the daemon if it lives, or -EIO; starts none. */
 	GPUSIM_TRAP_ALIVE = 0x104,
+	/* Argument: gpa of a struct gpusim_reason, which receives why the last PROBE failed. -EFAULT: no
+	 * such guest memory. Unlike command blocks it may lie in memory that is not shared.
+	 */
+	GPUSIM_TRAP_REASON = 0x105,
 };
 
 /* -EIO of a trap: the daemon died; PROBE starts the next one, with another generation. */
@@ -79,6 +83,12 @@ GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_wait) == 24);
 enum gpusim_wait_flags {
 	GPUSIM_WAIT_FREEZE_TIME = 1, /* the guest's clocks stand still meanwhile */
 };
+
+/* A sentence for people. */
+struct gpusim_reason {
+	char text[256]; /* ends at a zero byte */
+};
+GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_reason) == 256);
 
 /* A message through virtio-serial, either way. */
 struct gpusim_message {

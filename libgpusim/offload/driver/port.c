@@ -119,7 +119,8 @@ static int operate(struct gpusim_port* port, uint32_t op, const union gpusim_req
     error = wait_ticket(port, result.ticket, GPUSIM_PORT_NO_LIMIT, 0, reply, &status);
   }
   reply->text[sizeof reply->text - 1] = 0;
-  if (error != 0) return fail_errno(error, what, NULL);
+  // Without a context the driver leaves the reason in the reply.
+  if (error != 0) return fail_errno(error, what, reply->text);
   return status == 0 ? GPUSIM_OK : fail_errno(status, what, reply->text);
 }
 

@@ -63,13 +63,15 @@ def daemons_that_do_not_start(runner):
     mode.write_text("ends")
     with runner.boot(daemon_command=[script, "serve"]) as guest:
         runner.guest = guest
-        for what in ("ends", "silent", "babbles"):
+        for what, why in (("ends", "ended with status 3"), ("silent", "does not answer"),
+                          ("babbles", "makes no sense")):
             mode.write_text(what)
             start = time.monotonic()
             result = guest.run("guest_cases open", timeout=60)
             values = result.values()
             check(values["open"] in ("GPUSIM_NO_DEVICE", "GPUSIM_TIMED_OUT") and
-                  " " in values.get("open_text", ""), f"a daemon that {what}:\n{result.output}")
+                  why in values.get("open_text", ""), f"a daemon that {what}:\n{result.output}")
+            check("no context: " in guest.dmesg() and why in guest.dmesg(), guest.dmesg())
             check(time.monotonic() - start < 50, f"{what}: {time.monotonic() - start:.0f} s")
             until(lambda: not guest.daemon_pids(), f"a daemon that {what} is reaped", 15)
         mode.write_text("works")
@@ -78,14 +80,15 @@ def daemons_that_do_not_start(runner):
 
 
 def no_device(runner):
-    """Machines without a daemon, and with memory that cannot be shared."""
-    for changes in (dict(transport="none"), dict(shared=False)):
+    """Machines without a daemon, and with memory that cannot be shared: the guest hears why."""
+    for changes, why in ((dict(transport="none"), "neither the patch nor a virtio-serial port"),
+                         (dict(shared=False), "memory-backend-memfd")):
         with runner.boot(**changes) as guest:
             result = guest.run("guest_cases open", timeout=30)
             values = result.values()
-            check(values["open"] == "GPUSIM_NO_DEVICE" and " " in values.get("open_text", ""),
+            check(values["open"] == "GPUSIM_NO_DEVICE" and why in values.get("open_text", ""),
                   f"{changes}:\n{result.output}")
-            check("Kernel panic" not in guest.dmesg(), "panic")
+            check(why in guest.dmesg() and "Kernel panic" not in guest.dmesg(), guest.dmesg())
 
 
 ALL = [quit_during_kernel, qemu_killed_during_kernel, guest_restarted_during_kernel,

@@ -93,6 +93,7 @@ def native_operations_are_refused(bench):
     with Machine(bench.qemu, bench.guest) as m:
         expect("by default without gpusim", m.ask(sys_errno), 0)
         expect("PROBE without gpusim", m.ask("p"), -errno.ENODEV)
+        assert "gpusim=COMMAND" in m.reason(), m.reason()
     with Machine(bench.qemu, bench.guest, native=False) as m:
         expect("native=off without gpusim", m.ask(sys_errno), -1)
 
@@ -112,6 +113,7 @@ def memory_must_be_shared(bench):
     with bench.machine(shared=False) as m:
         expect("PROBE", m.ask("p"), -errno.ENODEV)
         assert "memory-backend-memfd" in m.errors(), m.errors()
+        assert "memory-backend-memfd" in m.reason(), m.reason()
 
 
 @test
@@ -120,6 +122,7 @@ def program_that_is_not_there(bench):
         before = m.descriptors()
         expect("PROBE", m.ask("p"), -errno.ENODEV)
         assert "can't start /nonexistent/gpusim" in m.errors(), m.errors()
+        assert "can't start /nonexistent/gpusim" in m.reason(), m.reason()
         expect("descriptors", m.descriptors(), before)
 
 
@@ -133,6 +136,7 @@ def addresses_are_checked(bench):
             expect(f"BELL {gpa:#x}", m.ask(f"b {gpa:x}"), -errno.EFAULT)
         for gpa in 0, end - 16, end, 2**64 - 8:
             expect(f"WAIT {gpa:#x}", m.ask(f"o {TRAP_WAIT} {gpa:x}"), -errno.EFAULT)
+        expect("REASON beyond memory", m.ask(f"o 105 {1 << 63:x}"), -errno.EFAULT)
         # A wait block of zeros, in memory that the guest does not use: names a command at 0.
         expect("WAIT for 0", m.ask(f"o {TRAP_WAIT} {end - 4096:x}"), -errno.EFAULT)
         expect("WAIT", run_command(m), 0)
@@ -181,6 +185,7 @@ def daemon_fails_at_start(bench):
                 expect(f"PROBE, {options}", m.ask("p"), wanted)
                 expect("ALIVE", m.ask("a"), -errno.EIO)
             assert text in m.errors(), m.errors()
+            assert text in m.reason(), m.reason()
             # The last one's socket stays until the next PROBE.
             assert m.descriptors() <= before + 1, f"{m.descriptors()}, {before} before"
             expect("daemons", len(m.daemons()), 0)

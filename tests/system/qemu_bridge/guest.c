@@ -113,7 +113,7 @@ static long random_traps(unsigned long seed, unsigned long n) {
   unsigned long x = seed | 1;
   long done = 0;
   while (n--) {
-    unsigned long argument;
+    unsigned long argument, op;
     x ^= x << 13;
     x ^= x >> 7;
     x ^= x << 17;
@@ -121,7 +121,9 @@ static long random_traps(unsigned long seed, unsigned long n) {
     if (x & 1)
       argument = bases[(x >> 1) % 6] + ((x >> 4) & 0xfff) * ((x >> 16) & 1 ? 64 : 1) - 2048;
     if ((x & 6) == 2) argument = (unsigned long)&block + ((x >> 4) & 0x40);
-    done += trap(0x100 + ((x >> 40) & 7), argument) >= 0;
+    op = 0x100 + ((x >> 40) & 7);
+    if (op == GPUSIM_TRAP_REASON) argument = (unsigned long)&block; /* it writes there */
+    done += trap(op, argument) >= 0;
   }
   return done;
 }

@@ -152,6 +152,15 @@ class Machine:
         """`status` of the command at gpa, through the monitor."""
         return int(self.human(f"xp /1wd {gpa + 24:#x}").split(":")[1])
 
+    def reason(self):
+        """What the guest is told about the last PROBE that failed."""
+        gpa = self.ask("g")
+        assert self.ask(f"o 105 {gpa:x}") == 0, "REASON failed"
+        path = os.path.join(self.folder.name, "reason")
+        self.qmp("pmemsave", val=gpa, size=256, filename=path)
+        with open(path, "rb") as file:
+            return file.read().split(b"\0", 1)[0].decode()
+
     # Processes.
     def daemons(self):
         return children(self.process.pid)
