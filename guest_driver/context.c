@@ -56,17 +56,21 @@ void gpusim_contexts_exit(void)
 
 struct gpusim_file *gpusim_file_new(void)
 {
+	struct gpusim_user *user;
 	struct gpusim_file *file;
+	int error;
 
-	if (atomic_long_inc_return(&gpusim_totals.files) > MOST_FILES) {
-		atomic_long_dec(&gpusim_totals.files);
-		return ERR_PTR(-ENFILE);
-	}
+	error = gpusim_user_open(&user);
+	if (error)
+		return ERR_PTR(error);
+	error = -ENFILE;
+	if (atomic_long_inc_return(&gpusim_totals.files) > MOST_FILES)
+		goto uncount;
+	error = -ENOMEM;
 	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
-	if (!file) {
-		atomic_long_dec(&gpusim_totals.files);
-		return ERR_PTR(-ENOMEM);
-	}
+	if (!file)
+		goto uncount;
+	file->user = user;
 	mutex_init(&file->mutex);
 	xa_init_flags(&file->buffers, XA_FLAGS_ALLOC1);
 	spin_lock_init(&file->calls_lock);
@@ -75,6 +79,11 @@ struct gpusim_file *gpusim_file_new(void)
 	INIT_DELAYED_WORK(&file->end, gpusim_file_end_work);
 	__module_get(THIS_MODULE);
 	return file;
+
+uncount:
+	atomic_long_dec(&gpusim_totals.files);
+	gpusim_user_close(user);
+	return ERR_PTR(error);
 }
 
 /* ---- Opening ---- */
@@ -244,8 +253,10 @@ static void gpusim_file_free(struct gpusim_file *file)
 	struct hlist_node *next_node;
 	int bucket;
 
-	hash_for_each_safe(file->tickets, bucket, next_node, call, ticket_link)
+	hash_for_each_safe(file->tickets, bucket, next_node, call, ticket_link) {
 		gpusim_call_free(call);
+		gpusim_uncharge_command(file->user);
+	}
 	list_for_each_entry_safe(call, next, &file->orphans, orphan_link)
 		gpusim_call_free(call);
 	gpusim_call_free(file->opening);
@@ -253,6 +264,7 @@ static void gpusim_file_free(struct gpusim_file *file)
 	gpusim_call_free(file->spare);
 	gpusim_drop_buffers(file);
 	xa_destroy(&file->buffers);
+	gpusim_user_close(file->user);
 	kfree(file);
 	atomic_long_dec(&gpusim_totals.files);
 	/* Unloading waits for the work queue, and so for this function's last instructions. */
@@ -330,8 +342,10 @@ static void gpusim_forget_ticket(struct gpusim_file *file, struct gpusim_call *c
 		file->ticket_count--;
 	}
 	spin_unlock(&file->calls_lock);
-	if (was_known)
+	if (was_known) {
 		gpusim_call_put(call);
+		gpusim_uncharge_command(file->user);
+	}
 }
 
 static struct gpusim_call *gpusim_find_call(struct gpusim_file *file, u64 ticket)
@@ -430,9 +444,14 @@ long gpusim_submit(struct gpusim_file *file, struct gpusim_ioc_submit *submit)
 	}
 	if (READ_ONCE(file->ticket_count) >= MOST_TICKETS)
 		return -EBUSY;
+	error = gpusim_charge_command(file->user);
+	if (error)
+		return error;
 	call = gpusim_call_new(file, submit->op);
-	if (!call)
+	if (!call) {
+		gpusim_uncharge_command(file->user);
 		return -ENOMEM;
+	}
 	if (copy_from_user(&call->wire.request, u64_to_user_ptr(submit->request),
 			   sizeof(call->wire.request))) {
 		error = -EFAULT;
@@ -448,10 +467,13 @@ long gpusim_submit(struct gpusim_file *file, struct gpusim_ioc_submit *submit)
 		error = gpusim_call_reply(file, call, submit->reply, &submit->status);
 	} else {
 		submit->ticket = gpusim_call_ticket(call);
-		gpusim_remember_ticket(file, call);
+		gpusim_remember_ticket(file, call); /* and what it was charged */
+		gpusim_call_put(call);
+		return 0;
 	}
 put:
 	gpusim_call_put(call);
+	gpusim_uncharge_command(file->user);
 	return error;
 }
 

@@ -74,7 +74,11 @@ struct gpusim_totals {
 
 extern struct gpusim_totals gpusim_totals;
 
+struct gpusim_user;
+
 struct gpusim_file {
+	struct gpusim_user *user; /* whose limits hold; NULL: none do */
+
 	/* Memory operations, and whatever opens or empties the context. Never taken by mmap. */
 	struct mutex mutex;
 
@@ -87,11 +91,11 @@ struct gpusim_file {
 	struct gpusim_call *opening; /* in flight, or NULL */
 	struct gpusim_call *closing; /* made beforehand, so that closing needs no memory */
 	bool closing_told;
+	char refusal[sizeof_field(struct gpusim_reason, text)]; /* why it could not be opened */
 
 	atomic64_t last_ticket;
 	struct gpusim_call *spare; /* a call that is free again, or NULL */
 
-	char refusal[sizeof_field(struct gpusim_reason, text)]; /* why it could not be opened */
 	spinlock_t calls_lock; /* what follows */
 	DECLARE_HASHTABLE(tickets, 5); /* calls that SUBMIT came back from before they were done */
 	unsigned int ticket_count;
@@ -176,6 +180,16 @@ long gpusim_submit(struct gpusim_file *file, struct gpusim_ioc_submit *submit);
 long gpusim_wait(struct gpusim_file *file, struct gpusim_ioc_wait *wait);
 long gpusim_cancel(struct gpusim_file *file, u64 ticket);
 __poll_t gpusim_poll(struct gpusim_file *file, struct file *opened, poll_table *table);
+
+/* limits.c; -EDQUOT: it would be more than the user may have */
+int gpusim_user_open(struct gpusim_user **user); /* counts a file; NULL: has no limits */
+void gpusim_user_close(struct gpusim_user *user);
+int gpusim_charge_allocated(struct gpusim_user *user, unsigned long pages); /* -ENOMEM: of all */
+void gpusim_uncharge_allocated(struct gpusim_user *user, unsigned long pages);
+int gpusim_charge_pinned(struct gpusim_user *user, unsigned long pages);
+void gpusim_uncharge_pinned(struct gpusim_user *user, unsigned long pages);
+int gpusim_charge_command(struct gpusim_user *user);
+void gpusim_uncharge_command(struct gpusim_user *user);
 
 /* memory.c */
 long gpusim_alloc(struct gpusim_file *file, struct gpusim_ioc_alloc *alloc);

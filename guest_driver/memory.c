@@ -7,20 +7,12 @@
 #include <linux/io.h>
 #include <linux/kref.h>
 #include <linux/mm.h>
-#include <linux/module.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "compat.h"
 #include "driver.h"
-
-static ulong memory_limit_mib;
-module_param(memory_limit_mib, ulong, 0644);
-MODULE_PARM_DESC(memory_limit_mib, "most that all processes may ALLOC together (0: 3/4 of memory)");
-
-/* What ALLOC was asked for, fulfilled or not yet. */
-static atomic_long_t gpusim_counted_pages;
 
 #define LARGEST_ORDER 9
 #define EXTENTS_PER_TABLE (PAGE_SIZE / sizeof(struct gpusim_extent))
@@ -38,7 +30,7 @@ struct gpusim_buffer {
 	struct kref users;
 	struct gpusim_file *file;
 	struct mm_struct *mm; /* PIN: whose locked memory it counts as */
-	unsigned long counted_pages; /* of it, or of what may be allocated */
+	unsigned long counted_pages; /* of it and the user, or of what may be allocated */
 	bool is_writable;
 	u64 device_address;
 	u64 size_bytes; /* that its extents have so far */
@@ -157,10 +149,11 @@ static void gpusim_buffer_release(struct kref *users)
 	if (buffer->mm) {
 		atomic_long_sub(pages, &gpusim_totals.pinned_pages);
 		account_locked_vm(buffer->mm, buffer->counted_pages, false);
+		gpusim_uncharge_pinned(buffer->file->user, buffer->counted_pages);
 		mmdrop(buffer->mm);
 	} else {
 		atomic_long_sub(pages, &gpusim_totals.allocated_pages);
-		atomic_long_sub(buffer->counted_pages, &gpusim_counted_pages);
+		gpusim_uncharge_allocated(buffer->file->user, buffer->counted_pages);
 	}
 	kfree(buffer);
 }
@@ -311,13 +304,6 @@ void gpusim_drop_buffers(struct gpusim_file *file)
 
 /* ---- The driver's memory ---- */
 
-static unsigned long gpusim_page_limit(void)
-{
-	const unsigned long limit = READ_ONCE(memory_limit_mib) << (20 - PAGE_SHIFT);
-
-	return limit ? limit : totalram_pages() / 4 * 3;
-}
-
 /* A block of at most `order`, as single pages; `order` says of which. */
 static struct page *gpusim_alloc_block(unsigned int *order)
 {
@@ -378,10 +364,11 @@ long gpusim_alloc(struct gpusim_file *file, struct gpusim_ioc_alloc *alloc)
 	if (!buffer)
 		return -ENOMEM;
 	buffer->is_writable = !(alloc->flags & GPUSIM_ALLOC_READ_ONLY);
-	buffer->counted_pages = pages;
-	error = -ENOMEM;
-	if (atomic_long_add_return(pages, &gpusim_counted_pages) <= gpusim_page_limit())
+	error = gpusim_charge_allocated(file->user, pages);
+	if (!error) {
+		buffer->counted_pages = pages;
 		error = gpusim_buffer_fill(buffer, alloc->size_bytes);
+	}
 	if (!error && mutex_lock_killable(&file->mutex))
 		error = -EINTR;
 	if (error) {
@@ -560,11 +547,12 @@ long gpusim_pin(struct gpusim_file *file, struct gpusim_ioc_pin *pin)
 	if (!buffer)
 		return -ENOMEM;
 	buffer->is_writable = !(pin->flags & GPUSIM_PIN_READ_ONLY);
+	error = gpusim_charge_pinned(file->user, pages);
+	if (error)
+		goto free;
 	error = account_locked_vm(current->mm, pages, true);
-	if (error) {
-		kfree(buffer);
-		return error;
-	}
+	if (error)
+		goto uncharge;
 	buffer->mm = current->mm;
 	buffer->counted_pages = pages;
 	mmgrab(buffer->mm);
@@ -586,5 +574,11 @@ long gpusim_pin(struct gpusim_file *file, struct gpusim_ioc_pin *pin)
 	error = gpusim_buffer_enter(buffer, &pin->handle);
 unlock:
 	mutex_unlock(&file->mutex);
+	return error;
+
+uncharge:
+	gpusim_uncharge_pinned(file->user, pages);
+free:
+	kfree(buffer);
 	return error;
 }

@@ -44,6 +44,8 @@ struct gpusim_port {
   unsigned forks;                  // of the process that opened it
 };
 
+#define QUOTA_HINT "this user has as much as the driver allows (parameter %s of its module)"
+
 // Fails with what the driver said: `text` of a reply if there is any.
 static int fail_errno(int number, const char* what, const char* text) {
   if (number < 0) number = -number;
@@ -55,6 +57,7 @@ static int fail_errno(int number, const char* what, const char* text) {
                 what);
   }
   if (text != NULL && text[0] != 0) return fail(status, "%s: %s", what, text);
+  if (number == EDQUOT) return fail(status, "%s: " QUOTA_HINT, what, "commands_per_user");
   return fail(status, "%s: %s", what, strerror(number));
 }
 
@@ -151,6 +154,9 @@ static int read_options(struct gpusim_port* port, const struct gpusim_port_optio
 
 // Why there is no device, and what to do.
 static int fail_open(const struct gpusim_port* port, int error) {
+  if (error == EDQUOT) {
+    return fail(GPUSIM_OUT_OF_MEMORY, "%s: " QUOTA_HINT, port->path, "contexts_per_user");
+  }
   const char* hint = "";
   int status = GPUSIM_NO_DEVICE;
   switch (error) {
@@ -329,6 +335,10 @@ static int port_alloc(struct gpusim_port* port, uint64_t size_bytes, int read_on
                   "%llu bytes of device memory: the guest has not so much left",
                   (unsigned long long)size_bytes);
     }
+    if (error == EDQUOT) {
+      return fail(GPUSIM_OUT_OF_MEMORY, "%llu bytes of device memory: " QUOTA_HINT,
+                  (unsigned long long)size_bytes, "memory_per_user_mib");
+    }
     return fail_errno(error, "allocating device memory", NULL);
   }
   void* const pointer = mmap((void*)(uintptr_t)address, size_bytes, PROT_READ | PROT_WRITE,
@@ -370,6 +380,10 @@ static int port_attach(struct gpusim_port* port, void* pointer, uint64_t size_by
                   "pinning %llu bytes at %p: not enough memory, or more than RLIMIT_MEMLOCK "
                   "(ulimit -l) allows",
                   (unsigned long long)size_bytes, pointer);
+    }
+    if (error == EDQUOT) {
+      return fail(GPUSIM_OUT_OF_MEMORY, "pinning %llu bytes: " QUOTA_HINT,
+                  (unsigned long long)size_bytes, "memory_per_user_mib");
     }
     if (error == EFAULT) {
       return fail(GPUSIM_INVALID_ARGUMENT, "%llu bytes at %p are not memory that can be %s",

@@ -64,6 +64,7 @@ int gpusim_offload_status_of_errno(int number) {
     case ENOSPC:
     case EMFILE:
     case ENFILE:
+    case EDQUOT:
       return GPUSIM_OUT_OF_MEMORY;
     case ENOEXEC:
     case EFBIG:

@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -203,6 +204,120 @@ static void test_limits(void) {
   CHECK(status == 0);
 }
 
+static void set_parameter(const char* name, const char* value) {
+  char path[128];
+  snprintf(path, sizeof path, "/sys/module/gpusim/parameters/%s", name);
+  const int file = open(path, O_WRONLY);
+  CHECK(file >= 0 && write(file, value, strlen(value)) == (ssize_t)strlen(value));
+  close(file);
+}
+
+/* Runs `part` as a user of this number who has no privileges. Its failures count. */
+static pid_t start_user(uid_t uid, void (*part)(int), int argument) {
+  const pid_t child = fork();
+  if (child == 0) {
+    failures = 0;
+    CHECK(setgid(uid) == 0 && setuid(uid) == 0);
+    part(argument);
+    _exit(failures != 0);
+  }
+  return child;
+}
+
+static void await_user(pid_t child) {
+  int status;
+  waitpid(child, &status, 0);
+  CHECK(status == 0);
+}
+
+/* Takes all that it can get; then says so through the pipe and waits for its end. */
+static void greedy_user(int out) {
+  struct gpusim_ioc_alloc alloc;
+  struct gpusim_ioc_pin pin;
+  int fds[8], count = 0;
+  while (count < 8 && (fds[count] = open_device()) >= 0) ++count;
+  CHECK(count == 4 && errno == EDQUOT);
+  uint64_t got = 0;
+  while (got < 64 && device_alloc(fds[got % 4], PAGE << 8, ADDRESS + got * (PAGE << 8), &alloc) == 0)
+    ++got;
+  CHECK(got == 16 && errno == EDQUOT); /* MiB */
+  char* const memory =
+      mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  CHECK_ERRNO(device_pin(fds[0], memory, PAGE, 4 * ADDRESS, 0, &pin), EDQUOT);
+  /* What it gives back it can have again, as whatever it likes. */
+  CHECK(device_free(fds[3], alloc.handle) == 0);
+  CHECK(device_pin(fds[0], memory, PAGE, 4 * ADDRESS, 0, &pin) == 0);
+  CHECK_ERRNO(device_alloc(fds[1], PAGE << 8, 4 * ADDRESS, &alloc), EDQUOT);
+  CHECK(device_alloc(fds[1], (PAGE << 8) - PAGE, 4 * ADDRESS, &alloc) == 0);
+  close(fds[2]);
+  CHECK((fds[2] = open_device()) >= 0);
+  CHECK_ERRNO(open_device(), EDQUOT);
+  const char failed = failures != 0;
+  CHECK(write(out, &failed, 1) == 1);
+  pause();
+}
+
+static void modest_user(int unused) {
+  (void)unused;
+  struct gpusim_ioc_alloc alloc;
+  struct gpusim_ioc_submit submit;
+  int fds[4];
+  for (int i = 0; i < 4; ++i) CHECK((fds[i] = open_device()) >= 0);
+  CHECK(device_alloc(fds[0], 15 << 20, ADDRESS, &alloc) == 0);
+  CHECK(device_submit(fds[1], GPUSIM_OP_HELLO, &submit) == 0);
+}
+
+/* One user takes all there is; others still get theirs, and root more than that. */
+static void test_quotas(void) {
+  int pipes[2];
+  char failed = 1;
+  CHECK(pipe(pipes) == 0 && chmod("/dev/gpusim", 0666) == 0);
+  set_parameter("contexts_per_user", "4");
+  set_parameter("memory_per_user_mib", "16");
+  const pid_t greedy = start_user(1000, greedy_user, pipes[1]);
+  CHECK(read(pipes[0], &failed, 1) == 1 && !failed);
+  await_user(start_user(1001, modest_user, 0));
+  int fds[8];
+  struct gpusim_ioc_alloc alloc;
+  for (int i = 0; i < 8; ++i) CHECK((fds[i] = open_device()) >= 0);
+  CHECK(device_alloc(fds[0], 48 << 20, ADDRESS, &alloc) == 0);
+  for (int i = 0; i < 8; ++i) close(fds[i]);
+  kill(greedy, SIGKILL);
+  waitpid(greedy, NULL, 0);
+  CHECK(all_is_given_back(5));
+  await_user(start_user(1000, modest_user, 0)); /* nothing is held against it */
+  set_parameter("contexts_per_user", "16");
+  set_parameter("memory_per_user_mib", "0");
+  CHECK(chmod("/dev/gpusim", 0660) == 0);
+  close(pipes[0]);
+  close(pipes[1]);
+}
+
+/* Without parameters one user leaves half of the memory and most of the contexts to others. */
+static void user_of_defaults(int unused) {
+  (void)unused;
+  struct gpusim_ioc_alloc alloc;
+  int count = 0;
+  int fd = -1;
+  while (count < 100) {
+    const int next = open_device();
+    if (next < 0) break;
+    fd = next;
+    ++count;
+  }
+  CHECK(count == 16 && errno == EDQUOT);
+  uint64_t got = 0;
+  while (device_alloc(fd, 4 << 20, ADDRESS + got, &alloc) == 0) got += 4 << 20;
+  CHECK(errno == EDQUOT && got > 64u << 20);
+}
+
+static void test_default_quotas(void) {
+  CHECK(chmod("/dev/gpusim", 0666) == 0);
+  await_user(start_user(1000, user_of_defaults, 0));
+  CHECK(chmod("/dev/gpusim", 0660) == 0);
+  CHECK(all_is_given_back(5));
+}
+
 static void test_out_of_memory(void) {
   const int fd = open_device();
   struct gpusim_ioc_alloc alloc;
@@ -305,6 +420,37 @@ static void* wait_in_thread(void* argument) {
   const uint64_t* const in = argument;
   struct gpusim_ioc_wait wait;
   return (void*)(intptr_t)device_wait((int)in[0], in[1], ~0ull, 0, &wait);
+}
+
+/* A user of 300 ms per command; the fifth is one too many. */
+static void hasty_user(int unused) {
+  (void)unused;
+  struct gpusim_ioc_submit submit;
+  struct gpusim_ioc_wait wait;
+  uint64_t tickets[5];
+  const int fds[2] = {open_device(), open_device()};
+  for (int i = 0; i < 4; ++i) {
+    CHECK(device_submit(fds[i % 2], GPUSIM_OP_HELLO, &submit) == 0 && submit.ticket);
+    tickets[i] = submit.ticket;
+  }
+  CHECK_ERRNO(device_submit(fds[0], GPUSIM_OP_HELLO, &submit), EDQUOT);
+  CHECK(device_wait(fds[0], tickets[0], ~0ull, 0, &wait) == 0);
+  CHECK(device_submit(fds[1], GPUSIM_OP_HELLO, &submit) == 0);
+  CHECK_ERRNO(device_submit(fds[1], GPUSIM_OP_HELLO, &submit), EDQUOT);
+  /* A file that is closed takes its commands along. */
+  close(fds[1]);
+  for (int i = 0; i < 1000 && read_in_use().files > 1; ++i) usleep(10000);
+  for (int i = 0; i < 3; ++i) CHECK(device_submit(fds[0], GPUSIM_OP_HELLO, &submit) == 0);
+  CHECK_ERRNO(device_submit(fds[0], GPUSIM_OP_HELLO, &submit), EDQUOT);
+}
+
+static void test_quota_of_commands(void) {
+  CHECK(chmod("/dev/gpusim", 0666) == 0);
+  set_parameter("commands_per_user", "4");
+  await_user(start_user(1000, hasty_user, 0));
+  set_parameter("commands_per_user", "1024");
+  CHECK(chmod("/dev/gpusim", 0660) == 0);
+  CHECK(all_is_given_back(5));
 }
 
 /* The daemon takes 300 ms for everything. */
@@ -481,10 +627,13 @@ int main(int argc, char** argv) {
     test_many_pieces();
     test_limits();
     test_rmmod();
+    test_quotas();
+    test_default_quotas();
     test_out_of_memory();
     test_open_close(1000);
   } else if (!strcmp(part, "slow")) {
     test_slow();
+    test_quota_of_commands();
     test_restart();
   } else if (!strcmp(part, "never")) {
     test_never();

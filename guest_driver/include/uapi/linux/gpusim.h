@@ -107,7 +107,9 @@ struct gpusim_ioc_wait {
 /*
  * Errors of all calls: -EIO: the daemon that this file talked to is gone, with all that was in
  * it; close the file and open another. -ENODEV: there is no daemon to be had. -EINTR,
- * -ERESTARTSYS: a signal came. -EINVAL: a field out of range, or a reserved one that is not
+ * -ERESTARTSYS: a signal came. -EDQUOT: the user who opened the file has as many contexts, as much
+ * memory or as many commands as the module's parameters contexts_per_user, memory_per_user_mib and
+ * commands_per_user allow; open(2) gives it, too. -EINVAL: a field out of range, or a reserved one that is not
  * zero.
  */
 
