@@ -42,8 +42,9 @@ void add_daemon_command(CLI::App& app, Action& action) {
       "--ram", options.ram,
       "With --listen: guest RAM as FILE[@GPA][:SIZE][+OFFSET] (GPA 0x40000000, the "
       "whole file); repeatable"));
-  command->add_option("--qmp", options.qmp,
-                      "With --listen: the Unix socket of QEMU's monitor; kernels stop with the machine");
+  command->add_option(
+      "--qmp", options.qmp,
+      "With --listen: the Unix socket of QEMU's monitor; kernels stop with the machine");
   command->add_option("--backend", options.backend, "auto, or a name that `gpusim info` lists");
   command->add_option("--threads", options.threads, "Host threads (all)")
       ->check(CLI::Range(1u, 4096u));

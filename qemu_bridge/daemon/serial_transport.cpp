@@ -298,10 +298,11 @@ void SerialTransport::sleep() {
   sleeps_.store(true, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool has_messages = kept_ || (!is_congested() && in_.size() >= sizeof(gpusim_message));
-  const bool has_work = woken_.load(std::memory_order_relaxed) || forget_memory_ ||
-                        (has_messages && !is_paused());
+  const bool has_work =
+      woken_.load(std::memory_order_relaxed) || forget_memory_ || (has_messages && !is_paused());
   if (!has_work) {
-    pollfd waits[3] = {{wake_event_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}, {-1, POLLIN, 0}};
+    pollfd waits[3] = {
+        {wake_event_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}, {-1, POLLIN, 0}};
     int timeout_ms = -1;
     if (peer_) {
       waits[1] = {peer_.get(), POLLRDHUP, 0};

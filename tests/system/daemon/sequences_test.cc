@@ -32,23 +32,24 @@ namespace {
 
 using Rng = std::mt19937_64;
 
-constexpr double kPatience = 120;              // seconds for any reply; machines are busy
+constexpr double kPatience = 120;                     // seconds for any reply; machines are busy
 constexpr uint64_t kWildGpa = kRamGpa + (48u << 20);  // from here on; below it everything is tame
-constexpr uint64_t kSlot = 1u << 20;           // device addresses: one mapping in each
+constexpr uint64_t kSlot = 1u << 20;                  // device addresses: one mapping in each
 constexpr uint64_t kFirstSlot = 0x1000'0000;
 constexpr uint32_t kMostContexts = 8, kMostCores = 4096;
 
 uint64_t below(Rng& rng, uint64_t n) { return rng() % n; }
 bool one_in(Rng& rng, uint64_t n) { return rng() % n == 0; }
 
-// What became of wild commands; printed at the end, since a fuzzer whose commands all fail tries nothing.
+// What became of wild commands; printed at the end, since a fuzzer whose commands all fail tries
+// nothing.
 struct Tally {
   uint64_t done = 0, refused = 0;
 };
 std::map<uint16_t, Tally> tallies;
 
-// What a hostile guest writes in place of a number. Never an address in tame memory: that would be a
-// guest that gives its processes each other's pages, which is its own affair.
+// What a hostile guest writes in place of a number. Never an address in tame memory: that would be
+// a guest that gives its processes each other's pages, which is its own affair.
 uint64_t odd_number(Rng& rng) {
   switch (rng() % 10) {
     case 0:
@@ -106,7 +107,7 @@ class Changer {
           const Target& t = targets_[below(rng_, targets_.size())];
           const std::atomic_ref<uint64_t> word(t.words[below(rng_, t.count)]);
           if (one_in(rng_, 4))
-            word = word ^ uint64_t{1} << below(rng_, 64) % 16;  // near to what was right
+            word = word ^ uint64_t { 1 } << below(rng_, 64) % 16;  // near to what was right
           else
             word = odd_number(rng_);
         }
@@ -209,9 +210,9 @@ class Tame {
     return g_.wait(g_.post(g_.command(op, number_, words, text)), kPatience);
   }
   static void expect(std::initializer_list<int> wanted, const Reply& reply) {
-    REQUIRE_MESSAGE(std::ranges::find(wanted, reply.status) != wanted.end(),
-                    "status " << reply.status << " instead of " << *wanted.begin() << ": "
-                              << reply.what());
+    REQUIRE_MESSAGE(
+        std::ranges::find(wanted, reply.status) != wanted.end(),
+        "status " << reply.status << " instead of " << *wanted.begin() << ": " << reply.what());
   }
 
   void map() {
@@ -221,8 +222,8 @@ class Tame {
     for (uint64_t i = 0; i < pages; ++i) extents.push_back({gpa + i * kPage, kPage});
     const Reply reply = run(GPUSIM_OP_MAP, {address, pages * kPage, GPUSIM_READ | GPUSIM_WRITE,
                                             g_.table(extents), extents.size()});
-    const bool taken = std::ranges::any_of(
-        mappings_, [&](const Mapping& m) { return m.address == address; });
+    const bool taken =
+        std::ranges::any_of(mappings_, [&](const Mapping& m) { return m.address == address; });
     expect({taken ? -EEXIST : 0}, reply);
     if (!taken) mappings_.push_back({address, gpa, pages});
   }
@@ -282,10 +283,10 @@ class Tame {
     const Mapping* m = large();
     if (!m || !load()) return;
     const uint64_t cores = 1 + below(rng_, kPage / 8), n = below(rng_, 2000);
-    const Reply reply = g_.wait(
-        g_.post(g_.launch(number_, program_, symbol("churn"), static_cast<uint32_t>(cores),
-                          {core_number(), value(m->address), value(n)})),
-        kPatience);
+    const Reply reply =
+        g_.wait(g_.post(g_.launch(number_, program_, symbol("churn"), static_cast<uint32_t>(cores),
+                                  {core_number(), value(m->address), value(n)})),
+                kPatience);
     expect({0}, reply);
     for (uint64_t core = 0; core < cores; ++core) {
       uint64_t x = core;
@@ -387,7 +388,12 @@ class WildMemory {
 class Wild {
  public:
   Wild(Guest& guest, Rng& rng, std::span<const uint8_t> elf, WildMemory& memory, Changer& changer)
-      : g_(guest), rng_(rng), elf_(elf), memory_(memory), changer_(changer), number_(guest.open()) {}
+      : g_(guest),
+        rng_(rng),
+        elf_(elf),
+        memory_(memory),
+        changer_(changer),
+        number_(guest.open()) {}
 
   void step() {
     switch (below(rng_, 8)) {
@@ -471,11 +477,13 @@ class Wild {
     for (uint64_t i = 0; i < pages; ++i) extents[i] = {gpa + i * kPage, kPage};
     if (one_in(rng_, 2)) target(table, pages * sizeof(gpusim_extent));
     if (one_in(rng_, 2)) target(gpa, pages * kPage);
-    post(g_.command(GPUSIM_OP_MAP, number_, {slot(), pages * kPage, 1 + below(rng_, 3), table, pages}));
+    post(g_.command(GPUSIM_OP_MAP, number_,
+                    {slot(), pages * kPage, 1 + below(rng_, 3), table, pages}));
   }
 
   void load() {
-    const uint64_t size = (elf_.size() + kPage - 1) / kPage * kPage, gpa = memory_.pages(size / kPage);
+    const uint64_t size = (elf_.size() + kPage - 1) / kPage * kPage,
+                   gpa = memory_.pages(size / kPage);
     const uint64_t table = memory_.pages(1), at = kFirstSlot + (32 + below(rng_, 8)) * kSlot;
     std::memcpy(g_.ram.at<uint8_t>(gpa), elf_.data(), elf_.size());
     *g_.ram.at<gpusim_extent>(table) = {gpa, size};
@@ -486,7 +494,8 @@ class Wild {
   }
 
   gpusim_command some_launch() {
-    static const char* const names[] = {"nothing", "add", "churn", "tick", "poke", "say", "forever"};
+    static const char* const names[] = {"nothing", "add", "churn",  "tick",
+                                        "poke",    "say", "forever"};
     const uint32_t program =
         programs_.empty() ? static_cast<uint32_t>(below(rng_, 4)) : programs_.back();
     const Reply symbol =
@@ -625,7 +634,8 @@ double seconds() {
 
 TEST_CASE("tame contexts do not notice what happens to wild ones") {
   constexpr int kSteps = 120;
-  if (const char* text = std::getenv("GPUSIM_SEED")) return round_of(std::strtoull(text, nullptr, 0), kSteps);
+  if (const char* text = std::getenv("GPUSIM_SEED"))
+    return round_of(std::strtoull(text, nullptr, 0), kSteps);
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds());
   std::random_device random;
   int rounds = 0;

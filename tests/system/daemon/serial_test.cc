@@ -58,7 +58,8 @@ class Monitor {
       asked.append(bytes, static_cast<size_t>(size));
     }
     say(R"({"return": {}})");
-    say(R"({"return": {"status": "any", "running": )" + std::string(running ? "true}}" : "false}}"));
+    say(R"({"return": {"status": "any", "running": )" +
+        std::string(running ? "true}}" : "false}}"));
   }
   void say(const std::string& line) {
     const std::string text = line + "\r\n";

@@ -238,14 +238,17 @@ static void greedy_user(int out) {
   while (count < 8 && (fds[count] = open_device()) >= 0) ++count;
   CHECK(count == 4 && errno == EDQUOT);
   uint64_t got = 0;
-  while (got < 64 && device_alloc(fds[got % 4], PAGE << 8, ADDRESS + got * (PAGE << 8), &alloc) == 0)
+  uint32_t last = 0;
+  while (got < 64 &&
+         device_alloc(fds[got % 4], PAGE << 8, ADDRESS + got * (PAGE << 8), &alloc) == 0) {
+    last = alloc.handle;
     ++got;
+  }
   CHECK(got == 16 && errno == EDQUOT); /* MiB */
-  char* const memory =
-      mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* const memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK_ERRNO(device_pin(fds[0], memory, PAGE, 4 * ADDRESS, 0, &pin), EDQUOT);
   /* What it gives back it can have again, as whatever it likes. */
-  CHECK(device_free(fds[3], alloc.handle) == 0);
+  CHECK(device_free(fds[3], last) == 0);
   CHECK(device_pin(fds[0], memory, PAGE, 4 * ADDRESS, 0, &pin) == 0);
   CHECK_ERRNO(device_alloc(fds[1], PAGE << 8, 4 * ADDRESS, &alloc), EDQUOT);
   CHECK(device_alloc(fds[1], (PAGE << 8) - PAGE, 4 * ADDRESS, &alloc) == 0);

@@ -154,6 +154,24 @@ def out_of_memory(runner):
     check(not killed, "\n".join(killed))
 
 
+def users_beyond_their_share(runner):
+    """The library says which of the driver's limits it was; the driver's own test has all of them."""
+    parameters = "/sys/module/gpusim/parameters"
+    runner.guest.run(f"chmod 666 /dev/gpusim; echo 1 >{parameters}/contexts_per_user; "
+                     f"echo 8 >{parameters}/memory_per_user_mib")
+    try:
+        result = runner.case("quota")
+        equal(result, second="GPUSIM_OUT_OF_MEMORY", buffer="GPUSIM_OUT_OF_MEMORY")
+        check("contexts_per_user" in text_of(result, "second"), result.output)
+        check("memory_per_user_mib" in text_of(result, "buffer"), result.output)
+        dmesg = runner.guest.dmesg()
+        check("user 1000 has as many contexts" in dmesg and "user 1000 has as much memory" in dmesg,
+              dmesg)
+    finally:
+        runner.guest.run(f"chmod 660 /dev/gpusim; echo 16 >{parameters}/contexts_per_user; "
+                         f"echo 0 >{parameters}/memory_per_user_mib")
+
+
 def many_cycles(runner):
     equal(runner.case("cycles 1000", timeout=120), cycles="1000")
 
@@ -221,7 +239,7 @@ COMMON = [daemon_killed_while_idle, daemon_killed_during_kernel, daemon_killed_b
           daemon_killed_in_a_row_of_kernels, daemon_killed_during_transfer,
           several_processes_lose_the_daemon, process_killed_during_kernel,
           driver_cannot_go_while_busy, endless_kernel_cancelled, endless_kernel_limited,
-          faulting_kernel, out_of_memory, many_cycles]
+          faulting_kernel, out_of_memory, users_beyond_their_share, many_cycles]
 PATCHED = [others_run_while_time_stands_still, monitor_answers_during_kernel,
            stopped_during_kernel, saved_during_kernel]
 STOCK = [no_daemon, stopped_during_kernel]

@@ -196,6 +196,19 @@ static int case_open(char** arguments) {
   return 0;
 }
 
+// As a user whom the driver's limits bind: contexts_per_user=1, memory_per_user_mib=8.
+static int case_quota(char** arguments) {
+  gpusim_device* second;
+  gpusim_buffer* buffer;
+  (void)arguments;
+  if (setgid(1000) || setuid(1000)) return 3;
+  must("open", open_device());
+  report("second", gpusim_open(options, &second));
+  report("buffer", gpusim_buffer_create(device, 0, 16 << 20, NULL, &buffer));
+  gpusim_close(device);
+  return 0;
+}
+
 static int case_properties(char** arguments) {
   (void)arguments;
   gpusim_properties p;
@@ -642,6 +655,7 @@ static const struct {
     {"region", case_region},     {"posted", case_posted},
     {"posted_spin", case_posted_spin},
     {"counted", case_counted},   {"atomics", case_atomics},   {"forked", case_forked},
+    {"quota", case_quota},
 };
 
 int main(int argc, char** argv) {
