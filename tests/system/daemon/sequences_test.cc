@@ -101,19 +101,22 @@ class Changer {
   };
   void run() {
     while (!stop_) {
-      {
-        const std::lock_guard lock(mutex_);
-        for (int i = 0; i < 8 && !targets_.empty(); ++i) {
-          const Target& t = targets_[below(rng_, targets_.size())];
-          const std::atomic_ref<uint64_t> word(t.words[below(rng_, t.count)]);
-          if (one_in(rng_, 4))
-            word = word ^ uint64_t { 1 } << below(rng_, 64) % 16;  // near to what was right
-          else
-            word = odd_number(rng_);
-        }
-      }
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
+      if (const std::lock_guard lock(mutex_); !targets_.empty()) change();
+      std::this_thread::sleep_for(std::chrono::microseconds(10));
     }
+  }
+  // One word to and fro, for who reads it twice; mostly of what was given last, and of its head.
+  void change() {
+    const Target& t =
+        targets_[one_in(rng_, 2) ? targets_.size() - 1 : below(rng_, targets_.size())];
+    const size_t head = std::min<size_t>(t.count, 8);
+    const std::atomic_ref<uint64_t> word(t.words[below(rng_, one_in(rng_, 2) ? head : t.count)]);
+    const uint64_t right = word;
+    // Wild memory is 16 MiB: a bit among the lower 24 leaves an address in it.
+    const uint64_t bit = one_in(rng_, 2) ? below(rng_, 24) : 32 + below(rng_, 32);
+    const uint64_t odd = one_in(rng_, 4) ? right ^ uint64_t { 1 } << bit : odd_number(rng_);
+    for (int i = 0; i < 4000; ++i) word.store(i % 2 ? right : odd, std::memory_order_relaxed);
+    if (one_in(rng_, 2)) word = odd;
   }
 
   Rng rng_;
