@@ -12,6 +12,7 @@
 #ifndef GPUSIM_GUEST_H
 #define GPUSIM_GUEST_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -141,6 +142,18 @@ int gpusim_line_write(gpusim_line_t* line, int fd);
 
 // A text as it is, in one write(2).
 int gpusim_puts(const char* text);
+
+// As printf() and the like of the C library, but for %n, %a and long double; rounds as they do.
+// Takes no lock and needs no C library, so kernels can call it; the text is made on the core and
+// written with a single write(2). Text of more than GPUSIM_MOST_PRINTED bytes is cut and ends in
+// "...\n". Returns the length of the whole text, or -1 on an error.
+#define GPUSIM_MOST_PRINTED 1024
+int gpusim_printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
+int gpusim_vprintf(const char* format, va_list arguments) __attribute__((format(printf, 1, 0)));
+int gpusim_snprintf(char* to, size_t size_bytes, const char* format, ...)
+    __attribute__((format(printf, 3, 4)));
+int gpusim_vsnprintf(char* to, size_t size_bytes, const char* format, va_list arguments)
+    __attribute__((format(printf, 3, 0)));
 
 #ifdef __cplusplus
 }
