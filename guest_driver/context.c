@@ -415,6 +415,7 @@ static bool gpusim_is_for_processes(u32 op)
 	case GPUSIM_OP_LOAD:
 	case GPUSIM_OP_UNLOAD:
 	case GPUSIM_OP_SYMBOL:
+	case GPUSIM_OP_CHECK:
 	case GPUSIM_OP_LAUNCH:
 	case GPUSIM_OP_RESET:
 	case GPUSIM_OP_COUNTERS:

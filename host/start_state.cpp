@@ -296,19 +296,33 @@ ThreadLocals place_thread_locals(const Module& module, const MemoryPlan& plan) {
   return out;
 }
 
-void write_thread_locals(Backend& backend, const Module& module, const MemoryPlan& plan,
-                         const ThreadLocals& locals, uint64_t distance) {
-  set_if(backend, module.abi.thread_pointer, {locals.pointer, distance});
+// The same bytes on each stack; whole words.
+void write_stacks(Backend& backend, const MemoryPlan& plan, uint64_t address,
+                  std::span<const uint8_t> bytes) {
   bool written = false;
   if (plan.config.memory_model == MemoryModel::kPrivate) {
-    written = backend.write_memory_all(locals.pointer, locals.block);
+    written = backend.write_memory_all(address, bytes);
   } else {
-    std::vector<CoreWord> words(locals.block.size() / sizeof(uint64_t));
+    std::vector<CoreWord> words(bytes.size() / sizeof(uint64_t));
     for (size_t i = 0; i < words.size(); ++i)
-      std::memcpy(&words[i].value, locals.block.data() + 8 * i, sizeof(uint64_t));
-    written = backend.write_windows(locals.pointer, words);
+      std::memcpy(&words[i].value, bytes.data() + 8 * i, sizeof(uint64_t));
+    written = backend.write_windows(address, words);
   }
-  if (!written) throw UserError("cannot write the thread-local variables");
+  if (!written) throw UserError("cannot write the stacks");
+}
+
+// A copy of the bytes on each stack, below `stack_top`, which goes down to it: a multiple of 16.
+CoreWord push_copy(Backend& backend, const MemoryPlan& plan, std::span<const uint8_t> bytes,
+                   uint64_t* stack_top) {
+  std::vector<uint8_t> words(bytes.begin(), bytes.end());
+  words.resize((words.size() + 15) & ~size_t{15});
+  if (*stack_top - plan.stack_bottom(0) < words.size() + plan.stack_size_bytes / 4)
+    throw UserError(fmt::format("structures as arguments do not fit into stacks of {} KiB; use "
+                                "larger ones",
+                                plan.stack_size_bytes / 1024));
+  *stack_top -= words.size();
+  write_stacks(backend, plan, *stack_top, words);
+  return {*stack_top, plan.stack_top(1) - plan.stack_top(0)};
 }
 
 }  // namespace
@@ -331,22 +345,27 @@ void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& p
   if (abi.thread_pointer != kNoSlot) {
     const ThreadLocals locals = place_thread_locals(module, plan);
     stack_top = locals.stack_top;
-    if (!locals.block.empty()) write_thread_locals(backend, module, plan, locals, distance);
+    if (!locals.block.empty()) {
+      set_if(backend, abi.thread_pointer, {locals.pointer, distance});
+      write_stacks(backend, plan, locals.pointer, locals.block);
+    }
   }
-  set_if(backend, abi.stack_pointer, {stack_top - 16, distance});
   set_if(backend, abi.core_id, core_word(plan));
   set_if(backend, abi.link, {kReturnAddress});
   size_t next_integer = 0, next_float = 0;
   for (const CallWord& arg : args) {
     const int slot =
         arg.is_float ? abi.call_float_args[next_float++] : abi.call_args[next_integer++];
-    if (arg.per_core.empty()) {
+    if (!arg.copy.empty()) {
+      set_if(backend, slot, push_copy(backend, plan, arg.copy, &stack_top));
+    } else if (arg.per_core.empty()) {
       set_if(backend, slot, arg.word);
     } else if (slot != kNoSlot) {
       for (uint32_t core = 0; core < plan.config.cores; ++core)
         backend.set_slot(core, static_cast<Slot>(slot), arg.per_core[core]);
     }
   }
+  set_if(backend, abi.stack_pointer, {stack_top - 16, distance});
   for (uint32_t core = 0; core < plan.config.cores; ++core) backend.start(core, uop);
 }
 

@@ -56,11 +56,13 @@ CallValue parse_call_value(const Module& module, const std::string& text);
 // A jump to this address is a return from the entry function.
 inline constexpr uint64_t kReturnAddress = 0x0000'ffff'ffff'f000;
 
-// An argument of a call: of core c value + c * step, or, if there is a table, its word c.
+// An argument of a call: of core c value + c * step, or, if there is a table, its word c, or, if
+// there are bytes, the address of a copy of them on the core's stack.
 struct CallWord {
   CoreWord word;
   bool is_float = false;
   std::span<const uint64_t> per_core = {};
+  std::vector<uint8_t> copy = {};
 };
 // Every core runnable at the function at `address` with these arguments.
 void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& plan,

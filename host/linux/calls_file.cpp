@@ -49,7 +49,7 @@ int64_t transfer(Kernel& kernel, Call& call, Direction direction, uint64_t addre
     if (writes && !call.memory.read(address + done, bytes)) return -EFAULT;
     ssize_t moved;
     if (gathered && part != 0) {
-      const int error = kernel.output().append(file->host_fd(), bytes);
+      const int error = kernel.output().append(file->host_fd(), call.core, bytes);
       moved = error != 0 ? -1 : static_cast<ssize_t>(part);
       errno = error;
     } else {

@@ -50,6 +50,8 @@ Reply Kernel::handle(uint32_t core, uint32_t resume_uop) {
             .memory = GuestAccess(backend_, core)};
   for (size_t i = 0; i < call.args.size(); ++i) call.args[i] = read(abi.syscall_args[i]);
   const uint64_t number = read(abi.syscall_number);
+  if (const char* const name = config_.instead ? syscall_name(number) : nullptr)
+    if (const std::optional<Reply> reply = config_.instead(resume_uop, name)) return *reply;
   if (const Handler handler = find_handler(number)) return handler(*this, call);
   const char* name = syscall_name(number);
   note_once(fmt::format("syscall {}", number),

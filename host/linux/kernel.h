@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -96,6 +97,8 @@ class Kernel {
     std::string program;
     std::function<void(const std::string&)> note;  // a line for the user; may be empty
     std::function<void(uint32_t child, uint32_t parent)> on_thread = {};  // may be empty
+    // May answer a system call, by name, in the kernel's place; may be empty.
+    std::function<std::optional<Reply>(uint32_t resume_uop, std::string_view name)> instead = {};
   };
   Kernel(Backend& backend, Config config);
 

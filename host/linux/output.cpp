@@ -8,7 +8,11 @@
 
 namespace gpusim::host {
 
-int Output::append(int host_fd, std::span<const uint8_t> data) {
+int Output::append(int host_fd, uint32_t core, std::span<const uint8_t> data) {
+  if (sink_ && host_fd == redirected_fd_) {
+    sink_(core, data);
+    return 0;
+  }
   constexpr size_t kMost = size_t{1} << 20;
   if (host_fd != fd_ || gathered_.size() + data.size() > kMost) flush();
   if (error_ != 0) return std::exchange(error_, 0);
@@ -18,10 +22,6 @@ int Output::append(int host_fd, std::span<const uint8_t> data) {
 }
 
 void Output::flush() {
-  if (sink_ && fd_ == redirected_fd_) {
-    if (!gathered_.empty()) sink_(gathered_);
-    return gathered_.clear();
-  }
   size_t done = 0;
   while (done < gathered_.size()) {
     const ssize_t n = ::write(fd_, gathered_.data() + done, gathered_.size() - done);

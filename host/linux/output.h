@@ -15,14 +15,14 @@ class Output {
   Output& operator=(const Output&) = delete;
   ~Output() { flush(); }
 
-  // What is written to this descriptor goes there instead.
-  using Sink = std::function<void(std::span<const uint8_t>)>;
+  // What is written to this descriptor goes there instead, at once, with the core that writes it.
+  using Sink = std::function<void(uint32_t core, std::span<const uint8_t>)>;
   void redirect(int host_fd, Sink sink) {
     redirected_fd_ = host_fd;
     sink_ = std::move(sink);
   }
   // 0, or the error number of an earlier write that failed: the guest hears of it one call late.
-  int append(int host_fd, std::span<const uint8_t> data);
+  int append(int host_fd, uint32_t core, std::span<const uint8_t> data);
   void flush();
   // Of a write of which the guest has not heard, or 0.
   int take_error() { return std::exchange(error_, 0); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 
 #include "device_sim/core/memory_view.h"
 #include "host/error.h"
@@ -69,17 +70,23 @@ bool Machine::fits(const MachineOptions& options) const {
   return options.cores == options_.cores && options.stack_size_bytes == options_.stack_size_bytes;
 }
 
+void Machine::see_growth() {
+  if (known_uops_ == translator_.module().uops.size()) return;
+  backend_->module_changed();
+  known_uops_ = translator_.module().uops.size();
+}
+
 void Machine::reset(uint64_t max_instructions) {
-  if (known_uops_ != translator_.module().uops.size()) {
-    backend_->module_changed();
-    known_uops_ = translator_.module().uops.size();
-  }
+  see_growth();
   backend_->reset(max_instructions);
   plan_.config.max_instructions = max_instructions;
 }
 
 Run::Run(Machine& machine, const RunRequest& request)
-    : machine_(machine), most_output_bytes_(request.most_output_bytes) {
+    : machine_(machine),
+      guard_(request.guard),
+      is_process_(request.is_process),
+      output_(request.most_output_bytes, /*by_core=*/!request.is_process) {
   Translator& translator = machine.translator();
   Backend& backend = machine.backend();
   const host::MemoryPlan& plan = machine.plan();
@@ -95,12 +102,12 @@ Run::Run(Machine& machine, const RunRequest& request)
           .standard_files = {request.null_file, request.null_file, request.null_file},
           .is_isolated = true,
           .program = request.name,
-          .note = {}});
-  kernel_->output().redirect(request.null_file, [this](std::span<const uint8_t> bytes) {
-    output_bytes_ += bytes.size();
-    const size_t room = most_output_bytes_ - output_.size();
-    output_.append(reinterpret_cast<const char*>(bytes.data()), std::min(bytes.size(), room));
-  });
+          .note = {},
+          .on_thread = {},
+          .instead = [this](uint32_t uop, std::string_view call) { return answer(uop, call); }});
+  kernel_->output().redirect(
+      request.null_file,
+      [this](uint32_t core, std::span<const uint8_t> bytes) { output_.add(core, bytes); });
   if (request.is_process) {
     host::ProcessStart start{request.name, {}, {}, {}};
     if (!request.strings.empty()) {
@@ -128,19 +135,55 @@ Run::Run(Machine& machine, const RunRequest& request)
 
 bool Run::step() {
   const auto begin = std::chrono::steady_clock::now();
+  machine_.see_growth();
   const bool more = control_->step();
   time_ += std::chrono::steady_clock::now() - begin;
   return more;
 }
 
+// A core of a kernel is no thread of the caller's.
+std::optional<host::Reply> Run::answer(uint32_t resume_uop, std::string_view call) {
+  if (is_process_) return std::nullopt;
+  // Kernels of one program share its code, which handlers of signals would change.
+  if (call == "rt_sigaction") return host::Reply::error(ENOSYS);
+  if (!guard_ || call != "futex") return std::nullopt;
+  // A lock that no guarded function takes: of a language's run-time, or of the program's own.
+  constexpr int kSigsys = 31;
+  const Module& module = machine_.translator().module();
+  if (trouble_.empty())
+    trouble_ = fmt::format(
+        "the kernel waits for threads of the calling program, or wakes them (futex, called in {}); "
+        "use the locks of gpusim_sync.h among cores",
+        symbolize(module, uop_pc(module, resume_uop)));
+  return host::Reply{host::Reply::Kind::kExitThread, 128 + kSigsys};
+}
+
+uint64_t Run::link_of(uint32_t core) const {
+  const int slot = machine_.translator().module().abi.link;
+  return slot == kNoSlot ? 0 : machine_.backend().slot(core, static_cast<Slot>(slot));
+}
+
+// A trap of the guard: what it stands for.
+void Run::explain_locks(const host::RunResult& result) {
+  if (!guard_) return;
+  for (const host::StopRecord& stop : result.stops) {
+    const std::string* const name = guard_->guarded(stop.pc);
+    if (!name) continue;
+    trouble_ = fmt::format("core {}: {}", stop.core,
+                           LockGuard::complaint(machine_.translator().module(), *name,
+                                                link_of(stop.core)));
+    return;
+  }
+}
+
 gpusim_report Run::report() {
   const host::RunResult result = control_->finish();
-  kernel_->output().flush();
+  explain_locks(result);
   gpusim_report r{};
   r.exit_status = result.exit_status;
   r.cores = machine_.plan().config.cores;
   r.run_ns = static_cast<uint64_t>(time_.count());
-  r.output_bytes = output_bytes_;
+  r.output_bytes = output_.written_bytes();
   r.faults = static_cast<uint32_t>(result.stops.size());
   if (!result.stops.empty()) {
     r.fault_core = result.stops.front().core;

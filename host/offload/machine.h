@@ -13,6 +13,8 @@
 #include "host/linux/kernel.h"
 #include "host/memory_plan.h"
 #include "host/offload/device_memory.h"
+#include "host/offload/kernel_output.h"
+#include "host/offload/lock_guard.h"
 #include "host/run/run_control.h"
 #include "host/start_state.h"
 #include "qemu_bridge/wire/gpusim_wire.h"
@@ -40,6 +42,8 @@ class Machine {
   bool fits(const MachineOptions& options) const;
   /// All cores idle, as new.
   void reset(uint64_t max_instructions);
+  /// Others may have made the program's code grow.
+  void see_growth();
 
  private:
   Translator& translator_;
@@ -52,6 +56,7 @@ class Machine {
 /// What the cores are to do.
 struct RunRequest {
   std::string name;  // of the program
+  const LockGuard* guard = nullptr;  // of the program, if its variables are the caller's
   uint64_t function = 0;
   std::span<const host::CallWord> arguments;
   bool is_process = false;  // instead: the program from its entry
@@ -67,16 +72,21 @@ class Run {
 
   bool step();  // one slice; false: it has ended
   gpusim_report report();  // after the end
-  const std::string& output() const { return output_; }  // the first most_output_bytes
+  std::string output() const { return output_.text(); }
   /// What went wrong, in a sentence or two; empty if nothing did.
   const std::string& trouble() const { return trouble_; }
   std::chrono::nanoseconds time() const { return time_; }  // spent in step()
 
  private:
+  std::optional<host::Reply> answer(uint32_t resume_uop, std::string_view call);
+  uint64_t link_of(uint32_t core) const;  // where its present function was called from
+  void explain_locks(const host::RunResult& result);
+
   Machine& machine_;
-  uint64_t most_output_bytes_;
-  uint64_t output_bytes_ = 0;
-  std::string output_, trouble_;
+  const LockGuard* guard_;
+  bool is_process_;
+  KernelOutput output_;
+  std::string trouble_;
   std::optional<host::Kernel> kernel_;
   std::optional<host::RunControl> control_;
   std::chrono::nanoseconds time_{0};

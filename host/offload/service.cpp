@@ -5,21 +5,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <condition_variable>
 #include <cstring>
-#include <deque>
 #include <exception>
 #include <list>
 #include <map>
-#include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "host/offload/launch_words.h"
+#include "host/offload/loader.h"
 #include "host/offload/machine.h"
-#include "host/offload/program_cache.h"
-#include "host/offload/program_image.h"
+#include "host/offload/program.h"
 #include "translator/common/translator.h"
 
 static_assert(GPUSIM_CLASSES == gpusim::kInsnClassCount);
@@ -30,118 +28,28 @@ namespace {
 
 constexpr uint64_t kMostProgramBytes = uint64_t{1} << 30;
 constexpr uint64_t kCacheBytes = uint64_t{256} << 20;
-constexpr size_t kMostMachines = 4;  // kept per program
+constexpr size_t kMostRunning = 8;  // kernels of a context at once
 
 uint8_t segment_flags(uint32_t rights) {
   return static_cast<uint8_t>((rights & GPUSIM_READ ? kRead : 0) |
                               (rights & GPUSIM_WRITE ? kWrite : 0));
 }
 
-// A program of a context. Its image is at its place only while nobody else needs that: programs with the
-// same addresses take turns, in this process's own addresses even those of different devices.
-class Program {
- public:
-  Program(std::string its_name, DeviceMemory& memory, const Module& module, bool live_data)
-      : name(std::move(its_name)),
-        translator(Module(module)),
-        memory_(memory),
-        image_(module, live_data) {
-    for (const ProgramImage::Range& r : image_.live())
-      memory_.allow_covering(r.address, r.size_bytes);
-  }
-  ~Program() { remove(); }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-
-  void install() {
-    if (is_installed_) return;
-    const auto neighbours = installed();  // a copy: removing changes it
-    for (Program* p : neighbours)
-      if (p->shares_addresses(*this) && p->image_.overlaps(image_)) p->remove();
-    image_.install(memory_);
-    is_installed_ = true;
-    installed().push_back(this);
-  }
-  void remove() {
-    if (!is_installed_) return;
-    image_.remove(memory_);
-    is_installed_ = false;
-    std::erase(installed(), this);
-  }
-  bool is_in_the_way(uint64_t address, uint64_t size_bytes) const {
-    return is_installed_ && image_.overlaps(address, size_bytes);
-  }
-
-  const std::string name;
-  Translator translator;
-  std::list<std::unique_ptr<Machine>> machines;  // most recently used first
-
- private:
-  // Of all devices of this process, which one thread at a time uses.
-  static std::vector<Program*>& installed() {
-    static std::vector<Program*> programs;
-    return programs;
-  }
-  bool shares_addresses(const Program& other) const {
-    return &memory_ == &other.memory_ || (memory_.is_identity() && other.memory_.is_identity());
-  }
-  DeviceMemory& memory_;
-  ProgramImage image_;
-  bool is_installed_ = false;
-};
+using Clock = std::chrono::steady_clock;
 
 struct Job {
   uint64_t ticket = 0;
   gpusim_launch launch{};
   std::shared_ptr<Program> program;
   Service::LaunchDone done;
+  Clock::time_point arrival = Clock::now(), begin;
+  bool has_begun = false;
   // Of a process, which has a machine and code of its own.
   std::unique_ptr<Translator> translator;
-  std::unique_ptr<Machine> machine;
+  std::unique_ptr<Machine> own_machine;
+  Machine* machine = nullptr;  // of the program, taken
+  Program::ChipState chip;
   std::optional<Run> run;  // once it has begun
-  std::chrono::steady_clock::time_point begin;
-};
-
-// Translates programs in threads of their own. Nobody need wait for one that is no longer wanted.
-class Loader {
- public:
-  struct Result {
-    std::atomic<bool> ready = false;
-    ProgramCache::Result program;
-    std::exception_ptr error;  // instead
-  };
-
-  explicit Loader(std::function<void()> wake) : wake_(std::move(wake)) {}
-  ~Loader() {
-    std::unique_lock lock(mutex_);
-    ended_.wait(lock, [this] { return running_ == 0; });
-  }
-
-  std::shared_ptr<Result> start(std::vector<uint8_t> bytes, std::string name) {
-    auto result = std::make_shared<Result>();
-    const std::lock_guard lock(mutex_);
-    std::thread([this, result, bytes = std::move(bytes), name = std::move(name)] {
-      try {
-        result->program = cache_.get(bytes, name);
-      } catch (...) {
-        result->error = std::current_exception();
-      }
-      result->ready.store(true, std::memory_order_release);
-      if (wake_) wake_();
-      const std::lock_guard last(mutex_);
-      --running_;
-      ended_.notify_all();
-    }).detach();
-    ++running_;
-    return result;
-  }
-
- private:
-  const std::function<void()> wake_;
-  ProgramCache cache_{kCacheBytes};
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  uint32_t running_ = 0;
 };
 
 struct Loading {
@@ -159,7 +67,9 @@ struct Service::Impl {
     explicit Context(DeviceMemory its_memory) : memory(std::move(its_memory)) {}
     DeviceMemory memory;
     std::map<uint32_t, std::shared_ptr<Program>> programs;
-    std::deque<std::unique_ptr<Job>> jobs;  // the first one runs
+    // In the order of their launches. Those of one queue run one after the other.
+    std::list<std::unique_ptr<Job>> jobs;
+    uint64_t last_served = 0;  // ticket
     std::vector<Loading> loads;
     uint32_t next_program = 1;
     uint64_t kernels = 0, translations = 0, cached_programs = 0;
@@ -193,11 +103,11 @@ struct Service::Impl {
   void check_ticket(const Context& c, uint64_t ticket) const;
   void clear(Context& c);
   void remove_images(Context& c, uint64_t address, uint64_t size_bytes);
+  using JobPlace = std::list<std::unique_ptr<Job>>::iterator;
+  JobPlace next_job(Context& c);
   void begin(Context& c, Job& job);
-  Machine& machine_for(Context& c, Program& program, const MachineOptions& wanted);
-  std::vector<host::CallWord> arguments(Context& c, const gpusim_launch& launch);
-  std::vector<std::string> strings(Context& c, const gpusim_launch& launch);
-  void end(Context& c, LaunchOutcome outcome);
+  void resume(Job& job);
+  void end(Context& c, JobPlace place, LaunchOutcome outcome);
   void step_job(Context& c);
   bool finish_loads(Context& c);
   void finish_load(Context& c, Loading loading);
@@ -205,7 +115,7 @@ struct Service::Impl {
   ServiceOptions options;
   std::string device;
   int null_file = -1;
-  Loader loader{options.wake};
+  Loader loader{kCacheBytes, options.wake};
   std::map<uint32_t, std::unique_ptr<Context>> contexts;
   uint32_t next_context = 1;
   uint32_t last_served = 0;
@@ -265,7 +175,7 @@ void Service::unmap(uint32_t context, uint64_t address, uint64_t size_bytes) {
 void Service::Impl::remove_images(Context& c, uint64_t address, uint64_t size_bytes) {
   for (auto& [number, p] : c.programs) {
     if (!p->is_in_the_way(address, size_bytes)) continue;
-    if (!c.jobs.empty() && c.jobs.front()->run)
+    if (std::ranges::any_of(c.jobs, [&](const auto& j) { return j->has_begun && j->program == p; }))
       throw OffloadError(EBUSY, fmt::format("{} is at device address {:#x} and runs", p->name,
                                             address));
     p->remove();
@@ -277,7 +187,7 @@ void Service::Impl::clear(Context& c) {
     LaunchOutcome outcome;
     outcome.status = -ECANCELED;
     outcome.text = "the context was closed or reset";
-    end(c, std::move(outcome));
+    end(c, c.jobs.begin(), std::move(outcome));
   }
   for (Loading& loading : c.loads) {
     LoadOutcome outcome;
@@ -383,21 +293,7 @@ void Service::launch(uint32_t context, uint64_t ticket, const gpusim_launch& lau
                      LaunchDone done) {
   Impl::Context& c = impl_->context(context);
   impl_->check_ticket(c, ticket);
-  if (launch.cores == 0 || launch.cores > impl_->options.most_cores)
-    throw OffloadError(EINVAL, fmt::format("{} cores: there can be 1 to {}", launch.cores,
-                                           impl_->options.most_cores));
-  if (launch.argument_count > GPUSIM_MOST_ARGUMENTS)
-    throw OffloadError(EINVAL, fmt::format("{} arguments: there can be at most {}",
-                                           launch.argument_count, GPUSIM_MOST_ARGUMENTS));
-  if ((launch.flags & ~uint32_t{GPUSIM_LAUNCH_PROCESS}) ||
-      std::any_of(std::begin(launch.reserved), std::end(launch.reserved),
-                  [](uint64_t w) { return w != 0; }))
-    throw OffloadError(EINVAL, "unknown flags of a launch, or reserved fields that are not zero");
-  if (launch.output_size_bytes != 0 &&
-      !c.memory.bytes(launch.output, launch.output_size_bytes, kWrite))
-    throw OffloadError(EFAULT, fmt::format("output to {:#x}: {} bytes are not mapped there for "
-                                           "writing",
-                                           launch.output, launch.output_size_bytes));
+  check_launch(launch, c.memory, impl_->options.most_cores);
   auto job = std::make_unique<Job>();
   job->ticket = ticket;
   job->launch = launch;
@@ -411,11 +307,10 @@ void Service::cancel(uint32_t context, uint64_t ticket) {
   const auto job = std::find_if(c.jobs.begin(), c.jobs.end(),
                                 [&](const auto& j) { return j->ticket == ticket; });
   if (job != c.jobs.end()) {
-    std::rotate(c.jobs.begin(), job, job + 1);
     LaunchOutcome outcome;
     outcome.status = -ECANCELED;
     outcome.text = "cancelled";
-    return impl_->end(c, std::move(outcome));
+    return impl_->end(c, job, std::move(outcome));
   }
   const auto load = std::find_if(c.loads.begin(), c.loads.end(),
                                  [&](const auto& l) { return l.ticket == ticket; });
@@ -429,6 +324,12 @@ void Service::cancel(uint32_t context, uint64_t ticket) {
   loading.done(outcome);
 }
 
+void Service::check(uint32_t context, uint32_t number, uint64_t function) {
+  const std::shared_ptr<Program> p = impl_->program(impl_->context(context), number);
+  if (const std::optional<std::string> why = p->objection(function))
+    throw OffloadError(EOPNOTSUPP, *why);
+}
+
 Counters Service::counters(uint32_t context) {
   const Impl::Context& c = impl_->context(context);
   return {.copied_bytes = 0,  // backends that copy are not accepted
@@ -438,122 +339,95 @@ Counters Service::counters(uint32_t context) {
           .cached_programs = c.cached_programs};
 }
 
-std::vector<host::CallWord> Service::Impl::arguments(Context& c, const gpusim_launch& launch) {
-  std::vector<host::CallWord> words;
-  for (uint32_t i = 0; i < launch.argument_count; ++i) {
-    const gpusim_argument& a = launch.arguments[i];
-    host::CallWord word{.word = {}, .is_float = a.is_float != 0, .per_core = {}};
-    switch (a.kind) {
-      case GPUSIM_ARGUMENT_VALUE:
-        word.word = {a.value, 0};
-        break;
-      case GPUSIM_ARGUMENT_AFFINE:
-        word.word = {a.value, a.step};
-        break;
-      case GPUSIM_ARGUMENT_CORES:
-        word.word = {launch.cores, 0};
-        break;
-      case GPUSIM_ARGUMENT_PER_CORE: {
-        const auto table = c.memory.bytes(a.value, uint64_t{8} * launch.cores, kRead);
-        if (!table || a.value % 8 != 0)
-          throw OffloadError(EFAULT, fmt::format("argument {}: no table of {} words of 64 bits at "
-                                                 "{:#x}",
-                                                 i, launch.cores, a.value));
-        word.per_core = {reinterpret_cast<const uint64_t*>(table->data()), launch.cores};
-        break;
-      }
-      default:
-        throw OffloadError(EINVAL, fmt::format("argument {}: unknown kind {}", i, a.kind));
+// The next one after that served last, of those that are the first of their queue.
+Service::Impl::JobPlace Service::Impl::next_job(Context& c) {
+  if (c.jobs.size() == 1) return c.jobs.begin();
+  std::vector<uint64_t> queues;
+  size_t running = 0;
+  for (const auto& j : c.jobs) running += j->has_begun;
+  JobPlace first = c.jobs.end();
+  bool is_after = false;
+  for (JobPlace it = c.jobs.begin(); it != c.jobs.end(); ++it) {
+    const Job& job = **it;
+    const bool is_behind = std::ranges::find(queues, job.launch.queue) != queues.end();
+    queues.push_back(job.launch.queue);
+    if (!is_behind && (job.has_begun || running < kMostRunning)) {
+      if (is_after) return it;
+      if (first == c.jobs.end()) first = it;
     }
-    words.push_back(word);
+    is_after |= job.ticket == c.last_served;
   }
-  return words;
-}
-
-std::vector<std::string> Service::Impl::strings(Context& c, const gpusim_launch& launch) {
-  constexpr uint64_t kMost = 1 << 20;
-  if (launch.strings_size_bytes == 0) return {};
-  const auto bytes = c.memory.bytes(launch.strings, launch.strings_size_bytes, kRead);
-  if (!bytes || bytes->size() > kMost)
-    throw OffloadError(EFAULT, fmt::format("arguments of the program: {} bytes are not mapped at "
-                                           "{:#x}, or more than {}",
-                                           launch.strings_size_bytes, launch.strings, kMost));
-  // One copy: the memory may change meanwhile.
-  const std::string copy(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-  std::vector<std::string> out;
-  for (size_t begin = 0; begin < copy.size();) {
-    const size_t end = std::min(copy.find('\0', begin), copy.size());
-    out.push_back(copy.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return out;
-}
-
-Machine& Service::Impl::machine_for(Context& c, Program& program, const MachineOptions& wanted) {
-  auto& machines = program.machines;
-  const auto it = std::find_if(machines.begin(), machines.end(),
-                               [&](const auto& m) { return m->fits(wanted); });
-  if (it != machines.end()) {
-    machines.splice(machines.begin(), machines, it);
-  } else {
-    while (machines.size() >= kMostMachines) machines.pop_back();
-    machines.push_front(std::make_unique<Machine>(program.translator, &c.memory, wanted));
-  }
-  return *machines.front();
+  return first;
 }
 
 void Service::Impl::begin(Context& c, Job& job) {
   const gpusim_launch& l = job.launch;
+  job.begin = Clock::now();
+  job.has_begun = true;
   const MachineOptions wanted{.backend = options.backend,
                               .threads = options.threads,
                               .cores = l.cores,
                               .stack_size_bytes = l.stack_size_bytes};
+  const bool is_process = (l.flags & GPUSIM_LAUNCH_PROCESS) != 0;
+  const bool is_guarded = job.program->is_live && !is_process;
   RunRequest request{.name = job.program->name,
+                     .guard = is_guarded ? &job.program->guard : nullptr,
                      .function = l.function,
                      .arguments = {},
-                     .is_process = (l.flags & GPUSIM_LAUNCH_PROCESS) != 0,
+                     .is_process = is_process,
                      .strings = {},
                      .max_instructions = l.max_instructions,
                      .most_output_bytes = std::min(l.output_size_bytes, options.most_output_bytes),
                      .null_file = null_file};
-  job.begin = std::chrono::steady_clock::now();
-  if (request.is_process) {
-    request.strings = strings(c, l);
-    job.translator = std::make_unique<Translator>(Module(job.program->translator.module()));
-    job.machine = std::make_unique<Machine>(*job.translator, nullptr, wanted);
-    job.run.emplace(*job.machine, request);
+  if (is_process) {
+    request.strings = launch_strings(l, c.memory);
+    job.translator = std::make_unique<Translator>(job.program->whole());
+    job.own_machine = std::make_unique<Machine>(*job.translator, nullptr, wanted);
+    job.run.emplace(*job.own_machine, request);
     return;
   }
   job.program->install();
-  Machine& machine = machine_for(c, *job.program, wanted);
-  const std::vector<host::CallWord> words = arguments(c, l);
-  request.arguments = words;
-  job.run.emplace(machine, request);
+  job.machine = &job.program->take_machine(wanted);
+  const LaunchWords words = launch_words(l, c.memory);
+  request.arguments = words.words;
+  job.run.emplace(*job.machine, request);
 }
 
-// The first job of the context has ended.
-void Service::Impl::end(Context& c, LaunchOutcome outcome) {
-  const std::unique_ptr<Job> job = std::move(c.jobs.front());
-  c.jobs.pop_front();
+// Others may have had their turn.
+void Service::Impl::resume(Job& job) {
+  if (job.own_machine) return;
+  job.program->install();
+  job.program->resume_kernel(job.chip);
+}
+
+void Service::Impl::end(Context& c, JobPlace place, LaunchOutcome outcome) {
+  const std::unique_ptr<Job> job = std::move(*place);
+  c.jobs.erase(place);
   if (job->run) {
     outcome.report = job->run->report();
+    outcome.report.waited_ns = static_cast<uint64_t>((job->begin - job->arrival).count());
+    outcome.report.lasted_ns = static_cast<uint64_t>((Clock::now() - job->begin).count());
     if (outcome.text.empty()) outcome.text = job->run->trouble();
-    const std::string& output = job->run->output();
+    const std::string output = job->run->output();
     const auto room = c.memory.bytes(job->launch.output, output.size(), kWrite);
     if (!output.empty() && room) std::memcpy(room->data(), output.data(), output.size());
+    outcome.report.output_kept_bytes = room ? output.size() : 0;
     ++c.kernels;
+    job->run.reset();
   }
+  if (job->machine) job->program->give_machine(*job->machine);
+  job->program->forget_kernel(job->chip);
   job->done(outcome);
 }
 
 void Service::Impl::step_job(Context& c) {
-  Job& job = *c.jobs.front();
+  const JobPlace place = next_job(c);
+  Job& job = **place;
+  c.last_served = job.ticket;
   LaunchOutcome outcome;
   try {
-    if (!job.run)
-      begin(c, job);
-    else if (!job.machine)
-      job.program->install();  // another one may have had its turn
+    if (!job.has_begun) begin(c, job);
+    resume(job);
     const bool goes_on = job.run->step();
     if (const auto lost = c.memory.lost_address())
       throw OffloadError(EFAULT, fmt::format("the memory at device address {:#x} is gone: its file "
@@ -563,7 +437,7 @@ void Service::Impl::step_job(Context& c) {
       auto limit = std::chrono::nanoseconds(job.launch.time_limit_ns);
       if (options.time_limit.count() != 0 && (limit.count() == 0 || limit > options.time_limit))
         limit = options.time_limit;
-      if (limit.count() == 0 || std::chrono::steady_clock::now() - job.begin < limit) return;
+      if (limit.count() == 0 || Clock::now() - job.begin < limit) return;
       outcome.status = -ETIMEDOUT;
       outcome.text = fmt::format("the kernel ran for longer than its limit of {:.3f} s",
                                  std::chrono::duration<double>(limit).count());
@@ -581,7 +455,7 @@ void Service::Impl::step_job(Context& c) {
     outcome.status = -ENOMEM;
     outcome.text = e.what();
   }
-  end(c, std::move(outcome));
+  end(c, place, std::move(outcome));
 }
 
 bool Service::step() {

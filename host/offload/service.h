@@ -3,7 +3,8 @@
 //
 // Not thread-safe: one thread at a time uses the Services of a process, their operations and step(). Kernels advance slice
 // by slice in step(), turn about between contexts, so operations are served while kernels run. Within a
-// context kernels run one after the other, in the order of their launches.
+// context kernels of one queue run one after the other, in the order of their launches; queues take
+// turns.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -83,6 +84,8 @@ class Service {
     uint64_t address = 0, size_bytes = 0;
   };
   Symbol symbol(uint32_t context, uint32_t program, const std::string& name);
+  /// Whether the function can be a kernel, as far as its code shows.
+  void check(uint32_t context, uint32_t program, uint64_t function);
   void launch(uint32_t context, uint64_t ticket, const gpusim_launch& launch, LaunchDone done);
   void cancel(uint32_t context, uint64_t ticket);
   Counters counters(uint32_t context);

@@ -18,9 +18,7 @@
  *   gpusim_kernel_from_function(program, (void *)add, &kernel);
  *   gpusim_buffer_create(device, 0, size, NULL, &buffer);
  *   gpusim_queue_create(device, &queue);
- *   gpusim_kernel_set_core_id(kernel, 0);
- *   gpusim_kernel_set_buffer(kernel, 1, buffer, 0);
- *   gpusim_enqueue_kernel(queue, kernel, 2048, 0, NULL, NULL);
+ *   gpusim_launch(queue, kernel, 2048, GPUSIM_CORE, buffer, 3.5f); (gpusim_launch.h)
  *   gpusim_queue_finish(queue);
  *
  * Addresses. Simulated cores see buffers at device addresses, gpusim_buffer_device_address(). Wherever the
@@ -43,7 +41,7 @@
 extern "C" {
 #endif
 
-#define GPUSIM_API_VERSION 1
+#define GPUSIM_API_VERSION 2
 
 typedef enum gpusim_status {
 	GPUSIM_OK = 0,
@@ -117,6 +115,17 @@ typedef struct gpusim_counters {
 
 int gpusim_device_counters(gpusim_device *device, gpusim_counters *counters);
 
+/*
+ * Who gets what a kernel's cores print, gpusim_printf() and the like, when the kernel ends: whole lines,
+ * core 0's first, then core 1's; at most 1 MiB, and then a line that says how many were lost. At
+ * first it goes to the caller's standard output (stdio's stdout). NULL: only gpusim_event_output()
+ * has it. The function is called by whichever thread finds that the kernel has ended, which may be
+ * one of the library's; it must not call the library.
+ */
+typedef void (*gpusim_output_function)(void *context, const char *text, size_t size_bytes);
+int gpusim_device_set_output(gpusim_device *device, gpusim_output_function function,
+			     void *context);
+
 /* ---- Buffers ---- */
 
 enum gpusim_buffer_flags {
@@ -158,6 +167,11 @@ int gpusim_program_release(gpusim_program *program);
 int gpusim_program_symbol(gpusim_program *program, const char *name, uint64_t *device_address,
 			  uint64_t *size_bytes);
 
+/*
+ * NOT_SUPPORTED: the function calls printf(), malloc() or another function that takes locks of the
+ * C library, in a program that shares its variables with the caller; gpusim_last_error() says which,
+ * and what to do instead. What is called through pointers is stopped when it is called.
+ */
 int gpusim_kernel_from_name(gpusim_program *program, const char *name, gpusim_kernel **kernel);
 /* A function of the calling executable; `program` comes from gpusim_program_from_self. */
 int gpusim_kernel_from_function(gpusim_program *program, const void *function,
@@ -166,7 +180,9 @@ int gpusim_kernel_release(gpusim_kernel *kernel);
 
 /*
  * Arguments, numbered from 0 as in the function's declaration, at most eight integers or pointers and
- * eight floating-point numbers. They are copied when the kernel is enqueued.
+ * eight floating-point numbers. They are copied when the kernel is enqueued. INVALID_ARGUMENT: the
+ * function does not take that, as far as its debug information (-g) says; enqueuing says which
+ * argument is missing.
  */
 int gpusim_kernel_set_u64(gpusim_kernel *kernel, unsigned index, uint64_t value);
 int gpusim_kernel_set_i64(gpusim_kernel *kernel, unsigned index, int64_t value);
@@ -175,8 +191,25 @@ int gpusim_kernel_set_double(gpusim_kernel *kernel, unsigned index, double value
 /* The device address of a byte in the buffer. The kernel keeps a reference. */
 int gpusim_kernel_set_buffer(gpusim_kernel *kernel, unsigned index, gpusim_buffer *buffer,
 			     size_t offset_bytes);
+/*
+ * A structure by value, up to 4 KiB: each core has its own copy. It counts as one or two of the eight
+ * integers (two from 9 to 16 bytes). Not for structures with members of 16 bytes' alignment.
+ * Structures of nothing but one to four floats or doubles are passed otherwise. Where the program's debug
+ * information says so set_structure does that; without it use set_floats and set_doubles.
+ */
+int gpusim_kernel_set_structure(gpusim_kernel *kernel, unsigned index, const void *bytes,
+				size_t size_bytes);
+int gpusim_kernel_set_floats(gpusim_kernel *kernel, unsigned index, const float *numbers,
+			     size_t count);
+int gpusim_kernel_set_doubles(gpusim_kernel *kernel, unsigned index, const double *numbers,
+			      size_t count);
 int gpusim_kernel_set_core_id(gpusim_kernel *kernel, unsigned index);
 int gpusim_kernel_set_core_count(gpusim_kernel *kernel, unsigned index);
+/* Of gpusim_enqueue_kernel_2d: the core's column and row, and how many there are. */
+int gpusim_kernel_set_core_x(gpusim_kernel *kernel, unsigned index);
+int gpusim_kernel_set_core_y(gpusim_kernel *kernel, unsigned index);
+int gpusim_kernel_set_columns(gpusim_kernel *kernel, unsigned index);
+int gpusim_kernel_set_rows(gpusim_kernel *kernel, unsigned index);
 /* base + core * step */
 int gpusim_kernel_set_affine(gpusim_kernel *kernel, unsigned index, uint64_t base, uint64_t step);
 /* One value per core; copied at once. The kernel may then be enqueued over at most `count` cores. */
@@ -194,7 +227,10 @@ int gpusim_kernel_set_limits(gpusim_kernel *kernel, const gpusim_limits *limits)
 
 /* ---- Queues ---- */
 
-/* Commands of one queue execute in order, asynchronously to the caller; queues among each other do not. */
+/*
+ * Commands of one queue execute in order, asynchronously to the caller; queues among each other do not:
+ * kernels of different queues run at once, by turns of some milliseconds, up to eight of a device.
+ */
 int gpusim_queue_create(gpusim_device *device, gpusim_queue **queue);
 int gpusim_queue_release(gpusim_queue *queue); /* waits */
 /* Until all commands enqueued so far have ended. The status of the first that failed since the last call. */
@@ -210,6 +246,12 @@ int gpusim_queue_finish(gpusim_queue *queue);
 int gpusim_enqueue_kernel(gpusim_queue *queue, gpusim_kernel *kernel, uint32_t cores,
 			  unsigned wait_count, gpusim_event *const *wait_list,
 			  gpusim_event **event);
+/*
+ * Over columns * rows cores: core c is in column c % columns of row c / columns.
+ */
+int gpusim_enqueue_kernel_2d(gpusim_queue *queue, gpusim_kernel *kernel, uint32_t columns,
+			     uint32_t rows, unsigned wait_count, gpusim_event *const *wait_list,
+			     gpusim_event **event);
 /*
  * The whole program as a process of its own over `cores` cores, as `gpusim run` would: with its main, C
  * library and memory of its own. `argv` ends with NULL.
@@ -254,6 +296,17 @@ int gpusim_event_cancel(gpusim_event *event);
 int gpusim_event_retain(gpusim_event *event);
 int gpusim_event_release(gpusim_event *event);
 
+/*
+ * On the caller's CLOCK_MONOTONIC: when the command was enqueued, when it began, when it ended. A
+ * command that never began has started_ns 0. BUSY: it has not ended. How long a kernel
+ * ran is measured by the simulator's clock; where the caller's stands still meanwhile
+ * (wait=frozen) the times are as close together as that one says.
+ */
+typedef struct gpusim_times {
+	uint64_t queued_ns, started_ns, ended_ns;
+} gpusim_times;
+int gpusim_event_times(gpusim_event *event, gpusim_times *times);
+
 #define GPUSIM_CLASS_COUNT 15
 
 /* Of a kernel that has ended. */
@@ -277,11 +330,13 @@ const char *gpusim_class_name(unsigned index);
 /* Joules that the kernel's instructions take on a target, "fermi" for example; NOT_FOUND: unknown,
  * with the known ones in gpusim_last_error(). */
 int gpusim_event_energy(gpusim_event *event, const char *target, double *joules);
-/* What the kernel's cores wrote, up to 1 MiB; valid as long as the event. */
+/* What the kernel's cores wrote, as gpusim_device_set_output() says; valid as long as the event. */
 int gpusim_event_output(gpusim_event *event, const char **text, size_t *size_bytes);
 
 #ifdef __cplusplus
 }
 #endif
+
+#include "gpusim_launch.h"
 
 #endif

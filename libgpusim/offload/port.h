@@ -69,6 +69,9 @@ struct gpusim_port_operations {
   int (*symbol)(struct gpusim_port* port, uint32_t program, const char* name, uint64_t* address,
                 uint64_t* size_bytes);
 
+  // Whether the function can be a kernel, as far as its code shows.
+  int (*check)(struct gpusim_port* port, uint32_t program, uint64_t function);
+
   // *ticket = 0: it has ended already, and *end says how. Fails only if nothing was started.
   int (*launch)(struct gpusim_port* port, const struct gpusim_launch* launch, uint64_t* ticket,
                 struct gpusim_port_end* end);

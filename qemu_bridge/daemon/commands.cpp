@@ -53,7 +53,7 @@ void check_launch(const gpusim_launch& launch) {
            fmt::format("{} arguments; at most {}", launch.argument_count, GPUSIM_MOST_ARGUMENTS));
   for (uint32_t i = 0; i < launch.argument_count; ++i) {
     const gpusim_argument& a = launch.arguments[i];
-    if (a.kind > GPUSIM_ARGUMENT_PER_CORE || a.is_float > 1 ||
+    if (a.kind > GPUSIM_ARGUMENT_COPY || a.is_float > 1 ||
         !all_zero(a.reserved, sizeof a.reserved))
       refuse(EINVAL, fmt::format("argument {} is malformed", i));
   }
@@ -87,6 +87,7 @@ const Commands::Operation Commands::kOperations[] = {
     {GPUSIM_OP_RESET,         "RESET",         0, false, true,  false, &Commands::reset},
     {GPUSIM_OP_COUNTERS,      "COUNTERS",      0, false, true,  false, &Commands::counters},
     {GPUSIM_OP_DIRECT,        "DIRECT",        1, false, true,  false, &Commands::direct},
+    {GPUSIM_OP_CHECK,         "CHECK",         2, false, true,  false, &Commands::check_function},
     // clang-format on
 };
 
@@ -449,6 +450,12 @@ Commands::Answer Commands::symbol(const Request& request, const Label&, gpusim_r
       request.context, number32(words.word[0], "program"), std::string(request_text(words)));
   reply.word[0] = symbol.address;
   reply.word[1] = symbol.size_bytes;
+  return Answer::kNow;
+}
+
+Commands::Answer Commands::check_function(const Request& request, const Label&, gpusim_reply&) {
+  const uint64_t* word = request.request.words.word;
+  service_.check(request.context, number32(word[0], "program"), word[1]);
   return Answer::kNow;
 }
 

@@ -97,6 +97,7 @@ class Commands {
   Answer load(const Request& request, const Label& label, gpusim_reply& reply);
   Answer unload(const Request& request, const Label& label, gpusim_reply& reply);
   Answer symbol(const Request& request, const Label& label, gpusim_reply& reply);
+  Answer check_function(const Request& request, const Label& label, gpusim_reply& reply);
   Answer launch(const Request& request, const Label& label, gpusim_reply& reply);
   Answer cancel(const Request& request, const Label& label, gpusim_reply& reply);
   Answer reset(const Request& request, const Label& label, gpusim_reply& reply);

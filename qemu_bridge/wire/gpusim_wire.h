@@ -38,8 +38,8 @@ typedef int32_t gpusim_s32;
 #define GPUSIM_WIRE_ASSERT(condition) _Static_assert(condition, #condition)
 #endif
 
-/* Both sides must have the same. Fields and operations may be added where zeros are today. */
-#define GPUSIM_WIRE_VERSION 1u
+/* Both sides must have the same: whatever is added or changed here makes a new version. */
+#define GPUSIM_WIRE_VERSION 2u
 #define GPUSIM_COMMAND_MAGIC 0x4d435347u /* "GSCM" */
 
 /*
@@ -155,6 +155,10 @@ enum gpusim_op {
 	 * taken then ends with -ECANCELED. -EBUSY while a launch that was posted there runs or waits.
 	 */
 	GPUSIM_OP_DIRECT = 13,
+	/* word[0] program, [1] device address of a function that is to be a kernel. -EOPNOTSUPP: it
+	 * cannot be one, and the text says why.
+	 */
+	GPUSIM_OP_CHECK = 14,
 };
 
 enum gpusim_rights {
@@ -182,6 +186,9 @@ enum gpusim_argument_kind {
 	GPUSIM_ARGUMENT_AFFINE = 1,   /* value + core * step */
 	GPUSIM_ARGUMENT_CORES = 2,    /* the number of cores */
 	GPUSIM_ARGUMENT_PER_CORE = 3, /* the core's entry of a table of 64-bit words at `value` */
+	GPUSIM_ARGUMENT_REMAINDER = 4, /* core % step */
+	GPUSIM_ARGUMENT_QUOTIENT = 5,  /* core / step */
+	GPUSIM_ARGUMENT_COPY = 6, /* the address of the core's own copy of `step` bytes at `value` */
 };
 
 struct gpusim_argument {
@@ -194,6 +201,7 @@ struct gpusim_argument {
 GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_argument) == 24);
 
 #define GPUSIM_MOST_ARGUMENTS 16
+#define GPUSIM_MOST_COPY_BYTES 4096u /* of one argument */
 
 enum gpusim_launch_flags {
 	/* The whole program as a process of its own, with memory of its own; `function` and the
@@ -216,7 +224,11 @@ struct gpusim_launch {
 	gpusim_u64 output_size_bytes; /* 0: thrown away */
 	gpusim_u64 strings;
 	gpusim_u64 strings_size_bytes;
-	gpusim_u64 reserved[4];
+	/* Kernels with the same number run one after the other, in the order of their launches; those
+	 * of a context that differ run by turns.
+	 */
+	gpusim_u64 queue;
+	gpusim_u64 reserved[3];
 	struct gpusim_argument arguments[GPUSIM_MOST_ARGUMENTS];
 };
 GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_launch) == 112 + 384);
@@ -233,8 +245,11 @@ struct gpusim_report {
 	gpusim_u32 cores;
 	gpusim_u64 fault_pc;
 	gpusim_u64 classes[GPUSIM_CLASSES]; /* guest instructions, as docs/instruction_classes.md */
+	gpusim_u64 waited_ns; /* of the host's clock: from the launch to the kernel's beginning, */
+	gpusim_u64 lasted_ns; /* and from there to its end, with its waiting for others' slices */
+	gpusim_u64 output_kept_bytes; /* at the launch's `output` */
 };
-GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_report) == 48 + 120);
+GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_report) == 48 + 120 + 24);
 
 #define GPUSIM_REQUEST_TEXT 256
 
@@ -249,11 +264,11 @@ union gpusim_request {
 };
 GPUSIM_WIRE_ASSERT(sizeof(union gpusim_request) == 496);
 
-#define GPUSIM_REPLY_TEXT 288
+#define GPUSIM_REPLY_TEXT 272
 
 struct gpusim_reply {
 	union {
-		gpusim_u64 word[22];
+		gpusim_u64 word[24];
 		struct gpusim_report report;
 	};
 	/* What went wrong, or what the operation says; ends at a zero byte. */

@@ -102,9 +102,9 @@ class Input {
 
 // Of each operation, printed at the end.
 struct Tally {
-  uint64_t served[GPUSIM_OP_DIRECT + 1] = {}, refused[GPUSIM_OP_DIRECT + 1] = {};
+  uint64_t served[GPUSIM_OP_CHECK + 1] = {}, refused[GPUSIM_OP_CHECK + 1] = {};
   ~Tally() {
-    for (uint16_t op = GPUSIM_OP_HELLO; op <= GPUSIM_OP_DIRECT; ++op)
+    for (uint16_t op = GPUSIM_OP_HELLO; op <= GPUSIM_OP_CHECK; ++op)
       std::fprintf(stderr, "%-14s %8llu served %8llu refused\n", operation_name(op),
                    static_cast<unsigned long long>(served[op]),
                    static_cast<unsigned long long>(refused[op]));
@@ -244,6 +244,10 @@ class Guest {
       case GPUSIM_OP_SYMBOL:
         words.word[0] = any(input.byte() % 4);
         input.take(words.text, 256);
+        return;
+      case GPUSIM_OP_CHECK:
+        words.word[0] = any(input.byte() % 4);
+        words.word[1] = input.number();
         return;
       default:
         words.word[0] = any(0);

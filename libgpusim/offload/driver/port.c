@@ -606,6 +606,15 @@ static int port_symbol(struct gpusim_port* port, uint32_t program, const char* n
   return status;
 }
 
+static int port_check(struct gpusim_port* port, uint32_t program, uint64_t function) {
+  union gpusim_request request;
+  struct gpusim_reply reply;
+  memset(&request, 0, sizeof request);
+  request.words.word[0] = program;
+  request.words.word[1] = function;
+  return operate(port, GPUSIM_OP_CHECK, &request, &reply, "a kernel");
+}
+
 // `end` has the reply.
 static void set_end(struct gpusim_port_end* end, int status) {
   end->status = gpusim_offload_status_of_errno(status);
@@ -662,6 +671,7 @@ const struct gpusim_port_operations gpusim_offload_port = {
     .load = port_load,
     .unload = port_unload,
     .symbol = port_symbol,
+    .check = port_check,
     .launch = port_launch,
     .wait = port_wait,
     .cancel = port_cancel,

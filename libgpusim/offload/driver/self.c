@@ -143,7 +143,7 @@ static int attach_segments(gpusim_device* device, const struct file* file,
 }
 
 int gpusim_offload_load_self(gpusim_device* device, struct gpusim_offload_self* self,
-                             uint32_t* program) {
+                             struct gpusim_offload_debug** debug, uint32_t* program) {
   struct file file = {NULL, 0};
   int status = map_self(&file);
   if (status != GPUSIM_OK) return status;
@@ -153,6 +153,7 @@ int gpusim_offload_load_self(gpusim_device* device, struct gpusim_offload_self* 
     status = PORT->load(device->port, file.bytes, file.size_bytes, "this program",
                         GPUSIM_LOAD_LIVE_DATA, program);
   }
+  if (status == GPUSIM_OK) *debug = gpusim_offload_debug_read(file.bytes, file.size_bytes);
   munmap((void*)(uintptr_t)file.bytes, file.size_bytes);
   if (status != GPUSIM_OK) {
     for (unsigned i = 0; i < self->range_count; ++i) {

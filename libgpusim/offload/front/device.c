@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Opening and closing, properties, and what can only go when no kernel runs.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
 
 enum { kMostOptions = 16, kOutputBytes = 1 << 20 };
+
+static void write_to_standard_output(void* context, const char* text, size_t size_bytes) {
+  (void)context;
+  fwrite(text, 1, size_bytes, stdout);
+}
 
 int gpusim_open(const char* options, gpusim_device** result) {
   if (result == NULL) return fail(GPUSIM_INVALID_ARGUMENT, "gpusim_open: device is NULL");
@@ -53,6 +59,8 @@ int gpusim_open(const char* options, gpusim_device** result) {
   device->properties.api_version = GPUSIM_API_VERSION;
   atomic_init(&device->references, 1);
   atomic_init(&device->launches, 0);
+  atomic_init(&device->last_queue, 0);
+  device->output_function = write_to_standard_output;
   pthread_mutex_init(&device->mutex, NULL);
   pthread_mutex_init(&device->regions_mutex, NULL);
   *result = device;
@@ -115,6 +123,24 @@ void gpusim_offload_free_memory(gpusim_device* device, const struct gpusim_port_
 
 void gpusim_offload_unload(gpusim_device* device, uint32_t program) {
   if (PORT->unload(device->port, program) == GPUSIM_BUSY) leave_over(device, NULL, program);
+}
+
+int gpusim_device_set_output(gpusim_device* device, gpusim_output_function function,
+                             void* context) {
+  if (device == NULL) return fail(GPUSIM_INVALID_ARGUMENT, "gpusim_device_set_output: NULL");
+  pthread_mutex_lock(&device->mutex);
+  device->output_function = function;
+  device->output_context = context;
+  pthread_mutex_unlock(&device->mutex);
+  return GPUSIM_OK;
+}
+
+void gpusim_offload_output_deliver(gpusim_device* device, const char* text, size_t size_bytes) {
+  pthread_mutex_lock(&device->mutex);
+  const gpusim_output_function function = device->output_function;
+  void* const context = device->output_context;
+  pthread_mutex_unlock(&device->mutex);
+  if (function != NULL) function(context, text, size_bytes);
 }
 
 void gpusim_offload_launch_ended(gpusim_device* device) {

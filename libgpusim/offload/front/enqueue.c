@@ -27,26 +27,30 @@ static gpusim_event* new_launch(gpusim_queue* queue, gpusim_program* program, ui
   event->launch->program = gpusim_offload_program_retain(program);
   event->launch->request.program = program->number;
   event->launch->request.cores = cores;
+  event->launch->request.queue = queue->number;
   return event;
 }
 
-static int check_cores(const gpusim_queue* queue, const gpusim_program* program, uint32_t cores) {
+static int check_cores(const gpusim_queue* queue, const gpusim_program* program, uint64_t cores) {
   if (program->device != queue->device) {
     return fail(GPUSIM_INVALID_ARGUMENT, "the kernel belongs to another device than the queue");
   }
   const uint32_t most = queue->device->properties.most_cores;
   if (cores == 0 || cores > most) {
-    return fail(GPUSIM_INVALID_ARGUMENT, "%u cores: 1 to %u are possible", cores, most);
+    return fail(GPUSIM_INVALID_ARGUMENT, "%llu cores: 1 to %u are possible",
+                (unsigned long long)cores, most);
   }
   return GPUSIM_OK;
 }
 
-static int check_arguments(const gpusim_kernel* kernel, uint32_t cores) {
-  for (unsigned i = 0; i < kernel->parameter_count; ++i) {
-    const struct gpusim_offload_parameter* const p = &kernel->parameters[i];
-    if (!p->is_set) {
-      return fail(GPUSIM_INVALID_ARGUMENT, "argument %u of the kernel is not set", i);
-    }
+// The cores as a rectangle.
+struct shape {
+  uint32_t columns, rows;
+};
+
+static int check_tables(const struct gpusim_offload_parameters* parameters, uint32_t cores) {
+  for (unsigned i = 0; i < parameters->count; ++i) {
+    const struct gpusim_offload_parameter* const p = &parameters->list[i];
     if (p->table_count != 0 && cores > p->table_count) {
       return fail(GPUSIM_INVALID_ARGUMENT, "%u cores, but argument %u has values for %u", cores, i,
                   p->table_count);
@@ -55,30 +59,91 @@ static int check_arguments(const gpusim_kernel* kernel, uint32_t cores) {
   return GPUSIM_OK;
 }
 
-int gpusim_enqueue_kernel(gpusim_queue* queue, gpusim_kernel* kernel, uint32_t cores,
-                          unsigned wait_count, gpusim_event* const* wait_list,
-                          gpusim_event** event) {
-  if (event != NULL) *event = NULL;
-  if (queue == NULL || kernel == NULL) {
-    return fail(GPUSIM_INVALID_ARGUMENT, "gpusim_enqueue_kernel: an argument is NULL");
+static struct gpusim_argument argument_of(enum gpusim_offload_shape of, struct shape shape) {
+  struct gpusim_argument a = {.kind = GPUSIM_ARGUMENT_VALUE};
+  switch (of) {
+    case kShapeX:
+      a.kind = GPUSIM_ARGUMENT_REMAINDER;
+      a.step = shape.columns;
+      break;
+    case kShapeY:
+      a.kind = GPUSIM_ARGUMENT_QUOTIENT;
+      a.step = shape.columns;
+      break;
+    case kShapeColumns: a.value = shape.columns; break;
+    case kShapeRows: a.value = shape.rows; break;
+    case kShapeNone: break;
   }
-  int status = check_cores(queue, kernel->program, cores);
-  if (status == GPUSIM_OK) status = check_arguments(kernel, cores);
-  if (status != GPUSIM_OK) return status;
-  gpusim_event* const command = new_launch(queue, kernel->program, cores);
-  if (command == NULL) return GPUSIM_OUT_OF_MEMORY;
-  struct gpusim_offload_launch* const launch = command->launch;
-  launch->request.function = kernel->function;
-  launch->request.argument_count = kernel->parameter_count;
-  set_limits(&launch->request, &kernel->limits);
-  for (unsigned i = 0; i < kernel->parameter_count; ++i) {
-    const struct gpusim_offload_parameter* const p = &kernel->parameters[i];
-    launch->request.arguments[i] = p->argument;
+  return a;
+}
+
+static void set_arguments(struct gpusim_offload_launch* launch,
+                          const struct gpusim_offload_parameters* parameters, struct shape shape) {
+  struct gpusim_launch* const request = &launch->request;
+  for (unsigned i = 0; i < parameters->count; ++i) {
+    const struct gpusim_offload_parameter* const p = &parameters->list[i];
+    for (unsigned word = 0; word < p->word_count; ++word) {
+      request->arguments[request->argument_count++] =
+          p->shape == kShapeNone ? p->words[word] : argument_of(p->shape, shape);
+    }
     if (p->buffer != NULL) {
       launch->buffers[launch->buffer_count++] = gpusim_offload_buffer_retain(p->buffer);
     }
   }
+}
+
+static int enqueue_with(gpusim_queue* queue, const gpusim_kernel* kernel,
+                        const struct gpusim_offload_parameters* parameters, struct shape shape,
+                        unsigned wait_count, gpusim_event* const* wait_list, gpusim_event** event) {
+  const uint64_t cores = (uint64_t)shape.columns * shape.rows;
+  int status = check_cores(queue, kernel->program, cores);
+  if (status == GPUSIM_OK) status = gpusim_offload_parameters_check(kernel, parameters);
+  if (status == GPUSIM_OK) status = check_tables(parameters, (uint32_t)cores);
+  if (status != GPUSIM_OK) return status;
+  gpusim_event* const command = new_launch(queue, kernel->program, (uint32_t)cores);
+  if (command == NULL) return GPUSIM_OUT_OF_MEMORY;
+  command->launch->request.function = kernel->function;
+  set_limits(&command->launch->request, &kernel->limits);
+  set_arguments(command->launch, parameters, shape);
   return gpusim_offload_enqueue(queue, command, wait_count, wait_list, event);
+}
+
+int gpusim_enqueue_kernel(gpusim_queue* queue, gpusim_kernel* kernel, uint32_t cores,
+                          unsigned wait_count, gpusim_event* const* wait_list,
+                          gpusim_event** event) {
+  return gpusim_enqueue_kernel_2d(queue, kernel, cores, 1, wait_count, wait_list, event);
+}
+
+int gpusim_enqueue_kernel_2d(gpusim_queue* queue, gpusim_kernel* kernel, uint32_t columns,
+                             uint32_t rows, unsigned wait_count, gpusim_event* const* wait_list,
+                             gpusim_event** event) {
+  if (event != NULL) *event = NULL;
+  if (queue == NULL || kernel == NULL) {
+    return fail(GPUSIM_INVALID_ARGUMENT, "gpusim_enqueue_kernel: an argument is NULL");
+  }
+  return enqueue_with(queue, kernel, &kernel->parameters, (struct shape){columns, rows}, wait_count,
+                      wait_list, event);
+}
+
+int gpusim_launch_values(gpusim_queue* queue, gpusim_kernel* kernel, uint32_t columns,
+                         uint32_t rows, unsigned value_count, const gpusim_value* values,
+                         gpusim_event** event) {
+  if (event != NULL) *event = NULL;
+  if (queue == NULL || kernel == NULL || (values == NULL && value_count != 0)) {
+    return fail(GPUSIM_INVALID_ARGUMENT, "gpusim_launch: an argument is NULL");
+  }
+  struct gpusim_offload_parameters parameters;
+  parameters.count = 0;
+  int status = GPUSIM_OK;
+  for (unsigned i = 0; i < value_count && status == GPUSIM_OK; ++i) {
+    status = gpusim_offload_parameters_add(kernel, &parameters, &values[i]);
+  }
+  if (status == GPUSIM_OK) {
+    const struct shape shape = {columns, rows};
+    status = enqueue_with(queue, kernel, &parameters, shape, 0, NULL, event);
+  }
+  gpusim_offload_parameters_release(&parameters);
+  return status;
 }
 
 // argv as the device reads it: entries ended by a zero byte each.
@@ -283,15 +348,25 @@ static void fill(uint8_t* to, size_t size_bytes, const uint8_t* pattern, size_t 
 }
 
 static void keep_output(struct gpusim_offload_launch* launch) {
-  if (launch->output == NULL || launch->end.reply.report.output_bytes == 0) return;
-  const uint64_t written = launch->end.reply.report.output_bytes;
-  const size_t size =
-      written < launch->output->size_bytes ? (size_t)written : launch->output->size_bytes;
+  if (launch->output == NULL || launch->end.reply.report.output_kept_bytes == 0) return;
+  const uint64_t kept = launch->end.reply.report.output_kept_bytes;
+  const size_t size = kept < launch->output->size_bytes ? (size_t)kept : launch->output->size_bytes;
   launch->output_text = malloc(size + 1);
   if (launch->output_text == NULL) return;
   memcpy(launch->output_text, launch->output->pointer, size);
   launch->output_text[size] = 0;
   launch->output_size = size;
+}
+
+// When the device began and ended, on this clock: it says how long it took by its own.
+static void set_times(gpusim_event* event) {
+  const struct gpusim_report* const report = &event->launch->end.reply.report;
+  const uint64_t now = gpusim_offload_now_ns();
+  const uint64_t passed = now - event->started_ns;
+  const uint64_t waited = report->waited_ns < passed ? report->waited_ns : passed;
+  const uint64_t lasted = report->lasted_ns < passed - waited ? report->lasted_ns : passed - waited;
+  event->started_ns += waited;
+  event->ended_ns = event->started_ns + lasted;
 }
 
 int gpusim_offload_launch_settle(gpusim_event* event, int wait_status) {
@@ -303,7 +378,11 @@ int gpusim_offload_launch_settle(gpusim_event* event, int wait_status) {
     snprintf(end->reply.text, sizeof end->reply.text, "%s", gpusim_last_error());
   } else {
     launch->has_begun = true;
+    set_times(event);
     keep_output(launch);
+    if (launch->output_text != NULL && (launch->request.flags & GPUSIM_LAUNCH_PROCESS) == 0) {
+      gpusim_offload_output_deliver(event->queue->device, launch->output_text, launch->output_size);
+    }
     // TIMED_OUT of a command would mean that it goes on.
     if (end->status == GPUSIM_TIMED_OUT) end->status = GPUSIM_KERNEL_FAILED;
     if (end->status == GPUSIM_OK && (end->reply.report.exit_status != 0 || end->reply.report.faults != 0)) {
@@ -400,6 +479,21 @@ int gpusim_event_statistics(gpusim_event* event, gpusim_statistics* statistics) 
   statistics->fault_core = report->fault_core;
   statistics->fault_pc = report->fault_pc;
   statistics->output_bytes = report->output_bytes;
+  return GPUSIM_OK;
+}
+
+int gpusim_event_times(gpusim_event* event, gpusim_times* times) {
+  if (event == NULL || times == NULL) {
+    return fail(GPUSIM_INVALID_ARGUMENT, "gpusim_event_times: an argument is NULL");
+  }
+  if (gpusim_event_status(event) == GPUSIM_RUNNING) {
+    return fail(GPUSIM_BUSY, "gpusim_event_times: the command has not ended");
+  }
+  pthread_mutex_lock(&event->queue->mutex);
+  times->queued_ns = event->queued_ns;
+  times->started_ns = event->started_ns;
+  times->ended_ns = event->ended_ns;
+  pthread_mutex_unlock(&event->queue->mutex);
   return GPUSIM_OK;
 }
 

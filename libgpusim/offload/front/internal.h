@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "libgpusim/offload/front/signature.h"
 #include "libgpusim/offload/port.h"
 
 #define PORT (&gpusim_offload_port)
@@ -43,11 +44,14 @@ struct gpusim_device {
   struct gpusim_port* port;
   gpusim_properties properties;
   atomic_uint launches;  // kernels that the port has not reported as ended
+  atomic_ullong last_queue;  // number
 
   pthread_mutex_t mutex;  // of what follows
   gpusim_queue* queues;
   struct gpusim_offload_leftover* leftovers;
   gpusim_buffer* outputs;  // spare ones, for what kernels write
+  gpusim_output_function output_function;  // NULL: nobody
+  void* output_context;
 
   pthread_mutex_t regions_mutex;
   struct gpusim_offload_region* regions;  // by address
@@ -62,6 +66,8 @@ void gpusim_offload_launch_ended(gpusim_device* device);
 // A buffer for a kernel's output, NULL if there is no memory, and its way back.
 gpusim_buffer* gpusim_offload_output_take(gpusim_device* device);
 void gpusim_offload_output_give(gpusim_buffer* output);
+// To whom the device's caller wants it to go.
+void gpusim_offload_output_deliver(gpusim_device* device, const char* text, size_t size_bytes);
 
 // ---- Existing memory ---------------------------------------------------------------------------
 
@@ -112,29 +118,53 @@ struct gpusim_program {
   gpusim_device* device;
   uint32_t number;  // the port's
   bool is_self;
+  struct gpusim_offload_debug* debug;  // NULL: not known
   struct gpusim_offload_self self;
 };
 
 gpusim_program* gpusim_offload_program_retain(gpusim_program* program);
 // Only with a port that supports_self: self.c.
 int gpusim_offload_load_self(gpusim_device* device, struct gpusim_offload_self* self,
-                             uint32_t* program);
+                             struct gpusim_offload_debug** debug, uint32_t* program);
 
+// What of the cores' rectangle an argument is, known when the kernel is enqueued.
+enum gpusim_offload_shape { kShapeNone, kShapeX, kShapeY, kShapeColumns, kShapeRows };
+
+enum { kMostWords = 4 };
+
+// A parameter of the function, and the registers that it takes: structures take several.
 struct gpusim_offload_parameter {
   bool is_set;
-  struct gpusim_argument argument;
-  gpusim_buffer* buffer;  // that it points into, or the table; may be NULL
+  uint8_t word_count;
+  enum gpusim_offload_type type;
+  enum gpusim_offload_shape shape;
+  struct gpusim_argument words[kMostWords];
+  gpusim_buffer* buffer;  // that it points into, or the table or copy; may be NULL
   uint32_t table_count;   // of a table
+};
+
+struct gpusim_offload_parameters {
+  unsigned count;  // highest set + 1
+  struct gpusim_offload_parameter list[GPUSIM_MOST_ARGUMENTS];
 };
 
 struct gpusim_kernel {
   atomic_uint references;
   gpusim_program* program;
   uint64_t function;
-  unsigned parameter_count;  // highest set + 1
-  struct gpusim_offload_parameter parameters[GPUSIM_MOST_ARGUMENTS];
+  struct gpusim_offload_signature signature;
+  struct gpusim_offload_parameters parameters;
   gpusim_limits limits;
 };
+
+void gpusim_offload_parameters_release(struct gpusim_offload_parameters* parameters);
+// One more, behind the others: for a launch with its arguments.
+int gpusim_offload_parameters_add(const gpusim_kernel* kernel,
+                                  struct gpusim_offload_parameters* parameters,
+                                  const gpusim_value* value);
+// Whether they are the function's, as far as that is known.
+int gpusim_offload_parameters_check(const gpusim_kernel* kernel,
+                                    const struct gpusim_offload_parameters* parameters);
 
 // ---- Queues and events -------------------------------------------------------------------------
 
@@ -194,6 +224,7 @@ struct gpusim_event {
   bool is_driven;   // a thread is in the port's wait() for it
   uint64_t ticket;  // of the port, once launched and not ended at once
   uint64_t sequence;
+  uint64_t queued_ns, started_ns, ended_ns;  // 0: not yet
   struct gpusim_offload_dependent* dependents;
   char text[kTextBytes];  // of the failure
 };
@@ -201,6 +232,7 @@ struct gpusim_event {
 struct gpusim_queue {
   atomic_uint references;
   gpusim_device* device;
+  uint64_t number;                // of the device's, from 1 on
   gpusim_queue *next, *previous;  // of the device; under its lock
 
   pthread_mutex_t mutex;

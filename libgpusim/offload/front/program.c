@@ -40,16 +40,18 @@ int gpusim_program_from_self(gpusim_device* device, gpusim_program** result) {
   gpusim_program* const program = new_program(device);
   if (program == NULL) return GPUSIM_OUT_OF_MEMORY;
   program->is_self = true;
-  return finish_program(program, gpusim_offload_load_self(device, &program->self, &program->number),
-                        result);
+  const int status =
+      gpusim_offload_load_self(device, &program->self, &program->debug, &program->number);
+  return finish_program(program, status, result);
 }
 
 static int load(gpusim_device* device, const void* bytes, size_t size_bytes, const char* name,
                 gpusim_program** result) {
   gpusim_program* const program = new_program(device);
   if (program == NULL) return GPUSIM_OUT_OF_MEMORY;
-  return finish_program(
-      program, PORT->load(device->port, bytes, size_bytes, name, 0, &program->number), result);
+  const int status = PORT->load(device->port, bytes, size_bytes, name, 0, &program->number);
+  if (status == GPUSIM_OK) program->debug = gpusim_offload_debug_read(bytes, size_bytes);
+  return finish_program(program, status, result);
 }
 
 int gpusim_program_from_memory(gpusim_device* device, const void* bytes, size_t size_bytes,
@@ -126,6 +128,7 @@ int gpusim_program_release(gpusim_program* program) {
     gpusim_offload_detach(device, &program->self.ranges[i]);
   }
   free(program->self.ranges);
+  free(program->debug);
   free(program);
   gpusim_offload_device_release(device);
   return GPUSIM_OK;

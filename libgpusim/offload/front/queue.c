@@ -86,6 +86,7 @@ static void end_event(gpusim_queue* queue, gpusim_event* event, int status, cons
   event->state = kStateEnded;
   event->status = status;
   event->ticket = 0;
+  if (event->ended_ns == 0) event->ended_ns = gpusim_offload_now_ns();
   if (status < 0) {
     snprintf(event->text, sizeof event->text, "%s",
              text != NULL ? text : gpusim_status_name(status));
@@ -167,6 +168,7 @@ static void execute_current(gpusim_queue* queue) {
   gpusim_event* const event = queue->current;
   event->state = kStateStarted;
   const int dependency = atomic_load(&event->failed_dependency);
+  if (dependency == 0) event->started_ns = gpusim_offload_now_ns();
   if (dependency < 0) {
     char text[kTextBytes];
     snprintf(text, sizeof text, "an event that the command waited for failed: %s",
@@ -374,6 +376,7 @@ int gpusim_queue_create(gpusim_device* device, gpusim_queue** result) {
   if (queue == NULL) return fail(GPUSIM_OUT_OF_MEMORY, "gpusim_queue_create: out of memory");
   atomic_init(&queue->references, 1);
   queue->device = gpusim_offload_device_retain(device);
+  queue->number = atomic_fetch_add(&device->last_queue, 1) + 1;
   pthread_mutex_init(&queue->mutex, NULL);
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
@@ -460,6 +463,8 @@ static void begin_event(gpusim_event* event, gpusim_queue* queue,
   atomic_fetch_add_explicit(&queue->references, 1, memory_order_relaxed);
   event->queue = queue;
   event->command = command;
+  event->queued_ns = gpusim_offload_now_ns();
+  event->started_ns = event->ended_ns = 0;
 }
 
 gpusim_event* gpusim_offload_event_new(gpusim_queue* queue, enum gpusim_offload_command command) {

@@ -297,6 +297,14 @@ int port_symbol(gpusim_port* port, uint32_t program, const char* name, uint64_t*
   });
 }
 
+int port_check(gpusim_port* port, uint32_t program, uint64_t function) {
+  return guarded("a kernel", [&] {
+    const Turn turn(simulators());
+    port->service->check(port->context, program, function);
+    return static_cast<int>(GPUSIM_OK);
+  });
+}
+
 int port_launch(gpusim_port* port, const gpusim_launch* launch, uint64_t* ticket,
                 gpusim_port_end* end) {
   return guarded("launching a kernel", [&] {
@@ -398,6 +406,7 @@ const gpusim_port_operations gpusim_offload_port = {
     .load = port_load,
     .unload = port_unload,
     .symbol = port_symbol,
+    .check = port_check,
     .launch = port_launch,
     .wait = port_wait,
     .cancel = port_cancel,

@@ -16,6 +16,7 @@
 #include "libgpusim/offload/port.h"
 
 struct gpusim_offload_self;
+struct gpusim_offload_debug;
 
 struct job {
   struct job* next;
@@ -243,6 +244,13 @@ static int fake_symbol(struct gpusim_port* port, uint32_t program, const char* n
   return GPUSIM_OK;
 }
 
+static int fake_check(struct gpusim_port* port, uint32_t program, uint64_t function) {
+  (void)port;
+  (void)program;
+  (void)function;
+  return GPUSIM_OK;
+}
+
 static int fake_launch(struct gpusim_port* port, const struct gpusim_launch* launch,
                        uint64_t* ticket, struct gpusim_port_end* end) {
   if (atomic_load(&fake_is_lost))
@@ -343,17 +351,19 @@ const struct gpusim_port_operations gpusim_offload_port = {
     .load = fake_load,
     .unload = fake_unload,
     .symbol = fake_symbol,
+    .check = fake_check,
     .launch = fake_launch,
     .wait = fake_wait,
     .cancel = fake_cancel,
 };
 
 int gpusim_offload_load_self(gpusim_device* device, struct gpusim_offload_self* self,
-                             uint32_t* program);
+                             struct gpusim_offload_debug** debug, uint32_t* program);
 int gpusim_offload_load_self(gpusim_device* device, struct gpusim_offload_self* self,
-                             uint32_t* program) {
+                             struct gpusim_offload_debug** debug, uint32_t* program) {
   (void)device;
   (void)self;
+  (void)debug;
   (void)program;
   return GPUSIM_NOT_SUPPORTED;
 }

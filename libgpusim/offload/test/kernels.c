@@ -2,6 +2,7 @@
 #include "kernels.h"
 
 #include "gpusim_guest.h"
+#include "gpusim_sync.h"
 
 uint64_t test_counter;
 uint32_t test_table[4] = {10, 20, 30, 40};
@@ -76,6 +77,40 @@ void neighbours(uint64_t core, uint64_t cores, uint64_t* values, uint64_t* sums)
   gpusim_barrier();
   sums[core] = values[(core + 1) % cores] + values[(core + cores - 1) % cores];
   gpusim_barrier();
+}
+
+// Two of them, one after the other, would never end.
+void signal_and_await(volatile uint32_t* mine, const uint32_t* other) {
+  *mine = 1;
+  gpusim_wait_while_equal(other, 0);
+}
+
+void many_barriers(uint64_t core, uint64_t cores, uint64_t rounds, uint64_t* sums) {
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < rounds; ++i) {
+    gpusim_barrier();
+    sum += gpusim_sum_u64(core + i);
+  }
+  sums[core] = sum + cores;
+}
+
+void print(uint64_t core, const char* name, double number) {
+  gpusim_printf("core %2d of %s: ", (int)core, name);
+  gpusim_printf("%.3f\n", number * (double)core);
+}
+
+void place(uint64_t x, uint64_t y, uint64_t columns, uint64_t rows, uint64_t* out) {
+  out[y * columns + x] = x + 1000 * y + 1000000 * columns + 1000000000 * rows;
+}
+
+// Its copy of `l` is its own: it may write to it.
+void structures(uint64_t core, struct small s, struct large l, struct point p, double* out) {
+  l.values[core % 5] += core;
+  gpusim_barrier();
+  uint64_t sum = 0;
+  for (int i = 0; i < 5; ++i) sum += l.values[i];
+  out[core] = (double)s.a + (double)s.b * 10 + (double)sum * (double)l.scale +
+              (double)(p.x + p.y * 2 + p.z * 4) * 1e6;
 }
 
 static uint64_t deep(uint64_t n) {

@@ -35,6 +35,23 @@ void leave(uint64_t core, uint64_t which, int status);
 void say(uint64_t core, uint64_t which, uint64_t times);
 void times_two_plus(uint64_t* value, uint64_t plus);
 void neighbours(uint64_t core, uint64_t cores, uint64_t* values, uint64_t* sums);
+void signal_and_await(volatile uint32_t* mine, const uint32_t* other);
+void many_barriers(uint64_t core, uint64_t cores, uint64_t rounds, uint64_t* sums);
+void print(uint64_t core, const char* name, double number);
+void place(uint64_t x, uint64_t y, uint64_t columns, uint64_t rows, uint64_t* out);
+
+struct small {
+  int16_t a;
+  int64_t b;
+};
+struct large {
+  uint64_t values[5];
+  float scale;
+};
+struct point {
+  float x, y, z;
+};
+void structures(uint64_t core, struct small s, struct large l, struct point p, double* out);
 void recurse(uint64_t core, uint64_t* out, uint64_t n);
 
 #endif  // GPUSIM_OFFLOAD_TEST_KERNELS_H

@@ -141,7 +141,8 @@ int main(int argc, char** argv) {
   if (dot != NULL) snprintf(dot, sizeof file - (size_t)(dot - file), ".elf");
   program_file = file;
   if (kernels_file == NULL) kernels_file = file;
-  const struct test* const lists[] = {tests_of_calls, tests_of_queues, tests_of_programs};
+  const struct test* const lists[] = {tests_of_calls, tests_of_queues, tests_of_programs,
+                                      tests_of_launches};
   unsigned counts[3] = {0, 0, 0};
   for (unsigned l = 0; l < sizeof lists / sizeof lists[0]; ++l) {
     for (const struct test* test = lists[l]; test->name != NULL; ++test) {

@@ -28,6 +28,7 @@ struct test {
 extern const struct test tests_of_calls[];
 extern const struct test tests_of_queues[];
 extern const struct test tests_of_programs[];
+extern const struct test tests_of_launches[];
 
 extern const char* open_options;
 extern const char* kernels_file;  // natively
@@ -43,7 +44,7 @@ _Noreturn void skip_test(const char* why);
   } while (0)
 // The status that a call has to return; for failures there must be a text.
 #define EXPECT(status, call) expect(__FILE__, __LINE__, #call, (status), (call))
-#define OK(call) EXPECT(GPUSIM_OK, call)
+#define OK(call) expect(__FILE__, __LINE__, #call, GPUSIM_OK, (call))  // as it is written
 void expect(const char* file, int line, const char* call, int wanted, int got);
 
 gpusim_device* open_device(void);

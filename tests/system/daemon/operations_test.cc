@@ -162,7 +162,7 @@ TEST_CASE("what a kernel writes arrives in guest memory") {
     REQUIRE_MESSAGE(r.status == 0, r.what());
     CHECK(r.report.output_bytes == 36);
     CHECK(std::string(s.ram->at<char>(out), 24) ==
-          std::string("hello\nhello\nhello\nhe\0\0\0\0", 24));
+          std::string("hello\nhello\nhello\n\0\0\0\0\0\0", 24));
     c.ticket = 999;
     c.request.launch.output_size_bytes = kPage + 1;
     CHECK(s.guest->run(c).status == -EFAULT);
@@ -425,7 +425,7 @@ TEST_CASE("bad commands get an errno and a sentence, and do no harm") {
     bad = g.command(GPUSIM_OP_COUNTERS, c);
     bad.version = 77;
     refused(bad, -EPROTO);
-    for (const uint16_t op : {0, 14, 255, 65535}) refused(g.command(op, c), -ENOSYS);
+    for (const uint16_t op : {0, GPUSIM_OP_CHECK + 1, 255, 65535}) refused(g.command(op, c), -ENOSYS);
     bad = g.command(GPUSIM_OP_COUNTERS, c);
     bad.generation ^= 1;
     refused(bad, -EIO);
@@ -500,7 +500,7 @@ TEST_CASE("bad commands get an errno and a sentence, and do no harm") {
     refused(spoiled([](gpusim_launch& l) { l.cores = ~0u; }), -EINVAL);
     refused(spoiled([](gpusim_launch& l) { l.program = 99; }), -ENOENT);
     refused(spoiled([](gpusim_launch& l) { l.flags = 2; }), -EINVAL);
-    refused(spoiled([](gpusim_launch& l) { l.reserved[3] = 1; }), -EINVAL);
+    refused(spoiled([](gpusim_launch& l) { l.reserved[2] = 1; }), -EINVAL);
     refused(spoiled([](gpusim_launch& l) { l.argument_count = 17; }), -EINVAL);
     refused(spoiled([](gpusim_launch& l) { l.argument_count = ~0u; }), -EINVAL);
     refused(spoiled([](gpusim_launch& l) { l.arguments[0].kind = 4; }), -EINVAL);

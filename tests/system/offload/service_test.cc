@@ -6,7 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -66,6 +68,20 @@ struct Device {
                  [&](const LoadOutcome& o) { result = o; });
     while (!result) service.step();
     return *result;
+  }
+  // As the library does in a guest: what can be written lies in the caller's memory, here.
+  uint64_t map_data(const std::vector<uint8_t>& elf, Ram& ram) {
+    const gpusim::Module module = gpusim::translate_elf(elf, "program");
+    for (const gpusim::Segment& s : module.segments) {
+      if (!(s.flags & gpusim::kWrite)) continue;
+      const uint64_t data = s.address & ~(kPage - 1);
+      std::memcpy(ram.bytes + (s.address - data), s.bytes.data(), s.bytes.size());
+      const uint64_t size = (s.address + s.size_bytes - data + kPage - 1) / kPage * kPage;
+      service.map(context, data, std::vector<FilePiece>{{ram.fd, 0, size}}, kBoth);
+      return data;
+    }
+    FAIL("no data");
+    return 0;
   }
   uint64_t function(uint32_t program, const std::string& name) {
     return service.symbol(context, program, name).address;
@@ -221,19 +237,7 @@ TEST_CASE("the caller's own globals are live") {
   Ram ram(64);
   Device d;
   const std::vector<uint8_t> elf = kernels();
-  const gpusim::Module module = gpusim::translate_elf(elf, "kernels.elf");
-  // As the library does in a guest: what can be written lies in the caller's memory.
-  uint64_t data = 0;
-  for (const gpusim::Segment& s : module.segments) {
-    if (!(s.flags & gpusim::kWrite)) continue;
-    data = s.address & ~(kPage - 1);
-    std::memcpy(ram.bytes + (s.address - data), s.bytes.data(), s.bytes.size());
-    d.service.map(d.context, data,
-                  std::vector<FilePiece>{{ram.fd, 0, (s.address + s.size_bytes - data + kPage - 1) /
-                                                         kPage * kPage}},
-                  kBoth);
-  }
-  REQUIRE(data != 0);
+  const uint64_t data = d.map_data(elf, ram);
   const uint32_t p = d.load(elf, GPUSIM_LOAD_LIVE_DATA).program;
   CHECK(d.run(d.call(p, "count", 77)).report.exit_status == 0);
   int counter = 0;
@@ -249,6 +253,105 @@ TEST_CASE("the caller's own globals are live") {
   CHECK(d.service.counters(d.context).mapped_bytes > 0);
   d.service.unmap(d.context, data, d.service.counters(d.context).mapped_bytes);
   CHECK(d.run(d.call(p, "count", 3)).report.exit_status == 139);
+}
+
+TEST_CASE("kernels take no locks of a program whose variables are its caller's") {
+  for (const char* backend : {"simd", "scalar"}) {
+    CAPTURE(backend);
+    Ram ram(64);
+    Device d(false, backend);
+    d.service.map(d.context, 0x20000, ram.pieces({60, 61}), kBoth);
+    const std::vector<uint8_t> elf = kernels("lockers");
+    const uint64_t data = d.map_data(elf, ram);
+    const uint32_t p = d.load(elf, GPUSIM_LOAD_LIVE_DATA).program;
+    const auto objection = [&](const char* name) -> std::string {
+      try {
+        d.service.check(d.context, p, d.function(p, name));
+      } catch (const OffloadError& e) {
+        CHECK(e.number() == EOPNOTSUPP);
+        return e.what();
+      }
+      return "";
+    };
+    // What can be seen in the code.
+    const std::string printing = objection("prints_deep");
+    CHECK(printing.find("prints_deep() cannot be a kernel: it calls printf()") == 0);
+    CHECK(printing.find("gpusim_printf()") != std::string::npos);
+    CHECK(printing.find("(prints_deep -> report -> printf)") != std::string::npos);
+    CHECK(objection("allocates").find("malloc()") != std::string::npos);
+    CHECK(objection("locks").find("pthread_mutex_lock()") != std::string::npos);
+    for (const char* name : {"prints_by_pointer", "formats", "asserts", "draws", "wakes"}) {
+      CAPTURE(name);
+      CHECK(objection(name).empty());
+    }
+    // What cannot is stopped before it takes the lock.
+    const LaunchOutcome by_pointer = d.run(d.call(p, "prints_by_pointer", 4, {core_number()}));
+    CHECK(by_pointer.report.faults == 1);
+    CHECK(by_pointer.report.fault_core == 2);
+    CHECK(by_pointer.report.exit_status == 128 + SIGTRAP);
+    CHECK(by_pointer.text.find("core 2: the kernel called puts() from prints_by_pointer") == 0);
+    const uint64_t lock = d.function(p, "_IO_stdfile_1_lock") - data;
+    for (uint64_t i = 0; i < 16; ++i) CHECK(ram.bytes[lock + i] == 0);
+    const LaunchOutcome unseen = d.run(d.call(p, "prints_deep", 1, {core_number()}));
+    CHECK(unseen.text.find("the kernel called printf() from prints_deep") != std::string::npos);
+    const LaunchOutcome waking = d.run(d.call(p, "wakes", 3, {core_number()}));
+    CHECK(waking.report.exit_status == 128 + SIGSYS);
+    CHECK(waking.text.find("futex, called in wakes") != std::string::npos);
+    CHECK(d.run(d.call(p, "draws", 2, {value(0x20000)})).report.exit_status == 0);
+    CHECK(*ram.at<int>(60) == 4);
+    // A process has a C library of its own.
+    gpusim_launch process{};
+    process.program = p;
+    process.cores = 1;
+    process.flags = GPUSIM_LAUNCH_PROCESS;
+    process.output = 0x21000;
+    process.output_size_bytes = 100;
+    CHECK(d.run(process).report.exit_status == 3);
+    CHECK(std::string(ram.at<char>(61)) == "main may print\n");
+    // And so has a program whose variables are the device's.
+    const uint32_t q = d.load(elf).program;
+    d.service.check(d.context, q, d.function(q, "prints_deep"));
+  }
+}
+
+TEST_CASE("kernels of different queues overlap, those of one do not") {
+  Ram ram(2);
+  Device d;
+  d.service.map(d.context, 0x20000, ram.pieces({0}), kBoth);
+  const uint32_t p = d.load(kernels()).program;
+  std::vector<uint64_t> ended;
+  const auto launch = [&](uint64_t queue, gpusim_launch l) {
+    l.queue = queue;
+    const uint64_t ticket = ++d.ticket;
+    d.service.launch(d.context, ticket, l, [&ended, ticket](const LaunchOutcome& o) {
+      CHECK(o.status == 0);
+      CHECK(o.report.lasted_ns >= o.report.run_ns);
+      ended.push_back(ticket);
+    });
+    return ticket;
+  };
+  const uint64_t waiting = launch(1, d.call(p, "await", 70, {value(0x20000)}));
+  const uint64_t behind = launch(1, d.call(p, "nothing", 1));
+  for (int i = 0; i < 10; ++i) CHECK(d.service.step());
+  CHECK(ended.empty());
+  // Which ends the first one, on other cores and on as many.
+  const uint64_t other =
+      launch(2, d.call(p, "poke", 70, {core_number(), value(3), value(0x20000)}));
+  d.drain();
+  CHECK(ended == std::vector<uint64_t>{other, waiting, behind});
+  // No more than eight at once; the others begin when one has ended.
+  ended.clear();
+  ram.at<int>(0)[0] = 0;
+  for (uint64_t queue = 1; queue <= 8; ++queue)
+    launch(queue, d.call(p, "await", 1, {value(0x20000)}));
+  const uint64_t ninth = launch(9, d.call(p, "nothing", 1));
+  for (int i = 0; i < 30; ++i) CHECK(d.service.step());
+  CHECK(ended.empty());
+  d.service.unload(d.context, d.load(kernels()).program);
+  ram.at<int>(0)[0] = 1;
+  d.drain();
+  CHECK(ended.size() == 9);
+  CHECK(std::ranges::find(ended, ninth) != ended.end());
 }
 
 TEST_CASE("device addresses can be the process's own") {
@@ -341,7 +444,8 @@ TEST_CASE("a kernel has neither files nor memory of the host, and its output goe
   say.output_size_bytes = 10;
   const LaunchOutcome result = d.run(say);
   CHECK(result.report.output_bytes == 18);
-  CHECK(std::string(ram.at<char>(1), 12) == std::string("hello\nhell\0\0", 12));
+  CHECK(result.report.output_kept_bytes == 6);  // whole lines
+  CHECK(std::string(ram.at<char>(1), 12) == std::string("hello\n\0\0\0\0\0\0", 12));
 }
 
 TEST_CASE("a program runs whole, as a process of its own") {
@@ -452,7 +556,7 @@ TEST_CASE("what cannot be mapped, loaded or launched is refused and changes noth
   CHECK(launch([](gpusim_launch& l) { l.cores = ~0u; }) == EINVAL);
   CHECK(launch([](gpusim_launch& l) { l.argument_count = 17; }) == EINVAL);
   CHECK(launch([](gpusim_launch& l) { l.flags = 2; }) == EINVAL);
-  CHECK(launch([](gpusim_launch& l) { l.reserved[3] = 1; }) == EINVAL);
+  CHECK(launch([](gpusim_launch& l) { l.reserved[2] = 1; }) == EINVAL);
   CHECK(launch([](gpusim_launch& l) { l.program = 77; }) == ENOENT);
   CHECK(launch([](gpusim_launch& l) {
           l.output = 0x20000;

@@ -79,11 +79,11 @@ struct Setup {
 }  // namespace
 
 TEST_CASE("every operation has a name") {
-  for (uint16_t op = GPUSIM_OP_HELLO; op <= GPUSIM_OP_DIRECT; ++op)
+  for (uint16_t op = GPUSIM_OP_HELLO; op <= GPUSIM_OP_CHECK; ++op)
     CHECK(operation_name(op) != nullptr);
   CHECK(std::string(operation_name(GPUSIM_OP_COUNTERS)) == "COUNTERS");
   CHECK(operation_name(0) == nullptr);
-  CHECK(operation_name(GPUSIM_OP_DIRECT + 1) == nullptr);
+  CHECK(operation_name(GPUSIM_OP_CHECK + 1) == nullptr);
 }
 
 TEST_CASE("commands that take time are answered when they end") {
@@ -134,6 +134,19 @@ TEST_CASE("tickets belong to their contexts and may come again once they have en
   s.next_ticket = 500;
   s.load(4096, a);
   CHECK(s.at(4096)->status == GPUSIM_PENDING);
+}
+
+TEST_CASE("a function that cannot be a kernel is refused with the engine's reason") {
+  Setup s;
+  const uint32_t c = s.open_with_page();
+  s.load(4096, c);
+  REQUIRE(test::finish_one(0));
+  CHECK(s.run(GPUSIM_OP_CHECK, c, {1, 4}) == 0);
+  CHECK(s.run(GPUSIM_OP_CHECK, c, {1, 0}) == -EOPNOTSUPP);
+  CHECK(std::string(s.at(0)->reply.text) == "this cannot be a kernel");
+  CHECK(s.run(GPUSIM_OP_CHECK, c, {2, 4}) == -ENOENT);
+  CHECK(s.run(GPUSIM_OP_CHECK, c, {uint64_t{1} << 32, 4}) == -ENOENT);
+  CHECK(s.run(GPUSIM_OP_CHECK, c, {1, 4, 5}) == -EINVAL);
 }
 
 TEST_CASE("what can be used up is limited, and comes back") {

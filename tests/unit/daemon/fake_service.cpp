@@ -122,6 +122,11 @@ Service::Symbol Service::symbol(uint32_t context, uint32_t program, const std::s
     throw OffloadError(ENOENT, "no such symbol");
   return {name.size(), program};
 }
+void Service::check(uint32_t context, uint32_t program, uint64_t function) {
+  if (!impl_->context(context).programs.contains(program))
+    throw OffloadError(ENOENT, "no such program");
+  if (function == 0) throw OffloadError(EOPNOTSUPP, "this cannot be a kernel");
+}
 void Service::launch(uint32_t context, uint64_t ticket, const gpusim_launch& launch,
                      LaunchDone done) {
   if (!impl_->context(context).programs.contains(launch.program))

@@ -1,0 +1,107 @@
+#include "host/offload/program.h"
+
+#include <algorithm>
+
+#include "device_sim/core/memory_view.h"
+
+namespace gpusim::offload {
+namespace {
+
+constexpr size_t kMostIdleMachines = 4;
+
+}  // namespace
+
+Program::Program(std::string its_name, DeviceMemory& memory, const Module& module, bool live_data)
+    : name(std::move(its_name)),
+      is_live(live_data),
+      translator(guarded(module, live_data, guard)),
+      memory_(memory),
+      image_(module, live_data) {
+  for (const ProgramImage::Range& r : image_.live())
+    memory_.allow_covering(r.address, r.size_bytes);
+  constexpr uint64_t kMostBytes = kPageSize;
+  const Symbol* const chip = find_symbol(module, "gpusim_chip");
+  if (!chip || chip->size_bytes > kMostBytes || chip->address < memory_.lowest() ||
+      chip->address >= memory_.size_bytes() - kMostBytes)
+    return;
+  chip_address_ = chip->address;
+  chip_size_bytes_ = chip->size_bytes;
+}
+
+Module Program::guarded(const Module& module, bool live_data, LockGuard& guard) {
+  Module copy(module);
+  if (live_data) guard = LockGuard(copy);
+  return copy;
+}
+
+Module Program::whole() const {
+  Module module(translator.module());
+  guard.lift(module);
+  return module;
+}
+
+std::vector<Program*>& Program::installed() {
+  static std::vector<Program*> programs;
+  return programs;
+}
+
+void Program::install() {
+  if (is_installed_) return;
+  const auto neighbours = installed();  // a copy: removing changes it
+  for (Program* p : neighbours)
+    if (p->shares_addresses(*this) && p->image_.overlaps(image_)) p->remove();
+  image_.install(memory_);
+  is_installed_ = true;
+  installed().push_back(this);
+}
+
+void Program::remove() {
+  if (!is_installed_) return;
+  image_.remove(memory_);
+  is_installed_ = false;
+  std::erase(installed(), this);
+}
+
+Machine& Program::take_machine(const MachineOptions& wanted) {
+  auto it = std::ranges::find_if(
+      machines_, [&](const Entry& e) { return !e.is_taken && e.machine->fits(wanted); });
+  if (it == machines_.end()) {
+    machines_.push_front({std::make_unique<Machine>(translator, &memory_, wanted), false});
+    it = machines_.begin();
+  }
+  machines_.splice(machines_.begin(), machines_, it);
+  it->is_taken = true;
+  // One that was just made counts: kernels of ever other sizes must not gather machines.
+  size_t idle = 0;
+  std::erase_if(machines_,
+                [&](const Entry& e) { return !e.is_taken && ++idle >= kMostIdleMachines; });
+  return *it->machine;
+}
+
+void Program::give_machine(const Machine& machine) {
+  std::ranges::find(machines_, &machine, [](const Entry& e) { return e.machine.get(); })->is_taken =
+      false;
+}
+
+// Empty: there is none, or it cannot be reached.
+std::span<uint8_t> Program::chip() const {
+  if (chip_size_bytes_ == 0) return {};
+  for (const uint64_t address : {chip_address_, chip_address_ + chip_size_bytes_ - 1})
+    if ((memory_.page_rights()[address >> kPageShift] & kWrite) == 0) return {};
+  return {memory_.pointer(chip_address_), chip_size_bytes_};
+}
+
+void Program::resume_kernel(ChipState& state) {
+  const std::span<uint8_t> place = chip();
+  if (present_ == &state || place.empty()) return;
+  if (present_) std::ranges::copy(place, present_->begin());
+  if (state.empty()) state.resize(place.size());  // as the program begins: zero
+  std::ranges::copy(state, place.begin());
+  present_ = &state;
+}
+
+void Program::forget_kernel(const ChipState& state) {
+  if (present_ == &state) present_ = nullptr;
+}
+
+}  // namespace gpusim::offload
