@@ -28,16 +28,15 @@ AddressRange common(const AddressRange& a, const AddressRange& b) {
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
-// What a process has besides its heap and mappings: image and stacks.
+// What a process has besides its heap and mappings: image and stack. Of many stacks, the caller's.
 std::vector<AddressRange> first_ranges(const Kernel& kernel, const Call& call) {
   const MemoryPlan& plan = kernel.plan();
   std::vector<AddressRange> ranges;
   for (const Segment& s : kernel.module().segments)
     if (s.size_bytes != 0)
       ranges.push_back({page_down(s.address), page_up(s.address + s.size_bytes)});
-  const uint32_t last = kernel.is_private() ? call.core : plan.config.cores - 1;
-  const uint32_t first = kernel.is_private() ? call.core : 0;
-  ranges.push_back({plan.stack_bottom(first), plan.stack_top(last)});
+  const uint32_t core = kernel.starts_alone() ? 0 : call.core;
+  ranges.push_back({plan.stack_bottom(core), plan.stack_top(core)});
   return ranges;
 }
 

@@ -1,5 +1,6 @@
 // Timers of one guest process: setitimer's three and those of timer_create.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>

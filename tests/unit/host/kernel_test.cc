@@ -199,6 +199,8 @@ TEST_CASE("fixed mappings over the heap, the image and a stack; holes; advice") 
   CHECK(m.result(226, {stack - 0x1000, 0x1000, 3}) == -ENOMEM);  // the page that guards it
   CHECK(m.result(226, {0, ~uint64_t{0xfff}, 1}) == -ENOMEM);     // at once
   CHECK(m.result(215, {0, uint64_t{1} << 46}) == 0);             // even all of it
+  CHECK(m.backend->permissions(0, stack + 0x1000) == 0);
+  CHECK(m.backend->permissions(1, m.plan.stack_bottom(1)) == (kRead | kWrite));  // another's
 }
 
 TEST_CASE("limits of memory: the heap and mappings end there") {
