@@ -136,6 +136,19 @@ bool A64Frame::enter(Backend& backend, uint32_t core, const Request& request) co
   return true;
 }
 
+std::optional<A64Frame::Interrupted> A64Frame::interrupted(const GuestAccess& memory,
+                                                           uint64_t frame_pointer) const {
+  Frame frame;  // the record follows it, see enter()
+  if (frame_pointer < sizeof frame || !memory.load(frame_pointer - sizeof frame, &frame) ||
+      frame.info.number < 1 || frame.info.number > kSignalCount)
+    return std::nullopt;
+  Interrupted result{.pc = frame.context.pc, .registers = {}};
+  for (size_t i = 0; i < x_.size(); ++i)
+    if (x_[i] != kNoSlot) result.registers.emplace_back(x_[i], frame.context.x[i]);
+  if (sp_ != kNoSlot) result.registers.emplace_back(sp_, frame.context.sp);
+  return result;
+}
+
 std::optional<A64Frame::Restored> A64Frame::leave(Backend& backend, uint32_t core) const {
   Frame frame;
   if (sp_ == kNoSlot) return std::nullopt;

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "device_sim/core/backend.h"
 #include "host/guest_access.h"
@@ -32,6 +34,13 @@ class A64Frame {
     SignalStack alternate_stack;
     bool lost_a_register = false;  // a value for a register that the program nowhere sets
   };
+  // What a handler interrupted, by the frame pointer that it was called with. Nothing without a frame.
+  struct Interrupted {
+    uint64_t pc = 0;
+    std::vector<std::pair<int, uint64_t>> registers;  // by the module's slot
+  };
+  std::optional<Interrupted> interrupted(const GuestAccess& memory, uint64_t frame_pointer) const;
+
   // Takes the registers from the frame at the stack pointer. Nothing if there is none.
   std::optional<Restored> leave(Backend& backend, uint32_t core) const;
 

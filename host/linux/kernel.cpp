@@ -120,6 +120,13 @@ std::optional<Clock::time_point> Kernel::next_deadline(Clock::time_point now) co
   return next;
 }
 
+std::optional<uint32_t> Kernel::parked_at(uint32_t core) const {
+  if (const Waiter* const waiter = waits_.find(core)) return waiter->resume_uop;
+  if (const auto retry = retries_.find(core); retry != retries_.end())
+    return retry->second.resume_uop;
+  return std::nullopt;
+}
+
 void Kernel::note_once(const std::string& key, const std::string& text) {
   if (noted_.insert(key).second && config_.note) config_.note(text);
 }

@@ -120,10 +120,16 @@ class Kernel {
     return code != 0 && address == code;
   }
   Reply signal_return(uint32_t core);
+  // A function of the core returns to `pc`, and to a caller with this frame pointer: if that ends a
+  // signal handler, what it interrupted.
+  std::optional<A64Frame::Interrupted> interrupted_at(uint32_t core, uint64_t pc,
+                                                      uint64_t frame_pointer);
 
   // Threads. Every core that is alive runs one.
   bool is_alive(uint32_t core) const { return threads_[core].alive; }
   bool is_parked(uint32_t core) const { return threads_[core].parked; }
+  // Where a core that waits in a system call will go on.
+  std::optional<uint32_t> parked_at(uint32_t core) const;
   uint32_t alive() const { return alive_; }
   uint32_t started() const { return started_; }
   bool starts_alone() const { return config_.starts_alone; }
@@ -155,6 +161,7 @@ class Kernel {
   Thread& thread(uint32_t core) { return threads_[core]; }
   Process& process_of(uint32_t core);
   std::optional<uint32_t> core_of_thread(int64_t tid) const;
+  bool has_had_thread(int64_t tid) const;
   // A free core that runs a new thread from now on, as a copy of `parent`; nothing if there is none.
   std::optional<uint32_t> start_thread(uint32_t parent);
   // The core waits in `waits()`, or for another look at its call.

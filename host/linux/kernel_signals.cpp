@@ -10,6 +10,12 @@
 #include "host/linux/times.h"
 
 namespace gpusim::host {
+namespace {
+
+// Two instructions, which unwinders know signal frames by: mov x8, #139; svc #0.
+constexpr uint32_t kSignalReturnCode[] = {0xd2801168, 0xd4000001};
+
+}  // namespace
 
 // --- where cores go on
 
@@ -97,6 +103,13 @@ std::optional<uint32_t> Kernel::core_of_thread(int64_t tid) const {
   for (uint32_t core = 0; core < threads_.size(); ++core)
     if (threads_[core].alive && threads_[core].tid == tid) return core;
   return std::nullopt;
+}
+
+// Numbers of first threads are given out at the start, the others one after the other.
+bool Kernel::has_had_thread(int64_t tid) const {
+  const int64_t number = tid - kFirstPid;
+  if (number < 0 || tid >= next_tid_) return false;
+  return !starts_alone() || number == 0 || number >= int64_t{plan().config.cores};
 }
 
 std::optional<uint32_t> Kernel::start_thread(uint32_t parent) {
@@ -217,17 +230,25 @@ void Kernel::interrupt(uint32_t core) {
   go_on(core, uop);
 }
 
-// Two instructions, which unwinders know signal frames by: mov x8, #139; svc #0.
 uint64_t Kernel::signal_return_code(uint32_t core) {
-  static constexpr uint32_t kCode[] = {0xd2801168, 0xd4000001};
   Process& process = process_of(core);
   if (process.signal_return_code != 0) return process.signal_return_code;
   const auto place = process.memory.place(kPageSize);
   if (!place) return 0;
-  backend_.write_memory(core, *place, {reinterpret_cast<const uint8_t*>(kCode), sizeof kCode});
+  backend_.write_memory(core, *place,
+                        {reinterpret_cast<const uint8_t*>(kSignalReturnCode),
+                         sizeof kSignalReturnCode});
   backend_.set_permissions(core, *place, kPageSize, kRead);
   process.signal_return_code = *place;
   return *place;
+}
+
+std::optional<A64Frame::Interrupted> Kernel::interrupted_at(uint32_t core, uint64_t pc,
+                                                            uint64_t frame_pointer) {
+  const GuestAccess memory(backend_, core);
+  uint32_t code[std::size(kSignalReturnCode)];  // a program may bring its own
+  if (!memory.load(pc, &code) || !std::ranges::equal(code, kSignalReturnCode)) return std::nullopt;
+  return frame().interrupted(memory, frame_pointer);
 }
 
 A64Frame& Kernel::frame() {

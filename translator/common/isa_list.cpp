@@ -3,6 +3,8 @@
 #include <capstone/capstone.h>
 #include <elf.h>
 
+#include <array>
+
 #include "translator/a64/cpus.h"
 #include "translator/a64/decode.h"
 #include "translator/a64/extensions.h"
@@ -92,6 +94,21 @@ constexpr AbiSlots abi() {
   return a;
 }
 
+// DWARF for the Arm 64-bit Architecture, 4.1: X0 to X30 and SP; AAPCS64, 6.4.6: the frame record.
+constexpr auto kDwarfSlots = [] {
+  std::array<int, 32> slots{};
+  for (int i = 0; i < 31; ++i) slots[i] = kX0 + i;
+  slots[31] = kSp;
+  return slots;
+}();
+constexpr CallFrames kFrames = {.slots = kDwarfSlots,
+                                .stack_pointer = 31,
+                                .frame_pointer = 29,
+                                .return_address = 30,
+                                .saved_frame_pointer = 0,
+                                .saved_return_address = 8,
+                                .end_of_record = 16};
+
 constexpr SlotRoles kRoles = {.zero = kZero,
                               .sink = kSink,
                               .flags = kNzcv,
@@ -115,6 +132,7 @@ const GuestIsa kIsas[] = {
      .slot_name = aarch64::slot_name,
      .initial_values = aarch64::kInitialValues,
      .abi = aarch64::abi(),
+     .frames = aarch64::kFrames,
      .cpus = a64::cpus(),
      .capstone_arch = CS_ARCH_ARM64,
      .capstone_mode = CS_MODE_LITTLE_ENDIAN},

@@ -38,6 +38,15 @@ struct GuestCpu {
   uint64_t hwcap, hwcap2;  // AT_HWCAP and AT_HWCAP2 of the auxiliary vector
 };
 
+/// Where a call leaves what its caller goes on with. Registers are numbers of DWARF here.
+struct CallFrames {
+  std::span<const int> slots;  // canonical slot by DWARF's number, or kNoSlot
+  int stack_pointer, frame_pointer, return_address;
+  /// Where a frame pointer points, at these offsets: the caller's frame pointer, and where the call
+  /// returns to. The caller's stack pointer is not below `end_of_record`.
+  int64_t saved_frame_pointer, saved_return_address, end_of_record;
+};
+
 struct GuestIsa {
   const char* name;
   uint16_t elf_machine;
@@ -59,6 +68,7 @@ struct GuestIsa {
   std::string (*slot_name)(int canonical);  // unique per slot
   std::span<const InitialValue> initial_values;
   AbiSlots abi;                    // canonical slots
+  CallFrames frames;
   std::span<const GuestCpu> cpus;  // the first is the default
   int capstone_arch, capstone_mode;
 };

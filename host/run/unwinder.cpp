@@ -1,0 +1,252 @@
+#include "host/run/unwinder.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "host/guest_access.h"
+#include "host/start_state.h"
+#include "translator/common/translator.h"
+
+namespace gpusim::host {
+namespace {
+
+bool is_same_function(const Module& module, uint64_t a, uint64_t b) {
+  const auto name = [&](uint64_t pc) {
+    const std::string symbol = symbolize(module, pc);
+    return symbol.substr(0, symbol.find('+'));
+  };
+  return name(a) == name(b);
+}
+
+}  // namespace
+
+// Read when they are needed: on a GPU a register takes microseconds.
+class Unwinder::Registers {
+ public:
+  Registers(const Unwinder& owner, uint32_t core) : owner_(&owner), core_(core) {
+    values_.resize(owner.slots_.size());
+    is_cores_.assign(owner.slots_.size(), true);
+  }
+
+  uint32_t core() const { return core_; }
+  std::optional<uint64_t> get(int reg) const {
+    const auto i = static_cast<size_t>(reg);
+    if (reg < 0 || i >= values_.size()) return std::nullopt;
+    if (is_cores_[i]) {
+      const int slot = owner_->slots_[i];
+      // The program nowhere sets it.
+      if (slot == kNoSlot) return 0;
+      return owner_->backend_.slot(core_, static_cast<Slot>(slot));
+    }
+    return values_[i];
+  }
+  void set(int reg, std::optional<uint64_t> value) {
+    const auto i = static_cast<size_t>(reg);
+    if (reg < 0 || i >= values_.size()) return;
+    is_cores_[i] = false;
+    values_[i] = value;
+  }
+  std::optional<uint64_t> load(uint64_t address) const {
+    uint64_t value = 0;
+    if (!GuestAccess(owner_->backend_, core_).load(address, &value)) return std::nullopt;
+    return value;
+  }
+
+ private:
+  const Unwinder* owner_;
+  uint32_t core_;
+  std::vector<std::optional<uint64_t>> values_;
+  std::vector<bool> is_cores_;  // as the core has it now
+};
+
+Unwinder::Unwinder(const Module& module, Backend& backend, Kernel& kernel, Dwfl* debug_info)
+    : module_(module), backend_(backend), kernel_(kernel), debug_info_(debug_info) {
+  const GuestIsa* const isa = find_isa(module.isa);
+  if (!isa) return;
+  frames_ = &isa->frames;
+  for (const int canonical : frames_->slots) {
+    slots_.push_back(kNoSlot);
+    if (canonical == kNoSlot) continue;
+    const std::string name = isa->slot_name(canonical);
+    for (const SlotName& s : module.slot_names)
+      if (s.name == name) slots_.back() = s.slot;
+  }
+}
+
+bool Unwinder::is_code(uint64_t address) const {
+  return address - module_.code.text_base < uint64_t{module_.code.uop_at.size()}
+                                                << module_.code.pc_shift;
+}
+
+bool Unwinder::returns_somewhere(const Registers& caller) const {
+  const uint64_t to = caller.get(frames_->return_address).value_or(0);
+  return to == 0 || to == kReturnAddress || is_code(to - 1) ||
+         kernel_.interrupted_at(caller.core(), to,
+                                caller.get(frames_->frame_pointer).value_or(0));
+}
+
+CallStack Unwinder::stack(uint32_t core, CallPlace place) {
+  CallStack stack{.places = {place}, .bad_return = {}};
+  if (!frames_) return stack;
+  Registers registers(*this, core);
+  bool is_innermost = true;
+  while (true) {
+    if (stack.places.size() == kMostCalls) {
+      stack.is_cut = true;
+      break;
+    }
+    const uint64_t at = place.inside();
+    std::optional<Registers> caller = step_by_rule(registers, at, is_innermost);
+    if (!caller || !returns_somewhere(*caller)) {
+      std::optional<Registers> other = step_by_frame_pointer(registers, at, is_innermost);
+      if (other && (!caller || returns_somewhere(*other))) caller = std::move(other);
+    }
+    if (!caller) break;
+    registers = std::move(*caller);
+    is_innermost = false;
+    const uint64_t fp = registers.get(frames_->frame_pointer).value_or(0);
+    const uint64_t to = registers.get(frames_->return_address).value_or(0);
+    if (to == 0 || to == kReturnAddress) break;
+    if (const auto interrupted = kernel_.interrupted_at(core, to, fp)) {
+      for (size_t reg = 0; reg < slots_.size(); ++reg) registers.set(static_cast<int>(reg), {});
+      for (const auto& [slot, value] : interrupted->registers)
+        for (size_t reg = 0; reg < slots_.size(); ++reg)
+          if (slots_[reg] == slot) registers.set(static_cast<int>(reg), value);
+      place = {.pc = interrupted->pc, .is_return = false, .was_interrupted = true};
+      is_innermost = true;
+    } else {
+      place = {.pc = to, .is_return = true};
+    }
+    if (!is_code(place.inside())) {
+      stack.bad_return = place.pc;
+      break;
+    }
+    stack.places.push_back(place);
+  }
+  return stack;
+}
+
+std::optional<Unwinder::Registers> Unwinder::step_by_rule(const Registers& callee, uint64_t pc,
+                                                          bool is_innermost) {
+  const Rule& rule = rule_at(pc);
+  const auto base = rule.is_known ? callee.get(rule.cfa_register) : std::nullopt;
+  const auto sp = callee.get(frames_->stack_pointer);
+  if (!base || !sp) return std::nullopt;
+  const uint64_t cfa = *base + static_cast<uint64_t>(rule.cfa_offset);
+  // Only a leaf needs no stack; nothing is saved beyond the end of addresses.
+  if (cfa < *sp || (cfa == *sp && !is_innermost)) return std::nullopt;
+  Registers caller = callee;
+  caller.set(frames_->stack_pointer, cfa);
+  for (const Saved& s : rule.saved) {
+    const uint64_t address = cfa + static_cast<uint64_t>(s.value);
+    switch (s.where) {
+      case Saved::Where::kAtCfa:
+        caller.set(s.reg, callee.load(address));
+        break;
+      case Saved::Where::kIsCfa:
+        caller.set(s.reg, address);
+        break;
+      case Saved::Where::kRegister:
+        caller.set(s.reg, callee.get(static_cast<int>(s.value)));
+        break;
+      case Saved::Where::kLost:
+        caller.set(s.reg, std::nullopt);
+        break;
+    }
+  }
+  return caller;
+}
+
+std::optional<Unwinder::Registers> Unwinder::step_by_frame_pointer(const Registers& callee,
+                                                                   uint64_t pc,
+                                                                   bool is_innermost) const {
+  const auto sp = callee.get(frames_->stack_pointer);
+  const auto fp = callee.get(frames_->frame_pointer);
+  if (!sp) return std::nullopt;
+  std::optional<uint64_t> saved_fp, saved_return;
+  if (fp && *fp >= *sp) {
+    saved_fp = callee.load(*fp + static_cast<uint64_t>(frames_->saved_frame_pointer));
+    saved_return = callee.load(*fp + static_cast<uint64_t>(frames_->saved_return_address));
+  }
+  // A leaf, or a function that has not yet made its frame, still has the return address in its
+  // register; elsewhere the register tells where the function's last call came back to.
+  if (is_innermost) {
+    const auto link = callee.get(frames_->return_address);
+    if (link && link != saved_return && *link != 0 &&
+        (*link == kReturnAddress ||
+         (is_code(*link - 1) && !is_same_function(module_, *link - 1, pc))))
+      return callee;
+  }
+  if (!saved_fp || !saved_return) return std::nullopt;
+  Registers caller = callee;
+  for (size_t reg = 0; reg < slots_.size(); ++reg) caller.set(static_cast<int>(reg), {});
+  caller.set(frames_->frame_pointer, saved_fp);
+  caller.set(frames_->return_address, saved_return);
+  caller.set(frames_->stack_pointer, *fp + static_cast<uint64_t>(frames_->end_of_record));
+  return caller;
+}
+
+const Unwinder::Rule& Unwinder::rule_at(uint64_t pc) {
+  constexpr size_t kMostRules = 1 << 16;
+  if (rules_.size() >= kMostRules) rules_.clear();
+  const auto [it, is_new] = rules_.try_emplace(pc);
+  if (is_new) it->second = find_rule(pc);
+  return it->second;
+}
+
+Unwinder::Rule Unwinder::find_rule(uint64_t pc) const {
+  Rule rule;
+  Dwfl_Module* const file = debug_info_ ? dwfl_addrmodule(debug_info_, pc) : nullptr;
+  if (!file) return rule;
+  Dwarf_Frame* found = nullptr;
+  Dwarf_Addr bias = 0;
+  Dwarf_CFI* cfi = dwfl_module_eh_cfi(file, &bias);
+  if (!cfi || dwarf_cfi_addrframe(cfi, pc - bias, &found) != 0) {
+    found = nullptr;
+    cfi = dwfl_module_dwarf_cfi(file, &bias);
+    if (!cfi || dwarf_cfi_addrframe(cfi, pc - bias, &found) != 0) return rule;
+  }
+  const std::unique_ptr<Dwarf_Frame, decltype(&std::free)> frame(found, &std::free);
+  Dwarf_Op* ops = nullptr;
+  size_t count = 0;
+  // "register + offset" is all that compilers write for code of C and C++.
+  if (dwarf_frame_cfa(frame.get(), &ops, &count) != 0 || count != 1) return rule;
+  if (ops[0].atom == DW_OP_bregx) {
+    rule.cfa_register = static_cast<int>(ops[0].number);
+    rule.cfa_offset = static_cast<int64_t>(ops[0].number2);
+  } else if (ops[0].atom >= DW_OP_breg0 && ops[0].atom <= DW_OP_breg31) {
+    rule.cfa_register = ops[0].atom - DW_OP_breg0;
+    rule.cfa_offset = static_cast<int64_t>(ops[0].number);
+  } else {
+    return rule;
+  }
+  for (int reg = 0; reg < static_cast<int>(slots_.size()); ++reg) {
+    Dwarf_Op memory[3];
+    if (dwarf_frame_register(frame.get(), reg, memory, &ops, &count) != 0) return rule;
+    if (count == 0 && ops == nullptr) continue;  // the same value
+    Saved s{.reg = reg};
+    if (count != 0 && ops[0].atom == DW_OP_call_frame_cfa) {
+      size_t at = 1;
+      if (at < count && ops[at].atom == DW_OP_plus_uconst)
+        s.value = static_cast<int64_t>(ops[at++].number);
+      const bool is_value = at < count && ops[at].atom == DW_OP_stack_value;
+      if (at + is_value == count)
+        s.where = is_value ? Saved::Where::kIsCfa : Saved::Where::kAtCfa;
+    } else if (count == 1 && ops[0].atom == DW_OP_regx) {
+      s.where = Saved::Where::kRegister;
+      s.value = static_cast<int64_t>(ops[0].number);
+    } else if (count == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31) {
+      s.where = Saved::Where::kRegister;
+      s.value = ops[0].atom - DW_OP_reg0;
+    }
+    rule.saved.push_back(s);
+  }
+  rule.is_known = true;
+  return rule;
+}
+
+}  // namespace gpusim::host

@@ -1,0 +1,84 @@
+// Who called whom on a core: from its registers and its stack, both of which may be nonsense.
+//
+// A step up uses the call frame information of the program's ELF file (.eh_frame, .debug_frame), or
+// the link register of a leaf and the chain of frame pointers. Each read is checked, stacks only go
+// up, and there are at most kMostCalls steps.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "device_sim/core/backend.h"
+#include "host/linux/kernel.h"
+#include "translator/common/isa_list.h"
+
+struct Dwfl;
+
+namespace gpusim::host {
+
+// A place in the program that a core has yet to come back to, or where it is.
+struct CallPlace {
+  uint64_t pc = 0;
+  bool is_return = false;       // pc is behind the instruction that counts: a call, as a rule
+  bool was_interrupted = false; // the place before this one is in a signal handler
+  bool operator==(const CallPlace&) const = default;
+  // An address of the instruction that counts.
+  uint64_t inside() const { return pc - (is_return ? 1 : 0); }
+};
+
+struct CallStack {
+  std::vector<CallPlace> places;  // the innermost first
+  // An address to which the outermost place would return, but where there is no code.
+  std::optional<uint64_t> bad_return;
+  bool is_cut = false;  // there may be more
+  bool operator==(const CallStack&) const = default;
+};
+
+class Unwinder {
+ public:
+  static constexpr size_t kMostCalls = 64;
+
+  // `debug_info`: of the program's file; may be null.
+  Unwinder(const Module& module, Backend& backend, Kernel& kernel, Dwfl* debug_info);
+
+  // Of a core that has stopped at `place`.
+  CallStack stack(uint32_t core, CallPlace place);
+
+ private:
+  // Where the caller's value of a register is.
+  struct Saved {
+    enum class Where : uint8_t { kAtCfa, kIsCfa, kRegister, kLost };
+    int reg = 0;
+    Where where = Where::kLost;
+    int64_t value = 0;  // kAtCfa: the word at CFA + value; kIsCfa: CFA + value
+  };
+  // The caller's frame at one address; the CFA is the caller's stack pointer, as a rule.
+  struct Rule {
+    bool is_known = false;
+    int cfa_register = 0;
+    int64_t cfa_offset = 0;
+    std::vector<Saved> saved;  // other registers are the caller's
+  };
+  class Registers;
+
+  const Rule& rule_at(uint64_t pc);
+  Rule find_rule(uint64_t pc) const;
+  // The caller's registers; nothing if they cannot be found so.
+  std::optional<Registers> step_by_rule(const Registers& callee, uint64_t pc, bool is_innermost);
+  std::optional<Registers> step_by_frame_pointer(const Registers& callee, uint64_t pc,
+                                                 bool is_innermost) const;
+  // It ends there, or there is code.
+  bool returns_somewhere(const Registers& caller) const;
+  bool is_code(uint64_t address) const;
+
+  const Module& module_;
+  Backend& backend_;
+  Kernel& kernel_;
+  Dwfl* debug_info_;
+  const CallFrames* frames_ = nullptr;  // of the ISA
+  std::vector<int> slots_;              // the module's, by DWARF's number
+  std::unordered_map<uint64_t, Rule> rules_;
+};
+
+}  // namespace gpusim::host
