@@ -276,6 +276,7 @@ int simulate(const RunOptions& asked_for) {
                      .seconds = seconds_before + elapsed.count(),
                      .exit_status = result.exit_status,
                      .stops = result.stops,
+                     .stop_reports = result.reports,
                      .per_core = {},
                      .energy_targets = std::move(energy_targets)};
   if (options.per_core)

@@ -80,6 +80,32 @@ Json time_json(const RunSummary::Time& time, bool per_core) {
   return object;
 }
 
+Json frames_json(const std::vector<CallFrame>& stack) {
+  Json list = Json::array();
+  for (const CallFrame& f : stack)
+    list.push_back(
+        {{"function", f.function}, {"source", f.source}, {"pc", fmt::format("{:#x}", f.pc)}});
+  return list;
+}
+
+Json fault_reports_json(const std::vector<StopReport>& reports) {
+  Json list = Json::array();
+  for (const StopReport& r : reports) {
+    Json report = {{"reason", r.first.reason},
+                   {"cores", r.cores.size()},
+                   {"core_list", core_ranges(r.cores, r.cores.size())},
+                   {"exit_status", r.first.exit_status},
+                   {"pc", r.has_place ? fmt::format("{:#x}", r.first.pc) : ""},
+                   {"symbol", r.has_place ? r.first.symbol : ""},
+                   {"source", r.stack.empty() ? "" : r.stack.front().source},
+                   {"stack", frames_json(r.stack)}};
+    if (r.first.has_address)
+      report["addresses"] = {fmt::format("{:#x}", r.lowest), fmt::format("{:#x}", r.highest)};
+    list.push_back(std::move(report));
+  }
+  return list;
+}
+
 uint64_t sum(const ClassCounts& classes) { return Tally{classes, 0}.instructions(); }
 
 }  // namespace
@@ -96,7 +122,8 @@ Json stats_json(const RunSummary& s) {
                   {"symbol", stop.symbol},
                   {"reason", stop.reason},
                   {"instruction", stop.instruction},
-                  {"exit_status", stop.exit_status}};
+                  {"exit_status", stop.exit_status},
+                  {"report", stop.report}};
     if (stop.has_address) fault["address"] = fmt::format("{:#x}", stop.address);
     faults.push_back(std::move(fault));
   }
@@ -113,6 +140,7 @@ Json stats_json(const RunSummary& s) {
                  {"divergence", divergence_json(s.lanes)},
                  {"waiting", waiting_json(s)},
                  {"faults", std::move(faults)},
+                 {"fault_reports", fault_reports_json(s.stop_reports)},
                  {"functions", parts_json("function", s.profile.functions)},
                  {"lines", parts_json("line", s.profile.lines)}};
   if (!s.per_core.empty()) {

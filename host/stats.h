@@ -9,7 +9,7 @@
 #include "energy/model.h"
 #include "host/caches/hierarchy.h"
 #include "host/run/profile.h"
-#include "host/run/stop_record.h"
+#include "host/run/stop_report.h"
 #include "host/run/tallies.h"
 
 namespace gpusim::host {
@@ -21,6 +21,7 @@ struct RunSummary {
   double seconds = 0;  // of simulation: without loading and translation
   int exit_status = 0;
   std::vector<StopRecord> stops;
+  std::vector<StopReport> stop_reports = {};  // of them
   std::vector<ClassCounts> per_core;  // empty unless asked for
   energy::LongestCores longest_cores = {};  // none unless statistics or energy are asked for
   Profile profile = {};               // empty unless statistics or energy are asked for

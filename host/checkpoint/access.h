@@ -54,6 +54,8 @@ struct CheckpointAccess {
   template <class A>
   static void describe_tallies(A& a, const Module& module, Tallies& tallies, uint32_t cores);
   template <class A>
+  static void describe_reports(A& a, StopReports& reports, uint32_t cores);
+  template <class A>
   static void describe_guard(A& a, const Module& module, CodeGuard& guard, uint32_t cores);
 };
 

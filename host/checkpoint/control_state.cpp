@@ -21,6 +21,8 @@ void describe_stop(A& a, StopRecord& stop, uint32_t cores) {
   a.value(stop.address);
   a.value(stop.has_address);
   a.value(stop.exit_status);
+  a.value(stop.pc_is_return);
+  a.value(stop.report);
   a.require(stop.core < cores, "a core that stopped");
 }
 
@@ -56,6 +58,36 @@ void CheckpointAccess::describe_tallies(A& a, const Module& module, Tallies& t, 
 }
 
 template <class A>
+void CheckpointAccess::describe_reports(A& a, StopReports& r, uint32_t cores) {
+  a.list(r.reports_, kMostEntries, [&](StopReport& report) {
+    describe_stop(a, report.first, cores);
+    a.list(report.stack, kMostEntries, [&](CallFrame& frame) {
+      a.value(frame.pc);
+      a.text(frame.function);
+      a.text(frame.source);
+      a.value(frame.was_interrupted);
+      a.value(frame.is_library);
+    });
+    a.plain_array(report.callers, kMostEntries);
+    describe_optional(a, report.bad_return, [&](uint64_t& address) { a.value(address); });
+    a.value(report.is_cut);
+    a.value(report.has_place);
+    a.value(report.lowest);
+    a.value(report.highest);
+    a.plain_array(report.cores, kMostEntries);
+    a.value(report.said);
+    a.require(!report.cores.empty() && report.said <= report.cores.size(), "a report");
+  });
+  a.value(r.in_full_);
+  a.require(r.in_full_ <= r.reports_.size(), "a report");
+  if constexpr (A::kReading) {
+    r.numbers_.clear();
+    for (const StopReport& report : r.reports_)
+      r.numbers_.emplace(r.key(report), static_cast<uint32_t>(r.numbers_.size()));
+  }
+}
+
+template <class A>
 void CheckpointAccess::describe_guard(A& a, const Module& module, CodeGuard& guard,
                                       uint32_t cores) {
   uint64_t seen = guard.seen_blocks_;
@@ -81,11 +113,9 @@ void CheckpointAccess::describe_control(A& a, RunControl& c, bool same_machine) 
   describe_tallies(a, module, c.tallies_, cores);
   a.list(c.result_.stops, kMostEntries, [&](StopRecord& stop) { describe_stop(a, stop, cores); });
   for (int16_t& status : c.status_) a.value(status);
-  a.value(c.printer_.printed_);
-  a.list(c.printer_.more_, kMostEntries, [&](StopPrinter::More& more) {
-    a.text(more.what);
-    a.value(more.cores);
-  });
+  describe_reports(a, c.reports_, cores);
+  for (const StopRecord& stop : c.result_.stops)
+    a.require(stop.report < c.reports_.all().size(), "a core that stopped");
   describe_guard(a, module, c.guard_, cores);
 
   LivelockDetector detector = c.livelock_;

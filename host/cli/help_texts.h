@@ -85,7 +85,7 @@ inline constexpr ExitStatus kExitStatuses[] = {
     {"2", "an error of the user or of gpusim: one line on standard error, `gpusim: error: ...`"},
     {"123", "--checkpoint-stop: the run ended with its first checkpoint"},
     {"124", "--max-instructions stopped a core"},
-    {"125", "deadlock: every core waits, and nothing can wake one"},
+    {"125", "deadlock: every core that is left waits, and none failed before"},
     {"128 + N",
      "a core faulted or ended by signal N: 132 illegal instruction, 133 breakpoint, "
      "134 abort, 135 misaligned access, 139 bad access, 141 closed pipe"},

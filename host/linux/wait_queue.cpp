@@ -112,11 +112,6 @@ std::optional<Clock::time_point> WaitQueue::next_deadline() const {
   return deadlines_.begin()->first;
 }
 
-const Waiter* WaitQueue::find(uint32_t core) const {
-  const auto it = by_core_.find(core);
-  return it == by_core_.end() ? nullptr : &waiters_.at(it->second);
-}
-
 std::vector<Waiter> WaitQueue::all() const {
   std::vector<Waiter> list;
   for (const auto& [core, key] : by_core_) list.push_back(waiters_.at(key));

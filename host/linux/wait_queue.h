@@ -49,7 +49,6 @@ class WaitQueue {
   void remove(uint32_t core) { take(core); }
   std::optional<Waiter> take(uint32_t core);
 
-  const Waiter* find(uint32_t core) const;  // null if it does not wait here
   bool empty() const { return waiters_.empty(); }
   // Null: nobody.
   const Waiter* first(uint32_t space, uint64_t address) const;

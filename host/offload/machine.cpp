@@ -128,9 +128,16 @@ Run::Run(Machine& machine, const RunRequest& request)
                                            .memory_changes_outside = !request.is_process,
                                            .longest_nap = std::chrono::milliseconds(1),
                                            .interrupted = nullptr},
-                   [this](const std::string& line) {
-                     if (trouble_.size() < 1024) trouble_ += line + '\n';
-                   });
+                   [this](const std::string& line) { add_trouble(line); });
+}
+
+// Replies hold one sentence, not a page: lines that belong to the one before are indented.
+void Run::add_trouble(const std::string& line) {
+  constexpr size_t kMost = 1024;
+  const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  if (trouble_.size() >= kMost) return;
+  if (!trouble_.empty()) trouble_ += begin == 0 ? "; " : ", ";
+  trouble_ += line.substr(begin, kMost);
 }
 
 bool Run::step() {

@@ -81,6 +81,7 @@ class Run {
   std::optional<host::Reply> answer(uint32_t resume_uop, std::string_view call);
   uint64_t link_of(uint32_t core) const;  // where its present function was called from
   void explain_locks(const host::RunResult& result);
+  void add_trouble(const std::string& line);
 
   Machine& machine_;
   const LockGuard* guard_;

@@ -6,18 +6,19 @@
 #include <map>
 
 #include "device_sim/uir/uop.h"
-#include "host/run/source_lines.h"
+#include "host/run/lock_holder.h"
+#include "host/run/stop_report.h"
 #include "translator/common/translator.h"
 
 namespace gpusim::host {
 namespace {
 
+constexpr size_t kMostPlaces = 16, kMostStackLines = 6;
+
 class Waits {
  public:
-  Waits(const Module& module, Backend& backend, const Kernel& kernel, const std::string& program)
-      : module_(module), backend_(backend), kernel_(kernel), lines_(program) {
-    for (const Waiter& w : kernel.waits().all()) waiters_.emplace(w.core, w);
-  }
+  Waits(const Module& module, Backend& backend, Kernel& kernel, CallFrames& frames)
+      : module_(module), backend_(backend), kernel_(kernel), frames_(frames) {}
 
   std::vector<std::string> text(uint32_t cores) {
     for (uint32_t core = 0; core < cores; ++core)
@@ -28,15 +29,11 @@ class Waits {
     std::stable_sort(places.begin(), places.end(), [](const auto& a, const auto& b) {
       return a.second.size() > b.second.size();
     });
-    constexpr size_t kMostPlaces = 16;
     std::vector<std::string> text;
-    for (const auto& [place, list] : places) {
-      if (text.size() == kMostPlaces) {
-        text.push_back(fmt::format("  and {} more places", places.size() - kMostPlaces));
-        break;
-      }
-      text.push_back(line(place, list));
-    }
+    for (size_t i = 0; i < std::min(places.size(), kMostPlaces); ++i)
+      describe(places[i].first, places[i].second, text);
+    if (places.size() > kMostPlaces)
+      text.push_back(fmt::format("  and {} more places", places.size() - kMostPlaces));
     return text;
   }
 
@@ -44,20 +41,21 @@ class Waits {
   struct Place {
     enum class What : uint8_t { kWord, kEvent, kFutex, kSignal, kOutside };
     What what = What::kEvent;
-    uint64_t address = 0;  // kWord, kFutex
-    uint64_t pc = 0;       // of the instruction after the wait; 0: not known
-    uint64_t caller = 0;   // what the link register holds
+    uint64_t address = 0;           // kWord, kFutex
+    std::vector<uint64_t> callers;  // addresses of the call stack
     auto operator<=>(const Place&) const = default;
   };
 
-  Place place_of(uint32_t core) const {
+  Place place_of(uint32_t core) {
     Place p;
-    if (const auto w = waiters_.find(core); w != waiters_.end()) {
-      p.what = w->second.address ? Place::What::kFutex : Place::What::kSignal;
-      p.address = w->second.address;
-      p.pc = uop_pc(module_, w->second.resume_uop);
+    uint32_t uop = kNoUop;
+    if (const Waiter* const waiter = kernel_.waits().find(core)) {
+      p.what = waiter->address ? Place::What::kFutex : Place::What::kSignal;
+      p.address = waiter->address;
+      uop = waiter->resume_uop;
     } else if (kernel_.is_parked(core)) {
       p.what = Place::What::kOutside;
+      uop = kernel_.parked_at(core).value_or(kNoUop);
     } else {
       const int monitor = module_.abi.monitor;
       const uint64_t marked =
@@ -66,77 +64,66 @@ class Waits {
         p.what = Place::What::kWord;
         p.address = marked;
       }
-      const uint32_t uop = backend_.place(core);
-      if (uop < module_.uops.size()) p.pc = uop_pc(module_, uop);
+      uop = backend_.place(core);
     }
-    if (module_.abi.link != kNoSlot)
-      p.caller = backend_.slot(core, static_cast<Slot>(module_.abi.link));
+    if (uop >= module_.uops.size()) return p;
+    // Waiting ends a block: the core goes on behind the instruction that waits.
+    const Block& block = module_.blocks[module_.uop_block[uop]];
+    const uint64_t pc = block.first_uop == uop ? block.pc : uop_pc(module_, uop);
+    const CallStack stack = frames_.stack(core, {.pc = pc, .is_return = true});
+    for (const CallPlace& place : stack.places) p.callers.push_back(place.pc);
+    stacks_.try_emplace(p.callers, stack);
     return p;
   }
 
-  // The function's name without the offset.
-  std::string function(uint64_t pc) const {
-    const std::string symbol = symbolize(module_, pc);
-    return symbol.substr(0, symbol.find('+'));
-  }
-  std::string place_text(uint64_t pc) const {
-    const std::string source = lines_.at(pc - 1);  // of the instruction before
-    return source.empty() ? symbolize(module_, pc)
-                          : fmt::format("{} ({})", function(pc - 1), source);
-  }
-  bool is_code(uint64_t address) const {
-    return address - module_.code.text_base < uint64_t{module_.code.uop_at.size()}
-                                                  << module_.code.pc_shift;
+  void describe(const Place& place, const std::vector<uint32_t>& cores,
+                std::vector<std::string>& text) {
+    const std::vector<CallFrame> frames =
+        place.callers.empty() ? std::vector<CallFrame>{}
+                              : frames_.frames(stacks_.at(place.callers));
+    text.push_back(fmt::format("  {} wait{} for {}", core_list(cores), cores.size() == 1 ? "s" : "",
+                               what(place, cores, frames)));
+    for (const std::string& line : stack_text(frames, {}, kMostStackLines))
+      text.push_back("    " + line);
   }
 
-  std::string line(const Place& place, const std::vector<uint32_t>& cores) const {
-    std::string text = "  waiting for ";
-    const auto object = [&](const char* what) {
+  std::string what(const Place& place, const std::vector<uint32_t>& cores,
+                   const std::vector<CallFrame>& frames) {
+    const auto object = [&](const std::string& kind) {
       const std::string name = symbolize(module_, place.address);
-      text += fmt::format("{} {:#x}", what, place.address);
-      if (!name.starts_with("0x")) text += fmt::format(" ({})", name);
+      return name.starts_with("0x") ? fmt::format("{} {}", kind, name)
+                                    : fmt::format("{} {:#x} ({})", kind, place.address, name);
     };
     switch (place.what) {
       case Place::What::kWord:
-        object("a store to");
-        break;
+        return object("a store to");
       case Place::What::kEvent:
-        text += "an event (busy-waiting)";
-        break;
-      case Place::What::kFutex:
-        object("futex");
-        break;
+        return "an event (busy-waiting)";
+      case Place::What::kFutex: {
+        const FutexUse use = futex_use(kernel_, backend_, cores.front(), place.address, frames);
+        return object(use.kind) + use.holder;
+      }
       case Place::What::kSignal:
-        text += "a signal";
-        break;
+        return "a signal";
       case Place::What::kOutside:
-        text += "a pipe or a signal";
-        break;
+        return "a pipe or a signal";
     }
-    if (place.pc) text += " in " + place_text(place.pc);
-    if (place.pc && is_code(place.caller) && function(place.caller - 1) != function(place.pc - 1))
-      text += ", called from " + place_text(place.caller);
-    constexpr size_t kMostCores = 8;
-    const auto shown = static_cast<std::ptrdiff_t>(std::min(cores.size(), kMostCores));
-    text += fmt::format(": core{} {}", cores.size() == 1 ? "" : "s",
-                        fmt::join(cores.begin(), cores.begin() + shown, ", "));
-    if (cores.size() > kMostCores) text += fmt::format(", ... ({} cores)", cores.size());
-    return text;
+    return {};
   }
 
   const Module& module_;
   Backend& backend_;
-  const Kernel& kernel_;
-  SourceLines lines_;
-  std::map<uint32_t, Waiter> waiters_;  // in system calls, by core
+  Kernel& kernel_;
+  CallFrames& frames_;
   std::map<Place, std::vector<uint32_t>> cores_of_;
+  std::map<std::vector<uint64_t>, CallStack> stacks_;
 };
 
 }  // namespace
 
-std::vector<std::string> describe_waits(const Module& module, Backend& backend,
-                                        const Kernel& kernel, const std::string& program) {
-  return Waits(module, backend, kernel, program).text(kernel.plan().config.cores);
+std::vector<std::string> describe_waits(const Module& module, Backend& backend, Kernel& kernel,
+                                        CallFrames& frames) {
+  return Waits(module, backend, kernel, frames).text(kernel.plan().config.cores);
 }
 
 }  // namespace gpusim::host

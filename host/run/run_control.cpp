@@ -45,7 +45,7 @@ RunControl::RunControl(Translator& translator, Backend& backend, const MemoryPla
       }),
       progress_(options.show_progress),
       guard_(translator.module(), backend),
-      printer_(line_),
+      reports_(line_),
       status_(plan.config.cores, 0) {}
 
 // Long enough that a slice's overhead vanishes, short enough that the host looks several times a
@@ -102,6 +102,7 @@ bool RunControl::step() {
   for (const Event& event : events) handle(event);
   kernel_.output().flush();
   look_around();
+  reports_.say_new();
   observer_.slice_was_handled();
   if (!options_.memory_changes_outside) {
     const bool quiet =
@@ -117,9 +118,10 @@ bool RunControl::step() {
 
 RunResult RunControl::finish() {
   progress_.clear();
-  printer_.finish();
+  reports_.finish();
   std::stable_sort(result_.stops.begin(), result_.stops.end(),
                    [](const StopRecord& a, const StopRecord& b) { return a.core < b.core; });
+  result_.reports = reports_.all();
   result_.exit_status = exit_status();
   return std::move(result_);
 }
@@ -290,9 +292,17 @@ void RunControl::handle_jump(const Event& event) {
 void RunControl::record(StopRecord stop) {
   const uint32_t core = stop.core;
   const int status = stop.exit_status;
-  printer_.add(stop);
+  const CallPlace place{.pc = stop.pc, .is_return = stop.pc_is_return};
+  const CallStack stack = place.pc == 0 ? CallStack{} : call_frames().stack(core, place);
+  stop.report = reports_.add(stop, stack, [&] { return call_frames().frames(stack); });
   result_.stops.push_back(std::move(stop));
   end_core(core, status);
+}
+
+CallFrames& RunControl::call_frames() {
+  if (!call_frames_)
+    call_frames_ = std::make_unique<CallFrames>(module(), backend_, kernel_, options_.program);
+  return *call_frames_;
 }
 
 void RunControl::end_core(uint32_t core, int status) {
@@ -319,17 +329,33 @@ void RunControl::sleep_until_something_happens() {
   look_around();
 }
 
+// Of a run in which others failed before, that is the news: these may have waited for them.
 void RunControl::report_deadlock() {
   result_.was_deadlocked = true;
-  line_(fmt::format("deadlock: {} of {} cores have not ended and none can go on",
-                    kernel_.alive(), kernel_.started()));
-  for (const std::string& line : describe_waits(module(), backend_, kernel_, options_.program))
+  reports_.say_new();
+  const bool is_news = exit_status() == kExitDeadlock;
+  line_(is_news
+            ? fmt::format("deadlock: {} of {} cores have not ended and none can go on",
+                          kernel_.alive(), kernel_.started())
+            : fmt::format("{} of {} cores were left waiting when none could go on, after {}",
+                          kernel_.alive(), kernel_.started(), why_cores_are_missing()));
+  for (const std::string& line : describe_waits(module(), backend_, kernel_, call_frames()))
     line_(line);
-  for (uint32_t core = 0; core < status_.size(); ++core) {
-    const bool alive = kernel_.is_alive(core);
-    end_core(core, kExitDeadlock);
-    if (alive) status_[core] = kExitDeadlock;
+  for (uint32_t core = 0; core < status_.size(); ++core) end_core(core, 0);
+}
+
+std::string RunControl::why_cores_are_missing() const {
+  if (result_.stops.empty()) {
+    const auto failed = std::find_if(status_.begin(), status_.end(), [](int s) { return s != 0; });
+    return fmt::format("core {} had ended with status {}", failed - status_.begin(), *failed);
   }
+  const bool are_limits =
+      std::all_of(result_.stops.begin(), result_.stops.end(),
+                  [](const StopRecord& s) { return s.exit_status == kExitLimit; });
+  const size_t n = result_.stops.size();
+  return fmt::format("{} had {}", n == 1 ? fmt::format("core {}", result_.stops.front().core)
+                                         : fmt::format("{} cores", n),
+                     are_limits ? "reached --max-instructions" : "stopped as said above");
 }
 
 void RunControl::show_progress() {
@@ -342,7 +368,13 @@ int RunControl::exit_status() const {
   if (result_.ran_out_of_memory) return kExitUserError;
   if (result_.was_interrupted) return 128 + *options_.interrupted;
   const auto failed = std::find_if(status_.begin(), status_.end(), [](int s) { return s != 0; });
-  return failed == status_.end() ? 0 : *failed;
+  if (failed != status_.end()) return *failed;
+  // A thread that stopped leaves no status, nor do cores that waited in the end.
+  const auto first = std::min_element(
+      result_.stops.begin(), result_.stops.end(),
+      [](const StopRecord& a, const StopRecord& b) { return a.core < b.core; });
+  if (first != result_.stops.end()) return first->exit_status;
+  return result_.was_deadlocked ? kExitDeadlock : 0;
 }
 
 }  // namespace gpusim::host

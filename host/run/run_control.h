@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,11 @@
 #include "host/linux/kernel.h"
 #include "host/memory_budget.h"
 #include "host/memory_plan.h"
+#include "host/run/call_frames.h"
 #include "host/run/code_guard.h"
 #include "host/run/livelock.h"
 #include "host/run/progress.h"
-#include "host/run/stop_record.h"
+#include "host/run/stop_report.h"
 #include "host/run/tallies.h"
 #include "translator/common/translator.h"
 
@@ -59,9 +61,10 @@ struct RunControlOptions {
 
 struct RunResult {
   int exit_status = 0;
-  std::vector<StopRecord> stops;  // by core
+  std::vector<StopRecord> stops;     // by core
+  std::vector<StopReport> reports;   // of them, by StopRecord::report
   bool was_interrupted = false;
-  bool was_deadlocked = false;
+  bool was_deadlocked = false;  // cores waited when none could go on
   bool ran_out_of_memory = false;
 };
 
@@ -104,8 +107,10 @@ class RunControl {
   void end_core(uint32_t core, int status);
   void end_process(uint32_t caller, int status);
   void record(StopRecord stop);
+  CallFrames& call_frames();
   void sleep_until_something_happens();
   void report_deadlock();
+  std::string why_cores_are_missing() const;
   void show_progress();
   int exit_status() const;
 
@@ -120,7 +125,8 @@ class RunControl {
   Progress progress_;
   LivelockDetector livelock_;
   CodeGuard guard_;
-  StopPrinter printer_;
+  StopReports reports_;
+  std::unique_ptr<CallFrames> call_frames_;  // once a core stopped
   Tallies tallies_;
   RunResult result_;
   std::vector<int16_t> status_;  // per core: exit status, once it ended

@@ -30,15 +30,6 @@ bool in_guard_page(const MemoryPlan& plan, uint32_t core, uint64_t address) {
 
 }  // namespace
 
-std::string StopRecord::text() const {
-  std::string line = fmt::format("core {}: {}", core, reason);
-  if (pc != 0) line += fmt::format(" at pc {:#x}", pc);  // not known where a signal ended a core
-  if (!symbol.empty() && !symbol.starts_with("0x")) line += fmt::format(" ({})", symbol);
-  if (!instruction.empty()) line += ": " + instruction;
-  if (has_address) line += fmt::format(", address {:#x}", address);
-  return line;
-}
-
 const char* fault_reason(Fault fault) {
   switch (fault) {
     case Fault::kNone:
@@ -93,39 +84,9 @@ StopRecord describe_signal(const Module& module, const Event& event, int signal)
   const char* name = sigabbrev_np(signal);
   record.reason = fmt::format("ended by its own signal {} (SIG{})", signal, name ? name : "?");
   record.instruction.clear();
+  record.pc_is_return = true;
   record.exit_status = 128 + signal;
   return record;
-}
-
-void StopPrinter::add(const StopRecord& record) {
-  if (printed_++ < kMost) {
-    line_(record.text());
-    return;
-  }
-  const std::string what =
-      record.symbol.empty() ? record.reason : record.reason + " at " + record.symbol;
-  const auto it =
-      std::find_if(more_.begin(), more_.end(), [&](const More& m) { return m.what == what; });
-  if (it != more_.end()) {
-    ++it->cores;
-  } else {
-    more_.push_back({what, 1});
-  }
-}
-
-void StopPrinter::finish() {
-  constexpr size_t kKinds = 8;
-  for (size_t i = 0; i < more_.size() && i < kKinds; ++i)
-    line_(fmt::format("and {} more core{}: {}", more_[i].cores, more_[i].cores == 1 ? "" : "s",
-                      more_[i].what));
-  if (more_.size() > kKinds) {
-    uint64_t cores = 0;
-    for (size_t i = kKinds; i < more_.size(); ++i) cores += more_[i].cores;
-    line_(fmt::format("and {} more cores in {} other ways (all of them: --stats)", cores,
-                      more_.size() - kKinds));
-  }
-  more_.clear();
-  printed_ = 0;
 }
 
 }  // namespace gpusim::host

@@ -76,7 +76,7 @@ class Unwinder {
   Backend& backend_;
   Kernel& kernel_;
   Dwfl* debug_info_;
-  const CallFrames* frames_ = nullptr;  // of the ISA
+  const gpusim::CallFrames* frames_ = nullptr;  // the ISA's row
   std::vector<int> slots_;              // the module's, by DWARF's number
   std::unordered_map<uint64_t, Rule> rules_;
 };

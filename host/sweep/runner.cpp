@@ -184,14 +184,21 @@ std::vector<Task> tasks_of(const Study& study, const Json& simulator) {
 std::string last_line(const std::string& text, const std::string& otherwise) {
   size_t end = text.find_last_not_of("\r\n ");
   if (end == std::string::npos) return otherwise;
-  // A fault's line says more than what follows it.
-  const size_t fault = text.find("gpusim: error: "), core = text.find("core ");
-  const size_t begin = fault != std::string::npos ? fault
-                       : core == 0 || (core != std::string::npos && text[core - 1] == '\n')
-                           ? core
-                           : text.rfind('\n', end) + 1;
+  // A fault's report says more than what follows it: its first line, and the place in the second.
+  const auto line_with = [&](const char* start) {
+    const size_t at = ("\n" + text).find(std::string("\n") + start);
+    return at == std::string::npos ? text.size() : at;
+  };
+  const size_t error = line_with("gpusim: error: ");
+  const size_t report = std::min(line_with("core "), line_with("cores "));
+  const size_t begin = error != text.size()    ? error
+                       : report != text.size() ? report
+                                               : text.rfind('\n', end) + 1;
   const size_t stop = std::min(text.find('\n', begin), end + 1);
-  return text.substr(begin, std::min<size_t>(stop - begin, 400));
+  std::string line = text.substr(begin, stop - begin);
+  if (text.compare(stop, 6, "\n  in ") == 0)
+    line += "," + text.substr(stop + 2, std::min(text.find('\n', stop + 1), end + 1) - stop - 2);
+  return line.substr(0, 400);
 }
 
 class Runner {

@@ -247,7 +247,7 @@ sizes = [{{name = "small", call = [10]}}, {{name = "large", call = [1000], cores
         self.assertEqual([r["cores"] for r in results["curves"][0]["rows"]], [1, 2, 4])
         self.assertEqual([(f["cores"], f["exit_status"]) for f in results["failures"]],
                          [(8, 139), (16, 139)])
-        self.assertRegex(results["failures"][0]["message"], r"core 1: fault: store .*few\+")
+        self.assertRegex(results["failures"][0]["message"], r"\Acore 1: fault: store .*, in .*few\+")
         self.assertIn("(0 ran now), 2 failed", self.sweep(*words, status=1).stdout)
         self.assertIn("(2 ran now), 2 failed", self.sweep(*words, "--retry", status=1).stdout)
 

@@ -12,8 +12,8 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O1", "-w", "-static"]
-REPORT = (r"core \d+: fault: this code was written by the program itself; gpusim translates ahead "
-          r"of time at pc 0x[0-9a-f]+ \(\w+")
+REPORT = (r"cores? .*: fault: this code was written by the program itself; gpusim translates ahead "
+          r"of time.*\n  in .* at pc 0x[0-9a-f]+ \(\w+")
 BACKENDS = ["simd", "scalar", "cuda-host"]
 
 

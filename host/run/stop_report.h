@@ -1,0 +1,65 @@
+// What the user reads about cores that stopped: one report for all that stopped for the same reason
+// in the same place, called from the same places.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "host/run/call_frames.h"
+#include "host/run/stop_record.h"
+
+namespace gpusim::host {
+
+struct StopReport {
+  StopRecord first;
+  std::vector<CallFrame> stack;  // of that core, the innermost function first
+  std::vector<uint64_t> callers; // addresses of the places in it
+  std::optional<uint64_t> bad_return;  // see CallStack
+  bool is_cut = false;                 // the same
+  bool has_place = true;         // false: one report for all places
+  uint64_t lowest = 0, highest = 0;  // addresses, if there are any
+  std::vector<uint32_t> cores;       // in the order in which they stopped
+  uint64_t said = 0;                 // of them, to the user
+};
+
+// "0-55, 60"; at most so many ranges, then "...".
+std::string core_ranges(std::vector<uint32_t> cores, size_t most_ranges = 8);
+// "core 3"; "cores 0-55, 60 (57 cores)".
+std::string core_list(const std::vector<uint32_t>& cores);
+
+class StopReports {
+ public:
+  explicit StopReports(std::function<void(const std::string&)> line) : line_(std::move(line)) {}
+
+  // `frames` is called if the core is the first of its kind. Returns the report's number.
+  uint32_t add(const StopRecord& record, const CallStack& stack,
+               const std::function<std::vector<CallFrame>()>& frames);
+  // Says what is new: the first few reports in full, and at the end late cores and all others.
+  void say_new();
+  void finish();
+  const std::vector<StopReport>& all() const { return reports_; }
+
+ private:
+  friend struct CheckpointAccess;  // host/checkpoint
+  static constexpr size_t kMostInFull = 8, kMostShort = 8;
+  static constexpr size_t kMostReports = 1024;
+  using Key = std::tuple<std::string, uint64_t, std::vector<uint64_t>>;  // reason, pc, callers
+
+  static Key key(const StopReport& report) {
+    return {report.first.reason, report.has_place ? report.first.pc : 0, report.callers};
+  }
+  void say(const StopReport& report) const;
+  void say_short(const StopReport& report, std::span<const uint32_t> cores, const char* how) const;
+
+  std::function<void(const std::string&)> line_;
+  std::vector<StopReport> reports_;
+  std::map<Key, uint32_t> numbers_;
+  size_t in_full_ = 0;  // reports that were said so, the first ones
+};
+
+}  // namespace gpusim::host
