@@ -14,8 +14,8 @@ namespace gpusim::host {
 Observers::Observers(const RunOptions& options, const std::vector<energy::Target>& targets)
     : options_(options), plugins_(options.plugins) {
   if (wants_profile() && options.profile != "-") files_ = parse_profile_files(options.profile);
-  if (!options.timeline_path.empty()) check_output_file("--timeline", options.timeline_path);
-  if (!options.power_path.empty()) check_power_path(options.power_path);
+  if (!options.timeline_path.empty()) timeline_file_.emplace("--timeline", options.timeline_path);
+  if (!options.power_path.empty()) power_file_ = power_file(options.power_path);
   if (!options.caches_path.empty()) cache_shape_ = load_hierarchy(options.caches_path);
   if (!options.timing_target.empty()) {
     const std::vector<energy::Target> found = energy::find_targets(options.timing_target);
@@ -197,12 +197,11 @@ void Observers::write_power_and_timeline() const {
   std::vector<PowerTrace> traces;
   for (size_t i = 0; i < timed_.size(); ++i)
     traces.push_back(power_trace(*timed_[i], *recorder_, i + 1, cache_report_.has_value()));
-  if (!options_.power_path.empty()) write_power(options_.power_path, traces, options_.program);
-  if (options_.timeline_path.empty()) return;
+  if (power_file_) write_power(*power_file_, traces, options_.program);
+  if (!timeline_file_) return;
   std::vector<PowerTrack> tracks;
   for (const PowerTrace& trace : traces) tracks.push_back(power_track(trace));
-  write_output_file("--timeline", options_.timeline_path,
-                    timeline_json(*recorder_, options_.program, tracks));
+  timeline_file_->write(timeline_json(*recorder_, options_.program, tracks));
 }
 
 }  // namespace gpusim::host

@@ -69,6 +69,7 @@ class Observers final : public RunObserver {
 
   CycleTable table_, placed_table_;  // for tallies as they are counted, and as caches place them
   ProfileFiles files_;
+  std::optional<OutputFile> timeline_file_, power_file_;
   ProfilePlaces places_;
   std::vector<const energy::Target*> timed_;  // the recorder's bases from 1 on
   std::optional<ActivityRecorder> recorder_;

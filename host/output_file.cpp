@@ -2,76 +2,128 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
+#include <utility>
 
 #include "host/error.h"
 
 namespace gpusim::host {
 namespace {
 
-[[noreturn]] void fail(const std::string& option, const std::string& path, int error) {
-  throw UserError(fmt::format("{} {}: {}", option, path, std::strerror(error)));
+constexpr int kMostLinks = 40;  // as Linux
+
+bool is_in_proc(int folder) {
+  struct statfs s;
+  return ::fstatfs(folder, &s) == 0 && s.f_type == PROC_SUPER_MAGIC;
 }
 
-std::string folder_of(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path();
-  return folder.empty() ? "." : folder;
-}
-
-// Devices and pipes cannot be replaced by renaming.
-bool is_plain_or_absent(const std::string& path) {
-  struct stat s;
-  return ::stat(path.c_str(), &s) < 0 || S_ISREG(s.st_mode);
-}
-
-void write_all(int fd, const std::string& text, const std::string& option,
-               const std::string& path) {
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(option, path, errno);
-    done += static_cast<size_t>(n);
-  }
+// Whether `folder` is where the descriptors of this process have names.
+bool holds_descriptors(int folder) {
+  struct stat own, s;
+  return ::stat("/proc/self/fd", &own) == 0 && ::fstat(folder, &s) == 0 && own.st_dev == s.st_dev &&
+         own.st_ino == s.st_ino;
 }
 
 }  // namespace
 
-void write_output_file(const std::string& option, const std::string& path,
-                       const std::string& text) {
-  if (!is_plain_or_absent(path)) {
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd < 0) fail(option, path, errno);
-    write_all(fd, text, option, path);
-    ::close(fd);
-    return;
+OutputFile::OutputFile(std::string option, std::string path)
+    : option_(std::move(option)), path_(std::move(path)) {
+  find_place();
+  const bool is_plain_file = kind_ == Kind::kPlain;
+  if (kind_ != Kind::kDescriptor &&
+      ::faccessat(folder_.get(), is_plain_file ? "." : name_.c_str(), W_OK, 0) < 0)
+    fail(errno);
+}
+
+void OutputFile::find_place() {
+  std::string rest = path_;
+  for (int links = 0; links <= kMostLinks; ++links) {
+    const size_t slash = rest.rfind('/');
+    const std::string before = slash == std::string::npos ? "." : rest.substr(0, slash + 1);
+    name_ = slash == std::string::npos ? rest : rest.substr(slash + 1);
+    if (name_.empty()) fail(rest.empty() ? ENOENT : EISDIR);
+    const int start = folder_ ? folder_.get() : AT_FDCWD;
+    FileDescriptor folder(::openat(start, before.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!folder) fail(errno);
+    folder_ = std::move(folder);
+    struct stat s;
+    if (::fstatat(folder_.get(), name_.c_str(), &s, AT_SYMLINK_NOFOLLOW) < 0) {
+      if (errno != ENOENT) fail(errno);
+      return;
+    }
+    if (S_ISREG(s.st_mode)) return;
+    if (S_ISDIR(s.st_mode)) fail(EISDIR);
+    if (!S_ISLNK(s.st_mode)) {
+      kind_ = Kind::kInPlace;
+      return;
+    }
+    if (is_in_proc(folder_.get()) && holds_descriptors(folder_.get())) {
+      kind_ = Kind::kDescriptor;
+      return;
+    }
+    std::array<char, 4096> target;
+    const ssize_t size = ::readlinkat(folder_.get(), name_.c_str(), target.data(), target.size());
+    if (size < 0) fail(errno);
+    rest.assign(target.data(), static_cast<size_t>(size));
   }
-  std::string beside = path + ".XXXXXX";
-  const int fd = ::mkstemp(beside.data());
-  if (fd < 0) fail(option, path, errno);
-  try {
-    // mkstemp makes files private; this one is as other files of the user are.
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    ::fchmod(fd, 0666 & ~mask);
-    write_all(fd, text, option, path);
-    if (::close(fd) < 0 || ::rename(beside.c_str(), path.c_str()) < 0) fail(option, path, errno);
-  } catch (...) {
-    ::unlink(beside.c_str());
-    throw;
+  fail(ELOOP);
+}
+
+void OutputFile::fail(int error) const {
+  throw UserError(fmt::format("{} {}: {}", option_, path_, std::strerror(error)));
+}
+
+void OutputFile::write_all(int fd, std::string_view text) const {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(errno);
+    text.remove_prefix(static_cast<size_t>(n));
   }
 }
 
-void check_output_file(const std::string& option, const std::string& path) {
-  struct stat s;
-  if (::stat(path.c_str(), &s) == 0 && S_ISDIR(s.st_mode)) fail(option, path, EISDIR);
-  const std::string target = is_plain_or_absent(path) ? folder_of(path) : path;
-  if (::access(target.c_str(), W_OK) < 0) fail(option, path, errno);
+void OutputFile::write(std::string_view text) const {
+  kind_ == Kind::kPlain ? replace(text) : write_in_place(text);
+}
+
+void OutputFile::write_in_place(std::string_view text) const {
+  // A duplicate goes on where the descriptor stands.
+  const FileDescriptor fd(
+      kind_ == Kind::kDescriptor
+          ? ::fcntl(std::atoi(name_.c_str()), F_DUPFD_CLOEXEC, 0)
+          : ::openat(folder_.get(), name_.c_str(), O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC));
+  if (!fd) fail(errno);
+  write_all(fd.get(), text);
+}
+
+void OutputFile::replace(std::string_view text) const {
+  std::string beside;
+  FileDescriptor fd;
+  for (int i = 0; !fd; ++i) {
+    beside = fmt::format("{}.{}-{}.tmp", name_, ::getpid(), i);
+    fd = FileDescriptor(::openat(folder_.get(), beside.c_str(),
+                                 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (!fd && errno != EEXIST) fail(errno);
+  }
+  try {
+    write_all(fd.get(), text);
+    // Some file systems only say now that there is no room.
+    if (::close(fd.release()) < 0) fail(errno);
+    if (::renameat(folder_.get(), beside.c_str(), folder_.get(), name_.c_str()) < 0) fail(errno);
+  } catch (...) {
+    ::unlinkat(folder_.get(), beside.c_str(), 0);
+    throw;
+  }
 }
 
 }  // namespace gpusim::host

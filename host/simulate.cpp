@@ -143,12 +143,8 @@ bool starts_alone(const RunOptions& options, const Module& module) {
 
 std::optional<Checkpointer> make_checkpointer(const RunOptions& options) {
   if (options.checkpoint_path.empty()) return std::nullopt;
-  check_output_file("--checkpoint", options.checkpoint_path);
-  if (std::filesystem::exists(options.checkpoint_path) &&
-      !std::filesystem::is_regular_file(options.checkpoint_path))
-    throw UserError(fmt::format("--checkpoint {}: not a file", options.checkpoint_path));
   return std::optional<Checkpointer>(std::in_place,
-                                     Checkpointer::Options{.path = options.checkpoint_path,
+                                     Checkpointer::Options{.file = {"--checkpoint", options.checkpoint_path},
                                                            .every = options.checkpoint_every,
                                                            .stop = options.checkpoint_stop,
                                                            .quiet = options.quiet});
@@ -189,7 +185,8 @@ int simulate(const RunOptions& asked_for) {
   std::unique_ptr<ResumedRun> resumed;
   if (!asked_for.resume_path.empty()) resumed = std::make_unique<ResumedRun>(asked_for.resume_path);
   const RunOptions options = resumed ? resumed->options(asked_for) : asked_for;
-  if (!options.stats_path.empty()) check_stats_path(options.stats_path);
+  std::optional<OutputFile> stats_file;
+  if (!options.stats_path.empty()) stats_file.emplace("--stats", options.stats_path);
   std::vector<energy::Target> energy_targets;
   if (!options.energy_targets.empty())
     energy_targets = energy::find_targets(options.energy_targets);
@@ -294,7 +291,7 @@ int simulate(const RunOptions& asked_for) {
     print_summary(summary);
   observers.print(summary);
   if (!summary.energy_targets.empty()) print_energy(summary);
-  if (!options.stats_path.empty()) write_stats(summary, options.stats_path);
+  if (stats_file) write_stats(summary, *stats_file);
   observers.write();
   if (!options.isa_coverage_path.empty())
     write_isa_coverage(options.isa_coverage_path, module, *backend, result.stops);

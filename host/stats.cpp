@@ -8,7 +8,6 @@
 
 #include "energy/report.h"
 #include "host/caches/report.h"
-#include "host/output_file.h"
 
 namespace gpusim::host {
 namespace {
@@ -196,12 +195,8 @@ std::vector<energy::Estimate> estimates_of(const RunSummary& s, const energy::Ac
   return list;
 }
 
-void write_stats(const RunSummary& summary, const std::string& path) {
-  const std::string text =
-      stats_json(summary).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  write_output_file("--stats", path, text);
+void write_stats(const RunSummary& summary, const OutputFile& file) {
+  file.write(stats_json(summary).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
-
-void check_stats_path(const std::string& path) { check_output_file("--stats", path); }
 
 }  // namespace gpusim::host

@@ -8,6 +8,7 @@
 
 #include "energy/model.h"
 #include "host/caches/hierarchy.h"
+#include "host/output_file.h"
 #include "host/run/profile.h"
 #include "host/run/stop_report.h"
 #include "host/run/tallies.h"
@@ -52,9 +53,6 @@ std::vector<energy::Estimate> estimates_of(const RunSummary& summary,
                                            const energy::Activity& activity);
 
 nlohmann::ordered_json stats_json(const RunSummary& summary);
-// Whole or not at all: written beside `path`, then renamed. Throws UserError.
-void write_stats(const RunSummary& summary, const std::string& path);
-// Throws UserError now if that could not work later, after a long run.
-void check_stats_path(const std::string& path);
+void write_stats(const RunSummary& summary, const OutputFile& file);
 
 }  // namespace gpusim::host

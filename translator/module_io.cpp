@@ -1,13 +1,8 @@
 #include "translator/module_io.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -168,49 +163,6 @@ void describe(Archive& a, Module& m) {
   a.value(m.phdr_entry_size);
 }
 
-[[noreturn]] void fail_io(const std::string& path, const char* what) {
-  throw Error(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
-}
-
-// Removes the temporary file unless it was renamed.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& path) : path_(path + ".XXXXXX") {
-    fd_ = ::mkstemp(path_.data());
-    if (fd_ < 0) fail_io(path, "can't write beside it");
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (fd_ >= 0) ::close(fd_);
-    if (!renamed_) ::unlink(path_.c_str());
-  }
-
-  void write(std::span<const uint8_t> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t n = ::write(fd_, bytes.data(), bytes.size());
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) fail_io(path_, "can't write");
-      bytes = bytes.subspan(static_cast<size_t>(n));
-    }
-  }
-  void rename_to(const std::string& path) {
-    // mkstemp gives 0600; a module is as public as any build output.
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    if (::fchmod(fd_, 0666 & ~mask) != 0 || ::fsync(fd_) != 0) fail_io(path_, "can't write");
-    const int fd = std::exchange(fd_, -1);
-    if (::close(fd) != 0) fail_io(path_, "can't write");
-    if (::rename(path_.c_str(), path.c_str()) != 0) fail_io(path, "can't replace");
-    renamed_ = true;
-  }
-
- private:
-  std::string path_;
-  int fd_ = -1;
-  bool renamed_ = false;
-};
-
 template <class T>
 T get(std::span<const uint8_t> bytes, size_t at) {
   T v;
@@ -241,13 +193,6 @@ std::vector<uint8_t> module_bytes(const Module& module) {
   put(uint64_t{body.size()});
   bytes.insert(bytes.end(), body.begin(), body.end());
   return bytes;
-}
-
-void write_module(const Module& module, const std::string& path) {
-  const std::vector<uint8_t> bytes = module_bytes(module);
-  TemporaryFile file(path);
-  file.write(bytes);
-  file.rename_to(path);
 }
 
 Module read_module(std::span<const uint8_t> bytes, const std::string& name) {

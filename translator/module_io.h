@@ -17,10 +17,8 @@ namespace gpusim {
 /// True if the bytes begin as a module file does, whatever its version.
 bool is_module(std::span<const uint8_t> bytes);
 
+/// What a module file holds.
 std::vector<uint8_t> module_bytes(const Module& module);
-
-/// Writes beside `path` and renames, so that the file is whole or not there.
-void write_module(const Module& module, const std::string& path);
 
 /// Error when damaged, or written by another version. `name` stands in messages.
 Module read_module(std::span<const uint8_t> bytes, const std::string& name);

@@ -103,12 +103,12 @@ std::array<uint64_t, 2> hash_of_file(const std::string& path) {
   return {hash.low64, hash.high64};
 }
 
-uint64_t write_checkpoint(const std::string& path, RunIdentity& identity, Translator& translator,
+uint64_t write_checkpoint(const OutputFile& output, RunIdentity& identity, Translator& translator,
                           Backend& backend, Kernel& kernel, RunControl& control) {
   MachineState* const state = state_of(backend);
   if (!state) throw UserError("backend " + backend.name() + " cannot be saved");
   FileState files = CheckpointAccess::capture(kernel);
-  ChunkWriter file(path);
+  ChunkWriter file(output);
   Saving a(file);
 
   file.begin(kRun);
@@ -239,7 +239,9 @@ void on_signal(int) { wanted = 1; }
 
 }  // namespace
 
-Checkpointer::Checkpointer(const Options& options) : options_(options) {
+Checkpointer::Checkpointer(Options options) : options_(std::move(options)) {
+  if (!options_.file.is_plain())
+    throw UserError(fmt::format("--checkpoint {}: not a file", options_.file.path()));
   wanted = 0;
   struct sigaction action {};
   action.sa_handler = on_signal;
@@ -282,13 +284,13 @@ bool Checkpointer::write(bool asked_for) {
   const auto before = Clock::now();
   identity_.seconds = seconds_before_ + std::chrono::duration<double>(before - begin_).count();
   try {
-    const uint64_t size = write_checkpoint(options_.path, identity_, *translator_, *backend_,
+    const uint64_t size = write_checkpoint(options_.file, identity_, *translator_, *backend_,
                                            *kernel_, *control_);
     last_refusal_.clear();
     const std::chrono::duration<double> took = Clock::now() - before;
     if ((asked_for || options_.stop) && !options_.quiet)
-      control_->say(fmt::format("gpusim: note: checkpoint {}: {:.1f} MiB in {:.2f} s", options_.path,
-                        double(size) / (1 << 20), took.count()));
+      control_->say(fmt::format("gpusim: note: checkpoint {}: {:.1f} MiB in {:.2f} s",
+                        options_.file.path(), double(size) / (1 << 20), took.count()));
     return stopped_ = options_.stop;
   } catch (const UserError& error) {
     const std::string refusal = error.what();

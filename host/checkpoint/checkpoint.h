@@ -32,9 +32,9 @@ struct RunIdentity {
 
 std::array<uint64_t, 2> hash_of_file(const std::string& path);
 
-// Writes `path` anew, whole or not at all. Throws UserError if the run has something that cannot be
+// Writes the file anew, whole or not at all. Throws UserError if the run has something that cannot be
 // saved; it goes on as before. Returns the size of the file.
-uint64_t write_checkpoint(const std::string& path, RunIdentity& identity, Translator& translator,
+uint64_t write_checkpoint(const OutputFile& output, RunIdentity& identity, Translator& translator,
                           Backend& backend, Kernel& kernel, RunControl& control);
 
 // A run that goes on from a checkpoint. All errors are UserErrors.
@@ -67,12 +67,12 @@ class ResumedRun {
 class Checkpointer {
  public:
   struct Options {
-    std::string path;
+    OutputFile file;
     uint64_t every = 0;  // instructions of all cores; 0: only on SIGUSR1
     bool stop = false;   // the first one ends the run
     bool quiet = false;
   };
-  explicit Checkpointer(const Options& options);
+  explicit Checkpointer(Options options);
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;

@@ -13,7 +13,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <new>
 #include <utility>
 
@@ -48,11 +47,16 @@ uint64_t checksum_of(const ChunkHeader& header, const uint8_t* stored) {
 
 }  // namespace
 
-ChunkWriter::ChunkWriter(const std::string& path)
-    : path_(path), beside_(path + ".tmp"), compressor_(ZSTD_createCCtx()) {
+ChunkWriter::ChunkWriter(const OutputFile& file)
+    : path_(file.path()),
+      folder_(::fcntl(file.folder(), F_DUPFD_CLOEXEC, 0)),
+      name_(file.name()),
+      beside_(name_ + ".tmp"),
+      compressor_(ZSTD_createCCtx()) {
   if (!compressor_) throw std::bad_alloc();
   try {
-    fd_ = ::open(beside_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    fd_ = ::openat(folder_.get(), beside_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+                   0666);
     if (fd_ < 0) fail(errno);
     // Two runs with the same file would write into each other's.
     if (::flock(fd_, LOCK_EX | LOCK_NB) < 0)
@@ -72,7 +76,7 @@ ChunkWriter::ChunkWriter(const std::string& path)
 
 ChunkWriter::~ChunkWriter() {
   if (fd_ >= 0) {  // not finished
-    ::unlink(beside_.c_str());
+    ::unlinkat(folder_.get(), beside_.c_str(), 0);
     ::close(fd_);
   }
   ZSTD_freeCCtx(static_cast<ZSTD_CCtx*>(compressor_));
@@ -135,14 +139,10 @@ void ChunkWriter::finish() {
   flush_file();
   // Its bytes are on the disk before its name is, and its name before anyone hears of it.
   if (::fsync(fd_) < 0) fail(errno);
-  if (::rename(beside_.c_str(), path_.c_str()) < 0) fail(errno);
+  if (::renameat(folder_.get(), beside_.c_str(), folder_.get(), name_.c_str()) < 0) fail(errno);
   ::close(std::exchange(fd_, -1));
-  std::string folder = std::filesystem::path(path_).parent_path();
-  if (folder.empty()) folder.push_back('.');
-  if (const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); fd >= 0) {
-    ::fsync(fd);
-    ::close(fd);
-  }
+  const FileDescriptor folder(::openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder) ::fsync(folder.get());
 }
 
 ChunkReader::ChunkReader(const std::string& path) : path_(path) {

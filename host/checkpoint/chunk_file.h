@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "host/output_file.h"
+
 namespace gpusim::host {
 
 inline constexpr uint32_t kEndSection = 0x20444e45;  // "END "
@@ -19,11 +21,11 @@ inline constexpr uint32_t section_name(const char (&name)[5]) {
          static_cast<uint32_t>(name[2]) << 16 | static_cast<uint32_t>(name[3]) << 24;
 }
 
-// Writes beside `path`, to `path`.tmp; finish() puts it in its place, and only then does what was there
-// before go. All errors are UserErrors.
+// Writes beside the file, to its name.tmp; finish() puts it in its place, and only then does what was
+// there before go. All errors are UserErrors.
 class ChunkWriter {
  public:
-  explicit ChunkWriter(const std::string& path);
+  explicit ChunkWriter(const OutputFile& file);
   ~ChunkWriter();
   ChunkWriter(const ChunkWriter&) = delete;
   ChunkWriter& operator=(const ChunkWriter&) = delete;
@@ -39,7 +41,9 @@ class ChunkWriter {
   void flush_file();
   [[noreturn]] void fail(int error) const;
 
-  std::string path_, beside_;
+  std::string path_;
+  FileDescriptor folder_;
+  std::string name_, beside_;  // in `folder_`
   int fd_ = -1;
   uint32_t section_ = 0, number_ = 0;
   uint64_t stored_ = 0;

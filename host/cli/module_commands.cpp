@@ -10,6 +10,7 @@
 #include "host/cli/commands.h"
 #include "host/console.h"
 #include "host/error.h"
+#include "host/output_file.h"
 #include "translator/common/isa_list.h"
 #include "translator/common/listing.h"
 #include "translator/common/translator.h"
@@ -68,8 +69,10 @@ void print_json_summary(const Module& module, const std::string& output, uint64_
 
 int translate(const std::string& program, const std::string& output, const std::string& cpu,
               bool quiet, bool json) {
+  const OutputFile file("-o", output);
   const Module module = load_program(program, {.cpu = cpu});
-  write_module(module, output);
+  const std::vector<uint8_t> bytes = module_bytes(module);
+  file.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   uint64_t instructions = 0;
   for (const Block& b : module.blocks) instructions += b.insn_count;
   if (json) print_json_summary(module, output, instructions);

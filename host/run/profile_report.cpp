@@ -200,21 +200,20 @@ ProfileFiles parse_profile_files(const std::string& text) {
       throw UserError(fmt::format(
           "--profile={}: the name should end in .json, .html or .folded, which says what it holds",
           path));
-    check_output_file("--profile", path);
-    files.paths.push_back(path);
+    files.list.emplace_back("--profile", path);
   }
-  if (files.paths.empty()) throw UserError("--profile=: expected FILE[,FILE...]");
+  if (files.list.empty()) throw UserError("--profile=: expected FILE[,FILE...]");
   return files;
 }
 
 void write_profile(const ProfileFiles& files, const ProfileReport& report) {
-  for (const std::string& path : files.paths) {
-    const std::string text =
+  for (const OutputFile& file : files.list) {
+    const std::string& path = file.path();
+    file.write(
         path.ends_with(".json")
             ? profile_json(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n"
         : path.ends_with(".html") ? profile_html(report)
-                                  : profile_folded(report);
-    write_output_file("--profile", path, text);
+                                  : profile_folded(report));
   }
 }
 

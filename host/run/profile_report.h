@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "energy/target.h"
+#include "host/output_file.h"
 #include "host/run/timeline_cycles.h"
 #include "host/run/profile.h"
 #include "host/run/profile_frames.h"
@@ -51,7 +52,7 @@ std::string profile_html(const ProfileReport& report);
 
 // Where --profile goes, by the ends of the names: .json, .html, .folded. Throws UserError for others.
 struct ProfileFiles {
-  std::vector<std::string> paths;
+  std::vector<OutputFile> list;
 };
 ProfileFiles parse_profile_files(const std::string& text);
 void write_profile(const ProfileFiles& files, const ProfileReport& report);

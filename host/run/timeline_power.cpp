@@ -113,17 +113,16 @@ std::string power_html(const std::vector<PowerTrace>& traces, const std::string&
   return p.html();
 }
 
-void check_power_path(const std::string& path) {
+OutputFile power_file(const std::string& path) {
   if (!path.ends_with(".csv") && !path.ends_with(".html"))
     throw UserError(fmt::format(
         "--power-trace {}: the name should end in .csv or .html, which says what it holds", path));
-  check_output_file("--power-trace", path);
+  return OutputFile("--power-trace", path);
 }
 
-void write_power(const std::string& path, const std::vector<PowerTrace>& traces,
+void write_power(const OutputFile& file, const std::vector<PowerTrace>& traces,
                  const std::string& program) {
-  write_output_file("--power-trace", path,
-                    path.ends_with(".csv") ? power_csv(traces) : power_html(traces, program));
+  file.write(file.path().ends_with(".csv") ? power_csv(traces) : power_html(traces, program));
 }
 
 }  // namespace gpusim::host

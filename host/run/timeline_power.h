@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "energy/model.h"
+#include "host/output_file.h"
 #include "host/run/timeline.h"
 
 namespace gpusim::host {
@@ -31,8 +32,8 @@ std::string power_csv(const std::vector<PowerTrace>& traces);
 std::string power_html(const std::vector<PowerTrace>& traces, const std::string& program);
 
 // --power-trace: FILE.csv or FILE.html. Throws UserError.
-void check_power_path(const std::string& path);
-void write_power(const std::string& path, const std::vector<PowerTrace>& traces,
+OutputFile power_file(const std::string& path);
+void write_power(const OutputFile& file, const std::vector<PowerTrace>& traces,
                  const std::string& program);
 
 }  // namespace gpusim::host

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "host/file_descriptor.h"
 #include "host/offload/device_memory.h"
-#include "qemu_bridge/daemon/file_descriptor.h"
 #include "qemu_bridge/wire/gpusim_wire.h"
 
 namespace gpusim::daemon {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <thread>
 
-#include "qemu_bridge/daemon/file_descriptor.h"
+#include "host/file_descriptor.h"
 
 namespace gpusim::daemon {
 

@@ -229,6 +229,27 @@ class Cli(unittest.TestCase):
         self.assertAlmostEqual(self.stats()["guest_instructions"], expected, delta=500)
         self.refused("run", self.guests, "--entry", "endless", "--argv0", "x")
 
+    def test_what_is_no_plain_file_is_written_into(self):
+        plain, pipe, link = (self.folder / name for name in ("m.gsm", "pipe", "link"))
+        self.assertEqual(self.gpusim_run("translate", self.echo, "-o", plain).returncode, 0)
+        module = plain.read_bytes()
+        os.mkfifo(pipe)
+        for words in (["-o", pipe], ["-o", "/dev/stdout", "--quiet"]):
+            command = ["sh", "-c", 'cat "$0" & "$@"; wait', pipe, self.gpusim, "translate", self.echo]
+            if words[1] != pipe:
+                command = command[4:]
+            done = subprocess.run([*command, *words], capture_output=True, timeout=TIMEOUT_S)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(done.stdout.startswith(module), words)
+        self.assertTrue(pipe.is_fifo())
+        link.symlink_to("target.gsm")
+        self.assertEqual(self.gpusim_run("translate", self.echo, "-o", link).returncode, 0)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual((self.folder / "target.gsm").read_bytes(), module)
+        self.assertEqual(len(list(self.folder.iterdir())), 4)
+        self.assertIn("No space left", self.refused("run", self.guests, "--entry", "count_to_a_thousand", "--stats",
+                                                      "/dev/full"))
+
     def test_unknown_system_calls_are_reported_once(self):
         call = [self.guests, "--entry", "unknown_call", "--cores", 8]
         done = self.run_ok(*call)

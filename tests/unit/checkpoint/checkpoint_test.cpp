@@ -46,7 +46,7 @@ std::vector<Chunk> chunks_of(const std::string& path) {
 }
 
 void write_chunks(const std::string& path, const std::vector<Chunk>& chunks) {
-  ChunkWriter file(path);
+  ChunkWriter file(OutputFile("--checkpoint", path));
   for (const Chunk& c : chunks) {
     file.begin(c.section);
     file.write(c.raw.data(), c.raw.size());
@@ -119,7 +119,7 @@ void write_good(const Start& start, const Module& program, const std::string& fo
                        .group_width = plan.config.group_width,
                        .starts_alone = !is_private,
                        .plan = plan};
-  write_checkpoint(path, identity, translator, *run.backend_, run.kernel_, *run.control_);
+  write_checkpoint({"--checkpoint", path}, identity, translator, *run.backend_, run.kernel_, *run.control_);
 }
 
 class Mutator {

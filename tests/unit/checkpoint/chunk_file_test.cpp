@@ -22,7 +22,7 @@ std::vector<uint8_t> random_bytes(size_t size, uint32_t seed) {
 }
 
 void write_file(const std::string& path, size_t one, size_t two) {
-  ChunkWriter file(path);
+  ChunkWriter file(OutputFile("--checkpoint", path));
   const std::vector<uint8_t> a = random_bytes(one, 1), b = random_bytes(two, 2);
   file.begin(kOne);
   for (size_t done = 0; done < a.size(); done += 1000)
@@ -87,18 +87,18 @@ TEST_CASE("what was there stays until the new one is whole") {
   const std::string path = folder.path / "file";
   write_file(path, 100, 100);
   {
-    ChunkWriter file(path);
+    ChunkWriter file(OutputFile("--checkpoint", path));
     file.begin(kOne);
     file.write("x", 1);
     CHECK(read_file(path, 100, 100));
-    CHECK_THROWS_AS(ChunkWriter{path}, UserError);  // two runs at a time
+    CHECK_THROWS_AS(ChunkWriter(OutputFile("--checkpoint", path)), UserError);  // two runs at a time
   }
   CHECK(read_file(path, 100, 100));
   CHECK_FALSE(std::filesystem::exists(path + ".tmp"));
   put_bytes(path + ".tmp", {1, 2, 3});  // left behind by a run that was killed
   write_file(path, 200, 100);
   CHECK(read_file(path, 200, 100));
-  CHECK_THROWS_AS(ChunkWriter{folder.path / "none" / "file"}, UserError);
+  CHECK_THROWS_AS(OutputFile("--checkpoint", folder.path / "none" / "file"), UserError);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "translator/common/error.h"
 
 using namespace gpusim::daemon;
+using gpusim::FileDescriptor;
 using gpusim::offload::FilePiece;
 using gpusim::offload::OffloadError;
 

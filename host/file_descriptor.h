@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace gpusim::daemon {
+namespace gpusim {
 
 class FileDescriptor {
  public:
@@ -19,10 +19,11 @@ class FileDescriptor {
     if (fd_ >= 0) ::close(fd_);
   }
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
   explicit operator bool() const { return fd_ >= 0; }
 
  private:
   int fd_ = -1;
 };
 
-}  // namespace gpusim::daemon
+}  // namespace gpusim
