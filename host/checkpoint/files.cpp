@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "host/error.h"
+#include "host/linux/open_path.h"
 
 namespace gpusim::host {
 namespace {
@@ -138,17 +139,11 @@ std::vector<FileRef> reopen_files(const SavedFiles& saved, const std::array<File
       files.push_back(pipes[s.pipe][may_write(s.flags) ? 1 : 0]);
     } else {
       const bool is_program = s.path == paths.program() && !may_write(s.flags);
-      const PathPolicy::Verdict verdict =
-          is_program ? PathPolicy::Verdict{0, s.path} : paths.judge(s.path, may_write(s.flags));
-      if (verdict.error != 0) cannot_reopen(s.path, std::strerror(verdict.error));
-      const int fd = ::open(verdict.host_path.c_str(),
-                            (s.flags & kKeptFlags) | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
-      if (fd < 0) cannot_reopen(s.path, std::strerror(errno));
-      files.push_back(std::make_shared<OpenFile>(fd, /*owned=*/true,
-                                                 s.kind == SavedFile::Kind::kFolder
-                                                     ? OpenFile::Kind::kFolder
-                                                     : OpenFile::Kind::kOther,
-                                                 verdict.host_path));
+      const Opened opened =
+          open_path(paths, nullptr, is_program ? "/proc/self/exe" : s.path, s.flags & kKeptFlags, 0);
+      if (!opened.file) cannot_reopen(s.path, std::strerror(opened.error));
+      files.push_back(opened.file);
+      const int fd = opened.file->host_fd();
       struct stat host {};
       ::fstat(fd, &host);
       const mode_t type = host.st_mode & S_IFMT;

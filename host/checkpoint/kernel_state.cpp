@@ -170,6 +170,7 @@ void CheckpointAccess::describe_process(A& a, const Kernel& kernel, Process& p,
                                         Clock::time_point now) {
   describe_space(a, p.memory);
   a.text(p.cwd);
+  if constexpr (A::kReading) p.folder = nullptr;  // found again when a path begins there
   a.value(p.umask);
   std::vector<std::pair<int32_t, SignalAction>> actions(p.signal_actions.begin(),
                                                         p.signal_actions.end());

@@ -1,5 +1,6 @@
 // System calls that name files.
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -7,46 +8,86 @@
 #include <unistd.h>
 
 #include <algorithm>
-
+#include <array>
 #include <cerrno>
+#include <cstdio>
 
 #include "host/linux/calls.h"
 #include "host/linux/file_size_limit.h"
 #include "host/linux/guest_abi.h"
+#include "host/linux/open_path.h"
 
 namespace gpusim::host {
 namespace {
 
-// The absolute path that (folder, path) mean.
+using Last = PathPolicy::Last;
+
+Reply done(int result) { return result < 0 ? Reply::error(errno) : Reply::result(result); }
+
+int refuse(Kernel& kernel, const std::string& path, bool for_writing) {
+  kernel.note_once("path policy", "the guest may not open " + path +
+                                      (for_writing ? " for writing" : "") +
+                                      "; --root FOLDER allows a folder (EACCES; said once)");
+  return EACCES;
+}
+
+// A path in guest memory, and where it begins.
 struct PathArgument {
   int error = 0;
-  std::string path;
+  std::string text;
+  FolderRef start;
+
+  // Absolute, for messages.
+  std::string name() const {
+    return text.starts_with('/') || !start ? text : start->path() + "/" + text;
+  }
 };
-PathArgument path_argument(const Call& call, int folder_arg, int path_arg) {
+PathArgument path_argument(Kernel& kernel, const Call& call, int folder, int path_arg) {
+  PathArgument path;
   const std::optional<std::string> text = call.memory.string(call.args[path_arg]);
   if (!text) {
     uint8_t first;
-    return {call.memory.load(call.args[path_arg], &first) ? ENAMETOOLONG : EFAULT, {}};
+    path.error = call.memory.load(call.args[path_arg], &first) ? ENAMETOOLONG : EFAULT;
+  } else if (text->empty()) {
+    path.error = ENOENT;
+  } else if (path.text = *text; path.text.starts_with('/')) {
+    path.start = nullptr;
+  } else if (folder == kAtFdCwd) {
+    path.start = kernel.folder_of(*call.process);
+    if (!path.start) path.error = refuse(kernel, call.process->cwd, /*for_writing=*/false);
+  } else if (const OpenFile* file = call.process->files.find(folder); !file) {
+    path.error = EBADF;
+  } else if (path.start = file->folder; !path.start) {
+    path.error = ENOTDIR;
   }
-  if (text->empty()) return {ENOENT, {}};
-  if (text->front() == '/') return {0, *text};
-  if (call.int_arg(folder_arg) == kAtFdCwd) return {0, call.process->cwd + "/" + *text};
-  const OpenFile* folder = call.process->files.find(call.int_arg(folder_arg));
-  if (!folder) return {EBADF, {}};
-  if (!folder->is_folder()) return {ENOTDIR, {}};
-  return {0, folder->path() + "/" + *text};
+  return path;
 }
 
-PathPolicy::Verdict judge(Kernel& kernel, const std::string& path, bool for_writing,
-                          bool entry = false) {
-  PathPolicy::Verdict verdict = entry ? kernel.paths().judge_entry(path, for_writing)
-                                      : kernel.paths().judge(path, for_writing);
-  if (verdict.error == EACCES)
-    kernel.note_once("path policy", "the guest may not open " + path +
-                                        (for_writing ? " for writing" : "") +
-                                        "; --root FOLDER allows a folder (EACCES; said once)");
-  return verdict;
+enum class Wish : uint8_t { kLook, kChange, kChangeEntry };
+// What the path argument names, if the guest may do what it wishes there; `error` says why not.
+// kChangeEntry: `error` is ENOENT, and `folder` is set, for a name that can be made.
+Place place_of(Kernel& kernel, const Call& call, int folder, int path_arg, Wish wish, Last last) {
+  const PathArgument path = path_argument(kernel, call, folder, path_arg);
+  Place place;
+  place.error = path.error;
+  if (path.error != 0) return place;
+  place = kernel.paths().find(path.start, path.text, last);
+  const bool is_there = place.error == 0;
+  // A new name where none may be made is refused; else that it is missing would be told twice.
+  const bool is_refused = place.is_outside ||
+                          (wish == Wish::kLook && is_there && !place.may_look()) ||
+                          (wish == Wish::kChange && is_there && !place.may_change()) ||
+                          (wish == Wish::kChangeEntry && (is_there || place.folder) &&
+                           !place.may_change_entry());
+  if (!is_refused) return place;
+  const bool is_own = place.own != OwnFile::kNone;
+  Place none;
+  none.error = is_own && wish != Wish::kLook
+                   ? EPERM
+                   : refuse(kernel, path.name(), /*for_writing=*/wish != Wish::kLook);
+  return none;
 }
+int folder_arg(const Call& call, int i) { return static_cast<int>(call.int_arg(i)); }
 
 Reply store_stat(const Call& call, uint64_t address, const struct stat& host) {
   GuestStat guest{};
@@ -81,33 +122,43 @@ Reply stat_of_file(Kernel& kernel, const Call& call, uint64_t address) {
 }  // namespace
 
 Reply sys_openat(Kernel& kernel, Call& call) {
-  const PathArgument path = path_argument(call, 0, 1);
+  const PathArgument path = path_argument(kernel, call, folder_arg(call, 0), 1);
   if (path.error != 0) return Reply::error(path.error);
   const int flags = host_open_flags(kernel.module().isa, call.args[2]);
-  const bool for_writing = (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)) != 0;
-  const PathPolicy::Verdict verdict = judge(kernel, path.path, for_writing);
-  if (verdict.error != 0) return Reply::error(verdict.error);
   const auto mode = static_cast<mode_t>(call.args[3] & 07777 & ~uint64_t{call.process->umask});
-  const int host_fd = ::open(verdict.host_path.c_str(), flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW,
-                             mode);
-  if (host_fd < 0) return Reply::error(errno);
-  struct stat host {};
-  ::fstat(host_fd, &host);
-  const auto kind = S_ISDIR(host.st_mode) ? OpenFile::Kind::kFolder : OpenFile::Kind::kOther;
-  const int fd = call.process->files.add(
-      std::make_shared<OpenFile>(host_fd, /*owned=*/true, kind, verdict.host_path));
+  Opened opened = open_path(kernel.paths(), path.start, path.text, flags, mode);
+  if (opened.is_outside)
+    refuse(kernel, path.name(), (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)));
+  if (!opened.file) return Reply::error(opened.error);
+  const int fd = call.process->files.add(std::move(opened.file));
   if (fd < 0) return Reply::error(EMFILE);
   call.process->files.set_closes_on_exec(fd, (flags & O_CLOEXEC) != 0);
   return Reply::result(fd);
 }
 
+namespace {
+
+bool is_call(Kernel& kernel, const Call& call, uint64_t number) {
+  return kernel.backend().slot(call.core,
+                               static_cast<Slot>(kernel.module().abi.syscall_number)) == number;
+}
+
+}  // namespace
+
 Reply sys_faccessat(Kernel& kernel, Call& call) {
-  const PathArgument path = path_argument(call, 0, 1);
-  if (path.error != 0) return Reply::error(path.error);
+  constexpr uint64_t kFaccessat2 = 439;
+  const uint64_t flags = is_call(kernel, call, kFaccessat2) ? call.args[3] : 0;
   const int mode = static_cast<int>(call.args[2] & 7);
-  const PathPolicy::Verdict verdict = judge(kernel, path.path, (mode & W_OK) != 0);
-  if (verdict.error != 0) return Reply::error(verdict.error);
-  return ::access(verdict.host_path.c_str(), mode) < 0 ? Reply::error(errno) : Reply::result(0);
+  const Place place = place_of(kernel, call, folder_arg(call, 0), 1, Wish::kLook,
+                               flags & kAtSymlinkNofollow ? Last::kLook : Last::kFollow);
+  if (place.error != 0) return Reply::error(place.error);
+  if ((mode & R_OK) && !place.may_read()) return Reply::error(EACCES);
+  if (place.own == OwnFile::kNone && (mode & W_OK) && !place.may_change())
+    return Reply::error(EACCES);
+  if (place.fd() < 0) return Reply::error(mode & W_OK ? EACCES : 0);  // made by gpusim
+  if (place.is_link()) return Reply::result(0);
+  return done(::faccessat(AT_FDCWD, descriptor_path(place.fd()).c_str(), mode,
+                          flags & kAtEaccess ? AT_EACCESS : 0));
 }
 
 Reply sys_fstat(Kernel& kernel, Call& call) { return stat_of_file(kernel, call, call.args[1]); }
@@ -119,20 +170,18 @@ int stat_path(Kernel& kernel, Call& call, uint64_t flags, struct stat& host) {
   kernel.output().flush();  // sizes count
   if (flags & kAtEmptyPath) {
     const std::optional<std::string> text = call.memory.string(call.args[1]);
-    if (text && text->empty() && call.int_arg(0) != kAtFdCwd) {
+    if (text && text->empty()) {
       const OpenFile* file = call.process->files.find(call.int_arg(0));
-      if (!file) return EBADF;
-      return ::fstat(file->host_fd(), &host) < 0 ? errno : 0;
+      const FolderRef folder =
+          call.int_arg(0) == kAtFdCwd ? kernel.folder_of(*call.process) : nullptr;
+      if (!file && !folder) return EBADF;
+      return ::fstat(file ? file->host_fd() : folder->fd.get(), &host) < 0 ? errno : 0;
     }
   }
-  const PathArgument path = path_argument(call, 0, 1);
-  if (path.error != 0) return path.error;
-  const bool entry = (flags & kAtSymlinkNofollow) != 0;
-  const PathPolicy::Verdict verdict = judge(kernel, path.path, /*for_writing=*/false, entry);
-  if (verdict.error != 0) return verdict.error;
-  const int result = entry ? ::lstat(verdict.host_path.c_str(), &host)
-                           : ::stat(verdict.host_path.c_str(), &host);
-  return result < 0 ? errno : 0;
+  const Place place = place_of(kernel, call, folder_arg(call, 0), 1, Wish::kLook,
+                               flags & kAtSymlinkNofollow ? Last::kLook : Last::kFollow);
+  host = place.status;
+  return place.error;
 }
 
 // linux/stat.h: struct statx
@@ -155,19 +204,6 @@ static_assert(sizeof(GuestStatx) == 256);
 GuestStatx::Time statx_time(const timespec& t) {
   return {t.tv_sec, static_cast<uint32_t>(t.tv_nsec), 0};
 }
-
-// The file that a call changes: argument 0 and 1, or an error.
-struct Change {
-  int error = 0;
-  std::string host_path;
-};
-Change to_change(Kernel& kernel, Call& call, int folder_arg, int path_arg, bool entry) {
-  const PathArgument path = path_argument(call, folder_arg, path_arg);
-  if (path.error != 0) return {path.error, {}};
-  const PathPolicy::Verdict verdict = judge(kernel, path.path, /*for_writing=*/true, entry);
-  return {verdict.error, verdict.host_path};
-}
-Reply done(int result) { return result < 0 ? Reply::error(errno) : Reply::result(result); }
 
 struct GuestStatfs {
   int64_t type, bsize;
@@ -222,17 +258,15 @@ Reply sys_statx(Kernel& kernel, Call& call) {
 }
 
 Reply sys_readlinkat(Kernel& kernel, Call& call) {
-  const PathArgument path = path_argument(call, 0, 1);
-  if (path.error != 0) return Reply::error(path.error);
-  if (static_cast<int64_t>(call.args[3]) <= 0) return Reply::error(EINVAL);
+  const Place place = place_of(kernel, call, folder_arg(call, 0), 1, Wish::kLook, Last::kLook);
+  if (place.error != 0) return Reply::error(place.error);
+  if (static_cast<int64_t>(call.args[3]) <= 0 || !place.is_link()) return Reply::error(EINVAL);
   std::string target = kernel.paths().program();
-  if (path.path != "/proc/self/exe") {
-    const PathPolicy::Verdict verdict = judge(kernel, path.path, /*for_writing=*/false, true);
-    if (verdict.error != 0) return Reply::error(verdict.error);
-    char text[4096];
-    const ssize_t size = ::readlink(verdict.host_path.c_str(), text, sizeof text);
+  if (place.own != OwnFile::kProgram) {
+    std::array<char, 4096> text;
+    const ssize_t size = ::readlinkat(place.fd(), "", text.data(), text.size());
     if (size < 0) return Reply::error(errno);
-    target.assign(text, static_cast<size_t>(size));
+    target.assign(text.data(), static_cast<size_t>(size));
   }
   const size_t size = std::min<size_t>(target.size(), call.args[3]);
   return call.memory.write(call.args[2], {reinterpret_cast<const uint8_t*>(target.data()), size})
@@ -242,84 +276,122 @@ Reply sys_readlinkat(Kernel& kernel, Call& call) {
 
 // --- changes below writable roots
 
+namespace {
+
+// A name to be made: its folder, or why not.
+Place new_place(Kernel& kernel, const Call& call, int folder, int path_arg) {
+  Place place = place_of(kernel, call, folder, path_arg, Wish::kChangeEntry, Last::kEntry);
+  if (place.error == 0)
+    place.error = EEXIST;
+  else if (place.error == ENOENT && place.folder)
+    place.error = 0;
+  return place;
+}
+
+}  // namespace
+
 Reply sys_mkdirat(Kernel& kernel, Call& call) {
-  const Change change = to_change(kernel, call, 0, 1, true);
-  if (change.error != 0) return Reply::error(change.error);
+  const Place place = new_place(kernel, call, folder_arg(call, 0), 1);
+  if (place.error != 0) return Reply::error(place.error);
   const auto mode = static_cast<mode_t>(call.args[2] & 07777 & ~uint64_t{call.process->umask});
-  return done(::mkdir(change.host_path.c_str(), mode));
+  return done(::mkdirat(place.folder->fd.get(), place.name.c_str(), mode));
 }
 
 Reply sys_unlinkat(Kernel& kernel, Call& call) {
   constexpr uint64_t kRemoveFolder = 0x200;
-  const Change change = to_change(kernel, call, 0, 1, true);
-  if (change.error != 0) return Reply::error(change.error);
-  return done(call.args[2] & kRemoveFolder ? ::rmdir(change.host_path.c_str())
-                                           : ::unlink(change.host_path.c_str()));
+  const bool is_folder = (call.args[2] & kRemoveFolder) != 0;
+  const Place place =
+      place_of(kernel, call, folder_arg(call, 0), 1, Wish::kChangeEntry, Last::kEntry);
+  if (place.error != 0) return Reply::error(place.error);
+  if (place.name.empty()) return Reply::error(is_folder ? EINVAL : EISDIR);
+  return done(::unlinkat(place.folder->fd.get(), place.name.c_str(), is_folder ? AT_REMOVEDIR : 0));
 }
 
 Reply sys_renameat2(Kernel& kernel, Call& call) {
-  constexpr uint64_t kNoReplace = 1;
-  const bool has_flags =
-      kernel.backend().slot(call.core, static_cast<Slot>(kernel.module().abi.syscall_number)) == 276;
-  const uint64_t flags = has_flags ? call.args[4] : 0;
-  if (flags & ~kNoReplace) return Reply::error(EINVAL);
-  const Change from = to_change(kernel, call, 0, 1, true);
+  constexpr uint64_t kRenameat2 = 276, kNoReplace = 1, kExchange = 2;
+  const uint64_t flags = is_call(kernel, call, kRenameat2) ? call.args[4] : 0;
+  if (flags & ~(kNoReplace | kExchange)) return Reply::error(EINVAL);
+  const Place from =
+      place_of(kernel, call, folder_arg(call, 0), 1, Wish::kChangeEntry, Last::kEntry);
   if (from.error != 0) return Reply::error(from.error);
-  const Change to = to_change(kernel, call, 2, 3, true);
-  if (to.error != 0) return Reply::error(to.error);
-  struct stat host;
-  if ((flags & kNoReplace) && ::lstat(to.host_path.c_str(), &host) == 0)
-    return Reply::error(EEXIST);
-  return done(::rename(from.host_path.c_str(), to.host_path.c_str()));
+  const Place to =
+      place_of(kernel, call, folder_arg(call, 2), 3, Wish::kChangeEntry, Last::kEntry);
+  if (to.error != 0 && !(to.error == ENOENT && to.folder)) return Reply::error(to.error);
+  if (from.name.empty() || to.name.empty()) return Reply::error(EBUSY);
+  if (to.has_slash && !from.self) return Reply::error(ENOTDIR);
+  return done(::renameat2(from.folder->fd.get(), from.name.c_str(), to.folder->fd.get(),
+                          to.name.c_str(), static_cast<unsigned>(flags)));
 }
 
-// A link could lead out of the folders that the guest may use.
-Reply sys_no_links(Kernel& kernel, Call&) {
-  kernel.note_once("links", "the guest may not make links (EPERM)");
-  return Reply::error(EPERM);
+// The text may be anything: where a link leads is judged when it is followed.
+Reply sys_symlinkat(Kernel& kernel, Call& call) {
+  const std::optional<std::string> text = call.memory.string(call.args[0]);
+  if (!text) return Reply::error(EFAULT);
+  const Place place = new_place(kernel, call, folder_arg(call, 1), 2);
+  if (place.error != 0) return Reply::error(place.error);
+  if (text->empty() || place.has_slash) return Reply::error(ENOENT);
+  return done(::symlinkat(text->c_str(), place.folder->fd.get(), place.name.c_str()));
+}
+
+// Only of what may be changed where it is: a second name must not give more rights than the first.
+Reply sys_linkat(Kernel& kernel, Call& call) {
+  if (call.args[4] & ~kAtSymlinkFollow) return Reply::error(EINVAL);
+  const Place from = place_of(kernel, call, folder_arg(call, 0), 1, Wish::kChange,
+                              call.args[4] & kAtSymlinkFollow ? Last::kFollow : Last::kLook);
+  if (from.error != 0) return Reply::error(from.error);
+  const Place to = new_place(kernel, call, folder_arg(call, 2), 3);
+  if (to.error != 0) return Reply::error(to.error);
+  if (from.self) return Reply::error(EPERM);
+  if (to.has_slash) return Reply::error(ENOENT);
+  return done(::linkat(from.folder->fd.get(), from.name.c_str(), to.folder->fd.get(),
+                       to.name.c_str(), 0));
 }
 
 Reply sys_truncate(Kernel& kernel, Call& call) {
-  const std::optional<std::string> text = call.memory.string(call.args[0]);
-  if (!text) return Reply::error(EFAULT);
-  if (text->empty()) return Reply::error(ENOENT);
-  const std::string path = text->front() == '/' ? *text : call.process->cwd + "/" + *text;
-  const PathPolicy::Verdict verdict = judge(kernel, path, /*for_writing=*/true);
-  if (verdict.error != 0) return Reply::error(verdict.error);
+  const Place place = place_of(kernel, call, kAtFdCwd, 0, Wish::kChange, Last::kFollow);
+  if (place.error != 0) return Reply::error(place.error);
   if (!allows_length(*call.process, static_cast<int64_t>(call.args[1])))
     return Reply::result(file_too_large(kernel, call.core));
-  return done(::truncate(verdict.host_path.c_str(), static_cast<off_t>(call.args[1])));
+  return done(::truncate(descriptor_path(place.fd()).c_str(), static_cast<off_t>(call.args[1])));
 }
 
 Reply sys_fchmodat(Kernel& kernel, Call& call) {
-  const Change change = to_change(kernel, call, 0, 1, false);
-  if (change.error != 0) return Reply::error(change.error);
-  return done(::chmod(change.host_path.c_str(), static_cast<mode_t>(call.args[2] & 0777)));
+  const Place place = place_of(kernel, call, folder_arg(call, 0), 1, Wish::kChange, Last::kFollow);
+  if (place.error != 0) return Reply::error(place.error);
+  return done(::chmod(descriptor_path(place.fd()).c_str(), static_cast<mode_t>(call.args[2] & 0777)));
 }
-Reply sys_fchmod(Kernel& kernel, Call& call) {
+Reply sys_fchmod(Kernel&, Call& call) {
   const OpenFile* file = call.process->files.find(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
-  // By its path, if it has one: the folder's rights decide.
-  if (file->path().empty()) return Reply::error(EPERM);
-  const PathPolicy::Verdict verdict = judge(kernel, file->path(), /*for_writing=*/true);
-  if (verdict.error != 0) return Reply::error(verdict.error);
+  if (!file->is_changeable) return Reply::error(EPERM);
   return done(::fchmod(file->host_fd(), static_cast<mode_t>(call.args[1] & 0777)));
 }
 
+namespace {
+
 // To whom files belong stays as it is; asking for what is so already succeeds.
-Reply sys_fchownat(Kernel& kernel, Call& call) {
-  const Change change = to_change(kernel, call, 0, 1, true);
-  if (change.error != 0) return Reply::error(change.error);
-  struct stat host;
-  if (::lstat(change.host_path.c_str(), &host) < 0) return Reply::error(errno);
+Reply change_owner(const struct stat& host, uint64_t user, uint64_t group) {
   const auto same = [](uint64_t wish, uint32_t is) {
     return static_cast<uint32_t>(wish) == is || static_cast<uint32_t>(wish) == ~uint32_t{0};
   };
-  return same(call.args[2], host.st_uid) && same(call.args[3], host.st_gid) ? Reply::result(0)
-                                                                            : Reply::error(EPERM);
+  return same(user, host.st_uid) && same(group, host.st_gid) ? Reply::result(0)
+                                                             : Reply::error(EPERM);
+}
+
+}  // namespace
+
+Reply sys_fchownat(Kernel& kernel, Call& call) {
+  const Place place = place_of(kernel, call, folder_arg(call, 0), 1, Wish::kChange,
+                               call.args[4] & kAtSymlinkNofollow ? Last::kLook : Last::kFollow);
+  if (place.error != 0) return Reply::error(place.error);
+  return change_owner(place.status, call.args[2], call.args[3]);
 }
 Reply sys_fchown(Kernel&, Call& call) {
-  return call.process->files.find(call.int_arg(0)) ? Reply::result(0) : Reply::error(EBADF);
+  const OpenFile* file = call.process->files.find(call.int_arg(0));
+  if (!file) return Reply::error(EBADF);
+  struct stat host;
+  if (::fstat(file->host_fd(), &host) < 0) return Reply::error(errno);
+  return change_owner(host, call.args[1], call.args[2]);
 }
 
 Reply sys_utimensat(Kernel& kernel, Call& call) {
@@ -332,13 +404,16 @@ Reply sys_utimensat(Kernel& kernel, Call& call) {
   const timespec* wish = call.args[2] != 0 ? times : nullptr;
   if (call.args[1] == 0) {
     const OpenFile* file = call.process->files.find(call.int_arg(0));
-    return file ? done(::futimens(file->host_fd(), wish)) : Reply::error(EBADF);
+    if (!file) return Reply::error(EBADF);
+    return file->is_changeable ? done(::futimens(file->host_fd(), wish)) : Reply::error(EPERM);
   }
-  const bool entry = (call.args[3] & kAtSymlinkNofollow) != 0;
-  const Change change = to_change(kernel, call, 0, 1, entry);
-  if (change.error != 0) return Reply::error(change.error);
-  return done(::utimensat(AT_FDCWD, change.host_path.c_str(), wish,
-                          entry ? AT_SYMLINK_NOFOLLOW : 0));
+  const Place place = place_of(kernel, call, folder_arg(call, 0), 1, Wish::kChange,
+                               call.args[3] & kAtSymlinkNofollow ? Last::kLook : Last::kFollow);
+  if (place.error != 0) return Reply::error(place.error);
+  // A link has no other descriptor than O_PATH: its name in its folder must do.
+  return done(place.is_link() ? ::utimensat(place.folder->fd.get(), place.name.c_str(), wish,
+                                            AT_SYMLINK_NOFOLLOW)
+                              : ::utimensat(AT_FDCWD, descriptor_path(place.fd()).c_str(), wish, 0));
 }
 
 // --- folders
@@ -357,34 +432,35 @@ Reply sys_getdents64(Kernel&, Call& call) {
 }
 
 Reply sys_chdir(Kernel& kernel, Call& call) {
-  const std::optional<std::string> text = call.memory.string(call.args[0]);
-  if (!text) return Reply::error(EFAULT);
-  if (text->empty()) return Reply::error(ENOENT);
-  const std::string path = text->front() == '/' ? *text : call.process->cwd + "/" + *text;
-  const PathPolicy::Verdict verdict = judge(kernel, path, /*for_writing=*/false);
-  if (verdict.error != 0) return Reply::error(verdict.error);
-  struct stat host;
-  if (::stat(verdict.host_path.c_str(), &host) < 0) return Reply::error(errno);
-  if (!S_ISDIR(host.st_mode)) return Reply::error(ENOTDIR);
-  call.process->cwd = verdict.host_path;
+  const Place place = place_of(kernel, call, kAtFdCwd, 0, Wish::kLook, Last::kFollow);
+  if (place.error != 0) return Reply::error(place.error);
+  if (place.own != OwnFile::kNone) return Reply::error(EACCES);
+  if (!place.self) return Reply::error(ENOTDIR);
+  if (::faccessat(place.fd(), ".", X_OK, 0) < 0) return Reply::error(errno);
+  call.process->folder = place.self;
+  call.process->cwd = place.self->path();
   return Reply::result(0);
 }
 Reply sys_fchdir(Kernel&, Call& call) {
   const OpenFile* file = call.process->files.find(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
-  if (!file->is_folder()) return Reply::error(ENOTDIR);
-  call.process->cwd = file->path();
+  if (!file->folder) return Reply::error(ENOTDIR);
+  call.process->folder = file->folder;
+  call.process->cwd = file->folder->path();
   return Reply::result(0);
 }
 
 Reply sys_statfs(Kernel& kernel, Call& call) {
-  const std::optional<std::string> text = call.memory.string(call.args[0]);
-  if (!text) return Reply::error(EFAULT);
-  const std::string path = text->starts_with('/') ? *text : call.process->cwd + "/" + *text;
-  const PathPolicy::Verdict verdict = judge(kernel, path, /*for_writing=*/false);
-  if (verdict.error != 0) return Reply::error(verdict.error);
-  struct statfs host;
-  if (::statfs(verdict.host_path.c_str(), &host) < 0) return Reply::error(errno);
+  const Place place = place_of(kernel, call, kAtFdCwd, 0, Wish::kLook, Last::kFollow);
+  if (place.error != 0) return Reply::error(place.error);
+  struct statfs host {};
+  if (place.fd() < 0) {
+    host.f_type = PROC_SUPER_MAGIC;
+    host.f_bsize = host.f_frsize = 4096;
+    host.f_namelen = 255;
+  } else if (::fstatfs(place.fd(), &host) < 0) {
+    return Reply::error(errno);
+  }
   return store_statfs(call, host);
 }
 Reply sys_fstatfs(Kernel&, Call& call) {

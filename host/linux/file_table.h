@@ -9,13 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "host/linux/folder.h"
+
 namespace gpusim::host {
 
 // A host file that closes with the last descriptor that names it.
 class OpenFile {
  public:
   enum class Kind : uint8_t { kOther, kFolder, kPipe };
-  // `path`: of a folder, for files named relative to it. Pipes never block the host.
+  // `path`: by which it was opened, for checkpoints and messages. Pipes never block the host.
   OpenFile(int host_fd, bool owned, Kind kind = Kind::kOther, std::string path = {})
       : host_fd_(host_fd), owned_(owned), kind_(kind), path_(std::move(path)) {}
   ~OpenFile();
@@ -28,6 +30,8 @@ class OpenFile {
   const std::string& path() const { return path_; }
 
   bool is_nonblocking = false;  // as the guest wishes
+  FolderRef folder;             // if it is one
+  bool is_changeable = false;   // its mode and times: it lies in a writable root
 
  private:
   int host_fd_;

@@ -14,7 +14,7 @@ struct FlagPair {
 // asm-generic/fcntl.h, and what arch/arm64/include/uapi/asm/fcntl.h has otherwise.
 constexpr FlagPair kCommon[] = {{00000100, O_CREAT},  {00000200, O_EXCL},   {00000400, O_NOCTTY},
                                 {00001000, O_TRUNC},  {00002000, O_APPEND}, {00004000, O_NONBLOCK},
-                                {02000000, O_CLOEXEC}};
+                                {02000000, O_CLOEXEC},  {010000000, O_PATH}};
 constexpr FlagPair kArm[] = {{0040000, O_DIRECTORY}, {0100000, O_NOFOLLOW}};
 constexpr FlagPair kGeneric[] = {{0200000, O_DIRECTORY}, {0400000, O_NOFOLLOW}};
 

@@ -32,7 +32,8 @@ struct GuestRlimit {
 };
 
 inline constexpr int64_t kAtFdCwd = -100;
-inline constexpr uint64_t kAtEmptyPath = 0x1000, kAtSymlinkNofollow = 0x100;
+inline constexpr uint64_t kAtEmptyPath = 0x1000, kAtSymlinkNofollow = 0x100,
+                          kAtSymlinkFollow = 0x400, kAtEaccess = 0x200;
 
 // A guest's open flags as the host's. ISAs differ in a few bits.
 int host_open_flags(const std::string& isa, uint64_t guest_flags);

@@ -38,6 +38,11 @@ Process& Kernel::process_of(uint32_t core) {
   return *process;
 }
 
+FolderRef Kernel::folder_of(Process& process) {
+  if (!process.folder) process.folder = paths_.find(nullptr, process.cwd).self;
+  return process.folder;
+}
+
 Reply Kernel::handle(uint32_t core, uint32_t resume_uop) {
   const AbiSlots& abi = module().abi;
   const auto read = [&](int slot) {

@@ -34,17 +34,18 @@ namespace gpusim::host {
 
 struct Process {
   Process(uint32_t its_number, const AddressSpace& space, const std::array<FileRef, 3>& standard,
-          std::string folder, const Limits& its_limits)
+          std::string its_cwd, const Limits& its_limits)
       : number(its_number),
         memory(space),
         files(standard, its_limits[Limits::kOpenFiles].current),
-        cwd(std::move(folder)),
+        cwd(std::move(its_cwd)),
         limits(its_limits),
         random_state(its_number) {}
   uint32_t number;
   AddressSpace memory;
   FileTable files;
   std::string cwd;  // absolute
+  FolderRef folder;  // the same, once a path began there
   uint32_t umask = 022;
   std::map<int, SignalAction> signal_actions;
   SignalQueue pending;               // for whichever thread takes them
@@ -151,6 +152,8 @@ class Kernel {
   const MemoryPlan& plan() const { return *config_.plan; }
   const Module& module() const { return *config_.module; }
   const PathPolicy& paths() const { return paths_; }
+  // Where the relative paths of a process begin; null if that is no folder that it may see.
+  FolderRef folder_of(Process& process);
   Output& output() { return output_; }
   bool is_standard_output(int host_fd) const {
     return host_fd == config_.standard_files[1] || host_fd == config_.standard_files[2];

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "qemu_bridge/daemon/file_descriptor.h"
+#include "host/file_descriptor.h"
 #include "qemu_bridge/daemon/log.h"
 
 namespace gpusim::daemon {

@@ -119,7 +119,8 @@ void write_good(const Start& start, const Module& program, const std::string& fo
                        .group_width = plan.config.group_width,
                        .starts_alone = !is_private,
                        .plan = plan};
-  write_checkpoint({"--checkpoint", path}, identity, translator, *run.backend_, run.kernel_, *run.control_);
+  write_checkpoint({"--checkpoint", path}, identity, translator, *run.backend_, run.kernel_,
+                   *run.control_);
 }
 
 class Mutator {

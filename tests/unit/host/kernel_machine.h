@@ -1,7 +1,6 @@
 // A scalar machine with a kernel model, whose system calls a test makes itself.
 #pragma once
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
@@ -10,19 +9,21 @@
 
 #include "host/linux/kernel.h"
 #include "host/loader.h"
+#include "tests/unit/host/temporary_folders.h"
 #include "tests/unit/host/toy_module.h"
 
 namespace gpusim::host {
 namespace fs = std::filesystem;
 
 inline constexpr uint64_t kBuffer = kToyData + 0x100;
+inline constexpr uint64_t kCreate = 0100, kWriteOnly = 1, kReadWrite = 2;
 
 struct Machine {
   Module module = toy_module();
   MemoryPlan plan;
   std::unique_ptr<Backend> backend = make_backend("scalar");
-  fs::path folder =
-      fs::canonical(fs::temp_directory_path()) / ("gpusim-kernel-" + std::to_string(getpid()));
+  const TemporaryFolders own;  // `folder`, a writable root, and what is beside it
+  const fs::path folder = own.base / "root";
   std::vector<std::string> notes;
   std::unique_ptr<Kernel> kernel;
 
@@ -38,7 +39,6 @@ struct Machine {
                                  .program = "/proc/self/exe",
                                  .note = [this](const std::string& n) { notes.push_back(n); }});
   }
-  ~Machine() { fs::remove_all(folder); }
 
   Reply call(uint32_t core, uint64_t number, std::vector<uint64_t> args = {}) {
     args.resize(6);
