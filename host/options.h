@@ -18,6 +18,9 @@ struct AllowedRoot {
 // On which cores of a shared machine a program starts.
 enum class StartCores { kAuto, kAll, kFirst };
 
+// Which hosts a guest's internet sockets may reach.
+enum class Network { kNone, kLoopback, kHost };
+
 struct RunOptions {
   std::string program;                    // as given: argv[0] of the guest
   std::vector<std::string> program_args;  // after --
@@ -42,6 +45,7 @@ struct RunOptions {
   uint64_t stack_size_bytes = 0;   // per core; 0: automatic
   uint64_t host_memory_bytes = 0;  // that the run may take of this machine; 0: automatic
   std::vector<AllowedRoot> roots;
+  Network network = Network::kNone;
   std::string stats_path;
   std::string isa_coverage_path;  // rows of the decode table that were executed are appended
   std::string caches_path;     // a description of caches; empty: none are simulated

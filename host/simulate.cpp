@@ -209,6 +209,7 @@ int simulate(const RunOptions& asked_for) {
                                .starts_alone = resumed ? resumed->identity().starts_alone
                                                        : starts_alone(options, module),
                                .roots = options.roots,
+                               .network = options.network,
                                .standard_files = {0, 1, 2},
                                .program = options.program,
                                .note = {}};

@@ -89,8 +89,9 @@ void CpuMachineState::visit_linear(const Visitor& visit) {
 }
 
 void CpuMachineState::visit_windows(const Visitor& visit) {
-  const auto [view, cores] = machine_memory();
-  const Tiles tiles(view, cores);
+  const Memory memory = machine_memory();
+  const MemoryView& view = memory.view;
+  const Tiles tiles(view, memory.cores);
   const uint64_t lanes = uint64_t{1} << view.lanes_shift;
   const uint64_t storage = (uint64_t{view.window_groups} * lanes) << view.window_shift;
   const TouchedPages touched(view.windows, storage);

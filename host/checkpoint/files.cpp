@@ -61,6 +61,27 @@ std::vector<uint8_t> contents_of(int read_end, uint32_t capacity) {
   return bytes;
 }
 
+// What a checkpoint cannot hold; null: it can.
+const char* unsaved_kind(OpenFile::Kind kind) {
+  switch (kind) {
+    case OpenFile::Kind::kMemory:
+      return "a file in memory (memfd)";
+    case OpenFile::Kind::kEventCounter:
+      return "an event counter (eventfd)";
+    case OpenFile::Kind::kTimer:
+      return "a timer (timerfd)";
+    case OpenFile::Kind::kEpoll:
+      return "an epoll instance";
+    case OpenFile::Kind::kSocket:
+      return "a socket";
+    case OpenFile::Kind::kOther:
+    case OpenFile::Kind::kFolder:
+    case OpenFile::Kind::kPipe:
+      break;
+  }
+  return nullptr;
+}
+
 bool may_write(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
 [[noreturn]] void cannot_reopen(const std::string& path, const std::string& why) {
@@ -84,7 +105,9 @@ SavedFiles capture_files(const std::vector<FileRef>& files) {
     if (S_ISREG(host.st_mode)) s.offset = ::lseek(file.host_fd(), 0, SEEK_CUR);
     if (i < kStandardFiles) continue;
     s.flags = ::fcntl(file.host_fd(), F_GETFL) & kKeptFlags;
-    if (file.is_pipe()) {
+    if (const char* what = unsaved_kind(file.kind()))
+      throw UserError(fmt::format("the guest has {} open, which a checkpoint cannot hold", what));
+    if (file.kind() == OpenFile::Kind::kPipe) {
       s.kind = SavedFile::Kind::kPipe;
       const auto [it, is_new] =
           pipe_of.try_emplace(host.st_ino, static_cast<uint32_t>(saved.pipes.size()));

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "host/checkpoint/access.h"
+#include "host/error.h"
 
 namespace gpusim::host {
 namespace {
@@ -91,6 +92,7 @@ void CheckpointAccess::describe_thread(A& a, Thread& t, Clock::time_point now) {
   a.require(t.name.size() < 16, "a thread's name");
   describe_optional(a, t.retry_deadline,
                     [&](Clock::time_point& at) { describe_deadline(a, at, now); });
+  a.value(t.retry_done);
 }
 
 template <class A>
@@ -268,6 +270,11 @@ void CheckpointAccess::describe_kernel(A& a, Kernel& k, FileState& files) {
 }
 
 FileState CheckpointAccess::capture(Kernel& k) {
+  if (k.shared_mappings_ && !k.shared_mappings_->empty())
+    throw UserError("the guest has a file mapped shared (mmap, shmat), which a checkpoint cannot hold");
+  for (const std::unique_ptr<Process>& process : k.processes_)
+    if (process && !process->ipc.empty())
+      throw UserError("the guest uses System V IPC, which a checkpoint cannot hold");
   std::vector<FileRef> files(k.standard_files_.begin(), k.standard_files_.end());
   std::map<const OpenFile*, uint32_t> number_of;
   for (uint32_t i = 0; i < files.size(); ++i) number_of[files[i].get()] = i;

@@ -14,7 +14,8 @@ namespace {
 // As the command line gives them, before they are understood.
 struct RawRunOptions {
   RunOptions run;
-  std::string memory = "shared", start = "auto", entry, memory_size, stack_size, host_memory;
+  std::string memory = "shared", start = "auto", network = "none", entry, memory_size, stack_size,
+      host_memory;
   std::vector<std::string> roots;
 };
 
@@ -57,6 +58,9 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
   run.start = raw.start == "all"     ? StartCores::kAll
               : raw.start == "first" ? StartCores::kFirst
                                      : StartCores::kAuto;
+  run.network = raw.network == "host"       ? Network::kHost
+                : raw.network == "loopback" ? Network::kLoopback
+                                            : Network::kNone;
   if (!raw.entry.empty()) run.entry = raw.entry;
   if (!run.entry && !run.call_args.empty())
     throw UserError("--arg needs --entry; arguments for a whole program stand after --");
@@ -209,6 +213,11 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       "--root", raw->roots,
       "A folder whose files the guest may read and write (FOLDER:ro: only read); "
       "repeatable. The current folder may always be read"));
+  command
+      ->add_option("--network", raw->network,
+                   "What the guest's internet sockets may reach: nothing, only this host (through its "
+                   "loopback), or all that the host reaches")
+      ->check(CLI::IsMember({"none", "loopback", "host"}));
   command->callback([command, raw, &guest_args, &action] {
     action = [command, raw, &guest_args] {
       return simulate(understand(*command, *raw, guest_args));

@@ -11,6 +11,7 @@
 #include "host/linux/calls.h"
 #include "host/linux/file_size_limit.h"
 #include "host/linux/guest_abi.h"
+#include "host/linux/sockets.h"
 
 namespace gpusim::host {
 namespace {
@@ -71,36 +72,62 @@ int64_t transfer(Kernel& kernel, Call& call, Direction direction, uint64_t addre
 }
 
 // What a read or a write of a pipe comes to when the pipe is empty or full, or has no reader.
-// Standard output may be a pipe, too.
-Reply finish(Kernel& kernel, Call& call, int64_t result) {
-  if (result == -EPIPE) kernel.post(call.core, {.number = SIGPIPE, .code = kSiUser});
+// Standard output may be a pipe, too. `moved` by this attempt, of `wish` bytes. Like Linux's, a write
+// that may wait ends when all is written.
+Reply finish(Kernel& kernel, Call& call, Direction direction, int64_t moved, uint64_t wish) {
   const OpenFile* file = call.process->files.find(call.int_arg(0));
-  if (file && file->is_pipe() && result == -EAGAIN && !file->is_nonblocking)
-    return kernel.park_for_retry(call, {.from_outside = false, .restartable = true});
-  return Reply::result(result);
+  uint64_t& done = kernel.thread(call.core).retry_done;
+  if (moved == -EPIPE) kernel.post(call.core, {.number = SIGPIPE, .code = kSiUser});
+  if (file && file->parks() && !file->is_nonblocking) {
+    if (moved > 0) done += static_cast<uint64_t>(moved);
+    const bool is_cut = direction == Direction::kWrite && moved >= 0 && done < wish;
+    if (moved == -EAGAIN || is_cut)
+      return kernel.park_for_retry(
+          call, {.from_outside = file->changes_by_itself(), .restartable = true});
+    if (done != 0) moved = static_cast<int64_t>(std::exchange(done, 0));
+  }
+  return Reply::result(moved);
 }
 
-Reply transfer_vectors(Kernel& kernel, Call& call, Direction direction) {
-  const uint64_t count = call.args[2];
-  if (!call.process->files.find(call.int_arg(0))) return Reply::error(EBADF);
-  if (count > kMostVectors) return Reply::error(EINVAL);
-  std::vector<GuestIovec> vectors(count);
-  if (!call.memory.read(call.args[1], {reinterpret_cast<uint8_t*>(vectors.data()),
-                                       vectors.size() * sizeof(GuestIovec)}))
-    return Reply::error(EFAULT);
-  uint64_t total = 0;
-  for (const GuestIovec& v : vectors) {
-    if (v.size > kMostBytes || (total += v.size) > kMostBytes) return Reply::error(EINVAL);
-  }
+Reply transfer_vectors(Kernel& kernel, Call& call, Direction direction, int64_t offset = -1) {
+  const FileRef file = call.process->files.share(call.int_arg(0));
+  if (!file) return Reply::error(EBADF);
+  std::vector<GuestIovec> vectors;
+  if (const int error = load_vectors(call, call.args[1], call.args[2], &vectors))
+    return Reply::error(error);
+  if (file->kind() == OpenFile::Kind::kSocket && offset < 0)
+    return direction == Direction::kRead ? read_socket(kernel, call, file, vectors)
+                                         : write_socket(kernel, call, file, vectors);
+  uint64_t before = kernel.thread(call.core).retry_done, wish = 0;
+  for (const GuestIovec& v : vectors) wish += v.size;
   int64_t done = 0;
   for (const GuestIovec& v : vectors) {
-    if (v.size == 0) continue;
-    const int64_t moved = transfer(kernel, call, direction, v.base, v.size);
-    if (moved < 0) return done != 0 ? Reply::result(done) : finish(kernel, call, moved);
+    const uint64_t skipped = std::min(before, v.size);
+    before -= skipped;
+    if (v.size == skipped) continue;
+    const int64_t moved = transfer(kernel, call, direction, v.base + skipped, v.size - skipped,
+                                   offset < 0 ? -1 : offset + done);
+    if (moved < 0) {
+      if (done != 0) break;
+      return finish(kernel, call, direction, moved, wish);
+    }
     done += moved;
-    if (static_cast<uint64_t>(moved) < v.size) break;
+    if (static_cast<uint64_t>(moved) < v.size - skipped) break;
   }
-  return Reply::result(done);
+  return finish(kernel, call, direction, done, wish);
+}
+
+Reply transfer_one(Kernel& kernel, Call& call, Direction direction) {
+  const FileRef file = call.process->files.share(call.int_arg(0));
+  const uint64_t size = std::min(call.args[2], kMostBytes);
+  if (file && file->kind() == OpenFile::Kind::kSocket) {
+    const GuestIovec vector{call.args[1], size};
+    return direction == Direction::kRead ? read_socket(kernel, call, file, {&vector, 1})
+                                         : write_socket(kernel, call, file, {&vector, 1});
+  }
+  const uint64_t before = kernel.thread(call.core).retry_done;
+  return finish(kernel, call, direction,
+                transfer(kernel, call, direction, call.args[1] + before, size - before), size);
 }
 
 Reply positioned(Kernel& kernel, Call& call, Direction direction) {
@@ -109,17 +136,46 @@ Reply positioned(Kernel& kernel, Call& call, Direction direction) {
   return Reply::result(transfer(kernel, call, direction, call.args[1], call.args[2], offset));
 }
 
+// preadv2 and pwritev2; offset -1 is the file's position. Hints (RWF_HIPRI, RWF_NOWAIT) and durability
+// are not ours to give.
+Reply positioned_vectors(Kernel& kernel, Call& call, Direction direction, bool has_flags) {
+  const auto offset = static_cast<int64_t>(call.args[3]);
+  if (offset < (has_flags ? -1 : 0)) return Reply::error(EINVAL);
+  if (has_flags && call.args[5] != 0) return Reply::error(EOPNOTSUPP);
+  return transfer_vectors(kernel, call, direction, offset);
+}
+
+void set_nonblocking(OpenFile& file, bool on) {
+  file.is_nonblocking = on;
+  // What parks never blocks; the standard streams belong to others, too.
+  if (!file.is_owned() || file.parks()) return;
+  const int flags = ::fcntl(file.host_fd(), F_GETFL);
+  if (flags >= 0) ::fcntl(file.host_fd(), F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK);
+}
+
 int64_t or_errno(int64_t result) { return result < 0 ? -errno : result; }
 
 }  // namespace
 
-Reply sys_read(Kernel& kernel, Call& call) {
-  return finish(kernel, call,
-                transfer(kernel, call, Direction::kRead, call.args[1], call.args[2]));
+int load_vectors(const Call& call, uint64_t address, uint64_t count,
+                 std::vector<GuestIovec>* vectors) {
+  if (count > kMostVectors) return EINVAL;
+  vectors->resize(count);
+  if (!call.memory.read(address, {reinterpret_cast<uint8_t*>(vectors->data()),
+                                  vectors->size() * sizeof(GuestIovec)}))
+    return EFAULT;
+  uint64_t total = 0;
+  for (GuestIovec& v : *vectors) {
+    if (v.size > INT64_MAX) return EINVAL;
+    v.size = std::min(v.size, kMostBytes - total);
+    total += v.size;
+  }
+  return 0;
 }
+
+Reply sys_read(Kernel& kernel, Call& call) { return transfer_one(kernel, call, Direction::kRead); }
 Reply sys_write(Kernel& kernel, Call& call) {
-  return finish(kernel, call,
-                transfer(kernel, call, Direction::kWrite, call.args[1], call.args[2]));
+  return transfer_one(kernel, call, Direction::kWrite);
 }
 Reply sys_readv(Kernel& kernel, Call& call) {
   return transfer_vectors(kernel, call, Direction::kRead);
@@ -130,6 +186,19 @@ Reply sys_writev(Kernel& kernel, Call& call) {
 Reply sys_pread64(Kernel& kernel, Call& call) { return positioned(kernel, call, Direction::kRead); }
 Reply sys_pwrite64(Kernel& kernel, Call& call) {
   return positioned(kernel, call, Direction::kWrite);
+}
+
+Reply sys_preadv(Kernel& kernel, Call& call) {
+  return positioned_vectors(kernel, call, Direction::kRead, /*has_flags=*/false);
+}
+Reply sys_pwritev(Kernel& kernel, Call& call) {
+  return positioned_vectors(kernel, call, Direction::kWrite, /*has_flags=*/false);
+}
+Reply sys_preadv2(Kernel& kernel, Call& call) {
+  return positioned_vectors(kernel, call, Direction::kRead, /*has_flags=*/true);
+}
+Reply sys_pwritev2(Kernel& kernel, Call& call) {
+  return positioned_vectors(kernel, call, Direction::kWrite, /*has_flags=*/true);
 }
 
 Reply sys_close(Kernel&, Call& call) {
@@ -191,16 +260,16 @@ Reply sys_fcntl(Kernel& kernel, Call& call) {
     case F_GETFL: {
       int flags = ::fcntl(file->host_fd(), F_GETFL);
       if (flags < 0) return Reply::error(errno);
-      if (file->is_pipe()) flags &= ~O_NONBLOCK;
+      if (file->parks()) flags &= ~O_NONBLOCK;
       if (file->is_nonblocking) flags |= O_NONBLOCK;
       return Reply::result(static_cast<int64_t>(guest_open_flags(kernel.module().isa, flags)));
     }
     case F_SETFL: {
       const int flags = host_open_flags(kernel.module().isa, call.args[2]);
-      file->is_nonblocking = (flags & O_NONBLOCK) != 0;
-      // The standard streams belong to others, too.
-      if (file->is_owned() && !file->is_pipe() && !file->is_folder())
-        ::fcntl(file->host_fd(), F_SETFL, flags & (O_APPEND | O_NONBLOCK));
+      set_nonblocking(*file, (flags & O_NONBLOCK) != 0);
+      if (const int now = ::fcntl(file->host_fd(), F_GETFL);
+          file->is_owned() && !file->parks() && now >= 0)
+        ::fcntl(file->host_fd(), F_SETFL, (now & ~O_APPEND) | (flags & O_APPEND));
       return Reply::result(0);
     }
     case F_GETLK: {
@@ -210,6 +279,18 @@ Reply sys_fcntl(Kernel& kernel, Call& call) {
     case F_SETLK:
     case F_SETLKW:
       return Reply::result(0);  // no other process has the file
+    case F_SETPIPE_SZ: {
+      constexpr uint64_t kMostPipe = uint64_t{1} << 20;  // of processes without privileges
+      if (call.args[2] > kMostPipe) return Reply::error(EPERM);
+      return Reply::result(
+          or_errno(::fcntl(file->host_fd(), F_SETPIPE_SZ, static_cast<int>(call.args[2]))));
+    }
+    case F_GETPIPE_SZ:
+    case F_GET_SEALS:
+      return Reply::result(or_errno(::fcntl(file->host_fd(), static_cast<int>(call.int_arg(1)))));
+    case F_ADD_SEALS:
+      return Reply::result(or_errno(
+          ::fcntl(file->host_fd(), F_ADD_SEALS, static_cast<int>(call.int_arg(2)))));
     default:
       return Reply::error(EINVAL);
   }
@@ -251,45 +332,14 @@ Reply sys_fallocate(Kernel& kernel, Call& call) {
                                             static_cast<off_t>(call.args[3]))));
 }
 
-// Between files and the like. Programs fall back to read and write where a pipe would block.
-Reply sys_sendfile(Kernel& kernel, Call& call) {
-  const OpenFile* to = call.process->files.find(call.int_arg(0));
-  const OpenFile* from = call.process->files.find(call.int_arg(1));
-  if (!to || !from) return Reply::error(EBADF);
-  if (to->is_pipe() || from->is_pipe()) return Reply::error(EINVAL);
-  kernel.output().flush();
-  int64_t offset = 0;
-  const bool has_offset = call.args[2] != 0;
-  if (has_offset && !call.memory.load(call.args[2], &offset)) return Reply::error(EFAULT);
-  const uint64_t wanted = std::min<uint64_t>(call.args[3], kMostBytes);
-  const uint64_t most = allowed_size(*call.process, to->host_fd(), -1, wanted);
-  if (most < wanted && most == 0) return Reply::result(file_too_large(kernel, call.core));
-  std::vector<uint8_t> bytes(std::min(most, kPiece));
-  uint64_t done = 0;
-  while (done < most) {
-    const size_t wish = std::min<uint64_t>(bytes.size(), most - done);
-    const ssize_t n = has_offset ? ::pread(from->host_fd(), bytes.data(), wish, offset)
-                                 : ::read(from->host_fd(), bytes.data(), wish);
-    if (n < 0 && done == 0) return Reply::error(errno);
-    if (n <= 0) break;
-    for (ssize_t written = 0; written < n;) {
-      const ssize_t w = ::write(to->host_fd(), bytes.data() + written, size_t(n - written));
-      if (w < 0 && errno == EINTR) continue;
-      if (w < 0) return Reply::error(errno);
-      written += w;
-    }
-    offset += n;
-    done += static_cast<uint64_t>(n);
-  }
-  if (has_offset && !call.memory.store(call.args[2], offset)) return Reply::error(EFAULT);
-  return Reply::result(static_cast<int64_t>(done));
-}
-
 Reply sys_ioctl(Kernel&, Call& call) {
-  const OpenFile* file = call.process->files.find(call.int_arg(0));
-  if (!file) return Reply::error(EBADF);
-  constexpr uint64_t kTcgets = 0x5401, kTiocgwinsz = 0x5413, kFionread = 0x541b;
-  std::array<uint8_t, 64> bytes{};  // as the kernel fills them: the same for generic ISAs and x86
+  const OpenFile* found = call.process->files.find(call.int_arg(0));
+  if (!found) return Reply::error(EBADF);
+  const FileRef file = call.process->files.share(call.int_arg(0));
+  // The same numbers for generic ISAs and x86.
+  constexpr uint64_t kTcgets = 0x5401, kTiocgwinsz = 0x5413, kFionread = 0x541b, kFionbio = 0x5421,
+                     kFionclex = 0x5450, kFioclex = 0x5451;
+  std::array<uint8_t, 64> bytes{};  // as the kernel fills them
   size_t size;
   switch (call.args[1] & 0xffffffff) {
     case kTcgets:
@@ -301,10 +351,21 @@ Reply sys_ioctl(Kernel&, Call& call) {
     case kFionread:
       size = 4;
       break;
+    case kFionbio: {
+      int32_t on;
+      if (!call.memory.load(call.args[2], &on)) return Reply::error(EFAULT);
+      set_nonblocking(*file, on != 0);
+      return Reply::result(0);
+    }
+    case kFioclex:
+    case kFionclex:
+      call.process->files.set_closes_on_exec(call.int_arg(0), (call.args[1] & 1) != 0);
+      return Reply::result(0);
     default:
       return Reply::error(ENOTTY);
   }
-  if (::ioctl(file->host_fd(), call.args[1], bytes.data()) < 0) return Reply::error(errno);
+  if (::ioctl(file->host_fd(), call.args[1] & 0xffffffff, bytes.data()) < 0)
+    return Reply::error(errno);
   return call.memory.write(call.args[2], {bytes.data(), size}) ? Reply::result(0)
                                                                : Reply::error(EFAULT);
 }

@@ -7,6 +7,7 @@
 
 #include "device_sim/core/memory_view.h"
 #include "host/linux/calls.h"
+#include "host/linux/pages.h"
 
 namespace gpusim::host {
 namespace {
@@ -67,16 +68,6 @@ bool is_mapped(const Kernel& kernel, const Call& call, const AddressRange& range
         !is_of_a_stack(kernel, call, page))
       return false;
   return true;
-}
-
-// Fresh pages are zero: memory starts so, and what is unmapped is cleared.
-void map_pages(Kernel& kernel, uint32_t core, const AddressRange& range, uint8_t rights) {
-  if (range.size() != 0) kernel.backend().set_permissions(core, range.begin, range.size(), rights);
-}
-void unmap_pages(Kernel& kernel, uint32_t core, const AddressRange& range) {
-  if (range.size() == 0) return;
-  kernel.backend().fill_zero(core, range.begin, range.size());
-  kernel.backend().set_permissions(core, range.begin, range.size(), 0);
 }
 
 // Translated code must stay as it was translated.
@@ -142,6 +133,17 @@ bool read_file_into(Call& call, int host_fd, uint64_t offset, uint64_t address, 
 
 }  // namespace
 
+// Fresh pages are zero: memory starts so, and what is unmapped is cleared.
+void map_pages(Kernel& kernel, uint32_t core, const AddressRange& range, uint8_t rights) {
+  if (range.size() != 0) kernel.backend().set_permissions(core, range.begin, range.size(), rights);
+}
+void unmap_pages(Kernel& kernel, uint32_t core, const AddressRange& range) {
+  if (range.size() == 0) return;
+  kernel.shared_mappings().unmap(range.begin, range.size());  // before it is cleared
+  kernel.backend().fill_zero(core, range.begin, range.size());
+  kernel.backend().set_permissions(core, range.begin, range.size(), 0);
+}
+
 Reply sys_brk(Kernel& kernel, Call& call) {
   AddressSpace& space = call.process->memory;
   const uint64_t now = space.program_break(), wish = call.args[0];
@@ -159,13 +161,15 @@ Reply sys_mmap(Kernel& kernel, Call& call) {
   if (length == 0 || (flags & 0xf) == 0 || (offset & (kPageSize - 1))) return Reply::error(EINVAL);
   if (length > uint64_t{1} << 47) return Reply::error(ENOMEM);
   const uint64_t size = page_up(length);
-  const OpenFile* file = nullptr;
+  FileRef file;
+  const bool is_shared = (flags & 0xf) != kMapPrivate;
   if (!(flags & kMapAnonymous)) {
-    file = call.process->files.find(call.int_arg(4));
+    file = call.process->files.share(call.int_arg(4));
     if (!file) return Reply::error(EBADF);
-    // A shared mapping would have to carry stores to the file.
-    if ((flags & 0xf) != kMapPrivate && (protection & kProtWrite)) {
-      kernel.note_once("mmap shared", "shared writable file mappings are not provided (ENODEV)");
+    if (is_shared && (protection & kProtWrite) && !kernel.shared_mappings().are_possible()) {
+      kernel.note_once("mmap shared",
+                       "shared writable file mappings need --memory shared and a backend that works in "
+                       "the host's memory (ENODEV)");
       return Reply::error(ENODEV);
     }
   }
@@ -184,8 +188,12 @@ Reply sys_mmap(Kernel& kernel, Call& call) {
     if (!place) return Reply::error(ENOMEM);
     address = *place;
   }
-  if (file && !read_file_into(call, file->host_fd(), offset, address, length, kernel)) {
-    const int error = errno == ESPIPE ? ENODEV : errno;
+  int error = 0;
+  if (file && is_shared && kernel.shared_mappings().are_possible())
+    error = kernel.shared_mappings().map(address, size, file, offset, protection & kProtWrite);
+  else if (file && !read_file_into(call, file->host_fd(), offset, address, length, kernel))
+    error = errno == ESPIPE ? ENODEV : errno;
+  if (error != 0) {
     for (const AddressRange& r : space.remove(address, size)) unmap_pages(kernel, call.core, r);
     return Reply::error(error);
   }
@@ -212,6 +220,9 @@ Reply sys_mprotect(Kernel& kernel, Call& call) {
                      "code cannot be made writable: it is translated ahead of time (EACCES)");
     return Reply::error(EACCES);
   }
+  if (rights & kWrite)
+    for (const SharedMappings::Mapping& m : kernel.shared_mappings().overlapping(address, size))
+      if (!m.is_writable) return Reply::error(EACCES);
   // Of the image, the heap or a mapping; the stacks too.
   return kernel.backend().set_permissions(call.core, address, size, rights) ? Reply::result(0)
                                                                             : Reply::error(ENOMEM);
@@ -236,6 +247,13 @@ Reply sys_mremap(Kernel& kernel, Call& call) {
       return Reply::error(EINVAL);
   }
   if (!space.is_mapped(address, old_size)) return Reply::error(EFAULT);
+  // Of a file that is mapped shared: the whole range, or none of it.
+  std::optional<SharedMappings::Mapping> shared;
+  if (const SharedMappings::Mapping* m = kernel.shared_mappings().find(address, old_size))
+    shared = *m;
+  else if (!kernel.shared_mappings().overlapping(address, old_size).empty())
+    return Reply::error(EFAULT);
+  if (shared && (flags & kDontUnmap)) return Reply::error(EINVAL);
   if (!(flags & (kFixed | kDontUnmap)) && new_size <= old_size) {
     for (const AddressRange& r : space.remove(address + new_size, old_size - new_size))
       unmap_pages(kernel, call.core, r);
@@ -245,6 +263,11 @@ Reply sys_mremap(Kernel& kernel, Call& call) {
   if (exceeds_limits(kernel, call, more)) return Reply::error(ENOMEM);
   const uint8_t rights = kernel.backend().permissions(call.core, address);
   if (!(flags & (kFixed | kDontUnmap)) && space.is_free(old.end, more)) {
+    if (shared)
+      if (const int error = kernel.shared_mappings().map(
+              old.end, more, shared->file, shared->offset + (old.end - shared->begin),
+              shared->is_writable))
+        return Reply::error(error);
     space.place_at(old.end, more);
     map_pages(kernel, call.core, range_of(old.end, more), rights);
     return Reply::result(static_cast<int64_t>(address));
@@ -261,8 +284,17 @@ Reply sys_mremap(Kernel& kernel, Call& call) {
   }
   if (!place) return Reply::error(ENOMEM);
   const uint64_t moved = std::min(old_size, new_size);
+  if (shared) {
+    const int error = kernel.shared_mappings().map(*place, new_size, shared->file,
+                                                   shared->offset + (address - shared->begin),
+                                                   shared->is_writable);
+    if (error != 0) {
+      unmap_range(kernel, call, range_of(*place, new_size));
+      return Reply::error(error);
+    }
+  }
   std::vector<uint8_t> bytes(std::min<uint64_t>(moved, uint64_t{1} << 20));
-  for (uint64_t done = 0; done < moved; done += bytes.size()) {
+  for (uint64_t done = 0; done < moved && !shared; done += bytes.size()) {
     bytes.resize(std::min<uint64_t>(bytes.size(), moved - done));
     kernel.backend().read_memory(call.core, address + done, bytes);
     kernel.backend().write_memory(call.core, *place + done, bytes);
@@ -288,7 +320,8 @@ Reply sys_madvise(Kernel& kernel, Call& call) {
   // The one advice with an effect that programs rely on: the pages read as zero afterwards. Not those
   // of the image, which would have the file's contents.
   const uint64_t from = std::max(range.begin, call.process->memory.start());
-  if (advice == kDontNeed && from < range.end)
+  if (advice == kDontNeed && from < range.end &&
+      kernel.shared_mappings().overlapping(from, range.end - from).empty())
     kernel.backend().fill_zero(call.core, from, range.end - from);
   return Reply::result(0);
 }
@@ -306,6 +339,17 @@ Reply sys_mincore(Kernel& kernel, Call& call) {
     return Reply::error(ENOMEM);
   const std::vector<uint8_t> here(size / kPageSize, 1);
   return call.memory.write(call.args[2], here) ? Reply::result(0) : Reply::error(EFAULT);
+}
+
+Reply sys_msync(Kernel& kernel, Call& call) {
+  constexpr uint64_t kAsync = 1, kInvalidate = 2, kSync = 4;
+  const uint64_t address = call.args[0], size = page_up(call.args[1]), flags = call.args[2];
+  if ((address & (kPageSize - 1)) || address + size < address ||
+      (flags & ~(kAsync | kInvalidate | kSync)) || (flags & (kAsync | kSync)) == (kAsync | kSync))
+    return Reply::error(EINVAL);
+  if (!(flags & kSync)) return Reply::result(0);
+  const int error = kernel.shared_mappings().sync(address, size);
+  return error != 0 ? Reply::error(error) : Reply::result(0);
 }
 
 }  // namespace gpusim::host

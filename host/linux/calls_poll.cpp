@@ -6,6 +6,7 @@
 
 #include "host/linux/calls.h"
 #include "host/linux/guest_abi.h"
+#include "host/linux/waiting.h"
 
 namespace gpusim::host {
 namespace {
@@ -29,29 +30,30 @@ int64_t look(const Call& call, std::vector<GuestPoll>& polls, bool* outside) {
     } else {
       pollfd host{file->host_fd(), p.events, 0};
       if (::poll(&host, 1, 0) > 0) p.revents = host.revents;
-      *outside |= !file->is_pipe();
+      *outside |= file->changes_by_itself();
     }
     ready += p.revents != 0;
   }
   return ready;
 }
 
-// When the call's time is over; false: a bad one. It counts from the first attempt.
-bool take_timeout(Thread& thread, const Call& call, uint64_t address) {
-  if (address == 0 || thread.retry_deadline) return true;
+}  // namespace
+
+int take_timeout(Thread& thread, const Call& call, uint64_t address) {
+  if (address == 0 || thread.retry_deadline) return 0;
   GuestTimespec t;
-  if (!call.memory.load(address, &t)) return false;
+  if (!call.memory.load(address, &t)) return EFAULT;
+  if (t.seconds < 0 || t.nanoseconds < 0 || t.nanoseconds >= 1'000'000'000) return EINVAL;
   thread.retry_deadline = Clock::now() +
                           std::chrono::seconds(std::min<int64_t>(t.seconds, int64_t{1} << 32)) +
                           std::chrono::nanoseconds(t.nanoseconds);
-  return true;
+  return 0;
 }
 
 bool is_over(const Thread& thread) {
   return thread.retry_deadline && *thread.retry_deadline <= Clock::now();
 }
 
-// For the time of the call another mask holds; false: a bad address.
 bool take_mask(Thread& thread, const Call& call, uint64_t address) {
   if (address == 0 || thread.saved_mask) return true;
   uint64_t mask;
@@ -61,11 +63,10 @@ bool take_mask(Thread& thread, const Call& call, uint64_t address) {
   return true;
 }
 
-}  // namespace
-
-// No file is one, but shells ask.
-Reply sys_not_a_socket(Kernel&, Call& call) {
-  return Reply::error(call.process->files.find(call.int_arg(0)) ? ENOTSOCK : EBADF);
+Reply wait_or_time_out(Kernel& kernel, const Call& call, bool from_outside) {
+  if (is_over(kernel.thread(call.core))) return Reply::result(0);
+  if (kernel.deliverable(call.core) != 0) return Reply::error(EINTR);
+  return kernel.park_for_retry(call, {.from_outside = from_outside});
 }
 
 Reply sys_ppoll(Kernel& kernel, Call& call) {
@@ -76,15 +77,12 @@ Reply sys_ppoll(Kernel& kernel, Call& call) {
                                  polls.size() * sizeof(GuestPoll)};
   if (!call.memory.read(call.args[0], bytes)) return Reply::error(EFAULT);
   Thread& thread = kernel.thread(call.core);
-  if (!take_timeout(thread, call, call.args[2])) return Reply::error(EFAULT);
+  if (const int error = take_timeout(thread, call, call.args[2])) return Reply::error(error);
   if (!take_mask(thread, call, call.args[3])) return Reply::error(EFAULT);
   kernel.output().flush();
   bool outside;
   const int64_t ready = look(call, polls, &outside);
-  if (ready == 0 && !is_over(thread)) {
-    if (kernel.deliverable(call.core) != 0) return Reply::error(EINTR);
-    return kernel.park_for_retry(call, {.from_outside = outside});
-  }
+  if (ready == 0 && !is_over(thread)) return wait_or_time_out(kernel, call, outside);
   return call.memory.write(call.args[0], bytes) ? Reply::result(ready) : Reply::error(EFAULT);
 }
 
@@ -111,7 +109,7 @@ Reply sys_pselect6(Kernel& kernel, Call& call) {
       }
   }
   Thread& thread = kernel.thread(call.core);
-  if (!take_timeout(thread, call, call.args[4])) return Reply::error(EFAULT);
+  if (const int error = take_timeout(thread, call, call.args[4])) return Reply::error(error);
   if (call.args[5] != 0) {
     uint64_t mask_argument[2];
     if (!call.memory.load(call.args[5], &mask_argument)) return Reply::error(EFAULT);
@@ -122,10 +120,7 @@ Reply sys_pselect6(Kernel& kernel, Call& call) {
   const int64_t ready = look(call, polls, &outside);
   for (const GuestPoll& p : polls)
     if (p.revents & POLLNVAL) return Reply::error(EBADF);
-  if (ready == 0 && !is_over(thread)) {
-    if (kernel.deliverable(call.core) != 0) return Reply::error(EINTR);
-    return kernel.park_for_retry(call, {.from_outside = outside});
-  }
+  if (ready == 0 && !is_over(thread)) return wait_or_time_out(kernel, call, outside);
   int64_t bits = 0;
   for (size_t s = 0; s < 3; ++s) {
     if (call.args[1 + s] == 0) continue;

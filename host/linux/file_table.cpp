@@ -1,11 +1,25 @@
 #include "host/linux/file_table.h"
 
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 namespace gpusim::host {
 
 OpenFile::~OpenFile() {
+  for (const int fd : duplicates_) ::close(fd);
   if (owned_) ::close(host_fd_);
+}
+
+void OpenFile::close_duplicate(int fd) {
+  if (std::erase(duplicates_, fd) != 0) ::close(fd);
+}
+
+bool OpenFile::changes_by_itself() const {
+  if (!parks() || is_reached_from_outside) return true;
+  if (kind_ != Kind::kTimer) return false;
+  itimerspec left{};
+  return ::timerfd_gettime(host_fd_, &left) == 0 &&
+         (left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0);
 }
 
 const OpenFile* FileTable::find(int64_t fd) const {

@@ -16,28 +16,49 @@ namespace gpusim::host {
 // A host file that closes with the last descriptor that names it.
 class OpenFile {
  public:
-  enum class Kind : uint8_t { kOther, kFolder, kPipe };
-  // `path`: by which it was opened, for checkpoints and messages. Pipes never block the host.
+  enum class Kind : uint8_t {
+    kOther,   // a file, a device, or what gpusim was started with
+    kFolder,
+    kPipe,
+    kMemory,  // memfd
+    kEventCounter,
+    kTimer,
+    kEpoll,
+    kSocket,
+  };
+  // `path`: by which it was opened, for checkpoints and messages.
   OpenFile(int host_fd, bool owned, Kind kind = Kind::kOther, std::string path = {})
       : host_fd_(host_fd), owned_(owned), kind_(kind), path_(std::move(path)) {}
-  ~OpenFile();
+  virtual ~OpenFile();
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
   int host_fd() const { return host_fd_; }
   bool is_owned() const { return owned_; }
-  bool is_pipe() const { return kind_ == Kind::kPipe; }
+  Kind kind() const { return kind_; }
   bool is_folder() const { return kind_ == Kind::kFolder; }
   const std::string& path() const { return path_; }
+  // The host's file does not block: a call that has to wait parks its core and is tried again.
+  bool parks() const { return kind_ >= Kind::kPipe && kind_ != Kind::kMemory; }
+  // Whether it may become ready without any core's doing.
+  virtual bool changes_by_itself() const;
+  // Duplicates of the host's descriptor that must not outlive it: they would keep a pipe's end open.
+  void own_duplicate(int fd) { duplicates_.push_back(fd); }
+  void close_duplicate(int fd);
+  // Another file that it needs as long as it is open.
+  void keep(std::shared_ptr<OpenFile> other) { kept_ = std::move(other); }
 
   bool is_nonblocking = false;  // as the guest wishes
   FolderRef folder;             // if it is one
   bool is_changeable = false;   // its mode and times: it lies in a writable root
+  bool is_reached_from_outside = false;  // of what parks: another process has an end of it
 
  private:
   int host_fd_;
   bool owned_;
   Kind kind_;
   std::string path_;
+  std::vector<int> duplicates_;
+  std::shared_ptr<OpenFile> kept_;
 };
 using FileRef = std::shared_ptr<OpenFile>;
 

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "device_sim/core/machine_state.h"
+
 namespace gpusim::host {
 
 Kernel::Kernel(Backend& backend, Config config)
@@ -41,6 +43,17 @@ Process& Kernel::process_of(uint32_t core) {
 FolderRef Kernel::folder_of(Process& process) {
   if (!process.folder) process.folder = paths_.find(nullptr, process.cwd).self;
   return process.folder;
+}
+
+SharedMappings& Kernel::shared_mappings() {
+  if (!shared_mappings_) {
+    // After configure(): backends have their storage from then on.
+    auto* const state = dynamic_cast<CpuMachineState*>(&backend_);
+    uint8_t* const storage =
+        state && !is_private() && !config_.is_isolated ? state->linear_storage().data() : nullptr;
+    shared_mappings_.emplace(storage, plan().config.linear_base, plan().config.linear_size);
+  }
+  return *shared_mappings_;
 }
 
 Reply Kernel::handle(uint32_t core, uint32_t resume_uop) {
@@ -100,6 +113,8 @@ bool Kernel::retry_calls() {
   for (const auto& [core, retry] : retries_) calls.emplace_back(core, retry.resume_uop);
   for (const auto& [core, uop] : calls) {
     if (!retries_.contains(core)) continue;
+    // A signal that the call itself sends (SIGPIPE) does not interrupt it: it has a result.
+    threads_[core].parked = false;
     const Reply reply = handle(core, uop);
     if (reply.kind != Reply::Kind::kResult) continue;  // still parked
     retries_.erase(core);

@@ -23,7 +23,9 @@
 #include "host/linux/limits.h"
 #include "host/linux/output.h"
 #include "host/linux/path_policy.h"
+#include "host/linux/shared_mappings.h"
 #include "host/linux/signals.h"
+#include "host/linux/system_v_ipc.h"
 #include "host/linux/thread.h"
 #include "host/linux/timers.h"
 #include "host/linux/wait_queue.h"
@@ -54,6 +56,7 @@ struct Process {
   Limits limits;
   uint64_t next_cpu_signal = 0;  // RLIMIT_CPU: the second of processor time when it rings next
   uint64_t random_state = 0;
+  SystemVIpc ipc;
 };
 
 // One system call of one core.
@@ -93,6 +96,7 @@ class Kernel {
     // The program starts on core 0; its threads run on the others. Else all cores start at once.
     bool starts_alone = false;
     std::vector<AllowedRoot> roots;
+    Network network = Network::kNone;
     std::array<int, 3> standard_files{0, 1, 2};  // host descriptors
     bool is_isolated = false;  // no files but these; the program starts in /
     std::string program;
@@ -154,6 +158,8 @@ class Kernel {
   const PathPolicy& paths() const { return paths_; }
   // Where the relative paths of a process begin; null if that is no folder that it may see.
   FolderRef folder_of(Process& process);
+  Network network() const { return config_.network; }
+  bool is_isolated() const { return config_.is_isolated; }
   Output& output() { return output_; }
   bool is_standard_output(int host_fd) const {
     return host_fd == config_.standard_files[1] || host_fd == config_.standard_files[2];
@@ -167,6 +173,8 @@ class Kernel {
   bool has_had_thread(int64_t tid) const;
   // A free core that runs a new thread from now on, as a copy of `parent`; nothing if there is none.
   std::optional<uint32_t> start_thread(uint32_t parent);
+  // Files that the guest mapped shared. Private processes have none.
+  SharedMappings& shared_mappings();
   // The core waits in `waits()`, or for another look at its call.
   Reply park(const Waiter& waiter);
   struct Retry {
@@ -175,6 +183,8 @@ class Kernel {
     uint32_t resume_uop = 0;
   };
   Reply park_for_retry(const Call& call, const Retry& how);
+  // Whether its call has waited already.
+  bool is_retry(uint32_t core) const { return retries_.contains(core); }
   void post(uint32_t core, const SignalInfo& info);
   void post(Process& process, uint32_t caller, const SignalInfo& info);
   uint64_t deliverable(uint32_t core);
@@ -205,6 +215,7 @@ class Kernel {
   void interrupt(uint32_t core);
   void move_to_exact_code();
   bool retry_calls();
+  void post_bus_errors();
   void set_cpu_time(const CpuTime& used);
   void ring_timers(Clock::time_point now);
   void ring(uint32_t core, Timer& timer, int32_t id, uint64_t times);
@@ -218,6 +229,7 @@ class Kernel {
   WaitQueue waits_;
   std::array<FileRef, 3> standard_files_;
   std::optional<A64Frame> frame_;  // once a signal reaches a handler
+  std::optional<SharedMappings> shared_mappings_;  // once a guest maps
   std::vector<std::unique_ptr<Process>> processes_;  // made at the first call
   std::vector<Thread> threads_;                      // by core
   std::map<uint32_t, Retry> retries_;                // by core

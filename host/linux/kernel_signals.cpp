@@ -49,6 +49,7 @@ void Kernel::go_on(uint32_t core, uint32_t uop) {
   Thread& thread = threads_[core];
   thread.parked = false;
   thread.retry_deadline.reset();
+  thread.retry_done = 0;
   if (config_.translator && deliverable(core) != 0) {
     const uint64_t pc = pc_of(uop);
     const std::optional<uint64_t> to = deliver(core, pc);
@@ -83,6 +84,7 @@ void Kernel::after_slice(Clock::time_point now) {
   if ((exact_state_wanted_ && !config_.translator->flags_are_exact()) || !not_yet_exact_.empty())
     move_to_exact_code();
   ring_timers(now);
+  if (shared_mappings_) post_bus_errors();
   if (!may_be_signalled_) return;
   may_be_signalled_ = false;
   for (uint32_t core = 0; core < threads_.size(); ++core) {
@@ -123,7 +125,8 @@ std::optional<uint32_t> Kernel::start_thread(uint32_t parent) {
                  .pending = {},
                  .alternate_stack = {},
                  .name = threads_[parent].name,
-                 .retry_deadline = {}};
+                 .retry_deadline = {},
+                 .retry_done = 0};
   ++alive_;
   ++started_;
   const auto core = static_cast<uint32_t>(free - threads_.begin());
@@ -215,6 +218,9 @@ void Kernel::interrupt(uint32_t core) {
   } else {
     return;
   }
+  // What was moved already cannot be moved again.
+  const uint64_t moved = threads_[core].retry_done;
+  if (moved != 0) restart = Restart::kNever;
   const uint64_t set = deliverable(core);
   const auto& actions = process_of(core).signal_actions;
   const auto first = actions.find(std::countr_zero(set) + 1);
@@ -226,7 +232,8 @@ void Kernel::interrupt(uint32_t core) {
     if (const uint32_t call = place_at(call_at); call != kNoUop) return go_on(core, call);
   }
   if (result != kNoSlot)
-    backend_.set_slot(core, static_cast<Slot>(result), static_cast<uint64_t>(interrupted));
+    backend_.set_slot(core, static_cast<Slot>(result),
+                      moved != 0 ? moved : static_cast<uint64_t>(interrupted));
   go_on(core, uop);
 }
 
@@ -362,6 +369,18 @@ bool Kernel::fault(uint32_t core, uint64_t pc, Fault fault, uint64_t address) {
   if (uop == kNoUop) return false;
   backend_.start(core, uop);
   return true;
+}
+
+// Which core it was is not known.
+void Kernel::post_bus_errors() {
+  for (const uint64_t address : shared_mappings_->take_bus_errors()) {
+    const auto alive = std::find_if(threads_.begin(), threads_.end(),
+                                    [](const Thread& t) { return t.alive; });
+    if (alive == threads_.end()) return;
+    const auto core = static_cast<uint32_t>(alive - threads_.begin());
+    post(process_of(core), core,
+         {.number = SIGBUS, .code = kBusAdrErr, .address = address, .is_fault = true});
+  }
 }
 
 }  // namespace gpusim::host

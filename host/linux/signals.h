@@ -53,6 +53,7 @@ enum SignalCode : int32_t {
   kSegvMapErr = 1,
   kSegvAccErr = 2,
   kBusAdrAln = 1,
+  kBusAdrErr = 2,
   kIllIllOpc = 1,
   kTrapBrkpt = 1,
 };

@@ -22,6 +22,7 @@ struct Thread {
   std::string name;
   // Of a call that is tried again until it succeeds.
   std::optional<std::chrono::steady_clock::time_point> retry_deadline;
+  uint64_t retry_done = 0;  // bytes that it has moved so far
 };
 
 }  // namespace gpusim::host

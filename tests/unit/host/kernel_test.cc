@@ -250,14 +250,29 @@ TEST_CASE("mremap moves contents") {
   CHECK(m.backend->permissions(0, a) == 0);
 }
 
-TEST_CASE("file mappings are copies") {
+TEST_CASE("private file mappings are copies, shared ones the file itself") {
   Machine m;
   std::ofstream(m.folder / "map") << "contents";
   REQUIRE(m.open(m.folder / "map", 0) == 3);
   const int64_t a = m.result(222, {0, 4096, 1, 2, 3, 0});
   REQUIRE(a > 0);
   CHECK(m.get(a, 9) == std::string("contents") + '\0');
-  CHECK(m.result(222, {0, 4096, 3, 1, 3, 0}) == -ENODEV);
+  CHECK(m.result(222, {0, 4096, 3, 1, 3, 0}) == -EACCES);  // opened for reading only
+  REQUIRE(m.open(m.folder / "map", kReadWrite) == 4);
+  const int64_t b = m.result(222, {0, 4096, 3, 1, 4, 0});
+  REQUIRE(b > 0);
+  m.put(b, "changed");
+  CHECK(m.get(a, 8) == "contents");
+  std::string text;
+  std::getline(std::ifstream(m.folder / "map"), text);
+  CHECK(text == std::string("changed\0", 8));
+  CHECK(m.result(215, {static_cast<uint64_t>(b), 4096}) == 0);
+  m.put(b, "lost");
+  std::getline(std::ifstream(m.folder / "map"), text);
+  CHECK(text == std::string("changed\0", 8));
+  Machine p(MemoryModel::kPrivate);
+  REQUIRE(p.open(p.folder / "map", kReadWrite | kCreate) == 3);
+  CHECK(p.result(222, {0, 4096, 3, 1, 3, 0}) == -ENODEV);
 }
 
 TEST_CASE("futex: a waiting core sleeps until another wakes it") {

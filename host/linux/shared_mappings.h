@@ -1,0 +1,62 @@
+// Files that a guest mapped shared: the host's pages of them lie in the linear zone's storage, so that
+// all mappings of a file, read() and write() see the same bytes.
+#pragma once
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "host/linux/file_table.h"
+
+namespace gpusim::host {
+
+class SharedMappings {
+ public:
+  // `storage`: of the zone that begins at `base`; null where the host cannot reach it.
+  SharedMappings(uint8_t* storage, uint64_t base, uint64_t size_bytes)
+      : storage_(storage), base_(base), size_bytes_(size_bytes) {}
+  ~SharedMappings();
+  SharedMappings(const SharedMappings&) = delete;
+  SharedMappings& operator=(const SharedMappings&) = delete;
+
+  struct Mapping {
+    uint64_t begin = 0, end = 0;
+    FileRef file;
+    uint64_t offset = 0;  // of `begin` in the file
+    bool is_writable = false;
+    // The lowest page that was accessed although the file ends before it, or has no room on its disk;
+    // 0: none. From there on the mapping reads zeros until take_bus_errors().
+    mutable uint64_t lost = 0;
+  };
+
+  bool are_possible() const { return storage_ != nullptr; }
+  bool empty() const { return mappings_.empty(); }
+  // Whole pages of the zone without such a mapping. 0 or an error number.
+  int map(uint64_t address, uint64_t size_bytes, const FileRef& file, uint64_t offset, bool to_write);
+  // The range is zeroed memory of the guest's own again, where a file was.
+  void unmap(uint64_t address, uint64_t size_bytes);
+  // Brings what was stored to the disk; 0 or an error number.
+  int sync(uint64_t address, uint64_t size_bytes) const;
+  // The mapping that holds the whole range; null: none does.
+  const Mapping* find(uint64_t address, uint64_t size_bytes) const;
+  std::vector<Mapping> overlapping(uint64_t address, uint64_t size_bytes) const;
+
+  // The pages that were lost, one of each mapping, which from now on are their files' again: a file may
+  // grow. Accesses meanwhile read zeros or were lost themselves.
+  std::vector<uint64_t> take_bus_errors();
+
+ private:
+  int place(const Mapping& mapping) const;
+  static void on_bus_error(int signal, siginfo_t* info, void* context);
+  bool survive(uintptr_t host_address);
+  uint8_t* pointer(uint64_t address) const { return storage_ + (address - base_); }
+
+  uint8_t* storage_;
+  uint64_t base_, size_bytes_;
+  std::map<uint64_t, Mapping> mappings_;  // by first address
+  bool is_watched_ = false;
+  std::atomic<bool> any_lost_{false};
+};
+
+}  // namespace gpusim::host
