@@ -155,7 +155,9 @@ static void* unix_client(void* argument) {
 static void named(const char* path, const char* other) {
   const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
   shared_name = name(path);
-  say("bind", bind(fd, (const struct sockaddr*)&shared_name, sizeof shared_name));
+  const int bound = bind(fd, (const struct sockaddr*)&shared_name, sizeof shared_name);
+  say("bind", bound);
+  if (bound < 0) return;
   say("again", bind(fd, (const struct sockaddr*)&shared_name, sizeof shared_name));
   say("listen", listen(fd, 1));
   struct sockaddr_un own;
@@ -256,8 +258,9 @@ static void mapping(const char* path, const char* how) {
   const struct sigaction action = {.sa_sigaction = bus_error, .sa_flags = SA_SIGINFO};
   if (!strcmp(how, "handled")) sigaction(SIGBUS, &action, NULL);
   if (ftruncate(fd, 0)) return;
+  volatile char* const lost = p + 5000;
   if (sigsetjmp(back, 1) == 0)
-    for (;;) p[5000] += 1;
+    for (;;) *lost += 1;
   say("grows", ftruncate(fd, 8192));
   p[5000] = 'x';
   char byte = 0;
