@@ -68,7 +68,7 @@ bool is_same_open_file(int a, int b) {
 }
 
 // The guest's file for a host descriptor that came in a message.
-FileRef adopt(const Call& call, int host_fd) {
+FileRef adopt(Kernel& kernel, const Call& call, int host_fd) {
   for (int fd = 0; fd < FileTable::kMost; ++fd) {
     FileRef known = call.process->files.share(fd);
     if (!known || !is_same_open_file(known->host_fd(), host_fd)) continue;
@@ -100,6 +100,8 @@ FileRef adopt(const Call& call, int host_fd) {
                                       kind == Kind::kFolder ? name : std::string());
   }
   file->is_reached_from_outside = true;
+  // A folder that no root allows can be listed, but leads to nothing.
+  if (kind == Kind::kFolder) file->folder = kernel.paths().find(nullptr, name).self;
   if (file->parks()) ::fcntl(host_fd, F_SETFL, ::fcntl(host_fd, F_GETFL) | O_NONBLOCK);
   return file;
 }
@@ -158,14 +160,14 @@ std::vector<int> received_files(msghdr& header) {
 
 // Gives the guest the files of a message and says so in its control data; `message` then has the
 // size and flags to report. 0 or an error number.
-int store_control(const Call& call, const std::vector<int>& fds, bool close_on_exec,
+int store_control(Kernel& kernel, const Call& call, const std::vector<int>& fds, bool close_on_exec,
                   GuestMessage& message) {
   const uint64_t room = message.control_size;
   message.control_size = 0;
   std::vector<int32_t> guest_fds;
   for (const int host_fd : fds) {
     const bool fits = room >= sizeof(GuestControl) + (guest_fds.size() + 1) * sizeof(int32_t);
-    const int fd = fits ? call.process->files.add(adopt(call, host_fd)) : -1;
+    const int fd = fits ? call.process->files.add(adopt(kernel, call, host_fd)) : -1;
     if (!fits) ::close(host_fd);
     if (fd < 0) {
       message.flags |= MSG_CTRUNC;
@@ -349,7 +351,7 @@ Reply receive_guest_message(Kernel& kernel, Call& call, const SocketFile& file, 
   const int64_t result = receive_message(kernel, call, file, in);
   if (result < 0) return finish(kernel, call, file, result, flags, file.receive_timeout);
   message.flags = static_cast<uint32_t>(in.result_flags | (flags & MSG_CMSG_CLOEXEC));
-  int error = store_control(call, in.files, (flags & MSG_CMSG_CLOEXEC) != 0, message);
+  int error = store_control(kernel, call, in.files, (flags & MSG_CMSG_CLOEXEC) != 0, message);
   if (message.name != 0) {
     const std::vector<uint8_t> name = guest_address(in.name);
     const auto space = static_cast<size_t>(std::max(message.name_size, 0));

@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kNonblock = 04000, kCloseOnExec = 02000000;
 constexpr int kTypeFlags = kNonblock | kCloseOnExec;
+constexpr int64_t kTypeMask = 0xf, kTypeEnd = 11;  // linux/net.h: SOCK_TYPE_MASK, SOCK_MAX
 static_assert(SOCK_NONBLOCK == kNonblock && SOCK_CLOEXEC == kCloseOnExec && SOL_SOCKET == 1 &&
               SO_REUSEPORT == 15 && AF_INET6 == 10);
 // The forms with 64-bit time, which 64-bit systems always use.
@@ -30,8 +31,11 @@ int open_socket(Call& call, const SocketRef& file, int flags) {
   return fd;
 }
 
-// Whether the guest may have a socket of this kind; 0 or an error number.
+// Whether the guest may have a socket of this kind; 0 or an error number. `type` with its flags.
 int judge_kind(Kernel& kernel, int64_t domain, int64_t type, int64_t protocol) {
+  if (type & ~kTypeMask & ~int64_t{kTypeFlags}) return EINVAL;
+  type &= kTypeMask;
+  if (type >= kTypeEnd) return EINVAL;
   if (kernel.is_isolated()) return EPERM;
   if (domain == AF_UNIX) {
     if (type != SOCK_STREAM && type != SOCK_DGRAM && type != SOCK_SEQPACKET) return ESOCKTNOSUPPORT;
@@ -178,8 +182,8 @@ SocketArgument socket_argument(const Call& call) {
 }
 
 Reply sys_socket(Kernel& kernel, Call& call) {
-  const int64_t domain = call.int_arg(0), type = call.int_arg(1) & ~int64_t{kTypeFlags};
-  if (const int error = judge_kind(kernel, domain, type, call.int_arg(2)))
+  const int64_t domain = call.int_arg(0), type = call.int_arg(1) & kTypeMask;
+  if (const int error = judge_kind(kernel, domain, call.int_arg(1), call.int_arg(2)))
     return Reply::error(error);
   const int host = ::socket(static_cast<int>(domain),
                             static_cast<int>(type) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -192,9 +196,9 @@ Reply sys_socket(Kernel& kernel, Call& call) {
 }
 
 Reply sys_socketpair(Kernel& kernel, Call& call) {
-  const int64_t domain = call.int_arg(0), type = call.int_arg(1) & ~int64_t{kTypeFlags};
+  const int64_t domain = call.int_arg(0), type = call.int_arg(1) & kTypeMask;
   if (domain == AF_INET || domain == AF_INET6) return Reply::error(EOPNOTSUPP);
-  if (const int error = judge_kind(kernel, domain, type, call.int_arg(2)))
+  if (const int error = judge_kind(kernel, domain, call.int_arg(1), call.int_arg(2)))
     return Reply::error(error);
   int ends[2];
   if (::socketpair(AF_UNIX, static_cast<int>(type) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0)

@@ -125,6 +125,7 @@ HostAddress judge_unix(Kernel& kernel, const Call& call, std::span<const uint8_t
     return {.bytes = bytes_of(sockaddr{.sa_family = AF_UNSPEC, .sa_data = {}})};
   if (as<sa_family_t>(address) != AF_UNIX) return {.error = EINVAL};
   if (address.size() > sizeof(sockaddr_un)) return {.error = EINVAL};
+  if (address.size() == kPathAt && use != AddressUse::kBind) return {.error = EINVAL};
   const bool has_path = address.size() > kPathAt && address[kPathAt] != 0;
   if (has_path) {
     const auto* text = reinterpret_cast<const char*>(address.data() + kPathAt);
