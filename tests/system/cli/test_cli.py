@@ -234,7 +234,7 @@ class Cli(unittest.TestCase):
         self.assertEqual(self.gpusim_run("translate", self.echo, "-o", plain).returncode, 0)
         module = plain.read_bytes()
         os.mkfifo(pipe)
-        for words in (["-o", pipe], ["-o", "/dev/stdout", "--quiet"]):
+        for words in (["-o", pipe, "--quiet"], ["-o", "/dev/stdout", "--quiet"]):
             command = ["sh", "-c", 'cat "$0" & "$@"; wait', pipe, self.gpusim, "translate", self.echo]
             if words[1] != pipe:
                 command = command[4:]
