@@ -13,6 +13,7 @@
 #include "device_sim/core/machine_state.h"
 #include "device_sim/cuda/device_memory.cuh"
 #include "device_sim/cuda/kernel.cuh"
+#include "device_sim/cuda/launch.cuh"
 
 namespace gpusim::cuda {
 namespace {
@@ -177,8 +178,8 @@ void CudaBackend::reset(uint64_t max_instructions) {
   const uint32_t cores = config_.cores;
   slots_.zero();
   for (const InitialValue& v : module_->initial_values)
-    fill_slots<<<blocks_for(cores), 256>>>(slots_.data() + size_t{v.slot} * cores, cores, v.value);
-  check(cudaGetLastError(), "initialising contexts");
+    launch(fill_slots, blocks_for(cores), 256, 0, "initialising contexts",
+           slots_.data() + size_t{v.slot} * cores, cores, v.value);
   states_ = to_device(std::vector<CoreState>(cores), "core states");
   if (config_.per_core_tallies) core_classes_.zero();
   is_runnable_.assign(cores, false);
@@ -245,7 +246,8 @@ void CudaBackend::apply_writes() {
       slot_writes_.push_back({static_cast<uint32_t>(where >> 8), static_cast<uint32_t>(where & 255), value});
     const DeviceArray<SlotWrite> writes = to_device(slot_writes_, "register writes");
     const auto count = static_cast<uint32_t>(slot_writes_.size());
-    apply_slot_writes<<<blocks_for(count), 256>>>(writes.data(), count, slots_.data(), config_.cores);
+    launch(apply_slot_writes, blocks_for(count), 256, 0, "writing registers", writes.data(), count,
+           slots_.data(), config_.cores);
     check(cudaDeviceSynchronize(), "writing registers");
     pending_slots_.clear();
   }
@@ -260,7 +262,8 @@ void CudaBackend::apply_writes() {
     }
     const DeviceArray<StateWrite> writes = to_device(last, "core states");
     const auto count = static_cast<uint32_t>(last.size());
-    apply_state_writes<<<blocks_for(count), 256>>>(writes.data(), count, states_.data());
+    launch(apply_state_writes, blocks_for(count), 256, 0, "starting cores", writes.data(), count,
+           states_.data());
     check(cudaDeviceSynchronize(), "starting cores");
     state_writes_.clear();
   }
@@ -276,8 +279,8 @@ uint32_t CudaBackend::regroup() {
   uint32_t count = 0;
   counters_.download(std::span(&count, 1));
   if (count <= kWarpSize) return count;
-  read_pcs<<<blocks_for(count), 256>>>(order_.data(), count, states_.data(), keys_.data());
-  check(cudaGetLastError(), "regrouping cores");
+  launch(read_pcs, blocks_for(count), 256, 0, "regrouping cores", order_.data(), count,
+         states_.data(), keys_.data());
   with_scratch([&](void* scratch, size_t& bytes) {
     return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys_.data(), keys_sorted_.data(),
                                            order_.data(), order_sorted_.data(),
@@ -298,28 +301,28 @@ std::span<const Event> CudaBackend::run_slice(uint64_t instructions) {
     slice_ += kLongestSleep;
     count = regroup();
   }
-  Launch launch;
-  launch.machine = Machine{
+  Launch slice;
+  slice.machine = Machine{
       .code = CodeView{uops_.data(), uop_at_.data(), module_->code.text_base,
                        module_->code.uop_at.size(), module_->code.pc_shift},
       .memory = memory_.view(),
       .blocks = blocks_.data(),
       .max_instructions = config_.max_instructions,
       .seed = config_.seed};
-  launch.slots = slots_.data();
-  launch.slot_count = module_->slot_count;
-  launch.core_count = config_.cores;
-  launch.states = states_.data();
-  launch.records = records_.data();
-  launch.order = order_.data();
-  launch.runnable = count;
-  launch.instructions = instructions;
-  launch.slice = slice_;
-  launch.block_counts = block_counts_.data();
-  launch.core_classes = core_classes_.data();
-  launch.stopped = stopped_.data();
+  slice.slots = slots_.data();
+  slice.slot_count = module_->slot_count;
+  slice.core_count = config_.cores;
+  slice.states = states_.data();
+  slice.records = records_.data();
+  slice.order = order_.data();
+  slice.runnable = count;
+  slice.instructions = instructions;
+  slice.slice = slice_;
+  slice.block_counts = block_counts_.data();
+  slice.core_classes = core_classes_.data();
+  slice.stopped = stopped_.data();
   counters_.zero();
-  launch.stopped_count = counters_.data();
+  slice.stopped_count = counters_.data();
 
   // As many threads per block as contexts fit, but no more than spread the cores over the chip.
   const size_t context_bytes = size_t{module_->slot_count} * sizeof(uint64_t);
@@ -333,8 +336,8 @@ std::span<const Event> CudaBackend::run_slice(uint64_t instructions) {
   check(cudaFuncSetAttribute(simulate, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(shared_bytes)),
         "reserving shared memory");
-  simulate<<<(count + threads - 1) / threads, threads, shared_bytes>>>(launch);
-  check(cudaGetLastError(), "starting a slice");
+  launch(simulate, (count + threads - 1) / threads, threads, shared_bytes, "starting a slice",
+         slice);
   check(cudaDeviceSynchronize(), "running a slice");
   if (config_.journal_words) memory_.fetch_journals();
   collect_events();
@@ -348,11 +351,10 @@ void CudaBackend::collect_events() {
   DeviceArray<CoreState> states(count, "events");
   DeviceArray<StopRecord> records(count, "events");
   DeviceArray<uint64_t> slots(size_t{module_->slot_count} * count, "events");
-  gather_stops<<<blocks_for(count), 256>>>(stopped_.data(), count, states_.data(), records_.data(),
-                                           states.data(), records.data());
-  gather_slots<<<blocks_for(count), 256>>>(stopped_.data(), count, slots_.data(),
-                                           module_->slot_count, config_.cores, slots.data());
-  check(cudaGetLastError(), "collecting events");
+  launch(gather_stops, blocks_for(count), 256, 0, "collecting events", stopped_.data(), count,
+         states_.data(), records_.data(), states.data(), records.data());
+  launch(gather_slots, blocks_for(count), 256, 0, "collecting events", stopped_.data(), count,
+         slots_.data(), module_->slot_count, config_.cores, slots.data());
   std::vector<uint32_t> cores(count);
   std::vector<CoreState> host_states(count);
   std::vector<StopRecord> host_records(count);

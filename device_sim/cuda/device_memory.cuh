@@ -6,6 +6,7 @@
 #include "device_sim/core/guest_memory.h"
 #include "device_sim/core/machine_state.h"
 #include "device_sim/cuda/device_array.cuh"
+#include "device_sim/cuda/launch.cuh"
 #include "device_sim/cuda/thread.h"
 
 namespace gpusim::cuda {
@@ -116,9 +117,8 @@ class DeviceMemory {
     const uint64_t offset = view_.windows_offset(address);
     const uint64_t words = ((offset + in.size() - 1) >> 3) - (offset >> 3) + 1;
     const uint64_t blocks = (words * cores_ + 255) / 256;
-    broadcast_window<<<static_cast<uint32_t>(blocks), 256>>>(view_, cores_, offset, bytes.data(),
-                                                             in.size());
-    check(cudaGetLastError(), "loading the program");
+    launch(broadcast_window, static_cast<uint32_t>(blocks), 256, 0, "loading the program", view_,
+           cores_, offset, bytes.data(), in.size());
     check(cudaDeviceSynchronize(), "loading the program");
     return true;
   }
@@ -132,9 +132,8 @@ class DeviceMemory {
     DeviceArray<CoreWord> on_device(words.size(), "the cores' stacks");
     on_device.upload(words);
     const uint64_t blocks = (words.size() * cores_ + 255) / 256;
-    write_window_words<<<static_cast<uint32_t>(blocks), 256>>>(view_, cores_, offset,
-                                                               on_device.data(), words.size());
-    check(cudaGetLastError(), "writing the cores' stacks");
+    launch(write_window_words, static_cast<uint32_t>(blocks), 256, 0, "writing the cores' stacks",
+           view_, cores_, offset, on_device.data(), words.size());
     check(cudaDeviceSynchronize(), "writing the cores' stacks");
     return true;
   }
