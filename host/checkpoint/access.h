@@ -44,7 +44,7 @@ struct CheckpointAccess {
   template <class A>
   static void describe_queue(A& a, SignalQueue& queue);
   template <class A>
-  static void describe_thread(A& a, Thread& thread, Clock::time_point now);
+  static void describe_thread(A& a, ThreadTable& threads, uint32_t core, Clock::time_point now);
   template <class A>
   static void describe_waits(A& a, const Kernel& kernel, WaitQueue& waits, Clock::time_point now);
   template <class A>

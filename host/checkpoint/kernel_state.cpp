@@ -76,9 +76,13 @@ void CheckpointAccess::describe_queue(A& a, SignalQueue& queue) {
 }
 
 template <class A>
-void CheckpointAccess::describe_thread(A& a, Thread& t, Clock::time_point now) {
-  a.value(t.alive);
-  a.value(t.parked);
+void CheckpointAccess::describe_thread(A& a, ThreadTable& threads, uint32_t core,
+                                       Clock::time_point now) {
+  bool alive = threads.is_alive(core), parked = threads.is_parked(core);
+  a.value(alive);
+  a.value(parked);
+  Thread t = threads.find(core) ? *threads.find(core) : Thread{};
+  t.tid = threads.tid(core);
   a.value(t.tid);
   a.value(t.clear_child_tid);
   a.value(t.robust_list);
@@ -93,6 +97,13 @@ void CheckpointAccess::describe_thread(A& a, Thread& t, Clock::time_point now) {
   describe_optional(a, t.retry_deadline,
                     [&](Clock::time_point& at) { describe_deadline(a, at, now); });
   a.value(t.retry_done);
+  if constexpr (A::kReading) {
+    threads.start(core, std::move(t));
+    if (!alive)
+      threads.end(core);
+    else
+      threads.set_parked(core, parked);
+  }
 }
 
 template <class A>
@@ -126,8 +137,7 @@ void CheckpointAccess::describe_waits(A& a, const Kernel& kernel, WaitQueue& wai
     a.value(w.pi_target);
     a.value(w.pi_owner);
     a.require(w.restart <= Restart::kAlways && w.kind <= Waiter::Kind::kRequeuePi, "a waiter");
-    a.require(w.core < cores && !waiting[w.core] && kernel.threads_[w.core].alive &&
-                  kernel.threads_[w.core].parked && w.resume_uop < kernel.module().uops.size(),
+    a.require(w.core < cores && !waiting[w.core] && kernel.is_parked(w.core) && w.resume_uop < kernel.module().uops.size(),
               "a core that waits");
     waiting[w.core] = true;
   });
@@ -196,7 +206,7 @@ void CheckpointAccess::describe_process(A& a, const Kernel& kernel, Process& p,
   }
   a.value(p.next_cpu_signal);
   a.value(p.random_state);
-  a.require(!p.cwd.empty() && p.cwd.find('\0') == std::string::npos && kernel.alive_ <= kernel.started_,
+  a.require(!p.cwd.empty() && p.cwd.find('\0') == std::string::npos && kernel.alive() <= kernel.started_,
             "a process");
 }
 
@@ -207,12 +217,10 @@ void CheckpointAccess::describe_kernel(A& a, Kernel& k, FileState& files) {
   const auto is_core = [&](uint32_t core) { return core < cores; };
   ::gpusim::host::describe(a, files.saved);
 
-  for (Thread& t : k.threads_) describe_thread(a, t, now);
+  for (uint32_t core = 0; core < cores; ++core) describe_thread(a, k.threads_, core, now);
   a.value(k.started_);
   a.value(k.next_tid_);
-  k.alive_ = static_cast<uint32_t>(std::count_if(k.threads_.begin(), k.threads_.end(),
-                                                 [](const Thread& t) { return t.alive; }));
-  a.require(k.alive_ <= k.started_, "threads");
+  a.require(k.alive() <= k.started_, "threads");
 
   for (std::unique_ptr<Process>& process : k.processes_) {
     bool exists = process != nullptr;
@@ -240,8 +248,7 @@ void CheckpointAccess::describe_kernel(A& a, Kernel& k, FileState& files) {
     a.value(entry.second.from_outside);
     a.value(entry.second.restartable);
     a.value(entry.second.resume_uop);
-    a.require(is_core(entry.first) && k.threads_[entry.first].alive &&
-                  k.threads_[entry.first].parked &&
+    a.require(is_core(entry.first) && k.is_parked(entry.first) &&
                   entry.second.resume_uop < k.module().uops.size(),
               "a core that waits");
   });
@@ -264,7 +271,7 @@ void CheckpointAccess::describe_kernel(A& a, Kernel& k, FileState& files) {
 
   // Whoever waits in a call must be known to somebody who can end that.
   for (uint32_t core = 0; core < cores; ++core)
-    a.require(!k.threads_[core].parked ||
+    a.require(!k.is_parked(core) ||
                   k.waits_.by_core_.contains(core) != k.retries_.contains(core),
               "a core that waits");
 }

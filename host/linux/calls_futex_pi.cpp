@@ -68,7 +68,7 @@ class Lock {
     const bool is_own = !kernel_.is_private() || core == space_;
     return is_own ? core : std::nullopt;
   }
-  uint32_t tid_of(uint32_t core) const { return static_cast<uint32_t>(kernel_.thread(core).tid); }
+  uint32_t tid_of(uint32_t core) const { return static_cast<uint32_t>(kernel_.tid(core)); }
 
   // Whether the thread `tid` waits, over any number of locks, for the one on `core`. Who would close a
   // ring is refused: so there is none.
@@ -113,12 +113,12 @@ Reply futex_unlock_pi(Kernel& kernel, Call& call) {
   const Lock lock(kernel, call, call.args[0]);
   uint32_t word;
   if (!lock.load(&word)) return Reply::error(EFAULT);
-  if ((word & kFutexTidMask) != static_cast<uint32_t>(kernel.thread(call.core).tid))
+  if ((word & kFutexTidMask) != static_cast<uint32_t>(kernel.tid(call.core)))
     return Reply::error(EPERM);
   const Waiter* first = lock.first_waiter();
   if (!first) return lock.store(0) ? Reply::result(0) : Reply::error(EFAULT);
   if (first->kind != Waiter::Kind::kPi ||
-      lock.lock_state()->owner != kernel.thread(call.core).tid)
+      lock.lock_state()->owner != kernel.tid(call.core))
     return Reply::error(EINVAL);
   lock.hand_over(word, /*died=*/false);
   return Reply::result(0);
@@ -197,14 +197,15 @@ bool release_robust_lock(Kernel& kernel, const Call& call, uint64_t address, boo
     futex_wake(kernel, call, address, 1, ~uint32_t{0});
     return true;
   }
-  if ((word & kFutexTidMask) != static_cast<uint32_t>(kernel.thread(call.core).tid)) return true;
+  if ((word & kFutexTidMask) != static_cast<uint32_t>(kernel.tid(call.core))) return true;
   if (!call.memory.store(address, (word & kFutexWaiters) | kFutexOwnerDied)) return false;
   if (!is_pi && (word & kFutexWaiters)) futex_wake(kernel, call, address, 1, ~uint32_t{0});
   return true;
 }
 
 void release_robust_list(Kernel& kernel, const Call& call) {
-  const uint64_t head = kernel.thread(call.core).robust_list;
+  const Thread* const thread = kernel.find_thread(call.core);
+  const uint64_t head = thread ? thread->robust_list : 0;
   RobustList list;
   if (head == 0 || !call.memory.load(head, &list)) return;
   const auto release = [&](uint64_t entry, bool pending) {
@@ -229,7 +230,7 @@ void release_locks(Kernel& kernel, uint32_t core) {
   const Call call{.core = core,
                   .process = &kernel.process_of(core),
                   .memory = GuestAccess(kernel.backend(), core)};
-  const int64_t tid = kernel.thread(core).tid;
+  const int64_t tid = kernel.tid(core);
   for (const uint64_t address : kernel.waits().locks_of(call.process->number, tid)) {
     const Lock lock(kernel, call, address);
     uint32_t word = 0;

@@ -50,7 +50,7 @@ Reply send_to_thread(Kernel& kernel, Call& call, int64_t tid, int64_t signal, Si
 
 Reply send_to_process(Kernel& kernel, Call& call, int64_t pid, int64_t signal, SignalInfo info) {
   const int64_t own = pid_of(*call.process);
-  if (pid != 0 && pid != own && pid != -own && pid != kernel.thread(call.core).tid)
+  if (pid != 0 && pid != own && pid != -own && pid != kernel.tid(call.core))
     return Reply::error(ESRCH);
   if (signal < 0 || signal > kSignalCount) return Reply::error(EINVAL);
   if (signal == 0) return Reply::result(0);

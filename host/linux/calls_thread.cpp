@@ -90,7 +90,7 @@ Reply sys_exit_group(Kernel&, Call& call) {
 }
 
 Reply sys_gettid(Kernel& kernel, Call& call) {
-  return Reply::result(kernel.thread(call.core).tid);
+  return Reply::result(kernel.tid(call.core));
 }
 Reply sys_set_tid_address(Kernel& kernel, Call& call) {
   Thread& thread = kernel.thread(call.core);

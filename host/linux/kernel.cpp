@@ -14,19 +14,14 @@ Kernel::Kernel(Backend& backend, Config config)
       config_(std::move(config)),
       paths_(config_.is_isolated ? PathPolicy::isolated(config_.program)
                                  : PathPolicy(config_.roots, config_.program)),
+      threads_(plan().config.cores, kFirstPid, config_.starts_alone),
       cwd_(config_.is_isolated ? "/" : std::filesystem::current_path().string()) {
   for (size_t fd = 0; fd < 3; ++fd)
     standard_files_[fd] =
         std::make_shared<OpenFile>(config_.standard_files[fd], /*owned=*/false);
   const uint32_t cores = plan().config.cores;
   processes_.resize(is_private() ? cores : 1);
-  threads_.resize(cores);
-  for (uint32_t core = 0; core < cores; ++core) {
-    threads_[core].tid = kFirstPid + core;
-    threads_[core].alive = core == 0 || !config_.starts_alone;
-    alive_ += threads_[core].alive;
-  }
-  started_ = alive_;
+  started_ = threads_.alive();
   set_cpu_time({});
   next_tid_ = kFirstPid + cores;
 }
@@ -86,13 +81,13 @@ void Kernel::resume(uint32_t core, uint32_t resume_uop, int64_t result) {
 }
 
 Reply Kernel::park(const Waiter& waiter) {
-  threads_[waiter.core].parked = true;
+  threads_.set_parked(waiter.core, true);
   waits_.park(waiter);
   return {Reply::Kind::kParked, 0};
 }
 
 Reply Kernel::park_for_retry(const Call& call, const Retry& how) {
-  threads_[call.core].parked = true;
+  threads_.set_parked(call.core, true);
   Retry& retry = retries_[call.core];
   retry = how;
   retry.resume_uop = call.resume_uop;
@@ -114,7 +109,7 @@ bool Kernel::retry_calls() {
   for (const auto& [core, uop] : calls) {
     if (!retries_.contains(core)) continue;
     // A signal that the call itself sends (SIGPIPE) does not interrupt it: it has a result.
-    threads_[core].parked = false;
+    threads_.set_parked(core, false);
     const Reply reply = handle(core, uop);
     if (reply.kind != Reply::Kind::kResult) continue;  // still parked
     retries_.erase(core);
@@ -135,7 +130,8 @@ std::optional<Clock::time_point> Kernel::next_deadline(Clock::time_point now) co
         if (t.due && t.base == Timer::Base::kSteady) consider(Clock::time_point(*t.due));
       });
   for (const auto& [core, retry] : retries_)
-    if (retry.from_outside || threads_[core].retry_deadline)
+    if (const Thread* const t = threads_.find(core);
+        retry.from_outside || (t && t->retry_deadline))
       consider(now + std::chrono::milliseconds(1));
   return next;
 }

@@ -26,7 +26,7 @@
 #include "host/linux/shared_mappings.h"
 #include "host/linux/signals.h"
 #include "host/linux/system_v_ipc.h"
-#include "host/linux/thread.h"
+#include "host/linux/thread_table.h"
 #include "host/linux/timers.h"
 #include "host/linux/wait_queue.h"
 #include "host/memory_plan.h"
@@ -131,15 +131,17 @@ class Kernel {
                                                       uint64_t frame_pointer);
 
   // Threads. Every core that is alive runs one.
-  bool is_alive(uint32_t core) const { return threads_[core].alive; }
-  bool is_parked(uint32_t core) const { return threads_[core].parked; }
+  bool is_alive(uint32_t core) const { return threads_.is_alive(core); }
+  bool is_parked(uint32_t core) const { return threads_.is_parked(core); }
   // Where a core that waits in a system call will go on.
   std::optional<uint32_t> parked_at(uint32_t core) const;
-  uint32_t alive() const { return alive_; }
+  uint32_t alive() const { return threads_.alive(); }
   uint32_t started() const { return started_; }
   bool starts_alone() const { return config_.starts_alone; }
   // The core's thread ended.
   void end_thread(uint32_t core);
+  // Those of so many cores from `first` on, which ran.
+  void end_threads(uint32_t first, uint32_t count);
   // Something may happen without any core's doing: the time by which to look.
   std::optional<Clock::time_point> next_deadline(Clock::time_point now) const;
   // The same, once cores have taken enough processor time; while all sleep that does not come.
@@ -168,6 +170,8 @@ class Kernel {
   const WaitQueue& waits() const { return waits_; }
   bool is_private() const { return plan().config.memory_model == MemoryModel::kPrivate; }
   Thread& thread(uint32_t core) { return threads_[core]; }
+  const Thread* find_thread(uint32_t core) const { return threads_.find(core); }  // ThreadTable
+  int64_t tid(uint32_t core) const { return threads_.tid(core); }
   Process& process_of(uint32_t core);
   std::optional<uint32_t> core_of_thread(int64_t tid) const;
   bool has_had_thread(int64_t tid) const;
@@ -231,12 +235,12 @@ class Kernel {
   std::optional<A64Frame> frame_;  // once a signal reaches a handler
   std::optional<SharedMappings> shared_mappings_;  // once a guest maps
   std::vector<std::unique_ptr<Process>> processes_;  // made at the first call
-  std::vector<Thread> threads_;                      // by core
+  ThreadTable threads_;
   std::map<uint32_t, Retry> retries_;                // by core
   std::vector<uint32_t> timed_;                      // cores whose processes have timers
   CpuTime cpu_time_begin_;                           // what gpusim had taken when the guest began
   std::vector<Killed> killed_;
-  uint32_t alive_ = 0, started_ = 0;
+  uint32_t started_ = 0;
   int64_t next_tid_ = 0;
   bool exact_state_wanted_ = false, may_be_signalled_ = false;
   uint32_t first_exact_uop_ = 0;

@@ -46,17 +46,20 @@ void Kernel::start_at(uint32_t core, uint64_t pc) {
 }
 
 void Kernel::go_on(uint32_t core, uint32_t uop) {
-  Thread& thread = threads_[core];
-  thread.parked = false;
-  thread.retry_deadline.reset();
-  thread.retry_done = 0;
+  threads_.set_parked(core, false);
+  Thread* const thread = threads_.find(core);
+  if (thread) {
+    thread->retry_deadline.reset();
+    thread->retry_done = 0;
+  }
   if (config_.translator && deliverable(core) != 0) {
     const uint64_t pc = pc_of(uop);
     const std::optional<uint64_t> to = deliver(core, pc);
     if (!to) return;
     if (*to != pc) return start_at(core, *to);
   }
-  if (thread.saved_mask) thread.mask = *std::exchange(thread.saved_mask, std::nullopt);
+  if (thread && thread->saved_mask)
+    thread->mask = *std::exchange(thread->saved_mask, std::nullopt);
   if (uop < first_exact_uop_ && starts_block(uop)) return start_at(core, pc_of(uop));
   backend_.start(core, uop);
 }
@@ -67,10 +70,10 @@ void Kernel::move_to_exact_code() {
     config_.translator->make_flags_exact();
     backend_.module_changed();
     for (uint32_t core = 0; core < threads_.size(); ++core)
-      if (threads_[core].alive && !threads_[core].parked) not_yet_exact_.push_back(core);
+      if (is_alive(core) && !is_parked(core)) not_yet_exact_.push_back(core);
   }
   std::erase_if(not_yet_exact_, [&](uint32_t core) {
-    if (!threads_[core].alive || threads_[core].parked) return true;
+    if (!is_alive(core) || is_parked(core)) return true;
     const uint32_t uop = backend_.place(core);
     if (uop >= first_exact_uop_) return true;
     if (!starts_block(uop)) return false;  // between two blocks: later
@@ -88,7 +91,7 @@ void Kernel::after_slice(Clock::time_point now) {
   if (!may_be_signalled_) return;
   may_be_signalled_ = false;
   for (uint32_t core = 0; core < threads_.size(); ++core) {
-    if (!threads_[core].alive || threads_[core].parked || deliverable(core) == 0) continue;
+    if (!is_alive(core) || is_parked(core) || deliverable(core) == 0) continue;
     const uint32_t uop = backend_.place(core);
     if (!starts_block(uop)) {
       may_be_signalled_ = true;
@@ -103,7 +106,7 @@ void Kernel::after_slice(Clock::time_point now) {
 
 std::optional<uint32_t> Kernel::core_of_thread(int64_t tid) const {
   for (uint32_t core = 0; core < threads_.size(); ++core)
-    if (threads_[core].alive && threads_[core].tid == tid) return core;
+    if (is_alive(core) && threads_.tid(core) == tid) return core;
   return std::nullopt;
 }
 
@@ -115,49 +118,58 @@ bool Kernel::has_had_thread(int64_t tid) const {
 }
 
 std::optional<uint32_t> Kernel::start_thread(uint32_t parent) {
-  const auto free = std::find_if(threads_.begin(), threads_.end(),
-                                 [](const Thread& t) { return !t.alive; });
-  if (!config_.starts_alone || free == threads_.end()) return std::nullopt;
-  *free = Thread{.alive = true,
-                 .tid = next_tid_++,
-                 .mask = threads_[parent].mask,
-                 .saved_mask = {},
-                 .pending = {},
-                 .alternate_stack = {},
-                 .name = threads_[parent].name,
-                 .retry_deadline = {},
-                 .retry_done = 0};
-  ++alive_;
+  const std::optional<uint32_t> core = config_.starts_alone ? threads_.free_core() : std::nullopt;
+  if (!core) return std::nullopt;
+  const Thread* const model = threads_.find(parent);
+  threads_.start(*core, Thread{.tid = next_tid_++,
+                               .mask = model ? model->mask : 0,
+                               .saved_mask = {},
+                               .pending = {},
+                               .alternate_stack = {},
+                               .name = model ? model->name : std::string(),
+                               .retry_deadline = {},
+                               .retry_done = 0});
   ++started_;
-  const auto core = static_cast<uint32_t>(free - threads_.begin());
   const int core_id = module().abi.core_id;
   for (uint32_t s = 0; s < module().slot_count; ++s)
     if (static_cast<int>(s) != core_id)
-      backend_.set_slot(core, static_cast<Slot>(s), backend_.slot(parent, static_cast<Slot>(s)));
-  if (config_.on_thread) config_.on_thread(core, parent);
+      backend_.set_slot(*core, static_cast<Slot>(s), backend_.slot(parent, static_cast<Slot>(s)));
+  if (config_.on_thread) config_.on_thread(*core, parent);
   return core;
 }
 
 void Kernel::end_thread(uint32_t core) {
-  Thread& thread = threads_[core];
-  if (!thread.alive) return;
+  if (!is_alive(core)) return;
   release_locks(*this, core);
-  thread.alive = thread.parked = false;
-  --alive_;
+  threads_.end(core);
   waits_.remove(core);
   retries_.erase(core);
-  if (thread.clear_child_tid == 0) return;
+  const Thread* const thread = threads_.find(core);
+  if (!thread || thread->clear_child_tid == 0) return;
   Process& process = process_of(core);
-  if (!GuestAccess(backend_, core).store(thread.clear_child_tid, uint32_t{0})) return;
-  for (const Waiter& w : waits_.wake(process.number, thread.clear_child_tid, 1, ~uint32_t{0}))
+  if (!GuestAccess(backend_, core).store(thread->clear_child_tid, uint32_t{0})) return;
+  for (const Waiter& w : waits_.wake(process.number, thread->clear_child_tid, 1, ~uint32_t{0}))
     resume(w.core, w.resume_uop, 0);
+}
+
+void Kernel::end_threads(uint32_t first, uint32_t count) {
+  // Threads of which nothing else is known leave nothing behind, unless others wait for their locks.
+  const bool are_plain = threads_.are_plain() && waits_.empty();
+  for (uint32_t core = first; core < first + count; ++core) {
+    if (are_plain)
+      threads_.end(core);
+    else
+      end_thread(core);
+  }
 }
 
 // --- signals
 
 uint64_t Kernel::deliverable(uint32_t core) {
   const Process& process = process_of(core);
-  return (threads_[core].pending.set() | process.pending.set()) & ~threads_[core].mask;
+  const Thread* const thread = threads_.find(core);
+  if (!thread) return process.pending.set();
+  return (thread->pending.set() | process.pending.set()) & ~thread->mask;
 }
 
 void Kernel::kill(uint32_t core, int signal) {
@@ -179,13 +191,14 @@ void Kernel::post(uint32_t core, const SignalInfo& info) {
   if (thread.pending.size() >= process_of(core).limits[Limits::kPendingSignals].current) return;
   thread.pending.add(info);
   may_be_signalled_ = true;
-  if (!blocked && thread.parked) interrupt(core);
+  if (!blocked && is_parked(core)) interrupt(core);
 }
 
 void Kernel::post(Process& process, uint32_t caller, const SignalInfo& info) {
   const uint64_t bit = signal_bit(info.number);
   const auto takes = [&](uint32_t core) {
-    return threads_[core].alive && !(threads_[core].mask & bit);
+    const Thread* const thread = threads_.find(core);
+    return is_alive(core) && !(thread && thread->mask & bit);
   };
   if (takes(caller)) return post(caller, info);
   if (!is_private())
@@ -374,11 +387,9 @@ bool Kernel::fault(uint32_t core, uint64_t pc, Fault fault, uint64_t address) {
 // Which core it was is not known.
 void Kernel::post_bus_errors() {
   for (const uint64_t address : shared_mappings_->take_bus_errors()) {
-    const auto alive = std::find_if(threads_.begin(), threads_.end(),
-                                    [](const Thread& t) { return t.alive; });
-    if (alive == threads_.end()) return;
-    const auto core = static_cast<uint32_t>(alive - threads_.begin());
-    post(process_of(core), core,
+    const std::optional<uint32_t> core = threads_.first_alive();
+    if (!core) return;
+    post(process_of(*core), *core,
          {.number = SIGBUS, .code = kBusAdrErr, .address = address, .is_fault = true});
   }
 }

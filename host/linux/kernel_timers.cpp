@@ -95,7 +95,10 @@ void Kernel::ring(uint32_t core, Timer& timer, int32_t id, uint64_t times) {
   }
   bool waits = process.pending.has_timer(id);
   if (!is_private())
-    for (const Thread& t : threads_) waits |= t.alive && t.pending.has_timer(id);
+    for (uint32_t c = 0; c < threads_.size(); ++c) {
+      const Thread* const t = threads_.find(c);
+      waits |= t && is_alive(c) && t->pending.has_timer(id);
+    }
   else
     waits |= threads_[core].pending.has_timer(id);
   if (waits) return add(times);
@@ -110,9 +113,7 @@ void Kernel::check_cpu_limit(uint32_t core, nanoseconds used) {
   const GuestRlimit& limit = process.limits[Limits::kCpu];
   const auto seconds = static_cast<uint64_t>(used / std::chrono::seconds(1));
   if (seconds >= limit.most) {
-    const auto alive = std::find_if(threads_.begin(), threads_.end(),
-                                    [](const Thread& t) { return t.alive; });
-    return kill(is_private() ? core : static_cast<uint32_t>(alive - threads_.begin()), SIGKILL);
+    return kill(is_private() ? core : threads_.first_alive().value_or(core), SIGKILL);
   }
   if (seconds < std::max(limit.current, process.next_cpu_signal)) return;
   process.next_cpu_signal = seconds + 1;
@@ -131,7 +132,7 @@ void Kernel::ring_timers(Clock::time_point now) {
                                         : used.user;
   };
   for (const uint32_t core : std::vector(timed_)) {
-    if (is_private() && !threads_[core].alive) continue;
+    if (is_private() && !is_alive(core)) continue;
     process_of(core).timers.each([&](Timer& timer, int32_t id) {
       if (const uint64_t times = timer.advance(now_on(timer.base))) ring(core, timer, id, times);
     });
@@ -140,7 +141,7 @@ void Kernel::ring_timers(Clock::time_point now) {
   }
   std::erase_if(timed_, [&](uint32_t core) {
     Process& process = process_of(core);
-    return (is_private() && !threads_[core].alive) ||
+    return (is_private() && !is_alive(core)) ||
            (!process.timers.any_armed() &&
             process.limits[Limits::kCpu].current == Limits::kInfinite);
   });

@@ -1,4 +1,5 @@
-// A guest thread: what Linux keeps for it besides its registers. It lives on one core.
+// A guest thread: what Linux keeps for it besides its registers, and whether it lives (ThreadTable). It
+// lives on one core.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -10,8 +11,6 @@
 namespace gpusim::host {
 
 struct Thread {
-  bool alive = false;
-  bool parked = false;  // waits in a system call
   int64_t tid = 0;
   uint64_t clear_child_tid = 0;  // zeroed, and its futex woken, when the thread ends
   uint64_t robust_list = 0;      // locks to set free when the thread ends
