@@ -215,6 +215,7 @@ void start_as_process(Backend& backend, Translator& translator, const MemoryPlan
   if (!written) throw UserError("cannot write the stacks");
   set_if(backend, abi.stack_pointer, {image.stack_pointer, distance});
   set_if(backend, abi.core_id, core_word(plan));
+  if (cores == plan.config.cores) return backend.start_all(entry);
   for (uint32_t core = 0; core < cores; ++core) backend.start(core, entry);
 }
 
@@ -366,7 +367,7 @@ void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& p
     }
   }
   set_if(backend, abi.stack_pointer, {stack_top - 16, distance});
-  for (uint32_t core = 0; core < plan.config.cores; ++core) backend.start(core, uop);
+  backend.start_all(uop);
 }
 
 void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& plan,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device_sim/uir/module.h"
@@ -55,7 +56,8 @@ enum class CoreStatus : uint8_t {
   kLimit,    // reached max_instructions
 };
 
-// A core that stopped during a slice.
+// A core that stopped during a slice, or neighbours that stopped alike: from `core` on, `count` of them.
+// They stay as they are until the host starts them.
 struct Event {
   uint32_t core = 0;
   CoreStatus status = CoreStatus::kIdle;
@@ -63,11 +65,24 @@ struct Event {
   Slot slot = 0;                        // kService: destination of a counter read
   Fault fault = Fault::kNone;           // kFault
   uint32_t uop = 0;      // kFault: the micro-op that faulted; kService, kJump, kLimit: where to go on
+  uint32_t count = 1;    // more only of kJump, where thousands of cores return from a kernel at once
   uint64_t address = 0;  // kFault: the data address; kJump: the guest address
 };
 
+// Calls f with the event of each core.
+template <class F>
+void for_each_core(std::span<const Event> events, F f) {
+  for (Event e : events)
+    for (uint32_t left = std::exchange(e.count, 1); left != 0; --left, ++e.core) f(std::as_const(e));
+}
+
 struct CoreTally {
   ClassCounts classes{};  // guest instructions of completed blocks, per class
+
+  CoreTally& operator+=(const CoreTally& other) {
+    for (size_t c = 0; c < classes.size(); ++c) classes[c] += other.classes[c];
+    return *this;
+  }
 };
 
 // What the lanes of a group of cores did: each instruction of a step counts once per lane.
@@ -120,6 +135,7 @@ class Backend {
   virtual void set_slot(uint32_t core, Slot slot, uint64_t value) = 0;
   virtual void set_slots(Slot slot, CoreWord value) = 0;  // of all cores
   virtual void start(uint32_t core, uint32_t uop) = 0;  // runnable from this micro-op on
+  virtual void start_all(uint32_t uop) = 0;             // the same, of all cores
   virtual void stop(uint32_t core) = 0;                 // idle
   virtual uint32_t place(uint32_t core) = 0;            // of a runnable core: where it goes on
 
@@ -136,6 +152,7 @@ class Backend {
   // Executions of each block, over all cores.
   virtual std::vector<uint64_t> block_counts() = 0;
   virtual CoreTally tally(uint32_t core) = 0;
+  virtual CoreTally tally_of_all() = 0;  // the sum over all cores
   // With MachineConfig::count_lanes. Per block: lanes whose core could run, summed over the executions
   // by groups; what is beyond block_counts() was lost to divergence. Empty: the backend cannot tell.
   virtual std::vector<uint64_t> block_lanes() { return {}; }

@@ -41,6 +41,14 @@ class CpuBackend : public Backend {
   void set_slots(Slot slot, CoreWord value) override {
     for (uint32_t core = 0; core < config_.cores; ++core) set_slot(core, slot, value.of(core));
   }
+  void start_all(uint32_t uop) override {
+    for (uint32_t core = 0; core < config_.cores; ++core) start(core, uop);
+  }
+  CoreTally tally_of_all() override {
+    CoreTally sum;
+    for (uint32_t core = 0; core < config_.cores; ++core) sum += tally(core);
+    return sum;
+  }
 
  protected:
   // Fields that every CPU backend takes from a configuration.
@@ -55,8 +63,10 @@ class CpuBackend : public Backend {
                      module_->code.uop_at.size(), module_->code.pc_shift};
   }
   void sort_events() {
-    std::sort(events_.begin(), events_.end(),
-              [](const Event& x, const Event& y) { return x.core < y.core; });
+    const auto by_core = [](const Event& x, const Event& y) { return x.core < y.core; };
+    // One thread runs groups in their order.
+    if (!std::is_sorted(events_.begin(), events_.end(), by_core))
+      std::sort(events_.begin(), events_.end(), by_core);
   }
 
   const Module* module_ = nullptr;

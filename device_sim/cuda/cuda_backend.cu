@@ -80,12 +80,16 @@ class CudaBackend final : public Backend, public MachineState {
   void start(uint32_t core, uint32_t uop) override {
     set_status(core, uop, CoreStatus::kRunnable);
   }
+  void start_all(uint32_t uop) override {
+    for (uint32_t core = 0; core < config_.cores; ++core) start(core, uop);
+  }
   void stop(uint32_t core) override { set_status(core, 0, CoreStatus::kIdle); }
   uint32_t place(uint32_t core) override;
   std::span<const Event> run_slice(uint64_t instructions) override;
   uint32_t runnable() const override { return runnable_; }
   std::vector<uint64_t> block_counts() override;
   CoreTally tally(uint32_t core) override;
+  CoreTally tally_of_all() override;
   std::span<const uint64_t> journal(uint32_t core) override { return memory_.journal(core); }
   void clear_journals() override { memory_.clear_journals(); }
 
@@ -400,6 +404,14 @@ CoreTally CudaBackend::tally(uint32_t core) {
                      cudaMemcpyDeviceToHost),
         "reading tallies");
   for (size_t c = 0; c < kInsnClassCount; ++c) t.classes[c] = host[c];
+  return t;
+}
+
+CoreTally CudaBackend::tally_of_all() {
+  CoreTally t;
+  std::vector<unsigned long long> classes(core_classes_.size());  // [class][core]
+  core_classes_.download(classes);
+  for (size_t i = 0; i < classes.size(); ++i) t.classes[i / config_.cores] += classes[i];
   return t;
 }
 

@@ -13,6 +13,7 @@ void flush(Group& g, size_t epoch) {
   if (tally.counts[kInsnCount] == 0) return;
   g.flushed_instructions += uint64_t{tally.counts[kInsnCount]} *
                             static_cast<uint64_t>(std::popcount(g.epoch_mask[epoch]));
+  g.has_tallies = true;
   for_each_lane(g.epoch_mask[epoch], [&](uint32_t lane) {
     for (size_t c = 0; c < 16; ++c) g.lane_tally[lane][c] += tally.counts[c];
   });
@@ -96,6 +97,20 @@ void stop_lane(Group& g, uint32_t lane, const Event& event) {
   take_out(g, lane);
   set_key(g, lane, make_key(*g.machine, g.depth, event.uop));
   g.events->push_back(event);
+}
+
+void stop_lanes(Group& g, uint64_t mask, Event event) {
+  g.runnable &= ~mask;
+  g.waiting &= ~mask;
+  g.watchers &= ~mask;
+  set_keys(g, mask, make_key(*g.machine, g.depth, event.uop));
+  while (mask != 0) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(mask));
+    event.core = g.core(lane);
+    event.count = g.cores ? 1 : static_cast<uint32_t>(std::countr_one(mask >> lane));
+    g.events->push_back(event);
+    mask &= ~(~uint64_t{0} >> (64 - event.count) << lane);
+  }
 }
 
 namespace {

@@ -156,6 +156,7 @@ struct Group {
   size_t next_epoch = 0;
   uint64_t unflushed = 0;  // at most so many instructions of a lane are in `epochs`
   ClassCounts* lane_tally = nullptr;  // [kMaxLanes]; [kInsnCount]: instructions
+  bool has_tallies = false;           // lane_tally may be other than zero
   uint64_t flushed_instructions = 0;  // in lane_tally, over all lanes
   uint64_t steps = 0;  // instructions of each set of lanes that ran, one after the other
   // With Machine::counts_lanes: instructions of steps times lanes that could have run, or slept; and
@@ -225,6 +226,8 @@ inline void take_out(Group& g, uint32_t lane) {
 }
 // Takes lanes out of the running and reports why.
 void stop_lane(Group& g, uint32_t lane, const Event& event);
+// The same of all lanes of `mask`, in one event where their cores are neighbours.
+void stop_lanes(Group& g, uint64_t mask, Event event);
 // The active lanes, which are parked, wait for an event, unless theirs has come already. `monitor`:
 // the first of its slots.
 void wait_for_event(Group& g, Slot monitor);

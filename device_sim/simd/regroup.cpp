@@ -251,6 +251,7 @@ void Regrouper::deal(std::span<const uint32_t> groups, std::span<const uint32_t>
       position_of_[core_of[k]] = position;
       set_key(g, lane, m.key);
       g.lane_tally[lane] = m.tally;
+      g.has_tallies = true;
       if (m.runnable) g.runnable |= bit;
       if (m.waiting) add_watch(g, bit, m.watch);
     }

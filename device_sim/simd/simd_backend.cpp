@@ -88,13 +88,14 @@ void SimdBackend::make_groups(bool is_new) {
   rests_.assign(groups_.size(), Rest{});
   runnable_ = 0;
   for (size_t i = 0; i < groups_.size(); ++i) {
+    const bool has_tallies = !is_new && groups_[i].has_tallies;
     Group& g = *new (&groups_[i]) Group();
     g.machine = &machine_;
     g.slot_count = module_->slot_count;
     g.lanes = reinterpret_cast<uint64_t*>(slots_.data()) + i * g.slot_count * kMaxLanes;
     g.watches = reinterpret_cast<Watch*>(watches_.data()) + i * kMaxLanes;
     g.lane_tally = reinterpret_cast<ClassCounts*>(tallies_.data()) + i * kMaxLanes;
-    if (!is_new) std::fill_n(g.lane_tally, kMaxLanes, ClassCounts{});
+    if (has_tallies) std::fill_n(g.lane_tally, kMaxLanes, ClassCounts{});
     g.first_core = static_cast<uint32_t>(i * width);
     g.width = std::min(width, config_.cores - g.first_core);
     g.exists = ~uint64_t{0} >> (64 - g.width);
@@ -171,6 +172,23 @@ void SimdBackend::start(uint32_t core, uint32_t uop) {
   ++runnable_;
 }
 
+void SimdBackend::start_all(uint32_t uop) {
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    Group& g = groups_[i];
+    const auto key = [&](uint64_t former) {
+      return simd::make_key(machine_, simd::key_depth(former), uop);
+    };
+    if (g.joint == g.exists)
+      simd::set_keys(g, g.exists, key(g.joint_key));
+    else
+      simd::for_each_lane(g.exists, [&](uint32_t l) { simd::set_key(g, l, key(g.key(l))); });
+    g.runnable = g.exists;
+    g.waiting = g.watchers = 0;
+    rests_[i].state = Rest::State::kAwake;
+  }
+  runnable_ = config_.cores;
+}
+
 uint32_t SimdBackend::place(uint32_t core) {
   return simd::key_pc(machine_, group_of(core).key(lane_of(core)));
 }
@@ -178,7 +196,8 @@ uint32_t SimdBackend::place(uint32_t core) {
 void SimdBackend::stop(uint32_t core) {
   Group& g = group_of(core);
   const uint32_t lane = lane_of(core);
-  if ((g.runnable | g.waiting) >> lane & 1) --runnable_;
+  if (!((g.runnable | g.waiting) >> lane & 1)) return;
+  --runnable_;
   simd::take_out(g, lane);
   simd::set_key(g, lane, g.key(lane));  // those that go on stay joint
 }
@@ -397,7 +416,7 @@ std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
     run_awake(most >= kMostRounds ? kLonger * instructions : instructions);
     most = may_differ || awake_.empty() ? 1 : groups_.size() / awake_.size();
   } while (events_.empty() && !ends_slices() && ++round < std::min(kMostRounds, most));
-  runnable_ -= static_cast<uint32_t>(events_.size());
+  for (const Event& e : events_) runnable_ -= e.count;
   sort_events();
   return events_;
 }
@@ -565,6 +584,22 @@ CoreTally SimdBackend::tally(uint32_t core) {
   CoreTally t;
   simd::flush_epochs(group_of(core));
   t.classes = group_of(core).lane_tally[lane_of(core)];
+  t.classes[simd::kInsnCount] = 0;
+  return t;
+}
+
+CoreTally SimdBackend::tally_of_all() {
+  CoreTally t;
+  for (const Group& g : groups_) {
+    for (size_t e = 0; e < simd::kEpochs; ++e) {
+      const auto lanes = static_cast<uint64_t>(std::popcount(g.epoch_mask[e]));
+      if (g.epochs[e].counts[simd::kInsnCount] == 0) continue;
+      for (size_t c = 0; c < t.classes.size(); ++c)
+        t.classes[c] += lanes * g.epochs[e].counts[c];
+    }
+    for (uint32_t lane = 0; g.has_tallies && lane < g.width; ++lane)
+      for (size_t c = 0; c < t.classes.size(); ++c) t.classes[c] += g.lane_tally[lane][c];
+  }
   t.classes[simd::kInsnCount] = 0;
   return t;
 }

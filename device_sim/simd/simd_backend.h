@@ -35,11 +35,13 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
     return CpuBackend::set_permissions_all(address, size_bytes, flags);
   }
   void start(uint32_t core, uint32_t uop) override;
+  void start_all(uint32_t uop) override;
   void stop(uint32_t core) override;
   uint32_t place(uint32_t core) override;
   std::span<const Event> run_slice(uint64_t instructions) override;
   std::vector<uint64_t> block_counts() override;
   CoreTally tally(uint32_t core) override;
+  CoreTally tally_of_all() override;
   std::vector<uint64_t> block_lanes() override;
   std::vector<GroupUse> group_use() override;
 

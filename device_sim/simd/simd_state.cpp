@@ -160,6 +160,7 @@ void SimdBackend::set_cores(std::span<const CoreSnapshot> cores,
     for (uint32_t lane = 0; lane < g.width; ++lane) {
       const CoreSnapshot& c = cores[g.core(lane)];
       simd::set_key(g, lane, simd::make_key(machine_, c.depth, c.place));
+      g.has_tallies = true;
       g.lane_tally[lane] = c.classes;
       g.lane_tally[lane][simd::kInsnCount] = c.instructions;
       if (!scheduled) g.flushed_instructions += c.instructions;

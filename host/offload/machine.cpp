@@ -196,10 +196,8 @@ gpusim_report Run::report() {
     r.fault_core = result.stops.front().core;
     r.fault_pc = result.stops.front().pc;
   }
-  for (uint32_t core = 0; core < r.cores; ++core) {
-    const ClassCounts counts = control_->tallies().of_core(machine_.backend(), core);
-    for (size_t c = 0; c < GPUSIM_CLASSES; ++c) r.classes[c] += counts[c];
-  }
+  const ClassCounts counts = control_->tallies().of_all_cores(machine_.backend());
+  for (size_t c = 0; c < GPUSIM_CLASSES; ++c) r.classes[c] = counts[c];
   for (const uint64_t count : r.classes) r.guest_instructions += count;
   return r;
 }

@@ -99,7 +99,12 @@ bool RunControl::step() {
   observer_.slice_has_run();
   check_code();  // before anyone outside hears of it
   translate_targets(events);
-  for (const Event& event : events) handle(event);
+  for (const Event& event : events) {
+    if (is_return(event))
+      end_returned(event.core, event.count);
+    else
+      for_each_core({&event, 1}, [this](const Event& e) { handle(e); });
+  }
   kernel_.output().flush();
   look_around();
   reports_.say_new();
@@ -253,14 +258,14 @@ void RunControl::translate_targets(std::span<const Event> events) {
   bool grew = false;
   for (const Event& event : events) {
     if (event.status != CoreStatus::kJump) continue;
-    if (options_.returns_end_cores && event.address == kReturnAddress) continue;
+    if (is_return(event)) continue;
     grew |= translator_.block_at(event.address).is_new;
   }
   if (grew) backend_.module_changed();
 }
 
 void RunControl::handle_jump(const Event& event) {
-  if (options_.returns_end_cores && event.address == kReturnAddress) return end_core(event.core, 0);
+  if (is_return(event)) return end_core(event.core, 0);  // from a signal handler
   if (kernel_.is_signal_return(event.core, event.address)) {
     constexpr uint64_t kInstructions = 2;  // of the code there
     tallies_.add(event.core, InsnClass::kOther, kInstructions);
@@ -314,6 +319,19 @@ void RunControl::end_core(uint32_t core, int status) {
   // ended it.
   if (!kernel_.starts_alone() || core == 0 || kernel_.alive() == 0)
     status_[core] = static_cast<int16_t>(status);
+}
+
+bool RunControl::is_return(const Event& event) const {
+  return options_.returns_end_cores && event.status == CoreStatus::kJump &&
+         event.address == kReturnAddress;
+}
+
+// Cores that came to the end of their function, thousands at once: as end_core() of each, with status
+// 0. The machine runs none of them any more.
+void RunControl::end_returned(uint32_t first, uint32_t count) {
+  for (uint32_t core = first; core < first + count; ++core)
+    if (kernel_.is_alive(core)) observer_.thread_ended(core);
+  kernel_.end_threads(first, count);
 }
 
 void RunControl::end_process(uint32_t caller, int status) {

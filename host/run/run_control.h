@@ -105,6 +105,8 @@ class RunControl {
   void end_faulted(StopRecord stop);
   void check_code();
   void end_core(uint32_t core, int status);
+  bool is_return(const Event& event) const;
+  void end_returned(uint32_t first, uint32_t count);
   void end_process(uint32_t caller, int status);
   void record(StopRecord stop);
   CallFrames& call_frames();

@@ -48,6 +48,13 @@ Tally Tallies::total(const Module& module, Backend& backend) const {
   return total;
 }
 
+ClassCounts Tallies::of_all_cores(Backend& backend) const {
+  ClassCounts classes = backend.tally_of_all().classes;
+  for (const auto& [core, tally] : partial_)
+    for (int c = 0; c < kInsnClassCount; ++c) classes[c] += tally.classes[c];
+  return classes;
+}
+
 ClassCounts Tallies::of_core(Backend& backend, uint32_t core) const {
   ClassCounts classes = backend.tally(core).classes;
   if (const auto it = partial_.find(core); it != partial_.end())

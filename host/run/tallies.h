@@ -29,6 +29,7 @@ class Tallies {
   }
   Tally total(const Module& module, Backend& backend) const;
   ClassCounts of_core(Backend& backend, uint32_t core) const;
+  ClassCounts of_all_cores(Backend& backend) const;  // of this run, where a backend is used again
 
   // Cores that stopped inside a block at the same place: how many, how many instructions of the
   // block each had executed, and their classes together.

@@ -170,7 +170,7 @@ Result run_case(const Case& c, const RunConfig& run) {
   const std::unique_ptr<Backend> b = make_backend(run.backend);
   b->configure(c.module, config);
   set_up(c, *b);
-  for (uint32_t core = 0; core < config.cores; ++core) b->start(core, 0);
+  b->start_all(0);
   Result r;
   r.events.resize(config.cores);
   r.journals.resize(config.cores);
@@ -182,8 +182,8 @@ Result run_case(const Case& c, const RunConfig& run) {
       break;
     }
     uint32_t last = 0;
-    const auto events = b->run_slice(run.slice);
-    const std::vector<Event> copy(events.begin(), events.end());
+    std::vector<Event> events;
+    for_each_core(b->run_slice(run.slice), [&](const Event& e) { events.push_back(e); });
     for (uint32_t core = 0; core < config.cores; ++core) {
       try {
         const auto words = b->journal(core);
@@ -193,8 +193,8 @@ Result run_case(const Case& c, const RunConfig& run) {
       }
     }
     b->clear_journals();
-    for (const Event& e : copy) {
-      if (&e != &copy.front() && e.core <= last) r.trouble = "events are not in core order";
+    for (const Event& e : events) {
+      if (&e != &events.front() && e.core <= last) r.trouble = "events are not in core order";
       last = e.core;
       r.events[e.core].push_back(e);
       handle(c, *b, e);
@@ -205,7 +205,12 @@ Result run_case(const Case& c, const RunConfig& run) {
       r.slots.push_back(c.ignored[s] ? 0 : b->slot(core, static_cast<Slot>(s)));
   r.block_counts = b->block_counts();
   if (run.count_lanes && r.trouble.empty()) r.trouble = trouble_with_lanes(c.module, *b, run);
-  for (uint32_t core = 0; core < config.cores; ++core) r.tallies.push_back(b->tally(core));
+  const CoreTally together = b->tally_of_all();
+  CoreTally sum;
+  for (uint32_t core = 0; core < config.cores; ++core) sum += r.tallies.emplace_back(b->tally(core));
+  if (r.trouble.empty() && (sum.classes != together.classes ||
+                            sum.classes != b->tally_of_all().classes))
+    r.trouble = "the tallies of all cores are not those of each";
   r.memory.resize(1 + config.cores);
   r.memory[0].resize(config.linear_size);
   b->read_memory(0, config.linear_base, r.memory[0]);

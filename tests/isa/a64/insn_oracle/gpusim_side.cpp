@@ -193,15 +193,15 @@ std::vector<Result> run_code(Backend& backend, const Module& m, std::span<const 
   std::vector<Result> results(lanes);
   for (int slices = 0; backend.runnable() != 0; ++slices) {
     if (slices == 100) throw std::runtime_error("oracle: a case does not end in our backend");
-    for (const Event& event : backend.run_slice(1000)) {
+    for_each_core(backend.run_slice(1000), [&](const Event& event) {
       if (event.status == CoreStatus::kService && event.service != Service::kSyscall) {
         backend.set_slot(event.core, event.slot, 0);  // a counter
         backend.start(event.core, event.uop);
-        continue;
+        return;
       }
       results[event.core] = make_result(m, event, exit);
       backend.stop(event.core);
-    }
+    });
   }
   for (uint32_t core = 0; core < lanes; ++core) {
     results[core].state = read_state(backend, core);
