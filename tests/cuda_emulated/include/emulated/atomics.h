@@ -1,0 +1,108 @@
+// Atomic operations and fences. Lanes run one at a time, so each is done at once; before it the lane
+// may have to wait for others.
+#pragma once
+#include <cstdint>
+#include <type_traits>
+
+#include "emulated/language.h"
+#include "emulated/preemption.h"
+
+namespace cuda_emulated {
+
+template <class T, class F>
+__forceinline__ T exchanged(T* p, F next) {
+  atomic_point();
+  const T old = *const_cast<volatile T*>(p);
+  *const_cast<volatile T*>(p) = next(old);
+  return old;
+}
+
+}  // namespace cuda_emulated
+
+#define CUDA_EMULATED_ATOMIC(name, result)                                           \
+  template <class T>                                                                 \
+  __forceinline__ T name(T* p, std::type_identity_t<T> v) {                          \
+    return cuda_emulated::exchanged(p, [v](T old) { return static_cast<T>(result); }); \
+  }                                                                                  \
+  template <class T>                                                                 \
+  __forceinline__ T name##_block(T* p, std::type_identity_t<T> v) {                  \
+    return name(p, v);                                                               \
+  }                                                                                  \
+  template <class T>                                                                 \
+  __forceinline__ T name##_system(T* p, std::type_identity_t<T> v) {                 \
+    return name(p, v);                                                               \
+  }
+CUDA_EMULATED_ATOMIC(atomicAdd, old + v)
+CUDA_EMULATED_ATOMIC(atomicSub, old - v)
+CUDA_EMULATED_ATOMIC(atomicAnd, old & v)
+CUDA_EMULATED_ATOMIC(atomicOr, old | v)
+CUDA_EMULATED_ATOMIC(atomicXor, old ^ v)
+CUDA_EMULATED_ATOMIC(atomicMin, v < old ? v : old)
+CUDA_EMULATED_ATOMIC(atomicMax, old < v ? v : old)
+CUDA_EMULATED_ATOMIC(atomicExch, (static_cast<void>(old), v))
+CUDA_EMULATED_ATOMIC(atomicInc, old >= v ? 0 : old + 1)
+CUDA_EMULATED_ATOMIC(atomicDec, old == 0 || old > v ? v : old - 1)
+#undef CUDA_EMULATED_ATOMIC
+
+template <class T>
+__forceinline__ T atomicCAS(T* p, std::type_identity_t<T> expected, std::type_identity_t<T> v) {
+  return cuda_emulated::exchanged(p, [=](T old) { return old == expected ? v : old; });
+}
+
+__forceinline__ void __threadfence() { cuda_emulated::atomic_point(); }
+__forceinline__ void __threadfence_block() { cuda_emulated::atomic_point(); }
+__forceinline__ void __threadfence_system() { cuda_emulated::atomic_point(); }
+
+// The compiler's own functions (CUDA C++ Programming Guide, "Built-in atomic functions").
+enum CudaEmulatedOrder {
+  __NV_ATOMIC_RELAXED, __NV_ATOMIC_CONSUME, __NV_ATOMIC_ACQUIRE, __NV_ATOMIC_RELEASE,
+  __NV_ATOMIC_ACQ_REL, __NV_ATOMIC_SEQ_CST,
+};
+enum CudaEmulatedScope {
+  __NV_THREAD_SCOPE_THREAD, __NV_THREAD_SCOPE_BLOCK, __NV_THREAD_SCOPE_CLUSTER,
+  __NV_THREAD_SCOPE_DEVICE, __NV_THREAD_SCOPE_SYSTEM,
+};
+template <class T>
+__forceinline__ T __nv_atomic_load_n(const T* p, int, int = __NV_THREAD_SCOPE_SYSTEM) {
+  cuda_emulated::atomic_point();
+  return *const_cast<const volatile T*>(p);
+}
+template <class T>
+__forceinline__ void __nv_atomic_store_n(T* p, std::type_identity_t<T> v, int,
+                                         int = __NV_THREAD_SCOPE_SYSTEM) {
+  cuda_emulated::atomic_point();
+  *const_cast<volatile T*>(p) = v;
+}
+#define CUDA_EMULATED_ATOMIC(name, function)                                                   \
+  template <class T>                                                                           \
+  __forceinline__ T name(T* p, std::type_identity_t<T> v, int, int = __NV_THREAD_SCOPE_SYSTEM) { \
+    return function(p, v);                                                                     \
+  }
+CUDA_EMULATED_ATOMIC(__nv_atomic_fetch_add, atomicAdd)
+CUDA_EMULATED_ATOMIC(__nv_atomic_fetch_sub, atomicSub)
+CUDA_EMULATED_ATOMIC(__nv_atomic_fetch_and, atomicAnd)
+CUDA_EMULATED_ATOMIC(__nv_atomic_fetch_or, atomicOr)
+CUDA_EMULATED_ATOMIC(__nv_atomic_fetch_xor, atomicXor)
+CUDA_EMULATED_ATOMIC(__nv_atomic_fetch_min, atomicMin)
+CUDA_EMULATED_ATOMIC(__nv_atomic_fetch_max, atomicMax)
+CUDA_EMULATED_ATOMIC(__nv_atomic_exchange_n, atomicExch)
+#undef CUDA_EMULATED_ATOMIC
+template <class T>
+__forceinline__ bool __nv_atomic_compare_exchange_n(T* p, T* expected, std::type_identity_t<T> v,
+                                                    bool, int, int,
+                                                    int = __NV_THREAD_SCOPE_SYSTEM) {
+  const T old = atomicCAS(p, *expected, v);
+  const bool same = old == *expected;
+  *expected = old;
+  return same;
+}
+template <class T>
+__forceinline__ bool __nv_atomic_compare_exchange(T* p, T* expected, T* v, bool weak, int success,
+                                                  int failure,
+                                                  int scope = __NV_THREAD_SCOPE_SYSTEM) {
+  static_assert(sizeof(T) <= 8 || __CUDA_ARCH__ >= 900, "16 bytes: compute capability 9.0");
+  return __nv_atomic_compare_exchange_n(p, expected, *v, weak, success, failure, scope);
+}
+__forceinline__ void __nv_atomic_thread_fence(int, int = __NV_THREAD_SCOPE_SYSTEM) {
+  cuda_emulated::atomic_point();
+}

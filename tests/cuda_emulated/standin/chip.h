@@ -1,0 +1,32 @@
+// The chip that is emulated. Limits: CUDA C++ Programming Guide, "Compute capabilities".
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "emulated/language.h"
+
+namespace cuda_emulated {
+
+struct Chip {
+  const char* name;
+  int major, minor;
+  size_t memory_bytes;  // of a usual card of its kind
+  size_t shared_per_block, shared_per_block_optin, shared_per_multiprocessor, shared_reserved;
+  int threads_per_multiprocessor, blocks_per_multiprocessor;
+  int multiprocessors;  // few, so that blocks have to wait for others
+};
+
+inline constexpr int kThreadsPerBlock = 1024;
+inline constexpr int kRegisters = 65536;
+
+// GPUSIM_EMULATED_CHIP, or the chip that the code was compiled for. Ends the process, with a sentence,
+// if there is no such chip.
+const Chip& chip();
+// __CUDA_ARCH__ of the code.
+extern const int compiled_for;
+
+// How many threads a block of this kernel may have.
+int launch_bound(const void* kernel);
+int blocks_per_multiprocessor(int threads, size_t shared_bytes);
+
+}  // namespace cuda_emulated

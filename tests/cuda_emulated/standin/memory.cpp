@@ -1,0 +1,148 @@
+#include "standin/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "standin/chip.h"
+#include "standin/random.h"
+#include "standin/report.h"
+
+namespace cuda_emulated {
+namespace {
+
+constexpr size_t kPage = 4096, kAlignment = 256, kMiB = size_t{1} << 20;
+constexpr size_t kHugeFrom = 8 * kMiB;
+// Closings of memory that always happen, and then one in so many.
+constexpr uint32_t kAlwaysClosed = 200, kClosedOneIn = 16;
+
+struct Allocation {
+  size_t bytes;
+  uint8_t* mapping;  // a guard page, then whole pages that end in the allocation, then a guard page
+  size_t mapping_bytes;
+};
+std::map<uintptr_t, Allocation> live;
+std::map<uintptr_t, size_t> freed;  // where they were
+size_t used = 0;
+bool is_open = false;
+int openers = 0;
+uint32_t closings = 0;
+
+uint8_t* pages(const Allocation& a) { return a.mapping + kPage; }
+size_t pages_bytes(const Allocation& a) { return a.mapping_bytes - 2 * kPage; }
+
+void protect(int rights) {
+  for (const auto& [_, a] : live) mprotect(pages(a), pages_bytes(a), rights);
+  is_open = rights != PROT_NONE;
+}
+
+uintptr_t number(const void* p) { return reinterpret_cast<uintptr_t>(p); }
+
+// The last one that begins at or below `p`.
+template <class Map>
+auto below(Map& map, const void* p) {
+  auto it = map.upper_bound(number(p));
+  return it == map.begin() ? map.end() : std::prev(it);
+}
+
+}  // namespace
+
+void* allocate(size_t bytes) {
+  if (bytes > chip().memory_bytes - used) return nullptr;
+  const size_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  Allocation a{bytes, nullptr, (size + kPage - 1) / kPage * kPage + 2 * kPage};
+  void* const mapping = mmap(nullptr, a.mapping_bytes, PROT_NONE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping == MAP_FAILED) return nullptr;
+  a.mapping = static_cast<uint8_t*>(mapping);
+  mprotect(pages(a), pages_bytes(a), PROT_READ | PROT_WRITE);
+  if (bytes >= kHugeFrom) madvise(pages(a), pages_bytes(a), MADV_HUGEPAGE);
+  uint8_t* const end = pages(a) + pages_bytes(a);
+  const size_t part = std::min(pages_bytes(a), kMiB);
+  std::memset(pages(a), kPoison, part);
+  std::memset(end - part, kPoison, part);
+  if (!is_open) mprotect(pages(a), pages_bytes(a), PROT_NONE);
+  used += bytes;
+  live.emplace(number(end - size), a);
+  freed.erase(freed.lower_bound(number(mapping)), freed.lower_bound(number(end)));
+  return end - size;
+}
+
+bool free_memory(void* p) {
+  const auto it = live.find(number(p));
+  if (it == live.end()) return false;
+  used -= it->second.bytes;
+  munmap(it->second.mapping, it->second.mapping_bytes);
+  freed[it->first] = it->second.bytes;
+  live.erase(it);
+  return true;
+}
+
+size_t free_bytes() { return chip().memory_bytes - used; }
+size_t live_allocations() { return live.size(); }
+
+bool is_device_memory(const void* p) {
+  const auto it = below(live, p);
+  return it != live.end() && number(p) < it->first + std::max<size_t>(it->second.bytes, 1);
+}
+
+std::string range_fault(const void* p, size_t bytes) {
+  if (bytes == 0) return {};
+  const auto it = below(live, p);
+  if (it != live.end() && number(p) - it->first < it->second.bytes &&
+      bytes <= it->second.bytes - (number(p) - it->first))
+    return {};
+  return std::to_string(bytes) + " bytes from " + describe_address(p);
+}
+
+std::string describe_address(const void* p) {
+  const auto near = [&](uintptr_t begin, size_t size, const char* what) {
+    return "offset " + std::to_string(number(p) - begin) + " of " + std::to_string(size) +
+           " bytes of device memory" + what;
+  };
+  const auto it = below(live, p);
+  if (it != live.end() && number(p) < number(it->second.mapping) + it->second.mapping_bytes)
+    return near(it->first, it->second.bytes, "");
+  const auto old = below(freed, p);
+  if (old != freed.end() && number(p) - old->first < old->second + kPage)
+    return near(old->first, old->second, " that were freed");
+  const auto next = live.upper_bound(number(p));
+  if (next != live.end() && number(p) >= number(next->second.mapping))
+    return std::to_string(next->first - number(p)) + " bytes before " +
+           std::to_string(next->second.bytes) + " bytes of device memory";
+  return "an address that is no device memory";
+}
+
+void fill(void* p, uint8_t value, size_t bytes) {
+  const uintptr_t first = (number(p) + kPage - 1) / kPage * kPage;
+  const uintptr_t last = (number(p) + bytes) / kPage * kPage;
+  if (value != 0 || last < first + kMiB) {
+    std::memset(p, value, bytes);
+    return;
+  }
+  std::memset(p, 0, first - number(p));
+  madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+  std::memset(reinterpret_cast<void*>(last), 0, number(p) + bytes - last);
+}
+
+std::string overrun() {
+  for (const auto& [begin, a] : live) {
+    const uint8_t* const end = pages(a) + pages_bytes(a);
+    for (auto* p = reinterpret_cast<const uint8_t*>(begin + a.bytes); p < end; ++p)
+      if (*p != kPoison) return describe_address(p);
+  }
+  return {};
+}
+
+OpenMemory::OpenMemory() {
+  if (openers++ == 0 && !is_open) protect(PROT_READ | PROT_WRITE);
+}
+
+OpenMemory::~OpenMemory() {
+  if (--openers != 0) return;
+  if (closings++ < kAlwaysClosed || chance().below(kClosedOneIn) == 0) protect(PROT_NONE);
+}
+
+}  // namespace cuda_emulated

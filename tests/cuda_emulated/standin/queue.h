@@ -1,0 +1,33 @@
+// Streams: what the device will do, and when. Work begins when the host waits for it, or earlier, by
+// chance.
+#pragma once
+#include <deque>
+#include <functional>
+#include <mutex>
+
+#include "emulated/runtime.h"
+
+struct CudaEmulatedStream {
+  std::deque<std::function<bool()>> work;  // false: not yet, an event has not come
+  bool blocking = true;  // waits for the default stream, and it for this one
+};
+struct CudaEmulatedEvent {
+  bool recorded = false;   // into a stream
+  bool happened = true;
+  cudaStream_t stream = nullptr;
+};
+
+namespace cuda_emulated {
+
+// Every call of the interface holds this.
+std::recursive_mutex& interface_lock();
+
+// The default stream for null. Null itself if there is no such stream.
+CudaEmulatedStream* stream_of(cudaStream_t stream);
+// Appends to a stream's work; `work` runs with device memory open.
+cudaError_t submit(cudaStream_t stream, std::function<void()> work);
+// Runs everything that a stream, or all streams, have to do. Returns the sticky error.
+cudaError_t finish(cudaStream_t stream);
+cudaError_t finish_all();
+
+}  // namespace cuda_emulated
