@@ -4,11 +4,10 @@
 #include <optional>
 
 #include "qemu_bridge/daemon/commands.h"
+#include "qemu_bridge/daemon/idle_spin.h"
 
 namespace gpusim::daemon {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Between two looks at the kernels, so that a guest that rings all the time starves none.
 constexpr int kMostBells = 64;
@@ -27,27 +26,22 @@ class Server {
       : transport_(transport), service_(service), options_(options), log_(log) {}
 
   void run(const std::function<bool()>& stop) {
-    Clock::time_point last_work = Clock::now();
-    bool was_idle = false;
+    IdleSpin spin(options_.spin);
     while (!stop() && !ended_) {
       bool worked = poll();
       worked |= serve_posted();
       worked |= step();
       transport_.flush();
       if (worked) {
-        was_idle = false;
+        spin.worked();
         continue;
       }
-      const Clock::time_point now = Clock::now();
-      if (!was_idle) last_work = now;
-      was_idle = true;
-      if (now - last_work < options_.spin && !transport_.is_paused()) {
+      if (!transport_.is_paused() && spin.goes_on(IdleSpin::Clock::now())) {
         relax();
         continue;
       }
       if (listen(false) && take_posted()) continue;  // what came before somebody saw it
       transport_.sleep();
-      was_idle = false;
     }
     // Unless it is gone the guest lives on, and its commands get an answer.
     if (commands_ && !ended_ && !transport_.is_paused()) commands_->close_all();
