@@ -3,6 +3,7 @@
 // Backend; state_of() finds it.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -105,9 +106,25 @@ class CpuMachineState : public MachineState {
   // The same, but all of guest memory is given back at once and reads as zero: nothing but tallies
   // and places of cores is worth anything afterwards.
   void drop_memory();
+  // Slices end soon after so much time, and the next one first runs the cores that had no turn. For
+  // hosts that have to look around in time, however many cores there are: which cores a slice runs
+  // then depends on the host's speed. Zero, as it begins: they last as long as they take.
+  void limit_slices(std::chrono::nanoseconds longest) { longest_slice_ = longest; }
 
  protected:
-  bool ends_slices() const { return ends_slices_.load(std::memory_order_relaxed); }
+  bool has_time_limit() const { return longest_slice_.count() != 0; }
+  void start_clock() {
+    is_late_.store(false, std::memory_order_relaxed);
+    if (has_time_limit()) deadline_ = std::chrono::steady_clock::now() + longest_slice_;
+  }
+  // Now and then in a slice, by any of its threads.
+  void look_at_clock() {
+    if (has_time_limit() && std::chrono::steady_clock::now() >= deadline_)
+      is_late_.store(true, std::memory_order_relaxed);
+  }
+  bool ends_slices() const {
+    return ends_slices_.load(std::memory_order_relaxed) || is_late_.load(std::memory_order_relaxed);
+  }
   struct Memory {
     const MemoryView& view;
     uint32_t cores;
@@ -115,7 +132,9 @@ class CpuMachineState : public MachineState {
   virtual Memory machine_memory() = 0;
 
  private:
-  std::atomic<bool> ends_slices_{false};
+  std::atomic<bool> ends_slices_{false}, is_late_{false};
+  std::chrono::nanoseconds longest_slice_{0};
+  std::chrono::steady_clock::time_point deadline_;
 };
 
 // Null if the memory of this backend's guests is not in this process.

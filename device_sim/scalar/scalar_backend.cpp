@@ -1,5 +1,7 @@
 #include "device_sim/scalar/scalar_backend.h"
 
+#include <utility>
+
 #include "device_sim/core/execute.h"
 #include "device_sim/core/interleaving.h"
 
@@ -13,6 +15,7 @@ void ScalarBackend::configure(const Module& module, const MachineConfig& config)
 
 void ScalarBackend::reset(uint64_t max_instructions) {
   config_.max_instructions = max_instructions;
+  next_turn_ = 0;
   cores_.assign(config_.cores, Core{});
   for (Core& core : cores_) {
     core.slots.assign(module_->slot_count, 0);
@@ -33,16 +36,24 @@ uint32_t ScalarBackend::runnable() const {
 
 std::span<const Event> ScalarBackend::run_slice(uint64_t instructions) {
   events_.clear();
-  ++slices_;
-  bool idle = true;
+  start_clock();
+  // The rest of a slice that was ended comes first.
+  uint32_t k = std::exchange(next_turn_, 0);
+  bool idle = k == 0;
+  if (k == 0) ++slices_;
   const uint64_t first = config_.seed ? mixed(config_.seed, slices_, cores_.size()) : 0;
   // A second time, without sleep, if all sleep.
-  for (int pass = 0; pass < 2 && idle; ++pass)
-    for (uint32_t k = 0; k < cores_.size() && !ends_slices(); ++k) {
+  for (int pass = 0; pass == 0 || (pass == 1 && idle); ++pass, k = 0)
+    for (; k < cores_.size(); ++k) {
+      if (ends_slices()) {
+        next_turn_ = k;
+        break;
+      }
       const auto i = static_cast<uint32_t>((k + first) % cores_.size());
       Core& core = cores_[i];
       if (core.status != CoreStatus::kRunnable || (pass == 0 && sleeps(core))) continue;
       run_core(i, jittered(config_.seed, slices_, i, instructions));
+      look_at_clock();
       idle = false;
     }
   sort_events();

@@ -80,6 +80,7 @@ class ScalarBackend final : public CpuBackend, public CpuMachineState {
 
   std::vector<Core> cores_;
   uint64_t slices_ = 0;
+  uint32_t next_turn_ = 0;  // where a slice that was ended goes on
   std::vector<uint64_t> block_counts_;
 };
 

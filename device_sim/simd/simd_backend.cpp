@@ -24,6 +24,7 @@ namespace {
 // Steps of groups that a word of two 32-bit sums of lanes holds: twice these, as a group may add as
 // many before somebody looks.
 constexpr uint32_t kMostCountedSteps = uint32_t{1} << 24;
+constexpr uint64_t kTurn = 4096;  // instructions of a group in one go
 
 void pause_processor() {
 #ifdef __x86_64__
@@ -86,6 +87,7 @@ void SimdBackend::reset(uint64_t max_instructions) {
 void SimdBackend::make_groups(bool is_new) {
   const uint32_t width = config_.group_width;
   rests_.assign(groups_.size(), Rest{});
+  was_ended_ = false;
   runnable_ = 0;
   for (size_t i = 0; i < groups_.size(); ++i) {
     const bool has_tallies = !is_new && groups_[i].has_tallies;
@@ -298,6 +300,10 @@ bool SimdBackend::run_turn(size_t group, Worker& worker) {
                          rest.state == Rest::State::kPolling;
     turn.left.store(is_over ? 0 : left - std::min(left, used + 1), std::memory_order_relaxed);
     if (!is_alone) --running_;
+    if ((worker.since_look += used + 1) >= kTurn) {
+      worker.since_look = 0;
+      look_at_clock();
+    }
     return true;
   };
   if (turn.left.load(std::memory_order_relaxed) == 0) return false;
@@ -408,6 +414,7 @@ uint64_t SimdBackend::run_group(Group& g, uint64_t instructions, Worker& worker)
 
 std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
   events_.clear();
+  start_clock();
   // While few groups are awake, the host need not look as often, nor they at the others.
   constexpr size_t kMostRounds = 16, kLonger = 4;
   const bool may_differ = config_.seed != 0 || config_.journal_words != 0;
@@ -416,6 +423,7 @@ std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
     run_awake(most >= kMostRounds ? kLonger * instructions : instructions);
     most = may_differ || awake_.empty() ? 1 : groups_.size() / awake_.size();
   } while (events_.empty() && !ends_slices() && ++round < std::min(kMostRounds, most));
+  was_ended_ = ends_slices();
   for (const Event& e : events_) runnable_ -= e.count;
   sort_events();
   return events_;
@@ -460,25 +468,41 @@ bool SimdBackend::is_worth_threads() const {
   return all - most >= kWorthThreads;
 }
 
-void SimdBackend::run_awake(uint64_t instructions) {
+// False: the rest of a slice that was ended goes on, with the groups that had no turn in it.
+bool SimdBackend::begin_round() {
   ++slices_;
+  if (std::exchange(was_ended_, false)) {
+    std::erase_if(awake_, [this](uint32_t i) {
+      return turns_[i].left.load(std::memory_order_relaxed) == 0;
+    });
+    if (!awake_.empty()) return false;
+  }
   choose_awake();
+  return true;
+}
+
+void SimdBackend::run_awake(uint64_t instructions) {
+  const bool is_new = begin_round();
   const bool judged = config_.regroup && config_.seed == 0 && regrouper_.wants(slices_);
   const LaneUse before = judged ? lane_use() : LaneUse{};
-  const bool is_worth_threads = this->is_worth_threads();
+  // What is left of a slice has not run in it: its last use says nothing.
+  if (is_new) is_worth_threads_ = is_worth_threads();
   workers_now_ =
-      is_worth_threads && pace_.together() ? std::min(workers_.size(), awake_.size()) : 1;
+      is_worth_threads_ && pace_.together() ? std::min(workers_.size(), awake_.size()) : 1;
   // The caller's own memory is seen by his threads, too.
   machine_.is_alone = workers_now_ == 1 && config_.linear_storage == nullptr;
-  // Groups that stay close together find each other's data in the caches. Seeds have lengths of
-  // their own.
-  constexpr uint64_t kTurn = 4096;
-  turn_length_ =
-      awake_.size() > 1 && config_.seed == 0 ? std::min(instructions, kTurn) : instructions;
+  // Groups that stay close together find each other's data in the caches. One alone has nobody to
+  // stay close to, but the clock is looked at between turns. Seeds have lengths of their own.
+  constexpr uint64_t kTurnAlone = 4 * kTurn;
+  turn_length_ = config_.seed != 0    ? instructions
+                 : awake_.size() > 1  ? std::min(instructions, kTurn)
+                 : has_time_limit()   ? std::min(instructions, kTurnAlone)
+                                      : instructions;
   for (const uint32_t i : awake_) {
+    rests_[i].used = 0;
+    if (!is_new) continue;
     turns_[i].left.store(instructions, std::memory_order_relaxed);
     turns_[i].was_chosen = true;
-    rests_[i].used = 0;
   }
   const auto start = std::chrono::steady_clock::now();
   if (workers_now_ == 1) {
@@ -498,7 +522,7 @@ void SimdBackend::run_awake(uint64_t instructions) {
     w.events.clear();
     atomics += std::exchange(w.workspace.atomics, 0);
   }
-  if (is_worth_threads) pace_.note(workers_now_ > 1, used, atomics, time);
+  if (is_worth_threads_) pace_.note(workers_now_ > 1, used, atomics, time);
   mark_hot_blocks();
   bool moved = false;
   if (judged) {

@@ -98,6 +98,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   bool is_due(size_t group) const;
   void choose_awake();
   bool is_worth_threads() const;
+  bool begin_round();
   void run_awake(uint64_t instructions);
   // What groups count per block, summed up by one host thread. Where lanes are counted, one word
   // has both sums (Group::weight), and is taken apart before either exceeds 32 bits.
@@ -117,6 +118,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
     BlockCounter blocks;
     std::vector<Event> events;
     bool missed = false;  // a group was somebody else's when it looked last
+    uint64_t since_look = 0;  // at the clock, instructions
     simd::Workspace workspace;
   };
   // Who runs a group for a turn, has `taken` it.
@@ -167,6 +169,8 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   simd::Regrouper regrouper_;
   std::vector<Rest> rests_;        // per group
   std::vector<uint32_t> awake_;    // groups that run in this slice
+  bool was_ended_ = false;         // the slice, before its groups had had their turns
+  bool is_worth_threads_ = false;  // in this slice
   uint32_t runnable_ = 0;          // cores that are runnable or wait for an event
   std::vector<Worker> workers_;    // one of them also where only one is needed
   std::unique_ptr<Turn[]> turns_;  // per group

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cerrno>
 
+#include "device_sim/core/machine_state.h"
 #include "device_sim/core/memory_view.h"
 #include "host/error.h"
 #include "host/loader.h"
@@ -37,6 +38,10 @@ host::MemoryPlan plan_on(const DeviceMemory& memory, const MachineOptions& optio
   return plan;
 }
 
+// However many cores there are and whatever they execute: commands, time limits and other contexts
+// wait for the end of a slice. Kernels of up to some thousand cores come to the end of theirs before.
+constexpr std::chrono::milliseconds kLongestSlice{30};
+
 // Long enough for speed, short enough for others to have their turn within milliseconds.
 uint64_t slice_length(uint32_t cores) {
   constexpr uint64_t kOfAllCores = 1 << 23, kLeast = 1 << 11, kMost = 1 << 17;
@@ -59,6 +64,7 @@ Machine::Machine(Translator& translator, DeviceMemory* memory, const MachineOpti
   }
   plan_.config.threads = options.threads;
   backend_->configure(module, plan_.config);
+  if (CpuMachineState* const state = memory_of(*backend_)) state->limit_slices(kLongestSlice);
   known_uops_ = module.uops.size();
   if (memory)
     host::map_stacks(*backend_, plan_);

@@ -31,6 +31,18 @@ void forever(void)
 		__asm__ volatile("");
 }
 
+// Divisions, which are done core by core, and each core somewhere else. Core 0 says that it runs.
+void crawl(u64 core, volatile u64 *runs)
+{
+	if (core == 0)
+		*runs = 1;
+	for (u64 x = core | 1;; ++x) {
+		__asm__ volatile("udiv %0, %0, %1" : "+r"(x) : "r"(core | 1));
+		if (x & 1)
+			__asm__ volatile("udiv %0, %1, %0" : "+r"(x) : "r"(~core));
+	}
+}
+
 void poke(u64 core, u64 which, volatile int *address)
 {
 	if (core == which)

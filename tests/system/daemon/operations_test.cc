@@ -218,6 +218,60 @@ TEST_CASE("faults and endless kernels") {
   });
 }
 
+// A slice of so many cores that each do what is slow takes seconds: they may not wait for its end.
+TEST_CASE("CANCEL, time limits and signals reach a million slow cores") {
+  constexpr uint32_t kCores = 1 << 20;
+  constexpr uint64_t kAt = 0x3000'0000;
+  const auto started = [&](Setup& s) {
+    const uint64_t page = s.ram->pages(1);
+    s.guest->map(s.context, kAt, {{page, kPage}});
+    const gpusim_command crawl = s.launch("crawl", kCores, {core_number(), value(kAt)});
+    const uint64_t gpa = s.guest->post(crawl);
+    CHECK(eventually(60, [&] { return *s.ram->at<volatile uint64_t>(page) != 0; }));
+    return std::pair(gpa, crawl.ticket);
+  };
+  // It does not matter how long it takes, but for what happens if it takes much too long.
+  const auto say = [&](const std::string& what, auto since) {
+    MESSAGE(what << ": ms " << std::chrono::duration_cast<std::chrono::milliseconds>(
+                                   std::chrono::steady_clock::now() - since)
+                                   .count());
+  };
+  for (const std::string backend : {"scalar", "simd"}) {
+    CAPTURE(backend);
+    Setup s(false, {"--backend", backend});
+    const auto [gpa, ticket] = started(s);
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK(s.guest->run(GPUSIM_OP_COUNTERS, s.context).status == 0);
+    say("COUNTERS", begin);
+    const auto then = std::chrono::steady_clock::now();
+    CHECK(s.guest->run(GPUSIM_OP_CANCEL, s.context, {ticket}).status == 0);
+    say("CANCEL", then);
+    CHECK(s.guest->look(gpa).status == -ECANCELED);
+  }
+  {
+    Setup s(false, {"--time-limit", "0.2"});
+    const Reply r = s.guest->wait(started(s).first);
+    CHECK(r.status == -ETIMEDOUT);
+    MESSAGE("the limit of 200 ms: ms " << r.report.lasted_ns / 1'000'000);
+  }
+  Ram ram;
+  BellLink link(ram);
+  Guest guest(link, ram);
+  const uint32_t context = guest.open();
+  const uint32_t program = guest.load(context, read_file(GPUSIM_KERNELS));
+  const uint64_t page = ram.pages(1);
+  guest.map(context, kAt, {{page, kPage}});
+  const uint64_t gpa =
+      guest.post(guest.launch(context, program, guest.symbol(context, program, "crawl"), kCores,
+                              {core_number(), value(kAt)}));
+  CHECK(eventually(60, [&] { return *ram.at<volatile uint64_t>(page) != 0; }));
+  const auto begin = std::chrono::steady_clock::now();
+  link.daemon().signal(SIGTERM);
+  CHECK(link.daemon().wait(20) == 0);  // 1: it had to be ended
+  say("SIGTERM", begin);
+  CHECK(guest.look(gpa).status == -ECANCELED);
+}
+
 TEST_CASE("processes post launches past the driver") {
   both([](bool serial) {
     Setup s(serial);
