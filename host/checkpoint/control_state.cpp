@@ -68,9 +68,13 @@ void CheckpointAccess::describe_reports(A& a, StopReports& r, uint32_t cores) {
       a.value(frame.was_interrupted);
       a.value(frame.is_library);
     });
-    a.plain_array(report.callers, kMostEntries);
-    describe_optional(a, report.bad_return, [&](uint64_t& address) { a.value(address); });
-    a.value(report.is_cut);
+    a.list(report.calls.places, kMostEntries, [&](CallPlace& place) {
+      a.value(place.pc);
+      a.value(place.is_return);
+      a.value(place.was_interrupted);
+    });
+    describe_optional(a, report.calls.bad_return, [&](uint64_t& address) { a.value(address); });
+    a.value(report.calls.is_cut);
     a.value(report.has_place);
     a.value(report.lowest);
     a.value(report.highest);
@@ -83,7 +87,8 @@ void CheckpointAccess::describe_reports(A& a, StopReports& r, uint32_t cores) {
   if constexpr (A::kReading) {
     r.numbers_.clear();
     for (const StopReport& report : r.reports_)
-      r.numbers_.emplace(r.key(report), static_cast<uint32_t>(r.numbers_.size()));
+      r.numbers_.emplace(r.key(report.first, report.calls, report.has_place),
+                         static_cast<uint32_t>(r.numbers_.size()));
   }
 }
 

@@ -133,6 +133,7 @@ Run::Run(Machine& machine, const RunRequest& request)
                                            .program = {},
                                            .memory_changes_outside = !request.is_process,
                                            .longest_nap = std::chrono::milliseconds(1),
+                                           .reports_at_end = true,
                                            .interrupted = nullptr},
                    [this](const std::string& line) { add_trouble(line); });
 }

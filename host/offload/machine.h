@@ -71,13 +71,17 @@ class Run {
   Run(Machine& machine, const RunRequest& request);
 
   bool step();  // one slice; false: it has ended
-  gpusim_report report();  // after the end
+  // After the end. Addresses whose source lines trouble() could tell; then what is known of them.
+  std::vector<uint64_t> places() const { return control_->reported_places(kMostPlaces); }
+  void tell_lines(const host::LineTable& lines) { control_->tell_lines(lines); }
+  gpusim_report report();  // after that, and trouble() is there
   std::string output() const { return output_.text(); }
   /// What went wrong, in a sentence or two; empty if nothing did.
   const std::string& trouble() const { return trouble_; }
   std::chrono::nanoseconds time() const { return time_; }  // spent in step()
 
  private:
+  static constexpr size_t kMostPlaces = 64;  // a reply holds less
   std::optional<host::Reply> answer(uint32_t resume_uop, std::string_view call);
   uint64_t link_of(uint32_t core) const;  // where its present function was called from
   void explain_locks(const host::RunResult& result);

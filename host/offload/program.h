@@ -10,6 +10,7 @@
 
 #include "device_sim/uir/module.h"
 #include "host/offload/device_memory.h"
+#include "host/offload/fault_lines.h"
 #include "host/offload/lock_guard.h"
 #include "host/offload/machine.h"
 #include "host/offload/program_image.h"
@@ -52,6 +53,7 @@ class Program {
 
   const std::string name;
   const bool is_live;
+  ProgramLines lines;
   LockGuard guard;
   Translator translator;
 

@@ -4,7 +4,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,20 +16,22 @@ class ProgramCache {
  public:
   explicit ProgramCache(uint64_t most_bytes) : most_bytes_(most_bytes) {}
 
+  using Bytes = std::vector<uint8_t>;
   struct Result {
     std::shared_ptr<const Module> module;
+    std::weak_ptr<const Bytes> bytes;  // as it was brought; gone when the cache needs the room
     bool cached = false;
   };
   /// Translates if need be. An ELF file or a module file; gpusim::Error for others. Any thread.
-  Result get(std::span<const uint8_t> bytes, const std::string& name);
+  Result get(Bytes bytes, const std::string& name);
 
  private:
   struct Entry {
     size_t hash = 0;
-    std::vector<uint8_t> bytes;
+    std::shared_ptr<const Bytes> bytes;
     std::shared_ptr<const Module> module;
   };
-  std::shared_ptr<const Module> find(size_t hash, std::span<const uint8_t> bytes);
+  std::optional<Result> find(size_t hash, const Bytes& bytes);
 
   const uint64_t most_bytes_;  // of programs as they were brought
   std::mutex mutex_;

@@ -50,6 +50,9 @@ struct Job {
   Machine* machine = nullptr;  // of the program, taken
   Program::ChipState chip;
   std::optional<Run> run;  // once it has begun
+  // Of a kernel that ended in faults: it waits for their source lines.
+  std::shared_ptr<LineSearches::Search> search;
+  std::optional<Clock::time_point> ended;
 };
 
 struct Loading {
@@ -108,14 +111,16 @@ struct Service::Impl {
   void begin(Context& c, Job& job);
   void resume(Job& job);
   void end(Context& c, JobPlace place, LaunchOutcome outcome);
-  void step_job(Context& c);
+  void step_job(Context& c, JobPlace place);
   bool finish_loads(Context& c);
   void finish_load(Context& c, Loading loading);
+  bool finish_searches(Context& c);
 
   ServiceOptions options;
   std::string device;
   int null_file = -1;
   Loader loader{kCacheBytes, options.wake};
+  LineSearches searches{options.find_lines, options.wake};
   std::map<uint32_t, std::unique_ptr<Context>> contexts;
   uint32_t next_context = 1;
   uint32_t last_served = 0;
@@ -256,6 +261,7 @@ void Service::Impl::finish_load(Context& c, Loading loading) {
     const uint32_t number = c.next_program++;
     c.programs[number] = std::make_shared<Program>(loading.name, c.memory, *result.module,
                                                    loading.flags & GPUSIM_LOAD_LIVE_DATA);
+    c.programs[number]->lines.file = result.bytes;
     outcome.program = number;
     outcome.cached = result.cached;
     outcome.isa = result.module->isa;
@@ -341,7 +347,7 @@ Counters Service::counters(uint32_t context) {
 
 // The next one after that served last, of those that are the first of their queue.
 Service::Impl::JobPlace Service::Impl::next_job(Context& c) {
-  if (c.jobs.size() == 1) return c.jobs.begin();
+  if (c.jobs.size() == 1 && !c.jobs.front()->search) return c.jobs.begin();
   std::vector<uint64_t> queues;
   size_t running = 0;
   for (const auto& j : c.jobs) running += j->has_begun;
@@ -351,7 +357,7 @@ Service::Impl::JobPlace Service::Impl::next_job(Context& c) {
     const Job& job = **it;
     const bool is_behind = std::ranges::find(queues, job.launch.queue) != queues.end();
     queues.push_back(job.launch.queue);
-    if (!is_behind && (job.has_begun || running < kMostRunning)) {
+    if (!is_behind && !job.search && (job.has_begun || running < kMostRunning)) {
       if (is_after) return it;
       if (first == c.jobs.end()) first = it;
     }
@@ -404,9 +410,12 @@ void Service::Impl::end(Context& c, JobPlace place, LaunchOutcome outcome) {
   const std::unique_ptr<Job> job = std::move(*place);
   c.jobs.erase(place);
   if (job->run) {
+    if (!job->program->lines.known.empty() && !job->run->places().empty())
+      job->run->tell_lines(job->program->lines.known);
     outcome.report = job->run->report();
     outcome.report.waited_ns = static_cast<uint64_t>((job->begin - job->arrival).count());
-    outcome.report.lasted_ns = static_cast<uint64_t>((Clock::now() - job->begin).count());
+    outcome.report.lasted_ns =
+        static_cast<uint64_t>((job->ended.value_or(Clock::now()) - job->begin).count());
     if (outcome.text.empty()) outcome.text = job->run->trouble();
     const std::string output = job->run->output();
     const auto room = c.memory.bytes(job->launch.output, output.size(), kWrite);
@@ -420,8 +429,26 @@ void Service::Impl::end(Context& c, JobPlace place, LaunchOutcome outcome) {
   job->done(outcome);
 }
 
-void Service::Impl::step_job(Context& c) {
-  const JobPlace place = next_job(c);
+bool Service::Impl::finish_searches(Context& c) {
+  bool finished = false;
+  // From the first one on each time: whoever hears of an end may cancel others.
+  const auto is_ready = [](const auto& job) {
+    return job->search && job->search->ready.load(std::memory_order_acquire);
+  };
+  for (JobPlace place; (place = std::ranges::find_if(c.jobs, is_ready)) != c.jobs.end();) {
+    Job& job = **place;
+    LineSearches::learn(job.program->lines, *job.search);
+    try {
+      resume(job);  // its text may tell what is in memory
+    } catch (const OffloadError&) {
+    }
+    end(c, place, {});
+    finished = true;
+  }
+  return finished;
+}
+
+void Service::Impl::step_job(Context& c, JobPlace place) {
   Job& job = **place;
   c.last_served = job.ticket;
   LaunchOutcome outcome;
@@ -441,6 +468,10 @@ void Service::Impl::step_job(Context& c) {
       outcome.status = -ETIMEDOUT;
       outcome.text = fmt::format("the kernel ran for longer than its limit of {:.3f} s",
                                  std::chrono::duration<double>(limit).count());
+    } else {
+      job.ended = Clock::now();
+      job.search = searches.start(job.program->lines, job.run->places());
+      if (job.search) return;
     }
   } catch (const OffloadError& e) {
     outcome.status = -e.number();
@@ -461,14 +492,18 @@ void Service::Impl::step_job(Context& c) {
 bool Service::step() {
   Impl& s = *impl_;
   bool worked = false;
-  for (auto& [number, c] : s.contexts) worked |= s.finish_loads(*c);
+  for (auto& [number, c] : s.contexts) {
+    worked |= s.finish_loads(*c);
+    worked |= s.finish_searches(*c);
+  }
   // The next context after the one served last that has a kernel.
   auto it = s.contexts.upper_bound(s.last_served);
   for (size_t i = 0; i < s.contexts.size(); ++i, ++it) {
     if (it == s.contexts.end()) it = s.contexts.begin();
-    if (it->second->jobs.empty()) continue;
+    const auto job = s.next_job(*it->second);
+    if (job == it->second->jobs.end()) continue;
     s.last_served = it->first;
-    s.step_job(*it->second);
+    s.step_job(*it->second, job);
     return true;
   }
   return worked;

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "host/offload/device_memory.h"
+#include "host/offload/fault_lines.h"
 #include "host/offload/offload_error.h"
 #include "qemu_bridge/wire/gpusim_wire.h"
 
@@ -33,6 +34,8 @@ struct ServiceOptions {
   std::chrono::nanoseconds time_limit{0};        // of any kernel; 0: none
   // Called from another thread when step() has something to do again.
   std::function<void()> wake = {};
+  // For the text of faults; it may take its time. Called from other threads, several at once.
+  FindLines find_lines = {};
 };
 
 /// How a command ended: 0 or a negative errno, a report if it was a kernel that started, a sentence.

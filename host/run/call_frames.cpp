@@ -98,13 +98,19 @@ CallStack CallFrames::stack(uint32_t core, CallPlace place) {
   return stacks_[key] = unwinder_.stack(core, place);
 }
 
+void CallFrames::tell_lines(const LineTable& lines) {
+  lines_ = lines;
+  known_.clear();
+}
+
 const std::vector<CallFrame>& CallFrames::frames_at(uint64_t pc) {
   constexpr size_t kMostKnown = 1 << 16;
   if (known_.size() >= kMostKnown) known_.clear();
   const auto [it, is_new] = known_.try_emplace(pc);
   if (!is_new) return it->second;
   const std::string symbol = symbol_at(module_, pc);
-  for (const Frame& f : inlined_.at(pc)) {
+  const auto told = lines_.find(pc);
+  for (const Frame& f : told != lines_.end() ? told->second : inlined_.at(pc)) {
     CallFrame frame{.pc = pc, .function = printable(f.function), .source = {}};
     if (!f.file.empty())
       frame.source = printable(

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/run/line_table.h"
 #include "host/run/profile_frames.h"
 #include "host/run/unwinder.h"
 
@@ -45,6 +46,8 @@ class CallFrames {
   CallStack stack(uint32_t core, CallPlace place);
   // The innermost function first; without the library's frames below the program's outermost one.
   std::vector<CallFrame> frames(const CallStack& stack);
+  // Of a program whose file this cannot read.
+  void tell_lines(const LineTable& lines);
 
  private:
   const std::vector<CallFrame>& frames_at(uint64_t pc);
@@ -52,6 +55,7 @@ class CallFrames {
   const Module& module_;
   Backend& backend_;
   InlineFrames inlined_;
+  LineTable lines_;  // what was told instead
   Dwfl* debug_info_;
   Unwinder unwinder_;
   size_t unwound_ = 0;

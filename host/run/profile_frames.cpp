@@ -42,6 +42,7 @@ void set_call_place(Dwarf_Die* unit, Dwarf_Die* inlined, Frame& frame) {
 }  // namespace
 
 InlineFrames::InlineFrames(const std::string& path) : dwfl_(open_debug_info(path)) {}
+InlineFrames::InlineFrames(int file) : dwfl_(open_debug_info(file)) {}
 InlineFrames::~InlineFrames() { dwfl_end(dwfl_); }
 
 std::vector<Frame> InlineFrames::at(uint64_t pc) const {

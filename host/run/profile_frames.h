@@ -20,6 +20,7 @@ class InlineFrames {
  public:
   // A file without DWARF, or that is no ELF file, has no frames.
   explicit InlineFrames(const std::string& path);
+  explicit InlineFrames(int file);  // a descriptor, which stays open
   ~InlineFrames();
   InlineFrames(const InlineFrames&) = delete;
   InlineFrames& operator=(const InlineFrames&) = delete;

@@ -84,7 +84,7 @@ bool RunControl::step() {
       sleep_until_something_happens();
       return true;
     }
-    report_deadlock();
+    result_.was_deadlocked = true;
     return false;
   }
   observer_.before_slice();
@@ -107,13 +107,13 @@ bool RunControl::step() {
   }
   kernel_.output().flush();
   look_around();
-  reports_.say_new();
+  if (!options_.reports_at_end) reports_.say_new();
   observer_.slice_was_handled();
   if (!options_.memory_changes_outside) {
     const bool quiet =
         events.empty() && !kernel_.next_deadline(Clock::now()) && !kernel_.has_cpu_timers();
     if (livelock_.after_slice(module(), backend_, plan_.config.cores, slice_length(), quiet)) {
-      report_deadlock();
+      result_.was_deadlocked = true;
       return false;
     }
   }
@@ -123,12 +123,26 @@ bool RunControl::step() {
 
 RunResult RunControl::finish() {
   progress_.clear();
+  if (result_.was_deadlocked) report_deadlock();
   reports_.finish();
   std::stable_sort(result_.stops.begin(), result_.stops.end(),
                    [](const StopRecord& a, const StopRecord& b) { return a.core < b.core; });
   result_.reports = reports_.all();
   result_.exit_status = exit_status();
   return std::move(result_);
+}
+
+std::vector<uint64_t> RunControl::reported_places(size_t most) const {
+  std::vector<uint64_t> places;
+  for (const StopReport& report : reports_.all())
+    for (const CallPlace& place : report.calls.places)
+      if (places.size() < most) places.push_back(place.inside());
+  return places;
+}
+
+void RunControl::tell_lines(const LineTable& lines) {
+  call_frames().tell_lines(lines);
+  reports_.find_frames([this](const CallStack& calls) { return call_frames().frames(calls); });
 }
 
 // Code that was changed beside data: what ran since may be wrong and ends here.
@@ -349,7 +363,6 @@ void RunControl::sleep_until_something_happens() {
 
 // Of a run in which others failed before, that is the news: these may have waited for them.
 void RunControl::report_deadlock() {
-  result_.was_deadlocked = true;
   reports_.say_new();
   const bool is_news = exit_status() == kExitDeadlock;
   line_(is_news

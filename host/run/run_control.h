@@ -55,6 +55,8 @@ struct RunControlOptions {
   std::chrono::milliseconds longest_nap{50};  // so that Ctrl-C is heard
   RunObserver* observer = nullptr;
   MemoryWatch* memory = nullptr;
+  // Reports of cores that stopped are said by finish(), so that tell_lines() may come before.
+  bool reports_at_end = false;
   const volatile std::sig_atomic_t* interrupted =
       nullptr;  // the signal that ends the run, once it came
 };
@@ -79,6 +81,10 @@ class RunControl {
   // The same in pieces: slices, or naps of at most longest_nap, until step() is false; then finish().
   bool step();
   RunResult finish();
+  // After the last step(): addresses in the functions and callers that finish() will name, the most
+  // important first, and what is known of them.
+  std::vector<uint64_t> reported_places(size_t most) const;
+  void tell_lines(const LineTable& lines);
   const Tallies& tallies() const { return tallies_; }
   bool is_alive(uint32_t core) const { return kernel_.is_alive(core); }
   // A line for the user, between two steps.

@@ -2,6 +2,7 @@
 
 #include <elfutils/libdwfl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -16,16 +17,24 @@ constexpr Dwfl_Callbacks kCallbacks = {
     .section_address = dwfl_offline_section_address,
     .debuginfo_path = nullptr};
 
-}  // namespace
-
-Dwfl* open_debug_info(const std::string& path) {
+// `file`: taken over; -1: the one of this name.
+Dwfl* open(const char* name, int file) {
   Dwfl* const dwfl = dwfl_begin(&kCallbacks);
-  if (!dwfl) return nullptr;
-  dwfl_report_begin(dwfl);
-  dwfl_report_elf(dwfl, path.c_str(), path.c_str(), -1, 0, false);
-  dwfl_report_end(dwfl, nullptr, nullptr);
+  const Dwfl_Module* module = nullptr;
+  if (dwfl) {
+    dwfl_report_begin(dwfl);
+    module = dwfl_report_elf(dwfl, name, name, file, 0, false);
+    dwfl_report_end(dwfl, nullptr, nullptr);
+  }
+  if (!module && file >= 0) ::close(file);
   return dwfl;
 }
+
+}  // namespace
+
+Dwfl* open_debug_info(const std::string& path) { return open(path.c_str(), -1); }
+
+Dwfl* open_debug_info(int file) { return open("program", ::dup(file)); }
 
 SourceLines::SourceLines(const std::string& path) : dwfl_(open_debug_info(path)) {}
 SourceLines::~SourceLines() { dwfl_end(dwfl_); }

@@ -10,6 +10,7 @@ namespace gpusim::host {
 
 // To be given to dwfl_end(). A file without DWARF, or that is no ELF file, has no modules.
 Dwfl* open_debug_info(const std::string& path);
+Dwfl* open_debug_info(int file);  // a descriptor, which stays open
 
 class SourceLines {
  public:

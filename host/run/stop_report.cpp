@@ -51,24 +51,28 @@ std::string core_list(const std::vector<uint32_t>& cores) {
   return fmt::format("cores {} ({} cores)", core_ranges(cores), cores.size());
 }
 
+StopReports::Key StopReports::key(const StopRecord& record, const CallStack& calls,
+                                  bool has_place) {
+  Key key{record.reason, has_place ? record.pc : 0, {}};
+  for (const CallPlace& place : calls.places) std::get<2>(key).push_back(place.pc);
+  return key;
+}
+
 uint32_t StopReports::add(const StopRecord& record, const CallStack& stack,
                           const std::function<std::vector<CallFrame>()>& frames) {
-  Key key{record.reason, record.pc, {}};
-  for (const CallPlace& place : stack.places) std::get<2>(key).push_back(place.pc);
-  auto it = numbers_.find(key);
+  Key kind = key(record, stack, true);
+  auto it = numbers_.find(kind);
   const bool has_place = it != numbers_.end() || reports_.size() < kMostReports;
-  if (!has_place) it = numbers_.find(key = {record.reason, 0, {}});
+  if (!has_place) it = numbers_.find(kind = key(record, {}, false));
   if (it == numbers_.end()) {
     StopReport report{.first = record,
+                      .calls = has_place ? stack : CallStack{},
                       .stack = has_place ? frames() : std::vector<CallFrame>{},
-                      .callers = std::get<2>(key),
-                      .bad_return = has_place ? stack.bad_return : std::nullopt,
-                      .is_cut = has_place && stack.is_cut,
                       .has_place = has_place,
                       .lowest = record.address,
                       .highest = record.address,
                       .cores = {}};
-    it = numbers_.emplace(std::move(key), static_cast<uint32_t>(reports_.size())).first;
+    it = numbers_.emplace(std::move(kind), static_cast<uint32_t>(reports_.size())).first;
     reports_.push_back(std::move(report));
   }
   StopReport& report = reports_[it->second];
@@ -78,15 +82,22 @@ uint32_t StopReports::add(const StopRecord& record, const CallStack& stack,
   return it->second;
 }
 
+void StopReports::find_frames(
+    const std::function<std::vector<CallFrame>(const CallStack&)>& frames) {
+  for (StopReport& report : reports_)
+    if (report.has_place) report.stack = frames(report.calls);
+}
+
 void StopReports::say(const StopReport& report) const {
   line_(fmt::format("{}: {}{}", core_list(report.cores), report.first.reason, addresses(report)));
   for (const std::string& line :
        stack_text(report.stack, place_detail(report.first), kMostStackLines))
     line_("  " + line);
-  if (report.is_cut) line_("  and more callers");
-  if (report.bad_return)
-    line_(fmt::format("  which would return to {:#x}, where no code is: the stack may be overwritten",
-                      *report.bad_return));
+  if (report.calls.is_cut) line_("  and more callers");
+  if (report.calls.bad_return)
+    line_(
+        fmt::format("  which would return to {:#x}, where no code is: the stack may be overwritten",
+                    *report.calls.bad_return));
 }
 
 void StopReports::say_short(const StopReport& report, std::span<const uint32_t> cores,

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -17,10 +16,8 @@ namespace gpusim::host {
 
 struct StopReport {
   StopRecord first;
-  std::vector<CallFrame> stack;  // of that core, the innermost function first
-  std::vector<uint64_t> callers; // addresses of the places in it
-  std::optional<uint64_t> bad_return;  // see CallStack
-  bool is_cut = false;                 // the same
+  CallStack calls;               // of that core
+  std::vector<CallFrame> stack;  // their functions, the innermost first
   bool has_place = true;         // false: one report for all places
   uint64_t lowest = 0, highest = 0;  // addresses, if there are any
   std::vector<uint32_t> cores;       // in the order in which they stopped
@@ -39,6 +36,8 @@ class StopReports {
   // `frames` is called if the core is the first of its kind. Returns the report's number.
   uint32_t add(const StopRecord& record, const CallStack& stack,
                const std::function<std::vector<CallFrame>()>& frames);
+  // Functions and lines once more, where more is known by now.
+  void find_frames(const std::function<std::vector<CallFrame>(const CallStack&)>& frames);
   // Says what is new: the first few reports in full, and at the end late cores and all others.
   void say_new();
   void finish();
@@ -50,9 +49,7 @@ class StopReports {
   static constexpr size_t kMostReports = 1024;
   using Key = std::tuple<std::string, uint64_t, std::vector<uint64_t>>;  // reason, pc, callers
 
-  static Key key(const StopReport& report) {
-    return {report.first.reason, report.has_place ? report.first.pc : 0, report.callers};
-  }
+  static Key key(const StopRecord& record, const CallStack& calls, bool has_place);
   void say(const StopReport& report) const;
   void say_short(const StopReport& report, std::span<const uint32_t> cores, const char* how) const;
 

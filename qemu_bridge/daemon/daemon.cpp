@@ -11,6 +11,7 @@
 #include "host/offload/service.h"
 #include "qemu_bridge/daemon/bell_transport.h"
 #include "qemu_bridge/daemon/commands.h"
+#include "qemu_bridge/daemon/line_helper.h"
 #include "qemu_bridge/daemon/log.h"
 #include "qemu_bridge/daemon/sandbox.h"
 #include "qemu_bridge/daemon/serial_transport.h"
@@ -37,6 +38,7 @@ std::unique_ptr<Transport> open_transport(const DaemonOptions& options, Log& log
 }
 
 std::unique_ptr<offload::Service> open_service(const DaemonOptions& options,
+                                               const LineHelper& lines,
                                                std::function<void()> wake) {
   return std::make_unique<offload::Service>(offload::ServiceOptions{
       .backend = options.backend,
@@ -44,7 +46,8 @@ std::unique_ptr<offload::Service> open_service(const DaemonOptions& options,
       .most_contexts = options.most_contexts,
       .most_cores = options.most_cores,
       .time_limit = std::chrono::nanoseconds(static_cast<int64_t>(options.time_limit_s * 1e9)),
-      .wake = std::move(wake)});
+      .wake = std::move(wake),
+      .find_lines = [&lines](auto elf, auto places) { return lines.find(elf, places); }});
 }
 
 // The one that serves first: what a guest shows as the device.
@@ -94,6 +97,7 @@ int run_daemon(const DaemonOptions& options) {
   check(options);
   drop_privileges();
   offload::survive_lost_pages();
+  const LineHelper lines;
   Log log = open_log(options);
   const std::unique_ptr<Transport> transport = open_transport(options, log);
   Watcher watcher;  // before there are threads
@@ -101,7 +105,7 @@ int run_daemon(const DaemonOptions& options) {
   ServeOptions serve_options;
   std::string what;
   try {
-    service = open_service(options, [&transport] { transport->wake(); });
+    service = open_service(options, lines, [&transport] { transport->wake(); });
     watcher.start(options.qemu_fd.value_or(-1), [&transport] { transport->wake(); });
     if (options.memory_limit_bytes) limit_memory(*options.memory_limit_bytes);
     serve_options.spin = std::chrono::nanoseconds(static_cast<int64_t>(options.spin_us * 1e3));

@@ -45,77 +45,41 @@ namespace {
 // What threads, allocators, generated code, clocks and the transports use.
 constexpr int kAllowed[] = {
     // memory
-    SCMP_SYS(mmap),
-    SCMP_SYS(munmap),
-    SCMP_SYS(mprotect),
-    SCMP_SYS(mremap),
-    SCMP_SYS(madvise),
-    SCMP_SYS(brk),
-    SCMP_SYS(mincore),
-    SCMP_SYS(memfd_create),
-    SCMP_SYS(ftruncate),
-    SCMP_SYS(membarrier),
-    SCMP_SYS(mlock),
-    SCMP_SYS(munlock),
-    SCMP_SYS(get_mempolicy),
+    SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mprotect), SCMP_SYS(mremap), SCMP_SYS(madvise),
+    SCMP_SYS(brk), SCMP_SYS(mincore), SCMP_SYS(memfd_create), SCMP_SYS(ftruncate),
+    SCMP_SYS(membarrier), SCMP_SYS(mlock), SCMP_SYS(munlock), SCMP_SYS(get_mempolicy),
     // descriptors that are there
-    SCMP_SYS(read),
-    SCMP_SYS(write),
-    SCMP_SYS(readv),
-    SCMP_SYS(writev),
-    SCMP_SYS(pread64),
-    SCMP_SYS(pwrite64),
-    SCMP_SYS(lseek),
-    SCMP_SYS(close),
-    SCMP_SYS(fstat),
-    SCMP_SYS(dup),
-    SCMP_SYS(poll),
-    SCMP_SYS(ppoll),
-    SCMP_SYS(recvmsg),
-    SCMP_SYS(recvfrom),
-    SCMP_SYS(sendmsg),
-    SCMP_SYS(sendto),
-    SCMP_SYS(shutdown),
-    SCMP_SYS(fallocate),
+    SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(pread64),
+    SCMP_SYS(pwrite64), SCMP_SYS(lseek), SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(dup),
+    SCMP_SYS(pipe2), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom),
+    SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(shutdown), SCMP_SYS(fallocate),
     // threads
-    SCMP_SYS(futex),
-    SCMP_SYS(set_robust_list),
-    SCMP_SYS(rseq),
-    SCMP_SYS(sched_yield),
-    SCMP_SYS(sched_getaffinity),
-    SCMP_SYS(sched_setaffinity),
-    SCMP_SYS(sched_getparam),
-    SCMP_SYS(sched_getscheduler),
-    SCMP_SYS(gettid),
-    SCMP_SYS(getpid),
-    SCMP_SYS(exit),
-    SCMP_SYS(exit_group),
-    SCMP_SYS(set_tid_address),
-    SCMP_SYS(getcpu),
-    SCMP_SYS(arch_prctl),
+    SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(sched_yield),
+    SCMP_SYS(sched_getaffinity), SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_getparam),
+    SCMP_SYS(sched_getscheduler), SCMP_SYS(gettid), SCMP_SYS(getpid), SCMP_SYS(exit),
+    SCMP_SYS(exit_group), SCMP_SYS(set_tid_address), SCMP_SYS(getcpu), SCMP_SYS(arch_prctl),
     // signals to itself: abort(), raise()
-    SCMP_SYS(rt_sigaction),
-    SCMP_SYS(rt_sigprocmask),
-    SCMP_SYS(rt_sigreturn),
-    SCMP_SYS(rt_sigtimedwait),
-    SCMP_SYS(sigaltstack),
-    SCMP_SYS(restart_syscall),
+    SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(rt_sigtimedwait), SCMP_SYS(sigaltstack), SCMP_SYS(restart_syscall),
     // time and numbers
-    SCMP_SYS(clock_gettime),
-    SCMP_SYS(clock_getres),
-    SCMP_SYS(clock_nanosleep),
-    SCMP_SYS(nanosleep),
-    SCMP_SYS(gettimeofday),
-    SCMP_SYS(time),
-    SCMP_SYS(getrandom),
-    SCMP_SYS(getrusage),
-    SCMP_SYS(sysinfo),
-    SCMP_SYS(uname),
-    SCMP_SYS(getuid),
-    SCMP_SYS(geteuid),
+    SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep),
+    SCMP_SYS(gettimeofday), SCMP_SYS(time), SCMP_SYS(getrandom), SCMP_SYS(getrusage),
+    SCMP_SYS(sysinfo), SCMP_SYS(uname), SCMP_SYS(getuid), SCMP_SYS(geteuid),
 #ifdef __SANITIZE_ADDRESS__
     SCMP_SYS(pipe),  // the sanitizers try with a pipe whether they can read an object
-    SCMP_SYS(pipe2),
+#endif
+};
+
+// What libdw and the allocator use.
+constexpr int kReaderAllowed[] = {
+    SCMP_SYS(mmap),        SCMP_SYS(munmap),       SCMP_SYS(mprotect),  SCMP_SYS(mremap),
+    SCMP_SYS(madvise),     SCMP_SYS(brk),          SCMP_SYS(read),      SCMP_SYS(pread64),
+    SCMP_SYS(write),       SCMP_SYS(lseek),        SCMP_SYS(close),     SCMP_SYS(fstat),
+    SCMP_SYS(dup),         SCMP_SYS(futex),        SCMP_SYS(getrandom), SCMP_SYS(exit),
+    SCMP_SYS(exit_group),  SCMP_SYS(rt_sigreturn),
+#ifdef __SANITIZE_ADDRESS__
+    SCMP_SYS(pipe),        SCMP_SYS(pipe2),        SCMP_SYS(gettid),    SCMP_SYS(getpid),
+    SCMP_SYS(sigaltstack), SCMP_SYS(sched_yield),
 #endif
 };
 
@@ -188,6 +152,13 @@ void enter_sandbox(const SandboxOptions& options) {
   }
   filter.load();
 }
+
+void enter_reader_sandbox() {
+  Filter filter;
+  for (const int call : kReaderAllowed) filter.add(SCMP_ACT_ALLOW, call);
+  filter.add(SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH));
+  filter.load();
+}
 #else
 bool sandbox_available(std::string* why_not) {
   if (why_not) *why_not = "this gpusim was built without libseccomp";
@@ -199,6 +170,8 @@ void enter_sandbox(const SandboxOptions&) {
   sandbox_available(&why_not);
   throw Error("the sandbox: " + why_not);
 }
+
+void enter_reader_sandbox() { enter_sandbox({}); }
 #endif
 
 }  // namespace gpusim::daemon

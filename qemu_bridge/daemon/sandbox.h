@@ -19,6 +19,10 @@ bool sandbox_available(std::string* why_not);
 /// executed, no process started, no connection made. gpusim::Error.
 void enter_sandbox(const SandboxOptions& options);
 
+/// For a process that reads what nobody vouches for: memory, and the descriptors that it has.
+/// gpusim::Error.
+void enter_reader_sandbox();
+
 /// Without any filter: no new privileges, no core files (they would hold guest memory).
 void drop_privileges();
 

@@ -14,6 +14,11 @@
 #include "translator/common/error.h"
 
 namespace gpusim::daemon {
+namespace {
+
+constexpr int kMostMs = 10'000;  // from a signal to the end; busy machines have other work, too
+
+}  // namespace
 
 Watcher::Watcher() {
   sigset_t set;
@@ -45,7 +50,7 @@ void Watcher::watch(int socket) {
   for (;;) {
     const int count = poll(waits, 3, timeout_ms);
     if (count < 0 && errno == EINTR) continue;
-    // A slice of a kernel that does not end keeps nobody waiting.
+    // Slices end soon; whatever else keeps the daemon from its end keeps nobody waiting.
     if (count == 0) _exit(1);
     if (waits[1].revents) return;
     if (waits[2].revents) {
@@ -56,7 +61,7 @@ void Watcher::watch(int socket) {
     }
     if (waits[0].revents) {
       waits[0].fd = -1;
-      timeout_ms = 2000;
+      timeout_ms = kMostMs;
       stop_.store(true, std::memory_order_relaxed);
       wake_();
     }

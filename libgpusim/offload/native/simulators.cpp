@@ -24,6 +24,11 @@ std::shared_ptr<Service> Simulators::acquire(const std::string& backend, uint32_
   options.identity = true;
   options.most_contexts = ~uint32_t{0};
   options.wake = [this] { wake(); };
+  // The programs are this process's own.
+  options.find_lines = [](std::span<const uint8_t> elf, std::span<const uint64_t> places) {
+    const FileDescriptor file = host::memory_file(elf);
+    return file ? host::find_lines(file.get(), places) : host::LineTable{};
+  };
   auto service = std::make_shared<Service>(options);
   const Turn turn(*this);
   entries_.push_back({backend, threads, service, 1});

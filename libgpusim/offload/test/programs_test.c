@@ -27,6 +27,9 @@ static void faults(struct fixture* f) {
   OK(gpusim_kernel_set_u64(k, 1, 70));
   OK(gpusim_kernel_set_u64(k, 2, 0));
   gpusim_statistics s = failure_of(f, k, 100);
+#ifdef GPUSIM_NATIVE
+  CHECK(strstr(gpusim_last_error(), "in store() at kernels.c:") != NULL);
+#endif
   CHECK(s.exit_status == 139 && s.faults == 1 && s.fault_core == 70 && s.fault_pc != 0);
   CHECK(s.cores == 100);
   // Addresses that nobody gave to the device: the caller's stack, text of the program, far ones.

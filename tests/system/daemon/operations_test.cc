@@ -189,6 +189,7 @@ TEST_CASE("faults and endless kernels") {
     CHECK(fault.report.faults == 1);
     CHECK(fault.report.fault_core == 5);
     CHECK(fault.what().find("core 5") != std::string::npos);
+    CHECK_MESSAGE(fault.what().find("in poke() at kernels.c:") != std::string::npos, fault.what());
     // What is not mapped for writing.
     g.map(s.context, 0x3000'0000, {{s.ram->pages(1), kPage}}, GPUSIM_READ);
     CHECK(g.run(s.launch("poke", 1, {core_number(), value(0), value(0x3000'0000)}))
