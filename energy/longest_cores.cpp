@@ -20,10 +20,11 @@ void LongestCores::add(const ClassCounts& core) {
   if (instructions == 0) return;
   ++active_;
   // Only cores with as many instructions can cover this one, only cores after it can be covered.
-  const auto at = std::find_if(list_.begin(), list_.end(), [&](const ClassCounts& other) {
-    return covers(other, core) || instructions_of(other) < instructions;
+  const auto at = std::partition_point(list_.begin(), list_.end(), [&](const ClassCounts& other) {
+    return instructions_of(other) >= instructions;
   });
-  if (at != list_.end() && covers(*at, core)) return;
+  if (std::any_of(list_.begin(), at, [&](const ClassCounts& other) { return covers(other, core); }))
+    return;
   const auto here = list_.insert(at, core);
   list_.erase(std::remove_if(here + 1, list_.end(),
                              [&](const ClassCounts& other) { return covers(core, other); }),

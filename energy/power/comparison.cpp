@@ -35,15 +35,12 @@ std::vector<Sample> with_even_times(const std::vector<Sample>& updates, Seconds 
   for (size_t i = 0; i < updates.size(); ++i) {
     const size_t first = i < kNeighbours ? 0 : i - kNeighbours;
     const size_t last = std::min(i + kNeighbours, updates.size() - 1);
-    std::vector<double> numbers, late;
-    for (size_t k = first; k <= last; ++k) {
-      numbers.push_back(number[k] - number[i]);
-      late.push_back((updates[k].time - updates[i].time).value());
-    }
     double n = 0, x = 0, y = 0, xx = 0, xy = 0;
-    for (size_t k = 0; k < numbers.size(); ++k) {
-      n += 1, x += numbers[k], y += late[k];
-      xx += numbers[k] * numbers[k], xy += numbers[k] * late[k];
+    for (size_t k = first; k <= last; ++k) {
+      const double later = number[k] - number[i];
+      const double late = (updates[k].time - updates[i].time).value();
+      n += 1, x += later, y += late;
+      xx += later * later, xy += later * late;
     }
     const double d = n * xx - x * x;
     if (d > 0) even[i].time += Seconds((y * xx - x * xy) / d);

@@ -105,8 +105,13 @@ void Kernel::after_slice(Clock::time_point now) {
 // --- threads
 
 std::optional<uint32_t> Kernel::core_of_thread(int64_t tid) const {
+  const auto is_it = [&](uint32_t core) { return is_alive(core) && threads_.tid(core) == tid; };
+  // First threads are on the core of their number, most others, too, while no core is used again.
+  const int64_t first = tid - kFirstPid;
+  if (first >= 0 && first < int64_t{threads_.size()} && is_it(static_cast<uint32_t>(first)))
+    return static_cast<uint32_t>(first);
   for (uint32_t core = 0; core < threads_.size(); ++core)
-    if (is_alive(core) && threads_.tid(core) == tid) return core;
+    if (is_it(core)) return core;
   return std::nullopt;
 }
 
