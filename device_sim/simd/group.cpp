@@ -31,11 +31,7 @@ void weigh(Group& g) {
   g.asleep_lanes = count(g.waiting);
 }
 
-uint64_t best_waiting_key(const Group& g) {
-  const uint64_t others = g.runnable & ~g.active, apart = others & ~g.joint;
-  const uint64_t least = apart == 0 ? ~uint64_t{0} : least_key(g.lane_key, apart);
-  return others & g.joint ? std::min(least, g.joint_key) : least;
-}
+uint64_t best_waiting_key(Group& g) { return Lanes(g).least_key(g.runnable & ~g.active); }
 
 uint64_t runnable_with_rank(const Group& g, uint32_t rank) {
   const uint64_t apart = g.runnable & ~g.joint;
@@ -43,15 +39,20 @@ uint64_t runnable_with_rank(const Group& g, uint32_t rank) {
   return key_rank(g.joint_key) == rank ? mask | (g.runnable & g.joint) : mask;
 }
 
-uint32_t activate(Group& g, uint64_t key) {
-  g.depth = key_depth(key);
-  set_active(g, runnable_with_rank(g, key_rank(key)));
-  g.wait_key = best_waiting_key(g);
-  if (g.active == g.runnable) g.turns = g.waits = 0;
-  return key_pc(*g.machine, key);
+}  // namespace
+
+uint64_t Lanes::least_key(uint64_t mask) const {
+  const uint64_t apart = mask & ~g_.joint;
+  const uint64_t least = apart == 0 ? kNoKey : simd::least_key(g_.lane_key, apart);
+  return mask & g_.joint ? std::min(least, g_.joint_key) : least;
 }
 
-}  // namespace
+uint32_t Lanes::activate(uint64_t key) {
+  g_.depth = key_depth(key);
+  set_active(g_, runnable_with_rank(g_, key_rank(key)));
+  g_.wait_key = best_waiting_key(g_);
+  return key_pc(*g_.machine, key);
+}
 
 void flush_epochs(Group& g) {
   for (size_t e = 0; e < kEpochs; ++e) flush(g, e);
@@ -173,56 +174,26 @@ bool wake(Group& g) {
 void wake_all(Group& g) { wake_lanes(g, g.waiting); }
 
 uint32_t schedule(Group& g) {
-  const bool were_together = (g.runnable & ~g.active) == 0;
-  if (were_together || g.aging || g.patience <= 0) {
-    g.patience = kPatience << g.turns;
-    g.polled = 0;
-  }
-  g.aging = false;
-  g.active = 0;
-  const uint64_t key = best_waiting_key(g);
-  if (g.runnable == 0) return kNoUop;
-  return activate(g, key);
+  Lanes lanes(g);
+  return gpusim::schedule(g.turns, lanes);
 }
-
-uint32_t schedule_turn(Group& g) {
-  const uint64_t waiting = g.runnable & ~g.active;
-  if (waiting == 0) return schedule(g);
-  const uint64_t after = g.turn_lane >= 63 ? 0 : waiting & (~uint64_t{0} << (g.turn_lane + 1));
-  g.turn_lane = static_cast<uint32_t>(std::countr_zero(after ? after : waiting));
-  const uint32_t pc = activate(g, g.key(g.turn_lane));
-  g.aging = true;
-  g.patience = kPatience;
-  g.polled = 0;
-  g.turns = std::min(g.turns + 1, kMaxDoublings);
-  g.turn_depth = g.depth;
-  return pc;
-}
-
 uint32_t schedule_after_wait(Group& g) {
-  const int64_t patience = kShortTurn << g.waits;
-  const int waits = std::min(g.waits + 1, kMaxShortDoublings);
-  const uint32_t pc = schedule_turn(g);
-  if (g.aging) {
-    g.patience = patience;
-    g.waits = waits;
-  }
-  return pc;
+  Lanes lanes(g);
+  return gpusim::schedule_after_wait(g.turns, lanes);
 }
-
 uint32_t schedule_after_patience(Group& g) {
-  if (g.polled < kPatience / 2) return schedule_turn(g);
-  const int turns = g.turns;
-  const uint32_t pc = schedule_after_wait(g);
-  if (g.aging) g.turns = turns;
-  return pc;
+  Lanes lanes(g);
+  return gpusim::schedule_after_patience(g.turns, lanes);
 }
 
 uint32_t schedule_slice(Group& g) {
   const uint64_t were_active = g.active & g.runnable;
-  if (g.patience > 0 && g.aging && were_active != 0)
-    return activate(g, g.key(static_cast<uint32_t>(std::countr_zero(were_active))));
-  return g.patience > 0 || g.aging ? schedule(g) : schedule_after_wait(g);
+  const Turns& t = g.turns;
+  if (t.patience > 0 && t.aging && were_active != 0) {
+    Lanes lanes(g);
+    return activate_lanes(g.turns, lanes, g.key(lowest_bit(were_active)));
+  }
+  return t.patience > 0 || t.aging ? schedule(g) : schedule_after_wait(g);
 }
 
 void stop_at_limit(Group& g) {

@@ -12,6 +12,7 @@
 
 #include "device_sim/core/backend.h"
 #include "device_sim/core/effects.h"
+#include "device_sim/core/turns.h"
 #include "device_sim/core/wait.h"
 #include "device_sim/simd/affine.h"
 
@@ -28,24 +29,6 @@ inline constexpr int kInsnCount = 15;
 
 // Sets of lanes whose tallies are kept until the set is given up: cheaper than adding to each lane.
 inline constexpr size_t kEpochs = 8;
-
-// Instructions for which one set of lanes may run while others wait, from when not all lanes were
-// together any more. It doubles with every turn until they are together again: a loop that some lanes
-// left early must be able to end, or the early ones, given their turn, would run ahead into the next
-// loop and never be caught up with. Splitting and joining do not renew it, so that lanes that spin
-// cannot keep it up for ever; when all are together, none has been kept waiting.
-inline constexpr int64_t kPatience = 16384;
-inline constexpr int kMaxDoublings = 4;
-// What each access that synchronises costs in patience: lanes that poll with such accesses may wait for
-// lanes of their own group.
-inline constexpr int64_t kPollCost = 512;
-// A turn that lanes get because others gave way is short at first: those may have to do no more than
-// open a barrier, and should not run ahead of the ones that wait at it.
-inline constexpr int64_t kShortTurn = 32;
-inline constexpr int kMaxShortDoublings = 8;
-// What giving way takes off the slice, so that lanes that all wait for another group do not poll
-// until the slice is over.
-inline constexpr int64_t kGiveWayCost = 256;
 
 // The operation of micro-ops where native code may start; the original is in the code cache.
 inline constexpr uint8_t kEntryOp = 255;
@@ -115,14 +98,8 @@ struct Group {
   // Scheduling of lanes that wait while others run.
   uint32_t depth = 0;      // call depth of the active lanes
   uint64_t wait_key = 0;   // best key among waiting lanes, ~0 if none
-  int64_t patience = kPatience;  // instructions until another set gets its turn
-  int64_t polled = 0;      // what kPollCost took of it
-  int turns = 0;           // given since all lanes were together
-  int waits = 0;           // of these, because lanes gave way
-  uint32_t turn_depth = 0;  // call depth at which the last turn began
-  bool aging = false;      // the active set was chosen by turn, not by key
+  Turns turns;
   bool gave_way = false;   // the slice ended early because everybody waits
-  uint32_t turn_lane = 0;
 
   Watch watch;              // of the lanes in `watchers`: most often all wait for the same
   uint64_t watchers = 0;    // subset of waiting
@@ -183,18 +160,10 @@ struct Group {
   }
 };
 
-// A waiting lane's priority, smaller first: deeper calls, then places that come earlier. Lanes that
-// left a function or a loop early wait for those still inside it, and lanes behind catch up with
-// those ahead. It tells the place, too.
-inline uint64_t key_of(uint32_t depth, uint32_t rank) {
-  return uint64_t{0xffffffffu - depth} << 32 | rank;
-}
 inline uint64_t make_key(const Machine& m, uint32_t depth, uint32_t pc) {
   return key_of(depth, m.rank[pc]);
 }
-inline uint32_t key_rank(uint64_t key) { return static_cast<uint32_t>(key); }
 inline uint32_t key_pc(const Machine& m, uint64_t key) { return m.uop_of_rank[key_rank(key)]; }
-inline uint32_t key_depth(uint64_t key) { return 0xffffffffu - static_cast<uint32_t>(key >> 32); }
 
 template <class F>
 inline void for_each_lane(uint64_t mask, F f) {
@@ -238,18 +207,25 @@ bool has_event(const Group& g);
 // Makes the lanes runnable whose event has come. False: there are none.
 bool wake(Group& g);
 void wake_all(Group& g);
-// Chooses the next lanes to run. Returns their micro-op, or kNoUop if none is runnable.
+// What core/turns.h schedules.
+class Lanes {
+ public:
+  explicit Lanes(Group& group) : g_(group) {}
+  uint64_t runnable() const { return g_.runnable; }
+  uint64_t active() const { return g_.active; }
+  uint64_t key(uint32_t lane) const { return g_.key(lane); }
+  uint64_t least_key(uint64_t mask) const;
+  uint32_t activate(uint64_t key);
+  void rest() { g_.active = 0; }
+  uint32_t depth() const { return g_.depth; }
+
+ private:
+  Group& g_;
+};
+// See core/turns.h. Each returns the micro-op of the lanes that run next, or kNoUop.
 uint32_t schedule(Group& g);
-// Gives lanes that were not chosen by key their turn.
-uint32_t schedule_turn(Group& g);
-// The same, after the active lanes gave way.
 uint32_t schedule_after_wait(Group& g);
-// The same, when patience ended: those who poll are treated as if they gave way.
 uint32_t schedule_after_patience(Group& g);
-inline void charge_poll(Group& g) {
-  g.patience -= kPollCost;
-  g.polled += kPollCost;
-}
 // At the start of a slice: goes on with the turn that the last slice's end interrupted, or gives the
 // one that is due.
 uint32_t schedule_slice(Group& g);

@@ -74,12 +74,12 @@ struct Handlers {
 #define GPUSIM_RUN_kStW GPUSIM_RUN_kStI
 #define GPUSIM_RUN_kAmo(name) \
   GPUSIM_HANDLER(name) {        \
-    if (!kFull) simd::charge_poll(g); \
+    if (!kFull) g.turns.charge_polls(1); \
     return run_amo<kFull, Op::name>(g, u); \
   }
 #define GPUSIM_RUN_kCas(name) \
   GPUSIM_HANDLER(name) {        \
-    if (!kFull) simd::charge_poll(g); \
+    if (!kFull) g.turns.charge_polls(1); \
     return run_lanes(g, u, execute_##name<LaneContext>); \
   }
 #define GPUSIM_RUN_kCas128 GPUSIM_RUN_kCas
@@ -89,7 +89,7 @@ struct Handlers {
   GPUSIM_HANDLER(name) { return run_check_align(g, u); }
 #define GPUSIM_RUN_kFence(name) \
   GPUSIM_HANDLER(name) {          \
-    if (!kFull) simd::charge_poll(g);   \
+    if (!kFull) g.turns.charge_polls(1);   \
     if (!g.machine->is_alone) PairLock::fence(); \
     return u + 1;                 \
   }

@@ -240,9 +240,9 @@ void Regrouper::deal(std::span<const uint32_t> groups, std::span<const uint32_t>
   for (const uint32_t i : groups) {
     Group& g = groups_[i];
     g.runnable = g.waiting = g.watchers = g.active = 0;
-    g.turns = g.waits = 0;
-    g.aging = false;
-    g.patience = kPatience;
+    g.turns.given = g.turns.waits = 0;
+    g.turns.aging = false;
+    g.turns.patience = kPatience;
     for (uint32_t lane = 0; lane < g.width; ++lane, ++k) {
       const Moving& m = moving[k];
       const uint32_t position = i * width_ + lane;

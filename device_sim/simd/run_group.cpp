@@ -28,22 +28,10 @@ void find_compact_again(Group& g) {
 
 const Uop* next_of_many(Group& g, uint32_t pc) {
   const uint64_t key = simd::make_key(*g.machine, g.depth, pc);
-  if (simd::key_rank(key) == simd::key_rank(g.wait_key)) {  // the best waiting set is here: join it
-    simd::park(g, pc);
-    return resume(g, simd::schedule(g));
-  }
-  if (g.patience <= 0) {
-    simd::park(g, pc);
-    return resume(g, g.aging ? simd::schedule(g) : simd::schedule_after_patience(g));
-  }
-  // A turn ends, too, where it leaves the function in which others wait: of a barrier, say.
-  const uint32_t wait_depth = simd::key_depth(g.wait_key);
-  const bool left = g.depth < wait_depth && wait_depth <= g.turn_depth;
-  if ((!g.aging || left) && g.wait_key < key) {
-    simd::park(g, pc);
-    return resume(g, simd::schedule(g));
-  }
-  return uop_at(g, pc);
+  const Arrival arrival = arrive(g.turns, key, g.wait_key, g.depth);
+  if (arrival == Arrival::kGoOn) return uop_at(g, pc);
+  simd::park(g, pc);
+  return resume(g, arrival == Arrival::kByKey ? simd::schedule(g) : simd::schedule_after_patience(g));
 }
 
 const Uop* split(Group& g, uint64_t taken, uint32_t there, uint32_t here) {
@@ -101,15 +89,15 @@ const Uop* run_give_way(Group& g, const Uop* u) {
     if ((g.active & g.runnable) == 0)
       return g.budget <= 0 ? nullptr : resume(g, simd::schedule(g));
   }
-  g.budget -= simd::kGiveWayCost;
-  g.steps -= simd::kGiveWayCost;
+  g.budget -= kGiveWayCost;
+  g.steps -= kGiveWayCost;
   if (g.active == g.runnable) {
     g.gave_way = true;
     return nullptr;
   }
   if (g.budget <= 0) {  // the turn comes at the start of the next slice
-    g.patience = 0;
-    g.aging = false;
+    g.turns.patience = 0;
+    g.turns.aging = false;
     return nullptr;
   }
   return resume(g, simd::schedule_after_wait(g));

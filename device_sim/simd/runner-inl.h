@@ -446,7 +446,7 @@ HWY_INLINE void complete_block(Group& g, const Uop* u) {
     hn::Store(hn::Add(hn::Load(d32, sum + i), hn::Load(d32, tally.counts + i)), d32, sum + i);
   const int64_t count = tally.counts[simd::kInsnCount];
   g.budget -= count;
-  g.patience -= count;
+  g.turns.patience -= count;
 }
 
 // The active lanes go different ways: those in `taken` to `there`, the others to `here`.

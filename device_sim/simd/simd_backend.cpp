@@ -101,7 +101,7 @@ void SimdBackend::make_groups(bool is_new) {
     g.first_core = static_cast<uint32_t>(i * width);
     g.width = std::min(width, config_.cores - g.first_core);
     g.exists = ~uint64_t{0} >> (64 - g.width);
-    simd::set_keys(g, g.exists, simd::key_of(0, 0));
+    simd::set_keys(g, g.exists, key_of(0, 0));
     for (const InitialValue& v : module_->initial_values)
       simd::set_compact(g, v.slot, {v.value, 0});
   }
@@ -139,7 +139,7 @@ void SimdBackend::module_changed() {
       for (uint32_t lane = 0; lane < kMaxLanes; ++lane) {
         const uint64_t key = g.key(lane);
         simd::set_key(g, lane,
-                      simd::make_key(machine_, simd::key_depth(key), former[simd::key_rank(key)]));
+                      simd::make_key(machine_, key_depth(key), former[key_rank(key)]));
       }
   for (Worker& w : workers_) w.blocks.resize(module_->blocks.size(), config_.count_lanes);
 }
@@ -168,7 +168,7 @@ void SimdBackend::start(uint32_t core, uint32_t uop) {
   stop(core);
   Group& g = group_of(core);
   const uint32_t lane = lane_of(core);
-  simd::set_key(g, lane, simd::make_key(machine_, simd::key_depth(g.key(lane)), uop));
+  simd::set_key(g, lane, simd::make_key(machine_, key_depth(g.key(lane)), uop));
   g.runnable |= uint64_t{1} << lane;
   rests_[group_number(core)].state = Rest::State::kAwake;
   ++runnable_;
@@ -178,7 +178,7 @@ void SimdBackend::start_all(uint32_t uop) {
   for (size_t i = 0; i < groups_.size(); ++i) {
     Group& g = groups_[i];
     const auto key = [&](uint64_t former) {
-      return simd::make_key(machine_, simd::key_depth(former), uop);
+      return simd::make_key(machine_, key_depth(former), uop);
     };
     if (g.joint == g.exists)
       simd::set_keys(g, g.exists, key(g.joint_key));
@@ -350,7 +350,7 @@ void SimdBackend::run_turns(size_t self) {
 
 uint64_t SimdBackend::run_in_slice(size_t group, uint64_t instructions, Worker& worker) {
   // A look at a flag, and giving way again.
-  constexpr uint64_t kOneLook = simd::kGiveWayCost + 32;
+  constexpr uint64_t kOneLook = kGiveWayCost + 32;
   Group& g = groups_[group];
   g.events_before = std::exchange(g.events_now, Watch::read(machine_.memory.events));
   const bool had_event = simd::wake(g);

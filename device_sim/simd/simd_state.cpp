@@ -29,7 +29,7 @@ std::vector<CoreSnapshot> SimdBackend::cores() {
       CoreSnapshot& c = all[g.core(lane)];
       c.runnable = (g.runnable | g.waiting) >> lane & 1;
       c.place = simd::key_pc(machine_, g.key(lane));
-      c.depth = simd::key_depth(g.key(lane));
+      c.depth = key_depth(g.key(lane));
       c.instructions = g.lane_tally[lane][simd::kInsnCount];
       c.classes = g.lane_tally[lane];
       c.classes[simd::kInsnCount] = 0;
@@ -46,14 +46,14 @@ void SimdBackend::describe_group(Archive& a, size_t group) {
   a(g.active);
   a(g.depth);
   a(g.wait_key);
-  a(g.patience);
-  a(g.polled);
-  a(g.turns);
-  a(g.waits);
-  a(g.turn_depth);
-  a(g.aging);
+  a(g.turns.patience);
+  a(g.turns.polled);
+  a(g.turns.given);
+  a(g.turns.waits);
+  a(g.turns.depth);
+  a(g.turns.aging);
   a(g.gave_way);
-  a(g.turn_lane);
+  a(g.turns.lane);
   a(g.watchers);
   a(memory_.view(), g.watch);
   simd::for_each_lane(g.waiting & ~g.watchers & g.exists,
@@ -136,8 +136,8 @@ bool SimdBackend::restore_scheduling(std::span<const uint8_t> bytes) {
   for (size_t i = 0; i < groups_.size(); ++i) {
     const Group& g = groups_[i];
     if (((g.runnable | g.waiting | g.active) & ~g.exists) || (g.runnable & g.waiting) ||
-        (g.watchers & ~g.waiting) || g.turns < 0 || g.turns > simd::kMaxDoublings || g.waits < 0 ||
-        g.waits > simd::kMaxShortDoublings || g.turn_lane >= kMaxLanes ||
+        (g.watchers & ~g.waiting) || g.turns.given < 0 || g.turns.given > kMaxDoublings ||
+        g.turns.waits < 0 || g.turns.waits > kMaxShortDoublings || g.turns.lane >= kMaxLanes ||
         rests_[i].state > Rest::State::kPolling)
       return false;
   }

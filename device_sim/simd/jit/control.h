@@ -139,7 +139,7 @@ class ControlEmitter {
     cc_.vpaddd(sum, sum, cc_.newConst(asmjit::ConstPoolScope::kLocal, tally.counts, 64));
     cc_.vmovdqu64(x86::ptr(epoch), sum);
     const auto count = static_cast<int>(tally.counts[kInsnCount]);
-    cc_.sub(at_.field(offsetof(Group, patience), 8), count);
+    cc_.sub(at_.field(offsetof(Group, turns.patience), 8), count);
     cc_.sub(at_.field(offsetof(Group, budget), 8), count);
     const Label over = cc_.newLabel();
     cc_.jle(over);

@@ -1,0 +1,138 @@
+// The policy by which lanes take turns, on lanes that are no more than a place each.
+#include "device_sim/core/turns.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace gpusim;
+
+namespace {
+
+// Places are ranks; all lanes are as deep in calls.
+class FakeLanes {
+ public:
+  explicit FakeLanes(std::vector<uint32_t> places)
+      : places_(std::move(places)), runnable_((uint64_t{1} << places_.size()) - 1) {}
+
+  uint64_t runnable() const { return runnable_; }
+  uint64_t active() const { return active_; }
+  uint64_t key(uint32_t lane) const { return key_of(0, places_[lane]); }
+  uint64_t least_key(uint64_t mask) const {
+    uint64_t least = kNoKey;
+    for (uint32_t lane = 0; lane < places_.size(); ++lane)
+      if (mask >> lane & 1) least = std::min(least, key(lane));
+    return least;
+  }
+  uint32_t activate(uint64_t key) {
+    active_ = 0;
+    for (uint32_t lane = 0; lane < places_.size(); ++lane)
+      if ((runnable_ >> lane & 1) && places_[lane] == key_rank(key)) active_ |= uint64_t{1} << lane;
+    return key_rank(key);
+  }
+  void rest() { active_ = 0; }
+  uint32_t depth() const { return 0; }
+
+  void move(uint64_t mask, uint32_t place) {
+    for (uint32_t lane = 0; lane < places_.size(); ++lane)
+      if (mask >> lane & 1) places_[lane] = place;
+  }
+  void end(uint64_t mask) {
+    runnable_ &= ~mask;
+    active_ &= ~mask;
+  }
+
+ private:
+  std::vector<uint32_t> places_;
+  uint64_t runnable_, active_ = 0;
+};
+
+// Lanes that spin at place 1 in blocks of `cost` instructions, with an access that synchronises in each
+// if they poll, until the others, which stand at place 9, had their turn. Returns the instructions until
+// then.
+int64_t spin(int64_t cost, bool polls) {
+  FakeLanes lanes({1, 1, 1, 9});
+  Turns turns;
+  int64_t instructions = 0;
+  uint32_t at = schedule(turns, lanes);
+  CHECK(at == 1);
+  while (at != 9 && instructions < 1'000'000) {
+    instructions += cost;
+    turns.patience -= cost;
+    if (polls) turns.charge_polls(1);
+    switch (arrive(turns, key_of(0, at), key_of(0, 9), lanes.depth())) {
+      case Arrival::kGoOn: break;
+      case Arrival::kByKey: at = schedule(turns, lanes); break;
+      case Arrival::kAfterPatience: at = schedule_after_patience(turns, lanes); break;
+    }
+  }
+  return instructions;
+}
+
+}  // namespace
+
+TEST_CASE("the set that comes first in the program runs first, and joins the next") {
+  FakeLanes lanes({5, 3, 3, 8});
+  Turns turns;
+  CHECK(schedule(turns, lanes) == 3);
+  CHECK(lanes.active() == 0b0110);
+  CHECK(arrive(turns, key_of(0, 4), key_of(0, 5), 0) == Arrival::kGoOn);
+  CHECK(arrive(turns, key_of(0, 5), key_of(0, 5), 0) == Arrival::kByKey);
+  lanes.move(0b0110, 5);
+  CHECK(schedule(turns, lanes) == 5);
+  CHECK(lanes.active() == 0b0111);
+  CHECK(arrive(turns, key_of(0, 9), key_of(0, 8), 0) == Arrival::kByKey);
+}
+
+TEST_CASE("deeper calls go first") {
+  CHECK(key_of(2, 100) < key_of(1, 3));
+  CHECK(key_depth(key_of(7, 3)) == 7);
+  CHECK(key_rank(key_of(7, 3)) == 3);
+}
+
+TEST_CASE("lanes that spin give others a turn when patience ends") {
+  CHECK(spin(4, false) == kPatience);
+  CHECK(spin(4, true) <= kPatience / kPollCost * 4);
+}
+
+TEST_CASE("every set gets its turn, however many spin") {
+  FakeLanes lanes({1, 2, 3, 4, 5, 6, 7, 8});
+  Turns turns;
+  uint32_t at = schedule(turns, lanes);
+  uint64_t had_a_turn = 0;
+  int64_t instructions = 0;
+  while (had_a_turn != 0xff && instructions < 100 * kPatience) {
+    had_a_turn |= lanes.active();
+    instructions += 16;
+    turns.patience -= 16;
+    const uint64_t wait_key = lanes.least_key(lanes.runnable() & ~lanes.active());
+    switch (arrive(turns, key_of(0, at), wait_key, 0)) {
+      case Arrival::kGoOn: break;
+      case Arrival::kByKey: at = schedule(turns, lanes); break;
+      case Arrival::kAfterPatience: at = schedule_after_patience(turns, lanes); break;
+    }
+  }
+  CHECK(had_a_turn == 0xff);
+}
+
+TEST_CASE("turns after giving way are short at first, and longer each time") {
+  FakeLanes lanes({1, 9});
+  Turns turns;
+  schedule(turns, lanes);
+  int64_t before = 0;
+  for (int i = 0; i < 4; ++i) {
+    schedule_after_wait(turns, lanes);
+    CHECK(turns.patience > before);
+    before = turns.patience;
+  }
+  CHECK(before == kShortTurn << 3);
+}
+
+TEST_CASE("nobody is scheduled when nobody can run") {
+  FakeLanes lanes({1, 1});
+  Turns turns;
+  schedule(turns, lanes);
+  lanes.end(0b11);
+  CHECK(schedule(turns, lanes) == kNoUop);
+  CHECK(schedule_after_wait(turns, lanes) == kNoUop);
+}
