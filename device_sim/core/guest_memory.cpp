@@ -7,6 +7,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "device_sim/core/zones.h"
+
 namespace gpusim {
 
 namespace {
@@ -101,62 +103,21 @@ std::span<const uint64_t> journal_in(const MemoryView& view, uint32_t core) {
 
 void GuestMemory::clear_journals() { std::fill(journal_sizes_.begin(), journal_sizes_.end(), 0u); }
 
-bool GuestMemory::in_zones(uint64_t address, uint64_t size_bytes) const {
-  if (size_bytes == 0) return true;
-  const uint64_t in_linear = address - view_.linear_base;
-  if (in_linear < view_.linear_size) {
-    if (size_bytes <= view_.linear_size - in_linear) return true;
-    // The zones may touch: a range may start in the linear one and go on in the windows.
-    const uint64_t rest = view_.linear_size - in_linear;
-    return view_.window_base == view_.linear_base + view_.linear_size &&
-           size_bytes - rest <= view_.windows_size;
-  }
-  const uint64_t in_windows = address - view_.window_base, in_stack = address - view_.stack_base;
-  if (in_windows < view_.windows_size) return size_bytes <= view_.windows_size - in_windows;
-  return in_stack < view_.stack_size && size_bytes <= view_.stack_size - in_stack;
-}
-
 template <class F>
 void GuestMemory::for_pieces(uint32_t core, uint64_t address, uint64_t size_bytes, F f) const {
-  const uint64_t window_mask = (uint64_t{1} << view_.window_shift) - 1;
-  const uint64_t word_pitch = uint64_t{8} << view_.lanes_shift;
-  for (uint64_t done = 0; done < size_bytes;) {
-    const uint64_t in_linear = address + done - view_.linear_base;
-    if (in_linear < view_.linear_size) {
-      const uint64_t run = std::min(size_bytes - done, kPageSize - (in_linear & (kPageSize - 1)));
-      f(view_.linear + in_linear, done, run);
-      done += run;
-      continue;
-    }
-    uint64_t offset = view_.windows_offset(address + done);
-    if (!view_.is_private) {
-      core = static_cast<uint32_t>(offset >> view_.window_shift);
-      offset &= window_mask;
-    }
-    const uint64_t piece = view_.window_piece();
-    const uint64_t end = std::min(size_bytes, done + piece - (offset & (piece - 1)));
-    uint8_t* word = view_.windows + view_.window_index(core, offset & ~uint64_t{7});
-    for (uint64_t in_word = offset & 7; done < end; in_word = 0, word += word_pitch) {
-      const uint64_t run = std::min(end - done, 8 - in_word);
-      f(word + in_word, done, run);
-      done += run;
-    }
-  }
+  gpusim::for_pieces(view_, core, address, size_bytes,
+                     [&](Zone zone, uint64_t place, uint64_t done, uint64_t size) {
+                       f((zone == Zone::kLinear ? view_.linear : view_.windows) + place, done, size);
+                     });
 }
 
 uint8_t* GuestMemory::page_flags(uint32_t core, uint64_t address) const {
-  if (in_linear(address))
-    return linear_rights_ + ((address - view_.linear_base) >> kPageShift);
-  uint64_t offset = view_.windows_offset(address);
-  if (!view_.is_private) {
-    core = static_cast<uint32_t>(offset >> view_.window_shift);
-    offset &= (uint64_t{1} << view_.window_shift) - 1;
-  }
-  return window_pages_.data() + view_.window_page_index(core, offset);
+  const auto [zone, index] = page_flag(view_, core, address);
+  return (zone == Zone::kLinear ? linear_rights_ : window_pages_.data()) + index;
 }
 
 bool GuestMemory::read(uint32_t core, uint64_t address, std::span<uint8_t> out) const {
-  if (!in_zones(address, out.size())) return false;
+  if (!in_zones(view_, address, out.size())) return false;
   for_pieces(core, address, out.size(), [&](const uint8_t* p, uint64_t done, uint64_t size) {
     std::memcpy(out.data() + done, p, size);
   });
@@ -164,7 +125,7 @@ bool GuestMemory::read(uint32_t core, uint64_t address, std::span<uint8_t> out) 
 }
 
 bool GuestMemory::write(uint32_t core, uint64_t address, std::span<const uint8_t> in) {
-  if (!in_zones(address, in.size())) return false;
+  if (!in_zones(view_, address, in.size())) return false;
   for_pieces(core, address, in.size(), [&](uint8_t* p, uint64_t done, uint64_t size) {
     if (size == 8)  // most pieces of windows
       std::memcpy(p, in.data() + done, 8);
@@ -175,7 +136,7 @@ bool GuestMemory::write(uint32_t core, uint64_t address, std::span<const uint8_t
 }
 
 bool GuestMemory::write_all(uint64_t address, std::span<const uint8_t> in) {
-  const uint32_t copies = view_.is_private && !in_linear(address) ? cores_ : 1;
+  const uint32_t copies = view_.is_private && !in_linear(view_, address) ? cores_ : 1;
   for (uint32_t core = 0; core < copies; ++core)
     if (!write(core, address, in)) return false;
   return true;
@@ -201,17 +162,20 @@ bool GuestMemory::write_windows(uint64_t address, std::span<const CoreWord> word
 }
 
 bool GuestMemory::fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes) {
-  if (!in_zones(address, size_bytes)) return false;
+  if (!in_zones(view_, address, size_bytes)) return false;
   for_pieces(core, address, size_bytes, [](uint8_t* p, uint64_t, uint64_t size) {
     // Reading first leaves untouched pages unbacked.
-    if (std::any_of(p, p + size, [](uint8_t b) { return b != 0; })) std::memset(p, 0, size);
+    for (uint64_t run = 0; size > 0; p += run, size -= run) {
+      run = std::min(size, kPageSize - (reinterpret_cast<uintptr_t>(p) & (kPageSize - 1)));
+      if (std::any_of(p, p + run, [](uint8_t b) { return b != 0; })) std::memset(p, 0, run);
+    }
   });
   return true;
 }
 
 bool GuestMemory::set_permissions(uint32_t core, uint64_t address, uint64_t size_bytes,
                                   uint8_t flags) {
-  if (!in_zones(address, size_bytes)) return false;
+  if (!in_zones(view_, address, size_bytes)) return false;
   const uint64_t first = address & ~(kPageSize - 1);
   for (uint64_t a = first; a - first < size_bytes + (address - first); a += kPageSize)
     *page_flags(core, a) = flags;
@@ -219,14 +183,14 @@ bool GuestMemory::set_permissions(uint32_t core, uint64_t address, uint64_t size
 }
 
 bool GuestMemory::set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags) {
-  const uint32_t copies = view_.is_private && !in_linear(address) ? cores_ : 1;
+  const uint32_t copies = view_.is_private && !in_linear(view_, address) ? cores_ : 1;
   for (uint32_t core = 0; core < copies; ++core)
     if (!set_permissions(core, address, size_bytes, flags)) return false;
   return true;
 }
 
 uint8_t GuestMemory::permissions(uint32_t core, uint64_t address) const {
-  return in_zones(address, 1) ? *page_flags(core, address) : 0;
+  return in_zones(view_, address, 1) ? *page_flags(core, address) : 0;
 }
 
 }  // namespace gpusim

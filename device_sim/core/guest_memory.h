@@ -70,10 +70,7 @@ class GuestMemory {
   void clear_journals();
 
  private:
-  bool in_zones(uint64_t address, uint64_t size_bytes) const;
-  bool in_linear(uint64_t address) const { return address - view_.linear_base < view_.linear_size; }
-  // Calls f(storage, done, size) for the pieces of a range in zones that lie together in storage:
-  // `size` bytes, after `done` others; at most a page each.
+  // Calls f(storage, done, size) for the pieces of a range: see core/zones.h.
   template <class F>
   void for_pieces(uint32_t core, uint64_t address, uint64_t size_bytes, F f) const;
   uint8_t* page_flags(uint32_t core, uint64_t address) const;
