@@ -3,8 +3,8 @@
 
 #include "device_sim/base/nearest_name.h"
 #include "device_sim/core/backend.h"
+#include "device_sim/cuda/core_state.h"
 #include "device_sim/cuda/cuda_backend.h"
-#include "device_sim/cuda/host_backend.h"
 #include "device_sim/scalar/scalar_backend.h"
 #include "device_sim/simd/simd_backend.h"
 
@@ -24,7 +24,7 @@ std::string device_of() {
 
 constexpr BackendInfo kBackends[] = {
     {"cuda", cuda::available, cuda::device_name, cuda::create,
-     cuda::HostBackend::kSchedulingBytes, false},
+     cuda::kSchedulingBytes, false},
     {"simd", SimdBackend::available, device_of<SimdBackend>, create<SimdBackend>,
      SimdBackend::kSchedulingBytes, true},
     {"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>,
@@ -36,8 +36,6 @@ constexpr BackendInfo kBackends[] = {
 std::span<const BackendInfo> all_backends() { return kBackends; }
 
 std::unique_ptr<Backend> make_backend(const std::string& name, bool in_place) {
-  // For tests: what a GPU's threads would do.
-  if (name == "cuda-host") return std::make_unique<cuda::HostBackend>();
   std::string known;
   std::vector<std::string_view> names{"auto"};
   for (const BackendInfo& info : kBackends) {

@@ -9,14 +9,15 @@
 
 namespace gpusim {
 
+// Set where a core stops, else of no value: most micro-ops leave it alone.
 struct StopInfo {
-  Fault fault = Fault::kNone;
-  uint64_t address = 0;  // of a faulting access, or where jmp_reg goes
+  Fault fault;
+  uint64_t address;  // of a faulting access, or where jmp_reg goes
 };
 
 // Each returns false and fills `stop` on a fault.
-template <Op op, class Ctx>
-GPUSIM_HD_INLINE bool execute_load(const Uop& u, Ctx& ctx, const MemoryView& memory, uint32_t core,
+template <Op op, class Ctx, class Memory>
+GPUSIM_HD_INLINE bool execute_load(const Uop& u, Ctx& ctx, const Memory& memory, uint32_t core,
                                    StopInfo& stop) {
   using A = Access<op>;
   const uint64_t index = A::kMode == AddressMode::kImmediate ? 0 : ctx.get(u.b);
@@ -30,8 +31,8 @@ GPUSIM_HD_INLINE bool execute_load(const Uop& u, Ctx& ctx, const MemoryView& mem
   return true;
 }
 
-template <Op op, class Ctx>
-GPUSIM_HD_INLINE bool execute_store(const Uop& u, Ctx& ctx, const MemoryView& memory, uint32_t core,
+template <Op op, class Ctx, class Memory>
+GPUSIM_HD_INLINE bool execute_store(const Uop& u, Ctx& ctx, const Memory& memory, uint32_t core,
                                     StopInfo& stop) {
   using A = Access<op>;
   const uint64_t index = A::kMode == AddressMode::kImmediate ? 0 : ctx.get(u.b);
@@ -42,7 +43,8 @@ GPUSIM_HD_INLINE bool execute_store(const Uop& u, Ctx& ctx, const MemoryView& me
 }
 
 // The aligned bytes that an atomic access may read and write, or null with `stop` filled.
-GPUSIM_HD_INLINE uint8_t* atomic_target(const MemoryView& memory, uint32_t core, uint64_t address,
+template <class Memory>
+GPUSIM_HD_INLINE uint8_t* atomic_target(const Memory& memory, uint32_t core, uint64_t address,
                                         uint32_t size, StopInfo& stop) {
   if (address & (size - 1)) {
     stop = {Fault::kAlignment, address};
@@ -53,8 +55,8 @@ GPUSIM_HD_INLINE uint8_t* atomic_target(const MemoryView& memory, uint32_t core,
   return p;
 }
 
-template <Op op, class Ctx>
-GPUSIM_HD_INLINE bool execute_amo(const Uop& u, Ctx& ctx, const MemoryView& memory, uint32_t core,
+template <Op op, class Ctx, class Memory>
+GPUSIM_HD_INLINE bool execute_amo(const Uop& u, Ctx& ctx, const Memory& memory, uint32_t core,
                                   StopInfo& stop) {
   uint8_t* p = atomic_target(memory, core, ctx.get(u.a), 1u << u.aux, stop);
   if (!p) return false;
@@ -62,8 +64,8 @@ GPUSIM_HD_INLINE bool execute_amo(const Uop& u, Ctx& ctx, const MemoryView& memo
   return true;
 }
 
-template <class Ctx>
-GPUSIM_HD_INLINE bool execute_cas(const Uop& u, Ctx& ctx, const MemoryView& memory, uint32_t core,
+template <class Ctx, class Memory>
+GPUSIM_HD_INLINE bool execute_cas(const Uop& u, Ctx& ctx, const Memory& memory, uint32_t core,
                                   StopInfo& stop) {
   uint8_t* p = atomic_target(memory, core, ctx.get(u.a), 1u << u.aux, stop);
   if (!p) return false;
@@ -71,8 +73,8 @@ GPUSIM_HD_INLINE bool execute_cas(const Uop& u, Ctx& ctx, const MemoryView& memo
   return true;
 }
 
-template <class Ctx>
-GPUSIM_HD bool execute_cas128(const Uop& u, Ctx& ctx, const MemoryView& memory, uint32_t core,
+template <class Ctx, class Memory>
+GPUSIM_HD bool execute_cas128(const Uop& u, Ctx& ctx, const Memory& memory, uint32_t core,
                               StopInfo& stop) {
   const uint64_t address = ctx.get(u.a);
   uint8_t* p0 = atomic_target(memory, core, address, 16, stop);
@@ -86,8 +88,8 @@ GPUSIM_HD bool execute_cas128(const Uop& u, Ctx& ctx, const MemoryView& memory, 
   return true;
 }
 
-template <class Ctx>
-GPUSIM_HD_INLINE bool execute_stx(const Uop& u, Ctx& ctx, const MemoryView& memory, uint32_t core,
+template <class Ctx, class Memory>
+GPUSIM_HD_INLINE bool execute_stx(const Uop& u, Ctx& ctx, const Memory& memory, uint32_t core,
                                   StopInfo& stop) {
   const uint64_t address = ctx.get(u.a);
   uint8_t* p = atomic_target(memory, core, address, 1u << u.aux, stop);
@@ -102,8 +104,8 @@ GPUSIM_HD_INLINE bool execute_stx(const Uop& u, Ctx& ctx, const MemoryView& memo
   return true;
 }
 
-template <class Ctx>
-GPUSIM_HD bool execute_stx128(const Uop& u, Ctx& ctx, const MemoryView& memory, uint32_t core,
+template <class Ctx, class Memory>
+GPUSIM_HD bool execute_stx128(const Uop& u, Ctx& ctx, const Memory& memory, uint32_t core,
                               StopInfo& stop) {
   const uint64_t address = ctx.get(u.a);
   uint8_t* p0 = atomic_target(memory, core, address, 16, stop);

@@ -11,14 +11,17 @@ enum class Outcome : uint8_t {
   // Ends of blocks:
   kTaken,
   kNotTaken,
+  kJump,
   kLink,
   kJumpReg,
   kGiveWay,
+  kSignalled,
   kService,
 };
 
-template <class Ctx>
-GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const MemoryView& memory, uint32_t core,
+// `Memory`: a MemoryView, or what has its functions.
+template <class Ctx, class Memory>
+GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const Memory& memory, uint32_t core,
                                  StopInfo& stop) {
   using SD = sem::ScalarDomain;
   switch (u.op) {
@@ -76,7 +79,7 @@ GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const MemoryView& memor
     return Outcome::kFault;
 #define GPUSIM_RUN_kFence(name) \
   case Op::name:                \
-    PairLock::fence();          \
+    fence_all();                \
     return Outcome::kNext;
 #define GPUSIM_RUN_kNote(name)                                           \
   case Op::name:                                                         \
@@ -90,7 +93,7 @@ GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const MemoryView& memor
     return sem::name<SD>(GPUSIM_GET_A, u) ? Outcome::kTaken : Outcome::kNotTaken;
 #define GPUSIM_RUN_kJmp(name) \
   case Op::name:              \
-    return Outcome::kTaken;
+    return Outcome::kJump;
 #define GPUSIM_RUN_kLink(name) \
   case Op::name:               \
     return Outcome::kLink;
@@ -102,7 +105,7 @@ GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const MemoryView& memor
   case Op::name:                  \
     if (u.aux != static_cast<uint8_t>(Turn::kSignalEvent)) return Outcome::kGiveWay; \
     memory.signal_event();        \
-    return Outcome::kTaken;
+    return Outcome::kSignalled;
 #define GPUSIM_RUN_kService(name) \
   case Op::name:                  \
     return Outcome::kService;
@@ -116,9 +119,10 @@ GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const MemoryView& memor
 #undef GPUSIM_GET_A
 #undef GPUSIM_GET_B
 #undef GPUSIM_GET_C
+    default:
+      stop = {Fault::kUndefined, 0};
+      return Outcome::kFault;
   }
-  stop = {Fault::kUndefined, 0};
-  return Outcome::kFault;
 }
 
 }  // namespace gpusim

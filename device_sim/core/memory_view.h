@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "device_sim/core/atomics.h"
 #include "device_sim/uir/hd.h"
 #include "device_sim/uir/module.h"
 
@@ -51,12 +52,8 @@ struct MemoryView {
   }
 
   GPUSIM_HD_INLINE void signal_event() const {
-#ifdef __CUDA_ARCH__
-    __threadfence();
-    atomicAdd(events, 1u);
-#else
-    __atomic_fetch_add(events, 1, __ATOMIC_SEQ_CST);
-#endif
+    fence_all();
+    amo_sized<Op::amo_add, uint32_t>(reinterpret_cast<uint8_t*>(events), 1, 2);
   }
 
   // Bytes of one window in a page of storage.
@@ -115,7 +112,7 @@ struct MemoryView {
   GPUSIM_HD_INLINE bool load(uint32_t core, uint64_t address, T* out) const {
     if (const uint8_t* p = span(core, address, sizeof(T), kRead)) {
       if ((address & (sizeof(T) - 1)) == 0) *out = *reinterpret_cast<const T*>(p);
-      else copy_bytes(reinterpret_cast<uint8_t*>(out), p, sizeof(T));
+      else std::memcpy(out, p, sizeof(T));
       return true;
     }
     return sizeof(T) > 1 && load_split(core, address, reinterpret_cast<uint8_t*>(out), sizeof(T));
@@ -124,7 +121,7 @@ struct MemoryView {
   GPUSIM_HD_INLINE bool store(uint32_t core, uint64_t address, T value) const {
     if (uint8_t* p = span(core, address, sizeof(T), kWrite)) {
       if ((address & (sizeof(T) - 1)) == 0) *reinterpret_cast<T*>(p) = value;
-      else copy_bytes(p, reinterpret_cast<const uint8_t*>(&value), sizeof(T));
+      else std::memcpy(p, &value, sizeof(T));
       return true;
     }
     return sizeof(T) > 1 &&
@@ -146,15 +143,6 @@ struct MemoryView {
       if (!byte(core, address + i, kWrite)) return false;
     for (uint32_t i = 0; i < size; ++i) *byte(core, address + i, kWrite) = in[i];
     return true;
-  }
-
- private:
-  GPUSIM_HD_INLINE static void copy_bytes(uint8_t* to, const uint8_t* from, uint32_t size) {
-#ifdef __CUDA_ARCH__
-    for (uint32_t i = 0; i < size; ++i) to[i] = from[i];
-#else
-    std::memcpy(to, from, size);
-#endif
   }
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 
+#include "device_sim/core/atomics.h"
 #include "device_sim/core/memory_view.h"
 
 namespace gpusim {
@@ -17,7 +18,7 @@ struct Watch {
   template <class T>
   GPUSIM_HD_INLINE static T read(const T* place) {
 #ifdef __CUDA_ARCH__
-    return *reinterpret_cast<const volatile T*>(place);
+    return atomic_load(place);
 #else
     return __atomic_load_n(place, __ATOMIC_ACQUIRE);
 #endif

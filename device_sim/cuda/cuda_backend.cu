@@ -1,16 +1,19 @@
 #include "device_sim/cuda/cuda_backend.h"
 
-#include <thrust/iterator/counting_iterator.h>
-
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
 #include <cub/device/device_select.cuh>
+#include <thrust/execution_policy.h>
+#include <thrust/for_each.h>
+#include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <numeric>
 
 #include "device_sim/core/machine_state.h"
+#include "device_sim/core/order.h"
+#include "device_sim/cuda/contexts.cuh"
 #include "device_sim/cuda/device_memory.cuh"
 #include "device_sim/cuda/kernel.cuh"
 #include "device_sim/cuda/launch.cuh"
@@ -18,11 +21,13 @@
 namespace gpusim::cuda {
 namespace {
 
+// --- what Thrust and CUB call on the device
+
 struct IsAwake {
   const CoreState* states;
   MemoryView memory;
   uint32_t slice;
-  __host__ __device__ bool operator()(uint32_t core) const {
+  __device__ bool operator()(uint32_t core) const {
     const CoreState& s = states[core];
     return s.status == CoreStatus::kRunnable && !sleeps(memory, s, slice);
   }
@@ -30,8 +35,57 @@ struct IsAwake {
 struct TimesCopies {
   __host__ __device__ uint32_t operator()(uint32_t block) const { return block * kCounterCopies; }
 };
+// Where the cores of an order are, as a key that brings neighbours in the program together.
+struct ReadPlace {
+  const uint32_t* order;
+  const CoreState* states;
+  const uint32_t* rank;
+  uint32_t* keys;
+  __device__ void operator()(uint32_t i) const { keys[i] = rank[states[order[i]].pc]; }
+};
+// A change of a core's state that the host made between slices.
+struct StateWrite {
+  uint32_t core;
+  uint32_t pc;
+  CoreStatus status;
+};
+__device__ inline void set_state(CoreState& s, uint32_t pc, CoreStatus status) {
+  s.pc = pc;
+  s.status = status;
+  s.waits = false;
+  s.passed = 0;
+}
+struct ApplyStateWrite {
+  const StateWrite* writes;
+  CoreState* states;
+  __device__ void operator()(uint32_t i) const {
+    set_state(states[writes[i].core], writes[i].pc, writes[i].status);
+  }
+};
+struct StartCore {
+  CoreState* states;
+  uint32_t pc;
+  __device__ void operator()(uint32_t core) const {
+    set_state(states[core], pc, CoreStatus::kRunnable);
+  }
+};
+// What the host wants to know of a core that stopped.
+struct Stop {
+  CoreState state;
+  StopRecord record;
+};
+struct GatherStop {
+  const uint32_t* cores;
+  const CoreState* states;
+  const StopRecord* records;
+  Stop* to;
+  __device__ void operator()(uint32_t i) const { to[i] = {states[cores[i]], records[cores[i]]}; }
+};
 
-uint32_t blocks_for(uint32_t count) { return (count + 255) / 256; }
+template <class F>
+void for_each(uint32_t count, F f) {
+  thrust::for_each_n(thrust::device, thrust::counting_iterator<uint32_t>(0), count, f);
+}
 
 class CudaBackend final : public Backend, public MachineState {
  public:
@@ -72,19 +126,19 @@ class CudaBackend final : public Backend, public MachineState {
     return memory_.permissions(core, address);
   }
 
-  uint64_t slot(uint32_t core, Slot slot) override;
-  void set_slot(uint32_t core, Slot slot, uint64_t value) override;
-  void set_slots(Slot slot, CoreWord value) override {
-    for (uint32_t core = 0; core < config_.cores; ++core) set_slot(core, slot, value.of(core));
+  uint64_t slot(uint32_t core, Slot slot) override { return contexts_.get(core, slot); }
+  void set_slot(uint32_t core, Slot slot, uint64_t value) override {
+    contexts_.set(core, slot, value);
   }
+  void set_slots(Slot slot, CoreWord value) override { contexts_.fill(slot, value); }
   void start(uint32_t core, uint32_t uop) override {
     set_status(core, uop, CoreStatus::kRunnable);
   }
-  void start_all(uint32_t uop) override {
-    for (uint32_t core = 0; core < config_.cores; ++core) start(core, uop);
+  void start_all(uint32_t uop) override;
+  void stop(uint32_t core) override {
+    if (is_runnable_[core]) set_status(core, 0, CoreStatus::kIdle);
   }
-  void stop(uint32_t core) override { set_status(core, 0, CoreStatus::kIdle); }
-  uint32_t place(uint32_t core) override;
+  uint32_t place(uint32_t core) override { return host_states()[core].pc; }
   std::span<const Event> run_slice(uint64_t instructions) override;
   uint32_t runnable() const override { return runnable_; }
   std::vector<uint64_t> block_counts() override;
@@ -98,10 +152,11 @@ class CudaBackend final : public Backend, public MachineState {
   std::vector<CoreSnapshot> cores() override;
   std::vector<uint8_t> scheduling() override { return {}; }
   void set_cores(std::span<const CoreSnapshot> cores, std::span<const uint8_t>) override;
-  void slots(Slot slot, std::span<uint64_t> values) override;
-  void set_all_slots(Slot slot, std::span<const uint64_t> values) override;
-  void set_block_counts(std::span<const uint64_t> counts,
-                        std::span<const uint64_t>) override {
+  void slots(Slot slot, std::span<uint64_t> values) override { contexts_.get_row(slot, values); }
+  void set_all_slots(Slot slot, std::span<const uint64_t> values) override {
+    contexts_.set_row(slot, values);
+  }
+  void set_block_counts(std::span<const uint64_t> counts, std::span<const uint64_t>) override {
     earlier_counts_.assign(counts.begin(), counts.end());
     block_counts_.zero();
   }
@@ -118,12 +173,17 @@ class CudaBackend final : public Backend, public MachineState {
 
  private:
   void upload_code();
+  void choose_block_size();
   void set_status(uint32_t core, uint32_t uop, CoreStatus status);
-  // Sends what the host changed since the last slice.
-  void apply_writes();
-  // Fills order_ with the runnable cores, those at the same micro-op together.
+  // Sends what the host changed of cores' states since the last slice.
+  void send_states();
+  // Fills order_ with the cores that are awake, those at the same place together. Returns how many.
   uint32_t regroup();
+  Launch describe_launch(uint32_t count, uint64_t instructions);
+  uint32_t threads_for(uint32_t count) const;
   void collect_events();
+  const std::vector<CoreState>& host_states();
+  const std::vector<unsigned long long>& host_classes();
   template <class F>
   void with_scratch(F f) {  // CUB's two-step calls
     size_t bytes = 0;
@@ -136,61 +196,75 @@ class CudaBackend final : public Backend, public MachineState {
   cudaDeviceProp properties_{};
   const Module* module_ = nullptr;
   MachineConfig config_;
+  uint32_t most_threads_ = 0;  // per block, so that most contexts are on the chip at once
   DeviceMemory memory_;
+  Contexts contexts_;
+  ReconvergenceOrder reconvergence_;
   DeviceArray<Uop> uops_;
-  DeviceArray<uint32_t> uop_at_;
+  DeviceArray<uint32_t> uop_at_, rank_;
   DeviceArray<BlockInfo> blocks_;
-  DeviceArray<uint64_t> slots_;
   DeviceArray<CoreState> states_;
   DeviceArray<StopRecord> records_;
-  DeviceArray<uint32_t> order_, order_sorted_, keys_, keys_sorted_, stopped_, counters_;
-  DeviceArray<unsigned long long> block_counts_, core_classes_;
+  DeviceArray<uint32_t> order_, order_sorted_, keys_, keys_sorted_, stopped_, stopped_sorted_;
+  DeviceArray<uint32_t> counters_;
+  DeviceArray<unsigned long long> block_counts_, core_classes_;  // core_classes_: [class][core]
+  DeviceArray<Stop> stops_;
+  DeviceArray<StateWrite> sent_states_;
   DeviceArray<uint8_t> scratch_;
   std::vector<uint64_t> earlier_counts_;  // block counts from before the module changed
 
-  std::vector<SlotWrite> slot_writes_;
   std::vector<StateWrite> state_writes_;
-  std::unordered_map<uint64_t, uint64_t> pending_slots_;  // core << 8 | slot
   std::vector<bool> is_runnable_;
   uint32_t runnable_ = 0;
   uint32_t slice_ = 0;
   std::vector<Event> events_;
-  // Contexts of the cores of events_: [slot][event], and each core's place.
-  std::vector<uint64_t> event_slots_;
-  std::unordered_map<uint32_t, uint32_t> event_of_core_;
+  // Copies of what is on the device, if they are up to date.
+  std::vector<CoreState> host_states_;
+  std::vector<unsigned long long> host_classes_;
+  bool states_are_here_ = false, classes_are_here_ = false;
 };
+
+BlockInfo make_block_info(const Module& module, const Block& block) {
+  BlockInfo info{block.insn_count, 0, {}};
+  for (uint32_t i = 0; i < block.uop_count; ++i) {
+    const Shape shape = op_info(module.uops[block.first_uop + i].op).shape;
+    info.polls += shape == Shape::kAmo || shape == Shape::kCas || shape == Shape::kCas128 ||
+                  shape == Shape::kStx || shape == Shape::kStx128 || shape == Shape::kFence;
+  }
+  for (size_t c = 0; c < kInsnClassCount; ++c) info.classes[c] = block.classes[c];
+  return info;
+}
 
 void CudaBackend::configure(const Module& module, const MachineConfig& config) {
   module_ = &module;
   config_ = config;
   memory_.configure(config);
   const uint32_t cores = config.cores;
-  slots_ = DeviceArray<uint64_t>(size_t{module.slot_count} * cores, "contexts");
+  contexts_.configure(module.slot_count, cores);
+  states_ = DeviceArray<CoreState>(cores, "core states");
   records_ = DeviceArray<StopRecord>(cores, "stop records");
-  for (auto* array : {&order_, &order_sorted_, &keys_, &keys_sorted_, &stopped_})
+  for (auto* array : {&order_, &order_sorted_, &keys_, &keys_sorted_, &stopped_, &stopped_sorted_})
     *array = DeviceArray<uint32_t>(cores, "scheduling");
   counters_ = DeviceArray<uint32_t>(1, "counters");
+  core_classes_ = {};
   if (config.per_core_tallies)
     core_classes_ = DeviceArray<unsigned long long>(size_t{kInsnClassCount} * cores, "tallies");
   earlier_counts_.assign(module.blocks.size(), 0);
+  reconvergence_.compute(module);
   upload_code();
+  choose_block_size();
   reset(config.max_instructions);
 }
 
 void CudaBackend::reset(uint64_t max_instructions) {
   config_.max_instructions = max_instructions;
-  const uint32_t cores = config_.cores;
-  slots_.zero();
-  for (const InitialValue& v : module_->initial_values)
-    launch(fill_slots, blocks_for(cores), 256, 0, "initialising contexts",
-           slots_.data() + size_t{v.slot} * cores, cores, v.value);
-  states_ = to_device(std::vector<CoreState>(cores), "core states");
-  if (config_.per_core_tallies) core_classes_.zero();
-  is_runnable_.assign(cores, false);
+  contexts_.reset(module_->initial_values);
+  states_.upload(std::vector<CoreState>(config_.cores));
+  core_classes_.zero();
+  is_runnable_.assign(config_.cores, false);
   runnable_ = 0;
-  pending_slots_.clear();
   state_writes_.clear();
-  event_of_core_.clear();
+  states_are_here_ = classes_are_here_ = false;
 }
 
 void CudaBackend::upload_code() {
@@ -198,8 +272,9 @@ void CudaBackend::upload_code() {
   uops.push_back(Uop{.op = Op::trap});  // a thread fetches one micro-op ahead
   uops_ = to_device(uops, "micro-ops");
   uop_at_ = to_device(module_->code.uop_at, "the code map");
+  rank_ = to_device(reconvergence_.rank(), "the order of micro-ops");
   std::vector<BlockInfo> blocks;
-  for (const Block& b : module_->blocks) blocks.push_back(make_block_info(b));
+  for (const Block& b : module_->blocks) blocks.push_back(make_block_info(*module_, b));
   blocks_ = to_device(blocks, "blocks");
   block_counts_ = DeviceArray<unsigned long long>(blocks.size() * kCounterCopies, "block counts");
   block_counts_.zero();
@@ -208,31 +283,31 @@ void CudaBackend::upload_code() {
 void CudaBackend::module_changed() {
   earlier_counts_ = block_counts();
   earlier_counts_.resize(module_->blocks.size());
+  reconvergence_.extend(*module_);
   upload_code();
 }
 
-uint64_t CudaBackend::slot(uint32_t core, Slot slot) {
-  if (const auto it = pending_slots_.find(uint64_t{core} << 8 | slot); it != pending_slots_.end())
-    return it->second;
-  if (const auto it = event_of_core_.find(core); it != event_of_core_.end())
-    return event_slots_[size_t{slot} * events_.size() + it->second];
-  uint64_t value = 0;
-  check(cudaMemcpy(&value, slots_.data() + size_t{slot} * config_.cores + core, sizeof value,
-                   cudaMemcpyDeviceToHost),
-        "reading a register");
-  return value;
-}
-
-uint32_t CudaBackend::place(uint32_t core) {
-  apply_writes();
-  CoreState state;
-  check(cudaMemcpy(&state, states_.data() + core, sizeof state, cudaMemcpyDeviceToHost),
-        "reading a core's state");
-  return state.pc;
-}
-
-void CudaBackend::set_slot(uint32_t core, Slot slot, uint64_t value) {
-  pending_slots_[uint64_t{core} << 8 | slot] = value;
+void CudaBackend::choose_block_size() {
+  const size_t context_bytes = size_t{module_->slot_count} * sizeof(uint64_t);
+  const size_t most_bytes = properties_.sharedMemPerBlockOptin;
+  if (context_bytes * kWarpSize > most_bytes)
+    throw std::runtime_error("a context of this program does not fit the GPU's shared memory");
+  check(cudaFuncSetAttribute(simulate, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(most_bytes)),
+        "reserving shared memory");
+  uint32_t most_resident = 0;
+  for (uint32_t threads = kWarpSize; threads <= kMaxThreads; threads += kWarpSize) {
+    if (context_bytes * threads > most_bytes) break;
+    int blocks = 0;
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, simulate,
+                                                        static_cast<int>(threads),
+                                                        context_bytes * threads),
+          "asking how many threads fit");
+    const uint32_t resident = static_cast<uint32_t>(blocks) * threads;
+    if (resident < most_resident) continue;
+    most_resident = resident;
+    most_threads_ = threads;
+  }
 }
 
 void CudaBackend::set_status(uint32_t core, uint32_t uop, CoreStatus status) {
@@ -243,48 +318,64 @@ void CudaBackend::set_status(uint32_t core, uint32_t uop, CoreStatus status) {
   is_runnable_[core] = now;
 }
 
-void CudaBackend::apply_writes() {
-  if (!pending_slots_.empty()) {
-    slot_writes_.clear();
-    for (const auto& [where, value] : pending_slots_)
-      slot_writes_.push_back({static_cast<uint32_t>(where >> 8), static_cast<uint32_t>(where & 255), value});
-    const DeviceArray<SlotWrite> writes = to_device(slot_writes_, "register writes");
-    const auto count = static_cast<uint32_t>(slot_writes_.size());
-    launch(apply_slot_writes, blocks_for(count), 256, 0, "writing registers", writes.data(), count,
-           slots_.data(), config_.cores);
-    check(cudaDeviceSynchronize(), "writing registers");
-    pending_slots_.clear();
+void CudaBackend::start_all(uint32_t uop) {
+  state_writes_.clear();
+  for_each(config_.cores, StartCore{states_.data(), uop});
+  is_runnable_.assign(config_.cores, true);
+  runnable_ = config_.cores;
+  states_are_here_ = false;
+}
+
+void CudaBackend::send_states() {
+  if (state_writes_.empty()) return;
+  // The last write to a core counts.
+  const auto by_core = [](const StateWrite& x, const StateWrite& y) { return x.core < y.core; };
+  if (!std::is_sorted(state_writes_.begin(), state_writes_.end(), by_core))
+    std::stable_sort(state_writes_.begin(), state_writes_.end(), by_core);
+  size_t count = 0;
+  for (const StateWrite& w : state_writes_) {
+    count += count == 0 || state_writes_[count - 1].core != w.core;
+    state_writes_[count - 1] = w;
   }
-  if (!state_writes_.empty()) {
-    // The last write to a core counts.
-    std::stable_sort(state_writes_.begin(), state_writes_.end(),
-                     [](const auto& x, const auto& y) { return x.core < y.core; });
-    std::vector<StateWrite> last;
-    for (const StateWrite& w : state_writes_) {
-      if (!last.empty() && last.back().core == w.core) last.back() = w;
-      else last.push_back(w);
-    }
-    const DeviceArray<StateWrite> writes = to_device(last, "core states");
-    const auto count = static_cast<uint32_t>(last.size());
-    launch(apply_state_writes, blocks_for(count), 256, 0, "starting cores", writes.data(), count,
-           states_.data());
-    check(cudaDeviceSynchronize(), "starting cores");
-    state_writes_.clear();
+  state_writes_.resize(count);
+  sent_states_.reserve(count, "core states on their way");
+  sent_states_.upload(state_writes_);
+  for_each(static_cast<uint32_t>(count), ApplyStateWrite{sent_states_.data(), states_.data()});
+  state_writes_.clear();
+  states_are_here_ = false;
+}
+
+const std::vector<CoreState>& CudaBackend::host_states() {
+  send_states();
+  if (!states_are_here_) {
+    host_states_.resize(config_.cores);
+    states_.download(host_states_);
+    states_are_here_ = true;
   }
+  return host_states_;
+}
+
+const std::vector<unsigned long long>& CudaBackend::host_classes() {
+  if (!classes_are_here_) {
+    host_classes_.resize(core_classes_.size());
+    core_classes_.download(host_classes_);
+    classes_are_here_ = true;
+  }
+  return host_classes_;
 }
 
 uint32_t CudaBackend::regroup() {
   const thrust::counting_iterator<uint32_t> all(0);
   const auto cores = static_cast<int>(config_.cores);
+  const MemoryView& view = memory_.view();
   with_scratch([&](void* scratch, size_t& bytes) {
     return cub::DeviceSelect::If(scratch, bytes, all, order_.data(), counters_.data(), cores,
-                                 IsAwake{states_.data(), memory_.view(), slice_});
+                                 IsAwake{states_.data(), view, slice_});
   });
   uint32_t count = 0;
   counters_.download(std::span(&count, 1));
   if (count <= kWarpSize) return count;
-  launch(read_pcs, blocks_for(count), 256, 0, "regrouping cores", order_.data(), count,
-         states_.data(), keys_.data());
+  for_each(count, ReadPlace{order_.data(), states_.data(), rank_.data(), keys_.data()});
   with_scratch([&](void* scratch, size_t& bytes) {
     return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys_.data(), keys_sorted_.data(),
                                            order_.data(), order_sorted_.data(),
@@ -294,10 +385,42 @@ uint32_t CudaBackend::regroup() {
   return count;
 }
 
+// No more than spread the cores over the chip.
+uint32_t CudaBackend::threads_for(uint32_t count) const {
+  const auto processors = static_cast<uint32_t>(properties_.multiProcessorCount);
+  const uint32_t spread = (count + processors - 1) / processors;
+  return std::min((spread + kWarpSize - 1) / kWarpSize * kWarpSize, most_threads_);
+}
+
+Launch CudaBackend::describe_launch(uint32_t count, uint64_t instructions) {
+  Launch launch;
+  launch.machine = Machine{
+      .code = CodeView{uops_.data(), uop_at_.data(), module_->code.text_base,
+                       module_->code.uop_at.size(), module_->code.pc_shift},
+      .memory = DeviceView{memory_.view()},
+      .blocks = blocks_.data(),
+      .rank = rank_.data(),
+      .max_instructions = config_.max_instructions,
+      .seed = config_.seed};
+  launch.slots = contexts_.data();
+  launch.slot_count = module_->slot_count;
+  launch.core_count = config_.cores;
+  launch.states = states_.data();
+  launch.records = records_.data();
+  launch.order = order_.data();
+  launch.runnable = count;
+  launch.instructions = instructions;
+  launch.slice = slice_;
+  launch.block_counts = block_counts_.data();
+  launch.core_classes = core_classes_.data();
+  launch.stopped = stopped_.data();
+  launch.stopped_count = counters_.data();
+  return launch;
+}
+
 std::span<const Event> CudaBackend::run_slice(uint64_t instructions) {
-  apply_writes();
+  send_states();
   events_.clear();
-  event_of_core_.clear();
   if (runnable_ == 0) return events_;
   ++slice_;
   uint32_t count = regroup();
@@ -305,44 +428,14 @@ std::span<const Event> CudaBackend::run_slice(uint64_t instructions) {
     slice_ += kLongestSleep;
     count = regroup();
   }
-  Launch slice;
-  slice.machine = Machine{
-      .code = CodeView{uops_.data(), uop_at_.data(), module_->code.text_base,
-                       module_->code.uop_at.size(), module_->code.pc_shift},
-      .memory = memory_.view(),
-      .blocks = blocks_.data(),
-      .max_instructions = config_.max_instructions,
-      .seed = config_.seed};
-  slice.slots = slots_.data();
-  slice.slot_count = module_->slot_count;
-  slice.core_count = config_.cores;
-  slice.states = states_.data();
-  slice.records = records_.data();
-  slice.order = order_.data();
-  slice.runnable = count;
-  slice.instructions = instructions;
-  slice.slice = slice_;
-  slice.block_counts = block_counts_.data();
-  slice.core_classes = core_classes_.data();
-  slice.stopped = stopped_.data();
+  const Launch slice = describe_launch(count, instructions);
   counters_.zero();
-  slice.stopped_count = counters_.data();
-
-  // As many threads per block as contexts fit, but no more than spread the cores over the chip.
-  const size_t context_bytes = size_t{module_->slot_count} * sizeof(uint64_t);
-  const auto fit = static_cast<uint32_t>(properties_.sharedMemPerBlockOptin / context_bytes);
-  if (fit < kWarpSize)
-    throw std::runtime_error("a context of this program does not fit the GPU's shared memory");
-  const auto processors = static_cast<uint32_t>(properties_.multiProcessorCount);
-  const uint32_t spread = ((count + processors - 1) / processors + kWarpSize - 1) / kWarpSize * kWarpSize;
-  const uint32_t threads = std::min({fit / kWarpSize * kWarpSize, spread, kMaxThreads});
-  const size_t shared_bytes = threads * context_bytes;
-  check(cudaFuncSetAttribute(simulate, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(shared_bytes)),
-        "reserving shared memory");
-  launch(simulate, (count + threads - 1) / threads, threads, shared_bytes, "starting a slice",
-         slice);
+  const uint32_t threads = threads_for(count);
+  launch(simulate, (count + threads - 1) / threads, threads,
+         size_t{threads} * module_->slot_count * sizeof(uint64_t), "starting a slice", slice);
   check(cudaDeviceSynchronize(), "running a slice");
+  states_are_here_ = classes_are_here_ = false;
+  contexts_.slice_has_run();
   if (config_.journal_words) memory_.fetch_journals();
   collect_events();
   return events_;
@@ -352,30 +445,22 @@ void CudaBackend::collect_events() {
   uint32_t count = 0;
   counters_.download(std::span(&count, 1));
   if (count == 0) return;
-  DeviceArray<CoreState> states(count, "events");
-  DeviceArray<StopRecord> records(count, "events");
-  DeviceArray<uint64_t> slots(size_t{module_->slot_count} * count, "events");
-  launch(gather_stops, blocks_for(count), 256, 0, "collecting events", stopped_.data(), count,
-         states_.data(), records_.data(), states.data(), records.data());
-  launch(gather_slots, blocks_for(count), 256, 0, "collecting events", stopped_.data(), count,
-         slots_.data(), module_->slot_count, config_.cores, slots.data());
+  with_scratch([&](void* scratch, size_t& bytes) {
+    return cub::DeviceRadixSort::SortKeys(scratch, bytes, stopped_.data(), stopped_sorted_.data(),
+                                          static_cast<int>(count));
+  });
   std::vector<uint32_t> cores(count);
-  std::vector<CoreState> host_states(count);
-  std::vector<StopRecord> host_records(count);
-  event_slots_.resize(slots.size());
-  check(cudaMemcpy(cores.data(), stopped_.data(), count * sizeof(uint32_t), cudaMemcpyDeviceToHost),
-        "collecting events");
-  states.download(host_states);
-  records.download(host_records);
-  slots.download(event_slots_);
+  stopped_sorted_.download(cores);
+  stops_.reserve(count, "events");
+  for_each(count, GatherStop{stopped_sorted_.data(), states_.data(), records_.data(), stops_.data()});
+  std::vector<Stop> stops(count);
+  stops_.download(stops);
   for (uint32_t i = 0; i < count; ++i) {
-    events_.push_back(make_event(cores[i], host_states[i], host_records[i]));
-    event_of_core_[cores[i]] = i;
-    runnable_ -= is_runnable_[cores[i]];
+    events_.push_back(make_event(cores[i], stops[i].state, stops[i].record));
     is_runnable_[cores[i]] = false;
   }
-  std::sort(events_.begin(), events_.end(),
-            [](const Event& x, const Event& y) { return x.core < y.core; });
+  runnable_ -= count;
+  contexts_.gather(std::move(cores), stopped_sorted_.data());
 }
 
 std::vector<uint64_t> CudaBackend::block_counts() {
@@ -398,45 +483,33 @@ std::vector<uint64_t> CudaBackend::block_counts() {
 CoreTally CudaBackend::tally(uint32_t core) {
   CoreTally t;
   if (core_classes_.size() == 0) return t;
-  unsigned long long host[kInsnClassCount];
-  check(cudaMemcpy2D(host, sizeof host[0], core_classes_.data() + core,
-                     config_.cores * sizeof host[0], sizeof host[0], kInsnClassCount,
-                     cudaMemcpyDeviceToHost),
-        "reading tallies");
-  for (size_t c = 0; c < kInsnClassCount; ++c) t.classes[c] = host[c];
+  const std::vector<unsigned long long>& classes = host_classes();
+  for (size_t c = 0; c < kInsnClassCount; ++c) t.classes[c] = classes[c * config_.cores + core];
   return t;
 }
 
 CoreTally CudaBackend::tally_of_all() {
-  CoreTally t;
-  std::vector<unsigned long long> classes(core_classes_.size());  // [class][core]
-  core_classes_.download(classes);
-  for (size_t i = 0; i < classes.size(); ++i) t.classes[i / config_.cores] += classes[i];
-  return t;
+  CoreTally sum;
+  const std::vector<unsigned long long>& classes = host_classes();
+  for (size_t i = 0; i < classes.size(); ++i) sum.classes[i / config_.cores] += classes[i];
+  return sum;
 }
 
 uint64_t CudaBackend::instructions() {
-  std::vector<CoreState> states(config_.cores);
-  states_.download(states);
   uint64_t sum = 0;
-  for (const CoreState& s : states) sum += s.instructions;
+  for (const CoreState& s : host_states()) sum += s.instructions;
   return sum;
 }
 
 std::vector<CoreSnapshot> CudaBackend::cores() {
-  apply_writes();
-  std::vector<CoreState> states(config_.cores);
-  states_.download(states);
-  std::vector<unsigned long long> classes(core_classes_.size());  // [class][core]
-  core_classes_.download(classes);
+  const std::vector<CoreState>& states = host_states();
   std::vector<CoreSnapshot> all(config_.cores);
   for (uint32_t core = 0; core < config_.cores; ++core) {
     all[core].runnable = is_runnable_[core];
     all[core].place = states[core].pc;
     all[core].depth = states[core].depth;
     all[core].instructions = states[core].instructions;
-    for (size_t c = 0; c < kInsnClassCount && !classes.empty(); ++c)
-      all[core].classes[c] = classes[c * config_.cores + core];
+    all[core].classes = tally(core).classes;
   }
   return all;
 }
@@ -459,33 +532,30 @@ void CudaBackend::set_cores(std::span<const CoreSnapshot> cores, std::span<const
   states_.upload(states);
   core_classes_.upload(classes);
   state_writes_.clear();
-  event_of_core_.clear();
-}
-
-void CudaBackend::slots(Slot slot, std::span<uint64_t> values) {
-  apply_writes();
-  check(cudaMemcpy(values.data(), slots_.data() + size_t{slot} * config_.cores, values.size_bytes(),
-                   cudaMemcpyDeviceToHost),
-        "reading registers");
-}
-
-void CudaBackend::set_all_slots(Slot slot, std::span<const uint64_t> values) {
-  apply_writes();
-  event_of_core_.clear();
-  check(cudaMemcpy(slots_.data() + size_t{slot} * config_.cores, values.data(), values.size_bytes(),
-                   cudaMemcpyHostToDevice),
-        "writing registers");
+  states_are_here_ = classes_are_here_ = false;
 }
 
 }  // namespace
 
 bool available(std::string* why_not) {
   int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status == cudaSuccess && count > 0) return true;
+  cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count == 0) {
+    *why_not = "no GPU in this machine";
+    return false;
+  }
+  cudaFuncAttributes attributes{};
+  if (status == cudaSuccess) {
+    status = cudaFuncGetAttributes(&attributes, simulate);
+    if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction) {
+      cudaGetLastError();
+      *why_not = "this build has no machine code for the GPU; see docs/gpu.md";
+      return false;
+    }
+  }
+  if (status == cudaSuccess) return true;
   cudaGetLastError();
-  *why_not = status == cudaSuccess ? "no GPU in this machine"
-                                   : std::string("no usable GPU: ") + cudaGetErrorString(status);
+  *why_not = std::string("no usable GPU: ") + cudaGetErrorString(status);
   return false;
 }
 

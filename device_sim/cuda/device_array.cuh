@@ -52,7 +52,7 @@ class DeviceArray {
     if (!to.empty())
       check(cudaMemcpy(to.data(), data_, to.size_bytes(), cudaMemcpyDeviceToHost), "download");
   }
-  // Grows without keeping the contents.
+  // At least so many elements; does not keep the contents.
   void reserve(size_t size, const char* what) {
     if (size > size_) *this = DeviceArray(size + size / 2, what);
   }

@@ -5,37 +5,64 @@
 
 #include "device_sim/core/guest_memory.h"
 #include "device_sim/core/machine_state.h"
-#include "device_sim/cuda/device_array.cuh"
-#include "device_sim/cuda/launch.cuh"
-#include "device_sim/cuda/thread.h"
+#include "device_sim/core/zones.h"
+#include "device_sim/cuda/core_state.h"
+#include "device_sim/cuda/storage_cache.cuh"
 
 namespace gpusim::cuda {
 
-// Writes the same bytes at `offset` into the windows of all cores.
-__global__ void broadcast_window(MemoryView view, uint32_t cores, uint64_t offset,
-                                 const uint8_t* bytes, uint64_t size) {
-  const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const uint64_t first_word = offset >> 3, words = ((offset + size - 1) >> 3) - first_word + 1;
-  if (i >= words * cores) return;
-  const uint32_t core = static_cast<uint32_t>(i % cores);
-  const uint64_t word = first_word + i / cores;
-  uint8_t* to = view.windows + view.window_index(core, word << 3);
-  for (uint64_t b = 0; b < 8; ++b) {
-    const uint64_t at = (word << 3) + b;
-    if (at >= offset && at - offset < size) to[b] = bytes[at - offset];
+// Writes the same bytes at `offset` into the windows of all cores; called for each word of each.
+struct PutInAllWindows {
+  MemoryView view;
+  uint32_t cores;
+  uint64_t offset;
+  const uint8_t* bytes;
+  uint64_t size;
+  __device__ void operator()(uint64_t i) const {
+    const uint64_t word = (offset >> 3) + i / cores;
+    uint8_t* to = view.windows + view.window_index(static_cast<uint32_t>(i % cores), word << 3);
+    for (uint64_t b = 0; b < 8; ++b) {
+      const uint64_t at = (word << 3) + b;
+      if (at >= offset && at - offset < size) to[b] = bytes[at - offset];
+    }
   }
-}
+};
 
-// Writes words to the same offset of all cores' windows.
-__global__ void write_window_words(MemoryView view, uint32_t cores, uint64_t offset,
-                                   const CoreWord* words, uint64_t count) {
-  const uint64_t i = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= count * cores) return;
-  const uint32_t core = static_cast<uint32_t>(i % cores);
-  const CoreWord word = words[i / cores];
-  *reinterpret_cast<uint64_t*>(view.windows + view.window_index(core, offset + 8 * (i / cores))) =
-      word.value + core * word.step;
-}
+// Writes words to the same offset of all cores' windows; called for each word of each.
+struct PutCoreWord {
+  MemoryView view;
+  uint32_t cores;
+  uint64_t offset;
+  const CoreWord* words;
+  __device__ void operator()(uint64_t i) const {
+    const auto core = static_cast<uint32_t>(i % cores);
+    const CoreWord word = words[i / cores];
+    uint8_t* to = view.windows + view.window_index(core, offset + 8 * (i / cores));
+    *reinterpret_cast<uint64_t*>(to) = word.value + core * word.step;
+  }
+};
+
+// Clears bytes [offset, end) of a window; called for each word from offset's on.
+struct ClearWindowWord {
+  MemoryView view;
+  uint32_t core;
+  uint64_t offset, end;
+  __device__ void operator()(uint64_t i) const {
+    const uint64_t word = (offset & ~uint64_t{7}) + 8 * i;
+    uint8_t* to = view.windows + view.window_index(core, word);
+    for (uint64_t b = 0; b < 8; ++b)
+      if (word + b >= offset && word + b < end) to[b] = 0;
+  }
+};
+
+// What the host changed of an array, to be sent before the next slice.
+struct Changed {
+  size_t begin = ~size_t{0}, end = 0;
+  void add(size_t i) {
+    begin = std::min(begin, i);
+    end = std::max(end, i + 1);
+  }
+};
 
 class DeviceMemory {
  public:
@@ -58,7 +85,11 @@ class DeviceMemory {
     view_.window_pages = window_pages_.data();
     view_.pair_lock = shared_words_.data();
     view_.events = shared_words_.data() + 1;
-    flags_changed_ = true;
+    linear_cache_.attach(linear_.data(), linear_.size());
+    window_cache_.attach(windows_.data(), windows_.size());
+    linear_pages_.zero();
+    window_pages_.zero();
+    linear_changed_ = window_changed_ = {};
     journals_ = DeviceArray<uint64_t>(size_t{cores_} * config.journal_words, "journals");
     journal_sizes_ = DeviceArray<uint32_t>(config.journal_words ? cores_ : 0, "journals");
     view_.journals = journals_.data();
@@ -85,41 +116,39 @@ class DeviceMemory {
     here.journal_sizes = const_cast<uint32_t*>(host_sizes_.data());
     return journal_in(here, core);
   }
-  // Brings the device up to date; call before a slice.
+  // For device code. Brings the device up to date.
   const MemoryView& view() {
-    if (flags_changed_) {
-      linear_pages_.upload(linear_flags_);
-      window_pages_.upload(window_flags_);
-      flags_changed_ = false;
-    }
+    send(linear_flags_, linear_changed_, linear_pages_);
+    send(window_flags_, window_changed_, window_pages_);
+    linear_cache_.flush();
+    window_cache_.flush();
     return view_;
   }
 
-  bool read(uint32_t core, uint64_t address, std::span<uint8_t> out) const {
-    return for_pieces(core, address, out.size(), [&](const Piece& p) {
-      check(cudaMemcpy2D(out.data() + p.done, p.row, p.device, p.pitch, p.row, p.rows,
-                         cudaMemcpyDeviceToHost),
-            "reading guest memory");
-    });
+  bool read(uint32_t core, uint64_t address, std::span<uint8_t> out) {
+    if (!in_zones(view_, address, out.size())) return false;
+    for_pieces(view_, core, address, out.size(),
+               [&](Zone zone, uint64_t place, uint64_t done, uint64_t size) {
+                 cache(zone).read(place, out.subspan(done, size));
+               });
+    return true;
   }
   bool write(uint32_t core, uint64_t address, std::span<const uint8_t> in) {
-    return for_pieces(core, address, in.size(), [&](const Piece& p) {
-      check(cudaMemcpy2D(p.device, p.pitch, in.data() + p.done, p.row, p.row, p.rows,
-                         cudaMemcpyHostToDevice),
-            "writing guest memory");
-    });
+    if (!in_zones(view_, address, in.size())) return false;
+    for_pieces(view_, core, address, in.size(),
+               [&](Zone zone, uint64_t place, uint64_t done, uint64_t size) {
+                 cache(zone).write(place, in.subspan(done, size));
+               });
+    return true;
   }
   bool write_all(uint64_t address, std::span<const uint8_t> in) {
-    if (!view_.is_private || in_linear(address) || in.empty()) return write(0, address, in);
-    if (!in_zones(address, in.size())) return false;
-    DeviceArray<uint8_t> bytes(in.size(), "a program segment");
-    bytes.upload(in);
+    if (!view_.is_private || in_linear(view_, address) || in.empty()) return write(0, address, in);
+    if (!in_zones(view_, address, in.size())) return false;
+    sent_.reserve(in.size(), "a program segment");
+    sent_.upload(in);
     const uint64_t offset = view_.windows_offset(address);
     const uint64_t words = ((offset + in.size() - 1) >> 3) - (offset >> 3) + 1;
-    const uint64_t blocks = (words * cores_ + 255) / 256;
-    launch(broadcast_window, static_cast<uint32_t>(blocks), 256, 0, "loading the program", view_,
-           cores_, offset, bytes.data(), in.size());
-    check(cudaDeviceSynchronize(), "loading the program");
+    for_each(words * cores_, PutInAllWindows{view(), cores_, offset, sent_.data(), in.size()});
     return true;
   }
   bool write_windows(uint64_t address, std::span<const CoreWord> words) {
@@ -129,38 +158,57 @@ class DeviceMemory {
         words.size() > (window_bytes - offset) / 8)
       return false;
     if (words.empty()) return true;
-    DeviceArray<CoreWord> on_device(words.size(), "the cores' stacks");
-    on_device.upload(words);
-    const uint64_t blocks = (words.size() * cores_ + 255) / 256;
-    launch(write_window_words, static_cast<uint32_t>(blocks), 256, 0, "writing the cores' stacks",
-           view_, cores_, offset, on_device.data(), words.size());
-    check(cudaDeviceSynchronize(), "writing the cores' stacks");
+    sent_words_.reserve(words.size(), "the cores' stacks");
+    sent_words_.upload(words);
+    for_each(words.size() * cores_, PutCoreWord{view(), cores_, offset, sent_words_.data()});
     return true;
   }
   bool fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes) {
-    return for_pieces(core, address, size_bytes, [&](const Piece& p) {
-      check(cudaMemset2D(p.device, p.pitch, 0, p.row, p.rows), "clearing guest memory");
-    });
+    if (!in_zones(view_, address, size_bytes)) return false;
+    view();
+    for (uint64_t done = 0; done < size_bytes;) {
+      const uint64_t at = address + done;
+      if (in_linear(view_, at)) {
+        const uint64_t in_zone = at - view_.linear_base;
+        const uint64_t run = std::min(size_bytes - done, view_.linear_size - in_zone);
+        check(cudaMemset(view_.linear + in_zone, 0, run), "clearing guest memory");
+        done += run;
+        continue;
+      }
+      const auto [owner, offset] = window_place(view_, core, at);
+      const uint64_t window = uint64_t{1} << view_.window_shift;
+      const uint64_t run = std::min(size_bytes - done, window - offset);
+      for_each((offset + run + 7) / 8 - offset / 8,
+               ClearWindowWord{view_, owner, offset, offset + run});
+      done += run;
+    }
+    return true;
   }
   bool set_permissions(uint32_t core, uint64_t address, uint64_t size_bytes, uint8_t flags) {
-    if (!in_zones(address, size_bytes)) return false;
-    for (uint64_t a = address & ~(kPageSize - 1); a < address + size_bytes; a += kPageSize)
-      *flag(core, a) = flags;
-    flags_changed_ = true;
+    if (!in_zones(view_, address, size_bytes)) return false;
+    const uint64_t first = address & ~(kPageSize - 1);
+    for (uint64_t a = first; a - first < size_bytes + (address - first); a += kPageSize) {
+      const auto [zone, index] = page_flag(view_, core, a);
+      (zone == Zone::kLinear ? linear_flags_ : window_flags_)[index] = flags;
+      (zone == Zone::kLinear ? linear_changed_ : window_changed_).add(index);
+    }
     return true;
   }
   bool set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags) {
-    const uint32_t copies = view_.is_private && !in_linear(address) ? cores_ : 1;
+    const uint32_t copies = view_.is_private && !in_linear(view_, address) ? cores_ : 1;
     for (uint32_t core = 0; core < copies; ++core)
       if (!set_permissions(core, address, size_bytes, flags)) return false;
     return true;
   }
   uint8_t permissions(uint32_t core, uint64_t address) const {
-    return in_zones(address, 1) ? *const_cast<DeviceMemory*>(this)->flag(core, address) : 0;
+    if (!in_zones(view_, address, 1)) return 0;
+    const auto [zone, index] = page_flag(view_, core, address);
+    return (zone == Zone::kLinear ? linear_flags_ : window_flags_)[index];
   }
 
   // For checkpoints: see MachineState.
-  void visit_linear(const MachineState::Visitor& visit) const {
+  void visit_linear(const MachineState::Visitor& visit) {
+    view();
     constexpr uint64_t kPart = uint64_t{16} << 20;
     std::vector<uint8_t> part(std::min(kPart, view_.linear_size));
     for (uint64_t at = 0; at < view_.linear_size; at += part.size()) {
@@ -171,7 +219,8 @@ class DeviceMemory {
         visit((at + done) >> kPageShift, {part.data() + done, kPageSize});
     }
   }
-  void visit_windows(const MachineState::Visitor& visit) const {
+  void visit_windows(const MachineState::Visitor& visit) {
+    view();
     const Tiles tiles(view_, cores_);
     // What lies together in storage: the same piece of all windows, which holds a few rows of tiles.
     std::vector<uint8_t> piece(uint64_t{view_.window_groups} << kPageShift);
@@ -192,6 +241,7 @@ class DeviceMemory {
   }
   bool put_linear(uint64_t number, std::span<const uint8_t> bytes) {
     if (number >= view_.linear_size >> kPageShift || bytes.size() != kPageSize) return false;
+    view();
     check(cudaMemcpy(view_.linear + (number << kPageShift), bytes.data(), kPageSize,
                      cudaMemcpyHostToDevice),
           "writing guest memory");
@@ -200,6 +250,7 @@ class DeviceMemory {
   bool put_windows(uint64_t number, std::span<const uint8_t> bytes) {
     const Tiles tiles(view_, cores_);
     if (number >= tiles.count || bytes.size() != tiles.bytes(number)) return false;
+    view();
     for_runs(tiles, number, [&](uint64_t storage, uint64_t in_tile, uint64_t size) {
       check(cudaMemcpy(view_.windows + storage, bytes.data() + in_tile, size,
                        cudaMemcpyHostToDevice),
@@ -227,60 +278,17 @@ class DeviceMemory {
         f(view_.window_index(first + lane, tiles.offset(tile) + 8 * word),
           uint64_t{word * count + lane} * 8, uint64_t{std::min(kWarpSize, count - lane)} * 8);
   }
-  // `rows` runs of `row` bytes, `pitch` bytes apart in device memory, after `done` bytes.
-  struct Piece {
-    uint8_t* device;
-    size_t row, rows, pitch, done;
-  };
-  bool in_linear(uint64_t address) const { return address - view_.linear_base < view_.linear_size; }
-  bool in_zones(uint64_t address, uint64_t size) const {
-    const auto inside = [&](uint64_t base, uint64_t zone) {
-      return address - base < zone && size <= zone - (address - base);
-    };
-    return size == 0 || inside(view_.linear_base, view_.linear_size) ||
-           inside(view_.window_base, view_.windows_size) ||
-           inside(view_.stack_base, view_.stack_size);
-  }
-  // Where a window address lives: whose window, and at what offset.
-  std::pair<uint32_t, uint64_t> window_of(uint32_t core, uint64_t address) const {
-    const uint64_t offset = view_.windows_offset(address);
-    if (view_.is_private) return {core, offset};
-    return {static_cast<uint32_t>(offset >> view_.window_shift),
-            offset & ((uint64_t{1} << view_.window_shift) - 1)};
-  }
-  uint8_t* flag(uint32_t core, uint64_t address) {
-    if (in_linear(address))
-      return &linear_flags_[(address - view_.linear_base) >> kPageShift];
-    const auto [owner, offset] = window_of(core, address);
-    return &window_flags_[view_.window_page_index(owner, offset)];
-  }
+  StorageCache& cache(Zone zone) { return zone == Zone::kLinear ? linear_cache_ : window_cache_; }
   template <class F>
-  bool for_pieces(uint32_t core, uint64_t address, uint64_t size, F f) const {
-    if (!in_zones(address, size)) return false;
-    if (size == 0) return true;
-    if (in_linear(address)) {
-      f(Piece{view_.linear + (address - view_.linear_base), size, 1, size, 0});
-      return true;
-    }
-    constexpr size_t kPitch = size_t{8} << kLanesShift;
-    for (uint64_t done = 0; done < size;) {
-      const auto [owner, offset] = window_of(core, address + done);
-      const uint64_t piece = view_.window_piece();
-      const uint64_t in_window = std::min(size - done, piece - (offset & (piece - 1)));
-      const uint64_t head = std::min<uint64_t>(in_window, (8 - (offset & 7)) & 7);
-      uint8_t* device = view_.windows + view_.window_index(owner, offset);
-      if (head) {
-        f(Piece{device, head, 1, kPitch, done});
-        done += head;
-      } else if (in_window >= 8) {
-        f(Piece{device, 8, in_window / 8, kPitch, done});
-        done += in_window / 8 * 8;
-      } else {
-        f(Piece{device, in_window, 1, kPitch, done});
-        done += in_window;
-      }
-    }
-    return true;
+  static void for_each(uint64_t count, F f) {
+    thrust::for_each_n(thrust::device, thrust::counting_iterator<uint64_t>(0), count, f);
+  }
+  static void send(const std::vector<uint8_t>& from, Changed& changed, DeviceArray<uint8_t>& to) {
+    if (changed.begin >= changed.end) return;
+    check(cudaMemcpy(to.data() + changed.begin, from.data() + changed.begin,
+                     changed.end - changed.begin, cudaMemcpyHostToDevice),
+          "sending page permissions");
+    changed = {};
   }
 
   MemoryView view_;
@@ -288,7 +296,10 @@ class DeviceMemory {
   DeviceArray<uint8_t> linear_, windows_, linear_pages_, window_pages_;
   DeviceArray<uint32_t> shared_words_;  // MemoryView::pair_lock, MemoryView::events
   std::vector<uint8_t> linear_flags_, window_flags_;
-  bool flags_changed_ = false;
+  Changed linear_changed_, window_changed_;
+  StorageCache linear_cache_, window_cache_;
+  DeviceArray<uint8_t> sent_;
+  DeviceArray<CoreWord> sent_words_;
   DeviceArray<uint64_t> journals_;
   DeviceArray<uint32_t> journal_sizes_;
   std::vector<uint64_t> host_journals_;

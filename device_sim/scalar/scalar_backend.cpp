@@ -107,7 +107,9 @@ void ScalarBackend::run_core(uint32_t number, uint64_t instructions) {
       case Outcome::kLink: core.pc = u.target(); continue;
       case Outcome::kFault: return stop_with(fault_event(number, at, stop));
       case Outcome::kNotTaken: break;
-      case Outcome::kTaken: next = u.target(); break;
+      case Outcome::kTaken:
+      case Outcome::kJump:
+      case Outcome::kSignalled: next = u.target(); break;
       case Outcome::kJumpReg:
         next = code_.find(stop.address);
         complete_block(core, u, next);

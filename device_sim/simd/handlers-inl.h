@@ -80,7 +80,7 @@ struct Handlers {
 #define GPUSIM_RUN_kCas(name) \
   GPUSIM_HANDLER(name) {        \
     if (!kFull) g.turns.charge_polls(1); \
-    return run_lanes(g, u, execute_##name<LaneContext>); \
+    return run_lanes(g, u, execute_##name<LaneContext, MemoryView>); \
   }
 #define GPUSIM_RUN_kCas128 GPUSIM_RUN_kCas
 #define GPUSIM_RUN_kStx GPUSIM_RUN_kCas
@@ -90,7 +90,7 @@ struct Handlers {
 #define GPUSIM_RUN_kFence(name) \
   GPUSIM_HANDLER(name) {          \
     if (!kFull) g.turns.charge_polls(1);   \
-    if (!g.machine->is_alone) PairLock::fence(); \
+    if (!g.machine->is_alone) fence_all(); \
     return u + 1;                 \
   }
 #define GPUSIM_RUN_kNote(name) \

@@ -426,7 +426,7 @@ HWY_NOINLINE const Uop* load_scattered(Group& g, const Uop* u, const Addresses& 
       ok &= m.load(g.core(lane), addresses.at[lane], &value);
       loaded[lane] = extend_loaded<A::kExtend>(value);
     });
-    if (HWY_UNLIKELY(!ok)) return run_lanes(g, u, execute_load<op, LaneContext>);
+    if (HWY_UNLIKELY(!ok)) return run_lanes(g, u, execute_load<op, LaneContext, MemoryView>);
   }
   write_lanes<kFull, kLoadsNarrow<A::kExtend, T>>(g, u->d, loaded);
   return u + 1;
@@ -484,7 +484,7 @@ HWY_INLINE const Uop* run_load(Group& g, const Uop* u) {
     }
     case Pattern::kScattered: return load_scattered<kFull, op>(g, u, addresses);
   }
-  return run_lanes(g, u, execute_load<op, LaneContext>);
+  return run_lanes(g, u, execute_load<op, LaneContext, MemoryView>);
 }
 
 template <bool kFull, Op op>
@@ -561,7 +561,7 @@ HWY_INLINE const Uop* run_store(Group& g, const Uop* u) {
     }
     case Pattern::kScattered: return store_scattered<kFull, op>(g, u, addresses);
   }
-  return run_lanes(g, u, execute_store<op, LaneContext>);
+  return run_lanes(g, u, execute_store<op, LaneContext, MemoryView>);
 }
 
 // Replaces what is at `word` by update(that), at once for all that may see it. Returns what was there.
@@ -641,7 +641,7 @@ HWY_INLINE bool amo_scattered(Group& g, const Uop* u, uint64_t* found) {
 
 template <bool kFull, Op op>
 HWY_NOINLINE const Uop* run_amo(Group& g, const Uop* u) {
-  const auto one_by_one = [&]() HWY_ATTR { return run_lanes(g, u, execute_amo<op, LaneContext>); };
+  const auto one_by_one = [&]() HWY_ATTR { return run_lanes(g, u, execute_amo<op, LaneContext, MemoryView>); };
   if (g.kind[u->a] != simd::kUniform) {
     if (u->aux < 2) return one_by_one();
     HWY_ALIGN uint64_t found[kMaxLanes];

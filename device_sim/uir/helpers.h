@@ -75,7 +75,7 @@ namespace helpers {
 #define GPUSIM_HELPER1(name, fields) \
   case Helper1::name:        \
     return name(a, u);
-GPUSIM_HD_NOINLINE uint64_t call1(uint64_t a, const Uop& u) {
+GPUSIM_HD_NOINLINE uint64_t call1(uint64_t a, Uop u) {
   switch (static_cast<Helper1>(u.imm16)) {
 #include "device_sim/uir/helpers.def"
   }
@@ -88,7 +88,7 @@ GPUSIM_HD_NOINLINE uint64_t call1(uint64_t a, const Uop& u) {
 #define GPUSIM_HELPER2(name, fields) \
   case Helper2::name:        \
     return name(a, b, u);
-GPUSIM_HD_NOINLINE uint64_t call2(uint64_t a, uint64_t b, const Uop& u) {
+GPUSIM_HD_NOINLINE uint64_t call2(uint64_t a, uint64_t b, Uop u) {
   switch (static_cast<Helper2>(u.imm16)) {
 #include "device_sim/uir/helpers.def"
   }
@@ -101,7 +101,7 @@ GPUSIM_HD_NOINLINE uint64_t call2(uint64_t a, uint64_t b, const Uop& u) {
 #define GPUSIM_HELPER3(name, fields) \
   case Helper3::name:        \
     return name(a, b, c, u);
-GPUSIM_HD_NOINLINE uint64_t call3(uint64_t a, uint64_t b, uint64_t c, const Uop& u) {
+GPUSIM_HD_NOINLINE uint64_t call3(uint64_t a, uint64_t b, uint64_t c, Uop u) {
   switch (static_cast<Helper3>(u.imm16)) {
 #include "device_sim/uir/helpers.def"
   }
@@ -114,7 +114,7 @@ GPUSIM_HD_NOINLINE uint64_t call3(uint64_t a, uint64_t b, uint64_t c, const Uop&
 #define GPUSIM_FHELPER1(name, fields) \
   case FpHelper1::name:       \
     return name(a, u, fp);
-GPUSIM_HD_NOINLINE uint64_t fcall1(uint64_t a, const Uop& u, uint64_t& fp) {
+GPUSIM_HD_NOINLINE uint64_t fcall1(uint64_t a, Uop u, uint64_t& fp) {
   switch (static_cast<FpHelper1>(u.imm & 0xffff)) {
 #include "device_sim/uir/helpers.def"
   }
@@ -127,7 +127,7 @@ GPUSIM_HD_NOINLINE uint64_t fcall1(uint64_t a, const Uop& u, uint64_t& fp) {
 #define GPUSIM_FHELPER2(name, fields) \
   case FpHelper2::name:       \
     return name(a, b, u, fp);
-GPUSIM_HD_NOINLINE uint64_t fcall2(uint64_t a, uint64_t b, const Uop& u, uint64_t& fp) {
+GPUSIM_HD_NOINLINE uint64_t fcall2(uint64_t a, uint64_t b, Uop u, uint64_t& fp) {
   switch (static_cast<FpHelper2>(u.imm & 0xffff)) {
 #include "device_sim/uir/helpers.def"
   }
@@ -140,7 +140,7 @@ GPUSIM_HD_NOINLINE uint64_t fcall2(uint64_t a, uint64_t b, const Uop& u, uint64_
 #define GPUSIM_FHELPER3(name, fields) \
   case FpHelper3::name:       \
     return name(a, b, c, u, fp);
-GPUSIM_HD_NOINLINE uint64_t fcall3(uint64_t a, uint64_t b, uint64_t c, const Uop& u, uint64_t& fp) {
+GPUSIM_HD_NOINLINE uint64_t fcall3(uint64_t a, uint64_t b, uint64_t c, Uop u, uint64_t& fp) {
   switch (static_cast<FpHelper3>(u.imm & 0xffff)) {
 #include "device_sim/uir/helpers.def"
   }

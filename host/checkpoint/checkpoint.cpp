@@ -88,7 +88,6 @@ bool lies_in(const fs::path& path, const fs::path& folder) {
 }
 
 bool is_available(const std::string& backend) {
-  if (backend == "cuda-host") return true;
   std::string why;
   return std::any_of(all_backends().begin(), all_backends().end(), [&](const BackendInfo& info) {
     return info.name == backend && info.available(&why);

@@ -19,13 +19,12 @@ CC = [guest_programs.COMPILER, *guest_programs.FLAGS, "-g", "-march=armv8.1-a", 
 KINDS = 15
 
 SCALAR = ["--backend", "scalar"]
-CUDA = ["--backend", "cuda-host", "--slice", "500"]
+CUDA = ["--backend", "cuda"]
 SIMD = ["--backend", "simd", "--threads"]
 # options, cores, rounds, kinds (None: all)
 ALWAYS = [
     (SCALAR, 1, 20, None), (SCALAR, 2, 20, None), (SCALAR, 64, 4, None), (SCALAR, 1000, 1, None),
     (SCALAR + ["--slice", "50"], 7, 20, None),
-    (CUDA, 2, 20, None), (CUDA, 64, 1, None),
     (SIMD + ["1"], 1, 20, None), (SIMD + ["1"], 2, 4, None), (SIMD + ["2"], 64, 1, None),
     (SIMD + ["2", "--group-width", "1"], 2, 50, None),
     (SIMD + ["2", "--group-width", "4", "--slice", "2000"], 16, 3, None),
@@ -33,11 +32,15 @@ ALWAYS = [
 ]
 LONG = [
     (SCALAR, 4096, 1, None), (SCALAR, 65536, 1, [0, 2, 4, 6, 10, 12, 13]),
-    (CUDA, 1000, 1, None),
     (SIMD + ["2"], 1000, 1, None), (SIMD + ["2"], 4096, 1, None),
     (SIMD + ["2", "--group-width", "1"], 1000, 1, None),
     (SIMD + ["2", "--group-width", "1"], 2, 100000, None),
 ]
+# At the default slice, in which no lane may keep another of its warp waiting.
+ALWAYS_CUDA = [
+    (CUDA, 7, 1, [0, 2, 6]), (CUDA + ["--slice", "500"], 33, 1, [4, 10, 13]),
+]
+LONG_CUDA = [(CUDA, 1, 20, None), (CUDA, 7, 2, None), (CUDA, 64, 4, None), (CUDA, 1000, 1, None)]
 
 
 def main():
@@ -46,6 +49,7 @@ def main():
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=1, help="as other runners; one is used")
     parser.add_argument("--long", action="store_true")
+    parser.add_argument("--cuda", action="store_true", help="only backend cuda")
     parser.add_argument("--each", action="store_true", help="a run, and so a time, per kind")
     args = parser.parse_args()
     build = args.build.resolve()
@@ -54,7 +58,8 @@ def main():
     subprocess.run([*CC, "-o", elf, HERE / "locks" / "locks.c", HERE / "locks" / "locks.S",
                     *guest_programs.RUNTIME], check=True)
     problems = []
-    for options, cores, rounds, kinds in ALWAYS + (LONG if args.long else []):
+    always, more = (ALWAYS_CUDA, LONG_CUDA) if args.cuda else (ALWAYS, LONG)
+    for options, cores, rounds, kinds in always + (more if args.long else []):
         kinds = list(range(KINDS)) if kinds is None else kinds
         for group in [[k] for k in kinds] if args.each else [kinds]:
             problems += run(args.gpusim.resolve(), elf, options, cores, rounds, group)

@@ -427,7 +427,7 @@ class Cli(unittest.TestCase):
     def test_seeds_change_the_interleaving_and_nothing_else(self):
         usual = None
         for seed in ([], ["--seed", 1], ["--seed", 99]):
-            for backend in ("scalar", "simd", "cuda-host"):
+            for backend in ("scalar", "simd"):
                 self.run_ok(self.guests, "--entry", "count_to_a_thousand", "--cores", 200,
                             "--memory", "private", "--backend", backend, *seed, "--stats",
                             self.stats_path)

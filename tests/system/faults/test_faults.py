@@ -5,6 +5,7 @@
 """
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -14,7 +15,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-w", "-static", "-pthread"]
 STRIP = ["/usr/bin/aarch64-linux-gnu-strip", "--strip-debug", "-R", ".eh_frame"]
-BACKENDS = ["simd", "scalar", "cuda-host"]
+BACKENDS = os.environ.get("GPUSIM_TEST_BACKENDS", "simd scalar").split()
 NO_CFI = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
 # How frames are found, and whether lines are known.
 PROGRAMS = {

@@ -180,7 +180,7 @@ class Robustness(unittest.TestCase):
         """Without end: recursion on all cores, and a store to page after page."""
         _, _, usual = self.peak_mib("run", self.guests)
         budget = usual + 150
-        for backend in ("simd", "scalar", "cuda-host"):
+        for backend in ("simd", "scalar"):
             for entry, options in (("recurse", ["--stack-size", "8M"]),
                                    ("recurse", ["--memory", "private", "--memory-size", "16M"]),
                                    ("touch_all", ["--memory-size", "16G"])):

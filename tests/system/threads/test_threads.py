@@ -4,6 +4,7 @@
   test_threads.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
 """
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O1", "-static", "-pthread"]
-BACKENDS = ["simd", "scalar", "cuda-host"]
+BACKENDS = os.environ.get("GPUSIM_TEST_BACKENDS", "simd scalar").split()
 
 
 class Threads(unittest.TestCase):

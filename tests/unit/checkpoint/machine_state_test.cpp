@@ -29,8 +29,8 @@ TEST_CASE("windows look the same on all machines") {
       const host::MemoryPlan plan =
           host::plan_memory(module, {.model = model, .cores = cores, .stack_size_bytes = 65536});
       std::vector<std::unique_ptr<Backend>> machines;
-      for (const char* name : {"scalar", "simd", "cuda-host"})
-        machines.push_back(make_backend(name));
+      for (const BackendInfo& info : all_backends())
+        if (std::string why; info.available(&why)) machines.push_back(info.create());
       for (const auto& m : machines) m->configure(module, plan.config);
       std::mt19937 random(cores);
       for (int i = 0; i < 300; ++i) {

@@ -90,9 +90,9 @@ uint64_t looks(const std::string& backend, uint32_t cores, uint64_t rounds, bool
 }
 
 std::vector<std::string> backends() {
-  std::vector<std::string> names = {"scalar", "cuda-host"};
+  std::vector<std::string> names;
   for (const BackendInfo& info : all_backends())
-    if (std::string why; info.name != names[0] && info.available(&why)) names.push_back(info.name);
+    if (std::string why; info.available(&why)) names.push_back(info.name);
   return names;
 }
 

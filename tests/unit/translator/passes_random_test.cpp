@@ -270,7 +270,7 @@ Trace run(const Module& module, uint64_t seed) {
   int completed = 0;
   while (completed < 40) {
     const Uop& u = module.uops[at];
-    StopInfo stop;
+    StopInfo stop{};
     const Outcome outcome = execute(u, registers, no_memory, 0, stop);
     const auto complete = [&](uint32_t next) {
       ++completed;

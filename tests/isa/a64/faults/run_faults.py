@@ -28,8 +28,9 @@ ENGINES = {
     "simd": ["--backend", "simd"],
     "simd, interpreted": ["--backend", "simd", "--no-native"],
     "scalar": ["--backend", "scalar"],
-    "cuda-host": ["--backend", "cuda-host"],
 }
+if os.environ.get("GPUSIM_TEST_BACKENDS") == "cuda":
+    ENGINES = {"cuda": ["--backend", "cuda"]}
 MODES = {"one": ["--cores", "1"], "lanes": ["--cores", "64", "--memory", "private"]}
 
 # X0 to X7 and V0 to V7 hold data, X20 a buffer; X19 counts rounds; X13 to X15 are where faults are.

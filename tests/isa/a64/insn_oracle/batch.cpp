@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "tests/isa/a64/insn_oracle/oracle.h"
@@ -40,9 +41,12 @@ std::span<const Variant> all_variants() {
   static constexpr Variant kVariants[] = {
       {"scalar", kNone, false},     {"scalar", kUsual, false},   {"scalar", kExactFlags, false},
       {"simd", kNone, false},       {"simd", kUsual, false},     {"simd", kNone, true},
-      {"simd", kUsual, true},       {"simd", kExactFlags, true}, {"cuda-host", kNone, false},
-      {"cuda-host", kUsual, false},
+      {"simd", kUsual, true},       {"simd", kExactFlags, true},
   };
+  static constexpr Variant kCudaVariants[] = {
+      {"cuda", kNone, false}, {"cuda", kUsual, false}, {"cuda", kExactFlags, false}};
+  const char* const only = std::getenv("GPUSIM_BACKEND");
+  if (only && std::string_view(only) == "cuda") return kCudaVariants;
   return kVariants;
 }
 

@@ -1,0 +1,83 @@
+// Guest memory as the threads of a GPU reach it. Each access to a word that other cores may write is
+// one of core/device_atomics.h.
+#pragma once
+#include "device_sim/core/memory_view.h"
+
+namespace gpusim::cuda {
+
+struct DeviceView : MemoryView {
+  // Aligned accesses to the linear zone are done in line; all others by one function each.
+  template <class T>
+  __device__ __forceinline__ bool load(uint32_t core, uint64_t address, T* out) const {
+    const uint64_t in_linear = address - linear_base;
+    if (in_linear < linear_size && (address & (sizeof(T) - 1)) == 0) {
+      if ((linear_pages[in_linear >> kPageShift] & kRead) == 0) return false;
+      *out = atomic_load(reinterpret_cast<const T*>(linear + in_linear));
+      return true;
+    }
+    const Loaded loaded = load_elsewhere(*this, core, address, sizeof(T));
+    *out = static_cast<T>(loaded.value);
+    return loaded.ok;
+  }
+  template <class T>
+  __device__ __forceinline__ bool store(uint32_t core, uint64_t address, T value) const {
+    const uint64_t in_linear = address - linear_base;
+    if (in_linear < linear_size && (address & (sizeof(T) - 1)) == 0) {
+      if ((linear_pages[in_linear >> kPageShift] & kWrite) == 0) return false;
+      atomic_store(reinterpret_cast<T*>(linear + in_linear), value);
+      return true;
+    }
+    return store_elsewhere(*this, core, address, sizeof(T), value);
+  }
+
+ private:
+  struct Loaded {
+    uint64_t value;
+    bool ok;
+  };
+  // A window's word, or bytes that do not lie together. A store is all or nothing, so that one that
+  // faults leaves memory as it was.
+  __device__ __noinline__ static Loaded load_elsewhere(const MemoryView& view, uint32_t core,
+                                                       uint64_t address, uint32_t size) {
+    uint64_t value = 0;
+    if ((address & (size - 1)) == 0) {
+      const uint8_t* p = view.byte(core, address, kRead);
+      if (!p) return {0, false};
+      switch (size) {
+        case 1: value = atomic_load(p); break;
+        case 2: value = atomic_load(reinterpret_cast<const uint16_t*>(p)); break;
+        case 4: value = atomic_load(reinterpret_cast<const uint32_t*>(p)); break;
+        default: value = atomic_load(reinterpret_cast<const uint64_t*>(p)); break;
+      }
+      return {value, true};
+    }
+    for (uint32_t i = 0; i < size; ++i) {
+      const uint8_t* p = view.byte(core, address + i, kRead);
+      if (!p) return {0, false};
+      value |= uint64_t{atomic_load(p)} << (8 * i);
+    }
+    return {value, true};
+  }
+  __device__ __noinline__ static bool store_elsewhere(const MemoryView& view, uint32_t core,
+                                                      uint64_t address, uint32_t size,
+                                                      uint64_t value) {
+    if ((address & (size - 1)) == 0) {
+      uint8_t* p = view.byte(core, address, kWrite);
+      if (!p) return false;
+      switch (size) {
+        case 1: atomic_store(p, static_cast<uint8_t>(value)); break;
+        case 2: atomic_store(reinterpret_cast<uint16_t*>(p), static_cast<uint16_t>(value)); break;
+        case 4: atomic_store(reinterpret_cast<uint32_t*>(p), static_cast<uint32_t>(value)); break;
+        default: atomic_store(reinterpret_cast<uint64_t*>(p), value); break;
+      }
+      return true;
+    }
+    for (uint32_t i = 0; i < size; ++i)
+      if (!view.byte(core, address + i, kWrite)) return false;
+    for (uint32_t i = 0; i < size; ++i)
+      atomic_store(view.byte(core, address + i, kWrite), static_cast<uint8_t>(value >> (8 * i)));
+    return true;
+  }
+};
+
+}  // namespace gpusim::cuda

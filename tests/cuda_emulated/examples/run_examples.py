@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Runs guest programs on backend cuda and compares output and exit status with backend scalar.
+
+Counts of instructions are not compared: how long cores wait depends on how they interleave.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import time
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--gpusim", required=True, type=pathlib.Path)
+    parser.add_argument("--cores", default="1,7,33,64,1000")
+    parser.add_argument("programs", nargs="+", type=pathlib.Path)
+    args = parser.parse_args()
+    problems = []
+    for program in args.programs:
+        for cores in args.cores.split(","):
+            begin = time.monotonic()
+            want, got = (run(args.gpusim, backend, cores, program) for backend in ("scalar", "cuda"))
+            print(f"{program.stem} on {cores} cores: {time.monotonic() - begin:.1f} s", flush=True)
+            if want != got:
+                problems.append(f"{program.stem} on {cores} cores: {want} on scalar, {got} on cuda")
+    for text in problems:
+        print("FAIL", text)
+    sys.exit(1 if problems else 0)
+
+
+def run(gpusim, backend, cores, program):
+    done = subprocess.run([gpusim, "run", "--quiet", "--backend", backend, "--cores", cores, program],
+                          capture_output=True, timeout=600)
+    return done.returncode, done.stdout, done.stderr
+
+
+if __name__ == "__main__":
+    main()

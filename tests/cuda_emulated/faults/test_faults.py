@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Shows that tests on the emulated device find faults: three that the CUDA backend once had are put
+back (put_back.py), one at a time, and each must show.
+
+  test_faults.py GPUSIM NOT_PUT_BACK BUILD_FOLDER PROGRAM [UNITTEST ARGUMENT]...
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+DIFFERENTIAL = HERE.parent.parent / "differential"
+sys.path.insert(0, str(DIFFERENTIAL))
+import guest_programs  # noqa: E402
+
+LOCKS = DIFFERENTIAL / "litmus" / "locks"
+CC = [guest_programs.COMPILER, *guest_programs.FLAGS, "-g", "-march=armv8.1-a"]
+LINUX_CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O1", "-static", "-pthread"]
+SPINNING_KIND = 0b1  # a lock that waits without a hint
+
+
+class Faults(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.build.mkdir(parents=True, exist_ok=True)
+        cls.stale, cls.locks = cls.build / "stale.elf", cls.build / "locks.elf"
+        subprocess.run([*LINUX_CC, HERE / "stale.c", "-o", cls.stale], check=True)
+        subprocess.run([*CC, "-o", cls.locks, LOCKS / "locks.c", LOCKS / "locks.S",
+                        *guest_programs.RUNTIME], check=True)
+
+    def run_with(self, fault, *arguments):
+        return subprocess.run([self.gpusim, "run", "--quiet", "--backend", "cuda", *map(str, arguments)],
+                              capture_output=True, text=True, timeout=300,
+                              env=os.environ | {"GPUSIM_EMULATED_FAULT": str(fault)})
+
+    def test_all_faults_are_put_back(self):
+        self.assertEqual(self.not_put_back.read_text(), "", "adapt put_back.py to the sources")
+
+    def test_a_reduction_that_some_lanes_branch_over(self):
+        sound = self.run_with(0, "--cores", 7, self.program)
+        self.assertEqual((sound.returncode, sound.stderr), (0, ""))
+        faulty = self.run_with(1, "--cores", 7, self.program)
+        self.assertEqual(faulty.returncode, 99)
+        self.assertRegex(faulty.stderr, r"deadlock: .*wait in __reduce_min_sync\(0xffffffff\) at warp.cuh:\d+")
+
+    def test_a_result_that_a_signal_loses(self):
+        sound = self.run_with(0, "--cores", 2, self.stale)
+        self.assertEqual((sound.returncode, sound.stdout, sound.stderr),
+                         (0, "0 wrong of 300, signals: some\n", ""))
+        faulty = self.run_with(2, "--cores", 2, self.stale)
+        self.assertEqual(faulty.returncode, 1)
+        self.assertRegex(faulty.stdout, "^[1-9][0-9]* wrong")
+
+    def test_a_holder_of_a_lock_that_starves(self):
+        # All cores together need 0.4 M instructions; with the fault one spins for a whole slice.
+        def take_the_lock(fault):
+            return self.run_with(fault, "--cores", 7, "--max-instructions", 600_000, self.locks, "--", 1,
+                                 SPINNING_KIND).returncode
+        self.assertEqual(take_the_lock(0), 0)
+        self.assertEqual(take_the_lock(3), 124)  # docs/cli.md: --max-instructions stopped a core
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 5:
+        sys.exit(__doc__)
+    for name in ("gpusim", "not_put_back", "build", "program"):
+        setattr(Faults, name, pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()
