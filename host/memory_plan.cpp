@@ -50,7 +50,10 @@ MemoryPlan plan_shared(const Extent& image, const PlanRequest& request) {
   const uint64_t image_size = image.end - image.begin;
   uint64_t size = page_up(request.memory_size_bytes);
   if (size == 0) {
-    size = request.memory_is_real ? kGiB : 4 * kGiB;
+    // Where memory is taken at once, room for the stacks that a C library gives as many threads as there
+    // are cores, within reason.
+    const uint64_t threads = kGiB / 4 + request.cores * kUsualStack;
+    size = request.memory_is_real ? std::clamp(threads, kGiB, 4 * kGiB) : 4 * kGiB;
     size = std::max(size, page_up(image_size + kGiB / 4));
   } else if (size < image_size + kLeastHeap) {
     throw UserError(

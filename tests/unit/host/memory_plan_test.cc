@@ -65,9 +65,14 @@ TEST_CASE("memory that is really allocated stays within a few GiB") {
       const uint64_t windows = uint64_t{cores} << plan.config.window_shift;
       const uint64_t least = model == MemoryModel::kShared ? 16u << 10 : 512u << 10;
       CHECK(windows <= std::max(uint64_t{4} << 30, cores * least));
-      CHECK(plan.config.linear_size <= uint64_t{1} << 30);
+      CHECK(plan.config.linear_size <= uint64_t{4} << 30);
     }
   }
+  // 149 threads with stacks of 8 MiB.
+  const MemoryPlan plan = plan_memory(m, {.cores = 150, .memory_is_real = true});
+  CHECK(plan.heap_limit - plan.heap_start >= 149 * (uint64_t{8} << 20));
+  CHECK(plan_memory(m, {.cores = 1, .memory_is_real = true}).config.linear_size ==
+        uint64_t{1} << 30);
 }
 
 TEST_CASE("private: windows from the first writable page, as large as the cores allow") {
