@@ -10,6 +10,7 @@
 
 #include "host/error.h"
 #include "host/linux/open_path.h"
+#include "host/linux/own_files.h"
 
 namespace gpusim::host {
 namespace {
@@ -118,6 +119,15 @@ SavedFiles capture_files(const std::vector<FileRef>& files) {
       if (!may_write(s.flags)) pipe.contents = contents_of(file.host_fd(), pipe.capacity);
       continue;
     }
+    if (file.is_text) {
+      s.kind = SavedFile::Kind::kText;
+      s.path = file.path();
+      s.text.resize(static_cast<size_t>(host.st_size));
+      if (::pread(file.host_fd(), s.text.data(), s.text.size(), 0) !=
+          static_cast<ssize_t>(s.text.size()))
+        throw UserError(fmt::format("{}: {}", s.path, std::strerror(errno)));
+      continue;
+    }
     s.path = path_of(file, host);
     if (S_ISREG(host.st_mode)) {
       s.kind = SavedFile::Kind::kPlain;
@@ -160,6 +170,9 @@ std::vector<FileRef> reopen_files(const SavedFiles& saved, const std::array<File
       files.push_back(standard[i]);
     } else if (s.kind == SavedFile::Kind::kPipe) {
       files.push_back(pipes[s.pipe][may_write(s.flags) ? 1 : 0]);
+    } else if (s.kind == SavedFile::Kind::kText) {
+      files.push_back(make_text_file(s.path, {s.text.begin(), s.text.end()}));
+      if (!files.back()) cannot_reopen(s.path, std::strerror(errno));
     } else {
       const bool is_program = s.path == paths.program() && !may_write(s.flags);
       const Opened opened =

@@ -13,7 +13,7 @@
 namespace gpusim::host {
 
 struct SavedFile {
-  enum class Kind : uint8_t { kStandard, kPlain, kFolder, kDevice, kPipe };
+  enum class Kind : uint8_t { kStandard, kPlain, kFolder, kDevice, kPipe, kText };
   Kind kind = Kind::kStandard;
   bool is_nonblocking = false;  // as the guest wishes
   std::string path;             // all but standard files and pipes
@@ -21,6 +21,7 @@ struct SavedFile {
   int64_t offset = -1;          // plain files, folders, and standard files that are plain ones
   uint64_t size = 0;            // plain files
   uint32_t pipe = 0;            // index in SavedFiles::pipes
+  std::vector<char> text;       // of a file that gpusim made
 };
 
 struct SavedPipe {

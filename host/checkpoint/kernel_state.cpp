@@ -24,7 +24,8 @@ void describe(A& a, SavedFiles& saved) {
     a.value(f.offset);
     a.value(f.size);
     a.value(f.pipe);
-    a.require(f.kind <= SavedFile::Kind::kPipe, "a file's kind");
+    a.plain_array(f.text, uint64_t{1} << 30);
+    a.require(f.kind <= SavedFile::Kind::kText, "a file's kind");
     a.require(f.kind != SavedFile::Kind::kPipe || f.pipe < saved.pipes.size(), "a pipe");
     a.require((f.kind == SavedFile::Kind::kStandard) ==
                   (static_cast<size_t>(&f - saved.files.data()) < kStandardFiles),

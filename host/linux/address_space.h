@@ -42,6 +42,7 @@ class AddressSpace {
   bool is_mapped(uint64_t address, uint64_t size_bytes) const;
   bool is_free(uint64_t address, uint64_t size_bytes) const;
   uint64_t mapped_bytes() const;
+  const std::map<uint64_t, uint64_t>& mapped() const { return mapped_; }
 
  private:
   friend struct CheckpointAccess;  // host/checkpoint

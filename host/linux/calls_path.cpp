@@ -16,6 +16,7 @@
 #include "host/linux/file_size_limit.h"
 #include "host/linux/guest_abi.h"
 #include "host/linux/open_path.h"
+#include "host/linux/own_files.h"
 
 namespace gpusim::host {
 namespace {
@@ -73,7 +74,7 @@ Place place_of(Kernel& kernel, const Call& call, int folder, int path_arg, Wish 
   if (path.error != 0) return place;
   place = kernel.paths().find(path.start, path.text, last);
   const bool is_there = place.error == 0;
-  // A new name where none may be made is refused; else that it is missing would be told twice.
+  // A name in a folder that cannot change is refused whether something has it or not, as by open.
   const bool is_refused = place.is_outside ||
                           (wish == Wish::kLook && is_there && !place.may_look()) ||
                           (wish == Wish::kChange && is_there && !place.may_change()) ||
@@ -110,12 +111,19 @@ Reply store_stat(const Call& call, uint64_t address, const struct stat& host) {
   return call.memory.store(address, guest) ? Reply::result(0) : Reply::error(EFAULT);
 }
 
+// As Linux has it of files in /proc.
+void as_text(struct stat& host) {
+  host.st_mode = S_IFREG | 0444;
+  host.st_size = host.st_blocks = 0;
+}
+
 Reply stat_of_file(Kernel& kernel, const Call& call, uint64_t address) {
   const OpenFile* file = call.process->files.find(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
   kernel.output().flush();  // the size counts
   struct stat host;
   if (::fstat(file->host_fd(), &host) < 0) return Reply::error(errno);
+  if (file->is_text) as_text(host);
   return store_stat(call, address, host);
 }
 
@@ -129,7 +137,9 @@ Reply sys_openat(Kernel& kernel, Call& call) {
   Opened opened = open_path(kernel.paths(), path.start, path.text, flags, mode);
   if (opened.is_outside)
     refuse(kernel, path.name(), (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)));
-  if (!opened.file) return Reply::error(opened.error);
+  if (opened.is_text)
+    opened.file = make_text_file(opened.path, own_text(kernel, call, opened.path));
+  if (!opened.file) return Reply::error(opened.is_text ? ENOMEM : opened.error);
   const int fd = call.process->files.add(std::move(opened.file));
   if (fd < 0) return Reply::error(EMFILE);
   call.process->files.set_closes_on_exec(fd, (flags & O_CLOEXEC) != 0);
@@ -175,7 +185,9 @@ int stat_path(Kernel& kernel, Call& call, uint64_t flags, struct stat& host) {
       const FolderRef folder =
           call.int_arg(0) == kAtFdCwd ? kernel.folder_of(*call.process) : nullptr;
       if (!file && !folder) return EBADF;
-      return ::fstat(file ? file->host_fd() : folder->fd.get(), &host) < 0 ? errno : 0;
+      if (::fstat(file ? file->host_fd() : folder->fd.get(), &host) < 0) return errno;
+      if (file && file->is_text) as_text(host);
+      return 0;
     }
   }
   const Place place = place_of(kernel, call, folder_arg(call, 0), 1, Wish::kLook,

@@ -85,8 +85,7 @@ Reply sys_getrusage(Kernel& kernel, Call& call) {
 
 Reply sys_sysinfo(Kernel& kernel, Call& call) {
   struct sysinfo info {};
-  const MachineConfig& config = kernel.plan().config;
-  info.totalram = kernel.is_private() ? uint64_t{1} << config.window_shift : config.linear_size;
+  info.totalram = kernel.memory_size_bytes();
   info.freeram = info.totalram / 2;
   info.procs = 1;
   info.mem_unit = 1;

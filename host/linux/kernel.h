@@ -168,6 +168,11 @@ class Kernel {
   }
   WaitQueue& waits() { return waits_; }
   const WaitQueue& waits() const { return waits_; }
+  // What the guest takes for the memory of its machine.
+  uint64_t memory_size_bytes() const {
+    const MachineConfig& config = plan().config;
+    return is_private() ? uint64_t{1} << config.window_shift : config.linear_size;
+  }
   bool is_private() const { return plan().config.memory_model == MemoryModel::kPrivate; }
   Thread& thread(uint32_t core) { return threads_[core]; }
   const Thread* find_thread(uint32_t core) const { return threads_.find(core); }  // ThreadTable

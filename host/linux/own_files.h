@@ -1,12 +1,16 @@
-// What a guest finds in /proc and /sys. Nothing there is the host's.
+// What a guest finds in /proc and /sys: texts that describe the guest. Nothing there is the host's.
 #pragma once
+#include <optional>
 #include <string>
 
+#include "host/linux/kernel.h"
 #include "host/linux/path_policy.h"
 
 namespace gpusim::host {
 
-// `path` begins with /proc or /sys and has no dots and no double slashes; kNone: nothing is there.
-OwnFile own_file_in_proc(const std::string& path);
+// The text of an OwnFile::kText as it is now, for the process of that call.
+std::string own_text(Kernel& kernel, const Call& call, const std::string& path);
+// A file in memory that has this text and cannot be written; nothing and errno if there is no room.
+FileRef make_text_file(const std::string& path, const std::string& text);
 
 }  // namespace gpusim::host

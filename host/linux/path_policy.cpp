@@ -12,7 +12,6 @@
 #include <filesystem>
 
 #include "host/error.h"
-#include "host/linux/own_files.h"
 
 namespace gpusim::host {
 namespace fs = std::filesystem;
@@ -72,7 +71,7 @@ bool Place::may_look() const {
   return own != OwnFile::kNone || (self ? self->is_visible() : folder->is_readable);
 }
 bool Place::may_read() const {
-  if (own != OwnFile::kNone) return true;
+  if (own != OwnFile::kNone) return own != OwnFile::kFolder;
   return self ? self->is_readable : folder->is_readable && !is_device();
 }
 bool Place::may_change() const {
@@ -201,19 +200,24 @@ Place PathPolicy::own(OwnFile kind, const std::string& path, Last last) const {
   return place;
 }
 
-// What a path names in /proc or /sys. Nothing in there is the host's, so that names are all there is
-// to it. Empty: it leads back to /, and the steps that are left go on there.
-std::string PathPolicy::take_names(std::vector<Step>& steps, const std::string& first) {
+// What the steps name in /proc or /sys, where nothing is the host's: names are all there is to it, and
+// a name must stand for a folder there before the next one counts, `..` as well. kNone without an
+// error: they lead back to /, and the steps that are left go on there.
+Place PathPolicy::find_in_proc(std::vector<Step>& steps, const std::string& first, Last last) const {
   std::string path = "/" + first;
-  while (!steps.empty() && !path.empty()) {
+  while (true) {
+    const OwnFile kind = own_file_in_proc(path);
+    if (kind == OwnFile::kNone) return outside();
+    if (steps.empty()) return own(kind, path, last);
+    if (kind != OwnFile::kFolder) return failed(ENOTDIR);
     const std::string name = std::move(steps.back().name);
     steps.pop_back();
     if (name == "..")
       path.resize(path.rfind('/'));
     else if (name != ".")
       path += "/" + name;
+    if (path.empty()) return {};
   }
-  return path;
 }
 
 // The own file at `step`, which is a name in `at`, or kNone.
@@ -263,10 +267,9 @@ Place PathPolicy::find(const FolderRef& start, const std::string& path, Last las
       continue;
     }
     if (at == host_root_ && (step.name == "proc" || step.name == "sys")) {
-      const std::string name = take_names(steps, step.name);
-      if (name.empty()) continue;
-      const OwnFile kind = own_file_in_proc(name);
-      return kind == OwnFile::kNone ? outside() : own(kind, name, last);
+      Place found = find_in_proc(steps, step.name, last);
+      if (found.own == OwnFile::kNone && found.error == 0) continue;
+      return found;
     }
     if (Place found = find_own(at, step.name, steps); found.own != OwnFile::kNone || found.error)
       return found;

@@ -79,7 +79,7 @@ class PathPolicy {
   PathPolicy() = default;
   Place find_isolated(const std::string& path) const;
   static void push(std::vector<Step>& steps, const std::string& path, bool is_hosts);
-  static std::string take_names(std::vector<Step>& steps, const std::string& first);
+  Place find_in_proc(std::vector<Step>& steps, const std::string& first, Last last) const;
   Place find_own(const FolderRef& at, const std::string& name,
                  const std::vector<Step>& rest) const;
   Place own(OwnFile kind, const std::string& path, Last last = Last::kFollow) const;
@@ -96,6 +96,9 @@ class PathPolicy {
 
 // Opens once more what an O_PATH descriptor stands for; -1 and errno.
 int reopen(int fd, int flags);
+// In /proc and /sys nothing is the host's: own_files.cpp has the list. `path` has neither dots nor
+// double slashes; kNone: nothing is there.
+OwnFile own_file_in_proc(const std::string& path);
 // A path to what an open descriptor stands for, for calls that take paths only.
 std::string descriptor_path(int fd);
 

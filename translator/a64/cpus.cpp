@@ -2,7 +2,10 @@
 // which for the two named cores are also those of qemu-aarch64 -cpu NAME.
 #include "translator/a64/cpus.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <iterator>
 
 namespace gpusim::a64 {
 namespace {
@@ -58,7 +61,33 @@ constexpr IdRegister kIdRegisters[] = {
     {7, 0, {0xff000000, 0xff000000, 0x10000000ff000000}},   // ID_AA64MMFR0_EL1: ECV
 };
 
+// The names that Linux gives the bits above: arch/arm64/kernel/cpuinfo.c.
+constexpr const char* kHwcapNames[] = {
+    "fp",       "asimd",   "evtstrm", "aes",      "pmull",   "sha1",    "sha2",   "crc32",
+    "atomics",  "fphp",    "asimdhp", "cpuid",    "asimdrdm", "jscvt",  "fcma",   "lrcpc",
+    "dcpop",    "sha3",    "sm3",     "sm4",      "asimddp", "sha512",  "sve",    "asimdfhm",
+    "dit",      "uscat",   "ilrcpc",  "flagm",    "ssbs",    "sb",      "paca",   "pacg"};
+constexpr struct {
+  Hwcap2 bit;
+  const char* name;
+} kHwcap2Names[] = {{kDcpodp, "dcpodp"}, {kFlagm2, "flagm2"}, {kFrint, "frint"}, {kI8mm, "i8mm"},
+                    {kBf16, "bf16"},     {kDgh, "dgh"},       {kRng, "rng"},     {kEcv, "ecv"}};
+
 }  // namespace
+
+std::string cpu_lines(uint32_t cpu) {
+  std::string features;
+  for (size_t bit = 0; bit < std::size(kHwcapNames); ++bit)
+    if (kCpus[cpu].hwcap >> bit & 1) features += std::string(" ") + kHwcapNames[bit];
+  for (const auto& [bit, name] : kHwcap2Names)
+    if (kCpus[cpu].hwcap2 >> bit & 1) features += std::string(" ") + name;
+  uint64_t midr = 0;
+  id_register(cpu, 0, 0, &midr);
+  return fmt::format(
+      "BogoMIPS\t: 100.00\nFeatures\t:{}\nCPU implementer\t: {:#04x}\nCPU architecture: 8\n"
+      "CPU variant\t: {:#x}\nCPU part\t: {:#05x}\nCPU revision\t: {}\n",
+      features, midr >> 24 & 0xff, midr >> 20 & 0xf, midr >> 4 & 0xfff, midr & 0xf);
+}
 
 std::span<const GuestCpu> cpus() { return kCpus; }
 

@@ -2,12 +2,16 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "translator/common/isa_list.h"
 
 namespace gpusim::a64 {
 
 std::span<const GuestCpu> cpus();
+
+/// Lines of /proc/cpuinfo that describe one processor.
+std::string cpu_lines(uint32_t cpu);
 
 /// What reading the register op0 = 3, op1 = 0, CRn = 0 gives at EL0, where Linux emulates it
 /// (HWCAP_CPUID): the fields that it shows to user code. `cpu`: its number in cpus().

@@ -134,6 +134,7 @@ const GuestIsa kIsas[] = {
      .abi = aarch64::abi(),
      .frames = aarch64::kFrames,
      .cpus = a64::cpus(),
+     .cpu_lines = a64::cpu_lines,
      .capstone_arch = CS_ARCH_ARM64,
      .capstone_mode = CS_MODE_LITTLE_ENDIAN},
 };

@@ -70,6 +70,8 @@ struct GuestIsa {
   AbiSlots abi;                    // canonical slots
   CallFrames frames;
   std::span<const GuestCpu> cpus;  // the first is the default
+  /// What Linux's /proc/cpuinfo says of each such processor behind its number.
+  std::string (*cpu_lines)(uint32_t cpu);
   int capstone_arch, capstone_mode;
 };
 
