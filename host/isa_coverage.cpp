@@ -5,7 +5,7 @@
 
 namespace gpusim::host {
 
-void write_isa_coverage(const std::string& path, const Module& module, Backend& backend,
+void write_isa_coverage(const OutputFile& file, const Module& module, Backend& backend,
                         std::span<const StopRecord> stops) {
   IsaCoverage coverage(*find_isa(module.isa));
   const auto word_at = [&](uint64_t pc, uint32_t* word) {
@@ -14,7 +14,7 @@ void write_isa_coverage(const std::string& path, const Module& module, Backend& 
   coverage.add_blocks(module, backend.block_counts(), word_at);
   for (const StopRecord& stop : stops)
     if (uint32_t word = 0; word_at(stop.pc, &word)) coverage.add_word(word);
-  coverage.append_to(path);
+  file.append(coverage.text());
 }
 
 }  // namespace gpusim::host

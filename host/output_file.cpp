@@ -96,6 +96,17 @@ void OutputFile::write(std::string_view text) const {
   kind_ == Kind::kPlain ? replace(text) : write_in_place(text);
 }
 
+void OutputFile::append(std::string_view text) const {
+  if (kind_ != Kind::kPlain) return write_in_place(text);
+  // Neither a link nor a pipe that came here meanwhile leads elsewhere or waits.
+  const FileDescriptor fd(::openat(folder_.get(), name_.c_str(),
+                                   O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK |
+                                       O_NOCTTY | O_CLOEXEC,
+                                   0666));
+  if (!fd) fail(errno);
+  write_all(fd.get(), text);
+}
+
 void OutputFile::write_in_place(std::string_view text) const {
   // A duplicate goes on where the descriptor stands.
   const FileDescriptor fd(

@@ -19,6 +19,8 @@ class OutputFile {
 
   // Throws UserError. May be called again: each time the file is replaced.
   void write(std::string_view text) const;
+  // Adds to what a plain file has, in one piece, so that runs may share it.
+  void append(std::string_view text) const;
 
   const std::string& path() const { return path_; }
   // Its folder (O_PATH) and its name there, to write a plain file in pieces.

@@ -187,6 +187,9 @@ int simulate(const RunOptions& asked_for) {
   const RunOptions options = resumed ? resumed->options(asked_for) : asked_for;
   std::optional<OutputFile> stats_file;
   if (!options.stats_path.empty()) stats_file.emplace("--stats", options.stats_path);
+  std::optional<OutputFile> coverage_file;
+  if (!options.isa_coverage_path.empty())
+    coverage_file.emplace("--isa-coverage", options.isa_coverage_path);
   std::vector<energy::Target> energy_targets;
   if (!options.energy_targets.empty())
     energy_targets = energy::find_targets(options.energy_targets);
@@ -294,8 +297,7 @@ int simulate(const RunOptions& asked_for) {
   if (!summary.energy_targets.empty()) print_energy(summary);
   if (stats_file) write_stats(summary, *stats_file);
   observers.write();
-  if (!options.isa_coverage_path.empty())
-    write_isa_coverage(options.isa_coverage_path, module, *backend, result.stops);
+  if (coverage_file) write_isa_coverage(*coverage_file, module, *backend, result.stops);
   return status_with_output(result.exit_status, output_error);
 }
 

@@ -1,13 +1,6 @@
 #include "translator/common/isa_coverage.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-
-#include "translator/common/error.h"
 
 namespace gpusim {
 
@@ -27,15 +20,10 @@ void IsaCoverage::add_blocks(const Module& module, std::span<const uint64_t> cou
   }
 }
 
-void IsaCoverage::append_to(const std::string& path) const {
+std::string IsaCoverage::text() const {
   std::string text;
   for (const std::string& row : rows_) text += fmt::format("{} {}\n", isa_.name, row);
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  const bool written =
-      fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  const int error = errno;
-  if (fd >= 0) ::close(fd);
-  if (!written) throw Error(fmt::format("{}: {}", path, std::strerror(error)));
+  return text;
 }
 
 }  // namespace gpusim

@@ -21,8 +21,8 @@ class IsaCoverage {
   void add_word(uint32_t word);
 
   const std::set<std::string>& rows() const { return rows_; }
-  /// A line per row; in one piece, so that many runs may share the file. Throws Error.
-  void append_to(const std::string& path) const;
+  /// A line per row.
+  std::string text() const;
 
  private:
   const GuestIsa& isa_;

@@ -73,6 +73,22 @@ TEST_CASE("a device is written into, never replaced") {
   CHECK_FALSE(OutputFile("-o", "/dev/full").is_plain());
 }
 
+TEST_CASE("a file is appended to where it was when it was named") {
+  const TemporaryFolders at;
+  const OutputFile file("-o", at("f"));
+  file.append("one ");
+  file.append("two");
+  CHECK(contents(at("f")) == "one two");
+  std::ofstream(at("other")) << "kept";
+  fs::remove(at("f"));
+  fs::create_symlink("other", at("f"));  // as a guest could while it runs
+  CHECK_THROWS_AS(file.append("three"), UserError);
+  CHECK(contents(at("other")) == "kept");
+  fs::remove(at("f"));
+  REQUIRE(::mkfifo(at("f").c_str(), 0600) == 0);
+  CHECK_THROWS_AS(file.append("three"), UserError);  // and does not wait for a reader
+}
+
 TEST_CASE("a named pipe is written into") {
   const TemporaryFolders at;
   REQUIRE(::mkfifo(at("pipe").c_str(), 0600) == 0);

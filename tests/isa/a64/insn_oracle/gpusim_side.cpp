@@ -6,6 +6,7 @@
 
 #include "device_sim/core/backend.h"
 #include "device_sim/simd/simd_backend.h"
+#include "host/output_file.h"
 #include "tests/isa/a64/insn_oracle/oracle.h"
 #include "translator/a64/registers.h"
 #include "translator/common/draft.h"
@@ -136,7 +137,7 @@ void record_coverage(std::span<const Case> cases, const Module& m, Backend& back
   coverage.add_blocks(m, backend.block_counts(), word_at);
   for (const Result& r : results)
     if (uint32_t word = 0; r.signal != 0 && word_at(r.pc, &word)) coverage.add_word(word);
-  coverage.append_to(path);
+  host::OutputFile("GPUSIM_ISA_COVERAGE", path).append(coverage.text());
 }
 
 }  // namespace
