@@ -15,8 +15,14 @@ struct FileState {
     uint32_t file = 0;  // index in saved.files
     bool closes_on_exec = false;
   };
+  struct Lock {
+    uint32_t process = 0;
+    int32_t fd = 0;  // one of that file's
+    RecordLocks::Range range{};
+  };
   SavedFiles saved;
   std::vector<Descriptor> descriptors;
+  std::vector<Lock> locks;
 };
 
 struct CheckpointAccess {

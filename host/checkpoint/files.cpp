@@ -75,6 +75,8 @@ const char* unsaved_kind(OpenFile::Kind kind) {
       return "an epoll instance";
     case OpenFile::Kind::kSocket:
       return "a socket";
+    case OpenFile::Kind::kSignals:
+      return "a file of signals (signalfd)";
     case OpenFile::Kind::kOther:
     case OpenFile::Kind::kFolder:
     case OpenFile::Kind::kPipe:

@@ -1,5 +1,11 @@
 // What a checkpoint keeps of the guest's Linux.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <set>
 
 #include "host/checkpoint/access.h"
 #include "host/error.h"
@@ -121,8 +127,7 @@ void CheckpointAccess::describe_waits(A& a, const Kernel& kernel, WaitQueue& wai
       waiters.back().pi_owner = waits.find_lock(waiter.space, waiter.address)->owner;
   }
   const uint32_t cores = kernel.plan().config.cores;
-  std::vector<bool> waiting(cores);
-  a.list(waiters, cores, [&](Waiter& w) {
+  a.list(waiters, kMostEntries, [&](Waiter& w) {
     a.value(w.core);
     a.value(w.resume_uop);
     a.value(w.space);
@@ -130,6 +135,7 @@ void CheckpointAccess::describe_waits(A& a, const Kernel& kernel, WaitQueue& wai
     a.value(w.bitset);
     describe_optional(a, w.deadline, [&](Clock::time_point& at) { describe_deadline(a, at, now); });
     describe_optional(a, w.cpu_deadline, [&](auto& at) { describe_duration(a, at); });
+    a.value(w.wake_result);
     a.value(w.timeout_result);
     a.value(w.interrupt_result);
     a.value(w.remaining_at);
@@ -138,9 +144,8 @@ void CheckpointAccess::describe_waits(A& a, const Kernel& kernel, WaitQueue& wai
     a.value(w.pi_target);
     a.value(w.pi_owner);
     a.require(w.restart <= Restart::kAlways && w.kind <= Waiter::Kind::kRequeuePi, "a waiter");
-    a.require(w.core < cores && !waiting[w.core] && kernel.is_parked(w.core) && w.resume_uop < kernel.module().uops.size(),
+    a.require(w.core < cores && kernel.is_parked(w.core) && w.resume_uop < kernel.module().uops.size(),
               "a core that waits");
-    waiting[w.core] = true;
   });
   if constexpr (A::kReading)
     for (const Waiter& w : waiters) waits.park(w);
@@ -242,6 +247,18 @@ void CheckpointAccess::describe_kernel(A& a, Kernel& k, FileState& files) {
                      "a descriptor");
          });
 
+  a.list(files.locks, kMostEntries, [&](FileState::Lock& l) {
+    a.value(l.process);
+    a.value(l.fd);
+    a.value(l.range.first);
+    a.value(l.range.last);
+    a.value(l.range.type);
+    a.require(l.process < k.processes_.size() && k.processes_[l.process] && l.range.first >= 0 &&
+                  l.range.first <= l.range.last &&
+                  (l.range.type == F_RDLCK || l.range.type == F_WRLCK),
+              "a lock");
+  });
+
   describe_waits(a, k, k.waits_, now);
   std::vector<std::pair<uint32_t, Kernel::Retry>> retries(k.retries_.begin(), k.retries_.end());
   a.list(retries, cores, [&](auto& entry) {
@@ -299,6 +316,15 @@ FileState CheckpointAccess::capture(Kernel& k) {
       state.descriptors.push_back({p, static_cast<int32_t>(fd), it->second,
                                    table.closes_on_exec(static_cast<int64_t>(fd))});
     }
+    std::set<RecordLocks::FileId> seen;
+    for (size_t fd = 0; fd < table.files_.size() && !table.locks().files().empty(); ++fd) {
+      RecordLocks::FileId id;
+      if (!table.files_[fd] || !can_be_locked(*table.files_[fd], &id)) continue;
+      const auto locked = table.locks().files().find(id);
+      if (locked == table.locks().files().end() || !seen.insert(id).second) continue;
+      for (const RecordLocks::Range& range : locked->second.ranges)
+        state.locks.push_back({p, static_cast<int32_t>(fd), range});
+    }
   }
   state.saved = capture_files(files);
   return state;
@@ -326,6 +352,19 @@ void CheckpointAccess::attach(Kernel& k, const FileState& state) {
     FileTable& table = k.processes_[d.process]->files;
     table.set(d.fd, files[d.file]);
     table.set_closes_on_exec(d.fd, d.closes_on_exec);
+  }
+  for (const FileState::Lock& l : state.locks) {
+    FileTable& table = k.processes_[l.process]->files;
+    const OpenFile* file = table.find(l.fd);
+    const bool to_end = l.range.last == std::numeric_limits<int64_t>::max();
+    const struct flock lock {
+      .l_type = l.range.type, .l_whence = SEEK_SET, .l_start = l.range.first,
+      .l_len = to_end ? 0 : l.range.last - l.range.first + 1, .l_pid = 0
+    };
+    const int error = file ? table.locks().set(*file, lock) : EBADF;
+    const std::string name = file ? file->path() : std::to_string(l.fd);
+    if (error != 0)
+      throw UserError(fmt::format("the guest had a lock on {}: {}", name, std::strerror(error)));
   }
   for (const std::unique_ptr<Process>& process : k.processes_)
     if (process) process->files.set_limit(process->limits[Limits::kOpenFiles].current);

@@ -8,4 +8,7 @@ namespace gpusim::host {
 #include "host/linux/calls.def"
 #undef GPUSIM_CALL
 
+// The commands of fcntl that lock ranges; nothing: another command.
+std::optional<Reply> lock_command(Kernel& kernel, Call& call, const OpenFile& file);
+
 }  // namespace gpusim::host

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -53,7 +52,7 @@ static_assert(sizeof(GuestEpollEvent) == 16);
 // epoll_pwait and epoll_pwait2, whose deadline was taken.
 Reply wait_for_events(Kernel& kernel, Call& call) {
   const FileRef file = call.process->files.share(call.int_arg(0));
-  const auto* epoll = dynamic_cast<EpollFile*>(file.get());
+  auto* epoll = dynamic_cast<EpollFile*>(file.get());
   constexpr uint64_t kSize = sizeof(GuestEpollEvent);
   constexpr int64_t kMostAtOnce = 4096;
   const int64_t most = call.int_arg(2);
@@ -64,6 +63,7 @@ Reply wait_for_events(Kernel& kernel, Call& call) {
   const uint64_t room = call.memory.allowed_prefix(call.args[1], wish, kWrite) / kSize;
   if (room == 0) return Reply::error(EFAULT);
   kernel.output().flush();
+  epoll->prepare_look(kernel.pending(call.core));
   std::vector<epoll_event> events(room);
   const int n = ::epoll_wait(epoll->host_fd(), events.data(), static_cast<int>(room), 0);
   if (n < 0 && errno != EINTR) return Reply::error(errno);
@@ -180,18 +180,6 @@ Reply sys_epoll_pwait2(Kernel& kernel, Call& call) {
   if (const int error = take_timeout(thread, call, call.args[3])) return Reply::error(error);
   if (!take_mask(thread, call, call.args[4])) return Reply::error(EFAULT);
   return wait_for_events(kernel, call);
-}
-
-// The host's lock, which belongs to the open file as the guest's does.
-Reply sys_flock(Kernel& kernel, Call& call) {
-  const FileRef file = call.process->files.share(call.int_arg(0));
-  if (!file) return Reply::error(EBADF);
-  const int64_t operation = call.int_arg(1);
-  if (operation & ~int64_t{LOCK_SH | LOCK_EX | LOCK_UN | LOCK_NB}) return Reply::error(EINVAL);
-  if (::flock(file->host_fd(), static_cast<int>(operation) | LOCK_NB) == 0) return Reply::result(0);
-  if (errno != EWOULDBLOCK || (operation & LOCK_NB)) return Reply::error(errno);
-  // Another process of the host may hold it.
-  return kernel.park_for_retry(call, {.from_outside = true, .restartable = true});
 }
 
 }  // namespace gpusim::host

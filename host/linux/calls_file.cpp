@@ -11,6 +11,7 @@
 #include "host/linux/calls.h"
 #include "host/linux/file_size_limit.h"
 #include "host/linux/guest_abi.h"
+#include "host/linux/signal_file.h"
 #include "host/linux/sockets.h"
 
 namespace gpusim::host {
@@ -89,15 +90,26 @@ Reply finish(Kernel& kernel, Call& call, Direction direction, int64_t moved, uin
   return Reply::result(moved);
 }
 
+// Of files that are read and written in their own ways; nothing: of the others.
+std::optional<Reply> transfer_special(Kernel& kernel, Call& call, Direction direction,
+                                      const FileRef& file, std::span<const GuestIovec> vectors) {
+  const bool reads = direction == Direction::kRead;
+  if (file && file->kind() == OpenFile::Kind::kSocket)
+    return reads ? read_socket(kernel, call, file, vectors)
+                 : write_socket(kernel, call, file, vectors);
+  if (const auto* signals = dynamic_cast<const SignalFile*>(file.get()))
+    return reads ? read_signals(kernel, call, *signals, vectors) : Reply::error(EINVAL);
+  return std::nullopt;
+}
+
 Reply transfer_vectors(Kernel& kernel, Call& call, Direction direction, int64_t offset = -1) {
   const FileRef file = call.process->files.share(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
   std::vector<GuestIovec> vectors;
   if (const int error = load_vectors(call, call.args[1], call.args[2], &vectors))
     return Reply::error(error);
-  if (file->kind() == OpenFile::Kind::kSocket && offset < 0)
-    return direction == Direction::kRead ? read_socket(kernel, call, file, vectors)
-                                         : write_socket(kernel, call, file, vectors);
+  if (offset < 0)
+    if (const auto reply = transfer_special(kernel, call, direction, file, vectors)) return *reply;
   uint64_t before = kernel.thread(call.core).retry_done, wish = 0;
   for (const GuestIovec& v : vectors) wish += v.size;
   int64_t done = 0;
@@ -120,11 +132,8 @@ Reply transfer_vectors(Kernel& kernel, Call& call, Direction direction, int64_t 
 Reply transfer_one(Kernel& kernel, Call& call, Direction direction) {
   const FileRef file = call.process->files.share(call.int_arg(0));
   const uint64_t size = std::min(call.args[2], kMostBytes);
-  if (file && file->kind() == OpenFile::Kind::kSocket) {
-    const GuestIovec vector{call.args[1], size};
-    return direction == Direction::kRead ? read_socket(kernel, call, file, {&vector, 1})
-                                         : write_socket(kernel, call, file, {&vector, 1});
-  }
+  const GuestIovec all{call.args[1], size};
+  if (const auto reply = transfer_special(kernel, call, direction, file, {&all, 1})) return *reply;
   const uint64_t before = kernel.thread(call.core).retry_done;
   return finish(kernel, call, direction,
                 transfer(kernel, call, direction, call.args[1] + before, size - before), size);
@@ -242,6 +251,7 @@ Reply sys_fcntl(Kernel& kernel, Call& call) {
   FileTable& files = call.process->files;
   FileRef file = files.share(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
+  if (const std::optional<Reply> reply = lock_command(kernel, call, *file)) return *reply;
   switch (call.int_arg(1)) {
     case F_DUPFD:
     case F_DUPFD_CLOEXEC: {
@@ -272,13 +282,6 @@ Reply sys_fcntl(Kernel& kernel, Call& call) {
         ::fcntl(file->host_fd(), F_SETFL, (now & ~O_APPEND) | (flags & O_APPEND));
       return Reply::result(0);
     }
-    case F_GETLK: {
-      constexpr int16_t kUnlocked = 2;
-      return call.memory.store(call.args[2], kUnlocked) ? Reply::result(0) : Reply::error(EFAULT);
-    }
-    case F_SETLK:
-    case F_SETLKW:
-      return Reply::result(0);  // no other process has the file
     case F_SETPIPE_SZ: {
       constexpr uint64_t kMostPipe = uint64_t{1} << 20;  // of processes without privileges
       if (call.args[2] > kMostPipe) return Reply::error(EPERM);

@@ -150,7 +150,7 @@ int64_t futex_wake(Kernel& kernel, const Call& call, uint64_t address, uint64_t 
                    uint32_t bitset) {
   const uint32_t space = call.process->number;
   const auto woken = kernel.waits().wake(space, address, count, bitset);
-  for (const Waiter& w : woken) kernel.resume(w.core, w.resume_uop, 0);
+  for (const Waiter& w : woken) kernel.resume(w.core, w.resume_uop, w.wake_result);
   if (woken.empty() && count != 0)
     if (const Waiter* first = kernel.waits().first(space, address);
         first && first->kind != Waiter::Kind::kPlain)
@@ -199,6 +199,48 @@ Reply sys_futex(Kernel& kernel, Call& call) {
     default:
       return Reply::error(ENOSYS);
   }
+}
+
+Reply sys_futex_waitv(Kernel& kernel, Call& call) {
+  struct GuestWaiter {
+    uint64_t value, address;
+    uint32_t flags, reserved;
+  };
+  static_assert(sizeof(GuestWaiter) == 24);
+  constexpr uint32_t kMost = 128, kSize32 = 2, kPrivate = 128;
+  const auto count = static_cast<uint32_t>(call.args[1]);
+  if (static_cast<uint32_t>(call.args[2]) != 0 || count == 0 || count > kMost || call.args[0] == 0)
+    return Reply::error(EINVAL);
+  Waiter waiter = futex_waiter(call, 0);
+  waiter.timeout_result = -ETIMEDOUT;
+  waiter.restart = Restart::kIfWanted;
+  if (call.args[3] != 0) {
+    const int64_t clock = call.int_arg(4);
+    if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC) return Reply::error(EINVAL);
+    const TimeLimit until =
+        clock == CLOCK_REALTIME ? TimeLimit::kUntilRealtime : TimeLimit::kUntilMonotonic;
+    if (const int64_t error = set_time_limit(call, call.args[3], until, &waiter))
+      return Reply::result(error);
+  }
+  std::vector<GuestWaiter> guest(count);
+  if (!call.memory.read(call.args[0], {reinterpret_cast<uint8_t*>(guest.data()),
+                                       guest.size() * sizeof(GuestWaiter)}))
+    return Reply::error(EFAULT);
+  for (const GuestWaiter& g : guest)
+    if ((g.flags & ~kPrivate) != kSize32 || g.reserved != 0 || (g.address & 3))
+      return Reply::error(EINVAL);
+  for (const GuestWaiter& g : guest) {
+    uint32_t value;
+    if (!call.memory.load(g.address, &value)) return Reply::error(EFAULT);
+    if (value != static_cast<uint32_t>(g.value)) return Reply::error(EAGAIN);
+  }
+  Reply reply;
+  for (const GuestWaiter& g : guest) {
+    waiter.address = g.address;
+    reply = kernel.park(waiter);
+    ++waiter.wake_result;  // the number of the futex in the list
+  }
+  return reply;
 }
 
 }  // namespace gpusim::host

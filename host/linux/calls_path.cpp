@@ -134,13 +134,26 @@ Reply sys_openat(Kernel& kernel, Call& call) {
   if (path.error != 0) return Reply::error(path.error);
   const int flags = host_open_flags(kernel.module().isa, call.args[2]);
   const auto mode = static_cast<mode_t>(call.args[3] & 07777 & ~uint64_t{call.process->umask});
-  Opened opened = open_path(kernel.paths(), path.start, path.text, flags, mode);
-  if (opened.is_outside)
-    refuse(kernel, path.name(), (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)));
-  if (opened.is_text)
-    opened.file = make_text_file(opened.path, own_text(kernel, call, opened.path));
-  if (!opened.file) return Reply::error(opened.is_text ? ENOMEM : opened.error);
-  const int fd = call.process->files.add(std::move(opened.file));
+  constexpr Kernel::Retry kAnotherProcess{.from_outside = true, .restartable = true};
+  // A named pipe waits for its other end, which it has from another process or another core.
+  const Thread* const thread = kernel.find_thread(call.core);
+  FileRef file = thread ? thread->opening : nullptr;
+  if (!file) {
+    Opened opened = open_path(kernel.paths(), path.start, path.text, flags, mode);
+    if (opened.is_outside)
+      refuse(kernel, path.name(), (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)));
+    if (opened.is_pipe && opened.error == ENXIO && !(flags & O_NONBLOCK))
+      return kernel.park_for_retry(call, kAnotherProcess);
+    file = opened.is_text ? make_text_file(opened.path, own_text(kernel, call, opened.path))
+                          : std::move(opened.file);
+    if (!file) return Reply::error(opened.is_text ? ENOMEM : opened.error);
+  }
+  if (file->kind() == OpenFile::Kind::kPipe && (flags & O_ACCMODE) == O_RDONLY &&
+      !(flags & O_NONBLOCK) && !has_met_writer(file->host_fd())) {
+    kernel.thread(call.core).opening = std::move(file);  // writers find a reader
+    return kernel.park_for_retry(call, kAnotherProcess);
+  }
+  const int fd = call.process->files.add(std::move(file));
   if (fd < 0) return Reply::error(EMFILE);
   call.process->files.set_closes_on_exec(fd, (flags & O_CLOEXEC) != 0);
   return Reply::result(fd);
@@ -307,6 +320,28 @@ Reply sys_mkdirat(Kernel& kernel, Call& call) {
   if (place.error != 0) return Reply::error(place.error);
   const auto mode = static_cast<mode_t>(call.args[2] & 07777 & ~uint64_t{call.process->umask});
   return done(::mkdirat(place.folder->fd.get(), place.name.c_str(), mode));
+}
+
+// Plain files and named pipes; devices need rights that guests have not.
+Reply sys_mknodat(Kernel& kernel, Call& call) {
+  const auto type = static_cast<mode_t>(call.args[2] & S_IFMT);
+  switch (type) {
+    case 0:
+    case S_IFREG:
+    case S_IFIFO:
+      break;
+    case S_IFCHR:
+    case S_IFBLK:
+    case S_IFDIR:
+    case S_IFSOCK:
+      return Reply::error(EPERM);
+    default:
+      return Reply::error(EINVAL);
+  }
+  const Place place = new_place(kernel, call, folder_arg(call, 0), 1);
+  if (place.error != 0) return Reply::error(place.error);
+  const auto mode = static_cast<mode_t>(call.args[2] & 07777 & ~uint64_t{call.process->umask});
+  return done(::mknodat(place.folder->fd.get(), place.name.c_str(), type | mode, 0));
 }
 
 Reply sys_unlinkat(Kernel& kernel, Call& call) {

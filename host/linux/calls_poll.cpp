@@ -18,16 +18,18 @@ struct GuestPoll {
 
 // Fills in what is ready now; returns how many are. `outside` says whether some of them can become
 // ready by other hands than the guest's.
-int64_t look(const Call& call, std::vector<GuestPoll>& polls, bool* outside) {
+int64_t look(Kernel& kernel, const Call& call, std::vector<GuestPoll>& polls, bool* outside) {
+  const uint64_t signals = kernel.pending(call.core);
   int64_t ready = 0;
   *outside = false;
   for (GuestPoll& p : polls) {
     p.revents = 0;
     if (p.fd < 0) continue;
-    const OpenFile* file = call.process->files.find(p.fd);
+    const FileRef file = call.process->files.share(p.fd);
     if (!file) {
       p.revents = POLLNVAL;
     } else {
+      file->prepare_look(signals);
       pollfd host{file->host_fd(), p.events, 0};
       if (::poll(&host, 1, 0) > 0) p.revents = host.revents;
       *outside |= file->changes_by_itself();
@@ -81,7 +83,7 @@ Reply sys_ppoll(Kernel& kernel, Call& call) {
   if (!take_mask(thread, call, call.args[3])) return Reply::error(EFAULT);
   kernel.output().flush();
   bool outside;
-  const int64_t ready = look(call, polls, &outside);
+  const int64_t ready = look(kernel, call, polls, &outside);
   if (ready == 0 && !is_over(thread)) return wait_or_time_out(kernel, call, outside);
   return call.memory.write(call.args[0], bytes) ? Reply::result(ready) : Reply::error(EFAULT);
 }
@@ -117,7 +119,7 @@ Reply sys_pselect6(Kernel& kernel, Call& call) {
   }
   kernel.output().flush();
   bool outside;
-  const int64_t ready = look(call, polls, &outside);
+  const int64_t ready = look(kernel, call, polls, &outside);
   for (const GuestPoll& p : polls)
     if (p.revents & POLLNVAL) return Reply::error(EBADF);
   if (ready == 0 && !is_over(thread)) return wait_or_time_out(kernel, call, outside);

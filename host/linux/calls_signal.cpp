@@ -166,8 +166,7 @@ Reply sys_rt_sigprocmask(Kernel& kernel, Call& call) {
 
 Reply sys_rt_sigpending(Kernel& kernel, Call& call) {
   if (call.args[1] > kSetSize) return Reply::error(EINVAL);
-  const Thread& thread = kernel.thread(call.core);
-  const uint64_t set = (thread.pending.set() | call.process->pending.set()) & thread.mask;
+  const uint64_t set = kernel.pending(call.core) & kernel.thread(call.core).mask;
   return call.memory.store(call.args[0], set) ? Reply::result(0) : Reply::error(EFAULT);
 }
 

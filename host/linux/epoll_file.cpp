@@ -72,4 +72,9 @@ bool EpollFile::changes_by_itself() const {
          });
 }
 
+void EpollFile::prepare_look(uint64_t pending_signals) {
+  for (const auto& [key, member] : members_)
+    if (const FileRef file = member.file.lock()) file->prepare_look(pending_signals);
+}
+
 }  // namespace gpusim::host

@@ -16,6 +16,7 @@ class EpollFile final : public OpenFile {
   int control(int operation, const FileRef& file, int64_t fd, uint32_t events, uint64_t data);
   // A file in the set does.
   bool changes_by_itself() const override;
+  void prepare_look(uint64_t pending_signals) override;
 
  private:
   // Linux tells files in a set apart by the open file and the number by which it was added.

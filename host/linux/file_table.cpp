@@ -39,6 +39,7 @@ int FileTable::add(FileRef file, int from) {
 bool FileTable::set(int64_t fd, FileRef file) {
   if (fd < 0 || fd >= limit_) return false;
   if (fd >= static_cast<int64_t>(files_.size())) files_.resize(fd + 1);
+  if (files_[fd]) locks_.forget(*files_[fd]);
   files_[fd] = std::move(file);
   closes_on_exec_.erase(fd);
   return true;
@@ -46,8 +47,15 @@ bool FileTable::set(int64_t fd, FileRef file) {
 
 bool FileTable::close(int64_t fd) {
   if (!find(fd)) return false;
+  locks_.forget(*files_[fd]);
   files_[fd].reset();
   return true;
+}
+
+void FileTable::close_all() {
+  files_.clear();
+  closes_on_exec_.clear();
+  locks_ = {};
 }
 
 }  // namespace gpusim::host

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "host/linux/folder.h"
+#include "host/linux/record_locks.h"
 
 namespace gpusim::host {
 
@@ -25,6 +26,7 @@ class OpenFile {
     kTimer,
     kEpoll,
     kSocket,
+    kSignals,
   };
   // `path`: by which it was opened, for checkpoints and messages.
   OpenFile(int host_fd, bool owned, Kind kind = Kind::kOther, std::string path = {})
@@ -41,6 +43,8 @@ class OpenFile {
   bool parks() const { return kind_ >= Kind::kPipe && kind_ != Kind::kMemory; }
   // Whether it may become ready without any core's doing.
   virtual bool changes_by_itself() const;
+  // A thread that has these signals pending is about to poll it, or a set that it is in.
+  virtual void prepare_look(uint64_t /*pending_signals*/) {}
   // Duplicates of the host's descriptor that must not outlive it: they would keep a pipe's end open.
   void own_duplicate(int fd) { duplicates_.push_back(fd); }
   void close_duplicate(int fd);
@@ -83,6 +87,7 @@ class FileTable {
   int add(FileRef file, int from = 0);
   bool set(int64_t fd, FileRef file);
   bool close(int64_t fd);
+  void close_all();
   // FD_CLOEXEC: kept, though nothing is ever executed.
   bool closes_on_exec(int64_t fd) const { return closes_on_exec_.contains(fd); }
   void set_closes_on_exec(int64_t fd, bool closes) {
@@ -91,11 +96,15 @@ class FileTable {
     else
       closes_on_exec_.erase(fd);
   }
+  // As in Linux, what owns record locks is the table.
+  RecordLocks& locks() { return locks_; }
+  const RecordLocks& locks() const { return locks_; }
 
  private:
   friend struct CheckpointAccess;  // host/checkpoint
   std::vector<FileRef> files_;
   int limit_ = kMost;
+  RecordLocks locks_;
   std::set<int64_t> closes_on_exec_;
 };
 

@@ -178,6 +178,8 @@ class Kernel {
   const Thread* find_thread(uint32_t core) const { return threads_.find(core); }  // ThreadTable
   int64_t tid(uint32_t core) const { return threads_.tid(core); }
   Process& process_of(uint32_t core);
+  // By number; null before the first call.
+  const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
   std::optional<uint32_t> core_of_thread(int64_t tid) const;
   bool has_had_thread(int64_t tid) const;
   // A free core that runs a new thread from now on, as a copy of `parent`; nothing if there is none.
@@ -196,6 +198,8 @@ class Kernel {
   bool is_retry(uint32_t core) const { return retries_.contains(core); }
   void post(uint32_t core, const SignalInfo& info);
   void post(Process& process, uint32_t caller, const SignalInfo& info);
+  // Signals that wait for the core's thread or its process; those that it does not block.
+  uint64_t pending(uint32_t core);
   uint64_t deliverable(uint32_t core);
   // Takes the first signal in `allowed` that waits for the thread or its process.
   std::optional<SignalInfo> take_signal(uint32_t core, uint64_t allowed);

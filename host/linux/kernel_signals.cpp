@@ -51,6 +51,8 @@ void Kernel::go_on(uint32_t core, uint32_t uop) {
   if (thread) {
     thread->retry_deadline.reset();
     thread->retry_done = 0;
+    thread->opening.reset();
+    thread->waits_for_lock_of.reset();
   }
   if (config_.translator && deliverable(core) != 0) {
     const uint64_t pc = pc_of(uop);
@@ -133,7 +135,9 @@ std::optional<uint32_t> Kernel::start_thread(uint32_t parent) {
                                .alternate_stack = {},
                                .name = model ? model->name : std::string(),
                                .retry_deadline = {},
-                               .retry_done = 0});
+                               .retry_done = 0,
+                               .opening = {},
+                               .waits_for_lock_of = {}});
   ++started_;
   const int core_id = module().abi.core_id;
   for (uint32_t s = 0; s < module().slot_count; ++s)
@@ -149,19 +153,22 @@ void Kernel::end_thread(uint32_t core) {
   threads_.end(core);
   waits_.remove(core);
   retries_.erase(core);
-  const Thread* const thread = threads_.find(core);
-  if (!thread || thread->clear_child_tid == 0) return;
+  if (is_private() && processes_[core]) processes_[core]->files.close_all();  // locks go, too
+  Thread* const thread = threads_.find(core);
+  if (!thread) return;
+  thread->opening.reset();
+  if (thread->clear_child_tid == 0) return;
   Process& process = process_of(core);
   if (!GuestAccess(backend_, core).store(thread->clear_child_tid, uint32_t{0})) return;
   for (const Waiter& w : waits_.wake(process.number, thread->clear_child_tid, 1, ~uint32_t{0}))
-    resume(w.core, w.resume_uop, 0);
+    resume(w.core, w.resume_uop, w.wake_result);
 }
 
 void Kernel::end_threads(uint32_t first, uint32_t count) {
   // Threads of which nothing else is known leave nothing behind, unless others wait for their locks.
   const bool are_plain = threads_.are_plain() && waits_.empty();
   for (uint32_t core = first; core < first + count; ++core) {
-    if (are_plain)
+    if (are_plain && !(is_private() && processes_[core]))
       threads_.end(core);
     else
       end_thread(core);
@@ -170,11 +177,15 @@ void Kernel::end_threads(uint32_t first, uint32_t count) {
 
 // --- signals
 
-uint64_t Kernel::deliverable(uint32_t core) {
-  const Process& process = process_of(core);
+uint64_t Kernel::pending(uint32_t core) {
   const Thread* const thread = threads_.find(core);
-  if (!thread) return process.pending.set();
-  return (thread->pending.set() | process.pending.set()) & ~thread->mask;
+  const uint64_t own = thread ? thread->pending.set() : 0;
+  return own | process_of(core).pending.set();
+}
+
+uint64_t Kernel::deliverable(uint32_t core) {
+  const Thread* const thread = threads_.find(core);
+  return pending(core) & ~(thread ? thread->mask : 0);
 }
 
 void Kernel::kill(uint32_t core, int signal) {

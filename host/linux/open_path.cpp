@@ -1,6 +1,7 @@
 #include "host/linux/open_path.h"
 
 #include <fcntl.h>
+#include <poll.h>
 
 #include <cerrno>
 
@@ -14,13 +15,11 @@ Opened refused(int error, bool is_outside = false) {
   return opened;
 }
 
-Opened as_file(int host_fd, const Place& place, bool is_folder, bool is_changeable) {
+Opened as_file(int host_fd, const Place& place, OpenFile::Kind kind, bool is_changeable) {
   if (host_fd < 0) return refused(errno);
   Opened opened;
   opened.path = place.path();
-  opened.file = std::make_shared<OpenFile>(
-      host_fd, /*owned=*/true, is_folder ? OpenFile::Kind::kFolder : OpenFile::Kind::kOther,
-      opened.path);
+  opened.file = std::make_shared<OpenFile>(host_fd, /*owned=*/true, kind, opened.path);
   opened.file->folder = place.self;
   opened.file->is_changeable = is_changeable;
   return opened;
@@ -41,10 +40,26 @@ Opened open_own(const Place& place, int flags) {
   if (place.own == OwnFile::kFolder) return refused(EACCES, /*is_outside=*/true);
   if (flags & O_DIRECTORY) return refused(ENOTDIR);
   if (place.own != OwnFile::kText)
-    return as_file(reopen(place.fd(), flags), place, /*is_folder=*/false, /*is_changeable=*/false);
+    return as_file(reopen(place.fd(), flags), place, OpenFile::Kind::kOther,
+                   /*is_changeable=*/false);
   Opened opened;
   opened.is_text = true;
   opened.path = place.own_path;
+  return opened;
+}
+
+OpenFile::Kind kind_of(const Place& place) {
+  return place.self ? OpenFile::Kind::kFolder : OpenFile::Kind::kOther;
+}
+
+// The host's end never waits: a call that has to parks its core.
+Opened open_pipe(const Place& place, int flags) {
+  Opened opened = as_file(reopen(place.fd(), flags | O_NONBLOCK), place, OpenFile::Kind::kPipe,
+                          place.may_change());
+  opened.is_pipe = true;
+  if (!opened.file) return opened;
+  opened.file->is_nonblocking = (flags & O_NONBLOCK) != 0;
+  opened.file->is_reached_from_outside = true;
   return opened;
 }
 
@@ -53,17 +68,28 @@ Opened open_existing(Place place, int flags) {
   if (flags & O_PATH) {
     if (!place.may_look()) return refused(EACCES, /*is_outside=*/true);
     if ((flags & O_DIRECTORY) && !place.self) return refused(ENOTDIR);
-    return as_file(::fcntl(place.fd(), F_DUPFD_CLOEXEC, 0), place, place.self != nullptr,
+    return as_file(::fcntl(place.fd(), F_DUPFD_CLOEXEC, 0), place, kind_of(place),
                    place.may_change());
   }
   const bool writes = (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC);
   if (!(writes ? place.may_change() : place.may_read())) return refused(EACCES, /*is_outside=*/true);
   if (place.is_link()) return refused(ELOOP);
   // Links that were followed are behind us; what the descriptor stands for is opened, no name.
-  return as_file(reopen(place.fd(), flags), place, place.self != nullptr, place.may_change());
+  if (S_ISFIFO(place.status.st_mode)) return open_pipe(place, flags);
+  return as_file(reopen(place.fd(), flags), place, kind_of(place), place.may_change());
 }
 
 }  // namespace
+
+bool has_met_writer(int fd) {
+  pollfd end{fd, POLLIN, 0};
+  if (::poll(&end, 1, 0) > 0) return true;  // bytes, or the last writer has gone
+  // An empty pipe without a writer is at its end; one with a writer may get more. Nothing is moved.
+  int copy[2];
+  if (::pipe2(copy, O_CLOEXEC | O_NONBLOCK) < 0) return true;
+  const FileDescriptor out(copy[0]), in(copy[1]);
+  return ::tee(fd, in.get(), 1, SPLICE_F_NONBLOCK) != 0;
+}
 
 Opened open_path(const PathPolicy& paths, const FolderRef& start, const std::string& path, int flags,
                  mode_t mode) {
@@ -82,7 +108,7 @@ Opened open_path(const PathPolicy& paths, const FolderRef& start, const std::str
     const int fd = ::openat(place.folder->fd.get(), place.name.c_str(),
                             flags | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, mode);
     if (fd < 0 && errno == EEXIST && !must_create) continue;
-    return as_file(fd, place, /*is_folder=*/false, /*is_changeable=*/true);
+    return as_file(fd, place, OpenFile::Kind::kOther, /*is_changeable=*/true);
   }
   return refused(EAGAIN);
 }

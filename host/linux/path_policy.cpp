@@ -223,12 +223,12 @@ Place PathPolicy::find_in_proc(std::vector<Step>& steps, const std::string& firs
 // The own file at `step`, which is a name in `at`, or kNone.
 Place PathPolicy::find_own(const FolderRef& at, const std::string& name,
                            const std::vector<Step>& rest) const {
-  if (at == devices_ && rest.empty()) {
-    if (name == "tty") return own(OwnFile::kNoTerminal, "/dev/tty");
-    if (is_device_name(name)) return own(OwnFile::kDevice, "/dev/" + name);
+  if (at == devices_ && (name == "tty" || is_device_name(name))) {
+    if (!rest.empty()) return failed(ENOTDIR);
+    return own(name == "tty" ? OwnFile::kNoTerminal : OwnFile::kDevice, "/dev/" + name);
   }
-  if (at == host_root_ && name == "etc" && rest.size() == 1 && rest.back().name == "localtime")
-    return own(OwnFile::kZone, "/etc/localtime");
+  if (at == host_root_ && name == "etc" && !rest.empty() && rest.back().name == "localtime")
+    return rest.size() == 1 ? own(OwnFile::kZone, "/etc/localtime") : failed(ENOTDIR);
   return {};
 }
 

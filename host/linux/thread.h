@@ -3,12 +3,15 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "host/linux/signals.h"
 
 namespace gpusim::host {
+
+class OpenFile;
 
 struct Thread {
   int64_t tid = 0;
@@ -22,6 +25,8 @@ struct Thread {
   // Of a call that is tried again until it succeeds.
   std::optional<std::chrono::steady_clock::time_point> retry_deadline;
   uint64_t retry_done = 0;  // bytes that it has moved so far
+  std::shared_ptr<OpenFile> opening;             // a named pipe that has no writer yet
+  std::optional<uint32_t> waits_for_lock_of;     // fcntl: the process that has it
 };
 
 }  // namespace gpusim::host

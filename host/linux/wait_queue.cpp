@@ -1,5 +1,8 @@
 #include "host/linux/wait_queue.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace gpusim::host {
 
 void WaitQueue::park(const Waiter& waiter) {
@@ -14,50 +17,61 @@ void WaitQueue::park(const Waiter& waiter) {
   }
 }
 
-void WaitQueue::erase(std::map<Key, Waiter>::iterator it) {
-  const Waiter& waiter = it->second;
-  if (waiter.deadline) deadlines_.erase({*waiter.deadline, waiter.core});
-  if (waiter.cpu_deadline) cpu_deadlines_.erase({*waiter.cpu_deadline, waiter.core});
-  if (waiter.kind == Waiter::Kind::kPi) {
-    const auto lock = locks_.find({waiter.space, waiter.address});
-    if (--lock->second.waiters == 0) locks_.erase(lock);
+void WaitQueue::erase(uint32_t core) {
+  const auto [first, last] = by_core_.equal_range(core);
+  for (auto key = first; key != last; ++key) {
+    const auto it = waiters_.find(key->second);
+    const Waiter& waiter = it->second;
+    if (waiter.deadline) deadlines_.erase({*waiter.deadline, core});
+    if (waiter.cpu_deadline) cpu_deadlines_.erase({*waiter.cpu_deadline, core});
+    if (waiter.kind == Waiter::Kind::kPi) {
+      const auto lock = locks_.find({waiter.space, waiter.address});
+      if (--lock->second.waiters == 0) locks_.erase(lock);
+    }
+    waiters_.erase(it);
   }
-  by_core_.erase(waiter.core);
-  waiters_.erase(it);
+  by_core_.erase(first, last);
 }
 
 std::vector<Waiter> WaitQueue::wake(uint32_t space, uint64_t address, uint64_t count,
                                     uint32_t bitset) {
   std::vector<Waiter> woken;
-  auto it = waiters_.lower_bound({space, address, 0});
-  while (it != waiters_.end() && it->first.space == space && it->first.address == address &&
-         it->second.kind == Waiter::Kind::kPlain && woken.size() < count) {
-    const auto next = std::next(it);
-    if (it->second.bitset & bitset) {
-      woken.push_back(it->second);
-      erase(it);
-    }
-    it = next;
+  Key from{space, address, 0};
+  while (woken.size() < count) {
+    const auto it = waiters_.lower_bound(from);
+    if (!is_on(it, space, address) || it->second.kind != Waiter::Kind::kPlain) break;
+    from.order = it->first.order + 1;
+    if (!(it->second.bitset & bitset)) continue;
+    woken.push_back(it->second);
+    erase(woken.back().core);
   }
   return woken;
 }
 
 uint64_t WaitQueue::requeue(uint32_t space, uint64_t from, uint64_t to, uint64_t count) {
-  std::vector<Waiter> moved = wake(space, from, count, ~uint32_t{0});
-  for (Waiter& w : moved) {
-    w.address = to;
-    park(w);
+  const uint64_t first_moved = arrivals_;  // `from` may be `to`
+  uint64_t moved = 0;
+  for (; moved < count; ++moved) {
+    const auto it = waiters_.lower_bound({space, from, 0});
+    if (!is_on(it, space, from) || it->second.kind != Waiter::Kind::kPlain ||
+        it->first.order >= first_moved)
+      break;
+    auto node = waiters_.extract(it);
+    const auto [first, last] = by_core_.equal_range(node.mapped().core);
+    const auto known =
+        std::find_if(first, last, [&](const auto& k) { return k.second == node.key(); });
+    known->second = node.key() = {space, to, arrivals_++};
+    node.mapped().address = to;
+    waiters_.insert(std::move(node));
   }
-  return moved.size();
+  return moved;
 }
 
 template <class Deadlines, class Time>
 std::vector<Waiter> WaitQueue::expire(const Deadlines& deadlines, Time now) {
   std::vector<Waiter> expired;
   while (!deadlines.empty() && deadlines.begin()->first <= now) {
-    const auto it = waiters_.find(by_core_.at(deadlines.begin()->second));
-    expired.push_back(it->second);
-    erase(it);
+    expired.push_back(*take(deadlines.begin()->second));
   }
   return expired;
 }
@@ -70,14 +84,12 @@ std::vector<Waiter> WaitQueue::expire_on_cpu_clock(std::chrono::nanoseconds now)
 
 const Waiter* WaitQueue::first(uint32_t space, uint64_t address) const {
   const auto it = waiters_.lower_bound({space, address, 0});
-  const bool is_there =
-      it != waiters_.end() && it->first.space == space && it->first.address == address;
-  return is_there ? &it->second : nullptr;
+  return is_on(it, space, address) ? &it->second : nullptr;
 }
 
 const Waiter* WaitQueue::find(uint32_t core) const {
-  const auto it = by_core_.find(core);
-  return it == by_core_.end() ? nullptr : &waiters_.at(it->second);
+  const auto it = by_core_.lower_bound(core);
+  return it == by_core_.end() || it->first != core ? nullptr : &waiters_.at(it->second);
 }
 
 const WaitQueue::PiLock* WaitQueue::find_lock(uint32_t space, uint64_t address) const {
@@ -99,11 +111,10 @@ std::vector<uint64_t> WaitQueue::locks_of(uint32_t space, int64_t owner) const {
 }
 
 std::optional<Waiter> WaitQueue::take(uint32_t core) {
-  const auto it = by_core_.find(core);
-  if (it == by_core_.end()) return std::nullopt;
-  const auto found = waiters_.find(it->second);
-  const Waiter waiter = found->second;
-  erase(found);
+  const Waiter* const found = find(core);
+  if (!found) return std::nullopt;
+  const Waiter waiter = *found;
+  erase(core);
   return waiter;
 }
 

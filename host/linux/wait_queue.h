@@ -26,7 +26,8 @@ struct Waiter {
   uint32_t bitset = ~uint32_t{0};
   std::optional<Clock::time_point> deadline{};
   std::optional<std::chrono::nanoseconds> cpu_deadline{};  // on the process's CPU clock
-  int64_t timeout_result = 0;       // of the call when the deadline passes
+  int64_t wake_result = 0;          // of the call when it is woken
+  int64_t timeout_result = 0;       // when the deadline passes
   int64_t interrupt_result = -EINTR;  // of the call when a signal ends the wait
   uint64_t remaining_at = 0;        // where the time left is stored if a signal ends the wait
   Restart restart = Restart::kNever;
@@ -37,6 +38,7 @@ struct Waiter {
 
 class WaitQueue {
  public:
+  // A core may wait for several futexes at once: what ends one wait ends them all.
   void park(const Waiter& waiter);
   // At most `count` plain waiters on the futex whose bit sets meet, first come first served; none
   // behind a waiter of another kind.
@@ -47,7 +49,7 @@ class WaitQueue {
   std::vector<Waiter> expire(Clock::time_point now);
   std::vector<Waiter> expire_on_cpu_clock(std::chrono::nanoseconds now);
   void remove(uint32_t core) { take(core); }
-  std::optional<Waiter> take(uint32_t core);
+  std::optional<Waiter> take(uint32_t core);  // the first, of several
 
   bool empty() const { return waiters_.empty(); }
   // Null: nobody.
@@ -74,12 +76,15 @@ class WaitQueue {
     uint64_t order;  // of arrival
     auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): wrongly found
   };
-  void erase(std::map<Key, Waiter>::iterator it);
+  bool is_on(std::map<Key, Waiter>::const_iterator it, uint32_t space, uint64_t address) const {
+    return it != waiters_.end() && it->first.space == space && it->first.address == address;
+  }
+  void erase(uint32_t core);
   template <class Deadlines, class Time>
   std::vector<Waiter> expire(const Deadlines& deadlines, Time now);
 
   std::map<Key, Waiter> waiters_;
-  std::map<uint32_t, Key> by_core_;
+  std::multimap<uint32_t, Key> by_core_;
   std::set<std::pair<Clock::time_point, uint32_t>> deadlines_;
   std::set<std::pair<std::chrono::nanoseconds, uint32_t>> cpu_deadlines_;
   std::map<std::pair<uint32_t, uint64_t>, PiLock> locks_;  // by space and address

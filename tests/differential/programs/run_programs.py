@@ -9,14 +9,18 @@ first lines how it wants to be built and run:
   // args: one "two words"           arguments; @DATA stands for the folder data/
   // cores: 8                        for its threads; their instructions are not counted, because
                                      who waits for whom, and how often, differs from run to run
+  // folder: own                     runs in an empty folder where it may make files
+  // oracle: host                    is compared with the host's Linux; QEMU lacks what it tests
 """
 
+import contextlib
 import fnmatch
 import functools
 import pathlib
 import re
 import shlex
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "qemu"))
@@ -30,7 +34,7 @@ FLAGS = {
     "libc": [],
     "threads": ["-pthread"],
 }
-DIRECTIVE = re.compile(r"^// (flags|cpu|args|cores): (.*)$", re.M)
+DIRECTIVE = re.compile(r"^// (flags|cpu|args|cores|folder|oracle): (.*)$", re.M)
 # What a compiler may print: also the programs should be clean.
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unknown-pragmas"]
 
@@ -44,6 +48,8 @@ class Program:
         self.flags = shlex.split(directives.get("flags", ""))
         self.cpu = directives.get("cpu", harness.ORACLE_CPU)
         self.cores = directives.get("cores")
+        self.has_folder = directives.get("folder") == "own"
+        self.is_native = directives.get("oracle") == "host"
         self.arguments = [word.replace("@DATA", "data")
                           for word in shlex.split(directives.get("args", ""))]
 
@@ -54,6 +60,31 @@ class Program:
         libraries = ["-lgcc"] if self.kind == "bare" else ["-lm"]
         return [COMPILERS[self.source.suffix], f"-{level}", "-static", "-fno-pie", "-no-pie",
                 *WARNINGS, *FLAGS[self.kind], *self.flags, self.source, *libraries]
+
+    def native(self):
+        return f"{self.kind}-{self.source.stem}.host"
+
+    def native_command(self):
+        return ["gcc", "-O1", *WARNINGS, *FLAGS[self.kind], *self.flags, self.source]
+
+    def run_oracle(self, build, plugin, level):
+        with self.folder() as folder:
+            if self.is_native:
+                command = [build.resolve() / self.native(), *self.arguments]
+                return harness.Result(*harness.execute(command, 120, folder), None)
+            return harness.run_qemu(plugin, (build / self.elf(level)).resolve(), self.arguments,
+                                    self.cpu, cwd=folder)
+
+    def run_gpusim(self, gpusim, build, level, mode, options):
+        with self.folder() as folder:
+            if self.has_folder:
+                options = [*options, "--root", folder]
+            return harness.run_gpusim(gpusim.resolve(), (build / self.elf(level)).resolve(), mode,
+                                      self.arguments, options, cwd=folder)
+
+    def folder(self):
+        """Else that of the programs, so that data files have the same name everywhere."""
+        return tempfile.TemporaryDirectory() if self.has_folder else contextlib.nullcontext(HERE)
 
 
 def all_programs(pattern):
@@ -69,25 +100,26 @@ def main():
     plugin = harness.build_plugin(arguments.build.parent / "plugin")
     version = "".join(map(harness.compiler_version, COMPILERS.values()))
     headers = "".join(header.read_text() for header in sorted(HERE.glob("*/*.h")))
-    harness.build_all({p.elf(level): p.command(level) for level in arguments.levels for p in programs},
-                      version + headers, arguments.build, arguments.jobs)
+    commands = {p.elf(level): p.command(level) for level in arguments.levels for p in programs}
+    commands |= {p.native(): p.native_command() for p in programs if p.is_native}
+    harness.build_all(commands, version + headers, arguments.build, arguments.jobs)
 
     cases = []
     for level in arguments.levels:
         for program in programs:
-            elf = arguments.build / program.elf(level)
-            # In the folder of the programs, so that data files have the same name everywhere.
-            oracle = functools.cache(functools.partial(
-                harness.run_qemu, plugin, elf, program.arguments, program.cpu, cwd=HERE))
+            oracle = functools.cache(functools.partial(program.run_oracle, arguments.build, plugin,
+                                                       level))
             for mode in arguments.modes:
+                if program.has_folder and mode != "one":
+                    continue  # its copies would share the folder
                 if program.cores:
                     if mode != "one":
                         continue
                     mode = f"cores{program.cores}"
                     harness.MODES[mode] = ["--cores", program.cores]
-                def check(elf=elf, program=program, oracle=oracle, mode=mode):
-                    got = harness.run_gpusim(arguments.gpusim, elf, mode, program.arguments,
-                                             arguments.options, cwd=HERE)
+                def check(program=program, oracle=oracle, mode=mode, level=level):
+                    got = program.run_gpusim(arguments.gpusim, arguments.build, level, mode,
+                                             arguments.options)
                     expected = oracle()
                     if program.cores:
                         expected.guest_instructions = got.guest_instructions

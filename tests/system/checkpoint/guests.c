@@ -33,7 +33,7 @@ static uint64_t work(uint64_t x, int rounds) {
 #define CHECK(condition) \
   if (!(condition)) printf("line %d: %s, errno %d\n", __LINE__, #condition, errno), exit(9)
 
-// --- files: reading, appending, writing in the middle, duplicates, a renamed one, a folder
+// --- files: reading, appending, writing in the middle, duplicates, a renamed one, a folder, a lock
 static int files(const char* in) {
   int from = open(in, O_RDONLY), log = open("log", O_WRONLY | O_CREAT | O_APPEND, 0644);
   int table = open("table", O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -41,6 +41,9 @@ static int files(const char* in) {
   CHECK(from >= 0 && log >= 0 && table >= 0 && renamed >= 0 && again >= 0);
   CHECK(rename("before", "after") == 0);
   CHECK(fcntl(log, F_SETFD, FD_CLOEXEC) == 0);
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 8, .l_len = 16};
+  int other = open("table", O_RDWR);
+  CHECK(fcntl(table, F_SETLK, &lock) == 0);
   int folder = open(".", O_RDONLY | O_DIRECTORY);
   CHECK(folder >= 0);
   uint64_t sum = 1;
@@ -56,6 +59,10 @@ static int files(const char* in) {
     CHECK(pwrite(table, &sum, 8, (off_t)(sum % 50 * 8)) == 8);
     CHECK(lseek(again, 3, SEEK_CUR) == lseek(table, 0, SEEK_CUR));
     CHECK(fcntl(log, F_GETFD) == FD_CLOEXEC);
+    lock = (struct flock){.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    CHECK(fcntl(other, F_OFD_GETLK, &lock) == 0);
+    CHECK(lock.l_type == F_WRLCK && lock.l_pid == getpid());
+    CHECK(lock.l_start == 8 && lock.l_len == 16);
     if (turn % 10 == 0) printf("%s", line), fflush(stdout);
   }
   struct stat s;

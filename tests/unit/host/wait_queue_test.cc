@@ -103,5 +103,30 @@ TEST_CASE("deadlines on the CPU clock are their own") {
   CHECK_FALSE(queue.has_cpu_deadlines());
 }
 
+TEST_CASE("what ends one wait of a core ends all of them") {
+  WaitQueue queue;
+  for (const uint64_t address : {8u, 16u, 16u, 24u}) {
+    Waiter one = waiter(1, address);
+    one.wake_result = static_cast<int64_t>(address);
+    one.deadline = Clock::time_point{std::chrono::seconds(5)};
+    queue.park(one);
+  }
+  queue.park(waiter(2, 16));
+  CHECK(queue.requeue(0, 8, 32, 5) == 1);
+  CHECK(queue.requeue(0, 24, 24, 5) == 1);
+  CHECK(queue.wake(0, 8, 5, ~uint32_t{0}).empty());
+  const auto woken = queue.wake(0, 16, 5, ~uint32_t{0});
+  REQUIRE(woken.size() == 2);
+  CHECK(woken[0].core == 1);
+  CHECK(woken[0].wake_result == 16);
+  CHECK(woken[1].core == 2);
+  CHECK(queue.empty());
+  CHECK_FALSE(queue.next_deadline());
+  queue.park(waiter(1, 8));
+  queue.park(waiter(1, 16));
+  CHECK(queue.take(1)->address == 8);
+  CHECK(queue.empty());
+}
+
 }  // namespace
 }  // namespace gpusim::host
