@@ -110,7 +110,7 @@ SavedFiles capture_files(const std::vector<FileRef>& files) {
     s.flags = ::fcntl(file.host_fd(), F_GETFL) & kKeptFlags;
     if (const char* what = unsaved_kind(file.kind()))
       throw UserError(fmt::format("the guest has {} open, which a checkpoint cannot hold", what));
-    if (file.kind() == OpenFile::Kind::kPipe) {
+    if (file.kind() == OpenFile::Kind::kPipe && !file.is_reached_from_outside) {
       s.kind = SavedFile::Kind::kPipe;
       const auto [it, is_new] =
           pipe_of.try_emplace(host.st_ino, static_cast<uint32_t>(saved.pipes.size()));

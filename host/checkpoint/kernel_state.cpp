@@ -144,7 +144,8 @@ void CheckpointAccess::describe_waits(A& a, const Kernel& kernel, WaitQueue& wai
     a.value(w.pi_target);
     a.value(w.pi_owner);
     a.require(w.restart <= Restart::kAlways && w.kind <= Waiter::Kind::kRequeuePi, "a waiter");
-    a.require(w.core < cores && kernel.is_parked(w.core) && w.resume_uop < kernel.module().uops.size(),
+    a.require(w.core < cores && kernel.is_parked(w.core) &&
+                  w.resume_uop < kernel.module().uops.size(),
               "a core that waits");
   });
   if constexpr (A::kReading)

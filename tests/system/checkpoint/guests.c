@@ -329,6 +329,16 @@ static int deleted(void) {
   return 0;
 }
 
+// --- a named pipe, whose other end may be in another program
+static int named_pipe(void) {
+  CHECK(mkfifo("pipe", 0600) == 0);
+  int fd = open("pipe", O_RDWR);
+  CHECK(fd >= 0);
+  printf("%016lx\n", (unsigned long)work(7, 100000));
+  CHECK(write(fd, "x", 1) == 1);
+  return unlink("pipe");
+}
+
 // --- input: a line at a time from standard input
 static int input(void) {
   char c;
@@ -362,6 +372,7 @@ int main(int argc, char** argv) {
   if (!strcmp(what, "locks")) return locks();
   if (!strcmp(what, "timers")) return timers();
   if (!strcmp(what, "deleted")) return deleted();
+  if (!strcmp(what, "named_pipe")) return named_pipe();
   if (!strcmp(what, "input")) return input();
   if (!strcmp(what, "long")) return longer(argc > 2 ? atoi(argv[2]) : 40);
   return 99;

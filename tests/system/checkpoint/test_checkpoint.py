@@ -299,15 +299,18 @@ class Checkpoints(unittest.TestCase):
     # --- what is refused
 
     def test_what_cannot_be_kept_is_said_and_the_run_goes_on(self):
-        whole = self.gpusim_run(self.module, "--root", self.folder, "--", "deleted")
-        done, exists = self.begin(self.module, ["--root", self.folder, "--slice", 1000], 100000,
-                                  ["deleted"])
-        self.assertFalse(exists)
-        self.assertEqual((done.returncode, done.stdout), (0, whole.stdout))
-        self.assertRegex(done.stderr.decode(),
-                         r"\Agpusim: no checkpoint: the guest has a file open that was deleted or "
-                         r"replaced: .*/gone; the run goes on\n\Z")
-        self.assertEqual(list(self.folder.glob("run.gsc*")), [])
+        for guest, why in [
+                ("deleted", "the guest has a file open that was deleted or replaced: .*/gone"),
+                ("named_pipe", "the guest has .*/pipe open, which is no file.*")]:
+            with self.subTest(guest):
+                whole = self.gpusim_run(self.module, "--root", self.folder, "--", guest)
+                done, exists = self.begin(self.module, ["--root", self.folder, "--slice", 1000],
+                                          100000, [guest])
+                self.assertFalse(exists)
+                self.assertEqual((done.returncode, done.stdout), (0, whole.stdout))
+                self.assertRegex(done.stderr.decode(),
+                                 rf"\Agpusim: no checkpoint: {why}; the run goes on\n\Z")
+                self.assertEqual(list(self.folder.glob("run.gsc*")), [])
 
     def refused(self, pattern, *words):
         done = self.gpusim_run(*words)
