@@ -237,13 +237,14 @@ Reply sys_dup(Kernel&, Call& call) {
   return fd < 0 ? Reply::error(EMFILE) : Reply::result(fd);
 }
 
-Reply sys_dup3(Kernel& kernel, Call& call) {
+Reply sys_dup3(Kernel&, Call& call) {
+  constexpr uint64_t kCloseOnExec = 02000000;
+  const auto flags = static_cast<uint32_t>(call.args[2]);
+  if ((flags & ~kCloseOnExec) || call.int_arg(0) == call.int_arg(1)) return Reply::error(EINVAL);
   FileRef file = call.process->files.share(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
-  if (call.int_arg(0) == call.int_arg(1)) return Reply::error(EINVAL);
   if (!call.process->files.set(call.int_arg(1), std::move(file))) return Reply::error(EBADF);
-  const int flags = host_open_flags(kernel.module().isa, call.args[2]);
-  call.process->files.set_closes_on_exec(call.int_arg(1), (flags & O_CLOEXEC) != 0);
+  call.process->files.set_closes_on_exec(call.int_arg(1), (flags & kCloseOnExec) != 0);
   return Reply::result(call.int_arg(1));
 }
 

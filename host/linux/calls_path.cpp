@@ -133,7 +133,7 @@ Reply sys_openat(Kernel& kernel, Call& call) {
   const PathArgument path = path_argument(kernel, call, folder_arg(call, 0), 1);
   if (path.error != 0) return Reply::error(path.error);
   const int flags = host_open_flags(kernel.module().isa, call.args[2]);
-  const auto mode = static_cast<mode_t>(call.args[3] & 07777 & ~uint64_t{call.process->umask});
+  const auto mode = static_cast<mode_t>(call.args[3] & 0777 & ~uint64_t{call.process->umask});
   constexpr Kernel::Retry kAnotherProcess{.from_outside = true, .restartable = true};
   // A named pipe waits for its other end, which it has from another process or another core.
   const Thread* const thread = kernel.find_thread(call.core);
@@ -340,7 +340,7 @@ Reply sys_mknodat(Kernel& kernel, Call& call) {
   }
   const Place place = new_place(kernel, call, folder_arg(call, 0), 1);
   if (place.error != 0) return Reply::error(place.error);
-  const auto mode = static_cast<mode_t>(call.args[2] & 07777 & ~uint64_t{call.process->umask});
+  const auto mode = static_cast<mode_t>(call.args[2] & 0777 & ~uint64_t{call.process->umask});
   return done(::mknodat(place.folder->fd.get(), place.name.c_str(), type | mode, 0));
 }
 

@@ -185,6 +185,7 @@ constexpr Entry kTexts[] = {
     {"/proc/self/statm", [](const Writer& w) { return w.statm(); }},
     {"/proc/self/status", [](const Writer& w) { return w.status(); }},
     {"/proc/stat", [](const Writer& w) { return w.cpu_times(); }},
+    {"/proc/sys/fs/pipe-max-size", [](const Writer&) { return std::string("1048576\n"); }},
     {"/proc/sys/kernel/osrelease", [](const Writer&) { return std::string("6.1.0\n"); }},
     {"/proc/sys/kernel/pid_max", [](const Writer&) { return std::string("4194304\n"); }},
     {"/proc/sys/vm/overcommit_memory", [](const Writer&) { return std::string("1\n"); }},

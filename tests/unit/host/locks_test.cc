@@ -143,6 +143,8 @@ TEST_CASE("limits: what is set is told; descriptors end there") {
   for (int fd = 3; fd < 6; ++fd) CHECK(m.result(23, {0}) == fd);
   CHECK(m.result(23, {0}) == -EMFILE);
   CHECK(m.result(24, {0, 6, 0}) == -EBADF);   // dup3
+  CHECK(m.result(24, {9, 9, 0}) == -EINVAL);
+  CHECK(m.result(24, {0, 2, 1}) == -EINVAL);
   CHECK(m.result(25, {0, 0, 6}) == -EINVAL);  // F_DUPFD
   CHECK(set(RLIMIT_NOFILE, 7, 10) == 0);
   CHECK(m.result(23, {0}) == 6);

@@ -231,6 +231,15 @@ TEST_CASE("a named pipe whose other end is missing makes its core wait, no other
   CHECK(m.result(57, {3}) == 0);
 }
 
+TEST_CASE("files are made without the bits that chmod does not give") {
+  PathMachine m;
+  const fs::path made = m.folder / "made", node = m.folder / "node";
+  CHECK(m.on(56, made, {kCreate | kWriteOnly, 06700}) == 3);
+  CHECK(m.on(33, node, {S_IFREG | 06700}) == 0);
+  CHECK((status_of(made).st_mode & 07777) == 0700);
+  CHECK((status_of(node).st_mode & 07777) == 0700);
+}
+
 TEST_CASE("a device is no folder") {
   PathMachine m;
   for (const char* path : {"/dev/null/x", "/dev/null/", "/dev/zero/..", "/etc/localtime/x"})
