@@ -135,7 +135,8 @@ static void round_to(decimal_t* d, int digits) {
   }
   int up = d->digit[digits] > 5;
   if (d->digit[digits] == 5) {
-    up = digits + 1 < d->count || (digits > 0 && d->digit[digits - 1] % 2 != 0);
+    up = digits > 0 && d->digit[digits - 1] % 2 != 0;
+    for (int k = digits + 1; k < d->count; ++k) up |= d->digit[k] != 0;
   }
   d->count = digits;
   if (!up) return;

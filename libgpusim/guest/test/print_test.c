@@ -103,6 +103,7 @@ int gpusim_main(void) {
   SAME(1900, "%.0f %.1100f", 0.5, DBL_TRUE_MIN);
   SAME(1900, "%f %.3e %g", DBL_MAX, DBL_MAX, DBL_MIN);
   SAME(100, "%.0e %#.0e %#.0f %#g %g", 15.0, 15.0, 3.0, 3.0, 100000.0);
+  SAME(100, "%.0e %.0e %.1e %.0g", 65000.0, 75000.0, 12500000.0, -65000.0);
   const char* const wish = getenv("GPUSIM_SEED");
   const uint64_t seed = wish != NULL ? strtoull(wish, NULL, 0) : (uint64_t)time(NULL);
   state = seed;
