@@ -23,12 +23,13 @@ std::string device_of() {
 }
 
 constexpr BackendInfo kBackends[] = {
-    {"cuda", cuda::available, cuda::device_name, cuda::create,
-     cuda::kSchedulingBytes, false},
     {"simd", SimdBackend::available, device_of<SimdBackend>, create<SimdBackend>,
      SimdBackend::kSchedulingBytes, true},
     {"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>,
      ScalarBackend::kSchedulingBytes, true},
+    // Last until a GPU has run it: so `auto` never takes it.
+    {"cuda", cuda::available, cuda::device_name, cuda::create,
+     cuda::kSchedulingBytes, false},
 };
 
 }  // namespace
