@@ -241,20 +241,14 @@ class DeviceMemory {
   }
   bool put_linear(uint64_t number, std::span<const uint8_t> bytes) {
     if (number >= view_.linear_size >> kPageShift || bytes.size() != kPageSize) return false;
-    view();
-    check(cudaMemcpy(view_.linear + (number << kPageShift), bytes.data(), kPageSize,
-                     cudaMemcpyHostToDevice),
-          "writing guest memory");
+    linear_cache_.write(number << kPageShift, bytes);
     return true;
   }
   bool put_windows(uint64_t number, std::span<const uint8_t> bytes) {
     const Tiles tiles(view_, cores_);
     if (number >= tiles.count || bytes.size() != tiles.bytes(number)) return false;
-    view();
     for_runs(tiles, number, [&](uint64_t storage, uint64_t in_tile, uint64_t size) {
-      check(cudaMemcpy(view_.windows + storage, bytes.data() + in_tile, size,
-                       cudaMemcpyHostToDevice),
-            "writing per-core memory");
+      window_cache_.write(storage, bytes.subspan(in_tile, size));
     });
     return true;
   }

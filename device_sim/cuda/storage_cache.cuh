@@ -58,6 +58,7 @@ class StorageCache {
       std::memcpy(block(slot) + in_block, in.data() + done, size);
       is_written_[slot] = true;
     });
+    if (numbers_.size() > kMost) flush();
   }
   // Call before device code or anything else reads or writes the storage: sends what was written, and
   // forgets all.
@@ -85,6 +86,7 @@ class StorageCache {
   static constexpr uint64_t kBlock = 4096;
   static constexpr uint64_t kAhead = 16;         // blocks that are read at once
   static constexpr uint64_t kLarge = 16 * kBlock;  // accesses past the cache
+  static constexpr size_t kMost = 16384;           // blocks that are kept
 
   uint8_t* block(uint32_t slot) { return bytes_.data() + slot * kBlock; }
   template <class F>
