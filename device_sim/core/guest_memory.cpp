@@ -7,8 +7,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "device_sim/core/zones.h"
-
 namespace gpusim {
 
 namespace {
@@ -111,9 +109,8 @@ void GuestMemory::for_pieces(uint32_t core, uint64_t address, uint64_t size_byte
                      });
 }
 
-uint8_t* GuestMemory::page_flags(uint32_t core, uint64_t address) const {
-  const auto [zone, index] = page_flag(view_, core, address);
-  return (zone == Zone::kLinear ? linear_rights_ : window_pages_.data()) + index;
+uint8_t* GuestMemory::page_flags(PageFlag flag) const {
+  return (flag.zone == Zone::kLinear ? linear_rights_ : window_pages_.data()) + flag.index;
 }
 
 bool GuestMemory::read(uint32_t core, uint64_t address, std::span<uint8_t> out) const {
@@ -143,11 +140,8 @@ bool GuestMemory::write_all(uint64_t address, std::span<const uint8_t> in) {
 }
 
 bool GuestMemory::write_windows(uint64_t address, std::span<const CoreWord> words) {
+  if (!are_words_of_a_window(view_, address, words.size())) return false;
   const uint64_t offset = address - view_.window_base;
-  const uint64_t window_bytes = uint64_t{1} << view_.window_shift;
-  if (view_.is_private || offset % 8 != 0 || offset >= window_bytes ||
-      words.size() > (window_bytes - offset) / 8)
-    return false;
   const uint32_t lanes = 1u << view_.lanes_shift;
   for (uint32_t first = 0; first < cores_; first += lanes) {
     const uint32_t count = std::min(lanes, cores_ - first);
@@ -176,9 +170,8 @@ bool GuestMemory::fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes
 bool GuestMemory::set_permissions(uint32_t core, uint64_t address, uint64_t size_bytes,
                                   uint8_t flags) {
   if (!in_zones(view_, address, size_bytes)) return false;
-  const uint64_t first = address & ~(kPageSize - 1);
-  for (uint64_t a = first; a - first < size_bytes + (address - first); a += kPageSize)
-    *page_flags(core, a) = flags;
+  for_page_flags(view_, core, address, size_bytes,
+                 [&](PageFlag flag) { *page_flags(flag) = flags; });
   return true;
 }
 
@@ -190,7 +183,7 @@ bool GuestMemory::set_permissions_all(uint64_t address, uint64_t size_bytes, uin
 }
 
 uint8_t GuestMemory::permissions(uint32_t core, uint64_t address) const {
-  return in_zones(view_, address, 1) ? *page_flags(core, address) : 0;
+  return in_zones(view_, address, 1) ? *page_flags(page_flag(view_, core, address)) : 0;
 }
 
 }  // namespace gpusim

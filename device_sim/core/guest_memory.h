@@ -8,6 +8,7 @@
 
 #include "device_sim/core/backend.h"
 #include "device_sim/core/memory_view.h"
+#include "device_sim/core/zones.h"
 
 namespace gpusim {
 
@@ -73,7 +74,7 @@ class GuestMemory {
   // Calls f(storage, done, size) for the pieces of a range: see core/zones.h.
   template <class F>
   void for_pieces(uint32_t core, uint64_t address, uint64_t size_bytes, F f) const;
-  uint8_t* page_flags(uint32_t core, uint64_t address) const;
+  uint8_t* page_flags(PageFlag flag) const;
 
   MemoryView view_;
   uint32_t cores_ = 0;

@@ -78,4 +78,21 @@ inline PageFlag page_flag(const MemoryView& view, uint32_t core, uint64_t addres
   return {Zone::kWindows, view.window_page_index(owner, offset)};
 }
 
+// Calls f with the flag of each page that a range in zones touches.
+template <class F>
+void for_page_flags(const MemoryView& view, uint32_t core, uint64_t address, uint64_t size_bytes,
+                    F f) {
+  const uint64_t first = address & ~(kPageSize - 1);
+  for (uint64_t a = first; a - first < size_bytes + (address - first); a += kPageSize)
+    f(page_flag(view, core, a));
+}
+
+// Whether so many words from `address` on are in core 0's window of a shared machine, and aligned.
+inline bool are_words_of_a_window(const MemoryView& view, uint64_t address, size_t words) {
+  const uint64_t offset = address - view.window_base;
+  const uint64_t window_bytes = uint64_t{1} << view.window_shift;
+  return !view.is_private && offset % 8 == 0 && offset < window_bytes &&
+         words <= (window_bytes - offset) / 8;
+}
+
 }  // namespace gpusim

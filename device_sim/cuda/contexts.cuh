@@ -178,7 +178,7 @@ class Contexts {
   std::vector<uint64_t> gathered_;        // [slot][place]
   std::vector<bool> is_written_;          // per slot: some of these were
   std::unordered_map<Slot, std::vector<uint64_t>> rows_;  // others that came over
-  std::vector<SlotWrite> writes_;             // to cores that are not here
+  std::vector<SlotWrite> writes_;         // to cores that are not here
   DeviceArray<uint64_t> moved_;
   DeviceArray<uint32_t> sent_cores_;
   DeviceArray<SlotWrite> sent_writes_;

@@ -152,11 +152,8 @@ class DeviceMemory {
     return true;
   }
   bool write_windows(uint64_t address, std::span<const CoreWord> words) {
+    if (!are_words_of_a_window(view_, address, words.size())) return false;
     const uint64_t offset = address - view_.window_base;
-    const uint64_t window_bytes = uint64_t{1} << view_.window_shift;
-    if (view_.is_private || offset % 8 != 0 || offset >= window_bytes ||
-        words.size() > (window_bytes - offset) / 8)
-      return false;
     if (words.empty()) return true;
     sent_words_.reserve(words.size(), "the cores' stacks");
     sent_words_.upload(words);
@@ -186,12 +183,11 @@ class DeviceMemory {
   }
   bool set_permissions(uint32_t core, uint64_t address, uint64_t size_bytes, uint8_t flags) {
     if (!in_zones(view_, address, size_bytes)) return false;
-    const uint64_t first = address & ~(kPageSize - 1);
-    for (uint64_t a = first; a - first < size_bytes + (address - first); a += kPageSize) {
-      const auto [zone, index] = page_flag(view_, core, a);
-      (zone == Zone::kLinear ? linear_flags_ : window_flags_)[index] = flags;
-      (zone == Zone::kLinear ? linear_changed_ : window_changed_).add(index);
-    }
+    for_page_flags(view_, core, address, size_bytes, [&](PageFlag flag) {
+      const bool is_linear = flag.zone == Zone::kLinear;
+      (is_linear ? linear_flags_ : window_flags_)[flag.index] = flags;
+      (is_linear ? linear_changed_ : window_changed_).add(flag.index);
+    });
     return true;
   }
   bool set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags) {
