@@ -32,6 +32,7 @@ struct RunOptions {
   std::optional<std::string> entry;    // a function to call instead of the ELF's entry
   std::vector<std::string> call_args;  // its arguments, as written
   std::string backend = "auto";
+  std::string devices;  // of the backend: see BackendRequest
   std::string cpu;  // that the guest sees; empty: the ISA's default, or the module file's
   uint32_t threads = 0;  // 0: one per hardware thread
   uint32_t group_width = 64;

@@ -14,7 +14,9 @@
 #include <optional>
 #include <thread>
 
+#include "device_sim/core/devices.h"
 #include "energy/report.h"
+#include "host/backend_choice.h"
 #include "host/checkpoint/checkpoint.h"
 #include "host/console.h"
 #include "host/error.h"
@@ -198,7 +200,10 @@ int simulate(const RunOptions& asked_for) {
                         observers.translation());
   if (resumed) resumed->grow(translator);
   const Module& module = translator.module();
-  const std::unique_ptr<Backend> backend = make_backend(options.backend);
+  const BackendChoice choice = choose_backend({.backend = options.backend,
+                                               .devices = options.devices,
+                                               .memory_model = options.memory_model});
+  const std::unique_ptr<Backend> backend = make_backend_on(choice.backend, choice.devices);
   MemoryPlan plan =
       resumed ? resumed->identity().plan : new_plan(options, module, backend->name());
   complete_plan(plan, options, observers);

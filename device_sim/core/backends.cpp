@@ -2,7 +2,7 @@
 #include <stdexcept>
 
 #include "device_sim/base/nearest_name.h"
-#include "device_sim/core/backend.h"
+#include "device_sim/core/devices.h"
 #include "device_sim/cuda/core_state.h"
 #include "device_sim/cuda/cuda_backend.h"
 #include "device_sim/scalar/scalar_backend.h"
@@ -17,6 +17,7 @@ template <class B>
 std::unique_ptr<Backend> create() {
   return std::make_unique<B>();
 }
+std::unique_ptr<Backend> create_cuda() { return cuda::create({}); }
 template <class B>
 std::string device_of() {
   return B{}.device();
@@ -27,8 +28,8 @@ constexpr BackendInfo kBackends[] = {
      SimdBackend::kSchedulingBytes, true},
     {"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>,
      ScalarBackend::kSchedulingBytes, true},
-    // Last until a GPU has run it: so `auto` never takes it.
-    {"cuda", cuda::available, cuda::device_name, cuda::create,
+    // Last, so that `auto` takes it only where somebody looked whether it works (host/auto_backend.h).
+    {"cuda", cuda::available, cuda::device_name, create_cuda,
      cuda::kSchedulingBytes, false},
 };
 
@@ -56,6 +57,15 @@ std::unique_ptr<Backend> make_backend(const std::string& name, bool in_place) {
   }
   throw std::runtime_error("no backend named " + name + did_you_mean(name, names) +
                            "; there are: auto, " + known);
+}
+
+std::vector<DeviceInfo> devices_of(std::string_view backend) {
+  return backend == "cuda" ? cuda::devices() : std::vector<DeviceInfo>();
+}
+
+std::unique_ptr<Backend> make_backend_on(const std::string& name,
+                                         std::span<const uint32_t> devices) {
+  return name == "cuda" && !devices.empty() ? cuda::create(devices) : make_backend(name);
 }
 
 }  // namespace gpusim

@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "device_sim/core/machine_state.h"
 #include "device_sim/core/order.h"
 #include "device_sim/cuda/contexts.cuh"
+#include "device_sim/cuda/device_machine.h"
 #include "device_sim/cuda/device_memory.cuh"
 #include "device_sim/cuda/kernel.cuh"
 #include "device_sim/cuda/launch.cuh"
@@ -82,17 +82,28 @@ struct GatherStop {
   __device__ void operator()(uint32_t i) const { to[i] = {states[cores[i]], records[cores[i]]}; }
 };
 
+std::string hexadecimal(std::span<const char> bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const char byte : bytes) {
+    text += kDigits[static_cast<uint8_t>(byte) >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
 template <class F>
 void for_each(uint32_t count, F f) {
   thrust::for_each_n(thrust::device, thrust::counting_iterator<uint32_t>(0), count, f);
 }
 
-class CudaBackend final : public Backend, public MachineState {
+class CudaBackend final : public DeviceMachine {
  public:
-  CudaBackend() {
-    check(cudaGetDevice(&device_), "choosing a device");
+  explicit CudaBackend(uint32_t device) : device_(static_cast<int>(device)) {
+    select();
     check(cudaGetDeviceProperties(&properties_, device_), "asking for the device's properties");
   }
+  void select() override { check(cudaSetDevice(device_), "choosing a device"); }
   std::string name() const override { return "cuda"; }
   std::string device() const override { return properties_.name; }
 
@@ -139,7 +150,8 @@ class CudaBackend final : public Backend, public MachineState {
     if (is_runnable_[core]) set_status(core, 0, CoreStatus::kIdle);
   }
   uint32_t place(uint32_t core) override { return host_states()[core].pc; }
-  std::span<const Event> run_slice(uint64_t instructions) override;
+  void begin_slice(uint64_t instructions) override;
+  std::span<const Event> end_slice() override;
   uint32_t runnable() const override { return runnable_; }
   std::vector<uint64_t> block_counts() override;
   CoreTally tally(uint32_t core) override;
@@ -192,7 +204,7 @@ class CudaBackend final : public Backend, public MachineState {
     check(f(scratch_.data(), bytes), "running a device algorithm");
   }
 
-  int device_ = 0;
+  int device_;
   cudaDeviceProp properties_{};
   const Module* module_ = nullptr;
   MachineConfig config_;
@@ -217,6 +229,7 @@ class CudaBackend final : public Backend, public MachineState {
   std::vector<bool> is_runnable_;
   uint32_t runnable_ = 0;
   uint32_t slice_ = 0;
+  bool is_running_ = false;  // a slice
   std::vector<Event> events_;
   // Copies of what is on the device, if they are up to date.
   std::vector<CoreState> host_states_;
@@ -418,10 +431,10 @@ Launch CudaBackend::describe_launch(uint32_t count, uint64_t instructions) {
   return launch;
 }
 
-std::span<const Event> CudaBackend::run_slice(uint64_t instructions) {
+void CudaBackend::begin_slice(uint64_t instructions) {
   send_states();
   events_.clear();
-  if (runnable_ == 0) return events_;
+  if (runnable_ == 0) return;
   ++slice_;
   uint32_t count = regroup();
   if (count == 0) {  // all sleep: now they look whether they can go on
@@ -433,6 +446,12 @@ std::span<const Event> CudaBackend::run_slice(uint64_t instructions) {
   const uint32_t threads = threads_for(count);
   launch(simulate, (count + threads - 1) / threads, threads,
          size_t{threads} * module_->slot_count * sizeof(uint64_t), "starting a slice", slice);
+  is_running_ = true;
+}
+
+std::span<const Event> CudaBackend::end_slice() {
+  if (!is_running_) return events_;
+  is_running_ = false;
   check(cudaDeviceSynchronize(), "running a slice");
   states_are_here_ = classes_are_here_ = false;
   contexts_.slice_has_run();
@@ -537,29 +556,81 @@ void CudaBackend::set_cores(std::span<const CoreSnapshot> cores, std::span<const
 
 }  // namespace
 
-bool available(std::string* why_not) {
-  int count = 0;
-  cudaError_t status = cudaGetDeviceCount(&count);
-  if (status == cudaSuccess && count == 0) {
-    *why_not = "no GPU in this machine";
-    return false;
+std::vector<DeviceInfo> devices() {
+  int count = 0, driver = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    cudaGetLastError();
+    return {};
   }
-  cudaFuncAttributes attributes{};
-  if (status == cudaSuccess) {
-    status = cudaFuncGetAttributes(&attributes, simulate);
-    if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction) {
-      cudaGetLastError();
-      *why_not = "this build has no machine code for the GPU; see docs/gpu.md";
-      return false;
+  cudaDriverGetVersion(&driver);
+  int caller = 0;
+  cudaGetDevice(&caller);
+  std::vector<DeviceInfo> all(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    DeviceInfo& d = all[static_cast<size_t>(i)];
+    cudaDeviceProp properties{};
+    cudaFuncAttributes attributes{};
+    cudaError_t status = cudaGetDeviceProperties(&properties, i);
+    if (status == cudaSuccess) {
+      d.name = properties.name;
+      d.identity = d.name + ", " + hexadecimal(properties.uuid.bytes) + ", CUDA driver " +
+                   std::to_string(driver);
+      status = cudaSetDevice(i);
     }
+    if (status == cudaSuccess) status = cudaFuncGetAttributes(&attributes, simulate);
+    if (status == cudaSuccess) continue;
+    cudaGetLastError();
+    const bool is_unknown_chip =
+        status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction;
+    d.why_not = is_unknown_chip ? "this build has no machine code for it; see docs/gpu.md"
+                                : cudaGetErrorString(status);
   }
-  if (status == cudaSuccess) return true;
-  cudaGetLastError();
-  *why_not = std::string("no usable GPU: ") + cudaGetErrorString(status);
-  return false;
+  cudaSetDevice(caller);
+  return all;
 }
 
-std::string device_name() { return CudaBackend().device(); }
-std::unique_ptr<Backend> create() { return std::make_unique<CudaBackend>(); }
+namespace {
+
+// The first device that can be used; -1, with a reason: none.
+int first_usable(std::string* why_not) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess && status != cudaErrorNoDevice) {
+    cudaGetLastError();
+    *why_not = std::string("no usable GPU: ") + cudaGetErrorString(status);
+    return -1;
+  }
+  cudaGetLastError();
+  const std::vector<DeviceInfo> all = devices();
+  if (all.empty()) *why_not = "no GPU in this machine";
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i].why_not.empty()) return static_cast<int>(i);
+    *why_not = all[i].name + ": " + all[i].why_not;
+  }
+  return -1;
+}
+
+}  // namespace
+
+bool available(std::string* why_not) { return first_usable(why_not) >= 0; }
+
+std::string device_name() {
+  std::string why_not;
+  const int first = first_usable(&why_not);
+  return first < 0 ? "" : devices()[static_cast<size_t>(first)].name;
+}
+
+std::unique_ptr<Backend> create(std::span<const uint32_t> devices) {
+  if (devices.size() > 1) {
+    std::vector<std::unique_ptr<DeviceMachine>> machines;
+    for (const uint32_t device : devices) machines.push_back(std::make_unique<CudaBackend>(device));
+    return make_split_machine(std::move(machines));
+  }
+  if (!devices.empty()) return std::make_unique<CudaBackend>(devices.front());
+  std::string why_not;
+  const int first = first_usable(&why_not);
+  if (first < 0) throw std::runtime_error(why_not);
+  return std::make_unique<CudaBackend>(static_cast<uint32_t>(first));
+}
 
 }  // namespace gpusim::cuda

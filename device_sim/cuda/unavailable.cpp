@@ -10,7 +10,8 @@ bool available(std::string* why_not) {
   return false;
 }
 std::string device_name() { return {}; }
-std::unique_ptr<Backend> create() {
+std::vector<DeviceInfo> devices() { return {}; }
+std::unique_ptr<Backend> create(std::span<const uint32_t>) {
   std::string why;
   available(&why);
   throw std::runtime_error(why);

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "device_sim/core/backend.h"
+#include "device_sim/core/devices.h"
 #include "host/cli/commands.h"
 #include "host/console.h"
 #include "host/memory_plan.h"
@@ -34,6 +34,11 @@ int print_json_info() {
     const bool available = backend.available(&why_not);
     Json entry = {{"name", backend.name}, {"available", available}};
     entry[available ? "device" : "reason"] = available ? backend.device() : why_not;
+    for (const DeviceInfo& device : devices_of(backend.name)) {
+      Json one = {{"name", device.name}, {"available", device.why_not.empty()}};
+      if (!device.why_not.empty()) one["reason"] = device.why_not;
+      entry["devices"].push_back(one);
+    }
     json["backends"].push_back(entry);
   }
   json["processor"] = sweep::processor_name();
@@ -55,6 +60,10 @@ int print_info() {
     } else {
       console::out("  {:<8} not available: {}\n", backend.name, why_not);
     }
+    const std::vector<DeviceInfo> devices = devices_of(backend.name);
+    for (size_t i = 0; i < devices.size(); ++i)
+      console::out("    device {}: {}{}\n", i, devices[i].name,
+                   devices[i].why_not.empty() ? "" : "; not usable: " + devices[i].why_not);
   }
   console::out("\nThis machine:\n  {}, {} hardware threads\n", sweep::processor_name(),
                std::thread::hardware_concurrency());

@@ -135,6 +135,11 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                       "What the program finds as its own name, argv[0]: PROGRAM as written, unless "
                       "told");
   command->add_option("--backend", run.backend, "auto, or a name that `gpusim info` lists");
+  command
+      ->add_option("--device,--devices", run.devices,
+                   "GPUs to run on (backend cuda): numbers as `gpusim info` lists them, with commas "
+                   "between, or all; several only with --memory private")
+      ->transform(list_value());
   command->add_option("--cpu", run.cpu,
                       "Processor that the guest finds: one that `gpusim info` lists");
   command->add_option("--threads", run.threads, "Host threads (all)")->check(CLI::Range(1u, 4096u));

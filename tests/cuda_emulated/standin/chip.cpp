@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <string>
+#include <string_view>
 
 #include "standin/report.h"
 
@@ -21,27 +22,48 @@ constexpr Chip kChips[] = {
     {"sm_120", 12, 0, 32 * kGi, 48 * kKi, 99 * kKi, 100 * kKi, kKi, 1536, 24, 4},
 };
 
-const Chip& choose() {
-  const char* const name = std::getenv("GPUSIM_EMULATED_CHIP");
-  for (const Chip& c : kChips)
-    if (name ? std::strcmp(name, c.name) == 0 : compiled_for == c.major * 100 + c.minor * 10)
-      return c;
-  std::fprintf(stderr, "cuda-emulated: GPUSIM_EMULATED_CHIP=%s: there are", name ? name : "");
-  for (const Chip& c : kChips) std::fprintf(stderr, " %s", c.name);
-  std::fprintf(stderr, "\n");
-  std::_Exit(kReportedStatus);
+thread_local int device_of_thread = 0;
+
+// Null: there is no such chip.
+const Chip* find(std::string_view name) {
+  const auto it = std::find_if(std::begin(kChips), std::end(kChips),
+                               [&](const Chip& c) { return name == c.name; });
+  return it == std::end(kChips) ? nullptr : it;
+}
+
+std::vector<Chip> choose() {
+  const std::string compiled = "sm_" + std::to_string(compiled_for / 10);
+  const char* const asked = std::getenv("GPUSIM_EMULATED_CHIP");
+  std::string_view names = asked ? asked : compiled.c_str();
+  std::vector<Chip> chosen;
+  if (names == "none") return chosen;
+  for (bool more = true; more;) {
+    const size_t comma = names.find(',');
+    const Chip* const found = find(names.substr(0, comma));
+    if (!found) {
+      std::fprintf(stderr, "cuda-emulated: GPUSIM_EMULATED_CHIP=%s: there are", asked ? asked : "");
+      for (const Chip& c : kChips) std::fprintf(stderr, " %s", c.name);
+      std::fprintf(stderr, " none\n");
+      std::_Exit(kReportedStatus);
+    }
+    chosen.push_back(*found);
+    chosen.back().memory_bytes = setting("GPUSIM_EMULATED_MEMORY", found->memory_bytes);
+    more = comma != std::string_view::npos;
+    if (more) names.remove_prefix(comma + 1);
+  }
+  return chosen;
 }
 
 }  // namespace
 
-const Chip& chip() {
-  static const Chip chosen = [] {
-    Chip c = choose();
-    c.memory_bytes = setting("GPUSIM_EMULATED_MEMORY", c.memory_bytes);
-    return c;
-  }();
+const std::vector<Chip>& chips() {
+  static const std::vector<Chip> chosen = choose();
   return chosen;
 }
+
+int current_device() { return device_of_thread; }
+void set_current_device(int device) { device_of_thread = device; }
+const Chip& chip() { return chips()[static_cast<size_t>(device_of_thread)]; }
 
 int launch_bound(const void* kernel) {
   const auto entry = reinterpret_cast<uintptr_t>(kernel);

@@ -1,7 +1,9 @@
-// The chip that is emulated. Limits: CUDA C++ Programming Guide, "Compute capabilities".
+// The devices that are emulated, and their chips. Limits: CUDA C++ Programming Guide, "Compute
+// capabilities".
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "emulated/language.h"
 
@@ -19,8 +21,14 @@ struct Chip {
 inline constexpr int kThreadsPerBlock = 1024;
 inline constexpr int kRegisters = 65536;
 
-// GPUSIM_EMULATED_CHIP, or the chip that the code was compiled for. Ends the process, with a sentence,
-// if there is no such chip.
+// Of each device: GPUSIM_EMULATED_CHIP, names with commas between, or `none`; unless set, one device
+// with the chip that the code was compiled for. Ends the process, with a sentence, if there is no such
+// chip.
+const std::vector<Chip>& chips();
+// Of this thread, as cudaSetDevice chose it; while a device works, that device.
+int current_device();
+void set_current_device(int device);
+// The current device's.
 const Chip& chip();
 // __CUDA_ARCH__ of the code.
 extern const int compiled_for;

@@ -18,20 +18,27 @@ namespace {
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 cudaError_t last_error = cudaSuccess;
-std::map<const void*, size_t> allowed_shared_bytes;  // by cudaFuncSetAttribute
+// By cudaFuncSetAttribute, of kernels on a device.
+std::map<std::pair<int, const void*>, size_t> allowed_shared_bytes;
 
 cudaError_t refused(cudaError_t error) {
   last_error = error;
   return error;
 }
 
+// Machine code runs on chips of its major number, from its minor one on (CUDA C++ Programming Guide,
+// "Binary compatibility").
+bool has_code() {
+  return compiled_for / 100 == chip().major && compiled_for / 10 % 10 <= chip().minor;
+}
+
 size_t shared_limit(const void* kernel) {
-  const auto it = allowed_shared_bytes.find(kernel);
+  const auto it = allowed_shared_bytes.find({current_device(), kernel});
   return it == allowed_shared_bytes.end() ? chip().shared_per_block : it->second;
 }
 
 cudaError_t judge(const Launch& launch) {
-  if (compiled_for > chip().major * 100 + chip().minor * 10) return cudaErrorNoKernelImageForDevice;
+  if (!has_code()) return cudaErrorNoKernelImageForDevice;
   if (launch.grid.x == 0 || launch.block.x == 0 || launch.block.x > kThreadsPerBlock)
     return cudaErrorInvalidConfiguration;
   if (launch.grid.y * launch.grid.z * launch.block.y * launch.block.z != 1) {
@@ -112,14 +119,18 @@ cudaError_t cudaGetLastError() {
 }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return cudaSuccess;
+  *count = static_cast<int>(chips().size());
+  return *count == 0 ? cudaErrorNoDevice : cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
+  *device = current_device();
+  return chips().empty() ? cudaErrorNoDevice : cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  if (device < 0 || static_cast<size_t>(device) >= chips().size()) return cudaErrorInvalidDevice;
+  set_current_device(device);
   return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = 13000;
   return cudaSuccess;
@@ -132,11 +143,12 @@ cudaError_t cudaDeviceSynchronize() {
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
-  if (device != 0) return cudaErrorInvalidDevice;
-  const Chip& c = chip();
+  if (device < 0 || static_cast<size_t>(device) >= chips().size()) return cudaErrorInvalidDevice;
+  const Chip& c = chips()[static_cast<size_t>(device)];
   *p = {};
   std::snprintf(p->name, sizeof p->name, "emulated %s, code for %d, seed %llu", c.name,
                 compiled_for, static_cast<unsigned long long>(seed()));
+  p->uuid.bytes[0] = static_cast<char>(device + 1);
   p->major = c.major;
   p->minor = c.minor;
   p->totalGlobalMem = c.memory_bytes;
@@ -188,13 +200,12 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
   if (value < 0 || static_cast<size_t>(value) > chip().shared_per_block_optin)
     return refused(cudaErrorInvalidValue);
-  allowed_shared_bytes[kernel] = static_cast<size_t>(value);
+  allowed_shared_bytes[{current_device(), kernel}] = static_cast<size_t>(value);
   return cudaSuccess;
 }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
   const Lock lock(interface_lock());
-  if (compiled_for > chip().major * 100 + chip().minor * 10)
-    return refused(cudaErrorNoKernelImageForDevice);
+  if (!has_code()) return refused(cudaErrorNoKernelImageForDevice);
   *attributes = {};
   attributes->maxThreadsPerBlock = launch_bound(kernel);
   attributes->numRegs = kRegisters / launch_bound(kernel) / 8 * 8;  // as many as the bound leaves

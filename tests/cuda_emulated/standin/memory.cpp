@@ -1,11 +1,15 @@
 #include "standin/memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 
+#include "emulated/runtime.h"
 #include "standin/chip.h"
 #include "standin/random.h"
 #include "standin/report.h"
@@ -22,20 +26,43 @@ struct Allocation {
   size_t bytes;
   uint8_t* mapping;  // a guard page, then whole pages that end in the allocation, then a guard page
   size_t mapping_bytes;
+  int device;
 };
 std::map<uintptr_t, Allocation> live;
 std::map<uintptr_t, size_t> freed;  // where they were
-size_t used = 0;
-bool is_open = false;
+constexpr int kNone = -1;
+int open_device = kNone;  // whose memory is open
 int openers = 0;
 uint32_t closings = 0;
 
 uint8_t* pages(const Allocation& a) { return a.mapping + kPage; }
 size_t pages_bytes(const Allocation& a) { return a.mapping_bytes - 2 * kPage; }
 
-void protect(int rights) {
-  for (const auto& [_, a] : live) mprotect(pages(a), pages_bytes(a), rights);
-  is_open = rights != PROT_NONE;
+void protect(const Allocation& a) {
+  mprotect(pages(a), pages_bytes(a), a.device == open_device ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+void open_memory_of(int device) {
+  if (device == open_device) return;
+  open_device = device;
+  for (const auto& [_, a] : live) protect(a);
+}
+
+size_t used_bytes() {
+  size_t used = 0;
+  for (const auto& [_, a] : live)
+    if (a.device == current_device()) used += a.bytes;
+  return used;
+}
+
+// Says so, and gives the process its status, if the program ends without freeing what it allocated.
+void report_leaks() {
+  if (live.empty() || sticky_error() != 0) return;
+  size_t bytes = 0;
+  for (const auto& [_, a] : live) bytes += a.bytes;
+  report(cudaErrorMemoryAllocation, std::to_string(live.size()) + " allocations of device memory, " +
+                                        std::to_string(bytes) + " bytes, were never freed");
+  std::fflush(nullptr);
+  _exit(kReportedStatus);
 }
 
 uintptr_t number(const void* p) { return reinterpret_cast<uintptr_t>(p); }
@@ -50,9 +77,12 @@ auto below(Map& map, const void* p) {
 }  // namespace
 
 void* allocate(size_t bytes) {
-  if (bytes > chip().memory_bytes - used) return nullptr;
+  static const bool looks_for_leaks = std::atexit(report_leaks) == 0;
+  static_cast<void>(looks_for_leaks);
+  if (bytes > free_bytes()) return nullptr;
   const size_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  Allocation a{bytes, nullptr, (size + kPage - 1) / kPage * kPage + 2 * kPage};
+  Allocation a{bytes, nullptr, (size + kPage - 1) / kPage * kPage + 2 * kPage,
+               current_device()};
   void* const mapping = mmap(nullptr, a.mapping_bytes, PROT_NONE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) return nullptr;
@@ -63,8 +93,7 @@ void* allocate(size_t bytes) {
   const size_t part = std::min(pages_bytes(a), kMiB);
   std::memset(pages(a), kPoison, part);
   std::memset(end - part, kPoison, part);
-  if (!is_open) mprotect(pages(a), pages_bytes(a), PROT_NONE);
-  used += bytes;
+  protect(a);
   live.emplace(number(end - size), a);
   freed.erase(freed.lower_bound(number(mapping)), freed.lower_bound(number(end)));
   return end - size;
@@ -73,15 +102,13 @@ void* allocate(size_t bytes) {
 bool free_memory(void* p) {
   const auto it = live.find(number(p));
   if (it == live.end()) return false;
-  used -= it->second.bytes;
   munmap(it->second.mapping, it->second.mapping_bytes);
   freed[it->first] = it->second.bytes;
   live.erase(it);
   return true;
 }
 
-size_t free_bytes() { return chip().memory_bytes - used; }
-size_t live_allocations() { return live.size(); }
+size_t free_bytes() { return chip().memory_bytes - used_bytes(); }
 
 bool is_device_memory(const void* p) {
   const auto it = below(live, p);
@@ -92,19 +119,22 @@ std::string range_fault(const void* p, size_t bytes) {
   if (bytes == 0) return {};
   const auto it = below(live, p);
   if (it != live.end() && number(p) - it->first < it->second.bytes &&
-      bytes <= it->second.bytes - (number(p) - it->first))
+      bytes <= it->second.bytes - (number(p) - it->first) &&
+      it->second.device == current_device())
     return {};
-  return std::to_string(bytes) + " bytes from " + describe_address(p);
+  return std::to_string(bytes) + " bytes from " + describe_address(p) + ", while device " +
+         std::to_string(current_device()) + " is current";
 }
 
 std::string describe_address(const void* p) {
-  const auto near = [&](uintptr_t begin, size_t size, const char* what) {
+  const auto near = [&](uintptr_t begin, size_t size, const std::string& what) {
     return "offset " + std::to_string(number(p) - begin) + " of " + std::to_string(size) +
            " bytes of device memory" + what;
   };
   const auto it = below(live, p);
   if (it != live.end() && number(p) < number(it->second.mapping) + it->second.mapping_bytes)
-    return near(it->first, it->second.bytes, "");
+    return near(it->first, it->second.bytes,
+                chips().size() > 1 ? " " + std::to_string(it->second.device) : "");
   const auto old = below(freed, p);
   if (old != freed.end() && number(p) - old->first < old->second + kPage)
     return near(old->first, old->second, " that were freed");
@@ -129,6 +159,7 @@ void fill(void* p, uint8_t value, size_t bytes) {
 
 std::string overrun() {
   for (const auto& [begin, a] : live) {
+    if (a.device != current_device()) continue;
     const uint8_t* const end = pages(a) + pages_bytes(a);
     for (auto* p = reinterpret_cast<const uint8_t*>(begin + a.bytes); p < end; ++p)
       if (*p != kPoison) return describe_address(p);
@@ -137,12 +168,12 @@ std::string overrun() {
 }
 
 OpenMemory::OpenMemory() {
-  if (openers++ == 0 && !is_open) protect(PROT_READ | PROT_WRITE);
+  if (openers++ == 0) open_memory_of(current_device());
 }
 
 OpenMemory::~OpenMemory() {
   if (--openers != 0) return;
-  if (closings++ < kAlwaysClosed || chance().below(kClosedOneIn) == 0) protect(PROT_NONE);
+  if (closings++ < kAlwaysClosed || chance().below(kClosedOneIn) == 0) open_memory_of(kNone);
 }
 
 }  // namespace cuda_emulated

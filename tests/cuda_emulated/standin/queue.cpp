@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "standin/chip.h"
 #include "standin/memory.h"
 #include "standin/random.h"
 #include "standin/report.h"
@@ -16,19 +17,40 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 // Work in so many submissions begins at once.
 constexpr uint32_t kBeginsOneIn = 4;
 
-CudaEmulatedStream default_stream;
-std::vector<std::unique_ptr<CudaEmulatedStream>> streams;
+std::vector<std::unique_ptr<CudaEmulatedStream>> streams;  // the devices' default streams first
 bool at_work = false;
+
+void make_default_streams() {
+  static const bool made = [] {
+    for (size_t device = 0; device < chips().size(); ++device) {
+      streams.push_back(std::make_unique<CudaEmulatedStream>());
+      streams.back()->device = static_cast<int>(device);
+    }
+    return true;
+  }();
+  static_cast<void>(made);
+}
+CudaEmulatedStream& default_stream(int device) {
+  make_default_streams();
+  return *streams[static_cast<size_t>(device)];
+}
 
 cudaError_t sticky() { return static_cast<cudaError_t>(sticky_error()); }
 
 // False: nothing could be done.
 bool step(CudaEmulatedStream& stream) {
   if (stream.work.empty()) return false;
-  const auto work = stream.work.front();
-  if (!work()) return false;
-  stream.work.pop_front();
-  return true;
+  const int caller = current_device();
+  set_current_device(stream.device);
+  bool is_done = false;
+  {
+    const OpenMemory open;
+    const auto work = stream.work.front();
+    is_done = work();
+  }
+  set_current_device(caller);
+  if (is_done) stream.work.pop_front();
+  return is_done;
 }
 
 // Random steps of all streams until `done`.
@@ -36,14 +58,11 @@ template <class F>
 cudaError_t work_until(F done) {
   if (at_work) return sticky();  // from within a kernel's work: nothing waits
   at_work = true;
-  const OpenMemory open;
   while (!done() && sticky_error() == 0) {
-    const auto first = chance().below(static_cast<uint32_t>(streams.size() + 1));
+    const auto first = chance().below(static_cast<uint32_t>(streams.size()));
     bool moved = false;
-    for (size_t i = 0; i <= streams.size() && !moved; ++i) {
-      const size_t s = (first + i) % (streams.size() + 1);
-      moved = step(s == 0 ? default_stream : *streams[s - 1]);
-    }
+    for (size_t i = 0; i < streams.size() && !moved; ++i)
+      moved = step(*streams[(first + i) % streams.size()]);
     if (!moved) report(cudaErrorLaunchFailure, "streams wait for each other's events");
   }
   at_work = false;
@@ -58,7 +77,7 @@ std::recursive_mutex& interface_lock() {
 }
 
 CudaEmulatedStream* stream_of(cudaStream_t stream) {
-  if (stream == nullptr) return &default_stream;
+  if (stream == nullptr) return &default_stream(current_device());
   const auto same = [&](const auto& s) { return s.get() == stream; };
   return std::any_of(streams.begin(), streams.end(), same) ? stream : nullptr;
 }
@@ -66,14 +85,16 @@ CudaEmulatedStream* stream_of(cudaStream_t stream) {
 cudaError_t submit(cudaStream_t name, std::function<void()> work) {
   CudaEmulatedStream* const stream = stream_of(name);
   if (!stream) return cudaErrorInvalidResourceHandle;
-  // The default stream begins when the others' earlier work is done, and they after its.
-  if (stream == &default_stream) {
-    work_until([] {
-      return std::all_of(streams.begin(), streams.end(),
-                         [](const auto& s) { return !s->blocking || s->work.empty(); });
+  // A device's default stream begins when the others' earlier work is done, and they after its.
+  CudaEmulatedStream& first = default_stream(stream->device);
+  if (stream == &first) {
+    work_until([&] {
+      return std::all_of(streams.begin(), streams.end(), [&](const auto& s) {
+        return s.get() == &first || s->device != first.device || !s->blocking || s->work.empty();
+      });
     });
   } else if (stream->blocking) {
-    work_until([] { return default_stream.work.empty(); });
+    work_until([&] { return first.work.empty(); });
   }
   stream->work.push_back([work = std::move(work)] {
     work();
@@ -90,10 +111,10 @@ cudaError_t finish(cudaStream_t stream) {
 }
 
 cudaError_t finish_all() {
-  return work_until([] {
-    return default_stream.work.empty() &&
-           std::all_of(streams.begin(), streams.end(),
-                       [](const auto& s) { return s->work.empty(); });
+  return work_until([device = current_device()] {
+    return std::all_of(streams.begin(), streams.end(), [=](const auto& s) {
+      return s->device != device || s->work.empty();
+    });
   });
 }
 
@@ -106,7 +127,9 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   const Lock lock(interface_lock());
+  make_default_streams();
   streams.push_back(std::make_unique<CudaEmulatedStream>());
+  streams.back()->device = current_device();
   streams.back()->blocking = flags != cudaStreamNonBlocking;
   *stream = streams.back().get();
   return sticky();

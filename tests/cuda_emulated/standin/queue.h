@@ -9,7 +9,8 @@
 
 struct CudaEmulatedStream {
   std::deque<std::function<bool()>> work;  // false: not yet, an event has not come
-  bool blocking = true;  // waits for the default stream, and it for this one
+  bool blocking = true;  // waits for the device's default stream, and it for this one
+  int device = 0;
 };
 struct CudaEmulatedEvent {
   bool recorded = false;   // into a stream
@@ -22,11 +23,11 @@ namespace cuda_emulated {
 // Every call of the interface holds this.
 std::recursive_mutex& interface_lock();
 
-// The default stream for null. Null itself if there is no such stream.
+// The current device's default stream for null. Null itself if there is no such stream.
 CudaEmulatedStream* stream_of(cudaStream_t stream);
-// Appends to a stream's work; `work` runs with device memory open.
+// Appends to a stream's work; `work` runs with its device current and the device's memory open.
 cudaError_t submit(cudaStream_t stream, std::function<void()> work);
-// Runs everything that a stream, or all streams, have to do. Returns the sticky error.
+// Runs everything that a stream, or all of the current device, have to do. Returns the sticky error.
 cudaError_t finish(cudaStream_t stream);
 cudaError_t finish_all();
 

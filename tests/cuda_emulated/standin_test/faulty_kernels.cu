@@ -1,4 +1,6 @@
 // One fault each; the report must name it and where it is.
+#include <cstdlib>
+
 #include "device_sim/cuda/launch.cuh"
 #include "standin_test/cases.h"
 
@@ -67,6 +69,13 @@ template <class K, class... A>
 std::string with_output(K kernel, uint32_t threads, size_t shared_bytes, A... arguments) {
   const DeviceArray<uint32_t> out(60, "output");
   return run(kernel, threads, shared_bytes, out.data(), arguments...);
+}
+// An array of device 0's, with device 1 chosen; in a process that has called nothing yet.
+DeviceArray<uint32_t> array_of_another_device() {
+  setenv("GPUSIM_EMULATED_CHIP", "sm_90,sm_90", 1);
+  DeviceArray<uint32_t> array(60, "an array");
+  cudaSetDevice(1);
+  return array;
 }
 std::string text_of(cudaError_t error) { return cudaGetErrorString(error); }
 
@@ -147,6 +156,26 @@ std::vector<FaultyCase> faulty_cases() {
          return text_of(cudaFree(p));
        },
        {"cudaFree of offset 0 of 256 bytes of device memory that were freed"}},
+      {"never freed",
+       [] {
+         void* p = nullptr;
+         cudaMalloc(&p, 256);
+         return std::string();
+       },
+       {"1 allocations of device memory, 256 bytes, were never freed"}},
+      {"a copy from memory of another device",
+       [] {
+         const DeviceArray<uint32_t> array = array_of_another_device();
+         uint32_t words[60];
+         return text_of(cudaMemcpy(words, array.data(), sizeof words, cudaMemcpyDeviceToHost));
+       },
+       {"240 bytes from offset 0 of 240 bytes of device memory 0, while device 1 is current"}},
+      {"a store to memory of another device",
+       [] {
+         const DeviceArray<uint32_t> array = array_of_another_device();
+         return run(store_at, 1, 0, array.data(), size_t{2});
+       },
+       {"thread 0 accesses offset 8 of 240 bytes of device memory 0"}},
       {"more stack than a lane has", [] { return with_output(use_much_stack, 1, 0); },
        {"accesses more stack than a lane has", "in deep"}},
   };

@@ -7,6 +7,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "device_sim/core/devices.h"
+
 namespace gpusim::difftest {
 namespace {
 
@@ -155,6 +157,7 @@ std::string print_run(const RunConfig& run) {
   out << run.backend << ", width " << run.group_width << ", threads " << run.threads << ", slices of "
       << run.slice << ", native code after " << run.native_after << ", seed " << run.seed
       << (run.count_lanes ? ", lanes counted" : "");
+  for (const uint32_t device : run.devices) out << ", device " << device;
   return out.str();
 }
 
@@ -167,7 +170,7 @@ Result run_case(const Case& c, const RunConfig& run) {
   config.count_lanes = run.count_lanes;
   constexpr uint32_t kJournalWords = 4096;
   config.journal_words = kJournalWords;
-  const std::unique_ptr<Backend> b = make_backend(run.backend);
+  const std::unique_ptr<Backend> b = make_backend_on(run.backend, run.devices);
   b->configure(c.module, config);
   set_up(c, *b);
   b->start_all(0);

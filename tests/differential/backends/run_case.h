@@ -14,6 +14,7 @@ struct RunConfig {
   uint32_t native_after = MachineConfig::kNeverNative;
   uint64_t seed = 0;
   bool count_lanes = false;
+  std::vector<uint32_t> devices = {};  // of the backend, if it has several
 };
 std::string print_run(const RunConfig& run);
 

@@ -1,0 +1,84 @@
+#include "host/backend_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "device_sim/core/devices.h"
+#include "host/error.h"
+
+namespace gpusim::host {
+namespace {
+
+constexpr const char* kDeviceBackend = "cuda";
+
+// "there are 0 to 3", "there is 0".
+std::string numbers_text(size_t count) {
+  return count == 1 ? "there is only 0" : fmt::format("there are 0 to {}", count - 1);
+}
+
+std::string why_none() {
+  for (const BackendInfo& info : all_backends()) {
+    std::string why_not;
+    if (info.name == std::string(kDeviceBackend) && !info.available(&why_not)) return why_not;
+  }
+  return "no GPU in this machine";
+}
+
+uint32_t parse_device(std::string_view text, const std::string& all) {
+  uint32_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || stop != end)
+    throw UserError(
+        fmt::format("--devices {}: expected all, or numbers such as 0 or 0,2", all));
+  return number;
+}
+
+// "all": those that can be used.
+std::vector<uint32_t> parse_devices(const std::string& text) {
+  const std::vector<DeviceInfo> known = devices_of(kDeviceBackend);
+  if (known.empty()) throw UserError(fmt::format("--devices {}: {}", text, why_none()));
+  std::vector<uint32_t> chosen;
+  if (text == "all") {
+    for (uint32_t i = 0; i < known.size(); ++i)
+      if (known[i].why_not.empty()) chosen.push_back(i);
+    if (chosen.empty()) throw UserError(fmt::format("--devices all: {}", why_none()));
+    return chosen;
+  }
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    const uint32_t device =
+        parse_device(std::string_view(text).substr(begin, comma - begin), text);
+    begin = comma + 1;
+    if (device >= known.size())
+      throw UserError(fmt::format("--devices {}: there is no GPU {}; {} (gpusim info)", text,
+                                  device, numbers_text(known.size())));
+    if (!known[device].why_not.empty())
+      throw UserError(fmt::format("--devices {}: GPU {}, {}: {}", text, device, known[device].name,
+                                  known[device].why_not));
+    if (std::find(chosen.begin(), chosen.end(), device) != chosen.end())
+      throw UserError(fmt::format("--devices {}: {} stands there twice", text, device));
+    chosen.push_back(device);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+BackendChoice choose_backend(const BackendRequest& request) {
+  if (request.devices.empty()) return {request.backend, {}};
+  if (request.backend != "auto" && request.backend != kDeviceBackend)
+    throw UserError(fmt::format("--devices {}: backend {} has no devices to choose from; they are "
+                                "for backend {}",
+                                request.devices, request.backend, kDeviceBackend));
+  BackendChoice choice{kDeviceBackend, parse_devices(request.devices)};
+  if (choice.devices.size() > 1 && request.memory_model == MemoryModel::kShared)
+    throw UserError(fmt::format("--devices {}: cores that share memory stay on one GPU; several "
+                                "are for --memory private",
+                                request.devices));
+  return choice;
+}
+
+}  // namespace gpusim::host

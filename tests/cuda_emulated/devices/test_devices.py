@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""--device and --devices, on devices that are emulated.
+
+  test_devices.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O1", "-g", "-static"]
+STOPPED = 123  # docs/cli.md: --checkpoint-stop
+# Not the run's, but this machine's.
+NOT_COMPARED = {"seconds", "mips", "backend", "device", "divergence"}
+PRIVATE = ["--memory", "private", "--cores", 150, "--memory-size", "1M", "--stack-size", "64K"]
+
+
+class Devices(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.build.mkdir(parents=True, exist_ok=True)
+        elf, cls.program = cls.build / "own.elf", cls.build / "own.gsm"
+        subprocess.run([*CC, HERE / "own.c", "-o", elf], check=True)
+        subprocess.run([cls.gpusim, "translate", elf, "-o", cls.program], check=True,
+                       capture_output=True)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def gpusim_run(self, chips, *words):
+        return subprocess.run([self.gpusim, *map(str, words)], capture_output=True, text=True, timeout=300,
+                              cwd=self.folder, env=os.environ | {"GPUSIM_EMULATED_CHIP": chips})
+
+    def results(self, chips, *options):
+        stats = self.folder / "stats.json"
+        done = self.gpusim_run(chips, "run", "--quiet", "--stats", stats, "--per-core", *options)
+        self.assertEqual(done.stderr, "")
+        counts = {k: v for k, v in json.loads(stats.read_text()).items() if k not in NOT_COMPARED}
+        return done.returncode, done.stdout, counts
+
+    def test_private_cores_on_several_devices(self):
+        options = [*PRIVATE, self.program]
+        want = self.results("sm_90", "--backend", "scalar", *options)
+        self.assertEqual(len(set(want[1].splitlines())), 150)
+        for chips, devices in [("sm_90", "0"), ("sm_90,sm_90", "1"), ("sm_90,sm_90", "all"),
+                               ("sm_90,sm_90,sm_90", "2,0,1")]:
+            with self.subTest(devices=devices):
+                self.assertEqual(self.results(chips, "--devices", devices, *options), want)
+
+    def test_a_checkpoint_goes_on_on_other_devices(self):
+        options = [*PRIVATE, "--slice", 20_000, self.program]
+        want = self.results("sm_90", "--backend", "scalar", *options)
+        file = self.folder / "run.gsc"
+        for before, after in [("0", "0,1,2"), ("0,1,2", "1"), ("all", "1,2")]:
+            with self.subTest(before=before, after=after):
+                done = self.gpusim_run("sm_90,sm_90,sm_90", "run", "--quiet", "--devices", before,
+                                       "--stats", "before.json", "--per-core", *options, "--checkpoint",
+                                       file, "--checkpoint-every", 2_000_000, "--checkpoint-stop")
+                self.assertEqual((done.returncode, done.stderr), (STOPPED, ""))
+                got = self.results("sm_90,sm_90,sm_90", "--devices", after, "--resume", file)
+                # Which process prints first depends on where slices begin.
+                lines = (done.stdout + got[1]).splitlines()
+                self.assertEqual((got[0], sorted(lines), got[2]),
+                                 (want[0], sorted(want[1].splitlines()), want[2]))
+
+    def test_what_is_refused(self):
+        def refused(chips, *options):
+            done = self.gpusim_run(chips, "run", "--cores", 200, *options, self.program)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            return done.stderr.removeprefix("gpusim: error: ").strip()
+
+        two = "sm_90,sm_90"
+        self.assertEqual(refused(two, "--devices", "0,1"),
+                         "--devices 0,1: cores that share memory stay on one GPU; several are for "
+                         "--memory private")
+        self.assertEqual(refused(two, "--device", "2"),
+                         "--devices 2: there is no GPU 2; there are 0 to 1 (gpusim info)")
+        self.assertEqual(refused(two, "--devices", "1,1"), "--devices 1,1: 1 stands there twice")
+        self.assertRegex(refused("sm_90,sm_75", "--device", "1"),
+                         r"^--devices 1: GPU 1, emulated sm_75.*: this build has no machine code for it")
+        self.assertRegex(refused("sm_75", "--devices", "all"),
+                         "^--devices all: emulated sm_75.*: this build has no machine code for it")
+        self.assertEqual(refused("none", "--device", "0"), "--devices 0: no GPU in this machine")
+        self.assertEqual(refused(two, "--device", "0", "--backend", "simd"),
+                         "--devices 0: backend simd has no devices to choose from; they are for "
+                         "backend cuda")
+        for text in ("x", "-1", "0-1", "1 "):
+            self.assertIn("expected all, or numbers such as 0 or 0,2", refused(two, f"--devices={text}"))
+        self.assertIn("has an empty element", refused(two, "--devices=0,,1"))
+
+    def test_info_lists_devices(self):
+        backends = json.loads(self.gpusim_run("sm_90,sm_75", "info", "--json").stdout)["backends"]
+        cuda = next(b for b in backends if b["name"] == "cuda")
+        self.assertEqual([d["available"] for d in cuda["devices"]], [True, False])
+        self.assertIn("no machine code", cuda["devices"][1]["reason"])
+        self.assertIn("device 1: emulated sm_75", self.gpusim_run("sm_90,sm_75", "info").stdout)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    for name in ("gpusim", "build"):
+        setattr(Devices, name, pathlib.Path(sys.argv.pop(1)).resolve())
+    unittest.main()
