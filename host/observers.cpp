@@ -126,7 +126,7 @@ void Observers::place_memory_in(RunSummary& summary) {
   const CodeMap& code = module_->code;
   const std::vector<uint64_t>& off_chip_at = cache_report_->off_chip_at;
   for (auto& [pc, use] : places_) {
-    const uint64_t unit = (pc - code.text_base) >> code.pc_shift;
+    const uint64_t unit = code.unit_of(pc);
     place_memory(use.classes, unit < off_chip_at.size() ? off_chip_at[unit] : 0);
   }
   summary.caches = RunSummary::Caches{*cache_shape_, *cache_report_};

@@ -53,11 +53,11 @@ class Checker {
     for (const uint32_t block : m_.uop_block)
       require(block < m_.blocks.size(), "micro-op's block");
     const CodeMap& code = m_.code;
-    require(code.pc_shift == isa_->pc_shift, "instruction size");
+    require(code.pc_shift == isa_->pc_shift(), "instruction size");
     require(!code.uop_at.empty() && code.uop_at.size() == code.insn_class.size(), "code map");
     require(code.text_base < kAddressLimit && code.uop_at.size() <= kCodeLimit >> code.pc_shift,
             "code map");
-    require((code.text_base & ((uint64_t{1} << code.pc_shift) - 1)) == 0, "code map");
+    require((code.text_base & (isa_->insn_align - 1)) == 0, "code map");
   }
 
   void check_image() const {
@@ -132,24 +132,45 @@ class Checker {
   void check_instructions(const Block& b) const {
     BlockClassCounts classes{};
     if (b.insn_count > 0) {
-      const uint64_t at = (b.pc - m_.code.text_base) >> m_.code.pc_shift;
-      require(b.pc >= m_.code.text_base && at < m_.code.insn_class.size() &&
-                  b.insn_count <= m_.code.insn_class.size() - at &&
-                  b.pc == m_.code.text_base + (at << m_.code.pc_shift),
-              "block addresses");
-      for (uint64_t i = at; i < at + b.insn_count; ++i) {
-        require(m_.code.insn_class[i] < kInsnClassCount, "instruction class");
-        ++classes[m_.code.insn_class[i]];
+      check_addresses(b);
+      for (uint32_t i = 0; i < b.insn_count; ++i) {
+        const uint8_t c = m_.code.insn_class[m_.code.unit_of(insn_pc(m_, b, i))];
+        require(c < kInsnClassCount, "instruction class");
+        ++classes[c];
       }
     }
     require(classes == b.classes, "block counts");
+  }
+
+  void check_addresses(const Block& b) const {
+    const CodeMap& code = m_.code;
+    if (isa_->has_one_length()) {
+      require(m_.insn_offsets.empty(), "instruction addresses");
+    } else {
+      require(b.first_offset < m_.insn_offsets.size() &&
+                  b.insn_count < m_.insn_offsets.size() - b.first_offset &&
+                  m_.insn_offsets[b.first_offset] == 0,
+              "instruction addresses");
+      const uint16_t* offset = m_.insn_offsets.data() + b.first_offset;
+      for (uint32_t i = 0; i < b.insn_count; ++i, ++offset) {
+        const int length = offset[1] - offset[0];
+        require(length > 0 && length <= static_cast<int>(isa_->longest_insn) &&
+                    code.is_aligned(static_cast<uint64_t>(length)),
+                "instruction addresses");
+      }
+    }
+    const uint64_t first = code.unit_of(b.pc), units = (end_pc(m_, b) - b.pc) >> code.pc_shift;
+    require(code.is_aligned(b.pc) && first < code.insn_class.size() &&
+                units <= code.insn_class.size() - first,
+            "block addresses");
   }
 
   void check_code_map() const {
     const CodeMap& code = m_.code;
     for (size_t i = 0; i < code.uop_at.size(); ++i) {
       const uint32_t at = code.uop_at[i];
-      require(code.insn_class[i] < kInsnClassCount || (code.insn_class[i] == 0xff && at == kNoUop),
+      require(code.insn_class[i] < kInsnClassCount ||
+                  (code.insn_class[i] == CodeMap::kNotCode && at == kNoUop),
               "instruction class");
       if (at == kNoUop) continue;
       require(at < m_.uops.size() && starts_block_[at], "code map");
@@ -157,11 +178,9 @@ class Checker {
       require(b.insn_count > 0 && b.pc == code.text_base + (uint64_t{i} << code.pc_shift),
               "code map");
     }
-    const auto is_there = [&](uint64_t pc) {
-      return (pc - code.text_base) >> code.pc_shift < code.uop_at.size();
-    };
+    const auto is_there = [&](uint64_t pc) { return code.unit_of(pc) < code.uop_at.size(); };
     require(is_there(m_.entry), "entry point");
-    for (const UnknownInsn& u : m_.unknown) require(is_there(u.pc), "unknown instructions");
+    require(std::ranges::all_of(m_.unknown, is_there), "unknown instructions");
   }
 
   void check_operands(uint32_t i) const {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kMagic[8] = {'G', 'P', 'U', 'S', 'I', 'M', 'M', '\n'};
 // Raise it with every change of the layout below, of uops.def, or of what micro-ops mean.
-constexpr uint32_t kVersion = 4;
+constexpr uint32_t kVersion = 5;
 constexpr size_t kHeaderBytes = sizeof kMagic + 4 + 4 + 8;
 
 uint32_t checksum(std::span<const uint8_t> bytes) {
@@ -105,8 +105,9 @@ class Reader {
 
 template <class Archive>
 void describe(Archive& a, AbiSlots& abi) {
-  for (int* s : {&abi.stack_pointer, &abi.link, &abi.thread_pointer, &abi.core_id, &abi.monitor, &abi.fp_state,
-                 &abi.syscall_number, &abi.syscall_result})
+  for (int* s : {&abi.stack_pointer, &abi.link, &abi.thread_pointer, &abi.global_pointer,
+                 &abi.core_id, &abi.monitor, &abi.fp_state, &abi.syscall_number,
+                 &abi.syscall_result})
     a.value(*s);
   for (int& s : abi.syscall_args) a.value(s);
   for (int& s : abi.call_args) a.value(s);
@@ -126,8 +127,10 @@ void describe(Archive& a, Module& m) {
     a.value(b.insn_count);
     a.value(b.first_uop);
     a.value(b.uop_count);
+    a.value(b.first_offset);
     for (uint32_t& count : b.classes) a.value(count);
   });
+  a.plain_array(m.insn_offsets);
   a.value(m.code.text_base);
   a.value(m.code.pc_shift);
   a.plain_array(m.code.uop_at);
@@ -154,10 +157,7 @@ void describe(Archive& a, Module& m) {
     a.plain_array(s.name);
     a.value(s.is_function);
   });
-  a.list(m.unknown, [&](UnknownInsn& u) {
-    a.value(u.pc);
-    a.value(u.word);
-  });
+  a.plain_array(m.unknown);
   a.value(m.phdr_address);
   a.value(m.phdr_count);
   a.value(m.phdr_entry_size);

@@ -15,6 +15,7 @@ struct Block {
   uint32_t insn_count = 0;  // guest instructions
   uint32_t first_uop = 0;
   uint32_t uop_count = 0;
+  uint32_t first_offset = 0;  // in Module::insn_offsets, if that has any
   BlockClassCounts classes{};  // guest instructions per class
 };
 
@@ -34,18 +35,13 @@ struct Symbol {
   bool is_function = false;
 };
 
-// An instruction that translates to a trap because the translator does not know it.
-struct UnknownInsn {
-  uint64_t pc = 0;
-  uint32_t word = 0;
-};
-
 // Guest registers that the host has to find. An ISA that lacks one leaves it kNoSlot.
 inline constexpr int kNoSlot = -1;
 struct AbiSlots {
   int stack_pointer = kNoSlot;
   int link = kNoSlot;            // where a call leaves its return address
   int thread_pointer = kNoSlot;
+  int global_pointer = kNoSlot;  // what small data is addressed by; set before any code runs
   int core_id = kNoSlot;         // read-only register that holds core count << 32 | core number
   int monitor = kNoSlot;         // address marked by a load-exclusive, or ~0
   int fp_state = kNoSlot;
@@ -74,7 +70,19 @@ struct CodeMap {
   uint64_t text_base = 0;
   uint32_t pc_shift = 2;           // log2 of the instruction alignment in bytes
   std::vector<uint32_t> uop_at;    // first micro-op of the block that starts there, or kNoUop
-  std::vector<uint8_t> insn_class; // InsnClass of the instruction there
+  std::vector<uint8_t> insn_class; // InsnClass of the instruction there, or kNotCode
+
+  static constexpr uint8_t kNotCode = 0xff;  // no instruction can be there
+
+  // Place in the two tables of an address; of one outside of the code, not below their sizes.
+  uint64_t unit_of(uint64_t pc) const {
+    return pc >= text_base ? (pc - text_base) >> pc_shift : ~uint64_t{0};
+  }
+  bool is_aligned(uint64_t pc) const { return (pc & ((uint64_t{1} << pc_shift) - 1)) == 0; }
+  bool is_code(uint64_t pc) const {
+    const uint64_t unit = unit_of(pc);
+    return unit < insn_class.size() && insn_class[unit] != kNotCode;
+  }
 };
 
 struct Module {
@@ -85,6 +93,9 @@ struct Module {
   std::vector<uint16_t> uop_insn;    // per micro-op: its instruction's index within its block
   std::vector<uint32_t> uop_block;   // per micro-op: its block
   std::vector<Block> blocks;
+  // Where instructions differ in length: per block with instructions, from its `first_offset` on,
+  // the distance of each instruction from the block's pc in bytes, then that of the block's end.
+  std::vector<uint16_t> insn_offsets;
   CodeMap code;
   uint32_t slot_count = 0;
   std::vector<SlotName> slot_names;  // for listings and register dumps
@@ -92,10 +103,19 @@ struct Module {
   AbiSlots abi;
   std::vector<Segment> segments;
   std::vector<Symbol> symbols;  // sorted by address
-  std::vector<UnknownInsn> unknown;
+  std::vector<uint64_t> unknown;  // addresses of instructions that the translator does not know
   // Program headers as the guest sees them in its auxiliary vector.
   uint64_t phdr_address = 0;
   uint16_t phdr_count = 0, phdr_entry_size = 0;
 };
+
+// Guest address of the i-th instruction of a block; behind the last one, of the block's end.
+inline uint64_t insn_pc(const Module& module, const Block& block, uint32_t i) {
+  return block.pc + (module.insn_offsets.empty() ? uint64_t{i} << module.code.pc_shift
+                                                 : module.insn_offsets[block.first_offset + i]);
+}
+inline uint64_t end_pc(const Module& module, const Block& block) {
+  return insn_pc(module, block, block.insn_count);
+}
 
 }  // namespace gpusim

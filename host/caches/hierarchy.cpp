@@ -182,11 +182,9 @@ bool CacheHierarchy::request(Core& core, const Request& r, size_t level, bool* h
 void CacheHierarchy::read(uint32_t number, std::span<const uint64_t> words,
                           std::span<const BlockSites> blocks) {
   Core& c = core(number);
-  uint64_t first_place = 0;
   const auto on_block = [&](uint32_t, const BlockSites& block) {
     c.clock += c.block_length;
     c.block_length = block.insn_count;
-    first_place = (block.pc - code_.text_base) >> code_.pc_shift;
   };
   // Most accesses are served by the nearest cache and ask for nothing else.
   Cache* const nearest = private_levels_ && shape_.levels[0].on_chip ? c.levels.data() : nullptr;
@@ -202,7 +200,7 @@ void CacheHierarchy::read(uint32_t number, std::span<const uint64_t> words,
     Request r{.time = c.clock + site.insn,
               .line = first,
               .core = number,
-              .place = static_cast<uint32_t>(first_place + site.insn),
+              .place = site.unit,
               .flags = static_cast<uint8_t>(kDemand | (write ? kWrite : 0))};
     bool all_hit = true, off = false;
     for (;; ++r.line) {

@@ -51,8 +51,8 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
     choices.push_back("auto");
     for (const BackendInfo& backend : all_backends()) choices.emplace_back(backend.name);
   } else if (name == "cpu") {
-    for (const GuestIsa& isa : all_isas())
-      for (const GuestCpu& cpu : isa.cpus) choices.emplace_back(cpu.name);
+    for (const GuestIsa* isa : all_isas())
+      for (const GuestCpu& cpu : isa->cpus) choices.emplace_back(cpu.name);
   } else if (name == "energy" || name == "target" || name == "cpu-target") {
     for (const energy::BuiltinTarget& target : energy::builtin_target_files())
       choices.push_back(std::string(target.name).substr(0, std::string(target.name).find('.')));

@@ -24,10 +24,10 @@ int print_json(const Json& json) {
 
 int print_json_info() {
   Json json = {{"version", GPUSIM_VERSION}, {"isas", Json::array()}, {"backends", Json::array()}};
-  for (const GuestIsa& isa : all_isas()) {
+  for (const GuestIsa* isa : all_isas()) {
     Json cpus = Json::array();  // the default first
-    for (const GuestCpu& cpu : isa.cpus) cpus.push_back({{"name", cpu.name}, {"note", cpu.note}});
-    json["isas"].push_back({{"name", isa.name}, {"cpus", cpus}});
+    for (const GuestCpu& cpu : isa->cpus) cpus.push_back({{"name", cpu.name}, {"note", cpu.note}});
+    json["isas"].push_back({{"name", isa->name}, {"cpus", cpus}});
   }
   for (const BackendInfo& backend : all_backends()) {  // best first
     std::string why_not;
@@ -48,9 +48,9 @@ int print_json_info() {
 
 int print_info() {
   console::out("gpusim {}\n\nISAs:\n", GPUSIM_VERSION);
-  for (const GuestIsa& isa : all_isas()) {
-    console::out("  {}; CPUs for --cpu, default first:\n", isa.name);
-    for (const GuestCpu& cpu : isa.cpus) console::out("    {:<12} {}\n", cpu.name, cpu.note);
+  for (const GuestIsa* isa : all_isas()) {
+    console::out("  {}; CPUs for --cpu, default first:\n", isa->name);
+    for (const GuestCpu& cpu : isa->cpus) console::out("    {:<12} {}\n", cpu.name, cpu.note);
   }
   console::out("\nBackends, best first:\n");
   for (const BackendInfo& backend : all_backends()) {

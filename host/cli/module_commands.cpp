@@ -25,22 +25,23 @@ void list_unknown(const Module& module) {
   constexpr size_t kMost = 20;
   const GuestIsa& isa = *find_isa(module.isa);
   size_t listed = 0;
-  std::vector<const UnknownInsn*> absent;
+  std::vector<uint64_t> absent;
   std::set<std::string> extensions;
-  for (const UnknownInsn& insn : module.unknown) {
-    if (const char* extension = isa.absent_extension(insn.word)) {
-      absent.push_back(&insn);
+  for (const uint64_t pc : module.unknown) {
+    const GuestInsn insn = instruction_at(module, pc);
+    if (const char* extension = isa.absent_extension(insn)) {
+      absent.push_back(pc);
       extensions.insert(extension);
     } else if (++listed <= kMost) {
-      console::err("unknown instruction at {:#x} ({}): {:#010x} {}\n", insn.pc,
-                   symbolize(module, insn.pc), insn.word, describe_instruction(module, insn.pc));
+      console::err("unknown instruction at {:#x} ({}): {} {}\n", pc, symbolize(module, pc),
+                   encoding_text(insn), describe_instruction(module, pc));
     }
   }
   if (listed > kMost) console::err("and {} more\n", listed - kMost);
   if (!absent.empty())
     console::err("{} instructions of {}, for processors that have it; {} has not (first: {})\n",
                  absent.size(), fmt::join(extensions, ", "), module.cpu,
-                 symbolize(module, absent.front()->pc));
+                 symbolize(module, absent.front()));
   if (!module.unknown.empty())
     console::err("a core that reaches one of these {} stops with status 132\n",
                  module.unknown.size());
@@ -49,12 +50,13 @@ void list_unknown(const Module& module) {
 void print_json_summary(const Module& module, const std::string& output, uint64_t instructions) {
   using Json = nlohmann::ordered_json;
   Json unknown = Json::array();
-  for (const UnknownInsn& insn : module.unknown) {
-    const char* extension = find_isa(module.isa)->absent_extension(insn.word);
-    unknown.push_back({{"pc", fmt::format("{:#x}", insn.pc)},
-                       {"symbol", symbolize(module, insn.pc)},
-                       {"word", fmt::format("{:#010x}", insn.word)},
-                       {"text", describe_instruction(module, insn.pc)},
+  for (const uint64_t pc : module.unknown) {
+    const GuestInsn insn = instruction_at(module, pc);
+    const char* extension = find_isa(module.isa)->absent_extension(insn);
+    unknown.push_back({{"pc", fmt::format("{:#x}", pc)},
+                       {"symbol", symbolize(module, pc)},
+                       {"word", encoding_text(insn)},
+                       {"text", describe_instruction(module, pc)},
                        {"extension", extension ? Json(extension) : Json()}});
   }
   const Json json = {{"module", output},
@@ -92,7 +94,7 @@ void print_json_listing(std::ostream& out, const Module& module, const std::stri
     Json instructions = Json::array();
     for (const ListedInstruction& insn : block.instructions)
       instructions.push_back({{"pc", fmt::format("{:#x}", insn.pc)},
-                              {"word", fmt::format("{:#010x}", insn.word)},
+                              {"word", insn.encoding},
                               {"text", insn.text},
                               {"micro_ops", insn.uops}});
     const Json json = {{"block", block.number},           {"pc", fmt::format("{:#x}", block.pc)},

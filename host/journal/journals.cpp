@@ -6,28 +6,35 @@
 #include <algorithm>
 #include <optional>
 
+#include "translator/common/translator.h"
+
 namespace gpusim::host {
 
 namespace {
 // Neighbouring journals should not begin in the same sets of the host's caches.
 constexpr uint32_t kPadding = 8;
 
-std::optional<AccessSite> site_of(const Uop& u, uint16_t insn) {
+std::optional<AccessSite> site_of(const Module& module, uint32_t uop) {
+  const Uop& u = module.uops[uop];
+  const auto site = [&](SiteKind kind, uint16_t bytes = 0) {
+    const auto unit = static_cast<uint32_t>(module.code.unit_of(uop_pc(module, uop)));
+    return AccessSite{module.uop_insn[uop], kind, bytes, unit};
+  };
   switch (u.op) {
     case Op::note:
       if (u.aux == kNoteBlock) return std::nullopt;
       switch (NoteField::kind(u)) {
-        case AccessKind::kLoad: return AccessSite{insn, SiteKind::kLoad, NoteField::bytes(u)};
-        case AccessKind::kStore: return AccessSite{insn, SiteKind::kStore, NoteField::bytes(u)};
-        case AccessKind::kAtomic: return AccessSite{insn, SiteKind::kAtomic, NoteField::bytes(u)};
+        case AccessKind::kLoad: return site(SiteKind::kLoad, NoteField::bytes(u));
+        case AccessKind::kStore: return site(SiteKind::kStore, NoteField::bytes(u));
+        case AccessKind::kAtomic: return site(SiteKind::kAtomic, NoteField::bytes(u));
       }
       return std::nullopt;
-    case Op::fence: return AccessSite{insn, SiteKind::kFence, 0};
+    case Op::fence: return site(SiteKind::kFence);
     case Op::give_way:
       switch (static_cast<Turn>(u.aux)) {
-        case Turn::kYield: return AccessSite{insn, SiteKind::kYield, 0};
-        case Turn::kWaitForEvent: return AccessSite{insn, SiteKind::kWaitForEvent, 0};
-        case Turn::kSignalEvent: return AccessSite{insn, SiteKind::kSignalEvent, 0};
+        case Turn::kYield: return site(SiteKind::kYield);
+        case Turn::kWaitForEvent: return site(SiteKind::kWaitForEvent);
+        case Turn::kSignalEvent: return site(SiteKind::kSignalEvent);
       }
       return std::nullopt;
     default: return std::nullopt;
@@ -50,7 +57,7 @@ void Journals::look_at_new_blocks() {
     const Block& block = module_.blocks[b];
     BlockSites sites{.pc = block.pc, .insn_count = block.insn_count, .accesses = {}};
     for (uint32_t i = block.first_uop; i < block.first_uop + block.uop_count; ++i) {
-      if (const auto site = site_of(module_.uops[i], module_.uop_insn[i]))
+      if (const auto site = site_of(module_, i))
         sites.accesses.push_back(*site);
     }
     const uint64_t words = sites.accesses.size() + 1;

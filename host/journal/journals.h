@@ -26,6 +26,7 @@ struct AccessSite {
   uint32_t insn = 0;  // index of its instruction in the block
   SiteKind kind = SiteKind::kLoad;
   uint16_t bytes = 0;
+  uint32_t unit = 0;  // its instruction's place in the code map
 };
 struct BlockSites {
   uint64_t pc = 0;

@@ -41,7 +41,8 @@ void Kernel::start_at(uint32_t core, uint64_t pc) {
   const uint32_t uop = place_at(pc);
   if (uop != kNoUop) return backend_.start(core, uop);
   // As if it had jumped there.
-  if (!fault(core, pc, pc & 3 ? Fault::kFetchAlignment : Fault::kFetchAccess, pc))
+  const bool aligned = module().code.is_aligned(pc);
+  if (!fault(core, pc, aligned ? Fault::kFetchAccess : Fault::kFetchAlignment, pc))
     kill(core, SIGSEGV);
 }
 

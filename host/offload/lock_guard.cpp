@@ -136,10 +136,8 @@ bool is_reserved(std::string_view name) {
 }
 
 uint32_t first_uop(const Module& module, uint64_t address) {
-  const uint64_t index = (address - module.code.text_base) >> module.code.pc_shift;
-  return address < module.code.text_base || index >= module.code.uop_at.size()
-             ? kNoUop
-             : module.code.uop_at[index];
+  const uint64_t unit = module.code.unit_of(address);
+  return unit < module.code.uop_at.size() ? module.code.uop_at[unit] : kNoUop;
 }
 
 // Whose code an address is in, or null. A function without a size ends where the next one begins.

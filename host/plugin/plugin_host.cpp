@@ -7,6 +7,7 @@
 
 #include "host/error.h"
 #include "translator/common/op_shape.h"
+#include "translator/common/guest_isa.h"
 #include "translator/common/translator.h"
 
 namespace gpusim::host {
@@ -173,9 +174,9 @@ void PluginHost::announce_blocks() {
     std::vector<uint32_t> words(block.insn_count);
     std::vector<uint8_t> classes(block.insn_count);
     for (uint32_t i = 0; i < block.insn_count; ++i) {
-      const uint64_t pc = block.pc + (uint64_t{i} << m.code.pc_shift);
-      instruction_word(m, pc, &words[i]);
-      classes[i] = m.code.insn_class[(pc - m.code.text_base) >> m.code.pc_shift];
+      const uint64_t pc = insn_pc(m, block, i);
+      words[i] = instruction_at(m, pc).word();
+      classes[i] = m.code.insn_class[m.code.unit_of(pc)];
     }
     const Uop& end = m.uops[block.first_uop + block.uop_count - 1];
     const std::string symbol = symbolize(m, block.pc);

@@ -32,20 +32,19 @@ bool CodeGuard::in_writable_code(uint64_t address) const {
 }
 
 bool CodeGuard::is_translated(uint64_t address) const {
-  const uint64_t unit = (address - module_.code.text_base) >> module_.code.pc_shift;
-  return address >= module_.code.text_base && unit < translated_.size() && translated_[unit];
+  const uint64_t unit = module_.code.unit_of(address);
+  return unit < translated_.size() && translated_[unit];
 }
 
-std::vector<uint64_t> CodeGuard::note_translated(size_t end) {
+std::vector<uint64_t> CodeGuard::note_translated(size_t count) {
   std::vector<uint64_t> pages;
   const CodeMap& code = module_.code;
-  for (; seen_blocks_ < end; ++seen_blocks_) {
+  for (; seen_blocks_ < count; ++seen_blocks_) {
     const Block& block = module_.blocks[seen_blocks_];
     if (block.insn_count == 0 || !in_writable_code(block.pc)) continue;
-    const uint64_t size = uint64_t{block.insn_count} << code.pc_shift;
-    for (uint64_t pc = block.pc; pc < block.pc + size; pc += uint64_t{1} << code.pc_shift)
-      translated_[(pc - code.text_base) >> code.pc_shift] = true;
-    for (uint64_t page = page_down(block.pc); page < block.pc + size; page += kPageSize)
+    const uint64_t end = end_pc(module_, block);
+    for (uint64_t pc = block.pc; pc < end; pc += unit_bytes()) translated_[code.unit_of(pc)] = true;
+    for (uint64_t page = page_down(block.pc); page < end; page += kPageSize)
       if (std::find(pages.begin(), pages.end(), page) == pages.end()) pages.push_back(page);
   }
   return pages;
@@ -69,12 +68,11 @@ std::optional<uint64_t> CodeGuard::protect_new_blocks(uint32_t core) {
 std::optional<uint64_t> CodeGuard::changed_word(uint32_t core, uint64_t page) const {
   std::vector<uint8_t> bytes(kPageSize);
   if (!backend_.read_memory(core, page, bytes)) return std::nullopt;
-  for (uint64_t offset = 0; offset < kPageSize; offset += 4) {
-    uint32_t now, then;
-    std::memcpy(&now, bytes.data() + offset, sizeof now);
-    if (is_translated(page + offset) && instruction_word(module_, page + offset, &then) &&
-        now != then)
-      return page + offset;
+  for (uint64_t offset = 0; offset < kPageSize; offset += unit_bytes()) {
+    if (!is_translated(page + offset)) continue;
+    const std::span<const uint8_t> then = code_from(module_, page + offset);
+    const size_t size = std::min<size_t>(unit_bytes(), then.size());
+    if (std::memcmp(bytes.data() + offset, then.data(), size) != 0) return page + offset;
   }
   return std::nullopt;
 }
@@ -84,7 +82,7 @@ CodeGuard::Store CodeGuard::on_store_fault(uint32_t core, uint64_t address) {
   // The widest access has 16 bytes.
   for (const uint64_t at : {address, address + 15}) {
     if (!in_writable_code(at) || (backend_.permissions(core, at) & kWrite)) continue;
-    for (uint64_t b = address & ~uint64_t{3}; b < address + 8; b += 4)
+    for (uint64_t b = address & ~(unit_bytes() - 1); b < address + 8; b += unit_bytes())
       if (is_translated(b)) return Store::kIntoCode;
     watched_.push_back({core, page_down(at)});
     backend_.set_permissions(core, page_down(at), kPageSize,

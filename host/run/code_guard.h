@@ -44,7 +44,8 @@ class CodeGuard {
   bool in_writable_code(uint64_t address) const;
   bool is_translated(uint64_t address) const;
   // Marks the code of the blocks from seen_blocks_ to `end` as translated; returns its pages.
-  std::vector<uint64_t> note_translated(size_t end);
+  std::vector<uint64_t> note_translated(size_t count);
+  uint64_t unit_bytes() const { return uint64_t{1} << module_.code.pc_shift; }
   std::optional<uint64_t> changed_word(uint32_t core, uint64_t page) const;
 
   const Module& module_;

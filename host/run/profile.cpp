@@ -17,17 +17,17 @@ class Collector {
   // block's start.
   void add(const Block& block, uint32_t instructions, uint64_t times, const ClassCounts& classes,
            uint64_t lanes, uint64_t in_vain) {
-    const CodeMap& code = module_.code;
-    const uint64_t first = (block.pc - code.text_base) >> code.pc_shift;
     ClassCounts expected{};
-    for (uint32_t i = 0; i < instructions; ++i) expected[class_at(first + i)] += times;
+    for (uint32_t i = 0; i < instructions; ++i)
+      expected[class_at(insn_pc(module_, block, i))] += times;
     if (expected != classes) {
       at_[block.pc] += {classes, lanes * instructions, in_vain * instructions};
       return;
     }
     for (uint32_t i = 0; i < instructions; ++i) {
-      PlaceUse& here = at_[block.pc + (uint64_t{i} << code.pc_shift)];
-      here.classes[class_at(first + i)] += times;
+      const uint64_t pc = insn_pc(module_, block, i);
+      PlaceUse& here = at_[pc];
+      here.classes[class_at(pc)] += times;
       here.lanes += lanes;
       here.in_vain += in_vain;
     }
@@ -36,8 +36,9 @@ class Collector {
   ProfilePlaces take() { return std::move(at_); }
 
  private:
-  size_t class_at(uint64_t unit) const {
+  size_t class_at(uint64_t pc) const {
     const auto& classes = module_.code.insn_class;
+    const uint64_t unit = module_.code.unit_of(pc);
     const size_t c = unit < classes.size() ? classes[unit] : static_cast<size_t>(InsnClass::kOther);
     return c < kInsnClassCount ? c : static_cast<size_t>(InsnClass::kOther);
   }

@@ -52,8 +52,7 @@ class Looks {
     };
     if (shape.falls_through) add(block_at(at + 1));
     if (calls) {
-      const uint64_t pc = block.pc + (uint64_t{block.insn_count} << module_.code.pc_shift);
-      const uint64_t unit = (pc - module_.code.text_base) >> module_.code.pc_shift;
+      const uint64_t unit = module_.code.unit_of(end_pc(module_, block));
       add(unit < module_.code.uop_at.size() ? block_at(module_.code.uop_at[unit]) : kNoBlock);
     }
     if (!calls && shape.has_target) add(block_at(end.target()));

@@ -16,7 +16,7 @@ void Tallies::stopped_inside(const Module& module, uint32_t core, uint32_t uop, 
   const uint32_t executed = module.uop_insn[uop] + (fetched ? 1u : 0u);
   ClassCounts classes{};
   for (uint32_t i = 0; i < executed; ++i) {
-    const uint64_t unit = ((block.pc - code.text_base) >> code.pc_shift) + i;
+    const uint64_t unit = code.unit_of(insn_pc(module, block, i));
     const size_t c = unit < code.insn_class.size() ? code.insn_class[unit]
                                                    : static_cast<size_t>(InsnClass::kOther);
     ++classes[c];

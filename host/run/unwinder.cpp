@@ -78,8 +78,7 @@ Unwinder::Unwinder(const Module& module, Backend& backend, Kernel& kernel, Dwfl*
 }
 
 bool Unwinder::is_code(uint64_t address) const {
-  return address - module_.code.text_base < uint64_t{module_.code.uop_at.size()}
-                                                << module_.code.pc_shift;
+  return module_.code.unit_of(address) < module_.code.uop_at.size();
 }
 
 bool Unwinder::returns_somewhere(const Registers& caller) const {

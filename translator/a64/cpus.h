@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "translator/common/isa_list.h"
+#include "translator/common/guest_isa.h"
 
 namespace gpusim::a64 {
 

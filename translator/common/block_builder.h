@@ -25,7 +25,6 @@ struct DraftBlock {
   std::vector<uint16_t> uop_insn;  // per micro-op: index of its instruction
   std::vector<InsnClass> classes;  // per instruction
   BlockEnd end;
-  uint64_t next_pc() const { return pc + 4 * classes.size(); }  // overridden by the block former
 };
 
 class BlockBuilder {

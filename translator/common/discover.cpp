@@ -1,6 +1,6 @@
-#include <cstring>
-
 #include "translator/common/discover.h"
+
+#include <cstring>
 
 namespace gpusim {
 namespace {
@@ -22,21 +22,20 @@ class Discovery {
 
  private:
   void lay_out() {
-    image_.pc_shift = elf_.isa->pc_shift;
+    image_.pc_shift = elf_.isa->pc_shift();
+    image_.longest_insn = elf_.isa->longest_insn;
     image_.base = elf_.code.front().begin;
-    const uint64_t count = (elf_.code.back().end - image_.base) >> image_.pc_shift;
-    image_.flags.assign(count, 0);
-    image_.words.assign(count, 0);
+    const uint64_t size = elf_.code.back().end - image_.base;
+    image_.flags.assign(size >> image_.pc_shift, 0);
+    image_.bytes.assign(size, 0);
     size_t segment = 0;
     for (const AddressRange& r : elf_.code) {
       while (r.begin >= elf_.segments[segment].address + elf_.segments[segment].size_bytes)
         ++segment;
       const Segment& s = elf_.segments[segment];
-      for (uint64_t pc = r.begin; pc < r.end; pc += image_.step()) {
-        image_.flags_at(pc) = kCode;
-        std::memcpy(&image_.words[(pc - image_.base) >> image_.pc_shift],
-                    s.bytes.data() + (pc - s.address), sizeof(uint32_t));
-      }
+      std::memcpy(image_.bytes.data() + (r.begin - image_.base),
+                  s.bytes.data() + (r.begin - s.address), r.end - r.begin);
+      for (uint64_t pc = r.begin; pc < r.end; pc += image_.step()) image_.flags_at(pc) = kCode;
       image_.flags_at(r.begin) |= kLeader;
     }
     for (const AddressRange& d : elf_.data_in_code) {
@@ -56,14 +55,20 @@ class Discovery {
     if (image_.is_code(pc) && !(image_.flags_at(pc) & kReached)) to_follow_.push_back(pc);
   }
 
+  GuestInsn insn_at(uint64_t pc) const {
+    return elf_.isa->first_insn(pc, image_.code_at(pc));
+  }
+
   void follow_flow() {
     while (!to_follow_.empty()) {
       uint64_t pc = to_follow_.back();
       to_follow_.pop_back();
       while (image_.is_code(pc) && !(image_.flags_at(pc) & kReached)) {
+        const GuestInsn insn = insn_at(pc);
+        if (!insn) break;
         image_.flags_at(pc) |= kReached;
-        const ControlFlow flow = elf_.isa->control_flow(image_.word_at(pc), pc, cpu_);
-        pc += image_.step();
+        const ControlFlow flow = elf_.isa->control_flow(insn, cpu_);
+        pc += insn.bytes.size();
         if (flow.target) add_root(*flow.target);
         if (flow.ends_block) add_leader(pc);
         if (flow.ends_block && !flow.falls_through && !flow.is_call) break;
@@ -71,18 +76,30 @@ class Discovery {
     }
   }
 
+  // An instruction inside this one is reached: this one is none, or is never executed.
+  bool hides_reached(const GuestInsn& insn) const {
+    for (uint64_t i = image_.step(); i < insn.bytes.size(); i += image_.step())
+      if (image_.flags_at(insn.pc + i) & kReached) return true;
+    return false;
+  }
+
   void sweep() {
-    for (uint64_t pc = image_.base; pc < image_.end(); pc += image_.step()) {
+    for (uint64_t pc = image_.base; pc < image_.end();) {
       const uint8_t flags = image_.flags_at(pc);
-      if (!(flags & kCode) || (flags & kReached)) continue;
-      // Data is left alone; what comes behind it starts anew.
-      if (flags & kData) {
-        add_leader(pc + image_.step());
+      const GuestInsn insn = insn_at(pc);
+      const bool is_reached = (flags & kReached) != 0;
+      const bool is_data = (flags & kData) != 0;
+      if (!insn || (!is_reached && (is_data || hides_reached(insn)))) {
+        pc += image_.step();
+        // Data is left alone; what comes behind it starts anew.
+        if (is_data) add_leader(pc);
         continue;
       }
-      const ControlFlow flow = elf_.isa->control_flow(image_.word_at(pc), pc, cpu_);
+      pc += insn.bytes.size();
+      if (is_reached) continue;
+      const ControlFlow flow = elf_.isa->control_flow(insn, cpu_);
       if (flow.target) add_leader(*flow.target);
-      if (flow.ends_block) add_leader(pc + image_.step());
+      if (flow.ends_block) add_leader(pc);
     }
   }
 

@@ -1,4 +1,4 @@
-// Instruction words of a program's code by address, and what discovery found out about each.
+// A program's code by address, and what discovery found out about each place.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -16,21 +16,26 @@ enum CodeFlags : uint8_t {
   kLeader = 8,   // a block has to start here
 };
 
-/// Flags of the words between the first and the last instruction address of a program.
+/// The units in which instructions are aligned, between the first and the last of a program.
 struct CodeImage {
   uint64_t base = 0;
   uint32_t pc_shift = 2;
-  std::vector<uint8_t> flags;
-  std::vector<uint32_t> words;
+  uint32_t longest_insn = 4;
+  std::vector<uint8_t> flags;  // CodeFlags, per unit
+  std::vector<uint8_t> bytes;
 
   bool is_code(uint64_t pc) const {
     const uint64_t i = (pc - base) >> pc_shift;
-    return pc >= base && i < flags.size() && (pc & ((uint64_t{1} << pc_shift) - 1)) == 0 &&
-           (flags[i] & kCode);
+    return pc >= base && i < flags.size() && (pc & (step() - 1)) == 0 && (flags[i] & kCode);
+  }
+  /// The code from pc on, as far as one instruction can reach; empty where there is none.
+  std::span<const uint8_t> code_at(uint64_t pc) const {
+    size_t size = 0;
+    while (size < longest_insn && is_code(pc + size)) size += step();
+    return size == 0 ? std::span<const uint8_t>() : std::span(bytes).subspan(pc - base, size);
   }
   uint8_t& flags_at(uint64_t pc) { return flags[(pc - base) >> pc_shift]; }
   uint8_t flags_at(uint64_t pc) const { return flags[(pc - base) >> pc_shift]; }
-  uint32_t word_at(uint64_t pc) const { return words[(pc - base) >> pc_shift]; }
   uint64_t step() const { return uint64_t{1} << pc_shift; }
   uint64_t end() const { return base + (uint64_t{flags.size()} << pc_shift); }
 };

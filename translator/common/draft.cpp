@@ -2,19 +2,24 @@
 
 namespace gpusim {
 
-CodeBlock form_block(const GuestIsa& isa, uint64_t pc,
-                     const std::function<bool(uint64_t pc, uint32_t* word)>& word_at,
+CodeBlock form_block(const GuestIsa& isa, uint64_t pc, const CodeAt& code_at,
                      const std::function<bool(uint64_t pc)>& starts_block, const Guise& guise) {
   BlockBuilder builder = isa.make_builder();
   builder.set_cpu(guise.cpu);
   builder.set_has_simulated_time(guise.has_simulated_time);
   builder.begin_block(pc);
   CodeBlock block;
-  uint32_t word = 0;
+  const auto note_offset = [&, start = pc] {
+    if (!isa.has_one_length()) block.insn_offsets.push_back(static_cast<uint16_t>(pc - start));
+  };
+  note_offset();
   for (uint32_t n = 0; n < kMaxBlockInsns && builder.draft().uops.size() < kMaxBlockUops; ++n) {
-    if ((n > 0 && starts_block(pc)) || !word_at(pc, &word)) break;
-    const InsnResult result = isa.translate(word, pc, builder);
-    pc += uint64_t{1} << isa.pc_shift;
+    if (n > 0 && starts_block(pc)) break;
+    const GuestInsn insn = isa.first_insn(pc, code_at(pc));
+    if (!insn) break;
+    const InsnResult result = isa.translate(insn, builder);
+    pc += insn.bytes.size();
+    note_offset();
     if (result == InsnResult::kNext) continue;
     block.unknown = result == InsnResult::kUnknown;
     break;

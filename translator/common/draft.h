@@ -2,10 +2,11 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "translator/common/block_builder.h"
-#include "translator/common/isa_list.h"
+#include "translator/common/guest_isa.h"
 #include "translator/common/limits.h"
 #include "translator/common/op_shape.h"
 
@@ -15,6 +16,8 @@ namespace gpusim {
 struct CodeBlock {
   DraftBlock draft;  // draft.uops' last one is the end, if draft.end.present
   uint64_t next_pc = 0;
+  // Where instructions differ in length: as Module::insn_offsets has it.
+  std::vector<uint16_t> insn_offsets;
   bool unknown = false;  // its last instruction is one that the translator does not know
 
   // Its micro-ops rely on facts that hold only when it is entered by direct flow. An indirect jump
@@ -36,10 +39,13 @@ struct Guise {
   bool has_simulated_time = false;
 };
 
-/// Translates from pc to the block's end, a limit, or the next address for which `starts_block`.
-/// `word_at(pc, &word)`: false where there is no code.
-CodeBlock form_block(const GuestIsa& isa, uint64_t pc,
-                     const std::function<bool(uint64_t pc, uint32_t* word)>& word_at,
+/// The code of a program from an address on: at least the instruction there, whole. Empty where none
+/// can begin.
+using CodeAt = std::function<std::span<const uint8_t>(uint64_t pc)>;
+
+/// Translates from pc, where there is code, to the block's end, a limit, or the next address for
+/// which `starts_block`.
+CodeBlock form_block(const GuestIsa& isa, uint64_t pc, const CodeAt& code_at,
                      const std::function<bool(uint64_t pc)>& starts_block,
                      const Guise& guise = {});
 

@@ -4,18 +4,19 @@
 
 namespace gpusim {
 
-void IsaCoverage::add_word(uint32_t word) {
-  std::string row = isa_.row(word);
+void IsaCoverage::add(const GuestInsn& insn) {
+  if (!insn) return;
+  std::string row = isa_.row(insn);
   if (!row.empty()) rows_.insert(std::move(row));
 }
 
 void IsaCoverage::add_blocks(const Module& module, std::span<const uint64_t> counts,
-                             const WordAt& word_at) {
+                             const CodeAt& code_at) {
   for (size_t b = 0; b < counts.size() && b < module.blocks.size(); ++b) {
     const Block& block = module.blocks[b];
     for (uint32_t i = 0; i < block.insn_count && counts[b] != 0; ++i) {
-      uint32_t word = 0;
-      if (word_at(block.pc + (uint64_t{i} << module.code.pc_shift), &word)) add_word(word);
+      const uint64_t pc = insn_pc(module, block, i);
+      add(isa_.first_insn(pc, code_at(pc)));
     }
   }
 }

@@ -1,13 +1,12 @@
 // Which rows of an ISA's decode table a run has executed: what docs/isa-support.md is made from.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <set>
 #include <span>
 #include <string>
 
 #include "device_sim/uir/module.h"
-#include "translator/common/isa_list.h"
+#include "translator/common/draft.h"
 
 namespace gpusim {
 
@@ -15,10 +14,9 @@ class IsaCoverage {
  public:
   explicit IsaCoverage(const GuestIsa& isa) : isa_(isa) {}
 
-  using WordAt = std::function<bool(uint64_t pc, uint32_t* word)>;
   /// Blocks with a count above zero. `counts`: executions per block.
-  void add_blocks(const Module& module, std::span<const uint64_t> counts, const WordAt& word_at);
-  void add_word(uint32_t word);
+  void add_blocks(const Module& module, std::span<const uint64_t> counts, const CodeAt& code_at);
+  void add(const GuestInsn& insn);
 
   const std::set<std::string>& rows() const { return rows_; }
   /// A line per row.

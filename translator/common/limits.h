@@ -14,7 +14,7 @@ inline constexpr size_t kSegmentLimit = 1024;
 inline constexpr uint64_t kCodeLimit = uint64_t{128} << 20;
 
 // Of one block.
-inline constexpr uint32_t kMaxBlockInsns = 256;
+inline constexpr uint32_t kMaxBlockInsns = 256;  // Module::insn_offsets has 16 bits for their bytes
 inline constexpr uint32_t kMaxBlockUops = 60000;
 // Of one instruction: what bounds the time between two looks at a core's budget.
 inline constexpr uint32_t kMaxInsnUops = 128;

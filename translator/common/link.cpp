@@ -51,12 +51,18 @@ class Linker {
     block.pc = draft.pc;
     block.insn_count = static_cast<uint32_t>(draft.classes.size());
     block.first_uop = uop_count();
-    const uint64_t at = (draft.pc - module_.code.text_base) >> module_.code.pc_shift;
+    if (!from.insn_offsets.empty()) {
+      block.first_offset = static_cast<uint32_t>(module_.insn_offsets.size());
+      module_.insn_offsets.insert(module_.insn_offsets.end(), from.insn_offsets.begin(),
+                                  from.insn_offsets.end());
+    }
+    CodeMap& code = module_.code;
     placed_.emplace(draft.pc, block.first_uop);
-    if (!from.direct_entry_only) module_.code.uop_at[at] = block.first_uop;
-    for (size_t i = 0; i < draft.classes.size(); ++i) {
+    if (!from.direct_entry_only) code.uop_at[code.unit_of(draft.pc)] = block.first_uop;
+    for (uint32_t i = 0; i < block.insn_count; ++i) {
       ++block.classes[static_cast<size_t>(draft.classes[i])];
-      module_.code.insn_class[at + i] = static_cast<uint8_t>(draft.classes[i]);
+      code.insn_class[code.unit_of(insn_pc(module_, block, i))] =
+          static_cast<uint8_t>(draft.classes[i]);
     }
     const auto last_insn = static_cast<uint16_t>(draft.classes.size() - 1);
     for (size_t i = 0; i < draft.uops.size(); ++i) {
@@ -116,8 +122,8 @@ class Linker {
   uint32_t fault_stub(uint64_t pc) {
     const auto [it, is_new] = stubs_.try_emplace(pc, uop_count());
     if (!is_new) return it->second;
-    const bool aligned = (pc & ((uint64_t{1} << module_.code.pc_shift) - 1)) == 0;
-    const auto fault = aligned ? Fault::kFetchAccess : Fault::kFetchAlignment;
+    const auto fault =
+        module_.code.is_aligned(pc) ? Fault::kFetchAccess : Fault::kFetchAlignment;
     const auto number = static_cast<uint32_t>(module_.blocks.size());
     module_.blocks.push_back({.pc = pc, .first_uop = uop_count(), .uop_count = 1});
     append(

@@ -15,9 +15,8 @@ void link_blocks(std::vector<CodeBlock> blocks, Module& module);
 
 /// First micro-op of the block that starts at pc, or kNoUop.
 inline uint32_t find_block(const CodeMap& code, uint64_t pc) {
-  const uint64_t i = (pc - code.text_base) >> code.pc_shift;
-  const bool aligned = (pc & ((uint64_t{1} << code.pc_shift) - 1)) == 0;
-  return aligned && pc >= code.text_base && i < code.uop_at.size() ? code.uop_at[i] : kNoUop;
+  const uint64_t unit = code.unit_of(pc);
+  return code.is_aligned(pc) && unit < code.uop_at.size() ? code.uop_at[unit] : kNoUop;
 }
 
 }  // namespace gpusim

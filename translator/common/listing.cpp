@@ -19,7 +19,8 @@ class Disassembler {
  public:
   explicit Disassembler(const Module& module) {
     isa_ = find_isa(module.isa);
-    open_ = isa_ && cs_open(static_cast<cs_arch>(isa_->capstone_arch),
+    open_ = isa_ && isa_->capstone_arch != GuestIsa::kNoCapstone &&
+            cs_open(static_cast<cs_arch>(isa_->capstone_arch),
                             static_cast<cs_mode>(isa_->capstone_mode), &handle_) == CS_ERR_OK;
   }
   Disassembler(const Disassembler&) = delete;
@@ -28,16 +29,17 @@ class Disassembler {
     if (open_) cs_close(&handle_);
   }
 
-  std::string text(uint32_t word, uint64_t pc) const {
+  std::string text(const GuestInsn& i) const {
     cs_insn* insn = nullptr;
     std::string out;
-    if (open_ &&
-        cs_disasm(handle_, reinterpret_cast<const uint8_t*>(&word), sizeof word, pc, 1, &insn) == 1)
+    if (open_ && cs_disasm(handle_, i.bytes.data(), i.bytes.size(), i.pc, 1, &insn) == 1)
       out = insn->op_str[0] ? fmt::format("{} {}", insn->mnemonic, insn->op_str) : insn->mnemonic;
     if (insn) cs_free(insn, 1);
     if (!out.empty()) return out;
-    out = isa_ ? isa_->text(word) : "";
-    return out.empty() ? fmt::format(".word 0x{:08x}", word) : out;
+    out = isa_ ? isa_->text(i) : "";
+    if (!out.empty()) return out;
+    return fmt::format("{} {}", i.bytes.size() == 4 ? ".word" : i.bytes.size() == 2 ? ".short" : ".insn",
+                       encoding_text(i));
   }
 
  private:
@@ -95,9 +97,10 @@ class Listing {
     uint32_t u = b.first_uop;
     const uint32_t uops_end = b.first_uop + b.uop_count;
     for (uint32_t i = 0; i < b.insn_count; ++i) {
-      ListedInstruction insn{.pc = b.pc + (uint64_t{i} << m_.code.pc_shift)};
-      const bool known = instruction_word(m_, insn.pc, &insn.word);
-      insn.text = known ? disassembler_.text(insn.word, insn.pc) : "?";
+      ListedInstruction insn{.pc = insn_pc(m_, b, i)};
+      const GuestInsn guest = instruction_at(m_, insn.pc);
+      insn.encoding = encoding_text(guest);
+      insn.text = guest ? disassembler_.text(guest) : "?";
       for (; u < uops_end && m_.uop_insn[u] == i; ++u)
         insn.uops.push_back(uop_text(m_, m_.uops[u]));
       listed.instructions.push_back(std::move(insn));
@@ -122,7 +125,8 @@ void print_block(std::ostream& out, const ListedBlock& block) {
   out << fmt::format("block {} at {:x}: {} instructions, {} micro-ops\n", block.number, block.pc,
                      block.instructions.size(), block.uop_count);
   for (const ListedInstruction& insn : block.instructions) {
-    std::string left = fmt::format("  {:8x}: {:08x}  {:<36}", insn.pc, insn.word, insn.text);
+    std::string left = fmt::format("  {:8x}: {:<8}  {:<36}", insn.pc,
+                                   std::string_view(insn.encoding).substr(2), insn.text);
     if (insn.uops.empty()) out << left << '\n';
     for (const std::string& uop : insn.uops) {
       out << left << "| " << uop << '\n';
@@ -223,9 +227,17 @@ std::string symbolize(const Module& module, uint64_t address) {
 }
 
 std::string describe_instruction(const Module& module, uint64_t pc) {
-  uint32_t word = 0;
-  if (!instruction_word(module, pc, &word)) return "no instruction";
-  return Disassembler(module).text(word, pc);
+  const GuestInsn insn = instruction_at(module, pc);
+  return insn ? Disassembler(module).text(insn) : "no instruction";
+}
+
+std::string encoding_text(const GuestInsn& insn) {
+  const size_t size = insn.bytes.size();
+  if (size == 0 || size == 4) return fmt::format("{:#010x}", insn.word());
+  if (size == 2) return fmt::format("{:#06x}", insn.word());
+  std::string text = "0x";
+  for (const uint8_t byte : insn.bytes) text += fmt::format("{:02x}", byte);
+  return text;
 }
 
 }  // namespace gpusim

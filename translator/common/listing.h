@@ -16,7 +16,7 @@ struct ListingOptions {
 
 struct ListedInstruction {
   uint64_t pc = 0;
-  uint32_t word = 0;
+  std::string encoding;  // encoding_text()
   std::string text;
   std::vector<std::string> uops;
 };

@@ -23,22 +23,23 @@
 namespace gpusim {
 namespace {
 
-// In CodeMap::insn_class: no instruction can be here.
-constexpr uint8_t kNotCode = 0xff;
-
-bool is_code(const CodeMap& code, uint64_t pc) {
-  const uint64_t i = (pc - code.text_base) >> code.pc_shift;
-  return pc >= code.text_base && i < code.insn_class.size() && code.insn_class[i] != kNotCode;
+// The code of a module's program from pc on, as far as one instruction can reach.
+std::span<const uint8_t> code_at(const GuestIsa& isa, const Module& module, uint64_t pc) {
+  const std::span<const uint8_t> bytes = code_from(module, pc);
+  size_t size = 0;
+  while (size < std::min<size_t>(isa.longest_insn, bytes.size()) && module.code.is_code(pc + size))
+    size += isa.insn_align;
+  return bytes.first(std::min(size, bytes.size()));
 }
 
 /// Forms blocks at some addresses and at whatever they lead to directly.
 class BlockFormer {
  public:
-  BlockFormer(const GuestIsa& isa, const Guise& guise, std::function<bool(uint64_t, uint32_t*)> word_at,
+  BlockFormer(const GuestIsa& isa, const Guise& guise, CodeAt code_at,
               std::function<bool(uint64_t)> starts_block)
       : isa_(isa),
         guise_(guise),
-        word_at_(std::move(word_at)),
+        code_at_(std::move(code_at)),
         starts_block_(std::move(starts_block)) {}
 
   void add(uint64_t pc) {
@@ -60,18 +61,19 @@ class BlockFormer {
     while (!wanted_.empty()) {
       const uint64_t pc = wanted_.back();
       wanted_.pop_back();
-      uint32_t word;
-      if (!exists(pc) && word_at_(pc, &word)) add(pc);
+      if (!exists(pc) && has_insn(pc)) add(pc);
     }
     std::sort(blocks_.begin(), blocks_.end(),
               [](const CodeBlock& a, const CodeBlock& b) { return a.draft.pc < b.draft.pc; });
     return std::move(blocks_);
   }
 
+  bool has_insn(uint64_t pc) const { return bool(isa_.first_insn(pc, code_at_(pc))); }
+
  private:
   CodeBlock form(uint64_t pc) const {
     const auto starts = [this](uint64_t at) { return starts_block_(at) || seen_.contains(at); };
-    CodeBlock block = form_block(isa_, pc, word_at_, starts, guise_);
+    CodeBlock block = form_block(isa_, pc, code_at_, starts, guise_);
     remove_sink_writes(isa_, block.draft);
     return block;
   }
@@ -80,13 +82,12 @@ class BlockFormer {
     if (!b.draft.end.present || b.falls_through()) want(b.next_pc);
   }
   void want(uint64_t pc) {
-    if ((pc & ((uint64_t{1} << isa_.pc_shift) - 1)) == 0 && !seen_.contains(pc))
-      wanted_.push_back(pc);
+    if ((pc & (isa_.insn_align - 1)) == 0 && !seen_.contains(pc)) wanted_.push_back(pc);
   }
 
   const GuestIsa& isa_;
   Guise guise_;
-  std::function<bool(uint64_t, uint32_t*)> word_at_;
+  CodeAt code_at_;
   std::function<bool(uint64_t)> starts_block_;
   std::vector<CodeBlock> blocks_;
   std::unordered_set<uint64_t> seen_;
@@ -105,19 +106,16 @@ uint32_t cpu_number(const GuestIsa& isa, const std::string& name) {
               "; there are " + known);
 }
 
-std::vector<CodeBlock> form_all_blocks(const GuestIsa& isa, const Guise& guise, const CodeImage& image) {
-  const auto word_at = [&](uint64_t pc, uint32_t* word) {
-    if (!image.is_code(pc)) return false;
-    *word = image.word_at(pc);
-    return true;
-  };
+std::vector<CodeBlock> form_all_blocks(const GuestIsa& isa, const Guise& guise,
+                                       const CodeImage& image) {
+  const auto code_at = [&](uint64_t pc) { return image.code_at(pc); };
   const auto starts_block = [&](uint64_t pc) {
     return image.is_code(pc) && (image.flags_at(pc) & kLeader);
   };
-  BlockFormer former(isa, guise, word_at, starts_block);
+  BlockFormer former(isa, guise, code_at, starts_block);
   for (uint64_t pc = image.base; pc < image.end(); pc += image.step()) {
     const uint8_t flags = image.flags_at(pc);
-    if (!(flags & kCode) || !(flags & kLeader)) continue;
+    if (!(flags & kCode) || !(flags & kLeader) || !former.has_insn(pc)) continue;
     if (flags & kReached)
       former.add(pc);
     else if (!(flags & kData))
@@ -128,9 +126,10 @@ std::vector<CodeBlock> form_all_blocks(const GuestIsa& isa, const Guise& guise, 
 
 void list_unknown(const CodeImage& image, const std::vector<CodeBlock>& blocks, Module& module) {
   for (const CodeBlock& b : blocks) {
-    const uint64_t pc = b.next_pc - image.step();
-    if (b.unknown && (image.flags_at(pc) & kReached))
-      module.unknown.push_back({pc, image.word_at(pc)});
+    if (!b.unknown) continue;
+    const uint64_t pc = b.insn_offsets.empty() ? b.next_pc - image.step()
+                                               : b.draft.pc + b.insn_offsets.end()[-2];
+    if (image.flags_at(pc) & kReached) module.unknown.push_back(pc);
   }
 }
 
@@ -141,7 +140,7 @@ void fill_code_map(const CodeImage& image, CodeMap& code) {
   code.insn_class.resize(image.flags.size());
   for (size_t i = 0; i < image.flags.size(); ++i)
     code.insn_class[i] =
-        image.flags[i] & kCode ? static_cast<uint8_t>(InsnClass::kOther) : kNotCode;
+        image.flags[i] & kCode ? static_cast<uint8_t>(InsnClass::kOther) : CodeMap::kNotCode;
 }
 
 bool has_syscalls(const std::vector<CodeBlock>& blocks) {
@@ -233,15 +232,13 @@ Translator::Translator(Module module, const TranslateOptions& options)
 }
 
 Translator::Place Translator::block_at(uint64_t pc) {
-  if (pc & ((uint64_t{1} << module_.code.pc_shift) - 1)) return {.fault = Fault::kFetchAlignment};
+  if (!module_.code.is_aligned(pc)) return {.fault = Fault::kFetchAlignment};
   if (const uint32_t found = find_block(module_.code, pc); found != kNoUop) return {.uop = found};
-  if (!is_code(module_.code, pc)) return {.fault = Fault::kFetchAccess};
 
-  const auto word_at = [this](uint64_t at, uint32_t* word) {
-    return is_code(module_.code, at) && instruction_word(module_, at, word);
-  };
+  const auto code = [this](uint64_t at) { return code_at(*isa_, module_, at); };
   const auto exists = [this](uint64_t at) { return find_block(module_.code, at) != kNoUop; };
-  BlockFormer former(*isa_, {cpu_, options_.simulated_time}, word_at, exists);
+  BlockFormer former(*isa_, {cpu_, options_.simulated_time}, code, exists);
+  if (!former.has_insn(pc)) return {.fault = Fault::kFetchAccess};
   former.add(pc);
   add_blocks(former.finish(exists));
   growth_.push_back(pc);
@@ -260,10 +257,9 @@ void Translator::translate_again() {
   std::unordered_set<uint64_t> starts;
   for (const Block& b : module_.blocks)
     if (b.insn_count != 0) starts.insert(b.pc);  // else it stands for a bad target
-  const auto word_at = [this](uint64_t at, uint32_t* word) {
-    return is_code(module_.code, at) && instruction_word(module_, at, word);
-  };
-  BlockFormer former(*isa_, {cpu_, options_.simulated_time}, word_at, [&](uint64_t pc) { return starts.contains(pc); });
+  const auto code = [this](uint64_t at) { return code_at(*isa_, module_, at); };
+  BlockFormer former(*isa_, {cpu_, options_.simulated_time}, code,
+                     [&](uint64_t pc) { return starts.contains(pc); });
   for (const uint64_t pc : starts) former.add(pc);
   add_blocks(former.finish([](uint64_t) { return false; }));
 }
@@ -292,15 +288,16 @@ void Translator::add_blocks(std::vector<CodeBlock> blocks) {
   link_blocks(std::move(blocks), module_);
 }
 
-bool instruction_word(const Module& module, uint64_t pc, uint32_t* word) {
-  for (const Segment& s : module.segments) {
-    if (pc < s.address || pc - s.address >= s.bytes.size()) continue;
-    const uint64_t at = pc - s.address;
-    if (s.bytes.size() - at < sizeof *word) return false;
-    std::memcpy(word, s.bytes.data() + at, sizeof *word);
-    return true;
-  }
-  return false;
+std::span<const uint8_t> code_from(const Module& module, uint64_t pc) {
+  for (const Segment& s : module.segments)
+    if (pc >= s.address && pc - s.address < s.bytes.size())
+      return std::span(s.bytes).subspan(pc - s.address);
+  return {};
+}
+
+GuestInsn instruction_at(const Module& module, uint64_t pc) {
+  const GuestIsa* isa = find_isa(module.isa);
+  return isa ? isa->first_insn(pc, code_from(module, pc)) : GuestInsn{};
 }
 
 const Symbol* find_symbol(const Module& module, const std::string& name) {

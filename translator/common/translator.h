@@ -14,7 +14,8 @@
 namespace gpusim {
 
 struct CodeBlock;  // translator/common/draft.h
-struct GuestIsa;   // translator/common/isa_list.h
+struct GuestInsn;  // translator/common/guest_isa.h
+struct GuestIsa;
 
 struct TranslateOptions {
   bool optimise = true;  // false: the visitors' micro-ops as they are (to find a bug in a pass)
@@ -77,13 +78,14 @@ class Translator {
   std::vector<int> renumbering_;  // canonical slot -> module's slot, or kNoSlot
 };
 
-/// The guest instruction word at pc, if the module's image has one.
-bool instruction_word(const Module& module, uint64_t pc, uint32_t* word);
+/// The bytes of the module's image from pc on; empty where it has none.
+std::span<const uint8_t> code_from(const Module& module, uint64_t pc);
+/// The guest instruction at pc, if the module's image has one there.
+GuestInsn instruction_at(const Module& module, uint64_t pc);
 
 /// Guest address of the instruction that a micro-op belongs to.
 inline uint64_t uop_pc(const Module& module, uint32_t uop) {
-  const Block& block = module.blocks[module.uop_block[uop]];
-  return block.pc + (uint64_t{module.uop_insn[uop]} << module.code.pc_shift);
+  return insn_pc(module, module.blocks[module.uop_block[uop]], module.uop_insn[uop]);
 }
 
 /// Symbol of that name, or null.
@@ -97,5 +99,8 @@ std::string symbolize(const Module& module, uint64_t address);
 
 /// "add x0, x1, x2", or ".word 0x00000000" if nothing knows it. For listings and fault messages.
 std::string describe_instruction(const Module& module, uint64_t pc);
+/// Its bytes: "0x8b020020" where they are 2 or 4, as the number that they are in memory; else
+/// "0x" and one after the other.
+std::string encoding_text(const GuestInsn& insn);
 
 }  // namespace gpusim

@@ -56,8 +56,8 @@ std::string machine_name(uint16_t machine) {
 
 std::string isa_names() {
   std::string names;
-  for (const GuestIsa& isa : all_isas())
-    names += (names.empty() ? "" : ", ") + std::string(isa.name);
+  for (const GuestIsa* isa : all_isas())
+    names += (names.empty() ? "" : ", ") + std::string(isa->name);
   return names;
 }
 
@@ -274,7 +274,9 @@ class Reader {
       if (!text || !*text || symbol.st_shndx == SHN_UNDEF || symbol.st_value >= kAddressLimit)
         continue;
       if (text[0] == '$') {
-        note_mapping_symbol(text, symbol.st_value + bias_);
+        const MappingSymbol says = out_.isa->mapping_symbol(text);
+        if (says != MappingSymbol::kNone)
+          mapping_.push_back({symbol.st_value + bias_, says == MappingSymbol::kData});
         continue;
       }
       if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_OBJECT && type != STT_NOTYPE)
@@ -288,18 +290,12 @@ class Reader {
     }
   }
 
-  // ELF for the Arm 64-bit Architecture, 5.5.4: $x begins instructions, $d data.
-  void note_mapping_symbol(const char* text, uint64_t address) {
-    if ((text[1] == 'x' || text[1] == 'd') && (text[2] == '\0' || text[2] == '.'))
-      mapping_.push_back({address, text[1] == 'd'});
-  }
-
   void find_code() {
     std::vector<AddressRange> wanted = sections_;
     if (wanted.empty()) wanted.push_back({0, kAddressLimit});
     std::sort(wanted.begin(), wanted.end(),
               [](const auto& a, const auto& b) { return a.begin < b.begin; });
-    const uint64_t step = uint64_t{1} << out_.isa->pc_shift;
+    const uint64_t step = out_.isa->insn_align;
     bool executable = false;
     for (const Segment& s : out_.segments) {
       if (!(s.flags & kExecute)) continue;
@@ -343,7 +339,7 @@ class Reader {
     if (!in_code(out_.entry))
       fail("the entry point {:#x} is not in code. Check the linker script and its ENTRY",
            out_.entry);
-    if (out_.entry & ((uint64_t{1} << out_.isa->pc_shift) - 1))
+    if (out_.entry & (out_.isa->insn_align - 1))
       fail("the entry point {:#x} is not at an instruction's alignment. Build the file again",
            out_.entry);
   }

@@ -39,10 +39,13 @@ void remove_dead_values(const GuestIsa& isa, VisibleFlags flags, CodeBlock& bloc
     visible.set(static_cast<size_t>(s), !roles.is_temp(static_cast<Slot>(s)));
   visible.reset(roles.sink);
   visible.reset(roles.zero);
-  visible.set(roles.flags, flags == VisibleFlags::kAlways);
+  const auto show_flags = [&](SlotSet& slots, bool are_visible) {
+    if (roles.has_flags()) slots.set(static_cast<size_t>(roles.flags), are_visible);
+  };
+  show_flags(visible, flags == VisibleFlags::kAlways);
 
   SlotSet live = visible;
-  live.set(roles.flags, flags != VisibleFlags::kNever);
+  show_flags(live, flags != VisibleFlags::kNever);
   const auto add_reads = [&](const Uop& u) {
     for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t) {
       for (int i = 0; i < reads; ++i) live.set(static_cast<size_t>(s + i));

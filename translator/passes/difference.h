@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "translator/common/isa_list.h"
+#include "translator/common/guest_isa.h"
 #include "translator/passes/operands.h"
 
 namespace gpusim {

@@ -12,7 +12,7 @@ class FlagsLiveness {
  public:
   FlagsLiveness(const GuestIsa& isa, const std::vector<Successors>& successors,
                 std::vector<CodeBlock>& blocks)
-      : flags_(isa.roles.flags), isa_(isa), successors_(successors), blocks_(blocks) {}
+      : flags_(static_cast<Slot>(isa.roles.flags)), isa_(isa), successors_(successors), blocks_(blocks) {}
 
   std::vector<bool> run() {
     solve();
@@ -113,6 +113,7 @@ class FlagsLiveness {
 
 std::vector<bool> find_live_flags(const GuestIsa& isa, const std::vector<Successors>& successors,
                                   std::vector<CodeBlock>& blocks) {
+  if (!isa.roles.has_flags()) return std::vector<bool>(blocks.size());
   return FlagsLiveness(isa, successors, blocks).run();
 }
 

@@ -23,7 +23,11 @@ struct Comparison {
 
 class Fuser {
  public:
-  Fuser(const GuestIsa& isa, DraftBlock& block) : isa_(isa), block_(block), uops_(block.uops) {}
+  Fuser(const GuestIsa& isa, DraftBlock& block)
+      : isa_(isa),
+        flags_(static_cast<Slot>(isa.roles.flags)),
+        block_(block),
+        uops_(block.uops) {}
 
   void run() {
     if (uses_select_temps()) return;
@@ -64,7 +68,7 @@ class Fuser {
       case Op::fl_add32:
       case Op::fl_nz64:
       case Op::fl_nz32:
-        return u.d == isa_.roles.flags;
+        return u.d == flags_;
       default:
         return false;
     }
@@ -75,8 +79,8 @@ class Fuser {
     new_replacements_.clear();
     made_ = {};
     for (size_t i = def + 1; i < uops_.size(); ++i) {
-      if (reads_slot(uops_[i], isa_.roles.flags) && !plan(def, i)) return;
-      if (writes_slot(uops_[i], isa_.roles.flags)) break;
+      if (reads_slot(uops_[i], flags_) && !plan(def, i)) return;
+      if (writes_slot(uops_[i], flags_)) break;
     }
     inserted_.insert(inserted_.end(), new_insertions_.begin(), new_insertions_.end());
     replaced_.insert(replaced_.end(), new_replacements_.begin(), new_replacements_.end());
@@ -85,9 +89,8 @@ class Fuser {
   // The select at `use` without flags.
   bool plan(size_t def, size_t use) {
     const Uop& u = uops_[use];
-    const Slot flags = isa_.roles.flags;
     const bool is_cset = u.op == Op::cset;
-    if (!is_cset && (!is_select(u.op) || u.c != flags || u.a == flags || u.b == flags))
+    if (!is_cset && (!is_select(u.op) || u.c != flags_ || u.a == flags_ || u.b == flags_))
       return false;
     const auto comparison = comparison_at(def, use, u.imm16);
     if (!comparison) return false;
@@ -348,6 +351,7 @@ class Fuser {
   }
 
   const GuestIsa& isa_;
+  const Slot flags_;
   DraftBlock& block_;
   std::vector<Uop>& uops_;
   std::vector<Insertion> inserted_, new_insertions_;
@@ -357,6 +361,8 @@ class Fuser {
 
 }  // namespace
 
-void fuse_compare_select(const GuestIsa& isa, DraftBlock& block) { Fuser(isa, block).run(); }
+void fuse_compare_select(const GuestIsa& isa, DraftBlock& block) {
+  if (isa.roles.has_flags()) Fuser(isa, block).run();
+}
 
 }  // namespace gpusim

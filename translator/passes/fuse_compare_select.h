@@ -4,7 +4,7 @@
 
 namespace gpusim {
 
-/// Temporaries that the pass below may use; every slot map has them.
+/// Temporaries that the pass below may use; slot maps of ISAs with flags have them.
 inline constexpr int kSelectTemps = 4;
 inline Slot select_temp(const SlotRoles& roles, int i) {
   return static_cast<Slot>(roles.first_temp + roles.temp_count - 1 - i);

@@ -69,6 +69,7 @@ void for_each_abi_slot(AbiSlots& abi, F f) {
   f(abi.stack_pointer);
   f(abi.link);
   f(abi.thread_pointer);
+  f(abi.global_pointer);
   f(abi.core_id);
   f(abi.monitor);
   f(abi.fp_state);

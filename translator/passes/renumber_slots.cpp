@@ -32,6 +32,7 @@ void cut_with_trap(CodeBlock& block, size_t at) {
   draft.uops.resize(at);
   draft.uop_insn.resize(at);
   draft.classes.resize(insn + size_t{1});
+  if (!block.insn_offsets.empty()) block.insn_offsets.resize(draft.classes.size() + 1);
   draft.uops.push_back(Uop{.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kUndefined)});
   draft.uop_insn.push_back(insn);
   draft.end = {.present = true, .taken_pc = 0};
@@ -58,7 +59,8 @@ SlotMap make_slot_map(const GuestIsa& isa, SlotSet used, bool has_syscalls) {
   keep(isa.roles.zero);
   keep(isa.abi.stack_pointer);
   keep(isa.abi.link);
-  for (int i = 0; i < kSelectTemps; ++i) keep(select_temp(isa.roles, i));
+  keep(isa.abi.global_pointer);
+  for (int i = 0; i < kSelectTemps && isa.roles.has_flags(); ++i) keep(select_temp(isa.roles, i));
   if (has_syscalls) {
     keep(isa.abi.syscall_number);
     keep(isa.abi.syscall_result);

@@ -17,7 +17,7 @@ SlotSet slots_that_start_as_zero(const GuestIsa& isa) {
     slots.set(static_cast<size_t>(s), !isa.roles.is_temp(static_cast<Slot>(s)));
   slots.reset(isa.roles.zero);
   slots.reset(isa.roles.sink);
-  slots.reset(isa.roles.flags);
+  if (isa.roles.has_flags()) slots.reset(static_cast<size_t>(isa.roles.flags));
   for (const InitialValue& v : isa.initial_values) slots.reset(v.slot);
   // The host writes these.
   AbiSlots abi = isa.abi;

@@ -160,8 +160,8 @@ int port_properties(gpusim_port* port, gpusim_properties* properties) {
     properties->memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                                static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     std::string isas, backends;
-    for (const gpusim::GuestIsa& isa : gpusim::all_isas())
-      isas += (isas.empty() ? "" : ",") + std::string(isa.name);
+    for (const gpusim::GuestIsa* isa : gpusim::all_isas())
+      isas += (isas.empty() ? "" : ",") + std::string(isa->name);
     for (const gpusim::BackendInfo& backend : gpusim::all_backends()) {
       std::string why_not;
       if (backend.available(&why_not))

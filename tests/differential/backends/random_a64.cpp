@@ -107,7 +107,8 @@ class A64Generator {
       if ((is_pointer(word & 31) || (word & 31) == kIndexRegister) && rng_.below(16)) continue;
       BlockBuilder b = isa.make_builder();
       b.begin_block(kTestText);
-      if (isa.translate(word, kTestText, b) == InsnResult::kNext) return word;
+      const std::span bytes(reinterpret_cast<const uint8_t*>(&word), sizeof word);
+      if (isa.translate({kTestText, bytes}, b) == InsnResult::kNext) return word;
     }
   }
 

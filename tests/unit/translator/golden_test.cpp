@@ -171,8 +171,8 @@ TEST_CASE("an unknown instruction is listed and traps where it is") {
                                           .bytes(),
                                       "test");
   REQUIRE(module.unknown.size() == 1);
-  CHECK(module.unknown[0].pc == kTestText + 4);
-  CHECK(module.unknown[0].word == 0x04e0e3e0);
+  CHECK(module.unknown[0] == kTestText + 4);
+  CHECK(instruction_at(module, module.unknown[0]).word() == 0x04e0e3e0);
   CHECK(uop_pc(module, static_cast<uint32_t>(module.uops.size() - 1)) == kTestText + 4);
   CHECK(module.uops.back().op == Op::trap);
 }

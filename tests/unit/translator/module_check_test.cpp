@@ -113,6 +113,8 @@ TEST_CASE("what a core counts where it stops lies in the table of classes") {
   check_refused("no class", [](Module& m) { m.code.insn_class[1] = 0xff; });
   check_refused("another class", [](Module& m) { m.code.insn_class[1] ^= 1; });
   check_refused("an instruction behind the block", [](Module& m) { m.uop_insn[0] = 60000; });
+  check_refused("addresses of instructions that have one length",
+                [](Module& m) { m.insn_offsets = {0, 4, 8}; });
 }
 
 TEST_CASE("segments and registers are what the loader expects") {

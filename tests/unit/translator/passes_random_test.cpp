@@ -67,7 +67,7 @@ class RandomProgram {
   }
 
   CodeBlock make_block(int index) {
-    BlockBuilder b = all_isas()[0].make_builder();
+    BlockBuilder b = all_isas()[0]->make_builder();
     b.begin_block(pc_of(index));
     const uint32_t instructions = 1 + below(8);
     for (uint32_t i = 0; i < instructions; ++i) {
@@ -222,7 +222,7 @@ struct Registers {
 };
 
 Module build(std::vector<CodeBlock> blocks, bool optimise) {
-  const GuestIsa& isa = all_isas()[0];
+  const GuestIsa& isa = *all_isas()[0];
   for (CodeBlock& b : blocks) remove_sink_writes(isa, b.draft);
   if (optimise) {
     const SlotSet zero_slots = find_zero_slots(isa, blocks);
@@ -244,7 +244,7 @@ Module build(std::vector<CodeBlock> blocks, bool optimise) {
 }
 
 Trace run(const Module& module, uint64_t seed) {
-  const GuestIsa& isa = all_isas()[0];
+  const GuestIsa& isa = *all_isas()[0];
   const SlotMap map = recover_slot_map(isa, module);
   std::mt19937_64 rng(seed);
   Registers registers;

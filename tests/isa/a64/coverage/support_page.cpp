@@ -34,10 +34,10 @@ Support support_of(const Row& row) {
     BlockBuilder builder = make_block_builder();
     builder.set_cpu(static_cast<uint32_t>(cpus().size() - 1));  // that which has most
     builder.begin_block(0);
-    const Translated t = translate_instruction(random_word(row, rng), 0, builder);
-    if (t == Translated::kUnknown) ++refused;
+    const InsnResult t = translate_instruction(random_word(row, rng), 0, builder);
+    if (t == InsnResult::kUnknown) ++refused;
     const Uop& last = builder.draft().uops.empty() ? Uop{} : builder.draft().uops.back();
-    if (t == Translated::kEndsBlock && last.op == gpusim::Op::trap &&
+    if (t == InsnResult::kEndsBlock && last.op == gpusim::Op::trap &&
         static_cast<Fault>(last.aux) == Fault::kUndefined)
       ++undefined;
   }

@@ -21,18 +21,21 @@ namespace {
 
 constexpr uint32_t kStopWord = 0xd4000001;  // SVC: where a case ends, our backend stops
 
+std::span<const uint8_t> bytes_of(const uint32_t& word) {
+  return {reinterpret_cast<const uint8_t*>(&word), sizeof word};
+}
+
 // Guest code as the oracle's guest program lays it out, with a system call at both exits.
 void form_blocks(const GuestIsa& isa, uint32_t cpu, const Case& c, std::vector<CodeBlock>& blocks) {
   const uint64_t exit = c.pc + 4 * c.words.size(), end = exit + 8;
-  const auto word_at = [&](uint64_t at, uint32_t* word) {
-    if (at >= end) return false;
-    *word = at < exit ? c.words[(at - c.pc) / 4] : kStopWord;
-    return true;
+  const auto code_at = [&](uint64_t at) {
+    if (at >= end) return std::span<const uint8_t>();
+    return bytes_of(at < exit ? c.words[(at - c.pc) / 4] : kStopWord);
   };
   std::vector<uint64_t> starts = c.entries;
   starts.insert(starts.end(), {c.pc, exit, exit + 4});
   for (uint64_t at = c.pc; at < exit; at += 4) {
-    const ControlFlow flow = isa.control_flow(c.words[(at - c.pc) / 4], at, cpu);
+    const ControlFlow flow = isa.control_flow({at, code_at(at)}, cpu);
     if (flow.ends_block) starts.push_back(at + 4);
     if (flow.target && *flow.target >= c.pc && *flow.target < end) starts.push_back(*flow.target);
   }
@@ -40,7 +43,7 @@ void form_blocks(const GuestIsa& isa, uint32_t cpu, const Case& c, std::vector<C
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
   for (const uint64_t at : starts)
     blocks.push_back(form_block(
-        isa, at, word_at,
+        isa, at, code_at,
         [&](uint64_t pc) { return std::binary_search(starts.begin(), starts.end(), pc); },
         {.cpu = cpu}));
 }
@@ -128,15 +131,15 @@ void record_coverage(std::span<const Case> cases, const Module& m, Backend& back
   for (const Case& c : cases)
     std::copy(c.words.begin(), c.words.end(),
               words.begin() + static_cast<std::ptrdiff_t>((c.pc - ORACLE_CODE) / 4));
-  const auto word_at = [&](uint64_t pc, uint32_t* word) {
-    if (pc - ORACLE_CODE >= ORACLE_CODE_BYTES) return false;
-    *word = words[(pc - ORACLE_CODE) / 4];
-    return *word != kStopWord;  // no case's own
+  const auto code_at = [&](uint64_t pc) {
+    const uint64_t at = (pc - ORACLE_CODE) / 4;
+    const bool is_cases_own = at < words.size() && words[at] != kStopWord;
+    return is_cases_own ? bytes_of(words[at]) : std::span<const uint8_t>();
   };
   IsaCoverage coverage(*find_isa(m.isa));
-  coverage.add_blocks(m, backend.block_counts(), word_at);
+  coverage.add_blocks(m, backend.block_counts(), code_at);
   for (const Result& r : results)
-    if (uint32_t word = 0; r.signal != 0 && word_at(r.pc, &word)) coverage.add_word(word);
+    if (r.signal != 0) coverage.add({r.pc, code_at(r.pc)});
   host::OutputFile("GPUSIM_ISA_COVERAGE", path).append(coverage.text());
 }
 
@@ -151,7 +154,7 @@ Program translate(std::span<const Case> cases, Passes passes, const std::string&
   m.initial_values.assign(isa.initial_values.begin(), isa.initial_values.end());
   m.abi = isa.abi;
   m.code.text_base = ORACLE_CODE;
-  m.code.pc_shift = isa.pc_shift;
+  m.code.pc_shift = isa.pc_shift();
   m.code.uop_at.assign(ORACLE_CODE_BYTES / 4, kNoUop);
   m.code.insn_class.assign(m.code.uop_at.size(), 0);
   std::vector<CodeBlock> blocks;

@@ -22,7 +22,7 @@ DraftBlock translate(std::initializer_list<uint32_t> words, Translated* last = n
   builder.begin_block(kPc);
   uint64_t pc = kPc;
   for (const uint32_t word : words) {
-    const Translated result = translate_instruction(word, pc, builder);
+    const InsnResult result = translate_instruction(word, pc, builder);
     if (last) *last = result;
     pc += 4;
   }
@@ -123,14 +123,14 @@ TEST_CASE("instructions without a result write no architectural register") {
 TEST_CASE("unknown and undefined instructions") {
   Translated result{};
   DraftBlock block = translate({0x00000000}, &result);  // udf #0
-  CHECK(result == Translated::kEndsBlock);
+  CHECK(result == InsnResult::kEndsBlock);
   CHECK(names(block) == "trap");
   CHECK(block.uops[0].aux == static_cast<uint8_t>(Fault::kUndefined));
   block = translate({0xd4200000}, &result);  // brk #0
-  CHECK(result == Translated::kEndsBlock);
+  CHECK(result == InsnResult::kEndsBlock);
   CHECK(block.uops[0].aux == static_cast<uint8_t>(Fault::kBreakpoint));
   block = translate({0xffffffff}, &result);
-  CHECK(result == Translated::kUnknown);
+  CHECK(result == InsnResult::kUnknown);
   CHECK(names(block) == "trap");
   CHECK(block.end.present);
 }
@@ -163,7 +163,7 @@ TEST_CASE("every word of every row translates into well-formed micro-ops") {
       Translated result{};
       const DraftBlock block = translate({word}, &result);
       REQUIRE(block.classes.size() == 1);
-      CHECK(block.end.present == (result != Translated::kNext));
+      CHECK(block.end.present == (result != InsnResult::kNext));
       CHECK(control_flow(word, kPc).ends_block == block.end.present);
       // What a module's reader takes for granted of what it accepts.
       CHECK(block.uops.size() <= kMaxInsnUops);
