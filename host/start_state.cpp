@@ -11,6 +11,7 @@
 
 #include "device_sim/core/memory_view.h"
 #include "host/error.h"
+#include "host/linux/abi.h"
 #include "translator/common/isa_list.h"
 
 namespace gpusim::host {
@@ -44,15 +45,9 @@ enum AuxType : uint64_t {
   kAtGpusimStackTop = 0x47505303,
 };
 
-struct IsaStart {
-  const char* platform;
-  uint64_t hwcap, hwcap2;
-};
-IsaStart isa_start(const Module& module) {
-  const GuestIsa* isa = find_isa(module.isa);
-  if (!isa) return {"unknown", 0, 0};
-  const GuestCpu& cpu = isa->cpus[find_cpu(*isa, module.cpu).value_or(0)];
-  return {isa->name, cpu.hwcap, cpu.hwcap2};
+const GuestCpu& cpu_of(const Module& module) {
+  const GuestIsa& isa = *find_isa(module.isa);
+  return isa.cpus[find_cpu(isa, module.cpu).value_or(0)];
 }
 
 // Deterministic, so that runs repeat: C libraries seed stack canaries with it.
@@ -118,7 +113,7 @@ std::vector<CoreWord> StackImage::words(uint64_t distance) const {
 
 StackImage process_stack(const Module& module, const ProcessStart& start, uint64_t stack_top,
                          uint64_t room_bytes, std::span<const AuxEntry> extra) {
-  const IsaStart isa = isa_start(module);
+  const GuestCpu& cpu = cpu_of(module);
   StackWriter stack(stack_top, room_bytes);
   stack.push_zeroes(8);
   const uint64_t execfn = stack.push_string(start.program);
@@ -127,12 +122,13 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
   for (size_t i = env.size(); i-- > 0;) env[i] = stack.push_string(start.environment[i]);
   for (size_t i = start.args.size(); i-- > 0;) argv[i + 1] = stack.push_string(start.args[i]);
   argv[0] = stack.push_string(start.argv0.value_or(start.program));
-  const uint64_t platform = stack.push_string(isa.platform);
+  const LinuxAbi& abi = linux_abi(module);
+  const uint64_t platform = abi.platform ? stack.push_string(abi.platform) : 0;
   stack.align(16);
   const uint64_t random = stack.push(kRandomBytes);
 
-  // Order and contents as qemu-user 7.2 gives them for Armv8.0.
-  const std::pair<uint64_t, uint64_t> aux[] = {
+  // Order and contents as qemu-user 7.2 gives them.
+  std::vector<AuxEntry> aux = {
       {kAtPhdr, module.phdr_address},
       {kAtPhent, module.phdr_entry_size},
       {kAtPhnum, module.phdr_count},
@@ -144,14 +140,14 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
       {kAtEuid, geteuid()},
       {kAtGid, getgid()},
       {kAtEgid, getegid()},
-      {kAtHwcap, isa.hwcap},
+      {kAtHwcap, cpu.hwcap},
       {kAtClktck, 100},
       {kAtRandom, random},
       {kAtSecure, 0},
       {kAtExecfn, execfn},
-      {kAtHwcap2, isa.hwcap2},
-      {kAtPlatform, platform},
   };
+  if (abi.has_hwcap2) aux.push_back({kAtHwcap2, cpu.hwcap2});
+  if (abi.platform) aux.push_back({kAtPlatform, platform});
   StackImage image;
   std::vector<uint64_t> words{argv.size()};
   const auto add_address = [&](uint64_t address) {
@@ -181,7 +177,8 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
   return image;
 }
 
-// Libraries keep their threads' data at TPIDR_EL0, and only who knows of cores asks for their number.
+// Libraries keep their threads' data at the thread pointer, and only programs that know of cores read
+// the core's number.
 bool makes_its_threads(const Module& module) {
   return module.abi.thread_pointer != kNoSlot && module.abi.core_id == kNoSlot &&
          !find_symbol(module, "gpusim_main");
@@ -264,7 +261,7 @@ bool read_image(const Module& module, uint64_t address, std::span<uint8_t> out) 
 }
 
 // Thread-local variables of a call's cores: at the top of each stack, behind the thread control block
-// of two words that the thread pointer names (ELF for the Arm 64-bit Architecture, 10: variant 1).
+// that the thread pointer names (variant 1 of Drepper, "ELF Handling For Thread-Local Storage").
 // There is no C library's thread: what it keeps before the block is not there.
 struct ThreadLocals {
   uint64_t pointer = 0;  // of core 0
@@ -272,7 +269,7 @@ struct ThreadLocals {
   std::vector<uint8_t> block;  // from the pointer on
 };
 ThreadLocals place_thread_locals(const Module& module, const MemoryPlan& plan) {
-  constexpr uint64_t kControlBlock = 16;
+  const uint64_t control_block = linux_abi(module).thread_control_block;
   ThreadLocals out{.pointer = 0, .stack_top = plan.stack_top(0), .block = {}};
   for (uint16_t i = 0; i < module.phdr_count && module.phdr_entry_size == sizeof(Elf64_Phdr); ++i) {
     Elf64_Phdr header;
@@ -281,7 +278,7 @@ ThreadLocals place_thread_locals(const Module& module, const MemoryPlan& plan) {
       break;
     if (header.p_type != PT_TLS) continue;
     const uint64_t alignment = std::bit_ceil(std::clamp<uint64_t>(header.p_align, 16, kPageSize));
-    const uint64_t begin = (kControlBlock + alignment - 1) & ~(alignment - 1);
+    const uint64_t begin = (control_block + alignment - 1) & ~(alignment - 1);
     const uint64_t most = plan.stack_size_bytes / 2;
     if (header.p_memsz > most || begin + header.p_memsz > most || header.p_filesz > header.p_memsz)
       throw UserError(fmt::format("{} bytes of thread-local variables do not fit into stacks of {} "
@@ -351,6 +348,9 @@ void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& p
       write_stacks(backend, plan, locals.pointer, locals.block);
     }
   }
+  if (const char* const name = linux_abi(module).global_pointer_symbol)
+    if (const Symbol* const symbol = find_symbol(module, name))
+      set_if(backend, abi.global_pointer, {symbol->address});
   set_if(backend, abi.core_id, core_word(plan));
   set_if(backend, abi.link, {kReturnAddress});
   size_t next_integer = 0, next_float = 0;

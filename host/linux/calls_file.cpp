@@ -273,10 +273,10 @@ Reply sys_fcntl(Kernel& kernel, Call& call) {
       if (flags < 0) return Reply::error(errno);
       if (file->parks()) flags &= ~O_NONBLOCK;
       if (file->is_nonblocking) flags |= O_NONBLOCK;
-      return Reply::result(static_cast<int64_t>(guest_open_flags(kernel.module().isa, flags)));
+      return Reply::result(static_cast<int64_t>(guest_open_flags(kernel.abi(), flags)));
     }
     case F_SETFL: {
-      const int flags = host_open_flags(kernel.module().isa, call.args[2]);
+      const int flags = host_open_flags(kernel.abi(), call.args[2]);
       set_nonblocking(*file, (flags & O_NONBLOCK) != 0);
       if (const int now = ::fcntl(file->host_fd(), F_GETFL);
           file->is_owned() && !file->parks() && now >= 0)
@@ -301,7 +301,7 @@ Reply sys_fcntl(Kernel& kernel, Call& call) {
 }
 
 Reply sys_pipe2(Kernel& kernel, Call& call) {
-  const int flags = host_open_flags(kernel.module().isa, call.args[1]);
+  const int flags = host_open_flags(kernel.abi(), call.args[1]);
   if (flags & ~(O_CLOEXEC | O_NONBLOCK)) return Reply::error(EINVAL);
   int ends[2];
   // A full or empty pipe must not stop the host: see finish.

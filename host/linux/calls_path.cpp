@@ -132,7 +132,7 @@ Reply stat_of_file(Kernel& kernel, const Call& call, uint64_t address) {
 Reply sys_openat(Kernel& kernel, Call& call) {
   const PathArgument path = path_argument(kernel, call, folder_arg(call, 0), 1);
   if (path.error != 0) return Reply::error(path.error);
-  const int flags = host_open_flags(kernel.module().isa, call.args[2]);
+  const int flags = host_open_flags(kernel.abi(), call.args[2]);
   const auto mode = static_cast<mode_t>(call.args[3] & 0777 & ~uint64_t{call.process->umask});
   constexpr Kernel::Retry kAnotherProcess{.from_outside = true, .restartable = true};
   // A named pipe waits for its other end, which it has from another process or another core.

@@ -59,7 +59,7 @@ Reply sys_success(Kernel&, Call&) { return Reply::result(0); }
 Reply sys_uname(Kernel& kernel, Call& call) {
   constexpr size_t kField = 65;
   std::array<uint8_t, 6 * kField> names{};
-  const std::string texts[6] = {"Linux", "gpusim", "6.1.0", "#1 gpusim", kernel.module().isa,
+  const std::string texts[6] = {"Linux", "gpusim", "6.1.0", "#1 gpusim", kernel.abi().machine,
                                 "(none)"};
   for (size_t i = 0; i < 6; ++i)
     std::memcpy(names.data() + i * kField, texts[i].c_str(), std::min(texts[i].size(), kField - 1));

@@ -81,6 +81,21 @@ SignalInfo queued(const QueuedInfo& info, int64_t signal) {
           .value = info.value};
 }
 
+// struct sigaction of the kernel: sa_restorer stands before the mask, on ISAs that have it.
+bool load_action(const Kernel& kernel, const Call& call, uint64_t address, SignalAction* action) {
+  if (kernel.abi().has_restorer) return call.memory.load(address, action);
+  uint64_t words[3];
+  if (!call.memory.load(address, &words)) return false;
+  *action = {.handler = words[0], .flags = words[1], .restorer = 0, .mask = words[2]};
+  return true;
+}
+bool store_action(const Kernel& kernel, const Call& call, uint64_t address,
+                  const SignalAction& action) {
+  if (kernel.abi().has_restorer) return call.memory.store(address, action);
+  const uint64_t words[3] = {action.handler, action.flags, action.mask};
+  return call.memory.store(address, words);
+}
+
 // RLIMIT_SIGPENDING.
 bool has_room_for_signal(Kernel& kernel, const Call& call) {
   return call.process->pending.size() + kernel.thread(call.core).pending.size() <
@@ -126,9 +141,10 @@ Reply sys_rt_sigaction(Kernel& kernel, Call& call) {
   SignalAction next = action;
   if (call.args[1] != 0) {
     if (signal_bit(number) & kUnblockable) return Reply::error(EINVAL);
-    if (!call.memory.load(call.args[1], &next)) return Reply::error(EFAULT);
+    if (!load_action(kernel, call, call.args[1], &next)) return Reply::error(EFAULT);
   }
-  if (call.args[2] != 0 && !call.memory.store(call.args[2], action)) return Reply::error(EFAULT);
+  if (call.args[2] != 0 && !store_action(kernel, call, call.args[2], action))
+    return Reply::error(EFAULT);
   action = next;
   if (action.has_handler() && (signal_bit(number) & kSynchronous)) kernel.want_exact_state();
   if (action.handler == 1 || (action.handler == 0 && is_ignored_by_default(number))) {
@@ -236,7 +252,7 @@ Reply sys_sigaltstack(Kernel& kernel, Call& call) {
     if (next.flags & ~(SignalStack::kDisable | INT32_MIN)) return Reply::error(EINVAL);
     if (next.flags & SignalStack::kDisable)
       next = SignalStack{};
-    else if (next.size < SignalStack::kLeastSize)
+    else if (next.size < kernel.abi().least_signal_stack)
       return Reply::error(ENOMEM);
     thread.alternate_stack = next;
   }

@@ -1,7 +1,7 @@
-// Structures and constants as 64-bit Linux guests see them, where a host's may differ.
+// Structures and constants as guests of 64-bit Linux see them that have the generic ones; a host's
+// may differ.
 #pragma once
 #include <cstdint>
-#include <string>
 
 namespace gpusim::host {
 
@@ -34,9 +34,5 @@ struct GuestRlimit {
 inline constexpr int64_t kAtFdCwd = -100;
 inline constexpr uint64_t kAtEmptyPath = 0x1000, kAtSymlinkNofollow = 0x100,
                           kAtSymlinkFollow = 0x400, kAtEaccess = 0x200;
-
-// A guest's open flags as the host's. ISAs differ in a few bits.
-int host_open_flags(const std::string& isa, uint64_t guest_flags);
-uint64_t guest_open_flags(const std::string& isa, int host_flags);
 
 }  // namespace gpusim::host

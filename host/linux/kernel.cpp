@@ -12,6 +12,7 @@ namespace gpusim::host {
 Kernel::Kernel(Backend& backend, Config config)
     : backend_(backend),
       config_(std::move(config)),
+      abi_(linux_abi(module())),
       paths_(config_.is_isolated ? PathPolicy::isolated(config_.program)
                                  : PathPolicy(config_.roots, config_.program)),
       threads_(plan().config.cores, kFirstPid, config_.starts_alone),
@@ -63,10 +64,10 @@ Reply Kernel::handle(uint32_t core, uint32_t resume_uop) {
             .memory = GuestAccess(backend_, core)};
   for (size_t i = 0; i < call.args.size(); ++i) call.args[i] = read(abi.syscall_args[i]);
   const uint64_t number = read(abi.syscall_number);
-  if (const char* const name = config_.instead ? syscall_name(number) : nullptr)
+  const auto [name, handler] = find_call(abi_, number);
+  if (name && config_.instead)
     if (const std::optional<Reply> reply = config_.instead(resume_uop, name)) return *reply;
-  if (const Handler handler = find_handler(number)) return handler(*this, call);
-  const char* name = syscall_name(number);
+  if (handler) return handler(*this, call);
   note_once(fmt::format("syscall {}", number),
             fmt::format("system call {} ({}) is not provided: it returns ENOSYS", number,
                         name ? name : "unknown"));

@@ -17,13 +17,14 @@
 
 #include "device_sim/core/backend.h"
 #include "host/guest_access.h"
-#include "host/linux/a64_frame.h"
+#include "host/linux/abi.h"
 #include "host/linux/address_space.h"
 #include "host/linux/file_table.h"
 #include "host/linux/limits.h"
 #include "host/linux/output.h"
 #include "host/linux/path_policy.h"
 #include "host/linux/shared_mappings.h"
+#include "host/linux/signal_frame.h"
 #include "host/linux/signals.h"
 #include "host/linux/system_v_ipc.h"
 #include "host/linux/thread_table.h"
@@ -125,10 +126,10 @@ class Kernel {
     return code != 0 && address == code;
   }
   Reply signal_return(uint32_t core);
-  // A function of the core returns to `pc`, and to a caller with this frame pointer: if that ends a
+  // A function of the core returns to `pc`, and to a caller with these registers: if that ends a
   // signal handler, what it interrupted.
-  std::optional<A64Frame::Interrupted> interrupted_at(uint32_t core, uint64_t pc,
-                                                      uint64_t frame_pointer);
+  std::optional<SignalFrame::Interrupted> interrupted_at(uint32_t core, uint64_t pc,
+                                                         const SignalFrame::CallerRegisters& at);
 
   // Threads. Every core that is alive runs one.
   bool is_alive(uint32_t core) const { return threads_.is_alive(core); }
@@ -157,6 +158,7 @@ class Kernel {
   Backend& backend() { return backend_; }
   const MemoryPlan& plan() const { return *config_.plan; }
   const Module& module() const { return *config_.module; }
+  const LinuxAbi& abi() const { return abi_; }
   const PathPolicy& paths() const { return paths_; }
   // Where the relative paths of a process begin; null if that is no folder that it may see.
   FolderRef folder_of(Process& process);
@@ -224,7 +226,7 @@ class Kernel {
   void kill(uint32_t core, int signal);
   bool enter_handler(uint32_t core, const SignalInfo& info, uint64_t pc, uint64_t fault_address);
   uint64_t signal_return_code(uint32_t core);
-  A64Frame& frame();
+  SignalFrame& frame();
   void interrupt(uint32_t core);
   void move_to_exact_code();
   bool retry_calls();
@@ -237,11 +239,12 @@ class Kernel {
 
   Backend& backend_;
   Config config_;
+  const LinuxAbi& abi_;
   PathPolicy paths_;
   Output output_;
   WaitQueue waits_;
   std::array<FileRef, 3> standard_files_;
-  std::optional<A64Frame> frame_;  // once a signal reaches a handler
+  std::unique_ptr<SignalFrame> frame_;  // once a signal reaches a handler
   std::optional<SharedMappings> shared_mappings_;  // once a guest maps
   std::vector<std::unique_ptr<Process>> processes_;  // made at the first call
   ThreadTable threads_;
@@ -261,8 +264,7 @@ class Kernel {
 // Numbers that repeat from run to run, far from those that mean something (0, 1).
 inline constexpr int64_t kFirstPid = 1000;
 
-// System calls by number; null where there is none.
-using Handler = Reply (*)(Kernel&, Call&);
+// System calls by their number in the generic table; null where there is none.
 Handler find_handler(uint64_t number);
 // "clone3"; null for numbers that Linux does not have.
 const char* syscall_name(uint64_t number);

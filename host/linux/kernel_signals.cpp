@@ -5,17 +5,10 @@
 
 #include "device_sim/core/memory_view.h"
 #include "host/linux/futex.h"
-#include "host/linux/guest_abi.h"
 #include "host/linux/kernel.h"
 #include "host/linux/times.h"
 
 namespace gpusim::host {
-namespace {
-
-// Two instructions, which unwinders know signal frames by: mov x8, #139; svc #0.
-constexpr uint32_t kSignalReturnCode[] = {0xd2801168, 0xd4000001};
-
-}  // namespace
 
 // --- where cores go on
 
@@ -258,7 +251,7 @@ void Kernel::interrupt(uint32_t core) {
   if (config_.translator && first != actions.end() &&
       (restart == Restart::kAlways ||
        (restart == Restart::kIfWanted && (first->second.flags & kSaRestart)))) {
-    const uint64_t call_at = pc_of(uop) - (uint64_t{1} << module().code.pc_shift);
+    const uint64_t call_at = pc_of(uop) - abi_.call_bytes;
     if (const uint32_t call = place_at(call_at); call != kNoUop) return go_on(core, call);
   }
   if (result != kNoSlot)
@@ -272,24 +265,22 @@ uint64_t Kernel::signal_return_code(uint32_t core) {
   if (process.signal_return_code != 0) return process.signal_return_code;
   const auto place = process.memory.place(kPageSize);
   if (!place) return 0;
-  backend_.write_memory(core, *place,
-                        {reinterpret_cast<const uint8_t*>(kSignalReturnCode),
-                         sizeof kSignalReturnCode});
+  backend_.write_memory(core, *place, abi_.signal_return);
   backend_.set_permissions(core, *place, kPageSize, kRead);
   process.signal_return_code = *place;
   return *place;
 }
 
-std::optional<A64Frame::Interrupted> Kernel::interrupted_at(uint32_t core, uint64_t pc,
-                                                            uint64_t frame_pointer) {
+std::optional<SignalFrame::Interrupted> Kernel::interrupted_at(
+    uint32_t core, uint64_t pc, const SignalFrame::CallerRegisters& at) {
   const GuestAccess memory(backend_, core);
-  uint32_t code[std::size(kSignalReturnCode)];  // a program may bring its own
-  if (!memory.load(pc, &code) || !std::ranges::equal(code, kSignalReturnCode)) return std::nullopt;
-  return frame().interrupted(memory, frame_pointer);
+  std::vector<uint8_t> code(abi_.signal_return.size());  // a program may bring its own
+  if (!memory.read(pc, code) || !std::ranges::equal(code, abi_.signal_return)) return std::nullopt;
+  return frame().interrupted(memory, at);
 }
 
-A64Frame& Kernel::frame() {
-  if (!frame_) frame_.emplace(module());
+SignalFrame& Kernel::frame() {
+  if (!frame_) frame_ = abi_.make_signal_frame(module());
   return *frame_;
 }
 
@@ -297,13 +288,13 @@ bool Kernel::enter_handler(uint32_t core, const SignalInfo& info, uint64_t pc,
                            uint64_t fault_address) {
   Thread& thread = threads_[core];
   SignalAction& action = process_of(core).signal_actions[info.number];
-  A64Frame::Request request{.info = info,
+  SignalFrame::Request request{.info = info,
                             .action = action,
                             .pc = pc,
                             .mask = thread.saved_mask ? *thread.saved_mask : thread.mask,
                             .fault_address = fault_address,
                             .alternate_stack = thread.alternate_stack,
-                            .return_address = (action.flags & kSaRestorer)
+                            .return_address = abi_.has_restorer && (action.flags & kSaRestorer)
                                                   ? action.restorer
                                                   : signal_return_code(core)};
   if (!frame().enter(backend_, core, request)) return false;
@@ -336,7 +327,7 @@ std::optional<uint64_t> Kernel::deliver(uint32_t core, uint64_t pc) {
 }
 
 Reply Kernel::signal_return(uint32_t core) {
-  const std::optional<A64Frame::Restored> restored = frame().leave(backend_, core);
+  const std::optional<SignalFrame::Restored> restored = frame().leave(backend_, core);
   if (!restored) return {Reply::Kind::kSignal, SIGSEGV};
   if (restored->lost_a_register)
     note_once("lost register",

@@ -1,6 +1,7 @@
 // Resource limits of one guest process.
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "host/linux/guest_abi.h"

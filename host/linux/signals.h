@@ -33,7 +33,6 @@ struct SignalStack {
   int32_t pad = 0;
   uint64_t size = 0;
   static constexpr int32_t kOnStack = 1, kDisable = 2;
-  static constexpr uint64_t kLeastSize = 5120;  // MINSIGSTKSZ of arm64
   bool contains(uint64_t address) const { return address > base && address - base <= size; }
 };
 

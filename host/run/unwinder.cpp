@@ -81,11 +81,15 @@ bool Unwinder::is_code(uint64_t address) const {
   return module_.code.unit_of(address) < module_.code.uop_at.size();
 }
 
+SignalFrame::CallerRegisters Unwinder::frame_of(const Registers& caller) const {
+  return {.stack_pointer = caller.get(frames_->stack_pointer).value_or(0),
+          .frame_pointer = caller.get(frames_->frame_pointer).value_or(0)};
+}
+
 bool Unwinder::returns_somewhere(const Registers& caller) const {
   const uint64_t to = caller.get(frames_->return_address).value_or(0);
   return to == 0 || to == kReturnAddress || is_code(to - 1) ||
-         kernel_.interrupted_at(caller.core(), to,
-                                caller.get(frames_->frame_pointer).value_or(0));
+         kernel_.interrupted_at(caller.core(), to, frame_of(caller));
 }
 
 CallStack Unwinder::stack(uint32_t core, CallPlace place) {
@@ -107,10 +111,9 @@ CallStack Unwinder::stack(uint32_t core, CallPlace place) {
     if (!caller) break;
     registers = std::move(*caller);
     is_innermost = false;
-    const uint64_t fp = registers.get(frames_->frame_pointer).value_or(0);
     const uint64_t to = registers.get(frames_->return_address).value_or(0);
     if (to == 0 || to == kReturnAddress) break;
-    if (const auto interrupted = kernel_.interrupted_at(core, to, fp)) {
+    if (const auto interrupted = kernel_.interrupted_at(core, to, frame_of(registers))) {
       for (size_t reg = 0; reg < slots_.size(); ++reg) registers.set(static_cast<int>(reg), {});
       for (const auto& [slot, value] : interrupted->registers)
         for (size_t reg = 0; reg < slots_.size(); ++reg)

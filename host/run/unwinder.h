@@ -70,6 +70,7 @@ class Unwinder {
                                                  bool is_innermost) const;
   // It ends there, or there is code.
   bool returns_somewhere(const Registers& caller) const;
+  SignalFrame::CallerRegisters frame_of(const Registers& caller) const;
   bool is_code(uint64_t address) const;
 
   const Module& module_;
