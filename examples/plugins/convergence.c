@@ -37,7 +37,7 @@ static void on_translation(void* user, const gpusim_block_t* block) {
   }
   struct branch* const b = &branches[branch_count++];
   b->block = block->number;
-  b->address = block->address + block->instruction_bytes * (block->instruction_count - 1);
+  b->address = block->instructions[block->instruction_count - 1].address;
   snprintf(b->symbol, sizeof b->symbol, "%s", block->symbol);
 }
 

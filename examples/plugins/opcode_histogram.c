@@ -17,14 +17,10 @@ struct opcode {
   uint64_t count;
 };
 
-struct block {
-  uint64_t address;
-  uint32_t instructions;
-};
-
 static const gpusim_host_t* host;
-static struct block* blocks;
-static size_t block_count;
+static uint64_t* addresses; /* of all blocks' instructions */
+static size_t* block_ends;   /* per block: how many of them there are up to its end */
+static size_t address_count, block_count;
 static struct opcode* opcodes;
 static size_t opcode_count, most = 20;
 
@@ -38,10 +34,12 @@ static void* grow(void* array, size_t count, size_t size) {
 
 static void on_translation(void* user, const gpusim_block_t* block) {
   (void)user;
-  blocks = grow(blocks, block_count, sizeof *blocks);
-  blocks[block_count].address = block->address;
-  blocks[block_count].instructions = block->instruction_count;
-  ++block_count;
+  for (uint32_t i = 0; i < block->instruction_count; ++i) {
+    addresses = grow(addresses, address_count, sizeof *addresses);
+    addresses[address_count++] = block->instructions[i].address;
+  }
+  block_ends = grow(block_ends, block_count, sizeof *block_ends);
+  block_ends[block_count++] = address_count;
 }
 
 static void add(const char* text, uint64_t count) {
@@ -71,8 +69,8 @@ static void on_end(void* user) {
   for (size_t b = 0; b < block_count; ++b) {
     const uint64_t times = host->block_use(host->self, (uint32_t)b).executions;
     if (times == 0) continue;
-    for (uint32_t i = 0; i < blocks[b].instructions; ++i) {
-      add(host->disassemble(host->self, blocks[b].address + 4u * i), times);
+    for (size_t i = b == 0 ? 0 : block_ends[b - 1]; i < block_ends[b]; ++i) {
+      add(host->disassemble(host->self, addresses[i]), times);
       all += times;
     }
   }

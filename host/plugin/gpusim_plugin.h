@@ -22,19 +22,26 @@
 extern "C" {
 #endif
 
-#define GPUSIM_PLUGIN_VERSION 1
+#define GPUSIM_PLUGIN_VERSION 2
+
+/* An instruction of the guest. */
+typedef struct gpusim_instruction {
+  uint64_t address;
+  const uint8_t* bytes; /* [size], as in memory; NULL where the program's file has none */
+  uint8_t size;         /* bytes */
+  uint8_t class_index;  /* class_names[...] */
+} gpusim_instruction_t;
 
 /* A basic block: guest instructions at consecutive addresses. Numbers start at 0 and have no gaps; an
    address may be that of several blocks, since code can be translated again. */
 typedef struct gpusim_block {
   uint32_t number;
   uint32_t instruction_count;
-  uint64_t address;              /* of the first */
-  uint32_t instruction_bytes;    /* of each: 4 */
-  int ends_in_branch;            /* a conditional one */
-  const char* symbol;            /* "main+0x10"; "0x401234" where no symbol is */
-  const uint32_t* words;         /* [instruction_count]: the code; 0 where the file has none */
-  const uint8_t* classes;        /* [instruction_count]: class_names[...] */
+  uint64_t address;   /* of the first */
+  uint64_t end;       /* behind the last */
+  int ends_in_branch; /* a conditional one */
+  const char* symbol; /* "main+0x10"; "0x401234" where no symbol is */
+  const gpusim_instruction_t* instructions; /* [instruction_count] */
 } gpusim_block_t;
 
 enum gpusim_access_kind {

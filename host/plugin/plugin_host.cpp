@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "host/error.h"
-#include "translator/common/op_shape.h"
 #include "translator/common/guest_isa.h"
+#include "translator/common/op_shape.h"
 #include "translator/common/translator.h"
 
 namespace gpusim::host {
@@ -171,23 +171,24 @@ void PluginHost::announce_blocks() {
   const Module& m = *module_;
   for (; announced_ < m.blocks.size(); ++announced_) {
     const Block& block = m.blocks[announced_];
-    std::vector<uint32_t> words(block.insn_count);
-    std::vector<uint8_t> classes(block.insn_count);
+    std::vector<gpusim_instruction_t> instructions(block.insn_count);
     for (uint32_t i = 0; i < block.insn_count; ++i) {
       const uint64_t pc = insn_pc(m, block, i);
-      words[i] = instruction_at(m, pc).word();
-      classes[i] = m.code.insn_class[m.code.unit_of(pc)];
+      const GuestInsn insn = instruction_at(m, pc);
+      instructions[i] = {.address = pc,
+                         .bytes = insn ? insn.bytes.data() : nullptr,
+                         .size = static_cast<uint8_t>(insn_pc(m, block, i + 1) - pc),
+                         .class_index = m.code.insn_class[m.code.unit_of(pc)]};
     }
     const Uop& end = m.uops[block.first_uop + block.uop_count - 1];
     const std::string symbol = symbolize(m, block.pc);
     const gpusim_block_t announced{.number = static_cast<uint32_t>(announced_),
                                    .instruction_count = block.insn_count,
                                    .address = block.pc,
-                                   .instruction_bytes = 1u << m.code.pc_shift,
+                                   .end = end_pc(m, block),
                                    .ends_in_branch = shape_of(end.op).falls_through,
                                    .symbol = symbol.c_str(),
-                                   .words = words.data(),
-                                   .classes = classes.data()};
+                                   .instructions = instructions.data()};
     for (const Callbacks& c : callbacks_)
       if (c.translation.call) c.translation.call(c.translation.user, &announced);
   }

@@ -17,9 +17,17 @@ static void on_translation(void* user, const gpusim_block_t* b) {
   (void)user;
   fprintf(out, "block %u 0x%" PRIx64 " %s %u %d", b->number, b->address, b->symbol,
           b->instruction_count, b->ends_in_branch);
-  for (uint32_t i = 0; i < b->instruction_count; ++i)
-    fprintf(out, " %08x/%u/%s", b->words[i], b->classes[i],
-            host->disassemble(host->self, b->address + 4 * i) == NULL ? "?" : "ok");
+  uint64_t address = b->address;
+  for (uint32_t i = 0; i < b->instruction_count; ++i) {
+    const gpusim_instruction_t* insn = &b->instructions[i];
+    const int is_ok = insn->address == address && insn->bytes != NULL && insn->size != 0 &&
+                      host->disassemble(host->self, insn->address) != NULL;
+    fprintf(out, " ");
+    for (unsigned k = 0; is_ok && k < insn->size; ++k) fprintf(out, "%02x", insn->bytes[k]);
+    fprintf(out, "/%u/%s", insn->class_index, is_ok ? "ok" : "?");
+    address += insn->size;
+  }
+  if (address != b->end) fprintf(out, " end/?");
   fprintf(out, "\n");
 }
 static void on_blocks(void* user, uint32_t group, uint32_t core, const uint32_t* blocks, size_t count) {
