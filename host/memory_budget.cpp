@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "device_sim/core/backend_traits.h"
 #include "host/console.h"
 #include "host/error.h"
 #include "host/linux/kernel.h"
@@ -129,9 +130,10 @@ std::vector<MemoryNeed> known_needs(const Module& module, const RunShape& shape)
   std::vector<MemoryNeed> needs{
       {"the guests' Linux", cores * (sizeof(Thread) + (is_private ? kProcessBytes : 0))},
       {"statistics per core", shape.per_core_statistics ? cores * kStatisticsBytes : 0}};
-  if (shape.backend == "cuda") return needs;
+  const BackendTraits traits = traits_of(shape.backend);
+  if (traits.is_on_device) return needs;
   // The storage of so many windows is interleaved, and what one touches is there for all.
-  const uint64_t together = shape.backend == "scalar" ? 1 : MachineState::kTileCores;
+  const uint64_t together = traits.cores_per_tile;
   const uint64_t windows = (cores + together - 1) / together * together;
   uint64_t scheduling = 0;
   for (const BackendInfo& info : all_backends())

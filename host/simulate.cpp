@@ -14,6 +14,7 @@
 #include <optional>
 #include <thread>
 
+#include "device_sim/core/backend_traits.h"
 #include "device_sim/core/devices.h"
 #include "energy/report.h"
 #include "host/backend_choice.h"
@@ -111,7 +112,7 @@ MemoryPlan new_plan(const RunOptions& options, const Module& module, const std::
                               .cores = options.cores,
                               .memory_size_bytes = options.memory_size_bytes,
                               .stack_size_bytes = options.stack_size_bytes,
-                              .memory_is_real = backend == "cuda"});
+                              .memory_is_real = traits_of(backend).is_on_device});
 }
 
 // The plan says where memory lies, the options how the machine works.
@@ -161,7 +162,8 @@ RunIdentity identity_of(const RunOptions& options, const Module& module, const B
                   .group_width = plan.config.group_width,
                   .starts_alone = kernel.starts_alone(),
                   .returns_end_cores = options.entry.has_value(),
-                  .has_core_tallies = backend.name() != "cuda" || plan.config.per_core_tallies,
+                  .has_core_tallies = traits_of(backend.name()).always_counts_cores ||
+                                      plan.config.per_core_tallies,
                   .plan = plan,
                   .slice = options.slice,
                   .max_instructions = options.max_instructions,
@@ -179,131 +181,198 @@ int status_with_output(int status, int error) {
   throw UserError(fmt::format("the guest's output is lost: {}", std::strerror(error)));
 }
 
-}  // namespace
+// One run: what it is made of, in the order in which that comes to be.
+class Simulation {
+ public:
+  // Files that are written at the end are looked at here: an hour later is too late to refuse them.
+  explicit Simulation(const RunOptions& options)
+      : options_(options),
+        stats_file_(file_for("--stats", options_.stats_path)),
+        coverage_file_(file_for("--isa-coverage", options_.isa_coverage_path)),
+        energy_targets_(options_.energy_targets.empty()
+                            ? std::vector<energy::Target>()
+                            : energy::find_targets(options_.energy_targets)),
+        observers_(options_, energy_targets_),
+        translator_(load_program(options_.program, observers_.translation()),
+                    observers_.translation()) {}
 
-int simulate(const RunOptions& asked_for) {
-  // SIGUSR1 asks for a checkpoint from here on.
-  std::optional<Checkpointer> checkpointer = make_checkpointer(asked_for);
-  std::unique_ptr<ResumedRun> resumed;
-  if (!asked_for.resume_path.empty()) resumed = std::make_unique<ResumedRun>(asked_for.resume_path);
-  const RunOptions options = resumed ? resumed->options(asked_for) : asked_for;
-  std::optional<OutputFile> stats_file;
-  if (!options.stats_path.empty()) stats_file.emplace("--stats", options.stats_path);
-  std::optional<OutputFile> coverage_file;
-  if (!options.isa_coverage_path.empty())
-    coverage_file.emplace("--isa-coverage", options.isa_coverage_path);
-  std::vector<energy::Target> energy_targets;
-  if (!options.energy_targets.empty())
-    energy_targets = energy::find_targets(options.energy_targets);
-  Observers observers(options, energy_targets);
-  Translator translator(load_program(options.program, observers.translation()),
-                        observers.translation());
-  if (resumed) resumed->grow(translator);
-  const Module& module = translator.module();
-  const BackendChoice choice = choose_backend({.backend = options.backend,
-                                               .devices = options.devices,
-                                               .memory_model = options.memory_model});
-  const std::unique_ptr<Backend> backend = make_backend_on(choice.backend, choice.devices);
-  MemoryPlan plan =
-      resumed ? resumed->identity().plan : new_plan(options, module, backend->name());
-  complete_plan(plan, options, observers);
-  const MemoryBudget budget = memory_budget(options.host_memory_bytes);
-  judge_needs(known_needs(module, shape_of(options, plan, *backend)), budget, plan.config.cores);
-  std::optional<MemoryWatch> memory_watch(std::in_place, budget, memory_of(*backend));
+  const RunOptions& options() const { return options_; }
+  Translator& translator() { return translator_; }
+  const Module& module() const { return translator_.module(); }
+  Backend& backend() { return *backend_; }
+  const MemoryPlan& plan() const { return plan_; }
+  Kernel& kernel() { return *kernel_; }
+  RunControl& control() { return *control_; }
 
-  Kernel::Config kernel_config{.plan = &plan,
-                               .module = &module,
-                               .translator = &translator,
-                               .starts_alone = resumed ? resumed->identity().starts_alone
-                                                       : starts_alone(options, module),
-                               .roots = options.roots,
-                               .network = options.network,
-                               .standard_files = {0, 1, 2},
-                               .program = options.program,
-                               .note = {}};
-  if (!options.quiet)
-    kernel_config.note = [](const std::string& text) { print_line("gpusim: note: " + text); };
-  kernel_config.on_thread = [&](uint32_t child, uint32_t parent) {
-    observers.thread_started(child, parent);
+  void make_backend();
+  // A machine without anything in its memory.
+  void make_machine(const MemoryPlan& plan, bool starts_alone);
+  void load_and_start();
+  void make_control(bool returns_end_cores);
+  // To the end of the run. Returns its exit status.
+  int execute(std::optional<Checkpointer>& checkpointer, double seconds_before);
+
+ private:
+  static std::optional<OutputFile> file_for(const char* option, const std::string& path) {
+    return path.empty() ? std::nullopt : std::optional<OutputFile>(std::in_place, option, path);
+  }
+  void report(const RunResult& result, double seconds);
+
+  const RunOptions options_;
+  std::optional<OutputFile> stats_file_, coverage_file_;
+  std::vector<energy::Target> energy_targets_;
+  Observers observers_;
+  Translator translator_;
+  std::unique_ptr<Backend> backend_;
+  MemoryPlan plan_;
+  MemoryBudget budget_;
+  std::optional<MemoryWatch> memory_watch_;
+  std::optional<Kernel> kernel_;
+  std::optional<SignalSetup> signals_;
+  std::optional<RunControl> control_;
+};
+
+void Simulation::make_backend() {
+  const BackendChoice choice = choose_backend({.backend = options_.backend,
+                                               .devices = options_.devices,
+                                               .memory_model = options_.memory_model});
+  backend_ = make_backend_on(choice.backend, choice.devices);
+}
+
+void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
+  plan_ = plan;
+  complete_plan(plan_, options_, observers_);
+  budget_ = memory_budget(options_.host_memory_bytes);
+  judge_needs(known_needs(module(), shape_of(options_, plan_, *backend_)), budget_,
+              plan_.config.cores);
+  memory_watch_.emplace(budget_, memory_of(*backend_));
+
+  Kernel::Config config{.plan = &plan_,
+                        .module = &module(),
+                        .translator = &translator_,
+                        .starts_alone = starts_alone,
+                        .roots = options_.roots,
+                        .network = options_.network,
+                        .standard_files = {0, 1, 2},
+                        .program = options_.program,
+                        .note = {}};
+  if (!options_.quiet)
+    config.note = [](const std::string& text) { print_line("gpusim: note: " + text); };
+  config.on_thread = [this](uint32_t child, uint32_t parent) {
+    observers_.thread_started(child, parent);
   };
-  Kernel kernel(*backend, std::move(kernel_config));
+  kernel_.emplace(*backend_, std::move(config));
   allow_many_files();
+  backend_->configure(module(), plan_.config);
+}
 
-  backend->configure(module, plan.config);
-  if (resumed) {
-    // Restored below.
-  } else if (load_image(*backend, module, plan); options.entry) {
-    start_as_call(*backend, translator, plan, *options.entry, options.call_args);
-  } else {
-    start_as_process(*backend, translator, plan,
-                     {options.program, options.program_args, options.environment, options.argv0},
-                     kernel.starts_alone() ? 1 : options.cores);
-  }
+void Simulation::load_and_start() {
+  load_image(*backend_, module(), plan_);
+  if (options_.entry)
+    return start_as_call(*backend_, translator_, plan_, *options_.entry, options_.call_args);
+  start_as_process(*backend_, translator_, plan_,
+                   {options_.program, options_.program_args, options_.environment, options_.argv0},
+                   kernel_->starts_alone() ? 1 : options_.cores);
+}
 
-  const SignalSetup signals;
-  RunControl control(translator, *backend, plan, kernel,
-                     {.slice = options.slice,
-                      .max_instructions = options.max_instructions,
-                      .returns_end_cores = resumed ? resumed->identity().returns_end_cores
-                                                   : options.entry.has_value(),
-                      .show_progress = !options.quiet,
-                      .program = options.program,
-                      .observer = &observers,
-                      .memory = &*memory_watch,
-                      .interrupted = &stop_signal},
-                     print_line);
-  observers.start(module, *backend, plan.config, control);
-  if (resumed) {
-    resumed->restore_machine(module, plan, *backend);
-    resumed->restore_run(kernel, control);
-  }
-  const double seconds_before = resumed ? resumed->identity().seconds : 0;
-  if (checkpointer)
-    checkpointer->start(resumed ? resumed->identity_now(*backend, options)
-                                : identity_of(options, module, *backend, plan, kernel),
-                        translator, *backend, kernel, control);
-  resumed.reset();
+void Simulation::make_control(bool returns_end_cores) {
+  signals_.emplace();
+  control_.emplace(translator_, *backend_, plan_, *kernel_,
+                   RunControlOptions{.slice = options_.slice,
+                                     .max_instructions = options_.max_instructions,
+                                     .returns_end_cores = returns_end_cores,
+                                     .show_progress = !options_.quiet,
+                                     .program = options_.program,
+                                     .observer = &observers_,
+                                     .memory = &*memory_watch_,
+                                     .interrupted = &stop_signal},
+                   print_line);
+  observers_.start(module(), *backend_, plan_.config, *control_);
+}
+
+int Simulation::execute(std::optional<Checkpointer>& checkpointer, double seconds_before) {
   const auto start = std::chrono::steady_clock::now();
-  while (control.step() && !(checkpointer && checkpointer->after_step())) {
+  while (control_->step() && !(checkpointer && checkpointer->after_step())) {
   }
-  memory_watch.reset();
-  RunResult result = control.finish();
+  memory_watch_.reset();
+  RunResult result = control_->finish();
   if (checkpointer && checkpointer->has_stopped()) result.exit_status = kExitCheckpoint;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  kernel.output().flush();
-  const int output_error = kernel.output().take_error();
+  kernel_->output().flush();
+  const int output_error = kernel_->output().take_error();
+  report(result, seconds_before + elapsed.count());
+  return status_with_output(result.exit_status, output_error);
+}
 
-  RunSummary summary{.program = options.program,
-                     .isa = module.isa,
-                     .backend = backend->name(),
-                     .device = backend->device(),
-                     .cores = options.cores,
-                     .tally = control.tallies().total(module, *backend),
-                     .seconds = seconds_before + elapsed.count(),
+void Simulation::report(const RunResult& result, double seconds) {
+  RunSummary summary{.program = options_.program,
+                     .isa = module().isa,
+                     .backend = backend_->name(),
+                     .device = backend_->device(),
+                     .cores = options_.cores,
+                     .tally = control_->tallies().total(module(), *backend_),
+                     .seconds = seconds,
                      .exit_status = result.exit_status,
                      .stops = result.stops,
                      .stop_reports = result.reports,
                      .per_core = {},
-                     .energy_targets = std::move(energy_targets)};
-  if (options.per_core)
-    for (uint32_t core = 0; core < options.cores; ++core)
-      summary.per_core.push_back(control.tallies().of_core(*backend, core));
-  observers.summarise(summary);
+                     .energy_targets = std::move(energy_targets_)};
+  if (options_.per_core)
+    for (uint32_t core = 0; core < options_.cores; ++core)
+      summary.per_core.push_back(control_->tallies().of_core(*backend_, core));
+  observers_.summarise(summary);
   if (result.ran_out_of_memory)
-    print_line("gpusim: error: " + describe_exhaustion(budget, module, plan, *backend));
+    print_line("gpusim: error: " + describe_exhaustion(budget_, module(), plan_, *backend_));
   if (result.was_interrupted)
     print_line(stop_signal == SIGINT
                    ? "gpusim: interrupted"
                    : fmt::format("gpusim: interrupted by SIG{}", ::sigabbrev_np(stop_signal)));
   if (result.was_interrupted || result.ran_out_of_memory ||
-      (!options.quiet && isatty(STDERR_FILENO)))
+      (!options_.quiet && isatty(STDERR_FILENO)))
     print_summary(summary);
-  observers.print(summary);
+  observers_.print(summary);
   if (!summary.energy_targets.empty()) print_energy(summary);
-  if (stats_file) write_stats(summary, *stats_file);
-  observers.write();
-  if (coverage_file) write_isa_coverage(*coverage_file, module, *backend, result.stops);
-  return status_with_output(result.exit_status, output_error);
+  if (stats_file_) write_stats(summary, *stats_file_);
+  observers_.write();
+  if (coverage_file_) write_isa_coverage(*coverage_file_, module(), *backend_, result.stops);
+}
+
+int run(const RunOptions& options, std::optional<Checkpointer>& checkpointer) {
+  Simulation s(options);
+  s.make_backend();
+  s.make_machine(new_plan(options, s.module(), s.backend().name()),
+                 starts_alone(options, s.module()));
+  s.load_and_start();
+  s.make_control(options.entry.has_value());
+  if (checkpointer)
+    checkpointer->start(identity_of(options, s.module(), s.backend(), s.plan(), s.kernel()),
+                        s.translator(), s.backend(), s.kernel(), s.control());
+  return s.execute(checkpointer, 0);
+}
+
+int resume(const RunOptions& asked_for, std::optional<Checkpointer>& checkpointer) {
+  std::optional<ResumedRun> before(std::in_place, asked_for.resume_path);
+  Simulation s(before->options(asked_for));
+  before->grow(s.translator());
+  s.make_backend();
+  s.make_machine(before->identity().plan, before->identity().starts_alone);
+  s.make_control(before->identity().returns_end_cores);
+  before->restore_machine(s.module(), s.plan(), s.backend());
+  before->restore_run(s.kernel(), s.control());
+  const double seconds = before->identity().seconds;
+  if (checkpointer)
+    checkpointer->start(before->identity_now(s.backend(), s.options()), s.translator(), s.backend(),
+                        s.kernel(), s.control());
+  before.reset();  // its file may be replaced by the next one
+  return s.execute(checkpointer, seconds);
+}
+
+}  // namespace
+
+int simulate(const RunOptions& options) {
+  // SIGUSR1 asks for a checkpoint from here on.
+  std::optional<Checkpointer> checkpointer = make_checkpointer(options);
+  return options.resume_path.empty() ? run(options, checkpointer) : resume(options, checkpointer);
 }
 
 }  // namespace gpusim::host

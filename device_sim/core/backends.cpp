@@ -1,8 +1,11 @@
 // The one list of backends.
+#include <array>
 #include <stdexcept>
 
 #include "device_sim/base/nearest_name.h"
+#include "device_sim/core/backend_traits.h"
 #include "device_sim/core/devices.h"
+#include "device_sim/core/machine_state.h"
 #include "device_sim/cuda/core_state.h"
 #include "device_sim/cuda/cuda_backend.h"
 #include "device_sim/scalar/scalar_backend.h"
@@ -23,17 +26,36 @@ std::string device_of() {
   return B{}.device();
 }
 
-constexpr BackendInfo kBackends[] = {
-    {"simd", SimdBackend::available, device_of<SimdBackend>, create<SimdBackend>,
-     SimdBackend::kSchedulingBytes, true},
-    {"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>,
-     ScalarBackend::kSchedulingBytes, true},
-    // Last, so that `auto` takes it only where somebody looked whether it works (host/auto_backend.h).
-    {"cuda", cuda::available, cuda::device_name, create_cuda,
-     cuda::kSchedulingBytes, false},
+struct Row {
+  BackendInfo info;
+  BackendTraits traits;
 };
+constexpr Row kRows[] = {
+    {{"simd", SimdBackend::available, device_of<SimdBackend>, create<SimdBackend>,
+      SimdBackend::kSchedulingBytes, true},
+     {.cores_per_tile = MachineState::kTileCores}},
+    {{"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>,
+      ScalarBackend::kSchedulingBytes, true},
+     {}},
+    // Last, so that `auto` takes it only where somebody looked whether it works (host/auto_backend.h).
+    {{"cuda", cuda::available, cuda::device_name, create_cuda, cuda::kSchedulingBytes, false},
+     {.is_on_device = true,
+      .always_counts_cores = false,
+      .cores_per_tile = MachineState::kTileCores}},
+};
+constexpr auto kBackends = [] {
+  std::array<BackendInfo, std::size(kRows)> infos{};
+  for (size_t i = 0; i < infos.size(); ++i) infos[i] = kRows[i].info;
+  return infos;
+}();
 
 }  // namespace
+
+BackendTraits traits_of(std::string_view backend) {
+  for (const Row& row : kRows)
+    if (backend == row.info.name) return row.traits;
+  return {};
+}
 
 std::span<const BackendInfo> all_backends() { return kBackends; }
 

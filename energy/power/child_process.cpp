@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #include "energy/error.h"
 #include "energy/power/source.h"
@@ -17,6 +19,22 @@ namespace {
 
 int status_of(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// This process's environment with these variables ("NAME=value") in it. It is made before fork():
+// behind it nothing may be allocated, since another thread could have held the heap's lock.
+std::vector<char*> environment_with(const std::vector<std::string>& variables) {
+  const auto is_set_anew = [&](std::string_view entry) {
+    const std::string_view name = entry.substr(0, entry.find('=') + 1);
+    return std::any_of(variables.begin(), variables.end(),
+                       [&](const std::string& v) { return v.starts_with(name); });
+  };
+  std::vector<char*> environment;
+  for (char** entry = ::environ; *entry; ++entry)
+    if (!is_set_anew(*entry)) environment.push_back(*entry);
+  for (const std::string& v : variables) environment.push_back(const_cast<char*>(v.c_str()));
+  environment.push_back(nullptr);
+  return environment;
 }
 
 }  // namespace
@@ -31,6 +49,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
   std::vector<char*> args;
   for (const std::string& a : command) args.push_back(const_cast<char*>(a.c_str()));
   args.push_back(nullptr);
+  const std::vector<char*> environment = environment_with(variables);
   pid_ = ::fork();
   if (pid_ < 0) {
     const int error = errno;
@@ -40,8 +59,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command,
   }
   if (pid_ == 0) {
     for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGXFSZ}) ::signal(s, SIG_DFL);
-    for (const std::string& v : variables) ::putenv(const_cast<char*>(v.c_str()));
-    ::execvp(args[0], args.data());
+    ::execvpe(args[0], args.data(), environment.data());
     const int error = errno;
     [[maybe_unused]] const ssize_t n = ::write(ends[1], &error, sizeof error);
     ::_exit(127);

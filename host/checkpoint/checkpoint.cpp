@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "device_sim/core/backend_traits.h"
 #include "host/checkpoint/access.h"
 #include "host/checkpoint/machine_io.h"
 #include "host/error.h"
@@ -184,7 +185,7 @@ RunIdentity ResumedRun::identity_now(const Backend& backend, const RunOptions& o
   now.group_width = options.group_width;
   now.slice = options.slice;
   now.max_instructions = options.max_instructions;
-  if (backend.name() == "cuda") now.has_core_tallies &= options.per_core;
+  if (!traits_of(backend.name()).always_counts_cores) now.has_core_tallies &= options.per_core;
   return now;
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cerrno>
 
+#include "device_sim/core/backend_traits.h"
 #include "device_sim/core/machine_state.h"
 #include "device_sim/core/memory_view.h"
 #include "host/error.h"
@@ -60,7 +61,7 @@ Machine::Machine(Translator& translator, DeviceMemory* memory, const MachineOpti
   } else {
     plan_ = host::plan_memory(module, {.cores = options.cores,
                                        .stack_size_bytes = options.stack_size_bytes,
-                                       .memory_is_real = backend_->name() == "cuda"});
+                                       .memory_is_real = traits_of(backend_->name()).is_on_device});
   }
   plan_.config.threads = options.threads;
   backend_->configure(module, plan_.config);

@@ -1,5 +1,10 @@
 #include "host/run/livelock.h"
 
+#include <xxhash.h>
+
+#include <vector>
+
+#include "device_sim/core/backend_traits.h"
 #include "device_sim/uir/uop.h"
 
 namespace gpusim::host {
@@ -22,10 +27,13 @@ bool writes_memory(Op op) {
 }
 
 uint64_t hash_registers(const Module& module, Backend& backend, uint32_t cores) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (uint32_t core = 0; core < cores; ++core)
+  uint64_t hash = 0;
+  std::vector<uint64_t> registers(module.slot_count);
+  for (uint32_t core = 0; core < cores; ++core) {
     for (uint32_t s = 0; s < module.slot_count; ++s)
-      hash = (hash ^ backend.slot(core, static_cast<Slot>(s))) * 0x100000001b3 + (hash >> 29);
+      registers[s] = backend.slot(core, static_cast<Slot>(s));
+    hash = XXH3_64bits_withSeed(registers.data(), registers.size() * sizeof registers[0], hash);
+  }
   return hash;
 }
 
@@ -55,7 +63,7 @@ bool LivelockDetector::after_slice(const Module& module, Backend& backend, uint3
                                    uint64_t instructions, bool quiet) {
   // Reading a register back from a GPU takes microseconds: there only machines of some thousand
   // cores are looked at.
-  const uint64_t most_reads = uint64_t{1} << (backend.name() == "cuda" ? 18 : 24);
+  const uint64_t most_reads = uint64_t{1} << (traits_of(backend.name()).is_on_device ? 18 : 24);
   if (!quiet || uint64_t{cores} * module.slot_count > most_reads) {
     start_over(kFirstLook);
     return false;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "device_sim/core/backend_traits.h"
 #include "host/error.h"
 #include "host/run/deadlock.h"
 #include "host/start_state.h"
@@ -58,7 +59,7 @@ uint64_t RunControl::wanted_slice_length() const {
   if (options_.slice != 0) return options_.slice;
   constexpr uint64_t kApart = 1024;
   if (plan_.config.seed != 0) return kApart;
-  const bool on_gpu = backend_.name() == "cuda";
+  const bool on_gpu = traits_of(backend_.name()).is_on_device;
   const uint64_t of_all_cores = uint64_t{1} << (on_gpu ? 33 : 25);
   const uint64_t least = uint64_t{1} << (on_gpu ? 14 : 12);
   // Threads of one program wait for each other's system calls.

@@ -15,6 +15,7 @@
 #include <memory>
 #include <tuple>
 
+#include "device_sim/core/backend_traits.h"
 #include "host/error.h"
 #include "host/output_file.h"
 #include "host/sweep/child.h"
@@ -161,7 +162,7 @@ struct Task {
 // Small machines cannot use many host threads: then several points fit at once.
 uint32_t useful_threads(const Study& study, const std::string& backend, uint32_t cores) {
   const uint32_t most = study.threads ? study.threads : host_threads();
-  if (backend == "cuda") return most;
+  if (traits_of(backend).is_on_device) return most;
   return std::clamp((cores + kGroup - 1) / kGroup, 1u, most);
 }
 
@@ -173,7 +174,7 @@ std::vector<Task> tasks_of(const Study& study, const Json& simulator) {
         for (const uint32_t cores : one.cores) {
           Task t;
           t.threads = useful_threads(study, backend, cores);
-          t.id = {&one, backend, cores, repeat, backend == "cuda" ? 0 : t.threads};
+          t.id = {&one, backend, cores, repeat, traits_of(backend).is_on_device ? 0 : t.threads};
           t.identity = identity_json(t.id, simulator);
           t.name = point_name(t.id, t.identity);
           tasks.push_back(std::move(t));

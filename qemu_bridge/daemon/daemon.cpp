@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "device_sim/core/backend.h"
+#include "device_sim/core/backend_traits.h"
 #include "host/offload/lost_pages.h"
 #include "host/offload/service.h"
 #include "qemu_bridge/daemon/bell_transport.h"
@@ -62,14 +63,14 @@ std::string backend_lines(const offload::Service& service) {
 
 // GPU drivers open files and talk to devices all the time.
 bool wants_sandbox(const DaemonOptions& options, const offload::Service& service, Log& log) {
-  const bool suits = service.backend() != "cuda";
+  std::string why_not = "backend " + service.backend() + " cannot work in it";
+  const bool suits = !traits_of(service.backend()).is_on_device;
   if (options.sandbox) {
     if (*options.sandbox && !suits)
-      throw Error("--sandbox: backend cuda cannot work in it; use --no-sandbox or another backend");
+      throw Error("--sandbox: " + why_not + "; use --no-sandbox or another backend");
     return *options.sandbox;
   }
   if (!options.qemu_fd) return false;
-  std::string why_not = "backend cuda cannot work in it";
   if (suits && sandbox_available(&why_not)) return true;
   log.line("no sandbox: {}", why_not);
   return false;

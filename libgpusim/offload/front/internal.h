@@ -24,8 +24,6 @@ enum { kTextBytes = 512, kMostKinds = 8, kMostPattern = 128 };
 // ---- Errors ------------------------------------------------------------------------------------
 
 #define fail gpusim_offload_fail
-// For the calling thread, as they are.
-const char* gpusim_offload_last_text(void);
 
 // ---- Device ------------------------------------------------------------------------------------
 
