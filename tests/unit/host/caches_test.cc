@@ -19,10 +19,10 @@ struct Stream {
     config.linear_size = uint64_t{1} << 32;
     module.code.text_base = 0;
     module.code.insn_class.assign(64, static_cast<uint8_t>(InsnClass::kOffChipMemory));
-    for (uint64_t i = 0; i < 3; ++i)
-      blocks.push_back({.pc = 4 * i,
+    for (uint32_t i = 0; i < 3; ++i)
+      blocks.push_back({.pc = uint64_t{4} * i,
                         .insn_count = 1,
-                        .accesses = {{0, static_cast<SiteKind>(i), 8}}});
+                        .accesses = {{0, static_cast<SiteKind>(i), 8, /*unit=*/i}}});
   }
   static void add(std::vector<uint64_t>& words, SiteKind kind, uint64_t address) {
     words.push_back(kBlockMark | static_cast<uint64_t>(kind));
