@@ -1,5 +1,6 @@
 #include "host/run/livelock.h"
 
+#define XXH_INLINE_ALL  // part of libgpusim_native.a, which programs link without libxxhash
 #include <xxhash.h>
 
 #include <vector>
