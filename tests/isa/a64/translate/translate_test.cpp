@@ -17,7 +17,7 @@ namespace {
 using MicroOp = gpusim::Op;
 constexpr uint64_t kPc = 0x400100;
 
-DraftBlock translate(std::initializer_list<uint32_t> words, Translated* last = nullptr) {
+DraftBlock translate(std::initializer_list<uint32_t> words, InsnResult* last = nullptr) {
   BlockBuilder builder = make_block_builder();
   builder.begin_block(kPc);
   uint64_t pc = kPc;
@@ -121,7 +121,7 @@ TEST_CASE("instructions without a result write no architectural register") {
 }
 
 TEST_CASE("unknown and undefined instructions") {
-  Translated result{};
+  InsnResult result{};
   DraftBlock block = translate({0x00000000}, &result);  // udf #0
   CHECK(result == InsnResult::kEndsBlock);
   CHECK(names(block) == "trap");
@@ -160,7 +160,7 @@ TEST_CASE("every word of every row translates into well-formed micro-ops") {
     for (int i = 0; i < 100; ++i) {
       const uint32_t word = random_word(row, rng);
       CAPTURE(word);
-      Translated result{};
+      InsnResult result{};
       const DraftBlock block = translate({word}, &result);
       REQUIRE(block.classes.size() == 1);
       CHECK(block.end.present == (result != InsnResult::kNext));
