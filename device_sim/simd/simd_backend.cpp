@@ -55,7 +55,8 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
       !std::has_single_bit(config.group_width))
     throw std::runtime_error("the group width must be a power of two from 1 to 64, not " +
                              std::to_string(config.group_width));
-  configure_common(module, config, simd::kLanesShift);
+  // Neighbouring lanes' windows lie side by side; a core alone has its window in one piece.
+  configure_common(module, config, config.group_width == 1 || config.cores == 1 ? 0 : simd::kLanesShift);
   const uint32_t width = config.group_width;
   const uint64_t group_count = (uint64_t{config.cores} + width - 1) / width;
   const uint64_t group_words = uint64_t{module.slot_count} * kMaxLanes;
@@ -71,12 +72,24 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   slices_ = next_mark_ = 0;
   regroupings_ = 0;
   native_.reset();
-  if (config.native_after != MachineConfig::kNeverNative && simd::TraceCompiler::available())
-    native_ = std::make_unique<simd::CodeCache>();
+  if (config.native_after != MachineConfig::kNeverNative) make_code_cache();
   order_.compute(module);
   view_machine();
-  if (config.native_after == 0) mark_hot_blocks();
+  if (config.native_after == 0) mark_hot_blocks(/*used=*/0);
   make_groups(/*is_new=*/true);
+}
+
+void SimdBackend::make_code_cache() {
+  std::unique_ptr<native::Engine> alone;
+  // Rights to memory of the caller's change without notice.
+  if (is_of_one() && config_.linear_storage == nullptr)
+    alone = native::Engine::make(*module_, memory_.view(),
+                                 1 + (config_.count_lanes ? uint64_t{1} << 32 : 0));
+  if (!alone && !simd::TraceCompiler::available()) return;
+  native_ = std::make_unique<simd::CodeCache>();
+  native_->set_alone(std::move(alone));
+  natively_ = 0;
+  interpreted_ = 0;
 }
 
 void SimdBackend::reset(uint64_t max_instructions) {
@@ -117,6 +130,7 @@ void SimdBackend::view_machine() {
     block_tallies_[b].counts[simd::kInsnCount] = module_->blocks[b].insn_count;
   }
   if (native_) {
+    if (native_->alone()) native_->alone()->module_changed();
     native_->assign(module_->uops);
     code_.uops = native_->uops();
   }
@@ -523,7 +537,7 @@ void SimdBackend::run_awake(uint64_t instructions) {
     atomics += std::exchange(w.workspace.atomics, 0);
   }
   if (is_worth_threads_) pace_.note(workers_now_ > 1, used, atomics, time);
-  mark_hot_blocks();
+  mark_hot_blocks(used);
   bool moved = false;
   if (judged) {
     const LaneUse now = lane_use();
@@ -549,16 +563,32 @@ SimdBackend::LaneUse SimdBackend::lane_use() const {
   return sum;
 }
 
-void SimdBackend::mark_hot_blocks() {
+// `used`: instructions since the last time.
+void SimdBackend::mark_hot_blocks(uint64_t used) {
   const uint64_t hot = uint64_t{config_.native_after} * simd::kMaxLanes;
   // Looking through all blocks costs more than most slices: do it ever more seldom.
   if (!native_) return;
+  if (native_->alone()) return mark_hot_blocks_of_one(used);
   native_->mark_misfits();
   if (slices_ < next_mark_) return;
   next_mark_ = slices_ + std::min<uint64_t>(slices_, 1024);
   const std::vector<uint64_t>& counts = all_blocks().counts;
   for (size_t b = 0; b < counts.size(); ++b)
     if (counts[b] >= hot) native_->mark(module_->blocks[b].first_uop);
+}
+
+// Looks through the blocks when the interpreter has run more instructions than that costs.
+void SimdBackend::mark_hot_blocks_of_one(uint64_t used) {
+  native::Engine& engine = *native_->alone();
+  constexpr uint64_t kWorthALook = 4;  // instructions per block
+  const uint64_t natively = engine.instructions();
+  interpreted_ += static_cast<int64_t>(used - (natively - std::exchange(natively_, natively)));
+  if (config_.native_after != 0 && !engine.wants_other_code() &&
+      interpreted_ < static_cast<int64_t>(kWorthALook * module_->blocks.size()))
+    return;
+  interpreted_ = 0;
+  for (const uint32_t uop : engine.compile(all_blocks().counts, config_.native_after))
+    native_->mark(uop);
 }
 
 void SimdBackend::BlockCounter::resize(size_t blocks, bool counts_lanes) {

@@ -28,11 +28,15 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   bool set_permissions(uint32_t core, uint64_t address, uint64_t size_bytes,
                        uint8_t flags) override {
     forget_reach(address);
-    return CpuBackend::set_permissions(core, address, size_bytes, flags);
+    const bool done = CpuBackend::set_permissions(core, address, size_bytes, flags);
+    note_permissions(address, size_bytes);
+    return done;
   }
   bool set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags) override {
     forget_reach(address);
-    return CpuBackend::set_permissions_all(address, size_bytes, flags);
+    const bool done = CpuBackend::set_permissions_all(address, size_bytes, flags);
+    note_permissions(address, size_bytes);
+    return done;
   }
   void start(uint32_t core, uint32_t uop) override;
   void start_all(uint32_t uop) override;
@@ -60,6 +64,10 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
       sizeof(simd::Group) / simd::kMaxLanes + sizeof(Watch) + sizeof(ClassCounts);
   // Pieces of native code made so far.
   size_t native_variants() const { return native_ ? native_->variants() : 0; }
+  // Instructions of cores alone in their groups that native code ran.
+  uint64_t native_instructions() const {
+    return native_ && native_->alone() ? native_->alone()->instructions() : 0;
+  }
   // Times that cores were moved between groups.
   size_t regroupings() const { return regroupings_; }
 
@@ -72,6 +80,9 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   bool restore_scheduling(std::span<const uint8_t> bytes);
   // Permissions of pages from `address` on change: what groups know of them is no longer true.
   void forget_reach(uint64_t address);
+  void note_permissions(uint64_t address, uint64_t size_bytes) {
+    if (native_ && native_->alone()) native_->alone()->permissions_changed(address, size_bytes);
+  }
   size_t group_number(uint32_t core) const {
     return regrouper_.position(core) / config_.group_width;
   }
@@ -79,7 +90,11 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   uint32_t lane_of(uint32_t core) const { return regrouper_.position(core) % config_.group_width; }
   void make_groups(bool is_new);
   void view_machine();
-  void mark_hot_blocks();
+  void make_code_cache();
+  void mark_hot_blocks(uint64_t used);
+  void mark_hot_blocks_of_one(uint64_t used);
+  // Whether every group has one core.
+  bool is_of_one() const { return config_.group_width == 1 || config_.cores == 1; }
   // When a group is to run next, kept apart from the group: most may wait while few work.
   struct Rest {
     enum class State : uint8_t {
@@ -158,6 +173,8 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   simd::Machine machine_;
   std::unique_ptr<simd::CodeCache> native_;  // null: the interpreter only
   uint64_t slices_ = 0, next_mark_ = 0;
+  uint64_t natively_ = 0;       // instructions that Engine ran when it was looked at last
+  int64_t interpreted_ = 0;     // and those that the interpreter ran since
   size_t regroupings_ = 0;
   std::vector<simd::BlockTally> block_tallies_;
   ReconvergenceOrder order_;

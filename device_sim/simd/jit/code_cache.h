@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "device_sim/native/engine.h"
 #include "device_sim/simd/jit/compiler.h"
 
 namespace gpusim::simd {
@@ -53,6 +54,10 @@ class CodeCache {
   void mark_misfits();
   size_t variants() const;
 
+  // Code for groups of one lane; null: none.
+  native::Engine* alone() const { return alone_.get(); }
+  void set_alone(std::unique_ptr<native::Engine> engine) { alone_ = std::move(engine); }
+
   NativeEntry& entry(uint32_t uop) { return entries_[entry_of_[uop]]; }
   Op original_op(uint32_t uop) const {
     const Uop& u = uops_[uop];
@@ -71,6 +76,7 @@ class CodeCache {
   std::atomic<bool> any_misfits_ = false;
   std::mutex mutex_;
   TraceCompiler compiler_;
+  std::unique_ptr<native::Engine> alone_;
 };
 
 }  // namespace gpusim::simd

@@ -1,6 +1,5 @@
 // Emits the value of one micro-op, or the condition of a branch, in a domain of registers.
 #pragma once
-#include "device_sim/simd/jit/domain.h"
 #include "device_sim/simd/jit/lower_kinds.h"
 #include "device_sim/uir/semantics.h"
 

@@ -9,6 +9,7 @@
 
 #include "device_sim/simd/jit/code_cache.h"
 #include "device_sim/simd/jit/step_info.h"
+#include "device_sim/simd/run_alone.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gpusim {
@@ -158,6 +159,11 @@ inline void note_misfit(Group& g, const Uop* at) {
 template <bool kFull>
 const Uop* run_marked(Group& g, const Uop* u) {
   simd::NativeEntry& entry = g.machine->native->entry(index_of(g, u));
+  if (g.width == 1) {
+    const uint32_t at = index_of(g, u);
+    const uint32_t next = simd::run_alone(g, at);
+    if (HWY_LIKELY(next != kNoUop && (next != at || g.budget <= 0))) return go_to(g, next);
+  }
   if (HWY_LIKELY(g.width == kMaxLanes)) {
     simd::NativeVariants& variants = kFull ? entry.full : entry.partial;
     const int count = variants.count.load(std::memory_order_acquire);

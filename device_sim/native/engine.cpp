@@ -1,0 +1,390 @@
+#include "device_sim/native/engine.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <stdexcept>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "device_sim/core/execute.h"
+#include "device_sim/native/page_table.h"
+#include "device_sim/native/strand.h"
+
+namespace gpusim::native {
+
+namespace {
+
+class ErrorFlag : public asmjit::ErrorHandler {
+ public:
+  void handleError(asmjit::Error, const char*, asmjit::BaseEmitter*) override { failed = true; }
+  bool failed = false;
+};
+
+// Memory for code, one piece after the other.
+class CodeMemory {
+ public:
+  CodeMemory() {
+    void* p = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE | PROT_EXEC,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p != MAP_FAILED) data_ = static_cast<uint8_t*>(p);
+  }
+  ~CodeMemory() {
+    if (data_ != nullptr) munmap(data_, kBytes);
+  }
+  CodeMemory(const CodeMemory&) = delete;
+  CodeMemory& operator=(const CodeMemory&) = delete;
+  bool exists() const { return data_ != nullptr; }
+  void clear() { used_ = 0; }
+  // Where the code lies, or 0.
+  uint64_t add(asmjit::CodeHolder& code) {
+    if (code.flatten() != asmjit::kErrorOk || code.resolveUnresolvedLinks() != asmjit::kErrorOk)
+      return 0;
+    uint8_t* const to = data_ + used_;
+    if (code.codeSize() + kAlignment > kBytes - used_) return 0;
+    if (code.relocateToBase(reinterpret_cast<uint64_t>(to)) != asmjit::kErrorOk ||
+        code.copyFlattenedData(to, kBytes - used_) != asmjit::kErrorOk)
+      return 0;
+    used_ += (code.codeSize() + kAlignment - 1) & ~(kAlignment - 1);
+    return reinterpret_cast<uint64_t>(to);
+  }
+  // Replaces the instructions at `from` by a jump.
+  static void link(uint64_t from, uint64_t to) {
+    auto* const p = reinterpret_cast<uint8_t*>(from);
+    const auto distance = static_cast<int32_t>(to - (from + 5));
+    p[0] = 0xe9;
+    std::memcpy(p + 1, &distance, sizeof distance);
+  }
+
+ private:
+  static constexpr size_t kBytes = size_t{64} << 20, kAlignment = 64;
+  uint8_t* data_ = nullptr;
+  size_t used_ = 0;
+};
+
+struct FrameContext {
+  Frame& frame;
+  uint64_t get(Slot s) const { return frame.slots[s]; }
+  void set(Slot s, uint64_t value) const { frame.slots[s] = value; }
+};
+
+// Called by generated code, with all slots in the frame.
+bool compute(Frame* frame, uint32_t uop) {
+  FrameContext context{*frame};
+  StopInfo stop;
+  return execute(frame->uops[uop], context, *frame->memory, frame->core, stop) == Outcome::kNext;
+}
+
+bool is_available() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("lzcnt");
+}
+
+class NativeEngine final : public Engine {
+ public:
+  NativeEngine(const Module& module, const MemoryView& memory, uint64_t weight)
+      : page_table_(memory, is_plain(memory)), environment_(asmjit::Environment::host()) {
+    around_.module = &module;
+    around_.memory = memory;
+    around_.weight = weight;
+    around_.plain_windows = is_plain(memory);
+    around_.pages = page_table_.pages();
+    write_common();
+    module_changed();
+  }
+  bool works() const { return memory_.exists() && enter_ != nullptr; }
+
+  void module_changed() override;
+  void permissions_changed(uint64_t address, uint64_t size_bytes) override {
+    page_table_.update(address, size_bytes);
+  }
+  std::span<const uint32_t> compile(std::span<const uint64_t> counts, uint64_t hot) override;
+  bool wants_other_code() const override {
+    return around_.fp_settled ? misfits_.load(std::memory_order_relaxed) > kMostMisfits
+                              : !gave_up_settled_ && saw_settled_.load(std::memory_order_relaxed);
+  }
+  bool run(Frame& frame, uint32_t uop) override;
+  void prepare(Frame& frame) const override {
+    frame.rights = page_table_.rights();
+    frame.unit_entries = reinterpret_cast<void* const*>(unit_entries_.data());
+    frame.text_units = around_.module->code.uop_at.size();
+    frame.uops = around_.module->uops.data();
+    frame.memory = &around_.memory;
+  }
+
+ private:
+  static constexpr uint32_t kMostMisfits = 10000;
+  static constexpr int kMostMaps = 8;
+
+  static bool is_plain(const MemoryView& m) {
+    return m.lanes_shift == 0 && m.window_groups == 1 && !m.is_private;
+  }
+  bool write_common();
+  SlotMap::Uses uses_of(std::span<const uint32_t> blocks, std::span<const uint64_t> counts) const;
+  bool choose_code(std::span<const uint32_t> blocks, std::span<const uint64_t> counts);
+  bool write_blocks(std::span<const uint32_t> blocks);
+  std::vector<uint32_t> strands_of(std::span<const uint32_t> blocks) const;
+  void forget_code();
+  void add_entry(uint32_t uop, uint64_t code);
+  bool is_block(uint32_t uop) const { return block_at_[uop] != kNoBlock; }
+
+  CodeMemory memory_;
+  PageTable page_table_;
+  asmjit::Environment environment_;
+  Surroundings around_;
+  using Enter = void (*)(Frame*, uint64_t code);
+  Enter enter_ = nullptr;
+  std::vector<uint64_t> entries_;                      // code by micro-op, 0: none
+  std::vector<uint32_t> block_at_;                     // that starts at a micro-op, or kNoBlock
+  std::vector<uint64_t> unit_entries_;                 // code by guest address, in units of CodeMap
+  std::unordered_multimap<uint32_t, uint64_t> exits_;  // that may become jumps, by micro-op
+  std::vector<uint32_t> blocks_;                       // with code
+  std::vector<uint32_t> first_uops_;                   // of these
+  std::vector<bool> has_code_;                         // by block
+  int maps_ = 0;                                       // that slots had
+  bool gave_up_settled_ = false, is_full_ = false;
+  std::atomic<bool> saw_settled_ = false;
+  std::atomic<uint32_t> misfits_ = 0;
+};
+
+bool NativeEngine::write_common() {
+  if (!memory_.exists()) return false;
+  ErrorFlag errors;
+  asmjit::CodeHolder code;
+  code.init(environment_);
+  code.setErrorHandler(&errors);
+  x86::Assembler a(&code);
+  const auto field = [](size_t offset, uint32_t size) {
+    return x86::ptr(x86::rbp, static_cast<int32_t>(offset), size);
+  };
+  const x86::Gp saved[] = {x86::rbx, x86::rbp, x86::r12, x86::r13, x86::r14, x86::r15};
+  const auto tally = static_cast<int32_t>(offsetof(Frame, tally));
+  const auto load_tally = [&] {
+    a.vmovdqu(x86::ymm14, x86::ptr(x86::rbp, tally));
+    a.vmovdqu(x86::ymm15, x86::ptr(x86::rbp, tally + 32));
+  };
+  const auto store_tally = [&] {
+    a.vmovdqu(x86::ptr(x86::rbp, tally), x86::ymm14);
+    a.vmovdqu(x86::ptr(x86::rbp, tally + 32), x86::ymm15);
+    a.vzeroupper();
+  };
+  const Label leave = a.newLabel(), left = a.newLabel(), compute_label = a.newLabel(),
+              failed = a.newLabel();
+  // void enter(Frame*, code)
+  for (const x86::Gp& r : saved) a.push(r);
+  a.sub(x86::rsp, 8);
+  a.mov(x86::rbp, x86::rdi);
+  a.mov(x86::rax, x86::rsi);
+  a.mov(x86::r15, field(offsetof(Frame, budget), 8));
+  load_tally();
+  around_.slots.load_all(a);
+  a.jmp(x86::rax);
+  // Leaves for the micro-op in eax.
+  a.bind(leave);
+  around_.slots.store_all(a);
+  store_tally();
+  a.bind(left);
+  a.mov(field(offsetof(Frame, next), 4), x86::eax);
+  a.mov(field(offsetof(Frame, budget), 8), x86::r15);
+  a.add(x86::rsp, 8);
+  for (size_t i = std::size(saved); i-- > 0;) a.pop(saved[i]);
+  a.ret();
+  // Computes the micro-op in eax by the interpreter's function, or leaves for it.
+  a.bind(compute_label);
+  around_.slots.store_all(a);
+  store_tally();
+  a.mov(field(offsetof(Frame, called), 8), x86::rax);
+  a.mov(x86::rdi, x86::rbp);
+  a.mov(x86::esi, x86::eax);
+  a.mov(x86::rax, reinterpret_cast<uint64_t>(&compute));
+  a.sub(x86::rsp, 8);
+  a.call(x86::rax);
+  a.add(x86::rsp, 8);
+  a.test(x86::al, x86::al);
+  a.jz(failed);
+  around_.slots.load_all(a);
+  load_tally();
+  a.ret();
+  a.bind(failed);
+  a.add(x86::rsp, 8);
+  a.mov(x86::rax, field(offsetof(Frame, called), 8));
+  a.jmp(left);
+
+  const uint64_t base = errors.failed ? 0 : memory_.add(code);
+  if (base == 0) return false;
+  enter_ = reinterpret_cast<Enter>(base);
+  around_.leave = base + code.labelOffset(leave);
+  around_.compute = base + code.labelOffset(compute_label);
+  return true;
+}
+
+void NativeEngine::module_changed() {
+  const Module& m = *around_.module;
+  entries_.resize(m.uops.size());
+  has_code_.resize(m.blocks.size());
+  block_at_.assign(m.uops.size(), kNoBlock);
+  for (uint32_t b = 0; b < m.blocks.size(); ++b) block_at_[m.blocks[b].first_uop] = b;
+  unit_entries_.assign(m.code.uop_at.size(), 0);
+  for (size_t unit = 0; unit < m.code.uop_at.size(); ++unit)
+    if (m.code.uop_at[unit] != kNoUop) unit_entries_[unit] = entries_[m.code.uop_at[unit]];
+}
+
+void NativeEngine::add_entry(uint32_t uop, uint64_t code) {
+  entries_[uop] = code;
+  const Module& m = *around_.module;
+  if (is_block(uop)) {
+    const uint64_t unit = (m.blocks[block_at_[uop]].pc - m.code.text_base) >> m.code.pc_shift;
+    if (unit < m.code.uop_at.size() && m.code.uop_at[unit] == uop) unit_entries_[unit] = code;
+  }
+  const auto [begin, end] = exits_.equal_range(uop);
+  for (auto it = begin; it != end; ++it) CodeMemory::link(it->second, code);
+  exits_.erase(begin, end);
+}
+
+void NativeEngine::forget_code() {
+  memory_.clear();
+  exits_.clear();
+  std::fill(entries_.begin(), entries_.end(), 0);
+  std::fill(unit_entries_.begin(), unit_entries_.end(), 0);
+  std::fill(has_code_.begin(), has_code_.end(), false);
+  blocks_.clear();
+  first_uops_.clear();
+}
+
+SlotMap::Uses NativeEngine::uses_of(std::span<const uint32_t> blocks,
+                                    std::span<const uint64_t> counts) const {
+  SlotMap::Uses uses;
+  const Module& m = *around_.module;
+  for (const uint32_t b : blocks)
+    for (uint32_t i = 0; i < m.blocks[b].uop_count; ++i)
+      uses.add(m.uops[m.blocks[b].first_uop + i], 2 * (counts[b] + 1));
+  return uses;
+}
+
+// The blocks' strands, and the ways out of them that no block starts.
+std::vector<uint32_t> NativeEngine::strands_of(std::span<const uint32_t> blocks) const {
+  const Module& m = *around_.module;
+  std::vector<uint32_t> starts;
+  std::unordered_set<uint32_t> seen;
+  const auto add = [&](uint32_t uop) {
+    if (entries_[uop] == 0 && seen.insert(uop).second) starts.push_back(uop);
+  };
+  for (const uint32_t b : blocks) add(m.blocks[b].first_uop);
+  for (size_t k = 0; k < starts.size(); ++k) {
+    uint32_t end = starts[k];
+    while (!ends_strand(m.uops[end])) ++end;
+    const ShapeInfo info = shape_info(op_info(m.uops[end].op).shape);
+    if (info.has_target && !is_block(m.uops[end].target())) add(m.uops[end].target());
+    if (info.falls_through && !is_block(end + 1)) add(end + 1);
+  }
+  std::sort(starts.begin(), starts.end());
+  return starts;
+}
+
+bool NativeEngine::write_blocks(std::span<const uint32_t> blocks) {
+  const std::vector<uint32_t> starts = strands_of(blocks);
+  ErrorFlag errors;
+  asmjit::CodeHolder code;
+  code.init(environment_);
+  code.setErrorHandler(&errors);
+  StrandWriter writer(code, around_);
+  writer.write(starts, [this](uint32_t uop) { return entries_[uop]; });
+  const uint64_t base = errors.failed || writer.failed() ? 0 : memory_.add(code);
+  if (base == 0) return false;
+  for (const StrandWriter::Way& way : writer.exits())
+    exits_.emplace(way.uop, base + code.labelOffset(way.label));
+  for (const StrandWriter::Way& way : writer.entries())
+    add_entry(way.uop, base + code.labelOffset(way.label));
+  for (const uint32_t b : blocks) {
+    has_code_[b] = true;
+    blocks_.push_back(b);
+    first_uops_.push_back(around_.module->blocks[b].first_uop);
+  }
+  return true;
+}
+
+// Decides for which state and for which places of slots code is generated. True: there is no code
+// any more.
+bool NativeEngine::choose_code(std::span<const uint32_t> blocks, std::span<const uint64_t> counts) {
+  bool changes = enter_ == nullptr;
+  if (wants_other_code()) {
+    gave_up_settled_ = around_.fp_settled;
+    around_.fp_settled = !around_.fp_settled;
+    changes = true;
+  }
+  const SlotMap::Uses uses = uses_of(blocks, counts);
+  const SlotMap best = SlotMap::best(uses, around_.module->abi.fp_state);
+  // Code for other places has to be much better to be worth writing.
+  if (changes || (maps_ < kMostMaps && best.served(uses) / 5 * 4 > around_.slots.served(uses))) {
+    around_.slots = best;
+    ++maps_;
+    changes = true;
+  }
+  if (!changes) return false;
+  forget_code();
+  if (!write_common()) is_full_ = true;
+  return true;
+}
+
+std::span<const uint32_t> NativeEngine::compile(std::span<const uint64_t> counts, uint64_t hot) {
+  if (is_full_) return {};
+  // Blocks near hot ones will be needed, too.
+  constexpr uint64_t kNearlyHot = 4;
+  std::vector<uint32_t> chosen;
+  bool any = wants_other_code();
+  for (uint32_t b = 0; b < counts.size(); ++b) {
+    if (has_code_[b] || counts[b] < hot / kNearlyHot) continue;
+    if (counts[b] == 0 && hot != 0) continue;
+    chosen.push_back(b);
+    any |= counts[b] >= hot;
+  }
+  if (!any) return {};
+  std::vector<uint32_t> all = blocks_;
+  all.insert(all.end(), chosen.begin(), chosen.end());
+  if (choose_code(all, counts)) chosen = all;
+  if (is_full_ || !write_blocks(chosen)) {
+    is_full_ = true;
+    return {};
+  }
+  return first_uops_;
+}
+
+bool NativeEngine::run(Frame& frame, uint32_t uop) {
+  const uint64_t code = entries_[uop];
+  if (code == 0) return false;
+  if (const int fp_state = around_.module->abi.fp_state; fp_state != kNoSlot) {
+    const uint64_t state = frame.slots[fp_state] & (sem::kFpControl | sem::kFpIxc);
+    const bool settled = state == sem::kFpIxc;
+    if (settled && !around_.fp_settled) saw_settled_.store(true, std::memory_order_relaxed);
+    if (!settled && around_.fp_settled) {
+      misfits_.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
+  }
+  const int64_t budget = frame.budget;
+  enter_(&frame, code);
+  const auto used = static_cast<uint64_t>(budget - frame.budget);
+  frame.tally[15] += static_cast<uint32_t>(used);
+  instructions_.fetch_add(used, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<Engine> Engine::make(const Module& module, const MemoryView& memory,
+                                     uint64_t weight) {
+  if (!is_available() || memory.is_private) return nullptr;
+  try {
+    auto engine = std::make_unique<NativeEngine>(module, memory, weight);
+    if (!engine->works()) return nullptr;
+    return engine;
+  } catch (const std::runtime_error&) {  // no address space for page rights: it goes without
+    return nullptr;
+  }
+}
+
+}  // namespace gpusim::native

@@ -1,0 +1,51 @@
+// Native code for one core at a time: which blocks have it, and how a core enters and leaves it.
+//
+// State is in a Frame at every entry and exit. The code counts blocks and instructions as the
+// interpreter does, ends at the same places, and leaves whatever needs the host, or faults, to the
+// interpreter: it exits before that micro-op.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "device_sim/core/memory_view.h"
+#include "device_sim/native/frame.h"
+#include "device_sim/uir/module.h"
+
+namespace gpusim::native {
+
+class Engine {
+ public:
+  // Null if this processor, or the machine's memory, is not of the kind that code is generated for.
+  // `weight`: what an execution adds to its block's count.
+  static std::unique_ptr<Engine> make(const Module& module, const MemoryView& memory,
+                                      uint64_t weight);
+  virtual ~Engine() = default;
+
+  // Blocks were added, or retired from the code map.
+  virtual void module_changed() = 0;
+  // Of the pages that the range touches.
+  virtual void permissions_changed(uint64_t address, uint64_t size_bytes) = 0;
+
+  // Between slices. Generates code for blocks without any that were executed so often; `counts`: of
+  // executions, by block. Returns the first micro-ops of all that have code now, if there are new
+  // ones.
+  virtual std::span<const uint32_t> compile(std::span<const uint64_t> counts, uint64_t hot) = 0;
+  // Whether compile() should be called although nothing else is hot.
+  virtual bool wants_other_code() const = 0;
+
+  // During slices, by any thread.
+  // Where the core goes on, if there is code at the micro-op that suits its state.
+  virtual bool run(Frame& frame, uint32_t uop) = 0;
+  // What frames need beside slots, budget, depth and counts.
+  virtual void prepare(Frame& frame) const = 0;
+
+  // Instructions run so far.
+  uint64_t instructions() const { return instructions_.load(std::memory_order_relaxed); }
+
+ protected:
+  std::atomic<uint64_t> instructions_ = 0;
+};
+
+}  // namespace gpusim::native

@@ -1,0 +1,40 @@
+// What native code works on while it runs one core. The code keeps the hottest slots in registers
+// and writes them back before anybody else looks.
+#pragma once
+#include <cstdint>
+
+#include "device_sim/core/memory_view.h"
+#include "device_sim/uir/uop.h"
+
+namespace gpusim::native {
+
+struct Frame {
+  static constexpr uint32_t kCovers = 16;
+
+  uint64_t slots[256];  // of the core; as many as the module has
+  int64_t budget = 0;   // instructions left
+  uint32_t next = 0;    // micro-op where the core goes on
+  uint32_t depth = 0;   // of calls
+  uint64_t* block_counts = nullptr;
+  const uint8_t* rights = nullptr;      // see PageRights
+  void* const* unit_entries = nullptr;  // see Engine
+  uint64_t text_units = 0;
+  uint64_t called = 0;  // micro-op that the interpreter's function computes
+  // Host addresses of runs of guest memory that may be accessed, for the rest of a strand; 0: none.
+  uint64_t covers[kCovers];
+  // Instructions per class of completed blocks, but for their sum.
+  alignas(32) uint32_t tally[16] = {};
+  const Uop* uops = nullptr;
+  const MemoryView* memory = nullptr;
+  uint32_t core = 0;
+};
+
+// One byte per guest page, by address. A page counts as writable here if it is readable, too.
+struct PageRights {
+  // Accesses of up to a page that start in this one may go on in the next.
+  static constexpr uint8_t kLinearRead = 1, kLinearWrite = 2, kWindowRead = 16, kWindowWrite = 32;
+  // This page alone: the same bits, shifted.
+  static constexpr int kAlone = 2;
+};
+
+}  // namespace gpusim::native
