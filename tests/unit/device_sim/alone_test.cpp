@@ -1,0 +1,74 @@
+// That a core alone in its group runs hot loops in native code, and is counted as in the interpreter.
+#include <doctest/doctest.h>
+
+#include "device_sim/simd/simd_backend.h"
+#include "tests/unit/device_sim/toy_program.h"
+
+namespace gpusim {
+namespace {
+
+constexpr Uop kEnd = {.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kBreakpoint)};
+enum Slots : Slot { kCore, kSquare, kSum, kRounds, kStack, kSlots };
+constexpr uint64_t kLinearBytes = 1 << 20;
+constexpr uint64_t kWindow = uint64_t{1} << MachineConfig{}.window_shift;
+
+bool can_run_alone() {
+#ifdef __x86_64__
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+#else
+  return false;
+#endif
+}
+
+// What one core did, natively or not.
+struct AloneRun {
+  uint64_t sum = 0, natively = 0;
+  std::vector<uint64_t> block_counts;
+  ClassCounts classes{};
+};
+AloneRun run_alone(uint32_t native_after, const Module& module, uint64_t rounds) {
+  SimdBackend b;
+  MachineConfig config;
+  config.linear_size = config.window_base = kLinearBytes;
+  config.native_after = native_after;
+  b.configure(module, config);
+  b.set_permissions(0, 0, kLinearBytes, kRead | kWrite);
+  b.set_permissions(0, kLinearBytes, kWindow, kRead | kWrite);
+  b.set_slot(0, kCore, 3);
+  b.set_slot(0, kRounds, rounds);
+  b.set_slot(0, kStack, kLinearBytes + 64);
+  b.start(0, 0);
+  std::span<const Event> events;
+  while (events.empty()) events = b.run_slice(1000);
+  return {b.slot(0, kSum), b.native_instructions(), b.block_counts(), b.tally(0).classes};
+}
+
+TEST_CASE("a core alone in its group runs hot loops natively, and counts as the interpreter") {
+  // The sum is kept on the stack.
+  Module m;
+  add_block(m, {{.op = Op::mul32, .d = kSquare, .a = kCore, .b = kCore}, {.op = Op::jmp}}, 2);
+  add_block(m,
+            {{.op = Op::ldu32, .d = kSum, .a = kStack, .imm = 8},
+             {.op = Op::add32, .d = kSum, .a = kSum, .b = kSquare},
+             {.op = Op::xor32, .d = kSum, .a = kSum, .b = kRounds},
+             {.op = Op::st32, .d = kSum, .a = kStack, .imm = 8},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne32, .a = kRounds}},
+            2);
+  add_block(m, {kEnd}, 9);
+  finish(m, kSlots);
+  constexpr uint64_t kRoundsOfLoop = 20000;
+  const AloneRun expected = run_alone(MachineConfig::kNeverNative, m, kRoundsOfLoop);
+  CHECK(expected.natively == 0);
+  for (const uint32_t native_after : {0u, 1u, 64u}) {
+    const AloneRun actual = run_alone(native_after, m, kRoundsOfLoop);
+    CHECK(actual.sum == expected.sum);
+    CHECK(actual.block_counts == expected.block_counts);
+    CHECK(actual.classes == expected.classes);
+    if (!can_run_alone()) continue;
+    CHECK(actual.natively > 5 * kRoundsOfLoop);
+  }
+}
+
+}  // namespace
+}  // namespace gpusim
