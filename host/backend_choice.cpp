@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
-#include "device_sim/core/devices.h"
 #include "host/error.h"
+#include "host/self_test.h"
 
 namespace gpusim::host {
 namespace {
@@ -36,7 +37,28 @@ uint32_t parse_device(std::string_view text, const std::string& all) {
   return number;
 }
 
-// "all": those that can be used.
+// The first GPU that passed its self-test, or a note for the user why none is taken.
+BackendChoice choose_automatically(const BackendRequest& request) {
+  BackendChoice choice{request.backend, {}};
+  if (request.cores < kFewestCoresOnGpu) return choice;
+  const std::vector<DeviceInfo> known = devices_of(kDeviceBackend);
+  for (uint32_t i = 0; i < known.size(); ++i) {
+    std::string why_not = known[i].why_not;
+    if (why_not.empty()) {
+      std::optional<SelfTest> test = known_self_test(known[i]);
+      if (!test) test = run_self_test(i, known[i], kSelfTestSeconds);
+      if (test->passed) return {kDeviceBackend, {i}};
+      why_not = fmt::format("its self-test failed: {} (gpusim self-test runs it again)",
+                            test->why_not);
+    }
+    choice.note += fmt::format("{}GPU {}, {}, is not used: {}", choice.note.empty() ? "" : "; ", i,
+                               known[i].name, why_not);
+  }
+  return choice;
+}
+
+}  // namespace
+
 std::vector<uint32_t> parse_devices(const std::string& text) {
   const std::vector<DeviceInfo> known = devices_of(kDeviceBackend);
   if (known.empty()) throw UserError(fmt::format("--devices {}: {}", text, why_none()));
@@ -65,9 +87,8 @@ std::vector<uint32_t> parse_devices(const std::string& text) {
   return chosen;
 }
 
-}  // namespace
-
 BackendChoice choose_backend(const BackendRequest& request) {
+  if (request.devices.empty() && request.backend == "auto") return choose_automatically(request);
   if (request.devices.empty()) return {request.backend, {}};
   if (request.backend != "auto" && request.backend != kDeviceBackend)
     throw UserError(fmt::format("--devices {}: backend {} has no devices to choose from; they are "

@@ -11,14 +11,24 @@ struct BackendRequest {
   std::string backend = "auto";
   std::string devices;  // numbers with commas between, or "all"; empty: the backend chooses
   MemoryModel memory_model = MemoryModel::kShared;
+  uint32_t cores = 1;
 };
 struct BackendChoice {
   std::string backend;
   std::vector<uint32_t> devices;  // empty: the first that can be used, or the backend has none
+  std::string note = {};          // for the user: why `auto` left a GPU alone
 };
 
-// Who names devices means the backend that has some. Throws UserError where there is no such backend
-// or device, where it cannot be used, and where cores that share memory would be on several.
+// Fewer are faster on a processor: by the estimates of docs/gpu.md a GPU's thread executes some
+// 8 million micro-ops per second, one processor with backend simd 6,000 to 24,000 million.
+inline constexpr uint32_t kFewestCoresOnGpu = 4096;
+
+// Devices mean the backend that has some. `auto` takes a GPU only if it passed its self-test, which is
+// run if nobody did so before. Throws UserError where there is no such backend or device, where it
+// cannot be used, and where cores that share memory would be on several.
 BackendChoice choose_backend(const BackendRequest& request);
+
+// "all", those that can be used, or numbers with commas between. Throws UserError.
+std::vector<uint32_t> parse_devices(const std::string& text);
 
 }  // namespace gpusim::host

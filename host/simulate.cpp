@@ -235,7 +235,9 @@ class Simulation {
 void Simulation::make_backend() {
   const BackendChoice choice = choose_backend({.backend = options_.backend,
                                                .devices = options_.devices,
-                                               .memory_model = options_.memory_model});
+                                               .memory_model = options_.memory_model,
+                                               .cores = options_.cores});
+  if (!options_.quiet && !choice.note.empty()) print_line("gpusim: note: " + choice.note);
   backend_ = make_backend_on(choice.backend, choice.devices);
 }
 

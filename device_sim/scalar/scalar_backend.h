@@ -7,7 +7,7 @@
 
 namespace gpusim {
 
-class ScalarBackend final : public CpuBackend, public CpuMachineState {
+class ScalarBackend : public CpuBackend, public CpuMachineState {
  public:
   std::string name() const override { return "scalar"; }
   std::string device() const override { return "host CPU, one core at a time"; }

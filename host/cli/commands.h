@@ -29,6 +29,7 @@ void add_energy_model_commands(CLI::App& energy, Action& action);
 // `power ...`: host/cli/power_commands.h. `command`: what stood after `--`.
 void add_power_command(CLI::App& app, const std::vector<std::string>& command, Action& action);
 void add_daemon_command(CLI::App& app, Action& action);
+void add_self_test_command(CLI::App& app, Action& action);
 
 // One value each time it is given, so that what follows it is not taken for another.
 inline void repeatable(CLI::Option* option) {

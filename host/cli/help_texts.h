@@ -36,6 +36,7 @@ inline constexpr Example kExamples[] = {
     {"disasm", "gpusim disasm sobel.elf --json", "all of it, for programs"},
     {"info", "gpusim info --json", "for programs"},
     {"info", "gpusim info --program sobel.elf --cores 65536", "memory that each core takes"},
+    {"self-test", "gpusim self-test", "whether --backend auto may take the GPUs of this machine"},
     {"energy", "gpusim energy estimate s.json --target fermi,et-soc1", "joules of a run"},
     {"energy", "gpusim energy predict counters.csv", "watts of a GPU's kernels"},
     {"energy estimate", "gpusim energy estimate s.json --target all --json estimate.json",

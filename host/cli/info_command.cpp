@@ -2,12 +2,13 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
-#include "device_sim/core/devices.h"
 #include "host/cli/commands.h"
 #include "host/console.h"
 #include "host/memory_plan.h"
+#include "host/self_test.h"
 #include "host/sweep/machine.h"
 #include "translator/common/isa_list.h"
 #include "translator/common/translator.h"
@@ -16,6 +17,13 @@ namespace gpusim::host {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+std::string state_of(const DeviceInfo& device) {
+  if (!device.why_not.empty()) return "not usable: " + device.why_not;
+  const std::optional<SelfTest> test = known_self_test(device);
+  if (!test) return "self-test not run yet";
+  return test->passed ? "self-test passed" : "self-test failed: " + test->why_not;
+}
 
 int print_json(const Json& json) {
   console::out("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
@@ -35,9 +43,9 @@ int print_json_info() {
     Json entry = {{"name", backend.name}, {"available", available}};
     entry[available ? "device" : "reason"] = available ? backend.device() : why_not;
     for (const DeviceInfo& device : devices_of(backend.name)) {
-      Json one = {{"name", device.name}, {"available", device.why_not.empty()}};
-      if (!device.why_not.empty()) one["reason"] = device.why_not;
-      entry["devices"].push_back(one);
+      entry["devices"].push_back({{"name", device.name},
+                                  {"available", device.why_not.empty()},
+                                  {"state", state_of(device)}});
     }
     json["backends"].push_back(entry);
   }
@@ -62,8 +70,7 @@ int print_info() {
     }
     const std::vector<DeviceInfo> devices = devices_of(backend.name);
     for (size_t i = 0; i < devices.size(); ++i)
-      console::out("    device {}: {}{}\n", i, devices[i].name,
-                   devices[i].why_not.empty() ? "" : "; not usable: " + devices[i].why_not);
+      console::out("    device {}: {}; {}\n", i, devices[i].name, state_of(devices[i]));
   }
   console::out("\nThis machine:\n  {}, {} hardware threads\n", sweep::processor_name(),
                std::thread::hardware_concurrency());

@@ -67,6 +67,7 @@ int run_main(int argc, char** argv) {
   add_translate_command(app, action);
   add_disasm_command(app, action);
   add_info_command(app, action);
+  add_self_test_command(app, action);
   add_energy_command(app, action);
   add_power_command(app, guest_args, action);
   add_sweep_command(app, guest_args, action);

@@ -99,7 +99,7 @@ class Devices(unittest.TestCase):
         backends = json.loads(self.gpusim_run("sm_90,sm_75", "info", "--json").stdout)["backends"]
         cuda = next(b for b in backends if b["name"] == "cuda")
         self.assertEqual([d["available"] for d in cuda["devices"]], [True, False])
-        self.assertIn("no machine code", cuda["devices"][1]["reason"])
+        self.assertIn("no machine code", cuda["devices"][1]["state"])
         self.assertIn("device 1: emulated sm_75", self.gpusim_run("sm_90,sm_75", "info").stdout)
 
 
