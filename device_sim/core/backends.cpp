@@ -37,7 +37,7 @@ constexpr Row kRows[] = {
     {{"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>,
       ScalarBackend::kSchedulingBytes, true},
      {}},
-    // Last, so that `auto` takes it only where somebody looked whether it works (host/auto_backend.h).
+    // Last, so that `auto` takes it only where somebody looked whether it works (host/backend_choice.h).
     {{"cuda", cuda::available, cuda::device_name, create_cuda, cuda::kSchedulingBytes, false},
      {.is_on_device = true,
       .always_counts_cores = false,

@@ -13,9 +13,6 @@
 
 namespace gpusim {
 
-template <Op op>
-GPUSIM_HD_INLINE uint64_t amo_result(uint64_t old, uint64_t operand, uint32_t log2_size);
-
 // Of 1, 2, 4 or 8 aligned bytes.
 template <class T>
 __device__ __forceinline__ T atomic_load(const T* p) {

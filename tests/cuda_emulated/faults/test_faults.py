@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Shows that tests on the emulated device find faults: three that the CUDA backend once had are put
-back (put_back.py), one at a time, and each must show.
+"""Shows that tests on the emulated device find faults: some that the CUDA backend once had, or might
+have, are put in (put_back.py), one at a time, and each must show.
 
   test_faults.py GPUSIM NOT_PUT_BACK BUILD_FOLDER PROGRAM [UNITTEST ARGUMENT]...
 """
@@ -16,7 +16,7 @@ DIFFERENTIAL = HERE.parent.parent / "differential"
 sys.path.insert(0, str(DIFFERENTIAL))
 import guest_programs  # noqa: E402
 
-LOCKS = DIFFERENTIAL / "litmus" / "locks"
+LITMUS, LOCKS = DIFFERENTIAL / "litmus" / "run_litmus.py", DIFFERENTIAL / "litmus" / "locks"
 CC = [guest_programs.COMPILER, *guest_programs.FLAGS, "-g", "-march=armv8.1-a"]
 LINUX_CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O1", "-static", "-pthread"]
 SPINNING_KIND = 0b1  # a lock that waits without a hint
@@ -61,6 +61,19 @@ class Faults(unittest.TestCase):
                                  SPINNING_KIND).returncode
         self.assertEqual(take_the_lock(0), 0)
         self.assertEqual(take_the_lock(3), 124)  # docs/cli.md: --max-instructions stopped a core
+
+    def test_fences_that_do_nothing(self):
+        def litmus(fault):
+            return subprocess.run(
+                [LITMUS, "--gpusim", self.gpusim, "--build", self.build / "litmus", "--cuda", "--iterations",
+                 "1000", "--only", r"^(SB\+dmb\.ishs|MP\+dmb\.ish\+dmb\.ishld)$"],
+                capture_output=True, text=True, timeout=300,
+                env=os.environ | {"GPUSIM_EMULATED_FAULT": str(fault), "GPUSIM_EMULATED_STORES": "delayed"})
+        sound = litmus(0)
+        self.assertEqual(sound.returncode, 0, sound.stdout)
+        faulty = litmus(6)
+        self.assertEqual(faulty.returncode, 1)
+        self.assertRegex(faulty.stdout, r"FAIL SB\+dmb\.ishs: an outcome that the architecture forbids, on cuda")
 
 
 if __name__ == "__main__":

@@ -79,11 +79,20 @@ int launch_bound(const void* kernel) {
   return own && entry != first ? static_cast<int>(entry - first) : kThreadsPerBlock;
 }
 
-int blocks_per_multiprocessor(int threads, size_t shared_bytes) {
+int registers_per_thread(const void* kernel) {
+  constexpr int kMost = 255, kUnit = 8;
+  return std::min(kMost, kRegisters / launch_bound(kernel) / kUnit * kUnit);
+}
+
+// A warp's registers are given out in units of 256.
+int blocks_per_multiprocessor(const void* kernel, int threads, size_t shared_bytes) {
+  constexpr int kUnit = 256, kWarp = 32;
   const Chip& c = chip();
-  const int whole_warps = (threads + 31) / 32 * 32;
+  const int warps = (threads + kWarp - 1) / kWarp;
+  const int registers = (registers_per_thread(kernel) * kWarp + kUnit - 1) / kUnit * kUnit * warps;
+  const int most = std::min({c.blocks_per_multiprocessor,
+                             c.threads_per_multiprocessor / (warps * kWarp), kRegisters / registers});
   const size_t each = shared_bytes + c.shared_reserved;
-  const int most = std::min(c.blocks_per_multiprocessor, c.threads_per_multiprocessor / whole_warps);
   return each == 0 ? most : std::min(most, static_cast<int>(c.shared_per_multiprocessor / each));
 }
 

@@ -35,6 +35,8 @@ extern const int compiled_for;
 
 // How many threads a block of this kernel may have.
 int launch_bound(const void* kernel);
-int blocks_per_multiprocessor(int threads, size_t shared_bytes);
+// As many as ptxas may give each: what the bound leaves.
+int registers_per_thread(const void* kernel);
+int blocks_per_multiprocessor(const void* kernel, int threads, size_t shared_bytes);
 
 }  // namespace cuda_emulated

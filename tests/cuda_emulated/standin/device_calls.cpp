@@ -208,7 +208,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ke
   if (!has_code()) return refused(cudaErrorNoKernelImageForDevice);
   *attributes = {};
   attributes->maxThreadsPerBlock = launch_bound(kernel);
-  attributes->numRegs = kRegisters / launch_bound(kernel) / 8 * 8;  // as many as the bound leaves
+  attributes->numRegs = registers_per_thread(kernel);
   attributes->binaryVersion = attributes->ptxVersion = compiled_for / 10;
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(shared_limit(kernel));
   return cudaSuccess;
@@ -216,6 +216,6 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ke
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel,
                                                           int threads, size_t shared_bytes) {
   const bool fits = threads <= launch_bound(kernel) && shared_bytes <= chip().shared_per_block_optin;
-  *blocks = fits ? blocks_per_multiprocessor(threads, shared_bytes) : 0;
+  *blocks = fits ? blocks_per_multiprocessor(kernel, threads, shared_bytes) : 0;
   return cudaSuccess;
 }

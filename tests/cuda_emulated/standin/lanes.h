@@ -8,6 +8,7 @@
 
 #include "emulated/launch.h"
 #include "emulated/warp.h"
+#include "standin/store_buffer.h"
 
 namespace cuda_emulated {
 
@@ -29,6 +30,7 @@ struct Warp {
   std::vector<Gathering> gatherings;
   std::array<uint64_t, kLanes> values, results;
   std::array<uint32_t, kLanes> arguments;
+  std::array<std::vector<DelayedStore>, kLanes> stores;
 };
 
 struct Block {

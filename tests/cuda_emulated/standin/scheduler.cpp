@@ -2,10 +2,13 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <string_view>
 
 #include "emulated/preemption.h"
+#include "emulated/store_buffer.h"
 #include "standin/chip.h"
 #include "standin/lanes.h"
 #include "standin/memory.h"
@@ -64,6 +67,7 @@ struct KeepStack {  // Stacks has it again when the lane ended
 context::fiber begin_lane(context::fiber&& from) {
   scheduler = std::move(from);
   now.launch->thread();
+  if (delays_stores) settle_all();
   return std::move(scheduler);
 }
 
@@ -106,6 +110,7 @@ void resume(Warp& warp, uint32_t lane) {
 bool run_warp(uint32_t index) {
   Warp& warp = now.block->warps[index];
   now.warp_index = index;
+  if (delays_stores) settle_by_chance(warp);
   for (uint32_t turn = 1 + chance().below(kWarpTurn); warp.ready != 0 && turn != 0; --turn) {
     resume(warp, chance().bit_of(warp.ready));
     if (given_up) return false;
@@ -169,6 +174,7 @@ void switch_away() { scheduler = std::move(scheduler).resume(); }
 void preempt() {
   until_preemption = 1 + chance().below(2 * kPreemptionEvery);
   if (is_running) {
+    if (delays_stores) settle_by_chance(*now.warp);
     switch_away();
   } else if (algorithms == 0) {
     until_preemption = 1;
@@ -189,13 +195,15 @@ bool run(const Launch& launch) {
   gridDim = launch.grid;
   given_up = false;
   is_running = true;
+  static const char* const stores = std::getenv("GPUSIM_EMULATED_STORES");
+  delays_stores = stores && std::string_view(stores) == "delayed";
   until_preemption = 1;
   std::vector<uint32_t> order(launch.grid.x);
   std::iota(order.begin(), order.end(), 0);
   for (uint32_t i = launch.grid.x; i > 1; --i) std::swap(order[i - 1], order[chance().below(i)]);
   const auto most = static_cast<size_t>(chip().multiprocessors) *
-                    static_cast<size_t>(blocks_per_multiprocessor(static_cast<int>(launch.block.x),
-                                                                  launch.shared_bytes));
+                    static_cast<size_t>(blocks_per_multiprocessor(
+                        launch.kernel, static_cast<int>(launch.block.x), launch.shared_bytes));
   std::vector<Block> resident;
   while (!given_up && (!order.empty() || !resident.empty())) {
     while (!order.empty() && resident.size() < most) {
@@ -209,7 +217,7 @@ bool run(const Launch& launch) {
       resident.pop_back();
     }
   }
-  is_running = false;
+  is_running = delays_stores = false;
   until_preemption = 1;
   if (given_up) abandon(resident);
   return !given_up;

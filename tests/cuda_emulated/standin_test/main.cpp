@@ -31,14 +31,14 @@ Ended run_case(const std::string& name) {
 
 TEST_CASE("kernels run as CUDA promises") {
   for (const SoundCase& c : sound_cases()) {
-    CAPTURE(c.name);
+    CAPTURE(std::string(c.name));
     CHECK(c.run());
   }
 }
 
 TEST_CASE("faults are reported") {
   for (const FaultyCase& c : faulty_cases()) {
-    CAPTURE(c.name);
+    CAPTURE(std::string(c.name));
     const Ended ended = run_case(c.name);
     CHECK(ended.status == 99);
     for (const std::string& text : c.expected) {

@@ -7,6 +7,9 @@
 #include <thrust/reduce.h>
 #include <thrust/sort.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <numeric>
 
 #include "device_sim/cuda/launch.cuh"
@@ -90,6 +93,19 @@ __global__ void count_without_lock(uint32_t* words) {
   words[1] = seen + 1;
 }
 
+// Pairs of lanes store to a word each and load the other's: words, then what was loaded.
+constexpr uint32_t kPairLanes = 512;
+template <bool with_fence>
+__global__ void store_and_load(uint32_t* words) {
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  __nv_atomic_store_n(&words[i], 1u, __NV_ATOMIC_RELAXED);
+  if (with_fence) __threadfence();
+  words[kPairLanes + i] = __nv_atomic_load_n(&words[i ^ 1], __NV_ATOMIC_RELAXED);
+  __syncwarp();  // who ends has no store left
+}
+__global__ void bounded(uint32_t*);
+__global__ void __launch_bounds__(512, 1) bounded(uint32_t* out) { out[0] = 1; }
+
 template <class K>
 std::vector<uint32_t> run(K kernel, uint32_t blocks, uint32_t threads, size_t shared_bytes,
                           size_t words) {
@@ -102,6 +118,31 @@ std::vector<uint32_t> run(K kernel, uint32_t blocks, uint32_t threads, size_t sh
 }
 bool all_are(const std::vector<uint32_t>& words, uint32_t value) {
   return std::all_of(words.begin(), words.end(), [=](uint32_t w) { return w == value; });
+}
+
+// Of how many pairs neither lane saw the other's store.
+uint32_t blind_pairs(const std::vector<uint32_t>& words) {
+  uint32_t count = 0;
+  for (uint32_t i = kPairLanes; i < 2 * kPairLanes; i += 2) count += words[i] + words[i + 1] == 0;
+  return count;
+}
+bool delayed_stores() {
+  const char* const stores = std::getenv("GPUSIM_EMULATED_STORES");
+  const bool are_delayed = stores && std::strcmp(stores, "delayed") == 0;
+  const auto without = run(store_and_load<false>, 8, kPairLanes / 8, 0, 2 * kPairLanes);
+  const auto with = run(store_and_load<true>, 8, kPairLanes / 8, 0, 2 * kPairLanes);
+  return (blind_pairs(without) != 0) == are_delayed && blind_pairs(with) == 0 &&
+         std::all_of(without.begin(), without.begin() + kPairLanes, [](uint32_t w) { return w == 1; });
+}
+
+// 65,536 registers, 128 for each thread.
+bool registers() {
+  cudaFuncAttributes attributes;
+  int whole = 0, half = 0;
+  cudaFuncGetAttributes(&attributes, bounded);
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&whole, bounded, 512, 0);
+  cudaOccupancyMaxActiveBlocksPerMultiprocessor(&half, bounded, 256, 0);
+  return attributes.numRegs == 128 && whole == 1 && half == 2;
 }
 
 bool algorithms() {
@@ -190,6 +231,8 @@ std::vector<SoundCase> sound_cases() {
          const uint32_t sum = run(count_without_lock, 9, 64, 0, 2)[1];
          return sum > 0 && sum < 9 * 64;
        }},
+      {"stores that other lanes see later", delayed_stores},
+      {"registers limit how many blocks are resident", registers},
       {"algorithms", algorithms},
       {"streams and events", streams},
   };

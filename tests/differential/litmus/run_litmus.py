@@ -183,6 +183,7 @@ def main():
                         help="of each test on each backend (simd counts twice: native, interpreted)")
     parser.add_argument("--long", action="store_true", help="a million iterations")
     parser.add_argument("--only", help="tests whose names match this regular expression")
+    parser.add_argument("--sample", type=int, help="so many of the tests, by the seed")
     parser.add_argument("--configs", default="", help="configurations that match this one")
     parser.add_argument("--cuda", action="store_true", help="only backend cuda")
     parser.add_argument("--histograms", action="store_true", help="print what was seen")
@@ -196,6 +197,8 @@ def main():
     tests = litmus_tests.read_tests(HERE / "tests.txt")
     if args.only:
         tests = [t for t in tests if re.search(args.only, t.name)]
+    if args.sample and args.sample < len(tests):
+        tests = random.Random(args.seed).sample(tests, args.sample)
     known = read_known(HERE / "known.txt")
     elf = build(tests, args.build)
     options = subprocess.run([args.gpusim, "run", "--help"], capture_output=True, text=True).stdout
@@ -250,7 +253,7 @@ def main():
             for key, count in sorted(everything[n].items()):
                 print(f"{count:>12} {test.text_of(key)}")
     problems = list(failed.values())
-    if not args.only and not args.configs:
+    if not args.only and not args.configs and not args.sample:
         for name in [] if args.cuda else set(known) - surprises:
             problems.append(f"{name} is in known.txt ({known[name]}), and did not fail")
         sb = next(n for n, t in enumerate(tests) if t.name == "SB+pos")
