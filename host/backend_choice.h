@@ -23,9 +23,9 @@ struct BackendChoice {
 // 8 million micro-ops per second, one processor with backend simd 6,000 to 24,000 million.
 inline constexpr uint32_t kFewestCoresOnGpu = 4096;
 
-// Devices mean the backend that has some. `auto` takes a GPU only if it passed its self-test, which is
-// run if nobody did so before. Throws UserError where there is no such backend or device, where it
-// cannot be used, and where cores that share memory would be on several.
+// Devices mean the backend that has some. `auto` takes a GPU only if it passed its self-test, which
+// is run if nobody did so before. Throws UserError where there is no such backend or device, where
+// it cannot be used, and where cores that share memory would be on several.
 BackendChoice choose_backend(const BackendRequest& request);
 
 // "all", those that can be used, or numbers with commas between. Throws UserError.

@@ -37,7 +37,8 @@ std::string key_of(const DeviceInfo& device) {
                      self.st_mtim.tv_sec, self.st_mtim.tv_nsec);
 }
 
-// Empty: the user has no cache folder. XDG Base Directory Specification: relative paths are ignored.
+// Empty: the user has no cache folder. XDG Base Directory Specification: relative paths are
+// ignored.
 fs::path file_of(const std::string& key) {
   const auto folder = [](const char* variable) {
     const char* const text = std::getenv(variable);
@@ -96,7 +97,8 @@ Ended run_this_program(std::vector<std::string> words) {
   write_end = FileDescriptor();
   Ended ended;
   char piece[4096];
-  for (ssize_t n; (n = ::read(read_end.get(), piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR);)
+  for (ssize_t n;
+       (n = ::read(read_end.get(), piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR);)
     if (n > 0) ended.errors.append(piece, static_cast<size_t>(n));
   while (::waitpid(pid, &ended.wait_status, 0) < 0 && errno == EINTR) {
   }

@@ -65,7 +65,8 @@ class SplitMachine final : public Backend, public MachineState {
                   });
   }
   bool set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags) override {
-    return each([=](DeviceMachine& m) { return m.set_permissions_all(address, size_bytes, flags); });
+    return each(
+        [=](DeviceMachine& m) { return m.set_permissions_all(address, size_bytes, flags); });
   }
   uint8_t permissions(uint32_t core, uint64_t address) override {
     const Part& p = part_of(core);
@@ -166,8 +167,8 @@ class SplitMachine final : public Backend, public MachineState {
     for (const Part& p : parts_) all += f(on(p));
     return all;
   }
-  // Calls change(machine, its core, address, bytes done, bytes) for the core's machine, and for what
-  // lies in the linear zone for the others, too.
+  // Calls change(machine, its core, address, bytes done, bytes) for the core's machine, and for
+  // what lies in the linear zone for the others, too.
   template <class F>
   bool change(uint32_t core, uint64_t address, uint64_t size_bytes, F change) {
     const Part& own = part_of(core);

@@ -102,7 +102,8 @@ std::string text_of(const Event& e) {
                      std::to_string(e.uop);
   if (e.status == CoreStatus::kService)
     text += ", service " + std::to_string(static_cast<int>(e.service));
-  if (e.status == CoreStatus::kFault) text += ", fault " + std::to_string(static_cast<int>(e.fault));
+  if (e.status == CoreStatus::kFault)
+    text += ", fault " + std::to_string(static_cast<int>(e.fault));
   if (e.status == CoreStatus::kFault || e.status == CoreStatus::kJump)
     text += ", address " + std::to_string(e.address);
   return text;
@@ -155,7 +156,8 @@ std::vector<Program> programs() {
   std::vector<Program> all;
   all.push_back({"values", value_program(), 1});
   all.push_back({"values", value_program(), 70});
-  all.push_back({.name = "values in short slices", .module = value_program(), .cores = 40, .slice = 50});
+  all.push_back(
+      {.name = "values in short slices", .module = value_program(), .cores = 40, .slice = 50});
   all.push_back({"values", value_program(), 70, MemoryModel::kPrivate});
   const auto add_waiting = [&](const char* name, Module module, uint32_t cores, uint64_t rounds) {
     all.push_back({.name = name, .module = std::move(module), .cores = cores, .rounds = rounds});

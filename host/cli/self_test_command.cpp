@@ -44,9 +44,12 @@ void add_self_test_command(CLI::App& app, Action& action) {
       ->add_option("--device,--devices", options->devices,
                    "GPUs: numbers as `gpusim info` lists them, with commas between, or all (all)")
       ->transform(list_value());
-  command->add_option("--timeout", options->timeout_seconds, "Seconds after which a GPU has failed (60)")
+  command
+      ->add_option("--timeout", options->timeout_seconds,
+                   "Seconds after which a GPU has failed (60)")
       ->check(CLI::Range(1u, 3600u));
-  command->add_flag("--here", options->here, "In this process")->group("");  // made by the test itself
+  command->add_flag("--here", options->here, "In this process")
+      ->group("");  // made by the test itself
   command->callback([options, &action] { action = [options] { return self_test(*options); }; });
 }
 

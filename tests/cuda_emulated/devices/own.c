@@ -1,4 +1,5 @@
-// A process that works on memory of its own, as its number in the system says: data, heap and stack.
+// A process that works on memory of its own, as its number in the system says: data, heap and
+// stack.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

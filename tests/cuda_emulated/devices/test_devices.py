@@ -35,8 +35,9 @@ class Devices(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def gpusim_run(self, chips, *words):
-        return subprocess.run([self.gpusim, *map(str, words)], capture_output=True, text=True, timeout=300,
-                              cwd=self.folder, env=os.environ | {"GPUSIM_EMULATED_CHIP": chips})
+        return subprocess.run([self.gpusim, *map(str, words)], capture_output=True, text=True,
+                              timeout=300, cwd=self.folder,
+                              env=os.environ | {"GPUSIM_EMULATED_CHIP": chips})
 
     def results(self, chips, *options):
         stats = self.folder / "stats.json"
@@ -61,8 +62,9 @@ class Devices(unittest.TestCase):
         for before, after in [("0", "0,1,2"), ("0,1,2", "1"), ("all", "1,2")]:
             with self.subTest(before=before, after=after):
                 done = self.gpusim_run("sm_90,sm_90,sm_90", "run", "--quiet", "--devices", before,
-                                       "--stats", "before.json", "--per-core", *options, "--checkpoint",
-                                       file, "--checkpoint-every", 2_000_000, "--checkpoint-stop")
+                                       "--stats", "before.json", "--per-core", *options,
+                                       "--checkpoint", file, "--checkpoint-every", 2_000_000,
+                                       "--checkpoint-stop")
                 self.assertEqual((done.returncode, done.stderr), (STOPPED, ""))
                 got = self.results("sm_90,sm_90,sm_90", "--devices", after, "--resume", file)
                 # Which process prints first depends on where slices begin.
@@ -84,7 +86,7 @@ class Devices(unittest.TestCase):
                          "--devices 2: there is no GPU 2; there are 0 to 1 (gpusim info)")
         self.assertEqual(refused(two, "--devices", "1,1"), "--devices 1,1: 1 stands there twice")
         self.assertRegex(refused("sm_90,sm_75", "--device", "1"),
-                         r"^--devices 1: GPU 1, emulated sm_75.*: this build has no machine code for it")
+                         "^--devices 1: GPU 1, emulated sm_75.*: this build has no machine code")
         self.assertRegex(refused("sm_75", "--devices", "all"),
                          "^--devices all: emulated sm_75.*: this build has no machine code for it")
         self.assertEqual(refused("none", "--device", "0"), "--devices 0: no GPU in this machine")
@@ -92,7 +94,8 @@ class Devices(unittest.TestCase):
                          "--devices 0: backend simd has no devices to choose from; they are for "
                          "backend cuda")
         for text in ("x", "-1", "0-1", "1 "):
-            self.assertIn("expected all, or numbers such as 0 or 0,2", refused(two, f"--devices={text}"))
+            self.assertIn("expected all, or numbers such as 0 or 0,2",
+                          refused(two, f"--devices={text}"))
         self.assertIn("has an empty element", refused(two, "--devices=0,,1"))
 
     def test_info_lists_devices(self):

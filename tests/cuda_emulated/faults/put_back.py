@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """put_back.py SOURCE_FOLDER OUTPUT_FOLDER
 
-Copies device_sim/cuda, and what else has one, with faults that it once had, or might have. FAULT(n) chooses when the program runs
-(chosen.h). A fault whose text is not found any more is listed in OUTPUT_FOLDER/not_put_back.txt; the
-test fails then and says so.
+Copies device_sim/cuda, and what else has one, with faults that it once had, or might have. FAULT(n)
+chooses when the program runs (chosen.h). A fault whose text is not found any more is listed in
+OUTPUT_FOLDER/not_put_back.txt; the test fails then and says so.
 """
 
 import pathlib
@@ -60,7 +60,8 @@ def main():
         if text.count(sound) == 1:
             path.write_text(text.replace(sound, faulty))
         else:
-            missing.append(f"fault {number}: {name} has this {text.count(sound)} times, not once: {sound.strip()}\n")
+            missing.append(f"fault {number}: {name} has this {text.count(sound)} times, not once: "
+                           f"{sound.strip()}\n")
     (output / "not_put_back.txt").write_text("".join(missing))
 
 

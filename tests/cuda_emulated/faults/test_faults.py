@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Shows that tests on the emulated device find faults: some that the CUDA backend once had, or might
-have, are put in (put_back.py), one at a time, and each must show.
+"""Shows that tests on the emulated device find faults: some that the CUDA backend once had, or
+might have, are put in (put_back.py), one at a time, and each must show.
 
   test_faults.py GPUSIM NOT_PUT_BACK BUILD_FOLDER PROGRAM [UNITTEST ARGUMENT]...
 """
@@ -32,7 +32,8 @@ class Faults(unittest.TestCase):
                         *guest_programs.RUNTIME], check=True)
 
     def run_with(self, fault, *arguments):
-        return subprocess.run([self.gpusim, "run", "--quiet", "--backend", "cuda", *map(str, arguments)],
+        command = [self.gpusim, "run", "--quiet", "--backend", "cuda", *map(str, arguments)]
+        return subprocess.run(command,
                               capture_output=True, text=True, timeout=300,
                               env=os.environ | {"GPUSIM_EMULATED_FAULT": str(fault)})
 
@@ -44,7 +45,8 @@ class Faults(unittest.TestCase):
         self.assertEqual((sound.returncode, sound.stderr), (0, ""))
         faulty = self.run_with(1, "--cores", 7, self.program)
         self.assertEqual(faulty.returncode, 99)
-        self.assertRegex(faulty.stderr, r"deadlock: .*wait in __reduce_min_sync\(0xffffffff\) at warp.cuh:\d+")
+        self.assertRegex(faulty.stderr,
+                         r"deadlock: .*wait in __reduce_min_sync\(0xffffffff\) at warp.cuh:\d+")
 
     def test_a_result_that_a_signal_loses(self):
         sound = self.run_with(0, "--cores", 2, self.stale)
@@ -57,23 +59,25 @@ class Faults(unittest.TestCase):
     def test_a_holder_of_a_lock_that_starves(self):
         # All cores together need 0.4 M instructions; with the fault one spins for a whole slice.
         def take_the_lock(fault):
-            return self.run_with(fault, "--cores", 7, "--max-instructions", 600_000, self.locks, "--", 1,
-                                 SPINNING_KIND).returncode
+            return self.run_with(fault, "--cores", 7, "--max-instructions", 600_000, self.locks, "--",
+                                 1, SPINNING_KIND).returncode
         self.assertEqual(take_the_lock(0), 0)
         self.assertEqual(take_the_lock(3), 124)  # docs/cli.md: --max-instructions stopped a core
 
     def test_fences_that_do_nothing(self):
         def litmus(fault):
             return subprocess.run(
-                [LITMUS, "--gpusim", self.gpusim, "--build", self.build / "litmus", "--cuda", "--iterations",
-                 "1000", "--only", r"^(SB\+dmb\.ishs|MP\+dmb\.ish\+dmb\.ishld)$"],
+                [LITMUS, "--gpusim", self.gpusim, "--build", self.build / "litmus", "--cuda",
+                 "--iterations", "1000", "--only", r"^(SB\+dmb\.ishs|MP\+dmb\.ish\+dmb\.ishld)$"],
                 capture_output=True, text=True, timeout=300,
-                env=os.environ | {"GPUSIM_EMULATED_FAULT": str(fault), "GPUSIM_EMULATED_STORES": "delayed"})
+                env=os.environ | {"GPUSIM_EMULATED_FAULT": str(fault),
+                                  "GPUSIM_EMULATED_STORES": "delayed"})
         sound = litmus(0)
         self.assertEqual(sound.returncode, 0, sound.stdout)
         faulty = litmus(6)
         self.assertEqual(faulty.returncode, 1)
-        self.assertRegex(faulty.stdout, r"FAIL SB\+dmb\.ishs: an outcome that the architecture forbids, on cuda")
+        self.assertRegex(faulty.stdout, r"FAIL SB\+dmb\.ishs: an outcome that the architecture "
+                                        "forbids, on cuda")
 
 
 if __name__ == "__main__":

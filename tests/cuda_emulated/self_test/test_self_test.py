@@ -32,9 +32,9 @@ class SelfTest(unittest.TestCase):
         self.cache = pathlib.Path(folder.name)
 
     def gpusim_run(self, fault, *words, **environment):
-        environment = {"XDG_CACHE_HOME": str(self.cache), "GPUSIM_EMULATED_FAULT": str(fault)} | environment
-        return subprocess.run([self.gpusim, *map(str, words)], capture_output=True, text=True, timeout=300,
-                              env=os.environ | environment)
+        usual = {"XDG_CACHE_HOME": str(self.cache), "GPUSIM_EMULATED_FAULT": str(fault)}
+        return subprocess.run([self.gpusim, *map(str, words)], capture_output=True, text=True,
+                              timeout=300, env=os.environ | usual | environment)
 
     def self_test(self, fault, *words, **environment):
         done = self.gpusim_run(fault, "self-test", *words, **environment)
@@ -44,8 +44,8 @@ class SelfTest(unittest.TestCase):
     def automatic(self, fault, cores=4096, **environment):
         """The backend that `auto` takes, and what it notes."""
         stats = self.cache / "stats.json"
-        done = self.gpusim_run(fault, "run", "--cores", cores, "--memory-size", "1M", "--stack-size", "4K",
-                               "--stats", stats, self.program, **environment)
+        done = self.gpusim_run(fault, "run", "--cores", cores, "--memory-size", "1M", "--stack-size",
+                               "4K", "--stats", stats, self.program, **environment)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         return json.loads(stats.read_text())["backend"], done.stderr
 
@@ -76,7 +76,8 @@ class SelfTest(unittest.TestCase):
         self.assertEqual(self.files(), [file])
 
     def test_without_a_cache_folder(self):
-        for where in ({"XDG_CACHE_HOME": "/dev/null/x"}, {"XDG_CACHE_HOME": "relative", "HOME": ""}):
+        for where in ({"XDG_CACHE_HOME": "/dev/null/x"},
+                      {"XDG_CACHE_HOME": "relative", "HOME": ""}):
             status, _ = self.self_test(SOUND, **where)
             self.assertEqual(status, 0)
             self.assertIn("self-test not run yet", self.gpusim_run(SOUND, "info", **where).stdout)
@@ -84,16 +85,17 @@ class SelfTest(unittest.TestCase):
     def test_faulty_devices(self):
         for fault, why in [(DEADLOCK, r"kernel simulate, block \d+, warp \d+: deadlock: "),
                            (STARVES, "a lock whose takers spin, 3 cores: core [0-2]: "),
-                           (MISCOUNTS, "values, 1 cores: core 0: its instructions are counted wrongly")]:
+                           (MISCOUNTS, "values, 1 cores: core 0: .* counted wrongly")]:
             with self.subTest(fault=fault):
                 status, said = self.self_test(fault)
                 self.assertEqual(status, 1)
                 self.assertRegex(said, f"^device 0: emulated sm_90.*: failed: .*{why}")
-                self.assertRegex(self.gpusim_run(fault, "info").stdout, f"; self-test failed: .*{why}")
+                self.assertRegex(self.gpusim_run(fault, "info").stdout,
+                                 f"; self-test failed: .*{why}")
                 backend, note = self.automatic(fault)
                 self.assertEqual(backend, "simd")
-                self.assertRegex(note, f"^gpusim: note: GPU 0, emulated .* is not used: its self-test failed: "
-                                       f".*{why}.*gpusim self-test runs it again")
+                self.assertRegex(note, "^gpusim: note: GPU 0, emulated .* is not used: its self-test "
+                                       f"failed: .*{why}.*gpusim self-test runs it again")
 
     def test_a_kernel_that_does_not_end(self):
         status, said = self.self_test(HANGS, "--timeout", 2)

@@ -90,8 +90,9 @@ int blocks_per_multiprocessor(const void* kernel, int threads, size_t shared_byt
   const Chip& c = chip();
   const int warps = (threads + kWarp - 1) / kWarp;
   const int registers = (registers_per_thread(kernel) * kWarp + kUnit - 1) / kUnit * kUnit * warps;
-  const int most = std::min({c.blocks_per_multiprocessor,
-                             c.threads_per_multiprocessor / (warps * kWarp), kRegisters / registers});
+  const int most =
+      std::min({c.blocks_per_multiprocessor, c.threads_per_multiprocessor / (warps * kWarp),
+                kRegisters / registers});
   const size_t each = shared_bytes + c.shared_reserved;
   return each == 0 ? most : std::min(most, static_cast<int>(c.shared_per_multiprocessor / each));
 }

@@ -21,9 +21,9 @@ struct Chip {
 inline constexpr int kThreadsPerBlock = 1024;
 inline constexpr int kRegisters = 65536;
 
-// Of each device: GPUSIM_EMULATED_CHIP, names with commas between, or `none`; unless set, one device
-// with the chip that the code was compiled for. Ends the process, with a sentence, if there is no such
-// chip.
+// Of each device: GPUSIM_EMULATED_CHIP, names with commas between, or `none`; unless set, one
+// device with the chip that the code was compiled for. Ends the process, with a sentence, if there
+// is no such chip.
 const std::vector<Chip>& chips();
 // Of this thread, as cudaSetDevice chose it; while a device works, that device.
 int current_device();

@@ -26,8 +26,8 @@ cudaError_t refused(cudaError_t error) {
   return error;
 }
 
-// Machine code runs on chips of its major number, from its minor one on (CUDA C++ Programming Guide,
-// "Binary compatibility").
+// Machine code runs on chips of its major number, from its minor one on (CUDA C++ Programming
+// Guide, "Binary compatibility").
 bool has_code() {
   return compiled_for / 100 == chip().major && compiled_for / 10 % 10 <= chip().minor;
 }
@@ -61,7 +61,8 @@ cudaError_t enqueue(Launch launch, cudaStream_t stream) {
     watch_faults();
     if (!run(launch)) return;
     if (const std::string where = overrun(); !where.empty())
-      report(cudaErrorIllegalAddress, "kernel " + function_name(launch.kernel) + " wrote at " + where);
+      report(cudaErrorIllegalAddress,
+             "kernel " + function_name(launch.kernel) + " wrote at " + where);
   });
 }
 
@@ -215,7 +216,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ke
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel,
                                                           int threads, size_t shared_bytes) {
-  const bool fits = threads <= launch_bound(kernel) && shared_bytes <= chip().shared_per_block_optin;
+  const bool fits =
+      threads <= launch_bound(kernel) && shared_bytes <= chip().shared_per_block_optin;
   *blocks = fits ? blocks_per_multiprocessor(kernel, threads, shared_bytes) : 0;
   return cudaSuccess;
 }

@@ -24,7 +24,8 @@ void on_fault(int number, siginfo_t* info, void* context) {
   if (in_kernel()) {
     report(cudaErrorIllegalAddress, running_lane() + " accesses " +
            (is_on_lane_stack(at) ? "more stack than a lane has" : where) + ", " + place);
-  } else if (where.find("device memory") != std::string::npos && where.find("is no") == std::string::npos) {
+  } else if (where.find("device memory") != std::string::npos &&
+             where.find("is no") == std::string::npos) {
     report(cudaErrorIllegalAddress, "host code accesses " + where + ", " + place);
   } else {
     sigaction(number, &previous, nullptr);  // not ours: it happens again

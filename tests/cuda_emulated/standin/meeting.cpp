@@ -105,7 +105,8 @@ void compute(Warp& warp, const Gathering& g) {
     case Meeting::kMatchAll:
       for_lanes(lanes, [&](uint32_t l) {
         uint32_t same = 0;
-        for_lanes(lanes, [&](uint32_t m) { same |= (warp.values[m] == warp.values[l] ? 1u : 0) << m; });
+        for_lanes(lanes,
+                  [&](uint32_t m) { same |= (warp.values[m] == warp.values[l] ? 1u : 0) << m; });
         warp.results[l] = g.kind == Meeting::kMatchAny || same == lanes ? same : 0;
       });
       return;

@@ -59,8 +59,9 @@ void report_leaks() {
   if (live.empty() || sticky_error() != 0) return;
   size_t bytes = 0;
   for (const auto& [_, a] : live) bytes += a.bytes;
-  report(cudaErrorMemoryAllocation, std::to_string(live.size()) + " allocations of device memory, " +
-                                        std::to_string(bytes) + " bytes, were never freed");
+  report(cudaErrorMemoryAllocation, std::to_string(live.size()) +
+                                        " allocations of device memory, " + std::to_string(bytes) +
+                                        " bytes, were never freed");
   std::fflush(nullptr);
   _exit(kReportedStatus);
 }

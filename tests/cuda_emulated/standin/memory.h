@@ -9,7 +9,8 @@ namespace cuda_emulated {
 
 inline constexpr uint8_t kPoison = 0xcb;
 
-// On the current device. Null: its chip has no more. Contents are poison (of large pieces, the first and last MiB).
+// On the current device. Null: its chip has no more. Contents are poison (of large pieces, the
+// first and last MiB).
 void* allocate(size_t bytes);
 // False: nothing begins there.
 bool free_memory(void* p);
@@ -22,8 +23,8 @@ std::string range_fault(const void* p, size_t bytes);
 std::string describe_address(const void* p);
 // As memset, but pages that become zero are given back.
 void fill(void* p, uint8_t value, size_t bytes);
-// Bytes between the end of one of the current device's allocations and its guard page that are not as
-// they were. Empty: none.
+// Bytes between the end of one of the current device's allocations and its guard page that are not
+// as they were. Empty: none.
 std::string overrun();
 
 // Device memory is refused to the host except while one of these lives, which opens the current

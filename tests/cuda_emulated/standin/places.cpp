@@ -58,7 +58,8 @@ std::string plain_name(uintptr_t pc) {
   std::string name = plain ? plain : mangled;
   std::free(plain);
   constexpr std::string_view kUnnamed = "(anonymous namespace)::";
-  if (const size_t at = name.find(kUnnamed); at != std::string::npos) name.erase(at, kUnnamed.size());
+  if (const size_t at = name.find(kUnnamed); at != std::string::npos)
+    name.erase(at, kUnnamed.size());
   name = name.substr(0, name.find('('));
   const size_t scope = name.rfind(':');
   return scope == std::string::npos ? name : name.substr(scope + 1);
@@ -98,7 +99,8 @@ std::string describe(uintptr_t pc) {
     const int tag = dwarf_tag(&scopes[i]);
     if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
     if (!is_standin(file))
-      text += (text.empty() ? "at " : ", called at ") + place(file, line) + " in " + name_of(&scopes[i]);
+      text += (text.empty() ? "at " : ", called at ") + place(file, line) + " in " +
+              name_of(&scopes[i]);
     if (tag == DW_TAG_subprogram) break;
     file = dwarf_filesrc(files, static_cast<size_t>(number(&scopes[i], DW_AT_call_file)), nullptr,
                          nullptr);

@@ -1,5 +1,5 @@
-// Streams: what the device will do, and when. Work begins when the host waits for it, or earlier, by
-// chance.
+// Streams: what the device will do, and when. Work begins when the host waits for it, or earlier,
+// by chance.
 #pragma once
 #include <deque>
 #include <functional>
@@ -27,7 +27,8 @@ std::recursive_mutex& interface_lock();
 CudaEmulatedStream* stream_of(cudaStream_t stream);
 // Appends to a stream's work; `work` runs with its device current and the device's memory open.
 cudaError_t submit(cudaStream_t stream, std::function<void()> work);
-// Runs everything that a stream, or all of the current device, have to do. Returns the sticky error.
+// Runs everything that a stream, or all of the current device, have to do. Returns the sticky
+// error.
 cudaError_t finish(cudaStream_t stream);
 cudaError_t finish_all();
 

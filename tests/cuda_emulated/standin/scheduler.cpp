@@ -140,7 +140,8 @@ bool run_block(Block& block) {
 void abandon(std::vector<Block>& blocks) {
   for (Block& block : blocks)
     for (Warp& warp : block.warps)
-      for (context::fiber& fiber : warp.fibers) static_cast<void>(new context::fiber(std::move(fiber)));
+      for (context::fiber& fiber : warp.fibers)
+        static_cast<void>(new context::fiber(std::move(fiber)));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Tests of the stand-in for the CUDA runtime. `--case NAME` runs one faulty case in this process, whose
-// report and status a test looks at from outside.
+// Tests of the stand-in for the CUDA runtime. `--case NAME` runs one faulty case in this process,
+// whose report and status a test looks at from outside.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 #include <sys/wait.h>

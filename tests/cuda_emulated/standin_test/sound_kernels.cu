@@ -50,8 +50,8 @@ __global__ void vote(uint32_t* out) {
 #if __CUDA_ARCH__ >= 800
 __global__ void reduce(uint32_t* out) {
   const uint32_t lane = threadIdx.x % 32;
-  const bool right = __reduce_min_sync(kAll, lane + 3) == 3 && __reduce_max_sync(kAll, lane) == 31 &&
-                     __reduce_add_sync(kAll, lane) == 496 &&
+  const bool right = __reduce_min_sync(kAll, lane + 3) == 3 &&
+                     __reduce_max_sync(kAll, lane) == 31 && __reduce_add_sync(kAll, lane) == 496 &&
                      __reduce_min_sync(kAll, static_cast<int>(lane) - 20) == -20 &&
                      __reduce_or_sync(kAll, 1u << lane) == kAll &&
                      __reduce_and_sync(kAll, ~(1u << lane)) == 0;
@@ -132,7 +132,8 @@ bool delayed_stores() {
   const auto without = run(store_and_load<false>, 8, kPairLanes / 8, 0, 2 * kPairLanes);
   const auto with = run(store_and_load<true>, 8, kPairLanes / 8, 0, 2 * kPairLanes);
   return (blind_pairs(without) != 0) == are_delayed && blind_pairs(with) == 0 &&
-         std::all_of(without.begin(), without.begin() + kPairLanes, [](uint32_t w) { return w == 1; });
+         std::all_of(without.begin(), without.begin() + kPairLanes,
+                     [](uint32_t w) { return w == 1; });
 }
 
 // 65,536 registers, 128 for each thread.
@@ -150,8 +151,10 @@ bool algorithms() {
   std::vector<uint32_t> host(kCount), values(kCount), back(kCount);
   for (uint32_t i = 0; i < kCount; ++i) host[i] = i * 2654435761u % 97;
   std::iota(values.begin(), values.end(), 0);
-  const auto keys = gpusim::cuda::to_device(host, "keys"), places = gpusim::cuda::to_device(values, "places");
-  const DeviceArray<uint32_t> sorted(kCount, "keys"), sorted_places(kCount, "places"), count(1, "count");
+  const auto keys = gpusim::cuda::to_device(host, "keys"),
+             places = gpusim::cuda::to_device(values, "places");
+  const DeviceArray<uint32_t> sorted(kCount, "keys"), sorted_places(kCount, "places"),
+      count(1, "count");
   const auto twice = [](auto f) {
     size_t bytes = 0;
     check(f(nullptr, bytes), "sizing");
@@ -159,11 +162,13 @@ bool algorithms() {
     check(f(scratch.data(), bytes), "running");
   };
   twice([&](void* scratch, size_t& bytes) {
-    return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), sorted.data(), places.data(),
-                                           sorted_places.data(), static_cast<int>(kCount));
+    return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys.data(), sorted.data(),
+                                           places.data(), sorted_places.data(),
+                                           static_cast<int>(kCount));
   });
   sorted_places.download(back);
-  std::stable_sort(values.begin(), values.end(), [&](uint32_t x, uint32_t y) { return host[x] < host[y]; });
+  std::stable_sort(values.begin(), values.end(),
+                   [&](uint32_t x, uint32_t y) { return host[x] < host[y]; });
   if (back != values) return false;
   twice([&](void* scratch, size_t& bytes) {
     return cub::DeviceScan::ExclusiveSum(scratch, bytes, keys.data(), sorted.data(), kCount);
@@ -173,8 +178,9 @@ bool algorithms() {
   std::exclusive_scan(host.begin(), host.end(), sums.begin(), 0u);
   if (back != sums) return false;
   twice([&](void* scratch, size_t& bytes) {
-    return cub::DeviceSelect::If(scratch, bytes, thrust::counting_iterator<uint32_t>(0), sorted.data(),
-                                 count.data(), kCount, [](uint32_t i) { return i % 3 == 0; });
+    return cub::DeviceSelect::If(scratch, bytes, thrust::counting_iterator<uint32_t>(0),
+                                 sorted.data(), count.data(), kCount,
+                                 [](uint32_t i) { return i % 3 == 0; });
   });
   uint32_t kept = 0;
   count.download(std::span(&kept, 1));
@@ -196,7 +202,8 @@ bool streams() {
     check(cudaMemsetAsync(word.data(), i, sizeof(uint32_t), first), "a fill");
     check(cudaEventRecord(event, first), "an event");
     check(cudaStreamWaitEvent(second, event), "waiting");
-    check(cudaMemcpyAsync(pinned, word.data(), sizeof *pinned, cudaMemcpyDeviceToHost, second), "a copy");
+    check(cudaMemcpyAsync(pinned, word.data(), sizeof *pinned, cudaMemcpyDeviceToHost, second),
+          "a copy");
     saw_it_early |= *pinned != static_cast<uint32_t>(i) * 0x01010101u;
     check(cudaStreamSynchronize(second), "a stream");
     right &= *pinned == static_cast<uint32_t>(i) * 0x01010101u;
@@ -212,28 +219,28 @@ bool streams() {
 
 std::vector<SoundCase> sound_cases() {
   return {
-      {"votes, shuffles and matches",
-       [] { return all_are(run(vote, 3, 64, 0, 192), (1u << 11) - 1); }},
+    {"votes, shuffles and matches",
+     [] { return all_are(run(vote, 3, 64, 0, 192), (1u << 11) - 1); }},
 #if __CUDA_ARCH__ >= 800
-      {"reductions", [] { return all_are(run(reduce, 3, 64, 0, 192), 1); }},
+        {"reductions", [] { return all_are(run(reduce, 3, 64, 0, 192), 1); }},
 #endif
-      {"shared memory is a block's own",
-       [] {
-         const auto sums = run(sum_of_block, 100, 96, 96 * sizeof(uint64_t), 100);
-         for (uint32_t b = 0; b < 100; ++b)
-           if (sums[b] != 95 * 96 / 2 + 96 * b) return false;
-         return true;
-       }},
-      {"lanes that wait for each other", [] { return all_are(run(wait_for_each_other, 50, 32, 0, 50), 1); }},
-      {"a lock", [] { return run(count_under_lock, 9, 64, 0, 2)[1] == 9 * 64; }},
-      {"lanes are exchanged between accesses",
-       [] {
-         const uint32_t sum = run(count_without_lock, 9, 64, 0, 2)[1];
-         return sum > 0 && sum < 9 * 64;
-       }},
-      {"stores that other lanes see later", delayed_stores},
-      {"registers limit how many blocks are resident", registers},
-      {"algorithms", algorithms},
-      {"streams and events", streams},
+        {"shared memory is a block's own",
+         [] {
+           const auto sums = run(sum_of_block, 100, 96, 96 * sizeof(uint64_t), 100);
+           for (uint32_t b = 0; b < 100; ++b)
+             if (sums[b] != 95 * 96 / 2 + 96 * b) return false;
+           return true;
+         }},
+        {"lanes that wait for each other",
+         [] { return all_are(run(wait_for_each_other, 50, 32, 0, 50), 1); }},
+        {"a lock", [] { return run(count_under_lock, 9, 64, 0, 2)[1] == 9 * 64; }},
+        {"lanes are exchanged between accesses",
+         [] {
+           const uint32_t sum = run(count_without_lock, 9, 64, 0, 2)[1];
+           return sum > 0 && sum < 9 * 64;
+         }},
+        {"stores that other lanes see later", delayed_stores},
+        {"registers limit how many blocks are resident", registers}, {"algorithms", algorithms},
+        {"streams and events", streams},
   };
 }

@@ -59,7 +59,8 @@ TEST_CASE("the self-test notices flaws") {
   CHECK(said_of(Flaw::kValue).starts_with("values, 70 cores: core 33: register 8: expected "));
   CHECK(said_of(Flaw::kFault).starts_with("values, 70 cores: core 61: expected stop"));
   CHECK(said_of(Flaw::kTally) == "values, 70 cores: core 5: its instructions are counted wrongly");
-  CHECK(said_of(Flaw::kStore).starts_with("values, 70 cores: memory of core 3, byte 100: expected 0"));
+  CHECK(said_of(Flaw::kStore)
+            .starts_with("values, 70 cores: memory of core 3, byte 100: expected 0"));
   CHECK(said_of(Flaw::kStuck) == "values, 1 cores: it does not end");
 }
 

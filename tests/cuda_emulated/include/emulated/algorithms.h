@@ -34,6 +34,23 @@ auto values_of(It in, size_t n) {
   return values;
 }
 
+// The key of each run of equal keys, and the sum of its values. Returns how many.
+template <class Key, class Value, class Unique, class Out, class Same, class Sum>
+std::ptrdiff_t reduce_runs(const std::vector<Key>& keys, const std::vector<Value>& values,
+                           Unique to_key, Out to, Same same, Sum sum) {
+  std::ptrdiff_t runs = 0;
+  for (size_t i = 0; i < keys.size(); ++runs) {
+    auto total = values[i];
+    size_t next = i + 1;
+    for (; next < keys.size() && same(keys[next], keys[i]); ++next)
+      total = sum(total, values[next]);
+    to_key[runs] = keys[i];
+    to[runs] = total;
+    i = next;
+  }
+  return runs;
+}
+
 // Places of keys in order; of equal keys in their own. Only bits [begin, end) count.
 template <class Key>
 std::vector<size_t> sorted_places(const std::vector<Key>& keys, int begin, int end, bool down) {
@@ -69,26 +86,14 @@ struct DeviceSelect {
   template <class In, class Out, class Count, class N, class Predicate>
   static cudaError_t If(void* scratch, size_t& bytes, In in, Out out, Count count, N n,
                         Predicate predicate, cudaStream_t stream = nullptr) {
-    return cuda_emulated::algorithm("DeviceSelect::If", scratch, bytes, size_t(n), stream, [=] {
-      const auto values = cuda_emulated::values_of(in, size_t(n));
-      auto to = out;
-      std::ptrdiff_t kept = 0;
-      for (const auto& v : values)
-        if (predicate(v)) to[kept++] = v;
-      *count = static_cast<cuda_emulated::ValueOf<Count>>(kept);
-    });
+    return select("DeviceSelect::If", scratch, bytes, in, out, count, size_t(n), stream,
+                  [=](std::ptrdiff_t, const auto& value) { return predicate(value); });
   }
   template <class In, class Flags, class Out, class Count, class N>
   static cudaError_t Flagged(void* scratch, size_t& bytes, In in, Flags flags, Out out, Count count,
                              N n, cudaStream_t stream = nullptr) {
-    return cuda_emulated::algorithm("DeviceSelect::Flagged", scratch, bytes, size_t(n), stream, [=] {
-      const auto values = cuda_emulated::values_of(in, size_t(n));
-      auto to = out;
-      std::ptrdiff_t kept = 0;
-      for (size_t i = 0; i < values.size(); ++i)
-        if (flags[static_cast<std::ptrdiff_t>(i)]) to[kept++] = values[i];
-      *count = static_cast<cuda_emulated::ValueOf<Count>>(kept);
-    });
+    return select("DeviceSelect::Flagged", scratch, bytes, in, out, count, size_t(n), stream,
+                  [=](std::ptrdiff_t i, const auto&) { return flags[i]; });
   }
   template <class In, class Out, class Count, class N>
   static cudaError_t Unique(void* scratch, size_t& bytes, In in, Out out, Count count, N n,
@@ -98,6 +103,20 @@ struct DeviceSelect {
       values.erase(std::unique(values.begin(), values.end()), values.end());
       std::copy(values.begin(), values.end(), out);
       *count = static_cast<cuda_emulated::ValueOf<Count>>(values.size());
+    });
+  }
+
+ private:
+  template <class In, class Out, class Count, class Keeps>
+  static cudaError_t select(const char* what, void* scratch, size_t& bytes, In in, Out out,
+                            Count count, size_t n, cudaStream_t stream, Keeps keeps) {
+    return cuda_emulated::algorithm(what, scratch, bytes, n, stream, [=] {
+      const auto values = cuda_emulated::values_of(in, n);
+      auto to = out;
+      std::ptrdiff_t kept = 0;
+      for (size_t i = 0; i < n; ++i)
+        if (keeps(static_cast<std::ptrdiff_t>(i), values[i])) to[kept++] = values[i];
+      *count = static_cast<cuda_emulated::ValueOf<Count>>(kept);
     });
   }
 };
@@ -183,7 +202,8 @@ struct DeviceReduce {
                                      Transform transform, T init, cudaStream_t stream = nullptr) {
     return cuda_emulated::algorithm("DeviceReduce", scratch, bytes, size_t(n), stream, [=] {
       T result = init;
-      for (const auto& v : cuda_emulated::values_of(in, size_t(n))) result = f(result, transform(v));
+      for (const auto& v : cuda_emulated::values_of(in, size_t(n)))
+        result = f(result, transform(v));
       *out = result;
     });
   }
@@ -212,17 +232,7 @@ struct DeviceReduce {
     return cuda_emulated::algorithm("ReduceByKey", scratch, bytes, size_t(n), stream, [=] {
       const auto key = cuda_emulated::values_of(keys, size_t(n));
       const auto value = cuda_emulated::values_of(in, size_t(n));
-      auto to_key = unique;
-      auto to = out;
-      std::ptrdiff_t runs = 0;
-      for (size_t i = 0; i < key.size(); ++runs) {
-        auto sum = value[i];
-        size_t next = i + 1;
-        for (; next < key.size() && key[next] == key[i]; ++next) sum = f(sum, value[next]);
-        to_key[runs] = key[i];
-        to[runs] = sum;
-        i = next;
-      }
+      const auto runs = cuda_emulated::reduce_runs(key, value, unique, out, std::equal_to<>(), f);
       *count = static_cast<cuda_emulated::ValueOf<Count>>(runs);
     });
   }
@@ -232,14 +242,15 @@ struct DeviceSegmentedReduce {
   template <class In, class Out, class N, class Begins, class Ends>
   static cudaError_t Sum(void* scratch, size_t& bytes, In in, Out out, N segments, Begins begins,
                          Ends ends, cudaStream_t stream = nullptr) {
-    return cuda_emulated::algorithm("SegmentedReduce", scratch, bytes, size_t(segments), stream, [=] {
-      auto to = out;
-      for (std::ptrdiff_t s = 0; s < static_cast<std::ptrdiff_t>(segments); ++s) {
-        cuda_emulated::ValueOf<Out> sum{};
-        for (auto i = begins[s]; i < ends[s]; ++i) sum += in[static_cast<std::ptrdiff_t>(i)];
-        to[s] = sum;
-      }
-    });
+    return cuda_emulated::algorithm(
+        "SegmentedReduce", scratch, bytes, size_t(segments), stream, [=] {
+          auto to = out;
+          for (std::ptrdiff_t s = 0; s < static_cast<std::ptrdiff_t>(segments); ++s) {
+            cuda_emulated::ValueOf<Out> sum{};
+            for (auto i = begins[s]; i < ends[s]; ++i) sum += in[static_cast<std::ptrdiff_t>(i)];
+            to[s] = sum;
+          }
+        });
   }
 };
 

@@ -1,5 +1,5 @@
-// Atomic operations and fences. Lanes run one at a time, so each is done at once, but for stores that
-// may be delayed (store_buffer.h); before it the lane may have to wait for others.
+// Atomic operations and fences. Lanes run one at a time, so each is done at once, but for stores
+// that may be delayed (store_buffer.h); before it the lane may have to wait for others.
 #pragma once
 #include <cstdint>
 #include <type_traits>

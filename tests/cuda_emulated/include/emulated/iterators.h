@@ -1,5 +1,5 @@
-// Thrust's iterators, as far as [], +, -, * and comparisons go. Each header of include/thrust/iterator
-// is this one.
+// Thrust's iterators, as far as [], +, -, * and comparisons go. Each header of
+// include/thrust/iterator is this one.
 #pragma once
 #include <cstddef>
 #include <iterator>

@@ -1,5 +1,6 @@
-// Stores that other lanes see later: with GPUSIM_EMULATED_STORES=delayed each lane has a buffer, from which
-// stores to different places go to memory in any order. The lane itself sees them at once.
+// Stores that other lanes see later: with GPUSIM_EMULATED_STORES=delayed each lane has a buffer,
+// from which stores to different places go to memory in any order. The lane itself sees them at
+// once.
 #pragma once
 #include <cstddef>
 #include <cstdint>

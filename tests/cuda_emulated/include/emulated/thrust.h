@@ -93,7 +93,8 @@ void sequence(const ExecutionPolicy& policy, It first, It last) {
 }
 template <class In, class Out>
 Out copy(const ExecutionPolicy& policy, In first, In last, Out out) {
-  emulated::do_algorithm(policy, "copy", [=] { emulated::put(emulated::values(first, last), out); });
+  emulated::do_algorithm(policy, "copy",
+                         [=] { emulated::put(emulated::values(first, last), out); });
   return out + (last - first);
 }
 template <class In, class Out, class F>
@@ -200,19 +201,7 @@ pair<Unique, Out> reduce_by_key(const ExecutionPolicy& policy, Keys first, Keys 
   const auto runs = emulated::result_of<std::ptrdiff_t>(policy, "reduce_by_key", [=] {
     const auto keys = emulated::values(first, last);
     const auto values = cuda_emulated::values_of(in, keys.size());
-    auto to_key = unique;
-    auto to = out;
-    std::ptrdiff_t count = 0;
-    for (size_t i = 0; i < keys.size(); ++count) {
-      auto total = values[i];
-      size_t next = i + 1;
-      for (; next < keys.size() && same(keys[next], keys[i]); ++next)
-        total = sum(total, values[next]);
-      to_key[count] = keys[i];
-      to[count] = total;
-      i = next;
-    }
-    return count;
+    return cuda_emulated::reduce_runs(keys, values, unique, out, same, sum);
   });
   return {unique + runs, out + runs};
 }

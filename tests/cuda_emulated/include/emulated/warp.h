@@ -1,7 +1,7 @@
 // Functions of a warp: every one is a meeting of the lanes that its mask names.
 //
-// A meeting's place is the address where meet() returns to, told by source lines and inlined callers:
-// these functions must be inlined, so that two calls of a helper are two places.
+// A meeting's place is the address where meet() returns to, told by source lines and inlined
+// callers: these functions must be inlined, so that two calls of a helper are two places.
 #pragma once
 #include <bit>
 #include <cstdint>
