@@ -556,68 +556,72 @@ void CudaBackend::set_cores(std::span<const CoreSnapshot> cores, std::span<const
 
 }  // namespace
 
-std::vector<DeviceInfo> devices() {
-  int count = 0, driver = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) {
-    cudaGetLastError();
-    return {};
-  }
-  cudaDriverGetVersion(&driver);
-  int caller = 0;
-  cudaGetDevice(&caller);
-  std::vector<DeviceInfo> all(static_cast<size_t>(count));
-  for (int i = 0; i < count; ++i) {
-    DeviceInfo& d = all[static_cast<size_t>(i)];
-    cudaDeviceProp properties{};
-    cudaFuncAttributes attributes{};
-    cudaError_t status = cudaGetDeviceProperties(&properties, i);
-    if (status == cudaSuccess) {
-      d.name = properties.name;
-      d.identity = d.name + ", " + hexadecimal(properties.uuid.bytes) + ", CUDA driver " +
-                   std::to_string(driver);
-      status = cudaSetDevice(i);
-    }
-    if (status == cudaSuccess) status = cudaFuncGetAttributes(&attributes, simulate);
-    if (status == cudaSuccess) continue;
-    cudaGetLastError();
-    const bool is_unknown_chip =
-        status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction;
-    d.why_not = is_unknown_chip ? "this build has no machine code for it; see docs/gpu.md"
-                                : cudaGetErrorString(status);
-  }
-  cudaSetDevice(caller);
-  return all;
+namespace {
+
+// Zero where CUDA fails; `why_not` says how.
+int device_count(std::string* why_not) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaSuccess && count != 0) return count;
+  cudaGetLastError();
+  *why_not = status == cudaSuccess || status == cudaErrorNoDevice
+                 ? "no GPU in this machine"
+                 : std::string("no usable GPU: ") + cudaGetErrorString(status);
+  return 0;
 }
 
-namespace {
+// Chooses the device for a moment, which makes the driver begin work with it.
+DeviceInfo describe(int device) {
+  DeviceInfo info;
+  int driver = 0, caller = 0;
+  cudaDeviceProp properties{};
+  cudaFuncAttributes attributes{};
+  cudaDriverGetVersion(&driver);
+  cudaGetDevice(&caller);
+  cudaError_t status = cudaGetDeviceProperties(&properties, device);
+  if (status == cudaSuccess) {
+    info.name = properties.name;
+    info.identity = info.name + ", " + hexadecimal(properties.uuid.bytes) + ", CUDA driver " +
+                    std::to_string(driver);
+    status = cudaSetDevice(device);
+  }
+  if (status == cudaSuccess) status = cudaFuncGetAttributes(&attributes, simulate);
+  if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction)
+    info.why_not = "this build has no machine code for it; see docs/gpu.md";
+  else if (status != cudaSuccess)
+    info.why_not = cudaGetErrorString(status);
+  cudaGetLastError();
+  cudaSetDevice(caller);
+  return info;
+}
 
 // The first device that can be used; -1, with a reason: none.
 int first_usable(std::string* why_not) {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess && status != cudaErrorNoDevice) {
-    cudaGetLastError();
-    *why_not = std::string("no usable GPU: ") + cudaGetErrorString(status);
-    return -1;
-  }
-  cudaGetLastError();
-  const std::vector<DeviceInfo> all = devices();
-  if (all.empty()) *why_not = "no GPU in this machine";
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i].why_not.empty()) return static_cast<int>(i);
-    *why_not = all[i].name + ": " + all[i].why_not;
+  const int count = device_count(why_not);
+  for (int i = 0; i < count; ++i) {
+    const DeviceInfo info = describe(i);
+    if (info.why_not.empty()) return i;
+    *why_not = info.name + ": " + info.why_not;
   }
   return -1;
 }
 
 }  // namespace
 
+std::vector<DeviceInfo> devices() {
+  std::string why_not;
+  const int count = device_count(&why_not);
+  std::vector<DeviceInfo> all;
+  for (int i = 0; i < count; ++i) all.push_back(describe(i));
+  return all;
+}
+
 bool available(std::string* why_not) { return first_usable(why_not) >= 0; }
 
 std::string device_name() {
   std::string why_not;
   const int first = first_usable(&why_not);
-  return first < 0 ? "" : devices()[static_cast<size_t>(first)].name;
+  return first < 0 ? "" : describe(first).name;
 }
 
 std::unique_ptr<Backend> create(std::span<const uint32_t> devices) {
