@@ -357,7 +357,7 @@ bool NativeEngine::run(Frame& frame, uint32_t uop) {
   const uint64_t code = entries_[uop];
   if (code == 0) return false;
   if (const int fp_state = around_.module->abi.fp_state; fp_state != kNoSlot) {
-    const uint64_t state = frame.slots[fp_state] & (sem::kFpControl | sem::kFpIxc);
+    const uint64_t state = frame.slots[fp_state] & (sem::kFpModes | sem::kFpIxc);
     const bool settled = state == sem::kFpIxc;
     if (settled && !around_.fp_settled) saw_settled_.store(true, std::memory_order_relaxed);
     if (!settled && around_.fp_settled) {

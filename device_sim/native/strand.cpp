@@ -166,7 +166,7 @@ void StrandWriter::check_fp_state(uint32_t next) {
   const Label other = a_.newLabel();
   const auto s = static_cast<Slot>(around_.module->abi.fp_state);
   a_.mov(x86::rax, slot_in_frame(s));
-  a_.mov(x86::rcx, sem::kFpControl | sem::kFpIxc);
+  a_.mov(x86::rcx, sem::kFpModes | sem::kFpIxc);
   a_.and_(x86::rax, x86::rcx);
   a_.cmp(x86::rax, static_cast<int32_t>(sem::kFpIxc));
   a_.jne(other);

@@ -121,7 +121,7 @@ constexpr bool are_valid(Fields kind, const Uop& u) {
     case Fields::kAlignment: return std::has_single_bit(u.imm16);
     case Fields::kNote: return aux <= kNoteBlock && (aux == kNoteBlock || imm < 64 || aux == 0);
     case Fields::kFpCompare: return is_format(aux & 3) && aux < 8;
-    case Fields::kFpMinMax: return is_operation(aux, FpMinMax::kMaxNum);
+    case Fields::kFpMinMax: return is_operation(aux, FpMinMax::kMaximumNumber);
     case Fields::kFpRound: return is_operation(aux, FpRounding::kFpcrExact);
     case Fields::kFpConvert: return is_conversion(aux);
     case Fields::kFpToInt:
@@ -134,6 +134,7 @@ constexpr bool are_valid(Fields kind, const Uop& u) {
               (aux & 3) == static_cast<uint32_t>(FpFormat::kF64));
     case Fields::kFpMisc2: return is_operation(aux, FpMisc2::kAbsDiff);
     case Fields::kFpMisc3: return is_operation(aux, FpMisc3::kMulAdd);
+    case Fields::kFpFormat: return is_format(aux);
     case Fields::kElements: return aux < 4;
     case Fields::kSmallElements: return aux < 3;
     case Fields::kElementShift: return aux < 4 && imm < width;
@@ -168,7 +169,7 @@ constexpr bool are_valid(Fields kind, const Uop& u) {
     case Fields::kEachMisc3:
       return same_format() && only_low() && is_operation(low, FpMisc3::kMulAdd);
     case Fields::kEachMinMax:
-      return same_format() && only_low() && is_operation(low, FpMinMax::kMaxNum);
+      return same_format() && only_low() && is_operation(low, FpMinMax::kMaximumNumber);
     case Fields::kEachTest:
       return is_format(aux) && only_low() && low <= static_cast<uint32_t>(FpTest::kAbsGt);
     case Fields::kWiden: return aux < 2 && is_fp_imm && low == 0 && high < 2;

@@ -44,6 +44,7 @@ enum class Fields : uint8_t {
   kFpMisc1,       // format | FpMisc1 << 2; FpMisc1::kJscvt is of doubles
   kFpMisc2,       // format | FpMisc2 << 2
   kFpMisc3,       // format | FpMisc3 << 2
+  kFpFormat,      // aux: FpFormat
   // Vectors.
   kElements,      // aux < 4
   kSmallElements,  // aux < 3

@@ -9,6 +9,7 @@
 #include "device_sim/uir/fp_aux.h"
 #include "device_sim/uir/hd.h"
 #include "device_sim/uir/softfloat/softfloat.h"
+#include "device_sim/uir/uop.h"
 
 #if defined(__CUDACC__)
 #define GPUSIM_HD_NOINLINE inline __host__ __device__ __noinline__
@@ -120,8 +121,12 @@ GPUSIM_HD_NOINLINE uint64_t fminmax(uint64_t a, uint64_t b, uint32_t aux, uint64
         return softfloat::fp_max<F>(x, y, fp);
       case FpMinMax::kMinNum:
         return softfloat::fp_minnum<F>(x, y, fp);
-      default:
+      case FpMinMax::kMaxNum:
         return softfloat::fp_maxnum<F>(x, y, fp);
+      case FpMinMax::kMinimumNumber:
+        return softfloat::fp_minimum_number<F>(x, y, fp);
+      default:
+        return softfloat::fp_maximum_number<F>(x, y, fp);
     }
   });
 }
@@ -165,10 +170,10 @@ GPUSIM_HD_NOINLINE uint64_t i2f(uint64_t a, uint32_t aux, int fraction_bits, int
 
 }  // namespace exact
 
-// --- the same with the machine's arithmetic where it surely agrees: FPCR is zero, there are no
-// NaNs, and a result is exact, or known to be inexact and far from overflow and underflow
+// --- the same with the machine's arithmetic where it surely agrees: the mode is the default, no NaN
+// is there, and a result is exact, or known to be inexact and far from overflow and underflow
 
-GPUSIM_HD constexpr bool is_plain(uint64_t fp) { return (fp >> 32) == 0; }
+GPUSIM_HD constexpr bool is_plain(uint64_t fp) { return softfloat::is_default_mode(fp); }
 GPUSIM_HD constexpr bool is_finite(FpFormat f, uint64_t a) {
   return f == FpFormat::kF32 ? (a & F32::kInf) != F32::kInf : (a & F64::kInf) != F64::kInf;
 }
@@ -216,7 +221,7 @@ GPUSIM_HD inline bool round_to_int(double x, FpRounding mode, int64_t& result) {
     case FpRounding::kNearestAway:
       t += (rest >= 0.5) - (rest <= -0.5);
       break;
-    default:  // to nearest even: FPCR is zero
+    default:  // to nearest even: the default mode
       t += (rest > 0.5 || (rest == 0.5 && (t & 1))) - (rest < -0.5 || (rest == -0.5 && (t & 1)));
       break;
   }
@@ -314,8 +319,7 @@ GPUSIM_HD_NOINLINE uint64_t fminmax(uint64_t a, uint64_t b, uint32_t aux, uint64
       return s ^ static_cast<int64_t>(static_cast<uint64_t>(s >> 63) >> 1);
     };
     const auto kind = static_cast<FpMinMax>(aux >> 2);
-    const bool minimum = kind == FpMinMax::kMin || kind == FpMinMax::kMinNum;
-    const uint64_t r = (key(a) < key(b)) == minimum ? a : b;
+    const uint64_t r = (key(a) < key(b)) == is_minimum(kind) ? a : b;
     return f == FpFormat::kF32 ? cut<F32>(r) : r;
   }
   return exact::fminmax(a, b, aux, fp);
@@ -370,6 +374,17 @@ GPUSIM_HD_NOINLINE uint64_t fmisc2(uint64_t a, uint64_t b, uint32_t aux, uint64_
 
 GPUSIM_HD_NOINLINE uint64_t fmisc3(uint64_t a, uint64_t b, uint64_t c, uint32_t aux, uint64_t& fp) {
   return with_format(aux, [&]<class F>() { return MulAdd<F>::run(a, b, c, fp); });
+}
+
+GPUSIM_HD inline uint64_t fp_class(uint64_t a, const Uop& u) {
+  return with_format(u.aux, [&]<class F>() -> uint64_t {
+    uint64_t state = 0;
+    const softfloat::Unpacked x = softfloat::unpack<F>(cut<F>(a), state);
+    if (x.is_nan()) return x.is_snan() ? 1u << 8 : 1u << 9;
+    const bool is_subnormal = (a & F::kInf) == 0;
+    const int magnitude = x.is_zero() ? 0 : x.is_inf() ? 3 : is_subnormal ? 1 : 2;
+    return 1u << (x.sign ? 3 - magnitude : 4 + magnitude);
+  });
 }
 
 }  // namespace gpusim::helpers

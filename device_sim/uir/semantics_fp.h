@@ -1,10 +1,10 @@
-// Floating-point micro-ops. Signatures: name<D>(sources..., V& fp, u), where fp holds
-// FPCR << 32 | FPSR.
+// Floating-point micro-ops. Signatures: name<D>(sources..., V& fp, u), where fp is the state word
+// (softfloat/format.h).
 //
 // The softfloat defines results and flags. The common case takes the machine's own arithmetic
-// where that provably gives the same: FPCR is zero, the result is finite and far enough from
-// underflow, and either FPSR.IXC is set already or an error-free transformation tells whether the
-// result was inexact. Lanes that do not qualify go through the softfloat one by one.
+// where that provably gives the same: the mode is nearest even without flushing, the result is
+// finite and far enough from underflow, so that no policy matters, and either IXC is set already or
+// an error-free transformation tells whether the result was inexact. Lanes that do not qualify go through the softfloat one by one.
 #include "device_sim/uir/helpers_fp.h"
 #include "device_sim/uir/scalar_domain.h"
 #include "device_sim/uir/semantics_int.h"
@@ -88,17 +88,17 @@ struct FpPair {
 
 // --- the state word
 inline constexpr uint64_t kFpIxc = softfloat::kFpsrIxc;
-inline constexpr uint64_t kFpControl = uint64_t{0xffffffff} << 32;
+inline constexpr uint64_t kFpModes = ~(softfloat::kFpFirstMode - 1);
 
-GPUSIM_MASK fp_default(const typename D::V fp) {  // FPCR == 0
-  return D::lt_u(fp, D::konst(uint64_t{1} << 32));
+GPUSIM_MASK fp_default(const typename D::V fp) {
+  return D::lt_u(fp, D::konst(softfloat::kFpFirstMode));
 }
 GPUSIM_MASK fp_has_ixc(const typename D::V fp) {
   return D::eq(D::and_(fp, D::konst(kFpIxc)), D::konst(kFpIxc));
 }
 // Both: nothing more than the result is to be found out.
 GPUSIM_MASK fp_settled(const typename D::V fp) {
-  return D::eq(D::and_(fp, D::konst(kFpControl | kFpIxc)), D::konst(kFpIxc));
+  return D::eq(D::and_(fp, D::konst(kFpModes | kFpIxc)), D::konst(kFpIxc));
 }
 template <class D>
 GPUSIM_HD_INLINE void fp_raise_ixc(const typename D::M where, GPUSIM_FP) {
@@ -158,7 +158,7 @@ GPUSIM_HD_INLINE typename D::V fp_rounded(const typename D::V r, const typename 
 }
 
 // The quick way of results that nothing is to be found out about. Where it is known beforehand that
-// FPSR tells nothing new, exact zeros are settled on the same terms (fp_finish_settled), and the
+// the flags tell nothing new, exact zeros are settled on the same terms (fp_finish_settled), and the
 // question is not asked.
 template <class D, class K>
 GPUSIM_HD_INLINE bool fp_is_normal(const typename D::V r, const typename D::V fp) {
@@ -269,7 +269,7 @@ GPUSIM_SEM fsqrt64(GPUSIM_A, GPUSIM_FP, const Uop&) {
   return fp_root<D, FpDouble<D>>(a, fp, SlowDouble<helpers::Sqrt>{});
 }
 
-// --- comparisons: with FPCR zero only NaNs are special
+// --- comparisons: in the default mode only NaNs are special
 template <class D, class K>
 GPUSIM_HD_INLINE typename D::M fp_no_nan(GPUSIM_AB, const typename D::V fp) {
   constexpr uint64_t first_nan = static_cast<uint64_t>(K::kTopField) * K::kUnit + 1;
@@ -319,9 +319,8 @@ GPUSIM_HD_INLINE typename D::V fminmax_as(GPUSIM_AB, GPUSIM_FP, GPUSIM_U) {
   const V key_a = fp_order_key<D>(D::shl(a, up));
   const V key_b = fp_order_key<D>(D::shl(b, up));
   const auto kind = static_cast<FpMinMax>(u.aux >> 2);
-  const bool minimum = kind == FpMinMax::kMin || kind == FpMinMax::kMinNum;
-  const V wide =
-      minimum ? D::select(D::lt_s(key_a, key_b), a, b) : D::select(D::lt_s(key_a, key_b), b, a);
+  const typename D::M a_below = D::lt_s(key_a, key_b);
+  const V wide = is_minimum(kind) ? D::select(a_below, a, b) : D::select(a_below, b, a);
   const V r = sizeof(T) == 4 ? low32<D>(wide) : wide;
   return fp_finish<D>(ok, r, FpMinMaxSlow{u.aux}, fp, a, b);
 }
@@ -368,7 +367,7 @@ GPUSIM_SEM fmisc1(GPUSIM_A, GPUSIM_FP, GPUSIM_U) {
 }
 
 inline constexpr int kBiasDifference = 1023 - 127;
-// A zero or normal float as a double; `ok` says where a is one. What FPCR says does not matter.
+// A zero or normal float as a double; `ok` says where a is one. What the state says does not matter.
 template <class D>
 GPUSIM_HD_INLINE typename D::V fp_promoted(GPUSIM_A, typename D::M& ok) {
   using V = typename D::V;

@@ -112,7 +112,7 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
     }
     if (info.fp_state && g.kind[u->imm16] == simd::kUniform) {
       s.fp_state = g.base[u->imm16];
-      s.fp_settled = s.fp_state >> 32 == 0 && (s.fp_state & softfloat::kFpsrIxc) != 0;
+      s.fp_settled = softfloat::is_default_mode(s.fp_state) && (s.fp_state & softfloat::kFpsrIxc) != 0;
     }
     u = table.handlers[static_cast<int>(s.uop.op)](g, u);
     started = true;

@@ -92,6 +92,27 @@ GPUSIM_HD constexpr uint64_t select_extreme_number(uint64_t op1, uint64_t op2, b
   return select_extreme<F>(op1, op2, maximum, fpst);
 }
 
+/// minimumNumber and maximumNumber of IEEE 754-2019: a NaN of either kind loses to a number.
+template <class F>
+GPUSIM_HD constexpr uint64_t select_number(uint64_t op1, uint64_t op2, bool maximum,
+                                           uint64_t& fpst) {
+  const Unpacked a = unpack<F>(op1, fpst);
+  const Unpacked b = unpack<F>(op2, fpst);
+  if (a.is_nan() == b.is_nan()) return select_extreme<F>(op1, op2, maximum, fpst);
+  if (a.is_snan() || b.is_snan()) fpst |= kFpsrIoc;
+  const Unpacked& number = a.is_nan() ? b : a;
+  return number.is_zero() ? with_sign<F>(number.sign, 0) : number.bits;
+}
+
+template <class F>
+GPUSIM_HD constexpr uint64_t fp_minimum_number(uint64_t op1, uint64_t op2, uint64_t& fpst) {
+  return select_number<F>(op1, op2, false, fpst);
+}
+template <class F>
+GPUSIM_HD constexpr uint64_t fp_maximum_number(uint64_t op1, uint64_t op2, uint64_t& fpst) {
+  return select_number<F>(op1, op2, true, fpst);
+}
+
 template <class F>
 GPUSIM_HD constexpr uint64_t fp_maxnum(uint64_t op1, uint64_t op2, uint64_t& fpst) {
   return select_extreme_number<F>(op1, op2, true, fpst);

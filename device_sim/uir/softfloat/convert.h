@@ -26,7 +26,7 @@ GPUSIM_HD constexpr uint64_t fp_convert(uint64_t op, Rounding mode, uint64_t& fp
   if (a.is_nan()) {
     if (a.is_snan() || alt_half) fpst |= kFpsrIoc;
     if (alt_half) return with_sign<To>(a.sign, 0);
-    if ((fpst & kFpcrDn) != 0) return To::kDefaultNan;
+    if (has_canonical_nan(fpst)) return To::kDefaultNan;
     // The payload keeps its most significant bits.
     const uint64_t payload = (a.bits & From::kFracMask) << (63 - From::kFracBits);
     return with_sign<To>(a.sign, To::kDefaultNan | (payload >> (63 - To::kFracBits)));
@@ -72,18 +72,18 @@ GPUSIM_HD constexpr RoundedInt round_to_integer(const Unpacked& a, int fbits, Ro
 template <class F>
 GPUSIM_HD constexpr uint64_t fp_to_fixed(uint64_t op, int int_bits, int fbits, bool is_unsigned,
                                          Rounding mode, uint64_t& fpst) {
+  const uint64_t all_ones = low_mask(int_bits);
+  const uint64_t sign_bit = uint64_t{1} << (int_bits - 1);
+  const uint64_t positive_limit = is_unsigned ? all_ones : sign_bit - 1;
   const Unpacked a = unpack<F>(op, fpst);
   if (a.is_nan()) {
     fpst |= kFpsrIoc;
-    return 0;
+    return (fpst & kFpNanToLargest) != 0 ? positive_limit : 0;
   }
   if (a.is_zero()) return 0;
   RoundedInt r{0, false, true};
   if (!a.is_inf()) r = round_to_integer(a, fbits, mode);
 
-  const uint64_t all_ones = low_mask(int_bits);
-  const uint64_t sign_bit = uint64_t{1} << (int_bits - 1);
-  const uint64_t positive_limit = is_unsigned ? all_ones : sign_bit - 1;
   const uint64_t negative_limit = is_unsigned ? 0 : sign_bit;
   const uint64_t limit = a.sign ? negative_limit : positive_limit;
   if (r.too_big || r.magnitude > limit) {

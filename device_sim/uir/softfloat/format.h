@@ -1,8 +1,7 @@
-// IEEE 754 binary formats as Arm defines them (Arm ARM, shared/functions/float): the packed FPCR
-// and FPSR word, unpacking, NaN processing, and the one rounding step that all operations share.
+// IEEE 754 binary formats: the state word, unpacking, NaN processing, and the one rounding step that
+// all operations share. Names in comments are those of the Arm ARM (shared/functions/float).
 //
-// Values travel zero-extended in uint64_t. FPCR.AH, FIZ and NEP (FEAT_AFP) and trapped exceptions
-// are not implemented: their bits are ignored.
+// Values travel zero-extended in uint64_t.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,10 @@
 
 namespace gpusim::softfloat {
 
-// --- floating-point state: FPCR in bits 63:32, FPSR in bits 31:0, each in architectural position
+// --- the state word: sticky flags in bits 31:0, how to compute in bits 63:32. Arm's FPSR and FPCR
+// are the two halves, each bit in its architectural position. The policies take bits that no FPCR
+// here keeps: a guest ISA sets its own once and for all, as an initial value, and maps its control
+// register to the rest.
 
 inline constexpr uint64_t kFpsrIoc = 1u << 0;  ///< invalid operation
 inline constexpr uint64_t kFpsrDzc = 1u << 1;  ///< division by zero
@@ -20,16 +22,33 @@ inline constexpr uint64_t kFpsrUfc = 1u << 3;  ///< underflow
 inline constexpr uint64_t kFpsrIxc = 1u << 4;  ///< inexact
 inline constexpr uint64_t kFpsrIdc = 1u << 7;  ///< input denormal
 inline constexpr uint64_t kFpsrQc = 1u << 27;  ///< saturation (integer vector instructions)
+/// Policy: every NaN result is the default one; FPCR.DN says the same.
+inline constexpr uint64_t kFpCanonicalNan = uint64_t{1} << (32 + 3);
+/// Policy: a result is tiny if it is so after rounding, as if the exponent had no lower bound.
+inline constexpr uint64_t kFpTinyAfterRounding = uint64_t{1} << (32 + 4);
+/// Policy: NaNs convert to the largest integer, not to zero.
+inline constexpr uint64_t kFpNanToLargest = uint64_t{1} << (32 + 5);
+/// State words below it round to nearest even and flush nothing, whatever their policies.
+inline constexpr uint64_t kFpFirstMode = uint64_t{1} << (32 + 6);
+/// Ties go away from zero, whatever the rounding mode says.
+inline constexpr uint64_t kFpTiesAway = uint64_t{1} << (32 + 21);
 inline constexpr uint64_t kFpcrFz16 = uint64_t{1} << (32 + 19);
 inline constexpr int kFpcrRmodeShift = 32 + 22;
 inline constexpr uint64_t kFpcrFz = uint64_t{1} << (32 + 24);
 inline constexpr uint64_t kFpcrDn = uint64_t{1} << (32 + 25);
 inline constexpr uint64_t kFpcrAhp = uint64_t{1} << (32 + 26);
 
+/// Rounds to nearest even, flushes nothing.
+GPUSIM_HD constexpr bool is_default_mode(uint64_t fpst) { return fpst < kFpFirstMode; }
+GPUSIM_HD constexpr bool has_canonical_nan(uint64_t fpst) {
+  return (fpst & (kFpcrDn | kFpCanonicalNan)) != 0;
+}
+
 /// The first four are FPCR.RMode's encodings; the others are named by instructions.
 enum class Rounding : int { kTieEven, kPosInf, kNegInf, kZero, kTieAway, kOdd };
 
 GPUSIM_HD constexpr Rounding rounding_mode(uint64_t fpst) {
+  if ((fpst & kFpTiesAway) != 0) return Rounding::kTieAway;
   return static_cast<Rounding>((fpst >> kFpcrRmodeShift) & 3);
 }
 
@@ -134,7 +153,7 @@ GPUSIM_HD constexpr Unpacked unpack(uint64_t bits, uint64_t& fpst) {
 template <class F>
 GPUSIM_HD constexpr uint64_t process_nan(const Unpacked& a, uint64_t& fpst) {
   if (a.is_snan()) fpst |= kFpsrIoc;
-  return (fpst & kFpcrDn) != 0 ? F::kDefaultNan : a.bits | F::kQuietBit;
+  return has_canonical_nan(fpst) ? F::kDefaultNan : a.bits | F::kQuietBit;
 }
 
 /// FPProcessNaNs: the first signalling NaN wins, then the first quiet one. False if there is none.
@@ -184,25 +203,30 @@ GPUSIM_HD constexpr bool rounds_up(Rounding mode, bool sign, bool odd, uint64_t 
   return false;
 }
 
-/// FPRoundBase: packs sig * 2^(exp - 63), bit 63 of sig set, bit 0 sticky. Tininess is detected
-/// before rounding, and flushing to zero happens before rounding and raises UFC alone.
+/// FPRoundBase: packs sig * 2^(exp - 63), bit 63 of sig set, bit 0 sticky. Flushing to zero happens
+/// before rounding and raises UFC alone.
 template <class F>
 GPUSIM_HD constexpr uint64_t round_pack_base(bool sign, int exp, uint64_t sig, Rounding mode,
                                              bool flush, bool alt_half, uint64_t& fpst) {
   constexpr int kCut = 63 - F::kFracBits;
   constexpr uint64_t kHalf = uint64_t{1} << (kCut - 1);
   int field = exp + F::kBias;
-  if (field <= 0) {
+  bool tiny = field <= 0;
+  if (tiny) {
     if (flush) {
       fpst |= kFpsrUfc;
       return with_sign<F>(sign, 0);
     }
+    // Rounded to full precision, a fraction of all ones may reach the smallest normal number.
+    if (field == 0 && (fpst & kFpTinyAfterRounding) != 0)
+      tiny = (sig >> kCut) != (F::kFracMask << 1 | 1) ||
+             !rounds_up(mode, sign, true, sig & (2 * kHalf - 1), kHalf);
     sig = shift_right_jam(sig, 1 - field);
     field = 0;
   }
   const uint64_t rest = sig & (2 * kHalf - 1);
   uint64_t mantissa = sig >> kCut;
-  if (rest != 0 && field == 0) fpst |= kFpsrUfc;
+  if (rest != 0 && tiny) fpst |= kFpsrUfc;
   if (rounds_up(mode, sign, (mantissa & 1) != 0, rest, kHalf)) ++mantissa;
   if (rest != 0 && mode == Rounding::kOdd) mantissa |= 1;
 
@@ -225,7 +249,7 @@ GPUSIM_HD constexpr uint64_t round_pack_base(bool sign, int exp, uint64_t sig, R
   return with_sign<F>(sign, packed);
 }
 
-/// FPRound with the FPCR's rounding mode.
+/// FPRound with the state's rounding mode.
 template <class F>
 GPUSIM_HD constexpr uint64_t round_pack(bool sign, int exp, uint64_t sig, uint64_t& fpst) {
   return round_pack_base<F>(sign, exp, sig, rounding_mode(fpst), flushes_to_zero<F>(fpst), false,
