@@ -4,19 +4,21 @@
 // that nothing needs any more.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
+#include <elf.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <random>
 #include <sstream>
 #include <vector>
 
-#include "tests/isa/a64/code_words.h"
 #include "tests/isa/a64/differences.h"
 #include "tests/isa/a64/disassemblers.h"
 #include "tests/isa/a64/operands.h"
+#include "tests/isa/code_bytes.h"
 #include "translator/a64/decode.h"
 #include "translator/a64/text.h"
 
@@ -144,8 +146,10 @@ TEST_CASE("objdump and Capstone agree with the decode table") {
   Both both;
 
   SUBCASE("on the code of real libraries") {
-    std::vector<uint32_t> words;
-    for (const std::string& path : binaries()) append_code_words(path, words);
+    std::vector<uint8_t> bytes;
+    for (const std::string& path : binaries()) append_code(path, EM_AARCH64, bytes);
+    std::vector<uint32_t> words(bytes.size() / sizeof(uint32_t));
+    std::memcpy(words.data(), bytes.data(), words.size() * sizeof(uint32_t));
     const size_t total = words.size();
     std::sort(words.begin(), words.end());
     words.erase(std::unique(words.begin(), words.end()), words.end());

@@ -14,7 +14,6 @@ namespace {
 constexpr uint32_t kFixedPointer = 19, kFirstPointer = 20, kPointers = 6;
 constexpr uint32_t kFirstIndex = 26, kIndexes = 2, kJumpTarget = 28;
 
-bool one_in(Rng& rng, unsigned n) { return rng() % n == 0; }
 uint32_t below(Rng& rng, size_t n) { return static_cast<uint32_t>(rng() % n); }
 bool starts_with(const Row& row, std::string_view prefix) { return row.name.starts_with(prefix); }
 

@@ -8,6 +8,7 @@
 #include "device_sim/simd/simd_backend.h"
 #include "host/output_file.h"
 #include "tests/isa/a64/insn_oracle/oracle.h"
+#include "tests/isa/oracle/backend_window.h"
 #include "translator/a64/registers.h"
 #include "translator/common/draft.h"
 #include "translator/common/isa_coverage.h"
@@ -67,39 +68,6 @@ State read_state(Backend& backend, uint32_t core) {
   for (Slot i = 0; i < 64; ++i) s.v[i] = backend.slot(core, static_cast<Slot>(kV0 + i));
   return s;
 }
-
-// Every core's own copy of the window.
-class Window {
- public:
-  Window(Backend& backend, uint32_t cores) : backend_(backend) {
-    for (size_t i = 0; i < pristine_.size(); ++i) pristine_[i] = oracle_window_word(i);
-    for (uint32_t core = 0; core < cores; ++core) put(core, 0, pristine_);
-    backend.set_permissions_all(ORACLE_WINDOW, ORACLE_WINDOW_BYTES, kRead | kWrite);
-    backend.set_permissions_all(ORACLE_READ_ONLY, 0x1000, kRead);
-  }
-  std::vector<Change> take_changes(uint32_t core) {
-    std::vector<Change> changes;
-    backend_.read_memory(core, ORACLE_WINDOW, bytes(now_));
-    if (now_ == pristine_) return changes;
-    for (size_t i = 0; i < now_.size(); ++i) {
-      if (now_[i] == pristine_[i]) continue;
-      changes.push_back({i * 8, now_[i]});
-      put(core, i, std::span(pristine_).subspan(i, 1));
-    }
-    return changes;
-  }
-
- private:
-  static std::span<uint8_t> bytes(std::span<uint64_t> words) {
-    return {reinterpret_cast<uint8_t*>(words.data()), words.size_bytes()};
-  }
-  void put(uint32_t core, size_t index, std::span<uint64_t> words) {
-    backend_.write_memory(core, ORACLE_WINDOW + 8 * index, bytes(words));
-  }
-  Backend& backend_;
-  std::vector<uint64_t> pristine_ = std::vector<uint64_t>(ORACLE_WINDOW_BYTES / 8),
-                        now_ = pristine_;
-};
 
 Result make_result(const Module& m, const Event& event, uint64_t exit) {
   Result r;
@@ -188,7 +156,7 @@ bool same(const Result& a, const Result& b) {
 
 // Runs one code on the first `lanes` cores, which start from the cases' states in turn.
 std::vector<Result> run_code(Backend& backend, const Module& m, std::span<const Case> cases,
-                             uint64_t exit, uint32_t lanes, Window& window) {
+                             uint64_t exit, uint32_t lanes, gpusim::oracle::Window& window) {
   const uint32_t start = find_block(m.code, cases[0].pc);
   for (uint32_t core = 0; core < lanes; ++core) {
     load_state(backend, core, cases[core % cases.size()].state);
@@ -238,7 +206,7 @@ std::vector<Result> run_gpusim(std::span<const Case> cases, const Program& progr
   static_assert(ORACLE_WINDOW_BYTES == 1 << 15);
   config.native_after = variant.native ? 0 : MachineConfig::kNeverNative;
   backend->configure(m, config);
-  Window window(*backend, config.cores);
+  gpusim::oracle::Window window(*backend, config.cores);
   std::vector<Result> results(cases.size());
   size_t codes = 0;
   for (size_t i = 0, lanes = 0; i < cases.size(); i += lanes, ++codes) {

@@ -4,18 +4,23 @@
 
 #include <cstdint>
 #include <functional>
-#include <random>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "device_sim/core/backend.h"
 #include "tests/isa/a64/insn_oracle/protocol.h"
+#include "tests/isa/oracle/draw.h"
 #include "translator/a64/decode.h"
 
 namespace gpusim::a64::oracle {
 
-using Rng = std::mt19937_64;
+using gpusim::oracle::case_count;
+using gpusim::oracle::one_in;
+using gpusim::oracle::random_fp_word;
+using gpusim::oracle::random_value;
+using gpusim::oracle::Rng;
+using gpusim::oracle::test_seed;
 using State = oracle_state;
 using Change = oracle_change;
 
@@ -102,10 +107,6 @@ size_t compare(const Batch& batch, const std::string& cpu,
 
 /// All registers, flags, FP status and vectors; values that instructions find interesting.
 State random_state(Rng& rng);
-uint64_t random_value(Rng& rng);
-/// One 64-bit half with floating-point values of one format: zeros, subnormals, infinities, NaNs,
-/// small integers, neighbours and anything.
-uint64_t random_fp_word(Rng& rng);
 /// A valid FPCR: rounding mode, DN, FZ, FZ16, AHP.
 uint64_t random_fpcr(Rng& rng);
 
@@ -127,10 +128,5 @@ State random_state_for(const Row& row, Rng& rng, const Case& c);
 Case random_stream(Rng& rng, uint64_t pc);
 /// Another state for such a case.
 State random_stream_state(Rng& rng, const Case& c);
-
-/// Seed from GPUSIM_SEED, or a random one.
-uint64_t test_seed();
-/// `usual`, or what GPUSIM_ORACLE_CASES says, or `in_long_runs` with GPUSIM_LONG.
-unsigned case_count(unsigned usual, unsigned in_long_runs);
 
 }  // namespace gpusim::a64::oracle

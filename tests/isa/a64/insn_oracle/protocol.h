@@ -5,18 +5,13 @@
 #define GPUSIM_INSN_ORACLE_PROTOCOL_H_
 #include <stdint.h>
 
+#include "../../oracle/window.h"
+
 #define ORACLE_MAGIC 0x6f7261636c653031ull
 
-/* Guest addresses. A case's code is one word of ours, its own words and two branches out; cases
- * that follow each other may share it. The window is within reach of every literal load, with
- * unmapped gaps around it; its last page can only be read. */
-#define ORACLE_CODE 0x500000000ull
-#define ORACLE_CODE_BYTES 0x80000u
-#define ORACLE_MAX_CASES 65536u
+/* A case's code is one word of ours, its own words and two branches out; cases that follow each
+ * other may share it. */
 #define ORACLE_MAX_WORDS 32u
-#define ORACLE_WINDOW 0x5000a0000ull
-#define ORACLE_WINDOW_BYTES 0x8000u
-#define ORACLE_READ_ONLY (ORACLE_WINDOW + ORACLE_WINDOW_BYTES - 0x1000)
 
 struct oracle_state {
   uint64_t x[31];
@@ -43,21 +38,8 @@ struct oracle_result {
   uint64_t pc; /* where the signal came from */
 };
 
-struct oracle_change {
-  uint64_t offset; /* in the window, a multiple of 8 */
-  uint64_t value;
-};
-
 struct oracle_header {
   uint64_t magic, case_count;
 };
-
-/* What word i of the window holds before every case. */
-static inline uint64_t oracle_window_word(uint64_t i) {
-  uint64_t z = (i + 1) * 0x9e3779b97f4a7c15ull;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
-}
 
 #endif

@@ -1,0 +1,24 @@
+// Random values for comparisons of single instructions with an emulator.
+#pragma once
+
+#include <cstdint>
+#include <random>
+
+namespace gpusim::oracle {
+
+using Rng = std::mt19937_64;
+
+inline bool one_in(Rng& rng, unsigned n) { return rng() % n == 0; }
+
+/// Values that integer instructions find interesting.
+uint64_t random_value(Rng& rng);
+/// 64 bits with floating-point values of one format: zeros, subnormals, infinities, NaNs, small
+/// integers, neighbours and anything.
+uint64_t random_fp_word(Rng& rng);
+
+/// Seed from GPUSIM_SEED, or a random one.
+uint64_t test_seed();
+/// `usual`, or what GPUSIM_ORACLE_CASES says, or `in_long_runs` with GPUSIM_LONG.
+unsigned case_count(unsigned usual, unsigned in_long_runs);
+
+}  // namespace gpusim::oracle
