@@ -22,34 +22,9 @@ struct FieldType {
 };
 
 namespace calls {
-#define GPUSIM_A64_CALL(name)                                              \
-  struct Call_##name {                                                     \
-    template <typename V, typename... F>                                   \
-    static constexpr auto accepts(int)                                     \
-        -> decltype(std::declval<V&>().name(std::declval<F>()...), true) { \
-      return true;                                                         \
-    }                                                                      \
-    template <typename V, typename... F>                                   \
-    static constexpr bool accepts(...) {                                   \
-      return false;                                                        \
-    }                                                                      \
-    template <typename V>                                                  \
-    static constexpr auto exists(int) -> decltype(&V::name, true) {        \
-      return true;                                                         \
-    }                                                                      \
-    template <typename V>                                                  \
-    static constexpr bool exists(...) {                                    \
-      return false;                                                        \
-    }                                                                      \
-    template <typename V, typename... F>                                   \
-    static bool call(V& v, F... f) {                                       \
-      return v.name(f...);                                                 \
-    }                                                                      \
-  };
-#define A64_ROW(name, feature, bits) GPUSIM_A64_CALL(name)
-#define A64_ROW_IF(name, feature, bits, ...) GPUSIM_A64_CALL(name)
+#define A64_ROW(name, feature, bits) GPUSIM_VISIT_CALL(name)
+#define A64_ROW_IF(name, feature, bits, ...) GPUSIM_VISIT_CALL(name)
 #include "translator/a64/rows/all.def"
-#undef GPUSIM_A64_CALL
 }  // namespace calls
 
 template <typename Visitor>

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "translator/common/bit_pattern.h"
@@ -73,7 +74,7 @@ constexpr VisitFn<Visitor, Word> make_visit_fn(FieldTypes...) {
   }
 }
 
-/// Call is a struct made by a macro around one method name (see a64/dispatch.h). FieldType maps
+/// Call is a struct made by GPUSIM_VISIT_CALL around one method name. FieldType maps
 /// (letter, width) to the argument's type. Null when the visitor has no such method.
 template <typename Visitor, typename Word, BitPattern<Word> kPattern, typename Call,
           template <char, unsigned> typename FieldType, size_t... kI>
@@ -81,5 +82,31 @@ constexpr VisitFn<Visitor, Word> visit_fn(std::index_sequence<kI...>) {
   return make_visit_fn<Visitor, Word, Call, kPattern.fields[kI]...>(
       typename FieldType<kPattern.fields[kI].letter, kPattern.fields[kI].width>::Type{}...);
 }
+
+/// The Call of a method name, for visit_fn: struct Call_NAME.
+#define GPUSIM_VISIT_CALL(name)                                            \
+  struct Call_##name {                                                     \
+    template <typename V, typename... F>                                   \
+    static constexpr auto accepts(int)                                     \
+        -> decltype(std::declval<V&>().name(std::declval<F>()...), true) { \
+      return true;                                                         \
+    }                                                                      \
+    template <typename V, typename... F>                                   \
+    static constexpr bool accepts(...) {                                   \
+      return false;                                                        \
+    }                                                                      \
+    template <typename V>                                                  \
+    static constexpr auto exists(int) -> decltype(&V::name, true) {        \
+      return true;                                                         \
+    }                                                                      \
+    template <typename V>                                                  \
+    static constexpr bool exists(...) {                                    \
+      return false;                                                        \
+    }                                                                      \
+    template <typename V, typename... F>                                   \
+    static bool call(V& v, F... f) {                                       \
+      return v.name(f...);                                                 \
+    }                                                                      \
+  };
 
 }  // namespace gpusim

@@ -1,0 +1,113 @@
+// The decode table by itself: nested rows, both register widths, fields that reach visitors.
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include "translator/riscv/decode.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <utility>
+
+#include "translator/riscv/compressed.h"
+#include "translator/riscv/dispatch.h"
+#include "translator/riscv/translate.h"
+
+namespace gpusim::riscv {
+namespace {
+
+using Pair = std::pair<Op, Op>;
+
+// Rows that lie inside another one and own its words (inner, outer). Declared here so that a new
+// overlap is a decision.
+const std::set<Pair> kNested = {{Op::PAUSE, Op::FENCE}};
+
+TEST_CASE("rows that share words are nested, and declared") {
+  std::set<Pair> found;
+  for (const Row& a : rows(64)) {
+    for (const Row& b : rows(64)) {
+      if (&a == &b || !a.pattern.overlaps(b.pattern)) continue;
+      INFO(a.name << " and " << b.name);
+      CHECK((a.pattern.strictly_inside(b.pattern) != b.pattern.strictly_inside(a.pattern)));
+      if (a.pattern.strictly_inside(b.pattern)) found.insert({a.op, b.op});
+    }
+  }
+  CHECK(found == kNested);
+}
+
+TEST_CASE("the bucket look-up finds what a search of all rows finds") {
+  std::mt19937 rng(20260101);
+  for (const int xlen : {32, 64}) {
+    for (int i = 0; i < 1'000'000; ++i) {
+      const uint32_t word = static_cast<uint32_t>(rng()) | 3;
+      const Row* owner = nullptr;
+      for (const Row& row : rows(xlen))
+        if (row.pattern.matches(word) &&
+            (!owner || row.pattern.fixed_bits() > owner->pattern.fixed_bits()))
+          owner = &row;
+      if (owner && owner->allowed && !owner->allowed(word)) owner = nullptr;
+      if (decode(word, xlen) != owner) FAIL_CHECK(xlen << " " << word);
+    }
+  }
+}
+
+TEST_CASE("what belongs to one register width") {
+  struct Example {
+    uint32_t word;
+    bool in_32, in_64;
+  };
+  static constexpr Example kExamples[] = {
+      {0x00053503, false, true},  // ld a0,0(a0)
+      {0x02051513, false, true},  // slli a0,a0,32
+      {0x01f51513, true, true},   // slli a0,a0,31
+      {0x00b5053b, false, true},  // addw a0,a0,a1
+      {0x00b5352f, false, true},  // amoadd.d a0,a1,(a0)
+      {0x0805453b, false, true},  // zext.h of RV64
+      {0x08054533, true, false},  // zext.h of RV32
+      {0x6b855513, false, true},  // rev8 of RV64
+      {0x69855513, true, false},  // rev8 of RV32
+      {0xe2050553, false, true},  // fmv.x.d a0,fa0
+      {0xe2150553, true, false},  // fmvh.x.d a0,fa0
+      {0xc2251553, false, true},  // fcvt.l.d
+  };
+  for (const Example& e : kExamples) {
+    CAPTURE(e.word);
+    CHECK((decode(e.word, 32) != nullptr) == e.in_32);
+    CHECK((decode(e.word, 64) != nullptr) == e.in_64);
+  }
+  CHECK(compressed_row(0x2001, 32) == "C_JAL");
+  CHECK(compressed_row(0x2005, 64) == "");  // C.ADDIW to x0
+  CHECK(compressed_row(0x2505, 64) == "C_ADDIW");
+  CHECK(compressed_row(0x6100, 32) == "C_FLW");
+  CHECK(compressed_row(0x6100, 64) == "C_LD");
+  CHECK(expand(0x0000, 64) == 0);
+  CHECK(instruction_bytes(0x4501) == 2);
+  CHECK(instruction_bytes(0x0513) == 4);
+}
+
+TEST_CASE("every row of RV64 has a translation") {
+  for (const Row& row : rows(64)) {
+    if (row.op == Op::FMVH_X_D || row.op == Op::FMVP_D_X) continue;  // RV32's
+    CAPTURE(row.name);
+    CHECK(is_translated(row.op));
+  }
+}
+
+TEST_CASE("links and targets know the instruction's length") {
+  for (const auto& [word, bytes] : {std::pair{0x9502u, 2u}, std::pair{0x000500e7u, 4u}}) {
+    BlockBuilder builder = make_block_builder();
+    builder.begin_block(0x10000);
+    const Insn insn = decode_any(word, 64);  // c.jalr a0, jalr ra,0(a0)
+    REQUIRE(insn);
+    CHECK(insn.bytes == bytes);
+    CHECK(translate_instruction(insn, 0x10000, builder) == InsnResult::kEndsBlock);
+    bool links = false;
+    for (const Uop& u : builder.draft().uops)
+      links |= u.op == gpusim::Op::konst && u.d == kRa && u.imm == 0x10000 + bytes;
+    CHECK(links);
+  }
+  const ControlFlow flow = control_flow(decode_any(0xbfed, 64), 0x10010);  // c.j .-6
+  CHECK(flow.target == 0x1000a);
+  CHECK_FALSE(flow.falls_through);
+}
+
+}  // namespace
+}  // namespace gpusim::riscv

@@ -1,0 +1,40 @@
+/* What the host and the guest program of the oracle say to each other. Plain C, little-endian.
+ *
+ * Input: a header, then its number of cases. Output: per case a result, then its changed words. */
+#ifndef GPUSIM_RISCV_INSN_ORACLE_PROTOCOL_H_
+#define GPUSIM_RISCV_INSN_ORACLE_PROTOCOL_H_
+#include <stdint.h>
+
+#include "../../oracle/window.h"
+
+#define ORACLE_MAGIC 0x6f72616372763634ull
+
+/* A case's code is followed by EBREAK, twice: where it ends, and where its branches lead. */
+#define ORACLE_MAX_BYTES 64u
+#define ORACLE_EBREAK 0x00100073u
+
+struct oracle_state {
+  uint64_t x[32]; /* x[0] is 0 */
+  uint64_t f[32];
+  uint64_t fcsr;
+};
+
+struct oracle_case {
+  uint8_t bytes[ORACLE_MAX_BYTES];
+  uint32_t byte_count;
+  uint32_t code_offset; /* from ORACLE_CODE */
+  struct oracle_state state;
+};
+
+struct oracle_result {
+  uint32_t signal; /* every case ends with one */
+  uint32_t change_count;
+  uint64_t pc;
+  struct oracle_state state;
+};
+
+struct oracle_header {
+  uint64_t magic, case_count;
+};
+
+#endif

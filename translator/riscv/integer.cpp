@@ -1,0 +1,163 @@
+// Integer computation (unprivileged manual, 2.4 and 4.2) and conditional zero (Zicond).
+#include "device_sim/uir/compare.h"
+#include "translator/riscv/visitor.h"
+
+namespace gpusim::riscv {
+namespace {
+
+constexpr uint16_t kSigned = CompareKind{CompareRelation::kLessSigned, false, false}.pack();
+constexpr uint16_t kUnsigned = CompareKind{CompareRelation::kLessUnsigned, false, false}.pack();
+constexpr uint16_t kEqual = CompareKind{CompareRelation::kEqual, false, false}.pack();
+
+constexpr uint64_t extended(Imm<12> i) { return static_cast<uint64_t>(i.sign_extend()); }
+
+}  // namespace
+
+Slot Visitor::konst(uint64_t value) {
+  if (value == 0) return kZero;
+  const Slot t = b_.temp();
+  b_.konst(t, value);
+  return t;
+}
+
+bool Visitor::LUI(Imm<20> i, Reg d) {
+  set_class(InsnClass::kIntegerLogical);
+  write_konst(d, static_cast<uint64_t>(i.sign_extend()) << 12);
+  return true;
+}
+bool Visitor::AUIPC(Imm<20> i, Reg d) {
+  set_class(InsnClass::kIntegerArithmetic);
+  write_konst(d, pc_ + (static_cast<uint64_t>(i.sign_extend()) << 12));
+  return true;
+}
+
+// LI and MV count as moves.
+bool Visitor::ADDI(Imm<12> i, Reg n, Reg d, bool w) {
+  const bool is_move = n == 0 || (i == 0 && !w);
+  set_class(is_move ? InsnClass::kIntegerLogical : InsnClass::kIntegerArithmetic);
+  if (n == 0) {
+    write_konst(d, extended(i));
+  } else if (w) {
+    if (i == 0) {
+      sign_extend_word(x_dst(d), x_src(n));
+    } else {
+      const Slot t = b_.temp();
+      b_.addi64(t, x_src(n), extended(i));
+      sign_extend_word(x_dst(d), t);
+    }
+  } else if (i == 0) {
+    b_.mov(x_dst(d), x_src(n));
+  } else {
+    b_.addi64(x_dst(d), x_src(n), extended(i));
+  }
+  return true;
+}
+
+bool Visitor::set_less(uint16_t kind, Reg d, Slot n, Slot m) {
+  set_class(InsnClass::kIntegerComparison);
+  b_.sel_cmp(x_dst(d), konst(1), kZero, n, m, kind);
+  return true;
+}
+bool Visitor::set_less_imm(uint16_t kind, Reg d, Reg n, Imm<12> i) {
+  set_class(InsnClass::kIntegerComparison);
+  b_.sel_cmpi(x_dst(d), konst(1), kZero, x_src(n), extended(i), kind);
+  return true;
+}
+bool Visitor::SLTI(Imm<12> i, Reg n, Reg d) {
+  return d == 0 ? custom_hint(i, n) : set_less_imm(kSigned, d, n, i);
+}
+bool Visitor::SLTIU(Imm<12> i, Reg n, Reg d) { return set_less_imm(kUnsigned, d, n, i); }
+bool Visitor::SLT(Reg m, Reg n, Reg d) { return set_less(kSigned, d, x_src(n), x_src(m)); }
+bool Visitor::SLTU(Reg m, Reg n, Reg d) { return set_less(kUnsigned, d, x_src(n), x_src(m)); }
+
+bool Visitor::logic_imm(MicroOp op, Reg d, Reg n, Imm<12> i) {
+  set_class(InsnClass::kIntegerLogical);
+  b_.emit(op, x_dst(d), x_src(n), 0, 0, extended(i));
+  return true;
+}
+bool Visitor::XORI(Imm<12> i, Reg n, Reg d) { return logic_imm(MicroOp::xori64, d, n, i); }
+bool Visitor::ORI(Imm<12> i, Reg n, Reg d) { return logic_imm(MicroOp::ori64, d, n, i); }
+bool Visitor::ANDI(Imm<12> i, Reg n, Reg d) { return logic_imm(MicroOp::andi64, d, n, i); }
+
+bool Visitor::shift_imm(MicroOp op64, MicroOp op32, bool w, Reg d, Reg n, uint32_t amount) {
+  set_class(InsnClass::kIntegerLogical);
+  if (!w) {
+    if (amount == 0) {
+      b_.mov(x_dst(d), x_src(n));
+    } else {
+      b_.emit(op64, x_dst(d), x_src(n), 0, 0, amount);
+    }
+  } else if (amount == 0) {
+    sign_extend_word(x_dst(d), x_src(n));
+  } else {
+    const Slot t = b_.temp();
+    b_.emit(op32, t, x_src(n), 0, 0, amount);
+    sign_extend_word(x_dst(d), t);
+  }
+  return true;
+}
+bool Visitor::SLLI(Imm<6> i, Reg n, Reg d, bool w) {
+  return shift_imm(MicroOp::lsli64, MicroOp::lsli32, w, d, n, i);
+}
+bool Visitor::SRLI(Imm<6> i, Reg n, Reg d, bool w) {
+  return shift_imm(MicroOp::lsri64, MicroOp::lsri32, w, d, n, i);
+}
+bool Visitor::SRAI(Imm<6> i, Reg n, Reg d, bool w) {
+  return shift_imm(MicroOp::asri64, MicroOp::asri32, w, d, n, i);
+}
+
+bool Visitor::arithmetic(InsnClass c, MicroOp op64, MicroOp op32, bool w, Reg d, Slot n, Slot m) {
+  set_class(c);
+  if (!w) {
+    b_.emit(op64, x_dst(d), n, m);
+  } else {
+    const Slot t = b_.temp();
+    b_.emit(op32, t, n, m);
+    sign_extend_word(x_dst(d), t);
+  }
+  return true;
+}
+bool Visitor::logic(MicroOp op, Reg d, Slot n, Slot m) {
+  return arithmetic(InsnClass::kIntegerLogical, op, op, false, d, n, m);
+}
+// C.MV is an addition to x0, and a move.
+bool Visitor::ADD(Reg m, Reg n, Reg d, bool w) {
+  if (!w && (n == 0 || m == 0)) {
+    set_class(InsnClass::kIntegerLogical);
+    b_.mov(x_dst(d), x_src(n == 0 ? m : n));
+    return true;
+  }
+  return arithmetic(InsnClass::kIntegerArithmetic, MicroOp::add64, MicroOp::add32, w, d, x_src(n),
+                    x_src(m));
+}
+bool Visitor::SUB(Reg m, Reg n, Reg d, bool w) {
+  return arithmetic(InsnClass::kIntegerArithmetic, MicroOp::sub64, MicroOp::sub32, w, d, x_src(n),
+                    x_src(m));
+}
+bool Visitor::SLL(Reg m, Reg n, Reg d, bool w) {
+  return arithmetic(InsnClass::kIntegerLogical, MicroOp::lsl64, MicroOp::lsl32, w, d, x_src(n),
+                    x_src(m));
+}
+bool Visitor::SRL(Reg m, Reg n, Reg d, bool w) {
+  return arithmetic(InsnClass::kIntegerLogical, MicroOp::lsr64, MicroOp::lsr32, w, d, x_src(n),
+                    x_src(m));
+}
+bool Visitor::SRA(Reg m, Reg n, Reg d, bool w) {
+  return arithmetic(InsnClass::kIntegerLogical, MicroOp::asr64, MicroOp::asr32, w, d, x_src(n),
+                    x_src(m));
+}
+bool Visitor::XOR(Reg m, Reg n, Reg d) { return logic(MicroOp::xor64, d, x_src(n), x_src(m)); }
+bool Visitor::OR(Reg m, Reg n, Reg d) { return logic(MicroOp::or64, d, x_src(n), x_src(m)); }
+bool Visitor::AND(Reg m, Reg n, Reg d) { return logic(MicroOp::and64, d, x_src(n), x_src(m)); }
+
+// d = rs2 is zero (EQZ) or not (NEZ) ? 0 : rs1
+bool Visitor::conditional_zero(bool when_zero, Reg d, Reg n, Reg m) {
+  set_class(InsnClass::kIntegerLogical);
+  const Slot if_zero = when_zero ? kZero : x_src(n), otherwise = when_zero ? x_src(n) : kZero;
+  b_.sel_cmpi(x_dst(d), if_zero, otherwise, x_src(m), 0, kEqual);
+  return true;
+}
+bool Visitor::CZERO_EQZ(Reg m, Reg n, Reg d) { return conditional_zero(true, d, n, m); }
+bool Visitor::CZERO_NEZ(Reg m, Reg n, Reg d) { return conditional_zero(false, d, n, m); }
+
+}  // namespace gpusim::riscv

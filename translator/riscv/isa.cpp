@@ -1,0 +1,159 @@
+#include "translator/riscv/isa.h"
+
+#include <elf.h>
+
+#include <array>
+
+#include "translator/riscv/compressed.h"
+#include "translator/riscv/decode.h"
+#include "translator/riscv/float_state.h"
+#include "translator/riscv/text.h"
+#include "translator/riscv/translate.h"
+
+namespace gpusim::riscv {
+namespace {
+
+constexpr int kXlen = 64;
+
+Insn decoded(const GuestInsn& insn) { return decode_any(insn.word(), kXlen); }
+
+uint32_t insn_length(std::span<const uint8_t> bytes) {
+  if (bytes.empty()) return 0;
+  const unsigned length = instruction_bytes(bytes[0]);
+  return bytes.size() < length ? 0 : length;
+}
+
+InsnResult translate(const GuestInsn& insn, BlockBuilder& builder) {
+  return translate_instruction(decoded(insn), insn.pc, builder);
+}
+
+ControlFlow flow(const GuestInsn& insn, uint32_t) { return control_flow(decoded(insn), insn.pc); }
+
+std::string text(const GuestInsn& insn) { return instruction_text(decoded(insn)); }
+
+// Programs that ask have other code for CPUs without V, whose major opcode is OP-V; its loads and
+// stores have widths that those of F and D leave free.
+const char* absent_extension(const GuestInsn& insn) {
+  const uint32_t word = insn.word(), major = word & 0x7f;
+  if (major == 0x57) return "V";
+  const uint32_t width = word >> 12 & 7;
+  return (major == 0x07 || major == 0x27) && (width == 0 || width >= 5) ? "V" : nullptr;
+}
+
+std::string row_name(const GuestInsn& insn) {
+  const Insn i = decoded(insn);
+  if (!i) return {};
+  return std::string(i.bytes == 2 ? compressed_row(static_cast<uint16_t>(insn.word()), kXlen)
+                                  : i.row->name);
+}
+
+// RISC-V ELF psABI, "Mapping Symbol": $x begins instructions, maybe with the ISA's name behind it,
+// $d data.
+MappingSymbol mapping_symbol(std::string_view name) {
+  if (name.starts_with("$d") && (name.size() == 2 || name[2] == '.')) return MappingSymbol::kData;
+  if (name.starts_with("$x") && (name.size() == 2 || name[2] == '.' || name[2] == 'r'))
+    return MappingSymbol::kCode;
+  return MappingSymbol::kNone;
+}
+
+std::string slot_name(int s) {
+  if (s < 32) return x_name(static_cast<uint32_t>(s));
+  if (s >= kF0 && s < kF0 + 32) return f_name(static_cast<uint32_t>(s - kF0));
+  switch (s) {
+    case kSink:
+      return "sink";
+    case kFpState:
+      return "fp_state";
+    case kFrm:
+      return "frm";
+    case kCoreId:
+      return "core_id";
+    case kMonitor:
+      return "monitor";
+    case kMonitorLow:
+      return "monitor.lo";
+    case kMonitorHigh:
+      return "monitor.hi";
+    default:
+      return "temp" + std::to_string(s - kFirstTemp);
+  }
+}
+
+constexpr InitialValue kInitialValues[] = {{kMonitor, kNoMonitor}, {kFpState, kFpPolicy}};
+
+// RISC-V ELF psABI, "Procedure Calling Convention", and Linux's system calls.
+constexpr AbiSlots abi() {
+  AbiSlots a;
+  a.stack_pointer = kSp;
+  a.link = kRa;
+  a.thread_pointer = kTp;
+  a.global_pointer = kGp;
+  a.core_id = kCoreId;
+  a.monitor = kMonitor;
+  a.fp_state = kFpState;
+  a.syscall_number = kA7;
+  a.syscall_result = kA0;
+  for (int i = 0; i < 6; ++i) a.syscall_args[i] = kA0 + i;
+  for (int i = 0; i < 8; ++i) {
+    a.call_args[i] = kA0 + i;
+    a.call_float_args[i] = kFa0 + i;
+  }
+  return a;
+}
+
+// RISC-V DWARF: x0 to x31. A frame pointer is the address behind the frame.
+constexpr auto kDwarfSlots = [] {
+  std::array<int, 32> slots{};
+  for (int i = 0; i < 32; ++i) slots[static_cast<size_t>(i)] = i;
+  return slots;
+}();
+constexpr CallFrames kFrames = {.slots = kDwarfSlots,
+                                .stack_pointer = kSp,
+                                .frame_pointer = kFp,
+                                .return_address = kRa,
+                                .saved_frame_pointer = -16,
+                                .saved_return_address = -8,
+                                .end_of_record = 0};
+
+constexpr SlotRoles kRoles = {
+    .zero = kZero, .sink = kSink, .first_temp = kFirstTemp, .temp_count = kTempCount};
+
+// AT_HWCAP has a bit per letter: I M A F D C.
+constexpr uint64_t letter(char c) { return uint64_t{1} << (c - 'A'); }
+constexpr uint64_t kHwcap =
+    letter('I') | letter('M') | letter('A') | letter('F') | letter('D') | letter('C');
+constexpr GuestCpu kCpus[] = {
+    {"rv64", "RV64GC with Zba, Zbb, Zbc, Zbs, Zicond, Zfh, Zfa, Zawrs", kHwcap, 0}};
+
+std::string cpu_lines(uint32_t) {
+  return "hart\t\t: 0\n"
+         "isa\t\t: rv64imafdc_zicond_zicsr_zifencei_zawrs_zfa_zfh_zba_zbb_zbc_zbs\n"
+         "mmu\t\t: sv39\n";
+}
+
+}  // namespace
+
+const GuestIsa kIsa = {.name = "riscv64",
+                       .elf_machine = EM_RISCV,
+                       .insn_align = 2,
+                       .longest_insn = 4,
+                       .insn_length = insn_length,
+                       .make_builder = make_block_builder,
+                       .translate = translate,
+                       .control_flow = flow,
+                       .text = text,
+                       .absent_extension = absent_extension,
+                       .row = row_name,
+                       .mapping_symbol = mapping_symbol,
+                       .capstone_arch = GuestIsa::kNoCapstone,
+                       .capstone_mode = 0,
+                       .slot_count = kSlotCount,
+                       .roles = kRoles,
+                       .slot_name = slot_name,
+                       .initial_values = kInitialValues,
+                       .abi = abi(),
+                       .frames = kFrames,
+                       .cpus = kCpus,
+                       .cpu_lines = cpu_lines};
+
+}  // namespace gpusim::riscv

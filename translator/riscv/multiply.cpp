@@ -1,0 +1,74 @@
+// Multiply and divide (M, unprivileged manual, chapter 7). The division micro-ops give 0 for x / 0
+// and the dividend for the one overflow; RISC-V wants all ones and the dividend.
+#include "device_sim/uir/compare.h"
+#include "translator/riscv/visitor.h"
+
+namespace gpusim::riscv {
+
+bool Visitor::MUL(Reg m, Reg n, Reg d, bool w) {
+  return arithmetic(InsnClass::kIntegerArithmetic, MicroOp::mul64, MicroOp::mul32, w, d, x_src(n),
+                    x_src(m));
+}
+bool Visitor::MULH(Reg m, Reg n, Reg d) {
+  return arithmetic(InsnClass::kIntegerArithmetic, MicroOp::smulh, MicroOp::smulh, false, d,
+                    x_src(n), x_src(m));
+}
+bool Visitor::MULHU(Reg m, Reg n, Reg d) {
+  return arithmetic(InsnClass::kIntegerArithmetic, MicroOp::umulh, MicroOp::umulh, false, d,
+                    x_src(n), x_src(m));
+}
+// Signed rs1: where it is negative, the unsigned product has 2^64 * rs2 too much.
+bool Visitor::MULHSU(Reg m, Reg n, Reg d) {
+  set_class(InsnClass::kIntegerArithmetic);
+  const Slot high = b_.temp(), excess = b_.temp();
+  b_.asri64(excess, x_src(n), 63);
+  b_.and64(excess, excess, x_src(m));
+  b_.umulh(high, x_src(n), x_src(m));
+  b_.sub64(x_dst(d), high, excess);
+  return true;
+}
+
+// quotient = n / m, all ones for m = 0; of words in the low half, where w says so.
+void Visitor::divide(bool w, bool is_signed, Slot quotient, Slot n, Slot m) {
+  set_class(InsnClass::kIntegerDivision);
+  const Slot q = b_.temp();
+  if (w) {
+    b_.emit(is_signed ? MicroOp::sdiv32 : MicroOp::udiv32, q, n, m);
+  } else {
+    b_.emit(is_signed ? MicroOp::sdiv64 : MicroOp::udiv64, q, n, m);
+  }
+  const uint16_t is_zero = CompareKind{CompareRelation::kEqual, w, false}.pack();
+  b_.sel_cmpi(quotient, konst(~uint64_t{0}), q, m, 0, is_zero);
+}
+bool Visitor::DIV(Reg m, Reg n, Reg d, bool w) {
+  const Slot t = w ? b_.temp() : x_dst(d);
+  divide(w, true, t, x_src(n), x_src(m));
+  if (w) sign_extend_word(x_dst(d), t);
+  return true;
+}
+bool Visitor::DIVU(Reg m, Reg n, Reg d, bool w) {
+  const Slot t = w ? b_.temp() : x_dst(d);
+  divide(w, false, t, x_src(n), x_src(m));
+  if (w) sign_extend_word(x_dst(d), t);
+  return true;
+}
+
+// n - q * m: the dividend where m is 0, whatever q is, and 0 where the quotient overflows.
+bool Visitor::remainder(bool w, bool is_signed, Reg d, Reg n, Reg m) {
+  set_class(InsnClass::kIntegerDivision);
+  const Slot q = b_.temp();
+  if (w) {
+    b_.emit(is_signed ? MicroOp::sdiv32 : MicroOp::udiv32, q, x_src(n), x_src(m));
+    const Slot rest = b_.temp();
+    b_.msub32(rest, q, x_src(m), x_src(n));
+    sign_extend_word(x_dst(d), rest);
+  } else {
+    b_.emit(is_signed ? MicroOp::sdiv64 : MicroOp::udiv64, q, x_src(n), x_src(m));
+    b_.msub64(x_dst(d), q, x_src(m), x_src(n));
+  }
+  return true;
+}
+bool Visitor::REM(Reg m, Reg n, Reg d, bool w) { return remainder(w, true, d, n, m); }
+bool Visitor::REMU(Reg m, Reg n, Reg d, bool w) { return remainder(w, false, d, n, m); }
+
+}  // namespace gpusim::riscv
