@@ -74,12 +74,13 @@ struct CompressedRow {
   uint32_t (*expand)(uint32_t word);
 };
 
+// kPattern is static: Clang 14 refuses it in a lambda of a template otherwise.
 // clang-format off
 #define RVC_FIELD(letter)                                                                     \
   [[maybe_unused]] const auto letter =                                                        \
       FieldOrNone<kPattern.field(#letter[0]).lsb, kPattern.field(#letter[0]).width>::of(word)
 #define RVC_FIELDS(string)                                                                    \
-  constexpr BitPattern<uint16_t> kPattern = parse_bits<uint16_t>(string);                     \
+  static constexpr BitPattern<uint16_t> kPattern = parse_bits<uint16_t>(string);              \
   RVC_FIELD(d); RVC_FIELD(i); RVC_FIELD(j); RVC_FIELD(k); RVC_FIELD(m); RVC_FIELD(n);         \
   [[maybe_unused]] static constexpr uint32_t xlen = kXlen
 

@@ -20,10 +20,11 @@ constexpr bool is_rounding(uint32_t r) { return r <= 4 || r == 7; }
   Row{#name, bits, parse_bits<uint32_t>(bits), Op::name, Extension::extension, nullptr},
 
 // In a condition each field of the row is a variable named by its letter, and xlen is 32 or 64.
+// kPattern is static: Clang 14 refuses it in a lambda of a template otherwise.
 #define RV_ROW_IF(name, extension, bits, ...)                                                 \
   Row{#name, bits, parse_bits<uint32_t>(bits), Op::name, Extension::extension,                \
       [](uint32_t word) -> bool {                                                             \
-        constexpr BitPattern<uint32_t> kPattern = parse_bits<uint32_t>(bits);                 \
+        static constexpr BitPattern<uint32_t> kPattern = parse_bits<uint32_t>(bits);          \
         RV_FIELD(f); RV_FIELD(g); RV_FIELD(i); RV_FIELD(o); RV_FIELD(r); RV_FIELD(w);         \
         RV_FIELD(y);                                                                          \
         [[maybe_unused]] static constexpr uint32_t xlen = kXlen;                              \
