@@ -6,11 +6,12 @@
 
 #include "host/linux/aarch64/abi.h"
 #include "host/linux/kernel.h"
+#include "host/linux/riscv64/abi.h"
 
 namespace gpusim::host {
 namespace {
 
-const LinuxAbi* const kAbis[] = {&aarch64::kAbi};
+const LinuxAbi* const kAbis[] = {&aarch64::kAbi, &riscv64::kAbi};
 
 // asm-generic/fcntl.h: those that all ISAs share.
 constexpr OpenFlag kCommon[] = {{00000100, O_CREAT},   {00000200, O_EXCL},

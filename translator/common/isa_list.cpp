@@ -1,11 +1,12 @@
 #include "translator/common/isa_list.h"
 
 #include "translator/a64/isa.h"
+#include "translator/riscv/isa.h"
 
 namespace gpusim {
 namespace {
 
-const GuestIsa* const kIsas[] = {&a64::kIsa};
+const GuestIsa* const kIsas[] = {&a64::kIsa, &riscv::kIsa};
 
 }  // namespace
 

@@ -54,7 +54,13 @@ TEST_CASE("files that are no programs") {
 
 TEST_CASE("programs for something else") {
   check_error([](TestElf& e) { e.header.e_machine = EM_X86_64; }, "a program for x86-64");
-  check_error([](TestElf& e) { e.header.e_machine = EM_RISCV; }, "a program for RISC-V");
+  check_error([](TestElf& e) { e.header.e_machine = EM_BPF; }, "a program for BPF");
+  check_error(
+      [](TestElf& e) {
+        e.header.e_machine = EM_RISCV;
+        e.header.e_ident[EI_CLASS] = ELFCLASS32;
+      },
+      "a 32-bit program for RISC-V; only 64-bit ones can be run");
   check_error([](TestElf& e) { e.header.e_machine = 0x1234; }, "ELF machine number 4660");
   check_error([](TestElf& e) { e.header.e_ident[EI_CLASS] = ELFCLASS32; }, "a 32-bit program");
   check_error([](TestElf& e) { e.header.e_ident[EI_DATA] = ELFDATA2MSB; }, "big-endian");
