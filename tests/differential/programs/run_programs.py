@@ -4,7 +4,9 @@
 Output, exit status and the number of guest instructions must be equal. A program may say in its
 first lines how it wants to be built and run:
 
-  // flags: -march=armv8.1-a+lse     more compiler flags
+  // isa: aarch64                    has instructions or structures of this ISA; others leave it out
+  // flags: -fno-inline              more compiler flags
+  // aarch64 flags: -march=armv8-a   the same, for one ISA
   // cpu: max                        QEMU's CPU model, where the default lacks an instruction
   // args: one "two words"           arguments; @DATA stands for the folder data/
   // cores: 8                        for its threads; their instructions are not counted, because
@@ -26,27 +28,39 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "qemu"))
 import harness  # noqa: E402
 
-COMPILERS = {".c": "/usr/bin/aarch64-linux-gnu-gcc", ".cc": "/usr/bin/aarch64-linux-gnu-g++"}
+COMPILERS = {".c": "-linux-gnu-gcc", ".cc": "-linux-gnu-g++"}  # behind /usr/bin/<isa>
 FLAGS = {
-    # libgcc's outline atomics ask getauxval, which a program without libc has not got.
     "bare": ["-ffreestanding", "-nostdlib", "-fno-tree-loop-distribute-patterns",
-             "-mno-outline-atomics", "-fno-stack-protector", "-fno-math-errno"],
+             "-fno-stack-protector", "-fno-math-errno"],
     "libc": [],
     "threads": ["-pthread"],
 }
-DIRECTIVE = re.compile(r"^// (flags|cpu|args|cores|folder|oracle): (.*)$", re.M)
+# libgcc's outline atomics ask getauxval, which a program without libc has not got.
+ISA_FLAGS = {("aarch64", "bare"): ["-mno-outline-atomics"]}
+ISA_LIBRARIES = {"riscv64": ["-latomic"]}  # atomics of bytes and halfwords
+# QEMU has no set_robust_list. Where Linux has, glibc's start-up notes that in one instruction more;
+# its A64 code has no branch there.
+MORE_INSTRUCTIONS = {"riscv64": 1}
+DIRECTIVE = re.compile(r"^// (flags|\w+ flags|isa|cpu|args|cores|folder|oracle): (.*)$", re.M)
 # What a compiler may print: also the programs should be clean.
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unknown-pragmas"]
 
 
+def compiler(isa, suffix):
+    return f"/usr/bin/{isa}{COMPILERS[suffix]}"
+
+
 class Program:
-    def __init__(self, source):
+    def __init__(self, source, isa):
         self.source = source
+        self.isa = isa
         self.kind = source.parent.name
         self.name = f"{self.kind}/{source.stem}"
         directives = dict(DIRECTIVE.findall(source.read_text()[:600]))
-        self.flags = shlex.split(directives.get("flags", ""))
-        self.cpu = directives.get("cpu", harness.ORACLE_CPU)
+        self.only_isa = directives.get("isa", isa)
+        self.flags = [flag for name in ("flags", f"{isa} flags")
+                      for flag in shlex.split(directives.get(name, ""))]
+        self.cpu = directives.get("cpu")
         self.cores = directives.get("cores")
         self.has_folder = directives.get("folder") == "own"
         self.is_native = directives.get("oracle") == "host"
@@ -54,12 +68,15 @@ class Program:
                           for word in shlex.split(directives.get("args", ""))]
 
     def elf(self, level):
-        return f"{self.kind}-{self.source.stem}.{level}.elf"
+        prefix = "" if self.isa == "aarch64" else f"{self.isa}-"
+        return f"{prefix}{self.kind}-{self.source.stem}.{level}.elf"
 
     def command(self, level):
         libraries = ["-lgcc"] if self.kind == "bare" else ["-lm"]
-        return [COMPILERS[self.source.suffix], f"-{level}", "-static", "-fno-pie", "-no-pie",
-                *WARNINGS, *FLAGS[self.kind], *self.flags, self.source, *libraries]
+        libraries += ISA_LIBRARIES.get(self.isa, [])
+        return [compiler(self.isa, self.source.suffix), f"-{level}", "-static", "-fno-pie",
+                "-no-pie", *WARNINGS, *FLAGS[self.kind], *ISA_FLAGS.get((self.isa, self.kind), ()),
+                *self.flags, self.source, *libraries]
 
     def native(self):
         return f"{self.kind}-{self.source.stem}.host"
@@ -72,8 +89,11 @@ class Program:
             if self.is_native:
                 command = [build.resolve() / self.native(), *self.arguments]
                 return harness.Result(*harness.execute(command, 120, folder), None)
-            return harness.run_qemu(plugin, (build / self.elf(level)).resolve(), self.arguments,
-                                    self.cpu, cwd=folder)
+            result = harness.run_qemu(plugin, (build / self.elf(level)).resolve(), self.arguments,
+                                      self.cpu, cwd=folder, isa=self.isa)
+        if result.guest_instructions is not None and self.kind != "bare":
+            result.guest_instructions += MORE_INSTRUCTIONS.get(self.isa, 0)
+        return result
 
     def run_gpusim(self, gpusim, build, level, mode, options):
         with self.folder() as folder:
@@ -87,18 +107,23 @@ class Program:
         return tempfile.TemporaryDirectory() if self.has_folder else contextlib.nullcontext(HERE)
 
 
-def all_programs(pattern):
+def all_programs(pattern, isa):
     sources = sorted((*HERE.glob("bare/*.c"), *HERE.glob("libc/*.c"), *HERE.glob("libc/*.cc"),
                       *HERE.glob("threads/*.c"), *HERE.glob("threads/*.cc")))
-    programs = [Program(source) for source in sources]
-    return [p for p in programs if fnmatch.fnmatchcase(p.name, pattern)]
+    programs = [Program(source, isa) for source in sources]
+    return [p for p in programs
+            if p.only_isa == isa and fnmatch.fnmatchcase(p.name, pattern)]
 
 
 def main():
-    arguments = harness.parse_arguments(__doc__.splitlines()[0], levels="O0,O1,O2,O3")
-    programs = all_programs(arguments.only)
+    arguments = harness.parse_arguments(
+        __doc__.splitlines()[0], levels="O0,O1,O2,O3",
+        more=lambda parser: parser.add_argument("--isa", choices=harness.ORACLES,
+                                                default="aarch64"))
+    programs = all_programs(arguments.only, arguments.isa)
     plugin = harness.build_plugin(arguments.build.parent / "plugin")
-    version = "".join(map(harness.compiler_version, COMPILERS.values()))
+    version = "".join(harness.compiler_version(compiler(arguments.isa, suffix))
+                      for suffix in COMPILERS)
     headers = "".join(header.read_text() for header in sorted(HERE.glob("*/*.h")))
     commands = {p.elf(level): p.command(level) for level in arguments.levels for p in programs}
     commands |= {p.native(): p.native_command() for p in programs if p.is_native}
@@ -126,7 +151,8 @@ def main():
                     return harness.compare(expected, got, mode)
                 cases.append(harness.Case(program.name, level, mode, check))
     print(f"{len(programs)} programs at {', '.join(arguments.levels)}")
-    return harness.run_cases(cases, harness.read_skips(HERE / "skip.txt"), arguments.jobs)
+    skips = "skip.txt" if arguments.isa == "aarch64" else f"skip-{arguments.isa}.txt"
+    return harness.run_cases(cases, harness.read_skips(HERE / skips), arguments.jobs)
 
 
 if __name__ == "__main__":

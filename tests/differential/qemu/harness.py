@@ -15,8 +15,18 @@ from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# No LSE atomics advertised: what gpusim's own start-up tells its guests, too.
-ORACLE_CPU = "cortex-a57"
+
+@dataclass(frozen=True)
+class Oracle:
+    """An emulator, and the CPU that gpusim's own start-up shows its guests, too."""
+
+    program: str
+    cpu: str
+
+
+ORACLES = {"aarch64": Oracle("/usr/bin/qemu-aarch64", "cortex-a57"),  # advertises no LSE atomics
+           "riscv64": Oracle("/usr/bin/qemu-riscv64", "rv64")}
+ORACLE_CPU = ORACLES["aarch64"].cpu
 LANES = 64
 MODES = {"one": ["--cores", "1"], "lanes": ["--cores", str(LANES), "--memory", "private"]}
 # What executes: `interpreted` is simd without native code.
@@ -79,9 +89,10 @@ def build_plugin(folder):
     return pathlib.Path(folder).resolve() / "libinsn_count.so"
 
 
-def run_qemu(plugin, program, args=(), cpu=ORACLE_CPU, timeout_s=120, cwd=None):
+def run_qemu(plugin, program, args=(), cpu=None, timeout_s=120, cwd=None, isa="aarch64"):
     count = SCRATCH.path()
-    command = ["/usr/bin/qemu-aarch64", "-cpu", cpu, "-plugin", f"{plugin},out={count}",
+    oracle = ORACLES[isa]
+    command = [oracle.program, "-cpu", cpu or oracle.cpu, "-plugin", f"{plugin},out={count}",
                str(program), *args]
     status, stdout, stderr = execute(command, timeout_s, cwd)
     # A process that a signal killed: the shell's notation, which is gpusim's.
@@ -256,9 +267,9 @@ def try_build(commands, common, folder, jobs):
     return problems
 
 
-def sampled(items, every):
-    """Each `every`th in a fixed draw by name, so that other levels draw others."""
-    return [item for item in items if zlib.crc32(item.encode()) % every == 0]
+def sampled(items, every, seed=0):
+    """Each `every`th in a draw by name, so that other levels draw others. A seed has its own draw."""
+    return [item for item in items if zlib.crc32(item.encode(), seed) % every == 0]
 
 
 def compiler_version(compiler):

@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """Runs GCC's torture programs under gpusim and compares exit status and instruction counts.
 
-The programs come from Debian's package gcc-12-source and are unpacked and built below --build. What
-QEMU counts for them stands in manifest-a64.tsv; where another compiler built another ELF, QEMU
-counts again.
+The programs come from Debian's package gcc-12-source and are unpacked and built below --build. A
+manifest per ISA says which of them are usable, and what QEMU counts for them; where there is no
+count, or another compiler built another ELF, QEMU counts.
 """
 
 import concurrent.futures
+import dataclasses
 import fnmatch
 import functools
 import hashlib
 import itertools
+import os
 import pathlib
+import random
 import re
 import sys
 
@@ -19,7 +22,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "qemu"))
 import gcc_suite  # noqa: E402
 import harness  # noqa: E402
-from gcc_suite import COMPILER  # noqa: E402
 
 LEVELS = ("O0", "O1", "O2", "O3", "Os")
 TIMEOUT_S = 900
@@ -28,15 +30,31 @@ DG_OPTIONS = re.compile(r'\{ *dg-(?:additional-)?options *\{? *"([^"]*)" *\}? *\
 X_FLAGS = re.compile(r'additional_flags="(-[^"]*)"|^ *lappend additional_flags "(-[^"]*)"', re.M)
 
 
-def read_manifest():
-    """name → {level: (instructions, beginning of the ELF's SHA-256)}"""
+@dataclasses.dataclass(frozen=True)
+class Isa:
+    """What programs are built with, and which; skips and refusals have files of their own."""
+
+    name: str
+    compiler: str
+    manifest: str
+    refused: str
+    skipped: str
+
+
+ISAS = {isa.name: isa for isa in (
+    Isa("aarch64", gcc_suite.COMPILER, "manifest-a64.tsv", "refused.txt", "skip.txt"),
+    Isa("riscv64", "/usr/bin/riscv64-linux-gnu-gcc", "manifest-riscv64.tsv",
+        "refused-riscv64.txt", "skip-riscv64.txt"))}
+
+
+def read_manifest(path):
+    """name → {level: (instructions, beginning of the ELF's SHA-256)}; without counts, none."""
     manifest = {}
-    for line in (HERE / "manifest-a64.tsv").read_text().splitlines():
+    for line in path.read_text().splitlines():
         if not line.startswith("#"):
             name, *fields = line.split("\t")
-            counts, shas = fields[0::2], fields[1::2]
-            manifest[name] = {level: (int(count), sha)
-                              for level, count, sha in zip(LEVELS, counts, shas, strict=True)}
+            manifest[name] = {level: (int(count), sha) for level, count, sha
+                              in zip(LEVELS, fields[0::2], fields[1::2], strict=bool(fields))}
     return manifest
 
 
@@ -65,14 +83,14 @@ def elf_name(name):
     return name.replace("/", "__") + ".elf"
 
 
-def build(names, level, sources, folder, jobs):
-    version = harness.compiler_version(COMPILER)
-    plain = [COMPILER, "-fno-pie", "-no-pie"]
+def build(isa, names, level, sources, folder, jobs):
+    version = harness.compiler_version(isa.compiler)
+    plain = [isa.compiler, "-fno-pie", "-no-pie"]
     runtime = HERE / "runtime"
     harness.build_all({
         "rt.o": [*plain, "-O2", "-ffreestanding", "-fno-tree-loop-distribute-patterns",
                  "-ffunction-sections", "-c", runtime / "rt.c"],
-        "crt0.o": [COMPILER, "-c", runtime / "crt0.S"],
+        "crt0.o": [isa.compiler, "-c", runtime / "crt0.S"],
     }, version, folder / "runtime", jobs)
     objects = [folder / "runtime" / "crt0.o", folder / "runtime" / "rt.o"]
     runtime_text = "".join((runtime / f).read_text() for f in ("rt.c", "crt0.S"))
@@ -85,25 +103,26 @@ def build(names, level, sources, folder, jobs):
     harness.build_all(commands, version + runtime_text, folder / level, jobs)
 
 
-def measure(elf, plugin):
-    measured = harness.run_qemu(plugin, elf)
+def measure(isa, elf, plugin):
+    measured = harness.run_qemu(plugin, elf, isa=isa.name)
     if measured.status != 0:
-        raise RuntimeError(f"{elf}: status {measured.status} under qemu-aarch64")
+        raise RuntimeError(f"{elf}: status {measured.status} under QEMU")
     return measured.guest_instructions
 
 
-def expected_count(elf, known, plugin):
-    count, sha = known
-    return count if sha256(elf) == sha else measure(elf, plugin())
+def expected_count(isa, elf, known, plugin):
+    if known and sha256(elf) == known[1]:
+        return known[0]
+    return measure(isa, elf, plugin())
 
 
-def write_manifest(folder, names, plugin, jobs):
+def write_manifest(isa, folder, names, plugin, jobs):
     """Measures everything anew, for another compiler or a changed run-time."""
     def line(name):
         elves = [folder / level / elf_name(name) for level in LEVELS]
-        return "\t".join([name, *(f"{measure(elf, plugin)}\t{sha256(elf)}" for elf in elves)])
+        return "\t".join([name, *(f"{measure(isa, elf, plugin)}\t{sha256(elf)}" for elf in elves)])
 
-    path = HERE / "manifest-a64.tsv"
+    path = HERE / isa.manifest
     comments = [line for line in path.read_text().splitlines() if line.startswith("#")]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         path.write_text("\n".join([*comments, *pool.map(line, names)]) + "\n")
@@ -117,30 +136,42 @@ def why_not_refused(got):
 
 
 def main():
-    arguments = harness.parse_arguments(
-        __doc__.splitlines()[0], levels=",".join(LEVELS), more=lambda parser: parser.add_argument(
-            "--write-manifest", action="store_true", help="measure with QEMU and do nothing else"))
-    manifest = read_manifest()
+    def more(parser):
+        parser.add_argument("--write-manifest", action="store_true",
+                            help="measure with QEMU and do nothing else")
+        parser.add_argument("--isa", choices=ISAS, default="aarch64")
+        parser.add_argument("--rotate", action="store_true",
+                            help="--sample draws others each time; GPUSIM_SEED repeats a draw")
+
+    arguments = harness.parse_arguments(__doc__.splitlines()[0], levels=",".join(LEVELS), more=more)
+    isa = ISAS[arguments.isa]
+    manifest = read_manifest(HERE / isa.manifest)
+    seed = 0
+    if arguments.rotate:
+        seed = int(os.environ.get("GPUSIM_SEED") or random.SystemRandom().getrandbits(32))
+        print(f"replay: GPUSIM_SEED={seed}", flush=True)
     names = [name for name in manifest if fnmatch.fnmatchcase(name, arguments.only)]
     sources = gcc_suite.unpack(arguments.build, "gcc.c-torture/execute")
     plugin = functools.cache(lambda: harness.build_plugin(arguments.build.parent / "plugin"))
-    refused = harness.read_skips(HERE / "refused.txt")
+    refused = harness.read_skips(HERE / isa.refused)
+    programs = arguments.build / isa.name if isa.name != "aarch64" else arguments.build
 
     if arguments.write_manifest:
         for level in LEVELS:
-            build(names, level, sources, arguments.build, arguments.jobs)
-        write_manifest(arguments.build, names, plugin(), arguments.jobs)
+            build(isa, names, level, sources, programs, arguments.jobs)
+        write_manifest(isa, programs, names, plugin(), arguments.jobs)
         return 0
 
     cases = []
     for level in arguments.levels:
-        drawn = set(harness.sampled([f"{name} {level}" for name in names], arguments.sample))
+        drawn = set(harness.sampled([f"{name} {level}" for name in names], arguments.sample,
+                                    seed))
         chosen = [name for name in names if f"{name} {level}" in drawn]
-        build(chosen, level, sources, arguments.build, arguments.jobs)
+        build(isa, chosen, level, sources, programs, arguments.jobs)
         for name, engine in itertools.product(chosen, arguments.engines):
-            elf = arguments.build / level / elf_name(name)
-            expect = functools.cache(functools.partial(expected_count, elf, manifest[name][level],
-                                                       plugin))
+            elf = programs / level / elf_name(name)
+            expect = functools.cache(functools.partial(expected_count, isa, elf,
+                                                       manifest[name].get(level), plugin))
             for mode in arguments.modes:
                 def check(elf=elf, expect=expect, mode=mode, name=name, level=level, engine=engine):
                     got = harness.run_gpusim(arguments.gpusim, elf, mode, timeout_s=TIMEOUT_S,
@@ -149,7 +180,7 @@ def main():
                         return why_not_refused(got)
                     return harness.compare(harness.Result(0, None, b"", expect()), got, mode)
                 cases.append(harness.Case(name, level, mode, check, engine))
-    skips = harness.read_skips(HERE / "skip.txt")
+    skips = harness.read_skips(HERE / isa.skipped)
     return harness.run_cases(cases, skips, arguments.jobs)
 
 

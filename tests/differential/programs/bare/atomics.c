@@ -1,3 +1,3 @@
-// flags: -march=armv8-a
+// aarch64 flags: -march=armv8-a
 // Atomic builtins on a v8.0 machine: loops of exclusive loads and stores, in all widths.
 #include "atomics.h"

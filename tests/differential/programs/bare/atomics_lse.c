@@ -1,3 +1,4 @@
+// isa: aarch64
 // flags: -march=armv8.1-a+lse
 // cpu: max
 // The same builtins as single instructions of v8.1 (LSE).

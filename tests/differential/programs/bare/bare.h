@@ -12,13 +12,24 @@
 
 int main(); /* with or without parameters */
 
+/* Linux's convention: the number and three arguments in the ISA's registers. */
+#if defined(__aarch64__)
+#define NUMBER_REGISTER "x8"
+#define ARGUMENT_REGISTER(n) "x" #n
+#define CALL_INSTRUCTION "svc #0"
+#elif defined(__riscv)
+#define NUMBER_REGISTER "a7"
+#define ARGUMENT_REGISTER(n) "a" #n
+#define CALL_INSTRUCTION "ecall"
+#endif
+
 static long system_call(long number, long a, long b, long c) {
-  register long x8 __asm__("x8") = number;
-  register long x0 __asm__("x0") = a;
-  register long x1 __asm__("x1") = b;
-  register long x2 __asm__("x2") = c;
-  __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
-  return x0;
+  register long n __asm__(NUMBER_REGISTER) = number;
+  register long r0 __asm__(ARGUMENT_REGISTER(0)) = a;
+  register long r1 __asm__(ARGUMENT_REGISTER(1)) = b;
+  register long r2 __asm__(ARGUMENT_REGISTER(2)) = c;
+  __asm__ volatile(CALL_INSTRUCTION : "+r"(r0) : "r"(n), "r"(r1), "r"(r2) : "memory");
+  return r0;
 }
 
 static char out_buffer[1024];
@@ -43,6 +54,7 @@ __attribute__((noreturn, used)) static void bare_start(long* stack) {
   bare_exit(main((int)stack[0], (char**)(stack + 1)));
 }
 
+#if defined(__aarch64__)
 __asm__(
     ".globl _start\n"
     "_start:\n"
@@ -50,6 +62,17 @@ __asm__(
     "  mov x30, #0\n"
     "  mov x0, sp\n"
     "  b bare_start\n");
+#elif defined(__riscv)
+__asm__(
+    ".globl _start\n"
+    "_start:\n"
+    "  .option push\n"
+    "  .option norelax\n"
+    "  la gp, __global_pointer$\n"
+    "  .option pop\n"
+    "  mv a0, sp\n"
+    "  j bare_start\n");
+#endif
 
 /* The compiler calls these four by name. */
 void* memcpy(void* restrict to, const void* restrict from, size_t count) {

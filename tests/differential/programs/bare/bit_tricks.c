@@ -1,3 +1,4 @@
+// isa: aarch64
 // Counting, reversing, rotating, isolating bits; through builtins and by hand.
 #include "bare.h"
 

@@ -1,3 +1,4 @@
+// isa: aarch64
 // flags: -march=armv8-a+crc
 // The CRC32 instructions in all widths, both polynomials, against a bit-wise loop.
 #include "bare.h"

@@ -1,3 +1,4 @@
+// isa: aarch64
 // flags: -march=armv8.2-a+crypto+sha3+sm4
 // cpu: max
 // The cryptographic instructions in what they are for, on published test vectors: FIPS 197, 180-4 and

@@ -1,3 +1,4 @@
+// isa: aarch64
 // Quotients and remainders of 32, 64 and 128 bits, by variables and by constants.
 #include "bare.h"
 

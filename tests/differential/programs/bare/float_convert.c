@@ -1,3 +1,4 @@
+// isa: aarch64
 // Conversions between all integer and float types, out of range too, and all rounding functions.
 #include "bare.h"
 

@@ -1,3 +1,4 @@
+// isa: aarch64
 // Arithmetic and comparison of floats and doubles over zeros, subnormals, infinities, NaNs.
 #include "bare.h"
 

@@ -1,3 +1,4 @@
+// isa: aarch64
 // Rounding modes and default NaNs through FPCR, cumulative flags in FPSR.
 #include "bare.h"
 

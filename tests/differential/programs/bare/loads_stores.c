@@ -1,3 +1,4 @@
+// isa: aarch64
 // Addressing: unaligned, sign-extending, pairs, pre- and post-indexed, register offsets, literals.
 #include "bare.h"
 

@@ -1,3 +1,4 @@
+// isa: aarch64
 // Signals that a program sends to itself: handlers, masks, flags, the alternate stack, waiting.
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+// isa: aarch64
 // Synchronous faults: code, address, pc and registers that handlers see, and the ways out of them.
 // flags: -fno-tree-vectorize -w
 #define _GNU_SOURCE
