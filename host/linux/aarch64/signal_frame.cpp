@@ -43,8 +43,6 @@ struct FrameRecord {
   uint64_t fp, lr;
 };
 
-// An exception and the return from it clear the exclusive monitor.
-constexpr uint64_t kNoMark = ~uint64_t{0};
 constexpr int kFp = 29, kLr = 30;
 
 }  // namespace
@@ -95,7 +93,8 @@ bool SignalFrame::enter(Backend& backend, uint32_t core, const Request& request)
   registers.set(x_[kFp], record_at);
   registers.set(x_[kLr], request.return_address);
   registers.set(sp_, frame_at);
-  registers.set(monitor_, kNoMark);
+  // An exception and the return from it clear the exclusive monitor.
+  registers.set(monitor_, kNoMonitor);
   return true;
 }
 
@@ -134,7 +133,7 @@ std::optional<SignalFrame::Restored> SignalFrame::leave(Backend& backend, uint32
   FrameRegisters registers(backend, core);
   for (size_t i = 0; i < x_.size(); ++i) registers.set(x_[i], context.x[i]);
   registers.set(sp_, context.sp);
-  if (monitor_ != kNoSlot) registers.set(monitor_, kNoMark);
+  if (monitor_ != kNoSlot) registers.set(monitor_, kNoMonitor);
   if (nzcv_ != kNoSlot) registers.set(nzcv_, (context.pstate >> 28) & 15);
   registers.set(fp_state_, uint64_t{fpsimd->fpcr} << 32 | fpsimd->fpsr);
   for (size_t i = 0; i < v_.size(); ++i) registers.set(v_[i], fpsimd->v[i]);

@@ -27,8 +27,6 @@ struct Frame {
   GuestUcontext context;
 };
 
-// An exception and the return from it end a reservation.
-constexpr uint64_t kNoMark = ~uint64_t{0};
 constexpr int kRa = 1, kSp = 2, kA0 = 10;
 
 }  // namespace
@@ -66,7 +64,8 @@ bool SignalFrame::enter(Backend& backend, uint32_t core, const Request& request)
   registers.set(x_[kA0 + 2], frame_at + offsetof(Frame, context));
   registers.set(x_[kRa], request.return_address);
   registers.set(x_[kSp], frame_at);
-  registers.set(monitor_, kNoMark);
+  // An exception and the return from it end a reservation.
+  registers.set(monitor_, kNoMonitor);
   return true;
 }
 
@@ -95,7 +94,7 @@ std::optional<SignalFrame::Restored> SignalFrame::leave(Backend& backend, uint32
   // Without floating-point instructions there is no state to keep.
   if (fp_state_ != kNoSlot) registers.set(fp_state_, riscv::fp_state_of(context.fcsr));
   registers.set(frm_, context.fcsr >> 5 & 7);
-  if (monitor_ != kNoSlot) registers.set(monitor_, kNoMark);
+  if (monitor_ != kNoSlot) registers.set(monitor_, kNoMonitor);
   return Restored{.pc = context.pc,
                   .mask = context.mask,
                   .alternate_stack = context.stack,
