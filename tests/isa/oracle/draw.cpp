@@ -1,7 +1,11 @@
 #include "tests/isa/oracle/draw.h"
 
+#include <bit>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
+
+#include "tests/isa/oracle/window.h"
 
 namespace gpusim::oracle {
 
@@ -100,6 +104,18 @@ uint64_t random_fp_word(Rng& rng) {
     default:
       return one(64, 52);
   }
+}
+
+uint64_t random_address(Rng& rng, unsigned room) {
+  if (one_in(rng, 12)) {
+    // Around the window's ends and its first page that can only be read.
+    const uint64_t edges[] = {ORACLE_WINDOW, ORACLE_READ_ONLY, ORACLE_WINDOW + ORACLE_WINDOW_BYTES};
+    const uint64_t edge = edges[rng() % std::size(edges)];
+    return one_in(rng, 2) ? edge - rng() % (2 * room + 8) : edge + rng() % 32;
+  }
+  uint64_t offset = rng() % (ORACLE_WINDOW_BYTES - 1024) + 512;
+  if (!one_in(rng, 4)) offset &= ~uint64_t{std::bit_ceil(room) - 1};
+  return ORACLE_WINDOW + offset;
 }
 
 uint64_t test_seed() {

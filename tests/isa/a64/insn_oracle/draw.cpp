@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 
 #include "tests/isa/a64/insn_oracle/oracle.h"
 #include "tests/unit/softfloat/sequence.h"
@@ -8,12 +7,6 @@ namespace gpusim::a64::oracle {
 namespace {
 
 bool has_field(const Row& row, char letter) { return row.pattern.field(letter).width != 0; }
-
-uint32_t with_field(const Row& row, uint32_t word, char letter, uint64_t value) {
-  const BitField f = row.pattern.field(letter);
-  const uint32_t mask = ((1u << f.width) - 1) << f.lsb;
-  return (word & ~mask) | ((static_cast<uint32_t>(value) << f.lsb) & mask);
-}
 
 bool starts_with(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
@@ -190,18 +183,6 @@ void fill_with_one_format(Rng& rng, State& state) {
     for (int k = 0; k < 3 && i + k < 64; ++k) state.v[i + k] = words[k];
   }
   for (int i = 0; i < 6; ++i) state.v[rng() % 64] = state.v[rng() % 64];
-}
-
-uint64_t random_address(Rng& rng, unsigned room) {
-  if (one_in(rng, 12)) {
-    // Around the window's ends and its first page that can only be read.
-    const uint64_t edges[] = {ORACLE_WINDOW, ORACLE_READ_ONLY, ORACLE_WINDOW + ORACLE_WINDOW_BYTES};
-    const uint64_t edge = edges[rng() % std::size(edges)];
-    return one_in(rng, 2) ? edge - rng() % (2 * room + 8) : edge + rng() % 32;
-  }
-  uint64_t offset = rng() % (ORACLE_WINDOW_BYTES - 1024) + 512;
-  if (!one_in(rng, 4)) offset &= ~uint64_t{std::bit_ceil(room) - 1};
-  return ORACLE_WINDOW + offset;
 }
 
 Case random_case(const Row& row, Rng& rng, uint64_t pc) {

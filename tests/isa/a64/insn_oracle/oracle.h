@@ -17,10 +17,12 @@ namespace gpusim::a64::oracle {
 
 using gpusim::oracle::case_count;
 using gpusim::oracle::one_in;
+using gpusim::oracle::random_address;
 using gpusim::oracle::random_fp_word;
 using gpusim::oracle::random_value;
 using gpusim::oracle::Rng;
 using gpusim::oracle::test_seed;
+using gpusim::oracle::with_field;
 using State = oracle_state;
 using Change = oracle_change;
 
@@ -112,10 +114,6 @@ uint64_t random_fpcr(Rng& rng);
 
 /// All vector registers with values of one format, so that operands meet their like.
 void fill_with_one_format(Rng& rng, State& state);
-
-/// An address in the window with room for `room` bytes behind it, most often aligned to them; now
-/// and then one across an end of the window or of its writable part.
-uint64_t random_address(Rng& rng, unsigned room);
 
 /// One random instruction of the row. Base registers of loads and stores mostly point into the
 /// window, offsets mostly stay inside, branches lead to the case's second exit.

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 
 #include "tests/isa/riscv/insn_oracle/draw_case.h"
 
@@ -7,28 +6,12 @@ namespace gpusim::riscv::oracle {
 namespace {
 
 using gpusim::oracle::one_in;
+using gpusim::oracle::random_address;
 using gpusim::oracle::random_fp_word;
 using gpusim::oracle::random_value;
+using gpusim::oracle::with_field;
 
 bool has(const Row& row, char letter) { return row.pattern.field(letter).width != 0; }
-
-uint32_t with_field(const Row& row, uint32_t word, char letter, uint32_t value) {
-  const BitField f = row.pattern.field(letter);
-  const uint32_t mask = ((1u << f.width) - 1) << f.lsb;
-  return (word & ~mask) | ((value << f.lsb) & mask);
-}
-
-uint64_t random_address(Rng& rng, unsigned room) {
-  if (one_in(rng, 12)) {
-    // Around the window's ends and its first page that can only be read.
-    const uint64_t edges[] = {ORACLE_WINDOW, ORACLE_READ_ONLY, ORACLE_WINDOW + ORACLE_WINDOW_BYTES};
-    const uint64_t edge = edges[rng() % std::size(edges)];
-    return one_in(rng, 2) ? edge - rng() % (2 * room + 8) : edge + rng() % 32;
-  }
-  uint64_t offset = rng() % (ORACLE_WINDOW_BYTES - 1024) + 512;
-  if (!one_in(rng, 4)) offset &= ~uint64_t{room - 1};
-  return ORACLE_WINDOW + offset;
-}
 
 // A register of a narrow format: mostly boxed.
 uint64_t random_float(Rng& rng) {
