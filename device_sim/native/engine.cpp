@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
@@ -87,20 +88,16 @@ bool is_available() {
 class NativeEngine final : public Engine {
  public:
   NativeEngine(const Module& module, const MemoryView& memory, uint64_t weight)
-      : page_table_(memory, is_plain(memory)), environment_(asmjit::Environment::host()) {
+      : environment_(asmjit::Environment::host()) {
     around_.module = &module;
     around_.memory = memory;
     around_.weight = weight;
     around_.plain_windows = is_plain(memory);
-    around_.pages = page_table_.pages();
-    write_common();
-    module_changed();
   }
-  bool works() const { return memory_.exists() && enter_ != nullptr; }
 
   void module_changed() override;
   void permissions_changed(uint64_t address, uint64_t size_bytes) override {
-    page_table_.update(address, size_bytes);
+    if (page_table_) page_table_->update(address, size_bytes);
   }
   std::span<const uint32_t> compile(std::span<const uint64_t> counts, uint64_t hot) override;
   bool wants_other_code() const override {
@@ -109,7 +106,7 @@ class NativeEngine final : public Engine {
   }
   bool run(Frame& frame, uint32_t uop) override;
   void prepare(Frame& frame) const override {
-    frame.rights = page_table_.rights();
+    frame.rights = has_begun() ? page_table_->rights() : nullptr;
     frame.unit_entries = reinterpret_cast<void* const*>(unit_entries_.data());
     frame.text_units = around_.module->code.uop_at.size();
     frame.uops = around_.module->uops.data();
@@ -123,6 +120,10 @@ class NativeEngine final : public Engine {
   static bool is_plain(const MemoryView& m) {
     return m.lanes_shift == 0 && m.window_groups == 1 && !m.is_private;
   }
+  // What code needs is there from the first hot block on: most programs end before one is.
+  bool has_begun() const { return page_table_.has_value(); }
+  bool begin();
+  void view_module();
   bool write_common();
   SlotMap::Uses uses_of(std::span<const uint32_t> blocks, std::span<const uint64_t> counts) const;
   bool choose_code(std::span<const uint32_t> blocks, std::span<const uint64_t> counts);
@@ -132,8 +133,8 @@ class NativeEngine final : public Engine {
   void add_entry(uint32_t uop, uint64_t code);
   bool is_block(uint32_t uop) const { return block_at_[uop] != kNoBlock; }
 
-  CodeMemory memory_;
-  PageTable page_table_;
+  std::optional<CodeMemory> memory_;
+  std::optional<PageTable> page_table_;
   asmjit::Environment environment_;
   Surroundings around_;
   using Enter = void (*)(Frame*, uint64_t code);
@@ -151,8 +152,19 @@ class NativeEngine final : public Engine {
   std::atomic<uint32_t> misfits_ = 0;
 };
 
+// False: it goes without native code.
+bool NativeEngine::begin() {
+  try {
+    page_table_.emplace(around_.memory, around_.plain_windows);
+  } catch (const std::runtime_error&) {  // no address space for page rights
+    return false;
+  }
+  around_.pages = page_table_->pages();
+  view_module();
+  return memory_.emplace().exists();
+}
+
 bool NativeEngine::write_common() {
-  if (!memory_.exists()) return false;
   ErrorFlag errors;
   asmjit::CodeHolder code;
   code.init(environment_);
@@ -214,7 +226,7 @@ bool NativeEngine::write_common() {
   a.mov(x86::rax, field(offsetof(Frame, called), 8));
   a.jmp(left);
 
-  const uint64_t base = errors.failed ? 0 : memory_.add(code);
+  const uint64_t base = errors.failed ? 0 : memory_->add(code);
   if (base == 0) return false;
   enter_ = reinterpret_cast<Enter>(base);
   around_.leave = base + code.labelOffset(leave);
@@ -223,6 +235,10 @@ bool NativeEngine::write_common() {
 }
 
 void NativeEngine::module_changed() {
+  if (has_begun()) view_module();
+}
+
+void NativeEngine::view_module() {
   const Module& m = *around_.module;
   entries_.resize(m.uops.size());
   has_code_.resize(m.blocks.size());
@@ -246,7 +262,7 @@ void NativeEngine::add_entry(uint32_t uop, uint64_t code) {
 }
 
 void NativeEngine::forget_code() {
-  memory_.clear();
+  memory_->clear();
   exits_.clear();
   std::fill(entries_.begin(), entries_.end(), 0);
   std::fill(unit_entries_.begin(), unit_entries_.end(), 0);
@@ -293,7 +309,7 @@ bool NativeEngine::write_blocks(std::span<const uint32_t> blocks) {
   code.setErrorHandler(&errors);
   StrandWriter writer(code, around_);
   writer.write(starts, [this](uint32_t uop) { return entries_[uop]; });
-  const uint64_t base = errors.failed || writer.failed() ? 0 : memory_.add(code);
+  const uint64_t base = errors.failed || writer.failed() ? 0 : memory_->add(code);
   if (base == 0) return false;
   for (const StrandWriter::Way& way : writer.exits())
     exits_.emplace(way.uop, base + code.labelOffset(way.label));
@@ -337,12 +353,16 @@ std::span<const uint32_t> NativeEngine::compile(std::span<const uint64_t> counts
   std::vector<uint32_t> chosen;
   bool any = wants_other_code();
   for (uint32_t b = 0; b < counts.size(); ++b) {
-    if (has_code_[b] || counts[b] < hot / kNearlyHot) continue;
+    if ((has_begun() && has_code_[b]) || counts[b] < hot / kNearlyHot) continue;
     if (counts[b] == 0 && hot != 0) continue;
     chosen.push_back(b);
     any |= counts[b] >= hot;
   }
   if (!any) return {};
+  if (!has_begun() && !begin()) {
+    is_full_ = true;
+    return {};
+  }
   std::vector<uint32_t> all = blocks_;
   all.insert(all.end(), chosen.begin(), chosen.end());
   if (choose_code(all, counts)) chosen = all;
@@ -354,7 +374,7 @@ std::span<const uint32_t> NativeEngine::compile(std::span<const uint64_t> counts
 }
 
 bool NativeEngine::run(Frame& frame, uint32_t uop) {
-  const uint64_t code = entries_[uop];
+  const uint64_t code = uop < entries_.size() ? entries_[uop] : 0;
   if (code == 0) return false;
   if (const int fp_state = around_.module->abi.fp_state; fp_state != kNoSlot) {
     const uint64_t state = frame.slots[fp_state] & (sem::kFpModes | sem::kFpIxc);
@@ -378,13 +398,7 @@ bool NativeEngine::run(Frame& frame, uint32_t uop) {
 std::unique_ptr<Engine> Engine::make(const Module& module, const MemoryView& memory,
                                      uint64_t weight) {
   if (!is_available() || memory.is_private) return nullptr;
-  try {
-    auto engine = std::make_unique<NativeEngine>(module, memory, weight);
-    if (!engine->works()) return nullptr;
-    return engine;
-  } catch (const std::runtime_error&) {  // no address space for page rights: it goes without
-    return nullptr;
-  }
+  return std::make_unique<NativeEngine>(module, memory, weight);
 }
 
 }  // namespace gpusim::native
