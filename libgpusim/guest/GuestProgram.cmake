@@ -1,25 +1,65 @@
-# gpusim_add_guest_program(NAME SOURCES file... [DEFINITIONS NAME=VALUE...] [OPTIONS flag...]
-#                          [DEPENDS file...] [WITH_RUNTIME])
-#   Cross-compiles a freestanding SPMD program to <current build folder>/NAME.elf, linked with
-#   libgpusim_guest.a. Target: NAME_guest. With WITH_RUNTIME the runtime is compiled with the
-#   program, with its options. Without a cross compiler it does nothing but say so once.
+# gpusim_add_guest_program(NAME [ISA isa] SOURCES file... [DEFINITIONS NAME=VALUE...]
+#                          [OPTIONS flag...] [DEPENDS file...] [WITH_RUNTIME])
+#   Cross-compiles a freestanding SPMD program, linked with libgpusim_guest.a, for one of
+#   GPUSIM_GUEST_ISAS: aarch64 to <current build folder>/NAME.elf, target NAME_guest; others to
+#   <current build folder>/<isa>/NAME.elf, target NAME_<isa>_guest. With WITH_RUNTIME the runtime is
+#   compiled with the program, with its options. Without a cross compiler it does nothing but say so
+#   once.
 # gpusim_add_native_program(NAME SOURCES ... DEFINITIONS ... OPTIONS ... DEPENDS ...)
 #   The same sources for the host, as <current build folder>/NAME.native. Target: NAME_native.
-# Definitions and options are the same for both, so that their outputs can be compared.
+# Definitions and options are the same for all, so that their outputs can be compared.
 include_guard(GLOBAL)
 
 set(GPUSIM_GUEST_DIR "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "")
-set(GPUSIM_GUEST_LIBRARY "${CMAKE_CURRENT_BINARY_DIR}/libgpusim_guest.a" CACHE INTERNAL "")
+set(GPUSIM_GUEST_BUILD_DIR "${CMAKE_CURRENT_BINARY_DIR}" CACHE INTERNAL "")
+set(GPUSIM_GUEST_ISAS aarch64 riscv64 CACHE INTERNAL "")
 # Armv8.1 has atomic additions as single instructions. With Armv8.0's exclusive pairs, cores in lockstep
 # that meet at one address succeed one by one: the bitonic sort took 13 times as long on 65,536 cores,
 # 3 times on 1,024. One program can still ask for OPTIONS -march=armv8-a.
 set(GPUSIM_GUEST_MARCH "armv8.1-a" CACHE STRING "AArch64 architecture of the guest programs")
+# Without Zba each access of an array by a 32-bit index costs two shifts more: a matrix product of
+# integers executes 1.5 times as many instructions.
+set(GPUSIM_RISCV64_MARCH "rv64gc_zba_zbb_zbs" CACHE STRING "RISC-V architecture of the guest programs")
 find_program(GPUSIM_GUEST_CC aarch64-linux-gnu-gcc DOC "Cross compiler for AArch64 guest programs")
+find_program(GPUSIM_RISCV64_GCC riscv64-linux-gnu-gcc DOC "Cross compiler for RISC-V guest programs")
 find_program(GPUSIM_QEMU_AARCH64 qemu-aarch64 DOC "Emulator that results are compared with")
-if(NOT GPUSIM_GUEST_CC)
-  message(WARNING "aarch64-linux-gnu-gcc not found: no guest programs are built "
-                  "(Debian package gcc-aarch64-linux-gnu)")
-endif()
+find_program(GPUSIM_QEMU_RISCV64 qemu-riscv64 DOC "Emulator that results are compared with")
+
+# Sets in the caller's scope what is an ISA's own: guest_cc (empty without a compiler), guest_march,
+# guest_cxx, guest_ar, guest_qemu, guest_flags, guest_library, guest_folder (for programs), guest_suffix
+# (of targets).
+macro(gpusim_use_guest_isa isa)
+  if("${isa}" STREQUAL "aarch64")
+    set(guest_cc "${GPUSIM_GUEST_CC}")
+    set(guest_march "${GPUSIM_GUEST_MARCH}")
+    set(guest_qemu "${GPUSIM_QEMU_AARCH64}")
+    # Outlined atomics call into libgcc, which asks the C library for the machine's features.
+    set(guest_flags -mno-outline-atomics)
+    set(guest_library gpusim_guest)
+    set(guest_folder "${CMAKE_CURRENT_BINARY_DIR}")
+    set(guest_suffix "")
+  elseif("${isa}" STREQUAL "riscv64")
+    set(guest_cc "${GPUSIM_RISCV64_GCC}")
+    set(guest_march "${GPUSIM_RISCV64_MARCH}")
+    set(guest_qemu "${GPUSIM_QEMU_RISCV64}")
+    # Otherwise ld makes one segment of code and writable data, without a page between them.
+    set(guest_flags -Wl,-z,separate-code)
+    set(guest_library gpusim_guest_riscv64)
+    set(guest_folder "${CMAKE_CURRENT_BINARY_DIR}/riscv64")
+    set(guest_suffix "_riscv64")
+  else()
+    message(FATAL_ERROR "${isa} is not one of ${GPUSIM_GUEST_ISAS}")
+  endif()
+  string(REGEX REPLACE "gcc$" "g++" guest_cxx "${guest_cc}")
+  string(REGEX REPLACE "gcc$" "ar" guest_ar "${guest_cc}")
+endmacro()
+foreach(isa ${GPUSIM_GUEST_ISAS})
+  gpusim_use_guest_isa(${isa})
+  if(NOT guest_cc)
+    message(WARNING "${isa}-linux-gnu-gcc not found: no guest programs for ${isa} are built "
+                    "(Debian package gcc-${isa}-linux-gnu)")
+  endif()
+endforeach()
 
 # Floating point must round alike everywhere: no contraction to fused multiply-add, and no errno, which
 # would turn square roots into calls.
@@ -27,9 +67,8 @@ endif()
 # (a strided loop becomes lane inserts).
 set(GPUSIM_SPMD_FLAGS -O2 -g -std=gnu11 -ffp-contract=off -fno-math-errno -fno-tree-vectorize
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror CACHE INTERNAL "")
-# Outlined atomics call into libgcc, which asks the C library for the machine's features.
 set(GPUSIM_GUEST_FLAGS -ffreestanding -nostdlib -static -fno-pic -no-pie -fno-stack-protector
-    -fno-asynchronous-unwind-tables -fno-tree-loop-distribute-patterns -mno-outline-atomics
+    -fno-asynchronous-unwind-tables -fno-tree-loop-distribute-patterns
     -Wl,--build-id=none CACHE INTERNAL "")
 
 file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/*.h" "${CMAKE_CURRENT_LIST_DIR}/*/*.h")
@@ -40,74 +79,77 @@ set(GPUSIM_GUEST_COMMON "${CMAKE_CURRENT_LIST_DIR}/runtime.c"
     "${CMAKE_CURRENT_LIST_DIR}/print.c" ${sync_sources} CACHE INTERNAL "")
 set(GPUSIM_GUEST_RUNTIME
     ${GPUSIM_GUEST_COMMON} "${CMAKE_CURRENT_LIST_DIR}/services.c"
-    "${CMAKE_CURRENT_LIST_DIR}/freestanding.c"
-    "${CMAKE_CURRENT_LIST_DIR}/aarch64/start.S" CACHE INTERNAL "")
+    "${CMAKE_CURRENT_LIST_DIR}/freestanding.c" CACHE INTERNAL "")
 set(GPUSIM_NATIVE_RUNTIME
     ${GPUSIM_GUEST_COMMON} "${CMAKE_CURRENT_LIST_DIR}/native/native_runtime.c" CACHE INTERNAL "")
 
-# gpusim_add_guest_library(NAME [OPTIONS flag...])
-#   Cross-compiles the runtime to <current build folder>/libNAME.a. Target: NAME.
-function(gpusim_add_guest_library name)
-  cmake_parse_arguments(arg "" "" "OPTIONS" ${ARGN})
-  if(NOT GPUSIM_GUEST_CC)
+# gpusim_add_guest_library(ISA)
+#   Cross-compiles the runtime to <guest build folder>/libgpusim_guest.a (aarch64) or
+#   libgpusim_guest_<isa>.a. Target: gpusim_guest, gpusim_guest_<isa>.
+function(gpusim_add_guest_library isa)
+  gpusim_use_guest_isa(${isa})
+  if(NOT guest_cc)
     return()
   endif()
-  get_filename_component(folder "${GPUSIM_GUEST_CC}" DIRECTORY)
-  get_filename_component(compiler "${GPUSIM_GUEST_CC}" NAME)
-  string(REGEX REPLACE "gcc$" "ar" archiver "${compiler}")
   set(objects "")
-  foreach(source ${GPUSIM_GUEST_RUNTIME})
+  foreach(source ${GPUSIM_GUEST_RUNTIME} "${GPUSIM_GUEST_DIR}/${isa}/start.S")
     get_filename_component(base "${source}" NAME_WE)
-    set(object "${CMAKE_CURRENT_BINARY_DIR}/${name}/${base}.o")
+    set(object "${GPUSIM_GUEST_BUILD_DIR}/${guest_library}/${base}.o")
     add_custom_command(
       OUTPUT "${object}"
-      COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_CURRENT_BINARY_DIR}/${name}"
-      COMMAND "${GPUSIM_GUEST_CC}" ${GPUSIM_SPMD_FLAGS} ${GPUSIM_GUEST_FLAGS}
-              -march=${GPUSIM_GUEST_MARCH} ${arg_OPTIONS} -I "${GPUSIM_GUEST_DIR}"
+      COMMAND "${CMAKE_COMMAND}" -E make_directory "${GPUSIM_GUEST_BUILD_DIR}/${guest_library}"
+      COMMAND "${guest_cc}" ${GPUSIM_SPMD_FLAGS} ${GPUSIM_GUEST_FLAGS} ${guest_flags}
+              -march=${guest_march} -I "${GPUSIM_GUEST_DIR}"
               -c "${source}" -o "${object}"
       DEPENDS "${source}" ${GPUSIM_GUEST_HEADERS}
-      COMMENT "Cross-compiling ${name}/${base}.o"
+      COMMENT "Cross-compiling ${guest_library}/${base}.o"
       VERBATIM)
     list(APPEND objects "${object}")
   endforeach()
-  set(library "${CMAKE_CURRENT_BINARY_DIR}/lib${name}.a")
+  set(library "${GPUSIM_GUEST_BUILD_DIR}/lib${guest_library}.a")
   add_custom_command(
     OUTPUT "${library}"
     COMMAND "${CMAKE_COMMAND}" -E rm -f "${library}"
-    COMMAND "${folder}/${archiver}" rcsD "${library}" ${objects}
+    COMMAND "${guest_ar}" rcsD "${library}" ${objects}
     DEPENDS ${objects}
-    COMMENT "Archiving lib${name}.a"
+    COMMENT "Archiving lib${guest_library}.a"
     VERBATIM)
-  add_custom_target(${name} ALL DEPENDS "${library}")
+  add_custom_target(${guest_library} ALL DEPENDS "${library}")
 endfunction()
 
+# libgcc has what an ISA lacks instructions for: RV64GC alone cannot count leading zeroes.
 function(gpusim_add_guest_program name)
-  cmake_parse_arguments(arg "WITH_RUNTIME" "" "SOURCES;DEFINITIONS;OPTIONS;DEPENDS" ${ARGN})
-  if(NOT GPUSIM_GUEST_CC)
+  cmake_parse_arguments(arg "WITH_RUNTIME" "ISA" "SOURCES;DEFINITIONS;OPTIONS;DEPENDS" ${ARGN})
+  if(NOT arg_ISA)
+    set(arg_ISA aarch64)
+  endif()
+  gpusim_use_guest_isa(${arg_ISA})
+  if(NOT guest_cc)
     return()
   endif()
-  set(output "${CMAKE_CURRENT_BINARY_DIR}/${name}.elf")
+  file(MAKE_DIRECTORY "${guest_folder}")
+  set(output "${guest_folder}/${name}.elf")
   list(TRANSFORM arg_DEFINITIONS PREPEND -D)
   file(GLOB local_headers CONFIGURE_DEPENDS "*.h" "*/*.h")
   if(arg_WITH_RUNTIME)
-    set(runtime ${GPUSIM_GUEST_RUNTIME})
+    set(runtime ${GPUSIM_GUEST_RUNTIME} "${GPUSIM_GUEST_DIR}/${arg_ISA}/start.S")
     set(runtime_files ${runtime})
   else()
-    set(runtime "${GPUSIM_GUEST_LIBRARY}")
-    set(runtime_files gpusim_guest "${GPUSIM_GUEST_LIBRARY}")
+    set(runtime "${GPUSIM_GUEST_BUILD_DIR}/lib${guest_library}.a")
+    set(runtime_files ${guest_library} "${runtime}")
   endif()
   add_custom_command(
     OUTPUT "${output}"
-    COMMAND "${GPUSIM_GUEST_CC}" ${GPUSIM_SPMD_FLAGS} ${GPUSIM_GUEST_FLAGS}
-            -march=${GPUSIM_GUEST_MARCH} ${arg_OPTIONS} ${arg_DEFINITIONS}
+    COMMAND "${guest_cc}" ${GPUSIM_SPMD_FLAGS} ${GPUSIM_GUEST_FLAGS} ${guest_flags}
+            -march=${guest_march} ${arg_OPTIONS} ${arg_DEFINITIONS}
             -I "${GPUSIM_GUEST_DIR}" -I "${CMAKE_CURRENT_SOURCE_DIR}"
-            -o "${output}" ${arg_SOURCES} ${runtime}
+            -o "${output}" ${arg_SOURCES} ${runtime} -lgcc
     DEPENDS ${arg_SOURCES} ${arg_DEPENDS} ${runtime_files} ${GPUSIM_GUEST_HEADERS}
             ${local_headers}
     WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}"
-    COMMENT "Cross-compiling ${name}.elf"
+    COMMENT "Cross-compiling ${name}.elf for ${arg_ISA}"
     VERBATIM)
-  add_custom_target(${name}_guest ALL DEPENDS "${output}")
+  add_custom_target(${name}${guest_suffix}_guest ALL DEPENDS "${output}")
 endfunction()
 
 function(gpusim_add_native_program name)

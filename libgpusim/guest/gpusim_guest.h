@@ -2,8 +2,8 @@
 // and finds out here which one it is. See docs/howto/guest_program.md.
 //
 // The same source runs in three places:
-//   - as an AArch64 ELF under gpusim, with any number of cores in one address space;
-//   - the same ELF under qemu-aarch64 or on Linux arm64, where it sees one core;
+//   - as an AArch64 or RISC-V ELF under gpusim, with any number of cores in one address space;
+//   - the same ELF under qemu-user or on Linux of that ISA, where it sees one core;
 //   - built for the host with -DGPUSIM_NATIVE and native/native_runtime.c, where GPUSIM_CORES
 //     POSIX threads (1 unless the environment says otherwise) play the cores.
 //
@@ -163,6 +163,8 @@ int gpusim_vsnprintf(char* to, size_t size_bytes, const char* format, va_list ar
 #include "native/gpusim_guest_isa.h"
 #elif defined(__aarch64__)
 #include "aarch64/gpusim_guest_isa.h"
+#elif defined(__riscv) && __riscv_xlen == 64
+#include "riscv64/gpusim_guest_isa.h"
 #else
 #error "gpusim_guest.h: no runtime for this instruction set; to build for the host, -DGPUSIM_NATIVE"
 #endif

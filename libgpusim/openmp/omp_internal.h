@@ -190,19 +190,12 @@ enum { kThreadRoom = (sizeof(struct thread) + 63) & ~63 };
 
 extern __thread struct thread gpusim_omp_self __attribute__((tls_model("local-exec")));
 static inline struct thread* self(void) {
-#ifdef __aarch64__
-  uint64_t sp;
-  __asm__("mov %0, sp" : "=r"(sp));
-  const uint64_t offset = sp - gpusim_omp_stacks.begin;
+#ifdef GPUSIM_OMP_IN_GUEST
+  const uint64_t offset = gpusim_isa_stack_pointer() - gpusim_omp_stacks.begin;
   const uint64_t top = gpusim_omp_stacks.begin + (offset | gpusim_omp_stacks.distance_mask) + 1;
-  struct thread* const on_stack = (struct thread*)(top - kThreadRoom);
-  struct thread* me = &gpusim_omp_self;
-  // A selection, not a branch: core 0 is in lockstep with others.
-  __asm__("cmp %1, %2\n\tcsel %0, %3, %0, lo"
-          : "+r"(me)
-          : "r"(offset), "r"(gpusim_omp_stacks.size), "r"(on_stack)
-          : "cc");
-  return me;
+  // Core 0, whose stack does not count, is in lockstep with others.
+  return (struct thread*)gpusim_isa_select(offset, gpusim_omp_stacks.size,
+                                           (void*)(top - kThreadRoom), &gpusim_omp_self);
 #else
   return &gpusim_omp_self;
 #endif

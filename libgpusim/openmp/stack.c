@@ -77,24 +77,8 @@ bool omp_next_stack(void* attributes) {
   return pthread_attr_setstack(attributes, stack, small.size) == 0;
 }
 
-#ifdef __aarch64__
-static void call_on_stack(uint64_t top, void (*function)(void*), void* argument) {
-  register uint64_t x0 __asm__("x0") = (uint64_t)argument;
-  register uint64_t x9 __asm__("x9") = top;
-  register uint64_t x10 __asm__("x10") = (uint64_t)function;
-  // The function never returns; a zero frame pointer and return address end backtraces here.
-  __asm__ volatile(
-      "mov sp, x9\n\t"
-      "mov x29, #0\n\t"
-      "mov x30, #0\n\t"
-      "br x10"
-      :
-      : "r"(x0), "r"(x9), "r"(x10)
-      : "memory");
-  __builtin_unreachable();
-}
-#else
-static void call_on_stack(uint64_t top, void (*function)(void*), void* argument) {
+#ifndef GPUSIM_OMP_IN_GUEST
+static void gpusim_isa_call_on_stack(uint64_t top, void (*function)(void*), void* argument) {
   (void)top;
   function(argument);
 }
@@ -110,5 +94,5 @@ void omp_leave_small_stack(void (*function)(void*), void* argument) {
   const uint64_t top = small.first_core_top + core * small.core_distance;
   // What lies at the top of all stacks is what the host put onto the first one.
   memset((void*)(top - kThreadRoom), 0, kThreadRoom);
-  call_on_stack(top - kThreadRoom, function, argument);
+  gpusim_isa_call_on_stack(top - kThreadRoom, function, argument);
 }

@@ -9,8 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifdef __aarch64__
+#if defined(__aarch64__)
+#define GPUSIM_OMP_IN_GUEST
 #include "../guest/aarch64/gpusim_guest_isa.h"
+#elif defined(__riscv)
+#define GPUSIM_OMP_IN_GUEST
+#include "../guest/riscv64/gpusim_guest_isa.h"
 #endif
 
 // Set once, before any second thread exists.
@@ -36,10 +40,10 @@ static inline bool compare_and_set_u64(uint64_t* p, uint64_t expected, uint64_t 
                                      __ATOMIC_SEQ_CST);
 }
 
-#ifdef __aarch64__
-static inline uint32_t load_and_watch_u32(uint32_t* p) { return gpusim_aarch64_load_and_watch(p); }
+#ifdef GPUSIM_OMP_IN_GUEST
+static inline uint32_t load_and_watch_u32(uint32_t* p) { return gpusim_isa_load_and_watch(p); }
 static inline uint64_t load_and_watch_u64(uint64_t* p) {
-  return gpusim_aarch64_load_and_watch_u64(p);
+  return gpusim_isa_load_and_watch_u64(p);
 }
 static inline void wait_for_event(void) { gpusim_wait_for_event(); }
 static inline void pause_briefly(void) { gpusim_yield(); }

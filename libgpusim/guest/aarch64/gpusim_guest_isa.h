@@ -23,13 +23,13 @@ static inline uint32_t gpusim_core_count(void) {
 // The exclusive load arms this core's monitor on the word that it waits for, so the store of
 // another core is by itself an event that ends WFE (Arm ARM D1.6, "Wait for Event"): there is no
 // gap between looking and sleeping in which the store could be missed, with or without SEV.
-static inline uint32_t gpusim_aarch64_load_and_watch(const uint32_t* place) {
+static inline uint32_t gpusim_isa_load_and_watch(const uint32_t* place) {
   uint32_t value;
   __asm__ volatile("ldaxr %w0, %1" : "=r"(value) : "Q"(*place) : "memory");
   return value;
 }
 
-static inline uint64_t gpusim_aarch64_load_and_watch_u64(const uint64_t* place) {
+static inline uint64_t gpusim_isa_load_and_watch_u64(const uint64_t* place) {
   uint64_t value;
   __asm__ volatile("ldaxr %0, %1" : "=r"(value) : "Q"(*place) : "memory");
   return value;
@@ -52,19 +52,19 @@ static inline void gpusim_time_acquire(const void* place, uint64_t number) {
 }
 
 static inline void gpusim_wait_while_equal(const uint32_t* place, uint32_t value) {
-  while (gpusim_aarch64_load_and_watch(place) == value) gpusim_wait_for_event();
+  while (gpusim_isa_load_and_watch(place) == value) gpusim_wait_for_event();
 }
 
 static inline void gpusim_wait_until_equal(const uint32_t* place, uint32_t value) {
-  while (gpusim_aarch64_load_and_watch(place) != value) gpusim_wait_for_event();
+  while (gpusim_isa_load_and_watch(place) != value) gpusim_wait_for_event();
 }
 
 static inline void gpusim_wait_while_equal_u64(const uint64_t* place, uint64_t value) {
-  while (gpusim_aarch64_load_and_watch_u64(place) == value) gpusim_wait_for_event();
+  while (gpusim_isa_load_and_watch_u64(place) == value) gpusim_wait_for_event();
 }
 
 static inline void gpusim_wait_until_equal_u64(const uint64_t* place, uint64_t value) {
-  while (gpusim_aarch64_load_and_watch_u64(place) != value) gpusim_wait_for_event();
+  while (gpusim_isa_load_and_watch_u64(place) != value) gpusim_wait_for_event();
 }
 
 // Minimum and maximum are single instructions from Armv8.1 on; GCC has no built-in functions for
@@ -90,6 +90,39 @@ GPUSIM_AARCH64_FETCH(min_i64, int64_t, "ldsminal", "x")
 GPUSIM_AARCH64_FETCH(max_i64, int64_t, "ldsmaxal", "x")
 #undef GPUSIM_AARCH64_FETCH
 #endif
+
+// ---- For libgpusim/openmp
+
+static inline uint64_t gpusim_isa_stack_pointer(void) {
+  uint64_t sp;
+  __asm__("mov %0, sp" : "=r"(sp));
+  return sp;
+}
+
+// `below` if a < b, else `otherwise`, without a branch that would part cores in lockstep.
+static inline void* gpusim_isa_select(uint64_t a, uint64_t b, void* below, void* otherwise) {
+  void* result = otherwise;
+  __asm__("cmp %1, %2\n\tcsel %0, %3, %0, lo" : "+r"(result) : "r"(a), "r"(b), "r"(below) : "cc");
+  return result;
+}
+
+// The function never returns; a zero frame pointer and return address end backtraces here.
+__attribute__((noreturn)) static inline void gpusim_isa_call_on_stack(uint64_t top,
+                                                                      void (*function)(void*),
+                                                                      void* argument) {
+  register void* x0 __asm__("x0") = argument;
+  register uint64_t x9 __asm__("x9") = top;
+  register void (*x10)(void*) __asm__("x10") = function;
+  __asm__ volatile(
+      "mov sp, x9\n\t"
+      "mov x29, #0\n\t"
+      "mov x30, #0\n\t"
+      "br x10"
+      :
+      : "r"(x0), "r"(x9), "r"(x10)
+      : "memory");
+  __builtin_unreachable();
+}
 
 // The Linux system-call convention: number in x8, arguments in x0 to x5, result in x0.
 static inline long gpusim_syscall3(long number, long a, long b, long c) {

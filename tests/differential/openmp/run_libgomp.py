@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the C and C++ programs of GCC's own libgomp test suite with libgpusim_omp instead of libgomp.
 
-They check themselves: a program that returns 0 has passed. Engine `qemu` is qemu-aarch64 with eight
+They check themselves: a program that returns 0 has passed. Engine `qemu` is qemu-user with eight
 threads; on gpusim there are 64 cores. Programs that need an offload device are left out.
 """
 
@@ -20,11 +20,11 @@ import gcc_suite  # noqa: E402
 import harness  # noqa: E402
 
 SUITES = ("libgomp.c", "libgomp.c-c++-common", "libgomp.c++")
-COMPILERS = {".c": gcc_suite.COMPILER, ".C": "/usr/bin/aarch64-linux-gnu-g++"}
+COMPILERS = {".c": "gcc", ".C": "g++"}  # behind /usr/bin/<isa>-linux-gnu-
 ENVIRONMENT = re.compile(r'dg-set-target-env-var +(\w+) +"([^"]*)"')
 REQUIRED = re.compile(r"dg-require-effective-target +(\S+)")
 MORE_SOURCES = re.compile(r'dg-additional-sources +"?([^"}]*)"?')
-# Effective targets that hold for AArch64 programs without a device.
+# Effective targets that hold for guest programs, which have no device.
 HOLD = {"tls", "tls_runtime", "pthread", "lto", "run_expensive_tests", "c99_runtime", "sync_char_short",
         "sync_int_long", "alloca", "offload_target_any", "vect_simd_clones", "fopenmp",
         # Debian's compiler has no offload compiler, and so no device:
@@ -36,6 +36,7 @@ TIMEOUT_S = 240
 class Program:
     source: pathlib.Path
     suite: str
+    isa: str
 
     @property
     def name(self):
@@ -54,14 +55,16 @@ class Program:
             name.lstrip("!") in HOLD for name in required)
 
     def output(self):
-        return f"{self.suite}-{self.source.parent.name}-{self.source.name}.elf"
+        prefix = "" if self.isa == "aarch64" else f"{self.isa}-"
+        return f"{prefix}{self.suite}-{self.source.parent.name}-{self.source.name}.elf"
 
     def command(self, library, include):
         directives = gcc_suite.Directives(self.text)
         options = directives.options if directives.options is not None else ["-O2"]
         more = [self.source.parent / word for line in MORE_SOURCES.findall(self.text)
                 for word in line.split()]
-        return [COMPILERS[self.source.suffix], "-fopenmp", "-static", "-w", "-I", include,
+        compiler = f"/usr/bin/{self.isa}-linux-gnu-{COMPILERS[self.source.suffix]}"
+        return [compiler, "-fopenmp", "-static", "-w", "-I", include,
                 "-B", f"{library}/", *options, *directives.additional, self.source, *more, "-lm"]
 
 
@@ -83,7 +86,7 @@ def check(arguments, problems, program, engine):
     fails = "dg-shouldfail" in program.text
     elf = arguments.build / program.output()
     if engine == "qemu":
-        return run(["/usr/bin/qemu-aarch64", elf], environment, arguments.build, fails)
+        return run([harness.ORACLES[program.isa].program, elf], environment, arguments.build, fails)
     options = [word for name, value in environment.items() for word in ("--env", f"{name}={value}")]
     return run([arguments.gpusim, "run", "--threads", "1", "--cores", "64", *harness.ENGINES[engine],
                 "--quiet", *options, *arguments.options, elf], {}, arguments.build, fails)
@@ -92,6 +95,7 @@ def check(arguments, problems, program, engine):
 def more_arguments(parser):
     parser.add_argument("--library", type=pathlib.Path, required=True,
                         help="folder of libgpusim_omp.a")
+    parser.add_argument("--isa", choices=harness.ORACLES, default="aarch64")
 
 
 def main():
@@ -100,7 +104,8 @@ def main():
     programs = []
     for suite in SUITES:
         root = gcc_suite.unpack(folder, suite, below="libgomp/testsuite")
-        programs += [Program(p, suite) for p in sorted(root.rglob("*")) if p.suffix in COMPILERS]
+        programs += [Program(p, suite, arguments.isa)
+                     for p in sorted(root.rglob("*")) if p.suffix in COMPILERS]
     # Some declare the entry points by libgomp's own header.
     gcc_suite.unpack(folder, "libgomp_g.h", below="libgomp")
     programs = [p for p in programs if p.is_for_us() and (pathlib.PurePath(p.name).match(arguments.only)

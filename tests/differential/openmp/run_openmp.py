@@ -2,8 +2,8 @@
 """Runs OpenMP programs with libgpusim_omp on gpusim and compares their output with GCC's own libgomp.
 
 The expected output is that of the program built for this machine with its GCC and libgomp. Then the
-program, built for AArch64 with our library, runs under qemu-aarch64 and on gpusim with 1, 4, 64 and
-1,000 cores. A program may say in its first lines:
+program, built with our library for the guest ISA of --isa, runs under qemu-user and on gpusim with
+1, 4, 64 and 1,000 cores. A program may say in its first lines:
 
   // env: OMP_CANCELLATION=true      environment
   // cores: 12                       on so many cores only
@@ -22,30 +22,33 @@ sys.path.insert(0, str(HERE.parent / "qemu"))
 import harness  # noqa: E402
 
 DIRECTIVE = re.compile(r"^// (env|cores): (.*)$", re.M)
-COMPILERS = {".c": ("gcc", "/usr/bin/aarch64-linux-gnu-gcc"),
-             ".cc": ("g++", "/usr/bin/aarch64-linux-gnu-g++")}
+COMPILERS = {".c": "gcc", ".cc": "g++"}
+MARCH = {"aarch64": "armv8.1-a", "riscv64": "rv64gc"}
 # No contraction: the same floating-point operations on every machine.
 FLAGS = ["-fopenmp", "-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas"]
 TIMEOUT_S = 300
 
 
 class Program:
-    def __init__(self, source):
+    def __init__(self, source, isa):
         self.source = source
+        self.isa = isa
         self.name = f"{source.parent.name}/{source.stem}"
         directives = dict(DIRECTIVE.findall(source.read_text()[:400]))
         self.environment = directives.get("env", "").split()
         self.cores = directives.get("cores")
 
     def output(self, kind):
-        return f"{self.source.parent.name}-{self.source.stem}.{kind}"
+        prefix = "" if "aarch64" == self.isa or kind == "native" else f"{self.isa}-"
+        return f"{prefix}{self.source.parent.name}-{self.source.stem}.{kind}"
 
     def commands(self, library):
-        native, cross = COMPILERS[self.source.suffix]
+        compiler = COMPILERS[self.source.suffix]
         common = ["-O2", *FLAGS, "-I", HERE, self.source]
-        return {self.output("native"): [native, *common, "-lm"],
-                self.output("elf"): [cross, *common, "-march=armv8.1-a", "-static",
-                                     "-B", f"{library}/", "-lm"]}
+        return {self.output("native"): [compiler, *common, "-lm"],
+                self.output("elf"): [f"/usr/bin/{self.isa}-linux-gnu-{compiler}", *common,
+                                     f"-march={MARCH[self.isa]}", "-static", "-B", f"{library}/",
+                                     "-lm"]}
 
 
 def run(command, environment):
@@ -80,7 +83,7 @@ def qemu_check(arguments, program, threads):
     environment = [f"OMP_NUM_THREADS={threads}", *program.environment]
     options = [word for pair in environment for word in ("-E", pair)]
     return differs(arguments.build, program,
-                   run(["/usr/bin/qemu-aarch64", *options,
+                   run([harness.ORACLES[program.isa].program, *options,
                         arguments.build / program.output("elf")], {}))
 
 
@@ -96,11 +99,13 @@ def more_arguments(parser):
     parser.add_argument("--library", type=pathlib.Path, required=True,
                         help="folder of libgpusim_omp.a")
     parser.add_argument("--cores", default="1,4,64,1000")
+    parser.add_argument("--isa", choices=MARCH, default="aarch64")
 
 
 def main():
     arguments = harness.parse_arguments(__doc__.splitlines()[0], "O2", more_arguments)
-    programs = [Program(p) for p in sorted((*HERE.glob("[ck]*/*.c"), *HERE.glob("*/*.cc")))
+    programs = [Program(p, arguments.isa)
+                for p in sorted((*HERE.glob("[ck]*/*.c"), *HERE.glob("*/*.cc")))
                 if fnmatch.fnmatch(f"{p.parent.name}/{p.stem}", arguments.only)]
     commands = {}
     for program in programs:
