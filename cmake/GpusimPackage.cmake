@@ -42,14 +42,17 @@ install(FILES ${manuals} DESTINATION share/doc/gpusim COMPONENT runtime)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/howto" DESTINATION share/doc/gpusim
         COMPONENT runtime FILES_MATCHING PATTERN "*.md")
 
-if(TARGET gpusim_guest)
+if(TARGET gpusim_guest OR TARGET gpusim_guest_riscv64)
   install(PROGRAMS "${PROJECT_SOURCE_DIR}/libgpusim/guest/gpusim-cc" DESTINATION bin COMPONENT guest)
 endif()
-if(TARGET gpusim_omp)
-  install(FILES "${GPUSIM_OPENMP_LIBRARY_DIR}/libgpusim_omp.a"
-                "${GPUSIM_OPENMP_LIBRARY_DIR}/libgomp.spec"
-          DESTINATION lib/gpusim/openmp COMPONENT guest)
-endif()
+foreach(folder "" /riscv64)
+  string(REPLACE / _ suffix "${folder}")
+  if(TARGET gpusim_omp${suffix})
+    install(FILES "${GPUSIM_OPENMP_LIBRARY_DIR}${folder}/libgpusim_omp.a"
+                  "${GPUSIM_OPENMP_LIBRARY_DIR}${folder}/libgomp.spec"
+            DESTINATION lib/gpusim/openmp${folder} COMPONENT guest)
+  endif()
+endforeach()
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME gpusim)
@@ -65,8 +68,9 @@ set(CPACK_DEBIAN_PACKAGE_MAINTAINER "${CPACK_PACKAGE_CONTACT}")
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gcc-aarch64-linux-gnu")
-set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Runs AArch64 Linux programs on thousands of simulated CPU cores and counts
-what they execute, by class of instruction; energy models turn the counts
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gcc-riscv64-linux-gnu")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Runs AArch64 and RISC-V Linux programs on thousands of simulated CPU
+cores and counts what they execute, by class of instruction; energy models turn the counts
 into joules and watts. With a library and a compiler driver (gpusim-cc) for
 programs that run on all cores.")
 include(CPack)

@@ -34,11 +34,33 @@ int gpusim_main(void) {
 }
 """
 EXPECTED = "sum of squares: 332833500\n"
+OPENMP = """#include <stdio.h>
+int main(void) {
+  int n = 0;
+#pragma omp parallel reduction(+ : n)
+  n += 1;
+  printf("%d threads\\n", n);
+}
+"""
+PTHREAD = """#include <pthread.h>
+#include <stdio.h>
+static void* run(void* text) { return text; }
+int main(void) {
+  pthread_t thread;
+  void* text;
+  if (pthread_create(&thread, 0, run, "from a thread") != 0 || pthread_join(thread, &text) != 0)
+    return 1;
+  puts(text);
+}
+"""
 FILES = ["usr/bin/gpusim", "usr/bin/gpusim-cc", "usr/share/man/man1/gpusim.1.gz",
          "usr/share/bash-completion/completions/gpusim", "usr/share/zsh/vendor-completions/_gpusim",
          "usr/share/doc/gpusim/copyright", "usr/share/doc/gpusim/cli.md",
          "usr/include/gpusim/gpusim_guest.h", "usr/include/gpusim/aarch64/gpusim_guest_isa.h",
          "usr/lib/gpusim/aarch64/libgpusim_guest.a", "usr/lib/gpusim/openmp/libgpusim_omp.a",
+         "usr/include/gpusim/riscv64/gpusim_guest_isa.h",
+         "usr/lib/gpusim/riscv64/libgpusim_guest.a",
+         "usr/lib/gpusim/openmp/riscv64/libgpusim_omp.a",
          "usr/include/gpusim/plugin/gpusim_plugin.h"]
 
 
@@ -93,30 +115,48 @@ def linked_libraries(package):
     return [os.path.realpath(where[name]) for name in names if name in where]
 
 
-def use(prefix, work, have_compiler):
-    """As a user would, with the package's files under `prefix`."""
+def compile_and_run(environment, work, isa):
+    """Programs of each kind, by gpusim-cc."""
+    def outcome(name, source, cores, *flags):
+        (work / f"{name}.c").write_text(source)
+        call("gpusim-cc", "--isa", isa, "-Wall", "-Wextra", *flags, "-o", f"{name}.elf", f"{name}.c",
+             env=environment, cwd=work)
+        machine = call("readelf", "--file-header", work / f"{name}.elf")
+        if {"aarch64": "AArch64", "riscv64": "RISC-V"}[isa] not in machine:
+            sys.exit(f"{name}.elf is for another machine than {isa}:\n{machine}")
+        return call("gpusim", "run", f"{name}.elf", "--cores", cores, env=environment, cwd=work)
+
+    for name, source, cores, expected, *flags in [
+            ("squares", SOURCE, 1, EXPECTED), ("squares", SOURCE, 1000, EXPECTED),
+            ("openmp", OPENMP, 64, "64 threads\n", "-fopenmp"),
+            ("pthread", PTHREAD, 2, "from a thread\n", "-pthread"),
+            ("hello", '#include <stdio.h>\nint main(void) { puts("hello"); }\n', 1, "hello\n",
+             "--libc")]:
+        out = outcome(name, source, cores, *flags)
+        if out != expected:
+            sys.exit(f"{name} for {isa} on {cores} cores: {out!r}")
+
+
+def check_refusals(environment, work):
+    for arguments, words in ((["--isa", "vax", "a.c"], "unknown ISA 'vax'"),
+                             (["a.c", "--isa"], "--isa needs a name")):
+        done = subprocess.run(["gpusim-cc", *arguments], env=environment, cwd=work, text=True,
+                              capture_output=True, check=False)
+        if done.returncode != 2 or words not in done.stderr:
+            sys.exit(f"gpusim-cc {arguments}: status {done.returncode}, {done.stderr!r}")
+
+
+def use(prefix, work, compilers):
+    """As a user would, with the package's files under `prefix`; compilers are those of guest ISAs."""
     environment = {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
     version = call("gpusim", "--version", env=environment, cwd=work)
     if not version.startswith("gpusim "):
         sys.exit(f"--version says {version!r}")
     call("gpusim", "energy", "targets", "fermi", env=environment, cwd=work)
-    if not have_compiler:
-        print("no aarch64-linux-gnu-gcc: programs are not compiled")
-        return
-    (work / "squares.c").write_text(SOURCE)
-    call("gpusim-cc", "-Wall", "-Wextra", "-o", "squares.elf", "squares.c", env=environment, cwd=work)
-    for cores in (1, 1000):
-        out = call("gpusim", "run", "squares.elf", "--cores", cores, env=environment, cwd=work)
-        if out != EXPECTED:
-            sys.exit(f"on {cores} cores: {out!r}")
-    (work / "omp.c").write_text("#include <stdio.h>\n#include <omp.h>\nint main(void) { int n = 0;\n"
-                                "#pragma omp parallel reduction(+ : n)\n  n += 1;\n"
-                                '  printf("%d threads\\n", n); }\n')
-    call("aarch64-linux-gnu-gcc", "-O2", "-march=armv8.1-a", "-fopenmp", "-static", "-B",
-         prefix / "lib/gpusim/openmp", "-o", "omp.elf", "omp.c", env=environment, cwd=work)
-    out = call("gpusim", "run", "omp.elf", "--cores", 64, env=environment, cwd=work)
-    if out != "64 threads\n":
-        sys.exit(f"OpenMP: {out!r}")
+    check_refusals(environment, work)
+    for isa in compilers:
+        compile_and_run(environment, work, isa)
+    print(f"programs compiled and run for: {', '.join(compilers) or 'no ISA'}")
 
 
 def in_bare_root(package, folder):
@@ -165,7 +205,8 @@ def main():
             return 0
         call("dpkg-deb", "--extract", package, folder / "unpacked")
         (folder / "work").mkdir()
-        use(folder / "unpacked/usr", folder / "work", shutil.which("aarch64-linux-gnu-gcc"))
+        use(folder / "unpacked/usr", folder / "work",
+            [isa for isa in ("aarch64", "riscv64") if shutil.which(f"{isa}-linux-gnu-gcc")])
     return 0
 
 
