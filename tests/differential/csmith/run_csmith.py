@@ -19,8 +19,8 @@ import threading
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "qemu"))
 import harness  # noqa: E402
-from gcc_suite import COMPILER  # noqa: E402
 
+COMPILER = "/usr/bin/{isa}-linux-gnu-gcc"
 RUNTIME = HERE.parent / "torture" / "runtime"
 INCLUDE = "/usr/include/csmith"
 GENERATE = ["/usr/bin/csmith", "--no-packed-struct", "--max-funcs", "6", "--no-argc"]
@@ -36,12 +36,13 @@ def add_arguments(parser):
     parser.add_argument("--programs", type=int, default=50)
     parser.add_argument("--seed", type=int, default=None,
                         help="of the first program (or GPUSIM_SEED; random otherwise)")
+    parser.add_argument("--isa", choices=harness.ORACLES, default="aarch64")
 
 
-def compile_program(source, level, objects):
+def compile_program(source, compiler, level, objects):
     elf = source.with_suffix(f".{level}.elf")
     done = subprocess.run(
-        [COMPILER, f"-{level}", "-w", "-I", INCLUDE, "-static", "-nostdlib", "-nostartfiles",
+        [compiler, f"-{level}", "-w", "-I", INCLUDE, "-static", "-nostdlib", "-nostartfiles",
          "-fno-pie", "-no-pie", source, *objects, "-lgcc", "-o", elf], capture_output=True)
     if done.returncode != 0:
         raise RuntimeError(f"{source}: {harness.error_line(done.stderr)}")
@@ -62,8 +63,9 @@ def try_seed(seed, arguments, plugin, objects):
     elves, oracles, compared, failures = {}, {}, 0, []
     try:
         for level in arguments.levels:
-            elf = elves[level] = compile_program(source, level, objects)
-            oracle = oracles[level] = harness.run_qemu(plugin, elf, timeout_s=QEMU_TIMEOUT_S)
+            elf = elves[level] = compile_program(source, arguments.compiler, level, objects)
+            oracle = oracles[level] = harness.run_qemu(plugin, elf, timeout_s=QEMU_TIMEOUT_S,
+                                                       isa=arguments.isa)
             if oracle.status != 0 or oracle.guest_instructions > MOST_INSTRUCTIONS:
                 return 0, []
         for level, engine, mode in itertools.product(arguments.levels, arguments.engines,
@@ -88,11 +90,15 @@ def main():
     arguments = harness.parse_arguments(__doc__.splitlines()[0], levels="O0,O1,O2,O3",
                                         more=add_arguments)
     plugin = harness.build_plugin(arguments.build.parent / "plugin")
-    plain = [COMPILER, "-fno-pie", "-no-pie", "-O2", "-ffreestanding", "-ffunction-sections",
+    arguments.compiler = COMPILER.format(isa=arguments.isa)
+    # ISAs share no file: their runs may overlap.
+    if arguments.isa != "aarch64":
+        arguments.build = arguments.build / arguments.isa
+    plain = [arguments.compiler, "-fno-pie", "-no-pie", "-O2", "-ffreestanding", "-ffunction-sections",
              "-fno-tree-loop-distribute-patterns", "-c"]
     harness.build_all({f"{name}.o": [*plain, RUNTIME / f"{name}{suffix}"]
                        for name, suffix in (("rt", ".c"), ("crt0", ".S"))},
-                      harness.compiler_version(COMPILER), arguments.build, arguments.jobs)
+                      harness.compiler_version(arguments.compiler), arguments.build, arguments.jobs)
     objects = [arguments.build / "crt0.o", arguments.build / "rt.o"]
     first = arguments.seed
     if first is None:
