@@ -159,9 +159,11 @@ bool Visitor::sign_inject(uint32_t f, Reg d, Slot n, Slot sign) {
   box(f, d, result);
   return true;
 }
+// FMV is FSGNJ of one register twice, and a move.
 bool Visitor::FSGNJ(Imm<2> f, Reg m, Reg n, Reg d) {
   set_float_class(f);
-  if (n == m && (is_double(f) || is_boxed(f, f_reg(n)))) {  // FMV
+  if (n == m) set_class(InsnClass::kIntegerLogical);
+  if (n == m && (is_double(f) || is_boxed(f, f_reg(n)))) {
     const Slot result = result_slot(f, d);
     b_.mov(result, f_reg(n));
     box(f, d, result);

@@ -97,7 +97,7 @@ bool Visitor::FCVTMOD_W_D(Reg n, Reg d) {
 // --- bits as they are
 
 bool Visitor::FMV_TO_X(Imm<2> f, Reg n, Reg d) {
-  set_float_class(f);
+  set_class(InsnClass::kIntegerLogical);
   if (is_double(f)) {
     b_.mov(x_dst(d), f_reg(n));
   } else {
@@ -107,7 +107,7 @@ bool Visitor::FMV_TO_X(Imm<2> f, Reg n, Reg d) {
   return true;
 }
 bool Visitor::FMV_FROM_X(Imm<2> f, Reg n, Reg d) {
-  set_float_class(f);
+  set_class(InsnClass::kIntegerLogical);
   if (is_double(f)) {
     b_.mov(f_reg(d), x_src(n));
   } else {
@@ -116,7 +116,7 @@ bool Visitor::FMV_FROM_X(Imm<2> f, Reg n, Reg d) {
   return true;
 }
 bool Visitor::FLI(Imm<2> f, Imm<5> i, Reg d) {
-  set_float_class(f);
+  set_class(InsnClass::kIntegerLogical);
   const FpFormat to = format(f);
   uint64_t bits = 0;
   // Half precision has no 2^16 and 2^-16 as normal numbers: infinity, and a subnormal.

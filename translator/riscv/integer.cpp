@@ -31,10 +31,13 @@ bool Visitor::AUIPC(Imm<20> i, Reg d) {
   return true;
 }
 
-// LI and MV count as moves.
+// LI and MV count as moves, NOP as a hint.
 bool Visitor::ADDI(Imm<12> i, Reg n, Reg d, bool w) {
+  const bool is_nop = d == 0 && n == 0 && i == 0 && !w;
   const bool is_move = n == 0 || (i == 0 && !w);
-  set_class(is_move ? InsnClass::kIntegerLogical : InsnClass::kIntegerArithmetic);
+  set_class(is_nop    ? InsnClass::kOther
+            : is_move ? InsnClass::kIntegerLogical
+                      : InsnClass::kIntegerArithmetic);
   if (n == 0) {
     write_konst(d, extended(i));
   } else if (w) {

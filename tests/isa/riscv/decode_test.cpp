@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <set>
+#include <string>
 #include <utility>
 
 #include "translator/riscv/compressed.h"
@@ -88,6 +89,82 @@ TEST_CASE("every row of RV64 has a translation") {
     if (row.op == Op::FMVH_X_D || row.op == Op::FMVP_D_X) continue;  // RV32's
     CAPTURE(row.name);
     CHECK(is_translated(row.op));
+  }
+}
+
+// docs/instruction_classes.md
+TEST_CASE("instructions count in the class of what they are executed for") {
+  using enum InsnClass;
+  struct Example {
+    uint32_t word;
+    InsnClass expected;
+  };
+  static constexpr Example kExamples[] = {
+      {0x00c58533, kIntegerArithmetic},  // add a0,a1,a2
+      {0x0005851b, kIntegerArithmetic},  // addiw a0,a1,0
+      {0x00001517, kIntegerArithmetic},  // auipc a0,1
+      {0x02c5b533, kIntegerArithmetic},  // mulhu a0,a1,a2
+      {0x20c5c533, kIntegerArithmetic},  // sh2add a0,a1,a2
+      {0x0505, kIntegerArithmetic},      // c.addi a0,1
+      {0x02c5c53b, kIntegerDivision},    // divw a0,a1,a2
+      {0x02c5f533, kIntegerDivision},    // remu a0,a1,a2
+      {0x6505, kIntegerLogical},         // c.lui a0,1
+      {0x451d, kIntegerLogical},         // c.li a0,7
+      {0x852e, kIntegerLogical},         // c.mv a0,a1
+      {0x00058533, kIntegerLogical},     // add a0,a1,zero
+      {0x0015f513, kIntegerLogical},     // andi a0,a1,1
+      {0x4035d51b, kIntegerLogical},     // sraiw a0,a1,3
+      {0x60259513, kIntegerLogical},     // cpop a0,a1
+      {0x4855d513, kIntegerLogical},     // bexti a0,a1,5
+      {0x0ac5e533, kIntegerLogical},     // max a0,a1,a2
+      {0x22b58553, kIntegerLogical},     // fmv.d fa0,fa1
+      {0x20b58553, kIntegerLogical},     // fmv.s fa0,fa1
+      {0xe0050553, kIntegerLogical},     // fmv.x.w a0,fa0
+      {0xf2050553, kIntegerLogical},     // fmv.d.x fa0,a0
+      {0xf0178553, kIntegerLogical},     // fli.s fa0,0x1p-3
+      {0x00c5a533, kIntegerComparison},  // slt a0,a1,a2
+      {0x0015b513, kIntegerComparison},  // sltiu a0,a1,1
+      {0x00c5f553, kFloatArithmetic},    // fadd.s fa0,fa1,fa2
+      {0x20c58553, kFloatArithmetic},    // fsgnj.s fa0,fa1,fa2
+      {0x20b5a553, kFloatArithmetic},    // fabs.s fa0,fa1
+      {0x28c58553, kFloatArithmetic},    // fmin.s fa0,fa1,fa2
+      {0xc0057553, kFloatArithmetic},    // fcvt.w.s a0,fa0
+      {0x18c5f553, kFloatDivision},      // fdiv.s fa0,fa1,fa2
+      {0xa2b51553, kFloatComparison},    // flt.d a0,fa0,fa1
+      {0xe0051553, kFloatComparison},    // fclass.s a0,fa0
+      {0x6ac5f543, kDoubleArithmetic},   // fmadd.d fa0,fa1,fa2,fa3
+      {0x22b59553, kDoubleArithmetic},   // fneg.d fa0,fa1
+      {0x4015f553, kDoubleArithmetic},   // fcvt.s.d fa0,fa1
+      {0x1ac5f553, kDoubleDivision},     // fdiv.d fa0,fa1,fa2
+      {0x5805f553, kSpecialFunction},    // fsqrt.s fa0,fa1
+      {0x6588, kOffChipMemory},          // c.ld a0,8(a1)
+      {0x00a5a427, kOffChipMemory},      // fsw fa0,8(a1)
+      {0x4512, kOffChipMemory},          // c.lwsp a0,4(sp)
+      {0x00b50463, kControlFlow},        // beq a0,a1,.+8
+      {0xa011, kControlFlow},            // c.j .+4
+      {0x9502, kControlFlow},            // c.jalr a0
+      {0x1005a52f, kParallelism},        // lr.w a0,(a1)
+      {0x00b6352f, kParallelism},        // amoadd.d a0,a1,(a2)
+      {0x0ff0000f, kParallelism},        // fence
+      {0x0000100f, kParallelism},        // fence.i
+      {0x0100000f, kParallelism},        // pause
+      {0x6c102013, kParallelism},        // our hint to wait
+      {0x00000073, kOther},              // ecall
+      {0x00302573, kOther},              // csrr a0,fcsr
+      {0x0001, kOther},                  // c.nop
+      {0x00000013, kOther},              // nop
+      {0x6c052013, kOther},              // our hint for the core's number
+  };
+  for (const Example& e : kExamples) {
+    const Insn insn = decode_any(e.word, 64);
+    CAPTURE(e.word);
+    REQUIRE(insn);
+    BlockBuilder builder = make_block_builder();
+    builder.begin_block(0x10000);
+    translate_instruction(insn, 0x10000, builder);
+    REQUIRE(builder.draft().classes.size() == 1);
+    CHECK(kInsnClassNames[static_cast<int>(builder.draft().classes[0])] ==
+          std::string(kInsnClassNames[static_cast<int>(e.expected)]));
   }
 }
 

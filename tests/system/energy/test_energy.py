@@ -20,6 +20,7 @@ sys.path.insert(0, str(HERE.parents[1] / "differential" / "qemu"))
 import harness  # noqa: E402
 
 CROSS = "/usr/bin/aarch64-linux-gnu-gcc"
+CROSS_RISCV = "/usr/bin/riscv64-linux-gnu-gcc"
 BARE = ["-static", "-nostdlib", "-ffreestanding", "-fno-pie", "-no-pie", "-fno-stack-protector"]
 PTX = [f"ptx-{gpu}/{variant}" for gpu in ("maxwell", "pascal", "turing", "volta")
        for variant in ("mtsm-o3", "papi-o3", "mtsm-o0", "papi-o0")]
@@ -32,10 +33,12 @@ class Energy(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.build.mkdir(parents=True, exist_ok=True)
-        harness.build_all({"energy.elf": [CROSS, "-O1", "-g", *BARE, "-Wl,--entry=work",
-                                          HERE / "guests.c"]},
+        harness.build_all({name: [compiler, "-O1", "-g", *BARE, "-Wl,--entry=work", HERE / "guests.c"]
+                           for name, compiler in (("energy.elf", CROSS),
+                                                  ("energy-riscv64.elf", CROSS_RISCV))},
                           harness.compiler_version(CROSS), cls.build, os.cpu_count())
         cls.guest = cls.build / "energy.elf"
+        cls.riscv_guest = cls.build / "energy-riscv64.elf"
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -56,8 +59,8 @@ class Energy(unittest.TestCase):
         self.assertRegex(done.stderr, r"\Agpusim: error: [^\n]+\n\Z")
         return done.stderr
 
-    def work(self, *options, cores=8, status=139):
-        return self.run_gpusim("run", self.guest, "--entry", "work", "--arg", "@core", "--cores",
+    def work(self, *options, cores=8, status=139, guest=None):
+        return self.run_gpusim("run", guest or self.guest, "--entry", "work", "--arg", "@core", "--cores",
                                cores, "--quiet", *options, status=status)
 
     def stats(self):
@@ -95,10 +98,10 @@ class Energy(unittest.TestCase):
             place = 1 + next(i for i, line in enumerate(source) if text in line)
             return lines[f"guests.c:{place}"]
 
-        self.assertEqual(line_with("udiv")["integer_division"], 7 * 10)
+        self.assertEqual(line_with("volatile(DIVIDE)")["integer_division"], 7 * 10)
         # Three cores of eight (3, 5, 7) fault at the load, which counts; what follows does not.
-        self.assertEqual(line_with("ldr")["off_chip_memory"], 3)
-        self.assertEqual(line_with("ldr")["integer_arithmetic"], 3 * 2)
+        self.assertEqual(line_with("FAULT ADD)")["off_chip_memory"], 3)
+        self.assertEqual(line_with("FAULT ADD)")["integer_arithmetic"], 3 * 2)
 
     def test_a_limit_in_the_middle_adds_up_too(self):
         self.work("--max-instructions", 77, "--stats", self.stats_path, status=124)
@@ -154,6 +157,21 @@ class Energy(unittest.TestCase):
         by_hand = sum(count * nj[name] for name, count in stats["classes"].items() if count)
         self.assertTrue(math.isclose(fermi["dynamic"]["value_J"], by_hand * 1e-9, rel_tol=1e-9))
         self.assertTrue(fermi["time_is_assumed"])
+
+    def test_a_riscv_chip_takes_riscv_instructions_as_its_own(self):
+        self.work("--stats", self.stats_path, guest=self.riscv_guest)
+        self.check_parts(self.stats(), "functions")
+        self.check_parts(self.stats(), "lines")
+        functions = {f["function"]: f["classes"] for f in self.stats()["functions"]}
+        self.assertEqual(functions["divides"]["integer_division"], 7 * 10)
+        result, _ = self.estimate(target="et-soc1")
+        energies = {f["function"]: f["energy"]["value_J"] for f in result["targets"][0]["functions"]}
+        # By hand, in pJ (energy/targets/et-soc1.json): the loops have additions and a branch each.
+        pj = {"integer_arithmetic": (9.2 + 10.2) / 2, "integer_division": 146.5,
+              "integer_logical": (9.2 + 9.1) / 2, "control_flow": 12.0}
+        for name in ("adds", "divides"):
+            by_hand = sum(count * pj[c] for c, count in functions[name].items() if count)
+            self.assertTrue(math.isclose(energies[name], by_hand * 1e-12, rel_tol=1e-9), name)
 
     def test_run_prints_energy_and_writes_it(self):
         done = self.work("--energy", "fermi,ptx-volta,et-soc1", "--per-core", "--stats",
