@@ -3,7 +3,8 @@
 
   test_checkpoint.py GPUSIM EXAMPLES_FOLDER BUILD_FOLDER [UNITTEST ARGUMENT]...
 
-GPUSIM_SEED replays the random numbers of a failure; GPUSIM_LONG=1 takes many more of everything.
+GPUSIM_SEED replays the random numbers of a failure; GPUSIM_LONG=1 takes many more of everything;
+GPUSIM_TEST_ISA says for which guest ISA.
 """
 
 import json
@@ -19,7 +20,8 @@ import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O1", "-g", "-static", "-pthread"]
+ISA = os.environ.get("GPUSIM_TEST_ISA", "aarch64")
+CC = [f"/usr/bin/{ISA}-linux-gnu-gcc", "-O1", "-g", "-static", "-pthread"]
 LONG = os.environ.get("GPUSIM_LONG", "0") != "0"
 SEED = int(os.environ.get("GPUSIM_SEED") or random.randrange(1 << 30))
 TIMEOUT_S = 300

@@ -1,5 +1,10 @@
 // Small machines of their own, without a C library; each core starts one of these functions.
 typedef unsigned long u64;
+#ifdef __riscv
+#define YIELD ".word 0x0100000f"  // PAUSE, which assemblers may not know
+#else
+#define YIELD "yield"
+#endif
 
 static volatile u64 sink[64];
 static volatile unsigned flag;
@@ -43,7 +48,7 @@ void waiting(u64 core) {
     __atomic_store_n(&flag, 1, __ATOMIC_RELEASE);
     return;
   }
-  while (__atomic_load_n(&flag, __ATOMIC_ACQUIRE) == 0) __asm__ volatile("yield" ::: "memory");
+  while (__atomic_load_n(&flag, __ATOMIC_ACQUIRE) == 0) __asm__ volatile(YIELD ::: "memory");
 }
 
 // Each core reads the same few lines again and again.

@@ -2,6 +2,8 @@
 """`gpusim run` with --profile, --timeline and --power-trace (docs/profile.md).
 
   test_profile.py GPUSIM BUILD_FOLDER EXAMPLES_FOLDER [UNITTEST ARGUMENT]...
+
+GPUSIM_TEST_ISA says for which guest ISA.
 """
 
 import csv
@@ -18,7 +20,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "differential" / "qemu"))
 import harness  # noqa: E402
 
-CROSS = "/usr/bin/aarch64-linux-gnu-gcc"
+ISA = os.environ.get("GPUSIM_TEST_ISA", "aarch64")
+CROSS = f"/usr/bin/{ISA}-linux-gnu-gcc"
 BARE = ["-static", "-nostdlib", "-ffreestanding", "-fno-pie", "-no-pie", "-fno-stack-protector"]
 LISTS = ("functions", "inlined", "lines", "stacks")
 SIGNALS = r"""
@@ -28,7 +31,12 @@ SIGNALS = r"""
 static volatile int faults;
 static void handler(int s, siginfo_t* info, void* context) {
   ++faults;
+#ifdef __riscv
+  const unsigned long pc = ((ucontext_t*)context)->uc_mcontext.__gregs[REG_PC];
+  ((ucontext_t*)context)->uc_mcontext.__gregs[REG_PC] += (*(unsigned short*)pc & 3) == 3 ? 4 : 2;
+#else
   ((ucontext_t*)context)->uc_mcontext.pc += 4;
+#endif
 }
 int main(void) {
   struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
@@ -178,16 +186,16 @@ class Profile(unittest.TestCase):
 
     def test_lines_agree_with_addr2line(self):
         """Functions and lines of each address, by a program that we did not write."""
-        tool = "/usr/bin/aarch64-linux-gnu-addr2line"
+        tool = f"/usr/bin/{ISA}-linux-gnu-addr2line"
         if not os.path.exists(tool):
             self.skipTest("no addr2line for this ISA")
         profile, _ = self.entry("inlining", cores=1)
-        symbols = subprocess.run(["/usr/bin/aarch64-linux-gnu-nm", "-S", self.guests], check=True,
+        symbols = subprocess.run([f"/usr/bin/{ISA}-linux-gnu-nm", "-S", self.guests], check=True,
                                  capture_output=True, text=True).stdout
         begin, size = next((int(w[0], 16), int(w[1], 16)) for w in map(str.split, symbols.splitlines())
                            if w[-1] == "outer")
         listed = subprocess.run([tool, "-f", "-i", "-a", "-e", self.guests,
-                                 *(hex(begin + i) for i in range(0, size, 4))],
+                                 *(hex(begin + i) for i in range(0, size, 2))],
                                 check=True, capture_output=True, text=True).stdout
         chains = set()
         for block in re.split(r"^0x.*\n", listed, flags=re.M)[1:]:

@@ -1,10 +1,20 @@
 // Cores with unequal work and a barrier between two such parts.
+#ifdef __riscv
+#include "libgpusim/guest/riscv64/gpusim_guest_isa.h"
+#define SPEND "addi t0, t0, 1"
+#define DIVIDE "divu t0, t0, t1"
+#define SCRATCH "t0"
+#else
 #include "libgpusim/guest/aarch64/gpusim_guest_isa.h"
+#define SPEND "add x9, x9, #1"
+#define DIVIDE "udiv x9, x9, x10"
+#define SCRATCH "x9"
+#endif
 
 static uint32_t arrived, phase;
 
 static void spend(long n) {
-  for (; n > 0; --n) __asm__ volatile("add x9, x9, #1" : : : "x9");
+  for (; n > 0; --n) __asm__ volatile(SPEND : : : SCRATCH);
 }
 
 static void barrier(uint32_t cores) {
@@ -27,4 +37,4 @@ void work(long core, long cores, long n) {
   barrier((uint32_t)cores);
 }
 
-void divide(void) { __asm__ volatile("udiv x9, x9, x10\n\tudiv x9, x9, x10" : : : "x9"); }
+void divide(void) { __asm__ volatile(DIVIDE "\n\t" DIVIDE : : : SCRATCH); }

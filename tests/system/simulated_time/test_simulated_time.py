@@ -2,9 +2,12 @@
 """`gpusim run --simulated-time` (docs/simulated-time.md).
 
   test_simulated_time.py GPUSIM OPENMP_LIBRARY_FOLDER SOURCE_FOLDER BUILD_FOLDER [UNITTEST ARGUMENT]...
+
+GPUSIM_TEST_ISA says for which guest ISA.
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -12,11 +15,15 @@ import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-CROSS = "/usr/bin/aarch64-linux-gnu-gcc"
+ISA = os.environ.get("GPUSIM_TEST_ISA", "aarch64")
+CROSS = f"/usr/bin/{ISA}-linux-gnu-gcc"
+MARCH = {"aarch64": "-march=armv8.1-a", "riscv64": "-march=rv64gc"}[ISA]
+# One instruction that the compiler cannot leave out, and its register.
+SPEND, SCRATCH = {"aarch64": ("add x9, x9, #1", "x9"), "riscv64": ("addi t0, t0, 1", "t0")}[ISA]
 BARE = ["-static", "-nostdlib", "-ffreestanding", "-fno-pie", "-no-pie", "-fno-stack-protector"]
 OPENMP = """
 #include <stdio.h>
-static void spend(long n) { for (; n > 0; --n) __asm__ volatile("add x9, x9, #1" : : : "x9"); }
+static void spend(long n) { for (; n > 0; --n) __asm__ volatile(SPEND : : : SCRATCH); }
 int main(void) {
   for (int round = 0; round < 3; ++round) {
     spend(SERIAL);
@@ -37,7 +44,7 @@ class SimulatedTime(unittest.TestCase):
     def setUpClass(cls):
         cls.build.mkdir(parents=True, exist_ok=True)
         cls.guest = cls.build / "barrier.elf"
-        subprocess.run([CROSS, "-O2", "-march=armv8.1-a", *BARE, f"-I{cls.source}", "-Wl,--entry=work",
+        subprocess.run([CROSS, "-O2", MARCH, *BARE, f"-I{cls.source}", "-Wl,--entry=work",
                         "-o", cls.guest, HERE / "barrier.c"], check=True)
 
     def setUp(self):
@@ -81,8 +88,9 @@ class SimulatedTime(unittest.TestCase):
     def openmp_cycles(self, serial, parallel):
         source, elf = self.folder / "p.c", self.folder / "p.elf"
         source.write_text(OPENMP)
-        subprocess.run([CROSS, "-O2", "-march=armv8.1-a", "-fopenmp", "-static", "-B", self.openmp,
-                        f"-DSERIAL={serial}", f"-DPARALLEL={parallel}", "-o", elf, source], check=True)
+        subprocess.run([CROSS, "-O2", MARCH, "-fopenmp", "-static", "-B", self.openmp,
+                        f"-DSERIAL={serial}", f"-DPARALLEL={parallel}",
+                        f'-DSPEND="{SPEND}"', f'-DSCRATCH="{SCRATCH}"', "-o", elf, source], check=True)
         return self.run_gpusim(elf, "--cores", 16)["cycles"]
 
     def test_regions_of_openmp_begin_when_the_master_comes_to_them(self):
