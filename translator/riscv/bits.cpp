@@ -30,6 +30,10 @@ bool Visitor::SH2ADD(Reg m, Reg n, Reg d, bool uw) { return add_shifted(2, uw, d
 bool Visitor::SH3ADD(Reg m, Reg n, Reg d, bool uw) { return add_shifted(3, uw, d, n, m); }
 bool Visitor::ADD_UW(Reg m, Reg n, Reg d) {
   set_class(InsnClass::kIntegerArithmetic);
+  if (m == 0) {  // ZEXT.W
+    b_.mov32(x_dst(d), x_src(n));
+    return true;
+  }
   b_.add64(x_dst(d), low_word(true, x_src(n)), x_src(m));
   return true;
 }

@@ -99,14 +99,25 @@ bool Visitor::shift_imm(MicroOp op64, MicroOp op32, bool w, Reg d, Reg n, uint32
   }
   return true;
 }
+// Shifts of words are one micro-op: to the left end of the register and back, and a word that was
+// shifted right has no sign to extend.
 bool Visitor::SLLI(Imm<6> i, Reg n, Reg d, bool w) {
-  return shift_imm(MicroOp::lsli64, MicroOp::lsli32, w, d, n, i);
+  if (!w) return shift_imm(MicroOp::lsli64, MicroOp::lsli32, false, d, n, i);
+  set_class(InsnClass::kIntegerLogical);
+  b_.sbf64(x_dst(d), x_src(n), 32 + i, 32);
+  return true;
 }
 bool Visitor::SRLI(Imm<6> i, Reg n, Reg d, bool w) {
-  return shift_imm(MicroOp::lsri64, MicroOp::lsri32, w, d, n, i);
+  if (!w || i == 0) return shift_imm(MicroOp::lsri64, MicroOp::lsri32, w, d, n, i);
+  set_class(InsnClass::kIntegerLogical);
+  b_.lsri32(x_dst(d), x_src(n), i);
+  return true;
 }
 bool Visitor::SRAI(Imm<6> i, Reg n, Reg d, bool w) {
-  return shift_imm(MicroOp::asri64, MicroOp::asri32, w, d, n, i);
+  if (!w) return shift_imm(MicroOp::asri64, MicroOp::asri32, false, d, n, i);
+  set_class(InsnClass::kIntegerLogical);
+  b_.sbf64(x_dst(d), x_src(n), 32, static_cast<uint8_t>(32 + i));
+  return true;
 }
 
 bool Visitor::arithmetic(InsnClass c, MicroOp op64, MicroOp op32, bool w, Reg d, Slot n, Slot m) {

@@ -174,13 +174,18 @@ _gpusim; printf '%s\\n' "${{COMPREPLY[@]}}" """
         self.assertAlmostEqual(curve["segments"][-1]["end_s"], curve["duration_s"], 9)
 
     def test_a_listing_as_json_has_what_the_text_has(self):
-        compiler = shutil.which("aarch64-linux-gnu-gcc")
-        if not compiler:
-            self.skipTest("aarch64-linux-gnu-gcc is not installed")
+        for isa, text in (("aarch64", "add x0, x1, x2"), ("riscv64", "add a0,a1,a2")):
+            with self.subTest(isa=isa):
+                compiler = shutil.which(f"{isa}-linux-gnu-gcc")
+                if not compiler:
+                    self.skipTest(f"{isa}-linux-gnu-gcc is not installed")
+                self.check_listing(compiler, text)
+
+    def check_listing(self, compiler, instruction):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder) / "p.elf"
             subprocess.run([compiler, "-nostdlib", "-static", "-xc", "-", "-o", program], text=True, check=True,
-                           input="void _start(void) { for (;;) __asm__(\"add x0, x1, x2\"); }")
+                           input="void _start(void) { for (;;) __asm__(\"%s\"); }" % instruction)
             blocks = self.json_of("disasm", program, "--json")
             text = subprocess.run([self.gpusim, "disasm", program], capture_output=True, text=True,
                                   check=True).stdout
@@ -188,7 +193,7 @@ _gpusim; printf '%s\\n' "${{COMPREPLY[@]}}" """
             module = self.json_of("translate", program, "-o", pathlib.Path(folder) / "p.gsm", "--json")
         instructions = [i for b in blocks for i in b["instructions"]]
         self.assertIn("_start", blocks[0]["functions"])
-        self.assertIn("add x0, x1, x2", [i["text"] for i in instructions])
+        self.assertIn(instruction, [i["text"] for i in instructions])
         for insn in instructions:
             self.assertIn(insn["text"], text)
             for uop in insn["micro_ops"]:
