@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include "host/linux/kernel.h"
+#include "host/linux/riscv64/hwprobe.h"
 #include "host/linux/riscv64/signal_frame.h"
 
 namespace gpusim::host::riscv64 {
@@ -18,7 +19,8 @@ constexpr OpenFlag kOpenFlags[] = {{0200000, O_DIRECTORY}, {0400000, O_NOFOLLOW}
 Reply flush_icache(Kernel&, Call&) { return Reply::result(0); }
 
 // arch/riscv/include/uapi/asm/unistd.h
-constexpr OwnCall kOwnCalls[] = {{259, {"riscv_flush_icache", flush_icache}}};
+constexpr OwnCall kOwnCalls[] = {{258, {"riscv_hwprobe", hwprobe}},
+                                 {259, {"riscv_flush_icache", flush_icache}}};
 
 std::unique_ptr<host::SignalFrame> make_signal_frame(const Module& module) {
   return std::make_unique<SignalFrame>(module);
