@@ -12,7 +12,7 @@ namespace gpusim {
 // Set where a core stops, else of no value: most micro-ops leave it alone.
 struct StopInfo {
   Fault fault;
-  uint64_t address;  // of a faulting access, or where jmp_reg goes
+  uint64_t address;  // of a faulting access
 };
 
 // Each returns false and fills `stop` on a fault.

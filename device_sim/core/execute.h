@@ -5,7 +5,7 @@
 
 namespace gpusim {
 
-enum class Outcome : uint8_t {
+enum class Outcome {
   kNext,
   kFault,
   // Ends of blocks:
@@ -19,16 +19,22 @@ enum class Outcome : uint8_t {
   kService,
 };
 
-// `Memory`: a MemoryView, or what has its functions.
-template <class Ctx, class Memory>
-GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const Memory& memory, uint32_t core,
-                                 StopInfo& stop) {
+// Executes micro-ops of `code` up to one after which control does not just go on. The loop is around
+// the switch and not around a call, because compilers for GPUs do not thread jumps: each micro-op
+// would leave an outcome in a register, for the caller to test. `Code` has `next()`, the micro-op that
+// is next, and `kGoesOn`: whether there may be more than one. `Memory`: a MemoryView, or what has its
+// functions. Where kJumpReg leads, slot a says.
+template <class Code, class Ctx, class Memory>
+GPUSIM_HD_INLINE Outcome execute_all(Code& code, Ctx& ctx, const Memory& memory, uint32_t core,
+                                     StopInfo& stop) {
   using SD = sem::ScalarDomain;
-  switch (u.op) {
+  do {
+    const Uop& u = code.next();
+    switch (u.op) {
 #define GPUSIM_RUN_VALUE(name, ...)            \
   case Op::name:                               \
     ctx.set(u.d, sem::name<SD>(__VA_ARGS__));  \
-    return Outcome::kNext;
+    break;
 #define GPUSIM_GET_A ctx.get(u.a)
 #define GPUSIM_GET_B ctx.get(u.b)
 #define GPUSIM_GET_C ctx.get(u.c)
@@ -50,7 +56,7 @@ GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const Memory& memory, u
     const uint64_t result = sem::name<SD>(__VA_ARGS__, fp, u); \
     ctx.set(state, fp);                                        \
     ctx.set(u.d, result);                                      \
-    return Outcome::kNext;                                     \
+    break;                                                     \
   }
 #define GPUSIM_RUN_kFA(name) GPUSIM_RUN_FP(name, GPUSIM_GET_A)
 #define GPUSIM_RUN_kFAB(name) GPUSIM_RUN_FP(name, GPUSIM_GET_A, GPUSIM_GET_B)
@@ -60,7 +66,8 @@ GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const Memory& memory, u
 #define GPUSIM_RUN_kGABC GPUSIM_RUN_kFABC
 #define GPUSIM_RUN_EFFECT(name, call) \
   case Op::name:                      \
-    return call(u, ctx, memory, core, stop) ? Outcome::kNext : Outcome::kFault;
+    if (!call(u, ctx, memory, core, stop)) return Outcome::kFault; \
+    break;
 #define GPUSIM_RUN_kLdI(name) GPUSIM_RUN_EFFECT(name, execute_load<Op::name>)
 #define GPUSIM_RUN_kLdX(name) GPUSIM_RUN_EFFECT(name, execute_load<Op::name>)
 #define GPUSIM_RUN_kLdW(name) GPUSIM_RUN_EFFECT(name, execute_load<Op::name>)
@@ -74,17 +81,17 @@ GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const Memory& memory, u
 #define GPUSIM_RUN_kStx128(name) GPUSIM_RUN_EFFECT(name, execute_stx128)
 #define GPUSIM_RUN_kAlign(name)                          \
   case Op::name:                                         \
-    if (((GPUSIM_GET_A + u.imm) & (u.imm16 - 1u)) == 0) return Outcome::kNext; \
+    if (((GPUSIM_GET_A + u.imm) & (u.imm16 - 1u)) == 0) break; \
     stop = {Fault::kAlignment, GPUSIM_GET_A + u.imm};        \
     return Outcome::kFault;
 #define GPUSIM_RUN_kFence(name) \
   case Op::name:                \
     fence_all();                \
-    return Outcome::kNext;
+    break;
 #define GPUSIM_RUN_kNote(name)                                           \
   case Op::name:                                                         \
     memory.note(core, note_word(u, GPUSIM_GET_A, GPUSIM_GET_B));         \
-    return Outcome::kNext;
+    break;
 #define GPUSIM_RUN_kBrAB(name) \
   case Op::name:               \
     return sem::name<SD>(GPUSIM_GET_A, GPUSIM_GET_B) ? Outcome::kTaken : Outcome::kNotTaken;
@@ -99,7 +106,6 @@ GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const Memory& memory, u
     return Outcome::kLink;
 #define GPUSIM_RUN_kJmpReg(name) \
   case Op::name:                 \
-    stop.address = GPUSIM_GET_A;     \
     return Outcome::kJumpReg;
 #define GPUSIM_RUN_kGiveWay(name) \
   case Op::name:                  \
@@ -119,10 +125,27 @@ GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const Memory& memory, u
 #undef GPUSIM_GET_A
 #undef GPUSIM_GET_B
 #undef GPUSIM_GET_C
-    default:
-      stop = {Fault::kUndefined, 0};
-      return Outcome::kFault;
-  }
+      default:  // no checked module has such numbers
+        // As another way out of the loop it would cost three machine instructions per micro-op.
+        if constexpr (Code::kGoesOn) break;
+        stop = {Fault::kUndefined, 0};
+        return Outcome::kFault;
+    }
+  } while (Code::kGoesOn);
+  return Outcome::kNext;
+}
+
+struct OneMicroOp {
+  static constexpr bool kGoesOn = false;
+  const Uop& u;
+  GPUSIM_HD_INLINE const Uop& next() const { return u; }
+};
+
+template <class Ctx, class Memory>
+GPUSIM_HD_INLINE Outcome execute(const Uop& u, Ctx& ctx, const Memory& memory, uint32_t core,
+                                 StopInfo& stop) {
+  OneMicroOp only{u};
+  return execute_all(only, ctx, memory, core, stop);
 }
 
 }  // namespace gpusim

@@ -83,13 +83,24 @@ class SharedContext {
 };
 #endif
 
+__device__ __forceinline__ uint32_t byte_of(uint32_t word, uint32_t number) {
+#ifdef __NVCC__
+  // One instruction, where a shift and a mask are two.
+  const uint32_t byte = __byte_perm(word, 0, 0x4440 + number);
+  __builtin_assume(byte < 256);
+  return byte;
+#else
+  return word >> (8 * number) & 255;
+#endif
+}
+
 // One load: the compiler would fetch the fields one by one.
 __device__ __forceinline__ Uop fetch(const CodeView& code, uint32_t at) {
   const uint4 words = reinterpret_cast<const uint4*>(code.uops)[at];
   Uop u;
   u.op = static_cast<Op>(words.x & 255);
-  u.d = static_cast<Slot>(words.x >> 8);
-  u.a = static_cast<Slot>(words.x >> 16);
+  u.d = static_cast<Slot>(byte_of(words.x, 1));
+  u.a = static_cast<Slot>(byte_of(words.x, 2));
   u.b = static_cast<Slot>(words.x >> 24);
   u.c = static_cast<Slot>(words.y);
   u.aux = static_cast<uint8_t>(words.y >> 8);
@@ -97,6 +108,15 @@ __device__ __forceinline__ Uop fetch(const CodeView& code, uint32_t at) {
   u.imm = uint64_t{words.w} << 32 | words.z;
   return u;
 }
+
+// Micro-ops one after the other, for execute_all().
+struct Straight {
+  static constexpr bool kGoesOn = true;
+  const CodeView& code;
+  uint32_t following;
+  Uop u;
+  __device__ __forceinline__ const Uop& next() { return u = fetch(code, following++); }
+};
 
 // Computed by all lanes.
 __device__ __forceinline__ uint32_t warp_min(uint32_t x) {
@@ -270,23 +290,24 @@ __device__ __forceinline__ void Warp::wake() {
 // direct jumps. Returns where the lane would go on, or kNoUop if it stopped.
 __device__ __forceinline__ uint32_t Warp::run_blocks(uint32_t at, Deed& deed) {
   const bool is_alone = active_ == runnable_;
+  // Written where the lane stops; as a variable it would be carried from micro-op to micro-op.
+  StopInfo& why = launch_.records[core_].why;
+  Straight code{machine().code, at, {}};
+  const Uop& u = code.u;
   for (;;) {
-    const Uop u = fetch(machine().code, at);
-    // Written where the lane stops; as a variable it would be carried from micro-op to micro-op.
-    StopInfo& why = launch_.records[core_].why;
-    const Outcome outcome = execute(u, context_, machine().memory, core_, why);
-    if (outcome == Outcome::kNext) {
-      ++at;
-      continue;
+    const Outcome outcome = execute_all(code, context_, machine().memory, core_, why);
+    if (outcome == Outcome::kTaken || outcome == Outcome::kNotTaken) {
+      complete(u.block());
+      return outcome == Outcome::kTaken ? u.target() : code.following;
     }
     if (outcome == Outcome::kJump) {
       depth_ += u.aux == static_cast<uint8_t>(JumpHint::kCall);
       complete(u.block());
       if (!is_alone || left_ <= 0) return u.target();
     } else if (outcome != Outcome::kLink) {
-      return end_block(u, at, outcome, deed);
+      return end_block(u, code.following - 1, outcome, deed);
     }
-    at = u.target();
+    code.following = u.target();
   }
 }
 
@@ -299,8 +320,6 @@ __device__ __forceinline__ uint32_t Warp::end_block(const Uop& u, uint32_t at, O
     return kNoUop;
   }
   complete(u.block());
-  if (outcome == Outcome::kTaken) return u.target();
-  if (outcome == Outcome::kNotTaken) return at + 1;
   if (outcome == Outcome::kJumpReg) {
     depth_ += u.aux == static_cast<uint8_t>(JumpHint::kCall);
     if (u.aux == static_cast<uint8_t>(JumpHint::kReturn)) {

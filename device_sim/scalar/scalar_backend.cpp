@@ -111,9 +111,9 @@ void ScalarBackend::run_core(uint32_t number, uint64_t instructions) {
       case Outcome::kJump:
       case Outcome::kSignalled: next = u.target(); break;
       case Outcome::kJumpReg:
-        next = code_.find(stop.address);
+        next = code_.find(core.get(u.a));
         complete_block(core, u, next);
-        if (next == kNoUop) return stop_with(jump_event(number, at, stop.address));
+        if (next == kNoUop) return stop_with(jump_event(number, at, core.get(u.a)));
         if (config_.max_instructions && core.instructions >= config_.max_instructions)
           return stop_with(limit_event(number, next));
         continue;

@@ -291,7 +291,7 @@ Trace run(const Module& module, uint64_t seed) {
         complete(at + 1);
         break;
       case Outcome::kJumpReg:
-        note(stop.address, true);
+        note(registers.get(u.a), true);
         return trace;
       default:
         note(static_cast<uint64_t>(stop.fault), false);
