@@ -35,11 +35,15 @@ struct GatherSlots {  // [slot][i] of `to` from cores[i]'s
     to[i] = slots[i / count * core_count + cores[i % count]];
   }
 };
-struct ScatterRow {
-  uint64_t* row;
+struct ScatterSlots {  // cores[i]'s from [k][i] of `from`, for slot numbers[k]
+  uint64_t* slots;
+  const uint64_t* from;
+  const uint32_t* numbers;
   const uint32_t* cores;
-  const uint64_t* values;
-  __device__ void operator()(uint64_t i) const { row[cores[i]] = values[i]; }
+  size_t count, core_count;
+  __device__ void operator()(uint64_t i) const {
+    slots[numbers[i / count] * core_count + cores[i % count]] = from[i];
+  }
 };
 struct ApplySlotWrite {
   uint64_t* slots;
@@ -131,20 +135,34 @@ class Contexts {
   }
   // Sends what was written. What came over stays valid.
   void flush() {
+    send_gathered();
+    send_others();
+  }
+  void send_gathered() {
     const size_t count = gathered_cores_.size();
+    std::vector<uint32_t> numbers;
+    std::vector<uint64_t> values;
     for (uint32_t slot = 0; slot < slot_count_; ++slot) {
       if (!is_written_[slot]) continue;
-      is_written_[slot] = false;
-      if (!cores_are_sent_) {
-        sent_cores_.reserve(count, "registers on their way");
-        sent_cores_.upload(gathered_cores_);
-        cores_are_sent_ = true;
-      }
-      moved_.upload(std::span(gathered_).subspan(slot * count, count));
-      thrust::for_each_n(thrust::device, thrust::counting_iterator<uint64_t>(0), count,
-                         ScatterRow{row(static_cast<Slot>(slot)), sent_cores_.data(),
-                                    moved_.data()});
+      const auto row = gathered_.begin() + static_cast<std::ptrdiff_t>(slot * count);
+      numbers.push_back(slot);
+      values.insert(values.end(), row, row + static_cast<std::ptrdiff_t>(count));
     }
+    if (numbers.empty()) return;
+    is_written_.assign(slot_count_, false);
+    if (!cores_are_sent_) {
+      sent_cores_.reserve(count, "registers on their way");
+      sent_cores_.upload(gathered_cores_);
+      cores_are_sent_ = true;
+    }
+    sent_numbers_.reserve(slot_count_, "registers on their way");
+    sent_numbers_.upload(numbers);
+    moved_.upload(values);  // all slots of these cores once came that way
+    thrust::for_each_n(thrust::device, thrust::counting_iterator<uint64_t>(0), values.size(),
+                       ScatterSlots{slots_.data(), moved_.data(), sent_numbers_.data(),
+                                    sent_cores_.data(), count, cores_});
+  }
+  void send_others() {
     if (writes_.empty()) return;
     // Of writes to the same slot the last one counts.
     std::unordered_map<uint64_t, size_t> last;
@@ -180,7 +198,7 @@ class Contexts {
   std::unordered_map<Slot, std::vector<uint64_t>> rows_;  // others that came over
   std::vector<SlotWrite> writes_;         // to cores that are not here
   DeviceArray<uint64_t> moved_;
-  DeviceArray<uint32_t> sent_cores_;
+  DeviceArray<uint32_t> sent_cores_, sent_numbers_;
   DeviceArray<SlotWrite> sent_writes_;
   bool cores_are_sent_ = false;
 };

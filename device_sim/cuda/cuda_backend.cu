@@ -1,10 +1,12 @@
 #include "device_sim/cuda/cuda_backend.h"
 
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
 #include <cub/device/device_select.cuh>
 #include <thrust/execution_policy.h>
 #include <thrust/for_each.h>
+#include <thrust/functional.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -32,8 +34,14 @@ struct IsAwake {
     return s.status == CoreStatus::kRunnable && !sleeps(memory, s, slice);
   }
 };
-struct TimesCopies {
-  __host__ __device__ uint32_t operator()(uint32_t block) const { return block * kCounterCopies; }
+struct RowBegin {
+  size_t length;
+  __host__ __device__ size_t operator()(size_t row) const { return row * length; }
+};
+struct InstructionsOf {
+  __host__ __device__ unsigned long long operator()(const CoreState& s) const {
+    return s.instructions;
+  }
 };
 // Where the cores of an order are, as a key that brings neighbours in the program together.
 struct ReadPlace {
@@ -196,6 +204,9 @@ class CudaBackend final : public DeviceMachine {
   void collect_events();
   const std::vector<CoreState>& host_states();
   const std::vector<unsigned long long>& host_classes();
+  // Of each of so many rows, of equal length, that lie one after the other.
+  std::vector<unsigned long long> sums_of_rows(const DeviceArray<unsigned long long>& array,
+                                               size_t rows);
   template <class F>
   void with_scratch(F f) {  // CUB's two-step calls
     size_t bytes = 0;
@@ -220,6 +231,7 @@ class CudaBackend final : public DeviceMachine {
   DeviceArray<uint32_t> order_, order_sorted_, keys_, keys_sorted_, stopped_, stopped_sorted_;
   DeviceArray<uint32_t> counters_;
   DeviceArray<unsigned long long> block_counts_, core_classes_;  // core_classes_: [class][core]
+  DeviceArray<unsigned long long> sums_;
   DeviceArray<Stop> stops_;
   DeviceArray<StateWrite> sent_states_;
   DeviceArray<uint8_t> scratch_;
@@ -482,20 +494,25 @@ void CudaBackend::collect_events() {
   contexts_.gather(std::move(cores), stopped_sorted_.data());
 }
 
-std::vector<uint64_t> CudaBackend::block_counts() {
-  const auto blocks = static_cast<uint32_t>(blocks_.size());
-  std::vector<uint64_t> counts(earlier_counts_);
-  if (blocks == 0) return counts;
-  DeviceArray<unsigned long long> sums(blocks, "tallies");
-  const auto offsets = thrust::make_transform_iterator(thrust::counting_iterator<uint32_t>(0),
-                                                       TimesCopies{});
+std::vector<unsigned long long> CudaBackend::sums_of_rows(
+    const DeviceArray<unsigned long long>& array, size_t rows) {
+  std::vector<unsigned long long> sums(rows);
+  if (array.size() == 0) return sums;
+  sums_.reserve(rows, "tallies");
+  const auto begins = thrust::make_transform_iterator(thrust::counting_iterator<size_t>(0),
+                                                      RowBegin{array.size() / rows});
   with_scratch([&](void* scratch, size_t& bytes) {
-    return cub::DeviceSegmentedReduce::Sum(scratch, bytes, block_counts_.data(), sums.data(),
-                                           static_cast<int>(blocks), offsets, offsets + 1);
+    return cub::DeviceSegmentedReduce::Sum(scratch, bytes, array.data(), sums_.data(),
+                                           static_cast<int>(rows), begins, begins + 1);
   });
-  std::vector<unsigned long long> host(blocks);
-  sums.download(host);
-  for (uint32_t b = 0; b < blocks; ++b) counts[b] += host[b];
+  sums_.download(sums);
+  return sums;
+}
+
+std::vector<uint64_t> CudaBackend::block_counts() {
+  std::vector<uint64_t> counts(earlier_counts_);
+  const std::vector<unsigned long long> sums = sums_of_rows(block_counts_, blocks_.size());
+  std::transform(sums.begin(), sums.end(), counts.begin(), counts.begin(), std::plus<>());
   return counts;
 }
 
@@ -509,14 +526,22 @@ CoreTally CudaBackend::tally(uint32_t core) {
 
 CoreTally CudaBackend::tally_of_all() {
   CoreTally sum;
-  const std::vector<unsigned long long>& classes = host_classes();
-  for (size_t i = 0; i < classes.size(); ++i) sum.classes[i / config_.cores] += classes[i];
+  const std::vector<unsigned long long> sums = sums_of_rows(core_classes_, kInsnClassCount);
+  std::copy(sums.begin(), sums.end(), sum.classes.begin());
   return sum;
 }
 
 uint64_t CudaBackend::instructions() {
-  uint64_t sum = 0;
-  for (const CoreState& s : host_states()) sum += s.instructions;
+  send_states();
+  sums_.reserve(1, "tallies");
+  with_scratch([&](void* scratch, size_t& bytes) {
+    return cub::DeviceReduce::TransformReduce(scratch, bytes, states_.data(), sums_.data(),
+                                              static_cast<int>(config_.cores),
+                                              thrust::plus<unsigned long long>(),
+                                              InstructionsOf{}, 0ull);
+  });
+  unsigned long long sum = 0;
+  sums_.download(std::span(&sum, 1));
   return sum;
 }
 
