@@ -1,5 +1,7 @@
 // One fault each; the report must name it and where it is.
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include "device_sim/cuda/launch.cuh"
 #include "standin_test/cases.h"
@@ -17,19 +19,19 @@ std::string line(int number) { return "faulty_kernels.cu:" + std::to_string(numb
 
 // --- meetings
 
-LINE_OF(kLeast);
-__device__ __forceinline__ uint32_t least(uint32_t x) { return __reduce_min_sync(kAll, x); }
+LINE_OF(kFirst);
+__device__ __forceinline__ uint32_t first(uint32_t x) { return __shfl_sync(kAll, x, 0); }
 
 LINE_OF(kShortCircuit);
 __global__ void short_circuit(uint32_t* out) {
   const bool runs = threadIdx.x < 7;
-  if (runs && threadIdx.x == least(threadIdx.x)) out[0] = threadIdx.x;
+  if (runs && threadIdx.x == first(threadIdx.x)) out[0] = threadIdx.x;
   __syncwarp();
 }
 LINE_OF(kTwoPlaces);
 __global__ void one_helper_two_places(uint32_t* out) {
-  if (threadIdx.x % 2) out[threadIdx.x] = least(1);
-  else out[threadIdx.x] = least(2);
+  if (threadIdx.x % 2) out[threadIdx.x] = first(1);
+  else out[threadIdx.x] = first(2);
 }
 LINE_OF(kNotInMask);
 __global__ void not_in_mask(uint32_t* out) { out[threadIdx.x] = __ballot_sync(0xff, 1); }
@@ -72,7 +74,8 @@ std::string with_output(K kernel, uint32_t threads, size_t shared_bytes, A... ar
 }
 // An array of device 0's, with device 1 chosen; in a process that has called nothing yet.
 DeviceArray<uint32_t> array_of_another_device() {
-  setenv("GPUSIM_EMULATED_CHIP", "sm_90,sm_90", 1);
+  const std::string chip = "sm_" + std::to_string(__CUDA_ARCH__ / 10);
+  setenv("GPUSIM_EMULATED_CHIP", (chip + "," + chip).c_str(), 1);
   DeviceArray<uint32_t> array(60, "an array");
   cudaSetDevice(1);
   return array;
@@ -83,12 +86,12 @@ std::string text_of(cudaError_t error) { return cudaGetErrorString(error); }
 
 std::vector<FaultyCase> faulty_cases() {
   return {
-      {"a reduction behind a short circuit",
+      {"a shuffle behind a short circuit",
        [] { return with_output(short_circuit, 32, 0); },
        {"kernel short_circuit, block ", "deadlock: ",
-        "lanes 0-6 wait in __reduce_min_sync(0xffffffff) "
+        "lanes 0-6 wait in __shfl_sync(0xffffffff) "
         "at " +
-            line(kLeast) + " in least, called at " + line(kShortCircuit + 2) + " in short_circuit",
+            line(kFirst) + " in first, called at " + line(kShortCircuit + 2) + " in short_circuit",
         "lanes 7-31 wait in __syncwarp(0xffffffff) at " + line(kShortCircuit + 3),
         "GPUSIM_EMULATED_SEED="}},
       {"two calls of one helper are two places",
@@ -194,4 +197,34 @@ std::vector<FaultyCase> faulty_cases() {
 std::vector<std::string> refused_launches() {
   return {with_output(few_threads_bound, 65, 0), with_output(few_threads_bound, 64, 49153),
           with_output(few_threads_bound, 1025, 0)};
+}
+
+// CUDA C++ Programming Guide, "Compute capabilities": shared memory of a block and of a
+// multiprocessor, threads of a multiprocessor.
+bool has_limits_of_its_chip() {
+  constexpr size_t kKi = 1024;
+  struct Limits {
+    int architecture;
+    size_t block, multiprocessor;
+    int threads;
+  };
+  constexpr Limits kLimits[] = {{750, 64 * kKi, 64 * kKi, 1024},
+                                {900, 227 * kKi, 228 * kKi, 2048},
+                                {1200, 99 * kKi, 100 * kKi, 1536}};
+  const auto* const want =
+      std::find_if(std::begin(kLimits), std::end(kLimits),
+                   [](const Limits& l) { return l.architecture == __CUDA_ARCH__; });
+  cudaDeviceProp p;
+  if (cudaGetDeviceProperties(&p, 0) != cudaSuccess) return false;
+  const auto allow = [](size_t bytes) {
+    return cudaFuncSetAttribute(few_threads_bound, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                static_cast<int>(bytes)) == cudaSuccess;
+  };
+  void* too_much = nullptr;
+  const bool is_refused = cudaMalloc(&too_much, p.totalGlobalMem + 1) != cudaSuccess;
+  return p.sharedMemPerBlockOptin == want->block &&
+         p.sharedMemPerMultiprocessor == want->multiprocessor &&
+         p.maxThreadsPerMultiProcessor == want->threads && !allow(want->block + 1) &&
+         allow(want->block) && with_output(few_threads_bound, 64, want->block).empty() &&
+         !with_output(few_threads_bound, 64, want->block + 1).empty() && is_refused;
 }

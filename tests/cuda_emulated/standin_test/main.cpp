@@ -11,6 +11,7 @@
 #include "standin_test/cases.h"
 
 std::vector<std::string> refused_launches();
+bool has_limits_of_its_chip();
 
 namespace {
 
@@ -54,6 +55,8 @@ TEST_CASE("launches beyond a limit are refused") {
   CHECK(texts[1] != "");
   CHECK(texts[2].find("cudaErrorInvalidConfiguration") != std::string::npos);
 }
+
+TEST_CASE("limits are those of the chip") { CHECK(has_limits_of_its_chip()); }
 
 }  // namespace
 

@@ -123,6 +123,11 @@ uint64_t test_seed() {
   return std::random_device{}();
 }
 
+std::vector<std::string> backends_under_test() {
+  if (const char* only = std::getenv("GPUSIM_BACKEND")) return {only};
+  return {"scalar", "simd"};
+}
+
 unsigned case_count(unsigned usual, unsigned in_long_runs) {
   if (const char* text = std::getenv("GPUSIM_ORACLE_CASES"))
     return static_cast<unsigned>(std::strtoul(text, nullptr, 0));

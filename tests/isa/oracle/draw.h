@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <random>
+#include <string>
+#include <vector>
 
 namespace gpusim::oracle {
 
@@ -29,6 +31,8 @@ uint32_t with_field(const Row& row, uint32_t word, char letter, uint64_t value) 
 
 /// Seed from GPUSIM_SEED, or a random one.
 uint64_t test_seed();
+/// Backends to compare: the one of GPUSIM_BACKEND, or scalar and simd.
+std::vector<std::string> backends_under_test();
 /// `usual`, or what GPUSIM_ORACLE_CASES says, or `in_long_runs` with GPUSIM_LONG.
 unsigned case_count(unsigned usual, unsigned in_long_runs);
 

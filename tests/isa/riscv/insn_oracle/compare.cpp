@@ -111,7 +111,7 @@ void compare(const Batch& batch, const std::function<void(const std::string&)>& 
   const std::span<const Case> cases = batch.cases();
   if (cases.empty()) return;
   const std::vector<Result> want = run_qemu(cases);
-  for (const char* backend : {"scalar", "simd"}) {
+  for (const std::string& backend : gpusim::oracle::backends_under_test()) {
     for (const bool optimise : {false, true}) {
       const std::vector<Result> got = run_gpusim(cases, backend, optimise);
       std::map<std::string, int> failures;
@@ -121,7 +121,7 @@ void compare(const Batch& batch, const std::function<void(const std::string&)>& 
         const Insn first = decode_any(word_at(cases[i], 0), 64);
         const std::string kind = first ? mnemonic(*first.row, first.word) : "unallocated";
         if (failures[kind]++ == 0)
-          fail(std::string(backend) + (optimise ? ", optimised: " : ": ") + text);
+          fail(backend + (optimise ? ", optimised: " : ": ") + text);
       }
       for (const auto& [kind, count] : failures)
         if (count > 1) fail(kind + ": " + std::to_string(count) + " differ");

@@ -111,7 +111,7 @@ Result make_result(const Module& m, const Event& event) {
 
 }  // namespace
 
-std::vector<Result> run_gpusim(std::span<const Case> cases, const char* name, bool optimise) {
+std::vector<Result> run_gpusim(std::span<const Case> cases, const std::string& name, bool optimise) {
   const Module m = translate(cases, optimise);
   const auto backend = make_backend(name);
   MachineConfig config;

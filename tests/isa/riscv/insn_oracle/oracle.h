@@ -62,7 +62,8 @@ class Batch {
 /// Throws std::runtime_error.
 std::vector<Result> run_qemu(std::span<const Case> cases);
 /// On a backend, 64 cores at once where it is simd, with or without the passes.
-std::vector<Result> run_gpusim(std::span<const Case> cases, const char* backend, bool optimise);
+std::vector<Result> run_gpusim(std::span<const Case> cases, const std::string& backend,
+                               bool optimise);
 
 /// Empty if both agree, else what differs.
 std::string difference(const Case& c, const Result& qemu, const Result& ours);

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "tests/isa/riscv/insn_oracle/draw_case.h"
@@ -188,7 +189,7 @@ void check_alone(std::span<const Expectation> list) {
     c.state.x[12] = c.state.f[12] = e.m;
     batch.add(c);
   }
-  for (const char* backend : {"scalar", "simd"}) {
+  for (const std::string& backend : gpusim::oracle::backends_under_test()) {
     const auto results = oracle::run_gpusim(batch.cases(), backend, true);
     for (size_t i = 0; i < list.size(); ++i) {
       INFO(decode(list[i].word.word, 64)->name << " " << list[i].n << " " << list[i].m);
