@@ -3,12 +3,14 @@
 
 namespace gpusim::a64 {
 
+// A release has a fence behind it, too, as an acquire has: a later load-acquire must not pass it (Arm
+// ARM, B2.3, "Barrier-ordered-before"). So have store-exclusives with release.
 bool Visitor::atomic(MicroOp op, unsigned log2_size, bool acquire, bool release, Reg s, Reg n,
                      Reg t) {
   set_class(InsnClass::kParallelism);
   if (release) b_.fence();
   b_.emit(op, x_dst(t), x_or_sp(n), x_src(s), 0, 0, static_cast<uint8_t>(log2_size));
-  if (acquire) b_.fence();
+  if (acquire || release) b_.fence();
   return true;
 }
 
@@ -45,7 +47,7 @@ bool Visitor::CAS(Imm<2> size, bool A, Reg s, bool R, Reg n, Reg t) {
   set_class(InsnClass::kParallelism);
   if (R) b_.fence();
   b_.cas(x_dst(s), x_or_sp(n), x_src(t), x_src(s), static_cast<uint8_t>(size.value));
-  if (A) b_.fence();
+  if (A || R) b_.fence();
   return true;
 }
 
@@ -75,7 +77,7 @@ bool Visitor::CASP(bool is_64, bool A, Reg s, bool R, Reg n, Reg t) {
     b_.cas128(expected, x_or_sp(n), desired);
     if (s == 30) b_.mov(x_dst(s), expected);
   }
-  if (A) b_.fence();
+  if (A || R) b_.fence();
   return true;
 }
 

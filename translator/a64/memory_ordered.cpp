@@ -81,6 +81,7 @@ bool Visitor::store_exclusive(unsigned log2_size, bool release, Reg s, Reg t, Re
   set_class(InsnClass::kParallelism);
   if (release) b_.fence();
   b_.stx(x_dst(s), x_or_sp(n), x_src(t), kMonitor, static_cast<uint8_t>(log2_size));
+  if (release) b_.fence();
   return true;
 }
 
@@ -101,6 +102,7 @@ bool Visitor::store_exclusive_pair(bool is_64, bool release, Reg s, Reg u, Reg t
   } else {
     b_.stx(x_dst(s), x_or_sp(n), joined_words(x_src(t), x_src(u)), kMonitor, 3);
   }
+  if (release) b_.fence();
   return true;
 }
 

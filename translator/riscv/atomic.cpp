@@ -4,6 +4,9 @@
 // A load-reserved leaves the address and the data in the monitor's slots; the store-conditional is
 // a compare-and-swap against them (it succeeds after an ABA change, as under other emulators). All
 // accesses must be naturally aligned.
+//
+// A release has a fence behind it, too, as an acquire has: a later acquire must not pass it (RCsc
+// annotations; chapter 17, preserved program order, rule 7).
 #include "translator/riscv/visitor.h"
 
 namespace gpusim::riscv {
@@ -31,7 +34,7 @@ bool Visitor::SC(bool q, bool l, Reg m, Reg n, bool y, Reg d) {
   set_class(InsnClass::kParallelism);
   if (l) b_.fence();
   b_.stx(x_dst(d), x_src(n), x_src(m), kMonitor, y ? 3 : 2);
-  if (q) b_.fence();
+  if (q || l) b_.fence();
   return true;
 }
 
@@ -41,7 +44,7 @@ bool Visitor::atomic(MicroOp op, bool q, bool l, Slot operand, Reg n, bool y, Re
   const Slot old = y ? x_dst(d) : b_.temp();
   b_.emit(op, old, x_src(n), operand, 0, 0, y ? 3 : 2);
   if (!y) sign_extend_word(x_dst(d), old);
-  if (q) b_.fence();
+  if (q || l) b_.fence();
   return true;
 }
 bool Visitor::AMOSWAP(bool q, bool l, Reg m, Reg n, bool y, Reg d) {

@@ -168,6 +168,29 @@ TEST_CASE("instructions count in the class of what they are executed for") {
   }
 }
 
+TEST_CASE("no acquire passes a release") {
+  struct Example {
+    uint32_t word;
+    const char* expected;
+  };
+  static constexpr Example kExamples[] = {
+      {0x0ab6352f, "fence amo_swp fence"},  // amoswap.d.rl a0,a1,(a2)
+      {0x1ab6352f, "fence stx fence"},      // sc.d.rl a0,a1,(a2)
+      {0x04b6352f, "amo_add fence"},        // amoadd.d.aq a0,a1,(a2)
+      {0x00b6352f, "amo_add"},              // amoadd.d a0,a1,(a2)
+  };
+  for (const Example& e : kExamples) {
+    CAPTURE(e.word);
+    BlockBuilder builder = make_block_builder();
+    builder.begin_block(0x10000);
+    translate_instruction(decode_any(e.word, 64), 0x10000, builder);
+    std::string names;
+    for (const Uop& u : builder.draft().uops)
+      names += (names.empty() ? "" : " ") + std::string(op_info(u.op).name);
+    CHECK(names == e.expected);
+  }
+}
+
 TEST_CASE("links and targets know the instruction's length") {
   for (const auto& [word, bytes] : {std::pair{0x9502u, 2u}, std::pair{0x000500e7u, 4u}}) {
     BlockBuilder builder = make_block_builder();

@@ -107,6 +107,25 @@ TEST_CASE("typical instructions take the direct micro-op") {
   }
 }
 
+TEST_CASE("no load-acquire passes a release") {
+  using enum InsnClass;
+  const Example examples[] = {
+      {{0xc89ffc41}, "check_align fence st64 fence", kParallelism},  // stlr x1, [x2]
+      {{0xf8608041}, "fence amo_swp fence", kParallelism},           // swpl x0, x1, [x2]
+      {{0xb8600041}, "fence amo_add fence", kParallelism},           // ldaddl w0, w1, [x2]
+      {{0xc8a0fc41}, "fence cas fence", kParallelism},               // casl x0, x1, [x2]
+      {{0x4820fc82}, "fence cas128 fence", kParallelism},            // caspl x0, x1, x2, x3, [x4]
+      {{0xc800fc41}, "fence stx fence", kParallelism},               // stlxr w0, x1, [x2]
+      {{0xc8208c41}, "fence mov mov stx128 fence", kParallelism},    // stlxp w0, x1, x3, [x2]
+      {{0xb8a00041}, "amo_add fence", kParallelism},                 // ldadda w0, w1, [x2]
+      {{0xf8208041}, "amo_swp", kParallelism},                       // swp x0, x1, [x2]
+  };
+  for (const Example& e : examples) {
+    CAPTURE(*e.words.begin());
+    CHECK(names(translate(e.words)) == e.expected);
+  }
+}
+
 TEST_CASE("a load pair keeps its base until the second load") {
   const DraftBlock block = translate({0xa9400400});  // ldp x0, x1, [x0]
   CHECK(block.uops[0].d == 1);
