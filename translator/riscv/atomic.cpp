@@ -1,5 +1,5 @@
-// Load-reserved, store-conditional and atomic memory operations (A, unprivileged manual, chapter
-// 8).
+// Load-reserved, store-conditional and atomic memory operations (A and Zacas, unprivileged manual,
+// chapter 8 and "Zacas").
 //
 // A load-reserved leaves the address and the data in the monitor's slots; the store-conditional is
 // a compare-and-swap against them (it succeeds after an ABA change, as under other emulators). All
@@ -75,6 +75,33 @@ bool Visitor::AMOMINU(bool q, bool l, Reg m, Reg n, bool y, Reg d) {
 }
 bool Visitor::AMOMAXU(bool q, bool l, Reg m, Reg n, bool y, Reg d) {
   return atomic(MicroOp::amo_umax, q, l, x_src(m), n, y, d);
+}
+
+// rd is compared and receives the old value; rs2 is what is stored.
+bool Visitor::AMOCAS(bool q, bool l, Reg m, Reg n, bool y, Reg d) {
+  set_class(InsnClass::kParallelism);
+  if (l) b_.fence();
+  const Slot old = y ? x_dst(d) : b_.temp();
+  b_.cas(old, x_src(n), x_src(m), x_src(d), y ? 3 : 2);
+  if (!y) sign_extend_word(x_dst(d), old);
+  if (q || l) b_.fence();
+  return true;
+}
+
+Slot Visitor::pair(Reg even) {
+  if (even != 0) return x_src(even);
+  const Slot zeroes = b_.temp_run(2);
+  b_.konst(zeroes, 0);
+  b_.konst(static_cast<Slot>(zeroes + 1), 0);
+  return zeroes;
+}
+bool Visitor::AMOCAS_Q(bool q, bool l, Reg m, Reg n, Reg d) {
+  set_class(InsnClass::kParallelism);
+  if (l) b_.fence();
+  const Slot desired = pair(m), expected = pair(d);
+  b_.cas128(expected, x_src(n), desired);
+  if (q || l) b_.fence();
+  return true;
 }
 
 }  // namespace gpusim::riscv

@@ -25,8 +25,8 @@ constexpr bool is_rounding(uint32_t r) { return r <= 4 || r == 7; }
   Row{#name, bits, parse_bits<uint32_t>(bits), Op::name, Extension::extension,                \
       [](uint32_t word) -> bool {                                                             \
         static constexpr BitPattern<uint32_t> kPattern = parse_bits<uint32_t>(bits);          \
-        RV_FIELD(f); RV_FIELD(g); RV_FIELD(i); RV_FIELD(o); RV_FIELD(r); RV_FIELD(w);         \
-        RV_FIELD(y);                                                                          \
+        RV_FIELD(d); RV_FIELD(f); RV_FIELD(g); RV_FIELD(i); RV_FIELD(m); RV_FIELD(o);         \
+        RV_FIELD(r); RV_FIELD(w); RV_FIELD(y);                                                \
         [[maybe_unused]] static constexpr uint32_t xlen = kXlen;                              \
         return (__VA_ARGS__);                                                                 \
       }},

@@ -34,6 +34,7 @@ enum class Extension : uint8_t {
   kD,
   kZicsr,
   kZifencei,
+  kZacas,
   kZawrs,
   kZicond,
   kZba,

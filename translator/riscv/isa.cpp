@@ -123,11 +123,11 @@ constexpr uint64_t letter(char c) { return uint64_t{1} << (c - 'A'); }
 constexpr uint64_t kHwcap =
     letter('I') | letter('M') | letter('A') | letter('F') | letter('D') | letter('C');
 constexpr GuestCpu kCpus[] = {
-    {"rv64", "RV64GC with Zba, Zbb, Zbc, Zbs, Zicond, Zfh, Zfa, Zawrs", kHwcap, 0}};
+    {"rv64", "RV64GC with Zba, Zbb, Zbc, Zbs, Zicond, Zfh, Zfa, Zacas, Zawrs", kHwcap, 0}};
 
 std::string cpu_lines(uint32_t) {
   return "hart\t\t: 0\n"
-         "isa\t\t: rv64imafdc_zicond_zicsr_zifencei_zawrs_zfa_zfh_zba_zbb_zbc_zbs\n"
+         "isa\t\t: rv64imafdc_zicond_zicsr_zifencei_zacas_zawrs_zfa_zfh_zba_zbb_zbc_zbs\n"
          "mmu\t\t: sv39\n";
 }
 

@@ -182,7 +182,7 @@ std::string mnemonic(const Row& row, uint32_t word) {
     name += name.ends_with("add") && name.starts_with("sh") ? ".uw" : "w";
   if (has(row, 'f') && row.op != Op::FENCE) name += fmt::format(".{}", kFormats[f('f')]);
   if (has(row, 'q')) {
-    name += f('y') ? ".d" : ".w";
+    if (has(row, 'y')) name += f('y') ? ".d" : ".w";
     if (f('q') || f('l')) name += fmt::format(".{}{}", f('q') ? "aq" : "", f('l') ? "rl" : "");
   }
   return name;

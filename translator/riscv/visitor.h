@@ -122,6 +122,8 @@ class Visitor {
   bool AMOMAX(bool q, bool l, Reg m, Reg n, bool y, Reg d);
   bool AMOMINU(bool q, bool l, Reg m, Reg n, bool y, Reg d);
   bool AMOMAXU(bool q, bool l, Reg m, Reg n, bool y, Reg d);
+  bool AMOCAS(bool q, bool l, Reg m, Reg n, bool y, Reg d);
+  bool AMOCAS_Q(bool q, bool l, Reg m, Reg n, Reg d);
 
   // --- branch.cpp
   bool JAL(Imm<1> g, Imm<10> i, Imm<1> h, Imm<8> k, Reg d);
@@ -212,6 +214,8 @@ class Visitor {
   bool load(MicroOp op, Reg d, Reg n, Imm<12> i);
   bool store(MicroOp op, Imm<7> i, Slot value, Reg n, Imm<5> k);
   bool load_float(MicroOp op, unsigned bits, Reg d, Reg n, Imm<12> i);
+  // The slots of an even register and the next one; for x0 two of zero.
+  Slot pair(Reg even);
   bool atomic(MicroOp op, bool q, bool l, Slot operand, Reg n, bool y, Reg d);
 
   // --- branches and system

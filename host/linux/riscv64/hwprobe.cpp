@@ -37,6 +37,7 @@ constexpr uint64_t kExtensions = bits({
     27,  // Zfh
     28,  // Zfhmin
     32,  // Zfa
+    34,  // Zacas
     35,  // Zicond
     36,  // Zihintpause
     43,  // Zca

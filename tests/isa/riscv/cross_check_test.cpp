@@ -64,7 +64,8 @@ const char* excuse(const Row* row, uint32_t word, const std::string& objdump) {
       return "a reserved rounding mode";
     return nullptr;
   }
-  if (row->extension == Extension::kZfa || row->extension == Extension::kZicond)
+  if (row->extension == Extension::kZfa || row->extension == Extension::kZicond ||
+      row->extension == Extension::kZacas)
     return "binutils 2.40 does not have it";
   if ((row->op == Op::FCVT_F || row->op == Op::FCVT_FROM_X) && objdump.empty() &&
       row->field('r', word) != 0)

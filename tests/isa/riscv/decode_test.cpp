@@ -68,6 +68,11 @@ TEST_CASE("what belongs to one register width") {
       {0xe2050553, false, true},  // fmv.x.d a0,fa0
       {0xe2150553, true, false},  // fmvh.x.d a0,fa0
       {0xc2251553, false, true},  // fcvt.l.d
+      {0x28b5252f, true, true},   // amocas.w a0,a1,(a0)
+      {0x28b5352f, false, true},  // amocas.d a0,a1,(a0)
+      {0x28c5452f, false, true},  // amocas.q a0,a2,(a0)
+      {0x28b5452f, false, false},  // the same with a1, an odd register
+      {0x28c545af, false, false},  // to a1
   };
   for (const Example& e : kExamples) {
     CAPTURE(e.word);

@@ -32,7 +32,8 @@ const char* not_on_qemu(const Row& row) {
     case Op::FMVP_D_X:
       return "of RV32";
     default:
-      return row.extension == Extension::kZfa || row.extension == Extension::kZicond
+      return row.extension == Extension::kZfa || row.extension == Extension::kZicond ||
+                     row.extension == Extension::kZacas
                  ? "not in QEMU 7.2"
                  : nullptr;
   }
