@@ -3,10 +3,11 @@
 # gpusim_add_openmp_program(NAME [ISA isa] SOURCES file... [DEFINITIONS NAME=VALUE...]
 #                           [OPTIONS flag...])
 #   Cross-compiles an ordinary OpenMP program, C or C++, for one of GPUSIM_GUEST_ISAS: aarch64 to
-#   <current build folder>/NAME.elf, target NAME_openmp; others to <current build folder>/<isa>/NAME.elf,
-#   target NAME_<isa>_openmp. Without a cross compiler it does nothing.
-# GPUSIM_OPENMP_LIBRARY_DIR is the folder to give to GCC with -B for aarch64, <isa> in it for others:
-# docs/howto/openmp.md.
+#   <current build folder>/NAME.elf, target NAME_openmp; others to
+#   <current build folder>/<isa>/NAME.elf, target NAME_<isa>_openmp. Without a cross compiler it does
+#   nothing.
+# GPUSIM_OPENMP_LIBRARY_DIR is the folder to give to GCC with -B for aarch64, <isa> in it for
+# others: docs/howto/openmp.md.
 include_guard(GLOBAL)
 
 set(GPUSIM_OPENMP_LIBRARY_DIR "${CMAKE_CURRENT_BINARY_DIR}/lib" CACHE INTERNAL "")
@@ -17,8 +18,8 @@ set(GPUSIM_OPENMP_FLAGS -std=gnu11 -O2 -g -fno-strict-aliasing -Wall -Wextra -Ws
 macro(gpusim_use_openmp_isa isa)
   gpusim_use_guest_isa(${isa})
   if("${isa}" STREQUAL "aarch64")
-    # Single-instruction atomics also where a program is built for Armv8.0: cores in lockstep that meet
-    # at one address would succeed one by one with exclusive pairs.
+    # Single-instruction atomics also where a program is built for Armv8.0: cores in lockstep that
+    # meet at one address would succeed one by one with exclusive pairs.
     set(openmp_march armv8.1-a)
     set(openmp_flags -mno-outline-atomics)
     set(openmp_folder "${GPUSIM_OPENMP_LIBRARY_DIR}")

@@ -1,6 +1,6 @@
 // Numbers and rules: Linux, arch/riscv/include/uapi/asm/hwprobe.h and
-// Documentation/arch/riscv/hwprobe.rst, as of 6.12, without the highest address (7) and the frequency
-// of `time` (8), which get the answer of older kernels: unknown. All cores are alike.
+// Documentation/arch/riscv/hwprobe.rst, as of 6.12, without the highest address (7) and the
+// frequency of `time` (8), which get the answer of older kernels: unknown. All cores are alike.
 #include "host/linux/riscv64/hwprobe.h"
 
 #include <algorithm>

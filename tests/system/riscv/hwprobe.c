@@ -1,5 +1,5 @@
-// Asks riscv_hwprobe for everything; the argument is the number of cores. Numbers are those of Linux's
-// asm/hwprobe.h. Exit status 0 if all answers are right.
+// Asks riscv_hwprobe for everything; the argument is the number of cores. Numbers are those of
+// Linux's asm/hwprobe.h. Exit status 0 if all answers are right.
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
