@@ -19,9 +19,11 @@ set(GPUSIM_GUEST_ISAS aarch64 riscv64 CACHE INTERNAL "")
 set(GPUSIM_GUEST_MARCH "armv8.1-a" CACHE STRING "AArch64 architecture of the guest programs")
 # Without Zba each access of an array by a 32-bit index costs two shifts more: a matrix product of
 # integers executes 1.5 times as many instructions.
-set(GPUSIM_RISCV64_MARCH "rv64gc_zba_zbb_zbs" CACHE STRING "RISC-V architecture of the guest programs")
+set(GPUSIM_RISCV64_MARCH "rv64gc_zba_zbb_zbs" CACHE STRING
+    "RISC-V architecture of the guest programs")
 find_program(GPUSIM_GUEST_CC aarch64-linux-gnu-gcc DOC "Cross compiler for AArch64 guest programs")
-find_program(GPUSIM_RISCV64_GCC riscv64-linux-gnu-gcc DOC "Cross compiler for RISC-V guest programs")
+find_program(GPUSIM_RISCV64_GCC riscv64-linux-gnu-gcc
+             DOC "Cross compiler for RISC-V guest programs")
 find_program(GPUSIM_QEMU_AARCH64 qemu-aarch64 DOC "Emulator that results are compared with")
 find_program(GPUSIM_QEMU_RISCV64 qemu-riscv64 DOC "Emulator that results are compared with")
 
