@@ -14,7 +14,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O1", "-g", "-static"]
-STOPPED = 123  # docs/cli.md: --checkpoint-stop
+STOPPED, REACHED_LIMIT = 123, 124  # docs/cli.md: --checkpoint-stop, --max-instructions
 # Not the run's, but this machine's.
 NOT_COMPARED = {"seconds", "mips", "backend", "device", "divergence"}
 PRIVATE = ["--memory", "private", "--cores", 150, "--memory-size", "1M", "--stack-size", "64K"]
@@ -34,10 +34,10 @@ class Devices(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def gpusim_run(self, chips, *words):
+    def gpusim_run(self, chips, *words, **environment):
         return subprocess.run([self.gpusim, *map(str, words)], capture_output=True, text=True,
                               timeout=300, cwd=self.folder,
-                              env=os.environ | {"GPUSIM_EMULATED_CHIP": chips})
+                              env=os.environ | {"GPUSIM_EMULATED_CHIP": chips} | environment)
 
     def results(self, chips, *options):
         stats = self.folder / "stats.json"
@@ -54,6 +54,20 @@ class Devices(unittest.TestCase):
                                ("sm_90,sm_90,sm_90", "2,0,1")]:
             with self.subTest(devices=devices):
                 self.assertEqual(self.results(chips, "--devices", devices, *options), want)
+
+    def test_more_slices_allocate_no_more(self):
+        def allocations(slice_length):
+            done = self.gpusim_run(
+                "sm_90", "run", "--quiet", "--backend", "cuda", "--cores", 8, "--memory", "private",
+                "--memory-size", "1M", "--slice", slice_length, "--max-instructions", 200_000,
+                "--timeline", "timeline.json", self.program,
+                GPUSIM_EMULATED_ALLOCATIONS="allocations")
+            self.assertEqual(done.returncode, REACHED_LIMIT, done.stderr)
+            return int((self.folder / "allocations").read_text())
+
+        few, many = allocations(100_000), allocations(1_000)
+        self.assertGreater(few, 10)
+        self.assertEqual(few, many)
 
     def test_a_checkpoint_goes_on_on_other_devices(self):
         options = [*PRIVATE, "--slice", 20_000, self.program]
