@@ -46,7 +46,7 @@ function(gpusim_build_openmp_library isa)
       COMMAND "${CMAKE_COMMAND}" -E make_directory "${guest_folder}"
       COMMAND "${guest_cc}" ${GPUSIM_OPENMP_FLAGS} -march=${openmp_march} ${openmp_flags} -c
               -o "${object}" "${CMAKE_CURRENT_SOURCE_DIR}/${source}"
-      DEPENDS "${source}" ${headers} ../guest/${isa}/gpusim_guest_isa.h
+      DEPENDS "${source}" ${headers} ${GPUSIM_GUEST_HEADERS}
       COMMENT "Cross-compiling lib${name}: ${source}"
       VERBATIM)
     list(APPEND objects "${object}")

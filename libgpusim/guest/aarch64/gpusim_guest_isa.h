@@ -51,21 +51,7 @@ static inline void gpusim_time_acquire(const void* place, uint64_t number) {
   __asm__ volatile("hint #97" : : "r"(x0), "r"(x1) : "memory");
 }
 
-static inline void gpusim_wait_while_equal(const uint32_t* place, uint32_t value) {
-  while (gpusim_isa_load_and_watch(place) == value) gpusim_wait_for_event();
-}
-
-static inline void gpusim_wait_until_equal(const uint32_t* place, uint32_t value) {
-  while (gpusim_isa_load_and_watch(place) != value) gpusim_wait_for_event();
-}
-
-static inline void gpusim_wait_while_equal_u64(const uint64_t* place, uint64_t value) {
-  while (gpusim_isa_load_and_watch_u64(place) == value) gpusim_wait_for_event();
-}
-
-static inline void gpusim_wait_until_equal_u64(const uint64_t* place, uint64_t value) {
-  while (gpusim_isa_load_and_watch_u64(place) != value) gpusim_wait_for_event();
-}
+#include "../gpusim_watch.h"
 
 // Minimum and maximum are single instructions from Armv8.1 on; GCC has no built-in functions for
 // them.

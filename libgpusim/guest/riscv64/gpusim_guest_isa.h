@@ -56,21 +56,7 @@ static inline void gpusim_time_acquire(const void* place, uint64_t number) {
   __asm__ volatile("slti zero, zero, 0x6c4" : : "r"(a0), "r"(a1) : "memory");
 }
 
-static inline void gpusim_wait_while_equal(const uint32_t* place, uint32_t value) {
-  while (gpusim_isa_load_and_watch(place) == value) gpusim_wait_for_event();
-}
-
-static inline void gpusim_wait_until_equal(const uint32_t* place, uint32_t value) {
-  while (gpusim_isa_load_and_watch(place) != value) gpusim_wait_for_event();
-}
-
-static inline void gpusim_wait_while_equal_u64(const uint64_t* place, uint64_t value) {
-  while (gpusim_isa_load_and_watch_u64(place) == value) gpusim_wait_for_event();
-}
-
-static inline void gpusim_wait_until_equal_u64(const uint64_t* place, uint64_t value) {
-  while (gpusim_isa_load_and_watch_u64(place) != value) gpusim_wait_for_event();
-}
+#include "../gpusim_watch.h"
 
 #define GPUSIM_ISA_HAS_FETCH_MIN_MAX
 #define GPUSIM_RISCV_FETCH(name, type, instruction)                 \
