@@ -19,11 +19,11 @@ enum class Outcome {
   kService,
 };
 
-// Executes micro-ops of `code` up to one after which control does not just go on. The loop is around
-// the switch and not around a call, because compilers for GPUs do not thread jumps: each micro-op
-// would leave an outcome in a register, for the caller to test. `Code` has `next()`, the micro-op that
-// is next, and `kGoesOn`: whether there may be more than one. `Memory`: a MemoryView, or what has its
-// functions. Where kJumpReg leads, slot a says.
+// Executes micro-ops of `code` up to one after which control does not just go on. The loop is
+// around the switch and not around a call, because compilers for GPUs do not thread jumps: each
+// micro-op would leave an outcome in a register, for the caller to test. `Code` has `next()`, the
+// micro-op that is next, and `kGoesOn`: whether there may be more than one. `Memory`: a MemoryView,
+// or what has its functions. Where kJumpReg leads, slot a says.
 template <class Code, class Ctx, class Memory>
 GPUSIM_HD_INLINE Outcome execute_all(Code& code, Ctx& ctx, const Memory& memory, uint32_t core,
                                      StopInfo& stop) {
