@@ -26,7 +26,7 @@ COMPILERS = {".c": "gcc", ".cc": "g++"}
 MARCH = {"aarch64": "armv8.1-a", "riscv64": "rv64gc"}
 # No contraction: the same floating-point operations on every machine.
 FLAGS = ["-fopenmp", "-ffp-contract=off", "-Wall", "-Wno-unknown-pragmas"]
-TIMEOUT_S = 300
+TIMEOUT_S = 1800  # the emulated GPU of a busy machine takes minutes for one program
 
 
 class Program:
