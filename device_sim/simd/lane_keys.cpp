@@ -55,21 +55,17 @@ void fill_keys_here(uint64_t* keys, uint64_t mask, uint64_t key) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace gpusim {
-HWY_EXPORT(least_key_here);
-HWY_EXPORT(lanes_with_rank_here);
-HWY_EXPORT(fill_keys_here);
+#include "device_sim/simd/dispatch.h"
 
-namespace simd {
+namespace gpusim::simd {
 uint64_t least_key(const uint64_t* keys, uint64_t mask) {
-  return HWY_DYNAMIC_DISPATCH(least_key_here)(keys, mask);
+  return GPUSIM_ON_TARGET(least_key_here)(keys, mask);
 }
 uint64_t lanes_with_rank(const uint64_t* keys, uint32_t rank) {
-  return HWY_DYNAMIC_DISPATCH(lanes_with_rank_here)(keys, rank);
+  return GPUSIM_ON_TARGET(lanes_with_rank_here)(keys, rank);
 }
 void fill_keys(uint64_t* keys, uint64_t mask, uint64_t key) {
-  HWY_DYNAMIC_DISPATCH(fill_keys_here)(keys, mask, key);
+  GPUSIM_ON_TARGET(fill_keys_here)(keys, mask, key);
 }
-}  // namespace simd
-}  // namespace gpusim
+}  // namespace gpusim::simd
 #endif

@@ -146,23 +146,17 @@ uint32_t lanes_per_vector_here() { return static_cast<uint32_t>(kN); }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace gpusim {
-HWY_EXPORT(run_group_here);
-HWY_EXPORT(set_lane_here);
-HWY_EXPORT(set_compact_here);
-HWY_EXPORT(target_name_here);
-HWY_EXPORT(lanes_per_vector_here);
+#include "device_sim/simd/dispatch.h"
 
-namespace simd {
-void run_group(Group& g) { HWY_DYNAMIC_DISPATCH(run_group_here)(g); }
+namespace gpusim::simd {
+void run_group(Group& g) { GPUSIM_ON_TARGET(run_group_here)(g); }
 void set_lane(Group& g, Slot slot, uint32_t lane, uint64_t value) {
-  HWY_DYNAMIC_DISPATCH(set_lane_here)(g, slot, lane, value);
+  GPUSIM_ON_TARGET(set_lane_here)(g, slot, lane, value);
 }
 void set_compact(Group& g, Slot slot, Compact value) {
-  HWY_DYNAMIC_DISPATCH(set_compact_here)(g, slot, value);
+  GPUSIM_ON_TARGET(set_compact_here)(g, slot, value);
 }
-const char* target_name() { return HWY_DYNAMIC_DISPATCH(target_name_here)(); }
-uint32_t lanes_per_vector() { return HWY_DYNAMIC_DISPATCH(lanes_per_vector_here)(); }
-}  // namespace simd
-}  // namespace gpusim
+const char* target_name() { return GPUSIM_ON_TARGET(target_name_here)(); }
+uint32_t lanes_per_vector() { return GPUSIM_ON_TARGET(lanes_per_vector_here)(); }
+}  // namespace gpusim::simd
 #endif

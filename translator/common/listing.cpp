@@ -1,11 +1,13 @@
 #include "translator/common/listing.h"
 
 #include <capstone/capstone.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <ostream>
 #include <set>
+#include <type_traits>
 
 #include "translator/common/isa_list.h"
 #include "translator/common/link.h"
@@ -15,26 +17,52 @@
 namespace gpusim {
 namespace {
 
+// Capstone, loaded when a text is needed: the dynamic linker has 77,000 addresses to put into its
+// tables, 1.3 ms that no run would otherwise need.
+struct Capstone {
+  Capstone() {
+    void* const library =
+        dlopen(("libcapstone.so." + std::to_string(CS_API_MAJOR)).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) return;
+    const auto find = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
+      return function != nullptr;
+    };
+    is_there = find(open, "cs_open") && find(close, "cs_close") && find(disasm, "cs_disasm") &&
+               find(free, "cs_free");
+  }
+  static const Capstone& get() {
+    static const Capstone library;
+    return library;
+  }
+  decltype(&cs_open) open = nullptr;
+  decltype(&cs_close) close = nullptr;
+  decltype(&cs_disasm) disasm = nullptr;
+  decltype(&cs_free) free = nullptr;
+  bool is_there = false;
+};
+
 class Disassembler {
  public:
   explicit Disassembler(const Module& module) {
     isa_ = find_isa(module.isa);
-    open_ = isa_ && isa_->capstone_arch != GuestIsa::kNoCapstone &&
-            cs_open(static_cast<cs_arch>(isa_->capstone_arch),
-                            static_cast<cs_mode>(isa_->capstone_mode), &handle_) == CS_ERR_OK;
+    open_ = isa_ && isa_->capstone_arch != GuestIsa::kNoCapstone && Capstone::get().is_there &&
+            Capstone::get().open(static_cast<cs_arch>(isa_->capstone_arch),
+                                 static_cast<cs_mode>(isa_->capstone_mode), &handle_) == CS_ERR_OK;
   }
   Disassembler(const Disassembler&) = delete;
   Disassembler& operator=(const Disassembler&) = delete;
   ~Disassembler() {
-    if (open_) cs_close(&handle_);
+    if (open_) Capstone::get().close(&handle_);
   }
 
   std::string text(const GuestInsn& i) const {
     cs_insn* insn = nullptr;
     std::string out;
-    if (open_ && cs_disasm(handle_, i.bytes.data(), i.bytes.size(), i.pc, 1, &insn) == 1)
+    if (open_ &&
+        Capstone::get().disasm(handle_, i.bytes.data(), i.bytes.size(), i.pc, 1, &insn) == 1)
       out = insn->op_str[0] ? fmt::format("{} {}", insn->mnemonic, insn->op_str) : insn->mnemonic;
-    if (insn) cs_free(insn, 1);
+    if (insn) Capstone::get().free(insn, 1);
     if (!out.empty()) return out;
     out = isa_ ? isa_->text(i) : "";
     if (!out.empty()) return out;
