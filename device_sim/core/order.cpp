@@ -237,14 +237,19 @@ std::vector<uint32_t> loop_order(const FlowGraph& graph, std::span<const uint32_
 }
 
 void ReconvergenceOrder::compute(const Module& module) {
-  uop_at_ = ModuleGraph(module).order();
+  if (ranks_) {
+    uop_at_ = ModuleGraph(module).order();
+  } else {
+    uop_at_.resize(module.uops.size());
+    std::iota(uop_at_.begin(), uop_at_.end(), 0u);
+  }
   rank_.resize(uop_at_.size());
   for (size_t i = 0; i < uop_at_.size(); ++i) rank_[uop_at_[i]] = static_cast<uint32_t>(i);
   computed_ = uop_at_.size();
 }
 
 std::vector<uint32_t> ReconvergenceOrder::extend(const Module& module) {
-  if (module.uops.size() - computed_ > computed_ / 8) {
+  if (ranks_ && module.uops.size() - computed_ > computed_ / 8) {
     std::vector<uint32_t> former = std::move(uop_at_);
     compute(module);
     return former;

@@ -39,6 +39,8 @@ std::vector<uint32_t> loop_order(const FlowGraph& graph, std::span<const uint32_
 // A numbering of a module's micro-ops.
 class ReconvergenceOrder {
  public:
+  // `ranks`: false where no core has another to wait for. Micro-ops then are in the module's order.
+  explicit ReconvergenceOrder(bool ranks = true) : ranks_(ranks) {}
   void compute(const Module& module);
   // Micro-ops were added to the module. A few go behind all others: to rank everything anew for
   // each block that is found late would take too long. Returns the former uop_at() if others
@@ -54,6 +56,7 @@ class ReconvergenceOrder {
   const std::vector<uint32_t>& uop_at() const { return uop_at_; }  // the inverse
 
  private:
+  bool ranks_;
   std::vector<uint32_t> rank_, uop_at_;
   size_t computed_ = 0;  // micro-ops when all were ranked
 };

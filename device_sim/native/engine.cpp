@@ -97,7 +97,10 @@ class NativeEngine final : public Engine {
 
   void module_changed() override;
   void permissions_changed(uint64_t address, uint64_t size_bytes) override {
-    if (page_table_) page_table_->update(address, size_bytes);
+    if (has_begun())
+      page_table_->update(address, size_bytes);
+    else
+      permitted_.push_back({address, size_bytes});
   }
   std::span<const uint32_t> compile(std::span<const uint64_t> counts, uint64_t hot) override;
   bool wants_other_code() const override {
@@ -133,6 +136,10 @@ class NativeEngine final : public Engine {
   void add_entry(uint32_t uop, uint64_t code);
   bool is_block(uint32_t uop) const { return block_at_[uop] != kNoBlock; }
 
+  struct Range {
+    uint64_t address, size_bytes;
+  };
+  std::vector<Range> permitted_;  // whose permissions changed before code was needed
   std::optional<CodeMemory> memory_;
   std::optional<PageTable> page_table_;
   asmjit::Environment environment_;
@@ -160,6 +167,8 @@ bool NativeEngine::begin() {
     return false;
   }
   around_.pages = page_table_->pages();
+  for (const Range& r : permitted_) page_table_->update(r.address, r.size_bytes);
+  permitted_ = {};
   view_module();
   return memory_.emplace().exists();
 }
@@ -240,13 +249,18 @@ void NativeEngine::module_changed() {
 
 void NativeEngine::view_module() {
   const Module& m = *around_.module;
+  size_t b = has_code_.size();
   entries_.resize(m.uops.size());
   has_code_.resize(m.blocks.size());
-  block_at_.assign(m.uops.size(), kNoBlock);
-  for (uint32_t b = 0; b < m.blocks.size(); ++b) block_at_[m.blocks[b].first_uop] = b;
-  unit_entries_.assign(m.code.uop_at.size(), 0);
-  for (size_t unit = 0; unit < m.code.uop_at.size(); ++unit)
-    if (m.code.uop_at[unit] != kNoUop) unit_entries_[unit] = entries_[m.code.uop_at[unit]];
+  block_at_.resize(m.uops.size(), kNoBlock);
+  unit_entries_.resize(m.code.uop_at.size());
+  for (; b < m.blocks.size(); ++b) {
+    block_at_[m.blocks[b].first_uop] = static_cast<uint32_t>(b);
+    // Of a block that was retired from the code map another stands there now.
+    const uint64_t unit = m.code.unit_of(m.blocks[b].pc);
+    if (unit < m.code.uop_at.size() && m.code.uop_at[unit] != kNoUop)
+      unit_entries_[unit] = entries_[m.code.uop_at[unit]];
+  }
 }
 
 void NativeEngine::add_entry(uint32_t uop, uint64_t code) {

@@ -18,7 +18,7 @@ namespace gpusim::native {
 class Engine {
  public:
   // Null if this processor, or the machine's memory, is not of the kind that code is generated for.
-  // `weight`: what an execution adds to its block's count.
+  // No page has permissions yet. `weight`: what an execution adds to its block's count.
   static std::unique_ptr<Engine> make(const Module& module, const MemoryView& memory,
                                       uint64_t weight);
   virtual ~Engine() = default;

@@ -15,9 +15,6 @@ PageTable::PageTable(const MemoryView& view, bool plain_windows)
   if (linear_.first + linear_.count >= kMost) linear_ = {};
   pages_ = std::max(linear_.first + linear_.count, windows_.first + windows_.count);
   rights_ = LazyMemory(std::max<uint64_t>(pages_, 1), "page rights");
-  // What has permissions already.
-  for (const Zone& zone : {linear_, windows_})
-    if (zone.count != 0) update(zone, zone.first, zone.first + zone.count - 1);
 }
 
 void PageTable::update(uint64_t address, uint64_t size_bytes) {

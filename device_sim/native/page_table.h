@@ -7,7 +7,8 @@ namespace gpusim::native {
 
 class PageTable {
  public:
-  // `plain_windows`: the windows are one run of storage, and take part.
+  // Of pages without permissions; update() tells of others. `plain_windows`: the windows are one run
+  // of storage, and take part.
   PageTable(const MemoryView& view, bool plain_windows);
   void update(uint64_t address, uint64_t size_bytes);
   uint64_t pages() const { return pages_; }

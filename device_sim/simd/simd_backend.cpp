@@ -73,7 +73,9 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   regroupings_ = 0;
   native_.reset();
   if (config.native_after != MachineConfig::kNeverNative) make_code_cache();
+  order_ = ReconvergenceOrder(/*ranks=*/!is_of_one());
   order_.compute(module);
+  block_tallies_.clear();
   view_machine();
   if (config.native_after == 0) mark_hot_blocks(/*used=*/0);
   make_groups(/*is_new=*/true);
@@ -123,8 +125,10 @@ void SimdBackend::make_groups(bool is_new) {
 
 void SimdBackend::view_machine() {
   view_code();
+  // Blocks that are there do not change.
+  size_t b = block_tallies_.size();
   block_tallies_.resize(module_->blocks.size());
-  for (size_t b = 0; b < module_->blocks.size(); ++b) {
+  for (; b < module_->blocks.size(); ++b) {
     for (size_t c = 0; c < kInsnClassCount; ++c)
       block_tallies_[b].counts[c] = module_->blocks[b].classes[c];
     block_tallies_[b].counts[simd::kInsnCount] = module_->blocks[b].insn_count;
@@ -580,11 +584,13 @@ void SimdBackend::mark_hot_blocks(uint64_t used) {
 // Looks through the blocks when the interpreter has run more instructions than that costs.
 void SimdBackend::mark_hot_blocks_of_one(uint64_t used) {
   native::Engine& engine = *native_->alone();
-  constexpr uint64_t kWorthALook = 4;  // instructions per block
+  constexpr uint64_t kWorthALook = 4;     // instructions per block
+  constexpr uint64_t kWorthCode = 1 << 14;  // instructions: many programs run no more
   const uint64_t natively = engine.instructions();
   interpreted_ += static_cast<int64_t>(used - (natively - std::exchange(natively_, natively)));
   if (config_.native_after != 0 && !engine.wants_other_code() &&
-      interpreted_ < static_cast<int64_t>(kWorthALook * module_->blocks.size()))
+      interpreted_ < static_cast<int64_t>(
+                         std::max(kWorthALook * module_->blocks.size(), kWorthCode)))
     return;
   interpreted_ = 0;
   for (const uint32_t uop : engine.compile(all_blocks().counts, config_.native_after))

@@ -9,7 +9,7 @@ constexpr uint8_t kMisfits = 32;
 void CodeCache::assign(std::span<const Uop> uops) {
   uops_.assign(uops.begin(), uops.end());
   entry_of_.resize(uops_.size());
-  misfits_ = std::vector<std::atomic<uint8_t>>(uops_.size());
+  misfits_.resize(uops_.size());
   for (const uint32_t uop : marked_) patch(uop);
 }
 

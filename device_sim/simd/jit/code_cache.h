@@ -72,7 +72,7 @@ class CodeCache {
   std::vector<uint32_t> entry_of_;  // by micro-op
   std::vector<uint32_t> marked_;
   std::deque<NativeEntry> entries_;
-  std::vector<std::atomic<uint8_t>> misfits_;  // by micro-op
+  std::deque<std::atomic<uint8_t>> misfits_;  // by micro-op
   std::atomic<bool> any_misfits_ = false;
   std::mutex mutex_;
   TraceCompiler compiler_;
