@@ -185,7 +185,8 @@ int status_with_output(int status, int error) {
 class Simulation {
  public:
   // Files that are written at the end are looked at here: an hour later is too late to refuse them.
-  explicit Simulation(const RunOptions& options)
+  // `whole`: the program is translated before it starts.
+  Simulation(const RunOptions& options, bool whole)
       : options_(options),
         stats_file_(file_for("--stats", options_.stats_path)),
         coverage_file_(file_for("--isa-coverage", options_.isa_coverage_path)),
@@ -193,8 +194,14 @@ class Simulation {
                             ? std::vector<energy::Target>()
                             : energy::find_targets(options_.energy_targets)),
         observers_(options_, energy_targets_),
-        translator_(load_program(options_.program, observers_.translation()),
-                    observers_.translation()) {}
+        choice_(choose_backend({.backend = options_.backend,
+                                .devices = options_.devices,
+                                .memory_model = options_.memory_model,
+                                .cores = options_.cores})),
+        translator_(open_program(options_.program, observers_.translation(),
+                                 whole || traits_of(choice_.backend).is_on_device
+                                     ? Translated::kWhole
+                                     : Translated::kOnDemand)) {}
 
   const RunOptions& options() const { return options_; }
   Translator& translator() { return translator_; }
@@ -222,6 +229,7 @@ class Simulation {
   std::optional<OutputFile> stats_file_, coverage_file_;
   std::vector<energy::Target> energy_targets_;
   Observers observers_;
+  BackendChoice choice_;
   Translator translator_;
   std::unique_ptr<Backend> backend_;
   MemoryPlan plan_;
@@ -233,12 +241,8 @@ class Simulation {
 };
 
 void Simulation::make_backend() {
-  const BackendChoice choice = choose_backend({.backend = options_.backend,
-                                               .devices = options_.devices,
-                                               .memory_model = options_.memory_model,
-                                               .cores = options_.cores});
-  if (!options_.quiet && !choice.note.empty()) print_line("gpusim: note: " + choice.note);
-  backend_ = make_backend_on(choice.backend, choice.devices);
+  if (!options_.quiet && !choice_.note.empty()) print_line("gpusim: note: " + choice_.note);
+  backend_ = make_backend_on(choice_.backend, choice_.devices);
 }
 
 void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
@@ -340,7 +344,10 @@ void Simulation::report(const RunResult& result, double seconds) {
 }
 
 int run(const RunOptions& options, std::optional<Checkpointer>& checkpointer) {
-  Simulation s(options);
+  // Of thousands of cores each stops wherever code is new: that takes longer than to translate it
+  // all. A run that goes on from a checkpoint grows the same module, whatever it runs on.
+  constexpr uint32_t kMostCoresOnDemand = 4096;
+  Simulation s(options, options.cores > kMostCoresOnDemand || checkpointer.has_value());
   s.make_backend();
   s.make_machine(new_plan(options, s.module(), s.backend().name()),
                  starts_alone(options, s.module()));
@@ -354,7 +361,7 @@ int run(const RunOptions& options, std::optional<Checkpointer>& checkpointer) {
 
 int resume(const RunOptions& asked_for, std::optional<Checkpointer>& checkpointer) {
   std::optional<ResumedRun> before(std::in_place, asked_for.resume_path);
-  Simulation s(before->options(asked_for));
+  Simulation s(before->options(asked_for), /*whole=*/true);
   before->grow(s.translator());
   s.make_backend();
   s.make_machine(before->identity().plan, before->identity().starts_alone);

@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include <array>
+#include <cstring>
 
 #include "translator/a64/cpus.h"
 #include "translator/a64/decode.h"
@@ -26,6 +27,15 @@ InsnResult translate(const GuestInsn& insn, BlockBuilder& builder) {
 
 ControlFlow flow(const GuestInsn& insn, uint32_t cpu) {
   return control_flow(insn.word(), insn.pc, cpu);
+}
+
+void find_targets(uint64_t pc, std::span<const uint8_t> code, std::vector<uint64_t>& targets) {
+  for (size_t i = 0; i + kInsnBytes <= code.size(); i += kInsnBytes) {
+    uint32_t word;
+    std::memcpy(&word, code.data() + i, sizeof word);
+    if ((word >> 26 & 7) != 5) continue;  // all branches are there
+    if (const auto target = branch_target(word, pc + i)) targets.push_back(*target);
+  }
 }
 
 std::string text(const GuestInsn& insn) { return instruction_text(insn.word()); }
@@ -77,6 +87,17 @@ std::string slot_name(int s) {
       return "t" + std::to_string(s - kFirstTemp);
   }
 }
+
+// The vector registers, and what tells an ordinary program from one that knows its core.
+constexpr auto kRareSlots = [] {
+  std::array<Slot, kSlotCount - kV0 + 2> slots{kTpidr, kCoreId};
+  for (size_t i = 2; i < slots.size(); ++i) slots[i] = static_cast<Slot>(kV0 + i - 2);
+  return slots;
+}();
+
+// Arm ARM, C4.1: loads and stores with V set and data processing of SIMD and floating point; system
+// instructions.
+bool may_use_rare_slots(uint32_t word) { return (word >> 26 & 3) == 3 || word >> 24 == 0xd5; }
 
 constexpr InitialValue kInitialValues[] = {{kMonitor, kNoMonitor}};
 
@@ -130,6 +151,7 @@ const GuestIsa kIsa = {.name = "aarch64",
                        .make_builder = make_block_builder,
                        .translate = translate,
                        .control_flow = flow,
+                       .find_targets = find_targets,
                        .text = text,
                        .absent_extension = extension,
                        .row = row_name,
@@ -137,6 +159,7 @@ const GuestIsa kIsa = {.name = "aarch64",
                        .capstone_arch = CS_ARCH_ARM64,
                        .capstone_mode = CS_MODE_LITTLE_ENDIAN,
                        .slot_count = kSlotCount,
+                       .rare_slots = {kRareSlots, may_use_rare_slots},
                        .roles = kRoles,
                        .slot_name = slot_name,
                        .initial_values = kInitialValues,

@@ -30,4 +30,16 @@ ControlFlow control_flow(uint32_t word, uint64_t pc, uint32_t cpu) {
   return control_flow_of(builder.draft());
 }
 
+std::optional<uint64_t> branch_target(uint32_t word, uint64_t pc) {
+  const auto target = [&](unsigned lsb, unsigned width) {
+    const uint32_t top = word << (32 - lsb - width);
+    return pc + 4 * static_cast<uint64_t>(int64_t{static_cast<int32_t>(top)} >> (32 - width));
+  };
+  if ((word & 0x7c000000) == 0x14000000) return target(0, 26);  // B, BL
+  if ((word & 0xff000010) == 0x54000000) return target(5, 19);  // B.cond
+  if ((word & 0x7e000000) == 0x34000000) return target(5, 19);  // CBZ, CBNZ
+  if ((word & 0x7e000000) == 0x36000000) return target(5, 14);  // TBZ, TBNZ
+  return std::nullopt;
+}
+
 }  // namespace gpusim::a64

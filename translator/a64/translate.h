@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "translator/a64/decode.h"
 #include "translator/a64/registers.h"
@@ -21,5 +22,8 @@ bool is_translated(Op op);
 
 /// For discovery without translating. `ends_block` agrees with translate_instruction.
 ControlFlow control_flow(uint32_t word, uint64_t pc, uint32_t cpu = 0);
+
+/// The target that control_flow() says, from the word alone.
+std::optional<uint64_t> branch_target(uint32_t word, uint64_t pc);
 
 }  // namespace gpusim::a64

@@ -35,25 +35,27 @@ class DecodeTable {
 
     unsigned index_bits = 0;
     for (const IndexSlice& s : slices) index_bits += s.width;
-    std::vector<std::vector<uint16_t>> buckets(size_t{1} << index_bits);
-    const uint32_t all = static_cast<uint32_t>(buckets.size() - 1);
-    for (const uint16_t r : order) {
-      const uint32_t fixed = index_of(rows[r].pattern.mask);
-      const uint32_t value = index_of(rows[r].pattern.value);
-      const uint32_t free = all & ~fixed;
-      // Every subset of the free index bits, once.
-      uint32_t subset = 0;
-      do {
-        buckets[value | subset].push_back(r);
-        subset = (subset - free) & free;
-      } while (subset != 0);
-    }
-    start_.reserve(buckets.size() + 1);
-    for (const auto& bucket : buckets) {
-      start_.push_back(static_cast<uint32_t>(candidates_.size()));
-      candidates_.insert(candidates_.end(), bucket.begin(), bucket.end());
-    }
-    start_.push_back(static_cast<uint32_t>(candidates_.size()));
+    const uint32_t all = (1u << index_bits) - 1;
+    // Calls f(bucket, row) for every row that may match, in order.
+    const auto for_each_candidate = [&](auto f) {
+      for (const uint16_t r : order) {
+        const uint32_t fixed = index_of(rows[r].pattern.mask);
+        const uint32_t value = index_of(rows[r].pattern.value);
+        const uint32_t free = all & ~fixed;
+        // Every subset of the free index bits, once.
+        uint32_t subset = 0;
+        do {
+          f(value | subset, r);
+          subset = (subset - free) & free;
+        } while (subset != 0);
+      }
+    };
+    start_.resize(size_t{all} + 2);
+    for_each_candidate([&](uint32_t bucket, uint16_t) { ++start_[bucket + 1]; });
+    std::partial_sum(start_.begin(), start_.end(), start_.begin());
+    candidates_.resize(start_.back());
+    std::vector<uint32_t> next(start_.begin(), start_.end() - 1);
+    for_each_candidate([&](uint32_t bucket, uint16_t r) { candidates_[next[bucket]++] = r; });
   }
 
   /// The row that owns the word, or null: unallocated.

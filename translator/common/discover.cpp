@@ -1,6 +1,8 @@
 #include "translator/common/discover.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
 
 namespace gpusim {
 namespace {
@@ -112,5 +114,52 @@ class Discovery {
 }  // namespace
 
 CodeImage discover_code(const ElfFile& elf, uint32_t cpu) { return Discovery(elf, cpu).run(); }
+
+namespace {
+
+void find_targets(const GuestIsa& isa, uint64_t pc, std::span<const uint8_t> code,
+                  std::vector<uint64_t>& targets) {
+  if (isa.find_targets) return isa.find_targets(pc, code, targets);
+  while (!code.empty()) {
+    const GuestInsn insn = isa.first_insn(pc, code);
+    if (insn)
+      if (const auto target = isa.control_flow(insn, 0).target) targets.push_back(*target);
+    const size_t size = std::min(insn ? insn.bytes.size() : isa.insn_align, code.size());
+    code = code.subspan(size);
+    pc += size;
+  }
+}
+
+}  // namespace
+
+std::vector<bool> find_leaders(const ElfFile& elf, const CodeMap& code) {
+  const GuestIsa& isa = *elf.isa;
+  std::vector<bool> leaders(code.insn_class.size());
+  const auto add = [&](uint64_t pc) {
+    if (code.is_aligned(pc) && code.is_code(pc)) leaders[code.unit_of(pc)] = true;
+  };
+  add(elf.entry);
+  for (const Symbol& s : elf.symbols)
+    if (s.is_function) add(s.address);
+  std::vector<uint64_t> targets;
+  auto data = elf.data_in_code.begin();
+  auto segment = elf.segments.begin();
+  for (const AddressRange& range : elf.code) {
+    while (range.begin >= segment->address + segment->size_bytes) ++segment;
+    const std::span<const uint8_t> bytes(segment->bytes);
+    // The code up to the next data, and what is behind that.
+    for (uint64_t pc = range.begin; pc < range.end;) {
+      add(pc);
+      while (data != elf.data_in_code.end() && data->end <= pc) ++data;
+      const bool has_data = data != elf.data_in_code.end() && data->begin < range.end;
+      const uint64_t end = has_data ? std::max(data->begin, pc) : range.end;
+      find_targets(isa, pc, bytes.subspan(pc - segment->address, end - pc), targets);
+      const uint64_t align = isa.insn_align;
+      pc = has_data ? std::max((data->end + align - 1) & ~(align - 1), end) : range.end;
+    }
+  }
+  for (const uint64_t target : targets) add(target);
+  return leaders;
+}
 
 }  // namespace gpusim

@@ -46,4 +46,8 @@ struct CodeImage {
 /// `cpu`: its number in the ISA's cpus.
 CodeImage discover_code(const ElfFile& elf, uint32_t cpu = 0);
 
+/// Which units of the code map, laid out for this file, blocks have to start at, but for those
+/// behind ends of blocks, from one look at each instruction.
+std::vector<bool> find_leaders(const ElfFile& elf, const CodeMap& code);
+
 }  // namespace gpusim

@@ -31,6 +31,12 @@ struct CodeBlock {
     return draft.end.present && shape_of(draft.uops.back().op).falls_through;
   }
   bool has_target() const { return draft.end.present && shape_of(draft.uops.back().op).has_target; }
+  /// Whether it ends in a call, which returns to next_pc.
+  bool is_call() const {
+    const Op op = draft.end.present ? draft.uops.back().op : Op::link;
+    return (op == Op::jmp || op == Op::jmp_reg) &&
+           static_cast<JumpHint>(draft.uops.back().aux) == JumpHint::kCall;
+  }
 };
 
 /// How the machine behaves to the guest.

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "device_sim/uir/module.h"
 #include "translator/common/block_builder.h"
@@ -90,6 +91,9 @@ struct GuestIsa {
   InsnResult (*translate)(const GuestInsn& insn, BlockBuilder& builder);
   /// `ends_block` agrees with translate.
   ControlFlow (*control_flow)(const GuestInsn& insn, uint32_t cpu);
+  /// Appends the `target` that control_flow says of each instruction of the code at pc, sooner;
+  /// null: control_flow has to be asked.
+  void (*find_targets)(uint64_t pc, std::span<const uint8_t> code, std::vector<uint64_t>& targets);
   /// Text of the decoder, for what Capstone does not know; empty if unallocated.
   std::string (*text)(const GuestInsn& insn);
   /// The extension that an unknown instruction belongs to, if it is one that no CPU of `cpus` has: a
@@ -102,6 +106,13 @@ struct GuestIsa {
 
   // Registers.
   int slot_count;  // canonical slots
+  /// Slots that a module should lack if its program has no use for them; all others may be in every
+  /// module. `may_use` is true of the first four bytes of all instructions that use one. Null: only
+  /// translation tells, so programs are translated as a whole.
+  struct RareSlots {
+    std::span<const Slot> slots;
+    bool (*may_use)(uint32_t word) = nullptr;
+  } rare_slots;
   SlotRoles roles;
   std::string (*slot_name)(int canonical);  // unique per slot
   std::span<const InitialValue> initial_values;

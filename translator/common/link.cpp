@@ -11,14 +11,15 @@ namespace {
 
 class Linker {
  public:
-  Linker(std::vector<CodeBlock> blocks, Module& module)
-      : blocks_(std::move(blocks)), module_(module) {}
+  Linker(std::vector<CodeBlock> blocks, Module& module, OpenTargets* open)
+      : blocks_(std::move(blocks)), module_(module), open_(open) {}
 
   void run() {
     first_number_ = static_cast<uint32_t>(module_.blocks.size());
     for (size_t i = 0; i < blocks_.size(); ++i) place(i);
     for (size_t i = 0; i < blocks_.size(); ++i) add_taken_stub(i);
     resolve();
+    if (open_) close_targets();
   }
 
  private:
@@ -113,8 +114,37 @@ class Linker {
     for (const Pending& p : pending_) {
       const auto placed = placed_.find(p.pc);
       uint32_t found = placed != placed_.end() ? placed->second : find_block(module_.code, p.pc);
+      if (found == kNoUop && open_ && module_.code.is_aligned(p.pc) && module_.code.is_code(p.pc))
+        found = open_stub(p);
       if (found == kNoUop) found = fault_stub(p.pc);
       set_target(p.uop, found);
+    }
+  }
+
+  uint32_t open_stub(const Pending& p) {
+    const auto [it, is_new] = open_->targets.try_emplace(p.pc);
+    if (is_new) {
+      it->second.stub = uop_count();
+      const auto number = static_cast<uint32_t>(module_.blocks.size());
+      module_.blocks.push_back({.pc = p.pc, .first_uop = uop_count(), .uop_count = 2});
+      append(Uop{.op = Op::konst, .d = open_->address, .imm = p.pc}, number, 0);
+      append(Uop{.op = Op::jmp_reg,
+                 .a = open_->address,
+                 .aux = static_cast<uint8_t>(JumpHint::kNone),
+                 .imm = Uop::pack_target(number, 0)},
+             number, 0);
+    }
+    it->second.ends.push_back(p.uop);
+    return it->second.stub;
+  }
+
+  // Cores that are in a stub find the block by its address.
+  void close_targets() {
+    for (const auto& [pc, uop] : placed_) {
+      const auto open = open_->targets.find(pc);
+      if (open == open_->targets.end() || find_block(module_.code, pc) != uop) continue;
+      for (const uint32_t end : open->second.ends) set_target(end, uop);
+      open_->targets.erase(open);
     }
   }
 
@@ -134,6 +164,7 @@ class Linker {
 
   std::vector<CodeBlock> blocks_;
   Module& module_;
+  OpenTargets* open_;
   uint32_t first_number_ = 0;
   std::vector<Pending> pending_;
   std::vector<size_t> end_pending_;  // per block: index in pending_ of its end's target
@@ -143,8 +174,8 @@ class Linker {
 
 }  // namespace
 
-void link_blocks(std::vector<CodeBlock> blocks, Module& module) {
-  Linker(std::move(blocks), module).run();
+void link_blocks(std::vector<CodeBlock> blocks, Module& module, OpenTargets* open) {
+  Linker(std::move(blocks), module, open).run();
 }
 
 }  // namespace gpusim

@@ -1,6 +1,6 @@
 // Gives blocks their place in a module and turns guest addresses at their ends into micro-ops.
 #pragma once
-#include <functional>
+#include <unordered_map>
 #include <vector>
 
 #include "device_sim/uir/module.h"
@@ -8,10 +8,23 @@
 
 namespace gpusim {
 
-/// Appends blocks, sorted by pc, to the module. Targets may be among them or in the module already;
-/// any other becomes a stub that faults with kFetchAccess or kFetchAlignment at the target's
-/// address. The slots of `blocks` must be the module's. Existing micro-ops stay as they are.
-void link_blocks(std::vector<CodeBlock> blocks, Module& module);
+/// Targets that hold code which is translated when a core first comes there. Until then they have
+/// stubs: blocks without instructions that jump to the guest address, where no block starts.
+struct OpenTargets {
+  struct Target {
+    uint32_t stub;
+    std::vector<uint32_t> ends;  // of blocks, that lead to the stub
+  };
+  Slot address = 0;  // a temporary, as the module numbers it
+  std::unordered_map<uint64_t, Target> targets;
+};
+
+/// Appends blocks, sorted by pc, to the module. Targets may be among them or in the module already.
+/// Others that hold code go to `open`, if it is given; any other becomes a stub that faults with
+/// kFetchAccess or kFetchAlignment at the target's address. The slots of `blocks` must be the
+/// module's. Existing micro-ops stay as they are, but ends that led to a stub lead to its block
+/// once that is there.
+void link_blocks(std::vector<CodeBlock> blocks, Module& module, OpenTargets* open = nullptr);
 
 /// First micro-op of the block that starts at pc, or kNoUop.
 inline uint32_t find_block(const CodeMap& code, uint64_t pc) {

@@ -3,18 +3,21 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "device_sim/base/nearest_name.h"
+#include "translator/common/block_former.h"
 #include "translator/common/discover.h"
 #include "translator/common/draft.h"
 #include "translator/common/isa_list.h"
 #include "translator/common/link.h"
 #include "translator/elf/elf_file.h"
 #include "translator/module_io.h"
-#include "translator/passes/dead_values.h"
+#include "translator/passes/flags_liveness.h"
 #include "translator/passes/note_accesses.h"
 #include "translator/passes/optimise.h"
 #include "translator/passes/renumber_slots.h"
@@ -31,68 +34,6 @@ std::span<const uint8_t> code_at(const GuestIsa& isa, const Module& module, uint
     size += isa.insn_align;
   return bytes.first(std::min(size, bytes.size()));
 }
-
-/// Forms blocks at some addresses and at whatever they lead to directly.
-class BlockFormer {
- public:
-  BlockFormer(const GuestIsa& isa, const Guise& guise, CodeAt code_at,
-              std::function<bool(uint64_t)> starts_block)
-      : isa_(isa),
-        guise_(guise),
-        code_at_(std::move(code_at)),
-        starts_block_(std::move(starts_block)) {}
-
-  void add(uint64_t pc) {
-    if (!seen_.insert(pc).second) return;
-    blocks_.push_back(form(pc));
-    want_successors(blocks_.back());
-  }
-  // Only if some block leads there should it turn out to be no instruction at all.
-  void add_unless_unknown(uint64_t pc) {
-    if (seen_.contains(pc)) return;
-    CodeBlock block = form(pc);
-    if (block.unknown && block.draft.classes.size() == 1) return;
-    seen_.insert(pc);
-    want_successors(block);
-    blocks_.push_back(std::move(block));
-  }
-  // Blocks by address. `exists`: no block is needed there.
-  std::vector<CodeBlock> finish(const std::function<bool(uint64_t)>& exists) {
-    while (!wanted_.empty()) {
-      const uint64_t pc = wanted_.back();
-      wanted_.pop_back();
-      if (!exists(pc) && has_insn(pc)) add(pc);
-    }
-    std::sort(blocks_.begin(), blocks_.end(),
-              [](const CodeBlock& a, const CodeBlock& b) { return a.draft.pc < b.draft.pc; });
-    return std::move(blocks_);
-  }
-
-  bool has_insn(uint64_t pc) const { return bool(isa_.first_insn(pc, code_at_(pc))); }
-
- private:
-  CodeBlock form(uint64_t pc) const {
-    const auto starts = [this](uint64_t at) { return starts_block_(at) || seen_.contains(at); };
-    CodeBlock block = form_block(isa_, pc, code_at_, starts, guise_);
-    remove_sink_writes(isa_, block.draft);
-    return block;
-  }
-  void want_successors(const CodeBlock& b) {
-    if (b.has_target()) want(b.draft.end.taken_pc);
-    if (!b.draft.end.present || b.falls_through()) want(b.next_pc);
-  }
-  void want(uint64_t pc) {
-    if ((pc & (isa_.insn_align - 1)) == 0 && !seen_.contains(pc)) wanted_.push_back(pc);
-  }
-
-  const GuestIsa& isa_;
-  Guise guise_;
-  CodeAt code_at_;
-  std::function<bool(uint64_t)> starts_block_;
-  std::vector<CodeBlock> blocks_;
-  std::unordered_set<uint64_t> seen_;
-  std::vector<uint64_t> wanted_;
-};
 
 uint32_t cpu_number(const GuestIsa& isa, const std::string& name) {
   if (const std::optional<uint32_t> found = find_cpu(isa, name)) return *found;
@@ -133,14 +74,43 @@ void list_unknown(const CodeImage& image, const std::vector<CodeBlock>& blocks, 
   }
 }
 
-void fill_code_map(const CodeImage& image, CodeMap& code) {
-  code.text_base = image.base;
-  code.pc_shift = image.pc_shift;
-  code.uop_at.assign(image.flags.size(), kNoUop);
-  code.insn_class.resize(image.flags.size());
-  for (size_t i = 0; i < image.flags.size(); ++i)
-    code.insn_class[i] =
-        image.flags[i] & kCode ? static_cast<uint8_t>(InsnClass::kOther) : CodeMap::kNotCode;
+CodeMap lay_out_code(const ElfFile& elf) {
+  CodeMap code;
+  code.text_base = elf.code.front().begin;
+  code.pc_shift = elf.isa->pc_shift();
+  const uint64_t units = (elf.code.back().end - code.text_base) >> code.pc_shift;
+  code.uop_at.assign(units, kNoUop);
+  code.insn_class.assign(units, CodeMap::kNotCode);
+  for (const AddressRange& r : elf.code)
+    std::fill(code.insn_class.begin() + static_cast<ptrdiff_t>(code.unit_of(r.begin)),
+              code.insn_class.begin() + static_cast<ptrdiff_t>(code.unit_of(r.end)),
+              static_cast<uint8_t>(InsnClass::kOther));
+  return code;
+}
+
+std::vector<std::span<const uint8_t>> code_of(const ElfFile& elf) {
+  std::vector<std::span<const uint8_t>> code;
+  auto segment = elf.segments.begin();
+  for (const AddressRange& r : elf.code) {
+    while (r.begin >= segment->address + segment->size_bytes) ++segment;
+    code.push_back(std::span(segment->bytes).subspan(r.begin - segment->address, r.end - r.begin));
+  }
+  return code;
+}
+
+// All but the blocks. Takes what it needs out of the file.
+Module make_module(ElfFile& elf, uint32_t cpu, CodeMap code) {
+  Module module;
+  module.isa = elf.isa->name;
+  module.cpu = elf.isa->cpus[cpu].name;
+  module.entry = elf.entry;
+  module.segments = std::move(elf.segments);
+  module.symbols = std::move(elf.symbols);
+  module.phdr_address = elf.phdr_address;
+  module.phdr_count = elf.phdr_count;
+  module.phdr_entry_size = elf.phdr_entry_size;
+  module.code = std::move(code);
+  return module;
 }
 
 bool has_syscalls(const std::vector<CodeBlock>& blocks) {
@@ -158,17 +128,7 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
   const uint32_t cpu = cpu_number(isa, options.cpu);
   const CodeImage image = discover_code(elf, cpu);
 
-  Module module;
-  module.isa = isa.name;
-  module.cpu = isa.cpus[cpu].name;
-  module.entry = elf.entry;
-  module.segments = std::move(elf.segments);
-  module.symbols = std::move(elf.symbols);
-  module.phdr_address = elf.phdr_address;
-  module.phdr_count = elf.phdr_count;
-  module.phdr_entry_size = elf.phdr_entry_size;
-  fill_code_map(image, module.code);
-
+  Module module = make_module(elf, cpu, lay_out_code(elf));
   std::vector<CodeBlock> blocks = form_all_blocks(isa, {cpu, options.simulated_time}, image);
   list_unknown(image, blocks, module);
   if (options.optimise) {
@@ -197,8 +157,10 @@ Module translate_file(const std::string& path, const TranslateOptions& options) 
   return translate_elf(read_file(path), path, options);
 }
 
-Module load_program(const std::string& path, const TranslateOptions& options) {
-  const std::vector<uint8_t> bytes = read_file(path);
+namespace {
+
+Module load_bytes(const std::vector<uint8_t>& bytes, const std::string& path,
+                  const TranslateOptions& options) {
   if (!is_module(bytes)) return translate_elf(bytes, path, options);
   Module module = read_module(bytes, path);
   if (!options.cpu.empty() && options.cpu != module.cpu)
@@ -210,19 +172,64 @@ Module load_program(const std::string& path, const TranslateOptions& options) {
   return again.module();
 }
 
+bool can_write_code(const ElfFile& elf) {
+  constexpr uint8_t kBoth = kWrite | kExecute;
+  return std::any_of(elf.segments.begin(), elf.segments.end(),
+                     [](const Segment& s) { return (s.flags & kBoth) == kBoth; });
+}
+
+}  // namespace
+
+Module load_program(const std::string& path, const TranslateOptions& options) {
+  return load_bytes(read_file(path), path, options);
+}
+
+Translator open_program(const std::string& path, const TranslateOptions& options,
+                        Translated translated) {
+  const std::vector<uint8_t> bytes = read_file(path);
+  if (translated == Translated::kOnDemand && !is_module(bytes)) {
+    ElfFile elf = read_elf(bytes, path);
+    if (elf.isa->rare_slots.may_use && !can_write_code(elf))
+      return Translator(std::move(elf), options);
+  }
+  return Translator(load_bytes(bytes, path, options), options);
+}
+
 std::vector<uint8_t> read_file(const std::string& path, uint64_t limit_bytes) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(path + ": " + std::strerror(errno));
-  std::vector<uint8_t> bytes;
-  char chunk[1 << 16];
-  while (in.read(chunk, sizeof chunk), in.gcount() > 0) {
-    bytes.insert(bytes.end(), chunk, chunk + in.gcount());
-    if (bytes.size() > limit_bytes)
+  // As long as it says it is, or as long as it turns out to be: a pipe says nothing.
+  std::error_code unknown;
+  const uint64_t said = std::filesystem::file_size(path, unknown);
+  constexpr size_t kChunk = 1 << 16;
+  std::vector<uint8_t> bytes(unknown ? kChunk : std::min(said, limit_bytes) + 1);
+  size_t size = 0;
+  while (in.read(reinterpret_cast<char*>(bytes.data()) + size,
+                 static_cast<std::streamsize>(bytes.size() - size)),
+         in.gcount() > 0) {
+    size += static_cast<size_t>(in.gcount());
+    if (size > limit_bytes)
       throw Error(path + ": longer than " + std::to_string(limit_bytes) + " bytes: not a program");
+    if (size == bytes.size()) bytes.resize(size + std::max(size, kChunk));
   }
+  bytes.resize(size);
   if (in.bad()) throw Error(path + ": can't be read: " + std::strerror(errno));
   return bytes;
 }
+
+// Of a program that is translated where cores come.
+struct Translator::OnDemand {
+  static constexpr size_t kNearBlocks = 16;  // are translated together
+
+  bool starts_block(const CodeMap& code, uint64_t pc) const {
+    const uint64_t unit = code.unit_of(pc);
+    return code.is_aligned(pc) && unit < leaders.size() && leaders[unit];
+  }
+
+  std::vector<bool> leaders;  // by unit of the code map
+  OpenTargets open;
+  std::unordered_map<uint64_t, bool> reads_flags;  // answers given so far
+};
 
 Translator::Translator(Module module, const TranslateOptions& options)
     : module_(std::move(module)), options_(options), isa_(find_isa(module_.isa)) {
@@ -231,13 +238,36 @@ Translator::Translator(Module module, const TranslateOptions& options)
   renumbering_ = recover_slot_map(*isa_, module_);
 }
 
+Translator::Translator(ElfFile elf, const TranslateOptions& options)
+    : options_(options), isa_(elf.isa), cpu_(cpu_number(*elf.isa, options.cpu)) {
+  // Which other slots its code needs shows too late.
+  SlotSet used = ~find_unused_slots(*isa_, {cpu_, options.simulated_time}, code_of(elf));
+  used.reset(isa_->roles.sink);
+  renumbering_ = make_slot_map(*isa_, used, /*has_syscalls=*/true);
+  on_demand_ = std::make_unique<OnDemand>();
+  on_demand_->open.address = static_cast<Slot>(renumbering_[isa_->roles.first_temp]);
+  CodeMap code = lay_out_code(elf);
+  on_demand_->leaders = find_leaders(elf, code);
+  module_ = make_module(elf, cpu_, std::move(code));
+  describe_slots(*isa_, renumbering_, module_);
+  block_at(module_.entry);
+  growth_.clear();  // the next one begins so, too
+}
+
+Translator::Translator(Translator&&) noexcept = default;
+Translator::~Translator() = default;
+
 Translator::Place Translator::block_at(uint64_t pc) {
   if (!module_.code.is_aligned(pc)) return {.fault = Fault::kFetchAlignment};
   if (const uint32_t found = find_block(module_.code, pc); found != kNoUop) return {.uop = found};
 
   const auto code = [this](uint64_t at) { return code_at(*isa_, module_, at); };
   const auto exists = [this](uint64_t at) { return find_block(module_.code, at) != kNoUop; };
-  BlockFormer former(*isa_, {cpu_, options_.simulated_time}, code, exists);
+  const auto starts = [&](uint64_t at) {
+    return on_demand_ ? on_demand_->starts_block(module_.code, at) : exists(at);
+  };
+  BlockFormer former(*isa_, {cpu_, options_.simulated_time}, code, starts,
+                     on_demand_ ? OnDemand::kNearBlocks : BlockFormer::kAll);
   if (!former.has_insn(pc)) return {.fault = Fault::kFetchAccess};
   former.add(pc);
   add_blocks(former.finish(exists));
@@ -258,8 +288,11 @@ void Translator::translate_again() {
   for (const Block& b : module_.blocks)
     if (b.insn_count != 0) starts.insert(b.pc);  // else it stands for a bad target
   const auto code = [this](uint64_t at) { return code_at(*isa_, module_, at); };
-  BlockFormer former(*isa_, {cpu_, options_.simulated_time}, code,
-                     [&](uint64_t pc) { return starts.contains(pc); });
+  const auto starts_block = [&](uint64_t pc) {
+    return starts.contains(pc) || (on_demand_ && on_demand_->starts_block(module_.code, pc));
+  };
+  BlockFormer former(*isa_, {cpu_, options_.simulated_time}, code, starts_block,
+                     on_demand_ ? starts.size() : BlockFormer::kAll);
   for (const uint64_t pc : starts) former.add(pc);
   add_blocks(former.finish([](uint64_t) { return false; }));
 }
@@ -280,12 +313,33 @@ void Translator::add_blocks(std::vector<CodeBlock> blocks) {
     zero_slots.set(s, renumbering_[s] == kNoSlot && !isa_->roles.is_temp(static_cast<Slot>(s)) &&
                           s != isa_->roles.sink);
   for (CodeBlock& b : blocks) replace_zero_slots(*isa_, zero_slots, b.draft);
-  if (options_.optimise) optimise_blocks(*isa_, {.exact_flags = exact_flags_}, blocks);
+  OptimiseScope scope{.exact_flags = exact_flags_};
+  if (on_demand_) scope.reads_flags = [this](uint64_t pc) { return reads_flags(pc); };
+  if (options_.optimise) optimise_blocks(*isa_, scope, blocks);
   for (CodeBlock& b : blocks) {
     if (options_.journal) note_accesses(*isa_, b.draft);
     renumber_slots(renumbering_, b);
   }
-  link_blocks(std::move(blocks), module_);
+  link_blocks(std::move(blocks), module_, on_demand_ ? &on_demand_->open : nullptr);
+}
+
+// Whether the code at pc may read flags that it has not written. Only a short way is looked at.
+bool Translator::reads_flags(uint64_t pc) {
+  const auto [answer, is_new] = on_demand_->reads_flags.try_emplace(pc, true);
+  if (!is_new) return answer->second;
+  constexpr int kMostBlocks = 3;
+  const auto code = [this](uint64_t at) { return code_at(*isa_, module_, at); };
+  const auto starts = [this](uint64_t at) { return on_demand_->starts_block(module_.code, at); };
+  const BlockFormer former(*isa_, {cpu_, options_.simulated_time}, code, starts, 1);
+  for (int i = 0; i < kMostBlocks && former.has_insn(pc); ++i) {
+    const CodeBlock block = former.form(pc);
+    const FlagsUse use = first_use_of_flags(*isa_, block);
+    if (use == FlagsUse::kWrites) answer->second = false;
+    const bool jumps = block.draft.end.present && block.draft.uops.back().op == Op::jmp;
+    if (use != FlagsUse::kPasses || (block.draft.end.present && !jumps)) break;
+    pc = jumps ? block.draft.end.taken_pc : block.next_pc;
+  }
+  return answer->second;
 }
 
 std::span<const uint8_t> code_from(const Module& module, uint64_t pc) {

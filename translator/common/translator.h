@@ -4,6 +4,7 @@
 // the user.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ namespace gpusim {
 struct CodeBlock;  // translator/common/draft.h
 struct GuestInsn;  // translator/common/guest_isa.h
 struct GuestIsa;
+struct ElfFile;      // translator/elf/elf_file.h
 
 struct TranslateOptions {
   bool optimise = true;  // false: the visitors' micro-ops as they are (to find a bug in a pass)
@@ -33,14 +35,29 @@ Module translate_file(const std::string& path, const TranslateOptions& options =
 /// file was made for another CPU than the options ask for.
 Module load_program(const std::string& path, const TranslateOptions& options = {});
 
+/// When the code of a program is translated: before it runs, or where cores come. Where blocks start
+/// and what they do and count is the same.
+enum class Translated : uint8_t { kWhole, kOnDemand };
+
+class Translator;
+/// The same program, ready to grow. On demand nothing is translated at first but what is at the
+/// entry (see Translator::block_at). Module files are whole, and so are programs that may write
+/// their code, or of an ISA that cannot do it (GuestIsa::rare_slots).
+Translator open_program(const std::string& path, const TranslateOptions& options,
+                        Translated translated);
+
 /// The whole file; Error if it can't be read or is longer than `limit_bytes`.
 std::vector<uint8_t> read_file(const std::string& path, uint64_t limit_bytes = uint64_t{1} << 30);
 
 /// A module that can grow while backends execute it. Existing micro-ops and blocks never change or
-/// move in number, but their storage may: tell the backend (module_changed) after growing.
+/// move in number, but for ends of blocks that led to code which was not translated (OpenTargets in
+/// translator/common/link.h); their storage may move: tell the backend (module_changed) after
+/// growing.
 class Translator {
  public:
   explicit Translator(Module module, const TranslateOptions& options = {});
+  Translator(Translator&&) noexcept;
+  ~Translator();
 
   const Module& module() const { return module_; }
 
@@ -67,7 +84,12 @@ class Translator {
   void translate_again();
 
  private:
+  friend Translator open_program(const std::string& path, const TranslateOptions& options,
+                                 Translated translated);
+  struct OnDemand;
+  Translator(ElfFile elf, const TranslateOptions& options);
   void add_blocks(std::vector<CodeBlock> blocks);
+  bool reads_flags(uint64_t pc);
 
   Module module_;
   TranslateOptions options_;
@@ -76,6 +98,7 @@ class Translator {
   const GuestIsa* isa_ = nullptr;
   uint32_t cpu_ = 0;
   std::vector<int> renumbering_;  // canonical slot -> module's slot, or kNoSlot
+  std::unique_ptr<OnDemand> on_demand_;  // of a program that is translated so
 };
 
 /// The bytes of the module's image from pc on; empty where it has none.

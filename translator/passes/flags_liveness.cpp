@@ -11,14 +11,19 @@ namespace {
 class FlagsLiveness {
  public:
   FlagsLiveness(const GuestIsa& isa, const std::vector<Successors>& successors,
-                std::vector<CodeBlock>& blocks)
-      : flags_(static_cast<Slot>(isa.roles.flags)), isa_(isa), successors_(successors), blocks_(blocks) {}
+                const std::function<bool(uint64_t)>& reads_flags, std::vector<CodeBlock>& blocks)
+      : flags_(static_cast<Slot>(isa.roles.flags)),
+        isa_(isa),
+        successors_(successors),
+        reads_flags_(reads_flags),
+        blocks_(blocks) {}
 
   std::vector<bool> run() {
     solve();
     std::vector<bool> live_at_end(blocks_.size());
     for (size_t i = 0; i < blocks_.size(); ++i) {
-      const bool taken = live_into(successors_[i].taken), next = live_into(successors_[i].next);
+      const bool taken = live_into(successors_[i].taken, blocks_[i].draft.end.taken_pc),
+                 next = live_into(successors_[i].next, blocks_[i].next_pc);
       live_at_end[i] = taken || next || successors_[i].indirect;
       if (taken != next && blocks_[i].falls_through() && sink(blocks_[i], taken))
         live_at_end[i] = false;
@@ -27,15 +32,17 @@ class FlagsLiveness {
   }
 
  private:
-  bool live_into(int block) const {
-    if (block == Successors::kNone) return false;
-    return block == Successors::kOutside || live_in_[static_cast<size_t>(block)];
+  bool is_read_outside(int block, uint64_t pc) const {
+    return block == Successors::kOutside && (!reads_flags_ || reads_flags_(pc));
+  }
+  bool live_into(int block, uint64_t pc) const {
+    if (block >= 0) return live_in_[static_cast<size_t>(block)];
+    return is_read_outside(block, pc);
   }
 
   void solve() {
     const size_t n = blocks_.size();
-    enum : uint8_t { kPasses, kReads, kWrites };
-    std::vector<uint8_t> effect(n, kPasses);
+    std::vector<FlagsUse> effect(n);
     std::vector<std::vector<uint32_t>> predecessors(n);
     live_in_.assign(n, false);
     std::vector<size_t> work;
@@ -45,26 +52,25 @@ class FlagsLiveness {
       work.push_back(i);
     };
     for (size_t i = 0; i < n; ++i) {
-      for (const Uop& u : blocks_[i].draft.uops) {
-        if (reads_slot(u, flags_))
-          effect[i] = kReads;
-        else if (writes_slot(u, flags_))
-          effect[i] = kWrites;
-        if (effect[i] != kPasses) break;
-      }
+      effect[i] = first_use_of_flags(isa_, blocks_[i]);
       for (const int s : {successors_[i].taken, successors_[i].next})
         if (s >= 0) predecessors[static_cast<size_t>(s)].push_back(static_cast<uint32_t>(i));
     }
     for (size_t i = 0; i < n; ++i) {
-      const bool leaves = successors_[i].indirect || successors_[i].taken == Successors::kOutside ||
-                          successors_[i].next == Successors::kOutside;
-      if (effect[i] == kReads || (effect[i] == kPasses && leaves)) become_live(i);
+      const CodeBlock& b = blocks_[i];
+      const auto leaves = [&] {
+        return successors_[i].indirect ||
+               is_read_outside(successors_[i].taken, b.draft.end.taken_pc) ||
+               is_read_outside(successors_[i].next, b.next_pc);
+      };
+      if (effect[i] == FlagsUse::kReads || (effect[i] == FlagsUse::kPasses && leaves()))
+        become_live(i);
     }
     while (!work.empty()) {
       const size_t i = work.back();
       work.pop_back();
       for (const uint32_t p : predecessors[i])
-        if (effect[p] == kPasses) become_live(p);
+        if (effect[p] == FlagsUse::kPasses) become_live(p);
     }
   }
 
@@ -105,16 +111,27 @@ class FlagsLiveness {
   const Slot flags_;
   const GuestIsa& isa_;
   const std::vector<Successors>& successors_;
+  const std::function<bool(uint64_t)>& reads_flags_;
   std::vector<CodeBlock>& blocks_;
   std::vector<bool> live_in_;
 };
 
 }  // namespace
 
+FlagsUse first_use_of_flags(const GuestIsa& isa, const CodeBlock& block) {
+  const auto flags = static_cast<Slot>(isa.roles.flags);
+  for (const Uop& u : block.draft.uops) {
+    if (reads_slot(u, flags)) return FlagsUse::kReads;
+    if (writes_slot(u, flags)) return FlagsUse::kWrites;
+  }
+  return FlagsUse::kPasses;
+}
+
 std::vector<bool> find_live_flags(const GuestIsa& isa, const std::vector<Successors>& successors,
+                                  const std::function<bool(uint64_t pc)>& reads_flags,
                                   std::vector<CodeBlock>& blocks) {
   if (!isa.roles.has_flags()) return std::vector<bool>(blocks.size());
-  return FlagsLiveness(isa, successors, blocks).run();
+  return FlagsLiveness(isa, successors, reads_flags, blocks).run();
 }
 
 }  // namespace gpusim

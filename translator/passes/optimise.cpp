@@ -11,11 +11,6 @@
 namespace gpusim {
 namespace {
 
-bool returns_to_next(const CodeBlock& b) {
-  return b.draft.end.present && static_cast<JumpHint>(b.draft.uops.back().aux) == JumpHint::kCall &&
-         (b.draft.uops.back().op == Op::jmp || b.draft.uops.back().op == Op::jmp_reg);
-}
-
 // Blocks that are entered, or probably entered, otherwise than from the ends of other blocks:
 // functions, what follows a call, and what no other block leads to.
 std::vector<bool> find_roots(const std::vector<CodeBlock>& blocks,
@@ -23,7 +18,7 @@ std::vector<bool> find_roots(const std::vector<CodeBlock>& blocks,
                              const std::function<bool(uint64_t pc)>& is_function) {
   std::vector<bool> has_predecessor(blocks.size()), root(blocks.size());
   for (size_t i = 0; i < blocks.size(); ++i) {
-    const bool calls = returns_to_next(blocks[i]);
+    const bool calls = blocks[i].is_call();
     for (const int s : {successors[i].taken, successors[i].next}) {
       if (s < 0) continue;
       has_predecessor[static_cast<size_t>(s)] = true;
@@ -57,7 +52,7 @@ void optimise_blocks(const GuestIsa& isa, const OptimiseScope& scope,
     for (CodeBlock& b : blocks) remove_dead_values(isa, VisibleFlags::kAlways, b);
     return;
   }
-  const std::vector<bool> live = find_live_flags(isa, successors, blocks);
+  const std::vector<bool> live = find_live_flags(isa, successors, scope.reads_flags, blocks);
   for (size_t i = 0; i < blocks.size(); ++i)
     remove_dead_values(isa, live[i] ? VisibleFlags::kAtEnd : VisibleFlags::kNever, blocks[i]);
 }

@@ -13,6 +13,8 @@ struct OptimiseScope {
   // entered.
   bool whole_program = false;
   std::function<bool(uint64_t pc)> is_function;  // entered from anywhere
+  // Whether the program may read flags behind an address outside of the blocks, where it is known.
+  std::function<bool(uint64_t pc)> reads_flags;
   // The guest looks at flags where it faults (signal handlers): they are exact there, too.
   bool exact_flags = false;
 };

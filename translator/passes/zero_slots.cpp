@@ -1,6 +1,10 @@
 #include "translator/passes/zero_slots.h"
 
 #include <algorithm>
+#include <unordered_set>
+
+#include "translator/passes/dead_values.h"
+#include "translator/passes/renumber_slots.h"
 
 namespace gpusim {
 namespace {
@@ -49,6 +53,34 @@ SlotSet find_zero_slots(const GuestIsa& isa, const std::vector<CodeBlock>& block
       }
   }
   return zero;
+}
+
+SlotSet find_unused_slots(const GuestIsa& isa, const Guise& guise,
+                          std::span<const std::span<const uint8_t>> code) {
+  const GuestIsa::RareSlots& rare = isa.rare_slots;
+  BlockBuilder builder = isa.make_builder();
+  builder.set_cpu(guise.cpu);
+  builder.set_has_simulated_time(guise.has_simulated_time);
+  std::vector<CodeBlock> blocks(1);
+  DraftBlock& all = blocks.front().draft;
+  // At every place where an instruction could be. Most are there many times.
+  std::unordered_set<uint32_t> seen;
+  for (std::span<const uint8_t> bytes : code)
+    for (; bytes.size() >= isa.longest_insn; bytes = bytes.subspan(isa.insn_align)) {
+      const GuestInsn insn{0, bytes.first(isa.longest_insn)};
+      const uint32_t word = insn.word();
+      if (!rare.may_use(word) || !seen.insert(word).second) continue;
+      builder.begin_block(0);
+      isa.translate(insn, builder);
+      const DraftBlock& one = builder.draft();
+      all.uops.insert(all.uops.end(), one.uops.begin(), one.uops.end());
+      all.uop_insn.insert(all.uop_insn.end(), one.uop_insn.begin(), one.uop_insn.end());
+    }
+  remove_sink_writes(isa, all);
+  const SlotSet zero = find_zero_slots(isa, blocks), used = used_slots(blocks);
+  SlotSet unused;
+  for (const Slot s : rare.slots) unused.set(s, zero[s] || !used[s]);
+  return unused;
 }
 
 void replace_zero_slots(const GuestIsa& isa, const SlotSet& zero_slots, DraftBlock& draft) {

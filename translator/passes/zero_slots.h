@@ -1,6 +1,7 @@
 // Registers that are zero throughout a program, such as the upper halves of vector registers that
 // it only uses for scalar floating point.
 #pragma once
+#include <span>
 #include <vector>
 
 #include "translator/common/draft.h"
@@ -10,6 +11,11 @@ namespace gpusim {
 
 /// Slots that start as zero and are never given anything else, by the blocks or by the host.
 SlotSet find_zero_slots(const GuestIsa& isa, const std::vector<CodeBlock>& blocks);
+
+/// The ISA's rare slots that a program does not use, or that are zero throughout. `code`: all that
+/// there is of it.
+SlotSet find_unused_slots(const GuestIsa& isa, const Guise& guise,
+                          std::span<const std::span<const uint8_t>> code);
 
 /// Reads of these slots become reads of the ISA's zero slot; writes of zero to them are removed.
 /// Other writes stay.

@@ -5,11 +5,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "device_sim/uir/check_fields.h"
 #include "translator/a64/decode.h"
+#include "translator/a64/isa.h"
 #include "translator/common/limits.h"
+#include "translator/passes/operands.h"
 
 namespace gpusim::a64 {
 namespace {
@@ -184,6 +187,14 @@ TEST_CASE("every word of every row translates into well-formed micro-ops") {
       REQUIRE(block.classes.size() == 1);
       CHECK(block.end.present == (result != InsnResult::kNext));
       CHECK(control_flow(word, kPc).ends_block == block.end.present);
+      // What translation on demand takes from the word alone.
+      CHECK(branch_target(word, kPc) == control_flow(word, kPc).target);
+      for (const Uop& u : block.uops)
+        for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t writes) {
+          for (int k = 0; k < std::max(reads, writes); ++k)
+            if (std::ranges::count(kIsa.rare_slots.slots, static_cast<Slot>(s + k)) != 0)
+              CHECK(kIsa.rare_slots.may_use(word));
+        });
       // What a module's reader takes for granted of what it accepts.
       CHECK(block.uops.size() <= kMaxInsnUops);
       for (const Uop& u : block.uops) {

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""A program that is translated where its cores come does and counts what it does when it is
+translated as a whole: an ELF file against the module made of it.
+
+  test_on_demand.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-w", "-static", "-pthread"]
+MACHINES = [
+    ["--backend", "scalar"],
+    ["--backend", "simd"],
+    ["--backend", "simd", "--native-after", "0"],
+    ["--backend", "simd", "--no-native"],
+    ["--backend", "simd", "--cores", "5", "--memory", "private"],
+    ["--backend", "scalar", "--cores", "2", "--memory", "private"],
+]
+
+
+class OnDemand(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.programs = {}
+        for level in ("-O0", "-O2"):
+            # Paths of the same length: a guest sees them.
+            elf, module = (cls.build / kind / f"guest{level}" for kind in ("elf", "gsm"))
+            for path in (elf, module):
+                path.parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run([*CC, level, HERE / "guest.c", "-lm", "-o", elf], check=True)
+            subprocess.run([cls.gpusim, "translate", elf, "-o", module], check=True,
+                           capture_output=True)
+            cls.programs[level] = (elf, module)
+
+    def run_one(self, program, options, arguments):
+        stats, coverage = self.build / "stats.json", self.build / "coverage.txt"
+        for path in (stats, coverage):
+            path.unlink(missing_ok=True)
+        done = subprocess.run(
+            [self.gpusim, "run", "--stats", stats, "--isa-coverage", coverage, *options, program,
+             "--", *arguments], capture_output=True, text=True, timeout=120)
+        counts = json.loads(stats.read_text())
+        folder = str(program.parent)
+        return {"status": done.returncode, "output": done.stdout,
+                "diagnosis": done.stderr.replace(folder, ""),
+                "instructions": counts["guest_instructions"], "classes": counts["classes"],
+                "coverage": coverage.read_text()}
+
+    def compare(self, level, options, arguments=()):
+        with self.subTest(f"{level} {' '.join(options)} {arguments}"):
+            elf, module = self.programs[level]
+            by_need, whole = (self.run_one(p, options, arguments) for p in (elf, module))
+            self.assertEqual(by_need, whole)
+            return by_need
+
+    def test_results_and_counts(self):
+        for level in self.programs:
+            for machine in MACHINES:
+                done = self.compare(level, machine)
+                self.assertNotEqual(done["output"], "")
+
+    def test_signal_handlers(self):
+        for machine in MACHINES:
+            done = self.compare("-O2", machine, ["fault"])
+            self.assertIn("3 faults\n", done["output"])
+
+    def test_threads(self):
+        # How long threads wait for each other depends on where slices end.
+        elf, module = self.programs["-O2"]
+        for machine in MACHINES[:4]:
+            with self.subTest(machine):
+                runs = [self.run_one(p, [*machine, "--cores", "4"], ["threads"])
+                        for p in (elf, module)]
+                self.assertEqual(runs[0]["output"], runs[1]["output"])
+                self.assertEqual(runs[0]["status"], runs[1]["status"])
+
+    def test_unknown_instruction(self):
+        for machine in MACHINES:
+            done = self.compare("-O2", machine, ["dormant"])
+            self.assertEqual(done["status"], 128 + 4)
+            self.assertRegex(done["diagnosis"], r"in dormant")
+
+    def test_jump_to_no_code(self):
+        for machine in MACHINES:
+            self.assertEqual(self.compare("-O2", machine, ["nowhere"])["status"], 128 + 11)
+
+    def test_limits(self):
+        # Cores stop at the same ends of blocks.
+        for limit in (1, 100, 1234, 3001, 4567, 9876, 20011):
+            for machine in MACHINES:
+                self.compare("-O2", [*machine, "--max-instructions", str(limit)])
+
+
+if __name__ == "__main__":
+    OnDemand.gpusim, OnDemand.build = sys.argv[1], pathlib.Path(sys.argv[2])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
