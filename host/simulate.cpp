@@ -181,12 +181,20 @@ int status_with_output(int status, int error) {
   throw UserError(fmt::format("the guest's output is lost: {}", std::strerror(error)));
 }
 
+// Of thousands of cores each stops wherever code is new: that takes longer than to translate it all.
+Translated translated_for(uint32_t cores, const std::string& backend) {
+  constexpr uint32_t kMostCoresOnDemand = 4096;
+  const bool is_whole = cores > kMostCoresOnDemand || traits_of(backend).is_on_device;
+  return is_whole ? Translated::kWhole : Translated::kOnDemand;
+}
+
 // One run: what it is made of, in the order in which that comes to be.
 class Simulation {
  public:
   // Files that are written at the end are looked at here: an hour later is too late to refuse them.
-  // `whole`: the program is translated before it starts.
-  Simulation(const RunOptions& options, bool whole)
+  // `first_backend`: that the run began on, if it goes on from a checkpoint. The module then grows
+  // as it grew there.
+  explicit Simulation(const RunOptions& options, const std::string& first_backend = {})
       : options_(options),
         stats_file_(file_for("--stats", options_.stats_path)),
         coverage_file_(file_for("--isa-coverage", options_.isa_coverage_path)),
@@ -199,9 +207,9 @@ class Simulation {
                                 .memory_model = options_.memory_model,
                                 .cores = options_.cores})),
         translator_(open_program(options_.program, observers_.translation(),
-                                 whole || traits_of(choice_.backend).is_on_device
-                                     ? Translated::kWhole
-                                     : Translated::kOnDemand)) {}
+                                 translated_for(options_.cores, first_backend.empty()
+                                                                    ? choice_.backend
+                                                                    : first_backend))) {}
 
   const RunOptions& options() const { return options_; }
   Translator& translator() { return translator_; }
@@ -344,10 +352,7 @@ void Simulation::report(const RunResult& result, double seconds) {
 }
 
 int run(const RunOptions& options, std::optional<Checkpointer>& checkpointer) {
-  // Of thousands of cores each stops wherever code is new: that takes longer than to translate it
-  // all. A run that goes on from a checkpoint grows the same module, whatever it runs on.
-  constexpr uint32_t kMostCoresOnDemand = 4096;
-  Simulation s(options, options.cores > kMostCoresOnDemand || checkpointer.has_value());
+  Simulation s(options);
   s.make_backend();
   s.make_machine(new_plan(options, s.module(), s.backend().name()),
                  starts_alone(options, s.module()));
@@ -361,7 +366,7 @@ int run(const RunOptions& options, std::optional<Checkpointer>& checkpointer) {
 
 int resume(const RunOptions& asked_for, std::optional<Checkpointer>& checkpointer) {
   std::optional<ResumedRun> before(std::in_place, asked_for.resume_path);
-  Simulation s(before->options(asked_for), /*whole=*/true);
+  Simulation s(before->options(asked_for), before->identity().backend);
   before->grow(s.translator());
   s.make_backend();
   s.make_machine(before->identity().plan, before->identity().starts_alone);
