@@ -9,6 +9,7 @@
 #include <bit>
 #include <deque>
 #include <type_traits>
+#include <utility>
 
 #include "device_sim/native/frame.h"
 #include "device_sim/native/piece.h"
@@ -37,12 +38,13 @@ struct Domain {
     Form form = kKonst;
     uint8_t left = 0;     // the value is what is held, shifted left by so much
     uint8_t bit = 0;      // if not 0: only bit `bit` - 1 of what is held
+    uint8_t bare = 0;     // if not 0, 31 or 63: only so many bits of what is held, before the shift
     bool narrow = false;  // known to fit 32 bits
     uint64_t k = 0;
     uint32_t id = 0;  // of the register or slot
     bool is_konst() const { return form == kKonst; }
     bool is_konst(uint64_t x) const { return form == kKonst && k == x; }
-    bool is_plain() const { return left == 0 && bit == 0; }
+    bool is_plain() const { return left == 0 && bit == 0 && bare == 0; }
   };
   struct M {
     enum Kind : uint8_t { kKnown, kCompare, kBit, kFloat, kAnd, kOr };
@@ -102,6 +104,8 @@ struct Domain {
         piece().emit(Inst::kIdAnd, r, m);
       }
     }
+    if (a.bare == 63) piece().emit(Inst::kIdBtr, r, asmjit::imm(63));
+    if (a.bare == 31) piece().emit(Inst::kIdAnd, r.r32(), asmjit::imm(0x7fffffff));
     if (a.left != 0) piece().emit(Inst::kIdShl, r, asmjit::imm(a.left));
     return r;
   }
@@ -152,7 +156,8 @@ struct Domain {
     return a.is_konst() ? gp_op(id, b, a) : gp_op(id, a, b);
   }
   static bool same(const V& a, const V& b) {
-    return a.form == b.form && a.left == b.left && a.bit == b.bit && a.k == b.k && a.id == b.id;
+    return a.form == b.form && a.left == b.left && a.bit == b.bit && a.bare == b.bare &&
+           a.k == b.k && a.id == b.id;
   }
 
   // --- integers
@@ -166,7 +171,7 @@ struct Domain {
       piece().emit(Inst::kIdLea, r, x86::ptr(x86::gpq(a.id), static_cast<int32_t>(b.k)));
       return in_gp(r);
     }
-    const auto scaled = [](const V& x) { return x.form == V::kGp && x.bit == 0 && x.left <= 3; };
+    const auto scaled = [](const V& x) { return x.form == V::kGp && x.bit == 0 && x.bare == 0 && x.left <= 3; };
     if (scaled(a) && scaled(b) && (a.left == 0 || b.left == 0)) {
       const V& base = a.left == 0 ? a : b;
       const V& index = a.left == 0 ? b : a;
@@ -220,6 +225,12 @@ struct Domain {
     }
     const uint64_t k = b.k;
     if (k == 0xffffffffu && a.narrow) return a;
+    if ((k == ~uint64_t{0} >> 1 || k == 0x7fffffffu) && a.is_plain()) {
+      V r = a;
+      r.bare = k == 0x7fffffffu ? 31 : 63;
+      r.narrow |= r.bare == 31;
+      return r;
+    }
     if (std::has_single_bit(k) && a.is_plain()) {
       V r = a;
       r.bit = static_cast<uint8_t>(std::countr_zero(k) + 1);
@@ -298,7 +309,7 @@ struct Domain {
     if (n == 0) return a;
     if (a.is_konst()) return konst(a.k << n);
     if (a.form == V::kXmm && a.is_plain() && n != 32) return xmm_shift(Inst::kIdVpsllq, a, n);
-    if (a.bit == 0 && a.left + n < 64) {
+    if (a.bit == 0 && a.bare == 0 && a.left + n < 64) {
       V r = a;
       r.left = static_cast<uint8_t>(a.left + n);
       r.narrow = false;
@@ -322,7 +333,7 @@ struct Domain {
     if (n == 0) return a;
     if (a.is_konst()) return konst(static_cast<uint64_t>(static_cast<int64_t>(a.k) >> n));
     const int width = 64 - a.left;
-    if (a.bit == 0 && n >= a.left && (width == 8 || width == 16 || width == 32)) {
+    if (a.bit == 0 && a.bare == 0 && n >= a.left && (width == 8 || width == 16 || width == 32)) {
       const x86::Gp r = piece().gp();
       const InstId id = width == 32 ? Inst::kIdMovsxd : Inst::kIdMovsx;
       if (a.form == V::kSlot) {
@@ -442,9 +453,20 @@ struct Domain {
       return m.code;
     }
     V a = m.a, b = m.b;
+    const bool is_equality = m.code == CondCode::kE || m.code == CondCode::kNE;
+    if (is_equality && a.bare != 0 && a.left == 0 && b.is_konst(0)) {
+      const bool is_short = std::exchange(a.bare, uint8_t{0}) == 31;
+      if (is_short) {
+        piece().emit(Inst::kIdTest, gp(a).r32(), asmjit::imm(0x7fffffff));
+      } else {
+        const x86::Gp r = copy(a);
+        piece().emit(Inst::kIdAdd, r, r);
+      }
+      return m.code;
+    }
     // The low halves of registers decide where both values are shifted so far.
     const auto is_high = [](const V& x) {
-      return x.is_konst() ? static_cast<uint32_t>(x.k) == 0 : x.left == 32 && x.bit == 0;
+      return x.is_konst() ? static_cast<uint32_t>(x.k) == 0 : x.left == 32 && x.bit == 0 && x.bare == 0;
     };
     if (is_high(a) && is_high(b)) {
       const auto low_half = [](const V& x) -> V {

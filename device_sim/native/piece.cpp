@@ -77,7 +77,7 @@ bool Piece::narrow(Ins& ins) const {
 }
 
 // mov x32, y32 after the last use of y otherwise: y is computed with 32 bits instead.
-void Piece::narrow_masks() {
+void Piece::narrow_masks(const x86::Reg& result) {
   for (size_t i = 1; i < ins_.size(); ++i) {
     Ins& mask = ins_[i];
     if (mask.id != x86::Inst::kIdMov || !mask.operands[0].isReg() || !mask.operands[1].isReg() ||
@@ -85,6 +85,7 @@ void Piece::narrow_masks() {
       continue;
     const uint32_t id = mask.operands[1].as<x86::Reg>().id();
     if (id < kFirstId || mask.operands[0].as<x86::Reg>().id() < kFirstId) continue;
+    if (is_gp(result, id)) continue;
     bool used_later = false;
     for (size_t j = i + 1; j < ins_.size(); ++j) used_later |= refers(ins_[j], id, false);
     if (used_later) continue;
@@ -98,7 +99,7 @@ void Piece::narrow_masks() {
 }
 
 // mov x, y after the last use of y and before the first of x: both are one.
-void Piece::join_copies() {
+void Piece::join_copies(const x86::Reg& result) {
   const auto virtual_gp = [](const Operand& operand) {
     return operand.isReg() && operand.as<x86::Reg>().isGpq() &&
            operand.as<x86::Reg>().id() >= kFirstId;
@@ -110,7 +111,7 @@ void Piece::join_copies() {
       continue;
     const uint32_t to = copy.operands[0].as<x86::Reg>().id();
     const uint32_t from = copy.operands[1].as<x86::Reg>().id();
-    bool apart = true;
+    bool apart = !is_gp(result, from);
     for (size_t j = 0; j < i && apart; ++j) apart = !refers(ins_[j], to, false);
     for (size_t j = i + 1; j < ins_.size() && apart; ++j) apart = !refers(ins_[j], from, false);
     if (!apart) continue;
@@ -127,8 +128,8 @@ void Piece::rename(size_t from, uint32_t id, const x86::Reg& to) {
 }
 
 void Piece::finish_in(const x86::Reg& to, const x86::Reg& from, InstId copy, bool is_source) {
-  narrow_masks();
-  join_copies();
+  narrow_masks(from);
+  join_copies(from);
   size_t first = 0;
   while (first < ins_.size() && !refers(ins_[first], from.id(), from.isXmm())) ++first;
   // In place, unless something that is computed after it, or elsewhere, reads the old value.
@@ -267,7 +268,7 @@ void Piece::write(const Ins& ins) {
 
 bool Piece::flush() {
   if (gave_up_) return false;
-  narrow_masks();
+  narrow_masks(x86::Reg());
   if (!assign()) return false;
   for (const Ins& ins : ins_) write(ins);
   return true;

@@ -89,8 +89,10 @@ class Piece {
   template <class F>
   static void for_registers(Ins& ins, F f);
   bool refers(const Ins& ins, uint32_t id, bool is_xmm) const;
-  void narrow_masks();
-  void join_copies();
+  // `result` is used after all of these.
+  void narrow_masks(const x86::Reg& result);
+  void join_copies(const x86::Reg& result);
+  static bool is_gp(const x86::Reg& r, uint32_t id) { return r.isGp() && r.id() == id; }
   bool narrow(Ins& ins) const;
   void rename(size_t from, uint32_t id, const x86::Reg& to);
   void finish_in(const x86::Reg& to, const x86::Reg& from, InstId copy, bool is_source);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "device_sim/native/float_ops.h"
 #include "device_sim/simd/jit/lower.h"
 #include "device_sim/uir/access.h"
 
@@ -145,8 +146,11 @@ bool StrandWriter::write_value(uint32_t i) {
   state_.piece.begin(cold);
   state_.conditions.clear();
   const V e = info.aux.reads ? slot(u.aux) : Domain::konst(0);
-  const V r = is_flags(u.op) ? flags(u)
-                             : simd::lower_value<Domain>(u, slot(u.a), slot(u.b), slot(u.c), e, fp);
+  const std::optional<V> machine =
+      info.fp_state ? machine_float(u, slot(u.a), slot(u.b), slot(u.c)) : std::nullopt;
+  const V r = machine          ? *machine
+              : is_flags(u.op) ? flags(u)
+                               : simd::lower_value<Domain>(u, slot(u.a), slot(u.b), slot(u.c), e, fp);
   if (info.fp_state && !fp.is_konst(softfloat::kFpsrIxc)) return false;
   finish(u, u.d, r);
   if (!state_.piece.flush()) return false;
@@ -219,18 +223,21 @@ void StrandWriter::write_check(uint32_t, uint8_t need, bool in_windows, int64_t 
   a_.jz(other);
   a_.mov(x86::rdx, in_windows ? windows : linear);
   a_.bind(access);
-  later([this, need, extent, access, slow, other, linear, windows, pages] {
+  later([=, this] {
     a_.bind(other);
     a_.mov(x86::rcx, x86::rax);
     a_.shr(x86::rcx, kPageShift);
     a_.cmp(x86::rcx, pages);
     a_.jae(slow);
-    a_.lea(x86::rdx, x86::ptr(x86::rax, static_cast<int32_t>(extent - 1)));
-    a_.shr(x86::rdx, kPageShift);
-    a_.cmp(x86::rdx, x86::rcx);
-    a_.jne(slow);
     a_.add(x86::rcx, field(offsetof(Frame, rights), 8));
     a_.movzx(x86::ecx, x86::byte_ptr(x86::rcx));
+    a_.mov(x86::rdx, in_windows ? linear : windows);
+    a_.test(x86::cl, in_windows ? need : need << window_bits);
+    a_.jnz(access);
+    a_.lea(x86::rdx, x86::ptr(x86::rax, static_cast<int32_t>(extent - 1)));
+    a_.xor_(x86::rdx, x86::rax);
+    a_.shr(x86::rdx, kPageShift);
+    a_.jnz(slow);
     a_.mov(x86::rdx, linear);
     a_.test(x86::cl, need << PageRights::kAlone);
     a_.jnz(access);
