@@ -7,6 +7,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "device_sim/core/touched_pages.h"
+
 namespace gpusim {
 
 namespace {
@@ -43,8 +45,8 @@ MemoryView describe_zones(const MachineConfig& config, uint32_t lanes_shift) {
   view.linear_size = config.linear_size;
   view.window_base = config.window_base;
   view.window_shift = config.window_shift;
-  view.lanes_shift = lanes_shift;
-  view.window_groups = ((config.cores - 1) >> lanes_shift) + 1;
+  set_lanes(view, config.cores, lanes_shift);
+  view.rights_shift = lanes_shift;
   view.is_private = config.memory_model == MemoryModel::kPrivate;
   view.windows_size = uint64_t{view.is_private ? 1 : config.cores} << config.window_shift;
   if (view.is_private) {
@@ -53,6 +55,12 @@ MemoryView describe_zones(const MachineConfig& config, uint32_t lanes_shift) {
     view.windows_size -= config.stack_size;
   }
   return view;
+}
+
+void set_lanes(MemoryView& view, uint32_t cores, uint32_t lanes_shift) {
+  view.lanes_shift = lanes_shift;
+  view.window_groups = ((cores - 1) >> lanes_shift) + 1;
+  view.piece_shift = lanes_shift == 0 ? view.window_shift : kPageShift - lanes_shift;
 }
 
 uint64_t windows_storage_bytes(const MemoryView& view) {
@@ -74,10 +82,11 @@ void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   linear_rights_ = config.linear_storage ? config.linear_rights : linear_pages_.data();
   // Many stacks use the same few pieces of their windows.
   constexpr uint32_t kManyGroups = 16;
-  const bool dense = !view_.is_private && view_.window_groups >= kManyGroups;
+  const bool dense = !view_.is_private && lanes_shift != 0 && view_.window_groups >= kManyGroups;
   // A vector load of the last row may reach past its end.
   windows_ = LazyMemory(windows_storage_bytes(view_) + kPageSize, "per-core memory",
                         dense ? Pages::kHuge : Pages::kSmall);
+  other_windows_ = {};
   window_pages_ = LazyMemory(window_pages_bytes(view_), "per-core page permissions");
   view_.linear_pages = linear_rights_;
   view_.windows = windows_.data();
@@ -100,6 +109,34 @@ std::span<const uint64_t> journal_in(const MemoryView& view, uint32_t core) {
 }
 
 void GuestMemory::clear_journals() { std::fill(journal_sizes_.begin(), journal_sizes_.end(), 0u); }
+
+void GuestMemory::interleave(uint32_t lanes_shift) {
+  const MemoryView from = view_;
+  if (lanes_shift == from.lanes_shift) return;
+  // As large as the other, which no thread that gives memory back need know.
+  if (other_windows_.data() == nullptr)
+    other_windows_ = LazyMemory(windows_.size_bytes(), "per-core memory");
+  const uint64_t bytes = windows_storage_bytes(from);
+  set_lanes(view_, cores_, lanes_shift);
+  view_.windows = from.windows == windows_.data() ? other_windows_.data() : windows_.data();
+  const TouchedPages touched(from.windows, bytes);
+  const uint32_t lanes = 1u << from.lanes_shift;
+  const uint64_t words = from.window_piece() / 8, words_in_page = (kPageSize / 8) >> from.lanes_shift;
+  for (uint32_t first = 0; first < cores_; first += lanes)
+    for (uint64_t piece = 0; piece < bytes / lanes / from.window_groups / from.window_piece(); ++piece)
+      for (uint64_t word = 0; word < words; word += words_in_page) {
+        const uint64_t offset = piece * from.window_piece() + 8 * word;
+        if (!touched(from.windows + from.window_index(first, offset))) continue;
+        for (uint32_t core = first; core < std::min(first + lanes, cores_); ++core)
+          for (uint64_t at = offset; at < offset + 8 * words_in_page; at += 8) {
+            uint64_t value;
+            std::memcpy(&value, from.windows + from.window_index(core, at), 8);
+            // Storage that was never touched is zero.
+            if (value != 0) std::memcpy(view_.windows + view_.window_index(core, at), &value, 8);
+          }
+      }
+  madvise(from.windows, bytes, MADV_DONTNEED);
+}
 
 template <class F>
 void GuestMemory::for_pieces(uint32_t core, uint64_t address, uint64_t size_bytes, F f) const {

@@ -45,6 +45,8 @@ class LazyMemory {
 
 // The zones of a configuration, without storage.
 MemoryView describe_zones(const MachineConfig& config, uint32_t lanes_shift);
+// The windows' layout, see core/memory_view.h.
+void set_lanes(MemoryView& view, uint32_t cores, uint32_t lanes_shift);
 // Bytes of storage that the windows, their permissions and the linear zone's permissions need.
 uint64_t windows_storage_bytes(const MemoryView& view);
 uint64_t window_pages_bytes(const MemoryView& view);
@@ -57,6 +59,9 @@ class GuestMemory {
   // `lanes_shift`: log2 of the windows interleaved in storage.
   void configure(const MachineConfig& config, uint32_t lanes_shift);
   const MemoryView& view() const { return view_; }
+  // Moves the windows' contents to storage of this layout, as wide as configure()'s or plain. Each
+  // layout has one place, whenever it is chosen.
+  void interleave(uint32_t lanes_shift);
 
   bool read(uint32_t core, uint64_t address, std::span<uint8_t> out) const;
   bool write(uint32_t core, uint64_t address, std::span<const uint8_t> in);
@@ -79,7 +84,7 @@ class GuestMemory {
   MemoryView view_;
   uint32_t cores_ = 0;
   uint32_t pair_lock_ = 0, events_ = 0;
-  LazyMemory linear_, linear_pages_, windows_, window_pages_, journals_;
+  LazyMemory linear_, linear_pages_, windows_, other_windows_, window_pages_, journals_;
   std::vector<uint32_t> journal_sizes_;
   uint8_t* linear_rights_ = nullptr;  // of linear_pages_, or the caller's
 };

@@ -1,50 +1,16 @@
 #include "device_sim/core/machine_state.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 
 #include "device_sim/core/guest_memory.h"
+#include "device_sim/core/touched_pages.h"
 
 namespace gpusim {
 namespace {
-
-// Which pages of a range were ever touched, so that the rest need not be looked at, and does not appear
-// by being looked at.
-class TouchedPages {
- public:
-  TouchedPages(const uint8_t* data, uint64_t size_bytes)
-      : first_(reinterpret_cast<uintptr_t>(data) >> kPageShift) {
-    const uint64_t end =
-        (reinterpret_cast<uintptr_t>(data) + size_bytes + kPageSize - 1) >> kPageShift;
-    touched_.assign(end - first_, true);
-    // proc(5), pagemap: a word per page; bit 63: present, bit 62: swapped out.
-    const int fd = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;  // then all count as touched
-    std::array<uint64_t, 4096> words;
-    for (uint64_t page = 0; page < touched_.size();) {
-      const uint64_t wish = std::min<uint64_t>(words.size(), touched_.size() - page);
-      const ssize_t n = ::pread(fd, words.data(), wish * 8, static_cast<off_t>((first_ + page) * 8));
-      if (n < 8) break;
-      for (uint64_t i = 0; i < static_cast<uint64_t>(n) / 8; ++i)
-        touched_[page + i] = (words[i] >> 62) != 0;
-      page += static_cast<uint64_t>(n) / 8;
-    }
-    ::close(fd);
-  }
-  bool operator()(const uint8_t* p) const {
-    return touched_[(reinterpret_cast<uintptr_t>(p) >> kPageShift) - first_];
-  }
-
- private:
-  uint64_t first_;
-  std::vector<bool> touched_;
-};
 
 constexpr uint64_t kWords = MachineState::kTileBytes / 8;
 

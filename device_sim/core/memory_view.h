@@ -5,7 +5,8 @@
 //  - windows: one window of 1 << window_shift bytes per core. Storage interleaves the windows of
 //    1 << lanes_shift neighbouring cores word by word (8 bytes), so that cores which access the
 //    same offset of their own windows touch consecutive words. Pages of such words at the same
-//    offset lie together for all groups of cores: what all stacks use is one dense piece.
+//    offset lie together for all groups of cores: what all stacks use is one dense piece. With
+//    lanes_shift 0 windows are plain: each in one piece, one after the other.
 // In the shared model the windows hold the stacks, one after the other from window_base, and every
 // core reaches all of them. In the private model all cores see their own window at window_base, but
 // for its last stack_size bytes, which they see at stack_base.
@@ -29,7 +30,7 @@ struct MemoryView {
   uint64_t linear_base = 0;
   uint64_t linear_size = 0;  // multiple of the page size
   uint8_t* windows = nullptr;
-  const uint8_t* window_pages = nullptr;  // SegmentFlags, [group][page][lane]
+  const uint8_t* window_pages = nullptr;  // SegmentFlags, [group][page][lane], see rights_shift
   uint64_t window_base = 0;
   // Bytes of the zone as addresses: all windows, or if private, one without its stack.
   uint64_t windows_size = 0;
@@ -37,6 +38,8 @@ struct MemoryView {
   uint32_t window_shift = 0;
   uint32_t lanes_shift = 0;
   uint32_t window_groups = 0;  // groups of 1 << lanes_shift cores
+  uint32_t piece_shift = 0;    // log2 of the bytes of a window that lie together with its neighbours'
+  uint32_t rights_shift = 0;   // log2 of the cores per group of window_pages
   uint32_t is_private = 0;
   uint32_t* pair_lock = nullptr;  // see core/atomics.h
   uint32_t* events = nullptr;     // number of events signalled to all cores
@@ -56,18 +59,18 @@ struct MemoryView {
     amo_sized<Op::amo_add, uint32_t>(reinterpret_cast<uint8_t*>(events), 1, 2);
   }
 
-  // Bytes of one window in a page of storage.
-  GPUSIM_HD_INLINE uint64_t window_piece() const { return kPageSize >> lanes_shift; }
+  GPUSIM_HD_INLINE uint64_t window_piece() const { return uint64_t{1} << piece_shift; }
   // Storage index of byte `offset` in `core`'s window, [piece][group][word][lane][byte].
   GPUSIM_HD_INLINE uint64_t window_index(uint32_t core, uint64_t offset) const {
     const uint64_t group = core >> lanes_shift, lane = core & ((1u << lanes_shift) - 1);
-    const uint64_t page = (offset >> (kPageShift - lanes_shift)) * window_groups + group;
+    const uint64_t pieces = (offset >> piece_shift) * window_groups + group;
     const uint64_t word = (offset & (window_piece() - 1)) >> 3;
-    return (page << kPageShift) + (word << (lanes_shift + 3)) + (lane << 3) + (offset & 7);
+    return (pieces << (piece_shift + lanes_shift)) + (word << (lanes_shift + 3)) + (lane << 3) +
+           (offset & 7);
   }
   GPUSIM_HD_INLINE uint64_t window_page_index(uint32_t core, uint64_t offset) const {
-    const uint64_t group = core >> lanes_shift, lane = core & ((1u << lanes_shift) - 1);
-    return (((group << (window_shift - kPageShift)) + (offset >> kPageShift)) << lanes_shift) + lane;
+    const uint64_t group = core >> rights_shift, lane = core & ((1u << rights_shift) - 1);
+    return (((group << (window_shift - kPageShift)) + (offset >> kPageShift)) << rights_shift) + lane;
   }
 
   // How far into the windows `address` lies: an offset in the own one if private.

@@ -121,7 +121,7 @@ class NativeEngine final : public Engine {
   static constexpr int kMostMaps = 8;
 
   static bool is_plain(const MemoryView& m) {
-    return m.lanes_shift == 0 && m.window_groups == 1 && !m.is_private;
+    return m.lanes_shift == 0 && !m.is_private;
   }
   // What code needs is there from the first hot block on: most programs end before one is.
   bool has_begun() const { return page_table_.has_value(); }

@@ -5,16 +5,26 @@
 namespace gpusim::native {
 
 PageTable::PageTable(const MemoryView& view, bool plain_windows)
-    : linear_{view.linear_pages, view.linear_base >> kPageShift, view.linear_size >> kPageShift,
-              0} {
+    : view_(view), linear_{view.linear_base >> kPageShift, view.linear_size >> kPageShift} {
   if (plain_windows)
-    windows_ = {view.window_pages, view.window_base >> kPageShift, view.windows_size >> kPageShift,
-                4};
+    windows_ = {.first = view.window_base >> kPageShift,
+                .count = view.windows_size >> kPageShift,
+                .shift = 4,
+                .is_windows = true};
   constexpr uint64_t kMost = uint64_t{1} << 31;  // an immediate holds their number
   if (windows_.first + windows_.count >= kMost) windows_ = {};
   if (linear_.first + linear_.count >= kMost) linear_ = {};
   pages_ = std::max(linear_.first + linear_.count, windows_.first + windows_.count);
   rights_ = LazyMemory(std::max<uint64_t>(pages_, 1), "page rights");
+}
+
+// SegmentFlags.
+uint8_t PageTable::flags(const Zone& zone, uint64_t page) const {
+  const uint64_t in_zone = page - zone.first;
+  if (!zone.is_windows) return view_.linear_pages[in_zone];
+  const uint64_t offset = in_zone << kPageShift, window = uint64_t{1} << view_.window_shift;
+  return view_.window_pages[view_.window_page_index(
+      static_cast<uint32_t>(offset >> view_.window_shift), offset & (window - 1))];
 }
 
 void PageTable::update(uint64_t address, uint64_t size_bytes) {
@@ -27,8 +37,8 @@ void PageTable::update(uint64_t address, uint64_t size_bytes) {
 void PageTable::update(const Zone& zone, uint64_t first, uint64_t last) {
   if (zone.count == 0 || last < zone.first || first >= zone.first + zone.count) return;
   const auto bits = [&](uint64_t page) {
-    const uint8_t flags = zone.flags[page - zone.first];
-    const bool reads = flags & kRead, writes = reads && (flags & kWrite);
+    const uint8_t rights = flags(zone, page);
+    const bool reads = rights & kRead, writes = reads && (rights & kWrite);
     return static_cast<uint8_t>((reads ? PageRights::kLinearRead : 0) |
                                 (writes ? PageRights::kLinearWrite : 0));
   };

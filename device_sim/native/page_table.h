@@ -7,8 +7,8 @@ namespace gpusim::native {
 
 class PageTable {
  public:
-  // Of pages without permissions; update() tells of others. `plain_windows`: the windows are one run
-  // of storage, and take part.
+  // Of pages without permissions; update() tells of others. `plain_windows`: the windows are plain, and
+  // take part.
   PageTable(const MemoryView& view, bool plain_windows);
   void update(uint64_t address, uint64_t size_bytes);
   uint64_t pages() const { return pages_; }
@@ -16,12 +16,14 @@ class PageTable {
 
  private:
   struct Zone {
-    const uint8_t* flags = nullptr;  // SegmentFlags by page
-    uint64_t first = 0, count = 0;   // pages
-    int shift = 0;                   // of its bits
+    uint64_t first = 0, count = 0;  // pages
+    int shift = 0;                  // of its bits
+    bool is_windows = false;
   };
+  uint8_t flags(const Zone& zone, uint64_t page) const;
   void update(const Zone& zone, uint64_t first, uint64_t last);
 
+  MemoryView view_;
   Zone linear_, windows_;
   uint64_t pages_ = 0;
   LazyMemory rights_;

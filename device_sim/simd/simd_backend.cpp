@@ -26,6 +26,7 @@ namespace {
 constexpr uint32_t kMostCountedSteps = uint32_t{1} << 24;
 constexpr uint64_t kTurn = 4096;  // instructions of a group in one go
 
+
 void pause_processor() {
 #ifdef __x86_64__
   __builtin_ia32_pause();
@@ -55,24 +56,20 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
       !std::has_single_bit(config.group_width))
     throw std::runtime_error("the group width must be a power of two from 1 to 64, not " +
                              std::to_string(config.group_width));
+  width_ = config.group_width;
   // Neighbouring lanes' windows lie side by side; a core alone has its window in one piece.
-  configure_common(module, config, config.group_width == 1 || config.cores == 1 ? 0 : simd::kLanesShift);
-  const uint32_t width = config.group_width;
-  const uint64_t group_count = (uint64_t{config.cores} + width - 1) / width;
-  const uint64_t group_words = uint64_t{module.slot_count} * kMaxLanes;
-  slots_ = LazyMemory(group_count * group_words * sizeof(uint64_t), "contexts", Pages::kHuge);
-  group_storage_ = LazyMemory(group_count * sizeof(Group), "groups of cores", Pages::kHuge);
-  watches_ = LazyMemory(group_count * kMaxLanes * sizeof(Watch), "waiting cores");
-  tallies_ = LazyMemory(group_count * kMaxLanes * sizeof(ClassCounts), "tallies", Pages::kHuge);
-  groups_ = {reinterpret_cast<Group*>(group_storage_.data()), group_count};
+  configure_common(module, config, width_ == 1 || config.cores == 1 ? 0 : simd::kLanesShift);
+  for (Storage& storage : storages_) storage = {};
+  lay_out();
   workers_ = std::vector<Worker>(std::max(config.threads, 1u));
   for (Worker& w : workers_) w.blocks.resize(module.blocks.size(), config.count_lanes);
-  turns_ = std::make_unique<Turn[]>(group_count);
+  gear_.reset();
+  if (may_part()) gear_ = new_gear();
+  turns_ = std::make_unique<Turn[]>(gear_ ? config.cores : groups_.size());
   pace_ = {};
   slices_ = next_mark_ = 0;
-  regroupings_ = 0;
-  native_.reset();
-  if (config.native_after != MachineConfig::kNeverNative) make_code_cache();
+  regroupings_ = rearrangements_ = 0;
+  make_code_caches();
   order_ = ReconvergenceOrder(/*ranks=*/!is_of_one());
   order_.compute(module);
   block_tallies_.clear();
@@ -81,17 +78,93 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   make_groups(/*is_new=*/true);
 }
 
-void SimdBackend::make_code_cache() {
+// Whether the cores of a group may run alone instead. Those who look at groups, or at what cores do
+// by turns, want them as they were asked for.
+bool SimdBackend::may_part() const {
+  constexpr uint32_t kMostCores = 4096;  // each has a group of its own then
+  return config_.regroup && !is_of_one() && config_.cores <= kMostCores &&
+         config_.linear_storage == nullptr && config_.memory_model == MemoryModel::kShared && !config_.count_lanes &&
+         config_.journal_words == 0 && config_.seed == 0 &&
+         config_.native_after != MachineConfig::kNeverNative;
+}
+
+simd::Gear SimdBackend::new_gear() const {
+  // Of a step, between the 8 and 27 that were measured without AVX-512
+  // (docs/adr/0028-two-gears.md).
+  const int64_t step_cost = simd::TraceCompiler::available() ? 8 : 16;
+  // Of changing over: all registers move, and whatever was touched of all windows.
+  constexpr int64_t kAlways = 500'000, kPerCore = 4000, kPerPage = 10;
+  const auto pages = static_cast<int64_t>(windows_storage_bytes(memory_.view()) >> kPageShift);
+  const int64_t price = kAlways + kPerCore * config_.cores + kPerPage * pages;
+  return {step_cost, config_.native_after == 0 ? 1 : price};  // 0: as often as can be
+}
+
+std::unique_ptr<native::Engine> SimdBackend::make_engine() const {
+  return native::Engine::make(*module_, memory_.view(),
+                              1 + (config_.count_lanes ? uint64_t{1} << 32 : 0));
+}
+
+void SimdBackend::make_code_caches() {
+  native_.reset();
+  other_native_.reset();
+  natively_ = 0;
+  interpreted_ = 0;
+  if (config_.native_after == MachineConfig::kNeverNative) return;
   std::unique_ptr<native::Engine> alone;
   // Rights to memory of the caller's change without notice.
-  if (is_of_one() && config_.linear_storage == nullptr)
-    alone = native::Engine::make(*module_, memory_.view(),
-                                 1 + (config_.count_lanes ? uint64_t{1} << 32 : 0));
+  if (is_of_one() && config_.linear_storage == nullptr) alone = make_engine();
   if (!alone && !simd::TraceCompiler::available()) return;
   native_ = std::make_unique<simd::CodeCache>();
   native_->set_alone(std::move(alone));
-  natively_ = 0;
-  interpreted_ = 0;
+}
+
+// Groups of one core, or of as many as was asked for. Cores, registers and memory stay as they are;
+// who waits looks again.
+void SimdBackend::arrange(bool alone) {
+  const std::vector<CoreSnapshot> all = cores();
+  const uint32_t runnable = runnable_;  // with cores whose events the slice has yet to report
+  std::vector<uint64_t> values(size_t{module_->slot_count} * config_.cores);
+  const auto values_of = [&](size_t s) {
+    return std::span(values).subspan(s * config_.cores, config_.cores);
+  };
+  for (size_t s = 0; s < module_->slot_count; ++s) slots(static_cast<Slot>(s), values_of(s));
+
+  width_ = alone ? 1 : config_.group_width;
+  memory_.interleave(alone ? 0 : simd::kLanesShift);
+  std::swap(native_, other_native_);
+  if (alone && !native_) {
+    if (std::unique_ptr<native::Engine> engine = make_engine()) {
+      const MemoryView& memory = memory_.view();
+      engine->permissions_changed(memory.linear_base, memory.linear_size);
+      engine->permissions_changed(memory.window_base, memory.windows_size);
+      native_ = std::make_unique<simd::CodeCache>();
+      native_->set_alone(std::move(engine));
+      native_->assign(module_->uops);
+    }
+  }
+  connect();
+  lay_out();
+  make_groups(/*is_new=*/false);
+  awake_.clear();
+  put_cores(all, /*scheduled=*/false);
+  runnable_ = runnable;
+  for (size_t s = 0; s < module_->slot_count; ++s) set_all_slots(static_cast<Slot>(s), values_of(s));
+  ++rearrangements_;
+}
+
+// After a slice with so many instructions, of cores alone.
+bool SimdBackend::change_gear(uint64_t used, const LaneUse& before) {
+  if (!gear_) return false;
+  if (width_ == 1) {
+    if (!gear_->tries(used, awake_.size())) return false;
+    arrange(/*alone=*/false);
+  } else {
+    const LaneUse now = lane_use();
+    if (!gear_->loses(now.instructions - before.instructions, now.steps - before.steps))
+      return false;
+    arrange(/*alone=*/true);
+  }
+  return true;
 }
 
 void SimdBackend::reset(uint64_t max_instructions) {
@@ -99,8 +172,23 @@ void SimdBackend::reset(uint64_t max_instructions) {
   make_groups(/*is_new=*/false);
 }
 
+void SimdBackend::lay_out() {
+  const uint64_t count = (uint64_t{config_.cores} + width_ - 1) / width_;
+  Storage& s = storages_[width_ == 1];
+  if (s.groups.data() == nullptr) {
+    const uint64_t group_words = uint64_t{module_->slot_count} * kMaxLanes;
+    // A group of one core hardly ever uses its rows.
+    s.slots = LazyMemory(count * group_words * sizeof(uint64_t), "contexts",
+                         width_ == 1 ? Pages::kSmall : Pages::kHuge);
+    s.groups = LazyMemory(count * sizeof(Group), "groups of cores", Pages::kHuge);
+    s.watches = LazyMemory(count * width_ * sizeof(Watch), "waiting cores");
+    s.tallies = LazyMemory(count * width_ * sizeof(ClassCounts), "tallies", Pages::kHuge);
+  }
+  groups_ = {reinterpret_cast<Group*>(s.groups.data()), count};
+}
+
 void SimdBackend::make_groups(bool is_new) {
-  const uint32_t width = config_.group_width;
+  const Storage& s = storages_[width_ == 1];
   rests_.assign(groups_.size(), Rest{});
   was_ended_ = false;
   runnable_ = 0;
@@ -109,22 +197,21 @@ void SimdBackend::make_groups(bool is_new) {
     Group& g = *new (&groups_[i]) Group();
     g.machine = &machine_;
     g.slot_count = module_->slot_count;
-    g.lanes = reinterpret_cast<uint64_t*>(slots_.data()) + i * g.slot_count * kMaxLanes;
-    g.watches = reinterpret_cast<Watch*>(watches_.data()) + i * kMaxLanes;
-    g.lane_tally = reinterpret_cast<ClassCounts*>(tallies_.data()) + i * kMaxLanes;
-    if (has_tallies) std::fill_n(g.lane_tally, kMaxLanes, ClassCounts{});
-    g.first_core = static_cast<uint32_t>(i * width);
-    g.width = std::min(width, config_.cores - g.first_core);
+    g.lanes = reinterpret_cast<uint64_t*>(s.slots.data()) + i * g.slot_count * kMaxLanes;
+    g.watches = reinterpret_cast<Watch*>(s.watches.data()) + i * width_;
+    g.lane_tally = reinterpret_cast<ClassCounts*>(s.tallies.data()) + i * width_;
+    if (has_tallies) std::fill_n(g.lane_tally, width_, ClassCounts{});
+    g.first_core = static_cast<uint32_t>(i * width_);
+    g.width = std::min(width_, config_.cores - g.first_core);
     g.exists = ~uint64_t{0} >> (64 - g.width);
     simd::set_keys(g, g.exists, key_of(0, 0));
     for (const InitialValue& v : module_->initial_values)
       simd::set_compact(g, v.slot, {v.value, 0});
   }
-  regrouper_.configure(groups_, config_.cores, width);
+  regrouper_.configure(groups_, config_.cores, width_);
 }
 
 void SimdBackend::view_machine() {
-  view_code();
   // Blocks that are there do not change.
   size_t b = block_tallies_.size();
   block_tallies_.resize(module_->blocks.size());
@@ -133,11 +220,16 @@ void SimdBackend::view_machine() {
       block_tallies_[b].counts[c] = module_->blocks[b].classes[c];
     block_tallies_[b].counts[simd::kInsnCount] = module_->blocks[b].insn_count;
   }
-  if (native_) {
-    if (native_->alone()) native_->alone()->module_changed();
-    native_->assign(module_->uops);
-    code_.uops = native_->uops();
-  }
+  if (engine()) engine()->module_changed();
+  if (native_) native_->assign(module_->uops);
+  if (other_native_) other_native_->assign(module_->uops);
+  connect();
+}
+
+// The machine's groups use the code and the memory as they are now.
+void SimdBackend::connect() {
+  view_code();
+  if (native_) code_.uops = native_->uops();
   machine_ = simd::Machine{.code = code_,
                            .native = native_.get(),
                            .memory = memory_.view(),
@@ -502,7 +594,7 @@ bool SimdBackend::begin_round() {
 void SimdBackend::run_awake(uint64_t instructions) {
   const bool is_new = begin_round();
   const bool judged = config_.regroup && config_.seed == 0 && regrouper_.wants(slices_);
-  const LaneUse before = judged ? lane_use() : LaneUse{};
+  const LaneUse before = judged || gear_ ? lane_use() : LaneUse{};
   // What is left of a slice has not run in it: its last use says nothing.
   if (is_new) is_worth_threads_ = is_worth_threads();
   workers_now_ =
@@ -542,6 +634,7 @@ void SimdBackend::run_awake(uint64_t instructions) {
   }
   if (is_worth_threads_) pace_.note(workers_now_ > 1, used, atomics, time);
   mark_hot_blocks(used);
+  if (change_gear(used, before)) return;
   bool moved = false;
   if (judged) {
     const LaneUse now = lane_use();

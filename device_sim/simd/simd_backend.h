@@ -3,10 +3,12 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 
 #include "device_sim/core/cpu_backend.h"
 #include "device_sim/core/machine_state.h"
 #include "device_sim/core/order.h"
+#include "device_sim/simd/gear.h"
 #include "device_sim/simd/group.h"
 #include "device_sim/simd/jit/code_cache.h"
 #include "device_sim/simd/regroup.h"
@@ -63,16 +65,21 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   static constexpr size_t kSchedulingBytes =
       sizeof(simd::Group) / simd::kMaxLanes + sizeof(Watch) + sizeof(ClassCounts);
   // Pieces of native code made so far.
-  size_t native_variants() const { return native_ ? native_->variants() : 0; }
-  // Instructions of cores alone in their groups that native code ran.
-  uint64_t native_instructions() const {
-    return native_ && native_->alone() ? native_->alone()->instructions() : 0;
+  size_t native_variants() const {
+    return (native_ ? native_->variants() : 0) + (other_native_ ? other_native_->variants() : 0);
   }
+  // Instructions of cores alone in their groups that native code ran.
+  uint64_t native_instructions() const { return engine() ? engine()->instructions() : 0; }
+  // Times that cores which ran in lockstep went on alone, or the other way round.
+  size_t rearrangements() const { return rearrangements_; }
   // Times that cores were moved between groups.
   size_t regroupings() const { return regroupings_; }
 
  private:
   Memory machine_memory() override { return {memory_.view(), config_.cores}; }
+  struct LaneUse {
+    uint64_t instructions = 0, steps = 0;
+  };
   template <class Archive>
   void describe_group(Archive& a, size_t group);
   template <class Archive>
@@ -81,20 +88,33 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   // Permissions of pages from `address` on change: what groups know of them is no longer true.
   void forget_reach(uint64_t address);
   void note_permissions(uint64_t address, uint64_t size_bytes) {
-    if (native_ && native_->alone()) native_->alone()->permissions_changed(address, size_bytes);
+    if (engine()) engine()->permissions_changed(address, size_bytes);
   }
   size_t group_number(uint32_t core) const {
-    return regrouper_.position(core) / config_.group_width;
+    return regrouper_.position(core) / width_;
   }
   simd::Group& group_of(uint32_t core) { return groups_[group_number(core)]; }
-  uint32_t lane_of(uint32_t core) const { return regrouper_.position(core) % config_.group_width; }
+  uint32_t lane_of(uint32_t core) const { return regrouper_.position(core) % width_; }
+  void lay_out();
   void make_groups(bool is_new);
+  void put_cores(std::span<const CoreSnapshot> cores, bool scheduled);
   void view_machine();
-  void make_code_cache();
+  void connect();
+  std::unique_ptr<native::Engine> make_engine() const;
+  void make_code_caches();
+  bool may_part() const;
+  simd::Gear new_gear() const;
+  void arrange(bool alone);
+  bool change_gear(uint64_t used, const LaneUse& before);
+  // Of cores alone, whether they are now or not; null: none.
+  native::Engine* engine() const {
+    if (native_ && native_->alone()) return native_->alone();
+    return other_native_ ? other_native_->alone() : nullptr;
+  }
   void mark_hot_blocks(uint64_t used);
   void mark_hot_blocks_of_one(uint64_t used);
   // Whether every group has one core.
-  bool is_of_one() const { return config_.group_width == 1 || config_.cores == 1; }
+  bool is_of_one() const { return width_ == 1 || config_.cores == 1; }
   // When a group is to run next, kept apart from the group: most may wait while few work.
   struct Rest {
     enum class State : uint8_t {
@@ -161,9 +181,6 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   bool run_turn(size_t group, Worker& worker);
   // Returns the instructions that it took off the slice.
   uint64_t run_in_slice(size_t group, uint64_t instructions, Worker& worker);
-  struct LaneUse {
-    uint64_t instructions = 0, steps = 0;
-  };
   LaneUse lane_use() const;
   void run_apart(simd::Group& group, uint64_t instructions, Worker& worker);
   void rest(size_t group, bool in_vain);
@@ -171,17 +188,25 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   BlockCounter& all_blocks();
 
   simd::Machine machine_;
+  uint32_t width_ = 64;  // of groups
   std::unique_ptr<simd::CodeCache> native_;  // null: the interpreter only
+  // Where cores may run in lockstep or alone: what decides, and the code for what they do not do now.
+  std::optional<simd::Gear> gear_;
+  std::unique_ptr<simd::CodeCache> other_native_;
+  size_t rearrangements_ = 0;
   uint64_t slices_ = 0, next_mark_ = 0;
   uint64_t natively_ = 0;       // instructions that Engine ran when it was looked at last
   int64_t interpreted_ = 0;     // and those that the interpreter ran since
   size_t regroupings_ = 0;
   std::vector<simd::BlockTally> block_tallies_;
   ReconvergenceOrder order_;
-  LazyMemory slots_;  // [group][slot][kMaxLanes]
-  LazyMemory group_storage_;
-  LazyMemory watches_;  // [group][kMaxLanes]
-  LazyMemory tallies_;  // [group][kMaxLanes]
+  struct Storage {
+    LazyMemory slots;  // [group][slot][kMaxLanes]
+    LazyMemory groups;
+    LazyMemory watches;  // [group][lane]
+    LazyMemory tallies;  // [group][lane]
+  };
+  Storage storages_[2];  // of cores in lockstep, and alone
   std::span<simd::Group> groups_;
   simd::Regrouper regrouper_;
   std::vector<Rest> rests_;        // per group

@@ -11,7 +11,7 @@ using simd::kMaxLanes;
 
 namespace {
 
-constexpr uint32_t kKind = 0x444d4953;  // "SIMD"
+constexpr uint32_t kKind = 0x324d4953;  // "SIM2"
 
 }  // namespace
 
@@ -87,7 +87,8 @@ void SimdBackend::describe_scheduling(Archive& a) {
 std::vector<uint8_t> SimdBackend::scheduling() {
   StateWriter w;
   w(kKind);
-  w(config_.group_width);
+  w(width_);
+  if (gear_) gear_->describe(w);
   const simd::Regrouper::State moved = regrouper_.state();
   w(static_cast<uint64_t>(moved.core_at.size()));
   for (const uint32_t core : moved.core_at) w(core);
@@ -110,7 +111,16 @@ bool SimdBackend::restore_scheduling(std::span<const uint8_t> bytes) {
   uint32_t kind = 0, width = 0;
   r(kind);
   r(width);
-  if (!r.ok || kind != kKind || width != config_.group_width) return false;
+  if (!r.ok || kind != kKind) return false;
+  if (gear_ && width != width_ && (width == 1 || width == config_.group_width)) arrange(width == 1);
+  if (width != width_) return false;
+  if (gear_) {
+    gear_->describe(r);
+    if (!r.ok || !gear_->is_sound()) {
+      gear_ = new_gear();
+      return false;
+    }
+  }
   simd::Regrouper::State moved;
   uint64_t moved_cores = 0;
   r(moved_cores);
@@ -153,6 +163,10 @@ void SimdBackend::set_cores(std::span<const CoreSnapshot> cores,
     awake_.clear();
     slices_ = next_mark_ = 0;
   }
+  put_cores(cores, scheduled);
+}
+
+void SimdBackend::put_cores(std::span<const CoreSnapshot> cores, bool scheduled) {
   runnable_ = 0;
   for (size_t i = 0; i < groups_.size(); ++i) {
     Group& g = groups_[i];

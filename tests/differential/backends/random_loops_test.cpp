@@ -21,6 +21,7 @@ std::vector<RunConfig> simd_runs(const LoopCase& loop, const RunConfig& interpre
   for (const uint32_t native_after : {0u, 1u, 20u}) {
     RunConfig run = interpreted;
     run.native_after = native_after;
+    run.regroup = false;  // the order is that of groups
     runs.push_back(run);
   }
   if (loop.order_matters) return runs;
@@ -30,6 +31,7 @@ std::vector<RunConfig> simd_runs(const LoopCase& loop, const RunConfig& interpre
     run.threads = threads;
     run.slice = random_slice(rng);
     run.native_after = rng.pick({0u, 1u, 5u});
+    run.regroup = rng.coin();
     run.count_lanes = rng.coin();
     if (rng.once_in(8)) run.seed = 1 + rng.below(100);
     runs.push_back(run);

@@ -155,7 +155,8 @@ std::string trouble_with_lanes(const Module& module, Backend& b, const RunConfig
 std::string print_run(const RunConfig& run) {
   std::ostringstream out;
   out << run.backend << ", width " << run.group_width << ", threads " << run.threads << ", slices of "
-      << run.slice << ", native code after " << run.native_after << ", seed " << run.seed
+      << run.slice << ", native code after " << run.native_after
+      << (run.regroup ? "" : ", not regrouped") << ", seed " << run.seed
       << (run.count_lanes ? ", lanes counted" : "");
   for (const uint32_t device : run.devices) out << ", device " << device;
   return out.str();
@@ -166,6 +167,7 @@ Result run_case(const Case& c, const RunConfig& run) {
   config.group_width = run.group_width;
   config.threads = run.threads;
   config.native_after = run.native_after;
+  config.regroup = run.regroup;
   config.seed = run.seed;
   config.count_lanes = run.count_lanes;
   constexpr uint32_t kJournalWords = 4096;
@@ -354,6 +356,7 @@ std::vector<RunConfig> random_runs(Rng& rng, uint32_t per_backend) {
       run.threads = rng.pick({1u, 1u, 1u, 2u, 4u});
       run.slice = rng.pick<uint64_t>({1, 7, 100, uint64_t{1} << 40, uint64_t{1} << 40});
       run.native_after = rng.pick({0u, 0u, 1u, MachineConfig::kNeverNative});
+      run.regroup = rng.coin();
       if (backend == "simd" && i == 0) {  // each core in native code of its own
         run.group_width = 1;
         run.native_after = 0;

@@ -12,6 +12,7 @@ struct RunConfig {
   uint32_t threads = 1;
   uint64_t slice = uint64_t{1} << 40;
   uint32_t native_after = MachineConfig::kNeverNative;
+  bool regroup = true;
   uint64_t seed = 0;
   bool count_lanes = false;
   std::vector<uint32_t> devices = {};  // of the backend, if it has several

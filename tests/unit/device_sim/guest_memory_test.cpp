@@ -63,6 +63,32 @@ TEST_CASE("storage interleaves the windows of neighbouring cores word by word") 
   CHECK(*pages.rbegin() < window_pages_bytes(v));
 }
 
+TEST_CASE("windows keep their contents and rights in either layout") {
+  constexpr uint32_t kCores = 9;
+  constexpr uint64_t kZone = kCores * 8192;
+  Memory m(config_of(MemoryModel::kShared, kCores));
+  std::vector<uint8_t> all(kZone);
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<uint8_t>(i % 4096 < 300 ? i * 7 : 0);
+  REQUIRE(m.put(0, kWindows, all));
+  REQUIRE(m.set_permissions(0, kWindows + 3 * kPageSize, kPageSize, kRead));
+  const uint8_t* const interleaved = m.view().windows;
+  m.interleave(0);
+  CHECK(m.view().windows != interleaved);
+  // Plain: by address, one after the other.
+  CHECK(std::equal(all.begin(), all.end(), m.view().windows));
+  CHECK(m.bytes(0, kWindows, kZone) == all);
+  CHECK(m.permissions(0, kWindows + 3 * kPageSize) == kRead);
+  CHECK(m.permissions(0, kWindows + 4 * kPageSize) == (kRead | kWrite));
+  // What becomes zero meanwhile is zero afterwards.
+  REQUIRE(m.put(0, kWindows + 8192, std::vector<uint8_t>(64)));
+  std::fill_n(all.begin() + 8192, 64, uint8_t{0});
+  m.interleave(2);
+  CHECK(m.view().windows == interleaved);
+  CHECK(m.bytes(0, kWindows, kZone) == all);
+  m.interleave(0);
+  CHECK(m.bytes(0, kWindows, kZone) == all);
+}
+
 TEST_CASE("words that grow from core to core reach every window") {
   Memory m(config_of(MemoryModel::kShared, 9));
   const std::vector<CoreWord> words{{7, 0}, {100, 3}};

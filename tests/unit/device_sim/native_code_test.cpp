@@ -42,6 +42,7 @@ void start(SimdBackend& b, const Module& module, uint32_t native_after, Rounds r
   config.cores = kCores;
   config.linear_size = config.window_base = kLinearBytes;
   config.native_after = native_after;
+  config.regroup = false;  // what is tested is code for groups
   b.configure(module, config);
   for (uint32_t core = 0; core < kCores; ++core)
     b.set_permissions(core, stack_of(core), kWindow, kRead | kWrite);

@@ -1,0 +1,44 @@
+// Whether cores run in lockstep or each alone, decided by what either costs.
+//
+// A step of a group costs the same whether one lane is active or all; a core alone has native code
+// of its own. Costs are in instructions of a core alone. Changing over has a price, so it is done
+// when so much has been lost, and lockstep is only tried again after a while of running alone, which
+// grows where it did not pay. Everything follows from counts: runs repeat.
+#pragma once
+#include <cstdint>
+
+namespace gpusim::simd {
+
+class Gear {
+ public:
+  // `step_cost`: what a step of a group costs. `price`: of changing over.
+  Gear(int64_t step_cost, int64_t price) : step_cost_(step_cost), price_(price), pause_(first_pause()) {}
+
+  // After a slice in lockstep, with so many instructions over all lanes in so many steps of a group.
+  // True: the cores had better run alone.
+  bool loses(uint64_t instructions, uint64_t steps);
+  // After a slice in which so many cores ran alone. True: lockstep is worth a try.
+  bool tries(uint64_t instructions, uint64_t cores);
+
+  template <class Archive>
+  void describe(Archive& a) {
+    a(loss_);
+    a(apart_);
+    a(pause_);
+    a(on_trial_);
+  }
+  // Of what describe() read.
+  bool is_sound() const;
+
+ private:
+  static constexpr int64_t kFirstPause = 32, kLongestPause = 1024;  // prices
+  int64_t first_pause() const { return kFirstPause * price_; }
+
+  int64_t step_cost_, price_;
+  int64_t loss_ = 0;   // by lockstep, since the change
+  int64_t apart_ = 0;  // instructions, since the change, where enough cores ran
+  int64_t pause_;      // until lockstep is tried again
+  bool on_trial_ = false;
+};
+
+}  // namespace gpusim::simd

@@ -1,0 +1,157 @@
+// When cores run in lockstep and when alone, and that nobody can tell afterwards.
+#include "device_sim/simd/gear.h"
+
+#include <doctest/doctest.h>
+
+#include "device_sim/core/interleaving.h"
+#include "device_sim/core/state_bytes.h"
+#include "device_sim/simd/simd_backend.h"
+#include "tests/unit/device_sim/toy_program.h"
+
+namespace gpusim {
+namespace {
+
+using simd::Gear;
+
+constexpr int64_t kStep = 16, kPrice = 1000;
+constexpr uint64_t kFirstPause = 32 * kPrice;
+
+TEST_CASE("cores part when lockstep has cost as much as parting does") {
+  Gear gear(kStep, kPrice);
+  // 64 lanes in each step are worth four of them: what was gained covers a price, and no more.
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(gear.loses(6400, 100));
+  CHECK_FALSE(gear.loses(100, 100));  // 1500 lost
+  CHECK(gear.loses(100, 100));
+}
+
+TEST_CASE("lockstep is tried again after a while, which grows where it does not pay") {
+  Gear gear(kStep, kPrice);
+  REQUIRE(gear.loses(1000, 1000));
+  CHECK_FALSE(gear.tries(10 * kFirstPause, kStep - 1));  // too few cores for it
+  for (uint64_t pause = kFirstPause; pause <= 8 * kFirstPause; pause *= 2) {
+    CHECK_FALSE(gear.tries(pause - 1, 64));
+    REQUIRE(gear.tries(1, 64));
+    CHECK(gear.loses(20, 20));  // 300 lost: a trial ends sooner
+  }
+  // Once it pays, the next pause is short.
+  REQUIRE(gear.tries(16 * kFirstPause, 64));
+  CHECK_FALSE(gear.loses(6400, 100));
+  CHECK(gear.loses(1000, 1000));
+  CHECK(gear.tries(kFirstPause, 64));
+}
+
+TEST_CASE("a gear's state is kept, and wild values are seen") {
+  Gear gear(kStep, kPrice);
+  REQUIRE(gear.loses(1000, 1000));
+  REQUIRE_FALSE(gear.tries(5000, 64));
+  StateWriter w;
+  gear.describe(w);
+  Gear other(kStep, kPrice);
+  StateReader r(w.bytes);
+  other.describe(r);
+  CHECK(other.is_sound());
+  CHECK(other.tries(kFirstPause - 5000, 64));
+  for (size_t i = 7; i < 24; i += 8) {
+    std::vector<uint8_t> wild = w.bytes;
+    wild[i] ^= 0x80;
+    StateReader bad(wild);
+    Gear third(kStep, kPrice);
+    third.describe(bad);
+    CHECK_FALSE(third.is_sound());
+  }
+}
+
+// Each core first does so many rounds of its own loop, then as many as all others, with sums on its
+// stack; at last it reads its neighbour's.
+constexpr uint32_t kCores = 70, kLoops = 4;
+constexpr uint64_t kLinearBytes = 1 << 20;
+enum Slots : Slot { kLoop, kRounds, kCommon, kStack, kNeighbour, kSum, kSeen, kSlots };
+
+Module make_phases() {
+  Module m;
+  constexpr uint32_t kLoopUops = 5, kSecond = kLoops + 1 + kLoops * (kLoopUops + 1);
+  for (uint32_t k = 0; k < kLoops; ++k)
+    add_block(m, {{.op = Op::bri_eq64, .a = kLoop, .imm16 = static_cast<uint16_t>(k)}},
+              kLoops + 1 + k * (kLoopUops + 1));
+  add_block(m, {{.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kUndefined)}});
+  const auto add_loop = [&m](uint32_t k, Slot rounds) {
+    const auto start = static_cast<uint32_t>(m.uops.size());
+    add_block(m,
+              {{.op = Op::ld64, .d = kSum, .a = kStack, .imm = 16},
+               {.op = Op::addi64, .d = kSum, .a = kSum, .imm = k + 1},
+               {.op = Op::st64, .d = kSum, .a = kStack, .imm = 16},
+               {.op = Op::addi64, .d = rounds, .a = rounds, .imm = ~uint64_t{0}},
+               {.op = Op::bri_ne64, .a = rounds}},
+              start);
+  };
+  for (uint32_t k = 0; k < kLoops; ++k) {
+    add_loop(k, kRounds);
+    add_block(m, {{.op = Op::jmp}}, kSecond);
+  }
+  add_loop(kLoops, kCommon);
+  add_block(m, {{.op = Op::ld64, .d = kSeen, .a = kNeighbour, .imm = 16},
+                {.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kBreakpoint)}});
+  finish(m, kSlots);
+  return m;
+}
+
+struct Phases {
+  std::vector<uint64_t> sums;
+  std::vector<ClassCounts> tallies;
+  std::vector<uint64_t> block_counts;
+  size_t rearrangements = 0;
+};
+Phases run_phases(uint32_t native_after, uint64_t common, uint32_t threads) {
+  const Module module = make_phases();
+  MachineConfig config;
+  config.cores = kCores;
+  config.linear_size = config.window_base = kLinearBytes;
+  config.native_after = native_after;
+  config.threads = threads;
+  const uint64_t window = uint64_t{1} << config.window_shift;
+  SimdBackend b;
+  b.configure(module, config);
+  b.set_permissions(0, kLinearBytes, window * kCores, kRead | kWrite);
+  for (uint32_t core = 0; core < kCores; ++core) {
+    const uint64_t stack = kLinearBytes + (core + 1) * window - 64;
+    b.set_slot(core, kLoop, mixed(1, core, 0) % kLoops);
+    b.set_slot(core, kRounds, 1 + mixed(2, core, 0) % 3000);
+    b.set_slot(core, kCommon, common);
+    b.set_slot(core, kStack, stack);
+    b.set_slot(core, kNeighbour, core + 1 == kCores ? stack : stack + window);
+    b.start(core, 0);
+  }
+  while (b.runnable() != 0)
+    for (const Event& e : b.run_slice(200)) {
+      CHECK(e.fault == Fault::kBreakpoint);
+      b.stop(e.core);
+    }
+  Phases r;
+  r.rearrangements = b.rearrangements();
+  r.block_counts = b.block_counts();
+  for (uint32_t core = 0; core < kCores; ++core) {
+    r.sums.push_back(b.slot(core, kSum));
+    r.tallies.push_back(b.tally(core).classes);
+    std::array<uint8_t, 8> word;
+    CHECK(b.read_memory(core, kLinearBytes + (core + 1) * window - 48, word));
+    uint64_t value;
+    std::memcpy(&value, word.data(), sizeof value);
+    CHECK(value == r.sums.back());
+  }
+  return r;
+}
+
+TEST_CASE("cores part where they differ, meet where they agree, and nobody can tell") {
+  const Phases expected = run_phases(MachineConfig::kNeverNative, 20000, 1);
+  CHECK(expected.rearrangements == 0);
+  for (const uint32_t threads : {1u, 2u}) {
+    const Phases actual = run_phases(/*native_after=*/0, 20000, threads);
+    CHECK(actual.rearrangements >= 3);  // apart, and at last together for good or for a while
+    CHECK(actual.sums == expected.sums);
+    CHECK(actual.tallies == expected.tallies);
+    CHECK(actual.block_counts == expected.block_counts);
+  }
+}
+
+}  // namespace
+}  // namespace gpusim
