@@ -153,8 +153,8 @@ std::optional<Checkpointer> make_checkpointer(const RunOptions& options) {
                                                            .quiet = options.quiet});
 }
 
-RunIdentity identity_of(const RunOptions& options, const Module& module, const Backend& backend,
-                        const MemoryPlan& plan, const Kernel& kernel) {
+RunIdentity identity_of(const RunOptions& options, Translated translated, const Module& module,
+                        const Backend& backend, const MemoryPlan& plan, const Kernel& kernel) {
   RunIdentity run{.program = std::filesystem::absolute(options.program).lexically_normal(),
                   .program_hash = hash_of_file(options.program),
                   .cpu = module.cpu,
@@ -164,6 +164,7 @@ RunIdentity identity_of(const RunOptions& options, const Module& module, const B
                   .returns_end_cores = options.entry.has_value(),
                   .has_core_tallies = traits_of(backend.name()).always_counts_cores ||
                                       plan.config.per_core_tallies,
+                  .translated_whole = translated == Translated::kWhole,
                   .plan = plan,
                   .slice = options.slice,
                   .max_instructions = options.max_instructions,
@@ -192,9 +193,8 @@ Translated translated_for(uint32_t cores, const std::string& backend) {
 class Simulation {
  public:
   // Files that are written at the end are looked at here: an hour later is too late to refuse them.
-  // `first_backend`: that the run began on, if it goes on from a checkpoint. The module then grows
-  // as it grew there.
-  explicit Simulation(const RunOptions& options, const std::string& first_backend = {})
+  // `translated`: as the run began, if it goes on from a checkpoint: the module then grows as it grew.
+  explicit Simulation(const RunOptions& options, std::optional<Translated> translated = {})
       : options_(options),
         stats_file_(file_for("--stats", options_.stats_path)),
         coverage_file_(file_for("--isa-coverage", options_.isa_coverage_path)),
@@ -206,12 +206,11 @@ class Simulation {
                                 .devices = options_.devices,
                                 .memory_model = options_.memory_model,
                                 .cores = options_.cores})),
-        translator_(open_program(options_.program, observers_.translation(),
-                                 translated_for(options_.cores, first_backend.empty()
-                                                                    ? choice_.backend
-                                                                    : first_backend))) {}
+        translated_(translated ? *translated : translated_for(options_.cores, choice_.backend)),
+        translator_(open_program(options_.program, observers_.translation(), translated_)) {}
 
   const RunOptions& options() const { return options_; }
+  Translated translated() const { return translated_; }
   Translator& translator() { return translator_; }
   const Module& module() const { return translator_.module(); }
   Backend& backend() { return *backend_; }
@@ -238,6 +237,7 @@ class Simulation {
   std::vector<energy::Target> energy_targets_;
   Observers observers_;
   BackendChoice choice_;
+  Translated translated_;
   Translator translator_;
   std::unique_ptr<Backend> backend_;
   MemoryPlan plan_;
@@ -359,14 +359,16 @@ int run(const RunOptions& options, std::optional<Checkpointer>& checkpointer) {
   s.load_and_start();
   s.make_control(options.entry.has_value());
   if (checkpointer)
-    checkpointer->start(identity_of(options, s.module(), s.backend(), s.plan(), s.kernel()),
-                        s.translator(), s.backend(), s.kernel(), s.control());
+    checkpointer->start(
+        identity_of(options, s.translated(), s.module(), s.backend(), s.plan(), s.kernel()),
+        s.translator(), s.backend(), s.kernel(), s.control());
   return s.execute(checkpointer, 0);
 }
 
 int resume(const RunOptions& asked_for, std::optional<Checkpointer>& checkpointer) {
   std::optional<ResumedRun> before(std::in_place, asked_for.resume_path);
-  Simulation s(before->options(asked_for), before->identity().backend);
+  Simulation s(before->options(asked_for),
+               before->identity().translated_whole ? Translated::kWhole : Translated::kOnDemand);
   before->grow(s.translator());
   s.make_backend();
   s.make_machine(before->identity().plan, before->identity().starts_alone);

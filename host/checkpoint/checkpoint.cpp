@@ -72,6 +72,7 @@ void describe_identity(A& a, RunIdentity& run) {
   a.value(run.starts_alone);
   a.value(run.returns_end_cores);
   a.value(run.has_core_tallies);
+  a.value(run.translated_whole);
   describe_plan(a, run.plan);
   a.value(run.slice);
   a.value(run.max_instructions);

@@ -24,6 +24,7 @@ struct RunIdentity {
   bool starts_alone = false;
   bool returns_end_cores = false;
   bool has_core_tallies = false;
+  bool translated_whole = false;          // before it began
   MemoryPlan plan;
   uint64_t slice = 0, max_instructions = 0, seed = 0;  // as asked for
   double seconds = 0;                     // of simulation so far
