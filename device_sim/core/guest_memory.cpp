@@ -12,8 +12,20 @@
 namespace gpusim {
 
 namespace {
+
 constexpr uint64_t kHugePageSize = uint64_t{2} << 20;
+// Bytes of which whole pages go back to the system to be cleared.
+constexpr uint64_t kWorthReturning = 16 * kPageSize;
+
+void clear(uint8_t* p, uint64_t size) {
+  // Reading first leaves untouched pages unbacked.
+  for (uint64_t run = 0; size > 0; p += run, size -= run) {
+    run = std::min(size, kPageSize - (reinterpret_cast<uintptr_t>(p) & (kPageSize - 1)));
+    if (std::any_of(p, p + run, [](uint8_t b) { return b != 0; })) std::memset(p, 0, run);
+  }
 }
+
+}  // namespace
 
 LazyMemory::LazyMemory(uint64_t size_bytes, const char* what, Pages pages)
     : size_bytes_(size_bytes) {
@@ -194,12 +206,13 @@ bool GuestMemory::write_windows(uint64_t address, std::span<const CoreWord> word
 
 bool GuestMemory::fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes) {
   if (!in_zones(view_, address, size_bytes)) return false;
-  for_pieces(core, address, size_bytes, [](uint8_t* p, uint64_t, uint64_t size) {
-    // Reading first leaves untouched pages unbacked.
-    for (uint64_t run = 0; size > 0; p += run, size -= run) {
-      run = std::min(size, kPageSize - (reinterpret_cast<uintptr_t>(p) & (kPageSize - 1)));
-      if (std::any_of(p, p + run, [](uint8_t b) { return b != 0; })) std::memset(p, 0, run);
-    }
+  for_pieces(core, address, size_bytes, [this](uint8_t* p, uint64_t, uint64_t size) {
+    const uint64_t before = -reinterpret_cast<uintptr_t>(p) & (kPageSize - 1);
+    if (size < kWorthReturning || !linear_.contains(p)) return clear(p, size);
+    const uint64_t whole = (size - before) & ~(kPageSize - 1);
+    clear(p, before);
+    if (madvise(p + before, whole, MADV_DONTNEED) != 0) clear(p + before, whole);
+    clear(p + before + whole, size - before - whole);
   });
   return true;
 }

@@ -29,6 +29,7 @@ class LazyMemory {
   }
   uint8_t* data() const { return data_; }
   uint64_t size_bytes() const { return size_bytes_; }
+  bool contains(const uint8_t* p) const { return p >= data_ && p < data_ + size_bytes_; }
 
  private:
   void swap(LazyMemory& other) {

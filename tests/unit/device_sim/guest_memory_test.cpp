@@ -6,6 +6,7 @@
 #include <set>
 
 #include "device_sim/core/effects.h"
+#include "device_sim/core/touched_pages.h"
 
 namespace gpusim {
 namespace {
@@ -87,6 +88,26 @@ TEST_CASE("windows keep their contents and rights in either layout") {
   CHECK(m.bytes(0, kWindows, kZone) == all);
   m.interleave(0);
   CHECK(m.bytes(0, kWindows, kZone) == all);
+}
+
+TEST_CASE("memory that is cleared goes back to the system, where it is more than a few pages") {
+  MachineConfig config = config_of(MemoryModel::kShared);
+  config.linear_base = 1 << 20;
+  config.linear_size = 100 * kPageSize;
+  config.window_base = 2 << 20;
+  Memory m(config);
+  const std::vector<uint8_t> ones(config.linear_size, 1);
+  REQUIRE(m.put(0, config.linear_base, ones));
+  constexpr uint64_t kBegin = 3 * kPageSize + 100, kEnd = 50 * kPageSize + 7;
+  REQUIRE(m.fill_zero(0, config.linear_base + kBegin, kEnd - kBegin));
+  const TouchedPages touched(m.view().linear, config.linear_size);
+  CHECK(touched(m.view().linear + 3 * kPageSize));
+  CHECK_FALSE(touched(m.view().linear + 4 * kPageSize));
+  CHECK_FALSE(touched(m.view().linear + 49 * kPageSize));
+  CHECK(touched(m.view().linear + 50 * kPageSize));
+  const std::vector<uint8_t> found = m.bytes(0, config.linear_base, config.linear_size);
+  for (uint64_t i = 0; i < found.size(); ++i)
+    if (found[i] != (i < kBegin || i >= kEnd)) FAIL_CHECK(i);
 }
 
 TEST_CASE("words that grow from core to core reach every window") {
