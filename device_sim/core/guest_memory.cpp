@@ -122,12 +122,14 @@ std::span<const uint64_t> journal_in(const MemoryView& view, uint32_t core) {
 
 void GuestMemory::clear_journals() { std::fill(journal_sizes_.begin(), journal_sizes_.end(), 0u); }
 
-void GuestMemory::interleave(uint32_t lanes_shift) {
+void GuestMemory::reserve_other_layout() {
+  other_windows_ = LazyMemory(windows_.size_bytes(), "per-core memory");
+}
+
+uint64_t GuestMemory::interleave(uint32_t lanes_shift) {
   const MemoryView from = view_;
-  if (lanes_shift == from.lanes_shift) return;
-  // As large as the other, which no thread that gives memory back need know.
-  if (other_windows_.data() == nullptr)
-    other_windows_ = LazyMemory(windows_.size_bytes(), "per-core memory");
+  if (lanes_shift == from.lanes_shift) return 0;
+  uint64_t pages = 0;
   const uint64_t bytes = windows_storage_bytes(from);
   set_lanes(view_, cores_, lanes_shift);
   view_.windows = from.windows == windows_.data() ? other_windows_.data() : windows_.data();
@@ -138,16 +140,22 @@ void GuestMemory::interleave(uint32_t lanes_shift) {
     for (uint64_t piece = 0; piece < bytes / lanes / from.window_groups / from.window_piece(); ++piece)
       for (uint64_t word = 0; word < words; word += words_in_page) {
         const uint64_t offset = piece * from.window_piece() + 8 * word;
-        if (!touched(from.windows + from.window_index(first, offset))) continue;
+        uint8_t* const page = from.windows + from.window_index(first, offset);
+        if (!touched(page)) continue;
+        bool is_used = false;
         for (uint32_t core = first; core < std::min(first + lanes, cores_); ++core)
           for (uint64_t at = offset; at < offset + 8 * words_in_page; at += 8) {
             uint64_t value;
             std::memcpy(&value, from.windows + from.window_index(core, at), 8);
             // Storage that was never touched is zero.
-            if (value != 0) std::memcpy(view_.windows + view_.window_index(core, at), &value, 8);
+            if (value == 0) continue;
+            std::memcpy(view_.windows + view_.window_index(core, at), &value, 8);
+            is_used = true;
           }
+        pages += is_used;
+        madvise(page, kPageSize, MADV_DONTNEED);  // both at once might be more than there is
       }
-  madvise(from.windows, bytes, MADV_DONTNEED);
+  return pages;
 }
 
 template <class F>

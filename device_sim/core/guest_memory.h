@@ -1,6 +1,7 @@
 // Guest memory of a machine on the host: storage and page permissions behind a MemoryView.
 // Address space is reserved at once and pages appear when touched.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -60,9 +61,16 @@ class GuestMemory {
   // `lanes_shift`: log2 of the windows interleaved in storage.
   void configure(const MachineConfig& config, uint32_t lanes_shift);
   const MemoryView& view() const { return view_; }
+  // Before interleave().
+  void reserve_other_layout();
   // Moves the windows' contents to storage of this layout, as wide as configure()'s or plain. Each
-  // layout has one place, whenever it is chosen.
-  void interleave(uint32_t lanes_shift);
+  // layout has one place, whenever it is chosen. Returns how many pages of storage held anything.
+  uint64_t interleave(uint32_t lanes_shift);
+  // All storage of guest memory, as long as the configuration is the same.
+  std::array<std::span<uint8_t>, 3> storage() const {
+    const auto windows = [](const LazyMemory& m) { return std::span(m.data(), m.size_bytes()); };
+    return {std::span(view_.linear, view_.linear_size), windows(windows_), windows(other_windows_)};
+  }
 
   bool read(uint32_t core, uint64_t address, std::span<uint8_t> out) const;
   bool write(uint32_t core, uint64_t address, std::span<const uint8_t> in);

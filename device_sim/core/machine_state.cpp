@@ -33,14 +33,9 @@ std::span<uint8_t> CpuMachineState::linear_storage() {
   return {view.linear, view.linear_size};
 }
 
-std::span<uint8_t> CpuMachineState::windows_storage() {
-  const MemoryView& view = machine_memory().view;
-  return {view.windows, windows_storage_bytes(view)};
-}
-
 void CpuMachineState::drop_memory() {
   end_slices();
-  for (const std::span<uint8_t> storage : {linear_storage(), windows_storage()})
+  for (const std::span<uint8_t> storage : machine_memory().storage)
     if (!storage.empty()) madvise(storage.data(), storage.size(), MADV_DONTNEED);
 }
 
@@ -86,7 +81,9 @@ bool CpuMachineState::put_linear(uint64_t number, std::span<const uint8_t> bytes
 }
 
 bool CpuMachineState::put_windows(uint64_t number, std::span<const uint8_t> bytes) {
-  const auto [view, cores] = machine_memory();
+  const Memory memory = machine_memory();
+  const MemoryView& view = memory.view;
+  const uint32_t cores = memory.cores;
   const Tiles tiles(view, cores);
   if (number >= tiles.count || bytes.size() != tiles.bytes(number)) return false;
   for_runs(view, tiles, number, [&](uint8_t* to, uint32_t count, uint64_t index) {

@@ -2,6 +2,7 @@
 // same form, whatever its own layout. All backends that all_backends() lists implement it beside
 // Backend; state_of() finds it.
 #pragma once
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -97,9 +98,8 @@ class CpuMachineState : public MachineState {
   uint32_t signalled_events() override { return *machine_memory().view.events; }
   void set_signalled_events(uint32_t count) override { *machine_memory().view.events = count; }
 
-  // Guest memory as it lies in this process: reserved, and taken page by page.
+  // The linear zone as it lies in this process: reserved, and taken page by page.
   std::span<uint8_t> linear_storage();
-  std::span<uint8_t> windows_storage();
   // From any thread, when guests touched more memory than they may: the slice that runs, and each
   // one after it, ends soon.
   void end_slices() { ends_slices_.store(true, std::memory_order_relaxed); }
@@ -128,6 +128,7 @@ class CpuMachineState : public MachineState {
   struct Memory {
     const MemoryView& view;
     uint32_t cores;
+    std::array<std::span<uint8_t>, 3> storage;  // GuestMemory::storage()
   };
   virtual Memory machine_memory() = 0;
 

@@ -68,7 +68,7 @@ class ScalarBackend : public CpuBackend, public CpuMachineState {
   static constexpr size_t kSchedulingBytes = sizeof(Core);
 
  private:
-  Memory machine_memory() override { return {memory_.view(), config_.cores}; }
+  Memory machine_memory() override { return {memory_.view(), config_.cores, memory_.storage()}; }
   template <class Archive>
   void describe_scheduling(Archive& a);
   // Whether it waits for an event that has not come.

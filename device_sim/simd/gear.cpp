@@ -19,9 +19,15 @@ bool Gear::loses(uint64_t instructions, uint64_t steps) {
   return true;
 }
 
+void Gear::note_change(int64_t more) {
+  price_ = std::clamp(least_price_ + more, price_, kHighestPrice);
+  pause_ = std::max(pause_, first_pause());
+}
+
 bool Gear::is_sound() const {
-  return loss_ >= -price_ && loss_ < price_ && apart_ >= 0 && pause_ >= first_pause() &&
-         pause_ <= kLongestPause * price_ && apart_ < pause_;
+  return price_ >= least_price_ && price_ <= kHighestPrice && loss_ >= -price_ &&
+         loss_ < price_ && pause_ >= first_pause() && pause_ <= kLongestPause * price_ &&
+         apart_ >= 0 && apart_ < pause_;
 }
 
 bool Gear::tries(uint64_t instructions, uint64_t cores) {

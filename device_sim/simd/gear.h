@@ -12,7 +12,11 @@ namespace gpusim::simd {
 class Gear {
  public:
   // `step_cost`: what a step of a group costs. `price`: of changing over.
-  Gear(int64_t step_cost, int64_t price) : step_cost_(step_cost), price_(price), pause_(first_pause()) {}
+  Gear(int64_t step_cost, int64_t price)
+      : step_cost_(step_cost), least_price_(price), price_(price), pause_(first_pause()) {}
+
+  // What a change cost beyond the least price: the next one is taken to cost as much, or more.
+  void note_change(int64_t more);
 
   // After a slice in lockstep, with so many instructions over all lanes in so many steps of a group.
   // True: the cores had better run alone.
@@ -26,15 +30,17 @@ class Gear {
     a(apart_);
     a(pause_);
     a(on_trial_);
+    a(price_);
   }
   // Of what describe() read.
   bool is_sound() const;
 
  private:
   static constexpr int64_t kFirstPause = 32, kLongestPause = 1024;  // prices
+  static constexpr int64_t kHighestPrice = int64_t{1} << 48;
   int64_t first_pause() const { return kFirstPause * price_; }
 
-  int64_t step_cost_, price_;
+  int64_t step_cost_, least_price_, price_;
   int64_t loss_ = 0;   // by lockstep, since the change
   int64_t apart_ = 0;  // instructions, since the change, where enough cores ran
   int64_t pause_;      // until lockstep is tried again

@@ -64,7 +64,10 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   workers_ = std::vector<Worker>(std::max(config.threads, 1u));
   for (Worker& w : workers_) w.blocks.resize(module.blocks.size(), config.count_lanes);
   gear_.reset();
-  if (may_part()) gear_ = new_gear();
+  if (may_part()) {
+    memory_.reserve_other_layout();
+    gear_ = new_gear();
+  }
   turns_ = std::make_unique<Turn[]>(gear_ ? config.cores : groups_.size());
   pace_ = {};
   slices_ = next_mark_ = 0;
@@ -82,10 +85,12 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
 // by turns, want them as they were asked for.
 bool SimdBackend::may_part() const {
   constexpr uint32_t kMostCores = 4096;  // each has a group of its own then
-  return config_.regroup && !is_of_one() && config_.cores <= kMostCores &&
-         config_.linear_storage == nullptr && config_.memory_model == MemoryModel::kShared && !config_.count_lanes &&
-         config_.journal_words == 0 && config_.seed == 0 &&
-         config_.native_after != MachineConfig::kNeverNative;
+  const bool is_wanted = config_.regroup && !is_of_one() && config_.cores <= kMostCores &&
+                         config_.memory_model == MemoryModel::kShared &&
+                         config_.linear_storage == nullptr && !config_.count_lanes &&
+                         config_.journal_words == 0 && config_.seed == 0 &&
+                         config_.native_after != MachineConfig::kNeverNative;
+  return is_wanted && make_engine() != nullptr;  // interpreted alone they would be slow
 }
 
 simd::Gear SimdBackend::new_gear() const {
@@ -130,7 +135,9 @@ void SimdBackend::arrange(bool alone) {
   for (size_t s = 0; s < module_->slot_count; ++s) slots(static_cast<Slot>(s), values_of(s));
 
   width_ = alone ? 1 : config_.group_width;
-  memory_.interleave(alone ? 0 : simd::kLanesShift);
+  constexpr int64_t kPerPage = 3000;  // of instructions: its words go to places of their own
+  const uint64_t pages = memory_.interleave(alone ? 0 : simd::kLanesShift);
+  if (config_.native_after != 0) gear_->note_change(kPerPage * static_cast<int64_t>(pages));
   std::swap(native_, other_native_);
   if (alone && !native_) {
     if (std::unique_ptr<native::Engine> engine = make_engine()) {
@@ -139,7 +146,7 @@ void SimdBackend::arrange(bool alone) {
       engine->permissions_changed(memory.window_base, memory.windows_size);
       native_ = std::make_unique<simd::CodeCache>();
       native_->set_alone(std::move(engine));
-      native_->assign(module_->uops);
+      native_->follow(*module_);
     }
   }
   connect();
@@ -221,8 +228,8 @@ void SimdBackend::view_machine() {
     block_tallies_[b].counts[simd::kInsnCount] = module_->blocks[b].insn_count;
   }
   if (engine()) engine()->module_changed();
-  if (native_) native_->assign(module_->uops);
-  if (other_native_) other_native_->assign(module_->uops);
+  if (native_) native_->follow(*module_);
+  if (other_native_) other_native_->follow(*module_);
   connect();
 }
 

@@ -76,7 +76,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   size_t regroupings() const { return regroupings_; }
 
  private:
-  Memory machine_memory() override { return {memory_.view(), config_.cores}; }
+  Memory machine_memory() override { return {memory_.view(), config_.cores, memory_.storage()}; }
   struct LaneUse {
     uint64_t instructions = 0, steps = 0;
   };

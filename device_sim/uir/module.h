@@ -92,6 +92,9 @@ struct Module {
   std::vector<Uop> uops;
   std::vector<uint16_t> uop_insn;    // per micro-op: its instruction's index within its block
   std::vector<uint32_t> uop_block;   // per micro-op: its block
+  // Micro-ops that got another target after they were added, in the order in which they did: others
+  // never change.
+  std::vector<uint32_t> relinked;
   std::vector<Block> blocks;
   // Where instructions differ in length: per block with instructions, from its `first_offset` on,
   // the distance of each instruction from the block's pc in bytes, then that of the block's end.

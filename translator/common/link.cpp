@@ -144,6 +144,8 @@ class Linker {
       const auto open = open_->targets.find(pc);
       if (open == open_->targets.end() || find_block(module_.code, pc) != uop) continue;
       for (const uint32_t end : open->second.ends) set_target(end, uop);
+      module_.relinked.insert(module_.relinked.end(), open->second.ends.begin(),
+                              open->second.ends.end());
       open_->targets.erase(open);
     }
   }

@@ -6,11 +6,15 @@ namespace {
 constexpr uint8_t kMisfits = 32;
 }
 
-void CodeCache::assign(std::span<const Uop> uops) {
-  uops_.assign(uops.begin(), uops.end());
+void CodeCache::follow(const Module& module) {
+  uops_.insert(uops_.end(), module.uops.begin() + static_cast<std::ptrdiff_t>(uops_.size()),
+               module.uops.end());
+  for (; relinked_ < module.relinked.size(); ++relinked_) {
+    const uint32_t uop = module.relinked[relinked_];
+    uops_[uop].imm = module.uops[uop].imm;
+  }
   entry_of_.resize(uops_.size());
   misfits_.resize(uops_.size());
-  for (const uint32_t uop : marked_) patch(uop);
 }
 
 void CodeCache::patch(uint32_t uop) { uops_[uop].op = static_cast<Op>(kEntryOp); }

@@ -43,8 +43,8 @@ struct NativeEntry {
 class CodeCache {
  public:
   CodeCache() = default;
-  // The module's micro-ops, as the groups shall run them.
-  void assign(std::span<const Uop> uops);
+  // The module's micro-ops, as the groups shall run them: takes what it grew by since the last time.
+  void follow(const Module& module);
   const Uop* uops() const { return uops_.data(); }
   void mark(uint32_t uop);
   // Native code left before this micro-op because values did not have the forms that it was made for. Where
@@ -69,6 +69,7 @@ class CodeCache {
   void patch(uint32_t uop);
 
   std::vector<Uop> uops_;
+  size_t relinked_ = 0;  // of Module::relinked, that are known
   std::vector<uint32_t> entry_of_;  // by micro-op
   std::vector<uint32_t> marked_;
   std::deque<NativeEntry> entries_;

@@ -40,6 +40,18 @@ TEST_CASE("lockstep is tried again after a while, which grows where it does not 
   CHECK(gear.tries(kFirstPause, 64));
 }
 
+TEST_CASE("a change that cost more makes the next one dearer") {
+  Gear gear(kStep, kPrice);
+  REQUIRE(gear.loses(1000, 1000));
+  gear.note_change(9 * kPrice);
+  CHECK_FALSE(gear.tries(10 * kFirstPause - 1, 64));
+  REQUIRE(gear.tries(1, 64));
+  CHECK_FALSE(gear.loses(100, 100));  // 1500 lost, of 10000
+  gear.note_change(0);
+  CHECK_FALSE(gear.loses(60, 60));
+  CHECK(gear.loses(10, 10));  // a quarter
+}
+
 TEST_CASE("a gear's state is kept, and wild values are seen") {
   Gear gear(kStep, kPrice);
   REQUIRE(gear.loses(1000, 1000));
