@@ -144,9 +144,10 @@ std::optional<V> machine_float(const Uop& u, const V& a, const V& b, const V& c)
     case Op::fconvert:
       switch (static_cast<FpFormat>(u.aux >> 2 & 3)) {
         case FpFormat::kF64:
+          if (is_double) return {};
           return promoted(a);
         case FpFormat::kF32:
-          if (u.aux >> 4 != 0) return {};  // to odd
+          if (!is_double || u.aux >> 4 != 0) return {};  // the same, or rounded to odd
           return demoted(a);
         default:
           return {};
