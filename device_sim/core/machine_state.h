@@ -3,7 +3,6 @@
 // Backend; state_of() finds it.
 #pragma once
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -12,6 +11,7 @@
 
 #include "device_sim/core/backend.h"
 #include "device_sim/core/memory_view.h"
+#include "device_sim/core/slice_clock.h"
 
 namespace gpusim {
 
@@ -102,29 +102,16 @@ class CpuMachineState : public MachineState {
   std::span<uint8_t> linear_storage();
   // From any thread, when guests touched more memory than they may: the slice that runs, and each
   // one after it, ends soon.
-  void end_slices() { ends_slices_.store(true, std::memory_order_relaxed); }
+  void end_slices() { clock_.end_all(); }
   // The same, but all of guest memory is given back at once and reads as zero: nothing but tallies
   // and places of cores is worth anything afterwards.
   void drop_memory();
   // Slices end soon after so much time, and the next one first runs the cores that had no turn. For
   // hosts that have to look around in time, however many cores there are: which cores a slice runs
   // then depends on the host's speed. Zero, as it begins: they last as long as they take.
-  void limit_slices(std::chrono::nanoseconds longest) { longest_slice_ = longest; }
+  void limit_slices(std::chrono::nanoseconds longest) { clock_.limit(longest); }
 
  protected:
-  bool has_time_limit() const { return longest_slice_.count() != 0; }
-  void start_clock() {
-    is_late_.store(false, std::memory_order_relaxed);
-    if (has_time_limit()) deadline_ = std::chrono::steady_clock::now() + longest_slice_;
-  }
-  // Now and then in a slice, by any of its threads.
-  void look_at_clock() {
-    if (has_time_limit() && std::chrono::steady_clock::now() >= deadline_)
-      is_late_.store(true, std::memory_order_relaxed);
-  }
-  bool ends_slices() const {
-    return ends_slices_.load(std::memory_order_relaxed) || is_late_.load(std::memory_order_relaxed);
-  }
   struct Memory {
     const MemoryView& view;
     uint32_t cores;
@@ -132,10 +119,7 @@ class CpuMachineState : public MachineState {
   };
   virtual Memory machine_memory() = 0;
 
- private:
-  std::atomic<bool> ends_slices_{false}, is_late_{false};
-  std::chrono::nanoseconds longest_slice_{0};
-  std::chrono::steady_clock::time_point deadline_;
+  SliceClock clock_;
 };
 
 // Null if the memory of this backend's guests is not in this process.

@@ -36,7 +36,7 @@ uint32_t ScalarBackend::runnable() const {
 
 std::span<const Event> ScalarBackend::run_slice(uint64_t instructions) {
   events_.clear();
-  start_clock();
+  clock_.start();
   // The rest of a slice that was ended comes first.
   uint32_t k = std::exchange(next_turn_, 0);
   bool idle = k == 0;
@@ -45,7 +45,7 @@ std::span<const Event> ScalarBackend::run_slice(uint64_t instructions) {
   // A second time, without sleep, if all sleep.
   for (int pass = 0; pass == 0 || (pass == 1 && idle); ++pass, k = 0)
     for (; k < cores_.size(); ++k) {
-      if (ends_slices()) {
+      if (clock_.is_over()) {
         next_turn_ = k;
         break;
       }
@@ -53,7 +53,7 @@ std::span<const Event> ScalarBackend::run_slice(uint64_t instructions) {
       Core& core = cores_[i];
       if (core.status != CoreStatus::kRunnable || (pass == 0 && sleeps(core))) continue;
       run_core(i, jittered(config_.seed, slices_, i, instructions));
-      look_at_clock();
+      clock_.look();
       idle = false;
     }
   sort_events();

@@ -23,7 +23,6 @@ void CodeCache::mark(uint32_t uop) {
   if (static_cast<uint8_t>(uops_[uop].op) == kEntryOp) return;
   entry_of_[uop] = static_cast<uint32_t>(entries_.size());
   entries_.emplace_back().op = uops_[uop].op;
-  marked_.push_back(uop);
   patch(uop);
 }
 

@@ -47,8 +47,8 @@ class CodeCache {
   void follow(const Module& module);
   const Uop* uops() const { return uops_.data(); }
   void mark(uint32_t uop);
-  // Native code left before this micro-op because values did not have the forms that it was made for. Where
-  // that happens often, a trace shall begin. During slices, by any thread.
+  // Native code left before this micro-op because values did not have the forms that it was made
+  // for. Where that happens often, a trace shall begin. During slices, by any thread.
   void note_misfit(uint32_t uop);
   // Marks such places; between slices.
   void mark_misfits();
@@ -71,7 +71,6 @@ class CodeCache {
   std::vector<Uop> uops_;
   size_t relinked_ = 0;  // of Module::relinked, that are known
   std::vector<uint32_t> entry_of_;  // by micro-op
-  std::vector<uint32_t> marked_;
   std::deque<NativeEntry> entries_;
   std::deque<std::atomic<uint8_t>> misfits_;  // by micro-op
   std::atomic<bool> any_misfits_ = false;

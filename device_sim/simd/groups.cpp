@@ -1,0 +1,202 @@
+#include "device_sim/simd/groups.h"
+
+#include <algorithm>
+#include <new>
+
+namespace gpusim::simd {
+
+void Groups::configure(const Machine& machine, const Module& module, uint32_t cores) {
+  machine_ = &machine;
+  module_ = &module;
+  cores_ = cores;
+  for (Storage& storage : storages_) storage = {};
+}
+
+void Groups::arrange(uint32_t width) {
+  width_ = width;
+  const uint64_t count = (uint64_t{cores_} + width - 1) / width;
+  Storage& s = storages_[width == 1];
+  if (s.groups.data() == nullptr) {
+    const uint64_t group_words = uint64_t{module_->slot_count} * kMaxLanes;
+    // A group of one core hardly ever uses its rows.
+    s.slots = LazyMemory(count * group_words * sizeof(uint64_t), "contexts",
+                         width == 1 ? Pages::kSmall : Pages::kHuge);
+    s.groups = LazyMemory(count * sizeof(Group), "groups of cores", Pages::kHuge);
+    s.watches = LazyMemory(count * width * sizeof(Watch), "waiting cores");
+    s.tallies = LazyMemory(count * width * sizeof(ClassCounts), "tallies", Pages::kHuge);
+  }
+  groups_ = {reinterpret_cast<Group*>(s.groups.data()), count};
+}
+
+void Groups::reset() {
+  const Storage& s = storages_[width_ == 1];
+  runnable_ = 0;
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    const bool has_tallies = groups_[i].has_tallies;  // new storage is zero
+    Group& g = *new (&groups_[i]) Group();
+    g.machine = machine_;
+    g.slot_count = module_->slot_count;
+    g.lanes = reinterpret_cast<uint64_t*>(s.slots.data()) + i * g.slot_count * kMaxLanes;
+    g.watches = reinterpret_cast<Watch*>(s.watches.data()) + i * width_;
+    g.lane_tally = reinterpret_cast<ClassCounts*>(s.tallies.data()) + i * width_;
+    if (has_tallies) std::fill_n(g.lane_tally, width_, ClassCounts{});
+    g.first_core = static_cast<uint32_t>(i * width_);
+    g.width = std::min(width_, cores_ - g.first_core);
+    g.exists = ~uint64_t{0} >> (64 - g.width);
+    set_keys(g, g.exists, key_of(0, 0));
+    for (const InitialValue& v : module_->initial_values) set_compact(g, v.slot, {v.value, 0});
+  }
+  regrouper_.configure(groups_, cores_, width_);
+}
+
+uint64_t Groups::instructions() const {
+  uint64_t sum = 0;
+  for (const Group& g : groups_) sum += Regrouper::instructions(g);
+  return sum;
+}
+
+Groups::LaneUse Groups::use_of(std::span<const uint32_t> groups) const {
+  LaneUse sum;
+  for (const uint32_t i : groups) {
+    sum.instructions += Regrouper::instructions(groups_[i]);
+    sum.steps += groups_[i].steps;
+  }
+  return sum;
+}
+
+void Groups::start(uint32_t core, uint32_t uop) {
+  stop(core);
+  Group& g = of(core);
+  const uint32_t lane = lane_of(core);
+  set_key(g, lane, make_key(machine(), key_depth(g.key(lane)), uop));
+  g.runnable |= uint64_t{1} << lane;
+  ++runnable_;
+}
+
+void Groups::start_all(uint32_t uop) {
+  const auto key = [&](uint64_t former) { return make_key(machine(), key_depth(former), uop); };
+  for (Group& g : groups_) {
+    if (g.joint == g.exists)
+      set_keys(g, g.exists, key(g.joint_key));
+    else
+      for_each_lane(g.exists, [&](uint32_t l) { set_key(g, l, key(g.key(l))); });
+    g.runnable = g.exists;
+    g.waiting = g.watchers = 0;
+  }
+  runnable_ = cores_;
+}
+
+void Groups::stop(uint32_t core) {
+  Group& g = of(core);
+  const uint32_t lane = lane_of(core);
+  if (!((g.runnable | g.waiting) >> lane & 1)) return;
+  --runnable_;
+  take_out(g, lane);
+  set_key(g, lane, g.key(lane));  // those that go on stay joint
+}
+
+void Groups::move_keys(std::span<const uint32_t> uop_of_former_rank) {
+  for (Group& g : groups_)
+    for (uint32_t lane = 0; lane < g.width; ++lane) {
+      const uint64_t key = g.key(lane);
+      const uint32_t uop = uop_of_former_rank[key_rank(key)];
+      set_key(g, lane, make_key(machine(), key_depth(key), uop));
+    }
+}
+
+void Groups::set_slots(Slot slot, CoreWord value) {
+  for (Group& g : groups_) {
+    if (!regrouper_.is_mixed())
+      set_compact(g, slot, {value.of(g.first_core), g.width > 1 ? value.step : 0});
+    else
+      for (uint32_t lane = 0; lane < g.width; ++lane) set_lane(g, slot, lane, value.of(g.core(lane)));
+  }
+}
+
+void Groups::slots(Slot slot, std::span<uint64_t> values) const {
+  for (const Group& g : groups_)
+    for (uint32_t lane = 0; lane < g.width; ++lane) values[g.core(lane)] = g.get_lane(slot, lane);
+}
+
+void Groups::set_all_slots(Slot slot, std::span<const uint64_t> values) {
+  for (Group& g : groups_) {
+    const auto value = [&](uint32_t lane) { return values[g.core(lane)]; };
+    const Compact row{value(0), g.width > 1 ? value(1) - value(0) : 0};
+    bool is_compact = true;
+    for (uint32_t lane = 0; lane < g.width; ++lane)
+      is_compact &= value(lane) == row.base + lane * row.stride;
+    if (!is_compact) {
+      for (uint32_t lane = 0; lane < g.width; ++lane) set_lane(g, slot, lane, value(lane));
+    } else if (g.kind[slot] != kUniform || row.stride != 0 ||
+               g.compact(slot).base != row.base) {  // storage that was never touched stays so
+      set_compact(g, slot, row);
+    }
+  }
+}
+
+CoreTally Groups::tally(uint32_t core) {
+  CoreTally t;
+  flush_epochs(of(core));
+  t.classes = of(core).lane_tally[lane_of(core)];
+  t.classes[kInsnCount] = 0;
+  return t;
+}
+
+CoreTally Groups::tally_of_all() const {
+  CoreTally t;
+  for (const Group& g : groups_) {
+    for (size_t e = 0; e < kEpochs; ++e) {
+      const auto lanes = static_cast<uint64_t>(std::popcount(g.epoch_mask[e]));
+      if (g.epochs[e].counts[kInsnCount] == 0) continue;
+      for (size_t c = 0; c < t.classes.size(); ++c)
+        t.classes[c] += lanes * g.epochs[e].counts[c];
+    }
+    for (uint32_t lane = 0; g.has_tallies && lane < g.width; ++lane)
+      for (size_t c = 0; c < t.classes.size(); ++c) t.classes[c] += g.lane_tally[lane][c];
+  }
+  t.classes[kInsnCount] = 0;
+  return t;
+}
+
+std::vector<CoreSnapshot> Groups::snapshot() {
+  std::vector<CoreSnapshot> all(cores_);
+  for (Group& g : groups_) {
+    flush_epochs(g);
+    for (uint32_t lane = 0; lane < g.width; ++lane) {
+      CoreSnapshot& c = all[g.core(lane)];
+      c.runnable = (g.runnable | g.waiting) >> lane & 1;
+      c.place = key_pc(machine(), g.key(lane));
+      c.depth = key_depth(g.key(lane));
+      c.instructions = g.lane_tally[lane][kInsnCount];
+      c.classes = g.lane_tally[lane];
+      c.classes[kInsnCount] = 0;
+    }
+  }
+  return all;
+}
+
+void Groups::restore(std::span<const CoreSnapshot> cores, bool scheduled) {
+  runnable_ = 0;
+  for (Group& g : groups_) {
+    uint64_t runnable = 0;
+    for (uint32_t lane = 0; lane < g.width; ++lane) {
+      const CoreSnapshot& c = cores[g.core(lane)];
+      set_key(g, lane, make_key(machine(), c.depth, c.place));
+      g.has_tallies = true;
+      g.lane_tally[lane] = c.classes;
+      g.lane_tally[lane][kInsnCount] = c.instructions;
+      if (!scheduled) g.flushed_instructions += c.instructions;
+      if (c.runnable) runnable |= uint64_t{1} << lane;
+    }
+    g.waiting &= runnable;
+    g.watchers &= runnable;
+    g.runnable = runnable & ~g.waiting;
+    // As if all lanes had been used so far.
+    if (!scheduled) g.steps = (g.flushed_instructions + g.width - 1) / g.width;
+    g.budget = 0;
+    begin_lanes(g);
+    runnable_ += static_cast<uint32_t>(std::popcount(runnable));
+  }
+}
+
+}  // namespace gpusim::simd

@@ -1,0 +1,92 @@
+// The cores of a machine in their groups: what they hold, where they are, what they have done.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "device_sim/core/guest_memory.h"
+#include "device_sim/core/machine_state.h"
+#include "device_sim/simd/group.h"
+#include "device_sim/simd/regroup.h"
+
+namespace gpusim::simd {
+
+class Groups {
+ public:
+  // Instructions over all lanes of some groups, and steps of these groups.
+  struct LaneUse {
+    uint64_t instructions = 0, steps = 0;
+    LaneUse operator-(const LaneUse& before) const {
+      return {instructions - before.instructions, steps - before.steps};
+    }
+  };
+
+  // New storage for so many cores. `machine`, which every group uses, may change between slices;
+  // it and `module` must stay where they are. Then come arrange() and reset().
+  void configure(const Machine& machine, const Module& module, uint32_t cores);
+  // Groups of so many cores. Storage is kept for groups of one, and of another width.
+  void arrange(uint32_t width);
+  // Idle cores in their own places, with the registers that the module begins with.
+  void reset();
+
+  std::span<Group> all() { return groups_; }
+  std::span<const Group> all() const { return groups_; }
+  Group& operator[](size_t group) { return groups_[group]; }
+  const Group& operator[](size_t group) const { return groups_[group]; }
+  size_t size() const { return groups_.size(); }
+  uint32_t width() const { return width_; }
+  // Whether every group has one core.
+  bool is_of_one() const { return width_ == 1 || cores_ == 1; }
+  size_t number_of(uint32_t core) const { return regrouper_.position(core) / width_; }
+  Regrouper& regrouper() { return regrouper_; }
+  uint64_t instructions() const;
+  LaneUse use_of(std::span<const uint32_t> groups) const;
+
+  // Cores that are runnable or wait for an event.
+  uint32_t runnable() const { return runnable_; }
+  void set_runnable(uint32_t cores) { runnable_ = cores; }
+  void start(uint32_t core, uint32_t uop);
+  void start_all(uint32_t uop);
+  void stop(uint32_t core);
+  uint32_t place(uint32_t core) { return key_pc(machine(), of(core).key(lane_of(core))); }
+  // Waiting lanes are where they were when micro-ops have other ranks.
+  void move_keys(std::span<const uint32_t> uop_of_former_rank);
+
+  uint64_t slot(uint32_t core, Slot slot) { return of(core).get_lane(slot, lane_of(core)); }
+  void set_slot(uint32_t core, Slot slot, uint64_t value) {
+    set_lane(of(core), slot, lane_of(core), value);
+  }
+  // Of all cores.
+  void set_slots(Slot slot, CoreWord value);
+  void slots(Slot slot, std::span<uint64_t> values) const;
+  void set_all_slots(Slot slot, std::span<const uint64_t> values);
+
+  // The class kInsnCount of both counts no class, and is 0.
+  CoreTally tally(uint32_t core);
+  CoreTally tally_of_all() const;
+
+  std::vector<CoreSnapshot> snapshot();
+  // `scheduled`: the groups' own state is that of the snapshot; otherwise it begins with it.
+  void restore(std::span<const CoreSnapshot> cores, bool scheduled);
+
+ private:
+  struct Storage {
+    LazyMemory slots;  // [group][slot][kMaxLanes]
+    LazyMemory groups;
+    LazyMemory watches;  // [group][lane]
+    LazyMemory tallies;  // [group][lane]
+  };
+  const Machine& machine() const { return *machine_; }
+  Group& of(uint32_t core) { return groups_[number_of(core)]; }
+  uint32_t lane_of(uint32_t core) const { return regrouper_.position(core) % width_; }
+
+  const Machine* machine_ = nullptr;
+  const Module* module_ = nullptr;
+  uint32_t cores_ = 0, width_ = kMaxLanes;
+  Storage storages_[2];  // of cores in lockstep, and alone
+  std::span<Group> groups_;
+  Regrouper regrouper_;
+  uint32_t runnable_ = 0;
+};
+
+}  // namespace gpusim::simd

@@ -1,0 +1,398 @@
+#include "device_sim/simd/scheduler.h"
+
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <thread>
+#include <utility>
+
+#include "device_sim/core/interleaving.h"
+
+namespace gpusim::simd {
+
+namespace {
+
+constexpr uint64_t kTurn = 4096;  // instructions of a group in one go
+
+void pause_processor() {
+#ifdef __x86_64__
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+void Scheduler::configure(const MachineConfig& config) {
+  seed_ = config.seed;
+  cores_ = config.cores;
+  is_memory_ours_ = config.linear_storage == nullptr;
+  slices_ = 0;
+  pace_ = {};
+  workers_ = std::vector<Worker>(std::max(config.threads, 1u));
+}
+
+void Scheduler::set_blocks(size_t blocks) {
+  for (Worker& w : workers_) w.blocks.resize(blocks, machine_.counts_lanes);
+}
+
+void Scheduler::reset() {
+  rests_.assign(groups_.size(), Rest{});
+  awake_.clear();
+  was_ended_ = false;
+  if (turn_count_ != groups_.size()) {
+    turn_count_ = groups_.size();
+    turns_ = std::make_unique<Turn[]>(turn_count_);
+  }
+  look_again();
+}
+
+void Scheduler::look_again() {
+  for (size_t i = 0; i < groups_.size(); ++i) rest(i, false);
+}
+
+BlockCounter& Scheduler::blocks() {
+  BlockCounter& all = workers_.front().blocks;
+  for (size_t w = 1; w < workers_.size(); ++w) all.take_over(workers_[w].blocks);
+  return all;
+}
+
+bool Scheduler::is_due(size_t group) const {
+  // To look at 64 words takes time: not every slice.
+  constexpr uint64_t kSlices = 16;
+  const Rest& r = rests_[group];
+  switch (r.state) {
+    case Rest::State::kIdle:
+      return false;
+    case Rest::State::kAwake:
+      return true;
+    case Rest::State::kWord:
+      return slices_ >= r.until || r.watch.has_event(machine_.memory);
+    case Rest::State::kEvents:
+      return slices_ >= r.until || ((slices_ + group) % kSlices == 0 && has_event(groups_[group]));
+    case Rest::State::kPolling:
+      return slices_ >= r.until;
+  }
+  return true;
+}
+
+void Scheduler::choose_awake() {
+  const size_t last = awake_.empty() ? 0 : awake_.front();
+  awake_.clear();
+  for (uint32_t i = 0; i < rests_.size(); ++i)
+    if (is_due(i)) awake_.push_back(i);
+  // One that has been handed what it waits for; most often it is a neighbour.
+  for (size_t k = 0; k < rests_.size() && awake_.empty(); ++k) {
+    const size_t i = (last + k) % rests_.size();
+    if (rests_[i].state == Rest::State::kEvents && has_event(groups_[i]))
+      awake_.push_back(static_cast<uint32_t>(i));
+  }
+  // Then those look for themselves that cannot be looked at from outside, or else all.
+  const auto wake_where = [&](auto is_wanted) {
+    for (uint32_t i = 0; i < rests_.size(); ++i)
+      if (is_wanted(rests_[i].state)) awake_.push_back(i);
+  };
+  if (awake_.empty()) wake_where([](Rest::State s) { return s == Rest::State::kPolling; });
+  if (awake_.empty()) wake_where([](Rest::State s) { return s != Rest::State::kIdle; });
+  if (seed_ && !awake_.empty()) {
+    const uint64_t first = mixed(seed_, slices_, cores_) % awake_.size();
+    std::rotate(awake_.begin(), awake_.begin() + static_cast<std::ptrdiff_t>(first), awake_.end());
+  }
+}
+
+// After a slice of the group. `in_vain`: it did nothing but look whether it can go on.
+void Scheduler::rest(size_t group, bool in_vain) {
+  const Group& g = groups_[group];
+  Rest& r = rests_[group];
+  r.rounds = in_vain ? r.rounds + 1 : 0;
+  r.until = slices_ + slices_to_sleep(r.rounds);
+  if (g.runnable != 0) {
+    r.state = g.gave_way && in_vain ? Rest::State::kPolling : Rest::State::kAwake;
+  } else if (g.waiting == 0) {
+    r.state = Rest::State::kIdle;
+  } else if (g.watchers == g.waiting && g.watch.word) {
+    r.state = Rest::State::kWord;
+    r.watch = g.watch;
+  } else {
+    r.state = Rest::State::kEvents;
+  }
+}
+
+// By what the groups did when they last ran: often one works and others only look at a flag.
+bool Scheduler::is_worth_threads() const {
+  if (workers_.size() == 1) return false;
+  // Handing groups to threads costs as much time as some thousand instructions of a group.
+  constexpr uint64_t kWorthThreads = 4096;
+  uint64_t all = 0, most = 0;
+  for (const uint32_t i : awake_) {
+    all += rests_[i].used;
+    most = std::max(most, rests_[i].used);
+  }
+  return all - most >= kWorthThreads;
+}
+
+// Groups that stay close together find each other's data in the caches. One alone has nobody to stay
+// close to, but the clock is looked at between turns. Seeds have lengths of their own.
+uint64_t Scheduler::turn_length(uint64_t instructions) const {
+  constexpr uint64_t kTurnAlone = 4 * kTurn;
+  if (seed_ != 0) return instructions;
+  if (awake_.size() > 1) return std::min(instructions, kTurn);
+  return clock_.has_limit() ? std::min(instructions, kTurnAlone) : instructions;
+}
+
+void Scheduler::begin_round() {
+  ++slices_;
+  is_new_ = true;
+  if (std::exchange(was_ended_, false)) {
+    // The rest of a slice goes on, with the groups that had no turn in it.
+    std::erase_if(awake_, [this](uint32_t i) {
+      return turns_[i].left.load(std::memory_order_relaxed) == 0;
+    });
+    is_new_ = awake_.empty();
+  }
+  if (is_new_) choose_awake();
+}
+
+uint64_t Scheduler::run_round(uint64_t instructions, std::vector<Event>& events) {
+  // What is left of a slice has not run in it: its last use says nothing.
+  if (is_new_) is_worth_threads_ = is_worth_threads();
+  workers_now_ =
+      is_worth_threads_ && pace_.together() ? std::min(workers_.size(), awake_.size()) : 1;
+  // The caller's own memory is seen by his threads, too.
+  machine_.is_alone = workers_now_ == 1 && is_memory_ours_;
+  turn_length_ = turn_length(instructions);
+  for (const uint32_t i : awake_) {
+    rests_[i].used = 0;
+    if (!is_new_) continue;
+    turns_[i].left.store(instructions, std::memory_order_relaxed);
+    turns_[i].was_chosen = true;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  if (workers_now_ == 1) {
+    run_turns(0);
+  } else {
+    tbb::task_arena arena(static_cast<int>(workers_now_));
+    arena.execute([&] {
+      tbb::parallel_for(
+          size_t{0}, workers_now_, [&](size_t w) { run_turns(w); }, tbb::static_partitioner());
+    });
+  }
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  uint64_t used = 0, atomics = 0;
+  for (const uint32_t i : awake_) used += rests_[i].used;
+  for (Worker& w : workers_) {
+    events.insert(events.end(), w.events.begin(), w.events.end());
+    w.events.clear();
+    atomics += std::exchange(w.workspace.atomics, 0);
+  }
+  if (is_worth_threads_) pace_.note(workers_now_ > 1, used, atomics, time);
+  return used;
+}
+
+// Brings into the cache what a group touches first in its slice: of many, all have left it since
+// the last.
+void Scheduler::fetch_ahead(size_t group) const {
+  const auto fetch = [](const void* from, size_t size_bytes) {
+    for (size_t at = 0; at < size_bytes; at += 64)
+      __builtin_prefetch(static_cast<const char*>(from) + at, /*to be written*/ 1);
+  };
+  const Group& g = groups_[group];
+  const size_t slots = g.slot_count;
+  fetch(&g, offsetof(Group, kind) + slots);
+  fetch(g.base, slots * sizeof g.base[0]);
+  fetch(g.stride, slots * sizeof g.stride[0]);
+  fetch(g.lane_key, sizeof g.lane_key);
+  fetch(&g.epochs, sizeof g.epochs[0]);
+  fetch(&g.epoch_mask, sizeof g.epoch_mask);
+}
+
+void Scheduler::run_turns(size_t self) {
+  constexpr int kSpins = 256;  // before others may have the processor
+  Worker& worker = workers_[self];
+  const size_t count = awake_.size();
+  const size_t begin = count * self / workers_now_, end = count * (self + 1) / workers_now_;
+  for (int in_vain = 0;;) {
+    const bool is_quiet = running_ == 0;
+    worker.missed = false;
+    bool ran = false;
+    for (size_t k = begin; k < end; ++k) {
+      if (k + 2 < end) fetch_ahead(awake_[k + 2]);
+      ran |= run_turn(awake_[k], worker);
+    }
+    for (size_t k = end; !ran && k < begin + count; ++k)
+      ran = run_turn(awake_[k < count ? k : k - count], worker);
+    if (ran) {
+      in_vain = 0;
+      continue;
+    }
+    // Groups that run elsewhere may yet open a barrier.
+    if (is_quiet && !worker.missed) return;
+    if (++in_vain > kSpins)
+      std::this_thread::yield();
+    else
+      pause_processor();
+  }
+}
+
+bool Scheduler::run_turn(size_t group, Worker& worker) {
+  Turn& turn = turns_[group];
+  if (turn.left.load(std::memory_order_relaxed) == 0) return false;
+  if (workers_now_ == 1) return run_taken(group, worker);
+  if (turn.taken.load(std::memory_order_relaxed) || turn.taken.exchange(true)) {
+    worker.missed = true;
+    return false;
+  }
+  const bool ran = run_taken(group, worker);
+  turn.taken.store(false);
+  return ran;
+}
+
+bool Scheduler::run_taken(size_t group, Worker& worker) {
+  Turn& turn = turns_[group];
+  const uint64_t left = turn.left.load(std::memory_order_relaxed);
+  if (left == 0 || clock_.is_over() || (!std::exchange(turn.was_chosen, false) && !is_due(group)))
+    return false;
+  const bool is_alone = workers_now_ == 1;
+  if (!is_alone) ++running_;
+  const size_t events = worker.events.size();
+  const uint64_t used = run_in_slice(group, std::min(left, turn_length_), worker);
+  Rest& rest = rests_[group];
+  rest.used += used;
+  // The host looks after events before their cores' neighbours go on for long.
+  const bool is_over = worker.events.size() != events || rest.state == Rest::State::kIdle ||
+                       rest.state == Rest::State::kPolling;
+  turn.left.store(is_over ? 0 : left - std::min(left, used + 1), std::memory_order_relaxed);
+  if (!is_alone) --running_;
+  if ((worker.since_look += used + 1) >= kTurn) {
+    worker.since_look = 0;
+    clock_.look();
+  }
+  return true;
+}
+
+uint64_t Scheduler::run_in_slice(size_t group, uint64_t instructions, Worker& worker) {
+  // A look at a flag, and giving way again.
+  constexpr uint64_t kOneLook = kGiveWayCost + 32;
+  Group& g = groups_[group];
+  g.events_before = std::exchange(g.events_now, Watch::read(machine_.memory.events));
+  const bool had_event = simd::wake(g);
+  if (g.runnable == 0) wake_all(g);
+  const uint64_t used = seed_ != 0 ? run_apart(g, instructions, worker)
+                                   : run_group(g, instructions, worker);
+  rest(group, seed_ == 0 && !had_event && used < kOneLook);
+  return used;
+}
+
+// Some lanes at a time, for some of the slice at a time.
+uint64_t Scheduler::run_apart(Group& g, uint64_t instructions, Worker& worker) {
+  constexpr uint64_t kRounds = 4;
+  for (uint64_t round = 0; round < kRounds; ++round) {
+    const uint64_t slice = slices_ * kRounds + round;
+    const uint64_t random = mixed(seed_, slice, g.first_core);
+    const uint64_t one = uint64_t{1} << (random % g.width);
+    const uint64_t some = round == 0 ? ~uint64_t{0} : random & 64 ? one : random * random;
+    const uint64_t held = g.runnable & some ? g.runnable & ~some : 0;
+    g.runnable &= ~held;
+    run_group(g, jittered(seed_, slice, cores_ + g.first_core, instructions), worker);
+    g.runnable |= held;
+  }
+  return instructions;
+}
+
+uint64_t Scheduler::run_group(Group& g, uint64_t instructions, Worker& worker) {
+  // Tallies of an epoch are 32 bits wide and stay there until somebody asks.
+  constexpr uint32_t kMost = uint32_t{1} << 30;
+  const uint32_t most = machine_.counts_lanes ? BlockCounter::kMostSteps : kMost;
+  const auto all = static_cast<int64_t>(std::min<uint64_t>(instructions, most));
+  int64_t left = all;
+  g.block_counts = worker.blocks.data();
+  g.workspace = &worker.workspace;
+  g.events = &worker.events;
+  g.gave_way = false;
+  if (g.unflushed >= kMost) flush_epochs(g);
+  // Lanes whose block ended in an event when they reached the limit stop now.
+  if (machine_.max_instructions) stop_at_limit(g);
+  while (left > 0 && g.runnable != 0 && !g.gave_way) {
+    const int64_t budget = std::min(left, instructions_to_limit(g));
+    g.budget = budget;
+    begin_lanes(g);
+    simd::run_group(g);
+    if (machine_.counts_lanes) settle_lanes(g);
+    left -= budget - g.budget;
+    if (machine_.max_instructions) stop_at_limit(g);
+  }
+  const auto used = static_cast<uint64_t>(all - left);
+  g.steps += used;
+  g.unflushed += used;
+  begin_lanes(g);
+  worker.blocks.note_steps(used);
+  return used;
+}
+
+// What decides when a group's lanes run, and when the group does; where lanes are is not in here.
+template <class Archive>
+void Scheduler::describe_groups(Archive& a) {
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    Group& g = groups_[i];
+    a(g.runnable);
+    a(g.waiting);
+    a(g.active);
+    a(g.depth);
+    a(g.wait_key);
+    a(g.turns.patience);
+    a(g.turns.polled);
+    a(g.turns.given);
+    a(g.turns.waits);
+    a(g.turns.depth);
+    a(g.turns.aging);
+    a(g.gave_way);
+    a(g.turns.lane);
+    a(g.watchers);
+    a(machine_.memory, g.watch);
+    for_each_lane(g.waiting & ~g.watchers & g.exists,
+                  [&](uint32_t lane) { a(machine_.memory, g.watches[lane]); });
+    a(g.events_now);
+    a(g.events_before);
+    a(g.slices);
+    a(g.flushed_instructions);
+    a(g.steps);
+    a(g.diverged);
+    a(g.asleep);
+    Rest& rest = rests_[i];
+    auto state = static_cast<uint8_t>(rest.state);
+    a(state);
+    rest.state = static_cast<Rest::State>(state);
+    a(rest.rounds);
+    a(rest.until);
+    a(rest.used);
+    a(machine_.memory, rest.watch);
+  }
+}
+
+void Scheduler::save(StateWriter& out) {
+  out(slices_);
+  out(awake_.empty() ? uint32_t{0} : awake_.front());
+  describe_groups(out);
+}
+
+bool Scheduler::load(StateReader& in) {
+  uint32_t last = 0;
+  in(slices_);
+  in(last);
+  if (last >= groups_.size()) return false;
+  awake_.assign(1, last);
+  describe_groups(in);
+  if (!in.ok) return false;
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    const Group& g = groups_[i];
+    if (((g.runnable | g.waiting | g.active) & ~g.exists) || (g.runnable & g.waiting) ||
+        (g.watchers & ~g.waiting) || g.turns.given < 0 || g.turns.given > kMaxDoublings ||
+        g.turns.waits < 0 || g.turns.waits > kMaxShortDoublings || g.turns.lane >= kMaxLanes ||
+        rests_[i].state > Rest::State::kPolling)
+      return false;
+  }
+  return true;
+}
+
+}  // namespace gpusim::simd
