@@ -25,6 +25,27 @@ void clear(uint8_t* p, uint64_t size) {
   }
 }
 
+// Copies the words of a page of windows' storage, `at` bytes from its start. False: they are zero.
+bool copy_page(const MemoryView& from, const MemoryView& to, uint64_t at) {
+  const uint64_t pieces = at >> (from.piece_shift + from.lanes_shift);
+  const auto first_core = static_cast<uint32_t>(pieces % from.window_groups << from.lanes_shift);
+  const uint64_t in_piece = at & ((from.window_piece() << from.lanes_shift) - 1);
+  const uint64_t offset =
+      (pieces / from.window_groups << from.piece_shift) + (in_piece >> from.lanes_shift);
+  bool is_used = false;
+  for (uint32_t i = 0; i < kPageSize / 8; ++i) {
+    uint64_t value;
+    std::memcpy(&value, from.windows + at + 8 * i, 8);
+    // Storage that was never touched is zero.
+    if (value == 0) continue;
+    const uint32_t core = first_core + (i & ((1u << from.lanes_shift) - 1));
+    const uint64_t word = i >> from.lanes_shift;
+    std::memcpy(to.windows + to.window_index(core, offset + 8 * word), &value, 8);
+    is_used = true;
+  }
+  return is_used;
+}
+
 }  // namespace
 
 LazyMemory::LazyMemory(uint64_t size_bytes, const char* what, Pages pages)
@@ -129,32 +150,17 @@ void GuestMemory::reserve_other_layout() {
 uint64_t GuestMemory::interleave(uint32_t lanes_shift) {
   const MemoryView from = view_;
   if (lanes_shift == from.lanes_shift) return 0;
-  uint64_t pages = 0;
   const uint64_t bytes = windows_storage_bytes(from);
   set_lanes(view_, cores_, lanes_shift);
   view_.windows = from.windows == windows_.data() ? other_windows_.data() : windows_.data();
   const TouchedPages touched(from.windows, bytes);
-  const uint32_t lanes = 1u << from.lanes_shift;
-  const uint64_t words = from.window_piece() / 8, words_in_page = (kPageSize / 8) >> from.lanes_shift;
-  for (uint32_t first = 0; first < cores_; first += lanes)
-    for (uint64_t piece = 0; piece < bytes / lanes / from.window_groups / from.window_piece(); ++piece)
-      for (uint64_t word = 0; word < words; word += words_in_page) {
-        const uint64_t offset = piece * from.window_piece() + 8 * word;
-        uint8_t* const page = from.windows + from.window_index(first, offset);
-        if (!touched(page)) continue;
-        bool is_used = false;
-        for (uint32_t core = first; core < std::min(first + lanes, cores_); ++core)
-          for (uint64_t at = offset; at < offset + 8 * words_in_page; at += 8) {
-            uint64_t value;
-            std::memcpy(&value, from.windows + from.window_index(core, at), 8);
-            // Storage that was never touched is zero.
-            if (value == 0) continue;
-            std::memcpy(view_.windows + view_.window_index(core, at), &value, 8);
-            is_used = true;
-          }
-        pages += is_used;
-        madvise(page, kPageSize, MADV_DONTNEED);  // both at once might be more than there is
-      }
+  uint64_t pages = 0;
+  for (uint64_t at = 0; at < bytes; at += kPageSize) {
+    if (!touched(from.windows + at)) continue;
+    pages += copy_page(from, view_, at);
+    // Both at once might be more than there is.
+    madvise(from.windows + at, kPageSize, MADV_DONTNEED);
+  }
   return pages;
 }
 
