@@ -1,7 +1,6 @@
 #include "translator/common/discover.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 namespace gpusim {
@@ -30,13 +29,10 @@ class Discovery {
     const uint64_t size = elf_.code.back().end - image_.base;
     image_.flags.assign(size >> image_.pc_shift, 0);
     image_.bytes.assign(size, 0);
-    size_t segment = 0;
+    const std::vector<std::span<const uint8_t>> code_bytes = elf_.code_bytes();
+    auto bytes = code_bytes.begin();
     for (const AddressRange& r : elf_.code) {
-      while (r.begin >= elf_.segments[segment].address + elf_.segments[segment].size_bytes)
-        ++segment;
-      const Segment& s = elf_.segments[segment];
-      std::memcpy(image_.bytes.data() + (r.begin - image_.base),
-                  s.bytes.data() + (r.begin - s.address), r.end - r.begin);
+      std::ranges::copy(*bytes++, image_.bytes.data() + (r.begin - image_.base));
       for (uint64_t pc = r.begin; pc < r.end; pc += image_.step()) image_.flags_at(pc) = kCode;
       image_.flags_at(r.begin) |= kLeader;
     }
@@ -143,20 +139,20 @@ std::vector<bool> find_leaders(const ElfFile& elf, const CodeMap& code) {
     if (s.is_function) add(s.address);
   std::vector<uint64_t> targets;
   auto data = elf.data_in_code.begin();
-  auto segment = elf.segments.begin();
+  const std::vector<std::span<const uint8_t>> code_bytes = elf.code_bytes();
+  auto bytes = code_bytes.begin();
   for (const AddressRange& range : elf.code) {
-    while (range.begin >= segment->address + segment->size_bytes) ++segment;
-    const std::span<const uint8_t> bytes(segment->bytes);
     // The code up to the next data, and what is behind that.
     for (uint64_t pc = range.begin; pc < range.end;) {
       add(pc);
       while (data != elf.data_in_code.end() && data->end <= pc) ++data;
       const bool has_data = data != elf.data_in_code.end() && data->begin < range.end;
       const uint64_t end = has_data ? std::max(data->begin, pc) : range.end;
-      find_targets(isa, pc, bytes.subspan(pc - segment->address, end - pc), targets);
+      find_targets(isa, pc, bytes->subspan(pc - range.begin, end - pc), targets);
       const uint64_t align = isa.insn_align;
       pc = has_data ? std::max((data->end + align - 1) & ~(align - 1), end) : range.end;
     }
+    ++bytes;
   }
   for (const uint64_t target : targets) add(target);
   return leaders;

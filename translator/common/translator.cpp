@@ -88,16 +88,6 @@ CodeMap lay_out_code(const ElfFile& elf) {
   return code;
 }
 
-std::vector<std::span<const uint8_t>> code_of(const ElfFile& elf) {
-  std::vector<std::span<const uint8_t>> code;
-  auto segment = elf.segments.begin();
-  for (const AddressRange& r : elf.code) {
-    while (r.begin >= segment->address + segment->size_bytes) ++segment;
-    code.push_back(std::span(segment->bytes).subspan(r.begin - segment->address, r.end - r.begin));
-  }
-  return code;
-}
-
 // All but the blocks. Takes what it needs out of the file.
 Module make_module(ElfFile& elf, uint32_t cpu, CodeMap code) {
   Module module;
@@ -241,7 +231,7 @@ Translator::Translator(Module module, const TranslateOptions& options)
 Translator::Translator(ElfFile elf, const TranslateOptions& options)
     : options_(options), isa_(elf.isa), cpu_(cpu_number(*elf.isa, options.cpu)) {
   // Which other slots its code needs shows too late.
-  SlotSet used = ~find_unused_slots(*isa_, {cpu_, options.simulated_time}, code_of(elf));
+  SlotSet used = ~find_unused_slots(*isa_, {cpu_, options.simulated_time}, elf.code_bytes());
   used.reset(isa_->roles.sink);
   renumbering_ = make_slot_map(*isa_, used, /*has_syscalls=*/true);
   on_demand_ = std::make_unique<OnDemand>();

@@ -377,6 +377,16 @@ class Reader {
 
 }  // namespace
 
+std::vector<std::span<const uint8_t>> ElfFile::code_bytes() const {
+  std::vector<std::span<const uint8_t>> bytes;
+  auto segment = segments.begin();
+  for (const AddressRange& r : code) {
+    while (r.begin >= segment->address + segment->size_bytes) ++segment;
+    bytes.push_back(std::span(segment->bytes).subspan(r.begin - segment->address, r.end - r.begin));
+  }
+  return bytes;
+}
+
 ElfFile read_elf(std::span<const uint8_t> bytes, const std::string& name) {
   return Reader(bytes, name).read();
 }

@@ -24,6 +24,9 @@ struct ElfFile {
   std::vector<AddressRange> data_in_code;  // by address; marked as data by mapping symbols
   uint64_t phdr_address = 0;
   uint16_t phdr_count = 0, phdr_entry_size = 0;
+
+  /// The bytes of each range of `code`.
+  std::vector<std::span<const uint8_t>> code_bytes() const;
 };
 
 /// Error for everything that can't be run: no ELF file, damaged, foreign or dynamic ones.
