@@ -67,7 +67,8 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER "${CPACK_PACKAGE_CONTACT}")
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "libcapstone4")  # loaded when a listing needs it
+string(REGEX MATCH "^[0-9]+" capstone_major "${capstone_VERSION}")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libcapstone${capstone_major}")  # loaded when a listing needs it
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gcc-aarch64-linux-gnu")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gcc-riscv64-linux-gnu")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Runs AArch64 and RISC-V Linux programs on thousands of simulated CPU
