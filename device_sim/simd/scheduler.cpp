@@ -133,12 +133,13 @@ bool Scheduler::is_worth_threads() const {
 }
 
 // Groups that stay close together find each other's data in the caches. One alone has nobody to stay
-// close to, but the clock is looked at between turns. Seeds have lengths of their own.
+// close to, but the clock and hot blocks are looked at between turns. Seeds have lengths of their own.
 uint64_t Scheduler::turn_length(uint64_t instructions) const {
-  constexpr uint64_t kTurnAlone = 4 * kTurn;
+  constexpr uint64_t kTurnAlone = 4 * kTurn, kTurnOfOne = 16 * kTurn;
   if (seed_ != 0) return instructions;
   if (awake_.size() > 1) return std::min(instructions, kTurn);
-  return clock_.has_limit() ? std::min(instructions, kTurnAlone) : instructions;
+  if (clock_.has_limit()) return std::min(instructions, kTurnAlone);
+  return groups_.is_of_one() ? std::min(instructions, kTurnOfOne) : instructions;
 }
 
 void Scheduler::begin_round() {
@@ -154,7 +155,8 @@ void Scheduler::begin_round() {
   if (is_new_) choose_awake();
 }
 
-uint64_t Scheduler::run_round(uint64_t instructions, std::vector<Event>& events) {
+uint64_t Scheduler::run_round(uint64_t instructions, std::vector<Event>& events,
+                              const AfterTurn& after_turn) {
   // What is left of a slice has not run in it: its last use says nothing.
   if (is_new_) is_worth_threads_ = is_worth_threads();
   workers_now_ =
@@ -162,6 +164,7 @@ uint64_t Scheduler::run_round(uint64_t instructions, std::vector<Event>& events)
   // The caller's own memory is seen by his threads, too.
   machine_.is_alone = workers_now_ == 1 && is_memory_ours_;
   turn_length_ = turn_length(instructions);
+  after_turn_ = workers_now_ == 1 && after_turn ? &after_turn : nullptr;
   for (const uint32_t i : awake_) {
     rests_[i].used = 0;
     if (!is_new_) continue;
@@ -259,6 +262,7 @@ bool Scheduler::run_taken(size_t group, Worker& worker) {
   const uint64_t used = run_in_slice(group, std::min(left, turn_length_), worker);
   Rest& rest = rests_[group];
   rest.used += used;
+  if (after_turn_ != nullptr) (*after_turn_)(used);
   // The host looks after events before their cores' neighbours go on for long.
   const bool is_over = worker.events.size() != events || rest.state == Rest::State::kIdle ||
                        rest.state == Rest::State::kPolling;

@@ -6,6 +6,7 @@
 // for ever more slices.
 #pragma once
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -36,7 +37,10 @@ class Scheduler {
   // A slice is of one round or several: each begins, so that awake() says which groups run in it, and
   // runs, which returns the instructions of these groups and adds the cores that stopped to `events`.
   void begin_round();
-  uint64_t run_round(uint64_t instructions, std::vector<Event>& events);
+  // Where one host thread runs them all, `after_turn` hears of each turn's instructions, if it is set.
+  using AfterTurn = std::function<void(uint64_t used)>;
+  uint64_t run_round(uint64_t instructions, std::vector<Event>& events,
+                     const AfterTurn& after_turn = {});
   void end_slice() { was_ended_ = clock_.is_over(); }
 
   uint64_t slices() const { return slices_; }  // rounds so far
@@ -113,6 +117,7 @@ class Scheduler {
   Pace pace_;
   size_t workers_now_ = 1;        // in this round
   uint64_t turn_length_ = 0;      // likewise
+  const AfterTurn* after_turn_ = nullptr;  // likewise
   std::atomic<int> running_ = 0;  // threads that run a group
 };
 

@@ -226,9 +226,17 @@ void SimdBackend::run_round(uint64_t instructions) {
   const bool is_counted = is_judged || (gear_ && !groups_.is_of_one());
   simd::Groups::LaneUse use;
   if (is_counted) use = groups_.use_of(scheduler_.awake());
-  const uint64_t used = scheduler_.run_round(instructions, events_);
+  // Code for one core is generated as soon as it pays: a slice is long for the interpreter.
+  uint64_t seen = 0;
+  const auto after_turn = [&](uint64_t used_in_turn) {
+    seen += used_in_turn;
+    mark_hot_blocks_of_one(used_in_turn);
+  };
+  const uint64_t used = scheduler_.run_round(
+      instructions, events_,
+      native_ && native_->alone() ? simd::Scheduler::AfterTurn(after_turn) : nullptr);
   if (is_counted) use = groups_.use_of(scheduler_.awake()) - use;
-  mark_hot_blocks(used);
+  if (seen == 0) mark_hot_blocks(used);
   if (gear_ && wants_other_gear(used, use)) return arrange(/*alone=*/!groups_.is_of_one());
   constexpr uint64_t kShuffleEvery = 16;
   bool moved = is_judged && regrouper.after_slice(round, use.instructions, use.steps);

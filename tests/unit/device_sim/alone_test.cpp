@@ -26,7 +26,8 @@ struct AloneRun {
   std::vector<uint64_t> block_counts;
   ClassCounts classes{};
 };
-AloneRun run_alone(uint32_t native_after, const Module& module, uint64_t rounds) {
+AloneRun run_alone(uint32_t native_after, const Module& module, uint64_t rounds,
+                   uint64_t slice = 1000) {
   SimdBackend b;
   MachineConfig config;
   config.linear_size = config.window_base = kLinearBytes;
@@ -39,11 +40,11 @@ AloneRun run_alone(uint32_t native_after, const Module& module, uint64_t rounds)
   b.set_slot(0, kStack, kLinearBytes + 64);
   b.start(0, 0);
   std::span<const Event> events;
-  while (events.empty()) events = b.run_slice(1000);
+  while (events.empty()) events = b.run_slice(slice);
   return {b.slot(0, kSum), b.native_instructions(), b.block_counts(), b.tally(0).classes};
 }
 
-TEST_CASE("a core alone in its group runs hot loops natively, and counts as the interpreter") {
+Module make_loop() {
   // The sum is kept on the stack.
   Module m;
   add_block(m, {{.op = Op::mul32, .d = kSquare, .a = kCore, .b = kCore}, {.op = Op::jmp}}, 2);
@@ -57,6 +58,11 @@ TEST_CASE("a core alone in its group runs hot loops natively, and counts as the 
             2);
   add_block(m, {kEnd}, 9);
   finish(m, kSlots);
+  return m;
+}
+
+TEST_CASE("a core alone in its group runs hot loops natively, and counts as the interpreter") {
+  const Module m = make_loop();
   constexpr uint64_t kRoundsOfLoop = 20000;
   const AloneRun expected = run_alone(MachineConfig::kNeverNative, m, kRoundsOfLoop);
   CHECK(expected.natively == 0);
@@ -68,6 +74,16 @@ TEST_CASE("a core alone in its group runs hot loops natively, and counts as the 
     if (!can_run_alone()) continue;
     CHECK(actual.natively > 5 * kRoundsOfLoop);
   }
+}
+
+TEST_CASE("code for a core alone is generated and run within one slice") {
+  const Module m = make_loop();
+  constexpr uint64_t kRoundsOfLoop = 100000, kSlice = 1 << 20;
+  const AloneRun expected = run_alone(MachineConfig::kNeverNative, m, kRoundsOfLoop, kSlice);
+  const AloneRun actual = run_alone(64, m, kRoundsOfLoop, kSlice);
+  CHECK(actual.sum == expected.sum);
+  CHECK(actual.block_counts == expected.block_counts);
+  if (can_run_alone()) CHECK(actual.natively > 4 * kRoundsOfLoop);
 }
 
 }  // namespace
