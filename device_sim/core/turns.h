@@ -87,7 +87,7 @@ GPUSIM_HD_INLINE uint32_t activate_lanes(Turns& t, Lanes& lanes, uint64_t key) {
 
 // By key.
 template <class Lanes>
-GPUSIM_HD_INLINE uint32_t schedule(Turns& t, Lanes& lanes) {
+GPUSIM_HD_INLINE uint32_t schedule_by_key(Turns& t, Lanes& lanes) {
   const uint64_t runnable = lanes.runnable();
   const bool were_together = (runnable & ~lanes.active()) == 0;
   if (were_together || t.aging || t.patience <= 0) {
@@ -117,7 +117,7 @@ GPUSIM_HD_INLINE uint32_t schedule_lane(Turns& t, Lanes& lanes, uint32_t lane) {
 template <class Lanes>
 GPUSIM_HD_INLINE uint32_t schedule_turn(Turns& t, Lanes& lanes) {
   const uint64_t waiting = lanes.runnable() & ~lanes.active();
-  if (waiting == 0) return schedule(t, lanes);
+  if (waiting == 0) return schedule_by_key(t, lanes);
   const uint64_t after = t.lane >= 63 ? 0 : waiting & (~uint64_t{0} << (t.lane + 1));
   return schedule_lane(t, lanes, lowest_bit(after ? after : waiting));
 }
@@ -145,20 +145,22 @@ GPUSIM_HD_INLINE uint32_t schedule_after_patience(Turns& t, Lanes& lanes) {
   return pc;
 }
 
-// What happens when the active lanes, while others wait, arrive where their key would be `key`.
-enum class Arrival : uint8_t {
-  kGoOn,
-  kByKey,           // they are parked, then schedule()
-  kAfterPatience,   // they are parked, then schedule_after_patience()
-};
-// `wait_key`: the least key of those that wait; `depth`: of calls, of the active lanes.
-GPUSIM_HD_INLINE Arrival arrive(const Turns& t, uint64_t key, uint64_t wait_key, uint32_t depth) {
-  if (key_rank(key) == key_rank(wait_key)) return Arrival::kByKey;  // they join the best waiting set
-  if (t.patience <= 0) return t.aging ? Arrival::kByKey : Arrival::kAfterPatience;
+// After the active lanes split, stopped or do not go on: by key, unless patience ended.
+template <class Lanes>
+GPUSIM_HD_INLINE uint32_t schedule(Turns& t, Lanes& lanes) {
+  return t.patience > 0 || t.aging ? schedule_by_key(t, lanes) : schedule_after_patience(t, lanes);
+}
+
+// Whether the active lanes, while others wait, go on where their key would be `key`; otherwise they
+// are parked, then schedule(). `wait_key`: the least key of those that wait; `depth`: of calls, of the
+// active lanes.
+GPUSIM_HD_INLINE bool goes_on(const Turns& t, uint64_t key, uint64_t wait_key, uint32_t depth) {
+  if (key_rank(key) == key_rank(wait_key)) return false;  // they join the best waiting set
+  if (t.patience <= 0) return false;
   // A turn ends, too, where it leaves the function in which others wait: of a barrier, say.
   const uint32_t wait_depth = key_depth(wait_key);
   const bool left = depth < wait_depth && wait_depth <= t.depth;
-  return (!t.aging || left) && wait_key < key ? Arrival::kByKey : Arrival::kGoOn;
+  return (t.aging && !left) || wait_key >= key;
 }
 
 }  // namespace gpusim

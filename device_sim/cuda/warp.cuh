@@ -365,16 +365,13 @@ __device__ __forceinline__ uint32_t Warp::meet(uint32_t next, Deed deed) {
     turns_.charge_polls(machine().blocks[completed].polls);
   if (wakers) wake();
 
-  Arrival arrival = Arrival::kByKey;
-  if (!is_apart && on != 0 && gave_way == 0 && left > 0) {
-    arrival = Arrival::kGoOn;
-    if (active_ != runnable_)
-      arrival = arrive(turns_, key_of(depth_of_leader, machine().rank[next_of_leader]), wait_key_,
-                       depth_of_leader);
-    if (arrival == Arrival::kGoOn) {
-      left_ = left;
-      return next_of_leader;
-    }
+  const auto key_of_leader = [&] {
+    return key_of(depth_of_leader, machine().rank[next_of_leader]);
+  };
+  if (!is_apart && on != 0 && gave_way == 0 && left > 0 &&
+      (active_ == runnable_ || goes_on(turns_, key_of_leader(), wait_key_, depth_of_leader))) {
+    left_ = left;
+    return next_of_leader;
   }
   const bool is_on = is_active() && next != kNoUop;
   if (is_on) park(next);
@@ -387,7 +384,6 @@ __device__ __forceinline__ uint32_t Warp::meet(uint32_t next, Deed deed) {
   if (left_ <= 0 || gave_way_) return kNoUop;
   if (runnable_ == 0 && waiting_ != 0) wake();
   if (some_poll) return schedule_after_wait(turns_, *this);
-  if (arrival == Arrival::kAfterPatience) return schedule_after_patience(turns_, *this);
   return schedule(turns_, *this);
 }
 

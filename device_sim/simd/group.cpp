@@ -181,11 +181,6 @@ uint32_t schedule_after_wait(Group& g) {
   Lanes lanes(g);
   return gpusim::schedule_after_wait(g.turns, lanes);
 }
-uint32_t schedule_after_patience(Group& g) {
-  Lanes lanes(g);
-  return gpusim::schedule_after_patience(g.turns, lanes);
-}
-
 uint32_t schedule_slice(Group& g) {
   const uint64_t were_active = g.active & g.runnable;
   const Turns& t = g.turns;

@@ -225,7 +225,6 @@ class Lanes {
 // See core/turns.h. Each returns the micro-op of the lanes that run next, or kNoUop.
 uint32_t schedule(Group& g);
 uint32_t schedule_after_wait(Group& g);
-uint32_t schedule_after_patience(Group& g);
 // At the start of a slice: goes on with the turn that the last slice's end interrupted, or gives the
 // one that is due.
 uint32_t schedule_slice(Group& g);

@@ -28,10 +28,9 @@ void find_compact_again(Group& g) {
 
 const Uop* next_of_many(Group& g, uint32_t pc) {
   const uint64_t key = simd::make_key(*g.machine, g.depth, pc);
-  const Arrival arrival = arrive(g.turns, key, g.wait_key, g.depth);
-  if (arrival == Arrival::kGoOn) return uop_at(g, pc);
+  if (goes_on(g.turns, key, g.wait_key, g.depth)) return uop_at(g, pc);
   simd::park(g, pc);
-  return resume(g, arrival == Arrival::kByKey ? simd::schedule(g) : simd::schedule_after_patience(g));
+  return resume(g, simd::schedule(g));
 }
 
 const Uop* split(Group& g, uint64_t taken, uint32_t there, uint32_t here) {

@@ -69,6 +69,21 @@ function ticket_exclusive_lock
     cmp w2, w3
     b.ne 1b
     ret
+// Cores that wait count, and are never long at the same place.
+function ticket_counting_lock
+    mov w1, #1
+    ldadda w1, w2, [x0]
+    add x4, x0, #8
+    add x0, x0, #4
+1:  ldar w3, [x0]
+    cmp w2, w3
+    b.eq 3f
+2:  ldaxr w1, [x4]
+    add w1, w1, #1
+    stlxr w3, w1, [x4]
+    cbnz w3, 2b
+    b 1b
+3:  ret
 function ticket_unlock
     add x0, x0, #4
     ldr w1, [x0]

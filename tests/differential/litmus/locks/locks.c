@@ -15,6 +15,7 @@ DECLARE_LOCK(cas);
 DECLARE_LOCK(barrier);
 DECLARE_LOCK(ticket);
 DECLARE_LOCK(ticket_exclusive);
+DECLARE_LOCK(ticket_counting);
 DECLARE_LOCK(mcs);
 DECLARE_LOCK(peterson);
 DECLARE_LOCK(peterson_rcsc);
@@ -82,6 +83,7 @@ static const lock_t kLocks[] = {
     {"peterson", peterson_lock, peterson_unlock, 1, 0},
     {"peterson by ldar/stlr", peterson_rcsc_lock, peterson_rcsc_unlock, 1, 0},
     {"dekker", dekker_lock, dekker_unlock, 1, 0},
+    {"tickets, counted by those who wait", ticket_counting_lock, ticket_unlock, 0, 0},
 };
 enum { kLockCount = sizeof kLocks / sizeof *kLocks };
 
