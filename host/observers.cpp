@@ -50,8 +50,10 @@ TranslateOptions Observers::translation() const {
 void Observers::complete(MachineConfig& config) const {
   config.per_core_tallies =
       options_.per_core || wants_counts() || wants_recorder() || options_.simulated_time;
-  config.count_lanes = !options_.stats_path.empty() || wants_profile() || wants_recorder() ||
-                       plugins_.wants_lanes() || !options_.checkpoint_path.empty();
+  // Those who show what groups lose want cores in groups.
+  config.keeps_groups = wants_profile() || wants_recorder() || plugins_.wants_lanes();
+  config.count_lanes = config.keeps_groups || !options_.stats_path.empty() ||
+                       !options_.checkpoint_path.empty();
   if (wants_journal()) config.journal_words = Journals::words_for(options_.cores);
 }
 

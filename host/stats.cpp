@@ -50,6 +50,7 @@ Json divergence_json(const LaneSummary& s) {
           {"diverged_lanes", u.diverged},
           {"asleep_lanes", u.asleep},
           {"idle_lanes", u.offered - u.active - u.diverged - u.asleep},
+          {"alone_lanes", u.alone},
           {"lost_share", share(u.diverged, u.offered)}};
 }
 

@@ -41,6 +41,7 @@ struct MachineConfig {
   uint64_t seed = 0;  // of an interleaving that differs on purpose; 0: the usual one
   bool per_core_tallies = true;     // false: tally() may be empty (cuda keeps them only on request)
   bool count_lanes = false;         // for block_lanes() and group_use()
+  bool keeps_groups = false;        // cores stay in groups even where they are faster alone (simd)
   uint64_t max_instructions = 0;    // per core; 0: none. Checked at ends of blocks; events go first.
   // Words of each core's journal (uir/journal.h); 0: none, the program must have no notes then. Slices
   // must be so short that they do not fill it: kJournalMargin words beyond what their instructions note.
@@ -91,6 +92,7 @@ struct GroupUse {
   uint64_t active = 0;    // executed
   uint64_t diverged = 0;  // the core could run, but other lanes, elsewhere in the program, did
   uint64_t asleep = 0;    // the core slept until an event. What is left: it had ended, or the host had it
+  uint64_t alone = 0;     // of `active`: by cores that ran alone, where their group would have been slow
 };
 
 // A word that grows from core to core: core c's is value + c * step.

@@ -5,32 +5,35 @@
 
 namespace gpusim::simd {
 
-void Groups::configure(const Machine& machine, const Module& module, uint32_t cores) {
+void Groups::configure(const Machine& machine, const Module& module, uint32_t cores,
+                       uint32_t width) {
   machine_ = &machine;
   module_ = &module;
   cores_ = cores;
+  full_width_ = width;
   for (Storage& storage : storages_) storage = {};
 }
 
-void Groups::arrange(uint32_t width) {
-  width_ = width;
-  const uint64_t count = (uint64_t{cores_} + width - 1) / width;
+void Groups::arrange(bool alone) {
+  const uint32_t width = width_ = alone ? 1 : full_width_;
+  const uint64_t groups = count(width);
   Storage& s = storages_[width == 1];
   if (s.groups.data() == nullptr) {
     const uint64_t group_words = uint64_t{module_->slot_count} * kMaxLanes;
     // A group of one core hardly ever uses its rows.
-    s.slots = LazyMemory(count * group_words * sizeof(uint64_t), "contexts",
+    s.slots = LazyMemory(groups * group_words * sizeof(uint64_t), "contexts",
                          width == 1 ? Pages::kSmall : Pages::kHuge);
-    s.groups = LazyMemory(count * sizeof(Group), "groups of cores", Pages::kHuge);
-    s.watches = LazyMemory(count * width * sizeof(Watch), "waiting cores");
-    s.tallies = LazyMemory(count * width * sizeof(ClassCounts), "tallies", Pages::kHuge);
+    s.groups = LazyMemory(groups * sizeof(Group), "groups of cores", Pages::kHuge);
+    s.watches = LazyMemory(groups * width * sizeof(Watch), "waiting cores");
+    s.tallies = LazyMemory(groups * width * sizeof(ClassCounts), "tallies", Pages::kHuge);
   }
-  groups_ = {reinterpret_cast<Group*>(s.groups.data()), count};
+  groups_ = {reinterpret_cast<Group*>(s.groups.data()), groups};
 }
 
 void Groups::reset() {
   const Storage& s = storages_[width_ == 1];
   runnable_ = 0;
+  past_use_.clear();
   for (size_t i = 0; i < groups_.size(); ++i) {
     const bool has_tallies = groups_[i].has_tallies;  // new storage is zero
     Group& g = *new (&groups_[i]) Group();
@@ -53,6 +56,32 @@ uint64_t Groups::instructions() const {
   uint64_t sum = 0;
   for (const Group& g : groups_) sum += Regrouper::instructions(g);
   return sum;
+}
+
+std::vector<GroupUse> Groups::use() const {
+  if (!machine().counts_lanes) return {};
+  std::vector<GroupUse> list(count(full_width_));
+  for (const Group& g : groups_) {
+    GroupUse& u = list[g.first_core / full_width_];
+    u.offered += g.steps * g.width;
+    u.active += Regrouper::instructions(g);
+    u.diverged += g.diverged;
+    u.asleep += g.asleep;
+  }
+  for (size_t i = 0; i < past_use_.size(); ++i) {
+    const GroupUse& past = past_use_[i];
+    list[i].offered += past.offered;
+    list[i].diverged += past.diverged;
+    list[i].asleep += past.asleep;
+    list[i].alone = past.alone + (width_ != full_width_ ? list[i].active - past.active : 0);
+  }
+  return list;
+}
+
+bool Groups::set_past_use(std::vector<GroupUse> past) {
+  if (!past.empty() && past.size() != count(full_width_)) return false;
+  past_use_ = std::move(past);
+  return true;
 }
 
 Groups::LaneUse Groups::use_of(std::span<const uint32_t> groups) const {
@@ -191,11 +220,16 @@ void Groups::restore(std::span<const CoreSnapshot> cores, bool scheduled) {
     g.waiting &= runnable;
     g.watchers &= runnable;
     g.runnable = runnable & ~g.waiting;
-    // As if all lanes had been used so far.
-    if (!scheduled) g.steps = (g.flushed_instructions + g.width - 1) / g.width;
     g.budget = 0;
     begin_lanes(g);
     runnable_ += static_cast<uint32_t>(std::popcount(runnable));
+  }
+}
+
+void Groups::assume_full_use() {
+  for (Group& g : groups_) {
+    g.steps = (g.flushed_instructions + g.width - 1) / g.width;
+    begin_lanes(g);
   }
 }
 

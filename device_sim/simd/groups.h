@@ -21,11 +21,13 @@ class Groups {
     }
   };
 
-  // New storage for so many cores. `machine`, which every group uses, may change between slices;
+  // New storage for so many cores, in groups of `width` or alone. `machine`, which every group uses, may change between slices;
   // it and `module` must stay where they are. Then come arrange() and reset().
-  void configure(const Machine& machine, const Module& module, uint32_t cores);
-  // Groups of so many cores. Storage is kept for groups of one, and of another width.
-  void arrange(uint32_t width);
+  void configure(const Machine& machine, const Module& module, uint32_t cores,
+                 uint32_t width);
+  // Groups of as many cores as configure() said, or of one; storage is kept of both. Then comes
+  // reset().
+  void arrange(bool alone);
   // Idle cores in their own places, with the registers that the module begins with.
   void reset();
 
@@ -40,6 +42,11 @@ class Groups {
   size_t number_of(uint32_t core) const { return regrouper_.position(core) / width_; }
   Regrouper& regrouper() { return regrouper_; }
   uint64_t instructions() const;
+  // With Machine::counts_lanes: per group as configured, also while cores run alone.
+  std::vector<GroupUse> use() const;
+  // The part of use() from before this arrangement. False: it is of another number of groups.
+  const std::vector<GroupUse>& past_use() const { return past_use_; }
+  bool set_past_use(std::vector<GroupUse> past);
   LaneUse use_of(std::span<const uint32_t> groups) const;
 
   // Cores that are runnable or wait for an event.
@@ -66,8 +73,10 @@ class Groups {
   CoreTally tally_of_all() const;
 
   std::vector<CoreSnapshot> snapshot();
-  // `scheduled`: the groups' own state is that of the snapshot; otherwise it begins with it.
+  // `scheduled`: the groups' own state is that of the snapshot; otherwise they have no steps so far.
   void restore(std::span<const CoreSnapshot> cores, bool scheduled);
+  // As if all lanes had been used so far.
+  void assume_full_use();
 
  private:
   struct Storage {
@@ -77,16 +86,19 @@ class Groups {
     LazyMemory tallies;  // [group][lane]
   };
   const Machine& machine() const { return *machine_; }
+  uint64_t count(uint32_t width) const { return (uint64_t{cores_} + width - 1) / width; }
   Group& of(uint32_t core) { return groups_[number_of(core)]; }
   uint32_t lane_of(uint32_t core) const { return regrouper_.position(core) % width_; }
 
   const Machine* machine_ = nullptr;
   const Module* module_ = nullptr;
   uint32_t cores_ = 0, width_ = kMaxLanes;
+  uint32_t full_width_ = kMaxLanes;  // of groups, if not alone
   Storage storages_[2];  // of cores in lockstep, and alone
   std::span<Group> groups_;
   Regrouper regrouper_;
   uint32_t runnable_ = 0;
+  std::vector<GroupUse> past_use_;  // in other arrangements of this run; empty: there were none
 };
 
 }  // namespace gpusim::simd

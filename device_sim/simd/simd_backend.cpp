@@ -33,8 +33,8 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   // Neighbouring lanes' windows lie side by side; a core alone has its window in one piece.
   const bool is_of_one = config.group_width == 1 || config.cores == 1;
   configure_common(module, config, is_of_one ? 0 : simd::kLanesShift);
-  groups_.configure(machine_, module, config.cores);
-  groups_.arrange(config.group_width);
+  groups_.configure(machine_, module, config.cores, config.group_width);
+  groups_.arrange(/*alone=*/false);
   gear_.reset();
   if (may_part()) {
     memory_.reserve_other_layout();
@@ -58,7 +58,7 @@ bool SimdBackend::may_part() const {
   constexpr uint32_t kMostCores = 4096;  // each has a group of its own then
   const bool is_wanted = config_.regroup && !groups_.is_of_one() && config_.cores <= kMostCores &&
                          config_.memory_model == MemoryModel::kShared &&
-                         config_.linear_storage == nullptr && !config_.count_lanes &&
+                         config_.linear_storage == nullptr && !config_.keeps_groups &&
                          config_.journal_words == 0 && config_.seed == 0 &&
                          config_.native_after != MachineConfig::kNeverNative;
   return is_wanted && make_engine() != nullptr;  // interpreted alone they would be slow
@@ -98,6 +98,7 @@ void SimdBackend::make_code_caches() {
 // who waits looks again.
 void SimdBackend::arrange(bool alone) {
   const std::vector<CoreSnapshot> all = cores();
+  const std::vector<GroupUse> use = groups_.use();
   // With cores whose events the slice has yet to report.
   const uint32_t runnable = groups_.runnable();
   std::vector<uint64_t> values(size_t{module_->slot_count} * config_.cores);
@@ -120,9 +121,10 @@ void SimdBackend::arrange(bool alone) {
     native_->follow(*module_);
   }
   connect();
-  groups_.arrange(alone ? 1 : config_.group_width);
+  groups_.arrange(alone);
   groups_.reset();
   groups_.restore(all, /*scheduled=*/false);
+  groups_.set_past_use(use);
   groups_.set_runnable(runnable);
   for (size_t s = 0; s < module_->slot_count; ++s) set_all_slots(static_cast<Slot>(s), values_of(s));
   scheduler_.reset();
@@ -278,17 +280,6 @@ void SimdBackend::mark_hot_blocks_of_one(uint64_t used) {
   interpreted_ = 0;
   for (const uint32_t uop : engine.compile(scheduler_.blocks().counts(), config_.native_after))
     native_->mark(uop);
-}
-
-std::vector<GroupUse> SimdBackend::group_use() {
-  std::vector<GroupUse> list;
-  if (!config_.count_lanes) return list;
-  for (const Group& g : groups_.all())
-    list.push_back({.offered = g.steps * g.width,
-                    .active = simd::Regrouper::instructions(g),
-                    .diverged = g.diverged,
-                    .asleep = g.asleep});
-  return list;
 }
 
 }  // namespace gpusim

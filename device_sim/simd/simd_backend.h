@@ -49,7 +49,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   CoreTally tally(uint32_t core) override { return groups_.tally(core); }
   CoreTally tally_of_all() override { return groups_.tally_of_all(); }
   std::vector<uint64_t> block_lanes() override { return scheduler_.blocks().lanes(); }
-  std::vector<GroupUse> group_use() override;
+  std::vector<GroupUse> group_use() override { return groups_.use(); }
 
   // MachineState (simd_state.cpp).
   uint64_t instructions() override { return groups_.instructions(); }

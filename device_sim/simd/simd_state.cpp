@@ -8,7 +8,16 @@ namespace gpusim {
 
 namespace {
 
-constexpr uint32_t kKind = 0x324d4953;  // "SIM2"
+constexpr uint32_t kKind = 0x334d4953;  // "SIM3"
+
+template <class Archive>
+void describe(Archive& a, GroupUse& use) {
+  a(use.offered);
+  a(use.active);
+  a(use.diverged);
+  a(use.asleep);
+  a(use.alone);
+}
 
 }  // namespace
 
@@ -16,7 +25,10 @@ std::vector<uint8_t> SimdBackend::scheduling() {
   StateWriter w;
   w(kKind);
   w(groups_.width());
+  w(gear_.has_value());
   if (gear_) gear_->describe(w);
+  w(static_cast<uint64_t>(groups_.past_use().size()));
+  for (GroupUse use : groups_.past_use()) describe(w, use);
   const simd::Regrouper::State moved = groups_.regrouper().state();
   w(static_cast<uint64_t>(moved.core_at.size()));
   for (const uint32_t core : moved.core_at) w(core);
@@ -43,6 +55,9 @@ bool SimdBackend::restore_scheduling(std::span<const uint8_t> bytes) {
   if (gear_ && width != groups_.width() && (width == 1 || width == config_.group_width))
     arrange(width == 1);
   if (width != groups_.width()) return false;
+  bool had_gear = false;
+  r(had_gear);
+  if (!r.ok || had_gear != gear_.has_value()) return false;
   if (gear_) {
     gear_->describe(r);
     if (!r.ok || !gear_->is_sound()) {
@@ -50,6 +65,12 @@ bool SimdBackend::restore_scheduling(std::span<const uint8_t> bytes) {
       return false;
     }
   }
+  uint64_t past_groups = 0;
+  r(past_groups);
+  if (past_groups > config_.cores) return false;
+  std::vector<GroupUse> past(past_groups);
+  for (GroupUse& use : past) describe(r, use);
+  if (!r.ok || !groups_.set_past_use(std::move(past))) return false;
   simd::Regrouper::State moved;
   uint64_t moved_cores = 0;
   r(moved_cores);
@@ -84,7 +105,9 @@ void SimdBackend::set_cores(std::span<const CoreSnapshot> cores,
     next_mark_ = 0;
   }
   groups_.restore(cores, scheduled);
-  if (!scheduled) scheduler_.reset();
+  if (scheduled) return;
+  groups_.assume_full_use();
+  scheduler_.reset();
 }
 
 void SimdBackend::set_block_counts(std::span<const uint64_t> counts,

@@ -103,6 +103,7 @@ LaneSummary summarise_lanes(const Module& module, Backend& backend) {
     s.lanes.active += g.active;
     s.lanes.diverged += g.diverged;
     s.lanes.asleep += g.asleep;
+    s.lanes.alone += g.alone;
   }
   const std::vector<uint64_t> in_vain = executions_in_vain(module, backend.block_counts());
   for (size_t b = 0; b < in_vain.size(); ++b) s.in_vain += in_vain[b] * module.blocks[b].insn_count;

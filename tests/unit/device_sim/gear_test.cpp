@@ -112,14 +112,19 @@ struct Phases {
   std::vector<ClassCounts> tallies;
   std::vector<uint64_t> block_counts;
   size_t rearrangements = 0;
+  uint64_t instructions = 0;
+  std::vector<GroupUse> use;
 };
-Phases run_phases(uint32_t native_after, uint64_t common, uint32_t threads) {
+Phases run_phases(uint32_t native_after, uint64_t common, uint32_t threads,
+                  bool counts_lanes = false, bool keeps_groups = false) {
   const Module module = make_phases();
   MachineConfig config;
   config.cores = kCores;
   config.linear_size = config.window_base = kLinearBytes;
   config.native_after = native_after;
   config.threads = threads;
+  config.count_lanes = counts_lanes;
+  config.keeps_groups = keeps_groups;
   const uint64_t window = uint64_t{1} << config.window_shift;
   SimdBackend b;
   b.configure(module, config);
@@ -140,6 +145,8 @@ Phases run_phases(uint32_t native_after, uint64_t common, uint32_t threads) {
     }
   Phases r;
   r.rearrangements = b.rearrangements();
+  r.instructions = b.instructions();
+  r.use = b.group_use();
   r.block_counts = b.block_counts();
   for (uint32_t core = 0; core < kCores; ++core) {
     r.sums.push_back(b.slot(core, kSum));
@@ -163,6 +170,30 @@ TEST_CASE("cores part where they differ, meet where they agree, and nobody can t
     CHECK(actual.tallies == expected.tallies);
     CHECK(actual.block_counts == expected.block_counts);
   }
+}
+
+TEST_CASE("what lanes do is counted in lockstep and alone, and changes nothing") {
+  const Phases plain = run_phases(/*native_after=*/0, 20000, 1);
+  CHECK(plain.use.empty());
+  const Phases counted = run_phases(/*native_after=*/0, 20000, 1, /*counts_lanes=*/true);
+  CHECK(counted.rearrangements == plain.rearrangements);
+  CHECK(counted.tallies == plain.tallies);
+  const Phases kept = run_phases(/*native_after=*/0, 20000, 1, /*counts_lanes=*/true,
+                                 /*keeps_groups=*/true);
+  CHECK(kept.rearrangements == 0);
+  CHECK(kept.tallies == plain.tallies);
+  for (const Phases* run : {&counted, &kept}) {
+    REQUIRE(run->use.size() == 2);  // groups of 64 and 6
+    uint64_t active = 0;
+    for (const GroupUse& u : run->use) {
+      active += u.active;
+      CHECK(u.active + u.diverged + u.asleep <= u.offered);
+      CHECK((u.alone > 0) == (run == &counted));
+      CHECK(u.alone < u.active);
+    }
+    CHECK(active == run->instructions);
+  }
+  CHECK(counted.use[0].diverged < kept.use[0].diverged);
 }
 
 }  // namespace
