@@ -65,9 +65,9 @@ bool SimdBackend::may_part() const {
 }
 
 simd::Gear SimdBackend::new_gear() const {
-  // Of a step, between the 8 and 27 that were measured without AVX-512
+  // Of a step, between the 5 and 10 that were measured with native code, the 8 and 27 without
   // (docs/adr/0028-two-gears.md).
-  const int64_t step_cost = simd::TraceCompiler::available() ? 8 : 16;
+  const int64_t step_cost = groups_code_ != simd::VectorCode::kNone ? 8 : 16;
   // Of changing over: all registers move, and whatever was touched of all windows.
   constexpr int64_t kAlways = 500'000, kPerCore = 4000, kPerPage = 10;
   const auto pages = static_cast<int64_t>(windows_storage_bytes(memory_.view()) >> kPageShift);
@@ -89,8 +89,8 @@ void SimdBackend::make_code_caches() {
   std::unique_ptr<native::Engine> alone;
   // Rights to memory of the caller's change without notice.
   if (groups_.is_of_one() && config_.linear_storage == nullptr) alone = make_engine();
-  if (!alone && !simd::TraceCompiler::available()) return;
-  native_ = std::make_unique<simd::CodeCache>();
+  if (!alone && groups_code_ == simd::VectorCode::kNone) return;
+  native_ = std::make_unique<simd::CodeCache>(groups_code_);
   native_->set_alone(std::move(alone));
 }
 
@@ -116,7 +116,7 @@ void SimdBackend::arrange(bool alone) {
     const MemoryView& memory = memory_.view();
     engine->permissions_changed(memory.linear_base, memory.linear_size);
     engine->permissions_changed(memory.window_base, memory.windows_size);
-    native_ = std::make_unique<simd::CodeCache>();
+    native_ = std::make_unique<simd::CodeCache>(groups_code_);
     native_->set_alone(std::move(engine));
     native_->follow(*module_);
   }

@@ -67,6 +67,8 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   static constexpr size_t kSchedulingBytes =
       sizeof(simd::Group) / simd::kMaxLanes + sizeof(Watch) + sizeof(ClassCounts);
   // Pieces of native code made so far.
+  // For tests: as on a processor that has no more. Before configure().
+  void limit_groups_code(simd::VectorCode most) { groups_code_ = std::min(groups_code_, most); }
   size_t native_variants() const {
     return (native_ ? native_->variants() : 0) + (other_native_ ? other_native_->variants() : 0);
   }
@@ -114,6 +116,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   ReconvergenceOrder order_;
   size_t regroupings_ = 0;
 
+  simd::VectorCode groups_code_ = simd::TraceCompiler::best();
   std::unique_ptr<simd::CodeCache> native_;  // null: the interpreter only
   uint64_t next_mark_ = 0;   // the round in which to look for hot blocks
   uint64_t natively_ = 0;    // instructions that Engine ran when it was looked at last

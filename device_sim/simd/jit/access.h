@@ -10,9 +10,19 @@
 
 namespace gpusim::simd {
 
+template <class Isa>
 class AccessEmitter : protected ControlEmitter {
  protected:
-  using ControlEmitter::ControlEmitter;
+  using Reg = typename Isa::Reg;
+  using Narrow32 = JitDomain<Isa, 32>;
+  using Wide64 = JitDomain<Isa, 64>;
+  using Value32 = typename Narrow32::V;
+  using Value64 = typename Wide64::V;
+  static constexpr int kLanesOfChunk = kChunkLanes<Isa>;
+  static constexpr int kLanesOfHalf = kLanesOfChunk / 2;
+
+  AccessEmitter(const Trace& trace, const NativeCalls& calls, Isa& isa)
+      : ControlEmitter(trace, calls, isa), isa_(isa) {}
 
   // Leaves if a stride is so large that lane * stride could wrap.
   void check_stride(const x86::Gp& stride, const Label& exit) {
@@ -136,12 +146,13 @@ class AccessEmitter : protected ControlEmitter {
     for (int k = 0; k < lines; ++k) cc_.prefetcht0(x86::ptr(pointer, step, 2, 64 * k));
   }
 
-  // The same for the elements of a chunk that most often turn out to be neighbours (emit_eight).
-  void emit_prefetch(size_t i, const x86::Gp& delta, const Wide64::V& at) {
-    const x86::Mem last = cc_.newStack(kMaxLanes, 16);  // of each chunk's halves
+  // The same for the elements of a chunk that most often turn out to be neighbours (emit_half).
+  void emit_prefetch(size_t i, const x86::Gp& delta, const Value64& at) {
+    constexpr uint32_t shift = std::countr_zero(8u / kLanesOfHalf);
+    const x86::Mem last = cc_.newStack(kMaxLanes << shift, 16);  // of each chunk's halves
     for (size_t h = 0; h < 2; ++h) {
       x86::Mem mine = last.cloneAdjusted(static_cast<int64_t>(8 * h)).cloneResized(8);
-      mine.setIndex(chunk_->lane, 0);
+      mine.setIndex(chunk_->lane, shift);
       const x86::Gp first = cc_.newUInt64(), next = cc_.newUInt64();
       cc_.vmovq(first, at.r[h].xmm());
       cc_.mov(next, first);
@@ -154,100 +165,63 @@ class AccessEmitter : protected ControlEmitter {
 
   // Where the chunks' words are in a row of windows, and where in a word the elements begin:
   // programs that step through arrays on their stacks come to each part of a word in turn.
-  struct Row {
-    x86::Gp words;
-    x86::Zmm half;    // the numbers of the halves that hold narrow elements, of a chunk's words
-    x86::Xmm shift;   // bits
-    x86::KReg bytes;  // of eight words; for elements of 32 bits halves of them
-  };
+  using Row = typename Isa::InRow;
   Row emit_window_row(size_t i, const x86::Gp& stride, uint8_t permissions, const Label& exit) {
     const AccessInfo access = access_info(uop(i).op);
-    const int size = access.size;
-    const x86::Gp address = emit_address(i), byte = cc_.newUInt64();
-    Row row{cc_.newUIntPtr(), {}, {}, {}};
+    const x86::Gp address = emit_address(i);
+    Row row;
+    row.words = cc_.newUIntPtr();
     auto* call =
         invoke(address_of(calls_.window_row),
                asmjit::FuncSignatureT<void*, void*, uint64_t, uint64_t, uint64_t, uint64_t>());
     call->setArg(0, at_.group);
     call->setArg(1, address);
     call->setArg(2, stride);
-    call->setArg(3, imm(size));
+    call->setArg(3, imm(access.size));
     call->setArg(4, imm(permissions));
     call->setRet(0, row.words);
     cc_.test(row.words, row.words);
     cc_.jz(exit);
-    if (size == 8) return row;
-    cc_.mov(byte.r32(), 7);
-    cc_.and_(byte, row.words);
-    cc_.xor_(row.words, byte);
-    if (permissions == kWrite) {
-      const x86::Gp bits = cc_.newUInt64(), by = cc_.newUInt64();
-      row.bytes = cc_.newKq();
-      cc_.mov(bits, size == 4 ? 0x5555 : ((1 << size) - 1) * 0x0101010101010101);
-      cc_.mov(by, byte);
-      if (size == 4) cc_.shr(by, 2);
-      cc_.shlx(bits, bits, by);
-      cc_.kmovq(row.bytes, bits);
-      cc_.shl(byte, 3);
-      return shifted(row, byte);
-    }
-    if (access.is_narrow()) {
-      std::array<uint32_t, 16> even;
-      for (uint32_t k = 0; k < even.size(); ++k) even[k] = 2 * k;
-      const x86::Gp odd = cc_.newUInt64();
-      row.half = cc_.newZmm();
-      cc_.mov(odd, byte);
-      cc_.shr(odd, 2);
-      cc_.vpbroadcastd(row.half, odd.r32());
-      cc_.vpaddd(row.half, row.half,
-                 cc_.newConst(asmjit::ConstPoolScope::kLocal, even.data(), sizeof even));
-      if (size == 4) return row;
-      cc_.and_(byte, 3);
-    }
-    cc_.shl(byte, 3);
-    cc_.neg(byte);
-    cc_.add(byte, (access.is_narrow() ? 32 : 64) - 8 * size);
-    return shifted(row, byte);
-  }
-  Row shifted(Row row, const x86::Gp& bits) {
-    row.shift = cc_.newXmm();
-    cc_.vmovq(row.shift, bits);
+    if (access.size == 8) return row;
+    if (permissions == kWrite) isa_.place_store_in_row(row, access.size);
+    else isa_.place_load_in_row(row, access.size, access.is_narrow());
     return row;
   }
   // The chunk's words in a row of windows: half `h`.
   x86::Mem words_at(const Row& row, int h) const {
-    return x86::ptr(row.words, chunk_->lane, 3, 64 * h);
+    return x86::ptr(row.words, chunk_->lane, 3, Isa::kRegBytes * h);
   }
   void emit_row_load(size_t i) {
     const Uop& u = uop(i);
     const AccessInfo access = access_info(u.op);
     const Row& row = rows_.at(i);
-    Wide64::V v;
+    Value64 v;
     for (int h = 0; h < 2; ++h) {
-      const x86::Zmm z = v.r[static_cast<size_t>(h)] = cc_.newZmm();
-      cc_.vmovdqu64(z, words_at(row, h));
+      const Reg z = v.r[static_cast<size_t>(h)] = isa_.fresh();
+      isa_.load(z, words_at(row, h));
     }
     if (!access.is_narrow()) {
       if (access.size != 8)
-        for (const x86::Zmm& z : v.r) {
+        for (const Reg& z : v.r) {
           cc_.vpsllq(z, z, row.shift);
-          cc_.vpsraq(z, z, 64 - 8 * access.size);
+          isa_.sar64(z, z, 64 - 8 * access.size);
         }
-      return chunk_->put<Wide64>(u.d, v);
+      return chunk_->template put<Wide64>(u.d, v);
     }
-    Narrow32::V n;
-    const x86::Zmm z = n.r[0] = cc_.newZmm();
-    cc_.vmovdqa64(z, row.half);
-    cc_.vpermi2d(z, v.r[0], v.r[1]);
+    Value32 n;
+    const Reg z = n.r[0] = isa_.fresh();
+    isa_.take_from_row(z, row, v.r, access.size);
+    extend_to_32_bits(z, access);
+    chunk_->template put<Narrow32>(u.d, n);
+  }
+  // Of an element in the word's highest bits.
+  void extend_to_32_bits(const Reg& z, const AccessInfo& access) {
     const int unused = 32 - 8 * access.size;
-    if (unused != 0) {
-      cc_.vpslld(z, z, row.shift);
-      if (access.extend == Extend::kZero)
-        cc_.vpsrld(z, z, unused);
-      else
-        cc_.vpsrad(z, z, unused);
-    }
-    chunk_->put<Narrow32>(u.d, n);
+    if (unused == 0) return;
+    if (access.extend == Extend::kZero)
+      cc_.vpsrld(z, z, unused);
+    else
+      cc_.vpsrad(z, z, unused);
   }
   // Only the operand's bytes are written: other host threads may store others of the same words.
   void emit_row_store(size_t i) {
@@ -255,25 +229,12 @@ class AccessEmitter : protected ControlEmitter {
     const int size = access_info(u.op).size;
     const Row& row = rows_.at(i);
     if (size == 8) {
-      const Wide64::V v = chunk_->get<Wide64>(u.d, plan(i).d_kind);
-      for (int h = 0; h < 2; ++h) cc_.vmovdqu64(words_at(row, h), v.r[static_cast<size_t>(h)]);
+      const Value64 v = chunk_->template get<Wide64>(u.d, plan(i).d_kind);
+      for (int h = 0; h < 2; ++h) isa_.store(words_at(row, h), v.r[static_cast<size_t>(h)]);
       return;
     }
-    const x86::Zmm z = chunk_->get<Narrow32>(u.d, plan(i).d_kind).r[0];
-    for (int h = 0; h < 2; ++h) {
-      const x86::Zmm words = cc_.newZmm();
-      if (h == 0) {
-        cc_.vpmovzxdq(words, z.ymm());
-      } else {
-        cc_.vextracti64x4(words.ymm(), z, 1);
-        cc_.vpmovzxdq(words, words.ymm());
-      }
-      cc_.vpsllq(words, words, row.shift);
-      if (size == 4)
-        cc_.k(row.bytes).vmovdqu32(words_at(row, h), words);
-      else
-        cc_.k(row.bytes).vmovdqu8(words_at(row, h), words);
-    }
+    const Reg z = chunk_->template get<Narrow32>(u.d, plan(i).d_kind).r[0];
+    isa_.store_in_row(row, chunk_->lane, z, size);
   }
 
   // The chunk's part of a run of elements, from its element `first` on.
@@ -287,24 +248,24 @@ class AccessEmitter : protected ControlEmitter {
     const Uop& u = uop(i);
     const AccessInfo access = access_info(u.op);
     if (access.is_narrow()) {
-      Narrow32::V v;
-      const x86::Zmm z = v.r[0] = cc_.newZmm();
+      Value32 v;
+      const Reg z = v.r[0] = isa_.fresh();
       const x86::Mem at = elements(i, access.size, 0);
       const bool sign = access.extend == Extend::kSign32;
       if (access.size == 4)
-        cc_.vmovdqu64(z, at);
+        isa_.load(z, at);
       else if (access.size == 1)
         sign ? cc_.vpmovsxbd(z, at) : cc_.vpmovzxbd(z, at);
       else
         sign ? cc_.vpmovsxwd(z, at) : cc_.vpmovzxwd(z, at);
-      return chunk_->put<Narrow32>(u.d, v);
+      return chunk_->template put<Narrow32>(u.d, v);
     }
-    Wide64::V v;
+    Value64 v;
     for (int h = 0; h < 2; ++h) {
-      const x86::Zmm z = v.r[static_cast<size_t>(h)] = cc_.newZmm();
-      const x86::Mem at = elements(i, access.size, 8 * h);
+      const Reg z = v.r[static_cast<size_t>(h)] = isa_.fresh();
+      const x86::Mem at = elements(i, access.size, kLanesOfHalf * h);
       if (access.size == 8)
-        cc_.vmovdqu64(z, at);
+        isa_.load(z, at);
       else if (access.size == 4)
         cc_.vpmovsxdq(z, at);
       else if (access.size == 2)
@@ -312,7 +273,7 @@ class AccessEmitter : protected ControlEmitter {
       else
         cc_.vpmovsxbq(z, at);
     }
-    chunk_->put<Wide64>(u.d, v);
+    chunk_->template put<Wide64>(u.d, v);
   }
   void emit_store(size_t i) {
     if (plan(i).scattered) return emit_scatter(i);
@@ -320,37 +281,31 @@ class AccessEmitter : protected ControlEmitter {
     const Uop& u = uop(i);
     const int size = access_info(u.op).size;
     if (size == 8) {
-      const Wide64::V v = chunk_->get<Wide64>(u.d, plan(i).d_kind);
+      const Value64 v = chunk_->template get<Wide64>(u.d, plan(i).d_kind);
       for (int h = 0; h < 2; ++h)
-        chunk_->masked(h).vmovdqu64(elements(i, size, 8 * h), v.r[static_cast<size_t>(h)]);
+        isa_.store_elements64(elements(i, size, kLanesOfHalf * h), v.r[static_cast<size_t>(h)], h);
       return;
     }
-    const x86::Zmm z = chunk_->get<Narrow32>(u.d, plan(i).d_kind).r[0];
-    const x86::Mem at = elements(i, size, 0);
-    if (size == 4)
-      chunk_->masked().vmovdqu32(at, z);
-    else if (size == 2)
-      chunk_->masked().vpmovdw(at, z);
-    else
-      chunk_->masked().vpmovdb(at, z);
+    const Reg z = chunk_->template get<Narrow32>(u.d, plan(i).d_kind).r[0];
+    isa_.store_elements(elements(i, size, 0), z, size);
   }
 
   // --- scattered accesses
 
   // The addresses of a chunk, but for the immediate of AddressMode::kImmediate.
-  Wide64::V emit_addresses(size_t i, Chunk& chunk) {
+  Value64 emit_addresses(size_t i, Chunk<Isa>& chunk) {
     const Uop& u = uop(i);
     const AccessInfo access = access_info(u.op);
-    const Wide64::V a = chunk.get<Wide64>(u.a, plan(i).source_kind[0]);
+    const Value64 a = chunk.template get<Wide64>(u.a, plan(i).source_kind[0]);
     if (access.mode == AddressMode::kImmediate) return a;
-    const Wide64::V b = chunk.get<Wide64>(u.b, plan(i).source_kind[1]);
+    const Value64 b = chunk.template get<Wide64>(u.b, plan(i).source_kind[1]);
     const int shift = static_cast<int>(u.imm & 63);
-    Wide64::V sum;
+    Value64 sum;
     for (size_t h = 0; h < sum.r.size(); ++h) {
-      const x86::Zmm z = sum.r[h] = cc_.newZmm();
+      const Reg z = sum.r[h] = isa_.fresh();
       if (access.mode == AddressMode::kIndex32) {
         cc_.vpsllq(z, b.r[h], 32);
-        cc_.vpsraq(z, z, 32);
+        isa_.sar64(z, z, 32);
         if (shift) cc_.vpsllq(z, z, shift);
       } else {
         cc_.vpsllq(z, b.r[h], shift);
@@ -399,38 +354,24 @@ class AccessEmitter : protected ControlEmitter {
     for (const SameBase& x : bases) check_reach(x, exit);
   }
   void check_reach(const SameBase& x, const Label& exit) {
-    const x86::Zmm least = cc_.newZmm(), most = cc_.newZmm();
-    const uint64_t all_bits = ~uint64_t{0};
-    cc_.vpbroadcastq(least, cc_.newConst(asmjit::ConstPoolScope::kLocal, &all_bits, 8));
-    cc_.vpxorq(most, most, most);
-    Chunk chunk(cc_, at_);
+    const typename Isa::Extremes extremes = isa_.start_extremes();
+    Chunk<Isa> chunk(isa_, at_);
     const x86::Gp lane = chunk.lane = cc_.newUInt64("checked_lane");
     const Label loop = cc_.newLabel();
     cc_.xor_(lane, lane);
     cc_.bind(loop);
-    const Wide64::V at = emit_addresses(x.first, chunk);
+    const Value64 at = emit_addresses(x.first, chunk);
     x86::Gp bits;
     if (trace_.partial) {
       bits = cc_.newUInt64();
       cc_.shrx(bits, active_, lane);
     }
-    for (const x86::Zmm& z : at.r) {
-      if (trace_.partial) {
-        const x86::KReg k = cc_.newKq();
-        cc_.kmovw(k, bits.r32());
-        cc_.k(k).vpminuq(least, least, z);
-        cc_.k(k).vpmaxuq(most, most, z);
-        cc_.shr(bits, 8);
-      } else {
-        cc_.vpminuq(least, least, z);
-        cc_.vpmaxuq(most, most, z);
-      }
-    }
-    cc_.add(lane, kChunkLanes);
+    for (const Reg& z : at.r) isa_.extend_extremes(extremes, z, trace_.partial ? &bits : nullptr);
+    cc_.add(lane, kLanesOfChunk);
     cc_.cmp(lane, static_cast<int>(kMaxLanes));
     cc_.jb(loop);
 
-    const x86::Gp first = fold(least, true), last = fold(most, false);
+    const x86::Gp first = isa_.least_of(extremes), last = isa_.most_of(extremes);
     cc_.add(first, static_cast<int32_t>(x.begin));
     cc_.add(last, static_cast<int32_t>(x.end));
     const Label unknown = cc_.newLabel(), known = cc_.newLabel();
@@ -450,66 +391,27 @@ class AccessEmitter : protected ControlEmitter {
       cc_.jmp(known);
     });
   }
-  // The least or greatest of eight words.
-  x86::Gp fold(const x86::Zmm& z, bool least) {
-    const x86::Zmm other = cc_.newZmm();
-    const auto combine = [&] {
-      if (least)
-        cc_.vpminuq(z, z, other);
-      else
-        cc_.vpmaxuq(z, z, other);
-    };
-    cc_.vshufi64x2(other, z, z, 0x4e);
-    combine();
-    cc_.vshufi64x2(other, z, z, 0xb1);
-    combine();
-    cc_.vpermilpd(other, z, 0x55);
-    combine();
-    const x86::Gp word = cc_.newUInt64();
-    cc_.vmovq(word, z.xmm());
-    return word;
-  }
-
   // From guest addresses of linear memory to host addresses.
   x86::Gp linear_delta() {
     const x86::Gp delta = cc_.newUIntPtr();
     cc_.mov(delta, reinterpret_cast<uint64_t>(calls_.memory->linear) - calls_.memory->linear_base);
     return delta;
   }
-  // Elements at the addresses in a vector.
-  x86::Mem elements_at(size_t i, const x86::Gp& delta, const x86::Zmm& at) const {
-    return x86::ptr(delta, at, 0, static_cast<int32_t>(displacement(i)));
-  }
-  // The running lanes of half `h`; gathers and scatters clear it.
-  x86::KReg half_mask(size_t h) {
-    const x86::KReg k = cc_.newKq();
-    if (!trace_.partial)
-      cc_.kxnorw(k, k, k);
-    else
-      cc_.kmovw(k, h == 0 ? emitter_.running : chunk_->running_high);
-    return k;
-  }
-
-  // Accesses to eight elements: `together`, of where the first is, if they turn out to be
+  // Accesses to half a chunk's elements: `together`, of where the first is, if they turn out to be
   // neighbours, or `apart`. Programs whose lanes permute what they access meet both, and a scatter
   // takes ten times as long as a store.
   template <class Together, class Apart>
-  void emit_eight(size_t i, const x86::Gp& delta, const x86::Zmm& at, Together together,
-                  Apart apart) {
+  void emit_half(size_t i, const x86::Gp& delta, const Reg& at, Together together, Apart apart) {
     const int size = access_info(uop(i).op).size;
     if (trace_.partial || size < 4) return apart();
-    std::array<uint64_t, 8> steps;
+    std::array<uint64_t, kLanesOfHalf> steps;
     for (size_t k = 0; k < steps.size(); ++k) steps[k] = k * static_cast<uint64_t>(size);
-    const x86::Zmm expected = cc_.newZmm();
-    const x86::KReg differ = cc_.newKq();
+    const Reg expected = isa_.fresh();
     const x86::Gp first = cc_.newUIntPtr();
     const Label strewn = cc_.newLabel(), join = cc_.newLabel();
-    cc_.vpbroadcastq(expected, at.xmm());
-    cc_.vpaddq(expected, expected,
-               cc_.newConst(asmjit::ConstPoolScope::kLocal, steps.data(), sizeof steps));
-    cc_.vpcmpq(differ, expected, at, imm(x86::VPCmpImm::kNE));
-    cc_.kortestb(differ, differ);
-    cc_.jnz(strewn);
+    isa_.broadcast64(expected, at.xmm());
+    cc_.vpaddq(expected, expected, isa_.constant(steps.data(), sizeof steps));
+    isa_.jump_if_differ64(expected, at, strewn);
     cc_.vmovq(first, at.xmm());
     together(x86::ptr(delta, first, 0, static_cast<int32_t>(displacement(i))));
     cc_.bind(join);
@@ -523,91 +425,81 @@ class AccessEmitter : protected ControlEmitter {
   void emit_gather(size_t i) {
     const Uop& u = uop(i);
     const AccessInfo access = access_info(u.op);
-    const Wide64::V at = emit_addresses(i, *chunk_);
+    const Value64 at = emit_addresses(i, *chunk_);
     const x86::Gp delta = linear_delta();
     if (plan_.loops && !trace_.partial) emit_prefetch(i, delta, at);
-    Wide64::V words;
+    Value64 words;
     for (size_t h = 0; h < 2; ++h) {
-      const x86::Zmm z = words.r[h] = cc_.newZmm();
+      const Reg z = words.r[h] = isa_.fresh();
       const auto together = [&](const x86::Mem& elements) {
         if (access.size == 8)
-          cc_.vmovdqu64(z, elements);
+          isa_.load(z, elements);
         else
-          cc_.vmovdqu32(z.ymm(), elements);
+          isa_.load_half(z, elements);
       };
-      emit_eight(i, delta, at.r[h], together, [this, i, h, z, delta, at = at.r[h]] {
-        const x86::KReg k = half_mask(h);
-        cc_.vpxorq(z, z, z);
-        if (access_info(uop(i).op).size == 8)
-          cc_.k(k).vpgatherqq(z, elements_at(i, delta, at));
-        else
-          cc_.k(k).vpgatherqd(z.ymm(), elements_at(i, delta, at));
+      emit_half(i, delta, at.r[h], together, [this, i, h, z, delta, at = at.r[h]] {
+        isa_.gather(z, static_cast<int>(h), access_info(uop(i).op).size, delta, at,
+                    static_cast<int32_t>(displacement(i)));
       });
     }
-    if (access.size == 8) return chunk_->put<Wide64>(u.d, words);
-    Narrow32::V v;
-    const x86::Zmm z = v.r[0] = cc_.newZmm();
-    cc_.vinserti64x4(z, words.r[0], words.r[1].ymm(), 1);
-    const int unused = 32 - 8 * access.size;
-    if (unused != 0) {
-      cc_.vpslld(z, z, unused);
-      if (access.extend == Extend::kZero)
-        cc_.vpsrld(z, z, unused);
-      else
-        cc_.vpsrad(z, z, unused);
-    }
-    if (access.is_narrow()) return chunk_->put<Narrow32>(u.d, v);
+    if (access.size == 8) return chunk_->template put<Wide64>(u.d, words);
+    Value32 v;
+    const Reg z = v.r[0] = isa_.fresh();
+    isa_.join_halves(z, words.r[0], words.r[1]);
+    if (access.size < 4) cc_.vpslld(z, z, 32 - 8 * access.size);
+    extend_to_32_bits(z, access);
+    if (access.is_narrow()) return chunk_->template put<Narrow32>(u.d, v);
     for (size_t h = 0; h < 2; ++h) {
-      const x86::Zmm half = cc_.newZmm();
-      cc_.vextracti64x4(half.ymm(), z, static_cast<int>(h));
-      words.r[h] = cc_.newZmm();
-      cc_.vpmovsxdq(words.r[h], half.ymm());
+      const Reg half = h == 0 ? z : isa_.fresh();
+      if (h == 1) isa_.high_half(half, z);
+      words.r[h] = isa_.fresh();
+      cc_.vpmovsxdq(words.r[h], Isa::half(half));
     }
-    chunk_->put<Wide64>(u.d, words);
+    chunk_->template put<Wide64>(u.d, words);
   }
   void emit_scatter(size_t i) {
     const Uop& u = uop(i);
     const int size = access_info(u.op).size;
     const uint8_t kind = plan(i).d_kind;
-    const Wide64::V at = emit_addresses(i, *chunk_);
-    if (size < 4) return emit_single_stores(i, at, size, chunk_->get<Narrow32>(u.d, kind).r[0]);
+    const Value64 at = emit_addresses(i, *chunk_);
+    if (size < 4)
+      return emit_single_stores(i, at, size, chunk_->template get<Narrow32>(u.d, kind).r[0]);
     const x86::Gp delta = linear_delta();
-    std::array<x86::Zmm, 2> values;
+    std::array<Reg, 2> values;
     if (size == 8) {
-      values = chunk_->get<Wide64>(u.d, kind).r;
+      values = chunk_->template get<Wide64>(u.d, kind).r;
     } else {
-      values = {chunk_->get<Narrow32>(u.d, kind).r[0], cc_.newZmm()};
-      cc_.vextracti64x4(values[1].ymm(), values[0], 1);
+      values = {chunk_->template get<Narrow32>(u.d, kind).r[0], isa_.fresh()};
+      isa_.high_half(values[1], values[0]);
     }
     for (size_t h = 0; h < 2; ++h) {
       const auto together = [&, z = values[h]](const x86::Mem& elements) {
         if (size == 8)
-          cc_.vmovdqu64(elements, z);
+          isa_.store(elements, z);
         else
-          cc_.vmovdqu32(elements, z.ymm());
+          isa_.store_half(elements, z);
       };
-      emit_eight(i, delta, at.r[h], together,
-                 [this, i, h, size, delta, at = at.r[h], z = values[h]] {
-                   const x86::KReg k = half_mask(h);
-                   if (size == 8)
-                     cc_.k(k).vpscatterqq(elements_at(i, delta, at), z);
-                   else
-                     cc_.k(k).vpscatterqd(elements_at(i, delta, at), z.ymm());
-                 });
+      emit_half(i, delta, at.r[h], together,
+                [this, i, h, size, delta, at = at.r[h], z = values[h]] {
+                  isa_.scatter(z, static_cast<int>(h), size, delta, at,
+                               static_cast<int32_t>(displacement(i)));
+                });
     }
   }
   // There are no scatters of bytes and half words.
-  void emit_single_stores(size_t i, const Wide64::V& at, int size, const x86::Zmm& values) {
-    if (!elements_) elements_ = cc_.newStack(192, 64);
+  void emit_single_stores(size_t i, const Value64& at, int size, const Reg& values) {
+    constexpr int kValues = 2 * Isa::kRegBytes;
+    if (!elements_) elements_ = cc_.newStack(3 * Isa::kRegBytes, 64);
     const auto part = [&](int64_t offset, uint32_t bytes) {
       return elements_->cloneAdjusted(offset).cloneResized(bytes);
     };
-    for (int h = 0; h < 2; ++h) cc_.vmovdqu64(part(64 * h, 64), at.r[static_cast<size_t>(h)]);
-    cc_.vmovdqu64(part(128, 64), values);
+    for (int h = 0; h < 2; ++h)
+      isa_.store(part(Isa::kRegBytes * h, Isa::kRegBytes), at.r[static_cast<size_t>(h)]);
+    isa_.store(part(kValues, Isa::kRegBytes), values);
     const x86::Gp delta = linear_delta(), address = cc_.newUIntPtr(), value = cc_.newUInt32();
-    for (int lane = 0; lane < kChunkLanes; ++lane) {
+    for (int lane = 0; lane < kLanesOfChunk; ++lane) {
       cc_.mov(address, part(8 * lane, 8));
-      cc_.mov(value, part(128 + 4 * lane, 4));
+      cc_.mov(value, part(kValues + 4 * lane, 4));
       const auto displaced = static_cast<int32_t>(displacement(i));
       if (size == 1)
         cc_.mov(x86::ptr(delta, address, 0, displaced, 1), value.r8());
@@ -616,8 +508,9 @@ class AccessEmitter : protected ControlEmitter {
     }
   }
 
+  Isa& isa_;
   // Of the segment being emitted.
-  Chunk* chunk_ = nullptr;
+  Chunk<Isa>* chunk_ = nullptr;
   std::map<size_t, x86::Gp> pointers_;  // by step
   std::map<size_t, Row> rows_;
 

@@ -1,4 +1,4 @@
-// Emits what happens to a group's rows inside a segment's loop: the values that a chunk of 16 lanes
+// Emits what happens to a group's rows inside a segment's loop: the values that a chunk of lanes
 // holds in registers, how they come from rows of each form, and how they go back.
 #pragma once
 #include <optional>
@@ -8,9 +8,9 @@
 
 namespace gpusim::simd {
 
-using Narrow32 = JitDomain<32>;
-using Wide64 = JitDomain<64>;
-using Uniform64 = JitDomain<64, 1>;
+// Lanes of a chunk: as many as a register has words of 32 bits.
+template <class Isa>
+inline constexpr int kChunkLanes = Isa::kRegBytes / 4;
 
 inline constexpr int kRowBytes = 8 * static_cast<int>(kMaxLanes);
 
@@ -32,9 +32,16 @@ struct GroupOperands {
   }
 };
 
+template <class Isa>
 class Chunk {
  public:
-  Chunk(x86::Compiler& cc, const GroupOperands& operands) : cc_(cc), at_(operands) {}
+  using Reg = typename Isa::Reg;
+  using Narrow32 = JitDomain<Isa, 32>;
+  using Wide64 = JitDomain<Isa, 64>;
+  using Value32 = typename Narrow32::V;
+  using Value64 = typename Wide64::V;
+
+  Chunk(Isa& isa, const GroupOperands& operands) : isa_(isa), cc_(isa.cc), at_(operands) {}
 
   // A slot that the segment writes: in which form it was found, if read first, and is left.
   struct Row {
@@ -52,7 +59,7 @@ class Chunk {
   // the other; as 64-bit words occupy twice the room, the writer must not run ahead of the reader. Where
   // rows want different orders, those that shrink do so later: what follows the segment counts on it.
   bool plan_rows() {
-    if (Emitter::current()->partial) return false;  // their forms do not change
+    if (isa_.partial) return false;  // their forms do not change
     bool grows = false;
     for (const Row& r : rows)
       grows |= r.written && r.read_first && r.entry_kind == kNarrow && !r.narrow;
@@ -79,24 +86,17 @@ class Chunk {
     held_[s] = h;
   }
 
-  // The compiler, for a store: of 16 words or half `h` of them.
-  x86::Compiler& masked(int h = 0) {
-    if (Emitter::current()->partial) cc_.k(h == 0 ? Emitter::current()->running : running_high);
-    return cc_;
-  }
-  x86::KReg running_high;  // under a mask: that of lanes 8 to 15 of the chunk
-
   // At the end of a chunk.
   void store_rows() {
     for (size_t i = 0; i < 256; ++i) {
       const Slot s = static_cast<Slot>(i);
       if (!held_[i].dirty) continue;
       if (rows[i].narrow) {
-        masked().vmovdqu32(part(s, 2), get_narrow(s, kNarrow).r[0]);
+        isa_.store_row32(part(s, 2), get_narrow(s, kNarrow).r[0]);
       } else {
-        const Wide64::V v = get_wide(s, kLanes);
-        masked().vmovdqu64(part(s, 3), v.r[0]);
-        masked(1).vmovdqu64(part(s, 3, 64), v.r[1]);
+        const Value64 v = get_wide(s, kLanes);
+        for (int h = 0; h < 2; ++h)
+          isa_.store_row64(part(s, 3, h * Isa::kRegBytes), v.r[static_cast<size_t>(h)], h);
       }
     }
   }
@@ -113,8 +113,8 @@ class Chunk {
 
  private:
   struct Held {
-    std::optional<Narrow32::V> narrow;
-    std::optional<Wide64::V> wide;
+    std::optional<Value32> narrow;
+    std::optional<Value64> wide;
     bool dirty = false;  // not in the row yet
   };
 
@@ -123,24 +123,24 @@ class Chunk {
     return x86::ptr(at_.lanes, lane, shift, s * kRowBytes + offset, 0);
   }
 
-  Narrow32::V get_narrow(Slot s, uint8_t kind) {
+  Value32 get_narrow(Slot s, uint8_t kind) {
     Held& h = held_[s];
     if (rows[s].spread) kind = kLanes;
     if (!h.narrow) {
-      Narrow32::V v;
-      v.r[0] = cc_.newZmm();
-      if (h.wide) pack(v.r[0], h.wide->r);
+      Value32 v;
+      v.r[0] = isa_.fresh();
+      if (h.wide) isa_.pack(v.r[0], h.wide->r);
       else load_narrow(v.r[0], s, kind);
       h.narrow = v;
     }
     return *h.narrow;
   }
-  Wide64::V get_wide(Slot s, uint8_t kind) {
+  Value64 get_wide(Slot s, uint8_t kind) {
     Held& h = held_[s];
     if (rows[s].spread) kind = kLanes;
     if (!h.wide) {
-      Wide64::V v;
-      for (auto& r : v.r) r = cc_.newZmm();
+      Value64 v;
+      for (auto& r : v.r) r = isa_.fresh();
       if (h.dirty) unpack(v.r, h.narrow->r[0]);
       else load_wide(v.r, s, kind);
       h.wide = v;
@@ -148,37 +148,31 @@ class Chunk {
     return *h.wide;
   }
 
-  // 16 words of 64 bits to words of 32, and back.
-  void pack(const x86::Zmm& out, const std::array<x86::Zmm, 2>& in) {
-    const x86::Zmm high = cc_.newZmm();
-    cc_.vpmovqd(out.ymm(), in[0]);
-    cc_.vpmovqd(high.ymm(), in[1]);
-    cc_.vinserti64x4(out, out, high.ymm(), 1);
-  }
-  void unpack(const std::array<x86::Zmm, 2>& out, const x86::Zmm& in) {
-    const x86::Zmm high = cc_.newZmm();
-    cc_.vpmovzxdq(out[0], in.ymm());
-    cc_.vextracti64x4(high.ymm(), in, 1);
-    cc_.vpmovzxdq(out[1], high.ymm());
+  // Words of 32 bits to words of 64.
+  void unpack(const std::array<Reg, 2>& out, const Reg& in) {
+    const Reg high = isa_.fresh();
+    cc_.vpmovzxdq(out[0], Isa::half(in));
+    isa_.high_half(high, in);
+    cc_.vpmovzxdq(out[1], Isa::half(high));
   }
 
   // A whole row of 64-bit words to 32-bit ones, in place.
   void pack_row(Slot s) {
-    for (int32_t bytes = 0; bytes < kRowBytes; bytes += 128) {
-      const std::array<x86::Zmm, 2> words = {cc_.newZmm(), cc_.newZmm()};
-      const x86::Zmm packed = cc_.newZmm();
-      cc_.vmovdqu64(words[0], x86::ptr(at_.lanes, s * kRowBytes + bytes));
-      cc_.vmovdqu64(words[1], x86::ptr(at_.lanes, s * kRowBytes + bytes + 64));
-      pack(packed, words);
-      cc_.vmovdqu64(x86::ptr(at_.lanes, s * kRowBytes + bytes / 2), packed);
+    for (int32_t bytes = 0; bytes < kRowBytes; bytes += 2 * Isa::kRegBytes) {
+      const std::array<Reg, 2> words = {isa_.fresh(), isa_.fresh()};
+      const Reg packed = isa_.fresh();
+      isa_.load(words[0], x86::ptr(at_.lanes, s * kRowBytes + bytes));
+      isa_.load(words[1], x86::ptr(at_.lanes, s * kRowBytes + bytes + Isa::kRegBytes));
+      isa_.pack(packed, words);
+      isa_.store(x86::ptr(at_.lanes, s * kRowBytes + bytes / 2), packed);
     }
   }
 
   template <class Word>
   x86::Mem iota(size_t first) {
-    std::array<Word, 64 / sizeof(Word)> words;
+    std::array<Word, Isa::kRegBytes / sizeof(Word)> words;
     for (size_t i = 0; i < words.size(); ++i) words[i] = static_cast<Word>(first + i);
-    return cc_.newConst(asmjit::ConstPoolScope::kLocal, words.data(), 64);
+    return isa_.constant(words.data(), sizeof words);
   }
   // The value of an affine slot in the chunk's first lane.
   x86::Gp first_value(Slot s) {
@@ -189,51 +183,52 @@ class Chunk {
     return t;
   }
 
-  void load_narrow(const x86::Zmm& out, Slot s, uint8_t kind) {
+  void load_narrow(const Reg& out, Slot s, uint8_t kind) {
     switch (kind) {
-      case kUniform: cc_.vpbroadcastd(out, at_.base(s, 4)); break;
+      case kUniform: isa_.broadcast32(out, at_.base(s, 4)); break;
       case kAffine: {
-        const x86::Zmm first = cc_.newZmm();
-        cc_.vpbroadcastd(first, first_value(s).r32());
-        cc_.vpbroadcastd(out, at_.stride(s, 4));
+        const Reg first = isa_.fresh();
+        isa_.broadcast32(first, first_value(s).r32());
+        isa_.broadcast32(out, at_.stride(s, 4));
         cc_.vpmulld(out, out, iota<uint32_t>(0));
         cc_.vpaddd(out, out, first);
         break;
       }
-      case kNarrow: cc_.vmovdqu64(out, part(s, 2)); break;
+      case kNarrow: isa_.load(out, part(s, 2)); break;
       default: {
-        const std::array<x86::Zmm, 2> words = {cc_.newZmm(), cc_.newZmm()};
+        const std::array<Reg, 2> words = {isa_.fresh(), isa_.fresh()};
         load_wide(words, s, kind);
-        pack(out, words);
+        isa_.pack(out, words);
       }
     }
   }
-  void load_wide(const std::array<x86::Zmm, 2>& out, Slot s, uint8_t kind) {
+  void load_wide(const std::array<Reg, 2>& out, Slot s, uint8_t kind) {
     switch (kind) {
       case kUniform:
-        cc_.vpbroadcastq(out[0], at_.base(s));
-        cc_.vmovdqa64(out[1], out[0]);
+        isa_.broadcast64(out[0], at_.base(s));
+        isa_.move(out[1], out[0]);
         break;
       case kAffine: {
-        const x86::Zmm first = cc_.newZmm(), step = cc_.newZmm();
-        cc_.vpbroadcastq(first, first_value(s));
-        cc_.vpbroadcastq(step, at_.stride(s));
+        const Reg first = isa_.fresh(), step = isa_.fresh();
+        isa_.broadcast64(first, first_value(s));
+        isa_.broadcast64(step, at_.stride(s));
         for (size_t h = 0; h < 2; ++h) {
-          cc_.vpmullq(out[h], step, iota<uint64_t>(8 * h));
+          isa_.mul64(out[h], step, iota<uint64_t>(h * kChunkLanes<Isa> / 2));
           cc_.vpaddq(out[h], out[h], first);
         }
         break;
       }
       case kNarrow:
         cc_.vpmovzxdq(out[0], part(s, 2));
-        cc_.vpmovzxdq(out[1], part(s, 2, 32));
+        cc_.vpmovzxdq(out[1], part(s, 2, Isa::kRegBytes / 2));
         break;
       default:
-        cc_.vmovdqu64(out[0], part(s, 3));
-        cc_.vmovdqu64(out[1], part(s, 3, 64));
+        isa_.load(out[0], part(s, 3));
+        isa_.load(out[1], part(s, 3, Isa::kRegBytes));
     }
   }
 
+  Isa& isa_;
   x86::Compiler& cc_;
   const GroupOperands& at_;
   std::array<Held, 256> held_{};

@@ -42,7 +42,7 @@ struct NativeEntry {
 // groups use and complete them.
 class CodeCache {
  public:
-  CodeCache() = default;
+  explicit CodeCache(VectorCode groups) : compiler_(groups) {}
   // The module's micro-ops, as the groups shall run them: takes what it grew by since the last time.
   void follow(const Module& module);
   const Uop* uops() const { return uops_.data(); }

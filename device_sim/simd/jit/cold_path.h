@@ -6,13 +6,13 @@
 
 namespace gpusim::simd {
 
-inline constexpr int kChunkLanes = 16;
+inline constexpr int kMostChunkLanes = 16;
 
 // Filled in by generated code. Operands in the order of the micro-op's fields a, b, c, aux: words
 // of 64 bits, or of 32.
 struct ColdFrame {
-  alignas(64) uint64_t operand[4][kChunkLanes];
-  alignas(64) uint64_t result[kChunkLanes];
+  alignas(64) uint64_t operand[4][kMostChunkLanes];
+  alignas(64) uint64_t result[kMostChunkLanes];
   Group* group;
   const Uop* uop;
   uint64_t first_lane;
@@ -43,12 +43,12 @@ struct ColdContext {
   }
 };
 
-template <class Word>
+template <class Word, uint32_t kLanes>
 void compute_lanes(ColdFrame* frame) {
   const Uop& u = *frame->uop;
   const int state = shape_info(op_info(u.op).shape).fp_state ? u.imm16 : -1;
   StopInfo stop;
-  for (uint32_t i = 0; i < kChunkLanes; ++i) {
+  for (uint32_t i = 0; i < kLanes; ++i) {
     ColdContext<Word> context{*frame, u, state, i};
     if (frame->group->active >> context.lane() & 1) execute(u, context, MemoryView{}, 0, stop);
   }

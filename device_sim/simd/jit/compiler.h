@@ -1,7 +1,7 @@
-// Turns traces into native code for groups of 64 lanes on processors with AVX-512.
+// Turns traces into native code for groups of 64 lanes on processors with AVX-512 or AVX2.
 //
-// Runs of micro-ops on rows of lanes become one loop over chunks of 16 lanes, in which values stay
-// in registers; a row is stored once. Compact values are computed as the interpreter does, without
+// Runs of micro-ops on rows of lanes become one loop over chunks of 16 or 8 lanes, in which values
+// stay in registers; a row is stored once. Compact values are computed as the interpreter does, without
 // its questions. Everything else is a call of the interpreter's own handler. Between these pieces
 // all state is in the group, so the code can hand over to the interpreter at any of them: that is
 // what it does when a value's form or a branch is not what it was while recording.
@@ -36,17 +36,22 @@ struct NativeCalls {
   const MemoryView* memory = nullptr;         // while compiling
 };
 
+// The instruction sets that code for groups is made of, each wider than the one before.
+enum class VectorCode : uint8_t { kNone, kAvx2, kAvx512 };
+
 class TraceCompiler {
  public:
-  TraceCompiler();
+  // made_of: best() or less.
+  explicit TraceCompiler(VectorCode made_of);
   ~TraceCompiler();
-  // Whether this processor can run what is generated.
-  static bool available();
+  // The widest that this processor can run.
+  static VectorCode best();
   // Null if the trace is not worth it or cannot be compiled. The code lives as long as the compiler.
   NativeCode compile(const Trace& trace, const NativeCalls& calls);
 
  private:
   struct Code;
+  VectorCode made_of_;
   std::unique_ptr<Code> code_;
 };
 

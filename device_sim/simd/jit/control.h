@@ -21,8 +21,8 @@ asmjit::Imm address_of(Function* f) {
 
 class ControlEmitter {
  public:
-  ControlEmitter(const Trace& trace, const NativeCalls& calls, asmjit::CodeHolder* code)
-      : trace_(trace), calls_(calls), plan_(make_plan(trace)), emitter_(code), cc_(emitter_.cc) {}
+  ControlEmitter(const Trace& trace, const NativeCalls& calls, Emitter& emitter)
+      : trace_(trace), calls_(calls), plan_(make_plan(trace)), emitter_(emitter), cc_(emitter.cc) {}
 
  protected:
   const Step& step(size_t i) const { return trace_.steps[i]; }
@@ -132,12 +132,9 @@ class ControlEmitter {
     cc_.mov(counts, at_.field(offsetof(Group, block_counts), 8));
     cc_.mov(weight, at_.field(offsetof(Group, weight), 8));
     cc_.add(x86::ptr(counts, static_cast<int32_t>(8 * block), 8), weight);
-    const x86::Zmm sum = cc_.newZmm();
     const BlockTally& tally = calls_.block_tallies[block];
     cc_.mov(epoch, at_.field(offsetof(Group, epoch), 8));
-    cc_.vmovdqu64(sum, x86::ptr(epoch));
-    cc_.vpaddd(sum, sum, cc_.newConst(asmjit::ConstPoolScope::kLocal, tally.counts, 64));
-    cc_.vmovdqu64(x86::ptr(epoch), sum);
+    emitter_.add_counts(epoch, tally.counts);
     const auto count = static_cast<int>(tally.counts[kInsnCount]);
     cc_.sub(at_.field(offsetof(Group, turns.patience), 8), count);
     cc_.sub(at_.field(offsetof(Group, budget), 8), count);
@@ -236,7 +233,7 @@ class ControlEmitter {
   const Trace& trace_;
   const NativeCalls& calls_;
   const TracePlan plan_;
-  Emitter emitter_;
+  Emitter& emitter_;
   x86::Compiler& cc_;
 
   GroupOperands at_;

@@ -1,85 +1,56 @@
-// The execution domain whose values are registers of the code being generated. For a chunk of 16
-// lanes, one 512-bit register of 32-bit words (JitDomain<32>) or two of 64-bit words
-// (JitDomain<64>); for a uniform value, one of eight equal words (JitDomain<64, 1>). Same primitives
-// as uir/scalar_domain.h.
+// The execution domain whose values are registers of the code being generated. For a chunk of
+// lanes, one register of 32-bit words (JitDomain<Isa, 32>) or two of 64-bit words (JitDomain<Isa,
+// 64>); for a uniform value, one of equal words (JitDomain<Isa, 64, 1>). Isa: Avx512 or Avx2. Same
+// primitives as uir/scalar_domain.h.
 //
 // A semantic function runs once, when code is generated, and leaves instructions behind. It cannot
 // branch on guest data; where it asks whether something holds in all lanes, the generated code
 // checks that it does and otherwise computes the micro-op lane by lane (Emitter::cold).
 #pragma once
-#include <asmjit/x86.h>
-
 #include <array>
 #include <cstdint>
 
+#include "device_sim/simd/jit/emitter.h"
 #include "device_sim/uir/scalar_domain.h"
 
 namespace gpusim::simd {
 
-namespace x86 = asmjit::x86;
-
-struct Emitter {
-  explicit Emitter(asmjit::CodeHolder* code) : cc(code) {}
-  x86::Compiler cc;
-  // Of the micro-op being emitted: where lanes that do not take the common path are computed.
-  asmjit::Label cold;
-  bool cold_used = false;
-  bool always_cold = false;
-  // Lanes of the chunk that run, if not all do; what the others compute is of no interest.
-  bool partial = false;
-  x86::KReg running, waiting;
-
-  // Only one function is generated at a time per host thread.
-  static Emitter*& current() {
-    static thread_local Emitter* emitter = nullptr;
-    return emitter;
-  }
-};
-
-template <int kBitsOfWord, int kRegsOfValue = kBitsOfWord / 32>
+template <class Isa, int kBitsOfWord, int kRegsOfValue = kBitsOfWord / 32>
 struct JitDomain {
   static constexpr int kBits = kBitsOfWord;
   static constexpr int kRegs = kRegsOfValue;
   static constexpr bool kWide = kBits == 64;
+  using Reg = typename Isa::Reg;
+  using Mask = typename Isa::Mask;
 
   // Constants are folded. They keep 64 bits, so that conditions on the floating-point state can be
   // decided in the narrow domain too.
   struct V {
     bool is_konst = false;
     uint64_t k = 0;
-    std::array<x86::Zmm, kRegs> r{};
+    std::array<Reg, kRegs> r{};
   };
   struct M {
     bool is_konst = false;
     bool k = false;
-    std::array<x86::KReg, kRegs> r{};
+    std::array<Mask, kRegs> r{};
   };
 
-  static x86::Compiler& cc() { return Emitter::current()->cc; }
-  static x86::Zmm fresh() { return cc().newZmm(); }
-  static x86::KReg fresh_mask() { return cc().newKq(); }
+  static Isa& isa() { return Isa::current(); }
+  static x86::Compiler& cc() { return isa().cc; }
+  static Reg fresh() { return isa().fresh(); }
+  static Mask fresh_mask() { return isa().fresh_mask(); }
 
   static V konst(uint64_t x) { return {true, x, {}}; }
   static M konst_mask(bool x) { return {true, x, {}}; }
 
-  // A constant as a memory operand that is broadcast.
-  static x86::Mem broadcast(uint64_t k) {
-    if constexpr (kWide) return cc().newConst(asmjit::ConstPoolScope::kLocal, &k, 8)._1to8();
-    const auto low = static_cast<uint32_t>(k);
-    return cc().newConst(asmjit::ConstPoolScope::kLocal, &low, 4)._1to16();
-  }
-  static x86::Zmm reg(const V& a, size_t h) {
+  static Reg reg(const V& a, size_t h) {
     if (!a.is_konst) return a.r[h];
-    const x86::Zmm z = fresh();
+    const Reg z = fresh();
     const uint64_t k = kWide ? a.k : static_cast<uint32_t>(a.k);
-    if (k == 0) {
-      cc().vpxord(z, z, z);
-    } else if constexpr (kWide) {
-      cc().vpbroadcastq(z, cc().newConst(asmjit::ConstPoolScope::kLocal, &k, 8));
-    } else {
-      const auto low = static_cast<uint32_t>(k);
-      cc().vpbroadcastd(z, cc().newConst(asmjit::ConstPoolScope::kLocal, &low, 4));
-    }
+    if (k == 0) isa().clear(z);
+    else if constexpr (kWide) isa().broadcast64(z, isa().constant(&k, 8));
+    else isa().broadcast32(z, isa().constant(&k, 4));
     return z;
   }
   static V in_registers(const V& a) {
@@ -88,17 +59,21 @@ struct JitDomain {
     return d;
   }
   static asmjit::Operand operand(const V& b, size_t h) {
-    return b.is_konst ? asmjit::Operand(broadcast(b.k)) : asmjit::Operand(b.r[h]);
+    if (b.is_konst) return isa().template repeated<kBits>(b.k);
+    return b.r[h];
   }
 
   using Id = asmjit::InstId;
-  static V each(Id id, const V& a, const V& b) {
+  template <class Emit> static V each_by(Emit emit, const V& a, const V& b) {
     V d;
     for (size_t h = 0; h < kRegs; ++h) {
       d.r[h] = fresh();
-      cc().emit(id, d.r[h], reg(a, h), operand(b, h));
+      emit(d.r[h], reg(a, h), operand(b, h));
     }
     return d;
+  }
+  static V each(Id id, const V& a, const V& b) {
+    return each_by([id](auto... x) { cc().emit(id, x...); }, a, b);
   }
   // For instructions without a broadcast form.
   static V each_register(Id id, const V& a, const V& b) { return each(id, a, in_registers(b)); }
@@ -121,7 +96,11 @@ struct JitDomain {
     return commutative(pick(x86::Inst::kIdVpaddd, x86::Inst::kIdVpaddq), a, b);
   }
   static V sub(V a, V b) { return each(pick(x86::Inst::kIdVpsubd, x86::Inst::kIdVpsubq), a, b); }
-  static V mul(V a, V b) { return commutative(pick(x86::Inst::kIdVpmulld, x86::Inst::kIdVpmullq), a, b); }
+  static V mul(V a, V b) {
+    if constexpr (!kWide) return commutative(x86::Inst::kIdVpmulld, a, b);
+    if (a.is_konst) std::swap(a, b);
+    return each_by([](auto... x) { isa().mul64(x...); }, a, b);
+  }
   static V mul_u32(V a, V b) {
     return commutative(pick(x86::Inst::kIdVpmulld, x86::Inst::kIdVpmuludq), a, b);
   }
@@ -135,18 +114,18 @@ struct JitDomain {
     if (a.is_konst) std::swap(a, b);
     const uint64_t all = kWide ? ~uint64_t{0} : 0xffffffffu;
     if (b.is_konst && (b.k & all) == all) return a;
-    return each(pick(x86::Inst::kIdVpandd, x86::Inst::kIdVpandq), a, b);
+    return each(Isa::kAnd[kWide], a, b);
   }
   static V or_(V a, V b) {
     if (a.is_konst && b.is_konst) return konst(a.k | b.k);
     if (a.is_konst) std::swap(a, b);
     if (b.is_konst && b.k == 0) return a;
-    return each(pick(x86::Inst::kIdVpord, x86::Inst::kIdVporq), a, b);
+    return each(Isa::kOr[kWide], a, b);
   }
-  static V xor_(V a, V b) { return commutative(pick(x86::Inst::kIdVpxord, x86::Inst::kIdVpxorq), a, b); }
+  static V xor_(V a, V b) { return commutative(Isa::kXor[kWide], a, b); }
   static V andnot(V a, V b) {  // the instruction complements its first source
     if (b.is_konst) return and_(a, konst(~b.k));
-    return each(pick(x86::Inst::kIdVpandnd, x86::Inst::kIdVpandnq), b, a);
+    return each(Isa::kAndNot[kWide], b, a);
   }
   static V not_(V a) { return xor_(a, konst(~uint64_t{0})); }
 
@@ -157,7 +136,15 @@ struct JitDomain {
     return by_count(pick(x86::Inst::kIdVpsrld, x86::Inst::kIdVpsrlq), a, n & (kBits - 1));
   }
   static V sar(V a, int n) {
-    return by_count(pick(x86::Inst::kIdVpsrad, x86::Inst::kIdVpsraq), a, n & (kBits - 1));
+    n &= kBits - 1;
+    if constexpr (!kWide) return by_count(x86::Inst::kIdVpsrad, a, n);
+    if (n == 0) return a;
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      isa().sar64(d.r[h], reg(a, h), n);
+    }
+    return d;
   }
   static V count(V n) { return and_(n, konst(kBits - 1)); }
   static V shl_v(V a, V n) {
@@ -167,14 +154,15 @@ struct JitDomain {
     return each(pick(x86::Inst::kIdVpsrlvd, x86::Inst::kIdVpsrlvq), a, count(n));
   }
   static V sar_v(V a, V n) {
-    return each(pick(x86::Inst::kIdVpsravd, x86::Inst::kIdVpsravq), a, count(n));
+    if constexpr (!kWide) return each(x86::Inst::kIdVpsravd, a, count(n));
+    return each_by([](auto... x) { isa().sar64_v(x...); }, a, count(n));
   }
 
-  static M compare(Id id, const V& a, const V& b, int predicate) {
+  template <class Emit> static M compare(Emit emit, const V& a, const V& b) {
     M m;
     for (size_t h = 0; h < kRegs; ++h) {
       m.r[h] = fresh_mask();
-      cc().emit(id, m.r[h], reg(a, h), operand(b, h), asmjit::imm(predicate));
+      emit(m.r[h], reg(a, h), operand(b, h));
     }
     return m;
   }
@@ -182,72 +170,97 @@ struct JitDomain {
     if (a.is_konst && b.is_konst) return konst_mask(a.k == b.k);
     if (a.is_konst) std::swap(a, b);
     if (!b.is_konst && a.r == b.r) return konst_mask(true);
-    return compare(pick(x86::Inst::kIdVpcmpd, x86::Inst::kIdVpcmpq), a, b, 0);
+    return compare([](auto... x) { isa().template equal<kBits>(x...); }, a, b);
   }
   static M lt_u(V a, V b) {
     if (a.is_konst && b.is_konst) return konst_mask(a.k < b.k);
-    return compare(pick(x86::Inst::kIdVpcmpud, x86::Inst::kIdVpcmpuq), a, b, 1);
+    if constexpr (Isa::kMasksAreVectors) {
+      return lt_s(flip_sign(a), flip_sign(b));
+    } else {
+      return compare([](auto... x) { isa().template below<kBits>(x...); }, a, b);
+    }
   }
-  static M lt_s(V a, V b) { return compare(pick(x86::Inst::kIdVpcmpd, x86::Inst::kIdVpcmpq), a, b, 1); }
+  static M lt_s(V a, V b) {
+    if constexpr (Isa::kMasksAreVectors) {
+      return compare([](auto... x) { isa().template greater<kBits>(x...); }, b, a);
+    } else {
+      return compare([](auto... x) { isa().template less<kBits>(x...); }, a, b);
+    }
+  }
+  static V flip_sign(V a) {
+    constexpr uint64_t sign = uint64_t{1} << (kBits - 1);
+    return a.is_konst ? konst(a.k ^ sign) : xor_(a, konst(sign));
+  }
   static M m_not(M m) {
     if (m.is_konst) return konst_mask(!m.k);
     M d;
     for (size_t h = 0; h < kRegs; ++h) {
       d.r[h] = fresh_mask();
-      cc().emit(pick(x86::Inst::kIdKnotw, x86::Inst::kIdKnotb), d.r[h], m.r[h]);
+      isa().template mask_not<kBits>(d.r[h], m.r[h]);
     }
     return d;
   }
-  static M both(Id narrow, Id wide, const M& a, const M& b) {
+  template <class Emit> static M both(Emit emit, const M& a, const M& b) {
     M d;
     for (size_t h = 0; h < kRegs; ++h) {
       d.r[h] = fresh_mask();
-      cc().emit(pick(narrow, wide), d.r[h], a.r[h], b.r[h]);
+      emit(d.r[h], a.r[h], b.r[h]);
     }
     return d;
   }
   static M m_and(M a, M b) {
     if (a.is_konst) return a.k ? b : a;
     if (b.is_konst) return b.k ? a : b;
-    return both(x86::Inst::kIdKandw, x86::Inst::kIdKandb, a, b);
+    return both([](auto... x) { isa().template mask_and<kBits>(x...); }, a, b);
   }
   static M m_or(M a, M b) {
     if (a.is_konst) return a.k ? a : b;
     if (b.is_konst) return b.k ? b : a;
-    return both(x86::Inst::kIdKorw, x86::Inst::kIdKorb, a, b);
+    return both([](auto... x) { isa().template mask_or<kBits>(x...); }, a, b);
+  }
+  static bool is_zero(const V& a) {
+    return a.is_konst && (kWide ? a.k : static_cast<uint32_t>(a.k)) == 0;
   }
   static V select(M m, V a, V b) {
     if (m.is_konst) return m.k ? a : b;
     if (a.is_konst && b.is_konst && a.k == b.k) return a;
-    // Not by a blend: the register allocator takes what it writes for something that it reads, too, and
-    // keeps it from one chunk to the next.
-    const bool or_zero = b.is_konst && (kWide ? b.k : static_cast<uint32_t>(b.k)) == 0;
     V d;
-    for (size_t h = 0; h < kRegs; ++h) {
-      const x86::Zmm chosen = reg(a, h);  // emits, so before the mask is set
-      if (or_zero || !b.is_konst) d.r[h] = fresh();
-      else d.r[h] = reg(b, h);
-      if (!b.is_konst) cc().vmovdqa64(d.r[h], b.r[h]);
-      cc().k(m.r[h]);
-      if (or_zero) cc().z();
-      cc().emit(pick(x86::Inst::kIdVmovdqa32, x86::Inst::kIdVmovdqa64), d.r[h], chosen);
+    if constexpr (Isa::kMasksAreVectors) {
+      if (is_zero(a) || is_zero(b)) {
+        const Id id = is_zero(b) ? Isa::kAnd[kWide] : Isa::kAndNot[kWide];
+        for (size_t h = 0; h < kRegs; ++h) {
+          d.r[h] = fresh();
+          cc().emit(id, d.r[h], m.r[h], operand(is_zero(b) ? a : b, h));
+        }
+        return d;
+      }
+      for (size_t h = 0; h < kRegs; ++h) {
+        d.r[h] = fresh();
+        isa().select(d.r[h], m.r[h], reg(a, h), reg(b, h));
+      }
+      return d;
+    } else {
+      // Not by a blend: the register allocator takes what it writes for something that it reads, too,
+      // and keeps it from one chunk to the next.
+      for (size_t h = 0; h < kRegs; ++h) {
+        const Reg chosen = reg(a, h);  // emits, so before the mask is set
+        if (is_zero(b)) {
+          d.r[h] = fresh();
+          isa().template choose_or_zero<kBits>(d.r[h], m.r[h], chosen);
+          continue;
+        }
+        d.r[h] = b.is_konst ? reg(b, h) : fresh();
+        if (!b.is_konst) isa().move(d.r[h], b.r[h]);
+        isa().template choose<kBits>(d.r[h], m.r[h], chosen);
+      }
+      return d;
     }
-    return d;
-  }
-  // The lanes' bits in one mask register.
-  static x86::KReg bits(const M& m) {
-    if constexpr (kRegs == 1) return m.r[0];
-    const x86::KReg k = fresh_mask();
-    cc().kunpckbw(k, m.r[kRegs - 1], m.r[0]);
-    return k;
   }
   // Asked by semantic functions that have a quicker way if so. Otherwise the cold path computes the
   // micro-op.
   static bool all(M m) {
     if (m.is_konst) return m.k;
-    const x86::KReg k = bits(m);
-    cc().kortestw(k, Emitter::current()->partial ? Emitter::current()->waiting : k);
-    cc().jnc(take_cold());
+    isa().template jump_unless_all<kBits>(m.r, take_cold());
     return true;
   }
   template <class F, class... A>
@@ -255,23 +268,17 @@ struct JitDomain {
   template <class F, class... A>
   static V map_state(M where, V otherwise, F, V&, A...) {
     if (where.is_konst) return where.k ? unsupported(otherwise) : otherwise;
-    const x86::KReg k = bits(where);
-    if (Emitter::current()->partial) {
-      cc().ktestw(k, Emitter::current()->running);
-    } else {
-      cc().kortestw(k, k);
-    }
-    cc().jnz(take_cold());
+    isa().template jump_if_any<kBits>(where.r, take_cold());
     return otherwise;
   }
   static bool always(M m) { return m.is_konst && m.k; }
   static asmjit::Label take_cold() {
-    Emitter::current()->cold_used = true;
-    return Emitter::current()->cold;
+    isa().cold_used = true;
+    return isa().cold;
   }
   // Everything is computed lane by lane; what the semantic function goes on to emit is not used.
   static V unsupported(V any) {
-    Emitter::current()->always_cold = true;
+    isa().always_cold = true;
     return any;
   }
 
@@ -296,12 +303,8 @@ struct JitDomain {
     if constexpr (!kWide) return unsupported(a);
     V q;
     for (size_t h = 0; h < kRegs; ++h) {
-      const x86::Zmm divisor = fresh();
       q.r[h] = fresh();
-      cc().vcvtqq2pd(q.r[h], reg(a, h));
-      cc().vcvtqq2pd(divisor, reg(b, h));
-      cc().vdivpd(q.r[h], q.r[h], divisor);
-      cc().vcvttpd2qq(q.r[h], q.r[h]);
+      isa().quotient33(q.r[h], reg(a, h), reg(b, h));
     }
     return select(eq(b, konst(0)), konst(0), q);
   }
@@ -323,7 +326,7 @@ struct JitDomain {
     V d;
     for (size_t h = 0; h < kRegs; ++h) {
       d.r[h] = fresh();
-      cc().vmovdqa64(d.r[h], reg(c, h));
+      isa().move(d.r[h], reg(c, h));
       cc().emit(id, d.r[h], reg(a, h), reg(b, h));
     }
     return d;
@@ -337,17 +340,7 @@ struct JitDomain {
     M m;
     for (size_t h = 0; h < kRegs; ++h) {
       m.r[h] = fresh_mask();
-      if constexpr (sizeof(T) == 8) {
-        cc().vcmppd(m.r[h], reg(a, h), reg(b, h), predicate);
-      } else if constexpr (!kWide) {
-        cc().vcmpps(m.r[h], reg(a, h), reg(b, h), predicate);
-      } else {  // the low float of each word decides
-        const x86::Zmm spread = fresh();
-        cc().vcmpps(m.r[h], reg(a, h), reg(b, h), predicate);
-        cc().vpmovm2d(spread, m.r[h]);
-        m.r[h] = fresh_mask();
-        cc().emit(x86::Inst::kIdVptestmq, m.r[h], spread, broadcast(1));
-      }
+      isa().template compare_floats<kBits, 8 * sizeof(T)>(m.r[h], reg(a, h), reg(b, h), predicate);
     }
     return m;
   }
@@ -393,25 +386,22 @@ struct JitDomain {
   template <class E> static V vmax_u(V a, V b) {
     return each_register(by_element<E>(x86::Inst::kIdVpmaxub, x86::Inst::kIdVpmaxuw, x86::Inst::kIdVpmaxud), a, b);
   }
-  template <class E> static V element_compare(const V& a, const V& b, Id id, int predicate) {
+  template <class Emit> static V compare_elements(Emit emit, const V& a, const V& b) {
     V d;
     for (size_t h = 0; h < kRegs; ++h) {
-      const x86::KReg k = fresh_mask();
-      cc().emit(id, k, reg(a, h), reg(b, h), asmjit::imm(predicate));
       d.r[h] = fresh();
-      cc().emit(by_element<E>(x86::Inst::kIdVpmovm2b, x86::Inst::kIdVpmovm2w, x86::Inst::kIdVpmovm2d), d.r[h], k);
+      emit(d.r[h], reg(a, h), reg(b, h));
     }
     return d;
   }
-  template <class E> static V signed_compare(const V& a, const V& b, int predicate) {
-    return element_compare<E>(
-        a, b, by_element<E>(x86::Inst::kIdVpcmpb, x86::Inst::kIdVpcmpw, x86::Inst::kIdVpcmpd), predicate);
+  template <class E> static V veq(V a, V b) {
+    return compare_elements([](auto... x) { isa().template equal_elements<E>(x...); }, a, b);
   }
-  template <class E> static V veq(V a, V b) { return signed_compare<E>(a, b, 0); }
-  template <class E> static V vgt_s(V a, V b) { return signed_compare<E>(a, b, 6); }
+  template <class E> static V vgt_s(V a, V b) {
+    return compare_elements([](auto... x) { isa().template greater_elements<E>(x...); }, a, b);
+  }
   template <class E> static V vgt_u(V a, V b) {
-    return element_compare<E>(
-        a, b, by_element<E>(x86::Inst::kIdVpcmpub, x86::Inst::kIdVpcmpuw, x86::Inst::kIdVpcmpud), 6);
+    return compare_elements([](auto... x) { isa().template above_elements<E>(x...); }, a, b);
   }
   template <class E> static V ones(E x) { return konst(sem::ScalarDomain::kOnes<E> * x); }
   template <class E> static V vshl(V a, int n) {

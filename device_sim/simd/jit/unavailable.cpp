@@ -4,9 +4,9 @@
 namespace gpusim::simd {
 
 struct TraceCompiler::Code {};
-TraceCompiler::TraceCompiler() = default;
+TraceCompiler::TraceCompiler(VectorCode made_of) : made_of_(made_of) {}
 TraceCompiler::~TraceCompiler() = default;
-bool TraceCompiler::available() { return false; }
+VectorCode TraceCompiler::best() { return VectorCode::kNone; }
 NativeCode TraceCompiler::compile(const Trace&, const NativeCalls&) { return nullptr; }
 
 }  // namespace gpusim::simd

@@ -15,12 +15,14 @@ uint64_t random_slice(Rng& rng) {
   return rng.pick<uint64_t>({20, 100, 200, 400, 1000, 5000});
 }
 
-// On the SIMD backend; the first three differ from `interpreted` only in when native code is made.
+// On the SIMD backend; the first three differ from `interpreted` only in when native code is made,
+// and in which instruction set.
 std::vector<RunConfig> simd_runs(const LoopCase& loop, const RunConfig& interpreted, Rng& rng) {
   std::vector<RunConfig> runs;
   for (const uint32_t native_after : {0u, 1u, 20u}) {
     RunConfig run = interpreted;
     run.native_after = native_after;
+    run.groups_code = random_groups_code(rng);
     runs.push_back(run);
   }
   if (loop.order_matters) return runs;
@@ -30,6 +32,7 @@ std::vector<RunConfig> simd_runs(const LoopCase& loop, const RunConfig& interpre
     run.threads = threads;
     run.slice = random_slice(rng);
     run.native_after = rng.pick({0u, 1u, 5u});
+    run.groups_code = random_groups_code(rng);
     run.regroup = rng.coin();
     run.count_lanes = rng.coin();
     if (rng.once_in(8)) run.seed = 1 + rng.below(100);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "device_sim/core/devices.h"
+#include "device_sim/simd/simd_backend.h"
 
 namespace gpusim::difftest {
 namespace {
@@ -156,6 +157,7 @@ std::string print_run(const RunConfig& run) {
   std::ostringstream out;
   out << run.backend << ", width " << run.group_width << ", threads " << run.threads << ", slices of "
       << run.slice << ", native code after " << run.native_after
+      << (run.groups_code == simd::VectorCode::kAvx2 ? ", at most AVX2" : "")
       << (run.regroup ? "" : ", not regrouped") << ", seed " << run.seed
       << (run.count_lanes ? ", lanes counted" : "");
   for (const uint32_t device : run.devices) out << ", device " << device;
@@ -173,6 +175,7 @@ Result run_case(const Case& c, const RunConfig& run) {
   constexpr uint32_t kJournalWords = 4096;
   config.journal_words = kJournalWords;
   const std::unique_ptr<Backend> b = make_backend_on(run.backend, run.devices);
+  if (auto* simd = dynamic_cast<SimdBackend*>(b.get())) simd->limit_groups_code(run.groups_code);
   b->configure(c.module, config);
   set_up(c, *b);
   b->start_all(0);
@@ -356,6 +359,7 @@ std::vector<RunConfig> random_runs(Rng& rng, uint32_t per_backend) {
       run.threads = rng.pick({1u, 1u, 1u, 2u, 4u});
       run.slice = rng.pick<uint64_t>({1, 7, 100, uint64_t{1} << 40, uint64_t{1} << 40});
       run.native_after = rng.pick({0u, 0u, 1u, MachineConfig::kNeverNative});
+      run.groups_code = random_groups_code(rng);
       run.regroup = rng.coin();
       if (backend == "simd" && i == 0) {  // each core in native code of its own
         run.group_width = 1;

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "device_sim/simd/jit/compiler.h"
 #include "tests/differential/backends/random_case.h"
 
 namespace gpusim::difftest {
@@ -12,6 +13,7 @@ struct RunConfig {
   uint32_t threads = 1;
   uint64_t slice = uint64_t{1} << 40;
   uint32_t native_after = MachineConfig::kNeverNative;
+  simd::VectorCode groups_code = simd::VectorCode::kAvx512;  // at most; backend simd
   bool regroup = true;
   uint64_t seed = 0;
   bool count_lanes = false;
@@ -45,6 +47,10 @@ std::string check_case(const Case& c, const Result& expected, const RunConfig& r
 
 // The backends other than scalar that can run here.
 std::vector<std::string> backends_under_test();
+// Where the processor has both, either.
+inline simd::VectorCode random_groups_code(Rng& rng) {
+  return rng.pick({simd::VectorCode::kAvx2, simd::VectorCode::kAvx512});
+}
 // A few ways to run a case on each.
 std::vector<RunConfig> random_runs(Rng& rng, uint32_t per_backend);
 

@@ -94,7 +94,7 @@ void compare_rows(std::initializer_list<Group> groups) {
   flush();
   const auto variants = oracle::all_variants();
   const bool has_native =
-      simd::TraceCompiler::available() &&
+      simd::TraceCompiler::best() != simd::VectorCode::kNone &&
       std::any_of(variants.begin(), variants.end(), [](const auto& v) { return v.native; });
   if (rows_seen != 0 && has_native) CHECK(native_pieces > 0);
   MESSAGE(native_pieces << " pieces of native code, " << rows_seen << " rows, " << total
