@@ -37,7 +37,8 @@ class Scheduler {
   // A slice is of one round or several: each begins, so that awake() says which groups run in it, and
   // runs, which returns the instructions of these groups and adds the cores that stopped to `events`.
   void begin_round();
-  // Where one host thread runs them all, `after_turn` hears of each turn's instructions, if it is set.
+  // Where one host thread runs them all, `after_turn` hears of each turn's instructions, if it is
+  // set.
   using AfterTurn = std::function<void(uint64_t used)>;
   uint64_t run_round(uint64_t instructions, std::vector<Event>& events,
                      const AfterTurn& after_turn = {});
