@@ -1,11 +1,15 @@
 #include "energy/activity.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
+#include "device_sim/base/json_object.h"
 #include "device_sim/base/nearest_name.h"
-#include "energy/quantity_json.h"
-#include "energy/text_file.h"
+#include "energy/quantities.h"
 #include "energy/trace.h"
 
 namespace gpusim::energy {
@@ -114,12 +118,7 @@ uint64_t instructions_of(const ClassCounts& classes) {
 uint64_t Activity::instructions() const { return instructions_of(classes); }
 
 Activity parse_stats(const std::string& text, const std::string& origin) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::exception& error) {
-    throw Error(fmt::format("{}: not a JSON file: {}", origin, error.what()));
-  }
+  const Json json = parse_json(text, origin);
   const JsonObject file(json, origin);
   Activity a;
   a.name = origin;
@@ -142,7 +141,7 @@ Activity parse_stats(const std::string& text, const std::string& origin) {
 }
 
 Activity load_activity(const std::string& path) {
-  const std::string text = read_text_file(path);
+  const std::string text = read_text(path);
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) throw Error(fmt::format("{}: the file is empty", path));
   return text[first] == '{' ? parse_stats(text, path)

@@ -38,7 +38,7 @@ struct Activity {
 
 uint64_t instructions_of(const ClassCounts& classes);
 
-// The JSON object that `gpusim run --stats` writes. Throws energy::Error for what is missing,
+// The JSON object that `gpusim run --stats` writes. Throws Error for what is missing,
 // negative, fractional, inconsistent or empty.
 Activity parse_stats(const std::string& text, const std::string& origin);
 // A file of either kind: statistics, or a trace (energy/trace.h).

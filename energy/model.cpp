@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::energy {
 namespace {

@@ -82,7 +82,7 @@ struct Estimate {
   uint32_t active_cores = 0, idle_cores = 0;           // if the activity has counts per core
 };
 
-// Throws energy::Error where an option asks for what the target does not have. The target must
+// Throws Error where an option asks for what the target does not have. The target must
 // outlive the estimate.
 Estimate estimate(const Target& target, const Activity& activity, const EstimateOptions& options);
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <sstream>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::energy {
 namespace {

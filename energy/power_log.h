@@ -17,7 +17,7 @@ struct PowerSample {
   Watts in, out;
 };
 
-// Throws energy::Error with the line's number.
+// Throws Error with the line's number.
 std::vector<PowerSample> parse_power_log(const std::string& text, const std::string& origin);
 
 struct PowerSummary {

@@ -1,9 +1,13 @@
 #include "energy/schedule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 
-#include "energy/quantity_json.h"
+#include "device_sim/base/error.h"
+#include "device_sim/base/json_object.h"
+#include "energy/quantities.h"
 
 namespace gpusim::energy {
 namespace {
@@ -89,12 +93,7 @@ Step transfer_step(const Target& target, Bytes size, double count) {
 
 std::vector<Step> parse_schedule(const Target& target, const std::string& text,
                                  const std::string& origin, const std::string& folder) {
-  nlohmann::ordered_json json;
-  try {
-    json = nlohmann::ordered_json::parse(text);
-  } catch (const nlohmann::ordered_json::exception& error) {
-    throw Error(fmt::format("{}: not a JSON file: {}", origin, error.what()));
-  }
+  const nlohmann::ordered_json json = parse_json(text, origin);
   const JsonObject file(json, origin);
   const auto& list = file.get("steps");
   if (!list.is_array() || list.empty()) file.fail("\"steps\" must be a list that is not empty");

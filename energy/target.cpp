@@ -1,14 +1,18 @@
 #include "energy/target.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <ranges>
 #include <sstream>
 
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
+#include "device_sim/base/json_object.h"
 #include "device_sim/base/nearest_name.h"
 #include "energy/builtin_targets.h"
-#include "energy/quantity_json.h"
-#include "energy/text_file.h"
+#include "energy/quantities.h"
 
 namespace gpusim::energy {
 namespace {
@@ -192,7 +196,7 @@ class Reader {
     if (t.units_are_cores && (o.has("warp") || o.has("thread_cycles")))
       o.fail("\"warp\" and \"thread_cycles\" are for units that execute threads, not for cores");
     if (t.warp < 1) o.fail("\"warp\" must be 1 or more");
-    t.is_assumed = o.flag("assumed");
+    t.is_assumed = o.flag_or("assumed", false);
     t.source = source(o);
     t.conditions = o.text_or("conditions", "");
     const JsonObject cycles = o.object("cycles_per_instruction");
@@ -237,7 +241,7 @@ class Reader {
     Transfer t;
     for (const char* key : {"power", "latency", "bandwidth"}) {
       source(o.object(key));
-      t.is_assumed |= o.object(key).flag("assumed");
+      t.is_assumed |= o.object(key).flag_or("assumed", false);
     }
     t.power = quantity<Watts>(o.object("power"));
     t.latency = quantity<Seconds>(o.object("latency"));
@@ -266,7 +270,7 @@ void add_named(const std::string& name, std::vector<Target>& found) {
     return;
   }
   if (name.ends_with(".json") || name.starts_with('.') || name.starts_with('/')) {
-    for (Target& t : parse_target(read_text_file(name), name)) found.push_back(std::move(t));
+    for (Target& t : parse_target(read_text(name), name)) found.push_back(std::move(t));
     return;
   }
   bool any = false;
@@ -293,12 +297,7 @@ void add_named(const std::string& name, std::vector<Target>& found) {
 }  // namespace
 
 std::vector<Target> parse_target(const std::string& text, const std::string& origin) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::exception& error) {
-    throw Error(fmt::format("{}: not a JSON file: {}", origin, error.what()));
-  }
+  const Json json = parse_json(text, origin);
   const JsonObject file(json, origin);
   if (!file.has("schema") || file.get("schema") != kSchema)
     file.fail(fmt::format("not an energy target: \"schema\" must be \"{}\"", kSchema));

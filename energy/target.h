@@ -90,7 +90,7 @@ struct Target {
 };
 
 // The variants of a target file, the default one first. `origin` names the text in messages. Throws
-// energy::Error that says what is wrong and where.
+// Error that says what is wrong and where.
 std::vector<Target> parse_target(const std::string& text, const std::string& origin);
 
 // All variants of all targets that are built in, by name; each file's default variant first.

@@ -13,7 +13,7 @@
 namespace gpusim::energy {
 
 // A kernel that ran several times stands there several times. Empty lines are skipped. Throws
-// energy::Error with the line's number.
+// Error with the line's number.
 std::vector<ActivityPart> parse_trace(const std::string& text, const std::string& origin);
 std::string trace_text(const std::vector<ActivityPart>& kernels);
 Activity activity_of_trace(std::vector<ActivityPart> kernels, const std::string& name);

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <optional>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 #include "host/self_test.h"
 
 namespace gpusim::host {
@@ -32,7 +32,7 @@ uint32_t parse_device(std::string_view text, const std::string& all) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc{} || stop != end)
-    throw UserError(
+    throw Error(
         fmt::format("--devices {}: expected all, or numbers such as 0 or 0,2", all));
   return number;
 }
@@ -61,12 +61,12 @@ BackendChoice choose_automatically(const BackendRequest& request) {
 
 std::vector<uint32_t> parse_devices(const std::string& text) {
   const std::vector<DeviceInfo> known = devices_of(kDeviceBackend);
-  if (known.empty()) throw UserError(fmt::format("--devices {}: {}", text, why_none()));
+  if (known.empty()) throw Error(fmt::format("--devices {}: {}", text, why_none()));
   std::vector<uint32_t> chosen;
   if (text == "all") {
     for (uint32_t i = 0; i < known.size(); ++i)
       if (known[i].why_not.empty()) chosen.push_back(i);
-    if (chosen.empty()) throw UserError(fmt::format("--devices all: {}", why_none()));
+    if (chosen.empty()) throw Error(fmt::format("--devices all: {}", why_none()));
     return chosen;
   }
   for (size_t begin = 0; begin <= text.size();) {
@@ -75,13 +75,13 @@ std::vector<uint32_t> parse_devices(const std::string& text) {
         parse_device(std::string_view(text).substr(begin, comma - begin), text);
     begin = comma + 1;
     if (device >= known.size())
-      throw UserError(fmt::format("--devices {}: there is no GPU {}; {} (gpusim info)", text,
+      throw Error(fmt::format("--devices {}: there is no GPU {}; {} (gpusim info)", text,
                                   device, numbers_text(known.size())));
     if (!known[device].why_not.empty())
-      throw UserError(fmt::format("--devices {}: GPU {}, {}: {}", text, device, known[device].name,
+      throw Error(fmt::format("--devices {}: GPU {}, {}: {}", text, device, known[device].name,
                                   known[device].why_not));
     if (std::find(chosen.begin(), chosen.end(), device) != chosen.end())
-      throw UserError(fmt::format("--devices {}: {} stands there twice", text, device));
+      throw Error(fmt::format("--devices {}: {} stands there twice", text, device));
     chosen.push_back(device);
   }
   return chosen;
@@ -91,12 +91,12 @@ BackendChoice choose_backend(const BackendRequest& request) {
   if (request.devices.empty() && request.backend == "auto") return choose_automatically(request);
   if (request.devices.empty()) return {request.backend, {}};
   if (request.backend != "auto" && request.backend != kDeviceBackend)
-    throw UserError(fmt::format("--devices {}: backend {} has no devices to choose from; they are "
+    throw Error(fmt::format("--devices {}: backend {} has no devices to choose from; they are "
                                 "for backend {}",
                                 request.devices, request.backend, kDeviceBackend));
   BackendChoice choice{kDeviceBackend, parse_devices(request.devices)};
   if (choice.devices.size() > 1 && request.memory_model == MemoryModel::kShared)
-    throw UserError(fmt::format("--devices {}: cores that share memory stay on one GPU; several "
+    throw Error(fmt::format("--devices {}: cores that share memory stay on one GPU; several "
                                 "are for --memory private",
                                 request.devices));
   return choice;

@@ -24,11 +24,11 @@ struct BackendChoice {
 inline constexpr uint32_t kFewestCoresOnGpu = 4096;
 
 // Devices mean the backend that has some. `auto` takes a GPU only if it passed its self-test, which
-// is run if nobody did so before. Throws UserError where there is no such backend or device, where
+// is run if nobody did so before. Throws Error where there is no such backend or device, where
 // it cannot be used, and where cores that share memory would be on several.
 BackendChoice choose_backend(const BackendRequest& request);
 
-// "all", those that can be used, or numbers with commas between. Throws UserError.
+// "all", those that can be used, or numbers with commas between. Throws Error.
 std::vector<uint32_t> parse_devices(const std::string& text);
 
 }  // namespace gpusim::host

@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "device_sim/base/error.h"
 #include "device_sim/core/memory_view.h"
-#include "host/error.h"
 
 namespace gpusim::host {
 namespace {
 
 void require(bool done, const char* what, uint64_t address) {
-  if (!done)
-    throw UserError(fmt::format("cannot {} at {:#x}: outside guest memory", what, address));
+  if (!done) throw Error(fmt::format("cannot {} at {:#x}: outside guest memory", what, address));
 }
 
 // Segments need not begin and end at pages: a page then has the rights of all that share it.

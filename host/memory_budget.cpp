@@ -12,9 +12,10 @@
 #include <fstream>
 #include <sstream>
 
+#include "device_sim/base/error.h"
 #include "device_sim/core/backend_traits.h"
 #include "host/console.h"
-#include "host/error.h"
+#include "host/exit_status.h"
 #include "host/linux/kernel.h"
 
 namespace gpusim::host {
@@ -156,7 +157,7 @@ void judge_needs(const std::vector<MemoryNeed>& needs, const MemoryBudget& budge
       parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", need.what, size_text(need.bytes));
   }
   if (sum <= budget.bytes) return;
-  throw UserError(fmt::format(
+  throw Error(fmt::format(
       "{} cores take {} of memory before they begin ({}), more than {}: use fewer cores or a "
       "smaller --stack-size, or allow more",
       cores, size_text(sum), parts, budget.text()));

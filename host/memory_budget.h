@@ -40,7 +40,7 @@ struct MemoryNeed {
   uint64_t bytes = 0;
 };
 std::vector<MemoryNeed> known_needs(const Module& module, const RunShape& shape);
-// Throws UserError if they exceed the budget.
+// Throws Error if they exceed the budget.
 void judge_needs(const std::vector<MemoryNeed>& needs, const MemoryBudget& budget, uint32_t cores);
 
 // Looks at this process's memory 50 to 1,000 times a second. When it exceeds the budget, the slice

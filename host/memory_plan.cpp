@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "device_sim/base/error.h"
 #include "device_sim/core/memory_view.h"
-#include "host/error.h"
 
 namespace gpusim::host {
 namespace {
@@ -37,10 +37,10 @@ std::string mib(uint64_t bytes) { return fmt::format("{:.1f} MiB", double(bytes)
 uint64_t power_of_two_above(uint64_t n) { return std::bit_ceil(n); }
 
 void check_segments(const Module& module) {
-  if (module.segments.empty()) throw UserError("the program has nothing to load");
+  if (module.segments.empty()) throw Error("the program has nothing to load");
   for (const Segment& s : module.segments)
     if (s.size_bytes > kHighestAddress || s.address > kHighestAddress - s.size_bytes)
-      throw UserError(fmt::format(
+      throw Error(fmt::format(
           "the segment at {:#x} ({:#x} bytes) reaches beyond the highest user address {:#x}",
           s.address, s.size_bytes, kHighestAddress));
 }
@@ -56,7 +56,7 @@ MemoryPlan plan_shared(const Extent& image, const PlanRequest& request) {
     size = request.memory_is_real ? std::clamp(threads, kGiB, 4 * kGiB) : 4 * kGiB;
     size = std::max(size, page_up(image_size + kGiB / 4));
   } else if (size < image_size + kLeastHeap) {
-    throw UserError(
+    throw Error(
         fmt::format("--memory-size {} is too small: the program itself takes {} and "
                     "needs room for a heap; give at least {}",
                     mib(size), mib(image_size), mib(image_size + kLeastHeap)));
@@ -80,7 +80,7 @@ MemoryPlan plan_shared(const Extent& image, const PlanRequest& request) {
     plan.config.window_base = std::max(kStackZoneEnd, power_of_two_above(plan.heap_limit));
   const uint64_t room = kHighestAddress - plan.config.window_base;
   if (plan.config.window_base > kHighestAddress || room / window < request.cores)
-    throw UserError(
+    throw Error(
         fmt::format("{} stacks of {} do not fit into the address space; "
                     "use fewer cores or a smaller --stack-size",
                     request.cores, mib(window)));
@@ -99,7 +99,7 @@ MemoryPlan plan_private(const Extent& image, const Extent& writable, const PlanR
   if (request.memory_size_bytes != 0) {
     const uint64_t wish = power_of_two_above(page_up(request.memory_size_bytes));
     if (wish < window)
-      throw UserError(
+      throw Error(
           fmt::format("--memory-size {} is too small: each core needs {} for data, "
                       "heap and stack, so give at least {}",
                       mib(request.memory_size_bytes), mib(least), mib(window)));
@@ -111,7 +111,7 @@ MemoryPlan plan_private(const Extent& image, const Extent& writable, const PlanR
   }
   // The window must not wrap around; it need not be aligned to its size.
   if (base + window > kHighestAddress || window > kHighestAddress / request.cores)
-    throw UserError(
+    throw Error(
         fmt::format("{} cores with {} of private memory each do not fit; use fewer "
                     "cores or a smaller --memory-size",
                     request.cores, mib(window)));
@@ -149,7 +149,7 @@ MemoryPlan plan_memory(const Module& module, const PlanRequest& request) {
     image.add(s);
     if (s.flags & kWrite) writable.add(s);
   }
-  if (image.empty()) throw UserError("the program has nothing to load");
+  if (image.empty()) throw Error("the program has nothing to load");
   MemoryPlan plan = request.model == MemoryModel::kShared ? plan_shared(image, request)
                                                           : plan_private(image, writable, request);
   plan.config.cores = request.cores;

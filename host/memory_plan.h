@@ -31,7 +31,7 @@ struct MemoryPlan {
   uint64_t stack_bottom(uint32_t core) const { return stack_top(core) - stack_size_bytes; }
 };
 
-// Throws UserError when it cannot fit.
+// Throws Error when it cannot fit.
 MemoryPlan plan_memory(const Module& module, const PlanRequest& request);
 
 inline constexpr uint64_t page_down(uint64_t a) { return a & ~uint64_t{0xfff}; }

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "device_sim/base/error.h"
 #include "energy/report.h"
 #include "host/caches/report.h"
 #include "host/console.h"
-#include "host/error.h"
 #include "host/output_file.h"
 #include "host/run/timeline_power.h"
 
@@ -19,7 +19,7 @@ Observers::Observers(const RunOptions& options, const std::vector<energy::Target
   if (!options.caches_path.empty()) cache_shape_ = load_hierarchy(options.caches_path);
   if (!options.timing_target.empty()) {
     const std::vector<energy::Target> found = energy::find_targets(options.timing_target);
-    if (found.size() != 1) throw UserError("--timing: expected one target");
+    if (found.size() != 1) throw Error("--timing: expected one target");
     table_ = CycleTable(found.front(), "--timing " + options.timing_target);
     placed_table_ = CycleTable(found.front(), "--timing", cache_shape_.has_value());
   }

@@ -20,7 +20,7 @@ namespace gpusim::host {
 
 class Observers final : public RunObserver {
  public:
-  // `options` and `targets`, those of --energy, must outlive this. Throws UserError.
+  // `options` and `targets`, those of --energy, must outlive this. Throws Error.
   Observers(const RunOptions& options, const std::vector<energy::Target>& targets);
 
   TranslateOptions translation() const;

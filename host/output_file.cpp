@@ -15,7 +15,7 @@
 #include <cstring>
 #include <utility>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::host {
 namespace {
@@ -80,7 +80,7 @@ void OutputFile::find_place() {
 }
 
 void OutputFile::fail(int error) const {
-  throw UserError(fmt::format("{} {}: {}", option_, path_, std::strerror(error)));
+  throw Error(fmt::format("{} {}: {}", option_, path_, std::strerror(error)));
 }
 
 void OutputFile::write_all(int fd, std::string_view text) const {

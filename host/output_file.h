@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "host/file_descriptor.h"
+#include "device_sim/base/file_descriptor.h"
 
 namespace gpusim::host {
 
@@ -14,10 +14,10 @@ namespace gpusim::host {
 // pipe) is written into; so is what a descriptor of this process stands for (/dev/stdout).
 class OutputFile {
  public:
-  // `option` is named in messages: "--stats". Throws UserError if writing could not work later.
+  // `option` is named in messages: "--stats". Throws Error if writing could not work later.
   OutputFile(std::string option, std::string path);
 
-  // Throws UserError. May be called again: each time the file is replaced.
+  // Throws Error. May be called again: each time the file is replaced.
   void write(std::string_view text) const;
   // Adds to what a plain file has, in one piece, so that runs may share it.
   void append(std::string_view text) const;
@@ -46,7 +46,7 @@ inline void write_output_file(const std::string& option, const std::string& path
                               std::string_view text) {
   OutputFile(option, path).write(text);
 }
-// Throws UserError now if that could not work later, after a long run.
+// Throws Error now if that could not work later, after a long run.
 inline void check_output_file(const std::string& option, const std::string& path) {
   OutputFile(option, path);
 }

@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -15,13 +13,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "device_sim/base/child_process.h"
+#include "device_sim/base/error.h"
+#include "device_sim/base/file_descriptor.h"
 #include "device_sim/self_test/self_test.h"
 #include "host/console.h"
-#include "host/error.h"
-#include "host/file_descriptor.h"
 #include "host/output_file.h"
-
-extern char** environ;
 
 namespace gpusim::host {
 namespace {
@@ -60,7 +57,7 @@ void remember(const std::string& key, const SelfTest& result) {
   try {
     write_output_file("the self-test's result", file,
                       json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
-  } catch (const UserError&) {
+  } catch (const Error&) {
   }
 }
 
@@ -70,58 +67,36 @@ std::string last_line(std::string_view text) {
   return std::string(text.substr(text.rfind('\n') + 1));
 }
 
-struct Ended {
-  int wait_status = 0;
-  std::string errors;
-};
-
-// This program with these arguments; its standard error is kept.
-Ended run_this_program(std::vector<std::string> words) {
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    throw UserError(fmt::format("self-test: pipe: {}", std::strerror(errno)));
-  const FileDescriptor read_end(ends[0]);
-  FileDescriptor write_end(ends[1]);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, write_end.get(), 2);
-  pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw UserError(fmt::format("self-test: {}", std::strerror(error)));
-  write_end = FileDescriptor();
-  Ended ended;
-  char piece[4096];
-  for (ssize_t n;
-       (n = ::read(read_end.get(), piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR);)
-    if (n > 0) ended.errors.append(piece, static_cast<size_t>(n));
-  while (::waitpid(pid, &ended.wait_status, 0) < 0 && errno == EINTR) {
-  }
-  return ended;
-}
-
 }  // namespace
 
 SelfTest run_self_test(uint32_t number, const DeviceInfo& device, unsigned most_seconds) {
   const auto start = std::chrono::steady_clock::now();
-  const Ended ended = run_this_program({"gpusim", "self-test", "--device", std::to_string(number),
-                                        "--timeout", std::to_string(most_seconds), "--here"});
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    throw Error(fmt::format("self-test: pipe: {}", std::strerror(errno)));
+  const FileDescriptor read_end(ends[0]);
+  FileDescriptor write_end(ends[1]);
+  ChildProcess child({"/proc/self/exe", "self-test", "--device", std::to_string(number),
+                      "--timeout", std::to_string(most_seconds), "--here"},
+                     {.input = ChildSettings::kNoStream,
+                      .output = ChildSettings::kNoStream,
+                      .error = write_end.get()});
+  write_end = FileDescriptor();
+  std::string errors;
+  char piece[4096];
+  for (ssize_t n;
+       (n = ::read(read_end.get(), piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR);)
+    if (n > 0) errors.append(piece, static_cast<size_t>(n));
   SelfTest result;
+  result.passed = child.wait() == 0;
   result.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const int status = ended.wait_status;
-  result.passed = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+  if (const std::optional<int> signal = child.ended_by_signal(); signal == SIGALRM)
     result.why_not = fmt::format("it did not end within {} s", most_seconds);
-  else if (WIFSIGNALED(status))
-    result.why_not = fmt::format("it ended by SIG{}", ::sigabbrev_np(WTERMSIG(status)));
+  else if (signal)
+    result.why_not = fmt::format("it ended by SIG{}", ::sigabbrev_np(*signal));
   else if (!result.passed)
-    result.why_not = last_line(ended.errors);
+    result.why_not = last_line(errors);
   remember(key_of(device), result);
   return result;
 }
@@ -141,8 +116,8 @@ std::optional<SelfTest> known_self_test(const DeviceInfo& device) {
 int self_test_here(uint32_t number, unsigned most_seconds) {
   std::signal(SIGALRM, SIG_DFL);
   ::alarm(most_seconds);
-  const std::string what =
-      self_test::run_self_test([=] { return make_backend_on("cuda", std::vector{number}); });
+  const std::string what = self_test::run_self_test(
+      [=] { return make_backend_on("cuda", std::vector{number}); });
   if (!what.empty()) console::err("{}\n", what);
   return what.empty() ? 0 : 1;
 }

@@ -14,13 +14,14 @@
 #include <optional>
 #include <thread>
 
+#include "device_sim/base/error.h"
 #include "device_sim/core/backend_traits.h"
 #include "device_sim/core/devices.h"
 #include "energy/report.h"
 #include "host/backend_choice.h"
 #include "host/checkpoint/checkpoint.h"
 #include "host/console.h"
-#include "host/error.h"
+#include "host/exit_status.h"
 #include "host/isa_coverage.h"
 #include "host/linux/kernel.h"
 #include "host/loader.h"
@@ -179,7 +180,7 @@ RunIdentity identity_of(const RunOptions& options, Translated translated, const 
 int status_with_output(int status, int error) {
   if (error == 0 || status != 0) return status;
   if (error == EPIPE) return 128 + SIGPIPE;
-  throw UserError(fmt::format("the guest's output is lost: {}", std::strerror(error)));
+  throw Error(fmt::format("the guest's output is lost: {}", std::strerror(error)));
 }
 
 // Of thousands of cores each stops wherever code is new: that takes longer than to translate it all.

@@ -9,8 +9,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "device_sim/base/error.h"
 #include "device_sim/core/memory_view.h"
-#include "host/error.h"
 #include "host/linux/abi.h"
 #include "translator/common/isa_list.h"
 
@@ -61,7 +61,7 @@ class StackWriter {
 
   uint64_t push(std::span<const uint8_t> data) {
     if (data.size() > room_ - used_)
-      throw UserError(
+      throw Error(
           fmt::format("arguments and environment do not fit into a stack of {} KiB; "
                       "use a larger --stack-size",
                       room_ / 1024));
@@ -85,7 +85,7 @@ class StackWriter {
 uint32_t block_at(Backend& backend, Translator& translator, uint64_t pc, const char* what) {
   const Translator::Place place = translator.block_at(pc);
   if (place.uop == kNoUop)
-    throw UserError(fmt::format("{} {:#x} is not in executable memory of the program", what, pc));
+    throw Error(fmt::format("{} {:#x} is not in executable memory of the program", what, pc));
   if (place.is_new) backend.module_changed();
   return place.uop;
 }
@@ -209,7 +209,7 @@ void start_as_process(Backend& backend, Translator& translator, const MemoryPlan
     if (!alone) words[image.extra_offset / 8 + 1].step = 1;  // the core's number
     written = backend.write_windows(image.stack_pointer, words);
   }
-  if (!written) throw UserError("cannot write the stacks");
+  if (!written) throw Error("cannot write the stacks");
   set_if(backend, abi.stack_pointer, {image.stack_pointer, distance});
   set_if(backend, abi.core_id, core_word(plan));
   if (cores == plan.config.cores) return backend.start_all(entry);
@@ -238,7 +238,7 @@ CallValue parse_call_value(const Module& module, const std::string& text) {
         std::from_chars(digits.data() + (hex ? 2 : 0), end, value, hex ? 16 : 10);
     if (error == std::errc{} && stop == end) return {Kind::kInteger, negative ? 0 - value : value};
   }
-  throw UserError(
+  throw Error(
       fmt::format("--arg {}: neither an integer of 64 bits (decimal or 0x), a float "
                   "with a point, &SYMBOL, @core nor @cores",
                   text));
@@ -281,9 +281,10 @@ ThreadLocals place_thread_locals(const Module& module, const MemoryPlan& plan) {
     const uint64_t begin = (control_block + alignment - 1) & ~(alignment - 1);
     const uint64_t most = plan.stack_size_bytes / 2;
     if (header.p_memsz > most || begin + header.p_memsz > most || header.p_filesz > header.p_memsz)
-      throw UserError(fmt::format("{} bytes of thread-local variables do not fit into stacks of {} "
-                                  "KiB; use larger ones",
-                                  header.p_memsz, plan.stack_size_bytes / 1024));
+      throw Error(
+          fmt::format("{} bytes of thread-local variables do not fit into stacks of {} "
+                      "KiB; use larger ones",
+                      header.p_memsz, plan.stack_size_bytes / 1024));
     out.block.resize((begin + header.p_memsz + 7) & ~uint64_t{7});
     if (header.p_filesz != 0)
       read_image(module, header.p_vaddr, std::span(out.block).subspan(begin, header.p_filesz));
@@ -306,7 +307,7 @@ void write_stacks(Backend& backend, const MemoryPlan& plan, uint64_t address,
       std::memcpy(&words[i].value, bytes.data() + 8 * i, sizeof(uint64_t));
     written = backend.write_windows(address, words);
   }
-  if (!written) throw UserError("cannot write the stacks");
+  if (!written) throw Error("cannot write the stacks");
 }
 
 // A copy of the bytes on each stack, below `stack_top`, which goes down to it: a multiple of 16.
@@ -315,9 +316,10 @@ CoreWord push_copy(Backend& backend, const MemoryPlan& plan, std::span<const uin
   std::vector<uint8_t> words(bytes.begin(), bytes.end());
   words.resize((words.size() + 15) & ~size_t{15});
   if (*stack_top - plan.stack_bottom(0) < words.size() + plan.stack_size_bytes / 4)
-    throw UserError(fmt::format("structures as arguments do not fit into stacks of {} KiB; use "
-                                "larger ones",
-                                plan.stack_size_bytes / 1024));
+    throw Error(
+        fmt::format("structures as arguments do not fit into stacks of {} KiB; use "
+                    "larger ones",
+                    plan.stack_size_bytes / 1024));
   *stack_top -= words.size();
   write_stacks(backend, plan, *stack_top, words);
   return {*stack_top, plan.stack_top(1) - plan.stack_top(0)};
@@ -331,7 +333,7 @@ void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& p
   const auto floats = static_cast<size_t>(
       std::count_if(args.begin(), args.end(), [](const CallWord& a) { return a.is_float; }));
   if (args.size() - floats > kMost || floats > kMost)
-    throw UserError(
+    throw Error(
         fmt::format("at most {} integer and {} float arguments go in registers; "
                     "more cannot be passed",
                     kMost, kMost));

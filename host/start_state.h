@@ -32,7 +32,7 @@ struct StackImage {
   std::vector<CoreWord> words(uint64_t distance) const;
 };
 using AuxEntry = std::pair<uint64_t, uint64_t>;  // type, value
-// `extra` follows Linux's own entries. Throws UserError if it takes more than `room_bytes`.
+// `extra` follows Linux's own entries. Throws Error if it takes more than `room_bytes`.
 StackImage process_stack(const Module& module, const ProcessStart& start, uint64_t stack_top,
                          uint64_t room_bytes, std::span<const AuxEntry> extra = {});
 
@@ -50,7 +50,7 @@ struct CallValue {
   Kind kind = Kind::kInteger;
   uint64_t bits = 0;  // kInteger; kFloat: a double's
 };
-// 12, -3, 0x1f, 1.5, &SYMBOL, @core, @cores. Throws UserError.
+// 12, -3, 0x1f, 1.5, &SYMBOL, @core, @cores. Throws Error.
 CallValue parse_call_value(const Module& module, const std::string& text);
 
 // A jump to this address is a return from the entry function.

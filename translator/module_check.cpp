@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "device_sim/base/error.h"
 #include "device_sim/uir/check_fields.h"
-#include "translator/common/error.h"
 #include "translator/common/isa_list.h"
 #include "translator/common/limits.h"
 #include "translator/passes/operands.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "device_sim/base/error.h"
 #include "device_sim/uir/module.h"
-#include "translator/common/error.h"
 
 namespace gpusim {
 

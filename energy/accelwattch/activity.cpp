@@ -7,7 +7,8 @@
 #include <cmath>
 #include <set>
 
-#include "energy/accelwattch/error.h"
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
 
 namespace gpusim::accelwattch {
 namespace {
@@ -219,7 +220,7 @@ ActivityFile read_counters(const CsvTable& table, const Model& model,
 
 ActivityFile read_activity(const std::string& path, const Model& model,
                            const ActivityOptions& options) {
-  const std::string text = read_text_file(path);
+  const std::string text = read_text(path);
   if (trim(text).starts_with('{')) return read_tallies(path, model, options);
   if (text.find("Kernel Name") != std::string::npos) return read_nsight(text, path, model, options);
   return read_counters(parse_csv(text, path), model, options);

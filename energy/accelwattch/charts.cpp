@@ -7,12 +7,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "device_sim/base/escape_xml.h"
+#include "device_sim/base/svg.h"
 #include "energy/accelwattch/components.h"
-#include "energy/escape_xml.h"
 
 namespace gpusim::accelwattch {
 
-using energy::escape_xml;
 namespace {
 
 constexpr size_t kMostGroups = 12;
@@ -22,61 +22,6 @@ constexpr size_t kMostGroups = 12;
 constexpr std::array<const char*, kMostGroups> kColours = {
     "#7f8c99", "#3b7dd8", "#e8903a", "#3aa76d", "#c94f7c", "#8e6bd1",
     "#2fa8b8", "#b8963a", "#d3574b", "#6b9e2f", "#5566cc", "#b070b0"};
-constexpr const char* kStyleBegin = "<style>";
-constexpr const char* kStyleEnd = "</style>";
-
-class Svg {
- public:
-  Svg(double width, double height, const std::string& title) {
-    fmt::format_to(out(),
-                   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:g} {1:g}\" "
-                   "width=\"{0:g}\" height=\"{1:g}\" role=\"img\" class=\"chart\">\n<title>{2}"
-                   "</title>\n",
-                   width, height, escape_xml(title));
-    text_ += kStyleBegin + chart_style() + kStyleEnd;
-    fmt::format_to(out(), "\n<rect class=\"ground\" width=\"{:g}\" height=\"{:g}\"/>\n", width,
-                   height);
-  }
-  void line(double x1, double y1, double x2, double y2, const char* kind) {
-    fmt::format_to(out(),
-                   "<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
-                   kind, x1, y1, x2, y2);
-  }
-  void label(double x, double y, const std::string& text, const char* kind = "label",
-             const char* anchor = "start", const std::string& more = {}) {
-    fmt::format_to(out(),
-                   "<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n",
-                   kind, x, y, anchor, more, escape_xml(text));
-  }
-  void bar(double x, double y, double width, double height, const std::string& colour,
-           const std::string& tip) {
-    fmt::format_to(out(),
-                   "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
-                   "fill=\"{}\"><title>{}</title></rect>\n",
-                   x, y, width, height, colour, escape_xml(tip));
-  }
-  void point(double x, double y, const std::string& tip) {
-    fmt::format_to(out(),
-                   "<circle class=\"point\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\"><title>{}</title>"
-                   "</circle>\n",
-                   x, y, escape_xml(tip));
-  }
-  void raw(const std::string& text) { text_ += text; }
-  std::string finish() { return std::move(text_) + "</svg>\n"; }
-
- private:
-  std::back_insert_iterator<std::string> out() { return std::back_inserter(text_); }
-  std::string text_;
-};
-
-// 1, 2 or 5 times a power of ten, so that about `count` steps make `range`.
-double nice_step(double range, int count) {
-  const double rough = range / count, power = std::pow(10, std::floor(std::log10(rough)));
-  for (const double m : {1.0, 2.0, 5.0})
-    if (m * power >= rough) return m * power;
-  return 10 * power;
-}
-
 std::string short_name(const std::string& name, size_t most) {
   return name.size() <= most ? name : name.substr(0, most - 2) + "..";
 }
@@ -101,38 +46,6 @@ void legend(Svg& svg, double x, double y, const std::vector<Segment>& groups) {
 }
 
 }  // namespace
-
-std::string chart_style() {
-  return R"(
-.chart .ground { fill: #ffffff; }
-.chart text { font-family: system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; font-size: 12px; fill: #33404d; }
-.chart .title { font-size: 15px; font-weight: 600; fill: #17202a; }
-.chart .strong { font-weight: 600; }
-.chart .grid { stroke: #dfe4ea; stroke-width: 1; }
-.chart .axis { stroke: #8793a0; stroke-width: 1; }
-.chart .exact { stroke: #55606c; stroke-width: 1.5; }
-.chart .band { stroke: #8793a0; stroke-width: 1; stroke-dasharray: 5 4; }
-.chart .point { fill: #3b7dd8; fill-opacity: 0.8; stroke: #ffffff; stroke-width: 1; }
-.chart .mark { stroke: #111111; stroke-width: 3; }
-@media (prefers-color-scheme: dark) {
-.chart .ground { fill: #161b22; }
-.chart text { fill: #c3ccd6; }
-.chart .title { fill: #f0f4f8; }
-.chart .grid { stroke: #2b333d; }
-.chart .axis { stroke: #77828e; }
-.chart .exact { stroke: #b4bfca; }
-.chart .band { stroke: #77828e; }
-.chart .point { fill: #6ea8f0; stroke: #161b22; }
-.chart .mark { stroke: #f4f6f8; }
-}
-)";
-}
-
-std::string embedded_svg(const std::string& svg) {
-  const size_t begin = svg.find(kStyleBegin), end = svg.find(kStyleEnd);
-  if (begin == std::string::npos || end == std::string::npos) return svg;
-  return svg.substr(0, begin) + svg.substr(end + std::string_view(kStyleEnd).size());
-}
 
 std::vector<Segment> grouped_components(const Sheet& sheet) {
   std::vector<Segment> groups;
@@ -176,19 +89,19 @@ std::string correlation_chart(const Sheet& sheet, const Accuracy& accuracy,
   double most = 0;
   for (const SheetKernel& k : sheet.kernels)
     most = std::max({most, k.model.value(), k.measured.value()});
-  const double step = nice_step(most, 6), top = std::ceil(most * 1.02 / step) * step;
+  const ValueAxis axis(most, 1.02, 6);
+  const double top = axis.top;
   const auto x_of = [&](double w) { return kLeft + w / top * kSize; };
   const auto y_of = [&](double w) { return kTop + kSize - w / top * kSize; };
   svg.label(kLeft, 24, title, "title");
   svg.label(kLeft, 40,
             fmt::format("{} kernels, MAPE {:.2f} %{}", accuracy.kernels, accuracy.mape,
                         accuracy.pearson_r ? fmt::format(", r {:.3f}", *accuracy.pearson_r) : ""));
-  for (double w = 0; w <= top * 1.0001; w += step) {
+  for (double w = 0; w <= top * 1.0001; w += axis.step) {
     svg.line(x_of(w), kTop, x_of(w), kTop + kSize, w == 0 ? "axis" : "grid");
-    svg.line(kLeft, y_of(w), kLeft + kSize, y_of(w), w == 0 ? "axis" : "grid");
     svg.label(x_of(w), kTop + kSize + 18, fmt::format("{:g}", w), "label", "middle");
-    svg.label(kLeft - 8, y_of(w) + 4, fmt::format("{:g}", w), "label", "end");
   }
+  axis.draw(svg, kLeft, kTop, kSize, kSize);
   svg.line(x_of(0), y_of(0), x_of(top), y_of(top), "exact");
   svg.line(x_of(0), y_of(0), x_of(top / 1.1), y_of(top), "band");
   svg.line(x_of(0), y_of(0), x_of(top), y_of(top * 0.9), "band");
@@ -198,9 +111,7 @@ std::string correlation_chart(const Sheet& sheet, const Accuracy& accuracy,
     svg.point(x_of(k.measured.value()), y_of(k.model.value()),
               fmt::format("{}: measured {:.1f} W, modelled {:.1f} W, {:+.1f} %", k.name,
                           k.measured.value(), k.model.value(), percent_error(k.model, k.measured)));
-  svg.label(kLeft + kSize / 2, kTop + kSize + 42, "measured power, W", "label", "middle");
-  svg.label(0, 0, "modelled power, W", "label", "middle",
-            fmt::format(" transform=\"translate(18 {:.0f}) rotate(-90)\"", kTop + kSize / 2));
+  label_axes(svg, kLeft, kTop, kSize, kSize, "measured power, W", "modelled power, W");
   return svg.finish();
 }
 
@@ -217,10 +128,11 @@ std::string component_chart(const Sheet& sheet, const std::string& title) {
   double most = 0;
   for (const SheetKernel& k : sheet.kernels)
     most = std::max({most, k.model.value(), k.measured.value(), k.component_sum().value()});
-  const double step = nice_step(most, 6), end = std::ceil(most * 1.01 / step) * step;
+  const ValueAxis axis(most, 1.01, 6);
+  const double end = axis.top;
   const auto x_of = [&](double w) { return left + w / end * width; };
   svg.label(16, 24, title, "title");
-  for (double w = 0; w <= end * 1.0001; w += step) {
+  for (double w = 0; w <= end * 1.0001; w += axis.step) {
     svg.line(x_of(w), top - 4, x_of(w), top + height, w == 0 ? "axis" : "grid");
     svg.label(x_of(w), top + height + 18, fmt::format("{:g}", w), "label", "middle");
   }
@@ -263,15 +175,12 @@ std::string time_chart(const TimeSeries& series, const std::string& title) {
   svg.label(kLeft, 24, title, "title");
   if (slices == 0 || most <= 0) return svg.finish();
   const double begin = series.start_s.front(), span = series.end_s.back() - begin;
-  const double scale = span >= 1 ? 1 : span >= 1e-3 ? 1e3 : span >= 1e-6 ? 1e6 : 1e9;
-  const char* unit = scale == 1 ? "s" : scale == 1e3 ? "ms" : scale == 1e6 ? "us" : "ns";
-  const double step = nice_step(most, 5), top = std::ceil(most * 1.02 / step) * step;
+  const TimeUnit unit(span, 1);
+  const double scale = unit.per_second;
+  const ValueAxis axis(most, 1.02, 5);
   const auto x_of = [&](double t) { return kLeft + (t - begin) / span * kWidth; };
-  const auto y_of = [&](double w) { return kTop + kHeight - w / top * kHeight; };
-  for (double w = 0; w <= top * 1.0001; w += step) {
-    svg.line(kLeft, y_of(w), kLeft + kWidth, y_of(w), w == 0 ? "axis" : "grid");
-    svg.label(kLeft - 8, y_of(w) + 4, fmt::format("{:g}", w), "label", "end");
-  }
+  const auto y_of = [&](double w) { return kTop + kHeight - w / axis.top * kHeight; };
+  axis.draw(svg, kLeft, kTop, kWidth, kHeight);
   const double time_step = nice_step(span * scale, 8);
   for (double t = 0; t <= span * scale * 1.0001; t += time_step)
     svg.label(x_of(begin + t / scale), kTop + kHeight + 18, fmt::format("{:g}", t), "label",
@@ -290,10 +199,7 @@ std::string time_chart(const TimeSeries& series, const std::string& title) {
     svg.raw(fmt::format("<path d=\"{}{}Z\" fill=\"{}\"><title>{}</title></path>\n", path, back,
                         colour(series.watts, s), escape_xml(series.watts[s].label)));
   }
-  svg.label(kLeft + kWidth / 2, kTop + kHeight + 42, fmt::format("time, {}", unit), "label",
-            "middle");
-  svg.label(0, 0, "power, W", "label", "middle",
-            fmt::format(" transform=\"translate(18 {:.0f}) rotate(-90)\"", kTop + kHeight / 2));
+  label_axes(svg, kLeft, kTop, kWidth, kHeight, fmt::format("time, {}", unit.name), "power, W");
   legend(svg, kLeft + kWidth + 24, kTop, series.watts);
   return svg.finish();
 }

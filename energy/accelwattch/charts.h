@@ -31,8 +31,4 @@ struct TimeSeries {
 // Stacked power over time.
 std::string time_chart(const TimeSeries& series, const std::string& title);
 
-// `embedded`: without the XML prologue and style, to stand in a page that has chart_style().
-std::string embedded_svg(const std::string& svg);
-std::string chart_style();
-
 }  // namespace gpusim::accelwattch

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "energy/accelwattch/csv.h"
+#include "device_sim/base/csv.h"
 
 namespace gpusim::accelwattch {
 namespace {

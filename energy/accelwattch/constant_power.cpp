@@ -8,7 +8,7 @@
 #include <set>
 #include <span>
 
-#include "energy/accelwattch/error.h"
+#include "device_sim/base/error.h"
 #include "energy/accelwattch/quadratic_program.h"
 
 namespace gpusim::accelwattch {

@@ -7,16 +7,17 @@
 #include <filesystem>
 #include <numeric>
 
+#include "device_sim/base/csv.h"
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
+#include "device_sim/base/json_object.h"
 #include "device_sim/base/nearest_name.h"
 #include "energy/accelwattch/builtin_models.h"
-#include "energy/accelwattch/csv.h"
-#include "energy/accelwattch/error.h"
-#include "energy/quantity_json.h"
+#include "energy/quantities.h"
 
 namespace gpusim::accelwattch {
 namespace {
 
-using energy::JsonObject;
 using energy::quantity;
 
 constexpr const char* kSchema = "gpusim-accelwattch-1";
@@ -125,8 +126,7 @@ const Technology& ChipModel::technology(int nm) const {
 }
 
 std::vector<Model> parse_model(const std::string& text, const std::string& origin) {
-  const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
-  if (json.is_discarded()) throw Error(origin + " is not JSON");
+  const nlohmann::ordered_json json = parse_json(text, origin);
   const JsonObject file(json, origin);
   if (const std::string schema = file.text("schema"); schema != kSchema)
     file.fail(fmt::format("\"schema\" is {}; this version reads {}", schema, kSchema));
@@ -165,7 +165,7 @@ Model find_model(const std::string& name) {
   if (json != std::string::npos) {
     base = name.substr(0, json + 5);
     if (name.size() > base.size() + 1) variant = name.substr(base.size() + 1);
-    models = parse_model(read_text_file(base), base);
+    models = parse_model(read_text(base), base);
   } else {
     const size_t slash = name.find('/');
     base = name.substr(0, slash);

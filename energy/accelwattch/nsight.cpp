@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
+#include "device_sim/base/error.h"
 #include "energy/accelwattch/activity.h"
-#include "energy/accelwattch/error.h"
 
 namespace gpusim::accelwattch {
 namespace {

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "energy/accelwattch/components.h"
-#include "energy/accelwattch/error.h"
 
 namespace gpusim::accelwattch {
 namespace {

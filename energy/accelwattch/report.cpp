@@ -6,13 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "device_sim/base/escape_xml.h"
+#include "device_sim/base/svg.h"
 #include "energy/accelwattch/charts.h"
 #include "energy/accelwattch/components.h"
-#include "energy/escape_xml.h"
 
 namespace gpusim::accelwattch {
 
-using energy::escape_xml;
 namespace {
 
 struct ComponentRow {
@@ -63,7 +63,7 @@ std::string page_head(const std::string& title) {
       "content=\"width=device-width, "
       "initial-scale=1\">\n<title>{0}</title>\n<style>{1}{2}</style>\n"
       "</head>\n<body>\n<h1>{0}</h1>\n",
-      escape_xml(title), kPageStyle, chart_style());
+      escape_xml(title), kPageStyle, svg_style());
 }
 
 std::string page_notes(const Sheet& sheet) {

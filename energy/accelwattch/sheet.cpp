@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "energy/accelwattch/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::accelwattch {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "energy/accelwattch/csv.h"
+#include "device_sim/base/csv.h"
 #include "energy/units.h"
 
 namespace gpusim::accelwattch {

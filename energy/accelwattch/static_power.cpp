@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "energy/accelwattch/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::accelwattch {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device_sim/base/error.h"
 #include "energy/accelwattch/activity.h"
-#include "energy/accelwattch/error.h"
 #include "energy/activity.h"
 
 namespace gpusim::accelwattch {

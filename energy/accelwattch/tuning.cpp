@@ -7,8 +7,8 @@
 #include <cmath>
 #include <set>
 
+#include "device_sim/base/error.h"
 #include "energy/accelwattch/components.h"
-#include "energy/accelwattch/error.h"
 
 namespace gpusim::accelwattch {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "energy/accelwattch/error.h"
+#include "device_sim/base/error.h"
 #include "energy/accelwattch/tuning.h"
 
 namespace gpusim::accelwattch {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::power {
 namespace {
@@ -34,9 +34,9 @@ Calibration calibrate(const Trace& trace, const std::optional<Trace>& reference,
   p.name = options.name.empty() ? trace.source : options.name;
   c.period = measure_update_period(trace.samples);
   if (!c.period)
-    throw energy::Error(trace.source +
-                        ": the readings hardly change: a recording of loads that start and stop "
-                        "is needed");
+    throw Error(trace.source +
+                ": the readings hardly change: a recording of loads that start and stop "
+                "is needed");
   p.update_period = c.period->period;
   c.updates = distinct_updates(trace.samples, p);
   c.steps = fit_steps(c.updates);

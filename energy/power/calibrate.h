@@ -57,7 +57,7 @@ struct ReferenceFit {
 // Compares updates with the reference's mean over the time since the update before.
 // Gain, offset, lag or window, and the clocks' offset are fitted together over the whole recording:
 // no part of it need be quiet. `most_offset`: how far the two clocks may be apart. Throws
-// energy::Error where the recordings do not overlap, or readings do not follow the reference.
+// Error where the recordings do not overlap, or readings do not follow the reference.
 ReferenceFit fit_reference(const Trace& trace, const Trace& reference, Seconds most_offset);
 
 struct Calibration {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 #include "energy/power/correct.h"
 #include "energy/power/updates.h"
 
@@ -160,10 +160,9 @@ std::map<std::string, Overlay> overlays_of(const Samples& updates,
 
 void check(const Trace& trace, const std::vector<Interval>& intervals) {
   if (trace.samples.empty())
-    throw energy::Error("the recording has no samples: there is nothing to compare");
+    throw Error("the recording has no samples: there is nothing to compare");
   for (const Interval& i : intervals)
-    if (i.end < i.begin)
-      throw energy::Error(fmt::format("the interval {} ends before it begins", i.name));
+    if (i.end < i.begin) throw Error(fmt::format("the interval {} ends before it begins", i.name));
 }
 
 }  // namespace
@@ -199,7 +198,7 @@ Comparison compare_methods(const Trace& trace, const std::vector<Interval>& inte
     try {
       Trace whole = trace;
       corrected = correct(whole, options.profile, Watts(0)).true_power;
-    } catch (const energy::Error& error) {
+    } catch (const Error& error) {
       out.notes.push_back(std::string("not corrected: ") + error.what());
     }
   }

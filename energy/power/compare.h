@@ -53,7 +53,7 @@ struct Comparison {
   std::vector<std::string> notes;
 };
 
-// Throws energy::Error for a recording without samples or an interval that ends before it begins.
+// Throws Error for a recording without samples or an interval that ends before it begins.
 // `truth`: of simulated sensors, or an external meter's.
 Comparison compare_methods(const Trace& trace, const std::vector<Interval>& intervals,
                            const MethodOptions& options, const Curve* truth = nullptr);

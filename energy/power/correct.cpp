@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 #include "energy/power/updates.h"
 
 namespace gpusim::power {
@@ -69,9 +69,8 @@ Correction correct(const Trace& trace, const SensorProfile& profile,
   c.as_read = trapezoid(trace.samples);
   c.updates = distinct_updates(trace.samples, profile);
   if (c.updates.size() < 3)
-    throw energy::Error(
-        fmt::format("{}: {} updates of the sensor: at least 3 are needed for slopes", trace.source,
-                    c.updates.size()));
+    throw Error(fmt::format("{}: {} updates of the sensor: at least 3 are needed for slopes",
+                            trace.source, c.updates.size()));
   const Seconds back = profile.delay + profile.window * 0.5;
   for (Sample& s : c.updates) s.time -= back;
   c.true_power = unsmooth(c.updates, profile);

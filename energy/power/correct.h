@@ -31,7 +31,7 @@ struct Correction {
 // stamps, then gain and offset; times are moved back by the delay and half the window;
 // 3. integrates, by trapezoids, what lies above the threshold: `threshold`, or 4 % above the
 // profile's active-idle level, so that the wobble of that level does not count; or everything.
-// Throws energy::Error for fewer than 3 updates.
+// Throws Error for fewer than 3 updates.
 Correction correct(const Trace& trace, const SensorProfile& profile,
                    std::optional<Watts> threshold = std::nullopt);
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::power {
 namespace {
@@ -12,9 +12,9 @@ namespace {
 void check(const std::vector<Knot>& knots) {
   for (size_t i = 0; i < knots.size(); ++i) {
     if (!knots[i].time.is_finite() || !knots[i].power.is_finite())
-      throw energy::Error(fmt::format("knot {} of a power curve is not a number", i + 1));
+      throw Error(fmt::format("knot {} of a power curve is not a number", i + 1));
     if (i > 0 && knots[i].time < knots[i - 1].time)
-      throw energy::Error(
+      throw Error(
           fmt::format("knot {} of a power curve lies before the one before it ({} "
                       "s after {} s)",
                       i + 1, knots[i].time.value(), knots[i - 1].time.value()));

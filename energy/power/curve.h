@@ -16,7 +16,7 @@ struct Knot {
 class Curve {
  public:
   Curve() = default;
-  // Throws energy::Error where times fall or values are not finite.
+  // Throws Error where times fall or values are not finite.
   explicit Curve(std::vector<Knot> knots);
   static Curve constant(Watts power) { return Curve({{Seconds(0), power}}); }
 

@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
-#include "energy/accelwattch/csv.h"
-#include "energy/error.h"
-#include "energy/text_file.h"
+#include "device_sim/base/csv.h"
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
 
 namespace gpusim::power {
 namespace {
@@ -19,8 +19,8 @@ constexpr double kVoltsPerStep = 0.007568, kAmperesPerStep = 0.0488;
 
 Trace parse_meter(const std::string& data, Seconds start, const std::string& origin) {
   if (data.size() < 2 * kRecordBytes)
-    throw energy::Error(fmt::format("{}: {} bytes: records of {} bytes of a meter are expected",
-                                    origin, data.size(), kRecordBytes));
+    throw Error(fmt::format("{}: {} bytes: records of {} bytes of a meter are expected", origin,
+                            data.size(), kRecordBytes));
   Trace trace;
   trace.source = origin;
   if (data.size() % kRecordBytes != 0) {
@@ -57,11 +57,11 @@ Trace read_trace_or_meter(const std::string& path, TimeOrder order) {
   if (std::filesystem::is_directory(data, ignored)) data /= "PMD_data.bin";
   if (data.extension() != ".bin") return read_trace(path, order);
   const std::string start_file = (data.parent_path() / "PMD_start_ts.txt").string();
-  const std::string text = energy::read_text_file(start_file);
-  const auto micros = accelwattch::parse_number(accelwattch::trim(text));
+  const std::string text = read_text(start_file);
+  const auto micros = parse_number(trim(text));
   if (!micros || !(*micros >= 0))
-    throw energy::Error(start_file + ": microseconds from the epoch are expected");
-  return parse_meter(energy::read_text_file(data.string()), Seconds(*micros * 1e-6), data.string());
+    throw Error(start_file + ": microseconds from the epoch are expected");
+  return parse_meter(read_text(data.string()), Seconds(*micros * 1e-6), data.string());
 }
 
 }  // namespace gpusim::power

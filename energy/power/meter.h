@@ -10,7 +10,7 @@ namespace gpusim::power {
 // current of four rails as 12-bit numbers in the upper bits, 0.007568 V and 0.0488 A (signed) each.
 // Power is the rails' sum. `start`: time of the first record, seconds from the epoch.
 // Ticks wrap every 22 ms: longer pauses of the meter cannot be seen.
-// Throws energy::Error for an empty file; half a record at the end is a note.
+// Throws Error for an empty file; half a record at the end is a note.
 Trace parse_meter(const std::string& data, Seconds start, const std::string& origin);
 
 // A trace's CSV file; a meter's PMD_data.bin, with PMD_start_ts.txt (microseconds from the epoch)

@@ -3,8 +3,8 @@
 
 #include <ctime>
 
-#include "energy/accelwattch/csv.h"
-#include "energy/error.h"
+#include "device_sim/base/csv.h"
+#include "device_sim/base/error.h"
 #include "energy/power/nvml_api.h"
 #include "energy/power/sources.h"
 
@@ -38,7 +38,7 @@ class Library {
     const std::string file = path.empty() ? "libnvidia-ml.so.1" : path;
     handle_ = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr)
-      throw energy::Error(
+      throw Error(
           fmt::format("nvml: {} cannot be loaded: there is no NVIDIA driver on this machine ({})",
                       file, ::dlerror()));
     try {
@@ -81,8 +81,8 @@ class Library {
     if (result == kGpuIsLost) hint = ": the GPU is gone; it may need a reset";
     if (result == kLibraryVersionMismatch)
       hint = ": library and kernel module are of different drivers; a restart helps";
-    throw energy::Error(fmt::format("nvml: {} failed with {} ({}){}", call, result,
-                                    text != nullptr ? text : "no text", hint));
+    throw Error(fmt::format("nvml: {} failed with {} ({}){}", call, result,
+                            text != nullptr ? text : "no text", hint));
   }
 
   Api api{};
@@ -92,7 +92,7 @@ class Library {
   void load(F& function, const char* name, bool is_needed) {
     function = reinterpret_cast<F>(::dlsym(handle_, name));
     if (function == nullptr && is_needed)
-      throw energy::Error(fmt::format(
+      throw Error(fmt::format(
           "nvml: the driver's library has no {}: it is too old, or not NVIDIA's", name));
   }
 
@@ -110,7 +110,7 @@ class NvmlSource final : public PowerSource {
     if (const int r = api.device_count(&count); r != kSuccess)
       library_.fail("nvmlDeviceGetCount_v2", r);
     if (index >= count)
-      throw energy::Error(fmt::format("nvml:{}: there are {} GPUs, numbered from 0", index, count));
+      throw Error(fmt::format("nvml:{}: there are {} GPUs, numbered from 0", index, count));
     if (const int r = api.device_by_index(index, &device_); r != kSuccess)
       library_.fail("nvmlDeviceGetHandleByIndex_v2", r);
     char text[96] = {};
@@ -138,7 +138,7 @@ class NvmlSource final : public PowerSource {
     if (reading_ != Reading::kUsage) {
       const auto& field = reading_ == Reading::kInstant ? s.instant : s.average;
       if (!field)
-        throw energy::Error(
+        throw Error(
             fmt::format("{}: this GPU, or its driver, has no such field; nvml:N "
                         "reads nvmlDeviceGetPowerUsage",
                         name_));
@@ -240,11 +240,11 @@ std::unique_ptr<PowerSource> open_nvml(const std::string& spec, const SourceOpti
   else if (kind == "average")
     reading = Reading::kAverage;
   else if (!kind.empty())
-    throw energy::Error(fmt::format(
+    throw Error(fmt::format(
         "nvml:{}: expected is nvml:INDEX, nvml:INDEX:instant or nvml:INDEX:average", spec));
-  const auto number = index.empty() ? 0.0 : accelwattch::parse_number(index).value_or(-1);
+  const auto number = index.empty() ? 0.0 : parse_number(index).value_or(-1);
   if (!(number >= 0) || number > 1e6 || number != static_cast<unsigned>(number))
-    throw energy::Error(fmt::format("nvml:{}: a GPU's number is expected, from 0", spec));
+    throw Error(fmt::format("nvml:{}: a GPU's number is expected, from 0", spec));
   return std::make_unique<NvmlSource>(static_cast<unsigned>(number), reading, options);
 }
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::power {
 namespace {
@@ -14,9 +14,9 @@ namespace {
 Sample need(PowerSource& source) {
   const auto sample = source.poll();
   if (!sample)
-    throw energy::Error(source.name() +
-                        ": it ended before the profile was complete; a longer "
-                        "recording or simulation is needed");
+    throw Error(source.name() +
+                ": it ended before the profile was complete; a longer "
+                "recording or simulation is needed");
   return *sample;
 }
 
@@ -72,7 +72,7 @@ void evaluate(PowerProfile& p) {
   std::sort(points.begin(), points.end(),
             [](const ProfilePoint& a, const ProfilePoint& b) { return a.time < b.time; });
   if (points.size() < 8)
-    throw energy::Error(
+    throw Error(
         fmt::format("{}: only {} updates of the sensor met the kernel in {} runs; "
                     "more runs are needed",
                     p.source, points.size(), p.runs));
@@ -83,9 +83,9 @@ void evaluate(PowerProfile& p) {
     if (x.time > k * 0.1 && x.time < k * 0.9) busy.push_back(x.power.value());
   }
   if (busy.empty())
-    throw energy::Error(p.source +
-                        ": no update of the sensor fell into the kernel; more runs are "
-                        "needed");
+    throw Error(p.source +
+                ": no update of the sensor fell into the kernel; more runs are "
+                "needed");
   p.plateau = Watts(median(busy));
   p.baseline =
       quiet.empty() ? std::min(points.front().power, points.back().power) : Watts(median(quiet));
@@ -133,7 +133,7 @@ UpdatePeriod measure_interval(PowerSource& source, const ProfileOptions& options
   }
   const auto period = measure_update_period(samples);
   if (!period)
-    throw energy::Error(fmt::format(
+    throw Error(fmt::format(
         "{}: the value hardly changed in {:g} s, so the sampling interval cannot be measured; give "
         "it (--interval)",
         source.name(), options.most_waiting.value()));
@@ -198,8 +198,7 @@ PowerProfile profile_online(PowerSource& source, Workload& workload, Seconds pau
         ++p.synchronisations;
         return between(last, now);
       }
-      if (now.time > give_up)
-        throw energy::Error(source.name() + ": its value does not change any more");
+      if (now.time > give_up) throw Error(source.name() + ": its value does not change any more");
       last = now;
     }
   };
@@ -209,7 +208,7 @@ PowerProfile profile_online(PowerSource& source, Workload& workload, Seconds pau
     kernel = workload.finish() - start;
   }
   if (kernel > t)
-    throw energy::Error(fmt::format(
+    throw Error(fmt::format(
         "a kernel of {:.3f} ms cannot be profiled on-line with updates every {:.3f} ms: it must be "
         "shorter; the off-line form takes any",
         kernel.value() * 1e3, t.value() * 1e3));
@@ -257,16 +256,16 @@ PowerProfile profile_from_trace(const Trace& trace, const std::string& kernel,
   } else {
     const auto period = measure_update_period(trace.samples);
     if (!period)
-      throw energy::Error(trace.source +
-                          ": the value hardly changes, so the sampling interval "
-                          "cannot be measured; give it (--interval)");
+      throw Error(trace.source +
+                  ": the value hardly changes, so the sampling interval "
+                  "cannot be measured; give it (--interval)");
     p.interval = *period;
   }
   std::vector<Interval> runs;
   for (const Interval& i : trace.intervals)
     if (kernel.empty() || i.name == kernel) runs.push_back(i);
   if (runs.empty())
-    throw energy::Error(fmt::format(
+    throw Error(fmt::format(
         "{}: it has no intervals{}; a profile needs to know when each run began and ended (lines "
         "`# interval: BEGIN END NAME`)",
         trace.source, kernel.empty() ? "" : " named " + kernel));

@@ -48,12 +48,12 @@ struct PowerProfile {
   std::vector<std::string> notes;
 };
 
-// Section 3.2: polls until the value has changed often enough. Throws energy::Error where it does
+// Section 3.2: polls until the value has changed often enough. Throws Error where it does
 // not change within options.most_waiting.
 UpdatePeriod measure_interval(PowerSource& source, const ProfileOptions& options);
 
 // Algorithm 1. It polls without a pause, also in the waits of T to 2 T between runs, whose updates
-// show the power before the kernel. Throws energy::Error.
+// show the power before the kernel. Throws Error.
 PowerProfile profile_offline(PowerSource& source, Workload& workload,
                              const ProfileOptions& options);
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 #include "energy/power/updates.h"
 
 namespace gpusim::power {
@@ -22,8 +22,8 @@ Trace record(PowerSource& source, const RecordOptions& options,
   const auto take = [&](const Sample& s) {
     // Times of one clock do not fall; a source whose clock was set back ends the trace's order.
     if (!trace.samples.empty() && s.time < trace.samples.back().time)
-      throw energy::Error(fmt::format("{}: its clock ran backwards by {:.6g} s", source.name(),
-                                      (trace.samples.back().time - s.time).value()));
+      throw Error(fmt::format("{}: its clock ran backwards by {:.6g} s", source.name(),
+                              (trace.samples.back().time - s.time).value()));
     if (!trace.samples.empty())
       status.energy +=
           (s.time - trace.samples.back().time) * (s.power + trace.samples.back().power) * 0.5;
@@ -48,7 +48,7 @@ Trace record(PowerSource& source, const RecordOptions& options,
       next = std::max(next + step, source.now());
       source.sleep_until(next);
     }
-  } catch (const energy::Error& error) {
+  } catch (const Error& error) {
     trace.is_partial = true;
     trace.notes.push_back(
         fmt::format("the source failed after {} samples: {}", trace.samples.size(), error.what()));

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 #include "energy/power/comparison.h"
 #include "energy/power/correct.h"
 
@@ -78,7 +78,7 @@ bool ReferenceFit::is_smoothed() const {
 ReferenceFit fit_reference(const Trace& trace, const Trace& reference, Seconds most_offset) {
   const auto& all = trace.samples;
   if (reference.samples.size() < 2)
-    throw energy::Error(reference.source + ": a reference of two samples or more is needed");
+    throw Error(reference.source + ": a reference of two samples or more is needed");
   const Seconds apart = all.front().time - reference.samples.front().time;
   const auto measured = measure_update_period(all);
   const Seconds period = measured ? measured->period : Seconds(0.02);
@@ -94,7 +94,7 @@ ReferenceFit fit_reference(const Trace& trace, const Trace& reference, Seconds m
                   "--utc-offset {:g}",
                   half_hours / 2, half_hours / 2)
             : "";
-    throw energy::Error(fmt::format(
+    throw Error(fmt::format(
         "{} and {} do not overlap enough: only {} updates of the sensor lie within the reference "
         "(the recording begins {:.3f} s after it){}",
         trace.source, reference.source, compare.used().size(), apart.value(), hint));
@@ -154,7 +154,7 @@ ReferenceFit fit_reference(const Trace& trace, const Trace& reference, Seconds m
                       static_cast<double>(scaled.size());
   const double spread = rms_between(scaled, std::vector<double>(scaled.size(), mean));
   if (model.rms.value() > 0.7 * spread)
-    throw energy::Error(
+    throw Error(
         fmt::format("{}: it does not follow the reference: {:.2f} W are left of readings that vary "
                     "by {:.2f} W, "
                     "whatever window and lag",

@@ -4,38 +4,39 @@
 
 #include <filesystem>
 
-#include "energy/error.h"
-#include "energy/power/json_reader.h"
-#include "energy/text_file.h"
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
+#include "device_sim/base/json_object.h"
+#include "energy/power/json_quantities.h"
 
 namespace gpusim::power {
 
 SensorProfile parse_sensor_profile(const std::string& text, const std::string& origin) {
-  const nlohmann::json json = parse_json(text, origin);
-  JsonReader in(json, origin);
+  const nlohmann::ordered_json json = parse_json(text, origin);
+  const JsonObject in(json, origin);
   SensorProfile p;
-  if (in.text("format", "") != "gpusim power sensor")
-    in.fail("format", "\"gpusim power sensor\" is expected: this is not a sensor's profile");
-  p.name = in.text("name", origin);
-  in.seconds("capacitance_s", p.capacitance);
-  const std::string slope = in.text("slope", "symmetric");
+  if (in.text_or("format", "") != "gpusim power sensor")
+    in.fail("\"format\": \"gpusim power sensor\" is expected: this is not a sensor's profile");
+  p.name = in.text_or("name", origin);
+  seconds(in, "capacitance_s", p.capacitance);
+  const std::string slope = in.text_or("slope", "symmetric");
   if (slope != "symmetric" && slope != "backward")
-    in.fail("slope", "symmetric or backward is expected");
+    in.fail("\"slope\" must be symmetric or backward");
   p.slope = slope == "backward" ? Slope::kBackward : Slope::kSymmetric;
-  const double points = in.number("slope_points", 3, 3);
+  const double points = in.number_or("slope_points", 3, 3);
   if (points > 99 || points != static_cast<unsigned>(points) ||
       static_cast<unsigned>(points) % 2 == 0)
-    in.fail("slope_points", "an odd number from 3 to 99 is expected");
+    in.fail("\"slope_points\" must be an odd number from 3 to 99");
   p.slope_points = static_cast<unsigned>(points);
-  if (const auto w = in.number("active_idle_W", 0)) p.active_idle = Watts(*w);
-  if (const auto s = in.number("update_period_s", 1e-6)) p.update_period = Seconds(*s);
-  if (const auto s = in.number("duplicate_gap_s", 0)) p.duplicate_gap = Seconds(*s);
-  in.seconds("window_s", p.window);
-  in.seconds("delay_s", p.delay, -1e3);
-  p.gain = in.number("gain", 1, 1e-6);
-  in.watts("offset_W", p.offset, -1e6);
+  if (in.has("active_idle_W")) p.active_idle = Watts(in.number("active_idle_W", 0));
+  if (in.has("update_period_s")) p.update_period = Seconds(in.number("update_period_s", 1e-6));
+  if (in.has("duplicate_gap_s")) p.duplicate_gap = Seconds(in.number("duplicate_gap_s", 0));
+  seconds(in, "window_s", p.window);
+  seconds(in, "delay_s", p.delay, -1e3);
+  p.gain = in.number_or("gain", 1, 1e-6);
+  watts(in, "offset_W", p.offset, -1e6);
   p.notes = in.texts("notes");
-  in.finish();
+  in.no_other_keys(kDocs);
   return p;
 }
 
@@ -49,10 +50,10 @@ SensorProfile find_sensor_profile(const std::string& name_or_path) {
             .notes = {"Burtscher et al., Measuring GPU Power with the K20 Built-in Sensor"}};
   if (name_or_path == "none") return {.name = "none"};
   if (!std::filesystem::exists(name_or_path))
-    throw energy::Error(fmt::format(
+    throw Error(fmt::format(
         "{}: no such sensor profile; there are k20, none, and files of `gpusim power calibrate`",
         name_or_path));
-  return parse_sensor_profile(energy::read_text_file(name_or_path), name_or_path);
+  return parse_sensor_profile(read_text(name_or_path), name_or_path);
 }
 
 std::string sensor_profile_json(const SensorProfile& p) {

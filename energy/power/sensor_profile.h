@@ -34,7 +34,7 @@ struct SensorProfile {
 
 // "k20": C = 0.84 s, active idle 52.5 W, updates 15 ms apart, same values within 4 ms are one
 // (Burtscher et al., sections 4.3, 5, 6.1). "none": readings are taken as they are.
-// Anything else is a file. Throws energy::Error.
+// Anything else is a file. Throws Error.
 SensorProfile find_sensor_profile(const std::string& name_or_path);
 SensorProfile parse_sensor_profile(const std::string& json, const std::string& origin);
 std::string sensor_profile_json(const SensorProfile& profile);

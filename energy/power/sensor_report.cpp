@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::power {
 namespace {
@@ -20,7 +20,7 @@ SensorReport analyse_sensor(const Trace& trace, const std::optional<Trace>& refe
   r.source = trace.source;
   r.readings = trace.samples.size();
   if (r.readings < 3)
-    throw energy::Error(fmt::format("{}: {} readings are too few", trace.source, r.readings));
+    throw Error(fmt::format("{}: {} readings are too few", trace.source, r.readings));
   std::vector<double> steps, values;
   size_t changes = 0;
   for (size_t i = 0; i < r.readings; ++i) {
@@ -45,7 +45,7 @@ SensorReport analyse_sensor(const Trace& trace, const std::optional<Trace>& refe
   }
   try {
     r.calibration = calibrate(trace, reference, options);
-  } catch (const energy::Error& error) {
+  } catch (const Error& error) {
     if (reference) throw;  // the user asked for a comparison
     r.why_not = error.what();
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::power {
 namespace {
@@ -26,7 +26,7 @@ SimulatedSource::SimulatedSource(SensorModel sensor, SimulatedDevice device, std
 }
 
 Seconds SimulatedSource::run(const std::vector<Knot>& kernel, Seconds after) {
-  if (kernel.empty()) throw energy::Error(name_ + ": it has no kernel that could run");
+  if (kernel.empty()) throw Error(name_ + ": it has no kernel that could run");
   update_until(now_.value());
   const Seconds start = now_ + after;
   const Seconds end = start + kernel.back().time;
@@ -131,8 +131,7 @@ std::optional<Sample> SimulatedSource::poll() {
   if (updates_ != before && before != 0) took += sensor_.poll_after_update.value();
   now_ += Seconds(took);
   if (has_end && now_ > device_.length) {
-    if (device_.fails_at_end)
-      throw energy::Error(name_ + ": the simulated sensor died, as it was told to");
+    if (device_.fails_at_end) throw Error(name_ + ": the simulated sensor died, as it was told to");
     return std::nullopt;
   }
   Sample sample{.time = now_, .power = shown_};

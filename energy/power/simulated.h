@@ -111,7 +111,7 @@ class SimulatedWorkload final : public Workload {
 SensorModel k20_sensor();
 SimulatedDevice k20_device();
 
-// A file as docs/power.md describes it. Throws energy::Error with the key at fault.
+// A file as docs/power.md describes it. Throws Error with the key at fault.
 std::unique_ptr<SimulatedSource> parse_simulated(const std::string& json,
                                                  const std::string& origin);
 

@@ -1,69 +1,67 @@
-#include <fmt/format.h>
+#include <algorithm>
 
-#include "energy/error.h"
-#include "energy/power/json_reader.h"
+#include "device_sim/base/json_object.h"
+#include "energy/power/json_quantities.h"
 #include "energy/power/simulated.h"
 
 namespace gpusim::power {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
-bool is_k20(JsonReader& in) {
-  const Json* preset = in.find("preset");
-  if (preset == nullptr) return false;
-  if (*preset != "k20") in.fail("preset", "the preset k20 is expected");
+bool is_k20(const JsonObject& in) {
+  if (!in.has("preset")) return false;
+  if (in.get("preset") != "k20") in.fail("\"preset\": only k20 is known");
   return true;
 }
 
 SensorModel read_sensor(const Json& json, const std::string& where) {
-  JsonReader in(json, where);
+  const JsonObject in(json, where);
   SensorModel s = is_k20(in) ? k20_sensor() : SensorModel{};
-  in.seconds("update_period_s", s.update_period);
-  in.seconds("update_phase_s", s.update_phase);
-  in.seconds("update_jitter_s", s.update_jitter);
-  in.seconds("update_drift_s", s.update_drift);
-  in.seconds("window_s", s.window);
-  in.seconds("lag_s", s.lag);
-  s.gain = in.number("gain", s.gain, 0);
-  in.watts("offset_W", s.offset, -1e9);
-  in.watts("noise_W", s.noise);
-  in.watts("quantum_W", s.quantum);
-  in.boolean("energy_counter", s.has_counter);
-  in.seconds("poll_s", s.poll);
-  if (const auto idle = in.number("poll_idle_s", 1e-6)) s.poll_idle = Seconds(*idle);
-  in.seconds("poll_after_update_s", s.poll_after_update);
-  in.seconds("poll_jitter_s", s.poll_jitter);
-  s.stall_chance = in.number("stall_chance", s.stall_chance, 0);
-  in.seconds("stall_s", s.stall_length);
-  in.finish();
-  if (s.poll < Seconds(1e-6)) in.fail("poll_s", "at least 1e-6 is expected");
+  seconds(in, "update_period_s", s.update_period);
+  seconds(in, "update_phase_s", s.update_phase);
+  seconds(in, "update_jitter_s", s.update_jitter);
+  seconds(in, "update_drift_s", s.update_drift);
+  seconds(in, "window_s", s.window);
+  seconds(in, "lag_s", s.lag);
+  s.gain = in.number_or("gain", s.gain);
+  watts(in, "offset_W", s.offset, -1e9);
+  watts(in, "noise_W", s.noise);
+  watts(in, "quantum_W", s.quantum);
+  s.has_counter = in.flag_or("energy_counter", s.has_counter);
+  seconds(in, "poll_s", s.poll);
+  if (in.has("poll_idle_s")) s.poll_idle = Seconds(in.number("poll_idle_s", 1e-6));
+  seconds(in, "poll_after_update_s", s.poll_after_update);
+  seconds(in, "poll_jitter_s", s.poll_jitter);
+  s.stall_chance = in.number_or("stall_chance", s.stall_chance);
+  seconds(in, "stall_s", s.stall_length);
+  in.no_other_keys(kDocs);
+  if (s.poll < Seconds(1e-6)) in.fail("\"poll_s\" must be at least 1e-6");
   if (s.update_period > Seconds(0) && s.update_period < Seconds(1e-6))
-    in.fail("update_period_s", "0, or at least 1e-6, is expected");
+    in.fail("\"update_period_s\" must be 0, or at least 1e-6");
   return s;
 }
 
 SimulatedDevice read_device(const Json& json, const std::string& where) {
-  JsonReader in(json, where);
+  const JsonObject in(json, where);
   SimulatedDevice d = is_k20(in) ? k20_device() : SimulatedDevice{};
-  in.watts("idle_W", d.idle);
-  in.knots("kernel", d.kernel);
-  in.knots("tail", d.tail);
-  in.knots("curve", d.curve);
-  if (const Json* starts = in.find("starts_s")) {
-    if (!starts->is_array()) in.fail("starts_s", "a list of seconds is expected");
-    for (const Json& s : *starts) {
-      if (!s.is_number() || s.get<double>() < 0)
-        in.fail("starts_s", "a list of seconds is expected");
-      d.starts.push_back(Seconds(s.get<double>()));
-    }
+  watts(in, "idle_W", d.idle);
+  knots(in, "kernel", d.kernel);
+  knots(in, "tail", d.tail);
+  knots(in, "curve", d.curve);
+  if (in.has("starts_s")) {
+    const Json& starts = in.get("starts_s");
+    const auto is_time = [](const Json& t) { return t.is_number() && t.get<double>() >= 0; };
+    if (!starts.is_array() || !std::all_of(starts.begin(), starts.end(), is_time))
+      in.fail("\"starts_s\" must be a list of seconds");
+    for (const Json& t : starts) d.starts.push_back(Seconds(t.get<double>()));
     if (!d.starts.empty() && d.kernel.empty())
-      in.fail("starts_s", "there is no \"kernel\" to start");
+      in.fail("\"starts_s\": there is no \"kernel\" to start");
   }
-  in.seconds("length_s", d.length);
-  in.boolean("fails_at_end", d.fails_at_end);
-  d.seed = static_cast<uint64_t>(in.number("seed", 1, 0));
-  in.finish();
+  seconds(in, "length_s", d.length);
+  d.fails_at_end = in.flag_or("fails_at_end", d.fails_at_end);
+  d.seed = static_cast<uint64_t>(in.number_or("seed", 1));
+  in.no_other_keys(kDocs);
   return d;
 }
 
@@ -93,15 +91,15 @@ SimulatedDevice k20_device() {
 std::unique_ptr<SimulatedSource> parse_simulated(const std::string& text,
                                                  const std::string& origin) {
   const Json json = parse_json(text, origin);
-  JsonReader in(json, origin);
+  const JsonObject in(json, origin);
   const Json empty = Json::object();
-  const Json* sensor = in.find("sensor");
-  const Json* device = in.find("device");
-  in.finish();
-  const SensorModel model = read_sensor(sensor ? *sensor : empty, origin + ": sensor");
-  if (device == nullptr || device->empty())
-    in.fail("device", "what it draws is expected: idle_W, kernel, curve or preset");
-  return std::make_unique<SimulatedSource>(model, read_device(*device, origin + ": device"),
+  const Json& sensor = in.has("sensor") ? in.get("sensor") : empty;
+  const Json& device = in.has("device") ? in.get("device") : empty;
+  in.no_other_keys(kDocs);
+  const SensorModel model = read_sensor(sensor, origin + ": sensor");
+  if (device.empty())
+    in.fail("\"device\": what it draws is expected: idle_W, kernel, curve or preset");
+  return std::make_unique<SimulatedSource>(model, read_device(device, origin + ": device"),
                                            "sim:" + origin);
 }
 

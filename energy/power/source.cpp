@@ -6,10 +6,10 @@
 #include <cmath>
 #include <ctime>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
 #include "energy/power/simulated.h"
 #include "energy/power/sources.h"
-#include "energy/text_file.h"
 
 namespace gpusim::power {
 
@@ -33,7 +33,7 @@ std::unique_ptr<PowerSource> open_source(const std::string& spec, const SourceOp
   const std::string kind = spec.substr(0, colon);
   const std::string rest = colon == std::string::npos ? "" : spec.substr(colon + 1);
   const auto need = [&](const char* what) {
-    if (rest.empty()) throw energy::Error(fmt::format("{}: expected is {}:{}", spec, kind, what));
+    if (rest.empty()) throw Error(fmt::format("{}: expected is {}:{}", spec, kind, what));
   };
   if (kind == "csv") {
     need("FILE");
@@ -41,12 +41,12 @@ std::unique_ptr<PowerSource> open_source(const std::string& spec, const SourceOp
   }
   if (kind == "sim") {
     need("FILE.json");
-    return parse_simulated(energy::read_text_file(rest), rest);
+    return parse_simulated(read_text(rest), rest);
   }
   if (kind == "nvml") return open_nvml(rest, options);
   if (kind == "rapl") return open_rapl(rest, options);
   if (kind == "hwmon") return open_hwmon(rest, options);
-  throw energy::Error(fmt::format(
+  throw Error(fmt::format(
       "{}: no such source of power; there are nvml:INDEX, rapl[:ZONE], hwmon:NAME, csv:FILE and "
       "sim:FILE.json",
       spec));

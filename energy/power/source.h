@@ -22,7 +22,7 @@ class PowerSource {
   virtual bool is_virtual() const = 0;
   virtual bool is_endless() const { return false; }  // virtual, and poll() never says it is over
   // What the sensor says now. It may repeat its last value. nullopt: a recording or a simulation is
-  // over. Throws energy::Error where the source fails; what was read before stays valid.
+  // over. Throws Error where the source fails; what was read before stays valid.
   virtual std::optional<Sample> poll() = 0;
   // Readings that the device itself buffered since the last call, oldest first; empty where it has
   // no such buffer.
@@ -41,7 +41,7 @@ struct SourceOptions {
 //   hwmon:NAME           a power sensor of the Linux kernel, by its driver's name; hwmon:NAME:2
 //   csv:FILE             a recording (energy/power/trace.h)
 //   sim:FILE.json        the simulated sensor (energy/power/simulated.h)
-// Throws energy::Error that says what is missing, where, and what there is instead.
+// Throws Error that says what is missing, where, and what there is instead.
 std::unique_ptr<PowerSource> open_source(const std::string& spec,
                                          const SourceOptions& options = {});
 

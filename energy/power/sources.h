@@ -1,4 +1,4 @@
-// The kinds of sources that open_source() knows. Each throws energy::Error where there is none.
+// The kinds of sources that open_source() knows. Each throws Error where there is none.
 #pragma once
 #include <memory>
 #include <string>

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "energy/accelwattch/csv.h"
-#include "energy/error.h"
+#include "device_sim/base/csv.h"
+#include "device_sim/base/error.h"
 #include "energy/power/sources.h"
 
 namespace gpusim::power {
@@ -34,16 +34,16 @@ std::string read_line(const fs::path& path) {
   if (fd >= 0) ::close(fd);
   if (n < 0) {
     const char* hint = error == EACCES ? " (reading it needs the superuser's rights)" : "";
-    throw energy::Error(fmt::format("{}: {}{}", path.string(), std::strerror(error), hint));
+    throw Error(fmt::format("{}: {}{}", path.string(), std::strerror(error), hint));
   }
-  return std::string(accelwattch::trim(std::string_view(text, static_cast<size_t>(n))));
+  return std::string(trim(std::string_view(text, static_cast<size_t>(n))));
 }
 
 double read_number(const fs::path& path) {
   const std::string text = read_line(path);
-  const auto n = accelwattch::parse_number(text);
+  const auto n = parse_number(text);
   if (!n || !(*n >= 0))
-    throw energy::Error(fmt::format("{}: \"{}\" is not a reading", path.string(), text));
+    throw Error(fmt::format("{}: \"{}\" is not a reading", path.string(), text));
   return *n;
 }
 
@@ -139,7 +139,7 @@ std::unique_ptr<PowerSource> open_rapl(const std::string& zone, const SourceOpti
     std::string name;
     try {
       name = read_line(child / "name");
-    } catch (const energy::Error&) {
+    } catch (const Error&) {
       continue;
     }
     known.push_back(fmt::format("{} ({})", id, name));
@@ -152,13 +152,12 @@ std::unique_ptr<PowerSource> open_rapl(const std::string& zone, const SourceOpti
     names.push_back(name);
   }
   if (known.empty())
-    throw energy::Error(fmt::format(
+    throw Error(fmt::format(
         "rapl: there are no energy counters in {}: the CPU has none, or the kernel's module "
         "intel_rapl_msr is not loaded (virtual machines often hide them)",
         root.string()));
   if (zones.empty())
-    throw energy::Error(
-        fmt::format("rapl:{}: no such zone; there are {}", zone, fmt::join(known, ", ")));
+    throw Error(fmt::format("rapl:{}: no such zone; there are {}", zone, fmt::join(known, ", ")));
   return std::make_unique<RaplSource>(fmt::format("rapl ({})", fmt::join(names, ", ")), zones);
 }
 
@@ -173,7 +172,7 @@ std::unique_ptr<PowerSource> open_hwmon(const std::string& spec, const SourceOpt
     std::string driver;
     try {
       driver = read_line(child / "name");
-    } catch (const energy::Error&) {
+    } catch (const Error&) {
       continue;
     }
     for (const fs::path& file : children(child)) {
@@ -188,10 +187,9 @@ std::unique_ptr<PowerSource> open_hwmon(const std::string& spec, const SourceOpt
         return std::make_unique<HwmonSource>(fmt::format("hwmon:{} ({})", driver, what), file);
     }
   }
-  throw energy::Error(fmt::format("hwmon:{}: no such power sensor in {}; {}", spec, root.string(),
-                                  known.empty()
-                                      ? "there is none at all"
-                                      : fmt::format("there are {}", fmt::join(known, ", "))));
+  throw Error(fmt::format("hwmon:{}: no such power sensor in {}; {}", spec, root.string(),
+                          known.empty() ? "there is none at all"
+                                        : fmt::format("there are {}", fmt::join(known, ", "))));
 }
 
 }  // namespace gpusim::power

@@ -33,7 +33,7 @@ std::string trace_csv(const Trace& trace);
 // Reads our own format and logs of nvidia-smi (`timestamp, power.draw [W], ...`), told apart by
 // their headers; times of such logs count from the epoch, in seconds, as their clock says (no time
 // zone). Units in headers are obeyed: [W], [mW], [MHz], [GHz], time_s, time_ms, time_us, time_ns.
-// Throws energy::Error with file and line.
+// Throws Error with file and line.
 Trace parse_trace(const std::string& text, const std::string& origin,
                   TimeOrder order = TimeOrder::kRefuse);
 Trace read_trace(const std::string& path, TimeOrder order = TimeOrder::kRefuse);

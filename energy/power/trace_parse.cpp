@@ -7,17 +7,14 @@
 #include <cmath>
 #include <cstdio>
 
-#include "energy/accelwattch/csv.h"
-#include "energy/error.h"
+#include "device_sim/base/csv.h"
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
 #include "energy/power/trace.h"
 #include "energy/power/trace_columns.h"
-#include "energy/text_file.h"
 
 namespace gpusim::power {
 namespace {
-
-using accelwattch::lower;
-using accelwattch::trim;
 
 template <auto Member>
 std::optional<double> get_quantity(const Sample& s) {
@@ -112,7 +109,7 @@ class TraceReader {
         read_sample(line);
       }
     }
-    if (readings_.empty()) throw energy::Error(origin_ + ": no header line: the file is empty");
+    if (readings_.empty()) throw Error(origin_ + ": no header line: the file is empty");
     if (trace_.samples.empty()) fail_file("no sample in the file");
     if (missing_ > 0)
       trace_.notes.push_back(fmt::format("{} of {} lines had no power (the first: line {})",
@@ -130,10 +127,10 @@ class TraceReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw energy::Error(fmt::format("{}, line {}: {}", origin_, line_number_, what));
+    throw Error(fmt::format("{}, line {}: {}", origin_, line_number_, what));
   }
   [[noreturn]] void fail_file(const std::string& what) const {
-    throw energy::Error(fmt::format("{}: {}", origin_, what));
+    throw Error(fmt::format("{}: {}", origin_, what));
   }
 
   bool next_line(std::string_view& line) {
@@ -262,13 +259,13 @@ class TraceReader {
 
   // A number, perhaps with its unit behind it, as nvidia-smi prints without `nounits`.
   std::optional<double> number(std::string_view cell, double& scale) {
-    if (const auto n = accelwattch::parse_number(cell)) return n;
+    if (const auto n = parse_number(cell)) return n;
     const size_t space = cell.find(' ');
     if (space == std::string_view::npos) return std::nullopt;
     const double unit = unit_scale(lower(trim(cell.substr(space))));
     if (unit == 0) return std::nullopt;
     scale = unit;
-    return accelwattch::parse_number(cell.substr(0, space));
+    return parse_number(cell.substr(0, space));
   }
 
   void read_sample(std::string_view line) {
@@ -390,7 +387,7 @@ Trace parse_trace(const std::string& text, const std::string& origin, TimeOrder 
 }
 
 Trace read_trace(const std::string& path, TimeOrder order) {
-  return parse_trace(energy::read_text_file(path), path, order);
+  return parse_trace(read_text(path), path, order);
 }
 
 }  // namespace gpusim::power

@@ -1,14 +1,15 @@
 #include "host/caches/shape.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 
-#include "energy/quantity_json.h"
-#include "energy/text_file.h"
+#include "device_sim/base/file.h"
+#include "device_sim/base/json_object.h"
+#include "energy/quantities.h"
 
 namespace gpusim::host {
 namespace {
-
-using energy::JsonObject;
 
 constexpr uint32_t kMostWays = 64;
 
@@ -76,12 +77,7 @@ CacheShape parse_level(const JsonObject& o, uint32_t line_bytes) {
 }  // namespace
 
 HierarchyShape parse_hierarchy(const std::string& text, const std::string& origin) {
-  nlohmann::ordered_json json;
-  try {
-    json = nlohmann::ordered_json::parse(text);
-  } catch (const nlohmann::ordered_json::exception& error) {
-    throw energy::Error(fmt::format("{}: not a JSON file: {}", origin, error.what()));
-  }
+  const nlohmann::ordered_json json = parse_json(text, origin);
   const JsonObject file(json, origin);
   HierarchyShape h{.name = origin, .line_bytes = 64, .levels = {}};
   if (file.has("title")) file.text("title");
@@ -104,7 +100,7 @@ HierarchyShape parse_hierarchy(const std::string& text, const std::string& origi
 }
 
 HierarchyShape load_hierarchy(const std::string& path) {
-  return parse_hierarchy(energy::read_text_file(path), path);
+  return parse_hierarchy(read_text(path), path);
 }
 
 }  // namespace gpusim::host

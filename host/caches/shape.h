@@ -28,7 +28,7 @@ struct HierarchyShape {
 };
 
 // {"line": 64, "unit": "B", "levels": [{"name": "L1", "size": "32K", "ways": 4, "cores": 1, ...}]}
-// docs/caches.md lists the keys. Throws UserError that says what is wrong and where.
+// docs/caches.md lists the keys. Throws Error that says what is wrong and where.
 HierarchyShape parse_hierarchy(const std::string& text, const std::string& origin);
 HierarchyShape load_hierarchy(const std::string& path);
 

@@ -26,7 +26,7 @@ struct FileState {
 };
 
 struct CheckpointAccess {
-  // Throws UserError if a file could not be opened again.
+  // Throws Error if a file could not be opened again.
   static FileState capture(Kernel& kernel);
   // Guest processes and threads, with what was captured. Loading opens no file yet.
   static void describe(Saving& a, Kernel& kernel, FileState& files);

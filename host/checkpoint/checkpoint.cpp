@@ -7,10 +7,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
 #include "device_sim/core/backend_traits.h"
 #include "host/checkpoint/access.h"
 #include "host/checkpoint/machine_io.h"
-#include "host/error.h"
 
 namespace gpusim::host {
 namespace fs = std::filesystem;
@@ -107,7 +108,7 @@ std::array<uint64_t, 2> hash_of_file(const std::string& path) {
 uint64_t write_checkpoint(const OutputFile& output, RunIdentity& identity, Translator& translator,
                           Backend& backend, Kernel& kernel, RunControl& control) {
   MachineState* const state = state_of(backend);
-  if (!state) throw UserError("backend " + backend.name() + " cannot be saved");
+  if (!state) throw Error("backend " + backend.name() + " cannot be saved");
   FileState files = CheckpointAccess::capture(kernel);
   ChunkWriter file(output);
   Saving a(file);
@@ -123,7 +124,7 @@ uint64_t write_checkpoint(const OutputFile& output, RunIdentity& identity, Trans
   const std::vector<bool> runnable = save_cores(file, translator.module(), backend, *state);
   for (uint32_t core = 0; core < runnable.size(); ++core)
     if (runnable[core] != (kernel.is_alive(core) && !kernel.is_parked(core)))
-      throw UserError(fmt::format("core {} is between two states", core));
+      throw Error(fmt::format("core {} is between two states", core));
   file.begin(kControl);
   CheckpointAccess::describe(a, control, true);
   file.begin(kKernel);
@@ -146,8 +147,9 @@ RunOptions ResumedRun::options(RunOptions now) const {
       return !error && lies_in(root.folder, folder) && (r.writable || !root.writable);
     });
     if (!allowed)
-      throw UserError(fmt::format(
-          "--resume {}: the run could {} files in {}; a checkpoint gives no rights: allow it again with "
+      throw Error(fmt::format(
+          "--resume {}: the run could {} files in {}; a checkpoint gives no rights: allow it again "
+          "with "
           "--root {}{}{}",
           path_, root.writable ? "read and write" : "read", root.folder, root.folder,
           root.writable ? "" : ":ro", root.writable ? "" : ", or start in that folder"));
@@ -164,18 +166,19 @@ RunOptions ResumedRun::options(RunOptions now) const {
   if (run.group_width == 0) run.group_width = identity_.group_width;
   if (run.backend == "auto" && is_available(identity_.backend)) run.backend = identity_.backend;
   if (run.per_core && !identity_.has_core_tallies)
-    throw UserError(fmt::format(
+    throw Error(fmt::format(
         "--per-core: the run of {} began on a GPU without it, and has no counts per core", path_));
   std::array<uint64_t, 2> hash{};
   try {
     hash = hash_of_file(run.program);
-  } catch (const UserError& error) {
-    throw UserError(fmt::format("{} (the program of {}; where it is now: gpusim run PROGRAM --resume ...)",
-                                error.what(), path_));
+  } catch (const Error& error) {
+    throw Error(
+        fmt::format("{} (the program of {}; where it is now: gpusim run PROGRAM --resume ...)",
+                    error.what(), path_));
   }
   if (hash != identity_.program_hash)
-    throw UserError(fmt::format("--resume {}: {} is not the program that the checkpoint was made of",
-                                path_, run.program));
+    throw Error(fmt::format("--resume {}: {} is not the program that the checkpoint was made of",
+                            path_, run.program));
   return run;
 }
 
@@ -199,14 +202,14 @@ void ResumedRun::grow(Translator& translator) {
   uint64_t hash = 0;
   a.value(hash);
   if (hash != hash_of_module(translator.module()))
-    throw UserError(fmt::format(
+    throw Error(fmt::format(
         "{}: a checkpoint of another version of gpusim, which translated the program differently",
         path_));
 }
 
 void ResumedRun::restore_machine(const Module& module, const MemoryPlan& plan, Backend& backend) {
   MachineState* const state = state_of(backend);
-  if (!state) throw UserError("--resume: not on backend " + backend.name());
+  if (!state) throw Error("--resume: not on backend " + backend.name());
   load_rights(file_, plan, backend);
   load_memory(file_, *state);
   same_machine_ = backend.name() == identity_.backend;
@@ -226,8 +229,8 @@ void ResumedRun::restore_run(Kernel& kernel, RunControl& control) {
   file_.begin(kEndSection);
   try {
     CheckpointAccess::attach(kernel, files);
-  } catch (const UserError& error) {
-    throw UserError(fmt::format("--resume {}: {}", path_, error.what()));
+  } catch (const Error& error) {
+    throw Error(fmt::format("--resume {}: {}", path_, error.what()));
   }
 }
 
@@ -242,7 +245,7 @@ void on_signal(int) { wanted = 1; }
 
 Checkpointer::Checkpointer(Options options) : options_(std::move(options)) {
   if (!options_.file.is_plain())
-    throw UserError(fmt::format("--checkpoint {}: not a file", options_.file.path()));
+    throw Error(fmt::format("--checkpoint {}: not a file", options_.file.path()));
   wanted = 0;
   struct sigaction action {};
   action.sa_handler = on_signal;
@@ -261,7 +264,7 @@ void Checkpointer::start(RunIdentity identity, Translator& translator, Backend& 
   kernel_ = &kernel;
   control_ = &control;
   begin_ = Clock::now();
-  if (!state_of(backend)) throw UserError("--checkpoint: not on backend " + backend.name());
+  if (!state_of(backend)) throw Error("--checkpoint: not on backend " + backend.name());
   last_ = state_of(backend)->instructions();
 }
 
@@ -293,7 +296,7 @@ bool Checkpointer::write(bool asked_for) {
       control_->say(fmt::format("gpusim: note: checkpoint {}: {:.1f} MiB in {:.2f} s",
                         options_.file.path(), double(size) / (1 << 20), took.count()));
     return stopped_ = options_.stop;
-  } catch (const UserError& error) {
+  } catch (const Error& error) {
     const std::string refusal = error.what();
     if (asked_for || refusal != last_refusal_)
       control_->say(fmt::format("gpusim: no checkpoint: {}; the run goes on", refusal));

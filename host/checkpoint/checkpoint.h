@@ -33,12 +33,12 @@ struct RunIdentity {
 
 std::array<uint64_t, 2> hash_of_file(const std::string& path);
 
-// Writes the file anew, whole or not at all. Throws UserError if the run has something that cannot be
+// Writes the file anew, whole or not at all. Throws Error if the run has something that cannot be
 // saved; it goes on as before. Returns the size of the file.
 uint64_t write_checkpoint(const OutputFile& output, RunIdentity& identity, Translator& translator,
                           Backend& backend, Kernel& kernel, RunControl& control);
 
-// A run that goes on from a checkpoint. All errors are UserErrors.
+// A run that goes on from a checkpoint. All errors are Errors.
 class ResumedRun {
  public:
   explicit ResumedRun(const std::string& path);

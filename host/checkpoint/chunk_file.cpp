@@ -16,7 +16,7 @@
 #include <new>
 #include <utility>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::host {
 namespace {
@@ -60,7 +60,7 @@ ChunkWriter::ChunkWriter(const OutputFile& file)
     if (fd_ < 0) fail(errno);
     // Two runs with the same file would write into each other's.
     if (::flock(fd_, LOCK_EX | LOCK_NB) < 0)
-      throw UserError(fmt::format("--checkpoint {}: another run is writing it", path_));
+      throw Error(fmt::format("--checkpoint {}: another run is writing it", path_));
     if (::ftruncate(fd_, 0) < 0) fail(errno);
   } catch (...) {
     if (fd_ >= 0) ::close(fd_);
@@ -83,7 +83,7 @@ ChunkWriter::~ChunkWriter() {
 }
 
 void ChunkWriter::fail(int error) const {
-  throw UserError(fmt::format("--checkpoint {}: {}", path_, std::strerror(error)));
+  throw Error(fmt::format("--checkpoint {}: {}", path_, std::strerror(error)));
 }
 
 void ChunkWriter::flush_file() {
@@ -107,8 +107,8 @@ void ChunkWriter::flush_chunk() {
   if (raw_.empty() && section_ != kEndSection) return;
   const size_t size = ZSTD_compressCCtx(static_cast<ZSTD_CCtx*>(compressor_), packed_.data(),
                                         packed_.size(), raw_.data(), raw_.size(), kLevel);
-  if (ZSTD_isError(size)) throw UserError(fmt::format("--checkpoint {}: {}", path_,
-                                                      ZSTD_getErrorName(size)));
+  if (ZSTD_isError(size))
+    throw Error(fmt::format("--checkpoint {}: {}", path_, ZSTD_getErrorName(size)));
   ChunkHeader header{section_, number_++, static_cast<uint32_t>(raw_.size()),
                      static_cast<uint32_t>(size), 0};
   header.checksum = checksum_of(header, packed_.data());
@@ -151,10 +151,10 @@ ChunkReader::ChunkReader(const std::string& path) : path_(path) {
   if (fd_ < 0 || ::fstat(fd_, &s) < 0) {
     const int error = errno;
     if (fd_ >= 0) ::close(fd_);
-    throw UserError(fmt::format("--resume {}: {}", path, std::strerror(error)));
+    throw Error(fmt::format("--resume {}: {}", path, std::strerror(error)));
   }
   try {
-    if (!S_ISREG(s.st_mode)) throw UserError(fmt::format("--resume {}: not a file", path));
+    if (!S_ISREG(s.st_mode)) throw Error(fmt::format("--resume {}: not a file", path));
     decompressor_ = ZSTD_createDCtx();
     if (!decompressor_) throw std::bad_alloc();
     for (const bool only_look : {true, false}) {
@@ -164,13 +164,14 @@ ChunkReader::ChunkReader(const std::string& path) : path_(path) {
       file_at_ = 0;
       number_ = section_ = 0;
       FileHeader header{};
-      if (left_ < sizeof header) throw UserError(path_ + ": not a checkpoint of gpusim");
+      if (left_ < sizeof header) throw Error(path_ + ": not a checkpoint of gpusim");
       read_file(&header, sizeof header);
       if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
-        throw UserError(path_ + ": not a checkpoint of gpusim");
+        throw Error(path_ + ": not a checkpoint of gpusim");
       if (header.version != kVersion)
-        throw UserError(fmt::format("{}: a checkpoint of another version of gpusim (format {}, here {})",
-                                    path_, header.version, kVersion));
+        throw Error(
+            fmt::format("{}: a checkpoint of another version of gpusim (format {}, here {})", path_,
+                        header.version, kVersion));
       if (header.zero != 0) damaged("its head");
       if (!only_look) break;
       while (section_ != kEndSection) next_chunk(false);
@@ -190,7 +191,7 @@ ChunkReader::~ChunkReader() {
 }
 
 void ChunkReader::damaged(const char* what) const {
-  throw UserError(fmt::format("{}: damaged checkpoint ({})", path_, what));
+  throw Error(fmt::format("{}: damaged checkpoint ({})", path_, what));
 }
 
 void ChunkReader::read_file(void* data, size_t size_bytes) {
@@ -203,7 +204,7 @@ void ChunkReader::read_file(void* data, size_t size_bytes) {
       while (have < file_.size()) {
         const ssize_t n = ::read(fd_, file_.data() + have, file_.size() - have);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) throw UserError(fmt::format("--resume {}: {}", path_, std::strerror(errno)));
+        if (n < 0) throw Error(fmt::format("--resume {}: {}", path_, std::strerror(errno)));
         if (n == 0) damaged("it is cut short");
         have += static_cast<size_t>(n);
       }

@@ -21,8 +21,8 @@ inline constexpr uint32_t section_name(const char (&name)[5]) {
          static_cast<uint32_t>(name[2]) << 16 | static_cast<uint32_t>(name[3]) << 24;
 }
 
-// Writes beside the file, to its name.tmp; finish() puts it in its place, and only then does what was
-// there before go. All errors are UserErrors.
+// Writes beside the file, to its name.tmp; finish() puts it in its place, and only then does what
+// was there before go. All errors are Errors.
 class ChunkWriter {
  public:
   explicit ChunkWriter(const OutputFile& file);
@@ -51,7 +51,7 @@ class ChunkWriter {
   void* compressor_ = nullptr;
 };
 
-// Trusts nothing. All errors are UserErrors that name the file.
+// Trusts nothing. All errors are Errors that name the file.
 class ChunkReader {
  public:
   // Reads the file through once: whatever was damaged is found here.

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 #include "host/linux/open_path.h"
 #include "host/linux/own_files.h"
 
@@ -34,7 +34,7 @@ std::string path_of(const OpenFile& file, const struct stat& open_file) {
         named.st_ino == open_file.st_ino)
       return path;
   }
-  throw UserError(
+  throw Error(
       fmt::format("the guest has a file open that was deleted or replaced: {}", file.path()));
 }
 
@@ -42,7 +42,7 @@ std::string path_of(const OpenFile& file, const struct stat& open_file) {
 std::vector<uint8_t> contents_of(int read_end, uint32_t capacity) {
   int copy[2];
   if (::pipe2(copy, O_CLOEXEC | O_NONBLOCK) < 0)
-    throw UserError(fmt::format("a pipe of the guest cannot be copied: {}", std::strerror(errno)));
+    throw Error(fmt::format("a pipe of the guest cannot be copied: {}", std::strerror(errno)));
   ::fcntl(copy[1], F_SETPIPE_SZ, static_cast<int>(capacity));
   std::vector<uint8_t> bytes;
   const ssize_t size = ::tee(read_end, copy[1], capacity, SPLICE_F_NONBLOCK);
@@ -58,7 +58,7 @@ std::vector<uint8_t> contents_of(int read_end, uint32_t capacity) {
   ::close(copy[0]);
   ::close(copy[1]);
   if (size < 0 && error != EAGAIN)
-    throw UserError(fmt::format("a pipe of the guest cannot be copied: {}", std::strerror(error)));
+    throw Error(fmt::format("a pipe of the guest cannot be copied: {}", std::strerror(error)));
   return bytes;
 }
 
@@ -88,7 +88,7 @@ const char* unsaved_kind(OpenFile::Kind kind) {
 bool may_write(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
 [[noreturn]] void cannot_reopen(const std::string& path, const std::string& why) {
-  throw UserError(fmt::format("the guest had {} open: {}", path, why));
+  throw Error(fmt::format("the guest had {} open: {}", path, why));
 }
 
 }  // namespace
@@ -103,13 +103,13 @@ SavedFiles capture_files(const std::vector<FileRef>& files) {
     struct stat host {};
     if (::fstat(file.host_fd(), &host) < 0) {
       if (i < kStandardFiles) continue;  // closed when gpusim started
-      throw UserError(fmt::format("{}: {}", file.path(), std::strerror(errno)));
+      throw Error(fmt::format("{}: {}", file.path(), std::strerror(errno)));
     }
     if (S_ISREG(host.st_mode)) s.offset = ::lseek(file.host_fd(), 0, SEEK_CUR);
     if (i < kStandardFiles) continue;
     s.flags = ::fcntl(file.host_fd(), F_GETFL) & kKeptFlags;
     if (const char* what = unsaved_kind(file.kind()))
-      throw UserError(fmt::format("the guest has {} open, which a checkpoint cannot hold", what));
+      throw Error(fmt::format("the guest has {} open, which a checkpoint cannot hold", what));
     if (file.kind() == OpenFile::Kind::kPipe && !file.is_reached_from_outside) {
       s.kind = SavedFile::Kind::kPipe;
       const auto [it, is_new] =
@@ -127,7 +127,7 @@ SavedFiles capture_files(const std::vector<FileRef>& files) {
       s.text.resize(static_cast<size_t>(host.st_size));
       if (::pread(file.host_fd(), s.text.data(), s.text.size(), 0) !=
           static_cast<ssize_t>(s.text.size()))
-        throw UserError(fmt::format("{}: {}", s.path, std::strerror(errno)));
+        throw Error(fmt::format("{}: {}", s.path, std::strerror(errno)));
       continue;
     }
     s.path = path_of(file, host);
@@ -140,7 +140,7 @@ SavedFiles capture_files(const std::vector<FileRef>& files) {
     } else if (S_ISCHR(host.st_mode)) {
       s.kind = SavedFile::Kind::kDevice;
     } else {
-      throw UserError(fmt::format(
+      throw Error(fmt::format(
           "the guest has {} open, which is no file, folder or device (a socket or a named pipe)",
           s.path));
     }
@@ -156,7 +156,7 @@ std::vector<FileRef> reopen_files(const SavedFiles& saved, const std::array<File
   for (const SavedPipe& p : saved.pipes) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-      throw UserError(fmt::format("a pipe for the guest: {}", std::strerror(errno)));
+      throw Error(fmt::format("a pipe for the guest: {}", std::strerror(errno)));
     std::array<FileRef, 2>& refs = pipes.emplace_back();
     for (size_t e = 0; e < 2; ++e)
       refs[e] = std::make_shared<OpenFile>(ends[e], /*owned=*/true, OpenFile::Kind::kPipe);
@@ -164,7 +164,7 @@ std::vector<FileRef> reopen_files(const SavedFiles& saved, const std::array<File
     const ssize_t n =
         p.contents.empty() ? 0 : ::write(ends[1], p.contents.data(), p.contents.size());
     if (n != static_cast<ssize_t>(p.contents.size()))
-      throw UserError("a pipe for the guest cannot hold what was in it");
+      throw Error("a pipe for the guest cannot hold what was in it");
   }
   for (size_t i = 0; i < saved.files.size(); ++i) {
     const SavedFile& s = saved.files[i];

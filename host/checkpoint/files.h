@@ -36,13 +36,13 @@ struct SavedFiles {
 
 inline constexpr uint32_t kStandardFiles = 3;
 
-// What `files`, each once and the standard ones first, are like now. Throws UserError for one that could
-// not be opened again.
+// What `files`, each once and the standard ones first, are like now. Throws Error for one that
+// could not be opened again.
 SavedFiles capture_files(const std::vector<FileRef>& files);
 
-// Opens them again; `standard` are this process's. A file that the guest may write is cut to the length
-// that it had. Throws UserError, before any file was changed, if one is not as it was. `note`: a line
-// for the user.
+// Opens them again; `standard` are this process's. A file that the guest may write is cut to the
+// length that it had. Throws Error, before any file was changed, if one is not as it was. `note`: a
+// line for the user.
 std::vector<FileRef> reopen_files(const SavedFiles& saved, const std::array<FileRef, 3>& standard,
                                   const PathPolicy& paths,
                                   const std::function<void(const std::string&)>& note);

@@ -7,8 +7,8 @@
 #include <limits>
 #include <set>
 
+#include "device_sim/base/error.h"
 #include "host/checkpoint/access.h"
-#include "host/error.h"
 
 namespace gpusim::host {
 namespace {
@@ -297,10 +297,10 @@ void CheckpointAccess::describe_kernel(A& a, Kernel& k, FileState& files) {
 
 FileState CheckpointAccess::capture(Kernel& k) {
   if (k.shared_mappings_ && !k.shared_mappings_->empty())
-    throw UserError("the guest has a file mapped shared (mmap, shmat), which a checkpoint cannot hold");
+    throw Error("the guest has a file mapped shared (mmap, shmat), which a checkpoint cannot hold");
   for (const std::unique_ptr<Process>& process : k.processes_)
     if (process && !process->ipc.empty())
-      throw UserError("the guest uses System V IPC, which a checkpoint cannot hold");
+      throw Error("the guest uses System V IPC, which a checkpoint cannot hold");
   std::vector<FileRef> files(k.standard_files_.begin(), k.standard_files_.end());
   std::map<const OpenFile*, uint32_t> number_of;
   for (uint32_t i = 0; i < files.size(); ++i) number_of[files[i].get()] = i;
@@ -365,7 +365,7 @@ void CheckpointAccess::attach(Kernel& k, const FileState& state) {
     const int error = file ? table.locks().set(*file, lock) : EBADF;
     const std::string name = file ? file->path() : std::to_string(l.fd);
     if (error != 0)
-      throw UserError(fmt::format("the guest had a lock on {}: {}", name, std::strerror(error)));
+      throw Error(fmt::format("the guest had a lock on {}: {}", name, std::strerror(error)));
   }
   for (const std::unique_ptr<Process>& process : k.processes_)
     if (process) process->files.set_limit(process->limits[Limits::kOpenFiles].current);

@@ -5,13 +5,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "device_sim/base/error.h"
 #include "energy/accelwattch/accuracy.h"
 #include "energy/accelwattch/charts.h"
 #include "energy/accelwattch/report.h"
 #include "energy/accelwattch/sheet.h"
 #include "host/cli/commands.h"
 #include "host/console.h"
-#include "host/error.h"
 #include "host/output_file.h"
 
 namespace gpusim::host {
@@ -40,7 +40,7 @@ int validate(const ValidateOptions& options) {
   if (!options.svg_folder.empty()) {
     std::error_code error;
     std::filesystem::create_directories(options.svg_folder, error);
-    if (error) throw UserError(fmt::format("--svg {}: {}", options.svg_folder, error.message()));
+    if (error) throw Error(fmt::format("--svg {}: {}", options.svg_folder, error.message()));
     const std::filesystem::path folder = options.svg_folder;
     write_output_file("--svg", folder / "correlation.svg",
                       aw::correlation_chart(sheet, accuracy, title));

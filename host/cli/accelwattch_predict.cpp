@@ -4,12 +4,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
 #include "energy/accelwattch/prediction.h"
 #include "energy/accelwattch/report.h"
 #include "host/cli/commands.h"
 #include "host/cli/strict_values.h"
 #include "host/console.h"
-#include "host/error.h"
 #include "host/output_file.h"
 
 namespace gpusim::host {
@@ -27,20 +28,17 @@ struct PredictOptions {
 };
 
 double positive(const char* option, double value) {
-  if (!(value > 0)) throw UserError(fmt::format("{} {}: it must be positive", option, value));
+  if (!(value > 0)) throw Error(fmt::format("{} {}: it must be positive", option, value));
   return value;
 }
 
-bool is_json(const std::string& path) {
-  return aw::trim(aw::read_text_file(path)).starts_with('{');
-}
+bool is_json(const std::string& path) { return trim(read_text(path)).starts_with('{'); }
 
 int predict(const PredictOptions& options) {
   aw::ActivityOptions reading;
   if (options.clock_mhz) {
     const double mhz = positive("--clock", *options.clock_mhz);
-    if (mhz < 1 || mhz > 10000)
-      throw UserError(fmt::format("--clock {}: megahertz are expected", mhz));
+    if (mhz < 1 || mhz > 10000) throw Error(fmt::format("--clock {}: megahertz are expected", mhz));
     reading.clock = aw::Hertz(mhz * 1e6);
   }
   reading.voltage_follows_clock = options.voltage_follows_clock;
@@ -62,7 +60,7 @@ int predict(const PredictOptions& options) {
   scaling.voltage_moves_constant = options.voltage_moves_constant;
   if (options.nm) scaling.technology = model.chip->technology(options.nm);
   if (options.celsius.has_value() != options.doubling_k.has_value())
-    throw UserError(
+    throw Error(
         "--temperature and --leakage-doubling belong together: the model has no number "
         "of its own for how leakage grows");
   if (options.celsius)
@@ -70,7 +68,7 @@ int predict(const PredictOptions& options) {
         aw::temperature_factor(*options.celsius, model.chip->temperature_c, *options.doubling_k);
   const aw::Prediction p = aw::predict(model, activity, scaling);
   if (!options.perfetto.empty() && !p.is_sliced)
-    throw UserError("--perfetto shows power over time; this needs a column start_s");
+    throw Error("--perfetto shows power over time; this needs a column start_s");
 
   console::out("{}/{}: {}\n\n{}\n", model.chip->name, model.variant, model.title,
                aw::prediction_table(p));

@@ -5,12 +5,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "device_sim/base/error.h"
 #include "energy/accelwattch/model.h"
 #include "energy/accelwattch/report.h"
 #include "energy/accelwattch/tuning.h"
 #include "host/cli/commands.h"
 #include "host/console.h"
-#include "host/error.h"
 #include "host/output_file.h"
 
 namespace gpusim::host {
@@ -67,7 +67,7 @@ Json tune_dynamic(const TuneCommand& command) {
   if (command.order == "paper") options.orders = aw::paper_orders(sheet);
   if (command.order == "code") {
     if (!model)
-      throw UserError(
+      throw Error(
           "--order code orders energies per access: --model must say whose factors the "
           "sheet's watts were computed with");
     options.orders = aw::code_orders(sheet, energies_of(*model));
@@ -133,7 +133,7 @@ Json tune_dynamic(const TuneCommand& command) {
       const std::string& component = model->chip->components[counter.costs[0].component];
       double factor = 1;
       for (const aw::TunedFactor& f : r.factors)
-        if (aw::lower(f.component) == aw::lower(component)) factor = f.factor;
+        if (lower(f.component) == lower(component)) factor = f.factor;
       scale[counter.name] = model->scale[i] * factor;
     }
     json["variant"] = {{"title", "tuned from " + command.model}, {"scale", scale}};
@@ -143,7 +143,7 @@ Json tune_dynamic(const TuneCommand& command) {
 
 Json tune_constant(const TuneCommand& command, aw::Watts& constant) {
   const aw::ConstantFit fit =
-      aw::fit_constant_power(aw::read_frequency_curves(aw::read_csv(command.constant_file)));
+      aw::fit_constant_power(aw::read_frequency_curves(read_csv(command.constant_file)));
   constant = fit.constant;
   console::out(
       "constant power {:.4f} W (each workload for itself: {:.4f} to {:.4f} W), r {:.4f}, mean "
@@ -174,7 +174,7 @@ Json tune_static(const TuneCommand& command, aw::Watts constant) {
   console::out("{:<14}  {:>12}  {:>12}  {:<9}  {:>12}  {:>13}\n", "mix", "first lane W",
                "added lane W", "form", "linear rms %", "half-warp rms %");
   for (const aw::MixFit& fit :
-       aw::fit_static_power(aw::read_csv(command.static_file), constant, clock)) {
+       aw::fit_static_power(read_csv(command.static_file), constant, clock)) {
     const aw::StaticCategory& c = fit.lanes.category;
     const char* form = c.form == aw::LaneForm::kLinear ? "linear" : "half_warp";
     console::out("{:<14}  {:>12.4f}  {:>12.5f}  {:<9}  {:>12.3f}  {:>13.3f}\n", fit.mix,
@@ -190,9 +190,8 @@ Json tune_static(const TuneCommand& command, aw::Watts constant) {
 }
 
 Json tune_idle(const TuneCommand& command, aw::Watts constant) {
-  if (!(command.sms >= 1)) throw UserError(fmt::format("--sms {}: at least 1", command.sms));
-  const aw::IdleFit fit =
-      aw::fit_idle_power(aw::read_csv(command.idle_file), command.sms, constant);
+  if (!(command.sms >= 1)) throw Error(fmt::format("--sms {}: at least 1", command.sms));
+  const aw::IdleFit fit = aw::fit_idle_power(read_csv(command.idle_file), command.sms, constant);
   console::out("power of an idle SM {:.5f} W (geometric mean)\n", fit.per_sm.value());
   Json json = {{"idle_sm_W", fit.per_sm.value()}, {"workloads_W", Json::object()}};
   for (const auto& [name, watts] : fit.workloads) {
@@ -206,11 +205,11 @@ Json tune_idle(const TuneCommand& command, aw::Watts constant) {
 int tune(const TuneCommand& command) {
   if (command.sheet.empty() && command.constant_file.empty() && command.static_file.empty() &&
       command.idle_file.empty())
-    throw UserError("there is nothing to tune: give a SHEET, --constant, --static or --idle");
+    throw Error("there is nothing to tune: give a SHEET, --constant, --static or --idle");
   if (command.constant_w && !(*command.constant_w >= 0))
-    throw UserError("--constant-power must not be negative");
+    throw Error("--constant-power must not be negative");
   if (command.clock_mhz && !(*command.clock_mhz >= 1 && *command.clock_mhz <= 10000))
-    throw UserError("--clock: megahertz are expected");
+    throw Error("--clock: megahertz are expected");
   Json json = Json::object();
   std::optional<aw::Watts> constant;
   if (command.constant_w) constant = aw::Watts(*command.constant_w);
@@ -220,7 +219,7 @@ int tune(const TuneCommand& command) {
     if (!constant) constant = fitted;
   }
   if ((!command.static_file.empty() || !command.idle_file.empty()) && !constant)
-    throw UserError(
+    throw Error(
         "static and idle power need the constant power: --constant FILE or "
         "--constant-power WATTS");
   if (!command.static_file.empty()) json["static"] = tune_static(command, *constant);

@@ -1,7 +1,7 @@
 #include <memory>
 
+#include "device_sim/base/error.h"
 #include "host/cli/commands.h"
-#include "host/error.h"
 #include "qemu_bridge/daemon/daemon.h"
 
 namespace gpusim::host {
@@ -19,8 +19,7 @@ daemon::DaemonOptions understand(const RawDaemonOptions& raw) {
   if (raw.qemu_fd >= 0) options.qemu_fd = raw.qemu_fd;
   if (!raw.memory_limit.empty())
     options.memory_limit_bytes = parse_size("--memory-limit", raw.memory_limit);
-  if (raw.sandbox && raw.no_sandbox)
-    throw UserError("--sandbox and --no-sandbox exclude each other");
+  if (raw.sandbox && raw.no_sandbox) throw Error("--sandbox and --no-sandbox exclude each other");
   if (raw.sandbox || raw.no_sandbox) options.sandbox = raw.sandbox;
   return options;
 }

@@ -7,16 +7,16 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
 #include "energy/builtin_targets.h"
 #include "energy/power_log.h"
 #include "energy/report.h"
 #include "energy/schedule.h"
-#include "energy/text_file.h"
 #include "energy/trace.h"
 #include "host/cli/commands.h"
 #include "host/cli/strict_values.h"
 #include "host/console.h"
-#include "host/error.h"
 #include "host/output_file.h"
 
 namespace gpusim::host {
@@ -28,7 +28,7 @@ constexpr const char* kTargetHelp =
 
 double not_negative(const std::string& option, double value) {
   if (!std::isfinite(value) || value < 0)
-    throw UserError(fmt::format("{} {}: expected a number that is not negative", option, value));
+    throw Error(fmt::format("{} {}: expected a number that is not negative", option, value));
   return value;
 }
 
@@ -50,7 +50,7 @@ TransferWork parse_transfer(const std::string& text) {
     const std::string count = text.substr(times + 1);
     if (count.empty() || count.size() > 15 ||
         count.find_first_not_of("0123456789") != std::string::npos)
-      throw UserError(fmt::format("--transfer {}: expected SIZE or SIZExCOUNT, as 64Kx1000", text));
+      throw Error(fmt::format("--transfer {}: expected SIZE or SIZExCOUNT, as 64Kx1000", text));
     work.count = std::stod(count);
   }
   return work;
@@ -70,15 +70,15 @@ int run_estimate(const EstimateArguments& arguments) {
   EstimateOptions options;
   if (arguments.has_seconds) {
     options.time = Seconds(not_negative("--seconds", arguments.seconds));
-    if (options.time->value() == 0) throw UserError("--seconds 0: nothing runs in no time");
+    if (options.time->value() == 0) throw Error("--seconds 0: nothing runs in no time");
   }
   for (const std::string& text : arguments.transfers)
     options.transfers.push_back(parse_transfer(text));
   if (arguments.cpu.empty() != arguments.cpu_target.empty())
-    throw UserError("--cpu FILE and --cpu-target NAME go together");
+    throw Error("--cpu FILE and --cpu-target NAME go together");
   if (!arguments.cpu.empty()) {
     const std::vector<Target> cpu = find_targets(arguments.cpu_target);
-    if (cpu.size() != 1) throw UserError("--cpu-target: name one target");
+    if (cpu.size() != 1) throw Error("--cpu-target: name one target");
     const Activity work = load_activity(arguments.cpu);
     options.cpu_energy = dynamic_energy(cpu[0], work.classes, work.memory_is_placed);
   }
@@ -102,8 +102,7 @@ int print_json_targets(const std::string& names) {
   }
   std::istringstream list(all ? "" : names);
   for (std::string name; std::getline(list, name, ',');)
-    if (name.ends_with(".json"))
-      json.push_back(nlohmann::ordered_json::parse(read_text_file(name)));
+    if (name.ends_with(".json")) json.push_back(nlohmann::ordered_json::parse(read_text(name)));
   print(json.dump(2) + "\n");
   return 0;
 }
@@ -134,7 +133,7 @@ int run_trace(const TraceArguments& arguments) {
   std::vector<ActivityPart> kernels;
   if (arguments.per_function) {
     if (activity.functions.empty())
-      throw UserError(fmt::format("{}: no functions in these statistics", arguments.input));
+      throw Error(fmt::format("{}: no functions in these statistics", arguments.input));
     kernels = activity.functions;
     for (ActivityPart& kernel : kernels)
       if (kernel.name.empty()) kernel.name = "(unknown)";
@@ -175,10 +174,10 @@ nlohmann::ordered_json curve_json(const Target& target, const PowerCurve& curve)
 int run_timeline(const TimelineArguments& arguments) {
   if (!arguments.csv.empty()) check_output_file("--csv", arguments.csv);
   const std::vector<Target> targets = find_targets(arguments.target);
-  if (targets.size() != 1) throw UserError("--target: name one target");
+  if (targets.size() != 1) throw Error("--target: name one target");
   const std::string folder = std::filesystem::path(arguments.schedule).parent_path();
   const std::vector<Step> steps =
-      parse_schedule(targets[0], read_text_file(arguments.schedule), arguments.schedule, folder);
+      parse_schedule(targets[0], read_text(arguments.schedule), arguments.schedule, folder);
   const PowerCurve curve = power_curve(targets[0], steps);
   if (!arguments.csv.empty()) write_output_file("--csv", arguments.csv, curve_csv(curve));
   if (arguments.json)
@@ -191,7 +190,7 @@ int run_timeline(const TimelineArguments& arguments) {
 }
 
 int run_log(const std::string& path, double idle, bool has_idle, bool as_json) {
-  const std::vector<PowerSample> log = parse_power_log(read_text_file(path), path);
+  const std::vector<PowerSample> log = parse_power_log(read_text(path), path);
   const PowerSummary s = summarize(log);
   if (as_json) {
     nlohmann::ordered_json json = {

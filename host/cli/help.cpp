@@ -11,6 +11,7 @@
 #include "device_sim/core/backend.h"
 #include "energy/builtin_targets.h"
 #include "host/cli/help_texts.h"
+#include "host/exit_status.h"
 #include "translator/common/isa_list.h"
 
 namespace gpusim::host {

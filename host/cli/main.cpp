@@ -18,7 +18,7 @@
 #include "host/cli/strict_values.h"
 #include "host/cli/suggest.h"
 #include "host/console.h"
-#include "host/error.h"
+#include "host/exit_status.h"
 
 namespace gpusim::host {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "host/cli/commands.h"
 #include "host/console.h"
-#include "host/error.h"
 #include "host/output_file.h"
 #include "translator/common/isa_list.h"
 #include "translator/common/listing.h"

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <memory>
 
+#include "device_sim/base/error.h"
 #include "energy/power/attach/session.h"
 #include "energy/power/attach/timeline.h"
 #include "energy/power/compare_report.h"
 #include "host/cli/power_commands.h"
 #include "host/console.h"
-#include "host/error.h"
 #include "host/output_file.h"
 
 namespace gpusim::host {
@@ -30,7 +30,7 @@ at::Timing parse_timing(const std::string& text) {
   if (text == "synchronous") return at::Timing::kSynchronous;
   if (text == "events") return at::Timing::kEvents;
   if (text == "callbacks") return at::Timing::kCallbacks;
-  throw UserError(fmt::format("--timing {}: synchronous, events or callbacks", text));
+  throw Error(fmt::format("--timing {}: synchronous, events or callbacks", text));
 }
 
 const char* name_of(at::Timing timing) {
@@ -74,7 +74,7 @@ void print_notes(const at::Session& session) {
 
 int run(const Options& o) {
   if (o.command.empty())
-    throw UserError("name a program: gpusim power attach [OPTIONS] -- PROGRAM [ARGUMENT]...");
+    throw Error("name a program: gpusim power attach [OPTIONS] -- PROGRAM [ARGUMENT]...");
   at::SessionOptions options;
   options.command = o.command;
   options.timing = parse_timing(o.timing);
@@ -88,7 +88,7 @@ int run(const Options& o) {
   if (!o.timeline.empty()) check_output_file("--timeline", o.timeline);
   const bool is_simulated = o.source.source.starts_with("sim:");
   if (is_simulated && o.truth.empty())
-    throw UserError(
+    throw Error(
         "--source sim:FILE is a sensor without a GPU: --truth FILE must say what was drawn "
         "(lines BEGIN END WATTS NAME, and \"# idle WATTS\")");
   pw::MethodOptions methods;
@@ -101,7 +101,7 @@ int run(const Options& o) {
   if (!is_simulated) {
     source = o.source.open();
     if (source->is_virtual())
-      throw UserError(fmt::format("--source {}: its clock is not this machine's", o.source.source));
+      throw Error(fmt::format("--source {}: its clock is not this machine's", o.source.source));
   }
   at::Session session = at::run_session(options, source.get());
   session.trace.intervals = intervals_of(session);

@@ -4,13 +4,13 @@
 
 #include <memory>
 
+#include "device_sim/base/error.h"
 #include "energy/power/calibrate.h"
 #include "energy/power/correct.h"
 #include "energy/power/meter.h"
 #include "host/cli/power_commands.h"
 #include "host/cli/power_picture.h"
 #include "host/console.h"
-#include "host/error.h"
 #include "host/output_file.h"
 
 namespace gpusim::host {
@@ -77,10 +77,10 @@ int correct(const CorrectCommand& command) {
   if (const auto slope = slope_of(command.slope)) profile.slope = *slope;
   if (command.points) profile.slope_points = *command.points;
   if (profile.slope_points < 3 || profile.slope_points > 99 || profile.slope_points % 2 == 0)
-    throw UserError(
+    throw Error(
         fmt::format("--points {}: an odd number from 3 to 99 is expected", profile.slope_points));
   if (command.capacitance_s && !(*command.capacitance_s >= 0))
-    throw UserError("--capacitance must not be negative");
+    throw Error("--capacitance must not be negative");
   const pw::Trace trace = pw::read_trace(command.trace, order(command.sort));
   std::optional<pw::Watts> threshold;
   if (command.threshold_w) threshold = pw::Watts(*command.threshold_w);

@@ -5,13 +5,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "device_sim/base/error.h"
+#include "device_sim/base/page.h"
 #include "energy/power/attach/session.h"
 #include "energy/power/compare_report.h"
 #include "host/cli/power_commands.h"
 #include "host/console.h"
-#include "host/error.h"
 #include "host/output_file.h"
-#include "host/sweep/page.h"
 
 namespace gpusim::host {
 namespace {
@@ -30,7 +30,7 @@ pw::Curve reference_curve(const std::string& path) {
   const pw::Trace trace = pw::read_trace(path);
   std::vector<pw::Knot> knots;
   for (const pw::Sample& s : trace.samples) knots.push_back({s.time, s.power});
-  if (knots.empty()) throw UserError(fmt::format("--reference {}: it has no samples", path));
+  if (knots.empty()) throw Error(fmt::format("--reference {}: it has no samples", path));
   return pw::Curve(knots);
 }
 
@@ -116,10 +116,10 @@ int run(const Options& o) {
   if (!o.json.empty()) check_output_file("--json", o.json);
   if (!o.html.empty()) check_output_file("--html", o.html);
   if (!o.reference.empty() && !o.truth.empty())
-    throw UserError("--reference and --truth exclude each other");
+    throw Error("--reference and --truth exclude each other");
   const pw::Trace trace =
       pw::read_trace(o.trace, o.sort ? pw::TimeOrder::kSort : pw::TimeOrder::kRefuse);
-  if (trace.samples.empty()) throw UserError(fmt::format("{}: it has no samples", o.trace));
+  if (trace.samples.empty()) throw Error(fmt::format("{}: it has no samples", o.trace));
   std::vector<pw::Interval> intervals = trace.intervals;
   if (intervals.empty())
     intervals.push_back({"whole recording", trace.samples.front().time, trace.samples.back().time});

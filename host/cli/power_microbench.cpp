@@ -4,17 +4,17 @@
 
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <sstream>
 
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
 #include "energy/power/microbench/sweeps.h"
 #include "energy/power/microbench/target_file.h"
 #include "energy/target.h"
 #include "host/cli/power_commands.h"
 #include "host/cli/strict_values.h"
 #include "host/console.h"
-#include "host/error.h"
 #include "host/output_file.h"
 
 namespace gpusim::host {
@@ -45,7 +45,7 @@ std::string list_text() {
 int emit(const Options& o, const std::vector<const pw::Instruction*>& chosen) {
   std::error_code error;
   fs::create_directories(o.emit, error);
-  if (error) throw UserError(fmt::format("--emit {}: {}", o.emit, error.message()));
+  if (error) throw Error(fmt::format("--emit {}: {}", o.emit, error.message()));
   for (const pw::Instruction* i : chosen) {
     pw::KernelShape shape = pw::default_shape(*i);
     if (o.unroll != 0) shape.unroll = o.unroll;
@@ -63,12 +63,12 @@ std::vector<unsigned> parse_levels(const std::string& text) {
   std::istringstream in(text);
   for (std::string part; std::getline(in, part, ',');) {
     if (part.size() != 1 || part[0] < '0' || part[0] > '4')
-      throw UserError(fmt::format("--optimization {}: levels 0 to 4, as 3,0", text));
+      throw Error(fmt::format("--optimization {}: levels 0 to 4, as 3,0", text));
     levels.push_back(static_cast<unsigned>(part[0] - '0'));
     if (std::count(levels.begin(), levels.end(), levels.back()) > 1)
-      throw UserError(fmt::format("--optimization {}: level {} twice", text, part));
+      throw Error(fmt::format("--optimization {}: level {} twice", text, part));
   }
-  if (levels.empty()) throw UserError("--optimization: levels 0 to 4, as 3,0");
+  if (levels.empty()) throw Error("--optimization: levels 0 to 4, as 3,0");
   return levels;
 }
 
@@ -81,24 +81,21 @@ std::string today() {
   return text;
 }
 
-std::string contents(const std::string& path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  return text.str();
+std::string earlier_text(const std::string& path) {
+  return fs::exists(path) ? read_text(path) : std::string();
 }
 
 void write_sweeps(const Options& o, const pw::Sweeps& sweeps) {
   const std::string device = o.sweeps + "/device.txt";
   const std::string who = sweeps.gpu.name + "\n";
-  const std::string earlier = contents(device);
+  const std::string earlier = earlier_text(device);
   if (!earlier.empty() && earlier != who)
-    throw UserError(fmt::format("--sweeps {}: the files there are of another GPU: {}", o.sweeps,
-                                earlier.substr(0, earlier.find('\n'))));
+    throw Error(fmt::format("--sweeps {}: the files there are of another GPU: {}", o.sweeps,
+                            earlier.substr(0, earlier.find('\n'))));
   const std::string names[] = {o.sweeps + "/constant.csv", o.sweeps + "/static.csv",
                                o.sweeps + "/idle.csv"};
-  const pw::SweepFiles files =
-      pw::sweep_files(sweeps, {contents(names[0]), contents(names[1]), contents(names[2])});
+  const pw::SweepFiles files = pw::sweep_files(
+      sweeps, {earlier_text(names[0]), earlier_text(names[1]), earlier_text(names[2])});
   write_output_file("--sweeps", device, who);
   write_output_file("--sweeps", names[0], files.constant);
   write_output_file("--sweeps", names[1], files.statics);
@@ -129,18 +126,18 @@ int run(const Options& o) {
   bench.is_single_thread = o.is_single;
   bench.sensor_error = o.sensor_error;
   if (!o.output.empty()) check_output_file("-o", o.output);
-  if (o.only_sweeps && o.sweeps.empty()) throw UserError("--only-sweeps needs --sweeps DIR");
+  if (o.only_sweeps && o.sweeps.empty()) throw Error("--only-sweeps needs --sweeps DIR");
   if (!o.name.empty() && o.name.find_first_of("/, ") != std::string::npos)
-    throw UserError("--name: one word, without slash or comma");
+    throw Error("--name: one word, without slash or comma");
   if (!o.sweeps.empty()) {
     std::error_code error;
     fs::create_directories(o.sweeps, error);
-    if (error) throw UserError(fmt::format("--sweeps {}: {}", o.sweeps, error.message()));
+    if (error) throw Error(fmt::format("--sweeps {}: {}", o.sweeps, error.message()));
   }
   pw::Gpu gpu(o.cuda, o.device);
   const auto source = o.source.open();
   if (source->is_virtual())
-    throw UserError(
+    throw Error(
         fmt::format("--source {}: its clock is not this machine's; a GPU's kernels need a "
                     "source that measures now",
                     o.source.source));
@@ -161,7 +158,7 @@ int run(const Options& o) {
     for (const std::string& note : results.notes) console::out("note: {}\n", note);
     if (!o.output.empty()) {
       // What `gpusim energy` would say of it, now rather than later.
-      energy::parse_target(contents(o.output), o.output);
+      energy::parse_target(read_text(o.output), o.output);
       console::out("wrote {}: gpusim energy estimate STATS.json --target {}{}\n", o.output,
                    o.output.find('/') == std::string::npos ? "./" : "", o.output);
     }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "device_sim/base/page.h"
 #include "energy/power/correct.h"
 #include "host/output_file.h"
-#include "host/sweep/page.h"
 
 namespace gpusim::host {
 namespace {

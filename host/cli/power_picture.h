@@ -12,7 +12,7 @@ namespace gpusim::host {
 struct PictureFiles {
   std::string svg, html;
 
-  void check() const;  // throws UserError now where they could not be written later
+  void check() const;  // throws Error now where they could not be written later
 };
 
 // Times are shown from the first one of all series on. `text`: numbers below the page's chart.

@@ -3,15 +3,15 @@
 
 #include <memory>
 
+#include "device_sim/base/error.h"
+#include "device_sim/base/page.h"
 #include "energy/power/chart.h"
-#include "energy/power/child_process.h"
+#include "energy/power/command_workload.h"
 #include "energy/power/profile.h"
 #include "energy/power/simulated.h"
 #include "host/cli/power_commands.h"
 #include "host/console.h"
-#include "host/error.h"
 #include "host/output_file.h"
-#include "host/sweep/page.h"
 
 namespace gpusim::host {
 namespace {
@@ -86,7 +86,7 @@ int profile(const ProfileCommand& command) {
   pw::ProfileOptions options{
       .runs = command.runs, .delay = pw::Seconds(command.delay_ms * 1e-3), .seed = command.seed};
   if (command.interval_ms) {
-    if (!(*command.interval_ms > 0)) throw UserError("--interval: more than 0 ms is expected");
+    if (!(*command.interval_ms > 0)) throw Error("--interval: more than 0 ms is expected");
     options.interval = pw::Seconds(*command.interval_ms * 1e-3);
   }
   pw::PowerProfile result;
@@ -98,19 +98,19 @@ int profile(const ProfileCommand& command) {
     std::unique_ptr<pw::Workload> workload;
     if (auto* simulated = dynamic_cast<pw::SimulatedSource*>(source.get())) {
       if (!command.command.empty())
-        throw UserError(
+        throw Error(
             "a simulated sensor runs in virtual time: it profiles its own kernel, not a command");
       if (simulated->kernel().empty())
-        throw UserError(command.from.source + ": it has no \"kernel\" that could be profiled");
+        throw Error(command.from.source + ": it has no \"kernel\" that could be profiled");
       workload = std::make_unique<pw::SimulatedWorkload>(*simulated,
                                                          pw::Seconds(command.launch_ms * 1e-3));
     } else if (source->is_virtual()) {
-      throw UserError(command.from.source +
-                      ": nothing can be run beside a recording; --trace makes a "
-                      "profile of one");
+      throw Error(command.from.source +
+                  ": nothing can be run beside a recording; --trace makes a "
+                  "profile of one");
     } else {
       if (command.command.empty())
-        throw UserError("what is to be profiled? A command after --, run once for each sample");
+        throw Error("what is to be profiled? A command after --, run once for each sample");
       workload = std::make_unique<pw::CommandWorkload>(command.command);
     }
     result = command.online ? pw::profile_online(*source, *workload,

@@ -5,12 +5,13 @@
 
 #include <memory>
 
-#include "energy/power/child_process.h"
+#include "device_sim/base/child_process.h"
+#include "device_sim/base/error.h"
 #include "energy/power/recorder.h"
 #include "host/cli/power_commands.h"
 #include "host/cli/power_picture.h"
 #include "host/console.h"
-#include "host/error.h"
+#include "host/exit_status.h"
 #include "host/output_file.h"
 
 namespace gpusim::host {
@@ -82,14 +83,13 @@ int record(const RecordCommand& command) {
   command.pictures.check();
   const auto source = command.from.open();
   if (source->is_virtual() && !command.command.empty())
-    throw UserError(command.from.source +
-                    ": it has its own, virtual time; a command cannot run in it (leave it out to "
-                    "record the source until it ends)");
+    throw Error(command.from.source +
+                ": it has its own, virtual time; a command cannot run in it (leave it out to "
+                "record the source until it ends)");
   if (source->is_endless() && !command.seconds)
-    throw UserError(command.from.source +
-                    ": it never ends: --seconds S, or \"length_s\" in the file");
+    throw Error(command.from.source + ": it never ends: --seconds S, or \"length_s\" in the file");
   if (!source->is_virtual() && command.command.empty() && !command.seconds)
-    throw UserError("what is to be recorded? A command after --, or --seconds S");
+    throw Error("what is to be recorded? A command after --, or --seconds S");
   const bool is_live = !command.quiet && ::isatty(STDERR_FILENO) != 0;
   const auto show = [&](const pw::RecordStatus& s) {
     if (!is_live || source->is_virtual()) return;
@@ -104,7 +104,7 @@ int record(const RecordCommand& command) {
   if (!source->is_virtual()) source->poll();
 
   const pw::Seconds begin = source->now();
-  std::unique_ptr<pw::ChildProcess> child;
+  std::optional<ChildProcess> child;
   std::optional<pw::Interval> ran;
   int status = 0;
   bool was_told = false;
@@ -112,8 +112,9 @@ int record(const RecordCommand& command) {
   const auto is_over = [&] {
     const pw::Seconds now = source->now();
     if (!child && !command.command.empty() && now >= begin + pw::Seconds(command.before_s)) {
-      child = std::make_unique<pw::ChildProcess>(command.command);
-      ran = pw::Interval{command.command[0], child->began(), child->began()};
+      child.emplace(command.command);
+      const pw::Seconds began = pw::monotonic_now();
+      ran = pw::Interval{command.command[0], began, began};
     }
     if (child && !ended) {
       if (const auto result = child->poll()) {
@@ -146,8 +147,8 @@ int record(const RecordCommand& command) {
   }
   if (ran) trace.intervals.push_back(*ran);
   if (trace.samples.empty())
-    throw UserError(trace.notes.empty() ? command.from.source + ": no sample was read"
-                                        : trace.notes[0]);
+    throw Error(trace.notes.empty() ? command.from.source + ": no sample was read"
+                                    : trace.notes[0]);
   if (!command.output.empty()) write_output_file("-o", command.output, pw::trace_csv(trace));
   write_pictures(command.pictures, "Power as read", {series_of("as read", trace.samples)}, "");
   print_summary(trace, pw::summarize_energy(trace, ran, pw::Watts(command.error_w.value_or(0))),

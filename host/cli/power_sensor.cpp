@@ -3,7 +3,8 @@
 
 #include <memory>
 
-#include "energy/power/child_process.h"
+#include "device_sim/base/child_process.h"
+#include "device_sim/base/error.h"
 #include "energy/power/meter.h"
 #include "energy/power/recorder.h"
 #include "energy/power/sensor_report.h"
@@ -11,7 +12,6 @@
 #include "host/cli/power_commands.h"
 #include "host/cli/power_picture.h"
 #include "host/console.h"
-#include "host/error.h"
 #include "host/output_file.h"
 
 namespace gpusim::host {
@@ -64,7 +64,7 @@ Observation watch_simulated(pw::SimulatedSource& source, const SensorCommand& co
       until(end + pause * (1 + 0.0071 * i));
     }
   }
-  if (o.trace.samples.empty()) throw UserError(source.name() + ": no sample was read");
+  if (o.trace.samples.empty()) throw Error(source.name() + ": no sample was read");
   pw::Trace truth;
   truth.source = "the simulation's truth";
   constexpr double kStep = 0.0005;
@@ -84,11 +84,11 @@ Observation watch(pw::PowerSource& source, const SensorCommand& command) {
   };
   rest();
   for (unsigned i = 0; i < command.loads && !command.command.empty(); ++i) {
-    pw::ChildProcess child(command.command);
+    ChildProcess child(command.command);
     std::optional<int> status;
     poll_until(source, o.trace, [&] { return (status = child.poll()).has_value(); });
     if (status.value_or(0) != 0)
-      throw UserError(fmt::format("{}: it ended with status {}", command.command[0], *status));
+      throw Error(fmt::format("{}: it ended with status {}", command.command[0], *status));
     rest();
   }
   return o;
@@ -107,8 +107,8 @@ int sensor(const SensorCommand& command) {
     const auto source = command.from.open();
     auto* simulated = dynamic_cast<pw::SimulatedSource*>(source.get());
     if (source->is_virtual() && !command.command.empty())
-      throw UserError(command.from.source +
-                      ": it has its own, virtual time; a command cannot run in it");
+      throw Error(command.from.source +
+                  ": it has its own, virtual time; a command cannot run in it");
     o = simulated != nullptr ? watch_simulated(*simulated, command) : watch(*source, command);
   }
   if (!command.reference.empty()) o.reference = pw::read_trace_or_meter(command.reference);
@@ -124,7 +124,7 @@ int sensor(const SensorCommand& command) {
   if (!command.json.empty())
     write_output_file("--json", command.json, pw::sensor_report_json(report));
   if (!command.output.empty()) {
-    if (!report.calibration) throw UserError("-o: there is no profile to write: " + report.why_not);
+    if (!report.calibration) throw Error("-o: there is no profile to write: " + report.why_not);
     write_output_file("-o", command.output, pw::sensor_profile_json(report.calibration->profile));
   }
   write_pictures(command.pictures, "What the power sensor says",

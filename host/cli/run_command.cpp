@@ -3,9 +3,9 @@
 #include <charconv>
 #include <memory>
 
+#include "device_sim/base/error.h"
 #include "host/cli/commands.h"
 #include "host/cli/strict_values.h"
-#include "host/error.h"
 #include "host/simulate.h"
 
 namespace gpusim::host {
@@ -29,9 +29,9 @@ void check_resume(const CLI::App& command, const std::vector<std::string>& guest
   for (const char* fixed : {"--cores", "--memory", "--start", "--entry", "--arg", "--cpu", "--seed",
                             "--memory-size", "--stack-size", "--env", "--argv0"})
     if (command.get_option(fixed)->count() != 0)
-      throw UserError(fmt::format("--resume goes on with what the run had: no {}", fixed));
+      throw Error(fmt::format("--resume goes on with what the run had: no {}", fixed));
   if (!guest_args.empty())
-    throw UserError("--resume goes on with what the run had: no arguments after --");
+    throw Error("--resume goes on with what the run had: no arguments after --");
 }
 
 RunOptions understand(const CLI::App& command, RawRunOptions raw,
@@ -41,18 +41,18 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
     check_resume(command, guest_args);
     if (command.get_option("--group-width")->count() == 0) run.group_width = 0;  // as it was
   } else if (run.program.empty()) {
-    throw UserError("PROGRAM is required (gpusim --help tells more)");
+    throw Error("PROGRAM is required (gpusim --help tells more)");
   }
   if (!run.checkpoint_path.empty() || !run.resume_path.empty())
     for (const char* other :
          {"--caches", "--plugin", "--timeline", "--power-trace", "--simulated-time"})
       if (command.get_option(other)->count() != 0)
-        throw UserError(
+        throw Error(
             fmt::format("{} sees a run from its beginning to its end: not with "
                         "--checkpoint or --resume",
                         other));
   if (run.checkpoint_path.empty() && (run.checkpoint_every != 0 || run.checkpoint_stop))
-    throw UserError("--checkpoint-every and --checkpoint-stop need --checkpoint FILE");
+    throw Error("--checkpoint-every and --checkpoint-stop need --checkpoint FILE");
   run.program_args = guest_args;
   run.memory_model = raw.memory == "private" ? MemoryModel::kPrivate : MemoryModel::kShared;
   run.start = raw.start == "all"     ? StartCores::kAll
@@ -63,20 +63,20 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
                                             : Network::kNone;
   if (!raw.entry.empty()) run.entry = raw.entry;
   if (!run.entry && !run.call_args.empty())
-    throw UserError("--arg needs --entry; arguments for a whole program stand after --");
+    throw Error("--arg needs --entry; arguments for a whole program stand after --");
   if (run.entry && (!guest_args.empty() || run.argv0))
-    throw UserError("with --entry arguments are given by --arg, not after -- or by --argv0");
+    throw Error("with --entry arguments are given by --arg, not after -- or by --argv0");
   for (const std::string& e : run.environment)
     if (e.find('=') == std::string::npos || e.front() == '=')
-      throw UserError(fmt::format("--env {}: expected NAME=VALUE", e));
+      throw Error(fmt::format("--env {}: expected NAME=VALUE", e));
   if (run.per_core && run.stats_path.empty() && run.energy_targets.empty())
-    throw UserError("--per-core needs --stats FILE, where the counts per core go, or --energy");
+    throw Error("--per-core needs --stats FILE, where the counts per core go, or --energy");
   if (run.profile == "true") run.profile = "-";  // a flag without a value
   if (!run.power_path.empty() && run.energy_targets.empty())
-    throw UserError("--power-trace needs --energy TARGET, whose power it is");
+    throw Error("--power-trace needs --energy TARGET, whose power it is");
   if (!run.timing_target.empty() && run.profile.empty() && run.timeline_path.empty() &&
       !run.simulated_time)
-    throw UserError("--timing needs --profile, --timeline or --simulated-time, which use it");
+    throw Error("--timing needs --profile, --timeline or --simulated-time, which use it");
   if (!raw.memory_size.empty())
     run.memory_size_bytes = parse_size("--memory-size", raw.memory_size);
   if (!raw.stack_size.empty()) run.stack_size_bytes = parse_size("--stack-size", raw.stack_size);
@@ -106,8 +106,7 @@ uint64_t parse_size(const std::string& option, const std::string& text) {
               : unit == "T" ? 40
                             : -1;
   if (error != std::errc{} || shift < 0 || value == 0 || value > (uint64_t{1} << 47) >> shift)
-    throw UserError(
-        fmt::format("{} {}: expected a size such as 65536, 64K, 8M or 2G", option, text));
+    throw Error(fmt::format("{} {}: expected a size such as 65536, 64K, 8M or 2G", option, text));
   return value << shift;
 }
 

@@ -5,12 +5,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "device_sim/base/error.h"
 #include "device_sim/base/nearest_name.h"
 #include "device_sim/core/backend.h"
 #include "host/cli/commands.h"
 #include "host/cli/strict_values.h"
 #include "host/console.h"
-#include "host/error.h"
+#include "host/exit_status.h"
 #include "host/output_file.h"
 #include "host/sweep/study_page.h"
 
@@ -45,12 +46,12 @@ std::string backend_name(const std::string& asked) {
     if (asked == "auto" && available) return backend.name;
     if (asked == backend.name) {
       if (available) return asked;
-      throw UserError(fmt::format("backend {} is not available: {}", asked, why_not));
+      throw Error(fmt::format("backend {} is not available: {}", asked, why_not));
     }
     names.push_back(backend.name);
   }
-  throw UserError(fmt::format("there is no backend {}{}; there are: {}", asked,
-                              did_you_mean(asked, names), joined(names)));
+  throw Error(fmt::format("there is no backend {}{}; there are: {}", asked,
+                          did_you_mean(asked, names), joined(names)));
 }
 
 Study study_of(const SweepArguments& a, const std::vector<std::string>& guest_args) {
@@ -60,7 +61,7 @@ Study study_of(const SweepArguments& a, const std::vector<std::string>& guest_ar
     study = load_study(a.program);
     if (!a.entry.empty() || !a.call.empty() || !a.options.empty() || !a.memory.empty() ||
         !a.name.empty() || !guest_args.empty())
-      throw UserError(fmt::format(
+      throw Error(fmt::format(
           "{} is a study file: entry, arguments and options of its programs stand in it",
           a.program));
   } else {
@@ -74,7 +75,7 @@ Study study_of(const SweepArguments& a, const std::vector<std::string>& guest_ar
     one.args = guest_args;
     one.scaling = parse_scaling("--scaling", a.scaling);
     if (cores.empty())
-      throw UserError("--cores is missing: on how many cores? For example --cores 1,2,4..1024");
+      throw Error("--cores is missing: on how many cores? For example --cores 1,2,4..1024");
     study.cases.push_back(std::move(one));
   }
   if (!cores.empty()) {
@@ -117,8 +118,8 @@ int run_compare(const SweepArguments& a) {
   for (const Curve& c : first->curves)
     for (const Curve& d : second->curves) any |= c.label == d.label;
   if (!any)
-    throw UserError(fmt::format("--compare {} {}: the studies have no program in common",
-                                a.compare[0], a.compare[1]));
+    throw Error(fmt::format("--compare {} {}: the studies have no program in common", a.compare[0],
+                            a.compare[1]));
   fs::create_directories(a.folder);
   write_output_file(
       "-o", a.folder + "/compare.html",
@@ -137,10 +138,10 @@ int run_report(const SweepArguments& a) {
 
 int run_sweep(const SweepArguments& a, const std::vector<std::string>& guest_args) {
   if (!a.report.empty()) return run_report(a);
-  if (a.folder.empty()) throw UserError("-o FOLDER is missing: where results go");
+  if (a.folder.empty()) throw Error("-o FOLDER is missing: where results go");
   if (!a.compare.empty()) return run_compare(a);
   if (a.program.empty())
-    throw UserError("name a program, or a study file (.json, .toml); gpusim sweep --help");
+    throw Error("name a program, or a study file (.json, .toml); gpusim sweep --help");
   const Study study = study_of(a, guest_args);
   const StudyRun run = run_study(study, a.folder, GPUSIM_VERSION, a.runner);
   if (run.interrupted) {

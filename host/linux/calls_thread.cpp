@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "host/exit_status.h"
 #include "host/linux/calls.h"
 
 namespace gpusim::host {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "host/file_descriptor.h"
+#include "device_sim/base/file_descriptor.h"
 
 namespace gpusim::host {
 

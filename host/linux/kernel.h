@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "device_sim/core/backend.h"
+#include "host/exit_status.h"
 #include "host/guest_access.h"
 #include "host/linux/abi.h"
 #include "host/linux/address_space.h"

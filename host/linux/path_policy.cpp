@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::host {
 namespace fs = std::filesystem;
@@ -85,7 +85,7 @@ bool Place::may_change_entry() const {
 PathPolicy::PathPolicy(std::vector<AllowedRoot> roots, const std::string& program)
     : program_(fs::absolute(program).lexically_normal()) {
   if (::access("/proc/self/fd", X_OK) < 0)
-    throw UserError("/proc is not mounted: gpusim opens the files of guests through /proc/self/fd");
+    throw Error("/proc is not mounted: gpusim opens the files of guests through /proc/self/fd");
   std::error_code error;
   if (const fs::path resolved = fs::canonical(program, error); !error) program_ = resolved;
   program_file_ = FileDescriptor(::open(program_.c_str(), O_PATH | O_CLOEXEC));
@@ -93,7 +93,7 @@ PathPolicy::PathPolicy(std::vector<AllowedRoot> roots, const std::string& progra
   const auto top = std::make_shared<Folder>();
   struct stat status {};
   top->fd = open_name(AT_FDCWD, "/", status);
-  if (!top->fd) throw UserError(fmt::format("/: {}", std::strerror(errno)));
+  if (!top->fd) throw Error(fmt::format("/: {}", std::strerror(errno)));
   top->device = status.st_dev;
   top->inode = status.st_ino;
   top->is_known = true;
@@ -107,7 +107,7 @@ PathPolicy::PathPolicy(std::vector<AllowedRoot> roots, const std::string& progra
   for (AllowedRoot& root : roots) {
     const fs::path folder = fs::canonical(root.folder, error);
     if (error || !fs::is_directory(folder, error))
-      throw UserError(fmt::format("--root {}: not a folder", root.folder));
+      throw Error(fmt::format("--root {}: not a folder", root.folder));
     root.folder = folder;
   }
   // A root in another one has the rights of both: the outer one comes first.

@@ -53,7 +53,7 @@ struct Place {
 // change nothing. docs/adr/0023 has the reasons.
 class PathPolicy {
  public:
-  // `program`: what /proc/self/exe names. Throws UserError for a root that is no folder.
+  // `program`: what /proc/self/exe names. Throws Error for a root that is no folder.
   PathPolicy(std::vector<AllowedRoot> roots, const std::string& program);
   // No file of the host but its null and random devices; `program` is a name that is never opened.
   static PathPolicy isolated(const std::string& program);

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/file_descriptor.h"
+#include "device_sim/base/file_descriptor.h"
 
 namespace gpusim::host {
 

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "device_sim/base/error.h"
 #include "device_sim/core/memory_view.h"
-#include "host/error.h"
 
 namespace gpusim::host {
 namespace {
@@ -134,7 +134,7 @@ void SharedMappings::unmap(uint64_t address, uint64_t size_bytes) {
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     // The guest's stores must not reach a file that it no longer maps.
     if (got == MAP_FAILED)
-      throw UserError(fmt::format("cannot unmap a file of the guest: {}", std::strerror(errno)));
+      throw Error(fmt::format("cannot unmap a file of the guest: {}", std::strerror(errno)));
     mappings_.erase(old.begin);
     if (old.begin < first) {
       Mapping left = old;

@@ -9,7 +9,7 @@
 #include "device_sim/core/backend_traits.h"
 #include "device_sim/core/machine_state.h"
 #include "device_sim/core/memory_view.h"
-#include "host/error.h"
+#include "host/exit_status.h"
 #include "host/loader.h"
 #include "host/offload/offload_error.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 #include "translator/common/guest_isa.h"
 #include "translator/common/op_shape.h"
 #include "translator/common/translator.h"
@@ -92,11 +92,11 @@ void install(Callbacks& c, const std::vector<std::string>& parts) {
   c.file = parts[0];
   const std::string path = c.file.find('/') == std::string::npos ? "./" + c.file : c.file;
   c.library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!c.library) throw UserError(fmt::format("--plugin {}: {}", c.file, dlerror()));
+  if (!c.library) throw Error(fmt::format("--plugin {}: {}", c.file, dlerror()));
   const auto entry =
       reinterpret_cast<decltype(&gpusim_plugin_install)>(dlsym(c.library, "gpusim_plugin_install"));
   if (!entry)
-    throw UserError(
+    throw Error(
         fmt::format("--plugin {}: it defines no gpusim_plugin_install(): not a plug-in "
                     "of gpusim",
                     c.file));
@@ -109,7 +109,7 @@ void install(Callbacks& c, const std::vector<std::string>& parts) {
   error[sizeof error - 1] = 0;
   c.is_installing = false;
   if (status != 0)
-    throw UserError(fmt::format(
+    throw Error(fmt::format(
         "--plugin {}: {}", c.file,
         error[0] ? std::string(error) : fmt::format("it gave up with status {}", status)));
 }

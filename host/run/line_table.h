@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "host/file_descriptor.h"
+#include "device_sim/base/file_descriptor.h"
 #include "host/run/profile_frames.h"
 
 namespace gpusim::host {

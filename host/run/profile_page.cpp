@@ -6,9 +6,9 @@
 #include <fstream>
 #include <set>
 
-#include "energy/escape_xml.h"
+#include "device_sim/base/escape_xml.h"
+#include "device_sim/base/page.h"
 #include "host/run/profile_report.h"
-#include "host/sweep/page.h"
 
 namespace gpusim::host {
 namespace {
@@ -93,7 +93,7 @@ std::string source_html(const ProfileReport& r, const SourceFile& file, double m
   const auto row = [&](int number) {
     const auto it = file.lines.find(number);
     const size_t index = static_cast<size_t>(number) - 1;
-    const std::string line = index < text.size() ? energy::escape_xml(text[index]) : std::string();
+    const std::string line = index < text.size() ? escape_xml(text[index]) : std::string();
     if (it == file.lines.end()) {
       out += fmt::format("<tr><td></td><td></td><td></td><td></td><td></td><td class=\"n\">{}</td><td class=\"t\">{}</td></tr>\n",
                          number, line);
@@ -178,8 +178,9 @@ std::string profile_html(const ProfileReport& r) {
   p.add_section("Source");
   if (files.empty()) p.add_text("The program has no DWARF: compile it with -g to see lines.");
   for (size_t i = 0; i < files.size() && i < kMostFiles; ++i)
-    p.add_html(fmt::format("<details{}><summary>{}</summary>\n{}</details>\n", i == 0 ? " open" : "",
-                           energy::escape_xml(files[i].path), source_html(r, files[i], most)));
+    p.add_html(fmt::format("<details{}><summary>{}</summary>\n{}</details>\n",
+                           i == 0 ? " open" : "", escape_xml(files[i].path),
+                           source_html(r, files[i], most)));
   if (files.size() > kMostFiles)
     p.add_text(fmt::format("{} more files took less.", files.size() - kMostFiles));
   return p.html();

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 #include "host/output_file.h"
 
 namespace gpusim::host {
@@ -197,12 +197,12 @@ ProfileFiles parse_profile_files(const std::string& text) {
   for (std::string path; std::getline(in, path, ',');) {
     if (path.empty()) continue;
     if (!path.ends_with(".json") && !path.ends_with(".html") && !path.ends_with(".folded"))
-      throw UserError(fmt::format(
+      throw Error(fmt::format(
           "--profile={}: the name should end in .json, .html or .folded, which says what it holds",
           path));
     files.list.emplace_back("--profile", path);
   }
-  if (files.list.empty()) throw UserError("--profile=: expected FILE[,FILE...]");
+  if (files.list.empty()) throw Error("--profile=: expected FILE[,FILE...]");
   return files;
 }
 

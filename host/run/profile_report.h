@@ -8,9 +8,9 @@
 
 #include "energy/target.h"
 #include "host/output_file.h"
-#include "host/run/timeline_cycles.h"
 #include "host/run/profile.h"
 #include "host/run/profile_frames.h"
+#include "host/run/timeline_cycles.h"
 
 namespace gpusim::host {
 
@@ -50,7 +50,7 @@ std::string profile_folded(const ProfileReport& report);
 // A page with tables and the source text beside what its lines took.
 std::string profile_html(const ProfileReport& report);
 
-// Where --profile goes, by the ends of the names: .json, .html, .folded. Throws UserError for others.
+// Where --profile goes, by the ends of the names: .json, .html, .folded. Throws Error for others.
 struct ProfileFiles {
   std::vector<OutputFile> list;
 };

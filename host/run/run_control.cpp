@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "device_sim/core/backend_traits.h"
-#include "host/error.h"
+#include "host/exit_status.h"
 #include "host/run/deadlock.h"
 #include "host/start_state.h"
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "device_sim/core/memory_view.h"
-#include "host/error.h"
+#include "host/exit_status.h"
 #include "translator/common/translator.h"
 
 namespace gpusim::host {

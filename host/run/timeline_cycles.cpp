@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::host {
 
@@ -12,10 +12,10 @@ CycleTable::CycleTable(const energy::Target& target, const std::string& option,
                        bool memory_is_placed)
     : name(target.name) {
   if (!target.timing)
-    throw UserError(
-        fmt::format("{}: target {} has no clock and no cycles; `gpusim energy targets NAME` shows what "
-                    "a target has, cortex-a7 is one with both",
-                    option, target.name));
+    throw Error(fmt::format(
+        "{}: target {} has no clock and no cycles; `gpusim energy targets NAME` shows what "
+        "a target has, cortex-a7 is one with both",
+        option, target.name));
   for (size_t c = 0; c < cycles.size(); ++c) cycles[c] = target.timing->cycles[c];
   if (!memory_is_placed)
     cycles[static_cast<size_t>(InsnClass::kOffChipMemory)] = target.timing->unplaced_memory_cycles;

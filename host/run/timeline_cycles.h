@@ -16,7 +16,7 @@ struct CycleTable {
   bool units_are_cores = true;  // a core keeps one unit busy at most
 
   CycleTable() { cycles.fill(1); }
-  // Of a target; throws UserError, naming `option`, if it has no timing. `memory_is_placed`: caches
+  // Of a target; throws Error, naming `option`, if it has no timing. `memory_is_placed`: caches
   // tell accesses on the chip from those off it.
   CycleTable(const energy::Target& target, const std::string& option, bool memory_is_placed = false);
   double of(const ClassCounts& classes) const;

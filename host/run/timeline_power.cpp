@@ -4,9 +4,9 @@
 
 #include <filesystem>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
+#include "device_sim/base/page.h"
 #include "host/output_file.h"
-#include "host/sweep/page.h"
 
 namespace gpusim::host {
 namespace {
@@ -115,7 +115,7 @@ std::string power_html(const std::vector<PowerTrace>& traces, const std::string&
 
 OutputFile power_file(const std::string& path) {
   if (!path.ends_with(".csv") && !path.ends_with(".html"))
-    throw UserError(fmt::format(
+    throw Error(fmt::format(
         "--power-trace {}: the name should end in .csv or .html, which says what it holds", path));
   return OutputFile("--power-trace", path);
 }

@@ -31,7 +31,7 @@ std::string power_csv(const std::vector<PowerTrace>& traces);
 // A page with a chart per target.
 std::string power_html(const std::vector<PowerTrace>& traces, const std::string& program);
 
-// --power-trace: FILE.csv or FILE.html. Throws UserError.
+// --power-trace: FILE.csv or FILE.html. Throws Error.
 OutputFile power_file(const std::string& path);
 void write_power(const OutputFile& file, const std::vector<PowerTrace>& traces,
                  const std::string& program);

@@ -1,11 +1,11 @@
-// Charts of a study's curves, as descriptions for host/sweep/page.h.
+// Charts of a study's curves, as descriptions for device_sim/base/page.h.
 #pragma once
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "host/sweep/page.h"
+#include "device_sim/base/page.h"
 #include "host/sweep/results.h"
 
 namespace gpusim::sweep {

@@ -1,12 +1,13 @@
-// A process whose output is read, and which does not outlive this one.
+// A run of a study: its output is summed, its use of the machine measured.
 #pragma once
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "device_sim/base/child_process.h"
+#include "device_sim/base/file_descriptor.h"
 #include "host/sweep/machine.h"
 
 struct pollfd;
@@ -15,11 +16,8 @@ namespace gpusim::sweep {
 
 class Child {
  public:
-  // words[0] is a path. Throws UserError where no process can be made.
+  // words[0] is a path. Throws Error where no process can be made.
   explicit Child(const std::vector<std::string>& words);
-  ~Child();  // ends the process
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
 
   void add_to(std::vector<pollfd>& list) const;
   void read();       // what there is, without waiting
@@ -37,11 +35,11 @@ class Child {
   double seconds_so_far() const;
 
  private:
-  void close_pipes();
-  pid_t pid_ = -1;
-  int out_ = -1, err_ = -1;
+  FileDescriptor out_, err_;
+  std::optional<ChildProcess> process_;
   Sha256 output_;
   Result result_;
+  bool has_ended_ = false;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

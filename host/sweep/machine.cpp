@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::sweep {
 
@@ -48,12 +48,12 @@ std::string sha256_of(std::string_view text) {
 std::string sha256_file(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                              std::fclose);
-  if (!file) throw host::UserError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+  if (!file) throw Error(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   Sha256 sum;
   char piece[1 << 16];
   while (const size_t n = std::fread(piece, 1, sizeof piece, file.get())) sum.add({piece, n});
   if (std::ferror(file.get()))
-    throw host::UserError(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+    throw Error(fmt::format("cannot read {}: {}", path, std::strerror(errno)));
   return sum.hex();
 }
 

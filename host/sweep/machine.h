@@ -20,7 +20,7 @@ class Sha256 {
 };
 
 std::string sha256_of(std::string_view text);
-// Throws UserError.
+// Throws Error.
 std::string sha256_file(const std::string& path);
 
 // Of this program: {"version", "sha256"}.

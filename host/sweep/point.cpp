@@ -6,14 +6,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "device_sim/base/error.h"
 #include "energy/model.h"
-#include "host/error.h"
 #include "host/sweep/machine.h"
 
 namespace gpusim::sweep {
 namespace {
 
-using host::UserError;
 constexpr const char* kSchema = "gpusim-point-1";
 
 uint64_t sum(const ClassCounts& classes) { return energy::instructions_of(classes); }
@@ -147,7 +146,7 @@ std::vector<std::string> point_command(const PointId& id, const std::string& sta
 
 void read_statistics(const std::string& path, Point& point) try {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw UserError(fmt::format("{}: no statistics were written", path));
+  if (!file) throw Error(fmt::format("{}: no statistics were written", path));
   std::vector<ClassCounts> per_core;
   const Json stats = parse_statistics(file, per_core);
   point.isa = stats.at("isa");
@@ -177,7 +176,7 @@ void read_statistics(const std::string& path, Point& point) try {
     point.longest_cores.add(core);
   }
 } catch (const Json::exception& error) {
-  throw UserError(fmt::format("{}: not the statistics of a run: {}", path, error.what()));
+  throw Error(fmt::format("{}: not the statistics of a run: {}", path, error.what()));
 }
 
 Json point_json(const Point& p, const Json& identity) {
@@ -235,7 +234,7 @@ Json point_json(const Point& p, const Json& identity) {
 }
 
 Point point_of_json(const Json& json, const std::string& where) try {
-  if (json.at("schema") != kSchema) throw UserError(where + ": not a point of a study");
+  if (json.at("schema") != kSchema) throw Error(where + ": not a point of a study");
   Point p;
   p.label = json.at("label");
   p.backend_asked = json.at("backend_asked");
@@ -283,12 +282,12 @@ Point point_of_json(const Json& json, const std::string& where) try {
   if (s.contains("longest_cores")) {  // studies of gpusim before 2026-11-23 lack them
     for (const Json& core : s.at("longest_cores")) p.longest_cores.add(counts_of(core));
     const uint32_t listed = p.longest_cores.active_cores();
-    if (p.active_cores < listed) throw UserError(where + ": \"active_cores\" is too small");
+    if (p.active_cores < listed) throw Error(where + ": \"active_cores\" is too small");
     p.longest_cores.add_covered(p.active_cores - listed);
   }
   return p;
 } catch (const Json::exception& error) {
-  throw UserError(fmt::format("{}: not a point of a study: {}", where, error.what()));
+  throw Error(fmt::format("{}: not a point of a study: {}", where, error.what()));
 }
 
 std::optional<Point> load_point(const std::string& path, const Json& identity) {
@@ -299,7 +298,7 @@ std::optional<Point> load_point(const std::string& path, const Json& identity) {
     return std::nullopt;
   try {
     return point_of_json(json, path);
-  } catch (const UserError&) {
+  } catch (const Error&) {
     return std::nullopt;  // to be run anew
   }
 }

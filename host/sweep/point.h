@@ -85,13 +85,13 @@ struct Point {
   double work() const;
 };
 
-// Adds what a file of `gpusim run --stats --per-core` says. Throws UserError.
+// Adds what a file of `gpusim run --stats --per-core` says. Throws Error.
 void read_statistics(const std::string& path, Point& point);
 
 Json point_json(const Point& point, const Json& identity);
 // Nothing if the file is not there, damaged, or of another identity.
 std::optional<Point> load_point(const std::string& path, const Json& identity);
-// Whatever its identity: for comparisons. Throws UserError.
+// Whatever its identity: for comparisons. Throws Error.
 Point point_of_json(const Json& json, const std::string& where);
 
 }  // namespace gpusim::sweep

@@ -11,12 +11,12 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <tuple>
 
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
 #include "device_sim/core/backend_traits.h"
-#include "host/error.h"
 #include "host/output_file.h"
 #include "host/sweep/child.h"
 #include "host/sweep/study_progress.h"
@@ -24,7 +24,6 @@
 namespace gpusim::sweep {
 namespace {
 
-using host::UserError;
 namespace fs = std::filesystem;
 
 constexpr const char* kSchema = "gpusim-study-1";
@@ -40,10 +39,10 @@ class FolderLock {
   explicit FolderLock(const std::string& folder) {
     const std::string path = folder + "/.lock";
     fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd_ < 0) throw UserError(fmt::format("-o {}: {}", folder, std::strerror(errno)));
+    if (fd_ < 0) throw Error(fmt::format("-o {}: {}", folder, std::strerror(errno)));
     if (::flock(fd_, LOCK_EX | LOCK_NB) < 0) {
       ::close(fd_);
-      throw UserError(fmt::format("-o {}: another `gpusim sweep` works in this folder", folder));
+      throw Error(fmt::format("-o {}: another `gpusim sweep` works in this folder", folder));
     }
   }
   ~FolderLock() { ::close(fd_); }
@@ -75,11 +74,9 @@ class SignalWatch {
 };
 
 Json read_json(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw UserError(fmt::format("{}: {}", path, std::strerror(errno)));
-  Json json = Json::parse(file, nullptr, false);
+  Json json = Json::parse(read_text(path), nullptr, false);
   if (!json.is_object() || json.value("schema", "") != kSchema)
-    throw UserError(fmt::format("{}: not a study of `gpusim sweep`, or a damaged one", path));
+    throw Error(fmt::format("{}: not a study of `gpusim sweep`, or a damaged one", path));
   return json;
 }
 
@@ -88,7 +85,7 @@ Json read_json(const std::string& path) {
 void check_same_study(const Json& stored, const Study& study, const Json& simulator,
                       const std::string& folder) {
   const auto refuse = [&](const std::string& what) {
-    throw UserError(
+    throw Error(
         fmt::format("-o {}: the study there {}; name another folder, or --restart to begin anew",
                     folder, what));
   };
@@ -138,8 +135,8 @@ void open_folder(const Study& study, const std::string& folder, const Json& simu
   } else {
     for (const auto& entry : fs::directory_iterator(folder))
       if (entry.path().filename() != ".lock" && entry.path().filename() != "points")
-        throw UserError(fmt::format("-o {}: the folder holds other files ({}); name a new one",
-                                    folder, entry.path().filename().string()));
+        throw Error(fmt::format("-o {}: the folder holds other files ({}); name a new one", folder,
+                                entry.path().filename().string()));
   }
   fs::create_directories(folder + "/points");
   fs::create_directories(folder + "/running");
@@ -302,7 +299,7 @@ class Runner {
       try {
         read_statistics(r.stats, p);
         p.status = "ok";
-      } catch (const UserError& error) {
+      } catch (const Error& error) {
         p.message = error.what();
       }
     }
@@ -348,8 +345,8 @@ StudyRun run_study(const Study& study, const std::string& folder, const std::str
   std::error_code error;
   fs::create_directories(folder, error);
   if (error || !fs::is_directory(folder))
-    throw UserError(fmt::format("-o {}: {}", folder,
-                                error ? error.message() : "a file of this name is in the way"));
+    throw Error(fmt::format("-o {}: {}", folder,
+                            error ? error.message() : "a file of this name is in the way"));
   const FolderLock lock(folder);
   const Json simulator = simulator_json(version);
   open_folder(study, folder, simulator, machine_json(), options.restart);
@@ -382,7 +379,7 @@ StudyRun run_study(const Study& study, const std::string& folder, const std::str
 }
 
 StoredStudy load_stored_study(const std::string& folder) {
-  if (!fs::is_directory(folder)) throw UserError(fmt::format("{}: no folder of a study", folder));
+  if (!fs::is_directory(folder)) throw Error(fmt::format("{}: no folder of a study", folder));
   const std::string path = folder + "/study.json";
   const Json json = read_json(path);
   StoredStudy stored;
@@ -392,7 +389,7 @@ StoredStudy load_stored_study(const std::string& folder) {
     stored.begun = json.at("begun");
     stored.study = study_of_json(json.at("study"), path);
   } catch (const Json::exception& e) {
-    throw UserError(fmt::format("{}: {}", path, e.what()));
+    throw Error(fmt::format("{}: {}", path, e.what()));
   }
   // By what stands in them and not by name: the study may come from another machine.
   std::vector<std::pair<size_t, Point>> found;
@@ -400,8 +397,7 @@ StoredStudy load_stored_study(const std::string& folder) {
   for (fs::directory_iterator at(folder + "/points", error), end; !error && at != end;
        at.increment(error)) {
     if (at->path().extension() != ".json") continue;
-    std::ifstream file(at->path(), std::ios::binary);
-    const Json point = Json::parse(file, nullptr, false);
+    const Json point = Json::parse(read_text(at->path()), nullptr, false);
     if (!point.is_object() || !point.contains("identity")) continue;
     const Json& identity = point["identity"];
     for (size_t c = 0; c < stored.study.cases.size(); ++c) {

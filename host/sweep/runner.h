@@ -20,7 +20,7 @@ struct StudyRun {
   bool interrupted = false;
 };
 
-// Takes up the study in `folder` where it was left, or begins one. Throws UserError where the
+// Takes up the study in `folder` where it was left, or begins one. Throws Error where the
 // folder holds something else: another study's programs, arguments or simulator.
 StudyRun run_study(const Study& study, const std::string& folder, const std::string& version,
                    const RunnerOptions& options);

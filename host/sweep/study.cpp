@@ -10,10 +10,11 @@
 #include <set>
 #include <sstream>
 
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
+#include "device_sim/base/json_object.h"
 #include "device_sim/base/nearest_name.h"
 #include "energy/target.h"
-#include "energy/text_file.h"
-#include "host/error.h"
 #include "host/sweep/machine.h"
 
 #define TOML_EXCEPTIONS 1
@@ -22,7 +23,6 @@
 namespace gpusim::sweep {
 namespace {
 
-using host::UserError;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
@@ -37,7 +37,7 @@ uint32_t number(const std::string& where, std::string_view text, uint32_t most) 
   uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value == 0 || value > most)
-    throw UserError(
+    throw Error(
         fmt::format("{}: \"{}\" is not a number from 1 to {}", where, std::string(text), most));
   return value;
 }
@@ -47,71 +47,51 @@ void sort_once(std::vector<uint32_t>& list) {
   list.erase(std::unique(list.begin(), list.end()), list.end());
 }
 
-// An object of a study file, which tells where it stands and which keys it may have.
-class Reader {
- public:
-  Reader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
-    if (!json_.is_object()) throw UserError(where_ + ": expected an object");
-  }
-  void allow(std::initializer_list<const char*> keys) const {
-    for (const auto& item : json_.items())
-      if (std::none_of(keys.begin(), keys.end(), [&](const char* k) { return item.key() == k; }))
-        throw UserError(fmt::format("{}: unknown key \"{}\"{}; there are: {}", where_, item.key(),
-                                    did_you_mean(item.key(), keys), fmt::join(keys, ", ")));
-  }
-  bool has(const char* key) const { return json_.contains(key); }
-  std::string at(const char* key) const { return fmt::format("{}, \"{}\"", where_, key); }
-  const Json& get(const char* key) const { return json_.at(key); }
-  std::string text(const char* key, const std::string& otherwise) const {
-    if (!has(key)) return otherwise;
-    if (!get(key).is_string()) throw UserError(at(key) + ": expected a text");
-    return get(key).get<std::string>();
-  }
-  // A text, a number, or a list of them.
-  std::vector<std::string> texts(const char* key) const {
-    std::vector<std::string> list;
-    if (!has(key)) return list;
-    const auto one = [&](const Json& v) {
-      if (v.is_string())
-        list.push_back(v.get<std::string>());
-      else if (v.is_number())
-        list.push_back(v.dump());
-      else
-        throw UserError(at(key) + ": expected texts or numbers");
-    };
-    if (get(key).is_array())
-      for (const Json& v : get(key)) one(v);
-    else
-      one(get(key));
-    return list;
-  }
-  bool flag(const char* key) const {
-    if (has(key) && !get(key).is_boolean()) throw UserError(at(key) + ": expected true or false");
-    return has(key) && get(key).get<bool>();
-  }
-  uint32_t count(const char* key, uint32_t otherwise, uint32_t most) const {
-    if (!has(key)) return otherwise;
-    if (!get(key).is_number_unsigned() || get(key).get<uint64_t>() > most)
-      throw UserError(fmt::format("{}: expected a whole number up to {}", at(key), most));
-    return get(key).get<uint32_t>();
-  }
-  std::vector<uint32_t> cores() const {
-    if (!has("cores")) return {};
-    return parse_cores(at("cores"), fmt::format("{}", fmt::join(texts("cores"), ",")));
-  }
+void allow(const JsonObject& o, std::initializer_list<const char*> keys) {
+  for (const auto& item : o.json().items())
+    if (std::none_of(keys.begin(), keys.end(), [&](const char* k) { return item.key() == k; }))
+      o.fail(fmt::format("unknown key \"{}\"{}; there are: {}", item.key(),
+                         did_you_mean(item.key(), keys), fmt::join(keys, ", ")));
+}
 
- private:
-  const Json& json_;
-  std::string where_;
-};
+// A text, a number, or a list of them.
+std::vector<std::string> words(const JsonObject& o, const char* key) {
+  std::vector<std::string> list;
+  if (!o.has(key)) return list;
+  const auto one = [&](const Json& v) {
+    if (v.is_string())
+      list.push_back(v.get<std::string>());
+    else if (v.is_number())
+      list.push_back(v.dump());
+    else
+      o.fail(fmt::format("\"{}\" must be texts or numbers", key));
+  };
+  if (o.get(key).is_array())
+    for (const Json& v : o.get(key)) one(v);
+  else
+    one(o.get(key));
+  return list;
+}
+
+uint32_t count(const JsonObject& o, const char* key, uint32_t otherwise, uint32_t most) {
+  if (!o.has(key)) return otherwise;
+  if (!o.get(key).is_number_unsigned() || o.get(key).get<uint64_t>() > most)
+    o.fail(fmt::format("\"{}\" must be a whole number up to {}", key, most));
+  return o.get(key).get<uint32_t>();
+}
+
+std::vector<uint32_t> cores_of(const JsonObject& o) {
+  if (!o.has("cores")) return {};
+  return parse_cores(o.at("cores"), fmt::format("{}", fmt::join(words(o, "cores"), ",")));
+}
 
 // `entry`, `call`, `memory` and `options`, as options of `gpusim run`.
-std::vector<std::string> run_options(const Reader& r) {
+std::vector<std::string> run_options(const JsonObject& r) {
   std::vector<std::string> options;
-  if (r.has("entry")) options.insert(options.end(), {"--entry", r.text("entry", "")});
-  for (const std::string& value : r.texts("call")) options.push_back("--arg=" + value);
-  if (r.has("memory")) options.insert(options.end(), {"--memory", r.text("memory", "")});
-  for (const std::string& option : r.texts("options")) options.push_back(option);
+  if (r.has("entry")) options.insert(options.end(), {"--entry", r.text_or("entry", "")});
+  for (const std::string& value : words(r, "call")) options.push_back("--arg=" + value);
+  if (r.has("memory")) options.insert(options.end(), {"--memory", r.text_or("memory", "")});
+  for (const std::string& option : words(r, "options")) options.push_back(option);
   return options;
 }
 
@@ -128,65 +108,55 @@ std::string from_here(const fs::path& folder, const std::string& path) {
 
 void read_program(const Json& json, const std::string& where, const fs::path& folder,
                   const std::vector<std::string>& all_options, Study& study) {
-  const Reader r(json, where);
-  r.allow({"program", "name", "scaling", "entry", "call", "memory", "options", "args", "cores",
-           "sizes"});
-  if (!r.has("program")) throw UserError(where + ": \"program\" is missing");
+  const JsonObject r(json, where);
+  allow(r, {"program", "name", "scaling", "entry", "call", "memory", "options", "args", "cores",
+            "sizes"});
   Case base;
-  base.program = from_here(folder, r.text("program", ""));
-  base.label = r.text("name", fs::path(base.program).stem().string());
-  base.scaling = parse_scaling(r.at("scaling"), r.text("scaling", "strong"));
+  base.program = from_here(folder, r.text("program"));
+  base.label = r.text_or("name", fs::path(base.program).stem().string());
+  base.scaling = parse_scaling(r.at("scaling"), r.text_or("scaling", "strong"));
   base.options = all_options;
   append(base.options, run_options(r));
-  base.args = r.texts("args");
-  base.cores = r.cores();
+  base.args = words(r, "args");
+  base.cores = cores_of(r);
   if (!r.has("sizes")) {
     study.cases.push_back(base);
     return;
   }
   const Json& sizes = r.get("sizes");
-  if (!sizes.is_array() || sizes.empty()) throw UserError(r.at("sizes") + ": expected a list");
+  if (!sizes.is_array() || sizes.empty()) r.fail("\"sizes\" must be a list");
   for (size_t i = 0; i < sizes.size(); ++i) {
-    const Reader size(sizes[i], fmt::format("{}[{}]", r.at("sizes"), i));
-    size.allow({"name", "call", "options", "args", "cores", "scaling", "entry", "memory"});
-    if (!size.has("name")) throw UserError(size.at("name") + " is missing");
+    const JsonObject size(sizes[i], fmt::format("{}[{}]", r.at("sizes"), i));
+    allow(size, {"name", "call", "options", "args", "cores", "scaling", "entry", "memory"});
     Case one = base;
-    one.label += "/" + size.text("name", "");
+    one.label += "/" + size.text("name");
     append(one.options, run_options(size));
-    append(one.args, size.texts("args"));
-    if (size.has("cores")) one.cores = size.cores();
-    if (size.has("scaling"))
-      one.scaling = parse_scaling(size.at("scaling"), size.text("scaling", ""));
+    append(one.args, words(size, "args"));
+    if (size.has("cores")) one.cores = cores_of(size);
+    if (size.has("scaling")) one.scaling = parse_scaling(size.at("scaling"), size.text("scaling"));
     study.cases.push_back(one);
   }
 }
 
 Study study_of(const Json& json, const std::string& where, const fs::path& folder) {
-  const Reader r(json, where);
-  r.allow({"title", "cores", "backend", "repeat", "energy", "threads", "jobs", "timeout_seconds",
-           "options", "simulated_time", "timing", "programs"});
+  const JsonObject r(json, where);
+  allow(r, {"title", "cores", "backend", "repeat", "energy", "threads", "jobs", "timeout_seconds",
+            "options", "simulated_time", "timing", "programs"});
   Study study;
-  study.title = r.text("title", "");
-  study.cores = r.cores();
-  if (r.has("backend")) study.backends = r.texts("backend");
-  study.repeat = r.count("repeat", 1, 1000);
-  study.energy = fmt::format("{}", fmt::join(r.texts("energy"), ","));
-  study.threads = r.count("threads", 0, 4096);
-  study.jobs = r.count("jobs", 0, 4096);
-  if (r.has("timeout_seconds")) {
-    const Json& t = r.get("timeout_seconds");
-    if (!t.is_number() || t.get<double>() < 0)
-      throw UserError(r.at("timeout_seconds") + ": expected a number of seconds");
-    study.timeout_seconds = t.get<double>();
-  }
-  if (!r.has("programs") || !r.get("programs").is_array() || r.get("programs").empty())
-    throw UserError(r.at("programs") + ": expected a list of programs");
-  std::vector<std::string> options = r.texts("options");
-  append(options, time_options(r.flag("simulated_time"), r.text("timing", "")));
+  study.title = r.text_or("title", "");
+  study.cores = cores_of(r);
+  if (r.has("backend")) study.backends = words(r, "backend");
+  study.repeat = count(r, "repeat", 1, 1000);
+  study.energy = fmt::format("{}", fmt::join(words(r, "energy"), ","));
+  study.threads = count(r, "threads", 0, 4096);
+  study.jobs = count(r, "jobs", 0, 4096);
+  study.timeout_seconds = r.number_or("timeout_seconds", study.timeout_seconds);
+  std::vector<std::string> options = words(r, "options");
+  append(options, time_options(r.flag_or("simulated_time", false), r.text_or("timing", "")));
   const Json& programs = r.get("programs");
+  if (!programs.is_array() || programs.empty()) r.fail("\"programs\" must be a list of programs");
   for (size_t i = 0; i < programs.size(); ++i)
-    read_program(programs[i], fmt::format("{}, \"programs\"[{}]", where, i), folder, options,
-                 study);
+    read_program(programs[i], fmt::format("{}[{}]", r.at("programs"), i), folder, options, study);
   return study;
 }
 
@@ -196,8 +166,8 @@ Json parse_toml(const std::string& text, const std::string& path) {
     json << toml::json_formatter(toml::parse(text, path));
     return Json::parse(json.str());
   } catch (const toml::parse_error& error) {
-    throw UserError(fmt::format("{}: line {}, column {}: {}", path, error.source().begin.line,
-                                error.source().begin.column, std::string(error.description())));
+    throw Error(fmt::format("{}: line {}, column {}: {}", path, error.source().begin.line,
+                            error.source().begin.column, std::string(error.description())));
   }
 }
 
@@ -217,7 +187,7 @@ const char* scaling_name(Scaling scaling) {
 Scaling parse_scaling(const std::string& where, const std::string& name) {
   for (const Scaling s : {Scaling::kStrong, Scaling::kWeak, Scaling::kNone})
     if (name == scaling_name(s)) return s;
-  throw UserError(fmt::format("{}: \"{}\" is not strong, weak or none", where, name));
+  throw Error(fmt::format("{}: \"{}\" is not strong, weak or none", where, name));
 }
 
 std::vector<uint32_t> parse_cores(const std::string& where, const std::string& text) {
@@ -237,12 +207,12 @@ std::vector<uint32_t> parse_cores(const std::string& where, const std::string& t
     const uint32_t last =
         number(where, item.substr(dots + 2, plus == std::string::npos ? plus : plus - dots - 2),
                kMostCores);
-    if (last < first) throw UserError(fmt::format("{}: {} counts downwards", where, item));
+    if (last < first) throw Error(fmt::format("{}: {} counts downwards", where, item));
     const uint32_t step =
         plus == std::string::npos ? 0 : number(where, item.substr(plus + 1), kMostCores);
     for (uint32_t n = first; n < last; n = step ? n + step : 2 * n) {
       list.push_back(n);
-      if (list.size() > kMostPoints) throw UserError(where + ": that many points are too many");
+      if (list.size() > kMostPoints) throw Error(where + ": that many points are too many");
     }
     list.push_back(last);
   }
@@ -261,7 +231,7 @@ std::string filled_in(const std::string& argument, uint32_t cores) {
         close == std::string::npos ? "" : argument.substr(open + 6, close - open - 6);
     uint64_t value = cores;
     if (close == std::string::npos || (!inside.empty() && inside[0] != '*' && inside[0] != '/'))
-      throw UserError(
+      throw Error(
           fmt::format("argument {}: expected {{cores}}, {{cores*K}} or {{cores/K}}", argument));
     if (!inside.empty()) {
       const uint32_t k = number("argument " + argument, inside.substr(1), ~uint32_t{0});
@@ -278,13 +248,8 @@ bool is_study_file(const std::string& path) {
 }
 
 Study load_study(const std::string& path) {
-  const std::string text = energy::read_text_file(path);
-  Json json;
-  try {
-    json = path.ends_with(".toml") ? parse_toml(text, path) : Json::parse(text);
-  } catch (const Json::exception& error) {
-    throw UserError(fmt::format("{}: {}", path, error.what()));
-  }
+  const std::string text = read_text(path);
+  const Json json = path.ends_with(".toml") ? parse_toml(text, path) : parse_json(text, path);
   return study_of(json, path, fs::path(path).parent_path());
 }
 
@@ -292,26 +257,26 @@ void prepare(Study& study) {
   std::set<std::string> labels;
   size_t points = 0;
   for (Case& c : study.cases) {
-    if (c.label.empty()) throw UserError(fmt::format("program {}: its name is empty", c.program));
+    if (c.label.empty()) throw Error(fmt::format("program {}: its name is empty", c.program));
     if (!labels.insert(c.label).second)
-      throw UserError(fmt::format(
+      throw Error(fmt::format(
           "two programs are called {}; give them different \"name\"s in a study file", c.label));
     if (c.cores.empty()) c.cores = study.cores;
     if (c.cores.empty())
-      throw UserError(fmt::format("{}: no numbers of cores; --cores 1,2,4..1024", c.label));
+      throw Error(fmt::format("{}: no numbers of cores; --cores 1,2,4..1024", c.label));
     for (const std::string& option : c.options) {
       const std::string name = option.substr(0, option.find('='));
       if (kOwnOptions.contains(name))
-        throw UserError(fmt::format("{}: the study sets {} of `gpusim run` itself", c.label, name));
+        throw Error(fmt::format("{}: the study sets {} of `gpusim run` itself", c.label, name));
     }
     for (const std::string& argument : c.args) (void)filled_in(argument, 1);
     for (const std::string& option : c.options) (void)filled_in(option, 1);
     points += c.cores.size() * study.backends.size() * study.repeat;
     c.program_sha256 = sha256_file(c.program);
   }
-  if (study.backends.empty()) throw UserError("no backend to run on");
+  if (study.backends.empty()) throw Error("no backend to run on");
   if (points > kMostPoints)
-    throw UserError(fmt::format("the study has {} points; at most {}", points, kMostPoints));
+    throw Error(fmt::format("the study has {} points; at most {}", points, kMostPoints));
   if (!study.energy.empty()) energy::find_targets(study.energy);
   if (study.title.empty())
     study.title = study.cases.size() == 1 ? study.cases[0].label : "Scaling study";
@@ -355,7 +320,7 @@ Study study_of_json(const Json& json, const std::string& where) try {
   }
   return study;
 } catch (const Json::exception& error) {
-  throw UserError(fmt::format("{}: not a study of `gpusim sweep`: {}", where, error.what()));
+  throw Error(fmt::format("{}: not a study of `gpusim sweep`: {}", where, error.what()));
 }
 
 }  // namespace gpusim::sweep

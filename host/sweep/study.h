@@ -42,19 +42,19 @@ const char* scaling_name(Scaling scaling);
 Scaling parse_scaling(const std::string& where, const std::string& name);
 
 // "1,2,4..65536": A..B doubles from A up to B, B included; A..B+S goes in steps of S. In rising
-// order, each once. Throws UserError naming `where`.
+// order, each once. Throws Error naming `where`.
 std::vector<uint32_t> parse_cores(const std::string& where, const std::string& text);
 
-// "{cores*1024}" for that many cores. Throws UserError.
+// "{cores*1024}" for that many cores. Throws Error.
 std::string filled_in(const std::string& argument, uint32_t cores);
 
 // A .json or .toml file. Paths in it start from its folder; those of the result from the current
-// one. Throws UserError that names the key.
+// one. Throws Error that names the key.
 Study load_study(const std::string& path);
 bool is_study_file(const std::string& path);
 
 // Checks what cannot be told while reading (two cases of one name, no cores) and reads each program
-// once, for its checksum. Throws UserError.
+// once, for its checksum. Throws Error.
 void prepare(Study& study);
 
 nlohmann::ordered_json study_json(const Study& study);

@@ -14,9 +14,9 @@
 #include <cstddef>
 #include <cstring>
 
+#include "device_sim/base/error.h"
 #include "host/offload/lost_pages.h"
 #include "qemu_bridge/daemon/log.h"
-#include "translator/common/error.h"
 
 namespace gpusim::daemon {
 namespace {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 
+#include "device_sim/base/error.h"
 #include "device_sim/core/backend.h"
 #include "device_sim/core/backend_traits.h"
 #include "host/offload/lost_pages.h"
@@ -18,7 +19,6 @@
 #include "qemu_bridge/daemon/serial_transport.h"
 #include "qemu_bridge/daemon/serve.h"
 #include "qemu_bridge/daemon/watcher.h"
-#include "translator/common/error.h"
 
 namespace gpusim::daemon {
 namespace {

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <limits>
 
+#include "device_sim/base/error.h"
 #include "host/offload/lost_pages.h"
 #include "host/offload/service.h"
-#include "translator/common/error.h"
 
 namespace gpusim::daemon {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "host/file_descriptor.h"
+#include "device_sim/base/file_descriptor.h"
 #include "host/offload/device_memory.h"
 #include "qemu_bridge/wire/gpusim_wire.h"
 

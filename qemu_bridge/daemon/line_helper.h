@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "host/file_descriptor.h"
+#include "device_sim/base/file_descriptor.h"
 #include "host/run/line_table.h"
 
 namespace gpusim::daemon {

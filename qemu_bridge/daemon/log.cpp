@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "device_sim/base/error.h"
 #include "host/console.h"
-#include "translator/common/error.h"
 
 namespace gpusim::daemon {
 

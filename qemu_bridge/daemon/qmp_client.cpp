@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "translator/common/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::daemon {
 namespace {

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "host/file_descriptor.h"
+#include "device_sim/base/file_descriptor.h"
 #include "qemu_bridge/daemon/log.h"
 
 namespace gpusim::daemon {

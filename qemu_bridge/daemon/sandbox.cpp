@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "translator/common/error.h"
+#include "device_sim/base/error.h"
 
 #ifdef GPUSIM_HAVE_SECCOMP
 #include <sched.h>

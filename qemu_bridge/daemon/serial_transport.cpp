@@ -13,7 +13,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "translator/common/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::daemon {
 namespace {

@@ -11,7 +11,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "translator/common/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::daemon {
 namespace {

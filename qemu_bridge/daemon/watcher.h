@@ -4,7 +4,7 @@
 #include <functional>
 #include <thread>
 
-#include "host/file_descriptor.h"
+#include "device_sim/base/file_descriptor.h"
 
 namespace gpusim::daemon {
 

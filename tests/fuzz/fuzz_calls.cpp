@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "device_sim/scalar/scalar_backend.h"
+#include "host/exit_status.h"
 #include "host/linux/kernel.h"
 #include "host/loader.h"
 #include "tests/unit/host/toy_module.h"

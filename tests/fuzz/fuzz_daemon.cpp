@@ -17,7 +17,7 @@
 #include "qemu_bridge/daemon/commands.h"
 #include "qemu_bridge/wire/gpusim_bell.h"
 #include "tests/unit/daemon/fake_service.h"
-#include "translator/common/error.h"
+#include "device_sim/base/error.h"
 
 using namespace gpusim;
 using namespace gpusim::daemon;

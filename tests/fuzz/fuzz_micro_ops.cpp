@@ -15,10 +15,10 @@
 #include <cstdlib>
 #include <string>
 
+#include "device_sim/base/error.h"
 #include "tests/differential/backends/random_a64.h"
 #include "tests/differential/backends/run_case.h"
 #include "tests/differential/backends/uop_fields.h"
-#include "translator/common/error.h"
 #include "translator/module_io.h"
 
 namespace gpusim::difftest {

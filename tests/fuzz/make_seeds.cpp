@@ -3,6 +3,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "device_sim/base/file.h"
 #include "tests/unit/translator/test_elf.h"
 #include "translator/common/translator.h"
 #include "translator/module_io.h"

@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "device_sim/base/file.h"
 #include "device_sim/base/nearest_name.h"
 #include "translator/common/block_former.h"
 #include "translator/common/discover.h"
@@ -183,28 +183,6 @@ Translator open_program(const std::string& path, const TranslateOptions& options
       return Translator(std::move(elf), options);
   }
   return Translator(load_bytes(bytes, path, options), options);
-}
-
-std::vector<uint8_t> read_file(const std::string& path, uint64_t limit_bytes) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw Error(path + ": " + std::strerror(errno));
-  // As long as it says it is, or as long as it turns out to be: a pipe says nothing.
-  std::error_code unknown;
-  const uint64_t said = std::filesystem::file_size(path, unknown);
-  constexpr size_t kChunk = 1 << 16;
-  std::vector<uint8_t> bytes(unknown ? kChunk : std::min(said, limit_bytes) + 1);
-  size_t size = 0;
-  while (in.read(reinterpret_cast<char*>(bytes.data()) + size,
-                 static_cast<std::streamsize>(bytes.size() - size)),
-         in.gcount() > 0) {
-    size += static_cast<size_t>(in.gcount());
-    if (size > limit_bytes)
-      throw Error(path + ": longer than " + std::to_string(limit_bytes) + " bytes: not a program");
-    if (size == bytes.size()) bytes.resize(size + std::max(size, kChunk));
-  }
-  bytes.resize(size);
-  if (in.bad()) throw Error(path + ": can't be read: " + std::strerror(errno));
-  return bytes;
 }
 
 // Of a program that is translated where cores come.

@@ -1,6 +1,6 @@
 // Guest program in, module out; and more blocks on demand while the module runs.
 //
-// All failures are exceptions of type gpusim::Error (translator/common/error.h) with a message for
+// All failures are exceptions of type gpusim::Error (device_sim/base/error.h) with a message for
 // the user.
 #pragma once
 #include <cstdint>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "device_sim/base/error.h"
 #include "device_sim/uir/module.h"
-#include "translator/common/error.h"
 
 namespace gpusim {
 
@@ -45,9 +45,6 @@ class Translator;
 /// their code, or of an ISA that cannot do it (GuestIsa::rare_slots).
 Translator open_program(const std::string& path, const TranslateOptions& options,
                         Translated translated);
-
-/// The whole file; Error if it can't be read or is longer than `limit_bytes`.
-std::vector<uint8_t> read_file(const std::string& path, uint64_t limit_bytes = uint64_t{1} << 30);
 
 /// A module that can grow while backends execute it. Existing micro-ops and blocks never change or
 /// move in number, but for ends of blocks that led to code which was not translated (OpenTargets in

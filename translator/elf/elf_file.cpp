@@ -10,7 +10,7 @@
 #include <memory>
 #include <tuple>
 
-#include "translator/common/error.h"
+#include "device_sim/base/error.h"
 #include "translator/common/limits.h"
 
 namespace gpusim {

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <map>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::power::attach {
 namespace {
@@ -47,7 +47,7 @@ std::string readable(const std::string& name) {
 
 ProcessLog read_log(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw energy::Error(fmt::format("{}: cannot be read", path));
+  if (!in) throw Error(fmt::format("{}: cannot be read", path));
   struct {
     char magic[8];
     uint32_t record_bytes, timing;
@@ -59,7 +59,7 @@ ProcessLog read_log(const std::string& path) {
   if (!in.read(reinterpret_cast<char*>(&header), sizeof header) ||
       std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 ||
       header.record_bytes != sizeof(Record) || header.timing > 2)
-    throw energy::Error(fmt::format("{}: not a log of gpusim power attach", path));
+    throw Error(fmt::format("{}: not a log of gpusim power attach", path));
   ProcessLog log;
   log.pid = header.pid;
   header.pci_bus[sizeof header.pci_bus - 1] = 0;
@@ -101,8 +101,7 @@ ProcessLog read_log(const std::string& path) {
         log.notes.push_back(name);
         break;
       default:
-        throw energy::Error(
-            fmt::format("{}: a record of kind {}: the file is damaged", path, r.kind));
+        throw Error(fmt::format("{}: a record of kind {}: the file is damaged", path, r.kind));
     }
   }
   const auto earlier = [](const auto& a, const auto& b) { return a.begin < b.begin; };
@@ -118,7 +117,7 @@ std::vector<ProcessLog> read_logs(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
     if (entry.path().extension() == ".log") paths.push_back(entry.path());
-  if (error) throw energy::Error(fmt::format("{}: {}", folder, error.message()));
+  if (error) throw Error(fmt::format("{}: {}", folder, error.message()));
   std::sort(paths.begin(), paths.end());
   std::vector<ProcessLog> logs;
   for (const std::string& path : paths) logs.push_back(read_log(path));

@@ -38,7 +38,7 @@ struct ProcessLog {
   uint64_t dropped = 0, unfinished = 0;
 };
 
-// Throws energy::Error where the file is none of ours or is damaged.
+// Throws Error where the file is none of ours or is damaged.
 ProcessLog read_log(const std::string& path);
 // All logs of a folder, by their beginning.
 std::vector<ProcessLog> read_logs(const std::string& folder);

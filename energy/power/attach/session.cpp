@@ -1,25 +1,22 @@
 #include "energy/power/attach/session.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
-#include "energy/error.h"
+#include "device_sim/base/child_process.h"
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
+#include "device_sim/base/json_object.h"
 #include "energy/power/simulated.h"
-
-extern char** environ;
 
 namespace gpusim::power::attach {
 namespace {
@@ -33,7 +30,7 @@ class Folder {
     const char* base = std::getenv("TMPDIR");
     path_ = std::string(base != nullptr && *base != 0 ? base : "/tmp") + "/gpusim-attach-XXXXXX";
     if (::mkdtemp(path_.data()) == nullptr)
-      throw energy::Error(fmt::format("{}: {}", path_, std::strerror(errno)));
+      throw Error(fmt::format("{}: {}", path_, std::strerror(errno)));
   }
   ~Folder() {
     std::error_code ignored;
@@ -54,47 +51,14 @@ class IgnoreInterrupts {
   ~IgnoreInterrupts() { ::signal(SIGINT, SIG_DFL), ::signal(SIGQUIT, SIG_DFL); }
 };
 
-std::vector<std::string> environment(const SessionOptions& o, const std::string& library,
-                                     const std::string& folder) {
-  std::vector<std::string> list;
-  std::string preload = library;
-  for (char** e = environ; *e != nullptr; ++e) {
-    const std::string_view entry(*e);
-    if (entry.starts_with("LD_PRELOAD="))
-      preload += ":" + std::string(entry.substr(11));
-    else
-      list.emplace_back(entry);
-  }
-  list.push_back("LD_PRELOAD=" + preload);
-  list.push_back(fmt::format("{}={}", kFolderVariable, folder));
-  list.push_back(fmt::format("{}={}", kTimingVariable, static_cast<int>(o.timing)));
-  list.push_back(fmt::format("{}={}", kMostVariable, o.most_records));
-  list.push_back(fmt::format("{}={}", kCallsVariable, o.has_calls ? 1 : 0));
-  return list;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> list;
-  for (std::string& t : texts) list.push_back(t.data());
-  list.push_back(nullptr);
-  return list;
-}
-
-pid_t start(const SessionOptions& o, const std::string& library, const std::string& folder) {
-  std::vector<std::string> command = o.command, variables = environment(o, library, folder);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t defaults;
-  sigemptyset(&defaults);
-  for (const int s : {SIGINT, SIGQUIT, SIGXFSZ}) sigaddset(&defaults, s);
-  ::posix_spawnattr_setsigdefault(&attributes, &defaults);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  pid_t pid = 0;
-  const int error = ::posix_spawnp(&pid, command[0].c_str(), nullptr, &attributes,
-                                   pointers(command).data(), pointers(variables).data());
-  ::posix_spawnattr_destroy(&attributes);
-  if (error != 0) throw energy::Error(fmt::format("{}: {}", command[0], std::strerror(error)));
-  return pid;
+std::vector<std::string> variables(const SessionOptions& o, const std::string& library,
+                                   const std::string& folder) {
+  const char* const others = std::getenv("LD_PRELOAD");
+  return {"LD_PRELOAD=" + library + (others != nullptr ? ":" + std::string(others) : ""),
+          fmt::format("{}={}", kFolderVariable, folder),
+          fmt::format("{}={}", kTimingVariable, static_cast<int>(o.timing)),
+          fmt::format("{}={}", kMostVariable, o.most_records),
+          fmt::format("{}={}", kCallsVariable, o.has_calls ? 1 : 0)};
 }
 
 void sample(PowerSource& source, Hertz rate, const std::atomic<bool>& stop, Trace& trace) {
@@ -112,7 +76,7 @@ void sample(PowerSource& source, Hertz rate, const std::atomic<bool>& stop, Trac
         trace.samples.push_back(*s);
       source.sleep_until(next);
     }
-  } catch (const energy::Error& error) {
+  } catch (const Error& error) {
     trace.notes.push_back(std::string("the source failed: ") + error.what());
     trace.is_partial = true;
   }
@@ -123,25 +87,25 @@ void sample(PowerSource& source, Hertz rate, const std::atomic<bool>& stop, Trac
 std::string find_library(const std::string& given) {
   if (!given.empty()) {
     if (::access(given.c_str(), R_OK) != 0)
-      throw energy::Error(fmt::format("--library {}: {}", given, std::strerror(errno)));
+      throw Error(fmt::format("--library {}: {}", given, std::strerror(errno)));
     return fs::absolute(given);
   }
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
   for (const fs::path& place : {here / kLibrary, here / ".." / "lib" / "gpusim" / kLibrary})
     if (fs::exists(place, error)) return fs::weakly_canonical(place, error);
-  throw energy::Error(fmt::format(
+  throw Error(fmt::format(
       "{} is not beside the program, nor in ../lib/gpusim: name it with --library", kLibrary));
 }
 
 Session run_session(const SessionOptions& options, PowerSource* source) {
   if (options.command.empty())
-    throw energy::Error("name a program: gpusim power attach [OPTIONS] -- PROGRAM [ARGUMENT]...");
+    throw Error("name a program: gpusim power attach [OPTIONS] -- PROGRAM [ARGUMENT]...");
   if (!(options.rate.value() > 0) || options.rate.value() > 1e6)
-    throw energy::Error("--rate: above 0, up to 1000000 readings per second");
+    throw Error("--rate: above 0, up to 1000000 readings per second");
   const std::string library = find_library(options.library);
   if (library.find_first_of(": ") != std::string::npos)
-    throw energy::Error(fmt::format(
+    throw Error(fmt::format(
         "{}: LD_PRELOAD takes no path with a colon or a space: copy the library elsewhere",
         library));
   const Folder folder;
@@ -165,12 +129,10 @@ Session run_session(const SessionOptions& options, PowerSource* source) {
       monotonic_sleep_until(monotonic_now() + options.lead);
     }
     session.begin = monotonic_now();
-    const pid_t pid = start(options, library, folder.path());
-    int status = 0;
-    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    ChildProcess program(options.command,
+                         {.variables = variables(options, library, folder.path())});
+    session.status = program.wait();
     session.end = monotonic_now();
-    session.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (source != nullptr) monotonic_sleep_until(session.end + options.tail);
   }
   for (ProcessLog& log : read_logs(folder.path()))
@@ -179,8 +141,7 @@ Session run_session(const SessionOptions& options, PowerSource* source) {
 }
 
 Curve read_truth(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw energy::Error(fmt::format("--truth {}: {}", path, std::strerror(errno)));
+  std::istringstream in(read_text(path));
   struct Busy {
     double begin, end, watts;
   };
@@ -193,7 +154,7 @@ Curve read_truth(const std::string& path) {
     std::string first;
     if (!(words >> first)) continue;
     const auto fail = [&](const char* what) {
-      throw energy::Error(fmt::format("--truth {}: line {}: {}", path, number, what));
+      throw Error(fmt::format("--truth {}: line {}: {}", path, number, what));
     };
     if (first == "#") {
       std::string word;
@@ -207,8 +168,7 @@ Curve read_truth(const std::string& path) {
     if (b.end < b.begin) fail("it ends before it begins");
     busy.push_back(b);
   }
-  if (idle < 0)
-    throw energy::Error(fmt::format("--truth {}: a line \"# idle WATTS\" is missing", path));
+  if (idle < 0) throw Error(fmt::format("--truth {}: a line \"# idle WATTS\" is missing", path));
   std::stable_sort(busy.begin(), busy.end(),
                    [](const Busy& a, const Busy& b) { return a.begin < b.begin; });
   std::vector<Knot> knots = {{Seconds(0), Watts(idle)}};
@@ -225,21 +185,12 @@ Curve read_truth(const std::string& path) {
 
 Trace simulated_readings(const std::string& sensor_file, const Curve& truth, Seconds begin,
                          Seconds end, Hertz rate) {
-  std::ifstream in(sensor_file);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf()))
-    throw energy::Error(fmt::format("{}: cannot be read", sensor_file));
   // The simulation's clock starts with the session: a day of idle time would only cost memory.
-  nlohmann::json file;
-  try {
-    file = nlohmann::json::parse(text.str());
-  } catch (const nlohmann::json::exception& error) {
-    throw energy::Error(fmt::format("{}: {}", sensor_file, error.what()));
-  }
-  nlohmann::json curve = nlohmann::json::array();
+  nlohmann::ordered_json file = parse_json(read_text(sensor_file), sensor_file);
+  auto curve = nlohmann::ordered_json::array();
   for (const Knot& k : truth.knots())
     curve.push_back({std::max(0.0, (k.time - begin).value()), k.power.value()});
-  if (!file.is_object()) throw energy::Error(sensor_file + ": an object is expected");
+  if (!file.is_object()) throw Error(sensor_file + ": an object is expected");
   file["device"] = {{"curve", curve}, {"length_s", (end - begin).value()}};
   const auto source = parse_simulated(file.dump(), sensor_file);
   Trace trace;

@@ -30,7 +30,7 @@ struct Session {
   Seconds begin, end;  // of the program
 };
 
-// Throws energy::Error where the program cannot be started or the library is not there. A source
+// Throws Error where the program cannot be started or the library is not there. A source
 // that dies half-way ends the readings, which are marked partial. SIGINT ends the program and not
 // us. `source` null: no readings.
 Session run_session(const SessionOptions& options, PowerSource* source);

@@ -6,7 +6,7 @@
 #include <array>
 #include <sstream>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::power {
 namespace {
@@ -223,7 +223,7 @@ std::span<const Row> rows() { return kRows; }
 const Row& row(std::string_view key) {
   for (const Row& r : kRows)
     if (r.key == key) return r;
-  throw energy::Error(fmt::format("there is no row {}", key));
+  throw Error(fmt::format("there is no row {}", key));
 }
 
 std::span<const Instruction> instructions() { return kInstructions; }
@@ -247,12 +247,12 @@ std::vector<const Instruction*> select_instructions(const std::string& list) {
         chosen.push_back(&i);
     }
     if (chosen.size() == before && name != "all" && find_instruction(name) == nullptr)
-      throw energy::Error(
+      throw Error(
           fmt::format("--rows: nothing is called {}; `gpusim power microbench --list` shows "
                       "instructions and rows, class:NAME takes a class, `all` everything",
                       name.empty() ? "\"\"" : name));
   }
-  if (chosen.empty()) throw energy::Error("--rows: no instruction is named");
+  if (chosen.empty()) throw Error("--rows: no instruction is named");
   return chosen;
 }
 

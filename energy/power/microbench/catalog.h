@@ -45,7 +45,7 @@ std::span<const Instruction> instructions();
 // nullptr if there is none.
 const Instruction* find_instruction(std::string_view id);
 // "int_add,sqrt.rn.f32,class:control_flow,all": instructions by id, row or class. Throws
-// energy::Error that lists what there is.
+// Error that lists what there is.
 std::vector<const Instruction*> select_instructions(const std::string& list);
 
 }  // namespace gpusim::power

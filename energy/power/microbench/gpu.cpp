@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::power {
 
@@ -54,7 +54,7 @@ template <class F>
 void find(void* library, const std::string& path, const char* name, F& function) {
   function = reinterpret_cast<F>(::dlsym(library, name));
   if (function == nullptr)
-    throw energy::Error(
+    throw Error(
         fmt::format("{} has no {}: a CUDA driver of version 10 or later is needed", path, name));
 }
 
@@ -65,7 +65,7 @@ void Gpu::check(Result result, const std::string& what) const {
   const char* name = nullptr;
   if (calls_->error_name == nullptr || calls_->error_name(result, &name) != kSuccess || !name)
     name = "an error that the driver does not name";
-  throw energy::Error(fmt::format("CUDA: {}: {} ({})", what, name, result));
+  throw Error(fmt::format("CUDA: {}: {} ({})", what, name, result));
 }
 
 Gpu::Gpu(const std::string& library, int index) : calls_(std::make_unique<Calls>()) {
@@ -73,7 +73,7 @@ Gpu::Gpu(const std::string& library, int index) : calls_(std::make_unique<Calls>
   Calls& c = *calls_;
   c.library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (c.library == nullptr)
-    throw energy::Error(fmt::format(
+    throw Error(fmt::format(
         "there is no CUDA driver here: {} (NVIDIA's driver brings libcuda.so.1)", ::dlerror()));
   const auto get = [&](const char* name, auto& function) { find(c.library, path, name, function); };
   get("cuInit", c.init);
@@ -110,8 +110,7 @@ Gpu::Gpu(const std::string& library, int index) : calls_(std::make_unique<Calls>
   int count = 0;
   check(c.device_count(&count), "cuDeviceGetCount");
   if (index < 0 || index >= count)
-    throw energy::Error(
-        fmt::format("--device {}: there are {} GPUs, counted from 0", index, count));
+    throw Error(fmt::format("--device {}: there are {} GPUs, counted from 0", index, count));
   check(c.device_get(&device_, index), "cuDeviceGet");
   std::array<char, 256> text{};
   check(c.device_name(text.data(), static_cast<int>(text.size()), device_), "cuDeviceGetName");
@@ -132,11 +131,11 @@ Gpu::Gpu(const std::string& library, int index) : calls_(std::make_unique<Calls>
   info_.l2_bytes = static_cast<uint64_t>(attribute(kL2Bytes));
   info_.clock = energy::Hertz(attribute(kClockKilohertz) * 1e3);
   if (info_.capability_major * 10 + info_.capability_minor < 75)
-    throw energy::Error(
+    throw Error(
         fmt::format("{}: compute capability {}.{}; the kernels are for 7.5 (Turing) and later",
                     info_.name, info_.capability_major, info_.capability_minor));
   if (info_.multiprocessors == 0 || info_.threads_per_multiprocessor == 0)
-    throw energy::Error(info_.name + ": the driver names no multiprocessors");
+    throw Error(info_.name + ": the driver names no multiprocessors");
   Context context = nullptr;
   check(c.context_retain(&context, device_), "cuDevicePrimaryCtxRetain");
   check(c.context_set(context), "cuCtxSetCurrent");

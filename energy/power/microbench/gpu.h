@@ -40,7 +40,7 @@ class OwnedEvent {
   cuda::Event event_;
 };
 
-// Everything throws energy::Error that names the call and the driver's word for what went wrong.
+// Everything throws Error that names the call and the driver's word for what went wrong.
 // It never changes clocks, power limits or any other setting.
 class Gpu {
  public:

@@ -9,7 +9,7 @@
 #include <deque>
 #include <limits>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::power {
 namespace {
@@ -62,7 +62,7 @@ Bench::~Bench() {
     for (auto& [key, function] : functions_) gpu_.unload(function);
     gpu_.release(out_);
     gpu_.release(buffer_);
-  } catch (const energy::Error&) {
+  } catch (const Error&) {
   }
 }
 
@@ -160,7 +160,7 @@ SteadyPower Bench::watch(Seconds settle, Seconds seconds, const std::function<vo
   for (;;) {
     keep_busy();
     const std::optional<Sample> s = source_.poll();
-    if (!s) throw energy::Error(source_.name() + ": the source ended before the measurement did");
+    if (!s) throw Error(source_.name() + ": the source ended before the measurement did");
     if (s->time >= until) break;
     if (s->time >= from) {
       sum += s->power.value();
@@ -188,8 +188,8 @@ SteadyPower Bench::watch(Seconds settle, Seconds seconds, const std::function<vo
     if (source_.now() < next) source_.sleep_until(next);
   }
   if (n == 0)
-    throw energy::Error(fmt::format("{}: no reading within {:g} s; is it too slow?", source_.name(),
-                                    seconds.value()));
+    throw Error(fmt::format("{}: no reading within {:g} s; is it too slow?", source_.name(),
+                            seconds.value()));
   out.power = Watts(sum / static_cast<double>(n));
   // Half of the time at least must lie between steps of the counter, and the counter be read often:
   // else it is not known when it stepped.
@@ -316,14 +316,14 @@ EnergyFigure figure(const Pair& pair, const std::vector<SteadyPower>& with,
 }
 
 void check_options(const BenchOptions& o) {
-  if (o.instructions.empty()) throw energy::Error("no instruction is named");
-  if (o.repeats < 1) throw energy::Error("--repeats: at least 1");
+  if (o.instructions.empty()) throw Error("no instruction is named");
+  if (o.repeats < 1) throw Error("--repeats: at least 1");
   if (!(o.seconds.value() > 0) || !(o.launch.value() > 0) || o.settle.value() < 0)
-    throw energy::Error("--seconds must be above zero, --settle not below");
+    throw Error("--seconds must be above zero, --settle not below");
   if (o.sensor_error < 0 || o.sensor_error >= 1)
-    throw energy::Error("--sensor-error must be from 0 up to, but not, 1 (0.05 is 5 %)");
+    throw Error("--sensor-error must be from 0 up to, but not, 1 (0.05 is 5 %)");
   for (unsigned level : o.optimizations)
-    if (level > 4) throw energy::Error("--optimization: levels are 0 to 4");
+    if (level > 4) throw Error("--optimization: levels are 0 to 4");
 }
 
 }  // namespace

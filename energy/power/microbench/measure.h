@@ -105,7 +105,7 @@ class Bench {
   std::map<std::string, cuda::Function> functions_;  // by optimization and PTX
 };
 
-// Throws energy::Error; `done` is called with what is there after each instruction, so that a long
+// Throws Error; `done` is called with what is there after each instruction, so that a long
 // run that breaks off has not been for nothing.
 BenchResults run_benchmarks(Gpu& gpu, PowerSource& source, const BenchOptions& options,
                             const Progress& progress = {},

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <utility>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::power {
 namespace {
@@ -218,8 +218,8 @@ KernelShape default_shape(const Instruction& instruction) {
 
 std::string kernel_ptx(const KernelSpec& spec) {
   if (spec.shape.unroll == 0 || spec.shape.unroll > kMostUnrolled)
-    throw energy::Error(fmt::format("--unroll {}: 1 to {} instructions per iteration",
-                                    spec.shape.unroll, kMostUnrolled));
+    throw Error(fmt::format("--unroll {}: 1 to {} instructions per iteration", spec.shape.unroll,
+                            kMostUnrolled));
   std::string ptx = kHeader;
   if (uses(spec, "u")) ptx += kInts;
   if (uses(spec, "fdh")) ptx += kFloats;
@@ -258,7 +258,7 @@ std::vector<std::string> loop_body(const std::string& ptx) {
       body.push_back(line.substr(line.find_first_not_of('\t')));
     }
   }
-  throw energy::Error("the PTX text has no loop");
+  throw Error("the PTX text has no loop");
 }
 
 }  // namespace gpusim::power

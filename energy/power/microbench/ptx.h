@@ -43,7 +43,7 @@ struct KernelParameters {
 };
 
 // PTX 6.3 for compute capability 7.5: what every driver since CUDA 10 translates for every GPU
-// since Turing. Throws energy::Error for an unroll of 0 or above 4096.
+// since Turing. Throws Error for an unroll of 0 or above 4096.
 std::string kernel_ptx(const KernelSpec& spec);
 // Where it is unrolled less, so that loops stay inside the instruction caches.
 KernelShape default_shape(const Instruction& instruction);

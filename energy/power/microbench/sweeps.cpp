@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::power {
 namespace {
@@ -23,8 +23,8 @@ std::string joined(const std::string& earlier, const std::string& header, const 
                    const char* file) {
   if (earlier.empty()) return header + rows;
   if (!earlier.starts_with(header))
-    throw energy::Error(fmt::format("{}: the first line is not \"{}\": it is no file of ours", file,
-                                    header.substr(0, header.size() - 1)));
+    throw Error(fmt::format("{}: the first line is not \"{}\": it is no file of ours", file,
+                            header.substr(0, header.size() - 1)));
   return earlier + (earlier.ends_with('\n') ? "" : "\n") + rows;
 }
 

@@ -34,7 +34,7 @@ Sweeps run_sweeps(Gpu& gpu, PowerSource& source, const BenchOptions& options,
                   const Progress& progress = {});
 
 // The three files' text: with the points of earlier runs, whose text is given (empty: none). Each
-// run adds one clock, which the user has set; we never do. Throws energy::Error where earlier text
+// run adds one clock, which the user has set; we never do. Throws Error where earlier text
 // has another header.
 struct SweepFiles {
   std::string constant, statics, idle;

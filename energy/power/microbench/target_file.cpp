@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 
 namespace gpusim::power {
 namespace {
@@ -176,7 +176,7 @@ std::string target_name(const GpuInfo& gpu) {
 std::string target_json(const BenchResults& results, const std::string& name,
                         const std::string& date) {
   if (results.instructions.empty())
-    throw energy::Error("nothing was measured: there is no target to write");
+    throw Error("nothing was measured: there is no target to write");
   std::vector<unsigned> levels = results.options.optimizations;
   Json t;
   t["schema"] = "gpusim-energy-target-1";

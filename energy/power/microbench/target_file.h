@@ -9,7 +9,7 @@ namespace gpusim::power {
 
 // A word made of the GPU's name: "nvidia-h200".
 std::string target_name(const GpuInfo& gpu);
-// Throws energy::Error if nothing was measured. `date` is put into the source's text.
+// Throws Error if nothing was measured. `date` is put into the source's text.
 std::string target_json(const BenchResults& results, const std::string& name,
                         const std::string& date);
 // For people: a line for each instruction.

@@ -119,7 +119,7 @@ class Validate(Accelwattch):
                 ("header", header, "has a header, but no rows")):
             with self.subTest(name):
                 self.assertIn(message, self.error_of("validate", write(f"{name}.csv", text)))
-        self.assertIn("cannot be read", self.error_of("validate", self.build / "absent.csv"))
+        self.assertIn("absent.csv: No such file", self.error_of("validate", self.build / "absent.csv"))
 
     def test_nothing_is_written_where_it_cannot_be(self):
         sheet = write("own.csv", self.SHEET)

@@ -276,12 +276,12 @@ class Energy(unittest.TestCase):
         one_less = {k: v for k, v in good["classes"].items() if k != "other"}
         self.assertIn("\"other\" is missing", changed(classes=one_less))
         self.assertIn("is -5", changed(classes={**good["classes"], "other": -5}))
-        self.assertIn("not a JSON file", changed(classes={**good["classes"], "other": math.nan}))
+        self.assertIn("not JSON", changed(classes={**good["classes"], "other": math.nan}))
         self.assertIn("add up", changed(guest_instructions=1))
         self.assertIn("empty", changed(classes=dict.fromkeys(good["classes"], 0),
                                        guest_instructions=0))
         self.assertIn("do not add up", changed(functions=good["functions"][:1]))
-        for text, expected in (("", "empty"), ("[1]", "neither"), ("{", "not a JSON"),
+        for text, expected in (("", "empty"), ("[1]", "neither"), ("{", "not JSON"),
                                ("Kernel name: k\nControl: -1\n", "line 2")):
             path = self.folder / "bad"
             path.write_text(text)

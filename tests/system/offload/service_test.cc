@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "device_sim/base/file.h"
 #include "translator/common/translator.h"
 
 using namespace gpusim::offload;

@@ -5,9 +5,10 @@
 #include <cstdio>
 #include <fstream>
 
-#include "energy/accelwattch/error.h"
+#include "device_sim/base/error.h"
 #include "energy/accelwattch/prediction.h"
 
+using namespace gpusim;
 using namespace gpusim::accelwattch;
 
 namespace {

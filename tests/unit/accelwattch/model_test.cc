@@ -4,9 +4,10 @@
 
 #include <set>
 
+#include "device_sim/base/error.h"
 #include "energy/accelwattch/components.h"
-#include "energy/accelwattch/error.h"
 
+using namespace gpusim;
 using namespace gpusim::accelwattch;
 
 namespace {
@@ -119,7 +120,7 @@ TEST_CASE("equation 12: counts, lanes and SMs") {
 }
 
 TEST_CASE("model files that are wrong") {
-  CHECK(message("{") == "m.json is not JSON");
+  CHECK(message("{") == "m.json: not JSON, at byte 2");
   CHECK(message("{}") == "m.json: \"schema\" is missing");
   CHECK(message("{\"schema\": \"other\"}") ==
         "m.json: \"schema\" is other; this version reads gpusim-accelwattch-1");

@@ -11,6 +11,7 @@
 #include "energy/accelwattch/sheet.h"
 #include "published_data.h"
 
+using namespace gpusim;
 using namespace gpusim::accelwattch;
 
 namespace {

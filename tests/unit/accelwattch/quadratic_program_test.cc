@@ -6,8 +6,9 @@
 #include <cstdlib>
 #include <random>
 
-#include "energy/accelwattch/error.h"
+#include "device_sim/base/error.h"
 
+using namespace gpusim;
 using namespace gpusim::accelwattch;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;

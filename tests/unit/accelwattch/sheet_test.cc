@@ -4,9 +4,9 @@
 
 #include <cmath>
 
+#include "device_sim/base/error.h"
 #include "energy/accelwattch/accuracy.h"
 #include "energy/accelwattch/charts.h"
-#include "energy/accelwattch/error.h"
 #include "energy/accelwattch/report.h"
 
 using namespace gpusim;

@@ -2,9 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include "device_sim/base/error.h"
 #include "energy/accelwattch/constant_power.h"
-#include "energy/accelwattch/error.h"
 
+using namespace gpusim;
 using namespace gpusim::accelwattch;
 
 TEST_CASE("equation 4: every added lane takes the same") {

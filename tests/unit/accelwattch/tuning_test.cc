@@ -7,8 +7,9 @@
 #include <cstdlib>
 #include <random>
 
-#include "energy/accelwattch/error.h"
+#include "device_sim/base/error.h"
 
+using namespace gpusim;
 using namespace gpusim::accelwattch;
 
 namespace {

@@ -14,7 +14,7 @@
 #include <optional>
 #include <random>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 #include "host/loader.h"
 #include "host/memory_budget.h"
 #include "host/start_state.h"

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 #include "tests/unit/checkpoint/temporary_folder.h"
 
 namespace gpusim::host {
@@ -53,8 +53,8 @@ TEST_CASE("sections come back as they were") {
     for (const size_t two : {size_t{1}, size_t{70000}}) {
       write_file(path, one, two);
       CHECK(read_file(path, one, two));
-      CHECK_THROWS_AS(read_file(path, one + 1, two), UserError);
-      if (one > 0) CHECK_THROWS_AS(read_file(path, one - 1, two), UserError);
+      CHECK_THROWS_AS(read_file(path, one + 1, two), Error);
+      if (one > 0) CHECK_THROWS_AS(read_file(path, one - 1, two), Error);
       CHECK_FALSE(std::filesystem::exists(path + ".tmp"));
     }
 }
@@ -70,14 +70,14 @@ TEST_CASE("a file of which any bit was changed, or any end is missing, is refuse
     std::vector<uint8_t> bad = good;
     bad[at] ^= static_cast<uint8_t>(1 << at % 8);
     put_bytes(path, bad);
-    CHECK_THROWS_AS(ChunkReader{path}, UserError);
+    CHECK_THROWS_AS(ChunkReader{path}, Error);
     put_bytes(path, {good.begin(), good.begin() + static_cast<std::ptrdiff_t>(at)});
-    CHECK_THROWS_AS(ChunkReader{path}, UserError);
+    CHECK_THROWS_AS(ChunkReader{path}, Error);
   }
   std::vector<uint8_t> longer = good;
   longer.push_back(0);
   put_bytes(path, longer);
-  CHECK_THROWS_AS(ChunkReader{path}, UserError);
+  CHECK_THROWS_AS(ChunkReader{path}, Error);
   put_bytes(path, good);
   CHECK(read_file(path, 3000, 1500));
 }
@@ -91,14 +91,14 @@ TEST_CASE("what was there stays until the new one is whole") {
     file.begin(kOne);
     file.write("x", 1);
     CHECK(read_file(path, 100, 100));
-    CHECK_THROWS_AS(ChunkWriter(OutputFile("--checkpoint", path)), UserError);  // two runs at a time
+    CHECK_THROWS_AS(ChunkWriter(OutputFile("--checkpoint", path)), Error);  // two runs at a time
   }
   CHECK(read_file(path, 100, 100));
   CHECK_FALSE(std::filesystem::exists(path + ".tmp"));
   put_bytes(path + ".tmp", {1, 2, 3});  // left behind by a run that was killed
   write_file(path, 200, 100);
   CHECK(read_file(path, 200, 100));
-  CHECK_THROWS_AS(OutputFile("--checkpoint", folder.path / "none" / "file"), UserError);
+  CHECK_THROWS_AS(OutputFile("--checkpoint", folder.path / "none" / "file"), Error);
 }
 
 }  // namespace

@@ -12,10 +12,10 @@
 #include <numeric>
 #include <random>
 
+#include "device_sim/base/error.h"
 #include "host/offload/offload_error.h"
 #include "qemu_bridge/daemon/serial_transport.h"
 #include "tests/unit/daemon/seed.h"
-#include "translator/common/error.h"
 
 using namespace gpusim::daemon;
 using gpusim::FileDescriptor;

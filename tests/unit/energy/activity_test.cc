@@ -31,7 +31,7 @@ TEST_CASE("statistics are read") {
 }
 
 TEST_CASE("bad statistics are refused with the reason") {
-  CHECK(mentions(message_of([] { parse_stats("", "s.json"); }), "s.json: not a JSON file"));
+  CHECK(mentions(message_of([] { parse_stats("", "s.json"); }), "s.json: not JSON"));
   CHECK(mentions(refused([](Json& j) { j.erase("classes"); }), "\"classes\" is missing"));
   CHECK(mentions(refused([](Json& j) { j["classes"].erase("control_flow"); }),
                  "s.json.classes: \"control_flow\" is missing"));
@@ -40,7 +40,7 @@ TEST_CASE("bad statistics are refused with the reason") {
   CHECK(mentions(refused([](Json& j) { j["classes"]["other"] = nullptr; }), "null; a count"));
   CHECK(mentions(refused([](Json& j) { j["classes"]["other"] = "NaN"; }), "a count"));
   CHECK(mentions(message_of([] { parse_stats("{\"classes\": {\"other\": NaN}}", "s.json"); }),
-                 "not a JSON file"));
+                 "not JSON"));
   CHECK(mentions(refused([](Json& j) { j["classes"]["tensor"] = 1; }),
                  "unknown instruction class \"tensor\""));
   CHECK(mentions(refused([](Json& j) { j["guest_instructions"] = 1; }), "add up to 105"));

@@ -1,10 +1,10 @@
 // Files with random damage are read or refused, never anything else.
 #include <random>
 
+#include "device_sim/base/file.h"
 #include "energy/builtin_targets.h"
 #include "energy/power_log.h"
 #include "energy/schedule.h"
-#include "energy/text_file.h"
 #include "energy/trace.h"
 #include "helpers.h"
 
@@ -41,9 +41,9 @@ TEST_CASE("damaged files are read or refused") {
   const std::string golden = GPUSIM_SOURCE_DIR "/tests/system/energy/golden/";
   const Target& fermi = one_target("fermi");
   const std::string target = builtin_target_files()[0].text;
-  const std::string trace = read_text_file(golden + "transpose.trace");
-  const std::string log = read_text_file(golden + "supply.log");
-  const std::string schedule = read_text_file(golden + "schedule.json");
+  const std::string trace = read_text(golden + "transpose.trace");
+  const std::string log = read_text(golden + "supply.log");
+  const std::string schedule = read_text(golden + "schedule.json");
   std::string stats = R"({"cores": 2, "classes": {)";
   for (int c = 0; c < kInsnClassCount; ++c)
     stats += (c == 0 ? "\"" : ", \"") + std::string(kInsnClassNames[c]) + "\": 3";

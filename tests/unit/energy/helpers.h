@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 #include "energy/target.h"
 
 namespace gpusim::energy {

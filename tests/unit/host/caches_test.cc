@@ -1,7 +1,7 @@
 // Caches against streams of accesses made by hand, and their descriptions.
 #include <doctest/doctest.h>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 #include "host/caches/hierarchy.h"
 #include "host/caches/report.h"
 
@@ -190,7 +190,7 @@ TEST_CASE("descriptions of caches") {
     try {
       parse(levels, more);
       FAIL("accepted");
-    } catch (const energy::Error& error) {
+    } catch (const Error& error) {
       CAPTURE(error.what());
       CHECK(std::string(error.what()).find(says) != std::string::npos);
     }
@@ -213,8 +213,8 @@ TEST_CASE("descriptions of caches") {
           "does not divide");
   refused(good, "power of two", ", \"line_bytes\": 48");
   refused(good, "unknown key", ", \"lines\": 64");
-  CHECK_THROWS_AS(parse_hierarchy("{", "c.json"), energy::Error);
-  CHECK_THROWS_AS(load_hierarchy("/no/such/file"), energy::Error);
+  CHECK_THROWS_AS(parse_hierarchy("{", "c.json"), Error);
+  CHECK_THROWS_AS(load_hierarchy("/no/such/file"), Error);
 }
 
 }  // namespace gpusim::host

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <fstream>
 
+#include "host/exit_status.h"
 #include "tests/unit/host/kernel_machine.h"
 
 namespace gpusim::host {

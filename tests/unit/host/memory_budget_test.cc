@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 #include "tests/unit/host/toy_module.h"
 
 namespace gpusim::host {
@@ -88,7 +88,7 @@ TEST_CASE("what is known in advance is judged") {
       judge_needs(list, {8 * kMiB, true}, 7),
       "7 cores take 8.0 MiB of memory before they begin (this 3.0 MiB, that 5.0 MiB), more than "
       "--host-memory 8.0 MiB: use fewer cores or a smaller --stack-size, or allow more",
-      UserError);
+      Error);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "device_sim/base/error.h"
 #include "device_sim/core/memory_view.h"
-#include "host/error.h"
 #include "tests/unit/host/toy_module.h"
 
 namespace gpusim::host {
@@ -98,19 +98,19 @@ TEST_CASE("private: windows from the first writable page, as large as the cores 
 
 TEST_CASE("what does not fit is an error that says what to do") {
   const Module m = toy_module();
-  CHECK_THROWS_AS(plan_memory(m, {.cores = 1, .memory_size_bytes = 4096}), UserError);
+  CHECK_THROWS_AS(plan_memory(m, {.cores = 1, .memory_size_bytes = 4096}), Error);
   CHECK_THROWS_AS(plan_memory(m, {.model = MemoryModel::kPrivate, .memory_size_bytes = 4096}),
-                  UserError);
+                  Error);
   CHECK_THROWS_AS(plan_memory(m, {.cores = 1u << 24, .stack_size_bytes = uint64_t{1} << 30}),
-                  UserError);
+                  Error);
   CHECK_THROWS_AS(plan_memory(m, {.model = MemoryModel::kPrivate,
                                   .cores = 1u << 24,
                                   .memory_size_bytes = uint64_t{1} << 30}),
-                  UserError);
+                  Error);
   Module high = toy_module();
   high.segments[1].address = ~uint64_t{0} - 0x100;
-  CHECK_THROWS_AS(plan_memory(high, {}), UserError);
-  CHECK_THROWS_AS(plan_memory(Module{}, {}), UserError);
+  CHECK_THROWS_AS(plan_memory(high, {}), Error);
+  CHECK_THROWS_AS(plan_memory(Module{}, {}), Error);
 }
 
 }  // namespace

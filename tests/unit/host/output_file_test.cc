@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 #include "tests/unit/host/temporary_folders.h"
 
 namespace gpusim::host {
@@ -45,13 +45,13 @@ TEST_CASE("what cannot be written is refused before, with its name") {
   fs::create_symlink("loop", at("loop"));
   for (const char* path : {"none/f", "", "loop", "f/"}) {
     CAPTURE(path);
-    CHECK_THROWS_AS(OutputFile("-o", at(path)), UserError);
+    CHECK_THROWS_AS(OutputFile("-o", at(path)), Error);
   }
-  CHECK_THROWS_AS(OutputFile("-o", ""), UserError);
+  CHECK_THROWS_AS(OutputFile("-o", ""), Error);
   CHECK(files_in(at.base) == 1);
   try {
     OutputFile("--stats", at("none/f"));
-  } catch (const UserError& error) {
+  } catch (const Error& error) {
     CHECK(std::string(error.what()) == "--stats " + at("none/f") + ": No such file or directory");
   }
 }
@@ -65,7 +65,7 @@ TEST_CASE("a device is written into, never replaced") {
       FileDescriptor(::open(full.c_str(), O_WRONLY))) {
     const OutputFile file("-o", full);
     CHECK_FALSE(file.is_plain());
-    CHECK_THROWS_AS(file.write("text"), UserError);  // it is full
+    CHECK_THROWS_AS(file.write("text"), Error);  // it is full
     CHECK(fs::is_character_file(full));
     CHECK(files_in(at.base) == 1);
   }
@@ -82,11 +82,11 @@ TEST_CASE("a file is appended to where it was when it was named") {
   std::ofstream(at("other")) << "kept";
   fs::remove(at("f"));
   fs::create_symlink("other", at("f"));  // as a guest could while it runs
-  CHECK_THROWS_AS(file.append("three"), UserError);
+  CHECK_THROWS_AS(file.append("three"), Error);
   CHECK(contents(at("other")) == "kept");
   fs::remove(at("f"));
   REQUIRE(::mkfifo(at("f").c_str(), 0600) == 0);
-  CHECK_THROWS_AS(file.append("three"), UserError);  // and does not wait for a reader
+  CHECK_THROWS_AS(file.append("three"), Error);  // and does not wait for a reader
 }
 
 TEST_CASE("a named pipe is written into") {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 #include "host/linux/open_path.h"
 #include "tests/unit/host/temporary_folders.h"
 
@@ -280,8 +280,8 @@ TEST_CASE("folders without end are refused before gpusim's descriptors are used 
 
 TEST_CASE("a root must be a folder") {
   const Folders at;
-  CHECK_THROWS_AS(PathPolicy({{at("open/file"), false}}, at("prog")), UserError);
-  CHECK_THROWS_AS(PathPolicy({{at("absent"), false}}, at("prog")), UserError);
+  CHECK_THROWS_AS(PathPolicy({{at("open/file"), false}}, at("prog")), Error);
+  CHECK_THROWS_AS(PathPolicy({{at("absent"), false}}, at("prog")), Error);
 }
 
 TEST_CASE("an isolated guest has the null and random devices, and nothing else") {

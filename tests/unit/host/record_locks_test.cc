@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "host/file_descriptor.h"
+#include "device_sim/base/file_descriptor.h"
 #include "tests/unit/host/kernel_machine.h"
 
 namespace gpusim::host {

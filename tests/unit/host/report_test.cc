@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 #include "host/run/stop_report.h"
 #include "host/stats.h"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 #include "tests/unit/host/toy_module.h"
 
 namespace gpusim::host {
@@ -99,7 +99,7 @@ TEST_CASE("a moved stack is the one that would have been built there") {
 
 TEST_CASE("arguments that do not fit are an error") {
   const Module m = toy_module();
-  CHECK_THROWS_AS(process_stack(m, {"p", {std::string(5000, 'x')}, {}}, kTop, 4096), UserError);
+  CHECK_THROWS_AS(process_stack(m, {"p", {std::string(5000, 'x')}, {}}, kTop, 4096), Error);
 }
 
 TEST_CASE("values of --arg") {
@@ -117,7 +117,7 @@ TEST_CASE("values of --arg") {
   for (const char* bad :
        {"", "x", "1x", "0x", "--1", "1.5.2", "&nothing", "@c", "-", ".", "18446744073709551616"}) {
     CAPTURE(bad);
-    CHECK_THROWS_AS(parse_call_value(m, bad), UserError);
+    CHECK_THROWS_AS(parse_call_value(m, bad), Error);
   }
 }
 

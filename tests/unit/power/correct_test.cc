@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 #include "energy/power/calibrate.h"
 #include "energy/power/correct.h"
 #include "tests/unit/power/helpers.h"
@@ -269,7 +269,7 @@ TEST_CASE("readings that have nothing to do with the reference are refused") {
     reference.samples.push_back(
         {.time = Seconds(i * 0.001), .power = Watts(i / 100 % 2 == 0 ? 60 : 150)});
   CHECK_THROWS_WITH_AS(calibrate(trace, reference, {}), doctest::Contains("does not follow"),
-                       energy::Error);
+                       Error);
 }
 
 TEST_CASE("profiles are written and read") {
@@ -285,8 +285,8 @@ TEST_CASE("profiles are written and read") {
   CHECK_THROWS_WITH_AS(parse_sensor_profile("{}", "x"),
                        "x: \"format\": \"gpusim power sensor\" is expected: this is not a sensor's "
                        "profile",
-                       energy::Error);
-  CHECK_THROWS_AS(find_sensor_profile("no-such-gpu"), energy::Error);
+                       Error);
+  CHECK_THROWS_AS(find_sensor_profile("no-such-gpu"), Error);
 }
 
 TEST_CASE("gaps are left out and told of") {
@@ -304,8 +304,8 @@ TEST_CASE("too few updates are an error") {
   Trace trace;
   trace.source = "x.csv";
   for (int i = 0; i < 2; ++i) trace.samples.push_back({.time = Seconds(i), .power = Watts(10 + i)});
-  CHECK_THROWS_AS(correct(trace, kK20), energy::Error);
-  CHECK_THROWS_AS(calibrate(trace, std::nullopt, {}), energy::Error);
+  CHECK_THROWS_AS(correct(trace, kK20), Error);
+  CHECK_THROWS_AS(calibrate(trace, std::nullopt, {}), Error);
 }
 
 }  // namespace

@@ -3,9 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include "energy/error.h"
+#include "device_sim/base/child_process.h"
+#include "device_sim/base/error.h"
 #include "energy/power/chart.h"
-#include "energy/power/child_process.h"
+#include "energy/power/command_workload.h"
 #include "energy/power/recorder.h"
 #include "tests/unit/power/helpers.h"
 
@@ -118,7 +119,7 @@ TEST_CASE("a kernel that is too long for the on-line form") {
   device.kernel = {{Seconds(0), Watts(100)}, {Seconds(0.05), Watts(100)}};
   SimulatedSource source(c2075(), device);
   SimulatedWorkload workload(source);
-  CHECK_THROWS_AS(profile_online(source, workload, Seconds(0.03), {}), energy::Error);
+  CHECK_THROWS_AS(profile_online(source, workload, Seconds(0.03), {}), Error);
 }
 
 TEST_CASE("a sensor whose value never changes has no interval") {
@@ -126,7 +127,7 @@ TEST_CASE("a sensor whose value never changes has no interval") {
   sensor.noise = Watts(0);
   SimulatedSource source(sensor, six_milliseconds());
   SimulatedWorkload workload(source);
-  CHECK_THROWS_AS(profile_offline(source, workload, {.most_waiting = Seconds(2)}), energy::Error);
+  CHECK_THROWS_AS(profile_offline(source, workload, {.most_waiting = Seconds(2)}), Error);
   // It can be given.
   const PowerProfile p = profile_offline(
       source, workload, {.runs = 400, .interval = Seconds(0.02), .most_waiting = Seconds(2)});
@@ -148,7 +149,7 @@ TEST_CASE("a profile from a recording with intervals") {
   const PowerProfile p = profile_from_trace(again, "k", {});
   CHECK(p.energy.value() == doctest::Approx(kTrueJoules).scale(0).epsilon(0.03));
   CHECK(std::abs(p.fall->value() - 0.006) < 0.0005);
-  CHECK_THROWS_AS(profile_from_trace(again, "other", {}), energy::Error);
+  CHECK_THROWS_AS(profile_from_trace(again, "other", {}), Error);
 }
 
 TEST_CASE("recordings: energy with its uncertainty, sources that die or end") {
@@ -190,10 +191,10 @@ TEST_CASE("commands: status, signals, and what cannot be run") {
   CHECK(ChildProcess({"sh", "-c", "exit 3"}).wait() == 3);
   CHECK(ChildProcess({"sh", "-c", "kill -TERM $$"}).wait() == 128 + 15);
   CHECK_THROWS_WITH_AS(ChildProcess({"/no/such/program"}),
-                       "/no/such/program: No such file or directory", energy::Error);
+                       "/no/such/program: No such file or directory", Error);
   CommandWorkload fails({"sh", "-c", "exit 1"});
   fails.start();
-  CHECK_THROWS_AS(fails.finish(), energy::Error);
+  CHECK_THROWS_AS(fails.finish(), Error);
 }
 
 TEST_CASE("charts are whole and escape names") {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 #include "energy/power/updates.h"
 #include "tests/unit/power/helpers.h"
 
@@ -23,7 +23,7 @@ TEST_CASE("a curve's values and energy") {
   CHECK(c.at(Seconds(3)).value() == 40);
   CHECK(c.at(Seconds(9)).value() == 50);
   CHECK(c.energy(Seconds(0), Seconds(5)).value() == doctest::Approx(20 + 80 + 50));
-  CHECK_THROWS_AS(Curve({{Seconds(1), Watts(1)}, {Seconds(0), Watts(1)}}), energy::Error);
+  CHECK_THROWS_AS(Curve({{Seconds(1), Watts(1)}, {Seconds(0), Watts(1)}}), Error);
 }
 
 TEST_CASE("appending cuts what was to come") {
@@ -107,7 +107,7 @@ TEST_CASE("a simulation with a length ends, or dies") {
   CHECK(record_until(source, Seconds(1)).duration() < Seconds(0.1));
   device.fails_at_end = true;
   SimulatedSource dying({}, device);
-  CHECK_THROWS_AS(record_until(dying, Seconds(1)), energy::Error);
+  CHECK_THROWS_AS(record_until(dying, Seconds(1)), Error);
 }
 
 TEST_CASE("a kernel that starts replaces the tail of the one before") {
@@ -130,16 +130,16 @@ TEST_CASE("files of the simulated sensor say what is wrong with them") {
   const auto message = [](const char* text) {
     try {
       parse_simulated(text, "x.json");
-    } catch (const energy::Error& error) {
+    } catch (const Error& error) {
       return std::string(error.what());
     }
     return std::string();
   };
   CHECK(message("{") == "x.json: not JSON, at byte 2");
-  CHECK(message(R"({"sensor": {"update_period": 1}})").find("no such key") != std::string::npos);
+  CHECK(message(R"({"sensor": {"update_period": 1}})").find("unknown key") != std::string::npos);
   CHECK(message("{}").find("what it draws is expected") != std::string::npos);
   CHECK(message(R"({"device": {}})").find("what it draws is expected") != std::string::npos);
-  CHECK(message(R"({"sensor": {"gain": "x"}})").find("a number is expected") != std::string::npos);
+  CHECK(message(R"({"sensor": {"gain": "x"}})").find("must be a number") != std::string::npos);
   CHECK(message(R"({"device": {"curve": [[1, 2], [0, 2]]}})").find("time falls") !=
         std::string::npos);
   CHECK(message(R"({"device": {"starts_s": [1]}})").find("no \"kernel\"") != std::string::npos);

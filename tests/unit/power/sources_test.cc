@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 #include "energy/power/recorder.h"
 
 namespace gpusim::power {
@@ -32,7 +32,7 @@ struct Folder {
 std::string message(const std::string& spec, const SourceOptions& options) {
   try {
     open_source(spec, options)->poll();
-  } catch (const energy::Error& error) {
+  } catch (const Error& error) {
     return error.what();
   }
   return "";
@@ -74,7 +74,7 @@ TEST_CASE("RAPL: packages are added, counters wrap") {
   CHECK(message("rapl:7", options).find("no such zone; there are 0 (package-0), 0:0 (core)") !=
         std::string::npos);
   fs::remove(f.path / "class/powercap/intel-rapl:1/energy_uj");
-  CHECK_THROWS_AS(source->poll(), energy::Error);
+  CHECK_THROWS_AS(source->poll(), Error);
   CHECK(message("rapl", {.sysfs_root = "/no/such/folder"}).find("no energy counters") !=
         std::string::npos);
 }

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 #include "energy/power/meter.h"
 
 namespace gpusim::power {
@@ -12,7 +12,7 @@ namespace {
 std::string message(const std::string& text, TimeOrder order = TimeOrder::kRefuse) {
   try {
     parse_trace(text, "t.csv", order);
-  } catch (const energy::Error& error) {
+  } catch (const Error& error) {
     return error.what();
   }
   return "";
@@ -148,7 +148,7 @@ TEST_CASE("records of a meter") {
   CHECK(t.duration().value() == doctest::Approx(0.01));
   CHECK(t.samples[0].power.value() == doctest::Approx(7.568 * (4.88 - 0.0488)));
   CHECK(parse_meter(data + "x", Seconds(5), "m.bin").is_partial);
-  CHECK_THROWS_AS(parse_meter("", Seconds(0), "m.bin"), energy::Error);
+  CHECK_THROWS_AS(parse_meter("", Seconds(0), "m.bin"), Error);
 }
 
 }  // namespace

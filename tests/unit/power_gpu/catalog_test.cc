@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 #include "energy/power/microbench/ptx.h"
 
 namespace gpusim::power {
@@ -48,7 +48,7 @@ TEST_CASE("selections") {
   CHECK(select_instructions("int_add,add.s32").size() == 4);
   CHECK(select_instructions("class:control_flow,div.f64").size() == 2);
   for (const char* bad : {"", "no_such", "add.s32,,", "class:nothing"})
-    CHECK_THROWS_AS(select_instructions(bad), energy::Error);
+    CHECK_THROWS_AS(select_instructions(bad), Error);
 }
 
 TEST_CASE("a kernel has its instruction as often as it is unrolled, its overhead never") {
@@ -65,8 +65,8 @@ TEST_CASE("a kernel has its instruction as often as it is unrolled, its overhead
     }
   }
   const Instruction* add = find_instruction("add.s32");
-  CHECK_THROWS_AS(kernel_ptx({{add}, false, {0}}), energy::Error);
-  CHECK_THROWS_AS(kernel_ptx({{add}, false, {5000}}), energy::Error);
+  CHECK_THROWS_AS(kernel_ptx({{add}, false, {0}}), Error);
+  CHECK_THROWS_AS(kernel_ptx({{add}, false, {5000}}), Error);
 }
 
 TEST_CASE("parameters are those that the kernel names") {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 #include "energy/power/attach/log_reader.h"
 #include "energy/power/attach/timeline.h"
 #include "energy/power/compare.h"
@@ -104,10 +104,10 @@ TEST_CASE("Equation 2, and intervals without a reading") {
 }
 
 TEST_CASE("recordings that cannot be compared") {
-  CHECK_THROWS_AS(compare_methods({}, {}, {}), energy::Error);
+  CHECK_THROWS_AS(compare_methods({}, {}, {}), Error);
   Trace trace;
   trace.samples = {at(0, 1)};
-  CHECK_THROWS_AS(compare_methods(trace, {{"x", Seconds(2), Seconds(1)}}, {}), energy::Error);
+  CHECK_THROWS_AS(compare_methods(trace, {{"x", Seconds(2), Seconds(1)}}, {}), Error);
   const Comparison c =
       compare_methods(trace, {{"a", Seconds(0), Seconds(2)}, {"b", Seconds(1), Seconds(3)}}, {});
   REQUIRE(c.notes.size() == 1);
@@ -146,9 +146,9 @@ TEST_CASE("damaged logs are errors or shorter, never a crash") {
   CHECK(good.unfinished == 1);
   const auto events = nlohmann::json::parse(attach::timeline_json({good}, {}, {}));
   CHECK(events["traceEvents"].size() > 2);
-  CHECK_THROWS_AS(attach::read_log(write("GPSATT")), energy::Error);
-  CHECK_THROWS_AS(attach::read_log(write(std::string(200, 'x'))), energy::Error);
-  CHECK_THROWS_AS(attach::read_log(folder / "none.log"), energy::Error);
+  CHECK_THROWS_AS(attach::read_log(write("GPSATT")), Error);
+  CHECK_THROWS_AS(attach::read_log(write(std::string(200, 'x'))), Error);
+  CHECK_THROWS_AS(attach::read_log(folder / "none.log"), Error);
   std::random_device device;
   const char* given = std::getenv("GPUSIM_SEED");
   const unsigned seed = given != nullptr ? static_cast<unsigned>(std::atol(given)) : device();
@@ -160,7 +160,7 @@ TEST_CASE("damaged logs are errors or shorter, never a crash") {
       bad[8 + random() % (bad.size() - 7) - 1] ^= static_cast<char>(random());
     try {
       (void)attach::timeline_json({attach::read_log(write(bad))}, {}, {});
-    } catch (const energy::Error&) {
+    } catch (const Error&) {
     }
   }
   fs::remove_all(folder);

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "energy/error.h"
+#include "device_sim/base/error.h"
 #include "energy/power/microbench/measure.h"
 #include "energy/power/microbench/sweeps.h"
 #include "energy/power/microbench/target_file.h"
@@ -170,14 +170,14 @@ TEST_CASE("sweeps fill the files that gpusim energy tune reads") {
   const SweepFiles twice = sweep_files(sweeps, once);
   CHECK(twice.statics.size() > once.statics.size());
   CHECK(twice.statics.starts_with(once.statics));
-  CHECK_THROWS_AS(sweep_files(sweeps, {.constant = "a,b\n"}), energy::Error);
+  CHECK_THROWS_AS(sweep_files(sweeps, {.constant = "a,b\n"}), Error);
 }
 
 TEST_CASE("failures are errors that say what failed") {
   const auto message = [](auto f) {
     try {
       f();
-    } catch (const energy::Error& e) {
+    } catch (const Error& e) {
       return std::string(e.what());
     }
     return std::string();
@@ -210,7 +210,7 @@ TEST_CASE("a source that ends early is an error") {
   device.length = Seconds(0.3);
   SimulatedSource source(s, device);
   Gpu gpu(GPUSIM_STUB_CUDA, 0);
-  CHECK_THROWS_AS(run_benchmarks(gpu, source, quick("add.s32")), energy::Error);
+  CHECK_THROWS_AS(run_benchmarks(gpu, source, quick("add.s32")), Error);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 #include "host/sweep/results.h"
 #include "host/sweep/study_page.h"
 
@@ -138,10 +138,10 @@ TEST_CASE("keys that not all runs have") {
 TEST_CASE("what is not the statistics of a run is refused, or run anew") {
   Json stats = statistics(2);
   stats.erase("classes");
-  CHECK_THROWS_AS(point_of(stats, 2), host::UserError);
-  CHECK_THROWS_AS(point_of("text", 2), host::UserError);
+  CHECK_THROWS_AS(point_of(stats, 2), Error);
+  CHECK_THROWS_AS(point_of("text", 2), Error);
   Point p;
-  CHECK_THROWS_AS(read_statistics("/nonexistent", p), host::UserError);
+  CHECK_THROWS_AS(read_statistics("/nonexistent", p), Error);
   const StatsFile file(point_json(point_of(statistics(2), 2), {{"id", 1}}));
   CHECK(load_point(file.path, {{"id", 1}}));
   CHECK_FALSE(load_point(file.path, {{"id", 2}}));

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "host/error.h"
+#include "device_sim/base/error.h"
 #include "host/sweep/machine.h"
 
 namespace gpusim::sweep {
@@ -135,21 +135,21 @@ TEST_CASE("mistakes in a study file are named with their place") {
     CHECK(said.find(part) != std::string::npos);
     CHECK(said.find(name) != std::string::npos);
   };
-  check("a.json", "", "parse error");
-  check("b.json", "[]", "expected an object");
-  check("c.json", R"({"programs": []})", "expected a list of programs");
+  check("a.json", "", "not JSON");
+  check("b.json", "[]", "an object is expected");
+  check("c.json", R"({"programs": []})", "must be a list of programs");
   check("d.json", R"({"programms": []})", "unknown key \"programms\"");
-  check("e.json", R"({"programs": [{"name": "x"}]})", "\"programs\"[0]: \"program\" is missing");
+  check("e.json", R"({"programs": [{"name": "x"}]})", "programs[0]: \"program\" is missing");
   check("f.json", R"({"programs": [{"program": "x", "scaling": "big"}]})", "\"big\" is not strong");
-  check("g.json", R"({"repeat": -1, "programs": [{"program": "x"}]})", "\"repeat\": expected");
-  check("h.json", R"({"repeat": 1.5, "programs": [{"program": "x"}]})", "\"repeat\": expected");
-  check("i.json", R"({"cores": "1..", "programs": [{"program": "x"}]})", "\"cores\"");
-  check("j.json", R"({"programs": [{"program": "x", "args": [{}]}]})", "expected texts or numbers");
-  check("k.json", R"({"programs": [{"program": "x", "sizes": [{}]}]})", "\"sizes\"[0], \"name\"");
-  check("l.json", R"({"programs": [{"program": 3}]})", "expected a text");
-  check("m.json", R"({"timeout_seconds": -1, "programs": [{"program": "x"}]})", "seconds");
+  check("g.json", R"({"repeat": -1, "programs": [{"program": "x"}]})", "\"repeat\" must be");
+  check("h.json", R"({"repeat": 1.5, "programs": [{"program": "x"}]})", "\"repeat\" must be");
+  check("i.json", R"({"cores": "1..", "programs": [{"program": "x"}]})", "i.json.cores");
+  check("j.json", R"({"programs": [{"program": "x", "args": [{}]}]})", "must be texts or numbers");
+  check("k.json", R"({"programs": [{"program": "x", "sizes": [{}]}]})", "sizes[0]: \"name\"");
+  check("l.json", R"({"programs": [{"program": 3}]})", "must be a text");
+  check("m.json", R"({"timeout_seconds": -1, "programs": [{"program": "x"}]})", "timeout_seconds");
   check("n.toml", "title = \"x\"\nprograms = [", "line 2");
-  check("o.toml", "cores = 1979-05-27\n[[programs]]\nprogram = \"x\"\n", "\"cores\"");
+  check("o.toml", "cores = 1979-05-27\n[[programs]]\nprogram = \"x\"\n", "o.toml.cores");
   CHECK(message_of([&] { load_study(folder.path / "none.json"); }).find("none.json") !=
         std::string::npos);
 }

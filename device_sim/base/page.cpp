@@ -1,12 +1,12 @@
-#include "host/sweep/page.h"
+#include "device_sim/base/page.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <cstdlib>
 
-#include "energy/escape_xml.h"
-#include "host/sweep/assets.h"
+#include "device_sim/base/assets.h"
+#include "device_sim/base/escape_xml.h"
 
 namespace gpusim::page {
 namespace {
@@ -40,11 +40,11 @@ void Page::add_section(const std::string& heading) {
   in_section_ = true;
   const std::string anchor = fmt::format("s{}", contents_.size() + 1);
   contents_.emplace_back(anchor, heading);
-  body_ += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n", anchor, energy::escape_xml(heading));
+  body_ += fmt::format("<section id=\"{}\">\n<h2>{}</h2>\n", anchor, escape_xml(heading));
 }
 
 void Page::add_text(const std::string& text) {
-  body_ += fmt::format("<p>{}</p>\n", energy::escape_xml(text));
+  body_ += fmt::format("<p>{}</p>\n", escape_xml(text));
 }
 
 void Page::figure(const std::string& what, std::vector<std::pair<std::string, Json>> views) {
@@ -69,7 +69,7 @@ void Page::add_charts(const std::string& what, std::vector<std::pair<std::string
 void Page::add_table(Json table, const std::string& name, const std::string& fold) {
   std::vector<std::pair<std::string, Json>> one;
   one.emplace_back("", std::move(table));
-  if (!fold.empty()) body_ += fmt::format("<details><summary>{}</summary>\n", energy::escape_xml(fold));
+  if (!fold.empty()) body_ += fmt::format("<details><summary>{}</summary>\n", escape_xml(fold));
   add_tables("", name, std::move(one));
   if (!fold.empty()) body_ += "</details>\n";
 }
@@ -84,8 +84,8 @@ void Page::add_tables(const std::string& what, const std::string& name,
 }
 
 void Page::add_code(const std::string& text, const std::string& fold) {
-  if (!fold.empty()) body_ += fmt::format("<details><summary>{}</summary>\n", energy::escape_xml(fold));
-  body_ += fmt::format("<pre>{}</pre>\n", energy::escape_xml(text));
+  if (!fold.empty()) body_ += fmt::format("<details><summary>{}</summary>\n", escape_xml(fold));
+  body_ += fmt::format("<pre>{}</pre>\n", escape_xml(text));
   if (!fold.empty()) body_ += "</details>\n";
 }
 
@@ -93,13 +93,13 @@ void Page::add_html(const std::string& html) { body_ += html; }
 
 void Page::embed(const std::string& id, const Json& data) {
   embedded_ += fmt::format("<script type=\"application/json\" id=\"{}\">{}</script>\n",
-                           energy::escape_xml(id), script_json(data));
+                           escape_xml(id), script_json(data));
 }
 
 std::string Page::html() const {
   std::string contents;
   for (const auto& [anchor, heading] : contents_)
-    contents += fmt::format("<a href=\"#{}\">{}</a>\n", anchor, energy::escape_xml(heading));
+    contents += fmt::format("<a href=\"#{}\">{}</a>\n", anchor, escape_xml(heading));
   // The policy lets the page load nothing, whatever stands in it.
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -113,9 +113,8 @@ std::string Page::html() const {
       "</noscript>\n{5}{6}</main>\n"
       "<script type=\"application/json\" id=\"gpusim-figures\">{7}</script>\n{8}"
       "<script>\n{9}</script>\n{10}</body>\n</html>\n",
-      energy::escape_xml(title_), asset("page.css"), style_,
-      subtitle_.empty() ? ""
-                        : fmt::format("<p class=\"subtitle\">{}</p>\n", energy::escape_xml(subtitle_)),
+      escape_xml(title_), asset("page.css"), style_,
+      subtitle_.empty() ? "" : fmt::format("<p class=\"subtitle\">{}</p>\n", escape_xml(subtitle_)),
       contents, body_, in_section_ ? "</section>\n" : "", script_json(figures_), embedded_,
       asset("page.js"), script_.empty() ? "" : "<script>\n" + script_ + "</script>\n");
 }

@@ -1,4 +1,4 @@
-#include "energy/accelwattch/csv.h"
+#include "device_sim/base/csv.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
+#include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
 #include "device_sim/base/nearest_name.h"
-#include "energy/accelwattch/error.h"
 
-namespace gpusim::accelwattch {
+namespace gpusim {
 namespace {
 
 [[noreturn]] void fail(const std::string& source, size_t line, const std::string& what) {
@@ -168,16 +167,8 @@ CsvTable parse_csv(std::string_view text, std::string source, std::string_view h
   return table;
 }
 
-std::string read_text_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(path + " cannot be read");
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) throw Error(path + " cannot be read");
-  return text;
-}
-
 CsvTable read_csv(const std::string& path, std::string_view header_has) {
-  return parse_csv(read_text_file(path), path, header_has);
+  return parse_csv(read_text(path), path, header_has);
 }
 
 std::optional<double> parse_number(std::string_view text, bool decimal_comma, bool thousands) {
@@ -224,4 +215,4 @@ double require_number(const CsvTable& table, const CsvRow& row, size_t column) {
   return *value;
 }
 
-}  // namespace gpusim::accelwattch
+}  // namespace gpusim

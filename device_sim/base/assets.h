@@ -1,4 +1,4 @@
-// Texts of host/sweep/assets, built into the program.
+// Texts of device_sim/base/assets, built into the program.
 #pragma once
 #include <string>
 

@@ -1,7 +1,7 @@
 # cmake -DOUT=FILE.cpp -DFILES=a.css|b.js -P embed_assets.cmake
 # Writes texts into a C++ source, in short literals (compilers need not take more than 64 KiB). As
 # bytes and not by CMake's string functions, which stumble over brackets and semicolons.
-set(text "// Generated from host/sweep/assets.\n#include \"host/sweep/assets.h\"\n\n#include <map>\n\n")
+set(text "// Generated from device_sim/base/assets.\n#include \"device_sim/base/assets.h\"\n\n#include <map>\n\n")
 string(APPEND text "namespace gpusim::page {\n\nconst std::string& asset(const std::string& name) {\n")
 string(APPEND text "  static const std::map<std::string, std::string> files = {\n")
 string(REPLACE "|" ";" FILES "${FILES}")

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace gpusim::energy {
+namespace gpusim {
 
 // Control characters, which neither may hold, become spaces; line ends and tabs stay.
 inline std::string escape_xml(std::string_view text) {
@@ -22,4 +22,4 @@ inline std::string escape_xml(std::string_view text) {
   return safe;
 }
 
-}  // namespace gpusim::energy
+}  // namespace gpusim

@@ -1,13 +1,12 @@
-#include "energy/accelwattch/csv.h"
+#include "device_sim/base/csv.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "energy/accelwattch/error.h"
+#include "device_sim/base/error.h"
 
 using namespace gpusim;
-using namespace gpusim::accelwattch;
 
 TEST_CASE("tables are read as spreadsheets write them") {
   const CsvTable t = parse_csv(

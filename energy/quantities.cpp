@@ -1,6 +1,10 @@
-#include "energy/quantity_json.h"
+#include "energy/quantities.h"
+
+#include <fmt/format.h>
 
 #include <cstring>
+
+#include "device_sim/base/error.h"
 
 namespace gpusim::energy {
 namespace {

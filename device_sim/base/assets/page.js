@@ -1,5 +1,5 @@
 // Draws the figures of a page: line charts, stacked areas, bars, heat maps and tables, from the
-// descriptions in #gpusim-figures (host/sweep/page.h says what they hold). No libraries, no network.
+// descriptions in #gpusim-figures (device_sim/base/page.h says what they hold). No libraries, no network.
 "use strict";
 (() => {
   const THEMES = {

@@ -1,10 +1,10 @@
-#include "host/sweep/page.h"
+#include "device_sim/base/page.h"
 
 #include <doctest/doctest.h>
 
 #include <limits>
 
-#include "host/sweep/assets.h"
+#include "device_sim/base/assets.h"
 
 namespace gpusim::page {
 namespace {

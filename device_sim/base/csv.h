@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace gpusim::accelwattch {
+namespace gpusim {
 
 struct CsvRow {
   size_t line = 0;                 // where the row starts in the file, from 1
@@ -31,7 +31,6 @@ struct CsvTable {
 // Throws Error.
 CsvTable parse_csv(std::string_view text, std::string source, std::string_view header_has = {});
 CsvTable read_csv(const std::string& path, std::string_view header_has = {});
-std::string read_text_file(const std::string& path);
 
 // A plain decimal number; nullopt for anything else. `decimal_comma`: 12,5 is twelve and a half;
 // `thousands`: 1,234,567 is one number. NaN and infinities are numbers here.
@@ -44,4 +43,4 @@ double require_number(const CsvTable& table, const CsvRow& row, size_t column);
 std::string lower(std::string_view text);
 std::string_view trim(std::string_view text);
 
-}  // namespace gpusim::accelwattch
+}  // namespace gpusim

@@ -1,0 +1,90 @@
+#include "device_sim/base/json_object.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "device_sim/base/error.h"
+#include "device_sim/base/nearest_name.h"
+
+namespace gpusim {
+
+using Json = nlohmann::ordered_json;
+
+Json parse_json(const std::string& text, const std::string& origin) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    throw Error(fmt::format("{}: not JSON, at byte {}", origin, error.byte));
+  } catch (const Json::exception& error) {
+    throw Error(fmt::format("{}: not JSON: {}", origin, error.what()));
+  }
+}
+
+JsonObject::JsonObject(const Json& json, std::string where)
+    : json_(&json), where_(std::move(where)) {
+  if (!json.is_object()) fail("an object is expected");
+}
+
+void JsonObject::fail(const std::string& what) const { throw Error(where_ + ": " + what); }
+
+bool JsonObject::has(const std::string& key) const {
+  seen_.insert(key);
+  return json_->contains(key);
+}
+
+const Json& JsonObject::get(const std::string& key) const {
+  if (!has(key)) fail(fmt::format("\"{}\" is missing", key));
+  return (*json_)[key];
+}
+
+std::string JsonObject::text(const std::string& key) const {
+  const Json& v = get(key);
+  if (!v.is_string() || v.get_ref<const std::string&>().empty())
+    fail(fmt::format("\"{}\" must be a text", key));
+  return v.get<std::string>();
+}
+
+std::string JsonObject::text_or(const std::string& key, const std::string& fallback) const {
+  return has(key) ? text(key) : fallback;
+}
+
+bool JsonObject::flag_or(const std::string& key, bool fallback) const {
+  if (!has(key)) return fallback;
+  if (!get(key).is_boolean()) fail(fmt::format("\"{}\" must be true or false", key));
+  return get(key).get<bool>();
+}
+
+std::vector<std::string> JsonObject::texts(const std::string& key) const {
+  std::vector<std::string> list;
+  if (!has(key)) return list;
+  if (!get(key).is_array()) fail(fmt::format("\"{}\" must be a list of texts", key));
+  for (const Json& v : get(key)) {
+    if (!v.is_string()) fail(fmt::format("\"{}\" must be a list of texts", key));
+    list.push_back(v.get<std::string>());
+  }
+  return list;
+}
+
+double JsonObject::number(const std::string& key, double least) const {
+  const Json& v = get(key);
+  if (!v.is_number()) fail(fmt::format("\"{}\" must be a number", key));
+  const double n = v.get<double>();
+  if (!std::isfinite(n) || n < least)
+    fail(fmt::format("\"{}\" is {}; it must be finite and {}", key, n,
+                     least == 0 ? "not negative" : fmt::format("not less than {}", least)));
+  return n;
+}
+
+double JsonObject::number_or(const std::string& key, double fallback, double least) const {
+  return has(key) ? number(key, least) : fallback;
+}
+
+void JsonObject::no_other_keys(const std::string& hint) const {
+  for (const auto& item : json_->items())
+    if (!seen_.contains(item.key()))
+      fail(
+          fmt::format("unknown key \"{}\"{}{}", item.key(), did_you_mean(item.key(), seen_), hint));
+}
+
+}  // namespace gpusim
