@@ -117,7 +117,7 @@ int self_test_here(uint32_t number, unsigned most_seconds) {
   std::signal(SIGALRM, SIG_DFL);
   ::alarm(most_seconds);
   const std::string what = self_test::run_self_test(
-      [=] { return make_backend_on("cuda", std::vector{number}); });
+      [=] { return make_backend_on(backend_with_devices().name, std::vector{number}); });
   if (!what.empty()) console::err("{}\n", what);
   return what.empty() ? 0 : 1;
 }

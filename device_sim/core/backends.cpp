@@ -1,5 +1,7 @@
 // The one list of backends.
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <stdexcept>
 
 #include "device_sim/base/nearest_name.h"
@@ -29,6 +31,9 @@ std::string device_of() {
 struct Row {
   BackendInfo info;
   BackendTraits traits;
+  // Of a backend with devices to choose from.
+  std::vector<DeviceInfo> (*devices)() = nullptr;
+  std::unique_ptr<Backend> (*create_on)(std::span<const uint32_t>) = nullptr;
 };
 constexpr Row kRows[] = {
     {{"simd", SimdBackend::available, device_of<SimdBackend>, create<SimdBackend>,
@@ -37,11 +42,14 @@ constexpr Row kRows[] = {
     {{"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>,
       ScalarBackend::kSchedulingBytes, true},
      {}},
-    // Last, so that `auto` takes it only where somebody looked whether it works (host/backend_choice.h).
+    // Last, so that `auto` takes it only where somebody looked whether it works
+    // (host/backend_choice.h).
     {{"cuda", cuda::available, cuda::device_name, create_cuda, cuda::kSchedulingBytes, false},
      {.is_on_device = true,
       .always_counts_cores = false,
-      .cores_per_tile = MachineState::kTileCores}},
+      .cores_per_tile = MachineState::kTileCores},
+     cuda::devices,
+     cuda::create},
 };
 constexpr auto kBackends = [] {
   std::array<BackendInfo, std::size(kRows)> infos{};
@@ -49,12 +57,17 @@ constexpr auto kBackends = [] {
   return infos;
 }();
 
+const Row* row_of(std::string_view backend) {
+  for (const Row& row : kRows)
+    if (backend == row.info.name) return &row;
+  return nullptr;
+}
+
 }  // namespace
 
 BackendTraits traits_of(std::string_view backend) {
-  for (const Row& row : kRows)
-    if (backend == row.info.name) return row.traits;
-  return {};
+  const Row* const row = row_of(backend);
+  return row ? row->traits : BackendTraits{};
 }
 
 std::span<const BackendInfo> all_backends() { return kBackends; }
@@ -82,12 +95,20 @@ std::unique_ptr<Backend> make_backend(const std::string& name, bool in_place) {
 }
 
 std::vector<DeviceInfo> devices_of(std::string_view backend) {
-  return backend == "cuda" ? cuda::devices() : std::vector<DeviceInfo>();
+  const Row* const row = row_of(backend);
+  return row && row->devices ? row->devices() : std::vector<DeviceInfo>();
+}
+
+const BackendInfo& backend_with_devices() {
+  return std::find_if(std::begin(kRows), std::end(kRows),
+                      [](const Row& row) { return row.devices != nullptr; })
+      ->info;
 }
 
 std::unique_ptr<Backend> make_backend_on(const std::string& name,
                                          std::span<const uint32_t> devices) {
-  return name == "cuda" && !devices.empty() ? cuda::create(devices) : make_backend(name);
+  const Row* const row = row_of(name);
+  return row && row->create_on && !devices.empty() ? row->create_on(devices) : make_backend(name);
 }
 
 }  // namespace gpusim

@@ -19,6 +19,9 @@ struct DeviceInfo {
 // Of a backend in all_backends(). Empty: it has none to choose from.
 std::vector<DeviceInfo> devices_of(std::string_view backend);
 
+// The one whose devices --devices numbers.
+const BackendInfo& backend_with_devices();
+
 // As make_backend(), on these devices, all different and in any order; none: the first that can be
 // used. On several of them cores share no memory: MachineConfig::memory_model has to be kPrivate.
 std::unique_ptr<Backend> make_backend_on(const std::string& name,

@@ -21,7 +21,7 @@ struct SelfTestOptions {
 int self_test(const SelfTestOptions& options) {
   const std::vector<uint32_t> devices = parse_devices(options.devices);
   if (options.here) return self_test_here(devices.front(), options.timeout_seconds);
-  const std::vector<DeviceInfo> known = devices_of("cuda");
+  const std::vector<DeviceInfo> known = devices_of(backend_with_devices().name);
   bool all_passed = true;
   for (const uint32_t number : devices) {
     const SelfTest result = run_self_test(number, known[number], options.timeout_seconds);
