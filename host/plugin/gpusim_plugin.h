@@ -24,6 +24,11 @@ extern "C" {
 
 #define GPUSIM_PLUGIN_VERSION 2
 
+/* Of the header that a plug-in was compiled with: gpusim loads no other version. Version 1 had
+ * none. */
+extern __attribute__((weak, visibility("default"))) const uint32_t gpusim_plugin_version;
+const uint32_t gpusim_plugin_version = GPUSIM_PLUGIN_VERSION;
+
 /* An instruction of the guest. */
 typedef struct gpusim_instruction {
   uint64_t address;

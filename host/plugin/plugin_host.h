@@ -13,7 +13,7 @@ namespace gpusim::host {
 
 class PluginHost final : public JournalReader {
  public:
-  // Each "FILE[,ARGUMENT]...". Loads them and asks what they want. Throws UserError.
+  // Each "FILE[,ARGUMENT]...". Loads them and asks what they want. Throws Error.
   explicit PluginHost(const std::vector<std::string>& plugins);
   ~PluginHost() override;
 

@@ -7,6 +7,7 @@
 import collections
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 CROSS = "/usr/bin/aarch64-linux-gnu-gcc"
+RISCV = "/usr/bin/riscv64-linux-gnu-"
 LOAD, STORE, ATOMIC, FENCE, YIELD, WAIT, SIGNAL = range(7)
 
 
@@ -37,17 +39,17 @@ class Plugins(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name).resolve()
 
-    def run_gpusim(self, *words, status=0):
-        command = [str(self.gpusim), "run", str(self.guest), "--entry", "work", "--arg", "@core", "--arg",
+    def run_gpusim(self, *words, status=0, guest=None):
+        command = [str(self.gpusim), "run", str(guest or self.guest), "--entry", "work", "--arg", "@core", "--arg",
                    "&place", "--quiet", *map(str, words)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False,
                               cwd=self.folder)
         self.assertEqual(done.returncode, status, f"{command}\n{done.stdout}{done.stderr}")
         return done
 
-    def record(self, *options):
+    def record(self, *options, guest=None):
         log = self.folder / "log"
-        self.run_gpusim("--plugin", f"{self.recorder},{log},all", *options)
+        self.run_gpusim("--plugin", f"{self.recorder},{log},all", *options, guest=guest)
         kinds = collections.defaultdict(list)
         for text in log.read_text().splitlines():
             kind, rest = text.split(" ", 1)
@@ -87,6 +89,42 @@ class Plugins(unittest.TestCase):
             use = dict((int(a), (int(b), int(c))) for a, b, c in map(str.split, heard["use"]))
             self.assertEqual(use[loop][0], 9)
             self.assertGreaterEqual(use[loop][1], 9)
+
+    def test_instructions_of_two_and_four_bytes(self):
+        guest = self.build / "plugin_riscv.elf"
+        subprocess.run([RISCV + "gcc", "-nostdlib", "-static", "-march=rv64gc", "-Wl,--entry=work",
+                        "-o", guest, HERE / "guest_riscv.S"], check=True)
+        listing = subprocess.run([RISCV + "objdump", "-d", guest], capture_output=True, text=True,
+                                 check=True).stdout
+        # objdump prints a number, the plug-in bytes as they lie in memory.
+        expected = {int(address, 16): bytes.fromhex(code)[::-1].hex() for address, code in
+                    re.findall(r"^ +([0-9a-f]+):\t([0-9a-f]+) ", listing, re.M)}
+        self.assertEqual({len(code) // 2 for code in expected.values()}, {2, 4})
+        heard = self.record("--cores", 2, guest=guest)
+        self.assertEqual(heard["start"][0].split()[1], "riscv64")
+        told = {}
+        for text in heard["block"]:
+            _, address, _, _, _, *code = text.split()
+            at = int(address, 16)
+            for word in code:
+                digits, _, state = word.split("/")
+                self.assertEqual(state, "ok", text)
+                told[at] = digits
+                at += len(digits) // 2
+        self.assertEqual(told, expected)
+        loads = [text for text in heard["access"] if text.split()[3] == str(LOAD)]
+        self.assertEqual(len(loads), 2 * 3)
+
+    def test_plugins_of_other_versions_are_refused(self):
+        install = "int gpusim_plugin_install(void) { return 0; }\n"
+        for version, source in ((1, install),
+                                (3, "const unsigned gpusim_plugin_version = 3;\n" + install)):
+            plugin = self.folder / f"version{version}.so"
+            subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", plugin, "-"], input=source,
+                           text=True, check=True)
+            done = self.run_gpusim("--plugin", plugin, status=2)
+            self.assertIn(f"made for version {version} of the plug-in interface; this gpusim has "
+                          "version 2: compile it again", done.stderr)
 
     def test_a_run_is_the_same_with_a_plugin(self):
         stats = []
