@@ -219,7 +219,6 @@ class Kernel {
   friend struct CheckpointAccess;  // host/checkpoint
   uint32_t place_at(uint64_t pc);
   bool starts_block(uint32_t uop) const;
-  uint64_t pc_of(uint32_t uop) const;
   // Enters handlers for all signals that may be delivered now; returns where the core goes on, or
   // nothing if its process ends.
   std::optional<uint64_t> deliver(uint32_t core, uint64_t pc);

@@ -25,11 +25,6 @@ bool Kernel::starts_block(uint32_t uop) const {
   return block.first_uop == uop && block.insn_count != 0;  // else it stands for a bad target
 }
 
-// Of a block's first micro-op: its instruction may be a later one, if the first needs none.
-uint64_t Kernel::pc_of(uint32_t uop) const {
-  return starts_block(uop) ? module().blocks[module().uop_block[uop]].pc : uop_pc(module(), uop);
-}
-
 void Kernel::start_at(uint32_t core, uint64_t pc) {
   const uint32_t uop = place_at(pc);
   if (uop != kNoUop) return backend_.start(core, uop);
@@ -49,14 +44,14 @@ void Kernel::go_on(uint32_t core, uint32_t uop) {
     thread->waits_for_lock_of.reset();
   }
   if (config_.translator && deliverable(core) != 0) {
-    const uint64_t pc = pc_of(uop);
+    const uint64_t pc = place_pc(module(), uop);
     const std::optional<uint64_t> to = deliver(core, pc);
     if (!to) return;
     if (*to != pc) return start_at(core, *to);
   }
   if (thread && thread->saved_mask)
     thread->mask = *std::exchange(thread->saved_mask, std::nullopt);
-  if (uop < first_exact_uop_ && starts_block(uop)) return start_at(core, pc_of(uop));
+  if (uop < first_exact_uop_ && starts_block(uop)) return start_at(core, place_pc(module(), uop));
   backend_.start(core, uop);
 }
 
@@ -73,7 +68,7 @@ void Kernel::move_to_exact_code() {
     const uint32_t uop = backend_.place(core);
     if (uop >= first_exact_uop_) return true;
     if (!starts_block(uop)) return false;  // between two blocks: later
-    start_at(core, pc_of(uop));
+    start_at(core, place_pc(module(), uop));
     return true;
   });
 }
@@ -251,7 +246,7 @@ void Kernel::interrupt(uint32_t core) {
   if (config_.translator && first != actions.end() &&
       (restart == Restart::kAlways ||
        (restart == Restart::kIfWanted && (first->second.flags & kSaRestart)))) {
-    const uint64_t call_at = pc_of(uop) - abi_.call_bytes;
+    const uint64_t call_at = place_pc(module(), uop) - abi_.call_bytes;
     if (const uint32_t call = place_at(call_at); call != kNoUop) return go_on(core, call);
   }
   if (result != kNoSlot)

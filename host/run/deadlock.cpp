@@ -68,9 +68,8 @@ class Waits {
     }
     if (uop >= module_.uops.size()) return p;
     // Waiting ends a block: the core goes on behind the instruction that waits.
-    const Block& block = module_.blocks[module_.uop_block[uop]];
-    const uint64_t pc = block.first_uop == uop ? block.pc : uop_pc(module_, uop);
-    const CallStack stack = frames_.stack(core, {.pc = pc, .is_return = true});
+    const CallStack stack =
+        frames_.stack(core, {.pc = place_pc(module_, uop), .is_return = true});
     for (const CallPlace& place : stack.places) p.callers.push_back(place.pc);
     stacks_.try_emplace(p.callers, stack);
     return p;

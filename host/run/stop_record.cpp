@@ -13,11 +13,13 @@
 namespace gpusim::host {
 namespace {
 
-StopRecord at_uop(const Module& module, uint32_t core, uint32_t uop) {
+// `pc_of`: of the event's micro-op, if it has one.
+template <class F>
+StopRecord stop_at(const Module& module, const Event& event, F pc_of) {
   StopRecord record;
-  record.core = core;
-  if (uop < module.uops.size()) {
-    record.pc = uop_pc(module, uop);
+  record.core = event.core;
+  if (event.uop < module.uops.size()) {
+    record.pc = pc_of(module, event.uop);
     record.symbol = symbolize(module, record.pc);
     record.instruction = describe_instruction(module, record.pc);
   }
@@ -56,7 +58,7 @@ const char* fault_reason(Fault fault) {
 
 StopRecord describe_fault(const Module& module, const MemoryPlan& plan, const Event& event,
                           Fault fault) {
-  StopRecord record = at_uop(module, event.core, event.uop);
+  StopRecord record = stop_at(module, event, uop_pc);
   const bool is_jump = event.status == CoreStatus::kJump;
   if (record.pc == 0 && is_jump) record.pc = event.address;
   record.address = event.address;
@@ -72,7 +74,7 @@ StopRecord describe_fault(const Module& module, const MemoryPlan& plan, const Ev
 }
 
 StopRecord describe_limit(const Module& module, const Event& event, uint64_t limit) {
-  StopRecord record = at_uop(module, event.core, event.uop);
+  StopRecord record = stop_at(module, event, place_pc);
   record.reason = fmt::format("stopped: reached --max-instructions {}", limit);
   record.exit_status = kExitLimit;
   return record;
@@ -80,7 +82,7 @@ StopRecord describe_limit(const Module& module, const Event& event, uint64_t lim
 
 StopRecord describe_signal(const Module& module, const Event& event, int signal) {
   // The event's micro-op is where the core would go on: the call is the one before.
-  StopRecord record = at_uop(module, event.core, event.uop);
+  StopRecord record = stop_at(module, event, place_pc);
   const char* name = sigabbrev_np(signal);
   record.reason = fmt::format("ended by its own signal {} (SIG{})", signal, name ? name : "?");
   record.instruction.clear();

@@ -209,8 +209,7 @@ Translator::Translator(Module module, const TranslateOptions& options)
 Translator::Translator(ElfFile elf, const TranslateOptions& options)
     : options_(options), isa_(elf.isa), cpu_(cpu_number(*elf.isa, options.cpu)) {
   // Which other slots its code needs shows too late.
-  SlotSet used = ~find_unused_slots(*isa_, {cpu_, options.simulated_time}, elf.code_bytes());
-  used.reset(isa_->roles.sink);
+  const SlotSet used = ~find_unused_slots(*isa_, {cpu_, options.simulated_time}, elf.code_bytes());
   renumbering_ = make_slot_map(*isa_, used, /*has_syscalls=*/true);
   on_demand_ = std::make_unique<OnDemand>();
   on_demand_->open.address = static_cast<Slot>(renumbering_[isa_->roles.first_temp]);

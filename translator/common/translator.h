@@ -108,6 +108,13 @@ inline uint64_t uop_pc(const Module& module, uint32_t uop) {
   return insn_pc(module, module.blocks[module.uop_block[uop]], module.uop_insn[uop]);
 }
 
+/// Where a core is that goes on at a micro-op. At a block's start that is the block's address: its
+/// first instructions may need no micro-op.
+inline uint64_t place_pc(const Module& module, uint32_t uop) {
+  const Block& block = module.blocks[module.uop_block[uop]];
+  return block.first_uop == uop ? block.pc : uop_pc(module, uop);
+}
+
 /// Symbol of that name, or null.
 const Symbol* find_symbol(const Module& module, const std::string& name);
 /// The same; Error with the nearest name if there is none. `what` begins the message: "--entry".

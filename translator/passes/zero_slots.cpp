@@ -63,11 +63,12 @@ SlotSet find_unused_slots(const GuestIsa& isa, const Guise& guise,
   builder.set_has_simulated_time(guise.has_simulated_time);
   std::vector<CodeBlock> blocks(1);
   DraftBlock& all = blocks.front().draft;
-  // At every place where an instruction could be. Most are there many times.
+  // One instruction after the other, whether or not control comes there. Most are there many times.
   std::unordered_set<uint32_t> seen;
   for (std::span<const uint8_t> bytes : code)
-    for (; bytes.size() >= isa.longest_insn; bytes = bytes.subspan(isa.insn_align)) {
-      const GuestInsn insn{0, bytes.first(isa.longest_insn)};
+    while (const uint32_t length = isa.insn_length(bytes)) {
+      const GuestInsn insn{0, bytes.first(length)};
+      bytes = bytes.subspan(length);
       const uint32_t word = insn.word();
       if (!rare.may_use(word) || !seen.insert(word).second) continue;
       builder.begin_block(0);

@@ -29,6 +29,24 @@ InsnResult translate(const GuestInsn& insn, BlockBuilder& builder) {
 
 ControlFlow flow(const GuestInsn& insn, uint32_t) { return control_flow(decoded(insn), insn.pc); }
 
+// Manual, 34: JAL and branches; C.J, C.BEQZ and C.BNEZ.
+bool may_branch(uint32_t word) {
+  const uint32_t funct3 = word >> 13 & 7;
+  return (word & 0x7f) == 0x63 || (word & 0x7f) == 0x6f || ((word & 3) == 1 && funct3 >= 5);
+}
+
+void find_targets(uint64_t pc, std::span<const uint8_t> code, std::vector<uint64_t>& targets) {
+  while (code.size() >= 2) {
+    const size_t bytes = insn_length(code);
+    if (bytes == 0) return;
+    const GuestInsn insn{pc, code.first(bytes)};
+    if (may_branch(insn.word()))
+      if (const auto target = flow(insn, 0).target) targets.push_back(*target);
+    code = code.subspan(bytes);
+    pc += bytes;
+  }
+}
+
 std::string text(const GuestInsn& insn) { return instruction_text(decoded(insn)); }
 
 // Programs that ask have other code for CPUs without V, whose major opcode is OP-V; its loads and
@@ -77,6 +95,15 @@ std::string slot_name(int s) {
     default:
       return "temp" + std::to_string(s - kFirstTemp);
   }
+}
+
+// The host tells programs with a C library from others by these.
+constexpr Slot kRareSlots[] = {kTp, kCoreId};
+bool may_use_rare_slots(uint32_t word) {
+  const auto names_tp = [&](int at) { return (word >> at & 31) == kTp; };
+  if (instruction_bytes(word) == 2) return names_tp(7) || names_tp(2);  // short fields: x8 to x15
+  const bool is_hint = (word & 0x7fff) == 0x2013;  // SLTI to x0: Visitor::custom_hint()
+  return is_hint || names_tp(7) || names_tp(15) || names_tp(20);
 }
 
 constexpr InitialValue kInitialValues[] = {{kMonitor, kNoMonitor}, {kFpState, kFpPolicy}};
@@ -141,6 +168,7 @@ const GuestIsa kIsa = {.name = "riscv64",
                        .make_builder = make_block_builder,
                        .translate = translate,
                        .control_flow = flow,
+                       .find_targets = find_targets,
                        .text = text,
                        .absent_extension = absent_extension,
                        .row = row_name,
@@ -148,6 +176,7 @@ const GuestIsa kIsa = {.name = "riscv64",
                        .capstone_arch = GuestIsa::kNoCapstone,
                        .capstone_mode = 0,
                        .slot_count = kSlotCount,
+                       .rare_slots = {kRareSlots, may_use_rare_slots},
                        .roles = kRoles,
                        .slot_name = slot_name,
                        .initial_values = kInitialValues,

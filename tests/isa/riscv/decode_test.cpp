@@ -4,12 +4,17 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "translator/passes/operands.h"
 #include "translator/riscv/compressed.h"
 #include "translator/riscv/dispatch.h"
+#include "translator/riscv/isa.h"
 #include "translator/riscv/translate.h"
 
 namespace gpusim::riscv {
@@ -212,6 +217,36 @@ TEST_CASE("links and targets know the instruction's length") {
   const ControlFlow flow = control_flow(decode_any(0xbfed, 64), 0x10010);  // c.j .-6
   CHECK(flow.target == 0x1000a);
   CHECK_FALSE(flow.falls_through);
+}
+
+TEST_CASE("what translation on demand takes from words alone is what translation says") {
+  const auto check = [](uint32_t word) {
+    const Insn insn = decode_any(word, 64);
+    if (!insn) return;
+    CAPTURE(word);
+    constexpr uint64_t kPc = 0x10000;
+    BlockBuilder builder = make_block_builder();
+    builder.begin_block(kPc);
+    translate_instruction(insn, kPc, builder);
+    for (const Uop& u : builder.draft().uops)
+      for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t writes) {
+        for (int k = 0; k < std::max(reads, writes); ++k)
+          if (std::ranges::count(kIsa.rare_slots.slots, static_cast<Slot>(s + k)) != 0)
+            CHECK(kIsa.rare_slots.may_use(word));
+      });
+    const auto* bytes = reinterpret_cast<const uint8_t*>(&word);
+    std::vector<uint64_t> targets;
+    kIsa.find_targets(kPc, {bytes, insn.bytes}, targets);
+    const auto target = control_flow(insn, kPc).target;
+    CHECK(targets == (target ? std::vector{*target} : std::vector<uint64_t>{}));
+  };
+  for (uint32_t half = 0; half < 0x10000; ++half)
+    if ((half & 3) != 3) check(half);
+  std::mt19937_64 rng(1);
+  for (const Row& row : rows(64)) {
+    if (row.op == Op::FMVH_X_D || row.op == Op::FMVP_D_X) continue;  // RV32's: no word is theirs
+    for (int i = 0; i < 300; ++i) check(random_word(row, 64, rng));
+  }
 }
 
 }  // namespace

@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if __riscv
+#define UNKNOWN ".4byte 0x0000007b\n"
+#else
 #define UNKNOWN ".inst 0x04e0e3e0\n"
+#endif
 
 __attribute__((noinline)) static void dormant(void) { asm volatile(UNKNOWN UNKNOWN); }
 
@@ -45,6 +49,29 @@ static int by_size(const void *a, const void *b) { return *(const int *)a - *(co
 // A loop whose head is entered from its middle, flags that are read behind a call, and a block that
 // begins inside of another.
 long odd_flow(long n);
+#if __riscv
+asm(".globl odd_flow\n.type odd_flow, %function\n"
+    "odd_flow: li t0, 0\n"
+    "mv t1, ra\n"
+    "jal keeps_count\n"
+    "mv ra, t1\n"
+    "sltiu t2, a0, 6\n"
+    "j 2f\n"
+    "1: addi t0, t0, 3\n"
+    "2: addi a0, a0, -1\n"
+    "la t3, 3f\n"
+    "andi t4, a0, 1\n"
+    "beqz t4, 4f\n"
+    "jr t3\n"
+    "4: addi t0, t0, 1\n"
+    "3: add t0, t0, t2\n"
+    "bnez a0, 1b\n"
+    "mv a0, t0\n"
+    "ret\n"
+    ".type keeps_count, %function\n"
+    "keeps_count: addi t0, t0, 1\n"
+    "ret\n");
+#else
 asm(".globl odd_flow\n.type odd_flow, %function\n"
     "odd_flow: mov x9, #0\n"
     "cmp x0, #5\n"
@@ -66,6 +93,19 @@ asm(".globl odd_flow\n.type odd_flow, %function\n"
     ".type keeps_flags, %function\n"
     "keeps_flags: add x9, x9, #1\n"
     "ret\n");
+#endif
+
+// Accesses whose value goes nowhere.
+static long dropped(void) {
+  long n = 5;
+#if __riscv
+  asm volatile("ld zero, (%0)\namoadd.d zero, %1, (%0)\n" : : "r"(&n), "r"(2L) : "memory");
+#else
+  asm volatile("ldr xzr, [%0]\n.arch_extension lse\nstadd %1, [%0]\n"
+               : : "r"(&n), "r"(2L) : "memory");
+#endif
+  return n;
+}
 
 int main(int argc, char **argv) {
   const char *what = argc > 1 ? argv[1] : "";
@@ -73,7 +113,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < 64; ++i) table[i] = (i * 37) % 101;
   qsort(table, 64, sizeof table[0], by_size);
   for (int i = 0; i < 64; ++i) sum += table[i] * choose(i % 8);
-  printf("%d %ld %ld\n", sum, odd_flow(40), odd_flow(3));
+  printf("%d %ld %ld %ld\n", sum, odd_flow(40), odd_flow(3), dropped());
   printf("%.6f %s\n", sin(sum) * exp(0.25), strchr("dormant code", 'm'));
   if (strcmp(what, "dormant") == 0) dormant();
   if (strcmp(what, "fault") == 0) {

@@ -2,17 +2,19 @@
 """A program that is translated where its cores come does and counts what it does when it is
 translated as a whole: an ELF file against the module made of it.
 
-  test_on_demand.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
+  test_on_demand.py GPUSIM ISA BUILD_FOLDER [UNITTEST ARGUMENT]...
 """
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-w", "-static", "-pthread"]
+COMPILERS = {"aarch64": "/usr/bin/aarch64-linux-gnu-gcc", "riscv64": "/usr/bin/riscv64-linux-gnu-gcc"}
+FLAGS = ["-w", "-static", "-pthread"]
 MACHINES = [
     ["--backend", "scalar"],
     ["--backend", "simd"],
@@ -32,10 +34,16 @@ class OnDemand(unittest.TestCase):
             elf, module = (cls.build / kind / f"guest{level}" for kind in ("elf", "gsm"))
             for path in (elf, module):
                 path.parent.mkdir(parents=True, exist_ok=True)
-            subprocess.run([*CC, level, HERE / "guest.c", "-lm", "-o", elf], check=True)
+            subprocess.run([COMPILERS[cls.isa], *FLAGS, level, HERE / "guest.c", "-lm", "-o", elf], check=True)
             subprocess.run([cls.gpusim, "translate", elf, "-o", module], check=True,
                            capture_output=True)
             cls.programs[level] = (elf, module)
+
+    def without_callers(self, text):
+        """A module has no call frame information, and RISC-V code keeps no frame pointers."""
+        if self.isa == "aarch64":
+            return text
+        return re.sub(r"( \(\d+ times\)|\n  (called from|which would return) .*)", "", text)
 
     def run_one(self, program, options, arguments):
         stats, coverage = self.build / "stats.json", self.build / "coverage.txt"
@@ -47,7 +55,7 @@ class OnDemand(unittest.TestCase):
         counts = json.loads(stats.read_text())
         folder = str(program.parent)
         return {"status": done.returncode, "output": done.stdout,
-                "diagnosis": done.stderr.replace(folder, ""),
+                "diagnosis": self.without_callers(done.stderr.replace(folder, "")),
                 "instructions": counts["guest_instructions"], "classes": counts["classes"],
                 "coverage": coverage.read_text()}
 
@@ -97,5 +105,7 @@ class OnDemand(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    OnDemand.gpusim, OnDemand.build = sys.argv[1], pathlib.Path(sys.argv[2])
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    OnDemand.gpusim, OnDemand.isa, OnDemand.build = *sys.argv[1:3], pathlib.Path(sys.argv[3])
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
