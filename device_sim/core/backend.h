@@ -92,7 +92,7 @@ struct GroupUse {
   uint64_t active = 0;    // executed
   uint64_t diverged = 0;  // the core could run, but other lanes, elsewhere in the program, did
   uint64_t asleep = 0;    // the core slept until an event. What is left: it had ended, or the host had it
-  uint64_t alone = 0;     // of `active`: by cores that ran alone, where their group would have been slow
+  uint64_t alone = 0;     // of `active`: by cores that ran alone, as their group would have been slow
 };
 
 // A word that grows from core to core: core c's is value + c * step.

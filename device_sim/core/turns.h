@@ -152,8 +152,8 @@ GPUSIM_HD_INLINE uint32_t schedule(Turns& t, Lanes& lanes) {
 }
 
 // Whether the active lanes, while others wait, go on where their key would be `key`; otherwise they
-// are parked, then schedule(). `wait_key`: the least key of those that wait; `depth`: of calls, of the
-// active lanes.
+// are parked, then schedule(). `wait_key`: the least key of those that wait; `depth`: of calls, of
+// the active lanes.
 GPUSIM_HD_INLINE bool goes_on(const Turns& t, uint64_t key, uint64_t wait_key, uint32_t depth) {
   if (key_rank(key) == key_rank(wait_key)) return false;  // they join the best waiting set
   if (t.patience <= 0) return false;

@@ -138,7 +138,8 @@ void Groups::set_slots(Slot slot, CoreWord value) {
     if (!regrouper_.is_mixed())
       set_compact(g, slot, {value.of(g.first_core), g.width > 1 ? value.step : 0});
     else
-      for (uint32_t lane = 0; lane < g.width; ++lane) set_lane(g, slot, lane, value.of(g.core(lane)));
+      for (uint32_t lane = 0; lane < g.width; ++lane)
+        set_lane(g, slot, lane, value.of(g.core(lane)));
   }
 }
 

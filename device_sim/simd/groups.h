@@ -21,8 +21,9 @@ class Groups {
     }
   };
 
-  // New storage for so many cores, in groups of `width` or alone. `machine`, which every group uses, may change between slices;
-  // it and `module` must stay where they are. Then come arrange() and reset().
+  // New storage for so many cores, in groups of `width` or alone. `machine`, which every group uses,
+  // may change between slices; it and `module` must stay where they are. Then come arrange() and
+  // reset().
   void configure(const Machine& machine, const Module& module, uint32_t cores,
                  uint32_t width);
   // Groups of as many cores as configure() said, or of one; storage is kept of both. Then comes
@@ -73,7 +74,7 @@ class Groups {
   CoreTally tally_of_all() const;
 
   std::vector<CoreSnapshot> snapshot();
-  // `scheduled`: the groups' own state is that of the snapshot; otherwise they have no steps so far.
+  // `scheduled`: the groups' own state is that of the snapshot; otherwise they have no steps yet.
   void restore(std::span<const CoreSnapshot> cores, bool scheduled);
   // As if all lanes had been used so far.
   void assume_full_use();

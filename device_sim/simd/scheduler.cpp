@@ -132,9 +132,10 @@ bool Scheduler::is_worth_threads() const {
   return all - most >= kWorthThreads;
 }
 
-// Groups that stay close together find each other's data in the caches, and the host hears of a lane's
-// system call before its neighbours spin for the rest of the slice. A core alone has no neighbours, but
-// the clock and hot blocks are looked at between turns. Seeds have lengths of their own.
+// Groups that stay close together find each other's data in the caches, and the host hears of a
+// lane's system call before its neighbours spin for the rest of the slice. A core alone has no
+// neighbours, but the clock and hot blocks are looked at between turns. Seeds have lengths of their
+// own.
 uint64_t Scheduler::turn_length(uint64_t instructions) const {
   constexpr uint64_t kTurnAlone = 4 * kTurn, kTurnOfOne = 16 * kTurn;
   if (seed_ != 0) return instructions;

@@ -1,9 +1,9 @@
 // Which groups run in a slice, for how long, and on which host threads.
 //
-// A slice gives every group that is awake so many instructions. Of the groups that are awake each host
-// thread has a share, in which it runs one after the other for a turn, again and again; a thread that
-// finds none to run there helps out elsewhere. Groups that only wait rest, for what they wait for or
-// for ever more slices.
+// A slice gives every group that is awake so many instructions. Of the groups that are awake each
+// host thread has a share, in which it runs one after the other for a turn, again and again; a
+// thread that finds none to run there helps out elsewhere. Groups that only wait rest, for what they
+// wait for or for ever more slices.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -34,8 +34,9 @@ class Scheduler {
   // After lanes changed their groups.
   void look_again();
 
-  // A slice is of one round or several: each begins, so that awake() says which groups run in it, and
-  // runs, which returns the instructions of these groups and adds the cores that stopped to `events`.
+  // A slice is of one round or several: each begins, so that awake() says which groups run in it,
+  // and runs, which returns the instructions of these groups and adds the cores that stopped to
+  // `events`.
   void begin_round();
   // Where one host thread runs them all, `after_turn` hears of each turn's instructions, if it is
   // set.
@@ -49,7 +50,7 @@ class Scheduler {
   // Of all host threads.
   BlockCounter& blocks();
 
-  // For checkpoints: when groups run, and the groups' own share in that. False: that is no such state.
+  // For checkpoints: when groups run, and the groups' own share in that. False: it is no such state.
   void save(StateWriter& out);
   bool load(StateReader& in);
 

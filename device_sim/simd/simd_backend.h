@@ -1,5 +1,6 @@
 // Cores in lockstep groups on SIMD lanes, groups spread over host threads.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <optional>
 

@@ -35,8 +35,8 @@ Module translate_file(const std::string& path, const TranslateOptions& options =
 /// file was made for another CPU than the options ask for.
 Module load_program(const std::string& path, const TranslateOptions& options = {});
 
-/// When the code of a program is translated: before it runs, or where cores come. What blocks do and
-/// count is the same, and nearly always where they start (docs/adr/0027-translation-on-demand.md).
+/// When the code of a program is translated: before it runs, or where cores come. What blocks do
+/// and count is the same, and nearly always where they start (docs/adr/0027-translation-on-demand.md).
 enum class Translated : uint8_t { kWhole, kOnDemand };
 
 class Translator;

@@ -13,7 +13,7 @@ import sys
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-COMPILERS = {"aarch64": "/usr/bin/aarch64-linux-gnu-gcc", "riscv64": "/usr/bin/riscv64-linux-gnu-gcc"}
+COMPILER = "/usr/bin/{}-linux-gnu-gcc"
 FLAGS = ["-w", "-static", "-pthread"]
 MACHINES = [
     ["--backend", "scalar"],
@@ -34,7 +34,8 @@ class OnDemand(unittest.TestCase):
             elf, module = (cls.build / kind / f"guest{level}" for kind in ("elf", "gsm"))
             for path in (elf, module):
                 path.parent.mkdir(parents=True, exist_ok=True)
-            subprocess.run([COMPILERS[cls.isa], *FLAGS, level, HERE / "guest.c", "-lm", "-o", elf], check=True)
+            subprocess.run([COMPILER.format(cls.isa), *FLAGS, level, HERE / "guest.c", "-lm", "-o",
+                            elf], check=True)
             subprocess.run([cls.gpusim, "translate", elf, "-o", module], check=True,
                            capture_output=True)
             cls.programs[level] = (elf, module)
