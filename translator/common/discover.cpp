@@ -138,21 +138,10 @@ std::vector<bool> find_leaders(const ElfFile& elf, const CodeMap& code) {
   for (const Symbol& s : elf.symbols)
     if (s.is_function) add(s.address);
   std::vector<uint64_t> targets;
-  auto data = elf.data_in_code.begin();
-  const std::vector<std::span<const uint8_t>> code_bytes = elf.code_bytes();
-  auto bytes = code_bytes.begin();
-  for (const AddressRange& range : elf.code) {
-    // The code up to the next data, and what is behind that.
-    for (uint64_t pc = range.begin; pc < range.end;) {
-      add(pc);
-      while (data != elf.data_in_code.end() && data->end <= pc) ++data;
-      const bool has_data = data != elf.data_in_code.end() && data->begin < range.end;
-      const uint64_t end = has_data ? std::max(data->begin, pc) : range.end;
-      find_targets(isa, pc, bytes->subspan(pc - range.begin, end - pc), targets);
-      const uint64_t align = isa.insn_align;
-      pc = has_data ? std::max((data->end + align - 1) & ~(align - 1), end) : range.end;
-    }
-    ++bytes;
+  for (const CodePiece& piece : elf.pieces()) {
+    if (piece.is_data) continue;
+    add(piece.pc);
+    find_targets(isa, piece.pc, piece.bytes.first(piece.size_bytes), targets);
   }
   for (const uint64_t target : targets) add(target);
   return leaders;

@@ -179,8 +179,14 @@ Translator open_program(const std::string& path, const TranslateOptions& options
   const std::vector<uint8_t> bytes = read_file(path);
   if (translated == Translated::kOnDemand && !is_module(bytes)) {
     ElfFile elf = read_elf(bytes, path);
-    if (elf.isa->rare_slots.may_use && !can_write_code(elf))
-      return Translator(std::move(elf), options);
+    if (elf.isa->rare_slots.may_use && !can_write_code(elf)) {
+      const Guise guise{cpu_number(*elf.isa, options.cpu), options.simulated_time};
+      // Which other slots its code needs shows too late.
+      if (const auto unused = find_unused_slots(*elf.isa, guise, elf.pieces())) {
+        SlotMap slots = make_slot_map(*elf.isa, ~*unused, /*has_syscalls=*/true);
+        return Translator(std::move(elf), options, std::move(slots));
+      }
+    }
   }
   return Translator(load_bytes(bytes, path, options), options);
 }
@@ -206,11 +212,11 @@ Translator::Translator(Module module, const TranslateOptions& options)
   renumbering_ = recover_slot_map(*isa_, module_);
 }
 
-Translator::Translator(ElfFile elf, const TranslateOptions& options)
-    : options_(options), isa_(elf.isa), cpu_(cpu_number(*elf.isa, options.cpu)) {
-  // Which other slots its code needs shows too late.
-  const SlotSet used = ~find_unused_slots(*isa_, {cpu_, options.simulated_time}, elf.code_bytes());
-  renumbering_ = make_slot_map(*isa_, used, /*has_syscalls=*/true);
+Translator::Translator(ElfFile elf, const TranslateOptions& options, std::vector<int> renumbering)
+    : options_(options),
+      isa_(elf.isa),
+      cpu_(cpu_number(*elf.isa, options.cpu)),
+      renumbering_(std::move(renumbering)) {
   on_demand_ = std::make_unique<OnDemand>();
   on_demand_->open.address = static_cast<Slot>(renumbering_[isa_->roles.first_temp]);
   CodeMap code = lay_out_code(elf);

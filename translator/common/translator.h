@@ -84,7 +84,7 @@ class Translator {
   friend Translator open_program(const std::string& path, const TranslateOptions& options,
                                  Translated translated);
   struct OnDemand;
-  Translator(ElfFile elf, const TranslateOptions& options);
+  Translator(ElfFile elf, const TranslateOptions& options, std::vector<int> renumbering);
   void add_blocks(std::vector<CodeBlock> blocks);
   bool reads_flags(uint64_t pc);
 

@@ -387,6 +387,31 @@ std::vector<std::span<const uint8_t>> ElfFile::code_bytes() const {
   return bytes;
 }
 
+std::vector<CodePiece> ElfFile::pieces() const {
+  std::vector<CodePiece> pieces;
+  const uint64_t align = isa->insn_align;
+  const std::vector<std::span<const uint8_t>> bytes = code_bytes();
+  auto data = data_in_code.begin();
+  for (size_t i = 0; i < code.size(); ++i) {
+    const AddressRange& range = code[i];
+    const auto add = [&](uint64_t begin, uint64_t end, bool is_data) {
+      if (begin < end)
+        pieces.push_back({begin, end - begin, bytes[i].subspan(begin - range.begin), is_data});
+    };
+    for (uint64_t pc = range.begin; pc < range.end;) {
+      while (data != data_in_code.end() && data->end <= pc) ++data;
+      const bool has_data = data != data_in_code.end() && data->begin < range.end;
+      const uint64_t begin = has_data ? std::max(data->begin & ~(align - 1), pc) : range.end;
+      const uint64_t end =
+          has_data ? std::min((data->end + align - 1) & ~(align - 1), range.end) : range.end;
+      add(pc, begin, false);
+      add(begin, end, true);
+      pc = end;
+    }
+  }
+  return pieces;
+}
+
 ElfFile read_elf(std::span<const uint8_t> bytes, const std::string& name) {
   return Reader(bytes, name).read();
 }

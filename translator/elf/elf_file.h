@@ -15,6 +15,13 @@ struct AddressRange {
   bool contains(uint64_t a) const { return a >= begin && a < end; }
 };
 
+/// A part of an ELF file's code that is all instructions, or all data.
+struct CodePiece {
+  uint64_t pc = 0, size_bytes = 0;  // multiples of an instruction's alignment
+  std::span<const uint8_t> bytes;   // from pc to the end of the code that it is in
+  bool is_data = false;             // as mapping symbols say
+};
+
 struct ElfFile {
   const GuestIsa* isa = nullptr;
   uint64_t entry = 0;
@@ -27,6 +34,8 @@ struct ElfFile {
 
   /// The bytes of each range of `code`.
   std::vector<std::span<const uint8_t>> code_bytes() const;
+  /// All of `code`, by address.
+  std::vector<CodePiece> pieces() const;
 };
 
 /// Error for everything that can't be run: no ELF file, damaged, foreign or dynamic ones.

@@ -1,7 +1,7 @@
 #include "translator/passes/zero_slots.h"
 
 #include <algorithm>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "translator/passes/dead_values.h"
 #include "translator/passes/renumber_slots.h"
@@ -55,33 +55,45 @@ SlotSet find_zero_slots(const GuestIsa& isa, const std::vector<CodeBlock>& block
   return zero;
 }
 
-SlotSet find_unused_slots(const GuestIsa& isa, const Guise& guise,
-                          std::span<const std::span<const uint8_t>> code) {
-  const GuestIsa::RareSlots& rare = isa.rare_slots;
+std::optional<SlotSet> find_unused_slots(const GuestIsa& isa, const Guise& guise,
+                                         std::span<const CodePiece> code) {
+  // Most words are there many times. True: as an instruction.
+  std::unordered_map<uint32_t, bool> words;
+  for (const CodePiece& piece : code)
+    for (size_t at = 0, next = 0; at < piece.size_bytes; at += isa.insn_align) {
+      const std::span<const uint8_t> rest = piece.bytes.subspan(at);
+      const uint32_t length = isa.insn_length(rest);
+      const bool is_insn = at == next && !piece.is_data;
+      if (at == next) next += std::max(length, isa.insn_align);
+      if (length == 0) continue;
+      const uint32_t word = GuestInsn{0, rest.first(length)}.word();
+      if (isa.rare_slots.may_use(word)) words[word] |= is_insn;
+    }
   BlockBuilder builder = isa.make_builder();
   builder.set_cpu(guise.cpu);
   builder.set_has_simulated_time(guise.has_simulated_time);
   std::vector<CodeBlock> blocks(1);
   DraftBlock& all = blocks.front().draft;
-  // One instruction after the other, whether or not control comes there. Most are there many times.
-  std::unordered_set<uint32_t> seen;
-  for (std::span<const uint8_t> bytes : code)
-    while (const uint32_t length = isa.insn_length(bytes)) {
-      const GuestInsn insn{0, bytes.first(length)};
-      bytes = bytes.subspan(length);
-      const uint32_t word = insn.word();
-      if (!rare.may_use(word) || !seen.insert(word).second) continue;
+  const auto unused = [&](bool is_insn) {
+    for (const auto& [word, is] : words) {
+      if (is != is_insn) continue;
+      const auto* bytes = reinterpret_cast<const uint8_t*>(&word);
+      const uint32_t length = isa.insn_length({bytes, sizeof word});
       builder.begin_block(0);
-      isa.translate(insn, builder);
+      isa.translate({0, {bytes, length}}, builder);
       const DraftBlock& one = builder.draft();
       all.uops.insert(all.uops.end(), one.uops.begin(), one.uops.end());
       all.uop_insn.insert(all.uop_insn.end(), one.uop_insn.begin(), one.uop_insn.end());
     }
-  remove_sink_writes(isa, all);
-  const SlotSet zero = find_zero_slots(isa, blocks), used = used_slots(blocks);
-  SlotSet unused;
-  for (const Slot s : rare.slots) unused.set(s, zero[s] || !used[s]);
-  return unused;
+    remove_sink_writes(isa, all);
+    const SlotSet zero = find_zero_slots(isa, blocks), used = used_slots(blocks);
+    SlotSet slots;
+    for (const Slot s : isa.rare_slots.slots) slots.set(s, zero[s] || !used[s]);
+    return slots;
+  };
+  const SlotSet by_insns = unused(true), by_all = unused(false);
+  if (by_insns != by_all) return std::nullopt;
+  return by_all;
 }
 
 void replace_zero_slots(const GuestIsa& isa, const SlotSet& zero_slots, DraftBlock& draft) {

@@ -1,10 +1,12 @@
 // Registers that are zero throughout a program, such as the upper halves of vector registers that
 // it only uses for scalar floating point.
 #pragma once
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "translator/common/draft.h"
+#include "translator/elf/elf_file.h"
 #include "translator/passes/operands.h"
 
 namespace gpusim {
@@ -13,9 +15,10 @@ namespace gpusim {
 SlotSet find_zero_slots(const GuestIsa& isa, const std::vector<CodeBlock>& blocks);
 
 /// The ISA's rare slots that a program does not use, or that are zero throughout. `code`: all that
-/// there is of it.
-SlotSet find_unused_slots(const GuestIsa& isa, const Guise& guise,
-                          std::span<const std::span<const uint8_t>> code);
+/// there is of it. Nothing where that depends on what of it is taken for instructions: those of each
+/// piece, one after the other, or what stands at any place where one could be.
+std::optional<SlotSet> find_unused_slots(const GuestIsa& isa, const Guise& guise,
+                                         std::span<const CodePiece> code);
 
 /// Reads of these slots become reads of the ISA's zero slot; writes of zero to them are removed.
 /// Other writes stay.

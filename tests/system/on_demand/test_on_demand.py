@@ -98,6 +98,21 @@ class OnDemand(unittest.TestCase):
         for machine in MACHINES:
             self.assertEqual(self.compare("-O2", machine, ["nowhere"])["status"], 128 + 11)
 
+    def test_data_among_code(self):
+        if self.isa != "riscv64":
+            self.skipTest("instructions of one length")
+        marked, stripped, module = (self.build / f"data.{kind}" for kind in ("elf", "bin", "gsm"))
+        subprocess.run([COMPILER.format(self.isa), "-nostdlib", "-static",
+                        HERE / "data_among_code.S", "-o", marked], check=True)
+        subprocess.run([COMPILER.format(self.isa).replace("gcc", "strip"), marked, "-o", stripped],
+                       check=True)
+        subprocess.run([self.gpusim, "translate", marked, "-o", module], check=True,
+                       capture_output=True)
+        for program in (marked, stripped, module):
+            with self.subTest(program.name):
+                done = self.run_one(program, ["--cores", "8"], [])
+                self.assertEqual((done["status"], done["instructions"]), (7, 8 * 11))
+
     def test_limits(self):
         # Cores stop at the same ends of blocks.
         for limit in (1, 100, 1234, 3001, 4567, 9876, 20011):
