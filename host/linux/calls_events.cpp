@@ -64,10 +64,11 @@ Reply wait_for_events(Kernel& kernel, Call& call) {
   if (room == 0) return Reply::error(EFAULT);
   kernel.output().flush();
   epoll->prepare_look(kernel.pending(call.core));
+  const bool outside = epoll->changes_by_itself();
   std::vector<epoll_event> events(room);
   const int n = ::epoll_wait(epoll->host_fd(), events.data(), static_cast<int>(room), 0);
   if (n < 0 && errno != EINTR) return Reply::error(errno);
-  if (n <= 0) return wait_or_time_out(kernel, call, epoll->changes_by_itself());
+  if (n <= 0) return wait_or_time_out(kernel, call, outside);
   std::vector<GuestEpollEvent> guest;
   for (int i = 0; i < n; ++i) guest.push_back({events[i].events, 0, events[i].data.u64});
   call.memory.write(call.args[1], {reinterpret_cast<const uint8_t*>(guest.data()),

@@ -74,8 +74,9 @@ int64_t transfer(Kernel& kernel, Call& call, Direction direction, uint64_t addre
 
 // What a read or a write of a pipe comes to when the pipe is empty or full, or has no reader.
 // Standard output may be a pipe, too. `moved` by this attempt, of `wish` bytes. Like Linux's, a write
-// that may wait ends when all is written.
-Reply finish(Kernel& kernel, Call& call, Direction direction, int64_t moved, uint64_t wish) {
+// that may wait ends when all is written. `outside`: what the file's changes_by_itself() said before.
+Reply finish(Kernel& kernel, Call& call, Direction direction, int64_t moved, uint64_t wish,
+             bool outside) {
   const OpenFile* file = call.process->files.find(call.int_arg(0));
   uint64_t& done = kernel.thread(call.core).retry_done;
   if (moved == -EPIPE) kernel.post(call.core, {.number = SIGPIPE, .code = kSiUser});
@@ -84,7 +85,7 @@ Reply finish(Kernel& kernel, Call& call, Direction direction, int64_t moved, uin
     const bool is_cut = direction == Direction::kWrite && moved >= 0 && done < wish;
     if (moved == -EAGAIN || is_cut)
       return kernel.park_for_retry(
-          call, {.from_outside = file->changes_by_itself(), .restartable = true});
+          call, {.from_outside = outside, .restartable = true});
     if (done != 0) moved = static_cast<int64_t>(std::exchange(done, 0));
   }
   return Reply::result(moved);
@@ -110,6 +111,7 @@ Reply transfer_vectors(Kernel& kernel, Call& call, Direction direction, int64_t 
     return Reply::error(error);
   if (offset < 0)
     if (const auto reply = transfer_special(kernel, call, direction, file, vectors)) return *reply;
+  const bool outside = file->changes_by_itself();
   uint64_t before = kernel.thread(call.core).retry_done, wish = 0;
   for (const GuestIovec& v : vectors) wish += v.size;
   int64_t done = 0;
@@ -121,12 +123,12 @@ Reply transfer_vectors(Kernel& kernel, Call& call, Direction direction, int64_t 
                                    offset < 0 ? -1 : offset + done);
     if (moved < 0) {
       if (done != 0) break;
-      return finish(kernel, call, direction, moved, wish);
+      return finish(kernel, call, direction, moved, wish, outside);
     }
     done += moved;
     if (static_cast<uint64_t>(moved) < v.size - skipped) break;
   }
-  return finish(kernel, call, direction, done, wish);
+  return finish(kernel, call, direction, done, wish, outside);
 }
 
 Reply transfer_one(Kernel& kernel, Call& call, Direction direction) {
@@ -135,8 +137,10 @@ Reply transfer_one(Kernel& kernel, Call& call, Direction direction) {
   const GuestIovec all{call.args[1], size};
   if (const auto reply = transfer_special(kernel, call, direction, file, {&all, 1})) return *reply;
   const uint64_t before = kernel.thread(call.core).retry_done;
+  const bool outside = file && file->changes_by_itself();
   return finish(kernel, call, direction,
-                transfer(kernel, call, direction, call.args[1] + before, size - before), size);
+                transfer(kernel, call, direction, call.args[1] + before, size - before), size,
+                outside);
 }
 
 Reply positioned(Kernel& kernel, Call& call, Direction direction) {

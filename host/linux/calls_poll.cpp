@@ -30,9 +30,9 @@ int64_t look(Kernel& kernel, const Call& call, std::vector<GuestPoll>& polls, bo
       p.revents = POLLNVAL;
     } else {
       file->prepare_look(signals);
+      *outside |= file->changes_by_itself();
       pollfd host{file->host_fd(), p.events, 0};
       if (::poll(&host, 1, 0) > 0) p.revents = host.revents;
-      *outside |= file->changes_by_itself();
     }
     ready += p.revents != 0;
   }

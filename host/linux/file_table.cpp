@@ -1,6 +1,5 @@
 #include "host/linux/file_table.h"
 
-#include <poll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -19,11 +18,8 @@ bool OpenFile::changes_by_itself() const {
   if (!parks() || is_reached_from_outside) return true;
   if (kind_ != Kind::kTimer) return false;
   itimerspec left{};
-  if (::timerfd_gettime(host_fd_, &left) != 0) return false;
-  if (left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0) return true;
-  // It may have expired after it was looked at last.
-  pollfd expired{.fd = host_fd_, .events = POLLIN, .revents = 0};
-  return ::poll(&expired, 1, 0) == 1;
+  return ::timerfd_gettime(host_fd_, &left) == 0 &&
+         (left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0);
 }
 
 const OpenFile* FileTable::find(int64_t fd) const {

@@ -41,7 +41,8 @@ class OpenFile {
   const std::string& path() const { return path_; }
   // The host's file does not block: a call that has to wait parks its core and is tried again.
   bool parks() const { return kind_ >= Kind::kPipe && kind_ != Kind::kMemory; }
-  // Whether it may become ready without any core's doing.
+  // Whether it may become ready from now on without any core's doing. To be asked before a look
+  // whether it is ready: a timer that expires in between would be neither.
   virtual bool changes_by_itself() const;
   // A thread that has these signals pending is about to poll it, or a set that it is in.
   virtual void prepare_look(uint64_t /*pending_signals*/) {}
