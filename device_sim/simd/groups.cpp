@@ -68,8 +68,8 @@ std::vector<GroupUse> Groups::use() const {
     u.diverged += g.diverged;
     u.asleep += g.asleep;
   }
-  for (size_t i = 0; i < past_use_.size(); ++i) {
-    const GroupUse& past = past_use_[i];
+  for (size_t i = 0; i < list.size(); ++i) {
+    const GroupUse past = past_use_.empty() ? GroupUse{} : past_use_[i];
     list[i].offered += past.offered;
     list[i].diverged += past.diverged;
     list[i].asleep += past.asleep;

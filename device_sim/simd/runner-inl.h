@@ -528,18 +528,23 @@ struct LaneContext {
   }
 };
 
-// Runs `f(u, context, memory, core, stop)` for each active lane; those for which it fails stop.
+// Runs `f(u, context, memory, core, stop)` for each active lane, from Group::first_lane on; those for
+// which it fails stop.
 template <class F>
 HWY_INLINE const Uop* run_lanes(Group& g, const Uop* u, F f) {
   bool stopped = false;
-  simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {
+  const uint64_t before = (uint64_t{1} << g.first_lane) - 1, active = g.active;
+  g.first_lane = (g.first_lane + 1) % kMaxLanes;
+  const auto run = [&](uint32_t lane) HWY_ATTR {
     LaneContext context{g, lane};
     StopInfo stop;
     const uint32_t core = g.core(lane);
     if (f(*u, context, g.machine->memory, core, stop)) return;
     simd::stop_lane(g, lane, fault_event(core, index_of(g, u), stop));
     stopped = true;
-  });
+  };
+  simd::for_each_lane(active & ~before, run);
+  simd::for_each_lane(active & before, run);
   return HWY_UNLIKELY(stopped) ? after_stops(g, u + 1) : u + 1;
 }
 

@@ -28,6 +28,7 @@ ALWAYS = [
     (SIMD + ["1"], 1, 20, None), (SIMD + ["1"], 2, 4, None), (SIMD + ["2"], 64, 1, None),
     (SIMD + ["2", "--group-width", "1"], 2, 50, None),
     (SIMD + ["2", "--group-width", "4", "--slice", "2000"], 16, 3, None),
+    (SIMD + ["1", "--no-regroup"], 64, 2, [10]),
     (SIMD + ["2", "--no-native", "--slice", "5000"], 100, 1, [0, 2, 4, 6, 9, 10, 11, 13, 14]),
 ]
 LONG = [
