@@ -33,8 +33,9 @@ SlotSet slots_that_start_as_zero(const GuestIsa& isa) {
 
 }  // namespace
 
-SlotSet find_zero_slots(const GuestIsa& isa, const std::vector<CodeBlock>& blocks) {
-  SlotSet zero = slots_that_start_as_zero(isa);
+SlotSet find_zero_slots(const GuestIsa& isa, const std::vector<CodeBlock>& blocks,
+                        const SlotSet& candidates) {
+  SlotSet zero = slots_that_start_as_zero(isa) & candidates;
   for (bool changed = true; changed;) {
     changed = false;
     const auto drop = [&](size_t slot) {
@@ -74,6 +75,9 @@ std::optional<SlotSet> find_unused_slots(const GuestIsa& isa, const Guise& guise
   builder.set_has_simulated_time(guise.has_simulated_time);
   std::vector<CodeBlock> blocks(1);
   DraftBlock& all = blocks.front().draft;
+  // What else writes the others is not among these words.
+  SlotSet rare;
+  for (const Slot s : isa.rare_slots.slots) rare.set(s);
   const auto unused = [&](bool is_insn) {
     for (const auto& [word, is] : words) {
       if (is != is_insn) continue;
@@ -86,10 +90,8 @@ std::optional<SlotSet> find_unused_slots(const GuestIsa& isa, const Guise& guise
       all.uop_insn.insert(all.uop_insn.end(), one.uop_insn.begin(), one.uop_insn.end());
     }
     remove_sink_writes(isa, all);
-    const SlotSet zero = find_zero_slots(isa, blocks), used = used_slots(blocks);
-    SlotSet slots;
-    for (const Slot s : isa.rare_slots.slots) slots.set(s, zero[s] || !used[s]);
-    return slots;
+    const SlotSet zero = find_zero_slots(isa, blocks, rare), used = used_slots(blocks);
+    return rare & (zero | ~used);
   };
   const SlotSet by_insns = unused(true), by_all = unused(false);
   if (by_insns != by_all) return std::nullopt;

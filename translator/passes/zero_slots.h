@@ -11,8 +11,10 @@
 
 namespace gpusim {
 
-/// Slots that start as zero and are never given anything else, by the blocks or by the host.
-SlotSet find_zero_slots(const GuestIsa& isa, const std::vector<CodeBlock>& blocks);
+/// Of the candidates, slots that start as zero and are never given anything else, by the blocks or
+/// by the host.
+SlotSet find_zero_slots(const GuestIsa& isa, const std::vector<CodeBlock>& blocks,
+                        const SlotSet& candidates = ~SlotSet());
 
 /// The ISA's rare slots that a program does not use, or that are zero throughout. `code`: all that
 /// there is of it. Nothing where that depends on what of it is taken for instructions: those of each

@@ -113,6 +113,14 @@ class OnDemand(unittest.TestCase):
                 done = self.run_one(program, ["--cores", "8"], [])
                 self.assertEqual((done["status"], done["instructions"]), (7, 8 * 11))
 
+    def test_register_of_one_move(self):
+        if self.isa != "aarch64":
+            self.skipTest("vector registers are AArch64's")
+        program = self.build / "one_move.elf"
+        subprocess.run([COMPILER.format(self.isa), "-nostdlib", "-static", HERE / "one_move.S",
+                        "-o", program], check=True)
+        self.assertEqual(self.run_one(program, [], [])["status"], 7)
+
     def test_limits(self):
         # Cores stop at the same ends of blocks.
         for limit in (1, 100, 1234, 3001, 4567, 9876, 20011):
