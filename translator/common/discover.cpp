@@ -29,20 +29,12 @@ class Discovery {
     const uint64_t size = elf_.code.back().end - image_.base;
     image_.flags.assign(size >> image_.pc_shift, 0);
     image_.bytes.assign(size, 0);
-    const std::vector<std::span<const uint8_t>> code_bytes = elf_.code_bytes();
-    auto bytes = code_bytes.begin();
-    for (const AddressRange& r : elf_.code) {
-      std::ranges::copy(*bytes++, image_.bytes.data() + (r.begin - image_.base));
-      for (uint64_t pc = r.begin; pc < r.end; pc += image_.step()) image_.flags_at(pc) = kCode;
-      image_.flags_at(r.begin) |= kLeader;
+    for (const CodePiece& p : elf_.pieces()) {
+      std::ranges::copy(p.bytes.first(p.size_bytes), image_.bytes.data() + (p.pc - image_.base));
+      for (uint64_t pc = p.pc; pc < p.pc + p.size_bytes; pc += image_.step())
+        image_.flags_at(pc) = p.is_data ? kCode | kData : kCode;
     }
-    for (const AddressRange& d : elf_.data_in_code) {
-      const uint64_t step = image_.step();
-      const uint64_t begin = std::max(d.begin & ~(step - 1), image_.base);
-      const uint64_t end = std::min((d.end + step - 1) & ~(step - 1), image_.end());
-      for (uint64_t pc = begin; pc < end; pc += step)
-        if (image_.is_code(pc)) image_.flags_at(pc) |= kData;
-    }
+    for (const AddressRange& r : elf_.code) image_.flags_at(r.begin) |= kLeader;
   }
 
   void add_leader(uint64_t pc) {

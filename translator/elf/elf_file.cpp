@@ -377,26 +377,18 @@ class Reader {
 
 }  // namespace
 
-std::vector<std::span<const uint8_t>> ElfFile::code_bytes() const {
-  std::vector<std::span<const uint8_t>> bytes;
-  auto segment = segments.begin();
-  for (const AddressRange& r : code) {
-    while (r.begin >= segment->address + segment->size_bytes) ++segment;
-    bytes.push_back(std::span(segment->bytes).subspan(r.begin - segment->address, r.end - r.begin));
-  }
-  return bytes;
-}
-
 std::vector<CodePiece> ElfFile::pieces() const {
   std::vector<CodePiece> pieces;
   const uint64_t align = isa->insn_align;
-  const std::vector<std::span<const uint8_t>> bytes = code_bytes();
   auto data = data_in_code.begin();
-  for (size_t i = 0; i < code.size(); ++i) {
-    const AddressRange& range = code[i];
+  auto segment = segments.begin();
+  for (const AddressRange& range : code) {
+    while (range.begin >= segment->address + segment->size_bytes) ++segment;
+    const auto bytes = std::span(segment->bytes)
+                           .subspan(range.begin - segment->address, range.end - range.begin);
     const auto add = [&](uint64_t begin, uint64_t end, bool is_data) {
       if (begin < end)
-        pieces.push_back({begin, end - begin, bytes[i].subspan(begin - range.begin), is_data});
+        pieces.push_back({begin, end - begin, bytes.subspan(begin - range.begin), is_data});
     };
     for (uint64_t pc = range.begin; pc < range.end;) {
       while (data != data_in_code.end() && data->end <= pc) ++data;

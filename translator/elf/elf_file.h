@@ -32,8 +32,6 @@ struct ElfFile {
   uint64_t phdr_address = 0;
   uint16_t phdr_count = 0, phdr_entry_size = 0;
 
-  /// The bytes of each range of `code`.
-  std::vector<std::span<const uint8_t>> code_bytes() const;
   /// All of `code`, by address.
   std::vector<CodePiece> pieces() const;
 };
