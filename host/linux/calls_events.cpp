@@ -113,6 +113,7 @@ Reply sys_timerfd_settime(Kernel&, Call& call) {
   itimerspec old{};
   if (::timerfd_settime(file->host_fd(), static_cast<int>(call.int_arg(1)), &time, &old) < 0)
     return Reply::error(errno);
+  file->is_armed = guest.value.seconds != 0 || guest.value.nanoseconds != 0;
   if (call.args[3] != 0 && !call.memory.store(call.args[3], guest_time(old)))
     return Reply::error(EFAULT);
   return Reply::result(0);

@@ -77,8 +77,9 @@ int64_t transfer(Kernel& kernel, Call& call, Direction direction, uint64_t addre
 // that may wait ends when all is written. `outside`: what the file's changes_by_itself() said before.
 Reply finish(Kernel& kernel, Call& call, Direction direction, int64_t moved, uint64_t wish,
              bool outside) {
-  const OpenFile* file = call.process->files.find(call.int_arg(0));
+  const FileRef file = call.process->files.share(call.int_arg(0));
   uint64_t& done = kernel.thread(call.core).retry_done;
+  if (file && moved > 0) file->is_armed = false;
   if (moved == -EPIPE) kernel.post(call.core, {.number = SIGPIPE, .code = kSiUser});
   if (file && file->parks() && !file->is_nonblocking) {
     if (moved > 0) done += static_cast<uint64_t>(moved);

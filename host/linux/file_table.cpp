@@ -1,5 +1,6 @@
 #include "host/linux/file_table.h"
 
+#include <poll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -18,8 +19,11 @@ bool OpenFile::changes_by_itself() const {
   if (!parks() || is_reached_from_outside) return true;
   if (kind_ != Kind::kTimer) return false;
   itimerspec left{};
-  return ::timerfd_gettime(host_fd_, &left) == 0 &&
-         (left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0);
+  if (::timerfd_gettime(host_fd_, &left) != 0) return false;
+  if (left.it_value.tv_sec != 0 || left.it_value.tv_nsec != 0) return true;
+  // No time is left before the host counts that it expired; until then nothing can be read.
+  pollfd expired{.fd = host_fd_, .events = POLLIN, .revents = 0};
+  return is_armed && ::poll(&expired, 1, 0) == 0;
 }
 
 const OpenFile* FileTable::find(int64_t fd) const {

@@ -57,6 +57,7 @@ class OpenFile {
   bool is_text = false;         // made by gpusim: own_files.h
   bool is_changeable = false;   // its mode and times: it lies in a writable root
   bool is_reached_from_outside = false;  // of what parks: another process has an end of it
+  bool is_armed = false;        // of a timer: it was set, and not read since
 
  private:
   int host_fd_;
