@@ -188,7 +188,7 @@ class Checker {
     const auto is_slot = [&](int s) { return static_cast<uint32_t>(s) < m_.slot_count; };
     // Runners may look at all four fields, whatever the shape.
     require_of(is_slot(u.d) && is_slot(u.a) && is_slot(u.b) && is_slot(u.c), i, "register");
-    require_of(!shape_of(u.op).fp_state || (u.imm16 < kMaxSlots && u.imm16 != u.d), i,
+    require_of(!shape_of(u.op).fp_state || u.e != u.d, i,
                "register of the floating-point state");
     for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t writes) {
       require_of(is_slot(s + std::max({1, int{reads}, int{writes}}) - 1), i, "register");

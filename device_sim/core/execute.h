@@ -47,11 +47,11 @@ GPUSIM_HD_INLINE Outcome execute_all(Code& code, Ctx& ctx, const Memory& memory,
 #define GPUSIM_RUN_kDABCI(name) GPUSIM_RUN_VALUE(name, GPUSIM_GET_A, GPUSIM_GET_B, GPUSIM_GET_C, u)
 #define GPUSIM_RUN_kSel(name) GPUSIM_RUN_VALUE(name, GPUSIM_GET_A, GPUSIM_GET_B, GPUSIM_GET_C, u)
 #define GPUSIM_RUN_kSelCmp(name) \
-  GPUSIM_RUN_VALUE(name, GPUSIM_GET_A, GPUSIM_GET_B, GPUSIM_GET_C, ctx.get(u.aux), u)
+  GPUSIM_RUN_VALUE(name, GPUSIM_GET_A, GPUSIM_GET_B, GPUSIM_GET_C, ctx.get(u.e), u)
 #define GPUSIM_RUN_kSelCmpI(name) GPUSIM_RUN_kDABCI(name)
 #define GPUSIM_RUN_FP(name, ...)                               \
   case Op::name: {                                             \
-    const Slot state = static_cast<Slot>(u.imm16);             \
+    const Slot state = u.e;                                    \
     uint64_t fp = ctx.get(state);                              \
     const uint64_t result = sem::name<SD>(__VA_ARGS__, fp, u); \
     ctx.set(state, fp);                                        \
@@ -81,7 +81,7 @@ GPUSIM_HD_INLINE Outcome execute_all(Code& code, Ctx& ctx, const Memory& memory,
 #define GPUSIM_RUN_kStx128(name) GPUSIM_RUN_EFFECT(name, execute_stx128)
 #define GPUSIM_RUN_kAlign(name)                          \
   case Op::name:                                         \
-    if (((GPUSIM_GET_A + u.imm) & (u.imm16 - 1u)) == 0) break; \
+    if (((GPUSIM_GET_A + u.imm) & (u.imm16() - 1u)) == 0) break; \
     stop = {Fault::kAlignment, GPUSIM_GET_A + u.imm};        \
     return Outcome::kFault;
 #define GPUSIM_RUN_kFence(name) \

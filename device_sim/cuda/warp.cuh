@@ -94,18 +94,18 @@ __device__ __forceinline__ uint32_t byte_of(uint32_t word, uint32_t number) {
 #endif
 }
 
-// One load: the compiler would fetch the fields one by one.
+// One load: the compiler would fetch the fields one by one. It takes them from the words where it
+// needs them.
 __device__ __forceinline__ Uop fetch(const CodeView& code, uint32_t at) {
   const uint4 words = reinterpret_cast<const uint4*>(code.uops)[at];
   Uop u;
-  u.op = static_cast<Op>(words.x & 255);
-  u.d = static_cast<Slot>(byte_of(words.x, 1));
-  u.a = static_cast<Slot>(byte_of(words.x, 2));
-  u.b = static_cast<Slot>(words.x >> 24);
-  u.c = static_cast<Slot>(words.y);
-  u.aux = static_cast<uint8_t>(words.y >> 8);
-  u.imm16 = static_cast<uint16_t>(words.y >> 16);
-  u.imm = uint64_t{words.w} << 32 | words.z;
+  static_assert(sizeof words == sizeof u);
+  __builtin_memcpy(&u, &words, sizeof u);
+  u.d = static_cast<Slot>(byte_of(words.x, 2));
+#ifdef __NVCC__
+  // The table's look-up tests for one number more than there are rows, not for a range.
+  __builtin_assume(static_cast<uint32_t>(u.op) <= kOpCount);
+#endif
   return u;
 }
 

@@ -51,7 +51,7 @@ void SlotMap::Uses::add(const Uop& u, uint64_t times) {
   use(u.a, info.a, is_vector && u.op != Op::i2f);
   use(u.b, info.b, is_vector);
   use(u.c, info.c, is_vector);
-  use(u.aux, info.aux, false);
+  use(u.e, info.e, false);
 }
 
 SlotMap SlotMap::best(const Uses& uses, int kept_in_frame) {

@@ -97,7 +97,7 @@ void StrandWriter::finish(const Uop& u, Slot d, const V& v) {
   Piece& piece = state_.piece;
   const ShapeInfo info = shape_info(op_info(u.op).shape);
   const bool is_source = (info.a.reads && u.a == d) || (info.b.reads && u.b == d) ||
-                         (info.c.reads && u.c == d) || (info.aux.reads && u.aux == d);
+                         (info.c.reads && u.c == d) || (info.e.reads && u.e == d);
   const SlotPlace& place = around_.slots[d];
   const bool is_xmm = v.form == V::kXmm && v.is_plain();
   if (place.kind == SlotPlace::kGp) {
@@ -140,12 +140,12 @@ bool StrandWriter::write_value(uint32_t i) {
   const Uop& u = uops_[i];
   const ShapeInfo info = shape_info(op_info(u.op).shape);
   V fp = Domain::konst(softfloat::kFpsrIxc);
-  if (info.fp_state && (!around_.fp_settled || u.imm16 != around_.module->abi.fp_state))
+  if (info.fp_state && (!around_.fp_settled || u.e != around_.module->abi.fp_state))
     return false;
   const Label cold = a_.newLabel(), done = a_.newLabel();
   state_.piece.begin(cold);
   state_.conditions.clear();
-  const V e = info.aux.reads ? slot(u.aux) : Domain::konst(0);
+  const V e = info.e.reads ? slot(u.e) : Domain::konst(0);
   const std::optional<V> machine =
       info.fp_state ? machine_float(u, slot(u.a), slot(u.b), slot(u.c)) : std::nullopt;
   const V r = machine          ? *machine

@@ -22,8 +22,9 @@ class Assembler {
   uint32_t next() const { return static_cast<uint32_t>(module_.uops.size()) + 1; }
   uint32_t end(Op op, Slot a, Slot b, uint16_t imm16, uint32_t target, uint8_t aux = 0) {
     const auto number = static_cast<uint32_t>(module_.blocks.size());
-    module_.uops.push_back({.op = op, .a = a, .b = b, .aux = aux, .imm16 = imm16,
-                            .imm = Uop::pack_target(number, target)});
+    Uop u{.op = op, .a = a, .b = b, .aux = aux, .imm = Uop::pack_target(number, target)};
+    if (imm16 != 0) u.set_imm16(imm16);
+    module_.uops.push_back(u);
     block_.uop_count = static_cast<uint32_t>(module_.uops.size()) - block_.first_uop;
     block_.insn_count = block_.uop_count;
     block_.classes[number % kInsnClassCount] = block_.insn_count;

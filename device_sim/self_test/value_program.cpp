@@ -16,8 +16,8 @@ void execute_values(Assembler& a) {
     Uop u{.op = static_cast<Op>(i), .d = kResult, .a = kX, .b = kY, .c = kZ};
     const ShapeInfo shape = shape_info(op_info(u.op).shape);
     if (op_info(u.op).shape > Shape::kGABC) continue;
-    if (shape.fp_state) u.imm16 = kFpState;
-    if (shape.aux.reads) u.aux = kZ;
+    if (shape.fp_state) u.e = kFpState;
+    if (shape.e.reads) u.e = kZ;
     if (!has_valid_fields(u)) continue;
     if (count++ % kMostPerBlock == 0) a.label();
     a.op(u);

@@ -191,7 +191,7 @@ constexpr bool affine_branch(const Uop& u, uint32_t last, Compact a, Compact b, 
   if constexpr (k.relation == Relation::kNone) {
     return false;
   } else {
-    if (k.immediate) b = {static_cast<uint64_t>(int64_t{static_cast<int16_t>(u.imm16)}), 0};
+    if (k.immediate) b = {static_cast<uint64_t>(int64_t{static_cast<int16_t>(u.imm16())}), 0};
     if (k.is_32bit) {
       if (k.is_signed ? !sext32(a, last, a) || !sext32(b, last, b)
                       : !low32(a, last, a) || !low32(b, last, b))

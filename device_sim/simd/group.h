@@ -31,8 +31,7 @@ inline constexpr int kInsnCount = 15;
 inline constexpr size_t kEpochs = 8;
 
 // The operation of micro-ops where native code may start; the original is in the code cache.
-inline constexpr uint8_t kEntryOp = 255;
-static_assert(kOpCount <= kEntryOp);
+inline constexpr Op kEntryOp = static_cast<Op>(kOpCount);
 class CodeCache;
 
 // What a group needs of its machine.

@@ -37,7 +37,7 @@ struct Handlers {
 #define GPUSIM_RUN_kDABCI(name) GPUSIM_VALUE_HANDLER(name, (x..., *u), u->a, u->b, u->c)
 #define GPUSIM_RUN_kSel GPUSIM_RUN_kDABCI
 #define GPUSIM_RUN_kSelCmp(name) \
-  GPUSIM_VALUE_HANDLER(name, (x..., *u), u->a, u->b, u->c, u->aux)
+  GPUSIM_VALUE_HANDLER(name, (x..., *u), u->a, u->b, u->c, u->e)
 #define GPUSIM_RUN_kSelCmpI GPUSIM_RUN_kDABCI
 #define GPUSIM_RUN_kFA(name)                                                                    \
   GPUSIM_HANDLER(name) {                                                                        \
@@ -129,7 +129,7 @@ constexpr HandlerTable make_table() {
 #define GPUSIM_UOP(name, shape, fields) t.handlers[static_cast<int>(Op::name)] = &Handlers<kFull>::name;
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
-  t.handlers[simd::kEntryOp] = kFull ? run_marked_full : run_marked_part;
+  t.handlers[static_cast<int>(simd::kEntryOp)] = kFull ? run_marked_full : run_marked_part;
   return t;
 }
 

@@ -668,10 +668,10 @@ HWY_NOINLINE const Uop* run_amo(Group& g, const Uop* u) {
 }
 
 HWY_INLINE const Uop* run_check_align(Group& g, const Uop* u) {
-  if (g.kind[u->a] == simd::kUniform && ((g.base[u->a] + u->imm) & (u->imm16 - 1u)) == 0) return u + 1;
+  if (g.kind[u->a] == simd::kUniform && ((g.base[u->a] + u->imm) & (u->imm16() - 1u)) == 0) return u + 1;
   return run_lanes(g, u, [](const Uop& x, LaneContext& c, const MemoryView&, uint32_t, StopInfo& stop) {
     const uint64_t address = c.get(x.a) + x.imm;
-    if ((address & (x.imm16 - 1u)) == 0) return true;
+    if ((address & (x.imm16() - 1u)) == 0) return true;
     stop = {Fault::kAlignment, address};
     return false;
   });

@@ -43,7 +43,7 @@ constexpr bool narrow_fields(const Uop& u) {
     // Values that fit 32 bits compare as such, but for their sign.
     case Op::sel_cmp:
     case Op::sel_cmpi: {
-      const CompareKind kind = CompareKind::unpack(u.imm16);
+      const CompareKind kind = CompareKind::unpack(u.aux);
       return kind.is_32bit || (kind.relation != CompareRelation::kLessSigned &&
                                (op == Op::sel_cmp || u.imm >> 32 == 0));
     }
@@ -55,7 +55,7 @@ constexpr bool narrow_fields(const Uop& u) {
 template <Op op>
 constexpr bool narrow_always(const Uop& u) {
   if constexpr (op != Op::sel_cmp && op != Op::sel_cmpi) return false;
-  const CompareKind kind = CompareKind::unpack(u.imm16);
+  const CompareKind kind = CompareKind::unpack(u.aux);
   return kind.is_32bit && kind.narrow_result;
 }
 

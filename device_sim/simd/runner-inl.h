@@ -28,7 +28,7 @@ inline constexpr size_t kN = VD::kLanes;
 // rescheduled by its caller.
 using Handler = const Uop* (*)(Group&, const Uop*);
 struct HandlerTable {
-  Handler handlers[256];
+  Handler handlers[kOpCount + 1];
 };
 extern const HandlerTable kFullTable, kPartTable;
 // Of micro-ops where native code may start (jit/).
@@ -371,7 +371,7 @@ HWY_INLINE const Uop* run_value(Group& g, const Uop* u, F apply, S... slots) {
 // vector of lanes disagrees.
 template <bool kFull, class Vector, class Scalar, class... S>
 HWY_INLINE const Uop* run_fp(Group& g, const Uop* u, Vector vector, Scalar scalar, S... slots) {
-  const Slot fs = static_cast<Slot>(u->imm16);
+  const Slot fs = u->e;
   if ((g.kind[fs] | ... | g.kind[slots]) == simd::kUniform) {
     uint64_t fp = g.base[fs];
     const uint64_t r = scalar(g.base[slots]..., fp);

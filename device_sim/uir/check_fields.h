@@ -105,8 +105,8 @@ constexpr bool are_valid(Fields kind, const Uop& u) {
     case Fields::kImm:
     case Fields::kTruthTable:
     case Fields::kSmallImm: return true;
-    case Fields::kBit: return u.imm16 < 64;
-    case Fields::kComparison: return CompareKind::is_valid(u.imm16);
+    case Fields::kBit: return u.imm16() < 64;
+    case Fields::kComparison: return CompareKind::is_valid(u.aux);
     case Fields::kByHelper: return false;
     case Fields::kShift: return imm < 64;
     case Fields::kShift32: return imm < 32;
@@ -118,8 +118,10 @@ constexpr bool are_valid(Fields kind, const Uop& u) {
     case Fields::kFunnel: return imm > 0 && imm < 64;
     case Fields::kFunnel32: return imm > 0 && imm < 32;
     case Fields::kAccessSize: return aux < 4;
-    case Fields::kAlignment: return std::has_single_bit(u.imm16);
-    case Fields::kNote: return aux <= kNoteBlock && (aux == kNoteBlock || imm < 64 || aux == 0);
+    case Fields::kAlignment: return std::has_single_bit(u.imm16());
+    case Fields::kNote:
+      return aux >> 2 <= static_cast<uint32_t>(AccessKind::kAtomic) &&
+             (aux == kNoteBlock || imm < 64 || (aux & 3) == 0);
     case Fields::kFpCompare: return is_format(aux & 3) && aux < 8;
     case Fields::kFpMinMax: return is_operation(aux, FpMinMax::kMaximumNumber);
     case Fields::kFpRound: return is_operation(aux, FpRounding::kFpcrExact);
@@ -189,6 +191,34 @@ constexpr bool are_valid(Fields kind, const Uop& u) {
   return false;
 }
 
+// Whether the kind takes all of imm16, or a half of it that is not aux.
+constexpr bool takes_e(Fields kind) {
+  switch (kind) {
+    case Fields::kTruthTable:
+    case Fields::kSmallImm:
+    case Fields::kBit:
+    case Fields::kAlignment:
+    case Fields::kNote: return true;
+    default: return false;
+  }
+}
+// One byte has one meaning: where `e` is a slot or a helper's number, no immediate takes it.
+constexpr bool is_e_unambiguous(const OpInfo& row) {
+  const ShapeInfo shape = shape_info(row.shape);
+  return !((shape.e.reads || shape.fp_state) && takes_e(row.fields));
+}
+static_assert([] {
+  for (const OpInfo& row : kOpInfo)
+    if (!is_e_unambiguous(row)) return false;
+  const auto fit = [](const auto& helpers) {
+    for (const Fields kind : helpers)
+      if (takes_e(kind)) return false;
+    return std::size(helpers) <= 256;
+  };
+  return fit(kHelper1Fields) && fit(kHelper2Fields) && fit(kHelper3Fields) &&
+         fit(kFpHelper1Fields) && fit(kFpHelper2Fields) && fit(kFpHelper3Fields);
+}());
+
 template <size_t kCount>
 constexpr bool are_valid_of_helper(const Fields (&rows)[kCount], uint64_t number, const Uop& u) {
   return number < kCount && are_valid(rows[number], u);
@@ -198,9 +228,9 @@ constexpr bool are_valid_of_helper(const Fields (&rows)[kCount], uint64_t number
 
 constexpr bool has_valid_fields(const Uop& u) {
   switch (u.op) {
-    case Op::help1: return fields::are_valid_of_helper(kHelper1Fields, u.imm16, u);
-    case Op::help2: return fields::are_valid_of_helper(kHelper2Fields, u.imm16, u);
-    case Op::help3: return fields::are_valid_of_helper(kHelper3Fields, u.imm16, u);
+    case Op::help1: return fields::are_valid_of_helper(kHelper1Fields, u.e, u);
+    case Op::help2: return fields::are_valid_of_helper(kHelper2Fields, u.e, u);
+    case Op::help3: return fields::are_valid_of_helper(kHelper3Fields, u.e, u);
     case Op::fhelp1: return fields::are_valid_of_helper(kFpHelper1Fields, u.imm & 0xffff, u);
     case Op::fhelp2: return fields::are_valid_of_helper(kFpHelper2Fields, u.imm & 0xffff, u);
     case Op::fhelp3: return fields::are_valid_of_helper(kFpHelper3Fields, u.imm & 0xffff, u);

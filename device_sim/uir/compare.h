@@ -1,4 +1,4 @@
-// The kind of comparison that a compare-and-select micro-op makes, in its imm16.
+// The kind of comparison that a compare-and-select micro-op makes, in its aux.
 #pragma once
 #include <cstdint>
 
@@ -14,14 +14,14 @@ struct CompareKind {
   bool is_32bit = false;      // compares the low 32 bits
   bool narrow_result = false;  // zero-extends the low 32 bits of the selected value
 
-  GPUSIM_HD constexpr uint16_t pack() const {
-    return static_cast<uint16_t>(static_cast<int>(relation) | is_32bit << 2 | narrow_result << 3);
+  GPUSIM_HD constexpr uint8_t pack() const {
+    return static_cast<uint8_t>(static_cast<int>(relation) | is_32bit << 2 | narrow_result << 3);
   }
-  GPUSIM_HD static constexpr CompareKind unpack(uint16_t imm16) {
-    return {static_cast<CompareRelation>(imm16 & 3), (imm16 >> 2 & 1) != 0, (imm16 >> 3 & 1) != 0};
+  GPUSIM_HD static constexpr CompareKind unpack(uint8_t aux) {
+    return {static_cast<CompareRelation>(aux & 3), (aux >> 2 & 1) != 0, (aux >> 3 & 1) != 0};
   }
-  GPUSIM_HD static constexpr bool is_valid(uint16_t imm16) {
-    return imm16 < 16 && (imm16 & 3) <= static_cast<int>(CompareRelation::kLessUnsigned);
+  GPUSIM_HD static constexpr bool is_valid(uint8_t aux) {
+    return aux < 16 && (aux & 3) <= static_cast<int>(CompareRelation::kLessUnsigned);
   }
 };
 

@@ -1,4 +1,4 @@
-// What the fields of a micro-op that name no slots may hold: aux, imm16 and imm. Each row of
+// What the fields of a micro-op that name no slots may hold: aux, imm16() and imm. Each row of
 // uops.def and helpers.def names one of these kinds.
 //
 // Semantics, passes and backends rely on it: with other values they would shift by more than a
@@ -18,8 +18,8 @@ enum class Fields : uint8_t {
   kTruthTable,    // imm16: any value; bit f says whether flags f satisfy the condition
   kSmallImm,      // imm16: any value, a signed number
   kBit,           // imm16 < 64
-  kComparison,    // imm16: a CompareKind (compare.h)
-  kByHelper,      // imm16, or the low 16 bits of imm: a helper's number; the rest as its row says
+  kComparison,    // aux: a CompareKind (compare.h)
+  kByHelper,      // e, or the low 16 bits of imm: a helper's number; the rest as its row says
   // Words.
   kShift,         // imm < 64
   kShift32,       // imm < 32

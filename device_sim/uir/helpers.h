@@ -22,42 +22,42 @@ namespace gpusim {
 #define GPUSIM_LISTED(name, fields) name,
 #undef GPUSIM_HELPER1
 #define GPUSIM_HELPER1 GPUSIM_LISTED
-enum class Helper1 : uint16_t {
+enum class Helper1 : uint8_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_HELPER1
 #define GPUSIM_HELPER1(name, fields)
 #undef GPUSIM_HELPER2
 #define GPUSIM_HELPER2 GPUSIM_LISTED
-enum class Helper2 : uint16_t {
+enum class Helper2 : uint8_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_HELPER2
 #define GPUSIM_HELPER2(name, fields)
 #undef GPUSIM_HELPER3
 #define GPUSIM_HELPER3 GPUSIM_LISTED
-enum class Helper3 : uint16_t {
+enum class Helper3 : uint8_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_HELPER3
 #define GPUSIM_HELPER3(name, fields)
 #undef GPUSIM_FHELPER1
 #define GPUSIM_FHELPER1 GPUSIM_LISTED
-enum class FpHelper1 : uint16_t {
+enum class FpHelper1 : uint8_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_FHELPER1
 #define GPUSIM_FHELPER1(name, fields)
 #undef GPUSIM_FHELPER2
 #define GPUSIM_FHELPER2 GPUSIM_LISTED
-enum class FpHelper2 : uint16_t {
+enum class FpHelper2 : uint8_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_FHELPER2
 #define GPUSIM_FHELPER2(name, fields)
 #undef GPUSIM_FHELPER3
 #define GPUSIM_FHELPER3 GPUSIM_LISTED
-enum class FpHelper3 : uint16_t {
+enum class FpHelper3 : uint8_t {
 #include "device_sim/uir/helpers.def"
 };
 #undef GPUSIM_FHELPER3
@@ -65,7 +65,7 @@ enum class FpHelper3 : uint16_t {
 #undef GPUSIM_LISTED
 
 template <class Helper>
-constexpr uint16_t helper_number(Helper h) {
+constexpr uint8_t helper_number(Helper h) {
   return static_cast<uint16_t>(h);
 }
 
@@ -76,7 +76,7 @@ namespace helpers {
   case Helper1::name:        \
     return name(a, u);
 GPUSIM_HD_NOINLINE uint64_t call1(uint64_t a, Uop u) {
-  switch (static_cast<Helper1>(u.imm16)) {
+  switch (static_cast<Helper1>(u.e)) {
 #include "device_sim/uir/helpers.def"
   }
   return 0;
@@ -89,7 +89,7 @@ GPUSIM_HD_NOINLINE uint64_t call1(uint64_t a, Uop u) {
   case Helper2::name:        \
     return name(a, b, u);
 GPUSIM_HD_NOINLINE uint64_t call2(uint64_t a, uint64_t b, Uop u) {
-  switch (static_cast<Helper2>(u.imm16)) {
+  switch (static_cast<Helper2>(u.e)) {
 #include "device_sim/uir/helpers.def"
   }
   return 0;
@@ -102,7 +102,7 @@ GPUSIM_HD_NOINLINE uint64_t call2(uint64_t a, uint64_t b, Uop u) {
   case Helper3::name:        \
     return name(a, b, c, u);
 GPUSIM_HD_NOINLINE uint64_t call3(uint64_t a, uint64_t b, uint64_t c, Uop u) {
-  switch (static_cast<Helper3>(u.imm16)) {
+  switch (static_cast<Helper3>(u.e)) {
 #include "device_sim/uir/helpers.def"
   }
   return 0;

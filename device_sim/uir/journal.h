@@ -16,21 +16,21 @@ inline constexpr uint64_t kBlockMark = uint64_t{1} << 63;
 
 enum class AccessKind : uint8_t { kLoad, kStore, kAtomic };
 
-// aux: an AddressMode, or this.
+// aux of a note: an AddressMode, or kNoteBlock, and the kind of access above it. Its e: bytes.
 inline constexpr uint8_t kNoteBlock = 3;
 
-// imm16 of a note.
 struct NoteField {
-  static constexpr uint16_t kMaxBytes = 0xfff;
-  static constexpr uint16_t pack(AccessKind kind, uint16_t bytes) {
-    return static_cast<uint16_t>(static_cast<uint16_t>(kind) << 12 | bytes);
+  static constexpr uint8_t kMaxBytes = 0xff;
+  static constexpr uint8_t pack(AccessKind kind, AddressMode mode) {
+    return static_cast<uint8_t>(static_cast<uint8_t>(kind) << 2 | static_cast<uint8_t>(mode));
   }
-  static constexpr AccessKind kind(const Uop& u) { return static_cast<AccessKind>(u.imm16 >> 12); }
-  static constexpr uint16_t bytes(const Uop& u) { return u.imm16 & kMaxBytes; }
+  GPUSIM_HD static constexpr uint8_t mode(const Uop& u) { return u.aux & 3; }
+  static constexpr AccessKind kind(const Uop& u) { return static_cast<AccessKind>(u.aux >> 2); }
+  static constexpr uint8_t bytes(const Uop& u) { return u.e; }
 };
 
 GPUSIM_HD_INLINE uint64_t note_word(const Uop& u, uint64_t a, uint64_t b) {
-  switch (u.aux) {
+  switch (NoteField::mode(u)) {
     case static_cast<uint8_t>(AddressMode::kImmediate):
       return access_address<AddressMode::kImmediate>(a, b, u.imm) & ~kBlockMark;
     case static_cast<uint8_t>(AddressMode::kIndex):

@@ -210,7 +210,7 @@ GPUSIM_SEM fl_nz32(GPUSIM_A) { return nz<D>(high<D>(a)); }
 // --- conditions
 GPUSIM_SEM truth(GPUSIM_A, GPUSIM_U) {
   const typename D::V flags = D::and_(a, D::konst(15));
-  return D::and_(D::shr_v(D::konst(u.imm16), flags), D::konst(1));
+  return D::and_(D::shr_v(D::konst(u.imm16()), flags), D::konst(1));
 }
 GPUSIM_MASK holds(GPUSIM_A, GPUSIM_U) { return D::eq(truth<D>(a, u), D::konst(1)); }
 GPUSIM_SEM cset(GPUSIM_A, GPUSIM_U) { return truth<D>(a, u); }
@@ -224,7 +224,7 @@ GPUSIM_SEM csneg64(GPUSIM_ABC, GPUSIM_U) { return csel64<D>(a, D::sub(D::konst(0
 GPUSIM_SEM csneg32(GPUSIM_ABC, GPUSIM_U) { return low32<D>(csneg64<D>(a, b, c, u)); }
 
 GPUSIM_SEM select_by_comparison(GPUSIM_ABC, const typename D::V e, GPUSIM_U) {
-  const CompareKind kind = CompareKind::unpack(u.imm16);
+  const CompareKind kind = CompareKind::unpack(u.aux);
   const int up = kind.is_32bit ? D::kBits - 32 : 0;
   const typename D::V x = D::shl(c, up);
   const typename D::V y = D::shl(e, up);
@@ -256,7 +256,7 @@ GPUSIM_MASK br_ge32(GPUSIM_AB) { return D::m_not(br_lt32<D>(a, b)); }
 GPUSIM_MASK br_ltu32(GPUSIM_AB) { return D::lt_u(high<D>(a), high<D>(b)); }
 GPUSIM_MASK br_geu32(GPUSIM_AB) { return D::m_not(br_ltu32<D>(a, b)); }
 GPUSIM_SEM small_imm(GPUSIM_U) {
-  return D::konst(static_cast<uint64_t>(int64_t{static_cast<int16_t>(u.imm16)}));
+  return D::konst(static_cast<uint64_t>(int64_t{static_cast<int16_t>(u.imm16())}));
 }
 #define GPUSIM_BRANCH_IMM(cond) \
   GPUSIM_MASK bri_##cond(GPUSIM_A, GPUSIM_U) { return br_##cond<D>(a, small_imm<D>(u)); }
@@ -274,7 +274,7 @@ GPUSIM_BRANCH_IMM(ltu32)
 GPUSIM_BRANCH_IMM(geu32)
 #undef GPUSIM_BRANCH_IMM
 GPUSIM_MASK br_bit0(GPUSIM_A, GPUSIM_U) {
-  return D::eq(D::and_(a, D::konst(uint64_t{1} << (u.imm16 & 63))), D::konst(0));
+  return D::eq(D::and_(a, D::konst(uint64_t{1} << (u.imm16() & 63))), D::konst(0));
 }
 GPUSIM_MASK br_bit1(GPUSIM_A, GPUSIM_U) { return D::m_not(br_bit0<D>(a, u)); }
 GPUSIM_MASK br_cond(GPUSIM_A, GPUSIM_U) { return holds<D>(a, u); }

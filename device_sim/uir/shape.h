@@ -8,9 +8,9 @@ enum class Shape : uint8_t {
   // Values: slots in, one slot out, no other effect.
   kDI, kDA, kDAI, kDAB, kDABI, kDABC, kDABCI,
   kSel,      // kDABC with a condition in imm16
-  kSelCmp,   // kDABC with a fourth source in aux and a CompareKind in imm16
-  kSelCmpI,  // kDABCI with a CompareKind in imm16
-  // Values that also read and update the floating-point state slot named by imm16.
+  kSelCmp,   // kDABC with a fourth source in e
+  kSelCmpI,  // kDABCI
+  // Values that also read and update the floating-point state slot named by e.
   kFA, kFAB, kFABC, kGA, kGAB, kGABC,
   // Memory.
   kLdI, kLdX, kLdW, kStI, kStX, kStW, kAmo, kCas, kCas128, kStx, kStx128, kAlign, kFence, kNote,
@@ -25,8 +25,8 @@ struct OperandUse {
 };
 
 struct ShapeInfo {
-  OperandUse d{}, a{}, b{}, c{}, aux{};
-  bool fp_state = false;    // imm16 names a slot that is read and written
+  OperandUse d{}, a{}, b{}, c{}, e{};
+  bool fp_state = false;    // e names a slot that is read and written
   bool ends_block = false;
   bool falls_through = false;  // a conditional branch
   bool has_target = false;  // i holds a target micro-op
@@ -46,7 +46,7 @@ constexpr ShapeInfo shape_info(Shape s) {
     case Shape::kSel:
     case Shape::kSelCmpI: return {.d = out, .a = in, .b = in, .c = in, .pure = true};
     case Shape::kSelCmp:
-      return {.d = out, .a = in, .b = in, .c = in, .aux = in, .pure = true};
+      return {.d = out, .a = in, .b = in, .c = in, .e = in, .pure = true};
     case Shape::kFA:
     case Shape::kGA: return {.d = out, .a = in, .fp_state = true};
     case Shape::kFAB:

@@ -8,7 +8,7 @@
 
 namespace gpusim {
 
-enum class Op : uint8_t {
+enum class Op : uint16_t {
 #define GPUSIM_UOP(name, shape, fields) name,
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
@@ -19,7 +19,7 @@ inline constexpr int kOpCount = 0
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
     ;
-static_assert(kOpCount <= 256, "a micro-op's number must fit its byte");
+static_assert(kOpCount < 0xffff, "a micro-op's number must fit 16 bits");
 
 // Index of a 64-bit context slot.
 using Slot = uint8_t;
@@ -27,9 +27,21 @@ using Slot = uint8_t;
 struct alignas(16) Uop {
   Op op{};
   Slot d = 0, a = 0, b = 0, c = 0;
-  uint8_t aux = 0;
-  uint16_t imm16 = 0;
+  Slot e = 0;       // a fifth operand, the floating-point state, or a helper's number
+  uint8_t aux = 0;  // what kind of its operation: an element size, a format, a comparison
   uint64_t imm = 0;
+
+  // Rows with a longer immediate use neither e nor aux.
+  GPUSIM_HD constexpr uint16_t imm16() const { return static_cast<uint16_t>(e | aux << 8); }
+  constexpr void set_imm16(uint16_t value) {
+    e = static_cast<Slot>(value);
+    aux = static_cast<uint8_t>(value >> 8);
+  }
+  constexpr Uop with_imm16(uint16_t value) const {
+    Uop u = *this;
+    u.set_imm16(value);
+    return u;
+  }
 
   // Ends of blocks keep the block's number and the target's index in `imm`.
   GPUSIM_HD constexpr uint32_t target() const { return static_cast<uint32_t>(imm); }

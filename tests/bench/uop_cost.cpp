@@ -21,7 +21,7 @@ struct Row {
   Op op;
   uint64_t imm = 0;
   uint8_t aux = 0;
-  uint16_t imm16 = 0;
+  Slot e = 0;
 };
 constexpr Row kRows[] = {
     {Op::mov},
@@ -40,7 +40,7 @@ constexpr Row kRows[] = {
     {Op::udiv64},
     {Op::clz64},
     {Op::fl_sub64},
-    {.op = Op::csel64, .imm16 = 0xf0f0},
+    {.op = Op::csel64, .aux = 0xf0, .e = 0xf0},
     {Op::fadd32},
     {Op::fmul64},
     {Op::fdiv64},
@@ -68,10 +68,10 @@ Module make_module(const Row& row) {
         .a = kA,
         .b = kB,
         .c = kC,
+        .e = row.e,
         .aux = row.aux,
-        .imm16 = row.imm16,
         .imm = row.imm};
-  if (shape_info(op_info(row.op).shape).fp_state) u.imm16 = kFpState;
+  if (shape_info(op_info(row.op).shape).fp_state) u.e = kFpState;
   Module m;
   m.isa = "aarch64";
   m.slot_count = kSlotCount;

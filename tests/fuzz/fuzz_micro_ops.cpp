@@ -73,7 +73,7 @@ void change_slot(const Module& m, Uop& u, Rng& rng) {
 void change_field(Uop& u, Rng& rng) {
   switch (rng.below(4)) {
     case 0: u.aux = static_cast<uint8_t>(rng.coin() ? rng.below(8) : rng.next()); return;
-    case 1: u.imm16 = static_cast<uint16_t>(random_number(rng)); return;
+    case 1: u.set_imm16(static_cast<uint16_t>(random_number(rng))); return;
     default: u.imm = random_number(rng); return;
   }
 }
@@ -98,15 +98,19 @@ void replace(const Module& m, Uop& u, Rng& rng) {
   const ShapeInfo after = shape_info(op_info(other.op).shape);
   if (after.ends_block != before.ends_block) return;
   random_fields(other, static_cast<Slot>(m.abi.fp_state == kNoSlot ? 0 : m.abi.fp_state), rng);
-  if (after.aux.reads) other.aux = random_slot(m, rng);
+  if (after.e.reads) other.e = random_slot(m, rng);
   if (after.ends_block) {
-    other.aux = static_cast<uint8_t>(rng.below(4));
+    if (rng.coin())
+      other.set_imm16(static_cast<uint16_t>(rng.below(64)));
+    else
+      other.aux = static_cast<uint8_t>(rng.below(4));
     other.imm = Uop::pack_target(u.block(), random_place(m, rng));
-    other.imm16 = static_cast<uint16_t>(rng.below(64));
   } else if (!after.pure && !after.fp_state) {
-    other.aux = static_cast<uint8_t>(rng.below(4));
+    if (rng.coin())
+      other.set_imm16(static_cast<uint16_t>(1u << rng.below(5)));
+    else
+      other.aux = static_cast<uint8_t>(rng.below(4));
     other.imm = rng.coin() ? 0 : random_number(rng);
-    other.imm16 = static_cast<uint16_t>(1u << rng.below(5));
   }
   u = other;
 }

@@ -35,7 +35,7 @@ void FloatVisitor::scalar2(Fp2 k, FpFormat f, Slot d, Slot a, Slot b) {
   constexpr MicroOp k64[] = {MicroOp::fadd64, MicroOp::fsub64, MicroOp::fmul64, MicroOp::fdiv64};
   const int i = static_cast<int>(k);
   if (k <= Fp2::kDiv && f != FpFormat::kF16) {
-    b_.emit(f == FpFormat::kF32 ? k32[i] : k64[i], d, a, b, 0, 0, 0, kFpState);
+    b_.emit(f == FpFormat::kF32 ? k32[i] : k64[i], d, a, b).e = kFpState;
   } else if (k <= Fp2::kAbsDiff) {
     b_.fmisc2(d, a, b, fp_aux(f, k));
   } else if (k <= Fp2::kMaxNum) {
@@ -55,7 +55,7 @@ void FloatVisitor::scalar2(Fp2 k, FpFormat f, Slot d, Slot a, Slot b) {
                                                               : kGreater;
     const Slot t = b_.temp();
     b_.fcmp(t, a, b, fp_aux(f, k != Fp2::kEq));
-    b_.cset(t, t, 0, 0, condition_mask(cond));
+    b_.set_if(t, t, condition_mask(cond));
     b_.sub64(t, kZero, t);
     cut(f, d, t);
   }
@@ -102,7 +102,7 @@ void FloatVisitor::muladd(FpFormat f, Slot d, Slot a, Slot b, Slot c) {
   if (f == FpFormat::kF16) {
     b_.fmisc3(d, a, b, c, fp_aux(f, FpMisc3::kMulAdd));
   } else {
-    b_.emit(f == FpFormat::kF32 ? MicroOp::fma32 : MicroOp::fma64, d, a, b, c, 0, 0, kFpState);
+    b_.emit(f == FpFormat::kF32 ? MicroOp::fma32 : MicroOp::fma64, d, a, b, c).e = kFpState;
   }
 }
 // Negations come before the operation: a NaN operand changes sign, too.
@@ -158,8 +158,8 @@ bool FloatVisitor::FSQRT(uint32_t f, Reg n, Reg d) {
   if (fmt == FpFormat::kF16) {
     b_.fmisc1(v_low(d), v_low(n), fp_aux(fmt, FpMisc1::kSqrt));
   } else {
-    b_.emit(fmt == FpFormat::kF32 ? MicroOp::fsqrt32 : MicroOp::fsqrt64, v_low(d), v_low(n), 0, 0,
-            0, 0, kFpState);
+    b_.emit(fmt == FpFormat::kF32 ? MicroOp::fsqrt32 : MicroOp::fsqrt64, v_low(d), v_low(n)).e =
+        kFpState;
   }
   return done(d);
 }

@@ -40,7 +40,7 @@ bool Visitor::CCMP_imm(bool sf, Imm<5> i, Imm<4> cond, Reg n, Imm<4> nzcv) {
 
 bool Visitor::conditional_select(MicroOp op, Reg m, uint32_t cond, Reg n, Reg d) {
   set_class(InsnClass::kIntegerLogical);
-  b_.emit(op, x_dst(d), x_src(n), x_src(m), kNzcv, 0, 0, condition_mask(cond));
+  b_.emit(op, x_dst(d), x_src(n), x_src(m), kNzcv).set_imm16(condition_mask(cond));
   return true;
 }
 
@@ -50,7 +50,7 @@ bool Visitor::CSEL(bool sf, Reg m, Imm<4> cond, Reg n, Reg d) {
 bool Visitor::CSINC(bool sf, Reg m, Imm<4> cond, Reg n, Reg d) {
   if (m == 31 && n == 31) {  // CSET, of the opposite condition
     set_class(InsnClass::kIntegerLogical);
-    b_.cset(x_dst(d), kNzcv, 0, 0, negate(condition_mask(cond)));
+    b_.set_if(x_dst(d), kNzcv, negate(condition_mask(cond)));
     return true;
   }
   return conditional_select(sf ? MicroOp::csinc64 : MicroOp::csinc32, m, cond, n, d);
@@ -101,12 +101,12 @@ bool Visitor::CFINV() {
 
 void Visitor::map_flags(uint16_t n, uint16_t z, uint16_t c, uint16_t v) {
   const Slot sum = b_.temp(), bit = b_.temp();
-  b_.cset(sum, kNzcv, 0, 0, v);
-  b_.cset(bit, kNzcv, 0, 0, c);
+  b_.set_if(sum, kNzcv, v);
+  b_.set_if(bit, kNzcv, c);
   b_.add_lsl64(sum, sum, bit, 1);
-  b_.cset(bit, kNzcv, 0, 0, z);
+  b_.set_if(bit, kNzcv, z);
   b_.add_lsl64(sum, sum, bit, 2);
-  b_.cset(bit, kNzcv, 0, 0, n);
+  b_.set_if(bit, kNzcv, n);
   b_.add_lsl64(kNzcv, sum, bit, 3);
 }
 

@@ -9,7 +9,7 @@ void SimdVisitor::vector2(Fp2 k, FpFormat f, Slot d, Slot a, Slot b) {
   const int i = static_cast<int>(k);
   const auto aux = static_cast<uint32_t>(f);
   if (k <= Fp2::kDiv && f == FpFormat::kF32) {
-    b_.emit(kPair[i], d, a, b, 0, 0, 0, kFpState);
+    b_.emit(kPair[i], d, a, b).e = kFpState;
   } else if (k >= Fp2::kEq) {
     fhelp2(FpHelper2::each_fcompare, d, a, b, aux, i - static_cast<int>(Fp2::kEq));
   } else if (f == FpFormat::kF64) {

@@ -57,7 +57,9 @@ class BlockBuilder {
   Slot temp_run(int n);
 
   Uop& emit(Op op, Slot d = 0, Slot a = 0, Slot b = 0, Slot c = 0, uint64_t imm = 0,
-            uint8_t aux = 0, uint16_t imm16 = 0);
+            uint8_t aux = 0);
+
+  void set_if(Slot d, Slot nzcv, uint16_t condition) { emit(Op::cset, d, nzcv).set_imm16(condition); }
 
   // Ends of blocks. Fall-through is to the next instruction.
   void jmp(uint64_t target_pc);
@@ -76,44 +78,44 @@ class BlockBuilder {
 #define GPUSIM_EMIT_kDA(name) \
   void name(Slot d, Slot a) { emit(Op::name, d, a); }
 #define GPUSIM_EMIT_kDAI(name)                                                   \
-  void name(Slot d, Slot a, uint64_t imm, uint8_t aux = 0, uint16_t imm16 = 0) { \
-    emit(Op::name, d, a, 0, 0, imm, aux, imm16);                                 \
+  void name(Slot d, Slot a, uint64_t imm, uint8_t aux = 0, uint8_t e = 0) { \
+    emit(Op::name, d, a, 0, 0, imm, aux).e = e;                                  \
   }
 #define GPUSIM_EMIT_kDAB(name) \
   void name(Slot d, Slot a, Slot b) { emit(Op::name, d, a, b); }
 #define GPUSIM_EMIT_kDABI(name)                                                          \
-  void name(Slot d, Slot a, Slot b, uint64_t imm, uint8_t aux = 0, uint16_t imm16 = 0) { \
-    emit(Op::name, d, a, b, 0, imm, aux, imm16);                                         \
+  void name(Slot d, Slot a, Slot b, uint64_t imm, uint8_t aux = 0, uint8_t e = 0) { \
+    emit(Op::name, d, a, b, 0, imm, aux).e = e;                                          \
   }
 #define GPUSIM_EMIT_kDABC(name) \
   void name(Slot d, Slot a, Slot b, Slot c) { emit(Op::name, d, a, b, c); }
 #define GPUSIM_EMIT_kSel(name)                                       \
   void name(Slot d, Slot a, Slot b, Slot nzcv, uint16_t condition) { \
-    emit(Op::name, d, a, b, nzcv, 0, 0, condition);                  \
+    emit(Op::name, d, a, b, nzcv).set_imm16(condition);              \
   }
 #define GPUSIM_EMIT_kDABCI(name)                                                                 \
-  void name(Slot d, Slot a, Slot b, Slot c, uint64_t imm, uint8_t aux = 0, uint16_t imm16 = 0) { \
-    emit(Op::name, d, a, b, c, imm, aux, imm16);                                                 \
+  void name(Slot d, Slot a, Slot b, Slot c, uint64_t imm, uint8_t aux = 0, uint8_t e = 0) { \
+    emit(Op::name, d, a, b, c, imm, aux).e = e;                                                  \
   }
 #define GPUSIM_EMIT_kSelCmp(name)                                              \
-  void name(Slot d, Slot a, Slot b, Slot left, Slot right, uint16_t kind) {    \
-    emit(Op::name, d, a, b, left, 0, right, kind);                             \
+  void name(Slot d, Slot a, Slot b, Slot left, Slot right, uint8_t kind) {     \
+    emit(Op::name, d, a, b, left, 0, kind).e = right;                             \
   }
 #define GPUSIM_EMIT_kSelCmpI(name)                                             \
-  void name(Slot d, Slot a, Slot b, Slot left, uint64_t imm, uint16_t kind) {  \
-    emit(Op::name, d, a, b, left, imm, 0, kind);                               \
+  void name(Slot d, Slot a, Slot b, Slot left, uint64_t imm, uint8_t kind) {   \
+    emit(Op::name, d, a, b, left, imm, kind);                                  \
   }
 #define GPUSIM_EMIT_kFA(name)                                    \
   void name(Slot d, Slot a, uint8_t aux = 0, uint64_t imm = 0) { \
-    emit(Op::name, d, a, 0, 0, imm, aux, fp_slot_);              \
+    emit(Op::name, d, a, 0, 0, imm, aux).e = fp_slot_;              \
   }
 #define GPUSIM_EMIT_kFAB(name)                                           \
   void name(Slot d, Slot a, Slot b, uint8_t aux = 0, uint64_t imm = 0) { \
-    emit(Op::name, d, a, b, 0, imm, aux, fp_slot_);                      \
+    emit(Op::name, d, a, b, 0, imm, aux).e = fp_slot_;                      \
   }
 #define GPUSIM_EMIT_kFABC(name)                                                  \
   void name(Slot d, Slot a, Slot b, Slot c, uint8_t aux = 0, uint64_t imm = 0) { \
-    emit(Op::name, d, a, b, c, imm, aux, fp_slot_);                              \
+    emit(Op::name, d, a, b, c, imm, aux).e = fp_slot_;                              \
   }
 #define GPUSIM_EMIT_kGA GPUSIM_EMIT_kFA
 #define GPUSIM_EMIT_kGAB GPUSIM_EMIT_kFAB
@@ -150,7 +152,7 @@ class BlockBuilder {
   }
 #define GPUSIM_EMIT_kAlign(name)                       \
   void name(Slot a, uint64_t offset, uint16_t bytes) { \
-    emit(Op::name, 0, a, 0, 0, offset, 0, bytes);      \
+    emit(Op::name, 0, a, 0, 0, offset).set_imm16(bytes); \
   }
 #define GPUSIM_EMIT_kFence(name) \
   void name() { emit(Op::name); }
@@ -168,7 +170,7 @@ class BlockBuilder {
 #undef GPUSIM_UOP
 
  private:
-  void end(Op op, Slot d, Slot a, Slot b, uint8_t aux, uint16_t imm16, uint64_t taken_pc);
+  void end(Op op, Slot d, Slot a, Slot b, uint8_t aux, uint64_t taken_pc);
 
   Slot fp_slot_, first_temp_;
   int temp_count_, next_temp_ = 0;

@@ -9,6 +9,7 @@
 #include <set>
 #include <type_traits>
 
+#include "device_sim/uir/check_fields.h"
 #include "translator/common/isa_list.h"
 #include "translator/common/link.h"
 #include "translator/common/translator.h"
@@ -182,12 +183,12 @@ std::string uop_text(const Module& m, const Uop& u) {
     add(v < 10 ? fmt::format("{}", v) : fmt::format("{:#x}", v));
   };
   if (shape.ends_block) {
-    const bool branch_imm = info.shape == Shape::kBrAI;
-    if (branch_imm && u.op == Op::br_cond)
-      add(fmt::format("{:#06x}", u.imm16));
-    else if (branch_imm)
-      add(fmt::format("{}", static_cast<int16_t>(u.imm16)));
-    if (u.aux) add(fmt::format("aux={}", u.aux));
+    if (u.op == Op::br_cond)
+      add(fmt::format("{:#06x}", u.imm16()));
+    else if (info.shape == Shape::kBrAI)
+      add(fmt::format("{}", static_cast<int16_t>(u.imm16())));
+    else if (u.aux)
+      add(fmt::format("aux={}", u.aux));
     if (shape.has_target) out += " -> " + place_text(m, u.target());
     return out;
   }
@@ -210,8 +211,12 @@ std::string uop_text(const Module& m, const Uop& u) {
       if (u.imm) add_imm(u.imm);
       break;
   }
-  if (u.aux && !shape.aux.reads) add(fmt::format("aux={}", u.aux));
-  if (u.imm16 && !shape.fp_state) add(fmt::format("imm16={:#x}", u.imm16));
+  if (fields::takes_e(info.fields)) {
+    if (u.imm16()) add(fmt::format("imm16={:#x}", u.imm16()));
+    return out;
+  }
+  if (u.aux) add(fmt::format("aux={}", u.aux));
+  if (info.fields == Fields::kByHelper && !shape.fp_state) add(fmt::format("helper={}", u.e));
   return out;
 }
 

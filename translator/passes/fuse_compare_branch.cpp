@@ -65,12 +65,12 @@ class Fuser {
   static std::optional<Uop> compare_imm(Relation r, bool wide, Slot a, uint64_t c) {
     const int64_t value = wide ? static_cast<int64_t>(c) : static_cast<int32_t>(c);
     if (value != static_cast<int16_t>(value)) return std::nullopt;
-    return Uop{.op = branch_imm_op(r, wide), .a = a, .imm16 = static_cast<uint16_t>(value)};
+    return Uop{.op = branch_imm_op(r, wide), .a = a}.with_imm16(static_cast<uint16_t>(value));
   }
 
   std::optional<Uop> fuse_subtraction(size_t def, bool wide) const {
     using namespace conditions;
-    const uint16_t cond = uops_.back().imm16;
+    const uint16_t cond = uops_.back().imm16();
     const Slot a = uops_[def].a, b = uops_[def].b;
     if (!unchanged_since(a, def)) return fuse_difference(def, wide);
     if (const auto c = constant_before(isa_, uops_, b, def))
@@ -108,7 +108,7 @@ class Fuser {
     if (!find_difference(isa_, uops_, def)) return std::nullopt;
     const Slot r = uops_[def].a;
     const auto c = constant_before(isa_, uops_, uops_[def].b, def);
-    switch (uops_.back().imm16) {
+    switch (uops_.back().imm16()) {
       case kEq:
         return compare_imm(Relation::kEq, wide, r, 0);
       case kNe:
@@ -168,7 +168,7 @@ class Fuser {
   // N and Z of a value, C = V = 0.
   std::optional<Uop> fuse_test(size_t def, bool wide) const {
     using namespace conditions;
-    const uint16_t cond = uops_.back().imm16;
+    const uint16_t cond = uops_.back().imm16();
     const Slot a = uops_[def].a;
     if (cond == kEq || cond == kNe)
       if (const auto bit = fuse_bit_test(def, cond == kEq)) return bit;
@@ -202,9 +202,8 @@ class Fuser {
     const uint64_t mask = wide ? u.imm : u.imm & 0xffffffff;
     const bool source_kept = u.a != u.d && unchanged_since(u.a, *masked);
     if (!std::has_single_bit(mask) || !source_kept) return std::nullopt;
-    return Uop{.op = taken_if_zero ? Op::br_bit0 : Op::br_bit1,
-               .a = u.a,
-               .imm16 = static_cast<uint16_t>(std::countr_zero(mask))};
+    return Uop{.op = taken_if_zero ? Op::br_bit0 : Op::br_bit1, .a = u.a}.with_imm16(
+        static_cast<uint16_t>(std::countr_zero(mask)));
   }
 
   const GuestIsa& isa_;

@@ -92,7 +92,7 @@ class Fuser {
     const bool is_cset = u.op == Op::cset;
     if (!is_cset && (!is_select(u.op) || u.c != flags_ || u.a == flags_ || u.b == flags_))
       return false;
-    const auto comparison = comparison_at(def, use, u.imm16);
+    const auto comparison = comparison_at(def, use, u.imm16());
     if (!comparison) return false;
     Slot if_true = u.a, if_false = u.b;
     if (is_cset) {
@@ -112,11 +112,11 @@ class Fuser {
               .a = if_true,
               .b = if_false,
               .c = comparison->left,
-              .imm16 = kind.pack()};
+              .aux = kind.pack()};
     if (comparison->imm)
       fused.imm = *comparison->imm;
     else
-      fused.aux = comparison->right;
+      fused.e = comparison->right;
     new_replacements_.push_back({use, fused});
     return true;
   }

@@ -11,23 +11,23 @@ namespace {
 struct NotedAccess {
   AccessKind kind;
   AddressMode mode = AddressMode::kImmediate;
-  uint16_t bytes;
+  uint8_t bytes;
 };
 
 std::optional<NotedAccess> access_of(const Uop& u) {
-  const auto sized = [&] { return static_cast<uint16_t>(1u << u.aux); };
+  const auto sized = [&] { return static_cast<uint8_t>(1u << u.aux); };
   switch (op_info(u.op).shape) {
     case Shape::kLdI:
     case Shape::kLdX:
     case Shape::kLdW: {
       const AccessInfo info = access_info(u.op);
-      return NotedAccess{AccessKind::kLoad, info.mode, static_cast<uint16_t>(info.size)};
+      return NotedAccess{AccessKind::kLoad, info.mode, static_cast<uint8_t>(info.size)};
     }
     case Shape::kStI:
     case Shape::kStX:
     case Shape::kStW: {
       const AccessInfo info = access_info(u.op);
-      return NotedAccess{AccessKind::kStore, info.mode, static_cast<uint16_t>(info.size)};
+      return NotedAccess{AccessKind::kStore, info.mode, static_cast<uint8_t>(info.size)};
     }
     case Shape::kAmo:
     case Shape::kCas:
@@ -70,7 +70,7 @@ class Noter {
       Uop& before = uops_[*last_];
       const int bytes = NoteField::bytes(before) + access.bytes;
       if (bytes <= NoteField::kMaxBytes) {
-        before.imm16 = NoteField::pack(kind_, static_cast<uint16_t>(bytes));
+        before.e = static_cast<uint8_t>(bytes);
         end_ += access.bytes;
         return;
       }
@@ -84,8 +84,8 @@ class Noter {
     add({.op = Op::note,
          .a = u.a,
          .b = access.mode == AddressMode::kImmediate ? isa_.roles.zero : u.b,
-         .aux = static_cast<uint8_t>(access.mode),
-         .imm16 = NoteField::pack(access.kind, access.bytes),
+         .e = access.bytes,
+         .aux = NoteField::pack(access.kind, access.mode),
          .imm = offset},
         insn);
   }

@@ -12,8 +12,7 @@ inline constexpr int kMaxSlots = 256;
 using SlotSet = std::bitset<kMaxSlots>;
 
 /// Calls f(field, reads, writes) for every operand field that names slots: a reference to the field
-/// and how many consecutive slots from there on are read and written. Only the fp_state slot lies
-/// in a 16-bit field; it is handed over as Slot& through a copy that is written back.
+/// and how many consecutive slots from there on are read and written.
 template <class F>
 void for_each_operand(Uop& u, F f) {
   const ShapeInfo& info = shape_of(u.op);
@@ -21,12 +20,8 @@ void for_each_operand(Uop& u, F f) {
   if (info.a.reads || info.a.writes) f(u.a, info.a.reads, info.a.writes);
   if (info.b.reads || info.b.writes) f(u.b, info.b.reads, info.b.writes);
   if (info.c.reads || info.c.writes) f(u.c, info.c.reads, info.c.writes);
-  if (info.aux.reads || info.aux.writes) f(u.aux, info.aux.reads, info.aux.writes);
-  if (info.fp_state) {
-    auto slot = static_cast<Slot>(u.imm16);
-    f(slot, uint8_t{1}, uint8_t{1});
-    u.imm16 = slot;
-  }
+  if (info.e.reads || info.e.writes) f(u.e, info.e.reads, info.e.writes);
+  if (info.fp_state) f(u.e, uint8_t{1}, uint8_t{1});
   // A service that answers with a value has its destination in d.
   if (u.op == Op::service && (static_cast<Service>(u.aux) == Service::kReadCounter ||
                               static_cast<Service>(u.aux) == Service::kReadCounterFrequency))

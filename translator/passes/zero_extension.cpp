@@ -92,7 +92,7 @@ bool result_is_zero_extended(const Uop& u, const SlotSet& zx) {
       return zx[u.a] && zx[u.b];
     case Op::sel_cmp:
     case Op::sel_cmpi:
-      return CompareKind::unpack(u.imm16).narrow_result || (zx[u.a] && zx[u.b]);
+      return CompareKind::unpack(u.aux).narrow_result || (zx[u.a] && zx[u.b]);
     default:
       return false;
   }

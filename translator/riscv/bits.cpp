@@ -6,8 +6,8 @@
 namespace gpusim::riscv {
 namespace {
 
-constexpr uint16_t kSigned = CompareKind{CompareRelation::kLessSigned, false, false}.pack();
-constexpr uint16_t kUnsigned = CompareKind{CompareRelation::kLessUnsigned, false, false}.pack();
+constexpr uint8_t kSigned = CompareKind{CompareRelation::kLessSigned, false, false}.pack();
+constexpr uint8_t kUnsigned = CompareKind{CompareRelation::kLessUnsigned, false, false}.pack();
 
 }  // namespace
 
@@ -72,7 +72,7 @@ bool Visitor::CPOP(Reg n, Reg d, bool w) {
   return true;
 }
 
-bool Visitor::extreme(uint16_t kind, bool maximum, Reg d, Reg n, Reg m) {
+bool Visitor::extreme(uint8_t kind, bool maximum, Reg d, Reg n, Reg m) {
   set_class(InsnClass::kIntegerLogical);
   const Slot a = x_src(n), b = x_src(m);
   b_.sel_cmp(x_dst(d), maximum ? b : a, maximum ? a : b, a, b, kind);

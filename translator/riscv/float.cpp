@@ -42,7 +42,7 @@ Slot Visitor::unboxed(uint32_t f, Reg r) {
   if (is_double(f) || is_boxed(f, value)) return value;
   const Slot t = b_.temp();
   b_.konst(t, f == 0 ? softfloat::F32::kDefaultNan : softfloat::F16::kDefaultNan);
-  constexpr uint16_t kBelow = CompareKind{CompareRelation::kLessUnsigned, false, false}.pack();
+  constexpr uint8_t kBelow = CompareKind{CompareRelation::kLessUnsigned, false, false}.pack();
   b_.sel_cmpi(t, t, value, value, box_bits(f), kBelow);
   return t;
 }
@@ -76,10 +76,10 @@ bool Visitor::float_binary(MicroOp op32, MicroOp op64, FpMisc2 half, Imm<2> f, R
   const Slot a = unboxed(f, n), b = unboxed(f, m), result = result_slot(f, d);
   const Slot state = state_for(r);
   if (format(f) == FpFormat::kF16) {
-    b_.emit(MicroOp::fmisc2, result, a, b, 0, 0, static_cast<uint8_t>(static_cast<int>(half) << 2),
-            state);
+    b_.emit(MicroOp::fmisc2, result, a, b, 0, 0, static_cast<uint8_t>(static_cast<int>(half) << 2))
+        .e = state;
   } else {
-    b_.emit(is_double(f) ? op64 : op32, result, a, b, 0, 0, 0, state);
+    b_.emit(is_double(f) ? op64 : op32, result, a, b).e = state;
   }
   merge_state(state);
   box(f, d, result);
@@ -104,9 +104,9 @@ bool Visitor::FSQRT(Imm<2> f, Reg n, Imm<3> r, Reg d) {
   const Slot a = unboxed(f, n), result = result_slot(f, d), state = state_for(r);
   if (format(f) == FpFormat::kF16) {
     b_.emit(MicroOp::fmisc1, result, a, 0, 0, 0,
-            static_cast<uint8_t>(static_cast<int>(FpMisc1::kSqrt) << 2), state);
+            static_cast<uint8_t>(static_cast<int>(FpMisc1::kSqrt) << 2)).e = state;
   } else {
-    b_.emit(is_double(f) ? MicroOp::fsqrt64 : MicroOp::fsqrt32, result, a, 0, 0, 0, 0, state);
+    b_.emit(is_double(f) ? MicroOp::fsqrt64 : MicroOp::fsqrt32, result, a).e = state;
   }
   merge_state(state);
   box(f, d, result);
@@ -128,10 +128,10 @@ bool Visitor::multiply_add(bool negate_product, bool negate_addend, Imm<2> f, Re
   if (negate_addend) addend = negated(addend);
   if (format(f) == FpFormat::kF16) {
     b_.emit(MicroOp::fmisc3, result, factor, other, addend, 0,
-            static_cast<uint8_t>(static_cast<int>(FpMisc3::kMulAdd) << 2), state);
+            static_cast<uint8_t>(static_cast<int>(FpMisc3::kMulAdd) << 2)).e = state;
   } else {
-    b_.emit(is_double(f) ? MicroOp::fma64 : MicroOp::fma32, result, factor, other, addend, 0, 0,
-            state);
+    b_.emit(is_double(f) ? MicroOp::fma64 : MicroOp::fma32, result, factor, other, addend).e =
+        state;
   }
   merge_state(state);
   box(f, d, result);
@@ -206,7 +206,7 @@ bool Visitor::compare(uint16_t truth_table, bool signalling, Imm<2> f, Reg m, Re
   set_class(InsnClass::kFloatComparison);
   const Slot a = unboxed(f, n), b = unboxed(f, m), order = b_.temp();
   b_.fcmp(order, a, b, static_cast<uint8_t>(static_cast<int>(format(f)) | signalling << 2));
-  b_.cset(x_dst(d), order, 0, 0, truth_table);
+  b_.set_if(x_dst(d), order, truth_table);
   return true;
 }
 bool Visitor::FLE(Imm<2> f, Reg m, Reg n, Reg d) {

@@ -5,9 +5,9 @@
 namespace gpusim::riscv {
 namespace {
 
-constexpr uint16_t kSigned = CompareKind{CompareRelation::kLessSigned, false, false}.pack();
-constexpr uint16_t kUnsigned = CompareKind{CompareRelation::kLessUnsigned, false, false}.pack();
-constexpr uint16_t kEqual = CompareKind{CompareRelation::kEqual, false, false}.pack();
+constexpr uint8_t kSigned = CompareKind{CompareRelation::kLessSigned, false, false}.pack();
+constexpr uint8_t kUnsigned = CompareKind{CompareRelation::kLessUnsigned, false, false}.pack();
+constexpr uint8_t kEqual = CompareKind{CompareRelation::kEqual, false, false}.pack();
 
 constexpr uint64_t extended(Imm<12> i) { return static_cast<uint64_t>(i.sign_extend()); }
 
@@ -56,12 +56,12 @@ bool Visitor::ADDI(Imm<12> i, Reg n, Reg d, bool w) {
   return true;
 }
 
-bool Visitor::set_less(uint16_t kind, Reg d, Slot n, Slot m) {
+bool Visitor::set_less(uint8_t kind, Reg d, Slot n, Slot m) {
   set_class(InsnClass::kIntegerComparison);
   b_.sel_cmp(x_dst(d), konst(1), kZero, n, m, kind);
   return true;
 }
-bool Visitor::set_less_imm(uint16_t kind, Reg d, Reg n, Imm<12> i) {
+bool Visitor::set_less_imm(uint8_t kind, Reg d, Reg n, Imm<12> i) {
   set_class(InsnClass::kIntegerComparison);
   b_.sel_cmpi(x_dst(d), konst(1), kZero, x_src(n), extended(i), kind);
   return true;

@@ -37,7 +37,7 @@ void Visitor::divide(bool w, bool is_signed, Slot quotient, Slot n, Slot m) {
   } else {
     b_.emit(is_signed ? MicroOp::sdiv64 : MicroOp::udiv64, q, n, m);
   }
-  const uint16_t is_zero = CompareKind{CompareRelation::kEqual, w, false}.pack();
+  const uint8_t is_zero = CompareKind{CompareRelation::kEqual, w, false}.pack();
   b_.sel_cmpi(quotient, konst(~uint64_t{0}), q, m, 0, is_zero);
 }
 bool Visitor::DIV(Reg m, Reg n, Reg d, bool w) {

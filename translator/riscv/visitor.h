@@ -198,14 +198,14 @@ class Visitor {
   bool logic(MicroOp op, Reg d, Slot n, Slot m);
   bool logic_imm(MicroOp op, Reg d, Reg n, Imm<12> i);
   bool shift_imm(MicroOp op64, MicroOp op32, bool w, Reg d, Reg n, uint32_t amount);
-  bool set_less(uint16_t kind, Reg d, Slot n, Slot m);
-  bool set_less_imm(uint16_t kind, Reg d, Reg n, Imm<12> i);
+  bool set_less(uint8_t kind, Reg d, Slot n, Slot m);
+  bool set_less_imm(uint8_t kind, Reg d, Reg n, Imm<12> i);
   bool conditional_zero(bool when_zero, Reg d, Reg n, Reg m);
   void divide(bool w, bool is_signed, Slot quotient, Slot n, Slot m);
   bool remainder(bool w, bool is_signed, Reg d, Reg n, Reg m);
   bool add_shifted(uint32_t shift, bool uw, Reg d, Reg n, Reg m);
   bool count(MicroOp op64, MicroOp op32, bool w, Reg d, Slot a);
-  bool extreme(uint16_t kind, bool maximum, Reg d, Reg n, Reg m);
+  bool extreme(uint8_t kind, bool maximum, Reg d, Reg n, Reg m);
   Slot bit_of(Reg m);
   // A word in its low half, zero above, where the instruction works on words.
   Slot low_word(bool w, Slot a);

@@ -17,10 +17,10 @@ void CodeCache::follow(const Module& module) {
   misfits_.resize(uops_.size());
 }
 
-void CodeCache::patch(uint32_t uop) { uops_[uop].op = static_cast<Op>(kEntryOp); }
+void CodeCache::patch(uint32_t uop) { uops_[uop].op = kEntryOp; }
 
 void CodeCache::mark(uint32_t uop) {
-  if (static_cast<uint8_t>(uops_[uop].op) == kEntryOp) return;
+  if (uops_[uop].op == kEntryOp) return;
   entry_of_[uop] = static_cast<uint32_t>(entries_.size());
   entries_.emplace_back().op = uops_[uop].op;
   patch(uop);

@@ -61,7 +61,7 @@ class CodeCache {
   NativeEntry& entry(uint32_t uop) { return entries_[entry_of_[uop]]; }
   Op original_op(uint32_t uop) const {
     const Uop& u = uops_[uop];
-    return static_cast<uint8_t>(u.op) == kEntryOp ? entries_[entry_of_[uop]].op : u.op;
+    return u.op == kEntryOp ? entries_[entry_of_[uop]].op : u.op;
   }
   void add(NativeVariants& variants, const Trace& trace, const NativeCalls& calls);
 

@@ -46,7 +46,7 @@ struct ColdContext {
 template <class Word, uint32_t kLanes>
 void compute_lanes(ColdFrame* frame) {
   const Uop& u = *frame->uop;
-  const int state = shape_info(op_info(u.op).shape).fp_state ? u.imm16 : -1;
+  const int state = shape_info(op_info(u.op).shape).fp_state ? u.e : -1;
   StopInfo stop;
   for (uint32_t i = 0; i < kLanes; ++i) {
     ColdContext<Word> context{*frame, u, state, i};

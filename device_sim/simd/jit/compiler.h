@@ -21,7 +21,7 @@ inline const Uop* const kMissed = reinterpret_cast<const Uop*>(uintptr_t{1});
 // What generated code calls, for the SIMD target in use.
 struct NativeCalls {
   using Handler = const Uop* (*)(Group&, const Uop*);
-  const Handler* handlers = nullptr;  // [256], for the trace's kind of mask
+  const Handler* handlers = nullptr;  // [kOpCount], for the trace's kind of mask
   // Ends a block by a conditional branch, taken by the lanes in `taken`.
   const Uop* (*branch)(Group&, const Uop*, uint64_t taken) = nullptr;
   // A run of linear memory all of which has `permissions`, or null.

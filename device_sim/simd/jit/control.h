@@ -114,8 +114,8 @@ class ControlEmitter {
       cc_.jne(misfit_);
     };
     if (has_d(s.uop)) check(s.uop.d, s.d_after);
-    if (info_of(s.uop).fp_state && is_named(static_cast<Slot>(s.uop.imm16)))
-      check(static_cast<Slot>(s.uop.imm16), s.state_after);
+    if (info_of(s.uop).fp_state && is_named(s.uop.e))
+      check(s.uop.e, s.state_after);
     if (!changes_sources(shape)) return;
     const Sources sources = sources_of(s.uop);
     for (int k = 0; k < sources.count; ++k)

@@ -110,7 +110,7 @@ class Planner {
       for (int k = 0; k < sources.count; ++k) kinds_[sources.slot[k]] = s.after[k];
     if (p.method == Method::kCall && is_store(shape)) kinds_[s.uop.d] = s.d_after;
     if (info_of(s.uop).fp_state)
-      kinds_[s.uop.imm16] = p.method == Method::kCall ? s.state_after : uint8_t{kUniform};
+      kinds_[s.uop.e] = p.method == Method::kCall ? s.state_after : uint8_t{kUniform};
     if (!info_of(s.uop).d.writes) return;
     switch (p.method) {
       case Method::kVector: kinds_[s.uop.d] = p.keeps_narrow ? kNarrow : kLanes; break;

@@ -110,8 +110,8 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
       s.jump = g.base[u->a];
       s.jump_unit = (s.jump - code.text_base) >> code.pc_shift;
     }
-    if (info.fp_state && g.kind[u->imm16] == simd::kUniform) {
-      s.fp_state = g.base[u->imm16];
+    if (info.fp_state && g.kind[u->e] == simd::kUniform) {
+      s.fp_state = g.base[u->e];
       s.fp_settled = softfloat::is_default_mode(s.fp_state) && (s.fp_state & softfloat::kFpsrIxc) != 0;
     }
     u = table.handlers[static_cast<int>(s.uop.op)](g, u);
@@ -121,7 +121,7 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
       s.compacted |= !simd::is_compact(s.before[k]) && simd::is_compact(s.after[k]);
     }
     s.d_after = g.kind[s.uop.d];
-    if (info.fp_state) s.state_after = g.kind[s.uop.imm16];
+    if (info.fp_state) s.state_after = g.kind[s.uop.e];
     if (u == nullptr || g.active != active) {
       if (info.ends_block) {
         s.parted = true;
@@ -152,7 +152,7 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
 
 inline void note_misfit(Group& g, const Uop* at) {
   const uint32_t index = index_of(g, at);
-  if (static_cast<uint8_t>(at->op) != simd::kEntryOp) g.machine->native->note_misfit(index);
+  if (at->op != simd::kEntryOp) g.machine->native->note_misfit(index);
 }
 
 // Handlers of marked micro-ops.

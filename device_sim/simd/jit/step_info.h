@@ -32,7 +32,7 @@ inline Sources sources_of(const Uop& u) {
   if (info.a.reads) s.slot[s.count++] = u.a;
   if (info.b.reads) s.slot[s.count++] = u.b;
   if (info.c.reads) s.slot[s.count++] = u.c;
-  if (info.aux.reads) s.slot[s.count++] = u.aux;
+  if (info.e.reads) s.slot[s.count++] = u.e;
   return s;
 }
 

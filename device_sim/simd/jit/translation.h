@@ -173,7 +173,7 @@ class Translation : private AccessEmitter<Isa> {
     cc_.mov(first, a.base);
     cc_.mov(last, a.stride);
     if (k.immediate) {
-      const auto value = static_cast<int16_t>(u.imm16);
+      const auto value = static_cast<int16_t>(u.imm16());
       // What an unsigned comparison with it means depends on its width.
       if (value < 0 && !k.is_signed) {
         cc_.jmp(otherwise);
@@ -302,7 +302,7 @@ class Translation : private AccessEmitter<Isa> {
     const Sources sources = sources_of(uop(i));
     const auto is_state = [&](Slot slot) {
       for (const Step& s : trace_.steps)
-        if (info_of(s.uop).fp_state && s.uop.imm16 == slot) return true;
+        if (info_of(s.uop).fp_state && s.uop.e == slot) return true;
       return false;
     };
     for (int k = 0; k < sources.count; ++k)
@@ -402,7 +402,7 @@ class Translation : private AccessEmitter<Isa> {
     const Shape shape = shape_of(u);
     const Plan& p = plan(i);
     if (info_of(u).fp_state && !state_checked(begin, i)) {
-      const auto state = static_cast<Slot>(u.imm16);
+      const auto state = u.e;
       const x86::Gp expected = cc_.newUInt64();
       cc_.cmp(at_.kind(state), static_cast<int>(kUniform));
       cc_.jne(exit);
@@ -423,7 +423,7 @@ class Translation : private AccessEmitter<Isa> {
   }
   bool state_checked(size_t begin, size_t end) const {
     for (size_t i = begin; i < end; ++i)
-      if (info_of(uop(i)).fp_state && uop(i).imm16 == uop(end).imm16) return true;
+      if (info_of(uop(i)).fp_state && uop(i).e == uop(end).e) return true;
     return false;
   }
   bool written_before(size_t begin, size_t end, Slot s) const {
@@ -435,7 +435,7 @@ class Translation : private AccessEmitter<Isa> {
   void check_fp_state(size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       if (!info_of(uop(i)).fp_state || state_checked(begin, i)) continue;
-      cc_.cmp(at_.kind(static_cast<Slot>(uop(i).imm16)), static_cast<int>(kUniform));
+      cc_.cmp(at_.kind(uop(i).e), static_cast<int>(kUniform));
       cc_.jne(exit_to(step(end - 1).next));
     }
   }
@@ -497,7 +497,7 @@ class Translation : private AccessEmitter<Isa> {
     };
     const ShapeInfo info = info_of(uop(i));
     size_t k = 0, field = 0;
-    for (const OperandUse& use : {info.a, info.b, info.c, info.aux}) {
+    for (const OperandUse& use : {info.a, info.b, info.c, info.e}) {
       if (use.reads) {
         for (size_t h = 0; h < r.r.size(); ++h)
           isa_.store(at_operand(field, h), D::reg(operand[k], h));

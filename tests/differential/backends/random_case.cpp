@@ -241,7 +241,7 @@ class Generator {
     }
     Uop u{.op = op, .d = data(), .a = source(), .b = source(), .c = source()};
     random_fields(u, rng_.once_in(4) ? kFpState2 : kFpState, rng_);
-    if (op == Op::sel_cmp) u.aux = source();
+    if (op == Op::sel_cmp) u.e = source();
     const bool makes_flags = (op >= Op::fl_add64 && op <= Op::fl_nz32) || op == Op::fcmp;
     if (makes_flags && !rng_.once_in(4)) u.d = flags();
     if (op == Op::cset) u.a = flags();
@@ -400,8 +400,8 @@ class Generator {
   void emit_check() {
     const uint32_t which = pick_pointer(false);
     Uop u{.op = Op::check_align, .a = static_cast<Slot>(kFirstPointer + which)};
-    u.imm16 = static_cast<uint16_t>(1u << (rng_.once_in(10) ? rng_.below(5) : 0));
-    u.imm = rng_.below(4) * u.imm16;
+    u.set_imm16(static_cast<uint16_t>(1u << (rng_.once_in(10) ? rng_.below(5) : 0)));
+    u.imm = rng_.below(4) * u.imm16();
     emit(u);
   }
 
@@ -463,11 +463,17 @@ class Generator {
     if (shape == Shape::kBrAB) {
       u.b = source();
     } else if (op == Op::br_bit0 || op == Op::br_bit1) {
-      u.imm16 = static_cast<uint16_t>(rng_.below(64));
+      u.set_imm16(static_cast<uint16_t>(rng_.below(64)));
     } else {
-      u.imm16 = static_cast<uint16_t>(rng_.coin() ? rng_.next() : rng_.below(3) - 1);
+      u.set_imm16(static_cast<uint16_t>(rng_.coin() ? rng_.next() : rng_.below(3) - 1));
     }
     return u;
+  }
+
+  // The jump's target or the other one, by some condition.
+  Uop random_choice() {
+    return Uop{.op = Op::csel64, .d = kJumpTo, .a = kJumpTo, .b = kIndex, .c = flags()}.with_imm16(
+        static_cast<uint16_t>(rng_.next()));
   }
 
   // Block numbers from `number` on to `end` may be targets; falling out of the last goes to `end`.
@@ -484,7 +490,7 @@ class Generator {
           if (next_counter_ < kCounters && number > first) {
             const auto counter = static_cast<Slot>(kFirstCounter + next_counter_++);
             emit({.op = Op::addi64, .d = counter, .a = counter, .imm = ~uint64_t{0}});
-            end_block({.op = Op::bri_ge64, .a = counter, .imm16 = 1},
+            end_block(Uop{.op = Op::bri_ge64, .a = counter}.with_imm16(1),
                       first + rng_.below(number - first + 1));
             break;
           }
@@ -493,8 +499,7 @@ class Generator {
           emit({.op = Op::konst, .d = kJumpTo, .imm = pc_of(later())});
           if (rng_.coin()) {
             emit({.op = Op::konst, .d = kIndex, .imm = rng_.once_in(8) ? 0x123456789 : pc_of(later())});
-            emit({.op = Op::csel64, .d = kJumpTo, .a = kJumpTo, .b = kIndex, .c = flags(),
-                  .imm16 = static_cast<uint16_t>(rng_.next())});
+            emit(random_choice());
           }
           if (rng_.once_in(12))
             emit({.op = Op::addi64, .d = kJumpTo, .a = kJumpTo, .imm = rng_.pick<uint64_t>({1, 2, 4})});
@@ -509,8 +514,7 @@ class Generator {
             } else {
               emit({.op = Op::konst, .d = kJumpTo, .imm = kFunction1});
               emit({.op = Op::konst, .d = kIndex, .imm = kFunction2});
-              emit({.op = Op::csel64, .d = kJumpTo, .a = kJumpTo, .b = kIndex, .c = flags(),
-                    .imm16 = static_cast<uint16_t>(rng_.next())});
+              emit(random_choice());
               end_block({.op = Op::jmp_reg, .a = kJumpTo, .aux = static_cast<uint8_t>(JumpHint::kCall)});
             }
             break;
@@ -597,7 +601,7 @@ std::string print_uop(const Module& module, uint32_t at) {
   const Uop& u = module.uops[at];
   std::ostringstream out;
   out << at << ": " << op_info(u.op).name << " d=" << int(u.d) << " a=" << int(u.a)
-      << " b=" << int(u.b) << " c=" << int(u.c) << " aux=" << int(u.aux) << " imm16=" << u.imm16;
+      << " b=" << int(u.b) << " c=" << int(u.c) << " e=" << int(u.e) << " aux=" << int(u.aux);
   const ShapeInfo shape = shape_info(op_info(u.op).shape);
   if (shape.ends_block) out << " block=" << u.block() << " target=" << u.target();
   else out << " imm=0x" << std::hex << u.imm;

@@ -326,7 +326,7 @@ class Generator {
 
   // --- values
 
-  static uint16_t compare_kind(CompareRelation relation, bool is_32bit = false,
+  static uint8_t compare_kind(CompareRelation relation, bool is_32bit = false,
                                bool narrow_result = false) {
     return CompareKind{relation, is_32bit, narrow_result}.pack();
   }
@@ -338,12 +338,12 @@ class Generator {
           .a = x,
           .b = y,
           .c = look_at,
-          .imm16 = compare_kind(CompareRelation::kLessUnsigned),
+          .aux = compare_kind(CompareRelation::kLessUnsigned),
           .imm = random_phase()});
   }
   void set_fields(Uop& u) {
     random_fields(u, slot(kFpState), rng_);
-    if (u.op == Op::sel_cmp) u.aux = source();
+    if (u.op == Op::sel_cmp) u.e = source();
   }
   Op random_op(Shape first, Shape last) {
     for (;;) {
@@ -425,8 +425,8 @@ class Generator {
             .a = x,
             .b = float_slot(),
             .c = slot(kIteration),
-            .aux = slot(kNoise2),
-            .imm16 = compare_kind(CompareRelation::kEqual)});
+            .e = slot(kNoise2),
+            .aux = compare_kind(CompareRelation::kEqual)});
     Uop u{.op = single_floats_ ? Op::fmul32 : Op::fmul64, .d = data(), .a = x, .b = float_slot()};
     set_fields(u);
     emit(u);
@@ -460,7 +460,7 @@ class Generator {
         const auto relation =
             rng_.coin() ? CompareRelation::kLessUnsigned : CompareRelation::kEqual;
         const bool is_32bit = rng_.coin();
-        u.imm16 = compare_kind(relation, is_32bit, rng_.once_in(4));
+        u.aux = compare_kind(relation, is_32bit, rng_.once_in(4));
         u.imm = random_phase();
         emit(u);
         break;
@@ -705,8 +705,8 @@ class Generator {
           .a = slot(kHole),
           .b = slot(kCell),
           .c = round,
-          .aux = slot(rng_.coin() ? kCore : kNoise2),
-          .imm16 = compare_kind(CompareRelation::kEqual)});
+          .e = slot(rng_.coin() ? kCore : kNoise2),
+          .aux = compare_kind(CompareRelation::kEqual)});
     emit_direct(random_access(rng_.coin()), a, 0);
   }
 
@@ -749,7 +749,7 @@ class Generator {
         if (rng_.coin())
           emit({.op = Op::fence});
         else
-          emit({.op = Op::check_align, .a = cell, .imm16 = 8, .imm = 8 * rng_.below(3)});
+          emit(Uop{.op = Op::check_align, .a = cell, .imm = 8 * rng_.below(3)}.with_imm16(8));
     }
   }
   void emit_contended(Op op, uint8_t log2_size) {
@@ -800,10 +800,10 @@ class Generator {
     if (op_info(u.op).shape == Shape::kBrAB) {
       u.b = source();
     } else if (u.op == Op::br_bit0 || u.op == Op::br_bit1) {
-      u.imm16 = static_cast<uint16_t>(rng_.below(64));
+      u.set_imm16(static_cast<uint16_t>(rng_.below(64)));
     } else {
-      u.imm16 = static_cast<uint16_t>(rng_.pick<uint64_t>(
-          {rng_.next(), rng_.below(3) - uint64_t{1}, rng_.below(64), random_phase(), 5000}));
+      u.set_imm16(static_cast<uint16_t>(rng_.pick<uint64_t>(
+          {rng_.next(), rng_.below(3) - uint64_t{1}, rng_.below(64), random_phase(), 5000})));
       if (u.op != Op::br_cond && rng_.once_in(3)) u.a = slot(kPhase);
     }
     return u;
@@ -814,7 +814,7 @@ class Generator {
     if (rng_.coin()) u.a = slot(kFirstData);
     emit_lanes_for_a_while(u.a);
     if (op_info(u.op).shape == Shape::kBrAI) {
-      u.imm16 = rng_.pick<uint16_t>({0, 1, 5000, 64, 63, 0x7fff, 0xffff});
+      u.set_imm16(rng_.pick<uint16_t>({0, 1, 5000, 64, 63, 0x7fff, 0xffff}));
     } else if (rng_.coin()) {
       u.b = data();
       emit_lanes_for_a_while(u.b);
@@ -838,8 +838,8 @@ class Generator {
     const Op add = rng_.once_in(4) ? Op::addi32 : Op::addi64;
     emit({.op = add, .d = u.a, .a = u.a, .imm = bias});
     if (op_info(u.op).shape == Shape::kBrAI) {
-      u.imm16 = static_cast<uint16_t>(
-          rng_.pick<uint64_t>({0, 1, rng_.below(256), 0x7f00, 0xff00, 0xffff}));
+      u.set_imm16(static_cast<uint16_t>(
+          rng_.pick<uint64_t>({0, 1, rng_.below(256), 0x7f00, 0xff00, 0xffff})));
       return u;
     }
     u.b = data();
@@ -891,7 +891,7 @@ class Generator {
     if (rng_.coin())
       end_block({.op = Op::bri_ne64, .a = i}, head);
     else
-      end_block({.op = Op::bri_ge64, .a = i, .imm16 = 1}, head);
+      end_block(Uop{.op = Op::bri_ge64, .a = i}.with_imm16(1), head);
     in_inner_loop_ = false;
   }
   void emit_call() {
@@ -969,7 +969,7 @@ class Generator {
         end_block({.op = Op::bri_ne64, .a = rounds}, head);
         break;
       default:
-        end_block({.op = Op::bri_ge32, .a = rounds, .imm16 = 1}, head);
+        end_block(Uop{.op = Op::bri_ge32, .a = rounds}.with_imm16(1), head);
     }
   }
   void emit_program() {

@@ -43,7 +43,7 @@ TEST_CASE("random fields are as their rows allow") {
     for (int n = 0; n < 500; ++n) {
       Uop drawn = u;
       random_fields(drawn, 0, rng);
-      REQUIRE_MESSAGE(has_valid_fields(drawn), "aux ", int(drawn.aux), ", imm16 ", drawn.imm16,
+      REQUIRE_MESSAGE(has_valid_fields(drawn), "e ", int(drawn.e), ", aux ", int(drawn.aux),
                       ", imm ", drawn.imm);
     }
   }

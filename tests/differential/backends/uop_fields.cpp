@@ -54,7 +54,7 @@ void random_helper1(Uop& u, Rng& rng) {
   const auto helper = rng.pick({Helper1::vclz, Helper1::vcls, Helper1::vrbit, Helper1::vrev,
                                 Helper1::vsrshr, Helper1::vurshr, Helper1::vurecpe,
                                 Helper1::vursqrte, Helper1::aes_mix});
-  u.imm16 = helper_number(helper);
+  u.e = helper_number(helper);
   u.aux = static_cast<uint8_t>(rng.below(3));
   if (helper == Helper1::vrev) u.imm = uint64_t{16} << (u.aux + rng.below(3 - u.aux));
   if (helper == Helper1::vsrshr || helper == Helper1::vurshr) {
@@ -68,7 +68,7 @@ void random_helper2(Uop& u, Rng& rng) {
   const auto helper = rng.pick({Helper2::vhadd, Helper2::vshift, Helper2::vpmul, Helper2::vpmull,
                                 Helper2::pmull_low, Helper2::pmull_high, Helper2::crc32,
                                 Helper2::crc32c, Helper2::aes_round});
-  u.imm16 = helper_number(helper);
+  u.e = helper_number(helper);
   u.aux = static_cast<uint8_t>(rng.below(3));
   switch (helper) {
     case Helper2::vhadd: u.imm = rng.below(8); break;
@@ -85,7 +85,7 @@ void random_helper3(Uop& u, Rng& rng) {
   const auto helper = rng.pick({Helper3::vtable, Helper3::bfdot, Helper3::sha1_rounds,
                                 Helper3::sha256_e, Helper3::sha256_a, Helper3::sm3_tt,
                                 Helper3::sm4_rounds});
-  u.imm16 = helper_number(helper);
+  u.e = helper_number(helper);
   switch (helper) {
     case Helper3::vtable: u.imm = 16 * rng.below(4); break;
     case Helper3::sha1_rounds: u.imm = rng.below(3); break;
@@ -222,7 +222,7 @@ uint64_t interesting_float(Rng& rng) {
 
 void random_fields(Uop& u, Slot fp_state, Rng& rng) {
   const uint32_t aux4 = rng.below(4), width = 8u << aux4;
-  if (shape_info(op_info(u.op).shape).fp_state) u.imm16 = fp_state;
+  if (shape_info(op_info(u.op).shape).fp_state) u.e = fp_state;
   switch (u.op) {
     case Op::konst: case Op::addi64: case Op::addi32: case Op::ori64: case Op::ori32:
     case Op::xori64: case Op::xori32:
@@ -252,10 +252,10 @@ void random_fields(Uop& u, Slot fp_state, Rng& rng) {
     case Op::extr32: u.imm = 1 + rng.below(31); break;
     case Op::cset: case Op::csel64: case Op::csel32: case Op::csinc64: case Op::csinc32:
     case Op::csinv64: case Op::csinv32: case Op::csneg64: case Op::csneg32:
-      u.imm16 = static_cast<uint16_t>(rng.next());
+      u.set_imm16(static_cast<uint16_t>(rng.next()));
       break;
     case Op::sel_cmp: case Op::sel_cmpi:
-      u.imm16 = CompareKind{static_cast<CompareRelation>(rng.below(3)), rng.coin(), rng.coin()}.pack();
+      u.aux = CompareKind{static_cast<CompareRelation>(rng.below(3)), rng.coin(), rng.coin()}.pack();
       u.imm = interesting_integer(rng);
       break;
     case Op::fcmp: u.aux = with_kind(rng.below(3), rng.below(2)); break;

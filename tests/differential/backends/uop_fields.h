@@ -11,7 +11,7 @@ uint64_t interesting_integer(Rng& rng);
 // Bit patterns of floats: one double, one float, two floats, or half-precision elements.
 uint64_t interesting_float(Rng& rng);
 
-// aux, imm16 and imm of a micro-op that computes a value. Floating-point rows take their state slot
+// e, aux and imm of a micro-op that computes a value. Floating-point rows take their state slot
 // from `fp_state`.
 void random_fields(Uop& u, Slot fp_state, Rng& rng);
 

@@ -83,7 +83,7 @@ Module make_phases() {
   Module m;
   constexpr uint32_t kLoopUops = 5, kSecond = kLoops + 1 + kLoops * (kLoopUops + 1);
   for (uint32_t k = 0; k < kLoops; ++k)
-    add_block(m, {{.op = Op::bri_eq64, .a = kLoop, .imm16 = static_cast<uint16_t>(k)}},
+    add_block(m, {Uop{.op = Op::bri_eq64, .a = kLoop}.with_imm16(static_cast<uint16_t>(k))},
               kLoops + 1 + k * (kLoopUops + 1));
   add_block(m, {{.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kUndefined)}});
   const auto add_loop = [&m](uint32_t k, Slot rounds) {

@@ -92,7 +92,7 @@ Module make_growing_and_shrinking() {
   add_block(m,
             {{.op = Op::add64, .d = kSquare, .a = kSquare, .b = kCore},
              {.op = Op::add32, .d = kSum, .a = kSum, .b = kSquare},
-             {.op = Op::bri_ne32, .a = kRounds, .imm16 = 1}},
+             Uop{.op = Op::bri_ne32, .a = kRounds}.with_imm16(1)},
             6);
   add_block(m, {kEnd}, 5);
   add_block(m,
@@ -351,7 +351,7 @@ TEST_CASE("an operand that a branch finds affine, but not for ever") {
                {.op = Op::add64, .d = kTurn, .a = kSum, .b = kTurn},
                {.op = Op::xor64, .d = x, .a = kSum, .b = kTurn},
                {.op = Op::xor64, .d = x, .a = x, .b = core_number},
-               {.op = Op::bri_ne64, .a = x, .imm16 = 5000}},
+               Uop{.op = Op::bri_ne64, .a = x}.with_imm16(5000)},
               10);
     add_block(m, {kEnd}, 9);
     add_block(m,
@@ -392,8 +392,8 @@ TEST_CASE("a floating-point state that changes its form while it is looked at") 
                {.op = Op::jmp}},
               6);
     add_block(m,
-              {{.op = Op::fmul64, .d = kProduct, .a = kProduct, .b = kFactor, .imm16 = kState},
-               {.op = Op::bri_ne64, .a = kProduct, .imm16 = 1}},
+              {{.op = Op::fmul64, .d = kProduct, .a = kProduct, .b = kFactor, .e = kState},
+               Uop{.op = Op::bri_ne64, .a = kProduct}.with_imm16(1)},
               9);
     add_block(m, {kEnd}, 8);
     add_block(m,
@@ -434,7 +434,7 @@ TEST_CASE("a floating-point state that is written after a flag was raised") {
             5);
   add_block(m,
             {{.op = Op::konst, .d = kState, .imm = kInexact},
-             {.op = Op::fmul64, .d = kProduct, .a = kProduct, .b = kFactor, .imm16 = kState},
+             {.op = Op::fmul64, .d = kProduct, .a = kProduct, .b = kFactor, .e = kState},
              {.op = Op::lsri64, .d = kState, .a = kProduct, .imm = 62},
              {.op = Op::xor64, .d = kState, .a = kState, .b = kCore},
              {.op = Op::jmp}},

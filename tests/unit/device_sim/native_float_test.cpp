@@ -25,7 +25,7 @@ Module make_loop(Uop u) {
   u.a = kA;
   u.b = kB;
   u.c = kC;
-  u.imm16 = kFp;
+  u.e = kFp;
   add_block(m, {{.op = Op::ld64, .d = kA, .a = kPointer},
                 {.op = Op::ld64, .d = kB, .a = kPointer, .imm = 8},
                 {.op = Op::ld64, .d = kC, .a = kPointer, .imm = 16},

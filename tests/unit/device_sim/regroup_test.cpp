@@ -16,7 +16,7 @@ Module make_roles() {
   Module m;
   constexpr uint32_t kLoop = 5;  // micro-ops
   for (uint32_t r = 0; r < kRoles; ++r)
-    add_block(m, {{.op = Op::bri_eq64, .a = kRole, .imm16 = static_cast<uint16_t>(r)}},
+    add_block(m, {Uop{.op = Op::bri_eq64, .a = kRole}.with_imm16(static_cast<uint16_t>(r))},
               kRoles + 1 + r * kLoop);
   add_block(m, {{.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kUndefined)}});
   for (uint32_t r = 0; r < kRoles; ++r) {

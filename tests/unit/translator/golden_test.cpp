@@ -37,6 +37,19 @@ TEST_CASE("without passes, micro-ops are what the visitors emit") {
         "jmp_reg x30, aux=2\n");
 }
 
+TEST_CASE("conditions reach their micro-ops whole") {
+  CHECK(translate(
+            {
+                0x9a82d020,  // csel x0, x1, x2, le
+                0x9a9fd7e0,  // cset x0, gt
+                0xd65f03c0,  // ret
+            },
+            false) ==
+        "csel64 x0, x1, x2, nzcv, imm16=0xf5fa\n"
+        "cset x0, nzcv, 0, imm16=0xa05\n"
+        "jmp_reg x30, aux=2\n");
+}
+
 TEST_CASE("flags that only the way out of a loop may read are computed there") {
   CHECK(translate({
             0x11000421,  // add w1, w1, #1

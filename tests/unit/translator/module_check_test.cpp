@@ -52,9 +52,9 @@ TEST_CASE("fields of micro-ops are checked against their rows") {
   REQUIRE_NOTHROW(read_module(module_bytes(sample()), "test"));
   check_refused("a loop of 2^40 steps", Op::help2, [](Uop& u) { u.imm = 0xd60000000008; });
   check_refused("bytes of a CRC", Op::help2, [](Uop& u) { u.imm = 3; });
-  check_refused("a helper's number", Op::help2, [](Uop& u) { u.imm16 = 999; });
+  check_refused("a helper's number", Op::help2, [](Uop& u) { u.e = 255; });
   check_refused("the next kind's helper", Op::help2, [](Uop& u) {
-    u.imm16 = static_cast<uint16_t>(std::size(kHelper2Fields));
+    u.e = static_cast<uint8_t>(std::size(kHelper2Fields));
   });
   check_refused("an element size", Op::vadd, [](Uop& u) { u.aux = 4; });
   check_refused("a format", Op::fconvert, [](Uop& u) { u.aux |= 3; });
@@ -63,7 +63,7 @@ TEST_CASE("fields of micro-ops are checked against their rows") {
   check_refused("a service", Op::service, [](Uop& u) { u.aux = 3; });
   check_refused("a register", Op::vadd, [](Uop& u) { u.a = 255; });
   check_refused("a state that is also the result", Op::fconvert,
-                [](Uop& u) { u.d = static_cast<Slot>(u.imm16); });
+                [](Uop& u) { u.d = u.e; });
 }
 
 TEST_CASE("control goes forward within a block") {

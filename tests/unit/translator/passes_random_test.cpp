@@ -132,7 +132,7 @@ class RandomProgram {
         b.emit(pick(kTernary), destination(), a, c, source(true));
         break;
       case 7:
-        b.emit(pick(kSelect), destination(), a, c, a64::kNzcv, 0, 0, random_condition());
+        b.emit(pick(kSelect), destination(), a, c, a64::kNzcv).set_imm16(random_condition());
         break;
       case 8:
         b.emit(pick(kCompare), a64::kNzcv, a, c);
@@ -143,7 +143,7 @@ class RandomProgram {
         b.emit(coin() ? Op::fl_nz64 : Op::fl_nz32, a64::kNzcv, a64::kFirstTemp);
         break;
       case 10:
-        b.emit(Op::cset, destination(), a64::kNzcv, 0, 0, 0, 0, random_condition());
+        b.set_if(destination(), a64::kNzcv, random_condition());
         break;
       case 11:
       case 12: {
@@ -153,8 +153,8 @@ class RandomProgram {
         if (compare == Op::fl_sub32 && coin()) b.emit(Op::sub32, destination(), a, c);
         if (compare == Op::fl_add64 && coin()) b.emit(Op::add64, destination(), a, c);
         for (int n = coin() ? 2 : 1; n > 0; --n)
-          b.emit(pick(kSelect), destination(), source(true), coin() ? a : c, a64::kNzcv, 0, 0,
-                 random_condition());
+          b.emit(pick(kSelect), destination(), source(true), coin() ? a : c, a64::kNzcv)
+              .set_imm16(random_condition());
         break;
       }
       default:
