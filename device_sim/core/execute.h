@@ -119,7 +119,7 @@ GPUSIM_HD_INLINE Outcome execute_all(Code& code, Ctx& ctx, const Memory& memory,
   case Op::name:                                  \
     stop = {static_cast<Fault>(u.aux), 0};        \
     return Outcome::kFault;
-#define GPUSIM_UOP(name, shape, fields) GPUSIM_RUN_##shape(name)
+#define GPUSIM_UOP(name, shape, fields, traits) GPUSIM_RUN_##shape(name)
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
 #undef GPUSIM_GET_A

@@ -56,21 +56,7 @@ constexpr bool times(Compact a, Compact b, Compact& out) {
   return true;
 }
 
-// Whether a micro-op has a rule below; spares the others the question.
-constexpr bool has_affine_rule(Op op) {
-  switch (op) {
-    case Op::mov: case Op::mov32: case Op::add64: case Op::addi64: case Op::add32:
-    case Op::addi32: case Op::sub64: case Op::sub32: case Op::add_lsl64: case Op::add_lsl32:
-    case Op::sub_lsl64: case Op::sub_lsl32: case Op::add_sxtw64: case Op::lsli64:
-    case Op::lsli32: case Op::mul64: case Op::mul32: case Op::madd64: case Op::madd32:
-    case Op::smaddl: case Op::umaddl: case Op::ubfiz: case Op::ubfx: case Op::andi64:
-    case Op::sbf64: case Op::lsri64: case Op::asri64:
-      return true;
-    default: return false;
-  }
-}
-
-// d = op(a, b, c) in every lane, or false.
+// d = op(a, b, c) in every lane, or false. Rows with a rule have the trait kAffine.
 template <Op op>
 constexpr bool affine_rule(const Uop& u, uint32_t last, Compact a, Compact b, Compact c,
                            Compact& d) {

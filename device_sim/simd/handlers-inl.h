@@ -117,7 +117,7 @@ struct Handlers {
   GPUSIM_HANDLER(name) { return run_service(g, u); }
 #define GPUSIM_RUN_kTrap(name) \
   GPUSIM_HANDLER(name) { return run_trap(g, u); }
-#define GPUSIM_UOP(name, shape, fields) GPUSIM_RUN_##shape(name)
+#define GPUSIM_UOP(name, shape, fields, traits) GPUSIM_RUN_##shape(name)
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
 };
@@ -126,7 +126,7 @@ template <bool kFull>
 constexpr HandlerTable make_table() {
   HandlerTable t{};
   for (Handler& h : t.handlers) h = &Handlers<kFull>::trap;
-#define GPUSIM_UOP(name, shape, fields) t.handlers[static_cast<int>(Op::name)] = &Handlers<kFull>::name;
+#define GPUSIM_UOP(name, shape, fields, traits) t.handlers[static_cast<int>(Op::name)] = &Handlers<kFull>::name;
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
   t.handlers[static_cast<int>(simd::kEntryOp)] = kFull ? run_marked_full : run_marked_part;

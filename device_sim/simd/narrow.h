@@ -13,20 +13,9 @@ enum class Narrow : uint8_t {
 };
 
 constexpr Narrow narrow_form(Op op) {
-  switch (op) {
-    case Op::mov32: case Op::add32: case Op::addi32: case Op::sub32: case Op::add_lsl32:
-    case Op::sub_lsl32: case Op::and32: case Op::or32: case Op::ori32: case Op::xor32:
-    case Op::xori32: case Op::lsl32: case Op::lsr32: case Op::asr32: case Op::lsli32:
-    case Op::lsri32: case Op::asri32: case Op::mul32: case Op::madd32: case Op::msub32:
-    case Op::bfi32: case Op::bfxil32: case Op::fl_add32: case Op::fl_sub32: case Op::fl_nz32:
-    case Op::cset: case Op::csel32: case Op::csinc32: case Op::csinv32: case Op::csneg32:
-      return Narrow::kAlways;
-    case Op::mov: case Op::and64: case Op::andi64: case Op::or64: case Op::ori64: case Op::xor64:
-    case Op::xori64: case Op::bic64: case Op::ubfx: case Op::ubfiz: case Op::lsri64:
-    case Op::csel64: case Op::vbsl: case Op::sel_cmp: case Op::sel_cmpi:
-      return Narrow::kIfZeroAbove;
-    default: return Narrow::kNever;
-  }
+  if (shape_info(op_info(op).shape).ends_block) return Narrow::kNever;
+  if (has_trait(op, traits::kNarrow)) return Narrow::kAlways;
+  return has_trait(op, traits::kNarrowIfFits) ? Narrow::kIfZeroAbove : Narrow::kNever;
 }
 
 // Whether the micro-op's own fields allow the narrow form.
@@ -61,13 +50,7 @@ constexpr bool narrow_always(const Uop& u) {
 
 // Branches that look at no more than the low 32 bits.
 constexpr bool narrow_branch(Op op) {
-  switch (op) {
-    case Op::br_eq32: case Op::br_ne32: case Op::br_lt32: case Op::br_ge32: case Op::br_ltu32:
-    case Op::br_geu32: case Op::bri_eq32: case Op::bri_ne32: case Op::bri_lt32:
-    case Op::bri_ge32: case Op::bri_ltu32: case Op::bri_geu32: case Op::br_cond:
-      return true;
-    default: return false;
-  }
+  return shape_info(op_info(op).shape).ends_block && has_trait(op, traits::kNarrow);
 }
 
 }  // namespace gpusim::simd

@@ -229,24 +229,6 @@ HWY_INLINE void for_narrow_chunks(F f) {
   unrolled(f, std::make_index_sequence<kMaxLanes / ND::kLanes>());
 }
 
-constexpr bool is_hot(Op op) {
-  switch (op) {
-    case Op::mov: case Op::mov32: case Op::add64: case Op::addi64: case Op::add32: case Op::addi32:
-    case Op::sub64: case Op::sub32: case Op::add_lsl64: case Op::add_lsl32: case Op::sub_lsl64:
-    case Op::sub_lsl32: case Op::add_sxtw64: case Op::and64: case Op::and32: case Op::andi64:
-    case Op::or64: case Op::or32: case Op::ori64: case Op::xor64: case Op::xor32: case Op::xori64:
-    case Op::bic64: case Op::lsli64: case Op::lsli32: case Op::lsri64: case Op::lsri32:
-    case Op::asri64: case Op::asri32: case Op::ubfx: case Op::ubfiz: case Op::sbf64:
-    case Op::sbf32: case Op::mul64: case Op::mul32: case Op::madd64: case Op::madd32:
-    case Op::msub32: case Op::smaddl: case Op::umaddl: case Op::csel64: case Op::csel32:
-    case Op::csinc32: case Op::csinc64: case Op::csneg32: case Op::cset: case Op::fl_sub32:
-    case Op::fl_sub64: case Op::fl_nz32: case Op::fl_add32: case Op::vbsl: case Op::sel_cmp:
-    case Op::sel_cmpi:
-      return true;
-    default: return false;
-  }
-}
-
 // --- values
 
 // An operand of a vector operation, number `k` of them. Uniform values are read with a step of 0.
@@ -323,7 +305,7 @@ HWY_INLINE const Uop* run_value(Group& g, const Uop* u, F apply, S... slots) {
     write_uniform<kFull>(g, u->d, apply(SD(), g.base[slots]...));
     return u + 1;
   }
-  if constexpr (kFull && simd::has_affine_rule(op)) {
+  if constexpr (kFull && has_trait(op, traits::kAffine)) {
     if (kinds == simd::kAffine) {
       const simd::Compact sources[3] = {g.compact(slots)...};
       simd::Compact d;
@@ -358,7 +340,7 @@ HWY_INLINE const Uop* run_value(Group& g, const Uop* u, F apply, S... slots) {
   with_operands<Source>(
       g,
       [&](const auto... source) HWY_ATTR {
-        for_chunks<kFull, is_hot(op)>(g, [&](size_t v) HWY_ATTR {
+        for_chunks<kFull, has_trait(op, traits::kHot)>(g, [&](size_t v) HWY_ATTR {
           write_chunk<kFull>(g, d, v, apply(VD(), source.at(v)...));
         });
       },

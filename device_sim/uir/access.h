@@ -9,36 +9,48 @@ namespace gpusim {
 
 enum class Extend : uint8_t { kZero, kSign64, kSign32 };
 
-template <Op op> struct Access;  // Type, kExtend (loads), kAddress
-
 // How the address is formed from a, b and the immediate.
 enum class AddressMode : uint8_t { kImmediate, kIndex, kIndex32 };
 
-#define GPUSIM_ACCESS(op, type, extend, mode)                     \
-  template <> struct Access<Op::op> {                             \
-    using Type = type;                                            \
-    static constexpr Extend kExtend = Extend::extend;             \
-    static constexpr AddressMode kMode = AddressMode::mode;       \
-  };
-#define GPUSIM_LOAD_ACCESS(name, type, extend)          \
-  GPUSIM_ACCESS(name, type, extend, kImmediate)         \
-  GPUSIM_ACCESS(name##_x, type, extend, kIndex)         \
-  GPUSIM_ACCESS(name##_w, type, extend, kIndex32)
-GPUSIM_LOAD_ACCESS(ldu8, uint8_t, kZero)
-GPUSIM_LOAD_ACCESS(ldu16, uint16_t, kZero)
-GPUSIM_LOAD_ACCESS(ldu32, uint32_t, kZero)
-GPUSIM_LOAD_ACCESS(ld64, uint64_t, kZero)
-GPUSIM_LOAD_ACCESS(lds8x, uint8_t, kSign64)
-GPUSIM_LOAD_ACCESS(lds16x, uint16_t, kSign64)
-GPUSIM_LOAD_ACCESS(lds32x, uint32_t, kSign64)
-GPUSIM_LOAD_ACCESS(lds8w, uint8_t, kSign32)
-GPUSIM_LOAD_ACCESS(lds16w, uint16_t, kSign32)
-GPUSIM_LOAD_ACCESS(st8, uint8_t, kZero)
-GPUSIM_LOAD_ACCESS(st16, uint16_t, kZero)
-GPUSIM_LOAD_ACCESS(st32, uint32_t, kZero)
-GPUSIM_LOAD_ACCESS(st64, uint64_t, kZero)
-#undef GPUSIM_LOAD_ACCESS
-#undef GPUSIM_ACCESS
+// What a row says; no bytes if it is neither a load nor a store.
+struct AccessInfo {
+  int size = 0;
+  Extend extend = Extend::kZero;
+  AddressMode mode = AddressMode::kImmediate;
+  // Whether loaded values fit 32 bits.
+  constexpr bool is_narrow() const { return size <= 4 && extend != Extend::kSign64; }
+};
+constexpr AccessInfo access_info(Op op) {
+  const OpInfo& row = op_info(op);
+  AccessInfo info;
+  const uint32_t width = (row.traits & traits::kWidthMask) >> traits::kWidthShift;
+  if (width != 0) info.size = 1 << (width - 1);
+  if (row.traits & traits::kSign64) info.extend = Extend::kSign64;
+  if (row.traits & traits::kSign32) info.extend = Extend::kSign32;
+  if (row.shape == Shape::kLdX || row.shape == Shape::kStX) info.mode = AddressMode::kIndex;
+  if (row.shape == Shape::kLdW || row.shape == Shape::kStW) info.mode = AddressMode::kIndex32;
+  return info;
+}
+
+constexpr bool is_plain_access(Shape s) { return s >= Shape::kLdI && s <= Shape::kStW; }
+static_assert([] {
+  for (int i = 0; i < kOpCount; ++i)
+    if (is_plain_access(kOpInfo[i].shape) != (access_info(static_cast<Op>(i)).size != 0)) return false;
+  return true;
+}(), "loads and stores, and no others, say how wide they are");
+
+template <int bytes> struct AccessType;
+template <> struct AccessType<1> { using Type = uint8_t; };
+template <> struct AccessType<2> { using Type = uint16_t; };
+template <> struct AccessType<4> { using Type = uint32_t; };
+template <> struct AccessType<8> { using Type = uint64_t; };
+
+template <Op op>
+struct Access {
+  using Type = typename AccessType<access_info(op).size>::Type;
+  static constexpr Extend kExtend = access_info(op).extend;
+  static constexpr AddressMode kMode = access_info(op).mode;
+};
 
 // A loaded value as its slot holds it.
 template <Extend extend, class T>
@@ -55,30 +67,6 @@ GPUSIM_HD_INLINE uint64_t access_address(uint64_t a, uint64_t b, uint64_t imm) {
   if constexpr (mode == AddressMode::kImmediate) return a + imm;
   if constexpr (mode == AddressMode::kIndex) return a + (b << (imm & 63));
   return a + (static_cast<uint64_t>(int64_t{static_cast<int32_t>(b)}) << (imm & 63));
-}
-
-// The same of any micro-op; no bytes if it is neither a load nor a store.
-struct AccessInfo {
-  int size = 0;
-  Extend extend = Extend::kZero;
-  AddressMode mode = AddressMode::kImmediate;
-  // Whether loaded values fit 32 bits.
-  bool is_narrow() const { return size <= 4 && extend != Extend::kSign64; }
-};
-inline AccessInfo access_info(Op op) {
-  switch (op) {
-#define GPUSIM_INFO(name) \
-  case Op::name:          \
-    return {sizeof(Access<Op::name>::Type), Access<Op::name>::kExtend, Access<Op::name>::kMode};
-#define GPUSIM_INFOS(name) GPUSIM_INFO(name) GPUSIM_INFO(name##_x) GPUSIM_INFO(name##_w)
-    GPUSIM_INFOS(ldu8) GPUSIM_INFOS(ldu16) GPUSIM_INFOS(ldu32) GPUSIM_INFOS(ld64)
-    GPUSIM_INFOS(lds8x) GPUSIM_INFOS(lds16x) GPUSIM_INFOS(lds32x) GPUSIM_INFOS(lds8w)
-    GPUSIM_INFOS(lds16w) GPUSIM_INFOS(st8) GPUSIM_INFOS(st16) GPUSIM_INFOS(st32)
-    GPUSIM_INFOS(st64)
-#undef GPUSIM_INFOS
-#undef GPUSIM_INFO
-    default: return {};
-  }
 }
 
 }  // namespace gpusim

@@ -5,17 +5,18 @@
 #include "device_sim/uir/fields.h"
 #include "device_sim/uir/hd.h"
 #include "device_sim/uir/shape.h"
+#include "device_sim/uir/traits.h"
 
 namespace gpusim {
 
 enum class Op : uint16_t {
-#define GPUSIM_UOP(name, shape, fields) name,
+#define GPUSIM_UOP(name, shape, fields, traits) name,
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
 };
 
 inline constexpr int kOpCount = 0
-#define GPUSIM_UOP(name, shape, fields) +1
+#define GPUSIM_UOP(name, shape, fields, traits) +1
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
     ;
@@ -104,13 +105,18 @@ struct OpInfo {
   const char* name;
   Shape shape;
   Fields fields;
+  Traits traits;
 };
 
-inline constexpr OpInfo kOpInfo[kOpCount] = {
-#define GPUSIM_UOP(name, shape, fields) {#name, Shape::shape, Fields::fields},
+namespace traits {
+inline constexpr OpInfo kRows[kOpCount] = {
+#define GPUSIM_UOP(name, shape, fields, traits) {#name, Shape::shape, Fields::fields, traits},
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
 };
+}  // namespace traits
+inline constexpr const auto& kOpInfo = traits::kRows;
 constexpr const OpInfo& op_info(Op op) { return kOpInfo[static_cast<int>(op)]; }
+constexpr bool has_trait(Op op, Traits traits) { return (op_info(op).traits & traits) == traits; }
 
 }  // namespace gpusim

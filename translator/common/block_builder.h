@@ -165,7 +165,7 @@ class BlockBuilder {
 #define GPUSIM_EMIT_kGiveWay(name)
 #define GPUSIM_EMIT_kService(name)
 #define GPUSIM_EMIT_kTrap(name)
-#define GPUSIM_UOP(name, shape, fields) GPUSIM_EMIT_##shape(name)
+#define GPUSIM_UOP(name, shape, fields, traits) GPUSIM_EMIT_##shape(name)
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
 

@@ -48,22 +48,6 @@ std::optional<uint64_t> evaluate(const Uop& u, uint64_t a) {
   }
 }
 
-bool is_commutative(Op op) {
-  switch (op) {
-    case Op::add64:
-    case Op::add32:
-    case Op::and64:
-    case Op::and32:
-    case Op::or64:
-    case Op::or32:
-    case Op::xor64:
-    case Op::xor32:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // The operation with its second operand, a constant, as an immediate.
 std::optional<Uop> with_immediate(const Uop& u, uint64_t b) {
   const auto make = [&](Op op, uint64_t imm) {
@@ -179,7 +163,7 @@ class Folder {
     if (info.a.reads == 1 && info.b.reads == 0)
       if (const auto a = constant(u.a))
         if (const auto result = evaluate(u, *a)) return become_constant(u, *result);
-    if (is_commutative(u.op) && constant(u.a) && !constant(u.b)) std::swap(u.a, u.b);
+    if (has_trait(u.op, traits::kCommutes) && constant(u.a) && !constant(u.b)) std::swap(u.a, u.b);
     if (info.b.reads == 1 && info.c.reads == 0)
       if (const auto b = constant(u.b))
         if (const auto shorter = with_immediate(u, *b)) return become(u, *shorter);

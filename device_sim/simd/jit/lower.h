@@ -55,7 +55,7 @@ template <class D>
 typename D::V lower_value(const Uop& u, typename D::V a, typename D::V b, typename D::V c,
                           typename D::V e, typename D::V& fp) {
   switch (u.op) {
-#define GPUSIM_UOP(name, shape, fields) GPUSIM_LOWER_##shape(name)
+#define GPUSIM_UOP(name, shape, fields, traits) GPUSIM_LOWER_##shape(name)
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
   }

@@ -9,7 +9,7 @@ namespace {
 
 bool narrow_fields_of(const Uop& u) {
   switch (u.op) {
-#define GPUSIM_UOP(name, shape, fields) \
+#define GPUSIM_UOP(name, shape, fields, traits) \
   case Op::name: return narrow_fields<Op::name>(u);
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP

@@ -227,14 +227,9 @@ class Generator {
 
   void emit_value() {
     // Half of them where affine values have rules.
-    constexpr Op kAffine[] = {Op::mov, Op::mov32, Op::add64, Op::addi64, Op::add32, Op::addi32,
-                              Op::sub64, Op::sub32, Op::add_lsl64, Op::add_lsl32, Op::sub_lsl64,
-                              Op::sub_lsl32, Op::add_sxtw64, Op::lsli64, Op::lsli32, Op::mul64,
-                              Op::mul32, Op::madd64, Op::madd32, Op::smaddl, Op::umaddl, Op::ubfiz,
-                              Op::ubfx, Op::andi64, Op::sbf64, Op::konst};
     Op op;
     if (rng_.once_in(3)) {
-      op = rng_.of(kAffine);
+      op = rng_.once_in(25) ? Op::konst : random_value_op(traits::kAffine, rng_);
     } else {
       do op = static_cast<Op>(rng_.below(kOpCount));
       while (op_info(op).shape > Shape::kGABC);

@@ -354,23 +354,13 @@ class Generator {
 
   void emit_value() {
     // Where affine values have rules, and where values get narrow or compact again.
-    constexpr Op kAffine[] = {
-        Op::mov,        Op::mov32,  Op::add64,     Op::addi64,    Op::add32,     Op::addi32,
-        Op::sub64,      Op::sub32,  Op::add_lsl64, Op::add_lsl32, Op::sub_lsl64, Op::sub_lsl32,
-        Op::add_sxtw64, Op::lsli64, Op::lsli32,    Op::mul64,     Op::mul32,     Op::madd64,
-        Op::madd32,     Op::smaddl, Op::umaddl,    Op::ubfiz,     Op::ubfx,      Op::andi64,
-        Op::sbf64,      Op::konst,  Op::lsri64,    Op::asri64};
-    constexpr Op kNarrow[] = {
-        Op::mov32,    Op::add32, Op::addi32, Op::and32,    Op::xor32,  Op::mul32,  Op::and64,
-        Op::andi64,   Op::or64,  Op::xor64,  Op::lsri64,   Op::csel64, Op::csel32, Op::sel_cmp,
-        Op::sel_cmpi, Op::ubfx,  Op::vbsl,   Op::fl_sub32, Op::cset,   Op::asri32, Op::lsl32};
     Op op;
     switch (rng_.below(4)) {
       case 0:
-        op = rng_.of(kAffine);
+        op = rng_.once_in(25) ? Op::konst : random_value_op(traits::kAffine, rng_);
         break;
       case 1:
-        op = rng_.of(kNarrow);
+        op = random_value_op(traits::kNarrow | traits::kNarrowIfFits, rng_);
         break;
       default:
         op = random_op(Shape::kDI, Shape::kSelCmpI);

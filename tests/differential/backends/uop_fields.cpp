@@ -220,6 +220,13 @@ uint64_t interesting_float(Rng& rng) {
   }
 }
 
+Op random_value_op(Traits any, Rng& rng) {
+  for (;;) {
+    const auto op = static_cast<Op>(rng.below(kOpCount));
+    if (op_info(op).shape <= Shape::kGABC && (op_info(op).traits & any) != 0) return op;
+  }
+}
+
 void random_fields(Uop& u, Slot fp_state, Rng& rng) {
   const uint32_t aux4 = rng.below(4), width = 8u << aux4;
   if (shape_info(op_info(u.op).shape).fp_state) u.e = fp_state;
