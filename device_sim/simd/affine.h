@@ -81,6 +81,14 @@ constexpr bool affine_rule(const Uop& u, uint32_t last, Compact a, Compact b, Co
       if (!sext32(b, last, t)) return false;
       d = plus(a, shifted(t, u.imm));
       return true;
+    case Op::add_uxtw64:
+      if (!low32(b, last, t)) return false;
+      d = plus(a, shifted(t, u.imm));
+      return true;
+    case Op::addw: return sext32(plus(a, b), last, d);
+    case Op::addiw: return sext32(plus(a, i), last, d);
+    case Op::subw: return sext32(minus(a, b), last, d);
+    case Op::mulw: return times(a, b, t) && sext32(t, last, d);
     case Op::lsri64:  // of what all lanes have in common above the cut: a field of a packed word
       d = {a.base >> (u.imm & 63), 0};
       return runs_unsigned(a, last) && a.at(last) >> (u.imm & 63) == d.base;

@@ -79,6 +79,14 @@ struct SimdDomain : WordLanes<uint64_t> {
     const hn::Repartition<int32_t, Tag> d32;
     return hn::BitCast(Tag(), hn::MulEven(hn::BitCast(d32, a), hn::BitCast(d32, b)));
   }
+#if HWY_TARGET == HWY_AVX2
+  // AVX2 has no arithmetic shift of 64-bit words: the upper halves become copies of the sign.
+  static HWY_INLINE V sext32(V a) {
+    const hn::Repartition<int32_t, Tag> d32;
+    const auto words = hn::BitCast(d32, a);
+    return hn::BitCast(Tag(), hn::OddEven(hn::ShiftRight<31>(hn::DupEven(words)), words));
+  }
+#endif
   static HWY_INLINE V mulhi_u(V a, V b) {
     return map([](uint64_t x, uint64_t y) { return sem::ScalarDomain::mulhi_u(x, y); }, a, b);
   }

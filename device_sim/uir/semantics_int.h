@@ -27,6 +27,7 @@ GPUSIM_SEM_BEGIN
 GPUSIM_SEM low32(GPUSIM_A) { return D::and_(a, D::konst(0xffffffffu)); }
 GPUSIM_SEM sext32(GPUSIM_A) {
   if constexpr (D::kBits == 32) return a;
+  else if constexpr (requires { D::sext32(a); }) return D::sext32(a);
   else return D::sar(D::shl(a, 32), 32);
 }
 GPUSIM_SEM one_if(const typename D::M m) { return D::select(m, D::konst(1), D::konst(0)); }
@@ -54,6 +55,10 @@ GPUSIM_SEM add_lsl32(GPUSIM_AB, GPUSIM_U) { return low32<D>(D::add(a, D::shl(b, 
 GPUSIM_SEM sub_lsl64(GPUSIM_AB, GPUSIM_U) { return D::sub(a, D::shl(b, int(u.imm))); }
 GPUSIM_SEM sub_lsl32(GPUSIM_AB, GPUSIM_U) { return low32<D>(D::sub(a, D::shl(b, int(u.imm)))); }
 GPUSIM_SEM add_sxtw64(GPUSIM_AB, GPUSIM_U) { return D::add(a, D::shl(sext32<D>(b), int(u.imm))); }
+GPUSIM_SEM add_uxtw64(GPUSIM_AB, GPUSIM_U) { return D::add(a, D::shl(low32<D>(b), int(u.imm))); }
+GPUSIM_SEM addw(GPUSIM_AB) { return sext32<D>(D::add(a, b)); }
+GPUSIM_SEM addiw(GPUSIM_A, GPUSIM_U) { return sext32<D>(D::add(a, D::konst(u.imm))); }
+GPUSIM_SEM subw(GPUSIM_AB) { return sext32<D>(D::sub(a, b)); }
 GPUSIM_SEM carry_of(GPUSIM_A) { return D::and_(D::shr(a, 1), D::konst(1)); }
 GPUSIM_SEM adc64(GPUSIM_ABC) { return D::add(D::add(a, b), carry_of<D>(c)); }
 GPUSIM_SEM adc32(GPUSIM_ABC) { return low32<D>(adc64<D>(a, b, c)); }
@@ -81,6 +86,9 @@ GPUSIM_SEM lsl32(GPUSIM_AB) { return low32<D>(D::shl_v(a, count32<D>(b))); }
 GPUSIM_SEM lsr64(GPUSIM_AB) { return D::shr_v(a, b); }
 GPUSIM_SEM lsr32(GPUSIM_AB) { return D::shr_v(low32<D>(a), count32<D>(b)); }
 GPUSIM_SEM asr64(GPUSIM_AB) { return D::sar_v(a, b); }
+GPUSIM_SEM sllw(GPUSIM_AB) { return sext32<D>(D::shl_v(a, count32<D>(b))); }
+GPUSIM_SEM srlw(GPUSIM_AB) { return sext32<D>(D::shr_v(low32<D>(a), count32<D>(b))); }
+GPUSIM_SEM sraw(GPUSIM_AB) { return D::sar_v(sext32<D>(a), count32<D>(b)); }
 GPUSIM_SEM asr32(GPUSIM_AB) { return low32<D>(D::sar_v(sext32<D>(a), count32<D>(b))); }
 GPUSIM_SEM ror64(GPUSIM_AB) {
   return D::or_(D::shr_v(a, b), D::shl_v(a, D::sub(D::konst(0), b)));
@@ -153,6 +161,7 @@ GPUSIM_SEM rbit32(GPUSIM_A) { return D::shr(rbit64<D>(a), 32); }
 // --- multiply and divide
 GPUSIM_SEM mul64(GPUSIM_AB) { return D::mul(a, b); }
 GPUSIM_SEM mul32(GPUSIM_AB) { return low32<D>(D::mul_u32(a, b)); }
+GPUSIM_SEM mulw(GPUSIM_AB) { return sext32<D>(D::mul_u32(a, b)); }
 GPUSIM_SEM madd64(GPUSIM_ABC) { return D::add(c, D::mul(a, b)); }
 GPUSIM_SEM madd32(GPUSIM_ABC) { return low32<D>(D::add(c, D::mul_u32(a, b))); }
 GPUSIM_SEM msub64(GPUSIM_ABC) { return D::sub(c, D::mul(a, b)); }

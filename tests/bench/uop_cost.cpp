@@ -63,14 +63,8 @@ bool is_memory(Op op) {
 
 // Block 0: copies of the row, then counter - 1 and round again. Block 1: stop for the host.
 Module make_module(const Row& row) {
-  Uop u{.op = row.op,
-        .d = kD,
-        .a = kA,
-        .b = kB,
-        .c = kC,
-        .e = row.e,
-        .aux = row.aux,
-        .imm = row.imm};
+  Uop u{
+      .op = row.op, .d = kD, .a = kA, .b = kB, .c = kC, .e = row.e, .aux = row.aux, .imm = row.imm};
   if (shape_info(op_info(row.op).shape).fp_state) u.e = kFpState;
   Module m;
   m.isa = "aarch64";

@@ -59,7 +59,9 @@ class BlockBuilder {
   Uop& emit(Op op, Slot d = 0, Slot a = 0, Slot b = 0, Slot c = 0, uint64_t imm = 0,
             uint8_t aux = 0);
 
-  void set_if(Slot d, Slot nzcv, uint16_t condition) { emit(Op::cset, d, nzcv).set_imm16(condition); }
+  void set_if(Slot d, Slot nzcv, uint16_t condition) {
+    emit(Op::cset, d, nzcv).set_imm16(condition);
+  }
 
   // Ends of blocks. Fall-through is to the next instruction.
   void jmp(uint64_t target_pc);
@@ -77,15 +79,15 @@ class BlockBuilder {
   void name(Slot d, uint64_t imm) { emit(Op::name, d, 0, 0, 0, imm); }
 #define GPUSIM_EMIT_kDA(name) \
   void name(Slot d, Slot a) { emit(Op::name, d, a); }
-#define GPUSIM_EMIT_kDAI(name)                                                   \
+#define GPUSIM_EMIT_kDAI(name)                                              \
   void name(Slot d, Slot a, uint64_t imm, uint8_t aux = 0, uint8_t e = 0) { \
-    emit(Op::name, d, a, 0, 0, imm, aux).e = e;                                  \
+    emit(Op::name, d, a, 0, 0, imm, aux).e = e;                             \
   }
 #define GPUSIM_EMIT_kDAB(name) \
   void name(Slot d, Slot a, Slot b) { emit(Op::name, d, a, b); }
-#define GPUSIM_EMIT_kDABI(name)                                                          \
+#define GPUSIM_EMIT_kDABI(name)                                                     \
   void name(Slot d, Slot a, Slot b, uint64_t imm, uint8_t aux = 0, uint8_t e = 0) { \
-    emit(Op::name, d, a, b, 0, imm, aux).e = e;                                          \
+    emit(Op::name, d, a, b, 0, imm, aux).e = e;                                     \
   }
 #define GPUSIM_EMIT_kDABC(name) \
   void name(Slot d, Slot a, Slot b, Slot c) { emit(Op::name, d, a, b, c); }
@@ -93,29 +95,29 @@ class BlockBuilder {
   void name(Slot d, Slot a, Slot b, Slot nzcv, uint16_t condition) { \
     emit(Op::name, d, a, b, nzcv).set_imm16(condition);              \
   }
-#define GPUSIM_EMIT_kDABCI(name)                                                                 \
+#define GPUSIM_EMIT_kDABCI(name)                                                            \
   void name(Slot d, Slot a, Slot b, Slot c, uint64_t imm, uint8_t aux = 0, uint8_t e = 0) { \
-    emit(Op::name, d, a, b, c, imm, aux).e = e;                                                  \
+    emit(Op::name, d, a, b, c, imm, aux).e = e;                                             \
   }
-#define GPUSIM_EMIT_kSelCmp(name)                                              \
-  void name(Slot d, Slot a, Slot b, Slot left, Slot right, uint8_t kind) {     \
-    emit(Op::name, d, a, b, left, 0, kind).e = right;                             \
+#define GPUSIM_EMIT_kSelCmp(name)                                          \
+  void name(Slot d, Slot a, Slot b, Slot left, Slot right, uint8_t kind) { \
+    emit(Op::name, d, a, b, left, 0, kind).e = right;                      \
   }
-#define GPUSIM_EMIT_kSelCmpI(name)                                             \
-  void name(Slot d, Slot a, Slot b, Slot left, uint64_t imm, uint8_t kind) {   \
-    emit(Op::name, d, a, b, left, imm, kind);                                  \
+#define GPUSIM_EMIT_kSelCmpI(name)                                           \
+  void name(Slot d, Slot a, Slot b, Slot left, uint64_t imm, uint8_t kind) { \
+    emit(Op::name, d, a, b, left, imm, kind);                                \
   }
 #define GPUSIM_EMIT_kFA(name)                                    \
   void name(Slot d, Slot a, uint8_t aux = 0, uint64_t imm = 0) { \
-    emit(Op::name, d, a, 0, 0, imm, aux).e = fp_slot_;              \
+    emit(Op::name, d, a, 0, 0, imm, aux).e = fp_slot_;           \
   }
 #define GPUSIM_EMIT_kFAB(name)                                           \
   void name(Slot d, Slot a, Slot b, uint8_t aux = 0, uint64_t imm = 0) { \
-    emit(Op::name, d, a, b, 0, imm, aux).e = fp_slot_;                      \
+    emit(Op::name, d, a, b, 0, imm, aux).e = fp_slot_;                   \
   }
 #define GPUSIM_EMIT_kFABC(name)                                                  \
   void name(Slot d, Slot a, Slot b, Slot c, uint8_t aux = 0, uint64_t imm = 0) { \
-    emit(Op::name, d, a, b, c, imm, aux).e = fp_slot_;                              \
+    emit(Op::name, d, a, b, c, imm, aux).e = fp_slot_;                           \
   }
 #define GPUSIM_EMIT_kGA GPUSIM_EMIT_kFA
 #define GPUSIM_EMIT_kGAB GPUSIM_EMIT_kFAB
@@ -150,8 +152,8 @@ class BlockBuilder {
   void name(Slot status, Slot address, Slot value, Slot monitor) { \
     emit(Op::name, status, address, value, monitor);               \
   }
-#define GPUSIM_EMIT_kAlign(name)                       \
-  void name(Slot a, uint64_t offset, uint16_t bytes) { \
+#define GPUSIM_EMIT_kAlign(name)                         \
+  void name(Slot a, uint64_t offset, uint16_t bytes) {   \
     emit(Op::name, 0, a, 0, 0, offset).set_imm16(bytes); \
   }
 #define GPUSIM_EMIT_kFence(name) \

@@ -21,6 +21,7 @@ std::optional<uint64_t> evaluate(const Uop& u, uint64_t a) {
     return sem::name<D>(a, u);
     GPUSIM_EVALUATE(addi64)
     GPUSIM_EVALUATE(addi32)
+    GPUSIM_EVALUATE(addiw)
     GPUSIM_EVALUATE(andi64)
     GPUSIM_EVALUATE(ori64)
     GPUSIM_EVALUATE(ori32)
@@ -58,6 +59,12 @@ std::optional<Uop> with_immediate(const Uop& u, uint64_t b) {
       return make(Op::addi64, b);
     case Op::add32:
       return make(Op::addi32, b);
+    case Op::addw:
+      return make(Op::addiw, b);
+    case Op::subw:
+      return make(Op::addiw, 0 - b);
+    case Op::add_uxtw64:
+      return make(Op::addi64, (b & kLow32) << u.imm);
     case Op::sub64:
       return make(Op::addi64, 0 - b);
     case Op::sub32:
@@ -199,6 +206,8 @@ class Folder {
       case Op::asri32:
       case Op::rori32:
         return u.imm == 0 && become_copy32(u, u.a);
+      case Op::addiw:
+        return u.imm == 0 && become(u, {.op = Op::sbf64, .d = u.d, .a = u.a, .aux = 32, .imm = 32});
       case Op::andi64:
         if (u.imm == 0) return become_constant(u, 0);
         if (u.imm == ~uint64_t{0}) return become_copy(u, u.a);

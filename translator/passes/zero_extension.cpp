@@ -16,10 +16,13 @@ bool result_is_zero_extended(const Uop& u, const SlotSet& zx) {
     return true;
   // Fields may say so, too.
   switch (u.op) {
-    case Op::lsri64: return u.imm >= 32;
+    case Op::lsri64:
+      return u.imm >= 32;
     case Op::sel_cmp:
-    case Op::sel_cmpi: return CompareKind::unpack(u.aux).narrow_result;
-    default: return false;
+    case Op::sel_cmpi:
+      return CompareKind::unpack(u.aux).narrow_result;
+    default:
+      return false;
   }
 }
 

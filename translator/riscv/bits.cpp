@@ -22,7 +22,7 @@ Slot Visitor::low_word(bool w, Slot a) {
 
 bool Visitor::add_shifted(uint32_t shift, bool uw, Reg d, Reg n, Reg m) {
   set_class(InsnClass::kIntegerArithmetic);
-  b_.add_lsl64(x_dst(d), x_src(m), low_word(uw, x_src(n)), shift);
+  b_.emit(uw ? MicroOp::add_uxtw64 : MicroOp::add_lsl64, x_dst(d), x_src(m), x_src(n), 0, shift);
   return true;
 }
 bool Visitor::SH1ADD(Reg m, Reg n, Reg d, bool uw) { return add_shifted(1, uw, d, n, m); }
@@ -34,7 +34,7 @@ bool Visitor::ADD_UW(Reg m, Reg n, Reg d) {
     b_.mov32(x_dst(d), x_src(n));
     return true;
   }
-  b_.add64(x_dst(d), low_word(true, x_src(n)), x_src(m));
+  b_.add_uxtw64(x_dst(d), x_src(m), x_src(n), 0);
   return true;
 }
 bool Visitor::SLLI_UW(Imm<6> i, Reg n, Reg d) {
@@ -99,15 +99,18 @@ bool Visitor::ZEXT_H(Reg n, Reg d, bool) {
   return true;
 }
 
-bool Visitor::ROR(Reg m, Reg n, Reg d, bool w) {
-  return arithmetic(InsnClass::kIntegerLogical, MicroOp::ror64, MicroOp::ror32, w, d, x_src(n),
-                    x_src(m));
+bool Visitor::rotate(bool w, Reg d, Slot n, Slot amount) {
+  set_class(InsnClass::kIntegerLogical);
+  const Slot rotated = w ? b_.temp() : x_dst(d);
+  b_.emit(w ? MicroOp::ror32 : MicroOp::ror64, rotated, n, amount);
+  if (w) sign_extend_word(x_dst(d), rotated);
+  return true;
 }
+bool Visitor::ROR(Reg m, Reg n, Reg d, bool w) { return rotate(w, d, x_src(n), x_src(m)); }
 bool Visitor::ROL(Reg m, Reg n, Reg d, bool w) {
   const Slot amount = b_.temp();
   b_.sub64(amount, kZero, x_src(m));
-  return arithmetic(InsnClass::kIntegerLogical, MicroOp::ror64, MicroOp::ror32, w, d, x_src(n),
-                    amount);
+  return rotate(w, d, x_src(n), amount);
 }
 bool Visitor::RORI(Imm<6> i, Reg n, Reg d, bool w) {
   return shift_imm(MicroOp::rori64, MicroOp::rori32, w, d, n, i);

@@ -104,7 +104,8 @@ bool Visitor::FSQRT(Imm<2> f, Reg n, Imm<3> r, Reg d) {
   const Slot a = unboxed(f, n), result = result_slot(f, d), state = state_for(r);
   if (format(f) == FpFormat::kF16) {
     b_.emit(MicroOp::fmisc1, result, a, 0, 0, 0,
-            static_cast<uint8_t>(static_cast<int>(FpMisc1::kSqrt) << 2)).e = state;
+            static_cast<uint8_t>(static_cast<int>(FpMisc1::kSqrt) << 2))
+        .e = state;
   } else {
     b_.emit(is_double(f) ? MicroOp::fsqrt64 : MicroOp::fsqrt32, result, a).e = state;
   }
@@ -128,7 +129,8 @@ bool Visitor::multiply_add(bool negate_product, bool negate_addend, Imm<2> f, Re
   if (negate_addend) addend = negated(addend);
   if (format(f) == FpFormat::kF16) {
     b_.emit(MicroOp::fmisc3, result, factor, other, addend, 0,
-            static_cast<uint8_t>(static_cast<int>(FpMisc3::kMulAdd) << 2)).e = state;
+            static_cast<uint8_t>(static_cast<int>(FpMisc3::kMulAdd) << 2))
+        .e = state;
   } else {
     b_.emit(is_double(f) ? MicroOp::fma64 : MicroOp::fma32, result, factor, other, addend).e =
         state;

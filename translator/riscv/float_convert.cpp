@@ -37,7 +37,8 @@ bool Visitor::FCVT_F(Imm<2> f, Imm<2> g, Reg n, Imm<3> r, Reg d) {
   const Slot a = unboxed(g, n), result = result_slot(f, d);
   const Slot state = state_for(to > from ? kDynamic : r.value);
   b_.emit(MicroOp::fconvert, result, a, 0, 0, 0,
-          static_cast<uint8_t>(static_cast<int>(from) | static_cast<int>(to) << 2)).e = state;
+          static_cast<uint8_t>(static_cast<int>(from) | static_cast<int>(to) << 2))
+      .e = state;
   merge_state(state);
   box(f, d, result);
   return true;
@@ -51,7 +52,8 @@ bool Visitor::round_to_integral(bool exact, Imm<2> f, Reg n, Imm<3> r, Reg d) {
   const Slot state = state_for(exact ? r.value : kDynamic);
   const FpRounding mode = exact ? FpRounding::kFpcrExact : rounding(r);
   b_.emit(MicroOp::fround, result, a, 0, 0, 0,
-          static_cast<uint8_t>(static_cast<int>(format(f)) | static_cast<int>(mode) << 2)).e = state;
+          static_cast<uint8_t>(static_cast<int>(format(f)) | static_cast<int>(mode) << 2))
+      .e = state;
   merge_state(state);
   box(f, d, result);
   return true;
@@ -78,8 +80,7 @@ bool Visitor::FCVT_FROM_X(Imm<2> f, Imm<2> o, Reg n, Imm<3> r, Reg d) {
   const bool is_signed = (o & 1) == 0, is_64 = (o & 2) != 0;
   const bool is_exact = is_double(f) && !is_64;
   const Slot result = result_slot(f, d), state = state_for(is_exact ? kDynamic : r.value);
-  b_.emit(MicroOp::i2f, result, x_src(n), 0, 0, 0,
-          i2f_aux(format(f), is_signed, is_64)).e = state;
+  b_.emit(MicroOp::i2f, result, x_src(n), 0, 0, 0, i2f_aux(format(f), is_signed, is_64)).e = state;
   merge_state(state);
   box(f, d, result);
   return true;

@@ -41,13 +41,10 @@ bool Visitor::ADDI(Imm<12> i, Reg n, Reg d, bool w) {
   if (n == 0) {
     write_konst(d, extended(i));
   } else if (w) {
-    if (i == 0) {
+    if (i == 0)
       sign_extend_word(x_dst(d), x_src(n));
-    } else {
-      const Slot t = b_.temp();
-      b_.addi64(t, x_src(n), extended(i));
-      sign_extend_word(x_dst(d), t);
-    }
+    else
+      b_.addiw(x_dst(d), x_src(n), extended(i));
   } else if (i == 0) {
     b_.mov(x_dst(d), x_src(n));
   } else {
@@ -120,15 +117,9 @@ bool Visitor::SRAI(Imm<6> i, Reg n, Reg d, bool w) {
   return true;
 }
 
-bool Visitor::arithmetic(InsnClass c, MicroOp op64, MicroOp op32, bool w, Reg d, Slot n, Slot m) {
+bool Visitor::arithmetic(InsnClass c, MicroOp op64, MicroOp op_w, bool w, Reg d, Slot n, Slot m) {
   set_class(c);
-  if (!w) {
-    b_.emit(op64, x_dst(d), n, m);
-  } else {
-    const Slot t = b_.temp();
-    b_.emit(op32, t, n, m);
-    sign_extend_word(x_dst(d), t);
-  }
+  b_.emit(w ? op_w : op64, x_dst(d), n, m);
   return true;
 }
 bool Visitor::logic(MicroOp op, Reg d, Slot n, Slot m) {
@@ -141,23 +132,23 @@ bool Visitor::ADD(Reg m, Reg n, Reg d, bool w) {
     b_.mov(x_dst(d), x_src(n == 0 ? m : n));
     return true;
   }
-  return arithmetic(InsnClass::kIntegerArithmetic, MicroOp::add64, MicroOp::add32, w, d, x_src(n),
+  return arithmetic(InsnClass::kIntegerArithmetic, MicroOp::add64, MicroOp::addw, w, d, x_src(n),
                     x_src(m));
 }
 bool Visitor::SUB(Reg m, Reg n, Reg d, bool w) {
-  return arithmetic(InsnClass::kIntegerArithmetic, MicroOp::sub64, MicroOp::sub32, w, d, x_src(n),
+  return arithmetic(InsnClass::kIntegerArithmetic, MicroOp::sub64, MicroOp::subw, w, d, x_src(n),
                     x_src(m));
 }
 bool Visitor::SLL(Reg m, Reg n, Reg d, bool w) {
-  return arithmetic(InsnClass::kIntegerLogical, MicroOp::lsl64, MicroOp::lsl32, w, d, x_src(n),
+  return arithmetic(InsnClass::kIntegerLogical, MicroOp::lsl64, MicroOp::sllw, w, d, x_src(n),
                     x_src(m));
 }
 bool Visitor::SRL(Reg m, Reg n, Reg d, bool w) {
-  return arithmetic(InsnClass::kIntegerLogical, MicroOp::lsr64, MicroOp::lsr32, w, d, x_src(n),
+  return arithmetic(InsnClass::kIntegerLogical, MicroOp::lsr64, MicroOp::srlw, w, d, x_src(n),
                     x_src(m));
 }
 bool Visitor::SRA(Reg m, Reg n, Reg d, bool w) {
-  return arithmetic(InsnClass::kIntegerLogical, MicroOp::asr64, MicroOp::asr32, w, d, x_src(n),
+  return arithmetic(InsnClass::kIntegerLogical, MicroOp::asr64, MicroOp::sraw, w, d, x_src(n),
                     x_src(m));
 }
 bool Visitor::XOR(Reg m, Reg n, Reg d) { return logic(MicroOp::xor64, d, x_src(n), x_src(m)); }

@@ -6,7 +6,7 @@
 namespace gpusim::riscv {
 
 bool Visitor::MUL(Reg m, Reg n, Reg d, bool w) {
-  return arithmetic(InsnClass::kIntegerArithmetic, MicroOp::mul64, MicroOp::mul32, w, d, x_src(n),
+  return arithmetic(InsnClass::kIntegerArithmetic, MicroOp::mul64, MicroOp::mulw, w, d, x_src(n),
                     x_src(m));
 }
 bool Visitor::MULH(Reg m, Reg n, Reg d) {

@@ -194,7 +194,7 @@ class Visitor {
   void write_konst(Reg d, uint64_t value) { b_.konst(x_dst(d), value); }
 
   // --- integer: d = op(n, m); the 32-bit form works on words and its result is sign-extended
-  bool arithmetic(InsnClass c, MicroOp op64, MicroOp op32, bool w, Reg d, Slot n, Slot m);
+  bool arithmetic(InsnClass c, MicroOp op64, MicroOp op_w, bool w, Reg d, Slot n, Slot m);
   bool logic(MicroOp op, Reg d, Slot n, Slot m);
   bool logic_imm(MicroOp op, Reg d, Reg n, Imm<12> i);
   bool shift_imm(MicroOp op64, MicroOp op32, bool w, Reg d, Reg n, uint32_t amount);
@@ -205,6 +205,7 @@ class Visitor {
   bool remainder(bool w, bool is_signed, Reg d, Reg n, Reg m);
   bool add_shifted(uint32_t shift, bool uw, Reg d, Reg n, Reg m);
   bool count(MicroOp op64, MicroOp op32, bool w, Reg d, Slot a);
+  bool rotate(bool w, Reg d, Slot n, Slot amount);
   bool extreme(uint8_t kind, bool maximum, Reg d, Reg n, Reg m);
   Slot bit_of(Reg m);
   // A word in its low half, zero above, where the instruction works on words.

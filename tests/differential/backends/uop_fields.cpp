@@ -231,7 +231,7 @@ void random_fields(Uop& u, Slot fp_state, Rng& rng) {
   const uint32_t aux4 = rng.below(4), width = 8u << aux4;
   if (shape_info(op_info(u.op).shape).fp_state) u.e = fp_state;
   switch (u.op) {
-    case Op::konst: case Op::addi64: case Op::addi32: case Op::ori64: case Op::ori32:
+    case Op::konst: case Op::addi64: case Op::addi32: case Op::addiw: case Op::ori64: case Op::ori32:
     case Op::xori64: case Op::xori32:
       u.imm = interesting_integer(rng);
       break;
@@ -246,7 +246,7 @@ void random_fields(Uop& u, Slot fp_state, Rng& rng) {
     case Op::rori32:
       u.imm = rng.coin() ? rng.below(5) : rng.below(32);
       break;
-    case Op::add_sxtw64: u.imm = rng.below(5); break;
+    case Op::add_sxtw64: case Op::add_uxtw64: u.imm = rng.below(5); break;
     case Op::ubfx: case Op::bfxil64: random_field(u, rng, 64, false); break;
     case Op::bfxil32: random_field(u, rng, 32, false); break;
     case Op::ubfiz: case Op::bfi64: random_field(u, rng, 64, true); break;

@@ -102,6 +102,36 @@ TEST_CASE("every row of RV64 has a translation") {
   }
 }
 
+TEST_CASE("instructions on words, and on addresses made of words, are one micro-op each") {
+  struct Example {
+    uint32_t word;
+    gpusim::Op expected;
+  };
+  static constexpr Example kExamples[] = {
+      {0x00c5853b, gpusim::Op::addw},        // addw a0,a1,a2
+      {0x40c5853b, gpusim::Op::subw},        // subw a0,a1,a2
+      {0x02c5853b, gpusim::Op::mulw},        // mulw a0,a1,a2
+      {0x00c5953b, gpusim::Op::sllw},        // sllw a0,a1,a2
+      {0x00c5d53b, gpusim::Op::srlw},        // srlw a0,a1,a2
+      {0x40c5d53b, gpusim::Op::sraw},        // sraw a0,a1,a2
+      {0x0035851b, gpusim::Op::addiw},       // addiw a0,a1,3
+      {0x0005851b, gpusim::Op::sbf64},       // sext.w a0,a1
+      {0x0035951b, gpusim::Op::sbf64},       // slliw a0,a1,3
+      {0x0035d51b, gpusim::Op::lsri32},      // srliw a0,a1,3
+      {0x4035d51b, gpusim::Op::sbf64},       // sraiw a0,a1,3
+      {0x08c5853b, gpusim::Op::add_uxtw64},  // add.uw a0,a1,a2
+      {0x20c5c53b, gpusim::Op::add_uxtw64},  // sh2add.uw a0,a1,a2
+  };
+  for (const Example& e : kExamples) {
+    CAPTURE(e.word);
+    BlockBuilder builder = make_block_builder();
+    builder.begin_block(0x10000);
+    translate_instruction(decode_any(e.word, 64), 0x10000, builder);
+    REQUIRE(builder.draft().uops.size() == 1);
+    CHECK(builder.draft().uops[0].op == e.expected);
+  }
+}
+
 // docs/instruction_classes.md
 TEST_CASE("instructions count in the class of what they are executed for") {
   using enum InsnClass;
