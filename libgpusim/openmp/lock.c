@@ -80,7 +80,12 @@ void omp_init_lock_with_hint(omp_lock_t* lock, int hint) {
 void omp_destroy_lock(omp_lock_t* lock) { (void)lock; }
 void omp_set_lock(omp_lock_t* lock) { small_lock_acquire(lock); }
 void omp_unset_lock(omp_lock_t* lock) { small_lock_release(lock); }
-int omp_test_lock(omp_lock_t* lock) { return small_lock_try(lock); }
+// Programs call it again and again: who has the lock should not wait for them.
+int omp_test_lock(omp_lock_t* lock) {
+  if (small_lock_try(lock)) return 1;
+  pause_briefly();
+  return 0;
+}
 
 void omp_init_nest_lock(omp_nest_lock_t* lock) {
   check_lock_capacity();

@@ -379,7 +379,9 @@ void GOMP_taskwait_depend(void** depend) {
 
 void GOMP_taskyield(void) {
   struct thread* const me = self();
-  if (me->now.team != 0 && LOAD(&current_task(me)->children) != 0) run_child(me, me->now.task);
+  if (me->now.team != 0 && LOAD(&current_task(me)->children) != 0 && run_child(me, me->now.task))
+    return;
+  pause_briefly();  // who asks for it may be waiting for another thread
 }
 
 struct taskgroup* omp_group_begin(struct thread* me) {
