@@ -18,7 +18,7 @@ sys.path.insert(0, str(DIFFERENTIAL))
 import guest_programs  # noqa: E402
 
 LITMUS, LOCKS = DIFFERENTIAL / "litmus" / "run_litmus.py", DIFFERENTIAL / "litmus" / "locks"
-CC = [guest_programs.COMPILER, *guest_programs.FLAGS, "-g", "-march=armv8.1-a"]
+CC = [guest_programs.AARCH64.compiler, *guest_programs.AARCH64.flags, "-g", "-march=armv8.1-a"]
 LINUX_CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O1", "-static", "-pthread"]
 SPINNING_KIND = 0b1  # a lock that waits without a hint
 
@@ -30,7 +30,7 @@ class Faults(unittest.TestCase):
         cls.stale, cls.locks = cls.build / "stale.elf", cls.build / "locks.elf"
         subprocess.run([*LINUX_CC, HERE / "stale.c", "-o", cls.stale], check=True)
         subprocess.run([*CC, "-o", cls.locks, LOCKS / "locks.c", LOCKS / "locks.S",
-                        *guest_programs.RUNTIME], check=True)
+                        *guest_programs.AARCH64.runtime], check=True)
 
     def run_with(self, fault, *arguments):
         command = [self.gpusim, "run", "--quiet", "--backend", "cuda", *map(str, arguments)]

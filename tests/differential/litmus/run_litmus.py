@@ -26,7 +26,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import guest_programs  # noqa: E402
 
-CC = [guest_programs.COMPILER, *guest_programs.FLAGS, "-g", "-march=armv8.3-a", "-Werror"]
+CC = [guest_programs.AARCH64.compiler, *guest_programs.AARCH64.flags, "-g",
+      "-march=armv8.3-a", "-Werror"]
 LAYOUTS = ["consecutive", "lines", "packed", "shuffled", "stacks"]
 JITTERS = ["none", "per role", "per core", "per turn"]
 MIXED, APART = ~0, ~0b11111  # masks of spans: any, or 32 and more cores with one role
@@ -89,7 +90,7 @@ def build(tests, folder):
     litmus_tests.write_program(tests, folder)
     elf = folder / "litmus.elf"
     subprocess.run([*CC, "-I", HERE, "-o", elf, HERE / "litmus.c", folder / "table.c",
-                    folder / "bodies.S", *guest_programs.RUNTIME], check=True)
+                    folder / "bodies.S", *guest_programs.AARCH64.runtime], check=True)
     return elf
 
 

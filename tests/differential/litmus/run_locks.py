@@ -15,7 +15,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import guest_programs  # noqa: E402
 
-CC = [guest_programs.COMPILER, *guest_programs.FLAGS, "-g", "-march=armv8.1-a", "-Werror"]
+CC = [guest_programs.AARCH64.compiler, *guest_programs.AARCH64.flags, "-g",
+      "-march=armv8.1-a", "-Werror"]
 KINDS = 16
 
 SCALAR = ["--backend", "scalar"]
@@ -57,7 +58,7 @@ def main():
     build.mkdir(parents=True, exist_ok=True)
     elf = build / "locks.elf"
     subprocess.run([*CC, "-o", elf, HERE / "locks" / "locks.c", HERE / "locks" / "locks.S",
-                    *guest_programs.RUNTIME], check=True)
+                    *guest_programs.AARCH64.runtime], check=True)
     problems = []
     always, more = (ALWAYS_CUDA, LONG_CUDA) if args.cuda else (ALWAYS, LONG)
     for options, cores, rounds, kinds in always + (more if args.long else []):
