@@ -169,7 +169,7 @@ std::optional<host::Reply> Run::answer(uint32_t resume_uop, std::string_view cal
     trouble_ = fmt::format(
         "the kernel waits for threads of the calling program, or wakes them (futex, called in {}); "
         "use the locks of gpusim_sync.h among cores",
-        symbolize(module, uop_pc(module, resume_uop)));
+        symbolize(module, place_pc(module, resume_uop)));
   return host::Reply{host::Reply::Kind::kExitThread, 128 + kSigsys};
 }
 

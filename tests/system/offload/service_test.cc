@@ -298,6 +298,8 @@ TEST_CASE("kernels take no locks of a program whose variables are its caller's")
     const LaunchOutcome waking = d.run(d.call(p, "wakes", 3, {core_number()}));
     CHECK(waking.report.exit_status == 128 + SIGSYS);
     CHECK(waking.text.find("futex, called in wakes") != std::string::npos);
+    const LaunchOutcome late = d.run(d.call(p, "wakes_late", 1, {value(0x20000)}));
+    CHECK(late.text.find("futex, called in wakes_late+0x10)") != std::string::npos);
     CHECK(d.run(d.call(p, "draws", 2, {value(0x20000)})).report.exit_status == 0);
     CHECK(*ram.at<int>(60) == 4);
     // A process has a C library of its own.
