@@ -35,9 +35,12 @@ std::vector<char*> environment_with(const std::vector<std::string>& variables) {
 
 // In the child: `from` becomes `stream`.
 bool put_in_place(int from, int stream) {
-  if (from == ChildSettings::kNoStream)
-    from = ::open("/dev/null", stream == 0 ? O_RDONLY : O_WRONLY);
-  return from == stream || ::dup2(from, stream) == stream;
+  if (from != ChildSettings::kNoStream) return from == stream || ::dup2(from, stream) == stream;
+  const int null = ::open("/dev/null", stream == 0 ? O_RDONLY : O_WRONLY);
+  if (null < 0 || null == stream) return null == stream;
+  const bool is_there = ::dup2(null, stream) == stream;
+  ::close(null);
+  return is_there;
 }
 
 }  // namespace

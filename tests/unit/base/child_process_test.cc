@@ -60,6 +60,11 @@ TEST_CASE("streams and variables of a child") {
                 {.output = ChildSettings::kNoStream}) == "err\n");
   CHECK(written("cat; echo end", &ChildSettings::output, {.input = ChildSettings::kNoStream}) ==
         "end\n");
+  // Nothing else is open in it than in one with our streams.
+  const std::string open = "ls /proc/self/fd";
+  constexpr int kNone = ChildSettings::kNoStream;
+  CHECK(written(open, &ChildSettings::output, {.input = kNone, .error = kNone}) ==
+        written(open, &ChildSettings::output));
   ::setenv("GPUSIM_TEST_A", "old", 1);
   CHECK(written("echo $GPUSIM_TEST_A $GPUSIM_TEST_B", &ChildSettings::output,
                 {.variables = {"GPUSIM_TEST_A=new", "GPUSIM_TEST_B=x y"}}) == "new x y\n");
