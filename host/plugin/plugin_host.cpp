@@ -103,10 +103,14 @@ void install(Callbacks& c, const std::vector<std::string>& parts) {
   const auto* const version =
       static_cast<const uint32_t*>(dlsym(c.library, "gpusim_plugin_version"));
   if (!version || *version != GPUSIM_PLUGIN_VERSION)
-    throw Error(
-        fmt::format("--plugin {}: it was made for version {} of the plug-in interface; this gpusim "
-                    "has version {}: compile it again with this gpusim's gpusim_plugin.h",
-                    c.file, version ? *version : 1, GPUSIM_PLUGIN_VERSION));
+    throw Error(fmt::format(
+        "--plugin {}: it {}; this gpusim has version {}: compile it again with this gpusim's "
+        "gpusim_plugin.h",
+        c.file,
+        version ? fmt::format("was made for version {} of the plug-in interface", *version)
+                : "exports no gpusim_plugin_version, the version of the plug-in interface that "
+                  "it was made for",
+        GPUSIM_PLUGIN_VERSION));
   std::vector<const char*> arguments;
   for (size_t i = 1; i < parts.size(); ++i) arguments.push_back(parts[i].c_str());
   c.host = functions_for(c);
