@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "device_sim/base/error.h"
 #include "device_sim/base/nearest_name.h"
@@ -11,13 +13,26 @@ namespace gpusim {
 
 using Json = nlohmann::ordered_json;
 
+namespace {
+
+// "line 3, column 5" of a byte that is counted from 1; behind the last one the text's end is meant.
+std::string place_in(const std::string& text, size_t byte) {
+  const std::string_view before = std::string_view(text).substr(0, byte == 0 ? 0 : byte - 1);
+  const size_t line_break = before.rfind('\n');
+  const size_t line_begin = line_break == std::string_view::npos ? 0 : line_break + 1;
+  return fmt::format("line {}, column {}", std::ranges::count(before, '\n') + 1,
+                     before.size() - line_begin + 1);
+}
+
+}  // namespace
+
 Json parse_json(const std::string& text, const std::string& origin) {
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
-    throw Error(fmt::format("{}: not JSON, at byte {}", origin, error.byte));
-  } catch (const Json::exception& error) {
-    throw Error(fmt::format("{}: not JSON: {}", origin, error.what()));
+    throw Error(fmt::format("{}: not JSON, at {}", origin, place_in(text, error.byte)));
+  } catch (const Json::out_of_range&) {
+    throw Error(origin + ": a number in it is too large");
   }
 }
 
@@ -78,6 +93,10 @@ double JsonObject::number(const std::string& key, double least) const {
 
 double JsonObject::number_or(const std::string& key, double fallback, double least) const {
   return has(key) ? number(key, least) : fallback;
+}
+
+void JsonObject::fail_kind(const std::string& key) const {
+  fail(fmt::format("\"{}\" cannot be {}", key, get(key).dump(-1, ' ', true).substr(0, 40)));
 }
 
 void JsonObject::no_other_keys(const std::string& hint) const {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "device_sim/base/error.h"
+#include "device_sim/base/json_object.h"
 #include "energy/model.h"
 #include "host/sweep/machine.h"
 
@@ -175,8 +176,8 @@ void read_statistics(const std::string& path, Point& point) try {
     point.active_cores += n > 0;
     point.longest_cores.add(core);
   }
-} catch (const Json::exception& error) {
-  throw Error(fmt::format("{}: not the statistics of a run: {}", path, error.what()));
+} catch (const Json::exception&) {
+  throw Error(path + ": not the statistics of a run, or damaged ones");
 }
 
 Json point_json(const Point& p, const Json& identity) {
@@ -234,60 +235,65 @@ Json point_json(const Point& p, const Json& identity) {
 }
 
 Point point_of_json(const Json& json, const std::string& where) try {
-  if (json.at("schema") != kSchema) throw Error(where + ": not a point of a study");
+  const JsonObject object(json, where);
+  if (object.text_or("schema", "") != kSchema) throw Error(where + ": not a point of a study");
   Point p;
-  p.label = json.at("label");
-  p.backend_asked = json.at("backend_asked");
-  p.cores = json.at("cores");
-  p.repeat = json.at("repeat");
-  p.threads = json.at("threads");
-  p.status = json.at("status");
-  p.exit_status = json.at("exit_status");
-  p.message = json.at("message");
-  p.command = json.at("command").get<std::vector<std::string>>();
-  p.started = json.at("started");
-  p.wall_seconds = json.at("wall_seconds");
-  p.cpu_seconds = json.at("cpu_seconds");
-  p.max_rss_bytes = json.at("max_rss_bytes");
-  p.load = json.at("load");
-  p.others = json.at("others");
-  p.output_bytes = json.at("output").at("bytes");
-  p.output_sha256 = json.at("output").at("sha256");
+  object.read("label", p.label);
+  object.read("backend_asked", p.backend_asked);
+  object.read("cores", p.cores);
+  object.read("repeat", p.repeat);
+  object.read("threads", p.threads);
+  object.read("status", p.status);
+  object.read("exit_status", p.exit_status);
+  object.read("message", p.message);
+  object.read("command", p.command);
+  object.read("started", p.started);
+  object.read("wall_seconds", p.wall_seconds);
+  object.read("cpu_seconds", p.cpu_seconds);
+  object.read("max_rss_bytes", p.max_rss_bytes);
+  object.read("load", p.load);
+  object.read("others", p.others);
+  const JsonObject output = object.object("output");
+  output.read("bytes", p.output_bytes);
+  output.read("sha256", p.output_sha256);
   if (!p.ok()) return p;
-  const Json& s = json.at("stats");
-  p.isa = s.at("isa");
-  p.backend = s.at("backend");
-  p.device = s.at("device");
-  p.instructions = s.at("guest_instructions");
-  p.micro_ops = s.at("micro_ops");
-  p.classes = counts_of(s.at("classes"));
-  p.seconds = s.at("seconds");
-  p.mips = s.at("mips");
-  p.memory_is_placed = s.at("memory_is_placed");
-  p.functions = stored_parts(s.at("functions"));
-  p.lines = stored_parts(s.at("lines"));
-  p.busiest = s.at("busiest_core");
-  p.least = s.at("least_core");
-  p.active_cores = s.at("active_cores");
-  for (const Json& j : s.at("bins")) {
+  const JsonObject s = object.object("stats");
+  s.read("isa", p.isa);
+  s.read("backend", p.backend);
+  s.read("device", p.device);
+  s.read("guest_instructions", p.instructions);
+  s.read("micro_ops", p.micro_ops);
+  p.classes = counts_of(s.get("classes"));
+  s.read("seconds", p.seconds);
+  s.read("mips", p.mips);
+  s.read("memory_is_placed", p.memory_is_placed);
+  p.functions = stored_parts(s.get("functions"));
+  p.lines = stored_parts(s.get("lines"));
+  s.read("busiest_core", p.busiest);
+  s.read("least_core", p.least);
+  s.read("active_cores", p.active_cores);
+  for (const Json& j : s.get("bins")) {
     Bin b{j.at("cores"), 0, j.at("least"), j.at("most"), counts_of(j.at("classes"))};
     b.mean = b.cores ? static_cast<double>(sum(b.classes)) / b.cores : 0;
     p.bins.push_back(b);
   }
-  p.lanes = {optional_of(s.at("diverged_share")), optional_of(s.at("waiting_share"))};
-  if (s.contains("simulated_time")) {
-    const Json& t = s.at("simulated_time");
-    p.simulated_time = SimulatedTime{t.at("target"), t.at("cycles"), t.at("seconds")};
+  p.lanes = {optional_of(s.get("diverged_share")), optional_of(s.get("waiting_share"))};
+  if (s.has("simulated_time")) {
+    const JsonObject t = s.object("simulated_time");
+    SimulatedTime& time = p.simulated_time.emplace();
+    t.read("target", time.target);
+    t.read("cycles", time.cycles);
+    t.read("seconds", time.seconds);
   }
-  if (s.contains("longest_cores")) {  // studies of gpusim before 2026-11-23 lack them
-    for (const Json& core : s.at("longest_cores")) p.longest_cores.add(counts_of(core));
+  if (s.has("longest_cores")) {  // studies of gpusim before 2026-11-23 lack them
+    for (const Json& core : s.get("longest_cores")) p.longest_cores.add(counts_of(core));
     const uint32_t listed = p.longest_cores.active_cores();
     if (p.active_cores < listed) throw Error(where + ": \"active_cores\" is too small");
     p.longest_cores.add_covered(p.active_cores - listed);
   }
   return p;
-} catch (const Json::exception& error) {
-  throw Error(fmt::format("{}: not a point of a study: {}", where, error.what()));
+} catch (const Json::exception&) {  // in the lists of bins, functions and lines
+  throw Error(where + ": not a point of a study, or a damaged one");
 }
 
 std::optional<Point> load_point(const std::string& path, const Json& identity) {

@@ -16,6 +16,7 @@
 
 #include "device_sim/base/error.h"
 #include "device_sim/base/file.h"
+#include "device_sim/base/json_object.h"
 #include "device_sim/core/backend_traits.h"
 #include "host/output_file.h"
 #include "host/sweep/child.h"
@@ -75,7 +76,7 @@ class SignalWatch {
 
 Json read_json(const std::string& path) {
   Json json = Json::parse(read_text(path), nullptr, false);
-  if (!json.is_object() || json.value("schema", "") != kSchema)
+  if (!json.is_object() || !json.contains("schema") || json["schema"] != kSchema)
     throw Error(fmt::format("{}: not a study of `gpusim sweep`, or a damaged one", path));
   return json;
 }
@@ -89,11 +90,12 @@ void check_same_study(const Json& stored, const Study& study, const Json& simula
         fmt::format("-o {}: the study there {}; name another folder, or --restart to begin anew",
                     folder, what));
   };
-  if (stored.at("simulator") != simulator)
+  const JsonObject object(stored, folder + "/study.json");
+  const JsonObject made_by = object.object("simulator");
+  if (made_by.json() != simulator)
     refuse(fmt::format("was made by another gpusim ({}, build {:.8})",
-                       stored.at("simulator").value("version", "?"),
-                       stored.at("simulator").value("sha256", "?")));
-  const Study old = study_of_json(stored.at("study"), folder + "/study.json");
+                       made_by.text_or("version", "?"), made_by.text_or("sha256", "?")));
+  const Study old = study_of_json(object.get("study"), object.at("study"));
   for (const Case& c : study.cases)
     for (const Case& o : old.cases) {
       if (o.label != c.label) continue;
@@ -130,7 +132,7 @@ void open_folder(const Study& study, const std::string& folder, const Json& simu
     } else {
       const Json stored = read_json(path);
       check_same_study(stored, study, simulator, folder);
-      begun = stored.value("begun", begun);
+      begun = JsonObject(stored, path).text_or("begun", begun);
     }
   } else {
     for (const auto& entry : fs::directory_iterator(folder))
@@ -382,15 +384,16 @@ StoredStudy load_stored_study(const std::string& folder) {
   if (!fs::is_directory(folder)) throw Error(fmt::format("{}: no folder of a study", folder));
   const std::string path = folder + "/study.json";
   const Json json = read_json(path);
+  const JsonObject object(json, path);
   StoredStudy stored;
-  try {
-    stored.simulator = json.at("simulator");
-    stored.machine = json.at("machine");
-    stored.begun = json.at("begun");
-    stored.study = study_of_json(json.at("study"), path);
-  } catch (const Json::exception& e) {
-    throw Error(fmt::format("{}: {}", path, e.what()));
-  }
+  const JsonObject simulator = object.object("simulator"), machine = object.object("machine");
+  for (const char* key : {"version", "sha256"}) (void)simulator.text_or(key, "");
+  for (const char* key : {"processor", "system"}) (void)machine.text_or(key, "");
+  for (const char* key : {"host_threads", "memory_bytes"}) (void)machine.number_or(key, 0);
+  stored.simulator = simulator.json();
+  stored.machine = machine.json();
+  object.read("begun", stored.begun);
+  stored.study = study_of_json(object.get("study"), object.at("study"));
   // By what stands in them and not by name: the study may come from another machine.
   std::vector<std::pair<size_t, Point>> found;
   std::error_code error;
@@ -400,11 +403,13 @@ StoredStudy load_stored_study(const std::string& folder) {
     const Json point = Json::parse(read_text(at->path()), nullptr, false);
     if (!point.is_object() || !point.contains("identity")) continue;
     const Json& identity = point["identity"];
+    const auto is = [&](const char* key, const Json& value) {
+      return identity.is_object() && identity.contains(key) && identity[key] == value;
+    };
     for (size_t c = 0; c < stored.study.cases.size(); ++c) {
       const Case& one = stored.study.cases[c];
-      if (identity.value("label", "") == one.label &&
-          identity.value("program_sha256", "") == one.program_sha256 &&
-          identity.value("simulator", Json()) == stored.simulator)
+      if (is("label", one.label) && is("program_sha256", one.program_sha256) &&
+          is("simulator", stored.simulator))
         found.emplace_back(c, point_of_json(point, at->path()));
     }
   }

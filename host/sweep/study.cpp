@@ -298,29 +298,29 @@ Json study_json(const Study& study) {
           {"jobs", study.jobs},         {"timeout_seconds", study.timeout_seconds}};
 }
 
-Study study_of_json(const Json& json, const std::string& where) try {
+Study study_of_json(const Json& json, const std::string& where) {
+  const JsonObject object(json, where);
   Study study;
-  study.title = json.at("title");
-  study.backends = json.at("backends").get<std::vector<std::string>>();
-  study.repeat = json.at("repeat");
-  study.energy = json.at("energy");
-  study.threads = json.at("threads");
-  study.jobs = json.at("jobs");
-  study.timeout_seconds = json.at("timeout_seconds");
-  for (const Json& j : json.at("cases")) {
+  object.read("title", study.title);
+  object.read("backends", study.backends);
+  object.read("repeat", study.repeat);
+  object.read("energy", study.energy);
+  object.read("threads", study.threads);
+  object.read("jobs", study.jobs);
+  object.read("timeout_seconds", study.timeout_seconds);
+  for (const Json& j : object.get("cases")) {
+    const JsonObject one(j, fmt::format("{}[{}]", object.at("cases"), study.cases.size()));
     Case c;
-    c.label = j.at("label");
-    c.program = j.at("program");
-    c.program_sha256 = j.at("sha256");
-    c.options = j.at("options").get<std::vector<std::string>>();
-    c.args = j.at("args").get<std::vector<std::string>>();
-    c.scaling = parse_scaling(where, j.at("scaling"));
-    c.cores = j.at("cores").get<std::vector<uint32_t>>();
+    one.read("label", c.label);
+    one.read("program", c.program);
+    one.read("sha256", c.program_sha256);
+    one.read("options", c.options);
+    one.read("args", c.args);
+    one.read("cores", c.cores);
+    c.scaling = parse_scaling(one.at("scaling"), one.text("scaling"));
     study.cases.push_back(std::move(c));
   }
   return study;
-} catch (const Json::exception& error) {
-  throw Error(fmt::format("{}: not a study of `gpusim sweep`: {}", where, error.what()));
 }
 
 }  // namespace gpusim::sweep

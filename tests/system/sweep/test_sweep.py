@@ -295,6 +295,31 @@ sizes = [{{name = "small", call = [10]}}, {{name = "large", call = [1000], cores
                 self.assertIn(part, self.refused(*words))
         self.assertFalse(out.exists())
 
+    def test_values_of_another_type_are_named(self):
+        self.spread(cores="1")
+        study, point = self.out / "study.json", self.points()[0]
+        for path, keys, value, part in (
+                (study, ("study", "threads"), "two", 'study.json.study: "threads" cannot be "two"'),
+                (study, ("study", "cases", 0, "cores"), [1, "x"],
+                 'study.json.study.cases[0]: "cores" cannot be [1,"x"]'),
+                (study, ("machine", "processor"), 3, 'machine: "processor" must be a text'),
+                (study, ("schema",), 3, "not a study"),
+                (point, ("cores",), -1, '"cores" cannot be -1'),
+                (point, ("stats", "seconds"), "x", 'stats: "seconds" cannot be "x"'),
+                (point, ("stats", "functions"), 3, "not a point of a study")):
+            whole = path.read_text()
+            json_value = json.loads(whole)
+            place = json_value
+            for key in keys[:-1]:
+                place = place[key]
+            place[keys[-1]] = value
+            path.write_text(json.dumps(json_value))
+            with self.subTest(keys=keys):
+                message = self.refused("--report", self.out)
+                self.assertIn(part, message)
+                self.assertNotIn("json.exception", message)
+            path.write_text(whole)
+
     def test_a_report_with_other_targets(self):
         self.spread(cores="1,2")
         self.assertNotIn("energy", self.results()["curves"][0]["rows"][0])

@@ -120,7 +120,7 @@ TEST_CASE("equation 12: counts, lanes and SMs") {
 }
 
 TEST_CASE("model files that are wrong") {
-  CHECK(message("{") == "m.json: not JSON, at byte 2");
+  CHECK(message("{") == "m.json: not JSON, at line 1, column 2");
   CHECK(message("{}") == "m.json: \"schema\" is missing");
   CHECK(message("{\"schema\": \"other\"}") ==
         "m.json: \"schema\" is other; this version reads gpusim-accelwattch-1");

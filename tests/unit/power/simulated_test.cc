@@ -135,7 +135,7 @@ TEST_CASE("files of the simulated sensor say what is wrong with them") {
     }
     return std::string();
   };
-  CHECK(message("{") == "x.json: not JSON, at byte 2");
+  CHECK(message("{") == "x.json: not JSON, at line 1, column 2");
   CHECK(message(R"({"sensor": {"update_period": 1}})").find("unknown key") != std::string::npos);
   CHECK(message("{}").find("what it draws is expected") != std::string::npos);
   CHECK(message(R"({"device": {}})").find("what it draws is expected") != std::string::npos);
