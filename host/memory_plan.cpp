@@ -7,18 +7,24 @@
 
 #include "device_sim/base/error.h"
 #include "device_sim/core/memory_view.h"
+#include "translator/common/isa_list.h"
+#include "translator/common/limits.h"
 
 namespace gpusim::host {
 namespace {
 
 constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
 constexpr uint64_t kUsualStack = 8 * kMiB;
-// The first stack of an AArch64 process under qemu-user has 8 MiB above a guard page. A program that
-// prints addresses on its stack prints the same ones here, if it has one core or private memory; with
-// more stacks, at least as many digits.
-constexpr uint64_t kStackZone = 0x55'0000'1000, kStackZoneEnd = uint64_t{1} << 40;
-constexpr uint64_t kPrivateStackTop = kStackZone + kUsualStack;
-constexpr uint64_t kHighestAddress = uint64_t{1} << 47;  // of user space, as on common hosts
+// Of user space. The first stack of a process under qemu-user has 8 MiB above a guard page. A
+// program that prints addresses on its stack prints the same ones here, if it has one core or
+// private memory; with more stacks, at least as many digits.
+struct Layout {
+  uint64_t stack_zone, stack_zone_end, end;
+  uint64_t private_stack_top() const { return stack_zone + kUsualStack; }
+};
+constexpr Layout kLayout64{0x55'0000'1000, uint64_t{1} << 40, uint64_t{1} << 47};
+constexpr Layout kLayout32{0x4000'1000, kEnd32, kEnd32};
+
 // Enough for a C library's start-up: stdio buffers and a first arena.
 constexpr uint64_t kLeastHeap = 256 * kKiB;
 constexpr uint64_t kLeastStack = 64 * kKiB;
@@ -36,16 +42,60 @@ std::string mib(uint64_t bytes) { return fmt::format("{:.1f} MiB", double(bytes)
 
 uint64_t power_of_two_above(uint64_t n) { return std::bit_ceil(n); }
 
-void check_segments(const Module& module) {
+void check_segments(const Module& module, const Layout& layout) {
   if (module.segments.empty()) throw Error("the program has nothing to load");
   for (const Segment& s : module.segments)
-    if (s.size_bytes > kHighestAddress || s.address > kHighestAddress - s.size_bytes)
+    if (s.size_bytes > layout.end || s.address > layout.end - s.size_bytes)
       throw Error(fmt::format(
           "the segment at {:#x} ({:#x} bytes) reaches beyond the highest user address {:#x}",
-          s.address, s.size_bytes, kHighestAddress));
+          s.address, s.size_bytes, layout.end));
 }
 
-MemoryPlan plan_shared(const Extent& image, const PlanRequest& request) {
+uint64_t stack_window(const PlanRequest& request) {
+  uint64_t window = request.stack_size_bytes;
+  if (window == 0) {
+    window = request.cores <= 64 ? kUsualStack : kLeastStack;
+    // Hundreds of thousands of stacks should leave room on a GPU for what the cores work on.
+    if (request.memory_is_real)
+      window = std::min(window, std::max(16 * kKiB, 4 * kGiB / power_of_two_above(request.cores)));
+  }
+  return power_of_two_above(std::max<uint64_t>(window, 4 * kPageSize));
+}
+
+[[noreturn]] void fail_stacks(uint32_t cores, uint64_t window) {
+  throw Error(
+      fmt::format("{} stacks of {} do not fit into the address space; "
+                  "use fewer cores or a smaller --stack-size",
+                  cores, mib(window)));
+}
+
+// Where memory is scarce, the stacks come first: in their zone, or at the end if the program is
+// there. Heap and mappings get what is left behind the image.
+void place_in_32_bits(const Extent& image, const PlanRequest& request, uint64_t window,
+                      MemoryPlan* plan) {
+  const uint64_t stacks = window * request.cores;
+  const uint64_t room_needed = image.end + kLeastHeap;
+  const Layout& layout = kLayout32;
+  uint64_t base = layout.stack_zone;
+  const uint64_t wish = image.begin + page_up(request.memory_size_bytes);
+  const auto is_free = [&](uint64_t begin) {
+    return begin >= std::max(room_needed, wish) || begin + stacks <= image.begin;
+  };
+  if (std::max(room_needed, wish) > layout.end)
+    throw Error(
+        fmt::format("a 32-bit program at {:#x} with a heap ends below {:#x}; use a smaller "
+                    "--memory-size, or place it lower in the linker script",
+                    image.begin, layout.end));
+  if (stacks > layout.end - base) fail_stacks(request.cores, window);
+  if (base + stacks > layout.end || !is_free(base)) base = page_down(layout.end - stacks);
+  if (!is_free(base)) fail_stacks(request.cores, window);
+  plan->config.window_base = base;
+  const uint64_t end = base > image.end ? base : layout.end;
+  plan->heap_limit = std::min(image.begin + plan->config.linear_size, end);
+  plan->config.linear_size = plan->heap_limit - image.begin;
+}
+
+MemoryPlan plan_shared(const Extent& image, const PlanRequest& request, const Layout& layout) {
   MemoryPlan plan;
   const uint64_t image_size = image.end - image.begin;
   uint64_t size = page_up(request.memory_size_bytes);
@@ -66,29 +116,26 @@ MemoryPlan plan_shared(const Extent& image, const PlanRequest& request) {
   plan.heap_start = image.end;
   plan.heap_limit = image.begin + size;
 
-  uint64_t window = request.stack_size_bytes;
-  if (window == 0) {
-    window = request.cores <= 64 ? kUsualStack : kLeastStack;
-    // Hundreds of thousands of stacks should leave room on a GPU for what the cores work on.
-    if (request.memory_is_real)
-      window = std::min(window, std::max(16 * kKiB, 4 * kGiB / power_of_two_above(request.cores)));
-  }
-  window = power_of_two_above(std::max<uint64_t>(window, 4 * kPageSize));
+  const uint64_t window = stack_window(request);
   plan.config.window_shift = static_cast<uint32_t>(std::countr_zero(window));
-  plan.config.window_base = kStackZone;
-  if (plan.heap_limit > kStackZone || (kStackZoneEnd - kStackZone) / window < request.cores)
-    plan.config.window_base = std::max(kStackZoneEnd, power_of_two_above(plan.heap_limit));
-  const uint64_t room = kHighestAddress - plan.config.window_base;
-  if (plan.config.window_base > kHighestAddress || room / window < request.cores)
-    throw Error(
-        fmt::format("{} stacks of {} do not fit into the address space; "
-                    "use fewer cores or a smaller --stack-size",
-                    request.cores, mib(window)));
   plan.stack_size_bytes = window - kPageSize;
+  if (layout.end == kLayout32.end) {
+    place_in_32_bits(image, request, window, &plan);
+    return plan;
+  }
+  plan.config.window_base = layout.stack_zone;
+  if (plan.heap_limit > layout.stack_zone ||
+      (layout.stack_zone_end - layout.stack_zone) / window < request.cores)
+    plan.config.window_base =
+        std::max(layout.stack_zone_end, power_of_two_above(plan.heap_limit));
+  const uint64_t room = layout.end - plan.config.window_base;
+  if (plan.config.window_base > layout.end || room / window < request.cores)
+    fail_stacks(request.cores, window);
   return plan;
 }
 
-MemoryPlan plan_private(const Extent& image, const Extent& writable, const PlanRequest& request) {
+MemoryPlan plan_private(const Extent& image, const Extent& writable, const PlanRequest& request,
+                        const Layout& layout) {
   MemoryPlan plan;
   const uint64_t base = writable.empty() ? image.end : writable.begin;
   const uint64_t own = image.end - base;  // of each core
@@ -108,9 +155,10 @@ MemoryPlan plan_private(const Extent& image, const Extent& writable, const PlanR
     const uint64_t budget = request.memory_is_real ? 4 * kGiB : 16 * kGiB;
     const uint64_t share = budget / power_of_two_above(request.cores);
     window = std::max(window, std::min(share, 256 * kMiB));
+    while (base + window > layout.end && window / 2 >= least) window /= 2;
   }
   // The window must not wrap around; it need not be aligned to its size.
-  if (base + window > kHighestAddress || window > kHighestAddress / request.cores)
+  if (base + window > layout.end || window > kLayout64.end / request.cores)
     throw Error(
         fmt::format("{} cores with {} of private memory each do not fit; use fewer "
                     "cores or a smaller --memory-size",
@@ -124,10 +172,10 @@ MemoryPlan plan_private(const Extent& image, const Extent& writable, const PlanR
   plan.stack_size_bytes = std::min(plan.stack_size_bytes, window - own - kLeastHeap - kPageSize);
   plan.heap_start = image.end;
   plan.heap_limit = base + window - plan.stack_size_bytes - kPageSize;
-  if (plan.stack_size_bytes < kPrivateStackTop &&
-      base + window <= kPrivateStackTop - plan.stack_size_bytes) {
+  const uint64_t top = layout.private_stack_top();
+  if (plan.stack_size_bytes < top && base + window <= top - plan.stack_size_bytes) {
     plan.config.stack_size = plan.stack_size_bytes;
-    plan.config.stack_base = kPrivateStackTop - plan.stack_size_bytes;
+    plan.config.stack_base = top - plan.stack_size_bytes;
   }
   return plan;
 }
@@ -142,7 +190,9 @@ uint64_t MemoryPlan::stack_top(uint32_t core) const {
 }
 
 MemoryPlan plan_memory(const Module& module, const PlanRequest& request) {
-  check_segments(module);
+  const GuestIsa* const isa = find_isa(module.isa);
+  const Layout& layout = isa && isa->register_bits == 32 ? kLayout32 : kLayout64;
+  check_segments(module, layout);
   Extent image, writable;
   for (const Segment& s : module.segments) {
     if (s.size_bytes == 0) continue;
@@ -150,8 +200,9 @@ MemoryPlan plan_memory(const Module& module, const PlanRequest& request) {
     if (s.flags & kWrite) writable.add(s);
   }
   if (image.empty()) throw Error("the program has nothing to load");
-  MemoryPlan plan = request.model == MemoryModel::kShared ? plan_shared(image, request)
-                                                          : plan_private(image, writable, request);
+  MemoryPlan plan = request.model == MemoryModel::kShared
+                        ? plan_shared(image, request, layout)
+                        : plan_private(image, writable, request, layout);
   plan.config.cores = request.cores;
   plan.config.memory_model = request.model;
   return plan;

@@ -107,7 +107,8 @@ std::vector<CoreWord> StackImage::words(uint64_t distance) const {
   std::vector<CoreWord> out(bytes.size() / sizeof(uint64_t));
   for (size_t i = 0; i < out.size(); ++i)
     std::memcpy(&out[i].value, bytes.data() + 8 * i, sizeof(uint64_t));
-  for (const size_t offset : address_words) out[offset / 8].step = distance;
+  // Where words of the guest are narrower, each has its part of the step: no sum leaves its word.
+  for (const size_t offset : address_words) out[offset / 8].step += distance << 8 * (offset % 8);
   return out;
 }
 
@@ -149,9 +150,10 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
   if (abi.has_hwcap2) aux.push_back({kAtHwcap2, cpu.hwcap2});
   if (abi.platform) aux.push_back({kAtPlatform, platform});
   StackImage image;
+  const size_t word_bytes = find_isa(module.isa)->register_bits / 8;
   std::vector<uint64_t> words{argv.size()};
   const auto add_address = [&](uint64_t address) {
-    image.address_words.push_back(8 * words.size());
+    image.address_words.push_back(word_bytes * words.size());
     words.push_back(address);
   };
   for (const uint64_t address : argv) add_address(address);
@@ -165,14 +167,16 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
     else
       words.push_back(value);
   }
-  image.extra_offset = 8 * words.size();
+  image.extra_offset = word_bytes * words.size();
   for (const auto& [type, value] : extra) words.insert(words.end(), {type, value});
   words.insert(words.end(), {kAtNull, 0});
+  std::vector<uint8_t> bytes(word_bytes * words.size());
+  for (size_t i = 0; i < words.size(); ++i)
+    std::memcpy(&bytes[word_bytes * i], &words[i], word_bytes);
   stack.align(8);
   // The stack pointer is a multiple of 16 at the entry.
-  if ((stack.address() - 8 * words.size()) & 8) stack.push_zeroes(8);
-  image.stack_pointer =
-      stack.push({reinterpret_cast<const uint8_t*>(words.data()), 8 * words.size()});
+  stack.push_zeroes((stack.address() - bytes.size()) & 15);
+  image.stack_pointer = stack.push(bytes);
   image.bytes = stack.take();
   return image;
 }
@@ -206,7 +210,10 @@ void start_as_process(Backend& backend, Translator& translator, const MemoryPlan
     written = backend.write_memory_all(image.stack_pointer, image.bytes);
   } else {
     std::vector<CoreWord> words = image.words(distance);
-    if (!alone) words[image.extra_offset / 8 + 1].step = 1;  // the core's number
+    if (!alone) {  // the core's number
+      const size_t at = image.extra_offset + find_isa(translator.module().isa)->register_bits / 8;
+      words[at / 8].step += uint64_t{1} << 8 * (at % 8);
+    }
     written = backend.write_windows(image.stack_pointer, words);
   }
   if (!written) throw Error("cannot write the stacks");
@@ -214,6 +221,10 @@ void start_as_process(Backend& backend, Translator& translator, const MemoryPlan
   set_if(backend, abi.core_id, core_word(plan));
   if (cores == plan.config.cores) return backend.start_all(entry);
   for (uint32_t core = 0; core < cores; ++core) backend.start(core, entry);
+}
+
+uint64_t return_address(const Module& module) {
+  return find_isa(module.isa)->in_register(kReturnAddress);
 }
 
 CallValue parse_call_value(const Module& module, const std::string& text) {
@@ -260,6 +271,30 @@ bool read_image(const Module& module, uint64_t address, std::span<uint8_t> out) 
   return false;
 }
 
+// A program header, from the image.
+template <class Phdr>
+bool read_header_as(const Module& module, uint16_t i, Elf64_Phdr* out) {
+  Phdr header;
+  if (!read_image(module, module.phdr_address + i * sizeof header,
+                  {reinterpret_cast<uint8_t*>(&header), sizeof header}))
+    return false;
+  *out = {.p_type = header.p_type,
+          .p_flags = header.p_flags,
+          .p_offset = header.p_offset,
+          .p_vaddr = header.p_vaddr,
+          .p_paddr = header.p_paddr,
+          .p_filesz = header.p_filesz,
+          .p_memsz = header.p_memsz,
+          .p_align = header.p_align};
+  return true;
+}
+bool read_header(const Module& module, uint16_t i, Elf64_Phdr* out) {
+  if (module.phdr_entry_size == sizeof(Elf32_Phdr))
+    return read_header_as<Elf32_Phdr>(module, i, out);
+  return module.phdr_entry_size == sizeof(Elf64_Phdr) &&
+         read_header_as<Elf64_Phdr>(module, i, out);
+}
+
 // Thread-local variables of a call's cores: at the top of each stack, behind the thread control block
 // that the thread pointer names (variant 1 of Drepper, "ELF Handling For Thread-Local Storage").
 // There is no C library's thread: what it keeps before the block is not there.
@@ -271,11 +306,9 @@ struct ThreadLocals {
 ThreadLocals place_thread_locals(const Module& module, const MemoryPlan& plan) {
   const uint64_t control_block = linux_abi(module).thread_control_block;
   ThreadLocals out{.pointer = 0, .stack_top = plan.stack_top(0), .block = {}};
-  for (uint16_t i = 0; i < module.phdr_count && module.phdr_entry_size == sizeof(Elf64_Phdr); ++i) {
+  for (uint16_t i = 0; i < module.phdr_count; ++i) {
     Elf64_Phdr header;
-    if (!read_image(module, module.phdr_address + i * sizeof header,
-                    {reinterpret_cast<uint8_t*>(&header), sizeof header}))
-      break;
+    if (!read_header(module, i, &header)) break;
     if (header.p_type != PT_TLS) continue;
     const uint64_t alignment = std::bit_ceil(std::clamp<uint64_t>(header.p_align, 16, kPageSize));
     const uint64_t begin = (control_block + alignment - 1) & ~(alignment - 1);
@@ -354,7 +387,8 @@ void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& p
     if (const Symbol* const symbol = find_symbol(module, name))
       set_if(backend, abi.global_pointer, {symbol->address});
   set_if(backend, abi.core_id, core_word(plan));
-  set_if(backend, abi.link, {kReturnAddress});
+  set_if(backend, abi.link, {return_address(module)});
+  const GuestIsa& isa = *find_isa(module.isa);
   size_t next_integer = 0, next_float = 0;
   for (const CallWord& arg : args) {
     const int slot =
@@ -362,10 +396,12 @@ void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& p
     if (!arg.copy.empty()) {
       set_if(backend, slot, push_copy(backend, plan, arg.copy, &stack_top));
     } else if (arg.per_core.empty()) {
-      set_if(backend, slot, arg.word);
+      const uint64_t value = arg.is_float ? arg.word.value : isa.in_register(arg.word.value);
+      set_if(backend, slot, {value, arg.word.step});
     } else if (slot != kNoSlot) {
       for (uint32_t core = 0; core < plan.config.cores; ++core)
-        backend.set_slot(core, static_cast<Slot>(slot), arg.per_core[core]);
+        backend.set_slot(core, static_cast<Slot>(slot),
+                         arg.is_float ? arg.per_core[core] : isa.in_register(arg.per_core[core]));
     }
   }
   set_if(backend, abi.stack_pointer, {stack_top - 16, distance});

@@ -55,6 +55,8 @@ CallValue parse_call_value(const Module& module, const std::string& text);
 
 // A jump to this address is a return from the entry function.
 inline constexpr uint64_t kReturnAddress = 0x0000'ffff'ffff'f000;
+/// As the module's registers hold it.
+uint64_t return_address(const Module& module);
 
 // An argument of a call: of core c value + c * step, or, if there is a table, its word c, or, if
 // there are bytes, the address of a copy of them on the core's stack.

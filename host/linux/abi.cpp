@@ -6,12 +6,13 @@
 
 #include "host/linux/aarch64/abi.h"
 #include "host/linux/kernel.h"
+#include "host/linux/riscv32/abi.h"
 #include "host/linux/riscv64/abi.h"
 
 namespace gpusim::host {
 namespace {
 
-const LinuxAbi* const kAbis[] = {&aarch64::kAbi, &riscv64::kAbi};
+const LinuxAbi* const kAbis[] = {&aarch64::kAbi, &riscv64::kAbi, &riscv32::kAbi};
 
 // asm-generic/fcntl.h: those that all ISAs share.
 constexpr OpenFlag kCommon[] = {{00000100, O_CREAT},   {00000200, O_EXCL},

@@ -35,6 +35,7 @@ struct OpenFlag {
 struct LinuxAbi {
   const char* isa;       // GuestIsa::name
   const char* machine;   // of uname(2)
+  uint32_t word_bytes;   // of longs and pointers, as GuestIsa::register_bits: 4 or 8
 
   // The auxiliary vector. C libraries walk it, so that what is in it counts in instructions.
   const char* platform;  // AT_PLATFORM; null: there is none

@@ -175,7 +175,14 @@ int load_vectors(const Call& call, uint64_t address, uint64_t count,
                  std::vector<GuestIovec>* vectors) {
   if (count > kMostVectors) return EINVAL;
   vectors->resize(count);
-  if (!call.memory.read(address, {reinterpret_cast<uint8_t*>(vectors->data()),
+  if (call.word_bytes == 4) {
+    std::vector<NarrowIovec> narrow(count);
+    if (!call.memory.read(address, {reinterpret_cast<uint8_t*>(narrow.data()),
+                                    narrow.size() * sizeof(NarrowIovec)}))
+      return EFAULT;
+    std::transform(narrow.begin(), narrow.end(), vectors->begin(),
+                   [](const NarrowIovec& v) { return GuestIovec{v.base, v.size}; });
+  } else if (!call.memory.read(address, {reinterpret_cast<uint8_t*>(vectors->data()),
                                   vectors->size() * sizeof(GuestIovec)}))
     return EFAULT;
   uint64_t total = 0;

@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 
 #include "host/linux/calls.h"
 #include "host/linux/guest_abi.h"
+#include "host/linux/signal_frame.h"
 
 namespace gpusim::host {
 namespace {
@@ -64,25 +66,44 @@ Reply send_to_process(Kernel& kernel, Call& call, int64_t pid, int64_t signal, S
 }
 
 // siginfo_t as sigqueue(3) and sigwaitinfo(2) have it.
-struct QueuedInfo {
-  int32_t number, error, code, pad;
-  int32_t pid;
-  uint32_t uid;
-  uint64_t value;
-  uint8_t rest[96];
-};
-static_assert(sizeof(QueuedInfo) == 128);
-
-SignalInfo queued(const QueuedInfo& info, int64_t signal) {
-  return {.number = static_cast<int32_t>(signal),
-          .code = info.code,
-          .pid = info.pid,
-          .uid = info.uid,
-          .value = info.value};
+template <class Word>
+bool load_queued(const Call& call, uint64_t address, int64_t signal, SignalInfo* info) {
+  GuestSigInfo<Word> guest;
+  if (!call.memory.load(address, &guest)) return false;
+  *info = {.number = static_cast<int32_t>(signal),
+           .code = guest.code,
+           .pid = guest.sender.pid,
+           .uid = guest.sender.uid,
+           .value = guest.sender.value};
+  return true;
 }
+bool load_queued(const Call& call, uint64_t address, int64_t signal, SignalInfo* info) {
+  return call.word_bytes == 4 ? load_queued<uint32_t>(call, address, signal, info)
+                              : load_queued<uint64_t>(call, address, signal, info);
+}
+bool store_queued(const Call& call, uint64_t address, SignalInfo info) {
+  info.is_fault = false;
+  return call.word_bytes == 4 ? call.memory.store(address, guest_siginfo<uint32_t>(info))
+                              : call.memory.store(address, guest_siginfo<uint64_t>(info));
+}
+
+// struct sigaction of 32-bit kernels.
+struct NarrowAction {
+  uint32_t handler, flags;
+  std::array<uint32_t, 2> mask;
+};
 
 // struct sigaction of the kernel: sa_restorer stands before the mask, on ISAs that have it.
 bool load_action(const Kernel& kernel, const Call& call, uint64_t address, SignalAction* action) {
+  if (call.word_bytes == 4) {
+    NarrowAction narrow;
+    if (!call.memory.load(address, &narrow)) return false;
+    *action = {.handler = narrow.handler,
+               .flags = narrow.flags,
+               .restorer = 0,
+               .mask = std::bit_cast<uint64_t>(narrow.mask)};
+    return true;
+  }
   if (kernel.abi().has_restorer) return call.memory.load(address, action);
   uint64_t words[3];
   if (!call.memory.load(address, &words)) return false;
@@ -91,9 +112,27 @@ bool load_action(const Kernel& kernel, const Call& call, uint64_t address, Signa
 }
 bool store_action(const Kernel& kernel, const Call& call, uint64_t address,
                   const SignalAction& action) {
+  if (call.word_bytes == 4) {
+    const NarrowAction narrow{static_cast<uint32_t>(action.handler),
+                              static_cast<uint32_t>(action.flags),
+                              std::bit_cast<std::array<uint32_t, 2>>(action.mask)};
+    return call.memory.store(address, narrow);
+  }
   if (kernel.abi().has_restorer) return call.memory.store(address, action);
   const uint64_t words[3] = {action.handler, action.flags, action.mask};
   return call.memory.store(address, words);
+}
+
+bool load_stack(const Call& call, uint64_t address, SignalStack* stack) {
+  if (call.word_bytes == 8) return call.memory.load(address, stack);
+  GuestSignalStack<uint32_t> narrow;
+  if (!call.memory.load(address, &narrow)) return false;
+  *stack = signal_stack(narrow);
+  return true;
+}
+bool store_stack(const Call& call, uint64_t address, const SignalStack& stack) {
+  if (call.word_bytes == 8) return call.memory.store(address, stack);
+  return call.memory.store(address, guest_signal_stack<uint32_t>(stack));
 }
 
 // RLIMIT_SIGPENDING.
@@ -118,19 +157,19 @@ Reply sys_tgkill(Kernel& kernel, Call& call) {
                         sent_by(call, call.int_arg(2), kSiTkill));
 }
 Reply sys_rt_sigqueueinfo(Kernel& kernel, Call& call) {
-  QueuedInfo info;
-  if (!call.memory.load(call.args[2], &info)) return Reply::error(EFAULT);
+  SignalInfo info;
   const int64_t signal = call.int_arg(1);
+  if (!load_queued(call, call.args[2], signal, &info)) return Reply::error(EFAULT);
   if (!has_room_for_signal(kernel, call)) return Reply::error(EAGAIN);
-  return send_to_process(kernel, call, call.int_arg(0), signal, queued(info, signal));
+  return send_to_process(kernel, call, call.int_arg(0), signal, info);
 }
 Reply sys_rt_tgsigqueueinfo(Kernel& kernel, Call& call) {
-  QueuedInfo info;
-  if (!call.memory.load(call.args[3], &info)) return Reply::error(EFAULT);
-  if (call.int_arg(0) != pid_of(*call.process)) return Reply::error(ESRCH);
+  SignalInfo info;
   const int64_t signal = call.int_arg(2);
+  if (!load_queued(call, call.args[3], signal, &info)) return Reply::error(EFAULT);
+  if (call.int_arg(0) != pid_of(*call.process)) return Reply::error(ESRCH);
   if (!has_room_for_signal(kernel, call)) return Reply::error(EAGAIN);
-  return send_to_thread(kernel, call, call.int_arg(1), signal, queued(info, signal));
+  return send_to_thread(kernel, call, call.int_arg(1), signal, info);
 }
 
 Reply sys_rt_sigaction(Kernel& kernel, Call& call) {
@@ -206,15 +245,7 @@ Reply sys_rt_sigtimedwait(Kernel& kernel, Call& call) {
   if (!call.memory.load(call.args[0], &set)) return Reply::error(EFAULT);
   Thread& thread = kernel.thread(call.core);
   if (const auto info = kernel.take_signal(call.core, set)) {
-    const QueuedInfo out{.number = info->number,
-                         .error = 0,
-                         .code = info->code,
-                         .pad = 0,
-                         .pid = info->pid,
-                         .uid = info->uid,
-                         .value = info->value,
-                         .rest = {}};
-    if (call.args[1] != 0 && !call.memory.store(call.args[1], out)) return Reply::error(EFAULT);
+    if (call.args[1] != 0 && !store_queued(call, call.args[1], *info)) return Reply::error(EFAULT);
     return Reply::result(info->number);
   }
   if (call.args[2] != 0 && !thread.retry_deadline) {
@@ -246,7 +277,7 @@ Reply sys_sigaltstack(Kernel& kernel, Call& call) {
   if (on_it) old.flags |= SignalStack::kOnStack;
   if (call.args[0] != 0) {
     SignalStack next;
-    if (!call.memory.load(call.args[0], &next)) return Reply::error(EFAULT);
+    if (!load_stack(call, call.args[0], &next)) return Reply::error(EFAULT);
     if (on_it) return Reply::error(EPERM);
     next.flags &= ~SignalStack::kOnStack;
     if (next.flags & ~(SignalStack::kDisable | INT32_MIN)) return Reply::error(EINVAL);
@@ -256,7 +287,7 @@ Reply sys_sigaltstack(Kernel& kernel, Call& call) {
       return Reply::error(ENOMEM);
     thread.alternate_stack = next;
   }
-  if (call.args[1] != 0 && !call.memory.store(call.args[1], old)) return Reply::error(EFAULT);
+  if (call.args[1] != 0 && !store_stack(call, call.args[1], old)) return Reply::error(EFAULT);
   return Reply::result(0);
 }
 

@@ -27,6 +27,9 @@ struct GuestTimeval {
 struct GuestIovec {
   uint64_t base, size;
 };
+struct NarrowIovec {  // of 32-bit guests
+  uint32_t base, size;
+};
 struct GuestRlimit {
   uint64_t current, most;
 };

@@ -60,6 +60,7 @@ Reply Kernel::handle(uint32_t core, uint32_t resume_uop) {
   Call call{.core = core,
             .resume_uop = resume_uop,
             .args = {},
+            .word_bytes = abi_.word_bytes,
             .process = &process_of(core),
             .memory = GuestAccess(backend_, core)};
   for (size_t i = 0; i < call.args.size(); ++i) call.args[i] = read(abi.syscall_args[i]);
@@ -77,7 +78,7 @@ Reply Kernel::handle(uint32_t core, uint32_t resume_uop) {
 void Kernel::resume(uint32_t core, uint32_t resume_uop, int64_t result) {
   const int slot = module().abi.syscall_result;
   if (slot != kNoSlot)
-    backend_.set_slot(core, static_cast<Slot>(slot), static_cast<uint64_t>(result));
+    backend_.set_slot(core, static_cast<Slot>(slot), in_register(result));
   go_on(core, resume_uop);
 }
 

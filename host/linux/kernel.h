@@ -66,6 +66,7 @@ struct Call {
   uint32_t core = 0;
   uint32_t resume_uop = 0;
   std::array<uint64_t, 6> args{};
+  uint32_t word_bytes = 8;  // LinuxAbi
   Process* process = nullptr;
   GuestAccess memory;
 
@@ -210,6 +211,10 @@ class Kernel {
   std::chrono::nanoseconds timer_now(Timer::Base base) const;
   // The core's process has timers or a limit of processor time.
   void watch_timers(uint32_t core);
+  // A value as a register of the guest holds it.
+  uint64_t in_register(int64_t value) const {
+    return abi_.word_bytes == 4 ? static_cast<uint32_t>(value) : static_cast<uint64_t>(value);
+  }
   // From now on registers and flags are exact wherever a core faults.
   void want_exact_state() { exact_state_wanted_ = true; }
   // Tells the user, once for each different `key`.

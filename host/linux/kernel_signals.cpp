@@ -251,7 +251,7 @@ void Kernel::interrupt(uint32_t core) {
   }
   if (result != kNoSlot)
     backend_.set_slot(core, static_cast<Slot>(result),
-                      moved != 0 ? moved : static_cast<uint64_t>(interrupted));
+                      moved != 0 ? moved : in_register(interrupted));
   go_on(core, uop);
 }
 
@@ -341,7 +341,9 @@ Reply Kernel::signal_return(uint32_t core) {
 }
 
 SignalInfo Kernel::info_of(uint32_t core, uint64_t pc, Fault fault, uint64_t address) {
-  SignalInfo info{.number = fault_signal(fault), .address = address, .is_fault = true};
+  SignalInfo info{.number = fault_signal(fault),
+                  .address = in_register(static_cast<int64_t>(address)),
+                  .is_fault = true};
   switch (fault) {
     case Fault::kUndefined:
       info.code = kIllIllOpc;

@@ -1,17 +1,23 @@
 #include "host/linux/signal_frame.h"
 
+#include <cstring>
+
 namespace gpusim::host {
 
-GuestSigInfo guest_siginfo(const SignalInfo& info) {
-  GuestSigInfo guest{};
+template <class Word>
+GuestSigInfo<Word> guest_siginfo(const SignalInfo& info) {
+  GuestSigInfo<Word> guest;
+  std::memset(&guest, 0, sizeof guest);
   guest.number = info.number;
   guest.code = info.code;
   if (info.is_fault)
-    guest.address = info.address;
+    guest.address = static_cast<Word>(info.address);
   else
-    guest.sender = {info.pid, info.uid, info.value};
+    guest.sender = {info.pid, info.uid, static_cast<Word>(info.value)};
   return guest;
 }
+template GuestSigInfo<uint32_t> guest_siginfo(const SignalInfo& info);
+template GuestSigInfo<uint64_t> guest_siginfo(const SignalInfo& info);
 
 FrameStack stack_for_frame(const SignalFrame::Request& request, uint64_t stack_pointer) {
   const SignalStack& other = request.alternate_stack;

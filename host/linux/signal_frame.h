@@ -51,21 +51,40 @@ class SignalFrame {
                                                  const CallerRegisters& at) const = 0;
 };
 
-/// asm-generic/siginfo.h
+/// asm-generic/siginfo.h. Word: of the guest's pointers, uint32_t or uint64_t, here and below.
+template <class Word>
 struct GuestSigInfo {
-  int32_t number, error, code, pad;
+  int32_t number, error, code;
   union {
-    uint64_t address;
+    alignas(Word) Word address;
     struct {
-      int32_t pid;
+      alignas(Word) int32_t pid;
       uint32_t uid;
-      uint64_t value;
+      Word value;
     } sender;
+    alignas(Word) uint8_t room[sizeof(Word) == 8 ? 112 : 116];
   };
-  uint8_t rest[96];
 };
-static_assert(sizeof(GuestSigInfo) == 128);
-GuestSigInfo guest_siginfo(const SignalInfo& info);
+static_assert(sizeof(GuestSigInfo<uint32_t>) == 128 && sizeof(GuestSigInfo<uint64_t>) == 128);
+template <class Word>
+GuestSigInfo<Word> guest_siginfo(const SignalInfo& info);
+
+/// stack_t.
+template <class Word>
+struct GuestSignalStack {
+  Word base;
+  int32_t flags;
+  alignas(Word) Word size;
+};
+static_assert(sizeof(GuestSignalStack<uint32_t>) == 12 && sizeof(GuestSignalStack<uint64_t>) == 24);
+template <class Word>
+GuestSignalStack<Word> guest_signal_stack(const SignalStack& stack) {
+  return {static_cast<Word>(stack.base), stack.flags, static_cast<Word>(stack.size)};
+}
+template <class Word>
+SignalStack signal_stack(const GuestSignalStack<Word>& guest) {
+  return {.base = guest.base, .flags = guest.flags, .size = guest.size};
+}
 
 /// Where a handler's frame goes, below `top`, and what its context says of the alternate stack.
 struct FrameStack {

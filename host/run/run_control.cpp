@@ -10,6 +10,7 @@
 #include "host/exit_status.h"
 #include "host/run/deadlock.h"
 #include "host/start_state.h"
+#include "translator/common/isa_list.h"
 
 namespace gpusim::host {
 namespace {
@@ -222,11 +223,15 @@ void RunControl::end_faulted(StopRecord stop) {
 
 void RunControl::handle_service(const Event& event) {
   switch (event.service) {
-    case Service::kReadCounter:
+    case Service::kReadCounter: {
+      const GuestIsa& isa = *find_isa(module().isa);
+      uint64_t value = counter_value();
+      if (isa.register_bits == 32) value >>= backend_.slot(event.core, event.slot) & 32;
+      backend_.set_slot(event.core, event.slot, isa.in_register(value));
+      return kernel_.go_on(event.core, event.uop);
+    }
     case Service::kReadCounterFrequency:
-      backend_.set_slot(
-          event.core, event.slot,
-          event.service == Service::kReadCounter ? counter_value() : kCounterFrequency);
+      backend_.set_slot(event.core, event.slot, kCounterFrequency);
       return kernel_.go_on(event.core, event.uop);
     case Service::kTimeRelease:
     case Service::kTimeAcquire:
@@ -338,7 +343,7 @@ void RunControl::end_core(uint32_t core, int status) {
 
 bool RunControl::is_return(const Event& event) const {
   return options_.returns_end_cores && event.status == CoreStatus::kJump &&
-         event.address == kReturnAddress;
+         event.address == return_address(module());
 }
 
 // Cores that came to the end of their function, thousands at once: as end_core() of each, with status

@@ -9,6 +9,7 @@
 
 #include "host/guest_access.h"
 #include "host/start_state.h"
+#include "translator/common/isa_list.h"
 #include "translator/common/translator.h"
 
 namespace gpusim::host {
@@ -51,8 +52,9 @@ class Unwinder::Registers {
     values_[i] = value;
   }
   std::optional<uint64_t> load(uint64_t address) const {
-    uint64_t value = 0;
-    if (!GuestAccess(owner_->backend_, core_).load(address, &value)) return std::nullopt;
+    uint64_t value = 0;  // little-endian: the upper bytes of a narrow one stay zero
+    const std::span<uint8_t> word(reinterpret_cast<uint8_t*>(&value), owner_->word_bytes_);
+    if (!GuestAccess(owner_->backend_, core_).read(address, word)) return std::nullopt;
     return value;
   }
 
@@ -68,6 +70,7 @@ Unwinder::Unwinder(const Module& module, Backend& backend, Kernel& kernel, Dwfl*
   const GuestIsa* const isa = find_isa(module.isa);
   if (!isa) return;
   frames_ = &isa->frames;
+  word_bytes_ = isa->register_bits / 8;
   for (const int canonical : frames_->slots) {
     slots_.push_back(kNoSlot);
     if (canonical == kNoSlot) continue;
@@ -88,7 +91,7 @@ SignalFrame::CallerRegisters Unwinder::frame_of(const Registers& caller) const {
 
 bool Unwinder::returns_somewhere(const Registers& caller) const {
   const uint64_t to = caller.get(frames_->return_address).value_or(0);
-  return to == 0 || to == kReturnAddress || is_code(to - 1) ||
+  return to == 0 || to == return_address(module_) || is_code(to - 1) ||
          kernel_.interrupted_at(caller.core(), to, frame_of(caller));
 }
 
@@ -112,7 +115,7 @@ CallStack Unwinder::stack(uint32_t core, CallPlace place) {
     registers = std::move(*caller);
     is_innermost = false;
     const uint64_t to = registers.get(frames_->return_address).value_or(0);
-    if (to == 0 || to == kReturnAddress) break;
+    if (to == 0 || to == return_address(module_)) break;
     if (const auto interrupted = kernel_.interrupted_at(core, to, frame_of(registers))) {
       for (size_t reg = 0; reg < slots_.size(); ++reg) registers.set(static_cast<int>(reg), {});
       for (const auto& [slot, value] : interrupted->registers)
@@ -179,7 +182,7 @@ std::optional<Unwinder::Registers> Unwinder::step_by_frame_pointer(const Registe
   if (is_innermost) {
     const auto link = callee.get(frames_->return_address);
     if (link && link != saved_return && *link != 0 &&
-        (*link == kReturnAddress ||
+        (*link == return_address(module_) ||
          (is_code(*link - 1) && !is_same_function(module_, *link - 1, pc))))
       return callee;
   }

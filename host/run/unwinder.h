@@ -78,6 +78,7 @@ class Unwinder {
   Kernel& kernel_;
   Dwfl* debug_info_;
   const gpusim::CallFrames* frames_ = nullptr;  // the ISA's row
+  size_t word_bytes_ = 8;
   std::vector<int> slots_;              // the module's, by DWARF's number
   std::unordered_map<uint64_t, Rule> rules_;
 };

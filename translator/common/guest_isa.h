@@ -79,6 +79,11 @@ enum class MappingSymbol : uint8_t { kNone, kCode, kData };
 struct GuestIsa {
   const char* name;
   uint16_t elf_machine;
+  /// Of a register for integers, an address and an ELF file's class: 32 or 64. Slots of a 32-bit ISA
+  /// hold registers and addresses zero-extended, and what the host puts there is cut to 32 bits. A
+  /// counter has 64: before Service::kReadCounter, such an ISA puts the lowest bit of the part that it
+  /// wants, 0 or 32, into the destination.
+  uint32_t register_bits = 64;
 
   // Instructions. Their addresses are multiples of `insn_align`, a power of two; where the longest
   // one is no longer, all have that length.
@@ -127,6 +132,10 @@ struct GuestIsa {
 
   bool has_one_length() const { return insn_align == longest_insn; }
   uint32_t pc_shift() const;  // CodeMap::pc_shift
+  /// A value as a register holds it.
+  uint64_t in_register(uint64_t value) const {
+    return register_bits == 32 ? value & 0xffffffff : value;
+  }
   /// The instruction at pc; `code`: the program's code from there on. None if it is cut short.
   GuestInsn first_insn(uint64_t pc, std::span<const uint8_t> code) const;
 };

@@ -6,7 +6,7 @@
 namespace gpusim {
 namespace {
 
-const GuestIsa* const kIsas[] = {&a64::kIsa, &riscv::kIsa};
+const GuestIsa* const kIsas[] = {&a64::kIsa, &riscv::kIsa, &riscv::kIsa32};
 
 }  // namespace
 
@@ -18,9 +18,9 @@ const GuestIsa* find_isa(const std::string& name) {
   return nullptr;
 }
 
-const GuestIsa* find_isa_for_elf(uint16_t elf_machine) {
+const GuestIsa* find_isa_for_elf(uint16_t elf_machine, uint32_t register_bits) {
   for (const GuestIsa* isa : kIsas)
-    if (elf_machine == isa->elf_machine) return isa;
+    if (elf_machine == isa->elf_machine && register_bits == isa->register_bits) return isa;
   return nullptr;
 }
 

@@ -7,6 +7,9 @@ namespace gpusim {
 
 // Nothing of a user program lies above the 48-bit address space.
 inline constexpr uint64_t kAddressLimit = uint64_t{1} << 48;
+// 32-bit programs have no memory in the first and the last page: Linux keeps both. An address and
+// an offset whose sum leaves 32 bits come there.
+inline constexpr uint64_t kBegin32 = 0x1000, kEnd32 = 0xfffff000;
 // From the lowest to the highest loaded byte; backends hold this range as one array.
 inline constexpr uint64_t kImageLimit = uint64_t{8} << 30;
 inline constexpr size_t kSegmentLimit = 1024;

@@ -95,9 +95,11 @@ class Reader {
     if (bytes_.size() < SELFMAG || std::memcmp(bytes_.data(), ELFMAG, SELFMAG) != 0)
       fail("not an ELF file. Give a static program ({}) or a module made by gpusim translate",
            isa_names());
-    if (bytes_.size() < sizeof(Elf64_Ehdr))
+    is_32_ = bytes_.size() > EI_CLASS && bytes_[EI_CLASS] == ELFCLASS32;
+    const size_t header_bytes = is_32_ ? sizeof(Elf32_Ehdr) : sizeof(Elf64_Ehdr);
+    if (bytes_.size() < header_bytes)
       fail("truncated ELF header: {} bytes of {}. Copy or build the file again", bytes_.size(),
-           sizeof(Elf64_Ehdr));
+           header_bytes);
     const bool big_endian = bytes_[EI_DATA] == ELFDATA2MSB;
     if (!big_endian && bytes_[EI_DATA] != ELFDATA2LSB)
       fail("damaged ELF header: unknown byte order {}. Build the file again", bytes_[EI_DATA]);
@@ -106,12 +108,12 @@ class Reader {
     if (big_endian)
       fail("a big-endian program for {}; only little-endian ones can be run. Build it for {}",
            machine_name(machine), isa_names());
-    if (bytes_[EI_CLASS] == ELFCLASS32)
-      fail("a 32-bit program for {}; only 64-bit ones can be run. Build it for {}",
-           machine_name(machine), isa_names());
-    if (bytes_[EI_CLASS] != ELFCLASS64)
+    if (!is_32_ && bytes_[EI_CLASS] != ELFCLASS64)
       fail("damaged ELF header: unknown class {}. Build the file again", bytes_[EI_CLASS]);
-    out_.isa = find_isa_for_elf(machine);
+    out_.isa = find_isa_for_elf(machine, is_32_ ? 32 : 64);
+    if (!out_.isa && find_isa_for_elf(machine, is_32_ ? 64 : 32))
+      fail("a {}-bit program for {}; only {}-bit ones can be run. Build it for {}",
+           is_32_ ? 32 : 64, machine_name(machine), is_32_ ? 64 : 32, isa_names());
     if (!out_.isa)
       fail("a program for {}, which has no translator. Build it for {}", machine_name(machine),
            isa_names());
@@ -144,8 +146,9 @@ class Reader {
     }
     const size_t count = header_.e_phnum;
     if (count == 0) fail("no program headers: nothing to load. Link the program with -static");
-    if (count >= PN_XNUM || header_.e_phentsize != sizeof(Elf64_Phdr) ||
-        !in_file(header_.e_phoff, count * sizeof(Elf64_Phdr)))
+    const size_t entry_bytes = is_32_ ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr);
+    if (count >= PN_XNUM || header_.e_phentsize != entry_bytes ||
+        !in_file(header_.e_phoff, count * entry_bytes))
       fail(
           "program headers at offset {:#x} lie outside of the file ({} bytes): it is truncated or "
           "damaged. Copy or build it again",
@@ -195,15 +198,19 @@ class Reader {
           span, kImageLimit);
     for (const GElf_Phdr& p : headers)  // as Linux: where the file's headers are in memory
       if (p.p_type == PT_LOAD && header_.e_phoff >= p.p_offset &&
-          header_.e_phoff - p.p_offset + uint64_t{out_.phdr_count} * sizeof(Elf64_Phdr) <=
+          header_.e_phoff - p.p_offset + uint64_t{out_.phdr_count} * out_.phdr_entry_size <=
               p.p_filesz)
         out_.phdr_address = p.p_vaddr + bias_ + (header_.e_phoff - p.p_offset);
   }
 
   bool needs_libraries(const GElf_Phdr& p) const {
     if (!in_file(p.p_offset, p.p_filesz)) return false;  // a later check complains
-    for (uint64_t at = 0; at + sizeof(Elf64_Dyn) <= p.p_filesz; at += sizeof(Elf64_Dyn)) {
-      Elf64_Dyn d;
+    return is_32_ ? needs_libraries<Elf32_Dyn>(p) : needs_libraries<Elf64_Dyn>(p);
+  }
+  template <class Dyn>
+  bool needs_libraries(const GElf_Phdr& p) const {
+    for (uint64_t at = 0; at + sizeof(Dyn) <= p.p_filesz; at += sizeof(Dyn)) {
+      Dyn d;
       std::memcpy(&d, bytes_.data() + p.p_offset + at, sizeof d);
       if (d.d_tag == DT_NEEDED) return true;
       if (d.d_tag == DT_NULL) break;
@@ -227,6 +234,12 @@ class Reader {
           "Check the linker script",
           index, p.p_vaddr, p.p_memsz);
     if (p.p_memsz == 0) return;
+    if (const uint64_t begin = p.p_vaddr + bias_;
+        is_32_ && (begin < kBegin32 || begin + p.p_memsz > kEnd32))
+      fail(
+          "segment {}: address {:#x} with {:#x} bytes is outside of {:#x} to {:#x}, where 32-bit "
+          "programs may be. Check the linker script",
+          index, begin, p.p_memsz, kBegin32, kEnd32);
     Segment s;
     s.address = p.p_vaddr + bias_;
     s.size_bytes = p.p_memsz;
@@ -262,13 +275,10 @@ class Reader {
 
   void read_symbols(Elf_Scn* scn) {
     GElf_Shdr s;
-    const Elf_Data* data = elf_getdata(scn, nullptr);
+    Elf_Data* const data = elf_getdata(scn, nullptr);
     if (!data || !data->d_buf || !gelf_getshdr(scn, &s)) return;
-    const size_t count = data->d_size / sizeof(Elf64_Sym);
-    for (size_t i = 0; i < count; ++i) {
-      Elf64_Sym symbol;
-      std::memcpy(&symbol, static_cast<const char*>(data->d_buf) + i * sizeof symbol,
-                  sizeof symbol);
+    GElf_Sym symbol;
+    for (int i = 0; gelf_getsym(data, i, &symbol); ++i) {
       const int type = ELF64_ST_TYPE(symbol.st_info);
       const char* text = elf_strptr(elf_.get(), s.sh_link, symbol.st_name);
       if (!text || !*text || symbol.st_shndx == SHN_UNDEF || symbol.st_value >= kAddressLimit)
@@ -368,6 +378,7 @@ class Reader {
   const std::string& name_;
   std::unique_ptr<Elf, ElfCloser> elf_;
   GElf_Ehdr header_{};
+  bool is_32_ = false;  // its class
   uint64_t bias_ = 0, file_bytes_loaded_ = 0;
   std::vector<AddressRange> sections_;
   std::vector<std::pair<uint64_t, bool>> mapping_;

@@ -22,9 +22,11 @@ void for_each_operand(Uop& u, F f) {
   if (info.c.reads || info.c.writes) f(u.c, info.c.reads, info.c.writes);
   if (info.e.reads || info.e.writes) f(u.e, info.e.reads, info.e.writes);
   if (info.fp_state) f(u.e, uint8_t{1}, uint8_t{1});
-  // A service that answers with a value has its destination in d.
-  if (u.op == Op::service && (static_cast<Service>(u.aux) == Service::kReadCounter ||
-                              static_cast<Service>(u.aux) == Service::kReadCounterFrequency))
+  // A service that answers with a value has its destination in d. Of a counter, d may say before
+  // which part (GuestIsa::register_bits).
+  if (u.op == Op::service && static_cast<Service>(u.aux) == Service::kReadCounter)
+    f(u.d, uint8_t{1}, uint8_t{1});
+  if (u.op == Op::service && static_cast<Service>(u.aux) == Service::kReadCounterFrequency)
     f(u.d, uint8_t{0}, uint8_t{1});
 }
 

@@ -24,7 +24,7 @@ bool Visitor::LR(bool q, bool l, Reg n, bool y, Reg d) {
   if (y) {
     b_.mov(x_dst(d), kMonitorLow);
   } else {
-    sign_extend_word(x_dst(d), kMonitorLow);
+    write_word(x_dst(d), kMonitorLow);
   }
   if (q) b_.fence();
   return true;
@@ -43,7 +43,7 @@ bool Visitor::atomic(MicroOp op, bool q, bool l, Slot operand, Reg n, bool y, Re
   if (l) b_.fence();
   const Slot old = y ? x_dst(d) : b_.temp();
   b_.emit(op, old, x_src(n), operand, 0, 0, y ? 3 : 2);
-  if (!y) sign_extend_word(x_dst(d), old);
+  if (!y) write_word(x_dst(d), old);
   if (q || l) b_.fence();
   return true;
 }
@@ -83,7 +83,7 @@ bool Visitor::AMOCAS(bool q, bool l, Reg m, Reg n, bool y, Reg d) {
   if (l) b_.fence();
   const Slot old = y ? x_dst(d) : b_.temp();
   b_.cas(old, x_src(n), x_src(m), x_src(d), y ? 3 : 2);
-  if (!y) sign_extend_word(x_dst(d), old);
+  if (!y) write_word(x_dst(d), old);
   if (q || l) b_.fence();
   return true;
 }

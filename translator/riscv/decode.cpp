@@ -43,7 +43,7 @@ constexpr std::array<Row, kOpCount> make_rows() {
 constexpr std::array<Row, kOpCount> kRows32 = make_rows<32>();
 constexpr std::array<Row, kOpCount> kRows64 = make_rows<64>();
 
-static_assert(rows_are_unambiguous(kRows64),
+static_assert(rows_are_unambiguous(kRows32) && rows_are_unambiguous(kRows64),
               "two rows match the same words, and neither lies strictly inside the other; the "
               "decode tests name them");
 
@@ -62,14 +62,31 @@ std::span<const Row> rows(int xlen) { return xlen == 32 ? kRows32 : kRows64; }
 
 const Row& row(Op op) { return kRows64[static_cast<size_t>(op)]; }
 
+bool belongs(Op op, int xlen) {
+  switch (op) {
+    case Op::LD:
+    case Op::LWU:
+    case Op::SD:
+    case Op::ADD_UW:
+    case Op::SLLI_UW:
+    case Op::AMOCAS_Q:
+      return xlen == 64;
+    case Op::FMVH_X_D:
+    case Op::FMVP_D_X:
+      return xlen == 32;
+    default:
+      return true;
+  }
+}
+
 const Row* decode(uint32_t word, int xlen) {
   return instruction_bytes(word) == 4 ? table(xlen).find(word) : nullptr;
 }
 
 Insn decode_any(uint32_t word, int xlen) {
-  if (instruction_bytes(word) == 4) return {decode(word, xlen), word, 4};
+  if (instruction_bytes(word) == 4) return {decode(word, xlen), word, 4, xlen};
   const uint32_t expanded = expand(static_cast<uint16_t>(word), xlen);
-  return {expanded != 0 ? decode(expanded, xlen) : nullptr, expanded, 2};
+  return {expanded != 0 ? decode(expanded, xlen) : nullptr, expanded, 2, xlen};
 }
 
 }  // namespace gpusim::riscv

@@ -63,6 +63,9 @@ struct Row {
 std::span<const Row> rows(int xlen);
 const Row& row(Op op);
 
+/// Some word of the row is allocated at that register width.
+bool belongs(Op op, int xlen);
+
 /// The row that owns a 32-bit word, or null when the word is unallocated.
 const Row* decode(uint32_t word, int xlen);
 
@@ -74,6 +77,7 @@ struct Insn {
   const Row* row = nullptr;  // null: unallocated
   uint32_t word = 0;         // of 32 bits; of a 16-bit instruction, what it is short for
   unsigned bytes = 4;
+  int xlen = 64;
 
   explicit operator bool() const { return row != nullptr; }
   Op op() const { return row->op; }
@@ -83,8 +87,8 @@ struct Insn {
 /// `word`: the bytes at the instruction, of which a 16-bit one takes the low half.
 Insn decode_any(uint32_t word, int xlen);
 
-/// An allocated word of the row, its fields drawn uniformly. Rng: any uniform random bit generator
-/// with 32 or more bits.
+/// An allocated word of the row, which belongs to that register width, its fields drawn uniformly.
+/// Rng: any uniform random bit generator with 32 or more bits.
 template <typename Rng>
 uint32_t random_word(const Row& row, int xlen, Rng& rng) {
   std::uniform_int_distribution<uint32_t> any;

@@ -65,14 +65,15 @@ bool Visitor::FROUNDNX(Imm<2> f, Reg n, Imm<3> r, Reg d) {
   return round_to_integral(true, f, n, r, d);
 }
 
-// --- to and from integers; words are sign-extended, unsigned ones, too
+// --- to and from integers; RV64 sign-extends words, unsigned ones, too
 
 bool Visitor::FCVT_TO_X(Imm<2> f, Imm<2> o, Reg n, Imm<3> r, Reg d) {
   set_float_class(f);
   const bool is_signed = (o & 1) == 0, is_64 = (o & 2) != 0;
-  const Slot a = unboxed(f, n), result = is_64 ? x_dst(d) : b_.temp();
+  const bool fits = is_64 || is_rv32_;
+  const Slot a = unboxed(f, n), result = fits ? x_dst(d) : b_.temp();
   b_.f2i(result, a, f2i_aux(format(f), rounding(r), is_signed, is_64));
-  if (!is_64) sign_extend_word(x_dst(d), result);
+  if (!fits) write_word(x_dst(d), result);
   return true;
 }
 bool Visitor::FCVT_FROM_X(Imm<2> f, Imm<2> o, Reg n, Imm<3> r, Reg d) {
@@ -92,7 +93,7 @@ bool Visitor::FCVTMOD_W_D(Reg n, Reg d) {
   b_.fmisc1(result, f_reg(n),
             static_cast<uint8_t>(static_cast<int>(FpFormat::kF64) |
                                  static_cast<int>(FpMisc1::kJscvt) << 2));
-  sign_extend_word(x_dst(d), result);
+  write_word(x_dst(d), result);
   return true;
 }
 
@@ -102,10 +103,22 @@ bool Visitor::FMV_TO_X(Imm<2> f, Reg n, Reg d) {
   set_class(InsnClass::kIntegerLogical);
   if (is_double(f)) {
     b_.mov(x_dst(d), f_reg(n));
+  } else if (f == 0) {
+    write_word(x_dst(d), f_reg(n));
   } else {
-    const uint8_t above = f == 0 ? 32 : 48;
-    b_.sbf64(x_dst(d), f_reg(n), above, above);
+    b_.emit(is_rv32_ ? MicroOp::sbf32 : MicroOp::sbf64, x_dst(d), f_reg(n), 0, 0, 48, 48);
   }
+  return true;
+}
+// RV32's halves of a double.
+bool Visitor::FMVH_X_D(Reg n, Reg d) {
+  set_class(InsnClass::kIntegerLogical);
+  b_.lsri64(x_dst(d), f_reg(n), 32);
+  return true;
+}
+bool Visitor::FMVP_D_X(Reg m, Reg n, Reg d) {
+  set_class(InsnClass::kIntegerLogical);
+  b_.add_lsl64(f_reg(d), x_src(n), x_src(m), 32);
   return true;
 }
 bool Visitor::FMV_FROM_X(Imm<2> f, Reg n, Reg d) {

@@ -13,9 +13,11 @@
 namespace gpusim::riscv {
 namespace {
 
-constexpr int kXlen = 64;
-
-Insn decoded(const GuestInsn& insn) { return decode_any(insn.word(), kXlen); }
+// What differs between the register widths is a template of kXlen, 32 or 64.
+template <int kXlen>
+Insn decoded(const GuestInsn& insn) {
+  return decode_any(insn.word(), kXlen);
+}
 
 uint32_t insn_length(std::span<const uint8_t> bytes) {
   if (bytes.empty()) return 0;
@@ -23,31 +25,41 @@ uint32_t insn_length(std::span<const uint8_t> bytes) {
   return bytes.size() < length ? 0 : length;
 }
 
+template <int kXlen>
 InsnResult translate(const GuestInsn& insn, BlockBuilder& builder) {
-  return translate_instruction(decoded(insn), insn.pc, builder);
+  return translate_instruction(decoded<kXlen>(insn), insn.pc, builder);
 }
 
-ControlFlow flow(const GuestInsn& insn, uint32_t) { return control_flow(decoded(insn), insn.pc); }
+template <int kXlen>
+ControlFlow flow(const GuestInsn& insn, uint32_t) {
+  return control_flow(decoded<kXlen>(insn), insn.pc);
+}
 
-// Manual, 34: JAL and branches; C.J, C.BEQZ and C.BNEZ.
+// Manual, 34: JAL and branches; C.J, C.BEQZ and C.BNEZ; C.JAL, which RV64 does not have.
+template <int kXlen>
 bool may_branch(uint32_t word) {
   const uint32_t funct3 = word >> 13 & 7;
-  return (word & 0x7f) == 0x63 || (word & 0x7f) == 0x6f || ((word & 3) == 1 && funct3 >= 5);
+  return (word & 0x7f) == 0x63 || (word & 0x7f) == 0x6f ||
+         ((word & 3) == 1 && (funct3 >= 5 || (kXlen == 32 && funct3 == 1)));
 }
 
+template <int kXlen>
 void find_targets(uint64_t pc, std::span<const uint8_t> code, std::vector<uint64_t>& targets) {
   while (code.size() >= 2) {
     const size_t bytes = insn_length(code);
     if (bytes == 0) return;
     const GuestInsn insn{pc, code.first(bytes)};
-    if (may_branch(insn.word()))
-      if (const auto target = flow(insn, 0).target) targets.push_back(*target);
+    if (may_branch<kXlen>(insn.word()))
+      if (const auto target = flow<kXlen>(insn, 0).target) targets.push_back(*target);
     code = code.subspan(bytes);
     pc += bytes;
   }
 }
 
-std::string text(const GuestInsn& insn) { return instruction_text(decoded(insn)); }
+template <int kXlen>
+std::string text(const GuestInsn& insn) {
+  return instruction_text(decoded<kXlen>(insn));
+}
 
 // Programs that ask have other code for CPUs without V, whose major opcode is OP-V; its loads and
 // stores have widths that those of F and D leave free.
@@ -58,8 +70,9 @@ const char* absent_extension(const GuestInsn& insn) {
   return (major == 0x07 || major == 0x27) && (width == 0 || width >= 5) ? "V" : nullptr;
 }
 
+template <int kXlen>
 std::string row_name(const GuestInsn& insn) {
-  const Insn i = decoded(insn);
+  const Insn i = decoded<kXlen>(insn);
   if (!i) return {};
   return std::string(i.bytes == 2 ? compressed_row(static_cast<uint16_t>(insn.word()), kXlen)
                                   : i.row->name);
@@ -128,18 +141,20 @@ constexpr AbiSlots abi() {
   return a;
 }
 
-// RISC-V DWARF: x0 to x31. A frame pointer is the address behind the frame.
+// RISC-V DWARF: x0 to x31. A frame pointer is the address behind the frame, whose topmost registers
+// are the return address and the caller's frame pointer.
 constexpr auto kDwarfSlots = [] {
   std::array<int, 32> slots{};
   for (int i = 0; i < 32; ++i) slots[static_cast<size_t>(i)] = i;
   return slots;
 }();
+template <int kXlen>
 constexpr CallFrames kFrames = {.slots = kDwarfSlots,
                                 .stack_pointer = kSp,
                                 .frame_pointer = kFp,
                                 .return_address = kRa,
-                                .saved_frame_pointer = -16,
-                                .saved_return_address = -8,
+                                .saved_frame_pointer = -2 * kXlen / 8,
+                                .saved_return_address = -kXlen / 8,
                                 .end_of_record = 0};
 
 constexpr SlotRoles kRoles = {
@@ -149,40 +164,55 @@ constexpr SlotRoles kRoles = {
 constexpr uint64_t letter(char c) { return uint64_t{1} << (c - 'A'); }
 constexpr uint64_t kHwcap =
     letter('I') | letter('M') | letter('A') | letter('F') | letter('D') | letter('C');
-constexpr GuestCpu kCpus[] = {
+constexpr GuestCpu kCpus32[] = {
+    {"rv32", "RV32GC with Zba, Zbb, Zbc, Zbs, Zicond, Zfh, Zfa, Zawrs", kHwcap, 0}};
+constexpr GuestCpu kCpus64[] = {
     {"rv64", "RV64GC with Zba, Zbb, Zbc, Zbs, Zicond, Zfh, Zfa, Zacas, Zawrs", kHwcap, 0}};
 
-std::string cpu_lines(uint32_t) {
+// Of Zacas, RV32 lacks the form on doublewords: it does not claim the extension.
+std::string cpu_lines_32(uint32_t) {
+  return "hart\t\t: 0\n"
+         "isa\t\t: rv32imafdc_zicond_zicsr_zifencei_zawrs_zfa_zfh_zba_zbb_zbc_zbs\n"
+         "mmu\t\t: sv32\n";
+}
+std::string cpu_lines_64(uint32_t) {
   return "hart\t\t: 0\n"
          "isa\t\t: rv64imafdc_zicond_zicsr_zifencei_zacas_zawrs_zfa_zfh_zba_zbb_zbc_zbs\n"
          "mmu\t\t: sv39\n";
 }
 
+template <int kXlen>
+constexpr GuestIsa make_isa() {
+  return {.name = kXlen == 32 ? "riscv32" : "riscv64",
+          .elf_machine = EM_RISCV,
+          .register_bits = kXlen,
+          .insn_align = 2,
+          .longest_insn = 4,
+          .insn_length = insn_length,
+          .make_builder = make_block_builder,
+          .translate = translate<kXlen>,
+          .control_flow = flow<kXlen>,
+          .find_targets = find_targets<kXlen>,
+          .text = text<kXlen>,
+          .absent_extension = absent_extension,
+          .row = row_name<kXlen>,
+          .mapping_symbol = mapping_symbol,
+          .capstone_arch = GuestIsa::kNoCapstone,
+          .capstone_mode = 0,
+          .slot_count = kSlotCount,
+          .rare_slots = {kRareSlots, may_use_rare_slots},
+          .roles = kRoles,
+          .slot_name = slot_name,
+          .initial_values = kInitialValues,
+          .abi = abi(),
+          .frames = kFrames<kXlen>,
+          .cpus = kXlen == 32 ? std::span(kCpus32) : std::span(kCpus64),
+          .cpu_lines = kXlen == 32 ? cpu_lines_32 : cpu_lines_64};
+}
+
 }  // namespace
 
-const GuestIsa kIsa = {.name = "riscv64",
-                       .elf_machine = EM_RISCV,
-                       .insn_align = 2,
-                       .longest_insn = 4,
-                       .insn_length = insn_length,
-                       .make_builder = make_block_builder,
-                       .translate = translate,
-                       .control_flow = flow,
-                       .find_targets = find_targets,
-                       .text = text,
-                       .absent_extension = absent_extension,
-                       .row = row_name,
-                       .mapping_symbol = mapping_symbol,
-                       .capstone_arch = GuestIsa::kNoCapstone,
-                       .capstone_mode = 0,
-                       .slot_count = kSlotCount,
-                       .rare_slots = {kRareSlots, may_use_rare_slots},
-                       .roles = kRoles,
-                       .slot_name = slot_name,
-                       .initial_values = kInitialValues,
-                       .abi = abi(),
-                       .frames = kFrames,
-                       .cpus = kCpus,
-                       .cpu_lines = cpu_lines};
+const GuestIsa kIsa32 = make_isa<32>();
+const GuestIsa kIsa = make_isa<64>();
 
 }  // namespace gpusim::riscv

@@ -4,6 +4,7 @@
 
 namespace gpusim::riscv {
 
-extern const GuestIsa kIsa;
+extern const GuestIsa kIsa;    // RV64
+extern const GuestIsa kIsa32;  // RV32
 
 }  // namespace gpusim::riscv

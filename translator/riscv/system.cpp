@@ -13,6 +13,9 @@ enum Csr : uint32_t {
   kCycle = 0xc00,
   kTime = 0xc01,
   kInstret = 0xc02,
+  kCycleHigh = 0xc80,  // of RV32, as the next two: bits 63 to 32
+  kTimeHigh = 0xc81,
+  kInstretHigh = 0xc82,
 };
 
 }  // namespace
@@ -42,10 +45,14 @@ bool Visitor::custom_hint(Imm<12> i, Reg n) {
     kSignalEvent,
     kTimeRelease,  // of the place in a0 and the number in a1
     kTimeAcquire,
+    kCoreCount,  // rs1 = core count: RV32's kCore has the number alone
   };
   switch (i) {
     case kCore:
-      b_.mov(x_dst(n), kCoreId);
+      b_.emit(is_rv32_ ? MicroOp::mov32 : MicroOp::mov, x_dst(n), kCoreId);
+      return true;
+    case kCoreCount:
+      b_.lsri64(x_dst(n), kCoreId, 32);
       return true;
     case kWaitForEvent:
       return give_way(Turn::kWaitForEvent);
@@ -126,6 +133,14 @@ bool Visitor::access_csr(uint32_t csr, Change change, bool writes, Slot operand,
     case kTime:
     case kInstret:
       if (writes) return false;
+      if (is_rv32_) b_.konst(x_dst(d), 0);  // the lowest bit
+      b_.service(Service::kReadCounter, next_pc_, x_dst(d));
+      return true;
+    case kCycleHigh:
+    case kTimeHigh:
+    case kInstretHigh:
+      if (writes || !is_rv32_) return false;
+      b_.konst(x_dst(d), 32);
       b_.service(Service::kReadCounter, next_pc_, x_dst(d));
       return true;
     default:

@@ -55,6 +55,12 @@ std::string csr_name(uint32_t csr) {
       return "time";
     case 0xc02:
       return "instret";
+    case 0xc80:
+      return "cycleh";
+    case 0xc81:
+      return "timeh";
+    case 0xc82:
+      return "instreth";
     default:
       return fmt::format("0x{:x}", csr);
   }

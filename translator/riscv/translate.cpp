@@ -18,7 +18,7 @@ bool may_end_block(const Insn& insn) {
 
 InsnResult translate_instruction(const Insn& insn, uint64_t pc, BlockBuilder& builder) {
   builder.begin_instruction();
-  Visitor visitor(pc, insn.bytes, builder);
+  Visitor visitor(pc, insn.bytes, insn.xlen, builder);
   if (dispatch(visitor, insn) == Visit::kTranslated)
     return builder.ended() ? InsnResult::kEndsBlock : InsnResult::kNext;
   builder.set_class(InsnClass::kOther);

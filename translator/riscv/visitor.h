@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "device_sim/uir/compare.h"
 #include "translator/common/block_builder.h"
 #include "translator/common/visit.h"
 #include "translator/riscv/registers.h"
@@ -16,9 +17,9 @@ using MicroOp = gpusim::Op;
 
 class Visitor {
  public:
-  /// `bytes`: the instruction's length, before any expansion.
-  Visitor(uint64_t pc, unsigned bytes, BlockBuilder& builder)
-      : b_(builder), pc_(pc), next_pc_(pc + bytes) {}
+  /// `bytes`: the instruction's length, before any expansion. `xlen`: of registers, 32 or 64.
+  Visitor(uint64_t pc, unsigned bytes, int xlen, BlockBuilder& builder)
+      : b_(builder), is_rv32_(xlen == 32), pc_(pc), next_pc_(pc + bytes) {}
 
   // --- integer.cpp
   bool LUI(Imm<20> i, Reg d);
@@ -184,34 +185,56 @@ class Visitor {
   bool FMV_TO_X(Imm<2> f, Reg n, Reg d);
   bool FMV_FROM_X(Imm<2> f, Reg n, Reg d);
   bool FLI(Imm<2> f, Imm<5> i, Reg d);
+  bool FMVH_X_D(Reg n, Reg d);
+  bool FMVP_D_X(Reg m, Reg n, Reg d);
 
  private:
   void set_class(InsnClass c) { b_.set_class(c); }
   // A slot that holds the constant: kZero, or a temporary.
   Slot konst(uint64_t value);
-  // d = the low word of a, sign-extended: what *W instructions write.
-  void sign_extend_word(Slot d, Slot a) { b_.sbf64(d, a, 32, 32); }
-  void write_konst(Reg d, uint64_t value) { b_.konst(x_dst(d), value); }
+  // A value as a register holds it: RV32's are zero-extended to the slot's 64 bits.
+  uint64_t in_register(uint64_t value) const { return is_rv32_ ? value & 0xffffffff : value; }
+  // An operation on registers, on words of RV64's (*W, sign-extended), and on RV32's registers.
+  struct Widths {
+    MicroOp rv64, word, rv32;
+  };
+  MicroOp pick(const Widths& op, bool w) const {
+    return is_rv32_ ? op.rv32 : w ? op.word : op.rv64;
+  }
+  // d = the low word of a as a register holds a word: what *W instructions write.
+  void write_word(Slot d, Slot a) {
+    if (is_rv32_) {
+      b_.mov32(d, a);
+    } else {
+      b_.sbf64(d, a, 32, 32);
+    }
+  }
+  void write_konst(Reg d, uint64_t value) { b_.konst(x_dst(d), in_register(value)); }
+  CompareKind comparison(CompareRelation relation) const { return {relation, is_rv32_, false}; }
 
   // --- integer: d = op(n, m); the 32-bit form works on words and its result is sign-extended
-  bool arithmetic(InsnClass c, MicroOp op64, MicroOp op_w, bool w, Reg d, Slot n, Slot m);
+  bool arithmetic(InsnClass c, const Widths& op, bool w, Reg d, Slot n, Slot m);
   bool logic(MicroOp op, Reg d, Slot n, Slot m);
   bool logic_imm(MicroOp op, Reg d, Reg n, Imm<12> i);
-  bool shift_imm(MicroOp op64, MicroOp op32, bool w, Reg d, Reg n, uint32_t amount);
-  bool set_less(uint8_t kind, Reg d, Slot n, Slot m);
-  bool set_less_imm(uint8_t kind, Reg d, Reg n, Imm<12> i);
+  bool shift_imm(const Widths& op, bool w, Reg d, Reg n, uint32_t amount);
+  bool set_less(CompareRelation relation, Reg d, Slot n, Slot m);
+  bool set_less_imm(CompareRelation relation, Reg d, Reg n, Imm<12> i);
   bool conditional_zero(bool when_zero, Reg d, Reg n, Reg m);
+  bool high_word(MicroOp multiply_add, Reg d, Slot n, Slot m);
   void divide(bool w, bool is_signed, Slot quotient, Slot n, Slot m);
   bool remainder(bool w, bool is_signed, Reg d, Reg n, Reg m);
   bool add_shifted(uint32_t shift, bool uw, Reg d, Reg n, Reg m);
-  bool count(MicroOp op64, MicroOp op32, bool w, Reg d, Slot a);
+  bool count(bool w, Reg d, Slot a);
   bool rotate(bool w, Reg d, Slot n, Slot amount);
-  bool extreme(uint8_t kind, bool maximum, Reg d, Reg n, Reg m);
+  bool extreme(CompareRelation relation, bool maximum, Reg d, Reg n, Reg m);
   Slot bit_of(Reg m);
+  // d = 32 bits of the carry-less product.
+  bool product_bits(uint8_t from, Reg d, Reg n, Reg m);
   // A word in its low half, zero above, where the instruction works on words.
   Slot low_word(bool w, Slot a);
 
   // --- memory
+  uint64_t offset_from(Reg n, int64_t offset) const;
   bool load(MicroOp op, Reg d, Reg n, Imm<12> i);
   bool store(MicroOp op, Imm<7> i, Slot value, Reg n, Imm<5> k);
   bool load_float(MicroOp op, unsigned bits, Reg d, Reg n, Imm<12> i);
@@ -220,7 +243,10 @@ class Visitor {
   bool atomic(MicroOp op, bool q, bool l, Slot operand, Reg n, bool y, Reg d);
 
   // --- branches and system
-  bool branch(MicroOp op, MicroOp op_imm, uint64_t offset, Reg n, Reg m);
+  struct Compared {
+    MicroOp registers, with_zero;
+  };
+  bool branch(const Compared& rv64, const Compared& rv32, uint64_t offset, Reg n, Reg m);
   bool give_way(Turn turn);
   bool custom_hint(Imm<12> i, Reg n);
   enum class Change : uint8_t { kWrite, kSet, kClear };
@@ -257,6 +283,7 @@ class Visitor {
   bool round_to_integral(bool exact, Imm<2> f, Reg n, Imm<3> r, Reg d);
 
   BlockBuilder& b_;
+  bool is_rv32_;
   uint64_t pc_, next_pc_;
 };
 

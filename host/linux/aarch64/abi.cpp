@@ -22,6 +22,7 @@ std::unique_ptr<host::SignalFrame> make_signal_frame(const Module& module) {
 const LinuxAbi kAbi = {
     .isa = "aarch64",
     .machine = "aarch64",
+    .word_bytes = 8,
     .platform = "aarch64",
     .has_hwcap2 = true,
     .call_bytes = 4,

@@ -34,7 +34,7 @@ static_assert(offsetof(GuestUcontext, fault_address) == 176);
 static_assert(offsetof(GuestUcontext, reserved) == 464);
 
 struct Frame {
-  GuestSigInfo info;
+  GuestSigInfo<uint64_t> info;
   GuestUcontext context;
 };
 static_assert(sizeof(Frame) == 128 + 4560);
@@ -64,7 +64,7 @@ bool SignalFrame::enter(Backend& backend, uint32_t core, const Request& request)
   const uint64_t record_at = (stack.top & ~uint64_t{15}) - sizeof(FrameRecord);
   const uint64_t frame_at = record_at - sizeof(Frame);
 
-  Frame frame{.info = guest_siginfo(request.info), .context = {}};
+  Frame frame{.info = guest_siginfo<uint64_t>(request.info), .context = {}};
   GuestUcontext& context = frame.context;
   context.stack = stack.saved;
   context.mask = request.mask;

@@ -3,8 +3,8 @@
 #include <fcntl.h>
 
 #include "host/linux/kernel.h"
+#include "host/linux/riscv/signal_frame.h"
 #include "host/linux/riscv64/hwprobe.h"
-#include "host/linux/riscv64/signal_frame.h"
 
 namespace gpusim::host::riscv64 {
 namespace {
@@ -22,15 +22,12 @@ Reply flush_icache(Kernel&, Call&) { return Reply::result(0); }
 constexpr OwnCall kOwnCalls[] = {{258, {"riscv_hwprobe", hwprobe}},
                                  {259, {"riscv_flush_icache", flush_icache}}};
 
-std::unique_ptr<host::SignalFrame> make_signal_frame(const Module& module) {
-  return std::make_unique<SignalFrame>(module);
-}
-
 }  // namespace
 
 const LinuxAbi kAbi = {
     .isa = "riscv64",
     .machine = "riscv64",
+    .word_bytes = 8,
     .platform = nullptr,
     .has_hwcap2 = false,
     .call_bytes = 4,
@@ -40,7 +37,7 @@ const LinuxAbi kAbi = {
     .signal_return = kSignalReturn,
     .least_signal_stack = 2048,  // asm-generic/signal.h
     .has_restorer = false,
-    .make_signal_frame = make_signal_frame,
+    .make_signal_frame = riscv::make_signal_frame<uint64_t>,
     .thread_control_block = 0,  // RISC-V ELF psABI, "Thread Local Storage": what libraries keep of
                                 // a thread lies before its variables
     .global_pointer_symbol = "__global_pointer$"};

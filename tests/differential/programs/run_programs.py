@@ -5,6 +5,7 @@ Output, exit status and the number of guest instructions must be equal. A progra
 first lines how it wants to be built and run:
 
   // isa: aarch64                    has instructions or structures of this ISA; others leave it out
+  // bits: 64                        needs registers of that size: __int128, atomics of 64 bits
   // flags: -fno-inline              more compiler flags
   // aarch64 flags: -march=armv8-a   the same, for one ISA
   // cpu: max                        QEMU's CPU model, where the default lacks an instruction
@@ -29,6 +30,8 @@ sys.path.insert(0, str(HERE.parent / "qemu"))
 import harness  # noqa: E402
 
 COMPILERS = {".c": "-linux-gnu-gcc", ".cc": "-linux-gnu-g++"}  # behind /usr/bin/<isa>
+# Debian has no C library of Linux for it, so that it has the programs in bare/ alone.
+BARE_COMPILERS = {"riscv32": "/usr/bin/riscv64-unknown-elf-gcc"}
 FLAGS = {
     "bare": ["-ffreestanding", "-nostdlib", "-fno-tree-loop-distribute-patterns",
              "-fno-stack-protector", "-fno-math-errno"],
@@ -36,18 +39,19 @@ FLAGS = {
     "threads": ["-pthread"],
 }
 # libgcc's outline atomics ask getauxval, which a program without libc has not got.
-ISA_FLAGS = {("aarch64", "bare"): ["-mno-outline-atomics"]}
+ISA_FLAGS = {("aarch64", "bare"): ["-mno-outline-atomics"],
+             ("riscv32", "bare"): ["-march=rv32imafdc", "-mabi=ilp32d"]}
 ISA_LIBRARIES = {"riscv64": ["-latomic"]}  # atomics of bytes and halfwords
 # QEMU has no set_robust_list. Where Linux has, glibc's start-up notes that in one instruction more;
 # its A64 code has no branch there.
 MORE_INSTRUCTIONS = {"riscv64": 1}
-DIRECTIVE = re.compile(r"^// (flags|\w+ flags|isa|cpu|args|cores|folder|oracle): (.*)$", re.M)
+DIRECTIVE = re.compile(r"^// (flags|\w+ flags|isa|bits|cpu|args|cores|folder|oracle): (.*)$", re.M)
 # What a compiler may print: also the programs should be clean.
 WARNINGS = ["-Wall", "-Wextra", "-Wno-unknown-pragmas"]
 
 
 def compiler(isa, suffix):
-    return f"/usr/bin/{isa}{COMPILERS[suffix]}"
+    return BARE_COMPILERS.get(isa, f"/usr/bin/{isa}{COMPILERS[suffix]}")
 
 
 class Program:
@@ -58,6 +62,7 @@ class Program:
         self.name = f"{self.kind}/{source.stem}"
         directives = dict(DIRECTIVE.findall(source.read_text()[:600]))
         self.only_isa = directives.get("isa", isa)
+        self.fits = "bits" not in directives or isa not in BARE_COMPILERS
         self.flags = [flag for name in ("flags", f"{isa} flags")
                       for flag in shlex.split(directives.get(name, ""))]
         self.cpu = directives.get("cpu")
@@ -74,8 +79,9 @@ class Program:
     def command(self, level):
         libraries = ["-lgcc"] if self.kind == "bare" else ["-lm"]
         libraries += ISA_LIBRARIES.get(self.isa, [])
-        return [compiler(self.isa, self.source.suffix), f"-{level}", "-static", "-fno-pie",
-                "-no-pie", *WARNINGS, *FLAGS[self.kind], *ISA_FLAGS.get((self.isa, self.kind), ()),
+        position = [] if self.isa in BARE_COMPILERS else ["-fno-pie", "-no-pie"]
+        return [compiler(self.isa, self.source.suffix), f"-{level}", "-static", *position,
+                *WARNINGS, *FLAGS[self.kind], *ISA_FLAGS.get((self.isa, self.kind), ()),
                 *self.flags, self.source, *libraries]
 
     def native(self):
@@ -112,7 +118,8 @@ def all_programs(pattern, isa):
                       *HERE.glob("threads/*.c"), *HERE.glob("threads/*.cc")))
     programs = [Program(source, isa) for source in sources]
     return [p for p in programs
-            if p.only_isa == isa and fnmatch.fnmatchcase(p.name, pattern)]
+            if p.only_isa == isa and fnmatch.fnmatchcase(p.name, pattern)
+            and p.fits and (p.kind == "bare" or isa not in BARE_COMPILERS)]
 
 
 def main():

@@ -39,12 +39,18 @@ class Isa:
     manifest: str
     refused: str
     skipped: str
+    flags: tuple[str, ...] = ("-fno-pie", "-no-pie")
 
 
 ISAS = {isa.name: isa for isa in (
     Isa("aarch64", gcc_suite.COMPILER, "manifest-a64.tsv", "refused.txt", "skip.txt"),
     Isa("riscv64", "/usr/bin/riscv64-linux-gnu-gcc", "manifest-riscv64.tsv",
-        "refused-riscv64.txt", "skip-riscv64.txt"))}
+        "refused-riscv64.txt", "skip-riscv64.txt"),
+    # Debian has no C library of Linux for it: headers are those of a library for bare programs.
+    Isa("riscv32", "/usr/bin/riscv64-unknown-elf-gcc", "manifest-riscv32.tsv",
+        "refused-riscv32.txt", "skip-riscv32.txt",
+        ("-march=rv32imafdc", "-mabi=ilp32d", "-isystem",
+         "/usr/lib/picolibc/riscv64-unknown-elf/include")))}
 
 
 def read_manifest(path):
@@ -85,12 +91,12 @@ def elf_name(name):
 
 def build(isa, names, level, sources, folder, jobs):
     version = harness.compiler_version(isa.compiler)
-    plain = [isa.compiler, "-fno-pie", "-no-pie"]
+    plain = [isa.compiler, *isa.flags]
     runtime = HERE / "runtime"
     harness.build_all({
         "rt.o": [*plain, "-O2", "-ffreestanding", "-fno-tree-loop-distribute-patterns",
                  "-ffunction-sections", "-c", runtime / "rt.c"],
-        "crt0.o": [isa.compiler, "-c", runtime / "crt0.S"],
+        "crt0.o": [*plain, "-c", runtime / "crt0.S"],
     }, version, folder / "runtime", jobs)
     objects = [folder / "runtime" / "crt0.o", folder / "runtime" / "rt.o"]
     runtime_text = "".join((runtime / f).read_text() for f in ("rt.c", "crt0.S"))

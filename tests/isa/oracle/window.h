@@ -4,11 +4,15 @@
 #include <stdint.h>
 
 /* Guest addresses. The window is within reach of every literal load, with unmapped gaps around it;
- * its last page can only be read. */
+ * its last page can only be read. GPUSIM_ORACLE_BITS: of addresses, where they are not 64. */
+#if defined(GPUSIM_ORACLE_BITS) && GPUSIM_ORACLE_BITS == 32
+#define ORACLE_CODE 0x50000000ull
+#else
 #define ORACLE_CODE 0x500000000ull
+#endif
 #define ORACLE_CODE_BYTES 0x80000u
 #define ORACLE_MAX_CASES 65536u
-#define ORACLE_WINDOW 0x5000a0000ull
+#define ORACLE_WINDOW (ORACLE_CODE + 0xa0000u)
 #define ORACLE_WINDOW_BYTES 0x8000u
 #define ORACLE_READ_ONLY (ORACLE_WINDOW + ORACLE_WINDOW_BYTES - 0x1000)
 

@@ -49,9 +49,16 @@ struct Differences {
 
 std::string name_of(const std::string& text) { return text.substr(0, text.find(' ')); }
 
+// Of RV64, by 32 or more: objdump prints these for RV32, too.
+bool is_long_shift(uint32_t word) {
+  const Row* const row = decode(word, 64);
+  return row != nullptr && row->pattern.field('i').width == 6 && row->field('i', word) >= 32;
+}
+
 // What Debian 12's objdump does not know, or prints in its own way; null where it has to agree.
-const char* excuse(const Row* row, uint32_t word, const std::string& objdump) {
+const char* excuse(const Row* row, uint32_t word, int xlen, const std::string& objdump) {
   if (row == nullptr) {
+    if (xlen == 32 && is_long_shift(word)) return "a shift by more bits than registers have";
     static const std::set<std::string> kPrivileged = {
         "uret",       "sret",        "hret",        "mret",           "dret",
         "wfi",        "sfence.vm",   "sfence.vma",  "sfence.w.inval", "sfence.inval.ir",
@@ -77,12 +84,12 @@ const char* excuse(const Row* row, uint32_t word, const std::string& objdump) {
   return nullptr;
 }
 
-void compare(std::span<const Encoding> code, Differences& differences) {
-  const std::vector<std::string> theirs = objdump(code, false);
+void compare(std::span<const Encoding> code, int xlen, Differences& differences) {
+  const std::vector<std::string> theirs = objdump(code, false, xlen);
   for (size_t i = 0; i < code.size(); ++i) {
-    const Insn insn = decode_any(code[i].word, 64);
+    const Insn insn = decode_any(code[i].word, xlen);
     const std::string ours = instruction_text(insn);
-    if (ours == theirs[i] || excuse(insn.row, insn.word, theirs[i]) != nullptr) continue;
+    if (ours == theirs[i] || excuse(insn.row, insn.word, xlen, theirs[i]) != nullptr) continue;
     differences.add(insn ? std::string(insn.row->name) : "unallocated, " + name_of(theirs[i]),
                     code[i].word, ours, theirs[i]);
   }
@@ -94,28 +101,31 @@ bool does_nothing(uint32_t word) {
   return rd == 0 || (rd == rs1 && (word & 0x7f) == 0x13 && (word >> 20 & 63) == 0);
 }
 
-TEST_CASE("all 16-bit instructions are what objdump says") {
+void check_16_bit_instructions(int xlen) {
   std::vector<Encoding> shorts, expansions;
   std::vector<uint32_t> refused;
   for (uint32_t half = 0; half < 0x10000; ++half) {
     if ((half & 3) == 3) continue;
-    const uint32_t word = expand(static_cast<uint16_t>(half), 64);
+    const uint32_t word = expand(static_cast<uint16_t>(half), xlen);
     shorts.push_back({half, 2});
     // NOP stands for unallocated: both lists keep in step.
     expansions.push_back({word == 0 ? 0x13 : word, 4});
-    if (word != 0) CHECK(decode(word, 64) != nullptr);
+    if (word != 0) CHECK(decode(word, xlen) != nullptr);
   }
-  const std::vector<std::string> known = objdump(shorts, false);
-  const std::vector<std::string> want = objdump(shorts, true), got = objdump(expansions, true);
+  const std::vector<std::string> known = objdump(shorts, false, xlen);
+  const std::vector<std::string> want = objdump(shorts, true, xlen),
+                                 got = objdump(expansions, true, xlen);
   Differences differences;
   for (size_t i = 0; i < shorts.size(); ++i) {
     const uint32_t half = shorts[i].word;
-    const std::string row(compressed_row(static_cast<uint16_t>(half), 64));
+    const std::string row(compressed_row(static_cast<uint16_t>(half), xlen));
     const bool is_known = !known[i].empty() && known[i] != "c.unimp" && known[i] != "unimp";
     if (half == 0x6101) {  // C.ADDI16SP by 0, which is reserved; objdump does not mind
       CHECK(row.empty());
       continue;
     }
+    if (xlen == 32 && row.empty() && is_long_shift(expand(static_cast<uint16_t>(half), 64)))
+      continue;
     if (row.empty() != !is_known) {
       differences.add(row.empty() ? "unallocated" : row, half, row, known[i]);
       continue;
@@ -134,7 +144,12 @@ TEST_CASE("all 16-bit instructions are what objdump says") {
   differences.check();
 }
 
-TEST_CASE("random words are what objdump says") {
+TEST_CASE("all 16-bit instructions are what objdump says") {
+  SUBCASE("RV32") { check_16_bit_instructions(32); }
+  SUBCASE("RV64") { check_16_bit_instructions(64); }
+}
+
+void check_random_words(int xlen) {
   const unsigned s = seed();
   INFO("replay: GPUSIM_SEED=" << s);
   MESSAGE("GPUSIM_SEED=" << s);
@@ -149,17 +164,22 @@ TEST_CASE("random words are what objdump says") {
     const auto word = static_cast<uint32_t>(rng());
     add(rng() % 2 ? word | 3 : (word & ~0x7fu) | kMajor[rng() % 8]);
   }
-  for (const Row& row : rows(64)) {
-    if (row.op == Op::FMVH_X_D || row.op == Op::FMVP_D_X) continue;  // RV32's
-    for (unsigned i = 0; i < kWordsPerRow; ++i) add(random_word(row, 64, rng));
+  for (const Row& row : rows(xlen)) {
+    if (!belongs(row.op, xlen)) continue;
+    for (unsigned i = 0; i < kWordsPerRow; ++i) add(random_word(row, xlen, rng));
     for (unsigned i = 0; i < kNeighboursPerRow; ++i) {
-      const uint32_t word = random_word(row, 64, rng);
+      const uint32_t word = random_word(row, xlen, rng);
       for (unsigned bit = 2; bit < 32; ++bit) add(word ^ (1u << bit));
     }
   }
   Differences differences;
-  compare(code, differences);
+  compare(code, xlen, differences);
   differences.check();
+}
+
+TEST_CASE("random words are what objdump says") {
+  SUBCASE("RV32") { check_random_words(32); }
+  SUBCASE("RV64") { check_random_words(64); }
 }
 
 TEST_CASE("the code of libc is what objdump says") {
@@ -178,7 +198,7 @@ TEST_CASE("the code of libc is what objdump says") {
   std::vector<Encoding> code;
   for (const uint32_t word : words) code.push_back({word, 4});
   Differences differences;
-  compare(code, differences);
+  compare(code, 64, differences);
   differences.check();
 }
 

@@ -28,7 +28,7 @@ const std::set<Pair> kNested = {{Op::PAUSE, Op::FENCE}};
 
 TEST_CASE("rows that share words are nested, and declared") {
   std::set<Pair> found;
-  for (const Row& a : rows(64)) {
+  for (const Row& a : rows(64)) {  // those of RV32 have the same patterns
     for (const Row& b : rows(64)) {
       if (&a == &b || !a.pattern.overlaps(b.pattern)) continue;
       INFO(a.name << " and " << b.name);
@@ -94,9 +94,26 @@ TEST_CASE("what belongs to one register width") {
   CHECK(instruction_bytes(0x0513) == 4);
 }
 
-TEST_CASE("every row of RV64 has a translation") {
+TEST_CASE("a row belongs to a register width if some of its words are allocated there") {
+  std::mt19937 rng(1);
+  for (const int xlen : {32, 64}) {
+    for (const Row& row : rows(xlen)) {
+      bool found = false;
+      for (int i = 0; i < 10000 && !found; ++i) {
+        const uint32_t word =
+            row.pattern.value | (static_cast<uint32_t>(rng()) & ~row.pattern.mask);
+        const Row* const owner = decode(word, xlen);
+        found = owner != nullptr && owner->op == row.op;
+      }
+      CAPTURE(xlen);
+      CAPTURE(row.name);
+      CHECK(belongs(row.op, xlen) == found);
+    }
+  }
+}
+
+TEST_CASE("every row has a translation") {
   for (const Row& row : rows(64)) {
-    if (row.op == Op::FMVH_X_D || row.op == Op::FMVP_D_X) continue;  // RV32's
     CAPTURE(row.name);
     CHECK(is_translated(row.op));
   }
@@ -130,6 +147,52 @@ TEST_CASE("instructions on words, and on addresses made of words, are one micro-
     REQUIRE(builder.draft().uops.size() == 1);
     CHECK(builder.draft().uops[0].op == e.expected);
   }
+}
+
+TEST_CASE("instructions of RV32 are one micro-op each, on 32 bits") {
+  struct Example {
+    uint32_t word;
+    gpusim::Op expected;
+  };
+  static constexpr Example kExamples[] = {
+      {0x00c58533, gpusim::Op::add32},      // add a0,a1,a2
+      {0x40c58533, gpusim::Op::sub32},      // sub a0,a1,a2
+      {0x02c58533, gpusim::Op::mul32},      // mul a0,a1,a2
+      {0x00c59533, gpusim::Op::lsl32},      // sll a0,a1,a2
+      {0x00c5d533, gpusim::Op::lsr32},      // srl a0,a1,a2
+      {0x40c5d533, gpusim::Op::asr32},      // sra a0,a1,a2
+      {0x00358513, gpusim::Op::addi32},     // addi a0,a1,3
+      {0xfff58513, gpusim::Op::addi32},     // addi a0,a1,-1
+      {0xfff5c513, gpusim::Op::xori64},     // not a0,a1: the immediate has 32 bits
+      {0x00359513, gpusim::Op::lsli32},     // slli a0,a1,3
+      {0x4035d513, gpusim::Op::asri32},     // srai a0,a1,3
+      {0x0045a503, gpusim::Op::ldu32},      // lw a0,4(a1)
+      {0x00458503, gpusim::Op::lds8w},      // lb a0,4(a1)
+      {0x20c5c533, gpusim::Op::add_lsl32},  // sh2add a0,a1,a2
+      {0x00b50463, gpusim::Op::br_eq32},    // beq a0,a1,.+8
+      {0x0604d063, gpusim::Op::bri_ge32},   // bgez s1,.+96
+  };
+  for (const Example& e : kExamples) {
+    CAPTURE(e.word);
+    BlockBuilder builder = make_block_builder();
+    builder.begin_block(0x10000);
+    translate_instruction(decode_any(e.word, 32), 0x10000, builder);
+    REQUIRE(builder.draft().uops.size() == 1);
+    CHECK(builder.draft().uops[0].op == e.expected);
+  }
+}
+
+TEST_CASE("addresses of RV32 have 32 bits") {
+  const auto last = [](uint32_t word, uint64_t pc) {
+    BlockBuilder builder = make_block_builder();
+    builder.begin_block(pc);
+    translate_instruction(decode_any(word, 32), pc, builder);
+    return builder.take();
+  };
+  CHECK(last(0xfffff517, 0x800).uops.back().imm == 0xfffff800);  // auipc a0,0xfffff
+  CHECK(last(0x80000537, 0).uops.back().imm == 0x80000000);      // lui a0,0x80000
+  CHECK(last(0xffc02503, 0).uops.back().imm == 0xfffffffc);      // lw a0,-4(zero)
+  CHECK(last(0xfe000ee3, 0x0).end.taken_pc == 0xfffffffc);       // beqz zero,.-4
 }
 
 // docs/instruction_classes.md
@@ -250,9 +313,10 @@ TEST_CASE("links and targets know the instruction's length") {
 }
 
 TEST_CASE("what translation on demand takes from words alone is what translation says") {
-  const auto check = [](uint32_t word) {
-    const Insn insn = decode_any(word, 64);
+  const auto check = [](const GuestIsa& isa, uint32_t word) {
+    const Insn insn = decode_any(word, static_cast<int>(isa.register_bits));
     if (!insn) return;
+    CAPTURE(isa.name);
     CAPTURE(word);
     constexpr uint64_t kPc = 0x10000;
     BlockBuilder builder = make_block_builder();
@@ -261,21 +325,23 @@ TEST_CASE("what translation on demand takes from words alone is what translation
     for (const Uop& u : builder.draft().uops)
       for_each_operand(u, [&](Slot s, uint8_t reads, uint8_t writes) {
         for (int k = 0; k < std::max(reads, writes); ++k)
-          if (std::ranges::count(kIsa.rare_slots.slots, static_cast<Slot>(s + k)) != 0)
-            CHECK(kIsa.rare_slots.may_use(word));
+          if (std::ranges::count(isa.rare_slots.slots, static_cast<Slot>(s + k)) != 0)
+            CHECK(isa.rare_slots.may_use(word));
       });
     const auto* bytes = reinterpret_cast<const uint8_t*>(&word);
     std::vector<uint64_t> targets;
-    kIsa.find_targets(kPc, {bytes, insn.bytes}, targets);
+    isa.find_targets(kPc, {bytes, insn.bytes}, targets);
     const auto target = control_flow(insn, kPc).target;
     CHECK(targets == (target ? std::vector{*target} : std::vector<uint64_t>{}));
   };
-  for (uint32_t half = 0; half < 0x10000; ++half)
-    if ((half & 3) != 3) check(half);
   std::mt19937_64 rng(1);
-  for (const Row& row : rows(64)) {
-    if (row.op == Op::FMVH_X_D || row.op == Op::FMVP_D_X) continue;  // RV32's: no word is theirs
-    for (int i = 0; i < 300; ++i) check(random_word(row, 64, rng));
+  for (const GuestIsa* isa : {&kIsa, &kIsa32}) {
+    const int xlen = static_cast<int>(isa->register_bits);
+    for (uint32_t half = 0; half < 0x10000; ++half)
+      if ((half & 3) != 3) check(*isa, half);
+    for (const Row& row : rows(xlen))
+      for (int i = 0; belongs(row.op, xlen) && i < 300; ++i)
+        check(*isa, random_word(row, xlen, rng));
   }
 }
 

@@ -33,7 +33,7 @@ class Folder {
 };
 
 /// "   4:\t4501  \tli\ta0,0 # comment"; false for headings.
-bool parse_line(std::string line, std::string& text) {
+bool parse_line(std::string line, int xlen, std::string& text) {
   while (!line.empty() && line.back() == '\n') line.pop_back();
   const size_t word = line.find(":\t");
   if (word == std::string::npos) return false;
@@ -58,7 +58,8 @@ bool parse_line(std::string line, std::string& text) {
   if (has_target) {
     const size_t at = text.find_last_of(" ,") + 1;
     const auto target = static_cast<int64_t>(std::stoull(text.substr(at), nullptr, 16));
-    const int64_t offset = target - static_cast<int64_t>(address);
+    int64_t offset = target - static_cast<int64_t>(address);
+    if (xlen == 32) offset = static_cast<int32_t>(offset);
     text = text.substr(0, at) + (offset < 0 ? ".-" : ".+") + std::to_string(std::abs(offset));
   }
   return true;
@@ -68,7 +69,7 @@ bool parse_line(std::string line, std::string& text) {
 
 // As a raw binary, objdump would take the code for plain RV64GC: it comes from an object file that
 // names the extensions.
-std::vector<std::string> objdump(std::span<const Encoding> code, bool aliases) {
+std::vector<std::string> objdump(std::span<const Encoding> code, bool aliases, int xlen) {
   const Folder folder;
   {
     std::ofstream file(folder / "code", std::ios::binary);
@@ -78,8 +79,9 @@ std::vector<std::string> objdump(std::span<const Encoding> code, bool aliases) {
     if (!file.flush()) throw std::runtime_error("cannot write to " + folder / "code");
   }
   const std::string assemble =
-      GPUSIM_RISCV64_GCC " -march=rv64gc_zba_zbb_zbc_zbs_zfh_zawrs_zihintpause -mabi=lp64d -c " +
-      folder / "code.s" + " -o " + folder / "code.o";
+      GPUSIM_RISCV64_GCC " -march=rv" + std::to_string(xlen) +
+      "gc_zba_zbb_zbc_zbs_zfh_zawrs_zihintpause -mabi=" + (xlen == 32 ? "ilp32d" : "lp64d") +
+      " -c " + folder / "code.s" + " -o " + folder / "code.o";
   if (std::system(assemble.c_str()) != 0) throw std::runtime_error("failed: " + assemble);
   const std::string command = std::string(GPUSIM_RISCV64_OBJDUMP " -D -z -j .text ") +
                               (aliases ? "" : "-M no-aliases ") + folder / "code.o";
@@ -90,7 +92,7 @@ std::vector<std::string> objdump(std::span<const Encoding> code, bool aliases) {
   char line[1024];
   while (fgets(line, sizeof line, pipe.get()) != nullptr) {
     std::string text;
-    if (parse_line(line, text)) result.push_back(std::move(text));
+    if (parse_line(line, xlen, text)) result.push_back(std::move(text));
   }
   if (result.size() != code.size()) throw std::runtime_error("unexpected output of " + command);
   return result;

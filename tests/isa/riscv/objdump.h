@@ -16,6 +16,6 @@ struct Encoding {
 
 /// "addi a0,a0,1" per instruction, "c.addi a0,1" without aliases; empty where objdump knows none.
 /// Targets of branches and jumps become offsets: "beqz a0,.+8". Throws std::runtime_error.
-std::vector<std::string> objdump(std::span<const Encoding> code, bool aliases);
+std::vector<std::string> objdump(std::span<const Encoding> code, bool aliases, int xlen);
 
 }  // namespace gpusim::riscv

@@ -21,6 +21,7 @@ TEST_CASE("each guest ISA has its Linux") {
     CHECK(!abi->signal_return.empty());
     CHECK(abi->signal_return.size() % isa->insn_align == 0);
     CHECK(abi->call_bytes % isa->insn_align == 0);
+    CHECK(8 * abi->word_bytes == isa->register_bits);
     CHECK(abi->call_bytes <= isa->longest_insn);
     Module module = toy_module();
     module.isa = isa->name;

@@ -49,11 +49,42 @@ TEST_CASE("stacks lie higher where they would not fit, or not beside the heap") 
     CHECK(plan.stack_bottom(0) >= plan.heap_limit);
     CHECK(plan.stack_top(0) - plan.stack_bottom(0) == plan.stack_size_bytes);
   }
-  const MemoryPlan plan = plan_memory(
-      toy_module(), {.model = MemoryModel::kPrivate, .memory_size_bytes = 400 * kGiB});
+  const MemoryPlan plan =
+      plan_memory(toy_module(), {.model = MemoryModel::kPrivate, .memory_size_bytes = 400 * kGiB});
   CHECK(plan.config.stack_size == 0);
   CHECK(plan.stack_top(0) == kToyData + 512 * kGiB);
   CHECK(plan.stack_bottom(0) > plan.heap_limit);
+}
+
+// Addresses of memory may not leave 32 bits, nor come to the first or the last page: there, sums
+// wrap.
+TEST_CASE("everything of a 32-bit program lies in 32 bits") {
+  constexpr uint64_t kEnd = 0xfffff000;
+  for (const uint64_t text : {0x10000u, 0x3ff00000u, 0x80000000u, 0xf0000000u}) {
+    for (const uint32_t cores : {1u, 20u, 64u, 1000u, 4096u}) {
+      for (const MemoryModel model : {MemoryModel::kShared, MemoryModel::kPrivate}) {
+        Module m = toy_module();
+        m.isa = "riscv32";
+        for (Segment& s : m.segments) s.address += text - kToyText;
+        INFO("text ", text, " cores ", cores, " model ", static_cast<int>(model));
+        const MemoryPlan plan = plan_memory(m, {.model = model, .cores = cores});
+        CHECK(plan.heap_limit >= plan.heap_start + (256u << 10));
+        CHECK(plan.heap_limit <= kEnd);
+        for (const uint32_t core : {0u, cores - 1}) {
+          CHECK(plan.stack_bottom(core) >= 0x1000);
+          CHECK(plan.stack_top(core) <= kEnd);
+          CHECK((plan.stack_bottom(core) > plan.heap_limit || plan.stack_top(core) <= text));
+        }
+        if (text == 0x10000 && cores == 1) CHECK(plan.stack_top(0) == 0x40801000);
+      }
+    }
+  }
+  Module m = toy_module();
+  m.isa = "riscv32";
+  CHECK_THROWS_AS(plan_memory(m, {.cores = 1000, .stack_size_bytes = 8 << 20}), Error);
+  CHECK_THROWS_AS(plan_memory(m, {.cores = 1, .memory_size_bytes = uint64_t{4} << 30}), Error);
+  CHECK(plan_memory(m, {.cores = 1, .memory_size_bytes = uint64_t{2} << 30}).heap_limit ==
+        kToyText + (uint64_t{2} << 30));
 }
 
 TEST_CASE("memory that is really allocated stays within a few GiB") {
@@ -71,8 +102,8 @@ TEST_CASE("memory that is really allocated stays within a few GiB") {
   // 149 threads with stacks of 8 MiB.
   const MemoryPlan plan = plan_memory(m, {.cores = 150, .memory_is_real = true});
   CHECK(plan.heap_limit - plan.heap_start >= 149 * (uint64_t{8} << 20));
-  CHECK(plan_memory(m, {.cores = 1, .memory_is_real = true}).config.linear_size ==
-        uint64_t{1} << 30);
+  CHECK(plan_memory(m, {.cores = 1, .memory_is_real = true}).config.linear_size == uint64_t{1}
+                                                                                       << 30);
 }
 
 TEST_CASE("private: windows from the first writable page, as large as the cores allow") {

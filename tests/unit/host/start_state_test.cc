@@ -68,6 +68,29 @@ TEST_CASE("strings lie where qemu-user puts them") {
   CHECK(s.word(s.image.stack_pointer + 24) == 0x5500800fee);
 }
 
+TEST_CASE("words of a 32-bit process have 32 bits") {
+  Module m = toy_module();
+  m.isa = "riscv32";
+  m.entry = 0x80000000;
+  constexpr uint64_t kTop32 = 0x40801000;
+  const Stack s{process_stack(m, {"./prog", {"a word"}, {"HOME=/"}}, kTop32, 1 << 16)};
+  const auto word = [&](uint64_t address) { return s.word(address) & 0xffffffff; };
+  const uint64_t sp = s.image.stack_pointer;
+  CHECK(sp % 16 == 0);
+  CHECK(sp + s.image.bytes.size() == kTop32);
+  CHECK(word(sp) == 2);
+  CHECK(s.text(word(sp + 4)) == "./prog");
+  CHECK(s.text(word(sp + 8)) == "a word");
+  CHECK(word(sp + 12) == 0);
+  CHECK(s.text(word(sp + 16)) == "HOME=/");
+  CHECK(word(sp + 20) == 0);
+  std::map<uint64_t, uint64_t> aux;
+  for (uint64_t p = sp + 24; word(p) != 0; p += 8) aux[word(p)] = word(p + 4);
+  CHECK(aux.size() == 16);
+  CHECK(aux[9] == m.entry);
+  CHECK(s.text(aux[31]) == "./prog");
+}
+
 TEST_CASE("the auxiliary vector shows the module's CPU") {
   const std::tuple<const char*, uint64_t, uint64_t> kHwcaps[] = {
       {"", 0x8fb, 0}, {"neoverse-n1", 0x119ffb, 0}, {"max", 0x3dbffffb, 0x9e181}};
@@ -84,16 +107,22 @@ TEST_CASE("the auxiliary vector shows the module's CPU") {
 }
 
 TEST_CASE("a moved stack is the one that would have been built there") {
-  const Module m = toy_module();
+  Module m = toy_module();
+  uint64_t top = kTop;
+  SUBCASE("of 64-bit words") {}
+  SUBCASE("of 32-bit words") {
+    m.isa = "riscv32";
+    top = 0x40801000;
+  }
   constexpr uint64_t kDistance = 0x30000;
   const ProcessStart start{"./prog", {"a", "bb"}, {"HOME=/", "LANG=C"}};
   const std::vector<AuxEntry> extra{{77, 0}, {78, 5}};
-  const StackImage image = process_stack(m, start, kTop, 1 << 16, extra);
-  const StackImage there = process_stack(m, start, kTop + 3 * kDistance, 1 << 16, extra);
+  const StackImage image = process_stack(m, start, top, 1 << 16, extra);
+  const StackImage there = process_stack(m, start, top + 3 * kDistance, 1 << 16, extra);
   const std::vector<CoreWord> words = image.words(kDistance), want = there.words(kDistance);
   REQUIRE(8 * words.size() == image.bytes.size());
   for (size_t i = 0; i < words.size(); ++i) CHECK(words[i].of(3) == want[i].value);
-  CHECK(words[image.extra_offset / 8].value == 77);
+  CHECK(image.bytes[image.extra_offset] == 77);
   CHECK(image.stack_pointer + 3 * kDistance == there.stack_pointer);
 }
 

@@ -55,18 +55,57 @@ TEST_CASE("files that are no programs") {
 TEST_CASE("programs for something else") {
   check_error([](TestElf& e) { e.header.e_machine = EM_X86_64; }, "a program for x86-64");
   check_error([](TestElf& e) { e.header.e_machine = EM_BPF; }, "a program for BPF");
-  check_error(
-      [](TestElf& e) {
-        e.header.e_machine = EM_RISCV;
-        e.header.e_ident[EI_CLASS] = ELFCLASS32;
-      },
-      "a 32-bit program for RISC-V; only 64-bit ones can be run");
   check_error([](TestElf& e) { e.header.e_machine = 0x1234; }, "ELF machine number 4660");
-  check_error([](TestElf& e) { e.header.e_ident[EI_CLASS] = ELFCLASS32; }, "a 32-bit program");
+  check_error([](TestElf& e) { e.header.e_ident[EI_CLASS] = ELFCLASS32; },
+              "a 32-bit program for AArch64; only 64-bit ones can be run");
   check_error([](TestElf& e) { e.header.e_ident[EI_DATA] = ELFDATA2MSB; }, "big-endian");
   check_error([](TestElf& e) { e.header.e_type = ET_REL; }, "an object file");
   check_error([](TestElf& e) { e.header.e_type = ET_CORE; }, "a core dump");
   check_error([](TestElf& e) { e.segments[1].p_type = PT_INTERP; }, "dynamically linked");
+}
+
+// One segment with two instructions: li a7, 93; ecall.
+struct Elf32 {
+  Elf32_Ehdr header{};
+  Elf32_Phdr segment{};
+  uint32_t code[2] = {0x05d00893, 0x00000073};
+
+  explicit Elf32(uint32_t address) {
+    constexpr unsigned char kIdent[] = {0x7f, 'E', 'L', 'F', ELFCLASS32, ELFDATA2LSB, EV_CURRENT};
+    std::copy(std::begin(kIdent), std::end(kIdent), header.e_ident);
+    header.e_type = ET_EXEC;
+    header.e_machine = EM_RISCV;
+    header.e_version = EV_CURRENT;
+    header.e_entry = address;
+    header.e_phoff = sizeof header;
+    header.e_ehsize = sizeof header;
+    header.e_phentsize = sizeof segment;
+    header.e_phnum = 1;
+    segment = {.p_type = PT_LOAD,
+               .p_offset = sizeof header + sizeof segment,
+               .p_vaddr = address,
+               .p_paddr = address,
+               .p_filesz = sizeof code,
+               .p_memsz = sizeof code,
+               .p_flags = PF_R | PF_X,
+               .p_align = 4};
+  }
+  std::span<const uint8_t> bytes() const {
+    return {reinterpret_cast<const uint8_t*>(this), sizeof *this};
+  }
+};
+
+TEST_CASE("32-bit files") {
+  CHECK(translate_elf(Elf32(0x10000).bytes(), "prog").isa == "riscv32");
+  CHECK(error_of(Elf32(0x1000).bytes()).empty());
+  CHECK(error_of(Elf32(0xffffeff8).bytes()).empty());
+  for (const uint32_t address : {0u, 0xff8u, 0xffffeffcu, 0xfffffff8u, 0xfffffffcu})
+    CHECK(error_of(Elf32(address).bytes()).find("where 32-bit programs may be") !=
+          std::string::npos);
+  CHECK(error_of(Elf32(0x10000).bytes().first(40)).find("truncated ELF header: 40 bytes of 52") !=
+        std::string::npos);
+  CHECK(error_of(Elf32(0x10000).bytes().first(60)).find("program headers at offset") !=
+        std::string::npos);
 }
 
 TEST_CASE("damaged headers") {

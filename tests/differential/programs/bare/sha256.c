@@ -1,3 +1,4 @@
+// bits: 64
 // SHA-256; its constants are computed from cube and square roots of primes in 128-bit arithmetic.
 #include "bare.h"
 

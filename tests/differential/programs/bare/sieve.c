@@ -1,3 +1,4 @@
+// bits: 64
 // Primes: a byte sieve, a bit sieve, and Miller-Rabin must count the same.
 #include "bare.h"
 

@@ -1,3 +1,4 @@
+// bits: 64
 // Variable arguments: integers, doubles and structures beyond the registers, copied lists.
 #include "bare.h"
 

@@ -27,7 +27,7 @@ uint32_t word_at(const Case& c, size_t at) {
 std::string text_of(const Case& c) {
   std::string text;
   for (size_t at = 0; at < c.code.size();) {
-    const Insn insn = decode_any(word_at(c, at), 64);
+    const Insn insn = decode_any(word_at(c, at), kXlen);
     text += (at ? "; " : "") + (insn ? instruction_text(insn) : "?");
     at += insn.bytes;
   }
@@ -55,11 +55,12 @@ std::vector<Result> run_qemu(std::span<const Case> cases) {
     record.state = c.state;
     in.write(&record, 1);
   }
-  const char* emulator = std::getenv("GPUSIM_QEMU_RISCV64");
-  gpusim::oracle::run_guest(
-      {emulator ? emulator : "qemu-riscv64", "-cpu",
-       "rv64,zba=true,zbb=true,zbc=true,zbs=true,Zfh=true", GPUSIM_RISCV_ORACLE_GUEST},
-      in, out);
+  const std::string bits = std::to_string(kXlen);
+  const char* const chosen = std::getenv(("GPUSIM_QEMU_RISCV" + bits).c_str());
+  const std::string emulator = chosen ? chosen : "qemu-riscv" + bits;
+  const std::string cpu = "rv" + bits + ",zba=true,zbb=true,zbc=true,zbs=true,Zfh=true";
+  gpusim::oracle::run_guest({emulator.c_str(), "-cpu", cpu.c_str(), GPUSIM_RISCV_ORACLE_GUEST}, in,
+                            out);
   std::vector<Result> results(cases.size());
   for (Result& r : results) {
     oracle_result record;
@@ -98,7 +99,7 @@ std::string difference(const Case& c, const Result& qemu, const Result& ours) {
   }
   if (text.empty()) return {};
   std::string head = text_of(c) + format("  fcsr %" PRIx64 "\n", c.state.fcsr);
-  const Insn first = decode_any(word_at(c, 0), 64);
+  const Insn first = decode_any(word_at(c, 0), kXlen);
   for (const char letter : {'n', 'm', 'a'}) {
     if (!first || first.row->pattern.field(letter).width != 5) continue;
     const uint32_t r = first.field(letter);
@@ -118,7 +119,7 @@ void compare(const Batch& batch, const std::function<void(const std::string&)>& 
       for (size_t i = 0; i < cases.size(); ++i) {
         const std::string text = difference(cases[i], want[i], got[i]);
         if (text.empty()) continue;
-        const Insn first = decode_any(word_at(cases[i], 0), 64);
+        const Insn first = decode_any(word_at(cases[i], 0), kXlen);
         const std::string kind = first ? mnemonic(*first.row, first.word) : "unallocated";
         if (failures[kind]++ == 0)
           fail(backend + (optimise ? ", optimised: " : ": ") + text);

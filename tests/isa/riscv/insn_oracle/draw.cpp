@@ -60,14 +60,14 @@ bool is_memory(const Row& row) {
 
 State random_state(Rng& rng) {
   State s{};
-  for (int i = 1; i < 32; ++i) s.x[i] = random_value(rng);
+  for (int i = 1; i < 32; ++i) s.x[i] = random_value(rng) & kRegisterMask;
   for (uint64_t& f : s.f) f = random_float(rng);
   s.fcsr = rng() & 0x1f;
   if (one_in(rng, 3)) s.fcsr = 0x01;
   if (one_in(rng, 2)) s.fcsr |= rng() % 5 << 5;
   // Operands that are equal or neighbours matter to comparisons.
   for (int i = 0; i < 8; ++i) {
-    s.x[1 + rng() % 31] = s.x[1 + rng() % 31] + rng() % 3 - 1;
+    s.x[1 + rng() % 31] = (s.x[1 + rng() % 31] + rng() % 3 - 1) & kRegisterMask;
     s.f[rng() % 32] = s.f[rng() % 32];
   }
   return s;
@@ -77,12 +77,12 @@ Case random_case(const Row& row, Rng& rng, uint64_t pc) {
   Case c;
   c.pc = pc;
   c.state = random_state(rng);
-  uint32_t word = random_word(row, 64, rng);
+  uint32_t word = random_word(row, kXlen, rng);
   // To x0 it is a hint, with a meaning of ours.
-  while (row.op == Op::SLTI && row.field('d', word) == 0) word = random_word(row, 64, rng);
+  while (row.op == Op::SLTI && row.field('d', word) == 0) word = random_word(row, kXlen, rng);
   const uint32_t major = word & 0x7f;
   const auto set = [&](char letter, uint64_t value) {
-    if (const uint32_t r = row.field(letter, word)) c.state.x[r] = value;
+    if (const uint32_t r = row.field(letter, word)) c.state.x[r] = value & kRegisterMask;
   };
   if (has(row, 'c')) {  // user code has three of them here; one more is refused
     static constexpr uint32_t kCsrs[] = {1, 2, 3, 1, 2, 3, 0x300};
@@ -103,7 +103,10 @@ Case random_case(const Row& row, Rng& rng, uint64_t pc) {
   }
   if (is_memory(row)) {
     uint64_t address = random_address(rng, access_bytes(row, word));
-    if (one_in(rng, 32)) address = 0x200000000000 + (rng() & 0xffffffffff);
+    // Where nothing is mapped.
+    if (one_in(rng, 32))
+      address =
+          kXlen == 32 ? 0x90000000 + (rng() & 0x3fffffff) : 0x200000000000 + (rng() & 0xffffffffff);
     // QEMU checks a store-conditional's address only if it stores.
     if (row.op == Op::SC) address = ORACLE_WINDOW + 512 + rng() % 512 * 8;
     uint64_t offset = 0;

@@ -18,6 +18,7 @@ namespace gpusim::riscv::oracle {
 namespace {
 
 constexpr uint32_t kBatchCores = 64;
+const GuestIsa& kGuest = kXlen == 32 ? kIsa32 : kIsa;
 
 // Guest code as the oracle's guest program lays it out.
 std::vector<uint8_t> lay_out(std::span<const Case> cases) {
@@ -35,8 +36,8 @@ void form_blocks(const Case& c, const CodeAt& code_at, std::vector<CodeBlock>& b
   const uint64_t exit = c.pc + c.code.size();
   std::vector<uint64_t> starts = {c.pc, exit, exit + 4};
   for (uint64_t at = c.pc; at < exit;) {
-    const GuestInsn insn = kIsa.first_insn(at, code_at(at));
-    const ControlFlow flow = kIsa.control_flow(insn, 0);
+    const GuestInsn insn = kGuest.first_insn(at, code_at(at));
+    const ControlFlow flow = kGuest.control_flow(insn, 0);
     at += insn.bytes.size();
     if (flow.ends_block) starts.push_back(at);
     if (flow.target && *flow.target >= c.pc && *flow.target <= exit + 4)
@@ -45,19 +46,19 @@ void form_blocks(const Case& c, const CodeAt& code_at, std::vector<CodeBlock>& b
   std::sort(starts.begin(), starts.end());
   starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
   for (const uint64_t at : starts)
-    blocks.push_back(form_block(kIsa, at, code_at, [&](uint64_t pc) {
+    blocks.push_back(form_block(kGuest, at, code_at, [&](uint64_t pc) {
       return std::binary_search(starts.begin(), starts.end(), pc);
     }));
 }
 
 Module translate(std::span<const Case> cases, bool optimise) {
   Module m;
-  m.isa = kIsa.name;
-  m.slot_count = static_cast<uint32_t>(kIsa.slot_count);
-  m.initial_values.assign(kIsa.initial_values.begin(), kIsa.initial_values.end());
-  m.abi = kIsa.abi;
+  m.isa = kGuest.name;
+  m.slot_count = static_cast<uint32_t>(kGuest.slot_count);
+  m.initial_values.assign(kGuest.initial_values.begin(), kGuest.initial_values.end());
+  m.abi = kGuest.abi;
   m.code.text_base = ORACLE_CODE;
-  m.code.pc_shift = kIsa.pc_shift();
+  m.code.pc_shift = kGuest.pc_shift();
   m.code.uop_at.assign(ORACLE_CODE_BYTES >> m.code.pc_shift, kNoUop);
   m.code.insn_class.assign(m.code.uop_at.size(), 0);
   const std::vector<uint8_t> code = lay_out(cases);
@@ -73,7 +74,7 @@ Module translate(std::span<const Case> cases, bool optimise) {
       .is_function =
           [&](uint64_t pc) { return std::binary_search(entries.begin(), entries.end(), pc); },
       .exact_flags = false};
-  if (optimise) optimise_blocks(kIsa, scope, blocks);
+  if (optimise) optimise_blocks(kGuest, scope, blocks);
   link_blocks(std::move(blocks), m);
   return m;
 }

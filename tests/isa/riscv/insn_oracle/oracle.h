@@ -1,5 +1,6 @@
 // Runs the same short instruction sequences from the same register and memory state under
-// qemu-riscv64 and through our translator and a backend. README.md says how to write a test.
+// qemu-riscv64, or qemu-riscv32, and through our translator and a backend. Each register width has
+// a test program, built from the same sources with another GPUSIM_ORACLE_BITS.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,9 @@ namespace gpusim::riscv::oracle {
 
 using gpusim::oracle::Rng;
 using State = oracle_state;
+
+inline constexpr int kXlen = GPUSIM_ORACLE_BITS;
+inline constexpr uint64_t kRegisterMask = ~uint64_t{0} >> (64 - kXlen);
 
 struct Case {
   std::vector<uint8_t> code;  // 1 .. ORACLE_MAX_BYTES

@@ -13,8 +13,15 @@
 #define ORACLE_MAX_BYTES 64u
 #define ORACLE_EBREAK 0x00100073u
 
+/* Where the guest handles signals: 64 KiB that cases do not use. */
+#if defined(GPUSIM_ORACLE_BITS) && GPUSIM_ORACLE_BITS == 32
+#define ORACLE_STACK 0x2f315000ull
+#else
+#define ORACLE_STACK 0x2f31579000ull
+#endif
+
 struct oracle_state {
-  uint64_t x[32]; /* x[0] is 0 */
+  uint64_t x[32]; /* x[0] is 0; RV32's are zero-extended */
   uint64_t f[32];
   uint64_t fcsr;
 };
