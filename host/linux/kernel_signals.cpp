@@ -358,11 +358,15 @@ SignalInfo Kernel::info_of(uint32_t core, uint64_t pc, Fault fault, uint64_t add
       info.code = kBusAdrAln;
       break;
     default: {
+      constexpr uint64_t kWidest = 16;  // bytes of an access
       const uint8_t need = fault == Fault::kStoreAccess ? kWrite : kRead;
       uint8_t rights = backend_.permissions(core, info.address);
-      // Of an access that reaches into the next page, the page that lacks the right.
-      if (fault != Fault::kFetchAccess && (rights & need) == need) {
-        info.address = page_up(info.address + 1);
+      // Of an access that reaches into the next page, the page that lacks the right. Another core may
+      // have given the right since.
+      const uint64_t next = page_up(info.address + 1);
+      if (fault != Fault::kFetchAccess && (rights & need) == need &&
+          next - info.address < kWidest) {
+        info.address = next;
         rights = backend_.permissions(core, info.address);
       }
       const bool mapped =

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -76,6 +77,46 @@ static void ring(int signal) {
   stop = 1;
 }
 
+// A page to which threads store, and which the first one closes and opens.
+enum { kPage = 4096 };
+static uint8_t* page;
+static _Atomic int faults;
+static void wait_until_open(int signal, siginfo_t* info, void* context) {
+  (void)signal, (void)context;
+  if ((uintptr_t)info->si_addr - (uintptr_t)page >= 16) _exit(3);
+  ++faults;  // and the store is tried again
+}
+static void* store_for_long(void* which) {
+  volatile uint64_t* const at = (uint64_t*)page + (uintptr_t)which;
+  for (uint64_t n = 1; !stop; ++n) {
+    *at = n;
+    if (*at != n) _exit(4);
+  }
+  return NULL;
+}
+static void close_and_open(void) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = wait_until_open;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGSEGV, &action, NULL);
+  page = mmap(NULL, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  pthread_t all[2];
+  for (uintptr_t i = 0; i < 2; ++i) pthread_create(&all[i], NULL, store_for_long, (void*)i);
+  for (int round = 0; round < 20; ++round) {
+    const int before = faults;
+    mprotect(page, kPage, round % 2 ? PROT_READ : PROT_NONE);
+    while (faults == before) {
+    }
+    mprotect(page, kPage, PROT_READ | PROT_WRITE);
+    for (volatile int i = 0; i < 20000; ++i) {
+    }
+  }
+  stop = 1;
+  for (int i = 0; i < 2; ++i) pthread_join(all[i], NULL);
+  printf("%s\n", faults >= 20 ? "20 times closed" : "too few faults");
+}
+
 int main(int argc, char** argv) {
   (void)argc;
   pthread_t t[200];
@@ -109,6 +150,8 @@ int main(int argc, char** argv) {
     const struct itimerval soon = {.it_value = {.tv_usec = 20000}};
     setitimer(ITIMER_REAL, &soon, NULL);
     spin(NULL);
+  } else if (!strcmp(what, "close")) {
+    close_and_open();
   }
   return 0;
 }

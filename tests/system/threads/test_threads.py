@@ -66,6 +66,12 @@ class Threads(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (
                 0, 2 * "owner died: 1, consistent 0, unlock 0, again 1, lost 1\n"), done.stderr)
 
+    def test_a_page_that_another_thread_closes(self):
+        for threads in "1", "2":
+            for done in self.each("close", "--cores", "3", "--threads", threads):
+                self.assertEqual((done.returncode, done.stdout), (0, "20 times closed\n"),
+                                 done.stderr)
+
     def test_a_timer_interrupts_a_loop(self):
         for done in self.each("alarm"):
             self.assertEqual((done.returncode, done.stdout), (0, "signal 14\n"), done.stderr)
