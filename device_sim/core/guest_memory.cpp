@@ -107,8 +107,11 @@ uint64_t window_pages_bytes(const MemoryView& view) {
 void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   cores_ = config.cores;
   view_ = describe_zones(config, lanes_shift);
+  if (config.linear_storage != nullptr || !space_.reserve(view_)) space_ = {};
   if (config.linear_storage == nullptr) {
-    linear_ = LazyMemory(view_.linear_size, "guest memory");
+    uint8_t* const place = space_.map(view_.linear_base, view_.linear_size);
+    linear_ = place ? LazyMemory(place, view_.linear_size)
+                    : LazyMemory(view_.linear_size, "guest memory");
     linear_pages_ = LazyMemory(view_.linear_size >> kPageShift, "page permissions");
   }
   view_.linear = config.linear_storage ? config.linear_storage : linear_.data();
@@ -117,8 +120,10 @@ void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   constexpr uint32_t kManyGroups = 16;
   const bool dense = !view_.is_private && lanes_shift != 0 && view_.window_groups >= kManyGroups;
   // A vector load of the last row may reach past its end.
-  windows_ = LazyMemory(windows_storage_bytes(view_) + kPageSize, "per-core memory",
-                        dense ? Pages::kHuge : Pages::kSmall);
+  const uint64_t windows_bytes = windows_storage_bytes(view_) + kPageSize;
+  windows_ = lanes_shift == 0 ? plain_windows(windows_bytes)
+                              : LazyMemory(windows_bytes, "per-core memory",
+                                           dense ? Pages::kHuge : Pages::kSmall);
   other_windows_ = {};
   window_pages_ = LazyMemory(window_pages_bytes(view_), "per-core page permissions");
   view_.linear_pages = linear_rights_;
@@ -144,12 +149,52 @@ std::span<const uint64_t> journal_in(const MemoryView& view, uint32_t core) {
 void GuestMemory::clear_journals() { std::fill(journal_sizes_.begin(), journal_sizes_.end(), 0u); }
 
 void GuestMemory::reserve_other_layout() {
-  other_windows_ = LazyMemory(windows_.size_bytes(), "per-core memory");
+  other_windows_ = view_.lanes_shift != 0 ? plain_windows(windows_.size_bytes())
+                                          : LazyMemory(windows_.size_bytes(), "per-core memory");
 }
+
+// Plain windows are as long as their addresses.
+LazyMemory GuestMemory::plain_windows(uint64_t size_bytes) {
+  uint8_t* const place = space_.map(view_.window_base, view_.windows_size);
+  return place ? LazyMemory(place, view_.windows_size) : LazyMemory(size_bytes, "per-core memory");
+}
+
+bool GuestMemory::guard() {
+  const DirectMemory direct = space_.direct();
+  if (direct.base == nullptr || view_.lanes_shift != 0 ||
+      view_.linear != direct.base + view_.linear_base ||
+      view_.windows != direct.base + view_.window_base)
+    return false;
+  return space_.guard(view_);
+}
+
+// While it lives, a range may be accessed whatever its permissions.
+class GuestMemory::Opened {
+ public:
+  Opened(const GuestMemory& memory, uint64_t address, uint64_t size_bytes, uint8_t need)
+      : memory_(memory), address_(address), size_bytes_(size_bytes) {
+    if (!memory.space_.is_guarded()) return;
+    for_page_flags(memory.view_, 0, address, size_bytes, [&](PageFlag flag) {
+      is_open_ |= (*memory.page_flags(flag) & need) != need;
+    });
+    if (is_open_) memory.space_.open_range(memory.view_, address, size_bytes);
+  }
+  ~Opened() {
+    if (is_open_) memory_.space_.update(memory_.view_, address_, size_bytes_);
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+ private:
+  const GuestMemory& memory_;
+  uint64_t address_, size_bytes_;
+  bool is_open_ = false;
+};
 
 uint64_t GuestMemory::interleave(uint32_t lanes_shift) {
   const MemoryView from = view_;
   if (lanes_shift == from.lanes_shift) return 0;
+  open();
   const uint64_t bytes = windows_storage_bytes(from);
   set_lanes(view_, cores_, lanes_shift);
   view_.windows = from.windows == windows_.data() ? other_windows_.data() : windows_.data();
@@ -178,6 +223,7 @@ uint8_t* GuestMemory::page_flags(PageFlag flag) const {
 
 bool GuestMemory::read(uint32_t core, uint64_t address, std::span<uint8_t> out) const {
   if (!in_zones(view_, address, out.size())) return false;
+  const Opened opened(*this, address, out.size(), kRead);
   for_pieces(core, address, out.size(), [&](const uint8_t* p, uint64_t done, uint64_t size) {
     std::memcpy(out.data() + done, p, size);
   });
@@ -186,6 +232,7 @@ bool GuestMemory::read(uint32_t core, uint64_t address, std::span<uint8_t> out) 
 
 bool GuestMemory::write(uint32_t core, uint64_t address, std::span<const uint8_t> in) {
   if (!in_zones(view_, address, in.size())) return false;
+  const Opened opened(*this, address, in.size(), kWrite);
   for_pieces(core, address, in.size(), [&](uint8_t* p, uint64_t done, uint64_t size) {
     if (size == 8)  // most pieces of windows
       std::memcpy(p, in.data() + done, 8);
@@ -204,6 +251,7 @@ bool GuestMemory::write_all(uint64_t address, std::span<const uint8_t> in) {
 
 bool GuestMemory::write_windows(uint64_t address, std::span<const CoreWord> words) {
   if (!are_words_of_a_window(view_, address, words.size())) return false;
+  open();
   const uint64_t offset = address - view_.window_base;
   const uint32_t lanes = 1u << view_.lanes_shift;
   for (uint32_t first = 0; first < cores_; first += lanes) {
@@ -220,6 +268,7 @@ bool GuestMemory::write_windows(uint64_t address, std::span<const CoreWord> word
 
 bool GuestMemory::fill_zero(uint32_t core, uint64_t address, uint64_t size_bytes) {
   if (!in_zones(view_, address, size_bytes)) return false;
+  const Opened opened(*this, address, size_bytes, kWrite);
   for_pieces(core, address, size_bytes, [this](uint8_t* p, uint64_t, uint64_t size) {
     const uint64_t before = -reinterpret_cast<uintptr_t>(p) & (kPageSize - 1);
     if (size < kWorthReturning || !linear_.contains(p)) return clear(p, size);
@@ -236,6 +285,7 @@ bool GuestMemory::set_permissions(uint32_t core, uint64_t address, uint64_t size
   if (!in_zones(view_, address, size_bytes)) return false;
   for_page_flags(view_, core, address, size_bytes,
                  [&](PageFlag flag) { *page_flags(flag) = flags; });
+  if (space_.is_guarded()) space_.update(view_, address, size_bytes);
   return true;
 }
 

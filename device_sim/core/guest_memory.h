@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device_sim/core/backend.h"
+#include "device_sim/core/guarded_space.h"
 #include "device_sim/core/memory_view.h"
 #include "device_sim/core/zones.h"
 
@@ -22,6 +23,8 @@ class LazyMemory {
   LazyMemory() = default;
   // Throws std::runtime_error naming `what` when the system refuses.
   LazyMemory(uint64_t size_bytes, const char* what, Pages pages = Pages::kSmall);
+  // Memory that belongs to somebody else.
+  LazyMemory(uint8_t* data, uint64_t size_bytes) : data_(data), size_bytes_(size_bytes) {}
   ~LazyMemory();
   LazyMemory(LazyMemory&& other) noexcept { swap(other); }
   LazyMemory& operator=(LazyMemory&& other) noexcept {
@@ -66,6 +69,15 @@ class GuestMemory {
   // Moves the windows' contents to storage of this layout, as wide as configure()'s or plain. Each
   // layout has one place, whenever it is chosen. Returns how many pages of storage held anything.
   uint64_t interleave(uint32_t lanes_shift);
+  // Host pages carry the guest's permissions from now on: code that accesses memory at direct()
+  // need not look them up. False: they cannot. It ends when the host has too few mappings, or
+  // cannot tell some permissions apart, or windows are interleaved.
+  bool guard();
+  void open() { space_.open(view_); }
+  bool is_guarded() const { return space_.is_guarded(); }
+  DirectMemory direct() const { return space_.direct(); }
+  void limit_guarded_runs(uint64_t most) { space_.limit_runs(most); }  // for tests
+
   // All storage of guest memory, as long as the configuration is the same.
   std::array<std::span<uint8_t>, 3> storage() const {
     const auto windows = [](const LazyMemory& m) { return std::span(m.data(), m.size_bytes()); };
@@ -89,8 +101,11 @@ class GuestMemory {
   template <class F>
   void for_pieces(uint32_t core, uint64_t address, uint64_t size_bytes, F f) const;
   uint8_t* page_flags(PageFlag flag) const;
+  LazyMemory plain_windows(uint64_t size_bytes);
+  class Opened;
 
   MemoryView view_;
+  mutable GuardedSpace space_;  // what is read is opened for that
   uint32_t cores_ = 0;
   uint32_t pair_lock_ = 0, events_ = 0;
   LazyMemory linear_, linear_pages_, windows_, other_windows_, window_pages_, journals_;

@@ -40,6 +40,7 @@ void CpuMachineState::drop_memory() {
 }
 
 void CpuMachineState::visit_linear(const Visitor& visit) {
+  open_memory();
   const MemoryView& view = machine_memory().view;
   if (view.linear_size == 0) return;
   const TouchedPages touched(view.linear, view.linear_size);
@@ -50,6 +51,7 @@ void CpuMachineState::visit_linear(const Visitor& visit) {
 }
 
 void CpuMachineState::visit_windows(const Visitor& visit) {
+  open_memory();
   const Memory memory = machine_memory();
   const MemoryView& view = memory.view;
   const Tiles tiles(view, memory.cores);
@@ -74,6 +76,7 @@ void CpuMachineState::visit_windows(const Visitor& visit) {
 }
 
 bool CpuMachineState::put_linear(uint64_t number, std::span<const uint8_t> bytes) {
+  open_memory();
   const MemoryView& view = machine_memory().view;
   if (number >= view.linear_size >> kPageShift || bytes.size() != kPageSize) return false;
   std::memcpy(view.linear + (number << kPageShift), bytes.data(), kPageSize);
@@ -81,6 +84,7 @@ bool CpuMachineState::put_linear(uint64_t number, std::span<const uint8_t> bytes
 }
 
 bool CpuMachineState::put_windows(uint64_t number, std::span<const uint8_t> bytes) {
+  open_memory();
   const Memory memory = machine_memory();
   const MemoryView& view = memory.view;
   const uint32_t cores = memory.cores;

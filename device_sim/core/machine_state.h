@@ -118,6 +118,8 @@ class CpuMachineState : public MachineState {
     std::array<std::span<uint8_t>, 3> storage;  // GuestMemory::storage()
   };
   virtual Memory machine_memory() = 0;
+  // All of its storage may be accessed until the next slice, whatever the guest's permissions.
+  virtual void open_memory() {}
 
   SliceClock clock_;
 };

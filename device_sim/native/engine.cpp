@@ -1,5 +1,6 @@
 #include "device_sim/native/engine.h"
 
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "device_sim/core/execute.h"
 #include "device_sim/native/page_table.h"
 #include "device_sim/native/strand.h"
+#include "device_sim/native/traps.h"
 
 namespace gpusim::native {
 
@@ -39,6 +41,7 @@ class CodeMemory {
   CodeMemory(const CodeMemory&) = delete;
   CodeMemory& operator=(const CodeMemory&) = delete;
   bool exists() const { return data_ != nullptr; }
+  uint64_t base() const { return reinterpret_cast<uint64_t>(data_); }
   void clear() { used_ = 0; }
   // Where the code lies, or 0.
   uint64_t add(asmjit::CodeHolder& code) {
@@ -85,10 +88,16 @@ bool is_available() {
          __builtin_cpu_supports("lzcnt");
 }
 
+// Whether programs may set the base of GS themselves (CPUID.7.EBX.0, and Linux lets them).
+bool can_write_gs() {
+  constexpr unsigned long kFsGsBase = 2;  // HWCAP2_FSGSBASE
+  return (getauxval(AT_HWCAP2) & kFsGsBase) != 0;
+}
+
 class NativeEngine final : public Engine {
  public:
-  NativeEngine(const Module& module, const MemoryView& memory, uint64_t weight)
-      : environment_(asmjit::Environment::host()) {
+  NativeEngine(const Module& module, const MemoryView& memory, uint64_t weight, Guard guard)
+      : guard_(std::move(guard)), environment_(asmjit::Environment::host()) {
     around_.module = &module;
     around_.memory = memory;
     around_.weight = weight;
@@ -97,11 +106,13 @@ class NativeEngine final : public Engine {
 
   void module_changed() override;
   void permissions_changed(uint64_t address, uint64_t size_bytes) override {
-    if (has_begun())
+    if (page_table_)
       page_table_->update(address, size_bytes);
-    else
+    else if (!has_begun())
       permitted_.push_back({address, size_bytes});
   }
+  bool needs_guard() const override { return around_.direct.base != nullptr; }
+  void lose_guard() override;
   std::span<const uint32_t> compile(std::span<const uint64_t> counts, uint64_t hot) override;
   bool wants_other_code() const override {
     return around_.fp_settled ? misfits_.load(std::memory_order_relaxed) > kMostMisfits
@@ -109,7 +120,8 @@ class NativeEngine final : public Engine {
   }
   bool run(Frame& frame, uint32_t uop) override;
   void prepare(Frame& frame) const override {
-    frame.rights = has_begun() ? page_table_->rights() : nullptr;
+    frame.rights = page_table_ ? page_table_->rights() : nullptr;
+    frame.limit = around_.direct.limit;
     frame.unit_entries = reinterpret_cast<void* const*>(unit_entries_.data());
     frame.text_units = around_.module->code.uop_at.size();
     frame.uops = around_.module->uops.data();
@@ -124,7 +136,8 @@ class NativeEngine final : public Engine {
     return m.lanes_shift == 0 && !m.is_private;
   }
   // What code needs is there from the first hot block on: most programs end before one is.
-  bool has_begun() const { return page_table_.has_value(); }
+  bool has_begun() const { return has_begun_; }
+  bool make_page_table();
   bool begin();
   void view_module();
   bool write_common();
@@ -139,9 +152,12 @@ class NativeEngine final : public Engine {
   struct Range {
     uint64_t address, size_bytes;
   };
+  Guard guard_;
+  bool has_begun_ = false;
   std::vector<Range> permitted_;  // whose permissions changed before code was needed
   std::optional<CodeMemory> memory_;
-  std::optional<PageTable> page_table_;
+  std::optional<PageTable> page_table_;  // none where the host looks after permissions
+  Traps traps_;
   asmjit::Environment environment_;
   Surroundings around_;
   using Enter = void (*)(Frame*, uint64_t code);
@@ -161,16 +177,41 @@ class NativeEngine final : public Engine {
 
 // False: it goes without native code.
 bool NativeEngine::begin() {
+  has_begun_ = true;
+  if (guard_ && can_write_gs()) around_.direct = guard_();
+  if (needs_guard())
+    handle_faults();
+  else if (!make_page_table())
+    return false;
+  for (const Range& r : permitted_) permissions_changed(r.address, r.size_bytes);
+  permitted_ = {};
+  view_module();
+  if (!memory_.emplace().exists()) return false;
+  traps_.set_code(memory_->base());
+  return true;
+}
+
+bool NativeEngine::make_page_table() {
   try {
     page_table_.emplace(around_.memory, around_.plain_windows);
   } catch (const std::runtime_error&) {  // no address space for page rights
     return false;
   }
   around_.pages = page_table_->pages();
-  for (const Range& r : permitted_) page_table_->update(r.address, r.size_bytes);
-  permitted_ = {};
-  view_module();
-  return memory_.emplace().exists();
+  return true;
+}
+
+void NativeEngine::lose_guard() {
+  around_.direct = {};
+  forget_code();
+  enter_ = nullptr;
+  if (!make_page_table()) {
+    is_full_ = true;
+    return;
+  }
+  const MemoryView& m = around_.memory;
+  page_table_->update(m.linear_base, m.linear_size);
+  page_table_->update(m.window_base, m.windows_size);
 }
 
 bool NativeEngine::write_common() {
@@ -201,6 +242,10 @@ bool NativeEngine::write_common() {
   a.mov(x86::rbp, x86::rdi);
   a.mov(x86::rax, x86::rsi);
   a.mov(x86::r15, field(offsetof(Frame, budget), 8));
+  if (needs_guard()) {
+    a.mov(x86::rdx, reinterpret_cast<uint64_t>(around_.direct.base));
+    a.wrgsbase(x86::rdx);  // nobody else uses it
+  }
   load_tally();
   around_.slots.load_all(a);
   a.jmp(x86::rax);
@@ -277,6 +322,7 @@ void NativeEngine::add_entry(uint32_t uop, uint64_t code) {
 
 void NativeEngine::forget_code() {
   memory_->clear();
+  traps_.clear();
   exits_.clear();
   std::fill(entries_.begin(), entries_.end(), 0);
   std::fill(unit_entries_.begin(), unit_entries_.end(), 0);
@@ -325,6 +371,11 @@ bool NativeEngine::write_blocks(std::span<const uint32_t> blocks) {
   writer.write(starts, [this](uint32_t uop) { return entries_[uop]; });
   const uint64_t base = errors.failed || writer.failed() ? 0 : memory_->add(code);
   if (base == 0) return false;
+  const auto place = [&](Label label) {
+    return static_cast<uint32_t>(base - memory_->base() + code.labelOffset(label));
+  };
+  for (const StrandWriter::Access& access : writer.accesses())
+    traps_.add({place(access.begin), place(access.end), place(access.slow)});
   for (const StrandWriter::Way& way : writer.exits())
     exits_.emplace(way.uop, base + code.labelOffset(way.label));
   for (const StrandWriter::Way& way : writer.entries())
@@ -400,7 +451,12 @@ bool NativeEngine::run(Frame& frame, uint32_t uop) {
     }
   }
   const int64_t budget = frame.budget;
-  enter_(&frame, code);
+  if (needs_guard()) {
+    const Trapping trapping(traps_);
+    enter_(&frame, code);
+  } else {
+    enter_(&frame, code);
+  }
   const auto used = static_cast<uint64_t>(budget - frame.budget);
   frame.tally[15] += static_cast<uint32_t>(used);
   instructions_.fetch_add(used, std::memory_order_relaxed);
@@ -410,9 +466,9 @@ bool NativeEngine::run(Frame& frame, uint32_t uop) {
 }  // namespace
 
 std::unique_ptr<Engine> Engine::make(const Module& module, const MemoryView& memory,
-                                     uint64_t weight) {
+                                     uint64_t weight, Guard guard) {
   if (!is_available() || memory.is_private) return nullptr;
-  return std::make_unique<NativeEngine>(module, memory, weight);
+  return std::make_unique<NativeEngine>(module, memory, weight, std::move(guard));
 }
 
 }  // namespace gpusim::native

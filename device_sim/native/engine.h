@@ -6,9 +6,11 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
+#include "device_sim/core/guarded_space.h"
 #include "device_sim/core/memory_view.h"
 #include "device_sim/native/frame.h"
 #include "device_sim/uir/module.h"
@@ -17,16 +19,23 @@ namespace gpusim::native {
 
 class Engine {
  public:
+  // Has the host's pages carry the guest's permissions, or tells that they cannot: null.
+  using Guard = std::function<DirectMemory()>;
   // Null if this processor, or the machine's memory, is not of the kind that code is generated for.
-  // No page has permissions yet. `weight`: what an execution adds to its block's count.
+  // No page has permissions yet. `weight`: what an execution adds to its block's count. `guard` is
+  // called when the first code is generated, if it could do without looking permissions up.
   static std::unique_ptr<Engine> make(const Module& module, const MemoryView& memory,
-                                      uint64_t weight);
+                                      uint64_t weight, Guard guard = {});
   virtual ~Engine() = default;
 
   // Blocks were added, or retired from the code map.
   virtual void module_changed() = 0;
   // Of the pages that the range touches.
   virtual void permissions_changed(uint64_t address, uint64_t size_bytes) = 0;
+  // Whether code may run only while the host's pages carry the guest's permissions.
+  virtual bool needs_guard() const = 0;
+  // They no longer do: from now on code looks permissions up. Between slices.
+  virtual void lose_guard() = 0;
 
   // Between slices. Generates code for blocks without any that were executed so often; `counts`: of
   // executions, by block. Returns the first micro-ops of all that have code now, if there are new

@@ -17,6 +17,7 @@ struct Frame {
   uint32_t depth = 0;   // of calls
   uint64_t* block_counts = nullptr;
   const uint8_t* rights = nullptr;      // see PageRights
+  uint64_t limit = 0;                   // of addresses: see DirectMemory
   void* const* unit_entries = nullptr;  // see Engine
   uint64_t text_units = 0;
   uint64_t called = 0;  // micro-op that the interpreter's function computes

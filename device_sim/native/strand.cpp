@@ -206,7 +206,7 @@ bool StrandWriter::seems_in_windows(const Uop& u) const {
 
 // In rax: an address, of `extent` bytes that are to be accessed. At `access`, rax + rdx is where
 // they lie.
-void StrandWriter::write_check(uint32_t, uint8_t need, bool in_windows, int64_t extent,
+void StrandWriter::write_check(uint8_t need, bool in_windows, int64_t extent,
                                Label access, Label slow) {
   const MemoryView& m = around_.memory;
   const uint64_t linear = reinterpret_cast<uint64_t>(m.linear) - m.linear_base;
@@ -318,36 +318,8 @@ void StrandWriter::write_move(const Uop& u, x86::Mem at) {
     a_.mov(slot_in_frame(u.d), to);
 }
 
-void StrandWriter::write_access(uint32_t i) {
-  const Uop& u = uops_[i];
-  const AccessInfo access = access_info(u.op);
-  const Label slow = a_.newLabel(), done = a_.newLabel(), at = a_.newLabel();
-  const AccessPlace* place = runs_->find(i);
-  const AccessRun* run = place ? &runs_->run(*place) : nullptr;
-  uint32_t* cover = place ? &covers_[place->run] : nullptr;
-  const auto cover_field = [](uint32_t n) {
-    return field(offsetof(Frame, covers) + 8 * (n - 1), 8);
-  };
-  const auto write_slow = [this, slow, done, i](std::function<void()> before) {
-    later([this, slow, done, i, before] {
-      a_.bind(slow);
-      before();
-      write_call(i);
-      a_.jmp(done);
-    });
-    a_.bind(done);
-  };
-  if (run != nullptr && run->first != i && *cover != 0) {
-    a_.mov(x86::rax, cover_field(*cover));
-    a_.test(x86::rax, x86::rax);
-    a_.jz(slow);
-    write_move(u, x86::ptr(x86::rax, static_cast<int32_t>(place->offset - run->low)));
-    return write_slow([] {});
-  }
-  const bool covers = run != nullptr && run->first == i && covers_used_ < Frame::kCovers;
-  if (covers) *cover = ++covers_used_;
-
-  // The address.
+// In rax: the address that the micro-op accesses, and `more`.
+void StrandWriter::write_address(const Uop& u, int64_t more) {
   const auto in_gp = [&](Slot s, x86::Gp to, bool low) {
     const SlotPlace& p = around_.slots[s];
     if (p.kind == SlotPlace::kGp && low)
@@ -364,8 +336,9 @@ void StrandWriter::write_access(uint32_t i) {
     }
   };
   const SlotPlace& base = around_.slots[u.a];
-  if (access.mode == AddressMode::kImmediate) {
-    const uint64_t offset = u.imm + static_cast<uint64_t>(covers ? run->low : 0);
+  const AddressMode mode = access_info(u.op).mode;
+  if (mode == AddressMode::kImmediate) {
+    const uint64_t offset = u.imm + static_cast<uint64_t>(more);
     const bool fits = Domain::fits_imm(offset);
     if (base.kind == SlotPlace::kGp && fits) {
       if (offset == 0)
@@ -380,40 +353,116 @@ void StrandWriter::write_access(uint32_t i) {
         a_.add(x86::rax, x86::rcx);
       }
     }
-  } else {
-    const SlotPlace& index = around_.slots[u.b];
-    const auto shift = static_cast<uint32_t>(u.imm & 63);
-    const bool is_short = access.mode == AddressMode::kIndex32;
-    x86::Gp second = x86::rax;
-    if (index.kind == SlotPlace::kGp && !is_short)
-      second = x86::gpq(index.id);
-    else
-      in_gp(u.b, x86::rax, is_short);
-    if (shift > 3) {
-      if (second != x86::rax) a_.mov(x86::rax, second);
-      a_.shl(x86::rax, shift);
-      second = x86::rax;
-    }
-    x86::Gp first = x86::rcx;
-    if (base.kind == SlotPlace::kGp)
-      first = x86::gpq(base.id);
-    else
-      in_gp(u.a, x86::rcx, false);
-    a_.lea(x86::rax, x86::ptr(first, second, shift > 3 ? 0 : shift));
+    return;
   }
+  const SlotPlace& index = around_.slots[u.b];
+  const auto shift = static_cast<uint32_t>(u.imm & 63);
+  const bool is_short = mode == AddressMode::kIndex32;
+  x86::Gp second = x86::rax;
+  if (index.kind == SlotPlace::kGp && !is_short)
+    second = x86::gpq(index.id);
+  else
+    in_gp(u.b, x86::rax, is_short);
+  if (shift > 3) {
+    if (second != x86::rax) a_.mov(x86::rax, second);
+    a_.shl(x86::rax, shift);
+    second = x86::rax;
+  }
+  x86::Gp first = x86::rcx;
+  if (base.kind == SlotPlace::kGp)
+    first = x86::gpq(base.id);
+  else
+    in_gp(u.a, x86::rcx, false);
+  a_.lea(x86::rax, x86::ptr(first, second, shift > 3 ? 0 : shift));
+}
+
+void StrandWriter::write_access(uint32_t i) {
+  const Label slow = a_.newLabel(), done = a_.newLabel();
+  if (around_.direct.base != nullptr)
+    write_guarded_access(i, slow, done);
+  else
+    write_checked_access(i, slow, done);
+}
+
+// The host's page protection stops what the guest may not access, if the address is bounded. That
+// of a run's first access bounds the others': what may lie between them is a page.
+void StrandWriter::write_guarded_access(uint32_t i, Label slow, Label done) {
+  static_assert(DirectMemory::kMargin >= 4 * kPageSize);
+  constexpr uint64_t kFarthest = DirectMemory::kMargin / 2;
+  const Uop& u = uops_[i];
+  const AccessPlace* place = runs_->find(i);
+  const bool is_bounded = place != nullptr && runs_->run(*place).first != i;
+  const SlotPlace& base = around_.slots[u.a];
+  const bool is_near = access_info(u.op).mode == AddressMode::kImmediate &&
+                       u.imm + kFarthest < 2 * kFarthest;
+  x86::Gp from = x86::rax;
+  if (is_near && base.kind == SlotPlace::kGp)
+    from = x86::gpq(base.id);
+  else
+    write_address(u, is_near ? -static_cast<int64_t>(u.imm) : 0);
+  if (!is_bounded) {
+    a_.cmp(from, field(offsetof(Frame, limit), 8));
+    a_.jae(slow);
+  }
+  x86::Mem at = x86::ptr(from, is_near ? static_cast<int32_t>(u.imm) : 0);
+  at.setSegment(x86::gs);
+  const Label begin = a_.newLabel();
+  a_.bind(begin);
+  write_move(u, at);
+  a_.bind(done);
+  accesses_.push_back({begin, done, slow});
+  write_slow_access(i, slow, done, [] {});
+}
+
+// `before`: more code of the slow path.
+void StrandWriter::write_slow_access(uint32_t i, Label slow, Label done,
+                                     std::function<void()> before) {
+  later([this, slow, done, i, before] {
+    a_.bind(slow);
+    before();
+    write_call(i);
+    a_.jmp(done);
+  });
+}
+
+void StrandWriter::write_checked_access(uint32_t i, Label slow, Label done) {
+  const Uop& u = uops_[i];
+  const AccessInfo access = access_info(u.op);
+  const Label at = a_.newLabel();
+  const AccessPlace* place = runs_->find(i);
+  const AccessRun* run = place ? &runs_->run(*place) : nullptr;
+  uint32_t* cover = place ? &covers_[place->run] : nullptr;
+  const auto cover_field = [](uint32_t n) {
+    return field(offsetof(Frame, covers) + 8 * (n - 1), 8);
+  };
+  if (run != nullptr && run->first != i && *cover != 0) {
+    a_.mov(x86::rax, cover_field(*cover));
+    a_.test(x86::rax, x86::rax);
+    a_.jz(slow);
+    write_move(u, x86::ptr(x86::rax, static_cast<int32_t>(place->offset - run->low)));
+    a_.bind(done);
+    return write_slow_access(i, slow, done, [] {});
+  }
+  const bool covers = run != nullptr && run->first == i && covers_used_ < Frame::kCovers;
+  if (covers) *cover = ++covers_used_;
+
+  write_address(u, covers ? run->low : 0);
   const bool writes =
       run != nullptr && covers ? run->writes : shape_info(op_info(u.op).shape).d.reads != 0;
   const uint8_t need = writes ? PageRights::kLinearWrite : PageRights::kLinearRead;
-  write_check(i, need, seems_in_windows(u), covers ? run->high - run->low : access.size, at, slow);
+  write_check(need, seems_in_windows(u), covers ? run->high - run->low : access.size, at, slow);
   if (covers) {
     a_.add(x86::rax, x86::rdx);
     a_.mov(cover_field(*cover), x86::rax);
     write_move(u, x86::ptr(x86::rax, static_cast<int32_t>(-run->low)));
+    a_.bind(done);
     const uint32_t number = *cover;
-    return write_slow([this, cover_field, number] { a_.mov(cover_field(number), 0); });
+    return write_slow_access(i, slow, done,
+                             [this, cover_field, number] { a_.mov(cover_field(number), 0); });
   }
   write_move(u, x86::ptr(x86::rax, x86::rdx));
-  write_slow([] {});
+  a_.bind(done);
+  write_slow_access(i, slow, done, [] {});
 }
 
 // --- control

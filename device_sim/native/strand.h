@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "device_sim/core/guarded_space.h"
 #include "device_sim/native/runs.h"
 #include "device_sim/native/slot_map.h"
 #include "device_sim/uir/module.h"
@@ -22,6 +23,7 @@ struct Surroundings {
   uint64_t weight = 1;              // of an execution in Frame::block_counts
   uint64_t pages = 0;               // that PageRights are known of
   bool plain_windows = false;       // the windows are one run of storage
+  DirectMemory direct;              // if there is one, GS begins there, and PageRights are not used
   uint64_t leave = 0, compute = 0;  // addresses of the code in common
 };
 
@@ -42,6 +44,11 @@ class StrandWriter {
   const std::vector<Way>& entries() const { return entries_; }
   // Code that leaves for a micro-op without code; may become a jump there.
   const std::vector<Way>& exits() const { return exits_; }
+  // Instructions that access memory without a look at permissions, by place.
+  struct Access {
+    Label begin, end, slow;
+  };
+  const std::vector<Access>& accesses() const { return accesses_; }
 
  private:
   using V = Domain::V;
@@ -52,9 +59,12 @@ class StrandWriter {
   void finish(const Uop& u, Slot d, const V& v);
   void write_call(uint32_t i);
   void write_access(uint32_t i);
+  void write_guarded_access(uint32_t i, Label slow, Label done);
+  void write_checked_access(uint32_t i, Label slow, Label done);
+  void write_slow_access(uint32_t i, Label slow, Label done, std::function<void()> before);
+  void write_address(const Uop& u, int64_t more);
   void write_move(const Uop& u, x86::Mem at);
-  void write_check(uint32_t i, uint8_t need, bool in_windows, int64_t extent, Label access,
-                   Label slow);
+  void write_check(uint8_t need, bool in_windows, int64_t extent, Label access, Label slow);
   bool seems_in_windows(const Uop& u) const;
   void write_block_count(const Uop& u);
   void write_branch(uint32_t i, uint32_t next_start);
@@ -73,6 +83,7 @@ class StrandWriter {
   Find find_;
   std::unordered_map<uint32_t, Label> labels_;
   std::vector<Way> entries_, exits_;
+  std::vector<Access> accesses_;
   std::vector<std::function<void()>> later_;
   const AccessRuns* runs_ = nullptr;
   std::vector<uint32_t> covers_;  // by run: its place in Frame::covers, + 1

@@ -3,6 +3,8 @@
 
 namespace gpusim::native {
 
-std::unique_ptr<Engine> Engine::make(const Module&, const MemoryView&, uint64_t) { return nullptr; }
+std::unique_ptr<Engine> Engine::make(const Module&, const MemoryView&, uint64_t, Guard) {
+  return nullptr;
+}
 
 }  // namespace gpusim::native

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device_sim/simd/lane_keys.h"
+#include "device_sim/simd/watched.h"
 
 namespace gpusim::simd {
 
@@ -116,11 +117,24 @@ void stop_lanes(Group& g, uint64_t mask, Event event) {
 
 namespace {
 
+bool may_be_read(const uint64_t* word, const MemoryView& memory) {
+  const auto at = reinterpret_cast<uintptr_t>(word);
+  const uint64_t in_linear = at - reinterpret_cast<uintptr_t>(memory.linear);
+  if (in_linear < memory.linear_size)
+    return (memory.linear_pages[in_linear >> kPageShift] & kRead) != 0;
+  const uint64_t in_windows = at - reinterpret_cast<uintptr_t>(memory.windows);
+  if (memory.lanes_shift != 0) return true;
+  const uint64_t window = uint64_t{1} << memory.window_shift;
+  const auto core = static_cast<uint32_t>(in_windows >> memory.window_shift);
+  const uint64_t page = memory.window_page_index(core, in_windows & (window - 1));
+  return (memory.window_pages[page] & kRead) != 0;
+}
+
 uint64_t lanes_with_event(const Group& g) {
   const MemoryView& memory = g.machine->memory;
-  uint64_t mask = g.watchers && g.watch.has_event(memory) ? g.watchers : 0;
+  uint64_t mask = g.watchers && has_event(g.watch, memory) ? g.watchers : 0;
   for_each_lane(g.waiting & ~g.watchers, [&](uint32_t lane) {
-    if (g.watches[lane].has_event(memory)) mask |= uint64_t{1} << lane;
+    if (has_event(g.watches[lane], memory)) mask |= uint64_t{1} << lane;
   });
   return mask;
 }
@@ -161,6 +175,10 @@ void wait_for_event(Group& g, Slot monitor) {
   else
     for_each_lane(g.active, [&](uint32_t lane) { wait(uint64_t{1} << lane); });
   g.runnable &= ~g.waiting;
+}
+
+bool has_event(const Watch& watch, const MemoryView& memory) {
+  return (watch.word && !may_be_read(watch.word, memory)) || watch.has_event(memory);
 }
 
 bool has_event(const Group& g) { return lanes_with_event(g) != 0; }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "device_sim/core/interleaving.h"
+#include "device_sim/simd/watched.h"
 
 namespace gpusim::simd {
 
@@ -68,7 +69,7 @@ bool Scheduler::is_due(size_t group) const {
     case Rest::State::kAwake:
       return true;
     case Rest::State::kWord:
-      return slices_ >= r.until || r.watch.has_event(machine_.memory);
+      return slices_ >= r.until || simd::has_event(r.watch, machine_.memory);
     case Rest::State::kEvents:
       return slices_ >= r.until || ((slices_ + group) % kSlices == 0 && has_event(groups_[group]));
     case Rest::State::kPolling:

@@ -54,7 +54,7 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
 
 // Whether the cores of a group may run alone instead. Those who look at groups, or at what cores do
 // by turns, want them as they were asked for.
-bool SimdBackend::may_part() const {
+bool SimdBackend::may_part() {
   constexpr uint32_t kMostCores = 4096;  // each has a group of its own then
   const bool is_wanted = config_.regroup && !groups_.is_of_one() && config_.cores <= kMostCores &&
                          config_.memory_model == MemoryModel::kShared &&
@@ -75,9 +75,17 @@ simd::Gear SimdBackend::new_gear() const {
   return {step_cost, config_.native_after == 0 ? 1 : price};  // 0: as often as can be
 }
 
-std::unique_ptr<native::Engine> SimdBackend::make_engine() const {
-  return native::Engine::make(*module_, memory_.view(),
-                              1 + (config_.count_lanes ? uint64_t{1} << 32 : 0));
+std::unique_ptr<native::Engine> SimdBackend::make_engine() {
+  return native::Engine::make(
+      *module_, memory_.view(), 1 + (config_.count_lanes ? uint64_t{1} << 32 : 0),
+      [this] { return memory_.guard() ? memory_.direct() : DirectMemory{}; });
+}
+
+// Code that leaves permissions to the host runs only while the host's pages have them: they are
+// open after checkpoints and while windows are interleaved.
+void SimdBackend::guard_memory() {
+  native::Engine* const code = native_ ? native_->alone() : nullptr;
+  if (code && code->needs_guard() && !memory_.is_guarded() && !memory_.guard()) code->lose_guard();
 }
 
 void SimdBackend::make_code_caches() {
@@ -221,6 +229,7 @@ std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
 }
 
 void SimdBackend::run_round(uint64_t instructions) {
+  guard_memory();
   scheduler_.begin_round();
   const uint64_t round = scheduler_.slices();
   simd::Regrouper& regrouper = groups_.regrouper();

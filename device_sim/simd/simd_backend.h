@@ -73,6 +73,10 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   size_t native_variants() const {
     return (native_ ? native_->variants() : 0) + (other_native_ ? other_native_->variants() : 0);
   }
+  // As on a host where a process may have few mappings. Before configure().
+  void limit_guarded_runs(uint64_t most) { memory_.limit_guarded_runs(most); }
+  // Whether native code leaves permissions to the host's page protection.
+  bool is_guarded() const { return engine() && engine()->needs_guard(); }
   // Instructions of cores alone in their groups that native code ran.
   uint64_t native_instructions() const { return engine() ? engine()->instructions() : 0; }
   // Times that cores which ran in lockstep went on alone, or the other way round.
@@ -84,6 +88,8 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   Memory machine_memory() override { return {memory_.view(), config_.cores, memory_.storage()}; }
   // Permissions of pages from `address` on change: what groups know of them is no longer true.
   void forget_reach(uint64_t address);
+  void open_memory() override { memory_.open(); }
+  void guard_memory();
   void note_permissions(uint64_t address, uint64_t size_bytes) {
     if (engine()) engine()->permissions_changed(address, size_bytes);
   }
@@ -94,7 +100,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   void run_round(uint64_t instructions);
 
   // Native code.
-  std::unique_ptr<native::Engine> make_engine() const;
+  std::unique_ptr<native::Engine> make_engine();
   void make_code_caches();
   // Of cores alone, whether they are now or not; null: none.
   native::Engine* engine() const {
@@ -105,7 +111,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   void mark_hot_blocks_of_one(uint64_t used);
 
   // Lockstep or alone.
-  bool may_part() const;
+  bool may_part();
   simd::Gear new_gear() const;
   void arrange(bool alone);
   bool wants_other_gear(uint64_t used, const simd::Groups::LaneUse& use);

@@ -361,8 +361,8 @@ SignalInfo Kernel::info_of(uint32_t core, uint64_t pc, Fault fault, uint64_t add
       constexpr uint64_t kWidest = 16;  // bytes of an access
       const uint8_t need = fault == Fault::kStoreAccess ? kWrite : kRead;
       uint8_t rights = backend_.permissions(core, info.address);
-      // Of an access that reaches into the next page, the page that lacks the right. Another core may
-      // have given the right since.
+      // Of an access that reaches into the next page, the page that lacks the right. Another core
+      // may have given the right since.
       const uint64_t next = page_up(info.address + 1);
       if (fault != Fault::kFetchAccess && (rights & need) == need &&
           next - info.address < kWidest) {
@@ -396,6 +396,13 @@ bool Kernel::fault(uint32_t core, uint64_t pc, Fault fault, uint64_t address) {
 // Which core it was is not known.
 void Kernel::post_bus_errors() {
   for (const uint64_t address : shared_mappings_->take_bus_errors()) {
+    // The host mapped the file's pages anew; its own permissions may have to follow.
+    const uint64_t end = shared_mappings_->find(address, kPageSize)->end;
+    for (uint64_t page = address, next = page; page < end; page = next) {
+      const uint8_t rights = backend_.permissions(0, page);
+      while (next < end && backend_.permissions(0, next) == rights) next += kPageSize;
+      backend_.set_permissions(0, page, next - page, rights);
+    }
     const std::optional<uint32_t> core = threads_.first_alive();
     if (!core) return;
     post(process_of(*core), *core,
