@@ -420,6 +420,7 @@ static bool gpusim_is_for_processes(u32 op)
 	case GPUSIM_OP_RESET:
 	case GPUSIM_OP_COUNTERS:
 	case GPUSIM_OP_DIRECT:
+	case GPUSIM_OP_CLASSES:
 		return true;
 	default:
 		return false;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <numeric>
 
 #include "device_sim/core/backend_traits.h"
 #include "device_sim/core/machine_state.h"
@@ -191,7 +192,7 @@ void Run::explain_locks(const host::RunResult& result) {
   }
 }
 
-gpusim_report Run::report() {
+gpusim_report Run::report(gpusim_classes& classes) {
   const host::RunResult result = control_->finish();
   explain_locks(result);
   gpusim_report r{};
@@ -205,8 +206,10 @@ gpusim_report Run::report() {
     r.fault_pc = result.stops.front().pc;
   }
   const ClassCounts counts = control_->tallies().of_all_cores(machine_.backend());
-  for (size_t c = 0; c < GPUSIM_CLASSES; ++c) r.classes[c] = counts[c];
-  for (const uint64_t count : r.classes) r.guest_instructions += count;
+  static_assert(kInsnClassCount <= GPUSIM_MOST_CLASSES);
+  classes = {.count = kInsnClassCount};
+  std::copy_n(counts.begin(), kInsnClassCount, classes.instructions);
+  r.guest_instructions = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
   return r;
 }
 

@@ -74,7 +74,7 @@ class Run {
   // After the end. Addresses whose source lines trouble() could tell; then what is known of them.
   std::vector<uint64_t> places() const { return control_->reported_places(kMostPlaces); }
   void tell_lines(const host::LineTable& lines) { control_->tell_lines(lines); }
-  gpusim_report report();  // after that, and trouble() is there
+  gpusim_report report(gpusim_classes& classes);  // after that, and trouble() is there
   std::string output() const { return output_.text(); }
   /// What went wrong, in a sentence or two; empty if nothing did.
   const std::string& trouble() const { return trouble_; }

@@ -20,7 +20,6 @@
 #include "host/offload/program.h"
 #include "translator/common/translator.h"
 
-static_assert(GPUSIM_CLASSES == gpusim::kInsnClassCount);
 static_assert(GPUSIM_READ == 1 << 0 && GPUSIM_WRITE == 1 << 1);
 
 namespace gpusim::offload {
@@ -412,7 +411,7 @@ void Service::Impl::end(Context& c, JobPlace place, LaunchOutcome outcome) {
   if (job->run) {
     if (!job->program->lines.known.empty() && !job->run->places().empty())
       job->run->tell_lines(job->program->lines.known);
-    outcome.report = job->run->report();
+    outcome.report = job->run->report(outcome.classes);
     outcome.report.waited_ns = static_cast<uint64_t>((job->begin - job->arrival).count());
     outcome.report.lasted_ns =
         static_cast<uint64_t>((job->ended.value_or(Clock::now()) - job->begin).count());

@@ -51,6 +51,7 @@ struct LoadOutcome : Outcome {
 };
 struct LaunchOutcome : Outcome {
   gpusim_report report{};
+  gpusim_classes classes{};
 };
 
 struct Counters {

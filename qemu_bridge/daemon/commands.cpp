@@ -43,6 +43,13 @@ uint32_t number32(uint64_t word, const char* what) {
   return static_cast<uint32_t>(word);
 }
 
+void check_version(uint64_t version) {
+  if (version != GPUSIM_WIRE_VERSION)
+    refuse(EPROTO, fmt::format("the driver speaks wire version {}, this simulator {}: take both "
+                               "from one version of gpusim",
+                               version, GPUSIM_WIRE_VERSION));
+}
+
 void check_launch(const gpusim_launch& launch) {
   if (!all_zero(launch.reserved, sizeof launch.reserved))
     refuse(EINVAL, "a reserved field of the launch is not zero");
@@ -88,6 +95,7 @@ const Commands::Operation Commands::kOperations[] = {
     {GPUSIM_OP_COUNTERS,      "COUNTERS",      0, false, true,  false, &Commands::counters},
     {GPUSIM_OP_DIRECT,        "DIRECT",        1, false, true,  false, &Commands::direct},
     {GPUSIM_OP_CHECK,         "CHECK",         2, false, true,  false, &Commands::check_function},
+    {GPUSIM_OP_CLASSES,       "CLASSES",       1, false, true,  false, &Commands::classes},
     // clang-format on
 };
 
@@ -120,18 +128,24 @@ void Commands::serve(uint64_t gpa) {
     log_.line("bell for {:#x}: not a multiple of 64", gpa);
     return;
   }
-  uint8_t* block = memory_.bytes(gpa, sizeof(gpusim_command), true);
+  const uint8_t* block = memory_.bytes(gpa, GPUSIM_COMMAND_BASE_BYTES, true);
   if (!block) {
     log_.line("bell for {:#x}: not guest RAM", gpa);
     return;
   }
   Request request;
   copy_once(&request, block, offsetof(gpusim_command, reply));
+  const size_t size_bytes =
+      request.version == GPUSIM_WIRE_VERSION ? sizeof(gpusim_command) : GPUSIM_COMMAND_BASE_BYTES;
+  if (!memory_.bytes(gpa, size_bytes, true)) {
+    log_.line("bell for {:#x}: its end is not guest RAM", gpa);
+    return;
+  }
   if (request.status != GPUSIM_PENDING) {
     log_.line("bell for {:#x}: no command waits there", gpa);
     return;
   }
-  run(request, {gpa, request.ticket, request.context, request.op});
+  run(request, {gpa, request.ticket, request.context, request.op, size_bytes});
 }
 
 bool Commands::serve_posted() {
@@ -149,7 +163,8 @@ bool Commands::serve_posted() {
     request.context = number;
     request.generation = options_.generation;
     request.ticket |= GPUSIM_DIRECT_TICKET;
-    run(request, {context.direct_address, request.ticket, number, request.op, true});
+    run(request,
+        {context.direct_address, request.ticket, number, request.op, sizeof(gpusim_command), true});
   }
   return found;
 }
@@ -204,9 +219,7 @@ void Commands::check(const Request& request, const Operation& o) const {
 Commands::Answer Commands::dispatch(const Request& request, const Label& label,
                                     gpusim_reply& reply) {
   if (request.magic != GPUSIM_COMMAND_MAGIC) refuse(EINVAL, "this is no command: wrong magic");
-  if (request.version != GPUSIM_WIRE_VERSION)
-    refuse(EPROTO, fmt::format("wire version {}; this simulator has {}", request.version,
-                               GPUSIM_WIRE_VERSION));
+  check_version(request.version);
   const Operation* o = operation(request.op);
   if (!o) refuse(ENOSYS, fmt::format("there is no operation {}", request.op));
   if (label.is_direct && o->op != GPUSIM_OP_LAUNCH)
@@ -241,19 +254,17 @@ void Commands::answer(const Label& label, int status, const gpusim_reply& reply)
     if (!direct) return;
     block = reinterpret_cast<uint8_t*>(&direct->command);
   } else {
-    block = memory_.bytes(label.gpa, sizeof(gpusim_command), true);
+    block = memory_.bytes(label.gpa, label.size_bytes, true);
   }
-  std::memcpy(block + offsetof(gpusim_command, reply), &reply, sizeof reply);
+  constexpr size_t kReply = offsetof(gpusim_command, reply);
+  std::memcpy(block + kReply, &reply, label.size_bytes - kReply);
   auto* status_word = reinterpret_cast<int32_t*>(block + offsetof(gpusim_command, status));
   std::atomic_ref<int32_t>(*status_word).store(status, std::memory_order_release);
   if (!label.is_direct) done_(label.gpa);  // who posted it looks for itself
 }
 
 Commands::Answer Commands::hello(const Request& request, const Label&, gpusim_reply& reply) {
-  const uint64_t version = request.request.words.word[0];
-  if (version != GPUSIM_WIRE_VERSION)
-    refuse(EPROTO, fmt::format("the driver speaks wire version {}; this simulator has {}", version,
-                               GPUSIM_WIRE_VERSION));
+  check_version(request.request.words.word[0]);
   const offload::ServiceOptions& options = service_.options();
   reply.word[0] = GPUSIM_WIRE_VERSION;
   reply.word[1] = options_.generation;
@@ -468,6 +479,7 @@ Commands::Answer Commands::launch(const Request& request, const Label& label, gp
                       end(label);
                       gpusim_reply reply{};
                       reply.report = outcome.report;
+                      reply.classes = outcome.classes;
                       set_text(reply, outcome.text);
                       answer(label, outcome.status, reply);
                     });
@@ -495,6 +507,18 @@ Commands::Answer Commands::counters(const Request& request, const Label&, gpusim
   reply.word[3] = counters.translations;
   reply.word[4] = counters.cached_programs;
   reply.word[5] = contexts_.at(request.context).posted;
+  return Answer::kNow;
+}
+
+Commands::Answer Commands::classes(const Request& request, const Label&, gpusim_reply& reply) {
+  std::string names;
+  reply.word[0] = kInsnClassCount;
+  for (uint64_t c = request.request.words.word[0]; c < kInsnClassCount; ++c) {
+    if (names.size() + std::strlen(kInsnClassNames[c]) + 1 >= sizeof reply.text) break;
+    names.append(kInsnClassNames[c]).append("\n");
+    ++reply.word[1];
+  }
+  set_text(reply, names);
   return Answer::kNow;
 }
 

@@ -79,6 +79,7 @@ class Commands {
     uint64_t gpa = 0, ticket = 0;
     uint32_t context = 0;
     uint16_t op = 0;
+    size_t size_bytes = sizeof(gpusim_command);  // of the version that it is of
     bool is_direct = false;  // its gpa is a device address
   };
 
@@ -103,6 +104,7 @@ class Commands {
   Answer reset(const Request& request, const Label& label, gpusim_reply& reply);
   Answer counters(const Request& request, const Label& label, gpusim_reply& reply);
   Answer direct(const Request& request, const Label& label, gpusim_reply& reply);
+  Answer classes(const Request& request, const Label& label, gpusim_reply& reply);
 
   void begin(const Label& label);
   void end(const Label& label);

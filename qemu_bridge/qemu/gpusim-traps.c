@@ -261,7 +261,7 @@ static int64_t trap_reason(uint64_t gpa)
 
 static struct gpusim_command *command_at(GpusimDaemon *daemon, uint64_t gpa)
 {
-    return gpa % 64 ? NULL : gpusim_daemon_memory(daemon, gpa, sizeof(struct gpusim_command));
+    return gpa % 64 ? NULL : gpusim_daemon_memory(daemon, gpa, GPUSIM_COMMAND_BASE_BYTES);
 }
 
 static int64_t trap_bell(uint64_t gpa)

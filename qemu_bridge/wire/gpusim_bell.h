@@ -86,8 +86,8 @@ GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_bell_ready) == 256);
  *     while tail != head (acquire): gpa = ring[tail % 64]; tail = tail + 1 (release)
  * head and tail count up and wrap at 2^32; head - tail is never above 64, or the other side is
  * broken. tail may pass an entry as soon as its gpa was read, before the command is. A gpa on the
- * ring is a multiple of 64 and its 1024 bytes lie in one region that is not read-only; QEMU looks
- * at nothing else of a command.
+ * ring is a multiple of 64 and the command's first GPUSIM_COMMAND_BASE_BYTES bytes lie in one region
+ * that is not read-only; QEMU looks at nothing else of a command.
  *
  * The daemon sleeps only by `daemon_sleeps`, after it spun for a while (a few hundred
  * microseconds: waking a processor costs more):

@@ -17,6 +17,7 @@
 
 #ifdef __KERNEL__
 #include <linux/build_bug.h>
+#include <linux/stddef.h>
 #include <linux/types.h>
 typedef __u8 gpusim_u8;
 typedef __u16 gpusim_u16;
@@ -24,6 +25,7 @@ typedef __u32 gpusim_u32;
 typedef __u64 gpusim_u64;
 typedef __s32 gpusim_s32;
 #else
+#include <stddef.h>
 #include <stdint.h>
 typedef uint8_t gpusim_u8;
 typedef uint16_t gpusim_u16;
@@ -38,8 +40,14 @@ typedef int32_t gpusim_s32;
 #define GPUSIM_WIRE_ASSERT(condition) _Static_assert(condition, #condition)
 #endif
 
-/* Both sides must have the same: whatever is added or changed here makes a new version. */
-#define GPUSIM_WIRE_VERSION 2u
+/* Both sides must have the same: whatever is added or changed here makes a new version, but for
+ * instruction classes, whose number each reply says. In all versions a command begins with the same
+ * 64 bytes, and its status and the reply's text are at the same places: who speaks another version
+ * can read why it is refused. The daemon writes no more than GPUSIM_COMMAND_BASE_BYTES of a command
+ * of another version; versions 1 and 2 had no more.
+ */
+#define GPUSIM_WIRE_VERSION 3u
+#define GPUSIM_COMMAND_BASE_BYTES 1024u
 #define GPUSIM_COMMAND_MAGIC 0x4d435347u /* "GSCM" */
 
 /*
@@ -136,7 +144,7 @@ enum gpusim_op {
 	GPUSIM_OP_UNLOAD = 7,
 	/* word[0] program; text: a name. Reply: word[0] address, [1] bytes. -ENOENT. */
 	GPUSIM_OP_SYMBOL = 8,
-	/* struct gpusim_launch. Reply: struct gpusim_report. */
+	/* struct gpusim_launch. Reply: struct gpusim_report, and `classes`. */
 	GPUSIM_OP_LAUNCH = 9,
 	/* word[0]: ticket of a LOAD or LAUNCH of the same context. That one ends with -ECANCELED, if
 	 * it had not ended before; -ENOENT: it had, or there was none.
@@ -159,6 +167,12 @@ enum gpusim_op {
 	 * cannot be one, and the text says why.
 	 */
 	GPUSIM_OP_CHECK = 14,
+	/* The names of instruction classes, in the order of a reply's `classes`. word[0]: the first
+	 * that is wanted. Reply: word[0] how many classes there are, [1] how many names the text has;
+	 * text: the names, a line each. A later simulator may have more classes, behind those of
+	 * today: who does not know them counts them as "other".
+	 */
+	GPUSIM_OP_CLASSES = 15,
 };
 
 enum gpusim_rights {
@@ -233,8 +247,6 @@ struct gpusim_launch {
 };
 GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_launch) == 112 + 384);
 
-#define GPUSIM_CLASSES 15
-
 struct gpusim_report {
 	gpusim_s32 exit_status; /* as `gpusim run` would have: 128 + signal for a fault */
 	gpusim_u32 faults;      /* cores that were stopped by one */
@@ -244,12 +256,21 @@ struct gpusim_report {
 	gpusim_u32 fault_core;   /* the lowest-numbered one that faulted */
 	gpusim_u32 cores;
 	gpusim_u64 fault_pc;
-	gpusim_u64 classes[GPUSIM_CLASSES]; /* guest instructions, as docs/instruction_classes.md */
 	gpusim_u64 waited_ns; /* of the host's clock: from the launch to the kernel's beginning, */
 	gpusim_u64 lasted_ns; /* and from there to its end, with its waiting for others' slices */
 	gpusim_u64 output_kept_bytes; /* at the launch's `output` */
 };
-GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_report) == 48 + 120 + 24);
+GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_report) == 48 + 24);
+
+#define GPUSIM_MOST_CLASSES 31
+
+/* Guest instructions by class (docs/instruction_classes.md); names are told by CLASSES. */
+struct gpusim_classes {
+	gpusim_u32 count;
+	gpusim_u32 reserved;
+	gpusim_u64 instructions[GPUSIM_MOST_CLASSES]; /* 0 from `count` on */
+};
+GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_classes) == 256);
 
 #define GPUSIM_REQUEST_TEXT 256
 
@@ -273,8 +294,9 @@ struct gpusim_reply {
 	};
 	/* What went wrong, or what the operation says; ends at a zero byte. */
 	char text[GPUSIM_REPLY_TEXT];
+	struct gpusim_classes classes; /* of LAUNCH */
 };
-GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_reply) == 464);
+GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_reply) == 464 + 256);
 
 /* `status` before the daemon's reply; everything else is 0 or a negative errno. */
 #define GPUSIM_PENDING 1
@@ -292,7 +314,12 @@ struct gpusim_command {
 	union gpusim_request request;
 	struct gpusim_reply reply;
 };
-GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_command) == 1024);
+GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_command) == 1280);
+/* In all versions. */
+GPUSIM_WIRE_ASSERT(offsetof(struct gpusim_command, version) == 4);
+GPUSIM_WIRE_ASSERT(offsetof(struct gpusim_command, status) == 24);
+GPUSIM_WIRE_ASSERT(offsetof(struct gpusim_command, reply.text) == 752);
+GPUSIM_WIRE_ASSERT(offsetof(struct gpusim_command, reply.classes) == GPUSIM_COMMAND_BASE_BYTES);
 
 enum gpusim_direct_state {
 	GPUSIM_DIRECT_FREE = 0,
@@ -316,6 +343,6 @@ struct gpusim_direct {
 	gpusim_u32 reserved[14];
 	struct gpusim_command command; /* LAUNCH */
 };
-GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_direct) == 1088);
+GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_direct) == 1344);
 
 #endif

@@ -13,11 +13,11 @@
 #include <optional>
 #include <thread>
 
+#include "device_sim/base/error.h"
 #include "qemu_bridge/daemon/bell_transport.h"
 #include "qemu_bridge/daemon/commands.h"
 #include "qemu_bridge/wire/gpusim_bell.h"
 #include "tests/unit/daemon/fake_service.h"
-#include "device_sim/base/error.h"
 
 using namespace gpusim;
 using namespace gpusim::daemon;
@@ -26,6 +26,8 @@ namespace {
 
 constexpr uint64_t kRam = 0x40000000, kRamSize = 64 * kPageSize;
 constexpr uint64_t kFlash = 0x1000, kFlashSize = 2 * kPageSize;
+
+constexpr uint64_t kSlot = 2048;  // a command has room in it
 
 void require(bool condition, const char* what) {
   if (condition) return;
@@ -159,9 +161,9 @@ class Guest {
 
  private:
   uint8_t* at(uint64_t offset) {
-    offset %= kRamSize - 1024;
+    offset %= kRamSize - sizeof(gpusim_command);
     if (offset >= kRamSize / 2) return high_ + (offset - kRamSize / 2);
-    return low_ + std::min(offset, kRamSize / 2 - 1024);
+    return low_ + std::min(offset, kRamSize / 2 - sizeof(gpusim_command));
   }
 
   void begin() {
@@ -173,7 +175,8 @@ class Guest {
                                      .most_loading_bytes = 1 << 18,
                                      .most_programs = 8},
                       log_, [this](uint64_t gpa) {
-                        require(memory_.bytes(gpa, 1024, true) != nullptr, "a reply beside RAM");
+                        require(memory_.bytes(gpa, GPUSIM_COMMAND_BASE_BYTES, true) != nullptr,
+                                "a reply beside RAM");
                       });
   }
 
@@ -224,7 +227,7 @@ class Guest {
         words.word[0] = any((1 << 20) + input.byte() % 8 * kPageSize);
         words.word[1] = any(size);
         words.word[2] = any(input.byte() % 3 + 1);
-        words.word[3] = any(kRam + input.byte() % 32 * 1024);
+        words.word[3] = any(kRam + input.byte() % 32 * kSlot);
         words.word[4] = any(size / kPageSize);
         return;
       }
@@ -259,7 +262,7 @@ class Guest {
   // Memory that is right, at the places that fill() likes.
   void tables() {
     for (uint64_t slot = 0; slot < 32; slot += 3) {
-      auto* table = reinterpret_cast<gpusim_extent*>(at(slot * 1024));
+      auto* table = reinterpret_cast<gpusim_extent*>(at(slot * kSlot));
       for (uint64_t i = 0; i < 4; ++i)
         table[i] = {kRam + (30 + slot % 7 * i) * kPageSize, kPageSize};
     }
@@ -270,7 +273,7 @@ class Guest {
     gpusim_command c{};
     c.magic = GPUSIM_COMMAND_MAGIC;
     c.version = GPUSIM_WIRE_VERSION;
-    c.op = input.byte() % 15;
+    c.op = input.byte() % (GPUSIM_OP_CLASSES + 1);
     c.context = input.byte() % 4;
     c.generation = 1;
     c.ticket = input.byte() % 16;
@@ -286,14 +289,14 @@ class Guest {
     for (int i = input.byte() % 16 - 12; i > 0; --i)  // damage
       reinterpret_cast<uint8_t*>(&c)[(input.byte() << 8 | input.byte()) % sizeof c] = input.byte();
     const uint64_t slot = input.byte() % 32;
-    std::memcpy(at(slot * 1024), &c, sizeof c);
-    commands_->serve(kRam + slot * 1024);
+    std::memcpy(at(slot * kSlot), &c, sizeof c);
+    commands_->serve(kRam + slot * kSlot);
     commands_->serve_posted();
     require(commands_->in_flight() == test::waiting(), "commands in flight");
     // How far it gets: a fuzzer whose every command is refused finds nothing.
     if (c.op < std::size(tally.served)) {
       int32_t status;
-      std::memcpy(&status, at(slot * 1024) + offsetof(gpusim_command, status), sizeof status);
+      std::memcpy(&status, at(slot * kSlot) + offsetof(gpusim_command, status), sizeof status);
       ++(status == 0 || status == GPUSIM_PENDING ? tally.served : tally.refused)[c.op];
     }
   }
@@ -374,7 +377,7 @@ void hello(Input input) {
     for (int i = 0; i < 100; ++i) {
       const Transport::Report report = transport.poll();
       if (report.event == Transport::Event::kEnd) break;
-      transport.memory().bytes(report.gpa, 1024, true);
+      transport.memory().bytes(report.gpa, GPUSIM_COMMAND_BASE_BYTES, true);
     }
   } catch (const Error&) {
   }

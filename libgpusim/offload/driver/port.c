@@ -199,7 +199,8 @@ static int open_file(struct gpusim_port* port) {
   if (error != 0) return fail_open(port, error);
   if (info.driver_version != GPUSIM_DRIVER_VERSION || info.wire_version != GPUSIM_WIRE_VERSION) {
     return fail(GPUSIM_NO_DEVICE,
-                "%s: the driver has version %u (wire %u), this library needs %u (wire %u)",
+                "%s: the driver has version %u (wire %u), this library %u (wire %u): take both "
+                "from one version of gpusim",
                 port->path, info.driver_version, info.wire_version, GPUSIM_DRIVER_VERSION,
                 GPUSIM_WIRE_VERSION);
   }
@@ -261,6 +262,30 @@ static void describe_backends(gpusim_properties* properties, const char* text) {
   }
 }
 
+// The simulator may have more classes than this library, behind those that the library knows.
+static int check_classes(struct gpusim_port* port) {
+  for (unsigned c = 0; c < GPUSIM_CLASS_COUNT;) {
+    union gpusim_request request;
+    struct gpusim_reply reply;
+    memset(&request, 0, sizeof request);
+    request.words.word[0] = c;
+    const int status = operate(port, GPUSIM_OP_CLASSES, &request, &reply, port->path);
+    if (status != GPUSIM_OK) return status;
+    char* rest = reply.text;
+    do {
+      const char* const name = strsep(&rest, "\n");
+      if (strcmp(name, gpusim_class_name(c)) != 0) {
+        return fail(GPUSIM_NO_DEVICE,
+                    "%s: instruction class %u is \"%s\" there and \"%s\" in this library: take "
+                    "both from one version of gpusim",
+                    port->path, c, name, gpusim_class_name(c));
+      }
+      ++c;
+    } while (c < GPUSIM_CLASS_COUNT && rest != NULL && *rest != 0);
+  }
+  return GPUSIM_OK;
+}
+
 static void open_direct(struct gpusim_port* port);
 
 static int port_properties(struct gpusim_port* port, gpusim_properties* properties) {
@@ -293,7 +318,7 @@ static int port_properties(struct gpusim_port* port, gpusim_properties* properti
            port->transport == GPUSIM_TRANSPORT_VIRTIO ? "virtio" : "semihosting");
   port->address_space_bytes = properties->address_space_bytes;
   if (port->direct == NULL) open_direct(port);
-  return GPUSIM_OK;
+  return check_classes(port);
 }
 
 static int port_counters(struct gpusim_port* port, gpusim_counters* counters) {
@@ -477,6 +502,7 @@ static void set_end(struct gpusim_port_end* end, int status);
 static void end_direct(struct gpusim_port* port, struct gpusim_port_end* end) {
   struct gpusim_direct* const direct = port->direct;
   end->reply.report = direct->command.reply.report;
+  end->reply.classes = direct->command.reply.classes;
   end->reply.text[0] = 0;
   if (direct->command.reply.text[0] != 0) {
     memcpy(end->reply.text, direct->command.reply.text, sizeof end->reply.text);

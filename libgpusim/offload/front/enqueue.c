@@ -460,6 +460,14 @@ static struct gpusim_offload_launch* ended_launch(gpusim_event* event, const cha
   return event->launch;
 }
 
+// The simulator may be newer than this library: classes that came after the last one, "other", are
+// counted as that.
+static void known_classes(const struct gpusim_classes* from, uint64_t* classes) {
+  memset(classes, 0, GPUSIM_CLASS_COUNT * sizeof *classes);
+  for (unsigned i = 0; i < from->count && i < GPUSIM_MOST_CLASSES; ++i)
+    classes[i < GPUSIM_CLASS_COUNT ? i : GPUSIM_CLASS_COUNT - 1] += from->instructions[i];
+}
+
 int gpusim_event_statistics(gpusim_event* event, gpusim_statistics* statistics) {
   int status = GPUSIM_OK;
   const struct gpusim_offload_launch* const launch =
@@ -468,7 +476,7 @@ int gpusim_event_statistics(gpusim_event* event, gpusim_statistics* statistics) 
   const struct gpusim_report* const report = &launch->end.reply.report;
   memset(statistics, 0, sizeof *statistics);
   statistics->guest_instructions = report->guest_instructions;
-  for (unsigned i = 0; i < GPUSIM_CLASS_COUNT; ++i) statistics->classes[i] = report->classes[i];
+  known_classes(&launch->end.reply.classes, statistics->classes);
   statistics->seconds = (double)report->run_ns / 1e9;
   if (report->run_ns != 0) {
     statistics->mips = (double)report->guest_instructions * 1e3 / (double)report->run_ns;
@@ -503,7 +511,9 @@ int gpusim_event_energy(gpusim_event* event, const char* target, double* joules)
       ended_launch(target != NULL && joules != NULL ? event : NULL, "gpusim_event_energy", &status);
   if (launch == NULL) return status;
   *joules = 0;
-  if (gpusim_energy_joules(target, launch->end.reply.report.classes, joules) == 0) return GPUSIM_OK;
+  uint64_t classes[GPUSIM_CLASS_COUNT];
+  known_classes(&launch->end.reply.classes, classes);
+  if (gpusim_energy_joules(target, classes, joules) == 0) return GPUSIM_OK;
   return fail(GPUSIM_NOT_FOUND, "no energy target \"%s\"; there are %s", target,
               gpusim_energy_target_names());
 }

@@ -483,6 +483,7 @@ static void clear_launch(gpusim_event* event) {
   launch->buffer_count = 0;
   launch->has_begun = false;
   memset(&launch->end.reply.report, 0, sizeof launch->end.reply.report);
+  launch->end.reply.classes.count = 0;
   launch->end.status = 0;
   launch->end.reply.text[0] = 0;
   event->next = NULL;

@@ -327,6 +327,7 @@ int port_launch(gpusim_port* port, const gpusim_launch* launch, uint64_t* ticket
                               const std::lock_guard lock(pending->mutex);
                               pending->end.status = gpusim_offload_status_of_errno(outcome.status);
                               pending->end.reply.report = outcome.report;
+                              pending->end.reply.classes = outcome.classes;
                               set_text(pending->end, outcome.text);
                               pending->has_ended = true;
                               pending->ended.notify_all();

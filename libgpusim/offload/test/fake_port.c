@@ -257,6 +257,10 @@ static int fake_launch(struct gpusim_port* port, const struct gpusim_launch* lau
     return gpusim_offload_fail(GPUSIM_DEVICE_LOST, "the device is gone");
   struct job* const job = calloc(1, sizeof *job);
   job->launch = *launch;
+  // A simulator that has two classes more than this library.
+  job->end.reply.classes.count = GPUSIM_CLASS_COUNT + 2;
+  for (unsigned c = 0; c < GPUSIM_CLASS_COUNT + 2; ++c)
+    job->end.reply.classes.instructions[c] = c + 1;
   pthread_mutex_lock(&port->mutex);
   job->ticket = ++port->last_ticket;
   // Some have ended when the call returns.

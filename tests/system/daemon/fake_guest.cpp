@@ -353,7 +353,7 @@ gpusim_command Guest::command(uint16_t op, uint32_t context, std::initializer_li
 uint64_t Guest::post(const gpusim_command& command) {
   if (blocks_.empty()) {
     const uint64_t page = ram.pages(1);
-    for (uint64_t i = 0; i < 4; ++i) blocks_.push_back(page + i * 1024);
+    for (uint64_t i = 0; i < 2; ++i) blocks_.push_back(page + i * 2048);
   }
   const uint64_t gpa = blocks_.back();
   blocks_.pop_back();

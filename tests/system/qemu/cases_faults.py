@@ -1,4 +1,6 @@
 """What goes wrong: the daemon, guest processes, kernels, memory; and that all goes on afterwards."""
+import socket
+import struct
 import time
 
 from harness import check, cpu_seconds, equal, gone, until
@@ -235,6 +237,26 @@ def no_daemon(runner):
     equal(runner.case("works", timeout=20), kernel="works")
 
 
+def daemon_of_another_version(runner):
+    """Stock QEMU, and at the other end one that says hello as the daemon of wire version 2 did."""
+    for pid in runner.guest.kill_daemon():
+        until(lambda pid=pid: gone(pid), "the daemon is gone")
+    path = runner.guest.sockets / "gpusim"
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        listener.settimeout(20)  # QEMU looks once a second
+        qemu = listener.accept()[0]
+        with qemu:
+            qemu.sendall(struct.pack("<IIQ", 1, 77, 2))
+            # Until the hello is there, the driver knows only that nobody answers.
+            until(lambda: "the daemon speaks version 2 of the protocol, not " in text_of(
+                runner.guest.run("guest_cases open", timeout=40), "open"), "the driver says so", seconds=60)
+    runner.guest.start_daemon()
+    equal(runner.case("works", timeout=20), kernel="works")
+
+
 COMMON = [daemon_killed_while_idle, daemon_killed_during_kernel, daemon_killed_between_kernels,
           daemon_killed_in_a_row_of_kernels, daemon_killed_during_transfer,
           several_processes_lose_the_daemon, process_killed_during_kernel,
@@ -242,4 +264,4 @@ COMMON = [daemon_killed_while_idle, daemon_killed_during_kernel, daemon_killed_b
           faulting_kernel, out_of_memory, users_beyond_their_share, many_cycles]
 PATCHED = [others_run_while_time_stands_still, monitor_answers_during_kernel,
            stopped_during_kernel, saved_during_kernel]
-STOCK = [no_daemon, stopped_during_kernel]
+STOCK = [no_daemon, daemon_of_another_version, stopped_during_kernel]

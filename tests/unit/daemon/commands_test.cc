@@ -11,6 +11,7 @@
 #include <cstring>
 #include <thread>
 
+#include "device_sim/uir/insn_class.h"
 #include "tests/unit/daemon/fake_service.h"
 
 using namespace gpusim;
@@ -79,11 +80,11 @@ struct Setup {
 }  // namespace
 
 TEST_CASE("every operation has a name") {
-  for (uint16_t op = GPUSIM_OP_HELLO; op <= GPUSIM_OP_CHECK; ++op)
+  for (uint16_t op = GPUSIM_OP_HELLO; op <= GPUSIM_OP_CLASSES; ++op)
     CHECK(operation_name(op) != nullptr);
   CHECK(std::string(operation_name(GPUSIM_OP_COUNTERS)) == "COUNTERS");
   CHECK(operation_name(0) == nullptr);
-  CHECK(operation_name(GPUSIM_OP_CHECK + 1) == nullptr);
+  CHECK(operation_name(GPUSIM_OP_CLASSES + 1) == nullptr);
 }
 
 TEST_CASE("commands that take time are answered when they end") {
@@ -208,9 +209,62 @@ TEST_CASE("a reply touches nothing but the reply and the status") {
   for (size_t i = 0; i < before.size(); ++i) {
     const bool is_status = i >= 4096 + offsetof(gpusim_command, status) &&
                            i < 4096 + offsetof(gpusim_command, status) + 4;
-    const bool is_reply = i >= 4096 + offsetof(gpusim_command, reply) && i < 4096 + 1024;
+    const bool is_reply =
+        i >= 4096 + offsetof(gpusim_command, reply) && i < 4096 + sizeof(gpusim_command);
     if (!is_status && !is_reply) REQUIRE(before[i] == after[i]);
   }
+}
+
+// As a driver of another gpusim sees it: the places are those of wire version 1, in numbers.
+TEST_CASE("a command of another version is refused where that version looks") {
+  constexpr size_t kSize = 1024, kStatus = 24, kText = 752;
+  constexpr uint64_t kEnd = kPages * kPageSize;
+  for (const uint16_t version : {2, 4})
+    for (const uint64_t gpa : {uint64_t{4096}, kEnd - kSize}) {
+      Setup s;
+      gpusim_command c = s.put(0, GPUSIM_OP_CONTEXT_OPEN, 0);
+      c.version = version;
+      uint8_t* const block = s.memory.bytes(gpa, kSize, true);
+      std::memcpy(block, &c, kSize);
+      std::vector<uint8_t> behind(kSize, 0xa5);
+      if (gpa + kSize < kEnd) std::memcpy(block + kSize, behind.data(), kSize);
+      s.commands->serve(gpa);
+      int32_t status = 0;
+      std::memcpy(&status, block + kStatus, sizeof status);
+      CHECK(status == -EPROTO);
+      CHECK(std::string(reinterpret_cast<char*>(block) + kText) ==
+            "the driver speaks wire version " + std::to_string(version) +
+                ", this simulator 3: take both from one version of gpusim");
+      if (gpa + kSize < kEnd) CHECK(std::memcmp(block + kSize, behind.data(), kSize) == 0);
+      CHECK(s.done == std::vector<uint64_t>{gpa});
+    }
+}
+
+TEST_CASE("a command whose end is beside guest memory is left alone") {
+  Setup s;
+  const uint64_t gpa = kPages * kPageSize - GPUSIM_COMMAND_BASE_BYTES;
+  const gpusim_command c = s.put(0, GPUSIM_OP_CONTEXT_OPEN, 0);
+  std::memcpy(s.memory.bytes(gpa, GPUSIM_COMMAND_BASE_BYTES, true), &c, GPUSIM_COMMAND_BASE_BYTES);
+  s.commands->serve(gpa);
+  CHECK(s.done.empty());
+  CHECK(test::open_contexts() == 0);
+}
+
+TEST_CASE("the names of classes, from any on") {
+  Setup s;
+  const uint32_t context = s.open();
+  for (uint64_t first = 0; first <= kInsnClassCount; ++first) {
+    REQUIRE(s.run(GPUSIM_OP_CLASSES, context, {first}) == 0);
+    const gpusim_reply& reply = s.at(0)->reply;
+    CHECK(reply.word[0] == kInsnClassCount);
+    std::string expected;
+    for (uint64_t c = first; c < first + reply.word[1]; ++c)
+      expected += std::string(kInsnClassNames[c]) + "\n";
+    CHECK(reply.text == expected);
+    CHECK((reply.word[1] > 0) == (first < kInsnClassCount));
+  }
+  CHECK(s.run(GPUSIM_OP_CLASSES, context, {~uint64_t{0}}) == 0);
+  CHECK(s.at(0)->reply.word[1] == 0);
 }
 
 // The decoder must act on what it checked. A thread changes the table of extents all the time

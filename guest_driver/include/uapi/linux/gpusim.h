@@ -64,7 +64,7 @@ struct gpusim_ioc_pin {
 
 /*
  * Hands an operation (gpusim_wire.h: LOAD, UNLOAD, SYMBOL, CHECK, LAUNCH, COUNTERS, RESET, DIRECT,
- * HELLO for the properties) to the daemon. Comes back when that is done or after a few
+ * HELLO and CLASSES for the properties) to the daemon. Comes back when that is done or after a few
  * microseconds, whichever is first: `done` says which. Where the file's context cannot be opened
  * (-ENODEV and others), the reply's text, if there is a reply, says why.
  */
