@@ -15,14 +15,26 @@ struct StopInfo {
   uint64_t address;  // of a faulting access
 };
 
-// Each returns false and fills `stop` on a fault.
+// A Memory that has a short way for most accesses: is_in_line() says for which, load_in_line() and
+// store_in_line() do them.
+template <class Memory>
+concept HasInLine = Memory::kHasInLine;
+
+// Each returns false and fills `stop` on a fault. What is done in line ends on a way of its own:
+// compilers for GPUs would have each access test afterwards which way it came.
 template <Op op, class Ctx, class Memory>
 GPUSIM_HD_INLINE bool execute_load(const Uop& u, Ctx& ctx, const Memory& memory, uint32_t core,
                                    StopInfo& stop) {
   using A = Access<op>;
+  using Type = typename A::Type;
   const uint64_t index = A::kMode == AddressMode::kImmediate ? 0 : ctx.get(u.b);
   const uint64_t address = access_address<A::kMode>(ctx.get(u.a), index, u.imm);
-  typename A::Type value;
+  Type value;
+  if constexpr (HasInLine<Memory>)
+    if (memory.template is_in_line<Type>(address, kRead)) {
+      ctx.set(u.d, extend_loaded<A::kExtend>(memory.template load_in_line<Type>(address)));
+      return true;
+    }
   if (!memory.load(core, address, &value)) {
     stop = {Fault::kLoadAccess, address};
     return false;
@@ -35,9 +47,16 @@ template <Op op, class Ctx, class Memory>
 GPUSIM_HD_INLINE bool execute_store(const Uop& u, Ctx& ctx, const Memory& memory, uint32_t core,
                                     StopInfo& stop) {
   using A = Access<op>;
+  using Type = typename A::Type;
   const uint64_t index = A::kMode == AddressMode::kImmediate ? 0 : ctx.get(u.b);
   const uint64_t address = access_address<A::kMode>(ctx.get(u.a), index, u.imm);
-  if (memory.store(core, address, static_cast<typename A::Type>(ctx.get(u.d)))) return true;
+  const auto value = static_cast<Type>(ctx.get(u.d));
+  if constexpr (HasInLine<Memory>)
+    if (memory.template is_in_line<Type>(address, kWrite)) {
+      memory.store_in_line(address, value);
+      return true;
+    }
+  if (memory.store(core, address, value)) return true;
   stop = {Fault::kStoreAccess, address};
   return false;
 }

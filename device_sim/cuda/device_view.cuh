@@ -7,26 +7,29 @@ namespace gpusim::cuda {
 
 struct DeviceView : MemoryView {
   // Aligned accesses to the linear zone are done in line; all others by one function each.
+  static constexpr bool kHasInLine = true;
+  template <class T>
+  __device__ __forceinline__ bool is_in_line(uint64_t address, uint8_t need) const {
+    const uint64_t in_linear = address - linear_base;
+    return in_linear < linear_size && (address & (sizeof(T) - 1)) == 0 &&
+           (linear_pages[in_linear >> kPageShift] & need) != 0;
+  }
+  template <class T>
+  __device__ __forceinline__ T load_in_line(uint64_t address) const {
+    return atomic_load(reinterpret_cast<const T*>(linear + (address - linear_base)));
+  }
+  template <class T>
+  __device__ __forceinline__ void store_in_line(uint64_t address, T value) const {
+    atomic_store(reinterpret_cast<T*>(linear + (address - linear_base)), value);
+  }
   template <class T>
   __device__ __forceinline__ bool load(uint32_t core, uint64_t address, T* out) const {
-    const uint64_t in_linear = address - linear_base;
-    if (in_linear < linear_size && (address & (sizeof(T) - 1)) == 0) {
-      if ((linear_pages[in_linear >> kPageShift] & kRead) == 0) return false;
-      *out = atomic_load(reinterpret_cast<const T*>(linear + in_linear));
-      return true;
-    }
     const Loaded loaded = load_elsewhere(*this, core, address, sizeof(T));
     *out = static_cast<T>(loaded.value);
     return loaded.ok;
   }
   template <class T>
   __device__ __forceinline__ bool store(uint32_t core, uint64_t address, T value) const {
-    const uint64_t in_linear = address - linear_base;
-    if (in_linear < linear_size && (address & (sizeof(T) - 1)) == 0) {
-      if ((linear_pages[in_linear >> kPageShift] & kWrite) == 0) return false;
-      atomic_store(reinterpret_cast<T*>(linear + in_linear), value);
-      return true;
-    }
     return store_elsewhere(*this, core, address, sizeof(T), value);
   }
 
