@@ -126,7 +126,9 @@ bool GuardedSpace::guard(const MemoryView& view) {
   if (mapping_ == nullptr) return false;
   runs_ = 0;
   is_guarded_ = true;
-  if (!apply(view, {0, limit_ >> kPageShift})) open(view);
+  const bool done = apply(view, {0, limit_ >> kPageShift});
+  // Counting takes a while: there must be room for many changes until the next time.
+  if (!done || runs_ > most_runs_ - most_runs_ / 4) open(view);
   return is_guarded_;
 }
 
@@ -140,8 +142,7 @@ bool GuardedSpace::update(const MemoryView& view, uint64_t address, uint64_t siz
 }
 
 void GuardedSpace::open(const MemoryView& view) {
-  is_guarded_ = false;
-  if (mapping_ == nullptr) return;
+  if (!std::exchange(is_guarded_, false)) return;
   for_zones(view, 0, limit_ >> kPageShift, [this](uint64_t first, uint64_t end) {
     make_accessible(base_ + (first << kPageShift), (end - first) << kPageShift);
   });

@@ -40,6 +40,14 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   if (!is_access) raise(signal);
 }
 
+// A fault whose signal is blocked ends the process, and who started it may have blocked it.
+void unblock_faults() {
+  sigset_t faults;
+  sigemptyset(&faults);
+  sigaddset(&faults, SIGSEGV);
+  pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
+}
+
 }  // namespace
 
 void Traps::add(Trap trap) { traps_.push_back(trap); }
@@ -54,6 +62,8 @@ uint64_t Traps::slow_path(uint64_t address) const {
 }
 
 Trapping::Trapping(const Traps& traps) {
+  thread_local bool is_unblocked = false;
+  if (!std::exchange(is_unblocked, true)) unblock_faults();
   running = &traps;
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }

@@ -3,9 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <random>
+#include <thread>
 
 #include "device_sim/core/guest_memory.h"
 #include "device_sim/scalar/scalar_backend.h"
@@ -165,6 +168,22 @@ TEST_CASE("accesses of every kind fault at borders of pages as in the reference"
       CHECK(walk(Kind::kChecked, module, op, border, 24) == expected);
     }
   }
+}
+
+// Who starts the process may have blocked it; a fault would then end the process.
+TEST_CASE("faults go to their slow paths where the signal was blocked") {
+  const Module module = make_walk(Op::ld64, 0);
+  const uint64_t border = kBase + kPages * kPageSize;
+  const Seen expected = walk(Kind::kScalar, module, Op::ld64, border, 0);
+  std::optional<Seen> seen;
+  std::thread([&] {
+    sigset_t faults;
+    sigemptyset(&faults);
+    sigaddset(&faults, SIGSEGV);
+    pthread_sigmask(SIG_BLOCK, &faults, nullptr);
+    seen = walk(Kind::kGuarded, module, Op::ld64, border, 0);
+  }).join();
+  CHECK(*seen == expected);
 }
 
 TEST_CASE("offsets of any size, and addresses that wrap around or lie far out") {
