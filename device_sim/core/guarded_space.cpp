@@ -142,10 +142,7 @@ bool GuardedSpace::update(const MemoryView& view, uint64_t address, uint64_t siz
 }
 
 void GuardedSpace::open(const MemoryView& view) {
-  if (!std::exchange(is_guarded_, false)) return;
-  for_zones(view, 0, limit_ >> kPageShift, [this](uint64_t first, uint64_t end) {
-    make_accessible(base_ + (first << kPageShift), (end - first) << kPageShift);
-  });
+  if (std::exchange(is_guarded_, false)) open_range(view, 0, limit_);
 }
 
 void GuardedSpace::open_range(const MemoryView& view, uint64_t address, uint64_t size_bytes) {
