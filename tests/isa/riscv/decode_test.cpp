@@ -119,12 +119,26 @@ TEST_CASE("every row has a translation") {
   }
 }
 
+gpusim::DraftBlock translate_alone(uint32_t word, int xlen, uint64_t pc) {
+  BlockBuilder builder = make_block_builder();
+  builder.begin_block(pc);
+  translate_instruction(decode_any(word, xlen), pc, builder);
+  return builder.take();
+}
+
+struct OneMicroOp {
+  uint32_t word;
+  gpusim::Op expected;
+};
+void check_one_micro_op(const OneMicroOp& e, int xlen) {
+  CAPTURE(e.word);
+  const gpusim::DraftBlock block = translate_alone(e.word, xlen, 0x10000);
+  REQUIRE(block.uops.size() == 1);
+  CHECK(block.uops[0].op == e.expected);
+}
+
 TEST_CASE("instructions on words, and on addresses made of words, are one micro-op each") {
-  struct Example {
-    uint32_t word;
-    gpusim::Op expected;
-  };
-  static constexpr Example kExamples[] = {
+  static constexpr OneMicroOp kExamples[] = {
       {0x00c5853b, gpusim::Op::addw},        // addw a0,a1,a2
       {0x40c5853b, gpusim::Op::subw},        // subw a0,a1,a2
       {0x02c5853b, gpusim::Op::mulw},        // mulw a0,a1,a2
@@ -139,22 +153,11 @@ TEST_CASE("instructions on words, and on addresses made of words, are one micro-
       {0x08c5853b, gpusim::Op::add_uxtw64},  // add.uw a0,a1,a2
       {0x20c5c53b, gpusim::Op::add_uxtw64},  // sh2add.uw a0,a1,a2
   };
-  for (const Example& e : kExamples) {
-    CAPTURE(e.word);
-    BlockBuilder builder = make_block_builder();
-    builder.begin_block(0x10000);
-    translate_instruction(decode_any(e.word, 64), 0x10000, builder);
-    REQUIRE(builder.draft().uops.size() == 1);
-    CHECK(builder.draft().uops[0].op == e.expected);
-  }
+  for (const OneMicroOp& e : kExamples) check_one_micro_op(e, 64);
 }
 
 TEST_CASE("instructions of RV32 are one micro-op each, on 32 bits") {
-  struct Example {
-    uint32_t word;
-    gpusim::Op expected;
-  };
-  static constexpr Example kExamples[] = {
+  static constexpr OneMicroOp kExamples[] = {
       {0x00c58533, gpusim::Op::add32},      // add a0,a1,a2
       {0x40c58533, gpusim::Op::sub32},      // sub a0,a1,a2
       {0x02c58533, gpusim::Op::mul32},      // mul a0,a1,a2
@@ -172,23 +175,11 @@ TEST_CASE("instructions of RV32 are one micro-op each, on 32 bits") {
       {0x00b50463, gpusim::Op::br_eq32},    // beq a0,a1,.+8
       {0x0604d063, gpusim::Op::bri_ge32},   // bgez s1,.+96
   };
-  for (const Example& e : kExamples) {
-    CAPTURE(e.word);
-    BlockBuilder builder = make_block_builder();
-    builder.begin_block(0x10000);
-    translate_instruction(decode_any(e.word, 32), 0x10000, builder);
-    REQUIRE(builder.draft().uops.size() == 1);
-    CHECK(builder.draft().uops[0].op == e.expected);
-  }
+  for (const OneMicroOp& e : kExamples) check_one_micro_op(e, 32);
 }
 
 TEST_CASE("addresses of RV32 have 32 bits") {
-  const auto last = [](uint32_t word, uint64_t pc) {
-    BlockBuilder builder = make_block_builder();
-    builder.begin_block(pc);
-    translate_instruction(decode_any(word, 32), pc, builder);
-    return builder.take();
-  };
+  const auto last = [](uint32_t word, uint64_t pc) { return translate_alone(word, 32, pc); };
   CHECK(last(0xfffff517, 0x800).uops.back().imm == 0xfffff800);  // auipc a0,0xfffff
   CHECK(last(0x80000537, 0).uops.back().imm == 0x80000000);      // lui a0,0x80000
   CHECK(last(0xffc02503, 0).uops.back().imm == 0xfffffffc);      // lw a0,-4(zero)
@@ -284,11 +275,9 @@ TEST_CASE("no acquire passes a release") {
   };
   for (const Example& e : kExamples) {
     CAPTURE(e.word);
-    BlockBuilder builder = make_block_builder();
-    builder.begin_block(0x10000);
-    translate_instruction(decode_any(e.word, 64), 0x10000, builder);
+    const gpusim::DraftBlock block = translate_alone(e.word, 64, 0x10000);
     std::string names;
-    for (const Uop& u : builder.draft().uops)
+    for (const Uop& u : block.uops)
       names += (names.empty() ? "" : " ") + std::string(op_info(u.op).name);
     CHECK(names == e.expected);
   }
