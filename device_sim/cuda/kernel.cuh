@@ -8,7 +8,10 @@ namespace gpusim::cuda {
 inline constexpr uint32_t kMaxThreads = 512;
 
 __global__ void __launch_bounds__(kMaxThreads, 1) simulate(const __grid_constant__ Launch launch) {
-  const uint32_t index = blockIdx.x * blockDim.x + threadIdx.x;
+  // When all lanes of a warp make an atomic operation, a chip may always serve the same lane first.
+  // Cores move on by a lane with every slice, so that each is that one in its turn.
+  const uint32_t lane = (threadIdx.x + launch.slice) % kWarpSize;
+  const uint32_t index = blockIdx.x * blockDim.x + threadIdx.x / kWarpSize * kWarpSize + lane;
   const bool is_present = index < launch.runnable;
   Warp(launch, is_present ? launch.order[index] : 0, is_present).run_slice();
 }

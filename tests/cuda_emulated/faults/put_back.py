@@ -42,6 +42,10 @@ FAULTS = [
     (6, "core/device_atomics.h",
      "fence_all() { __threadfence(); }",
      "fence_all() { if (!FAULT(6)) __threadfence(); }"),
+    # A core is the same lane in every slice.
+    (7, "cuda/kernel.cuh",
+     "(threadIdx.x + launch.slice)",
+     "(threadIdx.x + (FAULT(7) ? 0 : launch.slice))"),
 ]
 
 

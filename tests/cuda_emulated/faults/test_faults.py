@@ -28,15 +28,18 @@ class Faults(unittest.TestCase):
     def setUpClass(cls):
         cls.build.mkdir(parents=True, exist_ok=True)
         cls.stale, cls.locks = cls.build / "stale.elf", cls.build / "locks.elf"
+        cls.contend = cls.build / "contend.elf"
         subprocess.run([*LINUX_CC, HERE / "stale.c", "-o", cls.stale], check=True)
+        subprocess.run([*CC, "-o", cls.contend, HERE / "contend.c",
+                        *guest_programs.AARCH64.runtime], check=True)
         subprocess.run([*CC, "-o", cls.locks, LOCKS / "locks.c", LOCKS / "locks.S",
                         *guest_programs.AARCH64.runtime], check=True)
 
-    def run_with(self, fault, *arguments):
+    def run_with(self, fault, *arguments, **environment):
         command = [self.gpusim, "run", "--quiet", "--backend", "cuda", *map(str, arguments)]
         return subprocess.run(command,
                               capture_output=True, text=True, timeout=300,
-                              env=os.environ | {"GPUSIM_EMULATED_FAULT": str(fault)})
+                              env=os.environ | {"GPUSIM_EMULATED_FAULT": str(fault)} | environment)
 
     def test_all_faults_are_put_back(self):
         self.assertEqual(self.not_put_back.read_text(), "", "adapt put_back.py to the sources")
@@ -64,6 +67,13 @@ class Faults(unittest.TestCase):
                                  1, SPINNING_KIND).returncode
         self.assertEqual(take_the_lock(0), 0)
         self.assertEqual(take_the_lock(3), 124)  # docs/cli.md: --max-instructions stopped a core
+
+    def test_a_lane_that_the_memory_never_serves_first(self):
+        def contend(fault, lanes):
+            return self.run_with(fault, "--cores", 24, "--slice", 500, "--max-instructions", 100_000,
+                                 self.contend, GPUSIM_EMULATED_LANES=lanes).returncode
+        for lanes in ("lowest-first", "highest-first"):
+            self.assertEqual((contend(0, lanes), contend(7, lanes)), (0, 124), lanes)
 
     def test_fences_that_do_nothing(self):
         def litmus(fault, seed):

@@ -27,6 +27,7 @@ struct Warp {
   std::array<void*, kLanes> stacks{};
   // Masks of lanes. A lane that never was counts as ended.
   uint32_t ready = 0, waiting = 0, at_barrier = 0, ended = 0;
+  uint32_t had_turn = 0;  // in this round, where lanes go in step
   std::vector<Gathering> gatherings;
   std::array<uint64_t, kLanes> values, results;
   std::array<uint32_t, kLanes> arguments;
@@ -68,6 +69,8 @@ void give_up(const std::string& sentence);
 // Lets others run until the scheduler comes back to this lane.
 void switch_away();
 void lane_ended(Warp& warp, Block& block, uint32_t lane);
+// Whether the lanes of a warp go in step: GPUSIM_EMULATED_LANES.
+bool in_step();
 // Of a warp none of whose lanes can run: lets those go on that wait for nobody in particular.
 bool release_active(Warp& warp);
 std::string deadlock(const Warp& warp);

@@ -136,12 +136,13 @@ void complete(Warp& warp, size_t index) {
   warp.gatherings.pop_back();
 }
 
-// Lanes that __activemask finds together are random: one that comes waits for more, or not.
+// Unless lanes go in step, those that __activemask finds together are random: one that comes waits for
+// more, or not.
 constexpr uint32_t kStaysApartOneIn = 8;
 
 bool is_complete(const Warp& warp, const Gathering& g) {
   return g.arrived == (g.mask & ~warp.ended) ||
-         (g.kind == Meeting::kActive && chance().below(kStaysApartOneIn) == 0);
+         (g.kind == Meeting::kActive && !in_step() && chance().below(kStaysApartOneIn) == 0);
 }
 
 size_t gathering_at(Warp& warp, Meeting kind, uint32_t mask, const void* place) {

@@ -2,6 +2,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -34,6 +36,26 @@ constexpr size_t kStackBytes = 64 << 10, kGuardBytes = 4096;
 constexpr uint32_t kBlockTurn = 4096, kWarpTurn = 128;
 // An atomic operation in so many exchanges lanes, about.
 constexpr uint32_t kPreemptionEvery = 16;
+
+// GPUSIM_EMULATED_LANES: in which order the lanes of a warp make an atomic operation.
+enum class LaneOrder { chance, lowest_first, highest_first };
+
+LaneOrder read_lane_order() {
+  const char* const text = std::getenv("GPUSIM_EMULATED_LANES");
+  if (!text) return LaneOrder::chance;
+  if (text == std::string_view("lowest-first")) return LaneOrder::lowest_first;
+  if (text == std::string_view("highest-first")) return LaneOrder::highest_first;
+  std::fprintf(stderr,
+               "cuda-emulated: GPUSIM_EMULATED_LANES is '%s': set lowest-first, highest-first or "
+               "nothing\n",
+               text);
+  std::exit(2);
+}
+
+LaneOrder lane_order() {
+  static const LaneOrder order = read_lane_order();
+  return order;
+}
 
 Running now;
 context::fiber scheduler;  // where lanes go when they stop
@@ -106,13 +128,25 @@ void resume(Warp& warp, uint32_t lane) {
   lane_ended(warp, *now.block, lane);
 }
 
+// Of the lanes that are ready. In an order, each runs to its next atomic operation, then the one
+// behind it, and when all have run the first again: as if they went in step.
+uint32_t next_lane(Warp& warp) {
+  if (!in_step()) return chance().bit_of(warp.ready);
+  if ((warp.ready & ~warp.had_turn) == 0) warp.had_turn = 0;
+  const uint32_t lanes = warp.ready & ~warp.had_turn;
+  const int lane =
+      lane_order() == LaneOrder::lowest_first ? std::countr_zero(lanes) : std::bit_width(lanes) - 1;
+  warp.had_turn |= 1u << lane;
+  return static_cast<uint32_t>(lane);
+}
+
 // A few lanes of a warp. False: the launch was given up.
 bool run_warp(uint32_t index) {
   Warp& warp = now.block->warps[index];
   now.warp_index = index;
   if (delays_stores) settle_by_chance(warp);
   for (uint32_t turn = 1 + chance().below(kWarpTurn); warp.ready != 0 && turn != 0; --turn) {
-    resume(warp, chance().bit_of(warp.ready));
+    resume(warp, next_lane(warp));
     if (given_up) return false;
   }
   if (warp.ready == 0 && warp.waiting != 0 && !release_active(warp)) give_up(deadlock(warp));
@@ -148,6 +182,7 @@ void abandon(std::vector<Block>& blocks) {
 
 Running& running() { return now; }
 bool in_kernel() { return is_running; }
+bool in_step() { return lane_order() != LaneOrder::chance; }
 
 std::string running_lane() {
   return "kernel " + function_name(now.launch->kernel) + ", block " +
@@ -173,7 +208,7 @@ void give_up(const std::string& sentence) {
 void switch_away() { scheduler = std::move(scheduler).resume(); }
 
 void preempt() {
-  until_preemption = 1 + chance().below(2 * kPreemptionEvery);
+  until_preemption = in_step() ? 1 : 1 + chance().below(2 * kPreemptionEvery);
   if (is_running) {
     if (delays_stores) settle_by_chance(*now.warp);
     switch_away();
