@@ -247,7 +247,12 @@ CallValue parse_call_value(const Module& module, const std::string& text) {
     uint64_t value = 0;
     const auto [stop, error] =
         std::from_chars(digits.data() + (hex ? 2 : 0), end, value, hex ? 16 : 10);
-    if (error == std::errc{} && stop == end) return {Kind::kInteger, negative ? 0 - value : value};
+    if (error == std::errc{} && stop == end) {
+      const uint32_t bits = find_isa(module.isa)->register_bits;
+      if (bits < 64 && value > (negative ? uint64_t{1} << (bits - 1) : ~uint64_t{0} >> (64 - bits)))
+        throw Error(fmt::format("--arg {}: {} has registers of {} bits", text, module.isa, bits));
+      return {Kind::kInteger, negative ? 0 - value : value};
+    }
   }
   throw Error(
       fmt::format("--arg {}: neither an integer of 64 bits (decimal or 0x), a float "

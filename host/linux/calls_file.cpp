@@ -23,6 +23,14 @@ constexpr uint64_t kMostVectors = 1024;
 
 enum class Direction { kRead, kWrite };
 
+// A length that the guest's ssize_t cannot hold, or a buffer that its addresses cannot. 0 or an error
+// number.
+int check_buffer(const Call& call, uint64_t address, uint64_t size) {
+  if (call.word_bytes == 8) return size > INT64_MAX ? EFAULT : 0;
+  if (address + size > uint64_t{1} << 32) return EFAULT;
+  return size > INT32_MAX ? EINVAL : 0;
+}
+
 // Moves bytes between a file and guest memory; `offset` < 0: at the file's position.
 // The result is that of read(2) or write(2): a count, or -errno if nothing was moved.
 int64_t transfer(Kernel& kernel, Call& call, Direction direction, uint64_t address, uint64_t size,
@@ -134,11 +142,13 @@ Reply transfer_vectors(Kernel& kernel, Call& call, Direction direction, int64_t 
 
 Reply transfer_one(Kernel& kernel, Call& call, Direction direction) {
   const FileRef file = call.process->files.share(call.int_arg(0));
+  if (!file) return Reply::error(EBADF);
+  if (const int error = check_buffer(call, call.args[1], call.args[2])) return Reply::error(error);
   const uint64_t size = std::min(call.args[2], kMostBytes);
   const GuestIovec all{call.args[1], size};
   if (const auto reply = transfer_special(kernel, call, direction, file, {&all, 1})) return *reply;
   const uint64_t before = kernel.thread(call.core).retry_done;
-  const bool outside = file && file->changes_by_itself();
+  const bool outside = file->changes_by_itself();
   return finish(kernel, call, direction,
                 transfer(kernel, call, direction, call.args[1] + before, size - before), size,
                 outside);
@@ -147,6 +157,8 @@ Reply transfer_one(Kernel& kernel, Call& call, Direction direction) {
 Reply positioned(Kernel& kernel, Call& call, Direction direction) {
   const auto offset = static_cast<int64_t>(call.args[3]);
   if (offset < 0) return Reply::error(EINVAL);
+  if (!call.process->files.find(call.int_arg(0))) return Reply::error(EBADF);
+  if (const int error = check_buffer(call, call.args[1], call.args[2])) return Reply::error(error);
   return Reply::result(transfer(kernel, call, direction, call.args[1], call.args[2], offset));
 }
 
@@ -187,7 +199,7 @@ int load_vectors(const Call& call, uint64_t address, uint64_t count,
     return EFAULT;
   uint64_t total = 0;
   for (GuestIovec& v : *vectors) {
-    if (v.size > INT64_MAX) return EINVAL;
+    if (v.size > (call.word_bytes == 4 ? INT32_MAX : INT64_MAX)) return EINVAL;
     v.size = std::min(v.size, kMostBytes - total);
     total += v.size;
   }

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "host/linux/futex.h"
+#include "host/linux/words.h"
 
 namespace gpusim::host {
 namespace {
@@ -179,12 +180,10 @@ Reply futex_cmp_requeue_pi(Kernel& kernel, Call& call) {
 
 namespace {
 
-// As set_robust_list(2) has it.
-struct RobustList {
-  uint64_t next;
-  int64_t offset;  // from an entry to its lock's word
-  uint64_t pending;
-};
+// As set_robust_list(2) has it: the first entry, the bytes from an entry to its lock's word, the entry
+// that is about to be taken or freed.
+using RobustList = std::array<int64_t, 3>;
+uint64_t robust_list_bytes(const Call& call) { return 3 * call.word_bytes; }
 constexpr uint64_t kIsPi = 1;         // in a pointer to an entry
 constexpr int kMostRobustLocks = 2048;  // the list may be a ring
 
@@ -207,27 +206,30 @@ void release_robust_list(Kernel& kernel, const Call& call) {
   const Thread* const thread = kernel.find_thread(call.core);
   const uint64_t head = thread ? thread->robust_list : 0;
   RobustList list;
-  if (head == 0 || !call.memory.load(head, &list)) return;
+  if (head == 0 || !load_longs(call, head, &list)) return;
+  const int64_t offset = list[1];
+  const uint64_t pending_entry = kernel.in_register(list[2]);
   const auto release = [&](uint64_t entry, bool pending) {
-    return release_robust_lock(kernel, call,
-                               (entry & ~kIsPi) + static_cast<uint64_t>(list.offset),
-                               (entry & kIsPi) != 0, pending);
+    const int64_t lock = static_cast<int64_t>(entry & ~kIsPi) + offset;
+    return release_robust_lock(kernel, call, kernel.in_register(lock), (entry & kIsPi) != 0,
+                               pending);
   };
-  uint64_t entry = list.next;
+  uint64_t entry = kernel.in_register(list[0]);
   for (int i = 0; i < kMostRobustLocks && (entry & ~kIsPi) != head; ++i) {
-    uint64_t next = 0;
-    const bool has_next = call.memory.load(entry & ~kIsPi, &next);
-    if ((entry & ~kIsPi) != (list.pending & ~kIsPi) && !release(entry, /*pending=*/false)) return;
+    std::array<int64_t, 1> next{};
+    const bool has_next = load_longs(call, entry & ~kIsPi, &next);
+    if ((entry & ~kIsPi) != (pending_entry & ~kIsPi) && !release(entry, /*pending=*/false)) return;
     if (!has_next) break;
-    entry = next;
+    entry = kernel.in_register(next[0]);
   }
-  if ((list.pending & ~kIsPi) != 0) release(list.pending, /*pending=*/true);
+  if ((pending_entry & ~kIsPi) != 0) release(pending_entry, /*pending=*/true);
 }
 
 }  // namespace
 
 void release_locks(Kernel& kernel, uint32_t core) {
   const Call call{.core = core,
+                  .word_bytes = kernel.abi().word_bytes,
                   .process = &kernel.process_of(core),
                   .memory = GuestAccess(kernel.backend(), core)};
   const int64_t tid = kernel.tid(core);
@@ -241,7 +243,7 @@ void release_locks(Kernel& kernel, uint32_t core) {
 }
 
 Reply sys_set_robust_list(Kernel& kernel, Call& call) {
-  if (call.args[1] != sizeof(RobustList)) return Reply::error(EINVAL);
+  if (call.args[1] != robust_list_bytes(call)) return Reply::error(EINVAL);
   kernel.thread(call.core).robust_list = call.args[0];
   return Reply::result(0);
 }
@@ -251,8 +253,10 @@ Reply sys_get_robust_list(Kernel& kernel, Call& call) {
   const std::optional<uint32_t> core =
       tid == 0 ? std::optional(call.core) : kernel.core_of_thread(tid);
   if (!core || (kernel.is_private() && *core != call.core)) return Reply::error(ESRCH);
-  const bool ok = call.memory.store(call.args[2], uint64_t{sizeof(RobustList)}) &&
-                  call.memory.store(call.args[1], kernel.thread(*core).robust_list);
+  const auto size = static_cast<int64_t>(robust_list_bytes(call));
+  const auto head = static_cast<int64_t>(kernel.thread(*core).robust_list);
+  const bool ok = store_longs<1>(call, call.args[2], {size}) &&
+                  store_longs<1>(call, call.args[1], {head});
   return ok ? Reply::result(0) : Reply::error(EFAULT);
 }
 

@@ -23,6 +23,16 @@ uint8_t rights_of(uint64_t protection) {
                               ((protection & kProtExecute) ? kExecute : 0));
 }
 
+// Whole pages of so many bytes, in the guest's arithmetic.
+uint64_t pages_of(const Call& call, uint64_t size) {
+  const uint64_t bytes = page_up(size);
+  return call.word_bytes == 4 ? static_cast<uint32_t>(bytes) : bytes;
+}
+// Whether the range leaves the addresses of the guest's pointers.
+bool overflows(const Call& call, uint64_t address, uint64_t size) {
+  return call.word_bytes == 4 ? address + size > uint64_t{1} << 32 : address + size < address;
+}
+
 AddressRange range_of(uint64_t address, uint64_t size) { return {address, address + size}; }
 AddressRange common(const AddressRange& a, const AddressRange& b) {
   const uint64_t begin = std::max(a.begin, b.begin);
@@ -202,8 +212,8 @@ Reply sys_mmap(Kernel& kernel, Call& call) {
 }
 
 Reply sys_munmap(Kernel& kernel, Call& call) {
-  const uint64_t address = call.args[0], size = page_up(call.args[1]);
-  if ((address & (kPageSize - 1)) || size == 0 || address + size < address)
+  const uint64_t address = call.args[0], size = pages_of(call, call.args[1]);
+  if ((address & (kPageSize - 1)) || size == 0 || overflows(call, address, size))
     return Reply::error(EINVAL);
   unmap_range(kernel, call, range_of(address, size));
   return Reply::result(0);
@@ -211,8 +221,9 @@ Reply sys_munmap(Kernel& kernel, Call& call) {
 
 Reply sys_mprotect(Kernel& kernel, Call& call) {
   const uint64_t address = call.args[0], size = page_up(call.args[1]);
-  if ((address & (kPageSize - 1)) || address + size < address) return Reply::error(EINVAL);
+  if (address & (kPageSize - 1)) return Reply::error(EINVAL);
   if (size == 0) return Reply::result(0);
+  if (overflows(call, address, size)) return Reply::error(ENOMEM);
   const uint8_t rights = rights_of(call.args[2]);
   if (!is_mapped(kernel, call, range_of(address, size))) return Reply::error(ENOMEM);
   if ((rights & kWrite) && holds_code(kernel.module(), address, size)) {
@@ -239,7 +250,7 @@ Reply sys_mremap(Kernel& kernel, Call& call) {
     return Reply::error(EINVAL);
   if ((flags & (kFixed | kDontUnmap)) && !(flags & kMayMove)) return Reply::error(EINVAL);
   if ((flags & kDontUnmap) && old_size != new_size) return Reply::error(EINVAL);
-  if (address + old_size < address) return Reply::error(EINVAL);
+  if (overflows(call, address, old_size)) return Reply::error(EINVAL);
   const AddressRange old = range_of(address, old_size);
   if (flags & kFixed) {
     if ((target & (kPageSize - 1)) || target > kMost ||
@@ -312,7 +323,7 @@ Reply sys_madvise(Kernel& kernel, Call& call) {
   constexpr int64_t kDontNeed = 4, kFirstLater = 8, kRemove = 9, kLast = 21;
   const uint64_t address = call.args[0], size = page_up(call.args[1]);
   const int64_t advice = call.int_arg(2);
-  if ((address & (kPageSize - 1)) || address + size < address || advice < 0 || advice > kLast ||
+  if ((address & (kPageSize - 1)) || overflows(call, address, size) || advice < 0 || advice > kLast ||
       (advice > kDontNeed && advice < kFirstLater) || advice == kRemove)
     return Reply::error(EINVAL);
   const AddressRange range = range_of(address, size);
@@ -329,13 +340,13 @@ Reply sys_madvise(Kernel& kernel, Call& call) {
 // All that is mapped is there, and stays.
 Reply sys_mlock(Kernel& kernel, Call& call) {
   const uint64_t begin = page_down(call.args[0]), end = page_up(call.args[0] + call.args[1]);
-  if (end < begin) return Reply::error(EINVAL);
+  if (end < begin || overflows(call, begin, end - begin)) return Reply::error(EINVAL);
   return is_mapped(kernel, call, {begin, end}) ? Reply::result(0) : Reply::error(ENOMEM);
 }
 Reply sys_mincore(Kernel& kernel, Call& call) {
   const uint64_t address = call.args[0], size = page_up(call.args[1]);
   if ((address & (kPageSize - 1))) return Reply::error(EINVAL);
-  if (address + size < address || !is_mapped(kernel, call, range_of(address, size)))
+  if (overflows(call, address, size) || !is_mapped(kernel, call, range_of(address, size)))
     return Reply::error(ENOMEM);
   const std::vector<uint8_t> here(size / kPageSize, 1);
   return call.memory.write(call.args[2], here) ? Reply::result(0) : Reply::error(EFAULT);
@@ -344,7 +355,7 @@ Reply sys_mincore(Kernel& kernel, Call& call) {
 Reply sys_msync(Kernel& kernel, Call& call) {
   constexpr uint64_t kAsync = 1, kInvalidate = 2, kSync = 4;
   const uint64_t address = call.args[0], size = page_up(call.args[1]), flags = call.args[2];
-  if ((address & (kPageSize - 1)) || address + size < address ||
+  if ((address & (kPageSize - 1)) || overflows(call, address, size) ||
       (flags & ~(kAsync | kInvalidate | kSync)) || (flags & (kAsync | kSync)) == (kAsync | kSync))
     return Reply::error(EINVAL);
   if (!(flags & kSync)) return Reply::result(0);

@@ -15,6 +15,7 @@
 #include "host/linux/epoll_file.h"
 #include "host/linux/sockets.h"
 #include "host/linux/waiting.h"
+#include "host/linux/words.h"
 
 namespace gpusim::host {
 namespace {
@@ -33,11 +34,42 @@ struct GuestMessage {
   uint32_t flags, pad2;
 };
 static_assert(sizeof(GuestMessage) == 56);
-struct GuestControl {  // struct cmsghdr
+struct NarrowMessage {  // of 32-bit guests
+  uint32_t name;
+  int32_t name_size;
+  uint32_t vectors, vector_count, control, control_size, flags;
+};
+static_assert(sizeof(NarrowMessage) == 28);
+
+uint64_t message_bytes(const Call& call) {
+  return call.word_bytes == 4 ? sizeof(NarrowMessage) : sizeof(GuestMessage);
+}
+bool load_message(const Call& call, uint64_t address, GuestMessage* message) {
+  if (call.word_bytes == 8) return call.memory.load(address, message);
+  NarrowMessage m;
+  if (!call.memory.load(address, &m)) return false;
+  *message = {m.name, m.name_size, 0, m.vectors, m.vector_count, m.control, m.control_size,
+              m.flags, 0};
+  return true;
+}
+bool store_message(const Call& call, uint64_t address, const GuestMessage& m) {
+  if (call.word_bytes == 8) return call.memory.store(address, m);
+  const auto narrow = [](uint64_t word) { return static_cast<uint32_t>(word); };
+  return call.memory.store(
+      address, NarrowMessage{narrow(m.name), m.name_size, narrow(m.vectors),
+                             narrow(m.vector_count), narrow(m.control), narrow(m.control_size),
+                             m.flags});
+}
+
+struct GuestControl {  // struct cmsghdr: the first is a long
   uint64_t size;
   int32_t level, type;
 };
-constexpr uint64_t align8(uint64_t size) { return (size + 7) & ~uint64_t{7}; }
+uint64_t control_head_bytes(const Call& call) { return call.word_bytes + 8; }
+// Control data is made of longs.
+uint64_t align_control(const Call& call, uint64_t size) {
+  return (size + call.word_bytes - 1) & ~uint64_t{call.word_bytes - 1};
+}
 
 // Flags that the guest's wish may carry to the host.
 constexpr int kSendFlags = MSG_OOB | MSG_DONTROUTE | MSG_EOR | MSG_CONFIRM | MSG_MORE;
@@ -113,12 +145,14 @@ int load_control(const Call& call, const GuestMessage& message, bool outside,
   if (message.control_size > kMostControl) return ENOBUFS;
   std::vector<uint8_t> guest(message.control_size);
   if (!call.memory.read(message.control, guest)) return EFAULT;
-  for (uint64_t at = 0; at + sizeof(GuestControl) <= guest.size();) {
-    GuestControl head;
-    std::memcpy(&head, guest.data() + at, sizeof head);
-    if (head.size < sizeof head || head.size > guest.size() - at) return EINVAL;
+  const uint64_t head_bytes = control_head_bytes(call);
+  for (uint64_t at = 0; at + head_bytes <= guest.size();) {
+    GuestControl head{};
+    std::memcpy(&head.size, guest.data() + at, call.word_bytes);
+    std::memcpy(&head.level, guest.data() + at + call.word_bytes, 8);
+    if (head.size < head_bytes || head.size > guest.size() - at) return EINVAL;
     if (head.level != SOL_SOCKET || head.type != SCM_RIGHTS) return EINVAL;
-    for (uint64_t f = at + sizeof head; f + 4 <= at + head.size; f += 4) {
+    for (uint64_t f = at + head_bytes; f + 4 <= at + head.size; f += 4) {
       int32_t fd;
       std::memcpy(&fd, guest.data() + f, sizeof fd);
       FileRef file = call.process->files.share(fd);
@@ -126,7 +160,7 @@ int load_control(const Call& call, const GuestMessage& message, bool outside,
       if (files->size() == kMostFiles) return EINVAL;
       files->push_back(std::move(file));
     }
-    at += align8(head.size);
+    at += align_control(call, head.size);
   }
   if (files->empty()) return 0;
   const size_t size = files->size() * sizeof(int);
@@ -162,11 +196,11 @@ std::vector<int> received_files(msghdr& header) {
 // size and flags to report. 0 or an error number.
 int store_control(Kernel& kernel, const Call& call, const std::vector<int>& fds, bool close_on_exec,
                   GuestMessage& message) {
-  const uint64_t room = message.control_size;
+  const uint64_t room = message.control_size, head_bytes = control_head_bytes(call);
   message.control_size = 0;
   std::vector<int32_t> guest_fds;
   for (const int host_fd : fds) {
-    const bool fits = room >= sizeof(GuestControl) + (guest_fds.size() + 1) * sizeof(int32_t);
+    const bool fits = room >= head_bytes + (guest_fds.size() + 1) * sizeof(int32_t);
     const int fd = fits ? call.process->files.add(adopt(kernel, call, host_fd)) : -1;
     if (!fits) ::close(host_fd);
     if (fd < 0) {
@@ -177,13 +211,15 @@ int store_control(Kernel& kernel, const Call& call, const std::vector<int>& fds,
     guest_fds.push_back(fd);
   }
   if (guest_fds.empty()) return 0;
-  const GuestControl head{sizeof head + guest_fds.size() * sizeof(int32_t), SOL_SOCKET, SCM_RIGHTS};
-  if (!call.memory.store(message.control, head) ||
-      !call.memory.write(message.control + sizeof head,
+  const uint64_t size = head_bytes + guest_fds.size() * sizeof(int32_t);
+  const int32_t kind[] = {SOL_SOCKET, SCM_RIGHTS};
+  if (!store_longs<1>(call, message.control, {static_cast<int64_t>(size)}) ||
+      !call.memory.store(message.control + call.word_bytes, kind) ||
+      !call.memory.write(message.control + head_bytes,
                          {reinterpret_cast<const uint8_t*>(guest_fds.data()),
                           guest_fds.size() * sizeof(int32_t)}))
     return EFAULT;
-  message.control_size = std::min(room, align8(head.size));
+  message.control_size = std::min(room, align_control(call, size));
   return 0;
 }
 
@@ -309,7 +345,7 @@ Reply send_call(Kernel& kernel, Call& call, const SocketFile& file, Outgoing& ou
 }
 
 // sendmsg, and each message of sendmmsg.
-int load_message(Kernel& kernel, const Call& call, SocketFile& file, const GuestMessage& message,
+int prepare_message(Kernel& kernel, const Call& call, SocketFile& file, const GuestMessage& message,
                  std::vector<GuestIovec>* vectors, Outgoing* out, HostAddress* address,
                  std::vector<FileRef>* files) {
   if (message.vector_count > kMostMessages) return EMSGSIZE;
@@ -334,7 +370,7 @@ Reply send_guest_message(Kernel& kernel, Call& call, SocketFile& file, const Gue
   HostAddress address;
   std::vector<FileRef> files;
   if (const int error =
-          load_message(kernel, call, file, message, &vectors, &out, &address, &files))
+          prepare_message(kernel, call, file, message, &vectors, &out, &address, &files))
     return Reply::error(error);
   return send_call(kernel, call, file, out);
 }
@@ -342,7 +378,7 @@ Reply send_guest_message(Kernel& kernel, Call& call, SocketFile& file, const Gue
 Reply receive_guest_message(Kernel& kernel, Call& call, const SocketFile& file, uint64_t at,
                             int flags) {
   GuestMessage message;
-  if (!call.memory.load(at, &message)) return Reply::error(EFAULT);
+  if (!load_message(call, at, &message)) return Reply::error(EFAULT);
   std::vector<GuestIovec> vectors;
   if (message.vector_count > kMostMessages) return Reply::error(EMSGSIZE);
   if (const int error = load_vectors(call, message.vectors, message.vector_count, &vectors))
@@ -359,7 +395,7 @@ Reply receive_guest_message(Kernel& kernel, Call& call, const SocketFile& file, 
       error = EFAULT;
     message.name_size = static_cast<int32_t>(name.size());
   }
-  if (error == 0 && !call.memory.store(at, message)) error = EFAULT;
+  if (error == 0 && !store_message(call, at, message)) error = EFAULT;
   if (error != 0) return Reply::error(error);
   return finish(kernel, call, file, result, flags, file.receive_timeout);
 }
@@ -367,15 +403,17 @@ Reply receive_guest_message(Kernel& kernel, Call& call, const SocketFile& file, 
 // sendmmsg and recvmmsg: the first message may wait, the others only if they can go at once.
 template <class One>
 Reply many(Call& call, int flags, One one) {
-  constexpr uint64_t kStep = 64;  // struct mmsghdr
+  // struct mmsghdr: a message and an int, in whole longs.
+  const uint64_t length_at = message_bytes(call);
+  const uint64_t step = (length_at + 4 + call.word_bytes - 1) & ~uint64_t{call.word_bytes - 1};
   const uint64_t count = std::min<uint64_t>(static_cast<uint32_t>(call.args[2]), kMostMessages);
   int64_t done = 0;
   for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t at = call.args[1] + i * kStep;
+    const uint64_t at = call.args[1] + i * step;
     const Reply reply = one(at, i == 0 ? flags : flags | MSG_DONTWAIT);
     if (reply.kind != Reply::Kind::kResult) return reply;
     if (reply.value < 0) return i == 0 ? reply : Reply::result(done);
-    if (!call.memory.store(at + sizeof(GuestMessage), static_cast<uint32_t>(reply.value)))
+    if (!call.memory.store(at + length_at, static_cast<uint32_t>(reply.value)))
       return i == 0 ? Reply::error(EFAULT) : Reply::result(done);
     ++done;
   }
@@ -433,7 +471,7 @@ Reply sys_sendmsg(Kernel& kernel, Call& call) {
   const auto [error, file] = socket_argument(call);
   if (error != 0) return Reply::error(error);
   GuestMessage message;
-  if (!call.memory.load(call.args[1], &message)) return Reply::error(EFAULT);
+  if (!load_message(call, call.args[1], &message)) return Reply::error(EFAULT);
   return send_guest_message(kernel, call, *file, message, static_cast<int>(call.int_arg(2)));
 }
 
@@ -449,7 +487,7 @@ Reply sys_sendmmsg(Kernel& kernel, Call& call) {
   if (found.error != 0) return Reply::error(found.error);
   return many(call, static_cast<int>(call.int_arg(3)), [&](uint64_t at, int flags) {
     GuestMessage message;
-    if (!call.memory.load(at, &message)) return Reply::error(EFAULT);
+    if (!load_message(call, at, &message)) return Reply::error(EFAULT);
     return send_guest_message(kernel, call, *found.file, message, flags);
   });
 }

@@ -230,25 +230,40 @@ GuestStatx::Time statx_time(const timespec& t) {
   return {t.tv_sec, static_cast<uint32_t>(t.tv_nsec), 0};
 }
 
+// asm-generic/statfs.h: struct statfs, and statfs64 where words are narrower.
+template <class Word>
 struct GuestStatfs {
-  int64_t type, bsize;
+  Word type, bsize;
   uint64_t blocks, bfree, bavail, files, ffree;
   int32_t fsid[2];
-  int64_t namelen, frsize, flags, spare[4];
+  Word namelen, frsize, flags, spare[4];
 };
-Reply store_statfs(const Call& call, const struct statfs& host) {
-  GuestStatfs guest{};
-  guest.type = host.f_type;
-  guest.bsize = host.f_bsize;
+static_assert(sizeof(GuestStatfs<uint32_t>) == 88 && sizeof(GuestStatfs<uint64_t>) == 120);
+
+template <class Word>
+bool store_statfs_as(const Call& call, uint64_t address, const struct statfs& host) {
+  GuestStatfs<Word> guest{};
+  guest.type = static_cast<Word>(host.f_type);
+  guest.bsize = static_cast<Word>(host.f_bsize);
   guest.blocks = host.f_blocks;
   guest.bfree = host.f_bfree;
   guest.bavail = host.f_bavail;
   guest.files = host.f_files;
   guest.ffree = host.f_ffree;
-  guest.namelen = host.f_namelen;
-  guest.frsize = host.f_frsize;
-  guest.flags = host.f_flags;
-  return call.memory.store(call.args[1], guest) ? Reply::result(0) : Reply::error(EFAULT);
+  guest.namelen = static_cast<Word>(host.f_namelen);
+  guest.frsize = static_cast<Word>(host.f_frsize);
+  guest.flags = static_cast<Word>(host.f_flags);
+  return call.memory.store(address, guest);
+}
+
+// statfs64 and fstatfs64 have the structure's size as an argument in front of it.
+bool has_statfs_size(const Call& call) {
+  return call.word_bytes != 4 || call.args[1] == sizeof(GuestStatfs<uint32_t>);
+}
+Reply store_statfs(const Call& call, const struct statfs& host) {
+  const bool ok = call.word_bytes == 4 ? store_statfs_as<uint32_t>(call, call.args[2], host)
+                                       : store_statfs_as<uint64_t>(call, call.args[1], host);
+  return ok ? Reply::result(0) : Reply::error(EFAULT);
 }
 
 }  // namespace
@@ -498,6 +513,7 @@ Reply sys_fchdir(Kernel&, Call& call) {
 }
 
 Reply sys_statfs(Kernel& kernel, Call& call) {
+  if (!has_statfs_size(call)) return Reply::error(EINVAL);
   const Place place = place_of(kernel, call, kAtFdCwd, 0, Wish::kLook, Last::kFollow);
   if (place.error != 0) return Reply::error(place.error);
   struct statfs host {};
@@ -511,6 +527,7 @@ Reply sys_statfs(Kernel& kernel, Call& call) {
   return store_statfs(call, host);
 }
 Reply sys_fstatfs(Kernel&, Call& call) {
+  if (!has_statfs_size(call)) return Reply::error(EINVAL);
   const OpenFile* file = call.process->files.find(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
   struct statfs host;

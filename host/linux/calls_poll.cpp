@@ -7,6 +7,7 @@
 #include "host/linux/calls.h"
 #include "host/linux/guest_abi.h"
 #include "host/linux/waiting.h"
+#include "host/linux/words.h"
 
 namespace gpusim::host {
 namespace {
@@ -95,6 +96,9 @@ Reply sys_pselect6(Kernel& kernel, Call& call) {
   const auto n = static_cast<size_t>(std::min(count, kMost));
   static constexpr int16_t kEvents[3] = {POLLIN, POLLOUT, POLLPRI};
   static constexpr int16_t kFound[3] = {POLLIN | POLLHUP | POLLERR, POLLOUT | POLLERR, POLLPRI};
+  // Sets are whole longs of the guest.
+  const size_t long_bits = 8 * call.word_bytes;
+  const size_t set_bytes = (n + long_bits - 1) / long_bits * call.word_bytes;
   std::array<std::vector<uint64_t>, 3> sets;
   std::vector<GuestPoll> polls(n);
   for (size_t fd = 0; fd < n; ++fd) polls[fd] = {-1, 0, 0};
@@ -102,7 +106,7 @@ Reply sys_pselect6(Kernel& kernel, Call& call) {
     sets[s].resize((n + 63) / 64);
     if (call.args[1 + s] == 0) continue;
     if (!call.memory.read(call.args[1 + s],
-                          {reinterpret_cast<uint8_t*>(sets[s].data()), sets[s].size() * 8}))
+                          {reinterpret_cast<uint8_t*>(sets[s].data()), set_bytes}))
       return Reply::error(EFAULT);
     for (size_t fd = 0; fd < n; ++fd)
       if (sets[s][fd / 64] >> (fd % 64) & 1) {
@@ -113,9 +117,10 @@ Reply sys_pselect6(Kernel& kernel, Call& call) {
   Thread& thread = kernel.thread(call.core);
   if (const int error = take_timeout(thread, call, call.args[4])) return Reply::error(error);
   if (call.args[5] != 0) {
-    uint64_t mask_argument[2];
-    if (!call.memory.load(call.args[5], &mask_argument)) return Reply::error(EFAULT);
-    if (!take_mask(thread, call, mask_argument[0])) return Reply::error(EFAULT);
+    std::array<int64_t, 2> mask_argument;  // where it is, and its size
+    if (!load_longs(call, call.args[5], &mask_argument)) return Reply::error(EFAULT);
+    if (!take_mask(thread, call, kernel.in_register(mask_argument[0])))
+      return Reply::error(EFAULT);
   }
   kernel.output().flush();
   bool outside;
@@ -134,8 +139,8 @@ Reply sys_pselect6(Kernel& kernel, Call& call) {
       else
         sets[s][fd / 64] &= ~bit;
     }
-    if (!call.memory.write(call.args[1 + s], {reinterpret_cast<const uint8_t*>(sets[s].data()),
-                                              sets[s].size() * 8}))
+    if (!call.memory.write(call.args[1 + s],
+                           {reinterpret_cast<const uint8_t*>(sets[s].data()), set_bytes}))
       return Reply::error(EFAULT);
   }
   return Reply::result(bits);

@@ -1,9 +1,9 @@
 // Identity, limits and use of resources of a process.
 #include <sys/resource.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -12,11 +12,34 @@
 #include "host/linux/calls.h"
 #include "host/linux/guest_abi.h"
 #include "host/linux/times.h"
+#include "host/linux/words.h"
 
 namespace gpusim::host {
 namespace {
 
 int64_t pid_of(const Call& call) { return kFirstPid + call.process->number; }
+
+// linux/sysinfo.h
+template <class Word>
+struct GuestSysinfo {
+  Word uptime, loads[3], total_ram, free_ram, shared_ram, buffer_ram, total_swap, free_swap;
+  uint16_t processes, pad;
+  alignas(Word) Word total_high, free_high;
+  uint32_t unit;
+  uint8_t rest[12 - sizeof(Word)];
+};
+static_assert(sizeof(GuestSysinfo<uint32_t>) == 64 && sizeof(GuestSysinfo<uint64_t>) == 112);
+
+template <class Word>
+bool store_sysinfo(const Call& call, uint64_t memory_bytes) {
+  GuestSysinfo<Word> info{};
+  // Bytes, or pages where a word cannot count the bytes.
+  info.unit = memory_bytes > Word(-1) ? 4096 : 1;
+  info.total_ram = static_cast<Word>(memory_bytes / info.unit);
+  info.free_ram = info.total_ram / 2;
+  info.processes = 1;
+  return call.memory.store(call.args[0], info);
+}
 
 }  // namespace
 
@@ -72,7 +95,6 @@ Reply sys_getrusage(Kernel& kernel, Call& call) {
   if (whom != RUSAGE_SELF && whom != RUSAGE_CHILDREN && whom != RUSAGE_THREAD)
     return Reply::error(EINVAL);
   rusage used{};
-  static_assert(sizeof used == 144, "64-bit hosts have the generic layout");
   if (whom != RUSAGE_CHILDREN) {
     ::getrusage(RUSAGE_SELF, &used);
     const CpuTime cpu = kernel.cpu_time();
@@ -80,16 +102,15 @@ Reply sys_getrusage(Kernel& kernel, Call& call) {
     used.ru_utime = {user.seconds, user.microseconds};
     used.ru_stime = {system.seconds, system.microseconds};
   }
-  return call.memory.store(call.args[1], used) ? Reply::result(0) : Reply::error(EFAULT);
+  const auto longs = std::bit_cast<std::array<int64_t, 18>>(used);
+  return store_longs(call, call.args[1], longs) ? Reply::result(0) : Reply::error(EFAULT);
 }
 
 Reply sys_sysinfo(Kernel& kernel, Call& call) {
-  struct sysinfo info {};
-  info.totalram = kernel.memory_size_bytes();
-  info.freeram = info.totalram / 2;
-  info.procs = 1;
-  info.mem_unit = 1;
-  return call.memory.store(call.args[0], info) ? Reply::result(0) : Reply::error(EFAULT);
+  const uint64_t size = kernel.memory_size_bytes();
+  const bool ok = call.word_bytes == 4 ? store_sysinfo<uint32_t>(call, size)
+                                       : store_sysinfo<uint64_t>(call, size);
+  return ok ? Reply::result(0) : Reply::error(EFAULT);
 }
 
 Reply sys_getrandom(Kernel&, Call& call) {

@@ -6,6 +6,7 @@
 #include "host/linux/calls.h"
 #include "host/linux/guest_abi.h"
 #include "host/linux/times.h"
+#include "host/linux/words.h"
 
 namespace gpusim::host {
 namespace {
@@ -132,9 +133,9 @@ Reply sys_gettimeofday(Kernel&, Call& call) {
 Reply sys_times(Kernel& kernel, Call& call) {
   constexpr int64_t kNanosecondsPerTick = 10'000'000;  // 100 ticks per second
   const CpuTime used = kernel.cpu_time();
-  const int64_t guest[4] = {used.user.count() / kNanosecondsPerTick,
-                            used.system.count() / kNanosecondsPerTick, 0, 0};
-  if (call.args[0] != 0 && !call.memory.store(call.args[0], guest)) return Reply::error(EFAULT);
+  const std::array<int64_t, 4> guest{used.user.count() / kNanosecondsPerTick,
+                                     used.system.count() / kNanosecondsPerTick, 0, 0};
+  if (call.args[0] != 0 && !store_longs(call, call.args[0], guest)) return Reply::error(EFAULT);
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
   return Reply::result(now.tv_sec * 100 + now.tv_nsec / kNanosecondsPerTick);

@@ -6,25 +6,26 @@
 #include "host/linux/calls.h"
 #include "host/linux/guest_abi.h"
 #include "host/linux/times.h"
+#include "host/linux/words.h"
 
 namespace gpusim::host {
 namespace {
 
 using std::chrono::nanoseconds;
 
-struct GuestItimerval {
-  GuestTimeval interval, value;
-};
+// struct itimerval: the interval, then the value, each in seconds and microseconds.
+using GuestItimerval = std::array<int64_t, 4>;
 struct GuestItimerspec {
   GuestTimespec interval, value;
 };
 // asm-generic/siginfo.h
+template <class Word>
 struct GuestSigevent {
-  uint64_t value;
+  Word value;
   int32_t signal, notify, tid;
-  uint8_t rest[44];
+  uint8_t rest[52 - sizeof(Word)];
 };
-static_assert(sizeof(GuestSigevent) == 64);
+static_assert(sizeof(GuestSigevent<uint32_t>) == 64 && sizeof(GuestSigevent<uint64_t>) == 64);
 constexpr int32_t kSigevSignal = 0, kSigevNone = 1, kSigevThread = 2, kSigevThreadId = 4;
 
 Timer* interval_timer(const Call& call) {
@@ -36,7 +37,10 @@ bool store_timer(Kernel& kernel, const Call& call, const Timer& timer, uint64_t 
   // What is left of an armed timer is never 0: that would mean that it is not armed.
   nanoseconds left = timer.left(kernel.timer_now(timer.base));
   if (left.count() > 0) left = std::max(left, nanoseconds{1000});
-  return call.memory.store(address, GuestItimerval{timeval_of(timer.interval), timeval_of(left)});
+  const GuestTimeval interval = timeval_of(timer.interval), value = timeval_of(left);
+  return store_longs(call, address,
+                     GuestItimerval{interval.seconds, interval.microseconds, value.seconds,
+                                    value.microseconds});
 }
 
 Timer* find_timer(const Call& call) {
@@ -50,11 +54,12 @@ GuestItimerspec setting_of(Kernel& kernel, const Timer& timer) {
 }
 
 // Whom a new timer tells, by sigevent(7). 0 or -errno.
+template <class Word>
 int64_t set_notification(Kernel& kernel, const Call& call, int32_t id, Timer* timer) {
   timer->signal = SIGALRM;
   timer->value = static_cast<uint64_t>(id);
   if (call.args[1] == 0) return 0;
-  GuestSigevent event;
+  GuestSigevent<Word> event;
   if (!call.memory.load(call.args[1], &event)) return -EFAULT;
   timer->signal = event.signal;
   timer->value = event.value;
@@ -90,14 +95,15 @@ Reply sys_setitimer(Kernel& kernel, Call& call) {
   Timer* timer = interval_timer(call);
   GuestItimerval next{};
   if (!timer) return Reply::error(EINVAL);
-  if (call.args[1] != 0 && !call.memory.load(call.args[1], &next)) return Reply::error(EFAULT);
-  if (!is_valid(next.interval) || !is_valid(next.value)) return Reply::error(EINVAL);
+  if (call.args[1] != 0 && !load_longs(call, call.args[1], &next)) return Reply::error(EFAULT);
+  const GuestTimeval interval{next[0], next[1]}, value{next[2], next[3]};
+  if (!is_valid(interval) || !is_valid(value)) return Reply::error(EINVAL);
   if (call.args[2] != 0 && !store_timer(kernel, call, *timer, call.args[2]))
     return Reply::error(EFAULT);
-  timer->interval = duration_of(next.interval);
+  timer->interval = duration_of(interval);
   timer->due.reset();
-  if (next.value.seconds != 0 || next.value.microseconds != 0)
-    timer->due = kernel.timer_now(timer->base) + duration_of(next.value);
+  if (value.seconds != 0 || value.microseconds != 0)
+    timer->due = kernel.timer_now(timer->base) + duration_of(value);
   kernel.watch_timers(call.core);
   return Reply::result(0);
 }
@@ -115,7 +121,10 @@ Reply sys_timer_create(Kernel& kernel, Call& call) {
       clock->kind == GuestClock::Kind::kCpu ? Timer::Base::kCpu : Timer::Base::kSteady;
   while (timers.made.contains(timers.next_id)) timers.next_id = (timers.next_id + 1) & INT32_MAX;
   const int32_t id = timers.next_id;
-  if (const int64_t error = set_notification(kernel, call, id, &timer)) return Reply::result(error);
+  const int64_t error = call.word_bytes == 4
+                            ? set_notification<uint32_t>(kernel, call, id, &timer)
+                            : set_notification<uint64_t>(kernel, call, id, &timer);
+  if (error != 0) return Reply::result(error);
   if (!call.memory.store(call.args[2], id)) return Reply::error(EFAULT);
   timers.made[id] = timer;
   timers.next_id = (id + 1) & INT32_MAX;

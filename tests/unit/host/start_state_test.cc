@@ -148,6 +148,15 @@ TEST_CASE("values of --arg") {
     CAPTURE(bad);
     CHECK_THROWS_AS(parse_call_value(m, bad), Error);
   }
+  Module narrow = toy_module();
+  narrow.isa = "riscv32";
+  CHECK(parse_call_value(narrow, "0xffffffff").bits == 0xffffffff);
+  CHECK(parse_call_value(narrow, "-2147483648").bits == 0 - (uint64_t{1} << 31));
+  for (const char* bad : {"0x100000000", "-2147483649", "18446744073709551615"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_WITH_AS(parse_call_value(narrow, bad), doctest::Contains("registers of 32 bits"),
+                         Error);
+  }
 }
 
 }  // namespace

@@ -3,38 +3,7 @@
 // System calls that 32-bit RISC-V has in its own way: 64-bit arguments in pairs of registers, times
 // of 64 bits, narrower structures, signal frames; and what it lacks.
 #include "bare.h"
-
-typedef unsigned long word;
-
-static long call(long number, long a, long b, long c, long d, long e, long f) {
-  register long r0 __asm__("a0") = a;
-  register long r1 __asm__("a1") = b;
-  register long r2 __asm__("a2") = c;
-  register long r3 __asm__("a3") = d;
-  register long r4 __asm__("a4") = e;
-  register long r5 __asm__("a5") = f;
-  register long n __asm__("a7") = number;
-  __asm__ volatile("ecall"
-                   : "+r"(r0)
-                   : "r"(n), "r"(r1), "r"(r2), "r"(r3), "r"(r4), "r"(r5)
-                   : "memory");
-  return r0;
-}
-#define CALL0(n) call(n, 0, 0, 0, 0, 0, 0)
-#define CALL2(n, a, b) call(n, (long)(a), (long)(b), 0, 0, 0, 0)
-#define CALL3(n, a, b, c) call(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
-#define CALL4(n, a, b, c, d) call(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
-#define CALL5(n, a, b, c, d, e) call(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
-#define CALL6(n, a, b, c, d, e, f) \
-  call(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
-
-struct time64 {
-  int64_t seconds, nanoseconds;
-};
-struct vector {
-  const void* base;
-  word size;
-};
+#include "linux_calls.h"
 
 static void files(void) {
   static char text[8192];
