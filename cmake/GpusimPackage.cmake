@@ -42,7 +42,7 @@ install(FILES ${manuals} DESTINATION share/doc/gpusim COMPONENT runtime)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/howto" DESTINATION share/doc/gpusim
         COMPONENT runtime FILES_MATCHING PATTERN "*.md")
 
-if(TARGET gpusim_guest OR TARGET gpusim_guest_riscv64)
+if(TARGET gpusim_guest OR TARGET gpusim_guest_riscv64 OR TARGET gpusim_guest_riscv32)
   install(PROGRAMS "${PROJECT_SOURCE_DIR}/libgpusim/guest/gpusim-cc" DESTINATION bin COMPONENT guest)
 endif()
 foreach(folder "" /riscv64)
@@ -70,7 +70,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 string(REGEX MATCH "^[0-9]+" capstone_major "${capstone_VERSION}")
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libcapstone${capstone_major}")  # loaded when a listing needs it
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gcc-aarch64-linux-gnu")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gcc-riscv64-linux-gnu")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gcc-riscv64-linux-gnu, gcc-riscv64-unknown-elf")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Runs AArch64 and RISC-V Linux programs on thousands of simulated CPU
 cores and counts what they execute, by class of instruction; energy models turn the counts
 into joules and watts. With a library and a compiler driver (gpusim-cc) for

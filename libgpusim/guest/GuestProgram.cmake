@@ -12,7 +12,7 @@ include_guard(GLOBAL)
 
 set(GPUSIM_GUEST_DIR "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "")
 set(GPUSIM_GUEST_BUILD_DIR "${CMAKE_CURRENT_BINARY_DIR}" CACHE INTERNAL "")
-set(GPUSIM_GUEST_ISAS aarch64 riscv64 CACHE INTERNAL "")
+set(GPUSIM_GUEST_ISAS aarch64 riscv64 riscv32 CACHE INTERNAL "")
 # Armv8.1 has atomic additions as single instructions. With Armv8.0's exclusive pairs, cores in lockstep
 # that meet at one address succeed one by one: the bitonic sort took 13 times as long on 65,536 cores,
 # 3 times on 1,024. One program can still ask for OPTIONS -march=armv8-a.
@@ -24,13 +24,19 @@ set(GPUSIM_RISCV64_MARCH "rv64gc_zba_zbb_zbs" CACHE STRING
 find_program(GPUSIM_GUEST_CC aarch64-linux-gnu-gcc DOC "Cross compiler for AArch64 guest programs")
 find_program(GPUSIM_RISCV64_GCC riscv64-linux-gnu-gcc
              DOC "Cross compiler for RISC-V guest programs")
+# Debian has no compiler for Linux on it; its libgcc is for this architecture, without Zba.
+find_program(GPUSIM_RISCV_ELF_GCC riscv64-unknown-elf-gcc
+             DOC "Cross compiler for 32-bit RISC-V guest programs")
 find_program(GPUSIM_QEMU_AARCH64 qemu-aarch64 DOC "Emulator that results are compared with")
 find_program(GPUSIM_QEMU_RISCV64 qemu-riscv64 DOC "Emulator that results are compared with")
+find_program(GPUSIM_QEMU_RISCV32 qemu-riscv32 DOC "Emulator that results are compared with")
 
 # Sets in the caller's scope what is an ISA's own: guest_cc (empty without a compiler), guest_march,
 # guest_cxx, guest_ar, guest_qemu, guest_flags, guest_library, guest_folder (for programs), guest_suffix
-# (of targets).
+# (of targets), guest_package (Debian's, with the compiler), guest_runtime (sources of its own).
 macro(gpusim_use_guest_isa isa)
+  set(guest_package "gcc-${isa}-linux-gnu")
+  set(guest_runtime "${GPUSIM_GUEST_DIR}/${isa}/start.S")
   if("${isa}" STREQUAL "aarch64")
     set(guest_cc "${GPUSIM_GUEST_CC}")
     set(guest_march "${GPUSIM_GUEST_MARCH}")
@@ -49,6 +55,16 @@ macro(gpusim_use_guest_isa isa)
     set(guest_library gpusim_guest_riscv64)
     set(guest_folder "${CMAKE_CURRENT_BINARY_DIR}/riscv64")
     set(guest_suffix "_riscv64")
+  elseif("${isa}" STREQUAL "riscv32")
+    set(guest_cc "${GPUSIM_RISCV_ELF_GCC}")
+    set(guest_package gcc-riscv64-unknown-elf)
+    set(guest_march rv32imafdc)
+    set(guest_qemu "${GPUSIM_QEMU_RISCV32}")
+    set(guest_flags -mabi=ilp32d)
+    set(guest_library gpusim_guest_riscv32)
+    set(guest_folder "${CMAKE_CURRENT_BINARY_DIR}/riscv32")
+    set(guest_suffix "_riscv32")
+    list(APPEND guest_runtime "${GPUSIM_GUEST_DIR}/riscv32/atomic64.c")
   else()
     message(FATAL_ERROR "${isa} is not one of ${GPUSIM_GUEST_ISAS}")
   endif()
@@ -58,8 +74,8 @@ endmacro()
 foreach(isa ${GPUSIM_GUEST_ISAS})
   gpusim_use_guest_isa(${isa})
   if(NOT guest_cc)
-    message(WARNING "${isa}-linux-gnu-gcc not found: no guest programs for ${isa} are built "
-                    "(Debian package gcc-${isa}-linux-gnu)")
+    message(WARNING "no cross compiler: no guest programs for ${isa} are built "
+                    "(Debian package ${guest_package})")
   endif()
 endforeach()
 
@@ -73,7 +89,8 @@ set(GPUSIM_GUEST_FLAGS -ffreestanding -nostdlib -static -fno-pic -no-pie -fno-st
     -fno-asynchronous-unwind-tables -fno-tree-loop-distribute-patterns
     -Wl,--build-id=none CACHE INTERNAL "")
 
-file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/*.h" "${CMAKE_CURRENT_LIST_DIR}/*/*.h")
+file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/*.h" "${CMAKE_CURRENT_LIST_DIR}/*/*.h"
+     "${CMAKE_CURRENT_LIST_DIR}/*/*.S")
 set(GPUSIM_GUEST_HEADERS ${headers} CACHE INTERNAL "")
 # The library: what is the same everywhere, and what is not.
 file(GLOB sync_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/sync/*.c")
@@ -94,7 +111,7 @@ function(gpusim_add_guest_library isa)
     return()
   endif()
   set(objects "")
-  foreach(source ${GPUSIM_GUEST_RUNTIME} "${GPUSIM_GUEST_DIR}/${isa}/start.S")
+  foreach(source ${GPUSIM_GUEST_RUNTIME} ${guest_runtime})
     get_filename_component(base "${source}" NAME_WE)
     set(object "${GPUSIM_GUEST_BUILD_DIR}/${guest_library}/${base}.o")
     add_custom_command(
@@ -134,7 +151,7 @@ function(gpusim_add_guest_program name)
   list(TRANSFORM arg_DEFINITIONS PREPEND -D)
   file(GLOB local_headers CONFIGURE_DEPENDS "*.h" "*/*.h")
   if(arg_WITH_RUNTIME)
-    set(runtime ${GPUSIM_GUEST_RUNTIME} "${GPUSIM_GUEST_DIR}/${arg_ISA}/start.S")
+    set(runtime ${GPUSIM_GUEST_RUNTIME} ${guest_runtime})
     set(runtime_files ${runtime})
   else()
     set(runtime "${GPUSIM_GUEST_BUILD_DIR}/lib${guest_library}.a")

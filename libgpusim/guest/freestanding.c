@@ -7,7 +7,7 @@ int gpusim_argc(void) { return (int)gpusim_initial_stack()[0]; }
 char** gpusim_argv(void) { return (char**)(gpusim_initial_stack() + 1); }
 
 uint64_t gpusim_auxval(uint64_t type, uint64_t otherwise) {
-  const uint64_t* p = gpusim_initial_stack() + 1 + gpusim_argc() + 1;
+  const uintptr_t* p = gpusim_initial_stack() + 1 + gpusim_argc() + 1;
   while (*p++ != 0) {
   }  // the environment
   for (; p[0] != 0; p += 2) {

@@ -165,6 +165,8 @@ int gpusim_vsnprintf(char* to, size_t size_bytes, const char* format, va_list ar
 #include "aarch64/gpusim_guest_isa.h"
 #elif defined(__riscv) && __riscv_xlen == 64
 #include "riscv64/gpusim_guest_isa.h"
+#elif defined(__riscv) && __riscv_xlen == 32
+#include "riscv32/gpusim_guest_isa.h"
 #else
 #error "gpusim_guest.h: no runtime for this instruction set; to build for the host, -DGPUSIM_NATIVE"
 #endif

@@ -270,12 +270,14 @@ static const char* read_number(const char* f, int* number) {
   return f;
 }
 
-// Of an integer: hh -2, h -1, none 0, l and the like 1. All longer types have 64 bits.
+// Of an integer: hh -2, h -1, none 0, l and what has its size 1, ll and j 2.
 static const char* read_length(const char* f, int* length) {
   for (*length = 0;; ++f) {
     if (*f == 'h') {
       --*length;
-    } else if (*f == 'l' || *f == 'j' || *f == 'z' || *f == 't') {
+    } else if (*f == 'j' || (*f == 'l' && *length == 1)) {
+      *length = 2;
+    } else if (*f == 'l' || *f == 'z' || *f == 't') {
       *length = 1;
     } else {
       return f;
@@ -284,16 +286,18 @@ static const char* read_length(const char* f, int* length) {
 }
 
 static uint64_t narrowed(uint64_t value, int length, int is_signed) {
-  if (length > 0) return value;
+  if (length > 1) return value;
   if (is_signed) {
-    const int64_t v = length == 0 ? (int32_t)value : length == -1 ? (int16_t)value : (int8_t)value;
+    const int64_t v = length == 1 ? (long)value : length == 0 ? (int32_t)value : length == -1 ? (int16_t)value : (int8_t)value;
     return (uint64_t)v;
   }
-  return length == 0 ? (uint32_t)value : length == -1 ? (uint16_t)value : (uint8_t)value;
+  return length == 1 ? (unsigned long)value : length == 0 ? (uint32_t)value : length == -1 ? (uint16_t)value : (uint8_t)value;
 }
 
 int gpusim_vsnprintf(char* to, size_t size_bytes, const char* format, va_list arguments) {
-  _Static_assert(sizeof(long) == 8 && sizeof(void*) == 8, "l, z, t and j are alike");
+  _Static_assert(sizeof(size_t) == sizeof(long) && sizeof(ptrdiff_t) == sizeof(long) &&
+                     sizeof(intmax_t) == sizeof(long long),
+                 "read_length");
   text_t t = {to, size_bytes, 0};
   va_list args;
   va_copy(args, arguments);
@@ -324,12 +328,16 @@ int gpusim_vsnprintf(char* to, size_t size_bytes, const char* format, va_list ar
     int length;
     f = read_length(f, &length);
     if (*f == 'd' || *f == 'i') {
-      const int64_t v = (int64_t)narrowed(
-          length > 0 ? (uint64_t)va_arg(args, long) : (uint64_t)va_arg(args, int), length, 1);
+      const int64_t read = length > 1   ? va_arg(args, long long)
+                           : length > 0 ? va_arg(args, long)
+                                        : va_arg(args, int);
+      const int64_t v = (int64_t)narrowed((uint64_t)read, length, 1);
       put_integer(&t, &s, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, 10, 0, sign_of(&s, v < 0));
     } else if (*f == 'u' || *f == 'o' || *f == 'x' || *f == 'X') {
-      const uint64_t v = narrowed(
-          length > 0 ? va_arg(args, unsigned long) : (uint64_t)va_arg(args, unsigned), length, 0);
+      const uint64_t read = length > 1   ? va_arg(args, unsigned long long)
+                            : length > 0 ? va_arg(args, unsigned long)
+                                         : va_arg(args, unsigned);
+      const uint64_t v = narrowed(read, length, 0);
       const int is_hex = *f == 'x' || *f == 'X';
       const char* const prefix = !is_hex || !s.alternative || v == 0 ? "" : *f == 'x' ? "0x" : "0X";
       put_integer(&t, &s, v, is_hex ? 16 : *f == 'o' ? 8 : 10, *f == 'X', prefix);

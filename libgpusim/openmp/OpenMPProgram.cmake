@@ -2,7 +2,7 @@
 #
 # gpusim_add_openmp_program(NAME [ISA isa] SOURCES file... [DEFINITIONS NAME=VALUE...]
 #                           [OPTIONS flag...])
-#   Cross-compiles an ordinary OpenMP program, C or C++, for one of GPUSIM_GUEST_ISAS: aarch64 to
+#   Cross-compiles an ordinary OpenMP program, C or C++, for aarch64 or riscv64: aarch64 to
 #   <current build folder>/NAME.elf, target NAME_openmp; others to
 #   <current build folder>/<isa>/NAME.elf, target NAME_<isa>_openmp. Without a cross compiler it does
 #   nothing.

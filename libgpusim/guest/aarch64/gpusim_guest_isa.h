@@ -121,8 +121,8 @@ static inline long gpusim_syscall3(long number, long a, long b, long c) {
 }
 
 // start.S leaves this core's initial stack pointer in the thread pointer register.
-static inline uint64_t* gpusim_initial_stack(void) {
-  uint64_t* stack;
+static inline uintptr_t* gpusim_initial_stack(void) {
+  uintptr_t* stack;
   __asm__("mrs %0, tpidr_el0" : "=r"(stack));
   return stack;
 }

@@ -55,8 +55,11 @@ static uintptr_t holder_place(gpusim_mutex_t* mutex) { return (uintptr_t)&mutex-
 
 // Waits until the core behind has told its place, and returns that.
 static uintptr_t wait_for_next(const uintptr_t* next) {
-  _Static_assert(sizeof(uintptr_t) == 8, "wait for a word of the size of a pointer");
+#if UINTPTR_MAX == UINT32_MAX
+  gpusim_wait_while_equal((const uint32_t*)next, 0);
+#else
   gpusim_wait_while_equal_u64((const uint64_t*)next, 0);
+#endif
   return __atomic_load_n(next, __ATOMIC_ACQUIRE);
 }
 

@@ -53,6 +53,9 @@ int main(void) {
   puts(text);
 }
 """
+COMPILERS = {"aarch64": "aarch64-linux-gnu-gcc", "riscv64": "riscv64-linux-gnu-gcc",
+             "riscv32": "riscv64-unknown-elf-gcc"}
+NO_C_LIBRARY = {"riscv32"}
 FILES = ["usr/bin/gpusim", "usr/bin/gpusim-cc", "usr/share/man/man1/gpusim.1.gz",
          "usr/share/bash-completion/completions/gpusim", "usr/share/zsh/vendor-completions/_gpusim",
          "usr/share/doc/gpusim/copyright", "usr/share/doc/gpusim/cli.md",
@@ -61,6 +64,9 @@ FILES = ["usr/bin/gpusim", "usr/bin/gpusim-cc", "usr/share/man/man1/gpusim.1.gz"
          "usr/include/gpusim/riscv64/gpusim_guest_isa.h",
          "usr/lib/gpusim/riscv64/libgpusim_guest.a",
          "usr/lib/gpusim/openmp/riscv64/libgpusim_omp.a",
+         "usr/include/gpusim/riscv/gpusim_guest_common.h",
+         "usr/include/gpusim/riscv32/gpusim_guest_isa.h",
+         "usr/lib/gpusim/riscv32/libgpusim_guest.a",
          "usr/include/gpusim/plugin/gpusim_plugin.h"]
 
 
@@ -122,12 +128,13 @@ def compile_and_run(environment, work, isa):
         call("gpusim-cc", "--isa", isa, "-Wall", "-Wextra", *flags, "-o", f"{name}.elf", f"{name}.c",
              env=environment, cwd=work)
         machine = call("readelf", "--file-header", work / f"{name}.elf")
-        if {"aarch64": "AArch64", "riscv64": "RISC-V"}[isa] not in machine:
+        if {"aarch64": "AArch64"}.get(isa, "RISC-V") not in machine:
             sys.exit(f"{name}.elf is for another machine than {isa}:\n{machine}")
         return call("gpusim", "run", f"{name}.elf", "--cores", cores, env=environment, cwd=work)
 
-    for name, source, cores, expected, *flags in [
-            ("squares", SOURCE, 1, EXPECTED), ("squares", SOURCE, 1000, EXPECTED),
+    spmd = [("squares", SOURCE, 1, EXPECTED), ("squares", SOURCE, 1000, EXPECTED)]
+    for name, source, cores, expected, *flags in spmd if isa in NO_C_LIBRARY else [
+            *spmd,
             ("openmp", OPENMP, 64, "64 threads\n", "-fopenmp"),
             ("pthread", PTHREAD, 2, "from a thread\n", "-pthread"),
             ("hello", '#include <stdio.h>\nint main(void) { puts("hello"); }\n', 1, "hello\n",
@@ -139,7 +146,8 @@ def compile_and_run(environment, work, isa):
 
 def check_refusals(environment, work):
     for arguments, words in ((["--isa", "vax", "a.c"], "unknown ISA 'vax'"),
-                             (["a.c", "--isa"], "--isa needs a name")):
+                             (["a.c", "--isa"], "--isa needs a name"),
+                             (["--isa", "riscv32", "-fopenmp", "a.c"], "SPMD programs alone")):
         done = subprocess.run(["gpusim-cc", *arguments], env=environment, cwd=work, text=True,
                               capture_output=True, check=False)
         if done.returncode != 2 or words not in done.stderr:
@@ -206,7 +214,7 @@ def main():
         call("dpkg-deb", "--extract", package, folder / "unpacked")
         (folder / "work").mkdir()
         use(folder / "unpacked/usr", folder / "work",
-            [isa for isa in ("aarch64", "riscv64") if shutil.which(f"{isa}-linux-gnu-gcc")])
+            [isa for isa, compiler in COMPILERS.items() if shutil.which(compiler)])
     return 0
 
 
