@@ -26,7 +26,6 @@ GPUSIM_FETCH(xor, u64, uint64_t)
 
 // gpusim_fetch_min_u32, _i32, _u64, _i64 and gpusim_fetch_max_...: the smaller (or larger) of the
 // two values is left in *place.
-#ifndef GPUSIM_ISA_HAS_FETCH_MIN_MAX
 #define GPUSIM_FETCH_IF(name, type, better)                                         \
   static inline type gpusim_fetch_##name(type* place, type value) {                 \
     type before = __atomic_load_n(place, __ATOMIC_SEQ_CST);                         \
@@ -36,16 +35,19 @@ GPUSIM_FETCH(xor, u64, uint64_t)
     }                                                                               \
     return before;                                                                  \
   }
+#ifndef GPUSIM_ISA_HAS_FETCH_MIN_MAX_32
 GPUSIM_FETCH_IF(min_u32, uint32_t, <)
 GPUSIM_FETCH_IF(max_u32, uint32_t, >)
 GPUSIM_FETCH_IF(min_i32, int32_t, <)
 GPUSIM_FETCH_IF(max_i32, int32_t, >)
+#endif
+#ifndef GPUSIM_ISA_HAS_FETCH_MIN_MAX_64
 GPUSIM_FETCH_IF(min_u64, uint64_t, <)
 GPUSIM_FETCH_IF(max_u64, uint64_t, >)
 GPUSIM_FETCH_IF(min_i64, int64_t, <)
 GPUSIM_FETCH_IF(max_i64, int64_t, >)
-#undef GPUSIM_FETCH_IF
 #endif
+#undef GPUSIM_FETCH_IF
 
 // Puts `value` into *place.
 static inline uint32_t gpusim_exchange_u32(uint32_t* place, uint32_t value) {

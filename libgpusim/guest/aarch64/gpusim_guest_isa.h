@@ -56,7 +56,8 @@ static inline void gpusim_time_acquire(const void* place, uint64_t number) {
 // Minimum and maximum are single instructions from Armv8.1 on; GCC has no built-in functions for
 // them.
 #ifdef __ARM_FEATURE_ATOMICS
-#define GPUSIM_ISA_HAS_FETCH_MIN_MAX
+#define GPUSIM_ISA_HAS_FETCH_MIN_MAX_32
+#define GPUSIM_ISA_HAS_FETCH_MIN_MAX_64
 #define GPUSIM_AARCH64_FETCH(name, type, instruction, width)        \
   static inline type gpusim_fetch_##name(type* place, type value) { \
     type before;                                                    \

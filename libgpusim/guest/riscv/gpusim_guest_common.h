@@ -36,7 +36,7 @@ static inline void gpusim_time_acquire(const void* place, uint64_t number) {
   __asm__ volatile("slti zero, zero, 0x6c4" : : "r"(a0), "r"(a1) : "memory");
 }
 
-#define GPUSIM_ISA_HAS_FETCH_MIN_MAX
+#define GPUSIM_ISA_HAS_FETCH_MIN_MAX_32
 #define GPUSIM_RISCV_FETCH(name, type, instruction)                 \
   static inline type gpusim_fetch_##name(type* place, type value) { \
     type before;                                                    \

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "../riscv/gpusim_guest_common.h"
+#undef GPUSIM_RISCV_FETCH
 
 // These hints put the core's number, and the number of cores, into the register that they read:
 // elsewhere 0 stays. They never change, so the reads may be moved and merged.
@@ -39,20 +40,5 @@ static inline void gpusim_wait_while_equal_u64(const uint64_t* place, uint64_t v
 static inline void gpusim_wait_until_equal_u64(const uint64_t* place, uint64_t value) {
   while (__atomic_load_n(place, __ATOMIC_ACQUIRE) != value) gpusim_yield();
 }
-
-#define GPUSIM_RISCV_FETCH_IF(name, type, better)                                   \
-  static inline type gpusim_fetch_##name(type* place, type value) {                 \
-    type before = __atomic_load_n(place, __ATOMIC_SEQ_CST);                         \
-    while (value better before &&                                                   \
-           !__atomic_compare_exchange_n(place, &before, value, 0, __ATOMIC_SEQ_CST, \
-                                        __ATOMIC_SEQ_CST)) {                        \
-    }                                                                               \
-    return before;                                                                  \
-  }
-GPUSIM_RISCV_FETCH_IF(min_u64, uint64_t, <)
-GPUSIM_RISCV_FETCH_IF(max_u64, uint64_t, >)
-GPUSIM_RISCV_FETCH_IF(min_i64, int64_t, <)
-GPUSIM_RISCV_FETCH_IF(max_i64, int64_t, >)
-#undef GPUSIM_RISCV_FETCH_IF
 
 #endif  // GPUSIM_GUEST_ISA_H

@@ -29,6 +29,7 @@ static inline uint64_t gpusim_isa_load_and_watch_u64(const uint64_t* place) {
 
 #include "../gpusim_watch.h"
 
+#define GPUSIM_ISA_HAS_FETCH_MIN_MAX_64
 GPUSIM_RISCV_FETCH(min_u64, uint64_t, "amominu.d")
 GPUSIM_RISCV_FETCH(max_u64, uint64_t, "amomaxu.d")
 GPUSIM_RISCV_FETCH(min_i64, int64_t, "amomin.d")

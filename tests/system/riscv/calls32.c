@@ -51,16 +51,6 @@ static void watch(void) {
   CHECK(__atomic_load_n(&first.lock, __ATOMIC_ACQUIRE) == OWNER_DIED);
 }
 
-struct message {
-  void* name;
-  uint32_t name_size;
-  const struct vector* vectors;
-  word count;
-  void* control;
-  word control_size;
-  uint32_t flags;
-};
-
 static void messages(void) {
   int ends_of_pair[2] = {-1, -1};
   CHECK(CALL4(199, 1, 2, 0, ends_of_pair) == 0);

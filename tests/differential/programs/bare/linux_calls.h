@@ -35,5 +35,14 @@ struct vector {
   const void* base;
   word size;
 };
+struct message {
+  void* name;
+  uint32_t name_size;
+  const struct vector* vectors;
+  word count;
+  void* control;
+  word control_size;
+  uint32_t flags;
+};
 
 #endif

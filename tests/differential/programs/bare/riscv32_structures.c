@@ -96,16 +96,6 @@ static void select_files(void) {
   print(" %x %x words %u\n", read_set[0], read_set[1], written(read_set, 4));
 }
 
-struct message {
-  void* name;
-  uint32_t name_size;
-  const struct vector* vectors;
-  word count;
-  void* control;
-  word control_size;
-  uint32_t flags;
-};
-
 static void messages(void) {
   int ends[2] = {-1, -1};
   print("socketpair %d\n", (int)CALL4(199, 1, 2, 0, ends));
