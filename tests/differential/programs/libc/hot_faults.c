@@ -1,24 +1,13 @@
 // Loops that ran often before an access faults at a border of pages, for every width.
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { kPage = 4096, kPages = 8 };
-static uint8_t* pages;
-static sigjmp_buf back;
-static volatile uintptr_t fault_at;
-static volatile int last_signal;
+#include "fault_return.h"
 
-static void leave(int signal, siginfo_t* info, void* context) {
-  (void)context;
-  fault_at = (uintptr_t)info->si_addr - (uintptr_t)pages;
-  last_signal = signal;
-  siglongjmp(back, 1);
-}
+enum { kPages = 8 };
 
 typedef struct __attribute__((packed, aligned(1))) {
   uint16_t x;
@@ -80,11 +69,7 @@ static void borders(void) {
 }
 
 int main(void) {
-  struct sigaction action;
-  memset(&action, 0, sizeof action);
-  action.sa_sigaction = leave;
-  action.sa_flags = SA_SIGINFO;
-  sigaction(SIGSEGV, &action, NULL);
+  return_from_faults();
   pages = mmap(NULL, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   borders();
   return 0;

@@ -2,26 +2,12 @@
 // Loops that ran often before an access to a file's pages faults: behind the file's end, and where
 // it may only be read.
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { kPage = 4096 };
-static uint8_t* pages;
-static sigjmp_buf back;
-static volatile uintptr_t fault_at;
-static volatile int last_signal;
-
-static void leave(int signal, siginfo_t* info, void* context) {
-  (void)context;
-  fault_at = (uintptr_t)info->si_addr - (uintptr_t)pages;
-  last_signal = signal;
-  siglongjmp(back, 1);
-}
+#include "../libc/fault_return.h"
 
 // The signal may come some loads later.
 __attribute__((noinline)) static void load_behind_the_file(void) {
@@ -32,12 +18,7 @@ __attribute__((noinline)) static void store_from(uint8_t* p) {
 }
 
 int main(void) {
-  struct sigaction action;
-  memset(&action, 0, sizeof action);
-  action.sa_sigaction = leave;
-  action.sa_flags = SA_SIGINFO;
-  sigaction(SIGSEGV, &action, NULL);
-  sigaction(SIGBUS, &action, NULL);
+  return_from_faults();
   const int fd = memfd_create("pages", 0);
   if (ftruncate(fd, 3 * kPage) != 0) return 1;
   pages = mmap(NULL, 4 * kPage, PROT_READ, MAP_SHARED, fd, 0);
