@@ -14,7 +14,6 @@
 namespace gpusim {
 namespace {
 
-// At most `most` + 1 bytes.
 template <class Bytes>
 Bytes read_whole(const std::string& path, uint64_t most) {
   const auto fail = [&] { throw Error(path + ": " + std::strerror(errno)); };
@@ -36,20 +35,19 @@ Bytes read_whole(const std::string& path, uint64_t most) {
     size += static_cast<size_t>(n);
     if (n == 0 || size > most) break;
   }
+  if (size > most) throw Error(path + ": longer than " + std::to_string(most) + " bytes");
   bytes.resize(size);
   return bytes;
 }
 
 }  // namespace
 
-std::string read_text(const std::string& path) {
-  return read_whole<std::string>(path, std::string().max_size() - 1);
+std::string read_text(const std::string& path, uint64_t most) {
+  return read_whole<std::string>(path, most);
 }
 
 std::vector<uint8_t> read_file(const std::string& path, uint64_t most) {
-  auto bytes = read_whole<std::vector<uint8_t>>(path, most);
-  if (bytes.size() > most) throw Error(path + ": longer than " + std::to_string(most) + " bytes");
-  return bytes;
+  return read_whole<std::vector<uint8_t>>(path, most);
 }
 
 }  // namespace gpusim

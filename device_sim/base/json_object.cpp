@@ -53,6 +53,15 @@ const Json& JsonObject::get(const std::string& key) const {
   return (*json_)[key];
 }
 
+std::vector<JsonObject> JsonObject::objects(const std::string& key) const {
+  const Json& list = get(key);
+  if (!list.is_array()) fail_kind(key);
+  std::vector<JsonObject> objects;
+  for (const Json& one : list)
+    objects.emplace_back(one, fmt::format("{}[{}]", at(key), objects.size()));
+  return objects;
+}
+
 std::string JsonObject::text(const std::string& key) const {
   const Json& v = get(key);
   if (!v.is_string() || v.get_ref<const std::string&>().empty())

@@ -18,10 +18,10 @@ constexpr const char* kSchema = "gpusim-point-1";
 
 uint64_t sum(const ClassCounts& classes) { return energy::instructions_of(classes); }
 
-ClassCounts counts_of(const Json& json) {
+ClassCounts counts_of(const JsonObject& object) {
   ClassCounts counts{};
   for (size_t c = 0; c < kInsnClassCount; ++c)
-    if (json.contains(kInsnClassNames[c])) counts[c] = json.at(kInsnClassNames[c]);
+    if (object.has(kInsnClassNames[c])) object.read(kInsnClassNames[c], counts[c]);
   return counts;
 }
 
@@ -41,7 +41,7 @@ std::vector<Part> parts_of(const Json& list, const char* key) {
   std::vector<Part> parts;
   Part rest{"(others)", {}};
   for (const Json& j : list) {
-    Part part{j.at(key).get<std::string>(), counts_of(j.at("classes"))};
+    Part part{j.at(key).get<std::string>(), counts_of({j.at("classes"), key})};
     if (parts.size() < kMostParts)
       parts.push_back(std::move(part));
     else
@@ -57,7 +57,7 @@ Json parse_statistics(std::istream& file, std::vector<ClassCounts>& per_core) {
   const auto callback = [&](int depth, Json::parse_event_t event, Json& value) {
     if (depth == 1 && event == Json::parse_event_t::key) key = value.get<std::string>();
     if (depth == 2 && event == Json::parse_event_t::object_end && key == "per_core") {
-      per_core.push_back(counts_of(value.at("classes")));
+      per_core.push_back(counts_of({value.at("classes"), "per_core"}));
       return false;
     }
     // A list of cores, too; its sums stand beside it.
@@ -104,10 +104,13 @@ Json parts_json(const std::vector<Part>& parts) {
   return list;
 }
 
-std::vector<Part> stored_parts(const Json& list) {
+std::vector<Part> stored_parts(const std::vector<JsonObject>& list) {
   std::vector<Part> parts;
-  for (const Json& j : list)
-    parts.push_back({j.at("name").get<std::string>(), counts_of(j.at("classes"))});
+  for (const JsonObject& one : list) {
+    Part& part = parts.emplace_back();
+    one.read("name", part.name);
+    part.classes = counts_of(one.object("classes"));
+  }
   return parts;
 }
 
@@ -155,7 +158,7 @@ void read_statistics(const std::string& path, Point& point) try {
   point.device = stats.at("device");
   point.instructions = stats.at("guest_instructions");
   point.micro_ops = stats.at("micro_ops");
-  point.classes = counts_of(stats.at("classes"));
+  point.classes = counts_of({stats.at("classes"), path + ".classes"});
   point.seconds = stats.at("seconds");
   point.mips = stats.at("mips");
   point.memory_is_placed = stats.contains("caches");
@@ -234,7 +237,7 @@ Json point_json(const Point& p, const Json& identity) {
   return json;
 }
 
-Point point_of_json(const Json& json, const std::string& where) try {
+Point point_of_json(const Json& json, const std::string& where) {
   const JsonObject object(json, where);
   if (object.text_or("schema", "") != kSchema) throw Error(where + ": not a point of a study");
   Point p;
@@ -263,17 +266,21 @@ Point point_of_json(const Json& json, const std::string& where) try {
   s.read("device", p.device);
   s.read("guest_instructions", p.instructions);
   s.read("micro_ops", p.micro_ops);
-  p.classes = counts_of(s.get("classes"));
+  p.classes = counts_of(s.object("classes"));
   s.read("seconds", p.seconds);
   s.read("mips", p.mips);
   s.read("memory_is_placed", p.memory_is_placed);
-  p.functions = stored_parts(s.get("functions"));
-  p.lines = stored_parts(s.get("lines"));
+  p.functions = stored_parts(s.objects("functions"));
+  p.lines = stored_parts(s.objects("lines"));
   s.read("busiest_core", p.busiest);
   s.read("least_core", p.least);
   s.read("active_cores", p.active_cores);
-  for (const Json& j : s.get("bins")) {
-    Bin b{j.at("cores"), 0, j.at("least"), j.at("most"), counts_of(j.at("classes"))};
+  for (const JsonObject& one : s.objects("bins")) {
+    Bin b;
+    one.read("cores", b.cores);
+    one.read("least", b.least);
+    one.read("most", b.most);
+    b.classes = counts_of(one.object("classes"));
     b.mean = b.cores ? static_cast<double>(sum(b.classes)) / b.cores : 0;
     p.bins.push_back(b);
   }
@@ -286,14 +293,13 @@ Point point_of_json(const Json& json, const std::string& where) try {
     t.read("seconds", time.seconds);
   }
   if (s.has("longest_cores")) {  // studies of gpusim before 2026-11-23 lack them
-    for (const Json& core : s.get("longest_cores")) p.longest_cores.add(counts_of(core));
+    for (const JsonObject& core : s.objects("longest_cores"))
+      p.longest_cores.add(counts_of(core));
     const uint32_t listed = p.longest_cores.active_cores();
     if (p.active_cores < listed) throw Error(where + ": \"active_cores\" is too small");
     p.longest_cores.add_covered(p.active_cores - listed);
   }
   return p;
-} catch (const Json::exception&) {  // in the lists of bins, functions and lines
-  throw Error(where + ": not a point of a study, or a damaged one");
 }
 
 std::optional<Point> load_point(const std::string& path, const Json& identity) {

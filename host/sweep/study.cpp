@@ -308,8 +308,7 @@ Study study_of_json(const Json& json, const std::string& where) {
   object.read("threads", study.threads);
   object.read("jobs", study.jobs);
   object.read("timeout_seconds", study.timeout_seconds);
-  for (const Json& j : object.get("cases")) {
-    const JsonObject one(j, fmt::format("{}[{}]", object.at("cases"), study.cases.size()));
+  for (const JsonObject& one : object.objects("cases")) {
     Case c;
     one.read("label", c.label);
     one.read("program", c.program);

@@ -11,7 +11,8 @@ import subprocess
 import tempfile
 import time
 
-FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions",
+FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
+         "--disable-extensions",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--disable-default-apps", "--disable-dev-shm-usage", "--hide-scrollbars",
          "--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe"]

@@ -12,7 +12,8 @@ import harness  # noqa: E402
 
 CROSS = "/usr/bin/aarch64-linux-gnu-gcc"
 BARE = ["-static", "-nostdlib", "-ffreestanding", "-fno-pie", "-no-pie", "-fno-stack-protector"]
-SPREAD = ["--entry", "spread", "--arg", "@core", "--arg", "@cores", "--arg", "65536", "--arg", "100"]
+SPREAD = ["--entry", "spread", "--arg", "@core", "--arg", "@cores", "--arg", "65536", "--arg",
+          "100"]
 
 
 class SweepCase(unittest.TestCase):

@@ -20,7 +20,8 @@ class Pages(SweepCase):
     def make(self):
         """A study with everything in it, and a comparison."""
         (self.folder / "s.json").write_text(json.dumps({
-            "title": "A study <of> \"everything\"", "cores": "1,2,4..64", "energy": ["fermi", "et-soc1"],
+            "title": "A study <of> \"everything\"", "cores": "1,2,4..64",
+            "energy": ["fermi", "et-soc1"],
             "programs": [
                 {"program": str(self.guest), "name": "spread", "entry": "spread",
                  "call": ["@core", "@cores", 65536, 100]},
@@ -58,7 +59,8 @@ class Pages(SweepCase):
         self.assertEqual(b.evaluate("Number(document.documentElement.dataset.figures)"), count)
         self.assertGreater(count, 4)
         self.assertEqual(b.evaluate(
-            "[...document.querySelectorAll('[data-figure]')].filter(f => !f.querySelector('svg, table')).length"), 0)
+            "[...document.querySelectorAll('[data-figure]')].filter(f => !f.querySelector('svg, "
+            "table')).length"), 0)
         # Nothing sticks out: a phone need not scroll sideways.
         self.assertLessEqual(b.evaluate("document.documentElement.scrollWidth"), width)
         self.assertFalse(b.evaluate("/NaN|undefined|Infinity/.test(document.querySelector('main').innerHTML)"))

@@ -247,7 +247,8 @@ sizes = [{{name = "small", call = [10]}}, {{name = "large", call = [1000], cores
         self.assertEqual([r["cores"] for r in results["curves"][0]["rows"]], [1, 2, 4])
         self.assertEqual([(f["cores"], f["exit_status"]) for f in results["failures"]],
                          [(8, 139), (16, 139)])
-        self.assertRegex(results["failures"][0]["message"], r"\Acore 1: fault: store .*, in .*few\+")
+        self.assertRegex(results["failures"][0]["message"],
+                         r"\Acore 1: fault: store .*, in .*few\+")
         self.assertIn("(0 ran now), 2 failed", self.sweep(*words, status=1).stdout)
         self.assertIn("(2 ran now), 2 failed", self.sweep(*words, "--retry", status=1).stdout)
 
@@ -274,7 +275,8 @@ sizes = [{{name = "small", call = [10]}}, {{name = "large", call = [1000], cores
         (self.folder / "full" / "thing").write_text("x")
         (self.folder / "file").write_text("x")
         for words, part in (
-                ([], "-o FOLDER"), ([guest, "--cores", "1"], "-o FOLDER"), (["-o", out], "name a program"),
+                ([], "-o FOLDER"), ([guest, "--cores", "1"], "-o FOLDER"),
+                (["-o", out], "name a program"),
                 ([guest, "-o", out], "--cores"), ([guest, "--cores", "0", "-o", out], "--cores"),
                 ([guest, "--cores", "8..2", "-o", out], "downwards"),
                 (["none.elf", "--cores", "1", "-o", out], "none.elf"),
@@ -306,7 +308,15 @@ sizes = [{{name = "small", call = [10]}}, {{name = "large", call = [1000], cores
                 (study, ("schema",), 3, "not a study"),
                 (point, ("cores",), -1, '"cores" cannot be -1'),
                 (point, ("stats", "seconds"), "x", 'stats: "seconds" cannot be "x"'),
-                (point, ("stats", "functions"), 3, "not a point of a study")):
+                (study, ("study", "cases", 0, "cores"), [1, -2], '"cores" cannot be [1,-2]'),
+                (study, ("study", "cases"), 3, 'study.json.study: "cases" cannot be 3'),
+                (point, ("stats", "functions"), 3, 'stats: "functions" cannot be 3'),
+                (point, ("stats", "lines"), [[]], "stats.lines[0]: an object is expected"),
+                (point, ("stats", "bins", 0, "least"), -1, 'stats.bins[0]: "least" cannot be -1'),
+                (point, ("stats", "bins", 0, "classes"), {"control_flow": "x"},
+                 'stats.bins[0].classes: "control_flow" cannot be "x"'),
+                (point, ("stats", "longest_cores", 0), {"control_flow": -1},
+                 'stats.longest_cores[0]: "control_flow" cannot be -1')):
             whole = path.read_text()
             json_value = json.loads(whole)
             place = json_value

@@ -35,6 +35,15 @@ TEST_CASE("a whole file, and one that is too long") {
     put("abcd");
     CHECK_THROWS_WITH_AS(read_file(path, 3), (path + ": longer than 3 bytes").c_str(), Error);
   }
+  SUBCASE("a text as long as it may be") {
+    put("abc");
+    write_end = FileDescriptor();
+    CHECK(read_text(path, 3) == "abc");
+  }
+  SUBCASE("a longer text") {
+    put("abcd");
+    CHECK_THROWS_WITH_AS(read_text(path, 3), (path + ": longer than 3 bytes").c_str(), Error);
+  }
 }
 
 TEST_CASE("what cannot be read is named") {

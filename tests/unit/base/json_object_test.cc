@@ -57,4 +57,9 @@ TEST_CASE("values of another type are refused in our words") {
   CHECK(refused_value<uint32_t>("4294967295") == "");
   for (const char* number : {"4294967296", "-1", "1.5", "null"})
     CHECK(refused_value<uint32_t>(number) == std::string("a.json: \"key\" cannot be ") + number);
+  CHECK(refused_value<std::vector<uint32_t>>("[1, 4294967295]") == "");
+  CHECK(refused_value<std::vector<uint32_t>>("[]") == "");
+  for (const char* list : {"[1,-1]", "[4294967296]", "[1.5]", "[[1]]", "{\"a\":1}", "1"})
+    CHECK(refused_value<std::vector<uint32_t>>(list) ==
+          std::string("a.json: \"key\" cannot be ") + list);
 }
