@@ -31,6 +31,10 @@ void add_power_command(CLI::App& app, const std::vector<std::string>& command, A
 void add_daemon_command(CLI::App& app, Action& action);
 void add_self_test_command(CLI::App& app, Action& action);
 
+// Those of a program that has more than `run`, `translate`, `disasm`, `info` and `self-test`
+// (other_commands.cpp; none in no_other_commands.cpp).
+void add_other_commands(CLI::App& app, const std::vector<std::string>& guest_args, Action& action);
+
 // One value each time it is given, so that what follows it is not taken for another.
 inline void repeatable(CLI::Option* option) {
   option->expected(1)->allow_extra_args(false)->take_all();

@@ -8,8 +8,8 @@
 #include "host/cli/commands.h"
 #include "host/console.h"
 #include "host/memory_plan.h"
+#include "host/processor.h"
 #include "host/self_test.h"
-#include "host/sweep/machine.h"
 #include "translator/common/isa_list.h"
 #include "translator/common/translator.h"
 
@@ -49,7 +49,7 @@ int print_json_info() {
     }
     json["backends"].push_back(entry);
   }
-  json["processor"] = sweep::processor_name();
+  json["processor"] = processor_name();
   json["hardware_threads"] = std::thread::hardware_concurrency();
   return print_json(json);
 }
@@ -72,7 +72,7 @@ int print_info() {
     for (size_t i = 0; i < devices.size(); ++i)
       console::out("    device {}: {}; {}\n", i, devices[i].name, state_of(devices[i]));
   }
-  console::out("\nThis machine:\n  {}, {} hardware threads\n", sweep::processor_name(),
+  console::out("\nThis machine:\n  {}, {} hardware threads\n", processor_name(),
                std::thread::hardware_concurrency());
   return 0;
 }

@@ -68,10 +68,7 @@ int run_main(int argc, char** argv) {
   add_disasm_command(app, action);
   add_info_command(app, action);
   add_self_test_command(app, action);
-  add_energy_command(app, action);
-  add_power_command(app, guest_args, action);
-  add_sweep_command(app, guest_args, action);
-  add_daemon_command(app, action);
+  add_other_commands(app, guest_args, action);
   check_values(app);
   add_help_texts(app);
   const std::vector<std::string> commands = command_names(app);
@@ -96,8 +93,8 @@ int run_main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return fail(error.what() + suggest(app) + " (gpusim --help tells more)");
   }
-  const bool takes_guest_args = app.got_subcommand("run") || app.got_subcommand("power") ||
-                                app.got_subcommand("sweep");
+  const std::string command = app.get_subcommands().front()->get_name();
+  const bool takes_guest_args = command == "run" || command == "power" || command == "sweep";
   if (!takes_guest_args && !guest_args.empty())
     return fail("only `gpusim run`, `power` and `sweep` take arguments after --");
   return action();

@@ -1,7 +1,6 @@
 #include "host/sweep/machine.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -10,23 +9,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "device_sim/base/error.h"
+#include "host/processor.h"
 
 namespace gpusim::sweep {
-
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown processor";
-}
 
 Sha256::Sha256() { SHA256Init(&context_); }
 
@@ -64,18 +53,11 @@ nlohmann::ordered_json simulator_json(const std::string& version) {
 nlohmann::ordered_json machine_json() {
   utsname system{};
   ::uname(&system);
-  return {{"processor", processor_name()},
-          {"host_threads", host_threads()},
+  return {{"processor", host::processor_name()},
+          {"host_threads", host::host_threads()},
           {"memory_bytes", static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                                static_cast<uint64_t>(::sysconf(_SC_PAGESIZE))},
           {"system", fmt::format("{} {} {}", system.sysname, system.release, system.machine)}};
-}
-
-uint32_t host_threads() {
-  cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) == 0)
-    return static_cast<uint32_t>(std::max(1, CPU_COUNT(&set)));
-  return std::max(1u, std::thread::hardware_concurrency());
 }
 
 double load_average() {

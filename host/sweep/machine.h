@@ -27,8 +27,6 @@ std::string sha256_file(const std::string& path);
 nlohmann::ordered_json simulator_json(const std::string& version);
 // {"processor", "host_threads", "memory_bytes", "system"}; no names of users or hosts.
 nlohmann::ordered_json machine_json();
-std::string processor_name();
-uint32_t host_threads();  // that this process may use
 double load_average();    // of the last minute; negative if not known
 std::string utc_now();    // "2026-11-22T01:02:03Z"
 // As a shell would take it.

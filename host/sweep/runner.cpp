@@ -19,6 +19,7 @@
 #include "device_sim/base/json_object.h"
 #include "device_sim/core/backend_traits.h"
 #include "host/output_file.h"
+#include "host/processor.h"
 #include "host/sweep/child.h"
 #include "host/sweep/study_progress.h"
 
@@ -160,7 +161,7 @@ struct Task {
 
 // Small machines cannot use many host threads: then several points fit at once.
 uint32_t useful_threads(const Study& study, const std::string& backend, uint32_t cores) {
-  const uint32_t most = study.threads ? study.threads : host_threads();
+  const uint32_t most = study.threads ? study.threads : host::host_threads();
   if (traits_of(backend).is_on_device) return most;
   return std::clamp((cores + kGroup - 1) / kGroup, 1u, most);
 }
@@ -208,7 +209,7 @@ class Runner {
 
   // Returns whether it got to the end.
   bool run(std::vector<size_t> queue, StudyRun& result) {
-    const uint32_t most_threads = host_threads();
+    const uint32_t most_threads = host::host_threads();
     const uint32_t most_jobs = study_.jobs ? study_.jobs : most_threads;
     for (const Task& t : tasks_)
       if (t.done) progress_.add_known(t.id, t.done->wall_seconds);

@@ -1,0 +1,12 @@
+#include "host/cli/commands.h"
+
+namespace gpusim::host {
+
+void add_other_commands(CLI::App& app, const std::vector<std::string>& guest_args, Action& action) {
+  add_energy_command(app, action);
+  add_power_command(app, guest_args, action);
+  add_sweep_command(app, guest_args, action);
+  add_daemon_command(app, action);
+}
+
+}  // namespace gpusim::host
