@@ -1,5 +1,5 @@
-# Compilations are cached, and shared between clones: paths in the source tree count relative to it. A debugger
-# may then name the clone that compiled a file first.
+# Compilations are cached, and shared between clones: paths in the source tree count relative to it.
+# A debugger may then name the clone that compiled a file first.
 find_program(GPUSIM_CCACHE ccache)
 if(GPUSIM_CCACHE)
   foreach(language C CXX CUDA)

@@ -9,8 +9,8 @@ if(GPUSIM_CUDA)
   if(GPUSIM_NVCC)
     set(CMAKE_CUDA_COMPILER "${GPUSIM_NVCC}")
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      # Machine code for the H100 and H200. No PTX: a driver would take a minute to compile it before
-      # the first run. Other chips: docs/gpu.md.
+      # Machine code for the H100 and H200. No PTX: a driver would take a minute to compile it
+      # before the first run. Other chips: docs/gpu.md.
       set(CMAKE_CUDA_ARCHITECTURES "90-real" CACHE STRING "")
     endif()
     set(CMAKE_CUDA_FLAGS_RELWITHDEBINFO "-O2 -DNDEBUG -lineinfo")

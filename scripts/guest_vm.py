@@ -2,11 +2,13 @@
 
 For scripts/qemu-demo, scripts/bench and the tests of tests/system/qemu; standard library only.
 
-    with Guest(qemu=..., gpusim=..., image=..., folder="logs", files={"/bin/prog": "prog.elf"}) as guest:
+    with Guest(qemu=..., gpusim=..., image=..., folder="logs",
+               files={"/bin/prog": "prog.elf"}) as guest:
         print(guest.run("prog --cores 64").output)
 
-Commands go through a virtio-serial port of their own, so that they depend on nothing that is under test; the
-guest's console goes to FOLDER/console.log, and what QEMU and the daemon print to FOLDER/host.log.
+Commands go through a virtio-serial port of their own, so that they depend on nothing that is under
+test; the guest's console goes to FOLDER/console.log, and what QEMU and the daemon print to
+FOLDER/host.log.
 """
 import base64
 import ctypes
@@ -27,8 +29,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "guest_driver" / "image"))
 
-# Reads "ID SCRIPT-IN-BASE64" lines, runs each script as a process of its own, in the background, and sends
-# back "ID STATUS BYTES", a line end and what it printed.
+# Reads "ID SCRIPT-IN-BASE64" lines, runs each script as a process of its own, in the background,
+# and sends back "ID STATUS BYTES", a line end and what it printed.
 AGENT = """\
 port=
 while [ -z "$port" ]; do
@@ -91,7 +93,8 @@ def _die_with_parent():
 
 
 def children_of(pid):
-    """Processes that `pid` started and that still exist, ended ones that nobody waited for included."""
+    """Processes that `pid` started and that still exist, ended ones that nobody waited for
+    included."""
     found = []
     for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
         try:
@@ -135,7 +138,8 @@ class Job:
 
 
 class Guest:
-    """transport: "semihosting" (patched QEMU, which starts the daemon), "virtio" (any QEMU) or "none"."""
+    """transport: "semihosting" (patched QEMU, which starts the daemon), "virtio" (any QEMU) or
+    "none"."""
 
     def __init__(self, *, qemu, gpusim, image, folder, transport="semihosting", smp=1,
                  memory_mib=512, files=None, daemon_options=(), kernel=None, initramfs=None,
@@ -196,7 +200,8 @@ class Guest:
                         "-device", "virtserialport,bus=gpusim.0,chardev=daemon,name=org.gpusim.0",
                         "-qmp", f"unix:{self.sockets}/daemon-qmp,server=on,wait=off"]
         elif self.transport == "semihosting":
-            spoken = " ".join("'" + word.replace("'", "'\\''") + "'" for word in self.daemon_command)
+            spoken = " ".join("'" + word.replace("'", "'\\''") + "'"
+                              for word in self.daemon_command)
             command += ["-semihosting-config",
                         "enable=on,target=native,gpusim=" + spoken.replace(",", ",,")]
         command += qemu_options
@@ -329,7 +334,8 @@ class Guest:
         return job
 
     def run(self, script, timeout=60.0, status=0):
-        """Runs a shell script; GuestError if it ends with a status other than `status` (None: any)."""
+        """Runs a shell script; GuestError if it ends with a status other than `status` (None:
+        any)."""
         result = self.start(script).wait(timeout)
         if status is not None and result.status != status:
             raise GuestError(f"`{script}` ended with status {result.status}, not {status}:\n"

@@ -85,7 +85,8 @@ def build(arguments):
         qemu = arguments.qemu
     else:
         qemu = step(f"building QEMU {arguments.qemu}",
-                    [ROOT / "scripts" / "build-qemu", "--version", arguments.qemu], "build-qemu.log")
+                    [ROOT / "scripts" / "build-qemu", "--version", arguments.qemu],
+                    "build-qemu.log")
     return gpusim, folder, image, qemu
 
 
@@ -104,7 +105,8 @@ def run_example(guest, name, parameters, cores):
 
 
 def timed(guest, command):
-    result = guest.run(f"read before _ </proc/uptime; {command}; status=$?; read after _ </proc/uptime; "
+    result = guest.run(f"read before _ </proc/uptime; {command}; status=$?; read after _ "
+                       f"</proc/uptime; "
                        "echo seconds $before $after; exit $status", timeout=600, status=None)
     lines = result.output.splitlines()
     if result.status != 0 or not lines or not lines[-1].startswith("seconds "):
@@ -146,7 +148,8 @@ def save_picture(guest):
 
 
 def print_table(rows):
-    heads = ["program", "cores", "instructions", "MIPS", "on the device, s", "in QEMU alone, s", "speed-up",
+    heads = ["program", "cores", "instructions", "MIPS", "on the device, s", "in QEMU alone, s",
+             "speed-up",
              "result"]
     widths = [max(len(row[i]) for row in [heads] + rows) for i in range(len(heads))]
     right = range(1, 7)
@@ -172,7 +175,8 @@ def demonstrate(arguments, guest):
                 continue
             if not values["equal"]:
                 problems.append(f"{name} on {cores} cores differs from the guest's CPU")
-            rows.append([what, f"{cores:,}", f"{values['instructions']:,}", f"{values['mips']:,.0f}",
+            rows.append([what, f"{cores:,}", f"{values['instructions']:,}",
+                         f"{values['mips']:,.0f}",
                          f"{values['device']:.3f}", f"{values['own']:.3f}",
                          f"{values['own'] / values['device']:.2f}",
                          "equal" if values["equal"] else "DIFFERENT"])
@@ -182,8 +186,10 @@ def demonstrate(arguments, guest):
 def main():
     parser = argparse.ArgumentParser(
         prog="scripts/qemu-demo",
-        description="Boots Linux in QEMU and runs programs there whose parallel regions compute on gpusim's "
-                    "simulated many-core; compares with the guest's own CPU. Builds what is missing.")
+        description="Boots Linux in QEMU and runs programs there whose parallel regions compute on "
+                    "gpusim's "
+                    "simulated many-core; compares with the guest's own CPU. Builds what is "
+                    "missing.")
     parser.add_argument("--stock", action="store_true",
                         help="the machine's own, unpatched QEMU (virtio-serial)")
     parser.add_argument("--qemu", default="7.2", help="7.2, 10 or a program; default: 7.2")
@@ -196,8 +202,10 @@ def main():
                         help="another root file system, with the driver for that kernel")
     parser.add_argument("--append", default="", help="more words for the kernel's command line")
     parser.add_argument("--gpusim", type=pathlib.Path, help="a gpusim that is built already")
-    parser.add_argument("--build", type=pathlib.Path, help="its build folder; default: where it lies")
-    parser.add_argument("--daemon-options", default="", help="for gpusim daemon: --backend scalar, ...")
+    parser.add_argument("--build", type=pathlib.Path,
+                        help="its build folder; default: where it lies")
+    parser.add_argument("--daemon-options", default="",
+                        help="for gpusim daemon: --backend scalar, ...")
     arguments = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name in ("edges.png", "picture.png"):
@@ -230,12 +238,14 @@ def main():
             pictures = []
             try:
                 pictures = save_picture(guest)
-            except (Failure, OSError, subprocess.CalledProcessError, guest_vm.GuestError) as problem:
+            except (Failure, OSError, subprocess.CalledProcessError,
+                    guest_vm.GuestError) as problem:
                 problems.append(str(problem))
         finally:
             progress.say()
     print_table(rows)
-    print(f"\n{len(rows)} runs in {time.monotonic() - start:.1f} s. Speed-up: opening the device, the kernel and "
+    print(f"\n{len(rows)} runs in {time.monotonic() - start:.1f} s. Speed-up: opening the device, "
+          f"the kernel and "
           "reading the results,\nagainst the same function on the guest's CPU.")
     for path in pictures:
         print(f"picture: {path}")

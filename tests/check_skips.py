@@ -32,7 +32,8 @@ def rules():
 
 
 def is_so(command):
-    return subprocess.run(["bash", "-c", FUNCTIONS + command], cwd=HERE.parent, stdin=subprocess.DEVNULL,
+    return subprocess.run(["bash", "-c", FUNCTIONS + command], cwd=HERE.parent,
+                          stdin=subprocess.DEVNULL,
                           capture_output=True, check=False).returncode == 0
 
 

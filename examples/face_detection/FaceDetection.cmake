@@ -1,5 +1,5 @@
-# Face detection: its cascade comes from Debian's opencv-data when the project is built. Without it the
-# example is left out.
+# Face detection: its cascade comes from Debian's opencv-data when the project is built. Without it
+# the example is left out.
 set(GPUSIM_HAAR_CASCADES "/usr/share/opencv4/haarcascades" CACHE PATH
     "Folder of OpenCV's cascades (Debian package opencv-data)")
 find_program(GPUSIM_PYTHON3 python3 DOC "Python 3, for scripts that run during the build")

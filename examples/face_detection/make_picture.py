@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Puts faces.png together from two public-domain portraits.  usage: make_picture.py ASTRONAUT HOPPER
+"""Puts faces.png together from two public-domain portraits.  usage: make_picture.py ASTRONAUT
+HOPPER
 
 ASTRONAUT: skimage/data/astronaut.png of Debian's python3-skimage: Eileen Collins, NASA.
-HOPPER: mpl-data/sample_data/grace_hopper.jpg of Debian's python-matplotlib-data: Grace Hopper, U.S. Navy.
-Needs Debian's python3-opencv. The picture is in the repository; this says how it was made.
+HOPPER: mpl-data/sample_data/grace_hopper.jpg of Debian's python-matplotlib-data: Grace Hopper, U.S.
+Navy. Needs Debian's python3-opencv. The picture is in the repository; this says how it was made.
 """
 import sys
 

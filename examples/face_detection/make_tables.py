@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What face_detection.c is built with.  usage: make_tables.py CASCADE.xml PICTURE.png HEADER RAW
 
-CASCADE.xml is one of OpenCV's cascades of Haar features (Debian: opencv-data), of decision stumps and
-upright rectangles. HEADER becomes a C header of tables, RAW the picture's grey values, rows from the
-top. PICTURE.png is 8-bit grey. Both outputs are written whole or not at all.
+CASCADE.xml is one of OpenCV's cascades of Haar features (Debian: opencv-data), of decision stumps
+and upright rectangles. HEADER becomes a C header of tables, RAW the picture's grey values, rows
+from the top. PICTURE.png is 8-bit grey. Both outputs are written whole or not at all.
 """
 import os
 import struct
@@ -94,7 +94,8 @@ def read_cascade(path):
     except (OSError, ElementTree.ParseError) as error:
         raise Problem(f"{path}: {error}") from None
     if cascade is None or cascade.findtext("featureType") != "HAAR":
-        raise Problem(f"{path}: not a cascade of Haar features in the format of OpenCV 2.4 and later")
+        raise Problem(f"{path}: not a cascade of Haar features in the format of OpenCV 2.4 and "
+                      f"later")
     features = read_features(path, cascade)
     stages = []
     for number, stage in enumerate(cascade.find("stages")):
@@ -104,7 +105,8 @@ def read_cascade(path):
             leaves = classifier.findtext("leafValues").split()
             if len(nodes) != 4 or len(leaves) != 2:
                 raise Problem(f"{path}: stage {number} has trees with several nodes: not supported")
-            stumps.append((features[int(nodes[2])], float(nodes[3]), float(leaves[0]), float(leaves[1])))
+            stumps.append((features[int(nodes[2])], float(nodes[3]), float(leaves[0]),
+                           float(leaves[1])))
         stages.append((float(stage.findtext("stageThreshold")), stumps))
     return int(cascade.findtext("width")), int(cascade.findtext("height")), stages
 
@@ -124,7 +126,8 @@ def c_stump(stump):
     rectangles = rectangles + [(0, 0, 0, 0, 0.0)] * (3 - len(rectangles))
     corners = ", ".join(f"RECTANGLE({x}, {y}, {w}, {h})" for x, y, w, h, _ in rectangles)
     weights = ", ".join(c_float(weight) for *_, weight in rectangles)
-    return f"  {{{{{corners}}}, {{{weights}}}, {c_float(threshold)}, {c_float(left)}, {c_float(right)}}},"
+    return (f"  {{{{{corners}}}, {{{weights}}}, {c_float(threshold)}, {c_float(left)}, "
+            f"{c_float(right)}}},")
 
 
 def c_header(cascade_path, picture, cascade):
@@ -135,8 +138,10 @@ def c_header(cascade_path, picture, cascade):
     # OpenCV lowers each stage's threshold by 1e-5 when it reads a cascade.
     lowered = [single(threshold) - single(1e-5) for threshold, _ in stages]
     return "\n".join([
-        f"// Made from {os.path.basename(cascade_path)} by make_tables.py. The cascade's own licence holds:",
-        "// Intel License Agreement for Open Source Computer Vision Library (three clauses), in that file.",
+        f"// Made from {os.path.basename(cascade_path)} by make_tables.py. The cascade's own "
+        f"licence holds:",
+        "// Intel License Agreement for Open Source Computer Vision Library (three clauses), in "
+        "that file.",
         f"enum {{ kPictureWidth = {picture[0]}, kPictureHeight = {picture[1]} }};",
         f"enum {{ kWindowWidth = {width}, kWindowHeight = {height}, kStages = {len(stages)} }};",
         f"static const uint16_t kFirstStump[kStages + 1] = {{{', '.join(map(str, first))}}};",

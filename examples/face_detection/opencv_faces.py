@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What OpenCV's CPU detector finds, as JSON.  usage: opencv_faces.py CASCADE.xml PICTURE.png
 
-Needs Debian's python3-opencv. The parameters are those of face_detection.c. "windows" are what passes
-the cascade, before grouping (OpenCV's order depends on its threads: sorted here); a face's last number
-is how many of them it stands for.
+Needs Debian's python3-opencv. The parameters are those of face_detection.c. "windows" are what
+passes the cascade, before grouping (OpenCV's order depends on its threads: sorted here); a face's
+last number is how many of them it stands for.
 """
 import json
 import sys

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Manual page and completions from what gpusim says of itself.  usage: make_help_files.py GPUSIM FOLDER
+"""Manual page and completions from what gpusim says of itself.  usage: make_help_files.py GPUSIM
+FOLDER
 
 Writes FOLDER/gpusim.1, FOLDER/gpusim.bash and FOLDER/_gpusim (zsh) from `GPUSIM --dump-help`.
 """
@@ -38,7 +39,7 @@ def value_of(option):
 
 
 def synopsis(command):
-    words = [f"\\fBgpusim {roff(command['command'])}\\fR"] if command["command"] else ["\\fBgpusim\\fR"]
+    words = [f"\\fBgpusim {roff(command['command'])}".rstrip() + "\\fR"]
     for option in command["options"]:
         if option["positional"]:
             name = f"\\fI{roff(option['value'])}\\fR"
@@ -58,7 +59,8 @@ def manual_options(command):
     for option in command["options"]:
         names = ", ".join(f"\\fB{roff(name)}\\fR" for name in option["names"])
         value = roff(option["value"] if option["positional"] else value_of(option))
-        lines += [".TP", f"{names} \\fI{value}\\fR".strip() if value else names, roff(option["description"])]
+        lines += [".TP", f"{names} \\fI{value}\\fR".strip() if value else names,
+                  roff(option["description"])]
         if option["required"] and not option["positional"]:
             lines[-1] += " (required)"
     return lines
@@ -67,7 +69,8 @@ def manual_options(command):
 def manual_examples(command):
     lines = []
     for number, example in enumerate(command["examples"]):
-        lines += [".PP"] * (number > 0 or bool(command["command"])) + [roff(example["note"][:1].upper() + example["note"][1:]) + ":", ".PP", ".RS 4",
+        note = roff(example["note"][:1].upper() + example["note"][1:])
+        lines += [".PP"] * (number > 0 or bool(command["command"])) + [note + ":", ".PP", ".RS 4",
                   ".nf", roff(example["line"]), ".fi", ".RE"]
     return lines
 
@@ -79,14 +82,17 @@ def manual(program, date):
                 if command["command"] and not command["commands"]]
     lines += [".nh", ".ad l", "\n.br\n".join(synopses)]
     lines += [".SH DESCRIPTION",
-              "gpusim runs AArch64 Linux programs on thousands of simulated CPU cores. It computes what the "
-              "cores compute and counts what they execute, by class of instruction; energy models turn the "
+              "gpusim runs AArch64 Linux programs on thousands of simulated CPU cores. It computes "
+              "what the "
+              "cores compute and counts what they execute, by class of instruction; energy models "
+              "turn the "
               "counts into joules. A program is a static ELF file or a module that",
               "\\fBgpusim translate\\fR has written.", ".SH OPTIONS"]
     lines += manual_options(program) + [".SH COMMANDS"]
     for command in walk(program):
         if command["command"]:
-            lines += [f".SS {roff(command['command'])}", roff(command["description"].rstrip(".")) + ".", ".PP",
+            lines += [f".SS {roff(command['command'])}",
+                      roff(command["description"].rstrip(".")) + ".", ".PP",
                       synopsis(command)]
             lines += manual_options(command) + manual_examples(command)
     lines += [".SH EXIT STATUS"]
@@ -191,7 +197,9 @@ def zsh_arguments(command):
         text = zsh_text(option["description"])
         for name in option["names"]:
             star = "*" if option["repeatable"] else ""
-            value = f":{zsh_text(value_of(option)) or 'value'}:{zsh_action(option)}" if option["takes_value"] else ""
+            value = ""
+            if option["takes_value"]:
+                value = f":{zsh_text(value_of(option)) or 'value'}:{zsh_action(option)}"
             lines.append(f"    '{star}{name}[{text}]{value}'")
     if command["commands"]:
         lines += ["    '1: :->command'", "    '*:: :->rest'"]
@@ -205,16 +213,20 @@ def zsh_function(path):
 
 
 def zsh(program):
-    text = ["#compdef gpusim", "# Completion of gpusim(1) for zsh. Made from the program's own options.", ""]
+    text = ["#compdef gpusim",
+            "# Completion of gpusim(1) for zsh. Made from the program's own options.", ""]
     for command in walk(program):
         text.append(f"{zsh_function(command['command'])}() {{")
         if command["commands"]:
-            text += ["  local context curcontext=\"$curcontext\" state line", "  typeset -A opt_args",
-                     "  _arguments -C \\", zsh_arguments(command), "  case $state in", "    command)",
+            text += ["  local context curcontext=\"$curcontext\" state line",
+                     "  typeset -A opt_args",
+                     "  _arguments -C \\", zsh_arguments(command), "  case $state in",
+                     "    command)",
                      "      local -a commands", "      commands=("]
             text += [f"        '{child['command'].split()[-1]}:{zsh_text(child['description'])}'"
                      for child in command["commands"]]
-            text += ["      )", "      _describe command commands", "      ;;", "    rest)", "      case $line[1] in"]
+            text += ["      )", "      _describe command commands", "      ;;", "    rest)",
+                     "      case $line[1] in"]
             text += [f"        {child['command'].split()[-1]}) {zsh_function(child['command'])} ;;"
                      for child in command["commands"]]
             text += ["      esac", "      ;;", "  esac"]

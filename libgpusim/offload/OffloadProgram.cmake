@@ -18,7 +18,8 @@ list(APPEND headers "${PROJECT_SOURCE_DIR}/qemu_bridge/wire/gpusim_wire.h"
      "${PROJECT_SOURCE_DIR}/guest_driver/include/uapi/linux/gpusim.h")
 set(GPUSIM_OFFLOAD_HEADERS ${headers} CACHE INTERNAL "")
 
-# Programs of the guest run on its own processor, too: Armv8.0. Floating point rounds alike everywhere.
+# Programs of the guest run on its own processor, too: Armv8.0. Floating point rounds alike
+# everywhere.
 set(GPUSIM_OFFLOAD_FLAGS -O2 -g -std=gnu17 -ffp-contract=off -fno-math-errno -fno-tree-vectorize
     -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror CACHE INTERNAL "")
 

@@ -85,12 +85,14 @@ class Collection:
                    f"Dir::Cache={state}/cache", "-o", "APT::Sandbox::User=root", "-o",
                    "Acquire::Languages=none"]
         if not (state / "list.sources").exists():
-            mirror = subprocess.run([ROOT / "scripts/debian-mirror"], capture_output=True, text=True,
+            mirror = subprocess.run([ROOT / "scripts/debian-mirror"], capture_output=True,
+                                    text=True,
                                     check=False)
             if mirror.returncode != 0:
                 raise Unavailable(mirror.stderr.strip())
             text = (f"Types: deb-src\nURIs: {mirror.stdout.strip()}\nSuites: bookworm\n"
-                    f"Components: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n")
+                    "Components: main\n"
+                    "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n")
             (state / "new.sources").write_text(text)
             (state / "new.sources").rename(state / "list.sources")
             subprocess.run(["apt-get", *options, "update"], check=False)

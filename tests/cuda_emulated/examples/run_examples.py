@@ -21,7 +21,8 @@ def main():
     for program in args.programs:
         for cores in args.cores.split(","):
             begin = time.monotonic()
-            want, got = (run(args.gpusim, backend, cores, program) for backend in ("scalar", "cuda"))
+            want, got = (run(args.gpusim, backend, cores, program)
+                         for backend in ("scalar", "cuda"))
             print(f"{program.stem} on {cores} cores: {time.monotonic() - begin:.1f} s", flush=True)
             if want != got:
                 problems.append(f"{program.stem} on {cores} cores: {want} on scalar, {got} on cuda")
@@ -31,7 +32,8 @@ def main():
 
 
 def run(gpusim, backend, cores, program):
-    done = subprocess.run([gpusim, "run", "--quiet", "--backend", backend, "--cores", cores, program],
+    done = subprocess.run([gpusim, "run", "--quiet", "--backend", backend, "--cores", cores,
+                           program],
                           capture_output=True, timeout=600)
     return done.returncode, done.stdout, done.stderr
 

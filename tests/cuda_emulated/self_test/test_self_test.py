@@ -44,7 +44,8 @@ class SelfTest(unittest.TestCase):
     def automatic(self, fault, cores=4096, **environment):
         """The backend that `auto` takes, and what it notes."""
         stats = self.cache / "stats.json"
-        done = self.gpusim_run(fault, "run", "--cores", cores, "--memory-size", "1M", "--stack-size",
+        done = self.gpusim_run(fault, "run", "--cores", cores, "--memory-size", "1M",
+                               "--stack-size",
                                "4K", "--stats", stats, self.program, **environment)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         return json.loads(stats.read_text())["backend"], done.stderr
@@ -94,7 +95,8 @@ class SelfTest(unittest.TestCase):
                                  f"; self-test failed: .*{why}")
                 backend, note = self.automatic(fault)
                 self.assertEqual(backend, "simd")
-                self.assertRegex(note, "^gpusim: note: GPU 0, emulated .* is not used: its self-test "
+                self.assertRegex(note,
+                                 "^gpusim: note: GPU 0, emulated .* is not used: its self-test "
                                        f"failed: .*{why}.*gpusim self-test runs it again")
 
     def test_a_kernel_that_does_not_end(self):

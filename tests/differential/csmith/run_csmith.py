@@ -94,7 +94,8 @@ def main():
     # ISAs share no file: their runs may overlap.
     if arguments.isa != "aarch64":
         arguments.build = arguments.build / arguments.isa
-    plain = [arguments.compiler, "-fno-pie", "-no-pie", "-O2", "-ffreestanding", "-ffunction-sections",
+    plain = [arguments.compiler, "-fno-pie", "-no-pie", "-O2", "-ffreestanding",
+             "-ffunction-sections",
              "-fno-tree-loop-distribute-patterns", "-c"]
     harness.build_all({f"{name}.o": [*plain, RUNTIME / f"{name}{suffix}"]
                        for name, suffix in (("rt", ".c"), ("crt0", ".S"))},

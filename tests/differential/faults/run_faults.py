@@ -96,14 +96,16 @@ class Function:
         self.label += 1
         name = f".Lb{self.number}_{self.label}"
         skipped = [self.plain() for _ in range(self.rng.randint(1, 3))]
-        how = self.rng.choice([f"b.{self.rng.choice(CONDITIONS)} {name}", f"cbz {self.reg('w')}, {name}",
+        how = self.rng.choice([f"b.{self.rng.choice(CONDITIONS)} {name}",
+                               f"cbz {self.reg('w')}, {name}",
                                f"tbnz {self.reg('w')}, #{self.rng.randint(0, 31)}, {name}"])
         return [how, *skipped, f"{name}:"]
 
     def text(self):
         rng = self.rng
         out = [f"function{self.number}:", "stp x29, x30, [sp, #-96]!"]
-        out += [f"stp x{r}, x{r + 1}, [sp, #{16 * (1 + i)}]" for i, r in enumerate((19, 21, 23, 25, 27))]
+        out += [f"stp x{r}, x{r + 1}, [sp, #{16 * (1 + i)}]" for i,
+                r in enumerate((19, 21, 23, 25, 27))]
         out += ["stp d8, d9, [sp, #-64]!", "stp d10, d11, [sp, #16]", "stp d12, d13, [sp, #32]",
                 "stp d14, d15, [sp, #48]", "adrp x9, saved_stack_pointer",
                 "mov x10, sp", "str x10, [x9, #:lo12:saved_stack_pointer]",
@@ -119,7 +121,8 @@ class Function:
                 "mov x21, #0", "mov x22, #0", "mov x23, #0", "mov x24, #0",
                 f"mov x8, #{rng.randint(3, 63)}", "and x9, x0, #63", f"movz x10, #{BAD - GOOD}",
                 "cmp x9, x8", "csel x8, x10, xzr, eq", "add x28, x28, x8",
-                f"tst x0, #{rng.choice([1, 3, 7, 15])}", f"csel x8, x10, xzr, {rng.choice(['eq', 'ne'])}",
+                f"tst x0, #{rng.choice([1, 3, 7, 15])}",
+                f"csel x8, x10, xzr, {rng.choice(['eq', 'ne'])}",
                 "cmp x0, #30", "csel x8, x8, xzr, lo", "add x26, x26, x8",
                 f"movz x10, #{READ_ONLY - GOOD}", "tst x0, #16", "csel x8, x10, xzr, ne",
                 "cmp x0, #40", "csel x8, x8, xzr, lo", "add x25, x25, x8"]
@@ -134,9 +137,11 @@ class Function:
             else:
                 out += self.seldom(rng.choice(["udf #1", "brk #2"]))
         out += ["adrp x9, saved_stack_pointer", "ldr x10, [x9, #:lo12:saved_stack_pointer]",
-                "mov sp, x10", "msr fpsr, xzr", "ldp d10, d11, [sp, #16]", "ldp d12, d13, [sp, #32]",
+                "mov sp, x10", "msr fpsr, xzr", "ldp d10, d11, [sp, #16]",
+                "ldp d12, d13, [sp, #32]",
                 "ldp d14, d15, [sp, #48]", "ldp d8, d9, [sp], #64"]
-        out += [f"ldp x{r}, x{r + 1}, [sp, #{16 * (1 + i)}]" for i, r in enumerate((19, 21, 23, 25, 27))]
+        out += [f"ldp x{r}, x{r + 1}, [sp, #{16 * (1 + i)}]" for i,
+                r in enumerate((19, 21, 23, 25, 27))]
         out += ["ldp x29, x30, [sp], #96", "ret"]
         return out
 
@@ -145,7 +150,8 @@ def program(rng, functions):
     lines = [".text"]
     for number in range(functions):
         lines += Function(rng, number).text()
-    lines += [".section .rodata", ".balign 8", ".global functions", ".global function_count", "functions:"]
+    lines += [".section .rodata", ".balign 8", ".global functions", ".global function_count",
+              "functions:"]
     lines += [f".quad function{number}" for number in range(functions)]
     lines += [f"function_count: .word {functions}", '.section .note.GNU-stack,"",@progbits']
     return "\n".join(lines) + "\n"

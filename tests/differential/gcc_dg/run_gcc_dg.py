@@ -157,7 +157,8 @@ def main():
     for level in levels:
         drawn = set(harness.sampled([f"{p.name} {level}" for p in programs], arguments.sample))
         chosen = [p for p in programs if f"{p.name} {level}" in drawn]
-        built, unbuilt = build(chosen, level, arguments.build / f"built-{arguments.suite}", arguments.jobs,
+        built, unbuilt = build(chosen, level, arguments.build / f"built-{arguments.suite}",
+                               arguments.jobs,
                                version)
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
             oracles = list(pool.map(lambda item: harness.run_qemu(

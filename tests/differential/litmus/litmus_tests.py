@@ -68,7 +68,8 @@ class Test:
         constants = {0} | {int(v) for p in self.threads for i in p
                            for v in re.findall(r"^mov r\d,#(\d+)", i)}
         constants |= {int(v) for state in self.states for v in state.values() if v != TORN}
-        domains = [({0, 1} if kind == "status" else constants) | ({TORN} if key in self.torn else set())
+        domains = [({0, 1} if kind == "status" else constants) | ({TORN} if key in self.torn
+                                                                  else set())
                    for key, kind in self.observed]
         outcomes = set(itertools.product(*domains))
         listed = {o for o in outcomes if any(self.matches(o, state) for state in self.states)}
@@ -149,8 +150,8 @@ def read_tests(path):
 
 FIRST = 8  # r0 is x8
 OFFSETS = {"hi": 8, "hi4": 4, "byte7": 7, "byte1": 1}
-# Between instructions: 0 to 3 turns of a loop, by the random bits in x4. Its branches also end blocks,
-# after which other cores may run.
+# Between instructions: 0 to 3 turns of a loop, by the random bits in x4. Its branches also end
+# blocks, after which other cores may run.
 DELAY = """    and x16, x4, #3
     ror x4, x4, #2
 7:  cbz x16, 8f
@@ -254,7 +255,8 @@ def write_program(tests, folder):
             names = []
             for size in SIZES:
                 if size in test.sizes:
-                    pair = [label_of(body(program, results, size, split)) for split in (False, True)]
+                    pair = [label_of(body(program, results, size, split))
+                            for split in (False, True)]
                     names.append("{" + ", ".join(pair) + "}")
                 else:
                     names.append("{0, 0}")

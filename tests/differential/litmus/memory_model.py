@@ -174,7 +174,8 @@ def is_acyclic(successors):
 
 def local_order(events, first):
     """Pairs of a thread's events that are ordered whatever the others do, except for what depends
-    on which load reads from which store. `events` as they stand in the thread, numbers from `first`."""
+    on which load reads from which store. `events` as they stand in the thread, numbers from
+    `first`."""
     pairs = set()
     n = len(events)
 

@@ -170,7 +170,8 @@ def prove_that_failures_show(args, tests, seen_by, has_seed):
             test_alone = run(args.gpusim, elf, config, 2048, args.seed, 0, 1, has_seed)
             failures = check([test], config, *test_alone[:2], 2048, args.seed)
             if "FORBIDDEN" not in failures.get(name, "") or name not in test_alone[1]:
-                problems.append(f"mutated {name} was not reported on {config.family}, {config.name}")
+                problems.append(f"mutated {name} was not reported on {config.family}, "
+                                f"{config.name}")
             test.allowed = kept
     return problems
 
@@ -181,7 +182,8 @@ def main():
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--iterations", type=int, default=2000,
-                        help="of each test on each backend (simd counts twice: native, interpreted)")
+                        help="of each test on each backend (simd counts twice: native and "
+                             "interpreted)")
     parser.add_argument("--long", action="store_true", help="a million iterations")
     parser.add_argument("--only", help="tests whose names match this regular expression")
     parser.add_argument("--sample", type=int, help="so many of the tests, by the seed")
@@ -212,7 +214,8 @@ def main():
     def one(number_and_config):
         number, config = number_and_config
         share = max(int(args.iterations * config.share), 256)
-        histograms, where, problems, cpu = run(args.gpusim, elf, config, share, args.seed + number, 0,
+        histograms, where, problems, cpu = run(args.gpusim, elf, config, share, args.seed + number,
+                                               0,
                                              len(tests), has_seed)
         return config, share, histograms, where, problems, cpu
 

@@ -80,15 +80,19 @@ def run(gpusim, elf, options, cores, rounds, kinds):
     except subprocess.TimeoutExpired:
         return [f"{what}: no end after 3,000 s"]
     after = os.times()
-    seconds = after.children_user + after.children_system - before.children_user - before.children_system
+    seconds = (after.children_user + after.children_system
+               - before.children_user - before.children_system)
     lines = [line.split(" ", 4) for line in done.stdout.splitlines()]
     problems = [f"{what}: {name}: {takes} takes, {errors} errors"
-                for _, takes, errors, _, name in lines if int(errors) or int(takes) != cores * rounds]
+                for _, takes, errors, _,
+                name in lines if int(errors) or int(takes) != cores * rounds]
     if done.returncode or done.stderr or [int(x[0]) for x in lines] != kinds:
-        problems.append(f"{what}: exit status {done.returncode}: {done.stdout[-500:]}{done.stderr[:1000]}")
+        problems.append(f"{what}: exit status {done.returncode}: "
+                        f"{done.stdout[-500:]}{done.stderr[:1000]}")
     name = lines[0][4] if len(kinds) == 1 and lines else f"{len(kinds)} kinds"
     takes = cores * rounds * len(kinds)
-    print(f"{what}: {name}, {takes} takes, {seconds:.2f} s of CPU, {seconds / takes * 1e6:.1f} us each",
+    print(f"{what}: {name}, {takes} takes, {seconds:.2f} s of CPU, {seconds / takes * 1e6:.1f} us "
+          f"each",
           flush=True)
     return problems
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the C and C++ programs of GCC's own libgomp test suite with libgpusim_omp instead of libgomp.
+"""Runs the C and C++ programs of GCC's own libgomp test suite with libgpusim_omp instead of
+libgomp.
 
 They check themselves: a program that returns 0 has passed. Engine `qemu` is qemu-user with eight
 threads; on gpusim there are 64 cores. Programs that need an offload device are left out.
@@ -25,7 +26,8 @@ ENVIRONMENT = re.compile(r'dg-set-target-env-var +(\w+) +"([^"]*)"')
 REQUIRED = re.compile(r"dg-require-effective-target +(\S+)")
 MORE_SOURCES = re.compile(r'dg-additional-sources +"?([^"}]*)"?')
 # Effective targets that hold for guest programs, which have no device.
-HOLD = {"tls", "tls_runtime", "pthread", "lto", "run_expensive_tests", "c99_runtime", "sync_char_short",
+HOLD = {"tls", "tls_runtime", "pthread", "lto", "run_expensive_tests", "c99_runtime",
+        "sync_char_short",
         "sync_int_long", "alloca", "offload_target_any", "vect_simd_clones", "fopenmp",
         # Debian's compiler has no offload compiler, and so no device:
         "offload_device_none"}
@@ -88,7 +90,8 @@ def check(arguments, problems, program, engine):
     if engine == "qemu":
         return run([harness.ORACLES[program.isa].program, elf], environment, arguments.build, fails)
     options = [word for name, value in environment.items() for word in ("--env", f"{name}={value}")]
-    return run([arguments.gpusim, "run", "--threads", "1", "--cores", "64", *harness.ENGINES[engine],
+    return run([arguments.gpusim, "run", "--threads", "1", "--cores", "64",
+                *harness.ENGINES[engine],
                 "--quiet", *options, *arguments.options, elf], {}, arguments.build, fails)
 
 
@@ -108,7 +111,8 @@ def main():
                      for p in sorted(root.rglob("*")) if p.suffix in COMPILERS]
     # Some declare the entry points by libgomp's own header.
     gcc_suite.unpack(folder, "libgomp_g.h", below="libgomp")
-    programs = [p for p in programs if p.is_for_us() and (pathlib.PurePath(p.name).match(arguments.only)
+    programs = [p for p in programs if p.is_for_us()
+                and (pathlib.PurePath(p.name).match(arguments.only)
                                                          or arguments.only == "*")]
     chosen = set(harness.sampled([p.output() for p in programs], arguments.sample))
     programs = [p for p in programs if p.output() in chosen]

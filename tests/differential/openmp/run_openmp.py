@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs OpenMP programs with libgpusim_omp on gpusim and compares their output with GCC's own libgomp.
+"""Runs OpenMP programs with libgpusim_omp on gpusim and compares their output with GCC's own
+libgomp.
 
 The expected output is that of the program built for this machine with its GCC and libgomp. Then the
 program, built with our library for the guest ISA of --isa, runs under qemu-user and on gpusim with
@@ -76,7 +77,8 @@ def differs(build, program, result):
     status, stdout, stderr = result
     if status != 0:
         return f"status {status}: {harness.first_line(stderr)}"
-    return None if stdout == want else "output differs: " + harness.describe_difference(want, stdout)
+    return None if stdout == want else "output differs: " + harness.describe_difference(want,
+                                                                                        stdout)
 
 
 def qemu_check(arguments, program, threads):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Builds the programs in bare/, libc/ and threads/ at every level, and runs each under QEMU and gpusim.
+"""Builds the programs in bare/, libc/ and threads/ at every level, and runs each under QEMU and
+gpusim.
 
 Output, exit status and the number of guest instructions must be equal. A program may say in its
 first lines how it wants to be built and run:

@@ -204,7 +204,8 @@ def run_cases(cases, skips, jobs):
             expected_to_fail = is_skipped(skips, case.name, case.level, case.mode)
             if difference is None and expected_to_fail:
                 failed += 1
-                print(f"FAIL {case.title()}: passes, but is in the skip list: take it out", flush=True)
+                print(f"FAIL {case.title()}: passes, but is in the skip list: take it out",
+                      flush=True)
             elif difference is None:
                 passed += 1
             elif expected_to_fail:
@@ -269,7 +270,8 @@ def try_build(commands, common, folder, jobs):
 
 
 def sampled(items, every, seed=0):
-    """Each `every`th in a draw by name, so that other levels draw others. A seed has its own draw."""
+    """Each `every`th in a draw by name, so that other levels draw others. A seed has its own
+    draw."""
     return [item for item in items if zlib.crc32(item.encode(), seed) % every == 0]
 
 

@@ -97,7 +97,8 @@ class Validate(Accelwattch):
                 ("turing_sass_sim", 12.95, 4.71, 26)):
             with self.subTest(sheet):
                 out = self.run_gpusim("validate", folder / f"{sheet}.csv").stdout
-                found = re.search(r"^MAPE ([\d.]+) \+- ([\d.]+) % \(95 % confidence, (\d+) kernels\)",
+                found = re.search(r"^MAPE ([\d.]+) \+- ([\d.]+) % \(95 % confidence, (\d+) "
+                                  r"kernels\)",
                                   out, re.M)
                 self.assertIsNotNone(found, out)
                 self.assertAlmostEqual(float(found[1]), mape, delta=0.0101)
@@ -119,7 +120,8 @@ class Validate(Accelwattch):
                 ("header", header, "has a header, but no rows")):
             with self.subTest(name):
                 self.assertIn(message, self.error_of("validate", write(f"{name}.csv", text)))
-        self.assertIn("absent.csv: No such file", self.error_of("validate", self.build / "absent.csv"))
+        self.assertIn("absent.csv: No such file",
+                      self.error_of("validate", self.build / "absent.csv"))
 
     def test_nothing_is_written_where_it_cannot_be(self):
         sheet = write("own.csv", self.SHEET)
@@ -276,7 +278,8 @@ class Tune(Accelwattch):
         self.assertIn("nothing to tune", self.error_of("tune"))
         self.assertIn("column measured_W", self.error_of("tune", write("x.csv", "kernel,A\nk,1\n")))
         self.assertIn("contradict each other: A >= 3, A <= 2",
-                      self.error_of("tune", good, "--constraint", "A >= 3", "--constraint", "A <= 2"))
+                      self.error_of("tune", good, "--constraint", "A >= 3", "--constraint",
+                                    "A <= 2"))
         self.assertIn("is no order", self.error_of("tune", good, "--constraint", "A ~ B"))
         self.assertIn("there is no dynamic component X",
                       self.error_of("tune", good, "--constraint", "A <= X"))
@@ -342,7 +345,8 @@ class Predict(Accelwattch):
         hw = write("hw.csv", "kernel,INT_ACC,L2_RH,time_s\nk,1e9,0,0.01\n")
         sw = write("sw.csv", "kernel,INT_ACC,L2_RH,time_s\nk,5,1e6,0.02\n")
         out = self.build / "p.json"
-        self.run_gpusim("predict", hw, "--model", "gv100/hybrid", "--software", sw, "--take", "L2_RH",
+        self.run_gpusim("predict", hw, "--model", "gv100/hybrid", "--software", sw, "--take",
+                        "L2_RH",
                         "--json", out)
         watts = json.loads(out.read_text())["kernels"][0]["components_W"]
         self.assertAlmostEqual(watts["L2CP"], 1e6 * 54.5557e-12 * 3.391355385 / 0.01)
@@ -368,7 +372,8 @@ class Predict(Accelwattch):
         self.assertIn("there is no model", self.error_of("predict", good, "--model", "tpu"))
         self.assertIn("belong together", self.error_of("predict", good, "--temperature", 80))
         self.assertIn("no scaling to 5 nm", self.error_of("predict", good, "--technology", 5))
-        self.assertIn("start_s", self.error_of("predict", good, "--perfetto", self.build / "x.json"))
+        self.assertIn("start_s",
+                      self.error_of("predict", good, "--perfetto", self.build / "x.json"))
         self.assertIn("megahertz", self.error_of("predict", good, "--clock", 1.4e9))
 
 

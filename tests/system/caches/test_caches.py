@@ -98,7 +98,8 @@ class Caches(unittest.TestCase):
 
     def trace(self):
         path = self.folder / "trace.txt"
-        self.run_gpusim(self.guest, "--entry", "work", "--arg", 3, "--arg", 2, "--quiet", "--plugin",
+        self.run_gpusim(self.guest, "--entry", "work", "--arg", 3, "--arg", 2, "--quiet",
+                        "--plugin",
                         f"{self.plugins}/memory_trace.so,{path}")
         stream = []
         for text in path.read_text().splitlines():
@@ -144,7 +145,8 @@ class Caches(unittest.TestCase):
         return {"reads": counts["Dr"], "read_misses": counts["D1mr"], "writes": counts["Dw"],
                 "write_misses": counts["D1mw"]}
 
-    @unittest.skipUnless(shutil.which("valgrind"), "valgrind is not installed (apt-get install valgrind)")
+    @unittest.skipUnless(shutil.which("valgrind"),
+                         "valgrind is not installed (apt-get install valgrind)")
     def test_misses_are_those_of_cachegrind(self):
         stream = self.trace()
         self.assertGreater(len(stream), 5000)
@@ -157,7 +159,8 @@ class Caches(unittest.TestCase):
                 expected = self.cachegrind(stream, size, ways, line)
                 self.assertEqual({key: level[key] for key in expected}, expected)
 
-    @unittest.skipUnless(shutil.which("valgrind"), "valgrind is not installed (apt-get install valgrind)")
+    @unittest.skipUnless(shutil.which("valgrind"),
+                         "valgrind is not installed (apt-get install valgrind)")
     def test_misses_of_the_second_level_are_those_of_cachegrind(self):
         first = Lru(4096, 2, 64)
         requests = list(first.next_level(self.trace()))
@@ -171,7 +174,8 @@ class Caches(unittest.TestCase):
 
     def run_one(self, path):
         stats = self.folder / "stats.json"
-        self.run_gpusim(self.guest, "--entry", "work", "--arg", 3, "--arg", 2, "--quiet", "--caches",
+        self.run_gpusim(self.guest, "--entry", "work", "--arg", 3, "--arg", 2, "--quiet",
+                        "--caches",
                         path, "--stats", stats)
         return json.loads(stats.read_text())
 
@@ -179,7 +183,8 @@ class Caches(unittest.TestCase):
 
     def test_counts_do_not_depend_on_the_machine(self):
         caches = shape(self.folder / "c.json", {"name": "L1", "size": "2K", "ways": 2},
-                       {"name": "L2", "size": "8K", "ways": 4, "cores": 4, "replacement": "tree-plru"},
+                       {"name": "L2", "size": "8K", "ways": 4, "cores": 4,
+                        "replacement": "tree-plru"},
                        {"name": "L3", "size": "64K", "ways": 8, "cores": "all"})
         runs = [("--backend", "scalar"), ("--backend", "simd", "--threads", 1),
                 ("--backend", "simd", "--threads", 2), ("--backend", "simd", "--no-native"),
@@ -210,7 +215,8 @@ class Caches(unittest.TestCase):
         self.assertTrue(misses / 2 <= off <= misses, (off, misses))
         for key in ("functions", "lines", "per_core"):
             for which, total in (("on_chip_memory", on), ("off_chip_memory", off)):
-                self.assertEqual(sum(part["classes"].get(which, 0) for part in stats[key]), total, key)
+                self.assertEqual(sum(part["classes"].get(which, 0) for part in stats[key]), total,
+                                 key)
         for name in plain["classes"]:
             if not name.endswith("chip_memory"):
                 self.assertEqual(plain["classes"][name], stats["classes"][name])
@@ -218,9 +224,11 @@ class Caches(unittest.TestCase):
     def test_programs_with_a_c_library_and_modules(self):
         source = self.folder / "p.c"
         source.write_text("#include <pthread.h>\n#include <stdio.h>\nstatic int x[4096];\n"
-                          "static void* f(void* p) { for (int i = 0; i < 4096; ++i) x[i] += (long)p;"
+                          "static void* f(void* p) { for (int i = 0; i < 4096; ++i) x[i] += "
+                          "(long)p;"
                           " return 0; }\n"
-                          "int main() { pthread_t t; pthread_create(&t, 0, f, (void*)2); f((void*)0);"
+                          "int main() { pthread_t t; pthread_create(&t, 0, f, (void*)2); "
+                          "f((void*)0);"
                           " pthread_join(t, 0); printf(\"%d\\n\", x[7]); }\n")
         elf = self.folder / "p.elf"
         subprocess.run([CROSS, "-O1", "-static", "-o", elf, source], check=True)
@@ -240,7 +248,8 @@ class Caches(unittest.TestCase):
     def test_faults_and_limits(self):
         caches = shape(self.folder / "c.json", {"name": "L1", "size": "4K", "ways": 2})
         stats = self.folder / "stats.json"
-        self.run_gpusim(self.guest, "--entry", "work", "--arg", "@core", "--arg", 1000, "--cores", 3,
+        self.run_gpusim(self.guest, "--entry", "work", "--arg", "@core", "--arg", 1000, "--cores",
+                        3,
                         "--caches", caches, "--max-instructions", 5000, "--quiet", "--stats", stats,
                         status=124)
         self.assertGreater(json.loads(stats.read_text())["caches"]["levels"][0]["reads"], 1000)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checkpoints: a run that is stopped anywhere and goes on elsewhere is the run that was never stopped.
+"""Checkpoints: a run that is stopped anywhere and goes on elsewhere is the run that was never
+stopped.
 
   test_checkpoint.py GPUSIM EXAMPLES_FOLDER BUILD_FOLDER [UNITTEST ARGUMENT]...
 
@@ -98,8 +99,8 @@ class Checkpoints(unittest.TestCase):
 
     def round_trip(self, program, options, args=(), steps=(), tallies=True, parts=2, setup=None,
                    stdin=b""):
-        """Runs whole, then in `parts`, each on the next of `steps` (options of a backend); returns what
-        the files were that each way left."""
+        """Runs whole, then in `parts`, each on the next of `steps` (options of a backend); returns
+        what the files were that each way left."""
         options = ["--root", self.folder, *options]
         before = setup() if setup else None
         whole, stats = self.whole(program, [*options, *steps[0]], args, stdin)
@@ -150,8 +151,8 @@ class Checkpoints(unittest.TestCase):
     def test_busy_waiting_repeats_exactly_on_the_same_machine(self):
         """Who spins how often depends on the interleaving: that is kept, too."""
         for name in ("fft", "bitonic_sort", "nbody", "histogram")[:4 if LONG else 1]:
-            # With native code from the start, cores change between lockstep and running alone as often
-            # as can be.
+            # With native code from the start, cores change between lockstep and running alone as
+            # often as can be.
             for backend, cores, hot in (("scalar", 7, ()), ("simd", 200, ()),
                                         ("simd", 40, ("--native-after", 0))):
                 step = ["--backend", backend, "--threads", 1, *hot]
@@ -163,17 +164,20 @@ class Checkpoints(unittest.TestCase):
     def test_busy_waiting_goes_on_elsewhere(self):
         for name in ("bitonic_sort", "histogram") if LONG else ("fft",):
             steps = [["--backend", b] for b in self.random.sample(2 * BACKENDS, 3)]
-            self.round_trip(self.examples / f"{name}.elf", ["--cores", 100], steps=steps, tallies=False)
+            self.round_trip(self.examples / f"{name}.elf", ["--cores", 100], steps=steps,
+                            tallies=False)
 
     def guests(self, what, cores, tallies=True, times=4 if LONG else 1, args=(), setup=None):
         for _ in range(times):
             # The same backend first: everything is equal. Then others.
             for backend in BACKENDS if LONG else self.random.sample(BACKENDS, 1):
                 step = ["--backend", backend, "--threads", 1]
-                self.round_trip(self.elf if LONG else self.module, ["--cores", cores, "--slice", 300], [what, *args],
+                self.round_trip(self.elf if LONG else self.module,
+                                ["--cores", cores, "--slice", 300], [what, *args],
                                 [step] * 3, setup=setup)
             steps = [["--backend", b, "--threads", 2] for b in self.random.sample(2 * BACKENDS, 3)]
-            self.round_trip(self.elf if LONG else self.module, ["--cores", cores, "--slice", 300], [what, *args], steps,
+            self.round_trip(self.elf if LONG else self.module, ["--cores", cores, "--slice", 300],
+                            [what, *args], steps,
                             tallies=tallies, setup=setup)
 
     def test_files(self):
@@ -214,7 +218,8 @@ class Checkpoints(unittest.TestCase):
     def test_private_processes(self):
         for what, cores in (("memory", 70), ("signals", 9)):
             steps = [["--backend", b] for b in self.random.sample(2 * BACKENDS, 3)]
-            self.round_trip(self.elf if LONG else self.module, ["--cores", cores, "--memory", "private", "--slice", 1000,
+            self.round_trip(self.elf if LONG else self.module,
+                            ["--cores", cores, "--memory", "private", "--slice", 1000,
                                        "--memory-size", "8M"], [what], steps)
 
     def test_sleeping(self):
@@ -227,9 +232,11 @@ class Checkpoints(unittest.TestCase):
         text.write_text("one\ntwo\nthree\nfour\nfive\n" * 3)
         command = [self.gpusim, "run", "--quiet", "--slice", "200"]
         with text.open("rb") as stdin:
-            whole = subprocess.run([*command, self.module, "--", "input"], stdin=stdin, capture_output=True)
+            whole = subprocess.run([*command, self.module, "--", "input"], stdin=stdin,
+                                   capture_output=True)
         with text.open("rb") as stdin:
-            first = subprocess.run([*command, self.module, "--checkpoint", self.file, "--checkpoint-every",
+            first = subprocess.run([*command, self.module, "--checkpoint", self.file,
+                                    "--checkpoint-every",
                                     "8000", "--checkpoint-stop", "--", "input"], stdin=stdin,
                                    cwd=self.folder, capture_output=True)
         with text.open("rb") as stdin:
@@ -259,9 +266,12 @@ class Checkpoints(unittest.TestCase):
 
     def test_a_signal_asks_for_one(self):
         whole = self.gpusim_run(self.module, "--", "long", 400)
-        run = subprocess.Popen([self.gpusim, "run", self.module, "--slice", "1000", "--backend", "scalar",
-                                "--checkpoint", self.file, "--", "long", "400"], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, cwd=self.folder, bufsize=0)  # reads no more than a line
+        run = subprocess.Popen([self.gpusim, "run", self.module, "--slice", "1000", "--backend",
+                                "scalar",
+                                "--checkpoint", self.file, "--", "long", "400"],
+                               stdout=subprocess.PIPE,
+                               # reads no more than a line
+                               stderr=subprocess.PIPE, cwd=self.folder, bufsize=0)
         first = run.stdout.readline()  # it is under way
         run.send_signal(signal.SIGUSR1)
         out, err = run.communicate(timeout=TIMEOUT_S)
@@ -284,9 +294,11 @@ class Checkpoints(unittest.TestCase):
         resumed = 0
         for _ in range(100 if LONG else 5):
             self.file.unlink(missing_ok=True)
-            run = subprocess.Popen([self.gpusim, "run", self.module, "--quiet", "--slice", "500", "--checkpoint",
+            run = subprocess.Popen([self.gpusim, "run", self.module, "--quiet", "--slice", "500",
+                                    "--checkpoint",
                                     self.file, "--checkpoint-every", "20000", "--", "long"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=self.folder)
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   cwd=self.folder)
             deadline = time.monotonic() + TIMEOUT_S
             while not self.file.exists() and time.monotonic() < deadline and run.poll() is None:
                 time.sleep(0.005)
@@ -334,7 +346,8 @@ class Checkpoints(unittest.TestCase):
         self.refused("is not the program", self.examples / "fft.elf", *resume, *root)
         self.refused("need --checkpoint FILE", self.elf, "--checkpoint-every", 5)
         self.refused("--checkpoint /dev/null: not a file", self.elf, "--checkpoint", "/dev/null")
-        self.refused("--checkpoint /nowhere/x: No such file", self.elf, "--checkpoint", "/nowhere/x")
+        self.refused("--checkpoint /nowhere/x: No such file", self.elf, "--checkpoint",
+                     "/nowhere/x")
         self.refused("No such file", "--resume", self.folder / "none")
         self.refused("not a file", "--resume", self.folder)
         self.refused("not a checkpoint", "--resume", self.elf)

@@ -235,7 +235,8 @@ class Cli(unittest.TestCase):
         module = plain.read_bytes()
         os.mkfifo(pipe)
         for words in (["-o", pipe, "--quiet"], ["-o", "/dev/stdout", "--quiet"]):
-            command = ["sh", "-c", 'cat "$0" & "$@"; wait', pipe, self.gpusim, "translate", self.echo]
+            command = ["sh", "-c", 'cat "$0" & "$@"; wait', pipe, self.gpusim, "translate",
+                       self.echo]
             if words[1] != pipe:
                 command = command[4:]
             done = subprocess.run([*command, *words], capture_output=True, timeout=TIMEOUT_S)
@@ -247,7 +248,8 @@ class Cli(unittest.TestCase):
         self.assertTrue(link.is_symlink())
         self.assertEqual((self.folder / "target.gsm").read_bytes(), module)
         self.assertEqual(len(list(self.folder.iterdir())), 4)
-        self.assertIn("No space left", self.refused("run", self.guests, "--entry", "count_to_a_thousand", "--stats",
+        self.assertIn("No space left",
+                      self.refused("run", self.guests, "--entry", "count_to_a_thousand", "--stats",
                                                       "/dev/full"))
 
     def test_unknown_system_calls_are_reported_once(self):
@@ -276,7 +278,8 @@ class Cli(unittest.TestCase):
 
     def test_a_reader_that_goes_away_ends_the_writer(self):
         for options in ([], ["--cores", "70", "--memory", "private"]):
-            with subprocess.Popen([self.gpusim, "run", *options, "--entry", "write_for_ever", self.guests],
+            with subprocess.Popen([self.gpusim, "run", *options, "--entry", "write_for_ever",
+                                   self.guests],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
                 self.assertEqual(process.stdout.readline(), b"again\n")
                 process.stdout.close()
@@ -291,10 +294,12 @@ class Cli(unittest.TestCase):
                                status=139)
             lines = done.stderr.splitlines()
             self.assertEqual(len(lines), 4, self.last)
-            self.assertRegex(lines[0], r"^cores 1, 4, 7, 10, 13, 16, 19, 22, \.\.\. \(100 cores\): fault: load .*"
+            self.assertRegex(lines[0], r"^cores 1, 4, 7, 10, 13, 16, 19, 22, \.\.\. \(100 cores\): "
+                                       r"fault: load .*"
                                        r", address 0x8 \(a null pointer\?\)$")
-            self.assertRegex(lines[1], r"^  in fault_by_core\(\) at guests.c:\d+: ldr .* at pc 0x[0-9a-f]+ "
-                                       r"\(fault_by_core\+0x[0-9a-f]+\)$")
+            self.assertRegex(lines[1],
+                             r"^  in fault_by_core\(\) at guests.c:\d+: ldr .* at pc 0x[0-9a-f]+ "
+                             r"\(fault_by_core\+0x[0-9a-f]+\)$")
             self.assertRegex(lines[2], r"^cores 2, 5, .* \(100 cores\): fault: undefined ")
             self.assertRegex(lines[3], r"^  in fault_by_core\(\) at .* \(fault_by_core\+0x")
             faults = self.stats()["faults"]
@@ -321,17 +326,21 @@ class Cli(unittest.TestCase):
             self.run_ok(self.guests, "--entry", "wait_for_first", *options)
             done = self.run_ok(self.guests, "--entry", "wait_for_ever", *options, status=125)
             self.assertRegex(done.stderr, r"deadlock: 99 of 100 cores")
-            self.assertRegex(done.stderr, r"  cores 1-99 \(99 cores\) wait for futex 0x[0-9a-f]+ \(flag\)\n"
-                                          r"    in call6\(\) at guests.c:\d+\n"
-                                          r"    called from wait_for_ever\(\) at guests.c:\d+\n")
+            self.assertRegex(done.stderr,
+                             r"  cores 1-99 \(99 cores\) wait for futex 0x[0-9a-f]+ \(flag\)\n"
+                             r"    in call6\(\) at guests.c:\d+\n"
+                             r"    called from wait_for_ever\(\) at guests.c:\d+\n")
             done = self.run_ok(self.guests, "--entry", "busy_wait_for_ever", *options, status=125)
             self.assertRegex(done.stderr, r"deadlock: 99 of 100 cores")
-            self.assertRegex(done.stderr, r"  cores 1-99 \(99 cores\) wait for an event \(busy-waiting\)\n"
-                                          r"    in busy_wait_for_ever\(\)")
+            self.assertRegex(done.stderr,
+                             r"  cores 1-99 \(99 cores\) wait for an event \(busy-waiting\)\n"
+                             r"    in busy_wait_for_ever\(\)")
             done = self.run_ok(self.guests, "--entry", "watch_for_ever", *options, status=125)
-            self.assertRegex(done.stderr, r"deadlock: 99 of 100 cores.*\n  cores 1-99 \(99 cores\) wait for a "
-                                          r"store to 0x[0-9a-f]+ \(flag\)\n    in watch_for_ever\(\) at "
-                                          r"guests\.c:\d+\n\Z")
+            self.assertRegex(done.stderr,
+                             r"deadlock: 99 of 100 cores.*\n  cores 1-99 \(99 cores\) wait for a "
+                             r"store to 0x[0-9a-f]+ \(flag\)\n    in "
+                             r"watch_for_ever\(\) at "
+                             r"guests\.c:\d+\n\Z")
 
     def test_cores_sleep_together(self):
         start = time.monotonic()
@@ -345,7 +354,8 @@ class Cli(unittest.TestCase):
     def test_instruction_limit(self):
         done = self.run_ok(self.guests, "--entry", "endless", "--cores", 20, "--max-instructions",
                            5000, "--stats", self.stats_path, status=124)
-        self.assertRegex(done.stderr, r"\Acores .*: stopped: .*--max-instructions 5000\n  in endless\(\) at .* at pc "
+        self.assertRegex(done.stderr, r"\Acores .*: stopped: .*--max-instructions 5000\n  in "
+                                      r"endless\(\) at .* at pc "
                                       r"0x[0-9a-f]+ \(endless")
         self.assertEqual(self.stats()["exit_status"], 124)
         self.assertLess(abs(self.stats()["guest_instructions"] - 20 * 5000), 20 * 10)
@@ -404,7 +414,8 @@ class Cli(unittest.TestCase):
         module = self.folder / "echo.gsm"
         done = self.gpusim_run("translate", self.echo, "-o", module)
         self.assertNotIn("unknown instruction at", done.stderr)
-        self.assertRegex(done.stderr, r"\A\d+ instructions of [A-Z, ]+, for processors that have it")
+        self.assertRegex(done.stderr,
+                         r"\A\d+ instructions of [A-Z, ]+, for processors that have it")
         done = self.gpusim_run("translate", self.echo, "-o", module, "--json")
         self.assertIn("MTE", {u["extension"] for u in json.loads(done.stdout)["unknown"]})
 
@@ -439,7 +450,8 @@ class Cli(unittest.TestCase):
     def test_progress_on_terminals_only(self):
         plain = {**os.environ, "TERM": "xterm"}
         plain.pop("NO_COLOR", None)
-        for quiet, environment in (([], plain), (["--quiet"], plain), ([], {**plain, "NO_COLOR": "1"}),
+        for quiet, environment in (([], plain), (["--quiet"], plain),
+                                   ([], {**plain, "NO_COLOR": "1"}),
                                    ([], {**plain, "TERM": "dumb"})):
             master, slave = pty.openpty()
             with subprocess.Popen([self.gpusim, "run", self.guests, "--entry", "endless", "--cores",

@@ -33,7 +33,8 @@ class Energy(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.build.mkdir(parents=True, exist_ok=True)
-        harness.build_all({name: [compiler, "-O1", "-g", *BARE, "-Wl,--entry=work", HERE / "guests.c"]
+        harness.build_all({name: [compiler, "-O1", "-g", *BARE, "-Wl,--entry=work",
+                                  HERE / "guests.c"]
                            for name, compiler in (("energy.elf", CROSS),
                                                   ("energy-riscv64.elf", CROSS_RISCV))},
                           harness.compiler_version(CROSS), cls.build, os.cpu_count())
@@ -60,7 +61,8 @@ class Energy(unittest.TestCase):
         return done.stderr
 
     def work(self, *options, cores=8, status=139, guest=None):
-        return self.run_gpusim("run", guest or self.guest, "--entry", "work", "--arg", "@core", "--cores",
+        return self.run_gpusim("run", guest or self.guest, "--entry", "work", "--arg", "@core",
+                               "--cores",
                                cores, "--quiet", *options, status=status)
 
     def stats(self):
@@ -165,7 +167,8 @@ class Energy(unittest.TestCase):
         functions = {f["function"]: f["classes"] for f in self.stats()["functions"]}
         self.assertEqual(functions["divides"]["integer_division"], 7 * 10)
         result, _ = self.estimate(target="et-soc1")
-        energies = {f["function"]: f["energy"]["value_J"] for f in result["targets"][0]["functions"]}
+        energies = {f["function"]: f["energy"]["value_J"]
+                    for f in result["targets"][0]["functions"]}
         # By hand, in pJ (energy/targets/et-soc1.json): the loops have additions and a branch each.
         pj = {"integer_arithmetic": (9.2 + 10.2) / 2, "integer_division": 146.5,
               "integer_logical": (9.2 + 9.1) / 2, "control_flow": 12.0}
@@ -176,7 +179,8 @@ class Energy(unittest.TestCase):
     def test_run_prints_energy_and_writes_it(self):
         done = self.work("--energy", "fermi,ptx-volta,et-soc1", "--per-core", "--stats",
                          self.stats_path)
-        for word in ("fermi", "ptx-volta/mtsm-o3", "et-soc1", "divides", "guests.c:", "8 active, 0 idle",
+        for word in ("fermi", "ptx-volta/mtsm-o3", "et-soc1", "divides", "guests.c:",
+                     "8 active, 0 idle",
                      "integer_division"):
             self.assertIn(word, done.stderr)
         self.assertEqual(done.stdout, "")
@@ -260,7 +264,8 @@ class Energy(unittest.TestCase):
         self.assertEqual(rows[0], ["time_s", "power_W", "state", "what"])
         energy = sum(float(a[1]) * (float(b[0]) - float(a[0]))
                      for a, b in zip(rows[1::2], rows[2::2]))
-        self.assertIn(f"{energy / 1000:.4g} kJ", (GOLDEN / "timeline.txt").read_text().splitlines()[-1])
+        self.assertIn(f"{energy / 1000:.4g} kJ",
+                      (GOLDEN / "timeline.txt").read_text().splitlines()[-1])
 
     # Bad input
 
@@ -287,8 +292,10 @@ class Energy(unittest.TestCase):
             path.write_text(text)
             self.assertIn(expected, self.refused("energy", "estimate", path, "--target", "fermi"))
         estimate = ["energy", "estimate", self.stats_path, "--target"]
-        self.assertIn("No such file", self.refused("energy", "estimate", "none", "--target", "fermi"))
-        self.assertIn("directory", self.refused("energy", "estimate", ".", "--target", "fermi").lower())
+        self.assertIn("No such file",
+                      self.refused("energy", "estimate", "none", "--target", "fermi"))
+        self.assertIn("directory",
+                      self.refused("energy", "estimate", ".", "--target", "fermi").lower())
         self.assertIn("unknown energy target kepler", self.refused(*estimate, "kepler"))
         self.assertIn("--target is required", self.refused(*estimate[:-1]))
         self.assertIn("--seconds", self.refused(*estimate, "fermi", "--seconds", "0"))
@@ -297,7 +304,8 @@ class Energy(unittest.TestCase):
         self.assertIn("transfers", self.refused(*estimate, "et-soc1", "--transfer", "1K"))
         self.assertIn("--json", self.refused(*estimate, "fermi", "--json", "none/x.json"))
         self.assertIn("--cpu-target", self.refused(*estimate, "fermi", "--cpu", self.stats_path))
-        self.assertIn("unknown energy target", self.refused("run", self.guest, "--energy", "kepler"))
+        self.assertIn("unknown energy target",
+                      self.refused("run", self.guest, "--energy", "kepler"))
         self.assertIn("unit of power", self.bad_target("unit", "W"))
         self.assertIn("a number", self.bad_target("value", None))
         self.assertIn("date", self.refused("energy", "log", self.stats_path))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the user reads about faults, aborts and deadlocks: lines, call stacks, cores, holders of locks.
+"""What the user reads about faults, aborts and deadlocks: lines, call stacks, cores, holders of
+locks.
 
   test_faults.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
 """
@@ -53,7 +54,8 @@ def pattern(frames, has_lines):
     """A regular expression for the lines of a call stack."""
     text = ""
     if not has_lines:  # calls of a function by itself are one line
-        frames = [f for i, f in enumerate(frames) if i == 0 or f.split(":")[0] != frames[i - 1].split(":")[0]]
+        frames = [f for i, f in enumerate(frames) if i == 0
+                  or f.split(":")[0] != frames[i - 1].split(":")[0]]
     for i, frame in enumerate(frames):
         optional = frame.startswith("?")
         interrupted = frame.startswith("=")
@@ -75,18 +77,21 @@ class Faults(unittest.TestCase):
             cls.elf[name] = cls.build / f"{name}.elf"
             subprocess.run([*CC, *options, HERE / "guests.c", "-o", cls.elf[name]], check=True)
         cls.spmd = cls.build / "spmd.elf"
-        subprocess.run([*CC, "-O1", "-g", "-mno-outline-atomics", "-nostdlib", "-ffreestanding", "-Wl,-e,on_core",
+        subprocess.run([*CC, "-O1", "-g", "-mno-outline-atomics", "-nostdlib", "-ffreestanding",
+                        "-Wl,-e,on_core",
                         HERE / "spmd.c", "-o", cls.spmd], check=True)
 
     def run_guest(self, elf, what, *options, backend="simd"):
-        done = subprocess.run([self.gpusim, "run", "--quiet", "--backend", backend, *options, elf, "--", what],
+        done = subprocess.run([self.gpusim, "run", "--quiet", "--backend", backend, *options, elf,
+                               "--", what],
                               capture_output=True, text=True, timeout=300)
         self.last = done.stderr
         return done
 
     def call_spmd(self, function, *options, cores=64, backend="simd", arguments=("@core",)):
         given = [word for a in arguments for word in ("--arg", a)]
-        done = subprocess.run([self.gpusim, "run", "--quiet", "--backend", backend, "--cores", str(cores),
+        done = subprocess.run([self.gpusim, "run", "--quiet", "--backend", backend, "--cores",
+                               str(cores),
                                "--entry", function, *given, *options, self.spmd],
                               capture_output=True, text=True, timeout=300)
         self.last = done.stderr
@@ -100,7 +105,8 @@ class Faults(unittest.TestCase):
                 with self.subTest(f"{name} {what}"):
                     done = self.run_guest(self.elf[name], what)
                     self.assertEqual(done.returncode, STATUS.get(what, 139), self.last)
-                    self.assertRegex(done.stderr, r"(?m)^core 0: .*\n" + pattern(frames, has_lines) + r"\Z")
+                    self.assertRegex(done.stderr,
+                                     r"(?m)^core 0: .*\n" + pattern(frames, has_lines) + r"\Z")
 
     def test_without_any_information_but_symbols(self):
         bare, module = self.build / "bare.elf", self.build / "bare.gsm"
@@ -113,7 +119,8 @@ class Faults(unittest.TestCase):
                     done = self.run_guest(program, what)
                     # Inlined functions are not known.
                     frames = [f for f in STACKS[what] if not f.startswith("?")]
-                    self.assertRegex(done.stderr, r"\Acore 0: .*\n" + pattern(frames, False) + r"\Z")
+                    self.assertRegex(done.stderr,
+                                     r"\Acore 0: .*\n" + pattern(frames, False) + r"\Z")
 
     def test_every_backend_and_both_memory_models(self):
         for backend in BACKENDS:
@@ -121,7 +128,8 @@ class Faults(unittest.TestCase):
                 with self.subTest(f"{backend} {options}"):
                     done = self.run_guest(self.elf["eh_frame"], "load", *options, backend=backend)
                     who = "core 0" if len(options) == 2 else r"cores 0-65 \(66 cores\)"
-                    self.assertRegex(done.stderr, rf"\A{who}: fault: load .*, address 0x18 \(a null pointer\?\)\n"
+                    self.assertRegex(done.stderr, rf"\A{who}: fault: load .*, address 0x18 \(a "
+                                                  rf"null pointer\?\)\n"
                                      + pattern(STACKS["load"], True) + r"\Z")
 
     def test_stacks_that_are_destroyed(self):
@@ -131,43 +139,54 @@ class Faults(unittest.TestCase):
         self.assertRegex(done.stderr, r"core 0: ended by its own signal 6 \(SIGABRT\)\n" +
                          pattern(STACKS["smash"], True))
         done = self.run_guest(elf, "overwrite")
-        self.assertRegex(done.stderr, r"address 0x4141414141414141\n  in overwritten\(\) at .*: ret at pc .*\n"
-                                      r"  which would return to 0x4141414141414141, where no code is: "
-                                      r"the stack may be overwritten\n\Z")
+        self.assertRegex(done.stderr,
+                         r"address 0x4141414141414141\n  in overwritten\(\) at .*: ret at pc .*\n"
+                         r"  which would return to 0x4141414141414141, where no code "
+                         r"is: "
+                         r"the stack may be overwritten\n\Z")
 
     def test_endless_recursion_is_cut(self):
         done = self.run_guest(self.elf["unoptimised"], "endless")
-        self.assertRegex(done.stderr, r"\Acore 0: fault: stack overflow .*\n  in (fill|endless)\(\) .*\n"
-                                      rf"  called from endless\(\) at guests\.c:{LINE['endless']} "
-                                      r"\(\d+ times\)\n  and more callers\n\Z")
+        self.assertRegex(done.stderr,
+                         r"\Acore 0: fault: stack overflow .*\n  in (fill|endless)\(\) .*\n"
+                         rf"  called from endless\(\) at guests\.c:{LINE['endless']} "
+                         r"\(\d+ times\)\n  and more callers\n\Z")
 
     def test_locks_name_their_holders(self):
         for backend in BACKENDS:
             with self.subTest(backend):
-                done = self.run_guest(self.elf["eh_frame"], "locks", "--cores", "4", backend=backend)
+                done = self.run_guest(self.elf["eh_frame"], "locks", "--cores", "4",
+                                      backend=backend)
                 self.assertEqual(done.returncode, 125)
                 lock = r"    in \w*pthread_mutex_lock\(\)\n" \
                        rf"    called from lock_in_turn\(\) at guests\.c:{LINE['lock_in_turn']}\n"
                 self.assertRegex(done.stderr, r"deadlock: 2 of 2 cores")
                 self.assertRegex(done.stderr,
-                                 r"  core 0 waits for mutex 0x\w+ \(second\), which core 1 holds\n" + lock +
+                                 r"  core 0 waits for mutex 0x\w+ \(second\), which core 1 holds\n"
+                                 + lock +
                                  rf"    called from main\(\) at guests\.c:{LINE['main_locks']}\n")
                 self.assertRegex(done.stderr,
-                                 r"  core 1 waits for mutex 0x\w+ \(first\), which core 0 holds\n" + lock +
-                                 rf"    called from other_order\(\) at guests\.c:{LINE['other_order']}\n")
+                                 r"  core 1 waits for mutex 0x\w+ \(first\), which core 0 holds\n"
+                                 + lock +
+                                 rf"    called from other_order\(\) at "
+                                 rf"guests\.c:{LINE['other_order']}\n")
         done = self.run_guest(self.elf["eh_frame"], "left_locked", "--cores", "4")
-        self.assertRegex(done.stderr, r"core 0 waits for mutex 0x\w+ \(left_locked\), held by a thread "
-                                      r"that has ended\n    in \w*pthread_mutex_lock\(\)\n    called from "
-                                      rf"main\(\) at guests\.c:{LINE['main_left_locked']}\n\Z")
+        self.assertRegex(done.stderr,
+                         r"core 0 waits for mutex 0x\w+ \(left_locked\), held by a thread "
+                         r"that has ended\n    in \w*pthread_mutex_lock\(\)\n    "
+                         r"called from "
+                         rf"main\(\) at guests\.c:{LINE['main_left_locked']}\n\Z")
         done = self.run_guest(self.elf["eh_frame"], "again", "--cores", "4")
-        self.assertRegex(done.stderr, r"core 0 waits for mutex 0x\w+ \(first\), which it holds itself\n")
+        self.assertRegex(done.stderr,
+                         r"core 0 waits for mutex 0x\w+ \(first\), which it holds itself\n")
 
     def test_a_wait_for_a_thread_names_its_core(self):
         done = self.run_guest(self.elf["eh_frame"], "join", "--cores", "4")
         self.assertRegex(done.stderr, r"core 0 waits for the end of core 1's thread, futex 0x\w+\n"
                                       r"    in \w*pthread\w*join\w*\(\)\n    called from "
                                       rf"main\(\) at guests\.c:{LINE['main_join']}\n")
-        self.assertRegex(done.stderr, r"core 1 waits for mutex 0x\w+ \(first\), which core 0 holds\n")
+        self.assertRegex(done.stderr,
+                         r"core 1 waits for mutex 0x\w+ \(first\), which core 0 holds\n")
 
     def test_cores_that_stop_alike_share_a_report(self):
         stats = self.build / "stats.json"
@@ -175,42 +194,51 @@ class Faults(unittest.TestCase):
         self.assertEqual(done.returncode, 139)
         lines = done.stderr.splitlines()
         self.assertEqual(len(lines), 6, self.last)
-        self.assertRegex(lines[0], r"^cores 0-99 \(100 cores\): fault: load .*, addresses 0x100000 to 0x100318$")
+        self.assertRegex(lines[0], r"^cores 0-99 \(100 cores\): fault: load .*, addresses 0x100000 "
+                                   r"to 0x100318$")
         self.assertRegex(lines[1], r"^  in touch\(\) at spmd\.c:\d+: ldr ")
         self.assertRegex(lines[2], r"^  called from fault_in_two_places\(\) at spmd\.c:\d+$")
         self.assertRegex(lines[3], r"^cores 100-299 \(200 cores\): fault: load ")
         self.assertNotEqual(lines[2], lines[5])
         reports = json.loads(stats.read_text())["fault_reports"]
-        self.assertEqual([(r["cores"], r["core_list"]) for r in reports], [(100, "0-99"), (200, "100-299")])
-        self.assertEqual([f["function"] for f in reports[0]["stack"]], ["touch", "fault_in_two_places"])
+        self.assertEqual([(r["cores"], r["core_list"]) for r in reports],
+                         [(100, "0-99"), (200, "100-299")])
+        self.assertEqual([f["function"] for f in reports[0]["stack"]],
+                         ["touch", "fault_in_two_places"])
         self.assertEqual(reports[0]["addresses"], ["0x100000", "0x100318"])
 
     # A core that waits for one that was stopped is no deadlock.
 
     def test_who_was_stopped_decides_the_status(self):
-        cases = [("barrier_without", "limit", ["--max-instructions", "20000"], 124, "reached --max-instructions"),
+        cases = [("barrier_without", "limit", ["--max-instructions", "20000"], 124,
+                  "reached --max-instructions"),
                  ("barrier_without", "fault", [], 139, "stopped as said above"),
                  ("barrier_without", "status", [], 7, "core 5 had ended with status 7")]
         for function, how, options, status, why in cases:
             for backend in BACKENDS:
                 with self.subTest(f"{how} {backend}"):
                     done = self.call_spmd(function, *options, backend=backend,
-                                          arguments=("@core", "@cores", {"limit": "1", "fault": "2", "status": "3"}[how]))
+                                          arguments=("@core", "@cores", {"limit": "1", "fault": "2",
+                                                                         "status": "3"}[how]))
                     self.assertEqual(done.returncode, status, self.last)
                     self.assertNotIn("deadlock", done.stderr)
                     self.assertRegex(done.stderr, rf"63 of 64 cores were left waiting .*{why}")
-                    self.assertRegex(done.stderr, r"cores 0-4, 6-63 \(63 cores\) wait for futex 0x\w+ \(arrived\)")
+                    self.assertRegex(done.stderr, r"cores 0-4, 6-63 \(63 cores\) wait for futex "
+                                                  r"0x\w+ \(arrived\)")
                     if how != "status":
                         self.assertRegex(done.stderr, r"\Acore 5: ")
         done = self.call_spmd("barrier_without", arguments=("@core", "@cores", "0"))
         self.assertEqual(done.returncode, 125)
-        self.assertRegex(done.stderr, r"\Adeadlock: 63 of 64 cores have not ended and none can go on\n")
+        self.assertRegex(done.stderr,
+                         r"\Adeadlock: 63 of 64 cores have not ended and none can go on\n")
 
     def test_a_thread_that_reaches_the_limit_decides_the_status(self):
         # It joins the thread, and returns 0 from main().
-        done = self.run_guest(self.elf["eh_frame"], "spins", "--cores", "4", "--max-instructions", "300000")
+        done = self.run_guest(self.elf["eh_frame"], "spins", "--cores", "4", "--max-instructions",
+                              "300000")
         self.assertEqual(done.returncode, 124, self.last)
-        self.assertRegex(done.stderr, r"\Acore 1: stopped: reached --max-instructions 300000\n  in spin\(\) at ")
+        self.assertRegex(done.stderr,
+                         r"\Acore 1: stopped: reached --max-instructions 300000\n  in spin\(\) at ")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,8 @@ exit $status
 
 
 def tool(*words):
-    done = subprocess.run([ROOT / "scripts" / words[0], *words[1:]], stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([ROOT / "scripts" / words[0], *words[1:]], stdout=subprocess.PIPE,
+                          text=True)
     if done.returncode:
         print(f"scripts/{words[0]} ended with status {done.returncode}", file=sys.stderr)
         sys.exit(done.returncode)
@@ -68,7 +69,8 @@ def main():
              "--append", "slub_debug=FZPU" if arguments.part == "fuzz" else "",
              "--add", f"/bin/{command.split()[0]}={arguments.programs / command.split()[0]}",
              script.name, "--", "-semihosting-config",
-             "enable=on,gpusim=" + " ".join([str(arguments.null_daemon), "--qemu-fd", "3", *daemon])],
+             "enable=on,gpusim=" + " ".join([str(arguments.null_daemon), "--qemu-fd", "3",
+                                             *daemon])],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         pid = None
         for line in guest.stdout:

@@ -32,7 +32,8 @@ class Help(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        done = subprocess.run([cls.gpusim, "--dump-help"], capture_output=True, text=True, check=True)
+        done = subprocess.run([cls.gpusim, "--dump-help"], capture_output=True, text=True,
+                              check=True)
         cls.program = json.loads(done.stdout)
         cls.commands = {command["command"]: command for command in walk(cls.program)}
 
@@ -98,7 +99,8 @@ class Help(unittest.TestCase):
         script = f"""source {shlex.quote(str(self.folder / 'gpusim.bash'))}
 COMP_WORDS=({' '.join(shlex.quote(w) for w in words)}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
 _gpusim; printf '%s\\n' "${{COMPREPLY[@]}}" """
-        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, check=True)
+        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True,
+                              check=True)
         self.assertEqual(done.stderr, "")
         return done.stdout.split()
 
@@ -109,10 +111,13 @@ _gpusim; printf '%s\\n' "${{COMPREPLY[@]}}" """
         self.assertIn("estimate", self.bash_completes("gpusim", "energy", ""))
         self.assertEqual(self.bash_completes("gpusim", "run", "prog", "--memory", "p"), ["private"])
         self.assertEqual(self.bash_completes("gpusim", "run", "--memory", "=", "s"), ["shared"])
-        self.assertEqual(self.bash_completes("gpusim", "run", "prog", "--backend", "sc"), ["scalar"])
-        self.assertEqual(self.bash_completes("gpusim", "run", "--energy", "fermi,et"), ["fermi,et-soc1"])
+        self.assertEqual(self.bash_completes("gpusim", "run", "prog", "--backend", "sc"),
+                         ["scalar"])
+        self.assertEqual(self.bash_completes("gpusim", "run", "--energy", "fermi,et"),
+                         ["fermi,et-soc1"])
         self.assertEqual(self.bash_completes("gpusim", "run", "prog", "--stats", "x"), [])  # a file
-        self.assertEqual(self.bash_completes("gpusim", "run", "prog", "--", "--ba"), [])    # the guest's
+        # the guest's
+        self.assertEqual(self.bash_completes("gpusim", "run", "prog", "--", "--ba"), [])
 
     def test_bash_completes_every_option_of_every_command(self):
         for path, command in self.commands.items():
@@ -146,19 +151,22 @@ _gpusim; printf '%s\\n' "${{COMPREPLY[@]}}" """
             script = (f"fpath=({shlex.quote(folder)} $fpath); autoload -Uz compinit; "
                       f"compinit -u -d {shlex.quote(folder)}/dump; echo $_comps[gpusim]; "
                       "autoload +X _gpusim && echo loaded")
-            done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, check=True)
+            done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True,
+                                  check=True)
         self.assertEqual((done.stdout, done.stderr), ("_gpusim\nloaded\n", ""))
 
     # JSON on request
 
     def json_of(self, *words):
-        done = subprocess.run([self.gpusim, *map(str, words)], capture_output=True, text=True, check=True)
+        done = subprocess.run([self.gpusim, *map(str, words)], capture_output=True, text=True,
+                              check=True)
         return json.loads(done.stdout)
 
     def test_info_as_json(self):
         info = self.json_of("info", "--json")
         self.assertEqual(info["isas"][0]["name"], "aarch64")
-        self.assertTrue(all(("device" if b["available"] else "reason") in b for b in info["backends"]))
+        self.assertTrue(all(("device" if b["available"] else "reason") in b
+                            for b in info["backends"]))
         self.assertEqual({t["name"] for t in self.json_of("energy", "targets", "--json")}
                          & {"fermi", "et-soc1"}, {"fermi", "et-soc1"})
         self.assertEqual([t["name"] for t in self.json_of("energy", "targets", "fermi", "--json")],
@@ -167,7 +175,8 @@ _gpusim; printf '%s\\n' "${{COMPREPLY[@]}}" """
     def test_a_timeline_as_json_adds_up(self):
         with tempfile.TemporaryDirectory() as folder:
             schedule = pathlib.Path(folder) / "s.json"
-            schedule.write_text('{"steps": [{"transfer": 1000000, "unit": "B"}, {"pause": 20, "unit": "s"}]}')
+            schedule.write_text('{"steps": [{"transfer": 1000000, "unit": "B"}, {"pause": 20, '
+                                '"unit": "s"}]}')
             curve = self.json_of("energy", "timeline", schedule, "--target", "fermi", "--json")
         self.assertEqual(curve["target"], "fermi")
         self.assertAlmostEqual(sum(s["energy_J"] for s in curve["segments"]), curve["energy_J"], 6)
@@ -184,13 +193,15 @@ _gpusim; printf '%s\\n' "${{COMPREPLY[@]}}" """
     def check_listing(self, compiler, instruction):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder) / "p.elf"
-            subprocess.run([compiler, "-nostdlib", "-static", "-xc", "-", "-o", program], text=True, check=True,
+            subprocess.run([compiler, "-nostdlib", "-static", "-xc", "-", "-o", program], text=True,
+                           check=True,
                            input="void _start(void) { for (;;) __asm__(\"%s\"); }" % instruction)
             blocks = self.json_of("disasm", program, "--json")
             text = subprocess.run([self.gpusim, "disasm", program], capture_output=True, text=True,
                                   check=True).stdout
             info = self.json_of("info", "--json", "--program", program, "--cores", 8)
-            module = self.json_of("translate", program, "-o", pathlib.Path(folder) / "p.gsm", "--json")
+            module = self.json_of("translate", program, "-o", pathlib.Path(folder) / "p.gsm",
+                                  "--json")
         instructions = [i for b in blocks for i in b["instructions"]]
         self.assertIn("_start", blocks[0]["functions"])
         self.assertIn(instruction, [i["text"] for i in instructions])

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Executes every command of docs/tutorial.md with an installed gpusim.  test_tutorial.py BUILD TUTORIAL
+"""Executes every command of docs/tutorial.md with an installed gpusim.  test_tutorial.py BUILD
+TUTORIAL
 
 The files that the page tells to save are those after "Save as `NAME`". Exit status 77: skipped.
 """
@@ -11,12 +12,14 @@ import subprocess
 import sys
 import tempfile
 
-BLOCK = re.compile(r"(?:Save as `(?P<name>[^`]+)`:\n\n)?```(?P<kind>\w+)(?: file)?\n(?P<text>.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"(?:Save as `(?P<name>[^`]+)`:\n\n)?```(?P<kind>\w+)(?: "
+                   r"file)?\n(?P<text>.*?)^```$", re.M | re.S)
 RESULT = "steps: 10753840"
 
 
 def run(command, **keywords):
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, **keywords)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
+                          **keywords)
     if done.returncode != 0:
         sys.exit(f"{command}: status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return done.stdout

@@ -175,7 +175,8 @@ class PowerTest(unittest.TestCase):
         self.assertNotIn("+-", done.stderr)
         self.write("empty.json", {})
         self.assertIn("what it draws", self.fails("record", "--source", "sim:empty.json"))
-        self.assertIn("virtual time", self.fails("record", "--source", "sim:k20.json", "--", "true"))
+        self.assertIn("virtual time",
+                      self.fails("record", "--source", "sim:k20.json", "--", "true"))
         self.assertIn("No such file", self.fails("record", "--source", "csv:none.csv"))
         self.assertIn("empty", self.fails("correct", "empty.csv"))
         self.assertIn("--sort", self.fails("correct", "unsorted.csv"))

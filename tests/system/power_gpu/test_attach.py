@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""gpusim power attach and compare, without a GPU: programs of the driver's and the runtime's interface
-run on our stand-in for the driver, and a simulated sensor reads what that says it drew.
+"""gpusim power attach and compare, without a GPU: programs of the driver's and the runtime's
+interface run on our stand-in for the driver, and a simulated sensor reads what that says it drew.
 
 usage: test_attach.py GPUSIM STUB_DRIVER_FOLDER PROGRAMS_FOLDER STUB_RUNTIME_OBJECT FOLDER
 """
@@ -38,8 +38,10 @@ def attach(command, *options, **variables):
     for name in ("truth", "run.json", "run.csv", "timeline.json"):
         if os.path.exists(path(name)):
             os.remove(path(name))
-    done = run(["attach", "--source", "sim:" + path("sensor.json"), "--truth", path("truth"), "--lead",
-                "0.1", "--tail", "0.1", "-o", path("run.csv"), "--json", path("run.json"), "--timeline",
+    done = run(["attach", "--source", "sim:" + path("sensor.json"), "--truth", path("truth"),
+                "--lead",
+                "0.1", "--tail", "0.1", "-o", path("run.csv"), "--json", path("run.json"),
+                "--timeline",
                 path("timeline.json"), *options, "--", *command],
                GPUSIM_STUB_TRUTH=path("truth"), **variables)
     figures, events = None, None
@@ -87,7 +89,8 @@ def test_ways_of_finding():
                   f"{what}: {names}")
             check(len(slices(events, "kernel")) == 4 and len(slices(events, "copy")) == 2,
                   f"{what}: timeline")
-            launches = [e for e in slices(events, "driver") if e["name"].startswith("cuLaunchKernel")]
+            launches = [e for e in slices(events, "driver")
+                        if e["name"].startswith("cuLaunchKernel")]
             check(len(launches) == 4, f"{what}: {len(launches)} launches as calls")
             copy = slices(events, "copy")[0]["args"]
             check(copy["bytes"] == 4000, f"{what}: {copy}")
@@ -106,7 +109,8 @@ def test_methods_and_truth():
     heavy = next(n for n in figures["names"] if n["name"].startswith("heavy"))
     light = next(n for n in figures["names"] if n["name"].startswith("light"))
     expected = 3 * 0.03 * 150
-    check(abs(heavy["truth_J"] - expected) < 0.03 * expected, f"truth {heavy['truth_J']}, {expected}")
+    check(abs(heavy["truth_J"] - expected) < 0.03 * expected,
+          f"truth {heavy['truth_J']}, {expected}")
 
     def error(row, method):
         return abs(row["energy_J"][method] / row["truth_J"] - 1)
@@ -123,7 +127,8 @@ def test_methods_and_truth():
     check(compared.returncode == 0, f"compare: {compared.stderr}")
     again = json.load(open(path("compare.json")))
     for a, b in zip(again["names"], figures["names"]):
-        check(abs(a["energy_J"]["mtsm"] - b["energy_J"]["mtsm"]) < 1e-3, f"compare differs: {a} {b}")
+        check(abs(a["energy_J"]["mtsm"] - b["energy_J"]["mtsm"]) < 1e-3,
+              f"compare differs: {a} {b}")
     page = open(path("compare.html")).read()
     check("<svg" in page or "canvas" in page or "chart" in page, "the page has no chart")
     check("MTSM" in page and "http://" not in page.replace("http://www.w3.org", ""), "the page")
@@ -194,8 +199,10 @@ def test_runtime():
         stub = driver + ":" + lib
         done, figures, events = attach([real])
         stub = driver
-        check(done.returncode == 4 and "refused" in done.stdout, f"NVIDIA's runtime, {kind}: {done}")
-        asked = [e for e in slices(events or [], "driver") if e["name"].startswith("cuGetProcAddress")]
+        check(done.returncode == 4 and "refused" in done.stdout,
+              f"NVIDIA's runtime, {kind}: {done}")
+        asked = [e for e in slices(events or [], "driver")
+                 if e["name"].startswith("cuGetProcAddress")]
         check(len(asked) > 200, f"NVIDIA's runtime, {kind}: {len(asked)} functions asked for")
         check(any(e["name"] == "cuInit" for e in slices(events or [], "driver")),
               f"NVIDIA's runtime, {kind}: cuInit through cuGetProcAddress was not seen")
@@ -219,7 +226,8 @@ def test_bad_input():
     refused(simulated + ["-o", "/nowhere/run.csv", "--", program], "/nowhere/run.csv")
     with open(path("bad_truth"), "w") as f:
         f.write("# idle 20\n1 2\n")
-    refused(["attach", "--source", "sim:" + path("sensor.json"), "--truth", path("bad_truth"), "--lead",
+    refused(["attach", "--source", "sim:" + path("sensor.json"), "--truth", path("bad_truth"),
+             "--lead",
              "0", "--tail", "0", "--", program, "dlsym", "1", "10"], "line 2")
     done, figures, _ = attach(["true"])
     check(done.returncode == 0 and "no call of CUDA was seen" in done.stdout, f"no CUDA: {done}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""gpusim power microbench from the command to the target that gpusim energy uses, in real time, against
-our stand-ins for the driver and its sensor.
+"""gpusim power microbench from the command to the target that gpusim energy uses, in real time,
+against our stand-ins for the driver and its sensor.
 
 usage: test_microbench.py GPUSIM STUB_CUDA STUB_NVML FOLDER
 """
@@ -35,7 +35,8 @@ def main():
     for name in ("truth", "mine.json"):
         if os.path.exists(path(name)):
             os.remove(path(name))
-    done = run("power", "microbench", "--rows", "add.s32,div.s32", "--optimization", "3", "--seconds",
+    done = run("power", "microbench", "--rows", "add.s32,div.s32", "--optimization", "3",
+               "--seconds",
                "0.3", "--settle", "0.1", "--repeats", "2", "--sensor-error", "0.02", "-o",
                path("mine.json"), "--cuda-library", cuda, "--nvml-library", nvml)
     check(done.returncode == 0, f"microbench: {done.returncode} {done.stderr}")
@@ -56,7 +57,8 @@ def main():
         f.write("Kernel name: k\n\nInteger_arithmetic: 1000000\nInteger_division: 1000\n")
     used = run("energy", "estimate", path("trace"), "--target", path("mine.json"))
     check(used.returncode == 0 and "stub-gpu-1" in used.stdout, f"energy estimate: {used}")
-    broken = run("power", "microbench", "--rows", "add.s32", "--cuda-library", cuda, "--nvml-library",
+    broken = run("power", "microbench", "--rows", "add.s32", "--cuda-library", cuda,
+                 "--nvml-library",
                  "/nowhere.so")
     check(broken.returncode == 2 and "/nowhere.so" in broken.stderr, f"no sensor: {broken}")
     print(f"{len(failures)} failures")

@@ -125,7 +125,8 @@ class Profile(unittest.TestCase):
     # --- profiles
 
     def test_sums_equal_the_tallies_of_all_examples(self):
-        programs = sorted(p for p in self.examples.glob("*.elf") if not p.name.startswith(("bench_", "long_")))
+        programs = sorted(p for p in self.examples.glob("*.elf")
+                          if not p.name.startswith(("bench_", "long_")))
         if not programs:
             self.skipTest("no examples were built")
         for program in programs:
@@ -192,7 +193,8 @@ class Profile(unittest.TestCase):
         profile, _ = self.entry("inlining", cores=1)
         symbols = subprocess.run([f"/usr/bin/{ISA}-linux-gnu-nm", "-S", self.guests], check=True,
                                  capture_output=True, text=True).stdout
-        begin, size = next((int(w[0], 16), int(w[1], 16)) for w in map(str.split, symbols.splitlines())
+        begin, size = next((int(w[0], 16), int(w[1], 16))
+                           for w in map(str.split, symbols.splitlines())
                            if w[-1] == "outer")
         listed = subprocess.run([tool, "-f", "-i", "-a", "-e", self.guests,
                                  *(hex(begin + i) for i in range(0, size, 2))],
@@ -209,7 +211,8 @@ class Profile(unittest.TestCase):
         self.assertEqual([f["function"] for f in profile["functions"]], ["forked"])
         self.assertEqual([(line["file"], line["line"]) for line in profile["lines"]], [("", 0)])
         self.assertIn("has no DWARF", (self.folder / "p.html").read_text())
-        table = self.run_gpusim(self.plain, "--entry", "forked", "--arg", "1", "--quiet", "--profile")
+        table = self.run_gpusim(self.plain, "--entry", "forked", "--arg", "1", "--quiet",
+                                "--profile")
         self.assertIn("no lines: the program has no DWARF", table)
 
     def test_the_table_shows_lines_and_cycles_of_a_target(self):
@@ -228,7 +231,8 @@ class Profile(unittest.TestCase):
     def test_a_timeline_covers_time_without_gaps(self):
         for backend in ("simd", "scalar", "auto"):
             with self.subTest(backend=backend):
-                self.run_gpusim(self.guests, "--entry", "waiting", "--arg", "@core", "--cores", "200",
+                self.run_gpusim(self.guests, "--entry", "waiting", "--arg", "@core", "--cores",
+                                "200",
                                 "--quiet", "--backend", backend, "--timeline", "t.json")
                 trace = json.loads((self.folder / "t.json").read_text())
                 rows = {}
@@ -266,7 +270,8 @@ class Profile(unittest.TestCase):
                 watts = sum(float(v) for k, v in row.items()
                             if k.endswith("_W") and k not in ("dynamic_W", "idle_W", "total_W"))
                 self.assertAlmostEqual(watts / float(row["dynamic_W"]), 1, places=4)
-                self.assertAlmostEqual(float(row["dynamic_W"]) * duration / float(row["dynamic_J"]), 1,
+                self.assertAlmostEqual(float(row["dynamic_W"]) * duration / float(row["dynamic_J"]),
+                                       1,
                                        places=4)
         trace = json.loads((self.folder / "t.json").read_text())
         counters = {e["name"] for e in trace["traceEvents"] if e["ph"] == "C" and e["pid"] == 2}
@@ -336,7 +341,8 @@ class Profile(unittest.TestCase):
 
     def test_observing_changes_nothing(self):
         _, stats = self.entry("forked", "--threads", "1", "--timeline", "t.json", cores=300)
-        self.run_gpusim(self.guests, "--entry", "forked", "--arg", "@core", "--cores", "300", "--quiet",
+        self.run_gpusim(self.guests, "--entry", "forked", "--arg", "@core", "--cores", "300",
+                        "--quiet",
                         "--threads", "1", "--stats", "plain.json")
         plain = json.loads((self.folder / "plain.json").read_text())
         for key in ("classes", "guest_instructions", "micro_ops", "divergence", "functions"):
@@ -348,9 +354,12 @@ class Profile(unittest.TestCase):
         forked = (self.guests, "--entry", "forked", "--arg", "1")
         self.assertIn(".json, .html or .folded", self.refused(*forked, "--profile=p.txt"))
         self.assertIn("empty element", self.refused(*forked, "--profile=,"))
-        self.assertIn("--power-trace needs --energy", self.refused(*forked, "--power-trace", "w.csv"))
-        self.assertIn(".csv or .html", self.refused(*forked, "--energy", "fermi", "--power-trace", "w"))
-        self.assertIn("no clock", self.refused(*forked, "--energy", "ptx-volta", "--power-trace", "w.csv"))
+        self.assertIn("--power-trace needs --energy",
+                      self.refused(*forked, "--power-trace", "w.csv"))
+        self.assertIn(".csv or .html",
+                      self.refused(*forked, "--energy", "fermi", "--power-trace", "w"))
+        self.assertIn("no clock",
+                      self.refused(*forked, "--energy", "ptx-volta", "--power-trace", "w.csv"))
         self.assertIn("no clock", self.refused(*forked, "--profile", "--timing", "ptx-volta"))
         self.assertIn("--timing needs", self.refused(*forked, "--timing", "cortex-a7"))
         self.refused(*forked, "--profile", "--timing", "no-such-target")

@@ -1,4 +1,5 @@
-"""What goes wrong: the daemon, guest processes, kernels, memory; and that all goes on afterwards."""
+"""What goes wrong: the daemon, guest processes, kernels, memory; and that all goes on
+afterwards."""
 import socket
 import struct
 import time
@@ -119,7 +120,8 @@ def driver_cannot_go_while_busy(runner):
         result = runner.guest.run("rmmod gpusim", status=None)
         check(result.status != 0, "rmmod succeeded while a kernel ran")
     parameters = runner.guest.run("tr ' ' '\\n' </proc/cmdline | sed -n 's/^gpusim[.]//p'").output
-    runner.guest.run(f"rmmod gpusim && insmod /lib/modules/gpusim.ko {' '.join(parameters.split())}")
+    words = " ".join(parameters.split())
+    runner.guest.run(f"rmmod gpusim && insmod /lib/modules/gpusim.ko {words}")
     equal(runner.case("works"), kernel="works")
 
 
@@ -157,7 +159,8 @@ def out_of_memory(runner):
 
 
 def users_beyond_their_share(runner):
-    """The library says which of the driver's limits it was; the driver's own test has all of them."""
+    """The library says which of the driver's limits it was; the driver's own test has all of
+    them."""
     parameters = "/sys/module/gpusim/parameters"
     runner.guest.run(f"chmod 666 /dev/gpusim; echo 1 >{parameters}/contexts_per_user; "
                      f"echo 8 >{parameters}/memory_per_user_mib")
@@ -196,7 +199,8 @@ def stopped_during_kernel(runner):
 
 
 def saved_during_kernel(runner):
-    """The state goes through the monitor's way of saving; guest memory must not change meanwhile."""
+    """The state goes through the monitor's way of saving; guest memory must not change
+    meanwhile."""
     guest = runner.guest
     with runner.spinning():
         guest.qmp("migrate-set-parameters", **{"max-bandwidth": 1 << 40, "downtime-limit": 2000})
@@ -252,7 +256,8 @@ def daemon_of_another_version(runner):
             qemu.sendall(struct.pack("<IIQ", 1, 77, 2))
             # Until the hello is there, the driver knows only that nobody answers.
             until(lambda: "the daemon speaks version 2 of the protocol, not " in text_of(
-                runner.guest.run("guest_cases open", timeout=40), "open"), "the driver says so", seconds=60)
+                runner.guest.run("guest_cases open", timeout=40), "open"), "the driver says so",
+                  seconds=60)
     runner.guest.start_daemon()
     equal(runner.case("works", timeout=20), kernel="works")
 

@@ -36,7 +36,8 @@ def several_processes(runner):
 def openmp_program(runner):
     own = runner.guest.run("OMP_NUM_THREADS=2 openmp_heat 64 10", timeout=60).output
     for cores in CORES:
-        ours = runner.guest.run(f"gpusim-offload --cores {cores} /bin/openmp_heat 64 10", timeout=60).output
+        ours = runner.guest.run(f"gpusim-offload --cores {cores} /bin/openmp_heat 64 10",
+                                timeout=60).output
         check(ours == own, f"on {cores} cores:\n{ours}\nbut on the guest's CPU:\n{own}")
 
 
@@ -63,7 +64,8 @@ def counted_launches(runner):
 
 
 def shared_atomics(runner):
-    """A processor's atomic accesses are atomic for simulated cores, too; also if it is the only one."""
+    """A processor's atomic accesses are atomic for simulated cores, too; also if it is the only
+    one."""
     values = equal(runner.case("atomics", timeout=60), lost="0")
     check(int(values["own"]) > 1000, str(values))
 

@@ -137,7 +137,8 @@ class Runner:
         def guest_is_clean():
             out = guest.run("grep nr_foll_pin /proc/vmstat; lsmod | grep '^gpusim ';"
                             "ps | grep -E 'guest_cases|offload_' | grep -v grep; true").output
-            words = dict(line.split()[:2] for line in out.splitlines() if line.startswith("nr_foll"))
+            words = dict(line.split()[:2] for line in out.splitlines()
+                         if line.startswith("nr_foll"))
             pinned = int(words["nr_foll_pin_acquired"]) - int(words["nr_foll_pin_released"])
             module = next(line for line in out.splitlines() if line.startswith("gpusim "))
             problems = [f"{pinned} pinned pages"] if pinned else []
@@ -175,7 +176,8 @@ class Runner:
         """Starts guest_cases CASE in the guest; waits until it said that it runs."""
         out = f"/tmp/case.{case.split()[-1]}.{time.monotonic_ns()}"
         # The agent's number of the process would be the shell's.
-        job = self.guest.start(f"guest_cases {self.patience()} {case} >{out} 2>&1 & echo $! >{out}.pid; wait $!; "
+        job = self.guest.start(f"guest_cases {self.patience()} {case} >{out} 2>&1 & echo $! "
+                               f">{out}.pid; wait $!; "
                                f"status=$?; cat {out}; rm -f {out} {out}.pid; exit $status")
         job.out = out
         deadline = time.monotonic() + 20

@@ -6,8 +6,8 @@ usage: run_qemu.py --gpusim FILE --build FOLDER [--qemu 7.2|10|FILE] [--suite NA
 
 A suite is one boot of a guest and the tests that share it (suites.py). After each test nothing may
 be left: in the guest no process, pinned page, use of the driver or complaint of the kernel; on
-the host no descriptor, process or thread more than before. Exit status 77: the guest's or QEMU's packages
-cannot be had; the reason is printed.
+the host no descriptor, process or thread more than before. Exit status 77: the guest's or QEMU's
+packages cannot be had; the reason is printed.
 """
 import argparse
 import pathlib
@@ -97,7 +97,8 @@ def main():
                     result, failed = "FAILED", failed + 1
                     if isinstance(error, (guest_vm.GuestError, AssertionError, OSError)):
                         place = traceback.extract_tb(error.__traceback__)
-                        where = next((f for f in reversed(place) if "cases_" in f.filename), place[-1])
+                        where = next((f for f in reversed(place) if "cases_" in f.filename),
+                                     place[-1])
                         text = f"{pathlib.Path(where.filename).name}:{where.lineno}: {error}"
                     else:
                         text = traceback.format_exc()

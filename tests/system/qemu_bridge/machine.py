@@ -110,7 +110,8 @@ class Machine:
         """The number that the guest prints next."""
         until = time.monotonic() + seconds
         while b"\n" not in self.pending:
-            ready = select.select([self.process.stdout], [], [], max(0, until - time.monotonic()))[0]
+            ready = select.select([self.process.stdout], [], [],
+                                  max(0, until - time.monotonic()))[0]
             data = os.read(self.process.stdout.fileno(), 4096) if ready else b""
             if not data:
                 raise AssertionError(

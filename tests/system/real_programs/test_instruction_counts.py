@@ -3,9 +3,9 @@
 
   test_instruction_counts.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
 
-Their system calls have the same outcomes: the shell runs in namespaces of its own, in which its process
-number, its parent's and the host's name are those that gpusim tells its guests. Exit status 77: the
-packages cannot be had.
+Their system calls have the same outcomes: the shell runs in namespaces of its own, in which its
+process number, its parent's and the host's name are those that gpusim tells its guests. Exit status
+77: the packages cannot be had.
 """
 
 import json
@@ -44,7 +44,8 @@ AS_GUEST = ("hostname gpusim && echo 998 > /proc/sys/kernel/ns_last_pid && "
 
 def can_be_guest():
     script = AS_GUEST.replace('"$@"; exit $?\'', 'echo $$ $(hostname)\'')
-    done = subprocess.run([*NAMESPACES, "bash", "-c", script, "shell"], capture_output=True, text=True)
+    done = subprocess.run([*NAMESPACES, "bash", "-c", script, "shell"], capture_output=True,
+                          text=True)
     return done.stdout == "999 gpusim\n"
 
 
@@ -75,7 +76,8 @@ class InstructionCounts(unittest.TestCase):
         for backend in ("simd", "scalar"):
             real.RealPrograms.fill(self, folder)
             got = subprocess.run(
-                [self.gpusim, "run", "--quiet", "--backend", backend, "--root", ".", "--stats", count,
+                [self.gpusim, "run", "--quiet", "--backend", backend, "--root", ".", "--stats",
+                 count,
                  program, "--", *arguments],
                 stdin=subprocess.DEVNULL, capture_output=True, cwd=folder, timeout=TIMEOUT_S)
             self.assertEqual((got.returncode, got.stdout), (expected.returncode, expected.stdout),
@@ -89,7 +91,8 @@ class InstructionCounts(unittest.TestCase):
         program = self.build / "sql.elf"
         subprocess.run(["/usr/bin/aarch64-linux-gnu-gcc", "-O1", "-static", "-w",
                         "-I", package / "include", HERE / "sql.c", "-o", program,
-                        package / "lib" / "aarch64-linux-gnu" / "libsqlite3.a", "-lpthread", "-ldl", "-lm"],
+                        package / "lib" / "aarch64-linux-gnu" / "libsqlite3.a", "-lpthread", "-ldl",
+                        "-lm"],
                        check=True, stderr=subprocess.DEVNULL)
         self.compare(program, [":memory:", SQL])
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Static programs from Debian's arm64 packages, unchanged: the same output, status and files as under
-qemu-aarch64.
+"""Static programs from Debian's arm64 packages, unchanged: the same output, status and files as
+under qemu-aarch64.
 
   test_real_programs.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
 
@@ -32,7 +32,8 @@ PACKAGES = {
              "usr/lib/klibc/bin/mksh"],
     "tripwire": ["usr/sbin/siggen"],
     "e2fsck-static": ["sbin/e2fsck.static"],
-    "libsqlite3-dev": ["usr/lib/aarch64-linux-gnu/libsqlite3.a"],  # also for test_instruction_counts.py
+    # also for test_instruction_counts.py
+    "libsqlite3-dev": ["usr/lib/aarch64-linux-gnu/libsqlite3.a"],
 }
 
 BUSYBOX = [
@@ -44,7 +45,8 @@ BUSYBOX = [
      "in.txt"],
     ["awk", "BEGIN {for (i = 0; i < 20; i++) print i, sin(i), exp(i / 3), i ^ 3}"],
     ["sed", "s/a/A/g;2d", "in.txt"], ["sed", "-i", "s/1/one/", "sub/n.txt"],
-    ["grep", "-n", "apple", "in.txt"], ["grep", "-rE", "^1[0-9]$", "."], ["find", ".", "-name", "*.txt"],
+    ["grep", "-n", "apple", "in.txt"], ["grep", "-rE", "^1[0-9]$", "."],
+    ["find", ".", "-name", "*.txt"],
     ["find", ".", "-type", "l"], ["ls"], ["ls", "-R"], ["ls", "-ln", "--full-time", "in.txt"],
     ["head", "-3", "sub/n.txt"], ["tail", "-5", "sub/n.txt"], ["tail", "-c", "20", "sub/n.txt"],
     ["tac", "in.txt"], ["rev", "in.txt"], ["nl", "in.txt"], ["fold", "-w", "5", "in.txt"],
@@ -109,7 +111,8 @@ class RealPrograms(unittest.TestCase):
         (folder / "link").symlink_to("in.txt")
         for path in folder.rglob("*"):
             os.utime(path, (1600000000, 1600000000), follow_symlinks=False)
-        subprocess.run("gzip -nc sub/n.txt > packed.gz; tar --owner=0 --group=0 -cf files.tar in.txt sub",
+        subprocess.run("gzip -nc sub/n.txt > packed.gz; tar --owner=0 --group=0 -cf files.tar "
+                       "in.txt sub",
                        shell=True, cwd=folder, check=True)
         for path in folder.glob("*"):
             os.utime(path, (1600000000, 1600000000), follow_symlinks=False)
@@ -192,7 +195,8 @@ class RealPrograms(unittest.TestCase):
         mke2fs = shutil.which("mke2fs", path="/usr/sbin:/sbin:/usr/bin")
         image = self.build / "image"
         image.unlink(missing_ok=True)
-        subprocess.run([mke2fs, "-q", "-t", "ext4", "-U", "clear", "-d", self.build / "mksh", image, "8M"],
+        subprocess.run([mke2fs, "-q", "-t", "ext4", "-U", "clear", "-d", self.build / "mksh", image,
+                        "8M"],
                        check=True, capture_output=True)
         self.check(self.program("e2fsck-static"), ["-fn", "image"],
                    prepare=lambda folder: shutil.copy(image, folder / "image"))
@@ -200,7 +204,8 @@ class RealPrograms(unittest.TestCase):
     def test_sqlite_on_a_file(self):
         program = self.build / "sql.elf"
         subprocess.run(["aarch64-linux-gnu-gcc", "-O1", "-static", "-w", "-I",
-                        self.build / "libsqlite3-dev" / "usr" / "include", HERE / "sql.c", "-o", program,
+                        self.build / "libsqlite3-dev" / "usr" / "include", HERE / "sql.c", "-o",
+                        program,
                         self.program("libsqlite3-dev"), "-lpthread", "-ldl", "-lm"], check=True,
                        stderr=subprocess.DEVNULL)
         # Not "persist": what is left in that journal has a random number.
@@ -217,7 +222,8 @@ class RealPrograms(unittest.TestCase):
 
     def test_what_is_not_provided_is_named(self):
         done = subprocess.run([self.gpusim, "run", *COVERAGE, self.program("busybox-static"), "--",
-                               "sh", "-c", "echo a | cat"], capture_output=True, text=True, timeout=TIMEOUT_S)
+                               "sh", "-c", "echo a | cat"], capture_output=True, text=True,
+                              timeout=TIMEOUT_S)
         self.assertRegex(done.stderr, "system calls 220 .clone. and 435")
         self.assertNotEqual(done.returncode, 0)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the machine refuses gpusim, and what no option takes: streams that are closed or full, signals
-that end a run, limits of file sizes and memory, values of options that are none.
+"""What the machine refuses gpusim, and what no option takes: streams that are closed or full,
+signals that end a run, limits of file sizes and memory, values of options that are none.
 
   test_robustness.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
 """

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """`gpusim run --simulated-time` (docs/simulated-time.md).
 
-  test_simulated_time.py GPUSIM OPENMP_LIBRARY_FOLDER SOURCE_FOLDER BUILD_FOLDER [UNITTEST ARGUMENT]...
+  test_simulated_time.py GPUSIM OPENMP_LIBRARY_FOLDER SOURCE_FOLDER BUILD_FOLDER [UNITTEST
+  ARGUMENT]...
 
 GPUSIM_TEST_ISA says for which guest ISA.
 """
@@ -64,9 +65,11 @@ class SimulatedTime(unittest.TestCase):
         n, cores = 10000, 70
         for options in (("--backend", "scalar"), ("--backend", "simd"),
                         ("--backend", "simd", "--threads", 2), ("--backend", "simd", "--seed", 3)):
-            time = self.run_gpusim(self.guest, "--entry", "work", "--arg", "@core", "--arg", "@cores",
+            time = self.run_gpusim(self.guest, "--entry", "work", "--arg", "@core", "--arg",
+                                   "@cores",
                                    "--arg", n, "--cores", cores, *options)
-            # Two parts after each other, three instructions a round; looks at the barrier come on top.
+            # Two parts after each other, three instructions a round; looks at the barrier come on
+            # top.
             self.assertGreater(time["cycles"], 2 * 3 * n)
             self.assertLess(time["cycles"], 2 * 3 * n + 500)
             cycles = [core["cycles"] for core in time["per_core"]]
@@ -90,7 +93,8 @@ class SimulatedTime(unittest.TestCase):
         source.write_text(OPENMP)
         subprocess.run([CROSS, "-O2", MARCH, "-fopenmp", "-static", "-B", self.openmp,
                         f"-DSERIAL={serial}", f"-DPARALLEL={parallel}",
-                        f'-DSPEND="{SPEND}"', f'-DSCRATCH="{SCRATCH}"', "-o", elf, source], check=True)
+                        f'-DSPEND="{SPEND}"', f'-DSCRATCH="{SCRATCH}"', "-o", elf, source],
+                       check=True)
         return self.run_gpusim(elf, "--cores", 16)["cycles"]
 
     def test_regions_of_openmp_begin_when_the_master_comes_to_them(self):

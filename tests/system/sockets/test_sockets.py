@@ -35,7 +35,8 @@ class Sockets(unittest.TestCase):
         command = (["/usr/bin/qemu-aarch64", self.elf] if oracle else
                    [self.gpusim, "run", "--cores", cores, "--backend", backend, *options, self.elf,
                     "--"])
-        return subprocess.run([*map(str, command), *map(str, words)], capture_output=True, text=True,
+        return subprocess.run([*map(str, command), *map(str, words)], capture_output=True,
+                              text=True,
                               timeout=120, cwd=self.folder)
 
     def test_no_network_unless_asked_for(self):
@@ -63,7 +64,8 @@ class Sockets(unittest.TestCase):
             # Server and client print beside each other.
             self.assertEqual(sorted(done.stdout.splitlines()), sorted([
                 "bind: ok", "listen: ok", "at 127.0.0.1", "accept: ok", "read: ok",
-                "server got ping from a family 2, 16 bytes", "write: ok", "client got pong", "end: ok",
+                "server got ping from a family 2, 16 bytes", "write: ok", "client got pong",
+                "end: ok",
                 "refused: Connection refused", "listen: ok", "at 127.0.0.1"]))
 
     def test_the_hosts_network_is_as_natively(self):
@@ -126,7 +128,8 @@ class Sockets(unittest.TestCase):
             done = self.guest("file", path, options=["--root", self.folder])
             thread.join(30)
         self.assertEqual(done.stdout.splitlines(),
-                         ["connect: ok", "recvmsg: ok", "read: ok", "what the file holds"], done.stderr)
+                         ["connect: ok", "recvmsg: ok", "read: ok", "what the file holds"],
+                         done.stderr)
 
     def test_waiting_for_each_other_is_a_deadlock(self):
         for backend in BACKENDS:
@@ -158,7 +161,8 @@ class Sockets(unittest.TestCase):
             done = self.guest("mapping", path, "handled", options=["--root", self.folder],
                               backend=backend)
             self.assertEqual((done.returncode, done.stdout),
-                             (0, "mmap: ok\nsignal 7 code 2, in the mapping 1\ngrows: ok\npread: ok\nx\n"),
+                             (0, "mmap: ok\nsignal 7 code 2, in the mapping 1\ngrows: ok\npread: "
+                                 "ok\nx\n"),
                              done.stderr)
 
     def test_private_machines_say_that_they_map_nothing_shared(self):

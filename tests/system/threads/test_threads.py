@@ -49,8 +49,10 @@ class Threads(unittest.TestCase):
             self.assertIn("(other)", done.stderr)
         for done in self.each("pipe", "--cores", "8"):
             self.assertEqual(done.returncode, 125)
-            self.assertRegex(done.stderr, r"deadlock: 2 of 2 cores(.*\n)*.*core 1 waits for a pipe or a signal\n"
-                                          r"    in (__libc_)?read\(\)\n    called from read_pipe\(\)")
+            self.assertRegex(done.stderr,
+                             r"deadlock: 2 of 2 cores(.*\n)*.*core 1 waits for a pipe or a signal\n"
+                             r"    in (__libc_)?read\(\)\n    called from "
+                             r"read_pipe\(\)")
 
     def test_a_fault_ends_the_process(self):
         for done in self.each("crash", "--cores", "4"):

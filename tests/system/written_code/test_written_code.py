@@ -39,7 +39,8 @@ class WrittenCode(unittest.TestCase):
         make_code_writable(cls.guest, cls.writable)
         cls.beside = [cls.build / "beside.elf", cls.build / "patched.elf"]
         for elf, more in zip(cls.beside, ([], ["-DPATCH"])):
-            subprocess.run([*CC, *more, "-nostdlib", "-ffreestanding", "-Wl,-N", HERE / "beside.c", "-o", elf],
+            subprocess.run([*CC, *more, "-nostdlib", "-ffreestanding", "-Wl,-N", HERE / "beside.c",
+                            "-o", elf],
                            check=True, capture_output=True)
 
     def run_all(self, elf, arguments=()):

@@ -61,11 +61,13 @@ bl helper
 
 # Instruction, signal, and what pc to expect: where it is, or where it jumps to.
 FAULTS = [
-    ("ldr x1, [x13]", 11, None), ("ldr w1, [x13], #4", 11, None), ("ldrsh x1, [x13, #2]!", 11, None),
+    ("ldr x1, [x13]", 11, None), ("ldr w1, [x13], #4", 11, None),
+    ("ldrsh x1, [x13, #2]!", 11, None),
     ("ldp x1, x2, [x13], #16", 11, None), ("ldr q1, [x13]", 11, None),
     ("ld1 {{v0.2d-v3.2d}}, [x13], #64", 11, None), ("ld4 {{v4.b-v7.b}}[3], [x13]", 11, None),
     ("ldxr x1, [x13]", 11, None), ("str x1, [x13, #8]!", 11, None), ("stp x1, x2, [x13]", 11, None),
-    ("st2 {{v0.4s, v1.4s}}, [x13]", 11, None), ("str w1, [x14]", 11, None), ("strb w1, [x14]", 11, None),
+    ("st2 {{v0.4s, v1.4s}}, [x13]", 11, None), ("str w1, [x14]", 11, None),
+    ("strb w1, [x14]", 11, None),
     ("ldaxr x1, [x15]", 7, None), ("ldxr w1, [x15]", 7, None), ("ldaxrh w1, [x15]", 7, None),
     ("br x13", 11, NOWHERE), ("blr x13", 11, NOWHERE), ("ret x13", 11, NOWHERE),
     ("br x20", 11, "buffer"), ("br x12", 7, "_start+2"), ("udf #{i}", 4, None),
@@ -252,7 +254,8 @@ def check(case, elf, symbols, options, plugin):
                 continue
             stats = json.loads(stats_path.read_text())
             lanes = 64 if mode == "lanes" else 1
-            # Without a handler the fault ends the core, and gpusim names the instruction that jumped.
+            # Without a handler the fault ends the core, and gpusim names the instruction that
+            # jumped.
             if status != 99 and bool(stats["faults"]) != bool(plain):
                 problems.append(f"{where}{len(stats['faults'])} faults")
                 continue
@@ -277,7 +280,8 @@ def check(case, elf, symbols, options, plugin):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gpusim", required=True, type=pathlib.Path)
-    parser.add_argument("--build", required=True, type=pathlib.Path, help="folder for what is built")
+    parser.add_argument("--build", required=True, type=pathlib.Path,
+                        help="folder for what is built")
     parser.add_argument("--plugin", required=True, help="folder where the QEMU plug-in is built")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     is_long = os.environ.get("GPUSIM_LONG", "0") != "0"
