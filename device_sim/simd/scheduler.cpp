@@ -134,13 +134,14 @@ bool Scheduler::is_worth_threads() const {
 }
 
 // Groups that stay close together find each other's data in the caches, and the host hears of a
-// lane's system call before its neighbours spin for the rest of the slice. A core alone has no
-// neighbours, but the clock and hot blocks are looked at between turns. Seeds have lengths of their
-// own.
+// lane's system call before its neighbours spin for the rest of the slice. Cores that are groups of
+// their own mostly work on data of their own: a short turn would end before that is in the caches.
+// Between turns the clock and hot blocks are looked at. Seeds have lengths of their own.
 uint64_t Scheduler::turn_length(uint64_t instructions) const {
-  constexpr uint64_t kTurnAlone = 4 * kTurn, kTurnOfOne = 16 * kTurn;
+  constexpr uint64_t kTurnAlone = 4 * kTurn, kTurnOfMany = 8 * kTurn, kTurnOfOne = 16 * kTurn;
   if (seed_ != 0) return instructions;
-  if (awake_.size() > 1 || !groups_.is_of_one()) return std::min(instructions, kTurn);
+  if (!groups_.is_of_one()) return std::min(instructions, kTurn);
+  if (awake_.size() > 1) return std::min(instructions, kTurnOfMany);
   return std::min(instructions, clock_.has_limit() ? kTurnAlone : kTurnOfOne);
 }
 
