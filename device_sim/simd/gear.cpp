@@ -4,9 +4,14 @@
 
 namespace gpusim::simd {
 
+int64_t Gear::gain(uint64_t instructions, uint64_t steps) const {
+  const auto ran = static_cast<int64_t>(instructions);
+  const int64_t saved = ran * (step_cost_.few - step_cost_.all) / lanes_;
+  return ran + saved - static_cast<int64_t>(steps) * step_cost_.few;
+}
+
 bool Gear::loses(uint64_t instructions, uint64_t steps) {
-  const auto gain = static_cast<int64_t>(instructions) - static_cast<int64_t>(steps) * step_cost_;
-  loss_ = std::max(loss_ - gain, -price_);
+  loss_ = std::max(loss_ - gain(instructions, steps), -price_);
   if (loss_ == -price_) {
     on_trial_ = false;
     pause_ = first_pause();
@@ -31,7 +36,7 @@ bool Gear::is_sound() const {
 }
 
 bool Gear::tries(uint64_t instructions, uint64_t cores) {
-  if (static_cast<int64_t>(cores) < step_cost_) return false;
+  if (gain(cores, 1) < 0) return false;
   apart_ += static_cast<int64_t>(instructions);
   if (apart_ < pause_) return false;
   loss_ = apart_ = 0;

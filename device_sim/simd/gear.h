@@ -1,7 +1,8 @@
 // Whether cores run in lockstep or each alone, decided by what either costs.
 //
-// A step of a group costs the same whether one lane is active or all; a core alone has native code
-// of its own. Costs are in instructions of a core alone. Changing over has a price, so it is done
+// A step of a group costs more where few lanes are active than where all are, as native code serves
+// full groups best; a core alone has native code of its own. Costs are in instructions of a core
+// alone. Changing over has a price, so it is done
 // when so much has been lost, and lockstep is only tried again after a while of running alone, which
 // grows where it did not pay. Everything follows from counts: runs repeat.
 #pragma once
@@ -11,9 +12,14 @@ namespace gpusim::simd {
 
 class Gear {
  public:
-  // `step_cost`: what a step of a group costs. `price`: of changing over.
-  Gear(int64_t step_cost, int64_t price)
-      : step_cost_(step_cost), least_price_(price), price_(price), pause_(first_pause()) {}
+  // What a step of a group costs, by how many of its lanes are active; linear in between.
+  struct StepCost {
+    int64_t few, all;
+  };
+  // `lanes`: all of a group. `price`: of changing over.
+  Gear(StepCost step_cost, int64_t lanes, int64_t price)
+      : step_cost_(step_cost), lanes_(lanes), least_price_(price), price_(price),
+        pause_(first_pause()) {}
 
   // What a change cost beyond the least price: the next one is taken to cost as much, or more.
   void note_change(int64_t more);
@@ -40,7 +46,11 @@ class Gear {
   static constexpr int64_t kHighestPrice = int64_t{1} << 48;
   int64_t first_pause() const { return kFirstPause * price_; }
 
-  int64_t step_cost_, least_price_, price_;
+  // Of lockstep over cores alone.
+  int64_t gain(uint64_t instructions, uint64_t steps) const;
+
+  StepCost step_cost_;
+  int64_t lanes_, least_price_, price_;
   int64_t loss_ = 0;   // by lockstep, since the change
   int64_t apart_ = 0;  // instructions, since the change, where enough cores ran
   int64_t pause_;      // until lockstep is tried again

@@ -36,6 +36,7 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
   groups_.configure(machine_, module, config.cores, config.group_width);
   groups_.arrange(/*alone=*/false);
   gear_.reset();
+  counts_alone_.clear();
   if (may_part()) {
     memory_.reserve_other_layout();
     gear_ = new_gear();
@@ -65,14 +66,16 @@ bool SimdBackend::may_part() {
 }
 
 simd::Gear SimdBackend::new_gear() const {
-  // Of a step, between the 5 and 10 that were measured with native code, the 8 and 27 without
-  // (docs/adr/0028-two-gears.md).
-  const int64_t step_cost = groups_code_ != simd::VectorCode::kNone ? 8 : 16;
+  // Measured: 5 to 12 with native code, 8 to 27 without; 20 to 40 for groups of which up to half is
+  // active (docs/adr/0028-two-gears.md).
+  const simd::Gear::StepCost step_cost = {
+      .few = 40, .all = groups_code_ != simd::VectorCode::kNone ? 8 : 16};
   // Of changing over: all registers move, and whatever was touched of all windows.
   constexpr int64_t kAlways = 500'000, kPerCore = 4000, kPerPage = 10;
   const auto pages = static_cast<int64_t>(windows_storage_bytes(memory_.view()) >> kPageShift);
   const int64_t price = kAlways + kPerCore * config_.cores + kPerPage * pages;
-  return {step_cost, config_.native_after == 0 ? 1 : price};  // 0: as often as can be
+  const bool as_often_as_can_be = config_.native_after == 0;
+  return {step_cost, simd::kMaxLanes, as_often_as_can_be ? 1 : price};
 }
 
 std::unique_ptr<native::Engine> SimdBackend::make_engine() {
@@ -134,8 +137,10 @@ void SimdBackend::arrange(bool alone) {
   groups_.restore(all, /*scheduled=*/false);
   groups_.set_past_use(use);
   groups_.set_runnable(runnable);
-  for (size_t s = 0; s < module_->slot_count; ++s) set_all_slots(static_cast<Slot>(s), values_of(s));
+  for (size_t s = 0; s < module_->slot_count; ++s)
+    set_all_slots(static_cast<Slot>(s), values_of(s));
   scheduler_.reset();
+  if (!alone) counts_alone_ = scheduler_.blocks().counts();
   ++rearrangements_;
 }
 
@@ -271,8 +276,9 @@ void SimdBackend::mark_hot_blocks(uint64_t used) {
   if (round < next_mark_) return;
   next_mark_ = round + std::min<uint64_t>(round, 1024);
   const std::vector<uint64_t>& counts = scheduler_.blocks().counts();
+  const auto alone = [this](size_t b) { return b < counts_alone_.size() ? counts_alone_[b] : 0; };
   for (size_t b = 0; b < counts.size(); ++b)
-    if (counts[b] >= hot) native_->mark(module_->blocks[b].first_uop);
+    if (counts[b] - alone(b) >= hot) native_->mark(module_->blocks[b].first_uop);
 }
 
 // Looks through the blocks when the interpreter has run more instructions than that costs.

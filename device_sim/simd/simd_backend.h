@@ -133,6 +133,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   // now.
   std::optional<simd::Gear> gear_;
   std::unique_ptr<simd::CodeCache> other_native_;
+  std::vector<uint64_t> counts_alone_;  // of blocks, when lockstep began: what was hot until then
   size_t rearrangements_ = 0;
 };
 

@@ -13,11 +13,12 @@ namespace {
 
 using simd::Gear;
 
-constexpr int64_t kStep = 16, kPrice = 1000;
+constexpr int64_t kStep = 16, kLanes = 64, kPrice = 1000;
+constexpr Gear::StepCost kSteps = {.few = kStep, .all = kStep};
 constexpr uint64_t kFirstPause = 32 * kPrice;
 
 TEST_CASE("cores part when lockstep has cost as much as parting does") {
-  Gear gear(kStep, kPrice);
+  Gear gear(kSteps, kLanes, kPrice);
   // 64 lanes in each step are worth four of them: what was gained covers a price, and no more.
   for (int i = 0; i < 100; ++i) CHECK_FALSE(gear.loses(6400, 100));
   CHECK_FALSE(gear.loses(100, 100));  // 1500 lost
@@ -25,7 +26,7 @@ TEST_CASE("cores part when lockstep has cost as much as parting does") {
 }
 
 TEST_CASE("lockstep is tried again after a while, which grows where it does not pay") {
-  Gear gear(kStep, kPrice);
+  Gear gear(kSteps, kLanes, kPrice);
   REQUIRE(gear.loses(1000, 1000));
   CHECK_FALSE(gear.tries(10 * kFirstPause, kStep - 1));  // too few cores for it
   for (uint64_t pause = kFirstPause; pause <= 8 * kFirstPause; pause *= 2) {
@@ -40,8 +41,18 @@ TEST_CASE("lockstep is tried again after a while, which grows where it does not 
   CHECK(gear.tries(kFirstPause, 64));
 }
 
+TEST_CASE("a step costs more where few lanes are active") {
+  Gear gear({.few = 40, .all = 8}, kLanes, kPrice);
+  for (int i = 0; i < 100; ++i) CHECK_FALSE(gear.loses(6400, 100));  // each gains 5600
+  CHECK_FALSE(gear.loses(27 * 1000, 1000));                          // half a lane above what pays
+  CHECK_FALSE(gear.loses(26 * 1000, 1000));                          // a lane below: 1000 lost
+  CHECK(gear.loses(26 * 1000, 1000));
+  CHECK_FALSE(gear.tries(10 * kFirstPause, 26));
+  CHECK(gear.tries(10 * kFirstPause, 27));
+}
+
 TEST_CASE("a change that cost more makes the next one dearer") {
-  Gear gear(kStep, kPrice);
+  Gear gear(kSteps, kLanes, kPrice);
   REQUIRE(gear.loses(1000, 1000));
   gear.note_change(9 * kPrice);
   CHECK_FALSE(gear.tries(10 * kFirstPause - 1, 64));
@@ -53,12 +64,12 @@ TEST_CASE("a change that cost more makes the next one dearer") {
 }
 
 TEST_CASE("a gear's state is kept, and wild values are seen") {
-  Gear gear(kStep, kPrice);
+  Gear gear(kSteps, kLanes, kPrice);
   REQUIRE(gear.loses(1000, 1000));
   REQUIRE_FALSE(gear.tries(5000, 64));
   StateWriter w;
   gear.describe(w);
-  Gear other(kStep, kPrice);
+  Gear other(kSteps, kLanes, kPrice);
   StateReader r(w.bytes);
   other.describe(r);
   CHECK(other.is_sound());
@@ -67,7 +78,7 @@ TEST_CASE("a gear's state is kept, and wild values are seen") {
     std::vector<uint8_t> wild = w.bytes;
     wild[i] ^= 0x80;
     StateReader bad(wild);
-    Gear third(kStep, kPrice);
+    Gear third(kSteps, kLanes, kPrice);
     third.describe(bad);
     CHECK_FALSE(third.is_sound());
   }
@@ -115,29 +126,36 @@ struct Phases {
   uint64_t instructions = 0;
   std::vector<GroupUse> use;
 };
+// `most`: rounds of a core's own loop.
+void start_phases(SimdBackend& b, const Module& module, MachineConfig config, uint64_t most,
+                  uint64_t common) {
+  config.cores = kCores;
+  config.linear_size = config.window_base = kLinearBytes;
+  const uint64_t window = uint64_t{1} << config.window_shift;
+  b.configure(module, config);
+  b.set_permissions(0, kLinearBytes, window * kCores, kRead | kWrite);
+  for (uint32_t core = 0; core < kCores; ++core) {
+    const uint64_t stack = kLinearBytes + (core + 1) * window - 64;
+    b.set_slot(core, kLoop, mixed(1, core, 0) % kLoops);
+    b.set_slot(core, kRounds, 1 + mixed(2, core, 0) % most);
+    b.set_slot(core, kCommon, common);
+    b.set_slot(core, kStack, stack);
+    b.set_slot(core, kNeighbour, core + 1 == kCores ? stack : stack + window);
+    b.start(core, 0);
+  }
+}
+
 Phases run_phases(uint32_t native_after, uint64_t common, uint32_t threads,
                   bool counts_lanes = false, bool keeps_groups = false) {
   const Module module = make_phases();
   MachineConfig config;
-  config.cores = kCores;
-  config.linear_size = config.window_base = kLinearBytes;
   config.native_after = native_after;
   config.threads = threads;
   config.count_lanes = counts_lanes;
   config.keeps_groups = keeps_groups;
   const uint64_t window = uint64_t{1} << config.window_shift;
   SimdBackend b;
-  b.configure(module, config);
-  b.set_permissions(0, kLinearBytes, window * kCores, kRead | kWrite);
-  for (uint32_t core = 0; core < kCores; ++core) {
-    const uint64_t stack = kLinearBytes + (core + 1) * window - 64;
-    b.set_slot(core, kLoop, mixed(1, core, 0) % kLoops);
-    b.set_slot(core, kRounds, 1 + mixed(2, core, 0) % 3000);
-    b.set_slot(core, kCommon, common);
-    b.set_slot(core, kStack, stack);
-    b.set_slot(core, kNeighbour, core + 1 == kCores ? stack : stack + window);
-    b.start(core, 0);
-  }
+  start_phases(b, module, config, /*most=*/3000, common);
   while (b.runnable() != 0)
     for (const Event& e : b.run_slice(200)) {
       CHECK(e.fault == Fault::kBreakpoint);
@@ -170,6 +188,22 @@ TEST_CASE("cores part where they differ, meet where they agree, and nobody can t
     CHECK(actual.tallies == expected.tallies);
     CHECK(actual.block_counts == expected.block_counts);
   }
+}
+
+TEST_CASE("a trial of lockstep generates no code for what was hot while cores ran alone") {
+  const Module module = make_phases();
+  MachineConfig config;
+  config.native_after = 4000;  // more than lockstep runs here
+  SimdBackend b;
+  start_phases(b, module, config, /*most=*/2'000'000, /*common=*/1);
+  // Apart, on trial, and apart again.
+  for (int i = 0; b.rearrangements() < 3 && b.runnable() != 0; ++i) {
+    REQUIRE(i < 100'000);
+    const bool is_on_trial = b.rearrangements() == 2;  // blocks are looked through between slices
+    for (const Event& e : b.run_slice(is_on_trial ? 200 : 8000)) b.stop(e.core);
+  }
+  CHECK(b.rearrangements() == 3);
+  CHECK(b.native_variants() == 0);
 }
 
 TEST_CASE("what lanes do is counted in lockstep and alone, and changes nothing") {
