@@ -195,6 +195,8 @@ void MemoryWatch::begin_slice() {
 
 bool MemoryWatch::end_slice() {
   const std::lock_guard lock(mutex_);
+  // What cores took since the last look is theirs only until here.
+  if (is_near_) look();
   in_slice_ = false;
   return !is_exceeded_;
 }
@@ -203,10 +205,12 @@ void MemoryWatch::watch() {
   std::unique_lock lock(mutex_);
   while (!quits_) {
     // As long as what is left lasts a machine that takes new pages at this rate.
-    constexpr uint64_t kBytesPerMs = uint64_t{16} << 20;
+    constexpr uint64_t kBytesPerMs = uint64_t{16} << 20, kLongestMs = 20;
     const uint64_t used = look();
     const uint64_t left = budget_.bytes - std::min(budget_.bytes, used);
-    const std::chrono::milliseconds pause(std::clamp<uint64_t>(left / kBytesPerMs, 1, 20));
+    is_near_ = left / kBytesPerMs < kLongestMs;
+    const std::chrono::milliseconds pause(
+        std::clamp<uint64_t>(left / kBytesPerMs, 1, kLongestMs));
     changed_.wait_for(lock, pause, [this] { return quits_; });
   }
 }

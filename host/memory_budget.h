@@ -70,6 +70,7 @@ class MemoryWatch {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool quits_ = false, in_slice_ = false, is_exceeded_ = false;
+  bool is_near_ = false;  // at the last look
   std::thread thread_;
 };
 
