@@ -209,8 +209,7 @@ void MemoryWatch::watch() {
     const uint64_t used = look();
     const uint64_t left = budget_.bytes - std::min(budget_.bytes, used);
     is_near_ = left / kBytesPerMs < kLongestMs;
-    const std::chrono::milliseconds pause(
-        std::clamp<uint64_t>(left / kBytesPerMs, 1, kLongestMs));
+    const std::chrono::milliseconds pause(std::clamp<uint64_t>(left / kBytesPerMs, 1, kLongestMs));
     changed_.wait_for(lock, pause, [this] { return quits_; });
   }
 }

@@ -261,6 +261,21 @@ TEST_CASE("permissions that change while code is hot, and what the host does mea
   CHECK(go(Kind::kChecked) == expected);
 }
 
+TEST_CASE("the host may read and write no bytes at any address") {
+  const Module module = make_walk(Op::st32, 0);
+  const auto b = make(Kind::kGuarded, module);
+  b->set_permissions(0, kBase, kPages * kPageSize, kReadWrite);
+  b->set_slot(0, kRounds, ~uint64_t{0});
+  b->set_slot(0, kAddress, kBase);
+  b->start(0, 0);
+  run_to_event(*b);
+  if (can_guard()) CHECK(dynamic_cast<SimdBackend&>(*b).is_guarded());
+  for (const uint64_t address : {uint64_t{1}, uint64_t{0xffffffff}, ~uint64_t{0}}) {
+    CAPTURE(address);
+    CHECK(b->read_memory(0, address, {}) == b->write_memory(0, address, {}));
+  }
+}
+
 TEST_CASE("where a process may have few mappings, code looks permissions up") {
   const Module module = make_walk(Op::ld64, 0);
   const auto go = [&](Kind kind) {
