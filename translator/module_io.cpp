@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kMagic[8] = {'G', 'P', 'U', 'S', 'I', 'M', 'M', '\n'};
 // Raise it with every change of the layout below, of uops.def, or of what micro-ops mean.
-constexpr uint32_t kVersion = 6;
+constexpr uint32_t kVersion = 7;
 constexpr size_t kHeaderBytes = sizeof kMagic + 4 + 4 + 8;
 
 uint32_t checksum(std::span<const uint8_t> bytes) {
@@ -25,6 +25,7 @@ uint32_t uop_list_checksum() {
   std::string names;
   for (const OpInfo& info : kOpInfo)
     names += fmt::format("{}:{} ", info.name, static_cast<int>(info.shape));
+  for (const char* name : vector::kNames) names += fmt::format("{} ", name);
   return checksum({reinterpret_cast<const uint8_t*>(names.data()), names.size()});
 }
 

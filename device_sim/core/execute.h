@@ -1,6 +1,7 @@
 // One micro-op for one core. The scalar backend and every CUDA thread run exactly this.
 #pragma once
 #include "device_sim/core/effects.h"
+#include "device_sim/core/vector.h"
 #include "device_sim/uir/semantics.h"
 
 namespace gpusim {
@@ -22,8 +23,9 @@ enum class Outcome {
 // Executes micro-ops of `code` up to one after which control does not just go on. The loop is
 // around the switch and not around a call, because compilers for GPUs do not thread jumps: each
 // micro-op would leave an outcome in a register, for the caller to test. `Code` has `next()`, the
-// micro-op that is next, and `kGoesOn`: whether there may be more than one. `Memory`: a MemoryView,
-// or what has its functions. Where kJumpReg leads, slot a says.
+// micro-op that is next; `kGoesOn`: whether there may be more than one; `kHasVectors`: whether some
+// may be of shape kVector, which take a GPU's registers from all others. `Memory`: a MemoryView, or
+// what has its functions. Where kJumpReg leads, slot a says.
 template <class Code, class Ctx, class Memory>
 GPUSIM_HD_INLINE Outcome execute_all(Code& code, Ctx& ctx, const Memory& memory, uint32_t core,
                                      StopInfo& stop) {
@@ -79,6 +81,12 @@ GPUSIM_HD_INLINE Outcome execute_all(Code& code, Ctx& ctx, const Memory& memory,
 #define GPUSIM_RUN_kCas128(name) GPUSIM_RUN_EFFECT(name, execute_cas128)
 #define GPUSIM_RUN_kStx(name) GPUSIM_RUN_EFFECT(name, execute_stx)
 #define GPUSIM_RUN_kStx128(name) GPUSIM_RUN_EFFECT(name, execute_stx128)
+#define GPUSIM_RUN_kVector(name)                                         \
+  case Op::name:                                                         \
+    if constexpr (Code::kHasVectors) {                                   \
+      if (!execute_vector(u, ctx, memory, core, stop)) return Outcome::kFault; \
+    }                                                                    \
+    break;
 #define GPUSIM_RUN_kAlign(name)                          \
   case Op::name:                                         \
     if (((GPUSIM_GET_A + u.imm) & (u.imm16() - 1u)) == 0) break; \
@@ -136,7 +144,7 @@ GPUSIM_HD_INLINE Outcome execute_all(Code& code, Ctx& ctx, const Memory& memory,
 }
 
 struct OneMicroOp {
-  static constexpr bool kGoesOn = false;
+  static constexpr bool kGoesOn = false, kHasVectors = true;
   const Uop& u;
   GPUSIM_HD_INLINE const Uop& next() const { return u; }
 };

@@ -193,6 +193,8 @@ class CudaBackend final : public DeviceMachine {
 
  private:
   void upload_code();
+  // The kernel that has all micro-ops of the module, and the size of its blocks.
+  void choose_kernel();
   void choose_block_size();
   void set_status(uint32_t core, uint32_t uop, CoreStatus status);
   // Sends what the host changed of cores' states since the last slice.
@@ -219,6 +221,7 @@ class CudaBackend final : public DeviceMachine {
   cudaDeviceProp properties_{};
   const Module* module_ = nullptr;
   MachineConfig config_;
+  Kernel kernel_{};
   uint32_t most_threads_ = 0;  // per block, so that most contexts are on the chip at once
   DeviceMemory memory_;
   Contexts contexts_;
@@ -277,7 +280,7 @@ void CudaBackend::configure(const Module& module, const MachineConfig& config) {
   earlier_counts_.assign(module.blocks.size(), 0);
   reconvergence_.compute(module);
   upload_code();
-  choose_block_size();
+  choose_kernel();
   reset(config.max_instructions);
 }
 
@@ -310,6 +313,14 @@ void CudaBackend::module_changed() {
   earlier_counts_.resize(module_->blocks.size());
   reconvergence_.extend(*module_);
   upload_code();
+  choose_kernel();
+}
+
+void CudaBackend::choose_kernel() {
+  const bool has_vectors = std::ranges::any_of(
+      module_->uops, [](const Uop& u) { return op_info(u.op).shape == Shape::kVector; });
+  kernel_ = has_vectors ? kernel_with_vectors() : kernel_without_vectors();
+  choose_block_size();
 }
 
 void CudaBackend::choose_block_size() {
@@ -317,14 +328,14 @@ void CudaBackend::choose_block_size() {
   const size_t most_bytes = properties_.sharedMemPerBlockOptin;
   if (context_bytes * kWarpSize > most_bytes)
     throw std::runtime_error("a context of this program does not fit the GPU's shared memory");
-  check(cudaFuncSetAttribute(simulate, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  check(cudaFuncSetAttribute(kernel_.entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(most_bytes)),
         "reserving shared memory");
   uint32_t most_resident = 0;
-  for (uint32_t threads = kWarpSize; threads <= kMaxThreads; threads += kWarpSize) {
+  for (uint32_t threads = kWarpSize; threads <= kernel_.max_threads; threads += kWarpSize) {
     if (context_bytes * threads > most_bytes) break;
     int blocks = 0;
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, simulate,
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_.entry,
                                                         static_cast<int>(threads),
                                                         context_bytes * threads),
           "asking how many threads fit");
@@ -456,7 +467,7 @@ void CudaBackend::begin_slice(uint64_t instructions) {
   const Launch slice = describe_launch(count, instructions);
   counters_.zero();
   const uint32_t threads = threads_for(count);
-  launch(simulate, (count + threads - 1) / threads, threads,
+  launch(kernel_.entry, (count + threads - 1) / threads, threads,
          size_t{threads} * module_->slot_count * sizeof(uint64_t), "starting a slice", slice);
   is_running_ = true;
 }
@@ -610,7 +621,8 @@ DeviceInfo describe(int device) {
                     std::to_string(driver);
     status = cudaSetDevice(device);
   }
-  if (status == cudaSuccess) status = cudaFuncGetAttributes(&attributes, simulate);
+  if (status == cudaSuccess)
+    status = cudaFuncGetAttributes(&attributes, kernel_without_vectors().entry);
   if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction)
     info.why_not = "this build has no machine code for it; see docs/gpu.md";
   else if (status != cudaSuccess)

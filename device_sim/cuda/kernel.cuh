@@ -5,15 +5,28 @@
 namespace gpusim::cuda {
 
 // Of a block. More would leave too few registers for a thread.
+template <bool has_vectors>
 inline constexpr uint32_t kMaxThreads = 512;
+// Contexts with the 64 words of vector registers leave shared memory for few more.
+template <>
+inline constexpr uint32_t kMaxThreads<true> = 256;
 
-__global__ void __launch_bounds__(kMaxThreads, 1) simulate(const __grid_constant__ Launch launch) {
+template <bool has_vectors>
+__device__ __forceinline__ void simulate_slice(const Launch& launch) {
   // When all lanes of a warp make an atomic operation, a chip may always serve the same lane first.
   // Cores move on by a lane with every slice, so that each is that one in its turn.
   const uint32_t lane = (threadIdx.x + launch.slice) % kWarpSize;
   const uint32_t index = blockIdx.x * blockDim.x + threadIdx.x / kWarpSize * kWarpSize + lane;
   const bool is_present = index < launch.runnable;
-  Warp(launch, is_present ? launch.order[index] : 0, is_present).run_slice();
+  Warp(launch, is_present ? launch.order[index] : 0, is_present).run_slice<has_vectors>();
 }
+
+// A kernel, and how many threads its blocks have at most.
+struct Kernel {
+  void (*entry)(Launch);
+  uint32_t max_threads;
+};
+Kernel kernel_without_vectors();
+Kernel kernel_with_vectors();
 
 }  // namespace gpusim::cuda

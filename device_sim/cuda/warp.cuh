@@ -110,8 +110,9 @@ __device__ __forceinline__ Uop fetch(const CodeView& code, uint32_t at) {
 }
 
 // Micro-ops one after the other, for execute_all().
+template <bool has_vectors>
 struct Straight {
-  static constexpr bool kGoesOn = true;
+  static constexpr bool kGoesOn = true, kHasVectors = has_vectors;
   const CodeView& code;
   uint32_t following;
   Uop u;
@@ -140,6 +141,8 @@ class Warp {
         lane_bit_(1u << (threadIdx.x % kWarpSize)),
         is_present_(is_present) {}
 
+  // has_vectors: the module has micro-ops of shape kVector.
+  template <bool has_vectors>
   __device__ __forceinline__ void run_slice();
 
   // What core/turns.h schedules.
@@ -168,8 +171,10 @@ class Warp {
   __device__ __forceinline__ uint32_t held_back() const;
   __device__ __forceinline__ int32_t budget(int32_t left) const;
   __device__ __forceinline__ uint32_t first_turn(uint32_t passed);
+  template <bool has_vectors>
   __device__ __forceinline__ void run_from(uint32_t pc);
   __device__ __forceinline__ void end_slice(uint32_t held);
+  template <bool has_vectors>
   __device__ __forceinline__ uint32_t run_blocks(uint32_t at, Deed& deed);
   __device__ __forceinline__ uint32_t end_block(const Uop& u, uint32_t at, Outcome outcome,
                                                 Deed& deed);
@@ -288,11 +293,12 @@ __device__ __forceinline__ void Warp::wake() {
 
 // Runs an active lane from `at` to the end of a block; where no other lane waits to run, on through
 // direct jumps. Returns where the lane would go on, or kNoUop if it stopped.
+template <bool has_vectors>
 __device__ __forceinline__ uint32_t Warp::run_blocks(uint32_t at, Deed& deed) {
   const bool is_alone = active_ == runnable_;
   // Written where the lane stops; as a variable it would be carried from micro-op to micro-op.
   StopInfo& why = launch_.records[core_].why;
-  Straight code{machine().code, at, {}};
+  Straight<has_vectors> code{machine().code, at, {}};
   const Uop& u = code.u;
   for (;;) {
     const Outcome outcome = execute_all(code, context_, machine().memory, core_, why);
@@ -387,11 +393,12 @@ __device__ __forceinline__ uint32_t Warp::meet(uint32_t next, Deed deed) {
   return schedule(turns_, *this);
 }
 
+template <bool has_vectors>
 __device__ __forceinline__ void Warp::run_from(uint32_t pc) {
   while (pc != kNoUop) {
     uint32_t next = kNoUop;
     Deed deed = kNothing;
-    if (is_active()) next = run_blocks(pc, deed);
+    if (is_active()) next = run_blocks<has_vectors>(pc, deed);
     __syncwarp();
     // Most often all active lanes go the same way, and no other waits to run.
     const uint32_t first = __shfl_sync(kAllLanes, next, static_cast<int>(lowest_bit(active_)));
@@ -471,6 +478,7 @@ __device__ __forceinline__ void Warp::end_slice(uint32_t held) {
     launch_.slots[size_t{slot} * launch_.core_count + core_] = context_.get(static_cast<Slot>(slot));
 }
 
+template <bool has_vectors>
 __device__ __forceinline__ void Warp::run_slice() {
   begin_slice();
   const uint32_t held = held_back();
@@ -482,7 +490,7 @@ __device__ __forceinline__ void Warp::run_slice() {
   while (left > 0 && runnable_ != 0 && !gave_way_) {
     const int32_t most = budget(left);
     left_ = settled_ = most;
-    run_from(first_turn(passed));
+    run_from<has_vectors>(first_turn(passed));
     passed = 0;
     left -= most - left_;
     stop_at_limit();

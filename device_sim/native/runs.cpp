@@ -61,7 +61,7 @@ AccessRuns::AccessRuns(const Uop* uops, uint32_t begin, uint32_t end) {
     };
     forget(u.d, info.d.writes);
     forget(u.c, info.c.writes);
-    if (info.fp_state) forget(u.e, 1);
+    forget(u.e, info.fp_state ? 1 : info.e.writes);
   }
 }
 

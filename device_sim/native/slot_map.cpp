@@ -22,6 +22,9 @@ bool is_vector_value(const Uop& u) {
   }
 }
 
+// A longer run is a function's state, of which it takes what it needs from the frame.
+constexpr int kLongestRun = 3;
+
 bool moves_only(const Uop& u) {
   const Shape s = op_info(u.op).shape;
   return u.op == Op::mov || s == Shape::kLdI || s == Shape::kLdX || s == Shape::kLdW ||
@@ -34,7 +37,9 @@ void SlotMap::Uses::add(const Uop& u, uint64_t times) {
   const ShapeInfo info = shape_info(op_info(u.op).shape);
   const bool is_vector = is_vector_value(u);
   const auto use = [&](Slot s, const OperandUse& how, bool vector) {
-    for (int i = 0; i < std::max(how.reads, how.writes); ++i)
+    const int count = std::max(how.reads, how.writes);
+    if (count > kLongestRun) return;
+    for (int i = 0; i < count; ++i)
       (vector ? xmm : gp)[static_cast<Slot>(s + i)] += times;
   };
   // What is only moved may be of either kind.

@@ -8,6 +8,7 @@
 #endif
 
 #define HWY_TARGET_TOGGLE_ACTIVE
+#include "device_sim/core/vector.h"
 #include "device_sim/uir/semantics.h"
 #include "device_sim/simd/runner-inl.h"
 
@@ -85,6 +86,8 @@ struct Handlers {
 #define GPUSIM_RUN_kCas128 GPUSIM_RUN_kCas
 #define GPUSIM_RUN_kStx GPUSIM_RUN_kCas
 #define GPUSIM_RUN_kStx128 GPUSIM_RUN_kCas
+#define GPUSIM_RUN_kVector(name) \
+  GPUSIM_HANDLER(name) { return run_lanes(g, u, execute_##name<LaneContext, MemoryView>); }
 #define GPUSIM_RUN_kAlign(name) \
   GPUSIM_HANDLER(name) { return run_check_align(g, u); }
 #define GPUSIM_RUN_kFence(name) \

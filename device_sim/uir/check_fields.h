@@ -117,6 +117,7 @@ constexpr bool are_valid(Fields kind, const Uop& u) {
     case Fields::kSignedField: return imm < 64 && aux < 64;
     case Fields::kFunnel: return imm > 0 && imm < 64;
     case Fields::kFunnel32: return imm > 0 && imm < 32;
+    case Fields::kVector: return vector::Insn::is_valid(imm);
     case Fields::kAccessSize: return aux < 4;
     case Fields::kAlignment: return std::has_single_bit(u.imm16());
     case Fields::kNote:

@@ -34,6 +34,7 @@ enum class Fields : uint8_t {
   kAccessSize,    // aux < 4
   kAlignment,     // imm16: a power of two; imm: any value
   kNote,          // see journal.h
+  kVector,        // imm: a vector::Insn
   // Floating point; aux as in fp_aux.h.
   kFpCompare,     // format | signalling << 2
   kFpMinMax,      // format | FpMinMax << 2

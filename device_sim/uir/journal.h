@@ -1,5 +1,5 @@
 // Journals: what cores did, in their order, for whoever wants to know (MachineConfig::journal_words).
-// Words are written by the micro-op `note`, which programs only have if they were translated so.
+// Words are written by `note`, if a program was translated so, and by `vector` (vector_note.h).
 //
 // A block begins with a word that has kBlockMark set and the block's number below; then follow the
 // addresses of its accesses, one per note in the block's order. The note itself says what kind of

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "device_sim/uir/vector.h"
+
 namespace gpusim {
 
 enum class Shape : uint8_t {
@@ -14,6 +16,7 @@ enum class Shape : uint8_t {
   kFA, kFAB, kFABC, kGA, kGAB, kGABC,
   // Memory.
   kLdI, kLdX, kLdW, kStI, kStX, kStW, kAmo, kCas, kCas128, kStx, kStx128, kAlign, kFence, kNote,
+  kVector,  // any part of memory and of the vector state
   // Ends of blocks.
   kJmp, kLink, kJmpReg, kBrAB, kBrAI, kGiveWay, kService, kTrap,
 };
@@ -67,6 +70,10 @@ constexpr ShapeInfo shape_info(Shape s) {
     case Shape::kAlign: return {.a = in};
     case Shape::kFence: return {};
     case Shape::kNote: return {.a = in, .b = in};
+    case Shape::kVector: {
+      constexpr uint8_t state = vector::kSlotCount;
+      return {.d = out, .a = in, .b = in, .c = {state, state}, .e = {1, 1}};
+    }
     case Shape::kJmp:
     case Shape::kLink: return {.ends_block = true, .has_target = true};
     case Shape::kGiveWay: return {.a = {2, 0}, .ends_block = true, .has_target = true};

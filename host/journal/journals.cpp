@@ -18,7 +18,7 @@ std::optional<AccessSite> site_of(const Module& module, uint32_t uop) {
   const Uop& u = module.uops[uop];
   const auto site = [&](SiteKind kind, uint16_t bytes = 0) {
     const auto unit = static_cast<uint32_t>(module.code.unit_of(uop_pc(module, uop)));
-    return AccessSite{module.uop_insn[uop], kind, bytes, unit};
+    return AccessSite{module.uop_insn[uop], kind, bytes, unit, u.op == Op::vector};
   };
   switch (u.op) {
     case Op::note:
@@ -29,6 +29,11 @@ std::optional<AccessSite> site_of(const Module& module, uint32_t uop) {
         case AccessKind::kAtomic: return site(SiteKind::kAtomic, NoteField::bytes(u));
       }
       return std::nullopt;
+    case Op::vector: {
+      const vector::Row row = vector::row_of(vector::Insn::unpack(u.imm).op);
+      if (!vector::is_access(row.kind)) return std::nullopt;
+      return site((row.flags & vector::kStores) ? SiteKind::kStore : SiteKind::kLoad);
+    }
     case Op::fence: return site(SiteKind::kFence);
     case Op::give_way:
       switch (static_cast<Turn>(u.aux)) {
@@ -56,11 +61,15 @@ void Journals::look_at_new_blocks() {
   for (size_t b = blocks_.size(); b < module_.blocks.size(); ++b) {
     const Block& block = module_.blocks[b];
     BlockSites sites{.pc = block.pc, .insn_count = block.insn_count, .accesses = {}};
+    uint64_t words = 1;
     for (uint32_t i = block.first_uop; i < block.first_uop + block.uop_count; ++i) {
-      if (const auto site = site_of(module_, i))
-        sites.accesses.push_back(*site);
+      const auto site = site_of(module_, i);
+      if (!site) continue;
+      sites.accesses.push_back(*site);
+      words += site->is_vector
+                   ? VectorNote::most_words(vector::Insn::unpack(module_.uops[i].imm))
+                   : 1;
     }
-    const uint64_t words = sites.accesses.size() + 1;
     most_words_ = std::max(most_words_, words);
     if (block.insn_count != 0)
       most_per_instruction_ =

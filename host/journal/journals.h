@@ -6,6 +6,7 @@
 
 #include "device_sim/core/backend.h"
 #include "device_sim/uir/journal.h"
+#include "device_sim/uir/vector_note.h"
 
 namespace gpusim::host {
 
@@ -27,6 +28,8 @@ struct AccessSite {
   SiteKind kind = SiteKind::kLoad;
   uint16_t bytes = 0;
   uint32_t unit = 0;  // its instruction's place in the code map
+  // Of a `vector`: accesses of any number and size, as the words say.
+  bool is_vector = false;
 };
 struct BlockSites {
   uint64_t pc = 0;
@@ -59,6 +62,15 @@ void for_each_word(std::span<const uint64_t> words, std::span<const BlockSites> 
   const auto skip_to_address = [&] {
     for (; site != end && !has_address(site->kind); ++site) on_access(*site, 0);
   };
+  const auto vector_word = [&](uint64_t word) {
+    if (word & VectorNote::kEnd) {
+      ++site;
+      return;
+    }
+    AccessSite access = *site;
+    access.bytes = VectorNote::bytes(word);
+    on_access(access, VectorNote::address(word));
+  };
   for (const uint64_t word : words) {
     if (word & kBlockMark) {
       const auto number = static_cast<uint32_t>(word);
@@ -66,6 +78,8 @@ void for_each_word(std::span<const uint64_t> words, std::span<const BlockSites> 
       site = block.accesses.data();
       end = site + block.accesses.size();
       on_block(number, block);
+    } else if (site->is_vector) {
+      vector_word(word);
     } else {
       on_access(*site++, word);
     }

@@ -21,6 +21,7 @@ bool writes_memory(Op op) {
     case Shape::kCas128:
     case Shape::kStx:
     case Shape::kStx128:
+    case Shape::kVector:
       return true;
     default:
       return false;

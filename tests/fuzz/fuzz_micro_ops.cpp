@@ -99,6 +99,12 @@ void replace(const Module& m, Uop& u, Rng& rng) {
   if (after.ends_block != before.ends_block) return;
   random_fields(other, static_cast<Slot>(m.abi.fp_state == kNoSlot ? 0 : m.abi.fp_state), rng);
   if (after.e.reads) other.e = random_slot(m, rng);
+  if (other.op == Op::vector) {  // where the run of its state can be
+    if (m.slot_count >= vector::kSlotCount)
+      other.c = static_cast<Slot>(rng.below(m.slot_count - vector::kSlotCount + 1));
+    u = other;
+    return;
+  }
   if (after.ends_block) {
     if (rng.coin())
       other.set_imm16(static_cast<uint16_t>(rng.below(64)));

@@ -159,6 +159,10 @@ class BlockBuilder {
 #define GPUSIM_EMIT_kFence(name) \
   void name() { emit(Op::name); }
 #define GPUSIM_EMIT_kNote(name)
+#define GPUSIM_EMIT_kVector(name)                                           \
+  void name(Slot d, Slot a, Slot b, Slot state, const vector::Insn& insn) { \
+    emit(Op::name, d, a, b, state, insn.pack()).e = fp_slot_;               \
+  }
 #define GPUSIM_EMIT_kJmp(name)
 #define GPUSIM_EMIT_kLink(name)
 #define GPUSIM_EMIT_kJmpReg(name)

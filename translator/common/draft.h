@@ -43,6 +43,7 @@ struct CodeBlock {
 struct Guise {
   uint32_t cpu = 0;  // its number in GuestIsa::cpus
   bool has_simulated_time = false;
+  bool has_journals = false;
 };
 
 /// The code of a program from an address on: at least the instruction there, whole. Empty where none

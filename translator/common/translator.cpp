@@ -119,7 +119,7 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
   const CodeImage image = discover_code(elf, cpu);
 
   Module module = make_module(elf, cpu, lay_out_code(elf));
-  std::vector<CodeBlock> blocks = form_all_blocks(isa, {cpu, options.simulated_time}, image);
+  std::vector<CodeBlock> blocks = form_all_blocks(isa, {cpu, options.simulated_time, options.journal}, image);
   list_unknown(image, blocks, module);
   if (options.optimise) {
     const SlotSet zero_slots = find_zero_slots(isa, blocks);
@@ -180,7 +180,7 @@ Translator open_program(const std::string& path, const TranslateOptions& options
   if (translated == Translated::kOnDemand && !is_module(bytes)) {
     ElfFile elf = read_elf(bytes, path);
     if (elf.isa->rare_slots.may_use && !can_write_code(elf)) {
-      const Guise guise{cpu_number(*elf.isa, options.cpu), options.simulated_time};
+      const Guise guise{cpu_number(*elf.isa, options.cpu), options.simulated_time, options.journal};
       // Which other slots its code needs shows too late.
       if (const auto unused = find_unused_slots(*elf.isa, guise, elf.pieces())) {
         SlotMap slots = make_slot_map(*elf.isa, ~*unused, /*has_syscalls=*/true);
@@ -239,7 +239,7 @@ Translator::Place Translator::block_at(uint64_t pc) {
   const auto starts = [&](uint64_t at) {
     return on_demand_ ? on_demand_->starts_block(module_.code, at) : exists(at);
   };
-  BlockFormer former(*isa_, {cpu_, options_.simulated_time}, code, starts,
+  BlockFormer former(*isa_, {cpu_, options_.simulated_time, options_.journal}, code, starts,
                      on_demand_ ? OnDemand::kNearBlocks : BlockFormer::kAll);
   if (!former.has_insn(pc)) return {.fault = Fault::kFetchAccess};
   former.add(pc);
@@ -264,7 +264,7 @@ void Translator::translate_again() {
   const auto starts_block = [&](uint64_t pc) {
     return starts.contains(pc) || (on_demand_ && on_demand_->starts_block(module_.code, pc));
   };
-  BlockFormer former(*isa_, {cpu_, options_.simulated_time}, code, starts_block,
+  BlockFormer former(*isa_, {cpu_, options_.simulated_time, options_.journal}, code, starts_block,
                      on_demand_ ? starts.size() : BlockFormer::kAll);
   for (const uint64_t pc : starts) former.add(pc);
   add_blocks(former.finish([](uint64_t) { return false; }));
@@ -303,7 +303,7 @@ bool Translator::reads_flags(uint64_t pc) {
   constexpr int kMostBlocks = 3;
   const auto code = [this](uint64_t at) { return code_at(*isa_, module_, at); };
   const auto starts = [this](uint64_t at) { return on_demand_->starts_block(module_.code, at); };
-  const BlockFormer former(*isa_, {cpu_, options_.simulated_time}, code, starts, 1);
+  const BlockFormer former(*isa_, {cpu_, options_.simulated_time, options_.journal}, code, starts, 1);
   for (int i = 0; i < kMostBlocks && former.has_insn(pc); ++i) {
     const CodeBlock block = former.form(pc);
     const FlagsUse use = first_use_of_flags(*isa_, block);

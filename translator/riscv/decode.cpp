@@ -63,6 +63,7 @@ std::span<const Row> rows(int xlen) { return xlen == 32 ? kRows32 : kRows64; }
 const Row& row(Op op) { return kRows64[static_cast<size_t>(op)]; }
 
 bool belongs(Op op, int xlen) {
+  if (row(op).extension == Extension::kV) return xlen == 64;
   switch (op) {
     case Op::LD:
     case Op::LWU:

@@ -43,6 +43,7 @@ enum class Extension : uint8_t {
   kZbs,
   kZfh,
   kZfa,
+  kV,
 };
 
 struct Row {

@@ -61,13 +61,15 @@ std::string text(const GuestInsn& insn) {
   return instruction_text(decoded<kXlen>(insn));
 }
 
-// Programs that ask have other code for CPUs without V, whose major opcode is OP-V; its loads and
-// stores have widths that those of F and D leave free.
+// The major opcode OP-V; its loads and stores have widths that those of F and D leave free.
+bool is_vector_word(uint32_t word) {
+  const uint32_t major = word & 0x7f, width = word >> 12 & 7;
+  return major == 0x57 || ((major == 0x07 || major == 0x27) && (width == 0 || width >= 5));
+}
+// Programs that ask have other code for CPUs without V, as those of RV32 are.
+template <int kXlen>
 const char* absent_extension(const GuestInsn& insn) {
-  const uint32_t word = insn.word(), major = word & 0x7f;
-  if (major == 0x57) return "V";
-  const uint32_t width = word >> 12 & 7;
-  return (major == 0x07 || major == 0x27) && (width == 0 || width >= 5) ? "V" : nullptr;
+  return kXlen == 32 && is_vector_word(insn.word()) ? "V" : nullptr;
 }
 
 template <int kXlen>
@@ -105,21 +107,40 @@ std::string slot_name(int s) {
       return "monitor.lo";
     case kMonitorHigh:
       return "monitor.hi";
+    case vector_slot(vector::kVl):
+      return "vl";
+    case vector_slot(vector::kVtype):
+      return "vtype";
+    case vector_slot(vector::kVstart):
+      return "vstart";
+    case vector_slot(vector::kVcsr):
+      return "vcsr";
     default:
-      return "temp" + std::to_string(s - kFirstTemp);
+      break;
   }
+  const int word = s - vector_slot(vector::kFirstRegister);
+  if (word >= 0)
+    return "v" + std::to_string(word / vector::kWords) + "." + std::to_string(word % vector::kWords);
+  return "temp" + std::to_string(s - kFirstTemp);
 }
 
-// The host tells programs with a C library from others by these.
-constexpr Slot kRareSlots[] = {kTp, kCoreId};
+// The host tells programs with a C library from others by the first two; the others are many.
+constexpr auto kRareSlots = [] {
+  std::array<Slot, 2 + vector::kSlotCount> slots{kTp, kCoreId};
+  for (int i = 0; i < vector::kSlotCount; ++i)
+    slots[static_cast<size_t>(2 + i)] = static_cast<Slot>(kVectorState + i);
+  return slots;
+}();
 bool may_use_rare_slots(uint32_t word) {
   const auto names_tp = [&](int at) { return (word >> at & 31) == kTp; };
   if (instruction_bytes(word) == 2) return names_tp(7) || names_tp(2);  // short fields: x8 to x15
   const bool is_hint = (word & 0x7fff) == 0x2013;  // SLTI to x0: Visitor::custom_hint()
-  return is_hint || names_tp(7) || names_tp(15) || names_tp(20);
+  const bool is_csr = (word & 0x7f) == 0x73 && (word >> 12 & 7) != 0;
+  return is_hint || is_vector_word(word) || is_csr || names_tp(7) || names_tp(15) || names_tp(20);
 }
 
-constexpr InitialValue kInitialValues[] = {{kMonitor, kNoMonitor}, {kFpState, kFpPolicy}};
+constexpr InitialValue kInitialValues[] = {{kMonitor, kNoMonitor}, {kFpState, kFpPolicy},
+                                           {vector_slot(vector::kVtype), vector::kIllegalType}};
 
 // RISC-V ELF psABI, "Procedure Calling Convention", and Linux's system calls.
 constexpr AbiSlots abi() {
@@ -160,14 +181,15 @@ constexpr CallFrames kFrames = {.slots = kDwarfSlots,
 constexpr SlotRoles kRoles = {
     .zero = kZero, .sink = kSink, .first_temp = kFirstTemp, .temp_count = kTempCount};
 
-// AT_HWCAP has a bit per letter: I M A F D C.
+// AT_HWCAP has a bit per letter: I M A F D C, and V.
 constexpr uint64_t letter(char c) { return uint64_t{1} << (c - 'A'); }
 constexpr uint64_t kHwcap =
     letter('I') | letter('M') | letter('A') | letter('F') | letter('D') | letter('C');
 constexpr GuestCpu kCpus32[] = {
     {"rv32", "RV32GC with Zba, Zbb, Zbc, Zbs, Zicond, Zfh, Zfa, Zawrs", kHwcap, 0}};
 constexpr GuestCpu kCpus64[] = {
-    {"rv64", "RV64GC with Zba, Zbb, Zbc, Zbs, Zicond, Zfh, Zfa, Zacas, Zawrs", kHwcap, 0}};
+    {"rv64", "RV64GCV with Zba, Zbb, Zbc, Zbs, Zicond, Zfh, Zvfh, Zfa, Zacas, Zawrs",
+     kHwcap | letter('V'), 0}};
 
 // Of Zacas, RV32 lacks the form on doublewords: it does not claim the extension.
 std::string cpu_lines_32(uint32_t) {
@@ -177,7 +199,7 @@ std::string cpu_lines_32(uint32_t) {
 }
 std::string cpu_lines_64(uint32_t) {
   return "hart\t\t: 0\n"
-         "isa\t\t: rv64imafdc_zicond_zicsr_zifencei_zacas_zawrs_zfa_zfh_zba_zbb_zbc_zbs\n"
+         "isa\t\t: rv64imafdcv_zicond_zicsr_zifencei_zacas_zawrs_zfa_zfh_zba_zbb_zbc_zbs_zvfh\n"
          "mmu\t\t: sv39\n";
 }
 
@@ -194,7 +216,7 @@ constexpr GuestIsa make_isa() {
           .control_flow = flow<kXlen>,
           .find_targets = find_targets<kXlen>,
           .text = text<kXlen>,
-          .absent_extension = absent_extension,
+          .absent_extension = absent_extension<kXlen>,
           .row = row_name<kXlen>,
           .mapping_symbol = mapping_symbol,
           .capstone_arch = GuestIsa::kNoCapstone,

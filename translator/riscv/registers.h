@@ -24,11 +24,14 @@ inline constexpr Slot kMonitorLow = 69;
 inline constexpr Slot kMonitorHigh = 70;
 inline constexpr Slot kFirstTemp = 71;
 inline constexpr int kTempCount = 16;  // 71 .. 86
-inline constexpr int kSlotCount = 87;
+// vl, vtype, vstart, vcsr and v0 .. v31 (uir/vector.h); only in modules of programs with such.
+inline constexpr Slot kVectorState = 87;
+inline constexpr int kSlotCount = kVectorState + vector::kSlotCount;
 
 // Register numbers as in encodings.
 constexpr Slot x_src(uint32_t r) { return static_cast<Slot>(r); }
 constexpr Slot x_dst(uint32_t r) { return r == 0 ? kSink : static_cast<Slot>(r); }
+constexpr Slot vector_slot(vector::Slots s) { return static_cast<Slot>(kVectorState + s); }
 constexpr Slot f_reg(uint32_t r) { return static_cast<Slot>(kF0 + r); }
 
 }  // namespace gpusim::riscv

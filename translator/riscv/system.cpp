@@ -10,9 +10,16 @@ enum Csr : uint32_t {
   kFflags = 0x001,
   kFrmCsr = 0x002,
   kFcsr = 0x003,
+  kVstart = 0x008,
+  kVxsat = 0x009,
+  kVxrm = 0x00a,
+  kVcsr = 0x00f,
   kCycle = 0xc00,
   kTime = 0xc01,
   kInstret = 0xc02,
+  kVl = 0xc20,
+  kVtype = 0xc21,
+  kVlenb = 0xc22,
   kCycleHigh = 0xc80,  // of RV32, as the next two: bits 63 to 32
   kTimeHigh = 0xc81,
   kInstretHigh = 0xc82,
@@ -112,20 +119,65 @@ void Visitor::write_float_csr(uint32_t csr, Slot value) {
   b_.bfi64(kFpState, mode, kFpState, uint64_t{7} << kFpModeShift, kFpModeShift);
 }
 
+// vxrm and vxsat are parts of vcsr.
+void Visitor::read_vector_csr(uint32_t csr, Slot d) {
+  switch (csr) {
+    case kVstart:
+      b_.mov(d, vector_slot(vector::kVstart));
+      break;
+    case kVxsat:
+      b_.andi64(d, vector_slot(vector::kVcsr), 1);
+      break;
+    case kVxrm:
+      b_.lsri64(d, vector_slot(vector::kVcsr), 1);
+      break;
+    default:
+      b_.mov(d, vector_slot(vector::kVcsr));
+      break;
+  }
+}
+void Visitor::write_vector_csr(uint32_t csr, Slot value) {
+  const Slot all = vector_slot(vector::kVcsr);
+  switch (csr) {
+    case kVstart:  // as many bits as the index of an element has
+      b_.andi64(vector_slot(vector::kVstart), value, (1u << vector::kLogBits) - 1);
+      break;
+    case kVxsat:
+      b_.bfi64(all, value, all, 1, 0);
+      break;
+    case kVxrm:
+      b_.bfi64(all, value, all, 6, 1);
+      break;
+    default:
+      b_.andi64(all, value, 7);
+      break;
+  }
+}
+
 bool Visitor::access_csr(uint32_t csr, Change change, bool writes, Slot operand, Reg d) {
   switch (csr) {
     case kFflags:
     case kFrmCsr:
-    case kFcsr: {
+    case kFcsr:
+    case kVstart:
+    case kVxsat:
+    case kVxrm:
+    case kVcsr: {
+      const bool is_float = csr <= kFcsr;
+      if (!is_float && is_rv32_) return false;
       // The operand may be the destination, too.
       const Slot old = b_.temp();
-      read_float_csr(csr, old);
+      if (is_float)
+        read_float_csr(csr, old);
+      else
+        read_vector_csr(csr, old);
       Slot value = operand;
       if (change != Change::kWrite) {
         value = b_.temp();
         b_.emit(change == Change::kSet ? MicroOp::or64 : MicroOp::bic64, value, old, operand);
       }
-      if (writes) write_float_csr(csr, value);
+      if (writes && is_float) write_float_csr(csr, value);
+      if (writes && !is_float) write_vector_csr(csr, value);
       b_.mov(x_dst(d), old);
       return true;
     }
@@ -142,6 +194,15 @@ bool Visitor::access_csr(uint32_t csr, Change change, bool writes, Slot operand,
       if (writes || !is_rv32_) return false;
       b_.konst(x_dst(d), 32);
       b_.service(Service::kReadCounter, next_pc_, x_dst(d));
+      return true;
+    case kVl:
+    case kVtype:
+      if (writes || is_rv32_) return false;
+      b_.mov(x_dst(d), vector_slot(csr == kVl ? vector::kVl : vector::kVtype));
+      return true;
+    case kVlenb:
+      if (writes || is_rv32_) return false;
+      write_konst(d, vector::kBytes);
       return true;
     default:
       return false;

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "translator/common/visit.h"
+#include "translator/riscv/vector.h"
 
 namespace gpusim::riscv {
 namespace {
@@ -49,6 +50,20 @@ std::string csr_name(uint32_t csr) {
       return "frm";
     case 0x003:
       return "fcsr";
+    case 0x008:
+      return "vstart";
+    case 0x009:
+      return "vxsat";
+    case 0x00a:
+      return "vxrm";
+    case 0x00f:
+      return "vcsr";
+    case 0xc20:
+      return "vl";
+    case 0xc21:
+      return "vtype";
+    case 0xc22:
+      return "vlenb";
     case 0xc00:
       return "cycle";
     case 0xc01:
@@ -166,6 +181,7 @@ const char* x_name(uint32_t r) { return kXNames[r]; }
 const char* f_name(uint32_t r) { return kFNames[r]; }
 
 std::string mnemonic(const Row& row, uint32_t word) {
+  if (is_vector(row)) return vector_mnemonic(row, word);
   const auto f = [&](char letter) { return row.field(letter, word); };
   switch (row.op) {
     case Op::FCVT_F:
@@ -196,7 +212,8 @@ std::string mnemonic(const Row& row, uint32_t word) {
 
 std::string instruction_text(const Insn& insn) {
   if (!insn) return {};
-  const std::string rest = operands(*insn.row, insn.word);
+  const std::string rest = is_vector(*insn.row) ? vector_operands(*insn.row, insn.word)
+                                                : operands(*insn.row, insn.word);
   return rest.empty() ? mnemonic(*insn.row, insn.word)
                       : fmt::format("{} {}", mnemonic(*insn.row, insn.word), rest);
 }

@@ -1,6 +1,7 @@
 #include "translator/riscv/translate.h"
 
 #include "translator/riscv/dispatch.h"
+#include "translator/riscv/vector.h"
 #include "translator/riscv/visitor.h"
 
 namespace gpusim::riscv {
@@ -18,6 +19,10 @@ bool may_end_block(const Insn& insn) {
 
 InsnResult translate_instruction(const Insn& insn, uint64_t pc, BlockBuilder& builder) {
   builder.begin_instruction();
+  if (insn && is_vector(*insn.row)) {
+    translate_vector(insn, builder);
+    return InsnResult::kNext;
+  }
   Visitor visitor(pc, insn.bytes, insn.xlen, builder);
   if (dispatch(visitor, insn) == Visit::kTranslated)
     return builder.ended() ? InsnResult::kEndsBlock : InsnResult::kNext;
@@ -26,11 +31,11 @@ InsnResult translate_instruction(const Insn& insn, uint64_t pc, BlockBuilder& bu
   return InsnResult::kUnknown;
 }
 
-bool is_translated(Op op) { return has_visitor<Visitor>(op); }
+bool is_translated(Op op) { return has_visitor<Visitor>(op) || is_vector(row(op)); }
 
 // Reads the end that the instruction's own translation emits, so that the two cannot disagree.
 ControlFlow control_flow(const Insn& insn, uint64_t pc) {
-  if (insn && has_visitor<Visitor>(insn.op()) && !may_end_block(insn)) return {};
+  if (insn && is_translated(insn.op()) && !may_end_block(insn)) return {};
   BlockBuilder builder = make_block_builder();
   builder.begin_block(pc);
   translate_instruction(insn, pc, builder);

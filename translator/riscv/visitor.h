@@ -254,6 +254,8 @@ class Visitor {
   bool access_csr(uint32_t csr, Change change, bool writes, Slot operand, Reg d);
   void read_float_csr(uint32_t csr, Slot d);
   void write_float_csr(uint32_t csr, Slot value);
+  void read_vector_csr(uint32_t csr, Slot d);
+  void write_vector_csr(uint32_t csr, Slot value);
 
   // --- floating point. `f` is the instruction's format field
   static bool is_double(uint32_t f) { return f == 1; }

@@ -74,7 +74,7 @@ inline void note_access(Group& g, simd::Step& s) {
 // Micro-ops that write slots besides d, or whose forms cannot be followed.
 inline bool ends_trace(Shape s) {
   return s == Shape::kCas128 || s == Shape::kStx || s == Shape::kStx128 || s == Shape::kService ||
-         s == Shape::kTrap || s == Shape::kGiveWay;
+         s == Shape::kTrap || s == Shape::kGiveWay || s == Shape::kVector;
 }
 
 // Runs on from `u` under the interpreter, writes down what happens, and has it compiled.

@@ -26,20 +26,28 @@ constexpr uint64_t bits(std::initializer_list<int> numbers) {
 }
 
 // The extensions that translator/riscv/isa.cpp names in /proc/cpuinfo. C implies Zca and Zcd, Zfh
-// implies Zfhmin.
+// implies Zfhmin, V the extensions Zve*, Zvfh Zvfhmin.
 constexpr uint64_t kExtensions = bits({
     0,   // F and D
     1,   // C
+    2,   // V
     3,   // Zba
     4,   // Zbb
     5,   // Zbs
     7,   // Zbc
     27,  // Zfh
     28,  // Zfhmin
+    30,  // Zvfh
+    31,  // Zvfhmin
     32,  // Zfa
     34,  // Zacas
     35,  // Zicond
     36,  // Zihintpause
+    37,  // Zve32x
+    38,  // Zve32f
+    39,  // Zve64x
+    40,  // Zve64f
+    41,  // Zve64d
     43,  // Zca
     45,  // Zcd
     48,  // Zawrs
@@ -59,7 +67,7 @@ constexpr KnownKey kKnown[] = {
     {5, 3, true},            // CPUPERF_0: misaligned accesses are fast
     {6, 0, false},           // block size of Zicboz: there is no Zicboz
     {9, 3, false},           // misaligned scalar accesses are fast
-    {10, 4, false},          // misaligned vector accesses are not supported
+    {10, 3, false},          // misaligned vector accesses are fast
 };
 
 const KnownKey* find(int64_t key) {

@@ -45,7 +45,10 @@ class Generator {
     if (rng_.once_in(8)) case_.config.max_instructions = 1 + rng_.below(60);
     lay_out_memory();
     for (uint32_t s = 0; s < kData; ++s) case_.slots.push_back(random_slot());
-    case_.slots.resize(kFirstPointer + pointers_.size());
+    vectors_ = static_cast<Slot>(kFirstPointer + pointers_.size());
+    case_.slots.resize(vectors_ + size_t{vector::kSlotCount});
+    for (int i = 0; i < vector::kRegisters * vector::kWords; ++i)
+      case_.slots[static_cast<size_t>(vectors_ + vector::kFirstRegister + i)] = random_slot();
     for (Slot s : {kFpState, kFpState2}) case_.slots[s] = random_fp_state();
     for (Slot s : {kFlags, kFlags2})
       if (rng_.coin()) fill(case_.slots[s], [&] { return rng_.below(16); });
@@ -400,7 +403,38 @@ class Generator {
     emit(u);
   }
 
+  // On a type that is legal most often. Elements of memory are nobody else's.
+  void emit_vector() {
+    const auto state = [&](vector::Slots s) { return static_cast<Slot>(vectors_ + s); };
+    const auto set = [&](vector::Slots s, uint64_t value) {
+      emit({.op = Op::konst, .d = state(s), .imm = value});
+    };
+    set(vector::kVtype, rng_.once_in(20) ? rng_.next() : rng_.below(4) << 3 | rng_.below(4));
+    if (rng_.coin()) set(vector::kVl, rng_.below(70));
+    else emit({.op = Op::andi64, .d = state(vector::kVl), .a = source(), .imm = 31});
+    if (rng_.once_in(8)) set(vector::kVstart, rng_.below(20));
+    Uop u{.op = Op::vector, .d = data(), .a = source(), .b = source(), .c = vectors_};
+    random_fields(u, kFpState, rng_);
+    const vector::Row row = vector::row_of(vector::Insn::unpack(u.imm).op);
+    if (vector::is_access(row.kind)) {
+      const bool stores = (row.flags & vector::kStores) != 0;
+      if (shared_ && stores) return;
+      const uint32_t which = shared_ ? 0 : pick_pointer(stores);
+      u.a = static_cast<Slot>(kFirstPointer + which);
+      if (row.kind == vector::Kind::kStrided) {
+        emit({.op = Op::konst, .d = kIndex, .imm = rng_.below(40)});
+        u.b = kIndex;
+      }
+      if (shared_ && row.kind == vector::Kind::kIndexed) return;
+    } else {
+      emit({.op = Op::konst, .d = kIndex, .imm = rng_.below(5)});
+      u.b = kIndex;
+    }
+    emit(u);
+  }
+
   void emit_action() {
+    if (rng_.once_in(12)) return emit_vector();
     switch (rng_.below(21)) {
       case 0: case 1: case 2: case 3: return emit_access(false);
       case 4: case 5: case 6: return emit_access(true);
@@ -581,6 +615,7 @@ class Generator {
   Case case_;
   bool shared_ = true;
   std::vector<Pointer> pointers_;
+  Slot vectors_ = 0;  // the state of vector micro-ops
   uint64_t counters_ = 0;
   Block block_;
   uint32_t next_counter_ = 0;

@@ -187,6 +187,21 @@ void random_fp_helper3(Uop& u, Rng& rng) {
   }
 }
 
+// Registers that groups of several can begin at, most often.
+uint64_t random_vector(Rng& rng) {
+  vector::Insn u{.op = static_cast<VectorOp>(rng.below(kVectorOpCount))};
+  const uint32_t group = 1u << rng.below(4);
+  const auto reg = [&] { return static_cast<uint8_t>(rng.below(32) & ~(group - 1)); };
+  u.d = reg();
+  u.a = reg();
+  u.b = reg();
+  u.masked = rng.coin();
+  u.source = static_cast<uint8_t>(rng.below(4));
+  u.fields = static_cast<uint8_t>(rng.coin() ? 1 : 1 + rng.below(8));
+  u.log_size = static_cast<uint8_t>(rng.below(4));
+  return u.pack();
+}
+
 // A mask of `n` ones and how far the field is shifted, within `bits`.
 void random_field(Uop& u, Rng& rng, uint32_t bits, bool in_place) {
   u.aux = static_cast<uint8_t>(rng.coin() ? rng.below(bits) : 0);
@@ -304,6 +319,7 @@ void random_fields(Uop& u, Slot fp_state, Rng& rng) {
       u.aux = static_cast<uint8_t>(rng.below(3));
       u.imm = rng.below(2);
       break;
+    case Op::vector: u.imm = random_vector(rng); break;
     case Op::help1: random_helper1(u, rng); break;
     case Op::help2: random_helper2(u, rng); break;
     case Op::help3: random_helper3(u, rng); break;

@@ -80,7 +80,7 @@ std::vector<std::string> objdump(std::span<const Encoding> code, bool aliases, i
   }
   const std::string assemble =
       GPUSIM_RISCV64_GCC " -march=rv" + std::to_string(xlen) +
-      "gc_zba_zbb_zbc_zbs_zfh_zawrs_zihintpause -mabi=" + (xlen == 32 ? "ilp32d" : "lp64d") +
+      (xlen == 64 ? "gcv" : "gc") + "_zba_zbb_zbc_zbs_zfh_zawrs_zihintpause -mabi=" + (xlen == 32 ? "ilp32d" : "lp64d") +
       " -c " + folder / "code.s" + " -o " + folder / "code.o";
   if (std::system(assemble.c_str()) != 0) throw std::runtime_error("failed: " + assemble);
   const std::string command = std::string(GPUSIM_RISCV64_OBJDUMP " -D -z -j .text ") +

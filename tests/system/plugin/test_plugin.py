@@ -115,6 +115,23 @@ class Plugins(unittest.TestCase):
         loads = [text for text in heard["access"] if text.split()[3] == str(LOAD)]
         self.assertEqual(len(loads), 2 * 3)
 
+    def test_accesses_of_vectors(self):
+        guest = self.build / "plugin_vectors.elf"
+        subprocess.run([RISCV + "gcc", "-nostdlib", "-static", "-march=rv64gcv", "-Wl,--entry=work",
+                        "-o", guest, HERE / "guest_vectors.S"], check=True)
+        names = subprocess.run([RISCV + "nm", guest], capture_output=True, text=True,
+                               check=True).stdout
+        place = int(re.search(r"(\w+) B place", names)[1], 16)
+        expected = [(LOAD, 0, 16), (STORE, 64, 128), (LOAD, 0, 32),
+                    *((LOAD, 8 * i, 4) for i in range(4)), (LOAD, 8, 8),
+                    (LOAD, 2, 1), (LOAD, 5, 3), (STORE, 16, 8)]
+        for backend in ("scalar", "simd"):
+            heard = self.record("--backend", backend, "--cores", 3, guest=guest)
+            for core in range(3):
+                seen = [a for a in map(str.split, heard["access"]) if a[1] == str(core)]
+                accesses = [(int(a[3]), int(a[4], 16) - place, int(a[5])) for a in seen]
+                self.assertEqual(accesses, expected)
+
     def test_plugins_of_other_versions_are_refused(self):
         install = "int gpusim_plugin_install(void) { return 0; }\n"
         for version, source, is_for in (

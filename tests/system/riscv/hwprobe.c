@@ -11,7 +11,7 @@ struct pair {
   int64_t key;
   uint64_t value;
 };
-enum { kBase = 3, kExtensions = 4, kMisaligned = 9, kWhichCpus = 1 };
+enum { kBase = 3, kExtensions = 4, kMisaligned = 9, kMisalignedVector = 10, kWhichCpus = 1 };
 static int failures;
 
 static void check(int right, const char* what) {
@@ -38,14 +38,15 @@ static void test_extensions(void) {
     int bit;
   } all[] = {{"_zba", 3},   {"_zbb", 4},     {"_zbs", 5},     {"_zicboz", 6}, {"_zbc", 7},
              {"_zbkb", 8},  {"_zfh", 27},    {"_zfa", 32},    {"_ztso", 33},  {"_zacas", 34},
-             {"_zicond", 35}, {"_zawrs", 48}, {"_zcb", 44}};
+             {"_zicond", 35}, {"_zawrs", 48}, {"_zcb", 44},
+             {"_zvfh", 30},   {"_zvbb", 17}};
   char line[256] = "", isa[256] = "";
   FILE* const file = fopen("/proc/cpuinfo", "r");
   while (file && fgets(line, sizeof line, file))
     if (strncmp(line, "isa", 3) == 0) snprintf(isa, sizeof isa, "%s", strchr(line, ':') + 2);
   isa[strcspn(isa, "\n")] = '_';
   const uint64_t bits = ask(kExtensions);
-  check(strncmp(isa, "rv64imafdc_", 11) == 0 && (bits & 7) == 3, "F, D and C, but not V");
+  check(strncmp(isa, "rv64imafdcv_", 12) == 0 && (bits & 7) == 7, "F, D, C and V");
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
     char name[16];
     snprintf(name, sizeof name, "%s_", all[i].name);
@@ -74,8 +75,8 @@ static void test_sets(unsigned cores) {
   check(set[8] == 0xff, "beyond the set nothing is written");
   memset(set, 0, sizeof set);
   check(hwprobe(wanted, 2, 8, set, kWhichCpus) == 0 && set[0] != 0, "an empty set asks for all");
-  wanted[0].value = 1 << 2;  // V
-  check(hwprobe(wanted, 2, 8, set, kWhichCpus) == 0 && set[0] == 0, "none has V");
+  wanted[0].value = 1 << 6;  // Zicboz
+  check(hwprobe(wanted, 2, 8, set, kWhichCpus) == 0 && set[0] == 0, "none has Zicboz");
   check(hwprobe(wanted, 2, 0, NULL, kWhichCpus) == -EINVAL, "which processors needs a set");
 }
 
@@ -83,6 +84,7 @@ int main(int count, char** arguments) {
   const unsigned cores = count > 1 ? (unsigned)atoi(arguments[1]) : 1;
   check(ask(kBase) == 1, "the base is IMA");
   check(ask(kMisaligned) == 3, "misaligned accesses are fast");
+  check(ask(kMisalignedVector) == 3, "misaligned vector accesses are fast");
   test_extensions();
   test_sets(cores);
 

@@ -7,6 +7,7 @@
 #include "tests/isa/oracle/run_guest.h"
 #include "tests/isa/riscv/insn_oracle/oracle.h"
 #include "translator/riscv/text.h"
+#include "translator/riscv/vector.h"
 
 namespace gpusim::riscv::oracle {
 namespace {
@@ -58,7 +59,8 @@ std::vector<Result> run_qemu(std::span<const Case> cases) {
   const std::string bits = std::to_string(kXlen);
   const char* const chosen = std::getenv(("GPUSIM_QEMU_RISCV" + bits).c_str());
   const std::string emulator = chosen ? chosen : "qemu-riscv" + bits;
-  const std::string cpu = "rv" + bits + ",zba=true,zbb=true,zbc=true,zbs=true,Zfh=true";
+  std::string cpu = "rv" + bits + ",zba=true,zbb=true,zbc=true,zbs=true,Zfh=true";
+  if (kXlen == 64) cpu += ",v=true,vext_spec=v1.0,vlen=128";
   gpusim::oracle::run_guest({emulator.c_str(), "-cpu", cpu.c_str(), GPUSIM_RISCV_ORACLE_GUEST}, in,
                             out);
   std::vector<Result> results(cases.size());
@@ -89,6 +91,13 @@ std::string difference(const Case& c, const Result& qemu, const Result& ours) {
   for (uint32_t i = 0; i < 32; ++i)
     check(f_name(i), c.state.f[i], qemu.state.f[i], ours.state.f[i]);
   check("fcsr", c.state.fcsr, qemu.state.fcsr, ours.state.fcsr);
+  for (uint32_t i = 0; i < std::size(c.state.v); ++i)
+    check(format("v%u.%u", i / ORACLE_VECTOR_WORDS, i % ORACLE_VECTOR_WORDS), c.state.v[i],
+          qemu.state.v[i], ours.state.v[i]);
+  check("vl", c.state.vl, qemu.state.vl, ours.state.vl);
+  check("vtype", c.state.vtype, qemu.state.vtype, ours.state.vtype);
+  check("vstart", c.state.vstart, qemu.state.vstart, ours.state.vstart);
+  check("vcsr", c.state.vcsr, qemu.state.vcsr, ours.state.vcsr);
   if (!same_changes(qemu, ours)) {
     for (const auto& [who, r] : {std::pair{"qemu", &qemu}, std::pair{"ours", &ours}}) {
       text += format("  memory %s:", who);
@@ -100,6 +109,10 @@ std::string difference(const Case& c, const Result& qemu, const Result& ours) {
   if (text.empty()) return {};
   std::string head = text_of(c) + format("  fcsr %" PRIx64 "\n", c.state.fcsr);
   const Insn first = decode_any(word_at(c, 0), kXlen);
+  if (first && is_vector(*first.row))
+    head += format("  vl %" PRIu64 "  vtype %" PRIx64 "  vstart %" PRIu64, c.state.vl, c.state.vtype,
+                   c.state.vstart) +
+            format("  v0 %016" PRIx64 "%016" PRIx64 "\n", c.state.v[1], c.state.v[0]);
   for (const char letter : {'n', 'm', 'a'}) {
     if (!first || first.row->pattern.field(letter).width != 5) continue;
     const uint32_t r = first.field(letter);

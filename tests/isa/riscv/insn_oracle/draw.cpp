@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "tests/isa/riscv/insn_oracle/draw_case.h"
+#include "translator/riscv/vector.h"
 
 namespace gpusim::riscv::oracle {
 namespace {
@@ -65,6 +66,7 @@ State random_state(Rng& rng) {
   s.fcsr = rng() & 0x1f;
   if (one_in(rng, 3)) s.fcsr = 0x01;
   if (one_in(rng, 2)) s.fcsr |= rng() % 5 << 5;
+  random_vectors(s, rng);
   // Operands that are equal or neighbours matter to comparisons.
   for (int i = 0; i < 8; ++i) {
     s.x[1 + rng() % 31] = (s.x[1 + rng() % 31] + rng() % 3 - 1) & kRegisterMask;
@@ -74,6 +76,7 @@ State random_state(Rng& rng) {
 }
 
 Case random_case(const Row& row, Rng& rng, uint64_t pc) {
+  if (is_vector(row)) return random_vector_case(row, rng, pc);
   Case c;
   c.pc = pc;
   c.state = random_state(rng);

@@ -86,6 +86,12 @@ void load_state(Backend& backend, uint32_t core, const State& s) {
   backend.set_slot(core, kFpState, fp_state_of(fcsr));
   backend.set_slot(core, kFrm, fcsr >> 5 & 7);
   backend.set_slot(core, kMonitor, kNoMonitor);
+  backend.set_slot(core, vector_slot(vector::kVl), s.vl);
+  backend.set_slot(core, vector_slot(vector::kVtype), s.vtype);
+  backend.set_slot(core, vector_slot(vector::kVstart), s.vstart);
+  backend.set_slot(core, vector_slot(vector::kVcsr), s.vcsr);
+  for (size_t i = 0; i < std::size(s.v); ++i)
+    backend.set_slot(core, static_cast<Slot>(vector_slot(vector::kFirstRegister) + i), s.v[i]);
 }
 
 State read_state(Backend& backend, uint32_t core) {
@@ -93,6 +99,12 @@ State read_state(Backend& backend, uint32_t core) {
   for (uint32_t i = 1; i < 32; ++i) s.x[i] = backend.slot(core, x_src(i));
   for (uint32_t i = 0; i < 32; ++i) s.f[i] = backend.slot(core, f_reg(i));
   s.fcsr = fflags_of(backend.slot(core, kFpState)) | backend.slot(core, kFrm) << 5;
+  s.vl = backend.slot(core, vector_slot(vector::kVl));
+  s.vtype = backend.slot(core, vector_slot(vector::kVtype));
+  s.vstart = backend.slot(core, vector_slot(vector::kVstart));
+  s.vcsr = backend.slot(core, vector_slot(vector::kVcsr));
+  for (size_t i = 0; i < std::size(s.v); ++i)
+    s.v[i] = backend.slot(core, static_cast<Slot>(vector_slot(vector::kFirstRegister) + i));
   return s;
 }
 

@@ -89,11 +89,44 @@ static uint64_t case_count, next;
 static uint64_t pristine[kWindowWords];
 static struct mcontext home;
 
+#if GPUSIM_ORACLE_BITS == 64
+/* Signal frames leave the vector state out. */
+static void load_vectors(const struct oracle_state* s) {
+  const uint64_t* v = s->v;
+  __asm__ volatile(
+      ".option push\n.option arch, +v\n"
+      "csrw vstart, zero\n"
+      "vl8re64.v v0, (%0)\naddi %0, %0, 128\nvl8re64.v v8, (%0)\naddi %0, %0, 128\n"
+      "vl8re64.v v16, (%0)\naddi %0, %0, 128\nvl8re64.v v24, (%0)\n"
+      "vsetvl zero, %1, %2\ncsrw vcsr, %3\ncsrw vstart, %4\n"
+      ".option pop"
+      : "+r"(v)
+      : "r"(s->vl), "r"(s->vtype), "r"(s->vcsr), "r"(s->vstart)
+      : "memory");
+}
+static void store_vectors(struct oracle_state* s) {
+  uint64_t* v = s->v;
+  __asm__ volatile(
+      ".option push\n.option arch, +v\n"
+      "csrr %1, vl\ncsrr %2, vtype\ncsrr %3, vcsr\ncsrr %4, vstart\ncsrw vstart, zero\n"
+      "vs8r.v v0, (%0)\naddi %0, %0, 128\nvs8r.v v8, (%0)\naddi %0, %0, 128\n"
+      "vs8r.v v16, (%0)\naddi %0, %0, 128\nvs8r.v v24, (%0)\n"
+      ".option pop"
+      : "+&r"(v), "=&r"(s->vl), "=&r"(s->vtype), "=&r"(s->vcsr), "=&r"(s->vstart)
+      :
+      : "memory");
+}
+#else
+static void load_vectors(const struct oracle_state* s) { (void)s; }
+static void store_vectors(struct oracle_state* s) { (void)s; }
+#endif
+
 static void load(struct mcontext* m, const struct oracle_case* c) {
   m->x[0] = (unsigned long)(ORACLE_CODE + c->code_offset);
   for (int i = 1; i < 32; ++i) m->x[i] = (unsigned long)c->state.x[i];
   for (int i = 0; i < 32; ++i) m->f[i] = c->state.f[i];
   m->fcsr = (uint32_t)c->state.fcsr;
+  load_vectors(&c->state);
 }
 
 static void store(const struct mcontext* m, struct oracle_result* r, int signal_number) {
@@ -102,6 +135,7 @@ static void store(const struct mcontext* m, struct oracle_result* r, int signal_
   for (int i = 1; i < 32; ++i) r->state.x[i] = m->x[i];
   for (int i = 0; i < 32; ++i) r->state.f[i] = m->f[i];
   r->state.fcsr = m->fcsr;
+  store_vectors(&r->state);
   uint64_t* window = (uint64_t*)(uintptr_t)ORACLE_WINDOW;
   for (unsigned w = 0; w < kWindowWords; ++w) {
     if (window[w] == pristine[w]) continue;

@@ -19,11 +19,14 @@
 #else
 #define ORACLE_STACK 0x2f31579000ull
 #endif
+#define ORACLE_VECTOR_WORDS 2 /* of a register: 128 bits */
 
 struct oracle_state {
   uint64_t x[32]; /* x[0] is 0; RV32's are zero-extended */
   uint64_t f[32];
   uint64_t fcsr;
+  uint64_t v[32 * ORACLE_VECTOR_WORDS];
+  uint64_t vl, vtype, vstart, vcsr;
 };
 
 struct oracle_case {

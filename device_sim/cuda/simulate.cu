@@ -1,0 +1,13 @@
+// The kernel for modules without micro-ops of shape kVector.
+#include "device_sim/cuda/kernel.cuh"
+
+namespace gpusim::cuda {
+
+__global__ void __launch_bounds__(kMaxThreads<false>, 1)
+    simulate(const __grid_constant__ Launch launch) {
+  simulate_slice<false>(launch);
+}
+
+Kernel kernel_without_vectors() { return {simulate, kMaxThreads<false>}; }
+
+}  // namespace gpusim::cuda
