@@ -15,17 +15,20 @@ GPUSIM_HD_INLINE bool move_element(bool loads, const Memory& memory, uint32_t co
                                    uint64_t address, int log_size, vector::Group& group,
                                    uint64_t i) {
   const auto move = [&]<class T>(T value) {
-    if (!loads)
-      return memory.store(core, address, static_cast<T>(group.get(log_size, i)));
+    if (!loads) return memory.store(core, address, static_cast<T>(group.get(log_size, i)));
     if (!memory.load(core, address, &value)) return false;
     group.set(log_size, i, value);
     return true;
   };
   switch (log_size) {
-    case 0: return move(uint8_t{});
-    case 1: return move(uint16_t{});
-    case 2: return move(uint32_t{});
-    default: return move(uint64_t{});
+    case 0:
+      return move(uint8_t{});
+    case 1:
+      return move(uint16_t{});
+    case 2:
+      return move(uint32_t{});
+    default:
+      return move(uint64_t{});
   }
 }
 
@@ -73,14 +76,16 @@ GPUSIM_HD bool access_vector(vector::Work& w, const Memory& memory, uint32_t cor
   for (uint64_t i = w.vstart; i < count; ++i) {
     if (!w.is_active(i)) continue;
     uint64_t address = w.x;
-    if (w.kind == Kind::kStrided) address += i * w.y;
-    else if (w.kind == Kind::kIndexed) address += w.a.get(w.a_size, i);
-    else address += i * fields * size;
+    if (w.kind == Kind::kStrided)
+      address += i * w.y;
+    else if (w.kind == Kind::kIndexed)
+      address += w.a.get(w.a_size, i);
+    else
+      address += i * fields * size;
     vector::Group before;
     if (w.flags & vector::kFirstFault) before = w.d;
     for (uint64_t field = 0; field < fields; ++field, address += size) {
-      const bool ok =
-          move_element(loads, memory, core, address, w.d_size, w.d, field * group + i);
+      const bool ok = move_element(loads, memory, core, address, w.d_size, w.d, field * group + i);
       if (!ok && (w.flags & vector::kFirstFault) && i > 0) {
         w.d = before;
         w.vl = i;
@@ -130,8 +135,10 @@ GPUSIM_HD bool execute_vector(const Uop& u, Ctx& ctx, const Memory& memory, uint
 
   const uint64_t vl = w.vl;
   bool ok = true;
-  if (vector::is_access(w.kind)) ok = access_vector(w, memory, core, stop);
-  else vector::compute(w);
+  if (vector::is_access(w.kind))
+    ok = access_vector(w, memory, core, stop);
+  else
+    vector::compute(w);
   if (ok) w.vstart = 0;
 
   if (!(w.flags & vector::kStores))

@@ -39,8 +39,7 @@ void SlotMap::Uses::add(const Uop& u, uint64_t times) {
   const auto use = [&](Slot s, const OperandUse& how, bool vector) {
     const int count = std::max(how.reads, how.writes);
     if (count > kLongestRun) return;
-    for (int i = 0; i < count; ++i)
-      (vector ? xmm : gp)[static_cast<Slot>(s + i)] += times;
+    for (int i = 0; i < count; ++i) (vector ? xmm : gp)[static_cast<Slot>(s + i)] += times;
   };
   // What is only moved may be of either kind.
   const bool d_may_be_vector =

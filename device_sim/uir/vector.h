@@ -1,5 +1,5 @@
-// The micro-op `vector`: one instruction of an ISA whose vector length and type of elements are state
-// of the core. docs/adr/0032 says why it is one.
+// The micro-op `vector`: one instruction of an ISA whose vector length and type of elements are
+// state of the core. docs/adr/0032 says why it is one.
 //
 // c names a run of slots: Slots, then the registers, kWords slots each. d, a and b are general or
 // floating-point registers, e is the floating-point state, imm an Insn. core/vector.h executes it.
@@ -63,8 +63,14 @@ struct Insn {
     const auto field = [&](int at, uint32_t mask) {
       return static_cast<uint8_t>(imm >> at & mask);
     };
-    return {static_cast<VectorOp>(field(0, 0xff)), field(8, 31), field(13, 31), field(18, 31),
-            field(23, 1) != 0, field(24, 3), static_cast<uint8_t>(field(26, 7) + 1), field(29, 3)};
+    return {static_cast<VectorOp>(field(0, 0xff)),
+            field(8, 31),
+            field(13, 31),
+            field(18, 31),
+            field(23, 1) != 0,
+            field(24, 3),
+            static_cast<uint8_t>(field(26, 7) + 1),
+            field(29, 3)};
   }
   // Everything else is looked at when it is executed, because it depends on the element type.
   static constexpr bool is_valid(uint64_t imm) {
@@ -80,10 +86,10 @@ enum class Kind : uint8_t {
   kWholeAccess,
   kStrided,
   kIndexed,
-  kElements,   // d[i] = f(a[i], b[i], d[i])
-  kCarryIn,    // the same, with bit i of the mask
-  kCarryOut,   // the same, to a mask
-  kCompare,    // mask d[i] = f(a[i], b[i])
+  kElements,  // d[i] = f(a[i], b[i], d[i])
+  kCarryIn,   // the same, with bit i of the mask
+  kCarryOut,  // the same, to a mask
+  kCompare,   // mask d[i] = f(a[i], b[i])
   kReduce,
   kMaskLogic,
   kMaskToScalar,
@@ -108,18 +114,18 @@ enum class Widths : uint8_t {
   kFrom2,   // a half as wide; a quarter; an eighth
   kFrom4,
   kFrom8,
-  kOnlyB,   // there is no a
+  kOnlyB,  // there is no a
   kMasks,
 };
 
 using Flags = uint8_t;
 inline constexpr Flags kNoFlags = 0;
 inline constexpr Flags kFloat = 1;
-inline constexpr Flags kUnsigned = 2;    // so is an immediate
-inline constexpr Flags kUnary = 4;       // b is not an operand
+inline constexpr Flags kUnsigned = 2;  // so is an immediate
+inline constexpr Flags kUnary = 4;     // b is not an operand
 inline constexpr Flags kStores = 8;
 inline constexpr Flags kFirstFault = 16;  // a fault behind element 0 makes the vector shorter
-inline constexpr Flags kIndices16 = 32;  // b has 16 bits
+inline constexpr Flags kIndices16 = 32;   // b has 16 bits
 inline constexpr Flags kFromInteger = 64, kToInteger = 128;  // the narrow side is no float
 
 struct Row {
@@ -130,7 +136,8 @@ struct Row {
 GPUSIM_HD constexpr Row row_of(VectorOp op) {
   switch (op) {
 #define GPUSIM_VECTOR(name, kind, widths, flags) \
-  case VectorOp::name: return {Kind::kind, Widths::widths, flags};
+  case VectorOp::name:                           \
+    return {Kind::kind, Widths::widths, flags};
 #include "device_sim/uir/vector.def"
 #undef GPUSIM_VECTOR
   }
@@ -169,7 +176,7 @@ struct Work {
   Flags flags;
   // State of the core; written back where `changes` says so.
   uint64_t vl, vtype, vstart, vcsr, fp;
-  uint64_t x, y;       // values of the slots a and b
+  uint64_t x, y;        // values of the slots a and b
   uint64_t result = 0;  // for slot d
   // From the type: log2 bytes of an element, log2 registers of a group, elements of a group.
   int log_size, log_group;

@@ -49,11 +49,21 @@ GPUSIM_HD inline void each_carry(Work& w) {
     const uint64_t a = w.a.get(w.a_size, i), b = b_of(w, i);
     const bool bit = w.insn.masked && w.has_bit(i);
     switch (w.insn.op) {
-      case VectorOp::vadc: w.d.set(w.d_size, i, a + b + bit); break;
-      case VectorOp::vsbc: w.d.set(w.d_size, i, a - b - bit); break;
-      case VectorOp::vmerge: w.d.set(w.d_size, i, bit ? b : a); break;
-      case VectorOp::vmadc: w.d.set_bit(i, ((a + b + bit) & ones) < a || (bit && b == ones)); break;
-      default: w.d.set_bit(i, a < b || (bit && a == b)); break;
+      case VectorOp::vadc:
+        w.d.set(w.d_size, i, a + b + bit);
+        break;
+      case VectorOp::vsbc:
+        w.d.set(w.d_size, i, a - b - bit);
+        break;
+      case VectorOp::vmerge:
+        w.d.set(w.d_size, i, bit ? b : a);
+        break;
+      case VectorOp::vmadc:
+        w.d.set_bit(i, ((a + b + bit) & ones) < a || (bit && b == ones));
+        break;
+      default:
+        w.d.set_bit(i, a < b || (bit && a == b));
+        break;
     }
   }
 }
@@ -75,14 +85,30 @@ GPUSIM_HD inline void mask_logic(Work& w) {
     const bool a = w.a.bit(i), b = w.b.bit(i);
     bool r = false;
     switch (w.insn.op) {
-      case VectorOp::vmand: r = a && b; break;
-      case VectorOp::vmnand: r = !(a && b); break;
-      case VectorOp::vmandn: r = a && !b; break;
-      case VectorOp::vmxor: r = a != b; break;
-      case VectorOp::vmor: r = a || b; break;
-      case VectorOp::vmnor: r = !(a || b); break;
-      case VectorOp::vmorn: r = a || !b; break;
-      default: r = a == b; break;
+      case VectorOp::vmand:
+        r = a && b;
+        break;
+      case VectorOp::vmnand:
+        r = !(a && b);
+        break;
+      case VectorOp::vmandn:
+        r = a && !b;
+        break;
+      case VectorOp::vmxor:
+        r = a != b;
+        break;
+      case VectorOp::vmor:
+        r = a || b;
+        break;
+      case VectorOp::vmnor:
+        r = !(a || b);
+        break;
+      case VectorOp::vmorn:
+        r = a || !b;
+        break;
+      default:
+        r = a == b;
+        break;
     }
     w.d.set_bit(i, r);
   }
@@ -158,22 +184,39 @@ GPUSIM_HD inline void compress(Work& w) {
 // Whole registers, from the element vstart on.
 GPUSIM_HD inline void whole_move(Work& w) {
   const uint64_t count = static_cast<uint64_t>(w.d_count) * kBytes >> w.log_size;
-  for (uint64_t i = w.vstart; i < count; ++i)
-    w.d.set(w.log_size, i, w.a.get(w.log_size, i));
+  for (uint64_t i = w.vstart; i < count; ++i) w.d.set(w.log_size, i, w.a.get(w.log_size, i));
 }
 
 GPUSIM_VECTOR_FUNCTION void compute(Work& w) {
   switch (w.kind) {
-    case Kind::kConfigure: configure(w); break;
-    case Kind::kElements: each_element(w); break;
+    case Kind::kConfigure:
+      configure(w);
+      break;
+    case Kind::kElements:
+      each_element(w);
+      break;
     case Kind::kCarryIn:
-    case Kind::kCarryOut: each_carry(w); break;
-    case Kind::kCompare: each_comparison(w); break;
-    case Kind::kReduce: reduce(w); break;
-    case Kind::kMaskLogic: mask_logic(w); break;
-    case Kind::kMaskToScalar: mask_to_scalar(w); break;
-    case Kind::kMaskFirst: mask_first(w); break;
-    case Kind::kIota: iota(w); break;
+    case Kind::kCarryOut:
+      each_carry(w);
+      break;
+    case Kind::kCompare:
+      each_comparison(w);
+      break;
+    case Kind::kReduce:
+      reduce(w);
+      break;
+    case Kind::kMaskLogic:
+      mask_logic(w);
+      break;
+    case Kind::kMaskToScalar:
+      mask_to_scalar(w);
+      break;
+    case Kind::kMaskFirst:
+      mask_first(w);
+      break;
+    case Kind::kIota:
+      iota(w);
+      break;
     case Kind::kIndices:
       for (uint64_t i = w.vstart; i < w.vl; ++i)
         if (w.is_active(i)) w.d.set(w.d_size, i, i);
@@ -187,11 +230,20 @@ GPUSIM_VECTOR_FUNCTION void compute(Work& w) {
     case Kind::kFromScalar:
       if (w.vstart < w.vl) w.d.set(w.log_size, 0, w.b_scalar);
       break;
-    case Kind::kSlide: slide(w); break;
-    case Kind::kGather: gather(w); break;
-    case Kind::kCompress: compress(w); break;
-    case Kind::kWholeMove: whole_move(w); break;
-    default: break;
+    case Kind::kSlide:
+      slide(w);
+      break;
+    case Kind::kGather:
+      gather(w);
+      break;
+    case Kind::kCompress:
+      compress(w);
+      break;
+    case Kind::kWholeMove:
+      whole_move(w);
+      break;
+    default:
+      break;
   }
 }
 

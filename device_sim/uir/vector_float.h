@@ -76,7 +76,8 @@ GPUSIM_HD constexpr uint64_t reciprocal_bits(uint64_t index) {
   const uint64_t twice = 2 * (128 + index) + 1;
   return ((uint64_t{1} << 17) + twice) / (2 * twice) - 128;
 }
-// Index: the exponent's lowest bit, then six bits of the fraction. Odd biased exponents are even ones.
+// Index: the exponent's lowest bit, then six bits of the fraction. Odd biased exponents are even
+// ones.
 GPUSIM_HD constexpr uint64_t root_bits(uint64_t index) {
   const uint64_t x = (2 * (64 + (index & 63)) + 1) << (index < 64 ? 1 : 0);  // times 2^-7
   // The nearest r to 2^8 / sqrt(x * 2^-7): (2 r - 1)^2 * x <= 2^25.
@@ -87,7 +88,7 @@ GPUSIM_HD constexpr uint64_t root_bits(uint64_t index) {
 
 struct Parts {
   bool sign;
-  int exponent;  // biased; of subnormal numbers as if there were more
+  int exponent;       // biased; of subnormal numbers as if there were more
   uint64_t fraction;  // without the leading one, at the top of 64 bits
 };
 template <class F>
@@ -164,27 +165,46 @@ GPUSIM_HD inline uint64_t float_element(Work& w, uint64_t a, uint64_t b, uint64_
   switch (w.insn.op) {
     case VectorOp::vfadd:
     case VectorOp::vfredusum:
-    case VectorOp::vfredosum: return arithmetic(Arithmetic::kAdd, size, a, b, fp);
-    case VectorOp::vfsub: return arithmetic(Arithmetic::kSub, size, a, b, fp);
-    case VectorOp::vfrsub: return arithmetic(Arithmetic::kSub, size, b, a, fp);
-    case VectorOp::vfmul: return arithmetic(Arithmetic::kMul, size, a, b, fp);
-    case VectorOp::vfdiv: return arithmetic(Arithmetic::kDiv, size, a, b, fp);
-    case VectorOp::vfrdiv: return arithmetic(Arithmetic::kDiv, size, b, a, fp);
+    case VectorOp::vfredosum:
+      return arithmetic(Arithmetic::kAdd, size, a, b, fp);
+    case VectorOp::vfsub:
+      return arithmetic(Arithmetic::kSub, size, a, b, fp);
+    case VectorOp::vfrsub:
+      return arithmetic(Arithmetic::kSub, size, b, a, fp);
+    case VectorOp::vfmul:
+      return arithmetic(Arithmetic::kMul, size, a, b, fp);
+    case VectorOp::vfdiv:
+      return arithmetic(Arithmetic::kDiv, size, a, b, fp);
+    case VectorOp::vfrdiv:
+      return arithmetic(Arithmetic::kDiv, size, b, a, fp);
     case VectorOp::vfmin:
-    case VectorOp::vfredmin: return extreme(size, true, a, b, fp);
+    case VectorOp::vfredmin:
+      return extreme(size, true, a, b, fp);
     case VectorOp::vfmax:
-    case VectorOp::vfredmax: return extreme(size, false, a, b, fp);
-    case VectorOp::vfsgnj: return (a & ~sign_of(size)) | (b & sign_of(size));
-    case VectorOp::vfsgnjn: return (a & ~sign_of(size)) | (~b & sign_of(size));
-    case VectorOp::vfsgnjx: return a ^ (b & sign_of(size));
-    case VectorOp::vfmadd: return fused(size, b, d, a, false, false, fp);
-    case VectorOp::vfnmadd: return fused(size, b, d, a, true, true, fp);
-    case VectorOp::vfmsub: return fused(size, b, d, a, false, true, fp);
-    case VectorOp::vfnmsub: return fused(size, b, d, a, true, false, fp);
-    case VectorOp::vfmacc: return fused(size, b, a, d, false, false, fp);
-    case VectorOp::vfnmacc: return fused(size, b, a, d, true, true, fp);
-    case VectorOp::vfmsac: return fused(size, b, a, d, false, true, fp);
-    case VectorOp::vfnmsac: return fused(size, b, a, d, true, false, fp);
+    case VectorOp::vfredmax:
+      return extreme(size, false, a, b, fp);
+    case VectorOp::vfsgnj:
+      return (a & ~sign_of(size)) | (b & sign_of(size));
+    case VectorOp::vfsgnjn:
+      return (a & ~sign_of(size)) | (~b & sign_of(size));
+    case VectorOp::vfsgnjx:
+      return a ^ (b & sign_of(size));
+    case VectorOp::vfmadd:
+      return fused(size, b, d, a, false, false, fp);
+    case VectorOp::vfnmadd:
+      return fused(size, b, d, a, true, true, fp);
+    case VectorOp::vfmsub:
+      return fused(size, b, d, a, false, true, fp);
+    case VectorOp::vfnmsub:
+      return fused(size, b, d, a, true, false, fp);
+    case VectorOp::vfmacc:
+      return fused(size, b, a, d, false, false, fp);
+    case VectorOp::vfnmacc:
+      return fused(size, b, a, d, true, true, fp);
+    case VectorOp::vfmsac:
+      return fused(size, b, a, d, false, true, fp);
+    case VectorOp::vfnmsac:
+      return fused(size, b, a, d, true, false, fp);
     case VectorOp::vfwadd: {
       const uint64_t x = widened(a);
       return arithmetic(Arithmetic::kAdd, wide, x, widened(b), fp);
@@ -199,51 +219,77 @@ GPUSIM_HD inline uint64_t float_element(Work& w, uint64_t a, uint64_t b, uint64_
     }
     case VectorOp::vfwadd_w:
     case VectorOp::vfwredusum:
-    case VectorOp::vfwredosum: return arithmetic(Arithmetic::kAdd, wide, a, widened(b), fp);
-    case VectorOp::vfwsub_w: return arithmetic(Arithmetic::kSub, wide, a, widened(b), fp);
-    case VectorOp::vfwmacc: return wide_fused(false, false);
-    case VectorOp::vfwnmacc: return wide_fused(true, true);
-    case VectorOp::vfwmsac: return wide_fused(false, true);
-    case VectorOp::vfwnmsac: return wide_fused(true, false);
+    case VectorOp::vfwredosum:
+      return arithmetic(Arithmetic::kAdd, wide, a, widened(b), fp);
+    case VectorOp::vfwsub_w:
+      return arithmetic(Arithmetic::kSub, wide, a, widened(b), fp);
+    case VectorOp::vfwmacc:
+      return wide_fused(false, false);
+    case VectorOp::vfwnmacc:
+      return wide_fused(true, true);
+    case VectorOp::vfwmsac:
+      return wide_fused(false, true);
+    case VectorOp::vfwnmsac:
+      return wide_fused(true, false);
     case VectorOp::vfsqrt:
       if (size == 1) return helpers::fmisc1(a, static_cast<uint32_t>(FpMisc1::kSqrt) << 2, fp);
       return size == 3 ? sem::fsqrt64<sem::ScalarDomain>(a, fp, Uop{})
                        : sem::fsqrt32<sem::ScalarDomain>(a, fp, Uop{});
     case VectorOp::vfrsqrt7:
-      return helpers::with_format(format_bits(size), [&]<class F>() {
-        return reciprocal_root_estimate<F>(a, fp);
-      });
+      return helpers::with_format(format_bits(size),
+                                  [&]<class F>() { return reciprocal_root_estimate<F>(a, fp); });
     case VectorOp::vfrec7:
-      return helpers::with_format(format_bits(size), [&]<class F>() {
-        return reciprocal_estimate<F>(a, fp);
-      });
+      return helpers::with_format(format_bits(size),
+                                  [&]<class F>() { return reciprocal_estimate<F>(a, fp); });
     case VectorOp::vfclass: {
       Uop u{};
       u.aux = static_cast<uint8_t>(format_bits(size));
       return helpers::fp_class(a, u);
     }
-    case VectorOp::vfcvt_xu_f: return to_integer(a, size, size, false, false, fp);
-    case VectorOp::vfcvt_x_f: return to_integer(a, size, size, true, false, fp);
-    case VectorOp::vfcvt_rtz_xu_f: return to_integer(a, size, size, false, true, fp);
-    case VectorOp::vfcvt_rtz_x_f: return to_integer(a, size, size, true, true, fp);
-    case VectorOp::vfcvt_f_xu: return from_integer(a, size, size, false, fp);
-    case VectorOp::vfcvt_f_x: return from_integer(a, size, size, true, fp);
-    case VectorOp::vfwcvt_xu_f: return to_integer(a, size, wide, false, false, fp);
-    case VectorOp::vfwcvt_x_f: return to_integer(a, size, wide, true, false, fp);
-    case VectorOp::vfwcvt_rtz_xu_f: return to_integer(a, size, wide, false, true, fp);
-    case VectorOp::vfwcvt_rtz_x_f: return to_integer(a, size, wide, true, true, fp);
-    case VectorOp::vfwcvt_f_xu: return from_integer(a, size, wide, false, fp);
-    case VectorOp::vfwcvt_f_x: return from_integer(a, size, wide, true, fp);
-    case VectorOp::vfwcvt_f_f: return widened(a);
-    case VectorOp::vfncvt_xu_f: return to_integer(a, wide, size, false, false, fp);
-    case VectorOp::vfncvt_x_f: return to_integer(a, wide, size, true, false, fp);
-    case VectorOp::vfncvt_rtz_xu_f: return to_integer(a, wide, size, false, true, fp);
-    case VectorOp::vfncvt_rtz_x_f: return to_integer(a, wide, size, true, true, fp);
-    case VectorOp::vfncvt_f_xu: return from_integer(a, wide, size, false, fp);
-    case VectorOp::vfncvt_f_x: return from_integer(a, wide, size, true, fp);
-    case VectorOp::vfncvt_f_f: return converted(a, wide, size, false, fp);
-    case VectorOp::vfncvt_rod_f_f: return converted(a, wide, size, true, fp);
-    default: return 0;
+    case VectorOp::vfcvt_xu_f:
+      return to_integer(a, size, size, false, false, fp);
+    case VectorOp::vfcvt_x_f:
+      return to_integer(a, size, size, true, false, fp);
+    case VectorOp::vfcvt_rtz_xu_f:
+      return to_integer(a, size, size, false, true, fp);
+    case VectorOp::vfcvt_rtz_x_f:
+      return to_integer(a, size, size, true, true, fp);
+    case VectorOp::vfcvt_f_xu:
+      return from_integer(a, size, size, false, fp);
+    case VectorOp::vfcvt_f_x:
+      return from_integer(a, size, size, true, fp);
+    case VectorOp::vfwcvt_xu_f:
+      return to_integer(a, size, wide, false, false, fp);
+    case VectorOp::vfwcvt_x_f:
+      return to_integer(a, size, wide, true, false, fp);
+    case VectorOp::vfwcvt_rtz_xu_f:
+      return to_integer(a, size, wide, false, true, fp);
+    case VectorOp::vfwcvt_rtz_x_f:
+      return to_integer(a, size, wide, true, true, fp);
+    case VectorOp::vfwcvt_f_xu:
+      return from_integer(a, size, wide, false, fp);
+    case VectorOp::vfwcvt_f_x:
+      return from_integer(a, size, wide, true, fp);
+    case VectorOp::vfwcvt_f_f:
+      return widened(a);
+    case VectorOp::vfncvt_xu_f:
+      return to_integer(a, wide, size, false, false, fp);
+    case VectorOp::vfncvt_x_f:
+      return to_integer(a, wide, size, true, false, fp);
+    case VectorOp::vfncvt_rtz_xu_f:
+      return to_integer(a, wide, size, false, true, fp);
+    case VectorOp::vfncvt_rtz_x_f:
+      return to_integer(a, wide, size, true, true, fp);
+    case VectorOp::vfncvt_f_xu:
+      return from_integer(a, wide, size, false, fp);
+    case VectorOp::vfncvt_f_x:
+      return from_integer(a, wide, size, true, fp);
+    case VectorOp::vfncvt_f_f:
+      return converted(a, wide, size, false, fp);
+    case VectorOp::vfncvt_rod_f_f:
+      return converted(a, wide, size, true, fp);
+    default:
+      return 0;
   }
 }
 
@@ -254,12 +300,18 @@ GPUSIM_HD inline bool float_compare(Work& w, uint64_t a, uint64_t b) {
       helpers::fcmp(a, b, format_bits(w.log_size) | uint32_t{signalling} << 2, w.fp);
   const bool less = nzcv == 0b1000, equal = nzcv == 0b0110, greater = nzcv == 0b0010;
   switch (op) {
-    case VectorOp::vmfeq: return equal;
-    case VectorOp::vmfne: return !equal;
-    case VectorOp::vmflt: return less;
-    case VectorOp::vmfle: return less || equal;
-    case VectorOp::vmfgt: return greater;
-    default: return greater || equal;
+    case VectorOp::vmfeq:
+      return equal;
+    case VectorOp::vmfne:
+      return !equal;
+    case VectorOp::vmflt:
+      return less;
+    case VectorOp::vmfle:
+      return less || equal;
+    case VectorOp::vmfgt:
+      return greater;
+    default:
+      return greater || equal;
   }
 }
 

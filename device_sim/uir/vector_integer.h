@@ -18,10 +18,14 @@ GPUSIM_HD constexpr uint64_t extended(uint64_t a, int bits) {
 // odd.
 GPUSIM_HD constexpr uint64_t rounding(uint32_t mode, bool lowest, bool half, bool rest) {
   switch (mode) {
-    case 0: return half;
-    case 1: return half && (rest || lowest);
-    case 2: return 0;
-    default: return !lowest && (half || rest);
+    case 0:
+      return half;
+    case 1:
+      return half && (rest || lowest);
+    case 2:
+      return 0;
+    default:
+      return !lowest && (half || rest);
   }
 }
 // a >> shift, rounded; arithmetic if `is_signed`. shift < 64.
@@ -63,8 +67,8 @@ GPUSIM_HD constexpr uint64_t average(uint64_t a, uint64_t b, bool is_signed, boo
   const auto halved = [&](uint64_t x) {
     return is_signed ? static_cast<uint64_t>(static_cast<int64_t>(x) >> 1) : x >> 1;
   };
-  const uint64_t whole = subtract ? halved(a) - halved(b) - (~a & b & 1)
-                                  : halved(a) + halved(b) + (a & b & 1);
+  const uint64_t whole =
+      subtract ? halved(a) - halved(b) - (~a & b & 1) : halved(a) + halved(b) + (a & b & 1);
   return whole + rounding(mode, (whole & 1) != 0, ((a ^ b) & 1) != 0, false);
 }
 
@@ -115,79 +119,133 @@ GPUSIM_HD inline uint64_t integer_element(Work& w, uint64_t a, uint64_t b, uint6
     case VectorOp::vredsum:
     case VectorOp::vwaddu:
     case VectorOp::vwaddu_w:
-    case VectorOp::vwredsumu: return a + b;
-    case VectorOp::vwadd: return sa + sb;
+    case VectorOp::vwredsumu:
+      return a + b;
+    case VectorOp::vwadd:
+      return sa + sb;
     case VectorOp::vwadd_w:
-    case VectorOp::vwredsum: return a + sb;
+    case VectorOp::vwredsum:
+      return a + sb;
     case VectorOp::vsub:
     case VectorOp::vwsubu:
-    case VectorOp::vwsubu_w: return a - b;
-    case VectorOp::vwsub: return sa - sb;
-    case VectorOp::vwsub_w: return a - sb;
-    case VectorOp::vrsub: return b - a;
+    case VectorOp::vwsubu_w:
+      return a - b;
+    case VectorOp::vwsub:
+      return sa - sb;
+    case VectorOp::vwsub_w:
+      return a - sb;
+    case VectorOp::vrsub:
+      return b - a;
     case VectorOp::vminu:
-    case VectorOp::vredminu: return a < b ? a : b;
+    case VectorOp::vredminu:
+      return a < b ? a : b;
     case VectorOp::vmin:
-    case VectorOp::vredmin: return static_cast<int64_t>(sa) < static_cast<int64_t>(sb) ? a : b;
+    case VectorOp::vredmin:
+      return static_cast<int64_t>(sa) < static_cast<int64_t>(sb) ? a : b;
     case VectorOp::vmaxu:
-    case VectorOp::vredmaxu: return a > b ? a : b;
+    case VectorOp::vredmaxu:
+      return a > b ? a : b;
     case VectorOp::vmax:
-    case VectorOp::vredmax: return static_cast<int64_t>(sa) > static_cast<int64_t>(sb) ? a : b;
+    case VectorOp::vredmax:
+      return static_cast<int64_t>(sa) > static_cast<int64_t>(sb) ? a : b;
     case VectorOp::vand:
-    case VectorOp::vredand: return a & b;
+    case VectorOp::vredand:
+      return a & b;
     case VectorOp::vor:
-    case VectorOp::vredor: return a | b;
+    case VectorOp::vredor:
+      return a | b;
     case VectorOp::vxor:
-    case VectorOp::vredxor: return a ^ b;
-    case VectorOp::vsll: return a << shift;
+    case VectorOp::vredxor:
+      return a ^ b;
+    case VectorOp::vsll:
+      return a << shift;
     case VectorOp::vsrl:
-    case VectorOp::vnsrl: return a >> shift;
+    case VectorOp::vnsrl:
+      return a >> shift;
     case VectorOp::vsra:
-    case VectorOp::vnsra: return static_cast<uint64_t>(static_cast<int64_t>(sa) >> shift);
+    case VectorOp::vnsra:
+      return static_cast<uint64_t>(static_cast<int64_t>(sa) >> shift);
     case VectorOp::vmul:
-    case VectorOp::vwmulu: return a * b;
-    case VectorOp::vwmul: return sa * sb;
-    case VectorOp::vwmulsu: return sa * b;
-    case VectorOp::vmulh: return bits < 64 ? (sa * sb) >> bits : high_product(a, b, true, true);
-    case VectorOp::vmulhu: return bits < 64 ? (a * b) >> bits : high_product(a, b, false, false);
-    case VectorOp::vmulhsu: return bits < 64 ? (sa * b) >> bits : high_product(a, b, true, false);
-    case VectorOp::vdivu: return divided(a, b, false, false);
-    case VectorOp::vdiv: return divided(sa, sb, true, false);
-    case VectorOp::vremu: return divided(a, b, false, true);
-    case VectorOp::vrem: return divided(sa, sb, true, true);
-    case VectorOp::vmadd: return b * d + a;
-    case VectorOp::vnmsub: return a - b * d;
+    case VectorOp::vwmulu:
+      return a * b;
+    case VectorOp::vwmul:
+      return sa * sb;
+    case VectorOp::vwmulsu:
+      return sa * b;
+    case VectorOp::vmulh:
+      return bits < 64 ? (sa * sb) >> bits : high_product(a, b, true, true);
+    case VectorOp::vmulhu:
+      return bits < 64 ? (a * b) >> bits : high_product(a, b, false, false);
+    case VectorOp::vmulhsu:
+      return bits < 64 ? (sa * b) >> bits : high_product(a, b, true, false);
+    case VectorOp::vdivu:
+      return divided(a, b, false, false);
+    case VectorOp::vdiv:
+      return divided(sa, sb, true, false);
+    case VectorOp::vremu:
+      return divided(a, b, false, true);
+    case VectorOp::vrem:
+      return divided(sa, sb, true, true);
+    case VectorOp::vmadd:
+      return b * d + a;
+    case VectorOp::vnmsub:
+      return a - b * d;
     case VectorOp::vmacc:
-    case VectorOp::vwmaccu: return d + b * a;
-    case VectorOp::vnmsac: return d - b * a;
-    case VectorOp::vwmacc: return d + sb * sa;
-    case VectorOp::vwmaccsu: return d + sb * a;
-    case VectorOp::vwmaccus: return d + b * sa;
+    case VectorOp::vwmaccu:
+      return d + b * a;
+    case VectorOp::vnmsac:
+      return d - b * a;
+    case VectorOp::vwmacc:
+      return d + sb * sa;
+    case VectorOp::vwmaccsu:
+      return d + sb * a;
+    case VectorOp::vwmaccus:
+      return d + b * sa;
     case VectorOp::vzext_vf2:
     case VectorOp::vzext_vf4:
-    case VectorOp::vzext_vf8: return a;
+    case VectorOp::vzext_vf8:
+      return a;
     case VectorOp::vsext_vf2:
     case VectorOp::vsext_vf4:
-    case VectorOp::vsext_vf8: return sa;
-    case VectorOp::vmv_v: return b;
-    case VectorOp::vsaddu: r = saturating_add(a, b, bits, false, false, saturated); break;
-    case VectorOp::vsadd: r = saturating_add(a, b, bits, true, false, saturated); break;
-    case VectorOp::vssubu: r = saturating_add(a, b, bits, false, true, saturated); break;
-    case VectorOp::vssub: r = saturating_add(a, b, bits, true, true, saturated); break;
-    case VectorOp::vaaddu: return average(a, b, false, false, mode);
-    case VectorOp::vaadd: return average(sa, sb, true, false, mode);
-    case VectorOp::vasubu: return average(a, b, false, true, mode);
-    case VectorOp::vasub: return average(sa, sb, true, true, mode);
-    case VectorOp::vsmul: r = fraction_product(sa, sb, bits, mode, saturated); break;
-    case VectorOp::vssrl: return rounded_shift(a, shift, false, mode);
-    case VectorOp::vssra: return rounded_shift(sa, shift, true, mode);
+    case VectorOp::vsext_vf8:
+      return sa;
+    case VectorOp::vmv_v:
+      return b;
+    case VectorOp::vsaddu:
+      r = saturating_add(a, b, bits, false, false, saturated);
+      break;
+    case VectorOp::vsadd:
+      r = saturating_add(a, b, bits, true, false, saturated);
+      break;
+    case VectorOp::vssubu:
+      r = saturating_add(a, b, bits, false, true, saturated);
+      break;
+    case VectorOp::vssub:
+      r = saturating_add(a, b, bits, true, true, saturated);
+      break;
+    case VectorOp::vaaddu:
+      return average(a, b, false, false, mode);
+    case VectorOp::vaadd:
+      return average(sa, sb, true, false, mode);
+    case VectorOp::vasubu:
+      return average(a, b, false, true, mode);
+    case VectorOp::vasub:
+      return average(sa, sb, true, true, mode);
+    case VectorOp::vsmul:
+      r = fraction_product(sa, sb, bits, mode, saturated);
+      break;
+    case VectorOp::vssrl:
+      return rounded_shift(a, shift, false, mode);
+    case VectorOp::vssra:
+      return rounded_shift(sa, shift, true, mode);
     case VectorOp::vnclipu:
       r = clipped(rounded_shift(a, shift, false, mode), bits, false, saturated);
       break;
     case VectorOp::vnclip:
       r = clipped(rounded_shift(sa, shift, true, mode), bits, true, saturated);
       break;
-    default: return 0;
+    default:
+      return 0;
   }
   w.vcsr |= saturated;
   return r;
@@ -197,14 +255,22 @@ GPUSIM_HD inline bool integer_compare(const Work& w, uint64_t a, uint64_t b) {
   const int bits = 8 << w.log_size;
   const int64_t sa = sign_extend(a, bits), sb = sign_extend(b, bits);
   switch (w.insn.op) {
-    case VectorOp::vmseq: return a == b;
-    case VectorOp::vmsne: return a != b;
-    case VectorOp::vmsltu: return a < b;
-    case VectorOp::vmslt: return sa < sb;
-    case VectorOp::vmsleu: return a <= b;
-    case VectorOp::vmsle: return sa <= sb;
-    case VectorOp::vmsgtu: return a > b;
-    default: return sa > sb;
+    case VectorOp::vmseq:
+      return a == b;
+    case VectorOp::vmsne:
+      return a != b;
+    case VectorOp::vmsltu:
+      return a < b;
+    case VectorOp::vmslt:
+      return sa < sb;
+    case VectorOp::vmsleu:
+      return a <= b;
+    case VectorOp::vmsle:
+      return sa <= sb;
+    case VectorOp::vmsgtu:
+      return a > b;
+    default:
+      return sa > sb;
   }
 }
 

@@ -1,5 +1,6 @@
 // What a micro-op `vector` that accesses memory writes to its core's journal (journal.h), in place
-// of a note's word: one word for each run of neighbouring bytes, then kEnd. A fault leaves kEnd out.
+// of a note's word: one word for each run of neighbouring bytes, then kEnd. A fault leaves kEnd
+// out.
 #pragma once
 #include "device_sim/uir/vector.h"
 

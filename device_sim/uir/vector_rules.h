@@ -31,11 +31,16 @@ GPUSIM_HD constexpr int size_of_d(Widths w) {
 GPUSIM_HD constexpr int size_of_a(Widths w) {
   switch (w) {
     case Widths::kWideA:
-    case Widths::kNarrow: return 1;
-    case Widths::kFrom2: return -1;
-    case Widths::kFrom4: return -2;
-    case Widths::kFrom8: return -3;
-    default: return 0;
+    case Widths::kNarrow:
+      return 1;
+    case Widths::kFrom2:
+      return -1;
+    case Widths::kFrom4:
+      return -2;
+    case Widths::kFrom8:
+      return -3;
+    default:
+      return 0;
   }
 }
 
@@ -107,8 +112,10 @@ GPUSIM_HD inline bool prepare_elements(Work& w, Widths widths) {
   if (!to_mask && !to_element && !group_of(w, u.d, w.d_size, d)) return false;
   w.d_count = d.count();
   if (has_a) {
-    if (w.kind == Kind::kIota) a = {u.a, 0};
-    else if (!group_of(w, u.a, w.a_size, a)) return false;
+    if (w.kind == Kind::kIota)
+      a = {u.a, 0};
+    else if (!group_of(w, u.a, w.a_size, a))
+      return false;
     w.a_count = a.count();
   }
   if (has_b) {
@@ -172,12 +179,18 @@ GPUSIM_VECTOR_FUNCTION bool prepare(Work& w) {
     if (w.y > 4) return false;  // no rounding mode
   }
   switch (source) {
-    case Source::kScalar: w.b_scalar = w.x; break;
-    case Source::kFloat: w.b_scalar = unboxed(w.x, w.log_size); break;
+    case Source::kScalar:
+      w.b_scalar = w.x;
+      break;
+    case Source::kFloat:
+      w.b_scalar = unboxed(w.x, w.log_size);
+      break;
     case Source::kImmediate:
       w.b_scalar = (row.flags & kUnsigned) ? u.b : uint64_t{u.b} | (u.b & 16 ? ~uint64_t{15} : 0);
       break;
-    default: w.b_scalar = 0; break;
+    default:
+      w.b_scalar = 0;
+      break;
   }
   switch (w.kind) {
     case Kind::kMaskLogic:

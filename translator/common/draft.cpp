@@ -35,7 +35,8 @@ CodeBlock form_block(const GuestIsa& isa, uint64_t pc, const CodeAt& code_at,
     note_offset();
     if (result == InsnResult::kNext) {
       const std::span<const Uop> uops = builder.draft().uops;
-      if (guise.has_journals && std::ranges::any_of(uops.subspan(first_uop), notes_many_words)) break;
+      if (guise.has_journals && std::ranges::any_of(uops.subspan(first_uop), notes_many_words))
+        break;
       continue;
     }
     block.unknown = result == InsnResult::kUnknown;

@@ -120,7 +120,8 @@ std::string slot_name(int s) {
   }
   const int word = s - vector_slot(vector::kFirstRegister);
   if (word >= 0)
-    return "v" + std::to_string(word / vector::kWords) + "." + std::to_string(word % vector::kWords);
+    return "v" + std::to_string(word / vector::kWords) + "." +
+           std::to_string(word % vector::kWords);
   return "temp" + std::to_string(s - kFirstTemp);
 }
 
@@ -139,7 +140,8 @@ bool may_use_rare_slots(uint32_t word) {
   return is_hint || is_vector_word(word) || is_csr || names_tp(7) || names_tp(15) || names_tp(20);
 }
 
-constexpr InitialValue kInitialValues[] = {{kMonitor, kNoMonitor}, {kFpState, kFpPolicy},
+constexpr InitialValue kInitialValues[] = {{kMonitor, kNoMonitor},
+                                           {kFpState, kFpPolicy},
                                            {vector_slot(vector::kVtype), vector::kIllegalType}};
 
 // RISC-V ELF psABI, "Procedure Calling Convention", and Linux's system calls.

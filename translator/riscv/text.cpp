@@ -212,8 +212,8 @@ std::string mnemonic(const Row& row, uint32_t word) {
 
 std::string instruction_text(const Insn& insn) {
   if (!insn) return {};
-  const std::string rest = is_vector(*insn.row) ? vector_operands(*insn.row, insn.word)
-                                                : operands(*insn.row, insn.word);
+  const std::string rest =
+      is_vector(*insn.row) ? vector_operands(*insn.row, insn.word) : operands(*insn.row, insn.word);
   return rest.empty() ? mnemonic(*insn.row, insn.word)
                       : fmt::format("{} {}", mnemonic(*insn.row, insn.word), rest);
 }

@@ -15,7 +15,8 @@ constexpr auto kOperations = [] {
   std::array<VectorOp, kOpCount> table{};
 #define RV_ROW(name, extension, bits)
 #define RV_ROW_IF(name, extension, bits, ...)
-#define RVV_ROW(name, operation, bits, ...) table[static_cast<size_t>(Op::name)] = VectorOp::operation;
+#define RVV_ROW(name, operation, bits, ...) \
+  table[static_cast<size_t>(Op::name)] = VectorOp::operation;
 #include "translator/riscv/rows/all.def"
   return table;
 }();
@@ -76,8 +77,7 @@ InsnClass class_of(VectorOp op, bool is_double) {
 bool works_on_doubles(const BlockBuilder& builder) {
   const auto& uops = builder.draft().uops;
   for (size_t i = uops.size(); i-- > 0;) {
-    if (uops[i].op != gpusim::Op::vector ||
-        vector::Insn::unpack(uops[i].imm).op != VectorOp::vset)
+    if (uops[i].op != gpusim::Op::vector || vector::Insn::unpack(uops[i].imm).op != VectorOp::vset)
       continue;
     const Uop* const type = i > 0 && uops[i - 1].op == gpusim::Op::konst ? &uops[i - 1] : nullptr;
     return type != nullptr && type->d == uops[i].b && (type->imm >> 3 & 7) == 3;
@@ -139,15 +139,18 @@ void translate_vector(const Insn& insn, BlockBuilder& b) {
   if (has(row, 'm')) u.a = static_cast<uint8_t>(insn.field('m'));
   // The major opcodes' forms: vector, immediate, integer or floating-point register.
   const uint32_t form = insn.word >> 12 & 7;
-  Source source = form == 3 ? Source::kImmediate
+  Source source = form == 3  ? Source::kImmediate
                   : form < 4 ? Source::kVector
-                             : is_float ? Source::kFloat : Source::kScalar;
+                  : is_float ? Source::kFloat
+                             : Source::kScalar;
   Slot scalar = kZero, d = kSink;
   if (has(row, 'i')) u.b = static_cast<uint8_t>(insn.field('i'));
   if (has(row, 'n')) {
     const uint32_t n = insn.field('n');
-    if (source == Source::kVector) u.b = static_cast<uint8_t>(n);
-    else scalar = is_float ? f_reg(n) : x_src(n);
+    if (source == Source::kVector)
+      u.b = static_cast<uint8_t>(n);
+    else
+      scalar = is_float ? f_reg(n) : x_src(n);
   }
   u.source = static_cast<uint8_t>(source);
   switch (operation.kind) {

@@ -16,8 +16,8 @@ bool has(const Row& row, char letter) { return row.pattern.field(letter).width !
 // Where names spell everything: "vfcvt.x.f.v".
 bool is_spelt_out(const Row& row) {
   const vector::Row operation = vector::row_of(vector_operation(row.op));
-  return (operation.flags & vector::kUnary) != 0 || row.op == Op::VMV_S_X || row.op == Op::VFMV_S_F ||
-         operation.kind == Kind::kConfigure;
+  return (operation.flags & vector::kUnary) != 0 || row.op == Op::VMV_S_X ||
+         row.op == Op::VFMV_S_F || operation.kind == Kind::kConfigure;
 }
 
 std::string access_name(const Row& row, uint32_t w) {
@@ -119,8 +119,7 @@ std::string vector_operands(const Row& row, uint32_t w) {
   if (operation.kind == Kind::kConfigure) {
     if (row.op == Op::VSETVL)
       return fmt::format("{},{},{}", x_name(f('d')), x_name(f('n')), x_name(f('m')));
-    const std::string length =
-        row.op == Op::VSETIVLI ? fmt::format("{}", f('u')) : x_name(f('n'));
+    const std::string length = row.op == Op::VSETIVLI ? fmt::format("{}", f('u')) : x_name(f('n'));
     return fmt::format("{},{},{}", x_name(f('d')), length, type_text(f('i')));
   }
   if (vector::is_access(operation.kind)) {
@@ -168,8 +167,8 @@ std::string vector_operands(const Row& row, uint32_t w) {
   std::string text = first;
   if (!third.empty()) text += "," + third;
   if (!second.empty()) text += "," + second;
-  const bool names_mask = operation.kind == Kind::kCarryIn ||
-                          (operation.kind == Kind::kCarryOut && is_masked);
+  const bool names_mask =
+      operation.kind == Kind::kCarryIn || (operation.kind == Kind::kCarryOut && is_masked);
   return text + (names_mask ? ",v0" : mask);
 }
 

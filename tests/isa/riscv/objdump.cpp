@@ -79,9 +79,9 @@ std::vector<std::string> objdump(std::span<const Encoding> code, bool aliases, i
     if (!file.flush()) throw std::runtime_error("cannot write to " + folder / "code");
   }
   const std::string assemble =
-      GPUSIM_RISCV64_GCC " -march=rv" + std::to_string(xlen) +
-      (xlen == 64 ? "gcv" : "gc") + "_zba_zbb_zbc_zbs_zfh_zawrs_zihintpause -mabi=" + (xlen == 32 ? "ilp32d" : "lp64d") +
-      " -c " + folder / "code.s" + " -o " + folder / "code.o";
+      GPUSIM_RISCV64_GCC " -march=rv" + std::to_string(xlen) + (xlen == 64 ? "gcv" : "gc") +
+      "_zba_zbb_zbc_zbs_zfh_zawrs_zihintpause -mabi=" + (xlen == 32 ? "ilp32d" : "lp64d") + " -c " +
+      folder / "code.s" + " -o " + folder / "code.o";
   if (std::system(assemble.c_str()) != 0) throw std::runtime_error("failed: " + assemble);
   const std::string command = std::string(GPUSIM_RISCV64_OBJDUMP " -D -z -j .text ") +
                               (aliases ? "" : "-M no-aliases ") + folder / "code.o";

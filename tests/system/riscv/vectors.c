@@ -91,7 +91,8 @@ int main(void) {
   sums(kCount, pairs, found);
   check(found[0] == positive[0] && found[1] == positive[1], "segments and masked reductions");
 
-  char* const pages = mmap(NULL, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* const pages =
+      mmap(NULL, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   check(pages != MAP_FAILED && munmap(pages + kPage, kPage) == 0, "a page with nothing behind it");
   for (int n = 0; n < 90; ++n) {
     char* const s = pages + kPage - 1 - n;

@@ -1,4 +1,5 @@
-// Vector micro-ops that no translator makes are refused, not computed from operands that are not there.
+// Vector micro-ops that no translator makes are refused, not computed from operands that are not
+// there.
 #include <doctest/doctest.h>
 
 #include <initializer_list>
