@@ -119,7 +119,8 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
   const CodeImage image = discover_code(elf, cpu);
 
   Module module = make_module(elf, cpu, lay_out_code(elf));
-  std::vector<CodeBlock> blocks = form_all_blocks(isa, {cpu, options.simulated_time, options.journal}, image);
+  std::vector<CodeBlock> blocks =
+      form_all_blocks(isa, {cpu, options.simulated_time, options.journal}, image);
   list_unknown(image, blocks, module);
   if (options.optimise) {
     const SlotSet zero_slots = find_zero_slots(isa, blocks);
@@ -303,7 +304,8 @@ bool Translator::reads_flags(uint64_t pc) {
   constexpr int kMostBlocks = 3;
   const auto code = [this](uint64_t at) { return code_at(*isa_, module_, at); };
   const auto starts = [this](uint64_t at) { return on_demand_->starts_block(module_.code, at); };
-  const BlockFormer former(*isa_, {cpu_, options_.simulated_time, options_.journal}, code, starts, 1);
+  const BlockFormer former(*isa_, {cpu_, options_.simulated_time, options_.journal}, code, starts,
+                           1);
   for (int i = 0; i < kMostBlocks && former.has_insn(pc); ++i) {
     const CodeBlock block = former.form(pc);
     const FlagsUse use = first_use_of_flags(*isa_, block);

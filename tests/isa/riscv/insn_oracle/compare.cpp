@@ -110,8 +110,8 @@ std::string difference(const Case& c, const Result& qemu, const Result& ours) {
   std::string head = text_of(c) + format("  fcsr %" PRIx64 "\n", c.state.fcsr);
   const Insn first = decode_any(word_at(c, 0), kXlen);
   if (first && is_vector(*first.row))
-    head += format("  vl %" PRIu64 "  vtype %" PRIx64 "  vstart %" PRIu64, c.state.vl, c.state.vtype,
-                   c.state.vstart) +
+    head += format("  vl %" PRIu64 "  vtype %" PRIx64 "  vstart %" PRIu64, c.state.vl,
+                   c.state.vtype, c.state.vstart) +
             format("  v0 %016" PRIx64 "%016" PRIx64 "\n", c.state.v[1], c.state.v[0]);
   for (const char letter : {'n', 'm', 'a'}) {
     if (!first || first.row->pattern.field(letter).width != 5) continue;
