@@ -173,8 +173,7 @@ class GuestMemory::Opened {
  public:
   Opened(const GuestMemory& memory, uint64_t address, uint64_t size_bytes, uint8_t need)
       : memory_(memory), address_(address), size_bytes_(size_bytes) {
-    // No bytes may be anywhere, also where there are no pages.
-    if (size_bytes == 0 || !memory.space_.is_guarded()) return;
+    if (!memory.space_.is_guarded()) return;
     for_page_flags(memory.view_, 0, address, size_bytes, [&](PageFlag flag) {
       is_open_ |= (*memory.page_flags(flag) & need) != need;
     });

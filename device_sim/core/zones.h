@@ -78,10 +78,12 @@ inline PageFlag page_flag(const MemoryView& view, uint32_t core, uint64_t addres
   return {Zone::kWindows, view.window_page_index(owner, offset)};
 }
 
-// Calls f with the flag of each page that a range in zones touches.
+// Calls f with the flag of each page that a range in zones touches. No bytes may be anywhere, and
+// touch none.
 template <class F>
 void for_page_flags(const MemoryView& view, uint32_t core, uint64_t address, uint64_t size_bytes,
                     F f) {
+  if (size_bytes == 0) return;
   const uint64_t first = address & ~(kPageSize - 1);
   for (uint64_t a = first; a - first < size_bytes + (address - first); a += kPageSize)
     f(page_flag(view, core, a));
