@@ -2,9 +2,9 @@
 //
 // A step of a group costs more where few lanes are active than where all are, as native code serves
 // full groups best; a core alone has native code of its own. Costs are in instructions of a core
-// alone. Changing over has a price, so it is done
-// when so much has been lost, and lockstep is only tried again after a while of running alone, which
-// grows where it did not pay. Everything follows from counts: runs repeat.
+// alone. Changing over has a price, so it is done when so much has been lost, and lockstep is only
+// tried again after a while of running alone, which grows where it did not pay. Everything follows
+// from counts: runs repeat.
 #pragma once
 #include <cstdint>
 
