@@ -220,10 +220,10 @@ Reply sys_munmap(Kernel& kernel, Call& call) {
 }
 
 Reply sys_mprotect(Kernel& kernel, Call& call) {
-  const uint64_t address = call.args[0], size = page_up(call.args[1]);
+  const uint64_t address = call.args[0], size = pages_of(call, call.args[1]);
   if (address & (kPageSize - 1)) return Reply::error(EINVAL);
-  if (size == 0) return Reply::result(0);
-  if (overflows(call, address, size)) return Reply::error(ENOMEM);
+  if (call.args[1] == 0) return Reply::result(0);
+  if (size == 0 || overflows(call, address, size)) return Reply::error(ENOMEM);
   const uint8_t rights = rights_of(call.args[2]);
   if (!is_mapped(kernel, call, range_of(address, size))) return Reply::error(ENOMEM);
   if ((rights & kWrite) && holds_code(kernel.module(), address, size)) {
@@ -321,9 +321,10 @@ Reply sys_mremap(Kernel& kernel, Call& call) {
 Reply sys_madvise(Kernel& kernel, Call& call) {
   // Those of mman-common.h that concern private memory: hints, but for kDontNeed.
   constexpr int64_t kDontNeed = 4, kFirstLater = 8, kRemove = 9, kLast = 21;
-  const uint64_t address = call.args[0], size = page_up(call.args[1]);
+  const uint64_t address = call.args[0], size = pages_of(call, call.args[1]);
   const int64_t advice = call.int_arg(2);
-  if ((address & (kPageSize - 1)) || overflows(call, address, size) || advice < 0 || advice > kLast ||
+  if ((address & (kPageSize - 1)) || (size == 0 && call.args[1] != 0) ||
+      overflows(call, address, size) || advice < 0 || advice > kLast ||
       (advice > kDontNeed && advice < kFirstLater) || advice == kRemove)
     return Reply::error(EINVAL);
   const AddressRange range = range_of(address, size);
@@ -344,9 +345,10 @@ Reply sys_mlock(Kernel& kernel, Call& call) {
   return is_mapped(kernel, call, {begin, end}) ? Reply::result(0) : Reply::error(ENOMEM);
 }
 Reply sys_mincore(Kernel& kernel, Call& call) {
-  const uint64_t address = call.args[0], size = page_up(call.args[1]);
+  const uint64_t address = call.args[0], size = pages_of(call, call.args[1]);
   if ((address & (kPageSize - 1))) return Reply::error(EINVAL);
-  if (overflows(call, address, size) || !is_mapped(kernel, call, range_of(address, size)))
+  if ((size == 0 && call.args[1] != 0) || overflows(call, address, size) ||
+      !is_mapped(kernel, call, range_of(address, size)))
     return Reply::error(ENOMEM);
   const std::vector<uint8_t> here(size / kPageSize, 1);
   return call.memory.write(call.args[2], here) ? Reply::result(0) : Reply::error(EFAULT);

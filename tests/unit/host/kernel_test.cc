@@ -154,6 +154,13 @@ TEST_CASE("heap and mappings: rights, zeroes, limits") {
   CHECK(m.result(222, {0, 4096, 3, 0x02, 55, 0}) == -EBADF);
   CHECK(m.result(226, {kToyText, 4096, 3}) == -EACCES);  // code stays as it was translated
   CHECK(m.result(226, {uint64_t{1} << 45, 4096, 3}) == -ENOMEM);
+  // Lengths whose pages no number counts are not lengths of 0.
+  const auto mapped = static_cast<uint64_t>(a), endless = ~uint64_t{0};
+  CHECK(m.result(226, {mapped, endless, 1}) == -ENOMEM);
+  CHECK(m.result(232, {mapped, endless, kBuffer}) == -ENOMEM);
+  CHECK(m.result(233, {mapped, endless, 0}) == -EINVAL);
+  CHECK(m.result(226, {mapped, 0, 1}) == 0);
+  CHECK(m.result(233, {mapped, 0, 0}) == 0);
 }
 
 TEST_CASE("fixed mappings over the heap, the image and a stack; holes; advice") {
