@@ -1,16 +1,13 @@
 // Linux's calls on 32 bits that qemu-riscv32 7.2 lacks or answers in its own way: robust lists,
-// recvmmsg_time64, and errors that Linux tells apart. On two cores: the second one sees what becomes of
-// the lock of the first. The exit status is the line of the check that failed.
+// recvmmsg_time64, and errors that Linux tells apart. On two cores: the second one sees what
+// becomes of the lock of the first. The exit status is the line of the check that failed.
+#include "bare.h"
 #include "linux_calls.h"
 
-#define CHECK(condition)            \
-  do {                              \
-    if (!(condition)) ends(__LINE__); \
+#define CHECK(condition)                   \
+  do {                                     \
+    if (!(condition)) bare_exit(__LINE__); \
   } while (0)
-
-__attribute__((noreturn)) static void ends(int status) {
-  for (;;) CALL2(94, status, 0);
-}
 
 struct entry {
   struct entry* next;
@@ -74,7 +71,7 @@ static void lengths(void) {
   CHECK(CALL3(63, 0, text, 0xffffffff) == -EFAULT);
 }
 
-__attribute__((noreturn, used)) static void start(void) {
+int main(void) {
   uint32_t core = 0, count = 0;
   __asm__("slti zero, %0, 0x6c0" : "+r"(core));
   __asm__("slti zero, %0, 0x6c5" : "+r"(count));
@@ -83,14 +80,5 @@ __attribute__((noreturn, used)) static void start(void) {
   watch();
   messages();
   lengths();
-  ends(0);
+  return 0;
 }
-
-__asm__(
-    ".globl _start\n"
-    "_start:\n"
-    "  .option push\n"
-    "  .option norelax\n"
-    "  la gp, __global_pointer$\n"
-    "  .option pop\n"
-    "  j start\n");
