@@ -67,7 +67,7 @@ GPUSIM_HD inline bool prepare_access(Work& w) {
   if (w.kind == Kind::kMaskAccess) {
     w.d_size = 0;
     w.d_count = 1;
-    return true;
+    return u.fields == 1;
   }
   if (w.kind == Kind::kWholeAccess) {
     w.d_count = u.fields;

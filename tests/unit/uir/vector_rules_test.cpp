@@ -9,9 +9,10 @@
 namespace gpusim::vector {
 namespace {
 
-bool is_legal(VectorOp op, Source source) {
+bool is_legal(VectorOp op, Source source, uint8_t fields = 1) {
   Work w{};
-  w.insn = {.op = op, .d = 8, .a = 16, .b = 24, .source = static_cast<uint8_t>(source)};
+  w.insn = {
+      .op = op, .d = 8, .a = 16, .b = 24, .source = static_cast<uint8_t>(source), .fields = fields};
   w.vtype = 2 << 3;  // elements of 32 bits, one register
   w.vl = 4;
   return prepare(w);
@@ -27,6 +28,14 @@ TEST_CASE("reductions and vcompress have a vector as second operand") {
     for (const Source other : {Source::kScalar, Source::kFloat, Source::kImmediate})
       CHECK(!is_legal(op, other));
   }
+}
+
+TEST_CASE("masks have no segments") {
+  for (const VectorOp op : {VectorOp::vload_mask, VectorOp::vstore_mask}) {
+    CHECK(is_legal(op, Source::kVector, 1));
+    for (uint8_t fields = 2; fields <= 8; ++fields) CHECK(!is_legal(op, Source::kVector, fields));
+  }
+  CHECK(is_legal(VectorOp::vstore, Source::kVector, 8));
 }
 
 }  // namespace
