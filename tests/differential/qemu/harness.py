@@ -25,7 +25,7 @@ class Oracle:
 
 
 ORACLES = {"aarch64": Oracle("/usr/bin/qemu-aarch64", "cortex-a57"),  # advertises no LSE atomics
-           "riscv64": Oracle("/usr/bin/qemu-riscv64", "rv64"),
+           "riscv64": Oracle("/usr/bin/qemu-riscv64", "rv64,v=true,vext_spec=v1.0"),
            "riscv32": Oracle("/usr/bin/qemu-riscv32", "rv32")}
 ORACLE_CPU = ORACLES["aarch64"].cpu
 LANES = 64
