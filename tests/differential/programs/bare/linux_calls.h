@@ -1,4 +1,4 @@
-/* System calls of 32-bit RISC-V, with up to six arguments of any type, and what they take. */
+/* System calls of RISC-V, with up to six arguments of any type, and what 32-bit ones take. */
 #ifndef GPUSIM_TESTS_LINUX_CALLS_H
 #define GPUSIM_TESTS_LINUX_CALLS_H
 

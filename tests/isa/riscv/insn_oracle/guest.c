@@ -6,6 +6,7 @@
  * library: Debian has none for RV32. */
 #include <stddef.h>
 
+#include "linux_calls.h"
 #include "protocol.h"
 
 enum { kWindowWords = ORACLE_WINDOW_BYTES / 8 };
@@ -52,20 +53,6 @@ struct action {
   unsigned long mask[8 / sizeof(long)];
 };
 
-static long call(long number, long a, long b, long c, long d, long e, long f) {
-  register long a0 __asm__("a0") = a;
-  register long a1 __asm__("a1") = b;
-  register long a2 __asm__("a2") = c;
-  register long a3 __asm__("a3") = d;
-  register long a4 __asm__("a4") = e;
-  register long a5 __asm__("a5") = f;
-  register long a7 __asm__("a7") = number;
-  __asm__ volatile("ecall"
-                   : "+r"(a0)
-                   : "r"(a1), "r"(a2), "r"(a3), "r"(a4), "r"(a5), "r"(a7)
-                   : "memory");
-  return a0;
-}
 static void leave(int status) {
   for (;;) call(kExitGroup, status, 0, 0, 0, 0, 0);
 }
