@@ -135,11 +135,6 @@ bool is_reserved(std::string_view name) {
          !name.starts_with("_Z");
 }
 
-uint32_t first_uop(const Module& module, uint64_t address) {
-  const uint64_t unit = module.code.unit_of(address);
-  return unit < module.code.uop_at.size() ? module.code.uop_at[unit] : kNoUop;
-}
-
 // Whose code an address is in, or null. A function without a size ends where the next one begins.
 const Symbol* function_at(const Module& module, uint64_t address) {
   auto it = std::ranges::upper_bound(module.symbols, address, {}, &Symbol::address);
@@ -189,18 +184,13 @@ constexpr const char* kWhy =
 
 }  // namespace
 
-LockGuard::LockGuard(Module& module) : calls_(find_calls(module)) {
+LockGuard::LockGuard(const Module& module) : calls_(find_calls(module)) {
   // A program may have a rand() of its own: only what can come to wait for a lock is the library's.
   std::set<uint64_t> waiters;
   for_each_function(module, kWaiters, [&](const Symbol& s) { waiters.insert(s.address); });
   const std::set<uint64_t> reaching = callers_of(waiters);
   const auto guard = [&](const Symbol& s) {
-    const uint32_t uop = first_uop(module, s.address);
-    if (uop == kNoUop || !names_.emplace(s.address, s.name).second) return;
-    replaced_.emplace_back(uop, module.uops[uop]);
-    module.uops[uop] = {.op = Op::trap,
-                        .aux = static_cast<uint8_t>(Fault::kBreakpoint),
-                        .imm = Uop::pack_target(module.uop_block[uop], 0)};
+    if (module.code.is_code(s.address)) names_.emplace(s.address, s.name);
   };
   for_each_function(module, kWaiters, guard);
   for_each_function(module, kLockers, [&](const Symbol& s) {
@@ -221,8 +211,10 @@ std::set<uint64_t> LockGuard::callers_of(std::set<uint64_t> functions) const {
   return functions;
 }
 
-void LockGuard::lift(Module& module) const {
-  for (const auto& [index, uop] : replaced_) module.uops[index] = uop;
+std::vector<uint64_t> LockGuard::addresses() const {
+  std::vector<uint64_t> addresses;
+  for (const auto& [address, name] : names_) addresses.push_back(address);
+  return addresses;
 }
 
 const std::string* LockGuard::guarded(uint64_t address) const {
@@ -233,17 +225,20 @@ const std::string* LockGuard::guarded(uint64_t address) const {
 // Which function jumps or calls into which other one, as far as targets stand in the code.
 std::vector<LockGuard::Call> LockGuard::find_calls(const Module& module) {
   std::vector<Call> calls;
-  for (const Block& b : module.blocks) {
-    const Symbol* const from = function_at(module, b.pc);
-    if (!from) continue;
-    for (uint32_t i = b.first_uop; i < b.first_uop + b.uop_count; ++i) {
-      const Uop& u = module.uops[i];
-      if (!shape_info(op_info(u.op).shape).has_target || u.target() >= module.uop_block.size())
-        continue;
-      const uint64_t target = module.blocks[module.uop_block[u.target()]].pc;
-      if (target - from->address < std::max<uint64_t>(from->size_bytes, 1)) continue;
+  for (size_t i = 0; i < module.symbols.size(); ++i) {
+    const Symbol& from = module.symbols[i];
+    if (!module.code.is_code(from.address) || function_at(module, from.address) != &from) continue;
+    uint64_t size = from.size_bytes;
+    if (size == 0) {  // it ends where the next one begins
+      const auto next = std::ranges::find_if(
+          std::span(module.symbols).subspan(i),
+          [&](const Symbol& s) { return s.is_function && s.address > from.address; });
+      size = next == std::span(module.symbols).end() ? ~uint64_t{0} : next->address - from.address;
+    }
+    for (const uint64_t target : branch_targets(module, from.address, size)) {
+      if (target - from.address < size) continue;
       const Symbol* const to = function_at(module, target);
-      if (to && to->address != from->address) calls.push_back({from->address, to->address});
+      if (to && to->address != from.address) calls.push_back({from.address, to->address});
     }
   }
   std::ranges::sort(calls);

@@ -10,7 +10,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "device_sim/uir/module.h"
@@ -21,11 +20,11 @@ class LockGuard {
  public:
   /// Guards nothing.
   LockGuard() = default;
-  /// Puts a trap at each such function of the module.
-  explicit LockGuard(Module& module);
+  /// The functions of the module. Calls are seen by the instructions' words.
+  explicit LockGuard(const Module& module);
 
-  /// Takes the traps out of a copy of the module.
-  void lift(Module& module) const;
+  /// Where cores have to be stopped.
+  std::vector<uint64_t> addresses() const;
   /// The guarded function that begins at this address, or null.
   const std::string* guarded(uint64_t address) const;
   /// Why the function cannot be a kernel: it calls a guarded one, directly or through functions of
@@ -42,9 +41,8 @@ class LockGuard {
   std::set<uint64_t> callers_of(std::set<uint64_t> functions) const;
   static std::vector<Call> find_calls(const Module& module);
 
-  std::map<uint64_t, std::string> names_;           // by address
-  std::vector<std::pair<uint32_t, Uop>> replaced_;  // by index in the module
-  std::vector<Call> calls_;                         // sorted
+  std::map<uint64_t, std::string> names_;  // by address
+  std::vector<Call> calls_;                // sorted
 };
 
 }  // namespace gpusim::offload

@@ -8,19 +8,23 @@ namespace gpusim::offload {
 namespace {
 
 constexpr size_t kMostIdleMachines = 4;
+constexpr uint64_t kMostPrepared = 4096;  // instructions; a millisecond
 
 }  // namespace
 
-Program::Program(std::string its_name, DeviceMemory& memory, const Module& module, bool live_data)
+Program::Program(std::string its_name, DeviceMemory& memory, const Translator& opened,
+                 bool live_data)
     : name(std::move(its_name)),
       is_live(live_data),
-      translator(guarded(module, live_data, guard)),
+      translator(opened),
+      guard(live_data ? LockGuard(translator.module()) : LockGuard()),
       memory_(memory),
-      image_(module, live_data) {
+      image_(translator.module(), live_data) {
+  translator.set_traps(guard.addresses());
   for (const ProgramImage::Range& r : image_.live())
     memory_.allow_covering(r.address, r.size_bytes);
   constexpr uint64_t kMostBytes = kPageSize;
-  const Symbol* const chip = find_symbol(module, "gpusim_chip");
+  const Symbol* const chip = find_symbol(translator.module(), "gpusim_chip");
   if (!chip || chip->size_bytes > kMostBytes || chip->address < memory_.lowest() ||
       chip->address >= memory_.size_bytes() - kMostBytes)
     return;
@@ -28,16 +32,14 @@ Program::Program(std::string its_name, DeviceMemory& memory, const Module& modul
   chip_size_bytes_ = chip->size_bytes;
 }
 
-Module Program::guarded(const Module& module, bool live_data, LockGuard& guard) {
-  Module copy(module);
-  if (live_data) guard = LockGuard(copy);
+Translator Program::unguarded() const {
+  Translator copy(translator);
+  copy.remove_traps();
   return copy;
 }
 
-Module Program::whole() const {
-  Module module(translator.module());
-  guard.lift(module);
-  return module;
+void Program::prepare(uint64_t function) {
+  if (prepared_.insert(function).second) translator.translate_function(function, kMostPrepared);
 }
 
 std::vector<Program*>& Program::installed() {

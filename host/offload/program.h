@@ -4,6 +4,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +24,7 @@ namespace gpusim::offload {
 class Program {
  public:
   /// `live_data`: its variables are the caller's. OffloadError.
-  Program(std::string its_name, DeviceMemory& memory, const Module& module, bool live_data);
+  Program(std::string its_name, DeviceMemory& memory, const Translator& opened, bool live_data);
   ~Program() { remove(); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -43,7 +44,9 @@ class Program {
     return guard.objection(translator.module(), function);
   }
   /// As it was brought: to run as a process, which has a C library of its own.
-  Module whole() const;
+  Translator unguarded() const;
+  /// Before cores of a kernel come there.
+  void prepare(uint64_t function);
 
   // What the guest runtime keeps for all cores of a kernel (gpusim_chip: barriers, reductions) is
   // one variable of the program. Each kernel has a copy: it is at its place while the kernel runs.
@@ -54,8 +57,8 @@ class Program {
   const std::string name;
   const bool is_live;
   ProgramLines lines;
-  LockGuard guard;
   Translator translator;
+  const LockGuard guard;
 
  private:
   struct Entry {
@@ -67,14 +70,14 @@ class Program {
   bool shares_addresses(const Program& other) const {
     return &memory_ == &other.memory_ || (memory_.is_identity() && other.memory_.is_identity());
   }
-  static Module guarded(const Module& module, bool live_data, LockGuard& guard);
   std::span<uint8_t> chip() const;
 
   DeviceMemory& memory_;
   ProgramImage image_;
   uint64_t chip_address_ = 0, chip_size_bytes_ = 0;  // of gpusim_chip; 0: there is none
   bool is_installed_ = false;
-  std::list<Entry> machines_;                                            // most recently used first
+  std::set<uint64_t> prepared_;   // functions
+  std::list<Entry> machines_;     // most recently used first
   ChipState* present_ = nullptr;  // whose state is at its place
 };
 

@@ -1,4 +1,4 @@
-// Programs that were translated before, for whoever brings the same bytes again.
+// Programs that were opened before, for whoever brings the same bytes again.
 #pragma once
 #include <cstdint>
 #include <list>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "device_sim/uir/module.h"
+#include "translator/common/translator.h"
 
 namespace gpusim::offload {
 
@@ -18,18 +18,19 @@ class ProgramCache {
 
   using Bytes = std::vector<uint8_t>;
   struct Result {
-    std::shared_ptr<const Module> module;
+    std::shared_ptr<const Translator> program;
     std::weak_ptr<const Bytes> bytes;  // as it was brought; gone when the cache needs the room
     bool cached = false;
   };
-  /// Translates if need be. An ELF file or a module file; gpusim::Error for others. Any thread.
+  /// Opens it if need be, to be translated on demand where that can be. An ELF file or a module
+  /// file; gpusim::Error for others. Any thread.
   Result get(Bytes bytes, const std::string& name);
 
  private:
   struct Entry {
     size_t hash = 0;
     std::shared_ptr<const Bytes> bytes;
-    std::shared_ptr<const Module> module;
+    std::shared_ptr<const Translator> program;
   };
   std::optional<Result> find(size_t hash, const Bytes& bytes);
 

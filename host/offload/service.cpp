@@ -137,8 +137,8 @@ std::string Service::device() const { return impl_->device; }
 uint32_t Service::open() {
   Impl& s = *impl_;
   if (s.contexts.size() >= s.options.most_contexts)
-    throw OffloadError(EBUSY, fmt::format("{} contexts are open, which is the most",
-                                          s.options.most_contexts));
+    throw OffloadError(
+        EBUSY, fmt::format("{} contexts are open, which is the most", s.options.most_contexts));
   const uint32_t number = s.next_context++;
   s.contexts[number] = std::make_unique<Impl::Context>(
       s.options.identity ? DeviceMemory::identity() : DeviceMemory(s.options.address_space_bytes));
@@ -180,8 +180,8 @@ void Service::Impl::remove_images(Context& c, uint64_t address, uint64_t size_by
   for (auto& [number, p] : c.programs) {
     if (!p->is_in_the_way(address, size_bytes)) continue;
     if (std::ranges::any_of(c.jobs, [&](const auto& j) { return j->has_begun && j->program == p; }))
-      throw OffloadError(EBUSY, fmt::format("{} is at device address {:#x} and runs", p->name,
-                                            address));
+      throw OffloadError(EBUSY,
+                         fmt::format("{} is at device address {:#x} and runs", p->name, address));
     p->remove();
   }
 }
@@ -211,8 +211,8 @@ void Service::Impl::check_ticket(const Context& c, uint64_t ticket) const {
                                  [&](const auto& l) { return l.ticket == ticket; });
   if (taken) throw OffloadError(EEXIST, fmt::format("ticket {} is in use", ticket));
   if (c.jobs.size() + c.loads.size() >= options.most_kernels)
-    throw OffloadError(EBUSY, fmt::format("{} kernels wait, which is the most",
-                                          options.most_kernels));
+    throw OffloadError(EBUSY,
+                       fmt::format("{} kernels wait, which is the most", options.most_kernels));
 }
 
 void Service::load(uint32_t context, uint64_t ticket, std::span<const uint8_t> bytes,
@@ -222,8 +222,8 @@ void Service::load(uint32_t context, uint64_t ticket, std::span<const uint8_t> b
   if (load_flags & ~uint32_t{GPUSIM_LOAD_LIVE_DATA})
     throw OffloadError(EINVAL, fmt::format("unknown flags {:#x} of a load", load_flags));
   if (bytes.size() > kMostProgramBytes)
-    throw OffloadError(EFBIG, fmt::format("a program of {} bytes: at most {}", bytes.size(),
-                                          kMostProgramBytes));
+    throw OffloadError(
+        EFBIG, fmt::format("a program of {} bytes: at most {}", bytes.size(), kMostProgramBytes));
   Loading loading{.ticket = ticket,
                   .name = name,
                   .flags = load_flags,
@@ -258,13 +258,14 @@ void Service::Impl::finish_load(Context& c, Loading loading) {
     if (loading.result->error) std::rethrow_exception(loading.result->error);
     const ProgramCache::Result& result = loading.result->program;
     const uint32_t number = c.next_program++;
-    c.programs[number] = std::make_shared<Program>(loading.name, c.memory, *result.module,
+    c.programs[number] = std::make_shared<Program>(loading.name, c.memory, *result.program,
                                                    loading.flags & GPUSIM_LOAD_LIVE_DATA);
     c.programs[number]->lines.file = result.bytes;
     outcome.program = number;
     outcome.cached = result.cached;
-    outcome.isa = result.module->isa;
-    for (const Block& b : result.module->blocks) outcome.guest_instructions += b.insn_count;
+    outcome.isa = result.program->module().isa;
+    for (const Block& b : result.program->module().blocks)
+      outcome.guest_instructions += b.insn_count;
     ++(result.cached ? c.cached_programs : c.translations);
   } catch (const OffloadError& e) {
     outcome.status = -e.number();
@@ -386,12 +387,13 @@ void Service::Impl::begin(Context& c, Job& job) {
                      .null_file = null_file};
   if (is_process) {
     request.strings = launch_strings(l, c.memory);
-    job.translator = std::make_unique<Translator>(job.program->whole());
+    job.translator = std::make_unique<Translator>(job.program->unguarded());
     job.own_machine = std::make_unique<Machine>(*job.translator, nullptr, wanted);
     job.run.emplace(*job.own_machine, request);
     return;
   }
   job.program->install();
+  job.program->prepare(l.function);
   job.machine = &job.program->take_machine(wanted);
   const LaunchWords words = launch_words(l, c.memory);
   request.arguments = words.words;

@@ -1,10 +1,10 @@
 // The device behind libGPUSim: contexts with memory, programs and kernels. The daemon serves QEMU
 // guests with it; the native library has one in its own process.
 //
-// Not thread-safe: one thread at a time uses the Services of a process, their operations and step(). Kernels advance slice
-// by slice in step(), turn about between contexts, so operations are served while kernels run. Within a
-// context kernels of one queue run one after the other, in the order of their launches; queues take
-// turns.
+// Not thread-safe: one thread at a time uses the Services of a process, their operations and
+// step(). Kernels advance slice by slice in step(), turn about between contexts, so operations are
+// served while kernels run. Within a context kernels of one queue run one after the other, in the
+// order of their launches; queues take turns.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -23,22 +23,23 @@ namespace gpusim::offload {
 struct ServiceOptions {
   std::string backend = "auto";
   uint32_t threads = 0;  // host threads of kernels; 0: one per hardware thread
-  // Device addresses are this process's own (the native library). Else each context has a range of its
-  // own, address_space_bytes long.
+  // Device addresses are this process's own (the native library). Else each context has a range of
+  // its own, address_space_bytes long.
   bool identity = false;
   uint64_t address_space_bytes = uint64_t{1} << 37;
   uint32_t most_contexts = 64;
   uint32_t most_cores = 1u << 20;
-  uint64_t most_kernels = 1024;                  // waiting, per context
+  uint64_t most_kernels = 1024;                    // waiting, per context
   uint64_t most_output_bytes = uint64_t{1} << 20;  // kept of a kernel's output
-  std::chrono::nanoseconds time_limit{0};        // of any kernel; 0: none
+  std::chrono::nanoseconds time_limit{0};          // of any kernel; 0: none
   // Called from another thread when step() has something to do again.
   std::function<void()> wake = {};
   // For the text of faults; it may take its time. Called from other threads, several at once.
   FindLines find_lines = {};
 };
 
-/// How a command ended: 0 or a negative errno, a report if it was a kernel that started, a sentence.
+/// How a command ended: 0 or a negative errno, a report if it was a kernel that started, a
+/// sentence.
 struct Outcome {
   int status = 0;
   std::string text;
@@ -68,8 +69,8 @@ class Service {
   std::string device() const;   // "AMD EPYC, AVX3, 64 lanes"
 
   // All operations throw OffloadError.
-  uint32_t open();                    // -> the context's number, never used twice
-  void close(uint32_t context);       // cancels; their callbacks are called
+  uint32_t open();               // -> the context's number, never used twice
+  void close(uint32_t context);  // cancels; their callbacks are called
   void reset(uint32_t context);
   DeviceMemory& memory(uint32_t context);
   // Memory in place: files of shared memory piece by piece, or with identity the caller's pages.
@@ -77,7 +78,8 @@ class Service {
   void map_own(uint32_t context, uint64_t address, uint64_t size_bytes, uint8_t rights);
   void unmap(uint32_t context, uint64_t address, uint64_t size_bytes);
 
-  // `done` is called from step() or, if the command is cancelled, from cancel(), reset() or close().
+  // `done` is called from step() or, if the command is cancelled, from cancel(), reset() or
+  // close().
   using LoadDone = std::function<void(const LoadOutcome&)>;
   using LaunchDone = std::function<void(const LaunchOutcome&)>;
   /// The bytes are copied. `name` stands in messages.

@@ -136,8 +136,8 @@ enum gpusim_op {
 	 */
 	GPUSIM_OP_UNMAP = 5,
 	/* An ELF file or a module in mapped memory. word[0] device address, [1] bytes, [2] enum
-	 * gpusim_load_flags. Reply: word[0] the program's number, [1] guest instructions translated,
-	 * [2] 1 if it came from the cache; text: the ISA.
+	 * gpusim_load_flags. Reply: word[0] the program's number, [1] guest instructions translated so
+	 * far, [2] 1 if it came from the cache; text: the ISA.
 	 */
 	GPUSIM_OP_LOAD = 6,
 	/* word[0] program. -EBUSY while one of its kernels runs or waits. */

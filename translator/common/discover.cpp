@@ -45,9 +45,7 @@ class Discovery {
     if (image_.is_code(pc) && !(image_.flags_at(pc) & kReached)) to_follow_.push_back(pc);
   }
 
-  GuestInsn insn_at(uint64_t pc) const {
-    return elf_.isa->first_insn(pc, image_.code_at(pc));
-  }
+  GuestInsn insn_at(uint64_t pc) const { return elf_.isa->first_insn(pc, image_.code_at(pc)); }
 
   void follow_flow() {
     while (!to_follow_.empty()) {
@@ -103,8 +101,6 @@ class Discovery {
 
 CodeImage discover_code(const ElfFile& elf, uint32_t cpu) { return Discovery(elf, cpu).run(); }
 
-namespace {
-
 void find_targets(const GuestIsa& isa, uint64_t pc, std::span<const uint8_t> code,
                   std::vector<uint64_t>& targets) {
   if (isa.find_targets) return isa.find_targets(pc, code, targets);
@@ -117,8 +113,6 @@ void find_targets(const GuestIsa& isa, uint64_t pc, std::span<const uint8_t> cod
     pc += size;
   }
 }
-
-}  // namespace
 
 std::vector<bool> find_leaders(const ElfFile& elf, const CodeMap& code) {
   const GuestIsa& isa = *elf.isa;

@@ -46,6 +46,10 @@ struct CodeImage {
 /// `cpu`: its number in the ISA's cpus.
 CodeImage discover_code(const ElfFile& elf, uint32_t cpu = 0);
 
+/// Appends where the branches in the code lead, by each instruction's word alone.
+void find_targets(const GuestIsa& isa, uint64_t pc, std::span<const uint8_t> code,
+                  std::vector<uint64_t>& targets);
+
 /// Which units of the code map, laid out for this file, blocks have to start at, but for those
 /// behind ends of blocks, from one look at each instruction.
 std::vector<bool> find_leaders(const ElfFile& elf, const CodeMap& code);

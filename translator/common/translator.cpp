@@ -68,8 +68,8 @@ std::vector<CodeBlock> form_all_blocks(const GuestIsa& isa, const Guise& guise,
 void list_unknown(const CodeImage& image, const std::vector<CodeBlock>& blocks, Module& module) {
   for (const CodeBlock& b : blocks) {
     if (!b.unknown) continue;
-    const uint64_t pc = b.insn_offsets.empty() ? b.next_pc - image.step()
-                                               : b.draft.pc + b.insn_offsets.end()[-2];
+    const uint64_t pc =
+        b.insn_offsets.empty() ? b.next_pc - image.step() : b.draft.pc + b.insn_offsets.end()[-2];
     if (image.flags_at(pc) & kReached) module.unknown.push_back(pc);
   }
 }
@@ -150,12 +150,12 @@ Module translate_file(const std::string& path, const TranslateOptions& options) 
 
 namespace {
 
-Module load_bytes(const std::vector<uint8_t>& bytes, const std::string& path,
+Module load_bytes(std::span<const uint8_t> bytes, const std::string& name,
                   const TranslateOptions& options) {
-  if (!is_module(bytes)) return translate_elf(bytes, path, options);
-  Module module = read_module(bytes, path);
+  if (!is_module(bytes)) return translate_elf(bytes, name, options);
+  Module module = read_module(bytes, name);
   if (!options.cpu.empty() && options.cpu != module.cpu)
-    throw Error(path + ": a module for CPU " + module.cpu + ", not " + options.cpu +
+    throw Error(name + ": a module for CPU " + module.cpu + ", not " + options.cpu +
                 ": translate the program again with gpusim translate --cpu " + options.cpu);
   if (!options.journal && !options.simulated_time) return module;
   Translator again(std::move(module), options);
@@ -177,9 +177,13 @@ Module load_program(const std::string& path, const TranslateOptions& options) {
 
 Translator open_program(const std::string& path, const TranslateOptions& options,
                         Translated translated) {
-  const std::vector<uint8_t> bytes = read_file(path);
+  return open_program(read_file(path), path, options, translated);
+}
+
+Translator open_program(std::span<const uint8_t> bytes, const std::string& name,
+                        const TranslateOptions& options, Translated translated) {
   if (translated == Translated::kOnDemand && !is_module(bytes)) {
-    ElfFile elf = read_elf(bytes, path);
+    ElfFile elf = read_elf(bytes, name);
     if (elf.isa->rare_slots.may_use && !can_write_code(elf)) {
       const Guise guise{cpu_number(*elf.isa, options.cpu), options.simulated_time, options.journal};
       // Which other slots its code needs shows too late.
@@ -189,7 +193,7 @@ Translator open_program(const std::string& path, const TranslateOptions& options
       }
     }
   }
-  return Translator(load_bytes(bytes, path, options), options);
+  return Translator(load_bytes(bytes, name, options), options);
 }
 
 // Of a program that is translated where cores come.
@@ -228,6 +232,17 @@ Translator::Translator(ElfFile elf, const TranslateOptions& options, std::vector
   growth_.clear();  // the next one begins so, too
 }
 
+Translator::Translator(const Translator& other)
+    : module_(other.module_),
+      options_(other.options_),
+      exact_flags_(other.exact_flags_),
+      growth_(other.growth_),
+      isa_(other.isa_),
+      cpu_(other.cpu_),
+      renumbering_(other.renumbering_),
+      on_demand_(other.on_demand_ ? std::make_unique<OnDemand>(*other.on_demand_) : nullptr),
+      traps_(other.traps_),
+      trapped_(other.trapped_) {}
 Translator::Translator(Translator&&) noexcept = default;
 Translator::~Translator() = default;
 
@@ -247,6 +262,52 @@ Translator::Place Translator::block_at(uint64_t pc) {
   add_blocks(former.finish(exists));
   growth_.push_back(pc);
   return {.uop = find_block(module_.code, pc), .is_new = true};
+}
+
+void Translator::translate_function(uint64_t address, uint64_t most_instructions) {
+  uint64_t sizes = 0;
+  std::vector<uint64_t> functions{address};
+  for (size_t next = 0; next < functions.size() && sizes < most_instructions; ++next) {
+    uint64_t pc = functions[next];
+    const auto symbol = std::ranges::find_if(
+        module_.symbols, [&](const Symbol& s) { return s.is_function && s.address == pc; });
+    const uint64_t size = symbol == module_.symbols.end() ? 0 : symbol->size_bytes;
+    do {
+      const Place place = block_at(pc);
+      if (place.uop == kNoUop) break;
+      const Block& block = module_.blocks[module_.uop_block[place.uop]];
+      sizes += block.insn_count;
+      pc = end_pc(module_, block);
+    } while (pc - functions[next] < size && sizes < most_instructions);
+    for (const uint64_t target : branch_targets(module_, functions[next], size))
+      if (target - functions[next] >= size &&
+          std::ranges::find(functions, target) == functions.end())
+        functions.push_back(target);
+  }
+}
+
+void Translator::set_traps(std::vector<uint64_t> addresses) {
+  remove_traps();
+  traps_ = std::move(addresses);
+  put_traps();
+}
+
+void Translator::remove_traps() {
+  for (const auto& [index, uop] : trapped_) module_.uops[index] = uop;
+  trapped_.clear();
+  traps_.clear();
+}
+
+void Translator::put_traps() {
+  for (const uint64_t pc : traps_) {
+    const uint32_t index = find_block(module_.code, pc);
+    if (index == kNoUop || module_.uops[index].op == Op::trap) continue;
+    Uop& uop = module_.uops[index];
+    trapped_.emplace_back(index, uop);
+    uop = {.op = Op::trap,
+           .aux = static_cast<uint8_t>(Fault::kBreakpoint),
+           .imm = Uop::pack_target(module_.uop_block[index], 0)};
+  }
 }
 
 void Translator::make_flags_exact() {
@@ -295,6 +356,7 @@ void Translator::add_blocks(std::vector<CodeBlock> blocks) {
     renumber_slots(renumbering_, b);
   }
   link_blocks(std::move(blocks), module_, on_demand_ ? &on_demand_->open : nullptr);
+  put_traps();
 }
 
 // Whether the code at pc may read flags that it has not written. Only a short way is looked at.
@@ -322,6 +384,14 @@ std::span<const uint8_t> code_from(const Module& module, uint64_t pc) {
     if (pc >= s.address && pc - s.address < s.bytes.size())
       return std::span(s.bytes).subspan(pc - s.address);
   return {};
+}
+
+std::vector<uint64_t> branch_targets(const Module& module, uint64_t address, uint64_t size_bytes) {
+  std::vector<uint64_t> targets;
+  const GuestIsa* const isa = find_isa(module.isa);
+  const std::span<const uint8_t> code = code_from(module, address);
+  if (isa) find_targets(*isa, address, code.first(std::min(code.size(), size_bytes)), targets);
+  return targets;
 }
 
 GuestInsn instruction_at(const Module& module, uint64_t pc) {

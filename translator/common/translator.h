@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device_sim/base/error.h"
@@ -17,7 +18,7 @@ namespace gpusim {
 struct CodeBlock;  // translator/common/draft.h
 struct GuestInsn;  // translator/common/guest_isa.h
 struct GuestIsa;
-struct ElfFile;      // translator/elf/elf_file.h
+struct ElfFile;  // translator/elf/elf_file.h
 
 struct TranslateOptions {
   bool optimise = true;  // false: the visitors' micro-ops as they are (to find a bug in a pass)
@@ -36,7 +37,8 @@ Module translate_file(const std::string& path, const TranslateOptions& options =
 Module load_program(const std::string& path, const TranslateOptions& options = {});
 
 /// When the code of a program is translated: before it runs, or where cores come. What blocks do
-/// and count is the same, and nearly always where they start (docs/adr/0027-translation-on-demand.md).
+/// and count is the same, and nearly always where they start
+/// (docs/adr/0027-translation-on-demand.md).
 enum class Translated : uint8_t { kWhole, kOnDemand };
 
 class Translator;
@@ -45,6 +47,9 @@ class Translator;
 /// their code, or of an ISA that cannot do it (GuestIsa::rare_slots).
 Translator open_program(const std::string& path, const TranslateOptions& options,
                         Translated translated);
+/// The same of a file's bytes. `name` stands in messages, usually the path.
+Translator open_program(std::span<const uint8_t> bytes, const std::string& name,
+                        const TranslateOptions& options, Translated translated);
 
 /// A module that can grow while backends execute it. Existing micro-ops and blocks never change or
 /// move in number, but for ends of blocks that led to code which was not translated (OpenTargets in
@@ -53,6 +58,8 @@ Translator open_program(const std::string& path, const TranslateOptions& options
 class Translator {
  public:
   explicit Translator(Module module, const TranslateOptions& options = {});
+  /// A copy grows on its own.
+  Translator(const Translator& other);
   Translator(Translator&&) noexcept;
   ~Translator();
 
@@ -65,6 +72,15 @@ class Translator {
   };
   /// The block that starts at guest address pc, translated now if that was not done before.
   Place block_at(uint64_t pc);
+
+  /// The function at this address and those that it calls by name, one after the other, until
+  /// `most_instructions` are there: so that cores need not stop at each new place.
+  void translate_function(uint64_t address, uint64_t most_instructions);
+
+  /// From now on a core that comes to the block at one of these addresses stops with
+  /// Fault::kBreakpoint before the first instruction.
+  void set_traps(std::vector<uint64_t> addresses);
+  void remove_traps();
 
   /// From now on flags are exact wherever a core may fault, not only where the program reads them:
   /// all blocks are translated again, and the code map knows only the new ones. The module grew.
@@ -81,12 +97,13 @@ class Translator {
   void translate_again();
 
  private:
-  friend Translator open_program(const std::string& path, const TranslateOptions& options,
-                                 Translated translated);
+  friend Translator open_program(std::span<const uint8_t> bytes, const std::string& name,
+                                 const TranslateOptions& options, Translated translated);
   struct OnDemand;
   Translator(ElfFile elf, const TranslateOptions& options, std::vector<int> renumbering);
   void add_blocks(std::vector<CodeBlock> blocks);
   bool reads_flags(uint64_t pc);
+  void put_traps();
 
   Module module_;
   TranslateOptions options_;
@@ -94,14 +111,20 @@ class Translator {
   std::vector<uint64_t> growth_;
   const GuestIsa* isa_ = nullptr;
   uint32_t cpu_ = 0;
-  std::vector<int> renumbering_;  // canonical slot -> module's slot, or kNoSlot
-  std::unique_ptr<OnDemand> on_demand_;  // of a program that is translated so
+  std::vector<int> renumbering_;                   // canonical slot -> module's slot, or kNoSlot
+  std::unique_ptr<OnDemand> on_demand_;            // of a program that is translated so
+  std::vector<uint64_t> traps_;                    // addresses
+  std::vector<std::pair<uint32_t, Uop>> trapped_;  // what stood at a micro-op before
 };
 
 /// The bytes of the module's image from pc on; empty where it has none.
 std::span<const uint8_t> code_from(const Module& module, uint64_t pc);
 /// The guest instruction at pc, if the module's image has one there.
 GuestInsn instruction_at(const Module& module, uint64_t pc);
+
+/// Where the branches and calls in `size_bytes` of code lead, by each instruction's word alone:
+/// data that looks like a branch counts as one.
+std::vector<uint64_t> branch_targets(const Module& module, uint64_t address, uint64_t size_bytes);
 
 /// Guest address of the instruction that a micro-op belongs to.
 inline uint64_t uop_pc(const Module& module, uint32_t uop) {

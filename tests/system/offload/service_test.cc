@@ -157,7 +157,7 @@ TEST_CASE("kernels work in place on memory that lies scattered") {
     const LoadOutcome program = d.load(kernels());
     REQUIRE(program.status == 0);
     CHECK(program.isa == "aarch64");
-    CHECK(program.guest_instructions > 50);
+    CHECK(program.guest_instructions > 0);
     const auto launch = [&](uint32_t cores) {
       return d.run(d.call(program.program, "add", cores,
                           {core_number(), core_count(), value(a), value(b), value(c), value(n)}));
