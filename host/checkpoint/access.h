@@ -7,6 +7,9 @@
 
 namespace gpusim::host {
 
+// Of one list: what readers take for possible.
+inline constexpr uint64_t kMostEntries = uint64_t{1} << 24;
+
 // The files of all guest processes.
 struct FileState {
   struct Descriptor {

@@ -4,8 +4,6 @@
 namespace gpusim::host {
 namespace {
 
-constexpr uint64_t kMostEntries = uint64_t{1} << 24;
-
 template <class A>
 void describe_counts(A& a, ClassCounts& counts) {
   for (auto& count : counts) a.value(count);

@@ -13,9 +13,6 @@
 namespace gpusim::host {
 namespace {
 
-// What readers take for possible.
-constexpr uint64_t kMostEntries = uint64_t{1} << 24;
-
 template <class A>
 void describe(A& a, SavedFiles& saved) {
   a.list(saved.pipes, kMostEntries, [&](SavedPipe& p) {

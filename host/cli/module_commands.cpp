@@ -18,6 +18,8 @@
 namespace gpusim::host {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 // Instructions of extensions that the simulated CPU lacks are only counted: libraries hold them for
 // other processors, and ask before they execute them.
 void list_unknown(const Module& module) {
@@ -47,7 +49,6 @@ void list_unknown(const Module& module) {
 }
 
 void print_json_summary(const Module& module, const std::string& output, uint64_t instructions) {
-  using Json = nlohmann::ordered_json;
   Json unknown = Json::array();
   for (const uint64_t pc : module.unknown) {
     const GuestInsn insn = instruction_at(module, pc);
@@ -87,7 +88,6 @@ int translate(const std::string& program, const std::string& output, const std::
 
 // One array of blocks, a block per line.
 void print_json_listing(std::ostream& out, const Module& module, const std::string& symbol) {
-  using Json = nlohmann::ordered_json;
   const char* separator = "[";
   for_each_listed_block(module, {.symbol = symbol}, [&](const ListedBlock& block) {
     Json instructions = Json::array();

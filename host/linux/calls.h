@@ -4,6 +4,8 @@
 
 namespace gpusim::host {
 
+inline constexpr uint64_t kMostBytesOfCall = 0x7ffff000;  // that read or write moves, as on Linux
+
 #define GPUSIM_CALL(number, function) Reply function(Kernel& kernel, Call& call);
 #include "host/linux/calls.def"
 #undef GPUSIM_CALL

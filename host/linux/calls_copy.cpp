@@ -13,8 +13,6 @@
 namespace gpusim::host {
 namespace {
 
-constexpr uint64_t kMostBytes = 0x7ffff000;  // of one call, as on Linux
-
 // An offset that the guest passes by reference; none: the file's own position.
 class Offset {
  public:
@@ -52,7 +50,7 @@ Reply finish(Kernel& kernel, const Call& call, const Ends& ends, ssize_t moved, 
 // How much the guest's limit on files lets through; nothing: the call has failed.
 std::optional<uint64_t> size_to_move(const Call& call, const OpenFile& to, off_t* offset,
                                      uint64_t wish) {
-  wish = std::min(wish, kMostBytes);
+  wish = std::min(wish, kMostBytesOfCall);
   const uint64_t size = allowed_size(*call.process, to.host_fd(), offset ? *offset : -1, wish);
   if (size == 0 && wish != 0) return std::nullopt;
   return size;
@@ -102,7 +100,7 @@ Reply sys_tee(Kernel& kernel, Call& call) {
   if (call.args[3] & ~kMove) return Reply::error(EINVAL);
   kernel.output().flush();
   const ssize_t n =
-      ::tee(ends.from->host_fd(), ends.to->host_fd(), std::min(call.args[2], kMostBytes),
+      ::tee(ends.from->host_fd(), ends.to->host_fd(), std::min(call.args[2], kMostBytesOfCall),
             static_cast<unsigned>(call.args[3]) | SPLICE_F_NONBLOCK);
   return finish(kernel, call, ends, n, !(call.args[3] & SPLICE_F_NONBLOCK));
 }

@@ -18,7 +18,6 @@ namespace gpusim::host {
 namespace {
 
 constexpr uint64_t kPiece = uint64_t{1} << 20;  // copied through the host at a time
-constexpr uint64_t kMostBytes = 0x7ffff000;     // of one call, as on Linux
 constexpr uint64_t kMostVectors = 1024;
 
 enum class Direction { kRead, kWrite };
@@ -41,7 +40,7 @@ int64_t transfer(Kernel& kernel, Call& call, Direction direction, uint64_t addre
   const bool writes = direction == Direction::kWrite;
   // The order of calls is the order of effects: a prompt must be out before its answer is read.
   if (!writes) kernel.output().flush();
-  size = std::min(size, kMostBytes);
+  size = std::min(size, kMostBytesOfCall);
   if (writes && size != 0 &&
       call.process->limits[Limits::kFileSize].current != Limits::kInfinite) {
     kernel.output().flush();  // so that a position is what it seems
@@ -144,7 +143,7 @@ Reply transfer_one(Kernel& kernel, Call& call, Direction direction) {
   const FileRef file = call.process->files.share(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
   if (const int error = check_buffer(call, call.args[1], call.args[2])) return Reply::error(error);
-  const uint64_t size = std::min(call.args[2], kMostBytes);
+  const uint64_t size = std::min(call.args[2], kMostBytesOfCall);
   const GuestIovec all{call.args[1], size};
   if (const auto reply = transfer_special(kernel, call, direction, file, {&all, 1})) return *reply;
   const uint64_t before = kernel.thread(call.core).retry_done;
@@ -200,7 +199,7 @@ int load_vectors(const Call& call, uint64_t address, uint64_t count,
   uint64_t total = 0;
   for (GuestIovec& v : *vectors) {
     if (v.size > (call.word_bytes == 4 ? INT32_MAX : INT64_MAX)) return EINVAL;
-    v.size = std::min(v.size, kMostBytes - total);
+    v.size = std::min(v.size, kMostBytesOfCall - total);
     total += v.size;
   }
   return 0;

@@ -101,7 +101,7 @@ int gone(Kernel& kernel, const Call& call) { return kernel.is_retry(call.core) ?
 constexpr uint64_t kMostSemaphores = 32000, kMostOperations = 500;
 constexpr int32_t kMostValue = 32767;
 
-struct Operation {  // struct sembuf
+struct SemaphoreChange {  // struct sembuf
   uint16_t number;
   int16_t change;
   int16_t flags;
@@ -111,16 +111,16 @@ Reply operate(Kernel& kernel, Call& call) {
   SemaphoreSet* set = call.process->ipc.semaphores.find(call.int_arg(0));
   if (call.args[2] == 0) return Reply::error(EINVAL);
   if (call.args[2] > kMostOperations) return Reply::error(E2BIG);
-  std::vector<Operation> operations(call.args[2]);
+  std::vector<SemaphoreChange> operations(call.args[2]);
   if (!call.memory.read(call.args[1], {reinterpret_cast<uint8_t*>(operations.data()),
-                                       operations.size() * sizeof(Operation)}))
+                                       operations.size() * sizeof(SemaphoreChange)}))
     return Reply::error(EFAULT);
   if (!set) return Reply::error(gone(kernel, call));
   set->waits.erase(call.core);
   std::vector<SemaphoreSet::Semaphore> next = set->semaphores;
-  for (const Operation& o : operations)
+  for (const SemaphoreChange& o : operations)
     if (o.number >= next.size()) return Reply::error(EFBIG);
-  for (const Operation& o : operations) {
+  for (const SemaphoreChange& o : operations) {
     SemaphoreSet::Semaphore& s = next[o.number];
     const int32_t value = s.value + o.change;
     if (value > kMostValue) return Reply::error(ERANGE);
