@@ -1,8 +1,8 @@
 // Arithmetic on compact values: lane l of a group holds base + l * stride.
 //
 // Loop counters, pointers and addresses of programs that divide work by core number have this form,
-// so one scalar operation serves all lanes. A rule gives the exact result in every lane 0 .. last or
-// says no; then the lanes are computed one by one. Stride 0 is a uniform value.
+// so one scalar operation serves all lanes. A rule gives the exact result in every lane 0 .. last
+// or says no; then the lanes are computed one by one. Stride 0 is a uniform value.
 #pragma once
 #include <cstdint>
 
@@ -56,6 +56,21 @@ constexpr bool times(Compact a, Compact b, Compact& out) {
   return true;
 }
 
+// Quotients of a run that does not wrap are equal if those of its ends are. Remainders are affine
+// then: neighbours that share a row of an array have their columns so.
+constexpr bool quotient(Compact a, Compact b, uint32_t last, Compact& out) {
+  if (b.stride != 0 || !runs_unsigned(a, last)) return false;
+  out = {b.base == 0 ? 0 : a.base / b.base, 0};
+  return b.base == 0 || a.at(last) / b.base == out.base;
+}
+constexpr bool signed_quotient(Compact a, Compact b, uint32_t last, Compact& out) {
+  const auto divisor = static_cast<int64_t>(b.base);
+  if (b.stride != 0 || divisor <= 0 || !runs_signed(a, last)) return false;
+  const int64_t first = static_cast<int64_t>(a.base) / divisor;
+  out = {static_cast<uint64_t>(first), 0};
+  return static_cast<int64_t>(a.at(last)) / divisor == first;
+}
+
 // d = op(a, b, c) in every lane, or false. Rows with a rule have the trait kAffine.
 template <Op op>
 constexpr bool affine_rule(const Uop& u, uint32_t last, Compact a, Compact b, Compact c,
@@ -103,6 +118,21 @@ constexpr bool affine_rule(const Uop& u, uint32_t last, Compact a, Compact b, Co
       d = plus(c, t);
       return true;
     case Op::madd32: return times(a, b, t) && low32(plus(c, t), last, d);
+    case Op::msub64:
+      if (!times(a, b, t)) return false;
+      d = minus(c, t);
+      return true;
+    case Op::msub32: return times(a, b, t) && low32(minus(c, t), last, d);
+    case Op::udiv64: return quotient(a, b, last, d);
+    case Op::udiv32:
+      return low32(a, last, t) && quotient(t, {b.base & 0xffffffff, b.stride}, last, d);
+    case Op::sdiv64: return signed_quotient(a, b, last, d);
+    case Op::sdiv32: {
+      const auto divisor = static_cast<uint64_t>(int64_t{static_cast<int32_t>(b.base)});
+      if (!sext32(a, last, t) || !signed_quotient(t, {divisor, b.stride}, last, d)) return false;
+      d.base &= 0xffffffff;
+      return true;
+    }
     case Op::umaddl:
     case Op::smaddl: {
       Compact x, y;
