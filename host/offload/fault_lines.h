@@ -1,5 +1,5 @@
 // Source lines for the text of faults. They are looked for beside the kernels, by whoever the
-// Service's owner chose: the programs may be hostile.
+// Simulator's owner chose: the programs may be hostile.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // daemon must survive that. Where it does, zeros take the place of what is gone, for this process
 // alone, and the kernel that is concerned ends with an error.
 //
-// For the one thread at a time that uses the Services of a process; its helpers touch memory only
+// For the one thread at a time that uses the Simulators of a process; its helpers touch memory only
 // while it waits for them.
 #pragma once
 #include <cstdint>

@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kKiB = 1024;
 
 // Stacks lie above all device addresses. Function kernels have no heap.
-host::MemoryPlan plan_on(const DeviceMemory& memory, const MachineOptions& options) {
+host::MemoryPlan plan_on(const DeviceMemory& memory, const KernelMachineOptions& options) {
   host::MemoryPlan plan;
   plan.config.linear_base = memory.lowest();
   plan.config.linear_size = memory.size_bytes() - memory.lowest();
@@ -52,7 +52,7 @@ uint64_t slice_length(uint32_t cores) {
 
 }  // namespace
 
-Machine::Machine(Translator& translator, DeviceMemory* memory, const MachineOptions& options)
+KernelMachine::KernelMachine(Translator& translator, DeviceMemory* memory, const KernelMachineOptions& options)
     : translator_(translator),
       options_(options),
       backend_(make_backend(options.backend, memory != nullptr)) {
@@ -74,23 +74,23 @@ Machine::Machine(Translator& translator, DeviceMemory* memory, const MachineOpti
     host::load_image(*backend_, module, plan_);
 }
 
-bool Machine::fits(const MachineOptions& options) const {
+bool KernelMachine::fits(const KernelMachineOptions& options) const {
   return options.cores == options_.cores && options.stack_size_bytes == options_.stack_size_bytes;
 }
 
-void Machine::see_growth() {
+void KernelMachine::see_growth() {
   if (known_uops_ == translator_.module().uops.size()) return;
   backend_->module_changed();
   known_uops_ = translator_.module().uops.size();
 }
 
-void Machine::reset(uint64_t max_instructions) {
+void KernelMachine::reset(uint64_t max_instructions) {
   see_growth();
   backend_->reset(max_instructions);
   plan_.config.max_instructions = max_instructions;
 }
 
-Run::Run(Machine& machine, const RunRequest& request)
+Run::Run(KernelMachine& machine, const RunRequest& request)
     : machine_(machine),
       guard_(request.guard),
       is_process_(request.is_process),

@@ -22,7 +22,7 @@
 
 namespace gpusim::offload {
 
-struct MachineOptions {
+struct KernelMachineOptions {
   std::string backend = "auto";
   uint32_t threads = 1;
   uint32_t cores = 1;
@@ -31,15 +31,15 @@ struct MachineOptions {
 
 /// Cores on the memory of a context, or with memory of their own (processes). What they have learnt
 /// of the program, native code above all, serves later runs.
-class Machine {
+class KernelMachine {
  public:
   /// `memory` null: of its own. gpusim::Error, std::runtime_error: it cannot be.
-  Machine(Translator& translator, DeviceMemory* memory, const MachineOptions& options);
+  KernelMachine(Translator& translator, DeviceMemory* memory, const KernelMachineOptions& options);
 
   Translator& translator() { return translator_; }
   Backend& backend() { return *backend_; }
   const host::MemoryPlan& plan() const { return plan_; }
-  bool fits(const MachineOptions& options) const;
+  bool fits(const KernelMachineOptions& options) const;
   /// All cores idle, as new.
   void reset(uint64_t max_instructions);
   /// Others may have made the program's code grow.
@@ -47,7 +47,7 @@ class Machine {
 
  private:
   Translator& translator_;
-  MachineOptions options_;
+  KernelMachineOptions options_;
   std::unique_ptr<Backend> backend_;
   host::MemoryPlan plan_;
   size_t known_uops_ = 0;  // of the module, by the backend
@@ -68,7 +68,7 @@ struct RunRequest {
 
 class Run {
  public:
-  Run(Machine& machine, const RunRequest& request);
+  Run(KernelMachine& machine, const RunRequest& request);
 
   bool step();  // one slice; false: it has ended
   // After the end. Addresses whose source lines trouble() could tell; then what is known of them.
@@ -87,7 +87,7 @@ class Run {
   void explain_locks(const host::RunResult& result);
   void add_trouble(const std::string& line);
 
-  Machine& machine_;
+  KernelMachine& machine_;
   const LockGuard* guard_;
   bool is_process_;
   KernelOutput output_;

@@ -64,11 +64,11 @@ void Program::remove() {
   std::erase(installed(), this);
 }
 
-Machine& Program::take_machine(const MachineOptions& wanted) {
+KernelMachine& Program::take_machine(const KernelMachineOptions& wanted) {
   auto it = std::ranges::find_if(
       machines_, [&](const Entry& e) { return !e.is_taken && e.machine->fits(wanted); });
   if (it == machines_.end()) {
-    machines_.push_front({std::make_unique<Machine>(translator, &memory_, wanted), false});
+    machines_.push_front({std::make_unique<KernelMachine>(translator, &memory_, wanted), false});
     it = machines_.begin();
   }
   machines_.splice(machines_.begin(), machines_, it);
@@ -80,7 +80,7 @@ Machine& Program::take_machine(const MachineOptions& wanted) {
   return *it->machine;
 }
 
-void Program::give_machine(const Machine& machine) {
+void Program::give_machine(const KernelMachine& machine) {
   std::ranges::find(machines_, &machine, [](const Entry& e) { return e.machine.get(); })->is_taken =
       false;
 }

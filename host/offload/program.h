@@ -36,8 +36,8 @@ class Program {
   }
 
   /// A machine that no kernel uses, for one that is about to begin; it stays taken until give().
-  Machine& take_machine(const MachineOptions& wanted);
-  void give_machine(const Machine& machine);
+  KernelMachine& take_machine(const KernelMachineOptions& wanted);
+  void give_machine(const KernelMachine& machine);
 
   /// Why the function cannot be a kernel, or nothing.
   std::optional<std::string> objection(uint64_t function) const {
@@ -62,7 +62,7 @@ class Program {
 
  private:
   struct Entry {
-    std::unique_ptr<Machine> machine;
+    std::unique_ptr<KernelMachine> machine;
     bool is_taken = false;
   };
   // Of all devices of this process, which one thread at a time uses.

@@ -112,7 +112,7 @@ const char* Commands::name(uint16_t op) {
   return o ? o->name : nullptr;
 }
 
-Commands::Commands(const GuestMemory& memory, offload::Service& service, CommandOptions options,
+Commands::Commands(const GuestMemory& memory, offload::Simulator& service, CommandOptions options,
                    Log& log, std::function<void(uint64_t gpa)> done)
     : memory_(memory),
       service_(service),
@@ -265,7 +265,7 @@ void Commands::answer(const Label& label, int status, const gpusim_reply& reply)
 
 Commands::Answer Commands::hello(const Request& request, const Label&, gpusim_reply& reply) {
   check_version(request.request.words.word[0]);
-  const offload::ServiceOptions& options = service_.options();
+  const offload::SimulatorOptions& options = service_.options();
   reply.word[0] = GPUSIM_WIRE_VERSION;
   reply.word[1] = options_.generation;
   reply.word[2] = options.most_cores;
@@ -457,7 +457,7 @@ Commands::Answer Commands::unload(const Request& request, const Label&, gpusim_r
 
 Commands::Answer Commands::symbol(const Request& request, const Label&, gpusim_reply& reply) {
   const gpusim_words& words = request.request.words;
-  const offload::Service::Symbol symbol = service_.symbol(
+  const offload::Simulator::Symbol symbol = service_.symbol(
       request.context, number32(words.word[0], "program"), std::string(request_text(words)));
   reply.word[0] = symbol.address;
   reply.word[1] = symbol.size_bytes;

@@ -12,7 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "host/offload/service.h"
+#include "host/offload/simulator.h"
 #include "qemu_bridge/daemon/guest_memory.h"
 #include "qemu_bridge/daemon/log.h"
 #include "qemu_bridge/wire/gpusim_wire.h"
@@ -36,7 +36,7 @@ class Commands {
  public:
   /// `done`: there is a reply at this gpa. It is called from serve(), or from the engine's step()
   /// where a command takes time. The references must outlive this object.
-  Commands(const GuestMemory& memory, offload::Service& service, CommandOptions options, Log& log,
+  Commands(const GuestMemory& memory, offload::Simulator& service, CommandOptions options, Log& log,
            std::function<void(uint64_t gpa)> done);
   /// As abandon().
   ~Commands();
@@ -117,7 +117,7 @@ class Commands {
   void answer(const Label& label, int status, const gpusim_reply& reply);
 
   const GuestMemory& memory_;
-  offload::Service& service_;
+  offload::Simulator& service_;
   CommandOptions options_;
   Log& log_;
   std::function<void(uint64_t gpa)> done_;

@@ -10,7 +10,7 @@
 #include "device_sim/core/backend.h"
 #include "device_sim/core/backend_traits.h"
 #include "host/offload/lost_pages.h"
-#include "host/offload/service.h"
+#include "host/offload/simulator.h"
 #include "qemu_bridge/daemon/bell_transport.h"
 #include "qemu_bridge/daemon/commands.h"
 #include "qemu_bridge/daemon/line_helper.h"
@@ -38,10 +38,10 @@ std::unique_ptr<Transport> open_transport(const DaemonOptions& options, Log& log
   return std::make_unique<SerialTransport>(options.listen, std::move(ram), options.qmp, log);
 }
 
-std::unique_ptr<offload::Service> open_service(const DaemonOptions& options,
-                                               const LineHelper& lines,
-                                               std::function<void()> wake) {
-  return std::make_unique<offload::Service>(offload::ServiceOptions{
+std::unique_ptr<offload::Simulator> open_service(const DaemonOptions& options,
+                                                 const LineHelper& lines,
+                                                 std::function<void()> wake) {
+  return std::make_unique<offload::Simulator>(offload::SimulatorOptions{
       .backend = options.backend,
       .threads = options.threads,
       .most_contexts = options.most_contexts,
@@ -52,7 +52,7 @@ std::unique_ptr<offload::Service> open_service(const DaemonOptions& options,
 }
 
 // The one that serves first: what a guest shows as the device.
-std::string backend_lines(const offload::Service& service) {
+std::string backend_lines(const offload::Simulator& service) {
   std::string text = fmt::format("{}: {}\n", service.backend(), service.device());
   std::string why_not;
   for (const BackendInfo& b : all_backends())
@@ -62,7 +62,7 @@ std::string backend_lines(const offload::Service& service) {
 }
 
 // GPU drivers open files and talk to devices all the time.
-bool wants_sandbox(const DaemonOptions& options, const offload::Service& service, Log& log) {
+bool wants_sandbox(const DaemonOptions& options, const offload::Simulator& service, Log& log) {
   std::string why_not = "backend " + service.backend() + " cannot work in it";
   const bool suits = !traits_of(service.backend()).is_on_device;
   if (options.sandbox) {
@@ -102,7 +102,7 @@ int run_daemon(const DaemonOptions& options) {
   Log log = open_log(options);
   const std::unique_ptr<Transport> transport = open_transport(options, log);
   Watcher watcher;  // before there are threads
-  std::unique_ptr<offload::Service> service;
+  std::unique_ptr<offload::Simulator> service;
   ServeOptions serve_options;
   std::string what;
   try {

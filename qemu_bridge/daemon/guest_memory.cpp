@@ -11,7 +11,7 @@
 
 #include "device_sim/base/error.h"
 #include "host/offload/lost_pages.h"
-#include "host/offload/service.h"
+#include "host/offload/simulator.h"
 
 namespace gpusim::daemon {
 namespace {

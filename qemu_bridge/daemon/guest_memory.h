@@ -43,7 +43,7 @@ class GuestMemory {
   /// False if a byte is not RAM. The range may reach over adjoining regions.
   bool copy_out(uint64_t gpa, std::span<uint8_t> to) const;
 
-  /// What Service::map takes for these extents; neighbours in a file become one piece. Throws
+  /// What Simulator::map takes for these extents; neighbours in a file become one piece. Throws
   /// offload::OffloadError unless all are whole pages of RAM that add up to `size_bytes`, writable
   /// ones if they are to be written, and make no more than `most_pieces`.
   std::vector<offload::FilePiece> pieces(std::span<const gpusim_extent> extents,

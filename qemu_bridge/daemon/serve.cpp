@@ -22,7 +22,7 @@ void relax() {
 
 class Server {
  public:
-  Server(Transport& transport, offload::Service& service, const ServeOptions& options, Log& log)
+  Server(Transport& transport, offload::Simulator& service, const ServeOptions& options, Log& log)
       : transport_(transport), service_(service), options_(options), log_(log) {}
 
   void run(const std::function<bool()>& stop) {
@@ -121,7 +121,7 @@ class Server {
   }
 
   Transport& transport_;
-  offload::Service& service_;
+  offload::Simulator& service_;
   const ServeOptions& options_;
   Log& log_;
   std::optional<Commands> commands_;
@@ -130,7 +130,7 @@ class Server {
 
 }  // namespace
 
-void serve(Transport& transport, offload::Service& service, const ServeOptions& options,
+void serve(Transport& transport, offload::Simulator& service, const ServeOptions& options,
            const std::function<bool()>& stop, Log& log) {
   Server(transport, service, options, log).run(stop);
 }

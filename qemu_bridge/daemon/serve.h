@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "host/offload/service.h"
+#include "host/offload/simulator.h"
 #include "qemu_bridge/daemon/log.h"
 #include "qemu_bridge/daemon/transport.h"
 
@@ -18,7 +18,7 @@ struct ServeOptions {
 };
 
 /// Until the transport ends or `stop` says so.
-void serve(Transport& transport, offload::Service& service, const ServeOptions& options,
+void serve(Transport& transport, offload::Simulator& service, const ServeOptions& options,
            const std::function<bool()>& stop, Log& log);
 
 }  // namespace gpusim::daemon

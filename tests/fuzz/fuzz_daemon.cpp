@@ -17,7 +17,7 @@
 #include "qemu_bridge/daemon/bell_transport.h"
 #include "qemu_bridge/daemon/commands.h"
 #include "qemu_bridge/wire/gpusim_bell.h"
-#include "tests/unit/daemon/fake_service.h"
+#include "tests/unit/daemon/fake_simulator.h"
 
 using namespace gpusim;
 using namespace gpusim::daemon;
@@ -133,7 +133,7 @@ class Guest {
   }
 
   void run(Input input) {
-    offload::Service service({.address_space_bytes = uint64_t{1} << 26, .most_contexts = 4});
+    offload::Simulator service({.address_space_bytes = uint64_t{1} << 26, .most_contexts = 4});
     commands_.reset();
     service_ = &service;
     begin();
@@ -323,7 +323,7 @@ class Guest {
 
   GuestMemory memory_;
   uint8_t *low_ = nullptr, *high_ = nullptr;
-  offload::Service* service_ = nullptr;
+  offload::Simulator* service_ = nullptr;
   Log log_;
   std::optional<Commands> commands_;
   std::atomic<bool> still_{true};

@@ -26,9 +26,9 @@
 using gpusim::offload::LaunchOutcome;
 using gpusim::offload::LoadOutcome;
 using gpusim::offload::OffloadError;
-using gpusim::offload::Service;
+using gpusim::offload::Simulator;
 using gpusim::offload::Simulators;
-using Turn = Simulators::Turn;
+using Ownership = Simulators::Ownership;
 
 namespace {
 
@@ -80,7 +80,7 @@ void copy_text(char* to, size_t room, const std::string& text) {
 struct gpusim_port {
   std::string backend = "auto";
   uint32_t threads = 0;
-  std::shared_ptr<Service> service;
+  std::shared_ptr<Simulator> simulator;
   uint32_t context = 0;
   std::mutex mutex;
   uint64_t last_ticket = 0;
@@ -124,12 +124,12 @@ int port_open(const gpusim_port_option* options, unsigned count, gpusim_port** r
     auto port = std::make_unique<gpusim_port>();
     const int status = read_options(*port, options, count);
     if (status != GPUSIM_OK) return status;
-    port->service = simulators().acquire(port->backend, port->threads);
+    port->simulator = simulators().acquire(port->backend, port->threads);
     try {
-      const Turn turn(simulators());
-      port->context = port->service->open();
+      const Ownership owned(simulators());
+      port->context = port->simulator->open();
     } catch (...) {
-      simulators().release(std::move(port->service));
+      simulators().release(std::move(port->simulator));
       throw;
     }
     *result = port.release();
@@ -140,10 +140,10 @@ int port_open(const gpusim_port_option* options, unsigned count, gpusim_port** r
 void port_close(gpusim_port* port) {
   guarded("gpusim_close", [&] {
     {
-      const Turn turn(simulators());
-      port->service->close(port->context);
+      const Ownership owned(simulators());
+      port->simulator->close(port->context);
     }
-    simulators().release(std::move(port->service));
+    simulators().release(std::move(port->simulator));
     return static_cast<int>(GPUSIM_OK);
   });
   delete port;
@@ -152,9 +152,9 @@ void port_close(gpusim_port* port) {
 int port_properties(gpusim_port* port, gpusim_properties* properties) {
   return guarded("gpusim_device_properties", [&] {
     std::memset(properties, 0, sizeof *properties);
-    const Turn turn(simulators());
-    properties->most_cores = port->service->options().most_cores;
-    properties->address_space_bytes = port->service->memory(port->context).size_bytes();
+    const Ownership owned(simulators());
+    properties->most_cores = port->simulator->options().most_cores;
+    properties->address_space_bytes = port->simulator->memory(port->context).size_bytes();
     properties->page_size_bytes =
         std::max<uint64_t>(gpusim::kPageSize, static_cast<uint64_t>(sysconf(_SC_PAGESIZE)));
     properties->memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
@@ -169,10 +169,10 @@ int port_properties(gpusim_port* port, gpusim_properties* properties) {
     }
     copy_text(properties->isa, sizeof properties->isa, isas.substr(0, isas.find(',')));
     copy_text(properties->isas, sizeof properties->isas, isas);
-    copy_text(properties->backend, sizeof properties->backend, port->service->backend());
+    copy_text(properties->backend, sizeof properties->backend, port->simulator->backend());
     copy_text(properties->backends, sizeof properties->backends, backends);
     copy_text(properties->description, sizeof properties->description,
-              port->service->backend() + ": " + port->service->device());
+              port->simulator->backend() + ": " + port->simulator->device());
     copy_text(properties->transport, sizeof properties->transport, "native");
     return static_cast<int>(GPUSIM_OK);
   });
@@ -180,8 +180,8 @@ int port_properties(gpusim_port* port, gpusim_properties* properties) {
 
 int port_counters(gpusim_port* port, gpusim_counters* counters) {
   return guarded("gpusim_device_counters", [&] {
-    const Turn turn(simulators());
-    const gpusim::offload::Counters c = port->service->counters(port->context);
+    const Ownership owned(simulators());
+    const gpusim::offload::Counters c = port->simulator->counters(port->context);
     counters->copied_bytes = c.copied_bytes;
     counters->mapped_bytes = c.mapped_bytes;
     counters->kernels = c.kernels;
@@ -204,8 +204,8 @@ int map_own(gpusim_port* port, void* pointer, uint64_t size_bytes, int read_only
             gpusim_port_memory* memory) {
   const auto address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pointer));
   {
-    const Turn turn(simulators());
-    port->service->map_own(port->context, address, size_bytes, rights(read_only));
+    const Ownership owned(simulators());
+    port->simulator->map_own(port->context, address, size_bytes, rights(read_only));
   }
   *memory = {
       .device_address = address, .pointer = pointer, .size_bytes = size_bytes, .handle = handle};
@@ -241,8 +241,8 @@ int port_attach(gpusim_port* port, void* pointer, uint64_t size_bytes, int read_
 
 int port_free(gpusim_port* port, const gpusim_port_memory* memory) {
   const int status = guarded("freeing memory", [&] {
-    const Turn turn(simulators());
-    port->service->unmap(port->context, memory->device_address, memory->size_bytes);
+    const Ownership owned(simulators());
+    port->simulator->unmap(port->context, memory->device_address, memory->size_bytes);
     return static_cast<int>(GPUSIM_OK);
   });
   if (status != GPUSIM_BUSY && memory->handle == kOurs) munmap(memory->pointer, memory->size_bytes);
@@ -258,17 +258,17 @@ int port_load(gpusim_port* port, const void* bytes, size_t size_bytes, const cha
     const auto pending = std::make_shared<Pending>();
     simulators().need_runner();
     {
-      const Turn turn(simulators());
-      port->service->load(port->context, port->new_ticket(),
-                          {static_cast<const uint8_t*>(bytes), size_bytes}, name, flags,
-                          [pending](const LoadOutcome& outcome) {
-                            const std::lock_guard lock(pending->mutex);
-                            pending->end.status = gpusim_offload_status_of_errno(outcome.status);
-                            set_text(pending->end, outcome.text);
-                            pending->program = outcome.program;
-                            pending->has_ended = true;
-                            pending->ended.notify_all();
-                          });
+      const Ownership owned(simulators());
+      port->simulator->load(port->context, port->new_ticket(),
+                            {static_cast<const uint8_t*>(bytes), size_bytes}, name, flags,
+                            [pending](const LoadOutcome& outcome) {
+                              const std::lock_guard lock(pending->mutex);
+                              pending->end.status = gpusim_offload_status_of_errno(outcome.status);
+                              set_text(pending->end, outcome.text);
+                              pending->program = outcome.program;
+                              pending->has_ended = true;
+                              pending->ended.notify_all();
+                            });
     }
     std::unique_lock lock(pending->mutex);
     pending->ended.wait(lock, [&] { return pending->has_ended; });
@@ -280,8 +280,8 @@ int port_load(gpusim_port* port, const void* bytes, size_t size_bytes, const cha
 
 int port_unload(gpusim_port* port, uint32_t program) {
   return guarded("unloading a program", [&] {
-    const Turn turn(simulators());
-    port->service->unload(port->context, program);
+    const Ownership owned(simulators());
+    port->simulator->unload(port->context, program);
     return static_cast<int>(GPUSIM_OK);
   });
 }
@@ -289,8 +289,8 @@ int port_unload(gpusim_port* port, uint32_t program) {
 int port_symbol(gpusim_port* port, uint32_t program, const char* name, uint64_t* address,
                 uint64_t* size_bytes) {
   return guarded(name, [&] {
-    const Turn turn(simulators());
-    const Service::Symbol symbol = port->service->symbol(port->context, program, name);
+    const Ownership owned(simulators());
+    const Simulator::Symbol symbol = port->simulator->symbol(port->context, program, name);
     *address = symbol.address;
     *size_bytes = symbol.size_bytes;
     return static_cast<int>(GPUSIM_OK);
@@ -299,8 +299,8 @@ int port_symbol(gpusim_port* port, uint32_t program, const char* name, uint64_t*
 
 int port_check(gpusim_port* port, uint32_t program, uint64_t function) {
   return guarded("a kernel", [&] {
-    const Turn turn(simulators());
-    port->service->check(port->context, program, function);
+    const Ownership owned(simulators());
+    port->simulator->check(port->context, program, function);
     return static_cast<int>(GPUSIM_OK);
   });
 }
@@ -321,19 +321,20 @@ int port_launch(gpusim_port* port, const gpusim_launch* launch, uint64_t* ticket
     }
     bool over = false;
     try {
-      const Turn turn(simulators());
-      port->service->launch(port->context, number, *launch,
-                            [pending](const LaunchOutcome& outcome) {
-                              const std::lock_guard lock(pending->mutex);
-                              pending->end.status = gpusim_offload_status_of_errno(outcome.status);
-                              pending->end.reply.report = outcome.report;
-                              pending->end.reply.classes = outcome.classes;
-                              set_text(pending->end, outcome.text);
-                              pending->has_ended = true;
-                              pending->ended.notify_all();
-                            });
+      const Ownership owned(simulators());
+      port->simulator->launch(
+          port->context, number, *launch, [pending](const LaunchOutcome& outcome) {
+            const std::lock_guard lock(pending->mutex);
+            pending->end.status = gpusim_offload_status_of_errno(outcome.status);
+            pending->end.reply.report = outcome.report;
+            pending->end.reply.classes = outcome.classes;
+            set_text(pending->end, outcome.text);
+            pending->has_ended = true;
+            pending->ended.notify_all();
+          });
       const auto until = std::chrono::steady_clock::now() + kPatience;
-      while (!(over = is_over()) && std::chrono::steady_clock::now() < until) port->service->step();
+      while (!(over = is_over()) && std::chrono::steady_clock::now() < until)
+        port->simulator->step();
     } catch (...) {
       const std::lock_guard lock(port->mutex);
       port->pending.erase(number);
@@ -383,8 +384,8 @@ int port_wait(gpusim_port* port, uint64_t ticket, uint64_t timeout_ns, int /*may
 int port_cancel(gpusim_port* port, uint64_t ticket) {
   return guarded("cancelling a kernel", [&] {
     try {
-      const Turn turn(simulators());
-      port->service->cancel(port->context, ticket);
+      const Ownership owned(simulators());
+      port->simulator->cancel(port->context, ticket);
     } catch (const OffloadError& e) {
       if (e.number() != ENOENT) throw;  // it has ended
     }

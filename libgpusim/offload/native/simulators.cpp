@@ -11,14 +11,14 @@ Simulators& Simulators::instance() {
   return *simulators;
 }
 
-std::shared_ptr<Service> Simulators::acquire(const std::string& backend, uint32_t threads) {
+std::shared_ptr<Simulator> Simulators::acquire(const std::string& backend, uint32_t threads) {
   const std::lock_guard lock(entries_mutex_);
   for (Entry& entry : entries_) {
     if (entry.backend != backend || entry.threads != threads) continue;
     ++entry.devices;
-    return entry.service;
+    return entry.simulator;
   }
-  ServiceOptions options;
+  SimulatorOptions options;
   options.backend = backend;
   options.threads = threads;
   options.identity = true;
@@ -29,21 +29,21 @@ std::shared_ptr<Service> Simulators::acquire(const std::string& backend, uint32_
     const FileDescriptor file = host::memory_file(elf);
     return file ? host::find_lines(file.get(), places) : host::LineTable{};
   };
-  auto service = std::make_shared<Service>(options);
-  const Turn turn(*this);
-  entries_.push_back({backend, threads, service, 1});
-  return service;
+  auto simulator = std::make_shared<Simulator>(options);
+  const Ownership owned(*this);
+  entries_.push_back({backend, threads, simulator, 1});
+  return simulator;
 }
 
-void Simulators::release(std::shared_ptr<Service> service) {
+void Simulators::release(std::shared_ptr<Simulator> simulator) {
   const std::lock_guard lock(entries_mutex_);
   const auto entry = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const Entry& e) { return e.service == service; });
+                                  [&](const Entry& e) { return e.simulator == simulator; });
   if (--entry->devices != 0) return;
   {
-    const Turn turn(*this);
+    const Ownership owned(*this);
     entries_.erase(entry);
-    service.reset();
+    simulator.reset();
   }
   if (!entries_.empty()) return;
   std::thread runner;
@@ -90,9 +90,9 @@ void Simulators::run() {
     lock.unlock();
     // Others get their turn between slices.
     for (bool more = true; more;) {
-      const Turn turn(*this);
+      const Ownership owned(*this);
       more = false;
-      for (const Entry& entry : entries_) more |= entry.service->step();
+      for (const Entry& entry : entries_) more |= entry.simulator->step();
     }
     lock.lock();
   }

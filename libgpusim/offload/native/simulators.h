@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "host/offload/service.h"
+#include "host/offload/simulator.h"
 
 namespace gpusim::offload {
 
@@ -23,16 +23,16 @@ class Simulators {
   static Simulators& instance();
 
   /// The simulator with these options, made if there is none; give each back. Throws.
-  std::shared_ptr<Service> acquire(const std::string& backend, uint32_t threads);
-  void release(std::shared_ptr<Service> service);
+  std::shared_ptr<Simulator> acquire(const std::string& backend, uint32_t threads);
+  void release(std::shared_ptr<Simulator> simulator);
 
   /// Ownership of all simulators, first come first served.
-  class Turn {
+  class Ownership {
    public:
-    explicit Turn(Simulators& simulators) : simulators_(simulators) { simulators_.enter(); }
-    ~Turn() { simulators_.leave(); }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
+    explicit Ownership(Simulators& simulators) : simulators_(simulators) { simulators_.enter(); }
+    ~Ownership() { simulators_.leave(); }
+    Ownership(const Ownership&) = delete;
+    Ownership& operator=(const Ownership&) = delete;
 
    private:
     Simulators& simulators_;
@@ -47,7 +47,7 @@ class Simulators {
   struct Entry {
     std::string backend;
     uint32_t threads = 0;
-    std::shared_ptr<Service> service;
+    std::shared_ptr<Simulator> simulator;
     unsigned devices = 0;
   };
 

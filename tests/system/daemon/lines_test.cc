@@ -14,7 +14,7 @@
 #include <random>
 #include <string>
 
-#include "host/offload/service.h"
+#include "host/offload/simulator.h"
 #include "qemu_bridge/daemon/line_helper.h"
 #include "tests/system/daemon/fake_guest.h"
 
@@ -75,7 +75,7 @@ double seconds_to_try() {
 // The engine of a daemon, with the kernels, whose lines are found when `release` says so.
 struct Engine {
   Engine() {
-    service = std::make_unique<offload::Service>(offload::ServiceOptions{
+    service = std::make_unique<offload::Simulator>(offload::SimulatorOptions{
         .backend = "scalar", .threads = 1, .find_lines = [this](auto, auto places) {
           std::unique_lock lock(mutex);
           ++searches;
@@ -142,7 +142,7 @@ struct Engine {
   bool is_released = false, fails = false;
   uint64_t next_ticket = 1, last_ticket = 0;
   uint32_t context = 0, program = 0;
-  std::unique_ptr<offload::Service> service;
+  std::unique_ptr<offload::Simulator> service;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The device behind libGPUSim: contexts, memory in place, programs, kernels.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
-#include "host/offload/service.h"
+#include "host/offload/simulator.h"
 
 #include <doctest/doctest.h>
 #include <sys/mman.h>
@@ -104,7 +104,7 @@ struct Device {
     return *result;
   }
 
-  Service service;
+  Simulator service;
   uint32_t context;
   uint64_t ticket = 0;
 };
@@ -591,7 +591,7 @@ TEST_CASE("what cannot be mapped, loaded or launched is refused and changes noth
 
 TEST_CASE("a thousand contexts leave nothing behind") {
   Ram ram(2);
-  Service service({.threads = 1});
+  Simulator service({.threads = 1});
   const std::vector<uint8_t> elf = kernels();
   size_t before = 0;
   for (int i = 0; i < 1000; ++i) {

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "device_sim/uir/insn_class.h"
-#include "tests/unit/daemon/fake_service.h"
+#include "tests/unit/daemon/fake_simulator.h"
 
 using namespace gpusim;
 using namespace gpusim::daemon;
@@ -70,7 +70,7 @@ struct Setup {
   }
 
   GuestMemory memory;
-  offload::Service service{{.address_space_bytes = uint64_t{1} << 32, .most_contexts = 4}};
+  offload::Simulator service{{.address_space_bytes = uint64_t{1} << 32, .most_contexts = 4}};
   Log log;
   std::vector<uint64_t> done;
   std::optional<Commands> commands;

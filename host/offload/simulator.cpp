@@ -1,4 +1,4 @@
-#include "host/offload/service.h"
+#include "host/offload/simulator.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -40,13 +40,13 @@ struct Job {
   uint64_t ticket = 0;
   gpusim_launch launch{};
   std::shared_ptr<Program> program;
-  Service::LaunchDone done;
+  Simulator::LaunchDone done;
   Clock::time_point arrival = Clock::now(), begin;
   bool has_begun = false;
   // Of a process, which has a machine and code of its own.
   std::unique_ptr<Translator> translator;
-  std::unique_ptr<Machine> own_machine;
-  Machine* machine = nullptr;  // of the program, taken
+  std::unique_ptr<KernelMachine> own_machine;
+  KernelMachine* machine = nullptr;  // of the program, taken
   Program::ChipState chip;
   std::optional<Run> run;  // once it has begun
   // Of a kernel that ended in faults: it waits for their source lines.
@@ -58,13 +58,13 @@ struct Loading {
   uint64_t ticket = 0;
   std::string name;
   uint32_t flags = 0;
-  Service::LoadDone done;
+  Simulator::LoadDone done;
   std::shared_ptr<Loader::Result> result;
 };
 
 }  // namespace
 
-struct Service::Impl {
+struct Simulator::Impl {
   struct Context {
     explicit Context(DeviceMemory its_memory) : memory(std::move(its_memory)) {}
     DeviceMemory memory;
@@ -77,7 +77,7 @@ struct Service::Impl {
     uint64_t kernels = 0, translations = 0, cached_programs = 0;
   };
 
-  explicit Impl(ServiceOptions its_options) : options(std::move(its_options)) {
+  explicit Impl(SimulatorOptions its_options) : options(std::move(its_options)) {
     const std::unique_ptr<Backend> b = make_backend(options.backend, /*in_place=*/true);
     options.backend = b->name();
     device = b->device();
@@ -115,7 +115,7 @@ struct Service::Impl {
   void finish_load(Context& c, Loading loading);
   bool finish_searches(Context& c);
 
-  ServiceOptions options;
+  SimulatorOptions options;
   std::string device;
   int null_file = -1;
   Loader loader{kCacheBytes, options.wake};
@@ -125,16 +125,17 @@ struct Service::Impl {
   uint32_t last_served = 0;
 };
 
-Service::Service(ServiceOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
-Service::~Service() {
+Simulator::Simulator(SimulatorOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+Simulator::~Simulator() {
   for (auto& [number, c] : impl_->contexts) impl_->clear(*c);
 }
 
-const ServiceOptions& Service::options() const { return impl_->options; }
-std::string Service::backend() const { return impl_->options.backend; }
-std::string Service::device() const { return impl_->device; }
+const SimulatorOptions& Simulator::options() const { return impl_->options; }
+std::string Simulator::backend() const { return impl_->options.backend; }
+std::string Simulator::device() const { return impl_->device; }
 
-uint32_t Service::open() {
+uint32_t Simulator::open() {
   Impl& s = *impl_;
   if (s.contexts.size() >= s.options.most_contexts)
     throw OffloadError(
@@ -145,17 +146,17 @@ uint32_t Service::open() {
   return number;
 }
 
-void Service::close(uint32_t context) {
+void Simulator::close(uint32_t context) {
   reset(context);
   impl_->contexts.erase(context);
 }
 
-void Service::reset(uint32_t context) { impl_->clear(impl_->context(context)); }
+void Simulator::reset(uint32_t context) { impl_->clear(impl_->context(context)); }
 
-DeviceMemory& Service::memory(uint32_t context) { return impl_->context(context).memory; }
+DeviceMemory& Simulator::memory(uint32_t context) { return impl_->context(context).memory; }
 
-void Service::map(uint32_t context, uint64_t address, std::span<const FilePiece> pieces,
-                  uint8_t rights) {
+void Simulator::map(uint32_t context, uint64_t address, std::span<const FilePiece> pieces,
+                    uint8_t rights) {
   Impl::Context& c = impl_->context(context);
   uint64_t size_bytes = 0;
   for (const FilePiece& p : pieces) size_bytes += p.size_bytes;
@@ -163,11 +164,11 @@ void Service::map(uint32_t context, uint64_t address, std::span<const FilePiece>
   c.memory.map_files(address, pieces, segment_flags(rights));
 }
 
-void Service::map_own(uint32_t context, uint64_t address, uint64_t size_bytes, uint8_t rights) {
+void Simulator::map_own(uint32_t context, uint64_t address, uint64_t size_bytes, uint8_t rights) {
   impl_->context(context).memory.map_own(address, size_bytes, segment_flags(rights));
 }
 
-void Service::unmap(uint32_t context, uint64_t address, uint64_t size_bytes) {
+void Simulator::unmap(uint32_t context, uint64_t address, uint64_t size_bytes) {
   Impl::Context& c = impl_->context(context);
   if (!c.jobs.empty())
     throw OffloadError(EBUSY, "a kernel of the context runs or waits; wait for it or cancel it");
@@ -176,7 +177,7 @@ void Service::unmap(uint32_t context, uint64_t address, uint64_t size_bytes) {
 }
 
 // A program that is not in use makes room: it is put back before its next kernel.
-void Service::Impl::remove_images(Context& c, uint64_t address, uint64_t size_bytes) {
+void Simulator::Impl::remove_images(Context& c, uint64_t address, uint64_t size_bytes) {
   for (auto& [number, p] : c.programs) {
     if (!p->is_in_the_way(address, size_bytes)) continue;
     if (std::ranges::any_of(c.jobs, [&](const auto& j) { return j->has_begun && j->program == p; }))
@@ -186,7 +187,7 @@ void Service::Impl::remove_images(Context& c, uint64_t address, uint64_t size_by
   }
 }
 
-void Service::Impl::clear(Context& c) {
+void Simulator::Impl::clear(Context& c) {
   while (!c.jobs.empty()) {
     LaunchOutcome outcome;
     outcome.status = -ECANCELED;
@@ -204,7 +205,7 @@ void Service::Impl::clear(Context& c) {
   c.memory.unmap_all();
 }
 
-void Service::Impl::check_ticket(const Context& c, uint64_t ticket) const {
+void Simulator::Impl::check_ticket(const Context& c, uint64_t ticket) const {
   const bool taken = std::any_of(c.jobs.begin(), c.jobs.end(),
                                  [&](const auto& j) { return j->ticket == ticket; }) ||
                      std::any_of(c.loads.begin(), c.loads.end(),
@@ -215,8 +216,8 @@ void Service::Impl::check_ticket(const Context& c, uint64_t ticket) const {
                        fmt::format("{} kernels wait, which is the most", options.most_kernels));
 }
 
-void Service::load(uint32_t context, uint64_t ticket, std::span<const uint8_t> bytes,
-                   const std::string& name, uint32_t load_flags, LoadDone done) {
+void Simulator::load(uint32_t context, uint64_t ticket, std::span<const uint8_t> bytes,
+                     const std::string& name, uint32_t load_flags, LoadDone done) {
   Impl::Context& c = impl_->context(context);
   impl_->check_ticket(c, ticket);
   if (load_flags & ~uint32_t{GPUSIM_LOAD_LIVE_DATA})
@@ -237,7 +238,7 @@ void Service::load(uint32_t context, uint64_t ticket, std::span<const uint8_t> b
   c.loads.push_back(std::move(loading));
 }
 
-bool Service::Impl::finish_loads(Context& c) {
+bool Simulator::Impl::finish_loads(Context& c) {
   bool finished = false;
   for (size_t i = 0; i < c.loads.size();) {
     if (!c.loads[i].result->ready.load(std::memory_order_acquire)) {
@@ -252,7 +253,7 @@ bool Service::Impl::finish_loads(Context& c) {
   return finished;
 }
 
-void Service::Impl::finish_load(Context& c, Loading loading) {
+void Simulator::Impl::finish_load(Context& c, Loading loading) {
   LoadOutcome outcome;
   try {
     if (loading.result->error) std::rethrow_exception(loading.result->error);
@@ -280,7 +281,7 @@ void Service::Impl::finish_load(Context& c, Loading loading) {
   loading.done(outcome);
 }
 
-void Service::unload(uint32_t context, uint32_t number) {
+void Simulator::unload(uint32_t context, uint32_t number) {
   Impl::Context& c = impl_->context(context);
   const std::shared_ptr<Program> p = impl_->program(c, number);
   if (std::any_of(c.jobs.begin(), c.jobs.end(), [&](const auto& j) { return j->program == p; }))
@@ -288,15 +289,15 @@ void Service::unload(uint32_t context, uint32_t number) {
   c.programs.erase(number);
 }
 
-Service::Symbol Service::symbol(uint32_t context, uint32_t number, const std::string& name) {
+Simulator::Symbol Simulator::symbol(uint32_t context, uint32_t number, const std::string& name) {
   const std::shared_ptr<Program> p = impl_->program(impl_->context(context), number);
   const gpusim::Symbol* s = find_symbol(p->translator.module(), name);
   if (!s) throw OffloadError(ENOENT, fmt::format("{} has no symbol {}", p->name, name));
   return {s->address, s->size_bytes};
 }
 
-void Service::launch(uint32_t context, uint64_t ticket, const gpusim_launch& launch,
-                     LaunchDone done) {
+void Simulator::launch(uint32_t context, uint64_t ticket, const gpusim_launch& launch,
+                       LaunchDone done) {
   Impl::Context& c = impl_->context(context);
   impl_->check_ticket(c, ticket);
   check_launch(launch, c.memory, impl_->options.most_cores);
@@ -308,7 +309,7 @@ void Service::launch(uint32_t context, uint64_t ticket, const gpusim_launch& lau
   c.jobs.push_back(std::move(job));
 }
 
-void Service::cancel(uint32_t context, uint64_t ticket) {
+void Simulator::cancel(uint32_t context, uint64_t ticket) {
   Impl::Context& c = impl_->context(context);
   const auto job = std::find_if(c.jobs.begin(), c.jobs.end(),
                                 [&](const auto& j) { return j->ticket == ticket; });
@@ -330,13 +331,13 @@ void Service::cancel(uint32_t context, uint64_t ticket) {
   loading.done(outcome);
 }
 
-void Service::check(uint32_t context, uint32_t number, uint64_t function) {
+void Simulator::check(uint32_t context, uint32_t number, uint64_t function) {
   const std::shared_ptr<Program> p = impl_->program(impl_->context(context), number);
   if (const std::optional<std::string> why = p->objection(function))
     throw OffloadError(EOPNOTSUPP, *why);
 }
 
-Counters Service::counters(uint32_t context) {
+Counters Simulator::counters(uint32_t context) {
   const Impl::Context& c = impl_->context(context);
   return {.copied_bytes = 0,  // backends that copy are not accepted
           .mapped_bytes = c.memory.mapped_bytes(),
@@ -346,7 +347,7 @@ Counters Service::counters(uint32_t context) {
 }
 
 // The next one after that served last, of those that are the first of their queue.
-Service::Impl::JobPlace Service::Impl::next_job(Context& c) {
+Simulator::Impl::JobPlace Simulator::Impl::next_job(Context& c) {
   if (c.jobs.size() == 1 && !c.jobs.front()->search) return c.jobs.begin();
   std::vector<uint64_t> queues;
   size_t running = 0;
@@ -366,14 +367,14 @@ Service::Impl::JobPlace Service::Impl::next_job(Context& c) {
   return first;
 }
 
-void Service::Impl::begin(Context& c, Job& job) {
+void Simulator::Impl::begin(Context& c, Job& job) {
   const gpusim_launch& l = job.launch;
   job.begin = Clock::now();
   job.has_begun = true;
-  const MachineOptions wanted{.backend = options.backend,
-                              .threads = options.threads,
-                              .cores = l.cores,
-                              .stack_size_bytes = l.stack_size_bytes};
+  const KernelMachineOptions wanted{.backend = options.backend,
+                                    .threads = options.threads,
+                                    .cores = l.cores,
+                                    .stack_size_bytes = l.stack_size_bytes};
   const bool is_process = (l.flags & GPUSIM_LAUNCH_PROCESS) != 0;
   const bool is_guarded = job.program->is_live && !is_process;
   RunRequest request{.name = job.program->name,
@@ -388,7 +389,7 @@ void Service::Impl::begin(Context& c, Job& job) {
   if (is_process) {
     request.strings = launch_strings(l, c.memory);
     job.translator = std::make_unique<Translator>(job.program->unguarded());
-    job.own_machine = std::make_unique<Machine>(*job.translator, nullptr, wanted);
+    job.own_machine = std::make_unique<KernelMachine>(*job.translator, nullptr, wanted);
     job.run.emplace(*job.own_machine, request);
     return;
   }
@@ -401,13 +402,13 @@ void Service::Impl::begin(Context& c, Job& job) {
 }
 
 // Others may have had their turn.
-void Service::Impl::resume(Job& job) {
+void Simulator::Impl::resume(Job& job) {
   if (job.own_machine) return;
   job.program->install();
   job.program->resume_kernel(job.chip);
 }
 
-void Service::Impl::end(Context& c, JobPlace place, LaunchOutcome outcome) {
+void Simulator::Impl::end(Context& c, JobPlace place, LaunchOutcome outcome) {
   const std::unique_ptr<Job> job = std::move(*place);
   c.jobs.erase(place);
   if (job->run) {
@@ -430,7 +431,7 @@ void Service::Impl::end(Context& c, JobPlace place, LaunchOutcome outcome) {
   job->done(outcome);
 }
 
-bool Service::Impl::finish_searches(Context& c) {
+bool Simulator::Impl::finish_searches(Context& c) {
   bool finished = false;
   // From the first one on each time: whoever hears of an end may cancel others.
   const auto is_ready = [](const auto& job) {
@@ -449,7 +450,7 @@ bool Service::Impl::finish_searches(Context& c) {
   return finished;
 }
 
-void Service::Impl::step_job(Context& c, JobPlace place) {
+void Simulator::Impl::step_job(Context& c, JobPlace place) {
   Job& job = **place;
   c.last_served = job.ticket;
   LaunchOutcome outcome;
@@ -490,7 +491,7 @@ void Service::Impl::step_job(Context& c, JobPlace place) {
   end(c, place, std::move(outcome));
 }
 
-bool Service::step() {
+bool Simulator::step() {
   Impl& s = *impl_;
   bool worked = false;
   for (auto& [number, c] : s.contexts) {

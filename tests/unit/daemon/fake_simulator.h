@@ -1,10 +1,10 @@
-// An engine that runs nothing: offload::Service with real device memory, for tests of what stands
-// before it. Link fake_service.cpp instead of the real one.
+// An engine that runs nothing: offload::Simulator with real device memory, for tests of what stands
+// before it. Link fake_simulator.cpp instead of the real one.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
-#include "host/offload/service.h"
+#include "host/offload/simulator.h"
 
 namespace gpusim::test {
 

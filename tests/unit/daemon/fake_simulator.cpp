@@ -1,4 +1,4 @@
-#include "tests/unit/daemon/fake_service.h"
+#include "tests/unit/daemon/fake_simulator.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,8 +13,8 @@ struct State {
   struct Job {
     uint32_t context = 0;
     uint64_t ticket = 0;
-    Service::LoadDone loaded;
-    Service::LaunchDone launched;
+    Simulator::LoadDone loaded;
+    Simulator::LaunchDone launched;
   };
   struct Context {
     DeviceMemory memory;
@@ -59,7 +59,7 @@ struct State {
     return true;
   }
 
-  ServiceOptions options;
+  SimulatorOptions options;
   std::map<uint32_t, Context> contexts;
   std::deque<Job> jobs;
   uint32_t next_context = 1;
@@ -70,78 +70,78 @@ State* current = nullptr;
 
 }  // namespace
 
-struct Service::Impl : State {};
+struct Simulator::Impl : State {};
 
-Service::Service(ServiceOptions options) : impl_(std::make_unique<Impl>()) {
+Simulator::Simulator(SimulatorOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->options = std::move(options);
   current = impl_.get();
 }
-Service::~Service() { current = nullptr; }
-const ServiceOptions& Service::options() const { return impl_->options; }
+Simulator::~Simulator() { current = nullptr; }
+const SimulatorOptions& Simulator::options() const { return impl_->options; }
 
-uint32_t Service::open() {
+uint32_t Simulator::open() {
   if (impl_->contexts.size() >= impl_->options.most_contexts)
     throw OffloadError(EBUSY, "too many contexts");
   impl_->contexts.try_emplace(
       impl_->next_context, State::Context{DeviceMemory(impl_->options.address_space_bytes), {}, 1});
   return impl_->next_context++;
 }
-void Service::close(uint32_t context) {
+void Simulator::close(uint32_t context) {
   reset(context);
   impl_->contexts.erase(context);
 }
-void Service::reset(uint32_t context) {
+void Simulator::reset(uint32_t context) {
   State::Context& c = impl_->context(context);
   while (impl_->take(context, nullptr)) {
   }
   c.programs.clear();
   c.memory.unmap_all();
 }
-DeviceMemory& Service::memory(uint32_t context) { return impl_->context(context).memory; }
-void Service::map(uint32_t context, uint64_t address, std::span<const FilePiece> pieces,
-                  uint8_t rights) {
+DeviceMemory& Simulator::memory(uint32_t context) { return impl_->context(context).memory; }
+void Simulator::map(uint32_t context, uint64_t address, std::span<const FilePiece> pieces,
+                    uint8_t rights) {
   memory(context).map_files(address, pieces, rights);
 }
-void Service::unmap(uint32_t context, uint64_t address, uint64_t size_bytes) {
+void Simulator::unmap(uint32_t context, uint64_t address, uint64_t size_bytes) {
   if (std::any_of(impl_->jobs.begin(), impl_->jobs.end(),
                   [&](const State::Job& j) { return j.context == context && j.launched; }))
     throw OffloadError(EBUSY, "a kernel runs");
   memory(context).unmap(address, size_bytes);
 }
-void Service::load(uint32_t context, uint64_t ticket, std::span<const uint8_t>, const std::string&,
-                   uint32_t, LoadDone done) {
+void Simulator::load(uint32_t context, uint64_t ticket, std::span<const uint8_t>,
+                     const std::string&, uint32_t, LoadDone done) {
   impl_->context(context);
   impl_->jobs.push_back({context, ticket, std::move(done), {}});
 }
-void Service::unload(uint32_t context, uint32_t program) {
+void Simulator::unload(uint32_t context, uint32_t program) {
   if (impl_->context(context).programs.erase(program) == 0)
     throw OffloadError(ENOENT, "no such program");
 }
-Service::Symbol Service::symbol(uint32_t context, uint32_t program, const std::string& name) {
+Simulator::Symbol Simulator::symbol(uint32_t context, uint32_t program, const std::string& name) {
   if (!impl_->context(context).programs.contains(program) || name.empty())
     throw OffloadError(ENOENT, "no such symbol");
   return {name.size(), program};
 }
-void Service::check(uint32_t context, uint32_t program, uint64_t function) {
+void Simulator::check(uint32_t context, uint32_t program, uint64_t function) {
   if (!impl_->context(context).programs.contains(program))
     throw OffloadError(ENOENT, "no such program");
   if (function == 0) throw OffloadError(EOPNOTSUPP, "this cannot be a kernel");
 }
-void Service::launch(uint32_t context, uint64_t ticket, const gpusim_launch& launch,
-                     LaunchDone done) {
+void Simulator::launch(uint32_t context, uint64_t ticket, const gpusim_launch& launch,
+                       LaunchDone done) {
   if (!impl_->context(context).programs.contains(launch.program))
     throw OffloadError(ENOENT, "no such program");
   impl_->jobs.push_back({context, ticket, {}, std::move(done)});
 }
-void Service::cancel(uint32_t context, uint64_t ticket) {
+void Simulator::cancel(uint32_t context, uint64_t ticket) {
   if (!impl_->take(context, &ticket)) throw OffloadError(ENOENT, "no such command");
 }
-Counters Service::counters(uint32_t context) {
+Counters Simulator::counters(uint32_t context) {
   Counters counters;
   counters.mapped_bytes = memory(context).mapped_bytes();
   return counters;
 }
-bool Service::step() { return test::finish_one(0); }
+bool Simulator::step() { return test::finish_one(0); }
 
 }  // namespace gpusim::offload
 

@@ -1,7 +1,7 @@
 // The device behind libGPUSim: contexts with memory, programs and kernels. The daemon serves QEMU
 // guests with it; the native library has one in its own process.
 //
-// Not thread-safe: one thread at a time uses the Services of a process, their operations and
+// Not thread-safe: one thread at a time uses the Simulators of a process, their operations and
 // step(). Kernels advance slice by slice in step(), turn about between contexts, so operations are
 // served while kernels run. Within a context kernels of one queue run one after the other, in the
 // order of their launches; queues take turns.
@@ -20,7 +20,7 @@
 
 namespace gpusim::offload {
 
-struct ServiceOptions {
+struct SimulatorOptions {
   std::string backend = "auto";
   uint32_t threads = 0;  // host threads of kernels; 0: one per hardware thread
   // Device addresses are this process's own (the native library). Else each context has a range of
@@ -59,12 +59,12 @@ struct Counters {
   uint64_t copied_bytes = 0, mapped_bytes = 0, kernels = 0, translations = 0, cached_programs = 0;
 };
 
-class Service {
+class Simulator {
  public:
-  explicit Service(ServiceOptions options);  // std::runtime_error: no such backend
-  ~Service();
+  explicit Simulator(SimulatorOptions options);  // std::runtime_error: no such backend
+  ~Simulator();
 
-  const ServiceOptions& options() const;
+  const SimulatorOptions& options() const;
   std::string backend() const;  // "simd"
   std::string device() const;   // "AMD EPYC, AVX3, 64 lanes"
 
