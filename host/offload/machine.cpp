@@ -41,7 +41,8 @@ host::MemoryPlan plan_on(const DeviceMemory& memory, const KernelMachineOptions&
 }
 
 // However many cores there are and whatever they execute: commands, time limits and other contexts
-// wait for the end of a slice. Kernels of up to some thousand cores come to the end of theirs before.
+// wait for the end of a slice. Kernels of up to some thousand cores come to the end of theirs
+// before.
 constexpr std::chrono::milliseconds kLongestSlice{30};
 
 // Long enough for speed, short enough for others to have their turn within milliseconds.
@@ -52,7 +53,8 @@ uint64_t slice_length(uint32_t cores) {
 
 }  // namespace
 
-KernelMachine::KernelMachine(Translator& translator, DeviceMemory* memory, const KernelMachineOptions& options)
+KernelMachine::KernelMachine(Translator& translator, DeviceMemory* memory,
+                             const KernelMachineOptions& options)
     : translator_(translator),
       options_(options),
       backend_(make_backend(options.backend, memory != nullptr)) {
@@ -185,9 +187,9 @@ void Run::explain_locks(const host::RunResult& result) {
   for (const host::StopRecord& stop : result.stops) {
     const std::string* const name = guard_->guarded(stop.pc);
     if (!name) continue;
-    trouble_ = fmt::format("core {}: {}", stop.core,
-                           LockGuard::complaint(machine_.translator().module(), *name,
-                                                link_of(stop.core)));
+    trouble_ = fmt::format(
+        "core {}: {}", stop.core,
+        LockGuard::complaint(machine_.translator().module(), *name, link_of(stop.core)));
     return;
   }
 }

@@ -55,11 +55,11 @@ class KernelMachine {
 
 /// What the cores are to do.
 struct RunRequest {
-  std::string name;  // of the program
+  std::string name;                  // of the program
   const LockGuard* guard = nullptr;  // of the program, if its variables are the caller's
   uint64_t function = 0;
   std::span<const host::CallWord> arguments;
-  bool is_process = false;  // instead: the program from its entry
+  bool is_process = false;           // instead: the program from its entry
   std::vector<std::string> strings;  // argv, if it is one
   uint64_t max_instructions = 0;
   uint64_t most_output_bytes = 0;
