@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """gpusim energy validate, tune and predict (docs/accelwattch.md).
 
-  test_accelwattch.py GPUSIM BUILD_FOLDER DEFAULT_SHARED [UNITTEST ARGUMENT]...
+  test_accelwattch.py GPUSIM BUILD_FOLDER PUBLISHED [UNITTEST ARGUMENT]...
 
-Published data are read from $GPUSIM_SHARED, or DEFAULT_SHARED; tests that need them are skipped
-where there are none.
+PUBLISHED is tests/published/accelwattch.
 """
 
 import json
@@ -44,11 +43,6 @@ class Accelwattch(unittest.TestCase):
         self.assertTrue(result.stderr.startswith("gpusim: error: "), result.stderr)
         self.assertEqual(result.stdout, "")
         return result.stderr
-
-    def need_published(self):
-        if not self.published.is_dir():
-            self.skipTest(f"no published data in {self.published}")
-        return self.published
 
 
 class Validate(Accelwattch):
@@ -90,7 +84,7 @@ class Validate(Accelwattch):
         self.assertIn("80.50", out.stdout)
 
     def test_published_sheets(self):
-        folder = self.need_published() / "csv"
+        folder = self.published / "csv"
         for sheet, mape, confidence, kernels in (
                 ("volta_sass_sim", 9.23, 3.12, 26), ("volta_hw", 7.46, 2.18, 25),
                 ("volta_hybrid", 8.15, 2.15, 25), ("pascal_sass_sim", 10.99, 3.81, 22),
@@ -227,7 +221,7 @@ class Tune(Accelwattch):
                                          self.ORDERS if round_ >= 3 else [])
 
     def test_against_scipy_on_published_sheets(self):
-        folder = self.need_published() / "csv"
+        folder = self.published / "csv"
         for sheet in ("volta_sass_sim", "volta_hw", "turing_sass_sim"):
             for relative in (True, False):
                 for orders in ([], self.ORDERS):
@@ -353,7 +347,7 @@ class Predict(Accelwattch):
 
     def test_published_counters(self):
         out = self.build / "p.json"
-        self.run_gpusim("predict", self.need_published() / "hw_perf.csv", "--json", out)
+        self.run_gpusim("predict", self.published / "hw_perf.csv", "--json", out)
         kernels = json.loads(out.read_text())["kernels"]
         gemm = next(k for k in kernels if k["kernel"].startswith("cutlass_perf_test_k3"))
         # The sheet's values; its run of the GEMM kernels is that of the counters.
@@ -392,8 +386,7 @@ def main():
     use_python_with_scipy()
     Accelwattch.gpusim = sys.argv[1]
     Accelwattch.build = pathlib.Path(sys.argv[2])
-    shared = os.environ.get("GPUSIM_SHARED") or sys.argv[3]
-    Accelwattch.published = pathlib.Path(shared) / "energy-data" / "accelwattch"
+    Accelwattch.published = pathlib.Path(sys.argv[3])
     unittest.main(argv=sys.argv[:1] + sys.argv[4:])
 
 

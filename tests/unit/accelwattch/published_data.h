@@ -2,5 +2,4 @@
 #pragma once
 #include <string>
 
-// The folder `accelwattch` of the data, with a slash at the end.
-const std::string& published_folder();
+inline std::string published_folder() { return GPUSIM_PUBLISHED; }

@@ -25,9 +25,6 @@ inline bool mentions(const std::string& text, const std::string& part) {
   return false;
 }
 
-// Of $GPUSIM_SHARED/energy-data, and a test wanted it.
-extern bool a_table_is_missing;
-
 inline const Target& one_target(const std::string& name) {
   static std::vector<std::vector<Target>> kept;
   kept.push_back(find_targets(name));

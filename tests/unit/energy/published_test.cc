@@ -1,6 +1,5 @@
 // Against what was published: the thesis's table and example, the tables of the PTX paper and of
-// the RISC-V chip. The tables as files lie in $GPUSIM_SHARED/energy-data.
-#include <cstdlib>
+// the RISC-V chip, which lie in tests/published.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -24,18 +23,13 @@ Json target_json(const std::string& name) {
   return {};
 }
 
-// Rows of a published table by its columns' names, or nothing where it is not at hand.
+// Rows of a published table by its columns' names.
 using Row = std::map<std::string, std::string>;
 std::vector<Row> published(const std::string& name) {
-  const char* shared = std::getenv("GPUSIM_SHARED");
-  const fs::path folder = shared ? fs::path(shared) : fs::path(GPUSIM_SOURCE_DIR) / ".." / "shared";
-  const fs::path path = folder / "energy-data" / name;
+  const fs::path path = fs::path(GPUSIM_SOURCE_DIR) / "tests" / "published" / "papers" / name;
+  INFO(path.string());
   std::ifstream in(path);
-  if (!in) {
-    a_table_is_missing = true;
-    MESSAGE("skipped: " << path.string() << " is not there; set GPUSIM_SHARED to its folder");
-    return {};
-  }
+  REQUIRE(in);
   const auto split = [](std::string line) {
     std::vector<std::string> cells;
     if (line.ends_with('\r')) line.pop_back();
@@ -60,7 +54,7 @@ std::vector<Row> published(const std::string& name) {
 
 TEST_CASE("thesis, Table 6.1: every row, its parts, and how classes use it") {
   const Json json = target_json("fermi");
-  const auto rows = published("seed_tables/thesis_table_6_1_nJ.csv");
+  const auto rows = published("thesis_table_6_1_nJ.csv");
   for (const Row& row : rows) {
     INFO(row.at("instruction_class"));
     const Json& m = json["measurements"][row.at("instruction_class")];
@@ -132,7 +126,7 @@ TEST_CASE("PTX, Table I: every cell of four GPUs, both readers, optimised and no
                                                       {"papi-o3", "opt_{}_papi_uJ"},
                                                       {"mtsm-o0", "nonopt_{}_mtsm_uJ"},
                                                       {"papi-o0", "nonopt_{}_papi_uJ"}};
-  const auto rows = published("seed_tables/ptx_instruction_energy_table1.csv");
+  const auto rows = published("ptx_instruction_energy_table1.csv");
   for (const char* gpu : {"maxwell", "pascal", "volta", "turing"}) {
     const Json json = target_json(std::string("ptx-") + gpu);
     size_t cells = 0;
@@ -173,7 +167,7 @@ TEST_CASE("RISC-V chip: the published rows, zeros as lower bounds") {
       values[m.key()] = m.value()["value"].get<double>();
     return values;
   }();
-  for (const Row& row : published("cpu_profiles/et_soc1_riscv_manycore_pJ.csv")) {
+  for (const Row& row : published("et_soc1_riscv_manycore_pJ.csv")) {
     INFO(row.at("instruction"));
     REQUIRE(all.contains(row.at("instruction")));
     CHECK(all.at(row.at("instruction")) == std::stod(row.at("random_pJ")));
