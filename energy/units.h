@@ -56,7 +56,6 @@ using Hertz = Quantity<0, -1, 0>;
 using Bytes = Quantity<0, 0, 1>;
 using BytesPerSecond = Quantity<0, -1, 1>;
 
-constexpr Joules nanojoules(double n) { return Joules(n * 1e-9); }
 constexpr Joules picojoules(double n) { return Joules(n * 1e-12); }
 
 }  // namespace gpusim::energy

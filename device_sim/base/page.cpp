@@ -112,11 +112,11 @@ std::string Page::html() const {
       "<noscript><p>The charts of this page need JavaScript; nothing is loaded from elsewhere.</p>"
       "</noscript>\n{5}{6}</main>\n"
       "<script type=\"application/json\" id=\"gpusim-figures\">{7}</script>\n{8}"
-      "<script>\n{9}</script>\n{10}</body>\n</html>\n",
+      "<script>\n{9}</script>\n</body>\n</html>\n",
       escape_xml(title_), asset("page.css"), style_,
       subtitle_.empty() ? "" : fmt::format("<p class=\"subtitle\">{}</p>\n", escape_xml(subtitle_)),
       contents, body_, in_section_ ? "</section>\n" : "", script_json(figures_), embedded_,
-      asset("page.js"), script_.empty() ? "" : "<script>\n" + script_ + "</script>\n");
+      asset("page.js"));
 }
 
 }  // namespace gpusim::page

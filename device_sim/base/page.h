@@ -53,7 +53,6 @@ class Page {
   // As they are: for views of one's own. No addresses of other files: the page may not load any.
   void add_html(const std::string& html);
   void add_style(const std::string& css) { style_ += css; }
-  void add_script(const std::string& javascript) { script_ += javascript; }
   // Readable by scripts: JSON.parse(document.getElementById(id).textContent).
   void embed(const std::string& id, const Json& data);
 
@@ -61,7 +60,7 @@ class Page {
 
  private:
   void figure(const std::string& what, std::vector<std::pair<std::string, Json>> views);
-  std::string title_, subtitle_, body_, embedded_, style_, script_;
+  std::string title_, subtitle_, body_, embedded_, style_;
   std::vector<std::pair<std::string, std::string>> contents_;  // anchor, heading
   Json figures_ = Json::array();
   bool in_section_ = false;
