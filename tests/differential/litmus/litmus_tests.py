@@ -1,4 +1,4 @@
-"""Reads tests.txt and turns it into a guest program: a table for litmus.c and the threads' code."""
+"""Reads a list of tests and turns it into a guest program: a table for litmus.c and threads' code."""
 
 import itertools
 import re
@@ -7,19 +7,18 @@ import memory_model
 
 SIZES = [1, 2, 4, 8, 16]
 TORN = 15
-LOADS = ("ldr", "ldar", "ldapr", "ldxr", "ldaxr")
-PAIR_LOADS = ("ldxp", "ldaxp", "ldp")
 
 
 class Test:
-    def __init__(self, name):
-        self.name, self.threads, self.initial, self.torn = name, [], {}, set()
-        self.sizes, self.verdict, self.states = SIZES[:4], None, []
+    def __init__(self, isa, name):
+        self.isa, self.name, self.threads, self.initial, self.torn = isa, name, [], {}, set()
+        self.sizes, self.verdict, self.states = None, None, []
         self.locations = []
 
     def finish(self):
         text = " ".join(i for p in self.threads for i in p)
         self.locations = sorted(set(re.findall(r"\[([xyzw])[\].,]", text)))
+        self.sizes = self.sizes or self.isa.sizes_of(text)
         self.observed = self._observed()
         assert self.verdict, f"{self.name}: no verdict"
         assert len(self.observed) <= 16
@@ -34,14 +33,13 @@ class Test:
         for t, program in enumerate(self.threads):
             results = {}
             for instruction in program:
-                for register, kind in results_of(instruction):
+                for register, kind in self.isa.results_of(instruction):
                     results[register] = kind
             found += [(f"{t}:{r}", kind) for r, kind in results.items()]
         stored = set()
         for program in self.threads:
             for instruction in program:
-                name = instruction.split()[0].split(".")[0]
-                if name not in (*LOADS, *PAIR_LOADS, "ldrq", "lea"):
+                if self.isa.may_store(instruction):
                     stored |= set(re.findall(r"\[([xyzw])[\].,]", instruction))
         if self.verdict in ("only", "never"):
             stored = set(self.locations)
@@ -52,7 +50,7 @@ class Test:
         return found
 
     def _allowed_by_model(self):
-        states = memory_model.allowed_states(self.threads, self.initial)
+        states = memory_model.allowed_states(self.isa, self.threads, self.initial)
         outcomes = set()
         for registers, final in states:
             values = dict(final)
@@ -66,7 +64,7 @@ class Test:
 
     def _allowed_by_hand(self):
         constants = {0} | {int(v) for p in self.threads for i in p
-                           for v in re.findall(r"^mov r\d,#(\d+)", i)}
+                           for v in re.findall(self.isa.CONSTANT, i)}
         constants |= {int(v) for state in self.states for v in state.values() if v != TORN}
         domains = [({0, 1} if kind == "status" else constants) | ({TORN} if key in self.torn
                                                                   else set())
@@ -89,42 +87,19 @@ class Test:
         return " ".join(f"{name}={'torn' if v == TORN else v}" for name, v in values)
 
 
-def results_of(instruction):
-    """Registers that an instruction reads from memory into, and what they hold."""
-    name, _, rest = instruction.partition(" ")
-    name, _, width = name.partition(".")
-    kind = {"": "value", "b": "byte", "w": "word"}[width]
-    ops = memory_model.split_operands(rest)
-    if name in LOADS:
-        return [(ops[0], kind)]
-    if name in PAIR_LOADS:
-        return [(ops[0], kind), (ops[1], kind)]
-    if name == "fromq":
-        return [(ops[0], kind), (ops[1], kind)]
-    if name in ("stxr", "stlxr", "stxp", "stlxp"):
-        return [(ops[0], "status")]
-    if name in ("lsr", "uxtw"):
-        return [(ops[0], "word")]
-    if name.startswith("casp"):
-        return [(ops[0], kind), (ops[1], kind)]
-    if memory_model.atomic_name(name):
-        return [(ops[0] if name.startswith("cas") else ops[1], kind)]
-    return []
-
-
 def read_state(text):
     pairs = (x.split("=") for x in text.split())
     return {key: TORN if v == "torn" else int(v) for key, v in pairs}
 
 
-def read_tests(path):
+def read_tests(isa, path):
     tests = []
     for line in path.read_text().splitlines():
         line = line.split("#")[0] if line.startswith("#") else line
         if not line.strip():
             continue
         if not line.startswith(" "):
-            tests.append(Test(line.strip()))
+            tests.append(Test(isa, line.strip()))
             continue
         word, _, rest = line.strip().partition(" ")
         test = tests[-1]
@@ -148,74 +123,6 @@ def read_tests(path):
 
 # ---- code --------------------------------------------------------------------------------------
 
-FIRST = 8  # r0 is x8
-OFFSETS = {"hi": 8, "hi4": 4, "byte7": 7, "byte1": 1}
-# Between instructions: 0 to 3 turns of a loop, by the random bits in x4. Its branches also end
-# blocks, after which other cores may run.
-DELAY = """    and x16, x4, #3
-    ror x4, x4, #2
-7:  cbz x16, 8f
-    sub x16, x16, #1
-    b 7b
-8:"""
-
-
-def assemble(instruction, size, locations):
-    """A64 text; `locations` are the thread's own, in the order of x0, x1 ..."""
-    name, _, rest = instruction.partition(" ")
-    name, _, own = name.partition(".")
-    bytes_ = {"": min(size, 8), "b": 1, "w": 4}[own]
-    suffix = {1: "b", 2: "h"}.get(bytes_, "")
-    wide = "x" if bytes_ == 8 else "w"
-
-    def reg(r, width=wide):
-        return f"{width}{FIRST + int(r[1:])}"
-
-    def at(text):
-        inner = text[1:-1]
-        if re.fullmatch(r"r\d", inner):
-            return f"[{reg(inner, 'x')}]"
-        base, _, index = inner.partition(",")
-        loc, _, part = base.partition(".")
-        result = f"x{locations.index(loc)}"
-        if part:
-            return f"[{result}, #{OFFSETS[part]}]"
-        return f"[{result}, {reg(index, 'x')}]" if index else f"[{result}]"
-
-    ops = memory_model.split_operands(rest) if rest else []
-    if name == "mov":
-        value = int(ops[1][1:])
-        pattern = value * int("01" * bytes_, 16)
-        return f"mov {reg(ops[0])}, #{pattern:#x}"
-    if name in ("eor", "add", "and"):
-        return f"{name} " + ", ".join(reg(r) for r in ops)
-    if name == "cbnz":
-        return f"cbnz {reg(ops[0])}, 9f\n9:"
-    if name in ("dmb", "dsb", "isb", "clrex"):
-        return instruction
-    if name == "lea":
-        loc, part = ops[1][1:-1].split(".")
-        return f"add {reg(ops[0], 'x')}, x{locations.index(loc)}, #{OFFSETS[part]}"
-    if name == "lsr":
-        return f"lsr {reg(ops[0], 'x')}, {reg(ops[1], 'x')}, {ops[2]}"
-    if name == "uxtw":
-        return f"mov {reg(ops[0], 'w')}, {reg(ops[1], 'w')}"
-    if name == "dup":
-        return f"dup v{ops[0][1:]}.2d, {reg(ops[1], 'x')}"
-    if name in ("strq", "ldrq"):
-        return f"{name[:3]} {ops[0]}, {at(ops[1])}"
-    if name == "fromq":
-        q = ops[2][1:]
-        return f"fmov {reg(ops[0], 'x')}, d{q}\n    mov {reg(ops[1], 'x')}, v{q}.d[1]"
-    if name in ("stxr", "stlxr", "stxp", "stlxp"):
-        pair = "" if name.endswith("p") else suffix
-        values = ", ".join(reg(r) for r in ops[1:-1])
-        return f"{name}{pair} {reg(ops[0], 'w')}, {values}, {at(ops[-1])}"
-    if name in (*PAIR_LOADS, "stp") or name.startswith("casp"):
-        suffix = ""
-    return f"{name}{suffix} " + ", ".join(reg(r) for r in ops[:-1]) + f", {at(ops[-1])}"
-
-
 def own_locations(program):
     """Of one thread, in the order of their first use. Threads that differ only in names share code,
     and so can run in lockstep."""
@@ -226,21 +133,17 @@ def own_locations(program):
     return order
 
 
-def body(program, results, size, split):
+def body(isa, program, results, size, split):
     locations = own_locations(program)
     lines = []
     for i, instruction in enumerate(program):
-        if split and i > 0 and not instruction.startswith(("mov ", "eor ", "lea ")):
-            lines.append(DELAY)
-        lines.append("    " + assemble(instruction, size, locations))
-    for i, r in enumerate(results):
-        if i > 0:
-            lines.append("    add x5, x5, x6")
-        lines.append(f"    str x{FIRST + int(r[1:])}, [x5]")
-    return "\n".join([*lines, "    ret"])
+        if split and i > 0 and not instruction.startswith(isa.NO_LOADS_NOR_STORES):
+            lines.append(isa.DELAY)
+        lines.append("    " + isa.assemble(instruction, size, locations))
+    return "\n".join(isa.body(lines, results))
 
 
-def write_program(tests, folder):
+def write_program(isa, tests, folder):
     bodies = {}
 
     def label_of(text):
@@ -255,7 +158,7 @@ def write_program(tests, folder):
             names = []
             for size in SIZES:
                 if size in test.sizes:
-                    pair = [label_of(body(program, results, size, split))
+                    pair = [label_of(body(isa, program, results, size, split))
                             for split in (False, True)]
                     names.append("{" + ", ".join(pair) + "}")
                 else:
@@ -269,7 +172,7 @@ def write_program(tests, folder):
                 fields = [int(key.split(":")[0]), planes[key], 0]
             else:
                 loc, _, part = key.partition(".")
-                fields = [-1, test.locations.index(loc), OFFSETS.get(part, 0)]
+                fields = [-1, test.locations.index(loc), memory_model.OFFSETS.get(part, 0)]
             observed.append("{" + ", ".join(map(str, [*fields, int(kind == "status"), size])) + "}")
         keys = sorted(test.key_of(o) for o in test.allowed)
         print_keys = ", ".join(f"{k:#x}u" if k < 1 << 32 else f"{k:#x}ull" for k in keys)
@@ -280,7 +183,7 @@ def write_program(tests, folder):
                       f"{{{initial}}}, {{{', '.join(threads)}}}, {len(observed)}, {len(keys)}, "
                       f"{{{', '.join(observed)}}}, allowed_{n}}},"))
     (folder / "bodies.S").write_text(
-        "    .arch armv8.3-a\n    .text\n" +
+        isa.HEAD +
         "".join(f"    .global {name}\n    .type {name}, %function\n{name}:\n{text}\n"
                 for text, name in bodies.items()))
     (folder / "table.c").write_text("\n".join(

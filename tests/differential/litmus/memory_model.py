@@ -1,9 +1,16 @@
-"""The A64 memory model for small programs: which final states are allowed.
+"""Memory models for small programs: which final states are allowed.
 
 Enumerates the candidate executions of a litmus test (what each load reads, the order of the stores
-to each location) and keeps those that the axioms of the Arm ARM, section B2.3, allow: internal
-visibility, external visibility (acyclic ordered-before) and atomicity. All accesses of a test to a
-location have one size and are aligned.
+to each location) and keeps those that an ISA's axioms allow. What the axioms of Arm (ARM, B2.3) and
+of RVWMO (unprivileged manual, chapter 17) have in common is here: order by location within and
+between threads, atomicity, and one acyclic order of what a thread orders and what others see. What
+a thread orders is the ISA's (a64.py, riscv.py):
+
+  step(run, instruction, domain): the ways on of a Run
+  local_order(events, first): pairs that are ordered whatever the others do
+  order_by_source(...): pairs that are ordered because of which store a load reads from
+
+All accesses of a test to a location have one size and are aligned.
 """
 
 import itertools
@@ -16,10 +23,10 @@ class Event:
     kind: str                    # R, W or F (barrier)
     loc: str = ""
     value: int = 0
-    acquire: bool = False        # LDAR and the like
+    acquire: bool = False        # LDAR and the like, aq
     acquire_pc: bool = False     # LDAPR
-    release: bool = False
-    barrier: str = ""            # full, ld, st, isb
+    release: bool = False        # STLR and the like, rl
+    barrier: str = ""            # of A64: full, ld, st, isb; of RISC-V: "rw,w", "tso"
     address: frozenset = frozenset()  # reads that the address depends on (positions in the thread)
     data: frozenset = frozenset()     # reads that the stored value depends on
     control: frozenset = frozenset()  # reads that an earlier branch depends on
@@ -40,121 +47,41 @@ class Run:
         return Run(list(self.events), dict(self.registers), dict(self.taint), self.control,
                    self.monitor)
 
+    def value(self, register):
+        return self.registers.get(register, 0)
 
+    def sources(self, register):
+        """The reads that a register's value depends on."""
+        return self.taint.get(register, frozenset())
+
+    def set(self, register, value, sources=frozenset()):
+        self.registers[register], self.taint[register] = value, sources
+
+    def place(self, text):
+        """(location, the reads that the address depends on) of `[x]` or `[x,r7]`"""
+        loc, index = ADDRESS.fullmatch(text).groups()
+        assert index is None or self.value(index) == 0
+        return loc, self.sources(index) if index else frozenset()
+
+    def add(self, **what):
+        """An event; its position."""
+        self.events.append(Event(control=self.control, **what))
+        return len(self.events) - 1
+
+
+# What a location's parts are called, and where they are.
+OFFSETS = {"hi": 8, "hi4": 4, "byte7": 7, "byte1": 1}
 ADDRESS = re.compile(r"\[(\w+)(?:,(r\d+))?\]")
-COMBINE = {"swp": lambda old, new: new, "ldadd": lambda old, new: old + new,
-           "ldset": lambda old, new: old | new, "ldclr": lambda old, new: old & ~new,
-           "ldeor": lambda old, new: old ^ new, "ldumax": max, "ldumin": min}
 
 
 def split_operands(text):
     return [x.strip() for x in re.split(r",(?![^\[]*\])", text)]
 
 
-def atomic_name(name):
-    """(operation, acquire, release), or None."""
-    for base in [*COMBINE, "cas"]:
-        if name.startswith(base) and name[len(base):] in ("", "a", "l", "al"):
-            return base, "a" in name[len(base):], "l" in name[len(base):]
-    return None
-
-
-def step(run, instruction, domain):
-    """The ways in which an instruction may go on; loads read any value in `domain`."""
-    name, _, rest = instruction.partition(" ")
-    ops = split_operands(rest) if rest else []
-    value = lambda r: run.registers.get(r, 0)                 # noqa: E731
-    taint = lambda r: run.taint.get(r, frozenset())           # noqa: E731
-
-    def place(text):
-        loc, index = ADDRESS.fullmatch(text).groups()
-        assert index is None or value(index) == 0
-        return loc, taint(index) if index else frozenset()
-
-    def event(next_run, **what):
-        next_run.events.append(Event(control=next_run.control, **what))
-        return len(next_run.events) - 1
-
-    def set_register(next_run, r, v, t):
-        next_run.registers[r], next_run.taint[r] = v, t
-
-    out = run.copy()
-    if name == "mov":
-        set_register(out, ops[0], int(ops[1][1:]), frozenset())
-        return [out]
-    if name in ("eor", "add", "and"):
-        a, b = value(ops[1]), value(ops[2])
-        result = {"eor": a ^ b, "add": a + b, "and": a & b}[name]
-        set_register(out, ops[0], result, taint(ops[1]) | taint(ops[2]))
-        return [out]
-    if name == "cbnz":
-        out.control |= taint(ops[0])
-        return [out]
-    if name == "isb":
-        event(out, kind="F", barrier="isb")
-        return [out]
-    if name in ("dmb", "dsb"):
-        event(out, kind="F", barrier={"ld": "ld", "st": "st"}.get(ops[0][-2:], "full"))
-        return [out]
-    if name in ("str", "stlr"):
-        loc, addr = place(ops[1])
-        event(out, kind="W", loc=loc, value=value(ops[0]), release=name == "stlr", address=addr,
-              data=taint(ops[0]))
-        return [out]
-    if name in ("ldr", "ldar", "ldapr", "ldxr", "ldaxr"):
-        loc, addr = place(ops[1])
-        ways = []
-        for v in sorted(domain[loc]):
-            out = run.copy()
-            at = event(out, kind="R", loc=loc, value=v, acquire=name in ("ldar", "ldaxr"),
-                       acquire_pc=name == "ldapr", address=addr)
-            set_register(out, ops[0], v, frozenset([at]))
-            if "x" in name:
-                out.monitor = (loc, at)
-            ways.append(out)
-        return ways
-    if name in ("stxr", "stlxr"):
-        loc, addr = place(ops[2])
-        out.monitor = None
-        set_register(out, ops[0], 1, frozenset())
-        ways = [out]
-        if run.monitor and run.monitor[0] == loc:
-            out = run.copy()
-            out.monitor = None
-            event(out, kind="W", loc=loc, value=value(ops[1]), release=name == "stlxr",
-                  address=addr, data=taint(ops[1]), rmw_with=run.monitor[1])
-            set_register(out, ops[0], 0, frozenset())
-            ways.append(out)
-        return ways
-    if name == "clrex":
-        out.monitor = None
-        return [out]
-    if atomic_name(name):
-        base, acquire, release = atomic_name(name)
-        loc, addr = place(ops[2])
-        ways = []
-        for v in sorted(domain[loc]):
-            out = run.copy()
-            at = event(out, kind="R", loc=loc, value=v, acquire=acquire, address=addr)
-            if base == "cas":
-                stores = v == value(ops[0])
-                new, data = value(ops[1]), taint(ops[1])
-            else:
-                stores, data = True, taint(ops[0])
-                new = COMBINE[base](v, value(ops[0]))
-            if stores:
-                event(out, kind="W", loc=loc, value=new, release=release, address=addr, data=data,
-                      rmw_with=at, amo=True)
-            set_register(out, ops[0] if base == "cas" else ops[1], v, frozenset([at]))
-            ways.append(out)
-        return ways
-    raise ValueError(f"unknown instruction: {instruction}")
-
-
-def thread_runs(program, domain):
+def thread_runs(isa, program, domain):
     runs = [Run()]
     for instruction in program:
-        runs = [after for run in runs for after in step(run, instruction, domain)]
+        runs = [after for run in runs for after in isa.step(run, instruction, domain)]
     return runs
 
 
@@ -172,64 +99,7 @@ def is_acyclic(successors):
     return all(state[n] or visit(n) for n in range(len(successors)))
 
 
-def local_order(events, first):
-    """Pairs of a thread's events that are ordered whatever the others do, except for what depends
-    on which load reads from which store. `events` as they stand in the thread, numbers from
-    `first`."""
-    pairs = set()
-    n = len(events)
-
-    def order(i, j):
-        if events[i].kind != "F" and events[j].kind != "F":
-            pairs.add((first + i, first + j))
-
-    for j, e in enumerate(events):
-        before = range(j)
-        for i in e.address | e.data:                          # dependencies
-            order(i, j)
-        if e.kind == "W":
-            for i in e.control:
-                order(i, j)
-            for m in before:                                  # address, then anything, then a store
-                for i in events[m].address:
-                    order(i, j)
-            for i in before:                                  # to one location
-                if events[i].loc == e.loc:
-                    order(i, j)
-            if e.rmw_with >= 0:
-                order(e.rmw_with, j)
-            if e.release:
-                for i in before:
-                    order(i, j)
-        for i in before:
-            x = events[i]
-            if x.acquire or x.acquire_pc:
-                order(i, j)
-            if x.release and e.acquire:
-                order(i, j)
-    for b, fence in enumerate(events):
-        after = range(b + 1, n)
-        if fence.kind == "F":
-            for i, j in itertools.product(range(b), after):
-                x, y = events[i], events[j]
-                if (fence.barrier == "full" or (fence.barrier == "ld" and x.kind == "R")
-                        or (fence.barrier == "st" and x.kind == "W" and y.kind == "W")):
-                    order(i, j)
-            if fence.barrier == "isb":
-                sources = set(fence.control)
-                for m in range(b):
-                    sources |= events[m].address
-                for i, j in itertools.product(sources, after):
-                    if events[j].kind == "R":
-                        order(i, j)
-        # The store of an atomic instruction with acquire and release is before all that follows.
-        if fence.amo and fence.release and events[fence.rmw_with].acquire:
-            for j in after:
-                order(b, j)
-    return pairs
-
-
-def allowed_states(threads, initial):
+def allowed_states(isa, threads, initial):
     """Final states: a set of (registers of each thread as sorted items, final values as sorted
     items)."""
     locations = sorted({m[0] for program in threads for i in program
@@ -239,19 +109,19 @@ def allowed_states(threads, initial):
     for _ in range(1 + sum(map(len, threads))):
         known = {loc: set(values) for loc, values in domain.items()}
         for program in threads:
-            for run in thread_runs(program, known):
+            for run in thread_runs(isa, program, known):
                 for e in run.events:
                     if e.kind == "W":
                         domain[e.loc].add(e.value)
         if domain == known:
             break
     states = set()
-    for runs in itertools.product(*(thread_runs(p, domain) for p in threads)):
-        states |= states_of_runs(runs, locations, initial)
+    for runs in itertools.product(*(thread_runs(isa, p, domain) for p in threads)):
+        states |= states_of_runs(isa, runs, locations, initial)
     return states
 
 
-def states_of_runs(runs, locations, initial):
+def states_of_runs(isa, runs, locations, initial):
     events = [replace(Event(kind="W", loc=loc, value=initial.get(loc, 0))) for loc in locations]
     thread_of = [-1] * len(events)
     start = []
@@ -270,7 +140,7 @@ def states_of_runs(runs, locations, initial):
         return set()
     fixed = set()
     for t, run in enumerate(runs):
-        fixed |= local_order(run.events, start[t])
+        fixed |= isa.local_order(run.events, start[t])
     registers = tuple(tuple(sorted(run.registers.items())) for run in runs)
     same_place = [(i, j) for i in range(n) for j in range(n)
                   if thread_of[i] == thread_of[j] >= 0 and i < j and events[i].loc == events[j].loc
@@ -288,14 +158,14 @@ def states_of_runs(runs, locations, initial):
             read_from = list(zip(choice, reads))
             from_read = [(r, w) for s, r in read_from for w in writes[events[r].loc]
                          if rank[w] > rank[s] and w != r]
-            if is_allowed(events, thread_of, position, start, fixed, same_place, coherence,
+            if is_allowed(isa, events, thread_of, position, start, fixed, same_place, coherence,
                           read_from, from_read, rank):
                 states.add((registers, final))
                 break
     return states
 
 
-def is_allowed(events, thread_of, position, start, fixed, same_place, coherence, read_from,
+def is_allowed(isa, events, thread_of, position, start, fixed, same_place, coherence, read_from,
                from_read, rank):
     n = len(events)
     internal = [set() for _ in range(n)]
@@ -318,12 +188,6 @@ def is_allowed(events, thread_of, position, start, fixed, same_place, coherence,
     for i, j in itertools.chain(coherence, read_from, from_read):
         if thread_of[i] != thread_of[j]:
             ordered[i].add(j)
-    for w, r in read_from:                                    # forwarded inside a thread
-        if thread_of[w] != thread_of[r] or thread_of[w] < 0:
-            continue
-        first = start[thread_of[w]]
-        for i in events[w].address | events[w].data:
-            ordered[first + i].add(r)
-        if events[w].rmw_with >= 0 and (events[r].acquire or events[r].acquire_pc):
-            ordered[w].add(r)
+    for i, j in isa.order_by_source(events, thread_of, start, read_from):
+        ordered[i].add(j)
     return is_acyclic(ordered)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Litmus tests of the A64 memory model (tests.txt) on every backend.
+"""Litmus tests of an ISA's memory model (tests.txt, riscv_tests.txt) on every backend.
 
 Each test runs many times on many instances at once, in arrangements drawn from a seed: roles mixed
 within a lane group or apart, locations beside each other, in lines, shuffled or in stacks, of all
@@ -20,14 +20,18 @@ import subprocess
 import sys
 import tempfile
 
+import a64
 import litmus_tests
+import riscv
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import guest_programs  # noqa: E402
 
-CC = [guest_programs.AARCH64.compiler, *guest_programs.AARCH64.flags, "-g",
-      "-march=armv8.3-a", "-Werror"]
+# What its tests are, which may fail, what compiles them.
+ISAS = {"aarch64": (a64, "tests.txt", "known.txt", guest_programs.AARCH64, "armv8.3-a"),
+        "riscv64": (riscv, "riscv_tests.txt", "riscv_known.txt", guest_programs.RISCV64,
+                    "rv64gc")}
 LAYOUTS = ["consecutive", "lines", "packed", "shuffled", "stacks"]
 JITTERS = ["none", "per role", "per core", "per turn"]
 MIXED, APART = ~0, ~0b11111  # masks of spans: any, or 32 and more cores with one role
@@ -85,12 +89,14 @@ CUDA_CONFIGS = [
 ]
 
 
-def build(tests, folder):
+def build(isa_name, tests, folder):
+    isa, _, _, guest, architecture = ISAS[isa_name]
     folder.mkdir(parents=True, exist_ok=True)
-    litmus_tests.write_program(tests, folder)
+    litmus_tests.write_program(isa, tests, folder)
     elf = folder / "litmus.elf"
-    subprocess.run([*CC, "-I", HERE, "-o", elf, HERE / "litmus.c", folder / "table.c",
-                    folder / "bodies.S", *guest_programs.AARCH64.runtime], check=True)
+    subprocess.run([guest.compiler, *guest.flags, "-g", f"-march={architecture}", "-Werror", "-I",
+                    HERE, "-o", elf, HERE / "litmus.c", folder / "table.c", folder / "bodies.S",
+                    *guest.runtime, "-lgcc"], check=True)
     return elf
 
 
@@ -160,13 +166,13 @@ def read_known(path):
 def prove_that_failures_show(args, tests, seen_by, has_seed):
     """What a configuration saw most is forbidden, and must be reported."""
     problems = []
-    for name in ("SB+pos", "MP+dmb.ish+dmb.ishld"):
+    for name in ISAS[args.isa][0].MUTATED:
         test = next(t for t in tests if t.name == name)
         for config, histograms in seen_by:
             most = histograms[tests.index(test)].most_common(1)[0][0]
             kept = test.allowed
             test.allowed = {o for o in kept if test.key_of(o) != most}
-            elf = build([test], args.build / "mutant")
+            elf = build(args.isa, [test], args.build / "mutant")
             test_alone = run(args.gpusim, elf, config, 2048, args.seed, 0, 1, has_seed)
             failures = check([test], config, *test_alone[:2], 2048, args.seed)
             if "FORBIDDEN" not in failures.get(name, "") or name not in test_alone[1]:
@@ -180,6 +186,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gpusim", required=True, type=pathlib.Path)
     parser.add_argument("--build", required=True, type=pathlib.Path)
+    parser.add_argument("--isa", choices=ISAS, default="aarch64")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--iterations", type=int, default=2000,
                         help="of each test on each backend (simd counts twice: native and "
@@ -197,13 +204,14 @@ def main():
     args.seed = int(os.environ.get("GPUSIM_SEED", random.randrange(1 << 31)))
     print(f"replay: GPUSIM_SEED={args.seed}", flush=True)
 
-    tests = litmus_tests.read_tests(HERE / "tests.txt")
+    isa, list_of_tests, list_of_known = ISAS[args.isa][:3]
+    tests = litmus_tests.read_tests(isa, HERE / list_of_tests)
     if args.only:
         tests = [t for t in tests if re.search(args.only, t.name)]
     if args.sample and args.sample < len(tests):
         tests = random.Random(args.seed).sample(tests, args.sample)
-    known = read_known(HERE / "known.txt")
-    elf = build(tests, args.build)
+    known = read_known(HERE / list_of_known)
+    elf = build(args.isa, tests, args.build)
     options = subprocess.run([args.gpusim, "run", "--help"], capture_output=True, text=True).stdout
     has_seed = "--seed" in options
     configs = [c for c in (CUDA_CONFIGS if args.cuda else CONFIGS)
@@ -259,7 +267,7 @@ def main():
     problems = list(failed.values())
     if not args.only and not args.configs and not args.sample:
         for name in [] if args.cuda else set(known) - surprises:
-            problems.append(f"{name} is in known.txt ({known[name]}), and did not fail")
+            problems.append(f"{name} is in {list_of_known} ({known[name]}), and did not fail")
         sb = next(n for n, t in enumerate(tests) if t.name == "SB+pos")
         if len(everything[sb]) < 2:
             problems.append("SB+pos always ends alike: nothing interleaves")
