@@ -11,8 +11,40 @@ import sys
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "differential"))
+import guest_programs  # noqa: E402
+
 CC = ["/usr/bin/aarch64-linux-gnu-gcc", "-O1", "-static", "-pthread"]
 BACKENDS = os.environ.get("GPUSIM_TEST_BACKENDS", "simd scalar").split()
+
+
+class StartOfPrograms(unittest.TestCase):
+    """Whether all cores enter a program or the first one, which makes threads."""
+
+    def cores_in(self, elf):
+        done = subprocess.run([Threads.gpusim, "run", "--backend", BACKENDS[0], "--cores", "3",
+                               "--quiet", elf], capture_output=True, text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout.count("hello\n")
+
+    def test_without_symbols_as_with_them(self):
+        Threads.build.mkdir(parents=True, exist_ok=True)
+        source = Threads.build / "hello.c"
+        spmd = ('#include "gpusim_guest.h"\n'
+                'int gpusim_main(void) { gpusim_puts("hello\\n"); return 0; }')
+        libc = '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }'
+        for isa in guest_programs.AARCH64, guest_programs.RISCV64:
+            # Sections, so that nothing stays that reads the core's number.
+            own = [*isa.flags, "-ffunction-sections", "-Wl,--gc-sections", *isa.runtime, "-lgcc"]
+            for text, flags, cores in (spmd, own, 3), (libc, ["-static"], 1):
+                with self.subTest(isa=isa.name, cores=cores):
+                    source.write_text(text)
+                    elf = source.with_suffix(f".{isa.name}.elf")
+                    subprocess.run([isa.compiler, source, *flags, "-o", elf], check=True)
+                    self.assertEqual(self.cores_in(elf), cores)
+                    strip = isa.compiler.removesuffix("gcc") + "strip"
+                    subprocess.run([strip, "--strip-all", elf], check=True)
+                    self.assertEqual(self.cores_in(elf), cores)
 
 
 class Threads(unittest.TestCase):
