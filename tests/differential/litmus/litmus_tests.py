@@ -1,4 +1,4 @@
-"""Reads a list of tests and turns it into a guest program: a table for litmus.c and threads' code."""
+"""Turns a list of tests into a guest program: a table for litmus.c and the threads' code."""
 
 import itertools
 import re
