@@ -22,12 +22,31 @@ constexpr uint64_t kMostVectors = 1024;
 
 enum class Direction { kRead, kWrite };
 
+// Whether a buffer ends beyond the addresses of processes: Linux sees that before it moves a byte,
+// and where none is to be moved.
+bool is_beyond_addresses(const Call& call, uint64_t address, uint64_t size) {
+  const uint64_t end = uint64_t{1} << (call.word_bytes == 4 ? 32 : 48);
+  return size > end || address > end - size;
+}
+
 // A length that the guest's ssize_t cannot hold, or a buffer that its addresses cannot. 0 or an error
 // number.
 int check_buffer(const Call& call, uint64_t address, uint64_t size) {
-  if (call.word_bytes == 8) return size > INT64_MAX ? EFAULT : 0;
-  if (address + size > uint64_t{1} << 32) return EFAULT;
-  return size > INT32_MAX ? EINVAL : 0;
+  if (is_beyond_addresses(call, address, size)) return EFAULT;
+  return call.word_bytes == 4 && size > INT32_MAX ? EINVAL : 0;
+}
+
+// Whether there is such a call for files of its kind.
+bool can_move(const OpenFile& file, Direction direction) {
+  return direction == Direction::kRead || file.kind() != OpenFile::Kind::kTimer;
+}
+// Whether the file was opened for it. Of files with a way of their own: true.
+bool is_open_for(const OpenFile& file, Direction direction) {
+  if (file.kind() > OpenFile::Kind::kMemory) return true;
+  const int flags = ::fcntl(file.host_fd(), F_GETFL);
+  const int mode = flags & O_ACCMODE;
+  return flags < 0 || mode == O_RDWR ||
+         mode == (direction == Direction::kWrite ? O_WRONLY : O_RDONLY);
 }
 
 // Moves bytes between a file and guest memory; `offset` < 0: at the file's position.
@@ -114,14 +133,22 @@ std::optional<Reply> transfer_special(Kernel& kernel, Call& call, Direction dire
 Reply transfer_vectors(Kernel& kernel, Call& call, Direction direction, int64_t offset = -1) {
   const FileRef file = call.process->files.share(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
+  if (!can_move(*file, direction)) return Reply::error(EINVAL);
   std::vector<GuestIovec> vectors;
-  if (const int error = load_vectors(call, call.args[1], call.args[2], &vectors))
-    return Reply::error(error);
+  int error = load_vectors(call, call.args[1], call.args[2], &vectors);
+  uint64_t wish = 0;
+  for (const GuestIovec& v : vectors) {
+    wish += v.size;
+    if (is_beyond_addresses(call, v.base, v.size) && error == 0) error = EFAULT;
+  }
+  if ((error != 0 || wish == 0) && !is_open_for(*file, direction)) return Reply::error(EBADF);
+  if (error != 0) return Reply::error(error);
+  const bool is_socket = file->kind() == OpenFile::Kind::kSocket;
+  if (is_socket && wish == 0) return Reply::result(0);  // no empty message
   if (offset < 0)
     if (const auto reply = transfer_special(kernel, call, direction, file, vectors)) return *reply;
   const bool outside = file->changes_by_itself();
-  uint64_t before = kernel.thread(call.core).retry_done, wish = 0;
-  for (const GuestIovec& v : vectors) wish += v.size;
+  uint64_t before = kernel.thread(call.core).retry_done;
   int64_t done = 0;
   for (const GuestIovec& v : vectors) {
     const uint64_t skipped = std::min(before, v.size);
@@ -142,9 +169,13 @@ Reply transfer_vectors(Kernel& kernel, Call& call, Direction direction, int64_t 
 Reply transfer_one(Kernel& kernel, Call& call, Direction direction) {
   const FileRef file = call.process->files.share(call.int_arg(0));
   if (!file) return Reply::error(EBADF);
-  if (const int error = check_buffer(call, call.args[1], call.args[2])) return Reply::error(error);
+  if (!can_move(*file, direction)) return Reply::error(EINVAL);
+  if (const int error = check_buffer(call, call.args[1], call.args[2]))
+    return Reply::error(is_open_for(*file, direction) ? error : EBADF);
   const uint64_t size = std::min(call.args[2], kMostBytesOfCall);
   const GuestIovec all{call.args[1], size};
+  if (file->kind() == OpenFile::Kind::kSocket && direction == Direction::kRead && size == 0)
+    return Reply::result(0);  // without a look at what has arrived
   if (const auto reply = transfer_special(kernel, call, direction, file, {&all, 1})) return *reply;
   const uint64_t before = kernel.thread(call.core).retry_done;
   const bool outside = file->changes_by_itself();
@@ -156,8 +187,13 @@ Reply transfer_one(Kernel& kernel, Call& call, Direction direction) {
 Reply positioned(Kernel& kernel, Call& call, Direction direction) {
   const auto offset = static_cast<int64_t>(call.args[3]);
   if (offset < 0) return Reply::error(EINVAL);
-  if (!call.process->files.find(call.int_arg(0))) return Reply::error(EBADF);
-  if (const int error = check_buffer(call, call.args[1], call.args[2])) return Reply::error(error);
+  const OpenFile* file = call.process->files.find(call.int_arg(0));
+  if (!file) return Reply::error(EBADF);
+  if (const int error = check_buffer(call, call.args[1], call.args[2])) {
+    // What else is wrong comes first: no position (ESPIPE), not open for it.
+    const int64_t moved = transfer(kernel, call, direction, 0, 0, offset);
+    return Reply::result(moved < 0 ? moved : -error);
+  }
   return Reply::result(transfer(kernel, call, direction, call.args[1], call.args[2], offset));
 }
 

@@ -213,7 +213,9 @@ Reply sys_mmap(Kernel& kernel, Call& call) {
 
 Reply sys_munmap(Kernel& kernel, Call& call) {
   const uint64_t address = call.args[0], size = pages_of(call, call.args[1]);
-  if ((address & (kPageSize - 1)) || size == 0 || overflows(call, address, size))
+  // The last page of 32 bits is none of a process's.
+  const uint64_t end = call.word_bytes == 4 ? 0xfffff000 : uint64_t{1} << 48;
+  if ((address & (kPageSize - 1)) || size == 0 || size > end || address > end - size)
     return Reply::error(EINVAL);
   unmap_range(kernel, call, range_of(address, size));
   return Reply::result(0);

@@ -69,6 +69,10 @@ static void lengths(void) {
   CHECK(CALL3(64, 1, 0x1000, 0x80000000) == -EINVAL);
   CHECK(CALL3(64, 1, text, 0xffffffff) == -EFAULT);
   CHECK(CALL3(63, 0, text, 0xffffffff) == -EFAULT);
+  // The last page is no process's.
+  CHECK(CALL2(215, 0xfffff000, 0x1000) == -EINVAL);
+  CHECK(CALL2(215, 0xffffe000, 0x2000) == -EINVAL);
+  CHECK(CALL2(215, 0xffffe000, 0x1000) == 0);
 }
 
 int main(void) {
