@@ -47,7 +47,8 @@ SharedMappings& Kernel::shared_mappings() {
     auto* const state = dynamic_cast<CpuMachineState*>(&backend_);
     uint8_t* const storage =
         state && !is_private() && !config_.is_isolated ? state->linear_storage().data() : nullptr;
-    shared_mappings_.emplace(storage, plan().config.linear_base, plan().config.linear_size);
+    shared_mappings_.emplace(storage, plan().config.linear_base, plan().config.linear_size,
+                             [this](uint64_t page) { return backend_.permissions(0, page); });
   }
   return *shared_mappings_;
 }

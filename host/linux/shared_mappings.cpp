@@ -32,8 +32,14 @@ bool SharedMappings::survive(uintptr_t host_address) {
   const uint64_t page = (base_ + offset) & ~(kPageSize - 1);
   const Mapping* const mapping = find(page, kPageSize);
   if (!mapping) return false;
-  // All of the rest at once: single pages could use up the mappings that a process may have.
-  void* const zeros = ::mmap(pointer(page), mapping->end - page, PROT_READ | PROT_WRITE,
+  // All that follows at once: single pages could use up the mappings that a process may have. But
+  // only as far as the guest's permissions are the same: the host's pages carry them.
+  const uint8_t rights = rights_of_(page);
+  uint64_t end = page + kPageSize;
+  while (end < mapping->end && rights_of_(end) == rights) end += kPageSize;
+  const int protection = rights == kRead || rights == (kRead | kExecute) ? PROT_READ
+                                                                        : PROT_READ | PROT_WRITE;
+  void* const zeros = ::mmap(pointer(page), end - page, protection,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   if (zeros == MAP_FAILED) return false;
   std::atomic_ref<uint64_t> lost(mapping->lost);

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "host/linux/file_table.h"
@@ -13,9 +15,12 @@ namespace gpusim::host {
 
 class SharedMappings {
  public:
+  // The guest's permissions of a page. Called in a handler of SIGBUS.
+  using RightsOf = std::function<uint8_t(uint64_t page)>;
   // `storage`: of the zone that begins at `base`; null where the host cannot reach it.
-  SharedMappings(uint8_t* storage, uint64_t base, uint64_t size_bytes)
-      : storage_(storage), base_(base), size_bytes_(size_bytes) {}
+  SharedMappings(uint8_t* storage, uint64_t base, uint64_t size_bytes, RightsOf rights_of)
+      : storage_(storage), base_(base), size_bytes_(size_bytes),
+        rights_of_(std::move(rights_of)) {}
   ~SharedMappings();
   SharedMappings(const SharedMappings&) = delete;
   SharedMappings& operator=(const SharedMappings&) = delete;
@@ -26,7 +31,7 @@ class SharedMappings {
     uint64_t offset = 0;  // of `begin` in the file
     bool is_writable = false;
     // The lowest page that was accessed although the file ends before it, or has no room on its disk;
-    // 0: none. From there on the mapping reads zeros until take_bus_errors().
+    // 0: none. It and what follows with the same permissions reads zeros until take_bus_errors().
     mutable uint64_t lost = 0;
   };
 
@@ -54,6 +59,7 @@ class SharedMappings {
 
   uint8_t* storage_;
   uint64_t base_, size_bytes_;
+  RightsOf rights_of_;
   std::map<uint64_t, Mapping> mappings_;  // by first address
   bool is_watched_ = false;
   std::atomic<bool> any_lost_{false};
