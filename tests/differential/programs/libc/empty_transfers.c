@@ -1,6 +1,7 @@
 // bits: 64
 // folder: own
 // oracle: host
+// cores: 1
 // Reads and writes of no bytes: what Linux looks at all the same. QEMU looks at less in vectors.
 #define _GNU_SOURCE
 #include <errno.h>
