@@ -107,6 +107,8 @@ void print_json_listing(std::ostream& out, const Module& module, const std::stri
 
 int disassemble(const std::string& program, const std::string& symbol, bool json) {
   const Module module = load_program(program);
+  if (const std::string why = missing_disassembler(module); !why.empty())
+    console::err("gpusim: note: {}\n", why);
   console::OutputStream out;
   if (json)
     print_json_listing(out, module, symbol);

@@ -242,6 +242,15 @@ void print_listing(std::ostream& out, const Module& module, const ListingOptions
                         [&](const ListedBlock& block) { print_block(out, block); });
 }
 
+std::string missing_disassembler(const Module& module) {
+  const GuestIsa* isa = find_isa(module.isa);
+  if (!isa || isa->capstone_arch == GuestIsa::kNoCapstone || Capstone::get().is_there) return {};
+  return fmt::format(
+      "libcapstone.so.{} cannot be loaded (Debian package libcapstone{}): instructions are spelled "
+      "by gpusim's own decoder, with fewer operands",
+      CS_API_MAJOR, CS_API_MAJOR);
+}
+
 std::string symbolize(const Module& module, uint64_t address) {
   auto at = std::upper_bound(module.symbols.begin(), module.symbols.end(), address,
                              [](uint64_t a, const Symbol& s) { return a < s.address; });

@@ -38,6 +38,10 @@ void for_each_listed_block(const Module& module, const ListingOptions& options,
 /// Error if `options.symbol` is not in the module.
 void print_listing(std::ostream& out, const Module& module, const ListingOptions& options = {});
 
+/// Why instructions of the module lack some of their operands: the library that spells them is not
+/// there. Empty if it is, or if the ISA needs none.
+std::string missing_disassembler(const Module& module);
+
 /// One micro-op with the module's register names: "add64 x0, x1, x2".
 std::string uop_text(const Module& module, const Uop& uop);
 

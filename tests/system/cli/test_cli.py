@@ -409,6 +409,17 @@ class Cli(unittest.TestCase):
         done = self.gpusim_run("disasm", self.guests, "--symbol", "add_atomically")
         self.assertRegex(done.stdout, r"ldaddal w\d+, w\d+, \[x\d+\] +\| fence")
 
+    def test_listings_without_capstone_say_so(self):
+        (self.folder / "libcapstone.so.4").write_text("no library")
+        environment = os.environ | {"LD_LIBRARY_PATH": str(self.folder)}
+        command = [self.gpusim, "disasm", self.guests, "--symbol", "exit_with_core"]
+        without = subprocess.run(command, capture_output=True, text=True, env=environment)
+        self.assertEqual(without.returncode, 0)
+        self.assertRegex(without.stderr,
+                         r"\Agpusim: note: libcapstone\.so\.4 cannot be loaded.*\n\Z")
+        self.assertIn("movz x8 ", without.stdout)
+        self.assertEqual(subprocess.run(command, capture_output=True, text=True).stderr, "")
+
     def test_dormant_instructions_are_only_counted(self):
         """The C library's own, of extensions that it asks for first: memory tagging, SVE."""
         module = self.folder / "echo.gsm"
