@@ -4,6 +4,7 @@
 // so one scalar operation serves all lanes. A rule gives the exact result in every lane 0 .. last
 // or says no; then the lanes are computed one by one. Stride 0 is a uniform value.
 #pragma once
+#include <bit>
 #include <cstdint>
 
 #include "device_sim/uir/uop.h"
@@ -38,11 +39,34 @@ constexpr bool runs_in_32_bits(Compact x, uint32_t last) {
   Compact unused;
   return x.base >> 32 == 0 && low32(x, last, unused);
 }
-constexpr bool sext32(Compact x, uint32_t last, Compact& out) {
-  const int64_t base = static_cast<int32_t>(x.base);
+// The low `bits` bits, 0 < bits <= 64, sign-extended.
+constexpr bool sign_extended(Compact x, uint32_t bits, uint32_t last, Compact& out) {
+  const auto base = static_cast<int64_t>(x.base << (64 - bits)) >> (64 - bits);
   const Wide end = Wide{base} + Wide{static_cast<int64_t>(x.stride)} * last;
+  const Wide limit = Wide{1} << (bits - 1);
   out = {static_cast<uint64_t>(base), x.stride};
-  return end >= -(Wide{1} << 31) && end < Wide{1} << 31;
+  return end >= -limit && end < limit;
+}
+constexpr bool sext32(Compact x, uint32_t last, Compact& out) {
+  return sign_extended(x, 32, last, out);
+}
+
+constexpr bool is_low_mask(uint64_t mask) { return (mask & (mask + 1)) == 0; }
+constexpr uint64_t low_mask(uint32_t bits) {
+  return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+}
+// Whether all lanes agree in what is above the low `bits` bits: no lane's carries into it.
+constexpr bool agree_above(Compact x, uint32_t bits, uint32_t last) {
+  const Wide end = Wide{x.base & low_mask(bits)} + Wide{static_cast<int64_t>(x.stride)} * last;
+  return end >= 0 && end <= Wide{low_mask(bits)};
+}
+// x & mask: of the low bits, where none of them carries; or of bits that are the same in all lanes.
+constexpr bool masked(Compact x, uint64_t mask, uint32_t last, Compact& out) {
+  const auto bits = static_cast<uint32_t>(64 - std::countl_zero(mask));
+  const auto below = static_cast<uint32_t>(mask == 0 ? 64 : std::countr_zero(mask));
+  out = {x.base & mask, below == 0 ? x.stride : 0};
+  if (mask == 0) return true;
+  return below == 0 ? is_low_mask(mask) && agree_above(x, bits, last) : agree_above(x, below, last);
 }
 
 constexpr Compact plus(Compact a, Compact b) { return {a.base + b.base, a.stride + b.stride}; }
@@ -104,13 +128,16 @@ constexpr bool affine_rule(const Uop& u, uint32_t last, Compact a, Compact b, Co
     case Op::addiw: return sext32(plus(a, i), last, d);
     case Op::subw: return sext32(minus(a, b), last, d);
     case Op::mulw: return times(a, b, t) && sext32(t, last, d);
-    case Op::lsri64:  // of what all lanes have in common above the cut: a field of a packed word
+    // Of what all lanes have in common above the cut: a field of a packed word.
+    case Op::lsri64:
       d = {a.base >> (u.imm & 63), 0};
-      return runs_unsigned(a, last) && a.at(last) >> (u.imm & 63) == d.base;
+      return agree_above(a, u.imm & 63, last);
     case Op::asri64:
       d = {static_cast<uint64_t>(static_cast<int64_t>(a.base) >> (u.imm & 63)), 0};
-      return runs_signed(a, last) &&
-             static_cast<uint64_t>(static_cast<int64_t>(a.at(last)) >> (u.imm & 63)) == d.base;
+      return agree_above(a, u.imm & 63, last);
+    case Op::lsri32:
+      d = {uint64_t{static_cast<uint32_t>(a.base)} >> (u.imm & 31), 0};
+      return agree_above(a, u.imm & 31, last);
     case Op::mul64: return times(a, b, d);
     case Op::mul32: return times(a, b, t) && low32(t, last, d);
     case Op::madd64:
@@ -142,34 +169,24 @@ constexpr bool affine_rule(const Uop& u, uint32_t last, Compact a, Compact b, Co
       d = plus(c, t);
       return true;
     }
-    case Op::ubfiz:
-    case Op::andi64: {
-      // A mask that cuts nothing off the ends of an unwrapped run cuts nothing off its middle if it
-      // is made of all bits up to some place (above the shift).
-      t = op == Op::ubfiz ? shifted(a, u.aux) : a;
-      const uint64_t filled = u.imm | ((op == Op::ubfiz ? uint64_t{1} << u.aux : 1) - 1);
-      d = t;
-      return (filled & (filled + 1)) == 0 && runs_unsigned(t, last) && t.base <= filled &&
-             t.at(last) <= filled;
+    case Op::and64:
+    case Op::and32: {
+      const Compact& by = b.stride == 0 ? b : a;
+      const uint64_t mask = op == Op::and32 ? by.base & 0xffffffff : by.base;
+      return by.stride == 0 && masked(b.stride == 0 ? a : b, mask, last, d);
     }
-    case Op::ubfx: {
-      // Zero extension only; a shift to the right does not keep strides.
-      const Compact whole = a;
-      d = whole;
-      return u.aux == 0 && (u.imm & (u.imm + 1)) == 0 && runs_unsigned(whole, last) &&
-             whole.base <= u.imm && whole.at(last) <= u.imm;
-    }
+    case Op::andi64: return masked(a, u.imm, last, d);
+    case Op::ubfiz:  // the bits below the mask are zero
+      return masked(shifted(a, u.aux), u.imm | low_mask(u.aux), last, d);
+    case Op::ubfx:
+      if (u.aux == 0) return masked(a, u.imm, last, d);
+      d = {(a.base >> u.aux) & u.imm, 0};
+      return agree_above(a, u.aux, last);
     case Op::sbf64: {
-      // Sign extension only, of a run that stays on one side of the sign change.
-      if (u.imm != u.aux || !runs_unsigned(a, last)) return false;
-      const auto extend = [&](uint64_t x) {
-        return static_cast<uint64_t>(static_cast<int64_t>(x << u.imm) >> u.imm);
-      };
-      const uint64_t offset = extend(a.base) - a.base;
-      const uint64_t sign = uint64_t{1} << (63 - u.imm);
-      d = {a.base + offset, a.stride};
-      return extend(a.at(last)) - a.at(last) == offset && (a.base & ~(2 * sign - 1)) == 0 &&
-             (a.at(last) & ~(2 * sign - 1)) == 0;
+      const auto left = static_cast<uint32_t>(u.imm), right = uint32_t{u.aux};
+      if (left >= right) return sign_extended(shifted(a, left - right), 64 - right, last, d);
+      d = {static_cast<uint64_t>(static_cast<int64_t>(a.base << left) >> right), 0};
+      return agree_above(a, right - left, last);
     }
     default: return false;
   }

@@ -54,6 +54,7 @@ enum Kind : uint8_t {
   kAffine = 1,   // Group::base and stride; in the row, too, if Group::filled says so
   kLanes = 2,    // in the row, a 64-bit word per lane
   kNarrow = 4,   // in the row, 32 bits per lane, zero above
+  kSigned = 8,   // in the row, 32 bits per lane, their sign above
 };
 
 // Addresses of the linear zone, [begin, end), known to have a permission.
@@ -148,14 +149,15 @@ struct Group {
   uint64_t get_lane(Slot s, uint32_t lane) const {
     const uint64_t* row = lanes + size_t{s} * kMaxLanes;
     if (kind[s] == kLanes) return row[lane];
-    if (kind[s] == kNarrow) {
+    if (has_words(s)) {
       uint32_t value;
       std::memcpy(&value, reinterpret_cast<const char*>(row) + 4 * lane, 4);
-      return value;
+      return kind[s] == kNarrow ? value : static_cast<uint64_t>(int64_t{static_cast<int32_t>(value)});
     }
     return kind[s] == kAffine ? base[s] + lane * stride[s] : base[s];
   }
   bool is_compact(Slot s) const { return kind[s] <= kAffine; }
+  bool has_words(Slot s) const { return kind[s] >= kNarrow; }
   // Of a compact slot.
   Compact compact(Slot s) const {
     return {base[s], kind[s] == kAffine ? stride[s] : 0};

@@ -247,9 +247,11 @@ HWY_INLINE uint64_t row_offset(const Group& g, uint64_t address) {
   return m.windows_offset(address) & ((uint64_t{1} << m.window_shift) - 1);
 }
 
-// Whether a load's values fit 32 bits, and so go to a narrow row.
+// The kind of row for a load's values.
 template <Extend extend, class T>
-inline constexpr bool kLoadsNarrow = sizeof(T) <= 4 && extend != Extend::kSign64;
+inline constexpr simd::Kind kLoadsInto =
+    sizeof(T) > 4 ? simd::kLanes : extend == Extend::kSign64 ? simd::kSigned : simd::kNarrow;
+constexpr bool is_narrow(simd::Kind kind) { return kind >= simd::kNarrow; }
 
 // Writes the active lanes of a narrow row.
 HWY_INLINE void write_narrow_part(const Group& g, Slot d, const uint32_t* from) {
@@ -263,14 +265,16 @@ HWY_INLINE const Uop* load_row(Group& g, const Uop* u, const WindowRow& from) {
   using A = Access<op>;
   if (!kFull) spread(g, u->d);
   uint64_t* d = row(g, u->d);
-  constexpr bool kNarrowed = kFull && kLoadsNarrow<A::kExtend, typename A::Type>;
+  constexpr simd::Kind kKind =
+      kFull ? kLoadsInto<A::kExtend, typename A::Type> : simd::kLanes;
+  constexpr bool kNarrowed = is_narrow(kKind);
   for_chunks<kFull, !kNarrowed>(g, [&](size_t v) HWY_ATTR {
     const V word = hn::LoadU(VD::Tag(), from.words + v * kN);
     const V x = extend_vector<A::kExtend, typename A::Type>(word, from.bit);
     if constexpr (kNarrowed) narrow(x, narrow_row(g, u->d) + v * kN);
     else write_chunk<kFull>(g, d, v, x);
   });
-  g.kind[u->d] = kNarrowed ? simd::kNarrow : simd::kLanes;
+  g.kind[u->d] = kKind;
   if (kFull) try_compact(g, u->d);  // spilled counters and pointers
   return u + 1;
 }
@@ -384,13 +388,14 @@ HWY_INLINE void store_consecutive(uint8_t* p, uint32_t width, const In* in) {
   }
 }
 
-// Writes values given lane by lane to the active lanes of a slot. kNarrowed: they fit 32 bits.
-template <bool kFull, bool kNarrowed>
+// Writes values given lane by lane to the active lanes of a slot. kKind: of row that they fit.
+template <bool kFull, simd::Kind kKind>
 HWY_INLINE void write_lanes(Group& g, Slot s, const uint64_t* values) {
+  constexpr bool kNarrowed = is_narrow(kKind);
   if (g.width == 1) return write_uniform<kFull>(g, s, values[0]);
   if constexpr (!kFull) {
     if constexpr (kNarrowed) {
-      if (spread_narrow(g, s)) {
+      if (spread_narrow(g, s, kKind)) {
         uint32_t* d = narrow_row(g, s);
         for_lanes<kFull>(g, [&](uint32_t lane) HWY_ATTR { d[lane] = static_cast<uint32_t>(values[lane]); });
         return;
@@ -403,7 +408,7 @@ HWY_INLINE void write_lanes(Group& g, Slot s, const uint64_t* values) {
     if constexpr (kFull && kNarrowed) narrow(x, narrow_row(g, s) + v * kN);
     else write_chunk<kFull>(g, row(g, s), v, x);
   });
-  g.kind[s] = kFull && kNarrowed ? simd::kNarrow : simd::kLanes;
+  g.kind[s] = kFull ? kKind : simd::kLanes;
 }
 
 template <bool kFull, Op op>
@@ -428,7 +433,7 @@ HWY_NOINLINE const Uop* load_scattered(Group& g, const Uop* u, const Addresses& 
     });
     if (HWY_UNLIKELY(!ok)) return run_lanes(g, u, execute_load<op, LaneContext, MemoryView>);
   }
-  write_lanes<kFull, kLoadsNarrow<A::kExtend, T>>(g, u->d, loaded);
+  write_lanes<kFull, kLoadsInto<A::kExtend, T>>(g, u->d, loaded);
   return u + 1;
 }
 
@@ -456,16 +461,17 @@ HWY_INLINE const Uop* run_load(Group& g, const Uop* u) {
       // Reading for lanes that wait is harmless where they could.
       const uint8_t* p = linear_run(g, address, sizeof(T) * g.width, kRead);
       if (HWY_UNLIKELY(p == nullptr)) break;
+      constexpr simd::Kind kKind = kLoadsInto<A::kExtend, T>;
       if constexpr (kFull) {
-        if constexpr (kLoadsNarrow<A::kExtend, T>) {
+        if constexpr (is_narrow(kKind)) {
           load_consecutive<A::kExtend, T>(p, g.width, narrow_row(g, u->d));
-          g.kind[u->d] = simd::kNarrow;
+          g.kind[u->d] = kKind;
           return u + 1;
         }
         load_consecutive<A::kExtend, T>(p, g.width, row(g, u->d));
       } else {
-        if constexpr (kLoadsNarrow<A::kExtend, T>) {
-          if (spread_narrow(g, u->d)) {
+        if constexpr (is_narrow(kKind)) {
+          if (spread_narrow(g, u->d, kKind)) {
             auto* loaded = reinterpret_cast<uint32_t*>(addresses.at);
             load_consecutive<A::kExtend, T>(p, g.width, loaded);
             write_narrow_part(g, u->d, loaded);
@@ -492,7 +498,7 @@ HWY_NOINLINE const Uop* store_scattered(Group& g, const Uop* u, const Addresses&
   using T = typename Access<op>::Type;
   const MemoryView& m = g.machine->memory;
   if (g.kind[u->d] == simd::kAffine) fill(g, u->d);
-  else if (g.kind[u->d] == simd::kNarrow) spread(g, u->d);
+  else if (g.has_words(u->d)) spread(g, u->d);
   const bool uniform = g.kind[u->d] == simd::kUniform;
   const uint64_t* values = uniform ? &g.base[u->d] : row(g, u->d);
   const uint32_t step = uniform ? 0 : 1;
@@ -549,7 +555,7 @@ HWY_INLINE const Uop* run_store(Group& g, const Uop* u) {
         return u + 1;
       }
       if constexpr (sizeof(T) <= 4) {
-        if (g.kind[u->d] == simd::kNarrow) {
+        if (g.has_words(u->d)) {
           store_consecutive<T>(p, g.width, narrow_row(g, u->d));
           return u + 1;
         }
@@ -592,7 +598,7 @@ HWY_INLINE void amo_combined(Group& g, const Uop* u, uint8_t* p) {
       return write_compact(g, u->d, found);
     HWY_ALIGN uint64_t lanes[kMaxLanes];
     for (uint32_t lane = 0; lane < g.width; ++lane) lanes[lane] = static_cast<T>(found.at(lane));
-    return write_lanes<kFull, (sizeof(T) <= 4)>(g, u->d, lanes);
+    return write_lanes<kFull, kLoadsInto<Extend::kZero, T>>(g, u->d, lanes);
   }
   const Source operand(g, u->b, 0);
   const uint32_t step = operand.step == 0 ? 0 : 1;
@@ -605,7 +611,7 @@ HWY_INLINE void amo_combined(Group& g, const Uop* u, uint8_t* p) {
     });
     return before;
   });
-  write_lanes<kFull, (sizeof(T) <= 4)>(g, u->d, found);
+  write_lanes<kFull, kLoadsInto<Extend::kZero, T>>(g, u->d, found);
   if constexpr (kFull) try_compact(g, u->d);
 }
 
@@ -648,8 +654,8 @@ HWY_NOINLINE const Uop* run_amo(Group& g, const Uop* u) {
     const bool done = u->aux == 2 ? amo_scattered<kFull, op, uint32_t>(g, u, found)
                                   : amo_scattered<kFull, op, uint64_t>(g, u, found);
     if (!done) return one_by_one();
-    if (u->aux == 3) write_lanes<kFull, false>(g, u->d, found);
-    else write_lanes<kFull, true>(g, u->d, found);
+    if (u->aux == 3) write_lanes<kFull, simd::kLanes>(g, u->d, found);
+    else write_lanes<kFull, simd::kNarrow>(g, u->d, found);
     return u + 1;
   }
   const MemoryView& m = g.machine->memory;

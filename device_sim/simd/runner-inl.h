@@ -62,8 +62,17 @@ HWY_INLINE uint32_t* narrow_row(const Group& g, Slot s) {
 }
 HWY_INLINE ND::V load_narrow(const uint32_t* p) { return hn::Load(ND::Tag(), p); }
 HWY_INLINE void store_narrow(ND::V v, uint32_t* p) { hn::Store(v, ND::Tag(), p); }
-HWY_INLINE V widen(const uint32_t* p) {
-  return hn::PromoteTo(VD::Tag(), hn::Load(hn::Rebind<uint32_t, VD::Tag>(), p));
+// Words of a row as the 64-bit values that they stand for. `kind`: kNarrow or kSigned.
+HWY_INLINE V widen(const uint32_t* p, uint8_t kind) {
+  if (kind == simd::kNarrow)
+    return hn::PromoteTo(VD::Tag(), hn::Load(hn::Rebind<uint32_t, VD::Tag>(), p));
+  const hn::Rebind<int32_t, VD::Tag> d;
+  return hn::BitCast(VD::Tag(), hn::PromoteTo(VD::Signed(), hn::BitCast(d, hn::Load(hn::Rebind<uint32_t, VD::Tag>(), p))));
+}
+static_assert(simd::kNarrow == simd::kZeroAbove && simd::kSigned == simd::kSignAbove);
+// The kind of row for words of which that is known.
+constexpr simd::Kind row_of(simd::Words words) {
+  return words & simd::kZeroAbove ? simd::kNarrow : simd::kSigned;
 }
 HWY_INLINE void narrow(V x, uint32_t* p) {
   const hn::Rebind<uint32_t, VD::Tag> d;
@@ -80,9 +89,10 @@ HWY_INLINE void lose_compact(Group& g, Slot s) {
 HWY_INLINE void spread(Group& g, Slot s) {
   if (g.kind[s] == simd::kLanes) return;
   uint64_t* p = row(g, s);
-  if (g.kind[s] == simd::kNarrow) {  // in place, so from the end
+  if (g.has_words(s)) {  // in place, so from the end
     const uint32_t* from = narrow_row(g, s);
-    for (size_t v = g.chunks; v-- > 0;) store_vec(widen(from + v * kN), p + v * kN);
+    const uint8_t kind = g.kind[s];
+    for (size_t v = g.chunks; v-- > 0;) store_vec(widen(from + v * kN, kind), p + v * kN);
     g.kind[s] = simd::kLanes;
     return;
   }
@@ -96,10 +106,10 @@ HWY_INLINE void spread(Group& g, Slot s) {
   g.kind[s] = simd::kLanes;
 }
 
-// Whether the values of a slot fit 32 bits for sure.
-HWY_INLINE bool fits_32_bits(const Group& g, Slot s) {
-  if (g.kind[s] == simd::kNarrow) return true;
-  return g.is_compact(s) && simd::runs_in_32_bits(g.compact(s), g.width - 1);
+// What is known of the values of a slot.
+HWY_INLINE simd::Words known_words(const Group& g, Slot s) {
+  if (g.has_words(s)) return g.kind[s];
+  return g.is_compact(s) ? simd::words_of(g.compact(s), g.width - 1) : simd::Words{0};
 }
 
 HWY_INLINE void store_narrow_affine(simd::Compact x, uint32_t* to) {
@@ -109,13 +119,15 @@ HWY_INLINE void store_narrow_affine(simd::Compact x, uint32_t* to) {
     store_narrow(at, to + v * ND::kLanes);
 }
 
-// Gives every lane its own 32-bit word, if that is enough and the lanes have no 64-bit ones.
-HWY_INLINE bool spread_narrow(Group& g, Slot s) {
-  if (g.kind[s] == simd::kNarrow) return true;
-  if (!fits_32_bits(g, s)) return false;
+// Gives every lane its own 32-bit word, if that is enough and the lanes have no 64-bit ones, for
+// some of them to become `words`.
+HWY_INLINE bool spread_narrow(Group& g, Slot s, simd::Words words) {
+  if (g.has_words(s)) return (g.kind[s] & words) != 0;
+  const auto common = static_cast<simd::Words>(known_words(g, s) & words);
+  if (common == 0) return false;
   lose_compact(g, s);
   store_narrow_affine(g.compact(s), narrow_row(g, s));
-  g.kind[s] = simd::kNarrow;
+  g.kind[s] = row_of(common);
   return true;
 }
 
@@ -136,7 +148,7 @@ HWY_INLINE void write_uniform(Group& g, Slot s, uint64_t value) {
     g.kind[s] = simd::kUniform;
   } else {
     if (g.kind[s] == simd::kUniform && g.base[s] == value) return;
-    if (value >> 32 == 0 && g.kind[s] == simd::kNarrow) {
+    if (g.has_words(s) && (g.kind[s] & simd::words_of(value)) != 0) {
       for (size_t v = 0; v * ND::kLanes < kMaxLanes; ++v)
         if (!narrow_chunk_empty(g.active, v)) blend_narrow(g, ND::konst(value), narrow_row(g, s), v);
       return;
@@ -160,10 +172,11 @@ HWY_INLINE void write_compact(Group& g, Slot s, simd::Compact x) {
 HWY_INLINE bool try_compact(Group& g, Slot s) {
   if (g.is_compact(s)) return true;
   if (g.width < 2) return false;
-  if (g.kind[s] == simd::kNarrow) {
+  if (g.has_words(s)) {
     const uint32_t* p = narrow_row(g, s);
-    const simd::Compact x{p[0], uint64_t{p[1]} - p[0]};
-    if (!simd::runs_in_32_bits(x, g.width - 1)) return false;
+    const uint64_t first = g.get_lane(s, 0);
+    const simd::Compact x{first, g.get_lane(s, 1) - first};
+    if ((simd::words_of(x, g.width - 1) & g.kind[s]) == 0) return false;
     const ND::V next = ND::konst(ND::kLanes * x.stride);
     ND::V expected = ND::add(ND::konst(x.base), ND::mul(hn::Iota(ND::Tag(), 0), ND::konst(x.stride)));
     for (size_t v = 0; v * ND::kLanes < g.width; ++v, expected = ND::add(expected, next)) {
@@ -243,10 +256,12 @@ struct Source {
         step = 0;
         break;
       case simd::kAffine: fill(g, s); break;
-      case simd::kNarrow: {
+      case simd::kNarrow:
+      case simd::kSigned: {
         uint64_t* to = g.workspace->operands[k];
         const uint32_t* from = narrow_row(g, s);
-        for (size_t v = 0; v < g.chunks; ++v) store_vec(widen(from + v * kN), to + v * kN);
+        const uint8_t kind = g.kind[s];
+        for (size_t v = 0; v < g.chunks; ++v) store_vec(widen(from + v * kN, kind), to + v * kN);
         p = to;
         break;
       }
@@ -261,7 +276,7 @@ struct NarrowSource {
   const uint32_t* p;
   size_t step = ND::kLanes;
   HWY_INLINE NarrowSource(Group& g, Slot s, int k) : p(narrow_row(g, s)) {
-    if (HWY_LIKELY(g.kind[s] == simd::kNarrow)) return;
+    if (HWY_LIKELY(g.has_words(s))) return;
     auto* to = reinterpret_cast<uint32_t*>(g.workspace->operands[k]);
     const uint64_t* from = row(g, s);
     if (g.kind[s] == simd::kUniform) {
@@ -287,14 +302,22 @@ HWY_INLINE void with_operands(Group& g, F f, S... slots) {
   with_operands<Operand>(g, f, std::make_index_sequence<sizeof...(S)>(), slots...);
 }
 
+// What 32-bit lanes would give; 0: they do not serve.
 template <Op op, class... S>
-HWY_INLINE bool runs_narrow(const Group& g, const Uop* u, S... slots) {
-  constexpr simd::Narrow form = simd::narrow_form(op);
-  if constexpr (form == simd::Narrow::kNever) return false;
-  if (!simd::narrow_fields<op>(*u)) return false;
-  if constexpr (form == simd::Narrow::kIfZeroAbove)
-    return simd::narrow_always<op>(*u) || (fits_32_bits(g, slots) && ...);
-  return true;
+HWY_INLINE simd::Words narrow_words(const Group& g, const Uop* u, S... slots) {
+  simd::Words known[4] = {};
+  if constexpr (!simd::asks_fields(op)) {
+    constexpr simd::Words kNothing[4] = {};
+    constexpr simd::Words kResult = simd::narrow_form(Uop{.op = op}, kNothing).result;
+    return kResult;
+  }
+  if constexpr (simd::asks_sources(op)) {
+    int k = 0;
+    ((known[k++] = known_words(g, slots)), ...);
+  }
+  Uop mine = *u;
+  mine.op = op;  // in the code it may be the mark of an entry
+  return simd::narrow_form(mine, known).result;
 }
 
 // `apply` is the micro-op's semantic function for any domain: apply(Domain(), operands...).
@@ -315,8 +338,9 @@ HWY_INLINE const Uop* run_value(Group& g, const Uop* u, F apply, S... slots) {
       }
     }
   }
-  if constexpr (simd::narrow_form(op) != simd::Narrow::kNever) {
-    if (runs_narrow<op>(g, u, slots...) && (kFull || spread_narrow(g, u->d))) {
+  if constexpr (simd::may_run_narrow(op)) {
+    const simd::Words words = narrow_words<op>(g, u, slots...);
+    if (words != 0 && (kFull || spread_narrow(g, u->d, words))) {
       uint32_t* d = narrow_row(g, u->d);
       with_operands<NarrowSource>(
           g,
@@ -331,7 +355,7 @@ HWY_INLINE const Uop* run_value(Group& g, const Uop* u, F apply, S... slots) {
             }
           },
           slots...);
-      g.kind[u->d] = simd::kNarrow;
+      if (kFull) g.kind[u->d] = row_of(words);
       return u + 1;
     }
   }
@@ -463,7 +487,18 @@ HWY_INLINE const Uop* run_branch(Group& g, const Uop* u, F apply, S... slots) {
     }
   }
   uint64_t bits = 0;
-  if constexpr (simd::narrow_branch(op)) {
+  bool is_narrow = simd::is_narrow_branch(op);
+  if constexpr (!simd::is_narrow_branch(op) && simd::comparison_of(op).relation != simd::Relation::kNone) {
+    if ((g.has_words(slots) || ...)) {
+      simd::Words known[2] = {};
+      int k = 0;
+      ((known[k++] = known_words(g, slots)), ...);
+      Uop mine = *u;
+      mine.op = op;
+      is_narrow = simd::narrow_branch_need(mine, known) != 0;
+    }
+  }
+  if (is_narrow) {
     with_operands<NarrowSource>(g, [&](const auto... source) HWY_ATTR {
       for_narrow_chunks([&](size_t v) HWY_ATTR {
         bits |= ND::mask_bits(apply(ND(), source.at(v)...)) << (v * ND::kLanes);

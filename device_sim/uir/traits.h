@@ -16,9 +16,10 @@ inline constexpr Traits kPlain = 0;
 inline constexpr Traits kFits = 1u << 0, kFitsA = 1u << 1, kFitsB = 1u << 2, kFitsI = 1u << 3,
                         kFitsAB = 1u << 4, kFitsAI = 1u << 5, kFitsBI = 1u << 6;
 
-// Lanes of 32 bits serve: whatever the sources hold (the row looks at their low halves only), or
-// where sources and result fit. simd/narrow.h says which fields forbid it.
-inline constexpr Traits kNarrow = 1u << 7, kNarrowIfFits = 1u << 8;
+// Lanes of 32 bits serve: whatever the sources hold (the row looks at their low halves only), for a
+// result with zeros above or with its sign above; or where sources and result are such words, for
+// rows that work bit by bit. simd/narrow.h says which fields forbid or allow it.
+inline constexpr Traits kNarrow = 1u << 7, kNarrowIfFits = 1u << 8, kNarrowSigned = 1u << 15;
 inline constexpr Traits kLow32 = kNarrow | kFits;
 
 inline constexpr Traits kHot = 1u << 9;     // the interpreter's loop over a full row is unrolled

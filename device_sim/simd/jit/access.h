@@ -6,12 +6,12 @@
 #include <optional>
 #include <vector>
 
-#include "device_sim/simd/jit/control.h"
+#include "device_sim/simd/jit/affine_emitter.h"
 
 namespace gpusim::simd {
 
 template <class Isa>
-class AccessEmitter : protected ControlEmitter {
+class AccessEmitter : protected AffineEmitter {
  protected:
   using Reg = typename Isa::Reg;
   using Narrow32 = JitDomain<Isa, 32>;
@@ -22,15 +22,7 @@ class AccessEmitter : protected ControlEmitter {
   static constexpr int kLanesOfHalf = kLanesOfChunk / 2;
 
   AccessEmitter(const Trace& trace, const NativeCalls& calls, Isa& isa)
-      : ControlEmitter(trace, calls, isa), isa_(isa) {}
-
-  // Leaves if a stride is so large that lane * stride could wrap.
-  void check_stride(const x86::Gp& stride, const Label& exit) {
-    const x86::Gp t = cc_.newUInt64();
-    cc_.movsxd(t, stride.r32());
-    cc_.cmp(t, stride);
-    cc_.jne(exit);
-  }
+      : AffineEmitter(trace, calls, isa), isa_(isa) {}
 
   // --- addresses
 
@@ -184,7 +176,7 @@ class AccessEmitter : protected ControlEmitter {
     cc_.jz(exit);
     if (access.size == 8) return row;
     if (permissions == kWrite) isa_.place_store_in_row(row, access.size);
-    else isa_.place_load_in_row(row, access.size, access.is_narrow());
+    else isa_.place_load_in_row(row, access.size, access.size <= 4);
     return row;
   }
   // The chunk's words in a row of windows: half `h`.
@@ -200,19 +192,12 @@ class AccessEmitter : protected ControlEmitter {
       const Reg z = v.r[static_cast<size_t>(h)] = isa_.fresh();
       isa_.load(z, words_at(row, h));
     }
-    if (!access.is_narrow()) {
-      if (access.size != 8)
-        for (const Reg& z : v.r) {
-          cc_.vpsllq(z, z, row.shift);
-          isa_.sar64(z, z, 64 - 8 * access.size);
-        }
-      return chunk_->template put<Wide64>(u.d, v);
-    }
+    if (access.size == 8) return put_wide(i, v);
     Value32 n;
     const Reg z = n.r[0] = isa_.fresh();
     isa_.take_from_row(z, row, v.r, access.size);
     extend_to_32_bits(z, access);
-    chunk_->template put<Narrow32>(u.d, n);
+    put_words(i, n);
   }
   // Of an element in the word's highest bits.
   void extend_to_32_bits(const Reg& z, const AccessInfo& access) {
@@ -247,33 +232,36 @@ class AccessEmitter : protected ControlEmitter {
     if (plan(i).in_row) return emit_row_load(i);
     const Uop& u = uop(i);
     const AccessInfo access = access_info(u.op);
-    if (access.is_narrow()) {
+    if (access.size <= 4) {
       Value32 v;
       const Reg z = v.r[0] = isa_.fresh();
       const x86::Mem at = elements(i, access.size, 0);
-      const bool sign = access.extend == Extend::kSign32;
+      const bool sign = access.extend != Extend::kZero;
       if (access.size == 4)
         isa_.load(z, at);
       else if (access.size == 1)
         sign ? cc_.vpmovsxbd(z, at) : cc_.vpmovzxbd(z, at);
       else
         sign ? cc_.vpmovsxwd(z, at) : cc_.vpmovzxwd(z, at);
-      return chunk_->template put<Narrow32>(u.d, v);
+      return put_words(i, v);
     }
     Value64 v;
     for (int h = 0; h < 2; ++h) {
       const Reg z = v.r[static_cast<size_t>(h)] = isa_.fresh();
-      const x86::Mem at = elements(i, access.size, kLanesOfHalf * h);
-      if (access.size == 8)
-        isa_.load(z, at);
-      else if (access.size == 4)
-        cc_.vpmovsxdq(z, at);
-      else if (access.size == 2)
-        cc_.vpmovsxwq(z, at);
-      else
-        cc_.vpmovsxbq(z, at);
+      isa_.load(z, elements(i, access.size, kLanesOfHalf * h));
     }
-    chunk_->template put<Wide64>(u.d, v);
+    put_wide(i, v);
+  }
+  // What step `i` loaded.
+  void put_words(size_t i, const Value32& v) {
+    chunk_->template put<Narrow32>(uop(i).d, v, words_kind(i));
+  }
+  void put_wide(size_t i, const Value64& v) {
+    chunk_->template put<Wide64>(uop(i).d, v, kLanes);
+  }
+  // The kind of row that the narrow result of step `i` would have.
+  uint8_t words_kind(size_t i) const {
+    return plan(i).result & kZeroAbove ? uint8_t{kNarrow} : uint8_t{kSigned};
   }
   void emit_store(size_t i) {
     if (plan(i).scattered) return emit_scatter(i);
@@ -442,20 +430,13 @@ class AccessEmitter : protected ControlEmitter {
                     static_cast<int32_t>(displacement(i)));
       });
     }
-    if (access.size == 8) return chunk_->template put<Wide64>(u.d, words);
+    if (access.size == 8) return put_wide(i, words);
     Value32 v;
     const Reg z = v.r[0] = isa_.fresh();
     isa_.join_halves(z, words.r[0], words.r[1]);
     if (access.size < 4) cc_.vpslld(z, z, 32 - 8 * access.size);
     extend_to_32_bits(z, access);
-    if (access.is_narrow()) return chunk_->template put<Narrow32>(u.d, v);
-    for (size_t h = 0; h < 2; ++h) {
-      const Reg half = h == 0 ? z : isa_.fresh();
-      if (h == 1) isa_.high_half(half, z);
-      words.r[h] = isa_.fresh();
-      cc_.vpmovsxdq(words.r[h], Isa::half(half));
-    }
-    chunk_->template put<Wide64>(u.d, words);
+    put_words(i, v);
   }
   void emit_scatter(size_t i) {
     const Uop& u = uop(i);

@@ -48,9 +48,10 @@ class Chunk {
     bool written = false;
     bool read_first = false;
     uint8_t entry_kind = kLanes;
-    bool narrow = false;  // written as 32-bit words
+    uint8_t kind = kLanes;  // written as: kLanes, or what words it has
     bool packed_later = false;  // written as 64-bit words, and made 32-bit ones after the loop
     bool spread = false;  // made kLanes before the loop, under a mask
+    bool has_words() const { return kind != kLanes && !packed_later; }
   };
   std::array<Row, 256> rows{};
   x86::Gp lane;  // the chunk's first
@@ -62,12 +63,10 @@ class Chunk {
     if (isa_.partial) return false;  // their forms do not change
     bool grows = false;
     for (const Row& r : rows)
-      grows |= r.written && r.read_first && r.entry_kind == kNarrow && !r.narrow;
+      grows |= r.written && r.read_first && has_words(r.entry_kind) && !has_words(r.kind);
     for (Row& r : rows)
-      if (grows && r.written && r.read_first && r.entry_kind == kLanes && r.narrow) {
-        r.narrow = false;
+      if (grows && r.written && r.read_first && r.entry_kind == kLanes && has_words(r.kind))
         r.packed_later = true;
-      }
     return grows;
   }
 
@@ -77,10 +76,12 @@ class Chunk {
     else return get_narrow(s, kind);
   }
 
+  // `kind`: of the words, if they have 32 bits.
   template <class D>
-  void put(Slot s, const typename D::V& value) {
+  void put(Slot s, const typename D::V& value, uint8_t kind) {
     Held h;
     h.dirty = true;
+    h.kind = kind;
     if constexpr (D::kWide) h.wide = D::in_registers(value);
     else h.narrow = D::in_registers(value);
     held_[s] = h;
@@ -91,7 +92,7 @@ class Chunk {
     for (size_t i = 0; i < 256; ++i) {
       const Slot s = static_cast<Slot>(i);
       if (!held_[i].dirty) continue;
-      if (rows[i].narrow) {
+      if (rows[i].has_words()) {
         isa_.store_row32(part(s, 2), get_narrow(s, kNarrow).r[0]);
       } else {
         const Value64 v = get_wide(s, kLanes);
@@ -106,8 +107,7 @@ class Chunk {
       if (!rows[i].written) continue;
       const Slot s = static_cast<Slot>(i);
       if (rows[i].packed_later) pack_row(s);
-      const bool is_narrow = rows[i].narrow || rows[i].packed_later;
-      cc_.mov(at_.kind(s), static_cast<int>(is_narrow ? kNarrow : kLanes));
+      cc_.mov(at_.kind(s), static_cast<int>(rows[i].kind));
     }
   }
 
@@ -116,7 +116,9 @@ class Chunk {
     std::optional<Value32> narrow;
     std::optional<Value64> wide;
     bool dirty = false;  // not in the row yet
+    uint8_t kind = kNarrow;  // of `narrow`, if dirty
   };
+  static bool has_words(uint8_t kind) { return kind == kNarrow || kind == kSigned; }
 
   // This chunk's part of a row of elements of 1 << shift bytes.
   x86::Mem part(Slot s, uint32_t shift, int32_t offset = 0) const {
@@ -141,7 +143,7 @@ class Chunk {
     if (!h.wide) {
       Value64 v;
       for (auto& r : v.r) r = isa_.fresh();
-      if (h.dirty) unpack(v.r, h.narrow->r[0]);
+      if (h.dirty) unpack(v.r, h.narrow->r[0], h.kind);
       else load_wide(v.r, s, kind);
       h.wide = v;
     }
@@ -149,11 +151,14 @@ class Chunk {
   }
 
   // Words of 32 bits to words of 64.
-  void unpack(const std::array<Reg, 2>& out, const Reg& in) {
+  void unpack(const std::array<Reg, 2>& out, const Reg& in, uint8_t kind) {
     const Reg high = isa_.fresh();
-    cc_.vpmovzxdq(out[0], Isa::half(in));
+    cc_.emit(extension(kind), out[0], Isa::half(in));
     isa_.high_half(high, in);
-    cc_.vpmovzxdq(out[1], Isa::half(high));
+    cc_.emit(extension(kind), out[1], Isa::half(high));
+  }
+  static asmjit::InstId extension(uint8_t kind) {
+    return kind == kSigned ? x86::Inst::kIdVpmovsxdq : x86::Inst::kIdVpmovzxdq;
   }
 
   // A whole row of 64-bit words to 32-bit ones, in place.
@@ -194,7 +199,8 @@ class Chunk {
         cc_.vpaddd(out, out, first);
         break;
       }
-      case kNarrow: isa_.load(out, part(s, 2)); break;
+      case kNarrow:
+      case kSigned: isa_.load(out, part(s, 2)); break;
       default: {
         const std::array<Reg, 2> words = {isa_.fresh(), isa_.fresh()};
         load_wide(words, s, kind);
@@ -219,8 +225,9 @@ class Chunk {
         break;
       }
       case kNarrow:
-        cc_.vpmovzxdq(out[0], part(s, 2));
-        cc_.vpmovzxdq(out[1], part(s, 2, Isa::kRegBytes / 2));
+      case kSigned:
+        cc_.emit(extension(kind), out[0], part(s, 2));
+        cc_.emit(extension(kind), out[1], part(s, 2, Isa::kRegBytes / 2));
         break;
       default:
         isa_.load(out[0], part(s, 3));

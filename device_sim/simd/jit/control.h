@@ -120,7 +120,7 @@ class ControlEmitter {
     const Sources sources = sources_of(s.uop);
     for (int k = 0; k < sources.count; ++k)
       if (!is_compact(plan(i).source_kind[k]) && !(has_d(s.uop) && sources.slot[k] == s.uop.d))
-        check(sources.slot[k], s.after[k]);
+        check(sources.slot[k], s.after[k] != s.before[k] ? s.after[k] : plan(i).source_kind[k]);
   }
 
   // --- ends of blocks

@@ -11,7 +11,7 @@ constexpr bool is_single_precision(const Uop& u) {
          (u.op == Op::fcmp && static_cast<FpFormat>(u.aux & 3) == FpFormat::kF32);
 }
 constexpr bool may_be_narrow(Op op) {
-  return narrow_form(op) != Narrow::kNever || narrow_branch(op) ||
+  return may_run_narrow(op) || shape_info(op_info(op).shape).ends_block ||
          is_single_precision(Uop{.op = op, .aux = static_cast<uint8_t>(FpFormat::kF32)});
 }
 

@@ -7,19 +7,10 @@ namespace gpusim::simd {
 
 namespace {
 
-bool narrow_fields_of(const Uop& u) {
-  switch (u.op) {
-#define GPUSIM_UOP(name, shape, fields, traits) \
-  case Op::name: return narrow_fields<Op::name>(u);
-#include "device_sim/uir/uops.def"
-#undef GPUSIM_UOP
-  }
-  return false;
-}
-bool narrow_always_of(const Uop& u) {
-  if (u.op == Op::sel_cmp) return narrow_always<Op::sel_cmp>(u);
-  return u.op == Op::sel_cmpi && narrow_always<Op::sel_cmpi>(u);
-}
+// What is known of rows; those of kinds other than kNarrow and kSigned have words of 64 bits.
+Words words_of_row(uint8_t kind) { return kind & kBothAbove; }
+// Words of which both is known lie in rows of this kind.
+uint8_t row_of(Words words) { return words & kZeroAbove ? kNarrow : kSigned; }
 
 class Planner {
  public:
@@ -28,7 +19,7 @@ class Planner {
   TracePlan run() {
     for (const Step& s : trace_.steps) plan_.steps.push_back(plan_step(s));
     plan_.loops = trace_.closed;
-    for (const auto& [slot, kind] : plan_.guards) plan_.loops &= kinds_[slot] == kind;
+    for (const auto& [slot, kind] : plan_.guards) plan_.loops &= kind_of_row(slot) == kind;
     for (const Plan& p : plan_.steps) plan_.worthwhile |= p.method != Method::kCall;
     return plan_;
   }
@@ -41,7 +32,10 @@ class Planner {
       kinds_[s] = recorded;
       plan_.guards.push_back({s, recorded});
     }
-    return kinds_[s];
+    return kind_of_row(s);
+  }
+  uint8_t kind_of_row(Slot s) const {
+    return kinds_[s] == kBothAbove ? row_of(kBothAbove) : kinds_[s];
   }
 
   Plan plan_step(const Step& s) {
@@ -59,7 +53,8 @@ class Planner {
     if (is_store(shape)) p.d_kind = see(u.d, s.d_before);
     if (is_load(shape) || is_store(shape)) {
       const AccessInfo access = access_info(u.op);
-      p.narrow = is_load(shape) ? access.is_narrow() : access.size <= 4;
+      p.narrow = access.size <= 4;
+      if (p.narrow) p.result = words_of_load(access);
       if (compact && s.consecutive) p.method = Method::kVector;
       // Of what comes back compact the handler makes more.
       const bool stays_compact = is_load(shape) && is_compact(s.d_after);
@@ -78,17 +73,18 @@ class Planner {
       } else if (!(compact && is_compact(s.d_after))) {
         p.method = Method::kVector;
         p.narrow = is_narrow(s, sources, p);
-      } else if (s.d_after == kAffine && is_affine_inline(u.op)) {
+      } else if (is_affine_inline(u.op)) {
         p.method = Method::kAffine;
       }
     } else if (info.fp_state) {
       if (!uniform && s.fp_settled) p.method = Method::kVector;
       p.narrow = is_single_precision(u);
+      p.result = kZeroAbove;
     } else if (is_branch(shape)) {
       if (uniform) p.method = Method::kUniform;
       else if (!compact && !s.compacted) p.method = Method::kVector;
       else if (compact && comparison_of(u.op).relation != Relation::kNone) p.method = Method::kAffine;
-      p.narrow = narrow_branch(u.op);
+      p.narrow = is_narrow_branch(u.op) || becomes_narrow_branch(s, sources, p);
     } else if (shape == Shape::kJmp || shape == Shape::kLink ||
                (shape == Shape::kJmpReg && uniform)) {
       p.method = Method::kJump;
@@ -96,8 +92,13 @@ class Planner {
     if (p.method != Method::kVector && (s.parted || trace_.partial)) p.method = Method::kCall;
     if (p.method == Method::kVector && info.d.writes) {
       // Under a mask the row keeps its form, or takes the general one.
-      p.d_kind = trace_.partial ? see(u.d, s.d_before) : uint8_t{kNarrow};
-      p.keeps_narrow = p.narrow && p.d_kind == kNarrow;
+      p.row_kind = kLanes;
+      if (trace_.partial) {
+        p.d_kind = see(u.d, s.d_before);
+        if (p.narrow && (words_of_row(p.d_kind) & p.result)) p.row_kind = p.d_kind;
+      } else if (p.narrow) {
+        p.row_kind = row_of(p.result);
+      }
     }
     follow(s, sources, p);
     return p;
@@ -107,31 +108,45 @@ class Planner {
   void follow(const Step& s, const Sources& sources, const Plan& p) {
     const Shape shape = shape_of(s.uop);
     if (p.method == Method::kCall && changes_sources(shape))
-      for (int k = 0; k < sources.count; ++k) kinds_[sources.slot[k]] = s.after[k];
+      for (int k = 0; k < sources.count; ++k)
+        if (s.after[k] != s.before[k]) kinds_[sources.slot[k]] = s.after[k];
     if (p.method == Method::kCall && is_store(shape)) kinds_[s.uop.d] = s.d_after;
     if (info_of(s.uop).fp_state)
       kinds_[s.uop.e] = p.method == Method::kCall ? s.state_after : uint8_t{kUniform};
     if (!info_of(s.uop).d.writes) return;
     switch (p.method) {
-      case Method::kVector: kinds_[s.uop.d] = p.keeps_narrow ? kNarrow : kLanes; break;
+      case Method::kVector:
+        kinds_[s.uop.d] = trace_.partial || p.row_kind == kLanes ? p.row_kind : p.result;
+        break;
       case Method::kUniform: kinds_[s.uop.d] = kUniform; break;
-      case Method::kAffine: kinds_[s.uop.d] = kAffine; break;
       default: kinds_[s.uop.d] = s.d_after;
     }
   }
 
-  static bool is_narrow(const Step& s, const Sources& sources, Plan& p) {
-    const Uop& u = s.uop;
-    const simd::Narrow form = narrow_form(u.op);
-    if (form == simd::Narrow::kNever || !narrow_fields_of(u)) return false;
-    if (form == simd::Narrow::kAlways || narrow_always_of(u)) return true;
-    for (int k = 0; k < sources.count; ++k) {
-      if (p.source_kind[k] == kLanes) return false;
-      if (!is_compact(p.source_kind[k])) continue;
-      if (!(s.fits_32_bits >> k & 1)) return false;
-      p.need_32_bits[k] = true;
-    }
+  // What is known of the sources.
+  std::array<Words, 4> words_of_sources(const Step& s, const Sources& sources, const Plan& p) {
+    std::array<Words, 4> words{};
+    for (size_t k = 0; k < static_cast<size_t>(sources.count); ++k)
+      words[k] = is_compact(p.source_kind[k]) ? s.words[k] : words_of_row(kinds_[sources.slot[k]]);
+    return words;
+  }
+  bool is_narrow(const Step& s, const Sources& sources, Plan& p) {
+    const NarrowForm form = narrow_form(s.uop, words_of_sources(s, sources, p).data());
+    p.result = form.result;
+    if (form.result == 0) return false;
+    for (int k = 0; k < sources.count; ++k)
+      if (is_compact(p.source_kind[k])) p.need_words[k] = form.need[k];
     return true;
+  }
+  bool becomes_narrow_branch(const Step& s, const Sources& sources, Plan& p) {
+    const Words need = narrow_branch_need(s.uop, words_of_sources(s, sources, p).data());
+    for (int k = 0; k < sources.count; ++k)
+      if (is_compact(p.source_kind[k])) p.need_words[k] = need;
+    return need != 0;
+  }
+  static Words words_of_load(const AccessInfo& access) {
+    if (access.extend == Extend::kSign64) return kSignAbove;
+    return access.extend == Extend::kZero && access.size < 4 ? kBothAbove : kZeroAbove;
   }
 
   const Trace& trace_;

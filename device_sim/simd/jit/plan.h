@@ -26,8 +26,9 @@ struct Plan {
   bool in_row = false;          // kVector: one in the lanes' own windows
   uint8_t source_kind[4] = {};  // as the generated code finds them
   uint8_t d_kind = 0;           // the same of d, which a store reads
-  bool keeps_narrow = false;    // kVector: d is a narrow row afterwards
-  bool need_32_bits[4] = {};    // sources that have to fit 32 bits, compact ones
+  uint8_t result = 0;           // kVector, narrow: what is known of d's words (simd/narrow.h)
+  uint8_t row_kind = 0;         // kVector: of d afterwards; kLanes, or what words it has
+  uint8_t need_words[4] = {};   // what compact sources have to be (simd/narrow.h)
 };
 
 struct TracePlan {

@@ -101,7 +101,7 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
     for (int k = 0; k < sources.count; ++k) {
       const Slot slot = sources.slot[k];
       s.before[k] = g.kind[slot];
-      s.fits_32_bits |= static_cast<uint8_t>((g.is_compact(slot) && fits_32_bits(g, slot)) << k);
+      if (g.is_compact(slot)) s.words[k] = known_words(g, slot);
     }
     s.d_before = g.kind[u->d];
     if (simd::is_load(shape) || simd::is_store(shape)) note_access(g, s);

@@ -23,7 +23,7 @@ struct Step {
   uint8_t d_before = 0;  // of d
   uint8_t d_after = 0;
   uint8_t state_after = 0;  // of the floating-point state
-  uint8_t fits_32_bits = 0;  // bit k: source k is compact and fits
+  uint8_t words[4] = {};  // what is known of compact sources (simd/narrow.h)
   bool consecutive = false;     // a load or store of neighbouring elements in linear memory
   bool in_row = false;          // a load or store at one offset of the lanes' own windows, in a word
   bool scattered = false;       // a load or store of elements anywhere in one run of linear memory

@@ -16,15 +16,15 @@ class Translation : private AccessEmitter<Isa> {
   using typename Accesses::Narrow32, typename Accesses::Reg, typename Accesses::Wide64;
   using Uniform64 = JitDomain<Isa, 64, 1>;
   using Accesses::active_, Accesses::at_, Accesses::call_branch, Accesses::call_handler,
-      Accesses::calls_, Accesses::cc_, Accesses::check_scattered, Accesses::check_stride,
+      Accesses::calls_, Accesses::cc_, Accesses::check_scattered, Accesses::check_words,
       Accesses::chunk_, Accesses::complete_block, Accesses::deferred_, Accesses::emit_address,
-      Accesses::emit_branch, Accesses::emit_call, Accesses::emit_jump,
-      Accesses::emit_linear_run, Accesses::emit_load, Accesses::emit_pointer,
-      Accesses::emit_store, Accesses::exit_at, Accesses::exit_to, Accesses::invoke,
-      Accesses::isa_, Accesses::kLanesOfChunk, Accesses::left_, Accesses::misfit_,
-      Accesses::missed_, Accesses::next_, Accesses::plan, Accesses::plan_,
-      Accesses::pointers_, Accesses::rows_, Accesses::step, Accesses::trace_, Accesses::uop,
-      Accesses::uop_at, Accesses::uops_;
+      Accesses::emit_affine, Accesses::emit_affine_branch, Accesses::emit_branch,
+      Accesses::emit_call, Accesses::emit_jump, Accesses::emit_linear_run, Accesses::emit_load,
+      Accesses::emit_pointer, Accesses::emit_store, Accesses::exit_at, Accesses::exit_to,
+      Accesses::has_affine_code, Accesses::invoke, Accesses::isa_, Accesses::kLanesOfChunk,
+      Accesses::left_, Accesses::misfit_, Accesses::missed_, Accesses::next_, Accesses::plan,
+      Accesses::plan_, Accesses::pointers_, Accesses::rows_, Accesses::step, Accesses::trace_,
+      Accesses::uop, Accesses::uop_at, Accesses::uops_, Accesses::words_kind;
 
  public:
   Translation(const Trace& trace, const NativeCalls& calls, Isa& isa)
@@ -74,7 +74,7 @@ class Translation : private AccessEmitter<Isa> {
           emit_segment(begin, i);
           break;
         case Method::kUniform: emit_uniform(i++); break;
-        case Method::kAffine: emit_affine(i++); break;
+        case Method::kAffine: emit_compact(i++); break;
         case Method::kJump: emit_jump(i++); break;
         case Method::kCall: emit_call(i++); break;
       }
@@ -133,148 +133,10 @@ class Translation : private AccessEmitter<Isa> {
     cc_.mov(at_.kind(u.d), static_cast<int>(kUniform));
   }
 
-  // Base and stride, as in simd/affine.h.
-  struct BaseAndStride {
-    x86::Gp base, stride;
-  };
-  BaseAndStride load_compact(Slot s, uint8_t kind) {
-    const BaseAndStride x{cc_.newUInt64(), cc_.newUInt64()};
-    cc_.mov(x.base, at_.base(s));
-    if (kind == kAffine) cc_.mov(x.stride, at_.stride(s));
-    else cc_.xor_(x.stride, x.stride);
-    return x;
-  }
-  // Goes on where all lanes went while recording, if they are sure to do so again: without wrapping,
-  // the difference of the operands runs evenly from the first lane to the last.
-  void emit_affine_branch(size_t i) {
-    const Uop& u = uop(i);
-    const Comparison k = comparison_of(u.op);
-    const Label otherwise = cc_.newLabel();
-    deferred_.push_back([this, i, otherwise] {
-      cc_.bind(otherwise);
-      call_handler(i);
-      cc_.ret(next_);
-    });
-    const int bits = !k.is_32bit ? 62 : k.is_signed ? 31 : 32;  // operands must fit
-    const auto load = [&](Slot s, uint8_t kind) {
-      BaseAndStride x = load_compact(s, kind);
-      if (kind == kAffine) check_stride(x.stride, otherwise);
-      x.stride = kind == kAffine ? last_of(x) : x.base;
-      const x86::Gp t = cc_.newUInt64();
-      cc_.mov(t, x.base);
-      cc_.or_(t, x.stride);
-      cc_.shr(t, bits);
-      cc_.jnz(otherwise);
-      return x;
-    };
-    // The first lane's value, or difference, and the last lane's.
-    BaseAndStride a = load(u.a, plan(i).source_kind[0]);
-    x86::Gp first = cc_.newUInt64(), last = cc_.newUInt64();
-    cc_.mov(first, a.base);
-    cc_.mov(last, a.stride);
-    if (k.immediate) {
-      const auto value = static_cast<int16_t>(u.imm16());
-      // What an unsigned comparison with it means depends on its width.
-      if (value < 0 && !k.is_signed) {
-        cc_.jmp(otherwise);
-        return;
-      }
-      cc_.sub(first, value);
-      cc_.sub(last, value);
-    } else {
-      const BaseAndStride b = load(u.b, plan(i).source_kind[1]);
-      cc_.sub(first, b.base);
-      cc_.sub(last, b.stride);
-    }
-    const bool holds = (step(i).next == u.target()) != k.negated;
-    const x86::Gp both = cc_.newUInt64();
-    cc_.mov(both, first);
-    if (k.relation == Relation::kEqual && !holds) {
-      cc_.test(first, first);
-      cc_.jz(otherwise);
-      cc_.test(last, last);
-      cc_.jz(otherwise);
-      cc_.xor_(both, last);
-      cc_.js(otherwise);  // from one side to the other
-    } else if (k.relation == Relation::kEqual) {
-      cc_.or_(both, last);
-      cc_.jnz(otherwise);
-    } else if (holds) {
-      cc_.and_(both, last);
-      cc_.jns(otherwise);
-    } else {
-      cc_.or_(both, last);
-      cc_.js(otherwise);
-    }
-    complete_block(i);
-  }
-  x86::Gp last_of(const BaseAndStride& x) {
-    const x86::Gp last = cc_.newUInt64();
-    cc_.imul(last, x.stride, static_cast<int>(kMaxLanes) - 1);
-    cc_.add(last, x.base);
-    return last;
-  }
-  void emit_affine(size_t i) {
-    const Uop& u = uop(i);
-    if (is_branch(shape_of(u))) return emit_affine_branch(i);
-    const Plan& p = plan(i);
-    const BaseAndStride a = load_compact(u.a, p.source_kind[0]);
-    const auto n = static_cast<int>(u.imm & 63);
-    const auto with_b = [&](bool subtract, int shift) {
-      const BaseAndStride b = load_compact(u.b, p.source_kind[1]);
-      for (const auto& [to, from] : {std::pair{a.base, b.base}, std::pair{a.stride, b.stride}}) {
-        if (shift) cc_.shl(from, shift);
-        if (subtract) cc_.sub(to, from);
-        else cc_.add(to, from);
-      }
-    };
-    bool low32 = false;
-    switch (u.op) {
-      case Op::mov32: low32 = true; [[fallthrough]];
-      case Op::mov: break;
-      case Op::addi32: low32 = true; [[fallthrough]];
-      case Op::addi64: {
-        const x86::Gp k = cc_.newUInt64();
-        cc_.mov(k, u.imm);
-        cc_.add(a.base, k);
-        break;
-      }
-      case Op::add32: low32 = true; [[fallthrough]];
-      case Op::add64: with_b(false, 0); break;
-      case Op::sub32: low32 = true; [[fallthrough]];
-      case Op::sub64: with_b(true, 0); break;
-      case Op::add_lsl32: low32 = true; [[fallthrough]];
-      case Op::add_lsl64: with_b(false, n); break;
-      case Op::sub_lsl32: low32 = true; [[fallthrough]];
-      case Op::sub_lsl64: with_b(true, n); break;
-      case Op::lsli32: low32 = true; [[fallthrough]];
-      default:
-        cc_.shl(a.base, n);
-        cc_.shl(a.stride, n);
-    }
-    if (low32) {  // no lane may wrap
-      const Label exit = exit_at(i);
-      cc_.mov(a.base.r32(), a.base.r32());
-      check_last(a.base, a.stride, exit);
-    }
-    cc_.mov(at_.base(u.d), a.base);
-    cc_.mov(at_.stride(u.d), a.stride);
-    cc_.mov(at_.kind(u.d), static_cast<int>(kAffine));
-    cc_.mov(at_.filled(u.d), 0);
-  }
-  void check_32_bits(Slot s, uint8_t kind, const Label& exit) {
-    cc_.cmp(at_.base(s, 4, 4), 0);
-    cc_.jne(exit);
-    if (kind != kAffine) return;
-    const BaseAndStride x = load_compact(s, kind);
-    check_last(x.base, x.stride, exit);
-  }
-  // Leaves unless the last lane's value fits 32 bits, as the first's does.
-  void check_last(const x86::Gp& base, const x86::Gp& stride, const Label& exit) {
-    check_stride(stride, exit);
-    const x86::Gp last = last_of({base, stride});
-    cc_.shr(last, 32);
-    cc_.jne(exit);
+  void emit_compact(size_t i) {
+    if (is_branch(shape_of(uop(i)))) return emit_affine_branch(i);
+    if (has_affine_code(i)) return emit_affine(i);
+    emit_call(i);
   }
 
   // --- segments: vector steps, up to the end of a block
@@ -390,8 +252,8 @@ class Translation : private AccessEmitter<Isa> {
         typename Chunk<Isa>::Row& r = chunk_->rows[u.d];
         if (!r.written) d_kind[u.d] = plan(i).d_kind;
         r.written = true;
-        r.narrow = plan(i).keeps_narrow;
-        r.spread = trace_.partial && !r.narrow && d_kind[u.d] != kLanes;
+        r.kind = plan(i).row_kind;
+        r.spread = trace_.partial && r.kind == kLanes && d_kind[u.d] != kLanes;
       }
     }
   }
@@ -417,8 +279,8 @@ class Translation : private AccessEmitter<Isa> {
     }
     for (int k = 0; k < sources.count; ++k) {
       const Slot s = sources.slot[k];
-      if (is_compact(p.source_kind[k]) && p.need_32_bits[k] && !written_before(begin, i, s))
-        check_32_bits(s, p.source_kind[k], exit);
+      if (is_compact(p.source_kind[k]) && p.need_words[k] && !written_before(begin, i, s))
+        check_words(s, p.source_kind[k], p.need_words[k], exit);
     }
   }
   bool state_checked(size_t begin, size_t end) const {
@@ -482,7 +344,7 @@ class Translation : private AccessEmitter<Isa> {
       }
       r = merged;
     }
-    chunk_->template put<D>(u.d, r);
+    chunk_->template put<D>(u.d, r, words_kind(i));
   }
 
   template <class D>

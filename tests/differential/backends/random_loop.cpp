@@ -136,9 +136,19 @@ class Generator {
     d.values.resize(cores_);
     for (uint64_t& v : d.values) v = f();
   }
+  static uint64_t sign_extended(uint64_t x) {
+    return static_cast<uint64_t>(int64_t{static_cast<int32_t>(x)});
+  }
   SlotData random_data() {
     SlotData d;
-    switch (rng_.below(9)) {
+    switch (rng_.below(11)) {
+      case 9:  // words with their sign
+        fill(d, [&] { return sign_extended(rng_.coin() ? rng_.next() : rng_.below(1000)); });
+        break;
+      case 10:  // passes 1 << 31, or stops short of it
+        d.base = sign_extended(0x7ffff000 + rng_.below(0x2000));
+        d.stride = rng_.coin() ? 1 + rng_.below(64) : uint64_t{0} - 1 - rng_.below(64);
+        break;
       case 0:
         d.base = interesting_integer(rng_);
         break;
@@ -360,7 +370,7 @@ class Generator {
         op = rng_.once_in(25) ? Op::konst : random_value_op(traits::kAffine, rng_);
         break;
       case 1:
-        op = random_value_op(traits::kNarrow | traits::kNarrowIfFits, rng_);
+        op = random_value_op(traits::kNarrow | traits::kNarrowIfFits | traits::kNarrowSigned, rng_);
         break;
       default:
         op = random_op(Shape::kDI, Shape::kSelCmpI);
@@ -444,7 +454,25 @@ class Generator {
   // A value whose form depends on the phase, or becomes simple again.
   void emit_form() {
     const Slot d = data();
-    switch (rng_.below(14)) {
+    switch (rng_.below(18)) {
+      case 14:  // a word with its sign, or cut at some place
+        emit({.op = Op::sbf64,
+              .d = d,
+              .a = source(),
+              .aux = static_cast<uint8_t>(rng_.pick({32u, 32u, 48u, 32 + rng_.below(32)})),
+              .imm = rng_.pick<uint64_t>({32, 32, 48, 32 + rng_.below(32)})});
+        break;
+      case 15:
+        emit({.op = rng_.pick({Op::addw, Op::subw, Op::mulw}), .d = d, .a = d, .b = source()});
+        break;
+      case 16: {  // masks that are known late
+        const Slot t = slot(kScratch);
+        emit({.op = Op::lsli64, .d = t, .a = slot(kPhase), .imm = rng_.below(6)});
+        if (rng_.coin()) emit({.op = Op::addi64, .d = t, .a = t, .imm = ~uint64_t{0}});
+        const Slot other = rng_.coin() ? slot(kCore) : source();
+        emit({.op = rng_.coin() ? Op::and64 : Op::and32, .d = d, .a = t, .b = other});
+        break;
+      }
       case 0: {
         Uop u{.op = Op::sel_cmpi, .d = d, .a = source(), .b = source(), .c = slot(kPhase)};
         const auto relation =
