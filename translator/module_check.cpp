@@ -6,6 +6,7 @@
 
 #include "device_sim/base/error.h"
 #include "device_sim/uir/check_fields.h"
+#include "device_sim/uir/warp.h"
 #include "translator/common/isa_list.h"
 #include "translator/common/limits.h"
 #include "translator/passes/operands.h"
@@ -50,6 +51,7 @@ class Checker {
     require(m_.uop_insn.size() == m_.uops.size() && m_.uop_block.size() == m_.uops.size(),
             "micro-ops");
     for (const Uop& u : m_.uops) require(static_cast<int>(u.op) < kOpCount, "micro-op number");
+    require(m_.warp_size == 0 || m_.warp_size == kWarpLanes, "warp size");
     for (const uint32_t block : m_.uop_block)
       require(block < m_.blocks.size(), "micro-op's block");
     const CodeMap& code = m_.code;
@@ -194,6 +196,8 @@ class Checker {
       require_of(is_slot(s + std::max({1, int{reads}, int{writes}}) - 1), i, "register");
     });
     require_of(has_valid_fields(u), i, "immediates");
+    require_of(m_.warp_size != 0 || !is_of_warps(op_info(u.op).shape), i,
+               "only for programs with warps");
     // Made anew for each run that wants them.
     require_of(u.op != Op::note &&
                    (u.op != Op::service ||

@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kMagic[8] = {'G', 'P', 'U', 'S', 'I', 'M', 'M', '\n'};
 // Raise it with every change of the layout below, of uops.def, or of what micro-ops mean.
-constexpr uint32_t kVersion = 7;
+constexpr uint32_t kVersion = 8;
 constexpr size_t kHeaderBytes = sizeof kMagic + 4 + 4 + 8;
 
 uint32_t checksum(std::span<const uint8_t> bytes) {
@@ -61,6 +61,7 @@ void describe(Archive& a, Module& m) {
   a.value(m.code.pc_shift);
   a.plain_array(m.code.uop_at, kAnyCount);
   a.plain_array(m.code.insn_class, kAnyCount);
+  a.value(m.warp_size);
   a.value(m.slot_count);
   a.list(m.slot_names, kAnyCount, [&](SlotName& n) {
     a.value(n.slot);

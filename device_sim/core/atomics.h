@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 
+#include "device_sim/core/float_sum.h"
 #include "device_sim/uir/hd.h"
 #include "device_sim/uir/uop.h"
 
@@ -12,9 +13,17 @@ GPUSIM_HD_INLINE uint64_t size_mask(uint32_t log2_size) {
   return ~uint64_t{0} >> (64 - (8u << log2_size));
 }
 
-// The new memory value; `old` and `operand` are zero-extended from their size.
+// aux of a row that tells more than the size.
+template <Op op>
+inline constexpr bool kHasFloatWord = op_info(op).fields == Fields::kFloatWord;
+
+// The new memory value; `old` and `operand` are zero-extended from their size. `log2_size` is the
+// aux of rows with a FloatWord.
 template <Op op>
 GPUSIM_HD_INLINE uint64_t amo_result(uint64_t old, uint64_t operand, uint32_t log2_size) {
+  if constexpr (op == Op::amo_fadd) return float_sum(old, operand, log2_size);
+  if constexpr (op == Op::amo_inc) return old >= operand ? 0 : old + 1;
+  if constexpr (op == Op::amo_dec) return old == 0 || old > operand ? operand : old - 1;
   const int up = 64 - (8 << log2_size);  // signed order is the order of the values shifted up
   const auto s_old = static_cast<int64_t>(old << up), s_new = static_cast<int64_t>(operand << up);
   if constexpr (op == Op::amo_add) return old + operand;
@@ -41,6 +50,13 @@ namespace gpusim {
 // Returns the old value, zero-extended.
 template <Op op>
 GPUSIM_HD_INLINE uint64_t amo(uint8_t* p, uint64_t operand, uint32_t log2_size) {
+  if constexpr (kHasFloatWord<op>) {
+    switch (log2_size & 3) {
+      case 1: return amo_sized<op, uint16_t>(p, operand, log2_size);
+      case 2: return amo_sized<op, uint32_t>(p, operand, log2_size);
+      default: return amo_sized<op, uint64_t>(p, operand, log2_size);
+    }
+  }
   switch (log2_size) {
     case 0: return amo_sized<op, uint8_t>(p, operand, 0);
     case 1: return amo_sized<op, uint16_t>(p, operand, 1);

@@ -32,6 +32,11 @@ struct MachineConfig {
   // Private model: where the last stack_size bytes of every window lie as addresses; 0: with the
   // rest. Multiples of the page size.
   uint64_t stack_base = 0, stack_size = 0;
+  // Modules with warps: threads per CTA, 1 to kMostCtaThreads; `cores` is a number of places for
+  // CTAs << cta_shift_of(cta_threads) (core/cta.h). Each place has cta_bytes of memory, a multiple
+  // of 8, which its threads see at cta_base, and which always may be read and written.
+  uint32_t cta_threads = 0;
+  uint64_t cta_base = 0, cta_bytes = 0;
   uint32_t threads = 1;             // host threads
   uint32_t group_width = 64;        // lanes per group: a power of two, at most 64 (simd)
   // Executions of a block by one group after which native code is generated for it (simd).
@@ -55,6 +60,7 @@ enum class CoreStatus : uint8_t {
   kJump,     // jumped to `address`, where no block starts: translate or fault
   kFault,
   kLimit,    // reached max_instructions
+  kCtaEnd,   // all threads of a CTA have ended; `core` is its first
 };
 
 // A core that stopped during a slice, or neighbours that stopped alike: from `core` on, `count` of them.
@@ -141,6 +147,16 @@ class Backend {
   virtual void stop(uint32_t core) = 0;                 // idle
   virtual uint32_t place(uint32_t core) = 0;            // of a runnable core: where it goes on
 
+  // Machines of modules with warps; `place` of a CTA: see core/cta.h. Its threads begin at `uop`,
+  // with their slots as they are, and its barriers are new. When the last one has ended, there is
+  // an event kCtaEnd; cores that the host stops end silently. Threads that wait for each other for
+  // ever get faults kDeadlock, at the places where they wait.
+  virtual void start_cta(uint32_t place, uint32_t uop);
+  // Thread t of the CTA in this place has value.of(t).
+  virtual void set_cta_slots(uint32_t place, Slot slot, CoreWord value);
+  // The memory of this place.
+  virtual std::span<uint8_t> cta_memory(uint32_t place);
+
   // Runs all runnable cores for about `instructions` each. Returns the cores that stopped in this
   // slice, by core number. `runnable()` says how many could go on.
   virtual std::span<const Event> run_slice(uint64_t instructions) = 0;
@@ -169,11 +185,16 @@ struct BackendInfo {
   std::unique_ptr<Backend> (*create)();
   size_t scheduling_bytes;  // of a core's state on the machine, beside its context and memory
   bool works_in_place;      // takes MachineConfig::linear_storage
+  bool runs_warps;          // modules with a warp size
 };
 // The one list of backends, best first.
 std::span<const BackendInfo> all_backends();
-// By name or "auto"; throws std::runtime_error that names the possible ones. `in_place`: one that
-// takes MachineConfig::linear_storage.
-std::unique_ptr<Backend> make_backend(const std::string& name, bool in_place = false);
+// What a use asks of a backend.
+struct BackendNeeds {
+  bool in_place = false;  // MachineConfig::linear_storage
+  bool warps = false;
+};
+// By name or "auto"; throws std::runtime_error that names the possible ones.
+std::unique_ptr<Backend> make_backend(const std::string& name, BackendNeeds needs = {});
 
 }  // namespace gpusim

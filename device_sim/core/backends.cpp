@@ -6,6 +6,7 @@
 
 #include "device_sim/base/nearest_name.h"
 #include "device_sim/core/backend_traits.h"
+#include "device_sim/core/cta.h"
 #include "device_sim/core/devices.h"
 #include "device_sim/core/machine_state.h"
 #include "device_sim/cuda/core_state.h"
@@ -37,14 +38,15 @@ struct Row {
 };
 constexpr Row kRows[] = {
     {{"simd", SimdBackend::available, device_of<SimdBackend>, create<SimdBackend>,
-      SimdBackend::kSchedulingBytes, true},
+      SimdBackend::kSchedulingBytes, true, true},
      {.cores_per_tile = MachineState::kTileCores}},
     {{"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>,
-      ScalarBackend::kSchedulingBytes, true},
+      ScalarBackend::kSchedulingBytes, true, true},
      {}},
     // Last, so that `auto` takes it only where somebody looked whether it works
     // (host/backend_choice.h).
-    {{"cuda", cuda::available, cuda::device_name, create_cuda, cuda::kSchedulingBytes, false},
+    {{"cuda", cuda::available, cuda::device_name, create_cuda, cuda::kSchedulingBytes, false,
+      false},
      {.is_on_device = true,
       .always_counts_cores = false,
       .cores_per_tile = MachineState::kTileCores},
@@ -72,16 +74,20 @@ BackendTraits traits_of(std::string_view backend) {
 
 std::span<const BackendInfo> all_backends() { return kBackends; }
 
-std::unique_ptr<Backend> make_backend(const std::string& name, bool in_place) {
+std::unique_ptr<Backend> make_backend(const std::string& name, BackendNeeds needs) {
   std::string known;
   std::vector<std::string_view> names{"auto"};
   for (const BackendInfo& info : kBackends) {
     names.push_back(info.name);
     std::string why;
     bool available = info.available(&why);
-    if (available && in_place && !info.works_in_place) {
+    if (available && needs.in_place && !info.works_in_place) {
       available = false;
       why = "it has memory of its own, and this use works on the caller's";
+    }
+    if (available && needs.warps && !info.runs_warps) {
+      available = false;
+      why = "it runs no programs with warps and CTAs";
     }
     if (name == "auto" && available) return info.create();
     if (name == info.name) {
@@ -92,6 +98,32 @@ std::unique_ptr<Backend> make_backend(const std::string& name, bool in_place) {
   }
   throw std::runtime_error("no backend named " + name + did_you_mean(name, names) +
                            "; there are: auto, " + known);
+}
+
+void CpuBackend::check_ctas(const Module& module, const MachineConfig& config) {
+  const bool has_ctas = config.cta_threads != 0;
+  if (has_ctas != (module.warp_size != 0))
+    throw std::runtime_error(has_ctas ? "only programs with warps run in CTAs"
+                                      : "this program has warps: its kernels run in CTAs, of which "
+                                        "the launch says the size");
+  if (!has_ctas) return;
+  if (config.cta_threads > kMostCtaThreads)
+    throw std::runtime_error("a CTA has at most " + std::to_string(kMostCtaThreads) +
+                             " threads, not " + std::to_string(config.cta_threads));
+  const uint32_t place = 1u << cta_shift_of(config.cta_threads);
+  if (config.cores == 0 || config.cores % place != 0)
+    throw std::logic_error("cores of CTAs come in places of " + std::to_string(place));
+  if (config.cta_bytes % 8 != 0) throw std::logic_error("memory of CTAs is whole words");
+}
+
+void Backend::start_cta(uint32_t, uint32_t) {
+  throw std::logic_error("this backend has no CTAs");
+}
+void Backend::set_cta_slots(uint32_t, Slot, CoreWord) {
+  throw std::logic_error("this backend has no CTAs");
+}
+std::span<uint8_t> Backend::cta_memory(uint32_t) {
+  throw std::logic_error("this backend has no CTAs");
 }
 
 std::vector<DeviceInfo> devices_of(std::string_view backend) {

@@ -36,6 +36,7 @@ class CpuBackend : public Backend {
   uint8_t permissions(uint32_t core, uint64_t address) override {
     return memory_.permissions(core, address);
   }
+  std::span<uint8_t> cta_memory(uint32_t place) override { return memory_.cta_memory(place); }
   std::span<const uint64_t> journal(uint32_t core) override { return memory_.journal(core); }
   void clear_journals() override { memory_.clear_journals(); }
   void set_slots(Slot slot, CoreWord value) override {
@@ -51,8 +52,11 @@ class CpuBackend : public Backend {
   }
 
  protected:
+  // Throws where a machine of CTAs is not as core/cta.h says.
+  static void check_ctas(const Module& module, const MachineConfig& config);
   // Fields that every CPU backend takes from a configuration.
   void configure_common(const Module& module, const MachineConfig& config, uint32_t lanes_shift) {
+    check_ctas(module, config);
     module_ = &module;
     config_ = config;
     memory_.configure(config, lanes_shift);

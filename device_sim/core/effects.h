@@ -77,7 +77,8 @@ GPUSIM_HD_INLINE uint8_t* atomic_target(const Memory& memory, uint32_t core, uin
 template <Op op, class Ctx, class Memory>
 GPUSIM_HD_INLINE bool execute_amo(const Uop& u, Ctx& ctx, const Memory& memory, uint32_t core,
                                   StopInfo& stop) {
-  uint8_t* p = atomic_target(memory, core, ctx.get(u.a), 1u << u.aux, stop);
+  const uint32_t log2_size = kHasFloatWord<op> ? u.aux & 3u : u.aux;
+  uint8_t* p = atomic_target(memory, core, ctx.get(u.a), 1u << log2_size, stop);
   if (!p) return false;
   ctx.set(u.d, amo<op>(p, ctx.get(u.b), u.aux));
   return true;

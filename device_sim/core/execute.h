@@ -100,6 +100,16 @@ GPUSIM_HD_INLINE Outcome execute_all(Code& code, Ctx& ctx, const Memory& memory,
   case Op::name:                                                         \
     memory.note(core, note_word(u, GPUSIM_GET_A, GPUSIM_GET_B));         \
     break;
+// Many cores have to be there: who runs warps executes these rows.
+#define GPUSIM_RUN_OF_WARPS(name)        \
+  case Op::name:                         \
+    stop = {Fault::kUndefined, 0};       \
+    return Outcome::kFault;
+#define GPUSIM_RUN_kWarp GPUSIM_RUN_OF_WARPS
+#define GPUSIM_RUN_kWarpSync GPUSIM_RUN_OF_WARPS
+#define GPUSIM_RUN_kCtaSync GPUSIM_RUN_OF_WARPS
+#define GPUSIM_RUN_kCtaReduce GPUSIM_RUN_OF_WARPS
+#define GPUSIM_RUN_kEnd GPUSIM_RUN_OF_WARPS
 #define GPUSIM_RUN_kBrAB(name) \
   case Op::name:               \
     return sem::name<SD>(GPUSIM_GET_A, GPUSIM_GET_B) ? Outcome::kTaken : Outcome::kNotTaken;

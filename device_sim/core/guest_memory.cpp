@@ -7,6 +7,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "device_sim/core/cta.h"
 #include "device_sim/core/touched_pages.h"
 
 namespace gpusim {
@@ -129,6 +130,18 @@ void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   view_.linear_pages = linear_rights_;
   view_.windows = windows_.data();
   view_.window_pages = window_pages_.data();
+  cta_memory_ = {};
+  if (config.cta_threads != 0) {
+    view_.cta_base = config.cta_base;
+    view_.cta_size = config.cta_bytes;
+    view_.cta_pitch = (config.cta_bytes + 63) & ~uint64_t{63};
+    view_.cta_shift = cta_shift_of(config.cta_threads);
+    // A vector load may reach past the end.
+    constexpr uint64_t kBeyond = 64 * 8;
+    const uint64_t places = config.cores >> view_.cta_shift;
+    cta_memory_ = LazyMemory(places * view_.cta_pitch + kBeyond, "memory of CTAs");
+    view_.cta_memory = cta_memory_.data();
+  }
   view_.pair_lock = &pair_lock_;
   view_.events = &events_;
   view_.journal_words = config.journal_words;

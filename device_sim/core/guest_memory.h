@@ -93,6 +93,11 @@ class GuestMemory {
   bool set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags);
   uint8_t permissions(uint32_t core, uint64_t address) const;
 
+  // Of the CTA in this place.
+  std::span<uint8_t> cta_memory(uint32_t place) const {
+    return {view_.cta_memory + place * view_.cta_pitch, view_.cta_size};
+  }
+
   std::span<const uint64_t> journal(uint32_t core) const { return journal_in(view_, core); }
   void clear_journals();
 
@@ -108,7 +113,8 @@ class GuestMemory {
   mutable GuardedSpace space_;  // what is read is opened for that
   uint32_t cores_ = 0;
   uint32_t pair_lock_ = 0, events_ = 0;
-  LazyMemory linear_, linear_pages_, windows_, other_windows_, window_pages_, journals_;
+  LazyMemory linear_, linear_pages_, windows_, other_windows_, window_pages_, journals_,
+      cta_memory_;
   std::vector<uint32_t> journal_sizes_;
   uint8_t* linear_rights_ = nullptr;  // of linear_pages_, or the caller's
 };

@@ -10,6 +10,8 @@
 // In the shared model the windows hold the stacks, one after the other from window_base, and every
 // core reaches all of them. In the private model all cores see their own window at window_base, but
 // for its last stack_size bytes, which they see at stack_base.
+// Machines of CTAs have a third one: cta_size bytes at cta_base, of which each CTA has its own; all
+// may be read and written.
 // Pages are 4 KiB. Accesses may be unaligned; nothing here ever faults on the host.
 #pragma once
 #include <cstdint>
@@ -41,6 +43,11 @@ struct MemoryView {
   uint32_t piece_shift = 0;    // log2 of the bytes of a window that lie together with its neighbours'
   uint32_t rights_shift = 0;   // log2 of the cores per group of window_pages
   uint32_t is_private = 0;
+  uint8_t* cta_memory = nullptr;  // [place][cta_pitch]
+  uint64_t cta_base = 0;
+  uint64_t cta_size = 0;   // 0: none; multiple of 8
+  uint64_t cta_pitch = 0;  // multiple of 64
+  uint32_t cta_shift = 0;  // see core/cta.h
   uint32_t* pair_lock = nullptr;  // see core/atomics.h
   uint32_t* events = nullptr;     // number of events signalled to all cores
   // Journals of the cores, [core][word], and how much was written of each; see uir/journal.h.
@@ -82,6 +89,11 @@ struct MemoryView {
     return in_stack < stack_size ? windows_size + in_stack : kNoOffset;
   }
 
+  GPUSIM_HD_INLINE uint8_t* cta_byte(uint32_t core, uint64_t address) const {
+    const uint64_t offset = address - cta_base;
+    return offset < cta_size ? cta_memory + (core >> cta_shift) * cta_pitch + offset : nullptr;
+  }
+
   // The byte at `address` for `core`, or null if the page lacks `need` (SegmentFlags).
   // Bytes up to the next multiple of 8 follow it in storage.
   GPUSIM_HD_INLINE uint8_t* byte(uint32_t core, uint64_t address, uint8_t need) const {
@@ -89,7 +101,7 @@ struct MemoryView {
     if (in_linear < linear_size)
       return (linear_pages[in_linear >> kPageShift] & need) == need ? linear + in_linear : nullptr;
     uint64_t offset = windows_offset(address);
-    if (offset == kNoOffset) return nullptr;
+    if (offset == kNoOffset) return cta_byte(core, address);
     if (!is_private) {
       core = static_cast<uint32_t>(offset >> window_shift);
       offset &= (uint64_t{1} << window_shift) - 1;

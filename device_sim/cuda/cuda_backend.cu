@@ -264,6 +264,9 @@ BlockInfo make_block_info(const Module& module, const Block& block) {
 }
 
 void CudaBackend::configure(const Module& module, const MachineConfig& config) {
+  if (module.warp_size != 0)
+    throw std::runtime_error(
+        "the cuda backend runs no programs with warps and CTAs; use --backend simd or scalar");
   module_ = &module;
   config_ = config;
   memory_.configure(config);

@@ -4,11 +4,14 @@
 
 #include "device_sim/core/execute.h"
 #include "device_sim/core/interleaving.h"
+#include "device_sim/scalar/scalar_warps.h"
 
 namespace gpusim {
 
 void ScalarBackend::configure(const Module& module, const MachineConfig& config) {
   configure_common(module, config, /*lanes_shift=*/0);
+  warps_ = module.warp_size != 0 ? std::make_unique<ScalarWarps>(*this) : nullptr;
+  if (warps_) warps_->configure();
   reset(config.max_instructions);
   block_counts_.assign(module.blocks.size(), 0);
 }
@@ -21,14 +24,17 @@ void ScalarBackend::reset(uint64_t max_instructions) {
     core.slots.assign(module_->slot_count, 0);
     for (const InitialValue& v : module_->initial_values) core.slots[v.slot] = v.value;
   }
+  if (warps_) warps_->reset();
 }
 
 void ScalarBackend::module_changed() {
   view_code();
   block_counts_.resize(module_->blocks.size());
+  if (warps_) warps_->module_changed();
 }
 
 uint32_t ScalarBackend::runnable() const {
+  if (warps_) return warps_->runnable();
   return static_cast<uint32_t>(std::count_if(cores_.begin(), cores_.end(), [](const Core& c) {
     return c.status == CoreStatus::kRunnable;
   }));
@@ -37,6 +43,12 @@ uint32_t ScalarBackend::runnable() const {
 std::span<const Event> ScalarBackend::run_slice(uint64_t instructions) {
   events_.clear();
   clock_.start();
+  if (warps_) {
+    ++slices_;
+    warps_->run_slice(instructions);
+    sort_events();
+    return events_;
+  }
   // The rest of a slice that was ended comes first.
   uint32_t k = std::exchange(next_turn_, 0);
   bool idle = k == 0;

@@ -1,14 +1,20 @@
 // The reference: one core after the other, one micro-op at a time. Short and obviously right; it
-// is never optimised.
+// is never optimised. Cores of modules with warps run in step (scalar_warps.h).
 #pragma once
+#include <memory>
+
 #include "device_sim/core/cpu_backend.h"
 #include "device_sim/core/machine_state.h"
 #include "device_sim/core/wait.h"
 
 namespace gpusim {
 
+class ScalarWarps;
+
 class ScalarBackend : public CpuBackend, public CpuMachineState {
  public:
+  ScalarBackend();
+  ~ScalarBackend() override;
   std::string name() const override { return "scalar"; }
   std::string device() const override { return "host CPU, one core at a time"; }
   void configure(const Module& module, const MachineConfig& config) override;
@@ -18,13 +24,11 @@ class ScalarBackend : public CpuBackend, public CpuMachineState {
   void set_slot(uint32_t core, Slot slot, uint64_t value) override {
     cores_[core].slots[slot] = value;
   }
-  void start(uint32_t core, uint32_t uop) override {
-    cores_[core].pc = uop;
-    cores_[core].status = CoreStatus::kRunnable;
-    cores_[core].waits = false;
-  }
-  void stop(uint32_t core) override { cores_[core].status = CoreStatus::kIdle; }
-  uint32_t place(uint32_t core) override { return cores_[core].pc; }
+  void start(uint32_t core, uint32_t uop) override;
+  void stop(uint32_t core) override;
+  uint32_t place(uint32_t core) override;
+  void start_cta(uint32_t place, uint32_t uop) override;
+  void set_cta_slots(uint32_t place, Slot slot, CoreWord value) override;
   std::span<const Event> run_slice(uint64_t instructions) override;
   uint32_t runnable() const override;
   std::vector<uint64_t> block_counts() override { return block_counts_; }
@@ -49,6 +53,7 @@ class ScalarBackend : public CpuBackend, public CpuMachineState {
                         std::span<const uint64_t> lanes) override;
 
  private:
+  friend class ScalarWarps;
   struct Core {
     std::vector<uint64_t> slots;
     uint32_t pc = 0;
@@ -82,6 +87,7 @@ class ScalarBackend : public CpuBackend, public CpuMachineState {
   uint64_t slices_ = 0;
   uint32_t next_turn_ = 0;  // where a slice that was ended goes on
   std::vector<uint64_t> block_counts_;
+  std::unique_ptr<ScalarWarps> warps_;  // of modules with warps
 };
 
 }  // namespace gpusim

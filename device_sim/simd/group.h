@@ -33,6 +33,7 @@ inline constexpr size_t kEpochs = 8;
 // The operation of micro-ops where native code may start; the original is in the code cache.
 inline constexpr Op kEntryOp = static_cast<Op>(kOpCount);
 class CodeCache;
+class GroupedThreads;
 
 // What a group needs of its machine.
 struct Machine {
@@ -46,6 +47,7 @@ struct Machine {
   bool counts_lanes = false;  // Group::weight, diverged, asleep
   bool is_alone = false;  // nobody else reads or writes guest memory during a slice
   uint32_t permission_changes = 0;  // so far
+  GroupedThreads* ctas = nullptr;  // of modules with warps (cta_threads.h)
 };
 
 // Where a slot's values are.

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <new>
 
+#include "device_sim/core/cta.h"
+
 namespace gpusim::simd {
 
 void Groups::configure(const Machine& machine, const Module& module, uint32_t cores,
-                       uint32_t width) {
+                       uint32_t width, uint32_t cta_threads) {
+  cta_threads_ = cta_threads;
   machine_ = &machine;
   module_ = &module;
   cores_ = cores;
@@ -30,6 +33,16 @@ void Groups::arrange(bool alone) {
   groups_ = {reinterpret_cast<Group*>(s.groups.data()), groups};
 }
 
+// Cores behind the last thread of a CTA do not exist.
+uint32_t Groups::width_of(uint32_t first_core) const {
+  const uint32_t width = std::min(width_, cores_ - first_core);
+  if (cta_threads_ == 0) return width;
+  const uint32_t place = 1u << cta_shift_of(cta_threads_);
+  const uint32_t thread = first_core % place;
+  if (place < width) return width;
+  return thread < cta_threads_ ? std::min(width, cta_threads_ - thread) : 0;
+}
+
 void Groups::reset() {
   const Storage& s = storages_[width_ == 1];
   runnable_ = 0;
@@ -44,8 +57,8 @@ void Groups::reset() {
     g.lane_tally = reinterpret_cast<ClassCounts*>(s.tallies.data()) + i * width_;
     if (has_tallies) std::fill_n(g.lane_tally, width_, ClassCounts{});
     g.first_core = static_cast<uint32_t>(i * width_);
-    g.width = std::min(width_, cores_ - g.first_core);
-    g.exists = ~uint64_t{0} >> (64 - g.width);
+    g.width = width_of(g.first_core);
+    g.exists = g.width == 0 ? 0 : ~uint64_t{0} >> (64 - g.width);
     set_keys(g, g.exists, key_of(0, 0));
     for (const InitialValue& v : module_->initial_values) set_compact(g, v.slot, {v.value, 0});
   }

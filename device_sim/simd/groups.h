@@ -24,8 +24,8 @@ class Groups {
   // New storage for so many cores, in groups of `width` or alone. `machine`, which every group uses,
   // may change between slices; it and `module` must stay where they are. Then come arrange() and
   // reset().
-  void configure(const Machine& machine, const Module& module, uint32_t cores,
-                 uint32_t width);
+  void configure(const Machine& machine, const Module& module, uint32_t cores, uint32_t width,
+                 uint32_t cta_threads = 0);
   // Groups of as many cores as configure() said, or of one; storage is kept of both. Then comes
   // reset().
   void arrange(bool alone);
@@ -62,7 +62,8 @@ class Groups {
 
   uint64_t slot(uint32_t core, Slot slot) { return of(core).get_lane(slot, lane_of(core)); }
   void set_slot(uint32_t core, Slot slot, uint64_t value) {
-    set_lane(of(core), slot, lane_of(core), value);
+    const uint32_t lane = lane_of(core);
+    if (lane < of(core).width) set_lane(of(core), slot, lane, value);  // else no such thread
   }
   // Of all cores.
   void set_slots(Slot slot, CoreWord value);
@@ -86,6 +87,7 @@ class Groups {
     LazyMemory watches;  // [group][lane]
     LazyMemory tallies;  // [group][lane]
   };
+  uint32_t width_of(uint32_t first_core) const;
   const Machine& machine() const { return *machine_; }
   uint64_t count(uint32_t width) const { return (uint64_t{cores_} + width - 1) / width; }
   Group& of(uint32_t core) { return groups_[number_of(core)]; }
@@ -93,7 +95,7 @@ class Groups {
 
   const Machine* machine_ = nullptr;
   const Module* module_ = nullptr;
-  uint32_t cores_ = 0, width_ = kMaxLanes;
+  uint32_t cores_ = 0, width_ = kMaxLanes, cta_threads_ = 0;
   uint32_t full_width_ = kMaxLanes;  // of groups, if not alone
   Storage storages_[2];  // of cores in lockstep, and alone
   std::span<Group> groups_;

@@ -98,6 +98,16 @@ struct Handlers {
   }
 #define GPUSIM_RUN_kNote(name) \
   GPUSIM_HANDLER(name) { return run_note(g, u); }
+#define GPUSIM_RUN_kWarp(name) \
+  GPUSIM_HANDLER(name) { return run_warp(g, u); }
+#define GPUSIM_RUN_kWarpSync(name) \
+  GPUSIM_HANDLER(name) { return run_warp_sync(g, u); }
+#define GPUSIM_RUN_kCtaSync(name) \
+  GPUSIM_HANDLER(name) { return run_cta_sync(g, u); }
+#define GPUSIM_RUN_kCtaReduce(name) \
+  GPUSIM_HANDLER(name) { return run_cta_reduce(g, u); }
+#define GPUSIM_RUN_kEnd(name) \
+  GPUSIM_HANDLER(name) { return run_end_thread(g, u); }
 #define GPUSIM_BRANCH_HANDLER(name, call, ...)                                        \
   GPUSIM_HANDLER(name) {                                                      \
     return run_branch<Op::name>(                                              \

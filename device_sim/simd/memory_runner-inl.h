@@ -58,6 +58,15 @@ HWY_INLINE uint64_t own_windows(const Group& g) {
   return m.window_base + (uint64_t{g.first_core} << m.window_shift);
 }
 
+// Where a run in the memory of the group's CTA lies, or null: of groups of one CTA.
+HWY_INLINE uint8_t* cta_run(const Group& g, uint64_t address, uint64_t bytes) {
+  const MemoryView& m = g.machine->memory;
+  const uint64_t offset = address - m.cta_base;
+  const bool is_there = offset < m.cta_size && bytes <= m.cta_size - offset;
+  if (!is_there || 1u << m.cta_shift < g.width) return nullptr;
+  return m.cta_memory + (g.first_core >> m.cta_shift) * m.cta_pitch + offset;
+}
+
 // Looks through the permissions of pages, and notes how far around the run they reach. Short runs
 // seldom take the place of an array's surroundings: they are as quickly looked at again.
 HWY_NOINLINE inline uint8_t* find_linear_run(Group& g, uint64_t address, uint64_t bytes, uint8_t need) {
@@ -65,7 +74,8 @@ HWY_NOINLINE inline uint8_t* find_linear_run(Group& g, uint64_t address, uint64_
   constexpr uint32_t kSeldom = 64;
   const MemoryView& m = g.machine->memory;
   const uint64_t first = address - m.linear_base;
-  if (bytes == 0 || first >= m.linear_size || bytes > m.linear_size - first) return nullptr;
+  if (bytes == 0 || first >= m.linear_size || bytes > m.linear_size - first)
+    return bytes == 0 ? nullptr : cta_run(g, address, bytes);
   const auto allows = [&](uint64_t page) { return (m.linear_pages[page] & need) == need; };
   uint64_t begin = first >> kPageShift, end = begin;
   for (const uint64_t last = (first + bytes - 1) >> kPageShift; end <= last; ++end)
@@ -171,7 +181,11 @@ HWY_INLINE Pattern classify(const Group& g, simd::Compact x, uint32_t size) {
   const MemoryView& m = g.machine->memory;
   if (x.stride == 0) {
     const bool own = m.is_private && m.windows_offset(x.base) != MemoryView::kNoOffset;
-    if (!own) return Pattern::kUniform;
+    if (!own) {
+      // Lanes of several CTAs see memories of their own.
+      const bool is_shared = x.base - m.cta_base >= m.cta_size || 1u << m.cta_shift >= g.width;
+      return is_shared ? Pattern::kUniform : Pattern::kScattered;
+    }
     return g.cores ? Pattern::kScattered : Pattern::kRow;
   }
   if (x.stride == size) return Pattern::kConsecutive;
@@ -587,7 +601,7 @@ HWY_INLINE T exchange(const Group& g, T* word, F update) {
 // access of the host.
 template <bool kFull, Op op, class T>
 HWY_INLINE void amo_combined(Group& g, const Uop* u, uint8_t* p) {
-  constexpr uint32_t kLog2Size = std::countr_zero(sizeof(T));
+  const uint32_t log2_size = kHasFloatWord<op> ? u->aux : std::countr_zero(sizeof(T));
   auto* const word = reinterpret_cast<T*>(p);
   if (kFull && op == Op::amo_add && g.kind[u->b] == simd::kUniform) {
     const auto step = static_cast<T>(g.base[u->b]);
@@ -607,7 +621,7 @@ HWY_INLINE void amo_combined(Group& g, const Uop* u, uint8_t* p) {
     for_lanes<kFull>(g, [&](uint32_t lane) HWY_ATTR {
       found[lane] = before;
       before = static_cast<T>(
-          amo_result<op>(before, static_cast<T>(operand.p[lane * step]), kLog2Size));
+          amo_result<op>(before, static_cast<T>(operand.p[lane * step]), log2_size));
     });
     return before;
   });
@@ -618,7 +632,7 @@ HWY_INLINE void amo_combined(Group& g, const Uop* u, uint8_t* p) {
 // Each active lane's operation on a place of its own. False: nothing was done, since some lane may not.
 template <bool kFull, Op op, class T>
 HWY_INLINE bool amo_scattered(Group& g, const Uop* u, uint64_t* found) {
-  constexpr uint32_t kLog2Size = std::countr_zero(sizeof(T));
+  const uint32_t log2_size = kHasFloatWord<op> ? u->aux : std::countr_zero(sizeof(T));
   const Source address(g, u->a, 0), operand(g, u->b, 1);
   const uint32_t step = operand.step == 0 ? 0 : 1;
   const Span span = span_of<kFull>(g, address.p);
@@ -633,14 +647,15 @@ HWY_INLINE bool amo_scattered(Group& g, const Uop* u, uint64_t* found) {
     });
   };
   if (g.machine->is_alone) {
-    in_turn([](uint8_t* place, T value) HWY_ATTR {
+    in_turn([log2_size](uint8_t* place, T value) HWY_ATTR {
       auto* const word = reinterpret_cast<T*>(place);
       const T before = *word;
-      *word = static_cast<T>(amo_result<op>(before, value, kLog2Size));
+      *word = static_cast<T>(amo_result<op>(before, value, log2_size));
       return before;
     });
   } else {
-    in_turn([](uint8_t* place, T value) HWY_ATTR { return amo_sized<op, T>(place, value, kLog2Size); });
+    in_turn([log2_size](uint8_t* place, T value)
+                HWY_ATTR { return amo_sized<op, T>(place, value, log2_size); });
   }
   return true;
 }
@@ -648,13 +663,14 @@ HWY_INLINE bool amo_scattered(Group& g, const Uop* u, uint64_t* found) {
 template <bool kFull, Op op>
 HWY_NOINLINE const Uop* run_amo(Group& g, const Uop* u) {
   const auto one_by_one = [&]() HWY_ATTR { return run_lanes(g, u, execute_amo<op, LaneContext, MemoryView>); };
+  const uint32_t log2_size = kHasFloatWord<op> ? u->aux & 3u : u->aux;
   if (g.kind[u->a] != simd::kUniform) {
-    if (u->aux < 2) return one_by_one();
+    if (log2_size < 2) return one_by_one();
     HWY_ALIGN uint64_t found[kMaxLanes];
-    const bool done = u->aux == 2 ? amo_scattered<kFull, op, uint32_t>(g, u, found)
+    const bool done = log2_size == 2 ? amo_scattered<kFull, op, uint32_t>(g, u, found)
                                   : amo_scattered<kFull, op, uint64_t>(g, u, found);
     if (!done) return one_by_one();
-    if (u->aux == 3) write_lanes<kFull, simd::kLanes>(g, u->d, found);
+    if (log2_size == 3) write_lanes<kFull, simd::kLanes>(g, u->d, found);
     else write_lanes<kFull, simd::kNarrow>(g, u->d, found);
     return u + 1;
   }
@@ -662,9 +678,9 @@ HWY_NOINLINE const Uop* run_amo(Group& g, const Uop* u) {
   const simd::Compact address = g.compact(u->a);
   if (classify(g, address, 0) != Pattern::kUniform) return one_by_one();
   StopInfo stop;
-  uint8_t* const p = atomic_target(m, g.first_core, address.base, 1u << u->aux, stop);
+  uint8_t* const p = atomic_target(m, g.first_core, address.base, 1u << log2_size, stop);
   if (p == nullptr) return one_by_one();
-  switch (u->aux) {
+  switch (log2_size) {
     case 0: amo_combined<kFull, op, uint8_t>(g, u, p); break;
     case 1: amo_combined<kFull, op, uint16_t>(g, u, p); break;
     case 2: amo_combined<kFull, op, uint32_t>(g, u, p); break;

@@ -12,6 +12,7 @@
 #include "device_sim/uir/semantics.h"
 #include "device_sim/simd/runner-inl.h"
 #include "device_sim/simd/jit/recorder-inl.h"
+#include "device_sim/simd/warps_runner-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gpusim {

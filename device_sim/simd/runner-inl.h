@@ -524,6 +524,12 @@ HWY_INLINE const Uop* after_stops(Group& g, const Uop* u) {
 const Uop* run_jmp_reg(Group& g, const Uop* u);
 const Uop* run_give_way(Group& g, const Uop* u);
 const Uop* run_service(Group& g, const Uop* u);
+// Rows of warps (warps_runner-inl.h).
+const Uop* run_warp(Group& g, const Uop* u);
+const Uop* run_warp_sync(Group& g, const Uop* u);
+const Uop* run_cta_sync(Group& g, const Uop* u);
+const Uop* run_cta_reduce(Group& g, const Uop* u);
+const Uop* run_end_thread(Group& g, const Uop* u);
 const Uop* run_trap(Group& g, const Uop* u);
 
 HWY_INLINE const Uop* run_jmp(Group& g, const Uop* u) {
@@ -551,7 +557,7 @@ template <class F>
 HWY_INLINE const Uop* run_lanes(Group& g, const Uop* u, F f) {
   bool stopped = false;
   const uint64_t before = (uint64_t{1} << g.first_lane) - 1, active = g.active;
-  g.first_lane = (g.first_lane + 1) % kMaxLanes;
+  if (g.machine->ctas == nullptr) g.first_lane = (g.first_lane + 1) % kMaxLanes;
   const auto run = [&](uint32_t lane) HWY_ATTR {
     LaneContext context{g, lane};
     StopInfo stop;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "device_sim/core/interleaving.h"
+#include "device_sim/simd/grouped_threads.h"
 #include "device_sim/simd/watched.h"
 
 namespace gpusim::simd {
@@ -78,11 +79,19 @@ bool Scheduler::is_due(size_t group) const {
   return true;
 }
 
+bool Scheduler::is_blocked(size_t group) const {
+  return machine_.ctas != nullptr && machine_.ctas->blocked(groups_[group]) != 0;
+}
+
+std::atomic<bool>& Scheduler::taken(size_t group) {
+  return turns_[machine_.ctas != nullptr ? machine_.ctas->team_of(group) : group].taken;
+}
+
 void Scheduler::choose_awake() {
   const size_t last = awake_.empty() ? 0 : awake_.front();
   awake_.clear();
   for (uint32_t i = 0; i < rests_.size(); ++i)
-    if (is_due(i)) awake_.push_back(i);
+    if (is_due(i) || is_blocked(i)) awake_.push_back(i);
   // One that has been handed what it waits for; most often it is a neighbour.
   for (size_t k = 0; k < rests_.size() && awake_.empty(); ++k) {
     const size_t i = (last + k) % rests_.size();
@@ -245,12 +254,13 @@ bool Scheduler::run_turn(size_t group, Worker& worker) {
   Turn& turn = turns_[group];
   if (turn.left.load(std::memory_order_relaxed) == 0) return false;
   if (workers_now_ == 1) return run_taken(group, worker);
-  if (turn.taken.load(std::memory_order_relaxed) || turn.taken.exchange(true)) {
+  std::atomic<bool>& is_taken = taken(group);
+  if (is_taken.load(std::memory_order_relaxed) || is_taken.exchange(true)) {
     worker.missed = true;
     return false;
   }
   const bool ran = run_taken(group, worker);
-  turn.taken.store(false);
+  is_taken.store(false);
   return ran;
 }
 
@@ -267,7 +277,8 @@ bool Scheduler::run_taken(size_t group, Worker& worker) {
   rest.used += used;
   if (after_turn_ != nullptr) (*after_turn_)(used);
   // The host looks after events before their cores' neighbours go on for long.
-  const bool is_over = worker.events.size() != events || rest.state == Rest::State::kIdle ||
+  const bool is_over = worker.events.size() != events ||
+                       (rest.state == Rest::State::kIdle && !is_blocked(group)) ||
                        rest.state == Rest::State::kPolling;
   turn.left.store(is_over ? 0 : left - std::min(left, used + 1), std::memory_order_relaxed);
   if (!is_alone) --running_;
@@ -288,6 +299,10 @@ uint64_t Scheduler::run_in_slice(size_t group, uint64_t instructions, Worker& wo
   const uint64_t used = seed_ != 0 ? run_apart(g, instructions, worker)
                                    : run_group(g, instructions, worker);
   rest(group, seed_ == 0 && !had_event && used < kOneLook);
+  if (machine_.ctas != nullptr)
+    machine_.ctas->take_released(group, [&](size_t other) {
+      if (other != group) rest(other, false);
+    });
   return used;
 }
 

@@ -86,6 +86,10 @@ class Scheduler {
   };
 
   bool is_due(size_t group) const;
+  // Whether lanes of the group wait for others of their warps or CTAs, who may let them go on.
+  bool is_blocked(size_t group) const;
+  // The flag of a team of groups that one thread runs at a time is its first one's.
+  std::atomic<bool>& taken(size_t group);
   void choose_awake();
   bool is_worth_threads() const;
   uint64_t turn_length(uint64_t instructions) const;

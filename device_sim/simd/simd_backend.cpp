@@ -30,10 +30,17 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
       !std::has_single_bit(config.group_width))
     throw std::runtime_error("the group width must be a power of two from 1 to 64, not " +
                              std::to_string(config.group_width));
+  const bool has_warps = module.warp_size != 0;
+  if (has_warps && config.group_width < kWarpLanes)
+    throw std::runtime_error("groups hold whole warps: their width must be 32 or 64, not " +
+                             std::to_string(config.group_width));
   // Neighbouring lanes' windows lie side by side; a core alone has its window in one piece.
   const bool is_of_one = config.group_width == 1 || config.cores == 1;
   configure_common(module, config, is_of_one ? 0 : simd::kLanesShift);
-  groups_.configure(machine_, module, config.cores, config.group_width);
+  if (has_warps) config_.regroup = false;
+  groups_.configure(machine_, module, config.cores, config.group_width, config.cta_threads);
+  ctas_.reset();
+  if (has_warps) ctas_.emplace(groups_, module);
   groups_.arrange(/*alone=*/false);
   gear_.reset();
   counts_alone_.clear();
@@ -157,6 +164,7 @@ void SimdBackend::reset(uint64_t max_instructions) {
 
 void SimdBackend::make_groups() {
   groups_.reset();
+  if (ctas_) ctas_->reset(config_.cores, config_.cta_threads);
   scheduler_.reset();
 }
 
@@ -188,7 +196,8 @@ void SimdBackend::connect() {
                            .uop_of_rank = order_.uop_at().data(),
                            .max_instructions = config_.max_instructions,
                            .counts_lanes = config_.count_lanes,
-                           .permission_changes = machine_.permission_changes + 1};
+                           .permission_changes = machine_.permission_changes + 1,
+                           .ctas = ctas_ ? &*ctas_ : nullptr};
 }
 
 void SimdBackend::module_changed() {
@@ -204,8 +213,49 @@ void SimdBackend::forget_reach(uint64_t address) {
 }
 
 void SimdBackend::start(uint32_t core, uint32_t uop) {
+  if (ctas_) ctas_->ctas().start(core);
   groups_.start(core, uop);
   scheduler_.wake(groups_.number_of(core));
+}
+
+void SimdBackend::stop(uint32_t core) {
+  groups_.stop(core);
+  if (!ctas_) return;
+  ctas_->ctas().end(core & ~(kWarpLanes - 1), 1u << core % kWarpLanes);
+  wake_released(groups_.number_of(core));
+}
+
+void SimdBackend::wake_released(size_t group) {
+  ctas_->take_released(group, [this](size_t other) { scheduler_.wake(other); });
+}
+
+void SimdBackend::start_cta(uint32_t place, uint32_t uop) {
+  ctas_->begin(place, uop);
+  const uint32_t first = place << ctas_->ctas().shift();
+  for (uint32_t thread = 0; thread < config_.cta_threads; thread += groups_.width())
+    scheduler_.wake(groups_.number_of(first + thread));
+}
+
+void SimdBackend::set_cta_slots(uint32_t place, Slot slot, CoreWord value) {
+  ctas_->set_slots(place, slot, value);
+}
+
+// Threads that wait for each other are of no use to each other.
+void SimdBackend::report_stuck_ctas() {
+  Ctas& ctas = ctas_->ctas();
+  for (uint32_t place = 0; place < ctas.places(); ++place)
+    if (ctas.is_stuck(place))
+      ctas.give_up(place, [this](uint32_t core) {
+        events_.push_back(fault_event(core, groups_.place(core), {Fault::kDeadlock, 0}));
+      });
+}
+
+uint32_t SimdBackend::runnable() const {
+  if (!ctas_) return groups_.runnable();
+  uint32_t runnable = 0;  // threads end, and wait for each other, without an event
+  for (const Group& g : groups_.all())
+    runnable += static_cast<uint32_t>(std::popcount(g.runnable | g.waiting));
+  return runnable;
 }
 
 void SimdBackend::start_all(uint32_t uop) {
@@ -229,6 +279,7 @@ std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
   uint32_t stopped = 0;
   for (const Event& e : events_) stopped += e.count;
   groups_.set_runnable(groups_.runnable() - stopped);
+  if (ctas_) report_stuck_ctas();
   sort_events();
   return events_;
 }
@@ -256,7 +307,7 @@ void SimdBackend::run_round(uint64_t instructions) {
   if (gear_ && wants_other_gear(used, use)) return arrange(/*alone=*/!groups_.is_of_one());
   constexpr uint64_t kShuffleEvery = 16;
   bool moved = is_judged && regrouper.after_slice(round, use.instructions, use.steps);
-  if (config_.seed != 0 && groups_.size() > 1 && round % kShuffleEvery == 0) {
+  if (config_.seed != 0 && !ctas_ && groups_.size() > 1 && round % kShuffleEvery == 0) {
     regrouper.shuffle(config_.seed, round);
     moved = true;
   }

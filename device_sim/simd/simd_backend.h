@@ -8,6 +8,7 @@
 #include "device_sim/core/machine_state.h"
 #include "device_sim/core/order.h"
 #include "device_sim/simd/gear.h"
+#include "device_sim/simd/grouped_threads.h"
 #include "device_sim/simd/groups.h"
 #include "device_sim/simd/jit/code_cache.h"
 #include "device_sim/simd/scheduler.h"
@@ -43,7 +44,9 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   }
   void start(uint32_t core, uint32_t uop) override;
   void start_all(uint32_t uop) override;
-  void stop(uint32_t core) override { groups_.stop(core); }
+  void stop(uint32_t core) override;
+  void start_cta(uint32_t place, uint32_t uop) override;
+  void set_cta_slots(uint32_t place, Slot slot, CoreWord value) override;
   uint32_t place(uint32_t core) override { return groups_.place(core); }
   std::span<const Event> run_slice(uint64_t instructions) override;
   std::vector<uint64_t> block_counts() override { return scheduler_.blocks().counts(); }
@@ -63,7 +66,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   }
   void set_block_counts(std::span<const uint64_t> counts, std::span<const uint64_t> lanes) override;
 
-  uint32_t runnable() const override { return groups_.runnable(); }
+  uint32_t runnable() const override;
   // A core's share of its group.
   static constexpr size_t kSchedulingBytes =
       sizeof(simd::Group) / simd::kMaxLanes + sizeof(Watch) + sizeof(ClassCounts);
@@ -95,6 +98,8 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   }
   bool restore_scheduling(std::span<const uint8_t> bytes);
   void make_groups();
+  void wake_released(size_t group);
+  void report_stuck_ctas();
   void view_machine();
   void connect();
   void run_round(uint64_t instructions);
@@ -118,6 +123,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
 
   simd::Machine machine_;
   simd::Groups groups_;
+  std::optional<simd::GroupedThreads> ctas_;  // of modules with warps
   simd::Scheduler scheduler_{groups_, machine_, clock_};
   std::vector<simd::BlockTally> block_tallies_;
   ReconvergenceOrder order_;

@@ -8,6 +8,7 @@
 #include "device_sim/uir/fp_aux.h"
 #include "device_sim/uir/journal.h"
 #include "device_sim/uir/uop.h"
+#include "device_sim/uir/warp.h"
 
 namespace gpusim {
 
@@ -119,6 +120,25 @@ constexpr bool are_valid(Fields kind, const Uop& u) {
     case Fields::kFunnel32: return imm > 0 && imm < 32;
     case Fields::kVector: return vector::Insn::is_valid(imm);
     case Fields::kAccessSize: return aux < 4;
+    case Fields::kFloatWord: return is_float_word(aux);
+    case Fields::kWarp: {
+      if (aux > static_cast<uint32_t>(kLastWarpOp)) return false;
+      const WarpFields f = WarpFields::unpack(imm);
+      return f.pack() == imm && f.is_valid(static_cast<WarpOp>(aux));
+    }
+    case Fields::kWarpSync: {
+      const WarpFields f = WarpFields::unpack(imm);
+      return f.pack() == imm && f.is_valid(WarpOp::kElect);
+    }
+    case Fields::kCtaSync:
+    case Fields::kCtaReduce: {
+      const BarrierFields f = BarrierFields::unpack(imm);
+      if (f.pack() != imm || !f.is_valid()) return false;
+      if (kind == Fields::kCtaReduce) return aux <= static_cast<uint32_t>(CtaReduce::kOr);
+      const bool arrives = aux == static_cast<uint32_t>(CtaSync::kArrive);
+      return aux <= static_cast<uint32_t>(CtaSync::kArrive) && !f.negated &&
+             (!arrives || f.threads_in_slot || f.threads != 0);
+    }
     case Fields::kAlignment: return std::has_single_bit(u.imm16());
     case Fields::kNote:
       return aux >> 2 <= static_cast<uint32_t>(AccessKind::kAtomic) &&
@@ -147,6 +167,9 @@ constexpr bool are_valid(Fields kind, const Uop& u) {
     case Fields::kHalf: return aux < 3 && imm < 2;
     case Fields::kFlag: return imm < 2;
     case Fields::kTwoFlags: return imm < 4;
+    case Fields::kThreeFlags: return imm < 8;
+    case Fields::kPermutation: return imm < 7;
+    case Fields::kTruthTable3: return imm < 256;
     case Fields::kSha1Function: return imm < 3;
     case Fields::kHalving: return aux < 3 && imm < 8;
     case Fields::kShiftKind: return aux < 4 && imm < 4;

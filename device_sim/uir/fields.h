@@ -32,9 +32,15 @@ enum class Fields : uint8_t {
   kFunnel32,      // 0 < imm < 32
   // Memory.
   kAccessSize,    // aux < 4
+  kFloatWord,     // aux: FloatWord (warp.h)
   kAlignment,     // imm16: a power of two; imm: any value
   kNote,          // see journal.h
   kVector,        // imm: a vector::Insn
+  // Warps and CTAs (warp.h).
+  kWarp,          // aux: WarpOp, imm: its WarpFields
+  kWarpSync,      // imm: WarpFields, of which only the mask is used
+  kCtaSync,       // aux: CtaSync, imm: BarrierFields; who only arrives gives a count
+  kCtaReduce,     // aux: CtaReduce, imm: BarrierFields
   // Floating point; aux as in fp_aux.h.
   kFpCompare,     // format | signalling << 2
   kFpMinMax,      // format | FpMinMax << 2
@@ -57,6 +63,9 @@ enum class Fields : uint8_t {
   // Helpers of integers.
   kFlag,          // imm < 2
   kTwoFlags,      // imm < 4
+  kThreeFlags,    // imm < 8
+  kPermutation,   // imm < 7
+  kTruthTable3,   // imm < 256
   kSha1Function,  // imm < 3
   kHalving,       // aux < 3, imm < 8
   kShiftKind,     // aux < 4, imm < 4

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "device_sim/uir/helpers_bf16.h"
+#include "device_sim/uir/helpers_bits.h"
 #include "device_sim/uir/helpers_crypto.h"
 #include "device_sim/uir/helpers_fp.h"
 #include "device_sim/uir/helpers_int.h"

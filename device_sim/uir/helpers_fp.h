@@ -11,12 +11,6 @@
 #include "device_sim/uir/softfloat/softfloat.h"
 #include "device_sim/uir/uop.h"
 
-#if defined(__CUDACC__)
-#define GPUSIM_HD_NOINLINE inline __host__ __device__ __noinline__
-#else
-#define GPUSIM_HD_NOINLINE inline __attribute__((noinline))
-#endif
-
 namespace gpusim::helpers {
 
 using softfloat::F16;

@@ -100,6 +100,9 @@ struct Module {
   // the distance of each instruction from the block's pc in bytes, then that of the block's end.
   std::vector<uint16_t> insn_offsets;
   CodeMap code;
+  // Lanes of a warp: 0 or kWarpLanes (uir/warp.h). Cores of a module with warps run in CTAs
+  // (MachineConfig::cta_threads), each warp of them in step; others have no rows of warps.
+  uint32_t warp_size = 0;
   uint32_t slot_count = 0;
   std::vector<SlotName> slot_names;  // for listings and register dumps
   std::vector<InitialValue> initial_values;  // other slots start at zero

@@ -95,6 +95,17 @@ GPUSIM_SEM ror64(GPUSIM_AB) {
 }
 GPUSIM_SEM doubled32(GPUSIM_A) { return D::or_(low32<D>(a), high<D>(a)); }
 GPUSIM_SEM ror32(GPUSIM_AB) { return low32<D>(D::shr_v(doubled32<D>(a), count32<D>(b))); }
+GPUSIM_SEM unless_beyond(GPUSIM_AB, int width, const typename D::V otherwise) {
+  return D::select(D::lt_u(high<D>(b), high<D>(D::konst(uint64_t(width)))), a, otherwise);
+}
+GPUSIM_SEM lslc64(GPUSIM_AB) { return unless_beyond<D>(lsl64<D>(a, b), b, 64, D::konst(0)); }
+GPUSIM_SEM lslc32(GPUSIM_AB) { return unless_beyond<D>(lsl32<D>(a, b), b, 32, D::konst(0)); }
+GPUSIM_SEM lsrc64(GPUSIM_AB) { return unless_beyond<D>(lsr64<D>(a, b), b, 64, D::konst(0)); }
+GPUSIM_SEM lsrc32(GPUSIM_AB) { return unless_beyond<D>(lsr32<D>(a, b), b, 32, D::konst(0)); }
+GPUSIM_SEM asrc64(GPUSIM_AB) { return unless_beyond<D>(asr64<D>(a, b), b, 64, D::sar(a, 63)); }
+GPUSIM_SEM asrc32(GPUSIM_AB) {
+  return unless_beyond<D>(asr32<D>(a, b), b, 32, low32<D>(D::sar(sext32<D>(a), 31)));
+}
 GPUSIM_SEM lsli64(GPUSIM_A, GPUSIM_U) { return D::shl(a, int(u.imm)); }
 GPUSIM_SEM lsli32(GPUSIM_A, GPUSIM_U) { return low32<D>(D::shl(a, int(u.imm))); }
 GPUSIM_SEM lsri64(GPUSIM_A, GPUSIM_U) { return D::shr(a, int(u.imm)); }

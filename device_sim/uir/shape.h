@@ -17,9 +17,16 @@ enum class Shape : uint8_t {
   // Memory.
   kLdI, kLdX, kLdW, kStI, kStX, kStW, kAmo, kCas, kCas128, kStx, kStx128, kAlign, kFence, kNote,
   kVector,  // any part of memory and of the vector state
+  // What cores of a warp or a CTA do together.
+  kWarp, kWarpSync, kCtaSync, kCtaReduce,
   // Ends of blocks.
-  kJmp, kLink, kJmpReg, kBrAB, kBrAI, kGiveWay, kService, kTrap,
+  kJmp, kLink, kJmpReg, kBrAB, kBrAI, kGiveWay, kEnd, kService, kTrap,
 };
+
+// Shapes of rows that only modules with warps have: uir/warp.h.
+constexpr bool is_of_warps(Shape s) {
+  return (s >= Shape::kWarp && s <= Shape::kCtaReduce) || s == Shape::kEnd;
+}
 
 // How one operand field is used. A run of n names the slots field .. field + n - 1.
 struct OperandUse {
@@ -74,6 +81,10 @@ constexpr ShapeInfo shape_info(Shape s) {
       constexpr uint8_t state = vector::kSlotCount;
       return {.d = out, .a = in, .b = in, .c = {state, state}, .e = {1, 1}};
     }
+    case Shape::kWarp:
+    case Shape::kCtaReduce: return {.d = out, .a = in, .b = in, .c = in};
+    case Shape::kWarpSync: return {.c = in};
+    case Shape::kCtaSync: return {.b = in, .c = in};
     case Shape::kJmp:
     case Shape::kLink: return {.ends_block = true, .has_target = true};
     case Shape::kGiveWay: return {.a = {2, 0}, .ends_block = true, .has_target = true};
@@ -83,6 +94,7 @@ constexpr ShapeInfo shape_info(Shape s) {
     case Shape::kBrAI:
       return {.a = in, .ends_block = true, .falls_through = true, .has_target = true};
     case Shape::kService: return {.d = none, .ends_block = true, .has_target = true};
+    case Shape::kEnd:
     case Shape::kTrap: return {.ends_block = true};
   }
   return {};

@@ -90,6 +90,8 @@ enum class Fault : uint8_t {
   kFetchAccess,     // jump to memory that holds no code
   kFetchAlignment,  // jump to an address that no instruction can have
   kModifiedCode,    // jump into code that was written after its translation
+  kBarrier,         // no such barrier of the CTA, or no such count of threads
+  kDeadlock,        // waits for lanes of its warp or CTA that wait for others
 };
 constexpr int fault_signal(Fault f) {
   switch (f) {

@@ -57,7 +57,7 @@ KernelMachine::KernelMachine(Translator& translator, DeviceMemory* memory,
                              const KernelMachineOptions& options)
     : translator_(translator),
       options_(options),
-      backend_(make_backend(options.backend, memory != nullptr)) {
+      backend_(make_backend(options.backend, {.in_place = memory != nullptr})) {
   const Module& module = translator.module();
   if (memory) {
     plan_ = plan_on(*memory, options);

@@ -78,7 +78,7 @@ struct Simulator::Impl {
   };
 
   explicit Impl(SimulatorOptions its_options) : options(std::move(its_options)) {
-    const std::unique_ptr<Backend> b = make_backend(options.backend, /*in_place=*/true);
+    const std::unique_ptr<Backend> b = make_backend(options.backend, {.in_place = true});
     options.backend = b->name();
     device = b->device();
     null_file = ::open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -188,6 +188,7 @@ void RunControl::handle(const Event& event) {
       return handle_fault(event);
     case CoreStatus::kLimit:
       return record(describe_limit(module(), event, options_.max_instructions));
+    case CoreStatus::kCtaEnd:  // of modules that are not run here
     case CoreStatus::kIdle:
     case CoreStatus::kRunnable:
       return;

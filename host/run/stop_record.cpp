@@ -52,6 +52,10 @@ const char* fault_reason(Fault fault) {
       return "jump to a misaligned address";
     case Fault::kModifiedCode:
       return "this code was written by the program itself; gpusim translates ahead of time";
+    case Fault::kBarrier:
+      return "a barrier that no CTA has, or a count of threads that no barrier takes";
+    case Fault::kDeadlock:
+      return "waits for threads of its warp or CTA that wait for others";
   }
   return "unknown fault";
 }

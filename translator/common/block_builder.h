@@ -163,6 +163,12 @@ class BlockBuilder {
   void name(Slot d, Slot a, Slot b, Slot state, const vector::Insn& insn) { \
     emit(Op::name, d, a, b, state, insn.pack()).e = fp_slot_;               \
   }
+// Only in modules with warps, whose translator emits rows of its own.
+#define GPUSIM_EMIT_kWarp(name)
+#define GPUSIM_EMIT_kWarpSync(name)
+#define GPUSIM_EMIT_kCtaSync(name)
+#define GPUSIM_EMIT_kCtaReduce(name)
+#define GPUSIM_EMIT_kEnd(name)
 #define GPUSIM_EMIT_kJmp(name)
 #define GPUSIM_EMIT_kLink(name)
 #define GPUSIM_EMIT_kJmpReg(name)

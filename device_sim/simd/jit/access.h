@@ -339,7 +339,13 @@ class AccessEmitter : protected AffineEmitter {
         same->end = std::max(same->end, last);
       }
     }
-    for (const SameBase& x : bases) check_reach(x, exit);
+    for (const SameBase& x : bases) {
+      check_reach(x, exit);
+      if (!has_ctas()) continue;
+      for (size_t i = begin; i < end; ++i)
+        if (plan(i).scattered && is_same_base(x, i))
+          deltas_.insert_or_assign(i, deltas_.at(x.first));
+    }
   }
   void check_reach(const SameBase& x, const Label& exit) {
     const typename Isa::Extremes extremes = isa_.start_extremes();
@@ -363,6 +369,8 @@ class AccessEmitter : protected AffineEmitter {
     cc_.add(first, static_cast<int32_t>(x.begin));
     cc_.add(last, static_cast<int32_t>(x.end));
     const Label unknown = cc_.newLabel(), known = cc_.newLabel();
+    x86::Gp delta;
+    if (has_ctas()) deltas_.insert_or_assign(x.first, delta = linear_delta());
     cc_.cmp(first, reach(x.need, offsetof(Reach, begin)));
     cc_.jb(unknown);
     cc_.cmp(last, reach(x.need, offsetof(Reach, end)));
@@ -370,20 +378,30 @@ class AccessEmitter : protected AffineEmitter {
     cc_.cmp(first, last);
     cc_.ja(unknown);
     cc_.bind(known);
-    deferred_.push_back([this, unknown, known, first, last, exit, need = x.need] {
+    deferred_.push_back([this, unknown, known, first, last, exit, delta, need = x.need] {
       cc_.bind(unknown);
       cc_.cmp(first, last);
       cc_.ja(exit);
       cc_.sub(last, first);
-      find_linear_run(first, last, need, exit);
+      const x86::Gp pointer = find_linear_run(first, last, need, exit);
+      if (has_ctas()) {
+        cc_.mov(delta, pointer);
+        cc_.sub(delta, first);
+      }
       cc_.jmp(known);
     });
   }
+  bool has_ctas() const { return calls_.memory->cta_size != 0; }
   // From guest addresses of linear memory to host addresses.
   x86::Gp linear_delta() {
     const x86::Gp delta = cc_.newUIntPtr();
     cc_.mov(delta, reinterpret_cast<uint64_t>(calls_.memory->linear) - calls_.memory->linear_base);
     return delta;
+  }
+  // The same of a scattered access, which may be to the memory of a CTA.
+  x86::Gp delta_of(size_t i) {
+    const auto found = deltas_.find(i);
+    return found != deltas_.end() ? found->second : linear_delta();
   }
   // Accesses to half a chunk's elements: `together`, of where the first is, if they turn out to be
   // neighbours, or `apart`. Programs whose lanes permute what they access meet both, and a scatter
@@ -414,7 +432,7 @@ class AccessEmitter : protected AffineEmitter {
     const Uop& u = uop(i);
     const AccessInfo access = access_info(u.op);
     const Value64 at = emit_addresses(i, *chunk_);
-    const x86::Gp delta = linear_delta();
+    const x86::Gp delta = delta_of(i);
     if (plan_.loops && !trace_.partial) emit_prefetch(i, delta, at);
     Value64 words;
     for (size_t h = 0; h < 2; ++h) {
@@ -445,7 +463,7 @@ class AccessEmitter : protected AffineEmitter {
     const Value64 at = emit_addresses(i, *chunk_);
     if (size < 4)
       return emit_single_stores(i, at, size, chunk_->template get<Narrow32>(u.d, kind).r[0]);
-    const x86::Gp delta = linear_delta();
+    const x86::Gp delta = delta_of(i);
     std::array<Reg, 2> values;
     if (size == 8) {
       values = chunk_->template get<Wide64>(u.d, kind).r;
@@ -477,7 +495,7 @@ class AccessEmitter : protected AffineEmitter {
     for (int h = 0; h < 2; ++h)
       isa_.store(part(Isa::kRegBytes * h, Isa::kRegBytes), at.r[static_cast<size_t>(h)]);
     isa_.store(part(kValues, Isa::kRegBytes), values);
-    const x86::Gp delta = linear_delta(), address = cc_.newUIntPtr(), value = cc_.newUInt32();
+    const x86::Gp delta = delta_of(i), address = cc_.newUIntPtr(), value = cc_.newUInt32();
     for (int lane = 0; lane < kLanesOfChunk; ++lane) {
       cc_.mov(address, part(8 * lane, 8));
       cc_.mov(value, part(kValues + 4 * lane, 4));
@@ -494,6 +512,7 @@ class AccessEmitter : protected AffineEmitter {
   Chunk<Isa>* chunk_ = nullptr;
   std::map<size_t, x86::Gp> pointers_;  // by step
   std::map<size_t, Row> rows_;
+  std::map<size_t, x86::Gp> deltas_;  // of machines of CTAs
 
  private:
   std::optional<x86::Mem> elements_;  // addresses and values of a chunk

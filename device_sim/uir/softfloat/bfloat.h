@@ -84,7 +84,7 @@ GPUSIM_HD constexpr uint64_t fp_convert_bf(uint64_t op, uint64_t& fpst) {
   const Unpacked a = unpack<F32>(op, fpst);
   if (a.is_nan()) {
     if (a.is_snan()) fpst |= kFpsrIoc;
-    return has_canonical_nan(fpst) ? Bf16::kDefaultNan : op >> 16 | Bf16::kQuietBit;
+    return has_canonical_nan<Bf16>(fpst) ? default_nan<Bf16>(fpst) : op >> 16 | Bf16::kQuietBit;
   }
   if (a.is_inf()) return with_sign<Bf16>(a.sign, Bf16::kInf);
   if (a.is_zero()) return with_sign<Bf16>(a.sign, 0);

@@ -26,7 +26,7 @@ GPUSIM_HD constexpr uint64_t fp_convert(uint64_t op, Rounding mode, uint64_t& fp
   if (a.is_nan()) {
     if (a.is_snan() || alt_half) fpst |= kFpsrIoc;
     if (alt_half) return with_sign<To>(a.sign, 0);
-    if (has_canonical_nan(fpst)) return To::kDefaultNan;
+    if (has_canonical_nan<To>(fpst)) return default_nan<To>(fpst);
     // The payload keeps its most significant bits.
     const uint64_t payload = (a.bits & From::kFracMask) << (63 - From::kFracBits);
     return with_sign<To>(a.sign, To::kDefaultNan | (payload >> (63 - To::kFracBits)));

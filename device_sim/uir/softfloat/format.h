@@ -28,8 +28,11 @@ inline constexpr uint64_t kFpCanonicalNan = uint64_t{1} << (32 + 3);
 inline constexpr uint64_t kFpTinyAfterRounding = uint64_t{1} << (32 + 4);
 /// Policy: NaNs convert to the largest integer, not to zero.
 inline constexpr uint64_t kFpNanToLargest = uint64_t{1} << (32 + 5);
+/// Policy: every NaN result of singles and halves is the positive one with all bits set; doubles
+/// keep payloads, and what an invalid operation of theirs gives is negative. So do NVIDIA's units.
+inline constexpr uint64_t kFpFullNan = uint64_t{1} << (32 + 6);
 /// State words below it round to nearest even and flush nothing, whatever their policies.
-inline constexpr uint64_t kFpFirstMode = uint64_t{1} << (32 + 6);
+inline constexpr uint64_t kFpFirstMode = uint64_t{1} << (32 + 7);
 /// Ties go away from zero, whatever the rounding mode says.
 inline constexpr uint64_t kFpTiesAway = uint64_t{1} << (32 + 21);
 inline constexpr uint64_t kFpcrFz16 = uint64_t{1} << (32 + 19);
@@ -40,9 +43,6 @@ inline constexpr uint64_t kFpcrAhp = uint64_t{1} << (32 + 26);
 
 /// Rounds to nearest even, flushes nothing.
 GPUSIM_HD constexpr bool is_default_mode(uint64_t fpst) { return fpst < kFpFirstMode; }
-GPUSIM_HD constexpr bool has_canonical_nan(uint64_t fpst) {
-  return (fpst & (kFpcrDn | kFpCanonicalNan)) != 0;
-}
 
 /// The first four are FPCR.RMode's encodings; the others are named by instructions.
 enum class Rounding : int { kTieEven, kPosInf, kNegInf, kZero, kTieAway, kOdd };
@@ -75,6 +75,18 @@ struct Format {
 using F16 = Format<16, 10>;
 using F32 = Format<32, 23>;
 using F64 = Format<64, 52>;
+
+/// Whether every NaN result of the format is default_nan().
+template <class F>
+GPUSIM_HD constexpr bool has_canonical_nan(uint64_t fpst) {
+  constexpr uint64_t kFull = F::kBits < 64 ? kFpFullNan : 0;
+  return (fpst & (kFpcrDn | kFpCanonicalNan | kFull)) != 0;
+}
+template <class F>
+GPUSIM_HD constexpr uint64_t default_nan(uint64_t fpst) {
+  constexpr uint64_t kFull = F::kBits < 64 ? F::kInf | F::kFracMask : F::kSign | F::kDefaultNan;
+  return (fpst & kFpFullNan) != 0 ? kFull : F::kDefaultNan;
+}
 
 /// x or -x: an operand's sign bit, NaNs included (FPNeg, FPAbs).
 template <class F>
@@ -153,7 +165,7 @@ GPUSIM_HD constexpr Unpacked unpack(uint64_t bits, uint64_t& fpst) {
 template <class F>
 GPUSIM_HD constexpr uint64_t process_nan(const Unpacked& a, uint64_t& fpst) {
   if (a.is_snan()) fpst |= kFpsrIoc;
-  return has_canonical_nan(fpst) ? F::kDefaultNan : a.bits | F::kQuietBit;
+  return has_canonical_nan<F>(fpst) ? default_nan<F>(fpst) : a.bits | F::kQuietBit;
 }
 
 /// FPProcessNaNs: the first signalling NaN wins, then the first quiet one. False if there is none.
@@ -179,7 +191,7 @@ GPUSIM_HD constexpr bool process_nans(const Unpacked& a, const Unpacked& b, cons
 template <class F>
 GPUSIM_HD constexpr uint64_t invalid_operation(uint64_t& fpst) {
   fpst |= kFpsrIoc;
-  return F::kDefaultNan;
+  return default_nan<F>(fpst);
 }
 
 // --- rounding

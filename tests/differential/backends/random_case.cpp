@@ -357,7 +357,8 @@ class Generator {
       case 1:
       case 2:
         emit_atomic_address(log2_size);
-        emit({.op = static_cast<Op>(static_cast<int>(Op::amo_add) + static_cast<int>(rng_.below(9))),
+        emit({.op = static_cast<Op>(static_cast<int>(Op::amo_add) +
+                                    static_cast<int>(rng_.below(11))),
               .d = data(), .a = kAddress, .b = source(), .aux = log2_size});
         return;
       case 3:

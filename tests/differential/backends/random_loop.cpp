@@ -733,7 +733,7 @@ class Generator {
   void emit_atomic() {
     const auto log2_size = static_cast<uint8_t>(rng_.below(4));
     const auto op =
-        static_cast<Op>(static_cast<int>(Op::amo_add) + static_cast<int>(rng_.below(9)));
+        static_cast<Op>(static_cast<int>(Op::amo_add) + static_cast<int>(rng_.below(11)));
     const Slot a = slot(kAddress), cell = slot(kCell);
     switch (rng_.below(7)) {
       case 0:

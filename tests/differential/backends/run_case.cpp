@@ -7,6 +7,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "device_sim/core/cta.h"
 #include "device_sim/core/devices.h"
 #include "device_sim/simd/simd_backend.h"
 
@@ -178,7 +179,15 @@ Result run_case(const Case& c, const RunConfig& run) {
   if (auto* simd = dynamic_cast<SimdBackend*>(b.get())) simd->limit_groups_code(run.groups_code);
   b->configure(c.module, config);
   set_up(c, *b);
-  b->start_all(0);
+  const uint32_t places =
+      config.cta_threads == 0 ? 0 : config.cores >> cta_shift_of(config.cta_threads);
+  if (places == 0) b->start_all(0);
+  for (uint32_t place = 0; place < places; ++place) {
+    b->start_cta(place, 0);
+    const std::span<uint8_t> memory = b->cta_memory(place);
+    const std::vector<uint8_t> bytes = noise(c.memory_seed + place, memory.size());
+    std::copy(bytes.begin(), bytes.end(), memory.begin());
+  }
   Result r;
   r.events.resize(config.cores);
   r.journals.resize(config.cores);
@@ -208,9 +217,14 @@ Result run_case(const Case& c, const RunConfig& run) {
       handle(c, *b, e);
     }
   }
+  // Cores behind the last thread of a CTA hold nothing.
+  const auto is_thread = [&](uint32_t core) {
+    return places == 0 || core % (config.cores / places) < config.cta_threads;
+  };
   for (uint32_t core = 0; core < config.cores; ++core)
     for (size_t s = 0; s < c.slots.size(); ++s)
-      r.slots.push_back(c.ignored[s] ? 0 : b->slot(core, static_cast<Slot>(s)));
+      r.slots.push_back(c.ignored[s] || !is_thread(core) ? 0
+                                                         : b->slot(core, static_cast<Slot>(s)));
   r.block_counts = b->block_counts();
   if (run.count_lanes && r.trouble.empty()) r.trouble = trouble_with_lanes(c.module, *b, run);
   const CoreTally together = b->tally_of_all();
@@ -227,6 +241,10 @@ Result run_case(const Case& c, const RunConfig& run) {
     for (const Piece& p : window_pieces(c.config, core))
       b->read_memory(core, p.address,
                      std::span(r.memory[1 + core]).subspan(p.offset, p.size_bytes));
+  }
+  for (uint32_t place = 0; place < places; ++place) {
+    const std::span<uint8_t> memory = b->cta_memory(place);
+    r.memory.emplace_back(memory.begin(), memory.end());
   }
   return r;
 }
@@ -273,6 +291,7 @@ std::string difference(const Case& c, const Result& x, const Result& y) {
     for (size_t i = 0; i < x.memory[m].size(); ++i) {
       if (x.memory[m][i] == y.memory[m][i]) continue;
       if (m == 0) out << "linear zone";
+      else if (m > c.config.cores) out << "memory of CTA " << m - 1 - c.config.cores;
       else out << "window of core " << m - 1;
       out << ", offset 0x" << std::hex << i << ": expected " << int(x.memory[m][i]) << ", got "
           << int(y.memory[m][i]);
@@ -286,7 +305,10 @@ void shrink(Case& c, const std::function<bool(const Case&)>& fails) {
   std::vector<uint32_t> body;
   for (uint32_t i = 0; i < c.module.uops.size(); ++i) {
     const Uop& u = c.module.uops[i];
-    if (!shape_info(op_info(u.op).shape).ends_block && u.op != Op::fence) body.push_back(i);
+    const Shape shape = op_info(u.op).shape;
+    // Without rows of warps there would be races.
+    if (!shape_info(shape).ends_block && !is_of_warps(shape) && u.op != Op::fence)
+      body.push_back(i);
   }
   for (size_t size = (body.size() + 1) / 2; size > 0; size /= 2) {
     for (size_t from = 0; from < body.size();) {

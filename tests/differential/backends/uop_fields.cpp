@@ -53,7 +53,8 @@ uint8_t random_int_conversion(uint32_t format, Rng& rng, bool rounds, bool is_64
 void random_helper1(Uop& u, Rng& rng) {
   const auto helper = rng.pick({Helper1::vclz, Helper1::vcls, Helper1::vrbit, Helper1::vrev,
                                 Helper1::vsrshr, Helper1::vurshr, Helper1::vurecpe,
-                                Helper1::vursqrte, Helper1::aes_mix});
+                                Helper1::vursqrte, Helper1::aes_mix, Helper1::popcount,
+                                Helper1::find_leading});
   u.e = helper_number(helper);
   u.aux = static_cast<uint8_t>(rng.below(3));
   if (helper == Helper1::vrev) u.imm = uint64_t{16} << (u.aux + rng.below(3 - u.aux));
@@ -62,17 +63,19 @@ void random_helper1(Uop& u, Rng& rng) {
     u.imm = 1 + rng.below(8u << u.aux);
   }
   if (helper == Helper1::aes_mix) u.imm = rng.below(2);
+  if (helper == Helper1::find_leading) u.imm = rng.below(8);
 }
 
 void random_helper2(Uop& u, Rng& rng) {
   const auto helper = rng.pick({Helper2::vhadd, Helper2::vshift, Helper2::vpmul, Helper2::vpmull,
                                 Helper2::pmull_low, Helper2::pmull_high, Helper2::crc32,
-                                Helper2::crc32c, Helper2::aes_round});
+                                Helper2::crc32c, Helper2::aes_round, Helper2::bit_mask});
   u.e = helper_number(helper);
   u.aux = static_cast<uint8_t>(rng.below(3));
   switch (helper) {
     case Helper2::vhadd: u.imm = rng.below(8); break;
     case Helper2::vshift: u.aux = static_cast<uint8_t>(rng.below(4)); u.imm = rng.below(4); break;
+    case Helper2::bit_mask:
     case Helper2::vpmull: u.imm = rng.below(2); break;
     case Helper2::aes_round: u.imm = rng.below(4); break;
     case Helper2::crc32:
@@ -84,12 +87,22 @@ void random_helper2(Uop& u, Rng& rng) {
 void random_helper3(Uop& u, Rng& rng) {
   const auto helper = rng.pick({Helper3::vtable, Helper3::bfdot, Helper3::sha1_rounds,
                                 Helper3::sha256_e, Helper3::sha256_a, Helper3::sm3_tt,
-                                Helper3::sm4_rounds});
+                                Helper3::sm4_rounds, Helper3::extract_field,
+                                Helper3::insert_field, Helper3::funnel_shift,
+                                Helper3::permute_bytes, Helper3::any_logic, Helper3::dot_bytes,
+                                Helper3::dot_halves});
   u.e = helper_number(helper);
   switch (helper) {
     case Helper3::vtable: u.imm = 16 * rng.below(4); break;
     case Helper3::sha1_rounds: u.imm = rng.below(3); break;
-    case Helper3::sm3_tt: u.imm = rng.below(4); break;
+    case Helper3::sm3_tt:
+    case Helper3::extract_field:
+    case Helper3::insert_field:
+    case Helper3::funnel_shift:
+    case Helper3::dot_bytes: u.imm = rng.below(4); break;
+    case Helper3::permute_bytes: u.imm = rng.below(7); break;
+    case Helper3::any_logic: u.imm = rng.below(256); break;
+    case Helper3::dot_halves: u.imm = rng.below(8); break;
     case Helper3::sm4_rounds: u.imm = rng.below(2); break;
     default: break;
   }

@@ -6,6 +6,7 @@
 
 #include "device_sim/uir/check_fields.h"
 #include "device_sim/uir/helpers.h"
+#include "device_sim/uir/warp.h"
 #include "tests/unit/translator/test_elf.h"
 #include "translator/common/translator.h"
 #include "translator/module_io.h"
@@ -64,6 +65,48 @@ TEST_CASE("fields of micro-ops are checked against their rows") {
   check_refused("a register", Op::vadd, [](Uop& u) { u.a = 255; });
   check_refused("a state that is also the result", Op::fconvert,
                 [](Uop& u) { u.d = u.e; });
+}
+
+TEST_CASE("rows of warps are checked, and are for programs with warps") {
+  // The same module with a row in the place of another micro-op that ends no block.
+  const auto reads = [](const Uop& row, uint32_t warp_size) {
+    Module m = sample();
+    m.warp_size = warp_size;
+    m.uops[find(m, Op::vadd)] = row;
+    try {
+      read_module(module_bytes(m), "test");
+    } catch (const Error&) {
+      return false;
+    }
+    return true;
+  };
+  const auto warp = [](WarpOp op, const WarpFields& f) {
+    return Uop{.op = Op::warp, .aux = static_cast<uint8_t>(op), .imm = f.pack()};
+  };
+  const auto sync = [](CtaSync kind, const BarrierFields& f) {
+    return Uop{.op = Op::cta_sync, .aux = static_cast<uint8_t>(kind), .imm = f.pack()};
+  };
+  const Uop ballot = warp(WarpOp::kVoteBallot, {});
+  CHECK(reads(ballot, kWarpLanes));
+  CHECK(!reads(ballot, 0));
+  CHECK(!reads(ballot, 64));
+  CHECK(reads(warp(WarpOp::kShuffleUp, {.lane = 31, .clamp = 0x1f1f}), kWarpLanes));
+  CHECK(!reads(warp(WarpOp::kShuffleUp, {.lane = 32}), kWarpLanes));
+  CHECK(!reads(warp(WarpOp::kShuffleUp, {.clamp = 0x20}), kWarpLanes));
+  CHECK(!reads(warp(WarpOp::kVoteAll, {.lane = 1}), kWarpLanes));
+  CHECK(!reads(warp(WarpOp::kReduceAdd, {.negated = true}), kWarpLanes));
+  CHECK(!reads(warp(WarpOp::kActiveMask, {.mask_in_slot = true}), kWarpLanes));
+  CHECK(!reads(warp(static_cast<WarpOp>(static_cast<int>(kLastWarpOp) + 1), {}), kWarpLanes));
+  CHECK(!reads({.op = Op::warp, .imm = uint64_t{1} << 63}, kWarpLanes));
+  CHECK(reads(sync(CtaSync::kSync, {.barrier = 15, .threads = 64}), kWarpLanes));
+  CHECK(!reads(sync(CtaSync::kSync, {.barrier = 16}), kWarpLanes));
+  CHECK(!reads(sync(CtaSync::kSync, {.threads = 33}), kWarpLanes));
+  CHECK(!reads(sync(CtaSync::kArrive, {}), kWarpLanes));
+  CHECK(reads(sync(CtaSync::kArrive, {.threads = 32}), kWarpLanes));
+  const auto sum = [](uint8_t aux) { return Uop{.op = Op::amo_fadd, .aux = aux}; };
+  CHECK(reads(sum(static_cast<uint8_t>(FloatWord::kF16x2)), 0));
+  CHECK(!reads(sum(0), 0));
+  CHECK(!reads(sum(3 | 1 << 2), 0));
 }
 
 TEST_CASE("control goes forward within a block") {
