@@ -45,11 +45,39 @@ std::vector<std::string> join_values(std::vector<std::string> args) {
   return joined;
 }
 
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
 std::vector<std::string> command_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(command->get_name());
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
   return names;
+}
+
+// `gpusim` and `gpusim power` do nothing without a command of theirs: says which there are, and is
+// true where `args` are such a command.
+bool list_commands(const CLI::App& app, const std::vector<std::string>& args) {
+  const CLI::App* at = &app;
+  std::string name = "gpusim";
+  for (const std::string& word : args) {
+    const auto commands = commands_of(*at);
+    const auto found = std::find_if(commands.begin(), commands.end(),
+                                    [&](const CLI::App* c) { return c->get_name() == word; });
+    if (found == commands.end()) return false;
+    at = *found;
+    name += " " + word;
+  }
+  if (at->get_require_subcommand_min() == 0) return false;
+  const auto commands = commands_of(*at);
+  size_t width = 0;
+  for (const CLI::App* command : commands) width = std::max(width, command->get_name().size());
+  console::out("{}: {}\n\n", name, at->get_description());
+  for (const CLI::App* command : commands)
+    console::out("  {} {:<{}}  {}\n", name, command->get_name(), width, command->get_description());
+  console::out("\n--help behind any of them tells more.\n");
+  fail(fmt::format("{} needs one of these commands", name));
+  return true;
 }
 
 int run_main(int argc, char** argv) {
@@ -81,6 +109,7 @@ int run_main(int argc, char** argv) {
     return fail(
         fmt::format("there is no command {}{}; there are: {}", args[0],
                     did_you_mean(args[0], commands), fmt::join(commands, ", ")));
+  if (list_commands(app, args)) return kExitUserError;
   try {
     args = join_values(std::move(args));
     std::reverse(args.begin(), args.end());  // as CLI11 wants them

@@ -116,7 +116,7 @@ class Cli(unittest.TestCase):
     # Errors of the user
 
     def test_bad_command_lines(self):
-        for words in ([], ["fly"], ["run"], ["run", "--cores", "4"], ["translate", self.echo],
+        for words in (["fly"], ["run"], ["run", "--cores", "4"], ["translate", self.echo],
                       ["run", self.echo, "--cores", "0"], ["run", self.echo, "--cores", "-1"],
                       ["run", self.echo, "--cores", "many"], ["run", self.echo, "--memory", "big"],
                       ["run", self.echo, "--backend", "abacus"], ["run", self.echo, "--unknown"],
@@ -166,6 +166,16 @@ class Cli(unittest.TestCase):
         self.assertIn("none/s.json", message)
         self.refused("run", self.guests, "--stats", self.folder)
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_without_a_command_there_is_a_list(self):
+        for words, some in (((), ("run", "translate", "energy", "power")),
+                            (("power",), ("record", "profile")), (("energy",), ("targets",))):
+            done = self.gpusim_run(*words)
+            name = " ".join(("gpusim", *words))
+            self.assertEqual((done.returncode, done.stderr),
+                             (2, f"gpusim: error: {name} needs one of these commands\n"))
+            for command in some:
+                self.assertRegex(done.stdout, rf"(?m)^  {name} {command} +[A-Z].*")
 
     def test_help_and_version(self):
         for words in (["--help"], ["run", "--help"], ["--version"]):
