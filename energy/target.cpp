@@ -297,7 +297,11 @@ void add_named(const std::string& name, std::vector<Target>& found) {
 }  // namespace
 
 std::vector<Target> parse_target(const std::string& text, const std::string& origin) {
-  const Json json = parse_json(text, origin);
+  Json json = parse_json(text, origin);
+  // What `gpusim energy targets NAME --json` prints: a list.
+  if (json.is_array() && json.size() == 1) json = Json(json[0]);
+  if (json.is_array())
+    throw Error(fmt::format("{}: a list of {} targets; a file has one", origin, json.size()));
   const JsonObject file(json, origin);
   if (!file.has("schema") || file.get("schema") != kSchema)
     file.fail(fmt::format("not an energy target: \"schema\" must be \"{}\"", kSchema));

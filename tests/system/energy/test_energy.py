@@ -269,6 +269,12 @@ class Energy(unittest.TestCase):
 
     # Bad input
 
+    def test_the_template_as_json_is_a_target_file(self):
+        mine = self.folder / "mine.json"
+        mine.write_text(self.run_gpusim("energy", "targets", "template", "--json").stdout)
+        self.work("--energy", mine, "--stats", self.stats_path)
+        self.assertEqual(self.stats()["energy"][0]["target"], "template")
+
     def test_bad_input_is_one_clear_line(self):
         self.work("--stats", self.stats_path)
         good = self.stats()

@@ -65,7 +65,7 @@ TEST_CASE("targets are found by name, variant, list, and all at once") {
 
 TEST_CASE("a bad target file is refused with the place of what is wrong") {
   CHECK(mentions(message_of([] { parse_target("{", "mine.json"); }), "mine.json: not JSON"));
-  CHECK(mentions(message_of([] { parse_target("[]", "mine.json"); }), "an object is expected"));
+  CHECK(mentions(message_of([] { parse_target("[]", "mine.json"); }), "a list of 0 targets"));
   CHECK(mentions(refused([](Json& j) { j["schema"] = "other"; }), "not an energy target"));
   CHECK(mentions(refused([](Json& j) { j["classes"].erase("other"); }), "class other is missing"));
   CHECK(mentions(refused([](Json& j) { j["measurements"]["one"]["unit"] = "W"; }),
