@@ -281,7 +281,16 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
   backend_->configure(module(), plan_.config);
 }
 
+// GCC's threads spin and sleep in futexes: teams of many are slow, and one of tasks may not end.
+void note_other_openmp(const Module& module) {
+  if (find_symbol(module, "gomp_team_start"))
+    print_line(
+        "gpusim: note: this program has GCC's run-time of OpenMP, which is made for few threads; "
+        "link it with gpusim-cc -fopenmp, or with -B and the folder of libgpusim_omp.a");
+}
+
 void Simulation::load_and_start() {
+  if (!options_.quiet && kernel_->starts_alone() && options_.cores > 1) note_other_openmp(module());
   load_image(*backend_, module(), plan_);
   if (options_.entry)
     return start_as_call(*backend_, translator_, plan_, *options_.entry, options_.call_args);
