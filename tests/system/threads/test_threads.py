@@ -47,6 +47,21 @@ class StartOfPrograms(unittest.TestCase):
                     self.assertEqual(self.cores_in(elf), cores)
 
 
+class OpenMP(unittest.TestCase):
+    def test_the_compilers_own_run_time_is_noticed(self):
+        Threads.build.mkdir(parents=True, exist_ok=True)
+        elf = Threads.build / "libgomp.elf"
+        source = "volatile int n;\nint main(void) {\n#pragma omp parallel\n  n = 1;\n}\n"
+        subprocess.run([*CC, "-fopenmp", "-xc", "-", "-o", elf], input=source, text=True, check=True,
+                       capture_output=True)
+        for options, said in (["--cores", "3"], True), ([], False), (["--cores", "3", "--quiet"],
+                                                                   False):
+            done = subprocess.run([Threads.gpusim, "run", "--backend", BACKENDS[0], *options, elf],
+                                  capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual("GCC's run-time of OpenMP" in done.stderr, said, done.stderr)
+
+
 class Threads(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
