@@ -104,6 +104,10 @@ void Observers::time_service(uint32_t core, Service service, uint64_t address, u
     time_->acquire(core, executed, address, number);
 }
 
+double Observers::cycles(uint32_t core) const {
+  return time_->now(core, control_->tallies().of_core(*backend_, core));
+}
+
 // --- after the run
 
 void Observers::summarise(RunSummary& summary) {

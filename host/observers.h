@@ -38,6 +38,10 @@ class Observers final : public RunObserver {
   void thread_ended(uint32_t core) override;
   void time_service(uint32_t core, Service service, uint64_t address, uint64_t number) override;
 
+  // With --simulated-time: cycles that a core has taken so far.
+  bool has_time() const { return time_.has_value(); }
+  double cycles(uint32_t core) const;
+
   // After the run: adds what was seen to the summary.
   void summarise(RunSummary& summary);
   // Tables on standard error.

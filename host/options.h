@@ -59,6 +59,7 @@ struct RunOptions {
   std::string timing_target;   // whose cycles and clock profile and timeline use; empty: 1 per instruction
   bool per_core = false;
   bool quiet = false;
+  std::string gdb_address;        // where a debugger may connect; empty: nowhere
   std::string checkpoint_path;    // empty: no checkpoints
   uint64_t checkpoint_every = 0;  // instructions of all cores; 0: on SIGUSR1 only
   bool checkpoint_stop = false;   // the first one ends the run

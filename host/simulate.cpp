@@ -22,6 +22,7 @@
 #include "host/checkpoint/checkpoint.h"
 #include "host/console.h"
 #include "host/exit_status.h"
+#include "host/gdb/server.h"
 #include "host/isa_coverage.h"
 #include "host/linux/kernel.h"
 #include "host/loader.h"
@@ -184,10 +185,39 @@ int status_with_output(int status, int error) {
 }
 
 // Of thousands of cores each stops wherever code is new: that takes longer than to translate it all.
-Translated translated_for(uint32_t cores, const std::string& backend) {
+// A debugger's breakpoints change only what was translated.
+Translated translated_for(const RunOptions& options, const std::string& backend) {
   constexpr uint32_t kMostCoresOnDemand = 4096;
-  const bool is_whole = cores > kMostCoresOnDemand || traits_of(backend).is_on_device;
+  const bool is_whole = (options.cores > kMostCoresOnDemand && options.gdb_address.empty()) ||
+                        traits_of(backend).is_on_device;
   return is_whole ? Translated::kWhole : Translated::kOnDemand;
+}
+
+std::unique_ptr<gdb::Server> gdb_server(const RunOptions& options) {
+  if (options.gdb_address.empty()) return nullptr;
+  return std::make_unique<gdb::Server>(
+      gdb::Server::Options{.address = options.gdb_address,
+                           .program = options.program,
+                           .line = print_line,
+                           .interrupted = &stop_signal});
+}
+
+// Of `auto`, a debugger takes what it can stop anywhere.
+BackendChoice backend_for(const RunOptions& options) {
+  const bool debugs = !options.gdb_address.empty();
+  BackendChoice choice = choose_backend({.backend = options.backend,
+                                         .devices = options.devices,
+                                         .memory_model = options.memory_model,
+                                         .cores = options.cores});
+  if (!debugs || !traits_of(choice.backend).is_on_device) return choice;
+  if (options.backend != "auto")
+    throw Error(fmt::format("--gdb stops cores on this machine's processor only, not on backend {}: "
+                            "use simd or scalar",
+                            choice.backend));
+  return choose_backend({.backend = "simd",
+                         .devices = {},
+                         .memory_model = options.memory_model,
+                         .cores = options.cores});
 }
 
 // One run: what it is made of, in the order in which that comes to be.
@@ -203,11 +233,9 @@ class Simulation {
                             ? std::vector<energy::Target>()
                             : energy::find_targets(options_.energy_targets)),
         observers_(options_, energy_targets_),
-        choice_(choose_backend({.backend = options_.backend,
-                                .devices = options_.devices,
-                                .memory_model = options_.memory_model,
-                                .cores = options_.cores})),
-        translated_(translated ? *translated : translated_for(options_.cores, choice_.backend)),
+        gdb_(gdb_server(options_)),
+        choice_(backend_for(options_)),
+        translated_(translated ? *translated : translated_for(options_, choice_.backend)),
         translator_(open_program(options_.program, observers_.translation(), translated_)) {}
 
   const RunOptions& options() const { return options_; }
@@ -231,12 +259,15 @@ class Simulation {
   static std::optional<OutputFile> file_for(const char* option, const std::string& path) {
     return path.empty() ? std::nullopt : std::optional<OutputFile>(std::in_place, option, path);
   }
+  void debug();
+  void tell_end(RunResult& result);
   void report(const RunResult& result, double seconds);
 
   const RunOptions options_;
   std::optional<OutputFile> stats_file_, coverage_file_;
   std::vector<energy::Target> energy_targets_;
   Observers observers_;
+  std::unique_ptr<gdb::Server> gdb_;
   BackendChoice choice_;
   Translated translated_;
   Translator translator_;
@@ -305,7 +336,7 @@ void Simulation::make_control(bool returns_end_cores) {
                    RunControlOptions{.slice = options_.slice,
                                      .max_instructions = options_.max_instructions,
                                      .returns_end_cores = returns_end_cores,
-                                     .show_progress = !options_.quiet,
+                                     .show_progress = !options_.quiet && !gdb_,
                                      .program = options_.program,
                                      .observer = &observers_,
                                      .memory = &*memory_watch_,
@@ -314,18 +345,42 @@ void Simulation::make_control(bool returns_end_cores) {
   observers_.start(module(), *backend_, plan_.config, *control_);
 }
 
+void Simulation::debug() {
+  gdb::MonitorSources sources{.translator = translator_,
+                              .backend = *backend_,
+                              .plan = plan_,
+                              .kernel = *kernel_,
+                              .control = *control_,
+                              .cycles = {}};
+  if (observers_.has_time())
+    sources.cycles = [this](uint32_t core) { return observers_.cycles(core); };
+  gdb_->run(sources);
+}
+
 int Simulation::execute(std::optional<Checkpointer>& checkpointer, double seconds_before) {
   const auto start = std::chrono::steady_clock::now();
-  while (control_->step() && !(checkpointer && checkpointer->after_step())) {
+  if (gdb_) {
+    debug();
+  } else {
+    while (control_->step() && !(checkpointer && checkpointer->after_step())) {
+    }
   }
   memory_watch_.reset();
   RunResult result = control_->finish();
+  if (gdb_) tell_end(result);
   if (checkpointer && checkpointer->has_stopped()) result.exit_status = kExitCheckpoint;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   kernel_->output().flush();
   const int output_error = kernel_->output().take_error();
   report(result, seconds_before + elapsed.count());
   return status_with_output(result.exit_status, output_error);
+}
+
+void Simulation::tell_end(RunResult& result) {
+  if (gdb_->was_killed()) result.exit_status = 128 + SIGKILL;
+  const bool by_signal = result.exit_status > 128 && (result.was_interrupted || !result.stops.empty());
+  kernel_->output().flush();
+  gdb_->tell_end(result.exit_status, by_signal ? result.exit_status - 128 : 0);
 }
 
 void Simulation::report(const RunResult& result, double seconds) {

@@ -306,6 +306,11 @@ void NativeEngine::view_module() {
     if (unit < m.code.uop_at.size() && m.code.uop_at[unit] != kNoUop)
       unit_entries_[unit] = entries_[m.code.uop_at[unit]];
   }
+  // Of one that was retired there may be none yet.
+  for (const uint32_t block : blocks_) {
+    const uint64_t unit = m.code.unit_of(m.blocks[block].pc);
+    if (unit < m.code.uop_at.size() && m.code.uop_at[unit] == kNoUop) unit_entries_[unit] = 0;
+  }
 }
 
 void NativeEngine::add_entry(uint32_t uop, uint64_t code) {

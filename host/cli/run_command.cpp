@@ -51,6 +51,10 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
             fmt::format("{} sees a run from its beginning to its end: not with "
                         "--checkpoint or --resume",
                         other));
+  if (!run.gdb_address.empty())
+    for (const char* other : {"--caches", "--plugin", "--checkpoint"})
+      if (command.get_option(other)->count() != 0)
+        throw Error(fmt::format("--gdb steps cores by other means than {} sees: not with it", other));
   if (run.checkpoint_path.empty() && (run.checkpoint_every != 0 || run.checkpoint_stop))
     throw Error("--checkpoint-every and --checkpoint-stop need --checkpoint FILE");
   run.program_args = guest_args;
@@ -173,6 +177,9 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_flag("--simulated-time", run.simulated_time,
                     "Time on the simulated chip, by the cycles per instruction of --timing; at "
                     "barriers cores wait for the last one");
+  command->add_option("--gdb", run.gdb_address,
+                      "Wait for a debugger at [HOST:]PORT or a socket's path: every core is a "
+                      "thread");
   command->add_option("--checkpoint", run.checkpoint_path,
                       "Write the state of the run to this file on SIGUSR1");
   command

@@ -215,6 +215,10 @@ class Kernel {
   uint64_t in_register(int64_t value) const {
     return abi_.word_bytes == 4 ? static_cast<uint32_t>(value) : static_cast<uint64_t>(value);
   }
+  // No core may go on in blocks that there were so far.
+  void forget_code() { first_exact_uop_ = static_cast<uint32_t>(module().uops.size()); }
+  // Cores that a debugger holds take no signals; asked about each. May be empty.
+  void set_held(std::function<bool(uint32_t core)> is_held) { is_held_ = std::move(is_held); }
   // From now on registers and flags are exact wherever a core faults.
   void want_exact_state() { exact_state_wanted_ = true; }
   // Tells the user, once for each different `key`.
@@ -262,6 +266,7 @@ class Kernel {
   bool exact_state_wanted_ = false, may_be_signalled_ = false;
   uint32_t first_exact_uop_ = 0;
   std::vector<uint32_t> not_yet_exact_;              // cores
+  std::function<bool(uint32_t core)> is_held_;
   std::set<std::string> noted_;
   std::string cwd_;
 };

@@ -83,6 +83,10 @@ void Kernel::after_slice(Clock::time_point now) {
   may_be_signalled_ = false;
   for (uint32_t core = 0; core < threads_.size(); ++core) {
     if (!is_alive(core) || is_parked(core) || deliverable(core) == 0) continue;
+    if (is_held_ && is_held_(core)) {
+      may_be_signalled_ = true;
+      continue;
+    }
     const uint32_t uop = backend_.place(core);
     if (!starts_block(uop)) {
       may_be_signalled_ = true;

@@ -53,7 +53,8 @@ RunControl::RunControl(Translator& translator, Backend& backend, const MemoryPla
 // Long enough that a slice's overhead vanishes, short enough that the host looks several times a
 // second for Ctrl-C, timers and progress.
 uint64_t RunControl::slice_length() const {
-  return std::min(wanted_slice_length(), observer_.longest_slice());
+  const uint64_t of_debugger = debugger_ ? debugger_->longest_slice() : ~uint64_t{0};
+  return std::min({wanted_slice_length(), observer_.longest_slice(), of_debugger});
 }
 
 uint64_t RunControl::wanted_slice_length() const {
@@ -86,10 +87,10 @@ bool RunControl::step() {
       sleep_until_something_happens();
       return true;
     }
-    result_.was_deadlocked = true;
-    return false;
+    return goes_on_waiting();
   }
   observer_.before_slice();
+  if (debugger_) debugger_->before_slice();
   if (options_.memory) options_.memory->begin_slice();
   const std::span<const Event> seen = backend_.run_slice(slice_length());
   // Before anyone outside hears of what the slice did: it may have lost its memory.
@@ -99,6 +100,7 @@ bool RunControl::step() {
   }
   const std::vector<Event> events(seen.begin(), seen.end());
   observer_.slice_has_run();
+  if (debugger_) debugger_->slice_has_run();
   check_code();  // before anyone outside hears of it
   translate_targets(events);
   for (const Event& event : events) {
@@ -114,13 +116,42 @@ bool RunControl::step() {
   if (!options_.memory_changes_outside) {
     const bool quiet =
         events.empty() && !kernel_.next_deadline(Clock::now()) && !kernel_.has_cpu_timers();
-    if (livelock_.after_slice(module(), backend_, plan_.config.cores, slice_length(), quiet)) {
-      result_.was_deadlocked = true;
-      return false;
-    }
+    if (livelock_.after_slice(module(), backend_, plan_.config.cores, slice_length(), quiet))
+      return goes_on_waiting();
   }
   if (progress_.is_due()) show_progress();
   return true;
+}
+
+bool RunControl::goes_on_waiting() {
+  livelock_ = {};
+  if (debugger_ && debugger_->keeps_waiting()) return true;
+  result_.was_deadlocked = true;
+  return false;
+}
+
+void RunControl::deliver(const Event& event) {
+  is_delivering_ = true;
+  translate_targets({&event, 1});
+  if (is_return(event))
+    end_returned(event.core, event.count);
+  else
+    handle(event);
+  is_delivering_ = false;
+  kernel_.output().flush();
+  reports_.say_new();
+}
+
+std::vector<std::string> RunControl::waits() {
+  return describe_waits(module(), backend_, kernel_, call_frames());
+}
+
+void RunControl::deliver_ending(uint32_t core, int signal) {
+  if (!kernel_.is_alive(core)) return;
+  const Event event{.core = core, .uop = kNoUop};
+  record(describe_signal(module(), event, signal));
+  end_process(core, 128 + signal);
+  reports_.say_new();
 }
 
 RunResult RunControl::finish() {
@@ -170,11 +201,15 @@ void RunControl::look_around() {
 // Processes that ended by a signal which was not the event's own doing.
 void RunControl::end_killed() {
   for (const Kernel::Killed& killed : kernel_.take_killed()) {
-    if (!kernel_.is_alive(killed.core)) continue;
-    const Event event{.core = killed.core, .uop = kNoUop};
-    record(describe_signal(module(), event, killed.signal));
-    end_process(killed.core, 128 + killed.signal);
+    if (kernel_.is_alive(killed.core))
+      end_by_signal({.core = killed.core, .uop = kNoUop}, killed.signal);
   }
+}
+
+void RunControl::end_by_signal(const Event& event, int signal) {
+  if (debugger_ && debugger_->keeps_ending(event.core, signal)) return;
+  record(describe_signal(module(), event, signal));
+  end_process(event.core, 128 + signal);
 }
 
 void RunControl::handle(const Event& event) {
@@ -207,6 +242,7 @@ void RunControl::handle_fault(const Event& event) {
         return end_faulted(describe_fault(module(), plan_, event, Fault::kModifiedCode));
     }
   }
+  if (debugger_keeps(event, event.fault)) return;
   tallies_.stopped_inside(module(), event.core, event.uop, !is_fetch_fault(event.fault));
   const uint64_t pc = uop_pc(module(), event.uop);
   const uint64_t address = is_fetch_fault(event.fault) ? pc : event.address;
@@ -258,11 +294,8 @@ void RunControl::handle_service(const Event& event) {
       return end_core(event.core, static_cast<int>(reply.value));
     case Reply::Kind::kExitProcess:
       return end_process(event.core, static_cast<int>(reply.value));
-    case Reply::Kind::kSignal: {
-      const int signal = static_cast<int>(reply.value);
-      record(describe_signal(module(), event, signal));
-      return end_process(event.core, 128 + signal);
-    }
+    case Reply::Kind::kSignal:
+      return end_by_signal(event, static_cast<int>(reply.value));
   }
   end_killed();
 }
@@ -296,11 +329,8 @@ void RunControl::handle_jump(const Event& event) {
                           .status = CoreStatus::kJump,
                           .uop = event.uop,
                           .address = static_cast<uint64_t>(reply.value)});
-    if (reply.kind == Reply::Kind::kSignal) {
-      const int signal = static_cast<int>(reply.value);
-      record(describe_signal(module(), event, signal));
-      end_process(event.core, 128 + signal);
-    }
+    if (reply.kind == Reply::Kind::kSignal)
+      end_by_signal(event, static_cast<int>(reply.value));
     return end_killed();
   }
   const Translator::Place place = translator_.block_at(event.address);
@@ -309,6 +339,7 @@ void RunControl::handle_jump(const Event& event) {
       (place.uop == kNoUop && guard_.is_written_code(event.core, event.address)))
     return end_faulted(describe_fault(module(), plan_, event, Fault::kModifiedCode));
   if (place.uop != kNoUop) return kernel_.go_on(event.core, place.uop);
+  if (debugger_keeps(event, place.fault)) return;
   if (kernel_.fault(event.core, event.address, place.fault, event.address)) return;
   const bool may_be_written = (backend_.permissions(event.core, event.address) & kWrite) != 0;
   end_faulted(describe_fault(module(), plan_, event,

@@ -14,6 +14,7 @@
 #include "host/memory_plan.h"
 #include "host/run/call_frames.h"
 #include "host/run/code_guard.h"
+#include "host/run/debug_hook.h"
 #include "host/run/livelock.h"
 #include "host/run/progress.h"
 #include "host/run/stop_report.h"
@@ -87,6 +88,15 @@ class RunControl {
   void tell_lines(const LineTable& lines);
   const Tallies& tallies() const { return tallies_; }
   bool is_alive(uint32_t core) const { return kernel_.is_alive(core); }
+  // Null: nobody debugs the run.
+  void set_debugger(DebugHook* debugger) { debugger_ = debugger; }
+  // For a debugger, between two steps: what an event that it kept or made does to the core, and a
+  // signal that ends the core's process.
+  void deliver(const Event& event);
+  void deliver_ending(uint32_t core, int signal);
+  void count_instruction(uint32_t core, InsnClass insn_class) { tallies_.add(core, insn_class, 1); }
+  // Who waits for what, as the report of a deadlock has it.
+  std::vector<std::string> waits();
   // A line for the user, between two steps.
   void say(const std::string& text) { line_(text); }
 
@@ -99,6 +109,12 @@ class RunControl {
     return options_.interrupted != nullptr && *options_.interrupted != 0;
   }
 
+  bool debugger_keeps(const Event& event, Fault fault) {
+    return debugger_ && !is_delivering_ && debugger_->keeps(event, fault);
+  }
+  // Cores wait for what can never come. False: that ends the run.
+  bool goes_on_waiting();
+  void end_by_signal(const Event& event, int signal);
   void handle(const Event& event);
   void handle_fault(const Event& event);
   void handle_service(const Event& event);
@@ -136,6 +152,8 @@ class RunControl {
   StopReports reports_;
   std::unique_ptr<CallFrames> call_frames_;  // once a core stopped
   Tallies tallies_;
+  DebugHook* debugger_ = nullptr;
+  bool is_delivering_ = false;  // what the debugger has seen
   RunResult result_;
   std::vector<int16_t> status_;  // per core: exit status, once it ended
 };

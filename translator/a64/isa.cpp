@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "translator/a64/cpus.h"
+#include "translator/a64/debug.h"
 #include "translator/a64/decode.h"
 #include "translator/a64/extensions.h"
 #include "translator/a64/text.h"
@@ -165,6 +166,7 @@ const GuestIsa kIsa = {.name = "aarch64",
                        .initial_values = kInitialValues,
                        .abi = abi(),
                        .frames = kFrames,
+                       .debug_target = debug_target,
                        .cpus = cpus(),
                        .cpu_lines = cpu_lines};
 

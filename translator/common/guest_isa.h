@@ -10,6 +10,7 @@
 
 #include "device_sim/uir/module.h"
 #include "translator/common/block_builder.h"
+#include "translator/common/debug_registers.h"
 
 namespace gpusim {
 
@@ -123,6 +124,8 @@ struct GuestIsa {
   std::span<const InitialValue> initial_values;
   AbiSlots abi;  // canonical slots
   CallFrames frames;
+
+  DebugTarget (*debug_target)();
 
   std::span<const GuestCpu> cpus;  // the first is the default
   /// What Linux's /proc/cpuinfo says of each such processor behind its number.

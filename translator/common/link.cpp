@@ -11,13 +11,15 @@ namespace {
 
 class Linker {
  public:
-  Linker(std::vector<CodeBlock> blocks, Module& module, OpenTargets* open)
-      : blocks_(std::move(blocks)), module_(module), open_(open) {}
+  Linker(std::vector<CodeBlock> blocks, Module& module, OpenTargets* open,
+         Breakpoints* breakpoints)
+      : blocks_(std::move(blocks)), module_(module), open_(open), breakpoints_(breakpoints) {}
 
   void run() {
     first_number_ = static_cast<uint32_t>(module_.blocks.size());
     for (size_t i = 0; i < blocks_.size(); ++i) place(i);
     for (size_t i = 0; i < blocks_.size(); ++i) add_taken_stub(i);
+    if (breakpoints_) add_traps();
     resolve();
     if (open_) close_targets();
   }
@@ -83,8 +85,9 @@ class Linker {
     module_.blocks.push_back(block);
 
     if (!from.falls_through()) return;
-    const bool next_follows =
-        index + 1 < blocks_.size() && blocks_[index + 1].draft.pc == from.next_pc;
+    const bool next_follows = index + 1 < blocks_.size() &&
+                              blocks_[index + 1].draft.pc == from.next_pc &&
+                              !has_breakpoint(from.next_pc);
     for (const Uop& u : from.on_fall_through) append(u, number, last_insn);
     if (!next_follows || !from.on_fall_through.empty())
       append_jump(Op::link, from.next_pc, number, last_insn);
@@ -103,6 +106,20 @@ class Linker {
     // The link takes over what the end was waiting for.
     pending_[end_pending_[index]].uop = uop_count();
     append(Uop{.op = Op::link, .imm = Uop::pack_target(number, 0)}, number, last_insn);
+  }
+
+  bool has_breakpoint(uint64_t pc) const {
+    return breakpoints_ && breakpoints_->addresses.contains(pc);
+  }
+
+  void add_traps() {
+    for (auto& [pc, first_uop] : placed_) {
+      if (!has_breakpoint(pc)) continue;
+      breakpoints_->behind[pc] = first_uop;
+      const uint32_t trap = add_trap(pc, Fault::kBreakpoint);
+      module_.code.uop_at[module_.code.unit_of(pc)] = trap;
+      first_uop = trap;
+    }
   }
 
   void set_target(uint32_t uop, uint32_t target) {
@@ -153,20 +170,25 @@ class Linker {
   // A block without instructions: it counts nothing and its pc is the bad target.
   uint32_t fault_stub(uint64_t pc) {
     const auto [it, is_new] = stubs_.try_emplace(pc, uop_count());
-    if (!is_new) return it->second;
-    const auto fault =
-        module_.code.is_aligned(pc) ? Fault::kFetchAccess : Fault::kFetchAlignment;
+    if (is_new)
+      add_trap(pc, module_.code.is_aligned(pc) ? Fault::kFetchAccess : Fault::kFetchAlignment);
+    return it->second;
+  }
+
+  uint32_t add_trap(uint64_t pc, Fault fault) {
+    const uint32_t first = uop_count();
     const auto number = static_cast<uint32_t>(module_.blocks.size());
-    module_.blocks.push_back({.pc = pc, .first_uop = uop_count(), .uop_count = 1});
+    module_.blocks.push_back({.pc = pc, .first_uop = first, .uop_count = 1});
     append(
         Uop{.op = Op::trap, .aux = static_cast<uint8_t>(fault), .imm = Uop::pack_target(number, 0)},
         number, 0);
-    return it->second;
+    return first;
   }
 
   std::vector<CodeBlock> blocks_;
   Module& module_;
   OpenTargets* open_;
+  Breakpoints* breakpoints_;
   uint32_t first_number_ = 0;
   std::vector<Pending> pending_;
   std::vector<size_t> end_pending_;  // per block: index in pending_ of its end's target
@@ -176,8 +198,9 @@ class Linker {
 
 }  // namespace
 
-void link_blocks(std::vector<CodeBlock> blocks, Module& module, OpenTargets* open) {
-  Linker(std::move(blocks), module, open).run();
+void link_blocks(std::vector<CodeBlock> blocks, Module& module, OpenTargets* open,
+                 Breakpoints* breakpoints) {
+  Linker(std::move(blocks), module, open, breakpoints).run();
 }
 
 }  // namespace gpusim

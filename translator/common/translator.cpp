@@ -17,6 +17,7 @@
 #include "translator/common/link.h"
 #include "translator/elf/elf_file.h"
 #include "translator/module_io.h"
+#include "translator/passes/dead_values.h"
 #include "translator/passes/flags_liveness.h"
 #include "translator/passes/note_accesses.h"
 #include "translator/passes/optimise.h"
@@ -242,7 +243,9 @@ Translator::Translator(const Translator& other)
       renumbering_(other.renumbering_),
       on_demand_(other.on_demand_ ? std::make_unique<OnDemand>(*other.on_demand_) : nullptr),
       traps_(other.traps_),
-      trapped_(other.trapped_) {}
+      trapped_(other.trapped_),
+      breakpoints_(other.breakpoints_ ? std::make_unique<Breakpoints>(*other.breakpoints_)
+                                      : nullptr) {}
 Translator::Translator(Translator&&) noexcept = default;
 Translator::~Translator() = default;
 
@@ -253,6 +256,7 @@ Translator::Place Translator::block_at(uint64_t pc) {
   const auto code = [this](uint64_t at) { return code_at(*isa_, module_, at); };
   const auto exists = [this](uint64_t at) { return find_block(module_.code, at) != kNoUop; };
   const auto starts = [&](uint64_t at) {
+    if (breakpoints_ && breakpoints_->addresses.contains(at)) return true;
     return on_demand_ ? on_demand_->starts_block(module_.code, at) : exists(at);
   };
   BlockFormer former(*isa_, {cpu_, options_.simulated_time, options_.journal}, code, starts,
@@ -310,6 +314,41 @@ void Translator::put_traps() {
   }
 }
 
+void Translator::set_breakpoints(const std::vector<uint64_t>& addresses) {
+  exact_flags_ = true;  // and no way out of a block has values of its own
+  breakpoints_ = std::make_unique<Breakpoints>();
+  breakpoints_->addresses.insert(addresses.begin(), addresses.end());
+  std::fill(module_.code.uop_at.begin(), module_.code.uop_at.end(), kNoUop);
+  if (on_demand_) on_demand_->open.targets.clear();
+}
+
+uint32_t Translator::behind_breakpoint(uint64_t pc) {
+  if (!breakpoints_ || block_at(pc).uop == kNoUop) return kNoUop;
+  const auto found = breakpoints_->behind.find(pc);
+  return found == breakpoints_->behind.end() ? kNoUop : found->second;
+}
+
+bool Translator::is_breakpoint(uint32_t uop) const {
+  if (!breakpoints_ || uop >= module_.uops.size() || module_.uops[uop].op != Op::trap) return false;
+  const Block& block = module_.blocks[module_.uop_block[uop]];
+  return block.insn_count == 0 && breakpoints_->addresses.contains(block.pc) &&
+         module_.uops[uop].aux == static_cast<uint8_t>(Fault::kBreakpoint);
+}
+
+std::optional<Translator::Single> Translator::instruction(uint64_t pc) const {
+  const auto code = [this](uint64_t at) { return code_at(*isa_, module_, at); };
+  if (!module_.code.is_aligned(pc) || !isa_->first_insn(pc, code(pc))) return std::nullopt;
+  CodeBlock block = form_block(*isa_, pc, code, [](uint64_t) { return true; },
+                               {cpu_, options_.simulated_time, options_.journal});
+  remove_sink_writes(*isa_, block.draft);
+  replace_zero_slots_in(block);
+  renumber_slots(renumbering_, block);
+  return Single{.uops = std::move(block.draft.uops),
+                .next_pc = block.next_pc,
+                .taken_pc = block.draft.end.taken_pc,
+                .insn_class = block.draft.classes.front()};
+}
+
 void Translator::make_flags_exact() {
   if (exact_flags_) return;
   exact_flags_ = true;
@@ -341,13 +380,17 @@ void Translator::grow_again(std::span<const uint64_t> growth) {
   }
 }
 
-void Translator::add_blocks(std::vector<CodeBlock> blocks) {
-  // Slots that the module lacks have always been zero.
+// Slots that the module lacks have always been zero.
+void Translator::replace_zero_slots_in(CodeBlock& block) const {
   SlotSet zero_slots;
   for (size_t s = 0; s < renumbering_.size(); ++s)
     zero_slots.set(s, renumbering_[s] == kNoSlot && !isa_->roles.is_temp(static_cast<Slot>(s)) &&
                           s != isa_->roles.sink);
-  for (CodeBlock& b : blocks) replace_zero_slots(*isa_, zero_slots, b.draft);
+  replace_zero_slots(*isa_, zero_slots, block.draft);
+}
+
+void Translator::add_blocks(std::vector<CodeBlock> blocks) {
+  for (CodeBlock& b : blocks) replace_zero_slots_in(b);
   OptimiseScope scope{.exact_flags = exact_flags_};
   if (on_demand_) scope.reads_flags = [this](uint64_t pc) { return reads_flags(pc); };
   if (options_.optimise) optimise_blocks(*isa_, scope, blocks);
@@ -355,7 +398,8 @@ void Translator::add_blocks(std::vector<CodeBlock> blocks) {
     if (options_.journal) note_accesses(*isa_, b.draft);
     renumber_slots(renumbering_, b);
   }
-  link_blocks(std::move(blocks), module_, on_demand_ ? &on_demand_->open : nullptr);
+  link_blocks(std::move(blocks), module_, on_demand_ ? &on_demand_->open : nullptr,
+              breakpoints_.get());
   put_traps();
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 
 namespace gpusim {
 
+struct Breakpoints;  // translator/common/link.h
 struct CodeBlock;  // translator/common/draft.h
 struct GuestInsn;  // translator/common/guest_isa.h
 struct GuestIsa;
@@ -82,6 +84,26 @@ class Translator {
   void set_traps(std::vector<uint64_t> addresses);
   void remove_traps();
 
+  /// For debuggers. A core that comes to one of these addresses stops with Fault::kBreakpoint, in a
+  /// block without instructions, before the instruction there. The code map forgets all blocks; they
+  /// are translated again where cores come, with exact flags. Blocks that exist stay and lead to
+  /// each other: no core may go on in them.
+  void set_breakpoints(const std::vector<uint64_t>& addresses);
+  /// Where a core goes on that does not stop at a breakpoint, or kNoUop.
+  uint32_t behind_breakpoint(uint64_t pc);
+  /// Whether this micro-op stands for a breakpoint.
+  bool is_breakpoint(uint32_t uop) const;
+
+  /// One instruction as micro-ops, the last of which may end a block.
+  struct Single {
+    std::vector<Uop> uops;
+    uint64_t next_pc = 0;   // behind it
+    uint64_t taken_pc = 0;  // of an end: where it leads
+    InsnClass insn_class = InsnClass::kOther;
+  };
+  /// Nothing where there is no code.
+  std::optional<Single> instruction(uint64_t pc) const;
+
   /// From now on flags are exact wherever a core may fault, not only where the program reads them:
   /// all blocks are translated again, and the code map knows only the new ones. The module grew.
   void make_flags_exact();
@@ -104,6 +126,7 @@ class Translator {
   void add_blocks(std::vector<CodeBlock> blocks);
   bool reads_flags(uint64_t pc);
   void put_traps();
+  void replace_zero_slots_in(CodeBlock& block) const;
 
   Module module_;
   TranslateOptions options_;
@@ -115,6 +138,7 @@ class Translator {
   std::unique_ptr<OnDemand> on_demand_;            // of a program that is translated so
   std::vector<uint64_t> traps_;                    // addresses
   std::vector<std::pair<uint32_t, Uop>> trapped_;  // what stood at a micro-op before
+  std::unique_ptr<Breakpoints> breakpoints_;       // of a program that is debugged
 };
 
 /// The bytes of the module's image from pc on; empty where it has none.

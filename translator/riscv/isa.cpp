@@ -5,6 +5,7 @@
 #include <array>
 
 #include "translator/riscv/compressed.h"
+#include "translator/riscv/debug.h"
 #include "translator/riscv/decode.h"
 #include "translator/riscv/float_state.h"
 #include "translator/riscv/text.h"
@@ -230,6 +231,7 @@ constexpr GuestIsa make_isa() {
           .initial_values = kInitialValues,
           .abi = abi(),
           .frames = kFrames<kXlen>,
+          .debug_target = [] { return debug_target(kXlen); },
           .cpus = kXlen == 32 ? std::span(kCpus32) : std::span(kCpus64),
           .cpu_lines = kXlen == 32 ? cpu_lines_32 : cpu_lines_64};
 }

@@ -102,6 +102,44 @@ TEST_CASE("functions are translated up to a number of instructions") {
   t.translate_function(kTestText + 1, 1000);
 }
 
+TEST_CASE("breakpoints stand in front of blocks, wherever they are") {
+  Translator t = open(sample());
+  const uint32_t before = find_block(t.module().code, kTestText);
+  t.set_breakpoints({kTestText + 4, kTestText + 4 * 7});
+  CHECK_FALSE(has(t, 0));  // forgotten
+  const uint32_t first = t.block_at(kTestText).uop;
+  CHECK(first != before);
+  CHECK_FALSE(t.is_breakpoint(first));
+  const Block& block = t.module().blocks[t.module().uop_block[first]];
+  CHECK(block.insn_count == 1);  // up to the breakpoint
+  const Uop& end = t.module().uops[first + block.uop_count - 1];
+  CHECK(t.is_breakpoint(end.target()));
+  for (const uint32_t word : {1u, 7u}) {
+    const uint64_t pc = kTestText + 4 * word;
+    const uint32_t trap = t.block_at(pc).uop, behind = t.behind_breakpoint(pc);
+    CHECK(t.is_breakpoint(trap));
+    CHECK(uop_pc(t.module(), trap) == pc);
+    REQUIRE(behind != kNoUop);
+    CHECK_FALSE(t.is_breakpoint(behind));
+    CHECK(place_pc(t.module(), behind) == pc);
+    CHECK(t.module().blocks[t.module().uop_block[behind]].insn_count > 0);
+  }
+  CHECK(t.behind_breakpoint(kTestText) == kNoUop);
+  t.set_breakpoints({});
+  CHECK_FALSE(t.is_breakpoint(t.block_at(kTestText + 4).uop));
+}
+
+TEST_CASE("one instruction is translated by itself") {
+  Translator t = open(sample());
+  const size_t uops = t.module().uops.size();
+  const auto nop = t.instruction(kTestText + 8);
+  REQUIRE(nop);
+  CHECK(nop->next_pc == kTestText + 12);
+  CHECK_FALSE(t.instruction(kTestText + 1));
+  CHECK_FALSE(t.instruction(~uint64_t{0} - 3));
+  CHECK(t.module().uops.size() == uops);
+}
+
 TEST_CASE("traps stand where blocks come later, and can be removed") {
   Translator t = open(sample());
   t.set_traps({kTestText, kTestText + 4 * 7, kTestText + 4 * 9});
