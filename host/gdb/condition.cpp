@@ -110,49 +110,77 @@ class Evaluation {
   uint64_t binary(uint8_t op, uint64_t a, uint64_t b) {
     const auto sa = static_cast<int64_t>(a), sb = static_cast<int64_t>(b);
     switch (op) {
-      case kAdd: return a + b;
-      case kSub: return a - b;
-      case kMul: return a * b;
-      case kDivSigned: return b == 0 ? fail() : b == ~uint64_t{0} ? 0 - a : static_cast<uint64_t>(sa / sb);
-      case kDivUnsigned: return b == 0 ? fail() : a / b;
-      case kRemSigned: return b == 0 ? fail() : b == ~uint64_t{0} ? 0 : static_cast<uint64_t>(sa % sb);
-      case kRemUnsigned: return b == 0 ? fail() : a % b;
-      case kLsh: return b > 63 ? 0 : a << b;
-      case kRshSigned: return static_cast<uint64_t>(sa >> std::min<uint64_t>(b, 63));
-      case kRshUnsigned: return b > 63 ? 0 : a >> b;
-      case kBitAnd: return a & b;
-      case kBitOr: return a | b;
-      case kBitXor: return a ^ b;
-      case kEqual: return a == b;
-      case kLessSigned: return sa < sb;
-      case kLessUnsigned: return a < b;
-      default: return fail();
+      case kAdd:
+        return a + b;
+      case kSub:
+        return a - b;
+      case kMul:
+        return a * b;
+      case kDivSigned:
+        return b == 0 ? fail() : b == ~uint64_t{0} ? 0 - a : static_cast<uint64_t>(sa / sb);
+      case kDivUnsigned:
+        return b == 0 ? fail() : a / b;
+      case kRemSigned:
+        return b == 0 ? fail() : b == ~uint64_t{0} ? 0 : static_cast<uint64_t>(sa % sb);
+      case kRemUnsigned:
+        return b == 0 ? fail() : a % b;
+      case kLsh:
+        return b > 63 ? 0 : a << b;
+      case kRshSigned:
+        return static_cast<uint64_t>(sa >> std::min<uint64_t>(b, 63));
+      case kRshUnsigned:
+        return b > 63 ? 0 : a >> b;
+      case kBitAnd:
+        return a & b;
+      case kBitOr:
+        return a | b;
+      case kBitXor:
+        return a ^ b;
+      case kEqual:
+        return a == b;
+      case kLessSigned:
+        return sa < sb;
+      case kLessUnsigned:
+        return a < b;
+      default:
+        return fail();
     }
   }
 
   void execute(uint8_t op) {
     switch (op) {
-      case kLogNot: return push(pop() == 0);
-      case kBitNot: return push(~pop());
+      case kLogNot:
+        return push(pop() == 0);
+      case kBitNot:
+        return push(~pop());
       case kExt:
       case kZeroExt: {
         const uint64_t bits = operand(1);
         return push(extend(pop(), bits, op == kExt));
       }
-      case kRef8: return load(1);
-      case kRef16: return load(2);
-      case kRef32: return load(4);
-      case kRef64: return load(8);
+      case kRef8:
+        return load(1);
+      case kRef16:
+        return load(2);
+      case kRef32:
+        return load(4);
+      case kRef64:
+        return load(8);
       case kIfGoto: {
         const uint64_t to = operand(2);
         if (pop() != 0) jump(to);
         return;
       }
-      case kGoto: return jump(operand(2));
-      case kConst8: return push(operand(1));
-      case kConst16: return push(operand(2));
-      case kConst32: return push(operand(4));
-      case kConst64: return push(operand(8));
+      case kGoto:
+        return jump(operand(2));
+      case kConst8:
+        return push(operand(1));
+      case kConst16:
+        return push(operand(2));
+      case kConst32:
+        return push(operand(4));
+      case kConst64:
+        return push(operand(8));
       case kReg: {
         const auto value = context_.read_register(static_cast<uint32_t>(operand(2)));
         return push(value ? *value : fail());

@@ -1,6 +1,6 @@
-// Conditions of breakpoints as GDB sends them: bytecode of a stack machine (GDB manual, "The GDB Agent
-// Expression Mechanism"). They are evaluated where a core stops, so that thousands of cores pass a
-// breakpoint whose condition does not hold without a word to GDB.
+// Conditions of breakpoints as GDB sends them: bytecode of a stack machine (GDB manual, "The GDB
+// Agent Expression Mechanism"). They are evaluated where a core stops, so that thousands of cores
+// pass a breakpoint whose condition does not hold without a word to GDB.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -55,7 +55,8 @@ bool Connection::read(int timeout_ms) {
 
 void Connection::write(std::string_view bytes) {
   while (!bytes.empty() && lost_.empty()) {
-    const ssize_t n = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t n =
+        ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n > 0) {
       bytes.remove_prefix(static_cast<size_t>(n));
     } else if (n < 0 && errno == EAGAIN) {
@@ -156,8 +157,7 @@ void Listener::listen_on_path(const std::string& path) {
   const bool is_bound = socket_ && ::bind(socket_.get(), where, sizeof to) == 0;
   const int error = errno;
   ::umask(mask);
-  if (!is_bound || ::listen(socket_.get(), 1) != 0)
-    fail(std::strerror(is_bound ? errno : error));
+  if (!is_bound || ::listen(socket_.get(), 1) != 0) fail(std::strerror(is_bound ? errno : error));
   path_ = address_ = path;
 }
 

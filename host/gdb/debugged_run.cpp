@@ -73,8 +73,8 @@ std::optional<uint32_t> DebuggedRun::first_alive(uint32_t from) const {
   return std::nullopt;
 }
 
-// Of a core that the backend has. Between the end of a block and the next one lie links, and in code
-// from before the debugger came values that only one way out of a block needs.
+// Of a core that the backend has. Between the end of a block and the next one lie links, and in
+// code from before the debugger came values that only one way out of a block needs.
 uint64_t DebuggedRun::place_of(uint32_t core) {
   uint32_t uop = backend_.place(core);
   const uint32_t first = uop;
@@ -170,8 +170,7 @@ bool DebuggedRun::keeps(const Event& event, Fault fault) {
   if ((fault == Fault::kLoadAccess || fault == Fault::kStoreAccess) && is_watched(event.address)) {
     const StepResult result = stepper_.step(core, pc, watches_);
     if (result.kind == StepResult::Kind::kWatched) {
-      keep(core, pc,
-           {.why = Stop::Why::kWatch, .watch = result.watch, .address = result.address});
+      keep(core, pc, {.why = Stop::Why::kWatch, .watch = result.watch, .address = result.address});
       return true;
     }
     if (result.kind == StepResult::Kind::kDone) {
@@ -196,8 +195,7 @@ bool DebuggedRun::keeps_waiting() {
   if (!is_attached_) return false;
   for (uint32_t core = 0; core < cores(); ++core)
     if (is_alive(core) && action_[core] != Action::kStand) {
-      stops_.push_back(
-          {.why = Stop::Why::kWaiting, .core = core, .signal = SIGINT, .watch = {}});
+      stops_.push_back({.why = Stop::Why::kWaiting, .core = core, .signal = SIGINT, .watch = {}});
       return true;
     }
   return false;
@@ -210,19 +208,20 @@ bool DebuggedRun::is_wanted(uint64_t pc, uint32_t core) {
     ++passed_stale_;
     return false;
   }
-  const ConditionContext context{
-      .read_register = [&](uint32_t number) -> std::optional<uint64_t> {
-        if (number >= registers_.count()) return std::nullopt;
-        uint64_t value = 0;
-        const std::vector<uint8_t> bytes = registers_.read(core, number, pc);
-        for (size_t i = std::min<size_t>(bytes.size(), 8); i-- > 0;) value = value << 8 | bytes[i];
-        return value;
-      },
-      .read_memory =
-          [&](uint64_t address, std::span<uint8_t> out) {
-            return backend_.permissions(core, address) != 0 &&
-                   backend_.read_memory(core, address, out);
-          }};
+  const ConditionContext context{.read_register = [&](uint32_t number) -> std::optional<uint64_t> {
+                                   if (number >= registers_.count()) return std::nullopt;
+                                   uint64_t value = 0;
+                                   const std::vector<uint8_t> bytes =
+                                       registers_.read(core, number, pc);
+                                   for (size_t i = std::min<size_t>(bytes.size(), 8); i-- > 0;)
+                                     value = value << 8 | bytes[i];
+                                   return value;
+                                 },
+                                 .read_memory =
+                                     [&](uint64_t address, std::span<uint8_t> out) {
+                                       return backend_.permissions(core, address) != 0 &&
+                                              backend_.read_memory(core, address, out);
+                                     }};
   const Conditions& conditions = found->second;
   return conditions.empty() || std::ranges::any_of(conditions, [&](const auto& code) {
            return evaluate_condition(code, context).value_or(1) != 0;
@@ -236,7 +235,8 @@ std::optional<Stop> DebuggedRun::take_stop() {
     const bool is_void =
         !is_alive(it->core) ||
         (it->why == Stop::Why::kBreakpoint && !breakpoints_.contains(pc(it->core))) ||
-        (it->why == Stop::Why::kWatch && std::ranges::find(watches_, it->watch) == watches_.end()) ||
+        (it->why == Stop::Why::kWatch &&
+         std::ranges::find(watches_, it->watch) == watches_.end()) ||
         (it->why == Stop::Why::kSignal && !kept_.contains(it->core));
     if (is_void) {
       const uint32_t core = it->core;
@@ -271,8 +271,8 @@ void DebuggedRun::set_breakpoints(std::map<uint64_t, Conditions> breakpoints) {
 // until others come, or too many cores have passed them.
 void DebuggedRun::take_up_breakpoints() {
   constexpr uint64_t kMostStale = 1000;
-  const bool are_there = std::ranges::all_of(
-      breakpoints_, [&](const auto& b) { return placed_.contains(b.first); });
+  const bool are_there =
+      std::ranges::all_of(breakpoints_, [&](const auto& b) { return placed_.contains(b.first); });
   if (is_attached_ && are_there && passed_stale_ <= kMostStale) return;
   std::vector<uint32_t> running;
   for (uint32_t core = 0; core < cores(); ++core)
@@ -347,9 +347,8 @@ void DebuggedRun::let_kept_act(uint32_t core, int signal) {
   if (found == kept_.end()) return;
   const Kept kept = found->second;
   kept_.erase(found);
-  std::erase_if(stops_, [&](const Stop& s) {
-    return s.core == core && s.why == Stop::Why::kSignal;
-  });
+  std::erase_if(stops_,
+                [&](const Stop& s) { return s.core == core && s.why == Stop::Why::kSignal; });
   if (signal != kept.signal) return;  // the core tries again
   held_[core] = 0;
   if (kept.event)
@@ -504,7 +503,8 @@ std::optional<Stop> DebuggedRun::go(const Resume& resume, const std::function<bo
     if (!(has_stepped && any_go_))
       if (auto stop = take_stop()) return stop;
     // A core that steps may wait for the others.
-    const bool is_in_call = std::ranges::any_of(steps_, [](const Stepping& s) { return s.in_call; });
+    const bool is_in_call =
+        std::ranges::any_of(steps_, [](const Stepping& s) { return s.in_call; });
     if (any_go_ || is_in_call || kernel_.alive() == 0)
       if (!control_.step()) return std::nullopt;
     if (auto stop = take_stop()) return stop;

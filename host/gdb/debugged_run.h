@@ -42,7 +42,7 @@ struct Resume {
   struct One {
     uint32_t core = 0;
     Action action = Action::kGo;
-    int signal = 0;                        // what the core stopped with takes effect
+    int signal = 0;                           // what the core stopped with takes effect
     uint64_t range_begin = 0, range_end = 0;  // kStep: on, while it is in here
   };
   Action others = Action::kStand;  // also of cores that start meanwhile
@@ -138,7 +138,7 @@ class DebuggedRun final : public DebugHook {
     bool in_call = false, is_done = false;
   };
   std::vector<Stepping> steps_;  // that are not done
-  std::deque<Stop> stops_;          // that nobody was told of
+  std::deque<Stop> stops_;       // that nobody was told of
   std::unordered_map<uint32_t, Kept> kept_;
   std::map<uint64_t, Conditions> breakpoints_;
   std::set<uint64_t> placed_;  // breakpoints in the code: those, and some that are no longer

@@ -1,5 +1,6 @@
-// One instruction of one core, executed by the host between two slices, while all other cores stand:
-// how a debugger steps, and finds out what an instruction would access. docs/adr/0036 says why.
+// One instruction of one core, executed by the host between two slices, while all other cores
+// stand: how a debugger steps, and finds out what an instruction would access. docs/adr/0036 says
+// why.
 #pragma once
 #include <cstdint>
 #include <memory>

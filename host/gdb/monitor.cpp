@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kHelp =
     "monitor cores            where cores are, and what they wait for\n"
     "monitor groups           the same by groups of cores that run in lockstep\n"
-    "monitor waits            who waits for what, with call stacks\n"
+    "monitor waits            which cores wait, where and for what\n"
     "monitor tallies [CORE]   instructions so far, by class: of all cores or of one\n"
     "monitor time [CORE]      simulated time so far (gpusim run --simulated-time)\n"
     "monitor help             this\n";
@@ -39,18 +39,23 @@ std::string tallies_text(const std::string& whose, const ClassCounts& classes) {
 
 }  // namespace
 
-std::string Session::waits_text() {
+// When none can go on.
+std::string Session::deadlock_text() {
+  const bool all_may_run = resume_.others == Action::kGo;
+  if (!all_may_run) return places_text(0, run_.cores(), "  ", /*waiting=*/true);
   std::string text;
   for (const std::string& line : sources_.control.waits()) text += line + "\n";
-  return text.empty() ? "no core waits\n" : text;
+  return text;
 }
 
-std::string Session::places_text(uint32_t begin, uint32_t end, const char* indent) {
+std::string Session::places_text(uint32_t begin, uint32_t end, const char* indent, bool waiting) {
   std::map<std::string, std::vector<uint32_t>> places;
   for (uint32_t c = begin; c < end; ++c) {
     if (!run_.is_alive(c)) continue;
+    const std::string state = run_.state(c);
+    if (waiting && state == "runs") continue;
     const std::string place = symbolize(sources_.translator.module(), run_.pc(c));
-    places[fmt::format("{}: {}", place, run_.state(c))].push_back(c);
+    places[fmt::format("{}: {}", place, state)].push_back(c);
   }
   std::vector<std::pair<std::string, std::vector<uint32_t>>> list(places.begin(), places.end());
   std::ranges::stable_sort(
@@ -86,7 +91,10 @@ std::string Session::monitor(const std::string& command) {
     return fmt::format("{} {}: expected a core from 0 to {}\n", verb, argument, run_.cores() - 1);
 
   if (verb == "help" || verb.empty()) return kHelp;
-  if (verb == "waits") return waits_text();
+  if (verb == "waits") {
+    const std::string waits = places_text(0, run_.cores(), "", /*waiting=*/true);
+    return waits.empty() ? "no core waits\n" : waits;
+  }
   if (verb == "cores") return places_text(0, run_.cores(), "");
   if (verb == "groups") return groups_text();
   const Tallies& tallies = sources_.control.tallies();
@@ -99,7 +107,8 @@ std::string Session::monitor(const std::string& command) {
   }
   if (verb == "time") {
     if (!sources_.cycles) return "simulated time is not on: gpusim run --simulated-time\n";
-    if (one) return fmt::format("core {}: {:.0f} cycles\n", core_asked, sources_.cycles(core_asked));
+    if (one)
+      return fmt::format("core {}: {:.0f} cycles\n", core_asked, sources_.cycles(core_asked));
     double most = 0;
     for (uint32_t c = 0; c < run_.cores(); ++c) most = std::max(most, sources_.cycles(c));
     return fmt::format("{:.0f} cycles\n", most);

@@ -41,13 +41,13 @@ class Words {
 class PacketReader {
  public:
   enum class Kind : uint8_t {
-    kNone,       // more bytes are needed
+    kNone,  // more bytes are needed
     kPacket,
     kInterrupt,  // Ctrl-C
     kAck,
     kNak,
-    kDamaged,    // a packet with a wrong checksum
-    kGarbage,    // no packet at all, or an endless one
+    kDamaged,  // a packet with a wrong checksum
+    kGarbage,  // no packet at all, or an endless one
   };
   struct Item {
     Kind kind = Kind::kNone;

@@ -34,10 +34,12 @@ void Server::run(const MonitorSources& sources) {
     run.attach();
     session_.emplace(*connection_, run, sources, options_.program, is_first_);
     goes_on = serve(run);
-    if (goes_on && !connection_) goes_on = is_first_ ? wait_for_first() : run_alone(sources.control);
+    if (goes_on && !connection_)
+      goes_on = is_first_ ? wait_for_first() : run_alone(sources.control);
   }
   session_.reset();
   sources.control.set_debugger(nullptr);
+  if (is_interrupted()) sources.control.step();  // takes note of it
 }
 
 // Until the debugger leaves (true) or the run is over.

@@ -18,8 +18,8 @@ constexpr const char* kNoMemory = "E14";
 constexpr const char* kNoThread = "E03";
 constexpr const char* kNotNow = "E16";
 
-// GDB numbers signals in its own way (include/gdb/signals.def); those below 7, 8, 9, 11, 13, 14 and 15
-// are Linux's.
+// GDB numbers signals in its own way (include/gdb/signals.def); those below 7, 8, 9, 11, 13, 14 and
+// 15 are Linux's.
 struct SignalPair {
   int linux, gdb;
 };
@@ -158,8 +158,7 @@ std::string Session::read_registers() {
   const uint32_t c = core();
   const uint64_t pc = run_.pc(c);
   std::string all;
-  for (size_t i = 0; i < run_.registers().count(); ++i)
-    all += hex(run_.registers().read(c, i, pc));
+  for (size_t i = 0; i < run_.registers().count(); ++i) all += hex(run_.registers().read(c, i, pc));
   return all;
 }
 
@@ -384,7 +383,7 @@ void Session::report(const Stop& stop) {
   general_ = stop.core;
   running_.reset();
   if (stop.why == Stop::Why::kWaiting)
-    say("gpusim: none of the cores that may run can go on:\n" + waits_text());
+    say("gpusim: none of the cores that may run can go on:\n" + deadlock_text());
   if (stop.why == Stop::Why::kGone) say("gpusim: the cores that were to run have ended\n");
   connection_.send(stop_reply(stop));
 }
@@ -457,8 +456,8 @@ std::string Session::transfer(Words words) {
     return "";
   }
   if (*offset > text.size()) return kBadPacket;
-  const std::string_view piece =
-      std::string_view(text).substr(*offset, std::min<uint64_t>(*size, PacketReader::kMostBytes / 2));
+  const std::string_view piece = std::string_view(text).substr(
+      *offset, std::min<uint64_t>(*size, PacketReader::kMostBytes / 2));
   return (*offset + piece.size() < text.size() ? "m" : "l") + escaped(piece);
 }
 

@@ -57,9 +57,10 @@ class Session {
   std::string thread_list() const;
   std::string pass_signals(Words words);
   std::string monitor(const std::string& command);
-  std::string waits_text();
+  std::string deadlock_text();
   std::string groups_text();
-  std::string places_text(uint32_t begin, uint32_t end, const char* indent);
+  // `waiting`: only cores that wait.
+  std::string places_text(uint32_t begin, uint32_t end, const char* indent, bool waiting = false);
   std::optional<std::string> resume_one(std::string_view packet);
   std::optional<std::string> resume_many(Words words);
 

@@ -19,8 +19,7 @@ DebugFeature core() {
       "</flags>";
   for (int i = 0; i < 31; ++i) f.registers.push_back(general("x" + std::to_string(i), i, "int"));
   f.registers.push_back(general("sp", kSp, "data_ptr"));
-  f.registers.push_back(
-      {.name = "pc", .bits = 64, .type = "code_ptr", .parts = {}, .is_pc = true});
+  f.registers.push_back({.name = "pc", .bits = 64, .type = "code_ptr", .parts = {}, .is_pc = true});
   f.registers.push_back(
       {.name = "cpsr", .bits = 32, .type = "cpsr_flags", .parts = {{kNzcv, 0, 4, 28}}});
   return f;

@@ -18,10 +18,10 @@ struct DebugRegister {
     uint16_t at;         // in the register
   };
   std::string name;
-  uint32_t bits;             // a multiple of 8
-  std::string type;          // GDB's, or one of the feature's
-  std::vector<Part> parts;   // bits that none has are zero, and stay so
-  bool is_pc = false;        // no slot holds it
+  uint32_t bits;            // a multiple of 8
+  std::string type;         // GDB's, or one of the feature's
+  std::vector<Part> parts;  // bits that none has are zero, and stay so
+  bool is_pc = false;       // no slot holds it
 };
 
 struct DebugFeature {

@@ -17,8 +17,8 @@
 namespace gpusim {
 
 struct Breakpoints;  // translator/common/link.h
-struct CodeBlock;  // translator/common/draft.h
-struct GuestInsn;  // translator/common/guest_isa.h
+struct CodeBlock;    // translator/common/draft.h
+struct GuestInsn;    // translator/common/guest_isa.h
 struct GuestIsa;
 struct ElfFile;  // translator/elf/elf_file.h
 
@@ -85,9 +85,9 @@ class Translator {
   void remove_traps();
 
   /// For debuggers. A core that comes to one of these addresses stops with Fault::kBreakpoint, in a
-  /// block without instructions, before the instruction there. The code map forgets all blocks; they
-  /// are translated again where cores come, with exact flags. Blocks that exist stay and lead to
-  /// each other: no core may go on in them.
+  /// block without instructions, before the instruction there. The code map forgets all blocks;
+  /// they are translated again where cores come, with exact flags. Blocks that exist stay and lead
+  /// to each other: no core may go on in them.
   void set_breakpoints(const std::vector<uint64_t>& addresses);
   /// Where a core goes on that does not stop at a breakpoint, or kNoUop.
   uint32_t behind_breakpoint(uint64_t pc);

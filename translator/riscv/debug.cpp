@@ -15,7 +15,9 @@ DebugFeature integers(uint32_t xlen) {
     const bool is_pointer = i == kSp || i == kGp || i == kTp || i == kFp;
     DebugRegister r{.name = x_name(i),
                     .bits = xlen,
-                    .type = i == kRa ? "code_ptr" : is_pointer ? "data_ptr" : "int",
+                    .type = i == kRa     ? "code_ptr"
+                            : is_pointer ? "data_ptr"
+                                         : "int",
                     .parts = {}};
     if (i != 0) r.parts.push_back({static_cast<int>(i), 0, bits, 0});
     f.registers.push_back(std::move(r));
@@ -31,10 +33,8 @@ DebugFeature floats() {
       "<union id=\"riscv_double\"><field name=\"float\" type=\"ieee_single\"/>"
       "<field name=\"double\" type=\"ieee_double\"/></union>";
   for (uint32_t i = 0; i < 32; ++i)
-    f.registers.push_back({.name = f_name(i),
-                           .bits = 64,
-                           .type = "riscv_double",
-                           .parts = {{f_reg(i), 0, 64, 0}}});
+    f.registers.push_back(
+        {.name = f_name(i), .bits = 64, .type = "riscv_double", .parts = {{f_reg(i), 0, 64, 0}}});
   // The state word has the flags in the reverse order (float_state.h).
   DebugRegister flags{.name = "fflags", .bits = 32, .type = "int", .parts = {}};
   for (uint8_t bit = 0; bit < 5; ++bit)
@@ -61,8 +61,8 @@ DebugFeature vectors() {
       "<field name=\"l\" type=\"longs\"/><field name=\"q\" type=\"quads\"/></union>";
   static_assert(vector::kBytes == 16);
   for (int i = 0; i < vector::kRegisters; ++i) {
-    DebugRegister r{.name = "v" + std::to_string(i), .bits = 128, .type = "riscv_vector",
-                    .parts = {}};
+    DebugRegister r{
+        .name = "v" + std::to_string(i), .bits = 128, .type = "riscv_vector", .parts = {}};
     for (int word = 0; word < vector::kWords; ++word) {
       const int slot = kVectorState + vector::kFirstRegister + i * vector::kWords + word;
       r.parts.push_back({slot, 0, 64, static_cast<uint16_t>(64 * word)});

@@ -39,7 +39,10 @@ class Client:
             found = re.search(rb"\$([^#]*)#..", self.rest, re.DOTALL)
             if found:
                 self.rest = self.rest[found.end():]
-                self.socket.sendall(b"+")
+                try:
+                    self.socket.sendall(b"+")
+                except ConnectionError:
+                    pass  # it was the last one
                 return found.group(1).decode("latin1")
             try:
                 piece = self.socket.recv(65536)
@@ -174,8 +177,7 @@ class Protocol(unittest.TestCase):
                     self.assertEqual(run.finish(), 137)
                 else:
                     self.assertEqual(run.finish(), 19)
-                self.assertIn("lost the debugger: it closed the connection; the run goes on",
-                              run.errors)
+                self.assertRegex(run.errors, "lost the debugger: .*; the run goes on without it")
 
     def test_stop_and_interrupt(self):
         run = self.run_guest("--cores", 70, "--", "spin")
