@@ -211,8 +211,7 @@ BackendChoice backend_for(const RunOptions& options) {
                                          .cores = options.cores});
   if (!debugs || !traits_of(choice.backend).is_on_device) return choice;
   if (options.backend != "auto")
-    throw Error(fmt::format("--gdb stops cores on this machine's processor only, not on backend {}: "
-                            "use simd or scalar",
+    throw Error(fmt::format("--gdb does not work on backend {}: use simd or scalar",
                             choice.backend));
   return choose_backend({.backend = "simd",
                          .devices = {},
@@ -378,7 +377,8 @@ int Simulation::execute(std::optional<Checkpointer>& checkpointer, double second
 
 void Simulation::tell_end(RunResult& result) {
   if (gdb_->was_killed()) result.exit_status = 128 + SIGKILL;
-  const bool by_signal = result.exit_status > 128 && (result.was_interrupted || !result.stops.empty());
+  const bool by_signal =
+      result.exit_status > 128 && (result.was_interrupted || !result.stops.empty());
   kernel_->output().flush();
   gdb_->tell_end(result.exit_status, by_signal ? result.exit_status - 128 : 0);
 }

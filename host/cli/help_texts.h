@@ -31,7 +31,7 @@ inline constexpr Example kExamples[] = {
     {"run", "gpusim run sobel.elf --checkpoint sobel.gsc --checkpoint-every 1000000000",
      "what a crash leaves"},
     {"run", "gpusim run --resume sobel.gsc --backend scalar", "go on from there"},
-    {"run", "gpusim run sobel.elf --cores 64 --gdb 1234", "then: gdb-multiarch, target remote :1234"},
+    {"run", "gpusim run sobel.elf --cores 64 --gdb 1234", "then: gdb-multiarch, target remote ..."},
     {"translate", "gpusim translate sobel.elf -o sobel.gsm", "then: gpusim run sobel.gsm"},
     {"disasm", "gpusim disasm sobel.elf --symbol gpusim_main", "one function"},
     {"disasm", "gpusim disasm sobel.elf --json", "all of it, for programs"},

@@ -54,7 +54,7 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
   if (!run.gdb_address.empty())
     for (const char* other : {"--caches", "--plugin", "--checkpoint"})
       if (command.get_option(other)->count() != 0)
-        throw Error(fmt::format("--gdb steps cores by other means than {} sees: not with it", other));
+        throw Error(fmt::format("--gdb steps cores where {} does not see it: not both", other));
   if (run.checkpoint_path.empty() && (run.checkpoint_every != 0 || run.checkpoint_stop))
     throw Error("--checkpoint-every and --checkpoint-stop need --checkpoint FILE");
   run.program_args = guest_args;

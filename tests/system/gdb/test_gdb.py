@@ -144,8 +144,8 @@ class Gdb(unittest.TestCase):
             for program in self.each_isa():
                 with Run(self.gpusim, program, "--cores", 64, "--backend", backend) as run:
                     text = run.gdb("break work if core == 37", "continue", "info threads",
-                                   "print core", "thread apply 38 backtrace 1", "delete", "continue",
-                                   program=program)
+                                   "print core", "thread apply 38 backtrace 1", "delete",
+                                   "continue", program=program)
                     self.assert_lines(text, r"Thread 38 hit Breakpoint 1, work \(core=37\)")
                     lines = re.findall(r"(?m)^[ *] (\d+) +Thread \d+ \((.*?)\)", text)
                     self.assertEqual([int(n) for n, _ in lines], list(range(1, 65)), text)
@@ -202,7 +202,8 @@ class Gdb(unittest.TestCase):
         for program in self.each_isa():
             with Run(self.gpusim, program, "--cores", 5, "--", "fault") as run:
                 text = run.gdb("continue", "backtrace", "continue", "continue", program=program)
-                self.assert_lines(text, r"Thread 5 received signal SIGSEGV", r"fault \(where=0x10\)",
+                self.assert_lines(text, r"Thread 5 received signal SIGSEGV",
+                                  r"fault \(where=0x10\)",
                                   r"#1 .*gpusim_main")
                 # The others wait at a barrier for the core that ended.
                 self.assert_lines(text, r"none of the cores that may run can go on",
@@ -219,7 +220,8 @@ class Gdb(unittest.TestCase):
 
     def test_a_fault_can_be_repaired(self):
         with Run(self.gpusim, self.cores["aarch64"], "--cores", 1, "--", "fault") as run:
-            text = run.gdb("continue", "set $x0 = &turns", "signal 0", program=self.cores["aarch64"])
+            text = run.gdb("continue", "set $x0 = &turns", "signal 0",
+                           program=self.cores["aarch64"])
             self.assert_lines(text, r"received signal SIGSEGV", r"exited with code 05\]")
             self.assertEqual(run.finish(), 5, run.errors)
 
@@ -298,9 +300,9 @@ class Gdb(unittest.TestCase):
         for isa, program in self.threads.items():
             with self.subTest(isa):
                 file = self.build / f"{isa}.gsc"
-                done = subprocess.run([self.gpusim, "run", "--quiet", "--cores", "8", "--checkpoint",
-                                       file, "--checkpoint-every", "8000", "--checkpoint-stop",
-                                       program], capture_output=True, timeout=60, check=False)
+                done = subprocess.run([self.gpusim, "run", "--quiet", "--cores", "8",
+                                       "--checkpoint", file, "--checkpoint-every", "8000",
+                                       "--checkpoint-stop", program], capture_output=True, timeout=60, check=False)
                 self.assertEqual(done.returncode, 123)
                 with Run(self.gpusim, "--resume", file) as run:
                     text = run.gdb("break printf", "continue", "backtrace", "delete", "continue")
@@ -317,8 +319,8 @@ class Gdb(unittest.TestCase):
                            "monitor tallies 3", "monitor tallies 70", "monitor time",
                            "monitor bananas", "kill")
             self.assert_lines(text, "monitor tallies", r"cores 0-69 \(70 cores\) at work: runs",
-                              "70 cores, groups of 64", "group 0:", r"cores 0-63 \(64 cores\) at work",
-                              "group 1:", "no core waits",
+                              "70 cores, groups of 64", "group 0:",
+                              r"cores 0-63 \(64 cores\) at work", "group 1:", "no core waits",
                               r"all cores: \d+ instructions", r"core 3: \d+ instructions",
                               "expected a core from 0 to 69", "simulated time is not on",
                               "bananas: no such command")

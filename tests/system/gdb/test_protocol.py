@@ -109,8 +109,9 @@ class Protocol(unittest.TestCase):
                        "QPassSignals:xyz", "QNonStop:1", "m0,10", "M0,1:00", "m" + 40 * "f" + ",1"):
             with self.subTest(packet):
                 self.assertRegex(client.ask(packet), r"\AE[0-9a-f]{2}\Z")
-        for packet in ("", "y", "qUnknown", "QUnknown", "vUnknown", "vMustReplyEmpty", "!", "Z7,0,1",
-                       "vFile:unlink:00", "qXfer:auxv:read::0,10", "qXfer:features:write:x:0:00"):
+        for packet in ("", "y", "qUnknown", "QUnknown", "vUnknown", "vMustReplyEmpty", "!",
+                       "Z7,0,1", "vFile:unlink:00", "qXfer:auxv:read::0,10",
+                       "qXfer:features:write:x:0:00"):
             with self.subTest(packet):
                 self.assertEqual(client.ask(packet), "")
         self.assertEqual(client.ask("vCont?"), "vCont;c;C;s;S;r")
@@ -122,8 +123,8 @@ class Protocol(unittest.TestCase):
         run = self.run_guest("--cores", 4)
         client = self.connect(run)
         for _ in range(2000):
-            text = numbers.choice(["", "m", "P", "Z0,", "Z2,", "vCont;", "qXfer:", "vFile:", "Hg", "q",
-                                   "X", "vCont;s:", "z"])
+            text = numbers.choice(["", "m", "P", "Z0,", "Z2,", "vCont;", "qXfer:", "vFile:", "Hg",
+                                   "q", "X", "vCont;s:", "z"])
             text += "".join(numbers.choice(letters) for _ in range(numbers.randrange(20)))
             # Not what resumes, ends or leaves.
             if text.startswith(("c", "C", "s", "S", "k", "D", "vCont", "vKill", "$")):
@@ -214,7 +215,8 @@ class Protocol(unittest.TestCase):
             done = subprocess.run([self.gpusim, "run", "--gdb", address, self.build / "cores.elf"],
                                   capture_output=True, text=True, timeout=60, check=False)
             self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertRegex(done.stderr, rf"\Agpusim: error: --gdb {re.escape(address)}: {why}\n\Z")
+            self.assertRegex(done.stderr,
+                             rf"\Agpusim: error: --gdb {re.escape(address)}: {why}\n\Z")
 
         refused("127.0.0.1:99999", "expected .*PORT.*")
         refused("127.0.0.1:x", "expected .*PORT.*")
