@@ -18,7 +18,7 @@ class Run:
         self.socket = address or str(pathlib.Path(self.folder.name) / "s")
         self.process = subprocess.Popen(
             [str(gpusim), "run", "--quiet", "--gdb", self.socket, *map(str, words)], stdin=stdin,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
         self.first_lines = []
         while not self.first_lines or "waits for" not in self.first_lines[-1]:
             line = self.process.stderr.readline()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """gdb-multiarch at runs of gpusim: every core is a thread.
 
-  test_gdb.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
+  test_gdb.py GPUSIM EXAMPLES_FOLDER BUILD_FOLDER [UNITTEST ARGUMENT]...
 """
 
 import pathlib
@@ -267,6 +267,18 @@ class Gdb(unittest.TestCase):
                                   "New value = 28", "exited normally")
                 self.assertEqual((run.finish(), run.output), (0, "sum 135\n"), run.errors)
 
+    def test_openmp(self):
+        program = self.examples / "openmp" / "openmp_heat.elf"
+        with Run(self.gpusim, program, "--cores", 16) as run:
+            text = run.gdb("break main._omp_fn.0", "continue", "continue", "info threads",
+                           "backtrace", "delete", "continue", program=program)
+            self.assert_lines(text, r"hit Breakpoint 1, .*main\._omp_fn\.0", r"_omp_fn\.0",
+                              "exited normally")
+            threads = re.findall(r"(?m)^[ *] \d+ +Thread (\d+) ", text)
+            self.assertEqual(sorted(map(int, threads)), list(range(1, 17)), text)
+            self.assertEqual(run.finish(), 0, run.errors)
+            self.assertIn("plate of 512 x 512 after 60 steps: 85.5822", run.output)
+
     def test_signals(self):
         for isa, program in self.threads.items():
             with self.subTest(isa):
@@ -331,5 +343,6 @@ class Gdb(unittest.TestCase):
 
 if __name__ == "__main__":
     Gdb.gpusim = pathlib.Path(sys.argv.pop(1)).resolve()
+    Gdb.examples = pathlib.Path(sys.argv.pop(1)).resolve()
     Gdb.build = pathlib.Path(sys.argv.pop(1)).resolve()
     unittest.main()
