@@ -169,12 +169,6 @@ constexpr bool affine_rule(const Uop& u, uint32_t last, Compact a, Compact b, Co
       d = plus(c, t);
       return true;
     }
-    case Op::and64:
-    case Op::and32: {
-      const Compact& by = b.stride == 0 ? b : a;
-      const uint64_t mask = op == Op::and32 ? by.base & 0xffffffff : by.base;
-      return by.stride == 0 && masked(b.stride == 0 ? a : b, mask, last, d);
-    }
     case Op::andi64: return masked(a, u.imm, last, d);
     case Op::ubfiz:  // the bits below the mask are zero
       return masked(shifted(a, u.aux), u.imm | low_mask(u.aux), last, d);

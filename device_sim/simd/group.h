@@ -154,7 +154,8 @@ struct Group {
     if (has_words(s)) {
       uint32_t value;
       std::memcpy(&value, reinterpret_cast<const char*>(row) + 4 * lane, 4);
-      return kind[s] == kNarrow ? value : static_cast<uint64_t>(int64_t{static_cast<int32_t>(value)});
+      const int64_t extended = static_cast<int32_t>(value);
+      return kind[s] == kNarrow ? value : static_cast<uint64_t>(extended);
     }
     return kind[s] == kAffine ? base[s] + lane * stride[s] : base[s];
   }

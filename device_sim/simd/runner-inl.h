@@ -67,7 +67,8 @@ HWY_INLINE V widen(const uint32_t* p, uint8_t kind) {
   if (kind == simd::kNarrow)
     return hn::PromoteTo(VD::Tag(), hn::Load(hn::Rebind<uint32_t, VD::Tag>(), p));
   const hn::Rebind<int32_t, VD::Tag> d;
-  return hn::BitCast(VD::Tag(), hn::PromoteTo(VD::Signed(), hn::BitCast(d, hn::Load(hn::Rebind<uint32_t, VD::Tag>(), p))));
+  const auto words = hn::BitCast(d, hn::Load(hn::Rebind<uint32_t, VD::Tag>(), p));
+  return hn::BitCast(VD::Tag(), hn::PromoteTo(VD::Signed(), words));
 }
 static_assert(simd::kNarrow == simd::kZeroAbove && simd::kSigned == simd::kSignAbove);
 // The kind of row for words of which that is known.
@@ -488,7 +489,8 @@ HWY_INLINE const Uop* run_branch(Group& g, const Uop* u, F apply, S... slots) {
   }
   uint64_t bits = 0;
   bool is_narrow = simd::is_narrow_branch(op);
-  if constexpr (!simd::is_narrow_branch(op) && simd::comparison_of(op).relation != simd::Relation::kNone) {
+  constexpr bool kCompares = simd::comparison_of(op).relation != simd::Relation::kNone;
+  if constexpr (kCompares && !simd::is_narrow_branch(op)) {
     if ((g.has_words(slots) || ...)) {
       simd::Words known[2] = {};
       int k = 0;

@@ -175,19 +175,22 @@ class AffineEmitter : public ControlEmitter {
       case Op::msub64:
       case Op::msub32:
       case Op::smaddl:
-      case Op::umaddl: return !both_vary && !stays_uniform;
-      case Op::and64:
-      case Op::and32: return !both_vary && !stays_uniform;
-      case Op::andi64: return is_affine_mask(u.imm, stays_uniform);
-      case Op::ubfiz: return is_affine_mask(u.imm | low_mask(u.aux), stays_uniform);
+      case Op::umaddl:
+        return !both_vary && !stays_uniform;
+      case Op::andi64:
+        return is_affine_mask(u.imm, stays_uniform);
+      case Op::ubfiz:
+        return is_affine_mask(u.imm | low_mask(u.aux), stays_uniform);
       case Op::ubfx:
         return u.aux == 0 ? is_affine_mask(u.imm, stays_uniform) : u.aux <= 62 && stays_uniform;
       case Op::lsri64:
       case Op::asri64:
-      case Op::lsri32: return u.imm >= 1 && u.imm <= 62 && stays_uniform;
+      case Op::lsri32:
+        return u.imm >= 1 && u.imm <= 62 && stays_uniform;
       case Op::sbf64:
         return u.imm >= u.aux ? u.aux >= 2 && !stays_uniform : u.aux - u.imm <= 62 && stays_uniform;
-      default: return true;
+      default:
+        return true;
     }
   }
   // A mask keeps either the low bits of what varies, or nothing of it.
@@ -223,32 +226,101 @@ class AffineEmitter : public ControlEmitter {
       cc_.and_(x.base, constant_run(m).base);
     };
     switch (u.op) {
-      case Op::mov32: x = low(x); break;
-      case Op::mov: break;
-      case Op::addi64: add(x, constant_run(u.imm)); break;
-      case Op::add64: add(x, b()); break;
-      case Op::sub64: subtract(x, b()); break;
-      case Op::add_lsl64: add(x, shifted(b())); break;
-      case Op::sub_lsl64: subtract(x, shifted(b())); break;
-      case Op::add_sxtw64: add(x, shifted(signed_low(b()))); break;
-      case Op::add_uxtw64: add(x, shifted(low(b()))); break;
-      case Op::addi32: add(x, constant_run(u.imm)); x = low(x); break;
-      case Op::add32: add(x, b()); x = low(x); break;
-      case Op::sub32: subtract(x, b()); x = low(x); break;
-      case Op::add_lsl32: add(x, shifted(b())); x = low(x); break;
-      case Op::sub_lsl32: subtract(x, shifted(b())); x = low(x); break;
-      case Op::addw: add(x, b()); x = signed_low(x); break;
-      case Op::addiw: add(x, constant_run(u.imm)); x = signed_low(x); break;
-      case Op::subw: subtract(x, b()); x = signed_low(x); break;
-      case Op::lsli64: shift_left(x, u.imm); break;
-      case Op::lsli32: shift_left(x, u.imm); x = low(x); break;
-      case Op::mul64: multiply(x, b()); break;
-      case Op::mul32: multiply(x, b()); x = low(x); break;
-      case Op::mulw: multiply(x, b()); x = signed_low(x); break;
-      case Op::madd64: multiply(x, b()); add(x, c()); break;
-      case Op::madd32: multiply(x, b()); add(x, c()); x = low(x); break;
-      case Op::umaddl: x = low(x); multiply(x, low(b())); add(x, c()); break;
-      case Op::smaddl: x = signed_low(x); multiply(x, signed_low(b())); add(x, c()); break;
+      case Op::mov32:
+        x = low(x);
+        break;
+      case Op::mov:
+        break;
+      case Op::addi64:
+        add(x, constant_run(u.imm));
+        break;
+      case Op::add64:
+        add(x, b());
+        break;
+      case Op::sub64:
+        subtract(x, b());
+        break;
+      case Op::add_lsl64:
+        add(x, shifted(b()));
+        break;
+      case Op::sub_lsl64:
+        subtract(x, shifted(b()));
+        break;
+      case Op::add_sxtw64:
+        add(x, shifted(signed_low(b())));
+        break;
+      case Op::add_uxtw64:
+        add(x, shifted(low(b())));
+        break;
+      case Op::addi32:
+        add(x, constant_run(u.imm));
+        x = low(x);
+        break;
+      case Op::add32:
+        add(x, b());
+        x = low(x);
+        break;
+      case Op::sub32:
+        subtract(x, b());
+        x = low(x);
+        break;
+      case Op::add_lsl32:
+        add(x, shifted(b()));
+        x = low(x);
+        break;
+      case Op::sub_lsl32:
+        subtract(x, shifted(b()));
+        x = low(x);
+        break;
+      case Op::addw:
+        add(x, b());
+        x = signed_low(x);
+        break;
+      case Op::addiw:
+        add(x, constant_run(u.imm));
+        x = signed_low(x);
+        break;
+      case Op::subw:
+        subtract(x, b());
+        x = signed_low(x);
+        break;
+      case Op::lsli64:
+        shift_left(x, u.imm);
+        break;
+      case Op::lsli32:
+        shift_left(x, u.imm);
+        x = low(x);
+        break;
+      case Op::mul64:
+        multiply(x, b());
+        break;
+      case Op::mul32:
+        multiply(x, b());
+        x = low(x);
+        break;
+      case Op::mulw:
+        multiply(x, b());
+        x = signed_low(x);
+        break;
+      case Op::madd64:
+        multiply(x, b());
+        add(x, c());
+        break;
+      case Op::madd32:
+        multiply(x, b());
+        add(x, c());
+        x = low(x);
+        break;
+      case Op::umaddl:
+        x = low(x);
+        multiply(x, low(b()));
+        add(x, c());
+        break;
+      case Op::smaddl:
+        x = signed_low(x);
+        multiply(x, signed_low(b()));
+        add(x, c());
+        break;
       case Op::msub64:
       case Op::msub32: {
         Run from = c();
@@ -257,14 +329,9 @@ class AffineEmitter : public ControlEmitter {
         x = u.op == Op::msub32 ? low(from) : from;
         break;
       }
-      case Op::and64:
-      case Op::and32: {
-        Run by = b();
-        if (by.stride) std::swap(x, by);
-        cut_by(x, by.base, u.op == Op::and32, exit);
+      case Op::andi64:
+        mask(u.imm);
         break;
-      }
-      case Op::andi64: mask(u.imm); break;
       case Op::ubfiz:
         shift_left(x, u.aux);
         mask(u.imm | low_mask(u.aux));
@@ -301,7 +368,8 @@ class AffineEmitter : public ControlEmitter {
           cc_.sar(x.base, u.aux);
         }
         break;
-      default: break;
+      default:
+        break;
     }
     if (x.stride && step(i).d_after == kUniform) {  // strides that cancel each other
       cc_.test(*x.stride, *x.stride);
@@ -310,24 +378,9 @@ class AffineEmitter : public ControlEmitter {
     }
     store_run(u.d, x);
   }
-  // x &= mask, which is only known now: low bits, fewer than 63, or code leaves.
-  void cut_by(Run& x, const x86::Gp& mask, bool is_32bit, const Label& exit) {
-    const x86::Gp t = cc_.newUInt64();
-    if (is_32bit) cut(mask, 32);
-    cc_.lea(t, x86::ptr(mask, 1));
-    cc_.test(t, mask);
-    cc_.jnz(exit);
-    cc_.shr(t, 63);
-    cc_.jnz(exit);
-    cc_.and_(x.base, mask);
-    if (!x.stride) return;
-    const x86::Gp last = last_of(x, exit);
-    cc_.cmp(last, mask);
-    cc_.ja(exit);
-  }
 
-  // Goes on where all lanes went while recording, if they are sure to do so again: without wrapping,
-  // the difference of the operands runs evenly from the first lane to the last.
+  // Goes on where all lanes went while recording, if they are sure to do so again: without
+  // wrapping, the difference of the operands runs evenly from the first lane to the last.
   void emit_affine_branch(size_t i) {
     const Uop& u = uop(i);
     const Comparison k = comparison_of(u.op);

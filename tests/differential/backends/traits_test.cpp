@@ -77,10 +77,14 @@ TEST_CASE("what rows say of their operations is true") {
 uint64_t value_of(simd::Words known, Rng& rng) {
   const uint64_t x = interesting_integer(rng);
   switch (known) {
-    case simd::kZeroAbove: return x & 0xffffffff;
-    case simd::kSignAbove: return static_cast<uint64_t>(int64_t{static_cast<int32_t>(x)});
-    case simd::kBothAbove: return x & 0x7fffffff;
-    default: return x;
+    case simd::kZeroAbove:
+      return x & 0xffffffff;
+    case simd::kSignAbove:
+      return static_cast<uint64_t>(int64_t{static_cast<int32_t>(x)});
+    case simd::kBothAbove:
+      return x & 0x7fffffff;
+    default:
+      return x;
   }
 }
 
@@ -136,7 +140,8 @@ bool has_rule(const Uop& u, const std::array<simd::Compact, 3>& x, simd::Compact
 bool has_rule(const Uop& u, const std::array<simd::Compact, 3>& x, simd::Compact& d) {
   switch (u.op) {
 #define GPUSIM_UOP(name, shape, fields, traits) \
-  case Op::name: return has_rule<Op::name>(u, x, d);
+  case Op::name:                                \
+    return has_rule<Op::name>(u, x, d);
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
   }
@@ -151,8 +156,8 @@ TEST_CASE("rules for affine values are exact in every lane") {
     simd::Compact x{interesting_integer(rng), 0};
     if (rng.coin()) x.base = rng.below(10000) - uint64_t{5000};
     if (rng.once_in(3)) return x;
-    x.stride = rng.once_in(8) ? interesting_integer(rng)
-                              : (uint64_t{1} << rng.below(12)) + rng.below(2);
+    x.stride =
+        rng.once_in(8) ? interesting_integer(rng) : (uint64_t{1} << rng.below(12)) + rng.below(2);
     if (rng.once_in(4)) x.stride = 0 - x.stride;
     return x;
   };
