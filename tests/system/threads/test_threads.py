@@ -52,10 +52,10 @@ class OpenMP(unittest.TestCase):
         Threads.build.mkdir(parents=True, exist_ok=True)
         elf = Threads.build / "libgomp.elf"
         source = "volatile int n;\nint main(void) {\n#pragma omp parallel\n  n = 1;\n}\n"
-        subprocess.run([*CC, "-fopenmp", "-xc", "-", "-o", elf], input=source, text=True, check=True,
-                       capture_output=True)
-        for options, said in (["--cores", "3"], True), ([], False), (["--cores", "3", "--quiet"],
-                                                                   False):
+        subprocess.run([*CC, "-fopenmp", "-xc", "-", "-o", elf], input=source, text=True,
+                       check=True, capture_output=True)
+        three = ["--cores", "3"]
+        for options, said in (three, True), ([], False), ([*three, "--quiet"], False):
             done = subprocess.run([Threads.gpusim, "run", "--backend", BACKENDS[0], *options, elf],
                                   capture_output=True, text=True, timeout=120)
             self.assertEqual(done.returncode, 0, done.stderr)
