@@ -37,10 +37,15 @@ endif()
 
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION share/doc/gpusim RENAME copyright
         COMPONENT runtime)
-file(GLOB manuals "${PROJECT_SOURCE_DIR}/docs/*.md")
-install(FILES ${manuals} DESTINATION share/doc/gpusim COMPONENT runtime)
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/howto" DESTINATION share/doc/gpusim
-        COMPONENT runtime FILES_MATCHING PATTERN "*.md")
+# The manual's pages, and the examples that they speak of, with links that hold there.
+if(GPUSIM_PYTHON3)
+  install(CODE "execute_process(COMMAND \"${GPUSIM_PYTHON3}\"
+      \"${PROJECT_SOURCE_DIR}/cmake/install_docs.py\" \"${PROJECT_SOURCE_DIR}\"
+      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/doc/gpusim\" \"\${CMAKE_INSTALL_PREFIX}\"
+      COMMAND_ERROR_IS_FATAL ANY)" COMPONENT runtime)
+else()
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION share/doc/gpusim COMPONENT runtime)
+endif()
 
 if(TARGET gpusim_guest OR TARGET gpusim_guest_riscv64 OR TARGET gpusim_guest_riscv32)
   install(PROGRAMS "${PROJECT_SOURCE_DIR}/libgpusim/guest/gpusim-cc" DESTINATION bin COMPONENT guest)

@@ -59,6 +59,9 @@ NO_C_LIBRARY = {"riscv32"}
 FILES = ["usr/bin/gpusim", "usr/bin/gpusim-cc", "usr/share/man/man1/gpusim.1.gz",
          "usr/share/bash-completion/completions/gpusim", "usr/share/zsh/vendor-completions/_gpusim",
          "usr/share/doc/gpusim/copyright", "usr/share/doc/gpusim/cli.md",
+         "usr/share/doc/gpusim/energy/targets/template.json",
+         "usr/share/doc/gpusim/examples/caches/l1_l2.json",
+         "usr/share/doc/gpusim/examples/plugins/memory_trace.c",
          "usr/include/gpusim/gpusim_guest.h", "usr/include/gpusim/aarch64/gpusim_guest_isa.h",
          "usr/lib/gpusim/aarch64/libgpusim_guest.a", "usr/lib/gpusim/openmp/libgpusim_omp.a",
          "usr/include/gpusim/riscv64/gpusim_guest_isa.h",
@@ -111,6 +114,21 @@ def check_contents(package):
           f"depends on {fields['Depends']}")
 
 
+def check_pages(folder):
+    """Links of the installed pages lead somewhere, and commands name no place of a build."""
+    pages = sorted(folder.rglob("*.md"))
+    for page in pages:
+        text = page.read_text()
+        for to in re.findall(r"\]\(([^)#\s:]+)[)#]", text):
+            if not (page.parent / to).exists():
+                sys.exit(f"{page}: there is no {to}")
+        for place in "build/cpu/libgpusim/openmp", "-Ihost/plugin", " energy/targets/template.json":
+            if place in text:
+                sys.exit(f"{page} names {place}")
+    if len(pages) < 40 or not (folder / "images/sweep.png").exists():
+        sys.exit(f"too few pages in {folder}: {len(pages)}")
+
+
 def linked_libraries(package):
     """Paths of the shared libraries that the packaged program names (not theirs in turn)."""
     with tempfile.TemporaryDirectory() as folder:
@@ -154,6 +172,17 @@ def check_refusals(environment, work):
             sys.exit(f"gpusim-cc {arguments}: status {done.returncode}, {done.stderr!r}")
 
 
+def check_link_without_libraries(environment, work):
+    """Objects of OpenMP linked as if they were an SPMD program: the message says how to."""
+    (work / "team.c").write_text(OPENMP)
+    call("gpusim-cc", "-fopenmp", "-c", "-o", "team.o", "team.c", env=environment, cwd=work)
+    done = subprocess.run(["gpusim-cc", "-o", "team.elf", "team.o"], env=environment, cwd=work,
+                          text=True, capture_output=True, check=False)
+    if done.returncode != 1 or "is linked with --libc, -pthread or -fopenmp" not in done.stderr:
+        sys.exit(f"gpusim-cc of OpenMP's objects: status {done.returncode}, {done.stderr!r}")
+    call("gpusim-cc", "-fopenmp", "-o", "team.elf", "team.o", env=environment, cwd=work)
+
+
 def use(prefix, work, compilers):
     """As a user would, with the package's files under `prefix`; compilers are those of guest ISAs."""
     environment = {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
@@ -162,6 +191,8 @@ def use(prefix, work, compilers):
         sys.exit(f"--version says {version!r}")
     call("gpusim", "energy", "targets", "fermi", env=environment, cwd=work)
     check_refusals(environment, work)
+    if "aarch64" in compilers:
+        check_link_without_libraries(environment, work)
     for isa in compilers:
         compile_and_run(environment, work, isa)
     print(f"programs compiled and run for: {', '.join(compilers) or 'no ISA'}")
@@ -212,6 +243,7 @@ def main():
             in_bare_root(package, folder)
             return 0
         call("dpkg-deb", "--extract", package, folder / "unpacked")
+        check_pages(folder / "unpacked/usr/share/doc/gpusim")
         (folder / "work").mkdir()
         use(folder / "unpacked/usr", folder / "work",
             [isa for isa, compiler in COMPILERS.items() if shutil.which(compiler)])
