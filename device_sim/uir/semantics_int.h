@@ -30,7 +30,6 @@ GPUSIM_SEM sext32(GPUSIM_A) {
   else if constexpr (requires { D::sext32(a); }) return D::sext32(a);
   else return D::sar(D::shl(a, 32), 32);
 }
-GPUSIM_SEM one_if(const typename D::M m) { return D::select(m, D::konst(1), D::konst(0)); }
 GPUSIM_SEM top_bit(GPUSIM_A) { return D::shr(a, D::kBits - 1); }
 // The low 32 bits at the top of the word: 32-bit flags and comparisons are the word's of these.
 GPUSIM_SEM high(GPUSIM_A) {
