@@ -229,6 +229,33 @@ TEST_CASE("lanes of one mask meet at rows of different places") {
   }
 }
 
+// A loop of nothing but rows of warps and its own count: it is compiled only if they do not end
+// what is.
+TEST_CASE("rows of warps stay in native code") {
+  if (std::string why; !SimdBackend::available(&why)) return;
+  Module m;
+  const Uop shuffle =
+      row_of(WarpOp::kShuffleDown, kD, kA, WarpFields{.lane = 1, .clamp = 31}.pack());
+  append(m,
+         {shuffle,
+          {.op = Op::add32, .d = kA, .a = kA, .b = kD},
+          {.op = Op::cta_sync, .imm = BarrierFields{}.pack()},
+          {.op = Op::addi32, .d = kC, .a = kC, .imm = ~uint64_t{0}},
+          {.op = Op::bri_ne32, .a = kC}},
+         0);
+  append(m, {kEndThread});
+  finish_warps(m, kSlots);
+  CtaMachine reference(m, {}, 64), machine(m, {.backend = "simd", .native_after = 0}, 64);
+  for (CtaMachine* each : {&reference, &machine}) {
+    each->set(kA, [](uint32_t t) { return t * t; });
+    each->set(kC, [](uint32_t) { return 200; });
+    CHECK(each->run().empty());
+  }
+  for (uint32_t t = 0; t < 64; ++t) CHECK(machine.get(kA, t) == reference.get(kA, t));
+  if (simd::TraceCompiler::best() != simd::VectorCode::kNone)
+    CHECK(dynamic_cast<SimdBackend&>(machine.backend()).native_variants() > 0);
+}
+
 // Every fourth lane ends at once.
 TEST_CASE("lanes that have ended do not count") {
   Module m;
