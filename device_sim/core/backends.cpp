@@ -116,9 +116,7 @@ void CpuBackend::check_ctas(const Module& module, const MachineConfig& config) {
   if (config.cta_bytes % 8 != 0) throw std::logic_error("memory of CTAs is whole words");
 }
 
-void Backend::start_cta(uint32_t, uint32_t) {
-  throw std::logic_error("this backend has no CTAs");
-}
+void Backend::start_cta(uint32_t, uint32_t) { throw std::logic_error("this backend has no CTAs"); }
 void Backend::set_cta_slots(uint32_t, Slot, CoreWord) {
   throw std::logic_error("this backend has no CTAs");
 }
