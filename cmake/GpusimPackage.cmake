@@ -1,6 +1,7 @@
 # What `cmake --install` and `cpack` (a .deb) put where. Included last, when all targets are known.
-# Components: `runtime` (program, manual, completions), `guest` (header and libraries for guest programs)
-# and `plugin` (header) make the package; `offload` (libGPUSim) is installed by name only.
+# Components: `runtime` (program, manual, completions), `guest` (header and libraries for guest
+# programs), `plugin` (header) and `python` (the module) make the package; `offload` (libGPUSim) is
+# installed by name only.
 include(GNUInstallDirs)
 
 # Installing never builds: tests install while others build.
@@ -66,6 +67,9 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "functional simulator of thousands of CPU 
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL runtime guest plugin)
+if(TARGET gpusim_python)
+  list(APPEND CPACK_COMPONENTS_ALL python)
+endif()
 set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -75,7 +79,8 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 string(REGEX MATCH "^[0-9]+" capstone_major "${capstone_VERSION}")
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libcapstone${capstone_major}")  # loaded when a listing needs it
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gcc-aarch64-linux-gnu")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gcc-riscv64-linux-gnu, gcc-riscv64-unknown-elf")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS
+    "gcc-riscv64-linux-gnu, gcc-riscv64-unknown-elf, python3-numpy, python3-pandas")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "Runs AArch64 and RISC-V Linux programs on thousands of simulated CPU
 cores and counts what they execute, by class of instruction; energy models turn the counts
 into joules and watts. With a library and a compiler driver (gpusim-cc) for

@@ -165,10 +165,11 @@ void judge_needs(const std::vector<MemoryNeed>& needs, const MemoryBudget& budge
 
 // --- while it runs
 
-MemoryWatch::MemoryWatch(const MemoryBudget& budget, CpuMachineState* memory)
-    : budget_(budget), memory_(memory) {
+MemoryWatch::MemoryWatch(const MemoryBudget& budget, CpuMachineState* memory, bool owns_process)
+    : budget_(budget), memory_(memory), owns_process_(owns_process) {
   statm_ = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   if (statm_ < 0) return;  // no /proc: not watched
+  if (!owns_process_) bytes_before_ = process_bytes();
   // Signals are for the thread that runs the guests.
   sigset_t all, before;
   sigfillset(&all);
@@ -215,14 +216,19 @@ void MemoryWatch::watch() {
 }
 
 // proc(5), statm: size, resident, and shared pages; what is not shared is this process's alone.
-uint64_t MemoryWatch::look() {
+uint64_t MemoryWatch::process_bytes() const {
   std::array<char, 128> text{};
   if (::pread(statm_, text.data(), text.size() - 1, 0) <= 0) return 0;
   std::array<uint64_t, 3> pages{};
   const char* at = text.data();
   for (uint64_t& p : pages) at = std::from_chars(at, text.end(), p).ptr + 1;
-  const uint64_t used =
-      (pages[1] - std::min(pages[1], pages[2])) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  return (pages[1] - std::min(pages[1], pages[2])) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+uint64_t MemoryWatch::look() {
+  const uint64_t all = process_bytes();
+  const uint64_t used = all - std::min(all, bytes_before_);
+  if (!owns_process_ && !in_slice_) return used;
   if (used > budget_.bytes && !budget_.is_given)
     budget_.bytes = std::max(budget_.bytes, memory_budget(0, used).bytes);
   if (used <= budget_.bytes) return used;

@@ -47,11 +47,12 @@ void judge_needs(const std::vector<MemoryNeed>& needs, const MemoryBudget& budge
 // that runs is ended, unless the budget was not given and the machine has more to give by now; if
 // that is not enough, guest memory is given back, and what its cores compute until the slice is
 // over is worth nothing. Elsewhere than in a slice, where only gpusim itself can take memory, the
-// program ends if the budget is exceeded by a quarter.
+// program ends if the budget is exceeded by a quarter. In a process of others, what it had at first
+// does not count, and between slices nothing does: it is theirs.
 class MemoryWatch {
  public:
   // `memory`: null where guest memory is not in this process.
-  MemoryWatch(const MemoryBudget& budget, CpuMachineState* memory);
+  MemoryWatch(const MemoryBudget& budget, CpuMachineState* memory, bool owns_process = true);
   ~MemoryWatch();
   MemoryWatch(const MemoryWatch&) = delete;
   MemoryWatch& operator=(const MemoryWatch&) = delete;
@@ -62,10 +63,13 @@ class MemoryWatch {
 
  private:
   void watch();
-  uint64_t look();  // -> bytes that this process has
+  uint64_t process_bytes() const;
+  uint64_t look();  // -> bytes that this process has and that count
 
   MemoryBudget budget_;
   CpuMachineState* const memory_;
+  const bool owns_process_;
+  uint64_t bytes_before_ = 0;  // that do not count
   int statm_ = -1;
   std::mutex mutex_;
   std::condition_variable changed_;

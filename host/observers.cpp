@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "device_sim/base/error.h"
 #include "energy/report.h"
 #include "host/caches/report.h"
@@ -12,10 +14,11 @@
 namespace gpusim::host {
 
 Observers::Observers(const RunOptions& options, const std::vector<energy::Target>& targets)
-    : options_(options), plugins_(options.plugins) {
+    : options_(options), plugins_(options.plugins, options.own_plugins) {
   if (wants_profile() && options.profile != "-") files_ = parse_profile_files(options.profile);
   if (!options.timeline_path.empty()) timeline_file_.emplace("--timeline", options.timeline_path);
   if (!options.power_path.empty()) power_file_ = power_file(options.power_path);
+  if (!options.trace.empty()) trace_.emplace(parse_trace(options.trace, options.cores));
   if (!options.caches_path.empty()) cache_shape_ = load_hierarchy(options.caches_path);
   if (!options.timing_target.empty()) {
     const std::vector<energy::Target> found = energy::find_targets(options.timing_target);
@@ -52,7 +55,7 @@ void Observers::complete(MachineConfig& config) const {
       options_.per_core || wants_counts() || wants_recorder() || options_.simulated_time;
   // Those who show what groups lose want cores in groups.
   config.keeps_groups = wants_profile() || wants_recorder() || plugins_.wants_lanes();
-  config.count_lanes = config.keeps_groups || !options_.stats_path.empty() ||
+  config.count_lanes = config.keeps_groups || options_.wants_stats() ||
                        !options_.checkpoint_path.empty();
   if (wants_journal()) config.journal_words = Journals::words_for(options_.cores);
 }
@@ -64,12 +67,14 @@ void Observers::start(const Module& module, Backend& backend, const MachineConfi
   control_ = &control;
   if (wants_journal()) journals_.emplace(module, backend, config);
   if (cache_shape_) journals_->add(caches_.emplace(*cache_shape_, module, config));
+  if (trace_) journals_->add(trace_writer_.emplace(*trace_, module, config.cores));
   if (plugins_.wants_journal()) journals_->add(plugins_);
   plugins_.start(options_.program, module, backend, config);
 }
 
 uint64_t Observers::longest_slice() {
-  return journals_ ? journals_->longest_slice() : RunObserver::longest_slice();
+  return std::min(slice_limit_,
+                  journals_ ? journals_->longest_slice() : RunObserver::longest_slice());
 }
 
 void Observers::before_slice() { plugins_.announce_blocks(); }
@@ -120,7 +125,7 @@ void Observers::summarise(RunSummary& summary) {
     summary.profile = make_profile(*module_, places_, SourceLines(options_.program));
     summary.longest_cores = longest_cores();
   }
-  if (!options_.stats_path.empty()) summary.lanes = summarise_lanes(*module_, *backend_);
+  if (options_.wants_stats()) summary.lanes = summarise_lanes(*module_, *backend_);
   summary.slices = finish_slices();
 }
 
@@ -180,7 +185,8 @@ void Observers::print(const RunSummary& summary) const {
                  energy::pretty(energy::Seconds(t->seconds())), t->timing);
 }
 
-void Observers::write() const {
+void Observers::write() {
+  if (trace_writer_) trace_writer_->finish();
   if (wants_profile()) write_profile_table();
   if (recorder_) write_power_and_timeline();
 }

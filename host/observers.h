@@ -7,6 +7,7 @@
 #include "energy/target.h"
 #include "host/caches/hierarchy.h"
 #include "host/journal/journals.h"
+#include "host/journal/trace.h"
 #include "host/options.h"
 #include "host/plugin/plugin_host.h"
 #include "host/run/profile_report.h"
@@ -31,6 +32,8 @@ class Observers final : public RunObserver {
              const RunControl& control);
 
   uint64_t longest_slice() override;
+  // From now on, slices are no longer than this, in instructions, whatever the observers need.
+  void limit_slices(uint64_t longest) { slice_limit_ = longest; }
   void before_slice() override;
   void slice_has_run() override;
   void slice_was_handled() override;
@@ -47,17 +50,17 @@ class Observers final : public RunObserver {
   // Tables on standard error.
   void print(const RunSummary& summary) const;
   // Files, and the table of --profile.
-  void write() const;
+  void write();
 
  private:
   bool wants_counts() const {
-    return !options_.stats_path.empty() || !options_.energy_targets.empty();
+    return options_.wants_stats() || !options_.energy_targets.empty();
   }
   bool wants_profile() const { return !options_.profile.empty(); }
   bool wants_recorder() const {
     return !options_.timeline_path.empty() || !options_.power_path.empty();
   }
-  bool wants_journal() const { return cache_shape_ || plugins_.wants_journal(); }
+  bool wants_journal() const { return cache_shape_ || trace_ || plugins_.wants_journal(); }
   void prepare_recorder(const std::vector<energy::Target>& targets);
   void place_memory_in(RunSummary& summary);
   energy::LongestCores longest_cores() const;
@@ -70,6 +73,7 @@ class Observers final : public RunObserver {
   const Module* module_ = nullptr;
   Backend* backend_ = nullptr;
   const RunControl* control_ = nullptr;
+  uint64_t slice_limit_ = ~uint64_t{0};
 
   CycleTable table_, placed_table_;  // for tallies as they are counted, and as caches place them
   ProfileFiles files_;
@@ -79,6 +83,8 @@ class Observers final : public RunObserver {
   std::optional<ActivityRecorder> recorder_;
 
   PluginHost plugins_;
+  std::optional<TraceRequest> trace_;
+  std::optional<TraceWriter> trace_writer_;
   std::optional<HierarchyShape> cache_shape_;
   std::optional<Journals> journals_;
   std::optional<CacheHierarchy> caches_;

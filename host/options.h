@@ -1,11 +1,14 @@
 // What `gpusim run` was asked to do.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "device_sim/core/backend.h"
+
+struct gpusim_host;  // host/plugin/gpusim_plugin.h
 
 namespace gpusim::host {
 
@@ -48,9 +51,13 @@ struct RunOptions {
   std::vector<AllowedRoot> roots;
   Network network = Network::kNone;
   std::string stats_path;
+  bool gathers_stats = false;  // what that file would have, with or without it
   std::string isa_coverage_path;  // rows of the decode table that were executed are appended
   std::string caches_path;     // a description of caches; empty: none are simulated
+  std::string trace;  // FILE[,CORE]; empty: none
   std::vector<std::string> plugins;  // FILE[,ARGUMENT]... each
+  // What gpusim_plugin_install() of a plug-in does that is part of this program.
+  std::vector<std::function<void(const gpusim_host& host)>> own_plugins;
   bool simulated_time = false;  // in the cycles of timing_target
   std::string energy_targets;  // names with commas between; empty: no energy
   std::string profile;         // FILE[,FILE...]; "-": a table on the terminal; empty: none
@@ -64,6 +71,8 @@ struct RunOptions {
   uint64_t checkpoint_every = 0;  // instructions of all cores; 0: on SIGUSR1 only
   bool checkpoint_stop = false;   // the first one ends the run
   std::string resume_path;        // a checkpoint to go on from; empty: from the start
+
+  bool wants_stats() const { return gathers_stats || !stats_path.empty(); }
 };
 
 }  // namespace gpusim::host

@@ -24,16 +24,10 @@
 #include "host/exit_status.h"
 #include "host/gdb/server.h"
 #include "host/isa_coverage.h"
-#include "host/linux/kernel.h"
 #include "host/loader.h"
-#include "host/memory_budget.h"
-#include "host/memory_plan.h"
-#include "host/observers.h"
-#include "host/output_file.h"
-#include "host/run/run_control.h"
+#include "host/simulation.h"
 #include "host/start_state.h"
 #include "host/stats.h"
-#include "translator/common/translator.h"
 
 namespace gpusim::host {
 namespace {
@@ -57,6 +51,8 @@ void on_stop_signal(int signal) {
     std::raise(signal);  // when this returns
   }
 }
+
+}  // namespace
 
 class SignalSetup {
  public:
@@ -86,6 +82,8 @@ class SignalSetup {
   struct sigaction old_stops_[std::size(kStops)];
   struct sigaction old_pipe_ {};
 };
+
+namespace {
 
 // Thousands of private processes may each have files open.
 void allow_many_files() {
@@ -219,68 +217,30 @@ BackendChoice backend_for(const RunOptions& options) {
                          .cores = options.cores});
 }
 
-// One run: what it is made of, in the order in which that comes to be.
-class Simulation {
- public:
-  // Files that are written at the end are looked at here: an hour later is too late to refuse them.
-  // `translated`: as the run began, if it goes on from a checkpoint: the module then grows as it grew.
-  explicit Simulation(const RunOptions& options, std::optional<Translated> translated = {})
-      : options_(options),
-        stats_file_(file_for("--stats", options_.stats_path)),
-        coverage_file_(file_for("--isa-coverage", options_.isa_coverage_path)),
-        energy_targets_(options_.energy_targets.empty()
-                            ? std::vector<energy::Target>()
-                            : energy::find_targets(options_.energy_targets)),
-        observers_(options_, energy_targets_),
-        gdb_(gdb_server(options_)),
-        choice_(backend_for(options_)),
-        translated_(translated ? *translated : translated_for(options_, choice_.backend)),
-        translator_(open_program(options_.program, observers_.translation(), translated_)) {}
+}  // namespace
 
-  const RunOptions& options() const { return options_; }
-  Translated translated() const { return translated_; }
-  Translator& translator() { return translator_; }
-  const Module& module() const { return translator_.module(); }
-  Backend& backend() { return *backend_; }
-  const MemoryPlan& plan() const { return plan_; }
-  Kernel& kernel() { return *kernel_; }
-  RunControl& control() { return *control_; }
+Simulation::Simulation(const RunOptions& options, Embedding embedding,
+                       std::optional<Translated> translated)
+    : options_(options),
+      embedding_(std::move(embedding)),
+      stats_file_(file_for("--stats", options_.stats_path)),
+      coverage_file_(file_for("--isa-coverage", options_.isa_coverage_path)),
+      energy_targets_(options_.energy_targets.empty()
+                          ? std::vector<energy::Target>()
+                          : energy::find_targets(options_.energy_targets)),
+      observers_(options_, energy_targets_),
+      gdb_(gdb_server(options_)),
+      choice_(backend_for(options_)),
+      translated_(translated ? *translated : translated_for(options_, choice_.backend)),
+      translator_(open_program(options_.program, observers_.translation(), translated_)) {
+  if (!embedding_.line) embedding_.line = print_line;
+  if (embedding_.owns_process) embedding_.interrupted = &stop_signal;
+}
 
-  void make_backend();
-  // A machine without anything in its memory.
-  void make_machine(const MemoryPlan& plan, bool starts_alone);
-  void load_and_start();
-  void make_control(bool returns_end_cores);
-  // To the end of the run. Returns its exit status.
-  int execute(std::optional<Checkpointer>& checkpointer, double seconds_before);
-
- private:
-  static std::optional<OutputFile> file_for(const char* option, const std::string& path) {
-    return path.empty() ? std::nullopt : std::optional<OutputFile>(std::in_place, option, path);
-  }
-  void debug();
-  void tell_end(RunResult& result);
-  void report(const RunResult& result, double seconds);
-
-  const RunOptions options_;
-  std::optional<OutputFile> stats_file_, coverage_file_;
-  std::vector<energy::Target> energy_targets_;
-  Observers observers_;
-  std::unique_ptr<gdb::Server> gdb_;
-  BackendChoice choice_;
-  Translated translated_;
-  Translator translator_;
-  std::unique_ptr<Backend> backend_;
-  MemoryPlan plan_;
-  MemoryBudget budget_;
-  std::optional<MemoryWatch> memory_watch_;
-  std::optional<Kernel> kernel_;
-  std::optional<SignalSetup> signals_;
-  std::optional<RunControl> control_;
-};
+Simulation::~Simulation() = default;
 
 void Simulation::make_backend() {
-  if (!options_.quiet && !choice_.note.empty()) print_line("gpusim: note: " + choice_.note);
+  if (!options_.quiet && !choice_.note.empty()) embedding_.line("gpusim: note: " + choice_.note);
   backend_ = make_backend_on(choice_.backend, choice_.devices);
 }
 
@@ -290,7 +250,7 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
   budget_ = memory_budget(options_.host_memory_bytes);
   judge_needs(known_needs(module(), shape_of(options_, plan_, *backend_)), budget_,
               plan_.config.cores);
-  memory_watch_.emplace(budget_, memory_of(*backend_));
+  memory_watch_.emplace(budget_, memory_of(*backend_), embedding_.owns_process);
 
   Kernel::Config config{.plan = &plan_,
                         .module = &module(),
@@ -298,16 +258,16 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
                         .starts_alone = starts_alone,
                         .roots = options_.roots,
                         .network = options_.network,
-                        .standard_files = {0, 1, 2},
+                        .standard_files = embedding_.standard_files,
                         .program = options_.program,
                         .note = {}};
   if (!options_.quiet)
-    config.note = [](const std::string& text) { print_line("gpusim: note: " + text); };
+    config.note = [this](const std::string& text) { embedding_.line("gpusim: note: " + text); };
   config.on_thread = [this](uint32_t child, uint32_t parent) {
     observers_.thread_started(child, parent);
   };
   kernel_.emplace(*backend_, std::move(config));
-  allow_many_files();
+  if (embedding_.owns_process) allow_many_files();
   backend_->configure(module(), plan_.config);
 }
 
@@ -330,17 +290,18 @@ void Simulation::load_and_start() {
 }
 
 void Simulation::make_control(bool returns_end_cores) {
-  signals_.emplace();
+  if (embedding_.owns_process) signals_ = std::make_unique<SignalSetup>();
   control_.emplace(translator_, *backend_, plan_, *kernel_,
                    RunControlOptions{.slice = options_.slice,
                                      .max_instructions = options_.max_instructions,
                                      .returns_end_cores = returns_end_cores,
-                                     .show_progress = !options_.quiet && !gdb_,
+                                    .show_progress =
+                                        embedding_.owns_process && !options_.quiet && !gdb_,
                                      .program = options_.program,
                                      .observer = &observers_,
                                      .memory = &*memory_watch_,
-                                     .interrupted = &stop_signal},
-                   print_line);
+                                     .interrupted = embedding_.interrupted},
+                   embedding_.line);
   observers_.start(module(), *backend_, plan_.config, *control_);
 }
 
@@ -364,8 +325,7 @@ int Simulation::execute(std::optional<Checkpointer>& checkpointer, double second
     while (control_->step() && !(checkpointer && checkpointer->after_step())) {
     }
   }
-  memory_watch_.reset();
-  RunResult result = control_->finish();
+  RunResult result = finish();
   if (gdb_) tell_end(result);
   if (checkpointer && checkpointer->has_stopped()) result.exit_status = kExitCheckpoint;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -383,7 +343,12 @@ void Simulation::tell_end(RunResult& result) {
   gdb_->tell_end(result.exit_status, by_signal ? result.exit_status - 128 : 0);
 }
 
-void Simulation::report(const RunResult& result, double seconds) {
+RunResult Simulation::finish() {
+  memory_watch_.reset();
+  return control_->finish();
+}
+
+RunSummary Simulation::summarise(const RunResult& result, double seconds) {
   RunSummary summary{.program = options_.program,
                      .isa = module().isa,
                      .backend = backend_->name(),
@@ -400,8 +365,12 @@ void Simulation::report(const RunResult& result, double seconds) {
     for (uint32_t core = 0; core < options_.cores; ++core)
       summary.per_core.push_back(control_->tallies().of_core(*backend_, core));
   observers_.summarise(summary);
-  if (result.ran_out_of_memory)
-    print_line("gpusim: error: " + describe_exhaustion(budget_, module(), plan_, *backend_));
+  return summary;
+}
+
+void Simulation::report(const RunResult& result, double seconds) {
+  const RunSummary summary = summarise(result, seconds);
+  if (result.ran_out_of_memory) embedding_.line("gpusim: error: " + why_out_of_memory());
   if (result.was_interrupted)
     print_line(stop_signal == SIGINT
                    ? "gpusim: interrupted"
@@ -411,18 +380,31 @@ void Simulation::report(const RunResult& result, double seconds) {
     print_summary(summary);
   observers_.print(summary);
   if (!summary.energy_targets.empty()) print_energy(summary);
+  write_files(summary, result);
+}
+
+std::string Simulation::why_out_of_memory() const {
+  return describe_exhaustion(budget_, translator_.module(), plan_, *backend_);
+}
+
+void Simulation::write_files(const RunSummary& summary, const RunResult& result) {
   if (stats_file_) write_stats(summary, *stats_file_);
   observers_.write();
   if (coverage_file_) write_isa_coverage(*coverage_file_, module(), *backend_, result.stops);
 }
 
+void Simulation::make_ready() {
+  make_backend();
+  make_machine(new_plan(options_, module(), backend_->name()), starts_alone(options_, module()));
+  load_and_start();
+  make_control(options_.entry.has_value());
+}
+
+namespace {
+
 int run(const RunOptions& options, std::optional<Checkpointer>& checkpointer) {
   Simulation s(options);
-  s.make_backend();
-  s.make_machine(new_plan(options, s.module(), s.backend().name()),
-                 starts_alone(options, s.module()));
-  s.load_and_start();
-  s.make_control(options.entry.has_value());
+  s.make_ready();
   if (checkpointer)
     checkpointer->start(
         identity_of(options, s.translated(), s.module(), s.backend(), s.plan(), s.kernel()),
@@ -432,7 +414,7 @@ int run(const RunOptions& options, std::optional<Checkpointer>& checkpointer) {
 
 int resume(const RunOptions& asked_for, std::optional<Checkpointer>& checkpointer) {
   std::optional<ResumedRun> before(std::in_place, asked_for.resume_path);
-  Simulation s(before->options(asked_for),
+  Simulation s(before->options(asked_for), {},
                before->identity().translated_whole ? Translated::kWhole : Translated::kOnDemand);
   before->grow(s.translator());
   s.make_backend();

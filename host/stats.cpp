@@ -197,7 +197,10 @@ std::vector<energy::Estimate> estimates_of(const RunSummary& s, const energy::Ac
 }
 
 void write_stats(const RunSummary& summary, const OutputFile& file) {
-  file.write(stats_json(summary).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  const Json json = stats_json(summary);
+  file.write(file.path().ends_with(".csv")
+                 ? stats_csv(json)
+                 : json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace gpusim::host

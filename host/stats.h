@@ -53,6 +53,9 @@ std::vector<energy::Estimate> estimates_of(const RunSummary& summary,
                                            const energy::Activity& activity);
 
 nlohmann::ordered_json stats_json(const RunSummary& summary);
+// "part,name,quantity,value": all of that object's numbers and words, a row for each.
+std::string stats_csv(const nlohmann::ordered_json& stats);
+// As JSON, or as CSV if the file's name ends in .csv.
 void write_stats(const RunSummary& summary, const OutputFile& file);
 
 }  // namespace gpusim::host

@@ -8,17 +8,22 @@
 
 namespace gpusim::host {
 
+struct RunOptions;
+
 using Action = std::function<int()>;
 
 inline constexpr uint32_t kMostCores = 1u << 24;
 
-// `guest_args`: what stood after `--`.
+// `guest_args`: what stood after `--`. `run`: what is done with the options, else simulate().
+void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, Action& action,
+                     std::function<int(const RunOptions&)> run);
 void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, Action& action);
 // Likewise.
 void add_sweep_command(CLI::App& app, const std::vector<std::string>& guest_args, Action& action);
 void add_translate_command(CLI::App& app, Action& action);
 void add_disasm_command(CLI::App& app, Action& action);
 void add_info_command(CLI::App& app, Action& action);
+std::string info_json();  // what `info --json` prints
 void add_energy_command(CLI::App& app, Action& action);
 // `energy validate`, `tune` and `predict`.
 void add_accelwattch_commands(CLI::App& energy, Action& action);

@@ -25,12 +25,18 @@ std::string state_of(const DeviceInfo& device) {
   return test->passed ? "self-test passed" : "self-test failed: " + test->why_not;
 }
 
+std::string text_of(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
 int print_json(const Json& json) {
-  console::out("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  console::out("{}\n", text_of(json));
   return 0;
 }
 
-int print_json_info() {
+}  // namespace
+
+std::string info_json() {
   Json json = {{"version", GPUSIM_VERSION}, {"isas", Json::array()}, {"backends", Json::array()}};
   for (const GuestIsa* isa : all_isas()) {
     Json cpus = Json::array();  // the default first
@@ -51,7 +57,14 @@ int print_json_info() {
   }
   json["processor"] = processor_name();
   json["hardware_threads"] = std::thread::hardware_concurrency();
-  return print_json(json);
+  return text_of(json);
+}
+
+namespace {
+
+int print_json_info() {
+  console::out("{}\n", info_json());
+  return 0;
 }
 
 int print_info() {

@@ -45,7 +45,7 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
   }
   if (!run.checkpoint_path.empty() || !run.resume_path.empty())
     for (const char* other :
-         {"--caches", "--plugin", "--timeline", "--power-trace", "--simulated-time"})
+         {"--caches", "--plugin", "--trace", "--timeline", "--power-trace", "--simulated-time"})
       if (command.get_option(other)->count() != 0)
         throw Error(
             fmt::format("{} sees a run from its beginning to its end: not with "
@@ -73,7 +73,7 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
   for (const std::string& e : run.environment)
     if (e.find('=') == std::string::npos || e.front() == '=')
       throw Error(fmt::format("--env {}: expected NAME=VALUE", e));
-  if (run.per_core && run.stats_path.empty() && run.energy_targets.empty())
+  if (run.per_core && !run.wants_stats() && run.energy_targets.empty())
     throw Error("--per-core needs --stats FILE, where the counts per core go, or --energy");
   if (run.profile == "true") run.profile = "-";  // a flag without a value
   if (!run.power_path.empty() && run.energy_targets.empty())
@@ -114,7 +114,8 @@ uint64_t parse_size(const std::string& option, const std::string& text) {
   return value << shift;
 }
 
-void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, Action& action) {
+void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, Action& action,
+                     std::function<int(const RunOptions&)> simulate_it) {
   CLI::App* command = app.add_subcommand(
       "run", "Run a guest program on simulated cores; its arguments stand after --");
   auto raw = std::make_shared<RawRunOptions>();
@@ -146,7 +147,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option("--cpu", run.cpu,
                       "Processor that the guest finds: one that `gpusim info` lists");
   command->add_option("--threads", run.threads, "Host threads (all)")->check(CLI::Range(1u, 4096u));
-  command->add_option("--stats", run.stats_path, "Write statistics to this JSON file");
+  command->add_option("--stats", run.stats_path, "Write statistics to this file: JSON, or .csv");
   command
       ->add_option("--energy", run.energy_targets,
                    "Print the energy that these targets would take: names with commas between, "
@@ -156,7 +157,8 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       ->add_flag(
           "--profile", run.profile,
           "Where the instructions went: a table of functions and source lines, or with "
-          "--profile=FILE[,FILE...] files: .json, .html (source text), .folded (flame graphs)")
+          "--profile=FILE[,FILE...] files: .json, .html (source text), .folded (flame graphs), "
+          ".callgrind (KCachegrind)")
       ->transform(list_value());
   command->add_option("--timeline", run.timeline_path,
                       "Write what groups of cores did when to this file, for ui.perfetto.dev or "
@@ -170,6 +172,9 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option("--caches", run.caches_path,
                       "Simulate the caches that this JSON file describes, and tell memory accesses "
                       "on the chip from those off it");
+  command->add_option("--trace", run.trace,
+                      "FILE[,CORE]: write what the cores, or this one, access: .din (Dinero IV), "
+                      ".ramulator (Ramulator 2) or .champsim (ChampSim)");
   repeatable(command->add_option(
       "--plugin", run.plugins,
       "FILE[,ARGUMENT]...: a shared object that sees blocks and memory accesses "
@@ -229,11 +234,15 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                    "What the guest's internet sockets may reach: nothing, only this host (through its "
                    "loopback), or all that the host reaches")
       ->check(CLI::IsMember({"none", "loopback", "host"}));
-  command->callback([command, raw, &guest_args, &action] {
-    action = [command, raw, &guest_args] {
-      return simulate(understand(*command, *raw, guest_args));
+  command->callback([command, raw, &guest_args, &action, simulate_it] {
+    action = [command, raw, &guest_args, simulate_it] {
+      return simulate_it(understand(*command, *raw, guest_args));
     };
   });
+}
+
+void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, Action& action) {
+  add_run_command(app, guest_args, action, simulate);
 }
 
 }  // namespace gpusim::host

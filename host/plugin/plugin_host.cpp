@@ -137,11 +137,18 @@ static_assert(static_cast<int>(SiteKind::kAtomic) == GPUSIM_ATOMIC &&
 
 }  // namespace
 
-PluginHost::PluginHost(const std::vector<std::string>& plugins) {
+PluginHost::PluginHost(const std::vector<std::string>& plugins, const std::vector<OwnPlugin>& own) {
   for (const std::string& plugin : plugins) {
     Callbacks& c = callbacks_.emplace_back();
     c.owner = this;
     install(c, split(plugin));
+  }
+  for (const OwnPlugin& plugin : own) {
+    Callbacks& c = callbacks_.emplace_back();
+    c.owner = this;
+    c.host = functions_for(c);
+    plugin(c.host);
+    c.is_installing = false;
   }
 }
 

@@ -1,6 +1,7 @@
 // Shared objects that see what a program does (gpusim_plugin.h).
 #pragma once
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,8 +14,12 @@ namespace gpusim::host {
 
 class PluginHost final : public JournalReader {
  public:
+  // Part of this program: does what gpusim_plugin_install() does.
+  using OwnPlugin = std::function<void(const gpusim_host_t& host)>;
+
   // Each "FILE[,ARGUMENT]...". Loads them and asks what they want. Throws Error.
-  explicit PluginHost(const std::vector<std::string>& plugins);
+  explicit PluginHost(const std::vector<std::string>& plugins,
+                      const std::vector<OwnPlugin>& own = {});
   ~PluginHost() override;
 
   // Whether the program is to be translated with a journal.

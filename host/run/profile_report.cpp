@@ -67,6 +67,11 @@ void print_rows(std::string& out, const ProfileReport& r, const std::vector<Prof
                        rows.size() - kRowsOfText);
 }
 
+// KCachegrind's file dialog shows files that begin like callgrind's own.
+bool is_callgrind(const std::string& path) {
+  return path.ends_with(".callgrind") || base_name(path).starts_with("callgrind.out");
+}
+
 Json use_json(const ProfileReport& r, const PlaceUse& u) {
   Json classes = Json::object();
   for (int c = 0; c < kInsnClassCount; ++c)
@@ -106,7 +111,8 @@ ProfileReport make_profile_report(const Module& module, const ProfilePlaces& pla
                   .functions = {},
                   .inlined = {},
                   .lines = {},
-                  .stacks = {}};
+                  .stacks = {},
+                  .places = {}};
   std::map<std::string, PlaceUse> functions, inlined;
   std::map<std::pair<std::string, int>, PlaceUse> lines;
   for (const auto& [pc, use] : places) {
@@ -120,6 +126,7 @@ ProfileReport make_profile_report(const Module& module, const ProfilePlaces& pla
     functions[function] += use;
     inlined[chain.front().function] += use;
     lines[{chain.front().file, chain.front().line}] += use;
+    r.places[{function, chain.back().file, chain.front().file, chain.front().line}] += use;
     std::vector<std::string> stack;
     for (auto frame = chain.rbegin(); frame != chain.rend(); ++frame)
       stack.push_back(frame->function);
@@ -196,9 +203,11 @@ ProfileFiles parse_profile_files(const std::string& text) {
   std::istringstream in(text);
   for (std::string path; std::getline(in, path, ',');) {
     if (path.empty()) continue;
-    if (!path.ends_with(".json") && !path.ends_with(".html") && !path.ends_with(".folded"))
+    if (!path.ends_with(".json") && !path.ends_with(".html") && !path.ends_with(".folded") &&
+        !is_callgrind(path))
       throw Error(fmt::format(
-          "--profile={}: the name should end in .json, .html or .folded, which says what it holds",
+          "--profile={}: the name should end in .json, .html, .folded or .callgrind, which says "
+          "what it holds",
           path));
     files.list.emplace_back("--profile", path);
   }
@@ -213,6 +222,7 @@ void write_profile(const ProfileFiles& files, const ProfileReport& report) {
         path.ends_with(".json")
             ? profile_json(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n"
         : path.ends_with(".html") ? profile_html(report)
+        : is_callgrind(path)      ? profile_callgrind(report)
                                   : profile_folded(report));
   }
 }

@@ -20,6 +20,14 @@ struct ProfileRow {
   PlaceUse use;
 };
 
+// A source line as it was compiled into a function.
+struct ProfilePlace {
+  std::string function, function_file;  // as compiled
+  std::string file;                     // of the line: another one where something was inlined
+  int line = 0;
+  auto operator<=>(const ProfilePlace&) const = default;
+};
+
 // Each list adds up to `total`; most cycles first.
 struct ProfileReport {
   std::string program, backend;
@@ -32,6 +40,7 @@ struct ProfileReport {
   std::vector<ProfileRow> inlined;    // the innermost function that the source text names
   std::vector<ProfileRow> lines;      // of the innermost function
   std::map<std::vector<std::string>, PlaceUse> stacks;  // outermost function first
+  std::map<ProfilePlace, PlaceUse> places;
 };
 
 struct ProfileInput {
@@ -47,10 +56,13 @@ std::string profile_text(const ProfileReport& report);
 nlohmann::ordered_json profile_json(const ProfileReport& report);
 // "main;sum 123" per line: the input of flame graph programs, which may show inlined functions.
 std::string profile_folded(const ProfileReport& report);
+// For KCachegrind and callgrind_annotate.
+std::string profile_callgrind(const ProfileReport& report);
 // A page with tables and the source text beside what its lines took.
 std::string profile_html(const ProfileReport& report);
 
-// Where --profile goes, by the ends of the names: .json, .html, .folded. Throws Error for others.
+// Where --profile goes, by the ends of the names: .json, .html, .folded, .callgrind (or a
+// beginning: callgrind.out...). Throws Error for others.
 struct ProfileFiles {
   std::vector<OutputFile> list;
 };

@@ -81,6 +81,7 @@ class RunControl {
   RunResult run();
   // The same in pieces: slices, or naps of at most longest_nap, until step() is false; then finish().
   bool step();
+  uint64_t next_slice() const { return slice_length(); }  // of the next step(), in instructions
   RunResult finish();
   // After the last step(): addresses in the functions and callers that finish() will name, the most
   // important first, and what is known of them.

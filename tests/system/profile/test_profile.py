@@ -352,7 +352,7 @@ class Profile(unittest.TestCase):
 
     def test_bad_options_are_refused_before_the_run(self):
         forked = (self.guests, "--entry", "forked", "--arg", "1")
-        self.assertIn(".json, .html or .folded", self.refused(*forked, "--profile=p.txt"))
+        self.assertIn(".folded or .callgrind", self.refused(*forked, "--profile=p.txt"))
         self.assertIn("empty element", self.refused(*forked, "--profile=,"))
         self.assertIn("--power-trace needs --energy",
                       self.refused(*forked, "--power-trace", "w.csv"))

@@ -1,0 +1,71 @@
+// The profile as Valgrind's callgrind writes it (valgrind manual, "Callgrind Format
+// Specification"): for KCachegrind and callgrind_annotate.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "host/run/profile_report.h"
+
+namespace gpusim::host {
+namespace {
+
+// Names stand alone on their lines.
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return text.empty() ? "???" : text;  // as callgrind names what it does not know
+}
+
+uint64_t rounded(double cycles) { return static_cast<uint64_t>(cycles + 0.5); }
+
+std::string costs(const ProfileReport& r, const PlaceUse& u) {
+  std::string text =
+      fmt::format("{} {} {}", u.instructions(), rounded(r.table.of(u.classes)), u.in_vain);
+  if (r.lanes_are_known) text += fmt::format(" {}", u.lanes - std::min(u.lanes, u.instructions()));
+  return text;
+}
+
+}  // namespace
+
+std::string profile_callgrind(const ProfileReport& r) {
+  std::string out = fmt::format(
+      "# callgrind format\nversion: 1\ncreator: gpusim\ncmd: {}\ndesc: Cores: {}\ndesc: Cycles: "
+      "{}\n"
+      "positions: line\n"
+      "event: Ir : Guest instructions\nevent: Cycles : Cycles on the timing's target\n"
+      "event: Vain : Instructions of looks in vain at what others shall change\n",
+      one_line(r.program), r.cores, one_line(r.table.name));
+  if (r.lanes_are_known)
+    out += "event: Diverged : Lanes that stood while others of their group ran\n";
+  out += fmt::format("events: Ir Cycles Vain{}\n", r.lanes_are_known ? " Diverged" : "");
+
+  const std::string *function = nullptr, *function_file = nullptr;
+  std::string file;  // that lines belong to
+  PlaceUse sum;
+  uint64_t cycles = 0;
+  for (const auto& [place, use] : r.places) {
+    if (use.instructions() == 0) continue;
+    if (!function || *function != place.function || *function_file != place.function_file) {
+      out +=
+          fmt::format("\nfl={}\nfn={}\n", one_line(place.function_file), one_line(place.function));
+      function = &place.function;
+      function_file = &place.function_file;
+      file = place.function_file;
+    }
+    if (place.file != file) {
+      // Of a function that was inlined; "fe" where it ends.
+      out += fmt::format("{}={}\n", place.file == place.function_file ? "fe" : "fi",
+                         one_line(place.file));
+      file = place.file;
+    }
+    out += fmt::format("{} {}\n", place.line, costs(r, use));
+    sum += use;
+    cycles += rounded(r.table.of(use.classes));
+  }
+  out += fmt::format("\ntotals: {} {} {}", sum.instructions(), cycles, sum.in_vain);
+  if (r.lanes_are_known)
+    out += fmt::format(" {}", sum.lanes - std::min(sum.lanes, sum.instructions()));
+  return out + "\n";
+}
+
+}  // namespace gpusim::host
