@@ -30,7 +30,7 @@ struct Activity {
   std::vector<ActivityPart> functions;  // or kernels of a trace
   std::vector<ActivityPart> lines;
   std::vector<ActivityPart> per_core;
-  LongestCores longest_cores;           // none: not known, all cores did the same
+  LongestCores longest_cores;         // none: not known, all cores did the same
   std::vector<ActivitySlice> slices;  // empty unless the run was observed over time
 
   uint64_t instructions() const;

@@ -65,9 +65,7 @@ struct Estimate {
   Interval<Joules> dynamic;
   std::optional<Seconds> time;  // of computing; nothing if neither the target nor the user knows
   bool time_is_given = false;
-  bool time_is_assumed() const {
-    return time && !time_is_given && target->timing->is_assumed;
-  }
+  bool time_is_assumed() const { return time && !time_is_given && target->timing->is_assumed; }
   std::vector<std::string> remarks;  // what the figures suppose of the simulated cores
   std::optional<Watts> dynamic_power;
   std::optional<Watts> idle_power;    // of the highest operating state

@@ -245,11 +245,11 @@ std::string target_text(const Target& t) {
   text += fmt::format("\n  range: {}\n", t.uncertainty);
   if (t.timing) {
     const Timing& timing = *t.timing;
-    text += fmt::format(
-        "  timing{}: {} at {:g} MHz ({}). {}\n", timing.is_assumed ? " (assumed)" : "",
-        timing.units == 0 ? "cores as simulated"
-                          : fmt::format("{:g} x {}", timing.units, timing.unit),
-        timing.clock.value() / 1e6, timing.source, timing.conditions);
+    text +=
+        fmt::format("  timing{}: {} at {:g} MHz ({}). {}\n", timing.is_assumed ? " (assumed)" : "",
+                    timing.units == 0 ? "cores as simulated"
+                                      : fmt::format("{:g} x {}", timing.units, timing.unit),
+                    timing.clock.value() / 1e6, timing.source, timing.conditions);
     if (timing.thread_cycles > 0)
       text += fmt::format(
           "  simulated cores are its threads, in warps of {:g}; {:g} cycles per instruction of one "

@@ -45,7 +45,7 @@ struct Timing {
   // of them begins an instruction every `thread_cycles` at most.
   double warp = 1;
   double thread_cycles = 0;
-  std::string unit;              // "core", "multiprocessor"
+  std::string unit;  // "core", "multiprocessor"
   bool is_assumed = false;
   std::string source, conditions;
   std::array<double, kInsnClassCount> cycles{};

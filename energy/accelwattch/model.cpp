@@ -183,9 +183,8 @@ Model find_model(const std::string& name) {
                             fmt::join(builtin_model_names(), ", ")));
   std::vector<std::string> names;
   for (const Model& m : models) names.push_back(m.variant);
-  throw Error(
-      fmt::format("model {} has no variant {}{}; it has: {}", base, variant,
-                  did_you_mean(variant, names), fmt::join(names, ", ")));
+  throw Error(fmt::format("model {} has no variant {}{}; it has: {}", base, variant,
+                          did_you_mean(variant, names), fmt::join(names, ", ")));
 }
 
 Mix mix_of(const ChipModel& chip, const std::vector<double>& counts) {

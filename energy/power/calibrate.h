@@ -36,7 +36,7 @@ struct ModelFit {
   Seconds clock_offset;  // reference time = reading's time + this, delay of the sensor included
   double gain = 1;       // reading = gain * reference + offset
   Watts offset;
-  Watts rms;  // error against the reference, over all updates
+  Watts rms;                          // error against the reference, over all updates
   Seconds window_least, window_most;  // windows in between fit hardly worse (rms up to 1.1 times)
   Watts new_rms;                      // over those that brought a new value: where something moved
 };

@@ -29,8 +29,8 @@ Trace record(PowerSource& source, const RecordOptions& options,
 
 struct EnergySummary {
   Seconds duration;
-  Watts mean, peak, least;        // mean over time
-  Joules energy;                  // trapezoids over what is not a gap
+  Watts mean, peak, least;  // mean over time
+  Joules energy;            // trapezoids over what is not a gap
   // One standard deviation, see summarize_energy(). Not known where no update brought another
   // value and nothing is said of the sensor's error.
   std::optional<Joules> uncertainty;

@@ -150,8 +150,8 @@ ReferenceFit fit_reference(const Trace& trace, const Trace& reference, Seconds m
   fit.unscaled_rms = Watts(rms_between(readings, truth));
 
   // What no model explains is no sensor of this power.
-  const double mean = std::accumulate(scaled.begin(), scaled.end(), 0.0) /
-                      static_cast<double>(scaled.size());
+  const double mean =
+      std::accumulate(scaled.begin(), scaled.end(), 0.0) / static_cast<double>(scaled.size());
   const double spread = rms_between(scaled, std::vector<double>(scaled.size(), mean));
   if (model.rms.value() > 0.7 * spread)
     throw Error(

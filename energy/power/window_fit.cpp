@@ -76,8 +76,14 @@ class WindowFit {
     for (double dw = 0.004, dm = 0.002; dw > 2e-5; dw /= 2, dm /= 2)
       for (bool moved = true; moved;) {
         moved = false;
-        for (const auto& [w, m] : {std::pair(dw, 0.0), {-dw, 0.0}, {0.0, dm}, {0.0, -dm},
-                                   {dw, dm}, {-dw, -dm}, {dw, -dm}, {-dw, dm}}) {
+        for (const auto& [w, m] : {std::pair(dw, 0.0),
+                                   {-dw, 0.0},
+                                   {0.0, dm},
+                                   {0.0, -dm},
+                                   {dw, dm},
+                                   {-dw, -dm},
+                                   {dw, -dm},
+                                   {-dw, dm}}) {
           const Point next{p.window + w, p.middle + m};
           if (!is_allowed(next)) continue;
           if (const Point q = at(next.window, next.offset()); q.rms < p.rms) p = q, moved = true;
@@ -143,8 +149,7 @@ ModelFit fit_window(const std::vector<Sample>& updates, const Trace& reference, 
     const Watts rms(line.rms / line.gain);
     if (rms >= fit.rms) continue;
     const auto [least, most] = search.range();
-    const std::vector<double> truth =
-        compare.means(Seconds(best.offset()), Seconds(best.window));
+    const std::vector<double> truth = compare.means(Seconds(best.offset()), Seconds(best.window));
     double squares = 0, changes = 0;
     for (size_t n = 0; n < truth.size(); ++n) {
       const Sample* update = &moved[compare.used()[n]];

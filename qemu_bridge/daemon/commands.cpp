@@ -60,8 +60,7 @@ void check_launch(const gpusim_launch& launch) {
            fmt::format("{} arguments; at most {}", launch.argument_count, GPUSIM_MOST_ARGUMENTS));
   for (uint32_t i = 0; i < launch.argument_count; ++i) {
     const gpusim_argument& a = launch.arguments[i];
-    if (a.kind > GPUSIM_ARGUMENT_COPY || a.is_float > 1 ||
-        !all_zero(a.reserved, sizeof a.reserved))
+    if (a.kind > GPUSIM_ARGUMENT_COPY || a.is_float > 1 || !all_zero(a.reserved, sizeof a.reserved))
       refuse(EINVAL, fmt::format("argument {} is malformed", i));
   }
 }
@@ -250,7 +249,8 @@ void Commands::answer(const Label& label, int status, const gpusim_reply& reply)
   if (abandoned_) return;
   uint8_t* block;
   if (label.is_direct) {
-    gpusim_direct* const direct = contexts_.contains(label.context) ? direct_of(label.context) : nullptr;
+    gpusim_direct* const direct =
+        contexts_.contains(label.context) ? direct_of(label.context) : nullptr;
     if (!direct) return;
     block = reinterpret_cast<uint8_t*>(&direct->command);
   } else {
@@ -374,7 +374,8 @@ Commands::Answer Commands::unmap(const Request& request, const Label&, gpusim_re
   const auto mapping = context.mappings.find(word[0]);
   if (mapping == context.mappings.end() || mapping->second.size_bytes != word[1])
     refuse(EINVAL, fmt::format("{:#x}, {:#x} bytes was not mapped so", word[0], word[1]));
-  const bool has_direct = context.direct_address != 0 && context.direct_address < word[0] + word[1] &&
+  const bool has_direct = context.direct_address != 0 &&
+                          context.direct_address < word[0] + word[1] &&
                           word[0] < context.direct_address + sizeof(gpusim_direct);
   if (has_direct && !context.direct_runs) silence(request.context);
   service_.unmap(request.context, word[0], word[1]);

@@ -69,7 +69,7 @@ class Commands {
     std::map<uint64_t, Mapping> mappings;  // by device address
     std::unordered_set<uint64_t> tickets;  // in flight
     uint32_t programs = 0;                 // with those that are being loaded
-    uint64_t direct_address = 0;  // of a gpusim_direct; 0: none
+    uint64_t direct_address = 0;           // of a gpusim_direct; 0: none
     bool direct_runs = false;
     uint64_t posted = 0;
   };
@@ -80,7 +80,7 @@ class Commands {
     uint32_t context = 0;
     uint16_t op = 0;
     size_t size_bytes = sizeof(gpusim_command);  // of the version that it is of
-    bool is_direct = false;  // its gpa is a device address
+    bool is_direct = false;                      // its gpa is a device address
   };
 
   static const Operation kOperations[];

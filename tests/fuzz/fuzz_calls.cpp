@@ -42,8 +42,9 @@ void require(bool condition, const char* what) {
 // One folder that the guest may use and one beside it that nothing may change.
 class Folders {
  public:
-  Folders() : top_(fs::canonical(fs::temp_directory_path()) /
-                   ("gpusim-fuzz-calls-" + std::to_string(::getpid()))) {
+  Folders()
+      : top_(fs::canonical(fs::temp_directory_path()) /
+             ("gpusim-fuzz-calls-" + std::to_string(::getpid()))) {
     fs::remove_all(top_);
     fs::create_directories(outside());
     std::ofstream(outside() / "canary") << "canary";
@@ -108,10 +109,26 @@ const std::vector<uint64_t>& provided_calls() {
 
 std::vector<std::string> strings() {
   const std::string in = folders().inside();
-  return {"f", "d", in, in + "/f", in + "/new", "way-out", "d/way-out/canary", "../outside/canary",
-          in + "/../outside/canary", "/proc/self/cwd/../outside/canary", "/proc/self/exe",
-          "/dev/null", "..", "/", "", std::string(300, 'n'), in + "/d/way-out", "/proc/self/fd/3",
-          "/dev/shm/x", in + "/d/../new"};
+  return {"f",
+          "d",
+          in,
+          in + "/f",
+          in + "/new",
+          "way-out",
+          "d/way-out/canary",
+          "../outside/canary",
+          in + "/../outside/canary",
+          "/proc/self/cwd/../outside/canary",
+          "/proc/self/exe",
+          "/dev/null",
+          "..",
+          "/",
+          "",
+          std::string(300, 'n'),
+          in + "/d/way-out",
+          "/proc/self/fd/3",
+          "/dev/shm/x",
+          in + "/d/../new"};
 }
 
 size_t open_descriptors() {
@@ -142,8 +159,8 @@ class Input {
 class World {
  public:
   explicit World(MemoryModel model) {
-    plan_ = plan_memory(module_, {.model = model, .cores = kCores,
-                                  .memory_size_bytes = uint64_t{2} << 20});
+    plan_ = plan_memory(module_,
+                        {.model = model, .cores = kCores, .memory_size_bytes = uint64_t{2} << 20});
     backend_.configure(module_, plan_.config);
     load_image(backend_, module_, plan_);
     kernel_.emplace(backend_, Kernel::Config{.plan = &plan_,
@@ -203,12 +220,24 @@ class World {
 
   // Mostly of a kind that some call wants.
   uint64_t value(Input& input) {
-    static constexpr uint64_t kOdd[16] = {
-        ~uint64_t{0}, uint64_t{1} << 63, INT64_MAX, UINT32_MAX, INT32_MAX, uint64_t{1} << 31,
-        0xfff, 0x1000, 0x1001, kFileLimit, uint64_t{1} << 47, (uint64_t{1} << 47) - 1,
-        static_cast<uint64_t>(-100), 0x80000, 0x80800, 04000};
-    static constexpr uint64_t kBeforeEnd[16] = {0, 1, 2, 3, 4, 7, 8, 12, 15, 16, 24, 31, 32, 63, 64,
-                                                128};
+    static constexpr uint64_t kOdd[16] = {~uint64_t{0},
+                                          uint64_t{1} << 63,
+                                          INT64_MAX,
+                                          UINT32_MAX,
+                                          INT32_MAX,
+                                          uint64_t{1} << 31,
+                                          0xfff,
+                                          0x1000,
+                                          0x1001,
+                                          kFileLimit,
+                                          uint64_t{1} << 47,
+                                          (uint64_t{1} << 47) - 1,
+                                          static_cast<uint64_t>(-100),
+                                          0x80000,
+                                          0x80800,
+                                          04000};
+    static constexpr uint64_t kBeforeEnd[16] = {0,  1,  2,  3,  4,  7,  8,  12,
+                                                15, 16, 24, 31, 32, 63, 64, 128};
     const uint8_t b = input.byte();
     const uint64_t index = b >> 4;
     switch (b & 15) {
@@ -247,7 +276,8 @@ class World {
 
   void call(uint32_t core, Input& input) {
     const auto which = input.take<uint16_t>();
-    const uint64_t number = which >= 0xff00 ? which : provided_calls()[which % provided_calls().size()];
+    const uint64_t number =
+        which >= 0xff00 ? which : provided_calls()[which % provided_calls().size()];
     std::array<uint64_t, 6> arguments;
     for (uint64_t& a : arguments) a = value(input);
     if (!kernel_->is_alive(core) || kernel_->is_parked(core)) return;

@@ -47,11 +47,16 @@ Op random_op(Rng& rng) { return static_cast<Op>(rng.below(kOpCount)); }
 // Values near to what fields may hold, and far from it.
 uint64_t random_number(Rng& rng) {
   switch (rng.below(5)) {
-    case 0: return rng.below(70);
-    case 1: return uint64_t{1} << rng.below(64);
-    case 2: return interesting_integer(rng);
-    case 3: return rng.below(64) | uint64_t{rng.below(256)} << 16 | uint64_t{rng.below(256)} << 24;
-    default: return rng.next();
+    case 0:
+      return rng.below(70);
+    case 1:
+      return uint64_t{1} << rng.below(64);
+    case 2:
+      return interesting_integer(rng);
+    case 3:
+      return rng.below(64) | uint64_t{rng.below(256)} << 16 | uint64_t{rng.below(256)} << 24;
+    default:
+      return rng.next();
   }
 }
 
@@ -72,9 +77,15 @@ void change_slot(const Module& m, Uop& u, Rng& rng) {
 
 void change_field(Uop& u, Rng& rng) {
   switch (rng.below(4)) {
-    case 0: u.aux = static_cast<uint8_t>(rng.coin() ? rng.below(8) : rng.next()); return;
-    case 1: u.set_imm16(static_cast<uint16_t>(random_number(rng))); return;
-    default: u.imm = random_number(rng); return;
+    case 0:
+      u.aux = static_cast<uint8_t>(rng.coin() ? rng.below(8) : rng.next());
+      return;
+    case 1:
+      u.set_imm16(static_cast<uint16_t>(random_number(rng)));
+      return;
+    default:
+      u.imm = random_number(rng);
+      return;
   }
 }
 
@@ -125,16 +136,25 @@ void change_table(Module& m, Rng& rng) {
   Block& b = m.blocks[rng.below(m.blocks.size())];
   const auto nearby = [&](uint32_t& x) { x += rng.below(5) - 2; };
   switch (rng.below(9)) {
-    case 0: return nearby(b.first_uop);
-    case 1: return nearby(b.uop_count);
-    case 2: return nearby(b.insn_count);
-    case 3: b.pc += 4 * (rng.below(5) - uint64_t{2}); return;
-    case 4: return nearby(b.classes[rng.below(16)]);
+    case 0:
+      return nearby(b.first_uop);
+    case 1:
+      return nearby(b.uop_count);
+    case 2:
+      return nearby(b.insn_count);
+    case 3:
+      b.pc += 4 * (rng.below(5) - uint64_t{2});
+      return;
+    case 4:
+      return nearby(b.classes[rng.below(16)]);
     case 5:
       m.uop_insn[rng.below(m.uops.size())] = static_cast<uint16_t>(random_number(rng));
       return;
-    case 6: return nearby(m.uop_block[rng.below(m.uops.size())]);
-    case 7: m.code.uop_at[rng.below(m.code.uop_at.size())] = random_place(m, rng); return;
+    case 6:
+      return nearby(m.uop_block[rng.below(m.uops.size())]);
+    case 7:
+      m.code.uop_at[rng.below(m.code.uop_at.size())] = random_place(m, rng);
+      return;
     default:
       m.code.insn_class[rng.below(m.code.insn_class.size())] = static_cast<uint8_t>(rng.below(17));
   }
@@ -146,12 +166,19 @@ void mutate(Module& m, Rng& rng) {
   const uint32_t at = rng.below(m.uops.size());
   Uop& u = m.uops[at];
   switch (rng.below(8)) {
-    case 0: return change_slot(m, u, rng);
-    case 1: return std::swap(u, m.uops[rng.below(m.uops.size())]);
-    case 2: u.op = random_op(rng); return;
-    case 3: return change_flow(m, u, m.uop_block[at], rng);
-    case 4: return change_table(m, rng);
-    case 5: return;
+    case 0:
+      return change_slot(m, u, rng);
+    case 1:
+      return std::swap(u, m.uops[rng.below(m.uops.size())]);
+    case 2:
+      u.op = random_op(rng);
+      return;
+    case 3:
+      return change_flow(m, u, m.uop_block[at], rng);
+    case 4:
+      return change_table(m, rng);
+    case 5:
+      return;
     default:  // of several: most are not looked at
       for (uint32_t n = 10; n > 0; --n) change_field(m.uops[rng.below(m.uops.size())], rng);
   }

@@ -39,7 +39,7 @@ struct SteadyPower {
   double temperature_c = 0;
   bool is_throttled = false;
   bool had_gaps = false;  // the GPU had nothing to do meanwhile
-  Watts resolution;  // least step between readings; zero if they never differed
+  Watts resolution;       // least step between readings; zero if they never differed
   uint64_t readings = 0;
 };
 

@@ -70,9 +70,14 @@ static struct gpusim_argument argument_of(enum gpusim_offload_shape of, struct s
       a.kind = GPUSIM_ARGUMENT_QUOTIENT;
       a.step = shape.columns;
       break;
-    case kShapeColumns: a.value = shape.columns; break;
-    case kShapeRows: a.value = shape.rows; break;
-    case kShapeNone: break;
+    case kShapeColumns:
+      a.value = shape.columns;
+      break;
+    case kShapeRows:
+      a.value = shape.rows;
+      break;
+    case kShapeNone:
+      break;
   }
   return a;
 }
@@ -385,12 +390,13 @@ int gpusim_offload_launch_settle(gpusim_event* event, int wait_status) {
     }
     // TIMED_OUT of a command would mean that it goes on.
     if (end->status == GPUSIM_TIMED_OUT) end->status = GPUSIM_KERNEL_FAILED;
-    if (end->status == GPUSIM_OK && (end->reply.report.exit_status != 0 || end->reply.report.faults != 0)) {
+    if (end->status == GPUSIM_OK &&
+        (end->reply.report.exit_status != 0 || end->reply.report.faults != 0)) {
       end->status = GPUSIM_KERNEL_FAILED;
       if (end->reply.text[0] == 0 && end->reply.report.faults != 0) {
-        snprintf(end->reply.text, sizeof end->reply.text, "core %u faulted at %#llx, exit status %d",
-                 end->reply.report.fault_core, (unsigned long long)end->reply.report.fault_pc,
-                 end->reply.report.exit_status);
+        snprintf(end->reply.text, sizeof end->reply.text,
+                 "core %u faulted at %#llx, exit status %d", end->reply.report.fault_core,
+                 (unsigned long long)end->reply.report.fault_pc, end->reply.report.exit_status);
       } else if (end->reply.text[0] == 0) {
         snprintf(end->reply.text, sizeof end->reply.text, "the kernel ended with exit status %d",
                  end->reply.report.exit_status);

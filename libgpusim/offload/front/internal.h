@@ -41,13 +41,13 @@ struct gpusim_device {
   atomic_uint references;
   struct gpusim_port* port;
   gpusim_properties properties;
-  atomic_uint launches;  // kernels that the port has not reported as ended
+  atomic_uint launches;      // kernels that the port has not reported as ended
   atomic_ullong last_queue;  // number
 
   pthread_mutex_t mutex;  // of what follows
   gpusim_queue* queues;
   struct gpusim_offload_leftover* leftovers;
-  gpusim_buffer* outputs;  // spare ones, for what kernels write
+  gpusim_buffer* outputs;                  // spare ones, for what kernels write
   gpusim_output_function output_function;  // NULL: nobody
   void* output_context;
 

@@ -15,7 +15,8 @@ int gpusim_headers_test_launch(gpusim_queue* queue, gpusim_kernel* kernel, gpusi
   } structure{1, 2};
   gpusim_event* event = nullptr;
   return gpusim::launch(queue, kernel, 7) +
-         gpusim::launch_2d(queue, kernel, 7, 2, GPUSIM_X, GPUSIM_AFFINE(1, 2), true, 'c', 1.0f, 2.0) +
+         gpusim::launch_2d(queue, kernel, 7, 2, GPUSIM_X, GPUSIM_AFFINE(1, 2), true, 'c', 1.0f,
+                           2.0) +
          gpusim::launch_event(queue, kernel, &event, 7, buffer, GPUSIM_AT(buffer, 8),
                               GPUSIM_STRUCTURE(structure), &event);
 }

@@ -63,13 +63,14 @@ struct Machine {
   template <class T>
   T load(uint64_t address, uint32_t core = 0) {
     T value{};
-    REQUIRE(backend->read_memory(core, address, {reinterpret_cast<uint8_t*>(&value), sizeof value}));
+    REQUIRE(
+        backend->read_memory(core, address, {reinterpret_cast<uint8_t*>(&value), sizeof value}));
     return value;
   }
   template <class T>
   void store(uint64_t address, const T& value, uint32_t core = 0) {
-    REQUIRE(backend->write_memory(
-        core, address, {reinterpret_cast<const uint8_t*>(&value), sizeof value}));
+    REQUIRE(backend->write_memory(core, address,
+                                  {reinterpret_cast<const uint8_t*>(&value), sizeof value}));
   }
   int64_t open(const std::string& path, uint64_t flags) {
     put(kBuffer, path);

@@ -112,9 +112,7 @@ TEST_CASE("a robust list without end, or at a wrong address, does not hold a thr
 
 TEST_CASE("processor clocks are the guest's own, never those of a process of the host") {
   Machine m;
-  const auto clock = [](int64_t id, int64_t kind) {
-    return static_cast<uint64_t>(~id * 8 | kind);
-  };
+  const auto clock = [](int64_t id, int64_t kind) { return static_cast<uint64_t>(~id * 8 | kind); };
   CHECK(m.result(113, {clock(0, 2), kBuffer}) == 0);
   CHECK(m.result(113, {clock(kFirstPid, 2), kBuffer}) == 0);
   CHECK(m.result(113, {clock(kFirstPid + 1, 6), kBuffer}) == 0);
@@ -142,7 +140,7 @@ TEST_CASE("limits: what is set is told; descriptors end there") {
   CHECK(set(16, 1, 1) == -EINVAL);
   for (int fd = 3; fd < 6; ++fd) CHECK(m.result(23, {0}) == fd);
   CHECK(m.result(23, {0}) == -EMFILE);
-  CHECK(m.result(24, {0, 6, 0}) == -EBADF);   // dup3
+  CHECK(m.result(24, {0, 6, 0}) == -EBADF);  // dup3
   CHECK(m.result(24, {9, 9, 0}) == -EINVAL);
   CHECK(m.result(24, {0, 2, 1}) == -EINVAL);
   CHECK(m.result(25, {0, 0, 6}) == -EINVAL);  // F_DUPFD

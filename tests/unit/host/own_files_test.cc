@@ -107,7 +107,8 @@ TEST_CASE("such files are read-only and have a status; nothing else of the host 
   CHECK(m.result(64, {static_cast<uint64_t>(fd), kBuffer, 1}) == -EBADF);
   CHECK(m.result(80, {static_cast<uint64_t>(fd), kOut}) == 0);
   CHECK(mode() == (S_IFREG | 0444));
-  for (const auto& [path, is] : {std::pair("/proc", S_IFDIR | 0555), {"/proc/self", S_IFDIR | 0555},
+  for (const auto& [path, is] : {std::pair("/proc", S_IFDIR | 0555),
+                                 {"/proc/self", S_IFDIR | 0555},
                                  {"/sys/devices/system", S_IFDIR | 0555},
                                  {"/proc/self/maps", S_IFREG | 0444},
                                  {"/proc/self/exe", S_IFLNK | 0777}}) {

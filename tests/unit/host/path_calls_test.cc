@@ -56,13 +56,13 @@ TEST_CASE("mode and times of devices cannot be changed, by name or by descriptor
   for (const char* device : {"/dev/random", "/dev/urandom", "/dev/null", "/dev/zero"}) {
     CAPTURE(device);
     const struct stat before = status_of(device);
-    CHECK(m.on(53, device, {0640}) == -EPERM);             // fchmodat
-    CHECK(m.on(88, device, {0, 0}) == -EPERM);             // utimensat
-    CHECK(m.on(54, device, {0, 0, 0}) == -EPERM);          // fchownat
+    CHECK(m.on(53, device, {0640}) == -EPERM);              // fchmodat
+    CHECK(m.on(88, device, {0, 0}) == -EPERM);              // utimensat
+    CHECK(m.on(54, device, {0, 0, 0}) == -EPERM);           // fchownat
     CHECK(m.on_two(38, device, m.folder / "x") == -EPERM);  // renameat
     const int64_t fd = m.open(device, kReadWrite);
     REQUIRE(fd >= 0);
-    CHECK(m.result(52, {static_cast<uint64_t>(fd), 0640}) == -EPERM);      // fchmod
+    CHECK(m.result(52, {static_cast<uint64_t>(fd), 0640}) == -EPERM);     // fchmod
     CHECK(m.result(88, {static_cast<uint64_t>(fd), 0, 0, 0}) == -EPERM);  // futimens
     const struct stat after = status_of(device);
     CHECK(after.st_mode == before.st_mode);
@@ -156,8 +156,8 @@ TEST_CASE("parents of a root have a status and no contents") {
     if (path == "/") break;
   }
   CHECK(m.on(79, "/etc", {kOut, 0}) == -EACCES);
-  CHECK(m.on(48, "/", {1}) == 0);         // faccessat: search
-  CHECK(m.on(48, "/", {4}) == -EACCES);   // read
+  CHECK(m.on(48, "/", {1}) == 0);        // faccessat: search
+  CHECK(m.on(48, "/", {4}) == -EACCES);  // read
   CHECK(m.on(53, "/", {0777}) == -EACCES);
 }
 

@@ -178,9 +178,9 @@ TEST_CASE("a root that contains everything does not give away gpusim's own proce
   const PathPolicy policy({{"/", true}}, at("prog"));
   CHECK(opened(policy, at("open-not/secret"), O_RDWR) == 0);
   CHECK(opened(policy, "/", O_DIRECTORY) == 0);
-  for (const char* path : {"/proc/self/mem", "/proc/1/mem", "/proc/self/root/etc/passwd", "/sys/kernel",
-                           "/dev/zero/../mem", "/dev/tty", "/dev", "/dev/shm", "/dev/ptmx", "/dev/fd/0",
-                           "/dev/stdin", "/proc/../dev/pts"}) {
+  for (const char* path : {"/proc/self/mem", "/proc/1/mem", "/proc/self/root/etc/passwd",
+                           "/sys/kernel", "/dev/zero/../mem", "/dev/tty", "/dev", "/dev/shm",
+                           "/dev/ptmx", "/dev/fd/0", "/dev/stdin", "/proc/../dev/pts"}) {
     CAPTURE(path);
     CHECK(opened(policy, path) != 0);
     CHECK_FALSE(policy.find(nullptr, path, Last::kEntry).may_change_entry());
@@ -204,8 +204,8 @@ TEST_CASE("a root in /dev is a root") {
 TEST_CASE("gpusim's own files cannot be changed, nor can devices in a root") {
   const Folders at;
   const PathPolicy policy({{"/", true}}, at("prog"));
-  for (const char* path : {"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/etc/localtime",
-                           "/proc/self/exe"}) {
+  for (const char* path : {"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom",
+                           "/etc/localtime", "/proc/self/exe"}) {
     CAPTURE(path);
     for (const Last last : {Last::kFollow, Last::kLook, Last::kEntry}) {
       const Place place = policy.find(nullptr, path, last);

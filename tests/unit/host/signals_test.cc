@@ -15,8 +15,8 @@ TEST_CASE("pending signals: standard ones once, real-time ones queued, faults fi
   }
   queue.add({.number = SIGSEGV, .is_fault = true});
   queue.add({.number = SIGHUP});
-  CHECK(queue.set() == (signal_bit(SIGUSR1) | signal_bit(40) | signal_bit(SIGSEGV) |
-                        signal_bit(SIGHUP)));
+  CHECK(queue.set() ==
+        (signal_bit(SIGUSR1) | signal_bit(40) | signal_bit(SIGSEGV) | signal_bit(SIGHUP)));
   CHECK(queue.take(signal_bit(40))->value == 0);
   CHECK(queue.take(~uint64_t{0})->number == SIGSEGV);
   CHECK(queue.take(~uint64_t{0})->number == SIGHUP);

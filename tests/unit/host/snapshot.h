@@ -13,11 +13,11 @@ inline std::string snapshot_of(const std::filesystem::path& path) {
   struct stat s {};
   REQUIRE(::lstat(path.c_str(), &s) == 0);
   std::string text;
-  for (const auto value : {static_cast<int64_t>(s.st_mode), static_cast<int64_t>(s.st_nlink),
-                           static_cast<int64_t>(s.st_size), static_cast<int64_t>(s.st_mtim.tv_sec),
-                           static_cast<int64_t>(s.st_mtim.tv_nsec),
-                           static_cast<int64_t>(s.st_ctim.tv_sec),
-                           static_cast<int64_t>(s.st_ctim.tv_nsec)})
+  for (const auto value :
+       {static_cast<int64_t>(s.st_mode), static_cast<int64_t>(s.st_nlink),
+        static_cast<int64_t>(s.st_size), static_cast<int64_t>(s.st_mtim.tv_sec),
+        static_cast<int64_t>(s.st_mtim.tv_nsec), static_cast<int64_t>(s.st_ctim.tv_sec),
+        static_cast<int64_t>(s.st_ctim.tv_nsec)})
     text += std::to_string(value) + " ";
   return text;
 }

@@ -101,7 +101,8 @@ int main(void) {
 #pragma omp atomic read
             cancelled = is_cancelling;
           }
-          for (volatile int later = 0; later < 100000; ++later) {}
+          for (volatile int later = 0; later < 100000; ++later) {
+          }
         }
       }
     }

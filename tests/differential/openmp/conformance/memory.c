@@ -17,8 +17,8 @@ int main(void) {
     free(q);
   }
   printf("malloc: %d wrong\n", wrong);
-  const omp_alloctrait_t traits[] = {{omp_atk_alignment, 128}, {omp_atk_pool_size, 4096},
-                                     {omp_atk_fallback, omp_atv_null_fb}};
+  const omp_alloctrait_t traits[] = {
+      {omp_atk_alignment, 128}, {omp_atk_pool_size, 4096}, {omp_atk_fallback, omp_atv_null_fb}};
   const omp_allocator_handle_t pool = omp_init_allocator(omp_default_mem_space, 3, traits);
   void* const block = omp_alloc(1000, pool);
   void* const too_much = omp_alloc(8000, pool);

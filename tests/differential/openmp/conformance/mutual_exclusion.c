@@ -36,7 +36,9 @@ int main(void) {
   double d = 0;
   long double wide = 0;
   unsigned char byte = 0;
-  struct { double a, b; } pair = {0, 0};
+  struct {
+    double a, b;
+  } pair = {0, 0};
   long captured = 0;
 #pragma omp parallel reduction(+ : captured)
   {
@@ -69,8 +71,8 @@ int main(void) {
     pair.b = 2.0 - pair.b;
   }
   printf("atomic: %d %d %d %d %d %d %.0f %.0f\n", n == 2 * threads, d == 0.5 * threads,
-         wide == threads, byte == threads % 256, x == threads && before == threads,
-         captured == 0, pair.a, pair.b == (threads % 2 ? 2.0 : 0.0) ? 1.0 : 0.0);
+         wide == threads, byte == threads % 256, x == threads && before == threads, captured == 0,
+         pair.a, pair.b == (threads % 2 ? 2.0 : 0.0) ? 1.0 : 0.0);
 
   omp_init_lock(&lock);
   omp_init_nest_lock(&nest);

@@ -42,7 +42,8 @@ int main(void) {
 #pragma omp parallel num_threads(3)
 #pragma omp single
   inside = omp_get_num_threads();
-  printf("num_threads(3): %s\n", inside == (threads < 3 ? threads : 3) || inside == 3 ? "ok" : "wrong");
+  printf("num_threads(3): %s\n",
+         inside == (threads < 3 ? threads : 3) || inside == 3 ? "ok" : "wrong");
 
   omp_set_num_threads(2);
 #pragma omp parallel

@@ -33,7 +33,10 @@ static int queens(int n, int row, unsigned columns, unsigned left, unsigned righ
   return total;
 }
 
-struct node { struct node *left, *right; int value; };
+struct node {
+  struct node *left, *right;
+  int value;
+};
 static struct node* build(int low, int high) {
   if (low > high) return 0;
   struct node* const n = malloc(sizeof *n);
@@ -221,7 +224,8 @@ int main(void) {
 #pragma omp atomic read
       seen = has_second;
     }
-    for (volatile int later = 0; later < 100000; ++later) {}
+    for (volatile int later = 0; later < 100000; ++later) {
+    }
     omp_fulfill_event(first);
     for (seen = 0; !seen;) {
 #pragma omp atomic read

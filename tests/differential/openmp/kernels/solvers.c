@@ -92,7 +92,8 @@ static void correlation(double c[N][N], double v[N][N], int parallel) {
       mean[j] = deviation[j] = 0;
       for (int i = 0; i < rows; ++i) mean[j] += data[i][j];
       mean[j] /= rows;
-      for (int i = 0; i < rows; ++i) deviation[j] += (data[i][j] - mean[j]) * (data[i][j] - mean[j]);
+      for (int i = 0; i < rows; ++i)
+        deviation[j] += (data[i][j] - mean[j]) * (data[i][j] - mean[j]);
       deviation[j] = sqrt(deviation[j] / rows);
     }
 #pragma omp for schedule(guided)

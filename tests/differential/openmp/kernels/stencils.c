@@ -21,7 +21,8 @@ static void jacobi_2d(double p[2][N][N], int parallel) {
 #pragma omp parallel for if (parallel) schedule(static, 2)
     for (int i = 1; i < N - 1; ++i)
       for (int j = 1; j < N - 1; ++j)
-        to[i][j] = 0.2 * (from[i][j] + from[i][j - 1] + from[i][j + 1] + from[i - 1][j] + from[i + 1][j]);
+        to[i][j] =
+            0.2 * (from[i][j] + from[i][j - 1] + from[i][j + 1] + from[i - 1][j] + from[i + 1][j]);
   }
 }
 static void heat_3d(double c[2][CUBE][CUBE][CUBE], int parallel) {
@@ -63,7 +64,8 @@ static void seidel_2d(double p[N][N], int parallel) {
       for (int j = 1; j < N - 1; ++j) {
 #pragma omp ordered depend(sink : i - 1, j + 1) depend(sink : i - 1, j) depend(sink : i, j - 1)
         p[i][j] = (p[i - 1][j - 1] + p[i - 1][j] + p[i - 1][j + 1] + p[i][j - 1] + p[i][j] +
-                   p[i][j + 1] + p[i + 1][j - 1] + p[i + 1][j] + p[i + 1][j + 1]) / 9.0;
+                   p[i][j + 1] + p[i + 1][j - 1] + p[i + 1][j] + p[i + 1][j + 1]) /
+                  9.0;
 #pragma omp ordered depend(source)
       }
   }
