@@ -2,12 +2,21 @@
 
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
+import time
 
 TIMEOUT_S = 120
 GDB = shutil.which("gdb-multiarch")
+
+
+def interrupt(process, ready):
+    while not ready.exists() and process.poll() is None:
+        time.sleep(0.1)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
 
 
 class Run:
@@ -45,28 +54,26 @@ class Run:
         self.process.wait()
         self.folder.cleanup()
 
-    def gdb(self, *commands, program=None, before=(), interrupt_after_s=None):
-        """What gdb-multiarch says to these commands, after it connected."""
+    def gdb(self, *commands, program=None, before=(), interrupts=False):
+        """What gdb-multiarch says to these commands, after it connected. `interrupts`: Ctrl-C a
+        second after the first of them began."""
+        ready = pathlib.Path(self.folder.name) / "ready"
         words = [GDB, "-nx", "-batch"]
         settings = ["set confirm off", "set pagination off", "set width 0",
                     "set debuginfod enabled off", *before]
-        for command in [*settings, f"target remote {self.socket}", *commands]:
+        connect = [f"target remote {self.socket}", f"shell touch {ready}"]
+        for command in [*settings, *connect, *commands]:
             words += ["-ex", command]
         if program:
             words.append(str(program))
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               stdin=subprocess.DEVNULL) as process:
-            timer = None
-            if interrupt_after_s is not None:
-                timer = threading.Timer(interrupt_after_s, process.send_signal, [2])
-                timer.start()
+            if interrupts:
+                threading.Thread(target=interrupt, args=(process, ready), daemon=True).start()
             try:
                 text, _ = process.communicate(timeout=TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 text, _ = process.communicate()
                 text += "\n(gdb did not end)"
-            finally:
-                if timer:
-                    timer.cancel()
         return text

@@ -229,7 +229,7 @@ class Gdb(unittest.TestCase):
         for program in self.each_isa():
             with Run(self.gpusim, program, "--cores", 64, "--", "spin") as run:
                 text = run.gdb("continue", "print turns > 0", "set var go = 1", "continue",
-                               program=program, interrupt_after_s=3)
+                               program=program, interrupts=True)
                 self.assert_lines(text, r"received signal SIGINT", r"\$1 = 1", "exited with code")
                 self.assertEqual(run.finish(), total(64) & 127, run.errors)
 
