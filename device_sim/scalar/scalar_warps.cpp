@@ -238,7 +238,7 @@ uint32_t ScalarWarps::step(Warp& w, uint32_t at) {
       const WarpFields f = WarpFields::unpack(u.imm);
       for_each_lane(w.active_lanes, [&](uint32_t lane) {
         ScalarBackend::Core& core = b_.cores_[w.first_core + lane];
-        WarpOperands in;
+        WarpOperands in{};
         set_operands(op, f, lane, core.get(u.a), core.get(u.b), in);
         core.set(u.d, op == WarpOp::kActiveMask
                           ? w.active_lanes

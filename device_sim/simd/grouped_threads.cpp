@@ -15,7 +15,8 @@ void GroupedThreads::for_groups(uint32_t place, F f) {
   const uint32_t cores = 1u << ctas_.shift(), width = groups_.width();
   if (cores < width) {
     const uint32_t first = place * cores, lane = first % width;
-    f(groups_[first / width], ((uint64_t{1} << cores) - 1) << lane, 0u - lane);
+    Group& g = groups_[first / width];  // of one CTA, if it is the last
+    f(g, (((uint64_t{1} << cores) - 1) << lane) & g.exists, 0u - lane);
     return;
   }
   for (uint32_t thread = 0; thread < ctas_.cta_threads(); thread += width) {

@@ -1,6 +1,6 @@
-// Rows of warps and CTAs (uir/warp.h) on a group's lanes. Where all living lanes of the group's
-// warps are there, as they nearly always are, a row is a few vector steps. Otherwise lanes wait,
-// and core/ctas.h says who goes on. Included by run_group.cpp, once per SIMD target.
+// Rows of warps and CTAs (uir/warp.h) on a group's lanes. Where all living lanes that a mask names
+// are there, as they nearly always are, a row is a few vector steps. Otherwise lanes wait, and
+// core/ctas.h says who goes on. Included by run_group.cpp, once per SIMD target.
 #if defined(GPUSIM_SIMD_WARPS_RUNNER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GPUSIM_SIMD_WARPS_RUNNER_INL_H_
 #undef GPUSIM_SIMD_WARPS_RUNNER_INL_H_
@@ -47,20 +47,26 @@ HWY_NOINLINE inline const Uop* wait_for_others(Group& g, const Uop* u, bool at_b
   return g.budget <= 0 ? nullptr : resume(g, simd::schedule(g));
 }
 
-// Whether of each warp all living lanes are active or none.
-HWY_INLINE bool has_whole_warps(const Group& g) {
-  const uint64_t missing = g.machine->ctas->alive(g) & ~g.active;
+// Whether the active lanes are all that their masks name and that live, so that none has to wait.
+HWY_INLINE bool are_all_there(const Group& g, const Uop* u, const WarpFields& f) {
   constexpr uint64_t kLow = 0xffffffff;
-  return missing == 0 || ((missing & kLow) == 0 && (g.active & ~kLow) == 0) ||
-         ((missing & ~kLow) == 0 && (g.active & kLow) == 0);
-}
-
-// Whether the active lanes' mask operand names all lanes of their warps that live: all are active.
-HWY_INLINE bool names_whole_warps(const Group& g, const Uop* u, const WarpFields& f) {
-  if (!has_whole_warps(g)) return false;
-  if (f.mask_in_slot && g.kind[u->c] != simd::kUniform) return false;
-  const uint64_t mask = f.mask_in_slot ? static_cast<uint32_t>(g.base[u->c]) : f.mask;
-  return (g.active & ~(mask | mask << kWarpLanes)) == 0;
+  const uint64_t warps =
+      ((g.active & kLow) != 0 ? kLow : 0) | ((g.active & ~kLow) != 0 ? ~kLow : 0);
+  const uint64_t alive = g.machine->ctas->alive(g) & warps;
+  if (!f.mask_in_slot || g.kind[u->c] == simd::kUniform) {
+    const uint64_t mask = f.mask_in_slot ? static_cast<uint32_t>(g.base[u->c]) : f.mask;
+    return (alive & (mask | mask << kWarpLanes)) == g.active;
+  }
+  bool are_there = true;
+  for_warps(g.active, [&](uint32_t first, uint32_t lanes) {
+    const auto mask_of = [&](uint32_t lane) {
+      return static_cast<uint32_t>(g.get_lane(u->c, first + lane));
+    };
+    const uint32_t mask = mask_of(static_cast<uint32_t>(std::countr_zero(lanes)));
+    are_there = are_there && (static_cast<uint32_t>(alive >> first) & mask) == lanes;
+    simd::for_each_lane(lanes, [&](uint32_t lane) { are_there &= mask_of(lane) == mask; });
+  });
+  return are_there;
 }
 
 // Writes 32-bit results to the active lanes.
@@ -114,7 +120,7 @@ HWY_INLINE void find_sources(Group& g, const Uop* u, WarpOp op, const WarpFields
   }
 }
 
-// Of whole warps.
+// Where the active lanes are all members.
 HWY_NOINLINE inline void shuffle(Group& g, const Uop* u, WarpOp op, const WarpFields& f) {
   HWY_ALIGN uint32_t a[kMaxLanes];
   HWY_ALIGN uint32_t d[kMaxLanes];
@@ -128,7 +134,7 @@ HWY_NOINLINE inline void shuffle(Group& g, const Uop* u, WarpOp op, const WarpFi
   write_words(g, u->d, d);
 }
 
-HWY_NOINLINE inline void run_whole_warps(Group& g, const Uop* u, WarpOp op, const WarpFields& f) {
+HWY_NOINLINE inline void run_together(Group& g, const Uop* u, WarpOp op, const WarpFields& f) {
   HWY_ALIGN uint32_t d[kMaxLanes] = {};
   const uint64_t active = g.active;
   if (is_vote(op)) {
@@ -143,7 +149,7 @@ HWY_NOINLINE inline void run_whole_warps(Group& g, const Uop* u, WarpOp op, cons
     });
   } else if (is_match(op)) {
     for_warps(active, [&](uint32_t first, uint32_t members) HWY_ATTR {
-      WarpOperands in;
+      WarpOperands in{};
       uint64_t results[kWarpLanes];
       simd::for_each_lane(members, [&](uint32_t lane) {
         set_operands(op, f, lane, g.get_lane(u->a, first + lane), 0, in);
@@ -190,16 +196,16 @@ const Uop* run_warp(Group& g, const Uop* u) {
     run_apart(g, u, op, f);
     return u + 1;
   }
-  if (HWY_UNLIKELY(!names_whole_warps(g, u, f))) return wait_for_others(g, u, false);
+  if (HWY_UNLIKELY(!are_all_there(g, u, f))) return wait_for_others(g, u, false);
   if (is_shuffle(op))
     shuffle(g, u, op, f);
   else
-    run_whole_warps(g, u, op, f);
+    run_together(g, u, op, f);
   return go_on(g, u);
 }
 
 const Uop* run_warp_sync(Group& g, const Uop* u) {
-  if (HWY_UNLIKELY(!names_whole_warps(g, u, WarpFields::unpack(u->imm))))
+  if (HWY_UNLIKELY(!are_all_there(g, u, WarpFields::unpack(u->imm))))
     return wait_for_others(g, u, false);
   return go_on(g, u);
 }

@@ -221,13 +221,14 @@ TEST_CASE("the next CTA of a place begins as new") {
   append(m, {{.op = Op::add32, .d = kD, .a = kA, .b = kB}, barrier(0), kEndThread});
   finish_warps(m, kSlots);
   for (const CtaRun& run : cta_runs())
-    for (const uint32_t threads : {16u, 64u, 100u}) {
+    for (const uint32_t threads : {1u, 2u, 16u, 64u, 100u}) {
       CAPTURE(run.backend);
       CAPTURE(threads);
-      CtaMachine machine(m, run, threads, 2);
+      const uint32_t places = threads <= 2 ? 3 : 2;
+      CtaMachine machine(m, run, threads, places);
       Backend& b = machine.backend();
       for (uint32_t next = 0; next < 20; ++next) {
-        const uint32_t place = next % 2;
+        const uint32_t place = next % places;
         b.set_cta_slots(place, kA, {.value = 1000 * next});
         b.set_cta_slots(place, kB, {.value = 5, .step = 3});
         b.start_cta(place, 0);
