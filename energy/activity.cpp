@@ -131,7 +131,7 @@ Activity parse_stats(const std::string& text, const std::string& origin) {
     if (cores == 0 || cores > ~uint32_t{0}) file.fail("\"cores\" is out of range");
     a.cores = static_cast<uint32_t>(cores);
   }
-  a.memory_is_placed = file.has("caches");
+  a.memory_is_placed = file.has("caches") || file.has("chip");
   a.functions = parts(file, "functions", "function", a.classes, Classes::kThoseThatOccur);
   a.lines = parts(file, "lines", "line", a.classes, Classes::kThoseThatOccur);
   a.per_core = parts(file, "per_core", "core", a.classes, Classes::kAll);

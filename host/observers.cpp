@@ -7,9 +7,11 @@
 #include "device_sim/base/error.h"
 #include "energy/report.h"
 #include "host/caches/report.h"
+#include "host/chip/report.h"
 #include "host/console.h"
 #include "host/output_file.h"
 #include "host/run/timeline_power.h"
+#include "translator/common/isa_list.h"
 
 namespace gpusim::host {
 
@@ -20,11 +22,22 @@ Observers::Observers(const RunOptions& options, const std::vector<energy::Target
   if (!options.power_path.empty()) power_file_ = power_file(options.power_path);
   if (!options.trace.empty()) trace_.emplace(parse_trace(options.trace, options.cores));
   if (!options.caches_path.empty()) cache_shape_ = load_hierarchy(options.caches_path);
+  if (!options.chip.empty()) {
+    chip_shape_ = chip::find_chip(options.chip);
+    if (options.cores > chip_shape_->cores.count)
+      throw Error(fmt::format("--cores {}: chip {} has {}", options.cores, chip_shape_->name,
+                              chip_shape_->cores.count));
+    if (!chip_shape_->energy.core_target.empty())
+      energy::find_targets(chip_shape_->energy.core_target);
+  }
+  if (!options.chip_page_path.empty())
+    chip_page_file_.emplace("--chip-page", options.chip_page_path);
   if (!options.timing_target.empty()) {
     const std::vector<energy::Target> found = energy::find_targets(options.timing_target);
     if (found.size() != 1) throw Error("--timing: expected one target");
     table_ = CycleTable(found.front(), "--timing " + options.timing_target);
-    placed_table_ = CycleTable(found.front(), "--timing", cache_shape_.has_value());
+    placed_table_ = CycleTable(found.front(), "--timing",
+                               cache_shape_.has_value() || chip_shape_.has_value());
   }
   if (wants_recorder()) prepare_recorder(targets);
   if (options.simulated_time) time_.emplace(table_, options.cores);
@@ -47,7 +60,8 @@ void Observers::prepare_recorder(const std::vector<energy::Target>& targets) {
 }
 
 TranslateOptions Observers::translation() const {
-  return {.journal = wants_journal(), .simulated_time = options_.simulated_time, .cpu = options_.cpu};
+  return {.journal = wants_journal(), .simulated_time = options_.simulated_time || chip_shape_,
+          .cpu = options_.cpu};
 }
 
 void Observers::complete(MachineConfig& config) const {
@@ -68,6 +82,12 @@ void Observers::start(const Module& module, Backend& backend, const MachineConfi
   if (wants_journal()) journals_.emplace(module, backend, config);
   if (cache_shape_) journals_->add(caches_.emplace(*cache_shape_, module, config));
   if (trace_) journals_->add(trace_writer_.emplace(*trace_, module, config.cores));
+  if (chip_shape_) {
+    chip_ = std::make_unique<chip::ChipModel>(*chip_shape_, module, config,
+                                              find_isa(module.isa)->register_bits / 8,
+                                              options_.chip_region);
+    journals_->add(*chip_);
+  }
   if (plugins_.wants_journal()) journals_->add(plugins_);
   plugins_.start(options_.program, module, backend, config);
 }
@@ -84,6 +104,7 @@ void Observers::slice_has_run() {
 }
 
 void Observers::slice_was_handled() {
+  if (chip_) chip_->after_slice(journals_->blocks());
   if (recorder_)
     recorder_->after_slice(*module_, *backend_, control_->tallies(),
                            [&](uint32_t core) { return control_->is_alive(core); });
@@ -98,9 +119,20 @@ void Observers::thread_started(uint32_t child, uint32_t parent) {
 
 void Observers::thread_ended(uint32_t core) {
   if (caches_) caches_->ended(core);
+  if (chip_) chip_->ended(core);
+}
+
+void Observers::thread_woken(uint32_t core, uint32_t by) {
+  if (chip_) chip_->woken(core, by);
 }
 
 void Observers::time_service(uint32_t core, Service service, uint64_t address, uint64_t number) {
+  if (chip_) {
+    if (service == Service::kTimeRelease)
+      chip_->release(core, address, number);
+    else
+      chip_->acquire(core, address, number);
+  }
   if (!time_) return;
   const ClassCounts executed = control_->tallies().of_core(*backend_, core);
   if (service == Service::kTimeRelease)
@@ -119,7 +151,10 @@ void Observers::summarise(RunSummary& summary) {
   plugins_.end();
   if (wants_counts() || wants_profile())
     places_ = profile_places(*module_, *backend_, control_->tallies());
-  if (caches_) place_memory_in(summary);
+  if (chip_) finish_chip(summary);
+  if (caches_) cache_report_ = caches_->report();
+  if (cache_report_) place_memory_in(summary);
+  if (caches_) summary.caches = RunSummary::Caches{*cache_shape_, *cache_report_};
   if (time_) summary.simulated_time = time_of_run();
   if (wants_counts()) {
     summary.profile = make_profile(*module_, places_, SourceLines(options_.program));
@@ -129,8 +164,24 @@ void Observers::summarise(RunSummary& summary) {
   summary.slices = finish_slices();
 }
 
+void Observers::finish_chip(RunSummary& summary) {
+  chip::ChipResult result = chip_->finish(journals_->blocks());
+  cache_report_ = CacheReport{.levels = {},
+                              .off_chip_at = result.off_chip_at,
+                              .off_chip_of = result.off_chip_of};
+  std::vector<energy::Target> core_target;
+  if (!chip_shape_->energy.core_target.empty())
+    core_target = energy::find_targets(chip_shape_->energy.core_target);
+  const SourceLines source(options_.program);
+  chip_report_ = std::make_shared<const chip::ChipReport>(chip::make_report(
+      *chip_, std::move(result),
+      {.function_at = [&](uint64_t pc) { return function_at(*module_, pc); },
+       .line_at = [&](uint64_t pc) { return source.at(pc); }},
+      core_target.empty() ? nullptr : &core_target.front()));
+  summary.chip = chip_report_;
+}
+
 void Observers::place_memory_in(RunSummary& summary) {
-  cache_report_ = caches_->report();
   place_memory(summary.tally.classes, cache_report_->off_chip());
   for (size_t core = 0; core < summary.per_core.size(); ++core)
     place_memory(summary.per_core[core], cache_report_->off_chip_of[core]);
@@ -140,7 +191,6 @@ void Observers::place_memory_in(RunSummary& summary) {
     const uint64_t unit = code.unit_of(pc);
     place_memory(use.classes, unit < off_chip_at.size() ? off_chip_at[unit] : 0);
   }
-  summary.caches = RunSummary::Caches{*cache_shape_, *cache_report_};
 }
 
 energy::LongestCores Observers::longest_cores() const {
@@ -180,6 +230,7 @@ std::vector<energy::ActivitySlice> Observers::finish_slices() {
 void Observers::print(const RunSummary& summary) const {
   if (summary.caches)
     console::err("{}", caches_text(summary.caches->shape, summary.caches->report));
+  if (summary.chip) console::err("{}", chip::chip_text(*summary.chip));
   if (const auto& t = summary.simulated_time)
     console::err("simulated time: {:.0f} cycles, {} ({})\n", t->most_cycles(),
                  energy::pretty(energy::Seconds(t->seconds())), t->timing);
@@ -187,6 +238,7 @@ void Observers::print(const RunSummary& summary) const {
 
 void Observers::write() {
   if (trace_writer_) trace_writer_->finish();
+  if (chip_page_file_) chip_page_file_->write(chip::chip_html(*chip_report_, options_.program));
   if (wants_profile()) write_profile_table();
   if (recorder_) write_power_and_timeline();
 }

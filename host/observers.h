@@ -1,11 +1,13 @@
 // All that watches a run because the user asked for it: --profile, --timeline, --power-trace, --caches,
-// --plugin, --simulated-time. What is wrong with them is found out before the run.
+// --chip, --plugin, --simulated-time. What is wrong with them is found out before the run.
 #pragma once
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "energy/target.h"
 #include "host/caches/hierarchy.h"
+#include "host/chip/chip_model.h"
 #include "host/journal/journals.h"
 #include "host/journal/trace.h"
 #include "host/options.h"
@@ -39,6 +41,8 @@ class Observers final : public RunObserver {
   void slice_was_handled() override;
   void thread_started(uint32_t child, uint32_t parent) override;
   void thread_ended(uint32_t core) override;
+  // A core no longer sleeps on a futex.
+  void thread_woken(uint32_t core, uint32_t by);
   void time_service(uint32_t core, Service service, uint64_t address, uint64_t number) override;
 
   // With --simulated-time: cycles that a core has taken so far.
@@ -60,9 +64,12 @@ class Observers final : public RunObserver {
   bool wants_recorder() const {
     return !options_.timeline_path.empty() || !options_.power_path.empty();
   }
-  bool wants_journal() const { return cache_shape_ || trace_ || plugins_.wants_journal(); }
+  bool wants_journal() const {
+    return cache_shape_ || chip_shape_ || trace_ || plugins_.wants_journal();
+  }
   void prepare_recorder(const std::vector<energy::Target>& targets);
   void place_memory_in(RunSummary& summary);
+  void finish_chip(RunSummary& summary);
   energy::LongestCores longest_cores() const;
   std::vector<energy::ActivitySlice> finish_slices();
   RunSummary::Time time_of_run() const;
@@ -90,6 +97,10 @@ class Observers final : public RunObserver {
   std::optional<CacheHierarchy> caches_;
   std::optional<CacheReport> cache_report_;
   std::optional<SimulatedTime> time_;
+  std::optional<chip::ChipShape> chip_shape_;
+  std::optional<OutputFile> chip_page_file_;
+  std::unique_ptr<chip::ChipModel> chip_;
+  std::shared_ptr<const chip::ChipReport> chip_report_;
 };
 
 }  // namespace gpusim::host

@@ -55,6 +55,9 @@ struct RunOptions {
   std::string isa_coverage_path;  // rows of the decode table that were executed are appended
   std::string caches_path;     // a description of caches; empty: none are simulated
   std::string trace;  // FILE[,CORE]; empty: none
+  std::string chip;            // a description of a chip, or the name of one; empty: no chip
+  std::string chip_page_path;  // a page of what the chip did
+  std::string chip_region;     // a function whose calls are looked at; empty: what the program marks
   std::vector<std::string> plugins;  // FILE[,ARGUMENT]... each
   // What gpusim_plugin_install() of a plug-in does that is part of this program.
   std::vector<std::function<void(const gpusim_host& host)>> own_plugins;

@@ -266,6 +266,7 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
   config.on_thread = [this](uint32_t child, uint32_t parent) {
     observers_.thread_started(child, parent);
   };
+  config.on_wake = [this](uint32_t core, uint32_t by) { observers_.thread_woken(core, by); };
   kernel_.emplace(*backend_, std::move(config));
   if (embedding_.owns_process) allow_many_files();
   backend_->configure(module(), plan_.config);

@@ -8,6 +8,7 @@
 
 #include "energy/report.h"
 #include "host/caches/report.h"
+#include "host/chip/report.h"
 
 namespace gpusim::host {
 namespace {
@@ -159,6 +160,7 @@ Json stats_json(const RunSummary& s) {
     object["longest_cores"] = std::move(list);
   }
   if (s.caches) object["caches"] = caches_json(s.caches->shape, s.caches->report);
+  if (s.chip) object["chip"] = chip::chip_json(*s.chip, !s.per_core.empty());
   if (s.simulated_time)
     object["simulated_time"] = time_json(*s.simulated_time, !s.per_core.empty());
   if (!s.slices.empty()) {
@@ -179,7 +181,7 @@ energy::Activity activity_of(const RunSummary& s) {
   a.name = s.program;
   a.cores = s.cores;
   a.classes = s.tally.classes;
-  a.memory_is_placed = s.caches.has_value();
+  a.memory_is_placed = s.caches.has_value() || s.chip;
   for (const ProfilePart& f : s.profile.functions) a.functions.push_back({f.name, f.classes});
   for (const ProfilePart& l : s.profile.lines) a.lines.push_back({l.name, l.classes});
   for (size_t core = 0; core < s.per_core.size(); ++core)

@@ -1,6 +1,7 @@
 // The object that --stats writes.
 #pragma once
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -14,6 +15,10 @@
 #include "host/run/tallies.h"
 
 namespace gpusim::host {
+
+namespace chip {
+struct ChipReport;
+}
 
 struct RunSummary {
   std::string program = {}, isa, backend, device;
@@ -42,6 +47,7 @@ struct RunSummary {
     double seconds() const { return most_cycles() / clock.value(); }
   };
   std::optional<Time> simulated_time = {};
+  std::shared_ptr<const chip::ChipReport> chip = {};
 
   double mips() const;
 };

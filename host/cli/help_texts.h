@@ -28,6 +28,8 @@ inline constexpr Example kExamples[] = {
      "where the instructions go, by function, line and time"},
     {"run", "gpusim run sobel.elf --cores 64 --caches caches.json --stats s.json",
      "hits and misses; memory on and off the chip"},
+    {"run", "gpusim run sobel.elf --cores 1024 --chip mesh-1024 --chip-page chip.html",
+     "time, traffic and energy on a chip with caches and a network"},
     {"run", "gpusim run sobel.elf --checkpoint sobel.gsc --checkpoint-every 1000000000",
      "what a crash leaves"},
     {"run", "gpusim run --resume sobel.gsc --backend scalar", "go on from there"},

@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 
+#include "host/chip/report.h"
 #include "host/cli/commands.h"
 #include "host/console.h"
 #include "host/memory_plan.h"
@@ -93,7 +94,7 @@ int print_info() {
 struct ProgramInfoOptions {
   std::string program, memory = "shared", memory_size, stack_size;
   uint32_t cores = 1024;
-  bool json = false;
+  bool json = false, chips = false;
 };
 
 std::string size_text(uint64_t bytes) {
@@ -165,9 +166,16 @@ void add_info_command(CLI::App& app, Action& action) {
       ->needs(program);
   command->add_option("--memory-size", options->memory_size, "As for `run`")->needs(program);
   command->add_option("--stack-size", options->stack_size, "As for `run`")->needs(program);
+  command->add_flag("--chips", options->chips, "List the chips that `run --chip` knows by name")
+      ->excludes(program);
   command->add_flag("--json", options->json, "Print JSON; sizes are per core");
   command->callback([options, &action] {
-    if (options->program.empty())
+    if (options->chips)
+      action = [json = options->json] {
+        console::out("{}", json ? chip::chip_list_json() : chip::chip_list_text());
+        return 0;
+      };
+    else if (options->program.empty())
       action = options->json ? print_json_info : print_info;
     else
       action = [options] { return print_program_info(*options); };

@@ -45,16 +45,24 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
   }
   if (!run.checkpoint_path.empty() || !run.resume_path.empty())
     for (const char* other :
-         {"--caches", "--plugin", "--trace", "--timeline", "--power-trace", "--simulated-time"})
+         {"--caches", "--chip", "--plugin", "--trace", "--timeline", "--power-trace",
+          "--simulated-time"})
       if (command.get_option(other)->count() != 0)
         throw Error(
             fmt::format("{} sees a run from its beginning to its end: not with "
                         "--checkpoint or --resume",
                         other));
   if (!run.gdb_address.empty())
-    for (const char* other : {"--caches", "--plugin", "--checkpoint"})
+    for (const char* other : {"--caches", "--chip", "--plugin", "--trace", "--checkpoint"})
       if (command.get_option(other)->count() != 0)
         throw Error(fmt::format("--gdb steps cores where {} does not see it: not both", other));
+  if (!run.chip.empty()) {
+    if (!run.caches_path.empty())
+      throw Error("--chip has caches of its own: not with --caches");
+    if (run.simulated_time) throw Error("--chip has time of its own: not with --simulated-time");
+  } else if (!run.chip_page_path.empty() || !run.chip_region.empty()) {
+    throw Error("--chip-page and --region need --chip CHIP");
+  }
   if (run.checkpoint_path.empty() && (run.checkpoint_every != 0 || run.checkpoint_stop))
     throw Error("--checkpoint-every and --checkpoint-stop need --checkpoint FILE");
   run.program_args = guest_args;
@@ -175,6 +183,15 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option("--trace", run.trace,
                       "FILE[,CORE]: write what the cores, or this one, access: .din (Dinero IV), "
                       ".ramulator (Ramulator 2) or .champsim (ChampSim)");
+  command->add_option("--chip", run.chip,
+                      "Time, traffic and energy on this chip: a JSON file, or a name that `gpusim "
+                      "info --chips` lists");
+  command->add_option("--chip-page", run.chip_page_path,
+                      "Write what the chip did to this HTML file: where time went, floor plan, "
+                      "traffic");
+  command->add_option("--region", run.chip_region,
+                      "With --chip, look only at calls of this function "
+                      "(gpusim_roi_begin() to gpusim_roi_end(), if the program has them)");
   repeatable(command->add_option(
       "--plugin", run.plugins,
       "FILE[,ARGUMENT]...: a shared object that sees blocks and memory accesses "

@@ -96,6 +96,9 @@ class Journals {
   Journals(const Module& module, Backend& backend, const MachineConfig& config);
   void add(JournalReader& reader) { readers_.push_back(&reader); }
 
+  // All blocks so far, by number.
+  std::span<const BlockSites> blocks() const { return blocks_; }
+
   // Longest slice, in instructions, for which the journals have room.
   uint64_t longest_slice();
   // Before anything else is done after Backend::run_slice.

@@ -150,7 +150,7 @@ int64_t futex_wake(Kernel& kernel, const Call& call, uint64_t address, uint64_t 
                    uint32_t bitset) {
   const uint32_t space = call.process->number;
   const auto woken = kernel.waits().wake(space, address, count, bitset);
-  for (const Waiter& w : woken) kernel.resume(w.core, w.resume_uop, w.wake_result);
+  for (const Waiter& w : woken) kernel.wake(w, call.core);
   if (woken.empty() && count != 0)
     if (const Waiter* first = kernel.waits().first(space, address);
         first && first->kind != Waiter::Kind::kPlain)

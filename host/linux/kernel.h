@@ -105,6 +105,8 @@ class Kernel {
     std::string program;
     std::function<void(const std::string&)> note;  // a line for the user; may be empty
     std::function<void(uint32_t child, uint32_t parent)> on_thread = {};  // may be empty
+    // `core` slept on a futex until `by` woke it.
+    std::function<void(uint32_t core, uint32_t by)> on_wake = {};  // may be empty
     // May answer a system call, by name, in the kernel's place; may be empty.
     std::function<std::optional<Reply>(uint32_t resume_uop, std::string_view name)> instead = {};
   };
@@ -171,6 +173,11 @@ class Kernel {
     return host_fd == config_.standard_files[1] || host_fd == config_.standard_files[2];
   }
   WaitQueue& waits() { return waits_; }
+  // A waiter that was taken off the queue because `by` woke it goes on.
+  void wake(const Waiter& waiter, uint32_t by) {
+    resume(waiter.core, waiter.resume_uop, waiter.wake_result);
+    if (config_.on_wake) config_.on_wake(waiter.core, by);
+  }
   const WaitQueue& waits() const { return waits_; }
   // What the guest takes for the memory of its machine.
   uint64_t memory_size_bytes() const {

@@ -154,7 +154,7 @@ void Kernel::end_thread(uint32_t core) {
   Process& process = process_of(core);
   if (!GuestAccess(backend_, core).store(thread->clear_child_tid, uint32_t{0})) return;
   for (const Waiter& w : waits_.wake(process.number, thread->clear_child_tid, 1, ~uint32_t{0}))
-    resume(w.core, w.resume_uop, w.wake_result);
+    wake(w, core);
 }
 
 void Kernel::end_threads(uint32_t first, uint32_t count) {

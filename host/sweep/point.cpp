@@ -161,7 +161,7 @@ void read_statistics(const std::string& path, Point& point) try {
   point.classes = counts_of({stats.at("classes"), path + ".classes"});
   point.seconds = stats.at("seconds");
   point.mips = stats.at("mips");
-  point.memory_is_placed = stats.contains("caches");
+  point.memory_is_placed = stats.contains("caches") || stats.contains("chip");
   point.functions = parts_of(stats.at("functions"), "function");
   point.lines = parts_of(stats.at("lines"), "line");
   point.lanes = {share(stats, "divergence"), share(stats, "waiting")};

@@ -95,7 +95,8 @@ set(GPUSIM_GUEST_HEADERS ${headers} CACHE INTERNAL "")
 # The library: what is the same everywhere, and what is not.
 file(GLOB sync_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/sync/*.c")
 set(GPUSIM_GUEST_COMMON "${CMAKE_CURRENT_LIST_DIR}/runtime.c"
-    "${CMAKE_CURRENT_LIST_DIR}/print.c" ${sync_sources} CACHE INTERNAL "")
+    "${CMAKE_CURRENT_LIST_DIR}/print.c" "${CMAKE_CURRENT_LIST_DIR}/region.c" ${sync_sources}
+    CACHE INTERNAL "")
 set(GPUSIM_GUEST_RUNTIME
     ${GPUSIM_GUEST_COMMON} "${CMAKE_CURRENT_LIST_DIR}/services.c"
     "${CMAKE_CURRENT_LIST_DIR}/freestanding.c" CACHE INTERNAL "")

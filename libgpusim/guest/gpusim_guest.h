@@ -116,6 +116,13 @@ static inline void gpusim_signal_event(void);
 // The same under its older name: lets cores that wait for a store have a look, after that store.
 static inline void gpusim_wake_all(void) { gpusim_signal_event(); }
 
+// ---- Region of interest --------------------------------------------------------------------
+
+// What `gpusim run --chip` looks at: from the first call of begin, by any core, to the last of end.
+// Without --chip, and elsewhere than under gpusim, two empty functions.
+void gpusim_roi_begin(void);
+void gpusim_roi_end(void);
+
 // ---- Output --------------------------------------------------------------------------------
 
 enum { GPUSIM_STDOUT = 1, GPUSIM_STDERR = 2 };

@@ -1,0 +1,692 @@
+#include "host/chip/chip_model.h"
+
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+
+namespace gpusim::host::chip {
+namespace {
+
+// A core may run so much of an interval past a line that others want.
+constexpr Ticks kHotParts = 64;
+// Words of all cores' streams that may wait for slower cores.
+constexpr size_t kMostBacklog = size_t{1} << 26;
+
+enum Why : uint8_t { kRuns, kOrder, kWord, kLockHeld };
+
+// Lines that a core ever had. A set of 32-bit hashes: one cold miss in some 10^9 is taken for another.
+class LineSet {
+ public:
+  bool insert(uint64_t line) {
+    if (2 * count_ >= slots_.size()) grow();
+    uint32_t hash = static_cast<uint32_t>((line * 0x9e3779b97f4a7c15u) >> 32);
+    if (hash == 0) hash = 1;
+    return put(slots_, hash) && ++count_;
+  }
+
+ private:
+  static bool put(std::vector<uint32_t>& slots, uint32_t hash) {
+    for (size_t i = hash & (slots.size() - 1);; i = (i + 1) & (slots.size() - 1)) {
+      if (slots[i] == hash) return false;
+      if (slots[i] != 0) continue;
+      slots[i] = hash;
+      return true;
+    }
+  }
+  void grow() {
+    std::vector<uint32_t> more(std::max<size_t>(64, 2 * slots_.size()));
+    for (const uint32_t hash : slots_)
+      if (hash != 0) put(more, hash);
+    slots_ = std::move(more);
+  }
+  std::vector<uint32_t> slots_;
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+struct ChipModel::Core {
+  Core(const CoreContext& context, uint32_t number) : model(context, number) {}
+
+  CoreModel model;
+  Ticks clock = 0;
+  bool has_ended = false, wrote = false, wrote_before = false;
+  bool is_done = false;  // ran freely to the window's end
+  Why why = kRuns;
+  Ticks blocked_at = 0;
+  struct Pending {
+    Ticks done;
+    Stack parts;
+    uint32_t unit;
+  };
+  std::deque<Pending> loads, stores;
+  std::unordered_map<uint64_t, uint64_t> seen;  // of watched lines: version that ended the last wait
+  LineSet had;
+};
+
+Totals& Totals::operator-=(const Totals& b) {
+  const auto less = [](auto& a, const auto& before) {
+    for (size_t i = 0; i < before.size(); ++i) a[i] -= before[i];
+  };
+  time -= b.time;
+  for (size_t c = 0; c < b.cores.size(); ++c) {
+    less(cores[c], b.cores[c]);
+    CoreCounts& n = counts[c];
+    const CoreCounts& o = b.counts[c];
+    n.instructions -= o.instructions;
+    n.l1_accesses -= o.l1_accesses;
+    n.l1_misses -= o.l1_misses;
+    n.l2_accesses -= o.l2_accesses;
+    n.l2_misses -= o.l2_misses;
+    n.fetches -= o.fetches;
+    n.fetch_misses -= o.fetch_misses;
+    n.skipped -= o.skipped;
+  }
+  less(held_up, b.held_up);
+  for (size_t p = 0; p < kParts; ++p) less(at[p], b.at[p]);
+  less(executions, b.executions);
+  less(misses, b.misses);
+  for (auto [mine, theirs] : {std::pair{&false_sharing, &b.false_sharing},
+                              std::pair{&true_sharing, &b.true_sharing}})
+    for (const auto& [pair, count] : *theirs) (*mine)[pair] -= count;
+  memory.l2_accesses -= b.memory.l2_accesses;
+  memory.l2_misses -= b.memory.l2_misses;
+  memory.shared_accesses -= b.memory.shared_accesses;
+  memory.shared_misses -= b.memory.shared_misses;
+  memory.memory_reads -= b.memory.memory_reads;
+  memory.memory_writes -= b.memory.memory_writes;
+  memory.row_hits -= b.memory.row_hits;
+  memory.invalidations -= b.memory.invalidations;
+  memory.broadcasts -= b.memory.broadcasts;
+  memory.forwards -= b.memory.forwards;
+  memory.messages -= b.memory.messages;
+  memory.flit_hops -= b.memory.flit_hops;
+  memory.network_queued -= b.memory.network_queued;
+  memory.shared_queued -= b.memory.shared_queued;
+  memory.memory_queued -= b.memory.memory_queued;
+  less(links, b.links);
+  less(slices, b.slices);
+  less(channels, b.channels);
+  less(bytes_between, b.bytes_between);
+  locks -= b.locks;
+  contended_locks -= b.contended_locks;
+  return *this;
+}
+
+ChipModel::ChipModel(const ChipShape& shape, const Module& module, const MachineConfig& config,
+                     uint32_t pointer_bytes, const std::string& region)
+    : shape_(shape),
+      config_(config),
+      program_(module, pointer_bytes, shape_, region),
+      context_{.shape = shape_,
+               .program = program_,
+               .config = config_,
+               .line_shift = static_cast<uint32_t>(std::countr_zero(shape.line_bytes)),
+               .granule_shift =
+                   static_cast<uint32_t>(std::countr_zero(shape.shared.interleave_bytes)),
+               .stack_base = config.window_base,
+               .stack_end = config.window_base + (uint64_t{config.cores} << config.window_shift),
+               .least_miss = ticks(shape.l2 && shape.l2->is_of_tile ? shape.l2->hit_cycles
+                                                                    : shape.shared.cache.hit_cycles)},
+      memory_(shape_, [this](uint32_t core, uint64_t line, bool stays) { lost(core, line, stays); }) {
+  for (uint32_t core = 0; core < config.cores; ++core)
+    cores_.push_back(std::make_unique<Core>(context_, core));
+  const unsigned threads = std::max(1u, config.threads);
+  executions_.resize(threads);
+  now_.cores.resize(config.cores);
+  now_.held_up.resize(config.cores);
+  now_.counts.resize(config.cores);
+  for (auto& at : now_.at) at.resize(module.code.insn_class.size());
+  off_chip_at_.resize(module.code.insn_class.size());
+  off_chip_of_.resize(config.cores);
+  memory_.on_write = [this](uint64_t line, const MemorySystem::Version& v) {
+    const auto it = watchers_.find(line);
+    if (it == watchers_.end()) return;
+    std::vector<uint32_t> left;
+    for (const uint32_t core : it->second) {
+      if (core == v.core) {
+        left.push_back(core);
+        continue;
+      }
+      cores_[core]->seen[line] = v.count;
+      unblock(core, v.at, v.core);
+    }
+    if (left.empty())
+      watchers_.erase(it);
+    else
+      it->second = std::move(left);
+  };
+  sample_length_ = ticks(shape.interval_cycles);
+}
+
+ChipModel::~ChipModel() = default;
+
+// --- What cores did
+
+void ChipModel::read(uint32_t core, std::span<const uint64_t> words, std::span<const BlockSites>) {
+  cores_[core]->model.append(words);
+  cores_[core]->wrote = true;
+}
+
+void ChipModel::order(uint32_t before, uint32_t after) {
+  const uint64_t key = next_key_++;
+  keys_[key].appended = 1;
+  cores_[before]->model.append(Order{.key = key, .is_release = true});
+  cores_[after]->model.append(Order{.key = key, .required = 1});
+  cores_[after]->has_ended = false;
+}
+
+void ChipModel::release(uint32_t core, uint64_t address, uint64_t number) {
+  const uint64_t key = key_of(address, number);
+  ++keys_[key].appended;
+  cores_[core]->model.append(Order{.key = key, .is_release = true, .has_word = true});
+}
+
+void ChipModel::acquire(uint32_t core, uint64_t address, uint64_t number) {
+  const uint64_t key = key_of(address, number);
+  cores_[core]->model.append(
+      Order{.key = key, .required = keys_[key].appended, .has_word = true});
+}
+
+void ChipModel::ended(uint32_t core) { cores_[core]->has_ended = true; }
+
+void ChipModel::after_slice(std::span<const BlockSites> blocks) {
+  program_.grow(blocks);
+  while (advance(false)) {
+  }
+  // A core that sleeps writes nothing. What wakes it lies in the words of this slice, which may be
+  // used only when it is known who was woken: after the next one.
+  size_t backlog = 0;
+  for (auto& c : cores_) {
+    backlog += c->model.backlog();
+    c->model.open(c->has_ended);
+    c->wrote_before = c->wrote;
+    c->wrote = false;
+  }
+  if (backlog <= kMostBacklog) return;
+  ++forced_;
+  for (auto& c : cores_) c->wrote = c->wrote_before = false;
+  while (advance(false) || (let_one_go() && advance(false))) {
+  }
+}
+
+// --- Windows
+
+// False: some core has to say more first, or nobody has anything to do.
+bool ChipModel::advance(bool is_final) {
+  if (!in_window_) {
+    Ticks first = ~Ticks{0};
+    for (const auto& c : cores_) {
+      if (c->why != kRuns) continue;
+      const bool has_request = c->model.has_request();
+      if (!has_request && !c->model.has_words() && !may_say_more(*c)) continue;
+      first = std::min(first, time_of(*c));
+    }
+    if (first == ~Ticks{0}) return false;
+    const Ticks interval = ticks(shape_.interval_cycles);
+    from_ = std::max(from_, first);
+    until_ = (from_ / interval + 1) * interval;
+    hot_from_ = std::min(from_ + interval / kHotParts, until_);
+    for (const auto& c : cores_) {
+      c->is_done = c->model.has_request() || c->why != kRuns || time_of(*c) >= until_;
+      if (!c->is_done) c->model.begin(c->clock);
+    }
+    in_window_ = true;
+  }
+  if (!run_freely(is_final)) return false;
+  Ticks until = until_;
+  for (const auto& c : cores_)
+    if (c->model.stopped_hot() && c->why == kRuns)
+      until = std::min(until, std::max(c->model.estimate(), hot_from_));
+  in_window_ = false;
+  weave(until);
+  from_ = until;
+  sample(until);
+  return true;
+}
+
+bool ChipModel::run_freely(bool is_final) {
+  const auto run = [&](size_t core, std::vector<uint64_t>& executions) {
+    Core& c = *cores_[core];
+    if (c.is_done) return;
+    c.model.run(until_, hot_from_, executions);
+  };
+  for (auto& e : executions_) e.resize(program_.size());
+  constexpr size_t kFew = 16;
+  if (config_.threads <= 1 || cores_.size() <= kFew) {
+    for (size_t core = 0; core < cores_.size(); ++core) run(core, executions_[0]);
+  } else {
+    tbb::task_arena arena(static_cast<int>(config_.threads));
+    arena.execute([&] {
+      const size_t parts = executions_.size(), all = cores_.size();
+      // Dealt out in small pieces, so that no thread waits for another's slow ones.
+      std::atomic<size_t> next{0};
+      tbb::parallel_for(size_t{0}, parts, [&](size_t thread) {
+        constexpr size_t kPiece = 16;
+        for (size_t at; (at = next.fetch_add(kPiece, std::memory_order_relaxed)) < all;)
+          for (size_t core = at; core < std::min(all, at + kPiece); ++core)
+            run(core, executions_[thread]);
+      });
+    });
+  }
+  bool all_there = true;
+  for (auto& c : cores_) {
+    if (c->is_done) continue;
+    const bool holds = !is_final && may_say_more(*c);
+    if (c->model.is_starved() && holds) all_there = false;
+    // A core that sleeps has come as far as it could.
+    if (!c->model.is_starved() && !c->model.stopped_hot()) c->is_done = true;
+  }
+  return all_there;
+}
+
+// Since it wrote nothing in two slices it sleeps: what would have woken it in the first of them would
+// have let it write in the second.
+bool ChipModel::may_say_more(const Core& c) {
+  return c.model.has_more() || (!c.has_ended && (c.wrote || c.wrote_before));
+}
+
+// Of what it does next.
+Ticks ChipModel::time_of(const Core& c) const {
+  return c.clock + (c.model.has_request() ? c.model.requests[c.model.next].gap
+                                          : c.model.since_request());
+}
+
+void ChipModel::push(uint32_t core) {
+  const Core& c = *cores_[core];
+  if (c.why == kRuns && c.model.has_request())
+    queue_.push({c.clock + c.model.requests[c.model.next].gap, core});
+}
+
+void ChipModel::weave(Ticks until) {
+  queue_ = {};
+  for (uint32_t core = 0; core < cores_.size(); ++core) push(core);
+  while (!queue_.empty() && queue_.top().first < until) {
+    const auto [now, core] = queue_.top();
+    queue_.pop();
+    memory_.advance(now);
+    serve(core);
+    push(core);
+  }
+}
+
+void ChipModel::charge(Core& c, Part part, Ticks time, uint32_t unit) {
+  (void)c;
+  const size_t core = serving_core_;
+  now_.cores[core][static_cast<size_t>(part)] += time;
+  auto& at = now_.at[static_cast<size_t>(part)];
+  if (unit < at.size()) at[unit] += time;
+}
+
+void ChipModel::charge(Core& c, const Stack& parts, uint32_t unit) {
+  for (size_t p = 0; p < kParts; ++p)
+    if (parts[p] != 0) charge(c, static_cast<Part>(p), parts[p], unit);
+}
+
+// Until at most `most` loads or stores are under way.
+void ChipModel::wait_for_slot(Core& c, size_t most, bool loads, uint32_t unit) {
+  auto& list = loads ? c.loads : c.stores;
+  while (!list.empty() && list.front().done <= c.clock) list.pop_front();
+  while (list.size() > most) {
+    const Core::Pending& p = list.front();
+    if (p.done > c.clock) {
+      const Ticks stall = p.done - c.clock;
+      Ticks whole = 0;
+      for (const Ticks t : p.parts) whole += t;
+      // Shared out as the whole was; the rest to the largest part.
+      Stack parts{};
+      Ticks given = 0;
+      size_t largest = 0;
+      for (size_t i = 0; i < kParts; ++i) {
+        parts[i] = whole == 0 ? 0 : stall * p.parts[i] / whole;
+        given += parts[i];
+        if (p.parts[i] > p.parts[largest]) largest = i;
+      }
+      parts[largest] += stall - given;
+      charge(c, parts, unit);
+      c.clock = p.done;
+    }
+    list.pop_front();
+  }
+}
+
+void ChipModel::drain(Core& c) {
+  wait_for_slot(c, 0, true, 0);
+  wait_for_slot(c, 0, false, 0);
+}
+
+void ChipModel::serve(uint32_t core) {
+  Core& c = *cores_[core];
+  const Request r = c.model.requests[c.model.next++];
+  serving_ = &r;
+  serving_core_ = core;
+  Stack& stack = now_.cores[core];
+  stack[static_cast<size_t>(Part::kCompute)] += r.gap - r.l1 - r.l2;
+  if (r.l1 != 0) charge(c, Part::kL1, r.l1, r.unit);
+  if (r.l2 != 0) charge(c, Part::kL2, r.l2, r.unit);
+  c.clock += r.gap;
+  switch (r.kind) {
+    case Kind::kTail: break;
+    case Kind::kNote: note_written(core, r); break;
+    case Kind::kWait: wait(core, r); break;
+    case Kind::kRelease: reach(core, r); break;
+    case Kind::kAcquire: acquire_now(core, r); break;
+    case Kind::kLock: take_lock(core, r); break;
+    case Kind::kUnlock: give_lock(core, r); break;
+    case Kind::kBegin:
+      if (!begin_) begin_ = std::make_unique<Totals>(totals_at(c.clock));
+      break;
+    case Kind::kEnd:
+      if (begin_) end_ = std::make_unique<Totals>(totals_at(std::max(c.clock, end_ ? end_->time : 0)));
+      break;
+    default: serve_access(c, core, r);
+  }
+  now_.time = std::max(now_.time, c.clock);
+}
+
+void ChipModel::serve_access(Core& c, uint32_t core, const Request& r) {
+  const bool is_data = r.kind == Kind::kLoad || r.kind == Kind::kStore || r.kind == Kind::kAtomic;
+  if (r.kind == Kind::kAtomic) drain(c);
+  if (r.kind == Kind::kLoad) wait_for_slot(c, shape_.cores.outstanding_loads - 1, true, r.unit);
+  if (r.kind == Kind::kStore) wait_for_slot(c, std::max(1u, shape_.cores.store_buffer) - 1, false, r.unit);
+  if (is_data && (r.ask == Ask::kRead || r.ask == Ask::kOwn)) classify(core, r);
+  const Answer a = memory_.ask(core, r.ask, r.line, r.order, c.clock);
+  if (r.ask == Ask::kOwn || r.ask == Ask::kUpgrade) note_written(core, r);
+  if (a.is_exclusive && r.ask == Ask::kRead) c.model.grant_exclusive(r.line);
+  if (is_data) c.model.keep(r.line);
+  if (is_data && r.counts && a.from_memory) {
+    if (static_cast<InsnClass>(program_.module().code.insn_class[r.unit]) ==
+        InsnClass::kOffChipMemory) {
+      ++off_chip_at_[r.unit];
+      ++off_chip_of_[core];
+    }
+  }
+  if (r.kind == Kind::kPut || a.done == c.clock) return;
+  if (r.kind == Kind::kFetch) {
+    charge(c, Part::kFetch, a.done - c.clock, r.unit);
+    c.clock = a.done;
+  } else if (r.kind == Kind::kStore && shape_.cores.store_buffer > 0) {
+    c.stores.push_back({a.done, a.parts, r.unit});
+  } else if (r.kind == Kind::kLoad && shape_.cores.outstanding_loads > 1) {
+    c.loads.push_back({a.done, a.parts, r.unit});
+  } else {
+    charge(c, a.parts, r.unit);
+    c.clock = a.done;
+  }
+}
+
+// --- Misses by reason
+
+void ChipModel::lost(uint32_t core, uint64_t line, bool stays_shared) {
+  cores_[core]->model.lose(line, stays_shared);
+  if (stays_shared || serving_ == nullptr) return;
+  lost_[line].push_back({core, serving_->words, serving_->unit});
+}
+
+void ChipModel::note_written(uint32_t core, const Request& r) {
+  const auto it = lost_.find(r.line);
+  if (it == lost_.end()) return;
+  for (Lost& l : it->second)
+    if (l.core != core) {
+      l.written |= r.words;
+      l.writer_unit = r.unit;
+    }
+}
+
+void ChipModel::classify(uint32_t core, const Request& r) {
+  const bool is_new = cores_[core]->had.insert(r.line);
+  Miss miss = is_new ? Miss::kCold : Miss::kCapacity;
+  if (const auto it = lost_.find(r.line); it != lost_.end()) {
+    auto& list = it->second;
+    const auto mine = std::find_if(list.begin(), list.end(), [&](const Lost& l) { return l.core == core; });
+    if (mine != list.end()) {
+      const bool is_true = (mine->written & r.words) != 0;
+      miss = is_true ? Miss::kSharing : Miss::kFalseSharing;
+      ++(is_true ? now_.true_sharing : now_.false_sharing)[{mine->writer_unit, r.unit}];
+      list.erase(mine);
+      if (list.empty()) lost_.erase(it);
+    }
+  }
+  ++now_.misses[static_cast<size_t>(miss)];
+}
+
+// --- Order
+
+void ChipModel::block(uint32_t core, uint8_t why) {
+  Core& c = *cores_[core];
+  c.why = static_cast<Why>(why);
+  c.blocked_at = c.clock;
+}
+
+void ChipModel::unblock(uint32_t core, Ticks at, uint32_t by) {
+  Core& c = *cores_[core];
+  if (at > c.clock) {
+    const Ticks waited = at - c.clock;
+    now_.cores[core][static_cast<size_t>(Part::kWaiting)] += waited;
+    if (by < now_.held_up.size()) now_.held_up[by] += waited;
+    c.clock = at;
+  }
+  const bool was_blocked = c.why != kRuns;
+  c.why = kRuns;
+  if (was_blocked) push(core);
+  now_.time = std::max(now_.time, c.clock);
+}
+
+// A word was looked at in vain until it changed.
+void ChipModel::wait(uint32_t core, const Request& r) {
+  Core& c = *cores_[core];
+  drain(c);
+  const MemorySystem::Version& v = memory_.watch(r.line);
+  uint64_t& seen = c.seen[r.line];
+  if (v.count > seen && v.core != core) {
+    seen = v.count;
+    return unblock(core, v.at, v.core);
+  }
+  watchers_[r.line].push_back(core);
+  block(core, kWord);
+}
+
+void ChipModel::reach(uint32_t core, const Request& r) {
+  Core& c = *cores_[core];
+  drain(c);
+  const Order& order = c.model.order(r.order);
+  if (order.has_word) {
+    // Whoever comes says so by an atomic operation on the word.
+    Request access = r;
+    access.kind = Kind::kAtomic;
+    access.ask = shape_.shared.coherence == Coherence::kMesi ? Ask::kOwn : Ask::kFar;
+    access.order = 8;
+    access.counts = false;
+    serving_ = &access;
+    const Answer a = memory_.ask(core, access.ask, access.line, access.order, c.clock);
+    charge(c, a.parts, ~uint32_t{0});
+    c.clock = a.done;
+    serving_ = &r;
+  }
+  KeyState& key = keys_[order.key];
+  ++key.reached;
+  if (c.clock >= key.at) key.by = core;
+  key.at = std::max(key.at, c.clock);
+  const std::vector<uint32_t> waiting = std::move(key.waiting);
+  key.waiting.clear();
+  for (const uint32_t other : waiting) {
+    Core& w = *cores_[other];
+    const Request& asked = w.model.requests[w.model.next - 1];
+    if (w.model.order(asked.order).required > key.reached)
+      key.waiting.push_back(other);
+    else
+      unblock(other, key.at, key.by);
+  }
+  if (!order.has_word && key.reached == 2) keys_.erase(order.key);
+}
+
+void ChipModel::acquire_now(uint32_t core, const Request& r) {
+  const Order& order = cores_[core]->model.order(r.order);
+  KeyState& key = keys_[order.key];
+  if (key.reached >= order.required) return unblock(core, key.at, key.by);
+  key.waiting.push_back(core);
+  block(core, kOrder);
+}
+
+// A lock goes to cores in the order in which they ask for it in simulated time, whatever the order in
+// which the program's run gave it to them.
+void ChipModel::take_lock(uint32_t core, const Request& r) {
+  Core& c = *cores_[core];
+  drain(c);
+  const Ask ask = shape_.shared.coherence == Coherence::kMesi ? Ask::kOwn : Ask::kFar;
+  const Answer a = memory_.ask(core, ask, r.line, 8, c.clock);
+  charge(c, a.parts, r.unit);
+  c.clock = a.done;
+  ++now_.locks;
+  LockState& lock = locks_[r.words];
+  if (!lock.is_held) {
+    lock.is_held = true;
+    lock.holder = core;
+    return;
+  }
+  ++now_.contended_locks;
+  lock.waiting.push_back(core);
+  block(core, kLockHeld);
+}
+
+void ChipModel::give_lock(uint32_t core, const Request& r) {
+  Core& c = *cores_[core];
+  drain(c);
+  const Ask ask = shape_.shared.coherence == Coherence::kMesi ? Ask::kOwn : Ask::kFar;
+  const Answer a = memory_.ask(core, ask, r.line, 8, c.clock);
+  charge(c, a.parts, r.unit);
+  c.clock = a.done;
+  LockState& lock = locks_[r.words];
+  if (lock.waiting.empty()) {
+    lock.is_held = false;
+    return;
+  }
+  lock.holder = lock.waiting.front();
+  lock.waiting.pop_front();
+  // The next one sees it by a read of the word.
+  const Answer seen = memory_.ask(lock.holder, shape_.shared.coherence == Coherence::kMesi ? Ask::kRead : Ask::kFar,
+                                  r.line, 8, c.clock);
+  unblock(lock.holder, seen.done, core);
+}
+
+// Of cores that wait for what no simulated core will do: the earliest goes on.
+bool ChipModel::let_one_go() {
+  uint32_t best = ~uint32_t{0};
+  for (uint32_t core = 0; core < cores_.size(); ++core) {
+    const Core& c = *cores_[core];
+    if (c.why != kRuns && (best == ~uint32_t{0} || c.clock < cores_[best]->clock)) best = core;
+  }
+  if (best == ~uint32_t{0}) return false;
+  ++unexplained_waits_;
+  for (auto& [line, list] : watchers_) std::erase(list, best);
+  for (auto& [key, state] : keys_) std::erase(state.waiting, best);
+  for (auto& [word, lock] : locks_) std::erase(lock.waiting, best);
+  unblock(best, cores_[best]->clock, best);
+  return true;
+}
+
+// --- Results
+
+Totals ChipModel::totals_at(Ticks time) {
+  Totals t = now_;
+  t.time = time;
+  for (size_t c = 0; c < cores_.size(); ++c) t.counts[c] = cores_[c]->model.counts;
+  t.executions.assign(program_.size(), 0);
+  for (const auto& thread : executions_)
+    for (size_t b = 0; b < thread.size(); ++b) t.executions[b] += thread[b];
+  t.memory = memory_.counts();
+  const Network& network = memory_.network();
+  for (uint32_t l = 0; l < network.link_count(); ++l) t.links.push_back(network.used(l));
+  for (uint32_t s = 0; s < shape_.shared.slices; ++s) t.slices.push_back(memory_.slice_used(s));
+  for (uint32_t c = 0; c < shape_.memory.channels; ++c) t.channels.push_back(memory_.channel_used(c));
+  const uint32_t tiles = network.tiles();
+  for (uint32_t a = 0; a < tiles; ++a)
+    for (uint32_t b = 0; b < tiles; ++b) t.bytes_between.push_back(network.bytes_between(a, b));
+  return t;
+}
+
+void ChipModel::sample(Ticks end) {
+  constexpr size_t kMost = 256;
+  if (end < sampled_until_ + sample_length_) return;
+  Sample s{.begin = sampled_until_, .end = end};
+  const Network& network = memory_.network();
+  const auto length = static_cast<double>(end - sampled_until_);
+  double sum = 0, most = 0;
+  sampled_.links.resize(network.link_count());
+  for (uint32_t l = 0; l < network.link_count(); ++l) {
+    const auto used = static_cast<double>(network.used(l) - sampled_.links[l]) / length;
+    sampled_.links[l] = network.used(l);
+    sum += used;
+    most = std::max(most, used);
+  }
+  s.busiest_link = most;
+  s.mean_link = sum / network.link_count();
+  sampled_.channels.resize(shape_.memory.channels);
+  for (uint32_t c = 0; c < shape_.memory.channels; ++c) {
+    s.channels += static_cast<double>(memory_.channel_used(c) - sampled_.channels[c]) / length /
+                  shape_.memory.channels;
+    sampled_.channels[c] = memory_.channel_used(c);
+  }
+  sampled_.slices.resize(shape_.shared.slices);
+  for (uint32_t i = 0; i < shape_.shared.slices; ++i) {
+    s.slices += static_cast<double>(memory_.slice_used(i) - sampled_.slices[i]) / length /
+                shape_.shared.slices;
+    sampled_.slices[i] = memory_.slice_used(i);
+  }
+  uint64_t instructions = 0;
+  for (const auto& c : cores_) instructions += c->model.counts.instructions;
+  s.instructions_per_cycle = static_cast<double>(instructions - sampled_.locks) / length * kCycle;
+  sampled_.locks = instructions;  // of the sample before
+  sampled_until_ = end;
+  samples_.push_back(s);
+  if (samples_.size() < kMost) return;
+  for (size_t i = 0; i + 1 < samples_.size(); i += 2) {
+    const Sample &a = samples_[i], &b = samples_[i + 1];
+    const auto la = static_cast<double>(a.end - a.begin), lb = static_cast<double>(b.end - b.begin);
+    const auto mean = [&](double x, double y) { return (x * la + y * lb) / (la + lb); };
+    samples_[i / 2] = {.begin = a.begin,
+                       .end = b.end,
+                       .busiest_link = mean(a.busiest_link, b.busiest_link),
+                       .mean_link = mean(a.mean_link, b.mean_link),
+                       .channels = mean(a.channels, b.channels),
+                       .slices = mean(a.slices, b.slices),
+                       .instructions_per_cycle =
+                           mean(a.instructions_per_cycle, b.instructions_per_cycle)};
+  }
+  samples_.resize(samples_.size() / 2);
+  sample_length_ *= 2;
+}
+
+ChipResult ChipModel::finish(std::span<const BlockSites> blocks) {
+  program_.grow(blocks);
+  for (auto& c : cores_) {
+    c->model.open(true);
+    c->wrote = c->wrote_before = false;
+  }
+  while (advance(true) || let_one_go()) {
+  }
+  for (uint32_t core = 0; core < cores_.size(); ++core) {
+    serving_core_ = core;
+    drain(*cores_[core]);
+    now_.time = std::max(now_.time, cores_[core]->clock);
+  }
+  ChipResult result;
+  result.totals = end_ ? std::move(*end_) : totals_at(now_.time);
+  if (begin_) {
+    result.begin = begin_->time;
+    result.totals -= *begin_;
+    result.has_region = true;
+  }
+  for (const auto& c : cores_) result.clocks.push_back(c->clock);
+  result.samples = samples_;
+  result.off_chip_at = off_chip_at_;
+  result.off_chip_of = off_chip_of_;
+  result.unexplained_waits = unexplained_waits_;
+  result.forced = forced_;
+  return result;
+}
+
+}  // namespace gpusim::host::chip

@@ -1,0 +1,144 @@
+// A chip beside the program: what cores did, from their journals, put in the order of simulated time.
+//
+// Time goes on in windows ("bound and weave", Sanchez and Kozyrakis, ZSim, ISCA 2013). In a window each
+// core first runs freely, on its own caches alone; then all requests that left the cores are served in
+// the order in which they were issued, and what they cost is charged to the cores. What others did to
+// a core's lines it learns with the next window.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <queue>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "host/chip/core_model.h"
+#include "host/chip/memory_system.h"
+#include "host/chip/program_model.h"
+#include "host/chip/totals.h"
+#include "host/journal/journals.h"
+
+namespace gpusim::host::chip {
+
+struct ChipResult {
+  Totals totals;  // of the region of interest, or of the run
+  Ticks begin = 0;
+  bool has_region = false;  // the program came to it
+  std::vector<Ticks> clocks;  // of cores at the end of the run
+  std::vector<Sample> samples;
+  // Instructions that accessed memory and were not served on the chip: per word of the code map, and
+  // per core, over the whole run.
+  std::vector<uint64_t> off_chip_at, off_chip_of;
+  // Waits whose end no simulated write explains, and how often memory for the cores' streams ran out:
+  // where these are not 0, time depends on how the run was made.
+  uint64_t unexplained_waits = 0, forced = 0;
+};
+
+class ChipModel final : public JournalReader {
+ public:
+  ChipModel(const ChipShape& shape, const Module& module, const MachineConfig& config,
+            uint32_t pointer_bytes, const std::string& region);
+  ~ChipModel() override;
+
+  // --- As the run goes on.
+  void read(uint32_t core, std::span<const uint64_t> words,
+            std::span<const BlockSites> blocks) override;
+  void started(uint32_t child, uint32_t parent) override { order(parent, child); }
+  // A core of the same machine sleeps no longer in a system call.
+  void woken(uint32_t core, uint32_t by) { order(by, core); }
+  // gpusim_time_release() and _acquire().
+  void release(uint32_t core, uint64_t address, uint64_t number);
+  void acquire(uint32_t core, uint64_t address, uint64_t number);
+  void ended(uint32_t core);
+  // After a slice and all of its events. `blocks`: all, with their accesses.
+  void after_slice(std::span<const BlockSites> blocks);
+
+  // --- After the run.
+  ChipResult finish(std::span<const BlockSites> blocks);
+  const ChipShape& shape() const { return shape_; }
+  const ProgramModel& program() const { return program_; }
+  const MemorySystem& memory() const { return memory_; }
+
+ private:
+  struct Core;
+  struct KeyState {
+    uint64_t appended = 0, reached = 0;
+    Ticks at = 0;
+    uint32_t by = 0;
+    std::vector<uint32_t> waiting;
+  };
+  struct LockState {
+    bool is_held = false;
+    uint32_t holder = 0;
+    std::deque<uint32_t> waiting;
+  };
+  struct Lost {
+    uint32_t core;
+    uint64_t written;
+    uint32_t writer_unit;
+  };
+
+  void order(uint32_t before, uint32_t after);
+  uint64_t key_of(uint64_t address, uint64_t number) const {
+    return address << 1 | (number & 1);
+  }
+  bool advance(bool is_final);
+  bool run_freely(bool is_final);
+  void weave(Ticks until);
+  static bool may_say_more(const Core& c);
+  Ticks time_of(const Core& c) const;
+  void push(uint32_t core);
+  void serve(uint32_t core);
+  void serve_access(Core& c, uint32_t core, const Request& r);
+  void drain(Core& c);
+  void wait_for_slot(Core& c, size_t most, bool loads, uint32_t unit);
+  void charge(Core& c, Part part, Ticks time, uint32_t unit);
+  void charge(Core& c, const Stack& parts, uint32_t unit);
+  void block(uint32_t core, uint8_t why);
+  void unblock(uint32_t core, Ticks at, uint32_t by);
+  void wait(uint32_t core, const Request& r);
+  void reach(uint32_t core, const Request& r);
+  void acquire_now(uint32_t core, const Request& r);
+  void take_lock(uint32_t core, const Request& r);
+  void give_lock(uint32_t core, const Request& r);
+  bool let_one_go();
+  void classify(uint32_t core, const Request& r);
+  void note_written(uint32_t core, const Request& r);
+  void lost(uint32_t core, uint64_t line, bool stays_shared);
+  Totals totals_at(Ticks time);
+  void sample(Ticks end);
+
+  const ChipShape shape_;
+  const MachineConfig config_;
+  ProgramModel program_;
+  CoreContext context_;
+  MemorySystem memory_;
+  std::vector<std::unique_ptr<Core>> cores_;
+  std::vector<std::vector<uint64_t>> executions_;  // per host thread
+  std::vector<std::vector<uint64_t>> free_executions_;
+
+  Ticks from_ = 0, until_ = 0, hot_from_ = 0;
+  bool in_window_ = false;
+  using Place = std::pair<Ticks, uint32_t>;
+  std::priority_queue<Place, std::vector<Place>, std::greater<>> queue_;
+  std::unordered_map<uint64_t, KeyState> keys_;
+  std::unordered_map<uint64_t, LockState> locks_;
+  std::unordered_map<uint64_t, std::vector<uint32_t>> watchers_;
+  std::unordered_map<uint64_t, std::vector<Lost>> lost_;
+  uint64_t next_key_ = uint64_t{1} << 63;
+  const Request* serving_ = nullptr;
+  uint32_t serving_core_ = 0;
+
+  Totals now_;
+  std::unique_ptr<Totals> begin_, end_;
+  uint32_t regions_open_ = 0;
+  std::vector<uint64_t> off_chip_at_, off_chip_of_;
+  uint64_t unexplained_waits_ = 0, forced_ = 0;
+
+  std::vector<Sample> samples_;
+  Ticks sample_length_ = 0, sampled_until_ = 0;
+  Totals sampled_;
+};
+
+}  // namespace gpusim::host::chip

@@ -1,0 +1,493 @@
+#include "host/chip/core_model.h"
+
+#include <algorithm>
+
+namespace gpusim::host::chip {
+namespace {
+
+// Beside kBlockMark: an order, whose number stands below.
+constexpr uint64_t kOrderMark = kBlockMark | uint64_t{1} << 62;
+constexpr bool is_order(uint64_t word) { return (word & kOrderMark) == kOrderMark; }
+constexpr bool is_block(uint64_t word) { return (word & kOrderMark) == kBlockMark; }
+
+// Instructions between two waits that only look, and in a barrier beside its looks.
+constexpr uint32_t kMostOfLook = 64, kMostOfBarrier = 128;
+
+bool waits(const BlockModel& block) {
+  return !block.sites.empty() && (block.sites.back().kind == SiteKind::kWaitForEvent ||
+                                  block.sites.back().kind == SiteKind::kYield);
+}
+
+uint64_t mask_of(uint64_t address, uint32_t bytes, uint32_t line_bytes) {
+  const uint64_t first = (address & (line_bytes - 1)) / 8;
+  const uint64_t last = ((address & (line_bytes - 1)) + std::max(bytes, 1u) - 1) / 8;
+  const uint64_t count = std::min<uint64_t>(last, 63) - std::min<uint64_t>(first, 63) + 1;
+  return (count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1) << std::min<uint64_t>(first, 63);
+}
+
+}  // namespace
+
+CoreModel::CoreModel(const CoreContext& context, uint32_t number)
+    : c_(context),
+      number_(number),
+      is_coherent_(context.shape.shared.coherence == Coherence::kMesi),
+      writes_back_(!context.shape.l1_data || context.shape.l1_data->is_write_back),
+      shares_(context.shape.cores.count > 1) {
+  const ChipShape& s = c_.shape;
+  if (s.l1_data) l1_ = StateCache(*s.l1_data, s.line_bytes);
+  if (s.l2 && !s.l2->is_of_tile) l2_ = StateCache(*s.l2, s.line_bytes);
+  if (s.l1_instruction) fetch_ = StateCache(*s.l1_instruction, s.line_bytes);
+}
+
+void CoreModel::append(std::span<const uint64_t> words) {
+  constexpr size_t kMuch = 1 << 14;
+  if (at_ > kMuch && at_ > words_.size() / 2) {
+    words_.erase(words_.begin(), words_.begin() + static_cast<std::ptrdiff_t>(at_));
+    usable_ -= at_;
+    scan_at_ -= std::min(scan_at_, at_);
+    at_ = 0;
+  }
+  words_.insert(words_.end(), words.begin(), words.end());
+}
+
+void CoreModel::append(const Order& order) {
+  words_.push_back(kOrderMark | orders_.size());
+  orders_.push_back(order);
+}
+
+// Cores of a private machine have memory of their own at the same addresses.
+uint64_t CoreModel::line_of(uint64_t address, uint32_t shift) const {
+  const MachineConfig& m = c_.config;
+  const bool is_own =
+      m.memory_model == MemoryModel::kPrivate && address - m.linear_base >= m.linear_size;
+  constexpr uint32_t kAddressBits = 48;
+  const uint64_t owner = is_own ? uint64_t{number_} + 1 : 0;
+  return ((address & ((uint64_t{1} << kAddressBits) - 1)) >> shift) |
+         owner << (kAddressBits - shift);
+}
+
+void CoreModel::begin(Ticks clock) {
+  requests.clear();
+  next = 0;
+  estimate_ = clock;
+  apply_losses();
+}
+
+void CoreModel::apply_losses() {
+  for (const uint64_t line : grants_)
+    for (StateCache* cache : {&l1_, &l2_}) {
+      if (cache == &l1_ ? !c_.shape.l1_data : (!c_.shape.l2 || c_.shape.l2->is_of_tile)) continue;
+      uint64_t* const entry = cache->find(line);
+      if (entry && StateCache::state(*entry) == LineState::kShared)
+        StateCache::set_state(entry, LineState::kExclusive);
+    }
+  grants_.clear();
+  for (const Loss& loss : losses_) {
+    hot_[loss.line % kHotLines] = loss.line + 1;
+    for (StateCache* cache : {&l1_, &l2_}) {
+      if (cache == &l1_ ? !c_.shape.l1_data : (!c_.shape.l2 || c_.shape.l2->is_of_tile)) continue;
+      if (loss.stays_shared) {
+        if (uint64_t* const entry = cache->find(loss.line))
+          StateCache::set_state(entry, LineState::kShared);
+      } else {
+        cache->drop(loss.line);
+      }
+    }
+  }
+  losses_.clear();
+}
+
+void CoreModel::emit(Kind kind, Ask ask, uint64_t line, uint64_t words, uint32_t order,
+                     uint32_t unit, bool first, Ticks least) {
+  requests.push_back({.line = line,
+                      .words = words,
+                      .gap = since_,
+                      .l1 = since_l1_,
+                      .l2 = since_l2_,
+                      .unit = unit,
+                      .order = order,
+                      .kind = kind,
+                      .ask = ask,
+                      .counts = first});
+  estimate_ += since_ + least;
+  since_ = since_l1_ = since_l2_ = 0;
+}
+
+void CoreModel::end_block() {
+  if (!block_) return;
+  since_ += block_->cost - counted_;
+  last_end_ = block_->end_pc;
+  block_ = nullptr;
+}
+
+void CoreModel::begin_block(uint32_t number) {
+  end_block();
+  const BlockModel& b = c_.program.block(number);
+  if (b.pc != last_end_) since_ += ticks(c_.shape.cores.taken_branch_cycles);
+  block_ = &b;
+  block_number_ = number;
+  site_ = 0;
+  counted_ = 0;
+  counts.instructions += b.insn_count;
+  ++(*executions_)[number];
+  if (c_.shape.l1_instruction) fetch(b);
+}
+
+void CoreModel::fetch(const BlockModel& b) {
+  if (b.insn_count == 0) return;
+  const uint64_t first = b.pc >> c_.line_shift, last = (b.end_pc - 1) >> c_.line_shift;
+  for (uint64_t line = first; line <= last; ++line) {
+    if (line == last_fetch_) continue;
+    last_fetch_ = line;
+    ++counts.fetches;
+    if (fetch_.touch(line)) continue;
+    ++counts.fetch_misses;
+    fetch_.fill(line, LineState::kExclusive);
+    emit(Kind::kFetch, Ask::kFetch, line_of(line << c_.line_shift, c_.line_shift), 0, 0,
+         static_cast<uint32_t>(c_.program.module().code.unit_of(b.pc)), true, c_.least_miss);
+  }
+}
+
+void CoreModel::take_order(uint32_t index) {
+  end_block();
+  const Order& order = orders_[index];
+  emit(order.is_release ? Kind::kRelease : Kind::kAcquire, Ask::kRead,
+       order.has_word ? line_of(order.key >> 1, c_.shape.l1_data ? c_.line_shift : c_.granule_shift)
+                      : 0,
+       1, index, 0, false, 0);
+  if (!order.is_release || !order.has_word) return;
+  scanning_ = Scanning::kBarrier;
+  scan_at_ = at_;
+  scanned_ = skipped_ = 0;
+  scan_block_ = nullptr;
+  released_ = index;
+}
+
+// --- Accesses
+
+void CoreModel::evict(const StateCache::Victim& victim, uint32_t unit) {
+  const bool is_dirty = victim.state == LineState::kModified;
+  if (!is_dirty && !is_coherent_) return;
+  emit(Kind::kPut, is_dirty ? Ask::kPutDirty : Ask::kPut, victim.line, 0, 0, unit, false, 0);
+}
+
+void CoreModel::far(const SiteModel& site, uint64_t line, uint32_t bytes, bool first) {
+  const bool is_atomic = site.kind == SiteKind::kAtomic;
+  emit(is_atomic                       ? Kind::kAtomic
+       : site.kind == SiteKind::kStore ? Kind::kStore
+                                       : Kind::kLoad,
+       site.kind == SiteKind::kLoad ? Ask::kFarRead : Ask::kFar, line, 0, std::max(bytes, 1u),
+       site.unit, first,
+       site.kind == SiteKind::kStore ? 0 : c_.least_miss);
+}
+
+void CoreModel::miss(const SiteModel& site, uint64_t line, uint64_t words, bool write, bool first) {
+  const ChipShape& s = c_.shape;
+  if (first) ++counts.l1_misses;
+  const bool has_l2 = s.l2 && !s.l2->is_of_tile;
+  const bool makes_dirty = write && writes_back_;
+  if (has_l2) {
+    ++counts.l2_accesses;
+    since_ += ticks(s.l2->hit_cycles);
+    since_l2_ += static_cast<uint32_t>(ticks(s.l2->hit_cycles));
+    if (uint64_t* entry = l2_.touch(line)) {
+      const LineState was = StateCache::state(*entry);
+      LineState now = makes_dirty ? LineState::kModified : was;
+      if (const auto victim = l1_.fill(line, now); victim && victim->state == LineState::kModified)
+        if (uint64_t* below = l2_.find(victim->line))
+          StateCache::set_state(below, LineState::kModified);
+      if (makes_dirty) StateCache::set_state(l2_.find(line), LineState::kModified);
+      if (makes_dirty && was == LineState::kShared && is_coherent_)
+        emit(site.kind == SiteKind::kAtomic ? Kind::kAtomic : Kind::kStore, Ask::kUpgrade, line,
+             words, 0, site.unit, first, 0);
+      return;
+    }
+    ++counts.l2_misses;
+  }
+  const bool is_load = site.kind == SiteKind::kLoad;
+  const Kind kind = is_load                          ? Kind::kLoad
+                    : site.kind == SiteKind::kAtomic ? Kind::kAtomic
+                                                     : Kind::kStore;
+  if (write && !writes_back_) {  // no line is fetched for a write
+    emit(kind, Ask::kWriteThrough, line, words, 8, site.unit, first, 0);
+    return;
+  }
+  emit(kind, write ? (is_coherent_ ? Ask::kOwn : Ask::kRead) : Ask::kRead, line, words, 0,
+       site.unit, first, kind == Kind::kStore || c_.shape.cores.outstanding_loads > 1 ? 0 : c_.least_miss);
+  const LineState state = makes_dirty    ? LineState::kModified
+                          : is_coherent_ ? LineState::kShared
+                                         : LineState::kExclusive;
+  if (!has_l2) {
+    if (const auto victim = l1_.fill(line, state)) evict(*victim, site.unit);
+    return;
+  }
+  if (const auto victim = l1_.fill(line, state); victim && victim->state == LineState::kModified)
+    if (uint64_t* below = l2_.find(victim->line)) StateCache::set_state(below, LineState::kModified);
+  if (auto victim = l2_.fill(line, state)) {
+    if (l1_.drop(victim->line) == LineState::kModified) victim->state = LineState::kModified;
+    evict(*victim, site.unit);
+  }
+}
+
+void CoreModel::write_hit(const SiteModel& site, uint64_t line, uint64_t words, uint32_t bytes,
+                          uint64_t* entry, bool first) {
+  const Kind kind = site.kind == SiteKind::kAtomic ? Kind::kAtomic : Kind::kStore;
+  if (!writes_back_) {
+    emit(kind, Ask::kWriteThrough, line, words, std::max(bytes, 1u), site.unit, first, 0);
+    return;
+  }
+  const LineState was = StateCache::state(*entry);
+  if (was != LineState::kModified) StateCache::set_state(entry, LineState::kModified);
+  if (!is_coherent_) return;
+  if (was == LineState::kShared)
+    emit(kind, Ask::kUpgrade, line, words, 0, site.unit, first, 0);
+  else if (is_hot(line))
+    emit(Kind::kNote, Ask::kRead, line, words, 0, site.unit, false, 0);
+}
+
+void CoreModel::access_line(const SiteModel& site, uint64_t line, uint64_t words, uint32_t bytes,
+                            bool first) {
+  const bool write = site.kind != SiteKind::kLoad;
+  if (site.kind == SiteKind::kAtomic && !is_coherent_ && shares_) {
+    if (first) ++counts.l1_misses;
+    if (l1_.drop(line) == LineState::kModified)
+      emit(Kind::kPut, Ask::kPutDirty, line, 0, 0, site.unit, false, 0);
+    return far(site, line, bytes, first);
+  }
+  if (uint64_t* entry = l1_.touch(line)) {
+    if (write)
+      write_hit(site, line, words, bytes, entry, first);
+    else if (c_.shape.l1_data->hit_cycles > 1) {
+      const auto more = static_cast<uint32_t>(ticks(c_.shape.l1_data->hit_cycles - 1));
+      since_ += more;
+      since_l1_ += more;
+    }
+    return;
+  }
+  miss(site, line, words, write, first);
+}
+
+// False: the core has to stop before it.
+bool CoreModel::access(const SiteModel& site, uint64_t address, uint32_t bytes) {
+  const uint32_t shift = c_.shape.l1_data ? c_.line_shift : c_.granule_shift;
+  uint64_t line = line_of(address, shift);
+  const uint64_t last = bytes > 1 ? line_of(address + bytes - 1, shift) : line;
+  since_ += site.before - counted_;
+  counted_ = site.before;
+  if (site.kind == SiteKind::kLoad) last_load_ = line;
+  ++counts.l1_accesses;
+  if (!c_.shape.l1_data) {
+    for (bool first = true;; first = false, ++line) {
+      far(site, line, bytes, first);
+      if (line == last) return true;
+    }
+  }
+  const uint32_t line_bytes = c_.shape.line_bytes;
+  for (bool first = true;; first = false, ++line) {
+    const uint64_t from = first ? address : 0;
+    const uint64_t end = line == last ? ((address + bytes - 1) & (line_bytes - 1)) + 1 : line_bytes;
+    const auto here = static_cast<uint32_t>(end - (from & (line_bytes - 1)));
+    access_line(site, line, mask_of(from, here, line_bytes), here, first);
+    if (line == last) return true;
+  }
+}
+
+// --- Waiting
+
+// Behind a wait: blocks that come to another one within few instructions only looked.
+CoreModel::Scan CoreModel::scan_looks() {
+  for (; scan_at_ < usable_; ++scan_at_) {
+    const uint64_t word = words_[scan_at_];
+    if (is_order(word)) return Scan::kFound;
+    if (!is_block(word)) continue;
+    if (scan_block_ && waits(*scan_block_)) {  // in vain: all up to here is left out
+      at_ = scan_at_;
+      last_end_ = scan_block_->end_pc;
+      counts.skipped += scanned_;
+      scanned_ = 0;
+    }
+    scan_block_ = &c_.program.block(static_cast<uint32_t>(word));
+    scanned_ += scan_block_->insn_count;
+    if (scanned_ > kMostOfLook) return Scan::kFound;
+  }
+  if (scan_block_ && waits(*scan_block_)) {
+    at_ = scan_at_;
+    last_end_ = scan_block_->end_pc;
+    counts.skipped += scanned_;
+    scanned_ = 0;
+    scan_block_ = nullptr;
+  }
+  return is_final_ ? Scan::kFound : Scan::kUnknown;
+}
+
+// Behind a release: if the core acquires the same with only looks between, all that is the barrier.
+CoreModel::Scan CoreModel::scan_barrier() {
+  for (; scan_at_ < usable_; ++scan_at_) {
+    const uint64_t word = words_[scan_at_];
+    if (is_order(word)) {
+      const Order &here = orders_[static_cast<uint32_t>(word)], &mine = orders_[released_];
+      return !here.is_release && here.key == mine.key ? Scan::kFound : Scan::kNot;
+    }
+    if (!is_block(word)) continue;
+    const BlockModel& block = c_.program.block(static_cast<uint32_t>(word));
+    scanned_ += block.insn_count;
+    skipped_ += block.insn_count;
+    if (scanned_ > kMostOfBarrier) return Scan::kNot;
+    if (waits(block)) scanned_ = 0;
+  }
+  return is_final_ ? Scan::kNot : Scan::kUnknown;
+}
+
+// False: more words are needed.
+bool CoreModel::resume_scan() {
+  if (scanning_ == Scanning::kLooks) {
+    if (scan_looks() == Scan::kUnknown) return false;
+    emit(Kind::kWait, Ask::kRead, last_load_, 0, 0, 0, false, 0);
+  } else if (scanning_ == Scanning::kBarrier) {
+    const Scan found = scan_barrier();
+    if (found == Scan::kUnknown) return false;
+    if (found == Scan::kFound) {
+      at_ = scan_at_;
+      counts.skipped += skipped_;
+    }
+  }
+  scanning_ = Scanning::kNo;
+  return true;
+}
+
+void CoreModel::leave_lock() {
+  in_lock_ = false;
+  emit(lock_block_->role == Role::kLock ? Kind::kLock : Kind::kUnlock, Ask::kOwn,
+       line_of(lock_word_, c_.shape.l1_data ? c_.line_shift : c_.granule_shift), lock_word_, 0,
+       static_cast<uint32_t>(c_.program.module().code.unit_of(lock_block_->pc)), false, 0);
+}
+
+// The word at at_ belongs to a function that takes or gives a lock, and is left out.
+bool CoreModel::skip_lock() {
+  const uint64_t word = words_[at_];
+  if (!is_block(word)) {
+    if (lock_has_word_ || !block_) return true;
+    while (site_ < block_->sites.size() && !has_address(block_->sites[site_].kind)) ++site_;
+    if (site_ == block_->sites.size()) return true;
+    ++site_;
+    if (word - c_.stack_base < c_.stack_end - c_.stack_base) return true;
+    lock_word_ = word - static_cast<uint64_t>(
+                            int64_t{c_.program.function(lock_block_->function).offset});
+    lock_has_word_ = true;
+    return true;
+  }
+  const BlockModel& b = c_.program.block(static_cast<uint32_t>(word));
+  const SyncFunction& f = c_.program.function(lock_block_->function);
+  const bool is_inside = b.pc - f.begin < f.end - f.begin;
+  // Back where it was called; or, from a call that was a jump, somewhere that is no beginning.
+  if (b.pc == lock_return_ || (was_inside_ && !is_inside && !b.starts_function)) {
+    block_ = nullptr;
+    last_end_ = b.pc;
+    leave_lock();
+    return false;
+  }
+  was_inside_ = is_inside;
+  block_ = &b;
+  site_ = 0;
+  counts.skipped += b.insn_count;
+  return true;
+}
+
+// --- The stream
+
+void CoreModel::run(Ticks until, Ticks hot, std::vector<uint64_t>& executions) {
+  executions_ = &executions;
+  starved_ = stopped_hot_ = false;
+  const bool has_lines = c_.shape.l1_data.has_value();
+  while (estimate_ + since_ < until) {
+    if (scanning_ != Scanning::kNo && !resume_scan()) {
+      starved_ = true;
+      return;
+    }
+    if (at_ >= usable_) {
+      starved_ = true;
+      if (!is_final_) return;
+      end_block();
+      if (since_ != 0) emit(Kind::kTail, Ask::kRead, 0, 0, 0, 0, false, 0);
+      return;
+    }
+    const uint64_t word = words_[at_];
+    if (is_order(word)) {
+      ++at_;
+      take_order(static_cast<uint32_t>(word));
+      continue;
+    }
+    if (in_lock_ && skip_lock()) {
+      ++at_;
+      continue;
+    }
+    if (is_block(word)) {
+      ++at_;
+      const auto number = static_cast<uint32_t>(word);
+      const BlockModel& b = c_.program.block(number);
+      if (b.role == Role::kLock || b.role == Role::kUnlock) {
+        end_block();
+        in_lock_ = true;
+        lock_has_word_ = false;
+        was_inside_ = true;
+        lock_word_ = 0;
+        lock_block_ = &b;
+        lock_return_ = last_end_;
+        block_ = &b;
+        site_ = 0;
+        counts.skipped += b.insn_count;
+        continue;
+      }
+      if (in_region_ && b.pc == region_return_) {
+        end_block();
+        in_region_ = false;
+        emit(Kind::kEnd, Ask::kRead, 0, 0, 0, 0, false, 0);
+      }
+      if (b.role == Role::kBegin || b.role == Role::kEnd) {
+        end_block();
+        if (b.role == Role::kBegin && c_.program.region_is_function() && !in_region_) {
+          in_region_ = true;
+          region_return_ = last_end_;
+        }
+        emit(b.role == Role::kBegin ? Kind::kBegin : Kind::kEnd, Ask::kRead, 0, 0, 0, 0, false, 0);
+      }
+      begin_block(number);
+    } else {
+      while (site_ < block_->sites.size() && !has_address(block_->sites[site_].kind)) ++site_;
+      if (site_ >= block_->sites.size()) {
+        ++at_;
+        continue;
+      }
+      const SiteModel& site = block_->sites[site_];
+      if (site.is_vector && (word & VectorNote::kEnd)) {
+        ++site_;
+        ++at_;
+        if (site_ < block_->sites.size()) continue;
+      } else {
+        const uint64_t address = site.is_vector ? VectorNote::address(word) : word;
+        const uint32_t bytes = site.is_vector ? VectorNote::bytes(word) : site.bytes;
+        if (has_lines && is_coherent_ && is_hot(line_of(address, c_.line_shift)) &&
+            estimate_ + since_ >= hot) {
+          stopped_hot_ = true;
+          return;
+        }
+        ++at_;
+        if (!site.is_vector) ++site_;
+        access(site, address, bytes);
+      }
+    }
+    // A wait ends its block.
+    if (block_ && waits(*block_) && site_ + 1 >= block_->sites.size()) {
+      size_t left = site_;
+      while (left < block_->sites.size() && !has_address(block_->sites[left].kind)) ++left;
+      if (left < block_->sites.size()) continue;
+      end_block();
+      scanning_ = Scanning::kLooks;
+      scan_at_ = at_;
+      scanned_ = 0;
+      scan_block_ = nullptr;
+    }
+  }
+}
+
+}  // namespace gpusim::host::chip

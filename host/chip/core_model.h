@@ -1,0 +1,184 @@
+// One core of a chip: reads what it did from its journal and sends what its own caches do not serve as
+// requests, with the cycles between them.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device_sim/core/backend.h"
+#include "host/chip/memory_system.h"
+#include "host/chip/private_cache.h"
+#include "host/chip/program_model.h"
+
+namespace gpusim::host::chip {
+
+enum class Kind : uint8_t {
+  kLoad,    // the core waits for it
+  kStore,   // it does not
+  kAtomic,  // it waits, also for what came before
+  kFetch,
+  kPut,     // nobody waits
+  kNote,    // a write to a line that is contended: takes no time
+  kTail,    // cycles only: at the end
+  kWait,    // until a word of the line changes
+  kRelease, // number: of the order
+  kAcquire,
+  kLock,
+  kUnlock,
+  kBegin,   // of the region of interest
+  kEnd,
+};
+
+struct Request {
+  uint64_t line = 0;
+  uint64_t words = 0;    // mask of the 8-byte words of the line
+  Ticks gap = 0;         // since the request before
+  uint32_t l1 = 0, l2 = 0;  // of it: parts that are not instructions
+  uint32_t unit = 0;
+  uint32_t order = 0;    // kRelease, kAcquire: which; else bytes
+  Kind kind = Kind::kTail;
+  Ask ask = Ask::kRead;
+  bool counts = false;   // the first line of an access
+};
+
+// One word of order between cores: what the releasing core did so far comes before what the
+// acquiring one does next.
+struct Order {
+  uint64_t key = 0;
+  uint64_t required = 0;  // acquire: so many releases of the key must have been reached
+  bool is_release = false;
+  bool has_word = false;  // key is an address that both access
+};
+
+struct CoreContext {
+  const ChipShape& shape;
+  const ProgramModel& program;
+  const MachineConfig& config;
+  uint32_t line_shift, granule_shift;
+  uint64_t stack_base, stack_end;  // of all cores
+  Ticks least_miss;                // what a miss costs at least
+};
+
+struct CoreCounts {
+  uint64_t instructions = 0;
+  uint64_t l1_accesses = 0, l1_misses = 0;  // data; accesses as instructions make them
+  uint64_t l2_accesses = 0, l2_misses = 0;  // a private one
+  uint64_t fetches = 0, fetch_misses = 0;   // lines
+  uint64_t skipped = 0;                     // instructions of looks in vain, and of barriers and locks
+};
+
+class CoreModel {
+ public:
+  CoreModel(const CoreContext& context, uint32_t number);
+
+  // --- The stream, between slices.
+  void append(std::span<const uint64_t> words);
+  void append(const Order& order);
+  // What was appended so far may be used; and whether that is all that there will be.
+  void open(bool is_final) {
+    usable_ = words_.size();
+    is_final_ = is_final;
+  }
+  size_t backlog() const { return words_.size() - at_; }
+  bool has_words() const { return at_ < usable_; }
+  bool has_more() const { return usable_ < words_.size(); }  // that may not be used yet
+
+  // --- Free running.
+  // At `clock`, with no request left.
+  void begin(Ticks clock);
+  // Reads on until the core is at `until`, if its misses cost what they cost at least; from `hot` on
+  // it stops where it comes to a line that others want. Counts executions of blocks.
+  void run(Ticks until, Ticks hot, std::vector<uint64_t>& executions);
+  bool is_starved() const { return starved_; }
+  bool stopped_hot() const { return stopped_hot_; }
+  Ticks estimate() const { return estimate_ + since_; }
+  Ticks since_request() const { return since_; }
+
+  // --- What others did to its lines, before it runs again.
+  void lose(uint64_t line, bool stays_shared) { losses_.push_back({line, stays_shared}); }
+  // It got the line after all.
+  void keep(uint64_t line) {
+    std::erase_if(losses_, [&](const Loss& l) { return l.line == line; });
+  }
+  void grant_exclusive(uint64_t line) { grants_.push_back(line); }
+
+  std::vector<Request> requests;
+  size_t next = 0;  // of them
+  bool has_request() const { return next < requests.size(); }
+  const Order& order(uint32_t number) const { return orders_[number]; }
+  CoreCounts counts;
+
+ private:
+  struct Loss {
+    uint64_t line;
+    bool stays_shared;
+  };
+  enum class Scan { kFound, kNot, kUnknown };
+
+  uint64_t line_of(uint64_t address, uint32_t shift) const;
+  void apply_losses();
+  void begin_block(uint32_t number);
+  void end_block();
+  void take_order(uint32_t index);
+  bool access(const SiteModel& site, uint64_t address, uint32_t bytes);
+  void access_line(const SiteModel& site, uint64_t line, uint64_t words, uint32_t bytes, bool first);
+  void miss(const SiteModel& site, uint64_t line, uint64_t words, bool write, bool first);
+  void write_hit(const SiteModel& site, uint64_t line, uint64_t words, uint32_t bytes,
+                 uint64_t* entry, bool first);
+  void far(const SiteModel& site, uint64_t line, uint32_t bytes, bool first);
+  void evict(const StateCache::Victim& victim, uint32_t unit);
+  void fetch(const BlockModel& block);
+  void emit(Kind kind, Ask ask, uint64_t line, uint64_t words, uint32_t order, uint32_t unit,
+            bool first, Ticks least);
+  bool is_hot(uint64_t line) const { return hot_[line % kHotLines] == line + 1; }
+  bool skip_lock();
+  void leave_lock();
+  Scan scan_looks();
+  Scan scan_barrier();
+  bool resume_scan();
+
+  const CoreContext& c_;
+  uint32_t number_;
+  bool is_coherent_, writes_back_, shares_;
+  StateCache l1_, l2_, fetch_;
+  uint64_t last_fetch_ = ~uint64_t{0};
+
+  std::vector<uint64_t> words_;
+  size_t at_ = 0, usable_ = 0;
+  bool is_final_ = false, starved_ = false, stopped_hot_ = false;
+  std::vector<Order> orders_;
+
+  const BlockModel* block_ = nullptr;
+  uint32_t block_number_ = 0;
+  size_t site_ = 0;
+  Ticks counted_ = 0;  // of the block's cycles
+  Ticks since_ = 0;    // since the last request
+  uint32_t since_l1_ = 0, since_l2_ = 0;
+  Ticks estimate_ = 0;
+  uint64_t last_load_ = 0;  // its line
+  uint64_t last_end_ = 0;   // where the block before ended
+
+  // A scan ahead: after a wait, or after a release.
+  enum class Scanning : uint8_t { kNo, kLooks, kBarrier } scanning_ = Scanning::kNo;
+  size_t scan_at_ = 0;
+  uint32_t scanned_ = 0, skipped_ = 0;
+  uint32_t released_ = 0;  // its order
+  const BlockModel* scan_block_ = nullptr;
+
+  // Inside a function that takes or gives a lock.
+  bool in_lock_ = false, lock_has_word_ = false, was_inside_ = false;
+  const BlockModel* lock_block_ = nullptr;
+  uint64_t lock_return_ = 0, lock_word_ = 0;
+  // Inside the function that is the region of interest.
+  bool in_region_ = false;
+  uint64_t region_return_ = 0;
+
+  static constexpr size_t kHotLines = 16;
+  std::array<uint64_t, kHotLines> hot_{};  // line + 1
+  std::vector<Loss> losses_;
+  std::vector<uint64_t> grants_;
+  std::vector<uint64_t>* executions_ = nullptr;
+};
+
+}  // namespace gpusim::host::chip

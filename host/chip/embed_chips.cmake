@@ -1,0 +1,16 @@
+# cmake -DOUT=FILE.cpp -DFILES=a.json|b.json -P embed_chips.cmake
+# Writes the texts of the files into a C++ source.
+set(text "// Generated from host/chip/chips.\n#include \"host/chip/builtin_chips.h\"\n\n")
+string(APPEND text "namespace gpusim::host::chip {\n")
+string(APPEND text "std::span<const BuiltinChip> builtin_chip_files() {\n")
+string(APPEND text "  static const BuiltinChip files[] = {\n")
+string(REPLACE "|" ";" FILES "${FILES}")
+foreach(file ${FILES})
+  get_filename_component(name "${file}" NAME)
+  file(READ "${file}" json)
+  string(APPEND text "      {\"${name}\", R\"json(${json})json\"},\n")
+endforeach()
+string(APPEND text "  };\n  return files;\n}\n}  // namespace gpusim::host::chip\n")
+file(WRITE "${OUT}.new" "${text}")
+configure_file("${OUT}.new" "${OUT}" COPYONLY)
+file(REMOVE "${OUT}.new")

@@ -1,0 +1,58 @@
+// The network between tiles: which links a message takes, when, and how full they are.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "host/chip/calendar.h"
+#include "host/chip/shape.h"
+
+namespace gpusim::host::chip {
+
+struct Delivery {
+  Ticks arrival = 0;  // of the last flit
+  Ticks queued = 0;   // of that, waiting for links
+};
+
+// Zero-load latency of a message of k flits over h links of a mesh, torus or ring (Dally and Towles,
+// Principles and Practices of Interconnection Networks, 3.3): (h + 1) routers, h links, and k - 1
+// cycles until the last flit is there. Through a crossbar or bus: one router and one link. Within a
+// tile: nothing.
+class Network {
+ public:
+  explicit Network(const NetworkShape& shape);
+
+  Delivery send(uint32_t from, uint32_t to, uint32_t payload_bytes, Ticks at, Ticks now);
+  uint32_t flits_of(uint32_t payload_bytes) const {
+    return (payload_bytes + shape_.header_bytes + shape_.flit_bytes - 1) / shape_.flit_bytes;
+  }
+  Ticks zero_load(uint32_t from, uint32_t to, uint32_t payload_bytes) const;
+
+  // Links on the way, in its order; their numbers run from 0 to link_count() - 1.
+  void route(uint32_t from, uint32_t to, std::vector<uint32_t>& links) const;
+  uint32_t link_count() const { return static_cast<uint32_t>(links_.size()); }
+  std::string link_name(uint32_t link) const;
+  // Ticks for which a link was taken, since the beginning.
+  Ticks used(uint32_t link) const { return links_[link].used(); }
+  uint64_t messages() const { return messages_; }
+  uint64_t flit_hops() const { return flit_hops_; }
+  uint64_t bytes_between(uint32_t from, uint32_t to) const { return matrix_[from * tiles_ + to]; }
+  uint32_t tiles() const { return tiles_; }
+  const NetworkShape& shape() const { return shape_; }
+
+ private:
+  void route_on_grid(uint32_t from, uint32_t to, std::vector<uint32_t>& links) const;
+  Ticks link_time(uint32_t link, uint32_t flits) const;
+  size_t common_level(uint32_t from, uint32_t to) const;
+
+  NetworkShape shape_;
+  uint32_t tiles_;
+  Ticks router_, link_;
+  std::vector<Calendar> links_;
+  std::vector<uint32_t> level_base_;  // hierarchical: number of the first link of each level
+  std::vector<uint64_t> matrix_;      // bytes, [from][to]
+  std::vector<uint32_t> scratch_;
+  uint64_t messages_ = 0, flit_hops_ = 0;
+};
+
+}  // namespace gpusim::host::chip

@@ -1,0 +1,315 @@
+// What a chip did, as a page: where time went, floor plan, traffic, roofline.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "device_sim/base/page.h"
+#include "device_sim/base/svg.h"
+#include "host/chip/report.h"
+
+namespace gpusim::host::chip {
+namespace {
+
+using page::Json;
+
+double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+Json number(double x) { return page::rounded(x); }
+
+// From pale to dark; readable on light and dark ground.
+std::string heat_colour(double x) {
+  x = std::clamp(x, 0.0, 1.0);
+  const auto mix = [&](double from, double to) { return static_cast<int>(from + (to - from) * x); };
+  return fmt::format("#{:02x}{:02x}{:02x}", mix(222, 178), mix(226, 24), mix(236, 43));
+}
+
+std::array<double, kParts> stack_of(const Stack& ticks) {
+  std::array<double, kParts> cycles{};
+  for (size_t p = 0; p < kParts; ++p) cycles[p] = cycles_of(ticks[p]);
+  return cycles;
+}
+
+Json stack_chart(const std::string& title, const std::vector<PlaceTime>& rows) {
+  constexpr size_t kMost = 20;
+  const size_t n = std::min(rows.size(), kMost);
+  Json names = Json::array(), series = Json::array();
+  for (size_t i = 0; i < n; ++i) names.push_back(rows[i].name.empty() ? "(unknown)" : rows[i].name);
+  for (size_t p = 0; p < kParts; ++p) {
+    Json values = Json::array();
+    double sum = 0;
+    for (size_t i = 0; i < n; ++i) {
+      values.push_back(number(rows[i].cycles[p]));
+      sum += rows[i].cycles[p];
+    }
+    if (sum > 0) series.push_back({{"name", kPartNames[p]}, {"values", std::move(values)}});
+  }
+  return {{"kind", "bars"},
+          {"title", title},
+          {"categories", std::move(names)},
+          {"y", {{"label", "cycles of all cores"}, {"scale", "linear"}, {"format", "count"}}},
+          {"series", std::move(series)}};
+}
+
+// Cores, or groups of neighbouring ones.
+std::vector<PlaceTime> stacks_of_cores(const ChipReport& r) {
+  constexpr size_t kMost = 16;
+  const auto& cores = r.result.totals.cores;
+  const size_t per = (cores.size() + kMost - 1) / kMost;
+  std::vector<PlaceTime> rows;
+  for (size_t first = 0; first < cores.size(); first += per) {
+    const size_t end = std::min(cores.size(), first + per);
+    PlaceTime row{per == 1 ? fmt::format("core {}", first)
+                           : fmt::format("cores {} to {}", first, end - 1),
+                  {}};
+    for (size_t c = first; c < end; ++c) {
+      const auto stack = stack_of(cores[c]);
+      for (size_t p = 0; p < kParts; ++p) row.cycles[p] += stack[p];
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json time_chart(const ChipReport& r) {
+  Json series = Json::array();
+  const auto add = [&](const char* name, double Sample::* value) {
+    Json points = Json::array();
+    for (const Sample& s : r.result.samples)
+      points.push_back({number(cycles_of(s.begin + s.end) / 2), number(s.*value)});
+    series.push_back({{"name", name}, {"points", std::move(points)}, {"marks", false}});
+  };
+  add("busiest link", &Sample::busiest_link);
+  add("links, mean", &Sample::mean_link);
+  add("memory channels, mean", &Sample::channels);
+  add("slices, mean", &Sample::slices);
+  return {{"kind", "lines"},
+          {"title", "Use over time"},
+          {"x", {{"label", "cycle"}, {"scale", "linear"}, {"format", "si"}}},
+          {"y", {{"label", "share of what is possible"},
+                 {"scale", "linear"},
+                 {"format", "percent"},
+                 {"min", 0},
+                 {"max", 1}}},
+          {"series", std::move(series)}};
+}
+
+// Operations are instructions that compute: integer and floating point.
+Json roofline_chart(const ChipReport& r) {
+  const double peak = r.cores * r.shape.cores.issue_width * r.shape.clock_hz;
+  const double bandwidth = r.shape.memory.channels * r.shape.memory.bytes_per_cycle * r.shape.clock_hz;
+  const double here = share(r.operations, r.memory_bytes);
+  const double ridge = peak / bandwidth;
+  const double low = std::min(ridge, here > 0 ? here : ridge) / 16,
+               high = std::max(ridge, here) * 16;
+  Json roof = Json::array();
+  for (int i = 0; i <= 32; ++i) {
+    const double x = low * std::pow(high / low, i / 32.0);
+    roof.push_back({number(x), number(std::min(peak, x * bandwidth))});
+  }
+  return {{"kind", "lines"},
+          {"title", "Roofline"},
+          {"note", "Operations are instructions that compute; bytes are those between the shared "
+                   "cache and memory."},
+          {"x", {{"label", "operations per byte"}, {"scale", "log2"}, {"format", "number"}}},
+          {"y", {{"label", "operations per second"}, {"scale", "log10"}, {"format", "si"}}},
+          {"series",
+           Json::array({Json{{"name", "the chip's limit"},
+                             {"style", "reference"},
+                             {"points", std::move(roof)}},
+                        Json{{"name", "this program"},
+                             {"points", Json::array({Json::array(
+                                            {number(here), number(share(r.operations, r.seconds))})})}}})}};
+}
+
+Json matrix_chart(const ChipReport& r) {
+  // Tiles, or groups of neighbouring ones.
+  constexpr uint32_t kMost = 32;
+  const uint32_t tiles = r.shape.tiles(), per = (tiles + kMost - 1) / kMost, n = (tiles + per - 1) / per;
+  std::vector<std::vector<double>> sums(n, std::vector<double>(n, 0));
+  double most = 0;
+  for (uint32_t a = 0; a < tiles; ++a)
+    for (uint32_t b = 0; b < tiles; ++b) {
+      double& sum = sums[b / per][a / per];
+      sum += static_cast<double>(r.result.totals.bytes_between[size_t{a} * tiles + b]);
+      most = std::max(most, sum);
+    }
+  Json columns = Json::array(), cells = Json::array();
+  for (uint32_t b = 0; b < n; ++b) {
+    columns.push_back(per == 1 ? fmt::format("{}", b) : fmt::format("{}…", b * per));
+    Json column = Json::array();
+    for (uint32_t a = 0; a < n; ++a) column.push_back(number(sums[b][a]));
+    cells.push_back(std::move(column));
+  }
+  return {{"kind", "heat"},
+          {"title", "Bytes from tile (rows) to tile (columns)"},
+          {"columns", std::move(columns)},
+          {"x", {{"label", "to tile"}}},
+          {"y", {{"label", "from tile"}, {"min", 0}, {"max", tiles}, {"format", "count"}}},
+          {"cells", std::move(cells)},
+          {"value", {{"label", "bytes"}, {"format", "si"}, {"unit", "B"}, {"min", 0},
+                     {"max", number(most)}}}};
+}
+
+Json table(std::initializer_list<std::pair<const char*, const char*>> columns, Json rows) {
+  Json list = Json::array();
+  for (const auto& [name, format] : columns) list.push_back({{"name", name}, {"format", format}});
+  return {{"columns", std::move(list)}, {"rows", std::move(rows)}};
+}
+
+Json stack_table(const ChipReport& r) {
+  const double all = std::accumulate(r.stack.begin(), r.stack.end(), 0.0);
+  Json rows = Json::array();
+  for (size_t p = 0; p < kParts; ++p)
+    rows.push_back({kPartNames[p], number(r.stack[p]), number(share(r.stack[p], all))});
+  return table({{"part", "text"}, {"cycles of all cores", "count"}, {"share", "percent"}},
+               std::move(rows));
+}
+
+Json pairs_table(const std::vector<ChipReport::Pair>& pairs) {
+  Json rows = Json::array();
+  for (const auto& p : pairs) rows.push_back({p.writer, p.reader, p.misses});
+  return table({{"who wrote", "text"}, {"who then missed", "text"}, {"misses", "count"}},
+               std::move(rows));
+}
+
+void add_sharing(page::Page& p, const ChipReport& r) {
+  p.add_section("Lines that cores take from each other");
+  Json rows = Json::array();
+  for (size_t k = 0; k < kMissKinds; ++k)
+    rows.push_back({kMissNames[k], r.result.totals.misses[k]});
+  p.add_table(table({{"why a line was missed", "text"}, {"misses", "count"}}, std::move(rows)),
+              "misses");
+  if (r.false_sharing.empty()) {
+    p.add_text("No false sharing was seen.");
+  } else {
+    p.add_text("False sharing: both lines of source use the same line of the cache, but different "
+               "words of it.");
+    p.add_table(pairs_table(r.false_sharing), "false_sharing");
+  }
+  if (!r.true_sharing.empty()) p.add_table(pairs_table(r.true_sharing), "sharing", "Sharing");
+}
+
+void add_energy(page::Page& p, const ChipReport& r) {
+  if (r.energy.total_j <= 0) return;
+  p.add_section("Energy");
+  Json rows = Json::array();
+  for (const ChipEnergy::Row& row : r.energy.rows)
+    rows.push_back({row.name, number(row.joules * 1e6), number(share(row.joules, r.energy.total_j)),
+                    row.events});
+  p.add_text(fmt::format("{:.4g} µJ, {:.4g} W over the {:.4g} µs of the simulated chip.",
+                         r.energy.total_j * 1e6, share(r.energy.total_j, r.seconds),
+                         r.seconds * 1e6));
+  p.add_table(table({{"part", "text"}, {"µJ", "number"}, {"share", "percent"}, {"events", "count"}},
+                    std::move(rows)),
+              "energy");
+}
+
+}  // namespace
+
+std::string floor_plan_svg(const ChipReport& r) {
+  constexpr double kWidth = 720, kLeft = 20, kTop = 40, kBelow = 56;
+  const uint32_t columns = r.shape.network.columns, rows = r.shape.network.rows;
+  const double pitch = std::min((kWidth - 2 * kLeft) / columns, 640.0 / rows);
+  const double size = pitch * 0.72;
+  const double height = kTop + pitch * rows + kBelow;
+  Svg svg(kWidth, height, "Floor plan: stalls of tiles and use of links");
+  svg.label(kLeft, 24, fmt::format("{}: share of time that the cores of a tile waited for memory and others",
+                                   r.shape.name), "title");
+  const Totals& t = r.result.totals;
+  const uint32_t per_tile = r.shape.cores.per_tile;
+  const auto x_of = [&](uint32_t tile) { return kLeft + pitch * (tile % columns); };
+  const auto y_of = [&](uint32_t tile) { return kTop + pitch * (tile / columns); };
+  for (uint32_t tile = 0; tile < r.shape.tiles(); ++tile) {
+    double stalls = 0, all = 0;
+    for (size_t c = size_t{tile} * per_tile; c < std::min<size_t>(t.cores.size(), size_t{tile + 1} * per_tile); ++c)
+      for (size_t p = 0; p < kParts; ++p) {
+        const double cycles = cycles_of(t.cores[c][p]);
+        all += cycles;
+        if (p != static_cast<size_t>(Part::kCompute)) stalls += cycles;
+      }
+    const double x = share(stalls, all);
+    svg.bar(x_of(tile), y_of(tile), size, size, all > 0 ? heat_colour(x) : "#9aa0a8",
+            all > 0 ? fmt::format("tile {}: {:.0f} % of the time waiting", tile, 100 * x)
+                    : fmt::format("tile {}: no core runs here", tile));
+    if (pitch >= 36) svg.label(x_of(tile) + size / 2, y_of(tile) + size / 2 + 4,
+                               fmt::format("{}", tile), "label", "middle",
+                               " style=\"fill:#1b1f24\"");
+  }
+  const bool has_grid = r.shape.network.topology == Topology::kMesh ||
+                        r.shape.network.topology == Topology::kTorus;
+  if (has_grid) {
+    constexpr uint32_t kDirections = 5;
+    const double gap = pitch - size, lane = std::max(1.0, gap * 0.35);
+    for (uint32_t tile = 0; tile < r.shape.tiles(); ++tile)
+      for (uint32_t d = 0; d < 4; ++d) {
+        const uint32_t x = tile % columns, y = tile / columns;
+        if ((d == 0 && x + 1 == columns) || (d == 1 && x == 0) || (d == 2 && y + 1 == rows) ||
+            (d == 3 && y == 0))
+          continue;
+        const double used = share(cycles_of(t.links[tile * kDirections + d]), r.cycles);
+        const std::string tip = fmt::format("link from tile {}: {:.1f} % used", tile, 100 * used);
+        const double cx = x_of(tile), cy = y_of(tile);
+        const std::string colour = heat_colour(used);
+        if (d == 0) svg.bar(cx + size, cy + size * 0.25, gap, lane, colour, tip);
+        if (d == 1) svg.bar(cx - gap, cy + size * 0.6, gap, lane, colour, tip);
+        if (d == 2) svg.bar(cx + size * 0.25, cy + size, lane, gap, colour, tip);
+        if (d == 3) svg.bar(cx + size * 0.6, cy - gap, lane, gap, colour, tip);
+      }
+  }
+  const double legend = height - 30;
+  for (int i = 0; i < 20; ++i) svg.bar(kLeft + 8.0 * i, legend, 8, 12, heat_colour(i / 19.0), "");
+  svg.label(kLeft + 168, legend + 10,
+            has_grid ? "0 to 100 %; strips between tiles are links, by their use" : "0 to 100 %");
+  return svg.finish();
+}
+
+std::string chip_html(const ChipReport& r, const std::string& program) {
+  page::Page p(fmt::format("{} on chip {}", std::filesystem::path(program).filename().string(),
+                           r.shape.name));
+  uint64_t instructions = 0;
+  for (const CoreCounts& c : r.result.totals.counts) instructions += c.instructions;
+  p.set_subtitle(fmt::format("{:.0f} cycles, {:.4g} µs; {} instructions on {} cores, {:.3g} per cycle{}",
+                             r.cycles, r.seconds * 1e6, instructions, r.cores,
+                             share(static_cast<double>(instructions), r.cycles),
+                             r.result.has_region ? "; region of interest only" : ""));
+  for (const std::string& remark : r.remarks) p.add_text("Note: " + remark + ".");
+  p.add_section("Where the time goes");
+  p.add_table(stack_table(r), "stack");
+  p.add_charts("by", {{"cores", stack_chart("Time by core", stacks_of_cores(r))},
+                      {"functions", stack_chart("Time by function", r.functions)},
+                      {"lines", stack_chart("Time by line", r.lines)}});
+  p.add_section("Floor plan");
+  p.add_html(embedded_svg(floor_plan_svg(r)));
+  p.add_section("Traffic");
+  p.add_chart(matrix_chart(r));
+  if (!r.result.samples.empty()) p.add_chart(time_chart(r));
+  p.add_section("Limits");
+  if (r.operations > 0 && r.memory_bytes > 0) p.add_chart(roofline_chart(r));
+  const auto most = [&](const std::vector<Ticks>& used) {
+    return number(used.empty() ? 0 : share(cycles_of(*std::ranges::max_element(used)), r.cycles));
+  };
+  const auto mean = [&](const std::vector<Ticks>& used) {
+    double sum = 0;
+    for (const Ticks u : used) sum += cycles_of(u);
+    return number(used.empty() ? 0 : share(sum / static_cast<double>(used.size()), r.cycles));
+  };
+  const Totals& t = r.result.totals;
+  p.add_table(table({{"what", "text"}, {"busiest", "percent"}, {"mean", "percent"}},
+                    Json::array({Json::array({"links", most(t.links), mean(t.links)}),
+                                 Json::array({"slices", most(t.slices), mean(t.slices)}),
+                                 Json::array({"memory channels", most(t.channels), mean(t.channels)})})),
+              "limits");
+  add_sharing(p, r);
+  add_energy(p, r);
+  p.add_section("The chip");
+  Json sources = Json::array();
+  for (const auto& [figure, source] : r.shape.sources) sources.push_back({figure, source});
+  p.add_table(table({{"figure", "text"}, {"where it is from", "text"}}, std::move(sources)), "chip");
+  for (const std::string& note : r.shape.notes) p.add_text(note);
+  return p.html();
+}
+
+}  // namespace gpusim::host::chip

@@ -1,0 +1,87 @@
+#include "host/chip/program_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "device_sim/base/error.h"
+
+namespace gpusim::host::chip {
+namespace {
+
+// Locks whose holders exclude each other. `offset`: of the first word in the lock that the function
+// accesses, beside its stack.
+struct KnownFunction {
+  const char* name;
+  Role role;
+  int32_t offset;
+};
+constexpr int32_t kSecondPointer = -1;
+constexpr KnownFunction kKnown[] = {
+    {"gpusim_lock", Role::kLock, 0},       {"gpusim_unlock", Role::kUnlock, 8},
+    {"gpusim_spin_lock", Role::kLock, 0},  {"gpusim_spin_unlock", Role::kUnlock, 0},
+    {"gpusim_mutex_lock", Role::kLock, 0}, {"gpusim_mutex_unlock", Role::kUnlock, kSecondPointer},
+};
+
+}  // namespace
+
+ProgramModel::ProgramModel(const Module& module, uint32_t pointer_bytes, const ChipShape& shape,
+                           const std::string& region)
+    : module_(module), region_is_function_(!region.empty()) {
+  for (int c = 0; c < kInsnClassCount; ++c)
+    cost_[c] = ticks(shape.cores.cycles[c] - 1 + 1 / shape.cores.issue_width);
+  bool found = false;
+  for (const Symbol& symbol : module.symbols) {
+    if (!symbol.is_function) continue;
+    Start& start = starts_[symbol.address];
+    for (const KnownFunction& known : kKnown) {
+      if (symbol.name != known.name) continue;
+      start = {known.role, static_cast<uint32_t>(functions_.size())};
+      functions_.push_back({symbol.address, symbol.address + symbol.size_bytes,
+                            known.offset == kSecondPointer ? static_cast<int32_t>(pointer_bytes)
+                                                           : known.offset});
+    }
+    const bool is_region = region_is_function_ ? symbol.name == region : symbol.name == "gpusim_roi_begin";
+    if (is_region) {
+      start = {Role::kBegin, static_cast<uint32_t>(functions_.size())};
+      functions_.push_back({symbol.address, symbol.address + symbol.size_bytes, 0});
+      found = true;
+    }
+    if (!region_is_function_ && symbol.name == "gpusim_roi_end") start.role = Role::kEnd;
+  }
+  if (region_is_function_ && !found)
+    throw Error(fmt::format("--region {}: the program has no function of that name", region));
+  has_region_ = found;
+}
+
+Ticks ProgramModel::cost_of_unit(uint32_t unit) const {
+  const auto& classes = module_.code.insn_class;
+  const size_t c = unit < classes.size() ? classes[unit] : kInsnClassCount;
+  return c < kInsnClassCount ? cost_[c] : cost_[static_cast<size_t>(InsnClass::kOther)];
+}
+
+void ProgramModel::grow(std::span<const BlockSites> sites) {
+  for (size_t b = blocks_.size(); b < sites.size(); ++b) {
+    const Block& block = module_.blocks[b];
+    BlockModel m{.pc = block.pc,
+                 .end_pc = insn_pc(module_, block, block.insn_count),
+                 .insn_count = block.insn_count,
+                 .sites = {}};
+    if (const auto start = starts_.find(block.pc); start != starts_.end()) {
+      m.starts_function = true;
+      m.role = start->second.role;
+      m.function = start->second.function;
+    }
+    std::vector<Ticks> until(block.insn_count + 1, 0);
+    for (uint32_t i = 0; i < block.insn_count; ++i)
+      until[i + 1] = until[i] + cost_of_unit(static_cast<uint32_t>(
+                                    module_.code.unit_of(insn_pc(module_, block, i))));
+    m.cost = until.back();
+    for (const AccessSite& s : sites[b].accesses)
+      m.sites.push_back({s.kind, s.is_vector, s.bytes, s.unit,
+                         until[std::min<size_t>(s.insn + 1, block.insn_count)]});
+    blocks_.push_back(std::move(m));
+  }
+}
+
+}  // namespace gpusim::host::chip

@@ -1,0 +1,71 @@
+// What a chip's cores have to know of the program: cycles of its blocks, and functions that mean more
+// than their instructions do.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "device_sim/uir/module.h"
+#include "host/chip/shape.h"
+#include "host/journal/journals.h"
+
+namespace gpusim::host::chip {
+
+enum class Role : uint8_t { kNone, kLock, kUnlock, kBegin, kEnd };
+
+struct SiteModel {
+  SiteKind kind;
+  bool is_vector;
+  uint16_t bytes;
+  uint32_t unit;
+  Ticks before;  // cycles of the block's instructions up to and with this one
+};
+
+struct BlockModel {
+  uint64_t pc = 0, end_pc = 0;
+  uint32_t insn_count = 0;
+  Ticks cost = 0;
+  Role role = Role::kNone;      // of the function that starts here
+  uint32_t function = 0;        // kLock, kUnlock: which
+  bool starts_function = false;
+  std::vector<SiteModel> sites;
+};
+
+struct SyncFunction {
+  uint64_t begin, end;
+  int32_t offset;  // of the first word that it accesses in the lock
+};
+
+class ProgramModel {
+ public:
+  // `region`: a function whose calls are the region of interest; empty: gpusim_roi_begin() to
+  // gpusim_roi_end(), if the program has them. Throws Error if there is no such function.
+  ProgramModel(const Module& module, uint32_t pointer_bytes, const ChipShape& shape,
+               const std::string& region);
+
+  void grow(std::span<const BlockSites> sites);
+  const BlockModel& block(uint32_t number) const { return blocks_[number]; }
+  size_t size() const { return blocks_.size(); }
+  const SyncFunction& function(uint32_t number) const { return functions_[number]; }
+  bool has_region() const { return has_region_; }
+  bool region_is_function() const { return region_is_function_; }
+  const Module& module() const { return module_; }
+  Ticks cost_of_unit(uint32_t unit) const;
+
+ private:
+  const Module& module_;
+  std::array<Ticks, kInsnClassCount> cost_{};
+  bool has_region_ = false, region_is_function_ = false;
+  struct Start {
+    Role role = Role::kNone;
+    uint32_t function = 0;
+  };
+  std::unordered_map<uint64_t, Start> starts_;  // of all functions
+  std::vector<SyncFunction> functions_;
+  std::deque<BlockModel> blocks_;  // which never move: cores point to them
+};
+
+}  // namespace gpusim::host::chip

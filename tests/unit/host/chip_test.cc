@@ -1,0 +1,414 @@
+// A chip against sums made by hand, and against queueing theory.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "device_sim/base/error.h"
+#include "host/chip/builtin_chips.h"
+#include "host/chip/chip_model.h"
+
+namespace gpusim::host::chip {
+namespace {
+
+const ChipShape& chip_named(const std::string& name) {
+  for (const ChipShape& c : builtin_chips())
+    if (c.name == name) return c;
+  FAIL("no chip ", name);
+  return builtin_chips().front();
+}
+
+// Blocks of one instruction with one access each, at 4 * kind; at 12 one without an access.
+struct Stream {
+  Module module;
+  std::vector<BlockSites> sites;
+  MachineConfig config;
+  std::vector<std::vector<uint64_t>> words;
+  ChipShape shape = chip_named("tutorial-4");
+
+  explicit Stream(uint32_t cores) : words(cores) {
+    config.cores = cores;
+    config.linear_size = uint64_t{1} << 32;
+    config.window_base = uint64_t{1} << 40;
+    module.isa = "aarch64";
+    module.code.insn_class.assign(64, static_cast<uint8_t>(InsnClass::kOffChipMemory));
+    for (uint32_t i = 0; i < 4; ++i) {
+      module.blocks.push_back({.pc = uint64_t{4} * i, .insn_count = 1});
+      BlockSites s{.pc = uint64_t{4} * i, .insn_count = 1, .accesses = {}};
+      if (i < 3) s.accesses.push_back({0, static_cast<SiteKind>(i), 8, /*unit=*/i});
+      sites.push_back(s);
+    }
+  }
+  void access(uint32_t core, SiteKind kind, uint64_t address) {
+    words[core].push_back(kBlockMark | static_cast<uint64_t>(kind));
+    words[core].push_back(address);
+  }
+  void load(uint32_t core, uint64_t address) { access(core, SiteKind::kLoad, address); }
+  void store(uint32_t core, uint64_t address) { access(core, SiteKind::kStore, address); }
+  void work(uint32_t core, uint32_t instructions) {
+    for (uint32_t i = 0; i < instructions; ++i) words[core].push_back(kBlockMark | 3);
+  }
+  std::unique_ptr<ChipModel> make() {
+    return std::make_unique<ChipModel>(shape, module, config, 8, "");
+  }
+  void feed(ChipModel& chip) {
+    for (uint32_t core = 0; core < words.size(); ++core) {
+      if (!words[core].empty()) chip.read(core, words[core], sites);
+      words[core].clear();
+    }
+  }
+  ChipResult run() {
+    const auto chip = make();
+    feed(*chip);
+    chip->after_slice(sites);
+    return chip->finish(sites);
+  }
+};
+
+constexpr uint64_t kLine = 64;
+double part(const ChipResult& r, uint32_t core, Part p) {
+  return cycles_of(r.totals.cores[core][static_cast<size_t>(p)]);
+}
+
+}  // namespace
+
+TEST_CASE("a miss costs the sum of what lies on its way") {
+  // Slice 0 and memory are on the core's tile: instruction 1, slice 10, memory 64 / 16 + 100.
+  Stream near(1);
+  near.load(0, 0);
+  CHECK(cycles_of(near.run().totals.time) == 1 + 10 + 104);
+  // The next ones hit.
+  near.load(0, 0);
+  near.load(0, 8);
+  near.load(0, 56);
+  CHECK(cycles_of(near.run().totals.time) == 115 + 2 - 0);
+  // Slice 1 is elsewhere. 8 bytes of header are one flit: 2 + 1; with a line 5 flits: 2 + 1 + 4.
+  Stream far(1);
+  far.load(0, kLine);
+  const ChipResult r = far.run();
+  CHECK(cycles_of(r.totals.time) == 1 + 3 + 10 + 3 + 104 + 7 + 7);
+  CHECK(part(r, 0, Part::kCompute) == 1);
+  CHECK(part(r, 0, Part::kNetwork) == 20);
+  CHECK(part(r, 0, Part::kShared) == 10);
+  CHECK(part(r, 0, Part::kMemory) == 104);
+  CHECK(r.totals.memory.memory_reads == 1);
+  CHECK(r.off_chip_of[0] == 1);
+}
+
+TEST_CASE("chains of misses cost the configured latency exactly") {
+  constexpr uint32_t kLoads = 1000;
+  Stream s(1);
+  for (uint32_t i = 0; i < kLoads; ++i) s.load(0, uint64_t{i} * 4 * kLine);  // all of slice 0
+  CHECK(cycles_of(s.run().totals.time) == kLoads * 115.0);
+}
+
+TEST_CASE("streams of all cores get the memory's bandwidth") {
+  constexpr uint32_t kLines = 4000;
+  Stream s(4);
+  s.shape.cores.outstanding_loads = 16;
+  for (uint32_t i = 0; i < kLines; ++i)
+    for (uint32_t core = 0; core < 4; ++core) s.load(core, (uint64_t{core} << 24) + i * kLine);
+  const ChipResult r = s.run();
+  const double bytes = 4.0 * kLines * kLine;
+  CHECK(r.totals.memory.memory_reads == 4 * kLines);
+  CHECK(bytes / cycles_of(r.totals.time) == doctest::Approx(16).epsilon(0.02));
+  CHECK(cycles_of(r.totals.channels[0]) == bytes / 16);
+}
+
+TEST_CASE("a line that another core wrote comes from there") {
+  Stream s(2);
+  s.store(0, 0);
+  s.work(1, 2000);
+  s.load(1, 0);
+  const ChipResult r = s.run();
+  CHECK(r.totals.memory.forwards == 1);
+  CHECK(r.totals.memory.memory_reads == 1);
+  // Request to slice 0: 3, slice 10; to the owner on the same tile: 0, its cache 1, line to core 1: 7.
+  CHECK(cycles_of(r.clocks[1]) == 2001 + 3 + 10 + 1 + 7);
+  CHECK(part(r, 1, Part::kCoherence) == 8);
+}
+
+TEST_CASE("a write tells all who have the line") {
+  Stream s(4);
+  for (uint32_t core = 0; core < 4; ++core) s.load(core, 0);
+  for (uint32_t core = 0; core < 4; ++core) s.work(core, 3000);
+  s.store(0, 0);
+  for (uint32_t core = 1; core < 4; ++core) s.work(core, 3000);
+  for (uint32_t core = 1; core < 4; ++core) s.load(core, 0);
+  const ChipResult r = s.run();
+  CHECK(r.totals.memory.invalidations == 3);
+  CHECK(r.totals.misses[static_cast<size_t>(Miss::kSharing)] == 3);
+  CHECK(r.totals.misses[static_cast<size_t>(Miss::kFalseSharing)] == 0);
+  CHECK(r.totals.misses[static_cast<size_t>(Miss::kCold)] == 4);
+  s = Stream(4);
+  s.shape.shared.sharers = 2;  // the third one is told like everybody
+  for (uint32_t core = 0; core < 4; ++core) s.load(core, 0);
+  for (uint32_t core = 0; core < 4; ++core) s.work(core, 3000);
+  s.store(0, 0);
+  CHECK(s.run().totals.memory.broadcasts == 1);
+}
+
+TEST_CASE("false sharing is told from sharing by the words") {
+  Stream s(2);
+  constexpr uint32_t kRounds = 50;
+  for (uint32_t i = 0; i < kRounds; ++i) {
+    s.store(0, 0);
+    s.work(0, 500);
+    s.work(1, 250);
+    s.store(1, 8);
+    s.work(1, 250);
+  }
+  const ChipResult r = s.run();
+  CHECK(r.totals.misses[static_cast<size_t>(Miss::kSharing)] == 0);
+  CHECK(r.totals.misses[static_cast<size_t>(Miss::kFalseSharing)] > kRounds);
+  const auto pair = *r.totals.false_sharing.begin();
+  CHECK(pair.first == std::pair<uint32_t, uint32_t>{1, 1});  // the store and the store
+}
+
+TEST_CASE("what a cache cannot hold is missed again") {
+  Stream s(1);
+  // Three lines of one set of two ways: LRU misses each time.
+  for (uint32_t i = 0; i < 9; ++i) s.load(0, uint64_t{i % 3} * 2048);
+  const ChipResult r = s.run();
+  CHECK(r.totals.misses[static_cast<size_t>(Miss::kCold)] == 3);
+  CHECK(r.totals.misses[static_cast<size_t>(Miss::kCapacity)] == 6);
+}
+
+TEST_CASE("from a barrier all go on behind the last one") {
+  Stream s(2);
+  const auto chip = s.make();
+  s.work(0, 100);
+  s.work(1, 5000);
+  s.feed(*chip);
+  chip->release(0, 0x1000, 0);
+  chip->release(1, 0x1000, 0);
+  chip->after_slice(s.sites);
+  s.work(0, 20);  // the looks of the one that waited: left out
+  s.work(1, 5);
+  s.feed(*chip);
+  chip->acquire(0, 0x1000, 0);
+  chip->acquire(1, 0x1000, 0);
+  chip->after_slice(s.sites);
+  s.work(0, 10);
+  s.work(1, 10);
+  s.feed(*chip);
+  chip->after_slice(s.sites);
+  const ChipResult r = chip->finish(s.sites);
+  // Core 1 comes at 5000 and takes the word's line from core 0, on slice 0: 3 + 10 + 1 + 7.
+  CHECK(cycles_of(r.clocks[1]) == 5000 + 21 + 10);
+  CHECK(cycles_of(r.clocks[0]) == 5000 + 21 + 10);
+  CHECK(part(r, 0, Part::kWaiting) == 5021 - 100 - 114);  // its own atomic operation came from memory
+  CHECK(r.totals.held_up[1] == ticks(5021 - 214));
+  CHECK(r.totals.counts[0].skipped == 20);
+  CHECK(r.unexplained_waits == 0);
+}
+
+TEST_CASE("a thread begins when it is started, and a sleeper goes on when it is woken") {
+  Stream s(2);
+  const auto chip = s.make();
+  s.work(0, 700);
+  s.feed(*chip);
+  chip->started(1, 0);
+  s.work(1, 10);
+  s.work(0, 300);
+  s.feed(*chip);
+  chip->woken(0, 1);
+  s.work(0, 5);
+  s.feed(*chip);
+  chip->after_slice(s.sites);
+  const ChipResult r = chip->finish(s.sites);
+  CHECK(cycles_of(r.clocks[1]) == 710);
+  CHECK(cycles_of(r.clocks[0]) == 1005);  // it was there later than it was woken
+}
+
+TEST_CASE("time does not depend on the slices in which words come, nor on threads") {
+  std::vector<std::vector<Ticks>> seen;
+  for (const auto& [piece, threads] : {std::pair{100000u, 1u}, {700u, 1u}, {333u, 2u}, {50u, 4u}}) {
+    Stream s(4);
+    s.config.threads = threads;
+    const auto chip = s.make();
+    std::mt19937 random(7);
+    std::vector<std::vector<std::pair<SiteKind, uint64_t>>> todo(4);
+    for (auto& list : todo)
+      for (int i = 0; i < 3000; ++i)
+        list.push_back({random() % 3 == 0 ? SiteKind::kStore : SiteKind::kLoad,
+                        random() % 200 * 24});
+    size_t at = 0;
+    for (bool more = true; more; at += piece) {
+      more = false;
+      for (uint32_t core = 0; core < 4; ++core) {
+        for (size_t i = at; i < std::min<size_t>(at + piece, todo[core].size()); ++i)
+          s.access(core, todo[core][i].first, todo[core][i].second);
+        more |= at + piece < todo[core].size();
+      }
+      s.feed(*chip);
+      chip->after_slice(s.sites);
+    }
+    const ChipResult r = chip->finish(s.sites);
+    CHECK(r.forced == 0);
+    seen.push_back(r.clocks);
+    seen.back().push_back(r.totals.memory.forwards);
+    seen.back().push_back(r.totals.memory.invalidations);
+  }
+  for (const auto& one : seen) CHECK(one == seen[0]);
+  CHECK(seen[0].back() > 100);
+}
+
+// --- Network
+
+namespace {
+
+NetworkShape mesh(uint32_t columns, uint32_t rows, Topology t = Topology::kMesh) {
+  return {.topology = t, .columns = columns, .rows = rows, .router_cycles = 2, .link_cycles = 1,
+          .flit_bytes = 16, .header_bytes = 8, .levels = {}};
+}
+
+}  // namespace
+
+TEST_CASE("messages that meet nobody take the zero-load latency") {
+  NetworkShape tree{.topology = Topology::kHierarchical, .columns = 8, .rows = 4, .levels = {}};
+  tree.levels = {{1, 0.5, 1}, {8, 3, 2}, {32, 7, 1}};
+  for (const NetworkShape& shape :
+       {mesh(5, 3), mesh(4, 4, Topology::kTorus), mesh(7, 1, Topology::kRing),
+        mesh(3, 3, Topology::kCrossbar), mesh(4, 1, Topology::kBus), tree}) {
+    Network n(shape);
+    Ticks at = 0;
+    for (uint32_t a = 0; a < n.tiles(); ++a)
+      for (uint32_t b = 0; b < n.tiles(); ++b)
+        for (const uint32_t bytes : {0u, 64u}) {
+          at += ticks(10000);
+          const Delivery d = n.send(a, b, bytes, at, at);
+          CHECK(d.queued == 0);
+          CHECK(d.arrival - at == n.zero_load(a, b, bytes));
+        }
+  }
+  // By hand: (0,0) to (3,2) are 5 hops: 6 routers of 2, 5 links of 1; 72 bytes are 5 flits.
+  CHECK(Network(mesh(5, 3)).zero_load(0, 13, 64) == ticks(6 * 2 + 5 + 4));
+  // Around the corner of a torus: 2 hops.
+  CHECK(Network(mesh(4, 4, Topology::kTorus)).zero_load(0, 15, 0) == ticks(3 * 2 + 2));
+  CHECK(Network(mesh(7, 1, Topology::kRing)).zero_load(1, 6, 0) == ticks(3 * 2 + 2));
+}
+
+TEST_CASE("a link with random arrivals is a queue M/D/1") {
+  std::mt19937_64 random(1);
+  for (const double load : {0.3, 0.6, 0.8, 0.9}) {
+    Calendar link;
+    std::exponential_distribution<double> gap(load);
+    constexpr int kMessages = 400000;
+    double at = 0, waited = 0;
+    for (int i = 0; i < kMessages; ++i) {
+      at += gap(random);
+      const Ticks arrival = ticks(at);
+      waited += cycles_of(link.take(arrival, kCycle, arrival) - arrival);
+    }
+    // Pollaczek and Khinchine, constant service of 1.
+    CHECK(waited / kMessages == doctest::Approx(load / (2 * (1 - load))).epsilon(0.05));
+  }
+}
+
+namespace {
+
+// Mean latency in cycles when each tile sends a flit with this probability per cycle.
+double latency_under(const NetworkShape& shape, double rate,
+                     const std::function<uint32_t(uint32_t, std::mt19937&)>& target) {
+  Network n(shape);
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> dice(0, 1);
+  constexpr uint32_t kCycles = 3000, kWarm = 1500;
+  double sum = 0;
+  uint64_t count = 0;
+  for (uint32_t cycle = 0; cycle < kCycles; ++cycle)
+    for (uint32_t tile = 0; tile < n.tiles(); ++tile) {
+      if (dice(random) >= rate) continue;
+      const uint32_t to = target(tile, random);
+      const Ticks at = ticks(cycle);
+      const Delivery d = n.send(tile, to, 0, at, at);
+      if (cycle < kWarm) continue;
+      sum += cycles_of(d.arrival - at);
+      ++count;
+    }
+  return sum / static_cast<double>(count);
+}
+
+}  // namespace
+
+TEST_CASE("a mesh saturates where its fullest link does") {
+  constexpr uint32_t k = 8;
+  const NetworkShape shape = mesh(k, k);
+  struct Traffic {
+    const char* name;
+    double limit;  // flits per tile and cycle (Dally and Towles, chapter 3 and 9)
+    std::function<uint32_t(uint32_t, std::mt19937&)> target;
+  };
+  const Traffic all[] = {
+      // Half of all messages cross the middle: k / 4 per link and message rate.
+      {"uniform", 4.0 / k, [](uint32_t, std::mt19937& r) { return r() % (k * k); }},
+      // X first, then Y: k - 1 of a row turn at one tile.
+      {"transpose", 1.0 / (k - 1),
+       [](uint32_t t, std::mt19937&) { return t % k * k + t / k; }},
+      {"neighbour", 1.0, [](uint32_t t, std::mt19937&) { return t / k * k + (t + 1) % k; }},
+  };
+  for (const Traffic& t : all) {
+    INFO(t.name);
+    const double idle = latency_under(shape, 0.02 * t.limit, t.target);
+    // Neighbours: the last tile of a row sends back along all of it, where no other goes.
+    CHECK(latency_under(shape, 0.5 * t.limit, t.target) < 1.5 * idle);
+    if (t.limit >= 1) continue;  // a tile cannot send more
+    CHECK(latency_under(shape, 0.85 * t.limit, t.target) < 3 * idle);
+    CHECK(latency_under(shape, 1.3 * t.limit, t.target) > 3 * idle);
+  }
+}
+
+// --- Descriptions
+
+TEST_CASE("every figure of a shipped chip has a source or is marked as assumed") {
+  CHECK(builtin_chips().size() == 5);
+  for (const BuiltinChip& file : builtin_chip_files()) {
+    INFO(file.name);
+    CHECK(figures_without_source(file.text, file.name) == std::vector<std::string>{});
+    CHECK(file.name == parse_chip(file.text, file.name).name + ".json");
+  }
+}
+
+TEST_CASE("descriptions that are wrong say where") {
+  using Json = nlohmann::ordered_json;
+  Json good;
+  for (const BuiltinChip& file : builtin_chip_files())
+    if (file.name == std::string("tutorial-4.json")) good = Json::parse(file.text);
+  CHECK(figures_without_source(R"({"clock_hz": 1, "cores": {"count": 2}, "sources": {"cores": "x"}})",
+                               "c") == std::vector<std::string>{"clock_hz"});
+  const auto says = [&](const std::function<void(Json&)>& change) -> std::string {
+    Json bad = good;
+    change(bad);
+    try {
+      parse_chip(bad.dump(), "c.json");
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "nothing";
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  has(says([](Json& j) { j.erase("shared"); }), "c.json: \"shared\" is missing");
+  has(says([](Json& j) { j["schema"] = "x"; }), "\"schema\"");
+  has(says([](Json& j) { j["cores"]["count"] = 0; }), "c.json.cores: \"count\" must be");
+  has(says([](Json& j) { j["cores"]["per_tile"] = 3; }), "does not divide");
+  has(says([](Json& j) { j["cores"]["cycles"]["division"] = 3; }), "c.json.cores.cycles");
+  has(says([](Json& j) { j["l1_data"]["size"] = "5K"; }), "power of two of sets");
+  has(says([](Json& j) { j["l1_data"]["size"] = "-1"; }), "c.json.l1_data: \"size\"");
+  has(says([](Json& j) { j["shared"]["coherence"] = "moesi"; }), "one of none, mesi");
+  has(says([](Json& j) { j["network"]["columns"] = 3; }), "make 4 tiles");
+  has(says([](Json& j) { j["network"]["wires"] = 3; }), "wires");
+  has(says([](Json& j) { j["memory"]["tiles"] = {9}; }), "names tile 9");
+  has(says([](Json& j) { j["memory"]["bytes_per_cycle"] = "x"; }), "c.json.memory");
+  has(says([](Json& j) { j["network"]["topology"] = "hierarchical"; }), "levels");
+  has(says([](Json& j) { j["shared"]["slices"] = 3; }), "shared.slices");
+  has(says([](Json& j) { j["line_bytes"] = 48; }), "\"line_bytes\" must be a power of two");
+  CHECK_THROWS_AS(find_chip("no-such-chip"), Error);
+}
+
+}  // namespace gpusim::host::chip
