@@ -1,0 +1,259 @@
+#include "translator/ptx/allocate.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "translator/ptx/rows.h"
+#include "translator/ptx/rows_internal.h"
+
+namespace gpusim::ptx {
+
+bool is_branch(const Instruction& insn) { return insn.row == rows_of("bra").front(); }
+
+bool falls_through(const Instruction& insn) {
+  if (insn.guard != kNoRegister) return true;
+  return !is_branch(insn) && insn.base != "ret" && insn.base != "exit" && insn.base != "trap";
+}
+
+namespace {
+
+struct Names {
+  std::vector<uint32_t> reads, writes;
+};
+
+void add_registers(const Operand& o, std::vector<uint32_t>& out) {
+  if (o.is(Operand::Kind::kRegister)) out.push_back(o.reg);
+  for (const Operand& e : o.elements) add_registers(e, out);
+}
+
+Names names_of(const Instruction& insn) {
+  Names n;
+  for (size_t k = 0; k < insn.operands.size(); ++k)
+    add_registers(insn.operands[k], is_destination(insn, k) ? n.writes : n.reads);
+  if (insn.guard != kNoRegister) {
+    n.reads.push_back(insn.guard);
+    n.reads.insert(n.reads.end(), n.writes.begin(), n.writes.end());  // may keep what it had
+  }
+  return n;
+}
+
+// Whether source and result have the same value in their slots, so that they may share one.
+bool is_copy(const Instruction& insn, const Function& f) {
+  if (insn.guard != kNoRegister || insn.operands.size() != 2 ||
+      !insn.operands[0].is(Operand::Kind::kRegister) ||
+      !insn.operands[1].is(Operand::Kind::kRegister) || insn.operands[1].is_negated)
+    return false;
+  if (insn.base == "mov" || insn.base == "cvta") return true;
+  const int to = f.registers[insn.operands[0].reg].type.bits;
+  const int from = f.registers[insn.operands[1].reg].type.bits;
+  const Type t = insn.type();
+  if (insn.row == &kLoadParamRegister) return !t.is_signed() || t.bits == to;
+  if (insn.row == &kStoreParamRegister) return from == t.bits;
+  return insn.base == "cvt" && !insn.has("sat") && insn.types[1].kind == Kind::kUnsigned &&
+         insn.types[0].kind != Kind::kFloat && from == insn.types[1].bits &&
+         insn.types[0].bits >= from;
+}
+
+class Bits {
+ public:
+  explicit Bits(size_t size) : words_((size + 63) / 64) {}
+  bool test(uint32_t i) const { return (words_[i / 64] >> (i % 64) & 1) != 0; }
+  void set(uint32_t i) { words_[i / 64] |= uint64_t{1} << (i % 64); }
+  void reset(uint32_t i) { words_[i / 64] &= ~(uint64_t{1} << (i % 64)); }
+  bool add(const Bits& other) {
+    bool changed = false;
+    for (size_t w = 0; w < words_.size(); ++w) {
+      const uint64_t sum = words_[w] | other.words_[w];
+      changed |= sum != words_[w];
+      words_[w] = sum;
+    }
+    return changed;
+  }
+  // this |= in & ~without
+  bool add(const Bits& in, const Bits& without) {
+    bool changed = false;
+    for (size_t w = 0; w < words_.size(); ++w) {
+      const uint64_t sum = words_[w] | (in.words_[w] & ~without.words_[w]);
+      changed |= sum != words_[w];
+      words_[w] = sum;
+    }
+    return changed;
+  }
+  template <class F>
+  void for_each(F f) const {
+    for (size_t w = 0; w < words_.size(); ++w)
+      for (uint64_t rest = words_[w]; rest != 0; rest &= rest - 1)
+        f(static_cast<uint32_t>(64 * w) + static_cast<uint32_t>(std::countr_zero(rest)));
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+class Allocator {
+ public:
+  explicit Allocator(const Function& f) : f_(f), size_(f.body.size()) {
+    for (const Instruction& insn : f.body) names_.push_back(names_of(insn));
+    find_blocks();
+    find_live();
+  }
+
+  Allocation run() {
+    Allocation a;
+    neighbours_.resize(f_.registers.size());
+    copies_.resize(f_.registers.size());
+    std::vector<uint32_t> order;
+    if (!blocks_.empty()) {
+      blocks_[0].live_in.for_each([&](uint32_t r) {
+        a.live_at_entry.push_back(r);
+        order.push_back(r);
+      });
+      for (const uint32_t x : a.live_at_entry)
+        for (const uint32_t y : a.live_at_entry)
+          if (x != y) neighbours_[x].push_back(y);
+    }
+    for (const Block& b : blocks_) interfere(b);
+    for (const Names& n : names_) order.insert(order.end(), n.writes.begin(), n.writes.end());
+    for (const Names& n : names_) order.insert(order.end(), n.reads.begin(), n.reads.end());
+    colour(order, a);
+    return a;
+  }
+
+ private:
+  struct Block {
+    size_t begin, end;
+    std::vector<size_t> next;
+    Bits live_in, reads, writes;  // reads: before they are written
+  };
+
+  void find_blocks() {
+    std::vector<bool> starts(size_ + 1);
+    if (size_ == 0) return;
+    starts[0] = true;
+    for (const auto& [label, at] : f_.labels) starts[at] = true;
+    for (size_t i = 0; i < size_; ++i)
+      if (is_branch(f_.body[i]) || !falls_through(f_.body[i])) starts[i + 1] = true;
+    block_at_.assign(size_ + 1, ~size_t{0});
+    for (size_t i = 0; i < size_;) {
+      size_t end = i + 1;
+      while (end < size_ && !starts[end]) ++end;
+      block_at_[i] = blocks_.size();
+      const Bits none(f_.registers.size());
+      blocks_.push_back({i, end, {}, none, none, none});
+      i = end;
+    }
+    for (Block& b : blocks_) {
+      const Instruction& last = f_.body[b.end - 1];
+      if (falls_through(last) && b.end < size_) b.next.push_back(block_at_[b.end]);
+      if (!is_branch(last)) continue;
+      const auto label = f_.labels.find(last.operands[0].symbol);
+      if (label != f_.labels.end() && label->second < size_)
+        b.next.push_back(block_at_[label->second]);
+    }
+  }
+
+  void find_live() {
+    for (Block& b : blocks_)
+      for (size_t i = b.end; i-- > b.begin;) {
+        for (const uint32_t r : names_[i].writes) {
+          b.writes.set(r);
+          b.reads.reset(r);
+        }
+        for (const uint32_t r : names_[i].reads) b.reads.set(r);
+      }
+    for (Block& b : blocks_) b.live_in.add(b.reads);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t k = blocks_.size(); k-- > 0;)
+        for (const size_t next : blocks_[k].next)
+          changed |= blocks_[k].live_in.add(blocks_[next].live_in, blocks_[k].writes);
+    }
+  }
+
+  void edge(uint32_t x, uint32_t y) {
+    if (x == y) return;
+    neighbours_[x].push_back(y);
+    neighbours_[y].push_back(x);
+  }
+
+  void interfere(const Block& b) {
+    // A set with its members in a list.
+    std::vector<uint32_t> live;
+    place_.resize(f_.registers.size(), kNowhere);
+    const auto add = [&](uint32_t r) {
+      if (place_[r] != kNowhere) return;
+      place_[r] = static_cast<uint32_t>(live.size());
+      live.push_back(r);
+    };
+    const auto remove = [&](uint32_t r) {
+      if (place_[r] == kNowhere) return;
+      place_[live.back()] = place_[r];
+      live[place_[r]] = live.back();
+      live.pop_back();
+      place_[r] = kNowhere;
+    };
+    for (const size_t next : b.next) blocks_[next].live_in.for_each(add);
+    for (size_t i = b.end; i-- > b.begin;) {
+      const Names& n = names_[i];
+      const Instruction& insn = f_.body[i];
+      const bool copies = is_copy(insn, f_);
+      if (copies) {
+        copies_[n.writes[0]].push_back(n.reads[0]);
+        copies_[n.reads[0]].push_back(n.writes[0]);
+      }
+      for (const uint32_t w : n.writes) {
+        for (const uint32_t l : live)
+          if (!copies || l != n.reads[0]) edge(w, l);
+        // Several results are written one after the other, while sources are still needed.
+        if (n.writes.size() == 1) continue;
+        for (const uint32_t other : n.writes) edge(w, other);
+        for (const uint32_t r : n.reads) edge(w, r);
+      }
+      for (const uint32_t w : n.writes) remove(w);
+      for (const uint32_t r : n.reads) add(r);
+    }
+    for (const uint32_t r : live) place_[r] = kNowhere;
+  }
+
+  void colour(const std::vector<uint32_t>& order, Allocation& a) {
+    a.colours.assign(f_.registers.size(), -1);
+    std::vector<uint32_t> taken;  // per colour: by a neighbour of the register with this number
+    uint32_t stamp = 0;
+    for (const uint32_t r : order) {
+      if (a.colours[r] >= 0) continue;
+      ++stamp;
+      for (const uint32_t n : neighbours_[r])
+        if (a.colours[n] >= 0) {
+          const auto c = static_cast<size_t>(a.colours[n]);
+          if (taken.size() <= c) taken.resize(c + 1);
+          taken[c] = stamp;
+        }
+      const auto is_free = [&](int c) {
+        return static_cast<size_t>(c) >= taken.size() || taken[static_cast<size_t>(c)] != stamp;
+      };
+      int chosen = -1;
+      for (const uint32_t other : copies_[r])
+        if (a.colours[other] >= 0 && is_free(a.colours[other])) chosen = a.colours[other];
+      if (chosen < 0)
+        for (chosen = 0; !is_free(chosen); ++chosen) {
+        }
+      a.colours[r] = chosen;
+      a.count = std::max(a.count, chosen + 1);
+    }
+  }
+
+  static constexpr uint32_t kNowhere = ~0u;
+  const Function& f_;
+  size_t size_;
+  std::vector<Names> names_;
+  std::vector<Block> blocks_;
+  std::vector<size_t> block_at_;
+  std::vector<std::vector<uint32_t>> neighbours_, copies_;
+  std::vector<uint32_t> place_;
+};
+
+}  // namespace
+
+Allocation allocate_registers(const Function& f) { return Allocator(f).run(); }
+
+}  // namespace gpusim::ptx

@@ -1,0 +1,16 @@
+// From blocks of micro-ops to a module: what nobody reads goes, slots are renumbered, targets
+// found.
+#pragma once
+#include <map>
+#include <vector>
+
+#include "translator/common/draft.h"
+#include "translator/ptx/kernel.h"
+
+namespace gpusim::ptx {
+
+/// Fills in the kernel's module and slots. `units`: of code addresses.
+void finish(std::vector<CodeBlock> blocks, const std::map<uint64_t, Slot>& constants,
+            uint32_t units, KernelCode& kernel);
+
+}  // namespace gpusim::ptx

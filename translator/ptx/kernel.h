@@ -1,0 +1,55 @@
+// A kernel translated: a module of micro-ops, and what a launch has to know.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device_sim/uir/module.h"
+#include "translator/ptx/special.h"
+#include "translator/ptx/unit.h"
+
+namespace gpusim::ptx {
+
+struct ParamInfo {
+  uint32_t offset_bytes = 0, size_bytes = 0, align_bytes = 1;
+  bool is_float = false;
+};
+
+// What the host does for a thread that stops; Event::slot says which.
+enum class HostCall : uint8_t {
+  kBarrier = 0,  // + the barrier's number, below 16
+  kPrintf = 16,
+  kAssertFail,
+  kTrap,
+};
+
+struct StaticInstruction {
+  std::string opcode{};
+  uint32_t line = 0;  // of the text
+  Location location{};
+};
+
+struct KernelCode {
+  std::string name{};
+  std::vector<ParamInfo> params{};
+  uint32_t param_bytes = 0, static_shared_bytes = 0, local_bytes = 0, registers = 0;
+  uint32_t dynamic_shared_offset = 0;  // in the CTA's memory, where what a launch adds begins
+  uint32_t max_threads[3] = {0, 0, 0}, required_threads[3] = {0, 0, 0};
+
+  Module module;
+  // Slots of the module, or kNoSlot where the kernel has no use for one.
+  int param_base = kNoSlot;
+  int specials[static_cast<int>(Special::kCount)] = {};
+  int call_slots[4] = {kNoSlot, kNoSlot, kNoSlot, kNoSlot};
+
+  // Per block of the module, its instructions.
+  std::vector<std::vector<StaticInstruction>> instructions{};
+};
+
+// Where the dynamic part of shared memory begins is after the static one, so aligned.
+inline constexpr uint32_t kDynamicSharedAlign = 128;
+// At the beginning of a CTA's shared memory, kept as the newest devices keep it:
+// %reserved_smem_offset_1.
+inline constexpr uint32_t kReservedSharedBytes = 1024;
+
+}  // namespace gpusim::ptx

@@ -1,0 +1,13 @@
+// Where a kernel's own memories lie in its address space. Everything else is the process's.
+#pragma once
+#include <cstdint>
+
+namespace gpusim::ptx {
+
+/// Shared memory of the thread's CTA: below 2^32, so that 32-bit arithmetic on its addresses works,
+/// and kept free of the process's own memory.
+inline constexpr uint64_t kCtaBase = 0xf0000000, kMostCtaBytes = 0x1000000;
+/// Local memory of the thread: above what a process of Linux can have.
+inline constexpr uint64_t kLocalWindowBase = uint64_t{1} << 47, kMostLocalBytes = uint64_t{1} << 20;
+
+}  // namespace gpusim::ptx

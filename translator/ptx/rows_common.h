@@ -1,0 +1,48 @@
+// What several parts of the table share.
+#pragma once
+#include <utility>
+
+#include "device_sim/uir/compare.h"
+#include "translator/ptx/emitter.h"
+
+namespace gpusim::ptx {
+
+constexpr uint64_t ones(int bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
+
+// What 16-bit instructions leave above their result goes.
+inline void trim(Emitter& e, Slot d, Type t) {
+  if (t.bits < 32) e.b.andi64(d, d, ones(t.bits));
+}
+
+constexpr uint8_t compare_kind(CompareRelation r, bool is_32bit) {
+  return CompareKind{r, is_32bit, false}.pack();
+}
+inline constexpr uint8_t kBelow32 = compare_kind(CompareRelation::kLessUnsigned, true);
+inline constexpr uint8_t kEqual64 = compare_kind(CompareRelation::kEqual, false);
+inline constexpr uint8_t kLess64 = compare_kind(CompareRelation::kLessSigned, false);
+inline constexpr uint8_t kBelow64 = compare_kind(CompareRelation::kLessUnsigned, false);
+
+// Comparisons of floats: which of the flags N, Z and C, C, C and V of fcmp satisfy them.
+inline uint16_t truth_table(const Instruction& i) {
+  constexpr uint16_t less = 1 << 0b1000, equal = 1 << 0b0110, greater = 1 << 0b0010,
+                     unordered = 1 << 0b0011;
+  const std::pair<const char*, uint16_t> all[] = {{"eq", equal},
+                                                  {"ne", less | greater},
+                                                  {"lt", less},
+                                                  {"le", less | equal},
+                                                  {"gt", greater},
+                                                  {"ge", greater | equal},
+                                                  {"equ", equal | unordered},
+                                                  {"neu", less | greater | unordered},
+                                                  {"ltu", less | unordered},
+                                                  {"leu", less | equal | unordered},
+                                                  {"gtu", greater | unordered},
+                                                  {"geu", greater | equal | unordered},
+                                                  {"num", less | equal | greater},
+                                                  {"nan", unordered}};
+  for (const auto& [name, table] : all)
+    if (i.has(name)) return table;
+  return 0;
+}
+
+}  // namespace gpusim::ptx

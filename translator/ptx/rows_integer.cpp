@@ -1,0 +1,305 @@
+// Integer arithmetic.
+#include <bit>
+
+#include "device_sim/uir/compare.h"
+#include "device_sim/uir/helpers.h"
+#include "translator/ptx/emitter.h"
+#include "translator/ptx/rows.h"
+#include "translator/ptx/rows_common.h"
+
+namespace gpusim::ptx {
+namespace {
+
+using I = const Instruction&;
+
+// d = a clamped to what t can hold, from 64 bits, signed.
+void saturate(Emitter& e, Slot d, Slot a, Type t) {
+  const bool is_signed = t.is_signed();
+  const uint64_t most = ones(t.bits - is_signed);
+  const uint64_t least = is_signed ? ~most : 0;
+  const Slot low = e.temp(), high = e.temp();
+  const Slot least_slot = e.konst(least), most_slot = e.konst(most);
+  e.b.sel_cmp(low, least_slot, a, a, least_slot, kLess64);
+  e.b.sel_cmp(high, most_slot, low, most_slot, low, kLess64);
+  e.zero_extend(d, high, t.bits);
+}
+
+void add(Emitter& e, I i) {
+  const Type t = i.type();
+  const Operand *x = &i.operands[1], *y = &i.operands[2];
+  if (i.has("sat")) {
+    const Slot a = e.src_signed(*x, t), c = e.src_signed(*y, t), sum = e.temp();
+    e.b.add64(sum, a, c);
+    return saturate(e, e.dst(i.operands[0]), sum, t);
+  }
+  if (e.constant(*x, t)) std::swap(x, y);
+  const Slot a = e.src(*x, t);
+  if (const auto c = e.constant(*y, t)) {
+    const Slot d = e.dst(i.operands[0]);
+    if (t.bits == 64)
+      e.b.addi64(d, a, *c);
+    else
+      e.b.addi32(d, a, *c);
+    return trim(e, d, t);
+  }
+  const Slot c = e.src(*y, t), d = e.dst(i.operands[0]);
+  if (t.bits == 64)
+    e.b.add64(d, a, c);
+  else
+    e.b.add32(d, a, c);
+  trim(e, d, t);
+}
+
+void sub(Emitter& e, I i) {
+  const Type t = i.type();
+  if (i.has("sat")) {
+    const Slot a = e.src_signed(i.operands[1], t), c = e.src_signed(i.operands[2], t);
+    const Slot difference = e.temp();
+    e.b.sub64(difference, a, c);
+    return saturate(e, e.dst(i.operands[0]), difference, t);
+  }
+  const Slot a = e.src(i.operands[1], t);
+  if (const auto c = e.constant(i.operands[2], t)) {
+    const Slot d = e.dst(i.operands[0]);
+    if (t.bits == 64)
+      e.b.addi64(d, a, 0 - *c);
+    else
+      e.b.addi32(d, a, (0 - *c) & ones(32));
+    return trim(e, d, t);
+  }
+  const Slot c = e.src(i.operands[2], t), d = e.dst(i.operands[0]);
+  if (t.bits == 64)
+    e.b.sub64(d, a, c);
+  else
+    e.b.sub32(d, a, c);
+  trim(e, d, t);
+}
+
+// The upper half of a product.
+void high_product(Emitter& e, Slot d, I i) {
+  const Type t = i.type();
+  if (t.bits == 64) {
+    const Slot a = e.src(i.operands[1], t), c = e.src(i.operands[2], t);
+    if (t.is_signed())
+      e.b.smulh(d, a, c);
+    else
+      e.b.umulh(d, a, c);
+    return;
+  }
+  const Slot a = t.is_signed() ? e.src_signed(i.operands[1], t) : e.src(i.operands[1], t);
+  const Slot c = t.is_signed() ? e.src_signed(i.operands[2], t) : e.src(i.operands[2], t);
+  const Slot product = e.temp();
+  e.b.mul64(product, a, c);
+  e.b.ubfx(d, product, ones(t.bits), static_cast<uint8_t>(t.bits));
+}
+
+// d = a * b + c, of twice the width.
+void wide(Emitter& e, I i, Slot sum) {
+  const Type t = i.type();
+  const auto c = e.constant(i.operands[2], t);
+  if (t.bits == 32 && c && std::has_single_bit(*c) && (!t.is_signed() || *c < ones(31))) {
+    const Slot a = e.src(i.operands[1], t), d = e.dst(i.operands[0]);
+    const auto shift = static_cast<uint64_t>(std::countr_zero(*c));
+    if (t.is_signed())
+      e.b.add_sxtw64(d, sum, a, shift);
+    else
+      e.b.add_uxtw64(d, sum, a, shift);
+    return;
+  }
+  if (t.bits == 32) {
+    const Slot a = e.src(i.operands[1], t), b = e.src(i.operands[2], t);
+    const Slot d = e.dst(i.operands[0]);
+    if (t.is_signed())
+      e.b.smaddl(d, a, b, sum);
+    else
+      e.b.umaddl(d, a, b, sum);
+    return;
+  }
+  const Slot a = t.is_signed() ? e.src_signed(i.operands[1], t) : e.src(i.operands[1], t);
+  const Slot b = t.is_signed() ? e.src_signed(i.operands[2], t) : e.src(i.operands[2], t);
+  e.b.madd32(e.dst(i.operands[0]), a, b, sum);
+}
+
+void mul(Emitter& e, I i) {
+  const Type t = i.type();
+  if (i.has("wide")) return wide(e, i, kZeroSlot);
+  if (i.has("hi")) {
+    const Slot product = e.temp();
+    high_product(e, product, i);
+    e.b.mov(e.dst(i.operands[0]), product);
+    return;
+  }
+  const Slot a = e.src(i.operands[1], t), c = e.src(i.operands[2], t), d = e.dst(i.operands[0]);
+  if (t.bits == 64)
+    e.b.mul64(d, a, c);
+  else
+    e.b.mul32(d, a, c);
+  trim(e, d, t);
+}
+
+void mad(Emitter& e, I i) {
+  const Type t = i.type();
+  if (i.has("wide")) {
+    const Type twice{t.kind, static_cast<uint8_t>(t.bits * 2)};
+    return wide(e, i, e.src(i.operands[3], twice));
+  }
+  const Slot c = e.src(i.operands[3], t);
+  if (i.has("hi")) {
+    const Slot product = e.temp();
+    high_product(e, product, i);
+    if (i.has("sat")) {
+      const Slot p = e.temp(), s = e.src_signed(i.operands[3], t), sum = e.temp();
+      e.sign_extend(p, product, t.bits);
+      e.b.add64(sum, p, s);
+      return saturate(e, e.dst(i.operands[0]), sum, t);
+    }
+    const Slot d = e.dst(i.operands[0]);
+    if (t.bits == 64)
+      e.b.add64(d, product, c);
+    else
+      e.b.add32(d, product, c);
+    return trim(e, d, t);
+  }
+  const Slot a = e.src(i.operands[1], t), b = e.src(i.operands[2], t), d = e.dst(i.operands[0]);
+  if (t.bits == 64)
+    e.b.madd64(d, a, b, c);
+  else
+    e.b.madd32(d, a, b, c);
+  trim(e, d, t);
+}
+
+// mul24, mad24: the low 24 bits of both.
+void mul24(Emitter& e, I i) {
+  const Type t = i.type();
+  const auto low = [&](const Operand& o) {
+    const Slot s = e.temp();
+    if (t.is_signed())
+      e.b.sbf64(s, e.src(o, t), 40, 40);
+    else
+      e.b.andi64(s, e.src(o, t), ones(24));
+    return s;
+  };
+  const Slot a = low(i.operands[1]), c = low(i.operands[2]), product = e.temp();
+  e.b.mul64(product, a, c);
+  if (i.has("hi")) e.b.ubfx(product, product, ones(32), 16);
+  if (i.base == "mul24")
+    e.b.mov32(e.dst(i.operands[0]), product);
+  else
+    e.b.add32(e.dst(i.operands[0]), product, e.src(i.operands[3], t));
+}
+
+// By zero: all ones, and the dividend.
+void divide(Emitter& e, I i) {
+  const Type t = i.type();
+  const bool is_signed = t.is_signed(), is_long = t.bits == 64;
+  const auto source = [&](const Operand& o) {
+    return is_signed && t.bits < 32 ? e.src_signed(o, t) : e.src(o, t);
+  };
+  const Slot a = source(i.operands[1]), c = source(i.operands[2]), quotient = e.temp();
+  if (is_long && is_signed)
+    e.b.sdiv64(quotient, a, c);
+  else if (is_long)
+    e.b.udiv64(quotient, a, c);
+  else if (is_signed)
+    e.b.sdiv32(quotient, a, c);
+  else
+    e.b.udiv32(quotient, a, c);
+  const Slot d = e.dst(i.operands[0]);
+  if (i.base == "div") {
+    if (const auto known = e.constant(i.operands[2], t); known && *known != 0)
+      e.b.mov(d, quotient);
+    else
+      e.b.sel_cmpi(d, e.konst(ones(t.bits)), quotient, c, 0,
+                   compare_kind(CompareRelation::kEqual, !is_long));
+  } else if (is_long) {
+    e.b.msub64(d, quotient, c, a);
+  } else {
+    e.b.msub32(d, quotient, c, a);
+  }
+  trim(e, d, t);
+}
+
+void abs_neg(Emitter& e, I i) {
+  const Type t = i.type();
+  const Slot a = e.src(i.operands[1], t), s = e.src_signed(i.operands[1], t), minus = e.temp();
+  if (t.bits == 64)
+    e.b.sub64(minus, kZeroSlot, a);
+  else
+    e.b.sub32(minus, kZeroSlot, a);
+  trim(e, minus, t);
+  const Slot d = e.dst(i.operands[0]);
+  if (i.base == "neg")
+    e.b.mov(d, minus);
+  else
+    e.b.sel_cmpi(d, minus, a, s, 0, kLess64);
+}
+
+void min_max(Emitter& e, I i) {
+  const Type t = i.type();
+  const Slot a = e.src(i.operands[1], t), c = e.src(i.operands[2], t);
+  const bool is_min = i.base == "min";
+  const auto relation =
+      t.is_signed() ? CompareRelation::kLessSigned : CompareRelation::kLessUnsigned;
+  if (t.is_signed() && t.bits < 32) {
+    const Slot x = e.src_signed(i.operands[1], t), y = e.src_signed(i.operands[2], t);
+    e.b.sel_cmp(e.dst(i.operands[0]), is_min ? a : c, is_min ? c : a, x, y, kLess64);
+    return;
+  }
+  e.b.sel_cmp(e.dst(i.operands[0]), is_min ? a : c, is_min ? c : a, a, c,
+              compare_kind(relation, t.bits != 64));
+}
+
+// c + |a - b|
+void sad(Emitter& e, I i) {
+  const Type t = i.type();
+  const Slot a = t.is_signed() ? e.src_signed(i.operands[1], t) : e.src(i.operands[1], t);
+  const Slot b = t.is_signed() ? e.src_signed(i.operands[2], t) : e.src(i.operands[2], t);
+  const Slot x = e.temp(), y = e.temp(), c = e.src(i.operands[3], t);
+  e.b.sub64(x, a, b);
+  e.b.sub64(y, b, a);
+  e.b.sel_cmp(x, y, x, a, b, t.is_signed() ? kLess64 : kBelow64);
+  e.b.add64(x, x, c);
+  e.zero_extend(e.dst(i.operands[0]), x, t.bits);
+}
+
+// dp4a, dp2a: c and the products of bytes; each operand has its own sign.
+void dot(Emitter& e, I i) {
+  const Slot a = e.src(i.operands[1], i.types[0]), b = e.src(i.operands[2], i.types[1]);
+  const Slot c = e.src(i.operands[3], i.types[0]);
+  uint64_t flags = (i.types[0].is_signed() ? 1u : 0u) | (i.types[1].is_signed() ? 2u : 0u);
+  if (i.has("hi")) flags |= 4;
+  const bool is_bytes = i.base == "dp4a";
+  e.b.help3(e.dst(i.operands[0]), a, b, c, flags, 0,
+            helper_number(is_bytes ? Helper3::dot_bytes : Helper3::dot_halves));
+}
+
+}  // namespace
+
+const RowList& integer_rows() {
+  using enum RowClass;
+  static const RowList rows = {
+      {"add {sat} .s32", "d0 s0 s0", kArithmetic, add},
+      {"add .u16|.s16|.u32|.u64|.s64", "d0 s0 s0", kArithmetic, add},
+      {"sub {sat} .s32", "d0 s0 s0", kArithmetic, sub},
+      {"sub .u16|.s16|.u32|.u64|.s64", "d0 s0 s0", kArithmetic, sub},
+      {"mul [lo|hi] .u16|.s16|.u32|.s32|.u64|.s64", "d0 s0 s0", kArithmetic, mul},
+      {"mul [wide] .u16|.s16|.u32|.s32", "dw s0 s0", kArithmetic, mul},
+      {"mad [lo|hi] .u16|.s16|.u32|.s32|.u64|.s64", "d0 s0 s0 s0", kArithmetic, mad},
+      {"mad [hi] (sat) .s32", "d0 s0 s0 s0", kArithmetic, mad},
+      {"mad [wide] .u16|.s16|.u32|.s32", "dw s0 s0 sw", kArithmetic, mad},
+      {"mul24 [lo|hi] .u32|.s32", "d0 s0 s0", kArithmetic, mul24},
+      {"mad24 [lo|hi] .u32|.s32", "d0 s0 s0 s0", kArithmetic, mul24},
+      {"div .u16|.s16|.u32|.s32|.u64|.s64", "d0 s0 s0", kDivision, divide},
+      {"rem .u16|.s16|.u32|.s32|.u64|.s64", "d0 s0 s0", kDivision, divide},
+      {"abs .s16|.s32|.s64", "d0 s0", kArithmetic, abs_neg},
+      {"neg .s16|.s32|.s64", "d0 s0", kArithmetic, abs_neg},
+      {"min .u16|.s16|.u32|.s32|.u64|.s64", "d0 s0 s0", kArithmetic, min_max},
+      {"max .u16|.s16|.u32|.s32|.u64|.s64", "d0 s0 s0", kArithmetic, min_max},
+      {"sad .u16|.s16|.u32|.s32|.u64|.s64", "d0 s0 s0 s0", kArithmetic, sad},
+      {"dp4a .u32|.s32 .u32|.s32", "d0 s0 s1 s0", kArithmetic, dot},
+      {"dp2a [lo|hi] .u32|.s32 .u32|.s32", "d0 s0 s1 s0", kArithmetic, dot},
+  };
+  return rows;
+}
+
+}  // namespace gpusim::ptx

@@ -1,0 +1,206 @@
+// Loads, stores, atomics, fences.
+#include "device_sim/uir/warp.h"
+#include "translator/ptx/emitter.h"
+#include "translator/ptx/rows.h"
+#include "translator/ptx/rows_internal.h"
+
+namespace gpusim::ptx {
+namespace {
+
+using I = const Instruction&;
+
+Space space_of(I i) {
+  if (i.has("global")) return Space::kGlobal;
+  if (i.has("shared") || i.has("shared::cta")) return Space::kShared;
+  if (i.has("const")) return Space::kConst;
+  if (i.has("local")) return Space::kLocal;
+  if (i.has("param") || i.has("param::entry") || i.has("param::func")) return Space::kParam;
+  return Space::kGeneric;
+}
+
+void load_one(Emitter& e, Slot d, const MemoryPlace& m, uint64_t offset, Type t, int reg_bits) {
+  const uint64_t at = m.offset + offset;
+  if (!t.is_signed() || t.bits == reg_bits) {
+    const Op op = t.bits == 8    ? Op::ldu8
+                  : t.bits == 16 ? Op::ldu16
+                  : t.bits == 32 ? Op::ldu32
+                                 : Op::ld64;
+    e.b.emit(op, d, m.base, 0, 0, at);
+  } else if (reg_bits == 64) {
+    const Op op = t.bits == 8 ? Op::lds8x : t.bits == 16 ? Op::lds16x : Op::lds32x;
+    e.b.emit(op, d, m.base, 0, 0, at);
+  } else {
+    e.b.emit(t.bits == 8 ? Op::lds8w : Op::lds16w, d, m.base, 0, 0, at);
+    if (reg_bits == 16) e.b.andi64(d, d, 0xffff);
+  }
+}
+
+void load(Emitter& e, I i) {
+  const Type t = i.type();
+  const Operand& d = i.operands[0];
+  const MemoryPlace m = e.address(i.operands[1], space_of(i));
+  if (!d.is(Operand::Kind::kVector)) return load_one(e, e.dst(d), m, 0, t, e.reg_type(d).bits);
+  for (size_t k = 0; k < d.elements.size(); ++k) {
+    const Operand& part = d.elements[k];
+    const int bits = e.is_sink(part) ? t.bits : e.reg_type(part).bits;
+    load_one(e, e.dst(part), m, k * t.bytes(), t, bits);
+  }
+}
+
+void store(Emitter& e, I i) {
+  const Type t = i.type();
+  const MemoryPlace m = e.address(i.operands[0], space_of(i));
+  const Op op = t.bits == 8    ? Op::st8
+                : t.bits == 16 ? Op::st16
+                : t.bits == 32 ? Op::st32
+                               : Op::st64;
+  const Operand& s = i.operands[1];
+  const auto store_one = [&](const Operand& part, uint64_t offset) {
+    e.b.emit(op, e.src(part, t), m.base, 0, 0, m.offset + offset);
+  };
+  if (!s.is(Operand::Kind::kVector)) return store_one(s, 0);
+  for (size_t k = 0; k < s.elements.size(); ++k) store_one(s.elements[k], k * t.bytes());
+}
+
+// Parameters of functions that were put in their callers' place: registers.
+void load_param(Emitter& e, I i) {
+  const Type t = i.type();
+  const Operand &d = i.operands[0], &s = i.operands[1];
+  const int reg_bits = e.reg_type(d).bits;
+  if (t.is_signed() && t.bits < reg_bits) {
+    const Slot extended = e.temp();
+    e.sign_extend(extended, e.reg(s), t.bits);
+    return e.zero_extend(e.dst(d), extended, reg_bits);
+  }
+  const Slot from = e.reg(s), to = e.dst(d);
+  if (from != to) e.b.mov(to, from);
+}
+
+void store_param(Emitter& e, I i) {
+  const Type t = i.type();
+  const Operand &d = i.operands[0], &s = i.operands[1];
+  const Slot from = e.src(s, t), to = e.dst(d);
+  if (s.is(Operand::Kind::kRegister) && e.reg_type(s).bits > t.bits)
+    e.zero_extend(to, from, t.bits);
+  else if (from != to)
+    e.b.mov(to, from);
+}
+
+// --- atomics; red is atom without a result
+Slot atomic_address(Emitter& e, const Operand& o, Space space) {
+  const MemoryPlace m = e.address(o, space);
+  if (m.offset == 0) return m.base;
+  const Slot t = e.temp();
+  e.b.addi64(t, m.base, m.offset);
+  return t;
+}
+
+void atomic(Emitter& e, I i) {
+  const Type t = i.type();
+  const bool has_result = i.base == "atom";
+  const size_t at = has_result ? 1 : 0;
+  const Slot address = atomic_address(e, i.operands[at], space_of(i));
+  const uint8_t size = t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3;
+  const Slot value = e.src(i.operands[at + 1], t);
+  const auto result = [&] { return has_result ? e.dst(i.operands[0]) : e.temp(); };
+  if (i.has("cas")) {
+    const Slot desired = e.src(i.operands[at + 2], t);
+    e.b.cas(result(), address, desired, value, size);
+    return;
+  }
+  Op op = Op::amo_add;
+  uint8_t aux = size;
+  Slot operand = value;
+  if (t.is_float()) {
+    op = Op::amo_fadd;
+    // Singles are flushed in global memory only.
+    const FloatWord word = t.bits == 64                    ? FloatWord::kF64
+                           : space_of(i) == Space::kShared ? FloatWord::kF32
+                                                           : FloatWord::kF32Flushed;
+    aux = static_cast<uint8_t>(word);
+  } else if (i.has("and")) {
+    op = Op::amo_clr;
+    operand = e.temp();
+    e.b.xori64(operand, value, ~uint64_t{0});
+  } else if (i.has("or")) {
+    op = Op::amo_or;
+  } else if (i.has("xor")) {
+    op = Op::amo_xor;
+  } else if (i.has("exch")) {
+    op = Op::amo_swp;
+  } else if (i.has("inc")) {
+    op = Op::amo_inc;
+  } else if (i.has("dec")) {
+    op = Op::amo_dec;
+  } else if (i.has("min")) {
+    op = t.is_signed() ? Op::amo_smin : Op::amo_umin;
+  } else if (i.has("max")) {
+    op = t.is_signed() ? Op::amo_smax : Op::amo_umax;
+  }
+  e.b.emit(op, result(), address, operand, 0, 0, aux);
+}
+
+void fence(Emitter& e, I) { e.b.fence(); }
+void nothing(Emitter&, I) {}
+
+// Common parts of rows.
+#define GPUSIM_PTX_SEM "{relaxed|acquire|release|acq_rel} {cta|cluster|gpu|sys}"
+#define GPUSIM_PTX_RED_SEM "{relaxed|release} {cta|cluster|gpu|sys}"
+#define GPUSIM_PTX_SPACE "{global|shared|shared::cta}"
+#define GPUSIM_PTX_DATA ".b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64"
+
+}  // namespace
+
+const Row kLoadParamRegister = {"ld", "", RowClass::kMemory, load_param};
+const Row kStoreParamRegister = {"st", "", RowClass::kMemory, store_param};
+
+const RowList& memory_rows() {
+  using enum RowClass;
+  static const RowList rows = {
+      {"ld {global|shared|shared::cta|const|local|param|param::entry|param::func} {ca|cg|cs|lu|cv} "
+       "{v2|v4} " GPUSIM_PTX_DATA,
+       "l0 m", kMemory, load},
+      {"ld (global) {ca|cg|cs} (nc) {v2|v4} " GPUSIM_PTX_DATA, "l0 m", kMemory, load},
+      {"ld (volatile) {global|shared|shared::cta|const|local} {v2|v4} " GPUSIM_PTX_DATA, "l0 m",
+       kMemory, load},
+      {"ld (relaxed|acquire) (cta|gpu|sys|cluster) {global|shared|shared::cta} "
+       "{v2|v4} " GPUSIM_PTX_DATA,
+       "l0 m", kMemory, load},
+      {"ldu {global} {v2|v4} " GPUSIM_PTX_DATA, "l0 m", kMemory, load},
+      {"st {global|shared|shared::cta|local|param|param::func} {wb|cg|cs|wt} "
+       "{v2|v4} " GPUSIM_PTX_DATA,
+       "m t0", kMemory, store},
+      {"st (volatile) {global|shared|shared::cta|local} {v2|v4} " GPUSIM_PTX_DATA, "m t0", kMemory,
+       store},
+      {"st (relaxed|release) (cta|gpu|sys|cluster) {global|shared|shared::cta} "
+       "{v2|v4} " GPUSIM_PTX_DATA,
+       "m t0", kMemory, store},
+      {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (add) .u32|.s32|.u64", "d0 m s0", kParallel,
+       atomic},
+      {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (add) .f32|.f64", "d0 m s0", kParallel,
+       atomic},
+      {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (and|or|xor|exch) .b32|.b64", "d0 m s0",
+       kParallel, atomic},
+      {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (min|max) .u32|.s32|.u64|.s64", "d0 m s0",
+       kParallel, atomic},
+      {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (inc|dec) .u32", "d0 m s0", kParallel, atomic},
+      {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (cas) .b16|.b32|.b64", "d0 m s0 s0", kParallel,
+       atomic},
+      {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (add) .u32|.s32|.u64", "m s0", kParallel,
+       atomic},
+      {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (add) .f32|.f64", "m s0", kParallel,
+       atomic},
+      {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (and|or|xor) .b32|.b64", "m s0", kParallel,
+       atomic},
+      {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (min|max) .u32|.s32|.u64|.s64", "m s0",
+       kParallel, atomic},
+      {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (inc|dec) .u32", "m s0", kParallel, atomic},
+      {"membar (cta|gl|sys)", "", kParallel, fence},
+      {"fence {sc|acq_rel} (cta|cluster|gpu|sys)", "", kParallel, fence},
+      {"prefetch {global|local} (L1|L2)", "m", kOther, nothing},
+      {"prefetchu (L1)", "m", kOther, nothing},
+  };
+  return rows;
+}
+
+}  // namespace gpusim::ptx

@@ -1,0 +1,44 @@
+#include "translator/ptx/special.h"
+
+#include <array>
+#include <utility>
+
+namespace gpusim::ptx {
+
+SpecialRegister special_register(std::string_view name) {
+  using enum Special;
+  static constexpr std::pair<std::string_view, SpecialRegister> kAll[] = {
+      {"%tid.x", {kTidX}},
+      {"%tid.y", {kTidY}},
+      {"%tid.z", {kTidZ}},
+      {"%ntid.x", {kNtidX}},
+      {"%ntid.y", {kNtidY}},
+      {"%ntid.z", {kNtidZ}},
+      {"%ctaid.x", {kCtaidX}},
+      {"%ctaid.y", {kCtaidY}},
+      {"%ctaid.z", {kCtaidZ}},
+      {"%nctaid.x", {kNctaidX}},
+      {"%nctaid.y", {kNctaidY}},
+      {"%nctaid.z", {kNctaidZ}},
+      {"%laneid", {kLaneid}},
+      {"%warpid", {kWarpid}},
+      {"%nwarpid", {kNwarpid}},
+      {"%lanemask_eq", {kLanemaskEq}},
+      {"%lanemask_le", {kLanemaskLe}},
+      {"%lanemask_lt", {kLanemaskLt}},
+      {"%lanemask_ge", {kLanemaskGe}},
+      {"%lanemask_gt", {kLanemaskGt}},
+      {"WARP_SZ", {kWarpSize}},
+      {"%smid", {kSmid}},
+      {"%nsmid", {kNsmid}},
+      {"%gridid", {kGridid, 64}},
+      {"%dynamic_smem_size", {kDynamicSharedSize}},
+      {"%total_smem_size", {kTotalSharedSize}},
+      {"%reserved_smem_offset_1", {kReservedShared}},
+  };
+  for (const auto& [text, found] : kAll)
+    if (text == name) return found;
+  return {};
+}
+
+}  // namespace gpusim::ptx
