@@ -21,6 +21,8 @@ inline constexpr Example kExamples[] = {
     {"run", "gpusim run sobel.elf --cores 4096 --stats s.json", "4,096 cores in one address space"},
     {"run", "gpusim run sha256 --cores 1024 --memory private -- input.bin",
      "1,024 processes of their own"},
+    {"run", "gpusim run k.ptx --entry k --grid 64 --block 256 --arg 2.5 --arg 'file:x>y'",
+     "a CUDA kernel"},
     {"run", "gpusim run kernels.elf --cores 64 --entry saxpy --arg '&x' --arg 2.5 --arg @core",
      "one function on each core"},
     {"run", "gpusim run sobel.elf --cores 512 --energy fermi,et-soc1", "joules on two machines"},

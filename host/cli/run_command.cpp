@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 
 #include "device_sim/base/error.h"
 #include "host/cli/commands.h"
 #include "host/cli/strict_values.h"
+#include "host/ptx/run_kernels.h"
 #include "host/simulate.h"
 
 namespace gpusim::host {
@@ -17,7 +19,41 @@ struct RawRunOptions {
   std::string memory = "shared", start = "auto", network = "none", entry, memory_size, stack_size,
       host_memory;
   std::vector<std::string> roots;
+  std::string grid, block, shared;  // of a kernel (PTX)
 };
+
+constexpr const char* kOfKernels[] = {"--grid", "--block", "--shared"};
+
+// PROGRAM is PTX text: its kernel runs as a grid of blocks.
+int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
+  for (const CLI::Option* option : command.get_options()) {
+    static constexpr std::string_view kKnown[] = {
+        "PROGRAM",   "--entry", "--arg",   "--backend", "--threads", "--stats",
+        "--quiet",   "--grid",  "--block", "--shared",  "--help"};
+    const std::string name = option->get_single_name();
+    const bool is_known =
+        std::any_of(std::begin(kKnown), std::end(kKnown), [&](std::string_view known) {
+          return known == name || known == "--" + name;
+        });
+    if (!is_known && option->count() != 0)
+      throw Error(fmt::format("--{} is not for kernels (PTX)", name));
+  }
+  ptx::KernelRunOptions run;
+  run.path = raw.run.program;
+  run.entry = raw.entry;
+  run.grid = ptx::parse_dimensions("--grid", raw.grid.empty() ? "1" : raw.grid);
+  run.block = ptx::parse_dimensions("--block", raw.block.empty() ? "1" : raw.block);
+  if (!raw.shared.empty()) {
+    const uint64_t bytes = parse_size("--shared", raw.shared);
+    if (bytes > uint64_t{1} << 30) throw Error("--shared: more than 1 GiB");
+    run.dynamic_shared_bytes = static_cast<uint32_t>(bytes);
+  }
+  run.arguments = raw.run.call_args;
+  run.engine = {.backend = raw.run.backend, .threads = raw.run.threads};
+  run.stats_path = raw.run.stats_path;
+  run.quiet = raw.run.quiet;
+  return ptx::run_kernels(run);
+}
 
 AllowedRoot parse_root(const std::string& text) {
   if (text.ends_with(":ro")) return {text.substr(0, text.size() - 3), false};
@@ -128,7 +164,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       "run", "Run a guest program on simulated cores; its arguments stand after --");
   auto raw = std::make_shared<RawRunOptions>();
   RunOptions& run = raw->run;
-  command->add_option("PROGRAM", run.program, "Static ELF file or module (.gsm)");
+  command->add_option("PROGRAM", run.program, "Static ELF file, module (.gsm) or kernels (.ptx)");
   command->add_option("--cores", run.cores, "Simulated cores (1)")
       ->check(CLI::Range(1u, kMostCores));
   command->add_option("--memory", raw->memory, "shared: one address space; private: one per core")
@@ -142,7 +178,11 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   repeatable(command->add_option(
       "--arg", run.call_args,
       "Argument of the entry function: an integer, a float with a point, &SYMBOL, "
-      "@core, @cores; repeatable"));
+      "@core, @cores; repeatable. Kernels (PTX): an integer, a float, buffer:SIZE or file:PATH, "
+      "either with >PATH to be written after the run, or bytes:HEX"));
+  command->add_option("--grid", raw->grid, "Kernels (PTX): blocks of the grid, X[,Y[,Z]] (1)");
+  command->add_option("--block", raw->block, "Kernels (PTX): threads of a block, X[,Y[,Z]] (1)");
+  command->add_option("--shared", raw->shared, "Kernels (PTX): bytes of dynamic shared memory (0)");
   command->add_option("--argv0", run.argv0,
                       "What the program finds as its own name, argv[0]: PROGRAM as written, unless "
                       "told");
@@ -253,6 +293,11 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       ->check(CLI::IsMember({"none", "loopback", "host"}));
   command->callback([command, raw, &guest_args, &action, simulate_it] {
     action = [command, raw, &guest_args, simulate_it] {
+      if (!raw->run.program.empty() && ptx::is_ptx_file(raw->run.program))
+        return launch_kernel(*command, *raw);
+      for (const char* option : kOfKernels)
+        if (command->get_option(option)->count() != 0)
+          throw Error(fmt::format("{} is for kernels: PROGRAM has to be PTX text", option));
       return simulate_it(understand(*command, *raw, guest_args));
     };
   });

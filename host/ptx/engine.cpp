@@ -1,0 +1,310 @@
+#include "host/ptx/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+#include "device_sim/base/error.h"
+#include "device_sim/base/nearest_name.h"
+#include "host/ptx/kernel_machine.h"
+#include "host/ptx/memory.h"
+#include "translator/ptx/memory_map.h"
+#include "translator/ptx/program.h"
+#include "translator/ptx/translate.h"
+
+namespace gpusim::ptx {
+
+class LoadedModule {
+ public:
+  std::string origin;
+  Program program;
+  Pages variables, constants;
+  Places places;
+  std::map<std::string, DeviceVariable, std::less<>> addresses;
+  std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels;
+  uint32_t const_bytes = 0;
+};
+
+constexpr uint64_t kMostParamBytes = 32764;
+
+struct Engine::State {
+  State() { memory.add(params.address(), params.size_bytes(), kRead, "parameters"); }
+
+  EngineOptions options;
+  ProcessMemory memory;
+  Pages params{kMostParamBytes};  // of the launch that runs
+  std::mutex mutex;
+  std::vector<std::unique_ptr<LoadedModule>> modules;
+
+  LoadedModule& link(std::vector<Unit> units, std::string origin);
+  void place_variables(LoadedModule& m);
+  std::unique_ptr<Kernel> translate(LoadedModule& m, const Function& f) const;
+  LaunchResult run(const Launch& launch);
+};
+
+namespace {
+
+constexpr uint64_t kMostVariableBytes = uint64_t{1} << 36;
+
+uint64_t align_up(uint64_t x, uint64_t to) { return (x + to - 1) / to * to; }
+
+void check_launch(const Launch& l) {
+  if (l.kernel == nullptr) throw Error("launch: no kernel");
+  const Kernel& k = *l.kernel;
+  const auto& name = k.info.name;
+  const uint64_t threads = l.block.count();
+  if (threads == 0 || l.block.x > 1024 || l.block.y > 1024 || l.block.z > 64 || threads > 1024)
+    throw Error(
+        fmt::format("kernel '{}': a block of {} x {} x {} threads; at most 1024 in all, and "
+                    "64 in z",
+                    name, l.block.x, l.block.y, l.block.z));
+  if (l.grid.x == 0 || l.grid.y == 0 || l.grid.z == 0 || l.grid.x > 0x7fffffff ||
+      l.grid.y > 65535 || l.grid.z > 65535)
+    throw Error(
+        fmt::format("kernel '{}': a grid of {} x {} x {} blocks; at least 1, at most "
+                    "2^31 - 1 in x and 65535 in y and z",
+                    name, l.grid.x, l.grid.y, l.grid.z));
+  if (threads > k.info.max_threads)
+    throw Error(fmt::format("kernel '{}': {} threads per block; its .maxntid allows {}", name,
+                            threads, k.info.max_threads));
+  const uint32_t* wanted = k.code.required_threads;
+  if (wanted[0] != 0 &&
+      (wanted[0] != l.block.x || wanted[1] != l.block.y || wanted[2] != l.block.z))
+    throw Error(fmt::format("kernel '{}' requires blocks of {} x {} x {} threads (.reqntid)", name,
+                            wanted[0], wanted[1], wanted[2]));
+  if (l.params.size() != k.info.param_bytes)
+    throw Error(fmt::format("kernel '{}' takes {} bytes of parameters, not {}", name,
+                            k.info.param_bytes, l.params.size()));
+  if (l.params.size() > kMostParamBytes)
+    throw Error(
+        fmt::format("kernel '{}': more than {} bytes of parameters", name, kMostParamBytes));
+  if (l.dynamic_shared_bytes > kMostCtaBytes - k.code.dynamic_shared_offset)
+    throw Error(fmt::format("kernel '{}': {} bytes of shared memory are too many", name,
+                            l.dynamic_shared_bytes));
+  if (l.cooperative)
+    throw Error(fmt::format("kernel '{}': cooperative launches are not supported", name));
+}
+
+void add_counts(const KernelCode& code, const std::vector<uint64_t>& counts, LaunchResult& result) {
+  std::map<std::string_view, uint64_t> sums;
+  for (size_t b = 0; b < counts.size(); ++b) {
+    if (counts[b] == 0) continue;
+    for (const StaticInstruction& i : code.instructions[b]) sums[i.opcode] += counts[b];
+    result.thread_instructions += counts[b] * code.instructions[b].size();
+    for (size_t c = 0; c < kInsnClassCount; ++c)
+      result.classes[c] += counts[b] * code.module.blocks[b].classes[c];
+  }
+  for (const auto& [opcode, count] : sums) result.opcodes.push_back({std::string(opcode), count});
+}
+
+}  // namespace
+
+const KernelInfo& info(const Kernel& kernel) { return kernel.info; }
+
+Engine::Engine(EngineOptions options) : state_(std::make_unique<State>()) {
+  // What the backend lacks is told now, not at the first launch.
+  options.backend = make_backend(options.backend, {.in_place = true, .warps = true})->name();
+  if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
+  state_->options = std::move(options);
+}
+Engine::~Engine() = default;
+const std::string& Engine::backend() const { return state_->options.backend; }
+
+LoadedModule& Engine::load(std::string_view ptx, std::string_view origin) {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<Unit> units;
+  units.push_back(parse(ptx, std::string(origin)));
+  return state_->link(std::move(units), std::string(origin));
+}
+
+LoadedModule& Engine::link(std::vector<NamedText> texts) {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<Unit> units;
+  for (const NamedText& t : texts) units.push_back(parse(t.text, t.name));
+  return state_->link(std::move(units), texts.empty() ? std::string() : texts.front().name);
+}
+
+LoadedModule& Engine::State::link(std::vector<Unit> units, std::string origin) {
+  auto m = std::make_unique<LoadedModule>();
+  m->origin = std::move(origin);
+  m->program = link_units(std::move(units));
+  for (const Function* k : m->program.kernels) m->kernels[k->name] = nullptr;
+  place_variables(*m);
+  modules.push_back(std::move(m));
+  return *modules.back();
+}
+
+// Constants on pages of their own, which kernels cannot write.
+void Engine::State::place_variables(LoadedModule& m) {
+  uint64_t sizes[2] = {0, 0};
+  std::map<std::string, uint64_t> offsets;
+  for (const Variable& v : m.program.variables) {
+    uint64_t& at = sizes[v.space == Space::kConst];
+    at = align_up(at, std::max(v.align, 16u));
+    offsets[v.name] = at;
+    at += v.size;
+    if (at > kMostVariableBytes)
+      throw Error(fmt::format("{}: variables of more than 64 GiB", m.origin));
+  }
+  m.variables = Pages(sizes[0]);
+  m.constants = Pages(sizes[1]);
+  m.const_bytes = static_cast<uint32_t>(sizes[1]);
+  const auto pages_of = [&](const Variable& v) -> Pages& {
+    return v.space == Space::kConst ? m.constants : m.variables;
+  };
+  for (const Variable& v : m.program.variables) {
+    const uint64_t offset = offsets[v.name];
+    m.places[v.name] = {v.space, pages_of(v).address() + offset};
+    m.addresses[v.name] = {pages_of(v).data() + offset, v.size};
+  }
+  for (const Variable& v : m.program.variables) {
+    uint8_t* const to = pages_of(v).data() + offsets[v.name];
+    if (!v.bytes.empty()) std::memcpy(to, v.bytes.data(), v.bytes.size());
+    for (const AddressPart& a : v.addresses) {
+      const auto found = m.places.find(a.symbol);
+      if (found == m.places.end())
+        throw Error(
+            fmt::format("{}:{}: '{}' is initialised with the address of '{}', which is no "
+                        "variable of the module; addresses of functions are not supported",
+                        m.origin, v.line, v.name, a.symbol));
+      const uint64_t address = found->second.address + static_cast<uint64_t>(a.addend);
+      std::memcpy(to + a.offset, &address, sizeof address);
+    }
+  }
+  memory.add(m.variables.address(), m.variables.size_bytes(), kRead | kWrite,
+             "variables of " + m.origin);
+  memory.add(m.constants.address(), m.constants.size_bytes(), kRead, "constants of " + m.origin);
+}
+
+void Engine::unload(LoadedModule& module) {
+  const std::lock_guard lock(state_->mutex);
+  auto& list = state_->modules;
+  const auto found =
+      std::find_if(list.begin(), list.end(), [&](const auto& m) { return m.get() == &module; });
+  if (found == list.end()) return;
+  state_->memory.remove(module.variables.address());
+  state_->memory.remove(module.constants.address());
+  list.erase(found);
+}
+
+std::vector<std::string> Engine::kernel_names(const LoadedModule& module) const {
+  std::vector<std::string> names;
+  for (const auto& [name, kernel] : module.kernels) names.push_back(name);
+  return names;
+}
+
+std::unique_ptr<Kernel> Engine::State::translate(LoadedModule& m, const Function& f) const {
+  auto k = std::make_unique<Kernel>();
+  k->origin = m.origin;
+  for (const Unit& u : m.program.units)
+    if (std::any_of(u.functions.begin(), u.functions.end(),
+                    [&](const Function& g) { return &g == &f; })) {
+      k->files = u.files;
+      k->origin = u.origin;
+    }
+  try {
+    k->code = translate_kernel(f, m.program.functions, m.places, m.program.shared);
+  } catch (const Error& e) {
+    throw Error(fmt::format("{}: kernel '{}' cannot be run: {}", k->origin, f.name, e.what()));
+  }
+  KernelInfo& i = k->info;
+  i.name = f.name;
+  i.params = k->code.params;
+  i.param_bytes = k->code.param_bytes;
+  i.static_shared_bytes = k->code.static_shared_bytes;
+  i.local_bytes = k->code.local_bytes;
+  i.const_bytes = m.const_bytes;
+  i.registers = k->code.registers;
+  const uint32_t* most =
+      k->code.max_threads[0] != 0 ? k->code.max_threads : k->code.required_threads;
+  if (most[0] != 0) i.max_threads = std::min<uint32_t>(1024, most[0] * most[1] * most[2]);
+  return k;
+}
+
+const Kernel* Engine::find_kernel(LoadedModule& module, std::string_view name) {
+  const std::lock_guard lock(state_->mutex);
+  const auto found = module.kernels.find(name);
+  if (found == module.kernels.end()) return nullptr;
+  if (!found->second)
+    for (const Function* f : module.program.kernels)
+      if (f->name == name) found->second = state_->translate(module, *f);
+  return found->second.get();
+}
+
+DeviceVariable Engine::find_variable(LoadedModule& module, std::string_view name) {
+  const auto found = module.addresses.find(name);
+  return found == module.addresses.end() ? DeviceVariable{} : found->second;
+}
+
+void Engine::add_memory(const void* address, uint64_t size_bytes, std::string tag) {
+  const std::lock_guard lock(state_->mutex);
+  state_->memory.add(reinterpret_cast<uintptr_t>(address), size_bytes, kRead | kWrite,
+                     std::move(tag));
+}
+
+void Engine::remove_memory(const void* address) {
+  const std::lock_guard lock(state_->mutex);
+  state_->memory.remove(reinterpret_cast<uintptr_t>(address));
+}
+
+LaunchResult Engine::launch(const Launch& launch) {
+  const std::lock_guard lock(state_->mutex);
+  check_launch(launch);
+  return state_->run(launch);
+}
+
+LaunchResult Engine::State::run(const Launch& launch) {
+  const Kernel& k = *launch.kernel;
+  if (!launch.params.empty())
+    std::memcpy(params.data(), launch.params.data(), launch.params.size());
+  Grid grid{
+      .launch = launch, .param_address = params.address(), .mutex = {}, .fault = {}, .printed = {}};
+  const uint64_t ctas = launch.grid.count();
+  const uint32_t shared = launch.dynamic_shared_bytes != 0
+                              ? k.code.dynamic_shared_offset + launch.dynamic_shared_bytes
+                              : k.code.static_shared_bytes + kReservedSharedBytes;
+  const size_t machines = std::min<uint64_t>(options.threads, ctas);
+  const uint64_t share = (ctas + machines - 1) / machines;
+  if (!k.machines.empty() && !k.machines.front()->fits(launch.block, shared, share))
+    k.machines.clear();
+  while (k.machines.size() < machines)
+    k.machines.push_back(std::make_unique<KernelMachine>(
+        k.code, k.origin, k.files, memory, options.backend, launch.block, shared, share));
+  std::vector<std::vector<uint64_t>> before;
+  for (size_t m = 0; m < machines; ++m) before.push_back(k.machines[m]->block_counts());
+  std::vector<std::exception_ptr> failures(machines);
+  const auto work = [&](size_t m) {
+    try {
+      k.machines[m]->run(grid);
+    } catch (...) {
+      failures[m] = std::current_exception();
+      grid.stops = true;
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (size_t m = 1; m < machines; ++m) others.emplace_back(work, m);
+    work(0);
+  }
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+  LaunchResult result;
+  result.threads = ctas * launch.block.count();
+  std::vector<uint64_t> counts(k.code.module.blocks.size());
+  for (size_t m = 0; m < machines; ++m) {
+    const std::vector<uint64_t> after = k.machines[m]->block_counts();
+    for (size_t b = 0; b < counts.size(); ++b) counts[b] += after[b] - before[m][b];
+  }
+  add_counts(k.code, counts, result);
+  std::stable_sort(grid.printed.begin(), grid.printed.end(),
+                   [](const Printed& x, const Printed& y) { return x.cta < y.cta; });
+  for (const Printed& p : grid.printed) std::fwrite(p.text.data(), 1, p.text.size(), stdout);
+  if (!grid.printed.empty()) std::fflush(stdout);
+  result.fault = std::move(grid.fault);
+  return result;
+}
+
+}  // namespace gpusim::ptx

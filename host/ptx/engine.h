@@ -1,0 +1,120 @@
+// CUDA kernels as PTX text, on simulated threads: modules, launches of whole grids, memory.
+//
+// Global memory is this process's own: a device pointer is a host pointer. Kernels may access what
+// was registered with add_memory() and the variables of loaded modules, by whole pages.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "translator/ptx/kernel.h"
+
+namespace gpusim::ptx {
+
+struct Dim3 {
+  uint32_t x = 1, y = 1, z = 1;
+  uint64_t count() const { return uint64_t{x} * y * z; }
+  bool operator==(const Dim3&) const = default;
+};
+
+struct KernelInfo {
+  std::string name;  // mangled, as in the text
+  std::vector<ParamInfo> params;
+  uint32_t param_bytes = 0, static_shared_bytes = 0, local_bytes = 0, const_bytes = 0,
+           registers = 0;
+  uint32_t max_threads = 1024;  // .maxntid or 1024
+};
+
+class Kernel;  // kernel_machine.h
+const KernelInfo& info(const Kernel& kernel);
+
+struct OpcodeCount {
+  std::string opcode;  // as spelled: "fma.rn.f32"
+  uint64_t count = 0;  // executions by threads, whatever their guards say
+};
+
+struct Fault {
+  enum class Reason : uint8_t { kAddress, kMisaligned, kAssert, kTrap, kDeadlock, kOther };
+  Reason reason = Reason::kOther;
+  std::string kernel;
+  Dim3 block, thread;
+  uint32_t line = 0;  // of the PTX text
+  uint64_t address = 0;
+  std::string text;  // all of it, ready to print
+};
+
+struct Launch {
+  const Kernel* kernel = nullptr;
+  Dim3 grid, block;
+  uint32_t dynamic_shared_bytes = 0;
+  std::span<const std::byte> params;
+  bool cooperative = false;
+};
+
+struct LaunchResult {
+  uint64_t threads = 0, thread_instructions = 0;
+  std::vector<OpcodeCount> opcodes;  // sorted by name
+  ClassCounts classes{};             // instructions per class (uir/insn_class.h)
+  std::optional<Fault> fault;
+};
+
+struct EngineOptions {
+  std::string backend = "auto";  // simd or scalar
+  uint32_t threads = 0;          // host threads; 0: all
+};
+
+struct NamedText {
+  std::string name, text;
+};
+
+struct DeviceVariable {
+  void* address = nullptr;
+  uint64_t size_bytes = 0;
+};
+
+class LoadedModule;
+
+class Engine {
+ public:
+  /// Throws Error if the backend cannot run kernels, or addresses cannot be reserved.
+  explicit Engine(EngineOptions options = {});
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Throws Error: what is wrong, where, and what to do. A kernel that needs what is not supported
+  /// does not keep the others from being loaded: it throws when it is looked up.
+  LoadedModule& load(std::string_view ptx, std::string_view origin);
+  LoadedModule& link(std::vector<NamedText> units);
+  void unload(LoadedModule& module);
+
+  std::vector<std::string> kernel_names(const LoadedModule& module) const;
+  /// Null if there is none of that name. Throws Error if it cannot be translated.
+  const Kernel* find_kernel(LoadedModule& module, std::string_view name);
+  /// Of a .global or .const variable; address null if there is none of that name.
+  DeviceVariable find_variable(LoadedModule& module, std::string_view name);
+
+  /// Runs a whole grid and returns when it has ended. A fault ends the grid. Throws Error for a
+  /// launch that cannot be made. Launches from several threads take turns.
+  LaunchResult launch(const Launch& launch);
+
+  /// The backend's name.
+  const std::string& backend() const;
+
+  /// Memory that kernels may read and write. Ranges must not overlap.
+  void add_memory(const void* address, uint64_t size_bytes, std::string tag = {});
+  void remove_memory(const void* address);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace gpusim::ptx

@@ -1,0 +1,291 @@
+#include "host/ptx/kernel_machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "device_sim/base/error.h"
+#include "device_sim/core/cta.h"
+#include "host/ptx/printf.h"
+#include "translator/common/link.h"
+#include "translator/ptx/memory_map.h"
+
+namespace gpusim::ptx {
+namespace {
+
+// Threads that are resident on one machine: their registers stay in the host's caches.
+constexpr uint32_t kResidentThreads = 1024;
+constexpr uint64_t kSlice = 1 << 20;
+
+Dim3 coordinates(uint64_t n, const Dim3& of) {
+  return {static_cast<uint32_t>(n % of.x), static_cast<uint32_t>(n / of.x % of.y),
+          static_cast<uint32_t>(n / of.x / of.y)};
+}
+
+std::string text(const Dim3& d) { return fmt::format("({},{},{})", d.x, d.y, d.z); }
+
+// Why a thread stopped, and whether an address belongs to it.
+struct Reason {
+  Fault::Reason kind;
+  const char* text;
+  bool has_address;
+};
+Reason reason_of(gpusim::Fault fault) {
+  using enum Fault::Reason;
+  switch (fault) {
+    case gpusim::Fault::kLoadAccess:
+      return {kAddress, "loads from an address that it may not read,", true};
+    case gpusim::Fault::kStoreAccess:
+      return {kAddress, "writes to an address that it may not write,", true};
+    case gpusim::Fault::kAlignment:
+      return {kMisaligned, "makes a misaligned atomic access at", true};
+    case gpusim::Fault::kDeadlock:
+      return {kDeadlock, "waits for ever: no thread that it waits for can come there", false};
+    case gpusim::Fault::kBarrier:
+      return {kOther, "is at a barrier whose number or count of threads is not allowed", false};
+    default:
+      return {kOther, "cannot go on", false};
+  }
+}
+
+}  // namespace
+
+KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
+                             const std::map<uint32_t, std::string>& files,
+                             const ProcessMemory& memory, const std::string& backend,
+                             const Dim3& block, uint32_t shared_bytes, uint64_t ctas)
+    : code_(code),
+      origin_(origin),
+      files_(files),
+      memory_(memory),
+      backend_(make_backend(backend, {.in_place = true, .warps = true})),
+      block_(block),
+      shared_bytes_(shared_bytes) {
+  const auto threads = static_cast<uint32_t>(block.count());
+  shift_ = cta_shift_of(threads);
+  places_ = places_for(block, ctas);
+  MachineConfig config;
+  memory.configure(config);
+  config.cores = places_ << shift_;
+  config.memory_model = MemoryModel::kPrivate;
+  config.window_base = kLocalWindowBase;
+  config.window_shift = std::max(
+      12u, static_cast<uint32_t>(std::bit_width(std::max<uint64_t>(code.local_bytes, 1) - 1)));
+  config.cta_threads = threads;
+  config.cta_base = kCtaBase;
+  config.cta_bytes = (std::max(shared_bytes, 8u) + 7u) & ~7u;
+  config.threads = 1;
+  backend_->configure(code.module, config);
+  if (code.local_bytes != 0)
+    backend_->set_permissions_all(kLocalWindowBase, uint64_t{1} << config.window_shift,
+                                  kRead | kWrite);
+  entry_ = find_block(code.module.code, code.module.entry);
+  cta_at_.assign(places_, 0);
+  set_constant_slots();
+}
+
+uint32_t KernelMachine::places_for(const Dim3& block, uint64_t ctas) {
+  const uint32_t shift = cta_shift_of(static_cast<uint32_t>(block.count()));
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(ctas, 1, std::max(1u, kResidentThreads >> shift)));
+}
+
+void KernelMachine::set_all(Special what, uint64_t value) {
+  const int slot = code_.specials[static_cast<int>(what)];
+  if (slot != kNoSlot) backend_->set_slots(static_cast<Slot>(slot), {value, 0});
+}
+
+void KernelMachine::set_constant_slots() {
+  using enum Special;
+  set_all(kNtidX, block_.x);
+  set_all(kNtidY, block_.y);
+  set_all(kNtidZ, block_.z);
+  set_all(kNwarpid, (block_.count() + 31) / 32);
+  set_all(kNsmid, 1);
+  set_all(kSmid, 0);
+  set_all(kGridid, 1);
+  set_all(kTotalSharedSize, shared_bytes_);
+  set_all(kDynamicSharedSize, shared_bytes_ - std::min(shared_bytes_, code_.dynamic_shared_offset));
+  const auto each = [&](Special what, auto value_of, bool is_affine = false) {
+    const int slot = code_.specials[static_cast<int>(what)];
+    if (slot == kNoSlot) return;
+    for (uint32_t p = 0; p < places_; ++p) {
+      // What all threads have alike, or one more than their neighbour, is cheap as such.
+      if (is_affine || block_.count() == 1) {
+        const uint64_t step = block_.count() == 1 ? 0 : 1;
+        backend_->set_cta_slots(p, static_cast<Slot>(slot), {value_of(0), step});
+        continue;
+      }
+      for (uint32_t t = 0; t < block_.count(); ++t)
+        backend_->set_slot((p << shift_) + t, static_cast<Slot>(slot), value_of(t));
+    }
+  };
+  const bool is_line = block_.y == 1 && block_.z == 1;
+  each(
+      kTidX, [&](uint32_t t) { return coordinates(t, block_).x; }, is_line);
+  each(kTidY, [&](uint32_t t) { return coordinates(t, block_).y; });
+  each(kTidZ, [&](uint32_t t) { return coordinates(t, block_).z; });
+  each(kLaneid, [](uint32_t t) { return t % 32; });
+  each(kWarpid, [](uint32_t t) { return t / 32; });
+  each(kLanemaskEq, [](uint32_t t) { return uint64_t{1} << t % 32; });
+  each(kLanemaskLt, [](uint32_t t) { return (uint64_t{1} << t % 32) - 1; });
+  each(kLanemaskLe, [](uint32_t t) { return (uint64_t{2} << t % 32) - 1; });
+  each(kLanemaskGe, [](uint32_t t) { return uint64_t{0xffffffffu << t % 32}; });
+  each(kLanemaskGt, [](uint32_t t) { return uint64_t{0xfffffffeu << t % 32}; });
+}
+
+void KernelMachine::set_launch_slots(const Grid& grid) {
+  using enum Special;
+  set_all(kNctaidX, grid.launch.grid.x);
+  set_all(kNctaidY, grid.launch.grid.y);
+  set_all(kNctaidZ, grid.launch.grid.z);
+  if (code_.param_base != kNoSlot)
+    backend_->set_slots(static_cast<Slot>(code_.param_base), {grid.param_address, 0});
+}
+
+bool KernelMachine::start_next(Grid& grid, uint32_t place) {
+  if (grid.stops.load(std::memory_order_relaxed)) return false;
+  const uint64_t cta = grid.next_cta.fetch_add(1, std::memory_order_relaxed);
+  if (cta >= grid.launch.grid.count()) return false;
+  cta_at_[place] = cta;
+  const Dim3 at = coordinates(cta, grid.launch.grid);
+  const auto set = [&](Special what, uint64_t value) {
+    const int slot = code_.specials[static_cast<int>(what)];
+    if (slot != kNoSlot) backend_->set_cta_slots(place, static_cast<Slot>(slot), {value, 0});
+  };
+  set(Special::kCtaidX, at.x);
+  set(Special::kCtaidY, at.y);
+  set(Special::kCtaidZ, at.z);
+  if (shared_bytes_ > kReservedSharedBytes) {
+    const std::span<uint8_t> shared = backend_->cta_memory(place);
+    std::fill(shared.begin(), shared.end(), uint8_t{0});
+  }
+  backend_->start_cta(place, entry_);
+  return true;
+}
+
+void KernelMachine::run(Grid& grid) {
+  if (needs_reset_ || removals_ != memory_.removals()) {
+    backend_->reset(0);
+    set_constant_slots();
+    needs_reset_ = false;
+    removals_ = memory_.removals();
+  }
+  set_launch_slots(grid);
+  uint32_t active = 0;
+  for (uint32_t p = 0; p < places_; ++p) active += start_next(grid, p);
+  while (active != 0 && !grid.stops.load(std::memory_order_relaxed)) {
+    const std::span<const Event> events = backend_->run_slice(kSlice);
+    for (const Event& e : events) {
+      if (e.status == CoreStatus::kCtaEnd)
+        active -= !start_next(grid, e.core >> shift_);
+      else
+        serve(grid, e);
+    }
+    if (events.empty() && backend_->runnable() == 0) break;
+  }
+  if (grid.stops.load(std::memory_order_relaxed)) needs_reset_ = true;
+}
+
+void KernelMachine::serve(Grid& grid, const Event& event) {
+  if (event.status == CoreStatus::kFault) {
+    const Reason r = reason_of(event.fault);
+    std::string why = r.text;
+    if (r.has_address)
+      why += fmt::format(" {:#x}: {}", event.address, memory_.describe(event.address));
+    return report(grid, event, r.kind, std::move(why));
+  }
+  if (event.status != CoreStatus::kService)
+    return report(grid, event, Fault::Reason::kOther, "cannot go on");
+  switch (static_cast<HostCall>(event.slot)) {
+    case HostCall::kPrintf:
+      print(grid, event);
+      return backend_->start(event.core, event.uop);
+    case HostCall::kAssertFail:
+      return report(grid, event, Fault::Reason::kAssert, assertion(event));
+    default:
+      return report(grid, event, Fault::Reason::kTrap, "executes trap");
+  }
+}
+
+// The first in the order of CTAs and threads counts, of those that were met.
+void KernelMachine::report(Grid& grid, const Event& event, Fault::Reason reason, std::string why) {
+  const Module& module = code_.module;
+  const uint64_t cta = cta_at_[event.core >> shift_];
+  const uint32_t thread = event.core & ((1u << shift_) - 1);
+  Fault f{.reason = reason,
+          .kernel = code_.name,
+          .block = coordinates(cta, grid.launch.grid),
+          .thread = coordinates(thread, block_),
+          .address = event.address,
+          .text = {}};
+  const std::lock_guard lock(grid.mutex);
+  grid.stops = true;
+  if (grid.fault && grid.fault_cta <= cta) return;
+  std::string where;
+  // A call of the host has ended its block: the place is where the thread would go on.
+  if (event.status == CoreStatus::kFault) {
+    const uint32_t block = module.uop_block[event.uop];
+    const auto& list = code_.instructions[block];
+    if (!list.empty()) {
+      const StaticInstruction& insn =
+          list[std::min<size_t>(module.uop_insn[event.uop], list.size() - 1)];
+      f.line = insn.line;
+      where = fmt::format("\n  at {}:{}: {}", origin_, insn.line, insn.opcode);
+      const auto file = files_.find(insn.location.file);
+      if (insn.location.line != 0 && file != files_.end())
+        where += fmt::format(" ({}:{})", file->second, insn.location.line);
+    }
+  }
+  f.text = fmt::format("kernel '{}', block {}, thread {}: {}{}", f.kernel, text(f.block),
+                       text(f.thread), why, where);
+  grid.fault = std::move(f);
+  grid.fault_cta = cta;
+}
+
+uint64_t KernelMachine::argument(const Event& event, int number) {
+  const int slot = code_.call_slots[number];
+  return slot == kNoSlot ? 0 : backend_->slot(event.core, static_cast<Slot>(slot));
+}
+
+std::string KernelMachine::read_string(uint32_t core, uint64_t address) {
+  constexpr size_t kMost = 1 << 16;
+  std::string out;
+  for (uint8_t c = 0; out.size() < kMost && may_read(core, address + out.size());
+       out += static_cast<char>(c))
+    if (!read(core, address + out.size(), {&c, 1}) || c == 0) break;
+  return out;
+}
+
+bool KernelMachine::may_read(uint32_t core, uint64_t address) {
+  return (backend_->permissions(core, address) & kRead) != 0;
+}
+
+void KernelMachine::print(Grid& grid, const Event& event) {
+  const uint64_t arguments = argument(event, 1);
+  const PrintfMemory memory{
+      .argument =
+          [&](uint64_t offset, uint32_t size) {
+            std::array<uint8_t, 8> bytes{};
+            const uint64_t at = arguments + offset;
+            if (may_read(event.core, at) && may_read(event.core, at + size - 1))
+              read(event.core, at, std::span(bytes).first(size));
+            uint64_t value = 0;
+            for (uint32_t k = 0; k < size; ++k) value |= uint64_t{bytes[k]} << 8 * k;
+            return value;
+          },
+      .string = [&](uint64_t address) { return read_string(event.core, address); }};
+  std::string text = format_printf(read_string(event.core, argument(event, 0)), memory);
+  const std::lock_guard lock(grid.mutex);
+  grid.printed.push_back({cta_at_[event.core >> shift_], std::move(text)});
+}
+
+std::string KernelMachine::assertion(const Event& event) {
+  return fmt::format("{}:{}: {}: Assertion `{}` failed",
+                     read_string(event.core, argument(event, 1)), argument(event, 2),
+                     read_string(event.core, argument(event, 3)),
+                     read_string(event.core, argument(event, 0)));
+}
+
+}  // namespace gpusim::ptx

@@ -1,0 +1,89 @@
+// A kernel and the machines that run it. A machine has places for some CTAs; a grid's CTAs take
+// them in linear order.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "device_sim/core/backend.h"
+#include "host/ptx/engine.h"
+#include "host/ptx/memory.h"
+
+namespace gpusim::ptx {
+
+/// What the threads of a grid printed, in the order of CTAs.
+struct Printed {
+  uint64_t cta;
+  std::string text;
+};
+
+/// A grid while it runs, for all machines that work on it.
+struct Grid {
+  const Launch& launch;
+  uint64_t param_address;
+  std::atomic<uint64_t> next_cta{0};
+  std::atomic<bool> stops{false};
+  std::mutex mutex;  // of what follows
+  std::optional<Fault> fault;
+  uint64_t fault_cta = 0;
+  std::vector<Printed> printed;
+};
+
+class KernelMachine {
+ public:
+  KernelMachine(const KernelCode& code, const std::string& origin,
+                const std::map<uint32_t, std::string>& files, const ProcessMemory& memory,
+                const std::string& backend, const Dim3& block, uint32_t shared_bytes,
+                uint64_t ctas);
+
+  /// Whether it can run such a launch, of so many CTAs on this machine.
+  bool fits(const Dim3& block, uint32_t shared_bytes, uint64_t ctas) const {
+    return block == block_ && shared_bytes == shared_bytes_ && places_for(block, ctas) <= places_;
+  }
+  /// Runs CTAs of the grid until none is left.
+  void run(Grid& grid);
+  std::vector<uint64_t> block_counts() { return backend_->block_counts(); }
+
+ private:
+  static uint32_t places_for(const Dim3& block, uint64_t ctas);
+  void set_constant_slots();
+  void set_launch_slots(const Grid& grid);
+  void set_all(Special what, uint64_t value);
+  bool start_next(Grid& grid, uint32_t place);
+  void serve(Grid& grid, const Event& event);
+  void report(Grid& grid, const Event& event, Fault::Reason reason, std::string why);
+  void print(Grid& grid, const Event& event);
+  std::string assertion(const Event& event);
+  uint64_t argument(const Event& event, int number);
+  std::string read_string(uint32_t core, uint64_t address);
+  bool may_read(uint32_t core, uint64_t address);
+  bool read(uint32_t core, uint64_t address, std::span<uint8_t> out) {
+    return backend_->read_memory(core, address, out);
+  }
+
+  const KernelCode& code_;
+  const std::string& origin_;
+  const std::map<uint32_t, std::string>& files_;
+  const ProcessMemory& memory_;
+  std::unique_ptr<Backend> backend_;
+  Dim3 block_;
+  uint32_t shared_bytes_;
+  uint32_t places_ = 1, shift_ = 5, entry_ = 0;
+  uint64_t removals_ = 0;
+  std::vector<uint64_t> cta_at_;  // per place: the linear number of its CTA
+  bool needs_reset_ = false;
+};
+
+class Kernel {
+ public:
+  KernelInfo info;
+  KernelCode code;
+  std::string origin;
+  std::map<uint32_t, std::string> files;
+  // One per host thread, of the last launch's shape.
+  mutable std::vector<std::unique_ptr<KernelMachine>> machines;
+};
+
+}  // namespace gpusim::ptx

@@ -1,0 +1,119 @@
+#include "host/ptx/memory.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "device_sim/base/error.h"
+#include "device_sim/core/memory_view.h"
+#include "translator/ptx/memory_map.h"
+
+namespace gpusim::ptx {
+namespace {
+
+// What lies below is not the kernels': a CTA's shared memory has addresses there.
+constexpr uint64_t kLowest = uint64_t{1} << 32, kHighest = kLocalWindowBase;
+static_assert(kCtaBase + kMostCtaBytes <= kLowest);
+
+uint64_t page_of(uint64_t address) { return address >> kPageShift; }
+
+}  // namespace
+
+ProcessMemory::ProcessMemory() {
+  void* rights = mmap(nullptr, kHighest >> kPageShift, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (rights == MAP_FAILED)
+    throw Error(fmt::format("cannot reserve {} GiB of addresses for page rights: {}",
+                            kHighest >> kPageShift >> 30, std::strerror(errno)));
+  rights_ = static_cast<uint8_t*>(rights);
+}
+
+ProcessMemory::~ProcessMemory() { munmap(rights_, kHighest >> kPageShift); }
+
+void ProcessMemory::set_rights(uint64_t address, uint64_t size_bytes, uint8_t flags) {
+  for (uint64_t p = page_of(address); p <= page_of(address + size_bytes - 1); ++p)
+    rights_[p] = flags;
+}
+
+void ProcessMemory::add(uint64_t address, uint64_t size_bytes, uint8_t flags, std::string tag) {
+  if (size_bytes == 0) return;
+  if (address < kLowest || address >= kHighest || size_bytes > kHighest - address)
+    throw Error(
+        fmt::format("memory at {:#x}, {} bytes: kernels reach only what lies above 4 GiB; "
+                    "a program that is linked with -pie has its variables there",
+                    address, size_bytes));
+  ranges_[address] = {size_bytes, flags, std::move(tag)};
+  for (uint64_t p = page_of(address); p <= page_of(address + size_bytes - 1); ++p)
+    rights_[p] |= flags;
+}
+
+void ProcessMemory::remove(uint64_t address) {
+  const auto found = ranges_.find(address);
+  if (found == ranges_.end()) return;
+  const uint64_t size_bytes = found->second.size_bytes;
+  ranges_.erase(found);
+  set_rights(address, size_bytes, 0);
+  // Pages at both ends may have others' memory, too.
+  const uint64_t begin = page_of(address) << kPageShift;
+  const uint64_t end = (page_of(address + size_bytes - 1) + 1) << kPageShift;
+  auto it = ranges_.lower_bound(begin);
+  if (it != ranges_.begin()) --it;
+  for (; it != ranges_.end() && it->first < end; ++it)
+    for (uint64_t p = page_of(it->first); p <= page_of(it->first + it->second.size_bytes - 1); ++p)
+      if (p >= page_of(begin) && p < page_of(end)) rights_[p] |= it->second.flags;
+  ++removals_;
+}
+
+void ProcessMemory::configure(MachineConfig& config) const {
+  config.linear_base = kLowest;
+  config.linear_size = kHighest - kLowest;
+  config.linear_storage = reinterpret_cast<uint8_t*>(kLowest);
+  config.linear_rights = rights_ + page_of(kLowest);
+}
+
+std::string ProcessMemory::describe(uint64_t address) const {
+  if (address < kCtaBase) return "a null pointer, or an offset from one";
+  if (address < kLowest) return "beyond the shared memory of the block";
+  auto it = ranges_.upper_bound(address);
+  if (it != ranges_.begin()) {
+    const auto& [begin, range] = *std::prev(it);
+    const std::string name = range.tag.empty() ? "memory" : range.tag;
+    if (address < begin + range.size_bytes)
+      return fmt::format("in {} of {} bytes at {:#x}, which is read-only", name, range.size_bytes,
+                         begin);
+    return fmt::format("{} bytes behind the end of {} of {} bytes at {:#x}",
+                       address - begin - range.size_bytes, name, range.size_bytes, begin);
+  }
+  if (it == ranges_.end()) return "no memory is registered";
+  return fmt::format("{} bytes before {} at {:#x}", it->first - address,
+                     it->second.tag.empty() ? "memory" : it->second.tag, it->first);
+}
+
+Pages::Pages(uint64_t size_bytes) : size_bytes_((size_bytes + kPageSize - 1) & ~(kPageSize - 1)) {
+  if (size_bytes_ == 0) size_bytes_ = kPageSize;
+  void* p = mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED)
+    throw Error(
+        fmt::format("cannot have {} bytes of memory: {}", size_bytes_, std::strerror(errno)));
+  data_ = static_cast<uint8_t*>(p);
+}
+
+Pages::~Pages() {
+  if (data_) munmap(data_, size_bytes_);
+}
+
+Pages::Pages(Pages&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+
+Pages& Pages::operator=(Pages&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_bytes_, other.size_bytes_);
+  return *this;
+}
+
+}  // namespace gpusim::ptx
