@@ -1,0 +1,284 @@
+// Small kernels: shared memory, barriers, calls, local memory, divergence. Equal on all backends.
+#include <numeric>
+
+#include "device_sim/base/error.h"
+#include "tests/isa/ptx/launch_text.h"
+
+using namespace gpusim;
+using namespace gpusim::ptx;
+using namespace gpusim::ptx::test;
+
+TEST_CASE("sums of blocks through shared memory and barriers") {
+  const std::string text = kHead + R"(
+.extern .shared .align 16 .b8 dynamic[];
+.visible .entry sum(.param .u64 in, .param .u64 out)
+{
+  .reg .pred %p<3>;
+  .reg .b32 %r<20>;
+  .reg .b64 %rd<9>;
+  .shared .align 4 .b8 fixed[4];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  mad.lo.s32 %r4, %r2, %r3, %r1;
+  ld.param.u64 %rd1, [in];
+  cvta.to.global.u64 %rd1, %rd1;
+  mul.wide.s32 %rd2, %r4, 4;
+  add.s64 %rd2, %rd1, %rd2;
+  ld.global.u32 %r5, [%rd2];
+  mov.u32 %r6, dynamic;
+  shl.b32 %r7, %r1, 2;
+  add.s32 %r8, %r6, %r7;
+  st.shared.u32 [%r8], %r5;
+  setp.ne.s32 %p1, %r1, 0;
+  @!%p1 st.shared.u32 [fixed], 1000;
+  shr.u32 %r9, %r3, 1;
+LOOP:
+  bar.sync 0;
+  setp.ge.u32 %p1, %r1, %r9;
+  @%p1 bra SKIP;
+  shl.b32 %r10, %r9, 2;
+  add.s32 %r11, %r8, %r10;
+  ld.shared.u32 %r12, [%r11];
+  ld.shared.u32 %r13, [%r8];
+  add.s32 %r13, %r13, %r12;
+  st.shared.u32 [%r8], %r13;
+SKIP:
+  shr.u32 %r9, %r9, 1;
+  setp.ne.s32 %p2, %r9, 0;
+  @%p2 bra LOOP;
+  setp.ne.s32 %p1, %r1, 0;
+  @%p1 bra END;
+  ld.shared.u32 %r14, [dynamic];
+  ld.shared.u32 %r15, [fixed];
+  add.s32 %r14, %r14, %r15;
+  ld.param.u64 %rd3, [out];
+  mad.wide.u32 %rd3, %r2, 4, %rd3;
+  st.global.u32 [%rd3], %r14;
+END:
+  ret;
+}
+)";
+  for (const uint32_t block : {32u, 64u, 256u, 1024u})
+    for (const char* backend : kBackends)
+      for (const uint32_t threads : {1u, 2u}) {
+        CAPTURE(block);
+        CAPTURE(backend);
+        constexpr uint32_t blocks = 9;
+        std::vector<uint32_t> memory(blocks * block + blocks);
+        std::iota(memory.begin(), memory.end() - blocks, 3u);
+        const LaunchResult r =
+            run_text(text, "sum", {backend, threads, {blocks, 1, 1}, {block, 1, 1}, 4 * block},
+                     pack(memory.data(), memory.data() + blocks * block), memory);
+        if (r.fault) FAIL(r.fault->text);
+        for (uint32_t b = 0; b < blocks; ++b) {
+          const auto begin = memory.begin() + b * block;
+          CHECK(memory[blocks * block + b] == std::accumulate(begin, begin + block, 1000u));
+        }
+      }
+}
+
+TEST_CASE("functions take and give values, also in pieces") {
+  const std::string text = kHead + R"(
+.func (.param .b32 result) twice(.param .b32 x)
+{
+  .reg .b32 %r<3>;
+  ld.param.u32 %r1, [x];
+  setp_free:
+  add.s32 %r2, %r1, %r1;
+  st.param.b32 [result+0], %r2;
+  ret;
+}
+.func (.param .align 8 .b8 result[16]) pair(.param .align 8 .b8 x[16], .param .b32 n)
+{
+  .reg .b64 %rd<5>;
+  .reg .b32 %r<5>;
+  .reg .pred %p;
+  ld.param.v2.u64 {%rd1, %rd2}, [x];
+  ld.param.u32 %r1, [n];
+  { .reg .b32 %t; .param .b32 a; .param .b32 b;
+  st.param.b32 [a+0], %r1;
+  call.uni (b), twice, (a);
+  ld.param.b32 %r2, [b+0]; }
+  setp.gt.s32 %p, %r2, 10;
+  @%p bra BIG;
+  cvt.s64.s32 %rd3, %r2;
+  st.param.b64 [result+0], %rd2;
+  st.param.b64 [result+8], %rd3;
+  ret;
+BIG:
+  st.param.b64 [result+0], %rd1;
+  st.param.b64 [result+8], %rd2;
+  ret;
+}
+.visible .entry calls(.param .u64 out)
+{
+  .reg .b32 %r<5>;
+  .reg .b64 %rd<9>;
+  mov.u32 %r1, %tid.x;
+  cvt.u64.u32 %rd1, %r1;
+  add.s64 %rd2, %rd1, 100;
+  { .param .align 8 .b8 p0[16]; .param .b32 p1; .param .align 8 .b8 back[16];
+  st.param.b64 [p0+0], %rd1;
+  st.param.b64 [p0+8], %rd2;
+  st.param.b32 [p1+0], %r1;
+  call.uni (back), pair, (p0, p1);
+  ld.param.v2.b64 {%rd3, %rd4}, [back+0]; }
+  ld.param.u64 %rd5, [out];
+  mad.wide.u32 %rd5, %r1, 16, %rd5;
+  st.global.v2.u64 [%rd5], {%rd3, %rd4};
+  ret;
+}
+)";
+  for (const char* backend : kBackends) {
+    std::vector<uint64_t> out(2 * 40);
+    const LaunchResult r =
+        run_text(text, "calls", {backend, 1, {}, {40, 1, 1}}, pack(out.data()), out);
+    if (r.fault) FAIL(r.fault->text);
+    for (uint64_t t = 0; t < 40; ++t) {
+      CHECK(out[2 * t] == (2 * t > 10 ? t : t + 100));
+      CHECK(out[2 * t + 1] == (2 * t > 10 ? t + 100 : 2 * t));
+    }
+    const auto counts = counts_of(r);
+    CHECK(counts.at("call.uni") == 80);
+    CHECK(counts.at("ret") == 40 * 3);
+    CHECK(counts.at("ld.param.v2.u64") == 40);
+  }
+}
+
+TEST_CASE("recursion is refused, and calls of what is not there") {
+  Engine engine({.backend = "scalar", .threads = 1});
+  LoadedModule& module = engine.load(
+      kHead +
+          ".extern .func away();\n.func f() { call.uni f; ret; }\n"
+          ".visible .entry a() { call.uni f; ret; }\n.visible .entry b() { call.uni away; ret; }\n",
+      "t.ptx");
+  CHECK_THROWS_WITH_AS(engine.find_kernel(module, "a"), doctest::Contains("calls itself"), Error);
+  CHECK_THROWS_WITH_AS(engine.find_kernel(module, "b"), doctest::Contains("nothing defines it"),
+                       Error);
+}
+
+TEST_CASE("local memory is each thread's own") {
+  const std::string text = kHead + R"(
+.visible .entry local(.param .u64 out)
+{
+  .local .align 16 .b8 depot[128];
+  .reg .b32 %r<9>;
+  .reg .b64 %rd<9>, %SP, %SPL;
+  .reg .pred %p;
+  mov.u64 %SPL, depot;
+  cvta.local.u64 %SP, %SPL;
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, 0;
+FILL:
+  mad.lo.s32 %r3, %r1, 100, %r2;
+  mul.wide.u32 %rd1, %r2, 4;
+  add.s64 %rd2, %SPL, %rd1;
+  st.local.u32 [%rd2], %r3;
+  add.s32 %r2, %r2, 1;
+  setp.lt.s32 %p, %r2, 32;
+  @%p bra FILL;
+  and.b32 %r4, %r1, 31;
+  mul.wide.u32 %rd3, %r4, 4;
+  add.s64 %rd4, %SP, %rd3;
+  ld.u32 %r5, [%rd4];
+  ld.local.s8 %r6, [depot+4];
+  add.s32 %r5, %r5, %r6;
+  ld.param.u64 %rd5, [out];
+  mad.wide.u32 %rd5, %r1, 4, %rd5;
+  st.global.u32 [%rd5], %r5;
+  ret;
+}
+)";
+  for (const char* backend : kBackends) {
+    std::vector<uint32_t> out(96);
+    const LaunchResult r =
+        run_text(text, "local", {backend, 1, {}, {96, 1, 1}}, pack(out.data()), out);
+    if (r.fault) FAIL(r.fault->text);
+    for (uint32_t t = 0; t < 96; ++t)
+      CHECK(out[t] == t * 100 + t % 32 + static_cast<uint32_t>(static_cast<int8_t>(t * 100 + 1)));
+  }
+}
+
+TEST_CASE("registers that are read before they are written are zero, in every CTA") {
+  const std::string text = kHead + R"(
+.visible .entry unset(.param .u64 out)
+{
+  .reg .b32 %r<9>;
+  .reg .b64 %rd<3>;
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %ctaid.x;
+  shl.b32 %r3, %r2, 5;
+  add.s32 %r3, %r3, %r1;
+  ld.param.u64 %rd1, [out];
+  mad.wide.u32 %rd1, %r3, 4, %rd1;
+  st.global.u32 [%rd1], %r7;
+  mov.u32 %r7, 77;
+  st.global.u32 [%rd1+0], %r7;
+  sub.s32 %r8, %r7, 77;
+  @%p0 add.s32 %r8, %r8, 1;
+  ret;
+}
+)";
+  std::string with_predicate = text;
+  with_predicate.insert(with_predicate.find(".reg .b64"), ".reg .pred %p0;\n  ");
+  // The second store would hide the first: take it out.
+  const size_t second = with_predicate.find("st.global.u32 [%rd1+0]");
+  with_predicate.erase(second, with_predicate.find('\n', second) - second);
+  for (const char* backend : kBackends) {
+    std::vector<uint32_t> out(32 * 80, 9);
+    const LaunchResult r = run_text(with_predicate, "unset", {backend, 1, {80, 1, 1}, {32, 1, 1}},
+                                    pack(out.data()), out);
+    if (r.fault) FAIL(r.fault->text);
+    CHECK(std::accumulate(out.begin(), out.end(), uint64_t{0}) == 0);
+  }
+}
+
+TEST_CASE("atomics add up, and warps vote and shuffle") {
+  const std::string text = kHead + R"(
+.visible .entry together(.param .u64 out)
+{
+  .reg .pred %p<3>;
+  .reg .b32 %r<20>;
+  .reg .f32 %f<3>;
+  .reg .b64 %rd<5>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, %laneid;
+  atom.global.add.u32 %r3, [%rd1], 3;
+  red.global.max.s32 [%rd1+4], %r1;
+  atom.global.inc.u32 %r3, [%rd1+8], 6;
+  red.global.add.f32 [%rd1+12], 0f3F000000;
+  atom.global.and.b32 %r3, [%rd1+16], -17;
+  setp.lt.u32 %p1, %r2, 5;
+  vote.sync.ballot.b32 %r4, %p1, -1;
+  shfl.sync.bfly.b32 %r5|%p2, %r1, 1, 31, -1;
+  shfl.sync.down.b32 %r6, %r1, 4, 31, -1;
+  mad.wide.u32 %rd2, %r1, 16, %rd1;
+  selp.u32 %r7, 1, 0, %p2;
+  st.global.v4.u32 [%rd2+32], {%r4, %r5, %r6, %r7};
+  ret;
+}
+)";
+  std::vector<uint32_t> first;
+  for (const char* backend : kBackends) {
+    std::vector<uint32_t> out(8 + 4 * 64);
+    out[4] = 0xffffffff;
+    const LaunchResult r =
+        run_text(text, "together", {backend, 1, {}, {64, 1, 1}}, pack(out.data()), out);
+    if (r.fault) FAIL(r.fault->text);
+    CHECK(out[0] == 3 * 64);
+    CHECK(out[1] == 63);
+    CHECK(out[2] == 64 % 7);
+    CHECK(out[3] == 0x42000000);  // 32
+    CHECK(out[4] == 0xffffffef);
+    for (uint32_t t = 0; t < 64; ++t) {
+      CHECK(out[8 + 4 * t] == 31);
+      CHECK(out[8 + 4 * t + 1] == (t ^ 1));
+      CHECK(out[8 + 4 * t + 2] == (t % 32 < 28 ? t + 4 : t));
+      CHECK(out[8 + 4 * t + 3] == 1);
+    }
+    if (first.empty()) first = out;
+    CHECK(out == first);
+  }
+}

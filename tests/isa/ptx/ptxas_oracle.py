@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Compares what the table of PTX rows takes with what ptxas takes.
+
+  ptxas_oracle.py VERDICTS_PROGRAM PTXAS [--per-row N] [--seed S]
+
+For each row: combinations of its modifiers, with operands that fit and with operands of other
+types. What the table takes, ptxas must take. Where only the operands are refused, ptxas must refuse
+them, too.
+"""
+
+import argparse
+import collections
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n.global .align 16 .b8 var[64];\n"
+REGISTERS = {"pred": "p", "b16": "h", "u16": "uh", "s16": "sh", "f16": "fh", "b32": "r",
+             "u32": "ur", "s32": "sr", "f32": "f", "b64": "rd", "u64": "ud", "s64": "sd",
+             "f64": "fd"}
+DECLARE = " ".join(f".reg .{t} %{r}<9>;" for t, r in REGISTERS.items())
+BITS = {"pred": 1, "f16x2": 32}
+
+# Differences that have a reason: what matches (the instruction, as text) is left out.
+EXPECTED = [
+    (r"^(ld|st)\b.*\.param", "state spaces of parameters depend on where the instruction stands"),
+    (r"^(call|bra|cvta|isspacep|prefetch)", "symbols and labels are not generated"),
+    (r"^(bar|barrier)\.", "barrier numbers and counts are checked when the kernel is translated"),
+    (r"^lop3", "the table of lop3 is checked when the kernel is translated"),
+]
+
+
+def bits(t):
+    return BITS.get(t) or int(re.search(r"\d+", t).group())
+
+
+def groups_of(syntax):
+    base, *words = syntax.split()
+    out = []
+    for w in words:
+        if w[0] == ".":
+            out.append((False, [n[1:] for n in w.split("|")]))
+        else:
+            out.append((w[0] == "{", w[1:-1].split("|")))
+    return base, out, [w[0] == "." for w in words]
+
+
+class Generator:
+    def __init__(self, rng):
+        self.rng = rng
+        self.has_first = False  # whether the row's first modifier has to be first
+
+    def register(self, width, kinds):
+        """One of this width, whose type's first letter is among kinds."""
+        names = [t for t in REGISTERS if bits(t) == width and t[0] in kinds]
+        t = self.rng.choice(names)
+        return f"%{REGISTERS[t]}{self.rng.randrange(9)}"
+
+    def any_register(self):
+        t = self.rng.choice(list(REGISTERS))
+        return f"%{REGISTERS[t]}{self.rng.randrange(9)}"
+
+    def literal(self):
+        return self.rng.choice(["1", "-3", "0f3F800000", "0d3FF0000000000000", "1.5"])
+
+    def fitting(self, code, types, is_source):
+        t = types[1] if code.endswith("1") and len(types) > 1 else types[0] if types else "b32"
+        width = bits(t)
+        kinds = "p" if t == "pred" else "bf" if t[0] == "f" else "bus" if t[0] in "us" else "busf"
+        if code in ("d32", "s32"):
+            return self.register(32, "b")
+        if code in ("dw", "sw"):
+            return self.register(2 * width, kinds)
+        if code in ("dp", "sp", "dpq"):
+            return self.register(1, "p")
+        if code in ("dq", "dm"):
+            return self.register(32, "b")
+        if code == "i":
+            return "1"
+        if code == "m":
+            return "[var]"
+        if code in ("l0", "t0") and width == 8:
+            width = self.rng.choice([16, 32, 64])
+            kinds = "bus"
+        if code in ("c0", "c1") and width == 8:
+            width = self.rng.choice([16, 32])
+            kinds = "bus"
+        if code[0] in "sc" and is_source and t == "f16":
+            kinds = "bf"
+        return self.register(width, kinds)
+
+    def instruction(self, base, groups, is_types, operands, mutates):
+        modifiers, types = [], []
+        for (optional, names), is_type in zip(groups, is_types):
+            if optional and self.rng.random() < 0.5:
+                continue
+            name = self.rng.choice(names)
+            modifiers.append(name)
+            if is_type:
+                types.append(name)
+        if "shared" in modifiers or "shared::cta" in modifiers or "const" in modifiers \
+                or "local" in modifiers:
+            if base in ("ld", "st", "atom", "red", "prefetch"):
+                return None  # the variable is in global memory
+        codes = [c for c in operands.split() if c != "?"]
+        if "?" in operands and self.rng.random() < 0.5:
+            codes = operands.split("?")[0].split()
+        values = [self.fitting(c, types, c[0] in "st") for c in codes]
+        count = 2 if "v2" in modifiers else 4 if "v4" in modifiers else 0
+        if count:
+            if types and bits(types[0]) * count > 128:
+                return None
+            at = [k for k, c in enumerate(codes) if c in ("l0", "t0")]
+            for k in at:
+                parts = [self.fitting(codes[k], types, False) for _ in range(count)]
+                values[k] = "{" + ", ".join(parts) + "}"
+        if mutates and values:
+            k = self.rng.randrange(len(values))
+            if codes[k] == "m":
+                values[k] = f"[{self.any_register()}]"
+            elif not values[k].startswith("{"):
+                may_be_literal = codes[k][0] in "st" and codes[k] != "sp"
+                values[k] = self.literal() if may_be_literal and self.rng.random() < 0.3 \
+                    else self.any_register()
+        if len(types) < 2:
+            first = 1 if self.has_first else 0
+            rest = modifiers[first:]
+            self.rng.shuffle(rest)
+            modifiers = modifiers[:first] + rest
+        return ".".join([base, *modifiers]) + " " + ", ".join(values) + ";"
+
+
+def ptxas_verdicts(ptxas, instructions):
+    """Of each, whether it is accepted."""
+    refused = set()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t.ptx")
+        while True:
+            lines = HEAD.count("\n")
+            text = HEAD
+            for k, insn in enumerate(instructions):
+                body = "" if k in refused else insn
+                text += f".visible .entry k{k}() {{ {DECLARE} {body} ret; }}\n"
+            with open(path, "w", encoding="ascii") as f:
+                f.write(text)
+            run = subprocess.run([ptxas, "-arch=sm_90", "--compile-only", path, "-o",
+                                  os.path.join(folder, "t.o")], capture_output=True, text=True,
+                                 check=False, timeout=500)
+            found = set()
+            for m in re.finditer(r"line (\d+); (?:error|fatal)|line '(\d+)' which is conflicting",
+                                 run.stderr + run.stdout):
+                found.add(int(m.group(1) or m.group(2)) - lines - 1)
+            new = found - refused
+            refused |= new
+            if not new:
+                if run.returncode != 0 and not found:
+                    sys.exit("ptxas fails: " + (run.stderr + run.stdout)[:500])
+                return [k not in refused for k in range(len(instructions))]
+
+
+def our_verdicts(program, instructions):
+    text = HEAD
+    for k, insn in enumerate(instructions):
+        text += f".visible .entry k{k}() {{ {DECLARE} {insn} ret; }}\n"
+    run = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
+    verdicts = dict(line.split() for line in run.stdout.splitlines())
+    return [verdicts[f"k{k}"] for k in range(len(instructions))]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("verdicts")
+    parser.add_argument("ptxas")
+    parser.add_argument("--per-row", type=int, default=12)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    generator = Generator(random.Random(options.seed))
+    rows = subprocess.run([options.verdicts, "--rows"], capture_output=True, text=True,
+                          check=True).stdout.splitlines()
+    instructions = []
+    for row in rows:
+        syntax, operands = row.rsplit("|", 1)
+        base, groups, is_types = groups_of(syntax)
+        for n in range(options.per_row):
+            generator.has_first = " [" in syntax
+            insn = generator.instruction(base, groups, is_types, operands, n % 2 == 1)
+            if insn and not any(re.search(p, insn) for p, _ in EXPECTED):
+                instructions.append(insn)
+    instructions = list(dict.fromkeys(instructions))
+    ours = our_verdicts(options.verdicts, instructions)
+    theirs = ptxas_verdicts(options.ptxas, instructions)
+    wrong = collections.Counter()
+    for insn, mine, accepted in zip(instructions, ours, theirs):
+        if (mine == "ok") == accepted or (mine == "unsupported" and accepted):
+            continue
+        wrong[insn.split()[0].split(".")[0]] += 1
+        print(f"gpusim: {mine}, ptxas: {'accepts' if accepted else 'refuses'}: {insn}")
+    count = collections.Counter(zip(ours, theirs))
+    print(f"{len(instructions)} instructions of {len(rows)} rows: "
+          + ", ".join(f"{a} and {'accepted' if b else 'refused'} {n}"
+                      for (a, b), n in sorted(count.items())))
+    if len(instructions) < 2 * len(rows):
+        sys.exit("too few instructions were made")
+    sys.exit(f"{sum(wrong.values())} differ" if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

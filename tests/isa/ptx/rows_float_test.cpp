@@ -1,0 +1,309 @@
+// Floating point against the host's, in its rounding modes.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <bit>
+#include <cfenv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "tests/isa/ptx/one_insn.h"
+
+using namespace gpusim::ptx::test;
+
+namespace {
+
+using U = uint64_t;
+
+const std::vector<Operands>& operands() {
+  static const std::vector<Operands> drawn = draw_operands(2, 4000);
+  return drawn;
+}
+
+float f(U bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); }
+double d(U bits) { return std::bit_cast<double>(bits); }
+// NaN results of floats are canonical.
+U bits(float x) { return std::isnan(x) ? 0x7fffffff : std::bit_cast<uint32_t>(x); }
+U bits(double x) { return std::bit_cast<U>(x); }
+
+float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
+
+struct Mode {
+  const char* name;
+  int host;
+};
+constexpr Mode kModes[] = {
+    {"rn", FE_TONEAREST}, {"rz", FE_TOWARDZERO}, {"rm", FE_DOWNWARD}, {"rp", FE_UPWARD}};
+
+template <class F>
+auto rounded(int mode, F compute) {
+  std::fesetround(mode);
+  volatile auto r = compute();  // before the mode changes back
+  std::fesetround(FE_TONEAREST);
+  return r;
+}
+
+void check(const std::string& body, const std::string& kinds, std::function<U(U, U, U)> expected) {
+  check_case({body, kinds, std::move(expected), /*any_nan_64=*/true}, operands());
+}
+
+// An operation on floats and the same on doubles, with its modifiers.
+template <class Op>
+void check_both(const std::string& name, int sources, Op op) {
+  const std::string args = sources == 1 ? "%A" : sources == 2 ? "%A, %B" : "%A, %B, %C";
+  const auto kinds = [&](char k) { return std::string(static_cast<size_t>(sources) + 1, k); };
+  for (const Mode& m : kModes) {
+    const int mode = m.host;
+    check(fmt::format("{}.{}.f32 %D, {};", name, m.name, args), kinds('r'), [=](U a, U b, U c) {
+      volatile float x = f(a), y = f(b), z = f(c);
+      return bits(rounded(mode, [&] { return op(float{x}, float{y}, float{z}); }));
+    });
+    check(fmt::format("{}.{}.f64 %D, {};", name, m.name, args), kinds('d'), [=](U a, U b, U c) {
+      volatile double x = d(a), y = d(b), z = d(c);
+      return bits(rounded(mode, [&] { return op(double{x}, double{y}, double{z}); }));
+    });
+  }
+  // Flushing. Results that only rounding lifts to the smallest normal number are left out: whether
+  // they are flushed is not specified.
+  check(fmt::format("{}.rn.ftz.f32 %D, {};\nand.b32 %E, %D, 0x7fffffff;\n"
+                    "setp.eq.u32 %z, %E, 0x00800000;\n@%z mov.b32 %D, 0;",
+                    name, args)
+            .insert(0, ".reg .b32 %E;\n.reg .pred %z;\n"),
+        kinds('r'), [=](U a, U b, U c) {
+          volatile float x = flushed(f(a)), y = flushed(f(b)), z = flushed(f(c));
+          const float r = op(float{x}, float{y}, float{z});
+          const bool is_edge = std::fabs(r) == std::numeric_limits<float>::min();
+          return is_edge ? U{0} : bits(flushed(r));
+        });
+}
+
+}  // namespace
+
+TEST_CASE("arithmetic in all rounding modes") {
+  check_both("add", 2, [](auto x, auto y, auto) { return x + y; });
+  check_both("sub", 2, [](auto x, auto y, auto) { return x - y; });
+  check_both("mul", 2, [](auto x, auto y, auto) { return x * y; });
+  check_both("div", 2, [](auto x, auto y, auto) { return x / y; });
+  check_both("fma", 3, [](auto x, auto y, auto z) { return std::fma(x, y, z); });
+  check_both("sqrt", 1, [](auto x, auto, auto) { return std::sqrt(x); });
+  check_both("rcp", 1, [](auto x, auto, auto) { return decltype(x){1} / x; });
+}
+
+TEST_CASE("saturation, minima, maxima, signs") {
+  check("add.sat.f32 %D, %A, %B;", "rrr", [](U a, U b, U) {
+    const float r = f(a) + f(b);
+    return bits(!(r > 0) ? 0.0f : r > 1 ? 1.0f : r);
+  });
+  check("fma.rn.sat.f32 %D, %A, %B, %C;", "rrrr", [](U a, U b, U c) {
+    const float r = std::fma(f(a), f(b), f(c));
+    return bits(!(r > 0) ? 0.0f : r > 1 ? 1.0f : r);
+  });
+  const auto min = [](auto x, auto y) {
+    if (std::isnan(x)) return y;
+    if (std::isnan(y)) return x;
+    return x == y ? (std::signbit(x) ? x : y) : x < y ? x : y;
+  };
+  const auto max = [](auto x, auto y) {
+    if (std::isnan(x)) return y;
+    if (std::isnan(y)) return x;
+    return x == y ? (std::signbit(x) ? y : x) : x < y ? y : x;
+  };
+  check("min.f32 %D, %A, %B;", "rrr", [=](U a, U b, U) { return bits(min(f(a), f(b))); });
+  check("max.f32 %D, %A, %B;", "rrr", [=](U a, U b, U) { return bits(max(f(a), f(b))); });
+  check("min.f64 %D, %A, %B;", "ddd", [=](U a, U b, U) { return bits(min(d(a), d(b))); });
+  check("max.f64 %D, %A, %B;", "ddd", [=](U a, U b, U) { return bits(max(d(a), d(b))); });
+  check("max.NaN.f32 %D, %A, %B;", "rrr", [=](U a, U b, U) {
+    return std::isnan(f(a)) || std::isnan(f(b)) ? 0x7fffffff : bits(max(f(a), f(b)));
+  });
+  check("neg.f32 %D, %A;", "rr", [](U a, U, U) { return a ^ 0x80000000; });
+  check("abs.f32 %D, %A;", "rr", [](U a, U, U) { return a & 0x7fffffff; });
+  check("neg.f64 %D, %A;", "dd", [](U a, U, U) { return a ^ U { 1 } << 63; });
+  check("abs.f64 %D, %A;", "dd", [](U a, U, U) { return a & ~(U{1} << 63); });
+  check("abs.ftz.f32 %D, %A;", "rr", [](U a, U, U) { return bits(std::fabs(flushed(f(a)))); });
+  check("copysign.f32 %D, %A, %B;", "rrr",
+        [](U a, U b, U) { return (a & 0x80000000) | (b & 0x7fffffff); });
+}
+
+TEST_CASE("comparisons, ordered and not") {
+  const auto all = [](auto x, auto y) {
+    const bool u = std::isnan(x) || std::isnan(y);
+    return std::map<std::string, bool>{{"eq", x == y},       {"ne", !u && x != y},
+                                       {"lt", x < y},        {"le", x <= y},
+                                       {"gt", x > y},        {"ge", x >= y},
+                                       {"equ", u || x == y}, {"neu", u || x != y},
+                                       {"ltu", u || x < y},  {"leu", u || x <= y},
+                                       {"gtu", u || x > y},  {"geu", u || x >= y},
+                                       {"num", !u},          {"nan", u}};
+  };
+  for (const auto& [name, unused] : all(0.0f, 0.0f)) {
+    check(fmt::format("setp.{}.f32 %D, %A, %B;", name), "prr",
+          [&, n = name](U a, U b, U) { return U{all(f(a), f(b))[n]}; });
+    check(fmt::format("setp.{}.f64 %D, %A, %B;", name), "pdd",
+          [&, n = name](U a, U b, U) { return U{all(d(a), d(b))[n]}; });
+    check(fmt::format("setp.{}.ftz.f32 %D, %A, %B;", name), "prr",
+          [&, n = name](U a, U b, U) { return U{all(flushed(f(a)), flushed(f(b)))[n]}; });
+  }
+  check("set.ltu.u32.f32 %D, %A, %B;", "rrr",
+        [](U a, U b, U) { return !(f(a) >= f(b)) ? 0xffffffff : U{0}; });
+  check("slct.u32.f32 %D, %A, %B, %C;", "rrrr", [](U a, U b, U c) { return f(c) >= 0 ? a : b; });
+  const auto classes = [](auto x) {
+    const int c = std::fpclassify(x);
+    return std::map<std::string, bool>{
+        {"finite", std::isfinite(x)}, {"infinite", std::isinf(x)},
+        {"number", !std::isnan(x)},   {"notanumber", std::isnan(x)},
+        {"normal", c == FP_NORMAL},   {"subnormal", c == FP_SUBNORMAL}};
+  };
+  for (const auto& [name, unused] : classes(0.0f)) {
+    check(fmt::format("testp.{}.f32 %D, %A;", name), "pr",
+          [&, n = name](U a, U, U) { return U{classes(f(a))[n]}; });
+    check(fmt::format("testp.{}.f64 %D, %A;", name), "pd",
+          [&, n = name](U a, U, U) { return U{classes(d(a))[n]}; });
+  }
+}
+
+namespace {
+
+// PTX ISA 9.0, cvt: out of range, the nearest; NaN: zero, or 2^(w - 1) where either side has 64
+// bits.
+template <class F>
+U to_integer(F x, int mode, int w, bool is_signed) {
+  if (std::isnan(x)) return sizeof(F) == 8 || w == 64 ? U{1} << (w - 1) : 0;
+  const F r = rounded(mode, [&] { return std::nearbyint(x); });
+  const F most = std::ldexp(F{1}, is_signed ? w - 1 : w);
+  if (r >= most) return is_signed ? (U{1} << (w - 1)) - 1 : w == 64 ? ~U{0} : (U{1} << w) - 1;
+  if (is_signed && r < -most) return U{1} << (w - 1);
+  if (!is_signed && r <= 0) return 0;
+  return is_signed ? static_cast<U>(static_cast<int64_t>(r)) : static_cast<U>(r);
+}
+
+}  // namespace
+
+TEST_CASE("conversions of floats") {
+  const Mode integral[] = {
+      {"rni", FE_TONEAREST}, {"rzi", FE_TOWARDZERO}, {"rmi", FE_DOWNWARD}, {"rpi", FE_UPWARD}};
+  for (const Mode& m : integral) {
+    const int mode = m.host;
+    for (const auto& [type, w, is_signed] : {std::tuple{"s32", 32, true},
+                                             {"u32", 32, false},
+                                             {"s64", 64, true},
+                                             {"u64", 64, false},
+                                             {"s16", 16, true},
+                                             {"u16", 16, false}}) {
+      const char k = w == 64 ? 'd' : w == 32 ? 'r' : 'h';
+      check(fmt::format("cvt.{}.{}.f32 %D, %A;", m.name, type), {k, 'r'},
+            [=, w = w, s = is_signed](U a, U, U) { return to_integer(f(a), mode, w, s); });
+      check(fmt::format("cvt.{}.{}.f64 %D, %A;", m.name, type), {k, 'd'},
+            [=, w = w, s = is_signed](U a, U, U) { return to_integer(d(a), mode, w, s); });
+    }
+    check(fmt::format("cvt.{}.f32.f32 %D, %A;", m.name), "rr",
+          [=](U a, U, U) { return bits(rounded(mode, [&] { return std::nearbyint(f(a)); })); });
+    check(fmt::format("cvt.{}.f64.f64 %D, %A;", m.name), "dd",
+          [=](U a, U, U) { return bits(rounded(mode, [&] { return std::nearbyint(d(a)); })); });
+  }
+  for (const Mode& m : kModes) {
+    const int mode = m.host;
+    check(fmt::format("cvt.{}.f32.f64 %D, %A;", m.name), "rd", [=](U a, U, U) {
+      volatile double x = d(a);
+      return bits(rounded(mode, [&] { return static_cast<float>(x); }));
+    });
+    const auto from = [&]<class I, class F>(const char* to, const char* type, const char* kinds, I,
+                                            F) {
+      check(fmt::format("cvt.{}.{}.{} %D, %A;", m.name, to, type), kinds, [=](U a, U, U) {
+        volatile I x = static_cast<I>(a);
+        return bits(rounded(mode, [&] { return static_cast<F>(x); }));
+      });
+    };
+    from("f32", "s32", "rr", int32_t{}, float{});
+    from("f32", "u32", "rr", uint32_t{}, float{});
+    from("f32", "s64", "rd", int64_t{}, float{});
+    from("f32", "u64", "rd", uint64_t{}, float{});
+    from("f32", "s8", "rh", int8_t{}, float{});
+    from("f32", "u16", "rh", uint16_t{}, float{});
+    from("f64", "s32", "dr", int32_t{}, double{});
+    from("f64", "u32", "dr", uint32_t{}, double{});
+    from("f64", "s64", "dd", int64_t{}, double{});
+    from("f64", "u64", "dd", uint64_t{}, double{});
+  }
+  check("cvt.f64.f32 %D, %A;", "dr", [](U a, U, U) { return bits(static_cast<double>(f(a))); });
+  check("cvt.sat.f32.f32 %D, %A;", "rr", [](U a, U, U) {
+    return bits(!(f(a) > 0) ? 0.0f : f(a) > 1 ? 1.0f : f(a));
+  });
+}
+
+TEST_CASE("half precision, alone and in pairs") {
+  // The compiler's own type: operations in float, rounded, which is exact for these.
+  const auto h = [](U bits) { return std::bit_cast<_Float16>(static_cast<uint16_t>(bits)); };
+  const auto word = [](_Float16 x) { return x != x ? U{0x7fff} : U{std::bit_cast<uint16_t>(x)}; };
+  const auto sum = [=](U a, U b) { return word(h(a) + h(b)); };
+  const auto product = [=](U a, U b) { return word(h(a) * h(b)); };
+  const auto fused = [=](U a, U b, U c) {
+    return word(static_cast<_Float16>(
+        std::fma(static_cast<double>(h(a)), static_cast<double>(h(b)), static_cast<double>(h(c)))));
+  };
+  check("add.f16 %D, %A, %B;", "hhh", [=](U a, U b, U) { return sum(a, b); });
+  check("mul.rn.f16 %D, %A, %B;", "hhh", [=](U a, U b, U) { return product(a, b); });
+  check("fma.rn.f16 %D, %A, %B, %C;", "hhhh", fused);
+  check("neg.f16 %D, %A;", "hh", [](U a, U, U) { return a ^ 0x8000; });
+  check("setp.ltu.f16 %D, %A, %B;", "phh", [=](U a, U b, U) { return U{!(h(a) >= h(b))}; });
+  check("add.f16x2 %D, %A, %B;", "rrr",
+        [=](U a, U b, U) { return sum(a, b) | sum(a >> 16, b >> 16) << 16; });
+  check("fma.rn.f16x2 %D, %A, %B, %C;", "rrrr",
+        [=](U a, U b, U c) { return fused(a, b, c) | fused(a >> 16, b >> 16, c >> 16) << 16; });
+  check("cvt.rn.f16.f32 %D, %A;", "hr",
+        [=](U a, U, U) { return word(static_cast<_Float16>(f(a))); });
+  check("cvt.f32.f16 %D, %A;", "rh", [=](U a, U, U) { return bits(static_cast<float>(h(a))); });
+  check("cvt.rn.f16x2.f32 %D, %A, %B;", "rrr", [=](U a, U b, U) {
+    return word(static_cast<_Float16>(f(b))) | word(static_cast<_Float16>(f(a))) << 16;
+  });
+}
+
+namespace {
+
+// What the PTX ISA promises of a function of floats: an absolute or a relative error.
+struct Approximation {
+  const char* body;
+  double relative, absolute, greatest;  // of arguments whose results are bounded
+  double (*exact)(double);
+};
+
+void check_approximation(const Approximation& a) {
+  std::vector<Operands> some = draw_operands(3, 4000);
+  for (size_t k = 0; k < 1000; ++k)
+    some[k].a = static_cast<uint32_t>(bits(static_cast<float>(k) * 0.013f - 6.3f));
+  const std::vector<uint64_t> scalar = run_body("scalar", a.body, "rr", some);
+  CHECK(run_body("simd", a.body, "rr", some) == scalar);
+  int wrong = 0;
+  for (size_t k = 0; k < some.size() && wrong < 3; ++k) {
+    const double x = f(some[k].a), want = a.exact(x), got = f(scalar[k]);
+    if (std::fabs(x) > a.greatest && !std::isnan(want)) continue;
+    const bool fits =
+        std::isnan(want) ? scalar[k] == 0x7fffffff
+        : std::isinf(want) || std::fabs(want) > 3.4e38
+            ? std::isinf(got)
+            : std::fabs(got - want) <= a.relative * std::fabs(want) + a.absolute + 1.5e-45;
+    if (fits) continue;
+    ++wrong;
+    const std::string what = fmt::format("{} of {} is {}, not {}", a.body, x, got, want);
+    CHECK_MESSAGE(false, what);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("approximations lie within their published bounds") {
+  const double inf = HUGE_VAL, half_ulp = std::exp2(-24) * 1.001;
+  const Approximation all[] = {
+      {"rcp.approx.f32 %D, %A;", half_ulp, 0, inf, [](double x) { return 1 / x; }},
+      {"sqrt.approx.f32 %D, %A;", half_ulp, 0, inf, [](double x) { return std::sqrt(x); }},
+      {"rsqrt.approx.f32 %D, %A;", half_ulp, 0, inf, [](double x) { return 1 / std::sqrt(x); }},
+      {"ex2.approx.f32 %D, %A;", half_ulp, 0, inf, [](double x) { return std::exp2(x); }},
+      {"lg2.approx.f32 %D, %A;", half_ulp, 0, inf, [](double x) { return std::log2(x); }},
+      {"tanh.approx.f32 %D, %A;", std::exp2(-11), 0, inf, [](double x) { return std::tanh(x); }},
+      {"sin.approx.f32 %D, %A;", half_ulp, std::exp2(-40), 314,
+       [](double x) { return std::sin(x); }},
+      {"cos.approx.f32 %D, %A;", half_ulp, std::exp2(-40), 314,
+       [](double x) { return std::cos(x); }}};
+  for (const Approximation& a : all) check_approximation(a);
+}
