@@ -1,0 +1,119 @@
+#include "host/cuda_api/allocations.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+namespace gpusim::cuda_api {
+namespace {
+
+constexpr size_t kPage = 4096, kSmall = 1 << 20, kMostResting = 64 << 20;
+
+// With a page behind it that kernels have no right to: the engine's rights are by pages.
+size_t padded(size_t size_bytes) { return (size_bytes + 2 * kPage - 1) / kPage * kPage; }
+
+}  // namespace
+
+uint64_t available_bytes() {
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen("/proc/meminfo", "re"), &std::fclose);
+  char line[256];
+  unsigned long long kib = 0;
+  while (file != nullptr && std::fgets(line, sizeof line, file.get()) != nullptr)
+    if (std::sscanf(line, "MemAvailable: %llu kB", &kib) == 1) return uint64_t{kib} << 10;
+  return uint64_t{1} << 30;
+}
+
+std::optional<Block> Allocations::allocate(size_t size_bytes, MemoryType type, unsigned flags) {
+  const std::lock_guard lock(mutex_);
+  if (size_bytes > most_bytes_ - std::min(most_bytes_, used_bytes_)) return std::nullopt;
+  if (size_bytes > available_bytes()) return std::nullopt;
+  void* const mapped = ::mmap(nullptr, padded(size_bytes), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return std::nullopt;
+  auto* const address = static_cast<char*>(mapped);
+  if (type != kHostMemory) used_bytes_ += size_bytes;
+  const Block block{.address = address,
+                    .size_bytes = size_bytes,
+                    .type = type,
+                    .flags = flags,
+                    .number = ++count_};
+  blocks_[reinterpret_cast<uintptr_t>(address)] = block;
+  return block;
+}
+
+bool Allocations::add(void* address, size_t size_bytes, MemoryType type, unsigned flags) {
+  const std::lock_guard lock(mutex_);
+  const auto begin = reinterpret_cast<uintptr_t>(address);
+  if (size_bytes > UINTPTR_MAX - begin) return false;
+  auto next = blocks_.lower_bound(begin);
+  if (next != blocks_.end() && next->first < begin + size_bytes) return false;
+  if (next != blocks_.begin() &&
+      std::prev(next)->first + std::prev(next)->second.size_bytes > begin)
+    return false;
+  blocks_[begin] = {.address = static_cast<char*>(address),
+                    .size_bytes = size_bytes,
+                    .type = type,
+                    .flags = flags,
+                    .is_registered = true,
+                    .number = ++count_};
+  return true;
+}
+
+void Allocations::release(const Block& block) {
+  if (block.is_registered) return;
+  if (block.type != kHostMemory) used_bytes_ -= block.size_bytes;
+  if (block.size_bytes >= kSmall) {
+    ::munmap(block.address, padded(block.size_bytes));
+    return;
+  }
+  resting_.push_back({block.address, padded(block.size_bytes)});
+  resting_bytes_ += padded(block.size_bytes);
+  while (resting_bytes_ > kMostResting) {
+    resting_bytes_ -= resting_.front().size_bytes;
+    ::munmap(resting_.front().address, resting_.front().size_bytes);
+    resting_.pop_front();
+  }
+}
+
+std::optional<Block> Allocations::remove(const void* address) {
+  const std::lock_guard lock(mutex_);
+  const auto at = blocks_.find(reinterpret_cast<uintptr_t>(address));
+  if (at == blocks_.end()) return std::nullopt;
+  const Block block = at->second;
+  blocks_.erase(at);
+  release(block);
+  return block;
+}
+
+std::optional<Block> Allocations::find(const void* address) const {
+  const std::lock_guard lock(mutex_);
+  const auto wanted = reinterpret_cast<uintptr_t>(address);
+  auto at = blocks_.upper_bound(wanted);
+  if (at == blocks_.begin()) return std::nullopt;
+  --at;
+  if (wanted - at->first >= at->second.size_bytes) return std::nullopt;
+  return at->second;
+}
+
+bool Allocations::has(const void* address, size_t size_bytes) const {
+  const auto block = find(address);
+  if (!block) return false;
+  const auto offset = static_cast<size_t>(static_cast<const char*>(address) - block->address);
+  return size_bytes <= block->size_bytes - offset;
+}
+
+uint64_t Allocations::free_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return std::min(most_bytes_ - std::min(most_bytes_, used_bytes_), available_bytes());
+}
+
+void Allocations::clear() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [address, block] : blocks_) release(block);
+  blocks_.clear();
+}
+
+}  // namespace gpusim::cuda_api

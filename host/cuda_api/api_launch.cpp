@@ -1,0 +1,249 @@
+// Runtime API: registration, launches, attributes of kernels, occupancy.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "host/cuda_api/alias.h"
+#include "host/cuda_api/launches.h"
+#include "host/cuda_api/runtime.h"
+
+using namespace gpusim::cuda_api;
+
+namespace {
+
+struct Configuration {
+  Dim3 grid, block;
+  size_t shared_bytes;
+  void* stream;
+};
+thread_local std::vector<Configuration> configurations;
+
+LoadedImage& image_of(void** handle) { return *reinterpret_cast<LoadedImage*>(handle); }
+
+int max_blocks(const void* function, int block_threads, size_t dynamic_shared_bytes) {
+  require(block_threads > 0);
+  Runtime& r = runtime();
+  const KernelFacts& facts = r.facts_of(r.function(function));
+  if (static_cast<uint32_t>(block_threads) > facts.max_threads) return 0;
+  return resident_blocks(r.chip(), static_cast<uint32_t>(block_threads), facts.registers,
+                         facts.static_shared_bytes + dynamic_shared_bytes);
+}
+
+void launch_config(const LaunchConfig* config, const void* function, void** arguments) {
+  require(config != nullptr);
+  bool is_cooperative = false;
+  for (uint32_t i = 0; i < config->attribute_count; ++i) {
+    const LaunchAttribute& a = config->attributes[i];
+    if (a.id == kAttributeCooperative) is_cooperative = a.value.cooperative != 0;
+    if (a.id != kAttributeClusterDimension) continue;
+    const Dim3& c = a.value.cluster_dim;
+    if (uint64_t{c.x} * c.y * c.z <= 1) continue;
+    say("clusters of blocks are not supported");
+    refuse(kNotSupported);
+  }
+  launch(function, config->grid, config->block, arguments, config->dynamic_shared_bytes,
+         config->stream, is_cooperative);
+}
+
+}  // namespace
+
+namespace gpusim::cuda_api {
+
+KernelCall make_call(const void* function, Dim3 grid, Dim3 block, void** arguments,
+                     size_t shared_bytes, bool is_cooperative) {
+  Runtime& r = runtime();
+  Function& f = r.function(function);
+  const KernelFacts& facts = r.facts_of(f);
+  require(shared_bytes <= UINT32_MAX);
+  KernelCall call{.function = &f,
+                  .grid = grid,
+                  .block = block,
+                  .shared_bytes = static_cast<uint32_t>(shared_bytes),
+                  .is_cooperative = is_cooperative};
+  r.check_launch(call);
+  call.arguments.resize(facts.param_bytes);
+  require(facts.params.empty() || arguments != nullptr);
+  for (size_t i = 0; i < facts.params.size(); ++i)
+    std::memcpy(call.arguments.data() + facts.params[i].offset_bytes, arguments[i],
+                facts.params[i].size_bytes);
+  return call;
+}
+
+void launch(const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared_bytes,
+            void* stream, bool is_cooperative) {
+  runtime().submit(
+      stream, {.type = NodeType::kKernel,
+               .call = make_call(function, grid, block, arguments, shared_bytes, is_cooperative)});
+}
+
+void set_attribute(Function& f, int attribute, int value) {
+  Runtime& r = runtime();
+  const KernelFacts& facts = r.facts_of(f);
+  switch (attribute) {
+    case 8: {
+      const auto most = static_cast<int>(r.chip().shared_kib_per_block << 10);
+      require(value >= 0 && value <= most - static_cast<int>(facts.static_shared_bytes));
+      f.most_dynamic_shared_bytes = static_cast<uint32_t>(value);
+      return;
+    }
+    case 9:
+      require(value >= -1 && value <= 100);
+      f.carveout = value;
+      return;
+    default:
+      // Clusters.
+      require(attribute >= 10 && attribute <= 15);
+      refuse(kNotSupported);
+  }
+}
+
+}  // namespace gpusim::cuda_api
+
+GPUSIM_CUDA_API void** __cudaRegisterFatBinary(void* wrapper) {
+  return reinterpret_cast<void**>(runtime().add_image(wrapper));
+}
+GPUSIM_CUDA_API void __cudaRegisterFatBinaryEnd(void**) {}
+GPUSIM_CUDA_API void __cudaUnregisterFatBinary(void** handle) {
+  call("__cudaUnregisterFatBinary", [&] { runtime().remove_image(&image_of(handle)); });
+}
+GPUSIM_CUDA_API void __cudaRegisterFunction(void** handle, const char* host, char*,
+                                            const char* name, int, void*, void*, void*, void*,
+                                            int*) {
+  runtime().add_function(image_of(handle), host, name);
+}
+GPUSIM_CUDA_API void __cudaRegisterVar(void** handle, char* host, char*, const char* name, int,
+                                       size_t size, int, int) {
+  const std::lock_guard lock(runtime().mutex);
+  image_of(handle).variables[host] = {.name = name, .size_bytes = size};
+}
+GPUSIM_CUDA_API void __cudaRegisterManagedVar(void** handle, void** host, char*, const char* name,
+                                              int, size_t size, int, int) {
+  const std::lock_guard lock(runtime().mutex);
+  image_of(handle).variables[host] = {.name = name, .size_bytes = size, .managed_pointer = host};
+}
+GPUSIM_CUDA_API char __cudaInitModule(void** handle) {
+  call("__cudaInitModule", [&] { runtime().load_managed(image_of(handle)); });
+  return 1;
+}
+
+GPUSIM_CUDA_API unsigned __cudaPushCallConfiguration(Dim3 grid, Dim3 block, size_t shared_bytes,
+                                                     void* stream) {
+  configurations.push_back({grid, block, shared_bytes, stream});
+  return 0;
+}
+GPUSIM_CUDA_API int __cudaPopCallConfiguration(Dim3* grid, Dim3* block, size_t* shared_bytes,
+                                               void* stream) {
+  if (configurations.empty()) return keep_error(kMissingConfiguration);
+  const Configuration& c = configurations.back();
+  *grid = c.grid;
+  *block = c.block;
+  *shared_bytes = c.shared_bytes;
+  *static_cast<void**>(stream) = c.stream;
+  configurations.pop_back();
+  return kSuccess;
+}
+GPUSIM_CUDA_API int __cudaGetKernel(void** kernel, const void* function) {
+  return call("__cudaGetKernel", [&] { *kernel = &runtime().function(function); });
+}
+GPUSIM_CUDA_API int __cudaLaunchKernel(void* kernel, Dim3 grid, Dim3 block, void** arguments,
+                                       size_t shared_bytes, void* stream) {
+  return call("__cudaLaunchKernel",
+              [&] { launch(kernel, grid, block, arguments, shared_bytes, stream, false); });
+}
+GPUSIM_CUDA_API int cudaLaunchKernel(const void* function, Dim3 grid, Dim3 block, void** arguments,
+                                     size_t shared_bytes, void* stream) {
+  return call("cudaLaunchKernel",
+              [&] { launch(function, grid, block, arguments, shared_bytes, stream, false); });
+}
+GPUSIM_CUDA_API int cudaLaunchCooperativeKernel(const void* function, Dim3 grid, Dim3 block,
+                                                void** arguments, size_t shared_bytes,
+                                                void* stream) {
+  return call("cudaLaunchCooperativeKernel",
+              [&] { launch(function, grid, block, arguments, shared_bytes, stream, true); });
+}
+GPUSIM_CUDA_API int cudaLaunchKernelExC(const LaunchConfig* config, const void* function,
+                                        void** arguments) {
+  return call("cudaLaunchKernelExC", [&] { launch_config(config, function, arguments); });
+}
+
+GPUSIM_CUDA_API int cudaGetKernel(void** kernel, const void* function) {
+  return call("cudaGetKernel", [&] {
+    require(kernel != nullptr);
+    *kernel = &runtime().function(function);
+  });
+}
+GPUSIM_CUDA_API int cudaGetFuncBySymbol(void** kernel, const void* function) {
+  return cudaGetKernel(kernel, function);
+}
+GPUSIM_CUDA_API int cudaFuncGetName(const char** name, const void* function) {
+  return call("cudaFuncGetName", [&] {
+    require(name != nullptr);
+    *name = runtime().function(function).name.c_str();
+  });
+}
+GPUSIM_CUDA_API int cudaFuncGetAttributes(FuncAttributes* attributes, const void* function) {
+  return call("cudaFuncGetAttributes", [&] {
+    require(attributes != nullptr);
+    Runtime& r = runtime();
+    Function& f = r.function(function);
+    const KernelFacts& facts = r.facts_of(f);
+    *attributes = {};
+    attributes->shared_bytes = facts.static_shared_bytes;
+    attributes->const_bytes = facts.const_bytes;
+    attributes->local_bytes = facts.local_bytes;
+    attributes->max_threads_per_block = static_cast<int>(facts.max_threads);
+    attributes->registers = static_cast<int>(facts.registers);
+    attributes->ptx_version = static_cast<int>(f.image->architecture);
+    attributes->binary_version = static_cast<int>(r.chip().compute_capability);
+    attributes->max_dynamic_shared_bytes = static_cast<int>(f.most_dynamic_shared_bytes);
+    attributes->preferred_carveout = f.carveout;
+  });
+}
+GPUSIM_CUDA_API int cudaFuncSetAttribute(const void* function, int attribute, int value) {
+  return call("cudaFuncSetAttribute",
+              [&] { set_attribute(runtime().function(function), attribute, value); });
+}
+GPUSIM_CUDA_API int cudaFuncSetCacheConfig(const void* function, int) {
+  return call("cudaFuncSetCacheConfig", [&] { runtime().function(function); });
+}
+GPUSIM_CUDA_API int cudaFuncSetSharedMemConfig(const void* function, int) {
+  return call("cudaFuncSetSharedMemConfig", [&] { runtime().function(function); });
+}
+
+GPUSIM_CUDA_API int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function,
+                                                                  int block_threads,
+                                                                  size_t dynamic_shared_bytes) {
+  return call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&] {
+    require(blocks != nullptr);
+    *blocks = max_blocks(function, block_threads, dynamic_shared_bytes);
+  });
+}
+GPUSIM_CUDA_API int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int* blocks, const void* function, int block_threads, size_t dynamic_shared_bytes, unsigned) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_threads,
+                                                       dynamic_shared_bytes);
+}
+GPUSIM_CUDA_API int cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* function,
+                                                              int blocks, int block_threads) {
+  return call("cudaOccupancyAvailableDynamicSMemPerBlock", [&] {
+    require(bytes != nullptr && blocks > 0 && block_threads > 0);
+    Runtime& r = runtime();
+    Function& f = r.function(function);
+    const size_t fixed = r.facts_of(f).static_shared_bytes;
+    size_t low = 0, high = f.most_dynamic_shared_bytes;
+    if (max_blocks(function, block_threads, 0) < blocks) refuse(kInvalidValue);
+    while (low < high) {
+      const size_t middle = (low + high + 1) / 2;
+      const bool fits = max_blocks(function, block_threads, middle) >= blocks &&
+                        fixed + middle <= static_cast<size_t>(r.chip().shared_kib_per_block) << 10;
+      (fits ? low : high) = fits ? middle : middle - 1;
+    }
+    *bytes = low;
+  });
+}
+
+GPUSIM_ALIAS(__cudaLaunchKernel, _ptsz)
+GPUSIM_ALIAS(cudaLaunchKernel, _ptsz)
+GPUSIM_ALIAS(cudaLaunchCooperativeKernel, _ptsz)
+GPUSIM_ALIAS(cudaLaunchKernelExC, _ptsz)

@@ -1,0 +1,72 @@
+// Work of streams as data: what a stream runs, and what graphs replay.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "host/cuda_api/cuda_types.h"
+
+namespace gpusim::cuda_api {
+
+struct Function;
+
+struct KernelCall {
+  Function* function = nullptr;
+  Dim3 grid, block;
+  uint32_t shared_bytes = 0;
+  bool is_cooperative = false;
+  std::vector<std::byte> arguments;
+};
+
+// The numbers of enum cudaGraphNodeType.
+enum class NodeType {
+  kKernel = 0,
+  kCopy = 1,
+  kSet = 2,
+  kHost = 3,
+  kGraph = 4,
+  kEmpty = 5,
+  kWaitEvent = 6,
+  kRecordEvent = 7,
+  kAlloc = 10,
+  kFree = 11
+};
+
+struct GraphCopy;
+
+struct Node {
+  NodeType type = NodeType::kEmpty;
+  std::function<void()> work;      // of all types but kernels
+  std::optional<KernelCall> call;  // of kernels
+  std::shared_ptr<const GraphCopy> child;
+  std::vector<Node*> dependencies;  // nodes of the same graph that come before
+};
+
+struct Graph {
+  std::vector<std::unique_ptr<Node>> nodes;
+  Node* add(Node node) { return nodes.emplace_back(std::make_unique<Node>(std::move(node))).get(); }
+  bool has(const Node* node) const;
+  // Each after what it depends on, else in the order in which they were added. Empty for a cycle.
+  std::vector<const Node*> sorted() const;
+  void clone_into(Graph& other) const;
+};
+
+// An instantiated graph (cudaGraphExec_t): its nodes are copies that can be changed by the
+// original's handles.
+struct GraphCopy {
+  std::vector<Node> nodes;
+  std::vector<const Node*> originals;
+};
+
+// What a stream captures into, and the nodes that its next one depends on.
+struct Capture {
+  Graph* graph = nullptr;
+  std::vector<Node*> last;
+  bool is_origin = false;
+};
+
+}  // namespace gpusim::cuda_api

@@ -1,0 +1,294 @@
+#include "host/cuda_api/runtime.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "device_sim/base/error.h"
+
+namespace gpusim::cuda_api {
+namespace {
+
+std::atomic<bool> is_made{false};
+
+uint64_t now_ns() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
+}
+
+std::string dimensions(const Dim3& d) { return fmt::format("{}x{}x{}", d.x, d.y, d.z); }
+
+unsigned number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 0;
+}
+
+std::string text_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text != nullptr ? text : "";
+}
+
+// Beside it, then renamed: a reader never sees half a file.
+void write_whole(const std::string& path, const std::string& text) {
+  const std::string unfinished = path + ".part";
+  FILE* file = std::fopen(unfinished.c_str(), "we");
+  if (file == nullptr) return say(fmt::format("{}: {}", unfinished, std::strerror(errno)));
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool is_closed = std::fclose(file) == 0;
+  if (!is_written || !is_closed || std::rename(unfinished.c_str(), path.c_str()) != 0)
+    say(fmt::format("{}: {}", path, std::strerror(errno)));
+}
+
+}  // namespace
+
+Settings settings_from_environment() {
+  return {.backend = text_in(kBackendVariable),
+          .chip = text_in(kChipVariable),
+          .folder = text_in(kFolderVariable),
+          .threads = number_in(kThreadsVariable),
+          .sms = number_in(kSmsVariable),
+          .has_list = number_in(kListVariable) != 0,
+          .is_quiet = number_in(kQuietVariable) != 0};
+}
+
+Runtime& runtime() {
+  // Never destroyed: calls come from destructors of the program.
+  static Runtime* const only = [] {
+    auto* made = new Runtime;
+    is_made = true;
+    return made;
+  }();
+  return *only;
+}
+
+void say(const std::string& text) {
+  const std::string line = "gpusim cuda: " + text + "\n";
+  std::fflush(stdout);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+int& last_error() {
+  thread_local int error = 0;
+  return error;
+}
+
+int keep_error(int status) {
+  if (status != kSuccess) last_error() = status;
+  return status;
+}
+
+int status_of_exception(const char* function) noexcept {
+  try {
+    throw;
+  } catch (const Refusal& refusal) {
+    return refusal.status;
+  } catch (const std::bad_alloc&) {
+    return kMemoryAllocation;
+  } catch (const std::exception& error) {
+    try {
+      say(fmt::format("{}: {}", function, error.what()));
+    } catch (...) {
+    }
+    return kUnknown;
+  } catch (...) {
+    return kUnknown;
+  }
+}
+
+Runtime::Runtime() : settings(settings_from_environment()), process_(::getpid()) {
+  limits = {{0, 1024}, {1, 1 << 20}, {2, 8 << 20}, {3, 2}, {4, 2048}, {5, 64}, {6, 0}};
+}
+
+bool Runtime::is_forked() const { return ::getpid() != process_; }
+
+const Chip& Runtime::chip() {
+  const std::lock_guard lock(mutex);
+  if (!chip_) {
+    uint32_t architecture = 0;
+    for (const LoadedImage* image : images)
+      architecture = std::max(architecture, image->architecture);
+    chip_ = !settings.chip.empty()
+                ? chip_named(settings.chip)
+                : (architecture != 0 ? chip_for(architecture) : chip_named("h100"));
+    if (settings.sms != 0) chip_->sms = settings.sms;
+    memory.limit(std::min(chip_->memory_mib << 20, available_bytes()));
+  }
+  return *chip_;
+}
+
+KernelEngine& Runtime::engine() {
+  std::call_once(engine_once_, [this] {
+    engine_ =
+        make_engine({.backend = settings.backend, .threads = settings.threads, .chip = &chip()});
+  });
+  return *engine_;
+}
+
+KernelEngine& Runtime::engine_for_memory() { return engine(); }
+
+Stream& Runtime::stream(void* handle) {
+  // 1: the legacy default stream; 2: that of the thread. One queue serves both.
+  if (reinterpret_cast<uintptr_t>(handle) <= 2) return default_stream;
+  const auto at = streams.find(static_cast<Stream*>(handle));
+  require(at != streams.end(), kInvalidResourceHandle);
+  return **at;
+}
+
+Event& Runtime::event(void* handle) {
+  const auto at = events.find(static_cast<Event*>(handle));
+  require(at != events.end(), kInvalidResourceHandle);
+  return **at;
+}
+
+void Runtime::submit(void* handle, Node node) {
+  require(!queue.is_own_thread(), kNotPermitted);
+  require(!is_forked(), kInitializationError);
+  const std::lock_guard lock(mutex);
+  Stream& s = stream(handle);
+  if (s.capture != nullptr) {
+    node.dependencies = s.capture->last;
+    s.capture->last = {s.capture->graph->add(std::move(node))};
+    return;
+  }
+  s.last = queue.submit([this, work = std::move(node)] { run(work); });
+}
+
+void Runtime::wait_for(uint64_t number) {
+  require(!queue.is_own_thread(), kNotPermitted);
+  queue.wait(number);
+}
+
+void Runtime::synchronize(void* handle) {
+  uint64_t number = 0;
+  {
+    const std::lock_guard lock(mutex);
+    const Stream& s = stream(handle);
+    require(s.capture == nullptr, kStreamCaptureUnsupported);
+    number = s.last;
+  }
+  wait_for(number);
+}
+
+void Runtime::synchronize_device() {
+  require(!queue.is_own_thread(), kNotPermitted);
+  require(!is_forked(), kInitializationError);
+  queue.drain();
+}
+
+void Runtime::run(const Node& node) {
+  // After an error nothing runs any more; events are still marked, so that nobody waits for ever.
+  if (sticky != 0 && node.type != NodeType::kRecordEvent) return;
+  try {
+    if (node.call)
+      run_kernel(*node.call);
+    else if (node.child != nullptr)
+      for (const Node& n : node.child->nodes) run(n);
+    else if (node.work)
+      node.work();
+  } catch (...) {
+    sticky = status_of_exception("device");
+  }
+}
+
+void Runtime::run_kernel(const KernelCall& call) {
+  const KernelFacts& facts = *call.function->facts;
+  const uint64_t begin = now_ns();
+  LaunchOutcome outcome;
+  try {
+    const std::lock_guard lock(engine_mutex_);
+    outcome = engine().launch({.kernel = &facts,
+                               .grid = call.grid,
+                               .block = call.block,
+                               .dynamic_shared_bytes = call.shared_bytes,
+                               .params = call.arguments,
+                               .is_cooperative = call.is_cooperative});
+  } catch (const std::exception& error) {
+    outcome.fault = {kLaunchFailure,
+                     fmt::format("kernel {}: {}", readable_name(facts.name), error.what())};
+  }
+  const double seconds = static_cast<double>(now_ns() - begin) * 1e-9;
+  const uint64_t number = statistics.add(facts.name, outcome, seconds);
+  if (settings.has_list)
+    say(
+        fmt::format("launch {}: {} grid {} block {} shared {}: {} threads, {} instructions, {:.3f} "
+                    "ms",
+                    number, readable_name(facts.name), dimensions(call.grid),
+                    dimensions(call.block), facts.static_shared_bytes + call.shared_bytes,
+                    outcome.threads, outcome.instructions, seconds * 1e3));
+  if (outcome.fault) {
+    say(outcome.fault->text);
+    sticky = outcome.fault->status;
+  }
+}
+
+void Runtime::check_launch(const KernelCall& call) {
+  const Chip& c = chip();
+  const KernelFacts& facts = *call.function->facts;
+  const DeviceProp p = properties_of(c);
+  const auto fits = [](uint32_t value, int most) {
+    return value >= 1 && value <= static_cast<uint32_t>(most);
+  };
+  const uint64_t threads = uint64_t{call.block.x} * call.block.y * call.block.z;
+  require(fits(call.block.x, p.max_threads_dim[0]) && fits(call.block.y, p.max_threads_dim[1]) &&
+              fits(call.block.z, p.max_threads_dim[2]) && threads <= kThreadsPerBlock &&
+              fits(call.grid.x, p.max_grid_size[0]) && fits(call.grid.y, p.max_grid_size[1]) &&
+              fits(call.grid.z, p.max_grid_size[2]),
+          kInvalidConfiguration);
+  require(threads <= facts.max_threads, kLaunchOutOfResources);
+  const size_t shared = size_t{facts.static_shared_bytes} + call.shared_bytes;
+  require(shared <=
+              std::max<size_t>(kSharedPerBlock, size_t{facts.static_shared_bytes} +
+                                                    call.function->most_dynamic_shared_bytes) &&
+          shared <= p.shared_mem_per_block_optin);
+  if (!call.is_cooperative) return;
+  const uint64_t blocks = uint64_t{call.grid.x} * call.grid.y * call.grid.z;
+  const int resident = resident_blocks(c, static_cast<uint32_t>(threads), facts.registers, shared);
+  require(blocks <= uint64_t{c.sms} * static_cast<uint64_t>(resident), kCooperativeLaunchTooLarge);
+}
+
+void Runtime::check_device(const void* address, size_t size_bytes) const {
+  require(size_bytes == 0 || memory.has(address, size_bytes));
+}
+
+void Runtime::finish() {
+  if (is_forked()) return;
+  queue.finish();
+  if (settings.folder.empty() || (statistics.launches() == 0 && engine_ == nullptr)) return;
+  write_whole(fmt::format("{}/{}.json", settings.folder, process_),
+              statistics.json(std::string(chip().name), engine().backend()));
+}
+
+void Runtime::reset() {
+  synchronize_device();
+  std::vector<LoadedImage*> loaded;
+  {
+    const std::lock_guard lock(mutex);
+    loaded.assign(images.begin(), images.end());
+  }
+  const std::lock_guard lock(engine_mutex_);
+  for (LoadedImage* image : loaded) {
+    if (image->module == nullptr) continue;
+    for (auto& [host, v] : image->variables)
+      if (v.address != nullptr) memory.remove(v.address), v.address = nullptr;
+    for (auto& f : image->functions) f->is_ready = false, f->facts.reset();
+    engine().unload(image->module);
+    image->module = nullptr;
+  }
+  memory.for_each([this](const Block& block) { engine().remove_memory(block.address); });
+  memory.clear();
+  sticky = 0;
+  last_error() = 0;
+}
+
+// At the end, after the program's own destructors.
+__attribute__((destructor)) static void finish_at_exit() {
+  if (is_made) runtime().finish();
+}
+
+}  // namespace gpusim::cuda_api

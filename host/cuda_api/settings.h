@@ -1,0 +1,24 @@
+// What `gpusim cuda` tells the library that it preloads, through the environment.
+#pragma once
+#include <string>
+
+namespace gpusim::cuda_api {
+
+inline constexpr const char* kBackendVariable = "GPUSIM_CUDA_BACKEND";
+inline constexpr const char* kThreadsVariable = "GPUSIM_CUDA_THREADS";
+inline constexpr const char* kChipVariable = "GPUSIM_CUDA_CHIP";
+inline constexpr const char* kSmsVariable = "GPUSIM_CUDA_SMS";
+// A folder; each process that used the device writes PID.json there.
+inline constexpr const char* kFolderVariable = "GPUSIM_CUDA_FOLDER";
+inline constexpr const char* kListVariable = "GPUSIM_CUDA_LIST_LAUNCHES";
+inline constexpr const char* kQuietVariable = "GPUSIM_CUDA_QUIET";
+
+struct Settings {
+  std::string backend, chip, folder;
+  unsigned threads = 0, sms = 0;
+  bool has_list = false, is_quiet = false;
+};
+
+Settings settings_from_environment();
+
+}  // namespace gpusim::cuda_api

@@ -1,0 +1,82 @@
+"""Builds the test programs with nvcc, and notes what fails."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+SOURCES = pathlib.Path(__file__).resolve().parent / "programs"
+FLAGS = ["-std=c++17", "-arch=sm_80", "-DEXPECTED_CHIP=\"NVIDIA A100-SXM4-80GB\""]
+NO_PTX = ["-std=c++17", "-gencode", "arch=compute_80,code=sm_80"]
+SKIPPED = 77
+failures = []
+
+
+def check(condition, text):
+    if not condition:
+        failures.append(text)
+        print("FAILED:", text)
+
+
+def find_nvcc():
+    for folder in (os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"):
+        path = pathlib.Path(folder, "bin", "nvcc")
+        if folder and os.access(path, os.X_OK):
+            return str(path)
+    return shutil.which("nvcc")
+
+
+def build(command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}:\n{done.stderr}")
+
+
+class Programs:
+    """Those of one test, in a folder of its own. `run(program, *arguments)` is given."""
+
+    def __init__(self, folder, run):
+        self.folder, self.run = pathlib.Path(folder), run
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.nvcc = find_nvcc()
+        if self.nvcc is None:
+            print("skipped: there is no nvcc")
+            sys.exit(SKIPPED)
+
+    def object_of(self, name, *flags, base=None):
+        path = self.folder / f"{name}.o"
+        build([self.nvcc, *(base or FLAGS), *flags, "-c", SOURCES / f"{name}.cu", "-o", path])
+        return path
+
+    def link(self, name, objects, *flags):
+        path = self.folder / name
+        build([self.nvcc, *FLAGS, *flags, *objects, "-o", path])
+        return path
+
+    def stripped(self, program):
+        path = self.folder / f"{program.name}-stripped"
+        shutil.copy(program, path)
+        build(["strip", path])
+        return path
+
+    def driver(self):
+        """The program of the driver API and its arguments; nothing where it cannot be linked."""
+        kernels = SOURCES / "driver_kernels.cu"
+        ptx, fat = self.folder / "k.ptx", self.folder / "k.fatbin"
+        build([self.nvcc, "-arch=compute_80", "-ptx", kernels, "-o", ptx])
+        build([self.nvcc, "-arch=sm_80", "-fatbin", kernels, "-o", fat])
+        toolkit = pathlib.Path(os.path.realpath(self.nvcc)).parent.parent
+        for stub in ("lib64/stubs", "targets/x86_64-linux/lib/stubs"):
+            if (toolkit / stub / "libcuda.so").exists():
+                program = self.folder / "driver"
+                build(["g++", "-std=c++17", f"-I{toolkit / 'include'}", SOURCES / "driver.cpp",
+                       f"-L{toolkit / stub}", "-lcuda", "-o", program])
+                return [program, ptx, fat]
+        print("without the driver's program: the toolkit has no stub of libcuda.so")
+        return None
+
+    def expect_fine(self, program, *arguments):
+        done = self.run(program, *arguments)
+        check(done.returncode == 0 and "all fine" in done.stdout,
+              f"{program.name}: status {done.returncode}\n{done.stdout}{done.stderr}")
+        return done

@@ -1,0 +1,106 @@
+// Our declarations of CUDA's binary interface against those of the toolkit.
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <doctest/doctest.h>
+
+#include <initializer_list>
+#include <string>
+
+#include "host/cuda_api/cuda_types.h"
+
+namespace gpusim::cuda_api {
+
+#define SAME_SIZE(ours, theirs) CHECK(sizeof(ours) == sizeof(theirs))
+#define SAME_PLACE(ours, field, theirs, their_field)             \
+  CHECK(offsetof(ours, field) == offsetof(theirs, their_field)); \
+  CHECK(sizeof(ours::field) == sizeof(theirs::their_field))
+
+TEST_CASE("properties of devices") {
+  SAME_SIZE(DeviceProp, cudaDeviceProp);
+  SAME_PLACE(DeviceProp, total_global_mem, cudaDeviceProp, totalGlobalMem);
+  SAME_PLACE(DeviceProp, max_grid_size, cudaDeviceProp, maxGridSize);
+  SAME_PLACE(DeviceProp, multi_processor_count, cudaDeviceProp, multiProcessorCount);
+  SAME_PLACE(DeviceProp, max_texture_3d, cudaDeviceProp, maxTexture3D);
+  SAME_PLACE(DeviceProp, surface_alignment, cudaDeviceProp, surfaceAlignment);
+  SAME_PLACE(DeviceProp, l2_cache_size, cudaDeviceProp, l2CacheSize);
+  SAME_PLACE(DeviceProp, shared_mem_per_multiprocessor, cudaDeviceProp, sharedMemPerMultiprocessor);
+  SAME_PLACE(DeviceProp, cooperative_launch, cudaDeviceProp, cooperativeLaunch);
+  SAME_PLACE(DeviceProp, shared_mem_per_block_optin, cudaDeviceProp, sharedMemPerBlockOptin);
+  SAME_PLACE(DeviceProp, reserved_shared_mem_per_block, cudaDeviceProp, reservedSharedMemPerBlock);
+  SAME_PLACE(DeviceProp, memory_pools_supported, cudaDeviceProp, memoryPoolsSupported);
+  SAME_PLACE(DeviceProp, host_numa_id, cudaDeviceProp, hostNumaId);
+}
+
+TEST_CASE("what launches and copies take") {
+  SAME_SIZE(Dim3, dim3);
+  SAME_SIZE(PointerAttributes, cudaPointerAttributes);
+  SAME_PLACE(PointerAttributes, host_pointer, cudaPointerAttributes, hostPointer);
+  SAME_SIZE(FuncAttributes, cudaFuncAttributes);
+  SAME_PLACE(FuncAttributes, registers, cudaFuncAttributes, numRegs);
+  SAME_PLACE(FuncAttributes, max_dynamic_shared_bytes, cudaFuncAttributes,
+             maxDynamicSharedSizeBytes);
+  SAME_SIZE(Memcpy3DParms, cudaMemcpy3DParms);
+  SAME_PLACE(Memcpy3DParms, dst_ptr, cudaMemcpy3DParms, dstPtr);
+  SAME_PLACE(Memcpy3DParms, kind, cudaMemcpy3DParms, kind);
+  SAME_SIZE(LaunchAttribute, cudaLaunchAttribute);
+  SAME_PLACE(LaunchAttribute, value, cudaLaunchAttribute, val);
+  SAME_SIZE(LaunchConfig, cudaLaunchConfig_t);
+  SAME_PLACE(LaunchConfig, attribute_count, cudaLaunchConfig_t, numAttrs);
+  SAME_SIZE(KernelNodeParams, cudaKernelNodeParams);
+  SAME_PLACE(KernelNodeParams, arguments, cudaKernelNodeParams, kernelParams);
+  SAME_SIZE(MemsetNodeParams, cudaMemsetParams);
+  SAME_PLACE(MemsetNodeParams, width, cudaMemsetParams, width);
+  SAME_SIZE(HostNodeParams, cudaHostNodeParams);
+  SAME_SIZE(MemLocation, cudaMemLocation);
+  CHECK(kAttributeCooperative == static_cast<int>(cudaLaunchAttributeCooperative));
+  CHECK(kAttributeClusterDimension == static_cast<int>(cudaLaunchAttributeClusterDimension));
+}
+
+TEST_CASE("results") {
+  struct Pair {
+    const char* name;
+    int ours, theirs;
+  };
+#define RESULT(ours, theirs) \
+  Pair { #theirs, ours, static_cast < int>(theirs) }
+  for (const Pair& pair :
+       {RESULT(kInvalidValue, cudaErrorInvalidValue),
+        RESULT(kMemoryAllocation, cudaErrorMemoryAllocation),
+        RESULT(kInitializationError, cudaErrorInitializationError),
+        RESULT(kInvalidConfiguration, cudaErrorInvalidConfiguration),
+        RESULT(kInvalidPitchValue, cudaErrorInvalidPitchValue),
+        RESULT(kInvalidSymbol, cudaErrorInvalidSymbol),
+        RESULT(kInvalidMemcpyDirection, cudaErrorInvalidMemcpyDirection),
+        RESULT(kMissingConfiguration, cudaErrorMissingConfiguration),
+        RESULT(kInvalidDeviceFunction, cudaErrorInvalidDeviceFunction),
+        RESULT(kInvalidDevice, cudaErrorInvalidDevice),
+        RESULT(kInvalidKernelImage, cudaErrorInvalidKernelImage),
+        RESULT(kNoKernelImageForDevice, cudaErrorNoKernelImageForDevice),
+        RESULT(kUnsupportedLimit, cudaErrorUnsupportedLimit),
+        RESULT(kInvalidPtx, cudaErrorInvalidPtx),
+        RESULT(kFileNotFound, cudaErrorFileNotFound),
+        RESULT(kInvalidResourceHandle, cudaErrorInvalidResourceHandle),
+        RESULT(kIllegalState, cudaErrorIllegalState),
+        RESULT(kSymbolNotFound, cudaErrorSymbolNotFound),
+        RESULT(kNotReady, cudaErrorNotReady),
+        RESULT(kIllegalAddress, cudaErrorIllegalAddress),
+        RESULT(kLaunchOutOfResources, cudaErrorLaunchOutOfResources),
+        RESULT(kPeerAccessNotEnabled, cudaErrorPeerAccessNotEnabled),
+        RESULT(kAssert, cudaErrorAssert),
+        RESULT(kHostMemoryAlreadyRegistered, cudaErrorHostMemoryAlreadyRegistered),
+        RESULT(kHostMemoryNotRegistered, cudaErrorHostMemoryNotRegistered),
+        RESULT(kIllegalInstruction, cudaErrorIllegalInstruction),
+        RESULT(kMisalignedAddress, cudaErrorMisalignedAddress),
+        RESULT(kLaunchFailure, cudaErrorLaunchFailure),
+        RESULT(kCooperativeLaunchTooLarge, cudaErrorCooperativeLaunchTooLarge),
+        RESULT(kNotPermitted, cudaErrorNotPermitted),
+        RESULT(kNotSupported, cudaErrorNotSupported),
+        RESULT(kStreamCaptureUnsupported, cudaErrorStreamCaptureUnsupported),
+        RESULT(kStreamCaptureUnmatched, cudaErrorStreamCaptureUnmatched),
+        RESULT(kGraphExecUpdateFailure, cudaErrorGraphExecUpdateFailure)}) {
+    INFO(std::string(pair.name));
+    CHECK(pair.ours == pair.theirs);
+  }
+}
+
+}  // namespace gpusim::cuda_api
