@@ -16,6 +16,11 @@ if(TARGET gpusim_power_attach_preload)
   install(TARGETS gpusim_power_attach_preload LIBRARY DESTINATION lib/gpusim COMPONENT runtime)
 endif()
 
+# So does `gpusim cuda`.
+if(TARGET gpusim_cuda)
+  install(TARGETS gpusim_cuda gpusim_cuda_driver LIBRARY DESTINATION lib/gpusim COMPONENT runtime)
+endif()
+
 find_program(GPUSIM_PYTHON3 python3 DOC "Python 3, for scripts that run during the build")
 if(GPUSIM_PYTHON3)
   set(help "${CMAKE_BINARY_DIR}/help")

@@ -74,10 +74,20 @@ inline constexpr Example kExamples[] = {
     {"sweep", "gpusim sweep --compare study-a study-b -o both", "a page with both"},
     {"daemon", "gpusim daemon --listen /run/vm/gpusim --ram /dev/shm/vm-ram",
      "serve a guest of a stock QEMU"},
+#ifdef GPUSIM_HAVE_PTX
+    {"cuda", "gpusim cuda -- ./vectorAdd", "a program of nvcc as it is, without a GPU"},
+    {"cuda", "gpusim cuda --stats s.json --list-launches -- ./matrixMul -wA=64",
+     "instructions of each kernel, by opcode"},
+#endif
 };
 
 // Commands that take what stands after `--`.
-inline constexpr std::string_view kTakesRest[] = {"run", "sweep", "power record", "power profile"};
+inline constexpr std::string_view kTakesRest[] = {
+    "run",  "sweep", "power record", "power profile",
+#ifdef GPUSIM_HAVE_PTX
+    "cuda",
+#endif
+};
 
 struct ExitStatus {
   std::string_view status;

@@ -123,9 +123,10 @@ int run_main(int argc, char** argv) {
     return fail(error.what() + suggest(app) + " (gpusim --help tells more)");
   }
   const std::string command = app.get_subcommands().front()->get_name();
-  const bool takes_guest_args = command == "run" || command == "power" || command == "sweep";
+  const bool takes_guest_args = command == "run" || command == "power" ||
+                                command == "sweep" || command == "cuda";
   if (!takes_guest_args && !guest_args.empty())
-    return fail("only `gpusim run`, `power` and `sweep` take arguments after --");
+    return fail("only `gpusim run`, `power`, `sweep` and `cuda` take arguments after --");
   return action();
 }
 
