@@ -123,6 +123,10 @@ DeviceProp properties_of(const Chip& chip) {
   p.async_engine_count = 2;
   p.memory_bus_width = chip.bus_bits;
   p.l2_cache_size = chip.l2_kib << 10;
+  if (chip.compute_capability >= 80) {  // hints that streams take and nothing heeds
+    p.persisting_l2_cache_max_size = p.l2_cache_size / 4 * 3;
+    p.access_policy_max_window_size = 128 << 20;
+  }
   p.max_threads_per_multi_processor = chip.threads_per_sm;
   p.max_blocks_per_multi_processor = chip.blocks_per_sm;
   p.stream_priorities_supported = 1;
