@@ -2,7 +2,6 @@
 // CUDA's runtime and driver (host/cuda_api). Kernels run there, in the program's own process.
 #include <elf.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "device_sim/base/child_process.h"
+#include "device_sim/base/child_session.h"
 #include "device_sim/base/error.h"
 #include "device_sim/base/file.h"
 #include "host/cli/commands.h"
@@ -35,63 +35,13 @@ struct Options {
   bool has_list = false, is_quiet = false;
 };
 
-// A program that the user interrupts ends itself; what was counted is wanted.
-class IgnoreInterrupts {
- public:
-  IgnoreInterrupts() { ::signal(SIGINT, SIG_IGN), ::signal(SIGQUIT, SIG_IGN); }
-  ~IgnoreInterrupts() { ::signal(SIGINT, SIG_DFL), ::signal(SIGQUIT, SIG_DFL); }
-};
-
-class Folder {
- public:
-  Folder() {
-    const char* base = std::getenv("TMPDIR");
-    path_ = std::string(base != nullptr && *base != 0 ? base : "/tmp") + "/gpusim-cuda-XXXXXX";
-    if (::mkdtemp(path_.data()) == nullptr)
-      throw Error(fmt::format("{}: {}", path_, std::strerror(errno)));
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-fs::path find_library(const std::string& given) {
-  if (!given.empty()) {
-    if (::access(given.c_str(), R_OK) != 0)
-      throw Error(fmt::format("--library {}: {}", given, std::strerror(errno)));
-    return fs::absolute(given);
-  }
-  std::error_code error;
-  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& place : {here / kLibrary, here / ".." / "lib" / "gpusim" / kLibrary})
-    if (fs::exists(place, error)) return fs::weakly_canonical(place, error);
-  throw Error(fmt::format(
-      "{} is not beside the program, nor in ../lib/gpusim: name it with --library", kLibrary));
-}
-
 std::string preloads(const Options& o) {
-  const fs::path library = find_library(o.library);
-  std::string list = library;
+  const std::string library = find_preload_library(o.library, kLibrary);
+  const fs::path driver = fs::path(library).parent_path() / kDriver;
   std::error_code error;
-  if (const fs::path driver = library.parent_path() / kDriver; fs::exists(driver, error))
-    list += ":" + driver.string();
-  const auto is_bad = [](const std::string& path) {
-    return path.find_first_of(": ") != std::string::npos;
-  };
-  if (is_bad(library))
-    throw Error(
-        fmt::format("{}: LD_PRELOAD takes no path with a colon or a space: copy the "
-                    "library elsewhere",
-                    library.string()));
-  const char* const others = std::getenv("LD_PRELOAD");
-  return others != nullptr && *others != 0 ? list + ":" + others : list;
+  std::string value = preload_value(library);
+  if (fs::exists(driver, error)) value.insert(library.size(), ":" + driver.string());
+  return value;
 }
 
 // Where a program is that a shell would start.
@@ -173,7 +123,7 @@ int run(const Options& o, const std::vector<std::string>& command) {
   if (!o.chip.empty()) api::chip_named(o.chip);
   if (!o.stats.empty()) check_output_file("--stats", o.stats);
   check_program(command.front());
-  const Folder folder;
+  const SessionFolder folder("gpusim-cuda");
   std::vector<std::string> variables = {
       "LD_PRELOAD=" + preloads(o),
       fmt::format("{}={}", api::kBackendVariable, o.backend == "auto" ? "" : o.backend),

@@ -1,18 +1,14 @@
 #include "energy/power/attach/session.h"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
 #include "device_sim/base/child_process.h"
+#include "device_sim/base/child_session.h"
 #include "device_sim/base/error.h"
 #include "device_sim/base/file.h"
 #include "device_sim/base/json_object.h"
@@ -21,41 +17,11 @@
 namespace gpusim::power::attach {
 namespace {
 
-namespace fs = std::filesystem;
 constexpr const char* kLibrary = "libgpusim_power_attach.so";
-
-class Folder {
- public:
-  Folder() {
-    const char* base = std::getenv("TMPDIR");
-    path_ = std::string(base != nullptr && *base != 0 ? base : "/tmp") + "/gpusim-attach-XXXXXX";
-    if (::mkdtemp(path_.data()) == nullptr)
-      throw Error(fmt::format("{}: {}", path_, std::strerror(errno)));
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
-// A program that the user interrupts ends itself; what was recorded is wanted.
-class IgnoreInterrupts {
- public:
-  IgnoreInterrupts() { ::signal(SIGINT, SIG_IGN), ::signal(SIGQUIT, SIG_IGN); }
-  ~IgnoreInterrupts() { ::signal(SIGINT, SIG_DFL), ::signal(SIGQUIT, SIG_DFL); }
-};
 
 std::vector<std::string> variables(const SessionOptions& o, const std::string& library,
                                    const std::string& folder) {
-  const char* const others = std::getenv("LD_PRELOAD");
-  return {"LD_PRELOAD=" + library + (others != nullptr ? ":" + std::string(others) : ""),
-          fmt::format("{}={}", kFolderVariable, folder),
+  return {"LD_PRELOAD=" + preload_value(library), fmt::format("{}={}", kFolderVariable, folder),
           fmt::format("{}={}", kTimingVariable, static_cast<int>(o.timing)),
           fmt::format("{}={}", kMostVariable, o.most_records),
           fmt::format("{}={}", kCallsVariable, o.has_calls ? 1 : 0)};
@@ -84,19 +50,7 @@ void sample(PowerSource& source, Hertz rate, const std::atomic<bool>& stop, Trac
 
 }  // namespace
 
-std::string find_library(const std::string& given) {
-  if (!given.empty()) {
-    if (::access(given.c_str(), R_OK) != 0)
-      throw Error(fmt::format("--library {}: {}", given, std::strerror(errno)));
-    return fs::absolute(given);
-  }
-  std::error_code error;
-  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& place : {here / kLibrary, here / ".." / "lib" / "gpusim" / kLibrary})
-    if (fs::exists(place, error)) return fs::weakly_canonical(place, error);
-  throw Error(fmt::format(
-      "{} is not beside the program, nor in ../lib/gpusim: name it with --library", kLibrary));
-}
+std::string find_library(const std::string& given) { return find_preload_library(given, kLibrary); }
 
 Session run_session(const SessionOptions& options, PowerSource* source) {
   if (options.command.empty())
@@ -104,11 +58,7 @@ Session run_session(const SessionOptions& options, PowerSource* source) {
   if (!(options.rate.value() > 0) || options.rate.value() > 1e6)
     throw Error("--rate: above 0, up to 1000000 readings per second");
   const std::string library = find_library(options.library);
-  if (library.find_first_of(": ") != std::string::npos)
-    throw Error(fmt::format(
-        "{}: LD_PRELOAD takes no path with a colon or a space: copy the library elsewhere",
-        library));
-  const Folder folder;
+  const SessionFolder folder("gpusim-attach");
   Session session;
   const IgnoreInterrupts guard;
   std::atomic<bool> stop = false;
