@@ -314,7 +314,8 @@ class Gdb(unittest.TestCase):
                 file = self.build / f"{isa}.gsc"
                 done = subprocess.run([self.gpusim, "run", "--quiet", "--cores", "8",
                                        "--checkpoint", file, "--checkpoint-every", "8000",
-                                       "--checkpoint-stop", program], capture_output=True, timeout=60, check=False)
+                                       "--checkpoint-stop", program], capture_output=True,
+                              timeout=60, check=False)
                 self.assertEqual(done.returncode, 123)
                 with Run(self.gpusim, "--resume", file) as run:
                     text = run.gdb("break printf", "continue", "backtrace", "delete", "continue")
