@@ -8,12 +8,12 @@
 
 namespace gpusim::host::chip {
 
-// Requests come in the order in which cores issue them, and at other times than they arrive here: one
-// that arrives earlier takes what is still free before those that were there first.
+// Requests come in the order in which cores issue them, and at other times than they arrive here:
+// one that arrives earlier takes what is still free before those that were there first.
 class Calendar {
  public:
-  // Takes `length` ticks in one piece, from the first free place at or after `at`, and returns where
-  // that begins. `now`: no request will ever arrive before.
+  // Takes `length` ticks in one piece, from the first free place at or after `at`, and returns
+  // where that begins. `now`: no request will ever arrive before.
   Ticks take(Ticks at, Ticks length, Ticks now) {
     used_ += length;
     if (at == last_.end) {

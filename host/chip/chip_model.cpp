@@ -17,7 +17,8 @@ constexpr size_t kMostBacklog = size_t{1} << 26;
 
 enum Why : uint8_t { kRuns, kOrder, kWord, kLockHeld };
 
-// Lines that a core ever had. A set of 32-bit hashes: one cold miss in some 10^9 is taken for another.
+// Lines that a core ever had. A set of 32-bit hashes: one cold miss in some 10^9 is taken for
+// another.
 class LineSet {
  public:
   bool insert(uint64_t line) {
@@ -63,7 +64,8 @@ struct ChipModel::Core {
     uint32_t unit;
   };
   std::deque<Pending> loads, stores;
-  std::unordered_map<uint64_t, uint64_t> seen;  // of watched lines: version that ended the last wait
+  std::unordered_map<uint64_t, uint64_t>
+      seen;  // of watched lines: version that ended the last wait
   LineSet had;
 };
 
@@ -89,8 +91,8 @@ Totals& Totals::operator-=(const Totals& b) {
   for (size_t p = 0; p < kParts; ++p) less(at[p], b.at[p]);
   less(executions, b.executions);
   less(misses, b.misses);
-  for (auto [mine, theirs] : {std::pair{&false_sharing, &b.false_sharing},
-                              std::pair{&true_sharing, &b.true_sharing}})
+  for (auto [mine, theirs] :
+       {std::pair{&false_sharing, &b.false_sharing}, std::pair{&true_sharing, &b.true_sharing}})
     for (const auto& [pair, count] : *theirs) (*mine)[pair] -= count;
   memory.l2_accesses -= b.memory.l2_accesses;
   memory.l2_misses -= b.memory.l2_misses;
@@ -121,17 +123,18 @@ ChipModel::ChipModel(const ChipShape& shape, const Module& module, const Machine
     : shape_(shape),
       config_(config),
       program_(module, pointer_bytes, shape_, region),
-      context_{.shape = shape_,
-               .program = program_,
-               .config = config_,
-               .line_shift = static_cast<uint32_t>(std::countr_zero(shape.line_bytes)),
-               .granule_shift =
-                   static_cast<uint32_t>(std::countr_zero(shape.shared.interleave_bytes)),
-               .stack_base = config.window_base,
-               .stack_end = config.window_base + (uint64_t{config.cores} << config.window_shift),
-               .least_miss = ticks(shape.l2 && shape.l2->is_of_tile ? shape.l2->hit_cycles
-                                                                    : shape.shared.cache.hit_cycles)},
-      memory_(shape_, [this](uint32_t core, uint64_t line, bool stays) { lost(core, line, stays); }) {
+      context_{
+          .shape = shape_,
+          .program = program_,
+          .config = config_,
+          .line_shift = static_cast<uint32_t>(std::countr_zero(shape.line_bytes)),
+          .granule_shift = static_cast<uint32_t>(std::countr_zero(shape.shared.interleave_bytes)),
+          .stack_base = config.window_base,
+          .stack_end = config.window_base + (uint64_t{config.cores} << config.window_shift),
+          .least_miss = ticks(shape.l2 && shape.l2->is_of_tile ? shape.l2->hit_cycles
+                                                               : shape.shared.cache.hit_cycles)},
+      memory_(shape_,
+              [this](uint32_t core, uint64_t line, bool stays) { lost(core, line, stays); }) {
   for (uint32_t core = 0; core < config.cores; ++core)
     cores_.push_back(std::make_unique<Core>(context_, core));
   const unsigned threads = std::max(1u, config.threads);
@@ -187,8 +190,7 @@ void ChipModel::release(uint32_t core, uint64_t address, uint64_t number) {
 
 void ChipModel::acquire(uint32_t core, uint64_t address, uint64_t number) {
   const uint64_t key = key_of(address, number);
-  cores_[core]->model.append(
-      Order{.key = key, .required = keys_[key].appended, .has_word = true});
+  cores_[core]->model.append(Order{.key = key, .required = keys_[key].appended, .has_word = true});
 }
 
 void ChipModel::ended(uint32_t core) { cores_[core]->has_ended = true; }
@@ -283,16 +285,16 @@ bool ChipModel::run_freely(bool is_final) {
   return all_there;
 }
 
-// Since it wrote nothing in two slices it sleeps: what would have woken it in the first of them would
-// have let it write in the second.
+// Since it wrote nothing in two slices it sleeps: what would have woken it in the first of them
+// would have let it write in the second.
 bool ChipModel::may_say_more(const Core& c) {
   return c.model.has_more() || (!c.has_ended && (c.wrote || c.wrote_before));
 }
 
 // Of what it does next.
 Ticks ChipModel::time_of(const Core& c) const {
-  return c.clock + (c.model.has_request() ? c.model.requests[c.model.next].gap
-                                          : c.model.since_request());
+  return c.clock +
+         (c.model.has_request() ? c.model.requests[c.model.next].gap : c.model.since_request());
 }
 
 void ChipModel::push(uint32_t core) {
@@ -369,20 +371,35 @@ void ChipModel::serve(uint32_t core) {
   if (r.l2 != 0) charge(c, Part::kL2, r.l2, r.unit);
   c.clock += r.gap;
   switch (r.kind) {
-    case Kind::kTail: break;
-    case Kind::kNote: note_written(core, r); break;
-    case Kind::kWait: wait(core, r); break;
-    case Kind::kRelease: reach(core, r); break;
-    case Kind::kAcquire: acquire_now(core, r); break;
-    case Kind::kLock: take_lock(core, r); break;
-    case Kind::kUnlock: give_lock(core, r); break;
+    case Kind::kTail:
+      break;
+    case Kind::kNote:
+      note_written(core, r);
+      break;
+    case Kind::kWait:
+      wait(core, r);
+      break;
+    case Kind::kRelease:
+      reach(core, r);
+      break;
+    case Kind::kAcquire:
+      acquire_now(core, r);
+      break;
+    case Kind::kLock:
+      take_lock(core, r);
+      break;
+    case Kind::kUnlock:
+      give_lock(core, r);
+      break;
     case Kind::kBegin:
       if (!begin_) begin_ = std::make_unique<Totals>(totals_at(c.clock));
       break;
     case Kind::kEnd:
-      if (begin_) end_ = std::make_unique<Totals>(totals_at(std::max(c.clock, end_ ? end_->time : 0)));
+      if (begin_)
+        end_ = std::make_unique<Totals>(totals_at(std::max(c.clock, end_ ? end_->time : 0)));
       break;
-    default: serve_access(c, core, r);
+    default:
+      serve_access(c, core, r);
   }
   now_.time = std::max(now_.time, c.clock);
 }
@@ -391,7 +408,8 @@ void ChipModel::serve_access(Core& c, uint32_t core, const Request& r) {
   const bool is_data = r.kind == Kind::kLoad || r.kind == Kind::kStore || r.kind == Kind::kAtomic;
   if (r.kind == Kind::kAtomic) drain(c);
   if (r.kind == Kind::kLoad) wait_for_slot(c, shape_.cores.outstanding_loads - 1, true, r.unit);
-  if (r.kind == Kind::kStore) wait_for_slot(c, std::max(1u, shape_.cores.store_buffer) - 1, false, r.unit);
+  if (r.kind == Kind::kStore)
+    wait_for_slot(c, std::max(1u, shape_.cores.store_buffer) - 1, false, r.unit);
   if (is_data && (r.ask == Ask::kRead || r.ask == Ask::kOwn)) classify(core, r);
   const Answer a = memory_.ask(core, r.ask, r.line, r.order, c.clock);
   if (r.ask == Ask::kOwn || r.ask == Ask::kUpgrade) note_written(core, r);
@@ -441,7 +459,8 @@ void ChipModel::classify(uint32_t core, const Request& r) {
   Miss miss = is_new ? Miss::kCold : Miss::kCapacity;
   if (const auto it = lost_.find(r.line); it != lost_.end()) {
     auto& list = it->second;
-    const auto mine = std::find_if(list.begin(), list.end(), [&](const Lost& l) { return l.core == core; });
+    const auto mine =
+        std::find_if(list.begin(), list.end(), [&](const Lost& l) { return l.core == core; });
     if (mine != list.end()) {
       const bool is_true = (mine->written & r.words) != 0;
       miss = is_true ? Miss::kSharing : Miss::kFalseSharing;
@@ -531,8 +550,8 @@ void ChipModel::acquire_now(uint32_t core, const Request& r) {
   block(core, kOrder);
 }
 
-// A lock goes to cores in the order in which they ask for it in simulated time, whatever the order in
-// which the program's run gave it to them.
+// A lock goes to cores in the order in which they ask for it in simulated time, whatever the order
+// in which the program's run gave it to them.
 void ChipModel::take_lock(uint32_t core, const Request& r) {
   Core& c = *cores_[core];
   drain(c);
@@ -567,8 +586,9 @@ void ChipModel::give_lock(uint32_t core, const Request& r) {
   lock.holder = lock.waiting.front();
   lock.waiting.pop_front();
   // The next one sees it by a read of the word.
-  const Answer seen = memory_.ask(lock.holder, shape_.shared.coherence == Coherence::kMesi ? Ask::kRead : Ask::kFar,
-                                  r.line, 8, c.clock);
+  const Answer seen =
+      memory_.ask(lock.holder, shape_.shared.coherence == Coherence::kMesi ? Ask::kRead : Ask::kFar,
+                  r.line, 8, c.clock);
   unblock(lock.holder, seen.done, core);
 }
 
@@ -601,7 +621,8 @@ Totals ChipModel::totals_at(Ticks time) {
   const Network& network = memory_.network();
   for (uint32_t l = 0; l < network.link_count(); ++l) t.links.push_back(network.used(l));
   for (uint32_t s = 0; s < shape_.shared.slices; ++s) t.slices.push_back(memory_.slice_used(s));
-  for (uint32_t c = 0; c < shape_.memory.channels; ++c) t.channels.push_back(memory_.channel_used(c));
+  for (uint32_t c = 0; c < shape_.memory.channels; ++c)
+    t.channels.push_back(memory_.channel_used(c));
   const uint32_t tiles = network.tiles();
   for (uint32_t a = 0; a < tiles; ++a)
     for (uint32_t b = 0; b < tiles; ++b) t.bytes_between.push_back(network.bytes_between(a, b));
@@ -647,14 +668,14 @@ void ChipModel::sample(Ticks end) {
     const Sample &a = samples_[i], &b = samples_[i + 1];
     const auto la = static_cast<double>(a.end - a.begin), lb = static_cast<double>(b.end - b.begin);
     const auto mean = [&](double x, double y) { return (x * la + y * lb) / (la + lb); };
-    samples_[i / 2] = {.begin = a.begin,
-                       .end = b.end,
-                       .busiest_link = mean(a.busiest_link, b.busiest_link),
-                       .mean_link = mean(a.mean_link, b.mean_link),
-                       .channels = mean(a.channels, b.channels),
-                       .slices = mean(a.slices, b.slices),
-                       .instructions_per_cycle =
-                           mean(a.instructions_per_cycle, b.instructions_per_cycle)};
+    samples_[i / 2] = {
+        .begin = a.begin,
+        .end = b.end,
+        .busiest_link = mean(a.busiest_link, b.busiest_link),
+        .mean_link = mean(a.mean_link, b.mean_link),
+        .channels = mean(a.channels, b.channels),
+        .slices = mean(a.slices, b.slices),
+        .instructions_per_cycle = mean(a.instructions_per_cycle, b.instructions_per_cycle)};
   }
   samples_.resize(samples_.size() / 2);
   sample_length_ *= 2;

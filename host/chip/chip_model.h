@@ -1,9 +1,10 @@
-// A chip beside the program: what cores did, from their journals, put in the order of simulated time.
+// A chip beside the program: what cores did, from their journals, put in the order of simulated
+// time.
 //
-// Time goes on in windows ("bound and weave", Sanchez and Kozyrakis, ZSim, ISCA 2013). In a window each
-// core first runs freely, on its own caches alone; then all requests that left the cores are served in
-// the order in which they were issued, and what they cost is charged to the cores. What others did to
-// a core's lines it learns with the next window.
+// Time goes on in windows ("bound and weave", Sanchez and Kozyrakis, ZSim, ISCA 2013). In a window
+// each core first runs freely, on its own caches alone; then all requests that left the cores are
+// served in the order in which they were issued, and what they cost is charged to the cores. What
+// others did to a core's lines it learns with the next window.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -24,14 +25,14 @@ namespace gpusim::host::chip {
 struct ChipResult {
   Totals totals;  // of the region of interest, or of the run
   Ticks begin = 0;
-  bool has_region = false;  // the program came to it
+  bool has_region = false;    // the program came to it
   std::vector<Ticks> clocks;  // of cores at the end of the run
   std::vector<Sample> samples;
-  // Instructions that accessed memory and were not served on the chip: per word of the code map, and
-  // per core, over the whole run.
+  // Instructions that accessed memory and were not served on the chip: per word of the code map,
+  // and per core, over the whole run.
   std::vector<uint64_t> off_chip_at, off_chip_of;
-  // Waits whose end no simulated write explains, and how often memory for the cores' streams ran out:
-  // where these are not 0, time depends on how the run was made.
+  // Waits whose end no simulated write explains, and how often memory for the cores' streams ran
+  // out: where these are not 0, time depends on how the run was made.
   uint64_t unexplained_waits = 0, forced = 0;
 };
 
@@ -80,9 +81,7 @@ class ChipModel final : public JournalReader {
   };
 
   void order(uint32_t before, uint32_t after);
-  uint64_t key_of(uint64_t address, uint64_t number) const {
-    return address << 1 | (number & 1);
-  }
+  uint64_t key_of(uint64_t address, uint64_t number) const { return address << 1 | (number & 1); }
   bool advance(bool is_final);
   bool run_freely(bool is_final);
   void weave(Ticks until);

@@ -62,8 +62,8 @@ uint64_t CoreModel::line_of(uint64_t address, uint32_t shift) const {
       m.memory_model == MemoryModel::kPrivate && address - m.linear_base >= m.linear_size;
   constexpr uint32_t kAddressBits = 48;
   const uint64_t owner = is_own ? uint64_t{number_} + 1 : 0;
-  return ((address & ((uint64_t{1} << kAddressBits) - 1)) >> shift) |
-         owner << (kAddressBits - shift);
+  return ((address & ((uint64_t{1} << kAddressBits) - 1)) >> shift) | owner
+                                                                          << (kAddressBits - shift);
 }
 
 void CoreModel::begin(Ticks clock) {
@@ -177,8 +177,7 @@ void CoreModel::far(const SiteModel& site, uint64_t line, uint32_t bytes, bool f
        : site.kind == SiteKind::kStore ? Kind::kStore
                                        : Kind::kLoad,
        site.kind == SiteKind::kLoad ? Ask::kFarRead : Ask::kFar, line, 0, std::max(bytes, 1u),
-       site.unit, first,
-       site.kind == SiteKind::kStore ? 0 : c_.least_miss);
+       site.unit, first, site.kind == SiteKind::kStore ? 0 : c_.least_miss);
 }
 
 void CoreModel::miss(const SiteModel& site, uint64_t line, uint64_t words, bool write, bool first) {
@@ -213,7 +212,8 @@ void CoreModel::miss(const SiteModel& site, uint64_t line, uint64_t words, bool 
     return;
   }
   emit(kind, write ? (is_coherent_ ? Ask::kOwn : Ask::kRead) : Ask::kRead, line, words, 0,
-       site.unit, first, kind == Kind::kStore || c_.shape.cores.outstanding_loads > 1 ? 0 : c_.least_miss);
+       site.unit, first,
+       kind == Kind::kStore || c_.shape.cores.outstanding_loads > 1 ? 0 : c_.least_miss);
   const LineState state = makes_dirty    ? LineState::kModified
                           : is_coherent_ ? LineState::kShared
                                          : LineState::kExclusive;
@@ -222,7 +222,8 @@ void CoreModel::miss(const SiteModel& site, uint64_t line, uint64_t words, bool 
     return;
   }
   if (const auto victim = l1_.fill(line, state); victim && victim->state == LineState::kModified)
-    if (uint64_t* below = l2_.find(victim->line)) StateCache::set_state(below, LineState::kModified);
+    if (uint64_t* below = l2_.find(victim->line))
+      StateCache::set_state(below, LineState::kModified);
   if (auto victim = l2_.fill(line, state)) {
     if (l1_.drop(victim->line) == LineState::kModified) victim->state = LineState::kModified;
     evict(*victim, site.unit);
@@ -371,8 +372,8 @@ bool CoreModel::skip_lock() {
     if (site_ == block_->sites.size()) return true;
     ++site_;
     if (word - c_.stack_base < c_.stack_end - c_.stack_base) return true;
-    lock_word_ = word - static_cast<uint64_t>(
-                            int64_t{c_.program.function(lock_block_->function).offset});
+    lock_word_ =
+        word - static_cast<uint64_t>(int64_t{c_.program.function(lock_block_->function).offset});
     lock_has_word_ = true;
     return true;
   }

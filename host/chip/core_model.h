@@ -1,5 +1,5 @@
-// One core of a chip: reads what it did from its journal and sends what its own caches do not serve as
-// requests, with the cycles between them.
+// One core of a chip: reads what it did from its journal and sends what its own caches do not serve
+// as requests, with the cycles between them.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -18,28 +18,28 @@ enum class Kind : uint8_t {
   kStore,   // it does not
   kAtomic,  // it waits, also for what came before
   kFetch,
-  kPut,     // nobody waits
-  kNote,    // a write to a line that is contended: takes no time
-  kTail,    // cycles only: at the end
-  kWait,    // until a word of the line changes
-  kRelease, // number: of the order
+  kPut,      // nobody waits
+  kNote,     // a write to a line that is contended: takes no time
+  kTail,     // cycles only: at the end
+  kWait,     // until a word of the line changes
+  kRelease,  // number: of the order
   kAcquire,
   kLock,
   kUnlock,
-  kBegin,   // of the region of interest
+  kBegin,  // of the region of interest
   kEnd,
 };
 
 struct Request {
   uint64_t line = 0;
-  uint64_t words = 0;    // mask of the 8-byte words of the line
-  Ticks gap = 0;         // since the request before
+  uint64_t words = 0;       // mask of the 8-byte words of the line
+  Ticks gap = 0;            // since the request before
   uint32_t l1 = 0, l2 = 0;  // of it: parts that are not instructions
   uint32_t unit = 0;
-  uint32_t order = 0;    // kRelease, kAcquire: which; else bytes
+  uint32_t order = 0;  // kRelease, kAcquire: which; else bytes
   Kind kind = Kind::kTail;
   Ask ask = Ask::kRead;
-  bool counts = false;   // the first line of an access
+  bool counts = false;  // the first line of an access
 };
 
 // One word of order between cores: what the releasing core did so far comes before what the
@@ -65,7 +65,7 @@ struct CoreCounts {
   uint64_t l1_accesses = 0, l1_misses = 0;  // data; accesses as instructions make them
   uint64_t l2_accesses = 0, l2_misses = 0;  // a private one
   uint64_t fetches = 0, fetch_misses = 0;   // lines
-  uint64_t skipped = 0;                     // instructions of looks in vain, and of barriers and locks
+  uint64_t skipped = 0;  // instructions of looks in vain, and of barriers and locks
 };
 
 class CoreModel {
@@ -87,8 +87,8 @@ class CoreModel {
   // --- Free running.
   // At `clock`, with no request left.
   void begin(Ticks clock);
-  // Reads on until the core is at `until`, if its misses cost what they cost at least; from `hot` on
-  // it stops where it comes to a line that others want. Counts executions of blocks.
+  // Reads on until the core is at `until`, if its misses cost what they cost at least; from `hot`
+  // on it stops where it comes to a line that others want. Counts executions of blocks.
   void run(Ticks until, Ticks hot, std::vector<uint64_t>& executions);
   bool is_starved() const { return starved_; }
   bool stopped_hot() const { return stopped_hot_; }
@@ -122,7 +122,8 @@ class CoreModel {
   void end_block();
   void take_order(uint32_t index);
   bool access(const SiteModel& site, uint64_t address, uint32_t bytes);
-  void access_line(const SiteModel& site, uint64_t line, uint64_t words, uint32_t bytes, bool first);
+  void access_line(const SiteModel& site, uint64_t line, uint64_t words, uint32_t bytes,
+                   bool first);
   void miss(const SiteModel& site, uint64_t line, uint64_t words, bool write, bool first);
   void write_hit(const SiteModel& site, uint64_t line, uint64_t words, uint32_t bytes,
                  uint64_t* entry, bool first);

@@ -80,8 +80,9 @@ void MemorySystem::note_write(uint64_t line, uint32_t core, Ticks at) {
 Ticks MemorySystem::use_channel(Channel& channel, uint64_t line, uint32_t bytes, Ticks at,
                                 Ticks* queued) {
   const MemoryShape& m = shape_.memory;
-  const Ticks length =
-      bytes == shape_.line_bytes ? line_time_ : std::max<Ticks>(1, ticks(bytes / m.bytes_per_cycle));
+  const Ticks length = bytes == shape_.line_bytes
+                           ? line_time_
+                           : std::max<Ticks>(1, ticks(bytes / m.bytes_per_cycle));
   const Ticks begin = channel.calendar.take(at, length, now_);
   *queued = begin - at;
   double latency = m.latency_cycles;
@@ -100,8 +101,7 @@ Ticks MemorySystem::use_channel(Channel& channel, uint64_t line, uint32_t bytes,
 // A line that had to go from a slice. Nobody waits for it.
 void MemorySystem::write_back(uint32_t slice, uint64_t line, Ticks at) {
   Channel& channel = channels_[channel_of(line)];
-  const Delivery d =
-      network_.send(tile_of_slice(slice), channel.tile, shape_.line_bytes, at, now_);
+  const Delivery d = network_.send(tile_of_slice(slice), channel.tile, shape_.line_bytes, at, now_);
   Ticks queued = 0;
   use_channel(channel, line, shape_.line_bytes, d.arrival, &queued);
   ++counts_.memory_writes;
@@ -160,8 +160,8 @@ void MemorySystem::directory(Walk& w, uint32_t slice, bool* data_comes_from_owne
     ++counts_.forwards;
     Ticks there = network_.send(home, tile, 0, w.at, now_).arrival;
     there += ticks(shape_.l2 && !shape_.l2->is_of_tile ? shape_.l2->hit_cycles
-                   : shape_.l1_data                   ? shape_.l1_data->hit_cycles
-                                                      : 0);
+                   : shape_.l1_data                    ? shape_.l1_data->hit_cycles
+                                                       : 0);
     const Ticks done = network_.send(tile, w.tile, shape_.line_bytes, there, now_).arrival;
     lose_(e.owner, w.line, !w.writes());
     if (w.writes()) {
@@ -189,7 +189,8 @@ void MemorySystem::directory(Walk& w, uint32_t slice, bool* data_comes_from_owne
       e.owner = w.core;
       w.answer.is_exclusive = true;
     } else if (!is_known) {
-      // All are remembered, to be told when the line goes; what the entry can name sets the traffic.
+      // All are remembered, to be told when the line goes; what the entry can name sets the
+      // traffic.
       e.sharers.push_back(w.core);
       e.is_everybody |= shape_.shared.sharers != 0 && e.sharers.size() > shape_.shared.sharers;
     }
@@ -289,7 +290,7 @@ Answer MemorySystem::ask(uint32_t core, Ask what, uint64_t line, uint32_t bytes,
     return w.answer;
   }
   const uint32_t slice = slice_of(line), home = tile_of_slice(slice);
-  const uint32_t payload = what == Ask::kPutDirty ? shape_.line_bytes
+  const uint32_t payload = what == Ask::kPutDirty                            ? shape_.line_bytes
                            : what == Ask::kWriteThrough || what == Ask::kFar ? bytes
                                                                              : 0;
   const Delivery there = network_.send(w.tile, home, payload, w.at, now_);

@@ -17,12 +17,12 @@ namespace gpusim::host::chip {
 
 // Where a core's time goes.
 enum class Part : uint8_t {
-  kCompute,    // instructions, as if all were in the L1
-  kFetch,      // misses of the instruction cache
-  kL1,         // hits that take longer than one cycle
+  kCompute,  // instructions, as if all were in the L1
+  kFetch,    // misses of the instruction cache
+  kL1,       // hits that take longer than one cycle
   kL2,
   kNetwork,
-  kShared,     // slices of the shared cache, or scratchpad
+  kShared,  // slices of the shared cache, or scratchpad
   kMemory,
   kCoherence,  // other cores' copies: told to go, or fetched
   kWaiting,    // for other cores: barriers, locks, words that shall change
@@ -40,10 +40,10 @@ inline constexpr const char* kMissNames[kMissKinds] = {"cold", "capacity", "shar
 
 enum class Ask : uint8_t {
   kRead,
-  kFetch,         // instructions
-  kOwn,           // to write: the line, alone
-  kUpgrade,       // to write a line that is there, shared
-  kPut,           // a clean line had to go
+  kFetch,    // instructions
+  kOwn,      // to write: the line, alone
+  kUpgrade,  // to write a line that is there, shared
+  kPut,      // a clean line had to go
   kPutDirty,
   kWriteThrough,  // bytes
   kFarRead,       // of bytes, from where they are
@@ -62,7 +62,7 @@ struct MemoryCounts {
 
 struct Answer {
   Ticks done = 0;
-  Stack parts{};            // they add up to done - at
+  Stack parts{};              // they add up to done - at
   bool is_exclusive = false;  // nobody else has the line
   bool from_memory = false;
 };

@@ -20,9 +20,15 @@ Network::Network(const NetworkShape& shape)
   switch (shape.topology) {
     case Topology::kMesh:
     case Topology::kTorus:
-    case Topology::kRing: count = size_t{tiles_} * kDirections; break;
-    case Topology::kCrossbar: count = tiles_; break;
-    case Topology::kBus: count = 1; break;
+    case Topology::kRing:
+      count = size_t{tiles_} * kDirections;
+      break;
+    case Topology::kCrossbar:
+      count = tiles_;
+      break;
+    case Topology::kBus:
+      count = 1;
+      break;
     case Topology::kHierarchical:
       // A port out of and one into each cluster of a level, but of the last, which has all tiles.
       for (const auto& level : shape.levels) {
@@ -75,8 +81,12 @@ void Network::route(uint32_t from, uint32_t to, std::vector<uint32_t>& links) co
     case Topology::kTorus:
     case Topology::kRing:
       return route_on_grid(from, to, links);
-    case Topology::kCrossbar: links.push_back(to); return;
-    case Topology::kBus: links.push_back(0); return;
+    case Topology::kCrossbar:
+      links.push_back(to);
+      return;
+    case Topology::kBus:
+      links.push_back(0);
+      return;
     case Topology::kHierarchical: {
       const size_t top = common_level(from, to);
       for (size_t l = 0; l < top; ++l)
@@ -116,7 +126,8 @@ Delivery Network::send(uint32_t from, uint32_t to, uint32_t payload_bytes, Ticks
   route(from, to, scratch_);
   Delivery d{at, 0};
   // The head goes on as soon as a link is free; the others follow it flit by flit.
-  const bool is_single = shape_.topology == Topology::kCrossbar || shape_.topology == Topology::kBus;
+  const bool is_single =
+      shape_.topology == Topology::kCrossbar || shape_.topology == Topology::kBus;
   const bool is_levels = shape_.topology == Topology::kHierarchical;
   const Ticks flit_time = flits * kCycle;
   const Ticks share =
@@ -143,8 +154,10 @@ std::string Network::link_name(uint32_t link) const {
     case Topology::kRing:
       return fmt::format("{},{} {}", link / kDirections % shape_.columns,
                          link / kDirections / shape_.columns, kDirectionNames[link % kDirections]);
-    case Topology::kCrossbar: return fmt::format("port {}", link);
-    case Topology::kBus: return "bus";
+    case Topology::kCrossbar:
+      return fmt::format("port {}", link);
+    case Topology::kBus:
+      return "bus";
     case Topology::kHierarchical: {
       size_t level = level_base_.size() - 1;
       while (level_base_[level] > link) --level;

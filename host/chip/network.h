@@ -14,10 +14,10 @@ struct Delivery {
   Ticks queued = 0;   // of that, waiting for links
 };
 
-// Zero-load latency of a message of k flits over h links of a mesh, torus or ring (Dally and Towles,
-// Principles and Practices of Interconnection Networks, 3.3): (h + 1) routers, h links, and k - 1
-// cycles until the last flit is there. Through a crossbar or bus: one router and one link. Within a
-// tile: nothing.
+// Zero-load latency of a message of k flits over h links of a mesh, torus or ring (Dally and
+// Towles, Principles and Practices of Interconnection Networks, 3.3): (h + 1) routers, h links, and
+// k - 1 cycles until the last flit is there. Through a crossbar or bus: one router and one link.
+// Within a tile: nothing.
 class Network {
  public:
   explicit Network(const NetworkShape& shape);

@@ -61,9 +61,9 @@ std::vector<PlaceTime> stacks_of_cores(const ChipReport& r) {
   std::vector<PlaceTime> rows;
   for (size_t first = 0; first < cores.size(); first += per) {
     const size_t end = std::min(cores.size(), first + per);
-    PlaceTime row{per == 1 ? fmt::format("core {}", first)
-                           : fmt::format("cores {} to {}", first, end - 1),
-                  {}};
+    PlaceTime row{
+        per == 1 ? fmt::format("core {}", first) : fmt::format("cores {} to {}", first, end - 1),
+        {}};
     for (size_t c = first; c < end; ++c) {
       const auto stack = stack_of(cores[c]);
       for (size_t p = 0; p < kParts; ++p) row.cycles[p] += stack[p];
@@ -75,7 +75,7 @@ std::vector<PlaceTime> stacks_of_cores(const ChipReport& r) {
 
 Json time_chart(const ChipReport& r) {
   Json series = Json::array();
-  const auto add = [&](const char* name, double Sample::* value) {
+  const auto add = [&](const char* name, double Sample::*value) {
     Json points = Json::array();
     for (const Sample& s : r.result.samples)
       points.push_back({number(cycles_of(s.begin + s.end) / 2), number(s.*value)});
@@ -88,18 +88,20 @@ Json time_chart(const ChipReport& r) {
   return {{"kind", "lines"},
           {"title", "Use over time"},
           {"x", {{"label", "cycle"}, {"scale", "linear"}, {"format", "si"}}},
-          {"y", {{"label", "share of what is possible"},
-                 {"scale", "linear"},
-                 {"format", "percent"},
-                 {"min", 0},
-                 {"max", 1}}},
+          {"y",
+           {{"label", "share of what is possible"},
+            {"scale", "linear"},
+            {"format", "percent"},
+            {"min", 0},
+            {"max", 1}}},
           {"series", std::move(series)}};
 }
 
 // Operations are instructions that compute: integer and floating point.
 Json roofline_chart(const ChipReport& r) {
   const double peak = r.cores * r.shape.cores.issue_width * r.shape.clock_hz;
-  const double bandwidth = r.shape.memory.channels * r.shape.memory.bytes_per_cycle * r.shape.clock_hz;
+  const double bandwidth =
+      r.shape.memory.channels * r.shape.memory.bytes_per_cycle * r.shape.clock_hz;
   const double here = share(r.operations, r.memory_bytes);
   const double ridge = peak / bandwidth;
   const double low = std::min(ridge, here > 0 ? here : ridge) / 16,
@@ -109,25 +111,27 @@ Json roofline_chart(const ChipReport& r) {
     const double x = low * std::pow(high / low, i / 32.0);
     roof.push_back({number(x), number(std::min(peak, x * bandwidth))});
   }
-  return {{"kind", "lines"},
-          {"title", "Roofline"},
-          {"note", "Operations are instructions that compute; bytes are those between the shared "
-                   "cache and memory."},
-          {"x", {{"label", "operations per byte"}, {"scale", "log2"}, {"format", "number"}}},
-          {"y", {{"label", "operations per second"}, {"scale", "log10"}, {"format", "si"}}},
-          {"series",
-           Json::array({Json{{"name", "the chip's limit"},
-                             {"style", "reference"},
-                             {"points", std::move(roof)}},
-                        Json{{"name", "this program"},
-                             {"points", Json::array({Json::array(
-                                            {number(here), number(share(r.operations, r.seconds))})})}}})}};
+  return {
+      {"kind", "lines"},
+      {"title", "Roofline"},
+      {"note",
+       "Operations are instructions that compute; bytes are those between the shared "
+       "cache and memory."},
+      {"x", {{"label", "operations per byte"}, {"scale", "log2"}, {"format", "number"}}},
+      {"y", {{"label", "operations per second"}, {"scale", "log10"}, {"format", "si"}}},
+      {"series",
+       Json::array(
+           {Json{{"name", "the chip's limit"}, {"style", "reference"}, {"points", std::move(roof)}},
+            Json{{"name", "this program"},
+                 {"points", Json::array({Json::array(
+                                {number(here), number(share(r.operations, r.seconds))})})}}})}};
 }
 
 Json matrix_chart(const ChipReport& r) {
   // Tiles, or groups of neighbouring ones.
   constexpr uint32_t kMost = 32;
-  const uint32_t tiles = r.shape.tiles(), per = (tiles + kMost - 1) / kMost, n = (tiles + per - 1) / per;
+  const uint32_t tiles = r.shape.tiles(), per = (tiles + kMost - 1) / kMost,
+                 n = (tiles + per - 1) / per;
   std::vector<std::vector<double>> sums(n, std::vector<double>(n, 0));
   double most = 0;
   for (uint32_t a = 0; a < tiles; ++a)
@@ -143,14 +147,15 @@ Json matrix_chart(const ChipReport& r) {
     for (uint32_t a = 0; a < n; ++a) column.push_back(number(sums[b][a]));
     cells.push_back(std::move(column));
   }
-  return {{"kind", "heat"},
-          {"title", "Bytes from tile (rows) to tile (columns)"},
-          {"columns", std::move(columns)},
-          {"x", {{"label", "to tile"}}},
-          {"y", {{"label", "from tile"}, {"min", 0}, {"max", tiles}, {"format", "count"}}},
-          {"cells", std::move(cells)},
-          {"value", {{"label", "bytes"}, {"format", "si"}, {"unit", "B"}, {"min", 0},
-                     {"max", number(most)}}}};
+  return {
+      {"kind", "heat"},
+      {"title", "Bytes from tile (rows) to tile (columns)"},
+      {"columns", std::move(columns)},
+      {"x", {{"label", "to tile"}}},
+      {"y", {{"label", "from tile"}, {"min", 0}, {"max", tiles}, {"format", "count"}}},
+      {"cells", std::move(cells)},
+      {"value",
+       {{"label", "bytes"}, {"format", "si"}, {"unit", "B"}, {"min", 0}, {"max", number(most)}}}};
 }
 
 Json table(std::initializer_list<std::pair<const char*, const char*>> columns, Json rows) {
@@ -185,8 +190,9 @@ void add_sharing(page::Page& p, const ChipReport& r) {
   if (r.false_sharing.empty()) {
     p.add_text("No false sharing was seen.");
   } else {
-    p.add_text("False sharing: both lines of source use the same line of the cache, but different "
-               "words of it.");
+    p.add_text(
+        "False sharing: both lines of source use the same line of the cache, but different "
+        "words of it.");
     p.add_table(pairs_table(r.false_sharing), "false_sharing");
   }
   if (!r.true_sharing.empty()) p.add_table(pairs_table(r.true_sharing), "sharing", "Sharing");
@@ -216,15 +222,18 @@ std::string floor_plan_svg(const ChipReport& r) {
   const double size = pitch * 0.72;
   const double height = kTop + pitch * rows + kBelow;
   Svg svg(kWidth, height, "Floor plan: stalls of tiles and use of links");
-  svg.label(kLeft, 24, fmt::format("{}: share of time that the cores of a tile waited for memory and others",
-                                   r.shape.name), "title");
+  svg.label(kLeft, 24,
+            fmt::format("{}: share of time that the cores of a tile waited for memory and others",
+                        r.shape.name),
+            "title");
   const Totals& t = r.result.totals;
   const uint32_t per_tile = r.shape.cores.per_tile;
   const auto x_of = [&](uint32_t tile) { return kLeft + pitch * (tile % columns); };
   const auto y_of = [&](uint32_t tile) { return kTop + pitch * (tile / columns); };
   for (uint32_t tile = 0; tile < r.shape.tiles(); ++tile) {
     double stalls = 0, all = 0;
-    for (size_t c = size_t{tile} * per_tile; c < std::min<size_t>(t.cores.size(), size_t{tile + 1} * per_tile); ++c)
+    for (size_t c = size_t{tile} * per_tile;
+         c < std::min<size_t>(t.cores.size(), size_t{tile + 1} * per_tile); ++c)
       for (size_t p = 0; p < kParts; ++p) {
         const double cycles = cycles_of(t.cores[c][p]);
         all += cycles;
@@ -234,12 +243,12 @@ std::string floor_plan_svg(const ChipReport& r) {
     svg.bar(x_of(tile), y_of(tile), size, size, all > 0 ? heat_colour(x) : "#9aa0a8",
             all > 0 ? fmt::format("tile {}: {:.0f} % of the time waiting", tile, 100 * x)
                     : fmt::format("tile {}: no core runs here", tile));
-    if (pitch >= 36) svg.label(x_of(tile) + size / 2, y_of(tile) + size / 2 + 4,
-                               fmt::format("{}", tile), "label", "middle",
-                               " style=\"fill:#1b1f24\"");
+    if (pitch >= 36)
+      svg.label(x_of(tile) + size / 2, y_of(tile) + size / 2 + 4, fmt::format("{}", tile), "label",
+                "middle", " style=\"fill:#1b1f24\"");
   }
-  const bool has_grid = r.shape.network.topology == Topology::kMesh ||
-                        r.shape.network.topology == Topology::kTorus;
+  const bool has_grid =
+      r.shape.network.topology == Topology::kMesh || r.shape.network.topology == Topology::kTorus;
   if (has_grid) {
     constexpr uint32_t kDirections = 5;
     const double gap = pitch - size, lane = std::max(1.0, gap * 0.35);
@@ -271,10 +280,10 @@ std::string chip_html(const ChipReport& r, const std::string& program) {
                            r.shape.name));
   uint64_t instructions = 0;
   for (const CoreCounts& c : r.result.totals.counts) instructions += c.instructions;
-  p.set_subtitle(fmt::format("{:.0f} cycles, {:.4g} µs; {} instructions on {} cores, {:.3g} per cycle{}",
-                             r.cycles, r.seconds * 1e6, instructions, r.cores,
-                             share(static_cast<double>(instructions), r.cycles),
-                             r.result.has_region ? "; region of interest only" : ""));
+  p.set_subtitle(fmt::format(
+      "{:.0f} cycles, {:.4g} µs; {} instructions on {} cores, {:.3g} per cycle{}", r.cycles,
+      r.seconds * 1e6, instructions, r.cores, share(static_cast<double>(instructions), r.cycles),
+      r.result.has_region ? "; region of interest only" : ""));
   for (const std::string& remark : r.remarks) p.add_text("Note: " + remark + ".");
   p.add_section("Where the time goes");
   p.add_table(stack_table(r), "stack");
@@ -297,17 +306,19 @@ std::string chip_html(const ChipReport& r, const std::string& program) {
     return number(used.empty() ? 0 : share(sum / static_cast<double>(used.size()), r.cycles));
   };
   const Totals& t = r.result.totals;
-  p.add_table(table({{"what", "text"}, {"busiest", "percent"}, {"mean", "percent"}},
-                    Json::array({Json::array({"links", most(t.links), mean(t.links)}),
-                                 Json::array({"slices", most(t.slices), mean(t.slices)}),
-                                 Json::array({"memory channels", most(t.channels), mean(t.channels)})})),
-              "limits");
+  p.add_table(
+      table({{"what", "text"}, {"busiest", "percent"}, {"mean", "percent"}},
+            Json::array({Json::array({"links", most(t.links), mean(t.links)}),
+                         Json::array({"slices", most(t.slices), mean(t.slices)}),
+                         Json::array({"memory channels", most(t.channels), mean(t.channels)})})),
+      "limits");
   add_sharing(p, r);
   add_energy(p, r);
   p.add_section("The chip");
   Json sources = Json::array();
   for (const auto& [figure, source] : r.shape.sources) sources.push_back({figure, source});
-  p.add_table(table({{"figure", "text"}, {"where it is from", "text"}}, std::move(sources)), "chip");
+  p.add_table(table({{"figure", "text"}, {"where it is from", "text"}}, std::move(sources)),
+              "chip");
   for (const std::string& note : r.shape.notes) p.add_text(note);
   return p.html();
 }

@@ -37,11 +37,12 @@ ProgramModel::ProgramModel(const Module& module, uint32_t pointer_bytes, const C
     for (const KnownFunction& known : kKnown) {
       if (symbol.name != known.name) continue;
       start = {known.role, static_cast<uint32_t>(functions_.size())};
-      functions_.push_back({symbol.address, symbol.address + symbol.size_bytes,
-                            known.offset == kSecondPointer ? static_cast<int32_t>(pointer_bytes)
-                                                           : known.offset});
+      functions_.push_back(
+          {symbol.address, symbol.address + symbol.size_bytes,
+           known.offset == kSecondPointer ? static_cast<int32_t>(pointer_bytes) : known.offset});
     }
-    const bool is_region = region_is_function_ ? symbol.name == region : symbol.name == "gpusim_roi_begin";
+    const bool is_region =
+        region_is_function_ ? symbol.name == region : symbol.name == "gpusim_roi_begin";
     if (is_region) {
       start = {Role::kBegin, static_cast<uint32_t>(functions_.size())};
       functions_.push_back({symbol.address, symbol.address + symbol.size_bytes, 0});
@@ -74,8 +75,9 @@ void ProgramModel::grow(std::span<const BlockSites> sites) {
     }
     std::vector<Ticks> until(block.insn_count + 1, 0);
     for (uint32_t i = 0; i < block.insn_count; ++i)
-      until[i + 1] = until[i] + cost_of_unit(static_cast<uint32_t>(
-                                    module_.code.unit_of(insn_pc(module_, block, i))));
+      until[i + 1] =
+          until[i] +
+          cost_of_unit(static_cast<uint32_t>(module_.code.unit_of(insn_pc(module_, block, i))));
     m.cost = until.back();
     for (const AccessSite& s : sites[b].accesses)
       m.sites.push_back({s.kind, s.is_vector, s.bytes, s.unit,

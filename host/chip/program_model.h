@@ -1,5 +1,5 @@
-// What a chip's cores have to know of the program: cycles of its blocks, and functions that mean more
-// than their instructions do.
+// What a chip's cores have to know of the program: cycles of its blocks, and functions that mean
+// more than their instructions do.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -28,8 +28,8 @@ struct BlockModel {
   uint64_t pc = 0, end_pc = 0;
   uint32_t insn_count = 0;
   Ticks cost = 0;
-  Role role = Role::kNone;      // of the function that starts here
-  uint32_t function = 0;        // kLock, kUnlock: which
+  Role role = Role::kNone;  // of the function that starts here
+  uint32_t function = 0;    // kLock, kUnlock: which
   bool starts_function = false;
   std::vector<SiteModel> sites;
 };

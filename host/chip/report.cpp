@@ -25,7 +25,8 @@ uint64_t pc_of(const Module& module, uint64_t unit) {
 }
 
 // Time per word of the code map: stalls as they were charged, and instructions by executions.
-std::vector<std::array<double, kParts>> times_by_unit(const ProgramModel& program, const Totals& t) {
+std::vector<std::array<double, kParts>> times_by_unit(const ProgramModel& program,
+                                                      const Totals& t) {
   std::vector<std::array<double, kParts>> at(t.at[0].size());
   for (size_t p = 0; p < kParts; ++p)
     for (size_t u = 0; u < t.at[p].size(); ++u) at[u][p] = cycles_of(t.at[p][u]);
@@ -37,7 +38,8 @@ std::vector<std::array<double, kParts>> times_by_unit(const ProgramModel& progra
       const auto unit = static_cast<size_t>(module.code.unit_of(insn_pc(module, block, i)));
       if (unit < at.size())
         at[unit][static_cast<size_t>(Part::kCompute)] +=
-            count_of(t.executions[b]) * cycles_of(program.cost_of_unit(static_cast<uint32_t>(unit)));
+            count_of(t.executions[b]) *
+            cycles_of(program.cost_of_unit(static_cast<uint32_t>(unit)));
     }
   }
   return at;
@@ -170,7 +172,8 @@ ChipReport make_report(const ChipModel& chip, ChipResult result, const ChipSourc
   for (int c = 0; c < kInsnClassCount; ++c) {
     const auto cls = static_cast<InsnClass>(c);
     if (cls != InsnClass::kOnChipMemory && cls != InsnClass::kOffChipMemory &&
-        cls != InsnClass::kControlFlow && cls != InsnClass::kParallelism && cls != InsnClass::kOther)
+        cls != InsnClass::kControlFlow && cls != InsnClass::kParallelism &&
+        cls != InsnClass::kOther)
       r.operations += classes[c];
   }
   r.energy = energy_of(r, classes, core_target);
@@ -179,9 +182,9 @@ ChipReport make_report(const ChipModel& chip, ChipResult result, const ChipSourc
         "{} waits ended without a write that the model knows of; each took no time from there",
         r.result.unexplained_waits));
   if (r.result.forced != 0)
-    r.remarks.push_back(fmt::format(
-        "cores ran so far apart that the order of their requests was given up {} times",
-        r.result.forced));
+    r.remarks.push_back(
+        fmt::format("cores ran so far apart that the order of their requests was given up {} times",
+                    r.result.forced));
   if (chip.program().region_is_function() && !r.result.has_region)
     r.remarks.push_back("the region of interest was never reached: figures are of the whole run");
   return r;
@@ -198,7 +201,8 @@ std::string chip_text(const ChipReport& r) {
       share(count_of(c.instructions), r.cycles), r.cores);
   text += "  of the cores' time:";
   for (size_t p = 0; p < kParts; ++p)
-    if (r.stack[p] > 0) text += fmt::format("  {} {:.1f}%", kPartNames[p], 100 * share(r.stack[p], all));
+    if (r.stack[p] > 0)
+      text += fmt::format("  {} {:.1f}%", kPartNames[p], 100 * share(r.stack[p], all));
   text += "\n";
   if (r.shape.l1_data) {
     const uint64_t misses = std::accumulate(t.misses.begin(), t.misses.end(), uint64_t{0});
@@ -206,7 +210,8 @@ std::string chip_text(const ChipReport& r) {
                         100 * share(count_of(c.l1_misses), count_of(c.l1_accesses)));
     for (size_t m = 0; m < kMissKinds; ++m)
       if (t.misses[m] != 0)
-        text += fmt::format("  {} {:.1f}%", kMissNames[m], 100 * share(count_of(t.misses[m]), count_of(misses)));
+        text += fmt::format("  {} {:.1f}%", kMissNames[m],
+                            100 * share(count_of(t.misses[m]), count_of(misses)));
     text += "\n";
   }
   const auto busiest = [&](const std::vector<Ticks>& used) {
@@ -296,23 +301,32 @@ Json chip_json(const ChipReport& r, bool per_core) {
       {"misses", std::move(misses)},
       {"l1", {{"accesses", c.l1_accesses}, {"misses", c.l1_misses}}},
       {"l1_instruction", {{"fetches", c.fetches}, {"misses", c.fetch_misses}}},
-      {"l2",
-       {{"accesses", c.l2_accesses + m.l2_accesses}, {"misses", c.l2_misses + m.l2_misses}}},
-      {"shared", {{"accesses", m.shared_accesses}, {"misses", m.shared_misses},
-                  {"queued_cycles", cycles_of(m.shared_queued)}}},
-      {"coherence", {{"invalidations", m.invalidations}, {"broadcasts", m.broadcasts},
-                     {"forwards", m.forwards}}},
-      {"network", {{"messages", m.messages}, {"flit_hops", m.flit_hops},
-                   {"queued_cycles", cycles_of(m.network_queued)}}},
-      {"memory", {{"line_reads", m.memory_reads}, {"line_writes", m.memory_writes},
-                  {"row_hits", m.row_hits}, {"bytes", r.memory_bytes},
-                  {"bytes_per_second", share(r.memory_bytes, r.seconds)},
-                  {"queued_cycles", cycles_of(m.memory_queued)}}},
+      {"l2", {{"accesses", c.l2_accesses + m.l2_accesses}, {"misses", c.l2_misses + m.l2_misses}}},
+      {"shared",
+       {{"accesses", m.shared_accesses},
+        {"misses", m.shared_misses},
+        {"queued_cycles", cycles_of(m.shared_queued)}}},
+      {"coherence",
+       {{"invalidations", m.invalidations},
+        {"broadcasts", m.broadcasts},
+        {"forwards", m.forwards}}},
+      {"network",
+       {{"messages", m.messages},
+        {"flit_hops", m.flit_hops},
+        {"queued_cycles", cycles_of(m.network_queued)}}},
+      {"memory",
+       {{"line_reads", m.memory_reads},
+        {"line_writes", m.memory_writes},
+        {"row_hits", m.row_hits},
+        {"bytes", r.memory_bytes},
+        {"bytes_per_second", share(r.memory_bytes, r.seconds)},
+        {"queued_cycles", cycles_of(m.memory_queued)}}},
       {"locks", {{"taken", t.locks}, {"contended", t.contended_locks}}},
       {"operations", r.operations},
-      {"energy", {{"joules", r.energy.total_j},
-                  {"watts", share(r.energy.total_j, r.seconds)},
-                  {"parts", std::move(rows)}}},
+      {"energy",
+       {{"joules", r.energy.total_j},
+        {"watts", share(r.energy.total_j, r.seconds)},
+        {"parts", std::move(rows)}}},
       {"false_sharing", pairs_json(r.false_sharing)},
       {"true_sharing", pairs_json(r.true_sharing)},
       {"functions", places_json("function", r.functions)},

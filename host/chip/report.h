@@ -40,7 +40,7 @@ struct ChipReport {
   };
   std::vector<Pair> false_sharing, true_sharing;  // most first
   ChipEnergy energy;
-  double operations = 0;       // of floating point and integers, as instructions
+  double operations = 0;  // of floating point and integers, as instructions
   double memory_bytes = 0;
   std::vector<std::string> remarks;
 };

@@ -52,13 +52,16 @@ uint64_t size_of(const JsonObject& o, const std::string& key) {
       bytes = 10 * bytes + static_cast<uint64_t>(text[end++] - '0');
     const std::string unit = text.substr(end);
     const int shift = unit == "K" || unit == "KiB" ? 10 : unit == "M" || unit == "MiB" ? 20 : -1;
-    if (end == 0 || shift < 0) bytes = 0;
-    else bytes <<= shift;
+    if (end == 0 || shift < 0)
+      bytes = 0;
+    else
+      bytes <<= shift;
   }
   if (bytes == 0 || bytes > kMost)
-    o.fail(fmt::format("\"{}\" must be a number of bytes or a text such as \"32K\" or \"2M\", at "
-                       "most 4 GiB",
-                       key));
+    o.fail(
+        fmt::format("\"{}\" must be a number of bytes or a text such as \"32K\" or \"2M\", at "
+                    "most 4 GiB",
+                    key));
   return bytes;
 }
 template <class T>
@@ -116,8 +119,7 @@ CacheShape parse_cache(const JsonObject& o, uint32_t line_bytes, bool is_l2) {
 
 SharedShape parse_shared(const JsonObject& o, uint32_t line_bytes) {
   SharedShape s;
-  s.is_scratchpad =
-      one_of<bool>(o, "kind", false, {{"cache", false}, {"scratchpad", true}});
+  s.is_scratchpad = one_of<bool>(o, "kind", false, {{"cache", false}, {"scratchpad", true}});
   s.slices = whole(o, "slices", 1, 1, 65536);
   s.cache.hit_cycles = cycles(o, "hit_cycles", 1);
   s.cache.cycles_per_request = cycles(o, "cycles_per_request", 1, 0);
@@ -167,8 +169,8 @@ NetworkShape parse_network(const JsonObject& o) {
                           .ports = level.number_or("ports", 1, 0.01)});
       const uint32_t inner = s.levels.size() > 1 ? s.levels[s.levels.size() - 2].tiles : 1;
       if (s.levels.back().tiles % inner != 0)
-        level.fail(fmt::format("\"tiles\" must be a multiple of {}, those of the level before",
-                               inner));
+        level.fail(
+            fmt::format("\"tiles\" must be a multiple of {}, those of the level before", inner));
       level.no_other_keys(kHint);
     }
     if (s.levels.empty() || s.levels.back().tiles != s.columns * s.rows)
@@ -222,9 +224,10 @@ void check_whole(const JsonObject& file, const ChipShape& s) {
                           s.cores.count, s.cores.per_tile, wanted, s.network.columns,
                           s.network.rows));
   if (s.shared.slices % s.tiles() != 0 && s.tiles() % s.shared.slices != 0)
-    file.fail(fmt::format("\"shared.slices\" is {}: it must divide the {} tiles or be a multiple "
-                          "of them",
-                          s.shared.slices, s.tiles()));
+    file.fail(
+        fmt::format("\"shared.slices\" is {}: it must divide the {} tiles or be a multiple "
+                    "of them",
+                    s.shared.slices, s.tiles()));
   if (s.shared.is_scratchpad && (s.l1_data || s.l2))
     file.fail("a scratchpad that holds everything has no \"l1_data\" or \"l2\" before it");
   if (!s.shared.is_scratchpad && !s.l1_data) file.fail("\"l1_data\" is missing");
@@ -254,8 +257,7 @@ void list_figures(const Json& json, const std::string& at, std::vector<std::stri
 ChipShape parse_chip(const std::string& text, const std::string& origin) {
   const Json json = parse_json(text, origin);
   const JsonObject file(json, origin);
-  if (file.text("schema") != "gpusim-chip-1")
-    file.fail("\"schema\" must be \"gpusim-chip-1\"");
+  if (file.text("schema") != "gpusim-chip-1") file.fail("\"schema\" must be \"gpusim-chip-1\"");
   ChipShape s;
   s.name = file.text("name");
   s.title = file.text_or("title", s.name);
@@ -281,14 +283,16 @@ ChipShape parse_chip(const std::string& text, const std::string& origin) {
   return s;
 }
 
-std::vector<std::string> figures_without_source(const std::string& text, const std::string& origin) {
+std::vector<std::string> figures_without_source(const std::string& text,
+                                                const std::string& origin) {
   const Json json = parse_json(text, origin);
   std::vector<std::string> all, without;
   list_figures(json, "", all);
   const Json sources = json.value("sources", Json::object());
   // A source of "network" holds for "network.columns", too.
   const auto has_source = [&](const std::string& figure) {
-    for (size_t end = figure.size(); end != std::string::npos && end != 0; end = figure.rfind('.', end - 1))
+    for (size_t end = figure.size(); end != std::string::npos && end != 0;
+         end = figure.rfind('.', end - 1))
       if (sources.contains(figure.substr(0, end))) return true;
     return false;
   };
@@ -300,7 +304,8 @@ std::vector<std::string> figures_without_source(const std::string& text, const s
 const std::vector<ChipShape>& builtin_chips() {
   static const std::vector<ChipShape> chips = [] {
     std::vector<ChipShape> list;
-    for (const BuiltinChip& file : builtin_chip_files()) list.push_back(parse_chip(file.text, file.name));
+    for (const BuiltinChip& file : builtin_chip_files())
+      list.push_back(parse_chip(file.text, file.name));
     return list;
   }();
   return chips;
@@ -312,7 +317,8 @@ ChipShape find_chip(const std::string& name) {
     if (chip.name == name) return chip;
     known += (known.empty() ? "" : ", ") + chip.name;
   }
-  if (name.find('/') == std::string::npos && !name.ends_with(".json") && !std::filesystem::exists(name))
+  if (name.find('/') == std::string::npos && !name.ends_with(".json") &&
+      !std::filesystem::exists(name))
     throw Error(fmt::format("--chip {}: no such chip or file; chips are {}", name, known));
   return parse_chip(read_text(name), name);
 }

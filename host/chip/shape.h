@@ -59,9 +59,9 @@ struct NetworkShape {
   uint32_t flit_bytes = 16, header_bytes = 8;
   // Hierarchical: clusters of clusters of tiles, the innermost first; the last has all of them.
   struct Level {
-    uint32_t tiles = 1;     // of a cluster
-    double cycles = 1;      // one way between two tiles of it
-    double ports = 1;       // flits per cycle that enter, and that leave, one cluster inside it
+    uint32_t tiles = 1;  // of a cluster
+    double cycles = 1;   // one way between two tiles of it
+    double ports = 1;    // flits per cycle that enter, and that leave, one cluster inside it
   };
   std::vector<Level> levels;
 };
@@ -79,10 +79,10 @@ struct MemoryShape {
 
 struct EnergyShape {
   double l1_pj = 0, l1_instruction_pj = 0, l2_pj = 0, shared_pj = 0;  // per access
-  double flit_hop_pj = 0;        // one flit through a router and a link
+  double flit_hop_pj = 0;  // one flit through a router and a link
   double memory_pj_per_bit = 0;
-  double static_w = 0;           // of the whole chip
-  std::string core_target;       // whose energies instructions have that access no memory; may be empty
+  double static_w = 0;      // of the whole chip
+  std::string core_target;  // whose energies instructions have that access no memory; may be empty
 };
 
 struct ChipShape {

@@ -46,9 +46,7 @@ static void stream(uint64_t words) {
 }
 
 // Counters beside each other, or a line apart.
-static struct {
-  volatile uint64_t at[kMostCores * 8];
-} __attribute__((aligned(64))) counters;
+static struct { volatile uint64_t at[kMostCores * 8]; } __attribute__((aligned(64))) counters;
 __attribute__((noinline)) static void count_up(volatile uint64_t* mine, uint64_t rounds) {
   for (; rounds > 0; --rounds) *mine += 1;
 }

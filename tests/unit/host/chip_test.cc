@@ -125,7 +125,8 @@ TEST_CASE("a line that another core wrote comes from there") {
   const ChipResult r = s.run();
   CHECK(r.totals.memory.forwards == 1);
   CHECK(r.totals.memory.memory_reads == 1);
-  // Request to slice 0: 3, slice 10; to the owner on the same tile: 0, its cache 1, line to core 1: 7.
+  // Request to slice 0: 3, slice 10; to the owner on the same tile: 0, its cache 1, line to core
+  // 1: 7.
   CHECK(cycles_of(r.clocks[1]) == 2001 + 3 + 10 + 1 + 7);
   CHECK(part(r, 1, Part::kCoherence) == 8);
 }
@@ -199,7 +200,8 @@ TEST_CASE("from a barrier all go on behind the last one") {
   // Core 1 comes at 5000 and takes the word's line from core 0, on slice 0: 3 + 10 + 1 + 7.
   CHECK(cycles_of(r.clocks[1]) == 5000 + 21 + 10);
   CHECK(cycles_of(r.clocks[0]) == 5000 + 21 + 10);
-  CHECK(part(r, 0, Part::kWaiting) == 5021 - 100 - 114);  // its own atomic operation came from memory
+  CHECK(part(r, 0, Part::kWaiting) ==
+        5021 - 100 - 114);  // its own atomic operation came from memory
   CHECK(r.totals.held_up[1] == ticks(5021 - 214));
   CHECK(r.totals.counts[0].skipped == 20);
   CHECK(r.unexplained_waits == 0);
@@ -233,8 +235,8 @@ TEST_CASE("time does not depend on the slices in which words come, nor on thread
     std::vector<std::vector<std::pair<SiteKind, uint64_t>>> todo(4);
     for (auto& list : todo)
       for (int i = 0; i < 3000; ++i)
-        list.push_back({random() % 3 == 0 ? SiteKind::kStore : SiteKind::kLoad,
-                        random() % 200 * 24});
+        list.push_back(
+            {random() % 3 == 0 ? SiteKind::kStore : SiteKind::kLoad, random() % 200 * 24});
     size_t at = 0;
     for (bool more = true; more; at += piece) {
       more = false;
@@ -261,8 +263,14 @@ TEST_CASE("time does not depend on the slices in which words come, nor on thread
 namespace {
 
 NetworkShape mesh(uint32_t columns, uint32_t rows, Topology t = Topology::kMesh) {
-  return {.topology = t, .columns = columns, .rows = rows, .router_cycles = 2, .link_cycles = 1,
-          .flit_bytes = 16, .header_bytes = 8, .levels = {}};
+  return {.topology = t,
+          .columns = columns,
+          .rows = rows,
+          .router_cycles = 2,
+          .link_cycles = 1,
+          .flit_bytes = 16,
+          .header_bytes = 8,
+          .levels = {}};
 }
 
 }  // namespace
@@ -346,8 +354,7 @@ TEST_CASE("a mesh saturates where its fullest link does") {
       // Half of all messages cross the middle: k / 4 per link and message rate.
       {"uniform", 4.0 / k, [](uint32_t, std::mt19937& r) { return r() % (k * k); }},
       // X first, then Y: k - 1 of a row turn at one tile.
-      {"transpose", 1.0 / (k - 1),
-       [](uint32_t t, std::mt19937&) { return t % k * k + t / k; }},
+      {"transpose", 1.0 / (k - 1), [](uint32_t t, std::mt19937&) { return t % k * k + t / k; }},
       {"neighbour", 1.0, [](uint32_t t, std::mt19937&) { return t / k * k + (t + 1) % k; }},
   };
   for (const Traffic& t : all) {
@@ -377,8 +384,9 @@ TEST_CASE("descriptions that are wrong say where") {
   Json good;
   for (const BuiltinChip& file : builtin_chip_files())
     if (file.name == std::string("tutorial-4.json")) good = Json::parse(file.text);
-  CHECK(figures_without_source(R"({"clock_hz": 1, "cores": {"count": 2}, "sources": {"cores": "x"}})",
-                               "c") == std::vector<std::string>{"clock_hz"});
+  CHECK(figures_without_source(
+            R"({"clock_hz": 1, "cores": {"count": 2}, "sources": {"cores": "x"}})", "c") ==
+        std::vector<std::string>{"clock_hz"});
   const auto says = [&](const std::function<void(Json&)>& change) -> std::string {
     Json bad = good;
     change(bad);
