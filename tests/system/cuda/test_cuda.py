@@ -24,7 +24,7 @@ def test_self_checking(p):
 def test_other_builds(p):
     objects = [p.object_of(name, "-rdc=true") for name in ("separable_main", "separable_other")]
     p.expect_fine(p.link("separable", objects, "-rdc=true"))
-    legacy = p.object_of("basic", "-D__NV_LEGACY_LAUNCH", "--compress-mode=speed")
+    legacy = p.object_of("basic", "-Xcompiler", "-D__NV_LEGACY_LAUNCH", "--compress-mode=speed")
     p.expect_fine(p.link("basic-legacy", [legacy]))
     per_thread = p.object_of("basic", "--default-stream", "per-thread", "--no-compress")
     p.expect_fine(p.link("basic-per-thread", [per_thread], "-cudart", "shared"))
