@@ -329,7 +329,19 @@ void SimdBackend::mark_hot_blocks(uint64_t used) {
   const std::vector<uint64_t>& counts = scheduler_.blocks().counts();
   const auto alone = [this](size_t b) { return b < counts_alone_.size() ? counts_alone_[b] : 0; };
   for (size_t b = 0; b < counts.size(); ++b)
-    if (counts[b] - alone(b) >= hot) native_->mark(module_->blocks[b].first_uop);
+    if (counts[b] - alone(b) >= hot) {
+      native_->mark(module_->blocks[b].first_uop);
+      if (ctas_) mark_after_barriers(module_->blocks[b]);
+    }
+}
+
+// Where a CTA has several groups, each comes to a barrier's next row from outside.
+void SimdBackend::mark_after_barriers(const Block& block) {
+  const uint32_t last = block.first_uop + block.uop_count - 1;
+  for (uint32_t u = block.first_uop; u < last; ++u) {
+    const Shape shape = op_info(module_->uops[u].op).shape;
+    if (shape == Shape::kCtaSync || shape == Shape::kCtaReduce) native_->mark(u + 1);
+  }
 }
 
 // Looks through the blocks when the interpreter has run more instructions than that costs.

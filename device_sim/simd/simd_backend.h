@@ -114,6 +114,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   }
   void mark_hot_blocks(uint64_t used);
   void mark_hot_blocks_of_one(uint64_t used);
+  void mark_after_barriers(const Block& block);
 
   // Lockstep or alone.
   bool may_part();

@@ -126,8 +126,8 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
       if (info.ends_block) {
         s.parted = true;
         trace.steps.push_back(s);
-      } else {
-        whole = false;  // a lane stopped
+      } else if (!is_of_warps(shape)) {  // these wait for others, and the trace ends before them
+        whole = false;                   // a lane stopped
       }
       break;
     }

@@ -256,6 +256,32 @@ TEST_CASE("rows of warps stay in native code") {
     CHECK(dynamic_cast<SimdBackend&>(machine.backend()).native_variants() > 0);
 }
 
+// Of 16 groups all but the last wait at the barrier, in the middle of the loop.
+TEST_CASE("what lies between barriers is native code for every group of a CTA") {
+  if (std::string why; !SimdBackend::available(&why)) return;
+  Module m;
+  append(m,
+         {{.op = Op::mul32, .d = kA, .a = kA, .b = kB},
+          {.op = Op::cta_sync, .imm = BarrierFields{}.pack()},
+          {.op = Op::add32, .d = kA, .a = kA, .b = kB},
+          {.op = Op::addi32, .d = kC, .a = kC, .imm = ~uint64_t{0}},
+          {.op = Op::bri_ne32, .a = kC}},
+         0);
+  append(m, {kEndThread});
+  finish_warps(m, kSlots);
+  CtaMachine reference(m, {}, 1024), machine(m, {.backend = "simd", .native_after = 0}, 1024);
+  for (CtaMachine* each : {&reference, &machine}) {
+    each->set(kA, [](uint32_t t) { return t * t; });
+    each->set(kB, [](uint32_t t) { return 2 * t + 3; });
+    each->set(kC, [](uint32_t) { return 200; });
+    CHECK(each->run().empty());
+  }
+  for (uint32_t t = 0; t < 1024; ++t) CHECK(machine.get(kA, t) == reference.get(kA, t));
+  // One before the barrier, one behind it.
+  if (simd::TraceCompiler::best() != simd::VectorCode::kNone)
+    CHECK(dynamic_cast<SimdBackend&>(machine.backend()).native_variants() >= 2);
+}
+
 // Every fourth lane ends at once.
 TEST_CASE("lanes that have ended do not count") {
   Module m;
