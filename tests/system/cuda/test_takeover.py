@@ -6,6 +6,7 @@ Exit status 77: there is no nvcc.
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -16,7 +17,8 @@ def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     counts = os.path.join(sys.argv[3], "counts")
-    os.makedirs(counts, exist_ok=True)
+    shutil.rmtree(counts, ignore_errors=True)  # of a run before this one
+    os.makedirs(counts)
     environment = {**os.environ, "LD_PRELOAD": f"{sys.argv[1]}:{sys.argv[2]}",
                    "GPUSIM_CUDA_FOLDER": counts, "GPUSIM_CUDA_LIST_LAUNCHES": "1"}
 
