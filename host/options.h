@@ -57,7 +57,8 @@ struct RunOptions {
   std::string trace;  // FILE[,CORE]; empty: none
   std::string chip;            // a description of a chip, or the name of one; empty: no chip
   std::string chip_page_path;  // a page of what the chip did
-  std::string chip_region;     // a function whose calls are looked at; empty: what the program marks
+  // A function whose calls are looked at; empty: what the program marks.
+  std::string chip_region;
   std::vector<std::string> plugins;  // FILE[,ARGUMENT]... each
   // What gpusim_plugin_install() of a plug-in does that is part of this program.
   std::vector<std::function<void(const gpusim_host& host)>> own_plugins;
@@ -66,7 +67,8 @@ struct RunOptions {
   std::string profile;         // FILE[,FILE...]; "-": a table on the terminal; empty: none
   std::string timeline_path;
   std::string power_path;      // power over time on the energy targets
-  std::string timing_target;   // whose cycles and clock profile and timeline use; empty: 1 per instruction
+  // Whose cycles and clock profile and timeline use; empty: 1 per instruction.
+  std::string timing_target;
   bool per_core = false;
   bool quiet = false;
   std::string gdb_address;        // where a debugger may connect; empty: nowhere
