@@ -129,20 +129,18 @@ void MemorySystem::from_memory(Walk& w, uint32_t slice, bool dirty) {
 
 void MemorySystem::invalidate_sharers(Walk& w, Entry& e, uint32_t home) {
   Ticks last = w.at;
-  const auto tell = [&](uint32_t core) {
-    const uint32_t tile = tile_of(core);
-    const Ticks there = network_.send(home, tile, 0, w.at, now_).arrival;
-    last = std::max(last, network_.send(tile, w.tile, 0, there, now_).arrival);
-    ++counts_.invalidations;
-  };
   if (e.is_everybody) {
     ++counts_.broadcasts;
-    for (uint32_t core = 0; core < shape_.cores.count; ++core)
-      if (core != w.core) tell(core);
+    network_.broadcast(home, 0, w.at, now_, arrivals_);
   }
+  // Everybody hears of it; who has the line answers.
   for (const uint32_t core : e.sharers) {
     if (core == w.core) continue;
-    if (!e.is_everybody) tell(core);
+    const uint32_t tile = tile_of(core);
+    const Ticks there =
+        e.is_everybody ? arrivals_[tile] : network_.send(home, tile, 0, w.at, now_).arrival;
+    last = std::max(last, network_.send(tile, w.tile, 0, there, now_).arrival);
+    ++counts_.invalidations;
     lose_(core, w.line, false);
   }
   // The requester goes on when all have answered it.

@@ -132,6 +132,7 @@ class MemorySystem {
   std::unordered_map<uint64_t, Entry> directory_;
   std::unordered_map<uint64_t, Version> watched_;
   MemoryCounts counts_;
+  std::vector<Ticks> arrivals_;  // of a broadcast
   uint32_t chunk_lines_;
   Ticks line_time_;  // of a channel
   Ticks now_ = 0;

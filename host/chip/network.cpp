@@ -147,6 +147,55 @@ Delivery Network::send(uint32_t from, uint32_t to, uint32_t payload_bytes, Ticks
   return d;
 }
 
+const Network::Tree& Network::tree_of(uint32_t from) {
+  if (trees_.empty()) trees_.resize(tiles_);
+  Tree& tree = trees_[from];
+  if (!tree.last.empty()) return tree;
+  tree.last.resize(tiles_, Tree::kRoot);
+  std::vector<uint32_t> branch_of(links_.size(), Tree::kRoot);
+  for (uint32_t to = 0; to < tiles_; ++to) {
+    route(from, to, scratch_);
+    uint32_t parent = Tree::kRoot;
+    for (const uint32_t link : scratch_) {
+      if (branch_of[link] == Tree::kRoot) {
+        branch_of[link] = static_cast<uint32_t>(tree.branches.size());
+        tree.branches.push_back({link, parent});
+      }
+      parent = branch_of[link];
+    }
+    tree.last[to] = parent;
+  }
+  return tree;
+}
+
+void Network::broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks now,
+                        std::vector<Ticks>& arrivals) {
+  const Tree& tree = tree_of(from);
+  const uint32_t flits = flits_of(payload_bytes);
+  const bool is_single =
+      shape_.topology == Topology::kCrossbar || shape_.topology == Topology::kBus;
+  const bool is_levels = shape_.topology == Topology::kHierarchical;
+  ++messages_;
+  heads_.resize(tree.branches.size());
+  for (size_t i = 0; i < tree.branches.size(); ++i) {
+    const Tree::Branch& branch = tree.branches[i];
+    Ticks head = branch.parent == Tree::kRoot ? at : heads_[branch.parent];
+    if (!is_levels) head += router_;
+    head = links_[branch.link].take(
+        head, is_levels ? link_time(branch.link, flits) : flits * kCycle, now);
+    const bool is_eject = !is_single && !is_levels && branch.link % kDirections == kEject;
+    if (!is_eject) flit_hops_ += flits;
+    heads_[i] = head + (is_levels || is_eject ? 0 : link_);
+  }
+  arrivals.assign(tiles_, at);
+  for (uint32_t to = 0; to < tiles_; ++to) {
+    if (to == from) continue;
+    matrix_[size_t{from} * tiles_ + to] += payload_bytes + shape_.header_bytes;
+    arrivals[to] = heads_[tree.last[to]] + (flits - 1) * kCycle;
+    if (is_levels) arrivals[to] += ticks(shape_.levels[common_level(from, to)].cycles);
+  }
+}
+
 std::string Network::link_name(uint32_t link) const {
   switch (shape_.topology) {
     case Topology::kMesh:

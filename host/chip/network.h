@@ -26,6 +26,10 @@ class Network {
   uint32_t flits_of(uint32_t payload_bytes) const {
     return (payload_bytes + shape_.header_bytes + shape_.flit_bytes - 1) / shape_.flit_bytes;
   }
+  // The same message to all tiles: over each link on the way once, copied where ways part.
+  // `arrivals`: at each tile.
+  void broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks now,
+                 std::vector<Ticks>& arrivals);
   Ticks zero_load(uint32_t from, uint32_t to, uint32_t payload_bytes) const;
 
   // Links on the way, in its order; their numbers run from 0 to link_count() - 1.
@@ -52,6 +56,17 @@ class Network {
   std::vector<uint32_t> level_base_;  // hierarchical: number of the first link of each level
   std::vector<uint64_t> matrix_;      // bytes, [from][to]
   std::vector<uint32_t> scratch_;
+  struct Tree {
+    static constexpr uint32_t kRoot = ~uint32_t{0};
+    struct Branch {
+      uint32_t link, parent;  // index of a branch before it
+    };
+    std::vector<Branch> branches;
+    std::vector<uint32_t> last;  // per tile: the branch that comes to it
+  };
+  const Tree& tree_of(uint32_t from);
+  std::vector<Tree> trees_;  // per tile, made when they are needed
+  std::vector<Ticks> heads_;
   uint64_t messages_ = 0, flit_hops_ = 0;
 };
 
