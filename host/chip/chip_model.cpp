@@ -10,7 +10,7 @@
 namespace gpusim::host::chip {
 namespace {
 
-// A core may run so much of an interval past a line that others want.
+// A core keeps lines that others want for so much of an interval.
 constexpr Ticks kHotParts = 64;
 // Words of all cores' streams that may wait for slower cores.
 constexpr size_t kMostBacklog = size_t{1} << 26;
@@ -55,7 +55,8 @@ struct ChipModel::Core {
   CoreModel model;
   Ticks clock = 0;
   bool has_ended = false, wrote = false, wrote_before = false;
-  bool is_done = false;  // ran freely to the window's end
+  bool is_ready = false;  // in ready_ or running_
+  bool is_done = false;   // ran freely as far as it should
   Why why = kRuns;
   Ticks blocked_at = 0;
   struct Pending {
@@ -197,6 +198,7 @@ void ChipModel::ended(uint32_t core) { cores_[core]->has_ended = true; }
 
 void ChipModel::after_slice(std::span<const BlockSites> blocks) {
   program_.grow(blocks);
+  find_ready();
   while (advance(false)) {
   }
   // A core that sleeps writes nothing. What wakes it lies in the words of this slice, which may be
@@ -211,6 +213,7 @@ void ChipModel::after_slice(std::span<const BlockSites> blocks) {
   if (backlog <= kMostBacklog) return;
   ++forced_;
   for (auto& c : cores_) c->wrote = c->wrote_before = false;
+  find_ready();
   while (advance(false) || (let_one_go() && advance(false))) {
   }
 }
@@ -219,68 +222,79 @@ void ChipModel::after_slice(std::span<const BlockSites> blocks) {
 
 // False: some core has to say more first, or nobody has anything to do.
 bool ChipModel::advance(bool is_final) {
-  if (!in_window_) {
-    Ticks first = ~Ticks{0};
-    for (const auto& c : cores_) {
-      if (c->why != kRuns) continue;
-      const bool has_request = c->model.has_request();
-      if (!has_request && !c->model.has_words() && !may_say_more(*c)) continue;
-      first = std::min(first, time_of(*c));
-    }
-    if (first == ~Ticks{0}) return false;
-    const Ticks interval = ticks(shape_.interval_cycles);
-    from_ = std::max(from_, first);
-    until_ = (from_ / interval + 1) * interval;
-    hot_from_ = std::min(from_ + interval / kHotParts, until_);
-    for (const auto& c : cores_) {
-      c->is_done = c->model.has_request() || c->why != kRuns || time_of(*c) >= until_;
-      if (!c->is_done) c->model.begin(c->clock);
-    }
-    in_window_ = true;
-  }
+  if (!in_window_ && !begin_window()) return false;
   if (!run_freely(is_final)) return false;
-  Ticks until = until_;
-  for (const auto& c : cores_)
-    if (c->model.stopped_hot() && c->why == kRuns)
-      until = std::min(until, std::max(c->model.estimate(), hot_from_));
   in_window_ = false;
-  weave(until);
-  from_ = until;
-  sample(until);
+  weave();
+  from_ = weave_until_;
+  sample(from_);
   return true;
 }
 
-bool ChipModel::run_freely(bool is_final) {
-  const auto run = [&](size_t core, std::vector<uint64_t>& executions) {
+bool ChipModel::begin_window() {
+  while (!ready_.empty() && !can_go(*cores_[ready_.top().second])) {
+    cores_[ready_.top().second]->is_ready = false;
+    ready_.pop();
+  }
+  if (queue_.empty() && ready_.empty()) return false;
+  Ticks first = ~Ticks{0};
+  if (!queue_.empty()) first = queue_.top().first;
+  if (!ready_.empty()) first = std::min(first, ready_.top().first);
+  const Ticks interval = ticks(shape_.interval_cycles);
+  from_ = std::max(from_, first);
+  until_ = (from_ / interval + 1) * interval;
+  in_window_ = true;
+  return true;
+}
+
+// Those who begin now: who begins later has to see what others do before. Also those who slept when
+// the window began.
+void ChipModel::take_ready() {
+  const Ticks patience = std::max<Ticks>(1, ticks(shape_.interval_cycles) / kHotParts);
+  while (!ready_.empty() && ready_.top().first < std::min(until_, from_ + patience)) {
+    const uint32_t core = ready_.top().second;
+    ready_.pop();
     Core& c = *cores_[core];
-    if (c.is_done) return;
-    c.model.run(until_, hot_from_, executions);
+    c.is_ready = can_go(c);
+    if (!c.is_ready) continue;
+    c.is_done = false;
+    c.model.begin(c.clock, patience);
+    running_.push_back(core);
+  }
+}
+
+bool ChipModel::run_freely(bool is_final) {
+  take_ready();
+  const auto run = [&](size_t at, std::vector<uint64_t>& executions) {
+    Core& c = *cores_[running_[at]];
+    if (!c.is_done) c.model.run(until_, executions);
   };
   for (auto& e : executions_) e.resize(program_.size());
   constexpr size_t kFew = 16;
-  if (config_.threads <= 1 || cores_.size() <= kFew) {
-    for (size_t core = 0; core < cores_.size(); ++core) run(core, executions_[0]);
+  const size_t all = running_.size();
+  if (config_.threads <= 1 || all <= kFew) {
+    for (size_t at = 0; at < all; ++at) run(at, executions_[0]);
   } else {
     tbb::task_arena arena(static_cast<int>(config_.threads));
     arena.execute([&] {
-      const size_t parts = executions_.size(), all = cores_.size();
+      const size_t parts = executions_.size();
       // Dealt out in small pieces, so that no thread waits for another's slow ones.
       std::atomic<size_t> next{0};
       tbb::parallel_for(size_t{0}, parts, [&](size_t thread) {
         constexpr size_t kPiece = 16;
         for (size_t at; (at = next.fetch_add(kPiece, std::memory_order_relaxed)) < all;)
-          for (size_t core = at; core < std::min(all, at + kPiece); ++core)
-            run(core, executions_[thread]);
+          for (size_t i = at; i < std::min(all, at + kPiece); ++i) run(i, executions_[thread]);
       });
     });
   }
   bool all_there = true;
-  for (auto& c : cores_) {
-    if (c->is_done) continue;
-    const bool holds = !is_final && may_say_more(*c);
-    if (c->model.is_starved() && holds) all_there = false;
+  for (const uint32_t core : running_) {
+    Core& c = *cores_[core];
     // A core that sleeps has come as far as it could.
-    if (!c->model.is_starved() && !c->model.stopped_hot()) c->is_done = true;
+    if (!c.model.is_starved())
+      c.is_done = true;
+    else if (!is_final && may_say_more(c))
+      all_there = false;
   }
   return all_there;
 }
@@ -291,27 +305,58 @@ bool ChipModel::may_say_more(const Core& c) {
   return c.model.has_more() || (!c.has_ended && (c.wrote || c.wrote_before));
 }
 
+bool ChipModel::can_go(const Core& c) { return may_say_more(c) || c.model.can_go(); }
+
 // Of what it does next.
 Ticks ChipModel::time_of(const Core& c) const {
   return c.clock +
          (c.model.has_request() ? c.model.requests[c.model.next].gap : c.model.since_request());
 }
 
-void ChipModel::push(uint32_t core) {
-  const Core& c = *cores_[core];
-  if (c.why == kRuns && c.model.has_request())
-    queue_.push({c.clock + c.model.requests[c.model.next].gap, core});
+// After each slice: cores that had nothing to do may have something.
+void ChipModel::find_ready() {
+  for (uint32_t core = 0; core < cores_.size(); ++core) {
+    Core& c = *cores_[core];
+    if (c.is_ready || c.why != kRuns || c.model.has_request() || !can_go(c)) continue;
+    c.is_ready = true;
+    ready_.push({time_of(c), core});
+  }
 }
 
-void ChipModel::weave(Ticks until) {
-  queue_ = {};
-  for (uint32_t core = 0; core < cores_.size(); ++core) push(core);
-  while (!queue_.empty() && queue_.top().first < until) {
+// It has no request, and what it does next may come before the window's end: that ends the window,
+// whether or not the core has more to say yet.
+void ChipModel::make_ready(uint32_t core) {
+  Core& c = *cores_[core];
+  const Ticks at = time_of(c);
+  weave_until_ = std::min(weave_until_, at);
+  c.is_ready = true;
+  ready_.push({at, core});
+}
+
+void ChipModel::go_on(uint32_t core) {
+  const Core& c = *cores_[core];
+  if (c.why != kRuns) return;
+  if (c.model.has_request())
+    queue_.push({time_of(c), core});
+  else
+    make_ready(core);
+}
+
+void ChipModel::weave() {
+  weave_until_ = ready_.empty() ? until_ : std::min(until_, ready_.top().first);
+  for (const uint32_t core : running_) {
+    Core& c = *cores_[core];
+    c.is_ready = false;
+    const bool sleeps = c.model.is_starved() && !c.model.has_request();
+    if (!sleeps) go_on(core);
+  }
+  running_.clear();
+  while (!queue_.empty() && queue_.top().first < weave_until_) {
     const auto [now, core] = queue_.top();
     queue_.pop();
     memory_.advance(now);
     serve(core);
-    push(core);
+    go_on(core);
   }
 }
 
@@ -363,6 +408,7 @@ void ChipModel::drain(Core& c) {
 void ChipModel::serve(uint32_t core) {
   Core& c = *cores_[core];
   const Request r = c.model.requests[c.model.next++];
+  if (region_ends_ && r.kind != Kind::kEnd) end_region();
   serving_ = &r;
   serving_core_ = core;
   Stack& stack = now_.cores[core];
@@ -395,8 +441,8 @@ void ChipModel::serve(uint32_t core) {
       if (!begin_) begin_ = std::make_unique<Totals>(totals_at(c.clock));
       break;
     case Kind::kEnd:
-      if (begin_)
-        end_ = std::make_unique<Totals>(totals_at(std::max(c.clock, end_ ? end_->time : 0)));
+      region_ends_ = begin_ != nullptr;
+      region_end_ = std::max(region_end_, c.clock);
       break;
     default:
       serve_access(c, core, r);
@@ -490,7 +536,7 @@ void ChipModel::unblock(uint32_t core, Ticks at, uint32_t by) {
   }
   const bool was_blocked = c.why != kRuns;
   c.why = kRuns;
-  if (was_blocked) push(core);
+  if (was_blocked) go_on(core);
   now_.time = std::max(now_.time, c.clock);
 }
 
@@ -529,23 +575,33 @@ void ChipModel::reach(uint32_t core, const Request& r) {
   ++key.reached;
   if (c.clock >= key.at) key.by = core;
   key.at = std::max(key.at, c.clock);
+  if (key.reached < key.least) return;
+  key.least = ~uint64_t{0};
   const std::vector<uint32_t> waiting = std::move(key.waiting);
   key.waiting.clear();
   for (const uint32_t other : waiting) {
     Core& w = *cores_[other];
     const Request& asked = w.model.requests[w.model.next - 1];
-    if (w.model.order(asked.order).required > key.reached)
+    const uint64_t required = w.model.order(asked.order).required;
+    if (required > key.reached) {
       key.waiting.push_back(other);
-    else
+      key.least = std::min(key.least, required);
+    } else {
       unblock(other, key.at, key.by);
+    }
   }
-  if (!order.has_word && key.reached == 2) keys_.erase(order.key);
+  if (!order.has_word) keys_.erase(order.key);  // one waited, and no more will
 }
 
 void ChipModel::acquire_now(uint32_t core, const Request& r) {
   const Order& order = cores_[core]->model.order(r.order);
   KeyState& key = keys_[order.key];
-  if (key.reached >= order.required) return unblock(core, key.at, key.by);
+  if (key.reached >= order.required) {
+    unblock(core, key.at, key.by);
+    if (!order.has_word) keys_.erase(order.key);
+    return;
+  }
+  key.least = std::min(key.least, order.required);
   key.waiting.push_back(core);
   block(core, kOrder);
 }
@@ -624,9 +680,16 @@ Totals ChipModel::totals_at(Ticks time) {
   for (uint32_t c = 0; c < shape_.memory.channels; ++c)
     t.channels.push_back(memory_.channel_used(c));
   const uint32_t tiles = network.tiles();
+  t.bytes_between.reserve(size_t{tiles} * tiles);
   for (uint32_t a = 0; a < tiles; ++a)
     for (uint32_t b = 0; b < tiles; ++b) t.bytes_between.push_back(network.bytes_between(a, b));
   return t;
+}
+
+// Many cores end it at the same time: once for all of them.
+void ChipModel::end_region() {
+  end_ = std::make_unique<Totals>(totals_at(region_end_));
+  region_ends_ = false;
 }
 
 void ChipModel::sample(Ticks end) {
@@ -687,8 +750,10 @@ ChipResult ChipModel::finish(std::span<const BlockSites> blocks) {
     c->model.open(true);
     c->wrote = c->wrote_before = false;
   }
+  find_ready();
   while (advance(true) || let_one_go()) {
   }
+  if (region_ends_) end_region();
   for (uint32_t core = 0; core < cores_.size(); ++core) {
     serving_core_ = core;
     drain(*cores_[core]);

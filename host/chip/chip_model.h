@@ -3,8 +3,9 @@
 //
 // Time goes on in windows ("bound and weave", Sanchez and Kozyrakis, ZSim, ISCA 2013). In a window
 // each core first runs freely, on its own caches alone; then all requests that left the cores are
-// served in the order in which they were issued, and what they cost is charged to the cores. What
-// others did to a core's lines it learns with the next window.
+// served in the order in which they were issued, and what they cost is charged to the cores. A
+// window ends early where a core has no request left, so that none is issued in the past. What
+// others did to a core's lines it learns when it runs freely again.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -65,6 +66,7 @@ class ChipModel final : public JournalReader {
   struct Core;
   struct KeyState {
     uint64_t appended = 0, reached = 0;
+    uint64_t least = ~uint64_t{0};  // that one who waits requires
     Ticks at = 0;
     uint32_t by = 0;
     std::vector<uint32_t> waiting;
@@ -83,11 +85,16 @@ class ChipModel final : public JournalReader {
   void order(uint32_t before, uint32_t after);
   uint64_t key_of(uint64_t address, uint64_t number) const { return address << 1 | (number & 1); }
   bool advance(bool is_final);
+  bool begin_window();
+  void take_ready();
   bool run_freely(bool is_final);
-  void weave(Ticks until);
+  void weave();
   static bool may_say_more(const Core& c);
+  static bool can_go(const Core& c);
+  void find_ready();
   Ticks time_of(const Core& c) const;
-  void push(uint32_t core);
+  void go_on(uint32_t core);
+  void make_ready(uint32_t core);
   void serve(uint32_t core);
   void serve_access(Core& c, uint32_t core, const Request& r);
   void drain(Core& c);
@@ -106,6 +113,7 @@ class ChipModel final : public JournalReader {
   void note_written(uint32_t core, const Request& r);
   void lost(uint32_t core, uint64_t line, bool stays_shared);
   Totals totals_at(Ticks time);
+  void end_region();
   void sample(Ticks end);
 
   const ChipShape shape_;
@@ -115,12 +123,16 @@ class ChipModel final : public JournalReader {
   MemorySystem memory_;
   std::vector<std::unique_ptr<Core>> cores_;
   std::vector<std::vector<uint64_t>> executions_;  // per host thread
-  std::vector<std::vector<uint64_t>> free_executions_;
 
-  Ticks from_ = 0, until_ = 0, hot_from_ = 0;
+  // A window: cores run freely to until_; requests are served up to weave_until_.
+  Ticks from_ = 0, until_ = 0, weave_until_ = 0;
   bool in_window_ = false;
   using Place = std::pair<Ticks, uint32_t>;
-  std::priority_queue<Place, std::vector<Place>, std::greater<>> queue_;
+  using Places = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
+  // Cores that are not blocked are in one of these, or have nothing to do: with a request; without;
+  // and in this window.
+  Places queue_, ready_;
+  std::vector<uint32_t> running_;
   std::unordered_map<uint64_t, KeyState> keys_;
   std::unordered_map<uint64_t, LockState> locks_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> watchers_;
@@ -131,7 +143,8 @@ class ChipModel final : public JournalReader {
 
   Totals now_;
   std::unique_ptr<Totals> begin_, end_;
-  uint32_t regions_open_ = 0;
+  Ticks region_end_ = 0;
+  bool region_ends_ = false;  // end_ has to be taken before anything else happens
   std::vector<uint64_t> off_chip_at_, off_chip_of_;
   uint64_t unexplained_waits_ = 0, forced_ = 0;
 

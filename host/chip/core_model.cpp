@@ -66,10 +66,12 @@ uint64_t CoreModel::line_of(uint64_t address, uint32_t shift) const {
                                                                           << (kAddressBits - shift);
 }
 
-void CoreModel::begin(Ticks clock) {
+void CoreModel::begin(Ticks clock, Ticks patience) {
   requests.clear();
   next = 0;
   estimate_ = clock;
+  hot_from_ = clock + since_ + patience;
+  must_wait_ = false;
   apply_losses();
 }
 
@@ -111,6 +113,7 @@ void CoreModel::emit(Kind kind, Ask ask, uint64_t line, uint64_t words, uint32_t
                       .counts = first});
   estimate_ += since_ + least;
   since_ = since_l1_ = since_l2_ = 0;
+  must_wait_ = kind == Kind::kAcquire || kind == Kind::kWait || kind == Kind::kLock;
 }
 
 void CoreModel::end_block() {
@@ -173,11 +176,12 @@ void CoreModel::evict(const StateCache::Victim& victim, uint32_t unit) {
 
 void CoreModel::far(const SiteModel& site, uint64_t line, uint32_t bytes, bool first) {
   const bool is_atomic = site.kind == SiteKind::kAtomic;
+  const bool waits = site.kind == SiteKind::kLoad && c_.shape.cores.outstanding_loads == 1;
   emit(is_atomic                       ? Kind::kAtomic
        : site.kind == SiteKind::kStore ? Kind::kStore
                                        : Kind::kLoad,
        site.kind == SiteKind::kLoad ? Ask::kFarRead : Ask::kFar, line, 0, std::max(bytes, 1u),
-       site.unit, first, site.kind == SiteKind::kStore ? 0 : c_.least_miss);
+       site.unit, first, is_atomic || waits ? c_.least_miss : 0);
 }
 
 void CoreModel::miss(const SiteModel& site, uint64_t line, uint64_t words, bool write, bool first) {
@@ -396,18 +400,20 @@ bool CoreModel::skip_lock() {
 
 // --- The stream
 
-void CoreModel::run(Ticks until, Ticks hot, std::vector<uint64_t>& executions) {
+void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
   executions_ = &executions;
-  starved_ = stopped_hot_ = false;
+  starved_ = false;
   const bool has_lines = c_.shape.l1_data.has_value();
-  while (estimate_ + since_ < until) {
+  while (estimate_ + since_ < until && !must_wait_) {
     if (scanning_ != Scanning::kNo && !resume_scan()) {
       starved_ = true;
       return;
     }
+    if (must_wait_) return;
     if (at_ >= usable_) {
       starved_ = true;
       if (!is_final_) return;
+      if (in_lock_) block_ = nullptr;
       end_block();
       if (since_ != 0) emit(Kind::kTail, Ask::kRead, 0, 0, 0, 0, false, 0);
       return;
@@ -418,8 +424,8 @@ void CoreModel::run(Ticks until, Ticks hot, std::vector<uint64_t>& executions) {
       take_order(static_cast<uint32_t>(word));
       continue;
     }
-    if (in_lock_ && skip_lock()) {
-      ++at_;
+    if (in_lock_) {
+      if (skip_lock()) ++at_;
       continue;
     }
     if (is_block(word)) {
@@ -468,10 +474,8 @@ void CoreModel::run(Ticks until, Ticks hot, std::vector<uint64_t>& executions) {
         const uint64_t address = site.is_vector ? VectorNote::address(word) : word;
         const uint32_t bytes = site.is_vector ? VectorNote::bytes(word) : site.bytes;
         if (has_lines && is_coherent_ && is_hot(line_of(address, c_.line_shift)) &&
-            estimate_ + since_ >= hot) {
-          stopped_hot_ = true;
+            estimate_ + since_ >= hot_from_)
           return;
-        }
         ++at_;
         if (!site.is_vector) ++site_;
         access(site, address, bytes);

@@ -79,20 +79,26 @@ class CoreModel {
   void open(bool is_final) {
     usable_ = words_.size();
     is_final_ = is_final;
+    starved_ = false;
   }
   size_t backlog() const { return words_.size() - at_; }
   bool has_words() const { return at_ < usable_; }
   bool has_more() const { return usable_ < words_.size(); }  // that may not be used yet
 
+  // What may be used makes it do something.
+  bool can_go() const {
+    const bool has_tail = is_final_ && (block_ != nullptr || since_ != 0);
+    return !starved_ && (has_words() || has_tail);
+  }
+
   // --- Free running.
-  // At `clock`, with no request left.
-  void begin(Ticks clock);
-  // Reads on until the core is at `until`, if its misses cost what they cost at least; from `hot`
-  // on it stops where it comes to a line that others want. Counts executions of blocks.
-  void run(Ticks until, Ticks hot, std::vector<uint64_t>& executions);
+  // At `clock`, with no request left. `patience`: so long it keeps lines that others want.
+  void begin(Ticks clock, Ticks patience);
+  // Reads on until the core is at `until`, if its misses cost what they cost at least. It stops
+  // where it may have to wait for another core, and, with no patience left, where it comes to a
+  // line that others want. Counts executions of blocks.
+  void run(Ticks until, std::vector<uint64_t>& executions);
   bool is_starved() const { return starved_; }
-  bool stopped_hot() const { return stopped_hot_; }
-  Ticks estimate() const { return estimate_ + since_; }
   Ticks since_request() const { return since_; }
 
   // --- What others did to its lines, before it runs again.
@@ -147,7 +153,8 @@ class CoreModel {
 
   std::vector<uint64_t> words_;
   size_t at_ = 0, usable_ = 0;
-  bool is_final_ = false, starved_ = false, stopped_hot_ = false;
+  bool is_final_ = false, starved_ = false;
+  bool must_wait_ = false;  // the last request may block the core
   std::vector<Order> orders_;
 
   const BlockModel* block_ = nullptr;
@@ -156,7 +163,7 @@ class CoreModel {
   Ticks counted_ = 0;  // of the block's cycles
   Ticks since_ = 0;    // since the last request
   uint32_t since_l1_ = 0, since_l2_ = 0;
-  Ticks estimate_ = 0;
+  Ticks estimate_ = 0, hot_from_ = 0;
   uint64_t last_load_ = 0;  // its line
   uint64_t last_end_ = 0;   // where the block before ended
 

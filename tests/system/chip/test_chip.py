@@ -75,7 +75,8 @@ class Chip(unittest.TestCase):
         for latency in (100, 177):
             chip = self.changed("tutorial-4", memory={"latency_cycles": latency})
             stats = self.on_chip(chip, 1, "chase", 1 << 23, 4096, loads)["chip"]
-            # In the loop: load, subtract, branch, or more; one cycle each. The path: 10 + 4 + latency.
+            # In the loop: load, subtract, branch, or more; one cycle each.
+            # The path: 10 + 4 + latency.
             of_path = stats["stack"]["shared"] + stats["stack"]["memory"]
             self.assertTrue(loads <= stats["memory"]["line_reads"] <= loads + 10)
             per_line = of_path / stats["memory"]["line_reads"]
@@ -90,7 +91,8 @@ class Chip(unittest.TestCase):
                                 cores={"outstanding_loads": 16})
             stats = self.on_chip(chip, 4, "stream", 1 << 18)["chip"]
             rate = stats["memory"]["bytes"] / stats["cycles"]
-            self.assertTrue(0.98 * wide < rate < 1.02 * wide, rate)
+            self.assertTrue(0.98 * wide < rate <= wide, rate)
+            self.assertTrue(max(stats["channel_use"]) <= 1, stats["channel_use"])
 
     def test_misses_are_those_of_the_cache_model(self):
         caches = self.folder / "caches.json"
