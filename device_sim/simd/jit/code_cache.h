@@ -13,8 +13,8 @@ namespace gpusim::simd {
 
 // Native code for one entry and one kind of mask.
 struct NativeVariants {
-  static constexpr int kMost = 4;  // for groups whose values have different forms
-  static constexpr int kAttempts = 6;
+  static constexpr int kMost = 8;  // for groups whose values have different forms
+  static constexpr int kAttempts = 12;
   // Group passes that found no variant until the next one is recorded.
   static constexpr uint32_t kPatienceForMisses = 64;
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "device_sim/simd/simd_backend.h"
 #include "tests/unit/device_sim/toy_program.h"
@@ -151,6 +152,46 @@ TEST_CASE("rows that grow and rows that shrink in one block") {
     }
     CHECK(interpreted.sums[core] == sum);
   }
+}
+
+// A loop that is entered five times, kSquare having another form each time: the same for all lanes,
+// affine, words of 32 bits with zeros above and with their sign, words of 64 bits.
+Module make_loop_of_many_forms() {
+  constexpr Uop kTimes = {.op = Op::konst, .d = kRounds, .imm = 400};
+  constexpr Uop kGo = {.op = Op::jmp};
+  Module m;
+  uint32_t first[5] = {}, at = 9;
+  for (uint32_t& f : first) f = std::exchange(at, at + 3);
+  add_block(m, {{.op = Op::konst, .d = kSquare, .imm = 7}, kTimes, kGo}, 3);
+  add_block(m,  // 3
+            {{.op = Op::xor64, .d = kSum, .a = kSum, .b = kSquare},
+             {.op = Op::mul64, .d = kSum, .a = kSum, .b = kCore},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne32, .a = kRounds}},
+            3);
+  add_block(m, {{.op = Op::addi64, .d = kTurn, .a = kTurn, .imm = 1}, kGo}, first[4] + 2);  // 7
+  add_block(m, {{.op = Op::mov, .d = kSquare, .a = kCore}, kTimes, kGo}, 3);
+  add_block(m, {{.op = Op::mul32, .d = kSquare, .a = kCore, .b = kCore}, kTimes, kGo}, 3);
+  add_block(m, {{.op = Op::mulw, .d = kSquare, .a = kSum, .b = kCore}, kTimes, kGo}, 3);
+  add_block(m, {{.op = Op::mul64, .d = kSquare, .a = kSum, .b = kSum}, kTimes, kGo}, 3);
+  add_block(m, {{.op = Op::konst, .d = kSquare, .imm = 7}, kEnd}, 3);
+  for (uint32_t k = 0; k < 5; ++k)
+    add_block(m, {Uop{.op = Op::bri_eq32, .a = kTurn}.with_imm16(static_cast<uint16_t>(k + 1))},
+              first[k]);
+  finish(m, kSlots);
+  return m;
+}
+
+TEST_CASE("a loop whose values have five forms has native code for each") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  const Module module = make_loop_of_many_forms();
+  const auto rounds = [](uint32_t) { return uint64_t{0}; };
+  const Run interpreted = run(MachineConfig::kNeverNative, rounds, module);
+  const Run native = run(64, rounds, module);  // nothing but the loop is hot then
+  CHECK(native.sums == interpreted.sums);
+  CHECK(native.instructions == interpreted.instructions);
+  if (under_test != simd::VectorCode::kNone) CHECK(native.native_variants >= 5);
 }
 
 // Every core keeps values of all sizes on a stack of its own: how it is stored, loaded, and where.
