@@ -48,7 +48,7 @@ void SimdBackend::configure(const Module& module, const MachineConfig& config) {
     memory_.reserve_other_layout();
     gear_ = new_gear();
   }
-  next_mark_ = 0;
+  unmarked_ = kLookAtOnce;
   regroupings_ = rearrangements_ = 0;
   make_code_caches();
   order_ = ReconvergenceOrder(/*ranks=*/!is_of_one);
@@ -293,15 +293,14 @@ void SimdBackend::run_round(uint64_t instructions) {
   const bool is_counted = is_judged || (gear_ && !groups_.is_of_one());
   simd::Groups::LaneUse use;
   if (is_counted) use = groups_.use_of(scheduler_.awake());
-  // Code for one core is generated as soon as it pays: a slice is long for the interpreter.
+  // Code is generated as soon as it pays: a slice is long for the interpreter.
   uint64_t seen = 0;
   const auto after_turn = [&](uint64_t used_in_turn) {
     seen += used_in_turn;
-    mark_hot_blocks_of_one(used_in_turn);
+    mark_hot_blocks(used_in_turn);
   };
   const uint64_t used = scheduler_.run_round(
-      instructions, events_,
-      native_ && native_->alone() ? simd::Scheduler::AfterTurn(after_turn) : nullptr);
+      instructions, events_, native_ ? simd::Scheduler::AfterTurn(after_turn) : nullptr);
   if (is_counted) use = groups_.use_of(scheduler_.awake()) - use;
   if (seen == 0) mark_hot_blocks(used);
   if (gear_ && wants_other_gear(used, use)) return arrange(/*alone=*/!groups_.is_of_one());
@@ -316,16 +315,17 @@ void SimdBackend::run_round(uint64_t instructions) {
   scheduler_.look_again();
 }
 
-// `used`: instructions since the last time.
+// `used`: instructions of groups since the last time.
 void SimdBackend::mark_hot_blocks(uint64_t used) {
   const uint64_t hot = uint64_t{config_.native_after} * simd::kMaxLanes;
-  // Looking through all blocks costs more than most slices: do it ever more seldom.
+  // Looking at a block costs a nanosecond or two, a step of a group four and more.
+  constexpr uint64_t kWorthALook = 16;  // steps per block
   if (!native_) return;
   if (native_->alone()) return mark_hot_blocks_of_one(used);
+  unmarked_ += used;
+  if (config_.native_after != 0 && unmarked_ < kWorthALook * module_->blocks.size()) return;
+  unmarked_ = 0;
   native_->mark_misfits();
-  const uint64_t round = scheduler_.slices();
-  if (round < next_mark_) return;
-  next_mark_ = round + std::min<uint64_t>(round, 1024);
   const std::vector<uint64_t>& counts = scheduler_.blocks().counts();
   const auto alone = [this](size_t b) { return b < counts_alone_.size() ? counts_alone_[b] : 0; };
   for (size_t b = 0; b < counts.size(); ++b)

@@ -112,6 +112,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
     if (native_ && native_->alone()) return native_->alone();
     return other_native_ ? other_native_->alone() : nullptr;
   }
+  static constexpr uint64_t kLookAtOnce = uint64_t{1} << 40;
   void mark_hot_blocks(uint64_t used);
   void mark_hot_blocks_of_one(uint64_t used);
   void mark_after_barriers(const Block& block);
@@ -132,7 +133,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
 
   simd::VectorCode groups_code_ = simd::TraceCompiler::best();
   std::unique_ptr<simd::CodeCache> native_;  // null: the interpreter only
-  uint64_t next_mark_ = 0;   // the round in which to look for hot blocks
+  uint64_t unmarked_ = 0;    // steps of groups since hot blocks were looked for
   uint64_t natively_ = 0;    // instructions that Engine ran when it was looked at last
   int64_t interpreted_ = 0;  // and those that the interpreter ran since
 

@@ -92,7 +92,7 @@ bool SimdBackend::restore_scheduling(std::span<const uint8_t> bytes) {
   }
   if (!r.ok || !groups_.regrouper().set_state(moved)) return false;
   if (!scheduler_.load(r) || !r.at_end()) return false;
-  next_mark_ = scheduler_.slices();  // native code is made anew
+  unmarked_ = kLookAtOnce;  // native code is made anew
   return true;
 }
 
@@ -102,7 +102,7 @@ void SimdBackend::set_cores(std::span<const CoreSnapshot> cores,
   if (!scheduled) {
     groups_.reset();
     scheduler_.restart();
-    next_mark_ = 0;
+    unmarked_ = kLookAtOnce;
   }
   groups_.restore(cores, scheduled);
   if (scheduled) return;

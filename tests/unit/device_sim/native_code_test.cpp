@@ -194,6 +194,17 @@ TEST_CASE("a loop whose values have five forms has native code for each") {
   if (under_test != simd::VectorCode::kNone) CHECK(native.native_variants >= 5);
 }
 
+TEST_CASE("a loop becomes native code within the slice in which it turns out to be hot") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  const Module module = make_loop();
+  SimdBackend b;
+  start(b, module, /*native_after=*/64, [](uint32_t) { return uint64_t{100'000}; });
+  b.run_slice(200'000);
+  CHECK(b.runnable() == kCores);
+  CHECK((b.native_variants() > 0) == (under_test != simd::VectorCode::kNone));
+}
+
 // Every core keeps values of all sizes on a stack of its own: how it is stored, loaded, and where.
 struct OnStack {
   Op store, load;
