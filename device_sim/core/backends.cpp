@@ -7,6 +7,7 @@
 #include "device_sim/base/nearest_name.h"
 #include "device_sim/core/backend_traits.h"
 #include "device_sim/core/devices.h"
+#include "device_sim/core/linear_space.h"
 #include "device_sim/core/machine_state.h"
 #include "device_sim/cuda/core_state.h"
 #include "device_sim/cuda/cuda_backend.h"
@@ -34,6 +35,8 @@ struct Row {
   // Of a backend with devices to choose from.
   std::vector<DeviceInfo> (*devices)() = nullptr;
   std::unique_ptr<Backend> (*create_on)(std::span<const uint32_t>) = nullptr;
+  std::unique_ptr<LinearSpace> (*create_space)(const LinearSpaceRequest&) = nullptr;
+  bool (*reset)(std::string* why_not) = nullptr;
 };
 constexpr Row kRows[] = {
     {{"simd", SimdBackend::available, device_of<SimdBackend>, create<SimdBackend>,
@@ -44,13 +47,15 @@ constexpr Row kRows[] = {
      {}},
     // Last, so that `auto` takes it only where somebody looked whether it works
     // (host/backend_choice.h).
-    {{"cuda", cuda::available, cuda::device_name, create_cuda, cuda::kSchedulingBytes, false,
+    {{"cuda", cuda::available, cuda::device_name, create_cuda, cuda::kSchedulingBytes, true,
       false},
      {.is_on_device = true,
       .always_counts_cores = false,
       .cores_per_tile = MachineState::kTileCores},
      cuda::devices,
-     cuda::create},
+     cuda::create,
+     cuda::create_space,
+     cuda::reset},
 };
 constexpr auto kBackends = [] {
   std::array<BackendInfo, std::size(kRows)> infos{};
@@ -114,6 +119,31 @@ std::unique_ptr<Backend> make_backend_on(const std::string& name,
                                          std::span<const uint32_t> devices) {
   const Row* const row = row_of(name);
   return row && row->create_on && !devices.empty() ? row->create_on(devices) : make_backend(name);
+}
+
+std::unique_ptr<LinearSpace> make_linear_space(std::string_view backend,
+                                               const LinearSpaceRequest& request) {
+  const Row* const row = row_of(backend);
+  if (row && row->create_space) return row->create_space(request);
+  if (request.way != "auto")
+    throw std::runtime_error("backend " + std::string(backend) +
+                             " always works on the caller's memory; leave out how it reaches it (" +
+                             request.way + ")");
+  return nullptr;
+}
+
+const char* name_of(LinearSpace::Way way) {
+  switch (way) {
+    case LinearSpace::Way::kRegistered: return "registered";
+    case LinearSpace::Way::kPageable: return "pageable";
+    case LinearSpace::Way::kCopied: return "copied";
+  }
+  return "?";
+}
+
+bool reset_device(std::string_view backend, std::string* why_not) {
+  const Row* const row = row_of(backend);
+  return !row || !row->reset || row->reset(why_not);
 }
 
 }  // namespace gpusim

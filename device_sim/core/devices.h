@@ -27,4 +27,8 @@ const BackendInfo& backend_with_devices();
 std::unique_ptr<Backend> make_backend_on(const std::string& name,
                                          std::span<const uint32_t> devices);
 
+// After a DeviceError that says that all is lost, once everything on the backend's devices has been
+// let go. False, with a reason: it is of no use any more.
+bool reset_device(std::string_view backend, std::string* why_not);
+
 }  // namespace gpusim

@@ -115,6 +115,7 @@ class CudaBackend final : public DeviceMachine {
   std::string name() const override { return "cuda"; }
   std::string device() const override { return properties_.name; }
 
+  void use(LinearSpace& space) override { space_ = static_cast<CudaLinearSpace*>(&space); }
   void configure(const Module& module, const MachineConfig& config) override;
   void reset(uint64_t max_instructions) override;
   void module_changed() override;
@@ -159,6 +160,7 @@ class CudaBackend final : public DeviceMachine {
   }
   uint32_t place(uint32_t core) override { return host_states()[core].pc; }
   void begin_slice(uint64_t instructions) override;
+  bool slice_is_done() override;
   std::span<const Event> end_slice() override;
   uint32_t runnable() const override { return runnable_; }
   std::vector<uint64_t> block_counts() override;
@@ -221,6 +223,7 @@ class CudaBackend final : public DeviceMachine {
   cudaDeviceProp properties_{};
   const Module* module_ = nullptr;
   MachineConfig config_;
+  CudaLinearSpace* space_ = nullptr;
   Kernel kernel_{};
   uint32_t most_threads_ = 0;  // per block, so that most contexts are on the chip at once
   DeviceMemory memory_;
@@ -267,9 +270,11 @@ void CudaBackend::configure(const Module& module, const MachineConfig& config) {
   if (module.warp_size != 0)
     throw std::runtime_error(
         "the cuda backend runs no programs with warps and CTAs; use --backend simd or scalar");
+  if (config.linear_storage && !space_)
+    throw std::logic_error("a caller's memory reaches a GPU by way of a LinearSpace");
   module_ = &module;
   config_ = config;
-  memory_.configure(config);
+  memory_.configure(config, config.linear_storage ? space_ : nullptr);
   const uint32_t cores = config.cores;
   contexts_.configure(module.slot_count, cores);
   states_ = DeviceArray<CoreState>(cores, "core states");
@@ -322,7 +327,10 @@ void CudaBackend::module_changed() {
 void CudaBackend::choose_kernel() {
   const bool has_vectors = std::ranges::any_of(
       module_->uops, [](const Uop& u) { return op_info(u.op).shape == Shape::kVector; });
-  kernel_ = has_vectors ? kernel_with_vectors() : kernel_without_vectors();
+  if (config_.linear_storage)
+    kernel_ = has_vectors ? kernel_in_place_with_vectors() : kernel_in_place_without_vectors();
+  else
+    kernel_ = has_vectors ? kernel_with_vectors() : kernel_without_vectors();
   choose_block_size();
 }
 
@@ -436,7 +444,7 @@ Launch CudaBackend::describe_launch(uint32_t count, uint64_t instructions) {
   launch.machine = Machine{
       .code = CodeView{uops_.data(), uop_at_.data(), module_->code.text_base,
                        module_->code.uop_at.size(), module_->code.pc_shift},
-      .memory = DeviceView{memory_.view()},
+      .memory = memory_.view(),
       .blocks = blocks_.data(),
       .rank = rank_.data(),
       .max_instructions = config_.max_instructions,
@@ -475,9 +483,19 @@ void CudaBackend::begin_slice(uint64_t instructions) {
   is_running_ = true;
 }
 
+bool CudaBackend::slice_is_done() {
+  if (!is_running_) return true;
+  const cudaError_t status = cudaStreamQuery(nullptr);
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();
+    return false;
+  }
+  check(status, "running a slice");
+  return true;
+}
+
 std::span<const Event> CudaBackend::end_slice() {
-  if (!is_running_) return events_;
-  is_running_ = false;
+  if (!std::exchange(is_running_, false)) return events_;
   check(cudaDeviceSynchronize(), "running a slice");
   states_are_here_ = classes_are_here_ = false;
   contexts_.slice_has_run();
@@ -675,6 +693,21 @@ std::unique_ptr<Backend> create(std::span<const uint32_t> devices) {
   const int first = first_usable(&why_not);
   if (first < 0) throw std::runtime_error(why_not);
   return std::make_unique<CudaBackend>(static_cast<uint32_t>(first));
+}
+
+std::unique_ptr<LinearSpace> create_space(const LinearSpaceRequest& request) {
+  std::string why_not;
+  const int first = first_usable(&why_not);
+  if (first < 0) throw std::runtime_error(why_not);
+  return std::make_unique<CudaLinearSpace>(first, request);
+}
+
+bool reset(std::string* why_not) {
+  cudaError_t status = cudaDeviceReset();
+  cudaGetLastError();
+  if (status == cudaSuccess) status = cudaDeviceSynchronize();
+  if (status != cudaSuccess) *why_not = cudaGetErrorString(status);
+  return status == cudaSuccess && available(why_not);
 }
 
 }  // namespace gpusim::cuda

@@ -1,6 +1,7 @@
 // Cores as CUDA threads. This header is plain C++: callers need no CUDA toolkit.
 #pragma once
 #include "device_sim/core/devices.h"
+#include "device_sim/core/linear_space.h"
 
 namespace gpusim::cuda {
 
@@ -10,5 +11,9 @@ std::string device_name();  // of the first that can be used
 std::vector<DeviceInfo> devices();
 // As make_backend_on().
 std::unique_ptr<Backend> create(std::span<const uint32_t> devices);
+// As make_linear_space(), for machines that create({}) makes.
+std::unique_ptr<LinearSpace> create_space(const LinearSpaceRequest& request);
+// As reset_device(), of the device that create({}) chooses.
+bool reset(std::string* why_not);
 
 }  // namespace gpusim::cuda

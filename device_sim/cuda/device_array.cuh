@@ -9,11 +9,16 @@
 #include <utility>
 #include <vector>
 
+#include "device_sim/core/device_error.h"
+
 namespace gpusim::cuda {
 
+// Errors of the device stay: every later call has them, too.
 inline void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  throw std::runtime_error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(status));
+  const std::string text = std::string("CUDA: ") + what + ": " + cudaGetErrorString(status);
+  cudaGetLastError();
+  throw DeviceError(text, cudaDeviceSynchronize() != cudaSuccess);
 }
 
 // An array in device memory. Move-only.

@@ -1,17 +1,18 @@
 // A machine on a device of its own, beside which others may run their slices.
 #pragma once
+#include "device_sim/core/async_slices.h"
+#include "device_sim/core/linear_space.h"
 #include "device_sim/core/machine_state.h"
 
 namespace gpusim::cuda {
 
-class DeviceMachine : public Backend, public MachineState {
+class DeviceMachine : public Backend,
+                      public MachineState,
+                      public AsyncSlices,
+                      public TakesLinearSpace {
  public:
   // Has to be called before any other function, in each thread, unless it was called last.
   virtual void select() = 0;
-  // run_slice() in two steps: the device works between them.
-  virtual void begin_slice(uint64_t instructions) = 0;
-  virtual std::span<const Event> end_slice() = 0;
-
   std::span<const Event> run_slice(uint64_t instructions) final {
     begin_slice(instructions);
     return end_slice();

@@ -7,6 +7,7 @@
 #include "device_sim/core/machine_state.h"
 #include "device_sim/core/zones.h"
 #include "device_sim/cuda/core_state.h"
+#include "device_sim/cuda/linear_space.cuh"
 #include "device_sim/cuda/storage_cache.cuh"
 
 namespace gpusim::cuda {
@@ -66,14 +67,18 @@ struct Changed {
 
 class DeviceMemory {
  public:
-  void configure(const MachineConfig& config) {
+  // `space`: of the linear zone, if that is a caller's; else null.
+  void configure(const MachineConfig& config, CudaLinearSpace* space) {
     cores_ = config.cores;
-    view_ = describe_zones(config, kLanesShift);
-    linear_ = DeviceArray<uint8_t>(view_.linear_size, "guest memory");
+    space_ = space;
+    caller_rights_ = config.linear_rights;
+    static_cast<MemoryView&>(view_) = describe_zones(config, kLanesShift);
+    const uint64_t own_bytes = space_ ? 0 : view_.linear_size;
+    linear_ = DeviceArray<uint8_t>(own_bytes, "guest memory");
     windows_ = DeviceArray<uint8_t>(windows_storage_bytes(view_), "per-core memory");
     linear_.zero();
     windows_.zero();
-    linear_flags_.assign(view_.linear_size >> kPageShift, 0);
+    linear_flags_.assign(own_bytes >> kPageShift, 0);
     window_flags_.assign(window_pages_bytes(view_), 0);
     linear_pages_ = DeviceArray<uint8_t>(linear_flags_.size(), "page permissions");
     window_pages_ = DeviceArray<uint8_t>(window_flags_.size(), "per-core page permissions");
@@ -117,7 +122,8 @@ class DeviceMemory {
     return journal_in(here, core);
   }
   // For device code. Brings the device up to date.
-  const MemoryView& view() {
+  const InPlaceView& view() {
+    if (space_) space_->describe(view_);
     send(linear_flags_, linear_changed_, linear_pages_);
     send(window_flags_, window_changed_, window_pages_);
     linear_cache_.flush();
@@ -129,7 +135,10 @@ class DeviceMemory {
     if (!in_zones(view_, address, out.size())) return false;
     for_pieces(view_, core, address, out.size(),
                [&](Zone zone, uint64_t place, uint64_t done, uint64_t size) {
-                 cache(zone).read(place, out.subspan(done, size));
+                 if (zone == Zone::kLinear && space_)
+                   space_->read(view_.linear_base + place, out.subspan(done, size));
+                 else
+                   cache(zone).read(place, out.subspan(done, size));
                });
     return true;
   }
@@ -137,7 +146,10 @@ class DeviceMemory {
     if (!in_zones(view_, address, in.size())) return false;
     for_pieces(view_, core, address, in.size(),
                [&](Zone zone, uint64_t place, uint64_t done, uint64_t size) {
-                 cache(zone).write(place, in.subspan(done, size));
+                 if (zone == Zone::kLinear && space_)
+                   space_->write(view_.linear_base + place, in.subspan(done, size));
+                 else
+                   cache(zone).write(place, in.subspan(done, size));
                });
     return true;
   }
@@ -167,7 +179,14 @@ class DeviceMemory {
       const uint64_t at = address + done;
       if (in_linear(view_, at)) {
         const uint64_t in_zone = at - view_.linear_base;
-        const uint64_t run = std::min(size_bytes - done, view_.linear_size - in_zone);
+        uint64_t run = std::min(size_bytes - done, view_.linear_size - in_zone);
+        if (space_) {
+          static constexpr uint8_t kZeros[kPageSize] = {};
+          run = std::min(run, kPageSize);
+          space_->write(at, {kZeros, run});
+          done += run;
+          continue;
+        }
         check(cudaMemset(view_.linear + in_zone, 0, run), "clearing guest memory");
         done += run;
         continue;
@@ -181,8 +200,10 @@ class DeviceMemory {
     }
     return true;
   }
+  // A caller's memory has the rights that the caller gave.
   bool set_permissions(uint32_t core, uint64_t address, uint64_t size_bytes, uint8_t flags) {
     if (!in_zones(view_, address, size_bytes)) return false;
+    if (space_ && in_linear(view_, address)) return false;
     for_page_flags(view_, core, address, size_bytes, [&](PageFlag flag) {
       const bool is_linear = flag.zone == Zone::kLinear;
       (is_linear ? linear_flags_ : window_flags_)[flag.index] = flags;
@@ -199,11 +220,13 @@ class DeviceMemory {
   uint8_t permissions(uint32_t core, uint64_t address) const {
     if (!in_zones(view_, address, 1)) return 0;
     const auto [zone, index] = page_flag(view_, core, address);
+    if (zone == Zone::kLinear && space_) return caller_rights_[index];
     return (zone == Zone::kLinear ? linear_flags_ : window_flags_)[index];
   }
 
   // For checkpoints: see MachineState.
   void visit_linear(const MachineState::Visitor& visit) {
+    if (space_) throw std::logic_error("a caller's memory is in no checkpoint");
     view();
     constexpr uint64_t kPart = uint64_t{16} << 20;
     std::vector<uint8_t> part(std::min(kPart, view_.linear_size));
@@ -236,7 +259,7 @@ class DeviceMemory {
     }
   }
   bool put_linear(uint64_t number, std::span<const uint8_t> bytes) {
-    if (number >= view_.linear_size >> kPageShift || bytes.size() != kPageSize) return false;
+    if (number >= linear_.size() >> kPageShift || bytes.size() != kPageSize) return false;
     linear_cache_.write(number << kPageShift, bytes);
     return true;
   }
@@ -281,7 +304,9 @@ class DeviceMemory {
     changed = {};
   }
 
-  MemoryView view_;
+  InPlaceView view_;
+  CudaLinearSpace* space_ = nullptr;  // null: the linear zone is here
+  const uint8_t* caller_rights_ = nullptr;
   uint32_t cores_ = 0;
   DeviceArray<uint8_t> linear_, windows_, linear_pages_, window_pages_;
   DeviceArray<uint32_t> shared_words_;  // MemoryView::pair_lock, MemoryView::events

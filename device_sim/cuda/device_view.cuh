@@ -24,23 +24,26 @@ struct DeviceView : MemoryView {
   }
   template <class T>
   __device__ __forceinline__ bool load(uint32_t core, uint64_t address, T* out) const {
-    const Loaded loaded = load_elsewhere(*this, core, address, sizeof(T));
+    const Loaded loaded = load_elsewhere<MemoryView>(*this, core, address, sizeof(T));
     *out = static_cast<T>(loaded.value);
     return loaded.ok;
   }
   template <class T>
   __device__ __forceinline__ bool store(uint32_t core, uint64_t address, T value) const {
-    return store_elsewhere(*this, core, address, sizeof(T), value);
+    return store_elsewhere<MemoryView>(*this, core, address, sizeof(T), value);
   }
+  // Memory as code sees it that knows MemoryView alone, at this address and in its neighbourhood.
+  __device__ __forceinline__ const MemoryView& around(uint64_t) const { return *this; }
 
- private:
+ protected:
   struct Loaded {
     uint64_t value;
     bool ok;
   };
   // A window's word, or bytes that do not lie together. A store is all or nothing, so that one that
   // faults leaves memory as it was.
-  __device__ __noinline__ static Loaded load_elsewhere(const MemoryView& view, uint32_t core,
+  template <class View>
+  __device__ __noinline__ static Loaded load_elsewhere(const View& view, uint32_t core,
                                                        uint64_t address, uint32_t size) {
     uint64_t value = 0;
     if ((address & (size - 1)) == 0) {
@@ -61,7 +64,8 @@ struct DeviceView : MemoryView {
     }
     return {value, true};
   }
-  __device__ __noinline__ static bool store_elsewhere(const MemoryView& view, uint32_t core,
+  template <class View>
+  __device__ __noinline__ static bool store_elsewhere(const View& view, uint32_t core,
                                                       uint64_t address, uint32_t size,
                                                       uint64_t value) {
     if ((address & (size - 1)) == 0) {

@@ -11,14 +11,15 @@ inline constexpr uint32_t kMaxThreads = 512;
 template <>
 inline constexpr uint32_t kMaxThreads<true> = 256;
 
-template <bool has_vectors>
+template <bool has_vectors, class View>
 __device__ __forceinline__ void simulate_slice(const Launch& launch) {
   // When all lanes of a warp make an atomic operation, a chip may always serve the same lane first.
   // Cores move on by a lane with every slice, so that each is that one in its turn.
   const uint32_t lane = (threadIdx.x + launch.slice) % kWarpSize;
   const uint32_t index = blockIdx.x * blockDim.x + threadIdx.x / kWarpSize * kWarpSize + lane;
   const bool is_present = index < launch.runnable;
-  Warp(launch, is_present ? launch.order[index] : 0, is_present).run_slice<has_vectors>();
+  Warp(launch, is_present ? launch.order[index] : 0, is_present)
+      .run_slice<has_vectors, View>();
 }
 
 // A kernel, and how many threads its blocks have at most.
@@ -28,5 +29,8 @@ struct Kernel {
 };
 Kernel kernel_without_vectors();
 Kernel kernel_with_vectors();
+// Of machines on a caller's memory (core/linear_space.h).
+Kernel kernel_in_place_without_vectors();
+Kernel kernel_in_place_with_vectors();
 
 }  // namespace gpusim::cuda

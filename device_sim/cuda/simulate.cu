@@ -5,7 +5,7 @@ namespace gpusim::cuda {
 
 __global__ void __launch_bounds__(kMaxThreads<false>, 1)
     simulate(const __grid_constant__ Launch launch) {
-  simulate_slice<false>(launch);
+  simulate_slice<false, DeviceView>(launch);
 }
 
 Kernel kernel_without_vectors() { return {simulate, kMaxThreads<false>}; }

@@ -5,7 +5,7 @@ namespace gpusim::cuda {
 
 __global__ void __launch_bounds__(kMaxThreads<true>, 1)
     simulate_vectors(const __grid_constant__ Launch launch) {
-  simulate_slice<true>(launch);
+  simulate_slice<true, DeviceView>(launch);
 }
 
 Kernel kernel_with_vectors() { return {simulate_vectors, kMaxThreads<true>}; }

@@ -8,7 +8,7 @@
 #include "device_sim/core/interleaving.h"
 #include "device_sim/core/turns.h"
 #include "device_sim/cuda/core_state.h"
-#include "device_sim/cuda/device_view.cuh"
+#include "device_sim/cuda/in_place_view.cuh"
 
 namespace gpusim::cuda {
 
@@ -29,7 +29,7 @@ struct BlockInfo {
 // The simulated machine as a thread sees it.
 struct Machine {
   CodeView code;
-  DeviceView memory;
+  InPlaceView memory;  // of a machine with memory of its own, only its DeviceView
   const BlockInfo* blocks = nullptr;
   const uint32_t* rank = nullptr;  // of each micro-op; core/order.h
   uint64_t max_instructions = 0;   // per core; 0: none
@@ -141,8 +141,8 @@ class Warp {
         lane_bit_(1u << (threadIdx.x % kWarpSize)),
         is_present_(is_present) {}
 
-  // has_vectors: the module has micro-ops of shape kVector.
-  template <bool has_vectors>
+  // has_vectors: the module has micro-ops of shape kVector. View: how cores reach memory.
+  template <bool has_vectors, class View>
   __device__ __forceinline__ void run_slice();
 
   // What core/turns.h schedules.
@@ -163,6 +163,10 @@ class Warp {
   enum Deed : uint32_t { kNothing, kGaveWay, kWakesOthers };
 
   __device__ __forceinline__ const Machine& machine() const { return launch_.machine; }
+  template <class View>
+  __device__ __forceinline__ const View& memory() const {
+    return launch_.machine.memory;
+  }
   __device__ __forceinline__ CoreState& stored() const { return launch_.states[core_]; }
   __device__ __forceinline__ bool is_active() const { return (active_ & lane_bit_) != 0; }
   __device__ __forceinline__ bool is_runnable() const { return (runnable_ & lane_bit_) != 0; }
@@ -171,11 +175,12 @@ class Warp {
   __device__ __forceinline__ uint32_t held_back() const;
   __device__ __forceinline__ int32_t budget(int32_t left) const;
   __device__ __forceinline__ uint32_t first_turn(uint32_t passed);
-  template <bool has_vectors>
+  template <bool has_vectors, class View>
   __device__ __forceinline__ void run_from(uint32_t pc);
   __device__ __forceinline__ void end_slice(uint32_t held);
-  template <bool has_vectors>
+  template <bool has_vectors, class View>
   __device__ __forceinline__ uint32_t run_blocks(uint32_t at, Deed& deed);
+  template <class View>
   __device__ __forceinline__ uint32_t end_block(const Uop& u, uint32_t at, Outcome outcome,
                                                 Deed& deed);
   __device__ __forceinline__ uint32_t meet(uint32_t next, Deed deed);
@@ -293,7 +298,7 @@ __device__ __forceinline__ void Warp::wake() {
 
 // Runs an active lane from `at` to the end of a block; where no other lane waits to run, on through
 // direct jumps. Returns where the lane would go on, or kNoUop if it stopped.
-template <bool has_vectors>
+template <bool has_vectors, class View>
 __device__ __forceinline__ uint32_t Warp::run_blocks(uint32_t at, Deed& deed) {
   const bool is_alone = active_ == runnable_;
   // Written where the lane stops; as a variable it would be carried from micro-op to micro-op.
@@ -301,7 +306,7 @@ __device__ __forceinline__ uint32_t Warp::run_blocks(uint32_t at, Deed& deed) {
   Straight<has_vectors> code{machine().code, at, {}};
   const Uop& u = code.u;
   for (;;) {
-    const Outcome outcome = execute_all(code, context_, machine().memory, core_, why);
+    const Outcome outcome = execute_all(code, context_, memory<View>(), core_, why);
     if (outcome == Outcome::kTaken || outcome == Outcome::kNotTaken) {
       complete(u.block());
       return outcome == Outcome::kTaken ? u.target() : code.following;
@@ -311,13 +316,14 @@ __device__ __forceinline__ uint32_t Warp::run_blocks(uint32_t at, Deed& deed) {
       complete(u.block());
       if (!is_alone || left_ <= 0) return u.target();
     } else if (outcome != Outcome::kLink) {
-      return end_block(u, code.following - 1, outcome, deed);
+      return end_block<View>(u, code.following - 1, outcome, deed);
     }
     code.following = u.target();
   }
 }
 
 // `u`, at `at`, ended a block otherwise than by a direct jump, or faulted. Returns as run_blocks().
+template <class View>
 __device__ __forceinline__ uint32_t Warp::end_block(const Uop& u, uint32_t at, Outcome outcome,
                                                     Deed& deed) {
   if (outcome == Outcome::kFault) {
@@ -349,7 +355,8 @@ __device__ __forceinline__ uint32_t Warp::end_block(const Uop& u, uint32_t at, O
   }
   deed = outcome == Outcome::kSignalled ? kWakesOthers : kGaveWay;
   if (deed == kGaveWay && u.aux == static_cast<uint8_t>(gpusim::Turn::kWaitForEvent))
-    wait_for_event(machine().memory, core_, launch_.slice, stored(), context_, u.a);
+    wait_for_event(memory<View>().around(context_.get(u.a)), core_, launch_.slice, stored(),
+                   context_, u.a);
   return u.target();
 }
 
@@ -393,12 +400,12 @@ __device__ __forceinline__ uint32_t Warp::meet(uint32_t next, Deed deed) {
   return schedule(turns_, *this);
 }
 
-template <bool has_vectors>
+template <bool has_vectors, class View>
 __device__ __forceinline__ void Warp::run_from(uint32_t pc) {
   while (pc != kNoUop) {
     uint32_t next = kNoUop;
     Deed deed = kNothing;
-    if (is_active()) next = run_blocks<has_vectors>(pc, deed);
+    if (is_active()) next = run_blocks<has_vectors, View>(pc, deed);
     __syncwarp();
     // Most often all active lanes go the same way, and no other waits to run.
     const uint32_t first = __shfl_sync(kAllLanes, next, static_cast<int>(lowest_bit(active_)));
@@ -478,7 +485,7 @@ __device__ __forceinline__ void Warp::end_slice(uint32_t held) {
     launch_.slots[size_t{slot} * launch_.core_count + core_] = context_.get(static_cast<Slot>(slot));
 }
 
-template <bool has_vectors>
+template <bool has_vectors, class View>
 __device__ __forceinline__ void Warp::run_slice() {
   begin_slice();
   const uint32_t held = held_back();
@@ -490,7 +497,7 @@ __device__ __forceinline__ void Warp::run_slice() {
   while (left > 0 && runnable_ != 0 && !gave_way_) {
     const int32_t most = budget(left);
     left_ = settled_ = most;
-    run_from<has_vectors>(first_turn(passed));
+    run_from<has_vectors, View>(first_turn(passed));
     passed = 0;
     left -= most - left_;
     stop_at_limit();

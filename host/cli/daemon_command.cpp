@@ -45,6 +45,10 @@ void add_daemon_command(CLI::App& app, Action& action) {
       "--qmp", options.qmp,
       "With --listen: the Unix socket of QEMU's monitor; kernels stop with the machine");
   command->add_option("--backend", options.backend, "auto, or a name that `gpusim info` lists");
+  command
+      ->add_option("--guest-memory", options.guest_memory,
+                   "How a GPU reaches guest RAM: auto, registered, pageable or copied")
+      ->check(CLI::IsMember({"auto", "registered", "pageable", "copied"}));
   command->add_option("--threads", options.threads, "Host threads (all)")
       ->check(CLI::Range(1u, 4096u));
   command->add_option("--max-cores", options.most_cores, "Of one kernel (1048576)")

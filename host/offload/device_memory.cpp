@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "device_sim/core/device_error.h"
 #include "device_sim/core/memory_view.h"
 #include "host/offload/lost_pages.h"
 #include "host/offload/offload_error.h"
@@ -57,9 +58,11 @@ DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
       storage_(std::exchange(other.storage_, nullptr)),
       rights_(std::exchange(other.rights_, nullptr)),
       mappings_(std::exchange(other.mappings_, {})),
-      images_(std::exchange(other.images_, {})) {}
+      images_(std::exchange(other.images_, {})),
+      space_(std::exchange(other.space_, nullptr)) {}
 
 DeviceMemory::~DeviceMemory() {
+  space_.reset();
   if (rights_) munmap(rights_, size_bytes_ >> kPageShift);
   if (!storage_) return;
   note_unmapped(storage_, size_bytes_);
@@ -170,6 +173,13 @@ void DeviceMemory::map_files(uint64_t address, std::span<const FilePiece> pieces
   check_free(address, size_bytes);
   Mapping mapping{size_bytes, rights, {pieces.begin(), pieces.end()}};
   place(address, mapping);
+  try {
+    add_to_space(address, size_bytes, rights, false);
+  } catch (...) {
+    vacate(address, size_bytes);
+    set_rights(address, size_bytes, 0);
+    throw;
+  }
   // Not of programs' images: their files are this process's own.
   for (uint64_t at = address; const FilePiece& p : mapping.pieces) {
     if (!identity_) note_mapped(pointer(at), p.size_bytes);
@@ -182,6 +192,7 @@ void DeviceMemory::map_files(uint64_t address, std::span<const FilePiece> pieces
 void DeviceMemory::map_own(uint64_t address, uint64_t size_bytes, uint8_t rights) {
   check_range(address, size_bytes);
   check_free(address, size_bytes);
+  add_to_space(address, size_bytes, rights, false);
   set_rights(address, size_bytes, rights);
   mapped_bytes_ += size_bytes;
   mappings_.emplace(address, Mapping{size_bytes, rights, {}});
@@ -193,6 +204,7 @@ void DeviceMemory::unmap(uint64_t address, uint64_t size_bytes) {
     throw OffloadError(EINVAL, fmt::format("nothing was mapped with {:#x} bytes at device address "
                                            "{:#x}",
                                            size_bytes, address));
+  remove_from_space(address, size_bytes);
   if (!it->second.pieces.empty()) {
     if (!identity_) note_unmapped(pointer(address), size_bytes);
     vacate(address, size_bytes);
@@ -222,7 +234,21 @@ void DeviceMemory::place_image(uint64_t address, const FilePiece& piece, uint8_t
                                              "the program belongs",
                                              m->second.size_bytes, m->first));
   Mapping image{piece.size_bytes, rights, {piece}};
-  place(address, image);
+  remove_from_space(address, piece.size_bytes);
+  try {
+    place(address, image);
+  } catch (...) {
+    if (space_) uncover(address, piece.size_bytes);
+    throw;
+  }
+  try {
+    add_to_space(address, piece.size_bytes, rights, (rights & kWrite) == 0);
+  } catch (...) {
+    vacate(address, piece.size_bytes);
+    set_rights(address, piece.size_bytes, 0);
+    uncover(address, piece.size_bytes);
+    throw;
+  }
   images_.emplace(address, std::move(image));
 }
 
@@ -235,14 +261,58 @@ void DeviceMemory::allow_covering(uint64_t address, uint64_t size_bytes) {
 void DeviceMemory::remove_image(uint64_t address) {
   const auto it = images_.find(address);
   if (it == images_.end()) return;
-  const uint64_t end = address + it->second.size_bytes;
-  vacate(address, it->second.size_bytes);
-  set_rights(address, it->second.size_bytes, 0);
+  const uint64_t size_bytes = it->second.size_bytes;
+  remove_from_space(address, size_bytes);
   images_.erase(it);
-  // What it covered appears again.
-  for (auto m = first_in(mappings_, address, end - address);
-       m != mappings_.end() && m->first < end; ++m)
+  vacate(address, size_bytes);
+  set_rights(address, size_bytes, 0);
+  uncover(address, size_bytes);
+}
+
+// What an image covered appears again; what the device cannot take again is out of cores' reach.
+void DeviceMemory::uncover(uint64_t address, uint64_t size_bytes) {
+  const uint64_t end = address + size_bytes;
+  for (auto m = first_in(mappings_, address, size_bytes); m != mappings_.end() && m->first < end;
+       ++m) {
+    remove_from_space(m->first, m->second.size_bytes);
     place(m->first, m->second);
+    try {
+      add_to_space(m->first, m->second.size_bytes, m->second.rights, false);
+    } catch (const std::runtime_error&) {
+    }
+  }
+}
+
+void DeviceMemory::add_to_space(uint64_t address, uint64_t size_bytes, uint8_t rights,
+                                bool is_constant) {
+  if (!space_) return;
+  try {
+    space_->add(address, size_bytes, rights, is_constant);
+  } catch (const DeviceError&) {
+    throw;
+  } catch (const std::exception& e) {
+    throw OffloadError(ENOMEM, fmt::format("{:#x} bytes at device address {:#x}: {}", size_bytes,
+                                           address, e.what()));
+  }
+}
+
+// Pages leave in any case. Errors of the device stay, and the next kernel hears of them.
+void DeviceMemory::remove_from_space(uint64_t address, uint64_t size_bytes) {
+  if (!space_) return;
+  try {
+    space_->remove(address, size_bytes);
+  } catch (const std::runtime_error&) {
+  }
+}
+
+void DeviceMemory::load(uint64_t address, std::span<uint8_t> out) const {
+  if (space_) return space_->read(address, out);
+  std::memcpy(out.data(), pointer(address), out.size());
+}
+
+void DeviceMemory::store(uint64_t address, std::span<const uint8_t> in) {
+  if (space_) space_->write(address, in);
+  std::memcpy(pointer(address), in.data(), in.size());
 }
 
 std::optional<std::span<uint8_t>> DeviceMemory::bytes(uint64_t address, uint64_t size_bytes,

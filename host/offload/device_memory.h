@@ -1,12 +1,16 @@
-// The device addresses of one context, and the memory behind them. Nothing is copied: pages of shared
-// files appear at their addresses by mmap, or the addresses are the process's own.
+// The device addresses of one context, and the memory behind them. Nothing is copied here: pages of
+// shared files appear at their addresses by mmap, or the addresses are the process's own. How cores
+// on a GPU reach them says core/linear_space.h.
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "device_sim/core/linear_space.h"
 
 namespace gpusim::offload {
 
@@ -24,6 +28,10 @@ class DeviceMemory {
   ~DeviceMemory();
   DeviceMemory(DeviceMemory&& other) noexcept;
   DeviceMemory& operator=(DeviceMemory&&) = delete;
+
+  /// Before anything is mapped. Null: cores work on these pages as they are.
+  void set_space(std::unique_ptr<LinearSpace> space) { space_ = std::move(space); }
+  LinearSpace* space() const { return space_.get(); }
 
   bool is_identity() const { return identity_; }
   uint64_t lowest() const;  // device address that can be mapped
@@ -51,6 +59,11 @@ class DeviceMemory {
   std::optional<std::span<uint8_t>> bytes(uint64_t address, uint64_t size_bytes,
                                           uint8_t rights) const;
 
+  // What cores see now, between slices; all of it can be reached.
+  void load(uint64_t address, std::span<uint8_t> out) const;
+  // Cores and the caller see it.
+  void store(uint64_t address, std::span<const uint8_t> in);
+
  private:
   DeviceMemory() = default;
   struct Mapping {
@@ -69,6 +82,10 @@ class DeviceMemory {
   void place(uint64_t address, const FilePiece& piece, uint8_t rights);
   void vacate(uint64_t address, uint64_t size_bytes);
   void set_rights(uint64_t address, uint64_t size_bytes, uint8_t rights);
+  // Pages have come to their places, or are about to leave.
+  void add_to_space(uint64_t address, uint64_t size_bytes, uint8_t rights, bool is_constant);
+  void remove_from_space(uint64_t address, uint64_t size_bytes);
+  void uncover(uint64_t address, uint64_t size_bytes);
 
   bool identity_ = false;
   uint64_t size_bytes_ = 0, mapped_bytes_ = 0;
@@ -76,6 +93,7 @@ class DeviceMemory {
   uint8_t* rights_ = nullptr;
   Mappings mappings_;  // of the caller
   Mappings images_;
+  std::unique_ptr<LinearSpace> space_;
 };
 
 }  // namespace gpusim::offload

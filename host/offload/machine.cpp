@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "device_sim/core/backend_traits.h"
+#include "device_sim/core/linear_space.h"
 #include "device_sim/core/machine_state.h"
 #include "device_sim/core/memory_view.h"
 #include "host/exit_status.h"
@@ -45,6 +46,9 @@ host::MemoryPlan plan_on(const DeviceMemory& memory, const KernelMachineOptions&
 // before.
 constexpr std::chrono::milliseconds kLongestSlice{30};
 
+// Of a device's slices: commands are served beside them, but a CANCEL waits for the end of one.
+constexpr std::chrono::milliseconds kShortSlice{8}, kLongSlice{24};
+
 // Long enough for speed, short enough for others to have their turn within milliseconds.
 uint64_t slice_length(uint32_t cores) {
   constexpr uint64_t kOfAllCores = 1 << 23, kLeast = 1 << 11, kMost = 1 << 17;
@@ -52,6 +56,19 @@ uint64_t slice_length(uint32_t cores) {
 }
 
 }  // namespace
+
+SlicePace::SlicePace(uint32_t cores) : instructions_(slice_length(cores)) {}
+
+// No longer than a lone core takes for, whose instructions cost most: cores that did little in one
+// slice may do much in the next.
+void SlicePace::slice_lasted(std::chrono::nanoseconds time) {
+  constexpr uint64_t kLeast = 1 << 8, kMost = 1 << 17;
+  const double share = std::chrono::duration<double>(kLongSlice) / time;
+  if (time < kShortSlice)
+    instructions_ = std::min(instructions_ * 2, kMost);
+  else if (share < 1)
+    instructions_ = std::max(static_cast<uint64_t>(static_cast<double>(instructions_) * share), kLeast);
+}
 
 KernelMachine::KernelMachine(Translator& translator, DeviceMemory* memory,
                              const KernelMachineOptions& options)
@@ -67,6 +84,9 @@ KernelMachine::KernelMachine(Translator& translator, DeviceMemory* memory,
                                        .memory_is_real = traits_of(backend_->name()).is_on_device});
   }
   plan_.config.threads = options.threads;
+  if (auto* const takes = dynamic_cast<TakesLinearSpace*>(backend_.get());
+      takes && memory && memory->space())
+    takes->use(*memory->space());
   backend_->configure(module, plan_.config);
   if (CpuMachineState* const state = memory_of(*backend_)) state->limit_slices(kLongestSlice);
   known_uops_ = module.uops.size();
@@ -96,7 +116,8 @@ Run::Run(KernelMachine& machine, const RunRequest& request)
     : machine_(machine),
       guard_(request.guard),
       is_process_(request.is_process),
-      output_(request.most_output_bytes, /*by_core=*/!request.is_process) {
+      output_(request.most_output_bytes, /*by_core=*/!request.is_process),
+      pace_(machine.plan().config.cores) {
   Translator& translator = machine.translator();
   Backend& backend = machine.backend();
   const host::MemoryPlan& plan = machine.plan();
@@ -151,13 +172,24 @@ void Run::add_trouble(const std::string& line) {
   trouble_ += line.substr(begin, kMost);
 }
 
-bool Run::step() {
+host::RunControl::Step Run::step() {
+  using Step = host::RunControl::Step;
   const auto begin = std::chrono::steady_clock::now();
-  machine_.see_growth();
-  const bool more = control_->step();
-  time_ += std::chrono::steady_clock::now() - begin;
-  return more;
+  if (!slice_begin_) {
+    slice_begin_ = begin;
+    machine_.see_growth();
+    if (async_slices_of(machine_.backend())) control_->set_slice(pace_.instructions());
+  }
+  const Step step = control_->step_apart();
+  const auto now = std::chrono::steady_clock::now();
+  if (step == Step::kRuns) return step;
+  if (control_->had_slice()) pace_.slice_lasted(now - *slice_begin_);
+  time_ += now - *slice_begin_;
+  slice_begin_.reset();
+  return step;
 }
+
+void Run::settle() { control_->settle(); }
 
 // A core of a kernel is no thread of the caller's.
 std::optional<host::Reply> Run::answer(uint32_t resume_uop, std::string_view call) {

@@ -29,6 +29,18 @@ struct KernelMachineOptions {
   uint64_t stack_size_bytes = 0;  // 0: automatic
 };
 
+/// The length of the slices of a run on a device, so that each lasts about as long as others may have
+/// to wait for its end, whatever the cores execute.
+class SlicePace {
+ public:
+  explicit SlicePace(uint32_t cores);
+  uint64_t instructions() const { return instructions_; }
+  void slice_lasted(std::chrono::nanoseconds time);
+
+ private:
+  uint64_t instructions_;
+};
+
 /// Cores on the memory of a context, or with memory of their own (processes). What they have learnt
 /// of the program, native code above all, serves later runs.
 class KernelMachine {
@@ -70,7 +82,11 @@ class Run {
  public:
   Run(KernelMachine& machine, const RunRequest& request);
 
-  bool step();  // one slice; false: it has ended
+  /// One slice; one that runs on a device goes on beside the caller (kRuns: call again).
+  host::RunControl::Step step();
+  /// Waits for the slice that runs, and leaves out what came of it: the run is to end.
+  void settle();
+  bool is_busy() const { return control_->is_busy(); }  // step() would say kRuns
   // After the end. Addresses whose source lines trouble() could tell; then what is known of them.
   std::vector<uint64_t> places() const { return control_->reported_places(kMostPlaces); }
   void tell_lines(const host::LineTable& lines) { control_->tell_lines(lines); }
@@ -95,6 +111,9 @@ class Run {
   std::optional<host::Kernel> kernel_;
   std::optional<host::RunControl> control_;
   std::chrono::nanoseconds time_{0};
+  SlicePace pace_;
+  // Of the slice that runs, or that was just begun.
+  std::optional<std::chrono::steady_clock::time_point> slice_begin_;
 };
 
 }  // namespace gpusim::offload

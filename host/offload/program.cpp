@@ -80,25 +80,31 @@ KernelMachine& Program::take_machine(const KernelMachineOptions& wanted) {
   return *it->machine;
 }
 
+void Program::drop_machine(const KernelMachine& machine) {
+  std::erase_if(machines_, [&](const Entry& e) { return e.machine.get() == &machine; });
+}
+
+void Program::drop_idle_machines() {
+  std::erase_if(machines_, [](const Entry& e) { return !e.is_taken; });
+}
+
 void Program::give_machine(const KernelMachine& machine) {
   std::ranges::find(machines_, &machine, [](const Entry& e) { return e.machine.get(); })->is_taken =
       false;
 }
 
-// Empty: there is none, or it cannot be reached.
-std::span<uint8_t> Program::chip() const {
-  if (chip_size_bytes_ == 0) return {};
+bool Program::has_chip() const {
+  if (chip_size_bytes_ == 0) return false;
   for (const uint64_t address : {chip_address_, chip_address_ + chip_size_bytes_ - 1})
-    if ((memory_.page_rights()[address >> kPageShift] & kWrite) == 0) return {};
-  return {memory_.pointer(chip_address_), chip_size_bytes_};
+    if ((memory_.page_rights()[address >> kPageShift] & kWrite) == 0) return false;
+  return true;
 }
 
 void Program::resume_kernel(ChipState& state) {
-  const std::span<uint8_t> place = chip();
-  if (present_ == &state || place.empty()) return;
-  if (present_) std::ranges::copy(place, present_->begin());
-  if (state.empty()) state.resize(place.size());  // as the program begins: zero
-  std::ranges::copy(state, place.begin());
+  if (present_ == &state || !has_chip()) return;
+  if (present_) memory_.load(chip_address_, *present_);
+  if (state.empty()) state.resize(chip_size_bytes_);  // as the program begins: zero
+  memory_.store(chip_address_, state);
   present_ = &state;
 }
 

@@ -38,6 +38,9 @@ class Program {
   /// A machine that no kernel uses, for one that is about to begin; it stays taken until give().
   KernelMachine& take_machine(const KernelMachineOptions& wanted);
   void give_machine(const KernelMachine& machine);
+  /// Instead: it is of no use any more.
+  void drop_machine(const KernelMachine& machine);
+  void drop_idle_machines();
 
   /// Why the function cannot be a kernel, or nothing.
   std::optional<std::string> objection(uint64_t function) const {
@@ -70,7 +73,7 @@ class Program {
   bool shares_addresses(const Program& other) const {
     return &memory_ == &other.memory_ || (memory_.is_identity() && other.memory_.is_identity());
   }
-  std::span<uint8_t> chip() const;
+  bool has_chip() const;  // and it can be reached
 
   DeviceMemory& memory_;
   ProgramImage image_;

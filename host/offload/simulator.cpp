@@ -12,8 +12,13 @@
 #include <map>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "device_sim/core/device_error.h"
+#include "device_sim/core/devices.h"
+#include "device_sim/core/linear_space.h"
+#include "device_sim/core/memory_view.h"
 #include "host/offload/launch_words.h"
 #include "host/offload/loader.h"
 #include "host/offload/machine.h"
@@ -47,6 +52,9 @@ struct Job {
   std::unique_ptr<Translator> translator;
   std::unique_ptr<KernelMachine> own_machine;
   KernelMachine* machine = nullptr;  // of the program, taken
+  bool machine_is_lost = false;
+  uint64_t copied_before = 0;  // bytes, of its context
+  bool is_in_space = false;          // between begin_kernel() and end_kernel() of its context's space
   Program::ChipState chip;
   std::optional<Run> run;  // once it has begun
   // Of a kernel that ended in faults: it waits for their source lines.
@@ -67,6 +75,11 @@ struct Loading {
 struct Simulator::Impl {
   struct Context {
     explicit Context(DeviceMemory its_memory) : memory(std::move(its_memory)) {}
+    uint64_t copied_bytes() const {
+      if (!memory.space()) return 0;
+      const LinearSpace::Moved moved = memory.space()->moved();
+      return moved.to_device + moved.from_device;
+    }
     DeviceMemory memory;
     std::map<uint32_t, std::shared_ptr<Program>> programs;
     // In the order of their launches. Those of one queue run one after the other.
@@ -75,12 +88,16 @@ struct Simulator::Impl {
     std::vector<Loading> loads;
     uint32_t next_program = 1;
     uint64_t kernels = 0, translations = 0, cached_programs = 0;
+    std::string lost;  // why no kernel can run here any more, until a reset
   };
 
   explicit Impl(SimulatorOptions its_options) : options(std::move(its_options)) {
     const std::unique_ptr<Backend> b = make_backend(options.backend, {.in_place = true});
     options.backend = b->name();
     device = b->device();
+    // What a context will have.
+    if (const auto space = make_space(nullptr, kPageSize, options.address_space_bytes))
+      device += std::string(", guest memory ") + name_of(space->way());
     null_file = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null_file < 0) throw std::runtime_error("cannot open /dev/null");
     if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
@@ -102,6 +119,25 @@ struct Simulator::Impl {
     return it->second;
   }
 
+  std::unique_ptr<LinearSpace> make_space(uint8_t* storage, uint64_t base, uint64_t end) const {
+    return make_linear_space(options.backend, {.storage = storage,
+                                               .base = base,
+                                               .size_bytes = end - base,
+                                               .way = options.guest_memory});
+  }
+  void lose_device(const std::string& why, Context* whose);
+  // For operations: errors of the device become the caller's.
+  template <class F>
+  void on_device(Context& c, F f) {
+    if (!c.memory.space()) return f();
+    try {
+      c.memory.space()->enter();
+      f();
+    } catch (const DeviceError& e) {
+      if (e.is_lost) lose_device(e.what(), &c);
+      throw OffloadError(EIO, e.what());
+    }
+  }
   void check_ticket(const Context& c, uint64_t ticket) const;
   void clear(Context& c);
   void remove_images(Context& c, uint64_t address, uint64_t size_bytes);
@@ -110,6 +146,9 @@ struct Simulator::Impl {
   void begin(Context& c, Job& job);
   void resume(Job& job);
   void end(Context& c, JobPlace place, LaunchOutcome outcome);
+  void finish_on_device(Context& c, Job& job);
+  void report(Context& c, Job& job, LaunchOutcome& outcome);
+  void leave_machine(Job& job, bool keeps);
   void step_job(Context& c, JobPlace place);
   bool finish_loads(Context& c);
   void finish_load(Context& c, Loading loading);
@@ -123,6 +162,9 @@ struct Simulator::Impl {
   std::map<uint32_t, std::unique_ptr<Context>> contexts;
   uint32_t next_context = 1;
   uint32_t last_served = 0;
+  // Whose slice runs on a device: one at a time.
+  Context* running_context = nullptr;
+  const Job* running_job = nullptr;
 };
 
 Simulator::Simulator(SimulatorOptions options)
@@ -141,8 +183,18 @@ uint32_t Simulator::open() {
     throw OffloadError(
         EBUSY, fmt::format("{} contexts are open, which is the most", s.options.most_contexts));
   const uint32_t number = s.next_context++;
-  s.contexts[number] = std::make_unique<Impl::Context>(
+  auto context = std::make_unique<Impl::Context>(
       s.options.identity ? DeviceMemory::identity() : DeviceMemory(s.options.address_space_bytes));
+  DeviceMemory& m = context->memory;
+  try {
+    m.set_space(s.make_space(m.pointer(m.lowest()), m.lowest(), m.size_bytes()));
+  } catch (const DeviceError& e) {
+    if (e.is_lost) s.lose_device(e.what(), nullptr);
+    throw OffloadError(EIO, e.what());
+  } catch (const std::runtime_error& e) {
+    throw OffloadError(ENOMEM, e.what());
+  }
+  s.contexts[number] = std::move(context);
   return number;
 }
 
@@ -151,7 +203,11 @@ void Simulator::close(uint32_t context) {
   impl_->contexts.erase(context);
 }
 
-void Simulator::reset(uint32_t context) { impl_->clear(impl_->context(context)); }
+void Simulator::reset(uint32_t context) {
+  Impl::Context& c = impl_->context(context);
+  impl_->clear(c);
+  c.lost.clear();
+}
 
 DeviceMemory& Simulator::memory(uint32_t context) { return impl_->context(context).memory; }
 
@@ -160,20 +216,25 @@ void Simulator::map(uint32_t context, uint64_t address, std::span<const FilePiec
   Impl::Context& c = impl_->context(context);
   uint64_t size_bytes = 0;
   for (const FilePiece& p : pieces) size_bytes += p.size_bytes;
-  impl_->remove_images(c, address, size_bytes);
-  c.memory.map_files(address, pieces, segment_flags(rights));
+  impl_->on_device(c, [&] {
+    impl_->remove_images(c, address, size_bytes);
+    c.memory.map_files(address, pieces, segment_flags(rights));
+  });
 }
 
 void Simulator::map_own(uint32_t context, uint64_t address, uint64_t size_bytes, uint8_t rights) {
-  impl_->context(context).memory.map_own(address, size_bytes, segment_flags(rights));
+  Impl::Context& c = impl_->context(context);
+  impl_->on_device(c, [&] { c.memory.map_own(address, size_bytes, segment_flags(rights)); });
 }
 
 void Simulator::unmap(uint32_t context, uint64_t address, uint64_t size_bytes) {
   Impl::Context& c = impl_->context(context);
   if (!c.jobs.empty())
     throw OffloadError(EBUSY, "a kernel of the context runs or waits; wait for it or cancel it");
-  impl_->remove_images(c, address, size_bytes);
-  c.memory.unmap(address, size_bytes);
+  impl_->on_device(c, [&] {
+    impl_->remove_images(c, address, size_bytes);
+    c.memory.unmap(address, size_bytes);
+  });
 }
 
 // A program that is not in use makes room: it is put back before its next kernel.
@@ -301,6 +362,7 @@ void Simulator::launch(uint32_t context, uint64_t ticket, const gpusim_launch& l
   Impl::Context& c = impl_->context(context);
   impl_->check_ticket(c, ticket);
   check_launch(launch, c.memory, impl_->options.most_cores);
+  if (!c.lost.empty()) throw OffloadError(EIO, c.lost);
   auto job = std::make_unique<Job>();
   job->ticket = ticket;
   job->launch = launch;
@@ -339,7 +401,7 @@ void Simulator::check(uint32_t context, uint32_t number, uint64_t function) {
 
 Counters Simulator::counters(uint32_t context) {
   const Impl::Context& c = impl_->context(context);
-  return {.copied_bytes = 0,  // backends that copy are not accepted
+  return {.copied_bytes = c.copied_bytes(),
           .mapped_bytes = c.memory.mapped_bytes(),
           .kernels = c.kernels,
           .translations = c.translations,
@@ -398,6 +460,11 @@ void Simulator::Impl::begin(Context& c, Job& job) {
   job.machine = &job.program->take_machine(wanted);
   const LaunchWords words = launch_words(l, c.memory);
   request.arguments = words.words;
+  if (LinearSpace* const space = c.memory.space()) {
+    job.copied_before = c.copied_bytes();
+    space->begin_kernel();
+    job.is_in_space = true;
+  }
   job.run.emplace(*job.machine, request);
 }
 
@@ -411,24 +478,101 @@ void Simulator::Impl::resume(Job& job) {
 void Simulator::Impl::end(Context& c, JobPlace place, LaunchOutcome outcome) {
   const std::unique_ptr<Job> job = std::move(*place);
   c.jobs.erase(place);
-  if (job->run) {
-    if (!job->program->lines.known.empty() && !job->run->places().empty())
-      job->run->tell_lines(job->program->lines.known);
-    outcome.report = job->run->report(outcome.classes);
-    outcome.report.waited_ns = static_cast<uint64_t>((job->begin - job->arrival).count());
-    outcome.report.lasted_ns =
-        static_cast<uint64_t>((job->ended.value_or(Clock::now()) - job->begin).count());
-    if (outcome.text.empty()) outcome.text = job->run->trouble();
-    const std::string output = job->run->output();
-    const auto room = c.memory.bytes(job->launch.output, output.size(), kWrite);
-    if (!output.empty() && room) std::memcpy(room->data(), output.data(), output.size());
-    outcome.report.output_kept_bytes = room ? output.size() : 0;
-    ++c.kernels;
-    job->run.reset();
+  try {
+    finish_on_device(c, *job);
+    report(c, *job, outcome);
+  } catch (const DeviceError& e) {
+    leave_machine(*job, false);
+    if (e.is_lost) lose_device(e.what(), &c);
+    if (outcome.status == 0) outcome.status = -EIO;
+    if (outcome.text.empty()) outcome.text = e.what();
   }
-  if (job->machine) job->program->give_machine(*job->machine);
-  job->program->forget_kernel(job->chip);
+  leave_machine(*job, !job->machine_is_lost);
   job->done(outcome);
+}
+
+void Simulator::Impl::report(Context& c, Job& job, LaunchOutcome& outcome) {
+  if (!job.run) return;
+  if (!job.program->lines.known.empty() && !job.run->places().empty())
+    job.run->tell_lines(job.program->lines.known);
+  outcome.report = job.run->report(outcome.classes);
+  outcome.report.waited_ns = static_cast<uint64_t>((job.begin - job.arrival).count());
+  outcome.report.lasted_ns =
+      static_cast<uint64_t>((job.ended.value_or(Clock::now()) - job.begin).count());
+  if (outcome.text.empty()) outcome.text = job.run->trouble();
+  const std::string output = job.run->output();
+  const auto room = c.memory.bytes(job.launch.output, output.size(), kWrite);
+  if (!output.empty() && room)
+    c.memory.store(job.launch.output,
+                   {reinterpret_cast<const uint8_t*>(output.data()), output.size()});
+  outcome.report.output_kept_bytes = room ? output.size() : 0;
+  if (!job.own_machine) outcome.report.copied_bytes = c.copied_bytes() - job.copied_before;
+  ++c.kernels;
+}
+
+// `keeps`: it can serve other kernels.
+void Simulator::Impl::leave_machine(Job& job, bool keeps) {
+  job.run.reset();
+  if (KernelMachine* const machine = std::exchange(job.machine, nullptr)) {
+    if (keeps) job.program->give_machine(*machine);
+    else job.program->drop_machine(*machine);
+  }
+  job.own_machine.reset();
+  job.program->forget_kernel(job.chip);
+}
+
+// What the device still does for it, and what its cores changed.
+void Simulator::Impl::finish_on_device(Context& c, Job& job) {
+  if (running_job == &job) {
+    running_job = nullptr;
+    running_context = nullptr;
+  }
+  if (c.memory.space()) c.memory.space()->enter();
+  if (job.run) job.run->settle();
+  if (std::exchange(job.is_in_space, false)) c.memory.space()->end_kernel();
+}
+
+// All kernels end that were on the device, and their machines; programs and memory stay. The context
+// whose kernel it was gets no more of them until its reset.
+void Simulator::Impl::lose_device(const std::string& why, Context* whose) {
+  running_job = nullptr;
+  running_context = nullptr;
+  std::vector<std::pair<std::unique_ptr<Job>, Context*>> ended;
+  for (auto& [number, c] : contexts)
+    for (auto place = c->jobs.begin(); place != c->jobs.end();) {
+      const auto next = std::next(place);
+      if ((*place)->has_begun) {
+        ended.emplace_back(std::move(*place), c.get());
+        c->jobs.erase(place);
+      }
+      place = next;
+    }
+  for (auto& [job, c] : ended) leave_machine(*job, false);
+  for (auto& [number, c] : contexts) {
+    for (auto& [n, p] : c->programs) p->drop_idle_machines();
+    if (c->memory.space()) c->memory.space()->release_device();
+  }
+  std::string why_not;
+  std::string state = "the device was begun anew; reset this context, or open it again";
+  const bool works = reset_device(options.backend, &why_not);
+  if (!works) state = "and cannot be used any more: " + why_not;
+  for (auto& [number, c] : contexts) {
+    try {
+      if (works && c->memory.space()) c->memory.space()->restore();
+    } catch (const std::exception& e) {
+      c->lost = fmt::format("the device was lost ({}), and does not take this context's memory "
+                            "again: {}",
+                            why, e.what());
+    }
+    if (!works || c.get() == whose) c->lost = fmt::format("the device failed ({}), {}", why, state);
+  }
+  for (auto& [job, c] : ended) {
+    LaunchOutcome outcome;
+    outcome.status = -EIO;
+    outcome.text = fmt::format("the device failed while {} ran ({})", job->program->name, why);
+    ++c->kernels;
+    job->done(outcome);
+  }
 }
 
 bool Simulator::Impl::finish_searches(Context& c) {
@@ -454,10 +598,22 @@ void Simulator::Impl::step_job(Context& c, JobPlace place) {
   Job& job = **place;
   c.last_served = job.ticket;
   LaunchOutcome outcome;
+  using Step = host::RunControl::Step;
   try {
+    if (!c.lost.empty()) throw OffloadError(EIO, c.lost);
+    if (c.memory.space()) c.memory.space()->enter();
     if (!job.has_begun) begin(c, job);
-    resume(job);
-    const bool goes_on = job.run->step();
+    if (job.run->is_busy()) return;
+    resume(job);  // others may have put their programs in its place
+    const Step step = job.run->step();
+    if (step == Step::kRuns) {
+      running_context = &c;
+      running_job = &job;
+      return;
+    }
+    running_context = nullptr;
+    running_job = nullptr;
+    const bool goes_on = step == Step::kGoesOn;
     if (const auto lost = c.memory.lost_address())
       throw OffloadError(EFAULT, fmt::format("the memory at device address {:#x} is gone: its file "
                                              "was cut short on the host; unmap it",
@@ -478,6 +634,11 @@ void Simulator::Impl::step_job(Context& c, JobPlace place) {
   } catch (const OffloadError& e) {
     outcome.status = -e.number();
     outcome.text = e.what();
+  } catch (const DeviceError& e) {
+    if (e.is_lost) return lose_device(e.what(), &c);
+    outcome.status = -EIO;
+    outcome.text = e.what();
+    job.machine_is_lost = true;
   } catch (const std::bad_alloc&) {
     outcome.status = -ENOMEM;
     outcome.text = "no memory for the kernel";
@@ -497,6 +658,13 @@ bool Simulator::step() {
   for (auto& [number, c] : s.contexts) {
     worked |= s.finish_loads(*c);
     worked |= s.finish_searches(*c);
+  }
+  if (s.running_job) {
+    Impl::Context& c = *s.running_context;
+    const auto place = std::ranges::find(
+        c.jobs, s.running_job, [](const auto& job) { return static_cast<const Job*>(job.get()); });
+    s.step_job(c, place);
+    return true;
   }
   // The next context after the one served last that has a kernel.
   auto it = s.contexts.upper_bound(s.last_served);

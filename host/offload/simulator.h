@@ -22,6 +22,8 @@ namespace gpusim::offload {
 
 struct SimulatorOptions {
   std::string backend = "auto";
+  // How a backend with memory of its own reaches the caller's: auto, registered, pageable, copied.
+  std::string guest_memory = "auto";
   uint32_t threads = 0;  // host threads of kernels; 0: one per hardware thread
   // Device addresses are this process's own (the native library). Else each context has a range of
   // its own, address_space_bytes long.
@@ -66,7 +68,8 @@ class Simulator {
 
   const SimulatorOptions& options() const;
   std::string backend() const;  // "simd"
-  std::string device() const;   // "AMD EPYC, AVX3, 64 lanes"
+  // "AMD EPYC, AVX3, 64 lanes"; "NVIDIA H200, guest memory registered"
+  std::string device() const;
 
   // All operations throw OffloadError.
   uint32_t open();               // -> the context's number, never used twice

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "device_sim/core/backend_traits.h"
 #include "host/exit_status.h"
@@ -48,6 +49,7 @@ RunControl::RunControl(Translator& translator, Backend& backend, const MemoryPla
       progress_(options.show_progress),
       guard_(translator.module(), backend),
       reports_(line_),
+      async_(async_slices_of(backend)),
       status_(plan.config.cores, 0) {}
 
 // Long enough that a slice's overhead vanishes, short enough that the host looks several times a
@@ -77,6 +79,31 @@ RunResult RunControl::run() {
 }
 
 bool RunControl::step() {
+  if (const std::optional<bool> goes_on = step_without_slice()) return *goes_on;
+  before_slice();
+  return after_slice(backend_.run_slice(slice_length()));
+}
+
+RunControl::Step RunControl::step_apart() {
+  if (!async_) return step() ? Step::kGoesOn : Step::kEnded;
+  if (!slice_runs_) {
+    had_slice_ = false;
+    if (const std::optional<bool> goes_on = step_without_slice())
+      return *goes_on ? Step::kGoesOn : Step::kEnded;
+    before_slice();
+    async_->begin_slice(slice_length());
+    slice_runs_ = had_slice_ = true;
+  }
+  if (!async_->slice_is_done()) return Step::kRuns;
+  slice_runs_ = false;
+  return after_slice(async_->end_slice()) ? Step::kGoesOn : Step::kEnded;
+}
+
+void RunControl::settle() {
+  if (std::exchange(slice_runs_, false)) async_->end_slice();
+}
+
+std::optional<bool> RunControl::step_without_slice() {
   if (kernel_.alive() == 0) return false;
   if (is_interrupted()) {
     result_.was_interrupted = true;
@@ -89,10 +116,16 @@ bool RunControl::step() {
     }
     return goes_on_waiting();
   }
+  return std::nullopt;
+}
+
+void RunControl::before_slice() {
   observer_.before_slice();
   if (debugger_) debugger_->before_slice();
   if (options_.memory) options_.memory->begin_slice();
-  const std::span<const Event> seen = backend_.run_slice(slice_length());
+}
+
+bool RunControl::after_slice(std::span<const Event> seen) {
   // Before anyone outside hears of what the slice did: it may have lost its memory.
   if (options_.memory && !options_.memory->end_slice()) {
     result_.ran_out_of_memory = true;

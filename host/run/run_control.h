@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "device_sim/core/async_slices.h"
 #include "device_sim/core/backend.h"
 #include "host/linux/kernel.h"
 #include "host/memory_budget.h"
@@ -81,6 +83,16 @@ class RunControl {
   RunResult run();
   // The same in pieces: slices, or naps of at most longest_nap, until step() is false; then finish().
   bool step();
+  // The same without waiting for slices of a device: kRuns, call again. In between nothing else may
+  // be called but is_busy(), until step_apart() would not wait, and settle(), which waits for the
+  // slice and leaves out its events.
+  enum class Step { kEnded, kGoesOn, kRuns };
+  Step step_apart();
+  void settle();
+  bool is_busy() const { return slice_runs_ && !async_->slice_is_done(); }
+  bool had_slice() const { return had_slice_; }  // the last step_apart()
+  // Of later slices, in instructions.
+  void set_slice(uint64_t instructions) { options_.slice = instructions; }
   uint64_t next_slice() const { return slice_length(); }  // of the next step(), in instructions
   RunResult finish();
   // After the last step(): addresses in the functions and callers that finish() will name, the most
@@ -113,6 +125,10 @@ class RunControl {
   bool debugger_keeps(const Event& event, Fault fault) {
     return debugger_ && !is_delivering_ && debugger_->keeps(event, fault);
   }
+  // What a step does without a slice, if it needs none: whether the run goes on.
+  std::optional<bool> step_without_slice();
+  void before_slice();
+  bool after_slice(std::span<const Event> seen);
   // Cores wait for what can never come. False: that ends the run.
   bool goes_on_waiting();
   void end_by_signal(const Event& event, int signal);
@@ -155,6 +171,9 @@ class RunControl {
   Tallies tallies_;
   DebugHook* debugger_ = nullptr;
   bool is_delivering_ = false;  // what the debugger has seen
+  AsyncSlices* const async_;    // of the backend; or null
+  bool slice_runs_ = false;     // on a device
+  bool had_slice_ = false;
   RunResult result_;
   std::vector<int16_t> status_;  // per core: exit status, once it ended
 };

@@ -78,7 +78,8 @@ typedef struct gpusim_event gpusim_event;
  * `options`: NULL or "key=value,key=value". In a guest: device (path, /dev/gpusim), wait (sleep or frozen:
  * whether the guest's clocks may stand still while a thread waits without limit for a running kernel;
  * for programs in which nothing else has to happen meanwhile). In a host program: backend (auto,
- * scalar, simd, cuda), threads (0: all). NOT_FOUND: unknown key.
+ * scalar, simd, cuda), threads (0: all), memory (how a GPU reaches the program's: auto, registered, pageable
+ * or copied; docs/gpu.md). NOT_FOUND: unknown key.
  */
 int gpusim_open(const char *options, gpusim_device **device);
 /* Waits for queued commands. The device goes when the last object made from it is released. */
@@ -94,7 +95,8 @@ typedef struct gpusim_properties {
 	char isas[64];                /* all that this device's simulator knows, separated by commas */
 	char backend[16];             /* "simd" */
 	char backends[64];            /* all, best first, separated by commas */
-	char description[128];        /* what simulates: "simd: AMD EPYC, AVX3, 64 lanes" */
+	char description[128];        /* what simulates: "simd: AMD EPYC, AVX3, 64 lanes"; of a GPU
+	                                 also how it reaches guest memory */
 	char transport[16];           /* "native", "semihosting" or "virtio" */
 	uint64_t reserved[16];
 } gpusim_properties;
@@ -105,7 +107,7 @@ int gpusim_device_properties(gpusim_device *device, gpusim_properties *propertie
 typedef struct gpusim_counters {
 	uint64_t copied_bytes;    /* between the caller's memory and the machine's, for kernels: 0 where
 	                             the simulator works in place */
-	uint64_t mapped_bytes;    /* that kernels reach in place, now */
+	uint64_t mapped_bytes;    /* that kernels reach, now */
 	uint64_t kernels;         /* ended */
 	uint64_t translations;    /* programs translated */
 	uint64_t cached_programs; /* taken from the cache instead */
@@ -321,7 +323,8 @@ typedef struct gpusim_statistics {
 	uint32_t fault_core; /* the first of them */
 	uint64_t fault_pc;
 	uint64_t output_bytes; /* that cores wrote to standard output and error */
-	uint64_t reserved[8];
+	uint64_t copied_bytes; /* between the caller's memory and the machine's, while it ran */
+	uint64_t reserved[7];
 } gpusim_statistics;
 
 int gpusim_event_statistics(gpusim_event *event, gpusim_statistics *statistics);

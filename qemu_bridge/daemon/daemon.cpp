@@ -43,6 +43,7 @@ std::unique_ptr<offload::Simulator> open_service(const DaemonOptions& options,
                                                  std::function<void()> wake) {
   return std::make_unique<offload::Simulator>(offload::SimulatorOptions{
       .backend = options.backend,
+      .guest_memory = options.guest_memory,
       .threads = options.threads,
       .most_contexts = options.most_contexts,
       .most_cores = options.most_cores,
@@ -61,7 +62,7 @@ std::string backend_lines(const offload::Simulator& service) {
   return text;
 }
 
-// GPU drivers open files and talk to devices all the time.
+// GPU drivers open files and talk to devices all the time (docs/full-system.md).
 bool wants_sandbox(const DaemonOptions& options, const offload::Simulator& service, Log& log) {
   std::string why_not = "backend " + service.backend() + " cannot work in it";
   const bool suits = !traits_of(service.backend()).is_on_device;

@@ -259,8 +259,10 @@ struct gpusim_report {
 	gpusim_u64 waited_ns; /* of the host's clock: from the launch to the kernel's beginning, */
 	gpusim_u64 lasted_ns; /* and from there to its end, with its waiting for others' slices */
 	gpusim_u64 output_kept_bytes; /* at the launch's `output` */
+	/* Between guest memory and a device's, while it ran; 0 from daemons that never copy. */
+	gpusim_u64 copied_bytes;
 };
-GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_report) == 48 + 24);
+GPUSIM_WIRE_ASSERT(sizeof(struct gpusim_report) == 48 + 32);
 
 #define GPUSIM_MOST_CLASSES 31
 

@@ -493,6 +493,7 @@ int gpusim_event_statistics(gpusim_event* event, gpusim_statistics* statistics) 
   statistics->fault_core = report->fault_core;
   statistics->fault_pc = report->fault_pc;
   statistics->output_bytes = report->output_bytes;
+  statistics->copied_bytes = report->copied_bytes;
   return GPUSIM_OK;
 }
 

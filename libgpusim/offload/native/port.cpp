@@ -78,7 +78,7 @@ void copy_text(char* to, size_t room, const std::string& text) {
 }  // namespace
 
 struct gpusim_port {
-  std::string backend = "auto";
+  std::string backend = "auto", memory = "auto";
   uint32_t threads = 0;
   std::shared_ptr<Simulator> simulator;
   uint32_t context = 0;
@@ -104,6 +104,8 @@ int read_options(gpusim_port& port, const gpusim_port_option* options, unsigned 
     const std::string key = options[i].key, value = options[i].value;
     if (key == "backend") {
       port.backend = value;
+    } else if (key == "memory") {
+      port.memory = value;
     } else if (key == "threads") {
       const auto [end, error] =
           std::from_chars(value.data(), value.data() + value.size(), port.threads);
@@ -124,7 +126,7 @@ int port_open(const gpusim_port_option* options, unsigned count, gpusim_port** r
     auto port = std::make_unique<gpusim_port>();
     const int status = read_options(*port, options, count);
     if (status != GPUSIM_OK) return status;
-    port->simulator = simulators().acquire(port->backend, port->threads);
+    port->simulator = simulators().acquire(port->backend, port->memory, port->threads);
     try {
       const Ownership owned(simulators());
       port->context = port->simulator->open();
@@ -396,7 +398,7 @@ int port_cancel(gpusim_port* port, uint64_t ticket) {
 }  // namespace
 
 const gpusim_port_operations gpusim_offload_port = {
-    .default_options_hint = "backend=NAME and threads=N",
+    .default_options_hint = "backend=NAME, memory=WAY and threads=N",
     .supports_self = 0,
     .open = port_open,
     .close = port_close,

@@ -23,7 +23,8 @@ class Simulators {
   static Simulators& instance();
 
   /// The simulator with these options, made if there is none; give each back. Throws.
-  std::shared_ptr<Simulator> acquire(const std::string& backend, uint32_t threads);
+  std::shared_ptr<Simulator> acquire(const std::string& backend, const std::string& memory,
+                                     uint32_t threads);
   void release(std::shared_ptr<Simulator> simulator);
 
   /// Ownership of all simulators, first come first served.
@@ -45,7 +46,7 @@ class Simulators {
 
  private:
   struct Entry {
-    std::string backend;
+    std::string backend, memory;
     uint32_t threads = 0;
     std::shared_ptr<Simulator> simulator;
     unsigned devices = 0;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "emulated/reach.h"
 #include "standin/report.h"
 
 // Where NOPs begin before the entry of functions: patchable_function_entry.
@@ -62,7 +63,10 @@ const std::vector<Chip>& chips() {
 }
 
 int current_device() { return device_of_thread; }
-void set_current_device(int device) { device_of_thread = device; }
+void set_current_device(int device) {
+  if (device != device_of_thread) forget_reach();
+  device_of_thread = device;
+}
 const Chip& chip() { return chips()[static_cast<size_t>(device_of_thread)]; }
 
 int launch_bound(const void* kernel) {

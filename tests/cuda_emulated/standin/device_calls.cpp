@@ -4,6 +4,7 @@
 
 #include "emulated/launch.h"
 #include "standin/chip.h"
+#include "standin/host_memory.h"
 #include "standin/lanes.h"
 #include "standin/memory.h"
 #include "standin/places.h"
@@ -57,8 +58,10 @@ cudaError_t enqueue(Launch launch, cudaStream_t stream) {
   const Lock lock(interface_lock());
   if (const int error = sticky_error()) return static_cast<cudaError_t>(error);
   if (const cudaError_t error = judge(launch)) return refused(error);
+  if (const int code = failure("refuse")) return refused(static_cast<cudaError_t>(code));
   return submit(stream, [launch = std::move(launch)] {
     watch_faults();
+    if (const int code = failure("launch")) return lose_device(code);
     if (!run(launch)) return;
     if (const std::string where = overrun(); !where.empty())
       report(cudaErrorIllegalAddress,
@@ -137,7 +140,16 @@ cudaError_t cudaDriverGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
-cudaError_t cudaDeviceReset() { return cudaDeviceSynchronize(); }
+cudaError_t cudaDeviceReset() {
+  const Lock lock(interface_lock());
+  if (!is_lost()) return finish_all();
+  if (const int code = failure("reset")) return static_cast<cudaError_t>(code);
+  drop_work();
+  free_all_memory();
+  forget_registrations();
+  forget_reports();
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceSynchronize() {
   const Lock lock(interface_lock());
   return finish_all();
@@ -191,6 +203,14 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     case cudaDevAttrReservedSharedMemoryPerBlock:
       *value = static_cast<int>(p.reservedSharedMemPerBlock);
       break;
+    case cudaDevAttrHostNativeAtomicSupported: *value = offers("host-tables"); break;
+    case cudaDevAttrPageableMemoryAccess: *value = offers("pageable"); break;
+    case cudaDevAttrCanUseHostPointerForRegisteredMem:
+    case cudaDevAttrHostRegisterSupported: *value = offers("register"); break;
+    case cudaDevAttrPageableMemoryAccessUsesHostPageTables:
+      *value = offers("pageable") && offers("host-tables");
+      break;
+    case cudaDevAttrHostRegisterReadOnlySupported: *value = offers("read-only"); break;
     default: return cudaErrorInvalidValue;
   }
   return cudaSuccess;

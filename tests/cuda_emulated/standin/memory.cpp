@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 
+#include "emulated/reach.h"
 #include "emulated/runtime.h"
 #include "standin/chip.h"
 #include "standin/random.h"
@@ -115,10 +116,15 @@ void* allocate(size_t bytes) {
 bool free_memory(void* p) {
   const auto it = live.find(number(p));
   if (it == live.end()) return false;
+  forget_reach();
   munmap(it->second.mapping, it->second.mapping_bytes);
   freed[it->first] = it->second.bytes;
   live.erase(it);
   return true;
+}
+
+void free_all_memory() {
+  while (!live.empty()) free_memory(reinterpret_cast<void*>(live.begin()->first));
 }
 
 size_t free_bytes() { return chip().memory_bytes - used_bytes(); }
@@ -126,6 +132,11 @@ size_t free_bytes() { return chip().memory_bytes - used_bytes(); }
 bool is_device_memory(const void* p) {
   const auto it = below(live, p);
   return it != live.end() && number(p) < it->first + std::max<size_t>(it->second.bytes, 1);
+}
+
+std::pair<uintptr_t, size_t> allocation_of(const void* p) {
+  const auto it = below(live, p);
+  return {it->first, it->second.bytes};
 }
 
 std::string range_fault(const void* p, size_t bytes) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace cuda_emulated {
 
@@ -14,9 +15,12 @@ inline constexpr uint8_t kPoison = 0xcb;
 void* allocate(size_t bytes);
 // False: nothing begins there.
 bool free_memory(void* p);
+void free_all_memory();
 size_t free_bytes();
 
 bool is_device_memory(const void* p);
+// Where the allocation begins that `p` is in, and its bytes.
+std::pair<uintptr_t, size_t> allocation_of(const void* p);
 // Empty, or why [p, p + bytes) is not within one allocation of the current device.
 std::string range_fault(const void* p, size_t bytes);
 // "offset 12 of 4096 bytes"; for any address.

@@ -118,6 +118,10 @@ cudaError_t finish_all() {
   });
 }
 
+void drop_work() {
+  for (const auto& s : streams) s->work.clear();
+}
+
 }  // namespace cuda_emulated
 
 using namespace cuda_emulated;

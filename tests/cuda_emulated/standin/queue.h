@@ -31,5 +31,7 @@ cudaError_t submit(cudaStream_t stream, std::function<void()> work);
 // error.
 cudaError_t finish(cudaStream_t stream);
 cudaError_t finish_all();
+// Of all streams of all devices.
+void drop_work();
 
 }  // namespace cuda_emulated

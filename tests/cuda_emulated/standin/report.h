@@ -14,6 +14,9 @@ int sticky_error();
 const char* sticky_text();
 // For tests of the stand-in, which expect a report.
 void forget_reports();
+// An error that stays until cudaDeviceReset(), because the environment asked for it: no report.
+void lose_device(int code);
+bool is_lost();
 
 // What the environment says, or `otherwise`.
 uint64_t setting(const char* name, uint64_t otherwise);

@@ -6,6 +6,7 @@
 
 #include "emulated/language.h"
 #include "emulated/preemption.h"
+#include "emulated/reach.h"
 #include "emulated/store_buffer.h"
 
 namespace cuda_emulated {
@@ -13,6 +14,7 @@ namespace cuda_emulated {
 template <class T, class F>
 __forceinline__ T exchanged(T* p, F next) {
   atomic_point();
+  reach(p, sizeof(T));
   if (delays_stores) settle(p, sizeof(T));
   const T old = *const_cast<volatile T*>(p);
   *const_cast<volatile T*>(p) = next(old);
@@ -77,6 +79,7 @@ template <class T>
 __forceinline__ T __nv_atomic_load_n(const T* p, int order, int = __NV_THREAD_SCOPE_SYSTEM) {
   static_assert(sizeof(T) <= sizeof(uint64_t));
   cuda_emulated::atomic_point();
+  cuda_emulated::reach(p, sizeof(T));
   cuda_emulated_release(order);
   if (uint64_t own; cuda_emulated::delays_stores && cuda_emulated::load_own(p, own, sizeof(T)))
     return static_cast<T>(own);
@@ -87,6 +90,7 @@ __forceinline__ void __nv_atomic_store_n(T* p, std::type_identity_t<T> v, int or
                                          int = __NV_THREAD_SCOPE_SYSTEM) {
   static_assert(sizeof(T) <= sizeof(uint64_t));
   cuda_emulated::atomic_point();
+  cuda_emulated::reach(p, sizeof(T));
   cuda_emulated_release(order);
   if (cuda_emulated::delays_stores && order != __NV_ATOMIC_SEQ_CST)
     return cuda_emulated::store_later(p, static_cast<uint64_t>(v), sizeof(T));
