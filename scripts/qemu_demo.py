@@ -21,6 +21,10 @@ PROGRAMS = [  # name, arguments, what it does
 ]
 OPENMP = ("openmp_heat", "1024 30", "heat in a plate, OpenMP")
 PICTURE = "sobel"
+# An emulated GPU does some 30 million instructions per second.
+SMALL = {"matmul": "--size 96", "sobel": "--size 256", "fft": "--size 16384",
+         "nbody": "--size 256", "openmp_heat": "96 4"}
+EMULATED = "cuda-emulated"
 
 
 class Failure(Exception):
@@ -69,6 +73,12 @@ def build(arguments):
     if arguments.gpusim:
         gpusim = arguments.gpusim.resolve()
         folder = (arguments.build or gpusim.parent).resolve()
+    elif arguments.backend == EMULATED:
+        gpusim = folder / "tests/cuda_emulated/gpusim-emulated"
+        step("configuring", ["cmake", "--preset", "cpu"], "configure.log")
+        step("building gpusim with an emulated GPU, and the guest's programs",
+             ["cmake", "--build", "--preset", "cpu", "-j", jobs, "--target", "gpusim-emulated",
+              "gpusim_offload_guest"], "build.log")
     else:
         gpusim = folder / "gpusim"
         step("configuring", ["cmake", "--preset", "cpu"], "configure.log")
@@ -115,9 +125,9 @@ def timed(guest, command):
     return lines, max(after - before, 0.01)
 
 
-def run_openmp(guest, smp, cores, known):
+def run_openmp(guest, parameters, smp, cores, known):
     """`known`: what the guest's CPU gave, once it computed."""
-    name, parameters, _ = OPENMP
+    name = OPENMP[0]
     if not known:
         known.append(timed(guest, f"OMP_NUM_THREADS={smp} {name} {parameters}"))
     want, own = known[0]
@@ -161,11 +171,14 @@ def print_table(rows):
 def demonstrate(arguments, guest):
     rows, problems, known = [], [], []
     programs = [*PROGRAMS, OPENMP]
+    if arguments.backend == EMULATED:
+        programs = [(name, SMALL[name], what) for name, _, what in programs]
     for index, (name, parameters, what) in enumerate(programs):
         for cores in arguments.cores:
             progress.say(f"{index + 1}/{len(programs)} {what} on {cores:,} cores ...")
             try:
-                values = (run_openmp(guest, arguments.smp, cores, known) if name == OPENMP[0]
+                values = (run_openmp(guest, parameters, arguments.smp, cores, known)
+                          if name == OPENMP[0]
                           else run_example(guest, name, parameters, cores))
             except (Failure, guest_vm.GuestError) as problem:
                 problems.append(f"{name} on {cores} cores: {problem}")
@@ -204,8 +217,11 @@ def main():
     parser.add_argument("--gpusim", type=pathlib.Path, help="a gpusim that is built already")
     parser.add_argument("--build", type=pathlib.Path,
                         help="its build folder; default: where it lies")
+    parser.add_argument("--backend", default="auto",
+                        help="of gpusim daemon: simd, cuda, ...; cuda-emulated: the CUDA backend "
+                        "without a GPU, and smaller inputs")
     parser.add_argument("--daemon-options", default="",
-                        help="for gpusim daemon: --backend scalar, ...")
+                        help="more for gpusim daemon: --guest-memory copied, ...")
     arguments = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name in ("edges.png", "picture.png"):
@@ -220,6 +236,9 @@ def main():
         if not path.is_file():
             raise Failure(f"{path} is not built (target gpusim_offload_guest)")
 
+    options = shlex.split(arguments.daemon_options)
+    if arguments.backend != "auto":
+        options += ["--backend", "cuda" if arguments.backend == EMULATED else arguments.backend]
     progress.say("booting the guest ...")
     start = time.monotonic()
     transport = "virtio" if arguments.stock else "semihosting"
@@ -227,7 +246,7 @@ def main():
                         smp=arguments.smp, memory_mib=arguments.memory, files=files,
                         kernel=arguments.kernel, initramfs=arguments.initramfs,
                         append=arguments.append, boot_timeout=180,
-                        daemon_options=shlex.split(arguments.daemon_options)) as guest:
+                        daemon_options=options) as guest:
         release = guest.run("uname -sr").output.strip()
         progress.say()
         print(f"guest: {release}, {arguments.smp} processor{'s' * (arguments.smp > 1)}, booted in "

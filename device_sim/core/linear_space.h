@@ -1,6 +1,6 @@
 // Memory of a caller (MachineConfig::linear_storage) as the linear zone of machines on a device that
 // has memory of its own. The caller says which pages come and go; several machines, one after the
-// other in slices, work on them. ADR 0038 says why and how.
+// other in slices, work on them. ADR 0039 says why and how.
 #pragma once
 #include <cstdint>
 #include <memory>

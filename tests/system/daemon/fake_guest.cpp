@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -32,6 +33,15 @@ std::atomic_ref<T> shared(T& word) {
 }
 
 void pause_briefly() { std::this_thread::sleep_for(std::chrono::microseconds(200)); }
+
+// GPUSIM_DAEMON: another executable; GPUSIM_BACKEND: its backend, unless a test names one.
+std::vector<std::string> daemon_command() {
+  const char* const program = std::getenv("GPUSIM_DAEMON");
+  const char* const backend = std::getenv("GPUSIM_BACKEND");
+  std::vector<std::string> command{program ? program : GPUSIM_PROGRAM, "daemon"};
+  if (backend) command.insert(command.end(), {"--backend", backend});
+  return command;
+}
 
 }  // namespace
 
@@ -166,7 +176,7 @@ BellLink::BellLink(Ram& ram, std::vector<std::string> options, bool paused,
   page_->generation = generation_;
   page_->pause_request = paused;
 
-  std::vector<std::string> command{GPUSIM_PROGRAM, "daemon"};
+  std::vector<std::string> command = daemon_command();
   command.insert(command.end(), options.begin(), options.end());
   command.insert(command.end(), {"--qemu-fd", "3"});
   daemon_ = std::make_unique<Child>(command, ends[1]);
@@ -263,8 +273,8 @@ bool BellLink::sleeps() const {
 SerialLink::SerialLink(const std::string& socket_path, const std::string& ram_path,
                        std::vector<std::string> options)
     : socket_path_(socket_path) {
-  std::vector<std::string> command{GPUSIM_PROGRAM, "daemon", "--listen",
-                                   socket_path,    "--ram",  ram_path};
+  std::vector<std::string> command = daemon_command();
+  command.insert(command.end(), {"--listen", socket_path, "--ram", ram_path});
   command.insert(command.end(), options.begin(), options.end());
   daemon_ = std::make_unique<Child>(command, -1);
 }

@@ -36,7 +36,8 @@ constexpr uint64_t kPage = 4096;
 constexpr uint8_t kBoth = GPUSIM_READ | GPUSIM_WRITE;
 
 [[maybe_unused]] inline std::vector<uint8_t> kernels(const std::string& name = "kernels") {
-  return gpusim::read_file(std::string(GPUSIM_KERNELS) + "/" + name + ".elf");
+  const char* const folder = std::getenv("GPUSIM_KERNELS_FOLDER");
+  return gpusim::read_file(std::string(folder ? folder : GPUSIM_KERNELS) + "/" + name + ".elf");
 }
 
 // Shared memory as a virtual machine has it.
