@@ -47,8 +47,7 @@ constexpr Row kRows[] = {
      {}},
     // Last, so that `auto` takes it only where somebody looked whether it works
     // (host/backend_choice.h).
-    {{"cuda", cuda::available, cuda::device_name, create_cuda, cuda::kSchedulingBytes, true,
-      false},
+    {{"cuda", cuda::available, cuda::device_name, create_cuda, cuda::kSchedulingBytes, true, false},
      {.is_on_device = true,
       .always_counts_cores = false,
       .cores_per_tile = MachineState::kTileCores},
@@ -134,9 +133,12 @@ std::unique_ptr<LinearSpace> make_linear_space(std::string_view backend,
 
 const char* name_of(LinearSpace::Way way) {
   switch (way) {
-    case LinearSpace::Way::kRegistered: return "registered";
-    case LinearSpace::Way::kPageable: return "pageable";
-    case LinearSpace::Way::kCopied: return "copied";
+    case LinearSpace::Way::kRegistered:
+      return "registered";
+    case LinearSpace::Way::kPageable:
+      return "pageable";
+    case LinearSpace::Way::kCopied:
+      return "copied";
   }
   return "?";
 }

@@ -1,6 +1,6 @@
-// Memory of a caller (MachineConfig::linear_storage) as the linear zone of machines on a device that
-// has memory of its own. The caller says which pages come and go; several machines, one after the
-// other in slices, work on them. ADR 0039 says why and how.
+// Memory of a caller (MachineConfig::linear_storage) as the linear zone of machines on a device
+// that has memory of its own. The caller says which pages come and go; several machines, one after
+// the other in slices, work on them. ADR 0039 says why and how.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -31,7 +31,8 @@ class LinearSpace {
   // Whole pages that are at their places now, with SegmentFlags. `is_constant`: nobody changes what
   // they hold. Throws std::runtime_error, and has done nothing, if the device cannot reach them.
   virtual void add(uint64_t address, uint64_t size_bytes, uint8_t rights, bool is_constant) = 0;
-  // Pages that are about to leave; ranges without pages may be among them. No slice runs afterwards.
+  // Pages that are about to leave; ranges without pages may be among them. No slice runs
+  // afterwards.
   virtual void remove(uint64_t address, uint64_t size_bytes) = 0;
 
   // Between these, with copies, cores see and change the copies: what the caller had at the last

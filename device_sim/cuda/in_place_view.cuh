@@ -1,11 +1,13 @@
 // Memory of a caller as the threads of a GPU reach it (core/linear_space.h): the linear zone is a
-// directory of regions. Where a region lies, in the host's memory or in copies, is all one to cores.
+// directory of regions. Where a region lies, in the host's memory or in copies, is all one to
+// cores.
 #pragma once
 #include "device_sim/cuda/device_view.cuh"
 
 namespace gpusim::cuda {
 
-// 1 << InPlaceView::region_shift bytes of addresses. Nothing reads `storage` where no page has rights.
+// 1 << InPlaceView::region_shift bytes of addresses. Nothing reads `storage` where no page has
+// rights.
 struct alignas(16) Region {
   uint8_t* storage;
   uint8_t* rights;  // SegmentFlags per page, and kDirty

@@ -18,8 +18,7 @@ __device__ __forceinline__ void simulate_slice(const Launch& launch) {
   const uint32_t lane = (threadIdx.x + launch.slice) % kWarpSize;
   const uint32_t index = blockIdx.x * blockDim.x + threadIdx.x / kWarpSize * kWarpSize + lane;
   const bool is_present = index < launch.runnable;
-  Warp(launch, is_present ? launch.order[index] : 0, is_present)
-      .run_slice<has_vectors, View>();
+  Warp(launch, is_present ? launch.order[index] : 0, is_present).run_slice<has_vectors, View>();
 }
 
 // A kernel, and how many threads its blocks have at most.

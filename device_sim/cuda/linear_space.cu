@@ -42,8 +42,7 @@ std::map<const void*, Registration>& registrations() {
 // Empty, or why not.
 std::string register_pages(void* begin, uint64_t size_bytes, bool read_only) {
   Registration& r = registrations()[begin];
-  if (r.users != 0 && r.size_bytes != size_bytes)
-    return "a part of it is registered already";
+  if (r.users != 0 && r.size_bytes != size_bytes) return "a part of it is registered already";
   if (r.users == 0) {
     const unsigned flags = cudaHostRegisterMapped | cudaHostRegisterPortable |
                            (read_only ? cudaHostRegisterReadOnly : 0u);
@@ -88,20 +87,21 @@ CudaLinearSpace::~CudaLinearSpace() {
     for (const auto& [address, piece] : pieces_) unregister_pages(host(address));
 }
 
-// In this order: in place without copies, as on the host, where pinned pages stay where they are and
-// atomic operations on pages of files are sound; through the host's page tables, which costs no calls;
-// copies, which any device can. Pageable access without the host's page tables migrates pages, and its
-// atomic operations do not reach pages of files: it is not chosen by itself.
+// In this order: in place without copies, as on the host, where pinned pages stay where they are
+// and atomic operations on pages of files are sound; through the host's page tables, which costs no
+// calls; copies, which any device can. Pageable access without the host's page tables migrates
+// pages, and its atomic operations do not reach pages of files: it is not chosen by itself.
 void CudaLinearSpace::choose_way() {
-  const bool can_register =
-      attribute(cudaDevAttrHostRegisterSupported, device_) != 0 &&
-      attribute(cudaDevAttrCanUseHostPointerForRegisteredMem, device_) != 0;
+  const bool can_register = attribute(cudaDevAttrHostRegisterSupported, device_) != 0 &&
+                            attribute(cudaDevAttrCanUseHostPointerForRegisteredMem, device_) != 0;
   const bool can_page = attribute(cudaDevAttrPageableMemoryAccess, device_) != 0;
   const bool shares_tables =
       attribute(cudaDevAttrPageableMemoryAccessUsesHostPageTables, device_) != 0;
   registers_read_only_ = attribute(cudaDevAttrHostRegisterReadOnlySupported, device_) != 0;
   if (asked_for_ == "auto")
-    way_ = can_register ? Way::kRegistered : can_page && shares_tables ? Way::kPageable : Way::kCopied;
+    way_ = can_register                ? Way::kRegistered
+           : can_page && shares_tables ? Way::kPageable
+                                       : Way::kCopied;
   else if (asked_for_ == "registered" && can_register)
     way_ = Way::kRegistered;
   else if (asked_for_ == "pageable" && can_page)
@@ -185,15 +185,14 @@ void CudaLinearSpace::clear_rights(uint64_t address, uint64_t size_bytes) {
 void CudaLinearSpace::insert(uint64_t address, const Piece& piece) {
   if (way_ == Way::kRegistered) {
     const bool read_only = (piece.rights & kWrite) == 0;
-    const std::string why_not =
-        read_only && !registers_read_only_
-            ? "the driver does not register memory that is only read"
-            : register_pages(host(address), piece.size_bytes, read_only);
+    const std::string why_not = read_only && !registers_read_only_
+                                    ? "the driver does not register memory that is only read"
+                                    : register_pages(host(address), piece.size_bytes, read_only);
     if (!why_not.empty()) {
       if (asked_for_ == "registered" || kernels_ != 0)
         throw std::runtime_error("the GPU's driver does not register " +
-                                 std::to_string(piece.size_bytes >> 10) + " KiB of memory: " +
-                                 why_not +
+                                 std::to_string(piece.size_bytes >> 10) +
+                                 " KiB of memory: " + why_not +
                                  (kernels_ != 0 ? "; wait for the kernels of the context" : ""));
       change_to_copies();
     }
@@ -223,8 +222,7 @@ void CudaLinearSpace::change_to_copies() {
   for (const auto& [address, piece] : pieces_) put_rights(address, piece);
 }
 
-void CudaLinearSpace::add(uint64_t address, uint64_t size_bytes, uint8_t rights,
-                          bool is_constant) {
+void CudaLinearSpace::add(uint64_t address, uint64_t size_bytes, uint8_t rights, bool is_constant) {
   const Piece piece{size_bytes, rights, is_constant, false};
   if (is_released_) {
     pieces_.emplace(address, piece);
@@ -265,7 +263,8 @@ void CudaLinearSpace::remove(uint64_t address, uint64_t size_bytes) {
       Piece rest = piece;
       rest.size_bytes = to - from;
       rest.is_over = false;
-      if (is_released_) pieces_.emplace(from, rest);
+      if (is_released_)
+        pieces_.emplace(from, rest);
       else if (!attempt([&] { insert(from, rest); }))
         attempt([&] { clear_rights(from, rest.size_bytes); });
     };
@@ -330,9 +329,9 @@ void CudaLinearSpace::begin_kernel() {
         const RegionState& r = entry.second;
         if (r.pages != 0 || r.is_new) return r.pages == 0 && r.is_new;
         const Region none{nullptr, no_rights_.data()};
-        check(cudaMemcpy(directory_.data() + entry.first, &none, sizeof none,
-                         cudaMemcpyHostToDevice),
-              "changing the directory of guest memory");
+        check(
+            cudaMemcpy(directory_.data() + entry.first, &none, sizeof none, cudaMemcpyHostToDevice),
+            "changing the directory of guest memory");
         return true;
       });
     for (auto& [number, r] : regions_) fetch(r);

@@ -42,12 +42,12 @@ class CudaLinearSpace final : public LinearSpace {
   };
   using Pieces = std::map<uint64_t, Piece>;
   struct RegionState {
-    std::vector<uint8_t> rights;       // per page; with copies, kDirty as of the last fetch()
-    DeviceArray<uint8_t> on_device;    // the same
-    DeviceArray<uint8_t> copy;         // with copies
-    uint32_t pages = 0;                // that have rights
-    bool is_changed = false;           // `rights`, since they were sent
-    bool is_new = true;                // not in the directory
+    std::vector<uint8_t> rights;     // per page; with copies, kDirty as of the last fetch()
+    DeviceArray<uint8_t> on_device;  // the same
+    DeviceArray<uint8_t> copy;       // with copies
+    uint32_t pages = 0;              // that have rights
+    bool is_changed = false;         // `rights`, since they were sent
+    bool is_new = true;              // not in the directory
   };
 
   uint64_t region_bytes() const { return uint64_t{1} << region_shift_; }

@@ -67,7 +67,8 @@ void SlicePace::slice_lasted(std::chrono::nanoseconds time) {
   if (time < kShortSlice)
     instructions_ = std::min(instructions_ * 2, kMost);
   else if (share < 1)
-    instructions_ = std::max(static_cast<uint64_t>(static_cast<double>(instructions_) * share), kLeast);
+    instructions_ =
+        std::max(static_cast<uint64_t>(static_cast<double>(instructions_) * share), kLeast);
 }
 
 KernelMachine::KernelMachine(Translator& translator, DeviceMemory* memory,

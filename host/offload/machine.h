@@ -29,8 +29,8 @@ struct KernelMachineOptions {
   uint64_t stack_size_bytes = 0;  // 0: automatic
 };
 
-/// The length of the slices of a run on a device, so that each lasts about as long as others may have
-/// to wait for its end, whatever the cores execute.
+/// The length of the slices of a run on a device, so that each lasts about as long as others may
+/// have to wait for its end, whatever the cores execute.
 class SlicePace {
  public:
   explicit SlicePace(uint32_t cores);

@@ -54,7 +54,7 @@ struct Job {
   KernelMachine* machine = nullptr;  // of the program, taken
   bool machine_is_lost = false;
   uint64_t copied_before = 0;  // bytes, of its context
-  bool is_in_space = false;          // between begin_kernel() and end_kernel() of its context's space
+  bool is_in_space = false;    // between begin_kernel() and end_kernel() of its context's space
   Program::ChipState chip;
   std::optional<Run> run;  // once it has begun
   // Of a kernel that ended in faults: it waits for their source lines.
@@ -120,10 +120,9 @@ struct Simulator::Impl {
   }
 
   std::unique_ptr<LinearSpace> make_space(uint8_t* storage, uint64_t base, uint64_t end) const {
-    return make_linear_space(options.backend, {.storage = storage,
-                                               .base = base,
-                                               .size_bytes = end - base,
-                                               .way = options.guest_memory});
+    return make_linear_space(
+        options.backend,
+        {.storage = storage, .base = base, .size_bytes = end - base, .way = options.guest_memory});
   }
   void lose_device(const std::string& why, Context* whose);
   // For operations: errors of the device become the caller's.
@@ -514,8 +513,10 @@ void Simulator::Impl::report(Context& c, Job& job, LaunchOutcome& outcome) {
 void Simulator::Impl::leave_machine(Job& job, bool keeps) {
   job.run.reset();
   if (KernelMachine* const machine = std::exchange(job.machine, nullptr)) {
-    if (keeps) job.program->give_machine(*machine);
-    else job.program->drop_machine(*machine);
+    if (keeps)
+      job.program->give_machine(*machine);
+    else
+      job.program->drop_machine(*machine);
   }
   job.own_machine.reset();
   job.program->forget_kernel(job.chip);
@@ -532,8 +533,8 @@ void Simulator::Impl::finish_on_device(Context& c, Job& job) {
   if (std::exchange(job.is_in_space, false)) c.memory.space()->end_kernel();
 }
 
-// All kernels end that were on the device, and their machines; programs and memory stay. The context
-// whose kernel it was gets no more of them until its reset.
+// All kernels end that were on the device, and their machines; programs and memory stay. The
+// context whose kernel it was gets no more of them until its reset.
 void Simulator::Impl::lose_device(const std::string& why, Context* whose) {
   running_job = nullptr;
   running_context = nullptr;
@@ -560,9 +561,10 @@ void Simulator::Impl::lose_device(const std::string& why, Context* whose) {
     try {
       if (works && c->memory.space()) c->memory.space()->restore();
     } catch (const std::exception& e) {
-      c->lost = fmt::format("the device was lost ({}), and does not take this context's memory "
-                            "again: {}",
-                            why, e.what());
+      c->lost = fmt::format(
+          "the device was lost ({}), and does not take this context's memory "
+          "again: {}",
+          why, e.what());
     }
     if (!works || c.get() == whose) c->lost = fmt::format("the device failed ({}), {}", why, state);
   }

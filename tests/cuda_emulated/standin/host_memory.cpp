@@ -114,7 +114,8 @@ cudaError_t cudaHostRegister(void* p, size_t bytes, unsigned flags) {
   if (bytes == 0 || is_device_memory(p)) return cudaErrorInvalidValue;
   // A driver pins each page; here it only has to be mapped.
   const uintptr_t begin = number(p) / kPage * kPage, end = number(p) + bytes;
-  if (msync(reinterpret_cast<void*>(begin), (end - begin + kPage - 1) / kPage * kPage, MS_ASYNC) != 0)
+  if (msync(reinterpret_cast<void*>(begin), (end - begin + kPage - 1) / kPage * kPage, MS_ASYNC) !=
+      0)
     return cudaErrorInvalidValue;
   const auto it = behind(number(p));
   if (it != registered.end() && it->first < end) return cudaErrorHostMemoryAlreadyRegistered;

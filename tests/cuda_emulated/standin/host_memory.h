@@ -13,8 +13,8 @@ bool offers(const char* what);
 bool is_registered(const void* p);
 void forget_registrations();
 // GPUSIM_EMULATED_FAILURES="launch:3=719,register:1=801": the third kernel, as it runs, and the
-// first registration fail with these numbers of CUDA; so do `refuse`, a kernel that is not taken, and
-// `reset`. Counted from when this was last set to something else. Zero: this one does not.
+// first registration fail with these numbers of CUDA; so do `refuse`, a kernel that is not taken,
+// and `reset`. Counted from when this was last set to something else. Zero: this one does not.
 int failure(const std::string& kind);
 
 }  // namespace cuda_emulated

@@ -1,5 +1,5 @@
-// The service on a GPU: how it reaches the caller's memory, and what happens when it fails. Needs the
-// emulated device, which fails when GPUSIM_EMULATED_FAILURES says so.
+// The service on a GPU: how it reaches the caller's memory, and what happens when it fails. Needs
+// the emulated device, which fails when GPUSIM_EMULATED_FAILURES says so.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "tests/system/offload/service_fixture.h"
 
@@ -28,9 +28,9 @@ struct Work {
   LaunchOutcome add(uint32_t program, uint32_t cores) {
     std::memset(ram.at<int>(12), 0, kPage);
     std::memset(ram.at<int>(1), 0, kPage);
-    return device.run(device.call(program, "add", cores,
-                                  {core_number(), core_count(), value(kA), value(kB), value(kC),
-                                   value(kN)}));
+    return device.run(
+        device.call(program, "add", cores,
+                    {core_number(), core_count(), value(kA), value(kB), value(kC), value(kN)}));
   }
   bool is_right() {
     for (uint32_t i = 0; i < kN; ++i)
@@ -62,8 +62,7 @@ struct Work {
 TEST_CASE("each way to guest memory gives the same, and says what it moved") {
   for (const std::string way : {"registered", "pageable", "copied"}) {
     CAPTURE(way);
-    setenv("GPUSIM_EMULATED_HOST_MEMORY",
-           way == "pageable" ? "pageable" : "register,read-only", 1);
+    setenv("GPUSIM_EMULATED_HOST_MEMORY", way == "pageable" ? "pageable" : "register,read-only", 1);
     Work w(way);
     CHECK(w.device.service.device().find(", guest memory " + way) != std::string::npos);
     const uint32_t p = w.device.load(kernels()).program;
@@ -202,8 +201,7 @@ TEST_CASE("a device that fails ends the context whose kernel it was, and not the
     std::optional<LaunchOutcome> poked;
     bool other_is_over = false;
     try {
-      w.device.service.launch(other, 3, launch("poke"),
-                              [&](const LaunchOutcome& o) { poked = o; });
+      w.device.service.launch(other, 3, launch("poke"), [&](const LaunchOutcome& o) { poked = o; });
       while (!poked) w.device.service.step();
       CHECK(poked->report.exit_status == 0);
       CHECK(*ram.at<int>(0) == 1);

@@ -1,5 +1,6 @@
-// What tests of the device behind libGPUSim have in common. They run on the backends of the host, or,
-// with GPUSIM_BACKEND, on that one; GPUSIM_GUEST_MEMORY says how a GPU reaches the caller's memory.
+// What tests of the device behind libGPUSim have in common. They run on the backends of the host,
+// or, with GPUSIM_BACKEND, on that one; GPUSIM_GUEST_MEMORY says how a GPU reaches the caller's
+// memory.
 #pragma once
 #include <doctest/doctest.h>
 #include <sys/mman.h>
@@ -122,14 +123,24 @@ struct Device {
   uint64_t ticket = 0;
 };
 
-[[maybe_unused]] inline gpusim_argument value(uint64_t v) { return {GPUSIM_ARGUMENT_VALUE, 0, {}, v, 0}; }
-[[maybe_unused]] inline gpusim_argument floating(uint64_t bits) { return {GPUSIM_ARGUMENT_VALUE, 1, {}, bits, 0}; }
-[[maybe_unused]] inline gpusim_argument core_number() { return {GPUSIM_ARGUMENT_AFFINE, 0, {}, 0, 1}; }
-[[maybe_unused]] inline gpusim_argument core_count() { return {GPUSIM_ARGUMENT_CORES, 0, {}, 0, 0}; }
+[[maybe_unused]] inline gpusim_argument value(uint64_t v) {
+  return {GPUSIM_ARGUMENT_VALUE, 0, {}, v, 0};
+}
+[[maybe_unused]] inline gpusim_argument floating(uint64_t bits) {
+  return {GPUSIM_ARGUMENT_VALUE, 1, {}, bits, 0};
+}
+[[maybe_unused]] inline gpusim_argument core_number() {
+  return {GPUSIM_ARGUMENT_AFFINE, 0, {}, 0, 1};
+}
+[[maybe_unused]] inline gpusim_argument core_count() {
+  return {GPUSIM_ARGUMENT_CORES, 0, {}, 0, 0};
+}
 [[maybe_unused]] inline gpusim_argument affine(uint64_t base, uint64_t step) {
   return {GPUSIM_ARGUMENT_AFFINE, 0, {}, base, step};
 }
-[[maybe_unused]] inline gpusim_argument table(uint64_t address) { return {GPUSIM_ARGUMENT_PER_CORE, 0, {}, address, 0}; }
+[[maybe_unused]] inline gpusim_argument table(uint64_t address) {
+  return {GPUSIM_ARGUMENT_PER_CORE, 0, {}, address, 0};
+}
 
 [[maybe_unused]] inline int error_of(const auto& f) {
   try {
