@@ -83,10 +83,11 @@ int failure(const std::string& kind) {
 void forget_reach() { reach_bytes = 0; }
 
 void look_up_reach(const void* p, size_t size) {
-  const std::string who = in_kernel() ? running_lane() : "an algorithm";
+  // Naming a lane reads debugging information: only where something is wrong.
+  const auto who = [] { return in_kernel() ? running_lane() : std::string("an algorithm"); };
   if (is_device_memory(p)) {
     if (const std::string why = range_fault(p, size); !why.empty())
-      report(cudaErrorIllegalAddress, who + " accesses " + why);
+      report(cudaErrorIllegalAddress, who() + " accesses " + why);
     else
       std::tie(reach_begin, reach_bytes) = allocation_of(p);
     return;
@@ -98,7 +99,7 @@ void look_up_reach(const void* p, size_t size) {
     return;
   }
   if (offers("pageable") || is_kernels_own(p)) return;
-  report(cudaErrorIllegalAddress, who + " accesses memory of the host that is not registered");
+  report(cudaErrorIllegalAddress, who() + " accesses memory of the host that is not registered");
 }
 
 }  // namespace cuda_emulated
