@@ -10,6 +10,7 @@
 #include "host/chip/report.h"
 #include "host/console.h"
 #include "host/output_file.h"
+#include "host/races/report.h"
 #include "host/run/timeline_power.h"
 #include "translator/common/isa_list.h"
 
@@ -30,6 +31,9 @@ Observers::Observers(const RunOptions& options, const std::vector<energy::Target
     if (!chip_shape_->energy.core_target.empty())
       energy::find_targets(chip_shape_->energy.core_target);
   }
+  if (options.check_races && options.cores > races::Detector::kMostCores)
+    throw Error(fmt::format("--check races works on up to {} cores, not on {}",
+                            races::Detector::kMostCores, options.cores));
   if (!options.chip_page_path.empty())
     chip_page_file_.emplace("--chip-page", options.chip_page_path);
   if (!options.timing_target.empty()) {
@@ -60,7 +64,7 @@ void Observers::prepare_recorder(const std::vector<energy::Target>& targets) {
 }
 
 TranslateOptions Observers::translation() const {
-  return {.journal = wants_journal(), .simulated_time = options_.simulated_time || chip_shape_,
+  return {.journal = wants_journal(), .stamps = options_.check_races, .simulated_time = options_.simulated_time || chip_shape_,
           .cpu = options_.cpu};
 }
 
@@ -71,6 +75,8 @@ void Observers::complete(MachineConfig& config) const {
   config.keeps_groups = wants_profile() || wants_recorder() || plugins_.wants_lanes();
   config.count_lanes = config.keeps_groups || options_.wants_stats() ||
                        !options_.checkpoint_path.empty();
+  // Who comes first among several host threads differs from run to run.
+  if (options_.check_races) config.threads = 1;
   if (wants_journal()) config.journal_words = Journals::words_for(options_.cores);
 }
 
@@ -79,8 +85,10 @@ void Observers::start(const Module& module, Backend& backend, const MachineConfi
   module_ = &module;
   backend_ = &backend;
   control_ = &control;
+  config_ = config;
   if (wants_journal()) journals_.emplace(module, backend, config);
   if (cache_shape_) journals_->add(caches_.emplace(*cache_shape_, module, config));
+  if (options_.check_races) journals_->add(races_.emplace(module, config.cores));
   if (trace_) journals_->add(trace_writer_.emplace(*trace_, module, config.cores));
   if (chip_shape_) {
     chip_ = std::make_unique<chip::ChipModel>(*chip_shape_, module, config,
@@ -124,6 +132,15 @@ void Observers::thread_ended(uint32_t core) {
 
 void Observers::thread_woken(uint32_t core, uint32_t by) {
   if (chip_) chip_->woken(core, by);
+  if (races_) races_->woken(core, by);
+}
+
+void Observers::thread_left(uint32_t core, uint64_t word) {
+  if (races_) races_->ended(core, word);
+}
+
+void Observers::call_was_made(uint32_t core, const char* name) {
+  if (races_) races_->called(core, name);
 }
 
 void Observers::time_service(uint32_t core, Service service, uint64_t address, uint64_t number) {
@@ -155,6 +172,9 @@ void Observers::summarise(RunSummary& summary) {
   if (caches_) cache_report_ = caches_->report();
   if (cache_report_) place_memory_in(summary);
   if (caches_) summary.caches = RunSummary::Caches{*cache_shape_, *cache_report_};
+  if (races_)
+    summary.races = std::make_shared<const races::RaceReport>(
+        races::make_report(*races_, *module_, config_, options_.program));
   if (time_) summary.simulated_time = time_of_run();
   if (wants_counts()) {
     summary.profile = make_profile(*module_, places_, SourceLines(options_.program));
@@ -231,6 +251,7 @@ void Observers::print(const RunSummary& summary) const {
   if (summary.caches)
     console::err("{}", caches_text(summary.caches->shape, summary.caches->report));
   if (summary.chip) console::err("{}", chip::chip_text(*summary.chip));
+  if (summary.races) console::err("{}", races::report_text(*summary.races));
   if (const auto& t = summary.simulated_time)
     console::err("simulated time: {:.0f} cycles, {} ({})\n", t->most_cycles(),
                  energy::pretty(energy::Seconds(t->seconds())), t->timing);

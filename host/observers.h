@@ -12,6 +12,7 @@
 #include "host/journal/trace.h"
 #include "host/options.h"
 #include "host/plugin/plugin_host.h"
+#include "host/races/detector.h"
 #include "host/run/profile_report.h"
 #include "host/run/run_control.h"
 #include "host/run/simulated_time.h"
@@ -43,6 +44,9 @@ class Observers final : public RunObserver {
   void thread_ended(uint32_t core) override;
   // A core no longer sleeps on a futex.
   void thread_woken(uint32_t core, uint32_t by);
+  // The kernel stored to a word for a thread that ended.
+  void thread_left(uint32_t core, uint64_t word);
+  void call_was_made(uint32_t core, const char* name);
   void time_service(uint32_t core, Service service, uint64_t address, uint64_t number) override;
 
   // With --simulated-time: cycles that a core has taken so far.
@@ -65,7 +69,8 @@ class Observers final : public RunObserver {
     return !options_.timeline_path.empty() || !options_.power_path.empty();
   }
   bool wants_journal() const {
-    return cache_shape_ || chip_shape_ || trace_ || plugins_.wants_journal();
+    return options_.check_races || cache_shape_ || chip_shape_ || trace_ ||
+           plugins_.wants_journal();
   }
   void prepare_recorder(const std::vector<energy::Target>& targets);
   void place_memory_in(RunSummary& summary);
@@ -94,6 +99,8 @@ class Observers final : public RunObserver {
   std::optional<TraceWriter> trace_writer_;
   std::optional<HierarchyShape> cache_shape_;
   std::optional<Journals> journals_;
+  std::optional<races::Detector> races_;
+  MachineConfig config_;
   std::optional<CacheHierarchy> caches_;
   std::optional<CacheReport> cache_report_;
   std::optional<SimulatedTime> time_;

@@ -54,6 +54,7 @@ struct RunOptions {
   bool gathers_stats = false;  // what that file would have, with or without it
   std::string isa_coverage_path;  // rows of the decode table that were executed are appended
   std::string caches_path;     // a description of caches; empty: none are simulated
+  bool check_races = false;    // between cores of a shared machine
   std::string trace;  // FILE[,CORE]; empty: none
   std::string chip;            // a description of a chip, or the name of one; empty: no chip
   std::string chip_page_path;  // a page of what the chip did

@@ -25,6 +25,7 @@
 #include "host/gdb/server.h"
 #include "host/isa_coverage.h"
 #include "host/loader.h"
+#include "host/races/report.h"
 #include "host/simulation.h"
 #include "host/start_state.h"
 #include "host/stats.h"
@@ -200,17 +201,18 @@ std::unique_ptr<gdb::Server> gdb_server(const RunOptions& options) {
                            .interrupted = &stop_signal});
 }
 
-// Of `auto`, a debugger takes what it can stop anywhere.
+// Of `auto`, a debugger takes what it can stop anywhere, and a check of races what tells in which
+// order fences came.
 BackendChoice backend_for(const RunOptions& options) {
-  const bool debugs = !options.gdb_address.empty();
+  const bool needs_host = !options.gdb_address.empty() || options.check_races;
   BackendChoice choice = choose_backend({.backend = options.backend,
                                          .devices = options.devices,
                                          .memory_model = options.memory_model,
                                          .cores = options.cores});
-  if (!debugs || !traits_of(choice.backend).is_on_device) return choice;
+  if (!needs_host || !traits_of(choice.backend).is_on_device) return choice;
   if (options.backend != "auto")
-    throw Error(fmt::format("--gdb does not work on backend {}: use simd or scalar",
-                            choice.backend));
+    throw Error(fmt::format("{} does not work on backend {}: use simd or scalar",
+                            options.check_races ? "--check races" : "--gdb", choice.backend));
   return choose_backend({.backend = "simd",
                          .devices = {},
                          .memory_model = options.memory_model,
@@ -267,6 +269,14 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
     observers_.thread_started(child, parent);
   };
   config.on_wake = [this](uint32_t core, uint32_t by) { observers_.thread_woken(core, by); };
+  if (options_.check_races) {
+    config.on_thread_end = [this](uint32_t core, uint64_t word) {
+      observers_.thread_left(core, word);
+    };
+    config.on_call = [this](uint32_t core, const char* name) {
+      observers_.call_was_made(core, name);
+    };
+  }
   kernel_.emplace(*backend_, std::move(config));
   if (embedding_.owns_process) allow_many_files();
   backend_->configure(module(), plan_.config);
@@ -366,11 +376,14 @@ RunSummary Simulation::summarise(const RunResult& result, double seconds) {
     for (uint32_t core = 0; core < options_.cores; ++core)
       summary.per_core.push_back(control_->tallies().of_core(*backend_, core));
   observers_.summarise(summary);
+  if (summary.exit_status == 0 && summary.races && !summary.races->races.empty())
+    summary.exit_status = kExitRaces;
   return summary;
 }
 
-void Simulation::report(const RunResult& result, double seconds) {
+void Simulation::report(RunResult& result, double seconds) {
   const RunSummary summary = summarise(result, seconds);
+  result.exit_status = summary.exit_status;
   if (result.ran_out_of_memory) embedding_.line("gpusim: error: " + why_out_of_memory());
   if (result.was_interrupted)
     print_line(stop_signal == SIGINT

@@ -83,7 +83,7 @@ class Simulation {
   }
   void debug();
   void tell_end(RunResult& result);
-  void report(const RunResult& result, double seconds);
+  void report(RunResult& result, double seconds);
 
   const RunOptions options_;
   Embedding embedding_;

@@ -19,6 +19,9 @@ namespace gpusim::host {
 namespace chip {
 struct ChipReport;
 }
+namespace races {
+struct RaceReport;
+}
 
 struct RunSummary {
   std::string program = {}, isa, backend, device;
@@ -48,6 +51,7 @@ struct RunSummary {
   };
   std::optional<Time> simulated_time = {};
   std::shared_ptr<const chip::ChipReport> chip = {};
+  std::shared_ptr<const races::RaceReport> races = {};
 
   double mips() const;
 };

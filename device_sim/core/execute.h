@@ -98,7 +98,8 @@ GPUSIM_HD_INLINE Outcome execute_all(Code& code, Ctx& ctx, const Memory& memory,
     break;
 #define GPUSIM_RUN_kNote(name)                                           \
   case Op::name:                                                         \
-    memory.note(core, note_word(u, GPUSIM_GET_A, GPUSIM_GET_B));         \
+    memory.note(core, u.aux == kNoteStamp ? memory.next_stamp()          \
+                                          : note_word(u, GPUSIM_GET_A, GPUSIM_GET_B)); \
     break;
 // Many cores have to be there: who runs warps executes these rows.
 #define GPUSIM_RUN_OF_WARPS(name)        \

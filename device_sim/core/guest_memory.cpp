@@ -151,6 +151,7 @@ void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
     journals_ = LazyMemory(uint64_t{cores_} * config.journal_words * sizeof(uint64_t), "journals");
   view_.journals = reinterpret_cast<uint64_t*>(journals_.data());
   view_.journal_sizes = journal_sizes_.data();
+  view_.journal_stamp = &journal_stamp_;
 }
 
 std::span<const uint64_t> journal_in(const MemoryView& view, uint32_t core) {
@@ -159,7 +160,10 @@ std::span<const uint64_t> journal_in(const MemoryView& view, uint32_t core) {
   return {view.journals + uint64_t{core} * view.journal_words, size};
 }
 
-void GuestMemory::clear_journals() { std::fill(journal_sizes_.begin(), journal_sizes_.end(), 0u); }
+void GuestMemory::clear_journals() {
+  std::fill(journal_sizes_.begin(), journal_sizes_.end(), 0u);
+  journal_stamp_ = 0;
+}
 
 void GuestMemory::reserve_other_layout() {
   other_windows_ = view_.lanes_shift != 0 ? plain_windows(windows_.size_bytes())

@@ -112,7 +112,7 @@ class GuestMemory {
   MemoryView view_;
   mutable GuardedSpace space_;  // what is read is opened for that
   uint32_t cores_ = 0;
-  uint32_t pair_lock_ = 0, events_ = 0;
+  uint32_t pair_lock_ = 0, events_ = 0, journal_stamp_ = 0;
   LazyMemory linear_, linear_pages_, windows_, other_windows_, window_pages_, journals_,
       cta_memory_;
   std::vector<uint32_t> journal_sizes_;

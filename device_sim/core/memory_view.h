@@ -54,11 +54,16 @@ struct MemoryView {
   uint64_t* journals = nullptr;
   uint32_t* journal_sizes = nullptr;
   uint32_t journal_words = 0;
+  uint32_t* journal_stamp = nullptr;  // the latest one
 
   // Beyond the journal's end words are only counted.
   GPUSIM_HD_INLINE void note(uint32_t core, uint64_t word) const {
     const uint32_t at = journal_sizes[core]++;
     if (at < journal_words) journals[uint64_t{core} * journal_words + at] = word;
+  }
+
+  GPUSIM_HD_INLINE uint64_t next_stamp() const {
+    return amo_sized<Op::amo_add, uint32_t>(reinterpret_cast<uint8_t*>(journal_stamp), 1, 2) + 1;
   }
 
   GPUSIM_HD_INLINE void signal_event() const {

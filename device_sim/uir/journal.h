@@ -18,6 +18,9 @@ enum class AccessKind : uint8_t { kLoad, kStore, kAtomic };
 
 // aux of a note: an AddressMode, or kNoteBlock, and the kind of access above it. Its e: bytes.
 inline constexpr uint8_t kNoteBlock = 3;
+// aux of a note behind a fence, in programs that were translated so (TranslateOptions::stamps): its
+// word is a stamp, greater than those of all fences of the slice that came before it.
+inline constexpr uint8_t kNoteStamp = 1 << 2 | kNoteBlock;
 
 struct NoteField {
   static constexpr uint8_t kMaxBytes = 0xff;

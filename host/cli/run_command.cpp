@@ -17,7 +17,7 @@ namespace {
 struct RawRunOptions {
   RunOptions run;
   std::string memory = "shared", start = "auto", network = "none", entry, memory_size, stack_size,
-      host_memory;
+      host_memory, check;
   std::vector<std::string> roots;
   std::string grid, block, shared;  // of a kernel (PTX)
 };
@@ -79,9 +79,10 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
   } else if (run.program.empty()) {
     throw Error("PROGRAM is required (gpusim --help tells more)");
   }
+  run.check_races = !raw.check.empty();
   if (!run.checkpoint_path.empty() || !run.resume_path.empty())
     for (const char* other :
-         {"--caches", "--chip", "--plugin", "--trace", "--timeline", "--power-trace",
+         {"--caches", "--check", "--chip", "--plugin", "--trace", "--timeline", "--power-trace",
           "--simulated-time"})
       if (command.get_option(other)->count() != 0)
         throw Error(
@@ -89,10 +90,14 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
                         "--checkpoint or --resume",
                         other));
   if (!run.gdb_address.empty())
-    for (const char* other : {"--caches", "--chip", "--plugin", "--trace", "--checkpoint"})
+    for (const char* other :
+         {"--caches", "--check", "--chip", "--plugin", "--trace", "--checkpoint"})
       if (command.get_option(other)->count() != 0)
         throw Error(fmt::format("--gdb steps cores where {} does not see it: not both", other));
+  if (run.check_races && raw.memory == "private")
+    throw Error("--check races looks at memory that cores share: not with --memory private");
   if (!run.chip.empty()) {
+    if (run.check_races) throw Error("--chip does not work with --check races: run twice");
     if (!run.caches_path.empty())
       throw Error("--chip has caches of its own: not with --caches");
     if (run.simulated_time) throw Error("--chip has time of its own: not with --simulated-time");
@@ -220,6 +225,11 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option("--caches", run.caches_path,
                       "Simulate the caches that this JSON file describes, and tell memory accesses "
                       "on the chip from those off it");
+  command
+      ->add_option("--check", raw->check,
+                   "races: report accesses of two cores to the same bytes that nothing orders; "
+                   "the run then ends with status 66 instead of 0")
+      ->check(CLI::IsMember({"races"}));
   command->add_option("--trace", run.trace,
                       "FILE[,CORE]: write what the cores, or this one, access: .din (Dinero IV), "
                       ".ramulator (Ramulator 2) or .champsim (ChampSim)");

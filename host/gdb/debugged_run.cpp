@@ -43,6 +43,7 @@ struct NoMemory {
   }
   uint8_t* byte(uint32_t, uint64_t, uint8_t) const { return nullptr; }
   void note(uint32_t, uint64_t) const {}
+  uint64_t next_stamp() const { return 0; }
   void signal_event() const {}
 };
 

@@ -120,6 +120,7 @@ struct LoggedMemory {
   }
   uint8_t* byte(uint32_t, uint64_t address, uint8_t need) const { return log->word(address, need); }
   void note(uint32_t, uint64_t) const {}
+  uint64_t next_stamp() const { return 0; }
   void signal_event() const { log->signals_event = true; }
 };
 

@@ -23,6 +23,7 @@ std::optional<AccessSite> site_of(const Module& module, uint32_t uop) {
   switch (u.op) {
     case Op::note:
       if (u.aux == kNoteBlock) return std::nullopt;
+      if (u.aux == kNoteStamp) return site(SiteKind::kStamp);
       switch (NoteField::kind(u)) {
         case AccessKind::kLoad: return site(SiteKind::kLoad, NoteField::bytes(u));
         case AccessKind::kStore: return site(SiteKind::kStore, NoteField::bytes(u));

@@ -19,8 +19,11 @@ enum class SiteKind : uint8_t {
   kYield,
   kWaitForEvent,
   kSignalEvent,
+  // The word of a fence's note: its stamp (uir/journal.h).
+  kStamp,
 };
 constexpr bool has_address(SiteKind k) { return k <= SiteKind::kAtomic; }
+constexpr bool has_word(SiteKind k) { return has_address(k) || k == SiteKind::kStamp; }
 
 // An access of a block, as the note before it says, or synchronisation.
 struct AccessSite {
@@ -54,13 +57,14 @@ class JournalReader {
 };
 
 // Calls on_block(number, block) and on_access(site, address) in the order of the words; address 0
-// where there is none. Of a block that did not come to its end, up to the last access in it.
+// where there is none. Of a block that did not come to its end, up to the last access in it. Stamps
+// are left out.
 template <class OnBlock, class OnAccess>
 void for_each_word(std::span<const uint64_t> words, std::span<const BlockSites> blocks,
                    OnBlock on_block, OnAccess on_access) {
   const AccessSite *site = nullptr, *end = nullptr;
   const auto skip_to_address = [&] {
-    for (; site != end && !has_address(site->kind); ++site) on_access(*site, 0);
+    for (; site != end && !has_word(site->kind); ++site) on_access(*site, 0);
   };
   const auto vector_word = [&](uint64_t word) {
     if (word & VectorNote::kEnd) {
@@ -80,6 +84,8 @@ void for_each_word(std::span<const uint64_t> words, std::span<const BlockSites> 
       on_block(number, block);
     } else if (site->is_vector) {
       vector_word(word);
+    } else if (site->kind == SiteKind::kStamp) {
+      ++site;
     } else {
       on_access(*site++, word);
     }

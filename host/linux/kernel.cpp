@@ -69,6 +69,7 @@ Reply Kernel::handle(uint32_t core, uint32_t resume_uop) {
   const auto [name, handler] = find_call(abi_, number);
   if (name && config_.instead)
     if (const std::optional<Reply> reply = config_.instead(resume_uop, name)) return *reply;
+  if (name && config_.on_call) config_.on_call(core, name);
   if (handler) return handler(*this, call);
   note_once(fmt::format("syscall {}", number),
             fmt::format("system call {} ({}) is not provided: it returns ENOSYS", number,

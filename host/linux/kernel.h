@@ -107,6 +107,9 @@ class Kernel {
     std::function<void(uint32_t child, uint32_t parent)> on_thread = {};  // may be empty
     // `core` slept on a futex until `by` woke it.
     std::function<void(uint32_t core, uint32_t by)> on_wake = {};  // may be empty
+    // A thread ended, and told so by a word of memory.
+    std::function<void(uint32_t core, uint64_t word)> on_thread_end = {};  // may be empty
+    std::function<void(uint32_t core, const char* name)> on_call = {};     // may be empty
     // May answer a system call, by name, in the kernel's place; may be empty.
     std::function<std::optional<Reply>(uint32_t resume_uop, std::string_view name)> instead = {};
   };

@@ -153,6 +153,7 @@ void Kernel::end_thread(uint32_t core) {
   if (thread->clear_child_tid == 0) return;
   Process& process = process_of(core);
   if (!GuestAccess(backend_, core).store(thread->clear_child_tid, uint32_t{0})) return;
+  if (config_.on_thread_end) config_.on_thread_end(core, thread->clear_child_tid);
   for (const Waiter& w : waits_.wake(process.number, thread->clear_child_tid, 1, ~uint32_t{0}))
     wake(w, core);
 }

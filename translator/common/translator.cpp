@@ -137,7 +137,7 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
     optimise_blocks(isa, {.whole_program = true, .is_function = is_function}, blocks);
   }
   if (options.journal)
-    for (CodeBlock& b : blocks) note_accesses(isa, b.draft);
+    for (CodeBlock& b : blocks) note_accesses(isa, b.draft, options.stamps);
   for (CodeBlock& b : blocks)
     if (!renumber_slots(slots, b)) throw std::logic_error("a pass uses a slot that nothing did");
   describe_slots(isa, slots, module);
@@ -395,7 +395,7 @@ void Translator::add_blocks(std::vector<CodeBlock> blocks) {
   if (on_demand_) scope.reads_flags = [this](uint64_t pc) { return reads_flags(pc); };
   if (options_.optimise) optimise_blocks(*isa_, scope, blocks);
   for (CodeBlock& b : blocks) {
-    if (options_.journal) note_accesses(*isa_, b.draft);
+    if (options_.journal) note_accesses(*isa_, b.draft, options_.stamps);
     renumber_slots(renumbering_, b);
   }
   link_blocks(std::move(blocks), module_, on_demand_ ? &on_demand_->open : nullptr,

@@ -25,6 +25,7 @@ struct ElfFile;  // translator/elf/elf_file.h
 struct TranslateOptions {
   bool optimise = true;  // false: the visitors' micro-ops as they are (to find a bug in a pass)
   bool journal = false;  // with notes of what cores do (device_sim/uir/journal.h)
+  bool stamps = false;   // with `journal`: fences note their order, too
   bool simulated_time = false;  // services order cores in simulated time (Service::kTime*)
   std::string cpu = {};  // one of GuestIsa::cpus; empty: the ISA's default, or the module file's
 };

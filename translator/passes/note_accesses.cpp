@@ -45,7 +45,8 @@ uint64_t offset_of(const Uop& u, const NotedAccess& access) {
 
 class Noter {
  public:
-  Noter(const GuestIsa& isa, DraftBlock& draft) : isa_(isa), draft_(draft) {}
+  Noter(const GuestIsa& isa, DraftBlock& draft, bool stamps)
+      : isa_(isa), draft_(draft), stamps_(stamps) {}
 
   void run() {
     add({.op = Op::note, .a = isa_.roles.zero, .b = isa_.roles.zero, .aux = kNoteBlock}, 0);
@@ -56,6 +57,8 @@ class Noter {
       if (const auto access = access_of(u)) note(u, insn, *access);
       if (last_ && writes_slot(u, base_)) last_.reset();
       add(u, insn);
+      if (stamps_ && u.op == Op::fence)
+        add({.op = Op::note, .a = isa_.roles.zero, .b = isa_.roles.zero, .aux = kNoteStamp}, insn);
     }
     draft_.uops = std::move(uops_);
     draft_.uop_insn = std::move(uop_insn_);
@@ -97,6 +100,7 @@ class Noter {
 
   const GuestIsa& isa_;
   DraftBlock& draft_;
+  const bool stamps_;
   std::vector<Uop> uops_;
   std::vector<uint16_t> uop_insn_;
   // The note that the next access may be part of: its place, and the access so far.
@@ -109,6 +113,8 @@ class Noter {
 
 }  // namespace
 
-void note_accesses(const GuestIsa& isa, DraftBlock& draft) { Noter(isa, draft).run(); }
+void note_accesses(const GuestIsa& isa, DraftBlock& draft, bool stamps) {
+  Noter(isa, draft, stamps).run();
+}
 
 }  // namespace gpusim

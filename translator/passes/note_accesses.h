@@ -6,7 +6,8 @@ namespace gpusim {
 
 /// Puts a note at the block's start and one before each access to memory. Accesses of one
 /// instruction to neighbouring bytes through the same register are one: a pair, a vector.
+/// `stamps`: one behind each fence, too, that says in which order cores came to fences.
 /// To be run after all passes that optimise, before slots are renumbered.
-void note_accesses(const GuestIsa& isa, DraftBlock& draft);
+void note_accesses(const GuestIsa& isa, DraftBlock& draft, bool stamps = false);
 
 }  // namespace gpusim
