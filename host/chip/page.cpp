@@ -291,7 +291,7 @@ std::string chip_html(const ChipReport& r, const std::string& program) {
                       {"functions", stack_chart("Time by function", r.functions)},
                       {"lines", stack_chart("Time by line", r.lines)}});
   p.add_section("Floor plan");
-  p.add_html(embedded_svg(floor_plan_svg(r)));
+  p.add_html(floor_plan_svg(r));
   p.add_section("Traffic");
   p.add_chart(matrix_chart(r));
   if (!r.result.samples.empty()) p.add_chart(time_chart(r));
