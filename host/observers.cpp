@@ -64,7 +64,9 @@ void Observers::prepare_recorder(const std::vector<energy::Target>& targets) {
 }
 
 TranslateOptions Observers::translation() const {
-  return {.journal = wants_journal(), .stamps = options_.check_races, .simulated_time = options_.simulated_time || chip_shape_,
+  return {.journal = wants_journal(),
+          .stamps = options_.check_races,
+          .simulated_time = options_.simulated_time || chip_shape_,
           .cpu = options_.cpu};
 }
 

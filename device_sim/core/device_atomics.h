@@ -5,8 +5,8 @@
 // cache, which other multiprocessors' stores do not reach. docs/memory-model.md says why this and
 // fence_all() suffice.
 //
-// Kernels on memory that the host reaches at the same time (GPUSIM_MEMORY_IS_SHARED_WITH_HOST, for a
-// whole source file) take the scope of the system instead.
+// Kernels on memory that the host reaches at the same time (GPUSIM_MEMORY_IS_SHARED_WITH_HOST, for
+// a whole source file) take the scope of the system instead.
 #pragma once
 #include <cstdint>
 #include <type_traits>

@@ -78,8 +78,8 @@ typedef struct gpusim_event gpusim_event;
  * `options`: NULL or "key=value,key=value". In a guest: device (path, /dev/gpusim), wait (sleep or frozen:
  * whether the guest's clocks may stand still while a thread waits without limit for a running kernel;
  * for programs in which nothing else has to happen meanwhile). In a host program: backend (auto,
- * scalar, simd, cuda), threads (0: all), memory (how a GPU reaches the program's: auto, registered, pageable
- * or copied; docs/gpu.md). NOT_FOUND: unknown key.
+ * scalar, simd, cuda), threads (0: all), memory (how a GPU reaches the program's: auto, registered,
+ * pageable or copied; docs/gpu.md). NOT_FOUND: unknown key.
  */
 int gpusim_open(const char *options, gpusim_device **device);
 /* Waits for queued commands. The device goes when the last object made from it is released. */
