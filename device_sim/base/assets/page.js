@@ -120,6 +120,14 @@
   const n1 = (v) => (Math.round(v * 10) / 10).toString();
   const text = (x, y, s, theme, more = "") =>
     `<text x="${n1(x)}" y="${n1(y)}" fill="${theme.soft}" ${more}>${escapeText(s)}</text>`;
+  // Width of a label as the browser sets it: letters such as m and W are wide.
+  const pen = document.createElement("canvas").getContext("2d");
+  const widthOf = (s) => {
+    if (!pen) return 7.8 * s.length;
+    pen.font = `12px ${FONT}`;
+    return pen.measureText(s).width;
+  };
+  const widestOf = (list) => Math.max(0, ...list.map(widthOf));
   const line = (x1, y1, x2, y2, stroke, more = "") =>
     `<line x1="${n1(x1)}" y1="${n1(y1)}" x2="${n1(x2)}" y2="${n1(y2)}" stroke="${stroke}" ${more}/>`;
   function mark(kind, x, y, colour, r = 3.6) {
@@ -153,7 +161,7 @@
 
   function frame(chart, theme, box, xs, ys) {
     let out = "";
-    const widest = Math.max(...xs.ticks.map((v) => tickText(v, chart.x).length)) * 6.6 + 14;
+    const widest = widestOf(xs.ticks.map((v) => tickText(v, chart.x))) + 14;
     for (const v of thinned(ys.ticks, (box.bottom - box.top) / 22)) {
       out += line(box.left, ys.at(v), box.right, ys.at(v), theme.grid);
       out += text(box.left - 7, ys.at(v) + 4, tickText(v, chart.y), theme, 'text-anchor="end"');
@@ -165,9 +173,12 @@
     out += line(box.left, box.bottom, box.right, box.bottom, theme.axis);
     return out + axisNames(chart, theme, box);
   }
+  // Distances on an axis of powers mean factors: that is said where the eye is.
+  const axisName = (axis) =>
+    (axis?.label ? axis.label + (axis.scale === "log2" || axis.scale === "log10" ? " (log scale)" : "") : "");
   const axisNames = (chart, theme, box) =>
-    text((box.left + box.right) / 2, box.bottom + 37, chart.x?.label || "", theme, 'text-anchor="middle"') +
-    text(box.labelLeft ?? 0, box.top - 16, chart.y?.label || "", theme, 'text-anchor="start"');
+    text((box.left + box.right) / 2, box.bottom + 37, axisName(chart.x), theme, 'text-anchor="middle"') +
+    text(box.labelLeft ?? 0, box.top - 16, axisName(chart.y), theme, 'text-anchor="start"');
 
   // What can be pointed at: {x, y (pixels), title, rows: [{name, value, look}], near}.
   function drawLines(chart, width, height, theme, hidden, prefix) {
@@ -193,8 +204,8 @@
       ysAll.push(...floor.values());
     }
     const probe = scaleOf(chart.y, ysAll, height, 0);
-    const labels = Math.max(...probe.ticks.map((v) => tickText(v, chart.y).length));
-    const box = { left: Math.max(34, labels * 6.8 + 12), right: width - (stacked ? 26 : 14), top: 32, bottom: height - 44 };
+    const labels = widestOf(probe.ticks.map((v) => tickText(v, chart.y)));
+    const box = { left: Math.max(34, labels + 12), right: width - (stacked ? 26 : 14), top: 32, bottom: height - 44 };
     const xs = scaleOf(stacked ? { pad: 0, ...chart.x } : chart.x, xsAll, box.left, box.right);
     const ys = scaleOf(chart.y, ysAll, box.bottom, box.top);
     const look = looks(chart, theme);
@@ -240,7 +251,9 @@
     const shown = chart.series.map((s, i) => ({ s, i })).filter(({ i }) => !hidden.has(i));
     const totals = chart.categories.map((_, c) => shown.reduce((sum, { s }) => sum + (s.values[c] || 0), 0));
     const most = Math.min(Math.max(...chart.categories.map((c) => c.length)), Math.max(8, Math.floor(width * 0.42 / 6.6)));
-    const box = { left: most * 6.6 + 14, right: width - 64, top: 32, bottom: height - 44 };
+    const labelOf = (name) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
+    const box = { left: widestOf(chart.categories.map(labelOf)) + 14, top: 32, bottom: height - 44,
+      right: width - widestOf(totals.map((v) => formatted(v, chart.y, 3))) - 12 };
     const xs = scaleOf(chart.y, [0, ...totals], box.left, box.right);
     const look = looks(chart, theme);
     const step = (box.bottom - box.top) / chart.categories.length;
@@ -251,8 +264,8 @@
     }
     const hits = [];
     chart.categories.forEach((name, c) => {
-      const y = box.top + c * step, label = name.length > most ? `${name.slice(0, most - 1)}…` : name;
-      out += text(box.left - 7, y + step / 2 + 4, label, theme, 'text-anchor="end"');
+      const y = box.top + c * step;
+      out += text(box.left - 7, y + step / 2 + 4, labelOf(name), theme, 'text-anchor="end"');
       let at = 0;
       const rows = [];
       for (const { s, i } of shown) {
@@ -267,7 +280,7 @@
       hits.push({ y: y + step / 2, half: step / 2, title: name, rows });
     });
     out += line(box.left, box.top, box.left, box.bottom, theme.axis);
-    out += text((box.left + box.right) / 2, box.bottom + 37, chart.y.label || "", theme, 'text-anchor="middle"');
+    out += text((box.left + box.right) / 2, box.bottom + 37, axisName(chart.y), theme, 'text-anchor="middle"');
     return { out, hits, box, value: chart.y, sideways: true };
   }
 
@@ -295,7 +308,7 @@
       }
       hits.push({ x: x + step / 2, half: step / 2, column: c, cell: h });
     });
-    const widest = Math.max(...chart.columns.map((c) => c.length)) * 6.6 + 12;
+    const widest = widestOf(chart.columns) + 12;
     const every = Math.ceil(widest / step);
     chart.columns.forEach((name, c) => {
       if (c % every === 0) out += text(box.left + (c + 0.5) * step, box.bottom + 19, name, theme, 'text-anchor="middle"');
