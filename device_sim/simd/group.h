@@ -111,7 +111,9 @@ struct Group {
   uint32_t events_now = 0, events_before = 0;
 
   Reach reach[2];  // for reading, for writing; empty if not known
-  uint32_t reach_misses = 0;
+  static constexpr uint32_t kFormer = 7;
+  Reach former_reach[2][kFormer];  // likewise, of the blocks that were accessed before
+  uint32_t reach_misses = 0, reach_changes = 0;
   KnownPage known_page[2];  // likewise
   uint32_t slices = 0;  // that it has run in
   // Of lanes that exchange the same word the first wins: another one each time, or the others' loops

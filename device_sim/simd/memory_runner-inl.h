@@ -68,7 +68,8 @@ HWY_INLINE uint8_t* cta_run(const Group& g, uint64_t address, uint64_t bytes) {
 }
 
 // Looks through the permissions of pages, and notes how far around the run they reach. Short runs
-// seldom take the place of an array's surroundings: they are as quickly looked at again.
+// seldom take the place of an array's surroundings: they are as quickly looked at again. Where
+// arrays lie apart, a program goes to and fro between them: what was known of each is kept.
 HWY_NOINLINE inline uint8_t* find_linear_run(Group& g, uint64_t address, uint64_t bytes, uint8_t need) {
   constexpr uint64_t kFarthest = uint64_t{1} << 14;  // pages
   constexpr uint32_t kSeldom = 64;
@@ -76,12 +77,20 @@ HWY_NOINLINE inline uint8_t* find_linear_run(Group& g, uint64_t address, uint64_
   const uint64_t first = address - m.linear_base;
   if (bytes == 0 || first >= m.linear_size || bytes > m.linear_size - first)
     return bytes == 0 ? nullptr : cta_run(g, address, bytes);
+  simd::Reach& reach = g.reach[need == kWrite];
+  const bool only_looks = bytes <= kPageSize && reach.end != 0 && ++g.reach_misses % kSeldom != 0;
+  if (!only_looks) {
+    for (simd::Reach& former : g.former_reach[need == kWrite]) {
+      if (address < former.begin || address >= former.end || bytes > former.end - address) continue;
+      std::swap(reach, former);
+      return m.linear + first;
+    }
+  }
   const auto allows = [&](uint64_t page) { return (m.linear_pages[page] & need) == need; };
   uint64_t begin = first >> kPageShift, end = begin;
   for (const uint64_t last = (first + bytes - 1) >> kPageShift; end <= last; ++end)
     if (!allows(end)) return nullptr;
-  simd::Reach& reach = g.reach[need == kWrite];
-  if (bytes <= kPageSize && reach.end != 0 && ++g.reach_misses % kSeldom != 0) return m.linear + first;
+  if (only_looks) return m.linear + first;
   const uint64_t most = std::min(end + kFarthest, m.linear_size >> kPageShift);
   const uint64_t least = begin - std::min(begin, kFarthest);
   const auto eight_allow = [&](uint64_t page) {
@@ -94,6 +103,8 @@ HWY_NOINLINE inline uint8_t* find_linear_run(Group& g, uint64_t address, uint64_
   while (end < most && allows(end)) ++end;
   while (begin >= least + 8 && eight_allow(begin - 8)) begin -= 8;
   while (begin > least && allows(begin - 1)) --begin;
+  if (reach.end != 0)
+    g.former_reach[need == kWrite][g.reach_changes++ % simd::Group::kFormer] = reach;
   reach = {m.linear_base + (begin << kPageShift), m.linear_base + (end << kPageShift)};
   return m.linear + first;
 }

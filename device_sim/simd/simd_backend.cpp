@@ -209,7 +209,10 @@ void SimdBackend::module_changed() {
 void SimdBackend::forget_reach(uint64_t address) {
   ++machine_.permission_changes;
   if (scheduler_.slices() == 0 || address >= config_.linear_base + config_.linear_size) return;
-  for (Group& g : groups_.all()) g.reach[0] = g.reach[1] = {};
+  for (Group& g : groups_.all()) {
+    g.reach[0] = g.reach[1] = {};
+    for (auto& former : g.former_reach) std::ranges::fill(former, simd::Reach{});
+  }
 }
 
 void SimdBackend::start(uint32_t core, uint32_t uop) {

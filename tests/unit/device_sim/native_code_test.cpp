@@ -1,5 +1,5 @@
-// That hot loops do run as native code, where there can be any, with all lanes and with some. All of it
-// runs in each instruction set that the processor has.
+// That hot loops do run as native code, where there can be any, with all lanes and with some. All
+// of it runs in each instruction set that the processor has.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -302,6 +302,47 @@ TEST_CASE("a stack that a core may not write to any more") {
     }
 }
 
+// Cores go to and fro between two arrays, a page for each core in both.
+constexpr uint64_t kArrayBytes = kCores * kPageSize, kOtherArray = 2 * kArrayBytes;
+Module make_two_arrays() {
+  Module m;
+  add_block(m, {{.op = Op::lsli64, .d = kOther, .a = kCore, .imm = kPageShift}, {.op = Op::jmp}},
+            2);
+  add_block(m,
+            {{.op = Op::st64, .d = kSum, .a = kOther, .imm = 8},
+             {.op = Op::st64, .d = kRounds, .a = kOther, .imm = kOtherArray},
+             {.op = Op::ld64, .d = kSquare, .a = kOther, .imm = 8},
+             {.op = Op::add64, .d = kSum, .a = kSum, .b = kSquare},
+             {.op = Op::ld64, .d = kSquare, .a = kOther, .imm = kOtherArray},
+             {.op = Op::add64, .d = kSum, .a = kSum, .b = kSquare},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne32, .a = kRounds}},
+            2);
+  add_block(m, {kEnd}, 10);
+  finish(m, kSlots);
+  return m;
+}
+
+TEST_CASE("permissions of an array that cores accessed before the last are forgotten, too") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  const Module module = make_two_arrays();
+  for (const uint32_t native_after : {1u, MachineConfig::kNeverNative})
+    for (const uint64_t taken : {uint64_t{0}, kOtherArray}) {
+      SimdBackend b;
+      start(b, module, native_after, [](uint32_t) { return uint64_t{1000000}; });
+      b.set_permissions_all(kArrayBytes, kArrayBytes, 0);  // between them
+      for (int slice = 0; slice < 10; ++slice) CHECK(b.run_slice(1000).empty());
+      b.set_permissions_all(taken, kArrayBytes, kRead);
+      const std::span<const Event> events = b.run_slice(1000);
+      REQUIRE(events.size() == kCores);
+      for (const Event& event : events) {
+        CHECK(event.fault == Fault::kStoreAccess);
+        CHECK(event.address == taken + event.core * kPageSize + (taken == 0 ? 8 : 0));
+      }
+    }
+}
+
 // In turn t core c replaces element c ^ (t & 63) of a table: by turns, lanes access neighbours in
 // order, by eights, and all mixed up.
 struct InTable {
@@ -354,7 +395,8 @@ TEST_CASE("elements that lanes permute") {
         const Run native = run(1, rounds, module);
         CHECK(interpreted.sums == sums);
         CHECK(native.sums == sums);
-        if (simd::TraceCompiler::best() != simd::VectorCode::kNone && at == 4096) CHECK(native.native_variants != 0);
+        if (simd::TraceCompiler::best() != simd::VectorCode::kNone && at == 4096)
+          CHECK(native.native_variants != 0);
       }
     }
   }
@@ -384,7 +426,8 @@ TEST_CASE("scattered accesses from one end of the address space to the other") {
   }
 }
 
-// A branch finds that its operand is affine, in the first 2,047 rounds only: from then on it is not.
+// A branch finds that its operand is affine, in the first 2,047 rounds only: from then on it is
+// not.
 TEST_CASE("an operand that a branch finds affine, but not for ever") {
   std::string why_not;
   if (!SimdBackend::available(&why_not)) return;
@@ -424,8 +467,8 @@ TEST_CASE("an operand that a branch finds affine, but not for ever") {
   }
 }
 
-// Products that overflow raise a flag in each lane at another time, first of all lanes that compute them
-// natively, then with a state for which the interpreter does. The next block reads the state.
+// Products that overflow raise a flag in each lane at another time, first of all lanes that compute
+// them natively, then with a state for which the interpreter does. The next block reads the state.
 TEST_CASE("a floating-point state that changes its form while it is looked at") {
   std::string why_not;
   if (!SimdBackend::available(&why_not)) return;
