@@ -1,14 +1,9 @@
-// The files of energy/targets, compiled in: a program finds them wherever it lies.
+// The files of energy/targets.
 #pragma once
-#include <span>
-#include <string>
+#include "device_sim/base/embedded_file.h"
 
 namespace gpusim::energy {
 
-struct BuiltinTarget {
-  const char* name;  // "fermi.json"
-  std::string text;
-};
-std::span<const BuiltinTarget> builtin_target_files();
+std::span<const EmbeddedFile> builtin_target_files();
 
 }  // namespace gpusim::energy

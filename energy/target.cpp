@@ -328,7 +328,7 @@ std::vector<Target> parse_target(const std::string& text, const std::string& ori
 const std::vector<Target>& builtin_targets() {
   static const std::vector<Target> targets = [] {
     std::vector<Target> all;
-    for (const BuiltinTarget& file : builtin_target_files())
+    for (const EmbeddedFile& file : builtin_target_files())
       for (Target& t : parse_target(file.text, file.name)) all.push_back(std::move(t));
     return all;
   }();

@@ -27,6 +27,13 @@ std::string script_json(const Json& data) {
 
 }  // namespace
 
+const std::string& asset(const std::string& name) {
+  static const std::string none;
+  for (const EmbeddedFile& file : assets())
+    if (name == file.name) return file.text;
+  return none;
+}
+
 Json rounded(double value, int digits) {
   if (!std::isfinite(value)) return nullptr;
   if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<int64_t>(value);

@@ -1,14 +1,9 @@
-// The files of host/chip/chips, compiled in: a program finds them wherever it lies.
+// The files of host/chip/chips.
 #pragma once
-#include <span>
-#include <string>
+#include "device_sim/base/embedded_file.h"
 
 namespace gpusim::host::chip {
 
-struct BuiltinChip {
-  const char* name;  // "mesh-1024.json"
-  std::string text;
-};
-std::span<const BuiltinChip> builtin_chip_files();
+std::span<const EmbeddedFile> builtin_chip_files();
 
 }  // namespace gpusim::host::chip

@@ -304,7 +304,7 @@ std::vector<std::string> figures_without_source(const std::string& text,
 const std::vector<ChipShape>& builtin_chips() {
   static const std::vector<ChipShape> chips = [] {
     std::vector<ChipShape> list;
-    for (const BuiltinChip& file : builtin_chip_files())
+    for (const EmbeddedFile& file : builtin_chip_files())
       list.push_back(parse_chip(file.text, file.name));
     return list;
   }();

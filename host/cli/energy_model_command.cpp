@@ -94,7 +94,7 @@ int print_json_targets(const std::string& names) {
   if (!names.empty()) find_targets(names);  // refuses unknown and bad ones
   const bool all = names.empty() || names == "all";
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const BuiltinTarget& target : builtin_target_files()) {
+  for (const EmbeddedFile& target : builtin_target_files()) {
     const std::string name =
         std::string(target.name).substr(0, std::string(target.name).rfind('.'));
     if (all || ("," + names + ",").find("," + name + ",") != std::string::npos)

@@ -55,7 +55,7 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
     for (const GuestIsa* isa : all_isas())
       for (const GuestCpu& cpu : isa->cpus) choices.emplace_back(cpu.name);
   } else if (name == "energy" || name == "target" || name == "cpu-target") {
-    for (const energy::BuiltinTarget& target : energy::builtin_target_files())
+    for (const EmbeddedFile& target : energy::builtin_target_files())
       choices.push_back(std::string(target.name).substr(0, std::string(target.name).find('.')));
   } else {
     // A set of values calls itself {a,b,c}.

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 Json target_json(const std::string& name) {
-  for (const BuiltinTarget& file : builtin_target_files())
+  for (const EmbeddedFile& file : builtin_target_files())
     if (file.name == name + ".json") return Json::parse(file.text);
   FAIL("no target file ", name);
   return {};

@@ -10,7 +10,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string builtin(const std::string& name) {
-  for (const BuiltinTarget& file : builtin_target_files())
+  for (const EmbeddedFile& file : builtin_target_files())
     if (file.name == name + ".json") return file.text;
   FAIL("no target file ", name);
   return {};
@@ -26,7 +26,7 @@ std::string refused(F change) {
 
 TEST_CASE("all files of targets are built in, named after themselves and unharmed") {
   std::vector<std::string> names;
-  for (const BuiltinTarget& file : builtin_target_files()) {
+  for (const EmbeddedFile& file : builtin_target_files()) {
     names.push_back(file.name);
     const auto targets = parse_target(file.text, file.name);
     REQUIRE(!targets.empty());

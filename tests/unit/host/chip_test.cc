@@ -372,7 +372,7 @@ TEST_CASE("a mesh saturates where its fullest link does") {
 
 TEST_CASE("every figure of a shipped chip has a source or is marked as assumed") {
   CHECK(builtin_chips().size() == 5);
-  for (const BuiltinChip& file : builtin_chip_files()) {
+  for (const EmbeddedFile& file : builtin_chip_files()) {
     INFO(file.name);
     CHECK(figures_without_source(file.text, file.name) == std::vector<std::string>{});
     CHECK(file.name == parse_chip(file.text, file.name).name + ".json");
@@ -382,7 +382,7 @@ TEST_CASE("every figure of a shipped chip has a source or is marked as assumed")
 TEST_CASE("descriptions that are wrong say where") {
   using Json = nlohmann::ordered_json;
   Json good;
-  for (const BuiltinChip& file : builtin_chip_files())
+  for (const EmbeddedFile& file : builtin_chip_files())
     if (file.name == std::string("tutorial-4.json")) good = Json::parse(file.text);
   CHECK(figures_without_source(
             R"({"clock_hz": 1, "cores": {"count": 2}, "sources": {"cores": "x"}})", "c") ==
