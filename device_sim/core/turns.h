@@ -65,6 +65,11 @@ struct Turns {
     patience -= count * kPollCost;
     polled += count * kPollCost;
   }
+  // The slice is over: another set gets its turn at the start of the next.
+  GPUSIM_HD_INLINE void end_at_next_slice() {
+    patience = 0;
+    aging = false;
+  }
 };
 
 // The functions below take a `Lanes`, which stands for up to 64 lanes:

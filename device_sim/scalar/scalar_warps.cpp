@@ -354,9 +354,8 @@ uint32_t ScalarWarps::give_way(Warp& w, const Uop& u) {
     w.gave_way = true;
     return kNoUop;
   }
-  if (w.budget <= 0) {  // the turn comes at the start of the next slice
-    w.turns.patience = 0;
-    w.turns.aging = false;
+  if (w.budget <= 0) {
+    w.turns.end_at_next_slice();
     return kNoUop;
   }
   return schedule_after_wait(w.turns, w);

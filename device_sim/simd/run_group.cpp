@@ -95,9 +95,8 @@ const Uop* run_give_way(Group& g, const Uop* u) {
     g.gave_way = true;
     return nullptr;
   }
-  if (g.budget <= 0) {  // the turn comes at the start of the next slice
-    g.turns.patience = 0;
-    g.turns.aging = false;
+  if (g.budget <= 0) {
+    g.turns.end_at_next_slice();
     return nullptr;
   }
   return resume(g, simd::schedule_after_wait(g));
