@@ -16,12 +16,13 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
 sys.path.insert(0, str(HERE.parents[1] / "differential" / "qemu"))
 import harness  # noqa: E402
+from gpusim_case import GpusimCase  # noqa: E402
 
 ISA = os.environ.get("GPUSIM_TEST_ISA", "aarch64")
 CROSS = f"/usr/bin/{ISA}-linux-gnu-gcc"
@@ -63,8 +64,8 @@ def shape(path, *levels, line=64):
     return path
 
 
-class Caches(unittest.TestCase):
-    gpusim: pathlib.Path
+class Caches(GpusimCase):
+    command = ("run",)
     plugins: pathlib.Path
     build: pathlib.Path
 
@@ -75,18 +76,6 @@ class Caches(unittest.TestCase):
                                           HERE / "guests.c"]},
                           harness.compiler_version(CROSS), cls.build, os.cpu_count())
         cls.guest = cls.build / "caches.elf"
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
-
-    def run_gpusim(self, *words, status=0):
-        command = [str(self.gpusim), "run", *map(str, words)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False,
-                              cwd=self.folder)
-        self.assertEqual(done.returncode, status, f"{command}\n{done.stdout}{done.stderr}")
-        return done
 
     def work(self, *options, cores=1, rounds=2):
         stats = self.folder / "stats.json"

@@ -8,17 +8,20 @@ import json
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from gpusim_case import GpusimCase  # noqa: E402
+
 CROSS = "/usr/bin/aarch64-linux-gnu-gcc"
 BARE = ["-march=armv8.1-a", "-static", "-nostdlib", "-ffreestanding", "-fno-pie", "-no-pie",
         "-fno-stack-protector", "-mno-outline-atomics"]
 
 
-class Chip(unittest.TestCase):
-    gpusim: pathlib.Path
+class Chip(GpusimCase):
+    command = ("run",)
+    timeout_s = 240
     source: pathlib.Path
     build: pathlib.Path
 
@@ -34,18 +37,6 @@ class Chip(unittest.TestCase):
                         library / "aarch64" / "start.S"], check=True)
         cls.chips = {path.stem: json.loads(path.read_text())
                      for path in (cls.source / "host" / "chip" / "chips").glob("*.json")}
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
-
-    def run_gpusim(self, *words, status=0):
-        command = [str(self.gpusim), "run", *map(str, words)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False,
-                              cwd=self.folder)
-        self.assertEqual(done.returncode, status, f"{command}\n{done.stdout}{done.stderr}")
-        return done
 
     def on_chip(self, chip, cores, *words, options=()):
         """The statistics of guests.c with these words on a chip: a name, or a description."""

@@ -11,13 +11,14 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 GOLDEN = HERE / "golden"
+sys.path.insert(0, str(HERE.parent))
 sys.path.insert(0, str(HERE.parents[1] / "differential" / "qemu"))
 import harness  # noqa: E402
+from gpusim_case import GpusimCase  # noqa: E402
 
 CROSS = "/usr/bin/aarch64-linux-gnu-gcc"
 CROSS_RISCV = "/usr/bin/riscv64-linux-gnu-gcc"
@@ -26,8 +27,7 @@ PTX = [f"ptx-{gpu}/{variant}" for gpu in ("maxwell", "pascal", "turing", "volta"
        for variant in ("mtsm-o3", "papi-o3", "mtsm-o0", "papi-o0")]
 
 
-class Energy(unittest.TestCase):
-    gpusim: pathlib.Path
+class Energy(GpusimCase):
     build: pathlib.Path
 
     @classmethod
@@ -42,17 +42,8 @@ class Energy(unittest.TestCase):
         cls.riscv_guest = cls.build / "energy-riscv64.elf"
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
+        super().setUp()
         self.stats_path = self.folder / "stats.json"
-
-    def run_gpusim(self, *words, status=0, cwd=None):
-        command = [str(self.gpusim), *map(str, words)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False,
-                              cwd=cwd or self.folder)
-        self.assertEqual(done.returncode, status, f"{command}\n{done.stdout}{done.stderr}")
-        return done
 
     def refused(self, *words):
         done = self.run_gpusim(*words, status=2)

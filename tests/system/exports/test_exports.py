@@ -12,15 +12,20 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from gpusim_case import GpusimCase  # noqa: E402
+
 GPUSIM, PLUGINS, BUILD = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 CORES = 3
 
 
-class Exports(unittest.TestCase):
+class Exports(GpusimCase):
+    gpusim = GPUSIM
+    timeout_s = 60
+
     @classmethod
     def setUpClass(cls):
         BUILD.mkdir(parents=True, exist_ok=True)
@@ -29,17 +34,9 @@ class Exports(unittest.TestCase):
                         "-nostdlib", "-static", "-Wl,--entry=work", "-o", cls.guest,
                         HERE / "guest.c"], check=True)
 
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
     def run_gpusim(self, *options, status=0, cores=CORES):
-        done = subprocess.run([GPUSIM, "run", self.guest, "--entry", "work", "--arg", "@core",
-                               "--cores", str(cores), "--quiet", *map(str, options)],
-                              capture_output=True, text=True, timeout=60, check=False)
-        self.assertEqual(done.returncode, status, done.stderr)
-        return done
+        return super().run_gpusim("run", self.guest, "--entry", "work", "--arg", "@core",
+                                  "--cores", cores, "--quiet", *options, status=status)
 
     def stats(self, *options, **keywords):
         path = self.folder / "stats.json"

@@ -10,17 +10,18 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from gpusim_case import GpusimCase  # noqa: E402
+
 CROSS = "/usr/bin/aarch64-linux-gnu-gcc"
 RISCV = "/usr/bin/riscv64-linux-gnu-"
 LOAD, STORE, ATOMIC, FENCE, YIELD, WAIT, SIGNAL = range(7)
 
 
-class Plugins(unittest.TestCase):
-    gpusim: pathlib.Path
+class Plugins(GpusimCase):
     plugins: pathlib.Path
     headers: pathlib.Path
     build: pathlib.Path
@@ -34,18 +35,9 @@ class Plugins(unittest.TestCase):
         subprocess.run(["cc", "-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", f"-I{cls.headers}", "-o",
                         cls.recorder, HERE / "recorder.c"], check=True)
 
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
-
     def run_gpusim(self, *words, status=0, guest=None):
-        command = [str(self.gpusim), "run", str(guest or self.guest), "--entry", "work", "--arg", "@core", "--arg",
-                   "&place", "--quiet", *map(str, words)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False,
-                              cwd=self.folder)
-        self.assertEqual(done.returncode, status, f"{command}\n{done.stdout}{done.stderr}")
-        return done
+        return super().run_gpusim("run", guest or self.guest, "--entry", "work", "--arg", "@core",
+                                  "--arg", "&place", "--quiet", *words, status=status)
 
     def record(self, *options, guest=None):
         log = self.folder / "log"
