@@ -11,6 +11,9 @@ namespace gpusim::host {
 using Saving = ArchiveWriter<ChunkWriter>;
 using Loading = ArchiveReader<ChunkReader>;
 
+// Of one list: what readers take for possible.
+inline constexpr uint64_t kMostEntries = uint64_t{1} << 24;
+
 // A point on this process's clock, as the time left until then.
 template <class Archive>
 void describe_deadline(Archive& a, std::chrono::steady_clock::time_point& t,

@@ -10,7 +10,8 @@
 #include "device_sim/base/error.h"
 #include "device_sim/base/file.h"
 #include "device_sim/core/backend_traits.h"
-#include "host/checkpoint/access.h"
+#include "host/checkpoint/archive.h"
+#include "host/checkpoint/files.h"
 #include "host/checkpoint/machine_io.h"
 
 namespace gpusim::host {
@@ -109,7 +110,7 @@ uint64_t write_checkpoint(const OutputFile& output, RunIdentity& identity, Trans
                           Backend& backend, Kernel& kernel, RunControl& control) {
   MachineState* const state = state_of(backend);
   if (!state) throw Error("backend " + backend.name() + " cannot be saved");
-  FileState files = CheckpointAccess::capture(kernel);
+  FileState files = kernel.file_state();
   ChunkWriter file(output);
   Saving a(file);
 
@@ -126,9 +127,9 @@ uint64_t write_checkpoint(const OutputFile& output, RunIdentity& identity, Trans
     if (runnable[core] != (kernel.is_alive(core) && !kernel.is_parked(core)))
       throw Error(fmt::format("core {} is between two states", core));
   file.begin(kControl);
-  CheckpointAccess::describe(a, control, true);
+  control.describe(a, true);
   file.begin(kKernel);
-  CheckpointAccess::describe(a, kernel, files);
+  kernel.describe(a, files);
   file.finish();
   return file.stored_bytes();
 }
@@ -219,16 +220,16 @@ void ResumedRun::restore_machine(const Module& module, const MemoryPlan& plan, B
 void ResumedRun::restore_run(Kernel& kernel, RunControl& control) {
   Loading a(file_);
   file_.begin(kControl);
-  CheckpointAccess::describe(a, control, same_machine_);
+  control.describe(a, same_machine_);
   file_.begin(kKernel);
   FileState files;
-  CheckpointAccess::describe(a, kernel, files);
+  kernel.describe(a, files);
   for (uint32_t core = 0; core < runnable_.size(); ++core)
     a.require(runnable_[core] == (kernel.is_alive(core) && !kernel.is_parked(core)),
               "a core that waits and runs");
   file_.begin(kEndSection);
   try {
-    CheckpointAccess::attach(kernel, files);
+    kernel.open_again(files);
   } catch (const Error& error) {
     throw Error(fmt::format("--resume {}: {}", path_, error.what()));
   }
@@ -288,13 +289,13 @@ bool Checkpointer::write(bool asked_for) {
   const auto before = Clock::now();
   identity_.seconds = seconds_before_ + std::chrono::duration<double>(before - begin_).count();
   try {
-    const uint64_t size = write_checkpoint(options_.file, identity_, *translator_, *backend_,
-                                           *kernel_, *control_);
+    const uint64_t size =
+        write_checkpoint(options_.file, identity_, *translator_, *backend_, *kernel_, *control_);
     last_refusal_.clear();
     const std::chrono::duration<double> took = Clock::now() - before;
     if ((asked_for || options_.stop) && !options_.quiet)
       control_->say(fmt::format("gpusim: note: checkpoint {}: {:.1f} MiB in {:.2f} s",
-                        options_.file.path(), double(size) / (1 << 20), took.count()));
+                                options_.file.path(), double(size) / (1 << 20), took.count()));
     return stopped_ = options_.stop;
   } catch (const Error& error) {
     const std::string refusal = error.what();

@@ -1,5 +1,6 @@
 // What a checkpoint keeps of run control.
-#include "host/checkpoint/access.h"
+#include "host/checkpoint/archive.h"
+#include "host/run/run_control.h"
 
 namespace gpusim::host {
 namespace {
@@ -27,16 +28,16 @@ void describe_stop(A& a, StopRecord& stop, uint32_t cores) {
 }  // namespace
 
 template <class A>
-void CheckpointAccess::describe_tallies(A& a, const Module& module, Tallies& t, uint32_t cores) {
-  std::vector<std::pair<uint32_t, Tally>> partial(t.partial_.begin(), t.partial_.end());
+void Tallies::describe(A& a, const Module& module, uint32_t cores) {
+  std::vector<std::pair<uint32_t, Tally>> partial(partial_.begin(), partial_.end());
   a.list(partial, cores, [&](auto& entry) {
     a.value(entry.first);
     describe_counts(a, entry.second.classes);
     a.value(entry.second.micro_ops);
     a.require(entry.first < cores, "a tally");
   });
-  std::vector<std::pair<std::pair<uint32_t, bool>, Tallies::Stops>> stops(t.stops_.begin(),
-                                                                          t.stops_.end());
+  std::vector<std::pair<std::pair<uint32_t, bool>, Tallies::Stops>> stops(stops_.begin(),
+                                                                          stops_.end());
   a.list(stops, kMostEntries, [&](auto& entry) {
     a.value(entry.first.first);
     a.value(entry.first.second);
@@ -48,16 +49,16 @@ void CheckpointAccess::describe_tallies(A& a, const Module& module, Tallies& t, 
                   entry.second.instructions <= module.blocks[entry.second.block].insn_count + 1,
               "a tally");
   });
-  describe_counts(a, t.by_host_);
+  describe_counts(a, by_host_);
   if constexpr (A::kReading) {
-    t.partial_ = {partial.begin(), partial.end()};
-    t.stops_ = {stops.begin(), stops.end()};
+    partial_ = {partial.begin(), partial.end()};
+    stops_ = {stops.begin(), stops.end()};
   }
 }
 
 template <class A>
-void CheckpointAccess::describe_reports(A& a, StopReports& r, uint32_t cores) {
-  a.list(r.reports_, kMostEntries, [&](StopReport& report) {
+void StopReports::describe(A& a, uint32_t cores) {
+  a.list(reports_, kMostEntries, [&](StopReport& report) {
     describe_stop(a, report.first, cores);
     a.list(report.stack, kMostEntries, [&](CallFrame& frame) {
       a.value(frame.pc);
@@ -80,65 +81,63 @@ void CheckpointAccess::describe_reports(A& a, StopReports& r, uint32_t cores) {
     a.value(report.said);
     a.require(!report.cores.empty() && report.said <= report.cores.size(), "a report");
   });
-  a.value(r.in_full_);
-  a.require(r.in_full_ <= r.reports_.size(), "a report");
+  a.value(in_full_);
+  a.require(in_full_ <= reports_.size(), "a report");
   if constexpr (A::kReading) {
-    r.numbers_.clear();
-    for (const StopReport& report : r.reports_)
-      r.numbers_.emplace(r.key(report.first, report.calls, report.has_place),
-                         static_cast<uint32_t>(r.numbers_.size()));
+    numbers_.clear();
+    for (const StopReport& report : reports_)
+      numbers_.emplace(key(report.first, report.calls, report.has_place),
+                       static_cast<uint32_t>(numbers_.size()));
   }
 }
 
 template <class A>
-void CheckpointAccess::describe_guard(A& a, const Module& module, CodeGuard& guard,
-                                      uint32_t cores) {
-  uint64_t seen = guard.seen_blocks_;
+void CodeGuard::describe(A& a, uint32_t cores) {
+  uint64_t seen = seen_blocks_;
   a.value(seen);
-  a.require(seen <= module.blocks.size(), "blocks");
-  a.list(guard.watched_, kMostEntries, [&](CodeGuard::Page& page) {
+  a.require(seen <= module_.blocks.size(), "blocks");
+  a.list(watched_, kMostEntries, [&](CodeGuard::Page& page) {
     a.value(page.core);
     a.value(page.address);
-    a.require(page.core < cores && guard.active_ && guard.in_writable_code(page.address), "a page");
+    a.require(page.core < cores && active_ && in_writable_code(page.address), "a page");
   });
   if constexpr (A::kReading) {
-    if (!guard.active_) return;
-    guard.seen_blocks_ = 0;
-    guard.translated_.assign(module.code.uop_at.size(), false);
-    guard.note_translated(seen);
+    if (!active_) return;
+    seen_blocks_ = 0;
+    translated_.assign(module_.code.uop_at.size(), false);
+    note_translated(seen);
   }
 }
 
 template <class A>
-void CheckpointAccess::describe_control(A& a, RunControl& c, bool same_machine) {
-  const auto cores = static_cast<uint32_t>(c.status_.size());
-  const Module& module = c.module();
-  describe_tallies(a, module, c.tallies_, cores);
-  a.list(c.result_.stops, kMostEntries, [&](StopRecord& stop) { describe_stop(a, stop, cores); });
-  for (int16_t& status : c.status_) a.value(status);
-  describe_reports(a, c.reports_, cores);
-  for (const StopRecord& stop : c.result_.stops)
-    a.require(stop.report < c.reports_.all().size(), "a core that stopped");
-  describe_guard(a, module, c.guard_, cores);
-
-  LivelockDetector detector = c.livelock_;
-  a.value(detector.quiet_slices_);
-  a.value(detector.look_at_);
-  a.plain_array(detector.counts_, module.blocks.size());
-  std::vector<uint8_t> executed(detector.executed_.begin(), detector.executed_.end());
+void LivelockDetector::describe(A& a, const Module& module) {
+  a.value(quiet_slices_);
+  a.value(look_at_);
+  a.plain_array(counts_, module.blocks.size());
+  std::vector<uint8_t> executed(executed_.begin(), executed_.end());
   a.plain_array(executed, module.blocks.size());
-  a.value(detector.registers_);
-  if constexpr (A::kReading) {
-    detector.executed_.assign(executed.begin(), executed.end());
-    if (same_machine) c.livelock_ = detector;
-  }
+  a.value(registers_);
+  if constexpr (A::kReading) executed_.assign(executed.begin(), executed.end());
 }
 
-void CheckpointAccess::describe(Saving& a, RunControl& control, bool same_machine) {
-  describe_control(a, control, same_machine);
+template <class A>
+void RunControl::describe(A& a, bool same_machine) {
+  const auto cores = static_cast<uint32_t>(status_.size());
+  tallies_.describe(a, module(), cores);
+  a.list(result_.stops, kMostEntries, [&](StopRecord& stop) { describe_stop(a, stop, cores); });
+  for (int16_t& status : status_) a.value(status);
+  reports_.describe(a, cores);
+  for (const StopRecord& stop : result_.stops)
+    a.require(stop.report < reports_.all().size(), "a core that stopped");
+  guard_.describe(a, cores);
+
+  LivelockDetector detector = livelock_;
+  detector.describe(a, module());
+  if constexpr (A::kReading)
+    if (same_machine) livelock_ = detector;
 }
-void CheckpointAccess::describe(Loading& a, RunControl& control, bool same_machine) {
-  describe_control(a, control, same_machine);
-}
+
+template void RunControl::describe(Saving& a, bool same_machine);
+template void RunControl::describe(Loading& a, bool same_machine);
 
 }  // namespace gpusim::host

@@ -1,4 +1,5 @@
-// The open files of guest processes: what a checkpoint keeps of them, and how they are opened again.
+// The open files of guest processes: what a checkpoint keeps of them, and how they are opened
+// again.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "host/linux/file_table.h"
 #include "host/linux/path_policy.h"
+#include "host/linux/record_locks.h"
 
 namespace gpusim::host {
 
@@ -35,6 +37,24 @@ struct SavedFiles {
 };
 
 inline constexpr uint32_t kStandardFiles = 3;
+
+// The files of all guest processes.
+struct FileState {
+  struct Descriptor {
+    uint32_t process = 0;
+    int32_t fd = 0;
+    uint32_t file = 0;  // index in saved.files
+    bool closes_on_exec = false;
+  };
+  struct Lock {
+    uint32_t process = 0;
+    int32_t fd = 0;  // one of that file's
+    RecordLocks::Range range{};
+  };
+  SavedFiles saved;
+  std::vector<Descriptor> descriptors;
+  std::vector<Lock> locks;
+};
 
 // What `files`, each once and the standard ones first, are like now. Throws Error for one that
 // could not be opened again.

@@ -8,7 +8,9 @@
 #include <set>
 
 #include "device_sim/base/error.h"
-#include "host/checkpoint/access.h"
+#include "host/checkpoint/archive.h"
+#include "host/checkpoint/files.h"
+#include "host/linux/kernel.h"
 
 namespace gpusim::host {
 namespace {
@@ -41,33 +43,32 @@ void describe(A& a, SavedFiles& saved) {
 }  // namespace
 
 template <class A>
-void CheckpointAccess::describe_space(A& a, AddressSpace& space) {
-  a.value(space.break_);
-  a.value(space.mapped_break_);
+void AddressSpace::describe(A& a) {
+  a.value(break_);
+  a.value(mapped_break_);
   std::vector<AddressRange> ranges;
-  for (const auto& [begin, end] : space.mapped_) ranges.push_back({begin, end});
-  uint64_t free_from = space.start_;
-  a.require(space.break_ >= space.start_ && space.break_ <= space.limit_ &&
-                (space.mapped_break_ == page_up(space.break_) ||
-                 space.mapped_break_ == space.start_),
+  for (const auto& [begin, end] : mapped_) ranges.push_back({begin, end});
+  uint64_t free_from = start_;
+  a.require(break_ >= start_ && break_ <= limit_ &&
+                (mapped_break_ == page_up(break_) || mapped_break_ == start_),
             "a program break");
   a.list(ranges, kMostEntries, [&](AddressRange& r) {
     a.value(r.begin);
     a.value(r.end);
-    a.require(r.begin >= free_from && r.begin < r.end && r.end <= space.limit_ &&
+    a.require(r.begin >= free_from && r.begin < r.end && r.end <= limit_ &&
                   page_down(r.begin) == r.begin && page_down(r.end) == r.end,
               "a mapping");
     free_from = r.end;
   });
   if constexpr (A::kReading) {
-    space.mapped_.clear();
-    for (const AddressRange& r : ranges) space.mapped_[r.begin] = r.end;
+    mapped_.clear();
+    for (const AddressRange& r : ranges) mapped_[r.begin] = r.end;
   }
 }
 
 template <class A>
-void CheckpointAccess::describe_queue(A& a, SignalQueue& queue) {
-  a.list(queue.waiting_, kMostEntries, [&](SignalInfo& info) {
+void SignalQueue::describe(A& a) {
+  a.list(waiting_, kMostEntries, [&](SignalInfo& info) {
     a.value(info.number);
     a.value(info.code);
     a.value(info.address);
@@ -79,9 +80,10 @@ void CheckpointAccess::describe_queue(A& a, SignalQueue& queue) {
   });
 }
 
+namespace {
+
 template <class A>
-void CheckpointAccess::describe_thread(A& a, ThreadTable& threads, uint32_t core,
-                                       Clock::time_point now) {
+void describe_thread(A& a, ThreadTable& threads, uint32_t core, Clock::time_point now) {
   bool alive = threads.is_alive(core), parked = threads.is_parked(core);
   a.value(alive);
   a.value(parked);
@@ -92,7 +94,7 @@ void CheckpointAccess::describe_thread(A& a, ThreadTable& threads, uint32_t core
   a.value(t.robust_list);
   a.value(t.mask);
   describe_optional(a, t.saved_mask, [&](uint64_t& mask) { a.value(mask); });
-  describe_queue(a, t.pending);
+  t.pending.describe(a);
   a.value(t.alternate_stack.base);
   a.value(t.alternate_stack.flags);
   a.value(t.alternate_stack.size);
@@ -111,18 +113,10 @@ void CheckpointAccess::describe_thread(A& a, ThreadTable& threads, uint32_t core
 }
 
 template <class A>
-void CheckpointAccess::describe_waits(A& a, const Kernel& kernel, WaitQueue& waits,
-                                      Clock::time_point now) {
-  std::vector<std::pair<uint64_t, Waiter>> ordered;
-  for (const auto& [key, waiter] : waits.waiters_) ordered.emplace_back(key.order, waiter);
-  std::sort(ordered.begin(), ordered.end(),
-            [](const auto& x, const auto& y) { return x.first < y.first; });
-  std::vector<Waiter> waiters;
-  for (const auto& [order, waiter] : ordered) {
-    waiters.push_back(waiter);
-    if (waiter.kind == Waiter::Kind::kPi)
-      waiters.back().pi_owner = waits.find_lock(waiter.space, waiter.address)->owner;
-  }
+void describe_waits(A& a, const Kernel& kernel, WaitQueue& waits, Clock::time_point now) {
+  std::vector<Waiter> waiters = waits.in_arrival();
+  for (Waiter& w : waiters)
+    if (w.kind == Waiter::Kind::kPi) w.pi_owner = waits.find_lock(w.space, w.address)->owner;
   const uint32_t cores = kernel.plan().config.cores;
   a.list(waiters, kMostEntries, [&](Waiter& w) {
     a.value(w.core);
@@ -141,16 +135,16 @@ void CheckpointAccess::describe_waits(A& a, const Kernel& kernel, WaitQueue& wai
     a.value(w.pi_target);
     a.value(w.pi_owner);
     a.require(w.restart <= Restart::kAlways && w.kind <= Waiter::Kind::kRequeuePi, "a waiter");
-    a.require(w.core < cores && kernel.is_parked(w.core) &&
-                  w.resume_uop < kernel.module().uops.size(),
-              "a core that waits");
+    a.require(
+        w.core < cores && kernel.is_parked(w.core) && w.resume_uop < kernel.module().uops.size(),
+        "a core that waits");
   });
   if constexpr (A::kReading)
     for (const Waiter& w : waiters) waits.park(w);
 }
 
 template <class A>
-void CheckpointAccess::describe_timers(A& a, Timers& timers, Clock::time_point now) {
+void describe_timers(A& a, Timers& timers, Clock::time_point now) {
   const auto describe_timer = [&](Timer& t) {
     a.value(t.base);
     a.value(t.notify);
@@ -182,9 +176,8 @@ void CheckpointAccess::describe_timers(A& a, Timers& timers, Clock::time_point n
 }
 
 template <class A>
-void CheckpointAccess::describe_process(A& a, const Kernel& kernel, Process& p,
-                                        Clock::time_point now) {
-  describe_space(a, p.memory);
+void describe_process(A& a, const Kernel& kernel, Process& p, Clock::time_point now) {
+  p.memory.describe(a);
   a.text(p.cwd);
   if constexpr (A::kReading) p.folder = nullptr;  // found again when a path begins there
   a.value(p.umask);
@@ -200,7 +193,7 @@ void CheckpointAccess::describe_process(A& a, const Kernel& kernel, Process& p,
     a.require(entry.first >= 1 && entry.first <= kSignalCount, "a signal");
   });
   if constexpr (A::kReading) p.signal_actions = {actions.begin(), actions.end()};
-  describe_queue(a, p.pending);
+  p.pending.describe(a);
   a.value(p.signal_return_code);
   describe_timers(a, p.timers, now);
   for (int64_t r = 0; r < Limits::kCount; ++r) {
@@ -210,37 +203,39 @@ void CheckpointAccess::describe_process(A& a, const Kernel& kernel, Process& p,
   }
   a.value(p.next_cpu_signal);
   a.value(p.random_state);
-  a.require(!p.cwd.empty() && p.cwd.find('\0') == std::string::npos && kernel.alive() <= kernel.started_,
-            "a process");
+  a.require(
+      !p.cwd.empty() && p.cwd.find('\0') == std::string::npos && kernel.alive() <= kernel.started(),
+      "a process");
 }
 
+}  // namespace
+
 template <class A>
-void CheckpointAccess::describe_kernel(A& a, Kernel& k, FileState& files) {
+void Kernel::describe(A& a, FileState& files) {
   const auto now = Clock::now();
-  const auto cores = static_cast<uint32_t>(k.threads_.size());
+  const auto cores = static_cast<uint32_t>(threads_.size());
   const auto is_core = [&](uint32_t core) { return core < cores; };
   ::gpusim::host::describe(a, files.saved);
 
-  for (uint32_t core = 0; core < cores; ++core) describe_thread(a, k.threads_, core, now);
-  a.value(k.started_);
-  a.value(k.next_tid_);
-  a.require(k.alive() <= k.started_, "threads");
+  for (uint32_t core = 0; core < cores; ++core) describe_thread(a, threads_, core, now);
+  a.value(started_);
+  a.value(next_tid_);
+  a.require(alive() <= started_, "threads");
 
-  for (std::unique_ptr<Process>& process : k.processes_) {
+  for (std::unique_ptr<Process>& process : processes_) {
     bool exists = process != nullptr;
     a.value(exists);
     if (!exists) continue;
-    if constexpr (A::kReading)
-      k.process_of(static_cast<uint32_t>(&process - k.processes_.data()));
-    describe_process(a, k, *process, now);
+    if constexpr (A::kReading) process_of(static_cast<uint32_t>(&process - processes_.data()));
+    describe_process(a, *this, *process, now);
   }
-  a.list(files.descriptors, uint64_t{FileTable::kMost} * k.processes_.size(),
+  a.list(files.descriptors, uint64_t{FileTable::kMost} * processes_.size(),
          [&](FileState::Descriptor& d) {
            a.value(d.process);
            a.value(d.fd);
            a.value(d.file);
            a.value(d.closes_on_exec);
-           a.require(d.process < k.processes_.size() && k.processes_[d.process] && d.fd >= 0 &&
+           a.require(d.process < processes_.size() && processes_[d.process] && d.fd >= 0 &&
                          d.fd < FileTable::kMost && d.file < files.saved.files.size(),
                      "a descriptor");
          });
@@ -251,62 +246,63 @@ void CheckpointAccess::describe_kernel(A& a, Kernel& k, FileState& files) {
     a.value(l.range.first);
     a.value(l.range.last);
     a.value(l.range.type);
-    a.require(l.process < k.processes_.size() && k.processes_[l.process] && l.range.first >= 0 &&
+    a.require(l.process < processes_.size() && processes_[l.process] && l.range.first >= 0 &&
                   l.range.first <= l.range.last &&
                   (l.range.type == F_RDLCK || l.range.type == F_WRLCK),
               "a lock");
   });
 
-  describe_waits(a, k, k.waits_, now);
-  std::vector<std::pair<uint32_t, Kernel::Retry>> retries(k.retries_.begin(), k.retries_.end());
+  describe_waits(a, *this, waits_, now);
+  std::vector<std::pair<uint32_t, Kernel::Retry>> retries(retries_.begin(), retries_.end());
   a.list(retries, cores, [&](auto& entry) {
     a.value(entry.first);
     a.value(entry.second.from_outside);
     a.value(entry.second.restartable);
     a.value(entry.second.resume_uop);
-    a.require(is_core(entry.first) && k.is_parked(entry.first) &&
-                  entry.second.resume_uop < k.module().uops.size(),
+    a.require(is_core(entry.first) && is_parked(entry.first) &&
+                  entry.second.resume_uop < module().uops.size(),
               "a core that waits");
   });
-  if constexpr (A::kReading) k.retries_ = {retries.begin(), retries.end()};
-  a.plain_array(k.timed_, cores);
-  a.require(std::all_of(k.timed_.begin(), k.timed_.end(), is_core), "a timer");
-  CpuTime used = k.cpu_time();
+  if constexpr (A::kReading) retries_ = {retries.begin(), retries.end()};
+  a.plain_array(timed_, cores);
+  a.require(std::all_of(timed_.begin(), timed_.end(), is_core), "a timer");
+  CpuTime used = cpu_time();
   describe_duration(a, used.user);
   describe_duration(a, used.system);
-  if constexpr (A::kReading) k.set_cpu_time(used);
-  a.value(k.exact_state_wanted_);
-  a.value(k.may_be_signalled_);
-  a.value(k.first_exact_uop_);
-  a.plain_array(k.not_yet_exact_, cores);
-  a.require(std::all_of(k.not_yet_exact_.begin(), k.not_yet_exact_.end(), is_core), "a core");
-  std::vector<std::string> noted(k.noted_.begin(), k.noted_.end());
+  if constexpr (A::kReading) set_cpu_time(used);
+  a.value(exact_state_wanted_);
+  a.value(may_be_signalled_);
+  a.value(first_exact_uop_);
+  a.plain_array(not_yet_exact_, cores);
+  a.require(std::all_of(not_yet_exact_.begin(), not_yet_exact_.end(), is_core), "a core");
+  std::vector<std::string> noted(noted_.begin(), noted_.end());
   a.list(noted, 4096, [&](std::string& key) { a.text(key); });
-  if constexpr (A::kReading) k.noted_ = {noted.begin(), noted.end()};
-  a.value(k.output_.error_);
+  if constexpr (A::kReading) noted_ = {noted.begin(), noted.end()};
+  int output_error = output_.error();
+  a.value(output_error);
+  if constexpr (A::kReading) output_.set_error(output_error);
 
   // Whoever waits in a call must be known to somebody who can end that.
   for (uint32_t core = 0; core < cores; ++core)
-    a.require(!k.is_parked(core) ||
-                  k.waits_.by_core_.contains(core) != k.retries_.contains(core),
+    a.require(!is_parked(core) || (waits_.find(core) != nullptr) != retries_.contains(core),
               "a core that waits");
 }
 
-FileState CheckpointAccess::capture(Kernel& k) {
-  if (k.shared_mappings_ && !k.shared_mappings_->empty())
+FileState Kernel::file_state() const {
+  if (shared_mappings_ && !shared_mappings_->empty())
     throw Error("the guest has a file mapped shared (mmap, shmat), which a checkpoint cannot hold");
-  for (const std::unique_ptr<Process>& process : k.processes_)
+  for (const std::unique_ptr<Process>& process : processes_)
     if (process && !process->ipc.empty())
       throw Error("the guest uses System V IPC, which a checkpoint cannot hold");
-  std::vector<FileRef> files(k.standard_files_.begin(), k.standard_files_.end());
+  std::vector<FileRef> files(standard_files_.begin(), standard_files_.end());
   std::map<const OpenFile*, uint32_t> number_of;
   for (uint32_t i = 0; i < files.size(); ++i) number_of[files[i].get()] = i;
   FileState state;
-  for (uint32_t p = 0; p < k.processes_.size(); ++p) {
-    if (!k.processes_[p]) continue;
-    const FileTable& table = k.processes_[p]->files;
-    for (size_t fd = 0; fd < table.files_.size(); ++fd) {
-      const FileRef& file = table.files_[fd];
+  for (uint32_t p = 0; p < processes_.size(); ++p) {
+    if (!processes_[p]) continue;
+    const FileTable& table = processes_[p]->files;
+    for (size_t fd = 0; fd < table.all().size(); ++fd) {
+      const FileRef& file = table.all()[fd];
       if (!file) continue;
       const auto [it, is_new] =
           number_of.try_emplace(file.get(), static_cast<uint32_t>(files.size()));
@@ -315,9 +311,9 @@ FileState CheckpointAccess::capture(Kernel& k) {
                                    table.closes_on_exec(static_cast<int64_t>(fd))});
     }
     std::set<RecordLocks::FileId> seen;
-    for (size_t fd = 0; fd < table.files_.size() && !table.locks().files().empty(); ++fd) {
+    for (size_t fd = 0; fd < table.all().size() && !table.locks().files().empty(); ++fd) {
       RecordLocks::FileId id;
-      if (!table.files_[fd] || !can_be_locked(*table.files_[fd], &id)) continue;
+      if (!table.all()[fd] || !can_be_locked(*table.all()[fd], &id)) continue;
       const auto locked = table.locks().files().find(id);
       if (locked == table.locks().files().end() || !seen.insert(id).second) continue;
       for (const RecordLocks::Range& range : locked->second.ranges)
@@ -328,31 +324,26 @@ FileState CheckpointAccess::capture(Kernel& k) {
   return state;
 }
 
-void CheckpointAccess::describe(Saving& a, Kernel& kernel, FileState& files) {
-  describe_kernel(a, kernel, files);
-}
-void CheckpointAccess::describe(Loading& a, Kernel& kernel, FileState& files) {
-  describe_kernel(a, kernel, files);
-}
+template void Kernel::describe(Saving& a, FileState& files);
+template void Kernel::describe(Loading& a, FileState& files);
 
-void CheckpointAccess::attach(Kernel& k, const FileState& state) {
+void Kernel::open_again(const FileState& state) {
   const auto note = [&](const std::string& text) {
-    if (k.config_.note) k.config_.note(text);
+    if (config_.note) config_.note(text);
   };
-  const std::vector<FileRef> files =
-      reopen_files(state.saved, k.standard_files_, k.paths_, note);
-  for (const std::unique_ptr<Process>& process : k.processes_)
+  const std::vector<FileRef> files = reopen_files(state.saved, standard_files_, paths_, note);
+  for (const std::unique_ptr<Process>& process : processes_)
     if (process) {
-      process->files.files_.clear();
+      process->files.close_all();
       process->files.set_limit(FileTable::kMost);  // there may be files above a later limit
     }
   for (const FileState::Descriptor& d : state.descriptors) {
-    FileTable& table = k.processes_[d.process]->files;
+    FileTable& table = processes_[d.process]->files;
     table.set(d.fd, files[d.file]);
     table.set_closes_on_exec(d.fd, d.closes_on_exec);
   }
   for (const FileState::Lock& l : state.locks) {
-    FileTable& table = k.processes_[l.process]->files;
+    FileTable& table = processes_[l.process]->files;
     const OpenFile* file = table.find(l.fd);
     const bool to_end = l.range.last == std::numeric_limits<int64_t>::max();
     const struct flock lock {
@@ -364,7 +355,7 @@ void CheckpointAccess::attach(Kernel& k, const FileState& state) {
     if (error != 0)
       throw Error(fmt::format("the guest had a lock on {}: {}", name, std::strerror(error)));
   }
-  for (const std::unique_ptr<Process>& process : k.processes_)
+  for (const std::unique_ptr<Process>& process : processes_)
     if (process) process->files.set_limit(process->limits[Limits::kOpenFiles].current);
 }
 

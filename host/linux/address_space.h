@@ -44,8 +44,11 @@ class AddressSpace {
   uint64_t mapped_bytes() const;
   const std::map<uint64_t, uint64_t>& mapped() const { return mapped_; }
 
+  // For checkpoints, which define it.
+  template <class Archive>
+  void describe(Archive& a);
+
  private:
-  friend struct CheckpointAccess;  // host/checkpoint
   void insert(uint64_t begin, uint64_t end);
 
   uint64_t start_, limit_, break_, mapped_break_;

@@ -102,8 +102,10 @@ class FileTable {
   RecordLocks& locks() { return locks_; }
   const RecordLocks& locks() const { return locks_; }
 
+  // By number; null where there is none.
+  const std::vector<FileRef>& all() const { return files_; }
+
  private:
-  friend struct CheckpointAccess;  // host/checkpoint
   std::vector<FileRef> files_;
   int limit_ = kMost;
   RecordLocks locks_;

@@ -36,6 +36,8 @@
 
 namespace gpusim::host {
 
+struct FileState;  // host/checkpoint/files.h
+
 struct Process {
   Process(uint32_t its_number, const AddressSpace& space, const std::array<FileRef, 3>& standard,
           std::string its_cwd, const Limits& its_limits)
@@ -196,7 +198,7 @@ class Kernel {
   const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
   std::optional<uint32_t> core_of_thread(int64_t tid) const;
   bool has_had_thread(int64_t tid) const;
-  // A free core that runs a new thread from now on, as a copy of `parent`; nothing if there is none.
+  // A free core runs a new thread from now on, a copy of that of `parent`; nothing: none is free.
   std::optional<uint32_t> start_thread(uint32_t parent);
   // Files that the guest mapped shared. Private processes have none.
   SharedMappings& shared_mappings();
@@ -234,8 +236,15 @@ class Kernel {
   // Tells the user, once for each different `key`.
   void note_once(const std::string& key, const std::string& text);
 
+  // For checkpoints, which define them. The files of all processes; throws Error for one that could
+  // not be opened again.
+  FileState file_state() const;
+  // What a checkpoint keeps, those files among it. Loading opens none: that is open_again.
+  template <class Archive>
+  void describe(Archive& a, FileState& files);
+  void open_again(const FileState& files);
+
  private:
-  friend struct CheckpointAccess;  // host/checkpoint
   uint32_t place_at(uint64_t pc);
   bool starts_block(uint32_t uop) const;
   // Enters handlers for all signals that may be delivered now; returns where the core goes on, or

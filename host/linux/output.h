@@ -26,9 +26,10 @@ class Output {
   void flush();
   // Of a write of which the guest has not heard, or 0.
   int take_error() { return std::exchange(error_, 0); }
+  int error() const { return error_; }
+  void set_error(int error) { error_ = error; }
 
  private:
-  friend struct CheckpointAccess;  // host/checkpoint
   int fd_ = -1;  // of what is gathered
   int redirected_fd_ = -1;
   Sink sink_;

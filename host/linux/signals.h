@@ -78,8 +78,11 @@ class SignalQueue {
   bool has_timer(int32_t id) const;
   size_t size() const { return waiting_.size(); }
 
+  // For checkpoints, which define it.
+  template <class Archive>
+  void describe(Archive& a);
+
  private:
-  friend struct CheckpointAccess;  // host/checkpoint
   std::vector<SignalInfo> waiting_;
 };
 

@@ -104,8 +104,8 @@ void WaitQueue::set_owner(uint32_t space, uint64_t address, int64_t owner) {
 
 std::vector<uint64_t> WaitQueue::locks_of(uint32_t space, int64_t owner) const {
   std::vector<uint64_t> addresses;
-  for (auto it = locks_.lower_bound({space, 0});
-       it != locks_.end() && it->first.first == space; ++it)
+  for (auto it = locks_.lower_bound({space, 0}); it != locks_.end() && it->first.first == space;
+       ++it)
     if (it->second.owner == owner) addresses.push_back(it->first.second);
   return addresses;
 }
@@ -126,6 +126,18 @@ std::optional<Clock::time_point> WaitQueue::next_deadline() const {
 std::vector<Waiter> WaitQueue::all() const {
   std::vector<Waiter> list;
   for (const auto& [core, key] : by_core_) list.push_back(waiters_.at(key));
+  return list;
+}
+
+std::vector<Waiter> WaitQueue::in_arrival() const {
+  std::vector<std::pair<uint64_t, Waiter>> ordered;
+  ordered.reserve(waiters_.size());
+  for (const auto& [key, waiter] : waiters_) ordered.emplace_back(key.order, waiter);
+  std::sort(ordered.begin(), ordered.end(),
+            [](const auto& x, const auto& y) { return x.first < y.first; });
+  std::vector<Waiter> list;
+  list.reserve(ordered.size());
+  for (const auto& [order, waiter] : ordered) list.push_back(waiter);
   return list;
 }
 

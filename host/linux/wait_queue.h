@@ -66,10 +66,10 @@ class WaitQueue {
   std::vector<uint64_t> locks_of(uint32_t space, int64_t owner) const;
   std::optional<Clock::time_point> next_deadline() const;
   bool has_cpu_deadlines() const { return !cpu_deadlines_.empty(); }
-  std::vector<Waiter> all() const;  // by core
+  std::vector<Waiter> all() const;         // by core
+  std::vector<Waiter> in_arrival() const;  // the first to come first
 
  private:
-  friend struct CheckpointAccess;  // host/checkpoint
   struct Key {
     uint32_t space;
     uint64_t address;

@@ -35,8 +35,11 @@ class CodeGuard {
   // Whether the program itself made what is executable at this address.
   bool is_written_code(uint32_t core, uint64_t address) const;
 
+  // For checkpoints, which define it.
+  template <class Archive>
+  void describe(Archive& a, uint32_t cores);
+
  private:
-  friend struct CheckpointAccess;  // host/checkpoint
   struct Page {
     uint32_t core = 0;
     uint64_t address = 0;

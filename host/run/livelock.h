@@ -18,8 +18,11 @@ class LivelockDetector {
   bool after_slice(const Module& module, Backend& backend, uint32_t cores, uint64_t instructions,
                    bool quiet);
 
+  // For checkpoints, which define it.
+  template <class Archive>
+  void describe(Archive& a, const Module& module);
+
  private:
-  friend struct CheckpointAccess;  // host/checkpoint
   // Whether each slice since `counts_` executed only blocks that store nothing, and some core gave
   // way; `executed` receives which.
   bool only_waited(const Module& module, const std::vector<uint64_t>& counts,

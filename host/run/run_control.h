@@ -113,8 +113,11 @@ class RunControl {
   // A line for the user, between two steps.
   void say(const std::string& text) { line_(text); }
 
+  // For checkpoints, which define it. `same_machine`: the run goes on on the kind that it was on.
+  template <class Archive>
+  void describe(Archive& a, bool same_machine);
+
  private:
-  friend struct CheckpointAccess;  // host/checkpoint
   const Module& module() const { return translator_.module(); }
   uint64_t slice_length() const;
   uint64_t wanted_slice_length() const;

@@ -43,8 +43,11 @@ class StopReports {
   void finish();
   const std::vector<StopReport>& all() const { return reports_; }
 
+  // For checkpoints, which define it.
+  template <class Archive>
+  void describe(Archive& a, uint32_t cores);
+
  private:
-  friend struct CheckpointAccess;  // host/checkpoint
   static constexpr size_t kMostInFull = 8, kMostShort = 8;
   static constexpr size_t kMostReports = 1024;
   using Key = std::tuple<std::string, uint64_t, std::vector<uint64_t>>;  // reason, pc, callers

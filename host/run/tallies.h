@@ -43,8 +43,11 @@ class Tallies {
   const StopPlaces& stops() const { return stops_; }
   const ClassCounts& by_host() const { return by_host_; }
 
+  // For checkpoints, which define it.
+  template <class Archive>
+  void describe(Archive& a, const Module& module, uint32_t cores);
+
  private:
-  friend struct CheckpointAccess;  // host/checkpoint
   std::map<uint32_t, Tally> partial_;  // by core
   StopPlaces stops_;
   ClassCounts by_host_{};
