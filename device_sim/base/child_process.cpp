@@ -54,6 +54,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const ChildS
   const FileDescriptor read_end(ends[0]);
   FileDescriptor write_end(ends[1]);
   std::vector<char*> args;
+  args.reserve(command.size() + 1);
   for (const std::string& a : command) args.push_back(const_cast<char*>(a.c_str()));
   args.push_back(nullptr);
   const std::vector<char*> environment = environment_with(settings.variables);

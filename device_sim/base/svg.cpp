@@ -64,9 +64,10 @@ ValueAxis::ValueAxis(double most, double room, int count)
     : step(nice_step(most, count)), top(std::ceil(most * room / step) * step) {}
 
 void ValueAxis::draw(Svg& svg, double left, double top_y, double width, double height) const {
-  for (double v = 0; v <= top * 1.0001; v += step) {
+  for (int tick = 0; tick <= std::lround(top / step); ++tick) {
+    const double v = tick * step;
     const double y = top_y + height - v / top * height;
-    svg.line(left, y, left + width, y, v == 0 ? "axis" : "grid");
+    svg.line(left, y, left + width, y, tick == 0 ? "axis" : "grid");
     svg.label(left - 8, y + 4, fmt::format("{:g}", v), "label", "end");
   }
 }

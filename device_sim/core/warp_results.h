@@ -19,7 +19,7 @@ GPUSIM_HD_INLINE ShuffleSource shuffle_source(WarpOp op, uint32_t lane, uint32_t
   const auto least = static_cast<int>(lane & segment);
   const auto most = least | static_cast<int>(clamp & ~segment);
   const auto own = static_cast<int>(lane), distance = static_cast<int>(by);
-  int from = own;
+  int from;
   bool in_range = false;
   switch (op) {
     case WarpOp::kShuffleUp:

@@ -1,5 +1,6 @@
 #include "device_sim/native/engine.h"
 
+#include <cpuid.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
@@ -82,10 +83,15 @@ bool compute(Frame* frame, uint32_t uop) {
   return execute(frame->uops[uop], context, *frame->memory, frame->core, stop) == Outcome::kNext;
 }
 
+// Not every compiler lets one ask for it by name.
+bool has_lzcnt() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0x80000001, &a, &b, &c, &d) != 0 && (c & bit_LZCNT) != 0;
+}
+
 bool is_available() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-         __builtin_cpu_supports("lzcnt");
+         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && has_lzcnt();
 }
 
 // Whether programs may set the base of GS themselves (CPUID.7.EBX.0, and Linux lets them).
