@@ -1,4 +1,5 @@
-# cmake -DOUT=FILE.cpp -DFUNCTION=gpusim::page::assets -DFILES=a.css|b.js -P embed.cmake
+# cmake -DOUT=FILE.cpp -DFUNCTION=gpusim::page::assets -DFILES=a.css|b.js [-DFOLDER=DIR]
+#       -P embed.cmake
 # Writes texts into a C++ source, in short literals (compilers need not take more than 64 KiB). As
 # bytes and not by CMake's string functions, which stumble over brackets and semicolons.
 string(REGEX MATCH "^(.*)::([^:]+)$" _ "${FUNCTION}")
@@ -12,6 +13,9 @@ string(APPEND text "  static const EmbeddedFile files[] = {\n")
 string(REPLACE "|" ";" FILES "${FILES}")
 foreach(file ${FILES})
   get_filename_component(name "${file}" NAME)
+  if(FOLDER)
+    file(RELATIVE_PATH name "${FOLDER}" "${file}")
+  endif()
   file(READ "${file}" hex HEX)
   string(LENGTH "${hex}" length)
   string(APPEND text "      {\"${name}\", std::string()")

@@ -16,6 +16,7 @@
 #include "device_sim/base/child_process.h"
 #include "device_sim/base/error.h"
 #include "device_sim/base/file_descriptor.h"
+#include "device_sim/base/user_cache.h"
 #include "device_sim/self_test/self_test.h"
 #include "host/console.h"
 #include "host/output_file.h"
@@ -34,17 +35,11 @@ std::string key_of(const DeviceInfo& device) {
                      self.st_mtim.tv_sec, self.st_mtim.tv_nsec);
 }
 
-// Empty: the user has no cache folder. XDG Base Directory Specification: relative paths are
-// ignored.
+// Empty: the user has no cache folder.
 fs::path file_of(const std::string& key) {
-  const auto folder = [](const char* variable) {
-    const char* const text = std::getenv(variable);
-    return text && *text == '/' ? fs::path(text) : fs::path();
-  };
-  fs::path cache = folder("XDG_CACHE_HOME");
-  if (cache.empty() && !folder("HOME").empty()) cache = folder("HOME") / ".cache";
-  if (cache.empty()) return {};
-  return cache / "gpusim" / fmt::format("self-test-{:016x}.json", std::hash<std::string>()(key));
+  const fs::path cache = user_cache_folder();
+  if (cache.empty()) return cache;
+  return cache / fmt::format("self-test-{:016x}.json", std::hash<std::string>()(key));
 }
 
 // Whoever cannot remember finds out again.

@@ -6,7 +6,7 @@
 namespace gpusim {
 
 struct EmbeddedFile {
-  const char* name;  // without its folder: "fermi.json"
+  const char* name;  // without its folder, "fermi.json"; or its path from one that was given
   std::string text;
 };
 

@@ -11,6 +11,8 @@
 #include <thrust/iterator/transform_iterator.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdio>
 #include <numeric>
 
 #include "device_sim/core/order.h"
@@ -19,6 +21,8 @@
 #include "device_sim/cuda/device_memory.cuh"
 #include "device_sim/cuda/kernel.cuh"
 #include "device_sim/cuda/launch.cuh"
+#include "device_sim/cuda/region_compiler.h"
+#include "device_sim/cuda/regions.h"
 
 namespace gpusim::cuda {
 namespace {
@@ -110,6 +114,7 @@ class CudaBackend final : public DeviceMachine {
   explicit CudaBackend(uint32_t device) : device_(static_cast<int>(device)) {
     select();
     check(cudaGetDeviceProperties(&properties_, device_), "asking for the device's properties");
+    compiler_ = make_region_compiler();
   }
   void select() override { check(cudaSetDevice(device_), "choosing a device"); }
   std::string name() const override { return "cuda"; }
@@ -198,6 +203,12 @@ class CudaBackend final : public DeviceMachine {
   // The kernel that has all micro-ops of the module, and the size of its blocks.
   void choose_kernel();
   void choose_block_size();
+  bool has_vectors() const;
+  // Compiled regions (regions.h): looks for some now and then, and takes those that are ready.
+  void look_for_regions();
+  void try_regions();
+  void use_compiled();
+  void drop_regions();
   void set_status(uint32_t core, uint32_t uop, CoreStatus status);
   // Sends what the host changed of cores' states since the last slice.
   void send_states();
@@ -225,6 +236,13 @@ class CudaBackend final : public DeviceMachine {
   MachineConfig config_;
   CudaLinearSpace* space_ = nullptr;
   Kernel kernel_{};
+  std::unique_ptr<RegionCompiler> compiler_;
+  std::vector<CodeRegion> regions_;     // that are in use or being compiled
+  bool is_compiling_ = false;
+  uint64_t looked_after_ = 0;       // slices since the module changed
+  DeviceArray<uint8_t> region_at_;  // of those in use
+  const void* region_code_ = nullptr;
+  int32_t region_margin_ = 0;
   uint32_t most_threads_ = 0;  // per block, so that most contexts are on the chip at once
   DeviceMemory memory_;
   Contexts contexts_;
@@ -287,6 +305,7 @@ void CudaBackend::configure(const Module& module, const MachineConfig& config) {
     core_classes_ = DeviceArray<unsigned long long>(size_t{kInsnClassCount} * cores, "tallies");
   earlier_counts_.assign(module.blocks.size(), 0);
   reconvergence_.compute(module);
+  drop_regions();
   upload_code();
   choose_kernel();
   reset(config.max_instructions);
@@ -317,6 +336,7 @@ void CudaBackend::upload_code() {
 }
 
 void CudaBackend::module_changed() {
+  drop_regions();
   earlier_counts_ = block_counts();
   earlier_counts_.resize(module_->blocks.size());
   reconvergence_.extend(*module_);
@@ -324,14 +344,64 @@ void CudaBackend::module_changed() {
   choose_kernel();
 }
 
-void CudaBackend::choose_kernel() {
-  const bool has_vectors = std::ranges::any_of(
+bool CudaBackend::has_vectors() const {
+  return std::ranges::any_of(
       module_->uops, [](const Uop& u) { return op_info(u.op).shape == Shape::kVector; });
+}
+
+void CudaBackend::choose_kernel() {
   if (config_.linear_storage)
-    kernel_ = has_vectors ? kernel_in_place_with_vectors() : kernel_in_place_without_vectors();
+    kernel_ = has_vectors() ? kernel_in_place_with_vectors() : kernel_in_place_without_vectors();
   else
-    kernel_ = has_vectors ? kernel_with_vectors() : kernel_without_vectors();
+    kernel_ = has_vectors() ? kernel_with_vectors() : kernel_without_vectors();
   choose_block_size();
+}
+
+void CudaBackend::drop_regions() {
+  regions_.clear();
+  is_compiling_ = false;
+  looked_after_ = 0;
+  region_at_ = {};
+  region_code_ = nullptr;
+}
+
+void CudaBackend::look_for_regions() {
+  if (!compiler_) return;
+  try {
+    try_regions();
+  } catch (const std::runtime_error& error) {
+    std::fprintf(stderr, "gpusim: hot code is interpreted, not compiled: %s\n", error.what());
+    compiler_.reset();
+  }
+}
+
+void CudaBackend::use_compiled() {
+  if (!is_compiling_) return;
+  const auto code = compiler_->take();
+  if (!code) return;
+  is_compiling_ = false;
+  region_at_ = to_device(region_entries(*module_, regions_), "places of regions");
+  region_code_ = code->region_code;
+  region_margin_ = static_cast<int32_t>(longest_way(*module_, regions_));
+  kernel_ = code->kernel;
+  choose_block_size();
+}
+
+void CudaBackend::try_regions() {
+  use_compiled();
+  // After 2, 8, 32 ... slices: what is hot changes, and less and less often.
+  ++looked_after_;
+  const bool all = compiler_->compiles_all();
+  const bool is_time =
+      std::has_single_bit(looked_after_) && std::countr_zero(looked_after_) % 2 != 0;
+  if (all ? looked_after_ != 1 : !is_time) return;
+  std::vector<CodeRegion> regions = choose_regions(
+      *module_, all ? std::vector<uint64_t>(module_->blocks.size(), 1) : block_counts());
+  if (regions.empty() || regions == regions_) return;
+  regions_ = std::move(regions);
+  compiler_->begin(text_of(*module_, regions_), has_vectors(), config_.linear_storage != nullptr);
+  is_compiling_ = true;
+  if (all) use_compiled();
 }
 
 void CudaBackend::choose_block_size() {
@@ -448,7 +518,10 @@ Launch CudaBackend::describe_launch(uint32_t count, uint64_t instructions) {
       .blocks = blocks_.data(),
       .rank = rank_.data(),
       .max_instructions = config_.max_instructions,
-      .seed = config_.seed};
+      .seed = config_.seed,
+      .region_at = region_at_.data(),
+      .region_code = region_code_,
+      .region_margin = config_.max_instructions ? region_margin_ : 0};
   launch.slots = contexts_.data();
   launch.slot_count = module_->slot_count;
   launch.core_count = config_.cores;
@@ -469,6 +542,7 @@ void CudaBackend::begin_slice(uint64_t instructions) {
   send_states();
   events_.clear();
   if (runnable_ == 0) return;
+  look_for_regions();
   ++slice_;
   uint32_t count = regroup();
   if (count == 0) {  // all sleep: now they look whether they can go on

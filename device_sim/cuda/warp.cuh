@@ -34,6 +34,16 @@ struct Machine {
   const uint32_t* rank = nullptr;  // of each micro-op; core/order.h
   uint64_t max_instructions = 0;   // per core; 0: none
   uint64_t seed = 0;               // see core/interleaving.h
+  // Per micro-op: the compiled region (regions.h) that is entered there, from 1 on, or 0.
+  const uint8_t* region_at = nullptr;
+  const void* region_code = nullptr;  // where a kernel does not have its regions in itself
+  // The most instructions of a region between two looks at the budget; 0 where cores have no limit.
+  int32_t region_margin = 0;
+};
+
+// A kernel without compiled regions.
+struct NoRegions {
+  static constexpr bool kPresent = false;
 };
 
 struct Launch {
@@ -80,6 +90,7 @@ class SharedContext {
  public:
   uint64_t get(Slot s) const { return shared_slots[s * blockDim.x + threadIdx.x]; }
   void set(Slot s, uint64_t value) { shared_slots[s * blockDim.x + threadIdx.x] = value; }
+  uint64_t* first() const { return shared_slots + threadIdx.x; }
 };
 #endif
 
@@ -142,8 +153,16 @@ class Warp {
         is_present_(is_present) {}
 
   // has_vectors: the module has micro-ops of shape kVector. View: how cores reach memory.
-  template <bool has_vectors, class View>
+  // Regions: the compiled ones.
+  template <bool has_vectors, class View, class Regions>
   __device__ __forceinline__ void run_slice();
+  // For compiled regions: this lane executed the block so often.
+  __device__ __forceinline__ void count(uint32_t block, uint32_t times) {
+    counted_ = block;
+    repeats_ = times;
+    flush();
+  }
+  __device__ __forceinline__ const void* region_code() const { return machine().region_code; }
 
   // What core/turns.h schedules.
   __device__ __forceinline__ uint64_t runnable() const { return runnable_; }
@@ -175,8 +194,10 @@ class Warp {
   __device__ __forceinline__ uint32_t held_back() const;
   __device__ __forceinline__ int32_t budget(int32_t left) const;
   __device__ __forceinline__ uint32_t first_turn(uint32_t passed);
-  template <bool has_vectors, class View>
+  template <bool has_vectors, class View, class Regions>
   __device__ __forceinline__ void run_from(uint32_t pc);
+  template <class View, class Regions>
+  __device__ __forceinline__ uint32_t run_region(uint32_t region, uint32_t at);
   __device__ __forceinline__ void end_slice(uint32_t held);
   template <bool has_vectors, class View>
   __device__ __forceinline__ uint32_t run_blocks(uint32_t at, Deed& deed);
@@ -400,9 +421,51 @@ __device__ __forceinline__ uint32_t Warp::meet(uint32_t next, Deed deed) {
   return schedule(turns_, *this);
 }
 
-template <bool has_vectors, class View>
+// Runs the active lanes in a region, each on its own way and for as long as it likes; where others
+// wait to run, no longer than their patience lasts. Returns as run_blocks(). The instructions that
+// some lanes executed more than others are taken from the slice of all.
+template <class View, class Regions>
+__device__ __forceinline__ uint32_t Warp::run_region(uint32_t region, uint32_t at) {
+  uint32_t next = kNoUop;
+  int32_t left = left_;
+  if (is_active()) {
+    flush();
+    const auto patience = static_cast<int32_t>(turns_.patience);
+    int32_t kept = machine().region_margin;
+    if (active_ != runnable_ && left - patience > kept) kept = left - patience;
+    left -= kept;
+    next = Regions::run(region, at, context_, memory<View>(), core_, left, depth_, *this);
+    left += kept;
+  }
+  __syncwarp();
+  constexpr uint32_t kSign = 1u << 31;  // unsigned numbers are compared
+  const auto least = static_cast<int32_t>(
+      warp_min(is_active() ? static_cast<uint32_t>(left) ^ kSign : ~0u) ^ kSign);
+  if (is_active()) {
+    executed_ -= static_cast<uint64_t>(int64_t{left} - least);
+    left_ = least;
+  }
+  return next;
+}
+
+template <bool has_vectors, class View, class Regions>
 __device__ __forceinline__ void Warp::run_from(uint32_t pc) {
+  // Where a region was left the interpreter goes on: the region may have done nothing.
+  bool may_enter = true;
   while (pc != kNoUop) {
+    if constexpr (Regions::kPresent) {
+      // Lanes that sleep look whether they were woken where others return.
+      const int32_t left = __shfl_sync(kAllLanes, left_, static_cast<int>(lowest_bit(active_)));
+      const uint32_t region = may_enter && waiting_ == 0 && left > machine().region_margin
+                                  ? machine().region_at[pc]
+                                  : 0;
+      may_enter = region == 0;
+      if (region != 0) {
+        const uint32_t next = run_region<View, Regions>(region, pc);
+        pc = meet(next, kNothing);
+        continue;
+      }
+    }
     uint32_t next = kNoUop;
     Deed deed = kNothing;
     if (is_active()) next = run_blocks<has_vectors, View>(pc, deed);
@@ -485,7 +548,7 @@ __device__ __forceinline__ void Warp::end_slice(uint32_t held) {
     launch_.slots[size_t{slot} * launch_.core_count + core_] = context_.get(static_cast<Slot>(slot));
 }
 
-template <bool has_vectors, class View>
+template <bool has_vectors, class View, class Regions>
 __device__ __forceinline__ void Warp::run_slice() {
   begin_slice();
   const uint32_t held = held_back();
@@ -497,7 +560,7 @@ __device__ __forceinline__ void Warp::run_slice() {
   while (left > 0 && runnable_ != 0 && !gave_way_) {
     const int32_t most = budget(left);
     left_ = settled_ = most;
-    run_from<has_vectors, View>(first_turn(passed));
+    run_from<has_vectors, View, Regions>(first_turn(passed));
     passed = 0;
     left -= most - left_;
     stop_at_limit();

@@ -1,0 +1,52 @@
+// The hot parts of a program, and their text as device code: ADR 0042.
+//
+// A region is a set of places (micro-ops to which control comes) that lead to one another. Its code
+// keeps the slots that it uses in registers from where it is entered to where it is left. It
+// executes what needs nobody else; before any other micro-op, and before one that would fault, it
+// leaves, and the interpreter goes on there. So it never stops a core.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device_sim/uir/module.h"
+
+namespace gpusim::cuda {
+
+struct CodeRegion {
+  std::vector<uint32_t> places;  // in order
+  std::vector<uint32_t>
+      entries;                   // of these: where control comes in, or back to the front of a loop
+  std::vector<uint32_t> blocks;  // whose ends it executes, in order
+  std::vector<Slot> slots;       // that it uses, in order
+  std::vector<Slot> written;     // of these
+  bool operator==(const CodeRegion&) const = default;
+};
+
+struct RegionLimits {
+  // A block is hot that executes at least one in so many of all micro-ops.
+  uint64_t hot_part = 2000;
+  size_t most_micro_ops = 3000;  // of all regions together; the hottest blocks come first
+};
+
+// `block_counts`: how often each block of the module was executed.
+std::vector<CodeRegion> choose_regions(const Module& module, std::span<const uint64_t> block_counts,
+                                       const RegionLimits& limits = {});
+
+// CUDA C++ for device_sim/cuda/region_code.cuh to run: struct Regions.
+std::string text_of(const Module& module, std::span<const CodeRegion> regions);
+
+// The source of a kernel with the text's regions in it. `in_place`: of machines on a caller's
+// memory.
+inline constexpr char kCompiledKernel[] = "gpusim_simulate_compiled";
+std::string kernel_source(const std::string& text, bool has_vectors, bool in_place);
+
+// The most instructions that the code of one executes from where it looked at the budget, or was
+// entered, to where it looks again.
+uint32_t longest_way(const Module& module, std::span<const CodeRegion> regions);
+
+// Per micro-op of the module: the number of the region that is entered there, from 1 on; else 0.
+std::vector<uint8_t> region_entries(const Module& module, std::span<const CodeRegion> regions);
+
+}  // namespace gpusim::cuda

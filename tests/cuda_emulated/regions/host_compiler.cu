@@ -1,0 +1,96 @@
+// Compiles regions with the host's compiler, into a shared library that stays in a folder of the
+// build: a program that is run again finds it there. The run waits for it, so that runs repeat.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "device_sim/cuda/region_compiler.h"
+#include "device_sim/cuda/regions.h"
+#include "regions/loaded_kernels.h"
+#include "regions/loaded_regions.h"
+
+namespace gpusim::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kEnd[] = R"(
+namespace gpusim::cuda {
+struct CalledSlots {
+  uint64_t* first;
+  uint32_t pitch;
+  uint64_t get(Slot s) const { return first[s * pitch]; }
+  void set(Slot s, uint64_t value) { first[s * pitch] = value; }
+};
+struct CalledWarp {
+  const cuda_emulated::RegionCall& call;
+  void count(uint32_t block, uint32_t times) { if (times) call.count(call.warp, block, times); }
+};
+extern "C" uint32_t gpusim_region_entry(const cuda_emulated::RegionCall& call) {
+  CalledSlots slots{call.slots, call.pitch};
+  CalledWarp warp{call};
+  return Regions::run(call.region, call.at, slots, *static_cast<const DeviceView*>(call.memory),
+                      call.core, *call.left, *call.depth, warp);
+}
+}
+)";
+
+class HostCompiler final : public RegionCompiler {
+ public:
+  void begin(const std::string& text, bool has_vectors, bool) override {
+    has_vectors_ = has_vectors;
+    // What a GPU would get, for who asks.
+    if (const char* const file = std::getenv("GPUSIM_EMULATED_REGIONS_SOURCE"))
+      std::ofstream(file) << kernel_source(text, has_vectors, false);
+    const std::string all =
+        "#include \"regions/loaded_regions.h\"\n"
+        "#include \"device_sim/cuda/device_view.cuh\"\n" +
+        text + kEnd;
+    const XXH128_hash_t hash = XXH3_128bits(all.data(), all.size());
+    const fs::path folder = EMULATED_REGIONS_FOLDER;
+    const std::string name = fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+    const fs::path library = folder / (name + ".so");
+    if (!fs::exists(library)) compile(all, folder, name, library);
+    void* const loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!loaded) throw std::runtime_error(dlerror());
+    entry_ = dlsym(loaded, cuda_emulated::kRegionEntry);
+  }
+  bool compiles_all() const override {
+    const char* const wanted = std::getenv("GPUSIM_EMULATED_REGIONS");
+    return wanted && std::string(wanted) == "all";
+  }
+  std::optional<Code> take() override {
+    return Code{kernel_with_loaded_regions(has_vectors_), entry_};
+  }
+
+ private:
+  static void compile(const std::string& text, const fs::path& folder, const std::string& name,
+                      const fs::path& library) {
+    fs::create_directories(folder);
+    const fs::path mine = folder / fmt::format("{}.{}", name, ::getpid());
+    const fs::path source = mine.string() + ".cpp", made = mine.string() + ".so";
+    std::ofstream(source) << text;
+    const std::string command =
+        fmt::format("{} {} -o {}", EMULATED_REGIONS_COMPILER, source.string(), made.string());
+    if (std::system(command.c_str()) != 0)
+      throw std::runtime_error("the host's compiler does not take the text of regions: " +
+                               source.string());
+    fs::rename(made, library);
+    fs::rename(source, folder / (name + ".cpp"));
+  }
+
+  bool has_vectors_ = false;
+  void* entry_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<RegionCompiler> make_region_compiler() { return std::make_unique<HostCompiler>(); }
+
+}  // namespace gpusim::cuda
