@@ -19,6 +19,9 @@ struct StopInfo {
 // store_in_line() do them.
 template <class Memory>
 concept HasInLine = Memory::kHasInLine;
+// One that has a yet shorter way, for accesses of which is_open() is true.
+template <class Memory>
+concept HasOpenPart = Memory::kHasOpenPart;
 
 // Each returns false and fills `stop` on a fault. What is done in line ends on a way of its own:
 // compilers for GPUs would have each access test afterwards which way it came.
@@ -30,6 +33,11 @@ GPUSIM_HD_INLINE bool execute_load(const Uop& u, Ctx& ctx, const Memory& memory,
   const uint64_t index = A::kMode == AddressMode::kImmediate ? 0 : ctx.get(u.b);
   const uint64_t address = access_address<A::kMode>(ctx.get(u.a), index, u.imm);
   Type value;
+  if constexpr (HasOpenPart<Memory>)
+    if (memory.template is_open<Type>(address)) {
+      ctx.set(u.d, extend_loaded<A::kExtend>(memory.template load_in_line<Type>(address)));
+      return true;
+    }
   if constexpr (HasInLine<Memory>)
     if (memory.template is_in_line<Type>(address, kRead)) {
       ctx.set(u.d, extend_loaded<A::kExtend>(memory.template load_in_line<Type>(address)));
@@ -51,6 +59,11 @@ GPUSIM_HD_INLINE bool execute_store(const Uop& u, Ctx& ctx, const Memory& memory
   const uint64_t index = A::kMode == AddressMode::kImmediate ? 0 : ctx.get(u.b);
   const uint64_t address = access_address<A::kMode>(ctx.get(u.a), index, u.imm);
   const auto value = static_cast<Type>(ctx.get(u.d));
+  if constexpr (HasOpenPart<Memory>)
+    if (memory.template is_open<Type>(address)) {
+      memory.store_in_line(address, value);
+      return true;
+    }
   if constexpr (HasInLine<Memory>)
     if (memory.template is_in_line<Type>(address, kWrite)) {
       memory.store_in_line(address, value);

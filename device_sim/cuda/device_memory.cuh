@@ -95,6 +95,7 @@ class DeviceMemory {
     linear_pages_.zero();
     window_pages_.zero();
     linear_changed_ = window_changed_ = {};
+    view_.open_size = 0;
     journals_ = DeviceArray<uint64_t>(size_t{cores_} * config.journal_words, "journals");
     journal_sizes_ = DeviceArray<uint32_t>(config.journal_words ? cores_ : 0, "journals");
     view_.journals = journals_.data();
@@ -124,6 +125,7 @@ class DeviceMemory {
   // For device code. Brings the device up to date.
   const InPlaceView& view() {
     if (space_) space_->describe(view_);
+    if (linear_changed_.begin < linear_changed_.end) find_open_part();
     send(linear_flags_, linear_changed_, linear_pages_);
     send(window_flags_, window_changed_, window_pages_);
     linear_cache_.flush();
@@ -302,6 +304,18 @@ class DeviceMemory {
                      changed.end - changed.begin, cudaMemcpyHostToDevice),
           "sending page permissions");
     changed = {};
+  }
+
+  void find_open_part() {
+    constexpr uint8_t kOpen = kRead | kWrite;
+    size_t longest = 0, run = 0;
+    for (size_t page = 0; page < linear_flags_.size(); ++page) {
+      run = (linear_flags_[page] & kOpen) == kOpen ? run + 1 : 0;
+      if (run <= longest) continue;
+      longest = run;
+      view_.open_base = view_.linear_base + ((page + 1 - run) << kPageShift);
+    }
+    view_.open_size = longest << kPageShift;
   }
 
   InPlaceView view_;

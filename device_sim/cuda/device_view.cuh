@@ -1,5 +1,5 @@
-// Guest memory as the threads of a GPU reach it. Each access to a word that other cores may write is
-// one of core/device_atomics.h.
+// Guest memory as the threads of a GPU reach it. Each access to a word that other cores may write
+// is one of core/device_atomics.h.
 #pragma once
 #include "device_sim/core/memory_view.h"
 
@@ -13,6 +13,14 @@ struct DeviceView : MemoryView {
     const uint64_t in_linear = address - linear_base;
     return in_linear < linear_size && (address & (sizeof(T) - 1)) == 0 &&
            (linear_pages[in_linear >> kPageShift] & need) != 0;
+  }
+  // The longest part of the linear zone whose pages may all be read and written: nobody has to look
+  // at them. What is not there is looked at as usual.
+  static constexpr bool kHasOpenPart = true;
+  uint64_t open_base = 0, open_size = 0;
+  template <class T>
+  __device__ __forceinline__ bool is_open(uint64_t address) const {
+    return address - open_base < open_size && (address & (sizeof(T) - 1)) == 0;
   }
   template <class T>
   __device__ __forceinline__ T load_in_line(uint64_t address) const {
@@ -50,10 +58,18 @@ struct DeviceView : MemoryView {
       const uint8_t* p = view.byte(core, address, kRead);
       if (!p) return {0, false};
       switch (size) {
-        case 1: value = atomic_load(p); break;
-        case 2: value = atomic_load(reinterpret_cast<const uint16_t*>(p)); break;
-        case 4: value = atomic_load(reinterpret_cast<const uint32_t*>(p)); break;
-        default: value = atomic_load(reinterpret_cast<const uint64_t*>(p)); break;
+        case 1:
+          value = atomic_load(p);
+          break;
+        case 2:
+          value = atomic_load(reinterpret_cast<const uint16_t*>(p));
+          break;
+        case 4:
+          value = atomic_load(reinterpret_cast<const uint32_t*>(p));
+          break;
+        default:
+          value = atomic_load(reinterpret_cast<const uint64_t*>(p));
+          break;
       }
       return {value, true};
     }
@@ -72,10 +88,18 @@ struct DeviceView : MemoryView {
       uint8_t* p = view.byte(core, address, kWrite);
       if (!p) return false;
       switch (size) {
-        case 1: atomic_store(p, static_cast<uint8_t>(value)); break;
-        case 2: atomic_store(reinterpret_cast<uint16_t*>(p), static_cast<uint16_t>(value)); break;
-        case 4: atomic_store(reinterpret_cast<uint32_t*>(p), static_cast<uint32_t>(value)); break;
-        default: atomic_store(reinterpret_cast<uint64_t*>(p), value); break;
+        case 1:
+          atomic_store(p, static_cast<uint8_t>(value));
+          break;
+        case 2:
+          atomic_store(reinterpret_cast<uint16_t*>(p), static_cast<uint16_t>(value));
+          break;
+        case 4:
+          atomic_store(reinterpret_cast<uint32_t*>(p), static_cast<uint32_t>(value));
+          break;
+        default:
+          atomic_store(reinterpret_cast<uint64_t*>(p), value);
+          break;
       }
       return true;
     }

@@ -18,6 +18,7 @@ inline constexpr uint8_t kDirty = 0x80;
 struct InPlaceView : DeviceView {
   const Region* regions = nullptr;  // of the linear zone
   uint32_t region_shift = 0;
+  static constexpr bool kHasOpenPart = false;
 
   template <class T>
   __device__ __forceinline__ bool is_in_line(uint64_t address, uint8_t need) const {
