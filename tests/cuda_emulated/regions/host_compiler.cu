@@ -2,9 +2,11 @@
 // build: a program that is run again finds it there. The run waits for it, so that runs repeat.
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +22,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kOwn[] = R"(
+#include "regions/loaded_regions.h"
+#include "device_sim/cuda/device_view.cuh"
+using CalledView = gpusim::cuda::DeviceView;
+)";
+constexpr char kInPlace[] = R"(
+#define GPUSIM_MEMORY_IS_SHARED_WITH_HOST
+#include "regions/loaded_regions.h"
+#include "device_sim/cuda/in_place_view.cuh"
+using CalledView = gpusim::cuda::InPlaceView;
+)";
 constexpr char kEnd[] = R"(
 namespace gpusim::cuda {
 struct CalledSlots {
@@ -35,24 +48,42 @@ struct CalledWarp {
 extern "C" uint32_t gpusim_region_entry(const cuda_emulated::RegionCall& call) {
   CalledSlots slots{call.slots, call.pitch};
   CalledWarp warp{call};
-  return Regions::run(call.region, call.at, slots, *static_cast<const DeviceView*>(call.memory),
+  return Regions::run(call.region, call.at, slots, *static_cast<const CalledView*>(call.memory),
                       call.core, *call.left, *call.depth, warp);
 }
 }
 )";
 
+// What regions executed. A test may say how much that is at least: the process fails with less.
+struct Ledger {
+  uint64_t entered = 0, instructions = 0;
+  ~Ledger() {
+    const char* const least = std::getenv("GPUSIM_EMULATED_REGIONS_LEAST");
+    if (!least) return;
+    if (instructions >= std::strtoull(least, nullptr, 10)) return;
+    std::fprintf(stderr, "regions were entered %llu times and executed %llu instructions\n",
+                 static_cast<unsigned long long>(entered),
+                 static_cast<unsigned long long>(instructions));
+    std::_Exit(1);
+  }
+};
+Ledger ledger;
+
 class HostCompiler final : public RegionCompiler {
  public:
-  void begin(const std::string& text, bool has_vectors, bool) override {
-    has_vectors_ = has_vectors;
+  void begin(const std::string& text, bool has_vectors, bool in_place) override {
+    kernel_ = in_place ? kernel_in_place_with_loaded_regions(has_vectors)
+                       : kernel_with_loaded_regions(has_vectors);
     // What a GPU would get, for who asks.
     if (const char* const file = std::getenv("GPUSIM_EMULATED_REGIONS_SOURCE"))
-      std::ofstream(file) << kernel_source(text, has_vectors, false);
-    const std::string all =
-        "#include \"regions/loaded_regions.h\"\n"
-        "#include \"device_sim/cuda/device_view.cuh\"\n" +
-        text + kEnd;
-    const XXH128_hash_t hash = XXH3_128bits(all.data(), all.size());
+      std::ofstream(file) << kernel_source(text, has_vectors, in_place);
+    const std::string all = std::string(in_place ? kInPlace : kOwn) + text + kEnd;
+    // The text includes headers that this program was built of.
+    struct stat self {};
+    ::stat("/proc/self/exe", &self);
+    const std::string key =
+        fmt::format("{} {}.{}\n{}", self.st_size, self.st_mtim.tv_sec, self.st_mtim.tv_nsec, all);
+    const XXH128_hash_t hash = XXH3_128bits(key.data(), key.size());
     const fs::path folder = EMULATED_REGIONS_FOLDER;
     const std::string name = fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
     const fs::path library = folder / (name + ".so");
@@ -65,9 +96,7 @@ class HostCompiler final : public RegionCompiler {
     const char* const wanted = std::getenv("GPUSIM_EMULATED_REGIONS");
     return wanted && std::string(wanted) == "all";
   }
-  std::optional<Code> take() override {
-    return Code{kernel_with_loaded_regions(has_vectors_), entry_};
-  }
+  std::optional<Code> take() override { return Code{kernel_, entry_}; }
 
  private:
   static void compile(const std::string& text, const fs::path& folder, const std::string& name,
@@ -85,7 +114,7 @@ class HostCompiler final : public RegionCompiler {
     fs::rename(source, folder / (name + ".cpp"));
   }
 
-  bool has_vectors_ = false;
+  Kernel kernel_{};
   void* entry_ = nullptr;
 };
 
@@ -94,3 +123,8 @@ class HostCompiler final : public RegionCompiler {
 std::unique_ptr<RegionCompiler> make_region_compiler() { return std::make_unique<HostCompiler>(); }
 
 }  // namespace gpusim::cuda
+
+void cuda_emulated::note_region(uint64_t instructions) {
+  ++gpusim::cuda::ledger.entered;
+  gpusim::cuda::ledger.instructions += instructions;
+}

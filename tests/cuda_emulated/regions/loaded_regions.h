@@ -15,6 +15,8 @@ struct RegionCall {
   void (*count)(void* warp, uint32_t block, uint32_t times);
 };
 using RegionEntry = uint32_t (*)(const RegionCall&);
+// A region was entered, and left after so many instructions.
+void note_region(uint64_t instructions);
 inline constexpr char kRegionEntry[] = "gpusim_region_entry";
 
 }  // namespace cuda_emulated
