@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <fstream>
+#include <functional>
 #include <span>
 #include <stdexcept>
 
 #include "device_sim/base/embedded_file.h"
+#include "device_sim/base/file.h"
 
 namespace gpusim::cuda {
 
@@ -19,8 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string hash_of(const std::string& text) {
-  const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
-  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  return fmt::format("{:016x}", std::hash<std::string>()(text));
 }
 
 // Under a name of this process's own: others may write the same file.
@@ -56,8 +56,9 @@ void CubinMaker::begin(const std::string& source, const std::string& chip) {
   const fs::path headers = header_folder(folder_);
   const std::string name = hash_of(headers.string() + chip + source);
   cubin_ = folder_ / (name + ".cubin");
-  if (fs::exists(cubin_)) return;
   const fs::path file = folder_ / (name + ".cu");
+  // Other texts may have the same hash.
+  if (fs::exists(cubin_) && fs::exists(file) && read_text(file) == source) return;
   write(file, source);
   made_ = own_name(cubin_);
   ChildSettings silent{.input = ChildSettings::kNoStream, .is_apart = true};
