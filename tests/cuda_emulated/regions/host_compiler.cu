@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <stdexcept>
 
 #include "device_sim/cuda/region_compiler.h"
@@ -83,9 +83,8 @@ class HostCompiler final : public RegionCompiler {
     ::stat("/proc/self/exe", &self);
     const std::string key =
         fmt::format("{} {}.{}\n{}", self.st_size, self.st_mtim.tv_sec, self.st_mtim.tv_nsec, all);
-    const XXH128_hash_t hash = XXH3_128bits(key.data(), key.size());
     const fs::path folder = EMULATED_REGIONS_FOLDER;
-    const std::string name = fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+    const std::string name = fmt::format("{:016x}", std::hash<std::string>()(key));
     const fs::path library = folder / (name + ".so");
     if (!fs::exists(library)) compile(all, folder, name, library);
     void* const loaded = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
