@@ -1,5 +1,5 @@
-// Which cores of a backend sleep. Readers of journals need it: a core that writes nothing may sleep,
-// or others may have had their turns before it.
+// Which cores of a backend sleep. Readers of journals need it: a core that writes nothing may
+// sleep, or others may have had their turns before it.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -58,8 +58,8 @@ struct ChipModel::Core {
   CoreModel model;
   Ticks clock = 0;
   bool has_ended = false;
-  bool sleeps = false;             // in the run, since the slice before
-  uint32_t silent = 0;             // slices since it wrote a word
+  bool sleeps = false;     // in the run, since the slice before
+  uint32_t silent = 0;     // slices since it wrote a word
   bool is_done = false;    // ran freely as far as it should
   bool is_queued = false;  // in queue_
   bool is_parked = true;   // starved without a request: more words let it go on
@@ -213,14 +213,12 @@ void ChipModel::note_sleepers(std::span<const uint8_t> sleepers) {
     else if (sleepers.empty())
       c.sleeps = c.silent >= kSilentSlices;
     else
-      c.sleeps = sleepers[core] != 0 ||
-                 (c.silent >= kSilentSlicesOfLooks && c.model.only_looks());
+      c.sleeps = sleepers[core] != 0 || (c.silent >= kSilentSlicesOfLooks && c.model.only_looks());
     ++c.silent;
   }
 }
 
-void ChipModel::after_slice(std::span<const BlockSites> blocks,
-                            std::span<const uint8_t> sleepers) {
+void ChipModel::after_slice(std::span<const BlockSites> blocks, std::span<const uint8_t> sleepers) {
   program_.grow(blocks);
   note_sleepers(sleepers);
   find_woken();

@@ -416,8 +416,8 @@ bool CoreModel::skip_lock() {
   return true;
 }
 
-// The word at at_ belongs to a barrier that the core leaves, and was left out: who opened it and who
-// waited return in different ways.
+// The word at at_ belongs to a barrier that the core leaves, and was left out: who opened it and
+// who waited return in different ways.
 bool CoreModel::leaves_barrier() {
   if (is_block(words_[at_])) {
     const BlockModel& b = c_.program.block(static_cast<uint32_t>(words_[at_]));

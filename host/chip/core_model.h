@@ -184,9 +184,9 @@ class CoreModel {
   enum class Scanning : uint8_t { kNo, kLooks, kBarrier } scanning_ = Scanning::kNo;
   size_t scan_at_ = 0;
   uint32_t scanned_ = 0, skipped_ = 0;
-  uint32_t released_ = 0;  // its order
+  uint32_t released_ = 0;      // its order
   uint64_t last_barrier_ = 0;  // of the block before the last order
-  uint64_t leaves_ = 0;    // a barrier, up to its return: BlockModel::barrier
+  uint64_t leaves_ = 0;        // a barrier, up to its return: BlockModel::barrier
   const BlockModel* scan_block_ = nullptr;
 
   // Inside a function that takes or gives a lock.
