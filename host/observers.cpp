@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "device_sim/base/error.h"
+#include "device_sim/core/sleepers.h"
 #include "energy/report.h"
 #include "host/caches/report.h"
 #include "host/chip/report.h"
@@ -114,7 +115,13 @@ void Observers::slice_has_run() {
 }
 
 void Observers::slice_was_handled() {
-  if (chip_) chip_->after_slice(journals_->blocks());
+  if (chip_) {
+    if (const Sleepers* sleepers = sleepers_of(*backend_)) {
+      sleepers_.resize(config_.cores);
+      sleepers->find_sleepers(sleepers_);
+    }
+    chip_->after_slice(journals_->blocks(), sleepers_);
+  }
   if (recorder_)
     recorder_->after_slice(*module_, *backend_, control_->tallies(),
                            [&](uint32_t core) { return control_->is_alive(core); });

@@ -40,6 +40,14 @@ uint32_t ScalarBackend::runnable() const {
   }));
 }
 
+void ScalarBackend::find_sleepers(std::span<uint8_t> out) const {
+  for (size_t i = 0; i < cores_.size(); ++i) {
+    const Core& c = cores_[i];
+    const bool waits = c.waits && !c.watch.has_event(memory_.view());
+    out[i] = c.status != CoreStatus::kRunnable || waits;
+  }
+}
+
 std::span<const Event> ScalarBackend::run_slice(uint64_t instructions) {
   events_.clear();
   clock_.start();

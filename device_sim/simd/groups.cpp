@@ -4,6 +4,7 @@
 #include <new>
 
 #include "device_sim/core/cta.h"
+#include "device_sim/simd/watched.h"
 
 namespace gpusim::simd {
 
@@ -104,6 +105,19 @@ Groups::LaneUse Groups::use_of(std::span<const uint32_t> groups) const {
     sum.steps += groups_[i].steps;
   }
   return sum;
+}
+
+void Groups::find_sleepers(std::span<uint8_t> out) const {
+  for (const Group& g : groups_) {
+    const bool have_event = g.watchers != 0 && has_event(g.watch, machine().memory);
+    for_each_lane(g.exists, [&](uint32_t lane) {
+      const auto is_in = [lane](uint64_t mask) { return (mask >> lane & 1) != 0; };
+      const bool is_awake = is_in(g.runnable) || (is_in(g.watchers) && have_event) ||
+                            (is_in(g.waiting & ~g.watchers) &&
+                             has_event(g.watches[lane], machine().memory));
+      out[g.core(lane)] = !is_awake;
+    });
+  }
 }
 
 void Groups::start(uint32_t core, uint32_t uop) {

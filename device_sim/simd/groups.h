@@ -53,6 +53,7 @@ class Groups {
   // Cores that are runnable or wait for an event.
   uint32_t runnable() const { return runnable_; }
   void set_runnable(uint32_t cores) { runnable_ = cores; }
+  void find_sleepers(std::span<uint8_t> out) const;  // core/sleepers.h
   void start(uint32_t core, uint32_t uop);
   void start_all(uint32_t uop);
   void stop(uint32_t core);

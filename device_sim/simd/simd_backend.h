@@ -7,6 +7,7 @@
 #include "device_sim/core/cpu_backend.h"
 #include "device_sim/core/machine_state.h"
 #include "device_sim/core/order.h"
+#include "device_sim/core/sleepers.h"
 #include "device_sim/simd/gear.h"
 #include "device_sim/simd/grouped_threads.h"
 #include "device_sim/simd/groups.h"
@@ -15,7 +16,7 @@
 
 namespace gpusim {
 
-class SimdBackend final : public CpuBackend, public CpuMachineState {
+class SimdBackend final : public CpuBackend, public CpuMachineState, public Sleepers {
  public:
   // False, with a reason, on processors below the baseline.
   static bool available(std::string* why_not);
@@ -67,6 +68,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState {
   void set_block_counts(std::span<const uint64_t> counts, std::span<const uint64_t> lanes) override;
 
   uint32_t runnable() const override;
+  void find_sleepers(std::span<uint8_t> out) const override { groups_.find_sleepers(out); }
   // A core's share of its group.
   static constexpr size_t kSchedulingBytes =
       sizeof(simd::Group) / simd::kMaxLanes + sizeof(Watch) + sizeof(ClassCounts);

@@ -12,6 +12,9 @@ namespace {
 
 // A core keeps lines that others want for so much of an interval.
 constexpr Ticks kHotParts = 64;
+// Slices without a word after which a core sleeps if its backend does not say so, and if it only
+// looked at a word and gave way, which no backend calls sleep.
+constexpr uint32_t kSilentSlices = 2, kSilentSlicesOfLooks = 64;
 // Words of all cores' streams that may wait for slower cores.
 constexpr size_t kMostBacklog = size_t{1} << 26;
 
@@ -54,9 +57,13 @@ struct ChipModel::Core {
 
   CoreModel model;
   Ticks clock = 0;
-  bool has_ended = false, wrote = false, wrote_before = false;
-  bool is_ready = false;  // in ready_ or running_
-  bool is_done = false;   // ran freely as far as it should
+  bool has_ended = false;
+  bool sleeps = false;     // in the run, since the slice before
+  uint32_t silent = 0;     // slices since it wrote a word
+  bool is_done = false;    // ran freely as far as it should
+  bool is_queued = false;  // in queue_
+  bool is_parked = true;   // starved without a request: more words let it go on
+  Ticks until = 0;         // end of the window in which it ran freely last
   Why why = kRuns;
   Ticks blocked_at = 0;
   struct Pending {
@@ -136,8 +143,10 @@ ChipModel::ChipModel(const ChipShape& shape, const Module& module, const Machine
                                                                : shape.shared.cache.hit_cycles)},
       memory_(shape_,
               [this](uint32_t core, uint64_t line, bool stays) { lost(core, line, stays); }) {
-  for (uint32_t core = 0; core < config.cores; ++core)
+  for (uint32_t core = 0; core < config.cores; ++core) {
     cores_.push_back(std::make_unique<Core>(context_, core));
+    cores_.back()->until = ticks(shape_.interval_cycles);
+  }
   const unsigned threads = std::max(1u, config.threads);
   executions_.resize(threads);
   now_.cores.resize(config.cores);
@@ -172,7 +181,7 @@ ChipModel::~ChipModel() = default;
 
 void ChipModel::read(uint32_t core, std::span<const uint64_t> words, std::span<const BlockSites>) {
   cores_[core]->model.append(words);
-  cores_[core]->wrote = true;
+  cores_[core]->silent = 0;
 }
 
 void ChipModel::order(uint32_t before, uint32_t after) {
@@ -196,24 +205,36 @@ void ChipModel::acquire(uint32_t core, uint64_t address, uint64_t number) {
 
 void ChipModel::ended(uint32_t core) { cores_[core]->has_ended = true; }
 
-void ChipModel::after_slice(std::span<const BlockSites> blocks) {
+void ChipModel::note_sleepers(std::span<const uint8_t> sleepers) {
+  for (size_t core = 0; core < cores_.size(); ++core) {
+    Core& c = *cores_[core];
+    if (c.has_ended)
+      c.sleeps = true;
+    else if (sleepers.empty())
+      c.sleeps = c.silent >= kSilentSlices;
+    else
+      c.sleeps = sleepers[core] != 0 || (c.silent >= kSilentSlicesOfLooks && c.model.only_looks());
+    ++c.silent;
+  }
+}
+
+void ChipModel::after_slice(std::span<const BlockSites> blocks, std::span<const uint8_t> sleepers) {
   program_.grow(blocks);
-  find_ready();
+  note_sleepers(sleepers);
+  find_woken();
   while (advance(false)) {
   }
-  // A core that sleeps writes nothing. What wakes it lies in the words of this slice, which may be
-  // used only when it is known who was woken: after the next one.
+  // Words of this slice are used after the next one. Who gives way to look again and again does not
+  // sleep; if it looked in vain in the next slice, too, nothing in this one was what it waits for.
   size_t backlog = 0;
   for (auto& c : cores_) {
     backlog += c->model.backlog();
     c->model.open(c->has_ended);
-    c->wrote_before = c->wrote;
-    c->wrote = false;
   }
   if (backlog <= kMostBacklog) return;
   ++forced_;
-  for (auto& c : cores_) c->wrote = c->wrote_before = false;
-  find_ready();
+  for (auto& c : cores_) c->sleeps = true;
+  find_woken();
   while (advance(false) || (let_one_go() && advance(false))) {
   }
 }
@@ -222,20 +243,26 @@ void ChipModel::after_slice(std::span<const BlockSites> blocks) {
 
 // False: some core has to say more first, or nobody has anything to do.
 bool ChipModel::advance(bool is_final) {
-  if (!in_window_ && !begin_window()) return false;
+  if (!in_window_) {
+    // Those that woke go on in the windows in which they fell asleep, so that the windows of the
+    // others do not depend on when it was known that they would. What woke them was not served yet.
+    if (!run_freely(is_final)) return false;
+    weave_until_ = from_;
+    go_on_from_free_run();
+    serve_until(from_);
+    if (!begin_window()) return false;
+  }
   if (!run_freely(is_final)) return false;
   in_window_ = false;
-  weave();
-  from_ = weave_until_;
+  weave_until_ = ready_.empty() ? until_ : ready_.top().first;
+  go_on_from_free_run();
+  serve_until(until_);
+  from_ = std::max(from_, weave_until_);
   sample(from_);
   return true;
 }
 
 bool ChipModel::begin_window() {
-  while (!ready_.empty() && !can_go(*cores_[ready_.top().second])) {
-    cores_[ready_.top().second]->is_ready = false;
-    ready_.pop();
-  }
   if (queue_.empty() && ready_.empty()) return false;
   Ticks first = ~Ticks{0};
   if (!queue_.empty()) first = queue_.top().first;
@@ -244,30 +271,26 @@ bool ChipModel::begin_window() {
   from_ = std::max(from_, first);
   until_ = (from_ / interval + 1) * interval;
   in_window_ = true;
-  return true;
-}
-
-// Those who begin now: who begins later has to see what others do before. Also those who slept when
-// the window began.
-void ChipModel::take_ready() {
-  const Ticks patience = std::max<Ticks>(1, ticks(shape_.interval_cycles) / kHotParts);
+  // Those who begin now: who begins later has to see what others do before.
+  const Ticks patience = std::max<Ticks>(1, interval / kHotParts);
   while (!ready_.empty() && ready_.top().first < std::min(until_, from_ + patience)) {
     const uint32_t core = ready_.top().second;
     ready_.pop();
     Core& c = *cores_[core];
-    c.is_ready = can_go(c);
-    if (!c.is_ready) continue;
     c.is_done = false;
+    c.until = until_;
     c.model.begin(c.clock, patience);
     running_.push_back(core);
   }
+  return true;
 }
 
+// False: some core has to say more first.
 bool ChipModel::run_freely(bool is_final) {
-  take_ready();
+  if (running_.empty()) return true;
   const auto run = [&](size_t at, std::vector<uint64_t>& executions) {
     Core& c = *cores_[running_[at]];
-    if (!c.is_done) c.model.run(until_, executions);
+    if (!c.is_done) c.model.run(c.until, executions);
   };
   for (auto& e : executions_) e.resize(program_.size());
   constexpr size_t kFew = 16;
@@ -299,13 +322,9 @@ bool ChipModel::run_freely(bool is_final) {
   return all_there;
 }
 
-// Since it wrote nothing in two slices it sleeps: what would have woken it in the first of them
-// would have let it write in the second.
 bool ChipModel::may_say_more(const Core& c) {
-  return c.model.has_more() || (!c.has_ended && (c.wrote || c.wrote_before));
+  return c.model.has_more() ? !c.model.only_looks() : !c.sleeps;
 }
-
-bool ChipModel::can_go(const Core& c) { return may_say_more(c) || c.model.can_go(); }
 
 // Of what it does next.
 Ticks ChipModel::time_of(const Core& c) const {
@@ -314,46 +333,53 @@ Ticks ChipModel::time_of(const Core& c) const {
 }
 
 // After each slice: cores that had nothing to do may have something.
-void ChipModel::find_ready() {
+void ChipModel::find_woken() {
   for (uint32_t core = 0; core < cores_.size(); ++core) {
     Core& c = *cores_[core];
-    if (c.is_ready || c.why != kRuns || c.model.has_request() || !can_go(c)) continue;
-    c.is_ready = true;
-    ready_.push({time_of(c), core});
+    if (!c.is_parked || !(may_say_more(c) || c.model.can_go())) continue;
+    c.is_parked = c.is_done = false;
+    running_.push_back(core);
   }
 }
 
-// It has no request, and what it does next may come before the window's end: that ends the window,
-// whether or not the core has more to say yet.
-void ChipModel::make_ready(uint32_t core) {
-  Core& c = *cores_[core];
-  const Ticks at = time_of(c);
-  weave_until_ = std::min(weave_until_, at);
-  c.is_ready = true;
-  ready_.push({at, core});
+void ChipModel::go_on_from_free_run() {
+  for (const uint32_t core : running_) go_on(core);
+  running_.clear();
 }
 
 void ChipModel::go_on(uint32_t core) {
-  const Core& c = *cores_[core];
+  Core& c = *cores_[core];
   if (c.why != kRuns) return;
-  if (c.model.has_request())
-    queue_.push({time_of(c), core});
-  else
-    make_ready(core);
+  if (!c.model.has_request()) {
+    c.is_parked = c.model.is_starved();
+    if (!c.is_parked) {
+      // It runs freely again. What it does next may come before the window's end: that ends the
+      // window.
+      const Ticks at = time_of(c);
+      weave_until_ = std::min(weave_until_, at);
+      ready_.push({at, core});
+      return;
+    }
+    // What it waits for does not end the window. Its place in the queue is taken in any case, as
+    // it would be if its next words were known already.
+  }
+  if (std::exchange(c.is_queued, true)) return;
+  queue_.push({time_of(c), core});
 }
 
-void ChipModel::weave() {
-  weave_until_ = ready_.empty() ? until_ : std::min(until_, ready_.top().first);
-  for (const uint32_t core : running_) {
-    Core& c = *cores_[core];
-    c.is_ready = false;
-    const bool sleeps = c.model.is_starved() && !c.model.has_request();
-    if (!sleeps) go_on(core);
-  }
-  running_.clear();
+// In the order of issue, up to the window's end.
+void ChipModel::serve_until(Ticks end) {
+  weave_until_ = std::min(weave_until_, end);
   while (!queue_.empty() && queue_.top().first < weave_until_) {
     const auto [now, core] = queue_.top();
     queue_.pop();
+    Core& c = *cores_[core];
+    c.is_queued = false;
+    if (!c.model.has_request()) continue;
+    if (now < time_of(c)) {  // the place of one that was parked
+      go_on(core);
+      continue;
+    }
     memory_.advance(now);
     serve(core);
     go_on(core);
@@ -748,9 +774,9 @@ ChipResult ChipModel::finish(std::span<const BlockSites> blocks) {
   program_.grow(blocks);
   for (auto& c : cores_) {
     c->model.open(true);
-    c->wrote = c->wrote_before = false;
+    c->sleeps = true;
   }
-  find_ready();
+  find_woken();
   while (advance(true) || let_one_go()) {
   }
   if (region_ends_) end_region();

@@ -53,8 +53,9 @@ class ChipModel final : public JournalReader {
   void release(uint32_t core, uint64_t address, uint64_t number);
   void acquire(uint32_t core, uint64_t address, uint64_t number);
   void ended(uint32_t core);
-  // After a slice and all of its events. `blocks`: all, with their accesses.
-  void after_slice(std::span<const BlockSites> blocks);
+  // After a slice and all of its events. `blocks`: all, with their accesses. `sleepers`: per core,
+  // as in device_sim/core/sleepers.h; empty: it is not known who sleeps.
+  void after_slice(std::span<const BlockSites> blocks, std::span<const uint8_t> sleepers);
 
   // --- After the run.
   ChipResult finish(std::span<const BlockSites> blocks);
@@ -86,15 +87,14 @@ class ChipModel final : public JournalReader {
   uint64_t key_of(uint64_t address, uint64_t number) const { return address << 1 | (number & 1); }
   bool advance(bool is_final);
   bool begin_window();
-  void take_ready();
   bool run_freely(bool is_final);
-  void weave();
+  void note_sleepers(std::span<const uint8_t> sleepers);
   static bool may_say_more(const Core& c);
-  static bool can_go(const Core& c);
-  void find_ready();
+  void find_woken();
   Ticks time_of(const Core& c) const;
+  void go_on_from_free_run();
   void go_on(uint32_t core);
-  void make_ready(uint32_t core);
+  void serve_until(Ticks end);
   void serve(uint32_t core);
   void serve_access(Core& c, uint32_t core, const Request& r);
   void drain(Core& c);
@@ -129,8 +129,8 @@ class ChipModel final : public JournalReader {
   bool in_window_ = false;
   using Place = std::pair<Ticks, uint32_t>;
   using Places = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
-  // Cores that are not blocked are in one of these, or have nothing to do: with a request; without;
-  // and in this window.
+  // Cores that are not blocked are in one of these: with a request, or parked; without; and running
+  // freely now.
   Places queue_, ready_;
   std::vector<uint32_t> running_;
   std::unordered_map<uint64_t, KeyState> keys_;

@@ -152,6 +152,7 @@ void CoreModel::fetch(const BlockModel& b) {
 }
 
 void CoreModel::take_order(uint32_t index) {
+  if (block_) last_barrier_ = block_->barrier;
   end_block();
   const Order& order = orders_[index];
   emit(order.is_release ? Kind::kRelease : Kind::kAcquire, Ask::kRead,
@@ -325,6 +326,22 @@ CoreModel::Scan CoreModel::scan_looks() {
   return is_final_ ? Scan::kFound : Scan::kUnknown;
 }
 
+bool CoreModel::only_looks() const {
+  if (scanning_ != Scanning::kLooks) return false;
+  const BlockModel* last = scan_block_;
+  uint32_t instructions = scanned_;
+  for (size_t at = scan_at_; at < words_.size(); ++at) {
+    const uint64_t word = words_[at];
+    if (is_order(word)) return false;
+    if (!is_block(word)) continue;
+    if (last && waits(*last)) instructions = 0;
+    last = &c_.program.block(static_cast<uint32_t>(word));
+    instructions += last->insn_count;
+    if (instructions > kMostOfLook) return false;
+  }
+  return last == nullptr || waits(*last);
+}
+
 // Behind a release: if the core acquires the same with only looks between, all that is the barrier.
 CoreModel::Scan CoreModel::scan_barrier() {
   for (; scan_at_ < usable_; ++scan_at_) {
@@ -354,6 +371,7 @@ bool CoreModel::resume_scan() {
     if (found == Scan::kFound) {
       at_ = scan_at_;
       counts.skipped += skipped_;
+      leaves_ = last_barrier_;
     }
   }
   scanning_ = Scanning::kNo;
@@ -398,6 +416,22 @@ bool CoreModel::skip_lock() {
   return true;
 }
 
+// The word at at_ belongs to a barrier that the core leaves, and was left out: who opened it and
+// who waited return in different ways.
+bool CoreModel::leaves_barrier() {
+  if (is_block(words_[at_])) {
+    const BlockModel& b = c_.program.block(static_cast<uint32_t>(words_[at_]));
+    if (b.barrier != leaves_) {
+      leaves_ = 0;
+      return false;
+    }
+    counts.skipped += b.insn_count;
+    last_end_ = b.end_pc;
+  }
+  ++at_;
+  return true;
+}
+
 // --- The stream
 
 void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
@@ -406,12 +440,12 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
   const bool has_lines = c_.shape.l1_data.has_value();
   while (estimate_ + since_ < until && !must_wait_) {
     if (scanning_ != Scanning::kNo && !resume_scan()) {
-      starved_ = true;
+      starve();
       return;
     }
     if (must_wait_) return;
     if (at_ >= usable_) {
-      starved_ = true;
+      starve();
       if (!is_final_) return;
       if (in_lock_) block_ = nullptr;
       end_block();
@@ -428,6 +462,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
       if (skip_lock()) ++at_;
       continue;
     }
+    if (leaves_ != 0 && leaves_barrier()) continue;
     if (is_block(word)) {
       ++at_;
       const auto number = static_cast<uint32_t>(word);

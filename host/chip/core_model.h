@@ -77,18 +77,22 @@ class CoreModel {
   void append(const Order& order);
   // What was appended so far may be used; and whether that is all that there will be.
   void open(bool is_final) {
+    is_fresh_ |= usable_ < words_.size() || is_final != is_final_;
     usable_ = words_.size();
     is_final_ = is_final;
-    starved_ = false;
   }
   size_t backlog() const { return words_.size() - at_; }
   bool has_words() const { return at_ < usable_; }
   bool has_more() const { return usable_ < words_.size(); }  // that may not be used yet
 
-  // What may be used makes it do something.
+  // It waits for a word to change, and all that it did since, also what may not be used yet, was to
+  // look at it in vain.
+  bool only_looks() const;
+
+  // What may be used since it starved makes it do something.
   bool can_go() const {
     const bool has_tail = is_final_ && (block_ != nullptr || since_ != 0);
-    return !starved_ && (has_words() || has_tail);
+    return is_fresh_ && (has_words() || has_tail);
   }
 
   // --- Free running.
@@ -98,8 +102,12 @@ class CoreModel {
   // where it may have to wait for another core, and, with no patience left, where it comes to a
   // line that others want. Counts executions of blocks.
   void run(Ticks until, std::vector<uint64_t>& executions);
+  // Without more words it could not go on.
   bool is_starved() const { return starved_; }
-  Ticks since_request() const { return since_; }
+  // Cycles up to what it does next.
+  Ticks since_request() const {
+    return since_ + (starved_ && block_ && !in_lock_ ? block_->cost - counted_ : 0);
+  }
 
   // --- What others did to its lines, before it runs again.
   void lose(uint64_t line, bool stays_shared) { losses_.push_back({line, stays_shared}); }
@@ -141,9 +149,14 @@ class CoreModel {
   bool is_hot(uint64_t line) const { return hot_[line % kHotLines] == line + 1; }
   bool skip_lock();
   void leave_lock();
+  bool leaves_barrier();
   Scan scan_looks();
   Scan scan_barrier();
   bool resume_scan();
+  void starve() {
+    starved_ = true;
+    is_fresh_ = false;
+  }
 
   const CoreContext& c_;
   uint32_t number_;
@@ -153,7 +166,7 @@ class CoreModel {
 
   std::vector<uint64_t> words_;
   size_t at_ = 0, usable_ = 0;
-  bool is_final_ = false, starved_ = false;
+  bool is_final_ = false, starved_ = true, is_fresh_ = false;
   bool must_wait_ = false;  // the last request may block the core
   std::vector<Order> orders_;
 
@@ -171,7 +184,9 @@ class CoreModel {
   enum class Scanning : uint8_t { kNo, kLooks, kBarrier } scanning_ = Scanning::kNo;
   size_t scan_at_ = 0;
   uint32_t scanned_ = 0, skipped_ = 0;
-  uint32_t released_ = 0;  // its order
+  uint32_t released_ = 0;      // its order
+  uint64_t last_barrier_ = 0;  // of the block before the last order
+  uint64_t leaves_ = 0;        // a barrier, up to its return: BlockModel::barrier
   const BlockModel* scan_block_ = nullptr;
 
   // Inside a function that takes or gives a lock.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "device_sim/base/error.h"
 
@@ -23,6 +24,9 @@ constexpr KnownFunction kKnown[] = {
     {"gpusim_mutex_lock", Role::kLock, 0}, {"gpusim_mutex_unlock", Role::kUnlock, kSecondPointer},
 };
 
+// Between their release and their return, cores do different things: one of them opens the barrier.
+constexpr std::string_view kBarriers[] = {"gpusim_barrier", "gpusim_group_barrier", "omp_barrier"};
+
 }  // namespace
 
 ProgramModel::ProgramModel(const Module& module, uint32_t pointer_bytes, const ChipShape& shape,
@@ -33,6 +37,8 @@ ProgramModel::ProgramModel(const Module& module, uint32_t pointer_bytes, const C
   bool found = false;
   for (const Symbol& symbol : module.symbols) {
     if (!symbol.is_function) continue;
+    if (std::ranges::find(kBarriers, symbol.name) != std::end(kBarriers))
+      barriers_.push_back({symbol.address, symbol.address + symbol.size_bytes, 0});
     Start& start = starts_[symbol.address];
     for (const KnownFunction& known : kKnown) {
       if (symbol.name != known.name) continue;
@@ -73,6 +79,8 @@ void ProgramModel::grow(std::span<const BlockSites> sites) {
       m.role = start->second.role;
       m.function = start->second.function;
     }
+    for (const SyncFunction& f : barriers_)
+      if (m.pc - f.begin < f.end - f.begin) m.barrier = f.begin;
     std::vector<Ticks> until(block.insn_count + 1, 0);
     for (uint32_t i = 0; i < block.insn_count; ++i)
       until[i + 1] =

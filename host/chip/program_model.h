@@ -31,6 +31,7 @@ struct BlockModel {
   Role role = Role::kNone;  // of the function that starts here
   uint32_t function = 0;    // kLock, kUnlock: which
   bool starts_function = false;
+  uint64_t barrier = 0;  // begin of the function it belongs to, if that is a barrier
   std::vector<SiteModel> sites;
 };
 
@@ -65,6 +66,7 @@ class ProgramModel {
   };
   std::unordered_map<uint64_t, Start> starts_;  // of all functions
   std::vector<SyncFunction> functions_;
+  std::vector<SyncFunction> barriers_;
   std::deque<BlockModel> blocks_;  // which never move: cores point to them
 };
 

@@ -15,7 +15,8 @@ namespace gpusim::host::chip {
 // Simulated time. A cycle is divided so that bandwidths need not be whole bytes per cycle.
 using Ticks = uint64_t;
 inline constexpr Ticks kCycle = 256;
-constexpr Ticks ticks(double cycles) { return static_cast<Ticks>(cycles * kCycle + 0.5); }
+// To the nearest one.
+constexpr Ticks ticks(double cycles) { return (static_cast<Ticks>(cycles * 2 * kCycle) + 1) / 2; }
 constexpr double cycles_of(Ticks t) { return static_cast<double>(t) / kCycle; }
 
 struct CoreShape {

@@ -62,7 +62,7 @@ struct Stream {
   ChipResult run() {
     const auto chip = make();
     feed(*chip);
-    chip->after_slice(sites);
+    chip->after_slice(sites, {});
     return chip->finish(sites);
   }
 };
@@ -185,17 +185,17 @@ TEST_CASE("from a barrier all go on behind the last one") {
   s.feed(*chip);
   chip->release(0, 0x1000, 0);
   chip->release(1, 0x1000, 0);
-  chip->after_slice(s.sites);
+  chip->after_slice(s.sites, {});
   s.work(0, 20);  // the looks of the one that waited: left out
   s.work(1, 5);
   s.feed(*chip);
   chip->acquire(0, 0x1000, 0);
   chip->acquire(1, 0x1000, 0);
-  chip->after_slice(s.sites);
+  chip->after_slice(s.sites, {});
   s.work(0, 10);
   s.work(1, 10);
   s.feed(*chip);
-  chip->after_slice(s.sites);
+  chip->after_slice(s.sites, {});
   const ChipResult r = chip->finish(s.sites);
   // Core 1 comes at 5000 and takes the word's line from core 0, on slice 0: 3 + 10 + 1 + 7.
   CHECK(cycles_of(r.clocks[1]) == 5000 + 21 + 10);
@@ -219,7 +219,7 @@ TEST_CASE("a thread begins when it is started, and a sleeper goes on when it is 
   chip->woken(0, 1);
   s.work(0, 5);
   s.feed(*chip);
-  chip->after_slice(s.sites);
+  chip->after_slice(s.sites, {});
   const ChipResult r = chip->finish(s.sites);
   CHECK(cycles_of(r.clocks[1]) == 710);
   CHECK(cycles_of(r.clocks[0]) == 1005);  // it was there later than it was woken
@@ -246,7 +246,7 @@ TEST_CASE("time does not depend on the slices in which words come, nor on thread
         more |= at + piece < todo[core].size();
       }
       s.feed(*chip);
-      chip->after_slice(s.sites);
+      chip->after_slice(s.sites, {});
     }
     const ChipResult r = chip->finish(s.sites);
     CHECK(r.forced == 0);
@@ -256,6 +256,37 @@ TEST_CASE("time does not depend on the slices in which words come, nor on thread
   }
   for (const auto& one : seen) CHECK(one == seen[0]);
   CHECK(seen[0].back() > 100);
+}
+
+TEST_CASE("windows wait for a silent core that does not sleep, not for one that does") {
+  // Core 0 fights for lines with core 1, whose words come late.
+  const auto run = [](uint32_t silent_slices, bool are_known = true) {
+    Stream s(3);
+    const auto chip = s.make();
+    const auto sleepers = are_known ? std::vector<uint8_t>{0, 0, 1} : std::vector<uint8_t>{};
+    for (uint32_t i = 0; i < 500; ++i) s.store(0, i % 7 * kLine);
+    for (uint32_t slice = 0; slice < silent_slices; ++slice) {
+      s.feed(*chip);
+      chip->after_slice(s.sites, sleepers);
+      s.work(0, 1000);
+    }
+    for (uint32_t slice = silent_slices; slice < 40; ++slice) s.work(0, 1000);
+    for (uint32_t i = 0; i < 500; ++i) s.store(1, i % 7 * kLine);
+    s.feed(*chip);
+    chip->ended(0);
+    chip->ended(1);
+    chip->after_slice(s.sites, sleepers);
+    const ChipResult r = chip->finish(s.sites);
+    std::vector<Ticks> seen = r.clocks;
+    seen.push_back(r.totals.memory.forwards);
+    seen.push_back(r.totals.memory.invalidations);
+    return seen;
+  };
+  const auto at_once = run(0);
+  CHECK(at_once[3] > 5);  // lines that went from one to the other
+  CHECK(run(3) == at_once);
+  CHECK(run(40) == at_once);
+  CHECK(run(40, /*are_known=*/false) != at_once);
 }
 
 // --- Network
