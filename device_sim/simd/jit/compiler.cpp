@@ -6,6 +6,13 @@
 #include "device_sim/simd/jit/avx512.h"
 #include "device_sim/simd/jit/translate.h"
 
+// Debian builds asmjit with its assertions: after each instruction's registers are assigned, the
+// whole assignment is checked, which took a third of the time of generating code. A strong
+// definition here takes the place of the library's inline one.
+__attribute__((visibility("hidden"))) bool accept_any_assignment(void*) asm(
+    "_ZN6asmjit8_abi_1_912RAAssignment6verifyEv");
+bool accept_any_assignment(void*) { return true; }
+
 namespace gpusim::simd {
 
 namespace {
