@@ -4,6 +4,7 @@
 
 #include "device_sim/simd/jit/avx2.h"
 #include "device_sim/simd/jit/avx512.h"
+#include "device_sim/simd/jit/plan.h"
 #include "device_sim/simd/jit/translate.h"
 
 // Debian builds asmjit with its assertions: after each instruction's registers are assigned, the
@@ -43,6 +44,7 @@ VectorCode TraceCompiler::best() {
 NativeCode TraceCompiler::compile(const Trace& trace, const NativeCalls& calls) {
   if (made_of_ == VectorCode::kNone) return nullptr;
   auto kept = std::make_unique<Trace>(trace);
+  leave_out_unfit_regions(*kept);
   ErrorFlag errors;
   asmjit::CodeHolder holder;
   if (holder.init(code_->runtime.environment()) != asmjit::kErrorOk) return nullptr;
