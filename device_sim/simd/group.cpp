@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device_sim/simd/lane_keys.h"
+#include "device_sim/simd/side_counts.h"
 #include "device_sim/simd/watched.h"
 
 namespace gpusim::simd {
@@ -56,6 +57,7 @@ uint32_t Lanes::activate(uint64_t key) {
 }
 
 void flush_epochs(Group& g) {
+  flush_sides(g);
   for (size_t e = 0; e < kEpochs; ++e) flush(g, e);
   g.unflushed = 0;
 }

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "device_sim/core/cta.h"
+#include "device_sim/simd/side_counts.h"
 #include "device_sim/simd/watched.h"
 
 namespace gpusim::simd {
@@ -29,7 +30,7 @@ void Groups::arrange(bool alone) {
                          width == 1 ? Pages::kSmall : Pages::kHuge);
     s.groups = LazyMemory(groups * sizeof(Group), "groups of cores", Pages::kHuge);
     s.watches = LazyMemory(groups * width * sizeof(Watch), "waiting cores");
-    s.tallies = LazyMemory(groups * width * sizeof(ClassCounts), "tallies", Pages::kHuge);
+    s.tallies = LazyMemory(groups * tally_bytes(width), "tallies", Pages::kHuge);
   }
   groups_ = {reinterpret_cast<Group*>(s.groups.data()), groups};
 }
@@ -55,10 +56,11 @@ void Groups::reset() {
     g.slot_count = module_->slot_count;
     g.lanes = reinterpret_cast<uint64_t*>(s.slots.data()) + i * g.slot_count * kMaxLanes;
     g.watches = reinterpret_cast<Watch*>(s.watches.data()) + i * width_;
-    g.lane_tally = reinterpret_cast<ClassCounts*>(s.tallies.data()) + i * width_;
+    g.lane_tally = reinterpret_cast<ClassCounts*>(s.tallies.data() + i * tally_bytes(width_));
     if (has_tallies) std::fill_n(g.lane_tally, width_, ClassCounts{});
     g.first_core = static_cast<uint32_t>(i * width_);
     g.width = width_of(g.first_core);
+    if (side_instructions(g) != 0) *side_counts(g) = {};
     g.exists = g.width == 0 ? 0 : ~uint64_t{0} >> (64 - g.width);
     set_keys(g, g.exists, key_of(0, 0));
     for (const InitialValue& v : module_->initial_values) set_compact(g, v.slot, {v.value, 0});
@@ -208,6 +210,7 @@ CoreTally Groups::tally_of_all() const {
       for (size_t c = 0; c < t.classes.size(); ++c)
         t.classes[c] += lanes * g.epochs[e].counts[c];
     }
+    add_sides(g, t.classes);
     for (uint32_t lane = 0; g.has_tallies && lane < g.width; ++lane)
       for (size_t c = 0; c < t.classes.size(); ++c) t.classes[c] += g.lane_tally[lane][c];
   }

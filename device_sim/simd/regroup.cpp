@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "device_sim/core/interleaving.h"
+#include "device_sim/simd/side_counts.h"
 
 namespace gpusim::simd {
 namespace {
@@ -48,7 +49,7 @@ void Regrouper::configure(std::span<Group> groups, uint32_t cores, uint32_t widt
 }
 
 uint64_t Regrouper::instructions(const Group& g) {
-  uint64_t sum = g.flushed_instructions;
+  uint64_t sum = g.flushed_instructions + side_instructions(g);
   for (size_t e = 0; e < kEpochs; ++e)
     sum += uint64_t{g.epochs[e].counts[kInsnCount]} *
            static_cast<uint64_t>(std::popcount(g.epoch_mask[e]));

@@ -36,6 +36,10 @@ void FloatVisitor::scalar2(Fp2 k, FpFormat f, Slot d, Slot a, Slot b) {
   const int i = static_cast<int>(k);
   if (k <= Fp2::kDiv && f != FpFormat::kF16) {
     b_.emit(f == FpFormat::kF32 ? k32[i] : k64[i], d, a, b).e = kFpState;
+  } else if (k == Fp2::kAbsDiff && f != FpFormat::kF16) {
+    const Slot t = b_.temp();
+    b_.emit(f == FpFormat::kF32 ? MicroOp::fsub32 : MicroOp::fsub64, t, a, b).e = kFpState;
+    b_.andi64(d, t, sign_bit(f) - 1);
   } else if (k <= Fp2::kAbsDiff) {
     b_.fmisc2(d, a, b, fp_aux(f, k));
   } else if (k <= Fp2::kMaxNum) {

@@ -228,6 +228,42 @@ struct Avx2 final : Emitter {
     cc.jne(to);
   }
 
+  // --- lanes of a region's block
+
+  struct Side {
+    Mask words;                // of 32 bits
+    std::array<Mask, 2> wide;  // the same of 64 bits
+  };
+  Side side_of(const Mask& words) {
+    const Side side{words, {fresh(), fresh()}};
+    cc.vpmovsxdq(side.wide[0], words.xmm());
+    high_half(side.wide[1], words);
+    cc.vpmovsxdq(side.wide[1], side.wide[1].xmm());
+    return side;
+  }
+  template <size_t kRegs> Mask words_mask(const std::array<Mask, kRegs>& m) {
+    if constexpr (kRegs == 1) {
+      return m[0];
+    } else {
+      const Mask words = fresh();
+      pack(words, m);
+      return words;
+    }
+  }
+  Mask mask_of_all(bool set) {
+    const Mask m = fresh();
+    if (set) cc.vpcmpeqd(m, m, m);
+    else clear(m);
+    return m;
+  }
+  // Adds 1 to the words in memory of those lanes.
+  void count_lanes(const x86::Mem& at, const Side& side) {
+    const Reg y = fresh();
+    cc.vmovdqu(y, at);
+    cc.vpsubd(y, y, side.words);
+    cc.vmovdqu(at, y);
+  }
+
   // --- memory, for the lanes that run
 
   // Rows belong to the group: what waiting lanes have there may be written again.

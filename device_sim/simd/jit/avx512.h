@@ -174,6 +174,32 @@ struct Avx512 final : Emitter {
     cc.jnz(to);
   }
 
+  // --- lanes of a region's block
+
+  struct Side {
+    Mask words;                // of 32 bits
+    std::array<Mask, 2> wide;  // the same of 64 bits
+  };
+  Side side_of(const Mask& words) {
+    const Side side{words, {words, fresh_mask()}};
+    cc.kshiftrw(side.wide[1], words, 8);
+    return side;
+  }
+  template <size_t kRegs> Mask words_mask(const std::array<Mask, kRegs>& m) { return bits_of(m); }
+  Mask mask_of_all(bool set) {
+    const Mask k = fresh_mask();
+    if (set) cc.kxnorw(k, k, k);
+    else cc.kxorw(k, k, k);
+    return k;
+  }
+  // Adds 1 to the words in memory of those lanes.
+  void count_lanes(const x86::Mem& at, const Side& side) {
+    const Reg z = fresh();
+    cc.vmovdqu32(z, at);
+    cc.k(side.words).vpaddd(z, z, repeated<32>(1));
+    cc.vmovdqu32(at, z);
+  }
+
   // --- memory, for the lanes that run
 
   // The chunk's part of a row, of words of 32 bits or, half `h`, of 64.

@@ -87,6 +87,14 @@ class Chunk {
     held_[s] = h;
   }
 
+  // Words of 32 bits, of that kind, as words of 64.
+  Value64 widened(const Value32& value, uint8_t kind) {
+    Value64 v;
+    for (auto& r : v.r) r = isa_.fresh();
+    unpack(v.r, value.r[0], kind);
+    return v;
+  }
+
   // At the end of a chunk.
   void store_rows() {
     for (size_t i = 0; i < 256; ++i) {

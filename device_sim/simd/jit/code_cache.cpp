@@ -1,5 +1,7 @@
 #include "device_sim/simd/jit/code_cache.h"
 
+#include <algorithm>
+
 namespace gpusim::simd {
 
 namespace {
@@ -45,10 +47,29 @@ size_t CodeCache::variants() const {
   return n;
 }
 
-void CodeCache::add(NativeVariants& variants, const Trace& trace, const NativeCalls& calls) {
+// Gives each block of the trace's regions a place; a region for which there is none is left out.
+void CodeCache::find_places(Trace& trace) {
+  size_t root = 0;
+  for (size_t i = 0; i < trace.steps.size(); ++i) {
+    Step& s = trace.steps[i];
+    if (s.side == Side::kRoot) root = i;
+    if (s.side != Side::kEnd) continue;
+    const auto end = side_blocks_.begin() + static_cast<std::ptrdiff_t>(sides_);
+    const auto place = std::find(side_blocks_.begin(), end, s.uop.block());
+    if (place == side_blocks_.end()) return trace.end_at_branch(root);
+    if (place == end) {
+      *place = s.uop.block();
+      ++sides_;
+    }
+    s.place = static_cast<uint8_t>(place - side_blocks_.begin());
+  }
+}
+
+void CodeCache::add(NativeVariants& variants, Trace& trace, const NativeCalls& calls) {
   const std::lock_guard lock(mutex_);
   const int n = variants.count;
   if (variants.closed) return;  // by another thread, while this one began
+  find_places(trace);
   const NativeCode code = trace.steps.empty() ? nullptr : compiler_.compile(trace, calls);
   if (code != nullptr) {
     variants.code[n].store(code, std::memory_order_relaxed);

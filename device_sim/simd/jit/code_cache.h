@@ -1,5 +1,6 @@
 // Native code for the hot parts of a module: which blocks are hot, what was recorded and compiled.
 #pragma once
+#include <array>
 #include <atomic>
 #include <deque>
 #include <mutex>
@@ -8,6 +9,7 @@
 
 #include "device_sim/native/engine.h"
 #include "device_sim/simd/jit/compiler.h"
+#include "device_sim/simd/side_counts.h"
 
 namespace gpusim::simd {
 
@@ -63,10 +65,13 @@ class CodeCache {
     const Uop& u = uops_[uop];
     return u.op == kEntryOp ? entries_[entry_of_[uop]].op : u.op;
   }
-  void add(NativeVariants& variants, const Trace& trace, const NativeCalls& calls);
+  void add(NativeVariants& variants, Trace& trace, const NativeCalls& calls);
+  // The block whose executions by single lanes are counted at that place (simd/side_counts.h).
+  uint32_t side_block(size_t place) const { return side_blocks_[place]; }
 
  private:
   void patch(uint32_t uop);
+  void find_places(Trace& trace);
 
   std::vector<Uop> uops_;
   size_t relinked_ = 0;  // of Module::relinked, that are known
@@ -74,6 +79,8 @@ class CodeCache {
   std::deque<NativeEntry> entries_;
   std::deque<std::atomic<uint8_t>> misfits_;  // by micro-op
   std::atomic<bool> any_misfits_ = false;
+  std::array<uint32_t, kSidePlaces> side_blocks_ = {};
+  size_t sides_ = 0;  // places that are taken
   std::mutex mutex_;
   TraceCompiler compiler_;
   std::unique_ptr<native::Engine> alone_;

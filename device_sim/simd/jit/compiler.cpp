@@ -4,7 +4,15 @@
 
 #include "device_sim/simd/jit/avx2.h"
 #include "device_sim/simd/jit/avx512.h"
+#include "device_sim/simd/jit/plan.h"
 #include "device_sim/simd/jit/translate.h"
+
+// Debian builds asmjit with its assertions: after each instruction's registers are assigned, the
+// whole assignment is checked, which took a third of the time of generating code. A strong
+// definition here takes the place of the library's inline one.
+__attribute__((visibility("hidden"))) bool accept_any_assignment(void*) asm(
+    "_ZN6asmjit8_abi_1_912RAAssignment6verifyEv");
+bool accept_any_assignment(void*) { return true; }
 
 namespace gpusim::simd {
 
@@ -36,6 +44,7 @@ VectorCode TraceCompiler::best() {
 NativeCode TraceCompiler::compile(const Trace& trace, const NativeCalls& calls) {
   if (made_of_ == VectorCode::kNone) return nullptr;
   auto kept = std::make_unique<Trace>(trace);
+  leave_out_unfit_regions(*kept);
   ErrorFlag errors;
   asmjit::CodeHolder holder;
   if (holder.init(code_->runtime.environment()) != asmjit::kErrorOk) return nullptr;

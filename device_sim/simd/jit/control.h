@@ -125,8 +125,8 @@ class ControlEmitter {
 
   // --- ends of blocks
 
-  // Counts the block that step `i` ends, for all lanes, and goes on where it went while recording.
-  void complete_block(size_t i) {
+  // Counts the block that step `i` ends, for all lanes. Flags tell whether budget is left.
+  void count_block(size_t i) {
     const uint32_t block = uop(i).block();
     const x86::Gp counts = cc_.newUIntPtr(), weight = cc_.newUInt64(), epoch = cc_.newUIntPtr();
     cc_.mov(counts, at_.field(offsetof(Group, block_counts), 8));
@@ -138,6 +138,10 @@ class ControlEmitter {
     const auto count = static_cast<int>(tally.counts[kInsnCount]);
     cc_.sub(at_.field(offsetof(Group, turns.patience), 8), count);
     cc_.sub(at_.field(offsetof(Group, budget), 8), count);
+  }
+  // The same, and goes on where it went while recording.
+  void complete_block(size_t i) {
+    count_block(i);
     const Label over = cc_.newLabel();
     cc_.jle(over);
     deferred_.push_back([this, over, next = step(i).next] {
@@ -239,7 +243,7 @@ class ControlEmitter {
   GroupOperands at_;
   x86::Gp uops_, next_;
   x86::Gp active_;  // if the trace is partial
-  Label missed_, left_, misfit_;
+  Label missed_, early_, left_, misfit_;
   // Emitted after everything else: what is seldom executed.
   std::vector<std::function<void()>> deferred_;
 };

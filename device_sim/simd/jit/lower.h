@@ -60,6 +60,15 @@ namespace gpusim::simd {
 template <class D>
 typename D::V lower_value(const Uop& u, typename D::V a, typename D::V b, typename D::V c,
                           typename D::V e, typename D::V& fp) {
+  // To fixed point: scaled first, which is exact, as what overflows is too large anyway. The common
+  // semantics leave it to a scalar function.
+  if constexpr (D::kWide) {
+    if (u.op == Op::f2i && u.imm != 0 && static_cast<FpFormat>(u.aux & 3) == FpFormat::kF64) {
+      Uop whole = u;
+      whole.imm = 0;
+      return sem::f2i<D>(D::template fmul<double>(a, D::konst((1023 + u.imm) << 52)), fp, whole);
+    }
+  }
   switch (u.op) {
 #define GPUSIM_UOP(name, shape, fields, traits) GPUSIM_LOWER_##shape(name)
 #include "device_sim/uir/uops.def"

@@ -1,5 +1,7 @@
 #include "device_sim/simd/jit/plan.h"
 
+#include <algorithm>
+
 #include "device_sim/simd/jit/lower_kinds.h"
 #include "device_sim/simd/narrow.h"
 
@@ -17,7 +19,14 @@ class Planner {
   explicit Planner(const Trace& trace) : trace_(trace) { kinds_.fill(kUnknown); }
 
   TracePlan run() {
-    for (const Step& s : trace_.steps) plan_.steps.push_back(plan_step(s));
+    size_t root = 0;
+    for (size_t i = 0; i < trace_.steps.size(); ++i) {
+      const Step& s = trace_.steps[i];
+      if (s.side == Side::kRoot) root = i;
+      plan_.steps.push_back(s.side == Side::kInside ? plan_inside(s) : plan_step(s));
+      if (s.side != Side::kNone && !is_fit(s, plan_.steps.back()))
+        plan_.unfit_region = std::min(plan_.unfit_region, root);
+    }
     plan_.loops = trace_.closed;
     for (const auto& [slot, kind] : plan_.guards) plan_.loops &= kind_of_row(slot) == kind;
     for (const Plan& p : plan_.steps) plan_.worthwhile |= p.method != Method::kCall;
@@ -36,6 +45,39 @@ class Planner {
   }
   uint8_t kind_of_row(Slot s) const {
     return kinds_[s] == kBothAbove ? row_of(kBothAbove) : kinds_[s];
+  }
+
+  bool is_fit(const Step& s, const Plan& p) const {
+    const bool writes_state =
+        s.side == Side::kInside &&
+        std::any_of(trace_.steps.begin(), trace_.steps.end(), [&](const Step& x) {
+          const Sources sources = sources_of(s.uop);
+          const auto* const end = sources.slot + sources.count;
+          return info_of(x.uop).fp_state &&
+                 (x.uop.e == s.uop.d || std::find(sources.slot, end, x.uop.e) != end);
+        });
+    return p.method == Method::kVector && !writes_state && !trace_.partial;
+  }
+
+  // Lanes that do not come there keep what d has.
+  Plan plan_inside(const Step& s) {
+    const Uop& u = s.uop;
+    const Sources sources = sources_of(u);
+    Plan p;
+    p.method = Method::kVector;
+    for (int k = 0; k < sources.count; ++k) p.source_kind[k] = see(sources.slot[k], s.before[k]);
+    p.d_kind = see(u.d, s.d_before);
+    if (shape_of(u) == Shape::kDI)
+      p.narrow = may_be_narrow(u.op) && (p.result = words_of(u.imm)) != 0;
+    else
+      p.narrow = is_narrow(s, sources, p);
+    const bool compact = is_compact(p.d_kind);
+    const Words before = compact ? Words{s.d_words} : words_of_row(kinds_[u.d]);
+    const Words common = p.narrow ? static_cast<Words>(before & p.result) : Words{0};
+    p.row_kind = common != 0 ? row_of(common) : uint8_t{kLanes};
+    if (compact) p.need_d_words = common;
+    kinds_[u.d] = common != 0 ? common : uint8_t{kLanes};
+    return p;
   }
 
   Plan plan_step(const Step& s) {
@@ -80,6 +122,11 @@ class Planner {
       if (!uniform && s.fp_settled) p.method = Method::kVector;
       p.narrow = is_single_precision(u);
       p.result = kZeroAbove;
+    } else if (is_branch(shape) && s.side == Side::kEnd) {
+      p.method = Method::kVector;
+      p.narrow = is_narrow_branch(u.op) || becomes_narrow_branch(s, sources, p);
+    } else if (s.side == Side::kEnd) {
+      p.method = Method::kVector;
     } else if (is_branch(shape)) {
       if (uniform) p.method = Method::kUniform;
       else if (!compact && !s.compacted) p.method = Method::kVector;
@@ -157,5 +204,13 @@ class Planner {
 }  // namespace
 
 TracePlan make_plan(const Trace& trace) { return Planner(trace).run(); }
+
+void leave_out_unfit_regions(Trace& trace) {
+  for (;;) {
+    const size_t unfit = make_plan(trace).unfit_region;
+    if (unfit == SIZE_MAX) return;
+    trace.end_at_branch(unfit);
+  }
+}
 
 }  // namespace gpusim::simd

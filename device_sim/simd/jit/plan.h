@@ -29,6 +29,7 @@ struct Plan {
   uint8_t result = 0;           // kVector, narrow: what is known of d's words (simd/narrow.h)
   uint8_t row_kind = 0;         // kVector: of d afterwards; kLanes, or what words it has
   uint8_t need_words[4] = {};   // what compact sources have to be (simd/narrow.h)
+  uint8_t need_d_words = 0;     // likewise d, inside a region
 };
 
 struct TracePlan {
@@ -37,7 +38,10 @@ struct TracePlan {
   std::vector<std::pair<Slot, uint8_t>> guards;
   bool loops = false;      // closed, and the guards hold again at the end
   bool worthwhile = false;  // something is done better than by calls
+  size_t unfit_region = SIZE_MAX;  // the step at which one begins that is not all vectors
 };
 TracePlan make_plan(const Trace& trace);
+// Ends the trace before a region that generated code cannot have.
+void leave_out_unfit_regions(Trace& trace);
 
 }  // namespace gpusim::simd

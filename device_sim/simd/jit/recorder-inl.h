@@ -8,6 +8,7 @@
 #endif
 
 #include "device_sim/simd/jit/code_cache.h"
+#include "device_sim/simd/jit/regions.h"
 #include "device_sim/simd/jit/step_info.h"
 #include "device_sim/simd/run_alone.h"
 
@@ -77,6 +78,34 @@ inline bool ends_trace(Shape s) {
          s == Shape::kTrap || s == Shape::kGiveWay || s == Shape::kVector;
 }
 
+// After branch `s`: if a region lies behind it, runs until all lanes are together at its end, and
+// writes its steps down.
+enum class Met : uint8_t { kNoRegion, kTogether, kElsewhere };
+inline Met record_region(Group& g, const Uop*& u, simd::Step& s, simd::Trace& trace) {
+  const simd::Sources sources = simd::sources_of(s.uop);
+  bool compact = true;
+  for (int k = 0; k < sources.count; ++k) compact &= simd::is_compact(s.after[k]);
+  if (u == nullptr || compact || g.machine->counts_lanes) return Met::kNoRegion;
+  simd::Region region = simd::region_behind(*g.machine, s.index);
+  if (region.steps.empty()) return Met::kNoRegion;
+  simd::note_forms(g, region);
+  const auto together = [&] {
+    return u != nullptr && g.active == g.exists && index_of(g, u) == region.join;
+  };
+  for (size_t left = 4 * region.steps.size(); left > 0 && u != nullptr && !together(); --left) {
+    const HandlerTable& table = g.active == g.exists ? kFullTable : kPartTable;
+    u = table.handlers[static_cast<int>(g.machine->native->original_op(index_of(g, u)))](g, u);
+  }
+  if (!together()) return Met::kElsewhere;
+  s.side = simd::Side::kRoot;
+  s.taken = region.taken;
+  s.other = region.other;
+  s.next = region.join;
+  trace.steps.push_back(s);
+  trace.steps.insert(trace.steps.end(), region.steps.begin(), region.steps.end());
+  return Met::kTogether;
+}
+
 // Runs on from `u` under the interpreter, writes down what happens, and has it compiled.
 template <bool kFull>
 const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
@@ -122,6 +151,19 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
     }
     s.d_after = g.kind[s.uop.d];
     if (info.fp_state) s.state_after = g.kind[s.uop.e];
+    if (kFull && simd::is_branch(shape)) {
+      const Met met = record_region(g, u, s, trace);
+      if (met == Met::kElsewhere) {
+        s.parted = true;
+        trace.steps.push_back(s);
+        break;
+      }
+      if (met == Met::kTogether) {
+        trace.closed = u == first;
+        if (u == first || s.next < s.index) break;
+        continue;
+      }
+    }
     if (u == nullptr || g.active != active) {
       if (info.ends_block) {
         s.parted = true;
@@ -174,6 +216,8 @@ const Uop* run_marked(Group& g, const Uop* u) {
         g.misfit = 0;
         if (next != nullptr && next != simd::kMissed) note_misfit(g, next);
       }
+      if (HWY_UNLIKELY(next == simd::kEarly))
+        return kFullTable.handlers[static_cast<int>(entry.op)](g, u);
       if (HWY_LIKELY(next != simd::kMissed)) return next;
     }
     if (variants.want_trace()) return record<kFull>(g, u, variants);

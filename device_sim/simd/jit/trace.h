@@ -9,6 +9,15 @@
 
 namespace gpusim::simd {
 
+// What a step is of a region (jit/regions.h): native code executes its blocks one after the other, each
+// for the lanes that come to it.
+enum class Side : uint8_t {
+  kNone,
+  kRoot,    // the branch at which lanes part
+  kInside,  // a value in one of the blocks
+  kEnd,     // a block's jump or branch
+};
+
 // One micro-op of a trace.
 struct Step {
   Uop uop;             // with its own operation, not the mark of an entry
@@ -31,12 +40,25 @@ struct Step {
   bool compacted = false;    // a branch that found its operands to be compact
   bool fp_settled = false;   // the floating-point state was the one that makes arithmetic simple
   uint64_t fp_state = 0;     // FPCR << 32 | FPSR, if settled
+  Side side = Side::kNone;
+  uint32_t block_start = 0;  // kInside, kEnd: the block's first micro-op
+  uint32_t taken = 0, other = 0;  // kRoot, kEnd: where lanes go on; a jump's are the same
+  uint8_t d_words = 0;       // kInside: what is known of d before, if compact
+  uint8_t place = 0;         // kEnd: of the block (simd/side_counts.h)
 };
 
 struct Trace {
   std::vector<Step> steps;
   bool closed = false;  // the last step goes back to the first
   bool partial = false;  // some lanes of the group waited
+
+  // Lets the trace end with step `i`, a branch, wherever lanes go from there.
+  void end_at_branch(size_t i) {
+    steps.resize(i + 1);
+    steps[i].side = Side::kNone;
+    steps[i].parted = true;
+    closed = false;
+  }
 };
 
 }  // namespace gpusim::simd

@@ -5,22 +5,24 @@
 #include <bit>
 #include <cstddef>
 
-#include "device_sim/simd/jit/access.h"
 #include "device_sim/simd/jit/lower.h"
+#include "device_sim/simd/jit/side_emitter.h"
 
 namespace gpusim::simd {
 
 template <class Isa>
-class Translation : private AccessEmitter<Isa> {
-  using Accesses = AccessEmitter<Isa>;
+class Translation : private SideEmitter<Isa> {
+  using Accesses = SideEmitter<Isa>;
   using typename Accesses::Narrow32, typename Accesses::Reg, typename Accesses::Wide64;
   using Uniform64 = JitDomain<Isa, 64, 1>;
-  using Accesses::active_, Accesses::at_, Accesses::call_branch, Accesses::call_handler,
+  using Accesses::active_, Accesses::at_, Accesses::begin_sides, Accesses::call_branch, Accesses::call_handler,
       Accesses::calls_, Accesses::cc_, Accesses::check_scattered, Accesses::check_words,
-      Accesses::chunk_, Accesses::complete_block, Accesses::deferred_, Accesses::emit_address,
+      Accesses::chunk_, Accesses::complete_block, Accesses::complete_sides, Accesses::deferred_,
+      Accesses::early_, Accesses::emit_address,
       Accesses::emit_affine, Accesses::emit_affine_branch, Accesses::emit_branch,
       Accesses::emit_call, Accesses::emit_jump, Accesses::emit_linear_run, Accesses::emit_load,
-      Accesses::emit_pointer, Accesses::emit_store, Accesses::exit_at, Accesses::exit_to,
+      Accesses::emit_pointer, Accesses::emit_side_jump, Accesses::emit_store, Accesses::enter_side,
+      Accesses::exit_at, Accesses::exit_to,
       Accesses::has_affine_code, Accesses::invoke, Accesses::isa_, Accesses::kLanesOfChunk,
       Accesses::left_, Accesses::misfit_, Accesses::missed_, Accesses::next_, Accesses::plan,
       Accesses::plan_, Accesses::pointers_, Accesses::rows_, Accesses::step, Accesses::trace_,
@@ -50,6 +52,7 @@ class Translation : private AccessEmitter<Isa> {
     func->setArg(1, uops_);
     cold_frame_ = cc_.newStack(sizeof(ColdFrame), 64);
     missed_ = cc_.newLabel();
+    early_ = cc_.newLabel();
     left_ = cc_.newLabel();
     misfit_ = cc_.newLabel();
     const Label head = cc_.newLabel(), body = cc_.newLabel();
@@ -88,6 +91,9 @@ class Translation : private AccessEmitter<Isa> {
     cc_.ret(next_);
     cc_.bind(missed_);
     cc_.mov(next_, reinterpret_cast<uint64_t>(kMissed));
+    cc_.ret(next_);
+    cc_.bind(early_);
+    cc_.mov(next_, reinterpret_cast<uint64_t>(kEarly));
     cc_.ret(next_);
     for (size_t d = 0; d < deferred_.size(); ++d) deferred_[d]();  // may add to the list
     cc_.endFunc();
@@ -139,18 +145,23 @@ class Translation : private AccessEmitter<Isa> {
     emit_call(i);
   }
 
-  // --- segments: vector steps, up to the end of a block
+  // --- segments: vector steps, up to the end of a block that begins no region
 
   size_t segment_end(size_t begin) const {
     bool fp = false;
     size_t end = begin;
     while (end < trace_.steps.size() && plan(end).method == Method::kVector) {
+      const Side side = step(end).side;
+      if (side == Side::kInside || side == Side::kEnd) {
+        ++end;
+        continue;
+      }
       if (fp && names_fp_state(end)) break;  // a cold path may have changed it
       if (plan(end).scattered && reads_written(begin, end)) break;  // addresses are checked first
       const ShapeInfo info = info_of(uop(end));
       fp |= info.fp_state;
       ++end;
-      if (info.ends_block) break;
+      if (info.ends_block && side == Side::kNone) break;
     }
     return end;
   }
@@ -183,8 +194,9 @@ class Translation : private AccessEmitter<Isa> {
     for (size_t i = begin; i < end; ++i) emit_checks(begin, i, exit);
     check_scattered(begin, end, exit);
     if (trace_.partial) spread_rows(begin, end);
+    begin_sides(begin, end);
 
-    const bool ends_block = info_of(uop(end - 1)).ends_block;
+    const bool ends_block = info_of(uop(end - 1)).ends_block && step(end - 1).side == Side::kNone;
     const x86::Gp lane = chunk.lane = cc_.newUInt64("lane");
     if (ends_block) {
       taken_ = cc_.newUInt64("taken");
@@ -207,6 +219,7 @@ class Translation : private AccessEmitter<Isa> {
       cc_.jb(loop);
     }
     if (!trace_.partial) chunk.store_kinds();
+    complete_sides(begin, end);
     if (ends_block) emit_branch(end - 1, taken_);
     if (!step(end - 1).parted) check_fp_state(begin, end);
   }
@@ -247,7 +260,7 @@ class Translation : private AccessEmitter<Isa> {
       // Addresses of consecutive elements are read before the loop.
       if ((!is_load(shape) && !is_store(shape)) || plan(i).scattered)
         for (int k = 0; k < sources.count; ++k) reads(sources.slot[k], plan(i).source_kind[k]);
-      if (is_store(shape)) reads(u.d, plan(i).d_kind);
+      if (is_store(shape) || step(i).side == Side::kInside) reads(u.d, plan(i).d_kind);
       if (info_of(u).d.writes) {
         typename Chunk<Isa>::Row& r = chunk_->rows[u.d];
         if (!r.written) d_kind[u.d] = plan(i).d_kind;
@@ -282,6 +295,8 @@ class Translation : private AccessEmitter<Isa> {
       if (is_compact(p.source_kind[k]) && p.need_words[k] && !written_before(begin, i, s))
         check_words(s, p.source_kind[k], p.need_words[k], exit);
     }
+    if (p.need_d_words && !written_before(begin, i, u.d))
+      check_words(u.d, p.d_kind, p.need_d_words, exit);
   }
   bool state_checked(size_t begin, size_t end) const {
     for (size_t i = begin; i < end; ++i)
@@ -304,6 +319,9 @@ class Translation : private AccessEmitter<Isa> {
 
   void emit_vector_step(size_t i) {
     const Shape shape = shape_of(uop(i));
+    const Side side = step(i).side;
+    if (side == Side::kInside || side == Side::kEnd) enter_side(i);
+    if (side == Side::kEnd && shape == Shape::kJmp) return emit_side_jump(i);
     if (is_load(shape)) return emit_load(i);
     if (is_store(shape)) return emit_store(i);
     if (plan(i).narrow) emit_in<Narrow32>(i);
@@ -318,7 +336,11 @@ class Translation : private AccessEmitter<Isa> {
     std::array<V, 4> operand;
     for (int k = 0; k < sources.count; ++k)
       operand[static_cast<size_t>(k)] = chunk_->template get<D>(sources.slot[k], plan(i).source_kind[k]);
-    if (info_of(u).ends_block) return emit_taken<D>(lower_branch<D>(u, operand[0], operand[1]));
+    if (info_of(u).ends_block) {
+      const typename D::M taken = lower_branch<D>(u, operand[0], operand[1]);
+      if (step(i).side == Side::kNone) return emit_taken<D>(taken);
+      return this->template emit_side_branch<D>(i, taken);
+    }
 
     const Label cold = isa_.cold = cc_.newLabel();
     isa_.cold_used = isa_.always_cold = false;
@@ -344,6 +366,7 @@ class Translation : private AccessEmitter<Isa> {
       }
       r = merged;
     }
+    if (step(i).side == Side::kInside) return this->template put_inside<D>(i, r);
     chunk_->template put<D>(u.d, r, words_kind(i));
   }
 

@@ -5,8 +5,11 @@
 
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <utility>
 
+#include "device_sim/simd/jit/code_cache.h"
+#include "device_sim/simd/jit/regions.h"
 #include "device_sim/simd/simd_backend.h"
 #include "tests/unit/device_sim/toy_program.h"
 
@@ -60,17 +63,22 @@ void start(SimdBackend& b, const Module& module, uint32_t native_after, Rounds r
 }
 
 struct Run {
-  std::vector<uint64_t> sums;
+  std::vector<uint64_t> sums, tallies;
   uint64_t instructions = 0;
+  uint64_t all = 0;  // sum over slices of what all had executed by then
   size_t native_variants = 0;
 };
 template <class Rounds>
-Run run(uint32_t native_after, Rounds rounds, const Module& module = make_loop()) {
+Run run(uint32_t native_after, Rounds rounds, const Module& module = make_loop(),
+        uint64_t slice = 1000) {
   SimdBackend b;
   start(b, module, native_after, rounds);
-  while (b.runnable() != 0)
-    for (const Event& e : b.run_slice(1000)) b.stop(e.core);
   Run r;
+  while (b.runnable() != 0) {
+    for (const Event& e : b.run_slice(slice)) b.stop(e.core);
+    r.all += b.tally_of_all().classes[0];  // also while blocks are counted apart
+  }
+  for (uint32_t core = 0; core < kCores; ++core) r.tallies.push_back(b.tally(core).classes[0]);
   for (uint32_t core = 0; core < kCores; ++core) r.sums.push_back(b.slot(core, kSum));
   const std::vector<uint64_t> counts = b.block_counts();
   for (size_t i = 0; i < counts.size(); ++i)
@@ -104,6 +112,93 @@ Module make_growing_and_shrinking() {
             2);
   finish(m, kSlots);
   return m;
+}
+
+// In each round lanes part at one branch or two, for a few micro-ops, and meet again. `big`: makes rows
+// of words rows of 64 bits, or does not.
+Module make_parting(uint64_t big) {
+  Module m;
+  add_block(m, {{.op = Op::mul32, .d = kSquare, .a = kCore, .b = kCore}, {.op = Op::jmp}}, 2);
+  add_block(m,
+            {{.op = Op::add32, .d = kSum, .a = kSum, .b = kSquare},
+             {.op = Op::andi64, .d = kOther, .a = kSum, .imm = 255},
+             Uop{.op = Op::bri_ltu32, .a = kOther}.with_imm16(100)},
+            7);
+  add_block(m, {{.op = Op::konst, .d = kTurn, .imm = 7}, {.op = Op::jmp}}, 12);
+  add_block(m,
+            {{.op = Op::xor64, .d = kSum, .a = kSum, .b = kCore},
+             Uop{.op = Op::bri_ltu32, .a = kOther}.with_imm16(50)},
+            12);
+  add_block(m,
+            {{.op = Op::add64, .d = kSum, .a = kSum, .b = kOther},
+             {.op = Op::konst, .d = kTurn, .imm = big},
+             {.op = Op::jmp}},
+            12);
+  add_block(m,
+            {{.op = Op::add64, .d = kSum, .a = kSum, .b = kTurn},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne32, .a = kRounds}},
+            2);
+  add_block(m, {kEnd}, 15);
+  finish(m, kSlots);
+  return m;
+}
+
+TEST_CASE("a region ends where all lanes meet") {
+  const Module m = make_parting(9);
+  simd::CodeCache code(simd::VectorCode::kNone);
+  code.follow(m);
+  std::vector<uint32_t> rank(m.uops.size());
+  std::iota(rank.begin(), rank.end(), 0u);
+  simd::Machine machine;
+  machine.native = &code;
+  machine.rank = rank.data();
+  const simd::Region region = simd::region_behind(machine, 4);
+  CHECK(region.steps.size() == 7);
+  CHECK(region.taken == 7);
+  CHECK(region.other == 5);
+  CHECK(region.join == 12);
+  CHECK(simd::region_behind(machine, 14).steps.empty());  // a loop's branch
+}
+
+TEST_CASE("lanes that part for a few micro-ops and meet again") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  for (const uint64_t big : {uint64_t{9}, ~uint64_t{0}, uint64_t{1} << 40})
+    for (const uint64_t step : {0, 20})
+      for (const uint64_t slice : {1000, 61}) {
+        CAPTURE(big);
+        CAPTURE(step);
+        CAPTURE(slice);
+        const auto rounds = [&](uint32_t core) { return 1500 + step * core; };
+        std::vector<uint64_t> sums, tallies;
+        for (uint32_t core = 0; core < kCores; ++core) {
+          uint64_t sum = 0, turn = 0, instructions = 2;
+          for (uint64_t i = rounds(core); i > 0; --i) {
+            sum = static_cast<uint32_t>(sum + core * core);
+            const uint64_t other = sum & 255;
+            instructions += 6 + 2 + (other >= 50 && other < 100 ? 3 : 0);
+            if (other >= 100) turn = 7;
+            else sum ^= core;
+            if (other >= 50 && other < 100) {
+              sum += other;
+              turn = big;
+            }
+            sum += turn;
+          }
+          sums.push_back(sum);
+          tallies.push_back(instructions);
+        }
+        const Module module = make_parting(big);
+        const Run interpreted = run(MachineConfig::kNeverNative, rounds, module, slice);
+        const Run native = run(1, rounds, module, slice);
+        CHECK(interpreted.sums == sums);
+        CHECK(native.sums == sums);
+        CHECK(interpreted.tallies == tallies);
+        CHECK(native.tallies == tallies);
+        CHECK(native.instructions == interpreted.instructions);
+        CHECK(native.all == interpreted.all);
+      }
 }
 
 uint64_t expected_sum(uint32_t core, uint64_t rounds) {
