@@ -115,7 +115,7 @@ std::string Page::html() const {
       "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n"
       "<title>{0}</title>\n<style>\n{1}{2}</style>\n</head>\n<body>\n<header>\n<h1>{0}</h1>\n"
-      "{3}<nav aria-label=\"Contents\">\n{4}</nav>\n</header>\n<main>\n"
+      "{3}{10}<nav aria-label=\"Contents\">\n{4}</nav>\n</header>\n<main>\n"
       "<noscript><p>The charts of this page need JavaScript; nothing is loaded from elsewhere.</p>"
       "</noscript>\n{5}{6}</main>\n"
       "<script type=\"application/json\" id=\"gpusim-figures\">{7}</script>\n{8}"
@@ -123,7 +123,8 @@ std::string Page::html() const {
       escape_xml(title_), asset("page.css"), style_,
       subtitle_.empty() ? "" : fmt::format("<p class=\"subtitle\">{}</p>\n", escape_xml(subtitle_)),
       contents, body_, in_section_ ? "</section>\n" : "", script_json(figures_), embedded_,
-      asset("page.js"));
+      asset("page.js"),
+      answer_.empty() ? "" : fmt::format("<p class=\"answer\">{}</p>\n", escape_xml(answer_)));
 }
 
 }  // namespace gpusim::page

@@ -7,7 +7,8 @@
 // "unit"), "percent" (of a share, 1 = 100 %), "number" and "ratio" (1.25 x).
 //
 //   lines  "x", "y", "series": [{"name", "points": [[x, y], [x, y, low, high], ...]}]; a series may
-//          have "style": "solid" | "dashed" | "dotted" | "reference" (grey, no marks), "colour":
+//          have "style": "solid" | "dashed" | "dotted" | "reference" (grey, no marks) |
+//          "idle" (grey, of an area: what is there without any work), "colour":
 //          its number in the palette, "marks": false, "band": true (low and high as an area)
 //   area   the same, stacked: one [x, y] at the same x for all series
 //   bars   "categories": [names], "y" (the axis of the values), "series": [{"name", "values"}],
@@ -39,6 +40,8 @@ class Page {
   explicit Page(std::string title);
 
   void set_subtitle(std::string text) { subtitle_ = std::move(text); }
+  // What a reader came for, in a sentence or two: it stands before all sections.
+  void set_answer(std::string text) { answer_ = std::move(text); }
   // Everything that follows belongs to it, until the next one. It is listed in the contents.
   void add_section(const std::string& heading);
   void add_text(const std::string& text);  // a paragraph; escaped
@@ -60,7 +63,7 @@ class Page {
 
  private:
   void figure(const std::string& what, std::vector<std::pair<std::string, Json>> views);
-  std::string title_, subtitle_, body_, embedded_, style_;
+  std::string title_, subtitle_, answer_, body_, embedded_, style_;
   std::vector<std::pair<std::string, std::string>> contents_;  // anchor, heading
   Json figures_ = Json::array();
   bool in_section_ = false;

@@ -26,6 +26,35 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
+std::string grouped(uint64_t value) {
+  std::string text = std::to_string(value);
+  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
+  return text;
+}
+
+// What the study was made for: how well each program uses the most cores.
+std::string answer(const Results& r) {
+  constexpr size_t kMost = 4;
+  std::string text;
+  for (size_t i = 0; i < std::min(r.curves.size(), kMost); ++i) {
+    const Curve& c = r.curves[i];
+    const Row& last = c.rows.back();
+    const std::string cores =
+        fmt::format("{} core{}", grouped(last.point.cores), last.point.cores == 1 ? "" : "s");
+    const SpeedUp* s = speed_up_of(c, last);
+    if (s && c.rows.size() > 1)
+      text += fmt::format("{} keeps {:.1f} % of its efficiency at {}", c.label,
+                          100 * s->efficiency, cores);
+    else
+      text += fmt::format("{} ran on {}", c.label, cores);
+    text += fmt::format("; its busiest core executes {:.2g} times the mean. ",
+                        imbalance(last.point));
+  }
+  if (r.curves.size() > kMost)
+    text += fmt::format("The table has {} more.", r.curves.size() - kMost);
+  return text;
+}
+
 void add_overview(Page& page, const Results& r) {
   page.add_section("Overview");
   Json rows = Json::array();
@@ -35,12 +64,12 @@ void add_overview(Page& page, const Results& r) {
     for (const Row& row : c.rows) most = std::max(most, row.mips);
     const SpeedUp* s = speed_up_of(c, last);
     rows.push_back({c.label, scaling_name(c.one->scaling), last.point.cores,
-                    last.point.instructions, rounded(most * 1e6, 4),
-                    s ? rounded(s->speed_up, 5) : Json(nullptr),
                     s ? rounded(s->efficiency, 4) : Json(nullptr),
+                    s ? rounded(s->speed_up, 5) : Json(nullptr),
+                    rounded(imbalance(last.point), 4),
                     c.serial ? rounded(c.serial->share, 4) : Json(nullptr),
                     c.serial ? rounded(c.serial->uncertainty, 2) : Json(nullptr),
-                    rounded(imbalance(last.point), 4)});
+                    last.point.instructions, rounded(most * 1e6, 4)});
   }
   page.add_table(
       {{"title", "Programs, at their largest number of cores"},
@@ -48,13 +77,13 @@ void add_overview(Page& page, const Results& r) {
         {{{"name", "program"}},
          {{"name", "scaling"}},
          {{"name", "most cores"}, {"format", "count"}},
-         {{"name", "instructions"}, {"format", "si"}},
-         {{"name", "fastest, instr./s"}, {"format", "si"}},
-         {{"name", "speed-up"}, {"format", "ratio"}},
          {{"name", "efficiency"}, {"format", "percent"}},
+         {{"name", "speed-up"}, {"format", "ratio"}},
+         {{"name", "busiest core / mean"}, {"format", "ratio"}},
          {{"name", "serial share"}, {"format", "percent"}},
          {{"name", "±"}, {"format", "percent"}},
-         {{"name", "busiest core / mean"}, {"format", "ratio"}}}},
+         {{"name", "instructions"}, {"format", "si"}},
+         {{"name", "simulator, instr./s"}, {"format", "si"}}}},
        {"rows", std::move(rows)},
        {"note",
         "Speed-up and efficiency are those of the simulated program in simulated work, not of the "
@@ -70,7 +99,7 @@ void add_overview(Page& page, const Results& r) {
 }
 
 void add_speed(Page& page, const Results& r) {
-  page.add_section("Speed of the simulation");
+  page.add_section("Speed of the simulator itself");
   page.add_chart(lines_chart(
       r.curves, "Simulated instructions per second",
       {{"label", "guest instructions per second"}, {"scale", "log10"}, {"format", "si"}},
@@ -113,6 +142,9 @@ void add_scaling(Page& page, const Results& r, Scaling scaling) {
       return s ? std::optional(Reading{s->*member, {}, {}}) : std::nullopt;
     };
   };
+  page.add_chart(lines_chart(curves, "Parallel efficiency",
+                             {{"label", "speed-up per core"}, {"format", "percent"}, {"min", 0}},
+                             reading(&SpeedUp::efficiency)));
   Json chart = lines_chart(
       curves, weak ? "Scaled speed-up" : "Speed-up",
       {{"label", "speed-up"}, {"scale", "log10"}, {"format", "ratio"}}, reading(&SpeedUp::speed_up),
@@ -127,9 +159,6 @@ void add_scaling(Page& page, const Results& r, Scaling scaling) {
   for (const uint32_t n : cores) ideal.push_back({n, n});
   chart["series"].push_back({{"name", "ideal"}, {"style", "reference"}, {"points", ideal}});
   page.add_chart(std::move(chart));
-  page.add_chart(lines_chart(curves, "Parallel efficiency",
-                             {{"label", "speed-up per core"}, {"format", "percent"}, {"min", 0}},
-                             reading(&SpeedUp::efficiency)));
   Views fits;
   for (const Curve& c : curves)
     if (c.serial) fits.emplace_back(c.label, fit_chart(c));
@@ -422,14 +451,15 @@ std::string study_page(const Results& r) {
       r.stored.study.cases.size() == 1 ? "" : "s", r.stored.simulator.value("version", "?"),
       devices.empty() ? "" : devices + ", ", r.stored.begun.substr(0, 10)));
   if (!r.curves.empty()) {
+    page.set_answer(answer(r));
     add_overview(page, r);
-    add_speed(page, r);
     add_scaling(page, r, Scaling::kStrong);
     add_scaling(page, r, Scaling::kWeak);
     add_classes(page, r);
     add_load(page, r);
     add_losses(page, r);
     add_energy(page, r);
+    add_speed(page, r);
   } else {
     page.add_section("Overview");
     page.add_text("No point ran to its end.");

@@ -7,12 +7,12 @@
       ground: "#ffffff", text: "#1c2530", soft: "#56626f", grid: "#e3e8ed", axis: "#8793a0",
       // Okabe and Ito's colours, told apart with any colour vision; yellow darkened for white paper.
       series: ["#0072b2", "#d55e00", "#009e73", "#b8548e", "#c98a00", "#3d9bd1", "#4d4d4d", "#8a7a00"],
-      reference: "#7b8794", none: "#eef1f4",
+      reference: "#7b8794", idle: "#b9c2cb", none: "#eef1f4",
     },
     dark: {
       ground: "#12161b", text: "#e4e9ee", soft: "#9eabb8", grid: "#2a323b", axis: "#77828e",
       series: ["#56aee6", "#ff8d4f", "#2bc79a", "#e59bc4", "#f0b840", "#9bd6f7", "#c8ced6", "#e6dd6a"],
-      reference: "#8d99a6", none: "#222a32",
+      reference: "#8d99a6", idle: "#4a545f", none: "#222a32",
     },
   };
   // Cividis, sampled: from dark blue over grey to yellow, made for colour-blind readers.
@@ -144,6 +144,7 @@
   function looks(chart, theme) {
     let next = 0;
     return chart.series.map((s) => {
+      if (s.style === "idle") return { colour: theme.idle, dash: "", mark: null, width: 2 };
       if (s.style === "reference") return { colour: theme.reference, dash: "5 4", mark: null, width: 1.4 };
       const i = s.colour ?? next++;
       const named = { solid: "", dashed: DASHES[1], dotted: DASHES[2] }[s.style];

@@ -122,6 +122,17 @@ class Pages(SweepCase):
         charts = b.evaluate("""JSON.parse(document.getElementById('gpusim-figures').textContent)
           .flatMap(f => f.views.map(v => v.view))""")
         self.assertGreater(len(charts), 15)
+        # What the study was made for comes first, the simulator's own speed last.
+        answer = b.evaluate("document.querySelector('header .answer').textContent")
+        self.assertRegex(answer, r"keeps [0-9.]+ % of its efficiency at [0-9,]+ cores; its busiest")
+        curves = [chart for chart in charts if chart["kind"] == "lines"]
+        self.assertEqual(curves[0]["title"], "Parallel efficiency")
+        self.assertNotIn("scale", curves[0]["y"])
+        self.assertEqual(curves[0]["y"]["min"], 0)
+        self.assertEqual(curves[-1]["title"], "Simulated instructions per second")
+        names = b.evaluate("""[...document.querySelectorAll('.gs-plot svg')].map(s => s.textContent)
+          .filter(t => t.includes('(log scale)')).length""")
+        self.assertGreater(names, 3)
         kinds = {chart["kind"] for chart in charts}
         self.assertEqual(kinds, {"lines", "area", "bars", "heat", "table"})
         files = b.evaluate("""JSON.parse(document.getElementById('gpusim-figures').textContent)
@@ -138,7 +149,7 @@ class Pages(SweepCase):
           HTMLAnchorElement.prototype.click = function () { name = this.download + ' ' + this.href.slice(0, 5); };
           [...document.querySelectorAll('.gs-tools button')].find(x => x.textContent === 'SVG').click();
           HTMLAnchorElement.prototype.click = click; return name; })()""")
-        self.assertEqual(name, "simulated-instructions-per-second.svg blob:")
+        self.assertEqual(name, "parallel-efficiency.svg blob:")
 
 
 if __name__ == "__main__":
