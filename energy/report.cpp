@@ -179,6 +179,15 @@ Json estimate_json(const Estimate& e) {
 
 }  // namespace
 
+std::string class_title(size_t insn_class, bool memory_is_placed) {
+  if (insn_class == static_cast<size_t>(InsnClass::kOffChipMemory))
+    return memory_is_placed ? "off-chip memory" : "memory";
+  if (insn_class == static_cast<size_t>(InsnClass::kOnChipMemory)) return "on-chip memory";
+  std::string name = kInsnClassNames[insn_class];
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
 std::string pretty(Joules energy) { return pretty_si(energy.value(), "J"); }
 std::string pretty(Watts power) { return pretty_si(power.value(), "W"); }
 std::string pretty(Seconds time) { return pretty_si(time.value(), "s"); }

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 
 #include "device_sim/base/assets.h"
+#include "device_sim/base/chart_svg.h"
 #include "device_sim/base/escape_xml.h"
 
 namespace gpusim::page {
@@ -101,6 +105,30 @@ void Page::add_html(const std::string& html) { body_ += html; }
 void Page::embed(const std::string& id, const Json& data) {
   embedded_ += fmt::format("<script type=\"application/json\" id=\"{}\">{}</script>\n",
                            escape_xml(id), script_json(data));
+}
+
+std::vector<std::pair<std::string, std::string>> Page::svg_files() const {
+  constexpr size_t kLongest = 60;
+  std::vector<std::pair<std::string, std::string>> files;
+  std::map<std::string, int> taken;
+  for (const Json& figure : figures_)
+    for (const Json& one : figure["views"]) {
+      const Json& view = one["view"];
+      if (view.value("kind", "") == "table") continue;
+      std::string name;
+      for (const char c : view.value("title", "chart")) {
+        const auto letter = static_cast<unsigned char>(c);
+        if (std::isalnum(letter) && letter < 0x80)
+          name += static_cast<char>(std::tolower(letter));
+        else if (!name.empty() && name.back() != '-')
+          name += '-';
+      }
+      name.resize(std::min(name.size(), kLongest));
+      while (name.ends_with('-')) name.pop_back();
+      if (const int before = taken[name]++; before != 0) name += fmt::format("-{}", before + 1);
+      files.emplace_back(name, chart_svg(view));
+    }
+  return files;
 }
 
 std::string Page::html() const {

@@ -4,12 +4,15 @@
 // A chart is a JSON object. All of them have "kind", "title", and may have "note" (a sentence
 // below) and "summary" (for screen readers). Axes are {"label", "scale": "linear" | "log2" |
 // "log10", "format", "unit", "min", "max"}; formats are "count" (65,536), "si" (1.2 M, with
-// "unit"), "percent" (of a share, 1 = 100 %), "number" and "ratio" (1.25 x).
+// "unit"), "percent" (of a share, 1 = 100 %), "number", "ratio" (1.25 x) and
+// "change" (of a share, +12 %). Ticks of an axis with a "noun" ("cores": what its values count)
+// stand where there are points.
 //
 //   lines  "x", "y", "series": [{"name", "points": [[x, y], [x, y, low, high], ...]}]; a series may
 //          have "style": "solid" | "dashed" | "dotted" | "reference" (grey, no marks) |
 //          "idle" (grey, of an area: what is there without any work), "colour":
-//          its number in the palette, "marks": false, "band": true (low and high as an area)
+//          its number in the palette, "marks": false, "band": true (low and high as an area),
+//          "labels": true (its name beside its points)
 //   area   the same, stacked: one [x, y] at the same x for all series
 //   bars   "categories": [names], "y" (the axis of the values), "series": [{"name", "values"}],
 //          stacked; bars lie on their side
@@ -60,6 +63,9 @@ class Page {
   void embed(const std::string& id, const Json& data);
 
   std::string html() const;
+  // Each chart as a file for documents (chart_svg.h): a name made of its title, without ending, and
+  // the SVG.
+  std::vector<std::pair<std::string, std::string>> svg_files() const;
 
  private:
   void figure(const std::string& what, std::vector<std::pair<std::string, Json>> views);

@@ -49,7 +49,8 @@ std::string answer_of(const PowerTrace& trace) {
 
 PowerTrace power_trace(const energy::Target& target, const ActivityRecorder& activity, size_t base,
                        bool memory_is_placed) {
-  PowerTrace trace{.target = &target, .time_base = activity.bases()[base].name, .slices = {}};
+  PowerTrace trace{.target = &target, .time_base = activity.bases()[base].name,
+                   .memory_is_placed = memory_is_placed, .slices = {}};
   const double idle = target.states.empty() ? 0 : target.states.front().idle_power.value();
   double now = 0;
   for (const TimeSlice& slice : activity.slices()) {
@@ -120,7 +121,7 @@ std::string power_html(const std::vector<PowerTrace>& traces, const std::string&
                         {"points", points_of([](const PowerSlice& s) { return s.idle_watts; })}});
     for (const size_t c : classes_that_occur({trace}))
       series.push_back(
-          {{"name", kInsnClassNames[c]},
+          {{"name", energy::class_title(c, trace.memory_is_placed)},
            {"points", points_of([&](const PowerSlice& s) { return watts(s.joules[c], s); })}});
     p.add_chart({{"kind", "area"},
                  {"title", "Power over time: " + trace.target->title},

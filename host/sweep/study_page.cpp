@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "device_sim/base/digits.h"
 #include "host/sweep/charts.h"
 #include "host/sweep/machine.h"
 
@@ -23,12 +24,6 @@ std::string list_of(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size(); ++i)
     text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
-  return text;
-}
-
-std::string grouped(uint64_t value) {
-  std::string text = std::to_string(value);
-  for (size_t i = text.size(); i > 3; i -= 3) text.insert(i - 3, ",");
   return text;
 }
 
@@ -60,8 +55,6 @@ void add_overview(Page& page, const Results& r) {
   Json rows = Json::array();
   for (const Curve& c : r.curves) {
     const Row& last = c.rows.back();
-    double most = 0;
-    for (const Row& row : c.rows) most = std::max(most, row.mips);
     const SpeedUp* s = speed_up_of(c, last);
     rows.push_back({c.label, scaling_name(c.one->scaling), last.point.cores,
                     s ? rounded(s->efficiency, 4) : Json(nullptr),
@@ -69,7 +62,7 @@ void add_overview(Page& page, const Results& r) {
                     rounded(imbalance(last.point), 4),
                     c.serial ? rounded(c.serial->share, 4) : Json(nullptr),
                     c.serial ? rounded(c.serial->uncertainty, 2) : Json(nullptr),
-                    last.point.instructions, rounded(most * 1e6, 4)});
+                    last.point.instructions});
   }
   page.add_table(
       {{"title", "Programs, at their largest number of cores"},
@@ -82,8 +75,7 @@ void add_overview(Page& page, const Results& r) {
          {{"name", "busiest core / mean"}, {"format", "ratio"}},
          {{"name", "serial share"}, {"format", "percent"}},
          {{"name", "±"}, {"format", "percent"}},
-         {{"name", "instructions"}, {"format", "si"}},
-         {{"name", "simulator, instr./s"}, {"format", "si"}}}},
+         {{"name", "instructions"}, {"format", "si"}}}},
        {"rows", std::move(rows)},
        {"note",
         "Speed-up and efficiency are those of the simulated program in simulated work, not of the "
@@ -263,7 +255,8 @@ Json parts_table(const Curve& c, const std::vector<energy::Target>& targets, con
     if (rows.size() == 25) break;
   }
   return {{"title",
-           fmt::format("Dynamic energy by {}, {} on {} cores", what, c.label, row.point.cores)},
+           fmt::format("Dynamic energy by {}, {} on {} cores", what, c.label,
+                       grouped(row.point.cores))},
           {"columns", std::move(columns)},
           {"rows", std::move(rows)}};
 }
@@ -442,7 +435,7 @@ void add_repeat(Page& page, const Results& r) {
 
 }  // namespace
 
-std::string study_page(const Results& r) {
+Page study_page(const Results& r) {
   Page page(r.stored.study.title);
   const std::string devices = r.curves.empty() ? "" : r.curves[0].rows[0].point.device;
   page.set_subtitle(fmt::format(
@@ -465,7 +458,7 @@ std::string study_page(const Results& r) {
     page.add_text("No point ran to its end.");
   }
   add_repeat(page, r);
-  return page.html();
+  return page;
 }
 
 }  // namespace gpusim::sweep
