@@ -17,7 +17,7 @@ std::string pretty_si(double value, const char* unit) {
     double scale;
     const char* prefix;
   } kPrefixes[] = {{1e9, "G"},  {1e6, "M"},  {1e3, "k"},  {1, ""},
-                   {1e-3, "m"}, {1e-6, "u"}, {1e-9, "n"}, {1e-12, "p"}};
+                   {1e-3, "m"}, {1e-6, "µ"}, {1e-9, "n"}, {1e-12, "p"}};
   if (value == 0) return fmt::format("0 {}", unit);
   for (const auto& p : kPrefixes)
     if (std::abs(value) >= p.scale * 0.9995)
@@ -178,6 +178,15 @@ Json estimate_json(const Estimate& e) {
 }
 
 }  // namespace
+
+std::string class_title(size_t insn_class, bool memory_is_placed) {
+  if (insn_class == static_cast<size_t>(InsnClass::kOffChipMemory))
+    return memory_is_placed ? "off-chip memory" : "memory";
+  if (insn_class == static_cast<size_t>(InsnClass::kOnChipMemory)) return "on-chip memory";
+  std::string name = kInsnClassNames[insn_class];
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
 
 std::string pretty(Joules energy) { return pretty_si(energy.value(), "J"); }
 std::string pretty(Watts power) { return pretty_si(power.value(), "W"); }

@@ -13,6 +13,10 @@ std::string pretty(Joules energy);  // "1.23 mJ"
 std::string pretty(Watts power);
 std::string pretty(Seconds time);
 
+// For readers: "integer arithmetic", "off-chip memory". Memory that nothing places on the chip or
+// off it is "memory".
+std::string class_title(size_t insn_class, bool memory_is_placed = true);
+
 // One line per target, then, if they are few, a table of classes per target, functions and lines.
 std::string report_text(const Activity& activity, const std::vector<Estimate>& estimates);
 nlohmann::ordered_json report_json(const Activity& activity,

@@ -44,8 +44,19 @@ Observers::Observers(const RunOptions& options, const std::vector<energy::Target
     placed_table_ = CycleTable(found.front(), "--timing",
                                cache_shape_.has_value() || chip_shape_.has_value());
   }
+  if (wants_profile() && options_.timing_target.empty()) take_time_of(targets);
   if (wants_recorder()) prepare_recorder(targets);
   if (options.simulated_time) time_.emplace(table_, options.cores);
+}
+
+// The first target of --energy that has a clock says how long instructions take, in the profile as
+// in the timeline.
+void Observers::take_time_of(const std::vector<energy::Target>& targets) {
+  for (const energy::Target& target : targets) {
+    if (!target.timing) continue;
+    placed_table_ = CycleTable(target, "--energy", cache_shape_ || chip_shape_);
+    return;
+  }
 }
 
 void Observers::prepare_recorder(const std::vector<energy::Target>& targets) {
@@ -104,8 +115,10 @@ void Observers::start(const Module& module, Backend& backend, const MachineConfi
 }
 
 uint64_t Observers::longest_slice() {
-  return std::min(slice_limit_,
-                  journals_ ? journals_->longest_slice() : RunObserver::longest_slice());
+  const uint64_t of_picture =
+      recorder_ && options_.slice == 0 ? recorder_->slice_length() : RunObserver::longest_slice();
+  return std::min({slice_limit_, of_picture,
+                  journals_ ? journals_->longest_slice() : RunObserver::longest_slice()});
 }
 
 void Observers::before_slice() { plugins_.announce_blocks(); }

@@ -80,6 +80,7 @@ class Observers final : public RunObserver {
   RunSummary::Time time_of_run() const;
   void write_profile_table() const;
   void write_power_and_timeline() const;
+  void take_time_of(const std::vector<energy::Target>& targets);
 
   const RunOptions& options_;
   const Module* module_ = nullptr;

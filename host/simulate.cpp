@@ -14,6 +14,7 @@
 #include <optional>
 #include <thread>
 
+#include "device_sim/base/digits.h"
 #include "device_sim/base/error.h"
 #include "device_sim/core/backend_traits.h"
 #include "device_sim/core/devices.h"
@@ -26,6 +27,8 @@
 #include "host/isa_coverage.h"
 #include "host/loader.h"
 #include "host/races/report.h"
+#include "host/run/summary_text.h"
+#include "host/run/watch.h"
 #include "host/simulation.h"
 #include "host/start_state.h"
 #include "host/stats.h"
@@ -97,9 +100,7 @@ void allow_many_files() {
 void print_line(const std::string& text) { console::err("{}\n", text); }
 
 void print_summary(const RunSummary& s) {
-  print_line(fmt::format("{} cores on {} ({}): {} guest instructions in {:.3f} s, {:.1f} MIPS",
-                         s.cores, s.backend, s.device, s.tally.instructions(), s.seconds,
-                         s.mips()));
+  print_line(wrapped(summary_text(s), error_columns()));
 }
 
 void print_energy(const RunSummary& s) {
@@ -333,8 +334,8 @@ int Simulation::execute(std::optional<Checkpointer>& checkpointer, double second
   if (gdb_) {
     debug();
   } else {
-    while (control_->step() && !(checkpointer && checkpointer->after_step())) {
-    }
+    while (control_->step() && !(checkpointer && checkpointer->after_step()))
+      if (watch_ && watch_->is_due()) show_to_watch();
   }
   RunResult result = finish();
   if (gdb_) tell_end(result);
@@ -343,6 +344,10 @@ int Simulation::execute(std::optional<Checkpointer>& checkpointer, double second
   kernel_->output().flush();
   const int output_error = kernel_->output().take_error();
   report(result, seconds_before + elapsed.count());
+  if (watch_) {
+    show_to_watch();
+    watch_->end(result.exit_status);
+  }
   return status_with_output(result.exit_status, output_error);
 }
 
@@ -389,12 +394,31 @@ void Simulation::report(RunResult& result, double seconds) {
     print_line(stop_signal == SIGINT
                    ? "gpusim: interrupted"
                    : fmt::format("gpusim: interrupted by SIG{}", ::sigabbrev_np(stop_signal)));
-  if (result.was_interrupted || result.ran_out_of_memory ||
-      (!options_.quiet && isatty(STDERR_FILENO)))
+  if (result.was_interrupted || result.ran_out_of_memory || !options_.quiet)
     print_summary(summary);
+  if (!options_.quiet) note_idle_cores();
   observers_.print(summary);
   if (!summary.energy_targets.empty()) print_energy(summary);
   write_files(summary, result);
+}
+
+void Simulation::show_to_watch() {
+  const uint32_t started = kernel_->started();
+  watch_->show({.cores = options_.cores,
+                .started = started,
+                .finished = started - kernel_->alive(),
+                .instructions = control_->tallies().total(module(), *backend_).instructions(),
+                .most_instructions = options_.max_instructions * started});
+}
+
+// Somebody who asked for many cores and got the work of one should hear of it.
+void Simulation::note_idle_cores() const {
+  if (!kernel_->starts_alone() || options_.cores == 1 || kernel_->started() != 1) return;
+  embedding_.line(
+      wrapped(fmt::format("gpusim: note: one of {} cores worked, as the program started no "
+                          "threads; --start all would start it on each core",
+                          grouped(options_.cores)),
+              error_columns()));
 }
 
 std::string Simulation::why_out_of_memory() const {
@@ -416,8 +440,9 @@ void Simulation::make_ready() {
 
 namespace {
 
-int run(const RunOptions& options, std::optional<Checkpointer>& checkpointer) {
+int run(const RunOptions& options, std::optional<Checkpointer>& checkpointer, Watch* watch) {
   Simulation s(options);
+  s.watch(watch);
   s.make_ready();
   if (checkpointer)
     checkpointer->start(
@@ -426,10 +451,12 @@ int run(const RunOptions& options, std::optional<Checkpointer>& checkpointer) {
   return s.execute(checkpointer, 0);
 }
 
-int resume(const RunOptions& asked_for, std::optional<Checkpointer>& checkpointer) {
+int resume(const RunOptions& asked_for, std::optional<Checkpointer>& checkpointer,
+           Watch* watch) {
   std::optional<ResumedRun> before(std::in_place, asked_for.resume_path);
   Simulation s(before->options(asked_for), {},
                before->identity().translated_whole ? Translated::kWhole : Translated::kOnDemand);
+  s.watch(watch);
   before->grow(s.translator());
   s.make_backend();
   s.make_machine(before->identity().plan, before->identity().starts_alone);
@@ -446,10 +473,13 @@ int resume(const RunOptions& asked_for, std::optional<Checkpointer>& checkpointe
 
 }  // namespace
 
-int simulate(const RunOptions& options) {
+int simulate(const RunOptions& options) { return simulate(options, nullptr); }
+
+int simulate(const RunOptions& options, Watch* watch) {
   // SIGUSR1 asks for a checkpoint from here on.
   std::optional<Checkpointer> checkpointer = make_checkpointer(options);
-  return options.resume_path.empty() ? run(options, checkpointer) : resume(options, checkpointer);
+  return options.resume_path.empty() ? run(options, checkpointer, watch)
+                                     : resume(options, checkpointer, watch);
 }
 
 }  // namespace gpusim::host

@@ -39,6 +39,8 @@ struct Embedding {
   std::array<int, 3> standard_files{0, 1, 2};         // the guest's
 };
 
+class Watch;
+
 // What a run is made of, in the order in which that comes to be.
 class Simulation {
  public:
@@ -69,6 +71,8 @@ class Simulation {
   // All four, for a run from its beginning.
   void make_ready();
 
+  // Shows the run while execute() runs it; null: nobody looks on.
+  void watch(Watch* watch) { watch_ = watch; }
   // To the end of the run. Returns its exit status.
   int execute(std::optional<Checkpointer>& checkpointer, double seconds_before);
   // The same in pieces, after the last RunControl::step(). `seconds`: of simulation.
@@ -84,9 +88,12 @@ class Simulation {
   void debug();
   void tell_end(RunResult& result);
   void report(RunResult& result, double seconds);
+  void show_to_watch();
+  void note_idle_cores() const;
 
   const RunOptions options_;
   Embedding embedding_;
+  Watch* watch_ = nullptr;
   std::optional<OutputFile> stats_file_, coverage_file_;
   std::vector<energy::Target> energy_targets_;
   Observers observers_;

@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 
 #include "device_sim/base/assets.h"
+#include "device_sim/base/chart_svg.h"
 #include "device_sim/base/escape_xml.h"
 
 namespace gpusim::page {
@@ -103,6 +107,30 @@ void Page::embed(const std::string& id, const Json& data) {
                            escape_xml(id), script_json(data));
 }
 
+std::vector<std::pair<std::string, std::string>> Page::svg_files() const {
+  constexpr size_t kLongest = 60;
+  std::vector<std::pair<std::string, std::string>> files;
+  std::map<std::string, int> taken;
+  for (const Json& figure : figures_)
+    for (const Json& one : figure["views"]) {
+      const Json& view = one["view"];
+      if (view.value("kind", "") == "table") continue;
+      std::string name;
+      for (const char c : view.value("title", "chart")) {
+        const auto letter = static_cast<unsigned char>(c);
+        if (std::isalnum(letter) && letter < 0x80)
+          name += static_cast<char>(std::tolower(letter));
+        else if (!name.empty() && name.back() != '-')
+          name += '-';
+      }
+      name.resize(std::min(name.size(), kLongest));
+      while (name.ends_with('-')) name.pop_back();
+      if (const int before = taken[name]++; before != 0) name += fmt::format("-{}", before + 1);
+      files.emplace_back(name, chart_svg(view));
+    }
+  return files;
+}
+
 std::string Page::html() const {
   std::string contents;
   for (const auto& [anchor, heading] : contents_)
@@ -115,7 +143,7 @@ std::string Page::html() const {
       "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n"
       "<title>{0}</title>\n<style>\n{1}{2}</style>\n</head>\n<body>\n<header>\n<h1>{0}</h1>\n"
-      "{3}<nav aria-label=\"Contents\">\n{4}</nav>\n</header>\n<main>\n"
+      "{3}{10}<nav aria-label=\"Contents\">\n{4}</nav>\n</header>\n<main>\n"
       "<noscript><p>The charts of this page need JavaScript; nothing is loaded from elsewhere.</p>"
       "</noscript>\n{5}{6}</main>\n"
       "<script type=\"application/json\" id=\"gpusim-figures\">{7}</script>\n{8}"
@@ -123,7 +151,8 @@ std::string Page::html() const {
       escape_xml(title_), asset("page.css"), style_,
       subtitle_.empty() ? "" : fmt::format("<p class=\"subtitle\">{}</p>\n", escape_xml(subtitle_)),
       contents, body_, in_section_ ? "</section>\n" : "", script_json(figures_), embedded_,
-      asset("page.js"));
+      asset("page.js"),
+      answer_.empty() ? "" : fmt::format("<p class=\"answer\">{}</p>\n", escape_xml(answer_)));
 }
 
 }  // namespace gpusim::page

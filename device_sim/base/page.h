@@ -4,11 +4,15 @@
 // A chart is a JSON object. All of them have "kind", "title", and may have "note" (a sentence
 // below) and "summary" (for screen readers). Axes are {"label", "scale": "linear" | "log2" |
 // "log10", "format", "unit", "min", "max"}; formats are "count" (65,536), "si" (1.2 M, with
-// "unit"), "percent" (of a share, 1 = 100 %), "number" and "ratio" (1.25 x).
+// "unit"), "percent" (of a share, 1 = 100 %), "number", "ratio" (1.25 x) and
+// "change" (of a share, +12 %). Ticks of an axis with a "noun" ("cores": what its values count)
+// stand where there are points.
 //
 //   lines  "x", "y", "series": [{"name", "points": [[x, y], [x, y, low, high], ...]}]; a series may
-//          have "style": "solid" | "dashed" | "dotted" | "reference" (grey, no marks), "colour":
-//          its number in the palette, "marks": false, "band": true (low and high as an area)
+//          have "style": "solid" | "dashed" | "dotted" | "reference" (grey, no marks) |
+//          "idle" (grey, of an area: what is there without any work), "colour":
+//          its number in the palette, "marks": false, "band": true (low and high as an area),
+//          "labels": true (its name beside its points)
 //   area   the same, stacked: one [x, y] at the same x for all series
 //   bars   "categories": [names], "y" (the axis of the values), "series": [{"name", "values"}],
 //          stacked; bars lie on their side
@@ -39,6 +43,8 @@ class Page {
   explicit Page(std::string title);
 
   void set_subtitle(std::string text) { subtitle_ = std::move(text); }
+  // What a reader came for, in a sentence or two: it stands before all sections.
+  void set_answer(std::string text) { answer_ = std::move(text); }
   // Everything that follows belongs to it, until the next one. It is listed in the contents.
   void add_section(const std::string& heading);
   void add_text(const std::string& text);  // a paragraph; escaped
@@ -57,10 +63,13 @@ class Page {
   void embed(const std::string& id, const Json& data);
 
   std::string html() const;
+  // Each chart as a file for documents (chart_svg.h): a name made of its title, without ending, and
+  // the SVG.
+  std::vector<std::pair<std::string, std::string>> svg_files() const;
 
  private:
   void figure(const std::string& what, std::vector<std::pair<std::string, Json>> views);
-  std::string title_, subtitle_, body_, embedded_, style_;
+  std::string title_, subtitle_, answer_, body_, embedded_, style_;
   std::vector<std::pair<std::string, std::string>> contents_;  // anchor, heading
   Json figures_ = Json::array();
   bool in_section_ = false;

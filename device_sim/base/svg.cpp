@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <string_view>
@@ -73,13 +74,40 @@ void ValueAxis::draw(Svg& svg, double left, double top_y, double width, double h
 }
 
 TimeUnit::TimeUnit(double span_s, double least) : per_second(1e9), name("ns") {
-  constexpr std::pair<double, const char*> kUnits[] = {{1, "s"}, {1e3, "ms"}, {1e6, "us"}};
+  constexpr std::pair<double, const char*> kUnits[] = {{1, "s"}, {1e3, "ms"}, {1e6, "µs"}};
   for (const auto& [scale, unit] : kUnits)
     if (span_s * scale >= least) {
       per_second = scale;
       name = unit;
       return;
     }
+}
+
+void PointLabels::draw(Svg& svg) const {
+  struct Box {
+    double left, right, top, bottom;
+    bool touches(const Box& o) const {
+      return left < o.right && o.left < right && top < o.bottom && o.top < bottom;
+    }
+  };
+  constexpr double kLetter = 7, kHalf = 6, kGap = 8;
+  std::vector<Box> taken;
+  for (const Point& p : points_) taken.push_back({p.x - 5, p.x + 5, p.y - 5, p.y + 5});
+  for (const Point& p : points_) {
+    const double width = kLetter * static_cast<double>(p.text.size());
+    const Box right{p.x + kGap, p.x + kGap + width, p.y - kHalf, p.y + kHalf},
+        left{p.x - kGap - width, p.x - kGap, p.y - kHalf, p.y + kHalf};
+    for (const Box& box : {right, left}) {
+      const bool is_free = std::none_of(taken.begin(), taken.end(),
+                                        [&](const Box& other) { return box.touches(other); });
+      if (!is_free || box.left < left_ || box.right > right_) continue;
+      taken.push_back(box);
+      const bool is_right = box.left > p.x;
+      svg.label(is_right ? box.left : box.right, p.y + 4, p.text, "label",
+                is_right ? "start" : "end");
+      break;
+    }
+  }
 }
 
 void label_axes(Svg& svg, double left, double top, double width, double height,
@@ -99,7 +127,7 @@ std::string svg_style() {
 .chart .axis { stroke: #8793a0; stroke-width: 1; }
 .chart .exact { stroke: #55606c; stroke-width: 1.5; }
 .chart .band { stroke: #8793a0; stroke-width: 1; stroke-dasharray: 5 4; }
-.chart .point { fill: #3b7dd8; fill-opacity: 0.8; stroke: #ffffff; stroke-width: 1; }
+.chart .point { fill: #0072b2; fill-opacity: 0.8; stroke: #ffffff; stroke-width: 1; }
 .chart .mark { stroke: #111111; stroke-width: 3; }
 @media (prefers-color-scheme: dark) {
 .chart .ground { fill: #161b22; }
@@ -109,7 +137,7 @@ std::string svg_style() {
 .chart .axis { stroke: #77828e; }
 .chart .exact { stroke: #b4bfca; }
 .chart .band { stroke: #77828e; }
-.chart .point { fill: #6ea8f0; stroke: #161b22; }
+.chart .point { fill: #56aee6; stroke: #161b22; }
 .chart .mark { stroke: #f4f6f8; }
 }
 )";

@@ -2,8 +2,14 @@
 #pragma once
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace gpusim {
+
+// Of all charts, those of pages (assets/page.js), too: Okabe and Ito's, told apart with any colour
+// vision.
+inline constexpr const char* kChartColours[] = {"#0072b2", "#d55e00", "#009e73", "#b8548e",
+                                                "#c98a00", "#3d9bd1", "#4d4d4d", "#8a7a00"};
 
 class Svg {
  public:
@@ -41,6 +47,22 @@ struct TimeUnit {
   TimeUnit(double span_s, double least);
   double per_second;
   const char* name;
+};
+
+// Names beside points, where they touch neither points nor each other; others have only their tips.
+class PointLabels {
+ public:
+  PointLabels(double left, double right) : left_(left), right_(right) {}
+  void add(double x, double y, const std::string& text) { points_.push_back({x, y, text}); }
+  void draw(Svg& svg) const;
+
+ private:
+  struct Point {
+    double x, y;
+    std::string text;
+  };
+  double left_, right_;
+  std::vector<Point> points_;
 };
 
 // Names of a field's axes.

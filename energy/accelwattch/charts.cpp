@@ -17,11 +17,12 @@ namespace {
 
 constexpr size_t kMostGroups = 12;
 
-// Hues far apart, in an order that sets neighbours in a stack off from each other. Each one stands
-// out from both grounds.
+// Grey, the colours of all charts, and four more for what is rarely much. Each one stands out from
+// both grounds.
 constexpr std::array<const char*, kMostGroups> kColours = {
-    "#7f8c99", "#3b7dd8", "#e8903a", "#3aa76d", "#c94f7c", "#8e6bd1",
-    "#2fa8b8", "#b8963a", "#d3574b", "#6b9e2f", "#5566cc", "#b070b0"};
+    "#7f8c99",        kChartColours[0], kChartColours[1], kChartColours[2],
+    kChartColours[3], "#8e6bd1",        kChartColours[5], kChartColours[4],
+    "#d3574b",        "#6b9e2f",        "#5566cc",        kChartColours[7]};
 std::string short_name(const std::string& name, size_t most) {
   return name.size() <= most ? name : name.substr(0, most - 2) + "..";
 }
@@ -107,10 +108,15 @@ std::string correlation_chart(const Sheet& sheet, const Accuracy& accuracy,
   svg.line(x_of(0), y_of(0), x_of(top), y_of(top * 0.9), "band");
   svg.label(x_of(top) + 5, y_of(top * 0.9) + 4, "-10 %");
   svg.label(x_of(top / 1.1), y_of(top) - 5, "+10 %", "label", "middle");
-  for (const SheetKernel& k : sheet.kernels)
-    svg.point(x_of(k.measured.value()), y_of(k.model.value()),
+  PointLabels labels(kLeft, kLeft + kSize);
+  for (const SheetKernel& k : sheet.kernels) {
+    const double x = x_of(k.measured.value()), y = y_of(k.model.value());
+    svg.point(x, y,
               fmt::format("{}: measured {:.1f} W, modelled {:.1f} W, {:+.1f} %", k.name,
                           k.measured.value(), k.model.value(), percent_error(k.model, k.measured)));
+    labels.add(x, y, short_name(k.name, 24));
+  }
+  labels.draw(svg);
   label_axes(svg, kLeft, kTop, kSize, kSize, "measured power, W", "modelled power, W");
   return svg.finish();
 }

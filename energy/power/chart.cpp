@@ -11,7 +11,6 @@
 namespace gpusim::power {
 namespace {
 
-constexpr const char* kColours[] = {"#3b7dd8", "#e8903a", "#3aa76d", "#c94f7c", "#8e6bd1"};
 constexpr size_t kMostPoints = 4000;
 
 std::vector<std::pair<Seconds, Watts>> thinned(const std::vector<std::pair<Seconds, Watts>>& all) {
@@ -65,7 +64,7 @@ std::string power_chart(const std::string& title, const std::vector<ChartSeries>
     svg.label(x + 3, kTop + 11, m.label);
   }
   for (size_t s = 0; s < series.size(); ++s) {
-    const char* colour = kColours[s % std::size(kColours)];
+    const char* colour = kChartColours[s % std::size(kChartColours)];
     const auto points = series[s].has_line ? thinned(series[s].points) : series[s].points;
     std::string text;
     const auto out = std::back_inserter(text);

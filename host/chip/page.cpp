@@ -123,6 +123,7 @@ Json roofline_chart(const ChipReport& r) {
        Json::array(
            {Json{{"name", "the chip's limit"}, {"style", "reference"}, {"points", std::move(roof)}},
             Json{{"name", "this program"},
+                 {"labels", true},
                  {"points", Json::array({Json::array(
                                 {number(here), number(share(r.operations, r.seconds))})})}}})}};
 }

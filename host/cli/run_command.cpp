@@ -6,8 +6,11 @@
 
 #include "device_sim/base/error.h"
 #include "host/cli/commands.h"
+#include "host/cli/run_config.h"
 #include "host/cli/strict_values.h"
+#include "host/console.h"
 #include "host/ptx/run_kernels.h"
+#include "host/run/watch.h"
 #include "host/simulate.h"
 
 namespace gpusim::host {
@@ -20,6 +23,7 @@ struct RawRunOptions {
       host_memory, check;
   std::vector<std::string> roots;
   std::string grid, block, shared;  // of a kernel (PTX)
+  std::string config_path, watch;
 };
 
 constexpr const char* kOfKernels[] = {"--grid", "--block", "--shared"};
@@ -29,7 +33,7 @@ int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
   for (const CLI::Option* option : command.get_options()) {
     static constexpr std::string_view kKnown[] = {
         "PROGRAM",   "--entry", "--arg",   "--backend", "--threads", "--stats",
-        "--quiet",   "--grid",  "--block", "--shared",  "--help"};
+        "--quiet",   "--grid",  "--block", "--shared",  "--help",    "--config"};
     const std::string name = option->get_single_name();
     const bool is_known =
         std::any_of(std::begin(kKnown), std::end(kKnown), [&](std::string_view known) {
@@ -53,6 +57,17 @@ int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
   run.stats_path = raw.run.stats_path;
   run.quiet = raw.run.quiet;
   return ptx::run_kernels(run);
+}
+
+// "true": the flag has no value.
+uint16_t watch_port(const std::string& text) {
+  if (text == "true") return 0;
+  uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw Error(
+        fmt::format("--watch={}: expected a port from 1 to 65535, or 0 for a free one", text));
+  return port;
 }
 
 AllowedRoot parse_root(const std::string& text) {
@@ -170,6 +185,9 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   auto raw = std::make_shared<RawRunOptions>();
   RunOptions& run = raw->run;
   command->add_option("PROGRAM", run.program, "Static ELF file, module (.gsm) or kernels (.ptx)");
+  command->add_option("--config", raw->config_path,
+                      "Options from this file, TOML or JSON, where the command line does not give "
+                      "them");
   command->add_option("--cores", run.cores, "Simulated cores (1)")
       ->check(CLI::Range(1u, kMostCores));
   command->add_option("--memory", raw->memory, "shared: one address space; private: one per core")
@@ -221,7 +239,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option(
       "--timing", run.timing_target,
       "Energy target whose cycles per instruction and clock --profile and --timeline "
-      "use (1 cycle, 1 GHz)");
+      "use (that of --energy; else 1 cycle, 1 GHz)");
   command->add_option("--caches", run.caches_path,
                       "Simulate the caches that this JSON file describes, and tell memory accesses "
                       "on the chip from those off it");
@@ -249,6 +267,9 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_flag("--simulated-time", run.simulated_time,
                     "Time on the simulated chip, by the cycles per instruction of --timing; at "
                     "barriers cores wait for the last one");
+  command->add_flag("--watch", raw->watch,
+                    "Serve a page of the run while it runs, to browsers on this machine only, at a "
+                    "free port, or with --watch=PORT at this one");
   command->add_option("--gdb", run.gdb_address,
                       "Wait for a debugger at [HOST:]PORT or a socket's path: every core is a "
                       "thread");
@@ -302,19 +323,27 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                    "loopback), or all that the host reaches")
       ->check(CLI::IsMember({"none", "loopback", "host"}));
   command->callback([command, raw, &guest_args, &action, simulate_it] {
-    action = [command, raw, &guest_args, simulate_it] {
+    action = [command, raw, &given_args = guest_args, simulate_it] {
+      const std::vector<std::string> words =
+          raw->config_path.empty() ? given_args
+                                   : apply_config(*command, raw->config_path, given_args);
       if (!raw->run.program.empty() && ptx::is_ptx_file(raw->run.program))
         return launch_kernel(*command, *raw);
       for (const char* option : kOfKernels)
         if (command->get_option(option)->count() != 0)
           throw Error(fmt::format("{} is for kernels: PROGRAM has to be PTX text", option));
-      return simulate_it(understand(*command, *raw, guest_args));
+      const RunOptions options = understand(*command, *raw, words);
+      if (raw->watch.empty()) return simulate_it(options);
+      Watch watch(watch_port(raw->watch), options.program);
+      console::err("gpusim: note: this run can be watched at {}\n", watch.address());
+      return simulate(options, &watch);
     };
   });
 }
 
 void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, Action& action) {
-  add_run_command(app, guest_args, action, simulate);
+  add_run_command(app, guest_args, action,
+                  [](const RunOptions& options) { return simulate(options); });
 }
 
 }  // namespace gpusim::host

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 struct SweepArguments {
   std::string program, folder, cores, name, entry, memory, scaling = "strong", energy, title,
-                                                           report;
+                                                           report, svg_folder;
   std::vector<std::string> backends, call, options, compare;
   uint32_t repeat = 0, threads = 0, jobs = 0;
   double timeout_seconds = -1;
@@ -97,12 +97,25 @@ Study study_of(const SweepArguments& a, const std::vector<std::string>& guest_ar
   return study;
 }
 
-void write_results(const Results& results, const std::string& folder) {
+// --svg FOLDER: each chart of a page as a file.
+void write_charts(const page::Page& page, const std::string& folder) {
+  if (folder.empty()) return;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw Error(fmt::format("--svg {}: {}", folder, error.message()));
+  for (const auto& [name, svg] : page.svg_files())
+    write_output_file("--svg", folder + "/" + name + ".svg", svg);
+}
+
+void write_results(const Results& results, const std::string& folder, const std::string& charts) {
   write_output_file("-o", folder + "/results.csv", results_csv(results));
   write_output_file(
       "-o", folder + "/results.json",
       results_json(results).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
-  write_output_file("-o", folder + "/index.html", study_page(results));
+  write_output_file("-o", folder + "/results.tex", results_latex(results));
+  const page::Page page = study_page(results);
+  write_output_file("-o", folder + "/index.html", page.html());
+  write_charts(page, charts);
 }
 
 int run_compare(const SweepArguments& a) {
@@ -121,9 +134,10 @@ int run_compare(const SweepArguments& a) {
     throw Error(fmt::format("--compare {} {}: the studies have no program in common", a.compare[0],
                             a.compare[1]));
   fs::create_directories(a.folder);
-  write_output_file(
-      "-o", a.folder + "/compare.html",
-      compare_page(*first, alike ? a.compare[0] : x, *second, alike ? a.compare[1] : y));
+  const page::Page page =
+      compare_page(*first, alike ? a.compare[0] : x, *second, alike ? a.compare[1] : y);
+  write_output_file("-o", a.folder + "/compare.html", page.html());
+  write_charts(page, a.svg_folder);
   write_output_file("-o", a.folder + "/compare.csv", compare_csv(*first, *second));
   if (!a.runner.quiet) console::out("page: {}/compare.html\n", a.folder);
   return 0;
@@ -131,7 +145,7 @@ int run_compare(const SweepArguments& a) {
 
 int run_report(const SweepArguments& a) {
   const auto results = put_together(load_stored_study(a.report), a.energy);
-  write_results(*results, a.report);
+  write_results(*results, a.report, a.svg_folder);
   if (!a.runner.quiet) console::out("{}\npage: {}/index.html\n", results_text(*results), a.report);
   return 0;
 }
@@ -152,7 +166,7 @@ int run_sweep(const SweepArguments& a, const std::vector<std::string>& guest_arg
   StoredStudy stored = load_stored_study(a.folder);
   stored.points = run.points;
   const auto results = put_together(std::move(stored), "");
-  write_results(*results, a.folder);
+  write_results(*results, a.folder, a.svg_folder);
   if (!a.runner.quiet)
     console::out("{}\n{} points ({} ran now), {} failed\npage: {}/index.html\n",
                  results_text(*results), run.wanted, run.ran, run.failed, a.folder);
@@ -209,6 +223,9 @@ void add_sweep_command(CLI::App& app, const std::vector<std::string>& guest_args
   command->add_flag("--quiet", a->runner.quiet, "No progress, no summary");
   command->add_option("--report", a->report,
                       "Write results and page of this folder anew, with what it holds");
+  command->add_option("--svg", a->svg_folder,
+                      "Write the page's charts to this folder, too: SVG, 88 mm wide, as papers "
+                      "have columns");
   command->add_option("--compare", a->compare, "Two folders: a page with both")->expected(2);
   command->callback([a, &guest_args, &action] {
     action = [a, &guest_args] { return run_sweep(*a, guest_args); };

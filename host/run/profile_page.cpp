@@ -9,6 +9,7 @@
 #include "device_sim/base/escape_xml.h"
 #include "device_sim/base/page.h"
 #include "host/run/profile_report.h"
+#include "device_sim/base/digits.h"
 
 namespace gpusim::host {
 namespace {
@@ -81,6 +82,23 @@ struct SourceFile {
   std::map<int, const PlaceUse*> lines;
 };
 
+// Where it went, and what was lost.
+std::string answer(const ProfileReport& r) {
+  const double all = r.table.of(r.total.classes);
+  std::string text;
+  if (!r.functions.empty() && all > 0) {
+    const ProfileRow& first = r.functions.front();
+    text = fmt::format("{} takes {:.3g} % of all cycles.",
+                       first.name.empty() ? "Code without a name" : first.name,
+                       100 * r.table.of(first.use.classes) / all);
+  }
+  const GroupUse& u = r.lanes.lanes;
+  if (r.lanes_are_known && u.offered > 0)
+    text += fmt::format(" Of the cores' steps {:.3g} % were lost because neighbours went other ways.",
+                        100 * static_cast<double>(u.diverged) / static_cast<double>(u.offered));
+  return text;
+}
+
 std::string source_html(const ProfileReport& r, const SourceFile& file, double most) {
   const std::vector<std::string> text = read_lines(file.path);
   std::string out =
@@ -103,9 +121,10 @@ std::string source_html(const ProfileReport& r, const SourceFile& file, double m
     const double cycles = r.table.of(u.classes), lanes = static_cast<double>(u.lanes),
                  instructions = static_cast<double>(u.instructions());
     out += fmt::format(
-        "<tr><td class=\"h\" style=\"--heat:{:.0f}\">{:.0f}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
+        "<tr><td class=\"h\" style=\"--heat:{:.0f}\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
         "<td class=\"n\">{}</td><td class=\"t\">{}</td></tr>\n",
-        most > 0 ? 70 * cycles / most : 0, cycles, percent(cycles, all), u.instructions(),
+        most > 0 ? 70 * cycles / most : 0, grouped(static_cast<uint64_t>(cycles + 0.5)),
+        percent(cycles, all), grouped(u.instructions()),
         percent(lanes - instructions, lanes),
         percent(static_cast<double>(u.in_vain), instructions), number, line);
   };
@@ -132,8 +151,10 @@ std::string source_html(const ProfileReport& r, const SourceFile& file, double m
 
 std::string profile_html(const ProfileReport& r) {
   page::Page p("Profile of " + std::filesystem::path(r.program).filename().string());
-  p.set_subtitle(fmt::format("{} instructions on {} cores, backend {}; cycles: {}", r.total.instructions(),
-                             r.cores, r.backend, r.table.name));
+  p.set_subtitle(fmt::format("{} instructions on {} core{}, backend {}; cycles: {}",
+                             grouped(r.total.instructions()), grouped(r.cores),
+                             r.cores == 1 ? "" : "s", r.backend, r.table.name));
+  p.set_answer(answer(r));
   p.add_style(kStyle);
   p.add_section("Lanes and waiting");
   if (r.lanes_are_known) {
@@ -149,16 +170,16 @@ std::string profile_html(const ProfileReport& r) {
                                        Json::array({"asleep", u.asleep, share(u.asleep)}),
                                        Json::array({"idle", u.offered - u.active - u.diverged - u.asleep,
                                                     share(u.offered - u.active - u.diverged - u.asleep)})})}},
-                "lanes");
+                "Lanes");
   } else {
     p.add_text("This backend does not count lanes.");
   }
-  p.add_text(fmt::format("Looks in vain at what other cores shall change: {} instructions.", r.lanes.in_vain));
+  p.add_text(fmt::format("Looks in vain at what other cores shall change: {} instructions.", grouped(r.lanes.in_vain)));
   p.add_section("Functions");
-  p.add_table(table_of(r, r.functions, false), "functions");
-  p.add_table(table_of(r, r.inlined, false), "inlined", "Inlined functions apart");
+  p.add_table(table_of(r, r.functions, false), "Functions");
+  p.add_table(table_of(r, r.inlined, false), "Inlined functions", "Inlined functions apart");
   p.add_section("Lines");
-  p.add_table(table_of(r, r.lines, true), "lines");
+  p.add_table(table_of(r, r.lines, true), "Lines");
 
   std::map<std::string, SourceFile> by_path;
   double most = 0;

@@ -9,7 +9,9 @@
 #include <string>
 #include <string_view>
 
+#include "device_sim/base/digits.h"
 #include "host/console.h"
+#include "host/run/summary_text.h"
 
 namespace gpusim::host {
 namespace {
@@ -53,8 +55,9 @@ void Progress::show(const State& state) {
   last_ = now;
   last_instructions_ = state.instructions;
   std::string line =
-      fmt::format("{} of {} cores finished, {} instructions, {:.0f} MIPS", state.finished,
-                  state.cores, count(static_cast<double>(state.instructions)), mips);
+      fmt::format("{} of {} cores finished, {} instructions, {:.0f} MIPS", grouped(state.finished),
+                  grouped(state.cores), count(static_cast<double>(state.instructions)), mips);
+  line += ", " + duration(elapsed);
   // What is left can be told from the instruction limit, or once a fair share has finished.
   const double by_limit =
       state.most_instructions == 0
@@ -77,7 +80,11 @@ void Progress::clear() {
 }
 
 // Over the line before.
-void Progress::print_line(const std::string& line) {
+void Progress::print_line(const std::string& text) {
+  // A line that the terminal breaks cannot be written over.
+  std::string line = text;
+  if (const size_t columns = error_columns(); columns != 0 && line.size() >= columns)
+    line.resize(columns - 1);
   if (has_control_sequences())
     console::err("\r{}\033[K", line);
   else

@@ -182,7 +182,11 @@ void ActivityRecorder::merge_pairs() {
     for (size_t r = 0; r < to.rows.size(); ++r) to.rows[r] += from.rows[r];
   }
   slices_ = std::move(merged);
-  every_ *= 2;
+  constexpr unsigned kMostMerges = 24;
+  if (has_own_slices_)
+    merges_ = std::min(merges_ + 1, kMostMerges);
+  else
+    every_ *= 2;
 }
 
 std::string timeline_json(const ActivityRecorder& activity, const std::string& program,

@@ -27,12 +27,19 @@ class ActivityRecorder {
  public:
   // Neighbouring slices are merged beyond so many, and neighbouring groups.
   static constexpr size_t kMostSlices = 1024, kMostRows = 64;
+  static constexpr uint64_t kFirstSlice = 1000;
 
   // `bases`: at least one.
   ActivityRecorder(uint32_t cores, uint32_t group_width, std::vector<CycleTable> bases,
                    size_t most_slices = kMostSlices, size_t most_rows = kMostRows);
 
   using IsAlive = std::function<bool(uint32_t core)>;
+  // So many instructions per core a slice may take for the picture to show what happens within it,
+  // such as barriers: few at first, more as the run gets longer. Each slice is then looked at.
+  uint64_t slice_length() {
+    has_own_slices_ = true;
+    return kFirstSlice << merges_;
+  }
   // After each slice of the run; cheap, as most are only looked at together with others.
   void after_slice(const Module& module, Backend& backend, const Tallies& tallies,
                    const IsAlive& is_alive);
@@ -61,6 +68,8 @@ class ActivityRecorder {
   std::vector<CycleTable> bases_;
   std::vector<TimeSlice> slices_;
   uint64_t every_ = 1, since_ = 0;
+  unsigned merges_ = 0;
+  bool has_own_slices_ = false;
   bool knows_lanes_ = false;
   // At the last sample.
   ClassCounts classes_{};

@@ -6,6 +6,7 @@
 
 #include "device_sim/base/error.h"
 #include "device_sim/base/page.h"
+#include "energy/report.h"
 #include "host/output_file.h"
 
 namespace gpusim::host {
@@ -29,11 +30,27 @@ double watts(double joules, const PowerSlice& s) {
   return seconds > 0 ? joules / seconds : 0;
 }
 
+// What all of the run took.
+std::string answer_of(const PowerTrace& trace) {
+  energy::Joules dynamic(0), idle(0);
+  for (const PowerSlice& s : trace.slices) {
+    dynamic = dynamic + energy::Joules(s.dynamic_joules);
+    idle = idle + energy::Joules(s.idle_watts * (s.end_s - s.start_s));
+  }
+  const energy::Seconds time(trace.slices.empty() ? 0 : trace.slices.back().end_s);
+  std::string text = fmt::format("{}: {} above idle in {}", trace.target->name,
+                                 energy::pretty(dynamic), energy::pretty(time));
+  if (idle > energy::Joules(0))
+    text += fmt::format(", and {} that the machine takes when idle", energy::pretty(idle));
+  return text + ". ";
+}
+
 }  // namespace
 
 PowerTrace power_trace(const energy::Target& target, const ActivityRecorder& activity, size_t base,
                        bool memory_is_placed) {
-  PowerTrace trace{.target = &target, .time_base = activity.bases()[base].name, .slices = {}};
+  PowerTrace trace{.target = &target, .time_base = activity.bases()[base].name,
+                   .memory_is_placed = memory_is_placed, .slices = {}};
   const double idle = target.states.empty() ? 0 : target.states.front().idle_power.value();
   double now = 0;
   for (const TimeSlice& slice : activity.slices()) {
@@ -82,33 +99,37 @@ std::string power_csv(const std::vector<PowerTrace>& traces) {
 
 std::string power_html(const std::vector<PowerTrace>& traces, const std::string& program) {
   page::Page p("Power of " + std::filesystem::path(program).filename().string());
-  p.set_subtitle("Above idle power, by instruction class. Time is simulated: each slice takes what its "
-                 "busiest core would take on the target.");
+  p.set_subtitle("Idle power, and above it what the instructions of each class take. Time is "
+                 "simulated: each slice takes what its busiest core would take on the target.");
+  std::string answer;
+  for (const PowerTrace& trace : traces) answer += answer_of(trace);
+  p.set_answer(answer);
   for (const PowerTrace& trace : traces) {
     p.add_section(trace.target->name);
     Json series = Json::array();
-    for (const size_t c : classes_that_occur({trace})) {
+    const auto points_of = [&](auto value) {
       Json points = Json::array();
       for (const PowerSlice& s : trace.slices)
         // The chart has one value at a time: just before its end.
         for (const double t : {s.start_s, s.end_s - 1e-3 * (s.end_s - s.start_s)})
-          points.push_back({page::rounded(t, 9), page::rounded(watts(s.joules[c], s))});
-      series.push_back({{"name", kInsnClassNames[c]}, {"points", std::move(points)}});
-    }
+          points.push_back({page::rounded(t, 9), page::rounded(value(s))});
+      return points;
+    };
+    if (!trace.slices.empty() && trace.slices.front().idle_watts > 0)
+      series.push_back({{"name", "idle"},
+                        {"style", "idle"},
+                        {"points", points_of([](const PowerSlice& s) { return s.idle_watts; })}});
+    for (const size_t c : classes_that_occur({trace}))
+      series.push_back(
+          {{"name", energy::class_title(c, trace.memory_is_placed)},
+           {"points", points_of([&](const PowerSlice& s) { return watts(s.joules[c], s); })}});
     p.add_chart({{"kind", "area"},
                  {"title", "Power over time: " + trace.target->title},
                  {"x", {{"label", "simulated time"}, {"format", "si"}, {"unit", "s"}}},
-                 {"y", {{"label", "power above idle"}, {"format", "si"}, {"unit", "W"}}},
+                 {"y", {{"label", "power"}, {"format", "si"}, {"unit", "W"}}},
                  {"series", std::move(series)}});
-    double joules = 0;
-    for (const PowerSlice& s : trace.slices) joules += s.dynamic_joules;
     if (trace.target->timing->is_assumed)
       p.add_text("Times and powers rest on assumed cycles per instruction.");
-    p.add_text(fmt::format("{:.6g} J above idle in all{}.", joules,
-                           trace.slices.empty() || trace.slices.front().idle_watts == 0
-                               ? std::string()
-                               : fmt::format("; the machine takes {:g} W besides when idle",
-                                             trace.slices.front().idle_watts)));
   }
   return p.html();
 }

@@ -18,6 +18,7 @@ struct PowerSlice {
 struct PowerTrace {
   const energy::Target* target = nullptr;
   std::string time_base;
+  bool memory_is_placed = false;
   std::vector<PowerSlice> slices;
 };
 // `base`: which of the recorder's time bases is the target's. `memory_is_placed`: the recorder's slices

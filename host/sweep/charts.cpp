@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device_sim/base/digits.h"
+#include "energy/report.h"
+
 namespace gpusim::sweep {
 namespace {
 
@@ -25,7 +28,7 @@ Json heat(const Curve& curve, const std::string& title, const std::string& label
     double most = 0;
     for (const Bin& bin : row.point.bins) most = std::max(most, value(row, bin));
     if (most <= 0) continue;
-    columns.push_back(std::to_string(row.point.cores));
+    columns.push_back(grouped(row.point.cores));
     cells.push_back(bins_json(row.point, [&](const Bin& bin) { return value(row, bin) / most; }));
   }
   return {{"kind", "heat"},
@@ -43,14 +46,7 @@ Json heat(const Curve& curve, const std::string& title, const std::string& label
 }
 
 std::string with_commas(double value) {
-  if (value < 100) return fmt::format("{:.3g}", value);
-  const std::string digits = fmt::format("{:.0f}", value);
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
+  return value < 100 ? fmt::format("{:.3g}", value) : grouped(static_cast<uint64_t>(value + 0.5));
 }
 
 }  // namespace
@@ -100,10 +96,11 @@ const SpeedUp* speed_up_of(const Curve& curve, const Row& row) {
   return nullptr;
 }
 
-std::string class_title(size_t c) {
-  std::string name = kInsnClassNames[c];
-  std::replace(name.begin(), name.end(), '_', ' ');
-  return name;
+std::string class_title(const std::vector<Curve>& curves, size_t c) {
+  bool is_placed = false;
+  for (const Curve& curve : curves)
+    for (const Row& row : curve.rows) is_placed |= row.point.memory_is_placed;
+  return energy::class_title(c, is_placed);
 }
 
 bool uses_class(const std::vector<Curve>& curves, size_t c) {
@@ -129,7 +126,8 @@ Json class_chart(const std::vector<Curve>& curves, const Curve& curve) {
                                                  4)});
     }
     if (any)
-      series.push_back({{"name", class_title(c)}, {"colour", mine}, {"points", std::move(points)}});
+      series.push_back(
+          {{"name", class_title(curves, c)}, {"colour", mine}, {"points", std::move(points)}});
   }
   return {{"kind", "area"},
           {"title", fmt::format("Instruction classes of {}", curve.label)},
@@ -166,7 +164,7 @@ Json class_energy_chart(const std::vector<Curve>& curves, const Curve& curve, si
   for (const Row& row : curve.rows) {
     if (row.energy.empty()) continue;
     categories.push_back(
-        fmt::format("{} core{}", row.point.cores, row.point.cores == 1 ? "" : "s"));
+        fmt::format("{} core{}", grouped(row.point.cores), row.point.cores == 1 ? "" : "s"));
     target = row.energy[t].target->name;
   }
   size_t colour = 0;
@@ -182,7 +180,8 @@ Json class_energy_chart(const std::vector<Curve>& curves, const Curve& curve, si
       values.push_back(rounded(joules, 4));
     }
     if (any)
-      series.push_back({{"name", class_title(c)}, {"colour", mine}, {"values", std::move(values)}});
+      series.push_back(
+          {{"name", class_title(curves, c)}, {"colour", mine}, {"values", std::move(values)}});
   }
   return {{"kind", "bars"},
           {"title", fmt::format("Dynamic energy by class, {} on {}", curve.label, target)},

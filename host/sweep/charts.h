@@ -27,7 +27,8 @@ Json lines_chart(const std::vector<Curve>& curves, const std::string& title, Jso
 bool any_value(const std::vector<Curve>& curves, const Read& read);
 
 const SpeedUp* speed_up_of(const Curve& curve, const Row& row);
-std::string class_title(size_t c);  // "integer arithmetic"
+// "integer arithmetic"; "memory" where no point knows what is off the chip.
+std::string class_title(const std::vector<Curve>& curves, size_t c);
 bool uses_class(const std::vector<Curve>& curves, size_t c);
 
 Json class_chart(const std::vector<Curve>& curves, const Curve& curve);

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "device_sim/base/digits.h"
+#include "energy/report.h"
 #include "host/sweep/charts.h"
 #include "host/sweep/study_page.h"
 
@@ -133,6 +136,110 @@ Json table_of(const std::vector<Pair>& pairs, const std::string& a, const std::s
           {"rows", std::move(rows)}};
 }
 
+// Of one program, where two studies differ most.
+struct Change {
+  const Curve* curve;
+  const char* what;
+  uint32_t cores;
+  double first, second;
+  bool is_energy = false;
+  std::string target;
+  double share() const { return second / first - 1; }
+};
+
+// What does not depend on the host: differences there are the program's or the simulator's doing.
+std::vector<Change> changes_of(const std::vector<Pair>& pairs, const Results& first,
+                               const Results& second) {
+  std::vector<Change> changes;
+  const auto look = [&](const Pair& p, Change base, const Value& of_first, const Value& of_second) {
+    std::optional<Change> most;
+    for (const Row& row : p.first->rows) {
+      const Row* other = row_at(*p.second, row.point.cores);
+      if (!other) continue;
+      const auto x = of_first(*p.first, row), y = of_second(*p.second, *other);
+      if (!x || !y || *x <= 0 || std::abs(*y / *x - 1) < 1e-9) continue;
+      base.cores = row.point.cores;
+      base.first = *x;
+      base.second = *y;
+      if (!most || std::abs(base.share()) > std::abs(most->share())) most = base;
+    }
+    if (most) changes.push_back(*most);
+  };
+  for (const Pair& p : pairs) {
+    const bool cycles = p.first->has_simulated_time && p.second->has_simulated_time;
+    const Change base{p.first, "", 0, 0, 0, false, {}};
+    Change one = base;
+    one.what = cycles ? "simulated cycles" : "instructions of the busiest core";
+    look(p, one, work, work);
+    one.what = "instructions of all cores";
+    look(p, one, instructions, instructions);
+    for (size_t t = 0; t < first.targets.size(); ++t)
+      for (size_t u = 0; u < second.targets.size(); ++u) {
+        if (first.targets[t].name != second.targets[u].name) continue;
+        const auto energy_of = [](size_t i) {
+          return [i](const Curve&, const Row& row) -> std::optional<double> {
+            if (row.energy.size() <= i) return std::nullopt;
+            return row.energy[i].dynamic.value.value();
+          };
+        };
+        one = base;
+        one.what = "dynamic energy";
+        one.is_energy = true;
+        one.target = first.targets[t].name;
+        look(p, one, energy_of(t), energy_of(u));
+      }
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const Change& x, const Change& y) {
+    return std::abs(x.share()) > std::abs(y.share());
+  });
+  return changes;
+}
+
+std::string value_text(const Change& c, double value) {
+  return c.is_energy ? energy::pretty(energy::Joules(value))
+                     : grouped(static_cast<uint64_t>(value + 0.5));
+}
+
+std::string answer(const std::vector<Change>& changes, size_t programs, const std::string& a,
+                   const std::string& b) {
+  if (changes.empty())
+    return fmt::format(
+        "Nothing changed: {} program{} of {} execute{} the same instructions in {}, "
+        "core by core alike. Only the simulator's own speed may differ.",
+        programs, programs == 1 ? "" : "s", b, programs == 1 ? "s" : "", a);
+  const Change& most = changes.front();
+  return fmt::format("{}{}: {:+.3g} % {} on {} core{} in {}, the greatest change.",
+                     most.curve->label, most.target.empty() ? "" : " on " + most.target,
+                     100 * most.share(), most.what, grouped(most.cores), most.cores == 1 ? "" : "s",
+                     b);
+}
+
+void add_changes(Page& page, const std::vector<Change>& changes, const std::string& a,
+                 const std::string& b) {
+  page.add_section("What changed");
+  if (changes.empty()) {
+    page.add_text("Of what does not depend on the host: nothing.");
+    return;
+  }
+  Json rows = Json::array();
+  for (const Change& c : changes)
+    rows.push_back({c.curve->label, c.target.empty() ? c.what : c.what + (", " + c.target), c.cores,
+                    value_text(c, c.first), value_text(c, c.second), rounded(c.share(), 4)});
+  page.add_table({{"title", "Greatest change of each quantity"},
+                  {"note",
+                   "Of what does not depend on the host's speed, at the number of cores "
+                   "where the studies differ most."},
+                  {"columns",
+                   {{{"name", "program"}},
+                    {{"name", "what"}, {"format", "wide"}},
+                    {{"name", "cores"}, {"format", "count"}},
+                    {{"name", a}},
+                    {{"name", b}},
+                    {{"name", "change"}, {"format", "change"}}}},
+                  {"rows", std::move(rows)}},
+                 "What changed");
+}
+
 std::string origin(const StoredStudy& s, const std::string& name) {
   std::string text = fmt::format(
       "{}: {}\n  gpusim {} (sha256 of the program {:.16}), {}, {} host threads, begun {}\n", name,
@@ -145,23 +252,23 @@ std::string origin(const StoredStudy& s, const std::string& name) {
 
 }  // namespace
 
-std::string compare_page(const Results& first, const std::string& a, const Results& second,
-                         const std::string& b) {
+Page compare_page(const Results& first, const std::string& a, const Results& second,
+                  const std::string& b) {
   const std::vector<Pair> pairs = pairs_of(first, second);
   Page page(fmt::format("{} beside {}", b, a));
   page.set_subtitle(fmt::format("{} program{} that both studies have", pairs.size(),
                                 pairs.size() == 1 ? "" : "s"));
+  const std::vector<Change> changes = changes_of(pairs, first, second);
+  page.set_answer(answer(changes, pairs.size(), a, b));
+  add_changes(page, changes, a, b);
   page.add_section("Ratios");
   page.add_text(fmt::format("What {} has, as a multiple of {}.", b, a));
   for (Json chart :
-       {ratio_chart(pairs, "Speed of the simulation", "instructions per second, ratio", mips),
-        ratio_chart(pairs, "Work of the busiest core", "work, ratio", work),
-        ratio_chart(pairs, "Work of all cores", "guest instructions, ratio", instructions)})
+       {ratio_chart(pairs, "Work of the busiest core", "work, ratio", work),
+        ratio_chart(pairs, "Work of all cores", "guest instructions, ratio", instructions),
+        ratio_chart(pairs, "Speed of the simulation", "instructions per second, ratio", mips)})
     if (!chart.is_null()) page.add_chart(std::move(chart));
   page.add_section("Curves");
-  add_overlays(page, pairs, a, b, "Simulated instructions per second",
-               {{"label", "guest instructions per second"}, {"scale", "log10"}, {"format", "si"}},
-               mips);
   add_overlays(page, pairs, a, b, "Speed-up",
                {{"label", "speed-up"}, {"scale", "log10"}, {"format", "ratio"}}, speed_up);
   for (size_t t = 0; t < first.targets.size(); ++t)
@@ -178,11 +285,14 @@ std::string compare_page(const Results& first, const std::string& a, const Resul
                    {{"label", "energy"}, {"scale", "log10"}, {"format", "si"}, {"unit", "J"}},
                    joules);
     }
+  add_overlays(page, pairs, a, b, "Simulated instructions per second",
+               {{"label", "guest instructions per second"}, {"scale", "log10"}, {"format", "si"}},
+               mips);
   page.add_section("Points");
   page.add_table(table_of(pairs, a, b), "Points");
   page.add_section("Where they come from");
   page.add_code(origin(first.stored, a) + "\n" + origin(second.stored, b));
-  return page.html();
+  return page;
 }
 
 std::string compare_csv(const Results& first, const Results& second) {

@@ -45,6 +45,8 @@ std::unique_ptr<Results> put_together(StoredStudy stored, const std::string& ene
 double imbalance(const Point& point);
 
 std::string results_csv(const Results& results);
+// Curves and their points as a table of LaTeX (package booktabs).
+std::string results_latex(const Results& results);
 Json results_json(const Results& results);
 // A line per curve, for a terminal.
 std::string results_text(const Results& results);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "device_sim/base/digits.h"
 #include "host/sweep/charts.h"
 #include "host/sweep/machine.h"
 
@@ -26,21 +27,42 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
+// What the study was made for: how well each program uses the most cores.
+std::string answer(const Results& r) {
+  constexpr size_t kMost = 4;
+  std::string text;
+  for (size_t i = 0; i < std::min(r.curves.size(), kMost); ++i) {
+    const Curve& c = r.curves[i];
+    const Row& last = c.rows.back();
+    const std::string cores =
+        fmt::format("{} core{}", grouped(last.point.cores), last.point.cores == 1 ? "" : "s");
+    const SpeedUp* s = speed_up_of(c, last);
+    if (s && c.rows.size() > 1)
+      text += fmt::format("{} keeps {:.1f} % of its efficiency at {}", c.label,
+                          100 * s->efficiency, cores);
+    else
+      text += fmt::format("{} ran on {}", c.label, cores);
+    text += fmt::format("; its busiest core executes {:.2g} times the mean. ",
+                        imbalance(last.point));
+  }
+  if (r.curves.size() > kMost)
+    text += fmt::format("The table has {} more.", r.curves.size() - kMost);
+  return text;
+}
+
 void add_overview(Page& page, const Results& r) {
   page.add_section("Overview");
   Json rows = Json::array();
   for (const Curve& c : r.curves) {
     const Row& last = c.rows.back();
-    double most = 0;
-    for (const Row& row : c.rows) most = std::max(most, row.mips);
     const SpeedUp* s = speed_up_of(c, last);
     rows.push_back({c.label, scaling_name(c.one->scaling), last.point.cores,
-                    last.point.instructions, rounded(most * 1e6, 4),
-                    s ? rounded(s->speed_up, 5) : Json(nullptr),
                     s ? rounded(s->efficiency, 4) : Json(nullptr),
+                    s ? rounded(s->speed_up, 5) : Json(nullptr),
+                    rounded(imbalance(last.point), 4),
                     c.serial ? rounded(c.serial->share, 4) : Json(nullptr),
                     c.serial ? rounded(c.serial->uncertainty, 2) : Json(nullptr),
-                    rounded(imbalance(last.point), 4)});
+                    last.point.instructions});
   }
   page.add_table(
       {{"title", "Programs, at their largest number of cores"},
@@ -48,13 +70,12 @@ void add_overview(Page& page, const Results& r) {
         {{{"name", "program"}},
          {{"name", "scaling"}},
          {{"name", "most cores"}, {"format", "count"}},
-         {{"name", "instructions"}, {"format", "si"}},
-         {{"name", "fastest, instr./s"}, {"format", "si"}},
-         {{"name", "speed-up"}, {"format", "ratio"}},
          {{"name", "efficiency"}, {"format", "percent"}},
+         {{"name", "speed-up"}, {"format", "ratio"}},
+         {{"name", "busiest core / mean"}, {"format", "ratio"}},
          {{"name", "serial share"}, {"format", "percent"}},
          {{"name", "±"}, {"format", "percent"}},
-         {{"name", "busiest core / mean"}, {"format", "ratio"}}}},
+         {{"name", "instructions"}, {"format", "si"}}}},
        {"rows", std::move(rows)},
        {"note",
         "Speed-up and efficiency are those of the simulated program in simulated work, not of the "
@@ -70,7 +91,7 @@ void add_overview(Page& page, const Results& r) {
 }
 
 void add_speed(Page& page, const Results& r) {
-  page.add_section("Speed of the simulation");
+  page.add_section("Speed of the simulator itself");
   page.add_chart(lines_chart(
       r.curves, "Simulated instructions per second",
       {{"label", "guest instructions per second"}, {"scale", "log10"}, {"format", "si"}},
@@ -113,6 +134,9 @@ void add_scaling(Page& page, const Results& r, Scaling scaling) {
       return s ? std::optional(Reading{s->*member, {}, {}}) : std::nullopt;
     };
   };
+  page.add_chart(lines_chart(curves, "Parallel efficiency",
+                             {{"label", "speed-up per core"}, {"format", "percent"}, {"min", 0}},
+                             reading(&SpeedUp::efficiency)));
   Json chart = lines_chart(
       curves, weak ? "Scaled speed-up" : "Speed-up",
       {{"label", "speed-up"}, {"scale", "log10"}, {"format", "ratio"}}, reading(&SpeedUp::speed_up),
@@ -127,9 +151,6 @@ void add_scaling(Page& page, const Results& r, Scaling scaling) {
   for (const uint32_t n : cores) ideal.push_back({n, n});
   chart["series"].push_back({{"name", "ideal"}, {"style", "reference"}, {"points", ideal}});
   page.add_chart(std::move(chart));
-  page.add_chart(lines_chart(curves, "Parallel efficiency",
-                             {{"label", "speed-up per core"}, {"format", "percent"}, {"min", 0}},
-                             reading(&SpeedUp::efficiency)));
   Views fits;
   for (const Curve& c : curves)
     if (c.serial) fits.emplace_back(c.label, fit_chart(c));
@@ -234,7 +255,8 @@ Json parts_table(const Curve& c, const std::vector<energy::Target>& targets, con
     if (rows.size() == 25) break;
   }
   return {{"title",
-           fmt::format("Dynamic energy by {}, {} on {} cores", what, c.label, row.point.cores)},
+           fmt::format("Dynamic energy by {}, {} on {} cores", what, c.label,
+                       grouped(row.point.cores))},
           {"columns", std::move(columns)},
           {"rows", std::move(rows)}};
 }
@@ -413,7 +435,7 @@ void add_repeat(Page& page, const Results& r) {
 
 }  // namespace
 
-std::string study_page(const Results& r) {
+Page study_page(const Results& r) {
   Page page(r.stored.study.title);
   const std::string devices = r.curves.empty() ? "" : r.curves[0].rows[0].point.device;
   page.set_subtitle(fmt::format(
@@ -422,20 +444,21 @@ std::string study_page(const Results& r) {
       r.stored.study.cases.size() == 1 ? "" : "s", r.stored.simulator.value("version", "?"),
       devices.empty() ? "" : devices + ", ", r.stored.begun.substr(0, 10)));
   if (!r.curves.empty()) {
+    page.set_answer(answer(r));
     add_overview(page, r);
-    add_speed(page, r);
     add_scaling(page, r, Scaling::kStrong);
     add_scaling(page, r, Scaling::kWeak);
     add_classes(page, r);
     add_load(page, r);
     add_losses(page, r);
     add_energy(page, r);
+    add_speed(page, r);
   } else {
     page.add_section("Overview");
     page.add_text("No point ran to its end.");
   }
   add_repeat(page, r);
-  return page.html();
+  return page;
 }
 
 }  // namespace gpusim::sweep

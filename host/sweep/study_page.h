@@ -2,15 +2,16 @@
 #pragma once
 #include <string>
 
+#include "device_sim/base/page.h"
 #include "host/sweep/results.h"
 
 namespace gpusim::sweep {
 
-std::string study_page(const Results& results);
+page::Page study_page(const Results& results);
 
 // `a` and `b`: their names on the page.
-std::string compare_page(const Results& first, const std::string& a, const Results& second,
-                         const std::string& b);
+page::Page compare_page(const Results& first, const std::string& a, const Results& second,
+                        const std::string& b);
 std::string compare_csv(const Results& first, const Results& second);
 
 }  // namespace gpusim::sweep

@@ -7,12 +7,12 @@
       ground: "#ffffff", text: "#1c2530", soft: "#56626f", grid: "#e3e8ed", axis: "#8793a0",
       // Okabe and Ito's colours, told apart with any colour vision; yellow darkened for white paper.
       series: ["#0072b2", "#d55e00", "#009e73", "#b8548e", "#c98a00", "#3d9bd1", "#4d4d4d", "#8a7a00"],
-      reference: "#7b8794", none: "#eef1f4",
+      reference: "#7b8794", idle: "#b9c2cb", none: "#eef1f4",
     },
     dark: {
       ground: "#12161b", text: "#e4e9ee", soft: "#9eabb8", grid: "#2a323b", axis: "#77828e",
       series: ["#56aee6", "#ff8d4f", "#2bc79a", "#e59bc4", "#f0b840", "#9bd6f7", "#c8ced6", "#e6dd6a"],
-      reference: "#8d99a6", none: "#222a32",
+      reference: "#8d99a6", idle: "#4a545f", none: "#222a32",
     },
   };
   // Cividis, sampled: from dark blue over grey to yellow, made for colour-blind readers.
@@ -39,8 +39,10 @@
   // Numbers
 
   const trimmed = (v, digits) => {
-    const text = v.toPrecision(digits);
-    return text.includes("e") ? String(Number(text)) : text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+    const text = v.toPrecision(digits), plain = text.includes("e") ? String(Number(text)) : text;
+    const short = plain.includes(".") && !plain.includes("e") ? plain.replace(/\.?0+$/, "") : plain;
+    // From a thousand on, in groups of three, as counts are.
+    return short.replace(/^-?\d{4,}/, (whole) => Number(whole).toLocaleString("en-US"));
   };
   function si(v, unit, digits = 3) {
     if (v === 0) return unit ? `0 ${unit}` : "0";
@@ -63,6 +65,7 @@
       case "count": return Math.abs(v) < 1e15 && Number.isInteger(v) ? v.toLocaleString("en-US") : trimmed(v, digits || 6);
       case "si": return si(v, axis.unit, digits || 4);
       case "percent": return v > 0 && v < 5e-6 ? "< 0.001 %" : `${trimmed(100 * v, digits || 3)} %`;
+      case "change": return v === 0 ? "none" : `${v < 0 ? "−" : "+"}${trimmed(100 * Math.abs(v), digits || 3)} %`;
       case "ratio": return `${trimmed(v, digits || 4)} ×`;
       default: return trimmed(v, digits || 4) + (axis.unit ? ` ${axis.unit}` : "");
     }
@@ -84,6 +87,13 @@
     let high = axis.max ?? seen.reduce((a, b) => Math.max(a, b));
     const ticks = [];
     if (log) {
+      // An axis of less than a decade ends at 1, 2 or 5 times a power of ten: values between would
+      // look measured, and small differences great.
+      if (axis.scale === "log10" && log(high) - log(low) < 0.75) {
+        const round = [1, 2, 5, 10, 20, 50, 100].map((m) => m * 10 ** Math.floor(log(low) - 1e-9));
+        low = round.filter((m) => m <= low * 1.0001).pop() ?? low;
+        high = round.find((m) => m >= high * 0.9999 && m > low) ?? high;
+      }
       let a = log(low), b = log(high);
       if (b - a < 1e-9) { a -= 0.5; b += 0.5; }
       const pad = axis.pad ?? (axis.scale === "log2" ? 0.03 : 0.05);
@@ -91,12 +101,15 @@
       const base = axis.scale === "log2" ? 2 : 10;
       for (let p = Math.ceil(a - 1e-9); p <= b + 1e-9; ++p) ticks.push(base ** p);
       const inside = (v) => v > 0 && log(v) >= a - 1e-9 && log(v) <= b + 1e-9;
-      if (base === 10 && b - a < 0.75) {  // less than a decade: evenly, as on a linear axis
+      if (axis.noun) {  // counts of something: where there are points, and nowhere else
+        ticks.splice(0, ticks.length, ...new Set(seen));
+      } else if (base === 10 && b - a < 0.5) {  // evenly, as on a linear axis
         const step = niceStep((10 ** b - 10 ** a) / 5);
         ticks.length = 0;
-        for (let i = Math.ceil(10 ** a / step); i * step <= 10 ** b; ++i) ticks.push(Number((i * step).toPrecision(12)));
+        for (let i = Math.ceil(10 ** a / step - 1e-9); i * step <= 10 ** b; ++i) ticks.push(Number((i * step).toPrecision(12)));
       } else if (base === 10 && b - a < 2.5) {
-        for (let p = Math.floor(a); p <= b; ++p) for (const m of [2, 5]) if (inside(m * 10 ** p)) ticks.push(m * 10 ** p);
+        for (let p = Math.floor(a); p <= b; ++p)
+          for (const m of b - a < 0.75 ? [2, 3, 4, 5, 6, 8] : [2, 5]) if (inside(m * 10 ** p)) ticks.push(Number((m * 10 ** p).toPrecision(6)));
       }
       const at = (v) => from + (to - from) * (log(v) - a) / (b - a);
       return { at, ticks: [...new Set(ticks)].sort((x, y) => x - y), has: (v) => known(v) && v > 0 };
@@ -144,6 +157,7 @@
   function looks(chart, theme) {
     let next = 0;
     return chart.series.map((s) => {
+      if (s.style === "idle") return { colour: theme.idle, dash: "", mark: null, width: 2 };
       if (s.style === "reference") return { colour: theme.reference, dash: "5 4", mark: null, width: 1.4 };
       const i = s.colour ?? next++;
       const named = { solid: "", dashed: DASHES[1], dotted: DASHES[2] }[s.style];
@@ -239,6 +253,10 @@
           if (!s.band && p.length > 3 && ys.has(p[2]) && p[3] > p[2] && ys.at(p[2]) - ys.at(p[3]) > 2)
             out += line(x, ys.at(p[2]), x, ys.at(p[3]), look[i].colour, 'stroke-width="1.2" stroke-opacity="0.8"');
           if (look[i].mark && points.length < 200) out += mark(look[i].mark, x, y, look[i].colour);
+          if (s.labels) {
+            const right = x + 8 + widthOf(s.name) < box.right;
+            out += text(right ? x + 8 : x - 8, y + 4, s.name, theme, `text-anchor="${right ? "start" : "end"}"`);
+          }
           const range = p.length > 3 && p[3] > p[2] ? `${formatted(p[1], chart.y)} (${formatted(p[2], chart.y, 3)} … ${formatted(p[3], chart.y, 3)})` : undefined;
           if (!s.silent) note(p[0], { name: s.name, value: p[1], text: range, look: look[i], y, series: i });
         }

@@ -51,8 +51,8 @@ class OnDemand(unittest.TestCase):
         for path in (stats, coverage):
             path.unlink(missing_ok=True)
         done = subprocess.run(
-            [self.gpusim, "run", "--stats", stats, "--isa-coverage", coverage, *options, program,
-             "--", *arguments], capture_output=True, text=True, timeout=120)
+            [self.gpusim, "run", "--quiet", "--stats", stats, "--isa-coverage", coverage, *options,
+             program, "--", *arguments], capture_output=True, text=True, timeout=120)
         counts = json.loads(stats.read_text())
         folder = str(program.parent)
         return {"status": done.returncode, "output": done.stdout,

@@ -278,7 +278,10 @@ class Profile(unittest.TestCase):
         self.assertEqual(counters, {f"W, {name}" for name in targets})
         self.run_gpusim(self.guests, "--entry", "forked", "--arg", "@core", "--quiet", "--energy",
                         "et-soc1", "--power-trace", "w.html")
-        self.assertIn("power above idle", (self.folder / "w.html").read_text())
+        page = (self.folder / "w.html").read_text()
+        # The answer in one number format; idle power below the classes.
+        self.assertRegex(page, r'class="answer">et-soc1: [0-9.]+ [mµnp]?J above idle in ')
+        self.assertIn('"name":"idle","style":"idle"', page)
 
     def test_sums_hold_with_caches(self):
         caches = HERE.parents[2] / "examples" / "caches" / "l1_l2.json"

@@ -15,7 +15,7 @@ FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
          "--disable-extensions",
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--disable-default-apps", "--disable-dev-shm-usage", "--hide-scrollbars",
-         "--host-resolver-rules=MAP * ~NOTFOUND", "--remote-debugging-pipe"]
+         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--remote-debugging-pipe"]
 
 
 def find_chromium():

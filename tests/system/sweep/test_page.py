@@ -4,7 +4,11 @@
   test_page.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
 Screenshots are kept in BUILD_FOLDER. Exit status 77 where there is no Chromium.
 """
+import base64
 import json
+import re
+import shutil
+import subprocess
 import sys
 import time
 import xml.etree.ElementTree
@@ -29,7 +33,7 @@ class Pages(SweepCase):
                  "call": ["@core", "@cores", 100]},
                 {"program": str(self.guest), "name": "few", "entry": "few", "scaling": "none",
                  "call": ["@core", "@cores", 8]}]}))
-        self.sweep("s.json", "-o", "a", status=1)
+        self.sweep("s.json", "-o", "a", "--svg", "figures", status=1)
         self.sweep(self.guest, "--name", "spread", *SPREAD, "--cores", "1,4", "-o", "b")
         self.sweep("--compare", "a", "b", "-o", "c")
         return self.folder / "a/index.html", self.folder / "c/compare.html"
@@ -51,6 +55,75 @@ class Pages(SweepCase):
             self.check_downloads(b)
             self.assertEqual(b.problems, [])
             self.assertEqual(b.requests, [])
+            self.check_svg_files(b)
+            self.check_print(b, page)
+            b.show(comparison)
+            self.check_comparison(b)
+
+    def check_svg_files(self, b):
+        """--svg: as wide as a column, no label outside the picture or on another one."""
+        files = sorted((self.folder / "figures").glob("*.svg"))
+        names = [f.stem for f in files]
+        for name in ("parallel-efficiency", "speed-up", "load-of-the-cores-few",
+                     "dynamic-energy-by-class-spread-on-fermi", "instruction-classes-of-each"):
+            self.assertIn(name, names)
+        for path in files:
+            with self.subTest(file=path.name):
+                text = path.read_text()
+                self.assertIn('width="88mm"', text)
+                self.assertNotRegex(text, "nan|inf[^o]")
+                b.show(path)
+                self.assertEqual(b.problems, [])
+                self.assertEqual(b.evaluate("""(() => {
+                  const bad = [];
+                  const all = [...document.querySelectorAll('text')].filter(t => t.textContent);
+                  const outer = document.documentElement.getBoundingClientRect();
+                  const boxes = all.map(t => [t.textContent, t.getBoundingClientRect()]);
+                  boxes.forEach(([s, r], i) => {
+                    if (r.left < outer.left - 1 || r.right > outer.right + 1 ||
+                        r.bottom > outer.bottom + 1) bad.push('cut off: ' + s);
+                    for (const [t, q] of boxes.slice(i + 1))
+                      if (r.left < q.right - 1 && q.left < r.right - 1 &&
+                          r.top < q.bottom - 4 && q.top < r.bottom - 4) bad.push(s + ' on ' + t);
+                  });
+                  return bad; })()"""), [])
+        self.check_pdf(self.folder / "figures/speed-up.svg")
+
+    def check_pdf(self, svg):
+        """What turns it into PDF keeps the width of a column: 88 mm are 249.4 points."""
+        if not shutil.which("rsvg-convert"):
+            return
+        pdf = subprocess.run(["rsvg-convert", "-f", "pdf", svg], capture_output=True, check=True)
+        box = re.search(rb"/MediaBox \[ ?([0-9. ]+)", pdf.stdout)
+        if box:
+            self.assertAlmostEqual(float(box[1].split()[2]), 88 / 25.4 * 72, delta=0.5)
+
+    def check_print(self, b, page):
+        """No heading is parted from what follows: each section's heading and its first figure's
+        title lie on one page."""
+        b.show(page)
+        b.call("Emulation.setEmulatedMedia", media="print")
+        self.assertEqual(b.evaluate("""[...document.querySelectorAll('.gs-table, pre')]
+          .map(e => getComputedStyle(e))
+          .filter(s => s.overflow !== 'visible' || s.maxHeight !== 'none').length"""), 0)
+        self.assertEqual(b.evaluate("""[...document.querySelectorAll('h2, h2 + p, .gs-head')]
+          .filter(e => getComputedStyle(e).breakAfter !== 'avoid').length"""), 0)
+        self.assertEqual(b.evaluate("""[...document.querySelectorAll('nav, .gs-tools')]
+          .filter(e => getComputedStyle(e).display !== 'none').length"""), 0)
+        pdf = base64.b64decode(b.call("Page.printToPDF")["data"])
+        self.assertGreater(pdf.count(b"/Type /Page\n") + pdf.count(b"/Type/Page"), 2)
+        b.call("Emulation.setEmulatedMedia", media="")
+
+    def check_comparison(self, b):
+        """The answer and a table of what changed come before all charts."""
+        answer = b.evaluate("document.querySelector('header .answer').textContent")
+        first = b.evaluate("""(f => f.views[0].view)(JSON.parse(
+          document.getElementById('gpusim-figures').textContent)[0])""")
+        if "Nothing changed" in answer:
+            self.assertEqual(first["kind"], "lines")
+        else:
+            self.assertEqual(first["title"], "Greatest change of each quantity")
+        self.assertEqual(b.evaluate("document.querySelector('h2').textContent"), "What changed")
 
     def check_page(self, b, width):
         self.assertEqual(b.problems, [])
@@ -122,6 +195,17 @@ class Pages(SweepCase):
         charts = b.evaluate("""JSON.parse(document.getElementById('gpusim-figures').textContent)
           .flatMap(f => f.views.map(v => v.view))""")
         self.assertGreater(len(charts), 15)
+        # What the study was made for comes first, the simulator's own speed last.
+        answer = b.evaluate("document.querySelector('header .answer').textContent")
+        self.assertRegex(answer, r"keeps [0-9.]+ % of its efficiency at [0-9,]+ cores; its busiest")
+        curves = [chart for chart in charts if chart["kind"] == "lines"]
+        self.assertEqual(curves[0]["title"], "Parallel efficiency")
+        self.assertNotIn("scale", curves[0]["y"])
+        self.assertEqual(curves[0]["y"]["min"], 0)
+        self.assertEqual(curves[-1]["title"], "Simulated instructions per second")
+        names = b.evaluate("""[...document.querySelectorAll('.gs-plot svg')].map(s => s.textContent)
+          .filter(t => t.includes('(log scale)')).length""")
+        self.assertGreater(names, 3)
         kinds = {chart["kind"] for chart in charts}
         self.assertEqual(kinds, {"lines", "area", "bars", "heat", "table"})
         files = b.evaluate("""JSON.parse(document.getElementById('gpusim-figures').textContent)
@@ -138,7 +222,7 @@ class Pages(SweepCase):
           HTMLAnchorElement.prototype.click = function () { name = this.download + ' ' + this.href.slice(0, 5); };
           [...document.querySelectorAll('.gs-tools button')].find(x => x.textContent === 'SVG').click();
           HTMLAnchorElement.prototype.click = click; return name; })()""")
-        self.assertEqual(name, "simulated-instructions-per-second.svg blob:")
+        self.assertEqual(name, "parallel-efficiency.svg blob:")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-from studies import SPREAD, SweepCase, main  # noqa: E402
+from studies import HERE, SPREAD, SweepCase, main  # noqa: E402
 
 
 class Sweep(SweepCase):
@@ -329,6 +329,46 @@ sizes = [{{name = "small", call = [10]}}, {{name = "large", call = [1000], cores
                 self.assertIn(part, message)
                 self.assertNotIn("json.exception", message)
             path.write_text(whole)
+
+    def test_a_comparison_leads_with_what_changed(self):
+        call = ["--entry", "spread", "--arg", "@core", "--arg", "@cores", "--arg"]
+        for folder, more in (("one", "100"), ("same", "100"), ("more", "200")):
+            self.sweep(self.guest, "--name", "spread", *call, "4096", "--arg", more, "--cores",
+                       "1,4", "--energy", "et-soc1", "-o", folder)
+        self.sweep("--compare", "one", "same", "-o", "none")
+        self.assertIn("Nothing changed", (self.folder / "none/compare.html").read_text())
+        self.sweep("--compare", "one", "more", "-o", "some")
+        page = (self.folder / "some/compare.html").read_text()
+        self.assertRegex(page, r'class="answer">spread[^:]*: \+[0-9.e+]+ % [a-z ]+ on [14] core')
+        rows = re.search(r'"title":"Greatest change of each quantity".*?"rows":(\[\[.*?\]\])',
+                         page, re.S)
+        changes = [row[-1] for row in json.loads(rows[1])]
+        self.assertEqual(len(changes), 3)  # the busiest core, all cores, energy
+        self.assertEqual(changes, sorted(changes, key=abs, reverse=True))
+        whole = [[int(r["guest_instructions"]) for r in csv.DictReader(
+            (self.folder / folder / "results.csv").read_text().splitlines())]
+            for folder in ("one", "more")]
+        most = max((b / a - 1 for a, b in zip(*whole)), key=abs)
+        self.assertTrue(any(abs(c - most) < 1e-3 * abs(most) for c in changes), (changes, most))
+
+    def test_a_table_for_papers(self):
+        self.sweep(self.guest, "--name", "a_b & 100 %", *SPREAD, "--cores", "1,2,1024", "--energy",
+                   "et-soc1", "-o", self.out)
+        text = (self.out / "results.tex").read_text()
+        self.assertIn(r"a\_b \& 100 \%", text)
+        columns = len(re.search(r"begin\{tabular\}\{([lr]+)\}", text)[1])
+        rows = [r for r in text.splitlines() if r.endswith(r"\\")]
+        self.assertEqual(len(rows), 4)
+        for row in rows:
+            self.assertEqual(len(re.findall(r"(?<!\\)&", row)), columns - 1, row)
+        self.assertIn("1{,}024", rows[-1])
+        self.assertEqual(text.count("{"), text.count("}"))
+
+    def test_charts_have_the_colours_of_pages(self):
+        root = HERE.parents[2] / "device_sim" / "base"
+        script = re.search(r"series: (\[[^\]]+\])", (root / "assets/page.js").read_text())[1]
+        header = re.search(r"kChartColours\[\] = \{([^}]+)\}", (root / "svg.h").read_text())[1]
+        self.assertEqual(re.findall("#[0-9a-f]{6}", script), re.findall("#[0-9a-f]{6}", header))
 
     def test_a_report_with_other_targets(self):
         self.spread(cores="1,2")

@@ -107,7 +107,7 @@ class Threads(unittest.TestCase):
             self.assertRegex(done.stderr, r"core 2: fault: store.*\n  in crash\(\).*\(crash")
 
     def test_exit_ends_all_threads(self):
-        for done in self.each("exit", "--cores", "4"):
+        for done in self.each("exit", "--cores", "4", "--quiet"):
             self.assertEqual((done.returncode, done.stderr), (5, ""))
 
     def test_locks_of_a_thread_that_ended(self):

@@ -1,0 +1,18 @@
+// Charts of pages (page.h) as SVG files for documents: on white, as wide as a column of text, 88
+// mm, with letters of 8 points. Programs such as rsvg-convert turn them into PDF of that size.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gpusim::page {
+
+// Throws Error for what is no chart: a table, or a kind that page.h does not name.
+std::string chart_svg(const nlohmann::ordered_json& chart);
+
+// A number as axes and tables of pages write it: `format` is one of page.h's.
+std::string number_text(double value, const std::string& format, const std::string& unit,
+                        int digits = 4);
+
+}  // namespace gpusim::page

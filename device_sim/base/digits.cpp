@@ -1,0 +1,15 @@
+#include "device_sim/base/digits.h"
+
+namespace gpusim {
+
+std::string grouped(uint64_t value) {
+  const std::string digits = std::to_string(value);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+}  // namespace gpusim
