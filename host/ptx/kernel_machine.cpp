@@ -17,6 +17,8 @@ namespace {
 // Threads that are resident on one machine: their registers stay in the host's caches.
 constexpr uint32_t kResidentThreads = 1024;
 constexpr uint64_t kSlice = 1 << 20;
+// CTAs of a cooperative grid spin until the last one has come: none may do so for long.
+constexpr uint64_t kCooperativeSlice = 1 << 12;
 
 Dim3 coordinates(uint64_t n, const Dim3& of) {
   return {static_cast<uint32_t>(n % of.x), static_cast<uint32_t>(n / of.x % of.y),
@@ -54,7 +56,8 @@ Reason reason_of(gpusim::Fault fault) {
 KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
                              const std::map<uint32_t, std::string>& files,
                              const ProcessMemory& memory, const std::string& backend,
-                             const Dim3& block, uint32_t shared_bytes, uint64_t ctas)
+                             const Dim3& block, uint32_t shared_bytes, uint64_t ctas,
+                             bool all_resident)
     : code_(code),
       origin_(origin),
       files_(files),
@@ -64,7 +67,7 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
       shared_bytes_(shared_bytes) {
   const auto threads = static_cast<uint32_t>(block.count());
   shift_ = cta_shift_of(threads);
-  places_ = places_for(block, ctas);
+  places_ = places_for(block, ctas, all_resident);
   MachineConfig config;
   memory.configure(config);
   config.cores = places_ << shift_;
@@ -85,8 +88,9 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
   set_constant_slots();
 }
 
-uint32_t KernelMachine::places_for(const Dim3& block, uint64_t ctas) {
+uint32_t KernelMachine::places_for(const Dim3& block, uint64_t ctas, bool all_resident) {
   const uint32_t shift = cta_shift_of(static_cast<uint32_t>(block.count()));
+  if (all_resident) return static_cast<uint32_t>(ctas);
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(ctas, 1, std::max(1u, kResidentThreads >> shift)));
 }
@@ -140,6 +144,7 @@ void KernelMachine::set_launch_slots(const Grid& grid) {
   set_all(kNctaidX, grid.launch.grid.x);
   set_all(kNctaidY, grid.launch.grid.y);
   set_all(kNctaidZ, grid.launch.grid.z);
+  set_all(kWorkspace, grid.workspace_address);
   if (code_.param_base != kNoSlot)
     backend_->set_slots(static_cast<Slot>(code_.param_base), {grid.param_address, 0});
 }
@@ -157,6 +162,7 @@ bool KernelMachine::start_next(Grid& grid, uint32_t place) {
   set(Special::kCtaidX, at.x);
   set(Special::kCtaidY, at.y);
   set(Special::kCtaidZ, at.z);
+  set(Special::kClock, grid.clock);
   if (shared_bytes_ > kReservedSharedBytes) {
     const std::span<uint8_t> shared = backend_->cta_memory(place);
     std::fill(shared.begin(), shared.end(), uint8_t{0});
@@ -175,17 +181,31 @@ void KernelMachine::run(Grid& grid) {
   set_launch_slots(grid);
   uint32_t active = 0;
   for (uint32_t p = 0; p < places_; ++p) active += start_next(grid, p);
+  const uint64_t slice = grid.launch.cooperative ? kCooperativeSlice : kSlice;
   while (active != 0 && !grid.stops.load(std::memory_order_relaxed)) {
-    const std::span<const Event> events = backend_->run_slice(kSlice);
+    const std::span<const Event> events = backend_->run_slice(slice);
     for (const Event& e : events) {
-      if (e.status == CoreStatus::kCtaEnd)
+      if (e.status == CoreStatus::kCtaEnd) {
+        note_clock(grid, e.core >> shift_);
         active -= !start_next(grid, e.core >> shift_);
-      else
+      } else {
         serve(grid, e);
+      }
     }
     if (events.empty() && backend_->runnable() == 0) break;
   }
   if (grid.stops.load(std::memory_order_relaxed)) needs_reset_ = true;
+}
+
+// nanosleep moves clocks beyond the number of instructions.
+void KernelMachine::note_clock(Grid& grid, uint32_t place) {
+  const int slot = code_.specials[static_cast<int>(Special::kClock)];
+  if (slot == kNoSlot) return;
+  uint64_t latest = 0;
+  for (uint32_t t = 0; t < block_.count(); ++t)
+    latest = std::max(latest, backend_->slot((place << shift_) + t, static_cast<Slot>(slot)));
+  const std::lock_guard lock(grid.mutex);
+  grid.latest_clock = std::max(grid.latest_clock, latest);
 }
 
 void KernelMachine::serve(Grid& grid, const Event& event) {

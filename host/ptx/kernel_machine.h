@@ -23,12 +23,15 @@ struct Printed {
 struct Grid {
   const Launch& launch;
   uint64_t param_address;
+  uint64_t clock = 0;              // of the device, at the beginning
+  uint64_t workspace_address = 0;  // of a cooperative grid: its barrier
   std::atomic<uint64_t> next_cta{0};
   std::atomic<bool> stops{false};
   std::mutex mutex;  // of what follows
   std::optional<Fault> fault;
   uint64_t fault_cta = 0;
   std::vector<Printed> printed;
+  uint64_t latest_clock = 0;  // that a thread had at its end
 };
 
 class KernelMachine {
@@ -36,22 +39,24 @@ class KernelMachine {
   KernelMachine(const KernelCode& code, const std::string& origin,
                 const std::map<uint32_t, std::string>& files, const ProcessMemory& memory,
                 const std::string& backend, const Dim3& block, uint32_t shared_bytes,
-                uint64_t ctas);
+                uint64_t ctas, bool all_resident);
 
   /// Whether it can run such a launch, of so many CTAs on this machine.
-  bool fits(const Dim3& block, uint32_t shared_bytes, uint64_t ctas) const {
-    return block == block_ && shared_bytes == shared_bytes_ && places_for(block, ctas) <= places_;
+  bool fits(const Dim3& block, uint32_t shared_bytes, uint64_t ctas, bool all_resident) const {
+    return block == block_ && shared_bytes == shared_bytes_ &&
+           places_for(block, ctas, all_resident) <= places_;
   }
   /// Runs CTAs of the grid until none is left.
   void run(Grid& grid);
   std::vector<uint64_t> block_counts() { return backend_->block_counts(); }
 
  private:
-  static uint32_t places_for(const Dim3& block, uint64_t ctas);
+  static uint32_t places_for(const Dim3& block, uint64_t ctas, bool all_resident);
   void set_constant_slots();
   void set_launch_slots(const Grid& grid);
   void set_all(Special what, uint64_t value);
   bool start_next(Grid& grid, uint32_t place);
+  void note_clock(Grid& grid, uint32_t place);
   void serve(Grid& grid, const Event& event);
   void report(Grid& grid, const Event& event, Fault::Reason reason, std::string why);
   void print(Grid& grid, const Event& event);

@@ -24,6 +24,13 @@ void branch(Emitter& e, I i) {
 void end_thread(Emitter& e, I) { e.end_thread(); }
 void nothing(Emitter&, I) {}
 
+// The thread's clock goes on at once; others get their turn.
+void sleep(Emitter& e, I i) {
+  constexpr Slot clock = special_slot(Special::kClock);
+  e.b.add64(clock, clock, e.src(i.operands[0], i.type()));
+  e.b.give_way(Turn::kYield, kZeroSlot, e.next_pc);
+}
+
 void host_call(Emitter& e, HostCall call) {
   e.b.service(Service::kSyscall, e.next_pc, static_cast<Slot>(call));
 }
@@ -215,7 +222,7 @@ const RowList& control_rows() {
       {"exit", "", kControl, end_thread},
       {"trap", "", kControl, trap},
       {"call {uni}", "any any any", kControl, nullptr},
-      {"nanosleep .u32", "s0", kOther, nothing},
+      {"nanosleep .u32", "s0", kOther, sleep},
       {"bar {cta} (sync)", "i ? i", kParallel, barrier},
       {"bar {cta} (arrive)", "i i", kParallel, barrier},
       {"bar {cta} (red) (popc) .u32", "d0 i sp", kParallel, barrier_reduce},

@@ -38,12 +38,16 @@ void unpack(Emitter& e, const Operand& parts, const Operand& s, Type whole) {
 }
 
 void mov_special(Emitter& e, I i) {
-  const Special what = special_register(i.operands[1].symbol).what;
+  const SpecialRegister special = special_register(i.operands[1].symbol);
+  const Special what = special.what;
   const Type t = i.type();
   const Slot d = e.dst(i.operands[0]);
   if (what == Special::kWarpSize) return e.b.konst(d, 32);
   if (what == Special::kReservedShared) return e.b.konst(d, kCtaBase);
-  e.zero_extend(d, special_slot(what), t.bits);
+  Slot from = special_slot(what);
+  if (what == Special::kClock) from = e.clock();
+  if (special.is_high) return e.b.ubfx(d, from, ones(32), 32);
+  e.zero_extend(d, from, t.bits);
 }
 
 void mov(Emitter& e, I i) {

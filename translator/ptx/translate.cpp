@@ -27,6 +27,7 @@ void collect_symbols(const Operand& o, std::set<std::string>& out) {
 
 // One instruction has one unit of code addresses; what only its guard lets through has another.
 constexpr uint64_t kTextBase = 0x1000, kUnit = 4;
+constexpr Slot kClock = special_slot(Special::kClock);
 
 class KernelTranslator {
  public:
@@ -37,6 +38,9 @@ class KernelTranslator {
     std::copy_n(kernel.max_threads, 3, out_.max_threads);
     std::copy_n(kernel.required_threads, 3, out_.required_threads);
     lay_out(kernel, shared);
+    for (const Instruction& i : f_.body)
+      for (const Operand& o : i.operands)
+        has_clock_ |= o.is(Operand::Kind::kSpecial) && is_clock(o.symbol);
   }
 
   KernelCode run() {
@@ -114,7 +118,7 @@ class KernelTranslator {
 
   static bool ends_block(const Instruction& insn) {
     return is_branch(insn) || insn.base == "ret" || insn.base == "exit" || insn.base == "trap" ||
-           insn.row == &kCallHost;
+           insn.base == "nanosleep" || insn.row == &kCallHost;
   }
   // What a false guard keeps from happening needs a branch around it. Other instructions choose
   // between their result and what was there.
@@ -147,6 +151,7 @@ class KernelTranslator {
   void close(Emitter& e, uint64_t next_pc) {
     CodeBlock block;
     block.draft = e.b.take();
+    if (has_clock_) set_clock(block.draft);
     if (e.ends_thread()) block.draft.end.present = true;
     block.next_pc = next_pc;
     blocks_.push_back(std::move(block));
@@ -155,7 +160,19 @@ class KernelTranslator {
 
   void open(Emitter& e, uint64_t pc) {
     e.begin_block(pc);
+    if (has_clock_) e.b.addi64(kClock, kClock, 0);
     is_open_ = true;
+  }
+
+  // A block adds its instructions to the clock when it begins; who reads it takes off those that
+  // are still to come.
+  static void set_clock(DraftBlock& block) {
+    const uint64_t count = block.classes.size();
+    for (size_t i = 0; i < block.uops.size(); ++i) {
+      Uop& u = block.uops[i];
+      if (u.op == Op::addi64 && u.a == kClock)
+        u.imm = u.d == kClock ? count : block.uop_insn[i] - count;
+    }
   }
 
   void instruction(Emitter& e, size_t i) {
@@ -221,7 +238,7 @@ class KernelTranslator {
   std::vector<uint32_t> unit_of_;
   uint32_t unit_count_ = 0;
   std::vector<CodeBlock> blocks_;
-  bool is_open_ = false;
+  bool is_open_ = false, has_clock_ = false;
 };
 
 }  // namespace
