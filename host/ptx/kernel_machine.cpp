@@ -57,14 +57,15 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
                              const std::map<uint32_t, std::string>& files,
                              const ProcessMemory& memory, const std::string& backend,
                              const Dim3& block, uint32_t shared_bytes, uint64_t ctas,
-                             bool all_resident)
+                             bool all_resident, uint64_t stack_bytes)
     : code_(code),
       origin_(origin),
       files_(files),
       memory_(memory),
       backend_(make_backend(backend, {.in_place = true, .warps = true})),
       block_(block),
-      shared_bytes_(shared_bytes) {
+      shared_bytes_(shared_bytes),
+      stack_bytes_(stack_bytes) {
   const auto threads = static_cast<uint32_t>(block.count());
   shift_ = cta_shift_of(threads);
   places_ = places_for(block, ctas, all_resident);
@@ -73,14 +74,15 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
   config.cores = places_ << shift_;
   config.memory_model = MemoryModel::kPrivate;
   config.window_base = kLocalWindowBase;
-  config.window_shift = std::max(
-      12u, static_cast<uint32_t>(std::bit_width(std::max<uint64_t>(code.local_bytes, 1) - 1)));
+  const uint64_t local_bytes = code.local_bytes + (code.has_stack ? stack_bytes : 0);
+  config.window_shift =
+      std::max(12u, static_cast<uint32_t>(std::bit_width(std::max<uint64_t>(local_bytes, 1) - 1)));
   config.cta_threads = threads;
   config.cta_base = kCtaBase;
   config.cta_bytes = (std::max(shared_bytes, 8u) + 7u) & ~7u;
   config.threads = 1;
   backend_->configure(code.module, config);
-  if (code.local_bytes != 0)
+  if (local_bytes != 0)
     backend_->set_permissions_all(kLocalWindowBase, uint64_t{1} << config.window_shift,
                                   kRead | kWrite);
   entry_ = find_block(code.module.code, code.module.entry);
@@ -216,14 +218,28 @@ void KernelMachine::serve(Grid& grid, const Event& event) {
       why += fmt::format(" {:#x}: {}", event.address, memory_.describe(event.address));
     return report(grid, event, r.kind, std::move(why));
   }
+  if (event.status == CoreStatus::kJump)
+    return report(grid, event, Fault::Reason::kAddress,
+                  fmt::format("calls {:#x}, where no function begins that takes and gives the same",
+                              event.address));
   if (event.status != CoreStatus::kService)
     return report(grid, event, Fault::Reason::kOther, "cannot go on");
   switch (static_cast<HostCall>(event.slot)) {
     case HostCall::kPrintf:
       print(grid, event);
+      set_result(event, 1);
       return backend_->start(event.core, event.uop);
     case HostCall::kAssertFail:
       return report(grid, event, Fault::Reason::kAssert, assertion(event));
+    case HostCall::kMalloc:
+      set_result(event, grid.heap->allocate(argument(event, 0)));
+      return backend_->start(event.core, event.uop);
+    case HostCall::kFree:
+      if (!grid.heap->free(argument(event, 0)))
+        return report(grid, event, Fault::Reason::kOther,
+                      fmt::format("frees {:#x}, where no block of the device's heap begins",
+                                  argument(event, 0)));
+      return backend_->start(event.core, event.uop);
     default:
       return report(grid, event, Fault::Reason::kTrap, "executes trap");
   }
@@ -267,6 +283,11 @@ void KernelMachine::report(Grid& grid, const Event& event, Fault::Reason reason,
 uint64_t KernelMachine::argument(const Event& event, int number) {
   const int slot = code_.call_slots[number];
   return slot == kNoSlot ? 0 : backend_->slot(event.core, static_cast<Slot>(slot));
+}
+
+void KernelMachine::set_result(const Event& event, uint64_t value) {
+  if (code_.call_slots[0] != kNoSlot)
+    backend_->set_slot(event.core, static_cast<Slot>(code_.call_slots[0]), value);
 }
 
 std::string KernelMachine::read_string(uint32_t core, uint64_t address) {

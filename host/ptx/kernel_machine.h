@@ -9,6 +9,7 @@
 
 #include "device_sim/core/backend.h"
 #include "host/ptx/engine.h"
+#include "host/ptx/heap.h"
 #include "host/ptx/memory.h"
 
 namespace gpusim::ptx {
@@ -23,6 +24,7 @@ struct Printed {
 struct Grid {
   const Launch& launch;
   uint64_t param_address;
+  DeviceHeap* heap = nullptr;      // where the kernel calls malloc or free
   uint64_t clock = 0;              // of the device, at the beginning
   uint64_t workspace_address = 0;  // of a cooperative grid: its barrier
   std::atomic<uint64_t> next_cta{0};
@@ -38,12 +40,13 @@ class KernelMachine {
  public:
   KernelMachine(const KernelCode& code, const std::string& origin,
                 const std::map<uint32_t, std::string>& files, const ProcessMemory& memory,
-                const std::string& backend, const Dim3& block, uint32_t shared_bytes,
-                uint64_t ctas, bool all_resident);
+                const std::string& backend, const Dim3& block, uint32_t shared_bytes, uint64_t ctas,
+                bool all_resident, uint64_t stack_bytes);
 
   /// Whether it can run such a launch, of so many CTAs on this machine.
-  bool fits(const Dim3& block, uint32_t shared_bytes, uint64_t ctas, bool all_resident) const {
-    return block == block_ && shared_bytes == shared_bytes_ &&
+  bool fits(const Dim3& block, uint32_t shared_bytes, uint64_t ctas, bool all_resident,
+            uint64_t stack_bytes) const {
+    return stack_bytes <= stack_bytes_ && block == block_ && shared_bytes == shared_bytes_ &&
            places_for(block, ctas, all_resident) <= places_;
   }
   /// Runs CTAs of the grid until none is left.
@@ -62,6 +65,7 @@ class KernelMachine {
   void print(Grid& grid, const Event& event);
   std::string assertion(const Event& event);
   uint64_t argument(const Event& event, int number);
+  void set_result(const Event& event, uint64_t value);
   std::string read_string(uint32_t core, uint64_t address);
   bool may_read(uint32_t core, uint64_t address);
   bool read(uint32_t core, uint64_t address, std::span<uint8_t> out) {
@@ -75,6 +79,7 @@ class KernelMachine {
   std::unique_ptr<Backend> backend_;
   Dim3 block_;
   uint32_t shared_bytes_;
+  uint64_t stack_bytes_;
   uint32_t places_ = 1, shift_ = 5, entry_ = 0;
   uint64_t removals_ = 0;
   std::vector<uint64_t> cta_at_;  // per place: the linear number of its CTA

@@ -283,8 +283,12 @@ std::vector<const Row*> all_rows() {
 }
 
 bool is_destination(const Instruction& insn, size_t operand) {
-  if (insn.row == &kCallHost) return operand == (insn.operands[0].symbol == "vprintf" ? 3u : 5u);
-  if (insn.row == &kCallInPlace) return false;
+  if (insn.row == &kBranchIfEqual || insn.row == &kCallHost || insn.row == &kCallInPlace ||
+      insn.row == &kCallOut || insn.row == &kReturn)
+    return false;
+  if (insn.row == &kHostResult || insn.row == &kSetStack || insn.row == &kFrameAddress ||
+      insn.row == &kClearRegisters || insn.row == &kAfterCall)
+    return operand == 0;
   if (insn.row == &kLoadParamRegister || insn.row == &kStoreParamRegister) return operand == 0;
   if (operand != 0) return false;
   const std::string_view codes = insn.row->operands;
