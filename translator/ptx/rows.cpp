@@ -136,7 +136,9 @@ class OperandCheck {
     }
     if (code == "mv") return fits_mov(o);
     if (code == "md") return o.is(Kind::kVector) ? fits_mov(o) : is_register(o, types_[0]);
-    if (code == "c0") return fits_scalar(o, types_[0], false) && !o.is(Kind::kSink);
+    if (code == "c0")
+      return types_[0].is_float() ? is_register(o, types_[0])
+                                  : fits_scalar(o, types_[0], false) && !o.is(Kind::kSink);
     if (code == "c1")
       return o.is(Kind::kSpecial) ? is_special_of(o, types_[1]) : fits_scalar(o, types_[1], true);
     const Type t = type(code);
