@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "device_sim/base/error.h"
 #include "device_sim/core/cta.h"
+#include "host/ptx/matrix.h"
 #include "host/ptx/printf.h"
 #include "translator/common/link.h"
 #include "translator/ptx/memory_map.h"
@@ -87,6 +89,7 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
                                   kRead | kWrite);
   entry_ = find_block(code.module.code, code.module.entry);
   cta_at_.assign(places_, 0);
+  at_product_.assign(config.cores / kWarpLanes, 0);
   set_constant_slots();
 }
 
@@ -178,6 +181,7 @@ void KernelMachine::run(Grid& grid) {
     backend_->reset(0);
     set_constant_slots();
     needs_reset_ = false;
+    std::fill(at_product_.begin(), at_product_.end(), 0);
     removals_ = memory_.removals();
   }
   set_launch_slots(grid);
@@ -194,7 +198,10 @@ void KernelMachine::run(Grid& grid) {
         serve(grid, e);
       }
     }
-    if (events.empty() && backend_->runnable() == 0) break;
+    if (events.empty() && backend_->runnable() == 0) {
+      report_lone_products(grid);
+      break;
+    }
   }
   if (grid.stops.load(std::memory_order_relaxed)) needs_reset_ = true;
 }
@@ -240,8 +247,42 @@ void KernelMachine::serve(Grid& grid, const Event& event) {
                       fmt::format("frees {:#x}, where no block of the device's heap begins",
                                   argument(event, 0)));
       return backend_->start(event.core, event.uop);
+    case HostCall::kMatrix:
+      return multiply_matrices(event);
     default:
       return report(grid, event, Fault::Reason::kTrap, "executes trap");
+  }
+}
+
+// Lanes come one after the other, and go on when the last one has come.
+void KernelMachine::multiply_matrices(const Event& event) {
+  const uint32_t warp = event.core / kWarpLanes, first = warp * kWarpLanes;
+  at_product_[warp] |= 1u << event.core % kWarpLanes;
+  if (at_product_[warp] != ~uint32_t{0}) return;
+  at_product_[warp] = 0;
+  const MatrixOp op = MatrixOp::unpack(argument(event, 0));
+  const uint64_t room = argument(event, 1);
+  std::array<MatrixWords, kWarpLanes> lanes;
+  const auto bytes = [&](uint32_t lane) {
+    return std::span(reinterpret_cast<uint8_t*>(lanes[lane].data()), sizeof(MatrixWords));
+  };
+  for (uint32_t lane = 0; lane < kWarpLanes; ++lane) read(first + lane, room, bytes(lane));
+  multiply(op, lanes);
+  const auto size = 8 * static_cast<size_t>(registers_of_sum(op, op.d));
+  for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    backend_->write_memory(first + lane, room, bytes(lane).first(size));
+    backend_->start(first + lane, event.uop);
+  }
+}
+
+// Nobody else comes: other lanes of the warp are elsewhere, have ended, or never were.
+void KernelMachine::report_lone_products(Grid& grid) {
+  for (uint32_t warp = 0; warp < at_product_.size(); ++warp) {
+    if (at_product_[warp] == 0) continue;
+    const auto lane = static_cast<uint32_t>(std::countr_zero(at_product_[warp]));
+    at_product_[warp] = 0;
+    report(grid, {.core = warp * kWarpLanes + lane, .status = CoreStatus::kService},
+           Fault::Reason::kOther, "multiplies matrices without all 32 threads of its warp");
   }
 }
 

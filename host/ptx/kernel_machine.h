@@ -63,6 +63,8 @@ class KernelMachine {
   void serve(Grid& grid, const Event& event);
   void report(Grid& grid, const Event& event, Fault::Reason reason, std::string why);
   void print(Grid& grid, const Event& event);
+  void multiply_matrices(const Event& event);
+  void report_lone_products(Grid& grid);
   std::string assertion(const Event& event);
   uint64_t argument(const Event& event, int number);
   void set_result(const Event& event, uint64_t value);
@@ -84,6 +86,7 @@ class KernelMachine {
   uint64_t removals_ = 0;
   std::vector<uint64_t> cta_at_;  // per place: the linear number of its CTA
   bool needs_reset_ = false;
+  std::vector<uint32_t> at_product_;  // per warp: lanes that wait for the others of theirs
 };
 
 class Kernel {

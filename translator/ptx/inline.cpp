@@ -7,9 +7,11 @@
 #include <set>
 
 #include "device_sim/base/error.h"
+#include "translator/ptx/allocate.h"
 #include "translator/ptx/frames.h"
 #include "translator/ptx/kernel.h"
 #include "translator/ptx/memory_map.h"
+#include "translator/ptx/prelude.h"
 #include "translator/ptx/rows_internal.h"
 
 namespace gpusim::ptx {
@@ -180,7 +182,7 @@ class Inliner {
     auto next_label = labels.begin();
     const auto place_labels = [&](size_t at) {
       for (; next_label != labels.end() && next_label->first <= at; ++next_label)
-        out_.labels[next_label->second] = static_cast<uint32_t>(out_.body.size());
+        place_label(next_label->second);
     };
     for (size_t at = 0; at < f.body.size(); ++at) {
       place_labels(at);
@@ -190,6 +192,10 @@ class Inliner {
       frames_.to_memory(insn);
       if (insn.base == "call")
         call(f, std::move(insn));
+      else if (insn.row->emit == nullptr && (insn.base == "mbarrier" || insn.base == "cp"))
+        change_barrier(std::move(insn));
+      else if (insn.row->emit == nullptr && (insn.base == "mma" || insn.base == "wmma"))
+        multiply(std::move(insn));
       else if (insn.base == "brx")
         branch_by_index(f, std::move(insn), names);
       else if (!end_label.empty() && insn.base == "ret")
@@ -215,13 +221,36 @@ class Inliner {
     if (out_.body.size() >= kMostInstructions)
       throw Error(fmt::format("'{}' has more than {} instructions with what it calls", out_.name,
                               kMostInstructions));
+    if (is_quiet_) {
+      insn.counts = false;
+      if (is_branch(insn)) insn.more_units = 1;
+    }
     out_.body.push_back(std::move(insn));
+  }
+
+  // What follows an instruction that does not count begins a block: it needs a code address.
+  void place_label(const std::string& label) {
+    if (!out_.body.empty() && !out_.body.back().counts) out_.body.back().more_units = 1;
+    out_.labels[label] = static_cast<uint32_t>(out_.body.size());
   }
 
   static Instruction jump(Instruction insn, const std::string& label) {
     insn.row = rows_of("bra").front();
     insn.operands = {{.kind = Operand::Kind::kSymbol, .symbol = label}};
     return insn;
+  }
+
+  void multiply(Instruction insn) {
+    const Operand result = insn.operands[0];
+    insn.operands.erase(insn.operands.begin());
+    insn.row = &kMatrixProduct;
+    Instruction after = insn;
+    push(std::move(insn));
+    after.row = &kMatrixResult;
+    after.operands = {result};
+    after.counts = false;
+    after.more_units = 1;
+    push(std::move(after));
   }
 
   // One comparison after the other; the last target needs none.
@@ -252,6 +281,72 @@ class Inliner {
       push(std::move(test));
     }
     push(jump(std::move(insn), renamed(targets.back(), names)));
+  }
+
+  // What stands for an instruction: it counts, and the function that does its work does not.
+  void change_barrier(Instruction insn) {
+    const Type b64{Kind::kBits, 64};
+    const auto number = [](uint64_t n) {
+      return Operand{.kind = Operand::Kind::kInteger, .value = n};
+    };
+    const bool has_state = insn.row->operands[0] == 'd';
+    const size_t at = has_state ? 1 : 0;
+    const Operand value = insn.operands.size() > at + 1 ? insn.operands[at + 1] : number(1);
+    const bool is_bytes = insn.has("expect_tx") || insn.has("complete_tx");
+    const bool arrives = !is_bytes || has_state;
+    const bool comes = insn.has("complete_tx");
+    const Operand bytes = is_bytes && !comes ? value : number(0);
+    const Operand came = comes ? value : number(0);
+    const Operand arrivals = !arrives ? number(0) : is_bytes ? number(1) : value;
+    const Operand fewer = insn.has("arrive_drop") ? arrivals : number(0);
+
+    const Function& f = prelude_function("barrier_change");
+    const Operand address = insn.operands[at], state = insn.operands[0];
+    const std::string end = fmt::format("@end{}", ++ends_),
+                      stem = fmt::format("@emulated{}", ends_);
+    const Instruction original = insn;
+    insn.row = &kCallInPlace;
+    insn.operands.clear();
+    insn.guard = kNoRegister;
+    push(std::move(insn));
+    Instruction step = original;
+    step.guard = kNoRegister;
+    is_quiet_ = true;
+    if (original.guard != kNoRegister) {
+      Instruction skip = jump(original, end);
+      skip.guard_is_negated = !original.guard_is_negated;
+      push(std::move(skip));
+    }
+    Names names;
+    const auto variable = [&](const Variable& v) {
+      const std::string name = stem + v.name;
+      names[v.name] = name;
+      registers_of_[name] = {};
+      return part(original, name, 0, b64);
+    };
+    step.types = {b64};
+    step.row = &kAddressOf;
+    step.operands = {variable(f.params[0]), address};
+    push(step);
+    step.row = &kStoreParamRegister;
+    const Operand* const values[] = {&arrivals, &fewer, &bytes, &came};
+    for (size_t k = 0; k < std::size(values); ++k) {
+      step.operands = {variable(f.params[k + 1]), *values[k]};
+      push(step);
+    }
+    const Operand old = variable(f.returns[0]);
+    const auto first = static_cast<uint32_t>(out_.registers.size());
+    out_.registers.insert(out_.registers.end(), f.registers.begin(), f.registers.end());
+    const std::string done = end + ".done";
+    append(f, first, std::move(names), done);
+    place_label(done);
+    if (has_state && !state.is(Operand::Kind::kSink)) {
+      step.row = &kLoadParamRegister;
+      step.operands = {state, old};
+      push(step);
+    }
+    is_quiet_ = false;
+    place_label(end);
   }
 
   static const std::string& renamed(const std::string& name, const Names& names) {
@@ -397,6 +492,7 @@ class Inliner {
   std::set<std::string> by_address_;
   std::map<const Function*, bool> recursive_;
   int instances_ = 0, ends_ = 0;
+  bool is_quiet_ = false;  // what is added does not count
   // Per variable of parameters: byte offset to register.
   std::map<std::string, std::map<uint64_t, uint32_t>> registers_of_;
   std::set<std::string> shared_;

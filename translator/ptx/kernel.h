@@ -23,6 +23,7 @@ enum class HostCall : uint8_t {
   kTrap,
   kMalloc,
   kFree,
+  kMatrix,
 };
 
 struct StaticInstruction {

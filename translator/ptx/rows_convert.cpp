@@ -21,10 +21,11 @@ FpFormat format(Type t) {
 // {a, b, …} in a word, the first lowest.
 void pack(Emitter& e, const Operand& d, const Operand& parts, Type whole) {
   const auto bits = static_cast<int>(whole.bits / parts.elements.size());
+  const Type part{Kind::kBits, static_cast<uint8_t>(bits)};
   const Slot sum = e.temp();
-  e.b.mov(sum, e.reg(parts.elements[0]));
+  e.b.mov(sum, e.src(parts.elements[0], part));
   for (size_t k = 1; k < parts.elements.size(); ++k)
-    e.b.add_lsl64(sum, sum, e.reg(parts.elements[k]), k * static_cast<size_t>(bits));
+    e.b.add_lsl64(sum, sum, e.src(parts.elements[k], part), k * static_cast<size_t>(bits));
   e.b.mov(e.dst(d), sum);
 }
 

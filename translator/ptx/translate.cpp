@@ -11,6 +11,7 @@
 #include "translator/common/link.h"
 #include "translator/ptx/allocate.h"
 #include "translator/ptx/finish.h"
+#include "translator/ptx/matrix_op.h"
 #include "translator/ptx/memory_map.h"
 #include "translator/ptx/rows.h"
 #include "translator/ptx/rows_internal.h"
@@ -113,6 +114,12 @@ class KernelTranslator {
       places_[v.name] = {Space::kLocal, kLocalWindowBase + local};
       local += v.size;
     }
+    const auto is_product = [](const Instruction& i) { return i.row == &kMatrixProduct; };
+    if (std::any_of(f_.body.begin(), f_.body.end(), is_product)) {
+      local = align_up(local, 16);
+      places_["@matrix"] = {Space::kLocal, kLocalWindowBase + local};
+      local += kMatrixBytes;
+    }
     if (whole_.has_stack) {
       out_.has_stack = true;
       local = align_up(local, 16);
@@ -132,8 +139,8 @@ class KernelTranslator {
 
   static bool ends_block(const Instruction& insn) {
     return is_branch(insn) || insn.base == "ret" || insn.base == "exit" || insn.base == "trap" ||
-           insn.base == "nanosleep" || insn.row == &kCallHost || insn.row == &kCallOut ||
-           insn.more_units != 0;
+           insn.base == "nanosleep" || insn.has("try_wait") || insn.row == &kCallHost ||
+           insn.row == &kCallOut || insn.row == &kMatrixProduct || insn.more_units != 0;
   }
   // What a false guard keeps from happening needs a branch around it. Other instructions choose
   // between their result and what was there.
