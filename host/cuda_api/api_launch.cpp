@@ -62,6 +62,11 @@ KernelCall make_call(const void* function, Dim3 grid, Dim3 block, void** argumen
                   .shared_bytes = static_cast<uint32_t>(shared_bytes),
                   .is_cooperative = is_cooperative};
   r.check_launch(call);
+  {
+    const std::lock_guard lock(r.mutex);
+    call.stack_bytes = r.limits[kLimitStackBytes];
+    call.heap_bytes = r.limits[kLimitHeapBytes];
+  }
   call.arguments.resize(facts.param_bytes);
   require(facts.params.empty() || arguments != nullptr);
   for (size_t i = 0; i < facts.params.size(); ++i)

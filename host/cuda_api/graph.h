@@ -19,6 +19,7 @@ struct KernelCall {
   Dim3 grid, block;
   uint32_t shared_bytes = 0;
   bool is_cooperative = false;
+  size_t stack_bytes = 1024, heap_bytes = 8 << 20;
   std::vector<std::byte> arguments;
 };
 

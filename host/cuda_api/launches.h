@@ -4,6 +4,9 @@
 
 namespace gpusim::cuda_api {
 
+// cudaLimit
+inline constexpr int kLimitStackBytes = 0, kLimitHeapBytes = 2;
+
 // Copies the arguments: pointers to them, one for each parameter. Throws Refusal where the device
 // cannot run such a launch.
 KernelCall make_call(const void* function, Dim3 grid, Dim3 block, void** arguments,

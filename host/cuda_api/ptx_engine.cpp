@@ -73,7 +73,9 @@ class PtxEngine final : public KernelEngine {
                         .block = {l.block.x, l.block.y, l.block.z},
                         .dynamic_shared_bytes = l.dynamic_shared_bytes,
                         .params = l.params,
-                        .cooperative = l.is_cooperative});
+                        .cooperative = l.is_cooperative,
+                        .stack_bytes = l.stack_bytes,
+                        .heap_bytes = l.heap_bytes});
     LaunchOutcome outcome{.threads = result.threads, .instructions = result.thread_instructions};
     for (ptx::OpcodeCount& o : result.opcodes)
       outcome.opcodes.emplace_back(std::move(o.opcode), o.count);

@@ -207,7 +207,9 @@ void Runtime::run_kernel(const KernelCall& call) {
                                .block = call.block,
                                .dynamic_shared_bytes = call.shared_bytes,
                                .params = call.arguments,
-                               .is_cooperative = call.is_cooperative});
+                               .is_cooperative = call.is_cooperative,
+                               .stack_bytes = call.stack_bytes,
+                               .heap_bytes = call.heap_bytes});
   } catch (const std::exception& error) {
     outcome.fault = {kLaunchFailure,
                      fmt::format("kernel {}: {}", readable_name(facts.name), error.what())};

@@ -134,7 +134,7 @@ class Runtime {
   Statistics statistics;
   // The error that ended the device's work; every later call returns it.
   std::atomic<int> sticky{0};
-  std::map<int, size_t> limits;
+  std::map<int, size_t> limits;  // by the numbers of cudaLimit
 
   void run(const Node& node);
 

@@ -9,6 +9,7 @@
 
 #include "device_sim/base/error.h"
 #include "device_sim/base/nearest_name.h"
+#include "device_sim/core/cta.h"
 #include "host/ptx/kernel_machine.h"
 #include "host/ptx/memory.h"
 #include "translator/ptx/memory_map.h"
@@ -31,11 +32,19 @@ class LoadedModule {
 constexpr uint64_t kMostParamBytes = 32764;
 
 struct Engine::State {
-  State() { memory.add(params.address(), params.size_bytes(), kRead, "parameters"); }
+  State() {
+    memory.add(params.address(), params.size_bytes(), kRead, "parameters");
+    memory.add(workspace.address(), workspace.size_bytes(), kRead | kWrite, "the grid's barrier");
+  }
 
   EngineOptions options;
   ProcessMemory memory;
   Pages params{kMostParamBytes};  // of the launch that runs
+  // What the CTAs of a cooperative grid share: cooperative groups keep a barrier in the second
+  // word.
+  Pages workspace{64};
+  std::unique_ptr<DeviceHeap> heap;
+  uint64_t clock = 0;  // of the device: no thread ran longer until now
   std::mutex mutex;
   std::vector<std::unique_ptr<LoadedModule>> modules;
 
@@ -48,6 +57,9 @@ struct Engine::State {
 namespace {
 
 constexpr uint64_t kMostVariableBytes = uint64_t{1} << 36;
+constexpr uint64_t kStackFactor = 16, kMostStackBytes = uint64_t{1} << 22;
+// As many as the largest of devices has; blocks take whole powers of two.
+constexpr uint64_t kMostCooperativeThreads = uint64_t{1} << 19;
 
 uint64_t align_up(uint64_t x, uint64_t to) { return (x + to - 1) / to * to; }
 
@@ -84,8 +96,12 @@ void check_launch(const Launch& l) {
   if (l.dynamic_shared_bytes > kMostCtaBytes - k.code.dynamic_shared_offset)
     throw Error(fmt::format("kernel '{}': {} bytes of shared memory are too many", name,
                             l.dynamic_shared_bytes));
-  if (l.cooperative)
-    throw Error(fmt::format("kernel '{}': cooperative launches are not supported", name));
+  if (l.cooperative &&
+      (l.grid.count() << cta_shift_of(static_cast<uint32_t>(threads))) > kMostCooperativeThreads)
+    throw Error(
+        fmt::format("kernel '{}': a cooperative grid of {} blocks of {} threads; all have to be "
+                    "resident, and at most {} threads can be",
+                    name, l.grid.count(), threads, kMostCooperativeThreads));
 }
 
 void add_counts(const KernelCode& code, const std::vector<uint64_t>& counts, LaunchResult& result) {
@@ -152,6 +168,8 @@ void Engine::State::place_variables(LoadedModule& m) {
   m.variables = Pages(sizes[0]);
   m.constants = Pages(sizes[1]);
   m.const_bytes = static_cast<uint32_t>(sizes[1]);
+  for (size_t k = 0; k < m.program.addressed.size(); ++k)
+    m.places[m.program.addressed[k]] = {Space::kGlobal, kCodeBase + kCodeUnit * k};
   const auto pages_of = [&](const Variable& v) -> Pages& {
     return v.space == Space::kConst ? m.constants : m.variables;
   };
@@ -168,7 +186,7 @@ void Engine::State::place_variables(LoadedModule& m) {
       if (found == m.places.end())
         throw Error(
             fmt::format("{}:{}: '{}' is initialised with the address of '{}', which is no "
-                        "variable of the module; addresses of functions are not supported",
+                        "variable or function of the module",
                         m.origin, v.line, v.name, a.symbol));
       const uint64_t address = found->second.address + static_cast<uint64_t>(a.addend);
       std::memcpy(to + a.offset, &address, sizeof address);
@@ -260,19 +278,36 @@ LaunchResult Engine::State::run(const Launch& launch) {
   const Kernel& k = *launch.kernel;
   if (!launch.params.empty())
     std::memcpy(params.data(), launch.params.data(), launch.params.size());
-  Grid grid{
-      .launch = launch, .param_address = params.address(), .mutex = {}, .fault = {}, .printed = {}};
+  if (k.code.has_heap && heap == nullptr) {
+    heap = std::make_unique<DeviceHeap>(launch.heap_bytes);
+    memory.add(heap->address(), heap->size_bytes(), kRead | kWrite, "the device's heap");
+  }
+  // Here frames keep whole registers of 64 bits, and all that are live.
+  const uint64_t stack =
+      k.code.has_stack ? std::min(launch.stack_bytes * kStackFactor, kMostStackBytes) : 0;
+  std::memset(workspace.data(), 0, workspace.size_bytes());
+  Grid grid{.launch = launch,
+            .param_address = params.address(),
+            .heap = heap.get(),
+            .clock = clock,
+            .workspace_address = launch.cooperative ? workspace.address() : 0,
+            .mutex = {},
+            .fault = {},
+            .printed = {}};
   const uint64_t ctas = launch.grid.count();
   const uint32_t shared = launch.dynamic_shared_bytes != 0
                               ? k.code.dynamic_shared_offset + launch.dynamic_shared_bytes
                               : k.code.static_shared_bytes + kReservedSharedBytes;
   const size_t machines = std::min<uint64_t>(options.threads, ctas);
   const uint64_t share = (ctas + machines - 1) / machines;
-  if (!k.machines.empty() && !k.machines.front()->fits(launch.block, shared, share))
-    k.machines.clear();
+  const auto fits = [&](const auto& m) {
+    return m->fits(launch.block, shared, share, launch.cooperative, stack);
+  };
+  if (!std::all_of(k.machines.begin(), k.machines.end(), fits)) k.machines.clear();
   while (k.machines.size() < machines)
-    k.machines.push_back(std::make_unique<KernelMachine>(
-        k.code, k.origin, k.files, memory, options.backend, launch.block, shared, share));
+    k.machines.push_back(std::make_unique<KernelMachine>(k.code, k.origin, k.files, memory,
+                                                         options.backend, launch.block, shared,
+                                                         share, launch.cooperative, stack));
   std::vector<std::vector<uint64_t>> before;
   for (size_t m = 0; m < machines; ++m) before.push_back(k.machines[m]->block_counts());
   std::vector<std::exception_ptr> failures(machines);
@@ -299,6 +334,7 @@ LaunchResult Engine::State::run(const Launch& launch) {
     for (size_t b = 0; b < counts.size(); ++b) counts[b] += after[b] - before[m][b];
   }
   add_counts(k.code, counts, result);
+  clock = std::max(clock + result.thread_instructions, grid.latest_clock);
   std::stable_sort(grid.printed.begin(), grid.printed.end(),
                    [](const Printed& x, const Printed& y) { return x.cta < y.cta; });
   for (const Printed& p : grid.printed) std::fwrite(p.text.data(), 1, p.text.size(), stdout);

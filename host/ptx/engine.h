@@ -56,6 +56,8 @@ struct Launch {
   uint32_t dynamic_shared_bytes = 0;
   std::span<const std::byte> params;
   bool cooperative = false;
+  uint64_t stack_bytes = 1024;    // of each thread; 16 times as much is there: see docs/ptx.md
+  uint64_t heap_bytes = 8 << 20;  // for malloc of kernels: the first launch that needs it counts
 };
 
 struct LaunchResult {

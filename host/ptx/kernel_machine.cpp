@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "device_sim/base/error.h"
 #include "device_sim/core/cta.h"
+#include "host/ptx/matrix.h"
 #include "host/ptx/printf.h"
 #include "translator/common/link.h"
 #include "translator/ptx/memory_map.h"
@@ -17,6 +19,8 @@ namespace {
 // Threads that are resident on one machine: their registers stay in the host's caches.
 constexpr uint32_t kResidentThreads = 1024;
 constexpr uint64_t kSlice = 1 << 20;
+// CTAs of a cooperative grid spin until the last one has come: none may do so for long.
+constexpr uint64_t kCooperativeSlice = 1 << 12;
 
 Dim3 coordinates(uint64_t n, const Dim3& of) {
   return {static_cast<uint32_t>(n % of.x), static_cast<uint32_t>(n / of.x % of.y),
@@ -54,39 +58,44 @@ Reason reason_of(gpusim::Fault fault) {
 KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
                              const std::map<uint32_t, std::string>& files,
                              const ProcessMemory& memory, const std::string& backend,
-                             const Dim3& block, uint32_t shared_bytes, uint64_t ctas)
+                             const Dim3& block, uint32_t shared_bytes, uint64_t ctas,
+                             bool all_resident, uint64_t stack_bytes)
     : code_(code),
       origin_(origin),
       files_(files),
       memory_(memory),
       backend_(make_backend(backend, {.in_place = true, .warps = true})),
       block_(block),
-      shared_bytes_(shared_bytes) {
+      shared_bytes_(shared_bytes),
+      stack_bytes_(stack_bytes) {
   const auto threads = static_cast<uint32_t>(block.count());
   shift_ = cta_shift_of(threads);
-  places_ = places_for(block, ctas);
+  places_ = places_for(block, ctas, all_resident);
   MachineConfig config;
   memory.configure(config);
   config.cores = places_ << shift_;
   config.memory_model = MemoryModel::kPrivate;
   config.window_base = kLocalWindowBase;
-  config.window_shift = std::max(
-      12u, static_cast<uint32_t>(std::bit_width(std::max<uint64_t>(code.local_bytes, 1) - 1)));
+  const uint64_t local_bytes = code.local_bytes + (code.has_stack ? stack_bytes : 0);
+  config.window_shift =
+      std::max(12u, static_cast<uint32_t>(std::bit_width(std::max<uint64_t>(local_bytes, 1) - 1)));
   config.cta_threads = threads;
   config.cta_base = kCtaBase;
   config.cta_bytes = (std::max(shared_bytes, 8u) + 7u) & ~7u;
   config.threads = 1;
   backend_->configure(code.module, config);
-  if (code.local_bytes != 0)
+  if (local_bytes != 0)
     backend_->set_permissions_all(kLocalWindowBase, uint64_t{1} << config.window_shift,
                                   kRead | kWrite);
   entry_ = find_block(code.module.code, code.module.entry);
   cta_at_.assign(places_, 0);
+  at_product_.assign(config.cores / kWarpLanes, 0);
   set_constant_slots();
 }
 
-uint32_t KernelMachine::places_for(const Dim3& block, uint64_t ctas) {
+uint32_t KernelMachine::places_for(const Dim3& block, uint64_t ctas, bool all_resident) {
   const uint32_t shift = cta_shift_of(static_cast<uint32_t>(block.count()));
+  if (all_resident) return static_cast<uint32_t>(ctas);
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(ctas, 1, std::max(1u, kResidentThreads >> shift)));
 }
@@ -140,6 +149,7 @@ void KernelMachine::set_launch_slots(const Grid& grid) {
   set_all(kNctaidX, grid.launch.grid.x);
   set_all(kNctaidY, grid.launch.grid.y);
   set_all(kNctaidZ, grid.launch.grid.z);
+  set_all(kWorkspace, grid.workspace_address);
   if (code_.param_base != kNoSlot)
     backend_->set_slots(static_cast<Slot>(code_.param_base), {grid.param_address, 0});
 }
@@ -157,6 +167,7 @@ bool KernelMachine::start_next(Grid& grid, uint32_t place) {
   set(Special::kCtaidX, at.x);
   set(Special::kCtaidY, at.y);
   set(Special::kCtaidZ, at.z);
+  set(Special::kClock, grid.clock);
   if (shared_bytes_ > kReservedSharedBytes) {
     const std::span<uint8_t> shared = backend_->cta_memory(place);
     std::fill(shared.begin(), shared.end(), uint8_t{0});
@@ -170,22 +181,40 @@ void KernelMachine::run(Grid& grid) {
     backend_->reset(0);
     set_constant_slots();
     needs_reset_ = false;
+    std::fill(at_product_.begin(), at_product_.end(), 0);
     removals_ = memory_.removals();
   }
   set_launch_slots(grid);
   uint32_t active = 0;
   for (uint32_t p = 0; p < places_; ++p) active += start_next(grid, p);
+  const uint64_t slice = grid.launch.cooperative ? kCooperativeSlice : kSlice;
   while (active != 0 && !grid.stops.load(std::memory_order_relaxed)) {
-    const std::span<const Event> events = backend_->run_slice(kSlice);
+    const std::span<const Event> events = backend_->run_slice(slice);
     for (const Event& e : events) {
-      if (e.status == CoreStatus::kCtaEnd)
+      if (e.status == CoreStatus::kCtaEnd) {
+        note_clock(grid, e.core >> shift_);
         active -= !start_next(grid, e.core >> shift_);
-      else
+      } else {
         serve(grid, e);
+      }
     }
-    if (events.empty() && backend_->runnable() == 0) break;
+    if (events.empty() && backend_->runnable() == 0) {
+      report_lone_products(grid);
+      break;
+    }
   }
   if (grid.stops.load(std::memory_order_relaxed)) needs_reset_ = true;
+}
+
+// nanosleep moves clocks beyond the number of instructions.
+void KernelMachine::note_clock(Grid& grid, uint32_t place) {
+  const int slot = code_.specials[static_cast<int>(Special::kClock)];
+  if (slot == kNoSlot) return;
+  uint64_t latest = 0;
+  for (uint32_t t = 0; t < block_.count(); ++t)
+    latest = std::max(latest, backend_->slot((place << shift_) + t, static_cast<Slot>(slot)));
+  const std::lock_guard lock(grid.mutex);
+  grid.latest_clock = std::max(grid.latest_clock, latest);
 }
 
 void KernelMachine::serve(Grid& grid, const Event& event) {
@@ -196,16 +225,64 @@ void KernelMachine::serve(Grid& grid, const Event& event) {
       why += fmt::format(" {:#x}: {}", event.address, memory_.describe(event.address));
     return report(grid, event, r.kind, std::move(why));
   }
+  if (event.status == CoreStatus::kJump)
+    return report(grid, event, Fault::Reason::kAddress,
+                  fmt::format("calls {:#x}, where no function begins that takes and gives the same",
+                              event.address));
   if (event.status != CoreStatus::kService)
     return report(grid, event, Fault::Reason::kOther, "cannot go on");
   switch (static_cast<HostCall>(event.slot)) {
     case HostCall::kPrintf:
       print(grid, event);
+      set_result(event, 1);
       return backend_->start(event.core, event.uop);
     case HostCall::kAssertFail:
       return report(grid, event, Fault::Reason::kAssert, assertion(event));
+    case HostCall::kMalloc:
+      set_result(event, grid.heap->allocate(argument(event, 0)));
+      return backend_->start(event.core, event.uop);
+    case HostCall::kFree:
+      if (!grid.heap->free(argument(event, 0)))
+        return report(grid, event, Fault::Reason::kOther,
+                      fmt::format("frees {:#x}, where no block of the device's heap begins",
+                                  argument(event, 0)));
+      return backend_->start(event.core, event.uop);
+    case HostCall::kMatrix:
+      return multiply_matrices(event);
     default:
       return report(grid, event, Fault::Reason::kTrap, "executes trap");
+  }
+}
+
+// Lanes come one after the other, and go on when the last one has come.
+void KernelMachine::multiply_matrices(const Event& event) {
+  const uint32_t warp = event.core / kWarpLanes, first = warp * kWarpLanes;
+  at_product_[warp] |= 1u << event.core % kWarpLanes;
+  if (at_product_[warp] != ~uint32_t{0}) return;
+  at_product_[warp] = 0;
+  const MatrixOp op = MatrixOp::unpack(argument(event, 0));
+  const uint64_t room = argument(event, 1);
+  std::array<MatrixWords, kWarpLanes> lanes;
+  const auto bytes = [&](uint32_t lane) {
+    return std::span(reinterpret_cast<uint8_t*>(lanes[lane].data()), sizeof(MatrixWords));
+  };
+  for (uint32_t lane = 0; lane < kWarpLanes; ++lane) read(first + lane, room, bytes(lane));
+  multiply(op, lanes);
+  const auto size = 8 * static_cast<size_t>(registers_of_sum(op, op.d));
+  for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
+    backend_->write_memory(first + lane, room, bytes(lane).first(size));
+    backend_->start(first + lane, event.uop);
+  }
+}
+
+// Nobody else comes: other lanes of the warp are elsewhere, have ended, or never were.
+void KernelMachine::report_lone_products(Grid& grid) {
+  for (uint32_t warp = 0; warp < at_product_.size(); ++warp) {
+    if (at_product_[warp] == 0) continue;
+    const auto lane = static_cast<uint32_t>(std::countr_zero(at_product_[warp]));
+    at_product_[warp] = 0;
+    report(grid, {.core = warp * kWarpLanes + lane, .status = CoreStatus::kService},
+           Fault::Reason::kOther, "multiplies matrices without all 32 threads of its warp");
   }
 }
 
@@ -247,6 +324,11 @@ void KernelMachine::report(Grid& grid, const Event& event, Fault::Reason reason,
 uint64_t KernelMachine::argument(const Event& event, int number) {
   const int slot = code_.call_slots[number];
   return slot == kNoSlot ? 0 : backend_->slot(event.core, static_cast<Slot>(slot));
+}
+
+void KernelMachine::set_result(const Event& event, uint64_t value) {
+  if (code_.call_slots[0] != kNoSlot)
+    backend_->set_slot(event.core, static_cast<Slot>(code_.call_slots[0]), value);
 }
 
 std::string KernelMachine::read_string(uint32_t core, uint64_t address) {

@@ -9,6 +9,7 @@
 
 #include "device_sim/core/backend.h"
 #include "host/ptx/engine.h"
+#include "host/ptx/heap.h"
 #include "host/ptx/memory.h"
 
 namespace gpusim::ptx {
@@ -23,40 +24,50 @@ struct Printed {
 struct Grid {
   const Launch& launch;
   uint64_t param_address;
+  DeviceHeap* heap = nullptr;      // where the kernel calls malloc or free
+  uint64_t clock = 0;              // of the device, at the beginning
+  uint64_t workspace_address = 0;  // of a cooperative grid: its barrier
   std::atomic<uint64_t> next_cta{0};
   std::atomic<bool> stops{false};
   std::mutex mutex;  // of what follows
   std::optional<Fault> fault;
   uint64_t fault_cta = 0;
   std::vector<Printed> printed;
+  uint64_t latest_clock = 0;  // that a thread had at its end
 };
 
 class KernelMachine {
  public:
   KernelMachine(const KernelCode& code, const std::string& origin,
                 const std::map<uint32_t, std::string>& files, const ProcessMemory& memory,
-                const std::string& backend, const Dim3& block, uint32_t shared_bytes,
-                uint64_t ctas);
+                const std::string& backend, const Dim3& block, uint32_t shared_bytes, uint64_t ctas,
+                bool all_resident, uint64_t stack_bytes);
 
   /// Whether it can run such a launch, of so many CTAs on this machine.
-  bool fits(const Dim3& block, uint32_t shared_bytes, uint64_t ctas) const {
-    return block == block_ && shared_bytes == shared_bytes_ && places_for(block, ctas) <= places_;
+  bool fits(const Dim3& block, uint32_t shared_bytes, uint64_t ctas, bool all_resident,
+            uint64_t stack_bytes) const {
+    return stack_bytes <= stack_bytes_ && block == block_ && shared_bytes == shared_bytes_ &&
+           places_for(block, ctas, all_resident) <= places_;
   }
   /// Runs CTAs of the grid until none is left.
   void run(Grid& grid);
   std::vector<uint64_t> block_counts() { return backend_->block_counts(); }
 
  private:
-  static uint32_t places_for(const Dim3& block, uint64_t ctas);
+  static uint32_t places_for(const Dim3& block, uint64_t ctas, bool all_resident);
   void set_constant_slots();
   void set_launch_slots(const Grid& grid);
   void set_all(Special what, uint64_t value);
   bool start_next(Grid& grid, uint32_t place);
+  void note_clock(Grid& grid, uint32_t place);
   void serve(Grid& grid, const Event& event);
   void report(Grid& grid, const Event& event, Fault::Reason reason, std::string why);
   void print(Grid& grid, const Event& event);
+  void multiply_matrices(const Event& event);
+  void report_lone_products(Grid& grid);
   std::string assertion(const Event& event);
   uint64_t argument(const Event& event, int number);
+  void set_result(const Event& event, uint64_t value);
   std::string read_string(uint32_t core, uint64_t address);
   bool may_read(uint32_t core, uint64_t address);
   bool read(uint32_t core, uint64_t address, std::span<uint8_t> out) {
@@ -70,10 +81,12 @@ class KernelMachine {
   std::unique_ptr<Backend> backend_;
   Dim3 block_;
   uint32_t shared_bytes_;
+  uint64_t stack_bytes_;
   uint32_t places_ = 1, shift_ = 5, entry_ = 0;
   uint64_t removals_ = 0;
   std::vector<uint64_t> cta_at_;  // per place: the linear number of its CTA
   bool needs_reset_ = false;
+  std::vector<uint32_t> at_product_;  // per warp: lanes that wait for the others of theirs
 };
 
 class Kernel {

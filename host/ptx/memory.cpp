@@ -77,6 +77,9 @@ void ProcessMemory::configure(MachineConfig& config) const {
 std::string ProcessMemory::describe(uint64_t address) const {
   if (address < kCtaBase) return "a null pointer, or an offset from one";
   if (address < kLowest) return "beyond the shared memory of the block";
+  if (address >= kLocalWindowBase)
+    return "beyond the thread's local memory; if that is a stack that overflows, "
+           "cudaDeviceSetLimit(cudaLimitStackSize, ...) makes it larger";
   auto it = ranges_.upper_bound(address);
   if (it != ranges_.begin()) {
     const auto& [begin, range] = *std::prev(it);

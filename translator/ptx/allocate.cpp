@@ -8,10 +8,13 @@
 
 namespace gpusim::ptx {
 
-bool is_branch(const Instruction& insn) { return insn.row == rows_of("bra").front(); }
+bool is_branch(const Instruction& insn) {
+  static const Row* const bra = rows_of("bra").front();
+  return insn.row == bra || insn.row == &kBranchIfEqual;
+}
 
 bool falls_through(const Instruction& insn) {
-  if (insn.guard != kNoRegister) return true;
+  if (insn.guard != kNoRegister || insn.row == &kBranchIfEqual) return true;
   return !is_branch(insn) && insn.base != "ret" && insn.base != "exit" && insn.base != "trap";
 }
 
@@ -117,6 +120,20 @@ class Allocator {
     for (const Names& n : names_) order.insert(order.end(), n.reads.begin(), n.reads.end());
     colour(order, a);
     return a;
+  }
+
+  std::vector<uint32_t> live_before(size_t at) const {
+    const auto& b = *std::find_if(blocks_.begin(), blocks_.end(),
+                                  [&](const Block& x) { return x.begin <= at && at < x.end; });
+    Bits live(f_.registers.size());
+    for (const size_t next : b.next) live.add(blocks_[next].live_in);
+    for (size_t i = b.end; i-- > at;) {
+      for (const uint32_t r : names_[i].writes) live.reset(r);
+      for (const uint32_t r : names_[i].reads) live.set(r);
+    }
+    std::vector<uint32_t> out;
+    live.for_each([&](uint32_t r) { out.push_back(r); });
+    return out;
   }
 
  private:
@@ -255,5 +272,13 @@ class Allocator {
 }  // namespace
 
 Allocation allocate_registers(const Function& f) { return Allocator(f).run(); }
+
+std::vector<std::vector<uint32_t>> live_before(const Function& f,
+                                               const std::vector<uint32_t>& instructions) {
+  const Allocator a(f);
+  std::vector<std::vector<uint32_t>> out;
+  for (const uint32_t i : instructions) out.push_back(a.live_before(i));
+  return out;
+}
 
 }  // namespace gpusim::ptx

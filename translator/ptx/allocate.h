@@ -14,6 +14,10 @@ struct Allocation {
 
 Allocation allocate_registers(const Function& f);
 
+/// Registers that are live before each of these instructions.
+std::vector<std::vector<uint32_t>> live_before(const Function& f,
+                                               const std::vector<uint32_t>& instructions);
+
 /// Whether control may go on behind an instruction, and whether it goes to its label.
 bool falls_through(const Instruction& insn);
 bool is_branch(const Instruction& insn);

@@ -58,6 +58,14 @@ std::optional<uint64_t> Emitter::constant(const Operand& o, Type t) const {
       static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(o.value))));
 }
 
+// The clock's slot is ahead: it has all instructions of the block. The translator, which knows how
+// many those are, fills in how far.
+Slot Emitter::clock() {
+  const Slot t = temp();
+  b.addi64(t, special_slot(Special::kClock), 0);
+  return t;
+}
+
 Slot Emitter::src(const Operand& o, Type t) {
   if (const auto value = constant(o, t)) return konst(*value);
   const Slot s = reg(o);

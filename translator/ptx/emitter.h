@@ -57,6 +57,8 @@ class Emitter {
   Slot temp() { return b.temp(); }
   /// A slot that holds a value.
   Slot konst(uint64_t value);
+  /// A slot with the thread's clock (Special::kClock).
+  Slot clock();
   bool is_sink(const Operand& o) const { return o.is(Operand::Kind::kSink); }
 
   // Micro-ops with a state word.

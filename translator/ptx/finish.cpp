@@ -6,6 +6,7 @@
 #include "translator/common/link.h"
 #include "translator/common/op_shape.h"
 #include "translator/passes/block_graph.h"
+#include "translator/ptx/memory_map.h"
 #include "translator/ptx/slots.h"
 
 namespace gpusim::ptx {
@@ -59,6 +60,7 @@ void remove_dead(std::vector<CodeBlock>& blocks) {
   std::vector<Slots> live_in(blocks.size());
   const auto live_out = [&](size_t k) {
     Slots live;
+    if (next[k].indirect) live.set();  // it may go on anywhere
     for (const int s : {next[k].taken, next[k].next})
       if (s >= 0) live |= live_in[static_cast<size_t>(s)];
     return live;
@@ -95,7 +97,7 @@ void remove_dead(std::vector<CodeBlock>& blocks) {
 }  // namespace
 
 void finish(std::vector<CodeBlock> blocks, const std::map<uint64_t, Slot>& constants,
-            uint32_t units, KernelCode& kernel) {
+            uint32_t units, uint64_t entry, KernelCode& kernel) {
   remove_dead(blocks);
   Slots used;
   used.set(kZeroSlot);
@@ -135,7 +137,8 @@ void finish(std::vector<CodeBlock> blocks, const std::map<uint64_t, Slot>& const
     kernel.specials[k] = number[special_slot(static_cast<Special>(k))];
   for (int k = 0; k < kCallSlotCount; ++k) kernel.call_slots[k] = number[kCallSlots + k];
 
-  m.code.text_base = m.entry = blocks.front().draft.pc;
+  m.code.text_base = kCodeBase;
+  m.entry = entry;
   m.code.pc_shift = 2;
   m.code.uop_at.assign(units, kNoUop);
   m.code.insn_class.assign(units, CodeMap::kNotCode);

@@ -9,8 +9,9 @@
 
 namespace gpusim::ptx {
 
-/// Fills in the kernel's module and slots. `units`: of code addresses.
+/// Fills in the kernel's module and slots. `units`: of code addresses, of which the kernel begins
+/// at `entry`.
 void finish(std::vector<CodeBlock> blocks, const std::map<uint64_t, Slot>& constants,
-            uint32_t units, KernelCode& kernel);
+            uint32_t units, uint64_t entry, KernelCode& kernel);
 
 }  // namespace gpusim::ptx

@@ -3,9 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "device_sim/base/error.h"
+#include "translator/ptx/allocate.h"
+#include "translator/ptx/frames.h"
+#include "translator/ptx/kernel.h"
+#include "translator/ptx/memory_map.h"
+#include "translator/ptx/prelude.h"
 #include "translator/ptx/rows_internal.h"
 
 namespace gpusim::ptx {
@@ -13,40 +19,160 @@ namespace {
 
 constexpr size_t kMostInstructions = 1 << 20;
 
+// What the host does for a thread. Arguments that are left out come last; bits of arguments and of
+// the result, 0: there is none.
+struct HostFunction {
+  std::string_view name;
+  HostCall call;
+  size_t parameters;
+  std::vector<int> arguments;
+  int result;
+};
+const HostFunction* host_function(std::string_view name) {
+  static const HostFunction all[] = {
+      // format, arguments
+      {"vprintf", HostCall::kPrintf, 2, {64, 64}, 32},
+      // message, file, line, function, size of a character
+      {"__assertfail", HostCall::kAssertFail, 5, {64, 64, 32, 64}, 0},
+      {"malloc", HostCall::kMalloc, 1, {64}, 64},
+      {"free", HostCall::kFree, 1, {64}, 0},
+  };
+  for (const HostFunction& f : all)
+    if (f.name == name) return &f;
+  return nullptr;
+}
+
 class Inliner {
  public:
-  Inliner(const Function& kernel, const Functions& functions)
-      : functions_(functions), out_(kernel) {
+  Inliner(const Function& kernel, const Functions& functions, const Places& places)
+      : functions_(functions), places_(places), out_(kernel), frames_(out_) {
     out_.body.clear();
     out_.labels.clear();
     out_.variables.clear();
   }
 
-  Function run(const Function& kernel) {
+  WholeKernel run(const Function& kernel) {
+    WholeKernel whole;
+    frames_.begin({});
     append(kernel, /*first_register=*/0, {}, /*end_label=*/{});
-    return std::move(out_);
+    if (frames_.has_stack()) {
+      push(frames_.end_of_kernel());
+      for (size_t k = 0; k < queue_.size(); ++k) separate(*queue_[k]);
+      frames_.finish();
+      whole.has_stack = true;
+    }
+    for (const std::string& name : by_address_)
+      whole.addressed[places_.find(name)->second.address] = entry_label(name);
+    if (!by_address_.empty())
+      for (const auto& [name, f] : functions_) whole.addressed_units += places_.contains(name);
+    whole.function = std::move(out_);
+    return whole;
   }
 
  private:
   using Names = std::map<std::string, std::string>;
 
+  // A function that stands apart.
+  void separate(const Function& f) {
+    const Prototype signature{f.returns, f.params};
+    Names names;
+    const auto name_all = [&](const std::vector<Variable>& variables) {
+      for (const Variable& v : variables)
+        names[v.name] = fmt::format("{}@frame{}", v.name, frames_.count());
+    };
+    name_all(f.returns);
+    name_all(f.params);
+    frames_.begin(signature, names);
+    out_.labels[entry_label(f.name)] = static_cast<uint32_t>(out_.body.size());
+    push(frames_.clear_registers());
+    const auto first = static_cast<uint32_t>(out_.registers.size());
+    out_.registers.insert(out_.registers.end(), f.registers.begin(), f.registers.end());
+    append(f, first, std::move(names), {});
+    push(frames_.end_of_function());
+  }
+
+  static std::string entry_label(const std::string& name) { return "@function:" + name; }
+
+  void need(const Function& f) {
+    if (needed_.insert(&f).second) queue_.push_back(&f);
+  }
+
+  // Whether a function may come back to itself by direct calls.
+  bool is_recursive(const Function& f) {
+    const auto known = recursive_.find(&f);
+    if (known != recursive_.end()) return known->second;
+    std::set<const Function*> seen;
+    std::vector<const Function*> open{&f};
+    bool found = false;
+    while (!open.empty() && !found) {
+      const Function* at = open.back();
+      open.pop_back();
+      for (const Instruction& i : at->body) {
+        if (i.base != "call") continue;
+        const auto callee = functions_.find(i.operands[1].symbol);
+        if (callee == functions_.end()) continue;
+        found |= callee->second == &f;
+        if (seen.insert(callee->second).second) open.push_back(callee->second);
+      }
+    }
+    return recursive_[&f] = found;
+  }
+
+  // What a call that stays one hands over; nothing for a function that takes its caller's place.
+  std::optional<Prototype> signature_of(const Function& caller, const Instruction& insn) {
+    const Operand& callee = insn.operands[1];
+    if (callee.is(Operand::Kind::kSymbol)) {
+      const auto found = functions_.find(callee.symbol);
+      if (found == functions_.end() || !is_recursive(*found->second)) return std::nullopt;
+      return Prototype{found->second->returns, found->second->params};
+    }
+    const std::string& name = insn.operands[3].symbol;
+    const auto prototype = caller.prototypes.find(name);
+    if (prototype != caller.prototypes.end()) return prototype->second;
+    const auto targets = caller.call_targets.find(name);
+    if (targets != caller.call_targets.end())
+      for (const std::string& target : targets->second) {
+        const auto found = functions_.find(target);
+        if (found != functions_.end())
+          return Prototype{found->second->returns, found->second->params};
+      }
+    throw Error(fmt::format("line {}: an indirect call names '{}', which is no .callprototype",
+                            insn.line, name));
+  }
+
+  // All functions that a call by address may mean.
+  void need_addressed(const Prototype& signature) {
+    for (const auto& [name, f] : functions_) {
+      if (!places_.contains(name) || !Frames::is_alike(signature, {f->returns, f->params}))
+        continue;
+      need(*f);
+      by_address_.insert(name);
+    }
+  }
+
   // Copies a body. `names`: of its parameters, to the variables of the caller.
   void append(const Function& f, uint32_t first_register, Names names,
               const std::string& end_label) {
     if (!f.trouble.empty()) throw Error(f.trouble);
-    if (std::find(stack_.begin(), stack_.end(), &f) != stack_.end())
-      throw Error(fmt::format("'{}' calls itself, which is not supported", f.name));
-    stack_.push_back(&f);
-    const bool is_kernel = stack_.size() == 1;
+    const bool is_kernel = f.is_entry;
     const std::string suffix = is_kernel ? "" : fmt::format("@{}", ++instances_);
     for (Variable v : f.variables) {
       const bool is_own = v.space == Space::kLocal || v.space == Space::kParam;
       const std::string name = is_own ? v.name + suffix : v.name;
       names[v.name] = name;
+      if (v.space == Space::kLocal && frames_.is_in_function()) {
+        frames_.add_local(v, name);
+        continue;
+      }
       if (v.space == Space::kParam) registers_of_[name] = {};
       v.name = name;
       if (v.space != Space::kParam && (is_own || shared_.insert(name).second))
         out_.variables.push_back(std::move(v));
+    }
+    for (const Instruction& insn : f.body) {
+      if (insn.base != "call") continue;
+      const auto signature = signature_of(f, insn);
+      if (signature) frames_.add_outgoing(insn, *signature, names);
     }
     std::multimap<uint32_t, std::string> labels;
     for (const auto& [label, at] : f.labels) {
@@ -56,22 +182,30 @@ class Inliner {
     auto next_label = labels.begin();
     const auto place_labels = [&](size_t at) {
       for (; next_label != labels.end() && next_label->first <= at; ++next_label)
-        out_.labels[next_label->second] = static_cast<uint32_t>(out_.body.size());
+        place_label(next_label->second);
     };
     for (size_t at = 0; at < f.body.size(); ++at) {
       place_labels(at);
       Instruction insn = f.body[at];
       if (insn.guard != kNoRegister) insn.guard += first_register;
       for (Operand& o : insn.operands) rename(o, first_register, names);
+      frames_.to_memory(insn);
       if (insn.base == "call")
-        call(std::move(insn));
+        call(f, std::move(insn));
+      else if (insn.row->emit == nullptr && (insn.base == "mbarrier" || insn.base == "cp"))
+        change_barrier(std::move(insn));
+      else if (insn.row->emit == nullptr && (insn.base == "mma" || insn.base == "wmma"))
+        multiply(std::move(insn));
+      else if (insn.base == "brx")
+        branch_by_index(f, std::move(insn), names);
       else if (!end_label.empty() && insn.base == "ret")
         push(jump(std::move(insn), end_label));
+      else if (!is_kernel && insn.base == "ret")
+        push(frames_.return_of(std::move(insn)));
       else
         parameters(std::move(insn));
     }
     place_labels(f.body.size());
-    stack_.pop_back();
   }
 
   static void rename(Operand& o, uint32_t first_register, const Names& names) {
@@ -87,13 +221,137 @@ class Inliner {
     if (out_.body.size() >= kMostInstructions)
       throw Error(fmt::format("'{}' has more than {} instructions with what it calls", out_.name,
                               kMostInstructions));
+    if (is_quiet_) {
+      insn.counts = false;
+      if (is_branch(insn)) insn.more_units = 1;
+    }
     out_.body.push_back(std::move(insn));
+  }
+
+  // What follows an instruction that does not count begins a block: it needs a code address.
+  void place_label(const std::string& label) {
+    if (!out_.body.empty() && !out_.body.back().counts) out_.body.back().more_units = 1;
+    out_.labels[label] = static_cast<uint32_t>(out_.body.size());
   }
 
   static Instruction jump(Instruction insn, const std::string& label) {
     insn.row = rows_of("bra").front();
     insn.operands = {{.kind = Operand::Kind::kSymbol, .symbol = label}};
     return insn;
+  }
+
+  void multiply(Instruction insn) {
+    const Operand result = insn.operands[0];
+    insn.operands.erase(insn.operands.begin());
+    insn.row = &kMatrixProduct;
+    Instruction after = insn;
+    push(std::move(insn));
+    after.row = &kMatrixResult;
+    after.operands = {result};
+    after.counts = false;
+    after.more_units = 1;
+    push(std::move(after));
+  }
+
+  // One comparison after the other; the last target needs none.
+  void branch_by_index(const Function& f, Instruction insn, const Names& names) {
+    const Operand index = insn.operands[0];
+    if (insn.guard != kNoRegister)
+      throw Error(
+          fmt::format("line {}: '{}' with a guard is not supported", insn.line, insn.opcode));
+    const auto list = f.branch_targets.find(insn.operands[1].symbol);
+    constexpr size_t kMostTargets = 1 << 15;
+    if (list == f.branch_targets.end() || list->second.size() > kMostTargets ||
+        !index.is(Operand::Kind::kRegister))
+      throw Error(fmt::format("line {}: '{}' needs a register and the label of .branchtargets",
+                              insn.line, insn.opcode));
+    const std::vector<std::string>& targets = list->second;
+    Instruction counted = insn;
+    counted.row = &kCallInPlace;
+    counted.operands.clear();
+    push(std::move(counted));
+    insn.counts = false;
+    insn.more_units = 1;
+    for (size_t k = 0; k + 1 < targets.size(); ++k) {
+      Instruction test = insn;
+      test.row = &kBranchIfEqual;
+      test.operands = {{.kind = Operand::Kind::kSymbol, .symbol = renamed(targets[k], names)},
+                       index,
+                       {.kind = Operand::Kind::kInteger, .value = k}};
+      push(std::move(test));
+    }
+    push(jump(std::move(insn), renamed(targets.back(), names)));
+  }
+
+  // What stands for an instruction: it counts, and the function that does its work does not.
+  void change_barrier(Instruction insn) {
+    const Type b64{Kind::kBits, 64};
+    const auto number = [](uint64_t n) {
+      return Operand{.kind = Operand::Kind::kInteger, .value = n};
+    };
+    const bool has_state = insn.row->operands[0] == 'd';
+    const size_t at = has_state ? 1 : 0;
+    const Operand value = insn.operands.size() > at + 1 ? insn.operands[at + 1] : number(1);
+    const bool is_bytes = insn.has("expect_tx") || insn.has("complete_tx");
+    const bool arrives = !is_bytes || has_state;
+    const bool comes = insn.has("complete_tx");
+    const Operand bytes = is_bytes && !comes ? value : number(0);
+    const Operand came = comes ? value : number(0);
+    const Operand arrivals = !arrives ? number(0) : is_bytes ? number(1) : value;
+    const Operand fewer = insn.has("arrive_drop") ? arrivals : number(0);
+
+    const Function& f = prelude_function("barrier_change");
+    const Operand address = insn.operands[at], state = insn.operands[0];
+    const std::string end = fmt::format("@end{}", ++ends_),
+                      stem = fmt::format("@emulated{}", ends_);
+    const Instruction original = insn;
+    insn.row = &kCallInPlace;
+    insn.operands.clear();
+    insn.guard = kNoRegister;
+    push(std::move(insn));
+    Instruction step = original;
+    step.guard = kNoRegister;
+    is_quiet_ = true;
+    if (original.guard != kNoRegister) {
+      Instruction skip = jump(original, end);
+      skip.guard_is_negated = !original.guard_is_negated;
+      push(std::move(skip));
+    }
+    Names names;
+    const auto variable = [&](const Variable& v) {
+      const std::string name = stem + v.name;
+      names[v.name] = name;
+      registers_of_[name] = {};
+      return part(original, name, 0, b64);
+    };
+    step.types = {b64};
+    step.row = &kAddressOf;
+    step.operands = {variable(f.params[0]), address};
+    push(step);
+    step.row = &kStoreParamRegister;
+    const Operand* const values[] = {&arrivals, &fewer, &bytes, &came};
+    for (size_t k = 0; k < std::size(values); ++k) {
+      step.operands = {variable(f.params[k + 1]), *values[k]};
+      push(step);
+    }
+    const Operand old = variable(f.returns[0]);
+    const auto first = static_cast<uint32_t>(out_.registers.size());
+    out_.registers.insert(out_.registers.end(), f.registers.begin(), f.registers.end());
+    const std::string done = end + ".done";
+    append(f, first, std::move(names), done);
+    place_label(done);
+    if (has_state && !state.is(Operand::Kind::kSink)) {
+      step.row = &kLoadParamRegister;
+      step.operands = {state, old};
+      push(step);
+    }
+    is_quiet_ = false;
+    place_label(end);
+  }
+
+  static const std::string& renamed(const std::string& name, const Names& names) {
+    const auto found = names.find(name);
+    return found == names.end() ? name : found->second;
   }
 
   // The register that stands for bytes of a parameter.
@@ -159,15 +417,27 @@ class Inliner {
                             insn.line));
   }
 
-  void call(Instruction insn) {
+  void call(const Function& caller, Instruction insn) {
     if (insn.guard != kNoRegister)
       throw Error(fmt::format("line {}: a call with a guard is not supported", insn.line));
     const std::string callee = insn.operands[1].symbol;
+    if (const auto signature = signature_of(caller, insn)) {
+      frames_.check(insn, *signature);
+      if (callee.empty()) {
+        need_addressed(*signature);
+      } else {
+        need(*functions_.find(callee)->second);
+        insn.operands[1].symbol = entry_label(callee);
+      }
+      for (Instruction& part : frames_.call(std::move(insn))) push(std::move(part));
+      return;
+    }
     const std::vector<Operand> returns = insn.operands[0].elements,
                                arguments = insn.operands[2].elements;
-    if (callee == "vprintf" || callee == "__assertfail")
-      return call_host(std::move(insn), callee, returns, arguments);
     const auto found = functions_.find(callee);
+    const HostFunction* host = host_function(callee);
+    if (host != nullptr && (found == functions_.end() || !found->second->has_body))
+      return call_host(std::move(insn), *host, returns, arguments);
     if (found == functions_.end() || !found->second->has_body)
       throw Error(fmt::format("line {}: function '{}' is called, and nothing defines it", insn.line,
                               callee));
@@ -190,27 +460,39 @@ class Inliner {
     out_.labels[end] = static_cast<uint32_t>(out_.body.size());
   }
 
-  void call_host(Instruction insn, const std::string& callee, const std::vector<Operand>& returns,
+  void call_host(Instruction insn, const HostFunction& host, const std::vector<Operand>& returns,
                  const std::vector<Operand>& arguments) {
     insn.row = &kCallHost;
-    insn.operands = {{.kind = Operand::Kind::kSymbol, .symbol = callee}};
-    const Type b64{Kind::kBits, 64}, b32{Kind::kBits, 32};
-    // vprintf(format, arguments); __assertfail(message, file, line, function, size of a character)
-    const bool is_printf = callee == "vprintf";
-    if (arguments.size() != (is_printf ? 2 : 5))
+    insn.operands = {{.kind = Operand::Kind::kInteger, .value = static_cast<uint64_t>(host.call)}};
+    const auto value = [&](const Operand& o, int bits) {
+      return part(insn, variable_of(insn, o), 0, {Kind::kBits, static_cast<uint8_t>(bits)});
+    };
+    if (arguments.size() != host.parameters)
       throw Error(
-          fmt::format("line {}: '{}' has {} arguments", insn.line, callee, arguments.size()));
-    for (size_t k = 0; k < (is_printf ? 2 : 4); ++k)
-      insn.operands.push_back(part(insn, variable_of(insn, arguments[k]), 0, k == 2 ? b32 : b64));
-    if (!returns.empty())
-      insn.operands.push_back(part(insn, variable_of(insn, returns[0]), 0, b32));
+          fmt::format("line {}: '{}' has {} arguments", insn.line, host.name, arguments.size()));
+    for (size_t k = 0; k < host.arguments.size(); ++k)
+      insn.operands.push_back(value(arguments[k], host.arguments[k]));
+    Instruction after = insn;
     push(std::move(insn));
+    if (returns.empty() || host.result == 0) return;
+    // What the host left.
+    after.row = &kHostResult;
+    after.counts = false;
+    after.more_units = 1;
+    after.operands = {value(returns[0], host.result)};
+    push(std::move(after));
   }
 
   const Functions& functions_;
+  const Places& places_;
   Function out_;
-  std::vector<const Function*> stack_;
+  Frames frames_;
+  std::vector<const Function*> queue_;  // that stand apart
+  std::set<const Function*> needed_;
+  std::set<std::string> by_address_;
+  std::map<const Function*, bool> recursive_;
   int instances_ = 0, ends_ = 0;
+  bool is_quiet_ = false;  // what is added does not count
   // Per variable of parameters: byte offset to register.
   std::map<std::string, std::map<uint64_t, uint32_t>> registers_of_;
   std::set<std::string> shared_;
@@ -218,8 +500,8 @@ class Inliner {
 
 }  // namespace
 
-Function inline_calls(const Function& kernel, const Functions& functions) {
-  return Inliner(kernel, functions).run(kernel);
+WholeKernel inline_calls(const Function& kernel, const Functions& functions, const Places& places) {
+  return Inliner(kernel, functions, places).run(kernel);
 }
 
 }  // namespace gpusim::ptx

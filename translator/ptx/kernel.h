@@ -21,6 +21,9 @@ enum class HostCall : uint8_t {
   kPrintf = 16,
   kAssertFail,
   kTrap,
+  kMalloc,
+  kFree,
+  kMatrix,
 };
 
 struct StaticInstruction {
@@ -33,6 +36,8 @@ struct KernelCode {
   std::string name{};
   std::vector<ParamInfo> params{};
   uint32_t param_bytes = 0, static_shared_bytes = 0, local_bytes = 0, registers = 0;
+  bool has_heap = false;               // calls malloc or free
+  bool has_stack = false;              // in local memory, behind local_bytes
   uint32_t dynamic_shared_offset = 0;  // in the CTA's memory, where what a launch adds begins
   uint32_t max_threads[3] = {0, 0, 0}, required_threads[3] = {0, 0, 0};
 

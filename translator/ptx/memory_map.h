@@ -7,6 +7,9 @@ namespace gpusim::ptx {
 /// Shared memory of the thread's CTA: below 2^32, so that 32-bit arithmetic on its addresses works,
 /// and kept free of the process's own memory.
 inline constexpr uint64_t kCtaBase = 0xf0000000, kMostCtaBytes = 0x1000000;
+/// Code: functions whose addresses are taken have one unit each, which is their address in all
+/// kernels of a program; a kernel's own code follows.
+inline constexpr uint64_t kCodeBase = 0x1000, kCodeUnit = 4;
 /// Local memory of the thread: above what a process of Linux can have.
 inline constexpr uint64_t kLocalWindowBase = uint64_t{1} << 47, kMostLocalBytes = uint64_t{1} << 20;
 

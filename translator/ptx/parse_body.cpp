@@ -105,10 +105,10 @@ void Parser::statement() {
   if (t.kind == Token::Kind::kWord && peek(1).is(':')) {
     const std::string label(next().text);
     next();
-    if (peek().is_dotted("branchtargets")) return branch_targets(label);
-    if (peek().is_dotted("callprototype") || peek().is_dotted("calltargets"))
-      return skip_statement("indirect calls are not supported");
     const std::string unique = label_name(label);
+    if (accept_dotted("branchtargets")) return name_list(function_->branch_targets[unique]);
+    if (accept_dotted("calltargets")) return name_list(function_->call_targets[unique]);
+    if (accept_dotted("callprototype")) return call_prototype(unique);
     const auto place = static_cast<uint32_t>(function_->body.size());
     if (!function_->labels.emplace(unique, place).second)
       fail(fmt::format("label '{}' stands twice in '{}'", label, function_->name));
@@ -117,11 +117,22 @@ void Parser::statement() {
   instruction();
 }
 
-void Parser::branch_targets(const std::string& label) {
-  next();
-  std::vector<std::string>& list = function_->branch_targets[label];
-  do list.push_back(name());
+void Parser::name_list(std::vector<std::string>& out) {
+  do out.push_back(label_name(name()));
   while (accept(','));
+  expect(';');
+}
+
+// [(results)] _ [(parameters)] [.noreturn] ;
+void Parser::call_prototype(const std::string& label) {
+  Prototype& p = function_->prototypes[label];
+  if (peek().is('(')) p.returns = parameters();
+  name();
+  if (peek().is('(')) p.params = parameters();
+  while (peek().kind == Token::Kind::kDotted) {
+    next();
+    if (peek().kind == Token::Kind::kInteger) next();
+  }
   expect(';');
 }
 
@@ -222,7 +233,7 @@ void Parser::instruction() {
     insn.opcode += "." + insn.modifiers.back();
   }
   if (insn.base == "call") {
-    if (!call_operands(insn)) return skip_statement("indirect calls are not supported");
+    call_operands(insn);
   } else if (!peek().is(';')) {
     do insn.operands.push_back(operand());
     while (accept(','));
@@ -235,8 +246,8 @@ void Parser::instruction() {
   function_->body.push_back(std::move(insn));
 }
 
-// call{.uni} [(ret), ] f [, (args)] [, prototype]: three operands, two of them vectors.
-bool Parser::call_operands(Instruction& insn) {
+// call{.uni} [(ret), ] f [, (args)] [, prototype]: three operands or four, two of them vectors.
+void Parser::call_operands(Instruction& insn) {
   const auto list = [&] {
     Operand all{.kind = Operand::Kind::kVector};
     expect('(');
@@ -252,14 +263,21 @@ bool Parser::call_operands(Instruction& insn) {
     expect(',');
   }
   Operand callee = operand();
-  if (callee.is(Operand::Kind::kRegister)) return false;
+  const bool is_indirect = callee.is(Operand::Kind::kRegister);
+  std::string prototype;
   if (accept(',')) {
-    if (!peek().is('(')) return false;
-    arguments = list();
-    if (accept(',')) name();
+    if (peek().is('(')) {
+      arguments = list();
+      if (accept(',')) prototype = label_name(name());
+    } else {
+      prototype = label_name(name());
+    }
   }
+  if (is_indirect && prototype.empty())
+    fail("an indirect call without a .callprototype or .calltargets");
   insn.operands = {std::move(returns), std::move(callee), std::move(arguments)};
-  return true;
+  if (is_indirect)
+    insn.operands.push_back({.kind = Operand::Kind::kSymbol, .symbol = std::move(prototype)});
 }
 
 Operand Parser::operand() {

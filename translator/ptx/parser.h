@@ -78,9 +78,10 @@ class Parser {
   void body_directive();
   void registers();
   void location();
-  void branch_targets(const std::string& label);
+  void name_list(std::vector<std::string>& out);
+  void call_prototype(const std::string& label);
   void instruction();
-  bool call_operands(Instruction& insn);
+  void call_operands(Instruction& insn);
   Operand operand();
   Operand one_operand();
   Operand address();

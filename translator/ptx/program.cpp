@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "device_sim/base/error.h"
 
 namespace gpusim::ptx {
@@ -27,10 +29,26 @@ class UnitLinker {
       for (const Variable& v : u.variables) add(v, u);
       for (const Function& f : u.functions) add(f, u);
     }
+    find_addressed();
     return std::move(program_);
   }
 
  private:
+  void find_addressed() {
+    std::set<std::string> names;
+    const auto look = [&](const std::string& name) {
+      if (program_.functions.contains(name)) names.insert(name);
+    };
+    for (const Variable& v : program_.variables)
+      for (const AddressPart& a : v.addresses) look(a.symbol);
+    for (const Unit& u : program_.units)
+      for (const Function& f : u.functions)
+        for (const Instruction& i : f.body)
+          for (const Operand& o : i.operands)
+            if (i.base != "call" && o.is(Operand::Kind::kSymbol)) look(o.symbol);
+    program_.addressed.assign(names.begin(), names.end());
+  }
+
   // Names of the unit's own get its number where another unit has them, too.
   void separate(Unit& unit, size_t number) {
     Names names;

@@ -12,6 +12,9 @@ namespace gpusim::ptx {
 struct Program {
   std::vector<Unit> units;  // whose functions the table points at
   Functions functions;      // that have bodies
+  // Those whose addresses are taken: their places in the list are their addresses
+  // (memory_map.h).
+  std::vector<std::string> addressed;
   std::vector<const Function*> kernels;
   std::vector<Variable> variables;  // .global and .const, each once
   std::vector<Variable> shared;     // .shared ones outside of functions

@@ -70,7 +70,8 @@ const Table& table() {
     Table t;
     for (const RowList* rows :
          {&integer_rows(), &bit_rows(), &compare_rows(), &carry_rows(), &float_rows(),
-          &approximate_rows(), &half_rows(), &convert_rows(), &memory_rows(), &control_rows()})
+          &approximate_rows(), &half_rows(), &convert_rows(), &memory_rows(), &control_rows(),
+          &bfloat_rows(), &async_rows(), &matrix_rows()})
       add_rows(*rows, t);
     return t;
   }();
@@ -134,9 +135,21 @@ class OperandCheck {
       return (is_register(o.elements[0], t) || o.elements[0].is(Kind::kSink)) &&
              fits("dp", o.elements[1]);
     }
+    if (code == "dv" || code == "sv") {
+      const auto is_plain = [](const Operand& x) { return x.is(Kind::kRegister); };
+      return is_plain(o) ||
+             (o.is(Kind::kVector) && std::all_of(o.elements.begin(), o.elements.end(), is_plain));
+    }
     if (code == "mv") return fits_mov(o);
-    if (code == "md") return o.is(Kind::kVector) ? fits_mov(o) : is_register(o, types_[0]);
-    if (code == "c0") return fits_scalar(o, types_[0], false) && !o.is(Kind::kSink);
+    if (code == "md") {
+      const auto is_integer = [](const Operand& x) { return x.is(Kind::kInteger); };
+      if (!o.is(Kind::kVector)) return is_register(o, types_[0]);
+      return std::none_of(o.elements.begin(), o.elements.end(), is_integer) && fits_mov(o);
+    }
+    if (code == "c0")
+      return types_[0].is_float() && types_[0].bits > 16
+                 ? is_register(o, types_[0])
+                 : fits_scalar(o, types_[0], false) && !o.is(Kind::kSink);
     if (code == "c1")
       return o.is(Kind::kSpecial) ? is_special_of(o, types_[1]) : fits_scalar(o, types_[1], true);
     const Type t = type(code);
@@ -156,7 +169,7 @@ class OperandCheck {
  private:
   using Kind_ = ptx::Kind;
 
-  bool sinks() const { return insn_.base == "atom"; }
+  bool sinks() const { return insn_.base == "atom" || insn_.base == "mbarrier"; }
 
   Type type(const std::string& code) const {
     const std::string which = code.substr(1);
@@ -170,7 +183,7 @@ class OperandCheck {
            (may_be_negated || !o.is_negated);
   }
   static bool is_literal(const Operand& o, Type t) {
-    if (t.is_predicate()) return false;
+    if (t.is_predicate() || t.is_plain) return false;
     if (o.is(Kind::kFloat))
       return t.is_float() ? t.bits != 16 && !t.is_packed
                           : t.kind == Kind_::kBits && t.bits == o.bits;
@@ -213,7 +226,7 @@ class OperandCheck {
       has_float |= reg.is_float();
       has_integer |= !reg.is_float() && reg.kind != Kind_::kBits;
     }
-    return !has_integer || !has_float;
+    return !has_integer || !has_float || t.bits == 16;
   }
   static bool is_special_of(const Operand& o, Type t) {
     const int bits = special_register(o.symbol).bits;
@@ -228,7 +241,7 @@ class OperandCheck {
       if (t.kind != Kind_::kBits || o.elements.size() > 4) return false;
       size_t bits = 0;
       for (const Operand& e : o.elements) {
-        if (e.is(Kind::kSink)) {
+        if (e.is(Kind::kSink) || e.is(Kind::kInteger)) {
           bits += t.bits / o.elements.size();
         } else if (e.is(Kind::kRegister)) {
           bits += function_.registers[e.reg].type.bits;
@@ -283,8 +296,14 @@ std::vector<const Row*> all_rows() {
 }
 
 bool is_destination(const Instruction& insn, size_t operand) {
-  if (insn.row == &kCallHost) return operand == (insn.operands[0].symbol == "vprintf" ? 3u : 5u);
-  if (insn.row == &kCallInPlace) return false;
+  if (insn.row == &kBranchIfEqual || insn.row == &kCallHost || insn.row == &kCallInPlace ||
+      insn.row == &kCallOut || insn.row == &kReturn)
+    return false;
+  if (insn.row == &kMatrixProduct) return false;
+  if (insn.row == &kMatrixResult || insn.row == &kAddressOf || insn.row == &kHostResult ||
+      insn.row == &kSetStack || insn.row == &kFrameAddress || insn.row == &kClearRegisters ||
+      insn.row == &kAfterCall)
+    return operand == 0;
   if (insn.row == &kLoadParamRegister || insn.row == &kStoreParamRegister) return operand == 0;
   if (operand != 0) return false;
   const std::string_view codes = insn.row->operands;
@@ -326,19 +345,21 @@ std::string match(Instruction& insn, const Function& function) {
 InsnClass class_of(const Instruction& insn) {
   const Type t = insn.type();
   const bool is_double = t.is_float() && t.bits == 64;
+  const bool is_float = t.is_float() || insn.has("bf16") || insn.has("bf16x2");
   switch (insn.row->kind) {
     case RowClass::kArithmetic:
-      return is_double      ? InsnClass::kDoubleArithmetic
-             : t.is_float() ? InsnClass::kFloatArithmetic
-                            : InsnClass::kIntegerArithmetic;
+      return is_double  ? InsnClass::kDoubleArithmetic
+             : is_float ? InsnClass::kFloatArithmetic
+                        : InsnClass::kIntegerArithmetic;
     case RowClass::kDivision:
       return is_double      ? InsnClass::kDoubleDivision
              : t.is_float() ? InsnClass::kFloatDivision
                             : InsnClass::kIntegerDivision;
     case RowClass::kComparison:
-      return insn.types.back().is_float() ? InsnClass::kFloatComparison
-                                          : InsnClass::kIntegerComparison;
+      return insn.types.back().is_float() || is_float ? InsnClass::kFloatComparison
+                                                      : InsnClass::kIntegerComparison;
     case RowClass::kMemory: {
+      if (insn.base == "cp") return InsnClass::kOffChipMemory;
       const bool is_on_chip =
           insn.has("shared") || insn.has("shared::cta") || insn.has("param") || insn.has("const");
       return is_on_chip ? InsnClass::kOnChipMemory : InsnClass::kOffChipMemory;

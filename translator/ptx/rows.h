@@ -13,6 +13,7 @@
 //   c0 c1     the sides of cvt, whose registers may be wider
 //   m         an address          md mv   what mov takes
 //   dq dm     32 bits, or with a predicate: d|p
+//   dv sv     registers in { }, or one
 //   i         an integer, or a register of 32 bits; lab: a label; any: anything
 //   ?         those behind it may be left out
 #pragma once
@@ -73,6 +74,9 @@ const RowList& approximate_rows();
 const RowList& carry_rows();
 const RowList& convert_rows();
 const RowList& half_rows();
+const RowList& bfloat_rows();
+const RowList& async_rows();
+const RowList& matrix_rows();
 const RowList& memory_rows();
 const RowList& control_rows();
 

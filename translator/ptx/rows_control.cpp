@@ -21,8 +21,20 @@ void branch(Emitter& e, I i) {
   e.branch(guard, target);
 }
 
+void branch_if_equal(Emitter& e, I i) {
+  e.b.branch_imm(Op::bri_eq32, e.reg(i.operands[1]), static_cast<uint16_t>(i.operands[2].value),
+                 e.label_pc(i.operands[0].symbol));
+}
+
 void end_thread(Emitter& e, I) { e.end_thread(); }
 void nothing(Emitter&, I) {}
+
+// The thread's clock goes on at once; others get their turn.
+void sleep(Emitter& e, I i) {
+  constexpr Slot clock = special_slot(Special::kClock);
+  e.b.add64(clock, clock, e.src(i.operands[0], i.type()));
+  e.b.give_way(Turn::kYield, kZeroSlot, e.next_pc);
+}
 
 void host_call(Emitter& e, HostCall call) {
   e.b.service(Service::kSyscall, e.next_pc, static_cast<Slot>(call));
@@ -30,15 +42,13 @@ void host_call(Emitter& e, HostCall call) {
 
 void trap(Emitter& e, I) { host_call(e, HostCall::kTrap); }
 
-// operands[0]: what to call, then the arguments, behind those of vprintf its result.
+// operands[0]: what to call, then the arguments.
 void call_host(Emitter& e, I i) {
-  const bool is_printf = i.operands[0].symbol == "vprintf";
-  const size_t arguments = is_printf ? 2 : 4;
-  for (size_t k = 0; k < arguments; ++k)
-    e.b.mov(static_cast<Slot>(kCallSlots + k), e.reg(i.operands[k + 1]));
-  if (i.operands.size() > arguments + 1) e.b.konst(e.dst(i.operands[arguments + 1]), 1);
-  host_call(e, is_printf ? HostCall::kPrintf : HostCall::kAssertFail);
+  for (size_t k = 1; k < i.operands.size(); ++k)
+    e.b.mov(static_cast<Slot>(kCallSlots + k - 1), e.reg(i.operands[k]));
+  host_call(e, static_cast<HostCall>(i.operands[0].value));
 }
+void host_result(Emitter& e, I i) { e.b.mov(e.dst(i.operands[0]), kCallSlots); }
 
 // --- barriers of the CTA
 
@@ -206,16 +216,19 @@ void active_mask(Emitter& e, I i) {
 
 const Row kCallInPlace = {"call", "", RowClass::kControl, nothing};
 const Row kCallHost = {"call", "", RowClass::kControl, call_host};
+const Row kBranchIfEqual = {"brx", "", RowClass::kControl, branch_if_equal};
+const Row kHostResult = {"call", "", RowClass::kControl, host_result};
 
 const RowList& control_rows() {
   using enum RowClass;
   static const RowList rows = {
       {"bra {uni}", "lab", kControl, branch},
+      {"brx (idx) {uni}", "s32 lab", kControl, nullptr},
       {"ret {uni}", "", kControl, end_thread},
       {"exit", "", kControl, end_thread},
       {"trap", "", kControl, trap},
-      {"call {uni}", "any any any", kControl, nullptr},
-      {"nanosleep .u32", "s0", kOther, nothing},
+      {"call {uni}", "any any any ? any", kControl, nullptr},
+      {"nanosleep .u32", "s0", kOther, sleep},
       {"bar {cta} (sync)", "i ? i", kParallel, barrier},
       {"bar {cta} (arrive)", "i i", kParallel, barrier},
       {"bar {cta} (red) (popc) .u32", "d0 i sp", kParallel, barrier_reduce},

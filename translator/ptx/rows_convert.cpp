@@ -21,10 +21,11 @@ FpFormat format(Type t) {
 // {a, b, …} in a word, the first lowest.
 void pack(Emitter& e, const Operand& d, const Operand& parts, Type whole) {
   const auto bits = static_cast<int>(whole.bits / parts.elements.size());
+  const Type part{Kind::kBits, static_cast<uint8_t>(bits)};
   const Slot sum = e.temp();
-  e.b.mov(sum, e.reg(parts.elements[0]));
+  e.b.mov(sum, e.src(parts.elements[0], part));
   for (size_t k = 1; k < parts.elements.size(); ++k)
-    e.b.add_lsl64(sum, sum, e.reg(parts.elements[k]), k * static_cast<size_t>(bits));
+    e.b.add_lsl64(sum, sum, e.src(parts.elements[k], part), k * static_cast<size_t>(bits));
   e.b.mov(e.dst(d), sum);
 }
 
@@ -38,12 +39,16 @@ void unpack(Emitter& e, const Operand& parts, const Operand& s, Type whole) {
 }
 
 void mov_special(Emitter& e, I i) {
-  const Special what = special_register(i.operands[1].symbol).what;
+  const SpecialRegister special = special_register(i.operands[1].symbol);
+  const Special what = special.what;
   const Type t = i.type();
   const Slot d = e.dst(i.operands[0]);
   if (what == Special::kWarpSize) return e.b.konst(d, 32);
   if (what == Special::kReservedShared) return e.b.konst(d, kCtaBase);
-  e.zero_extend(d, special_slot(what), t.bits);
+  Slot from = special_slot(what);
+  if (what == Special::kClock) from = e.clock();
+  if (special.is_high) return e.b.ubfx(d, from, ones(32), 32);
+  e.zero_extend(d, from, t.bits);
 }
 
 void mov(Emitter& e, I i) {

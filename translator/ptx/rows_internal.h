@@ -6,8 +6,15 @@ namespace gpusim::ptx {
 
 // ld.param and st.param whose address is a register that stands for the parameter.
 extern const Row kLoadParamRegister, kStoreParamRegister;
-// call: nothing is left to do; the functions of the run-time that the host does: vprintf and
-// __assertfail, with what they take and give as operands.
-extern const Row kCallInPlace, kCallHost;
+// The generic address that an operand names.
+extern const Row kAddressOf;
+// call: nothing is left to do (of brx.idx likewise); the functions of the run-time that the host
+// does (HostCall), with what they take as operands, and where their result goes.
+extern const Row kCallInPlace, kCallHost, kHostResult;
+// Calls that stay calls (frames.h). Operands: see rows_calls.cpp.
+// A product of matrices: what the warp hands over, and what it gets.
+extern const Row kMatrixProduct, kMatrixResult;
+extern const Row kBranchIfEqual;  // label, register, number: a part of brx.idx
+extern const Row kSetStack, kFrameAddress, kClearRegisters, kCallOut, kAfterCall, kReturn;
 
 }  // namespace gpusim::ptx

@@ -86,6 +86,11 @@ void store_param(Emitter& e, I i) {
     e.b.mov(to, from);
 }
 
+void address_of(Emitter& e, I i) {
+  const MemoryPlace m = e.address(i.operands[1], Space::kShared);
+  e.b.addi64(e.dst(i.operands[0]), m.base, m.offset);
+}
+
 // --- atomics; red is atom without a result
 Slot atomic_address(Emitter& e, const Operand& o, Space space) {
   const MemoryPlace m = e.address(o, space);
@@ -111,7 +116,14 @@ void atomic(Emitter& e, I i) {
   Op op = Op::amo_add;
   uint8_t aux = size;
   Slot operand = value;
-  if (t.is_float()) {
+  if (i.has("noftz")) {
+    op = Op::amo_fadd;
+    const FloatWord word = i.has("f16")     ? FloatWord::kF16
+                           : i.has("f16x2") ? FloatWord::kF16x2
+                           : i.has("bf16")  ? FloatWord::kBf16
+                                            : FloatWord::kBf16x2;
+    aux = static_cast<uint8_t>(word);
+  } else if (t.is_float()) {
     op = Op::amo_fadd;
     // Singles are flushed in global memory only.
     const FloatWord word = t.bits == 64                    ? FloatWord::kF64
@@ -152,6 +164,7 @@ void nothing(Emitter&, I) {}
 }  // namespace
 
 const Row kLoadParamRegister = {"ld", "", RowClass::kMemory, load_param};
+const Row kAddressOf = {"mov", "", RowClass::kMemory, address_of};
 const Row kStoreParamRegister = {"st", "", RowClass::kMemory, store_param};
 
 const RowList& memory_rows() {
@@ -179,6 +192,10 @@ const RowList& memory_rows() {
        atomic},
       {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (add) .f32|.f64", "d0 m s0", kParallel,
        atomic},
+      {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (add) (noftz) .f16|.f16x2|.bf16|.bf16x2",
+       "d0 m s0", kParallel, atomic},
+      {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (add) (noftz) .f16|.f16x2|.bf16|.bf16x2",
+       "m s0", kParallel, atomic},
       {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (and|or|xor|exch) .b32|.b64", "d0 m s0",
        kParallel, atomic},
       {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (min|max) .u32|.s32|.u64|.s64", "d0 m s0",

@@ -35,10 +35,20 @@ SpecialRegister special_register(std::string_view name) {
       {"%dynamic_smem_size", {kDynamicSharedSize}},
       {"%total_smem_size", {kTotalSharedSize}},
       {"%reserved_smem_offset_1", {kReservedShared}},
+      {"%clock", {kClock}},
+      {"%clock_hi", {kClock, 32, true}},
+      {"%clock64", {kClock, 64}},
+      {"%globaltimer", {kClock, 64}},
+      {"%globaltimer_lo", {kClock}},
+      {"%globaltimer_hi", {kClock, 32, true}},
+      {"%envreg1", {kWorkspace, 32, true}},
+      {"%envreg2", {kWorkspace}},
   };
   for (const auto& [text, found] : kAll)
     if (text == name) return found;
   return {};
 }
+
+bool is_clock(std::string_view name) { return special_register(name).what == Special::kClock; }
 
 }  // namespace gpusim::ptx

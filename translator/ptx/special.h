@@ -35,14 +35,20 @@ enum class Special : uint8_t {
   kDynamicSharedSize,
   kTotalSharedSize,
   kReservedShared,
+  kClock,      // instructions of the thread, from the launch's beginning in the device's time on
+  kWorkspace,  // address of what the CTAs of a cooperative grid share; 0: of no such grid
   kCount,
 };
 
 struct SpecialRegister {
   Special what = Special::kNone;
   int bits = 32;
+  bool is_high = false;  // the upper 32 bits of its slot
 };
 
 SpecialRegister special_register(std::string_view name);
+
+/// Whether reading it tells how far the thread is.
+bool is_clock(std::string_view name);
 
 }  // namespace gpusim::ptx

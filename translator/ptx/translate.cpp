@@ -11,6 +11,7 @@
 #include "translator/common/link.h"
 #include "translator/ptx/allocate.h"
 #include "translator/ptx/finish.h"
+#include "translator/ptx/matrix_op.h"
 #include "translator/ptx/memory_map.h"
 #include "translator/ptx/rows.h"
 #include "translator/ptx/rows_internal.h"
@@ -26,17 +27,24 @@ void collect_symbols(const Operand& o, std::set<std::string>& out) {
 }
 
 // One instruction has one unit of code addresses; what only its guard lets through has another.
-constexpr uint64_t kTextBase = 0x1000, kUnit = 4;
+constexpr Slot kClock = special_slot(Special::kClock);
 
 class KernelTranslator {
  public:
   KernelTranslator(const Function& kernel, const Functions& functions, const Places& places,
                    const std::vector<Variable>& shared)
-      : f_(inline_calls(kernel, functions)), places_(places) {
+      : whole_(inline_calls(kernel, functions, places)), f_(whole_.function), places_(places) {
     out_.name = kernel.name;
+    for (const Instruction& i : f_.body)
+      out_.has_heap |=
+          i.row == &kCallHost && (i.operands[0].value == static_cast<uint64_t>(HostCall::kMalloc) ||
+                                  i.operands[0].value == static_cast<uint64_t>(HostCall::kFree));
     std::copy_n(kernel.max_threads, 3, out_.max_threads);
     std::copy_n(kernel.required_threads, 3, out_.required_threads);
     lay_out(kernel, shared);
+    for (const Instruction& i : f_.body)
+      for (const Operand& o : i.operands)
+        has_clock_ |= o.is(Operand::Kind::kSpecial) && is_clock(o.symbol);
   }
 
   KernelCode run() {
@@ -50,9 +58,15 @@ class KernelTranslator {
     std::map<std::string, uint64_t> pcs;
     for (const auto& [label, at] : f_.labels) pcs[label] = pc_of(at);
     e.set_label_pcs(std::move(pcs));
+    for (const auto& [address, label] : whole_.addressed) {
+      e.begin_block(address);
+      e.b.jmp(e.label_pc(label));
+      close(e, address + kCodeUnit);
+    }
+    const uint64_t entry = kCodeBase + kCodeUnit * whole_.addressed_units;
     if (!a.live_at_entry.empty()) {
       // What may be read before it is written is zero.
-      e.begin_block(kTextBase);
+      e.begin_block(entry);
       for (const uint32_t r : a.live_at_entry) e.b.konst(e.reg(r), 0);
       close(e, pc_of(0));
     }
@@ -61,7 +75,7 @@ class KernelTranslator {
     e.begin_block(pc_of(f_.body.size()));
     e.end_thread();
     close(e, pc_of(f_.body.size()));
-    finish(std::move(blocks_), e.constants(), unit_count_, out_);
+    finish(std::move(blocks_), e.constants(), unit_count_, entry, out_);
     count_instructions();
     return std::move(out_);
   }
@@ -100,6 +114,17 @@ class KernelTranslator {
       places_[v.name] = {Space::kLocal, kLocalWindowBase + local};
       local += v.size;
     }
+    const auto is_product = [](const Instruction& i) { return i.row == &kMatrixProduct; };
+    if (std::any_of(f_.body.begin(), f_.body.end(), is_product)) {
+      local = align_up(local, 16);
+      places_["@matrix"] = {Space::kLocal, kLocalWindowBase + local};
+      local += kMatrixBytes;
+    }
+    if (whole_.has_stack) {
+      out_.has_stack = true;
+      local = align_up(local, 16);
+      places_["@stack"] = {Space::kLocal, kLocalWindowBase + local};
+    }
     out_.static_shared_bytes = static_cast<uint32_t>(shared - kReservedSharedBytes);
     shared = align_up(shared, kDynamicSharedAlign);
     for (const Variable* v : dynamic) places_[v->name] = {Space::kShared, kCtaBase + shared};
@@ -114,7 +139,8 @@ class KernelTranslator {
 
   static bool ends_block(const Instruction& insn) {
     return is_branch(insn) || insn.base == "ret" || insn.base == "exit" || insn.base == "trap" ||
-           insn.row == &kCallHost;
+           insn.base == "nanosleep" || insn.has("try_wait") || insn.row == &kCallHost ||
+           insn.row == &kCallOut || insn.row == &kMatrixProduct || insn.more_units != 0;
   }
   // What a false guard keeps from happening needs a branch around it. Other instructions choose
   // between their result and what was there.
@@ -132,21 +158,22 @@ class KernelTranslator {
     starts_.assign(size + 1, false);
     for (const auto& [label, at] : f_.labels) starts_[at] = true;
     unit_of_.resize(size + 1);
-    uint32_t unit = has_prologue ? 1 : 0;
+    uint32_t unit = whole_.addressed_units + (has_prologue ? 1 : 0);
     for (size_t i = 0; i < size; ++i) {
       const Instruction& insn = f_.body[i];
       unit_of_[i] = unit;
-      unit += (insn.counts ? 1u : 0u) + (is_branched_around(insn) ? 1u : 0u);
+      unit += (insn.counts ? 1u : 0u) + (is_branched_around(insn) ? 1u : 0u) + insn.more_units;
       if (is_branched_around(insn) || ends_block(insn)) starts_[i + 1] = true;
     }
     unit_of_[size] = unit;
     unit_count_ = unit + 1;
   }
-  uint64_t pc_of(size_t i) const { return kTextBase + kUnit * unit_of_[i]; }
+  uint64_t pc_of(size_t i) const { return kCodeBase + kCodeUnit * unit_of_[i]; }
 
   void close(Emitter& e, uint64_t next_pc) {
     CodeBlock block;
     block.draft = e.b.take();
+    if (has_clock_) set_clock(block.draft);
     if (e.ends_thread()) block.draft.end.present = true;
     block.next_pc = next_pc;
     blocks_.push_back(std::move(block));
@@ -155,7 +182,19 @@ class KernelTranslator {
 
   void open(Emitter& e, uint64_t pc) {
     e.begin_block(pc);
+    if (has_clock_) e.b.addi64(kClock, kClock, 0);
     is_open_ = true;
+  }
+
+  // A block adds its instructions to the clock when it begins; who reads it takes off those that
+  // are still to come.
+  static void set_clock(DraftBlock& block) {
+    const uint64_t count = block.classes.size();
+    for (size_t i = 0; i < block.uops.size(); ++i) {
+      Uop& u = block.uops[i];
+      if (u.op == Op::addi64 && u.a == kClock)
+        u.imm = u.d == kClock ? count : block.uop_insn[i] - count;
+    }
   }
 
   void instruction(Emitter& e, size_t i) {
@@ -175,8 +214,8 @@ class KernelTranslator {
                               .is_negated = !insn.guard_is_negated,
                               .reg = insn.guard};
       e.branch(otherwise, pc_of(i + 1));
-      close(e, pc_of(i) + kUnit);
-      open(e, pc_of(i) + kUnit);
+      close(e, pc_of(i) + kCodeUnit);
+      open(e, pc_of(i) + kCodeUnit);
       emit(e, insn);
     } else if (insn.guard != kNoRegister && !is_branch(insn)) {
       const Slot result = e.temp();
@@ -207,21 +246,22 @@ class KernelTranslator {
     for (const Block& b : out_.module.blocks) {
       std::vector<StaticInstruction> list;
       for (uint32_t k = 0; k < b.insn_count; ++k) {
-        const Instruction& insn = f_.body[insn_at[(b.pc - kTextBase) / kUnit + k]];
+        const Instruction& insn = f_.body[insn_at[(b.pc - kCodeBase) / kCodeUnit + k]];
         list.push_back({insn.opcode, insn.line, insn.location});
       }
       out_.instructions.push_back(std::move(list));
     }
   }
 
-  Function f_;
+  WholeKernel whole_;
+  const Function& f_;
   Places places_;
   KernelCode out_;
   std::vector<bool> starts_;
   std::vector<uint32_t> unit_of_;
   uint32_t unit_count_ = 0;
   std::vector<CodeBlock> blocks_;
-  bool is_open_ = false;
+  bool is_open_ = false, has_clock_ = false;
 };
 
 }  // namespace

@@ -22,8 +22,8 @@ constexpr std::array<std::pair<std::string_view, Type>, 20> kTypes{{
     {"s64", {Kind::kSigned, 64}},
     {"f16", {Kind::kFloat, 16}},
     {"f16x2", {Kind::kFloat, 32, true}},
-    {"bf16", {Kind::kBits, 16}},
-    {"bf16x2", {Kind::kBits, 32, true}},
+    {"bf16", {Kind::kBits, 16, false, true}},
+    {"bf16x2", {Kind::kBits, 32, true, true}},
     {"f32", {Kind::kFloat, 32}},
     {"f64", {Kind::kFloat, 64}},
     {"pred", kPredicateType},
@@ -39,6 +39,7 @@ std::optional<Type> type_of(std::string_view name) {
 
 bool types_agree(Type wanted, Type reg) {
   if (wanted.bits != reg.bits || wanted.is_predicate() != reg.is_predicate()) return false;
+  if (wanted.is_plain) return reg.kind == Kind::kBits;
   if (wanted.kind == Kind::kBits || reg.kind == Kind::kBits) return true;
   if (wanted.bits == 16 && wanted.is_float() != reg.is_float()) return false;
   return wanted.is_float() == reg.is_float() && wanted.is_packed == reg.is_packed;

@@ -12,6 +12,7 @@ struct Type {
   Kind kind = Kind::kBits;
   uint8_t bits = 0;        // of the whole; 0: no type
   bool is_packed = false;  // f16x2
+  bool is_plain = false;   // only registers of plain bits hold it
 
   bool is_float() const { return kind == Kind::kFloat; }
   bool is_signed() const { return kind == Kind::kSigned; }

@@ -54,6 +54,7 @@ struct Instruction {
   const Row* row = nullptr;
   std::vector<Type> types{};  // in the order in which they are written
   bool counts = true;         // false: a further part of the one before
+  uint8_t more_units = 0;     // of code addresses, for a block that begins behind it
 
   bool has(std::string_view modifier) const {
     for (const std::string& m : modifiers)
@@ -91,6 +92,11 @@ struct Variable {
   uint32_t line = 0;
 };
 
+// What a .callprototype says.
+struct Prototype {
+  std::vector<Variable> returns{}, params{};
+};
+
 struct Function {
   std::string name{};
   bool is_entry = false, has_body = false;
@@ -101,7 +107,8 @@ struct Function {
   std::vector<Variable> variables{};  // of the body: .local, .shared, .param
   std::vector<Instruction> body{};
   std::map<std::string, uint32_t> labels{};  // to the index of an instruction, or the body's size
-  std::map<std::string, std::vector<std::string>> branch_targets{};
+  std::map<std::string, std::vector<std::string>> branch_targets{}, call_targets{};
+  std::map<std::string, Prototype> prototypes{};
   std::string trouble{};  // the first thing in the body that is not supported, with its place
   uint32_t max_threads[3] = {0, 0, 0};       // .maxntid; 0: not given
   uint32_t required_threads[3] = {0, 0, 0};  // .reqntid

@@ -147,6 +147,8 @@ TEST_CASE("all rows of the table are well formed") {
     const std::string_view base =
         std::string_view(row->syntax).substr(0, std::string_view(row->syntax).find(' '));
     CHECK(is_known_opcode(base));
-    CHECK((row->emit != nullptr || base == "call"));
+    const bool is_expanded = base == "call" || base == "brx" || base == "mbarrier" ||
+                             base == "cp" || base == "mma" || base == "wmma";
+    CHECK((row->emit != nullptr || is_expanded));
   }
 }

@@ -259,6 +259,125 @@ TEST_CASE("half precision, alone and in pairs") {
   });
 }
 
+// Statements in __float128, whose 113 bits hold a product exactly. What a sum lost there is known
+// exactly, too (Knuth's two-sum), and breaks ties.
+TEST_CASE("bf16, alone and in pairs") {
+  const auto wide = [](U x) { return static_cast<double>(f((x & 0xffff) << 16)); };
+  // The nearest of the neighbours, by their distances: no bits are looked at.
+  const auto nearest = [&](__float128 x, __float128 lost = 0) -> U {
+    if (x != x) return 0x7fff;
+    const U sign = std::signbit(static_cast<double>(x)) ? 0x8000 : 0;
+    const __float128 size = x < 0 ? -x : x;
+    U low = 0, high = 0x7f80;  // bisection: bf16 values go up with their bits
+    const auto value = [&](U bits) -> __float128 {
+      return bits == 0x7f80 ? __float128{0x1p128} : __float128{wide(bits)};
+    };
+    while (high - low > 1) {
+      const U middle = (low + high) / 2;
+      (value(middle) <= size ? low : high) = middle;
+    }
+    if (size >= value(high)) return sign | high;
+    const __float128 below = size - value(low), above = value(high) - size;
+    if (below == above && lost != 0) return sign | ((lost < 0) == (x < 0) ? high : low);
+    if (below == above) return sign | (low % 2 == 0 ? low : high);
+    return sign | (below < above ? low : high);
+  };
+  const auto is_nan = [](U x) { return (x & 0x7fff) > 0x7f80; };
+  // a + b; `s`: the sum in doubles, for NaNs and signs of zeros.
+  const auto added = [&](double s, __float128 a, __float128 b) -> U {
+    if (s != s) return 0x7fff;
+    if (std::isinf(s) || a + b == 0) return nearest(s);
+    const __float128 x = a + b, back = x - a;
+    return nearest(x, (a - (x - back)) + (b - back));
+  };
+  const auto sum = [=](U a, U b) { return added(wide(a) + wide(b), wide(a), wide(b)); };
+  const auto fused = [=](U a, U b, U c) {
+    return added(std::fma(wide(a), wide(b), wide(c)), __float128{wide(a)} * wide(b), wide(c));
+  };
+  const auto product = [=](U a, U b) {
+    const double s = wide(a) * wide(b);
+    return s != s ? U{0x7fff} : nearest(s);
+  };
+  const auto pair = [](auto op) {
+    return [=](U a, U b, U c) { return op(a, b, c) | op(a >> 16, b >> 16, c >> 16) << 16; };
+  };
+  const auto sum3 = [=](U a, U b, U) { return sum(a, b); };
+  const auto less3 = [=](U a, U b, U) { return sum(a, (b & 0xffff) ^ 0x8000); };
+  const auto product3 = [=](U a, U b, U) { return product(a, b); };
+  check("add.bf16 %D, %A, %B;", "hhh", sum3);
+  check("sub.rn.bf16 %D, %A, %B;", "hhh", less3);
+  check("mul.bf16 %D, %A, %B;", "hhh", product3);
+  check("fma.rn.bf16 %D, %A, %B, %C;", "hhhh", fused);
+  check("add.bf16x2 %D, %A, %B;", "rrr", pair(sum3));
+  check("mul.rn.bf16x2 %D, %A, %B;", "rrr", pair(product3));
+  check("fma.rn.bf16x2 %D, %A, %B, %C;", "rrrr", pair(fused));
+  check("fma.rn.relu.bf16 %D, %A, %B, %C;", "hhhh", [=](U a, U b, U c) {
+    const U r = fused(a, b, c);
+    return r >= 0x8000 ? U{0} : r;
+  });
+  // Ties that only the third operand breaks.
+  check_case({"fma.rn.bf16 %D, %A, %B, %C;", "hhhh", fused}, {{0x3f81, 0x3fc0, 0x0001},
+                                                              {0x3f81, 0x3fc0, 0x8001},
+                                                              {0x3f81, 0x3fc0, 0},
+                                                              {0x3f81, 0x3f80, 0x3b80},
+                                                              {0x3f81, 0x3f80, 0x3b7f},
+                                                              {0x3f80, 0x3b80, 0x3f80},
+                                                              {0x3f80, 0x3b80, 0x0001},
+                                                              {0x0001, 0x3f00, 0x0001},
+                                                              {0x0001, 0x3f00, 0x8000},
+                                                              {0x7f7f, 0x3f80, 0x7b80},
+                                                              {0x7f7f, 0x3f80, 0x7b00}});
+  const auto least = [=](U a, U b, U) {
+    a &= 0xffff;
+    b &= 0xffff;
+    if (is_nan(a) && is_nan(b)) return U{0x7fff};
+    if (is_nan(a) || is_nan(b)) return is_nan(a) ? b : a;
+    if (wide(a) == wide(b)) return a >= 0x8000 ? a : b;
+    return wide(a) < wide(b) ? a : b;
+  };
+  check("min.bf16 %D, %A, %B;", "hhh", least);
+  check("min.bf16x2 %D, %A, %B;", "rrr", pair(least));
+  check("max.NaN.bf16 %D, %A, %B;", "hhh", [=](U a, U b, U) {
+    if (is_nan(a) || is_nan(b)) return U{0x7fff};
+    if (wide(a) == wide(b)) return a >= 0x8000 ? b : a;
+    return wide(a) > wide(b) ? a : b;
+  });
+  check("neg.bf16x2 %D, %A;", "rr", [](U a, U, U) { return a ^ 0x80008000; });
+  check("abs.bf16 %D, %A;", "hh", [](U a, U, U) { return a & 0x7fff; });
+  check("setp.ltu.bf16 %D, %A, %B;", "phh", [=](U a, U b, U) { return U{!(wide(a) >= wide(b))}; });
+  check("set.gt.bf16x2.bf16x2 %D, %A, %B;", "rrr",
+        pair([=](U a, U b, U) { return wide(a) > wide(b) ? U{0x3f80} : U{0}; }));
+  check("cvt.rn.bf16.f32 %D, %A;", "hr",
+        [=](U a, U, U) { return std::isnan(f(a)) ? U{0x7fff} : nearest(__float128{f(a)}); });
+  check("cvt.rz.bf16.f32 %D, %A;", "hr",
+        [](U a, U, U) { return std::isnan(f(a)) ? U{0x7fff} : a >> 16; });
+  check("cvt.rn.bf16x2.f32 %D, %A, %B;", "rrr", [=](U a, U b, U) {
+    const auto one = [&](U x) { return std::isnan(f(x)) ? U{0x7fff} : nearest(__float128{f(x)}); };
+    return one(b) | one(a) << 16;
+  });
+  check("cvt.f32.bf16 %D, %A;", "rh", [](U a, U, U) { return bits(f(a << 16)); });
+  check("cvt.rn.bf16.s32 %D, %A;", "hr",
+        [=](U a, U, U) { return nearest(__float128(static_cast<int32_t>(a))); });
+  check("cvt.rn.bf16.u64 %D, %A;", "hd", [=](U a, U, U) { return nearest(__float128(a)); });
+  check("cvt.rp.bf16.s64 %D, %A;", "hd", [=](U a, U, U) {
+    const auto x = static_cast<int64_t>(a);
+    const U r = nearest(__float128(x));
+    return wide(r) >= static_cast<double>(x) && __float128{wide(r)} >= __float128(x)
+               ? r
+               : (r & 0x8000 ? r - 1 : r + 1);
+  });
+}
+
+TEST_CASE("comparisons of halves to values") {
+  const auto h = [](U bits) { return std::bit_cast<_Float16>(static_cast<uint16_t>(bits)); };
+  check("set.eq.f16x2.f16x2 %D, %A, %B;", "rrr", [=](U a, U b, U) {
+    const auto one = [&](U x, U y) { return h(x) == h(y) ? U{0x3c00} : U{0}; };
+    return one(a, b) | one(a >> 16, b >> 16) << 16;
+  });
+  check("set.neu.f16.f16 %D, %A, %B;", "hhh",
+        [=](U a, U b, U) { return h(a) == h(b) ? U{0} : U{0x3c00}; });
+}
+
 namespace {
 
 // What the PTX ISA promises of a function of floats: an absolute or a relative error.

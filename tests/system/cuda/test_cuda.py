@@ -12,7 +12,7 @@ from cuda_programs import Programs, check, failures
 
 def test_self_checking(p):
     """Each program with both runtimes."""
-    for name in ("basic", "api", "streams", "faulting"):
+    for name in ("basic", "api", "calls", "matrices", "streams", "faulting"):
         made = p.object_of(name)
         for runtime in ("static", "shared"):
             done = p.expect_fine(p.link(f"{name}-{runtime}", [made], "-cudart", runtime))

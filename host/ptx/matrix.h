@@ -1,0 +1,29 @@
+// The arithmetic of tensor cores, in the model of Ampere's.
+//
+// NVIDIA does not document it; published studies found it by experiments: Fasi, Higham, Mikaitis,
+// Pranesh, "Numerical behavior of NVIDIA tensor cores" (PeerJ Computer Science 7:e330, 2021);
+// Khattak, Mikaitis, "Accurate models of NVIDIA tensor cores" (arXiv:2512.07004); Xie, Wang, Yang,
+// Yang, "MMA-Sim" (arXiv:2511.10909). What follows them here:
+//   - Products are exact. Sums are of a block of products and the accumulator at once: 8 products
+//   of
+//     f16 and bf16, 4 of tf32; blocks follow each other along the depth.
+//   - All terms are aligned to the largest exponent (of a product: the sum of its factors'), with
+//   24
+//     bits behind the point; what lies below is cut off. Their sum is exact.
+//   - It becomes a single by cutting off; an f16 at the end by rounding to the nearest.
+//   - Subnormals count. NaNs are 0x7fffffff and 0x7fff.
+// f64: one fused multiplication and addition after the other. Integers are exact.
+#pragma once
+#include <array>
+#include <cstdint>
+
+#include "translator/ptx/matrix_op.h"
+
+namespace gpusim::ptx {
+
+using MatrixWords = std::array<uint64_t, kMatrixBytes / 8>;
+
+/// Per lane, registers of a, b and c, one after the other, become those of d.
+void multiply(const MatrixOp& op, std::array<MatrixWords, 32>& lanes);
+
+}  // namespace gpusim::ptx

@@ -1,0 +1,215 @@
+// bf16, alone and in pairs. Values are widened to singles, which is exact, and computed there.
+//
+// To round twice would be wrong, so the first rounding is to odd: towards zero, with the last bit
+// set where something was lost. A single has more than two bits beyond a bf16 everywhere, among
+// subnormals, too, so the second rounding, to the nearest, sees on which side of a tie it is
+// (Boldo and Melquiond, "When double rounding is odd", 2005).
+#include "device_sim/uir/fp_aux.h"
+#include "translator/ptx/emitter.h"
+#include "translator/ptx/rows.h"
+#include "translator/ptx/rows_common.h"
+
+namespace gpusim::ptx {
+namespace {
+
+using I = const Instruction&;
+using softfloat::Rounding;
+
+constexpr uint64_t kNan = 0x7fff, kSign = 0x8000, kOne = 0x3f80, kSingleInf = 0x7f800000;
+constexpr auto kF32 = static_cast<uint8_t>(FpFormat::kF32);
+
+class Bfloats {
+ public:
+  Bfloats(Emitter& e, I i) : e_(e), i_(i), t_(e.temp()), u_(e.temp()) {}
+
+  void widen(Slot d, Slot word, int half) {
+    e_.b.ubfx(d, word, 0xffff, static_cast<uint8_t>(16 * half));
+    e_.b.lsli64(d, d, 16);
+  }
+
+  // A single to bf16, d may be the same slot.
+  void narrow(Slot d, Slot single, Rounding mode) {
+    if (mode == Rounding::kTieEven) {
+      e_.b.ubfx(t_, single, 1, 16);
+      e_.b.add64(t_, t_, single);
+      e_.b.addi64(t_, t_, 0x7fff);
+    } else if (mode == Rounding::kZero) {
+      e_.b.mov(t_, single);
+    } else {
+      // One more unit of bf16, less the last bit of the single, on the side that it rounds to.
+      e_.b.ubfx(t_, single, 1, 31);
+      e_.b.sel_cmpi(t_, e_.konst(0xffff), kZeroSlot, t_, mode == Rounding::kPosInf ? 0 : 1,
+                    kEqual64);
+      e_.b.add64(t_, t_, single);
+    }
+    e_.b.ubfx(t_, t_, 0xffff, 16);
+    e_.b.andi64(u_, single, 0x7fffffff);
+    e_.b.sel_cmp(d, e_.konst(kNan), t_, e_.konst(kSingleInf), u_, kBelow64);
+    if (!i_.has("relu")) return;
+    e_.b.andi64(t_, d, kSign);
+    e_.b.sel_cmpi(d, d, kZeroSlot, t_, 0, kEqual64);
+  }
+
+  // d = what `compute(d, state)` gives, rounded to odd.
+  template <class Compute>
+  void to_odd(Slot d, Compute compute) {
+    compute(t_, fp_slot(Rounding::kNegInf, false));
+    compute(u_, fp_slot(Rounding::kPosInf, false));
+    e_.b.sel_cmp(t_, kZeroSlot, kOneSlot, t_, u_, kEqual64);
+    compute(u_, fp_slot(Rounding::kZero, false));
+    e_.b.or64(d, u_, t_);
+  }
+
+ private:
+  Emitter& e_;
+  I i_;
+  Slot t_, u_;
+};
+
+void arithmetic(Emitter& e, I i) {
+  const Type t = i.type();
+  Bfloats f(e, i);
+  Slot s[3] = {kZeroSlot, kZeroSlot, kZeroSlot}, wide[3];
+  const size_t count = i.operands.size() - 1;
+  for (size_t k = 0; k < count; ++k) s[k] = e.src(i.operands[k + 1], t);
+  for (Slot& w : wide) w = e.temp();
+  const Slot results[2] = {e.temp(), e.temp()};
+  for (int half = 0; half < (t.is_packed ? 2 : 1); ++half) {
+    for (size_t k = 0; k < count; ++k) f.widen(wide[k], s[k], half);
+    const Slot d = results[half];
+    if (i.base == "min" || i.base == "max") {
+      const bool is_min = i.base == "min";
+      const FpMinMax kind = i.has("NaN") ? (is_min ? FpMinMax::kMin : FpMinMax::kMax)
+                            : is_min     ? FpMinMax::kMinimumNumber
+                                         : FpMinMax::kMaximumNumber;
+      e.fp(Op::fminmax, Emitter::kExact, d, wide[0], wide[1], 0,
+           static_cast<uint8_t>(kF32 | static_cast<int>(kind) << 2));
+    } else {
+      f.to_odd(d, [&](Slot to, Slot state) {
+        if (i.base == "fma")
+          e.fp(Op::fma32, state, to, wide[0], wide[1], wide[2]);
+        else
+          e.fp(i.base == "add"   ? Op::fadd32
+               : i.base == "sub" ? Op::fsub32
+                                 : Op::fmul32,
+               state, to, wide[0], wide[1]);
+      });
+    }
+    f.narrow(d, d, Rounding::kTieEven);
+  }
+  if (t.is_packed) e.b.add_lsl64(results[0], results[0], results[1], 16);
+  e.b.mov(e.dst(i.operands[0]), results[0]);
+}
+
+void sign(Emitter& e, I i) {
+  const Type t = i.type();
+  const Slot s = e.src(i.operands[1], t);
+  const uint64_t signs = t.is_packed ? kSign << 16 | kSign : kSign;
+  if (i.base == "neg")
+    e.b.xori64(e.dst(i.operands[0]), s, signs);
+  else
+    e.b.andi64(e.dst(i.operands[0]), s, signs ^ ones(t.bits));
+}
+
+void setp(Emitter& e, I i) {
+  Bfloats f(e, i);
+  const Slot a = e.temp(), b = e.temp(), truth = e.temp();
+  f.widen(a, e.src(i.operands[1], i.type()), 0);
+  f.widen(b, e.src(i.operands[2], i.type()), 0);
+  e.fp(Op::fcmp, Emitter::kExact, truth, a, b, 0, kF32);
+  e.b.set_if(truth, truth, truth_table(i));
+  e.set_predicates(i.operands[0], truth);
+}
+
+// Of halves of both kinds: 1.0 or all ones where the comparison holds.
+void set(Emitter& e, I i) {
+  const Type to = i.types[0], from = i.types[1];
+  const bool is_bfloat = i.has("bf16") || i.has("bf16x2");
+  Bfloats f(e, i);
+  const bool is_mask = to.kind == Kind::kUnsigned || to.kind == Kind::kSigned;
+  const uint64_t yes = is_mask ? ones(from.is_packed ? 16 : to.bits) : is_bfloat ? kOne : 0x3c00;
+  const Slot x = e.src(i.operands[1], from), y = e.src(i.operands[2], from);
+  const Slot a = e.temp(), b = e.temp(), results[2] = {e.temp(), e.temp()};
+  for (int half = 0; half < (from.is_packed ? 2 : 1); ++half) {
+    const auto take = [&](Slot d, Slot s) {
+      if (is_bfloat)
+        f.widen(d, s, half);
+      else
+        e.b.ubfx(d, s, 0xffff, static_cast<uint8_t>(16 * half));
+    };
+    take(a, x);
+    take(b, y);
+    e.fp(Op::fcmp, e.state(i), a, a, b, 0, is_bfloat ? kF32 : static_cast<uint8_t>(FpFormat::kF16));
+    e.b.set_if(a, a, truth_table(i));
+    e.b.sel_cmpi(results[half], kZeroSlot, e.konst(yes), a, 0, kEqual64);
+  }
+  if (from.is_packed) e.b.add_lsl64(results[0], results[0], results[1], 16);
+  e.b.mov(e.dst(i.operands[0]), results[0]);
+}
+
+void from_single(Emitter& e, I i) {
+  Bfloats f(e, i);
+  const Slot s = e.src(i.operands[1], i.types[1]), d = e.temp();
+  f.narrow(d, s, Emitter::rounding(i));
+  e.b.mov(e.dst(i.operands[0]), d);
+}
+
+// d, a, b: a is the upper half.
+void pair_from_singles(Emitter& e, I i) {
+  Bfloats f(e, i);
+  const Slot a = e.src(i.operands[1], i.types[1]), b = e.src(i.operands[2], i.types[1]);
+  const Slot high = e.temp(), low = e.temp();
+  f.narrow(high, a, Emitter::rounding(i));
+  f.narrow(low, b, Emitter::rounding(i));
+  e.b.add_lsl64(e.dst(i.operands[0]), low, high, 16);
+}
+
+void to_single(Emitter& e, I i) {
+  const Slot s = e.src(i.operands[1], i.types[1]), wide = e.temp();
+  e.b.lsli64(wide, s, 16);
+  // NaNs become canonical.
+  e.fp(Op::fmul32, Emitter::kExact, e.dst(i.operands[0]), wide, e.konst(0x3f800000));
+}
+
+void from_integer(Emitter& e, I i) {
+  const Type from = i.types[1];
+  Bfloats f(e, i);
+  const Slot s = from.is_signed() ? e.src_signed(i.operands[1], from) : e.src(i.operands[1], from);
+  const Slot single = e.temp(), d = e.temp();
+  f.to_odd(single, [&](Slot to, Slot state) {
+    e.fp(Op::i2f, state, to, s, 0, 0, i2f_aux(FpFormat::kF32, from.is_signed(), from.bits == 64));
+  });
+  f.narrow(d, single, Emitter::rounding(i));
+  e.b.mov(e.dst(i.operands[0]), d);
+}
+
+}  // namespace
+
+#define GPUSIM_PTX_BF ".bf16|.bf16x2"
+#define GPUSIM_PTX_COMPARISONS "(eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan)"
+
+const RowList& bfloat_rows() {
+  using enum RowClass;
+  static const RowList rows = {
+      {"add {rn} " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},
+      {"sub {rn} " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},
+      {"mul {rn} " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},
+      {"fma (rn) {relu} " GPUSIM_PTX_BF, "d0 s0 s0 s0", kArithmetic, arithmetic},
+      {"min {NaN} " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},
+      {"max {NaN} " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},
+      {"neg " GPUSIM_PTX_BF, "d0 s0", kArithmetic, sign},
+      {"abs " GPUSIM_PTX_BF, "d0 s0", kArithmetic, sign},
+      {"setp " GPUSIM_PTX_COMPARISONS " .bf16", "dpq s0 s0", kComparison, setp},
+      {"set " GPUSIM_PTX_COMPARISONS " .bf16 .bf16", "d0 s1 s1", kComparison, set},
+      {"set " GPUSIM_PTX_COMPARISONS " .bf16x2|.u32 .bf16x2", "d0 s1 s1", kComparison, set},
+      {"set " GPUSIM_PTX_COMPARISONS " {ftz} .f16 .f16", "d0 s1 s1", kComparison, set},
+      {"set " GPUSIM_PTX_COMPARISONS " {ftz} .f16x2 .f16x2", "d0 s1 s1", kComparison, set},
+      {"cvt (rn|rz) {relu} .bf16 .f32", "d0 s1", kArithmetic, from_single},
+      {"cvt (rn|rz) {relu} .bf16x2 .f32", "d0 s1 s1", kArithmetic, pair_from_singles},
+      {"cvt .f32 .bf16", "d0 s1", kArithmetic, to_single},
+      {"cvt (rn|rz|rm|rp) .bf16 .u16|.u32|.u64|.s16|.s32|.s64", "d0 s1", kArithmetic, from_integer},
+  };
+  return rows;
+}
+
+}  // namespace gpusim::ptx
