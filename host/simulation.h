@@ -82,6 +82,7 @@ class Simulation {
     return path.empty() ? std::nullopt : std::optional<OutputFile>(std::in_place, option, path);
   }
   void debug();
+  [[noreturn]] void end_child();
   void tell_end(RunResult& result);
   void report(RunResult& result, double seconds);
 

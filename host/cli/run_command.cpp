@@ -169,7 +169,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       "run", "Run a guest program on simulated cores; its arguments stand after --");
   auto raw = std::make_shared<RawRunOptions>();
   RunOptions& run = raw->run;
-  command->add_option("PROGRAM", run.program, "Static ELF file, module (.gsm) or kernels (.ptx)");
+  command->add_option("PROGRAM", run.program, "ELF file, module (.gsm) or kernels (.ptx)");
   command->add_option("--cores", run.cores, "Simulated cores (1)")
       ->check(CLI::Range(1u, kMostCores));
   command->add_option("--memory", raw->memory, "shared: one address space; private: one per core")
@@ -296,6 +296,10 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       "--root", raw->roots,
       "A folder whose files the guest may read and write (FOLDER:ro: only read); "
       "repeatable. The current folder may always be read"));
+  command->add_option("--sysroot", run.sysroot,
+                      "Where a dynamic program's interpreter and libraries are: absolute paths are "
+                      "looked for below this folder first (/usr/aarch64-linux-gnu or "
+                      "/usr/riscv64-linux-gnu, by the program)");
   command
       ->add_option("--network", raw->network,
                    "What the guest's internet sockets may reach: nothing, only this host (through its "
