@@ -249,9 +249,13 @@ Place PathPolicy::find(const FolderRef& start, const std::string& path, Last las
   // What is not there is looked for where it is without a sysroot, and made there.
   if (sysroot_ && path.starts_with('/'))
     if (Place place = walk(sysroot_, path, last, sysroot_); place.error == 0) return place;
-  // What this machine's own loader has there is none of the guest's.
-  if (sysroot_ && path.starts_with("/etc/ld.so.")) return failed(ENOENT);
-  return walk(start, path, last, host_root_);
+  Place place = walk(start, path, last, host_root_);
+  // Where loaders look for libraries: those of this machine are none of the guest's.
+  const auto begins = [&](const char* with) { return path.starts_with(with); };
+  if (sysroot_ && place.is_outside &&
+      (begins("/etc/ld.so.") || begins("/lib/") || begins("/usr/lib/") || begins("/lib64/")))
+    return failed(ENOENT);
+  return place;
 }
 
 Place PathPolicy::walk(const FolderRef& start, const std::string& path, Last last,
