@@ -298,8 +298,8 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       "repeatable. The current folder may always be read"));
   command->add_option("--sysroot", run.sysroot,
                       "Where a dynamic program's interpreter and libraries are: absolute paths are "
-                      "looked for below this folder first (/usr/aarch64-linux-gnu or "
-                      "/usr/riscv64-linux-gnu, by the program)");
+                      "looked for below this folder first (the cross compiler's libraries for the "
+                      "program's ISA, if they are installed)");
   command
       ->add_option("--network", raw->network,
                    "What the guest's internet sockets may reach: nothing, only this host (through its "
