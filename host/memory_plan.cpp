@@ -134,6 +134,12 @@ MemoryPlan plan_shared(const Extent& image, const PlanRequest& request, const La
   return plan;
 }
 
+// Half of the room at most: the heap wants some.
+uint64_t room_for_code(const MemoryPlan& plan, const Extent& image) {
+  const uint64_t half = (plan.heap_limit - image.end) / 2, size = image.end - image.begin;
+  return page_down(std::min(kCodeLimit - std::min(kCodeLimit, size), half));
+}
+
 MemoryPlan plan_private(const Extent& image, const Extent& writable, const PlanRequest& request,
                         const Layout& layout) {
   MemoryPlan plan;
@@ -200,11 +206,19 @@ MemoryPlan plan_memory(const Module& module, const PlanRequest& request) {
     if (s.flags & kWrite) writable.add(s);
   }
   if (image.empty()) throw Error("the program has nothing to load");
+  if (module.is_dynamic() && request.model == MemoryModel::kPrivate)
+    throw Error(
+        "a dynamically linked program needs --memory shared; link it with -static to run "
+        "private copies of it");
   MemoryPlan plan = request.model == MemoryModel::kShared
                         ? plan_shared(image, request, layout)
                         : plan_private(image, writable, request, layout);
   plan.config.cores = request.cores;
   plan.config.memory_model = request.model;
+  if (module.is_dynamic()) {
+    plan.code_room = room_for_code(plan, image);
+    plan.heap_start += plan.code_room;
+  }
   return plan;
 }
 

@@ -4,6 +4,8 @@
 // private: the window of each core holds everything from the lowest writable segment upwards:
 //          data, heap, mappings, and the stack, which has addresses of its own where that is
 //          possible. Read-only segments below are linear.
+// Of a dynamic program, mappings that may hold code have the room between the image and the first
+// program break: code must lie close together (kCodeLimit).
 // The lowest page under each stack is never mapped: running into it is a fault, not a corruption.
 #pragma once
 #include <cstdint>
@@ -23,7 +25,8 @@ struct PlanRequest {
 
 struct MemoryPlan {
   MachineConfig config;           // model, cores and zones
-  uint64_t heap_start = 0;        // page after the image: the first program break
+  uint64_t heap_start = 0;        // the first program break: page after the image, or later
+  uint64_t code_room = 0;         // bytes before it, behind the image of a dynamic program
   uint64_t heap_limit = 0;        // end of the room for heap and mappings
   uint64_t stack_size_bytes = 0;  // mapped bytes below stack_top
 

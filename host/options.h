@@ -49,6 +49,9 @@ struct RunOptions {
   uint64_t stack_size_bytes = 0;   // per core; 0: automatic
   uint64_t host_memory_bytes = 0;  // that the run may take of this machine; 0: automatic
   std::vector<AllowedRoot> roots;
+  // Where dynamic programs find their interpreter and libraries; none: the ISA's usual folder, if
+  // it is there. Empty: nowhere.
+  std::optional<std::string> sysroot;
   Network network = Network::kNone;
   std::string stats_path;
   bool gathers_stats = false;  // what that file would have, with or without it

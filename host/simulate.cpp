@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -32,6 +33,8 @@
 #include "host/simulation.h"
 #include "host/start_state.h"
 #include "host/stats.h"
+#include "host/sysroot.h"
+#include "translator/common/isa_list.h"
 
 namespace gpusim::host {
 namespace {
@@ -184,6 +187,56 @@ int status_with_output(int status, int error) {
   throw Error(fmt::format("the guest's output is lost: {}", std::strerror(error)));
 }
 
+// Static programs find the files of this machine, unless told otherwise.
+std::string sysroot_of(const RunOptions& options, const Module& module) {
+  if (!options.sysroot && !module.is_dynamic()) return {};
+  return sysroot_for(*find_isa(module.isa), options.sysroot);
+}
+
+// What a program that the guest executes is run with. What is gathered and written for the user is
+// of the first program alone.
+Kernel::Config::Successor successor_of(const RunOptions& o, const std::string& backend) {
+  Kernel::Config::Successor successor{.words = {"gpusim", "run", "--backend", backend}};
+  const auto add = [&](const char* option, const auto& value) {
+    successor.words.insert(successor.words.end(), {option, fmt::format("{}", value)});
+  };
+  const auto add_unless = [&](auto usual, const char* option, const auto& value) {
+    if (value != usual) add(option, value);
+  };
+  add_unless(1u, "--cores", o.cores);
+  add_unless(0u, "--threads", o.threads);
+  add_unless(64u, "--group-width", o.group_width);
+  add_unless(MachineConfig{}.native_after, "--native-after", o.native_after);
+  add_unless(uint64_t{0}, "--slice", o.slice);
+  add_unless(uint64_t{0}, "--seed", o.seed);
+  add_unless(uint64_t{0}, "--max-instructions", o.max_instructions);
+  add_unless(uint64_t{0}, "--memory-size", o.memory_size_bytes);
+  add_unless(uint64_t{0}, "--stack-size", o.stack_size_bytes);
+  add_unless(uint64_t{0}, "--host-memory", o.host_memory_bytes);
+  add_unless(std::string(), "--cpu", o.cpu);
+  if (!o.regroup) successor.words.emplace_back("--no-regroup");
+  if (!o.native) successor.words.emplace_back("--no-native");
+  if (o.quiet) successor.words.emplace_back("--quiet");
+  for (const AllowedRoot& root : o.roots)
+    add("--root", std::filesystem::absolute(root.folder).lexically_normal().string() +
+                      (root.writable ? "" : ":ro"));
+  if (o.sysroot) add("--sysroot", *o.sysroot);
+  if (o.network != Network::kNone)
+    add("--network", o.network == Network::kHost ? "host" : "loopback");
+  successor.stands_in = o.wants_stats() || !o.isa_coverage_path.empty() || !o.caches_path.empty() ||
+                        o.check_races || !o.trace.empty() || !o.chip.empty() ||
+                        !o.plugins.empty() || !o.own_plugins.empty() || !o.energy_targets.empty() ||
+                        !o.profile.empty() || !o.timeline_path.empty() || !o.power_path.empty();
+  return successor;
+}
+
+TranslateOptions translation_of(const RunOptions& options, TranslateOptions translation) {
+  translation.interpreter = [wish = options.sysroot](const GuestIsa& isa, const std::string& path) {
+    return find_interpreter(isa, wish, path);
+  };
+  return translation;
+}
+
 // Of thousands of cores each stops wherever code is new: that takes longer than to translate it all.
 // A debugger's breakpoints change only what was translated.
 Translated translated_for(const RunOptions& options, const std::string& backend) {
@@ -235,7 +288,8 @@ Simulation::Simulation(const RunOptions& options, Embedding embedding,
       gdb_(gdb_server(options_)),
       choice_(backend_for(options_)),
       translated_(translated ? *translated : translated_for(options_, choice_.backend)),
-      translator_(open_program(options_.program, observers_.translation(), translated_)) {
+      translator_(open_program(options_.program, translation_of(options_, observers_.translation()),
+                               translated_)) {
   if (!embedding_.line) embedding_.line = print_line;
   if (embedding_.owns_process) embedding_.interrupted = &stop_signal;
 }
@@ -260,6 +314,7 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
                         .translator = &translator_,
                         .starts_alone = starts_alone,
                         .roots = options_.roots,
+                        .sysroot = sysroot_of(options_, module()),
                         .network = options_.network,
                         .standard_files = embedding_.standard_files,
                         .program = options_.program,
@@ -278,7 +333,17 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
       observers_.call_was_made(core, name);
     };
   }
+  const bool has_family = embedding_.owns_process && options_.gdb_address.empty() &&
+                          options_.checkpoint_path.empty() && options_.resume_path.empty();
+  if (has_family) {
+    config.successor = [this] { return successor_of(options_, backend_->name()); };
+    config.on_fork = [this] { control_->became_child(); };
+  }
   kernel_.emplace(*backend_, std::move(config));
+  if (const char* const text = has_family ? std::getenv("GPUSIM_PROCESS") : nullptr) {
+    kernel_->take_over(text);
+    ::unsetenv("GPUSIM_PROCESS");
+  }
   if (embedding_.owns_process) allow_many_files();
   backend_->configure(module(), plan_.config);
 }
@@ -331,13 +396,22 @@ void Simulation::debug() {
 
 int Simulation::execute(std::optional<Checkpointer>& checkpointer, double seconds_before) {
   const auto start = std::chrono::steady_clock::now();
-  if (gdb_) {
-    debug();
-  } else {
-    while (control_->step() && !(checkpointer && checkpointer->after_step()))
-      if (watch_ && watch_->is_due()) show_to_watch();
+  try {
+    if (gdb_) {
+      debug();
+    } else {
+      while (control_->step() && !(checkpointer && checkpointer->after_step()))
+        if (watch_ && !kernel_->is_child() && watch_->is_due()) show_to_watch();
+    }
+  } catch (const std::exception& error) {
+    if (!kernel_->is_child()) throw;
+    print_line(fmt::format("gpusim: error: {}", error.what()));
+    kernel_->end_in_family(kExitUserError);
+    ::_exit(kExitUserError);
   }
+  if (kernel_->is_child()) end_child();
   RunResult result = finish();
+  kernel_->end_in_family(result.exit_status);
   if (gdb_) tell_end(result);
   if (checkpointer && checkpointer->has_stopped()) result.exit_status = kExitCheckpoint;
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
@@ -349,6 +423,13 @@ int Simulation::execute(std::optional<Checkpointer>& checkpointer, double second
     watch_->end(result.exit_status);
   }
   return status_with_output(result.exit_status, output_error);
+}
+
+// What other threads of this process would do, the process lacks: nothing is taken down.
+void Simulation::end_child() {
+  const RunResult result = control_->finish();
+  kernel_->end_in_family(result.exit_status);
+  ::_exit(result.exit_status);
 }
 
 void Simulation::tell_end(RunResult& result) {
@@ -443,6 +524,8 @@ namespace {
 int run(const RunOptions& options, std::optional<Checkpointer>& checkpointer, Watch* watch) {
   Simulation s(options);
   s.watch(watch);
+  if (checkpointer && s.module().is_dynamic())
+    throw Error("--checkpoint: not of a dynamically linked program; link it with -static");
   s.make_ready();
   if (checkpointer)
     checkpointer->start(

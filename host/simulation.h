@@ -86,6 +86,7 @@ class Simulation {
     return path.empty() ? std::nullopt : std::optional<OutputFile>(std::in_place, option, path);
   }
   void debug();
+  [[noreturn]] void end_child();
   void tell_end(RunResult& result);
   void report(RunResult& result, double seconds);
   void show_to_watch();

@@ -134,9 +134,9 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
       {kAtPhent, module.phdr_entry_size},
       {kAtPhnum, module.phdr_count},
       {kAtPagesz, kPageSize},
-      {kAtBase, 0},
+      {kAtBase, module.interpreter_base},
       {kAtFlags, 0},
-      {kAtEntry, module.entry},
+      {kAtEntry, module.is_dynamic() ? module.program_entry : module.entry},
       {kAtUid, getuid()},
       {kAtEuid, geteuid()},
       {kAtGid, getgid()},
@@ -184,8 +184,9 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
 // Libraries keep their threads' data at the thread pointer, and only programs that know of cores read
 // the core's number.
 bool makes_its_threads(const Module& module) {
-  return module.abi.thread_pointer != kNoSlot && module.abi.core_id == kNoSlot &&
-         !find_symbol(module, "gpusim_main");
+  return module.is_dynamic() ||
+         (module.abi.thread_pointer != kNoSlot && module.abi.core_id == kNoSlot &&
+          !find_symbol(module, "gpusim_main"));
 }
 
 void start_as_process(Backend& backend, Translator& translator, const MemoryPlan& plan,

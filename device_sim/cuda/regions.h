@@ -1,4 +1,4 @@
-// The hot parts of a program, and their text as device code: ADR 0042.
+// The hot parts of a program, and their text as device code: ADR 0045.
 //
 // A region is a set of places (micro-ops to which control comes) that lead to one another. Its code
 // keeps the slots that it uses in registers from where it is entered to where it is left. It

@@ -65,7 +65,8 @@ struct InitialValue {
   bool operator==(const InitialValue&) const = default;
 };
 
-// Maps guest addresses of [text_base, text_base + (uop_at.size() << pc_shift)) to micro-ops.
+// Maps guest addresses of [text_base, text_base + (uop_at.size() << pc_shift)) to micro-ops. The
+// end may move up while the module grows.
 struct CodeMap {
   uint64_t text_base = 0;
   uint32_t pc_shift = 2;           // log2 of the instruction alignment in bytes
@@ -113,6 +114,14 @@ struct Module {
   // Program headers as the guest sees them in its auxiliary vector.
   uint64_t phdr_address = 0;
   uint16_t phdr_count = 0, phdr_entry_size = 0;
+  // Of a dynamic program `entry` is its interpreter's, which lies in `segments`, too, from
+  // `interpreter_base` on, and starts `program_entry`. A static one has no interpreter: 0.
+  uint64_t program_entry = 0, interpreter_base = 0;
+  // Code that came to be in guest memory while the program ran, as it was translated; by address,
+  // neither overlapping nor adjacent.
+  std::vector<Segment> late_code;
+
+  bool is_dynamic() const { return interpreter_base != 0; }
 };
 
 // Guest address of the i-th instruction of a block; behind the last one, of the block's end.

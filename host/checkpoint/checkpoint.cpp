@@ -289,6 +289,8 @@ bool Checkpointer::write(bool asked_for) {
   const auto before = Clock::now();
   identity_.seconds = seconds_before_ + std::chrono::duration<double>(before - begin_).count();
   try {
+    if (!translator_->module().late_code.empty())
+      throw Error("the program has executed code that it mapped or wrote itself");
     const uint64_t size =
         write_checkpoint(options_.file, identity_, *translator_, *backend_, *kernel_, *control_);
     last_refusal_.clear();

@@ -184,7 +184,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       "run", "Run a guest program on simulated cores; its arguments stand after --");
   auto raw = std::make_shared<RawRunOptions>();
   RunOptions& run = raw->run;
-  command->add_option("PROGRAM", run.program, "Static ELF file, module (.gsm) or kernels (.ptx)");
+  command->add_option("PROGRAM", run.program, "ELF file, module (.gsm) or kernels (.ptx)");
   command->add_option("--config", raw->config_path,
                       "Options from this file, TOML or JSON, where the command line does not give "
                       "them");
@@ -317,6 +317,10 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       "--root", raw->roots,
       "A folder whose files the guest may read and write (FOLDER:ro: only read); "
       "repeatable. The current folder may always be read"));
+  command->add_option("--sysroot", run.sysroot,
+                      "Where a dynamic program's interpreter and libraries are: absolute paths are "
+                      "looked for below this folder first (the cross compiler's libraries for the "
+                      "program's ISA, if they are installed)");
   command
       ->add_option("--network", raw->network,
                    "What the guest's internet sockets may reach: nothing, only this host (through its "

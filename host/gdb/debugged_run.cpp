@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <csignal>
 
-#include "device_sim/core/execute.h"
 #include "device_sim/core/machine_state.h"
 #include "host/gdb/condition.h"
+#include "host/run/core_place.h"
 #include "translator/common/isa_list.h"
 
 namespace gpusim::host::gdb {
@@ -19,33 +19,6 @@ constexpr std::chrono::milliseconds kLongestSlice{100};
 constexpr uint64_t kSliceWithStops = 1 << 14;
 // What others do while one steps.
 constexpr uint64_t kSliceBesideStep = 32;
-
-bool is_return_place(const Module& module, uint32_t uop) {
-  return module.blocks[module.uop_block[uop]].first_uop == uop;
-}
-
-struct CoreContext {
-  Backend& backend;
-  uint32_t core;
-  uint64_t get(Slot s) const { return backend.slot(core, s); }
-  void set(Slot s, uint64_t value) const { backend.set_slot(core, s, value); }
-};
-struct NoMemory {
-  uint32_t* pair_lock = nullptr;
-  uint32_t journal_words = 0;
-  template <class T>
-  bool load(uint32_t, uint64_t, T*) const {
-    return false;
-  }
-  template <class T>
-  bool store(uint32_t, uint64_t, T) const {
-    return false;
-  }
-  uint8_t* byte(uint32_t, uint64_t, uint8_t) const { return nullptr; }
-  void note(uint32_t, uint64_t) const {}
-  uint64_t next_stamp() const { return 0; }
-  void signal_event() const {}
-};
 
 }  // namespace
 
@@ -74,27 +47,7 @@ std::optional<uint32_t> DebuggedRun::first_alive(uint32_t from) const {
   return std::nullopt;
 }
 
-// Of a core that the backend has. Between the end of a block and the next one lie links, and in
-// code from before the debugger came values that only one way out of a block needs.
-uint64_t DebuggedRun::place_of(uint32_t core) {
-  uint32_t uop = backend_.place(core);
-  const uint32_t first = uop;
-  CoreContext context{backend_, core};
-  for (size_t i = 0; uop < module().uops.size() && !is_return_place(module(), uop); ++i) {
-    constexpr size_t kMostMicroOps = 256;
-    const Uop& u = module().uops[uop];
-    if (u.op == Op::link) {
-      uop = u.target();
-      continue;
-    }
-    StopInfo stop{};
-    if (i == kMostMicroOps || !op_info(u.op).name || !shape_info(op_info(u.op).shape).pure) break;
-    execute(u, context, NoMemory{}, core, stop);
-    ++uop;
-  }
-  if (uop != first) backend_.start(core, uop);
-  return place_pc(module(), uop);
-}
+uint64_t DebuggedRun::place_of(uint32_t core) { return settled_pc(backend_, module(), core); }
 
 uint64_t DebuggedRun::pc(uint32_t core) {
   if (held_[core]) return pc_[core];

@@ -41,6 +41,8 @@ struct LinuxAbi {
   const char* platform;  // AT_PLATFORM; null: there is none
   bool has_hwcap2;       // AT_HWCAP2
 
+  const char* sysroot;  // where distributions put libraries for other machines; null: nowhere
+
   // System calls.
   uint32_t call_bytes;  // of the instruction that calls: where a call begins anew lies before it
   /// The number in asm-generic/unistd.h; null where the ISA has the generic table.

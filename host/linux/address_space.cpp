@@ -7,7 +7,7 @@
 namespace gpusim::host {
 
 std::optional<AddressSpace::BreakChange> AddressSpace::set_break(uint64_t to) {
-  if (to < start_ || to > limit_) return std::nullopt;
+  if (to < first_break_ || to > limit_) return std::nullopt;
   const uint64_t end = page_up(to);
   BreakChange change;
   if (end > mapped_break_) {
@@ -44,7 +44,8 @@ bool AddressSpace::is_free(uint64_t address, uint64_t size_bytes) const {
 std::optional<uint64_t> AddressSpace::place(uint64_t size_bytes, uint64_t hint) {
   if (size_bytes == 0 || size_bytes > limit_) return std::nullopt;
   // The heap should be able to grow; a hint may be anywhere above it.
-  if (hint >= mapped_break_ && hint != 0 && is_free(hint, size_bytes)) {
+  const bool is_near = hint >= start_ && hint < first_break_ && size_bytes <= first_break_ - hint;
+  if ((hint >= mapped_break_ || is_near) && hint != 0 && is_free(hint, size_bytes)) {
     insert(hint, hint + size_bytes);
     return hint;
   }
@@ -60,6 +61,18 @@ std::optional<uint64_t> AddressSpace::place(uint64_t size_bytes, uint64_t hint) 
     if (is_last) return std::nullopt;
     top = it->first;
   }
+}
+
+std::optional<uint64_t> AddressSpace::place_between(uint64_t size_bytes, uint64_t first,
+                                                    uint64_t end) {
+  end = std::min(end, limit_);
+  uint64_t at = std::max(first, start_);
+  auto it = mapped_.upper_bound(at);
+  if (it != mapped_.begin()) --it;
+  for (; it != mapped_.end() && it->first < at + size_bytes; ++it) at = std::max(at, it->second);
+  if (size_bytes == 0 || at > end || size_bytes > end - at) return std::nullopt;
+  insert(at, at + size_bytes);
+  return at;
 }
 
 bool AddressSpace::can_place_at(uint64_t address, uint64_t size_bytes) const {

@@ -50,7 +50,7 @@ static_assert(sizeof(GuestPermissions) == 48 && sizeof(GuestSemaphoreSet) == 88 
               sizeof(GuestQueue) == 120 && sizeof(GuestSegment) == 112);
 
 int64_t now() { return static_cast<int64_t>(::time(nullptr)); }
-int32_t pid_of(const Call& call) { return static_cast<int32_t>(kFirstPid + call.process->number); }
+int32_t pid_of(const Call& call) { return static_cast<int32_t>(call.process->pid); }
 
 GuestPermissions permissions_of(const IpcObject& o) {
   return {.key = o.key, .uid = o.owner, .gid = o.group, .cuid = getuid(), .cgid = getgid(),

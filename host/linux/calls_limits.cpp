@@ -40,7 +40,7 @@ Reply sys_setrlimit(Kernel& kernel, Call& call) {
 
 Reply sys_prlimit64(Kernel& kernel, Call& call) {
   const int64_t pid = call.int_arg(0);
-  if (pid != 0 && pid != kFirstPid + call.process->number && !kernel.core_of_thread(pid))
+  if (pid != 0 && pid != call.process->pid && !kernel.core_of_thread(pid))
     return Reply::error(ESRCH);
   if (!is_resource(call.int_arg(1))) return Reply::error(EINVAL);
   const GuestRlimit before = call.process->limits[call.int_arg(1)];

@@ -1,4 +1,5 @@
 // The program break and mappings.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include "device_sim/core/memory_view.h"
 #include "host/linux/calls.h"
 #include "host/linux/pages.h"
+#include "translator/common/limits.h"
 
 namespace gpusim::host {
 namespace {
@@ -126,6 +128,44 @@ bool exceeds_limits(Kernel& kernel, const Call& call, uint64_t more) {
          data + more > limits[Limits::kData].current;
 }
 
+// Whether what lies there can be translated.
+bool may_hold_code(const Kernel& kernel, uint64_t address, uint64_t size) {
+  const uint64_t base = kernel.module().code.text_base;
+  return address >= base && size <= kCodeLimit && address - base <= kCodeLimit - size;
+}
+
+struct RoomWish {
+  uint64_t size_bytes, hint;
+  bool is_code, is_file;
+};
+
+// Code lies near the program: mappings that are to be executed, files of a dynamic program, which
+// may be libraries, and what such a program may yet make executable.
+std::optional<uint64_t> place_for(const Kernel& kernel, AddressSpace& space, const RoomWish& wish) {
+  constexpr uint64_t kSmall = uint64_t{4} << 20, kLargeFile = uint64_t{64} << 20;
+  // What the heap of a static program may grow by before code lies in its way.
+  constexpr uint64_t kRoomForHeap = uint64_t{32} << 20;
+  const bool has_place = wish.hint != 0 && space.is_free(wish.hint, wish.size_bytes);
+  if (has_place && may_hold_code(kernel, wish.hint, wish.size_bytes))
+    return space.place(wish.size_bytes, wish.hint);
+  const uint64_t end = kernel.plan().heap_start, first = end - kernel.plan().code_room;
+  std::optional<uint64_t> place;
+  if (first == end) {
+    const uint64_t last = kernel.module().code.text_base + kCodeLimit;
+    if (wish.is_code) place = space.place_between(wish.size_bytes, first + kRoomForHeap, last);
+  } else if (wish.is_code || (wish.is_file && wish.size_bytes <= kLargeFile)) {
+    place = space.place_between(wish.size_bytes, first, end);
+  } else if (wish.size_bytes <= kSmall) {
+    place = space.place_between(wish.size_bytes, first, first + (end - first) / 2);
+  }
+  return place ? place : space.place(wish.size_bytes, wish.hint);
+}
+
+void clear_pages(Kernel& kernel, uint32_t core, const AddressRange& range) {
+  kernel.backend().fill_zero(core, range.begin, range.size());
+  if (LateCode* const code = kernel.late_code()) code->was_changed(core, range);
+}
+
 bool read_file_into(Call& call, int host_fd, uint64_t offset, uint64_t address, uint64_t size,
                     Kernel& kernel) {
   std::vector<uint8_t> bytes(std::min<uint64_t>(size, uint64_t{1} << 20));
@@ -145,10 +185,13 @@ bool read_file_into(Call& call, int host_fd, uint64_t offset, uint64_t address, 
 
 // Fresh pages are zero: memory starts so, and what is unmapped is cleared.
 void map_pages(Kernel& kernel, uint32_t core, const AddressRange& range, uint8_t rights) {
-  if (range.size() != 0) kernel.backend().set_permissions(core, range.begin, range.size(), rights);
+  if (range.size() == 0) return;
+  kernel.backend().set_permissions(core, range.begin, range.size(), rights);
+  if (LateCode* const code = kernel.late_code()) code->was_mapped(core, range, rights);
 }
 void unmap_pages(Kernel& kernel, uint32_t core, const AddressRange& range) {
   if (range.size() == 0) return;
+  if (LateCode* const code = kernel.late_code()) code->was_unmapped(range);
   kernel.shared_mappings().unmap(range.begin, range.size());  // before it is cleared
   kernel.backend().fill_zero(core, range.begin, range.size());
   kernel.backend().set_permissions(core, range.begin, range.size(), 0);
@@ -194,7 +237,11 @@ Reply sys_mmap(Kernel& kernel, Call& call) {
     if (space.can_place_at(hint, size)) space.place_at(hint, size);
     address = hint;
   } else {
-    const auto place = space.place(size, page_down(hint));
+    const auto place = place_for(kernel, space,
+                                 {.size_bytes = size,
+                                  .hint = page_down(hint),
+                                  .is_code = (protection & kProtExecute) != 0,
+                                  .is_file = file != nullptr});
     if (!place) return Reply::error(ENOMEM);
     address = *place;
   }
@@ -237,8 +284,17 @@ Reply sys_mprotect(Kernel& kernel, Call& call) {
     for (const SharedMappings::Mapping& m : kernel.shared_mappings().overlapping(address, size))
       if (!m.is_writable) return Reply::error(EACCES);
   // Of the image, the heap or a mapping; the stacks too.
-  return kernel.backend().set_permissions(call.core, address, size, rights) ? Reply::result(0)
-                                                                            : Reply::error(ENOMEM);
+  if (!kernel.backend().set_permissions(call.core, address, size, rights))
+    return Reply::error(ENOMEM);
+  if (LateCode* const code = kernel.late_code())
+    code->was_mapped(call.core, range_of(address, size), rights);
+  if ((rights & kExecute) && !may_hold_code(kernel, address, size))
+    kernel.note_once(
+        "far code", fmt::format("memory at {:#x} was made executable, but code is executed only in "
+                                "the {} MiB from the program's on: map it executable (mmap with "
+                                "PROT_EXEC), or link the program dynamically",
+                                address, kCodeLimit >> 20));
+  return Reply::result(0);
 }
 
 // Shrinks in place, grows in place where there is room, else by moving.
@@ -336,7 +392,7 @@ Reply sys_madvise(Kernel& kernel, Call& call) {
   const uint64_t from = std::max(range.begin, call.process->memory.start());
   if (advice == kDontNeed && from < range.end &&
       kernel.shared_mappings().overlapping(from, range.end - from).empty())
-    kernel.backend().fill_zero(call.core, from, range.end - from);
+    clear_pages(kernel, call.core, {from, range.end});
   return Reply::result(0);
 }
 

@@ -17,7 +17,7 @@
 namespace gpusim::host {
 namespace {
 
-int64_t pid_of(const Call& call) { return kFirstPid + call.process->number; }
+int64_t pid_of(const Call& call) { return call.process->pid; }
 
 // linux/sysinfo.h
 template <class Word>
@@ -46,7 +46,6 @@ bool store_sysinfo(const Call& call, uint64_t memory_bytes) {
 Reply sys_enosys(Kernel&, Call&) { return Reply::error(ENOSYS); }
 
 Reply sys_getpid(Kernel&, Call& call) { return Reply::result(pid_of(call)); }
-Reply sys_getppid(Kernel&, Call&) { return Reply::result(kFirstPid - 1); }
 Reply sys_getuid(Kernel&, Call&) { return Reply::result(getuid()); }
 Reply sys_geteuid(Kernel&, Call&) { return Reply::result(geteuid()); }
 Reply sys_getgid(Kernel&, Call&) { return Reply::result(getgid()); }
@@ -73,11 +72,6 @@ Reply sys_setgid(Kernel&, Call& call) {
   return Reply::result(static_cast<uint32_t>(call.args[0]) == getgid() ? 0 : -EPERM);
 }
 Reply sys_getgroups(Kernel&, Call&) { return Reply::result(0); }
-// The process leads its group and its session.
-Reply sys_getpgid(Kernel&, Call& call) { return Reply::result(pid_of(call)); }
-Reply sys_setpgid(Kernel&, Call&) { return Reply::result(0); }
-Reply sys_setsid(Kernel&, Call&) { return Reply::error(EPERM); }
-Reply sys_wait4(Kernel&, Call&) { return Reply::error(ECHILD); }
 Reply sys_success(Kernel&, Call&) { return Reply::result(0); }
 Reply sys_uname(Kernel& kernel, Call& call) {
   constexpr size_t kField = 65;
@@ -89,7 +83,7 @@ Reply sys_uname(Kernel& kernel, Call& call) {
   return call.memory.write(call.args[0], names) ? Reply::result(0) : Reply::error(EFAULT);
 }
 
-// A guest has no children, and its threads' shares are not told apart.
+// Children are not counted, and a process's threads' shares are not told apart.
 Reply sys_getrusage(Kernel& kernel, Call& call) {
   const int64_t whom = call.int_arg(0);
   if (whom != RUSAGE_SELF && whom != RUSAGE_CHILDREN && whom != RUSAGE_THREAD)

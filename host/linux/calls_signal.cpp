@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kSetSize = 8;
 
-int64_t pid_of(const Process& process) { return kFirstPid + process.number; }
+int64_t pid_of(const Process& process) { return process.pid; }
 
 SignalInfo sent_by(const Call& call, int64_t signal, int32_t code) {
   return {.number = static_cast<int32_t>(signal),
@@ -52,6 +52,15 @@ Reply send_to_thread(Kernel& kernel, Call& call, int64_t tid, int64_t signal, Si
 
 Reply send_to_process(Kernel& kernel, Call& call, int64_t pid, int64_t signal, SignalInfo info) {
   const int64_t own = pid_of(*call.process);
+  if (Family* const family = kernel.family()) {
+    if (signal < 0 || signal > kSignalCount) return Reply::error(EINVAL);
+    const int64_t to = pid == 0 ? -family->group_of(0) : pid;
+    const bool reached = to != own && to != kernel.tid(call.core) &&
+                         family->send(to, static_cast<int32_t>(signal)) > 0;
+    const bool is_own = to == own || to == -family->group_of(0) || to == kernel.tid(call.core);
+    if (!is_own) return reached ? Reply::result(0) : Reply::error(ESRCH);
+    pid = own;
+  }
   if (pid != 0 && pid != own && pid != -own && pid != kernel.tid(call.core))
     return Reply::error(ESRCH);
   if (signal < 0 || signal > kSignalCount) return Reply::error(EINVAL);

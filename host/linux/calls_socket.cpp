@@ -327,7 +327,7 @@ Reply sys_getsockopt(Kernel& kernel, Call& call) {
   }
   // The other end of a pair is in the same guest process.
   if (option->form == Form::kCredentials && !file->is_reached_from_outside) {
-    const auto pid = static_cast<int32_t>(kFirstPid + call.process->number);
+    const auto pid = static_cast<int32_t>(call.process->pid);
     std::memcpy(value.data() + offsetof(ucred, pid), &pid, sizeof pid);
   }
   const int bad = store_address(call, {value.data(), size}, call.args[3], call.args[4]);

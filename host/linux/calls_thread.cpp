@@ -5,31 +5,14 @@
 
 #include "host/exit_status.h"
 #include "host/linux/calls.h"
+#include "host/linux/clone.h"
 
 namespace gpusim::host {
 namespace {
 
-enum CloneFlags : uint64_t {
-  kCloneVm = 0x100,
-  kCloneThread = 0x10000,
-  kCloneSetTls = 0x80000,
-  kCloneParentSetTid = 0x100000,
-  kCloneChildClearTid = 0x200000,
-  kCloneChildSetTid = 0x1000000,
-};
-
-struct CloneRequest {
-  uint64_t flags = 0, stack_pointer = 0, parent_tid = 0, child_tid = 0, tls = 0;
-};
-
 Reply clone_thread(Kernel& kernel, Call& call, const CloneRequest& request) {
   constexpr uint64_t kNeeded = kCloneVm | kCloneThread;
-  if ((request.flags & kNeeded) != kNeeded) {
-    kernel.note_once("fork",
-                     "system calls 220 (clone) and 435 (clone3) make threads only; for a new process "
-                     "(fork, vfork, posix_spawn) they return ENOSYS");
-    return Reply::error(ENOSYS);
-  }
+  if ((request.flags & kNeeded) != kNeeded) return clone_process(kernel, call, request);
   if (kernel.alive() >= call.process->limits[Limits::kThreads].current)
     return Reply::error(EAGAIN);
   const std::optional<uint32_t> core = kernel.start_thread(call.core);

@@ -59,7 +59,7 @@ std::optional<GuestClock> find_clock(Kernel& kernel, const Call& call, int64_t n
       if (!core || (kernel.is_private() && *core != call.core)) return std::nullopt;
       return cpu;
     }
-    return id == 0 || id == kFirstPid + call.process->number ? std::optional(cpu) : std::nullopt;
+    return id == 0 || id == call.process->pid ? std::optional(cpu) : std::nullopt;
   }
   switch (number) {
     case CLOCK_REALTIME:

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "device_sim/core/backend_traits.h"
 #include "device_sim/core/machine_state.h"
 
 namespace gpusim::host {
@@ -14,7 +15,7 @@ Kernel::Kernel(Backend& backend, Config config)
       config_(std::move(config)),
       abi_(linux_abi(module())),
       paths_(config_.is_isolated ? PathPolicy::isolated(config_.program)
-                                 : PathPolicy(config_.roots, config_.program)),
+                                 : PathPolicy(config_.roots, config_.program, config_.sysroot)),
       threads_(plan().config.cores, kFirstPid, config_.starts_alone),
       cwd_(config_.is_isolated ? "/" : std::filesystem::current_path().string()) {
   for (size_t fd = 0; fd < 3; ++fd)
@@ -23,6 +24,9 @@ Kernel::Kernel(Backend& backend, Config config)
   const uint32_t cores = plan().config.cores;
   processes_.resize(is_private() ? cores : 1);
   started_ = threads_.alive();
+  if (config_.translator && !is_private() && !config_.is_isolated &&
+      !traits_of(backend_.name()).is_on_device)
+    late_code_.emplace(*config_.translator, backend_);
   set_cpu_time({});
   next_tid_ = kFirstPid + cores;
 }
@@ -31,8 +35,11 @@ Process& Kernel::process_of(uint32_t core) {
   const uint32_t number = is_private() ? core : 0;
   std::unique_ptr<Process>& process = processes_[number];
   if (!process)
-    process = std::make_unique<Process>(number, AddressSpace(plan().heap_start, plan().heap_limit),
-                                        standard_files_, cwd_, Limits(plan().stack_size_bytes));
+    process = std::make_unique<Process>(
+        number,
+        AddressSpace(plan().heap_start - plan().code_room, plan().heap_limit, plan().heap_start),
+        standard_files_, cwd_, Limits(plan().stack_size_bytes));
+  if (process->pid == 0) process->pid = kFirstPid + number;
   return *process;
 }
 
@@ -70,7 +77,12 @@ Reply Kernel::handle(uint32_t core, uint32_t resume_uop) {
   if (name && config_.instead)
     if (const std::optional<Reply> reply = config_.instead(resume_uop, name)) return *reply;
   if (name && config_.on_call) config_.on_call(core, name);
-  if (handler) return handler(*this, call);
+  if (handler) {
+    const Reply reply = handler(*this, call);
+    // The call may write to pages that hold code, and only seem not to be writable.
+    const bool is_refused = reply.kind == Reply::Kind::kResult && reply.value == -EFAULT;
+    return is_refused && late_code_ && late_code_->open_all() ? handler(*this, call) : reply;
+  }
   note_once(fmt::format("syscall {}", number),
             fmt::format("system call {} ({}) is not provided: it returns ENOSYS", number,
                         name ? name : "unknown"));
@@ -94,11 +106,13 @@ Reply Kernel::park_for_retry(const Call& call, const Retry& how) {
   threads_.set_parked(call.core, true);
   Retry& retry = retries_[call.core];
   retry = how;
+  retry.from_outside |= family_ && family_->may_have_others();
   retry.resume_uop = call.resume_uop;
   return {Reply::Kind::kParked, 0};
 }
 
 void Kernel::expire(Clock::time_point now) {
+  if (family_) hear_family();
   for (const Waiter& w : waits_.expire(now)) resume(w.core, w.resume_uop, w.timeout_result);
   ring_timers(now);
   // One call that succeeds may be what another waits for.
@@ -125,6 +139,7 @@ bool Kernel::retry_calls() {
 
 std::optional<Clock::time_point> Kernel::next_deadline(Clock::time_point now) const {
   std::optional<Clock::time_point> next = waits_.next_deadline();
+  if (family_ && family_->has_others()) next = now + std::chrono::milliseconds(1);
   const auto consider = [&](Clock::time_point t) {
     if (!next || t < *next) next = t;
   };

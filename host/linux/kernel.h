@@ -20,7 +20,9 @@
 #include "host/guest_access.h"
 #include "host/linux/abi.h"
 #include "host/linux/address_space.h"
+#include "host/linux/family.h"
 #include "host/linux/file_table.h"
+#include "host/linux/late_code.h"
 #include "host/linux/limits.h"
 #include "host/linux/output.h"
 #include "host/linux/path_policy.h"
@@ -48,6 +50,7 @@ struct Process {
         limits(its_limits),
         random_state(its_number) {}
   uint32_t number;
+  int64_t pid = 0;
   AddressSpace memory;
   FileTable files;
   std::string cwd;  // absolute
@@ -101,6 +104,7 @@ class Kernel {
     // The program starts on core 0; its threads run on the others. Else all cores start at once.
     bool starts_alone = false;
     std::vector<AllowedRoot> roots;
+    std::string sysroot;  // PathPolicy; empty: none
     Network network = Network::kNone;
     std::array<int, 3> standard_files{0, 1, 2};  // host descriptors
     bool is_isolated = false;  // no files but these; the program starts in /
@@ -112,6 +116,15 @@ class Kernel {
     // A thread ended, and told so by a word of memory.
     std::function<void(uint32_t core, uint64_t word)> on_thread_end = {};  // may be empty
     std::function<void(uint32_t core, const char* name)> on_call = {};     // may be empty
+    // Makes new processes possible: the words that start gpusim for another program of the guest's,
+    // but for that program and what follows it. `stands_in`: this run has something to tell in the
+    // end, so that it waits for what it executes.
+    struct Successor {
+      std::vector<std::string> words;
+      bool stands_in = false;
+    };
+    std::function<Successor()> successor = {};
+    std::function<void()> on_fork = {};  // in the child
     // May answer a system call, by name, in the kernel's place; may be empty.
     std::function<std::optional<Reply>(uint32_t resume_uop, std::string_view name)> instead = {};
   };
@@ -162,6 +175,26 @@ class Kernel {
     int signal = 0;
   };
   std::vector<Killed> take_killed() { return std::exchange(killed_, {}); }
+
+  // New processes: host/linux/family.h. Null before the first one.
+  Family* family() { return family_ ? family_.get() : nullptr; }
+  bool is_child() const { return family_ && !family_->is_first(); }
+  // Null: this machine can have no other processes.
+  Family* found_family();
+  const Config& config() const { return config_; }
+  // In a new process: the thread on this core is its only one.
+  void become_child(uint32_t core);
+  // What the predecessor of an executed program left, as text; Error if that is nonsense.
+  std::string handover(Process& process, uint32_t core) const;
+  void take_over(const std::string& text);
+  // Signals of other processes, and children that ended.
+  void hear_family();
+  // vfork: the child that the core's call waits for.
+  std::map<uint32_t, int32_t>& vfork_waits() { return vfork_waits_; }
+  // The signal that ends this process.
+  void set_end_signal(int signal) { end_signal_ = signal; }
+  // The last thing that a process of a family does: others hear of it.
+  void end_in_family(int exit_status);
 
   // For the functions that implement calls.
   Backend& backend() { return backend_; }
@@ -227,6 +260,12 @@ class Kernel {
   uint64_t in_register(int64_t value) const {
     return abi_.word_bytes == 4 ? static_cast<uint32_t>(value) : static_cast<uint64_t>(value);
   }
+  // Of programs whose cores share memory, on the host; null for others.
+  LateCode* late_code() { return late_code_ ? &*late_code_ : nullptr; }
+  // If code was retired, cores go over to what is there now. No event of a core is left to handle.
+  void leave_retired_code();
+  // The core goes on at this guest address.
+  void go_on_at(uint32_t core, uint64_t pc);
   // No core may go on in blocks that there were so far.
   void forget_code() { first_exact_uop_ = static_cast<uint32_t>(module().uops.size()); }
   // Cores that a debugger holds take no signals; asked about each. May be empty.
@@ -257,6 +296,7 @@ class Kernel {
   SignalFrame& frame();
   void interrupt(uint32_t core);
   void move_to_exact_code();
+  void move_to_new_code(uint32_t core);
   bool retry_calls();
   void post_bus_errors();
   void set_cpu_time(const CpuTime& used);
@@ -274,6 +314,10 @@ class Kernel {
   std::array<FileRef, 3> standard_files_;
   std::unique_ptr<SignalFrame> frame_;  // once a signal reaches a handler
   std::optional<SharedMappings> shared_mappings_;  // once a guest maps
+  std::optional<LateCode> late_code_;
+  std::unique_ptr<Family> family_;  // once there is another process
+  std::map<uint32_t, int32_t> vfork_waits_;
+  int end_signal_ = 0;
   std::vector<std::unique_ptr<Process>> processes_;  // made at the first call
   ThreadTable threads_;
   std::map<uint32_t, Retry> retries_;                // by core

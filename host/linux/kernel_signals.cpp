@@ -7,6 +7,7 @@
 #include "host/linux/futex.h"
 #include "host/linux/kernel.h"
 #include "host/linux/times.h"
+#include "host/run/core_place.h"
 
 namespace gpusim::host {
 
@@ -53,6 +54,37 @@ void Kernel::go_on(uint32_t core, uint32_t uop) {
     thread->mask = *std::exchange(thread->saved_mask, std::nullopt);
   if (uop < first_exact_uop_ && starts_block(uop)) return start_at(core, place_pc(module(), uop));
   backend_.start(core, uop);
+  if (uop < first_exact_uop_ && late_code_) move_to_new_code(core);
+}
+
+void Kernel::go_on_at(uint32_t core, uint64_t pc) {
+  const uint32_t uop = place_at(pc);
+  return uop != kNoUop ? go_on(core, uop) : start_at(core, pc);
+}
+
+void Kernel::move_to_new_code(uint32_t core) {
+  const uint64_t pc = settled_pc(backend_, module(), core);
+  backend_.stop(core);
+  start_at(core, pc);
+}
+
+void Kernel::leave_retired_code() {
+  if (!late_code_) return;
+  const bool makes_exact = late_code_->has_watched() && !config_.translator->flags_are_exact();
+  if (!late_code_->take_retired() && !makes_exact) return;
+  std::vector<uint32_t> running;
+  for (uint32_t core = 0; core < threads_.size(); ++core)
+    if (is_alive(core) && !is_parked(core) && !(is_held_ && is_held_(core)))
+      running.push_back(core);
+  std::vector<uint64_t> places;
+  for (const uint32_t core : running) {
+    places.push_back(settled_pc(backend_, module(), core));
+    backend_.stop(core);
+  }
+  forget_code();
+  if (makes_exact) config_.translator->make_flags_exact();
+  backend_.module_changed();
+  for (size_t i = 0; i < running.size(); ++i) start_at(running[i], places[i]);
 }
 
 void Kernel::move_to_exact_code() {

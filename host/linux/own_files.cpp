@@ -112,7 +112,7 @@ class Writer {
 
  private:
   uint32_t cpus() const { return kernel_.is_private() ? 1 : kernel_.plan().config.cores; }
-  int64_t pid() const { return kFirstPid + call_.process->number; }
+  int64_t pid() const { return call_.process->pid; }
   uint32_t threads() const { return kernel_.is_private() ? 1 : kernel_.alive(); }
 
   AddressRange code_range() const {

@@ -82,7 +82,8 @@ bool Place::may_change_entry() const {
   return own == OwnFile::kNone && folder && folder->is_writable && (!self || self->is_writable);
 }
 
-PathPolicy::PathPolicy(std::vector<AllowedRoot> roots, const std::string& program)
+PathPolicy::PathPolicy(std::vector<AllowedRoot> roots, const std::string& program,
+                       const std::string& sysroot)
     : program_(fs::absolute(program).lexically_normal()) {
   if (::access("/proc/self/fd", X_OK) < 0)
     throw Error("/proc is not mounted: gpusim opens the files of guests through /proc/self/fd");
@@ -104,6 +105,7 @@ PathPolicy::PathPolicy(std::vector<AllowedRoot> roots, const std::string& progra
   // Public data that C libraries read of their own accord.
   for (const char* data : {"/usr/share/zoneinfo", "/usr/share/locale", "/usr/lib/locale"})
     if (fs::is_directory(data, error)) roots.push_back({data, false});
+  if (!sysroot.empty()) roots.push_back({sysroot, false});
   for (AllowedRoot& root : roots) {
     const fs::path folder = fs::canonical(root.folder, error);
     if (error || !fs::is_directory(folder, error))
@@ -121,6 +123,8 @@ PathPolicy::PathPolicy(std::vector<AllowedRoot> roots, const std::string& progra
     at->is_readable = true;
     at->is_writable |= root.writable;
   }
+  if (!sysroot.empty())
+    sysroot_ = walk(nullptr, fs::canonical(sysroot, error), Last::kFollow, host_root_).self;
 }
 
 PathPolicy PathPolicy::isolated(const std::string& program) {
@@ -242,6 +246,20 @@ Place PathPolicy::find_isolated(const std::string& path) const {
 Place PathPolicy::find(const FolderRef& start, const std::string& path, Last last) const {
   if (path.empty()) return failed(ENOENT);
   if (is_isolated_) return find_isolated(path);
+  // What is not there is looked for where it is without a sysroot, and made there.
+  if (sysroot_ && path.starts_with('/'))
+    if (Place place = walk(sysroot_, path, last, sysroot_); place.error == 0) return place;
+  Place place = walk(start, path, last, host_root_);
+  // Where loaders look for libraries: those of this machine are none of the guest's.
+  const auto begins = [&](const char* with) { return path.starts_with(with); };
+  if (sysroot_ && place.is_outside &&
+      (begins("/etc/ld.so.") || begins("/lib/") || begins("/usr/lib/") || begins("/lib64/")))
+    return failed(ENOENT);
+  return place;
+}
+
+Place PathPolicy::walk(const FolderRef& start, const std::string& path, Last last,
+                       const FolderRef& top) const {
   FolderRef at = start ? start : host_root_;
   std::vector<Step> steps;
   push(steps, path, /*is_hosts=*/false);
@@ -256,11 +274,12 @@ Place PathPolicy::find(const FolderRef& start, const std::string& path, Last las
     steps.pop_back();
     place.name.clear();
     if (step.name == "/") {
-      at = host_root_;
+      at = top;
       continue;
     }
     if (step.name == ".") continue;
     if (step.name == "..") {
+      if (at == top) continue;
       // Else the answer would tell whether the folder exists.
       if (!at->is_visible() && !step.is_hosts) return outside();
       if (at->parent) at = at->parent;

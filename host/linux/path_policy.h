@@ -53,8 +53,10 @@ struct Place {
 // change nothing. docs/adr/0023 has the reasons.
 class PathPolicy {
  public:
-  // `program`: what /proc/self/exe names. Throws Error for a root that is no folder.
-  PathPolicy(std::vector<AllowedRoot> roots, const std::string& program);
+  // `program`: what /proc/self/exe names. Absolute paths are looked for below `sysroot` first, if
+  // it is not empty. Throws Error for a root that is no folder.
+  PathPolicy(std::vector<AllowedRoot> roots, const std::string& program,
+             const std::string& sysroot = {});
   // No file of the host but its null and random devices; `program` is a name that is never opened.
   static PathPolicy isolated(const std::string& program);
 
@@ -77,6 +79,9 @@ class PathPolicy {
     bool is_hosts = false;  // from a link outside of all roots
   };
   PathPolicy() = default;
+  // `top`: where the path's / is, and that of links that lead out of it.
+  Place walk(const FolderRef& start, const std::string& path, Last last,
+             const FolderRef& top) const;
   Place find_isolated(const std::string& path) const;
   static void push(std::vector<Step>& steps, const std::string& path, bool is_hosts);
   Place find_in_proc(std::vector<Step>& steps, const std::string& first, Last last) const;
@@ -89,6 +94,7 @@ class PathPolicy {
 
   bool is_isolated_ = false;
   FolderRef host_root_, devices_;               // / and /dev
+  FolderRef sysroot_;                           // null: none
   std::vector<std::shared_ptr<Folder>> known_;  // roots and their parents
   std::string program_;                         // absolute
   FileDescriptor program_file_;

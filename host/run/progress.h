@@ -22,6 +22,8 @@ class Progress {
     uint64_t most_instructions = 0;  // of all cores together; 0: unknown
   };
   void show(const State& state);
+  // From now on nothing is shown.
+  void stop() { enabled_ = shown_ = false; }
   // Before anything else is printed.
   void clear();
 

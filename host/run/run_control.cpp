@@ -9,6 +9,7 @@
 
 #include "device_sim/core/backend_traits.h"
 #include "host/exit_status.h"
+#include "host/gdb/host_step.h"
 #include "host/run/deadlock.h"
 #include "host/start_state.h"
 #include "translator/common/isa_list.h"
@@ -142,6 +143,7 @@ bool RunControl::after_slice(std::span<const Event> seen) {
     else
       for_each_core({&event, 1}, [this](const Event& e) { handle(e); });
   }
+  kernel_.leave_retired_code();
   kernel_.output().flush();
   look_around();
   if (!options_.reports_at_end) reports_.say_new();
@@ -170,6 +172,7 @@ void RunControl::deliver(const Event& event) {
     end_returned(event.core, event.count);
   else
     handle(event);
+  kernel_.leave_retired_code();
   is_delivering_ = false;
   kernel_.output().flush();
   reports_.say_new();
@@ -241,6 +244,8 @@ void RunControl::end_killed() {
 
 void RunControl::end_by_signal(const Event& event, int signal) {
   if (debugger_ && debugger_->keeps_ending(event.core, signal)) return;
+  kernel_.set_end_signal(signal);
+  if (kernel_.is_child()) return end_process(event.core, 128 + signal);  // its parent tells
   record(describe_signal(module(), event, signal));
   end_process(event.core, 128 + signal);
 }
@@ -274,7 +279,9 @@ void RunControl::handle_fault(const Event& event) {
         tallies_.stopped_inside(module(), event.core, event.uop, true);
         return end_faulted(describe_fault(module(), plan_, event, Fault::kModifiedCode));
     }
+    if (store_beside_late_code(event)) return;
   }
+  if (event.fault == Fault::kFetchAccess && finds_late_code(event)) return;
   if (debugger_keeps(event, event.fault)) return;
   tallies_.stopped_inside(module(), event.core, event.uop, !is_fetch_fault(event.fault));
   const uint64_t pc = uop_pc(module(), event.uop);
@@ -283,10 +290,44 @@ void RunControl::handle_fault(const Event& event) {
   end_faulted(describe_fault(module(), plan_, event, event.fault));
 }
 
+// A store to a page that holds code which was translated after the program had mapped or written
+// it.
+bool RunControl::store_beside_late_code(const Event& event) {
+  LateCode* const code = kernel_.late_code();
+  if (!code) return false;
+  const uint64_t pc = uop_pc(module(), event.uop);
+  const LateCode::Store store = code->on_store_fault(event.core, event.address);
+  if (store == LateCode::Store::kElsewhere) return false;
+  tallies_.stopped_inside(module(), event.core, event.uop, false);
+  if (store == LateCode::Store::kBesideCode) {
+    const LateCode::Opened opened(*code, event.core, event.address);
+    gdb::HostStepper stepper(translator_, backend_);
+    const gdb::StepResult result = stepper.step(event.core, pc, {});
+    if (result.kind == gdb::StepResult::Kind::kDone) {
+      count_instruction(event.core, result.insn_class);
+      kernel_.go_on_at(event.core, result.next_pc);
+      return true;
+    }
+  }
+  kernel_.go_on_at(event.core, pc);
+  return true;
+}
+
+// A branch led to a place where there was no code when it was translated.
+bool RunControl::finds_late_code(const Event& event) {
+  if (!kernel_.late_code()) return false;
+  const Translator::Place place = translator_.block_at(uop_pc(module(), event.uop));
+  if (place.uop == kNoUop) return false;
+  if (place.is_new) backend_.module_changed();
+  kernel_.go_on(event.core, place.uop);
+  return true;
+}
+
 // Of a process that started as one, a fault ends all threads; cores of a machine end one by one.
 void RunControl::end_faulted(StopRecord stop) {
   const uint32_t core = stop.core;
   const int status = stop.exit_status;
+  kernel_.set_end_signal(status - 128);
   record(std::move(stop));
   if (kernel_.starts_alone()) end_process(core, status);
 }

@@ -110,6 +110,11 @@ class RunControl {
   void count_instruction(uint32_t core, InsnClass insn_class) { tallies_.add(core, insn_class, 1); }
   // Who waits for what, as the report of a deadlock has it.
   std::vector<std::string> waits();
+  // This is a new process now: neither progress nor the watch over memory are its.
+  void became_child() {
+    progress_.stop();
+    options_.memory = nullptr;
+  }
   // A line for the user, between two steps.
   void say(const std::string& text) { line_(text); }
 
@@ -137,6 +142,8 @@ class RunControl {
   void end_by_signal(const Event& event, int signal);
   void handle(const Event& event);
   void handle_fault(const Event& event);
+  bool store_beside_late_code(const Event& event);
+  bool finds_late_code(const Event& event);
   void handle_service(const Event& event);
   void handle_jump(const Event& event);
   void handle_time(const Event& event);

@@ -133,4 +133,12 @@ std::vector<bool> find_leaders(const ElfFile& elf, const CodeMap& code) {
   return leaders;
 }
 
+void add_leaders(const GuestIsa& isa, const CodeMap& code, const Segment& late,
+                 std::vector<bool>& leaders) {
+  std::vector<uint64_t> targets;
+  find_targets(isa, late.address, late.bytes, targets);
+  for (const uint64_t target : targets)
+    if (code.is_aligned(target) && code.is_code(target)) leaders[code.unit_of(target)] = true;
+}
+
 }  // namespace gpusim

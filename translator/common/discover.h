@@ -50,6 +50,10 @@ CodeImage discover_code(const ElfFile& elf, uint32_t cpu = 0);
 void find_targets(const GuestIsa& isa, uint64_t pc, std::span<const uint8_t> code,
                   std::vector<uint64_t>& targets);
 
+/// Marks where the branches in a module's late code lead.
+void add_leaders(const GuestIsa& isa, const CodeMap& code, const Segment& late,
+                 std::vector<bool>& leaders);
+
 /// Which units of the code map, laid out for this file, blocks have to start at, but for those
 /// behind ends of blocks, from one look at each instruction.
 std::vector<bool> find_leaders(const ElfFile& elf, const CodeMap& code);

@@ -131,7 +131,8 @@ class Linker {
     for (const Pending& p : pending_) {
       const auto placed = placed_.find(p.pc);
       uint32_t found = placed != placed_.end() ? placed->second : find_block(module_.code, p.pc);
-      if (found == kNoUop && open_ && module_.code.is_aligned(p.pc) && module_.code.is_code(p.pc))
+      if (found == kNoUop && open_ && module_.code.is_aligned(p.pc) &&
+          (open_->takes_all || module_.code.is_code(p.pc)))
         found = open_stub(p);
       if (found == kNoUop) found = fault_stub(p.pc);
       set_target(p.uop, found);

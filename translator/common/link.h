@@ -16,7 +16,8 @@ struct OpenTargets {
     uint32_t stub;
     std::vector<uint32_t> ends;  // of blocks, that lead to the stub
   };
-  Slot address = 0;  // a temporary, as the module numbers it
+  Slot address = 0;        // a temporary, as the module numbers it
+  bool takes_all = false;  // those that hold no code, too: it may come there
   std::unordered_map<uint64_t, Target> targets;
 };
 

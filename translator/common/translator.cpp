@@ -15,6 +15,7 @@
 #include "translator/common/draft.h"
 #include "translator/common/isa_list.h"
 #include "translator/common/link.h"
+#include "translator/common/on_demand.h"
 #include "translator/elf/elf_file.h"
 #include "translator/module_io.h"
 #include "translator/passes/dead_values.h"
@@ -100,6 +101,8 @@ Module make_module(ElfFile& elf, uint32_t cpu, CodeMap code) {
   module.phdr_address = elf.phdr_address;
   module.phdr_count = elf.phdr_count;
   module.phdr_entry_size = elf.phdr_entry_size;
+  module.program_entry = elf.program_entry;
+  module.interpreter_base = elf.interpreter_base;
   module.code = std::move(code);
   return module;
 }
@@ -181,10 +184,29 @@ Translator open_program(const std::string& path, const TranslateOptions& options
   return open_program(read_file(path), path, options, translated);
 }
 
+// Which registers its libraries use nobody knows yet: it has all but the core's number, which
+// reads as 0 in a process of Linux.
+Translator Translator::open_dynamic(ElfFile elf, const std::string& name,
+                                    const TranslateOptions& options) {
+  const GuestIsa& isa = *elf.isa;
+  if (!isa.rare_slots.may_use || can_write_code(elf))
+    throw Error(name + ": a dynamically linked program that is translated as a whole. " +
+                "Link it with -static");
+  const std::string path = options.interpreter(isa, elf.interpreter);
+  add_interpreter(elf, read_file(path), path);
+  SlotSet used;
+  used.set();
+  if (isa.abi.core_id != kNoSlot) used.reset(static_cast<size_t>(isa.abi.core_id));
+  SlotMap slots = make_slot_map(isa, used, /*has_syscalls=*/true);
+  return Translator(std::move(elf), options, std::move(slots));
+}
+
 Translator open_program(std::span<const uint8_t> bytes, const std::string& name,
                         const TranslateOptions& options, Translated translated) {
   if (translated == Translated::kOnDemand && !is_module(bytes)) {
-    ElfFile elf = read_elf(bytes, name);
+    ElfFile elf =
+        read_elf(bytes, name, options.interpreter ? Dynamic::kAllowed : Dynamic::kRefused);
+    if (!elf.interpreter.empty()) return Translator::open_dynamic(std::move(elf), name, options);
     if (elf.isa->rare_slots.may_use && !can_write_code(elf)) {
       const Guise guise{cpu_number(*elf.isa, options.cpu), options.simulated_time, options.journal};
       // Which other slots its code needs shows too late.
@@ -196,20 +218,6 @@ Translator open_program(std::span<const uint8_t> bytes, const std::string& name,
   }
   return Translator(load_bytes(bytes, name, options), options);
 }
-
-// Of a program that is translated where cores come.
-struct Translator::OnDemand {
-  static constexpr size_t kNearBlocks = 16;  // are translated together
-
-  bool starts_block(const CodeMap& code, uint64_t pc) const {
-    const uint64_t unit = code.unit_of(pc);
-    return code.is_aligned(pc) && unit < leaders.size() && leaders[unit];
-  }
-
-  std::vector<bool> leaders;  // by unit of the code map
-  OpenTargets open;
-  std::unordered_map<uint64_t, bool> reads_flags;  // answers given so far
-};
 
 Translator::Translator(Module module, const TranslateOptions& options)
     : module_(std::move(module)), options_(options), isa_(find_isa(module_.isa)) {
@@ -228,6 +236,7 @@ Translator::Translator(ElfFile elf, const TranslateOptions& options, std::vector
   CodeMap code = lay_out_code(elf);
   on_demand_->leaders = find_leaders(elf, code);
   module_ = make_module(elf, cpu_, std::move(code));
+  on_demand_->open.takes_all = module_.is_dynamic();
   describe_slots(*isa_, renumbering_, module_);
   block_at(module_.entry);
   growth_.clear();  // the next one begins so, too
@@ -245,7 +254,7 @@ Translator::Translator(const Translator& other)
       traps_(other.traps_),
       trapped_(other.trapped_),
       breakpoints_(other.breakpoints_ ? std::make_unique<Breakpoints>(*other.breakpoints_)
-                                      : nullptr) {}
+                                      : nullptr) {}  // without a source of code
 Translator::Translator(Translator&&) noexcept = default;
 Translator::~Translator() = default;
 
@@ -261,6 +270,8 @@ Translator::Place Translator::block_at(uint64_t pc) {
   };
   BlockFormer former(*isa_, {cpu_, options_.simulated_time, options_.journal}, code, starts,
                      on_demand_ ? OnDemand::kNearBlocks : BlockFormer::kAll);
+  if (!former.has_insn(pc) && code_source_)
+    if (std::optional<Segment> late = code_source_(pc)) add_late_code(std::move(*late));
   if (!former.has_insn(pc)) return {.fault = Fault::kFetchAccess};
   former.add(pc);
   add_blocks(former.finish(exists));
@@ -318,6 +329,10 @@ void Translator::set_breakpoints(const std::vector<uint64_t>& addresses) {
   exact_flags_ = true;  // and no way out of a block has values of its own
   breakpoints_ = std::make_unique<Breakpoints>();
   breakpoints_->addresses.insert(addresses.begin(), addresses.end());
+  forget_blocks();
+}
+
+void Translator::forget_blocks() {
   std::fill(module_.code.uop_at.begin(), module_.code.uop_at.end(), kNoUop);
   if (on_demand_) on_demand_->open.targets.clear();
 }
@@ -360,14 +375,16 @@ void Translator::translate_again() {
   std::fill(module_.code.uop_at.begin(), module_.code.uop_at.end(), kNoUop);
   std::unordered_set<uint64_t> starts;
   for (const Block& b : module_.blocks)
-    if (b.insn_count != 0) starts.insert(b.pc);  // else it stands for a bad target
+    if (b.insn_count != 0 && module_.code.is_code(b.pc))  // else it stands for a bad target
+      starts.insert(b.pc);
   const auto code = [this](uint64_t at) { return code_at(*isa_, module_, at); };
   const auto starts_block = [&](uint64_t pc) {
     return starts.contains(pc) || (on_demand_ && on_demand_->starts_block(module_.code, pc));
   };
   BlockFormer former(*isa_, {cpu_, options_.simulated_time, options_.journal}, code, starts_block,
                      on_demand_ ? starts.size() : BlockFormer::kAll);
-  for (const uint64_t pc : starts) former.add(pc);
+  for (const uint64_t pc : starts)
+    if (former.has_insn(pc)) former.add(pc);
   add_blocks(former.finish([](uint64_t) { return false; }));
 }
 
@@ -424,6 +441,10 @@ bool Translator::reads_flags(uint64_t pc) {
 }
 
 std::span<const uint8_t> code_from(const Module& module, uint64_t pc) {
+  const auto behind = std::ranges::upper_bound(module.late_code, pc, {}, &Segment::address);
+  if (behind != module.late_code.begin())
+    if (const Segment& s = *std::prev(behind); pc - s.address < s.bytes.size())
+      return std::span(s.bytes).subspan(pc - s.address);
   for (const Segment& s : module.segments)
     if (pc >= s.address && pc - s.address < s.bytes.size())
       return std::span(s.bytes).subspan(pc - s.address);

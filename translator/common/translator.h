@@ -4,6 +4,7 @@
 // the user.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,9 @@ struct TranslateOptions {
   bool stamps = false;   // with `journal`: fences note their order, too
   bool simulated_time = false;  // services order cores in simulated time (Service::kTime*)
   std::string cpu = {};  // one of GuestIsa::cpus; empty: the ISA's default, or the module file's
+  /// open_program(): the file of a dynamic program's interpreter (PT_INTERP), which is loaded
+  /// behind the program and begins. Empty: dynamic programs are an Error.
+  std::function<std::string(const GuestIsa& isa, const std::string& path)> interpreter = {};
 };
 
 /// A static ELF file. `name` stands in messages, usually the path.
@@ -85,6 +89,16 @@ class Translator {
   void set_traps(std::vector<uint64_t> addresses);
   void remove_traps();
 
+  /// Code in guest memory that is not the program's file's: all that can be executed around pc, as
+  /// it is now; nothing if nothing can. block_at() asks for code that the module lacks.
+  using CodeSource = std::function<std::optional<Segment>(uint64_t pc)>;
+  void set_code_source(CodeSource source);
+  /// The module's late code in the range is no more. The code map forgets all blocks, the
+  /// program's, too: as with set_breakpoints(), no core may go on in them.
+  void forget_late_code(uint64_t address, uint64_t size_bytes);
+  /// Late code has these bytes now, and where blocks have instructions the same ones as before.
+  void refresh_late_code(uint64_t address, std::span<const uint8_t> bytes);
+
   /// For debuggers. A core that comes to one of these addresses stops with Fault::kBreakpoint, in a
   /// block without instructions, before the instruction there. The code map forgets all blocks;
   /// they are translated again where cores come, with exact flags. Blocks that exist stay and lead
@@ -123,8 +137,12 @@ class Translator {
   friend Translator open_program(std::span<const uint8_t> bytes, const std::string& name,
                                  const TranslateOptions& options, Translated translated);
   struct OnDemand;
+  static Translator open_dynamic(ElfFile elf, const std::string& name,
+                                 const TranslateOptions& options);
   Translator(ElfFile elf, const TranslateOptions& options, std::vector<int> renumbering);
   void add_blocks(std::vector<CodeBlock> blocks);
+  void add_late_code(Segment code);
+  void forget_blocks();
   bool reads_flags(uint64_t pc);
   void put_traps();
   void replace_zero_slots_in(CodeBlock& block) const;
@@ -137,6 +155,7 @@ class Translator {
   uint32_t cpu_ = 0;
   std::vector<int> renumbering_;                   // canonical slot -> module's slot, or kNoSlot
   std::unique_ptr<OnDemand> on_demand_;            // of a program that is translated so
+  CodeSource code_source_;
   std::vector<uint64_t> traps_;                    // addresses
   std::vector<std::pair<uint32_t, Uop>> trapped_;  // what stood at a micro-op before
   std::unique_ptr<Breakpoints> breakpoints_;       // of a program that is debugged

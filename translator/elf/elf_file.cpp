@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <tuple>
+#include <utility>
 
 #include "device_sim/base/error.h"
 #include "translator/common/limits.h"
@@ -67,7 +69,8 @@ struct ElfCloser {
 
 class Reader {
  public:
-  Reader(std::span<const uint8_t> bytes, const std::string& name) : bytes_(bytes), name_(name) {}
+  Reader(std::span<const uint8_t> bytes, const std::string& name, Dynamic dynamic, uint64_t base)
+      : bytes_(bytes), name_(name), dynamic_(dynamic), base_(base) {}
 
   ElfFile read() {
     check_identity();
@@ -135,7 +138,7 @@ class Reader {
       case ET_EXEC:
         break;
       case ET_DYN:
-        bias_ = kPieBase;
+        bias_ = base_;
         break;
       case ET_REL:
         fail("an object file, not a program. Link it with -static");
@@ -165,12 +168,18 @@ class Reader {
       GElf_Phdr& p = headers[static_cast<size_t>(i)];
       if (!gelf_getphdr(elf_.get(), i, &p))
         fail("damaged program header {} ({}). Build the file again", i, elf_errmsg(-1));
-      if (p.p_type == PT_INTERP) needs_loader = true;
+      if (p.p_type == PT_INTERP) {
+        needs_loader = true;
+        read_interpreter(p);
+      }
       if (p.p_type == PT_DYNAMIC && needs_libraries(p)) needs_loader = true;
       if (p.p_type == PT_LOAD) lowest = std::min<uint64_t>(lowest, p.p_vaddr);
     }
-    if (needs_loader) fail("a dynamically linked program. Link it with -static");
-    if (header_.e_type == ET_DYN && lowest >= kPieBase) bias_ = 0;
+    if (needs_loader && dynamic_ == Dynamic::kRefused)
+      fail("a dynamically linked program. Link it with -static");
+    if (needs_loader && out_.interpreter.empty())
+      fail("a shared library, not a program: it names no interpreter (PT_INTERP)");
+    if (header_.e_type == ET_DYN && lowest >= kPieBase && !needs_loader) bias_ = 0;
     for (size_t i = 0; i < headers.size(); ++i)
       if (headers[i].p_type == PT_LOAD && out_.segments.size() <= kSegmentLimit &&
           file_bytes_loaded_ <= 2 * bytes_.size())
@@ -201,6 +210,13 @@ class Reader {
           header_.e_phoff - p.p_offset + uint64_t{out_.phdr_count} * out_.phdr_entry_size <=
               p.p_filesz)
         out_.phdr_address = p.p_vaddr + bias_ + (header_.e_phoff - p.p_offset);
+  }
+
+  void read_interpreter(const GElf_Phdr& p) {
+    if (!in_file(p.p_offset, p.p_filesz) || p.p_filesz < 2 || p.p_filesz > kLongestPath ||
+        bytes_[p.p_offset + p.p_filesz - 1] != 0)
+      fail("damaged name of the interpreter (PT_INTERP). Build the file again");
+    out_.interpreter = reinterpret_cast<const char*>(bytes_.data() + p.p_offset);
   }
 
   bool needs_libraries(const GElf_Phdr& p) const {
@@ -375,7 +391,10 @@ class Reader {
   };
 
   std::span<const uint8_t> bytes_;
+  static constexpr uint64_t kLongestPath = 4096;
   const std::string& name_;
+  const Dynamic dynamic_;
+  const uint64_t base_;
   std::unique_ptr<Elf, ElfCloser> elf_;
   GElf_Ehdr header_{};
   bool is_32_ = false;  // its class
@@ -415,8 +434,36 @@ std::vector<CodePiece> ElfFile::pieces() const {
   return pieces;
 }
 
-ElfFile read_elf(std::span<const uint8_t> bytes, const std::string& name) {
-  return Reader(bytes, name).read();
+ElfFile read_elf(std::span<const uint8_t> bytes, const std::string& name, Dynamic dynamic,
+                 uint64_t base) {
+  return Reader(bytes, name, dynamic, base).read();
+}
+
+void add_interpreter(ElfFile& program, std::span<const uint8_t> bytes, const std::string& name) {
+  // As far apart as pages of any Linux need it: what the program's last page holds beyond its data
+  // is not the interpreter's.
+  constexpr uint64_t kApart = 0x10000;
+  const Segment& last = program.segments.back();
+  const uint64_t base = (last.address + last.size_bytes + 2 * kApart - 1) & ~(kApart - 1);
+  ElfFile other = read_elf(bytes, name, Dynamic::kRefused, base);
+  if (other.isa != program.isa)
+    throw Error(name + ": a program for " + other.isa->name +
+                ", and the one that it shall load is for " + program.isa->name +
+                ". Give the folder of its system by --sysroot");
+  if (other.segments.front().address < base)
+    throw Error(name + ": the interpreter is not position-independent. Give another --sysroot");
+  const auto append = [](auto& to, auto& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  append(program.segments, other.segments);
+  append(program.symbols, other.symbols);
+  std::ranges::stable_sort(program.symbols, {}, &Symbol::address);  // some have no place
+  append(program.code, other.code);
+  append(program.data_in_code, other.data_in_code);
+  if (program.code.back().end - program.code.front().begin > kCodeLimit)
+    throw Error(name + ": the code of the program and its interpreter spreads too far");
+  program.program_entry = std::exchange(program.entry, other.entry);
+  program.interpreter_base = base;
 }
 
 }  // namespace gpusim

@@ -25,6 +25,7 @@ const LinuxAbi kAbi = {
     .word_bytes = 8,
     .platform = "aarch64",
     .has_hwcap2 = true,
+    .sysroot = "/usr/aarch64-linux-gnu",
     .call_bytes = 4,
     .generic_number = nullptr,
     .own_calls = {},

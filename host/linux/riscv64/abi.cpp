@@ -30,6 +30,7 @@ const LinuxAbi kAbi = {
     .word_bytes = 8,
     .platform = nullptr,
     .has_hwcap2 = false,
+    .sysroot = "/usr/riscv64-linux-gnu",
     .call_bytes = 4,
     .generic_number = nullptr,
     .own_calls = kOwnCalls,

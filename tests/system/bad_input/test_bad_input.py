@@ -114,7 +114,9 @@ class BadInput(unittest.TestCase):
         self.assertRegex(message, "(?i)x86|machine|isa")
 
     def test_dynamic(self):
-        self.assertRegex(self.refused("run", self.build / "dynamic.elf"), "(?i)static|dynamic|pie")
+        elf = self.build / "dynamic.elf"
+        for words in (["disasm"], ["run", "--cores", 5000]):
+            self.assertRegex(self.refused(*words, elf), "a dynamically linked program")
 
     def test_object_file(self):
         self.refused("run", self.build / "object.elf")

@@ -81,5 +81,24 @@ TEST_CASE("a mapping may take pages of the heap; the break stays, and shrinks ov
   CHECK(space.place(0x1000) == kLimit - 0x1000);
 }
 
+TEST_CASE("room for code lies before the first break, and is given out from below") {
+  constexpr uint64_t kBreak = kStart + 0x10000;
+  AddressSpace space(kStart, kLimit, kBreak);
+  CHECK(space.program_break() == kBreak);
+  CHECK_FALSE(space.set_break(kBreak - 0x1000));
+  CHECK(space.place_between(0x3000, kStart, kBreak) == kStart);
+  CHECK(space.place_between(0x1000, kStart, kBreak) == kStart + 0x3000);
+  CHECK(space.place(0x1000, kStart + 0x8000) == kStart + 0x8000);
+  CHECK(space.place_between(0x5000, kStart, kBreak) == kStart + 0x9000);
+  space.remove(kStart + 0x1000, 0x1000);
+  CHECK(space.place_between(0x1000, kStart, kBreak) == kStart + 0x1000);
+  CHECK_FALSE(space.place_between(0x8000, kStart, kBreak));
+  CHECK_FALSE(space.place_between(0x1000, kBreak - 0x800, kBreak));
+  REQUIRE(space.set_break(kBreak + 0x2000));
+  CHECK(space.place_between(0x2000, kStart, kBreak) == kStart + 0xe000);  // up to the heap
+  CHECK(space.set_break(kBreak + 0x3000));
+  CHECK(space.place(0x1000) == kLimit - 0x1000);
+}
+
 }  // namespace
 }  // namespace gpusim::host

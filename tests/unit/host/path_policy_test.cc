@@ -292,5 +292,25 @@ TEST_CASE("an isolated guest has the null and random devices, and nothing else")
     CHECK(opened(policy, path) == EACCES);
 }
 
+TEST_CASE("absolute paths are looked for in the sysroot first") {
+  const Folders at;
+  fs::create_directories(at.base / "system/lib");
+  std::ofstream(at.base / "system/lib/libx.so") << "library";
+  fs::create_symlink("/lib/libx.so", at.base / "system/absolute");
+  fs::create_symlink("../../../open-not/secret", at.base / "system/lib/out");
+  const PathPolicy policy({{at("open"), false}}, at("prog"), at("system"));
+  CHECK(opened(policy, "/lib/libx.so") == 0);
+  CHECK(policy.find(nullptr, "/lib/libx.so").path() == at("system/lib/libx.so"));
+  CHECK(opened(policy, "/lib/../../lib/libx.so") == 0);
+  CHECK(opened(policy, "/absolute") == 0);
+  CHECK(opened(policy, "/lib/out") != 0);
+  CHECK(opened(policy, "/lib/libx.so", O_WRONLY) == EACCES);
+  CHECK(opened(policy, "/lib/new", O_WRONLY | O_CREAT) == ENOENT);
+  // What it lacks is this machine's.
+  CHECK(opened(policy, at("open/file")) == 0);
+  CHECK(opened(policy, at("open-not/secret")) == EACCES);
+  CHECK(policy.find(nullptr, "/proc/self/exe", Last::kLook).own == OwnFile::kProgram);
+}
+
 }  // namespace
 }  // namespace gpusim::host

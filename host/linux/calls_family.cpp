@@ -1,0 +1,259 @@
+// New processes: fork, execve, wait, and what a process is to others.
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "host/linux/calls.h"
+#include "host/linux/clone.h"
+#include "translator/common/isa_list.h"
+
+namespace gpusim::host {
+namespace {
+
+constexpr size_t kMostWords = 32768;
+constexpr size_t kLongestWord = size_t{128} << 10;  // MAX_ARG_STRLEN
+constexpr int kMostScripts = 4;                     // one that starts another
+
+// The words at a null-terminated array of pointers; nothing: EFAULT.
+std::optional<std::vector<std::string>> load_words(const Call& call, uint64_t address) {
+  std::vector<std::string> words;
+  for (; address != 0 && words.size() < kMostWords; address += call.word_bytes) {
+    uint64_t at = 0;
+    uint32_t narrow = 0;
+    if (call.word_bytes == 4 ? !call.memory.load(address, &narrow)
+                             : !call.memory.load(address, &at))
+      return std::nullopt;
+    at |= narrow;
+    if (at == 0) break;
+    std::optional<std::string> word = call.memory.string(at, kLongestWord);
+    if (!word) return std::nullopt;
+    words.push_back(std::move(*word));
+  }
+  return words;
+}
+
+struct Program {
+  int error = 0;
+  std::string path;  // on the host
+  std::vector<std::string> arguments;
+};
+
+// "#!/bin/sh -e" as the interpreter and its one argument.
+std::vector<std::string> interpreter_of(std::string_view head) {
+  const size_t end = head.find('\n');
+  std::string_view line = head.substr(2, (end == head.npos ? head.size() : end) - 2);
+  const auto trim = [](std::string_view text) {
+    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+    return text;
+  };
+  line = trim(line);
+  const size_t gap = std::min(line.find(' '), line.find('\t'));
+  std::vector<std::string> words{std::string(line.substr(0, gap))};
+  if (gap != line.npos) words.emplace_back(trim(line.substr(gap)));
+  return words;
+}
+
+bool is_for_an_isa(std::string_view head) {
+  if (head.size() < 20 || std::memcmp(head.data(), ELFMAG, SELFMAG) != 0) return false;
+  uint16_t machine;
+  std::memcpy(&machine, head.data() + 18, sizeof machine);
+  const auto isas = all_isas();
+  return std::ranges::any_of(isas,
+                             [&](const GuestIsa* isa) { return isa->elf_machine == machine; });
+}
+
+Program find_program(Kernel& kernel, Call& call, std::string path,
+                     std::vector<std::string> arguments) {
+  for (int i = 0; i <= kMostScripts; ++i) {
+    const Place place = kernel.paths().find(kernel.folder_of(*call.process), path);
+    if (place.error != 0) return {.error = place.error, .path = {}, .arguments = {}};
+    if (place.self || !place.may_read() || !S_ISREG(place.status.st_mode))
+      return {.error = EACCES, .path = {}, .arguments = {}};
+    const FileDescriptor file(reopen(place.fd(), O_RDONLY));
+    if (::faccessat(AT_FDCWD, descriptor_path(place.fd()).c_str(), X_OK, 0) < 0 || !file)
+      return {.error = EACCES, .path = {}, .arguments = {}};
+    std::array<char, 256> bytes{};
+    const ssize_t size = ::pread(file.get(), bytes.data(), bytes.size(), 0);
+    const std::string_view head(bytes.data(), static_cast<size_t>(std::max<ssize_t>(size, 0)));
+    if (!head.starts_with("#!")) {
+      if (!is_for_an_isa(head)) return {.error = ENOEXEC, .path = {}, .arguments = {}};
+      const bool is_own = place.own == OwnFile::kProgram;
+      return {.path = is_own ? kernel.paths().program() : place.path(),
+              .arguments = std::move(arguments)};
+    }
+    std::vector<std::string> words = interpreter_of(head);
+    if (words.front().empty()) return {.error = ENOEXEC, .path = {}, .arguments = {}};
+    words.push_back(path);
+    if (!arguments.empty()) words.insert(words.end(), arguments.begin() + 1, arguments.end());
+    path = words.front();
+    arguments = std::move(words);
+  }
+  return {.error = ELOOP, .path = {}, .arguments = {}};
+}
+
+void keep_open(int host_fd) { ::fcntl(host_fd, F_SETFD, 0); }
+
+// Starts gpusim anew with the program. Returns an error number if that is not possible.
+int start_successor(Kernel& kernel, Call& call, const std::vector<std::string>& words,
+                    const Program& program, const std::vector<std::string>& environment) {
+  std::vector<std::string> all = words;
+  all.insert(all.end(), {"--argv0", program.arguments.empty() ? "" : program.arguments.front()});
+  for (const std::string& e : environment)
+    if (const size_t sign = e.find('='); sign != e.npos && sign != 0)
+      all.insert(all.end(), {"--env", e});
+  all.insert(all.end(), {program.path, "--"});
+  if (!program.arguments.empty())
+    all.insert(all.end(), program.arguments.begin() + 1, program.arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : all) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  const std::string text = "GPUSIM_PROCESS=" + kernel.handover(*call.process, call.core);
+  std::vector<char*> names;
+  for (char** e = environ; *e; ++e) names.push_back(*e);
+  names.push_back(const_cast<char*>(text.c_str()));
+  names.push_back(nullptr);
+  FileTable& files = call.process->files;
+  for (int fd = 0; fd < files.limit(); ++fd)
+    if (const FileRef file = files.share(fd); file && !files.closes_on_exec(fd))
+      keep_open(file->host_fd());
+  keep_open(kernel.family()->handover().table_fd);
+  kernel.family()->let_go();
+  ::execve("/proc/self/exe", argv.data(), names.data());
+  return errno;
+}
+
+// This process stays to tell of its own run, and passes on how the program ended.
+Reply stand_in(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status)) return {Reply::Kind::kSignal, WTERMSIG(status)};
+  return {Reply::Kind::kExitProcess, WEXITSTATUS(status)};
+}
+
+}  // namespace
+
+Reply clone_process(Kernel& kernel, Call& call, const CloneRequest& request) {
+  if (const auto wait = kernel.vfork_waits().find(call.core); wait != kernel.vfork_waits().end()) {
+    if (!kernel.family()->has_let_go(wait->second))
+      return kernel.park_for_retry(call, {.from_outside = true});
+    const int32_t child = wait->second;
+    kernel.vfork_waits().erase(wait);
+    return Reply::result(child);
+  }
+  if ((request.flags & (kCloneVm | kCloneVfork)) == kCloneVm || (request.flags & kCloneThread)) {
+    kernel.note_once("clone",
+                     "a process that shares its parent's memory is not provided: clone "
+                     "returns EINVAL");
+    return Reply::error(EINVAL);
+  }
+  Family* const family = kernel.found_family();
+  if (!family) {
+    kernel.note_once(
+        "fork",
+        "system calls 220 (clone) and 435 (clone3) make new processes (fork, vfork, "
+        "posix_spawn) only with --memory shared, a program that starts on one core, and "
+        "a backend of the host, and not under --gdb or with --checkpoint: ENOSYS");
+    return Reply::error(ENOSYS);
+  }
+  kernel.output().flush();
+  const int32_t pid = family->fork();
+  if (pid < 0) return Reply::error(-pid);
+  if (pid > 0) {
+    if (request.flags & kCloneParentSetTid)
+      call.memory.store(request.parent_tid, static_cast<uint32_t>(pid));
+    if (!(request.flags & kCloneVfork)) return Reply::result(pid);
+    kernel.vfork_waits()[call.core] = pid;
+    return kernel.park_for_retry(call, {.from_outside = true});
+  }
+  kernel.become_child(call.core);
+  const AbiSlots& abi = kernel.module().abi;
+  const auto set = [&](int slot, uint64_t value) {
+    if (slot != kNoSlot) kernel.backend().set_slot(call.core, static_cast<Slot>(slot), value);
+  };
+  if (request.stack_pointer != 0) set(abi.stack_pointer, request.stack_pointer);
+  if (request.flags & kCloneSetTls) set(abi.thread_pointer, request.tls);
+  Thread& thread = kernel.thread(call.core);
+  if (request.flags & kCloneChildSetTid)
+    call.memory.store(request.child_tid, static_cast<uint32_t>(thread.tid));
+  thread.clear_child_tid = request.flags & kCloneChildClearTid ? request.child_tid : 0;
+  return Reply::result(0);
+}
+
+Reply sys_execve(Kernel& kernel, Call& call) {
+  const std::optional<std::string> path = call.memory.string(call.args[0]);
+  const auto arguments = load_words(call, call.args[1]);
+  const auto environment = load_words(call, call.args[2]);
+  if (!path || !arguments || !environment) return Reply::error(EFAULT);
+  Family* const family = kernel.found_family();
+  if (!family) {
+    kernel.note_once("execve",
+                     "system call 221 (execve) needs --memory shared, a program that starts on one "
+                     "core, and a backend of the host, and not --gdb or --checkpoint: ENOSYS");
+    return Reply::error(ENOSYS);
+  }
+  const Program program = find_program(kernel, call, *path, *arguments);
+  if (program.error != 0) return Reply::error(program.error);
+  kernel.output().flush();
+  const Kernel::Config::Successor successor = kernel.config().successor();
+  if (successor.stands_in && !kernel.is_child()) {
+    const pid_t child = ::fork();
+    if (child < 0) return Reply::error(errno);
+    if (child > 0) return stand_in(child);
+    start_successor(kernel, call, successor.words, program, *environment);
+    ::_exit(127);
+  }
+  return Reply::error(start_successor(kernel, call, successor.words, program, *environment));
+}
+
+Reply sys_wait4(Kernel& kernel, Call& call) {
+  constexpr int64_t kKnown = WNOHANG | WUNTRACED | WCONTINUED | 0xe0000000;  // __WALL and its kin
+  const int64_t options = static_cast<uint32_t>(call.args[2]);
+  if (options & ~kKnown) return Reply::error(EINVAL);
+  Family* const family = kernel.family();
+  if (!family) return Reply::error(ECHILD);
+  const auto ended = family->take_ended(call.int_arg(0), /*stays=*/false);
+  if (!ended) return Reply::error(ECHILD);
+  if (ended->pid == 0) {
+    if (options & WNOHANG) return Reply::result(0);
+    if (kernel.deliverable(call.core) != 0) return Reply::error(EINTR);
+    return kernel.park_for_retry(call, {.from_outside = true, .restartable = true});
+  }
+  if (call.args[1] != 0 && !call.memory.store(call.args[1], ended->status))
+    return Reply::error(EFAULT);
+  // What children took is not counted.
+  const std::vector<uint8_t> none(call.word_bytes * 18);
+  if (call.args[3] != 0 && !call.memory.write(call.args[3], none)) return Reply::error(EFAULT);
+  return Reply::result(ended->pid);
+}
+
+Reply sys_getppid(Kernel& kernel, Call&) {
+  return Reply::result(kernel.family() ? kernel.family()->parent() : kFirstPid - 1);
+}
+// A process without relatives leads its group and its session.
+Reply sys_getpgid(Kernel& kernel, Call& call) {
+  Family* const family = kernel.family();
+  return Reply::result(family ? family->group_of(call.int_arg(0)) : call.process->pid);
+}
+Reply sys_getsid(Kernel& kernel, Call& call) {
+  Family* const family = kernel.family();
+  return Reply::result(family ? family->session_of(call.int_arg(0)) : call.process->pid);
+}
+Reply sys_setpgid(Kernel& kernel, Call& call) {
+  Family* const family = kernel.family();
+  return Reply::result(family ? family->set_group(call.int_arg(0), call.int_arg(1)) : 0);
+}
+Reply sys_setsid(Kernel& kernel, Call&) {
+  Family* const family = kernel.family();
+  return Reply::result(family ? family->start_session() : -EPERM);
+}
+
+}  // namespace gpusim::host

@@ -1,0 +1,88 @@
+// The processes of one run: the program that gpusim started, and what it forked and executed. Each
+// is a process of the host with a machine of its own; what they must know of each other is in a
+// table that all of them have in memory. docs/adr/0041 has the reasons.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace gpusim::host {
+
+class Family {
+ public:
+  // The first process. `stride`: between the numbers of processes, room for those of their threads.
+  static std::unique_ptr<Family> begin(int32_t first_pid, int32_t stride);
+  // One that was executed, from what handover() of its predecessor gave; null: that is nonsense.
+  static std::unique_ptr<Family> take_over(int table_fd, uint32_t entry);
+  ~Family();
+  Family(const Family&) = delete;
+  Family& operator=(const Family&) = delete;
+
+  int32_t pid() const;
+  int32_t parent() const;  // number 1 if it has ended
+  bool is_first() const { return is_first_; }
+  // Whether other processes could still send signals, end, or write to pipes.
+  bool has_others() const;
+  // The same, or whether there were when this was asked last: what they did last may not have been
+  // seen yet.
+  bool may_have_others();
+
+  // As fork(2): in the parent the child's number or -errno, 0 in the child.
+  int32_t fork();
+  // What execve(2) has to hand on: an open descriptor and a number.
+  struct Handover {
+    int table_fd;
+    uint32_t entry;
+  };
+  Handover handover() const { return {table_fd_, entry_}; }
+
+  // vfork: whether the child has executed a program, or ended; this process does so.
+  bool has_let_go(int32_t child) const;
+  void let_go();
+
+  // This process ends; `status` as wait(2) has it.
+  void end(int32_t status);
+  struct Ended {
+    int32_t pid = 0, status = 0;
+  };
+  // Takes an ended child away. `which` as waitpid(2) has it. pid 0: none has ended yet.
+  // Nothing: there is no such child.
+  std::optional<Ended> take_ended(int64_t which, bool stays);
+  // Children that ended since the last time.
+  uint32_t count_ended();
+
+  // Sends a signal to another process, or to the others of a group if `to` is negative. Returns how
+  // many there are; -1: none that this process may signal.
+  int send(int64_t to, int32_t signal);
+  // What others sent since the last time, by bits, and who was the last to send.
+  uint64_t take_signals();
+  int32_t last_sender() const;
+
+  // Groups and sessions; -errno, or the number.
+  int64_t group_of(int64_t pid) const;
+  int64_t session_of(int64_t pid) const;
+  int64_t set_group(int64_t pid, int64_t group);
+  int64_t start_session();
+
+ private:
+  struct Entry;
+  struct Table;
+  Family(int table_fd, Table* table, uint32_t entry)
+      : table_fd_(table_fd), table_(table), entry_(entry) {}
+  Entry& own() const;
+  Entry* find(int64_t pid) const;
+  std::optional<uint32_t> reserve();
+  bool is_wanted(const Entry& e, int64_t which) const;
+  void look_after(Entry& e);
+
+  int table_fd_;
+  Table* table_;
+  uint32_t entry_;
+  uint32_t ended_seen_ = 0;
+  bool is_first_ = false;
+  bool has_forked_ = true;  // there may be children
+  bool had_others_ = false;
+};
+
+}  // namespace gpusim::host

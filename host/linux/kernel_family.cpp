@@ -1,0 +1,137 @@
+// What a process keeps, gains and loses when it forks or another program is executed.
+#include <fcntl.h>
+
+#include <cerrno>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "device_sim/base/error.h"
+#include "host/linux/kernel.h"
+
+namespace gpusim::host {
+namespace {
+
+bool can_be_handed_on(const OpenFile& file) {
+  return file.kind() != OpenFile::Kind::kEpoll && file.kind() != OpenFile::Kind::kSignals;
+}
+
+}  // namespace
+
+Family* Kernel::found_family() {
+  constexpr int32_t kLeastStride = 1000;
+  if (!family_ && config_.successor && config_.starts_alone && late_code_)
+    family_ =
+        Family::begin(static_cast<int32_t>(kFirstPid),
+                      std::max<int32_t>(kLeastStride, 2 * static_cast<int32_t>(threads_.size())));
+  return family_.get();
+}
+
+void Kernel::become_child(uint32_t core) {
+  for (uint32_t other = 0; other < threads_.size(); ++other) {
+    if (other == core || !is_alive(other)) continue;
+    backend_.stop(other);
+    waits_.remove(other);
+    threads_.end(other);
+  }
+  retries_.clear();
+  vfork_waits_.clear();
+  timed_.clear();
+  Process& process = process_of(core);
+  process.pid = family_->pid();
+  process.timers = Timers();
+  process.pending = SignalQueue();
+  Thread& thread = threads_[core];
+  thread.tid = process.pid;
+  thread.pending = SignalQueue();
+  next_tid_ = process.pid + threads_.size();
+  started_ = 1;
+  end_signal_ = 0;
+  process.random_state += static_cast<uint64_t>(process.pid);
+  set_cpu_time({});
+  if (config_.on_fork) config_.on_fork();
+}
+
+std::string Kernel::handover(Process& process, uint32_t core) const {
+  const Family::Handover own = family_->handover();
+  const Thread* const thread = threads_.find(core);
+  nlohmann::json files = nlohmann::json::array(), ignored = nlohmann::json::array();
+  for (int fd = 0; fd < process.files.limit(); ++fd) {
+    const FileRef file = process.files.share(fd);
+    if (!file || process.files.closes_on_exec(fd) || !can_be_handed_on(*file)) continue;
+    files.push_back({fd, file->host_fd(), static_cast<int>(file->kind()), file->is_nonblocking,
+                     file->is_changeable, file->path()});
+  }
+  for (const auto& [number, action] : process.signal_actions)
+    if (action.handler == 1) ignored.push_back(number);
+  return nlohmann::json{{"table", own.table_fd},
+                        {"entry", own.entry},
+                        {"files", files},
+                        {"ignored", ignored},
+                        {"mask", thread ? thread->mask : 0},
+                        {"umask", process.umask},
+                        {"cwd", process.cwd}}
+      .dump();
+}
+
+void Kernel::take_over(const std::string& text) {
+  const auto fail = [] {
+    return Error("GPUSIM_PROCESS is not what gpusim hands on to itself; unset it");
+  };
+  try {
+    const nlohmann::json j = nlohmann::json::parse(text);
+    const int table = j.at("table");
+    ::fcntl(table, F_SETFD, FD_CLOEXEC);
+    family_ = Family::take_over(table, j.at("entry"));
+    if (!family_) throw fail();
+    Process& process = process_of(0);
+    process.pid = family_->pid();
+    process.random_state += static_cast<uint64_t>(process.pid);
+    process.umask = j.at("umask");
+    process.cwd = j.at("cwd");
+    process.folder.reset();
+    for (const int number : j.at("ignored")) process.signal_actions[number].handler = 1;
+    Thread& thread = threads_[0];
+    thread.tid = process.pid;
+    thread.mask = j.at("mask");
+    next_tid_ = process.pid + threads_.size();
+    std::map<int, FileRef> known;  // by host descriptor
+    for (size_t i = 0; i < standard_files_.size(); ++i)
+      known[standard_files_[i]->host_fd()] = standard_files_[i];
+    process.files.close_all();
+    for (const nlohmann::json& f : j.at("files")) {
+      const int host_fd = f.at(1);
+      FileRef& file = known[host_fd];
+      if (!file) {
+        const auto kind = static_cast<OpenFile::Kind>(f.at(2).get<int>());
+        file = std::make_shared<OpenFile>(host_fd, /*owned=*/true, kind, f.at(5));
+        ::fcntl(host_fd, F_SETFD, FD_CLOEXEC);
+        file->is_changeable = f.at(4);
+        file->is_reached_from_outside = file->parks();
+        if (file->is_folder()) file->folder = paths_.find(nullptr, file->path()).self;
+      }
+      file->is_nonblocking = f.at(3);
+      process.files.set(f.at(0).get<int>(), file);
+    }
+  } catch (const nlohmann::json::exception&) {
+    throw fail();
+  }
+}
+
+void Kernel::hear_family() {
+  uint64_t signals = family_->take_signals();
+  const std::optional<uint32_t> core = threads_.first_alive();
+  if (family_->count_ended() != 0) signals |= signal_bit(SIGCHLD);
+  if (!core) return;
+  for (int number = 1; signals != 0; ++number, signals >>= 1)
+    if (signals & 1)
+      post(process_of(*core), *core,
+           {.number = number, .code = SI_USER, .pid = family_->last_sender(), .uid = 0});
+}
+
+void Kernel::end_in_family(int exit_status) {
+  if (!family_) return;
+  output_.flush();
+  family_->end(end_signal_ != 0 ? end_signal_ : (exit_status & 0xff) << 8);
+}
+
+}  // namespace gpusim::host

@@ -1,0 +1,140 @@
+// Processes: what a parent and its children see of each other.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+static volatile sig_atomic_t children_ended, heard;
+static void on_child(int number) { (void)number, ++children_ended; }
+static void on_signal(int number) { heard = number; }
+
+static int wait_status(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+static void forks(void) {
+  int value = 1;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    value = 2;
+    _exit(getppid() == getpgrp() && value == 2 ? 7 : 8);
+  }
+  const int status = wait_status(pid);
+  printf("fork: %d %d %d %d\n", pid > getpid(), value, WIFEXITED(status), WEXITSTATUS(status));
+  printf("no child: %d\n", waitpid(-1, 0, 0) == -1 && errno == ECHILD);
+}
+
+static void pipes(void) {
+  int to[2], from[2];
+  if (pipe(to) || pipe(from)) exit(1);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    close(to[1]);
+    close(from[0]);
+    char line[100];
+    ssize_t n;
+    while ((n = read(to[0], line, sizeof line)) > 0) {
+      for (ssize_t i = 0; i < n; ++i) line[i] ^= 0x20;
+      if (write(from[1], line, (size_t)n) != n) _exit(1);
+    }
+    _exit(0);
+  }
+  close(to[0]);
+  close(from[1]);
+  char text[100] = {0};
+  if (write(to[1], "hello", 5) != 5) exit(1);
+  struct pollfd p = {from[0], POLLIN, 0};
+  const int ready = poll(&p, 1, 10000);
+  const ssize_t n = read(from[0], text, sizeof text);
+  close(to[1]);
+  const ssize_t end = read(from[0], text + 50, 10);
+  printf("pipe: %d %zd %s %zd %d\n", ready, n, text, end, wait_status(pid));
+}
+
+static void signals(void) {
+  struct sigaction action = {.sa_handler = on_child};
+  sigaction(SIGCHLD, &action, 0);
+  int ends[2];
+  if (pipe(ends)) exit(1);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    signal(SIGUSR1, on_signal);
+    if (write(ends[1], "x", 1) != 1) _exit(1);
+    while (!heard) pause();
+    _exit(heard == SIGUSR1 ? 5 : 6);
+  }
+  char byte;
+  while (read(ends[0], &byte, 1) < 0 && errno == EINTR) {
+  }
+  kill(pid, SIGUSR1);
+  const int status = wait_status(pid);
+  const pid_t endless = fork();
+  if (endless == 0)
+    for (;;) {
+    }
+  kill(endless, SIGTERM);
+  const int killed = wait_status(endless);
+  const pid_t stopped = fork();
+  if (stopped == 0)
+    for (;;) pause();
+  kill(stopped, SIGKILL);
+  const int gone = wait_status(stopped);
+  printf("signals: %d %d %d %d\n", WEXITSTATUS(status), WIFSIGNALED(killed) ? WTERMSIG(killed) : 0,
+         WIFSIGNALED(gone) ? WTERMSIG(gone) : 0, children_ended > 0);
+  signal(SIGCHLD, SIG_DFL);
+}
+
+static void executes(const char* self) {
+  int ends[2];
+  if (pipe(ends)) exit(1);
+  fflush(stdout);
+  const pid_t pid = vfork();
+  if (pid == 0) {
+    dup2(ends[1], 1);
+    close(ends[0]);
+    close(ends[1]);
+    execl(self, "another name", "child", "a b", (char*)0);
+    _exit(99);
+  }
+  close(ends[1]);
+  char text[200] = {0};
+  size_t n = 0;
+  for (ssize_t got; (got = read(ends[0], text + n, sizeof text - n - 1)) > 0;) n += (size_t)got;
+  close(ends[0]);
+  printf("exec: %s %d\n", text, WEXITSTATUS(wait_status(pid)));
+  char* const words[] = {(char*)self, "child", "spawned", 0};
+  pid_t spawned;
+  fflush(stdout);
+  const int error = posix_spawn(&spawned, self, 0, 0, words, environ);
+  printf("\nspawn: %d %d\n", error, WEXITSTATUS(wait_status(spawned)));
+  fflush(stdout);
+  FILE* const shell = popen("echo from a shell | tr a-z A-Z", "r");
+  printf("popen: %s", shell && fgets(text, sizeof text, shell) ? text : "no shell\n");
+  if (shell) pclose(shell);
+  execl("/no/such/program", "x", (char*)0);
+  printf("missing: %d\n", errno == ENOENT || errno == EACCES);
+}
+
+int main(int argc, char** argv) {
+  if (argc > 2 && strcmp(argv[1], "child") == 0) {
+    printf("%s/%s/%s", argv[0][0] == '/' ? "self" : argv[0], argv[2],
+           getenv("NAME") ? getenv("NAME") : "-");
+    return 12;
+  }
+  setvbuf(stdout, 0, _IOLBF, 0);
+  forks();
+  pipes();
+  signals();
+  executes(argv[argc - 1]);
+  return 0;
+}

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Dynamically linked programs, code that programs write, and processes, on every backend of the
+host, against qemu-user.
+
+  test_dynamic.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
+
+Exit status 77: there is no cross compiler.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ISAS = {"aarch64": "aarch64-linux-gnu", "riscv64": "riscv64-linux-gnu"}
+BACKENDS = (["--backend", "scalar"], ["--backend", "simd"],
+            ["--backend", "simd", "--native-after", "0"])
+TIMEOUT_S = 120
+
+
+class Guest:
+    """A folder of programs for one ISA."""
+
+    def __init__(self, isa, build):
+        self.isa, self.triple = isa, ISAS[isa]
+        self.sysroot = pathlib.Path("/usr") / self.triple
+        self.folder = build / isa
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def compile(self, source, name, *options):
+        compiler = "g++" if source.endswith(".cc") else "gcc"
+        subprocess.run([f"{self.triple}-{compiler}", "-O1", "-w", HERE / source, "-o",
+                        self.folder / name, *options],
+                       check=True)
+        return self.folder / name
+
+    def under_qemu(self, *words, **more):
+        return subprocess.run([f"qemu-{self.isa}", "-L", self.sysroot, *map(str, words)],
+                              capture_output=True, text=True, timeout=TIMEOUT_S, cwd=self.folder,
+                              check=False, **more)
+
+
+class Dynamic(unittest.TestCase):
+    gpusim: pathlib.Path
+    build: pathlib.Path
+
+    @classmethod
+    def setUpClass(cls):
+        cls.guests = [Guest(isa, cls.build) for isa, triple in ISAS.items()
+                      if shutil.which(f"{triple}-g++")]
+        if not cls.guests:
+            print("skipped: no cross compiler")
+            sys.exit(77)
+        for guest in cls.guests:
+            guest.compile("hello.c", "hello", "-lm")
+            guest.compile("hello.c", "hello_fixed", "-lm", "-no-pie")
+            guest.compile("exceptions.cc", "exceptions", "-ldl", "-pthread")
+            guest.compile("plugin.cc", "libplugin.so", "-shared", "-fPIC")
+            guest.compile("openmp.c", "openmp", "-fopenmp")
+            guest.compile("jit.c", "jit", "-pthread")
+            guest.compile("processes.c", "processes")
+            guest.compile("processes.c", "processes_static", "-static")
+
+    def under_gpusim(self, guest, *words, options=(), status=0):
+        done = subprocess.run([self.gpusim, "run", "--quiet", *options, *map(str, words)],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=TIMEOUT_S, cwd=guest.folder, check=False)
+        self.assertEqual(done.returncode, status, done.stderr + done.stdout)
+        return done
+
+    def compare(self, program, *arguments, options=(), backends=BACKENDS):
+        for guest in self.guests:
+            expected = guest.under_qemu(guest.folder / program, *arguments)
+            for backend in backends:
+                with self.subTest(f"{guest.isa} {program} {arguments} {backend}"):
+                    done = self.under_gpusim(guest, guest.folder / program, "--", *arguments,
+                                             options=[*backend, *options],
+                                             status=expected.returncode)
+                    self.assertEqual(done.stdout, expected.stdout)
+
+    def test_c(self):
+        self.compare("hello", "b", "a", "c")
+        self.compare("hello_fixed", "b", "a", "c")
+
+    def test_exceptions_threads_and_dlopen(self):
+        self.compare("exceptions", "./libplugin.so", options=["--cores", "4"])
+        self.compare("exceptions", "./missing.so", options=["--cores", "4"], backends=BACKENDS[:1])
+
+    def test_openmp_of_the_guest(self):
+        self.compare("openmp", options=["--cores", "4"])
+
+    def test_code_that_is_written(self):
+        for mode in range(6):
+            self.compare("jit", mode)
+        self.compare("jit", 6, options=["--cores", "4"])
+
+    # Under gpusim alone: an emulator of one process shares its parent's shell with it.
+    def test_processes(self):
+        for guest in self.guests:
+            for program in ("processes", "processes_static"):
+                for backend in BACKENDS:
+                    with self.subTest(f"{guest.isa} {program} {backend}"):
+                        path = guest.folder / program
+                        done = self.under_gpusim(guest, path, "--", path,
+                                                 options=[*backend, "--env", "NAME=value"])
+                        self.assertEqual(done.stdout.splitlines(), [
+                            "fork: 1 1 1 7", "no child: 1", "pipe: 1 5 HELLO 0 0",
+                            "signals: 5 15 9 1", "exec: another name/a b/value 12",
+                            "self/spawned/value", "spawn: 0 12", "popen: no shell", "missing: 1"])
+
+    def test_statistics_are_of_the_first_process(self):
+        guest = self.guests[0]
+        stats = guest.folder / "stats.json"
+        path = guest.folder / "processes_static"
+        self.under_gpusim(guest, path, "--", path, options=["--stats", stats])
+        self.assertGreater(json.loads(stats.read_text())["guest_instructions"], 1000)
+
+    def test_errors(self):
+        guest = self.guests[0]
+        hello = guest.folder / "hello"
+        empty = guest.folder / "empty"
+        empty.mkdir(exist_ok=True)
+        for options, text in (
+                (["--sysroot", "missing"], "--sysroot missing: not a folder"),
+                (["--sysroot", empty], "its interpreter /lib/.* is neither in .*empty nor on this"),
+                (["--memory", "private"], "a dynamically linked program needs --memory shared"),
+                (["--checkpoint", "x"], "--checkpoint: not of a dynamically linked program")):
+            done = self.under_gpusim(guest, hello, options=options, status=2)
+            self.assertRegex(done.stderr, text)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        library = guest.folder / "libplugin.so"
+        done = self.under_gpusim(guest, library, status=2)
+        self.assertRegex(done.stderr, "a shared library, not a program")
+
+    # What the loader finds is the program's own business: its words and status are ld.so's.
+    def test_missing_library(self):
+        guest = self.guests[0]
+        lonely = guest.folder / "lonely"
+        shutil.rmtree(lonely, ignore_errors=True)
+        (lonely / "lib").mkdir(parents=True)
+        for name in os.listdir(guest.sysroot / "lib"):
+            if re.match(r"ld-linux-.*\.so\.1$", name):
+                shutil.copy(guest.sysroot / "lib" / name, lonely / "lib")
+        done = self.under_gpusim(guest, guest.folder / "hello", options=["--sysroot", lonely],
+                                 status=127)
+        self.assertRegex(done.stderr, "error while loading shared libraries: libm?c?.so.6")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    Dynamic.gpusim = pathlib.Path(sys.argv.pop(1)).resolve()
+    Dynamic.build = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()
