@@ -68,9 +68,14 @@ static void signals(void) {
   if (pipe(ends)) exit(1);
   const pid_t pid = fork();
   if (pid == 0) {
+    sigset_t blocked, none;
+    sigemptyset(&none);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &blocked, 0);
     signal(SIGUSR1, on_signal);
     if (write(ends[1], "x", 1) != 1) _exit(1);
-    while (!heard) pause();
+    while (!heard) sigsuspend(&none);
     _exit(heard == SIGUSR1 ? 5 : 6);
   }
   char byte;
