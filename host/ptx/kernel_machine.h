@@ -13,6 +13,9 @@
 
 namespace gpusim::ptx {
 
+class Findings;
+class MachineCheck;  // check.h
+
 /// What the threads of a grid printed, in the order of CTAs.
 struct Printed {
   uint64_t cta;
@@ -23,6 +26,7 @@ struct Printed {
 struct Grid {
   const Launch& launch;
   uint64_t param_address;
+  Findings* findings = nullptr;
   std::atomic<uint64_t> next_cta{0};
   std::atomic<bool> stops{false};
   std::mutex mutex;  // of what follows
@@ -34,9 +38,10 @@ struct Grid {
 class KernelMachine {
  public:
   KernelMachine(const KernelCode& code, const std::string& origin,
-                const std::map<uint32_t, std::string>& files, const ProcessMemory& memory,
-                const std::string& backend, const Dim3& block, uint32_t shared_bytes,
+                const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
+                const EngineOptions& options, const Dim3& block, uint32_t shared_bytes,
                 uint64_t ctas);
+  ~KernelMachine();
 
   /// Whether it can run such a launch, of so many CTAs on this machine.
   bool fits(const Dim3& block, uint32_t shared_bytes, uint64_t ctas) const {
@@ -44,6 +49,10 @@ class KernelMachine {
   }
   /// Runs CTAs of the grid until none is left.
   void run(Grid& grid);
+  /// Of the last grid, whose blocks were executed so often.
+  KernelProfile profile(std::span<const uint64_t> counts) const {
+    return profile_->result(counts, origin_, files_);
+  }
   std::vector<uint64_t> block_counts() { return backend_->block_counts(); }
 
  private:
@@ -68,6 +77,9 @@ class KernelMachine {
   const std::map<uint32_t, std::string>& files_;
   const ProcessMemory& memory_;
   std::unique_ptr<Backend> backend_;
+  // Of a kernel with notes.
+  std::unique_ptr<MachineCheck> check_;
+  std::unique_ptr<MachineProfile> profile_;
   Dim3 block_;
   uint32_t shared_bytes_;
   uint32_t places_ = 1, shift_ = 5, entry_ = 0;

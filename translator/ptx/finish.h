@@ -6,11 +6,12 @@
 
 #include "translator/common/draft.h"
 #include "translator/ptx/kernel.h"
+#include "translator/ptx/notes.h"
 
 namespace gpusim::ptx {
 
-/// Fills in the kernel's module and slots. `units`: of code addresses.
+/// Fills in the kernel's module and slots. `units`: of code addresses. `notes`: see notes.h.
 void finish(std::vector<CodeBlock> blocks, const std::map<uint64_t, Slot>& constants,
-            uint32_t units, KernelCode& kernel);
+            uint32_t units, Notes notes, KernelCode& kernel);
 
 }  // namespace gpusim::ptx
