@@ -109,6 +109,34 @@ std::vector<ActivitySlice> slices(const JsonObject& file, const ClassCounts& who
   return found;
 }
 
+// Kernels of PTX: classes are made of opcodes. As many cores as the largest launch has threads.
+void read_kernels(const JsonObject& file, Activity& a) {
+  const Json& array = file.get("kernels");
+  if (!array.is_array()) file.fail("\"kernels\" must be a list");
+  uint64_t cores = 0;
+  for (size_t i = 0; i < array.size(); ++i) {
+    const JsonObject o(array[i], fmt::format("{}[{}]", file.at("kernels"), i));
+    ActivityPart part;
+    part.name = o.text("name");
+    const JsonObject opcodes = o.object("opcodes");
+    for (const auto& item : opcodes.json().items()) {
+      const uint64_t executions = count(opcodes, item.key());
+      part.opcodes[item.key()] += executions;
+      a.opcodes[item.key()] += executions;
+      part.classes[static_cast<size_t>(ptx_class(item.key(), a.scheme))] += executions;
+    }
+    if (o.has("instructions") && count(o, "instructions") != instructions_of(part.classes))
+      o.fail(fmt::format("\"instructions\" is {}, but the opcodes add up to {}",
+                         count(o, "instructions"), instructions_of(part.classes)));
+    for (size_t c = 0; c < a.classes.size(); ++c) a.classes[c] += part.classes[c];
+    if (o.has("threads") && o.has("launches"))
+      cores = std::max(cores, count(o, "threads") / std::max<uint64_t>(1, count(o, "launches")));
+    a.functions.push_back(std::move(part));
+  }
+  if (a.instructions() == 0) file.fail("the tallies are empty: nothing was executed");
+  a.cores = static_cast<uint32_t>(std::min<uint64_t>(cores, ~uint32_t{0}));
+}
+
 }  // namespace
 
 uint64_t instructions_of(const ClassCounts& classes) {
@@ -117,11 +145,18 @@ uint64_t instructions_of(const ClassCounts& classes) {
 
 uint64_t Activity::instructions() const { return instructions_of(classes); }
 
-Activity parse_stats(const std::string& text, const std::string& origin) {
+Activity parse_stats(const std::string& text, const std::string& origin, PtxClasses scheme) {
   const Json json = parse_json(text, origin);
   const JsonObject file(json, origin);
   Activity a;
   a.name = origin;
+  a.scheme = scheme;
+  if (file.has("kernels")) {
+    read_kernels(file, a);
+    return a;
+  }
+  if (scheme != PtxClasses::kOurs)
+    file.fail("the thesis's classes are of PTX: there are no \"kernels\" with their opcodes");
   if (!file.has("classes"))
     file.fail("\"classes\" is missing: not statistics of `gpusim run --stats`");
   a.classes = class_counts(file, Classes::kAll);
@@ -140,11 +175,13 @@ Activity parse_stats(const std::string& text, const std::string& origin) {
   return a;
 }
 
-Activity load_activity(const std::string& path) {
+Activity load_activity(const std::string& path, PtxClasses scheme) {
   const std::string text = read_text(path);
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) throw Error(fmt::format("{}: the file is empty", path));
-  return text[first] == '{' ? parse_stats(text, path)
+  if (text[first] != '{' && scheme != PtxClasses::kOurs)
+    throw Error(fmt::format("{}: a trace has its classes already", path));
+  return text[first] == '{' ? parse_stats(text, path, scheme)
                             : activity_of_trace(parse_trace(text, path), path);
 }
 

@@ -1,18 +1,24 @@
 // What was executed: counts per instruction class of a whole run, and of its parts.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "device_sim/uir/insn_class.h"
 #include "energy/longest_cores.h"
+#include "energy/ptx_opcodes.h"
 
 namespace gpusim::energy {
+
+// Of kernels of PTX: executions by threads of each spelling, "fma.rn.f32".
+using OpcodeCounts = std::map<std::string, uint64_t>;
 
 // A function, a source line, a kernel, a core.
 struct ActivityPart {
   std::string name;
   ClassCounts classes{};
+  OpcodeCounts opcodes{};
 };
 
 // A piece of a run's time, in order.
@@ -25,9 +31,11 @@ struct Activity {
   std::string name;    // of the file
   uint32_t cores = 0;  // simulated; 0: not known
   ClassCounts classes{};
+  OpcodeCounts opcodes{};                 // of kernels; else empty
+  PtxClasses scheme = PtxClasses::kOurs;  // by which opcodes became classes
   // Off-chip accesses are those that a cache model let through; else they are all accesses.
   bool memory_is_placed = false;
-  std::vector<ActivityPart> functions;  // or kernels of a trace
+  std::vector<ActivityPart> functions;  // or kernels
   std::vector<ActivityPart> lines;
   std::vector<ActivityPart> per_core;
   LongestCores longest_cores;         // none: not known, all cores did the same
@@ -38,10 +46,12 @@ struct Activity {
 
 uint64_t instructions_of(const ClassCounts& classes);
 
-// The JSON object that `gpusim run --stats` writes. Throws Error for what is missing,
-// negative, fractional, inconsistent or empty.
-Activity parse_stats(const std::string& text, const std::string& origin);
+// The JSON object that `gpusim run --stats` or `gpusim cuda --stats` writes. Throws Error for what
+// is missing, negative, fractional, inconsistent or empty, and for a scheme other than ours if
+// there are no opcodes.
+Activity parse_stats(const std::string& text, const std::string& origin,
+                     PtxClasses scheme = PtxClasses::kOurs);
 // A file of either kind: statistics, or a trace (energy/trace.h).
-Activity load_activity(const std::string& path);
+Activity load_activity(const std::string& path, PtxClasses scheme = PtxClasses::kOurs);
 
 }  // namespace gpusim::energy

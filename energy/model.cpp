@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "device_sim/base/error.h"
 
@@ -28,11 +29,11 @@ double total_cycles(const Timing& timing, const ClassCounts& classes, bool place
 }
 
 std::vector<PartEnergy> part_energies(const Target& target, const std::vector<ActivityPart>& parts,
-                                      bool placed) {
+                                      PtxClasses scheme, bool placed) {
   std::vector<PartEnergy> list;
   for (const ActivityPart& part : parts)
-    list.push_back(
-        {part.name, instructions_of(part.classes), dynamic_energy(target, part.classes, placed)});
+    list.push_back({part.name, instructions_of(part.classes),
+                    dynamic_energy(target, part.classes, part.opcodes, scheme, placed)});
   return list;
 }
 
@@ -88,7 +89,49 @@ std::vector<std::string> remarks_on(const Timing& timing, const Activity& activi
   return remarks;
 }
 
+// The row that prices an opcode on this target; null: its class does.
+const Interval<Joules>* row_of(const Target& target, std::string_view opcode) {
+  const auto row = target.ptx_rows.find(ptx_row(opcode));
+  return row == target.ptx_rows.end() ? nullptr : &row->second;
+}
+
+Interval<Joules> opcode_energy(const Target& target, std::string_view opcode, PtxClasses scheme,
+                               bool placed) {
+  if (const Interval<Joules>* row = row_of(target, opcode)) return *row;
+  return cost_of(target, static_cast<size_t>(ptx_class(opcode, scheme)), placed).energy;
+}
+
+// Classes and rows of a run of kernels, row by row.
+void price_opcodes(const Target& target, const Activity& activity, Estimate& e) {
+  for (ClassEnergy& c : e.classes) c.energy = {};
+  std::map<std::string, PartEnergy> rows;
+  for (const auto& [opcode, count] : activity.opcodes) {
+    const Interval<Joules> energy =
+        opcode_energy(target, opcode, activity.scheme, activity.memory_is_placed) *
+        static_cast<double>(count);
+    e.classes[static_cast<size_t>(ptx_class(opcode, activity.scheme))].energy += energy;
+    const bool has_row = row_of(target, opcode) != nullptr;
+    PartEnergy& row = rows[has_row ? std::string(ptx_row(opcode)) : "(by class)"];
+    row.instructions += count;
+    row.energy += energy;
+  }
+  for (auto& [name, row] : rows) {
+    row.name = name;
+    e.rows.push_back(row);
+  }
+  sort_by_energy(e.rows);
+}
+
 }  // namespace
+
+Interval<Joules> dynamic_energy(const Target& target, const ClassCounts& classes,
+                                const OpcodeCounts& opcodes, PtxClasses scheme, bool placed) {
+  if (target.ptx_rows.empty() || opcodes.empty()) return dynamic_energy(target, classes, placed);
+  Interval<Joules> sum;
+  for (const auto& [opcode, count] : opcodes)
+    sum += opcode_energy(target, opcode, scheme, placed) * static_cast<double>(count);
+  return sum;
+}
 
 Interval<Joules> dynamic_energy(const Target& target, const ClassCounts& classes, bool placed) {
   Interval<Joules> sum;
@@ -139,7 +182,8 @@ Estimate estimate(const Target& target, const Activity& activity, const Estimate
     e.classes[c] = {count, cost.energy * static_cast<double>(count), &cost,
                     is_unplaced ? kUnplacedMemory : kInsnClassNames[c]};
   }
-  e.dynamic = dynamic_energy(target, activity.classes, placed);
+  e.dynamic = dynamic_energy(target, activity.classes, activity.opcodes, activity.scheme, placed);
+  if (!target.ptx_rows.empty() && !activity.opcodes.empty()) price_opcodes(target, activity, e);
   e.total = e.dynamic;
 
   bool is_longest_core = false;
@@ -178,9 +222,9 @@ Estimate estimate(const Target& target, const Activity& activity, const Estimate
     }
   }
 
-  e.functions = part_energies(target, activity.functions, placed);
-  e.lines = part_energies(target, activity.lines, placed);
-  e.per_core = part_energies(target, activity.per_core, placed);
+  e.functions = part_energies(target, activity.functions, activity.scheme, placed);
+  e.lines = part_energies(target, activity.lines, activity.scheme, placed);
+  e.per_core = part_energies(target, activity.per_core, activity.scheme, placed);
   sort_by_energy(e.functions);
   sort_by_energy(e.lines);
   for (const PartEnergy& core : e.per_core) ++(core.instructions ? e.active_cores : e.idle_cores);

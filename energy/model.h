@@ -12,6 +12,10 @@ namespace gpusim::energy {
 // Sum of count x energy per instruction. Bounds are sums of bounds: all errors the same way.
 Interval<Joules> dynamic_energy(const Target& target, const ClassCounts& classes,
                                 bool memory_is_placed);
+// The same, row by row where the target has rows of PTX and opcodes are known.
+Interval<Joules> dynamic_energy(const Target& target, const ClassCounts& classes,
+                                const OpcodeCounts& opcodes, PtxClasses scheme,
+                                bool memory_is_placed);
 
 // Equations 6.7 to 6.9 for one component: it takes max_power while active, and is active for
 // access_rate of the cycles. With max_power = energy per instruction / its time, the sum of both
@@ -77,7 +81,8 @@ struct Estimate {
   // E_transfer.
   Interval<Joules> total;
   std::vector<PartEnergy> functions, lines, per_core;  // by energy; cores by number
-  uint32_t active_cores = 0, idle_cores = 0;           // if the activity has counts per core
+  std::vector<PartEnergy> rows;  // of the target, that opcodes were priced by; by energy
+  uint32_t active_cores = 0, idle_cores = 0;  // if the activity has counts per core
 };
 
 // Throws Error where an option asks for what the target does not have. The target must

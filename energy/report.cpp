@@ -91,8 +91,8 @@ void add_details(std::string& text, const Estimate& e) {
             ? fmt::format("substitute {}: {}", row.cost->measurement, row.cost->reason)
             : row.cost->measurement;
     text += fmt::format("  {:<20} {:>16} {:>10} {:>12} {:>8}  {}\n", row.priced_as, row.count,
-                        pretty(row.cost->energy.value), pretty(row.energy.value),
-                        percent(row.energy.value, e.dynamic.value), from);
+                        pretty(row.energy.value / static_cast<double>(row.count)),
+                        pretty(row.energy.value), percent(row.energy.value, e.dynamic.value), from);
   }
   text += fmt::format("  {:<20} {:>16} {:>10} {:>12}  ({})\n", "dynamic energy", e.instructions, "",
                       pretty(e.dynamic.value), range(e.dynamic));
@@ -106,6 +106,7 @@ void add_details(std::string& text, const Estimate& e) {
   if (e.idle_energy || e.transfer_energy || e.cpu_energy)
     text += fmt::format("  {:<20} {:>40}\n", "total", pretty(e.total.value));
   add_cores(text, e);
+  add_parts(text, "row of the target", e.rows, e.dynamic.value);
   add_parts(text, "function", e.functions, e.dynamic.value);
   add_parts(text, "source line", e.lines, e.dynamic.value);
   text += fmt::format("  range: {}\n", e.target->uncertainty);
@@ -167,6 +168,7 @@ Json estimate_json(const Estimate& e) {
                  {"remarks", e.remarks},
                  {"notes", e.target->notes},
                  {"classes", std::move(classes)}};
+  if (!e.rows.empty()) object["rows"] = parts_json("row", e.rows);
   if (!e.functions.empty()) object["functions"] = parts_json("function", e.functions);
   if (!e.lines.empty()) object["lines"] = parts_json("line", e.lines);
   if (!e.per_core.empty()) {

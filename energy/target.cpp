@@ -50,6 +50,11 @@ class Reader {
     const JsonObject rows = file_.object("measurements");
     for (const auto& item : rows.json().items()) read_measurement(rows, item.key());
     read_classes(t);
+    const std::string rows_are = file_.text_or("rows_are", "");
+    if (rows_are == "ptx")
+      for (const auto& [key, m] : measurements_) t.ptx_rows[key] = m.energy;
+    else if (!rows_are.empty())
+      file_.fail("\"rows_are\" is \"ptx\", or not there");
     if (file_.has("timing")) t.timing = read_timing(file_.object("timing"));
     if (file_.has("operating_states")) read_states(t);
     if (file_.has("transfer")) t.transfer = read_transfer(file_.object("transfer"));

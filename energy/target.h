@@ -3,6 +3,7 @@
 // docs/howto/energy_target.md describes the file format.
 #pragma once
 #include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -83,6 +84,9 @@ struct Target {
   ClassCost unplaced_memory;
   bool has_unplaced_memory = false;  // it does
   std::optional<Timing> timing;
+  // Per measurement, of a target whose rows are of PTX instructions: kernels are priced by them
+  // (ptx_row), and by classes where they have none.
+  std::map<std::string, Interval<Joules>, std::less<>> ptx_rows;
   std::vector<OperatingState> states;  // highest first
   std::optional<Transfer> transfer;
 

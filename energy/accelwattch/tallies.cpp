@@ -6,6 +6,7 @@
 
 #include "device_sim/base/error.h"
 #include "energy/accelwattch/activity.h"
+#include "energy/accelwattch/ptx_counts.h"
 #include "energy/activity.h"
 
 namespace gpusim::accelwattch {
@@ -22,6 +23,14 @@ constexpr double kPerFetch = 2;
 constexpr double kDutyPerIpc = 0.125, kMostDuty = 0.8;
 
 // The counts of `classes`, which `k` did in its time on its SMs.
+void set_pipes(KernelActivity& k, const ChipModel& chip, double warp_instructions, Hertz clock) {
+  const double cycles = k.time.value() * clock.value();
+  const double ipc = warp_instructions / (cycles * chip.sms);
+  const int i = chip.find_counter("PIPE_A");
+  if (i >= 0) k.counts[static_cast<size_t>(i)] = std::min(kMostDuty, kDutyPerIpc * ipc) * cycles;
+  k.mix = mix_of(chip, k.counts);
+}
+
 void set_counts(KernelActivity& k, const ChipModel& chip, const ClassCounts& classes,
                 bool memory_is_placed, Hertz clock) {
   const auto count = [&](InsnClass c) {
@@ -61,10 +70,7 @@ void set_counts(KernelActivity& k, const ChipModel& chip, const ClassCounts& cla
     set("DC_RH", sectors * memory);
   }
   set("L2_RH", sectors * count(InsnClass::kParallelism));  // atomics are executed in the L2 cache
-  const double cycles = k.time.value() * clock.value();
-  const double ipc = warp_instructions / (cycles * chip.sms);
-  set("PIPE_A", std::min(kMostDuty, kDutyPerIpc * ipc) * cycles);
-  k.mix = mix_of(chip, k.counts);
+  set_pipes(k, chip, warp_instructions, clock);
 }
 
 }  // namespace
@@ -99,6 +105,19 @@ ActivityFile read_tallies(const std::string& path, const Model& model,
   }
   if (!(seconds > 0)) throw Error(path + ": the run takes no time");
   k.voltage = options.voltage_follows_clock && options.clock ? *options.clock / chip.clock : 1;
+  if (!run.opcodes.empty()) {
+    file.notes.push_back("counters are made of the opcodes of PTX, not of machine code");
+    for (const energy::ActivityPart& part : run.functions) {
+      const auto instructions = static_cast<double>(energy::instructions_of(part.classes));
+      if (instructions == 0) continue;
+      k.name = part.name;
+      k.time = Seconds(seconds * instructions / static_cast<double>(run.instructions()));
+      set_ptx_counts(k, chip, part.opcodes);
+      set_pipes(k, chip, instructions / k.lanes, clock);
+      file.kernels.push_back(k);
+    }
+    return file;
+  }
   if (run.slices.empty()) {
     k.time = Seconds(seconds);
     set_counts(k, chip, run.classes, run.memory_is_placed, clock);

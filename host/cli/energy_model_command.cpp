@@ -56,8 +56,19 @@ TransferWork parse_transfer(const std::string& text) {
   return work;
 }
 
+PtxClasses scheme_of(const std::string& name) {
+  return name == "thesis" ? PtxClasses::kThesis : PtxClasses::kOurs;
+}
+
+void add_classes(CLI::App& command, std::string& classes) {
+  command
+      .add_option("--classes", classes,
+                  "ours, or thesis: of kernels (PTX), moves and conversions are arithmetic")
+      ->check(CLI::IsMember({"ours", "thesis"}));
+}
+
 struct EstimateArguments {
-  std::string input, targets, json, cpu, cpu_target;
+  std::string input, targets, json, cpu, cpu_target, classes = "ours";
   double seconds = -1;
   bool has_seconds = false;
   std::vector<std::string> transfers;
@@ -66,7 +77,7 @@ struct EstimateArguments {
 int run_estimate(const EstimateArguments& arguments) {
   if (!arguments.json.empty()) check_output_file("--json", arguments.json);
   const std::vector<Target> targets = find_targets(arguments.targets);
-  const Activity activity = load_activity(arguments.input);
+  const Activity activity = load_activity(arguments.input, scheme_of(arguments.classes));
   EstimateOptions options;
   if (arguments.has_seconds) {
     options.time = Seconds(not_negative("--seconds", arguments.seconds));
@@ -123,13 +134,13 @@ int run_targets(const std::string& name, bool json) {
 }
 
 struct TraceArguments {
-  std::string input, output, name;
+  std::string input, output, name, classes = "ours";
   bool per_function = false;
 };
 
 int run_trace(const TraceArguments& arguments) {
   if (!arguments.output.empty()) check_output_file("-o", arguments.output);
-  const Activity activity = load_activity(arguments.input);
+  const Activity activity = load_activity(arguments.input, scheme_of(arguments.classes));
   std::vector<ActivityPart> kernels;
   if (arguments.per_function) {
     if (activity.functions.empty())
@@ -237,6 +248,7 @@ void add_energy_model_commands(CLI::App& energy, Action& action) {
   command->add_option("--target", arguments->targets, kTargetHelp)
       ->required()
       ->transform(list_value());
+  add_classes(*command, arguments->classes);
   command->add_option("--json", arguments->json, "Write the estimates to this file, too");
   CLI::Option* seconds = command->add_option(
       "--seconds", arguments->seconds, "How long it takes, instead of the target's own timing");
@@ -267,6 +279,7 @@ void add_energy_model_commands(CLI::App& energy, Action& action) {
   command->add_option("-o,--output", trace->output, "Write to this file (standard output)");
   command->add_option("--name", trace->name, "The kernel's name (the file's)");
   command->add_flag("--per-function", trace->per_function, "One kernel per function");
+  add_classes(*command, trace->classes);
   command->callback([trace, &action] { action = [trace] { return run_trace(*trace); }; });
 
   command = energy.add_subcommand(

@@ -33,7 +33,8 @@ int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
   for (const CLI::Option* option : command.get_options()) {
     static constexpr std::string_view kKnown[] = {
         "PROGRAM",   "--entry", "--arg",   "--backend", "--threads", "--stats",
-        "--quiet",   "--grid",  "--block", "--shared",  "--help",    "--config"};
+        "--quiet",   "--grid",  "--block", "--shared",  "--help",    "--config",
+        "--check",   "--profile"};
     const std::string name = option->get_single_name();
     const bool is_known =
         std::any_of(std::begin(kKnown), std::end(kKnown), [&](std::string_view known) {
@@ -54,6 +55,8 @@ int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
   }
   run.arguments = raw.run.call_args;
   run.engine = {.backend = raw.run.backend, .threads = raw.run.threads};
+  if (!raw.check.empty()) run.engine.checks = ptx::parse_checks("--check", raw.check);
+  run.profile = raw.run.profile == "true" ? "-" : raw.run.profile;
   run.stats_path = raw.run.stats_path;
   run.quiet = raw.run.quiet;
   return ptx::run_kernels(run);
@@ -94,6 +97,8 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
   } else if (run.program.empty()) {
     throw Error("PROGRAM is required (gpusim --help tells more)");
   }
+  if (!raw.check.empty() && raw.check != "races")
+    throw Error(fmt::format("--check {}: of programs, only races are checked", raw.check));
   run.check_races = !raw.check.empty();
   if (!run.checkpoint_path.empty() || !run.resume_path.empty())
     for (const char* other :
@@ -246,8 +251,8 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command
       ->add_option("--check", raw->check,
                    "races: report accesses of two cores to the same bytes that nothing orders; "
-                   "the run then ends with status 66 instead of 0")
-      ->check(CLI::IsMember({"races"}));
+                   "the run then ends with status 66 instead of 0. Of kernels (PTX): all, or some "
+                   "of memory,races,barriers,uninitialised");
   command->add_option("--trace", run.trace,
                       "FILE[,CORE]: write what the cores, or this one, access: .din (Dinero IV), "
                       ".ramulator (Ramulator 2) or .champsim (ChampSim)");

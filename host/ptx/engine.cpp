@@ -10,6 +10,7 @@
 #include "device_sim/base/error.h"
 #include "device_sim/base/nearest_name.h"
 #include "device_sim/core/cta.h"
+#include "host/ptx/check.h"
 #include "host/ptx/kernel_machine.h"
 #include "host/ptx/memory.h"
 #include "translator/ptx/memory_map.h"
@@ -39,6 +40,7 @@ struct Engine::State {
 
   EngineOptions options;
   ProcessMemory memory;
+  Findings findings;
   Pages params{kMostParamBytes};  // of the launch that runs
   // What the CTAs of a cooperative grid share: cooperative groups keep a barrier in the second
   // word.
@@ -118,11 +120,60 @@ void add_counts(const KernelCode& code, const std::vector<uint64_t>& counts, Lau
 
 }  // namespace
 
+Checks parse_checks(const std::string& option, const std::string& text) {
+  Checks c;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string_view word = std::string_view(text).substr(at, end - at);
+    at = end + 1;
+    if (word == "all")
+      c = {true, true, true, true};
+    else if (word == "memory")
+      c.memory = true;
+    else if (word == "races")
+      c.races = true;
+    else if (word == "barriers")
+      c.barriers = true;
+    else if (word == "uninitialised")
+      c.uninitialised = true;
+    else
+      throw Error(
+          fmt::format("{} {}: of a kernel, expected all, or some of memory, races, "
+                      "barriers, uninitialised, with commas between them",
+                      option, text));
+  }
+  return c;
+}
+
+const char* kind_text(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kOutOfBounds:
+      return "out of bounds";
+    case FindingKind::kUseAfterFree:
+      return "use after free";
+    case FindingKind::kMisaligned:
+      return "misaligned";
+    case FindingKind::kUninitialised:
+      return "uninitialised";
+    case FindingKind::kRace:
+      return "race";
+    case FindingKind::kBarrier:
+      return "divergent barrier";
+    case FindingKind::kDeadlock:
+      return "deadlock";
+  }
+  return "";
+}
+
 const KernelInfo& info(const Kernel& kernel) { return kernel.info; }
 
 Engine::Engine(EngineOptions options) : state_(std::make_unique<State>()) {
   // What the backend lacks is told now, not at the first launch.
   options.backend = make_backend(options.backend, {.in_place = true, .warps = true})->name();
+  // Journals of several threads would need an order among them.
+  if (options.checks.any() && options.has_profile)
+    throw Error("--check and --profile do not go together: run twice");
+  if (options.checks.any() || options.has_profile) options.threads = 1;
   if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
   state_->options = std::move(options);
 }
@@ -224,7 +275,10 @@ std::unique_ptr<Kernel> Engine::State::translate(LoadedModule& m, const Function
       k->origin = u.origin;
     }
   try {
-    k->code = translate_kernel(f, m.program.functions, m.places, m.program.shared);
+    k->code = translate_kernel(f, m.program.functions, m.places, m.program.shared,
+                               options.checks.any()  ? Notes::kChecks
+                               : options.has_profile ? Notes::kSteps
+                                                     : Notes::kNone);
   } catch (const Error& e) {
     throw Error(fmt::format("{}: kernel '{}' cannot be run: {}", k->origin, f.name, e.what()));
   }
@@ -257,10 +311,15 @@ DeviceVariable Engine::find_variable(LoadedModule& module, std::string_view name
   return found == module.addresses.end() ? DeviceVariable{} : found->second;
 }
 
-void Engine::add_memory(const void* address, uint64_t size_bytes, std::string tag) {
+void Engine::add_memory(const void* address, uint64_t size_bytes, std::string tag, bool is_blank) {
   const std::lock_guard lock(state_->mutex);
   state_->memory.add(reinterpret_cast<uintptr_t>(address), size_bytes, kRead | kWrite,
-                     std::move(tag));
+                     std::move(tag), is_blank && state_->options.checks.uninitialised);
+}
+
+void Engine::mark_written(const void* address, uint64_t size_bytes) {
+  const std::lock_guard lock(state_->mutex);
+  state_->memory.mark_written(reinterpret_cast<uintptr_t>(address), size_bytes);
 }
 
 void Engine::remove_memory(const void* address) {
@@ -291,6 +350,7 @@ LaunchResult Engine::State::run(const Launch& launch) {
             .heap = heap.get(),
             .clock = clock,
             .workspace_address = launch.cooperative ? workspace.address() : 0,
+            .findings = &findings,
             .mutex = {},
             .fault = {},
             .printed = {}};
@@ -305,9 +365,9 @@ LaunchResult Engine::State::run(const Launch& launch) {
   };
   if (!std::all_of(k.machines.begin(), k.machines.end(), fits)) k.machines.clear();
   while (k.machines.size() < machines)
-    k.machines.push_back(std::make_unique<KernelMachine>(k.code, k.origin, k.files, memory,
-                                                         options.backend, launch.block, shared,
-                                                         share, launch.cooperative, stack));
+    k.machines.push_back(std::make_unique<KernelMachine>(k.code, k.origin, k.files, memory, options,
+                                                         launch.block, shared, share,
+                                                         launch.cooperative, stack));
   std::vector<std::vector<uint64_t>> before;
   for (size_t m = 0; m < machines; ++m) before.push_back(k.machines[m]->block_counts());
   std::vector<std::exception_ptr> failures(machines);
@@ -340,6 +400,8 @@ LaunchResult Engine::State::run(const Launch& launch) {
   for (const Printed& p : grid.printed) std::fwrite(p.text.data(), 1, p.text.size(), stdout);
   if (!grid.printed.empty()) std::fflush(stdout);
   result.fault = std::move(grid.fault);
+  result.findings = findings.take();
+  if (options.has_profile) result.profile = k.machines.front()->profile(counts);
   return result;
 }
 

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "host/ptx/profile.h"
 #include "translator/ptx/kernel.h"
 
 namespace gpusim::ptx {
@@ -50,6 +51,37 @@ struct Fault {
   std::string text;  // all of it, ready to print
 };
 
+/// What `--check` looks for.
+struct Checks {
+  bool memory = false, races = false, barriers = false, uninitialised = false;
+  bool any() const { return memory || races || barriers || uninitialised; }
+};
+/// "memory,races"; "all". Throws Error that names the option.
+Checks parse_checks(const std::string& option, const std::string& text);
+
+enum class FindingKind : uint8_t {
+  kOutOfBounds,
+  kUseAfterFree,
+  kMisaligned,
+  kUninitialised,
+  kRace,
+  kBarrier,
+  kDeadlock,
+};
+/// "out of bounds", "use after free" ...
+const char* kind_text(FindingKind kind);
+
+/// Of one place of the program, or two: the first time, and how often in the launch.
+struct Finding {
+  FindingKind kind = FindingKind::kOutOfBounds;
+  std::string kernel;
+  Dim3 block, thread;
+  uint32_t line = 0;  // of the PTX text
+  uint64_t address = 0, count = 0;
+  std::string source;  // "file:line", if the text says it
+  std::string text;    // all of it, ready to print
+};
+
 struct Launch {
   const Kernel* kernel = nullptr;
   Dim3 grid, block;
@@ -65,11 +97,15 @@ struct LaunchResult {
   std::vector<OpcodeCount> opcodes;  // sorted by name
   ClassCounts classes{};             // instructions per class (uir/insn_class.h)
   std::optional<Fault> fault;
+  std::vector<Finding> findings;         // with EngineOptions::checks
+  std::optional<KernelProfile> profile;  // with EngineOptions::has_profile
 };
 
 struct EngineOptions {
   std::string backend = "auto";  // simd or scalar
-  uint32_t threads = 0;          // host threads; 0: all
+  uint32_t threads = 0;          // host threads; 0: all. One where something is checked
+  Checks checks{};
+  bool has_profile = false;  // not with checks; one host thread
 };
 
 struct NamedText {
@@ -110,9 +146,13 @@ class Engine {
   /// The backend's name.
   const std::string& backend() const;
 
-  /// Memory that kernels may read and write. Ranges must not overlap.
-  void add_memory(const void* address, uint64_t size_bytes, std::string tag = {});
+  /// Memory that kernels may read and write. Ranges must not overlap. `is_blank`: a kernel that
+  /// reads there before somebody wrote makes a mistake.
+  void add_memory(const void* address, uint64_t size_bytes, std::string tag = {},
+                  bool is_blank = false);
   void remove_memory(const void* address);
+  /// The host wrote there.
+  void mark_written(const void* address, uint64_t size_bytes);
 
  private:
   struct State;

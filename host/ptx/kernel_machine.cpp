@@ -8,6 +8,7 @@
 
 #include "device_sim/base/error.h"
 #include "device_sim/core/cta.h"
+#include "host/ptx/check.h"
 #include "host/ptx/matrix.h"
 #include "host/ptx/printf.h"
 #include "translator/common/link.h"
@@ -56,15 +57,14 @@ Reason reason_of(gpusim::Fault fault) {
 }  // namespace
 
 KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
-                             const std::map<uint32_t, std::string>& files,
-                             const ProcessMemory& memory, const std::string& backend,
-                             const Dim3& block, uint32_t shared_bytes, uint64_t ctas,
-                             bool all_resident, uint64_t stack_bytes)
+                             const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
+                             const EngineOptions& options, const Dim3& block, uint32_t shared_bytes,
+                             uint64_t ctas, bool all_resident, uint64_t stack_bytes)
     : code_(code),
       origin_(origin),
       files_(files),
       memory_(memory),
-      backend_(make_backend(backend, {.in_place = true, .warps = true})),
+      backend_(make_backend(options.backend, {.in_place = true, .warps = true})),
       block_(block),
       shared_bytes_(shared_bytes),
       stack_bytes_(stack_bytes) {
@@ -83,6 +83,16 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
   config.cta_base = kCtaBase;
   config.cta_bytes = (std::max(shared_bytes, 8u) + 7u) & ~7u;
   config.threads = 1;
+  if (options.checks.any()) {
+    config.journal_words = MachineCheck::kJournalWords;
+    check_ =
+        std::make_unique<MachineCheck>(code, origin, files, memory, options.checks,
+                                       MachineCheck::Shape{block, places_, shift_, shared_bytes});
+  }
+  if (options.has_profile) {
+    config.journal_words = MachineProfile::kJournalWords;
+    profile_ = std::make_unique<MachineProfile>(code, config.cores);
+  }
   backend_->configure(code.module, config);
   if (local_bytes != 0)
     backend_->set_permissions_all(kLocalWindowBase, uint64_t{1} << config.window_shift,
@@ -92,6 +102,8 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
   at_product_.assign(config.cores / kWarpLanes, 0);
   set_constant_slots();
 }
+
+KernelMachine::~KernelMachine() = default;
 
 uint32_t KernelMachine::places_for(const Dim3& block, uint64_t ctas, bool all_resident) {
   const uint32_t shift = cta_shift_of(static_cast<uint32_t>(block.count()));
@@ -172,6 +184,7 @@ bool KernelMachine::start_next(Grid& grid, uint32_t place) {
     const std::span<uint8_t> shared = backend_->cta_memory(place);
     std::fill(shared.begin(), shared.end(), uint8_t{0});
   }
+  if (check_) check_->start_cta(place, cta);
   backend_->start_cta(place, entry_);
   return true;
 }
@@ -185,11 +198,20 @@ void KernelMachine::run(Grid& grid) {
     removals_ = memory_.removals();
   }
   set_launch_slots(grid);
+  if (check_) check_->begin(grid.launch.grid, *grid.findings);
+  if (profile_) profile_->begin();
   uint32_t active = 0;
   for (uint32_t p = 0; p < places_; ++p) active += start_next(grid, p);
-  const uint64_t slice = grid.launch.cooperative ? kCooperativeSlice : kSlice;
+  uint64_t slice = grid.launch.cooperative ? kCooperativeSlice : kSlice;
+  if (check_) slice = std::min(slice, check_->longest_slice());
+  if (profile_) slice = std::min(slice, profile_->longest_slice());
   while (active != 0 && !grid.stops.load(std::memory_order_relaxed)) {
     const std::span<const Event> events = backend_->run_slice(slice);
+    if (check_) {
+      check_->after_slice(*backend_);
+      check_->deadlocks(events);
+    }
+    if (profile_) profile_->after_slice(*backend_);
     for (const Event& e : events) {
       if (e.status == CoreStatus::kCtaEnd) {
         note_clock(grid, e.core >> shift_);

@@ -14,6 +14,9 @@
 
 namespace gpusim::ptx {
 
+class Findings;
+class MachineCheck;  // check.h
+
 /// What the threads of a grid printed, in the order of CTAs.
 struct Printed {
   uint64_t cta;
@@ -27,6 +30,7 @@ struct Grid {
   DeviceHeap* heap = nullptr;      // where the kernel calls malloc or free
   uint64_t clock = 0;              // of the device, at the beginning
   uint64_t workspace_address = 0;  // of a cooperative grid: its barrier
+  Findings* findings = nullptr;
   std::atomic<uint64_t> next_cta{0};
   std::atomic<bool> stops{false};
   std::mutex mutex;  // of what follows
@@ -39,9 +43,10 @@ struct Grid {
 class KernelMachine {
  public:
   KernelMachine(const KernelCode& code, const std::string& origin,
-                const std::map<uint32_t, std::string>& files, const ProcessMemory& memory,
-                const std::string& backend, const Dim3& block, uint32_t shared_bytes, uint64_t ctas,
-                bool all_resident, uint64_t stack_bytes);
+                const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
+                const EngineOptions& options, const Dim3& block, uint32_t shared_bytes,
+                uint64_t ctas, bool all_resident, uint64_t stack_bytes);
+  ~KernelMachine();
 
   /// Whether it can run such a launch, of so many CTAs on this machine.
   bool fits(const Dim3& block, uint32_t shared_bytes, uint64_t ctas, bool all_resident,
@@ -51,6 +56,10 @@ class KernelMachine {
   }
   /// Runs CTAs of the grid until none is left.
   void run(Grid& grid);
+  /// Of the last grid, whose blocks were executed so often.
+  KernelProfile profile(std::span<const uint64_t> counts) const {
+    return profile_->result(counts, origin_, files_);
+  }
   std::vector<uint64_t> block_counts() { return backend_->block_counts(); }
 
  private:
@@ -79,6 +88,9 @@ class KernelMachine {
   const std::map<uint32_t, std::string>& files_;
   const ProcessMemory& memory_;
   std::unique_ptr<Backend> backend_;
+  // Of a kernel with notes.
+  std::unique_ptr<MachineCheck> check_;
+  std::unique_ptr<MachineProfile> profile_;
   Dim3 block_;
   uint32_t shared_bytes_;
   uint64_t stack_bytes_;

@@ -19,6 +19,7 @@
 namespace gpusim::ptx {
 namespace {
 
+constexpr int kFindingsStatus = 66;  // of a run that would have ended with 0
 constexpr uint64_t kMostBufferBytes = uint64_t{1} << 36;
 
 // Memory that an argument is the address of.
@@ -156,8 +157,24 @@ const Kernel& kernel_of(Engine& engine, LoadedModule& module, const KernelRunOpt
       fmt::format("{}: no kernel '{}'; there are: {}", o.path, name, fmt::join(names, ", ")));
 }
 
+nlohmann::ordered_json findings_json(const std::vector<Finding>& findings) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Finding& f : findings)
+    list.push_back({{"kind", kind_text(f.kind)},
+                    {"kernel", f.kernel},
+                    {"block", {f.block.x, f.block.y, f.block.z}},
+                    {"thread", {f.thread.x, f.thread.y, f.thread.z}},
+                    {"line", f.line},
+                    {"source", f.source},
+                    {"address", f.address},
+                    {"count", f.count},
+                    {"text", f.text}});
+  return list;
+}
+
 nlohmann::ordered_json stats_json(const KernelInfo& kernel, const LaunchResult& result,
-                                  const std::string& backend, double seconds, int status) {
+                                  const std::string& backend, double seconds, int status,
+                                  bool is_checked) {
   using Json = nlohmann::ordered_json;
   Json classes = Json::object(), opcodes = Json::object();
   for (int c = 0; c < kInsnClassCount; ++c)
@@ -172,7 +189,7 @@ nlohmann::ordered_json stats_json(const KernelInfo& kernel, const LaunchResult& 
                       {"line", f.line},
                       {"reason", f.text}});
   }
-  return {
+  Json root = {
       {"isa", "ptx"},
       {"backend", backend},
       {"cores", result.threads},
@@ -187,6 +204,9 @@ nlohmann::ordered_json stats_json(const KernelInfo& kernel, const LaunchResult& 
                                 {"threads", result.threads},
                                 {"instructions", result.thread_instructions},
                                 {"opcodes", std::move(opcodes)}}})}};
+  if (result.profile) root["kernels"][0]["profile"] = profile_json(*result.profile);
+  if (is_checked) root["findings"] = findings_json(result.findings);
+  return root;
 }
 
 }  // namespace
@@ -219,7 +239,12 @@ int run_kernels(const KernelRunOptions& options) {
   std::optional<host::OutputFile> stats;
   if (!options.stats_path.empty()) stats.emplace("--stats", options.stats_path);
   const std::string text = read_text(options.path);
-  Engine engine(options.engine);
+  std::optional<host::OutputFile> profile_file;
+  if (!options.profile.empty() && options.profile != "-")
+    profile_file.emplace("--profile", options.profile);
+  EngineOptions engine_options = options.engine;
+  engine_options.has_profile = !options.profile.empty();
+  Engine engine(engine_options);
   LoadedModule& module = engine.load(text, options.path);
   const Kernel& kernel = kernel_of(engine, module, options);
   Arguments arguments(engine);
@@ -234,14 +259,24 @@ int run_kernels(const KernelRunOptions& options) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   arguments.write_files();
   constexpr int kSegmentationFault = 139;
-  const int status = result.fault ? kSegmentationFault : 0;
+  for (const Finding& f : result.findings)
+    fmt::print(stderr, "gpusim: {}\n    seen {} times\n", f.text, f.count);
+  const int status = result.fault              ? kSegmentationFault
+                     : result.findings.empty() ? 0
+                                               : kFindingsStatus;
   if (result.fault) fmt::print(stderr, "gpusim: {}\n", result.fault->text);
   if (!options.quiet)
     fmt::print(stderr, "{}: {} threads, {} instructions, {:.3f} s, {:.0f} MIPS\n",
                info(kernel).name, result.threads, result.thread_instructions, seconds,
                seconds > 0 ? static_cast<double>(result.thread_instructions) / seconds / 1e6 : 0);
+  if (result.profile && profile_file)
+    profile_file->write(profile_json(*result.profile).dump(1) + "\n");
+  else if (result.profile)
+    fmt::print(stderr, "{}", profile_text(*result.profile, info(kernel).name));
   if (stats)
-    stats->write(stats_json(info(kernel), result, engine.backend(), seconds, status).dump(2) +
+    stats->write(stats_json(info(kernel), result, engine.backend(), seconds, status,
+                            options.engine.checks.any())
+                     .dump(2) +
                  "\n");
   return status;
 }

@@ -15,6 +15,7 @@ struct KernelRunOptions {
   std::vector<std::string> arguments;  // as written
   EngineOptions engine;
   std::string stats_path;
+  std::string profile;  // a file for JSON, or "-": a table on standard error
   bool quiet = false;
 };
 

@@ -9,6 +9,26 @@ Clocks::Clocks(uint32_t cores)
   for (uint32_t core = 0; core < cores; ++core) of_core_[at(core, core)] = 1;
 }
 
+void Clocks::reset() {
+  std::fill(of_core_.begin(), of_core_.end(), 0);
+  for (uint32_t core = 0; core < cores_; ++core) of_core_[at(core, core)] = 1;
+  number_of_.clear();
+  of_word_.clear();
+  for (auto& list : observed_) list.clear();
+  for (auto& clocks : acquired_) clocks = {};
+  shared_words_ = 0;
+}
+
+void Clocks::collect(uint32_t core, std::vector<uint32_t>& seen) const {
+  seen.resize(cores_);
+  const uint32_t* const own = &of_core_[at(core, 0)];
+  for (uint32_t i = 0; i < cores_; ++i) seen[i] = std::max(seen[i], own[i]);
+}
+
+void Clocks::absorb(uint32_t core, const std::vector<uint32_t>& seen) {
+  if (!seen.empty()) join(core, seen);
+}
+
 uint32_t Clocks::clock_of(uint64_t word) {
   const auto [place, is_new] = number_of_.try_emplace(word, 0);
   if (is_new) {

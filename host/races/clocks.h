@@ -31,6 +31,12 @@ class Clocks {
   void fence(uint32_t core);
   // `to` goes on after all that `from` did so far.
   void order(uint32_t from, uint32_t to);
+  // As new.
+  void reset();
+  // What `core` has seen, itself included, into `seen`, where that is more; and what is there into
+  // `core`. For barriers.
+  void collect(uint32_t core, std::vector<uint32_t>& seen) const;
+  void absorb(uint32_t core, const std::vector<uint32_t>& seen);
   // Words that share a clock with others, because there are too many.
   uint64_t shared_words() const { return shared_words_; }
 

@@ -97,8 +97,9 @@ void remove_dead(std::vector<CodeBlock>& blocks) {
 }  // namespace
 
 void finish(std::vector<CodeBlock> blocks, const std::map<uint64_t, Slot>& constants,
-            uint32_t units, uint64_t entry, KernelCode& kernel) {
+            uint32_t units, uint64_t entry, Notes notes, KernelCode& kernel) {
   remove_dead(blocks);
+  for (CodeBlock& b : blocks) add_notes(b.draft, notes);
   Slots used;
   used.set(kZeroSlot);
   for (const CodeBlock& b : blocks)

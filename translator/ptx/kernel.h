@@ -32,6 +32,12 @@ struct StaticInstruction {
   Location location{};
 };
 
+// Of a CTA's shared memory; 0 bytes: all that a launch adds.
+struct SharedVariable {
+  std::string name{};
+  uint32_t offset = 0, size_bytes = 0;
+};
+
 struct KernelCode {
   std::string name{};
   std::vector<ParamInfo> params{};
@@ -39,6 +45,7 @@ struct KernelCode {
   bool has_heap = false;               // calls malloc or free
   bool has_stack = false;              // in local memory, behind local_bytes
   uint32_t dynamic_shared_offset = 0;  // in the CTA's memory, where what a launch adds begins
+  std::vector<SharedVariable> shared_variables{};  // that it uses
   uint32_t max_threads[3] = {0, 0, 0}, required_threads[3] = {0, 0, 0};
 
   Module module;

@@ -47,7 +47,7 @@ class KernelTranslator {
         has_clock_ |= o.is(Operand::Kind::kSpecial) && is_clock(o.symbol);
   }
 
-  KernelCode run() {
+  KernelCode run(Notes notes) {
     const Allocation a = allocate_registers(f_);
     out_.registers = static_cast<uint32_t>(a.count);
     if (a.count > kMostRegisters)
@@ -75,7 +75,7 @@ class KernelTranslator {
     e.begin_block(pc_of(f_.body.size()));
     e.end_thread();
     close(e, pc_of(f_.body.size()));
-    finish(std::move(blocks_), e.constants(), unit_count_, entry, out_);
+    finish(std::move(blocks_), e.constants(), unit_count_, entry, notes, out_);
     count_instructions();
     return std::move(out_);
   }
@@ -104,6 +104,8 @@ class KernelTranslator {
       }
       shared = align_up(shared, v.align);
       places_[v.name] = {Space::kShared, kCtaBase + shared};
+      out_.shared_variables.push_back(
+          {v.name, static_cast<uint32_t>(shared), static_cast<uint32_t>(v.size)});
       shared += v.size;
     };
     for (const Variable& v : all_shared) place_shared(v);
@@ -127,7 +129,10 @@ class KernelTranslator {
     }
     out_.static_shared_bytes = static_cast<uint32_t>(shared - kReservedSharedBytes);
     shared = align_up(shared, kDynamicSharedAlign);
-    for (const Variable* v : dynamic) places_[v->name] = {Space::kShared, kCtaBase + shared};
+    for (const Variable* v : dynamic) {
+      places_[v->name] = {Space::kShared, kCtaBase + shared};
+      out_.shared_variables.push_back({v->name, static_cast<uint32_t>(shared), 0});
+    }
     out_.dynamic_shared_offset = static_cast<uint32_t>(shared);
     if (local > kMostLocalBytes)
       throw Error(fmt::format("kernel '{}' has {} bytes of local memory; at most {} are supported",
@@ -267,8 +272,9 @@ class KernelTranslator {
 }  // namespace
 
 KernelCode translate_kernel(const Function& kernel, const Functions& functions,
-                            const Places& places, const std::vector<Variable>& shared) {
-  return KernelTranslator(kernel, functions, places, shared).run();
+                            const Places& places, const std::vector<Variable>& shared,
+                            Notes notes) {
+  return KernelTranslator(kernel, functions, places, shared).run(notes);
 }
 
 }  // namespace gpusim::ptx

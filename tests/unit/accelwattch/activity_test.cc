@@ -223,6 +223,42 @@ TEST_CASE("tallies of a run") {
   CHECK(power(m, k).total() > Watts(32));
 }
 
+TEST_CASE("opcodes of kernels") {
+  const std::string path = "opcodes_test.json";
+  std::ofstream(path) << R"({"isa": "ptx", "kernels": [
+      {"name": "k", "launches": 2, "threads": 128, "instructions": 992, "opcodes":
+        {"add.s32": 64, "mul.wide.s32": 32, "mad.lo.s32": 96, "fma.rn.f32": 160, "div.rn.f32": 32,
+         "fma.rn.f64": 64, "ex2.approx.ftz.f32": 32, "setp.lt.f64": 32, "ld.param.u64": 64,
+         "ld.global.v4.f32": 128, "st.global.f32": 64, "ld.shared.f32": 96,
+         "atom.global.add.u32": 32,
+         "bar.sync": 64, "ret": 32}},
+      {"name": "never", "launches": 1, "threads": 32, "instructions": 0, "opcodes": {}}]})";
+  const Model m = find_model("gv100/ptx-sim");
+  const ActivityFile f = read_tallies(path, m, {.clock = Hertz(1e9), .ipc = 2});
+  std::remove(path.c_str());
+  REQUIRE(f.kernels.size() == 1);
+  const KernelActivity& k = f.kernels[0];
+  CHECK(k.name == "k");
+  CHECK(k.active_sms == 2);  // two warps a launch
+  CHECK(count(m, k, "TOT_INST") == 992.0 / 32);
+  CHECK(count(m, k, "FP_INT") == (992 - 64 - 128 - 64 - 96 - 32) / 32.0);
+  CHECK(count(m, k, "INT_ACC") == 64 + 32);  // add, ret
+  CHECK(count(m, k, "INT_MUL_ACC") == 32);
+  CHECK(count(m, k, "INT_MUL32_ACC") == 96);
+  CHECK(count(m, k, "FP_MUL_ACC") == 160);
+  CHECK(count(m, k, "FP_DIV_ACC") == 32);
+  CHECK(count(m, k, "DP_MUL_ACC") == 64);
+  CHECK(count(m, k, "DP_ACC") == 32);
+  CHECK(count(m, k, "FP_EXP_ACC") == 32);
+  CHECK(count(m, k, "CC_H") == 2);
+  CHECK(count(m, k, "SHRD_ACC") == 3);
+  CHECK(count(m, k, "DC_RH") == 16);  // four sectors each
+  CHECK(count(m, k, "DC_WH") == 8);
+  CHECK(count(m, k, "L2_RH") == 4);
+  CHECK(k.time.value() == doctest::Approx(31.0 / (2 * 2) / 1e9));
+  CHECK(power(m, k).total() > Watts(32));
+}
+
 TEST_CASE("power over time: columns of the sheet, and Perfetto's tracks") {
   const Model m = find_model("gv100/hw");
   const ActivityFile f = counters(m,

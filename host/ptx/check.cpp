@@ -1,0 +1,399 @@
+#include "host/ptx/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <queue>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "device_sim/uir/journal.h"
+#include "translator/ptx/memory_map.h"
+
+namespace gpusim::ptx {
+namespace {
+
+using SiteKind = CheckSite::Kind;
+
+constexpr size_t kMostSuspects = 1 << 16;  // in a slice; more are not looked at
+
+Dim3 coordinates(uint64_t n, const Dim3& of) {
+  return {static_cast<uint32_t>(n % of.x), static_cast<uint32_t>(n / of.x % of.y),
+          static_cast<uint32_t>(n / of.x / of.y)};
+}
+std::string text(const Dim3& d) { return fmt::format("({},{},{})", d.x, d.y, d.z); }
+
+uint64_t slice_for(const KernelCode& code, const CheckSites& sites) {
+  uint64_t most = 1;
+  double most_per_instruction = 1;
+  for (size_t b = 0; b < sites.size(); ++b) {
+    const uint64_t words = 1 + sites[b].size();
+    most = std::max(most, words);
+    if (const uint32_t insns = code.module.blocks[b].insn_count; insns != 0)
+      most_per_instruction = std::max(most_per_instruction, static_cast<double>(words) / insns);
+  }
+  const uint64_t margin = kJournalMargin + most;
+  const uint64_t words =
+      MachineCheck::kJournalWords > margin ? MachineCheck::kJournalWords - margin : 1;
+  return std::max<uint64_t>(
+      1, static_cast<uint64_t>(static_cast<double>(words) / most_per_instruction));
+}
+
+}  // namespace
+
+std::vector<Finding> Findings::take() {
+  number_of_.clear();
+  return std::move(list_);
+}
+
+MachineCheck::MachineCheck(const KernelCode& code, const std::string& origin,
+                           const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
+                           const Checks& checks, const Shape& shape)
+    : code_(code),
+      origin_(origin),
+      files_(files),
+      memory_(memory),
+      checks_(checks),
+      shape_(shape),
+      threads_(static_cast<uint32_t>(shape.block.count())),
+      sites_(check_sites(code)),
+      longest_slice_(slice_for(code, sites_)),
+      cursors_(size_t{shape.places} << shape.shift),
+      words_(cursors_.size()),
+      ctas_(shape.places) {
+  for (uint32_t p = 0; p < shape.places; ++p) {
+    ctas_[p].written.resize(shape.shared_bytes);
+    ctas_[p].races = std::make_unique<SharedRaces>(threads_, shape.shared_bytes);
+    races_to(p);
+  }
+}
+
+void MachineCheck::races_to(uint32_t p) {
+  ctas_[p].races->on_race = [this, p](const SharedRaces::Access& first,
+                                      const SharedRaces::Access& second, uint64_t offset,
+                                      uint32_t bytes) {
+    if (!checks_.races) return;
+    const uint64_t a = line_number(*first.site->insn), b = line_number(*second.site->insn);
+    findings_->add({FindingKind::kRace, std::min(a, b), std::max(a, b)}, [&] {
+      std::string what = fmt::format(
+          "race on shared memory: {}: {}, {} bytes, that nothing orders:\n"
+          "    thread {} {}, {}, and\n    thread {} {}, {}",
+          fmt::format("kernel '{}', block {}", readable(code_.name),
+                      text(coordinates(ctas_[p].number, grid_))),
+          shared_name(offset), bytes, text(coordinates(first.thread, shape_.block)),
+          first.site->verb(), where(*first.site), text(coordinates(second.thread, shape_.block)),
+          second.site->verb(), where(*second.site));
+      if (first.thread / kWarpLanes == second.thread / kWarpLanes)
+        what += "\n    both are in one warp: __syncwarp() orders its threads";
+      return make(FindingKind::kRace, p, first.thread, *first.site, kCtaBase + offset,
+                  std::move(what));
+    });
+  };
+  ctas_[p].races->on_barrier = [this, p](std::span<const SharedRaces::Arrival> arrivals, uint32_t) {
+    if (checks_.barriers) barrier_opened(p, arrivals);
+  };
+}
+
+void MachineCheck::begin(const Dim3& grid, Findings& findings) {
+  grid_ = grid;
+  findings_ = &findings;
+  range_begin_ = 1;
+  range_end_ = 0;
+  std::fill(cursors_.begin(), cursors_.end(), Cursor{});
+}
+
+void MachineCheck::start_cta(uint32_t place, uint64_t cta) {
+  Cta& c = ctas_[place];
+  c.number = cta;
+  std::fill(c.written.begin(), c.written.end(), uint8_t{0});
+  c.races->reset();
+}
+
+// --- the words of one thread
+
+const CheckSite* MachineCheck::next(uint32_t core, uint64_t& word) {
+  std::span<const uint64_t>& words = words_[core];
+  Cursor& c = cursors_[core];
+  while (!words.empty()) {
+    word = words.front();
+    words = words.subspan(1);
+    if ((word & kBlockMark) == 0) return &sites_[c.block][c.at++];
+    c = {static_cast<uint32_t>(word), 0};
+  }
+  return nullptr;
+}
+
+// Up to the next stamp. False: there are no more words.
+bool MachineCheck::run(uint32_t place, uint32_t thread, Stop& stop) {
+  const uint32_t core = (place << shape_.shift) + thread;
+  uint64_t word = 0;
+  while (const CheckSite* const site = next(core, word)) {
+    if (site->is_stamp()) {
+      stop = {word, thread, site, site->barrier, site->threads};
+      if (site->kind == SiteKind::kArrive && !site->is_of_warp) {
+        uint64_t value = 0;
+        if (site->barrier_in_word && next(core, value)) stop.barrier = static_cast<uint32_t>(value);
+        if (site->threads_in_word && next(core, value)) stop.threads = static_cast<uint32_t>(value);
+      }
+      return true;
+    }
+    if (site->kind == SiteKind::kValue) continue;
+    // What a store stores is behind it, if it came so far.
+    std::array<uint8_t, 64> stored;
+    size_t size = 0;
+    const uint64_t address = word;
+    while (site->kind == SiteKind::kStore && size < site->bytes && !words_[core].empty() &&
+           (words_[core].front() & kBlockMark) == 0) {
+      const CheckSite& value = sites_[cursors_[core].block][cursors_[core].at];
+      if (value.kind != SiteKind::kValue || value.bytes == 0 || size + value.bytes > stored.size())
+        break;
+      next(core, word);
+      for (uint32_t k = 0; k < value.bytes; ++k)
+        stored[size++] = static_cast<uint8_t>(word >> 8 * k);
+    }
+    access(place, thread, *site, address,
+           size == site->bytes ? std::span<const uint8_t>(stored).first(size)
+                               : std::span<const uint8_t>());
+  }
+  return false;
+}
+
+// In which order threads of different blocks came, the journals do not say: what a thread loaded
+// may have been stored by another in this slice.
+void MachineCheck::judge(Backend& backend, std::vector<Cursor> before) {
+  constexpr uint64_t kWord = 8;
+  std::unordered_multimap<uint64_t, size_t> of_word;
+  for (size_t i = 0; i < suspects_.size(); ++i) {
+    const Suspect& s = suspects_[i];
+    for (uint64_t w = s.address / kWord; w <= (s.address + s.site->bytes - 1) / kWord; ++w)
+      of_word.emplace(w, i);
+  }
+  cursors_.swap(before);
+  for (uint32_t core = 0; core < words_.size(); ++core) {
+    words_[core] = backend.journal(core);
+    uint64_t word = 0;
+    while (const CheckSite* const site = next(core, word)) {
+      if (!site->writes()) continue;
+      for (uint64_t w = word / kWord; w <= (word + site->bytes - 1) / kWord; ++w)
+        for (auto [at, end] = of_word.equal_range(w); at != end; ++at) {
+          Suspect& s = suspects_[at->second];
+          if ((s.place << shape_.shift) + s.thread != core) s.is_cleared = true;
+        }
+    }
+  }
+  cursors_.swap(before);
+  for (const Suspect& s : suspects_)
+    if (!s.is_cleared)
+      find(FindingKind::kUninitialised, s.place, s.thread, *s.site, s.address,
+           fmt::format("memory that nothing has written, in {}", memory_.name(s.address)));
+  suspects_.clear();
+}
+
+void MachineCheck::after_slice(Backend& backend) {
+  for (uint32_t core = 0; core < words_.size(); ++core) words_[core] = backend.journal(core);
+  std::vector<Cursor> before;
+  if (checks_.uninitialised && memory_.has_shadows()) before = cursors_;
+  for (uint32_t p = 0; p < shape_.places; ++p) {
+    // Threads' words between two stamps are taken in the order of the first.
+    std::priority_queue<Stop, std::vector<Stop>, std::greater<>> stops;
+    Stop stop{};
+    for (uint32_t t = 0; t < threads_; ++t)
+      if (run(p, t, stop)) stops.push(stop);
+    while (!stops.empty()) {
+      const Stop first = stops.top();
+      stops.pop();
+      apply(p, first);
+      if (run(p, first.thread, stop)) stops.push(stop);
+    }
+  }
+  if (!suspects_.empty()) judge(backend, std::move(before));
+  backend.clear_journals();
+}
+
+void MachineCheck::apply(uint32_t place, const Stop& stop) {
+  SharedRaces& races = *ctas_[place].races;
+  switch (stop.site->kind) {
+    case SiteKind::kFence:
+      return races.fence(stop.thread);
+    case SiteKind::kArrive:
+      return races.arrive(stop.thread, *stop.site, stop.barrier, stop.threads);
+    default:
+      return races.pass(stop.thread, *stop.site, stop.barrier, stop.threads);
+  }
+}
+
+// --- accesses
+
+void MachineCheck::access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address,
+                          std::span<const uint8_t> stored) {
+  if (checks_.memory && address % site.bytes != 0)
+    find(FindingKind::kMisaligned, place, thread, site, address,
+         fmt::format("misaligned: an address of {} bytes has to be a multiple of {}", site.bytes,
+                     site.bytes));
+  ctas_[place].races->synchronises(thread, site, address);
+  if (address - kCtaBase < kMostCtaBytes)
+    return shared_access(place, thread, site, address, stored);
+  if (address < kLocalWindowBase) return global_access(place, thread, site, address);
+  if (checks_.memory && address - kLocalWindowBase + site.bytes > code_.local_bytes)
+    find(FindingKind::kOutOfBounds, place, thread, site, address,
+         fmt::format("beyond the {} bytes of the thread's local memory", code_.local_bytes));
+}
+
+void MachineCheck::shared_access(uint32_t place, uint32_t thread, const CheckSite& site,
+                                 uint64_t address, std::span<const uint8_t> stored) {
+  const uint64_t offset = address - kCtaBase;
+  Cta& cta = ctas_[place];
+  if (offset + site.bytes > shape_.shared_bytes) {
+    if (checks_.memory)
+      find(FindingKind::kOutOfBounds, place, thread, site, address,
+           fmt::format("{} bytes behind the {} bytes of the block's shared memory ({})",
+                       offset + site.bytes - shape_.shared_bytes,
+                       shape_.shared_bytes - kReservedSharedBytes, shared_name(offset)));
+    return;
+  }
+  if (checks_.memory && offset < kReservedSharedBytes)
+    find(FindingKind::kOutOfBounds, place, thread, site, address,
+         fmt::format("{} bytes before the block's shared memory", kReservedSharedBytes - offset));
+  cta.races->access({thread, &site}, offset, stored);
+  if (site.kind != SiteKind::kStore && checks_.uninitialised && offset >= kReservedSharedBytes &&
+      std::find(cta.written.begin() + static_cast<ptrdiff_t>(offset),
+                cta.written.begin() + static_cast<ptrdiff_t>(offset + site.bytes),
+                0) != cta.written.begin() + static_cast<ptrdiff_t>(offset + site.bytes))
+    find(FindingKind::kUninitialised, place, thread, site, address,
+         fmt::format("shared memory that no thread of the block wrote ({})", shared_name(offset)));
+  if (site.writes())
+    std::fill_n(cta.written.begin() + static_cast<ptrdiff_t>(offset), site.bytes, uint8_t{1});
+}
+
+void MachineCheck::global_access(uint32_t place, uint32_t thread, const CheckSite& site,
+                                 uint64_t address) {
+  if (address < range_begin_ || address + site.bytes > range_end_) {
+    const ProcessMemory::Found range = memory_.find(address);
+    if (range.begin == range.end || address + site.bytes > range.end) {
+      if (checks_.memory)
+        find(memory_.is_freed(address) ? FindingKind::kUseAfterFree : FindingKind::kOutOfBounds,
+             place, thread, site, address,
+             memory_.describe(range.begin == range.end ? address : range.end));
+      return;
+    }
+    range_begin_ = range.begin;
+    range_end_ = range.end;
+    range_shadow_ = range.shadow;
+  }
+  if (range_shadow_ == nullptr || !checks_.uninitialised) return;
+  const uint64_t offset = address - range_begin_;
+  if (site.kind != SiteKind::kStore && suspects_.size() < kMostSuspects &&
+      !range_shadow_->is_written(offset, site.bytes))
+    suspects_.push_back({place, thread, &site, address, false});
+  if (site.writes()) range_shadow_->mark(offset, site.bytes);
+}
+
+// --- barriers
+
+// Threads that did not come have ended: the barrier waits for all others.
+void MachineCheck::barrier_opened(uint32_t place, std::span<const SharedRaces::Arrival> arrivals) {
+  const SharedRaces::Arrival& first = arrivals.front();
+  for (const SharedRaces::Arrival& a : arrivals) {
+    const uint64_t here = line_number(*a.site->insn), there = line_number(*first.site->insn);
+    if (here == there) continue;
+    findings_->add({FindingKind::kBarrier, std::min(here, there), std::max(here, there)}, [&] {
+      return make(FindingKind::kBarrier, place, a.thread, *a.site, 0,
+                  fmt::format("divergent barrier: {} is at {} while thread {} is at {}",
+                              who(place, a.thread), where(*a.site),
+                              text(coordinates(first.thread, shape_.block)), where(*first.site)));
+    });
+    return;
+  }
+  if (arrivals.size() >= threads_) return;
+  std::set<uint32_t> there;
+  for (const SharedRaces::Arrival& a : arrivals) there.insert(a.thread);
+  uint32_t missing = 0;
+  while (there.contains(missing)) ++missing;
+  findings_->add({FindingKind::kBarrier, line_number(*first.site->insn), 0}, [&] {
+    return make(FindingKind::kBarrier, place, missing, *first.site, 0,
+                fmt::format("divergent barrier: {} and {} others ended without coming to {}, where "
+                            "{} threads of the block are",
+                            who(place, missing), threads_ - there.size() - 1, where(*first.site),
+                            there.size()));
+  });
+}
+
+void MachineCheck::deadlocks(std::span<const Event> events) {
+  std::map<const StaticInstruction*, std::vector<uint32_t>> waiting;
+  for_each_core(events, [&](const Event& e) {
+    if (e.status != CoreStatus::kFault || e.fault != gpusim::Fault::kDeadlock) return;
+    const auto& list = code_.instructions[code_.module.uop_block[e.uop]];
+    if (list.empty()) return;
+    waiting[&list[std::min<size_t>(code_.module.uop_insn[e.uop], list.size() - 1)]].push_back(
+        e.core);
+  });
+  if (waiting.empty() || !checks_.barriers) return;
+  const uint32_t core = waiting.begin()->second.front();
+  const uint32_t place = core >> shape_.shift, thread = core & ((1u << shape_.shift) - 1);
+  CheckSite site{.insn = waiting.begin()->first};
+  findings_->add({FindingKind::kDeadlock, line_number(*site.insn), 0}, [&] {
+    std::string what =
+        fmt::format("deadlock: kernel '{}', block {}: no thread can go on", readable(code_.name),
+                    text(coordinates(ctas_[place].number, grid_)));
+    for (const auto& [insn, cores] : waiting)
+      what +=
+          fmt::format("\n    {} threads wait, the first is {}, in {}", cores.size(),
+                      text(coordinates(cores.front() & ((1u << shape_.shift) - 1), shape_.block)),
+                      place_text(*insn, origin_, files_));
+    return make(FindingKind::kDeadlock, place, thread, site, 0, std::move(what));
+  });
+}
+
+// --- reports
+
+std::string MachineCheck::who(uint32_t place, uint32_t thread) const {
+  return fmt::format("kernel '{}', block {}, thread {}", readable(code_.name),
+                     text(coordinates(ctas_[place].number, grid_)),
+                     text(coordinates(thread, shape_.block)));
+}
+
+std::string MachineCheck::where(const CheckSite& site) const {
+  return place_text(*site.insn, origin_, files_);
+}
+
+std::string MachineCheck::shared_name(uint64_t offset) const {
+  const SharedVariable* of = nullptr;
+  for (const SharedVariable& v : code_.shared_variables)
+    if (v.offset <= offset && (of == nullptr || of->offset <= v.offset)) of = &v;
+  if (of == nullptr) return fmt::format("shared memory at {:#x}", offset);
+  if (of->size_bytes != 0 && offset >= of->offset + of->size_bytes)
+    return fmt::format("{} bytes behind {} of {} bytes", offset - of->offset - of->size_bytes,
+                       readable(of->name), of->size_bytes);
+  return fmt::format("{}+{:#x}", readable(of->name), offset - of->offset);
+}
+
+Finding MachineCheck::make(FindingKind kind, uint32_t place, uint32_t thread, const CheckSite& site,
+                           uint64_t address, std::string text) const {
+  Finding f{.kind = kind,
+            .kernel = code_.name,
+            .block = coordinates(ctas_[place].number, grid_),
+            .thread = coordinates(thread, shape_.block),
+            .line = site.insn->line,
+            .address = address,
+            .count = 0,
+            .source = {},
+            .text = std::move(text)};
+  const auto file = files_.find(site.insn->location.file);
+  if (site.insn->location.line != 0 && file != files_.end())
+    f.source = fmt::format("{}:{}", file->second, site.insn->location.line);
+  return f;
+}
+
+void MachineCheck::find(FindingKind kind, uint32_t place, uint32_t thread, const CheckSite& site,
+                        uint64_t address, const std::string& what) {
+  findings_->add({kind, line_number(*site.insn), 0}, [&] {
+    return make(
+        kind, place, thread, site, address,
+        fmt::format("{}: {} {} {} bytes at {:#x}: {}\n    {}", kind_text(kind), who(place, thread),
+                    site.verb(), site.bytes, address, what, where(site)));
+  });
+}
+
+}  // namespace gpusim::ptx
