@@ -29,6 +29,7 @@
 #include "host/loader.h"
 #include "host/races/report.h"
 #include "host/run/summary_text.h"
+#include "host/run/terminal_lines.h"
 #include "host/run/watch.h"
 #include "host/simulation.h"
 #include "host/start_state.h"
@@ -313,6 +314,7 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
                         .module = &module(),
                         .translator = &translator_,
                         .starts_alone = starts_alone,
+                        .has_late_code = !traits_of(backend_->name()).is_on_device,
                         .roots = options_.roots,
                         .sysroot = sysroot_of(options_, module()),
                         .network = options_.network,

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "device_sim/core/backend_traits.h"
 #include "device_sim/core/machine_state.h"
 
 namespace gpusim::host {
@@ -24,8 +23,7 @@ Kernel::Kernel(Backend& backend, Config config)
   const uint32_t cores = plan().config.cores;
   processes_.resize(is_private() ? cores : 1);
   started_ = threads_.alive();
-  if (config_.translator && !is_private() && !config_.is_isolated &&
-      !traits_of(backend_.name()).is_on_device)
+  if (config_.translator && config_.has_late_code && !is_private() && !config_.is_isolated)
     late_code_.emplace(*config_.translator, backend_);
   set_cpu_time({});
   next_tid_ = kFirstPid + cores;

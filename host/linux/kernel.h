@@ -103,6 +103,8 @@ class Kernel {
     Translator* translator = nullptr;  // of that module; null: no signal reaches a handler
     // The program starts on core 0; its threads run on the others. Else all cores start at once.
     bool starts_alone = false;
+    // Code that the program maps or writes is executed; a device has a copy of the module.
+    bool has_late_code = false;
     std::vector<AllowedRoot> roots;
     std::string sysroot;  // PathPolicy; empty: none
     Network network = Network::kNone;

@@ -11,7 +11,7 @@
 
 #include "device_sim/base/digits.h"
 #include "host/console.h"
-#include "host/run/summary_text.h"
+#include "host/run/terminal_lines.h"
 
 namespace gpusim::host {
 namespace {
