@@ -23,8 +23,8 @@ COLUMNS = 100
 CLANG_FORMAT = 14  # Debian 12's; others break lines elsewhere
 C_SUFFIXES = {".c", ".cc", ".cpp", ".cu", ".cuh", ".h"}
 # Data, tables, texts of programs, and what programs wrote.
-NO_LINES = {".csv", ".css", ".diff", ".gsm", ".html", ".js", ".json", ".patch", ".png", ".svg",
-            ".tsv", ".txt"}
+NO_LINES = {".csv", ".css", ".diff", ".gsm", ".html", ".js", ".json", ".patch", ".png", ".ptx",
+            ".svg", ".tsv", ".txt"}
 
 
 def tracked_files(root):

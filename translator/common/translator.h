@@ -153,8 +153,8 @@ class Translator {
   std::vector<uint64_t> growth_;
   const GuestIsa* isa_ = nullptr;
   uint32_t cpu_ = 0;
-  std::vector<int> renumbering_;                   // canonical slot -> module's slot, or kNoSlot
-  std::unique_ptr<OnDemand> on_demand_;            // of a program that is translated so
+  std::vector<int> renumbering_;         // canonical slot -> module's slot, or kNoSlot
+  std::unique_ptr<OnDemand> on_demand_;  // of a program that is translated so
   CodeSource code_source_;
   std::vector<uint64_t> traps_;                    // addresses
   std::vector<std::pair<uint32_t, Uop>> trapped_;  // what stood at a micro-op before

@@ -13,8 +13,8 @@
 
 namespace gpusim::simd {
 
-// Returns the micro-op where the group goes on (null: reschedule), or one of those below if the first
-// micro-op has not been executed.
+// Returns the micro-op where the group goes on (null: reschedule), or one of those below if the
+// first micro-op has not been executed.
 using NativeCode = const Uop* (*)(Group& group, const Uop* uops);
 inline const Uop* const kMissed = reinterpret_cast<const Uop*>(uintptr_t{1});  // in other forms
 // The budget may end within what the code does at once.

@@ -9,8 +9,8 @@
 
 namespace gpusim::simd {
 
-// What a step is of a region (jit/regions.h): native code executes its blocks one after the other, each
-// for the lanes that come to it.
+// What a step is of a region (jit/regions.h): native code executes its blocks one after the other,
+// each for the lanes that come to it.
 enum class Side : uint8_t {
   kNone,
   kRoot,    // the branch at which lanes part

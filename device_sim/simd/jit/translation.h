@@ -15,18 +15,18 @@ class Translation : private SideEmitter<Isa> {
   using Accesses = SideEmitter<Isa>;
   using typename Accesses::Narrow32, typename Accesses::Reg, typename Accesses::Wide64;
   using Uniform64 = JitDomain<Isa, 64, 1>;
-  using Accesses::active_, Accesses::at_, Accesses::begin_sides, Accesses::call_branch, Accesses::call_handler,
-      Accesses::calls_, Accesses::cc_, Accesses::check_scattered, Accesses::check_words,
-      Accesses::chunk_, Accesses::complete_block, Accesses::complete_sides, Accesses::deferred_,
-      Accesses::early_, Accesses::emit_address,
-      Accesses::emit_affine, Accesses::emit_affine_branch, Accesses::emit_branch,
-      Accesses::emit_call, Accesses::emit_jump, Accesses::emit_linear_run, Accesses::emit_load,
-      Accesses::emit_pointer, Accesses::emit_side_jump, Accesses::emit_store, Accesses::enter_side,
-      Accesses::exit_at, Accesses::exit_to,
-      Accesses::has_affine_code, Accesses::invoke, Accesses::isa_, Accesses::kLanesOfChunk,
-      Accesses::left_, Accesses::misfit_, Accesses::missed_, Accesses::next_, Accesses::plan,
-      Accesses::plan_, Accesses::pointers_, Accesses::rows_, Accesses::step, Accesses::trace_,
-      Accesses::uop, Accesses::uop_at, Accesses::uops_, Accesses::words_kind;
+  using Accesses::active_, Accesses::at_, Accesses::begin_sides, Accesses::call_branch,
+      Accesses::call_handler, Accesses::calls_, Accesses::cc_, Accesses::check_scattered,
+      Accesses::check_words, Accesses::chunk_, Accesses::complete_block, Accesses::complete_sides,
+      Accesses::deferred_, Accesses::early_, Accesses::emit_address, Accesses::emit_affine,
+      Accesses::emit_affine_branch, Accesses::emit_branch, Accesses::emit_call, Accesses::emit_jump,
+      Accesses::emit_linear_run, Accesses::emit_load, Accesses::emit_pointer,
+      Accesses::emit_side_jump, Accesses::emit_store, Accesses::enter_side, Accesses::exit_at,
+      Accesses::exit_to, Accesses::has_affine_code, Accesses::invoke, Accesses::isa_,
+      Accesses::kLanesOfChunk, Accesses::left_, Accesses::misfit_, Accesses::missed_,
+      Accesses::next_, Accesses::plan, Accesses::plan_, Accesses::pointers_, Accesses::rows_,
+      Accesses::step, Accesses::trace_, Accesses::uop, Accesses::uop_at, Accesses::uops_,
+      Accesses::words_kind;
 
  public:
   Translation(const Trace& trace, const NativeCalls& calls, Isa& isa)

@@ -114,8 +114,8 @@ Module make_growing_and_shrinking() {
   return m;
 }
 
-// In each round lanes part at one branch or two, for a few micro-ops, and meet again. `big`: makes rows
-// of words rows of 64 bits, or does not.
+// In each round lanes part at one branch or two, for a few micro-ops, and meet again. `big`: makes
+// rows of words rows of 64 bits, or does not.
 Module make_parting(uint64_t big) {
   Module m;
   add_block(m, {{.op = Op::mul32, .d = kSquare, .a = kCore, .b = kCore}, {.op = Op::jmp}}, 2);
@@ -178,8 +178,10 @@ TEST_CASE("lanes that part for a few micro-ops and meet again") {
             sum = static_cast<uint32_t>(sum + core * core);
             const uint64_t other = sum & 255;
             instructions += 6 + 2 + (other >= 50 && other < 100 ? 3 : 0);
-            if (other >= 100) turn = 7;
-            else sum ^= core;
+            if (other >= 100)
+              turn = 7;
+            else
+              sum ^= core;
             if (other >= 50 && other < 100) {
               sum += other;
               turn = big;
