@@ -48,7 +48,9 @@ class SelfTest(unittest.TestCase):
                                "--stack-size",
                                "4K", "--stats", stats, self.program, **environment)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
-        return json.loads(stats.read_text())["backend"], done.stderr
+        *notes, summary = done.stderr.splitlines(keepends=True)
+        self.assertRegex(summary, rf"^{cores:,} cores on ")
+        return json.loads(stats.read_text())["backend"], "".join(notes)
 
     def files(self):
         return sorted((self.cache / "gpusim").glob("*"))

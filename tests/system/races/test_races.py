@@ -103,11 +103,14 @@ def check_refusals():
     for options, says in ((("--memory", "private"), "not with --memory private"),
                           (("--checkpoint", "x"), "--check sees a run from its beginning"),
                           (("--gdb", "0"), "--gdb steps cores"),
-                          (("--chip", "x"), "run twice"),
-                          (("--check", "leaks"), "leaks")):
+                          (("--chip", "x"), "run twice")):
         result = run(program, *options)
         check(result.returncode in (2, 109) and says in result.stderr,
               f"{options}: {result.returncode} {result.stderr}")
+    result = subprocess.run([GPUSIM, "run", program, "--check", "leaks"], capture_output=True,
+                            text=True, timeout=120)
+    check(result.returncode == 2 and "--check leaks: of programs, only races" in result.stderr,
+          result.stderr)
     result = run(program, cores=5000)
     check(result.returncode == 2 and "up to 4096 cores" in result.stderr, result.stderr)
 

@@ -222,10 +222,16 @@ class RealPrograms(unittest.TestCase):
 
     def test_what_is_not_provided_is_named(self):
         done = subprocess.run([self.gpusim, "run", *COVERAGE, self.program("busybox-static"), "--",
-                               "sh", "-c", "echo a | cat"], capture_output=True, text=True,
+                               "chroot", "/", "true"], capture_output=True, text=True,
                               timeout=TIMEOUT_S)
-        self.assertRegex(done.stderr, "system calls 220 .clone. and 435")
+        self.assertIn("system call 51 (chroot) is not provided", done.stderr)
         self.assertNotEqual(done.returncode, 0)
+
+    def test_a_shell_runs_processes(self):
+        done = subprocess.run([self.gpusim, "run", "--quiet", self.program("busybox-static"), "--",
+                               "sh", "-c", "echo a | cat; false || exit 3"], capture_output=True,
+                              text=True, timeout=TIMEOUT_S)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (3, "a\n", ""))
 
 
 if __name__ == "__main__":

@@ -94,6 +94,7 @@ TEST_CASE("room for code lies before the first break, and is given out from belo
   CHECK(space.place_between(0x1000, kStart, kBreak) == kStart + 0x1000);
   CHECK_FALSE(space.place_between(0x8000, kStart, kBreak));
   CHECK_FALSE(space.place_between(0x1000, kBreak - 0x800, kBreak));
+  CHECK(space.place_between(0x4000, kStart, kBreak) == kStart + 0x4000);
   REQUIRE(space.set_break(kBreak + 0x2000));
   CHECK(space.place_between(0x2000, kStart, kBreak) == kStart + 0xe000);  // up to the heap
   CHECK(space.set_break(kBreak + 0x3000));
