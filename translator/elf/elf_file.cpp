@@ -170,7 +170,7 @@ class Reader {
         fail("damaged program header {} ({}). Build the file again", i, elf_errmsg(-1));
       if (p.p_type == PT_INTERP) {
         needs_loader = true;
-        read_interpreter(p);
+        if (dynamic_ != Dynamic::kRefused) read_interpreter(p);
       }
       if (p.p_type == PT_DYNAMIC && needs_libraries(p)) needs_loader = true;
       if (p.p_type == PT_LOAD) lowest = std::min<uint64_t>(lowest, p.p_vaddr);
