@@ -85,8 +85,9 @@ class Running(unittest.TestCase):
                 self.assertEqual(result.errors, b"done\n")
                 self.assertEqual(result.exit_status, 4)
                 self.assertRaisesRegex(gpusim.Error, "status 4", result.check)
-                commands = subprocess.run([GPUSIM, "run", program], stdin=subprocess.DEVNULL,
-                                          capture_output=True, timeout=60, check=False)
+                commands = subprocess.run([GPUSIM, "run", "--quiet", program],
+                                          stdin=subprocess.DEVNULL, capture_output=True,
+                                          timeout=60, check=False)
                 mine = gpusim.run(program)
                 self.assertEqual((mine.output, mine.errors, mine.exit_status),
                                  (commands.stdout, commands.stderr, commands.returncode))
