@@ -6,7 +6,6 @@
 #include <array>
 #include <queue>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "device_sim/uir/journal.h"
@@ -16,8 +15,6 @@ namespace gpusim::ptx {
 namespace {
 
 using SiteKind = CheckSite::Kind;
-
-constexpr size_t kMostSuspects = 1 << 16;  // in a slice; more are not looked at
 
 Dim3 coordinates(uint64_t n, const Dim3& of) {
   return {static_cast<uint32_t>(n % of.x), static_cast<uint32_t>(n / of.x % of.y),
@@ -160,41 +157,8 @@ bool MachineCheck::run(uint32_t place, uint32_t thread, Stop& stop) {
   return false;
 }
 
-// In which order threads of different blocks came, the journals do not say: what a thread loaded
-// may have been stored by another in this slice.
-void MachineCheck::judge(Backend& backend, std::vector<Cursor> before) {
-  constexpr uint64_t kWord = 8;
-  std::unordered_multimap<uint64_t, size_t> of_word;
-  for (size_t i = 0; i < suspects_.size(); ++i) {
-    const Suspect& s = suspects_[i];
-    for (uint64_t w = s.address / kWord; w <= (s.address + s.site->bytes - 1) / kWord; ++w)
-      of_word.emplace(w, i);
-  }
-  cursors_.swap(before);
-  for (uint32_t core = 0; core < words_.size(); ++core) {
-    words_[core] = backend.journal(core);
-    uint64_t word = 0;
-    while (const CheckSite* const site = next(core, word)) {
-      if (!site->writes()) continue;
-      for (uint64_t w = word / kWord; w <= (word + site->bytes - 1) / kWord; ++w)
-        for (auto [at, end] = of_word.equal_range(w); at != end; ++at) {
-          Suspect& s = suspects_[at->second];
-          if ((s.place << shape_.shift) + s.thread != core) s.is_cleared = true;
-        }
-    }
-  }
-  cursors_.swap(before);
-  for (const Suspect& s : suspects_)
-    if (!s.is_cleared)
-      find(FindingKind::kUninitialised, s.place, s.thread, *s.site, s.address,
-           fmt::format("memory that nothing has written, in {}", memory_.name(s.address)));
-  suspects_.clear();
-}
-
 void MachineCheck::after_slice(Backend& backend) {
   for (uint32_t core = 0; core < words_.size(); ++core) words_[core] = backend.journal(core);
-  std::vector<Cursor> before;
-  if (checks_.uninitialised && memory_.has_shadows()) before = cursors_;
   for (uint32_t p = 0; p < shape_.places; ++p) {
     // Threads' words between two stamps are taken in the order of the first.
     std::priority_queue<Stop, std::vector<Stop>, std::greater<>> stops;
@@ -208,7 +172,6 @@ void MachineCheck::after_slice(Backend& backend) {
       if (run(p, first.thread, stop)) stops.push(stop);
     }
   }
-  if (!suspects_.empty()) judge(backend, std::move(before));
   backend.clear_journals();
 }
 
@@ -280,14 +243,7 @@ void MachineCheck::global_access(uint32_t place, uint32_t thread, const CheckSit
     }
     range_begin_ = range.begin;
     range_end_ = range.end;
-    range_shadow_ = range.shadow;
   }
-  if (range_shadow_ == nullptr || !checks_.uninitialised) return;
-  const uint64_t offset = address - range_begin_;
-  if (site.kind != SiteKind::kStore && suspects_.size() < kMostSuspects &&
-      !range_shadow_->is_written(offset, site.bytes))
-    suspects_.push_back({place, thread, &site, address, false});
-  if (site.writes()) range_shadow_->mark(offset, site.bytes);
 }
 
 // --- barriers

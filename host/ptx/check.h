@@ -73,16 +73,8 @@ class MachineCheck {
     uint32_t barrier, threads;
     bool operator>(const Stop& o) const { return stamp > o.stamp; }
   };
-  // A load of global memory before anybody wrote there, as far as the order is known.
-  struct Suspect {
-    uint32_t place, thread;
-    const CheckSite* site;
-    uint64_t address;
-    bool is_cleared;
-  };
   const CheckSite* next(uint32_t core, uint64_t& word);
   bool run(uint32_t place, uint32_t thread, Stop& stop);
-  void judge(Backend& backend, std::vector<Cursor> before);
   void access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address,
               std::span<const uint8_t> stored);
   void shared_access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address,
@@ -113,10 +105,8 @@ class MachineCheck {
   std::vector<Cta> ctas_;                         // per place
   Dim3 grid_;
   Findings* findings_ = nullptr;
-  std::vector<Suspect> suspects_;  // of this slice
   // The range of memory that was accessed last.
   uint64_t range_begin_ = 1, range_end_ = 0;
-  MemoryShadow* range_shadow_ = nullptr;
 };
 
 }  // namespace gpusim::ptx

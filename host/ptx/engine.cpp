@@ -311,15 +311,10 @@ DeviceVariable Engine::find_variable(LoadedModule& module, std::string_view name
   return found == module.addresses.end() ? DeviceVariable{} : found->second;
 }
 
-void Engine::add_memory(const void* address, uint64_t size_bytes, std::string tag, bool is_blank) {
+void Engine::add_memory(const void* address, uint64_t size_bytes, std::string tag) {
   const std::lock_guard lock(state_->mutex);
   state_->memory.add(reinterpret_cast<uintptr_t>(address), size_bytes, kRead | kWrite,
-                     std::move(tag), is_blank && state_->options.checks.uninitialised);
-}
-
-void Engine::mark_written(const void* address, uint64_t size_bytes) {
-  const std::lock_guard lock(state_->mutex);
-  state_->memory.mark_written(reinterpret_cast<uintptr_t>(address), size_bytes);
+                     std::move(tag));
 }
 
 void Engine::remove_memory(const void* address) {

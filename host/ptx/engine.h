@@ -146,13 +146,9 @@ class Engine {
   /// The backend's name.
   const std::string& backend() const;
 
-  /// Memory that kernels may read and write. Ranges must not overlap. `is_blank`: a kernel that
-  /// reads there before somebody wrote makes a mistake.
-  void add_memory(const void* address, uint64_t size_bytes, std::string tag = {},
-                  bool is_blank = false);
+  /// Memory that kernels may read and write. Ranges must not overlap.
+  void add_memory(const void* address, uint64_t size_bytes, std::string tag = {});
   void remove_memory(const void* address);
-  /// The host wrote there.
-  void mark_written(const void* address, uint64_t size_bytes);
 
  private:
   struct State;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -41,8 +40,7 @@ void ProcessMemory::set_rights(uint64_t address, uint64_t size_bytes, uint8_t fl
     rights_[p] = flags;
 }
 
-void ProcessMemory::add(uint64_t address, uint64_t size_bytes, uint8_t flags, std::string tag,
-                        bool has_shadow) {
+void ProcessMemory::add(uint64_t address, uint64_t size_bytes, uint8_t flags, std::string tag) {
   if (size_bytes == 0) return;
   if (address < kLowest || address >= kHighest || size_bytes > kHighest - address)
     throw Error(
@@ -53,9 +51,7 @@ void ProcessMemory::add(uint64_t address, uint64_t size_bytes, uint8_t flags, st
   if (old != freed_.begin() && std::prev(old)->first + std::prev(old)->second.size_bytes > address)
     --old;
   while (old != freed_.end() && old->first < address + size_bytes) old = freed_.erase(old);
-  shadows_ += has_shadow ? 1 : 0;
-  ranges_[address] = {size_bytes, flags, std::move(tag),
-                      has_shadow ? std::make_unique<MemoryShadow>(size_bytes) : nullptr};
+  ranges_[address] = {size_bytes, flags, std::move(tag)};
   for (uint64_t p = page_of(address); p <= page_of(address + size_bytes - 1); ++p)
     rights_[p] |= flags;
 }
@@ -64,10 +60,6 @@ void ProcessMemory::remove(uint64_t address) {
   const auto found = ranges_.find(address);
   if (found == ranges_.end()) return;
   const uint64_t size_bytes = found->second.size_bytes;
-  if (found->second.shadow) {
-    found->second.shadow.reset();
-    --shadows_;
-  }
   if (freed_.size() == kMostFreed) freed_.erase(freed_.begin());
   freed_[address] = std::move(found->second);
   ranges_.erase(found);
@@ -120,15 +112,7 @@ ProcessMemory::Found ProcessMemory::find(uint64_t address) const {
   if (it == ranges_.begin()) return {};
   const auto& [begin, range] = *std::prev(it);
   if (address - begin >= range.size_bytes) return {};
-  return {begin, begin + range.size_bytes, range.shadow.get()};
-}
-
-std::string ProcessMemory::name(uint64_t address) const {
-  const auto it = ranges_.upper_bound(address);
-  if (it == ranges_.begin()) return "memory";
-  const auto& [begin, range] = *std::prev(it);
-  return fmt::format("{} of {} bytes at {:#x}", range.tag.empty() ? "memory" : range.tag,
-                     range.size_bytes, begin);
+  return {begin, begin + range.size_bytes};
 }
 
 const std::pair<const uint64_t, ProcessMemory::Range>* ProcessMemory::freed_at(
@@ -141,22 +125,6 @@ const std::pair<const uint64_t, ProcessMemory::Range>* ProcessMemory::freed_at(
 
 bool ProcessMemory::is_freed(uint64_t address) const {
   return freed_at(address) != nullptr && find(address).end == 0;
-}
-
-void ProcessMemory::mark_written(uint64_t address, uint64_t size_bytes) {
-  const Found f = find(address);
-  if (f.shadow != nullptr) f.shadow->mark(address - f.begin, std::min(size_bytes, f.end - address));
-}
-
-void MemoryShadow::mark(uint64_t offset, uint64_t size_bytes) {
-  uint64_t at = offset;
-  const uint64_t end = offset + size_bytes;
-  for (; at < end && at % 8 != 0; ++at) bits_[at / 8] |= static_cast<uint8_t>(1 << at % 8);
-  if (at < end) {
-    std::memset(&bits_[at / 8], 0xff, (end - at) / 8);
-    at += (end - at) / 8 * 8;
-  }
-  for (; at < end; ++at) bits_[at / 8] |= static_cast<uint8_t>(1 << at % 8);
 }
 
 Pages::Pages(uint64_t size_bytes) : size_bytes_((size_bytes + kPageSize - 1) & ~(kPageSize - 1)) {

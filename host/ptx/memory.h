@@ -2,36 +2,18 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "device_sim/core/backend.h"
 
 namespace gpusim::ptx {
 
-/// Which bytes of a range were written.
-class MemoryShadow {
- public:
-  explicit MemoryShadow(uint64_t size_bytes) : bits_((size_bytes + 7) / 8) {}
-  void mark(uint64_t offset, uint64_t size_bytes);
-  bool is_written(uint64_t offset, uint64_t size_bytes) const {
-    for (uint64_t at = offset; at < offset + size_bytes; ++at)
-      if ((bits_[at / 8] >> at % 8 & 1) == 0) return false;
-    return true;
-  }
-
- private:
-  std::vector<uint8_t> bits_;
-};
-
 class ProcessMemory {
  public:
-  /// What lies at an address; begin == end: nothing. Without a shadow all of it counts as written.
+  /// What lies at an address; begin == end: nothing.
   struct Found {
     uint64_t begin = 0, end = 0;
-    MemoryShadow* shadow = nullptr;
   };
   /// Throws Error if the addresses that it needs cannot be reserved.
   ProcessMemory();
@@ -40,8 +22,7 @@ class ProcessMemory {
   ProcessMemory& operator=(const ProcessMemory&) = delete;
 
   /// `flags`: SegmentFlags.
-  void add(uint64_t address, uint64_t size_bytes, uint8_t flags, std::string tag,
-           bool has_shadow = false);
+  void add(uint64_t address, uint64_t size_bytes, uint8_t flags, std::string tag);
   void remove(uint64_t address);
   /// Grows when rights are taken away: machines must forget what they know of them.
   uint64_t removals() const { return removals_; }
@@ -50,26 +31,20 @@ class ProcessMemory {
   /// What lies at or next to an address, for a report.
   std::string describe(uint64_t address) const;
   Found find(uint64_t address) const;
-  /// "argument buffer:64 of 64 bytes at 0x7f..."
-  std::string name(uint64_t address) const;
   /// Whether it was a kernel's and was taken away, and nobody else has it.
   bool is_freed(uint64_t address) const;
-  void mark_written(uint64_t address, uint64_t size_bytes);
-  bool has_shadows() const { return shadows_ != 0; }
 
  private:
   struct Range {
     uint64_t size_bytes;
     uint8_t flags;
     std::string tag;
-    std::unique_ptr<MemoryShadow> shadow;
   };
   const std::pair<const uint64_t, Range>* freed_at(uint64_t address) const;
   void set_rights(uint64_t address, uint64_t size_bytes, uint8_t flags);
 
   std::map<uint64_t, Range> ranges_;
   std::map<uint64_t, Range> freed_;  // by their addresses; what lies over later ranges is not kept
-  uint64_t shadows_ = 0;
   uint8_t* rights_ = nullptr;
   uint64_t removals_ = 0;
 };
