@@ -71,21 +71,16 @@ void Journals::look_at_new_blocks() {
                    ? VectorNote::most_words(vector::Insn::unpack(module_.uops[i].imm))
                    : 1;
     }
-    most_words_ = std::max(most_words_, words);
-    if (block.insn_count != 0)
-      most_per_instruction_ =
-          std::max(most_per_instruction_, static_cast<double>(words) / block.insn_count);
+    room_.add_block(words, block.insn_count);
     blocks_.push_back(std::move(sites));
   }
 }
 
 uint64_t Journals::longest_slice() {
   look_at_new_blocks();
-  const uint64_t margin = kJournalMargin + most_words_;
-  const uint64_t words = config_.journal_words > margin ? config_.journal_words - margin : 1;
   // With a seed a slice is run in parts, each of which may take that long (simd).
   constexpr uint64_t kParts = 4;
-  const auto instructions = static_cast<uint64_t>(static_cast<double>(words) / most_per_instruction_);
+  const uint64_t instructions = room_.longest_slice(config_.journal_words);
   return std::max<uint64_t>(config_.seed != 0 ? instructions / kParts : instructions, 1);
 }
 

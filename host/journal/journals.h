@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device_sim/core/backend.h"
+#include "device_sim/core/journal_room.h"
 #include "device_sim/uir/journal.h"
 #include "device_sim/uir/vector_note.h"
 
@@ -119,8 +120,7 @@ class Journals {
   const MachineConfig config_;
   std::vector<JournalReader*> readers_;
   std::vector<BlockSites> blocks_;
-  uint64_t most_words_ = 1;         // of a block
-  double most_per_instruction_ = 1;  // words, of all blocks
+  JournalRoom room_;
 };
 
 }  // namespace gpusim::host

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "device_sim/core/journal_room.h"
 #include "device_sim/uir/journal.h"
 #include "translator/ptx/memory_map.h"
 
@@ -23,19 +24,10 @@ Dim3 coordinates(uint64_t n, const Dim3& of) {
 std::string text(const Dim3& d) { return fmt::format("({},{},{})", d.x, d.y, d.z); }
 
 uint64_t slice_for(const KernelCode& code, const CheckSites& sites) {
-  uint64_t most = 1;
-  double most_per_instruction = 1;
-  for (size_t b = 0; b < sites.size(); ++b) {
-    const uint64_t words = 1 + sites[b].size();
-    most = std::max(most, words);
-    if (const uint32_t insns = code.module.blocks[b].insn_count; insns != 0)
-      most_per_instruction = std::max(most_per_instruction, static_cast<double>(words) / insns);
-  }
-  const uint64_t margin = kJournalMargin + most;
-  const uint64_t words =
-      MachineCheck::kJournalWords > margin ? MachineCheck::kJournalWords - margin : 1;
-  return std::max<uint64_t>(
-      1, static_cast<uint64_t>(static_cast<double>(words) / most_per_instruction));
+  JournalRoom room;
+  for (size_t b = 0; b < sites.size(); ++b)
+    room.add_block(1 + sites[b].size(), code.module.blocks[b].insn_count);
+  return std::max<uint64_t>(1, room.longest_slice(MachineCheck::kJournalWords));
 }
 
 }  // namespace

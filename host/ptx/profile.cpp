@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "device_sim/core/cta.h"
+#include "device_sim/core/journal_room.h"
 #include "device_sim/uir/journal.h"
 #include "translator/ptx/memory_map.h"
 
@@ -76,8 +77,7 @@ MachineProfile::MachineProfile(const KernelCode& code, uint32_t cores)
       warp_executions_(sites_.size()),
       sums_(sites_.size()) {
   const Module& m = code.module;
-  uint64_t most = 1;
-  double most_per_instruction = 1;
+  JournalRoom room;
   for (size_t b = 0; b < sites_.size(); ++b) {
     const Block& block = m.blocks[b];
     for (uint32_t i = block.first_uop; i < block.first_uop + block.uop_count; ++i) {
@@ -86,16 +86,9 @@ MachineProfile::MachineProfile(const KernelCode& code, uint32_t cores)
         sites_[b].push_back({NoteField::bytes(u), m.uop_insn[i]});
     }
     sums_[b].resize(sites_[b].size());
-    const uint64_t words = 1 + kStamps + sites_[b].size();
-    most = std::max(most, words);
-    if (block.insn_count != 0)
-      most_per_instruction =
-          std::max(most_per_instruction, static_cast<double>(words) / block.insn_count);
+    room.add_block(1 + kStamps + sites_[b].size(), block.insn_count);
   }
-  const uint64_t margin = kJournalMargin + most;
-  const uint64_t words = kJournalWords > margin ? kJournalWords - margin : 1;
-  longest_slice_ = std::max<uint64_t>(
-      1, static_cast<uint64_t>(static_cast<double>(words) / most_per_instruction));
+  longest_slice_ = std::max<uint64_t>(1, room.longest_slice(kJournalWords));
 }
 
 void MachineProfile::begin() {
