@@ -371,7 +371,9 @@ void CudaBackend::look_for_regions() {
     try_regions();
   } catch (const std::runtime_error& error) {
     std::fprintf(stderr, "gpusim: hot code is interpreted, not compiled: %s\n", error.what());
-    compiler_.reset();
+    drop_regions();
+    choose_kernel();
+    compiler_.reset();  // and with it what it compiled
   }
 }
 
