@@ -31,15 +31,16 @@ class AccessEmitter : protected AffineEmitter {
     const Uop& u = uop(i);
     const AccessInfo access = access_info(u.op);
     const x86::Gp address = cc_.newUInt64(), offset = cc_.newUInt64();
-    cc_.mov(address, at_.base(u.a));
+    cc_.mov(address, residents_.get(u.a, plan(i).source_kind[0]).base);
     if (access.mode == AddressMode::kImmediate) {
       if (u.imm == 0) return address;
       cc_.mov(offset, u.imm);
     } else {
+      const x86::Gp& index = residents_.get(u.b, plan(i).source_kind[1]).base;
       if (access.mode == AddressMode::kIndex)
-        cc_.mov(offset, at_.base(u.b));
+        cc_.mov(offset, index);
       else
-        cc_.movsxd(offset, at_.base(u.b, 4));
+        cc_.movsxd(offset, index.r32());
       if (u.imm & 63) cc_.shl(offset, static_cast<int>(u.imm & 63));
     }
     cc_.add(address, offset);
@@ -95,22 +96,20 @@ class AccessEmitter : protected AffineEmitter {
     const AccessInfo access = access_info(u.op);
     const x86::Gp stride = cc_.newUInt64();
     if (p.source_kind[0] == kAffine)
-      cc_.mov(stride, at_.stride(u.a));
+      cc_.mov(stride, *residents_.get(u.a, kAffine).stride);
     else
       cc_.xor_(stride, stride);
     if (access.mode != AddressMode::kImmediate && p.source_kind[1] == kAffine) {
-      const x86::Gp of_index = cc_.newUInt64();
-      cc_.mov(of_index, at_.stride(u.b));
+      Run index = load_run(u.b, kAffine);
       if (access.mode == AddressMode::kIndex32) {  // no lane's index may wrap
-        check_stride(of_index, exit);
-        const x86::Gp last = cc_.newUInt64(), low = cc_.newUInt64();
-        cc_.movsxd(low, at_.base(u.b, 4));
-        cc_.imul(last, of_index, static_cast<int>(kMaxLanes) - 1);
-        cc_.add(last, low);
+        cc_.movsxd(index.base, index.base.r32());
+        const x86::Gp last = last_of(index, exit), low = cc_.newUInt64();
         cc_.movsxd(low, last.r32());
         cc_.cmp(low, last);
         cc_.jne(exit);
       }
+      const x86::Gp of_index = cc_.newUInt64();
+      cc_.mov(of_index, *index.stride);
       if (u.imm & 63) cc_.shl(of_index, static_cast<int>(u.imm & 63));
       cc_.add(stride, of_index);
     }
@@ -310,11 +309,18 @@ class AccessEmitter : protected AffineEmitter {
     int64_t begin, end;  // bytes that are accessed, from the registers' address on
   };
   bool is_same_base(const SameBase& x, size_t i) const {
-    const Uop &u = uop(x.first), &v = uop(i);
+    return x.need == need_of(i) && is_same_address(x.first, i);
+  }
+  bool is_same_address(size_t first, size_t i) const {
+    const Uop &u = uop(first), &v = uop(i);
     const AddressMode mode = access_info(v.op).mode;
-    if (x.need != need_of(i) || access_info(u.op).mode != mode || u.a != v.a) return false;
+    if (access_info(u.op).mode != mode || u.a != v.a) return false;
     return mode == AddressMode::kImmediate || (u.b == v.b && (u.imm & 63) == (v.imm & 63));
   }
+  struct Extent {
+    size_t step;  // the first that had it
+    x86::Gp first, last;
+  };
   uint8_t need_of(size_t i) const { return is_load(shape_of(uop(i))) ? kRead : kWrite; }
   // In [-2^31, 2^31): other immediates are not planned to be scattered.
   int64_t displacement(size_t i) const {
@@ -348,26 +354,10 @@ class AccessEmitter : protected AffineEmitter {
     }
   }
   void check_reach(const SameBase& x, const Label& exit) {
-    const typename Isa::Extremes extremes = isa_.start_extremes();
-    Chunk<Isa> chunk(isa_, at_);
-    const x86::Gp lane = chunk.lane = cc_.newUInt64("checked_lane");
-    const Label loop = cc_.newLabel();
-    cc_.xor_(lane, lane);
-    cc_.bind(loop);
-    const Value64 at = emit_addresses(x.first, chunk);
-    x86::Gp bits;
-    if (trace_.partial) {
-      bits = cc_.newUInt64();
-      cc_.shrx(bits, active_, lane);
-    }
-    for (const Reg& z : at.r) isa_.extend_extremes(extremes, z, trace_.partial ? &bits : nullptr);
-    cc_.add(lane, kLanesOfChunk);
-    cc_.cmp(lane, static_cast<int>(kMaxLanes));
-    cc_.jb(loop);
-
-    const x86::Gp first = isa_.least_of(extremes), last = isa_.most_of(extremes);
-    cc_.add(first, static_cast<int32_t>(x.begin));
-    cc_.add(last, static_cast<int32_t>(x.end));
+    const Extent& extent = extent_of(x.first);
+    const x86::Gp first = cc_.newUInt64(), last = cc_.newUInt64();
+    cc_.lea(first, x86::ptr(extent.first, static_cast<int32_t>(x.begin)));
+    cc_.lea(last, x86::ptr(extent.last, static_cast<int32_t>(x.end)));
     const Label unknown = cc_.newLabel(), known = cc_.newLabel();
     x86::Gp delta;
     if (has_ctas()) deltas_.insert_or_assign(x.first, delta = linear_delta());
@@ -389,6 +379,39 @@ class AccessEmitter : protected AffineEmitter {
         cc_.sub(delta, first);
       }
       cc_.jmp(known);
+    });
+  }
+  // The least and the greatest address of step `i`, but for its displacement.
+  const Extent& extent_of(size_t i) {
+    for (const Extent& e : extents_)
+      if (is_same_address(e.step, i)) return e;
+    const typename Isa::Extremes extremes = isa_.start_extremes();
+    Chunk<Isa> chunk(isa_, at_);
+    const x86::Gp lane = chunk.lane = cc_.newUInt64("checked_lane");
+    const Label loop = cc_.newLabel();
+    cc_.xor_(lane, lane);
+    cc_.bind(loop);
+    const Value64 at = emit_addresses(i, chunk);
+    x86::Gp bits;
+    if (trace_.partial) {
+      bits = cc_.newUInt64();
+      cc_.shrx(bits, active_, lane);
+    }
+    for (const Reg& z : at.r) isa_.extend_extremes(extremes, z, trace_.partial ? &bits : nullptr);
+    cc_.add(lane, kLanesOfChunk);
+    cc_.cmp(lane, static_cast<int>(kMaxLanes));
+    cc_.jb(loop);
+    extents_.push_back({i, isa_.least_of(extremes), isa_.most_of(extremes)});
+    return extents_.back();
+  }
+  // Steps from `begin` to `end` have written slots: what addresses are made of them is not known.
+  void forget_extents(size_t begin, size_t end) {
+    std::erase_if(extents_, [&](const Extent& e) {
+      const Sources sources = sources_of(uop(e.step));
+      for (size_t i = begin; i < end; ++i)
+        for (int k = 0; k < sources.count; ++k)
+          if (info_of(uop(i)).d.writes && uop(i).d == sources.slot[k]) return true;
+      return false;
     });
   }
   bool has_ctas() const { return calls_.memory->cta_size != 0; }
@@ -513,6 +536,7 @@ class AccessEmitter : protected AffineEmitter {
   std::map<size_t, x86::Gp> pointers_;  // by step
   std::map<size_t, Row> rows_;
   std::map<size_t, x86::Gp> deltas_;  // of machines of CTAs
+  std::vector<Extent> extents_;       // of addresses that nothing has changed since
 
  private:
   std::optional<x86::Mem> elements_;  // addresses and values of a chunk

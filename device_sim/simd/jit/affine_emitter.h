@@ -13,33 +13,47 @@ class AffineEmitter : public ControlEmitter {
  protected:
   using ControlEmitter::ControlEmitter;
 
-  // A compact value in registers; without a stride it is uniform.
+  // A compact value that is being computed; without a stride it is uniform.
   struct Run {
     x86::Gp base;
     std::optional<x86::Gp> stride;
+    std::optional<x86::Gp> span;  // as Resident's
+    bool owns_stride = false;     // others keep it elsewhere
+    std::optional<Slot> slot;     // that still has this stride
   };
+  // To read only.
+  Run peek_run(Slot s, uint8_t kind) {
+    const Resident& r = residents_.get(s, kind);
+    return {r.base, r.stride, r.span, false, s};
+  }
   Run load_run(Slot s, uint8_t kind) {
-    Run x{cc_.newUInt64(), std::nullopt};
-    cc_.mov(x.base, at_.base(s));
-    if (kind == kAffine) {
-      x.stride = cc_.newUInt64();
-      cc_.mov(*x.stride, at_.stride(s));
-    }
+    Run x = peek_run(s, kind);
+    const x86::Gp base = cc_.newUInt64();
+    cc_.mov(base, x.base);
+    x.base = base;
     return x;
   }
   Run constant_run(uint64_t value) {
-    Run x{cc_.newUInt64(), std::nullopt};
+    Run x{.base = cc_.newUInt64()};
     cc_.mov(x.base, value);
     return x;
   }
-  void store_run(Slot s, const Run& x) {
-    cc_.mov(at_.base(s), x.base);
-    if (x.stride) {
-      cc_.mov(at_.stride(s), *x.stride);
-      cc_.mov(at_.filled(s), 0);
+  void store_run(Slot s, const Run& x) { residents_.put(s, {x.base, x.stride, x.span}); }
+  // Before the stride of `x` is changed.
+  void own_stride(Run& x) {
+    if (!x.owns_stride) {
+      const x86::Gp stride = cc_.newUInt64();
+      if (x.stride)
+        cc_.mov(stride, *x.stride);
+      else
+        cc_.xor_(stride, stride);
+      x.stride = stride;
+      x.owns_stride = true;
     }
-    cc_.mov(at_.kind(s), static_cast<int>(x.stride ? kAffine : kUniform));
+    x.span.reset();
+    x.slot.reset();
   }
+  void make_uniform(Run& x) { x = {.base = x.base}; }
 
   // --- conditions
 
@@ -51,13 +65,18 @@ class AffineEmitter : public ControlEmitter {
     cc_.jne(exit);
   }
   // The last lane's value; that of a uniform one is its base.
-  x86::Gp last_of(const Run& x, const Label& exit) {
+  x86::Gp last_of(Run& x, const Label& exit) {
     if (!x.stride) return x.base;
-    check_stride(*x.stride, exit);
+    if (!x.span) find_span(x, exit);
     const x86::Gp last = cc_.newUInt64();
-    cc_.imul(last, *x.stride, static_cast<int>(kMaxLanes) - 1);
-    cc_.add(last, x.base);
+    cc_.lea(last, x86::ptr(x.base, *x.span));
     return last;
+  }
+  void find_span(Run& x, const Label& exit) {
+    check_stride(*x.stride, exit);
+    x.span = cc_.newUInt64();
+    cc_.imul(*x.span, *x.stride, static_cast<int>(kMaxLanes) - 1);
+    if (x.slot) residents_.note_span(*x.slot, *x.span);
   }
   // x &= the low `bits` bits, 1 to 62, of which no lane's may carry.
   void cut(Run& x, uint32_t bits, const Label& exit) {
@@ -97,7 +116,8 @@ class AffineEmitter : public ControlEmitter {
   // Leaves unless all lanes agree above the low `bits` bits, 0 to 62.
   void check_agreement(const Run& x, uint32_t bits, const Label& exit) {
     if (!x.stride) return;
-    Run low{cc_.newUInt64(), x.stride};
+    Run low = x;
+    low.base = cc_.newUInt64();
     cc_.mov(low.base, x.base);
     if (bits == 0)
       cc_.jmp(exit);  // a stride of zero would be none
@@ -107,7 +127,7 @@ class AffineEmitter : public ControlEmitter {
 
   // Leaves unless a compact slot has such words in all lanes.
   void check_words(Slot s, uint8_t kind, Words need, const Label& exit) {
-    const Run x = load_run(s, kind);
+    Run x = peek_run(s, kind);
     const auto check = [&](const x86::Gp& value) {
       const x86::Gp t = cc_.newUInt64();
       if (need == kSignAbove) {
@@ -129,32 +149,30 @@ class AffineEmitter : public ControlEmitter {
   void shift_left(Run& x, uint64_t n) {
     if ((n & 63) == 0) return;
     cc_.shl(x.base, static_cast<int>(n & 63));
-    if (x.stride) cc_.shl(*x.stride, static_cast<int>(n & 63));
+    if (!x.stride) return;
+    own_stride(x);
+    cc_.shl(*x.stride, static_cast<int>(n & 63));
   }
   void add(Run& x, const Run& y) {
     cc_.add(x.base, y.base);
     if (!y.stride) return;
-    if (x.stride)
-      cc_.add(*x.stride, *y.stride);
-    else
-      x.stride = y.stride;
+    own_stride(x);
+    cc_.add(*x.stride, *y.stride);
   }
   void subtract(Run& x, const Run& y) {
     cc_.sub(x.base, y.base);
     if (!y.stride) return;
-    if (!x.stride) {
-      x.stride = cc_.newUInt64();
-      cc_.xor_(*x.stride, *x.stride);
-    }
+    own_stride(x);
     cc_.sub(*x.stride, *y.stride);
   }
   // One of them is uniform.
   void multiply(Run& x, const Run& y) {
     if (y.stride) {
-      x.stride = cc_.newUInt64();
+      own_stride(x);
       cc_.mov(*x.stride, *y.stride);
       cc_.imul(*x.stride, x.base);
     } else if (x.stride) {
+      own_stride(x);
       cc_.imul(*x.stride, y.base);
     }
     cc_.imul(x.base, y.base);
@@ -164,6 +182,8 @@ class AffineEmitter : public ControlEmitter {
   bool has_affine_code(size_t i) const {
     const Uop& u = uop(i);
     const Plan& p = plan(i);
+    if (p.method == Method::kUniform)
+      return is_affine_inline(u.op) || u.op == Op::konst || is_uniform_inline(u.op);
     const bool both_vary = p.source_kind[0] == kAffine && p.source_kind[1] == kAffine;
     const bool stays_uniform = step(i).d_after == kUniform;
     switch (u.op) {
@@ -193,6 +213,70 @@ class AffineEmitter : public ControlEmitter {
         return true;
     }
   }
+  static bool is_uniform_inline(Op op) {
+    switch (op) {
+      case Op::and64:
+      case Op::and32:
+      case Op::or64:
+      case Op::or32:
+      case Op::ori64:
+      case Op::xor64:
+      case Op::xor32:
+      case Op::xori64:
+      case Op::bic64:
+        return true;
+      default:
+        return false;
+    }
+  }
+  // Values that are the same in all lanes.
+  void emit_logic(size_t i) {
+    const Uop& u = uop(i);
+    const x86::Gp x = load_run(u.a, kUniform).base;
+    const x86::Gp y =
+        shape_of(u) == Shape::kDAI ? constant_run(u.imm).base : load_run(u.b, kUniform).base;
+    switch (u.op) {
+      case Op::and32:
+      case Op::and64:
+        cc_.and_(x, y);
+        break;
+      case Op::bic64:
+        cc_.not_(y);
+        cc_.and_(x, y);
+        break;
+      case Op::or32:
+      case Op::or64:
+      case Op::ori64:
+        cc_.or_(x, y);
+        break;
+      default:
+        cc_.xor_(x, y);
+    }
+    if (u.op == Op::and32 || u.op == Op::or32 || u.op == Op::xor32) cut(x, 32);
+    store_run(u.d, {.base = x});
+  }
+  // Whether emit_affine() asks what the last lane has.
+  bool asks_for_last(size_t i) const {
+    const Uop& u = uop(i);
+    if (is_branch(shape_of(u))) return true;
+    if (is_load(shape_of(u)) || is_store(shape_of(u)))
+      return access_info(u.op).mode == AddressMode::kIndex32;
+    switch (u.op) {
+      case Op::mov:
+      case Op::addi64:
+      case Op::add64:
+      case Op::sub64:
+      case Op::add_lsl64:
+      case Op::sub_lsl64:
+      case Op::lsli64:
+      case Op::mul64:
+      case Op::madd64:
+      case Op::msub64:
+        return false;
+      default:
+        return true;
+    }
+  }
   // A mask keeps either the low bits of what varies, or nothing of it.
   static bool is_affine_mask(uint64_t mask, bool stays_uniform) {
     const int below = std::countr_zero(mask), bits = 64 - std::countl_zero(mask);
@@ -203,7 +287,9 @@ class AffineEmitter : public ControlEmitter {
   void emit_affine(size_t i) {
     const Uop& u = uop(i);
     const Plan& p = plan(i);
-    const Label exit = exit_at(i);
+    if (u.op == Op::konst) return store_run(u.d, constant_run(u.imm));
+    if (is_uniform_inline(u.op)) return emit_logic(i);
+    const Label exit = exit_of(i);
     Run x = load_run(u.a, p.source_kind[0]);
     const auto b = [&] { return load_run(u.b, p.source_kind[1]); };
     const auto c = [&] { return load_run(u.c, p.source_kind[2]); };
@@ -220,9 +306,10 @@ class AffineEmitter : public ControlEmitter {
       return y;
     };
     const auto mask = [&](uint64_t m) {
+      if (!x.stride) return (void)cc_.and_(x.base, constant_run(m).base);
       if (is_low_mask(m)) return cut(x, static_cast<uint32_t>(64 - std::countl_zero(m)), exit);
       check_agreement(x, static_cast<uint32_t>(std::countr_zero(m)), exit);
-      x.stride.reset();
+      make_uniform(x);
       cc_.and_(x.base, constant_run(m).base);
     };
     switch (u.op) {
@@ -342,7 +429,7 @@ class AffineEmitter : public ControlEmitter {
           break;
         }
         check_agreement(x, u.aux, exit);
-        x.stride.reset();
+        make_uniform(x);
         cc_.shr(x.base, u.aux);
         cc_.and_(x.base, constant_run(u.imm).base);
         break;
@@ -350,7 +437,7 @@ class AffineEmitter : public ControlEmitter {
       case Op::asri64:
       case Op::lsri32:
         check_agreement(x, static_cast<uint32_t>(u.imm), exit);
-        x.stride.reset();
+        make_uniform(x);
         if (u.op == Op::lsri32) cut(x.base, 32);
         if (u.op == Op::asri64)
           cc_.sar(x.base, static_cast<int>(u.imm));
@@ -363,7 +450,7 @@ class AffineEmitter : public ControlEmitter {
           extend(x, 64u - u.aux, exit);
         } else {
           check_agreement(x, static_cast<uint32_t>(u.aux - u.imm), exit);
-          x.stride.reset();
+          make_uniform(x);
           cc_.shl(x.base, static_cast<int>(u.imm));
           cc_.sar(x.base, u.aux);
         }
@@ -374,9 +461,50 @@ class AffineEmitter : public ControlEmitter {
     if (x.stride && step(i).d_after == kUniform) {  // strides that cancel each other
       cc_.test(*x.stride, *x.stride);
       cc_.jnz(exit);
-      x.stride.reset();
+      make_uniform(x);
     }
     store_run(u.d, x);
+  }
+
+  // Goes on where all lanes went while recording, if what they all compare is so again.
+  void emit_uniform_comparison(size_t i) {
+    const Uop& u = uop(i);
+    const Comparison k = comparison_of(u.op);
+    const x86::Gp a = residents_.get(u.a, kUniform).base;
+    const Label otherwise = cc_.newLabel();
+    const bool takes = step(i).next == u.target();
+    deferred_.push_back([this, i, takes, otherwise, state = residents_.state()] {
+      cc_.bind(otherwise);
+      residents_.write(state);
+      const x86::Gp taken = cc_.newUInt64();
+      cc_.mov(taken, takes ? 0 : -1);
+      call_branch(i, taken);
+      cc_.ret(next_);
+    });
+    const auto compare = [&](const auto& x, const auto& y) { cc_.cmp(x, y); };
+    if (k.immediate) {
+      const auto value = static_cast<int16_t>(u.imm16());
+      k.is_32bit ? compare(a.r32(), value) : compare(a, value);
+    } else {
+      const x86::Gp b = residents_.get(u.b, kUniform).base;
+      k.is_32bit ? compare(a.r32(), b.r32()) : compare(a, b);
+    }
+    if (takes != k.negated) {  // it has to hold
+      if (k.relation == Relation::kEqual)
+        cc_.jne(otherwise);
+      else if (k.is_signed)
+        cc_.jge(otherwise);
+      else
+        cc_.jae(otherwise);
+    } else {
+      if (k.relation == Relation::kEqual)
+        cc_.je(otherwise);
+      else if (k.is_signed)
+        cc_.jl(otherwise);
+      else
+        cc_.jb(otherwise);
+    }
+    complete_block(i);
   }
 
   // Goes on where all lanes went while recording, if they are sure to do so again: without
@@ -385,8 +513,9 @@ class AffineEmitter : public ControlEmitter {
     const Uop& u = uop(i);
     const Comparison k = comparison_of(u.op);
     const Label otherwise = cc_.newLabel();
-    deferred_.push_back([this, i, otherwise] {
+    deferred_.push_back([this, i, otherwise, state = residents_.state()] {
       cc_.bind(otherwise);
+      residents_.write(state);
       call_handler(i);
       cc_.ret(next_);
     });
@@ -395,7 +524,7 @@ class AffineEmitter : public ControlEmitter {
       x86::Gp first, last;
     };
     const auto load = [&](Slot s, uint8_t kind) {
-      const Run x = load_run(s, kind);
+      Run x = peek_run(s, kind);
       const Ends ends{x.base, last_of(x, otherwise)};
       const x86::Gp t = cc_.newUInt64();
       cc_.mov(t, ends.first);

@@ -8,6 +8,7 @@
 #include "device_sim/simd/jit/chunk.h"
 #include "device_sim/simd/jit/compiler.h"
 #include "device_sim/simd/jit/plan.h"
+#include "device_sim/simd/jit/residents.h"
 
 namespace gpusim::simd {
 
@@ -39,17 +40,36 @@ class ControlEmitter {
     cc_.lea(p, uop_at(index));
     return p;
   }
+  // A way to `target`, one of the labels by which code is left, that writes `state` to the group.
+  Label leave(const Residents::State& state, const Label& target) {
+    if (state.empty()) return target;
+    for (const Way& way : ways_)
+      if (way.target == target && way.state == state) return way.label;
+    ways_.push_back({state, target, cc_.newLabel()});
+    deferred_.push_back([this, way = ways_.back()] {
+      cc_.bind(way.label);
+      residents_.write(way.state);
+      cc_.jmp(way.target);
+    });
+    return ways_.back().label;
+  }
   // Where the interpreter takes over at micro-op `index`, with everything before it done.
   Label exit_to(uint32_t index) {
     const Label label = cc_.newLabel();
-    deferred_.push_back([this, label, index] {
+    deferred_.push_back([this, label, index, state = residents_.state()] {
       cc_.bind(label);
       cc_.mov(at_.field(offsetof(Group, misfit), 4), 1);
-      cc_.ret(uop_address(index));
+      cc_.lea(next_, uop_at(index));
+      cc_.jmp(leave(state, left_));
     });
     return label;
   }
-  Label exit_at(size_t i) { return i == 0 ? missed_ : exit_to(step(i).index); }
+  Label exit_at(size_t i) {
+    return i == 0 ? leave(residents_.state(), missed_) : exit_to(step(i).index);
+  }
+  // The same for a step's own conditions. Steps that a segment takes in have not been executed
+  // before its rows have: the interpreter begins with the segment.
+  Label exit_of(size_t i) { return segment_exit_ ? *segment_exit_ : exit_at(i); }
 
   // --- steps that the interpreter executes
 
@@ -67,7 +87,9 @@ class ControlEmitter {
     call->setRet(0, next_);
   }
   void emit_call(size_t i) {
+    residents_.flush_all();
     call_handler(i);
+    residents_.drop_all();
     check_kinds(i);
     const ShapeInfo info = info_of(uop(i));
     if (info.ends_block && is_last(i)) {
@@ -144,8 +166,9 @@ class ControlEmitter {
     count_block(i);
     const Label over = cc_.newLabel();
     cc_.jle(over);
-    deferred_.push_back([this, over, next = step(i).next] {
+    deferred_.push_back([this, over, next = step(i).next, state = residents_.state()] {
       cc_.bind(over);
+      residents_.write(state);
       auto* call = invoke(address_of(&park), asmjit::FuncSignatureT<void, void*, uint32_t>());
       call->setArg(0, at_.group);
       call->setArg(1, imm(next));
@@ -165,15 +188,18 @@ class ControlEmitter {
     call->setRet(0, next_);
   }
   void branch_otherwise(size_t i, const Label& from, const x86::Gp& taken) {
-    deferred_.push_back([this, i, from, taken] {
+    deferred_.push_back([this, i, from, taken, state = residents_.state()] {
       cc_.bind(from);
+      residents_.write(state);
       call_branch(i, taken);
       cc_.ret(next_);
     });
   }
   // Under a mask others may have to run first.
   void emit_branch_call(size_t i, const x86::Gp& taken) {
+    residents_.flush_all();
     call_branch(i, taken);
+    residents_.drop_all();
     if (step(i).parted || is_last(i)) {
       cc_.jmp(left_);
       return;
@@ -206,7 +232,7 @@ class ControlEmitter {
     if (indirect) {
       const x86::Gp expected = cc_.newUInt64();
       cc_.mov(expected, step(i).jump);
-      cc_.cmp(expected, at_.base(u.a));
+      cc_.cmp(expected, residents_.get(u.a, kUniform).base);
       const Label otherwise = cc_.newLabel();
       cc_.jne(otherwise);
       // Code may have been retired from the map since.
@@ -215,8 +241,9 @@ class ControlEmitter {
       cc_.mov(map, x86::ptr(map, offsetof(Machine, code) + offsetof(CodeView, uop_at), 8));
       cc_.cmp(x86::ptr(map, static_cast<int32_t>(4 * step(i).jump_unit), 4), step(i).next);
       cc_.jne(otherwise);
-      deferred_.push_back([this, i, otherwise] {
+      deferred_.push_back([this, i, otherwise, state = residents_.state()] {
         cc_.bind(otherwise);
+        residents_.write(state);
         call_handler(i);
         cc_.ret(next_);
       });
@@ -241,11 +268,20 @@ class ControlEmitter {
   x86::Compiler& cc_;
 
   GroupOperands at_;
+  Residents residents_{cc_, at_};
+  std::optional<Label> segment_exit_;  // while a segment's conditions are emitted
   x86::Gp uops_, next_;
   x86::Gp active_;  // if the trace is partial
   Label missed_, early_, left_, misfit_;
   // Emitted after everything else: what is seldom executed.
   std::vector<std::function<void()>> deferred_;
+
+ private:
+  struct Way {
+    Residents::State state;
+    Label target, label;
+  };
+  std::vector<Way> ways_;
 };
 
 }  // namespace gpusim::simd

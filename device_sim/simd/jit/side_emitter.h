@@ -15,12 +15,14 @@ class SideEmitter : protected AccessEmitter<Isa> {
   using Accesses::Accesses;
   using Accesses::at_, Accesses::calls_, Accesses::cc_, Accesses::chunk_, Accesses::count_block,
       Accesses::deferred_, Accesses::early_, Accesses::isa_, Accesses::kLanesOfChunk,
-      Accesses::plan, Accesses::step, Accesses::uop, Accesses::uop_address, Accesses::words_kind;
+      Accesses::leave, Accesses::left_, Accesses::next_, Accesses::plan, Accesses::step,
+      Accesses::uop, Accesses::uop_at, Accesses::words_kind;
   using typename Accesses::Narrow32, typename Accesses::Wide64;
 
   // Before a segment's loop: leaves if the budget may end at a block that it completes before its
-  // last step. Then the interpreter looks at the budget after each of them.
-  void begin_sides(size_t begin, size_t end) {
+  // last step. Then the interpreter looks at the budget after each of them. `state`: before the
+  // segment.
+  void begin_sides(size_t begin, size_t end, const Residents::State& state) {
     side_bits_.clear();
     int64_t instructions = 0;
     for (size_t i = begin; i < end; ++i) {
@@ -31,12 +33,13 @@ class SideEmitter : protected AccessEmitter<Isa> {
       side_bits_.emplace(i, bits);
     }
     if (instructions == 0) return;
-    Label early = early_;
+    Label early = leave(state, early_);
     if (begin != 0) {
       early = cc_.newLabel();
-      deferred_.push_back([this, early, index = step(begin).index] {
+      deferred_.push_back([this, early, state, index = step(begin).index] {
         cc_.bind(early);
-        cc_.ret(uop_address(index));
+        cc_.lea(next_, uop_at(index));
+        cc_.jmp(leave(state, left_));
       });
     }
     cc_.cmp(at_.field(offsetof(Group, budget), 8), static_cast<int>(instructions));

@@ -13,7 +13,8 @@ namespace gpusim::simd {
 template <class Isa>
 class Translation : private SideEmitter<Isa> {
   using Accesses = SideEmitter<Isa>;
-  using typename Accesses::Narrow32, typename Accesses::Reg, typename Accesses::Wide64;
+  using typename Accesses::Narrow32, typename Accesses::Reg, typename Accesses::Run,
+      typename Accesses::Wide64;
   using Uniform64 = JitDomain<Isa, 64, 1>;
   using Accesses::active_, Accesses::at_, Accesses::begin_sides, Accesses::call_branch,
       Accesses::call_handler, Accesses::calls_, Accesses::cc_, Accesses::check_scattered,
@@ -24,7 +25,8 @@ class Translation : private SideEmitter<Isa> {
       Accesses::emit_side_jump, Accesses::emit_store, Accesses::enter_side, Accesses::exit_at,
       Accesses::exit_to, Accesses::has_affine_code, Accesses::invoke, Accesses::isa_,
       Accesses::kLanesOfChunk, Accesses::left_, Accesses::misfit_, Accesses::missed_,
-      Accesses::next_, Accesses::plan, Accesses::plan_, Accesses::pointers_, Accesses::rows_,
+      Accesses::next_, Accesses::plan, Accesses::plan_, Accesses::pointers_, Accesses::residents_,
+      Accesses::rows_, Accesses::segment_exit_,
       Accesses::step, Accesses::trace_, Accesses::uop, Accesses::uop_at, Accesses::uops_,
       Accesses::words_kind;
 
@@ -68,6 +70,7 @@ class Translation : private SideEmitter<Isa> {
       cc_.cmp(at_.kind(slot), static_cast<int>(kind));
       cc_.jne(missed_);
     }
+    if (plan_.loops) begin_loop();
     cc_.bind(body);
     for (size_t i = 0; i < trace_.steps.size();) {
       const size_t begin = i;
@@ -76,12 +79,15 @@ class Translation : private SideEmitter<Isa> {
           i = segment_end(i);
           emit_segment(begin, i);
           break;
-        case Method::kUniform: emit_uniform(i++); break;
+        case Method::kUniform:
         case Method::kAffine: emit_compact(i++); break;
         case Method::kJump: emit_jump(i++); break;
         case Method::kCall: emit_call(i++); break;
       }
+      this->forget_extents(begin, i);
     }
+    if (plan_.loops) end_loop();
+    residents_.flush_all();
     if (trace_.closed) cc_.jmp(plan_.loops ? body : head);
     else if (!trace_.steps.back().parted) cc_.lea(next_, uop_at(trace_.steps.back().next));
     cc_.bind(left_);
@@ -95,32 +101,97 @@ class Translation : private SideEmitter<Isa> {
     cc_.bind(early_);
     cc_.mov(next_, reinterpret_cast<uint64_t>(kEarly));
     cc_.ret(next_);
-    for (size_t d = 0; d < deferred_.size(); ++d) deferred_[d]();  // may add to the list
+    for (size_t d = 0; d < deferred_.size(); ++d) {
+      const std::function<void()> emit_seldom = std::move(deferred_[d]);
+      emit_seldom();  // may add to the list
+    }
     cc_.endFunc();
+  }
+
+  // --- loops
+
+  // Loads the compact values that steps look at themselves: they stay in registers.
+  void begin_loop() {
+    std::array<bool, 256> scalar{}, ends{}, written{};
+    for (size_t i = 0; i < trace_.steps.size(); ++i) note_scalars(i, scalar, ends, written);
+    std::vector<Slot> slots;
+    for (const auto& [slot, kind] : plan_.guards) {
+      if (!is_compact(kind) || !scalar[slot] || is_fp_state(slot)) continue;
+      slots.push_back(slot);
+      Run x = this->peek_run(slot, kind);
+      if (x.stride && ends[slot]) this->find_span(x, missed_);
+    }
+    residents_.begin_loop(slots, written);
+  }
+  // Which slots step `i` reads as scalars, of which the last lane's value may be asked for, and
+  // which it writes.
+  void note_scalars(size_t i, std::array<bool, 256>& scalar, std::array<bool, 256>& ends,
+                    std::array<bool, 256>& written) const {
+    const Uop& u = uop(i);
+    const Plan& p = plan(i);
+    const bool accesses = is_load(shape_of(u)) || is_store(shape_of(u));
+    const Sources sources = sources_of(u);
+    for (int k = 0; k < sources.count; ++k) {
+      if (!is_compact(p.source_kind[k])) continue;
+      const bool looks = p.method == Method::kUniform || p.method == Method::kAffine ||
+                         p.method == Method::kJump ||
+                         (p.method == Method::kVector && accesses && !p.scattered);
+      scalar[sources.slot[k]] |= looks || p.need_words[k] != 0;
+      ends[sources.slot[k]] |= p.need_words[k] != 0 || (looks && this->asks_for_last(i));
+    }
+    if (info_of(u).d.writes) written[u.d] = true;
+  }
+  void end_loop() {
+    for (const auto& [slot, home] : residents_.loop()) {
+      Run x = this->peek_run(slot, home.stride ? kAffine : kUniform);
+      if (home.span && !x.span) this->find_span(x, exit_to(step(0).index));
+    }
+    residents_.end_loop();
   }
 
   // --- compact values
 
+  void emit_compact(size_t i) {
+    const bool uniform = plan(i).method == Method::kUniform;
+    if (is_branch(shape_of(uop(i))))
+      return uniform ? emit_uniform_branch(i) : emit_affine_branch(i);
+    if (uniform && is_load(shape_of(uop(i)))) return emit_uniform_load(i);
+    if (has_affine_code(i)) return emit_affine(i);
+    if (uniform) return emit_uniform(i);
+    emit_call(i);
+  }
+
+  // In vectors, by the common semantics.
+  typename Uniform64::V load_uniform(Slot s) {
+    residents_.flush(s);
+    typename Uniform64::V v;
+    v.r[0] = isa_.fresh();
+    isa_.broadcast64(v.r[0], at_.base(s));
+    return v;
+  }
   void emit_uniform(size_t i) {
     const Uop& u = uop(i);
-    if (is_load(shape_of(u))) return emit_uniform_load(i);
     const Sources sources = sources_of(u);
     typename Uniform64::V operand[4];
-    for (int k = 0; k < sources.count; ++k) {
-      operand[k].r[0] = isa_.fresh();
-      isa_.broadcast64(operand[k].r[0], at_.base(sources.slot[k]));
-    }
-    if (is_branch(shape_of(u))) {
-      const typename Uniform64::M m = lower_branch<Uniform64>(u, operand[0], operand[1]);
-      const x86::Gp taken = cc_.newUInt64();
-      isa_.all_or_none(taken, m.r[0]);
-      return emit_branch(i, taken);
-    }
+    for (int k = 0; k < sources.count; ++k) operand[k] = load_uniform(sources.slot[k]);
     typename Uniform64::V fp;
     const typename Uniform64::V r =
         lower_value<Uniform64>(u, operand[0], operand[1], operand[2], operand[3], fp);
-    cc_.vmovq(at_.base(u.d), Uniform64::reg(r, 0).xmm());
-    cc_.mov(at_.kind(u.d), static_cast<int>(kUniform));
+    const x86::Gp value = cc_.newUInt64();
+    cc_.vmovq(value, Uniform64::reg(r, 0).xmm());
+    residents_.put(u.d, {value, std::nullopt, std::nullopt});
+  }
+  void emit_uniform_branch(size_t i) {
+    const Uop& u = uop(i);
+    if (comparison_of(u.op).relation != Relation::kNone && !step(i).parted)
+      return this->emit_uniform_comparison(i);
+    const Sources sources = sources_of(u);
+    typename Uniform64::V operand[2];
+    for (int k = 0; k < sources.count; ++k) operand[k] = load_uniform(sources.slot[k]);
+    const typename Uniform64::M m = lower_branch<Uniform64>(u, operand[0], operand[1]);
+    const x86::Gp taken = cc_.newUInt64();
+    isa_.all_or_none(taken, m.r[0]);
+    emit_branch(i, taken);
   }
   void emit_uniform_load(size_t i) {
     const Uop& u = uop(i);
@@ -135,52 +206,72 @@ class Translation : private SideEmitter<Isa> {
     else if (sign64) cc_.movsx(value, at);
     else if (sign32) cc_.movsx(value.r32(), at);
     else cc_.movzx(value.r32(), at);
-    cc_.mov(at_.base(u.d), value);
-    cc_.mov(at_.kind(u.d), static_cast<int>(kUniform));
-  }
-
-  void emit_compact(size_t i) {
-    if (is_branch(shape_of(uop(i)))) return emit_affine_branch(i);
-    if (has_affine_code(i)) return emit_affine(i);
-    emit_call(i);
+    residents_.put(u.d, {value, std::nullopt, std::nullopt});
   }
 
   // --- segments: vector steps, up to the end of a block that begins no region
 
+  // Compact steps between them are executed before the segment's rows, if that makes no difference.
   size_t segment_end(size_t begin) const {
     bool fp = false;
     size_t end = begin;
-    while (end < trace_.steps.size() && plan(end).method == Method::kVector) {
-      const Side side = step(end).side;
-      if (side == Side::kInside || side == Side::kEnd) {
-        ++end;
+    std::array<bool, 256> read{}, written{};  // by vector steps
+    for (size_t i = begin; i < trace_.steps.size(); ++i) {
+      const Uop& u = uop(i);
+      const Sources sources = sources_of(u);
+      if (plan(i).method != Method::kVector) {
+        bool joins = may_join(i) && ((!read[u.d] && !written[u.d]) || is_repeated(i));
+        for (int k = 0; k < sources.count; ++k) joins &= !written[sources.slot[k]];
+        if (!joins) break;
         continue;
       }
-      if (fp && names_fp_state(end)) break;  // a cold path may have changed it
-      if (plan(end).scattered && reads_written(begin, end)) break;  // addresses are checked first
-      const ShapeInfo info = info_of(uop(end));
-      fp |= info.fp_state;
-      ++end;
+      const Side side = step(i).side;
+      const ShapeInfo info = info_of(u);
+      if (side != Side::kInside && side != Side::kEnd) {
+        if (fp && names_fp_state(i)) break;  // a cold path may have changed it
+        if (plan(i).scattered && reads_written(begin, i)) break;  // addresses are checked first
+        fp |= info.fp_state;
+      }
+      for (int k = 0; k < sources.count; ++k) read[sources.slot[k]] = true;
+      if (is_store(shape_of(u)) || side == Side::kInside) read[u.d] = true;
+      if (info.d.writes) written[u.d] = true;
+      end = i + 1;
       if (info.ends_block && side == Side::kNone) break;
     }
     return end;
   }
+  // Whether a compact step does nothing but compute in registers.
+  bool may_join(size_t i) const {
+    const Method method = plan(i).method;
+    return (method == Method::kAffine || method == Method::kUniform) && info_of(uop(i)).pure &&
+           has_affine_code(i) && !is_fp_state(uop(i).d) && !trace_.partial;
+  }
+  // A constant that its slot has already.
+  bool is_repeated(size_t i) const {
+    if (uop(i).op != Op::konst) return false;
+    for (size_t j = i; j-- > 0;)
+      if (info_of(uop(j)).d.writes && uop(j).d == uop(i).d)
+        return uop(j).op == Op::konst && uop(j).imm == uop(i).imm;
+    return false;
+  }
   bool reads_written(size_t begin, size_t i) const {
     const Sources sources = sources_of(uop(i));
     for (int k = 0; k < sources.count; ++k)
-      if (written_before(begin, i, sources.slot[k])) return true;
+      for (size_t j = begin; j < i; ++j)
+        if (info_of(uop(j)).d.writes && uop(j).d == sources.slot[k]) return true;
+    return false;
+  }
+  // A slot that some step has as its floating-point state.
+  bool is_fp_state(Slot slot) const {
+    for (const Step& s : trace_.steps)
+      if (info_of(s.uop).fp_state && s.uop.e == slot) return true;
     return false;
   }
   bool names_fp_state(size_t i) const {
     const Sources sources = sources_of(uop(i));
-    const auto is_state = [&](Slot slot) {
-      for (const Step& s : trace_.steps)
-        if (info_of(s.uop).fp_state && s.uop.e == slot) return true;
-      return false;
-    };
     for (int k = 0; k < sources.count; ++k)
-      if (is_state(sources.slot[k])) return true;
-    return info_of(uop(i)).d.writes && is_state(uop(i).d);
+      if (is_fp_state(sources.slot[k])) return true;
+    return info_of(uop(i)).d.writes && is_fp_state(uop(i).d);
   }
 
   void emit_segment(size_t begin, size_t end) {
@@ -190,11 +281,20 @@ class Translation : private SideEmitter<Isa> {
     rows_.clear();
     note_rows(begin, end);
     const bool descending = chunk.plan_rows();
+    // What the loop finds in the group; what compact steps of the segment write follows them.
+    flush_sources(begin, end);
+    const Residents::State state = residents_.state();
     const Label exit = exit_at(begin);
-    for (size_t i = begin; i < end; ++i) emit_checks(begin, i, exit);
+    segment_exit_ = exit;
+    for (size_t i = begin; i < end; ++i) {
+      if (is_vector(i)) emit_checks(begin, i, exit);
+      else emit_compact(i);
+    }
+    segment_exit_.reset();
     check_scattered(begin, end, exit);
     if (trace_.partial) spread_rows(begin, end);
-    begin_sides(begin, end);
+    begin_sides(begin, end, state);
+    flush_sources(begin, end);
 
     const bool ends_block = info_of(uop(end - 1)).ends_block && step(end - 1).side == Side::kNone;
     const x86::Gp lane = chunk.lane = cc_.newUInt64("lane");
@@ -207,7 +307,8 @@ class Translation : private SideEmitter<Isa> {
     else cc_.xor_(lane, lane);
     cc_.bind(loop);
     if (trace_.partial) load_masks(lane, next);
-    for (size_t i = begin; i < end; ++i) emit_vector_step(i);
+    for (size_t i = begin; i < end; ++i)
+      if (is_vector(i)) emit_vector_step(i);
     chunk.store_rows();
     cc_.bind(next);
     if (descending) {
@@ -219,9 +320,28 @@ class Translation : private SideEmitter<Isa> {
       cc_.jb(loop);
     }
     if (!trace_.partial) chunk.store_kinds();
+    for (size_t i = begin; i < end; ++i) {
+      if (is_vector(i) && info_of(uop(i)).d.writes) residents_.drop(uop(i).d);
+      if (info_of(uop(i)).fp_state) residents_.drop(uop(i).e);
+    }
     complete_sides(begin, end);
     if (ends_block) emit_branch(end - 1, taken_);
     if (!step(end - 1).parted) check_fp_state(begin, end);
+  }
+
+  bool is_vector(size_t i) const { return plan(i).method == Method::kVector; }
+  // Writes compact values to the group, where rows' loops find them.
+  void flush_sources(size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      if (!is_vector(i)) continue;
+      const Uop& u = uop(i);
+      const Sources sources = sources_of(u);
+      const bool accesses = is_load(shape_of(u)) || is_store(shape_of(u));
+      if (!accesses || plan(i).scattered)
+        for (int k = 0; k < sources.count; ++k) residents_.flush(sources.slot[k]);
+      if (is_store(shape_of(u)) || step(i).side == Side::kInside) residents_.flush(u.d);
+      if (info_of(u).fp_state) residents_.flush(u.e);
+    }
   }
 
   // Goes to `next` if none of the chunk's lanes is active: often only one of all is.
@@ -242,12 +362,14 @@ class Translation : private SideEmitter<Isa> {
       auto* call = invoke(address_of(calls_.spread), asmjit::FuncSignatureT<void, void*, uint32_t>());
       call->setArg(0, at_.group);
       call->setArg(1, imm(static_cast<uint32_t>(u.d)));
+      residents_.drop(u.d);
     }
   }
 
   void note_rows(size_t begin, size_t end) {
     std::array<uint8_t, 256> d_kind{};  // before the segment
     for (size_t i = begin; i < end; ++i) {
+      if (!is_vector(i)) continue;
       const Uop& u = uop(i);
       const Shape shape = shape_of(u);
       const auto reads = [&](Slot s, uint8_t kind) {
@@ -305,7 +427,7 @@ class Translation : private SideEmitter<Isa> {
   }
   bool written_before(size_t begin, size_t end, Slot s) const {
     for (size_t i = begin; i < end; ++i)
-      if (info_of(uop(i)).d.writes && uop(i).d == s) return true;
+      if (is_vector(i) && info_of(uop(i)).d.writes && uop(i).d == s) return true;
     return false;
   }
   // A cold path may have changed the state of some lanes.

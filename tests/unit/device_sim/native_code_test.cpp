@@ -114,6 +114,31 @@ Module make_growing_and_shrinking() {
   return m;
 }
 
+// Between steps on rows, steps on a value that runs evenly over the lanes, until its words of 32
+// bits wrap, in some lanes before others; then what came before in the block must have happened
+// once. `reads_before`: the rows need it as it was before, too.
+Module make_mixed(bool reads_before) {
+  Module m;
+  add_block(m,
+            {{.op = Op::mul32, .d = kSquare, .a = kCore, .b = kCore},
+             {.op = Op::mov32, .d = kOther, .a = kCore},
+             {.op = Op::mov32, .d = kTurn, .a = kRounds},
+             {.op = Op::jmp}},
+            4);
+  add_block(m,
+            {{.op = Op::add32, .d = kSum, .a = kSum, .b = reads_before ? kOther : kSquare},
+             {.op = Op::addi32, .d = kOther, .a = kOther, .imm = 0x0123'4567},
+             {.op = Op::xor32, .d = kSum, .a = kSum, .b = kOther},
+             {.op = Op::add32, .d = kTurn, .a = kOther, .b = kTurn},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::add32, .d = kSum, .a = kSum, .b = kTurn},
+             {.op = Op::bri_ne32, .a = kRounds}},
+            4);
+  add_block(m, {kEnd}, 11);
+  finish(m, kSlots);
+  return m;
+}
+
 // In each round lanes part at one branch or two, for a few micro-ops, and meet again. `big`: makes
 // rows of words rows of 64 bits, or does not.
 Module make_parting(uint64_t big) {
@@ -142,6 +167,35 @@ Module make_parting(uint64_t big) {
   add_block(m, {kEnd}, 15);
   finish(m, kSlots);
   return m;
+}
+
+TEST_CASE("steps on compact values between steps on rows") {
+  const auto rounds = [](uint32_t) { return uint64_t{1000}; };
+  for (const bool reads_before : {false, true}) {
+    CAPTURE(reads_before);
+    const Module m = make_mixed(reads_before);
+    std::vector<uint64_t> sums;
+    for (uint32_t core = 0; core < kCores; ++core) {
+      uint32_t sum = 0, other = core, turn = 1000;
+      for (uint32_t left = 1000; left != 0; --left) {
+        sum += reads_before ? other : core * core;
+        other += 0x0123'4567;
+        sum ^= other;
+        turn += other;
+        sum += turn;
+      }
+      sums.push_back(sum);
+    }
+    check_sums(rounds, m, sums);
+    for (const uint64_t slice : {7, 100, 100'000}) {
+      CAPTURE(slice);
+      const Run native = run(1, rounds, m, slice);
+      const Run interpreted = run(MachineConfig::kNeverNative, rounds, m, slice);
+      CHECK(native.sums == sums);
+      CHECK(native.tallies == interpreted.tallies);
+      CHECK(native.all == interpreted.all);
+    }
+  }
 }
 
 TEST_CASE("a region ends where all lanes meet") {
