@@ -21,16 +21,18 @@
 #include "host/cuda_api/chips.h"
 #include "host/cuda_api/settings.h"
 #include "host/output_file.h"
+#include "host/ptx/engine.h"
 
 namespace gpusim::host {
 namespace {
 
 namespace fs = std::filesystem;
 using json = nlohmann::ordered_json;
+constexpr int kFindingsStatus = 66;  // with --check, of a program that ended with 0
 constexpr const char *kLibrary = "libgpusim_cuda.so", *kDriver = "libgpusim_cuda_driver.so";
 
 struct Options {
-  std::string backend = "auto", chip, stats, library;
+  std::string backend = "auto", chip, stats, library, check, profile;
   unsigned threads = 0, sms = 0;
   bool has_list = false, is_quiet = false;
 };
@@ -87,8 +89,8 @@ void add_counts(json& into, const json& opcodes) {
 }
 
 // Sums over the processes that used the device.
-json collect(const std::string& folder) {
-  json all;
+json collect(const std::string& folder, bool is_checked) {
+  json all, findings = json::array(), leaks = json::array();
   std::map<std::string, json> kernels;
   uint64_t launches = 0, threads = 0, instructions = 0;
   for (const auto& file : fs::directory_iterator(folder)) {
@@ -96,6 +98,8 @@ json collect(const std::string& folder) {
     const json one = json::parse(read_text(file.path()));
     all["device"] = one.at("device");
     all["backend"] = one.at("backend");
+    for (const json& f : one.value("findings", json::array())) findings.push_back(f);
+    for (const json& l : one.value("leaks", json::array())) leaks.push_back(l);
     for (const json& k : one.at("kernels")) {
       launches += k.at("launches").get<uint64_t>();
       threads += k.at("threads").get<uint64_t>();
@@ -106,7 +110,16 @@ json collect(const std::string& folder) {
         at->second[field] = at->second[field].get<uint64_t>() + k.at(field).get<uint64_t>();
       at->second["seconds"] = at->second["seconds"].get<double>() + k.at("seconds").get<double>();
       add_counts(at->second["opcodes"], k.at("opcodes"));
+      if (k.contains("profile")) {
+        ptx::KernelProfile sum = ptx::profile_of_json(at->second.at("profile"));
+        sum += ptx::profile_of_json(k.at("profile"));
+        at->second["profile"] = ptx::profile_json(sum);
+      }
     }
+  }
+  if (is_checked) {
+    all["findings"] = std::move(findings);
+    all["leaks"] = std::move(leaks);
   }
   all["launches"] = launches;
   all["threads"] = threads;
@@ -116,12 +129,83 @@ json collect(const std::string& folder) {
   return all;
 }
 
-int run(const Options& o, const std::vector<std::string>& command) {
+// A process may have ended without counts.
+bool has_found(const std::string& folder) {
+  for (const auto& file : fs::directory_iterator(folder))
+    if (file.path().extension() == ".found") return true;
+  return false;
+}
+
+void say_findings(const json& stats, bool was_found) {
+  constexpr size_t kMostLeaks = 10;
+  std::map<std::string, size_t> kinds;
+  bool lacks_lines = false;
+  for (const json& f : stats.at("findings")) {
+    ++kinds[f.at("kind").get<std::string>()];
+    lacks_lines |= f.at("launch") != 0 && f.at("source") == "";
+  }
+  std::string sums;
+  for (const auto& [kind, count] : kinds)
+    sums += fmt::format("{}{} {}", sums.empty() ? ": " : ", ", count, kind);
+  const size_t count = stats.at("findings").size();
+  uint64_t faults = 0;
+  for (const json& k : stats.at("kernels")) faults += k.at("faults").get<uint64_t>();
+  console::err("gpusim cuda --check: {} {}{}\n", count, count == 1 ? "finding" : "findings", sums);
+  if (count == 0 && was_found)
+    console::err("gpusim cuda --check: {}\n",
+                 faults != 0 ? "a kernel ended with a fault"
+                             : "a process ended before it could tell the sum of its findings");
+  if (lacks_lines)
+    console::err(
+        "gpusim cuda --check: without lines of the source: build the program with nvcc "
+        "-lineinfo\n");
+  const json& leaks = stats.at("leaks");
+  if (leaks.empty()) return;
+  console::err(
+      "gpusim cuda --check: note: {} not freed:\n",
+      leaks.size() == 1 ? "1 allocation was" : fmt::format("{} allocations were", leaks.size()));
+  for (size_t i = 0; i < std::min(leaks.size(), kMostLeaks); ++i)
+    console::err("    {}\n", leaks[i].at("text").get<std::string>());
+  if (leaks.size() > kMostLeaks) console::err("    {} more\n", leaks.size() - kMostLeaks);
+}
+
+void tell_profile(const Options& o, const json& stats) {
+  std::vector<const json*> kernels;
+  for (const json& k : stats.at("kernels")) kernels.push_back(&k);
+  std::stable_sort(kernels.begin(), kernels.end(), [](const json* a, const json* b) {
+    return a->at("instructions") > b->at("instructions");
+  });
+  json all = {{"kernels", json::array()}};
+  for (const json* k : kernels) {
+    if (!k->contains("profile")) continue;
+    if (o.profile == "-") {
+      const uint64_t launches = k->at("launches").get<uint64_t>();
+      console::err("{}",
+                   ptx::profile_text(ptx::profile_of_json(k->at("profile")),
+                                     fmt::format("{}: {} {}", k->at("name").get<std::string>(),
+                                                 launches, launches == 1 ? "launch" : "launches")));
+      continue;
+    }
+    json one;
+    for (const char* field : {"name", "symbol", "launches", "profile"}) one[field] = k->at(field);
+    all["kernels"].push_back(std::move(one));
+  }
+  if (o.profile != "-") write_output_file("--profile", o.profile, all.dump(1) + "\n");
+}
+
+int run(Options o, const std::vector<std::string>& command) {
   namespace api = gpusim::cuda_api;
   if (command.empty())
     throw Error("name a program: gpusim cuda [OPTIONS] -- PROGRAM [ARGUMENT]...");
   if (!o.chip.empty()) api::chip_named(o.chip);
   if (!o.stats.empty()) check_output_file("--stats", o.stats);
+  if (o.check == "true") o.check = "all";  // flags without values
+  if (o.profile == "true") o.profile = "-";
+  const bool is_checked = !o.check.empty();
+  if (is_checked) ptx::parse_checks("--check", o.check);
+  if (is_checked && !o.profile.empty())
+    throw Error("--check and --profile do not go together: run twice");
+  if (!o.profile.empty() && o.profile != "-") check_output_file("--profile", o.profile);
   check_program(command.front());
   const SessionFolder folder("gpusim-cuda");
   std::vector<std::string> variables = {
@@ -131,6 +215,8 @@ int run(const Options& o, const std::vector<std::string>& command) {
       fmt::format("{}={}", api::kChipVariable, o.chip),
       fmt::format("{}={}", api::kSmsVariable, o.sms),
       fmt::format("{}={}", api::kFolderVariable, folder.path()),
+      fmt::format("{}={}", api::kCheckVariable, o.check),
+      fmt::format("{}={}", api::kProfileVariable, o.profile.empty() ? 0 : 1),
       fmt::format("{}={}", api::kListVariable, o.has_list ? 1 : 0)};
   int status = 0;
   {
@@ -138,7 +224,9 @@ int run(const Options& o, const std::vector<std::string>& command) {
     ChildProcess program(command, {.variables = std::move(variables)});
     status = program.wait();
   }
-  json stats = collect(folder.path());
+  json stats = collect(folder.path(), is_checked);
+  const bool was_found = is_checked && has_found(folder.path());
+  if (was_found && status == 0) status = kFindingsStatus;
   const bool has_run = stats.at("launches") != 0;
   if (!has_run && !o.is_quiet)
     console::err(
@@ -148,6 +236,8 @@ int run(const Options& o, const std::vector<std::string>& command) {
     console::err("gpusim cuda: {} launches of {} kernels, {} threads, {} instructions\n",
                  stats.at("launches").get<uint64_t>(), stats.at("kernels").size(),
                  stats.at("threads").get<uint64_t>(), stats.at("instructions").get<uint64_t>());
+  if (has_run && !o.profile.empty()) tell_profile(o, stats);
+  if (is_checked && !o.is_quiet) say_findings(stats, was_found);
   if (!o.stats.empty()) {
     stats["exit_status"] = status;
     json whole;
@@ -174,6 +264,13 @@ void add_cuda_command(CLI::App& app, const std::vector<std::string>& command, Ac
   c->add_option("--sms", o->sms, "Its multiprocessors (the chip's own number)")
       ->check(CLI::Range(1, 65536));
   c->add_option("--stats", o->stats, "Write counts of each kernel as JSON");
+  c->add_flag("--check", o->check,
+              "Report what kernels do wrong with memory, shared memory and barriers, and wrong "
+              "frees and copies; --check=memory,races,barriers,uninitialised for some of it. The "
+              "status is then 66 instead of 0");
+  c->add_flag("--profile", o->profile,
+              "Where instructions were executed: a table of source lines for each kernel, or with "
+              "--profile=FILE.json a file");
   c->add_flag("--list-launches", o->has_list, "A line on standard error for each launch");
   c->add_flag("--quiet", o->is_quiet, "No summary at the end");
   c->add_option("--library", o->library, "libgpusim_cuda.so, where it is not beside gpusim");

@@ -78,6 +78,7 @@ inline constexpr Example kExamples[] = {
     {"cuda", "gpusim cuda -- ./vectorAdd", "a program of nvcc as it is, without a GPU"},
     {"cuda", "gpusim cuda --stats s.json --list-launches -- ./matrixMul -wA=64",
      "instructions of each kernel, by opcode"},
+    {"cuda", "gpusim cuda --check -- ./vectorAdd", "what its kernels do wrong, with lines"},
 #endif
 };
 
@@ -99,6 +100,7 @@ inline constexpr ExitStatus kExitStatuses[] = {
     {"1 to 255",
      "of `run`: the guest's own status, that of core 0 or of the lowest-numbered core that failed"},
     {"2", "an error of the user or of gpusim: one line on standard error, `gpusim: error: ...`"},
+    {"66", "--check found something, and the status would have been 0"},
     {"123", "--checkpoint-stop: the run ended with its first checkpoint"},
     {"124", "--max-instructions stopped a core"},
     {"125", "deadlock: every core that is left waits, and none failed before"},

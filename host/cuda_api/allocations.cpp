@@ -1,5 +1,6 @@
 #include "host/cuda_api/allocations.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -11,11 +12,24 @@ namespace gpusim::cuda_api {
 namespace {
 
 constexpr size_t kPage = 4096, kSmall = 1 << 20, kMostResting = 64 << 20;
+constexpr size_t kMostKept = 1 << 14;
 
 // With a page behind it that kernels have no right to: the engine's rights are by pages.
 size_t padded(size_t size_bytes) { return (size_bytes + 2 * kPage - 1) / kPage * kPage; }
 
 }  // namespace
+
+const char* name_of(MemoryType type) {
+  static constexpr const char* kNames[] = {"memory", "host memory", "device memory",
+                                           "managed memory"};
+  return kNames[type];
+}
+
+std::string text_of(const Block& block) {
+  return fmt::format("{} of {} bytes at {}{}", name_of(block.type), block.size_bytes,
+                     static_cast<const void*>(block.address),
+                     block.origin.empty() ? "" : fmt::format(" ({})", block.origin));
+}
 
 uint64_t available_bytes() {
   const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen("/proc/meminfo", "re"), &std::fclose);
@@ -26,7 +40,8 @@ uint64_t available_bytes() {
   return uint64_t{1} << 30;
 }
 
-std::optional<Block> Allocations::allocate(size_t size_bytes, MemoryType type, unsigned flags) {
+std::optional<Block> Allocations::allocate(size_t size_bytes, MemoryType type, std::string origin,
+                                           unsigned flags) {
   const std::lock_guard lock(mutex_);
   if (size_bytes > most_bytes_ - std::min(most_bytes_, used_bytes_)) return std::nullopt;
   if (size_bytes > available_bytes()) return std::nullopt;
@@ -39,12 +54,13 @@ std::optional<Block> Allocations::allocate(size_t size_bytes, MemoryType type, u
                     .size_bytes = size_bytes,
                     .type = type,
                     .flags = flags,
-                    .number = ++count_};
+                    .origin = std::move(origin)};
   blocks_[reinterpret_cast<uintptr_t>(address)] = block;
   return block;
 }
 
-bool Allocations::add(void* address, size_t size_bytes, MemoryType type, unsigned flags) {
+bool Allocations::add(void* address, size_t size_bytes, MemoryType type, std::string origin,
+                      unsigned flags) {
   const std::lock_guard lock(mutex_);
   const auto begin = reinterpret_cast<uintptr_t>(address);
   if (size_bytes > UINTPTR_MAX - begin) return false;
@@ -58,34 +74,61 @@ bool Allocations::add(void* address, size_t size_bytes, MemoryType type, unsigne
                     .type = type,
                     .flags = flags,
                     .is_registered = true,
-                    .number = ++count_};
+                    .origin = std::move(origin)};
   return true;
 }
 
-void Allocations::release(const Block& block) {
-  if (block.is_registered) return;
-  if (block.type != kHostMemory) used_bytes_ -= block.size_bytes;
-  if (block.size_bytes >= kSmall) {
-    ::munmap(block.address, padded(block.size_bytes));
+void Allocations::give_up(const Freed& freed) {
+  if (!remembers_freed_) {
+    ::munmap(freed.address, freed.size_bytes);
     return;
   }
+  // The memory goes, its addresses stay taken.
+  if (::mmap(freed.address, freed.size_bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+    return;
+  kept_.push_back(freed);
+  if (kept_.size() <= kMostKept) return;
+  freed_.erase(reinterpret_cast<uintptr_t>(kept_.front().address));
+  ::munmap(kept_.front().address, kept_.front().size_bytes);
+  kept_.pop_front();
+}
+
+void Allocations::release(const Block& block, const std::string& by) {
+  if (block.is_registered) return;
+  if (block.type != kHostMemory) used_bytes_ -= block.size_bytes;
+  if (remembers_freed_) {
+    Block& freed = freed_[reinterpret_cast<uintptr_t>(block.address)] = block;
+    if (!by.empty()) freed.origin += (freed.origin.empty() ? "" : ", ") + by;
+  }
+  if (block.size_bytes >= kSmall) return give_up({block.address, padded(block.size_bytes)});
   resting_.push_back({block.address, padded(block.size_bytes)});
   resting_bytes_ += padded(block.size_bytes);
   while (resting_bytes_ > kMostResting) {
     resting_bytes_ -= resting_.front().size_bytes;
-    ::munmap(resting_.front().address, resting_.front().size_bytes);
+    give_up(resting_.front());
     resting_.pop_front();
   }
 }
 
-std::optional<Block> Allocations::remove(const void* address) {
+std::optional<Block> Allocations::remove(const void* address, const std::string& by) {
   const std::lock_guard lock(mutex_);
   const auto at = blocks_.find(reinterpret_cast<uintptr_t>(address));
   if (at == blocks_.end()) return std::nullopt;
-  const Block block = at->second;
+  Block block = std::move(at->second);
   blocks_.erase(at);
-  release(block);
+  release(block, by);
   return block;
+}
+
+std::optional<Block> Allocations::find_freed(const void* address) const {
+  const std::lock_guard lock(mutex_);
+  const auto wanted = reinterpret_cast<uintptr_t>(address);
+  auto at = freed_.upper_bound(wanted);
+  if (at == freed_.begin()) return std::nullopt;
+  --at;
+  if (wanted - at->first >= at->second.size_bytes) return std::nullopt;
+  return at->second;
 }
 
 std::optional<Block> Allocations::find(const void* address) const {
@@ -112,7 +155,7 @@ uint64_t Allocations::free_bytes() const {
 
 void Allocations::clear() {
   const std::lock_guard lock(mutex_);
-  for (const auto& [address, block] : blocks_) release(block);
+  for (const auto& [address, block] : blocks_) release(block, {});
   blocks_.clear();
 }
 

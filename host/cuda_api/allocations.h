@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "host/cuda_api/cuda_types.h"
 
@@ -17,19 +18,30 @@ struct Block {
   MemoryType type = kDeviceMemory;
   unsigned flags = 0;
   bool is_registered = false;  // the program's memory, or a module's variable: not ours to free
-  uint64_t number = 0;         // in order of allocation
+  std::string origin;          // "allocated by cudaMalloc number 3"
 };
+const char* name_of(MemoryType type);
+// "device memory of 64 bytes at 0x7f... (allocated by cudaMalloc number 3)"
+std::string text_of(const Block& block);
 
 class Allocations {
  public:
   // What a chip has, or what this machine can give if that is less.
   void limit(uint64_t most_bytes) { most_bytes_ = most_bytes; }
+  // What was freed is remembered, and its addresses are not used again (but for the oldest of
+  // very many).
+  void remember_freed() { remembers_freed_ = true; }
   // Zeroed, on pages of its own. Nothing: there is not enough.
-  std::optional<Block> allocate(size_t size_bytes, MemoryType type, unsigned flags = 0);
+  std::optional<Block> allocate(size_t size_bytes, MemoryType type, std::string origin,
+                                unsigned flags = 0);
   // False: overlaps what is there.
-  bool add(void* address, size_t size_bytes, MemoryType type, unsigned flags = 0);
+  bool add(void* address, size_t size_bytes, MemoryType type, std::string origin,
+           unsigned flags = 0);
   // The block that begins at `address` goes; nothing: there is none.
-  std::optional<Block> remove(const void* address);
+  // `by`, of what is remembered: "freed by cudaFree number 2".
+  std::optional<Block> remove(const void* address, const std::string& by = {});
+  // Where nothing is now: what was there. Its origin says by what it was freed.
+  std::optional<Block> find_freed(const void* address) const;
   // The block that has `address` in it.
   std::optional<Block> find(const void* address) const;
   // Whether `size_bytes` bytes from `address` on are in one block.
@@ -49,12 +61,16 @@ class Allocations {
     char* address;
     size_t size_bytes;
   };
-  void release(const Block& block);
+  void release(const Block& block, const std::string& by);
+  void give_up(const Freed& freed);
   mutable std::mutex mutex_;
   std::map<uintptr_t, Block> blocks_;
   // Small blocks rest before they are used again: kernels that still read them are caught.
   std::deque<Freed> resting_;
-  uint64_t resting_bytes_ = 0, used_bytes_ = 0, most_bytes_ = ~uint64_t{0}, count_ = 0;
+  uint64_t resting_bytes_ = 0, used_bytes_ = 0, most_bytes_ = ~uint64_t{0};
+  bool remembers_freed_ = false;
+  std::deque<Freed> kept_;  // addresses without memory
+  std::map<uintptr_t, Block> freed_;
 };
 
 // Bytes of memory that this machine can give now.

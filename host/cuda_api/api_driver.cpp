@@ -53,7 +53,7 @@ std::vector<void*> arguments_in(const KernelFacts& facts, void** extra) {
   }
   require(facts.params.empty() || (buffer != nullptr && size >= facts.param_bytes));
   std::vector<void*> pointers;
-  for (const KernelParam& p : facts.params) pointers.push_back(buffer + p.offset_bytes);
+  for (const auto& p : facts.params) pointers.push_back(buffer + p.offset_bytes);
   return pointers;
 }
 

@@ -83,8 +83,9 @@ GPUSIM_CUDA_API int cudaHostRegister(void* pointer, size_t size, unsigned flags)
   return call("cudaHostRegister", [&] {
     require(pointer != nullptr && size != 0);
     Runtime& r = runtime();
-    require(r.memory.add(pointer, size, kHostMemory, flags), kHostMemoryAlreadyRegistered);
-    r.engine_for_memory().add_memory(pointer, size, "registered host memory");
+    const std::string origin = "registered by " + numbered_call();
+    require(r.memory.add(pointer, size, kHostMemory, origin, flags), kHostMemoryAlreadyRegistered);
+    r.engine_for_memory().add_memory(pointer, size, "host memory", origin, false);
   });
 }
 GPUSIM_CUDA_API int cudaHostUnregister(void* pointer) {
@@ -95,8 +96,9 @@ GPUSIM_CUDA_API int cudaHostUnregister(void* pointer) {
         block && block->is_registered && block->type == kHostMemory && block->address == pointer,
         kHostMemoryNotRegistered);
     r.synchronize_device();
-    r.engine_for_memory().remove_memory(pointer);
-    r.memory.remove(pointer);
+    const std::string by = "unregistered by " + numbered_call();
+    r.engine_for_memory().remove_memory(pointer, by);
+    r.memory.remove(pointer, by);
   });
 }
 GPUSIM_CUDA_API int cudaHostGetDevicePointer(void** device, void* host, unsigned flags) {

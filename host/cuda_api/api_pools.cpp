@@ -1,4 +1,6 @@
 // Runtime API: allocation in the order of streams, pools.
+#include <fmt/format.h>
+
 #include <map>
 
 #include "host/cuda_api/alias.h"
@@ -70,12 +72,11 @@ GPUSIM_CUDA_API int cudaMallocFromPoolAsync(void** pointer, size_t size, void* p
 }
 GPUSIM_CUDA_API int cudaFreeAsync(void* pointer, void* stream) {
   return call("cudaFreeAsync", [&] {
+    const std::string by = numbered_call();
     if (pointer == nullptr) return;
     require_no_capture(stream);
     Runtime& r = runtime();
-    const auto block = r.memory.find(pointer);
-    require(block && block->address == pointer && !block->is_registered &&
-            block->type != kHostMemory);
+    check_release(pointer, false, by);
     {
       Pools& p = pools();
       const std::lock_guard lock(p.mutex);
@@ -85,9 +86,12 @@ GPUSIM_CUDA_API int cudaFreeAsync(void* pointer, void* stream) {
         p.blocks.erase(at);
       }
     }
-    r.submit(stream, {.type = NodeType::kFree, .work = [&r, pointer] {
-                        r.engine_for_memory().remove_memory(pointer);
-                        r.memory.remove(pointer);
+    r.submit(stream, {.type = NodeType::kFree, .work = [&r, pointer, by] {
+                        r.engine_for_memory().remove_memory(pointer, "freed by " + by);
+                        if (!r.memory.remove(pointer, "freed by " + by) && r.checks.memory)
+                          r.report.add_misuse(
+                              "double free", pointer,
+                              fmt::format("{} of {}, which its stream has freed", by, pointer));
                       }});
   });
 }

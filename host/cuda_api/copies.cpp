@@ -17,6 +17,26 @@ size_t span_bytes(size_t width, size_t pitch, size_t height, size_t slice, size_
   return sum;
 }
 
+// Throws Refusal unless the device may use those bytes, and says why with --check.
+void check_side(const char* address, size_t size_bytes, bool is_written) {
+  Runtime& r = runtime();
+  if (size_bytes == 0 || r.memory.has(address, size_bytes)) return;
+  if (r.checks.memory) {
+    const auto block = r.memory.find(address), freed = r.memory.find_freed(address);
+    const std::string what =
+        block   ? fmt::format("only {} bytes are there, in {}",
+                              block->size_bytes - static_cast<size_t>(address - block->address),
+                              text_of(*block))
+        : freed ? "there was " + text_of(*freed)
+                : "no memory of the device is there";
+    r.report.add_misuse(
+        block || !freed ? "out of bounds" : "use after free", address,
+        fmt::format("{} {} {} bytes at {}: {}", called_function(), is_written ? "writes" : "reads",
+                    size_bytes, static_cast<const void*>(address), what));
+  }
+  refuse(kInvalidValue);
+}
+
 void check(const Box& box, CopyKind kind) {
   require(kind >= kHostToHost && kind <= kCopyDefault, kInvalidMemcpyDirection);
   if (box.width == 0 || box.height == 0 || box.depth == 0) return;
@@ -25,12 +45,12 @@ void check(const Box& box, CopyKind kind) {
     require(box.width <= box.to_pitch && box.width <= box.from_pitch, kInvalidPitchValue);
   const size_t to = span_bytes(box.width, box.to_pitch, box.height, box.to_slice, box.depth);
   const size_t from = span_bytes(box.width, box.from_pitch, box.height, box.from_slice, box.depth);
-  const Runtime& r = runtime();
-  if (kind == kHostToDevice || kind == kDeviceToDevice) r.check_device(box.to, to);
-  if (kind == kDeviceToHost || kind == kDeviceToDevice) r.check_device(box.from, from);
   // A block that it begins in must hold all of it, whatever direction was named.
-  for (const auto& [address, size] : {std::pair<const char*, size_t>{box.to, to}, {box.from, from}})
-    if (r.memory.find(address)) r.check_device(address, size);
+  const Runtime& r = runtime();
+  if (kind == kHostToDevice || kind == kDeviceToDevice || r.memory.find(box.to))
+    check_side(box.to, to, true);
+  if (kind == kDeviceToHost || kind == kDeviceToDevice || r.memory.find(box.from))
+    check_side(box.from, from, false);
 }
 
 void do_copy(const Box& box) {
@@ -38,6 +58,17 @@ void do_copy(const Box& box) {
     for (size_t y = 0; y < box.height; ++y)
       std::memmove(box.to + z * box.to_slice + y * box.to_pitch,
                    box.from + z * box.from_slice + y * box.from_pitch, box.width);
+}
+
+// Tells the engine what work of the queue wrote, row by row, where it wants to know.
+template <typename F>
+void note_rows(size_t height, size_t depth, F&& row) {
+  Runtime& r = runtime();
+  if (!r.checks.uninitialised) return;
+  r.with_engine([&](KernelEngine& engine) {
+    for (size_t z = 0; z < depth; ++z)
+      for (size_t y = 0; y < height; ++y) row(engine, y, z);
+  });
 }
 
 template <typename T>
@@ -82,7 +113,13 @@ Box box_of(const Memcpy3DParms& p) {
 
 Node copy_node(const Box& box, CopyKind kind) {
   check(box, kind);
-  return {.type = NodeType::kCopy, .work = [box] { do_copy(box); }};
+  return {.type = NodeType::kCopy, .work = [box] {
+            do_copy(box);
+            note_rows(box.height, box.depth, [&](KernelEngine& engine, size_t y, size_t z) {
+              engine.copy_written(box.to + z * box.to_slice + y * box.to_pitch,
+                                  box.from + z * box.from_slice + y * box.from_pitch, box.width);
+            });
+          }};
 }
 
 void copy(const Box& box, CopyKind kind, void* stream, bool is_waiting) {
@@ -111,7 +148,7 @@ Node set_node(void* to, size_t pitch, uint32_t value, size_t element_bytes, size
   require(!__builtin_mul_overflow(width, element_bytes, &row));
   if (width != 0 && height != 0) {
     if (height > 1) require(row <= pitch, kInvalidPitchValue);
-    runtime().check_device(to, span_bytes(row, pitch, height, 0, 1));
+    check_side(static_cast<const char*>(to), span_bytes(row, pitch, height, 0, 1), true);
   }
   char* const begin = static_cast<char*>(to);
   return {.type = NodeType::kSet, .work = [=] {
@@ -121,6 +158,9 @@ Node set_node(void* to, size_t pitch, uint32_t value, size_t element_bytes, size
               if (element_bytes == 2) fill<uint16_t>(line, width, value);
               if (element_bytes == 4) fill<uint32_t>(line, width, value);
             }
+            note_rows(height, 1, [&](KernelEngine& engine, size_t y, size_t) {
+              engine.mark_written(begin + y * pitch, row);
+            });
           }};
 }
 
@@ -130,26 +170,48 @@ void set(void* to, size_t pitch, uint32_t value, size_t element_bytes, size_t wi
 }
 
 void* allocate(size_t size_bytes, MemoryType type, unsigned flags) {
+  const std::string origin = "allocated by " + numbered_call();
   if (size_bytes == 0) return nullptr;
   Runtime& r = runtime();
   r.chip();  // which says how much there is
-  const std::optional<Block> block = r.memory.allocate(size_bytes, type, flags);
+  const std::optional<Block> block = r.memory.allocate(size_bytes, type, origin, flags);
   require(block.has_value(), kMemoryAllocation);
-  static constexpr const char* kNames[] = {"", "host memory", "device memory", "managed memory"};
-  r.engine_for_memory().add_memory(block->address, size_bytes,
-                                   fmt::format("{} {}", kNames[type], block->number));
+  // The host may write to all but device memory without a call.
+  r.engine_for_memory().add_memory(block->address, size_bytes, name_of(type), origin,
+                                   type == kDeviceMemory);
   return block->address;
 }
 
-void release(void* address, bool is_host) {
-  if (address == nullptr) return;
+void check_release(const void* address, bool is_host, const std::string& by) {
   Runtime& r = runtime();
   const std::optional<Block> block = r.memory.find(address);
-  require(block && block->address == address && !block->is_registered &&
-          (block->type == kHostMemory) == is_host);
+  const bool is_type = block && (block->type == kHostMemory) == is_host;
+  if (block && block->address == address && !block->is_registered && is_type) return;
+  if (r.checks.memory) {
+    const std::optional<Block> freed = r.memory.find_freed(address);
+    const bool is_double = !block && freed && freed->address == address;
+    const std::string what =
+        is_double                   ? "there was " + text_of(*freed)
+        : freed && !block           ? "that is within what was " + text_of(*freed)
+        : !block                    ? "nothing was allocated there"
+        : block->address != address ? "that is within " + text_of(*block)
+        : block->is_registered      ? "that is memory of the program, " + text_of(*block)
+        : is_host                   ? fmt::format("that is {}, not host memory", text_of(*block))
+                  : fmt::format("that is {}: a function for host memory frees it", text_of(*block));
+    r.report.add_misuse(is_double ? "double free" : "invalid free", address,
+                        fmt::format("{} of {}: {}", by, address, what));
+  }
+  refuse(kInvalidValue);
+}
+
+void release(void* address, bool is_host) {
+  const std::string by = numbered_call();
+  if (address == nullptr) return;
+  Runtime& r = runtime();
+  check_release(address, is_host, by);
   r.synchronize_device();
-  r.engine_for_memory().remove_memory(address);
-  r.memory.remove(address);
+  r.engine_for_memory().remove_memory(address, "freed by " + by);
+  r.memory.remove(address, "freed by " + by);
 }
 
 }  // namespace gpusim::cuda_api

@@ -33,5 +33,7 @@ Node set_node(void* to, size_t pitch, uint32_t value, size_t element_bytes, size
 void* allocate(size_t size_bytes, MemoryType type, unsigned flags = 0);
 // Waits for all work first. Throws Refusal unless a block of one of those types begins there.
 void release(void* address, bool is_host);
+// Throws Refusal unless the block can be freed so, and says why with --check. `by`: the call.
+void check_release(const void* address, bool is_host, const std::string& by);
 
 }  // namespace gpusim::cuda_api

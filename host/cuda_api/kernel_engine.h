@@ -8,31 +8,20 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "host/cuda_api/cuda_types.h"
+#include "host/ptx/engine.h"
 
 namespace gpusim::cuda_api {
 
 struct Chip;
 
-struct KernelParam {
-  uint32_t offset_bytes = 0, size_bytes = 0;
-};
-
-struct KernelFacts {
-  std::string name;  // mangled, as in the text
-  std::vector<KernelParam> params;
-  uint32_t param_bytes = 0, static_shared_bytes = 0, local_bytes = 0, const_bytes = 0;
-  uint32_t registers = 0, max_threads = 1024;
+struct KernelFacts : ptx::KernelInfo {
   const void* handle = nullptr;  // the engine's own
 };
 
-struct Variable {
-  void* address = nullptr;
-  size_t size_bytes = 0;
-};
+using Variable = ptx::DeviceVariable;
 
 struct Launch {
   const KernelFacts* kernel = nullptr;
@@ -43,25 +32,15 @@ struct Launch {
   size_t stack_bytes = 1024, heap_bytes = 8 << 20;  // limits of the device
 };
 
-struct LaunchOutcome {
-  uint64_t threads = 0, instructions = 0;
-  std::vector<std::pair<std::string, uint64_t>> opcodes;  // spelling, executions
-  // What stopped the kernel: the runtime's result for it, and lines to print.
-  struct Fault {
-    Status status = kLaunchFailure;
-    std::string text;
-  };
-  std::optional<Fault> fault;
-};
-
-struct NamedText {
-  std::string name, text;
-};
+using LaunchOutcome = ptx::LaunchResult;
+using NamedText = ptx::NamedText;
 
 struct EngineSettings {
   std::string backend;   // empty: the engine's choice
   unsigned threads = 0;  // of the host; 0: the engine's choice
   const Chip* chip = nullptr;
+  ptx::Checks checks;
+  bool has_profile = false;
 };
 
 // One call at a time, but for add_memory and remove_memory, which may come during a launch and
@@ -78,8 +57,15 @@ class KernelEngine {
   virtual std::unique_ptr<KernelFacts> find_kernel(Module module, std::string_view name) = 0;
   virtual std::optional<Variable> find_variable(Module module, std::string_view name) = 0;
   virtual LaunchOutcome launch(const Launch& launch) = 0;
-  virtual void add_memory(const void* address, size_t size_bytes, std::string_view tag) = 0;
-  virtual void remove_memory(const void* address) = 0;
+  // `name` and `origin` are for reports: "device memory", "allocated by cudaMalloc number 3".
+  // `is_blank`: a kernel that reads there before somebody wrote makes a mistake.
+  virtual void add_memory(const void* address, size_t size_bytes, std::string_view name,
+                          std::string_view origin, bool is_blank) = 0;
+  // `by`: "freed by cudaFree number 2".
+  virtual void remove_memory(const void* address, std::string_view by) = 0;
+  // The host wrote there, or copied there from elsewhere. Not during a launch.
+  virtual void mark_written(const void* address, size_t size_bytes) = 0;
+  virtual void copy_written(const void* to, const void* from, size_t size_bytes) = 0;
 };
 
 // Throws gpusim::Error.

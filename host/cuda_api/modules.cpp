@@ -160,7 +160,8 @@ void Runtime::put_variables(LoadedImage& image) {
       v.address = found->address;
     }
     memory.add(v.address, found->size_bytes,
-               v.managed_pointer != nullptr ? kManagedMemory : kDeviceMemory);
+               v.managed_pointer != nullptr ? kManagedMemory : kDeviceMemory,
+               fmt::format("variable '{}'", readable_name(v.name)));
     if (v.managed_pointer != nullptr) *v.managed_pointer = v.address;
   }
 }
@@ -229,7 +230,8 @@ std::optional<Variable> Runtime::find_global(LoadedImage& image, const std::stri
   DeviceVariable& v = image.variables[found->address];
   if (v.address == nullptr) {
     v = {.name = name, .size_bytes = found->size_bytes, .address = found->address};
-    memory.add(v.address, v.size_bytes, kDeviceMemory);
+    memory.add(v.address, v.size_bytes, kDeviceMemory,
+               fmt::format("variable '{}'", readable_name(name)));
   }
   return found;
 }

@@ -12,49 +12,27 @@
 namespace gpusim::cuda_api {
 namespace {
 
-Status status_of(const ptx::Fault& fault) {
-  switch (fault.reason) {
-    case ptx::Fault::Reason::kAddress:
-      return kIllegalAddress;
-    case ptx::Fault::Reason::kMisaligned:
-      return kMisalignedAddress;
-    case ptx::Fault::Reason::kAssert:
-      return kAssert;
-    default:
-      return kLaunchFailure;
-  }
-}
-
 class PtxEngine final : public KernelEngine {
  public:
   explicit PtxEngine(const EngineSettings& settings)
       : engine_({.backend = settings.backend.empty() ? "simd" : settings.backend,
-                 .threads = settings.threads}) {}
+                 .threads = settings.threads,
+                 .checks = settings.checks,
+                 .has_profile = settings.has_profile}) {}
 
   std::string backend() const override { return engine_.backend(); }
 
   Module load(std::vector<NamedText> units) override {
     if (units.size() == 1) return &engine_.load(units.front().text, units.front().name);
-    std::vector<ptx::NamedText> texts;
-    for (NamedText& unit : units) texts.push_back({std::move(unit.name), std::move(unit.text)});
-    return &engine_.link(std::move(texts));
+    return &engine_.link(std::move(units));
   }
   void unload(Module module) override { engine_.unload(*loaded(module)); }
 
   std::unique_ptr<KernelFacts> find_kernel(Module module, std::string_view name) override {
     const ptx::Kernel* const kernel = engine_.find_kernel(*loaded(module), name);
     if (kernel == nullptr) return nullptr;
-    const ptx::KernelInfo& info = ptx::info(*kernel);
     auto facts = std::make_unique<KernelFacts>();
-    facts->name = info.name;
-    for (const ptx::ParamInfo& p : info.params)
-      facts->params.push_back({p.offset_bytes, p.size_bytes});
-    facts->param_bytes = info.param_bytes;
-    facts->static_shared_bytes = info.static_shared_bytes;
-    facts->local_bytes = info.local_bytes;
-    facts->const_bytes = info.const_bytes;
-    facts->registers = info.registers;
-    facts->max_threads = info.max_threads;
+    static_cast<ptx::KernelInfo&>(*facts) = ptx::info(*kernel);
     facts->handle = kernel;
     return facts;
   }
@@ -62,42 +40,46 @@ class PtxEngine final : public KernelEngine {
   std::optional<Variable> find_variable(Module module, std::string_view name) override {
     const ptx::DeviceVariable found = engine_.find_variable(*loaded(module), name);
     if (found.address == nullptr) return std::nullopt;
-    return Variable{found.address, found.size_bytes};
+    return found;
   }
 
   LaunchOutcome launch(const Launch& l) override {
     apply_changes();
-    ptx::LaunchResult result =
-        engine_.launch({.kernel = static_cast<const ptx::Kernel*>(l.kernel->handle),
-                        .grid = {l.grid.x, l.grid.y, l.grid.z},
-                        .block = {l.block.x, l.block.y, l.block.z},
-                        .dynamic_shared_bytes = l.dynamic_shared_bytes,
-                        .params = l.params,
-                        .cooperative = l.is_cooperative,
-                        .stack_bytes = l.stack_bytes,
-                        .heap_bytes = l.heap_bytes});
-    LaunchOutcome outcome{.threads = result.threads, .instructions = result.thread_instructions};
-    for (ptx::OpcodeCount& o : result.opcodes)
-      outcome.opcodes.emplace_back(std::move(o.opcode), o.count);
-    if (result.fault) outcome.fault = {status_of(*result.fault), result.fault->text};
-    return outcome;
+    return engine_.launch({.kernel = static_cast<const ptx::Kernel*>(l.kernel->handle),
+                           .grid = {l.grid.x, l.grid.y, l.grid.z},
+                           .block = {l.block.x, l.block.y, l.block.z},
+                           .dynamic_shared_bytes = l.dynamic_shared_bytes,
+                           .params = l.params,
+                           .cooperative = l.is_cooperative,
+                           .stack_bytes = l.stack_bytes,
+                           .heap_bytes = l.heap_bytes});
   }
 
   // The engine's own functions wait for a running launch, and a program that allocates must not.
-  void add_memory(const void* address, size_t size_bytes, std::string_view tag) override {
+  void add_memory(const void* address, size_t size_bytes, std::string_view name,
+                  std::string_view origin, bool is_blank) override {
     const std::lock_guard lock(mutex_);
-    changes_.push_back({address, size_bytes, std::string(tag)});
+    changes_.push_back({address, size_bytes, std::string(name), std::string(origin), is_blank});
   }
-  void remove_memory(const void* address) override {
+  void remove_memory(const void* address, std::string_view by) override {
     const std::lock_guard lock(mutex_);
-    changes_.push_back({address, 0, {}});
+    changes_.push_back({address, 0, {}, std::string(by), false});
+  }
+  void mark_written(const void* address, size_t size_bytes) override {
+    apply_changes();
+    engine_.mark_written(address, size_bytes);
+  }
+  void copy_written(const void* to, const void* from, size_t size_bytes) override {
+    apply_changes();
+    engine_.copy_written(to, from, size_bytes);
   }
 
  private:
   struct Change {
     const void* address;
-    size_t size_bytes;  // 0: goes
-    std::string tag;
+    size_t size_bytes;         // 0: goes
+    std::string name, origin;  // origin: or what freed it
+    bool is_blank;
   };
   static ptx::LoadedModule* loaded(Module module) {
     return static_cast<ptx::LoadedModule*>(module);
@@ -110,9 +92,10 @@ class PtxEngine final : public KernelEngine {
     }
     for (Change& c : changes) {
       if (c.size_bytes == 0)
-        engine_.remove_memory(c.address);
+        engine_.remove_memory(c.address, c.origin);
       else
-        engine_.add_memory(c.address, c.size_bytes, std::move(c.tag));
+        engine_.add_memory(c.address, c.size_bytes, std::move(c.name), std::move(c.origin),
+                           c.is_blank);
     }
   }
   ptx::Engine engine_;

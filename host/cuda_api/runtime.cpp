@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <nlohmann/json.hpp>
 
 #include "device_sim/base/error.h"
 
@@ -20,6 +21,19 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                    std::chrono::steady_clock::now().time_since_epoch())
                                    .count());
+}
+
+Status status_of(const ptx::Fault& fault) {
+  switch (fault.reason) {
+    case ptx::Fault::Reason::kAddress:
+      return kIllegalAddress;
+    case ptx::Fault::Reason::kMisaligned:
+      return kMisalignedAddress;
+    case ptx::Fault::Reason::kAssert:
+      return kAssert;
+    default:
+      return kLaunchFailure;
+  }
 }
 
 std::string dimensions(const Dim3& d) { return fmt::format("{}x{}x{}", d.x, d.y, d.z); }
@@ -51,10 +65,12 @@ Settings settings_from_environment() {
   return {.backend = text_in(kBackendVariable),
           .chip = text_in(kChipVariable),
           .folder = text_in(kFolderVariable),
+          .check = text_in(kCheckVariable),
           .threads = number_in(kThreadsVariable),
           .sms = number_in(kSmsVariable),
           .has_list = number_in(kListVariable) != 0,
-          .is_quiet = number_in(kQuietVariable) != 0};
+          .is_quiet = number_in(kQuietVariable) != 0,
+          .has_profile = number_in(kProfileVariable) != 0};
 }
 
 Runtime& runtime() {
@@ -71,6 +87,18 @@ void say(const std::string& text) {
   const std::string line = "gpusim cuda: " + text + "\n";
   std::fflush(stdout);
   std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+const char*& called_function() {
+  thread_local const char* name = "";
+  return name;
+}
+
+std::string numbered_call() {
+  static std::mutex mutex;
+  static auto* const counts = new std::map<std::string_view, uint64_t>;
+  const std::lock_guard lock(mutex);
+  return fmt::format("{} number {}", called_function(), ++(*counts)[called_function()]);
 }
 
 int& last_error() {
@@ -102,6 +130,11 @@ int status_of_exception(const char* function) noexcept {
 }
 
 Runtime::Runtime() : settings(settings_from_environment()), process_(::getpid()) {
+  if (!settings.check.empty()) {
+    checks = ptx::parse_checks("--check", settings.check);
+    report.begin(settings.folder, process_);
+    memory.remember_freed();
+  }
   limits = {{0, 1024}, {1, 1 << 20}, {2, 8 << 20}, {3, 2}, {4, 2048}, {5, 64}, {6, 0}};
 }
 
@@ -124,8 +157,11 @@ const Chip& Runtime::chip() {
 
 KernelEngine& Runtime::engine() {
   std::call_once(engine_once_, [this] {
-    engine_ =
-        make_engine({.backend = settings.backend, .threads = settings.threads, .chip = &chip()});
+    engine_ = make_engine({.backend = settings.backend,
+                           .threads = settings.threads,
+                           .chip = &chip(),
+                           .checks = checks,
+                           .has_profile = settings.has_profile});
   });
   return *engine_;
 }
@@ -211,8 +247,8 @@ void Runtime::run_kernel(const KernelCall& call) {
                                .stack_bytes = call.stack_bytes,
                                .heap_bytes = call.heap_bytes});
   } catch (const std::exception& error) {
-    outcome.fault = {kLaunchFailure,
-                     fmt::format("kernel {}: {}", readable_name(facts.name), error.what())};
+    outcome.fault.emplace();
+    outcome.fault->text = fmt::format("kernel {}: {}", readable_name(facts.name), error.what());
   }
   const double seconds = static_cast<double>(now_ns() - begin) * 1e-9;
   const uint64_t number = statistics.add(facts.name, outcome, seconds);
@@ -222,10 +258,12 @@ void Runtime::run_kernel(const KernelCall& call) {
                     "ms",
                     number, readable_name(facts.name), dimensions(call.grid),
                     dimensions(call.block), facts.static_shared_bytes + call.shared_bytes,
-                    outcome.threads, outcome.instructions, seconds * 1e3));
+                    outcome.threads, outcome.thread_instructions, seconds * 1e3));
+  report.add(number, std::move(outcome.findings));
   if (outcome.fault) {
+    report.note_fault();
     say(outcome.fault->text);
-    sticky = outcome.fault->status;
+    sticky = status_of(*outcome.fault);
   }
 }
 
@@ -258,12 +296,27 @@ void Runtime::check_device(const void* address, size_t size_bytes) const {
   require(size_bytes == 0 || memory.has(address, size_bytes));
 }
 
+void Runtime::with_engine(const std::function<void(KernelEngine&)>& work) {
+  const std::lock_guard lock(engine_mutex_);
+  work(engine());
+}
+
+// After a fault the program could not free anything.
+void Runtime::note_leaks() {
+  if (checks.memory && sticky == 0)
+    memory.for_each([this](const Block& block) { report.add_leak(block); });
+}
+
 void Runtime::finish() {
   if (is_forked()) return;
   queue.finish();
-  if (settings.folder.empty() || (statistics.launches() == 0 && engine_ == nullptr)) return;
-  write_whole(fmt::format("{}/{}.json", settings.folder, process_),
-              statistics.json(std::string(chip().name), engine().backend()));
+  note_leaks();
+  if (settings.folder.empty() ||
+      (statistics.launches() == 0 && engine_ == nullptr && report.is_empty()))
+    return;
+  nlohmann::ordered_json all = statistics.json(std::string(chip().name), engine().backend());
+  if (checks.any()) report.add_to(all);
+  write_whole(fmt::format("{}/{}.json", settings.folder, process_), all.dump(1) + "\n");
 }
 
 void Runtime::reset() {
@@ -273,6 +326,7 @@ void Runtime::reset() {
     const std::lock_guard lock(mutex);
     loaded.assign(images.begin(), images.end());
   }
+  note_leaks();
   const std::lock_guard lock(engine_mutex_);
   for (LoadedImage* image : loaded) {
     if (image->module == nullptr) continue;
@@ -282,7 +336,9 @@ void Runtime::reset() {
     engine().unload(image->module);
     image->module = nullptr;
   }
-  memory.for_each([this](const Block& block) { engine().remove_memory(block.address); });
+  memory.for_each([this](const Block& block) {
+    engine().remove_memory(block.address, "freed by cudaDeviceReset");
+  });
   memory.clear();
   sticky = 0;
   last_error() = 0;

@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "host/cuda_api/allocations.h"
+#include "host/cuda_api/check_report.h"
 #include "host/cuda_api/chips.h"
 #include "host/cuda_api/cuda_types.h"
 #include "host/cuda_api/graph.h"
@@ -113,6 +115,8 @@ class Runtime {
   void check_launch(const KernelCall& call);
   // Throws Refusal unless those bytes are in memory that the device may use.
   void check_device(const void* address, size_t size_bytes) const;
+  // For work of the queue: no kernel runs meanwhile.
+  void with_engine(const std::function<void(KernelEngine&)>& work);
 
   // At the end of the program: does what is left and writes the statistics.
   void finish();
@@ -132,6 +136,8 @@ class Runtime {
   Queue queue;
   Settings settings;
   Statistics statistics;
+  ptx::Checks checks;
+  CheckReport report;
   // The error that ended the device's work; every later call returns it.
   std::atomic<int> sticky{0};
   std::map<int, size_t> limits;  // by the numbers of cudaLimit
@@ -142,6 +148,7 @@ class Runtime {
   KernelEngine& engine();  // made when first wanted; under engine_mutex_
   void run_kernel(const KernelCall& call);
   void put_variables(LoadedImage& image);
+  void note_leaks();
   int process_;
   std::mutex engine_mutex_;  // of launches and loading
   std::once_flag engine_once_;
@@ -154,6 +161,11 @@ Runtime& runtime();
 // One line to the user on standard error: "gpusim cuda: ...".
 void say(const std::string& text);
 
+// The function of the API that the thread called last, by the name that programs know.
+const char*& called_function();
+// "cudaMalloc number 3": counts the calls.
+std::string numbered_call();
+
 // The thread's last error, as cudaGetLastError and cudaPeekAtLastError tell it.
 int& last_error();
 int keep_error(int status);
@@ -165,6 +177,7 @@ int status_of_exception(const char* function) noexcept;
 template <typename F>
 int call(const char* function, F&& body) noexcept {
   try {
+    called_function() = function;
     if (const int sticky = runtime().sticky.load()) return keep_error(sticky);
     body();
     if (const int sticky = runtime().sticky.load()) return keep_error(sticky);

@@ -8,15 +8,19 @@ inline constexpr const char* kBackendVariable = "GPUSIM_CUDA_BACKEND";
 inline constexpr const char* kThreadsVariable = "GPUSIM_CUDA_THREADS";
 inline constexpr const char* kChipVariable = "GPUSIM_CUDA_CHIP";
 inline constexpr const char* kSmsVariable = "GPUSIM_CUDA_SMS";
-// A folder; each process that used the device writes PID.json there.
+// A folder; each process that used the device writes PID.json there, and PID.found as soon as
+// something is found.
 inline constexpr const char* kFolderVariable = "GPUSIM_CUDA_FOLDER";
 inline constexpr const char* kListVariable = "GPUSIM_CUDA_LIST_LAUNCHES";
+// What to check, as ptx::parse_checks takes it; empty: nothing.
+inline constexpr const char* kCheckVariable = "GPUSIM_CUDA_CHECK";
+inline constexpr const char* kProfileVariable = "GPUSIM_CUDA_PROFILE";
 inline constexpr const char* kQuietVariable = "GPUSIM_CUDA_QUIET";
 
 struct Settings {
-  std::string backend, chip, folder;
+  std::string backend, chip, folder, check;
   unsigned threads = 0, sms = 0;
-  bool has_list = false, is_quiet = false;
+  bool has_list = false, is_quiet = false, has_profile = false;
 };
 
 Settings settings_from_environment();

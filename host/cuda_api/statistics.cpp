@@ -20,10 +20,14 @@ uint64_t Statistics::add(const std::string& kernel, const LaunchOutcome& outcome
   Kernel& k = kernels_[kernel];
   ++k.launches;
   k.threads += outcome.threads;
-  k.instructions += outcome.instructions;
+  k.instructions += outcome.thread_instructions;
   k.faults += outcome.fault.has_value() ? 1 : 0;
   k.seconds += seconds;
   for (const auto& [spelling, count] : outcome.opcodes) k.opcodes[spelling] += count;
+  if (outcome.profile) {
+    if (!k.profile) k.profile.emplace();
+    *k.profile += *outcome.profile;
+  }
   return ++launches_;
 }
 
@@ -32,7 +36,8 @@ uint64_t Statistics::launches() const {
   return launches_;
 }
 
-std::string Statistics::json(const std::string& device, const std::string& backend) const {
+nlohmann::ordered_json Statistics::json(const std::string& device,
+                                        const std::string& backend) const {
   const std::lock_guard lock(mutex_);
   nlohmann::ordered_json root;
   root["device"] = device;
@@ -49,9 +54,10 @@ std::string Statistics::json(const std::string& device, const std::string& backe
     item["faults"] = k.faults;
     item["seconds"] = k.seconds;
     item["opcodes"] = k.opcodes;
+    if (k.profile) item["profile"] = ptx::profile_json(*k.profile);
     list.push_back(std::move(item));
   }
-  return root.dump(1) + "\n";
+  return root;
 }
 
 }  // namespace gpusim::cuda_api

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "host/cuda_api/kernel_engine.h"
@@ -18,13 +20,14 @@ class Statistics {
   uint64_t add(const std::string& kernel, const LaunchOutcome& outcome, double seconds);
   uint64_t launches() const;
   // One JSON object: {"device":…, "backend":…, "launches":…, "kernels":[…]}.
-  std::string json(const std::string& device, const std::string& backend) const;
+  nlohmann::ordered_json json(const std::string& device, const std::string& backend) const;
 
  private:
   struct Kernel {
     uint64_t launches = 0, threads = 0, instructions = 0, faults = 0;
     double seconds = 0;
     std::map<std::string, uint64_t> opcodes;
+    std::optional<ptx::KernelProfile> profile;
   };
   mutable std::mutex mutex_;
   std::map<std::string, Kernel> kernels_;

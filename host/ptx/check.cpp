@@ -6,6 +6,7 @@
 #include <array>
 #include <queue>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "device_sim/core/journal_room.h"
@@ -16,6 +17,8 @@ namespace gpusim::ptx {
 namespace {
 
 using SiteKind = CheckSite::Kind;
+
+constexpr size_t kMostSuspects = 1 << 16;  // in a slice; more are not looked at
 
 Dim3 coordinates(uint64_t n, const Dim3& of) {
   return {static_cast<uint32_t>(n % of.x), static_cast<uint32_t>(n / of.x % of.y),
@@ -32,11 +35,6 @@ uint64_t slice_for(const KernelCode& code, const CheckSites& sites) {
 
 }  // namespace
 
-std::vector<Finding> Findings::take() {
-  number_of_.clear();
-  return std::move(list_);
-}
-
 MachineCheck::MachineCheck(const KernelCode& code, const std::string& origin,
                            const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
                            const Checks& checks, const Shape& shape)
@@ -47,6 +45,7 @@ MachineCheck::MachineCheck(const KernelCode& code, const std::string& origin,
       checks_(checks),
       shape_(shape),
       threads_(static_cast<uint32_t>(shape.block.count())),
+      knows_order_(!has_barriers_in_memory(code)),
       sites_(check_sites(code)),
       longest_slice_(slice_for(code, sites_)),
       cursors_(size_t{shape.places} << shape.shift),
@@ -63,7 +62,7 @@ void MachineCheck::races_to(uint32_t p) {
   ctas_[p].races->on_race = [this, p](const SharedRaces::Access& first,
                                       const SharedRaces::Access& second, uint64_t offset,
                                       uint32_t bytes) {
-    if (!checks_.races) return;
+    if (!checks_.races || !knows_order_) return;
     const uint64_t a = line_number(*first.site->insn), b = line_number(*second.site->insn);
     findings_->add({FindingKind::kRace, std::min(a, b), std::max(a, b)}, [&] {
       std::string what = fmt::format(
@@ -149,8 +148,41 @@ bool MachineCheck::run(uint32_t place, uint32_t thread, Stop& stop) {
   return false;
 }
 
+// In which order threads of different blocks came, the journals do not say: what a thread loaded
+// may have been stored by another in this slice.
+void MachineCheck::judge(Backend& backend, std::vector<Cursor> before) {
+  constexpr uint64_t kWord = 8;
+  std::unordered_multimap<uint64_t, size_t> of_word;
+  for (size_t i = 0; i < suspects_.size(); ++i) {
+    const Suspect& s = suspects_[i];
+    for (uint64_t w = s.address / kWord; w <= (s.address + s.site->bytes - 1) / kWord; ++w)
+      of_word.emplace(w, i);
+  }
+  cursors_.swap(before);
+  for (uint32_t core = 0; core < words_.size(); ++core) {
+    words_[core] = backend.journal(core);
+    uint64_t word = 0;
+    while (const CheckSite* const site = next(core, word)) {
+      if (!site->writes()) continue;
+      for (uint64_t w = word / kWord; w <= (word + site->bytes - 1) / kWord; ++w)
+        for (auto [at, end] = of_word.equal_range(w); at != end; ++at) {
+          Suspect& s = suspects_[at->second];
+          if ((s.place << shape_.shift) + s.thread != core) s.is_cleared = true;
+        }
+    }
+  }
+  cursors_.swap(before);
+  for (const Suspect& s : suspects_)
+    if (!s.is_cleared)
+      find(FindingKind::kUninitialised, s.place, s.thread, *s.site, s.address,
+           fmt::format("memory that nothing has written, in {}", memory_.name(s.address)));
+  suspects_.clear();
+}
+
 void MachineCheck::after_slice(Backend& backend) {
   for (uint32_t core = 0; core < words_.size(); ++core) words_[core] = backend.journal(core);
+  std::vector<Cursor> before;
+  if (checks_.uninitialised && memory_.has_shadows()) before = cursors_;
   for (uint32_t p = 0; p < shape_.places; ++p) {
     // Threads' words between two stamps are taken in the order of the first.
     std::priority_queue<Stop, std::vector<Stop>, std::greater<>> stops;
@@ -164,6 +196,7 @@ void MachineCheck::after_slice(Backend& backend) {
       if (run(p, first.thread, stop)) stops.push(stop);
     }
   }
+  if (!suspects_.empty()) judge(backend, std::move(before));
   backend.clear_journals();
 }
 
@@ -183,7 +216,9 @@ void MachineCheck::apply(uint32_t place, const Stop& stop) {
 
 void MachineCheck::access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address,
                           std::span<const uint8_t> stored) {
-  if (checks_.memory && address % site.bytes != 0)
+  // Frames are packed.
+  const bool is_frame = !site.is_access && address >= kLocalWindowBase;
+  if (checks_.memory && !is_frame && address % site.bytes != 0)
     find(FindingKind::kMisaligned, place, thread, site, address,
          fmt::format("misaligned: an address of {} bytes has to be a multiple of {}", site.bytes,
                      site.bytes));
@@ -191,9 +226,9 @@ void MachineCheck::access(uint32_t place, uint32_t thread, const CheckSite& site
   if (address - kCtaBase < kMostCtaBytes)
     return shared_access(place, thread, site, address, stored);
   if (address < kLocalWindowBase) return global_access(place, thread, site, address);
-  if (checks_.memory && address - kLocalWindowBase + site.bytes > code_.local_bytes)
+  if (checks_.memory && address - kLocalWindowBase + site.bytes > shape_.local_bytes)
     find(FindingKind::kOutOfBounds, place, thread, site, address,
-         fmt::format("beyond the {} bytes of the thread's local memory", code_.local_bytes));
+         fmt::format("beyond the {} bytes of the thread's local memory", shape_.local_bytes));
 }
 
 void MachineCheck::shared_access(uint32_t place, uint32_t thread, const CheckSite& site,
@@ -212,14 +247,14 @@ void MachineCheck::shared_access(uint32_t place, uint32_t thread, const CheckSit
     find(FindingKind::kOutOfBounds, place, thread, site, address,
          fmt::format("{} bytes before the block's shared memory", kReservedSharedBytes - offset));
   cta.races->access({thread, &site}, offset, stored);
-  if (site.kind != SiteKind::kStore && checks_.uninitialised && offset >= kReservedSharedBytes &&
-      std::find(cta.written.begin() + static_cast<ptrdiff_t>(offset),
-                cta.written.begin() + static_cast<ptrdiff_t>(offset + site.bytes),
-                0) != cta.written.begin() + static_cast<ptrdiff_t>(offset + site.bytes))
+  const auto begin = cta.written.begin() + static_cast<ptrdiff_t>(offset);
+  // Structures have bytes that nobody writes, and that are copied with the others.
+  if (site.kind != SiteKind::kStore && checks_.uninitialised && knows_order_ &&
+      offset >= kReservedSharedBytes &&
+      std::count(begin, begin + site.bytes, uint8_t{0}) == site.bytes)
     find(FindingKind::kUninitialised, place, thread, site, address,
          fmt::format("shared memory that no thread of the block wrote ({})", shared_name(offset)));
-  if (site.writes())
-    std::fill_n(cta.written.begin() + static_cast<ptrdiff_t>(offset), site.bytes, uint8_t{1});
+  if (site.writes()) std::fill_n(begin, site.bytes, uint8_t{1});
 }
 
 void MachineCheck::global_access(uint32_t place, uint32_t thread, const CheckSite& site,
@@ -235,7 +270,14 @@ void MachineCheck::global_access(uint32_t place, uint32_t thread, const CheckSit
     }
     range_begin_ = range.begin;
     range_end_ = range.end;
+    range_shadow_ = range.shadow;
   }
+  if (range_shadow_ == nullptr || !checks_.uninitialised) return;
+  const uint64_t offset = address - range_begin_;
+  if (site.kind != SiteKind::kStore && suspects_.size() < kMostSuspects &&
+      range_shadow_->is_blank(offset, site.bytes))
+    suspects_.push_back({place, thread, &site, address, false});
+  if (site.writes()) range_shadow_->mark(offset, site.bytes);
 }
 
 // --- barriers

@@ -24,7 +24,10 @@ class Findings {
   template <class Make>
   void add(const Key& key, Make make) {
     const auto [at, is_new] = number_of_.try_emplace(key, list_.size());
-    if (is_new) list_.push_back(make());
+    if (is_new) {
+      list_.push_back(make());
+      list_.back().places = {std::get<1>(key), std::get<2>(key)};
+    }
     ++list_[at->second].count;
   }
   std::vector<Finding> take();
@@ -43,6 +46,7 @@ class MachineCheck {
     Dim3 block;
     uint32_t places = 1, shift = 5;
     uint32_t shared_bytes = 0;
+    uint64_t local_bytes = 0;  // of a thread, with its stack
   };
   MachineCheck(const KernelCode& code, const std::string& origin,
                const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
@@ -73,8 +77,16 @@ class MachineCheck {
     uint32_t barrier, threads;
     bool operator>(const Stop& o) const { return stamp > o.stamp; }
   };
+  // A load of global memory before anybody wrote there, as far as the order is known.
+  struct Suspect {
+    uint32_t place, thread;
+    const CheckSite* site;
+    uint64_t address;
+    bool is_cleared;
+  };
   const CheckSite* next(uint32_t core, uint64_t& word);
   bool run(uint32_t place, uint32_t thread, Stop& stop);
+  void judge(Backend& backend, std::vector<Cursor> before);
   void access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address,
               std::span<const uint8_t> stored);
   void shared_access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address,
@@ -98,6 +110,7 @@ class MachineCheck {
   const Checks checks_;
   const Shape shape_;
   const uint32_t threads_;
+  const bool knows_order_;  // of accesses to shared memory
   CheckSites sites_;
   uint64_t longest_slice_ = 1;
   std::vector<Cursor> cursors_;                   // per core; a slice may end within a block
@@ -105,8 +118,10 @@ class MachineCheck {
   std::vector<Cta> ctas_;                         // per place
   Dim3 grid_;
   Findings* findings_ = nullptr;
+  std::vector<Suspect> suspects_;  // of this slice
   // The range of memory that was accessed last.
   uint64_t range_begin_ = 1, range_end_ = 0;
+  MemoryShadow* range_shadow_ = nullptr;
 };
 
 }  // namespace gpusim::ptx

@@ -53,6 +53,8 @@ CheckSite access(const Uop& note, const std::string& opcode) {
   s.kind = NoteField::kind(note) == AccessKind::kLoad    ? SiteKind::kLoad
            : NoteField::kind(note) == AccessKind::kStore ? SiteKind::kStore
                                                          : SiteKind::kAtomic;
+  s.is_access = opcode.starts_with("ld") || opcode.starts_with("st") ||
+                opcode.starts_with("atom") || opcode.starts_with("red");
   s.acquires = has(opcode, "acquire") || has(opcode, "acq_rel");
   s.releases = has(opcode, "release") || has(opcode, "acq_rel");
   s.is_strong = s.kind == SiteKind::kAtomic || s.acquires || s.releases ||
@@ -102,6 +104,13 @@ CheckSites check_sites(const KernelCode& code) {
     }
   }
   return all;
+}
+
+bool has_barriers_in_memory(const KernelCode& code) {
+  for (const auto& block : code.instructions)
+    for (const StaticInstruction& insn : block)
+      if (insn.opcode.starts_with("mbarrier")) return true;
+  return false;
 }
 
 uint64_t line_number(const StaticInstruction& insn) {

@@ -23,6 +23,7 @@ struct CheckSite {
   uint8_t bytes = 0;       // accessed; of a value: stored
   bool is_strong = false;  // volatile, relaxed and stronger
   bool acquires = false, releases = false;
+  bool is_access = false;  // the instruction says so; else of a frame of calls or a matrix's room
   // kArrive: whether it is a barrier of the warp, and not of the CTA; whether the thread waits.
   bool is_of_warp = false, waits = true;
   uint8_t values = 0;  // kArrive: words that follow, in the order barrier, threads
@@ -40,6 +41,9 @@ struct CheckSite {
 /// By block of the kernel's module.
 using CheckSites = std::vector<std::vector<CheckSite>>;
 CheckSites check_sites(const KernelCode& code);
+
+/// Whether threads meet at barriers in shared memory (mbarrier), whose order is not followed.
+bool has_barriers_in_memory(const KernelCode& code);
 
 /// A number for a line of the source, or of the text where the source is not known: loops that are
 /// unrolled have one line at many places.

@@ -24,6 +24,7 @@ class LoadedModule {
   std::string origin;
   Program program;
   Pages variables, constants;
+  std::vector<uint64_t> ranges;  // of memory that is theirs
   Places places;
   std::map<std::string, DeviceVariable, std::less<>> addresses;
   std::map<std::string, std::unique_ptr<Kernel>, std::less<>> kernels;
@@ -34,8 +35,8 @@ constexpr uint64_t kMostParamBytes = 32764;
 
 struct Engine::State {
   State() {
-    memory.add(params.address(), params.size_bytes(), kRead, "parameters");
-    memory.add(workspace.address(), workspace.size_bytes(), kRead | kWrite, "the grid's barrier");
+    memory.add(params.address(), params.size_bytes(), kRead, {"parameters"});
+    memory.add(workspace.address(), workspace.size_bytes(), kRead | kWrite, {"the grid's barrier"});
   }
 
   EngineOptions options;
@@ -59,6 +60,8 @@ struct Engine::State {
 namespace {
 
 constexpr uint64_t kMostVariableBytes = uint64_t{1} << 36;
+// Behind each variable of a program that is checked: who goes beyond one is not in the next.
+constexpr uint64_t kVariableGap = 64;
 constexpr uint64_t kStackFactor = 16, kMostStackBytes = uint64_t{1} << 22;
 // As many as the largest of devices has; blocks take whole powers of two.
 constexpr uint64_t kMostCooperativeThreads = uint64_t{1} << 19;
@@ -120,51 +123,6 @@ void add_counts(const KernelCode& code, const std::vector<uint64_t>& counts, Lau
 
 }  // namespace
 
-Checks parse_checks(const std::string& option, const std::string& text) {
-  Checks c;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    const std::string_view word = std::string_view(text).substr(at, end - at);
-    at = end + 1;
-    if (word == "all")
-      c = {true, true, true, true};
-    else if (word == "memory")
-      c.memory = true;
-    else if (word == "races")
-      c.races = true;
-    else if (word == "barriers")
-      c.barriers = true;
-    else if (word == "uninitialised")
-      c.uninitialised = true;
-    else
-      throw Error(
-          fmt::format("{} {}: of a kernel, expected all, or some of memory, races, "
-                      "barriers, uninitialised, with commas between them",
-                      option, text));
-  }
-  return c;
-}
-
-const char* kind_text(FindingKind kind) {
-  switch (kind) {
-    case FindingKind::kOutOfBounds:
-      return "out of bounds";
-    case FindingKind::kUseAfterFree:
-      return "use after free";
-    case FindingKind::kMisaligned:
-      return "misaligned";
-    case FindingKind::kUninitialised:
-      return "uninitialised";
-    case FindingKind::kRace:
-      return "race";
-    case FindingKind::kBarrier:
-      return "divergent barrier";
-    case FindingKind::kDeadlock:
-      return "deadlock";
-  }
-  return "";
-}
-
 const KernelInfo& info(const Kernel& kernel) { return kernel.info; }
 
 Engine::Engine(EngineOptions options) : state_(std::make_unique<State>()) {
@@ -212,7 +170,7 @@ void Engine::State::place_variables(LoadedModule& m) {
     uint64_t& at = sizes[v.space == Space::kConst];
     at = align_up(at, std::max(v.align, 16u));
     offsets[v.name] = at;
-    at += v.size;
+    at += v.size + (options.checks.memory ? kVariableGap : 0);
     if (at > kMostVariableBytes)
       throw Error(fmt::format("{}: variables of more than 64 GiB", m.origin));
   }
@@ -243,9 +201,20 @@ void Engine::State::place_variables(LoadedModule& m) {
       std::memcpy(to + a.offset, &address, sizeof address);
     }
   }
-  memory.add(m.variables.address(), m.variables.size_bytes(), kRead | kWrite,
-             "variables of " + m.origin);
-  memory.add(m.constants.address(), m.constants.size_bytes(), kRead, "constants of " + m.origin);
+  if (!options.checks.memory) {
+    memory.add(m.variables.address(), m.variables.size_bytes(), kRead | kWrite,
+               {"variables of " + m.origin});
+    memory.add(m.constants.address(), m.constants.size_bytes(), kRead,
+               {"constants of " + m.origin});
+    m.ranges = {m.variables.address(), m.constants.address()};
+    return;
+  }
+  for (const Variable& v : m.program.variables) {
+    const uint64_t address = pages_of(v).address() + offsets[v.name];
+    memory.add(address, v.size, v.space == Space::kConst ? kRead : kRead | kWrite,
+               {fmt::format("variable '{}'", readable(v.name)), "of " + m.origin});
+    m.ranges.push_back(address);
+  }
 }
 
 void Engine::unload(LoadedModule& module) {
@@ -254,8 +223,7 @@ void Engine::unload(LoadedModule& module) {
   const auto found =
       std::find_if(list.begin(), list.end(), [&](const auto& m) { return m.get() == &module; });
   if (found == list.end()) return;
-  state_->memory.remove(module.variables.address());
-  state_->memory.remove(module.constants.address());
+  for (const uint64_t address : module.ranges) state_->memory.remove(address);
   list.erase(found);
 }
 
@@ -311,15 +279,28 @@ DeviceVariable Engine::find_variable(LoadedModule& module, std::string_view name
   return found == module.addresses.end() ? DeviceVariable{} : found->second;
 }
 
-void Engine::add_memory(const void* address, uint64_t size_bytes, std::string tag) {
+void Engine::add_memory(const void* address, uint64_t size_bytes, std::string name,
+                        std::string origin, bool is_blank) {
   const std::lock_guard lock(state_->mutex);
   state_->memory.add(reinterpret_cast<uintptr_t>(address), size_bytes, kRead | kWrite,
-                     std::move(tag));
+                     {std::move(name), std::move(origin)},
+                     is_blank && state_->options.checks.uninitialised);
 }
 
-void Engine::remove_memory(const void* address) {
+void Engine::mark_written(const void* address, uint64_t size_bytes) {
   const std::lock_guard lock(state_->mutex);
-  state_->memory.remove(reinterpret_cast<uintptr_t>(address));
+  state_->memory.mark_written(reinterpret_cast<uintptr_t>(address), size_bytes);
+}
+
+void Engine::copy_written(const void* to, const void* from, uint64_t size_bytes) {
+  const std::lock_guard lock(state_->mutex);
+  state_->memory.copy_written(reinterpret_cast<uintptr_t>(to), reinterpret_cast<uintptr_t>(from),
+                              size_bytes);
+}
+
+void Engine::remove_memory(const void* address, const std::string& by) {
+  const std::lock_guard lock(state_->mutex);
+  state_->memory.remove(reinterpret_cast<uintptr_t>(address), by);
 }
 
 LaunchResult Engine::launch(const Launch& launch) {
@@ -334,7 +315,7 @@ LaunchResult Engine::State::run(const Launch& launch) {
     std::memcpy(params.data(), launch.params.data(), launch.params.size());
   if (k.code.has_heap && heap == nullptr) {
     heap = std::make_unique<DeviceHeap>(launch.heap_bytes);
-    memory.add(heap->address(), heap->size_bytes(), kRead | kWrite, "the device's heap");
+    memory.add(heap->address(), heap->size_bytes(), kRead | kWrite, {"the device's heap"});
   }
   // Here frames keep whole registers of 64 bits, and all that are live.
   const uint64_t stack =

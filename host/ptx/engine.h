@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "host/ptx/profile.h"
@@ -80,7 +81,10 @@ struct Finding {
   uint64_t address = 0, count = 0;
   std::string source;  // "file:line", if the text says it
   std::string text;    // all of it, ready to print
+  // Of the kernel: findings of one kind and kernel with the same places are one mistake.
+  std::pair<uint64_t, uint64_t> places{};
 };
+nlohmann::ordered_json finding_json(const Finding& finding);
 
 struct Launch {
   const Kernel* kernel = nullptr;
@@ -146,9 +150,17 @@ class Engine {
   /// The backend's name.
   const std::string& backend() const;
 
-  /// Memory that kernels may read and write. Ranges must not overlap.
-  void add_memory(const void* address, uint64_t size_bytes, std::string tag = {});
-  void remove_memory(const void* address);
+  /// Memory that kernels may read and write. Ranges must not overlap. `name` and `origin` are for
+  /// reports: "device memory", "allocated by cudaMalloc number 3". `is_blank`: a kernel that reads
+  /// there before somebody wrote makes a mistake.
+  void add_memory(const void* address, uint64_t size_bytes, std::string name = {},
+                  std::string origin = {}, bool is_blank = false);
+  /// `by`, for reports: "freed by cudaFree number 2".
+  void remove_memory(const void* address, const std::string& by = {});
+  /// The host wrote there.
+  void mark_written(const void* address, uint64_t size_bytes);
+  /// The host copied `from` there: what nothing wrote is still unwritten.
+  void copy_written(const void* to, const void* from, uint64_t size_bytes);
 
  private:
   struct State;

@@ -85,9 +85,9 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
   config.threads = 1;
   if (options.checks.any()) {
     config.journal_words = MachineCheck::kJournalWords;
-    check_ =
-        std::make_unique<MachineCheck>(code, origin, files, memory, options.checks,
-                                       MachineCheck::Shape{block, places_, shift_, shared_bytes});
+    check_ = std::make_unique<MachineCheck>(
+        code, origin, files, memory, options.checks,
+        MachineCheck::Shape{block, places_, shift_, shared_bytes, local_bytes});
   }
   if (options.has_profile) {
     config.journal_words = MachineProfile::kJournalWords;

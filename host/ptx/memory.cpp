@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -40,7 +41,8 @@ void ProcessMemory::set_rights(uint64_t address, uint64_t size_bytes, uint8_t fl
     rights_[p] = flags;
 }
 
-void ProcessMemory::add(uint64_t address, uint64_t size_bytes, uint8_t flags, std::string tag) {
+void ProcessMemory::add(uint64_t address, uint64_t size_bytes, uint8_t flags, MemoryLabel label,
+                        bool has_shadow) {
   if (size_bytes == 0) return;
   if (address < kLowest || address >= kHighest || size_bytes > kHighest - address)
     throw Error(
@@ -51,16 +53,24 @@ void ProcessMemory::add(uint64_t address, uint64_t size_bytes, uint8_t flags, st
   if (old != freed_.begin() && std::prev(old)->first + std::prev(old)->second.size_bytes > address)
     --old;
   while (old != freed_.end() && old->first < address + size_bytes) old = freed_.erase(old);
-  ranges_[address] = {size_bytes, flags, std::move(tag)};
+  shadows_ += has_shadow ? 1 : 0;
+  ranges_[address] = {size_bytes, flags, std::move(label),
+                      has_shadow ? std::make_unique<MemoryShadow>(size_bytes) : nullptr};
   for (uint64_t p = page_of(address); p <= page_of(address + size_bytes - 1); ++p)
     rights_[p] |= flags;
 }
 
-void ProcessMemory::remove(uint64_t address) {
+void ProcessMemory::remove(uint64_t address, const std::string& by) {
   const auto found = ranges_.find(address);
   if (found == ranges_.end()) return;
   const uint64_t size_bytes = found->second.size_bytes;
+  if (found->second.shadow) {
+    found->second.shadow.reset();
+    --shadows_;
+  }
   if (freed_.size() == kMostFreed) freed_.erase(freed_.begin());
+  std::string& origin = found->second.label.origin;
+  if (!by.empty()) origin += (origin.empty() ? "" : ", ") + by;
   freed_[address] = std::move(found->second);
   ranges_.erase(found);
   set_rights(address, size_bytes, 0);
@@ -89,22 +99,17 @@ std::string ProcessMemory::describe(uint64_t address) const {
     return "beyond the thread's local memory; if that is a stack that overflows, "
            "cudaDeviceSetLimit(cudaLimitStackSize, ...) makes it larger";
   if (const auto* freed = freed_at(address); freed != nullptr && find(address).end == 0)
-    return fmt::format("in {} of {} bytes at {:#x}, which was freed",
-                       freed->second.tag.empty() ? "memory" : freed->second.tag,
-                       freed->second.size_bytes, freed->first);
-  auto it = ranges_.upper_bound(address);
-  if (it != ranges_.begin()) {
-    const auto& [begin, range] = *std::prev(it);
-    const std::string name = range.tag.empty() ? "memory" : range.tag;
-    if (address < begin + range.size_bytes)
-      return fmt::format("in {} of {} bytes at {:#x}, which is read-only", name, range.size_bytes,
-                         begin);
-    return fmt::format("{} bytes behind the end of {} of {} bytes at {:#x}",
-                       address - begin - range.size_bytes, name, range.size_bytes, begin);
+    return fmt::format("in {}, which was freed", name(freed->first, freed->second));
+  const auto next = ranges_.upper_bound(address);
+  if (next != ranges_.begin()) {
+    const auto& [begin, range] = *std::prev(next);
+    const uint64_t end = begin + range.size_bytes;
+    if (address < end) return fmt::format("in {}, which is read-only", name(begin, range));
+    if (next == ranges_.end() || address - end <= next->first - address)
+      return fmt::format("{} bytes behind the end of {}", address - end, name(begin, range));
   }
-  if (it == ranges_.end()) return "no memory is registered";
-  return fmt::format("{} bytes before {} at {:#x}", it->first - address,
-                     it->second.tag.empty() ? "memory" : it->second.tag, it->first);
+  if (next == ranges_.end()) return "no memory is registered";
+  return fmt::format("{} bytes before {}", next->first - address, name(next->first, next->second));
 }
 
 ProcessMemory::Found ProcessMemory::find(uint64_t address) const {
@@ -112,7 +117,19 @@ ProcessMemory::Found ProcessMemory::find(uint64_t address) const {
   if (it == ranges_.begin()) return {};
   const auto& [begin, range] = *std::prev(it);
   if (address - begin >= range.size_bytes) return {};
-  return {begin, begin + range.size_bytes};
+  return {begin, begin + range.size_bytes, range.shadow.get()};
+}
+
+std::string ProcessMemory::name(uint64_t begin, const Range& range) {
+  return fmt::format("{} of {} bytes at {:#x}{}",
+                     range.label.name.empty() ? "memory" : range.label.name, range.size_bytes,
+                     begin,
+                     range.label.origin.empty() ? "" : fmt::format(" ({})", range.label.origin));
+}
+
+std::string ProcessMemory::name(uint64_t address) const {
+  const auto it = ranges_.upper_bound(address);
+  return it == ranges_.begin() ? "memory" : name(std::prev(it)->first, std::prev(it)->second);
 }
 
 const std::pair<const uint64_t, ProcessMemory::Range>* ProcessMemory::freed_at(
@@ -127,9 +144,56 @@ bool ProcessMemory::is_freed(uint64_t address) const {
   return freed_at(address) != nullptr && find(address).end == 0;
 }
 
+void ProcessMemory::mark_written(uint64_t address, uint64_t size_bytes) {
+  const Found f = find(address);
+  if (f.shadow != nullptr) f.shadow->mark(address - f.begin, std::min(size_bytes, f.end - address));
+}
+
+void ProcessMemory::copy_written(uint64_t to, uint64_t from, uint64_t size_bytes) {
+  const Found target = find(to), source = find(from);
+  if (target.shadow == nullptr) return;
+  if (source.shadow == nullptr) return mark_written(to, size_bytes);
+  const uint64_t size = std::min({size_bytes, target.end - to, source.end - from});
+  if (source.shadow->is_written(from - source.begin, size)) return mark_written(to, size);
+  for (uint64_t k = 0; k < size; ++k)
+    if (source.shadow->is_written(from - source.begin + k, 1))
+      target.shadow->mark(to - target.begin + k, 1);
+}
+
+void MemoryShadow::mark(uint64_t offset, uint64_t size_bytes) {
+  uint8_t* const bits = bits_.data();
+  uint64_t at = offset;
+  const uint64_t end = offset + size_bytes;
+  for (; at < end && at % 8 != 0; ++at) bits[at / 8] |= static_cast<uint8_t>(1 << at % 8);
+  if (at < end) {
+    std::memset(&bits[at / 8], 0xff, (end - at) / 8);
+    at += (end - at) / 8 * 8;
+  }
+  for (; at < end; ++at) bits[at / 8] |= static_cast<uint8_t>(1 << at % 8);
+}
+
+bool MemoryShadow::is_written(uint64_t offset, uint64_t size_bytes) const {
+  uint64_t at = offset;
+  const uint64_t end = offset + size_bytes;
+  for (; at < end && at % 8 != 0; ++at)
+    if (!is_written(at)) return false;
+  for (; at + 8 <= end; at += 8)
+    if (bits_.data()[at / 8] != 0xff) return false;
+  for (; at < end; ++at)
+    if (!is_written(at)) return false;
+  return true;
+}
+
+bool MemoryShadow::is_blank(uint64_t offset, uint64_t size_bytes) const {
+  for (uint64_t at = offset; at < offset + size_bytes; ++at)
+    if (is_written(at)) return false;
+  return true;
+}
+
 Pages::Pages(uint64_t size_bytes) : size_bytes_((size_bytes + kPageSize - 1) & ~(kPageSize - 1)) {
   if (size_bytes_ == 0) size_bytes_ = kPageSize;
-  void* p = mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE,
+  // Behind it a page that is nobody's: what lies next in the process is not reached by a step.
+  void* p = mmap(nullptr, size_bytes_ + kPageSize, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
     throw Error(
@@ -138,7 +202,7 @@ Pages::Pages(uint64_t size_bytes) : size_bytes_((size_bytes + kPageSize - 1) & ~
 }
 
 Pages::~Pages() {
-  if (data_) munmap(data_, size_bytes_);
+  if (data_) munmap(data_, size_bytes_ + kPageSize);
 }
 
 Pages::Pages(Pages&& other) noexcept

@@ -157,21 +157,6 @@ const Kernel& kernel_of(Engine& engine, LoadedModule& module, const KernelRunOpt
       fmt::format("{}: no kernel '{}'; there are: {}", o.path, name, fmt::join(names, ", ")));
 }
 
-nlohmann::ordered_json findings_json(const std::vector<Finding>& findings) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const Finding& f : findings)
-    list.push_back({{"kind", kind_text(f.kind)},
-                    {"kernel", f.kernel},
-                    {"block", {f.block.x, f.block.y, f.block.z}},
-                    {"thread", {f.thread.x, f.thread.y, f.thread.z}},
-                    {"line", f.line},
-                    {"source", f.source},
-                    {"address", f.address},
-                    {"count", f.count},
-                    {"text", f.text}});
-  return list;
-}
-
 nlohmann::ordered_json stats_json(const KernelInfo& kernel, const LaunchResult& result,
                                   const std::string& backend, double seconds, int status,
                                   bool is_checked) {
@@ -205,7 +190,10 @@ nlohmann::ordered_json stats_json(const KernelInfo& kernel, const LaunchResult& 
                                 {"instructions", result.thread_instructions},
                                 {"opcodes", std::move(opcodes)}}})}};
   if (result.profile) root["kernels"][0]["profile"] = profile_json(*result.profile);
-  if (is_checked) root["findings"] = findings_json(result.findings);
+  if (is_checked) {
+    root["findings"] = Json::array();
+    for (const Finding& f : result.findings) root["findings"].push_back(finding_json(f));
+  }
   return root;
 }
 

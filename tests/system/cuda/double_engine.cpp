@@ -65,7 +65,7 @@ class DoubleEngine final : public KernelEngine {
     for (std::sregex_iterator at(head.begin(), head.end(), param), end; at != end; ++at) {
       const uint32_t size = size_of((*at)[1]);
       const uint32_t offset = (facts->param_bytes + size - 1) / size * size;
-      facts->params.push_back({offset, size});
+      facts->params.push_back({.offset_bytes = offset, .size_bytes = size});
       facts->param_bytes = offset + size;
     }
     std::smatch m;
@@ -102,11 +102,15 @@ class DoubleEngine final : public KernelEngine {
       std::memcpy(&bias, variables.find("bias")->second.data(), sizeof bias);
       each(static_cast<uint64_t>(a.at<int>(8)), [&](int v) { return v + bias; });
     }
-    return {.threads = threads, .instructions = 0, .opcodes = {}, .fault = {}};
+    LaunchOutcome outcome;
+    outcome.threads = threads;
+    return outcome;
   }
 
-  void add_memory(const void*, size_t, std::string_view) override {}
-  void remove_memory(const void*) override {}
+  void add_memory(const void*, size_t, std::string_view, std::string_view, bool) override {}
+  void remove_memory(const void*, std::string_view) override {}
+  void mark_written(const void*, size_t) override {}
+  void copy_written(const void*, const void*, size_t) override {}
 };
 
 }  // namespace
