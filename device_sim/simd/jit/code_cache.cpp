@@ -71,11 +71,16 @@ void CodeCache::add(NativeVariants& variants, Trace& trace, const NativeCalls& c
   if (variants.closed) return;  // by another thread, while this one began
   find_places(trace);
   const NativeCode code = trace.steps.empty() ? nullptr : compiler_.compile(trace, calls);
+  int place = 0;
+  while (place < n && variants.code[place] != code) ++place;
   if (code != nullptr) {
-    variants.code[n].store(code, std::memory_order_relaxed);
-    variants.count.store(n + 1, std::memory_order_release);
+    if (place == n) {
+      variants.code[n].store(code, std::memory_order_relaxed);
+      variants.count.store(n + 1, std::memory_order_release);
+    }
+    variants.first = place;
   }
-  variants.misses = 0;
+  variants.misses = variants.misfits = 0;
   variants.closed = variants.count == NativeVariants::kMost ||
                     ++variants.attempts == NativeVariants::kAttempts;
   variants.recording.store(false, std::memory_order_relaxed);

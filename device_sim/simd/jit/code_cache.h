@@ -19,13 +19,18 @@ struct NativeVariants {
   static constexpr int kAttempts = 12;
   // Group passes that found no variant until the next one is recorded.
   static constexpr uint32_t kPatienceForMisses = 64;
+  // Passes that a variant left in the middle, for values of other forms, until another is tried.
+  static constexpr uint32_t kPatienceForMisfits = 64;
 
   std::atomic<int> count = 0;
   std::atomic<NativeCode> code[kMost] = {};
   std::atomic<uint32_t> misses = kPatienceForMisses;  // the first pass is recorded
   std::atomic<bool> closed = false;                   // no more of them
   std::atomic<bool> recording = false;  // a pass is; two of the same would take the room of others
-  int attempts = 0;                     // under the cache's mutex
+  // Several may fit what values are like at the entry, and differ in what they expect later.
+  std::atomic<int> first = 0;         // the one that is tried first
+  std::atomic<uint32_t> misfits = 0;  // since it is
+  int attempts = 0;                   // under the cache's mutex
 
   // Whether this pass shall be recorded, and given to CodeCache::add().
   bool want_trace() {
@@ -33,6 +38,26 @@ struct NativeVariants {
            misses.fetch_add(1, std::memory_order_relaxed) >= kPatienceForMisses &&
            !recording.exchange(true, std::memory_order_relaxed);
   }
+  // The first variant was left in the middle. Whether this pass did it once too often: the next is
+  // recorded, or another variant comes first.
+  void note_misfit() {
+    if (misfits.fetch_add(1, std::memory_order_relaxed) != kPatienceForMisfits) return;
+    if (closed.load(std::memory_order_relaxed))
+      try_another();
+    else
+      stale.store(true, std::memory_order_relaxed);
+  }
+  void try_another() {
+    first.store((first.load(std::memory_order_relaxed) + 1) % count, std::memory_order_relaxed);
+    misfits.store(0, std::memory_order_relaxed);
+  }
+  // Whether this pass shall be recorded for that.
+  bool want_another() {
+    return stale.load(std::memory_order_relaxed) && !closed.load(std::memory_order_relaxed) &&
+           stale.exchange(false, std::memory_order_relaxed) &&
+           !recording.exchange(true, std::memory_order_relaxed);
+  }
+  std::atomic<bool> stale = false;
 };
 
 struct NativeEntry {
@@ -45,7 +70,8 @@ struct NativeEntry {
 class CodeCache {
  public:
   explicit CodeCache(VectorCode groups) : compiler_(groups) {}
-  // The module's micro-ops, as the groups shall run them: takes what it grew by since the last time.
+  // The module's micro-ops, as the groups shall run them: takes what it grew by since the last
+  // time.
   void follow(const Module& module);
   const Uop* uops() const { return uops_.data(); }
   void mark(uint32_t uop);
@@ -74,7 +100,7 @@ class CodeCache {
   void find_places(Trace& trace);
 
   std::vector<Uop> uops_;
-  size_t relinked_ = 0;  // of Module::relinked, that are known
+  size_t relinked_ = 0;             // of Module::relinked, that are known
   std::vector<uint32_t> entry_of_;  // by micro-op
   std::deque<NativeEntry> entries_;
   std::deque<std::atomic<uint8_t>> misfits_;  // by micro-op

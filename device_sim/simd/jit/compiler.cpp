@@ -28,7 +28,11 @@ class ErrorFlag : public asmjit::ErrorHandler {
 
 struct TraceCompiler::Code {
   asmjit::JitRuntime runtime;
-  std::vector<std::unique_ptr<Trace>> traces;  // generated code refers to their micro-ops
+  struct Compiled {
+    std::unique_ptr<Trace> trace;  // generated code refers to its micro-ops
+    NativeCode code;
+  };
+  std::vector<Compiled> compiled;
 };
 
 TraceCompiler::TraceCompiler(VectorCode made_of)
@@ -45,6 +49,8 @@ NativeCode TraceCompiler::compile(const Trace& trace, const NativeCalls& calls) 
   if (made_of_ == VectorCode::kNone) return nullptr;
   auto kept = std::make_unique<Trace>(trace);
   leave_out_unfit_regions(*kept);
+  for (const Code::Compiled& earlier : code_->compiled)
+    if (*earlier.trace == *kept) return earlier.code;
   ErrorFlag errors;
   asmjit::CodeHolder holder;
   if (holder.init(code_->runtime.environment()) != asmjit::kErrorOk) return nullptr;
@@ -53,7 +59,7 @@ NativeCode TraceCompiler::compile(const Trace& trace, const NativeCalls& calls) 
   NativeCode native = nullptr;
   if (!translate(*kept, calls, holder) || errors.failed) return nullptr;
   if (code_->runtime.add(&native, &holder) != asmjit::kErrorOk) return nullptr;
-  code_->traces.push_back(std::move(kept));
+  code_->compiled.push_back({std::move(kept), native});
   return native;
 }
 

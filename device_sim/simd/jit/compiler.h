@@ -2,9 +2,10 @@
 //
 // Runs of micro-ops on rows of lanes become one loop over chunks of 16 or 8 lanes, in which values
 // stay in registers; a row is stored once. Compact values are computed as the interpreter does, without
-// its questions. Everything else is a call of the interpreter's own handler. Between these pieces
-// all state is in the group, so the code can hand over to the interpreter at any of them: that is
-// what it does when a value's form or a branch is not what it was while recording.
+// its questions, and kept in registers (residents.h). Everything else is a call of the interpreter's
+// own handler. Between these pieces it is known what the group lacks, so the code can hand over to
+// the interpreter at any of them: that is what it does when a value's form or a branch is not what
+// it was while recording.
 #pragma once
 #include <memory>
 
@@ -48,7 +49,8 @@ class TraceCompiler {
   ~TraceCompiler();
   // The widest that this processor can run.
   static VectorCode best();
-  // Null if the trace is not worth it or cannot be compiled. The code lives as long as the compiler.
+  // Null if the trace is not worth it or cannot be compiled. The code lives as long as the compiler;
+  // the same trace has the same.
   NativeCode compile(const Trace& trace, const NativeCalls& calls);
 
  private:

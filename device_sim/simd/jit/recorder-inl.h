@@ -208,13 +208,19 @@ const Uop* run_marked(Group& g, const Uop* u) {
   }
   if (HWY_LIKELY(g.width == kMaxLanes)) {
     simd::NativeVariants& variants = kFull ? entry.full : entry.partial;
+    if (HWY_UNLIKELY(variants.want_another())) return record<kFull>(g, u, variants);
     const int count = variants.count.load(std::memory_order_acquire);
-    for (int v = 0; v < count; ++v) {
+    const int first = variants.first.load(std::memory_order_relaxed);
+    for (int k = 0; k < count; ++k) {
+      const int v = first + k < count ? first + k : first + k - count;
       const simd::NativeCode code = variants.code[v].load(std::memory_order_relaxed);
       const Uop* next = code(g, g.machine->code.uops);
       if (HWY_UNLIKELY(g.misfit != 0)) {
         g.misfit = 0;
-        if (next != nullptr && next != simd::kMissed) note_misfit(g, next);
+        if (next != nullptr && next != simd::kMissed) {
+          note_misfit(g, next);
+          if (k == 0) variants.note_misfit();
+        }
       }
       if (HWY_UNLIKELY(next == simd::kEarly))
         return kFullTable.handlers[static_cast<int>(entry.op)](g, u);

@@ -45,6 +45,8 @@ struct Step {
   uint32_t taken = 0, other = 0;  // kRoot, kEnd: where lanes go on; a jump's are the same
   uint8_t d_words = 0;       // kInside: what is known of d before, if compact
   uint8_t place = 0;         // kEnd: of the block (simd/side_counts.h)
+
+  bool operator==(const Step&) const = default;
 };
 
 struct Trace {
@@ -59,6 +61,8 @@ struct Trace {
     steps[i].parted = true;
     closed = false;
   }
+
+  bool operator==(const Trace&) const = default;
 };
 
 }  // namespace gpusim::simd
