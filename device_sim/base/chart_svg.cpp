@@ -179,7 +179,8 @@ class Drawing {
     const Scale probe(chart_["y"], ys, bottom, top, true);
     double left = 24;
     for (const double v : probe.ticks(7)) left = std::max(left, width_of(probe.text(v)) + 9);
-    const Scale x(chart_["x"], xs, left, right, !is_stacked), y = probe;
+    const Scale x(chart_["x"], xs, left, right, !is_stacked);
+    const Scale& y = probe;
     frame(x, y, left, right, top, bottom);
     std::map<double, double> floor;
     for (size_t i = 0; i < series.size(); ++i) {

@@ -196,8 +196,7 @@ Comparison compare_methods(const Trace& trace, const std::vector<Interval>& inte
   Samples corrected;
   if (options.has_profile) {
     try {
-      Trace whole = trace;
-      corrected = correct(whole, options.profile, Watts(0)).true_power;
+      corrected = correct(trace, options.profile, Watts(0)).true_power;
     } catch (const Error& error) {
       out.notes.push_back(std::string("not corrected: ") + error.what());
     }

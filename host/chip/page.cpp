@@ -230,7 +230,10 @@ std::string floor_plan_svg(const ChipReport& r) {
   const Totals& t = r.result.totals;
   const uint32_t per_tile = r.shape.cores.per_tile;
   const auto x_of = [&](uint32_t tile) { return kLeft + pitch * (tile % columns); };
-  const auto y_of = [&](uint32_t tile) { return kTop + pitch * (tile / columns); };
+  const auto y_of = [&](uint32_t tile) {
+    const uint32_t row = tile / columns;
+    return kTop + pitch * row;
+  };
   for (uint32_t tile = 0; tile < r.shape.tiles(); ++tile) {
     double stalls = 0, all = 0;
     for (size_t c = size_t{tile} * per_tile;

@@ -140,8 +140,8 @@ void DeviceMemory::place(uint64_t address, const FilePiece& piece, uint8_t right
 void DeviceMemory::vacate(uint64_t address, uint64_t size_bytes) {
   if (identity_)
     munmap(pointer(address), size_bytes);
-  else
-    mmap(pointer(address), size_bytes, PROT_NONE,
+  else  // if it fails, the memory is there until the device ends
+    (void)mmap(pointer(address), size_bytes, PROT_NONE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 

@@ -17,7 +17,6 @@ namespace gpusim::offload {
 namespace {
 
 using host::page_down;
-using host::page_up;
 
 // Segments need not begin and end at pages: a page has the rights of all that share it.
 std::map<uint64_t, uint8_t> rights_of_pages(const Module& module) {

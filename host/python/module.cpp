@@ -38,7 +38,10 @@ class Shared {
     callbacks_->rethrow();
     callbacks_->on_error = [this] { machine_->stop(); };
   }
-  ~Shared() { close(); }
+  ~Shared() {  // nobody else has it any more
+    const py::gil_scoped_release no_gil;
+    machine_.reset();
+  }
 
   // Calls f(machine), without the GIL.
   template <class F>

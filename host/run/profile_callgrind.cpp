@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "host/run/profile_report.h"
 
@@ -16,7 +17,7 @@ std::string one_line(std::string text) {
   return text.empty() ? "???" : text;  // as callgrind names what it does not know
 }
 
-uint64_t rounded(double cycles) { return static_cast<uint64_t>(cycles + 0.5); }
+uint64_t rounded(double cycles) { return static_cast<uint64_t>(std::llround(cycles)); }
 
 std::string costs(const ProfileReport& r, const PlaceUse& u) {
   std::string text =

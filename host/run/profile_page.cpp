@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -123,7 +124,7 @@ std::string source_html(const ProfileReport& r, const SourceFile& file, double m
     out += fmt::format(
         "<tr><td class=\"h\" style=\"--heat:{:.0f}\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
         "<td class=\"n\">{}</td><td class=\"t\">{}</td></tr>\n",
-        most > 0 ? 70 * cycles / most : 0, grouped(static_cast<uint64_t>(cycles + 0.5)),
+        most > 0 ? 70 * cycles / most : 0, grouped(static_cast<uint64_t>(std::llround(cycles))),
         percent(cycles, all), grouped(u.instructions()),
         percent(lanes - instructions, lanes),
         percent(static_cast<double>(u.in_vain), instructions), number, line);

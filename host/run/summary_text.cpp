@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "device_sim/base/digits.h"
 
 namespace gpusim::host {
@@ -11,7 +13,7 @@ std::string summary_text(const RunSummary& s) {
                      grouped(s.cores), s.cores == 1 ? "" : "s", s.backend, s.device,
                      grouped(s.tally.instructions()), s.seconds,
                      s.mips() < 1000 ? fmt::format("{:.1f}", s.mips())
-                                     : grouped(static_cast<uint64_t>(s.mips() + 0.5)));
+                                     : grouped(static_cast<uint64_t>(std::llround(s.mips()))));
 }
 
 }  // namespace gpusim::host

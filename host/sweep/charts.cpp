@@ -46,7 +46,8 @@ Json heat(const Curve& curve, const std::string& title, const std::string& label
 }
 
 std::string with_commas(double value) {
-  return value < 100 ? fmt::format("{:.3g}", value) : grouped(static_cast<uint64_t>(value + 0.5));
+  return value < 100 ? fmt::format("{:.3g}", value)
+                     : grouped(static_cast<uint64_t>(std::llround(value)));
 }
 
 }  // namespace

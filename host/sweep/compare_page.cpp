@@ -197,7 +197,7 @@ std::vector<Change> changes_of(const std::vector<Pair>& pairs, const Results& fi
 
 std::string value_text(const Change& c, double value) {
   return c.is_energy ? energy::pretty(energy::Joules(value))
-                     : grouped(static_cast<uint64_t>(value + 0.5));
+                     : grouped(static_cast<uint64_t>(std::llround(value)));
 }
 
 std::string answer(const std::vector<Change>& changes, size_t programs, const std::string& a,

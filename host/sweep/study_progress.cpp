@@ -22,7 +22,7 @@ size_t terminal_width() {
 }  // namespace
 
 std::string duration_text(double seconds) {
-  const auto s = static_cast<uint64_t>(std::max(0.0, seconds) + 0.5);
+  const auto s = static_cast<uint64_t>(std::llround(std::max(0.0, seconds)));
   if (s < 60) return fmt::format("{} s", s);
   if (s < 3600) return fmt::format("{} min {} s", s / 60, s % 60);
   return fmt::format("{} h {} min", s / 3600, s / 60 % 60);

@@ -135,24 +135,24 @@ struct Avx512 final : Emitter {
 
   // The lanes that run, of bits in a general register.
   void set_running(const x86::Gp& bits) {
-    running = cc.newKq();
-    waiting = cc.newKq();
-    running_high = cc.newKq();
-    cc.kmovw(running, bits.r32());
-    cc.knotw(waiting, running);
-    cc.kshiftrw(running_high, running, 8);
+    running_ = cc.newKq();
+    waiting_ = cc.newKq();
+    running_high_ = cc.newKq();
+    cc.kmovw(running_, bits.r32());
+    cc.knotw(waiting_, running_);
+    cc.kshiftrw(running_high_, running_, 8);
   }
   template <int kBits, size_t kRegs>
   void jump_unless_all(const std::array<Mask, kRegs>& m, asmjit::Label to) {
     const Mask k = bits_of(m);
-    cc.kortestw(k, partial ? waiting : k);
+    cc.kortestw(k, partial ? waiting_ : k);
     cc.jnc(to);
   }
   template <int kBits, size_t kRegs>
   void jump_if_any(const std::array<Mask, kRegs>& m, asmjit::Label to) {
     const Mask k = bits_of(m);
     if (partial) {
-      cc.ktestw(k, running);
+      cc.ktestw(k, running_);
     } else {
       cc.kortestw(k, k);
     }
@@ -361,7 +361,7 @@ struct Avx512 final : Emitter {
   }
   // The compiler, for a store: of 16 words or half `h` of them.
   x86::Compiler& masked(int h = 0) {
-    if (partial) cc.k(h == 0 ? running : running_high);
+    if (partial) cc.k(h == 0 ? running_ : running_high_);
     return cc;
   }
   // The running lanes of half `h`; gathers and scatters clear it.
@@ -370,7 +370,7 @@ struct Avx512 final : Emitter {
     if (!partial)
       cc.kxnorw(k, k, k);
     else
-      cc.kmovw(k, h == 0 ? running : running_high);
+      cc.kmovw(k, h == 0 ? running_ : running_high_);
     return k;
   }
   x86::Gp take_byte(const InRow& row) {
@@ -397,8 +397,8 @@ struct Avx512 final : Emitter {
     return word;
   }
 
-  Mask running, waiting;
-  Mask running_high;  // lanes 8 to 15 of the chunk
+  Mask running_, waiting_;
+  Mask running_high_;  // lanes 8 to 15 of the chunk
 };
 
 }  // namespace gpusim::simd

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""clang-tidy, as .clang-tidy says, over C++ sources that a build folder knows.
+
+  run_lint.py BUILD_FOLDER --all | --sample COUNT | FILE...
+
+A sample draws other files each time; GPUSIM_SEED repeats a draw. FILE is a path in the project, or,
+in the build folder, one of the bundles in which CMake compiles small files.
+Status 1 if there is a finding, 77 (skipped) without Debian 12's clang-tidy.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CLANG_TIDY = 14  # Debian 12's; others know other checks
+FOR_CLANG = ["-w"]  # warnings are the compiler's business, which is GCC
+
+
+def units(build):
+    """{name: file} of what the build compiles of the project: sources, and bundles of them."""
+    commands = json.loads((build / "compile_commands.json").read_text())
+    found = {}
+    for command in commands:
+        path = pathlib.Path(command["directory"], command["file"]).resolve()
+        if path.is_relative_to(build):
+            if path.parent.name == "Unity":
+                found[str(path.relative_to(build))] = path
+        elif path.suffix == ".cpp" and path.is_relative_to(ROOT):
+            found[str(path.relative_to(ROOT))] = path
+    return found
+
+
+def lint(build, path):
+    """What clang-tidy printed of a file, "" if it found nothing."""
+    done = subprocess.run(
+        ["clang-tidy", "--quiet", "-p", build, *(f"--extra-arg={flag}" for flag in FOR_CLANG),
+         path], cwd=ROOT, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("files", nargs="*", metavar="FILE")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--sample", type=int, metavar="COUNT")
+    arguments = parser.parse_args()
+    build = arguments.build.resolve()
+
+    if shutil.which("clang-tidy") is None:
+        sys.exit("clang-tidy is not installed: run scripts/setup")
+    version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True,
+                             check=True).stdout
+    if f"version {CLANG_TIDY}." not in version:
+        found = re.search(r"version \S+", version)
+        print(f"skipped: clang-tidy {found and found[0]}; the sources follow {CLANG_TIDY}")
+        return 77
+
+    known = units(build)
+    if unknown := set(arguments.files) - set(known):
+        sys.exit(f"{build} compiles no {', '.join(sorted(unknown))}; --all prints what it does")
+    names = sorted(known) if arguments.all else arguments.files
+    if arguments.sample:
+        seed = int(os.environ.get("GPUSIM_SEED") or random.SystemRandom().getrandbits(32))
+        print(f"replay: GPUSIM_SEED={seed}", flush=True)
+        names = random.Random(seed).sample(sorted(known), min(arguments.sample, len(known)))
+    if not names:
+        sys.exit("no files to check: give --all, --sample COUNT or FILE...")
+
+    faulty = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for number, (name, text) in enumerate(
+                zip(names, pool.map(lambda name: lint(build, known[name]), names)), 1):
+            print(f"{number}/{len(names)} {name}{': ' if text else ''}{text}", flush=True)
+            faulty += text != ""
+    print(f"{len(names)} files, {faulty} with findings")
+    return 1 if faulty else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
