@@ -335,6 +335,12 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
       observers_.call_was_made(core, name);
     };
   }
+  if (observers_.follows_calls()) {
+    config.on_handler = [this](uint32_t core, uint64_t pc, uint64_t handler) {
+      observers_.handler_begins(core, pc, handler);
+    };
+    config.on_handler_end = [this](uint32_t core) { observers_.handler_ends(core); };
+  }
   const bool has_family = embedding_.owns_process && options_.gdb_address.empty() &&
                           options_.checkpoint_path.empty() && options_.resume_path.empty();
   if (has_family) {
