@@ -73,6 +73,7 @@ struct RunOptions {
   std::string energy_targets;  // names with commas between; empty: no energy
   std::string profile;         // FILE[,FILE...]; "-": a table on the terminal; empty: none
   FollowCalls follow_calls = FollowCalls::kAuto;
+  std::string core_path;  // of a core file, if a core dies; empty: none
   std::string timeline_path;
   std::string power_path;      // power over time on the energy targets
   // Whose cycles and clock profile and timeline use; empty: 1 per instruction.

@@ -35,6 +35,8 @@ inline constexpr Example kExamples[] = {
     {"run", "gpusim run sobel.elf --checkpoint sobel.gsc --checkpoint-every 1000000000",
      "what a crash leaves"},
     {"run", "gpusim run --resume sobel.gsc --backend scalar", "go on from there"},
+    {"run", "gpusim run sobel.elf --cores 64 --core-file sobel.core",
+     "if it dies: gdb-multiarch sobel.elf sobel.core"},
     {"run", "gpusim run sobel.elf --cores 64 --gdb 1234", "then: gdb-multiarch, target remote ..."},
     {"translate", "gpusim translate sobel.elf -o sobel.gsm", "then: gpusim run sobel.gsm"},
     {"disasm", "gpusim disasm sobel.elf --symbol gpusim_main", "one function"},

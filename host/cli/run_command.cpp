@@ -109,6 +109,8 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
             fmt::format("{} sees a run from its beginning to its end: not with "
                         "--checkpoint or --resume",
                         other));
+  if (!run.gdb_address.empty() && !run.core_path.empty())
+    throw Error("--core-file is not for --gdb, which stops where a core dies: not both");
   if (!run.gdb_address.empty())
     for (const char* other :
          {"--caches", "--check", "--chip", "--plugin", "--trace", "--checkpoint"})
@@ -296,6 +298,10 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option("--gdb", run.gdb_address,
                       "Wait for a debugger at [HOST:]PORT or a socket's path: every core is a "
                       "thread");
+  command->add_option(
+      "--core-file", run.core_path,
+      "If a core dies by a fault or a signal, or all wait for ever, write memory and "
+      "registers to this file, for gdb-multiarch");
   command->add_option("--checkpoint", run.checkpoint_path,
                       "Write the state of the run to this file on SIGUSR1");
   command
