@@ -43,6 +43,8 @@ inline constexpr Example kExamples[] = {
     {"disasm", "gpusim disasm sobel.elf --json", "all of it, for programs"},
     {"info", "gpusim info --json", "for programs"},
     {"info", "gpusim info --program sobel.elf --cores 65536", "memory that each core takes"},
+    {"doctor", "gpusim doctor", "what this machine has, and what to do about what it lacks"},
+    {"doctor", "gpusim doctor --json", "for programs"},
     {"self-test", "gpusim self-test", "whether --backend auto may take the GPUs of this machine"},
     {"energy", "gpusim energy estimate s.json --target fermi,et-soc1", "joules of a run"},
     {"energy", "gpusim energy predict counters.csv", "watts of a GPU's kernels"},
