@@ -20,6 +20,7 @@ namespace gpusim::host {
 Observers::Observers(const RunOptions& options, const std::vector<energy::Target>& targets)
     : options_(options), plugins_(options.plugins, options.own_plugins) {
   if (wants_profile() && options.profile != "-") files_ = parse_profile_files(options.profile);
+  follows_calls_ = decide_on_calls();
   if (!options.timeline_path.empty()) timeline_file_.emplace("--timeline", options.timeline_path);
   if (!options.power_path.empty()) power_file_ = power_file(options.power_path);
   if (!options.trace.empty()) trace_.emplace(parse_trace(options.trace, options.cores));
@@ -47,6 +48,20 @@ Observers::Observers(const RunOptions& options, const std::vector<energy::Target
   if (wants_profile() && options_.timing_target.empty()) take_time_of(targets);
   if (wants_recorder()) prepare_recorder(targets);
   if (options.simulated_time) time_.emplace(table_, options.cores);
+}
+
+// Journals of more cores take more memory than those of so many together.
+constexpr uint32_t kMostFollowedUnasked = 16384;
+
+// Journals of chips and races hold no stack pointers; with a debugger or checkpoints there are
+// none.
+bool Observers::decide_on_calls() const {
+  const RunOptions& o = options_;
+  if (o.follow_calls == FollowCalls::kOff || !wants_profile()) return false;
+  if (o.follow_calls == FollowCalls::kOn) return true;
+  return files_.show_stacks() && o.cores <= kMostFollowedUnasked && !o.check_races &&
+         o.chip.empty() && o.gdb_address.empty() && o.checkpoint_path.empty() &&
+         o.resume_path.empty();
 }
 
 // The first target of --energy that has a clock says how long instructions take, in the profile as
@@ -77,7 +92,9 @@ void Observers::prepare_recorder(const std::vector<energy::Target>& targets) {
 
 TranslateOptions Observers::translation() const {
   return {.journal = wants_journal(),
+          .accesses = wants_accesses(),
           .stamps = options_.check_races,
+          .stack_pointers = follows_calls_,
           .simulated_time = options_.simulated_time || chip_shape_,
           .cpu = options_.cpu};
 }
@@ -102,6 +119,8 @@ void Observers::start(const Module& module, Backend& backend, const MachineConfi
   config_ = config;
   if (wants_journal()) journals_.emplace(module, backend, config);
   if (cache_shape_) journals_->add(caches_.emplace(*cache_shape_, module, config));
+  if (follows_calls_)
+    journals_->add(calls_.emplace(module, config, options_.program, options_.per_core));
   if (options_.check_races) journals_->add(races_.emplace(module, config.cores));
   if (trace_) journals_->add(trace_writer_.emplace(*trace_, module, config.cores));
   if (chip_shape_) {
@@ -121,7 +140,10 @@ uint64_t Observers::longest_slice() {
                   journals_ ? journals_->longest_slice() : RunObserver::longest_slice()});
 }
 
-void Observers::before_slice() { plugins_.announce_blocks(); }
+void Observers::before_slice() {
+  plugins_.announce_blocks();
+  if (calls_) calls_->look_at_new_blocks();
+}
 
 void Observers::slice_has_run() {
   if (journals_) journals_->after_slice();
@@ -159,6 +181,16 @@ void Observers::thread_woken(uint32_t core, uint32_t by) {
 
 void Observers::thread_left(uint32_t core, uint64_t word) {
   if (races_) races_->ended(core, word);
+}
+
+void Observers::handler_begins(uint32_t core, uint64_t pc, uint64_t handler) {
+  const int slot = module_->abi.stack_pointer;
+  if (calls_ && slot != kNoSlot)
+    calls_->handler_begins(core, pc, handler, backend_->slot(core, static_cast<Slot>(slot)));
+}
+
+void Observers::handler_ends(uint32_t core) {
+  if (calls_) calls_->handler_ends(core);
 }
 
 void Observers::call_was_made(uint32_t core, const char* name) {
@@ -293,7 +325,8 @@ void Observers::write_profile_table() const {
                            .backend = backend_->name(),
                            .cores = options_.cores,
                            .table = placed_table_,
-                           .lanes = summarise_lanes(*module_, *backend_)});
+                           .lanes = summarise_lanes(*module_, *backend_),
+                           .calls = calls_ ? std::optional(calls_->stacks()) : std::nullopt});
   if (options_.profile == "-")
     console::err("{}", profile_text(report));
   else

@@ -13,6 +13,7 @@
 #include "host/options.h"
 #include "host/plugin/plugin_host.h"
 #include "host/races/detector.h"
+#include "host/run/call_tree.h"
 #include "host/run/profile_report.h"
 #include "host/run/run_control.h"
 #include "host/run/simulated_time.h"
@@ -47,6 +48,10 @@ class Observers final : public RunObserver {
   // The kernel stored to a word for a thread that ended.
   void thread_left(uint32_t core, uint64_t word);
   void call_was_made(uint32_t core, const char* name);
+  // A signal handler begins where the core was at `pc`, or returns.
+  void handler_begins(uint32_t core, uint64_t pc, uint64_t handler);
+  void handler_ends(uint32_t core);
+  bool follows_calls() const { return follows_calls_; }
   void time_service(uint32_t core, Service service, uint64_t address, uint64_t number) override;
 
   // With --simulated-time: cycles that a core has taken so far.
@@ -68,10 +73,12 @@ class Observers final : public RunObserver {
   bool wants_recorder() const {
     return !options_.timeline_path.empty() || !options_.power_path.empty();
   }
-  bool wants_journal() const {
+  bool wants_accesses() const {
     return options_.check_races || cache_shape_ || chip_shape_ || trace_ ||
            plugins_.wants_journal();
   }
+  bool wants_journal() const { return wants_accesses() || follows_calls_; }
+  bool decide_on_calls() const;
   void prepare_recorder(const std::vector<energy::Target>& targets);
   void place_memory_in(RunSummary& summary);
   void finish_chip(RunSummary& summary);
@@ -90,6 +97,7 @@ class Observers final : public RunObserver {
 
   CycleTable table_, placed_table_;  // for tallies as they are counted, and as caches place them
   ProfileFiles files_;
+  bool follows_calls_ = false;
   std::optional<OutputFile> timeline_file_, power_file_;
   ProfilePlaces places_;
   std::vector<const energy::Target*> timed_;  // the recorder's bases from 1 on
@@ -100,6 +108,7 @@ class Observers final : public RunObserver {
   std::optional<TraceWriter> trace_writer_;
   std::optional<HierarchyShape> cache_shape_;
   std::optional<Journals> journals_;
+  std::optional<CallTree> calls_;
   std::optional<races::Detector> races_;
   MachineConfig config_;
   std::optional<CacheHierarchy> caches_;

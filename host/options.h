@@ -21,6 +21,9 @@ struct AllowedRoot {
 // On which cores of a shared machine a program starts.
 enum class StartCores { kAuto, kAll, kFirst };
 
+// Whether a profile follows calls: kAuto, where a file shows them and nothing speaks against it.
+enum class FollowCalls : uint8_t { kAuto, kOn, kOff };
+
 // Which hosts a guest's internet sockets may reach.
 enum class Network { kNone, kLoopback, kHost };
 
@@ -69,6 +72,8 @@ struct RunOptions {
   bool simulated_time = false;  // in the cycles of timing_target
   std::string energy_targets;  // names with commas between; empty: no energy
   std::string profile;         // FILE[,FILE...]; "-": a table on the terminal; empty: none
+  FollowCalls follow_calls = FollowCalls::kAuto;
+  std::string core_path;  // of a core file, if a core dies; empty: none
   std::string timeline_path;
   std::string power_path;      // power over time on the energy targets
   // Whose cycles and clock profile and timeline use; empty: 1 per instruction.

@@ -28,6 +28,7 @@
 #include "host/isa_coverage.h"
 #include "host/loader.h"
 #include "host/races/report.h"
+#include "host/run/core_file.h"
 #include "host/run/summary_text.h"
 #include "host/run/terminal_lines.h"
 #include "host/run/watch.h"
@@ -282,6 +283,7 @@ Simulation::Simulation(const RunOptions& options, Embedding embedding,
       embedding_(std::move(embedding)),
       stats_file_(file_for("--stats", options_.stats_path)),
       coverage_file_(file_for("--isa-coverage", options_.isa_coverage_path)),
+      core_file_(file_for("--core-file", options_.core_path)),
       energy_targets_(options_.energy_targets.empty()
                           ? std::vector<energy::Target>()
                           : energy::find_targets(options_.energy_targets)),
@@ -292,6 +294,8 @@ Simulation::Simulation(const RunOptions& options, Embedding embedding,
       translator_(open_program(options_.program, translation_of(options_, observers_.translation()),
                                translated_)) {
   if (!embedding_.line) embedding_.line = print_line;
+  if (core_file_ && !core_file_->is_plain())
+    throw Error(fmt::format("--core-file {}: it has to be a plain file", options_.core_path));
   if (embedding_.owns_process) embedding_.interrupted = &stop_signal;
 }
 
@@ -335,6 +339,12 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
       observers_.call_was_made(core, name);
     };
   }
+  if (observers_.follows_calls()) {
+    config.on_handler = [this](uint32_t core, uint64_t pc, uint64_t handler) {
+      observers_.handler_begins(core, pc, handler);
+    };
+    config.on_handler_end = [this](uint32_t core) { observers_.handler_ends(core); };
+  }
   const bool has_family = embedding_.owns_process && options_.gdb_address.empty() &&
                           options_.checkpoint_path.empty() && options_.resume_path.empty();
   if (has_family) {
@@ -363,24 +373,49 @@ void Simulation::load_and_start() {
   load_image(*backend_, module(), plan_);
   if (options_.entry)
     return start_as_call(*backend_, translator_, plan_, *options_.entry, options_.call_args);
-  start_as_process(*backend_, translator_, plan_,
-                   {options_.program, options_.program_args, options_.environment, options_.argv0},
-                   kernel_->starts_alone() ? 1 : options_.cores);
+  auxiliary_vector_ = start_as_process(
+      *backend_, translator_, plan_,
+      {options_.program, options_.program_args, options_.environment, options_.argv0},
+      kernel_->starts_alone() ? 1 : options_.cores);
+}
+
+// What cannot be written is no reason to lose the rest.
+void Simulation::write_core(const Death& death) {
+  CoreFileContents contents{.kernel = *kernel_,
+                            .core = death.core,
+                            .others = {},
+                            .pc_of = death.pc_of,
+                            .signal = death.signal,
+                            .auxiliary_vector = auxiliary_vector_,
+                            .arguments = options_.program};
+  for (uint32_t core = 0; !kernel_->is_private() && core < options_.cores; ++core)
+    if (core != death.core && kernel_->is_alive(core)) contents.others.push_back(core);
+  for (const std::string& word : options_.program_args) contents.arguments += " " + word;
+  try {
+    write_core_file(*core_file_, contents);
+    if (!options_.quiet)
+      embedding_.line(fmt::format("gpusim: note: core-file: gdb-multiarch {} {}", options_.program,
+                                  options_.core_path));
+  } catch (const std::exception& error) {
+    embedding_.line(fmt::format("gpusim: error: {}", error.what()));
+  }
 }
 
 void Simulation::make_control(bool returns_end_cores) {
   if (embedding_.owns_process) signals_ = std::make_unique<SignalSetup>();
-  control_.emplace(translator_, *backend_, plan_, *kernel_,
-                   RunControlOptions{.slice = options_.slice,
-                                     .max_instructions = options_.max_instructions,
-                                     .returns_end_cores = returns_end_cores,
-                                    .show_progress =
-                                        embedding_.owns_process && !options_.quiet && !gdb_,
-                                     .program = options_.program,
-                                     .observer = &observers_,
-                                     .memory = &*memory_watch_,
-                                     .interrupted = embedding_.interrupted},
-                   embedding_.line);
+  control_.emplace(
+      translator_, *backend_, plan_, *kernel_,
+      RunControlOptions{.slice = options_.slice,
+                        .max_instructions = options_.max_instructions,
+                        .returns_end_cores = returns_end_cores,
+                        .show_progress = embedding_.owns_process && !options_.quiet && !gdb_,
+                        .program = options_.program,
+                        .observer = &observers_,
+                        .memory = &*memory_watch_,
+                        .interrupted = embedding_.interrupted,
+                        .on_death = core_file_ ? [this](const Death& d) { write_core(d); }
+                                               : std::function<void(const Death&)>()},
+      embedding_.line);
   observers_.start(module(), *backend_, plan_.config, *control_);
 }
 

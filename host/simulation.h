@@ -91,11 +91,12 @@ class Simulation {
   void report(RunResult& result, double seconds);
   void show_to_watch();
   void note_idle_cores() const;
+  void write_core(const Death& death);
 
   const RunOptions options_;
   Embedding embedding_;
   Watch* watch_ = nullptr;
-  std::optional<OutputFile> stats_file_, coverage_file_;
+  std::optional<OutputFile> stats_file_, coverage_file_, core_file_;
   std::vector<energy::Target> energy_targets_;
   Observers observers_;
   std::unique_ptr<gdb::Server> gdb_;
@@ -107,6 +108,7 @@ class Simulation {
   MemoryBudget budget_;
   std::optional<MemoryWatch> memory_watch_;
   std::optional<Kernel> kernel_;
+  std::vector<std::pair<uint64_t, uint64_t>> auxiliary_vector_;  // as core 0 found it
   std::unique_ptr<SignalSetup> signals_;
   std::optional<RunControl> control_;
 };

@@ -167,6 +167,8 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
     else
       words.push_back(value);
   }
+  image.auxiliary_vector = aux;
+  image.auxiliary_vector.insert(image.auxiliary_vector.end(), extra.begin(), extra.end());
   image.extra_offset = word_bytes * words.size();
   for (const auto& [type, value] : extra) words.insert(words.end(), {type, value});
   words.insert(words.end(), {kAtNull, 0});
@@ -189,8 +191,9 @@ bool makes_its_threads(const Module& module) {
           !find_symbol(module, "gpusim_main"));
 }
 
-void start_as_process(Backend& backend, Translator& translator, const MemoryPlan& plan,
-                      const ProcessStart& start, uint32_t cores) {
+std::vector<AuxEntry> start_as_process(Backend& backend, Translator& translator,
+                                       const MemoryPlan& plan, const ProcessStart& start,
+                                       uint32_t cores) {
   const uint32_t entry =
       block_at(backend, translator, translator.module().entry, "the program's entry");
   const AbiSlots& abi = translator.module().abi;
@@ -220,8 +223,11 @@ void start_as_process(Backend& backend, Translator& translator, const MemoryPlan
   if (!written) throw Error("cannot write the stacks");
   set_if(backend, abi.stack_pointer, {image.stack_pointer, distance});
   set_if(backend, abi.core_id, core_word(plan));
-  if (cores == plan.config.cores) return backend.start_all(entry);
-  for (uint32_t core = 0; core < cores; ++core) backend.start(core, entry);
+  if (cores == plan.config.cores)
+    backend.start_all(entry);
+  else
+    for (uint32_t core = 0; core < cores; ++core) backend.start(core, entry);
+  return image.auxiliary_vector;
 }
 
 uint64_t return_address(const Module& module) {

@@ -21,17 +21,18 @@ struct ProcessStart {
 };
 
 // The initial stack of a process: strings, auxiliary vector, environment, arguments, argc.
+using AuxEntry = std::pair<uint64_t, uint64_t>;  // type, value
 struct StackImage {
   uint64_t stack_pointer = 0;  // of argc; a multiple of 16
   std::vector<uint8_t> bytes;  // from stack_pointer to the top
   // Where in `bytes` words hold addresses on this stack, and where the `extra` entries begin.
   std::vector<size_t> address_words;
   size_t extra_offset = 0;
+  std::vector<AuxEntry> auxiliary_vector;  // all but its end
 
   // For cores whose stacks lie `distance` bytes apart, a multiple of 16: all words of the image.
   std::vector<CoreWord> words(uint64_t distance) const;
 };
-using AuxEntry = std::pair<uint64_t, uint64_t>;  // type, value
 // `extra` follows Linux's own entries. Throws Error if it takes more than `room_bytes`.
 StackImage process_stack(const Module& module, const ProcessStart& start, uint64_t stack_top,
                          uint64_t room_bytes, std::span<const AuxEntry> extra = {});
@@ -41,8 +42,9 @@ StackImage process_stack(const Module& module, const ProcessStart& start, uint64
 bool makes_its_threads(const Module& module);
 
 // The first `cores` cores runnable at the program's entry.
-void start_as_process(Backend& backend, Translator& translator, const MemoryPlan& plan,
-                      const ProcessStart& start, uint32_t cores);
+std::vector<AuxEntry> start_as_process(Backend& backend, Translator& translator,
+                                       const MemoryPlan& plan, const ProcessStart& start,
+                                       uint32_t cores);
 
 // One argument of `--entry`, before cores are told apart.
 struct CallValue {

@@ -22,6 +22,9 @@ inline constexpr uint8_t kNoteBlock = 3;
 // word is a stamp, greater than those of all fences of the slice that came before it.
 inline constexpr uint8_t kNoteStamp = 1 << 2 | kNoteBlock;
 
+// e of a note that stands for no access: the word is a register, the stack pointer.
+inline constexpr uint8_t kNoBytes = 0;
+
 struct NoteField {
   static constexpr uint8_t kMaxBytes = 0xff;
   static constexpr uint8_t pack(AccessKind kind, AddressMode mode) {

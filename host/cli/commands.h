@@ -37,6 +37,7 @@ void add_daemon_command(CLI::App& app, Action& action);
 // Where the build has an engine for PTX (GPUSIM_HAVE_PTX). `command`: what stood after `--`.
 void add_cuda_command(CLI::App& app, const std::vector<std::string>& command, Action& action);
 void add_self_test_command(CLI::App& app, Action& action);
+void add_doctor_command(CLI::App& app, Action& action);
 
 // Those of a program that has more than `run`, `translate`, `disasm`, `info` and `self-test`
 // (other_commands.cpp; none in no_other_commands.cpp).

@@ -23,7 +23,7 @@ struct RawRunOptions {
       host_memory, check;
   std::vector<std::string> roots;
   std::string grid, block, shared;  // of a kernel (PTX)
-  std::string config_path, watch;
+  std::string config_path, watch, call_stacks = "auto";
 };
 
 constexpr const char* kOfKernels[] = {"--grid", "--block", "--shared"};
@@ -109,11 +109,23 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
             fmt::format("{} sees a run from its beginning to its end: not with "
                         "--checkpoint or --resume",
                         other));
+  if (!run.gdb_address.empty() && !run.core_path.empty())
+    throw Error("--core-file is not for --gdb, which stops where a core dies: not both");
   if (!run.gdb_address.empty())
     for (const char* other :
          {"--caches", "--check", "--chip", "--plugin", "--trace", "--checkpoint"})
       if (command.get_option(other)->count() != 0)
         throw Error(fmt::format("--gdb steps cores where {} does not see it: not both", other));
+  run.follow_calls = raw.call_stacks == "on"    ? FollowCalls::kOn
+                     : raw.call_stacks == "off" ? FollowCalls::kOff
+                                                : FollowCalls::kAuto;
+  if (run.follow_calls == FollowCalls::kOn) {
+    if (run.profile.empty() || run.profile == "true")
+      throw Error("--call-stacks on needs --profile=FILE, which shows them");
+    for (const char* other : {"--check", "--chip", "--gdb", "--checkpoint", "--resume"})
+      if (command.get_option(other)->count() != 0)
+        throw Error(fmt::format("--call-stacks on does not work with {}: run twice", other));
+  }
   if (run.check_races && raw.memory == "private")
     throw Error("--check races looks at memory that cores share: not with --memory private");
   if (!run.chip.empty()) {
@@ -142,8 +154,10 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
   for (const std::string& e : run.environment)
     if (e.find('=') == std::string::npos || e.front() == '=')
       throw Error(fmt::format("--env {}: expected NAME=VALUE", e));
-  if (run.per_core && !run.wants_stats() && run.energy_targets.empty())
-    throw Error("--per-core needs --stats FILE, where the counts per core go, or --energy");
+  if (run.per_core && !run.wants_stats() && run.energy_targets.empty() && run.profile.empty())
+    throw Error(
+        "--per-core needs --stats FILE, where the counts per core go, --energy or "
+        "--profile=FILE.folded");
   if (run.profile == "true") run.profile = "-";  // a flag without a value
   if (!run.power_path.empty() && run.energy_targets.empty())
     throw Error("--power-trace needs --energy TARGET, whose power it is");
@@ -230,12 +244,18 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                    "all, or files (gpusim energy targets)")
       ->transform(list_value());
   command
-      ->add_flag(
-          "--profile", run.profile,
-          "Where the instructions went: a table of functions and source lines, or with "
-          "--profile=FILE[,FILE...] files: .json, .html (source text), .folded (flame graphs), "
-          ".callgrind (KCachegrind)")
+      ->add_flag("--profile", run.profile,
+                 "Where the instructions went: a table of functions and source lines, or with "
+                 "--profile=FILE[,FILE...] files: .json, .html (flame graph, source text), .folded "
+                 "(call stacks), "
+                 ".callgrind (KCachegrind)")
       ->transform(list_value());
+  command
+      ->add_option(
+          "--call-stacks", raw->call_stacks,
+          "Whether --profile follows calls, for whole stacks and a flame graph: auto (where "
+          "a file is .folded or .html), on or off (faster)")
+      ->check(CLI::IsMember({"auto", "on", "off"}));
   command->add_option("--timeline", run.timeline_path,
                       "Write what groups of cores did when to this file, for ui.perfetto.dev or "
                       "chrome://tracing; with --energy watts, too");
@@ -278,6 +298,10 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option("--gdb", run.gdb_address,
                       "Wait for a debugger at [HOST:]PORT or a socket's path: every core is a "
                       "thread");
+  command->add_option(
+      "--core-file", run.core_path,
+      "If a core dies by a fault or a signal, or all wait for ever, write memory and "
+      "registers to this file, for gdb-multiarch");
   command->add_option("--checkpoint", run.checkpoint_path,
                       "Write the state of the run to this file on SIGUSR1");
   command
@@ -290,7 +314,8 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                       "Go on from this checkpoint; PROGRAM is needed only if it moved");
   command->add_option("--isa-coverage", run.isa_coverage_path,
                       "Append the decoder's rows that were executed to this file");
-  command->add_flag("--per-core", run.per_core, "Statistics of each core, too");
+  command->add_flag("--per-core", run.per_core,
+                    "Statistics of each core, too; in files of --profile, stacks of each core");
   command->add_flag("--quiet", run.quiet, "No progress, no notes");
   command
       ->add_option("--max-instructions", run.max_instructions,

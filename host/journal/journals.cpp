@@ -24,6 +24,7 @@ std::optional<AccessSite> site_of(const Module& module, uint32_t uop) {
     case Op::note:
       if (u.aux == kNoteBlock) return std::nullopt;
       if (u.aux == kNoteStamp) return site(SiteKind::kStamp);
+      if (NoteField::bytes(u) == kNoBytes) return site(SiteKind::kStackPointer);
       switch (NoteField::kind(u)) {
         case AccessKind::kLoad: return site(SiteKind::kLoad, NoteField::bytes(u));
         case AccessKind::kStore: return site(SiteKind::kStore, NoteField::bytes(u));

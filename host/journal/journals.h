@@ -22,9 +22,11 @@ enum class SiteKind : uint8_t {
   kSignalEvent,
   // The word of a fence's note: its stamp (uir/journal.h).
   kStamp,
+  // The word is the stack pointer, before a call or an indirect jump.
+  kStackPointer,
 };
 constexpr bool has_address(SiteKind k) { return k <= SiteKind::kAtomic; }
-constexpr bool has_word(SiteKind k) { return has_address(k) || k == SiteKind::kStamp; }
+constexpr bool has_word(SiteKind k) { return has_address(k) || k >= SiteKind::kStamp; }
 
 // An access of a block, as the note before it says, or synchronisation.
 struct AccessSite {
@@ -59,10 +61,10 @@ class JournalReader {
 
 // Calls on_block(number, block) and on_access(site, address) in the order of the words; address 0
 // where there is none. Of a block that did not come to its end, up to the last access in it. Stamps
-// are left out.
-template <class OnBlock, class OnAccess>
+// are left out; on_stack_pointer(value) is called for stack pointers.
+template <class OnBlock, class OnAccess, class OnStackPointer>
 void for_each_word(std::span<const uint64_t> words, std::span<const BlockSites> blocks,
-                   OnBlock on_block, OnAccess on_access) {
+                   OnBlock on_block, OnAccess on_access, OnStackPointer on_stack_pointer) {
   const AccessSite *site = nullptr, *end = nullptr;
   const auto skip_to_address = [&] {
     for (; site != end && !has_word(site->kind); ++site) on_access(*site, 0);
@@ -83,15 +85,25 @@ void for_each_word(std::span<const uint64_t> words, std::span<const BlockSites> 
       site = block.accesses.data();
       end = site + block.accesses.size();
       on_block(number, block);
+    } else if (site == end) {
+      continue;  // of a block that began in another slice
     } else if (site->is_vector) {
       vector_word(word);
     } else if (site->kind == SiteKind::kStamp) {
+      ++site;
+    } else if (site->kind == SiteKind::kStackPointer) {
+      on_stack_pointer(word);
       ++site;
     } else {
       on_access(*site++, word);
     }
     skip_to_address();
   }
+}
+template <class OnBlock, class OnAccess>
+void for_each_word(std::span<const uint64_t> words, std::span<const BlockSites> blocks,
+                   OnBlock on_block, OnAccess on_access) {
+  for_each_word(words, blocks, on_block, on_access, [](uint64_t) {});
 }
 
 class Journals {

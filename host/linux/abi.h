@@ -5,6 +5,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "device_sim/uir/module.h"
 
@@ -32,6 +34,14 @@ struct OpenFlag {
   int host;
 };
 
+/// A set of registers as a core file has it: by the names that debuggers know, and bytes of each.
+struct CoreNote {
+  const char* owner;
+  uint32_t type;
+  std::vector<std::pair<std::string, uint32_t>> registers;
+  uint32_t bytes;  // of all; what is left is zero
+};
+
 struct LinuxAbi {
   const char* isa;       // GuestIsa::name
   const char* machine;   // of uname(2)
@@ -55,6 +65,9 @@ struct LinuxAbi {
   uint64_t least_signal_stack;             // MINSIGSTKSZ
   bool has_restorer;                       // struct sigaction has sa_restorer
   std::unique_ptr<SignalFrame> (*make_signal_frame)(const Module& module);
+
+  // Core files. The first set is that of struct elf_prstatus.
+  std::vector<CoreNote> (*core_notes)();
 
   // Start of a function without a C library (--entry).
   uint64_t thread_control_block;      // bytes between the thread pointer and thread-local variables

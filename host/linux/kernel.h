@@ -118,6 +118,9 @@ class Kernel {
     // A thread ended, and told so by a word of memory.
     std::function<void(uint32_t core, uint64_t word)> on_thread_end = {};  // may be empty
     std::function<void(uint32_t core, const char* name)> on_call = {};     // may be empty
+    // A signal handler is about to begin where the core was at `pc`, or returned; may be empty.
+    std::function<void(uint32_t core, uint64_t pc, uint64_t handler)> on_handler = {};
+    std::function<void(uint32_t core)> on_handler_end = {};
     // Makes new processes possible: the words that start gpusim for another program of the guest's,
     // but for that program and what follows it. `stands_in`: this run has something to tell in the
     // end, so that it waits for what it executes.

@@ -329,6 +329,7 @@ bool Kernel::enter_handler(uint32_t core, const SignalInfo& info, uint64_t pc,
                             .return_address = abi_.has_restorer && (action.flags & kSaRestorer)
                                                   ? action.restorer
                                                   : signal_return_code(core)};
+  if (config_.on_handler) config_.on_handler(core, pc, action.handler);
   if (!frame().enter(backend_, core, request)) return false;
   thread.saved_mask.reset();
   thread.mask |= action.mask;
@@ -364,6 +365,7 @@ Reply Kernel::signal_return(uint32_t core) {
   if (restored->lost_a_register)
     note_once("lost register",
               "a signal handler changed a register that the program nowhere sets; it stays zero");
+  if (config_.on_handler_end) config_.on_handler_end(core);
   Thread& thread = threads_[core];
   thread.mask = restored->mask & ~kUnblockable;
   thread.alternate_stack = restored->alternate_stack;

@@ -13,16 +13,11 @@
 #include <iterator>
 
 #include "device_sim/core/memory_view.h"
+#include "host/linux/mapped_areas.h"
 #include "translator/common/isa_list.h"
 
 namespace gpusim::host {
 namespace {
-
-struct Area {
-  uint64_t begin, end;
-  uint8_t rights;
-  std::string name;
-};
 
 // Everything below works on one process as the calling core sees it.
 class Writer {
@@ -64,7 +59,7 @@ class Writer {
 
   std::string maps() const {
     std::string text;
-    for (const Area& a : areas()) {
+    for (const MappedArea& a : areas()) {
       const std::string head = fmt::format(
           "{:08x}-{:08x} {}{}{}p 00000000 00:00 0 ", a.begin, a.end, a.rights & kRead ? 'r' : '-',
           a.rights & kWrite ? 'w' : '-', a.rights & kExecute ? 'x' : '-');
@@ -127,43 +122,14 @@ class Writer {
 
   uint64_t size_bytes() const {
     uint64_t size = 0;
-    for (const Area& a : areas()) size += a.end - a.begin;
+    for (const MappedArea& a : areas()) size += a.end - a.begin;
     return size;
   }
 
-  // Pages of the range with equal rights together; mapped ones only, unless a mapping has none.
-  void add(std::vector<Area>& areas, AddressRange range, const std::string& name,
-           bool is_mapping = false) const {
-    const auto rights = [&](uint64_t address) {
-      return static_cast<uint8_t>(kernel_.backend().permissions(call_.core, address) &
-                                  (kRead | kWrite | kExecute));
-    };
-    for (uint64_t at = range.begin; at < range.end;) {
-      const uint8_t first = rights(at);
-      uint64_t end = at + kPageSize;
-      while (end < range.end && rights(end) == first) end += kPageSize;
-      if (first != 0 || is_mapping) areas.push_back({at, end, first, name});
-      at = end;
-    }
-  }
-
-  std::vector<Area> areas() const {
-    std::vector<Area> all;
-    for (const Segment& s : kernel_.module().segments)
-      add(all, {page_down(s.address), page_up(s.address + s.size_bytes)},
-          kernel_.paths().program());
-    const AddressSpace& space = call_.process->memory;
-    const uint64_t heap_end = page_up(space.program_break());
-    for (const auto& [begin, end] : space.mapped()) {
-      add(all, {begin, std::min(end, heap_end)}, "[heap]");
-      add(all, {std::max(begin, heap_end), end}, {}, /*is_mapping=*/true);
-    }
+  std::vector<MappedArea> areas() const {
     // Threads that pthread_create makes have stacks of their own among the mappings.
     const uint32_t first = kernel_.is_private() || !kernel_.starts_alone() ? call_.core : 0;
-    add(all, {kernel_.plan().stack_bottom(first), kernel_.plan().stack_top(first)}, "[stack]");
-    std::sort(all.begin(), all.end(),
-              [](const Area& a, const Area& b) { return a.begin < b.begin; });
-    return all;
+    return mapped_areas(kernel_, *call_.process, call_.core, {first});
   }
 
   Kernel& kernel_;

@@ -7,10 +7,11 @@
 #include <fstream>
 #include <set>
 
+#include "device_sim/base/digits.h"
 #include "device_sim/base/escape_xml.h"
 #include "device_sim/base/page.h"
+#include "device_sim/base/svg.h"
 #include "host/run/profile_report.h"
-#include "device_sim/base/digits.h"
 
 namespace gpusim::host {
 namespace {
@@ -29,6 +30,10 @@ constexpr const char* kStyle = R"(
 .src td.n, .src th { color: var(--soft); }
 .src th { font-weight: normal; text-align: right; padding: 0.2rem 0.6rem; white-space: nowrap; }
 .src tr.gap td { color: var(--soft); text-align: left; background: var(--raised); }
+.flames { overflow-x: auto; }
+.flames svg { max-width: 100%; height: auto; }
+.flames .chart .flame text { fill: #17202a; font: 11px ui-monospace, monospace; }
+.flames .flame:hover rect { stroke: #17202a; stroke-width: 1; filter: brightness(1.08); }
 .src td.h { background: color-mix(in srgb, var(--accent) calc(var(--heat) * 1%), transparent); }
 )";
 
@@ -148,6 +153,16 @@ std::string source_html(const ProfileReport& r, const SourceFile& file, double m
   return out;
 }
 
+void add_flame_graph(page::Page& p, const ProfileReport& r) {
+  const std::string picture = flame_graph_svg(r);
+  if (picture.empty()) return;
+  p.add_section("Call stacks");
+  p.add_html("<div class=\"flames\">" + picture + "</div>\n");
+  p.add_text(
+      "A function stands on its caller; its width is the share of all cycles that it and what it "
+      "called took. Rest the mouse on it to see how much that is.");
+}
+
 }  // namespace
 
 std::string profile_html(const ProfileReport& r) {
@@ -156,6 +171,7 @@ std::string profile_html(const ProfileReport& r) {
                              grouped(r.total.instructions()), grouped(r.cores),
                              r.cores == 1 ? "" : "s", r.backend, r.table.name));
   p.set_answer(answer(r));
+  p.add_style(svg_style());
   p.add_style(kStyle);
   p.add_section("Lanes and waiting");
   if (r.lanes_are_known) {
@@ -176,6 +192,10 @@ std::string profile_html(const ProfileReport& r) {
     p.add_text("This backend does not count lanes.");
   }
   p.add_text(fmt::format("Looks in vain at what other cores shall change: {} instructions.", grouped(r.lanes.in_vain)));
+  if (r.has_callers)
+    add_flame_graph(p, r);
+  else
+    p.add_text("Calls were not followed: with --call-stacks on there is a flame graph here.");
   p.add_section("Functions");
   p.add_table(table_of(r, r.functions, false), "Functions");
   p.add_table(table_of(r, r.inlined, false), "Inlined functions", "Inlined functions apart");

@@ -97,6 +97,107 @@ Json rows_json(const ProfileReport& r, const std::vector<ProfileRow>& rows, bool
   return list;
 }
 
+// Parts of `whole`, by weights that add up to `all`; none is more than its weight if the whole is
+// no more than all.
+std::vector<uint64_t> shares(uint64_t whole, const std::vector<uint64_t>& weights, uint64_t all) {
+  std::vector<uint64_t> parts(weights.size());
+  if (all == 0) return parts;
+  uint64_t sum = 0, before = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    sum += weights[i];
+    const auto up_to = static_cast<uint64_t>(static_cast<__uint128_t>(whole) * sum / all);
+    parts[i] = up_to - before;
+    before = up_to;
+  }
+  return parts;
+}
+
+// What an instruction took, by how often it was executed in which stack.
+std::vector<PlaceUse> split(const PlaceUse& use, std::span<const CallStacks::Part> by) {
+  std::vector<uint64_t> weights;
+  uint64_t executions = 0;
+  for (const CallStacks::Part& part : by) {
+    weights.push_back(part.executions);
+    executions += part.executions;
+  }
+  const uint64_t all = use.instructions();
+  const std::vector<uint64_t> instructions = shares(all, weights, executions);
+  std::vector<PlaceUse> uses(by.size());
+  // Of the instructions that have no class yet.
+  std::vector<uint64_t> left = instructions;
+  uint64_t all_left = all;
+  for (size_t c = 0; c < use.classes.size(); ++c) {
+    const std::vector<uint64_t> parts = shares(use.classes[c], left, all_left);
+    for (size_t i = 0; i < by.size(); ++i) {
+      uses[i].classes[c] = parts[i];
+      left[i] -= parts[i];
+    }
+    all_left -= use.classes[c];
+  }
+  // Lanes are no less than instructions, where they are counted.
+  const uint64_t counted = std::min(all, use.lanes);
+  const std::vector<uint64_t> active = shares(counted, instructions, all),
+                              lost = shares(use.lanes - counted, weights, executions),
+                              in_vain = shares(use.in_vain, instructions, all);
+  for (size_t i = 0; i < by.size(); ++i) {
+    uses[i].lanes = active[i] + lost[i];
+    uses[i].in_vain = in_vain[i];
+  }
+  return uses;
+}
+
+// Gathers what stacks took. The names of functions get their numbers in the end, by their order.
+class StackCollector {
+ public:
+  explicit StackCollector(const CallStacks* calls) : calls_(calls) {
+    if (!calls) return;
+    for (const std::string& name : calls->names) number_of(name);  // as they are numbered there
+  }
+
+  // `chain`: the innermost function first.
+  void add(uint64_t pc, std::span<const Frame> chain, const PlaceUse& use) {
+    std::vector<uint32_t> innermost;
+    for (size_t i = chain.size(); i-- != 0;) innermost.push_back(number_of(chain[i].function));
+    if (!calls_ || !calls_->by_pc.contains(pc)) {
+      stacks_[{.functions = std::move(innermost)}] += use;
+      return;
+    }
+    const std::vector<CallStacks::Part>& parts = calls_->by_pc.at(pc);
+    const std::vector<PlaceUse> uses = split(use, parts);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (uses[i].instructions() == 0 && uses[i].lanes == 0) continue;
+      ProfileStack stack{parts[i].core, calls_->callers[parts[i].callers]};
+      stack.functions.insert(stack.functions.end(), innermost.begin(), innermost.end());
+      stacks_[std::move(stack)] += uses[i];
+    }
+  }
+
+  std::pair<std::vector<std::string>, std::map<ProfileStack, PlaceUse>> take() {
+    std::vector<std::string> names;
+    std::vector<uint32_t> order(numbers_.size());
+    for (const auto& [name, number] : numbers_) {
+      order[number] = static_cast<uint32_t>(names.size());
+      names.push_back(name);
+    }
+    std::map<ProfileStack, PlaceUse> stacks;
+    for (const auto& [stack, use] : stacks_) {
+      ProfileStack renamed = stack;
+      for (uint32_t& function : renamed.functions) function = order[function];
+      stacks.emplace(std::move(renamed), use);
+    }
+    return {std::move(names), std::move(stacks)};
+  }
+
+ private:
+  uint32_t number_of(const std::string& name) {
+    return numbers_.try_emplace(name, static_cast<uint32_t>(numbers_.size())).first->second;
+  }
+
+  const CallStacks* calls_;
+  std::map<std::string, uint32_t> numbers_;
+  std::map<ProfileStack, PlaceUse> stacks_;
+};
+
 }  // namespace
 
 ProfileReport make_profile_report(const Module& module, const ProfilePlaces& places,
@@ -111,8 +212,11 @@ ProfileReport make_profile_report(const Module& module, const ProfilePlaces& pla
                   .functions = {},
                   .inlined = {},
                   .lines = {},
+                  .names = {},
                   .stacks = {},
+                  .has_callers = input.calls.has_value(),
                   .places = {}};
+  StackCollector stacks(input.calls ? &*input.calls : nullptr);
   std::map<std::string, PlaceUse> functions, inlined;
   std::map<std::pair<std::string, int>, PlaceUse> lines;
   for (const auto& [pc, use] : places) {
@@ -127,11 +231,9 @@ ProfileReport make_profile_report(const Module& module, const ProfilePlaces& pla
     inlined[chain.front().function] += use;
     lines[{chain.front().file, chain.front().line}] += use;
     r.places[{function, chain.back().file, chain.front().file, chain.front().line}] += use;
-    std::vector<std::string> stack;
-    for (auto frame = chain.rbegin(); frame != chain.rend(); ++frame)
-      stack.push_back(frame->function);
-    r.stacks[std::move(stack)] += use;
+    stacks.add(pc, chain, use);
   }
+  std::tie(r.names, r.stacks) = stacks.take();
   for (auto& [name, use] : functions) r.functions.push_back({name, "", 0, use});
   for (auto& [name, use] : inlined) r.inlined.push_back({name, "", 0, use});
   for (auto& [place, use] : lines) r.lines.push_back({"", place.first, place.second, use});
@@ -168,7 +270,10 @@ std::string profile_text(const ProfileReport& r) {
 Json profile_json(const ProfileReport& r) {
   Json stacks = Json::array();
   for (const auto& [stack, use] : r.stacks) {
-    Json object = {{"stack", stack}};
+    Json names = Json::array();
+    for (const uint32_t function : stack.functions) names.push_back(r.names[function]);
+    Json object = {{"stack", std::move(names)}};
+    if (stack.core != CallStacks::kAllCores) object["core"] = stack.core;
     object.update(use_json(r, use));
     stacks.push_back(std::move(object));
   }
@@ -188,7 +293,9 @@ std::string profile_folded(const ProfileReport& r) {
   std::string out;
   for (const auto& [stack, use] : r.stacks) {
     std::string line;
-    for (const std::string& name : stack) {
+    if (stack.core != CallStacks::kAllCores) line = fmt::format("core {}", stack.core);
+    for (const uint32_t function : stack.functions) {
+      const std::string& name = r.names[function];
       std::string clean = name.empty() ? "(unknown)" : printable(name);
       std::replace(clean.begin(), clean.end(), ';', ',');
       line += (line.empty() ? "" : ";") + clean;
@@ -213,6 +320,12 @@ ProfileFiles parse_profile_files(const std::string& text) {
   }
   if (files.list.empty()) throw Error("--profile=: expected FILE[,FILE...]");
   return files;
+}
+
+bool ProfileFiles::show_stacks() const {
+  return std::any_of(list.begin(), list.end(), [](const OutputFile& file) {
+    return file.path().ends_with(".folded") || file.path().ends_with(".html");
+  });
 }
 
 void write_profile(const ProfileFiles& files, const ProfileReport& report) {

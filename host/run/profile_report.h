@@ -3,11 +3,13 @@
 #include <array>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "energy/target.h"
 #include "host/output_file.h"
+#include "host/run/call_tree.h"
 #include "host/run/profile.h"
 #include "host/run/profile_frames.h"
 #include "host/run/timeline_cycles.h"
@@ -28,6 +30,13 @@ struct ProfilePlace {
   auto operator<=>(const ProfilePlace&) const = default;
 };
 
+// Functions as numbers of ProfileReport::names, the outermost first.
+struct ProfileStack {
+  uint32_t core = CallStacks::kAllCores;
+  std::vector<uint32_t> functions;
+  auto operator<=>(const ProfileStack&) const = default;
+};
+
 // Each list adds up to `total`; most cycles first.
 struct ProfileReport {
   std::string program, backend;
@@ -39,7 +48,9 @@ struct ProfileReport {
   std::vector<ProfileRow> functions;  // as compiled: what was inlined counts for its callers
   std::vector<ProfileRow> inlined;    // the innermost function that the source text names
   std::vector<ProfileRow> lines;      // of the innermost function
-  std::map<std::vector<std::string>, PlaceUse> stacks;  // outermost function first
+  std::vector<std::string> names;     // in order
+  std::map<ProfileStack, PlaceUse> stacks;
+  bool has_callers = false;  // in the stacks; else only functions that were inlined
   std::map<ProfilePlace, PlaceUse> places;
 };
 
@@ -48,16 +59,20 @@ struct ProfileInput {
   uint32_t cores = 0;
   CycleTable table;
   LaneSummary lanes;
+  std::optional<CallStacks> calls;  // none: nobody followed calls
 };
 ProfileReport make_profile_report(const Module& module, const ProfilePlaces& places,
                                   const InlineFrames& frames, ProfileInput input);
 
 std::string profile_text(const ProfileReport& report);
 nlohmann::ordered_json profile_json(const ProfileReport& report);
-// "main;sum 123" per line: the input of flame graph programs, which may show inlined functions.
+// "main;sum 123" per line: the input of flame graph programs. With cores apart "core 0;main;sum
+// 123".
 std::string profile_folded(const ProfileReport& report);
 // For KCachegrind and callgrind_annotate.
 std::string profile_callgrind(const ProfileReport& report);
+// The stacks of all cores as a picture: a function stands on its caller, as wide as its cycles.
+std::string flame_graph_svg(const ProfileReport& report);
 // A page with tables and the source text beside what its lines took.
 std::string profile_html(const ProfileReport& report);
 
@@ -65,6 +80,8 @@ std::string profile_html(const ProfileReport& report);
 // beginning: callgrind.out...). Throws Error for others.
 struct ProfileFiles {
   std::vector<OutputFile> list;
+  // Whether one of them is there to show stacks.
+  bool show_stacks() const;
 };
 ProfileFiles parse_profile_files(const std::string& text);
 void write_profile(const ProfileFiles& files, const ProfileReport& report);

@@ -10,6 +10,7 @@
 #include "device_sim/core/backend_traits.h"
 #include "host/exit_status.h"
 #include "host/gdb/host_step.h"
+#include "host/run/core_place.h"
 #include "host/run/deadlock.h"
 #include "host/start_state.h"
 #include "translator/common/isa_list.h"
@@ -137,12 +138,15 @@ bool RunControl::after_slice(std::span<const Event> seen) {
   if (debugger_) debugger_->slice_has_run();
   check_code();  // before anyone outside hears of it
   translate_targets(events);
-  for (const Event& event : events) {
+  for (size_t i = 0; i < events.size(); ++i) {
+    const Event& event = events[i];
+    unhandled_ = std::span(events).subspan(i);
     if (is_return(event))
       end_returned(event.core, event.count);
     else
       for_each_core({&event, 1}, [this](const Event& e) { handle(e); });
   }
+  unhandled_ = {};
   kernel_.leave_retired_code();
   kernel_.output().flush();
   look_around();
@@ -420,7 +424,36 @@ void RunControl::handle_jump(const Event& event) {
                              may_be_written ? Fault::kModifiedCode : place.fault));
 }
 
+void RunControl::tell_death(uint32_t core, int signal, uint64_t pc) {
+  if (!options_.on_death || kernel_.is_child()) return;
+  const auto tell = std::exchange(options_.on_death, nullptr);
+  kernel_.output().flush();
+  tell({.core = core, .signal = signal, .pc_of = [=, this](uint32_t of) {
+          return of == core && pc != 0 ? pc : pc_of(of);
+        }});
+}
+
+// Where the core is, whatever became of it in this slice.
+uint64_t RunControl::pc_of(uint32_t core) {
+  const auto event = std::partition_point(
+      unhandled_.begin(), unhandled_.end(),
+      [&](const Event& e) { return e.core + e.count <= core; });  // they are in core order
+  if (event != unhandled_.end() && event->core <= core) {
+    if (event->status == CoreStatus::kJump) return event->address;
+    if (event->uop >= module().uops.size()) return 0;
+    return event->status == CoreStatus::kFault ? uop_pc(module(), event->uop)
+                                               : place_pc(module(), event->uop);
+  }
+  if (kernel_.is_parked(core)) {
+    const std::optional<uint32_t> uop = kernel_.parked_at(core);
+    return uop && *uop < module().uops.size() ? place_pc(module(), *uop) : 0;
+  }
+  return backend_.place(core) < module().uops.size() ? settled_pc(backend_, module(), core) : 0;
+}
+
 void RunControl::record(StopRecord stop) {
+  constexpr int kSignalled = 128;
+  if (stop.exit_status > kSignalled) tell_death(stop.core, stop.exit_status - kSignalled, stop.pc);
   const uint32_t core = stop.core;
   const int status = stop.exit_status;
   const CallPlace place{.pc = stop.pc, .is_return = stop.pc_is_return};
@@ -476,6 +509,11 @@ void RunControl::sleep_until_something_happens() {
 // Of a run in which others failed before, that is the news: these may have waited for them.
 void RunControl::report_deadlock() {
   reports_.say_new();
+  for (uint32_t core = 0; core < status_.size(); ++core)
+    if (kernel_.is_alive(core)) {
+      tell_death(core, 0, 0);
+      break;
+    }
   const bool is_news = exit_status() == kExitDeadlock;
   line_(is_news
             ? fmt::format("deadlock: {} of {} cores have not ended and none can go on",

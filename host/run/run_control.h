@@ -47,6 +47,14 @@ class RunObserver {
   }
 };
 
+// The first core that dies by a fault or a signal, or waits in a deadlock, before anything is
+// undone.
+struct Death {
+  uint32_t core = 0;
+  int signal = 0;                                // 0: a deadlock
+  std::function<uint64_t(uint32_t core)> pc_of;  // of any core that is alive
+};
+
 struct RunControlOptions {
   uint64_t slice = 0;              // instructions; 0: automatic
   uint64_t max_instructions = 0;   // per core, as configured
@@ -62,6 +70,7 @@ struct RunControlOptions {
   bool reports_at_end = false;
   const volatile std::sig_atomic_t* interrupted =
       nullptr;  // the signal that ends the run, once it came
+  std::function<void(const Death&)> on_death = {};  // once; may be empty
 };
 
 struct RunResult {
@@ -158,6 +167,8 @@ class RunControl {
   void end_returned(uint32_t first, uint32_t count);
   void end_process(uint32_t caller, int status);
   void record(StopRecord stop);
+  void tell_death(uint32_t core, int signal, uint64_t pc);
+  uint64_t pc_of(uint32_t core);
   CallFrames& call_frames();
   void sleep_until_something_happens();
   void report_deadlock();
@@ -184,6 +195,7 @@ class RunControl {
   AsyncSlices* const async_;    // of the backend; or null
   bool slice_runs_ = false;     // on a device
   bool had_slice_ = false;
+  std::span<const Event> unhandled_;  // of the last slice
   RunResult result_;
   std::vector<int16_t> status_;  // per core: exit status, once it ended
 };

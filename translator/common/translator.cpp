@@ -107,6 +107,14 @@ Module make_module(ElfFile& elf, uint32_t cpu, CodeMap code) {
   return module;
 }
 
+bool notes_accesses(const TranslateOptions& options) { return options.journal && options.accesses; }
+
+NoteOptions notes_of(const TranslateOptions& options) {
+  return {.accesses = options.accesses,
+          .stamps = options.stamps,
+          .stack_pointers = options.stack_pointers};
+}
+
 bool has_syscalls(const std::vector<CodeBlock>& blocks) {
   return std::any_of(blocks.begin(), blocks.end(), [](const CodeBlock& b) {
     return b.draft.end.present && b.draft.uops.back().op == Op::service;
@@ -124,7 +132,7 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
 
   Module module = make_module(elf, cpu, lay_out_code(elf));
   std::vector<CodeBlock> blocks =
-      form_all_blocks(isa, {cpu, options.simulated_time, options.journal}, image);
+      form_all_blocks(isa, {cpu, options.simulated_time, notes_accesses(options)}, image);
   list_unknown(image, blocks, module);
   if (options.optimise) {
     const SlotSet zero_slots = find_zero_slots(isa, blocks);
@@ -140,7 +148,7 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
     optimise_blocks(isa, {.whole_program = true, .is_function = is_function}, blocks);
   }
   if (options.journal)
-    for (CodeBlock& b : blocks) note_accesses(isa, b.draft, options.stamps);
+    for (CodeBlock& b : blocks) note_accesses(isa, b.draft, notes_of(options));
   for (CodeBlock& b : blocks)
     if (!renumber_slots(slots, b)) throw std::logic_error("a pass uses a slot that nothing did");
   describe_slots(isa, slots, module);
@@ -208,7 +216,8 @@ Translator open_program(std::span<const uint8_t> bytes, const std::string& name,
         read_elf(bytes, name, options.interpreter ? Dynamic::kAllowed : Dynamic::kRefused);
     if (!elf.interpreter.empty()) return Translator::open_dynamic(std::move(elf), name, options);
     if (elf.isa->rare_slots.may_use && !can_write_code(elf)) {
-      const Guise guise{cpu_number(*elf.isa, options.cpu), options.simulated_time, options.journal};
+      const Guise guise{cpu_number(*elf.isa, options.cpu), options.simulated_time,
+                        notes_accesses(options)};
       // Which other slots its code needs shows too late.
       if (const auto unused = find_unused_slots(*elf.isa, guise, elf.pieces())) {
         SlotMap slots = make_slot_map(*elf.isa, ~*unused, /*has_syscalls=*/true);
@@ -268,7 +277,7 @@ Translator::Place Translator::block_at(uint64_t pc) {
     if (breakpoints_ && breakpoints_->addresses.contains(at)) return true;
     return on_demand_ ? on_demand_->starts_block(module_.code, at) : exists(at);
   };
-  BlockFormer former(*isa_, {cpu_, options_.simulated_time, options_.journal}, code, starts,
+  BlockFormer former(*isa_, {cpu_, options_.simulated_time, notes_accesses(options_)}, code, starts,
                      on_demand_ ? OnDemand::kNearBlocks : BlockFormer::kAll);
   if (!former.has_insn(pc) && code_source_)
     if (std::optional<Segment> late = code_source_(pc)) add_late_code(std::move(*late));
@@ -354,7 +363,7 @@ std::optional<Translator::Single> Translator::instruction(uint64_t pc) const {
   const auto code = [this](uint64_t at) { return code_at(*isa_, module_, at); };
   if (!module_.code.is_aligned(pc) || !isa_->first_insn(pc, code(pc))) return std::nullopt;
   CodeBlock block = form_block(*isa_, pc, code, [](uint64_t) { return true; },
-                               {cpu_, options_.simulated_time, options_.journal});
+                               {cpu_, options_.simulated_time, notes_accesses(options_)});
   remove_sink_writes(*isa_, block.draft);
   replace_zero_slots_in(block);
   renumber_slots(renumbering_, block);
@@ -381,8 +390,8 @@ void Translator::translate_again() {
   const auto starts_block = [&](uint64_t pc) {
     return starts.contains(pc) || (on_demand_ && on_demand_->starts_block(module_.code, pc));
   };
-  BlockFormer former(*isa_, {cpu_, options_.simulated_time, options_.journal}, code, starts_block,
-                     on_demand_ ? starts.size() : BlockFormer::kAll);
+  BlockFormer former(*isa_, {cpu_, options_.simulated_time, notes_accesses(options_)}, code,
+                     starts_block, on_demand_ ? starts.size() : BlockFormer::kAll);
   for (const uint64_t pc : starts)
     if (former.has_insn(pc)) former.add(pc);
   add_blocks(former.finish([](uint64_t) { return false; }));
@@ -412,7 +421,7 @@ void Translator::add_blocks(std::vector<CodeBlock> blocks) {
   if (on_demand_) scope.reads_flags = [this](uint64_t pc) { return reads_flags(pc); };
   if (options_.optimise) optimise_blocks(*isa_, scope, blocks);
   for (CodeBlock& b : blocks) {
-    if (options_.journal) note_accesses(*isa_, b.draft, options_.stamps);
+    if (options_.journal) note_accesses(*isa_, b.draft, notes_of(options_));
     renumber_slots(renumbering_, b);
   }
   link_blocks(std::move(blocks), module_, on_demand_ ? &on_demand_->open : nullptr,
@@ -427,8 +436,8 @@ bool Translator::reads_flags(uint64_t pc) {
   constexpr int kMostBlocks = 3;
   const auto code = [this](uint64_t at) { return code_at(*isa_, module_, at); };
   const auto starts = [this](uint64_t at) { return on_demand_->starts_block(module_.code, at); };
-  const BlockFormer former(*isa_, {cpu_, options_.simulated_time, options_.journal}, code, starts,
-                           1);
+  const BlockFormer former(*isa_, {cpu_, options_.simulated_time, notes_accesses(options_)}, code,
+                           starts, 1);
   for (int i = 0; i < kMostBlocks && former.has_insn(pc); ++i) {
     const CodeBlock block = former.form(pc);
     const FlagsUse use = first_use_of_flags(*isa_, block);

@@ -26,7 +26,10 @@ struct ElfFile;  // translator/elf/elf_file.h
 struct TranslateOptions {
   bool optimise = true;  // false: the visitors' micro-ops as they are (to find a bug in a pass)
   bool journal = false;  // with notes of what cores do (device_sim/uir/journal.h)
-  bool stamps = false;   // with `journal`: fences note their order, too
+  // With `journal`: what is noted beside the blocks that cores execute.
+  bool accesses = true;         // accesses to memory
+  bool stamps = false;          // fences: their order
+  bool stack_pointers = false;  // calls and indirect jumps: the stack pointer
   bool simulated_time = false;  // services order cores in simulated time (Service::kTime*)
   std::string cpu = {};  // one of GuestIsa::cpus; empty: the ISA's default, or the module file's
   /// open_program(): the file of a dynamic program's interpreter (PT_INTERP), which is loaded

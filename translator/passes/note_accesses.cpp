@@ -43,10 +43,16 @@ uint64_t offset_of(const Uop& u, const NotedAccess& access) {
   return access.kind == AccessKind::kAtomic ? 0 : u.imm;
 }
 
+// Calls, returns, and jumps that may be either.
+bool leaves_function(const Uop& u) {
+  return u.op == Op::jmp_reg ||
+         (u.op == Op::jmp && static_cast<JumpHint>(u.aux) == JumpHint::kCall);
+}
+
 class Noter {
  public:
-  Noter(const GuestIsa& isa, DraftBlock& draft, bool stamps)
-      : isa_(isa), draft_(draft), stamps_(stamps) {}
+  Noter(const GuestIsa& isa, DraftBlock& draft, const NoteOptions& options)
+      : isa_(isa), draft_(draft), options_(options) {}
 
   void run() {
     add({.op = Op::note, .a = isa_.roles.zero, .b = isa_.roles.zero, .aux = kNoteBlock}, 0);
@@ -54,10 +60,17 @@ class Noter {
       const Uop& u = draft_.uops[i];
       const uint16_t insn = draft_.uop_insn[i];
       if (last_ && insn_ != insn) last_.reset();
-      if (const auto access = access_of(u)) note(u, insn, *access);
+      if (options_.accesses)
+        if (const auto access = access_of(u)) note(u, insn, *access);
+      if (options_.stack_pointers && i + 1 == draft_.uops.size() && leaves_function(u))
+        add({.op = Op::note,
+             .a = static_cast<Slot>(isa_.abi.stack_pointer),
+             .b = isa_.roles.zero,
+             .e = kNoBytes},
+            insn);
       if (last_ && writes_slot(u, base_)) last_.reset();
       add(u, insn);
-      if (stamps_ && u.op == Op::fence)
+      if (options_.stamps && u.op == Op::fence)
         add({.op = Op::note, .a = isa_.roles.zero, .b = isa_.roles.zero, .aux = kNoteStamp}, insn);
     }
     draft_.uops = std::move(uops_);
@@ -100,7 +113,7 @@ class Noter {
 
   const GuestIsa& isa_;
   DraftBlock& draft_;
-  const bool stamps_;
+  const NoteOptions options_;
   std::vector<Uop> uops_;
   std::vector<uint16_t> uop_insn_;
   // The note that the next access may be part of: its place, and the access so far.
@@ -113,8 +126,8 @@ class Noter {
 
 }  // namespace
 
-void note_accesses(const GuestIsa& isa, DraftBlock& draft, bool stamps) {
-  Noter(isa, draft, stamps).run();
+void note_accesses(const GuestIsa& isa, DraftBlock& draft, const NoteOptions& options) {
+  Noter(isa, draft, options).run();
 }
 
 }  // namespace gpusim

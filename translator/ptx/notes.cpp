@@ -62,7 +62,7 @@ void add_notes(DraftBlock& draft, Notes notes) {
     made.roles.zero = kZeroSlot;
     return made;
   }();
-  note_accesses(isa, draft, /*stamps=*/has_checks);
+  note_accesses(isa, draft, {.stamps = has_checks});
   // The aux of amo_fadd is more than a size.
   for (size_t i = 1; i < draft.uops.size(); ++i)
     if (draft.uops[i].op == Op::amo_fadd && draft.uops[i - 1].op == Op::note)

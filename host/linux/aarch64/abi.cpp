@@ -1,6 +1,8 @@
 #include "host/linux/aarch64/abi.h"
 
+#include <elf.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include "host/linux/aarch64/signal_frame.h"
 
@@ -15,6 +17,18 @@ constexpr OpenFlag kOpenFlags[] = {{0040000, O_DIRECTORY}, {0100000, O_NOFOLLOW}
 
 std::unique_ptr<host::SignalFrame> make_signal_frame(const Module& module) {
   return std::make_unique<SignalFrame>(module);
+}
+
+// arch/arm64/include/uapi/asm/ptrace.h: struct user_pt_regs, user_fpsimd_state
+std::vector<CoreNote> core_notes() {
+  std::vector<std::pair<std::string, uint32_t>> general, vectors;
+  for (int i = 0; i < 31; ++i) general.emplace_back(fmt::format("x{}", i), 8);
+  for (const char* name : {"sp", "pc", "cpsr"}) general.emplace_back(name, 8);
+  for (int i = 0; i < 32; ++i) vectors.emplace_back(fmt::format("v{}", i), 16);
+  for (const char* name : {"fpsr", "fpcr"}) vectors.emplace_back(name, 4);
+  return {{"CORE", NT_PRSTATUS, std::move(general), 34 * 8},
+          {"CORE", NT_PRFPREG, std::move(vectors), 528},
+          {"LINUX", NT_ARM_TLS, {{"tpidr", 8}}, 8}};
 }
 
 }  // namespace
@@ -34,6 +48,7 @@ const LinuxAbi kAbi = {
     .least_signal_stack = 5120,  // arch/arm64/include/uapi/asm/signal.h
     .has_restorer = true,
     .make_signal_frame = make_signal_frame,
+    .core_notes = core_notes,
     .thread_control_block = 16,  // ELF for the Arm 64-bit Architecture, 10: variant 1, two words
     .global_pointer_symbol = nullptr};
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "host/linux/calls.h"
+#include "host/linux/riscv/core_notes.h"
 #include "host/linux/riscv/signal_frame.h"
 
 namespace gpusim::host::riscv32 {
@@ -144,6 +145,7 @@ const LinuxAbi kAbi = {.isa = "riscv32",
                        .least_signal_stack = 2048,  // asm-generic/signal.h
                        .has_restorer = false,
                        .make_signal_frame = riscv::make_signal_frame<uint32_t>,
+                       .core_notes = riscv::core_notes<uint32_t>,
                        .thread_control_block = 0,  // as of 64 bits
                        .global_pointer_symbol = "__global_pointer$"};
 

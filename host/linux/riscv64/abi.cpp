@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include "host/linux/kernel.h"
+#include "host/linux/riscv/core_notes.h"
 #include "host/linux/riscv/signal_frame.h"
 #include "host/linux/riscv64/hwprobe.h"
 
@@ -39,6 +40,7 @@ const LinuxAbi kAbi = {
     .least_signal_stack = 2048,  // asm-generic/signal.h
     .has_restorer = false,
     .make_signal_frame = riscv::make_signal_frame<uint64_t>,
+    .core_notes = riscv::core_notes<uint64_t>,
     .thread_control_block = 0,  // RISC-V ELF psABI, "Thread Local Storage": what libraries keep of
                                 // a thread lies before its variables
     .global_pointer_symbol = "__global_pointer$"};

@@ -60,10 +60,14 @@ class Profile(unittest.TestCase):
         harness.build_all(
             {"guests.elf": [CROSS, "-O1", "-g", *BARE, entries, HERE / "guests.c"],
              "plain.elf": [CROSS, "-O1", *BARE, entries, HERE / "guests.c"],
-             "signals.elf": [CROSS, "-O1", "-g", "-static", cls.build / "signals.c"]},
+             "signals.elf": [CROSS, "-O1", "-g", "-static", cls.build / "signals.c"],
+             "stacks.elf": [CROSS, "-O2", "-g", "-static", HERE / "stacks.c"],
+             "exceptions.elf": [CROSS.replace("gcc", "g++"), "-O2", "-g", "-static",
+                                HERE / "exceptions.cpp"]},
             harness.compiler_version(CROSS), cls.build, os.cpu_count())
-        cls.guests, cls.plain, cls.signals = (cls.build / f"{name}.elf"
-                                              for name in ("guests", "plain", "signals"))
+        cls.guests, cls.plain, cls.signals, cls.stacks, cls.exceptions = (
+            cls.build / f"{name}.elf"
+            for name in ("guests", "plain", "signals", "stacks", "exceptions"))
         cls.line_numbers = {}
         for number, line in enumerate((HERE / "guests.c").read_text().splitlines(), 1):
             mark = re.search(r"// (line A|odd|even)$", line)
@@ -91,8 +95,8 @@ class Profile(unittest.TestCase):
 
     def profile(self, *words, status=0):
         """Profile and statistics of the same run, after checking that they agree exactly."""
-        self.run_gpusim(*words, "--quiet", "--profile=p.json,p.html,p.folded", "--stats", "s.json",
-                        status=status)
+        self.run_gpusim(words[0], "--quiet", "--profile=p.json,p.html,p.folded", "--stats",
+                        "s.json", *words[1:], status=status)
         profile, stats = (json.loads((self.folder / f"{name}.json").read_text()) for name in "ps")
         classes = {name: count for name, count in stats["classes"].items() if count}
         self.assertEqual(profile["total"]["classes"], classes)
@@ -176,21 +180,24 @@ class Profile(unittest.TestCase):
         inlined = {f["function"]: f["guest_instructions"] for f in profile["inlined"]}
         self.assertGreater(inlined["inlined_square"], inlined["outer"])
         stacks = [tuple(part["stack"]) for part in profile["stacks"]]
-        self.assertIn(("outer", "inlined_twice", "inlined_square"), stacks)
+        self.assertIn(("inlining", "outer", "inlined_twice", "inlined_square"), stacks)
         hottest = profile["lines"][0]
         self.assertEqual(pathlib.Path(hottest["file"]).name, "guests.c")
         self.assertEqual(hottest["line"], self.line_numbers["line A"])
         page = (self.folder / "p.html").read_text()
         self.assertIn("sum += x ^ i;", page)
-        self.assertIn("outer;inlined_twice;inlined_square ",
-                      (self.folder / "p.folded").read_text())
+        self.assertIn("\ninlining;outer;inlined_twice;inlined_square ",
+                      "\n" + (self.folder / "p.folded").read_text())
+        profile, _ = self.entry("inlining", "--call-stacks", "off", cores=3)
+        self.assertIn(["outer", "inlined_twice", "inlined_square"],
+                      [part["stack"] for part in profile["stacks"]])
 
     def test_lines_agree_with_addr2line(self):
         """Functions and lines of each address, by a program that we did not write."""
         tool = f"/usr/bin/{ISA}-linux-gnu-addr2line"
         if not os.path.exists(tool):
             self.skipTest("no addr2line for this ISA")
-        profile, _ = self.entry("inlining", cores=1)
+        profile, _ = self.entry("inlining", "--call-stacks", "off", cores=1)
         symbols = subprocess.run([f"/usr/bin/{ISA}-linux-gnu-nm", "-S", self.guests], check=True,
                                  capture_output=True, text=True).stdout
         begin, size = next((int(w[0], 16), int(w[1], 16))
@@ -225,6 +232,170 @@ class Profile(unittest.TestCase):
         cycles = profile["cycle_table"]["cycles"]
         self.assertAlmostEqual(profile["total"]["cycles"],
                                sum(n * cycles[name] for name, n in stats["classes"].items()))
+
+    # --- call stacks
+
+    def folded(self, *words):
+        """Stacks of a run, (function, ...) -> instructions, after checking that they add up."""
+        self.profile(*words)
+        stacks = {}
+        for line in (self.folder / "p.folded").read_text().splitlines():
+            stack, _, count = line.rpartition(" ")
+            stacks[tuple(stack.split(";"))] = int(count)
+        return stacks
+
+    @staticmethod
+    def below(stacks, *functions):
+        """What was executed in the last of these functions, itself, called so from anywhere."""
+        return sum(n for stack, n in stacks.items() if stack[-len(functions):] == functions)
+
+    def check_work(self, stacks, expected, calibration):
+        """work(n) executes fixed + n * step instructions."""
+        step, fixed = calibration
+        for functions, calls in expected.items():
+            self.assertEqual(self.below(stacks, *functions, "work"),
+                             sum(fixed + n * step for n in calls), functions)
+
+    def calibrate(self, stacks):
+        short, long = (self.below(stacks, "main", name, "work") for name in ("first", "second"))
+        step, rest = divmod(long - short, 2000)
+        self.assertEqual(rest, 0)
+        self.assertIn(step, range(2, 6))
+        return step, short - 1000 * step
+
+    EXPECTED = {
+        ("main", "first"): [1000],
+        ("main", "second"): [3000],
+        **{("main", *["recursive"] * depth): [100] for depth in range(1, 6)},
+        ("main", "even"): [10],
+        ("main", "even", "even"): [10],
+        ("main", "even", "even", "odd"): [20],
+        ("main", "even", "even", "odd", "even"): [10],
+        ("main", "tail_caller"): [40],
+        ("main", "tail_target"): [500] * 2,  # in the place of who called it
+        ("main", "jumper"): [700] * 3,
+        ("main", "jumper", "through", "through", "thrower"): [200] * 3,
+        ("main", "after"): [50] * 3,
+        ("main", "outside", "inlined"): [60],
+        ("main", "signalled"): [70],
+        ("(signal)", "handler"): [300],
+        ("main", "escaper"): [80] * 2,
+        ("(signal)", "escapes"): [400] * 2,
+        ("main", "escaper", "after"): [50] * 2,
+    }
+
+    def test_stacks_of_all_kinds_of_calls(self):
+        before = None
+        for backend in ("scalar", "simd"):
+            for options in ((), ("--slice", "50"), ("--no-native",)):
+                with self.subTest(backend=backend, options=options):
+                    stacks = self.folded(self.stacks, "--backend", backend, *options)
+                    calibration = self.calibrate(stacks)
+                    self.check_work(stacks, self.EXPECTED, calibration)
+                    # All of work() was called by one of these.
+                    self.assertEqual(sum(n for stack, n in stacks.items() if stack[-1] == "work"),
+                                     sum(self.below(stacks, *f, "work") for f in self.EXPECTED))
+                    for stack in stacks:
+                        if stack[-1] in ("handler", "escapes", "compare"):
+                            self.assertIn("main", stack)
+                    self.assertTrue(any("sorter" in stack and stack[-1] == "compare"
+                                        for stack in stacks))
+                    self.assertEqual(before or stacks, stacks)
+                    before = stacks
+
+    def test_stacks_of_processes_in_lockstep(self):
+        alone = self.folded(self.stacks)
+        for backend in ("simd", "scalar"):
+            with self.subTest(backend=backend):
+                many = self.folded(self.stacks, "--backend", backend, "--memory", "private",
+                                   "--cores", 70)
+                self.assertEqual(many, {stack: 70 * n for stack, n in alone.items()})
+
+    def test_stacks_of_threads(self):
+        for backend in ("simd", "scalar"):
+            with self.subTest(backend=backend):
+                stacks = self.folded(self.stacks, "--backend", backend, "--cores", 4, "--",
+                                     "threads")
+                calibration = self.calibrate(stacks)
+                self.check_work(stacks, {**self.EXPECTED, ("worker", "first"): [1000] * 3,
+                                         ("worker", "second"): [3000]}, calibration)
+                self.assertFalse([stack for stack in stacks if {"worker", "main"} <= set(stack)])
+
+    def test_stacks_of_each_core(self):
+        sums = {}
+        self.run_gpusim(self.stacks, "--quiet", "--profile=p.folded,p.json", "--per-core",
+                        "--cores", "4", "--backend", "simd", "--", "threads")
+        for line in (self.folder / "p.folded").read_text().splitlines():
+            stack, _, count = line.rpartition(" ")
+            core, *functions = stack.split(";")
+            sums.setdefault(core, {})[tuple(functions)] = int(count)
+        self.assertEqual(set(sums), {f"core {i}" for i in range(4)})
+        calibration = self.calibrate(sums["core 0"])
+        self.check_work(sums["core 0"], self.EXPECTED, calibration)
+        second = [bool(self.below(sums[f"core {i}"], "second", "work")) for i in range(1, 4)]
+        self.assertEqual(second, [False, True, False])
+        for i in range(1, 4):
+            self.check_work(sums[f"core {i}"], {("worker", "first"): [1000]}, calibration)
+        profile = json.loads((self.folder / "p.json").read_text())
+        self.assertEqual({part["core"] for part in profile["stacks"]}, set(range(4)))
+        self.assertEqual(sum(part["guest_instructions"] for part in profile["stacks"]),
+                         profile["total"]["guest_instructions"])
+
+    def test_stacks_that_exceptions_unwind(self):
+        stacks = self.folded(self.exceptions)
+        fixed = self.below(stacks, "main", "calibrates", "work")
+        caught = self.below(stacks, "main", "catches", "work")
+        thrown = [self.below(stacks, "main", "catches", *["throws"] * depth, "work")
+                  for depth in range(1, 4)]
+        self.assertEqual(thrown[0], thrown[1])
+        self.assertEqual(thrown[0], thrown[2])
+        # 700, 100 and 1000 rounds.
+        step = (caught - thrown[0]) // (3 * 600)
+        self.assertEqual(caught - thrown[0], 3 * 600 * step)
+        self.assertEqual(fixed, thrown[0] // 3 + 900 * step)
+
+    def test_deep_and_many_stacks_have_an_end(self):
+        stacks = self.folded(self.stacks, "--", "deep")
+        self.assertLess(max(map(len, stacks)), 140)
+        deeper = [stack for stack in stacks if "(deeper calls)" in stack]
+        self.assertTrue(deeper)
+        self.assertGreater(self.below(stacks, "(deeper calls)", "recursive"), 800 * 3)
+        for option in ("--profile=p.html", "--profile=p.json"):
+            self.run_gpusim(self.stacks, "--quiet", option, "--call-stacks", "on", "--", "deep")
+
+    def test_programs_that_switch_stacks_add_up(self):
+        stacks = self.folded(self.stacks, "--", "switch")
+        self.assertTrue(any(stack[-1] == "work" and "coroutine" in stack for stack in stacks))
+
+    def test_the_page_has_a_flame_graph(self):
+        self.run_gpusim(self.stacks, "--quiet", "--profile=p.html")
+        page = (self.folder / "p.html").read_text()
+        self.assertIn("<h2", page)
+        tips = re.findall(r'<g class="flame"><title>([^<]*)</title>', page)
+        self.assertRegex(tips[0], r"^all: 100\.00 % \([\d,]+ cycles, [\d,]+ instructions\)$")
+        shares = {}
+        for tip in tips:
+            name, share = re.match(r"(.*): ([\d.]+) % ", tip).groups()
+            shares[name] = shares.get(name, 0) + float(share)
+        self.assertGreater(shares["main"], 80)
+        self.assertGreater(shares["second"], shares["first"])
+        self.assertIn("(signal)", shares)
+        self.run_gpusim(self.stacks, "--quiet", "--profile=p.html", "--call-stacks", "off")
+        page = (self.folder / "p.html").read_text()
+        self.assertNotIn('class="flame"', page)
+        self.assertIn("with --call-stacks on", page)
+        self.run_gpusim(self.guests, "--entry", "inlining", "--arg", "@core", "--cores", 20000,
+                        "--quiet", "--profile=p.html")
+        self.assertIn("with --call-stacks on", (self.folder / "p.html").read_text())
+
+    def test_call_stacks_with_other_observers(self):
+        caches = HERE.parents[2] / "examples" / "caches" / "l1_l2.json"
+        expected = self.folded(self.stacks)
+        self.assertEqual(self.folded(self.stacks, "--caches", caches), expected)
+        self.run_gpusim(self.stacks, "--quiet", "--profile=p.html", "--gdb", "x", "--call-stacks",
+                        "on", status=2)
+        self.run_gpusim(self.stacks, "--quiet", "--profile=p.folded", "--check", "races", "--cores",
+                        "2")
 
     # --- timelines and power
 
@@ -343,12 +514,17 @@ class Profile(unittest.TestCase):
         self.assertIn("do not add up", done.stderr)
 
     def test_observing_changes_nothing(self):
-        _, stats = self.entry("forked", "--threads", "1", "--timeline", "t.json", cores=300)
+        _, stats = self.entry("forked", "--threads", "1", "--timeline", "t.json", "--call-stacks",
+                              "off", cores=300)
         self.run_gpusim(self.guests, "--entry", "forked", "--arg", "@core", "--cores", "300",
                         "--quiet",
                         "--threads", "1", "--stats", "plain.json")
         plain = json.loads((self.folder / "plain.json").read_text())
         for key in ("classes", "guest_instructions", "micro_ops", "divergence", "functions"):
+            self.assertEqual(stats[key], plain[key])
+        # Following calls takes micro-ops, but executes the same.
+        _, stats = self.entry("forked", "--threads", "1", cores=300)
+        for key in ("classes", "guest_instructions", "functions"):
             self.assertEqual(stats[key], plain[key])
 
     # --- what is refused
@@ -365,6 +541,12 @@ class Profile(unittest.TestCase):
                       self.refused(*forked, "--energy", "ptx-volta", "--power-trace", "w.csv"))
         self.assertIn("no clock", self.refused(*forked, "--profile", "--timing", "ptx-volta"))
         self.assertIn("--timing needs", self.refused(*forked, "--timing", "cortex-a7"))
+        self.assertIn("--profile=FILE",
+                      self.refused(*forked, "--profile", "--call-stacks", "on"))
+        self.assertIn("does not work with --chip",
+                      self.refused(*forked, "--profile=p.folded", "--chip", "x", "--call-stacks",
+                                   "on"))
+        self.assertIn("--call-stacks", self.refused(*forked, "--call-stacks", "maybe"))
         self.refused(*forked, "--profile", "--timing", "no-such-target")
         self.refused(*forked, "--timeline", "no/such/folder/t.json")
 
