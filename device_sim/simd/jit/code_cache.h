@@ -19,7 +19,8 @@ struct NativeVariants {
   static constexpr int kAttempts = 12;
   // Group passes that found no variant until the next one is recorded.
   static constexpr uint32_t kPatienceForMisses = 64;
-  // Passes that a variant left in the middle, for values of other forms, until another is tried.
+  // Passes that a variant left before the end of a block, for values of other forms, until another
+  // is tried.
   static constexpr uint32_t kPatienceForMisfits = 64;
 
   std::atomic<int> count = 0;
@@ -30,6 +31,7 @@ struct NativeVariants {
   // Several may fit what values are like at the entry, and differ in what they expect later.
   std::atomic<int> first = 0;         // the one that is tried first
   std::atomic<uint32_t> misfits = 0;  // since it is
+  std::atomic<bool> stale = false;    // it does not fit any more
   int attempts = 0;                   // under the cache's mutex
 
   // Whether this pass shall be recorded, and given to CodeCache::add().
@@ -38,8 +40,8 @@ struct NativeVariants {
            misses.fetch_add(1, std::memory_order_relaxed) >= kPatienceForMisses &&
            !recording.exchange(true, std::memory_order_relaxed);
   }
-  // The first variant was left in the middle. Whether this pass did it once too often: the next is
-  // recorded, or another variant comes first.
+  // The first variant was left before the end of a block. If that happened too often, the next pass
+  // is recorded, or another variant comes first.
   void note_misfit() {
     if (misfits.fetch_add(1, std::memory_order_relaxed) != kPatienceForMisfits) return;
     if (closed.load(std::memory_order_relaxed))
@@ -57,7 +59,6 @@ struct NativeVariants {
            stale.exchange(false, std::memory_order_relaxed) &&
            !recording.exchange(true, std::memory_order_relaxed);
   }
-  std::atomic<bool> stale = false;
 };
 
 struct NativeEntry {

@@ -211,6 +211,7 @@ const Uop* run_marked(Group& g, const Uop* u) {
     if (HWY_UNLIKELY(variants.want_another())) return record<kFull>(g, u, variants);
     const int count = variants.count.load(std::memory_order_acquire);
     const int first = variants.first.load(std::memory_order_relaxed);
+    const int64_t budget = g.budget;
     for (int k = 0; k < count; ++k) {
       const int v = first + k < count ? first + k : first + k - count;
       const simd::NativeCode code = variants.code[v].load(std::memory_order_relaxed);
@@ -219,7 +220,7 @@ const Uop* run_marked(Group& g, const Uop* u) {
         g.misfit = 0;
         if (next != nullptr && next != simd::kMissed) {
           note_misfit(g, next);
-          if (k == 0) variants.note_misfit();
+          if (k == 0 && g.budget == budget) variants.note_misfit();
         }
       }
       if (HWY_UNLIKELY(next == simd::kEarly))
