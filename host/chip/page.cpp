@@ -9,6 +9,7 @@
 
 #include "device_sim/base/page.h"
 #include "device_sim/base/svg.h"
+#include "host/chip/changes.h"
 #include "host/chip/report.h"
 
 namespace gpusim::host::chip {
@@ -281,7 +282,7 @@ std::string floor_plan_svg(const ChipReport& r) {
 
 std::string chip_html(const ChipReport& r, const std::string& program) {
   page::Page p(fmt::format("{} on chip {}", std::filesystem::path(program).filename().string(),
-                           r.shape.name));
+                           text_of(ChangedChip{r.shape.name, r.shape.changes})));
   uint64_t instructions = 0;
   for (const CoreCounts& c : r.result.totals.counts) instructions += c.instructions;
   p.set_subtitle(fmt::format(

@@ -9,6 +9,7 @@
 
 #include "energy/quantities.h"
 #include "energy/report.h"
+#include "host/chip/changes.h"
 
 namespace gpusim::host::chip {
 namespace {
@@ -196,7 +197,8 @@ std::string chip_text(const ChipReport& r) {
   const double all = std::accumulate(r.stack.begin(), r.stack.end(), 0.0);
   std::string text = fmt::format(
       "chip {}: {:.0f} cycles{}, {} at {}; {:.3f} instructions per cycle on {} cores\n",
-      r.shape.name, r.cycles, r.result.has_region ? " in the region of interest" : "",
+      text_of(ChangedChip{r.shape.name, r.shape.changes}), r.cycles,
+      r.result.has_region ? " in the region of interest" : "",
       energy::pretty(energy::Seconds(r.seconds)), fmt::format("{:g} MHz", r.shape.clock_hz / 1e6),
       share(count_of(c.instructions), r.cycles), r.cores);
   text += "  of the cores' time:";
@@ -290,8 +292,11 @@ Json chip_json(const ChipReport& r, bool per_core) {
   Json object = {
       {"name", r.shape.name},
       {"cycles", r.cycles},
+  Json changes = Json::object();
+  for (const auto& [key, value] : r.shape.changes) changes[key] = value;
       {"seconds", r.seconds},
       {"clock_hz", r.shape.clock_hz},
+      {"changes", std::move(changes)},
       {"begin_cycle", cycles_of(r.result.begin)},
       {"region_of_interest", r.result.has_region},
       {"instructions", c.instructions},

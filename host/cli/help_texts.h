@@ -32,6 +32,8 @@ inline constexpr Example kExamples[] = {
      "hits and misses; memory on and off the chip"},
     {"run", "gpusim run sobel.elf --cores 1024 --chip mesh-1024 --chip-page chip.html",
      "time, traffic and energy on a chip with caches and a network"},
+    {"run", "gpusim run sobel.elf --cores 64 --chip mesh-1024,memory.latency_cycles=200",
+     "the same with slower memory"},
     {"run", "gpusim run sobel.elf --checkpoint sobel.gsc --checkpoint-every 1000000000",
      "what a crash leaves"},
     {"run", "gpusim run --resume sobel.gsc --backend scalar", "go on from there"},

@@ -277,8 +277,9 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                       "FILE[,CORE]: write what the cores, or this one, access: .din (Dinero IV), "
                       ".ramulator (Ramulator 2) or .champsim (ChampSim)");
   command->add_option("--chip", run.chip,
-                      "Time, traffic and energy on this chip: a JSON file, or a name that `gpusim "
-                      "info --chips` lists");
+                      "CHIP[,KEY=VALUE]...: time, traffic and energy on this chip, a JSON file "
+                      "or a name that `gpusim info --chips` lists; with single keys of its "
+                      "description changed, as in mesh-1024,memory.latency_cycles=200");
   command->add_option("--chip-page", run.chip_page_path,
                       "Write what the chip did to this HTML file: where time went, floor plan, "
                       "traffic");

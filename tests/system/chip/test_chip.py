@@ -251,3 +251,28 @@ if __name__ == "__main__":
     Chip.source = pathlib.Path(sys.argv[2]).resolve()
     Chip.build = pathlib.Path(sys.argv[3]).resolve()
     unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
+    def test_changed_keys_are_those_of_a_changed_file(self):
+        changed = self.changed("tutorial-4", memory={"latency_cycles": 177},
+                               l1_data={"size": "8K"})
+        of_file = self.on_chip(changed, 4, "mixed", 200)["chip"]
+        keys = ("memory.latency_cycles=177", "l1_data.size=8K")
+        of_keys = self.on_chip(",".join(("tutorial-4", *keys)), 4, "mixed", 200)["chip"]
+        self.assertEqual(of_keys["changes"], dict(key.split("=") for key in keys))
+        for key in set(of_file) - {"changes"}:
+            self.assertEqual(of_keys[key], of_file[key], key)
+        as_it_is = self.on_chip("tutorial-4", 4, "mixed", 200)["chip"]
+        self.assertEqual(as_it_is["changes"], {})
+        self.assertNotEqual(as_it_is["cycles"], of_keys["cycles"])
+        # A file, too; and a list, whose commas are its own.
+        path = self.folder / "my,chip.json"
+        path.write_text(json.dumps(self.chips["tutorial-4"]))
+        done = self.run_gpusim(self.guest, "--chip", path, "--quiet", "--", "relay", 9)
+        self.assertIn("chip tutorial-4: ", done.stderr)
+        path = path.rename(self.folder / "chip.json")
+        change = f"{path},memory.channels=2,memory.tiles=[1,3]"
+        done = self.run_gpusim(self.guest, "--chip", change, "--quiet", "--", "relay", 9)
+        self.assertIn("chip tutorial-4,memory.channels=2,memory.tiles=[1,3]: ", done.stderr)
+
+                              (("--chip", "bus-8,shared.sise=1M"), "did you mean size?"),
+                              (("--chip", "bus-8,shared.sise=1M"), "slices, ways"),
+                              (("--chip", "bus-8,shared.size=some"), "\"size\" must be"),
