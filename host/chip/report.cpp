@@ -186,7 +186,10 @@ ChipReport make_report(const ChipModel& chip, ChipResult result, const ChipSourc
     r.remarks.push_back(
         fmt::format("cores ran so far apart that the order of their requests was given up {} times",
                     r.result.forced));
-  if (chip.program().region_is_function() && !r.result.has_region)
+  const auto& range = chip.program().range();
+  if (range && range->end != ~uint64_t{0} && r.result.has_region && !r.result.region_has_ended)
+    r.remarks.push_back("the run ended before the region of interest did");
+  if ((range || chip.program().region_is_function()) && !r.result.has_region)
     r.remarks.push_back("the region of interest was never reached: figures are of the whole run");
   return r;
 }
@@ -289,14 +292,14 @@ Json chip_json(const ChipReport& r, bool per_core) {
   Json rows = Json::array();
   for (const ChipEnergy::Row& row : r.energy.rows)
     rows.push_back({{"part", row.name}, {"joules", row.joules}, {"events", row.events}});
-  Json object = {
-      {"name", r.shape.name},
-      {"cycles", r.cycles},
   Json changes = Json::object();
   for (const auto& [key, value] : r.shape.changes) changes[key] = value;
+  Json object = {
+      {"name", r.shape.name},
+      {"changes", std::move(changes)},
+      {"cycles", r.cycles},
       {"seconds", r.seconds},
       {"clock_hz", r.shape.clock_hz},
-      {"changes", std::move(changes)},
       {"begin_cycle", cycles_of(r.result.begin)},
       {"region_of_interest", r.result.has_region},
       {"instructions", c.instructions},

@@ -58,6 +58,9 @@ std::string chip_html(const ChipReport& report, const std::string& program);
 // The floor plan: tiles by how long their cores waited for memory, links by how full they were.
 std::string floor_plan_svg(const ChipReport& report);
 
+// What cores, links and channels did when, for Perfetto. The chip recorded a timeline.
+std::string chip_timeline_json(const ChipReport& report, const std::string& program);
+
 // For `gpusim info --chips`.
 std::string chip_list_text();
 std::string chip_list_json();  // with where each figure is from
