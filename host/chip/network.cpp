@@ -130,8 +130,10 @@ Delivery Network::send(uint32_t from, uint32_t to, uint32_t payload_bytes, Ticks
       shape_.topology == Topology::kCrossbar || shape_.topology == Topology::kBus;
   const bool is_levels = shape_.topology == Topology::kHierarchical;
   const Ticks flit_time = flits * kCycle;
-  const Ticks share =
-      is_levels ? ticks(shape_.levels[common_level(from, to)].cycles) / scratch_.size() : 0;
+  // Tiles of an innermost cluster have no link between them.
+  const Ticks share = is_levels && !scratch_.empty()
+                          ? ticks(shape_.levels[common_level(from, to)].cycles) / scratch_.size()
+                          : 0;
   for (size_t i = 0; i < scratch_.size(); ++i) {
     const bool is_eject = !is_single && !is_levels && i + 1 == scratch_.size();
     if (!is_levels) d.arrival += router_;
@@ -191,7 +193,8 @@ void Network::broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks n
   for (uint32_t to = 0; to < tiles_; ++to) {
     if (to == from) continue;
     matrix_[size_t{from} * tiles_ + to] += payload_bytes + shape_.header_bytes;
-    arrivals[to] = heads_[tree.last[to]] + (flits - 1) * kCycle;
+    arrivals[to] =
+        (tree.last[to] == Tree::kRoot ? at : heads_[tree.last[to]]) + (flits - 1) * kCycle;
     if (is_levels) arrivals[to] += ticks(shape_.levels[common_level(from, to)].cycles);
   }
 }

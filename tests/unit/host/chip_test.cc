@@ -188,6 +188,24 @@ TEST_CASE("a timeline says when a core computed and when it waited for memory") 
   CHECK(r.timeline->row(1).size() == 3);
 }
 
+TEST_CASE("tiles of an innermost cluster have no link between them") {
+  NetworkShape shape;
+  shape.topology = Topology::kHierarchical;
+  shape.columns = 4;
+  shape.levels = {{.tiles = 2, .cycles = 3}, {.tiles = 4, .cycles = 7}};
+  Network network(shape);
+  CHECK(network.send(0, 1, 0, 0, 0).arrival == ticks(3));
+  CHECK(network.send(2, 3, 24, 0, 0).arrival == ticks(4));  // two flits
+  CHECK(network.send(0, 1, 0, 0, 0).arrival == network.zero_load(0, 1, 0));
+  CHECK(network.flit_hops() == 0);
+  std::vector<Ticks> arrivals;
+  network.broadcast(0, 0, 0, 0, arrivals);
+  CHECK(arrivals[0] == 0);
+  CHECK(arrivals[1] == ticks(3));
+  CHECK(arrivals[2] == arrivals[3]);
+  CHECK(arrivals[2] >= ticks(7));
+}
+
 TEST_CASE("a miss costs the sum of what lies on its way") {
   // Slice 0 and memory are on the core's tile: instruction 1, slice 10, memory 64 / 16 + 100.
   Stream near(1);
