@@ -36,6 +36,7 @@ Observers::Observers(const RunOptions& options, const std::vector<energy::Target
   if (options.check_races && options.cores > races::Detector::kMostCores)
     throw Error(fmt::format("--check races works on up to {} cores, not on {}",
                             races::Detector::kMostCores, options.cores));
+  if (!options.chip_sample.empty()) chip::parse_sampling(options.chip_sample);
   if (!options.chip_page_path.empty())
     chip_page_file_.emplace("--chip-page", options.chip_page_path);
   if (!options.chip_timeline_path.empty())
@@ -130,6 +131,8 @@ void Observers::start(const Module& module, Backend& backend, const MachineConfi
                                               find_isa(module.isa)->register_bits / 8,
                                               options_.chip_region);
     if (chip_timeline_file_) chip_->record_timeline();
+    if (!options_.chip_sample.empty())
+      chip_->sample_pieces(chip::parse_sampling(options_.chip_sample));
     journals_->add(*chip_);
   }
   if (plugins_.wants_journal()) journals_->add(plugins_);

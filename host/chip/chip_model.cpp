@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <utility>
 
 namespace gpusim::host::chip {
 namespace {
@@ -17,6 +18,9 @@ constexpr Ticks kHotParts = 64;
 constexpr uint32_t kSilentSlices = 2, kSilentSlicesOfLooks = 64;
 // Words of all cores' streams that may wait for slower cores.
 constexpr size_t kMostBacklog = size_t{1} << 26;
+
+// Before a piece of a sampled run.
+constexpr Ticks kWarmingIntervals = 5;
 
 enum Why : uint8_t { kRuns, kOrder, kWord, kLockHeld };
 
@@ -260,7 +264,11 @@ bool ChipModel::advance(bool is_final) {
   go_on_from_free_run();
   serve_until(until_);
   from_ = std::max(from_, weave_until_);
-  if (program_.range()) look_at_range();
+  // At the end of a whole interval cores have executed what belongs to the time up to here.
+  if (from_ == until_) {
+    if (program_.range()) look_at_range();
+    if (plan_) look_at_plan();
+  }
   sample(from_);
   return true;
 }
@@ -724,16 +732,76 @@ void ChipModel::end_region() {
   region_ends_ = false;
 }
 
+uint64_t ChipModel::executed() const {
+  uint64_t instructions = 0;
+  for (const auto& c : cores_) instructions += c->model.counts.instructions;
+  return instructions;
+}
+
 // A region by number of instructions begins and ends with a window.
 void ChipModel::look_at_range() {
   if (end_) return;
-  uint64_t instructions = 0;
-  for (const auto& c : cores_) instructions += c->model.counts.instructions;
+  const uint64_t instructions = executed();
   if (!begin_) {
     if (instructions >= program_.range()->first)
       begin_ = std::make_unique<Totals>(totals_at(from_));
   } else if (instructions >= program_.range()->end) {
     end_ = std::make_unique<Totals>(totals_at(from_));
+  }
+}
+
+// --- Pieces in detail
+
+void ChipModel::sample_pieces(const SamplingPlan& plan) {
+  plan_ = plan;
+  if (is_of_interest()) return;  // from the first instruction on
+  detail_ = Detail::kNo;
+  memory_.ignore_load(true);
+}
+
+bool ChipModel::is_of_interest() const {
+  if (end_ || region_ends_) return false;
+  // Whether a program that could mark its region ever does so is not known before.
+  return begin_ || !(program_.region_is_function() || program_.range());
+}
+
+// After an interval.
+void ChipModel::look_at_plan() {
+  if (detail_ != Detail::kNo) in_detail_ += from_ - looked_at_;
+  looked_at_ = from_;
+  const uint64_t now = executed();
+  if (begin_ && !std::exchange(region_has_begun_, true)) {
+    pieces_.clear();
+    piece_from_ = detail_ == Detail::kNo ? now - std::min(now, plan_->skip) : now;
+    if (detail_ == Detail::kYes) piece_begin_ = from_;
+  }
+  const auto stop = [&] {
+    detail_ = Detail::kNo;
+    memory_.ignore_load(true);
+  };
+  if (!is_of_interest()) {
+    if (detail_ != Detail::kNo) stop();
+    piece_from_ = now - std::min(now, plan_->skip);  // the next piece begins with the region
+    return;
+  }
+  switch (detail_) {
+    case Detail::kNo:
+      if (now - piece_from_ < plan_->skip) return;
+      detail_ = Detail::kWarming;
+      piece_begin_ = from_ + kWarmingIntervals * ticks(shape_.interval_cycles);
+      memory_.ignore_load(false);
+      return;
+    case Detail::kWarming:
+      if (from_ < piece_begin_) return;
+      detail_ = Detail::kYes;
+      piece_from_ = now;
+      piece_begin_ = from_;
+      return;
+    case Detail::kYes:
+      if (now - piece_from_ < plan_->detail) return;
+      pieces_.push_back({now - piece_from_, cycles_of(from_ - piece_begin_)});
+      piece_from_ = now;
+      stop();
   }
 }
 
@@ -832,6 +900,17 @@ ChipResult ChipModel::finish(std::span<const BlockSites> blocks) {
     result.begin = begin_->time;
     result.totals -= *begin_;
     result.has_region = true;
+  }
+  if (plan_) {
+    if (detail_ != Detail::kNo) in_detail_ += now_.time - std::min(now_.time, looked_at_);
+    if (detail_ == Detail::kYes && is_of_interest() && executed() > piece_from_ &&
+        now_.time > piece_begin_)
+      pieces_.push_back({executed() - piece_from_, cycles_of(now_.time - piece_begin_)});
+    uint64_t instructions = 0;
+    for (const CoreCounts& c : result.totals.counts) instructions += c.instructions;
+    result.sampled = estimate_cycles(pieces_, instructions);
+    result.sampled->modelled_cycles = cycles_of(result.totals.time);
+    result.in_detail = in_detail_;
   }
   for (const auto& c : cores_) result.clocks.push_back(c->clock);
   result.samples = samples_;

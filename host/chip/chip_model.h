@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <string>
 #include <unordered_map>
@@ -18,6 +19,7 @@
 #include "host/chip/core_model.h"
 #include "host/chip/memory_system.h"
 #include "host/chip/program_model.h"
+#include "host/chip/sampling.h"
 #include "host/chip/timeline.h"
 #include "host/chip/totals.h"
 #include "host/journal/journals.h"
@@ -35,6 +37,8 @@ struct ChipResult {
   // and per core, over the whole run.
   std::vector<uint64_t> off_chip_at, off_chip_of;
   std::shared_ptr<const ChipTimeline> timeline;  // of the whole run, if one was asked for
+  std::optional<SampledCycles> sampled;
+  Ticks in_detail = 0;  // of the run, if it was sampled
   // Waits whose end no simulated write explains, and how often memory for the cores' streams ran
   // out: where these are not 0, time depends on how the run was made.
   uint64_t unexplained_waits = 0, forced = 0;
@@ -45,6 +49,9 @@ class ChipModel final : public JournalReader {
   ChipModel(const ChipShape& shape, const Module& module, const MachineConfig& config,
             uint32_t pointer_bytes, const std::string& region);
   ~ChipModel() override;
+  // Before the run: look at pieces of it in detail. Between them links, ports and channels are
+  // taken to be free.
+  void sample_pieces(const SamplingPlan& plan);
   // Before the run: note what cores did when.
   void record_timeline() { timeline_ = std::make_shared<ChipTimeline>(config_.cores); }
 
@@ -122,7 +129,10 @@ class ChipModel final : public JournalReader {
   void lost(uint32_t core, uint64_t line, bool stays_shared);
   Totals totals_at(Ticks time);
   void end_region();
+  uint64_t executed() const;
   void look_at_range();
+  bool is_of_interest() const;
+  void look_at_plan();
   void sample(Ticks end, bool is_last = false);
   void end_last_sample(Ticks end);
 
@@ -157,6 +167,14 @@ class ChipModel final : public JournalReader {
   bool region_ends_ = false;  // end_ has to be taken before anything else happens
   std::vector<uint64_t> off_chip_at_, off_chip_of_;
   uint64_t unexplained_waits_ = 0, forced_ = 0;
+
+  // Of a sampled run. A piece begins in kWarming, until queues are as long as they get.
+  enum class Detail : uint8_t { kNo, kWarming, kYes } detail_ = Detail::kYes;
+  std::optional<SamplingPlan> plan_;
+  std::vector<DetailPiece> pieces_;
+  bool region_has_begun_ = false;
+  uint64_t piece_from_ = 0;  // instructions
+  Ticks piece_begin_ = 0, looked_at_ = 0, in_detail_ = 0;
 
   std::shared_ptr<ChipTimeline> timeline_;
   std::vector<Sample> samples_;

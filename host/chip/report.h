@@ -32,6 +32,7 @@ struct ChipReport {
   ChipResult result;
   uint32_t cores = 0;  // simulated
   double cycles = 0, seconds = 0;
+  double use_cycles = 0;               // that use of links, slices and channels is of
   std::array<double, kParts> stack{};  // cycles, all cores together
   std::vector<PlaceTime> functions, lines;
   struct Pair {

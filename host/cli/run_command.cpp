@@ -134,8 +134,8 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
       throw Error("--chip has caches of its own: not with --caches");
     if (run.simulated_time) throw Error("--chip has time of its own: not with --simulated-time");
   } else if (!run.chip_page_path.empty() || !run.chip_region.empty() ||
-             !run.chip_timeline_path.empty()) {
-    throw Error("--chip-page, --chip-timeline and --region need --chip CHIP");
+             !run.chip_timeline_path.empty() || !run.chip_sample.empty()) {
+    throw Error("--chip-page, --chip-sample, --chip-timeline and --region need --chip CHIP");
   }
   if (run.checkpoint_path.empty() && (run.checkpoint_every != 0 || run.checkpoint_stop))
     throw Error("--checkpoint-every and --checkpoint-stop need --checkpoint FILE");
@@ -284,6 +284,9 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_option("--chip-page", run.chip_page_path,
                       "Write what the chip did to this HTML file: where time went, floor plan, "
                       "traffic");
+  command->add_option("--chip-sample", run.chip_sample,
+                      "detail=N,skip=M: N instructions of all cores together in detail, then M "
+                      "without queues, and so on; cycles with how sure they are");
   command->add_option("--chip-timeline", run.chip_timeline_path,
                       "Write what the chip's cores, links and channels did when to this file, for "
                       "ui.perfetto.dev or chrome://tracing");

@@ -38,6 +38,9 @@ class Chip(GpusimCase):
         cls.nbody = cls.build / "nbody.elf"
         subprocess.run([*compiler, "-fno-math-errno", "-DN=96", "-DSTEPS=1", "-o", cls.nbody,
                         cls.source / "examples" / "nbody.c", *runtime, "-lgcc"], check=True)
+        for name in ("histogram", "fft", "matmul_int"):
+            subprocess.run([*compiler, "-fno-math-errno", "-o", cls.build / f"{name}.elf",
+                            cls.source / "examples" / f"{name}.c", *runtime, "-lgcc"], check=True)
         cls.chips = {path.stem: json.loads(path.read_text())
                      for path in (cls.source / "host" / "chip" / "chips").glob("*.json")}
 
@@ -349,6 +352,54 @@ class Chip(GpusimCase):
         self.assertGreaterEqual(sum(e["args"]["cycles"] for e in phases[0]),
                                 stats["begin_cycle"] + stats["cycles"])
 
+    # ---- Pieces in detail
+
+    def test_sampled_cycles_are_as_near_as_they_say(self):
+        for name, chip, cores, plan in (("nbody", "bus-8", 8, "detail=2K,skip=20K"),
+                                        ("histogram", "bus-8", 8, "detail=20K,skip=200K"),
+                                        ("fft", "mempool-256", 64, "detail=20K,skip=200K"),
+                                        ("matmul_int", "bus-8", 8, "detail=100K,skip=500K"),
+                                        ("matmul_int", "mempool-256", 64, "detail=20K,skip=200K")):
+            with self.subTest(name=name, chip=chip):
+                elf = self.build / f"{name}.elf"
+                whole = self.run_on_chip(elf, chip, cores)["chip"]
+                stats = self.run_on_chip(elf, chip, cores, options=("--chip-sample", plan))["chip"]
+                sampling = stats["sampling"]
+                self.assertGreater(sampling["pieces"], 9)
+                self.assertLess(sampling["instructions"], 0.5 * stats["instructions"])
+                self.assertLessEqual(abs(stats["cycles"] - whole["cycles"]),
+                                     sampling["error_cycles"])
+                self.assertLess(sampling["error_cycles"], 0.5 * whole["cycles"])
+                self.assertAlmostEqual(
+                    stats["cycles"],
+                    sampling["cycles"] / sampling["instructions"] * stats["instructions"],
+                    delta=1)
+                self.assertAlmostEqual(
+                    sampling["error_cycles"], sampling["uncertainty_95_cycles"] +
+                    abs(stats["cycles"] - sampling["modelled_cycles"]), delta=1)
+                # Caches went on as ever.
+                for level, key in (("l1", "accesses"), ("l1", "misses"), ("shared", "accesses")):
+                    self.assertLess(abs(stats[level][key] - whole[level][key]),
+                                    0.05 * whole[level][key] + 100, f"{level}.{key}")
+                for use in "link_use", "slice_use", "channel_use":
+                    self.assertLessEqual(max(stats[use]), 1.01, use)
+        self.assertNotIn("sampling", whole)
+
+    def test_pieces_are_of_the_region_and_the_same_however_it_is_run(self):
+        def sampled(*options):
+            return self.on_chip("tutorial-4", 4, "locks", 40, 1000, 1, 0,
+                                options=("--chip-sample", "detail=8K,skip=8K", *options))["chip"]
+        one = sampled()
+        self.assertTrue(one["region_of_interest"])
+        self.assertLessEqual(one["sampling"]["instructions"], one["instructions"])
+        for options in (("--backend", "scalar"), ("--slice", 333)):
+            again = sampled(*options)
+            for key in ("cycles", "sampling", "stack", "misses"):
+                self.assertEqual(again[key], one[key], f"{options} {key}")
+        few = self.on_chip("tutorial-4", 1, "chase", 1 << 16, 64, 10,
+                           options=("--chip-sample", "detail=1M,skip=1M"))["chip"]
+        self.assertIn("in detail", few["remarks"][0])
+
     def test_energy_of_targets_knows_where_accesses_were_served(self):
         stats = self.on_chip("tutorial-4", 4, "mixed", 500, options=("--energy", "et-soc1"))
         self.assertGreater(stats["classes"]["on_chip_memory"], 0)
@@ -393,6 +444,8 @@ class Chip(GpusimCase):
                               (("--chip", "bus-8", "--simulated-time"), "--simulated-time"),
                               (("--chip-page", "x.html"), "--chip"),
                               (("--chip-timeline", "x.json"), "--chip"),
+                              (("--chip-sample", "detail=1,skip=1"), "--chip"),
+                              (("--chip", "bus-8", "--chip-sample", "skip=1"), "detail=N,skip=M"),
                               (("--chip", "bus-8", "--chip-timeline", "no/x.json"),
                                "--chip-timeline"),
                               (("--chip", "bus-8", "--checkpoint", "x"), "--chip")):

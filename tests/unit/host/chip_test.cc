@@ -9,6 +9,7 @@
 #include "device_sim/base/error.h"
 #include "host/chip/builtin_chips.h"
 #include "host/chip/chip_model.h"
+#include "host/chip/sampling.h"
 
 namespace gpusim::host::chip {
 namespace {
@@ -204,6 +205,82 @@ TEST_CASE("tiles of an innermost cluster have no link between them") {
   CHECK(arrivals[1] == ticks(3));
   CHECK(arrivals[2] == arrivals[3]);
   CHECK(arrivals[2] >= ticks(7));
+}
+
+TEST_CASE("cycles of a sampled run, with how sure they are") {
+  CHECK(parse_sampling("detail=10K,skip=2M").detail == 10'000);
+  CHECK(parse_sampling("detail=10K,skip=2M").skip == 2'000'000);
+  for (const char* bad : {"", "detail=1", "skip=1,detail=1", "detail=0,skip=1", "detail=1,skip=x",
+                          "detail=1,skip=1T", "detail=1,skip=99999999999999999999"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(parse_sampling(bad), Error);
+  }
+  CHECK(estimate_cycles({}, 100).pieces == 0);
+  CHECK(estimate_cycles({{10, 30}}, 100).cycles == 300);
+  CHECK(estimate_cycles({{10, 30}}, 100).uncertainty < 0);
+  // By hand: 2.5 cycles per instruction; rests -5 and 5, so 5 sqrt(2) / sqrt(2) of a mean piece of
+  // 10 instructions, 12.706 for one degree of freedom, and 80 % of the run unseen.
+  const SampledCycles two = estimate_cycles({{10, 20}, {10, 30}}, 100);
+  CHECK(two.cycles == doctest::Approx(250));
+  CHECK(two.uncertainty == doctest::Approx(12.706 * 5 / 10 * std::sqrt(0.8) * 100));
+  CHECK(estimate_cycles({{10, 20}, {10, 20}}, 100).uncertainty == 0);
+  CHECK(estimate_cycles({{10, 20}, {10, 30}}, 20).uncertainty == 0);  // all of it
+  // The interval holds the truth in 95 % of cases.
+  std::mt19937_64 random(3);
+  std::lognormal_distribution<double> spread(1, 0.3);
+  int covered = 0;
+  constexpr int kRuns = 1000, kAll = 400, kEvery = 20;
+  for (int run = 0; run < kRuns; ++run) {
+    std::vector<DetailPiece> pieces;
+    double truth = 0;
+    for (int i = 0; i < kAll; ++i) {
+      const double cycles = 100 * spread(random);
+      truth += cycles;
+      if (i % kEvery == 0) pieces.push_back({100, cycles});
+    }
+    const SampledCycles s = estimate_cycles(pieces, uint64_t{100} * kAll);
+    covered += std::abs(s.cycles - truth) <= s.uncertainty;
+  }
+  CHECK(covered > 0.92 * kRuns);
+  CHECK(covered < 0.98 * kRuns);
+}
+
+TEST_CASE("without load, messages take what they take alone, and are counted as ever") {
+  std::mt19937_64 random(5);
+  for (const Topology topology : {Topology::kMesh, Topology::kTorus, Topology::kRing,
+                                  Topology::kCrossbar, Topology::kBus, Topology::kHierarchical}) {
+    NetworkShape shape;
+    shape.topology = topology;
+    shape.columns = 5;
+    shape.rows = 4;
+    shape.router_cycles = 2;
+    if (topology == Topology::kHierarchical)
+      shape.levels = {{.tiles = 5, .cycles = 3}, {.tiles = 20, .cycles = 7}};
+    Network ignoring(shape);
+    ignoring.ignore_load(true);
+    Network alone(shape);
+    Ticks now = 0;
+    std::vector<Ticks> x, y;
+    for (int i = 0; i < 500; ++i) {
+      now += ticks(1000);
+      const auto from = static_cast<uint32_t>(random() % 20),
+                 to = static_cast<uint32_t>(random() % 20);
+      CHECK(ignoring.send(from, to, 64, now, now).arrival ==
+            alone.send(from, to, 64, now, now).arrival);
+      ignoring.send(from, to, 64, now, now);  // meets nobody, either
+      alone.send(from, to, 64, now + ticks(500), now);
+      now += ticks(1000);
+      ignoring.broadcast(from, 0, now, now, x);
+      alone.broadcast(from, 0, now, now, y);
+      if (topology == Topology::kMesh) CHECK(x[to] <= y[to]);
+    }
+    CHECK(ignoring.messages() == alone.messages());
+    CHECK(ignoring.flit_hops() == alone.flit_hops());
+    for (uint32_t a = 0; a < 20; ++a)
+      for (uint32_t b = 0; b < 20; ++b)
+        CHECK(ignoring.bytes_between(a, b) == alone.bytes_between(a, b));
+    for (uint32_t link = 0; link < ignoring.link_count(); ++link) CHECK(ignoring.used(link) == 0);
+  }
 }
 
 TEST_CASE("a miss costs the sum of what lies on its way") {
