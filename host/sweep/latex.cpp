@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "device_sim/base/digits.h"
 #include "energy/report.h"
@@ -107,7 +108,7 @@ std::string results_latex(const Results& results) {
                       s ? fmt::format("{:.1f}\\,\\%", 100 * s->efficiency) : "--", imbalance(p));
       if (p.chip)
         text += fmt::format(
-            " & {} & {:.3g} & {}", count(static_cast<uint64_t>(p.chip->cycles + 0.5)),
+            " & {} & {:.3g} & {}", count(static_cast<uint64_t>(std::llround(p.chip->cycles))),
             p.chip->instructions_per_cycle,
             p.chip->joules > 0 ? quantity(energy::pretty(energy::Joules(p.chip->joules)))
                                : std::string("--"));
