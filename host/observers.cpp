@@ -36,8 +36,11 @@ Observers::Observers(const RunOptions& options, const std::vector<energy::Target
   if (options.check_races && options.cores > races::Detector::kMostCores)
     throw Error(fmt::format("--check races works on up to {} cores, not on {}",
                             races::Detector::kMostCores, options.cores));
+  if (!options.chip_sample.empty()) chip::parse_sampling(options.chip_sample);
   if (!options.chip_page_path.empty())
     chip_page_file_.emplace("--chip-page", options.chip_page_path);
+  if (!options.chip_timeline_path.empty())
+    chip_timeline_file_.emplace("--chip-timeline", options.chip_timeline_path);
   if (!options.timing_target.empty()) {
     const std::vector<energy::Target> found = energy::find_targets(options.timing_target);
     if (found.size() != 1) throw Error("--timing: expected one target");
@@ -127,6 +130,9 @@ void Observers::start(const Module& module, Backend& backend, const MachineConfi
     chip_ = std::make_unique<chip::ChipModel>(*chip_shape_, module, config,
                                               find_isa(module.isa)->register_bits / 8,
                                               options_.chip_region);
+    if (chip_timeline_file_) chip_->record_timeline();
+    if (!options_.chip_sample.empty())
+      chip_->sample_pieces(chip::parse_sampling(options_.chip_sample));
     journals_->add(*chip_);
   }
   if (plugins_.wants_journal()) journals_->add(plugins_);
@@ -314,6 +320,8 @@ void Observers::print(const RunSummary& summary) const {
 void Observers::write() {
   if (trace_writer_) trace_writer_->finish();
   if (chip_page_file_) chip_page_file_->write(chip::chip_html(*chip_report_, options_.program));
+  if (chip_timeline_file_)
+    chip_timeline_file_->write(chip::chip_timeline_json(*chip_report_, options_.program));
   if (wants_profile()) write_profile_table();
   if (recorder_) write_power_and_timeline();
 }

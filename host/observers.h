@@ -115,7 +115,7 @@ class Observers final : public RunObserver {
   std::optional<CacheReport> cache_report_;
   std::optional<SimulatedTime> time_;
   std::optional<chip::ChipShape> chip_shape_;
-  std::optional<OutputFile> chip_page_file_;
+  std::optional<OutputFile> chip_page_file_, chip_timeline_file_;
   std::unique_ptr<chip::ChipModel> chip_;
   std::vector<uint8_t> sleepers_;  // per core, for it
   std::shared_ptr<const chip::ChipReport> chip_report_;

@@ -64,7 +64,10 @@ struct RunOptions {
   std::string trace;  // FILE[,CORE]; empty: none
   std::string chip;            // a description of a chip, or the name of one; empty: no chip
   std::string chip_page_path;  // a page of what the chip did
-  // A function whose calls are looked at; empty: what the program marks.
+  std::string chip_sample;         // "detail=N,skip=M"; empty: all of the run in detail
+  std::string chip_timeline_path;  // what the chip's cores did when
+  // A function whose calls are looked at, or FROM..TO in instructions; empty: what the program
+  // marks.
   std::string chip_region;
   std::vector<std::string> plugins;  // FILE[,ARGUMENT]... each
   // What gpusim_plugin_install() of a plug-in does that is part of this program.

@@ -108,6 +108,12 @@ void JsonObject::fail_kind(const std::string& key) const {
   fail(fmt::format("\"{}\" cannot be {}", key, get(key).dump(-1, ' ', true).substr(0, 40)));
 }
 
+std::string JsonObject::known_keys() const {
+  std::string text;
+  for (const std::string& key : seen_) text += (text.empty() ? "" : ", ") + key;
+  return text;
+}
+
 void JsonObject::no_other_keys(const std::string& hint) const {
   for (const auto& item : json_->items())
     if (!seen_.contains(item.key()))

@@ -40,6 +40,8 @@ class JsonObject {
   // Into what has a type already, also a list; numbers without a sign must be whole ones that fit.
   template <class T>
   void read(const std::string& key, T& value) const;
+  // All that were looked for so far, with commas between.
+  std::string known_keys() const;
   // After all keys have been read that mean something. `hint` ends the message: " (docs/power.md
   // lists them)".
   void no_other_keys(const std::string& hint = "") const;

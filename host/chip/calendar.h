@@ -22,7 +22,7 @@ class Calendar {
     }
     if (at < last_.end) return take_earlier(at, length, now);
     if (last_.end > now) {
-      if (before_.size() >= kMany) forget(now);
+      if (before_.size() >= many_) forget(now);
       before_.push_back(last_);
     } else if (!before_.empty()) {
       before_.clear();  // all earlier than the last
@@ -33,21 +33,26 @@ class Calendar {
   Ticks used() const { return used_; }
 
  private:
-  static constexpr size_t kMany = 32;
+  static constexpr size_t kMany = 32, kNear = 8;
   struct Span {
     Ticks begin = 0, end = 0;
   };
 
+  // What lies before `now` changes nothing. It is only looked for when there is much of it.
   void forget(Ticks now) {
     const auto first = std::partition_point(before_.begin(), before_.end(),
                                             [&](const Span& s) { return s.end <= now; });
     before_.erase(before_.begin(), first);
+    many_ = std::max(kMany, 2 * before_.size());
   }
   Ticks take_earlier(Ticks at, Ticks length, Ticks now) {
     if (length == 0) return std::max(at, last_.begin <= at ? last_.end : at);
-    forget(now);
-    auto it = std::partition_point(before_.begin(), before_.end(),
-                                   [&](const Span& s) { return s.end <= at; });
+    if (before_.size() >= many_) forget(now);
+    // Most come shortly before the last.
+    auto it = before_.end();
+    for (size_t n = 0; n < kNear && it != before_.begin() && (it - 1)->end > at; ++n) --it;
+    if (it != before_.begin() && (it - 1)->end > at)
+      it = std::partition_point(before_.begin(), it, [&](const Span& s) { return s.end <= at; });
     Ticks begin = at;
     for (; it != before_.end() && it->begin < begin + length; ++it)
       begin = std::max(begin, it->end);
@@ -82,6 +87,7 @@ class Calendar {
   Span last_;
   std::vector<Span> before_;  // by time, all before the last
   Ticks used_ = 0;
+  size_t many_ = kMany;
 };
 
 }  // namespace gpusim::host::chip

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <utility>
 
 namespace gpusim::host::chip {
 namespace {
@@ -17,6 +18,9 @@ constexpr Ticks kHotParts = 64;
 constexpr uint32_t kSilentSlices = 2, kSilentSlicesOfLooks = 64;
 // Words of all cores' streams that may wait for slower cores.
 constexpr size_t kMostBacklog = size_t{1} << 26;
+
+// Before a piece of a sampled run.
+constexpr Ticks kWarmingIntervals = 5;
 
 enum Why : uint8_t { kRuns, kOrder, kWord, kLockHeld };
 
@@ -165,7 +169,7 @@ ChipModel::ChipModel(const ChipShape& shape, const Module& module, const Machine
         continue;
       }
       cores_[core]->seen[line] = v.count;
-      unblock(core, v.at, v.core);
+      unblock(core, v.at, v.core, Phase::kWaitingWord);
     }
     if (left.empty())
       watchers_.erase(it);
@@ -173,6 +177,8 @@ ChipModel::ChipModel(const ChipShape& shape, const Module& module, const Machine
       it->second = std::move(left);
   };
   sample_length_ = ticks(shape.interval_cycles);
+  if (program_.range() && program_.range()->first == 0)
+    begin_ = std::make_unique<Totals>(totals_at(0));
 }
 
 ChipModel::~ChipModel() = default;
@@ -258,6 +264,11 @@ bool ChipModel::advance(bool is_final) {
   go_on_from_free_run();
   serve_until(until_);
   from_ = std::max(from_, weave_until_);
+  // At the end of a whole interval cores have executed what belongs to the time up to here.
+  if (from_ == until_) {
+    if (program_.range()) look_at_range();
+    if (plan_) look_at_plan();
+  }
   sample(from_);
   return true;
 }
@@ -388,7 +399,8 @@ void ChipModel::serve_until(Ticks end) {
 
 void ChipModel::charge(Core& c, Part part, Ticks time, uint32_t unit) {
   (void)c;
-  const size_t core = serving_core_;
+  const uint32_t core = serving_core_;
+  note_time(core, phase_of(part), time);
   now_.cores[core][static_cast<size_t>(part)] += time;
   auto& at = now_.at[static_cast<size_t>(part)];
   if (unit < at.size()) at[unit] += time;
@@ -439,6 +451,7 @@ void ChipModel::serve(uint32_t core) {
   serving_core_ = core;
   Stack& stack = now_.cores[core];
   stack[static_cast<size_t>(Part::kCompute)] += r.gap - r.l1 - r.l2;
+  note_time(core, phase_of(Part::kCompute), r.gap - r.l1 - r.l2);
   if (r.l1 != 0) charge(c, Part::kL1, r.l1, r.unit);
   if (r.l2 != 0) charge(c, Part::kL2, r.l2, r.unit);
   c.clock += r.gap;
@@ -552,11 +565,12 @@ void ChipModel::block(uint32_t core, uint8_t why) {
   c.blocked_at = c.clock;
 }
 
-void ChipModel::unblock(uint32_t core, Ticks at, uint32_t by) {
+void ChipModel::unblock(uint32_t core, Ticks at, uint32_t by, Phase waited_for) {
   Core& c = *cores_[core];
   if (at > c.clock) {
     const Ticks waited = at - c.clock;
     now_.cores[core][static_cast<size_t>(Part::kWaiting)] += waited;
+    note_time(core, waited_for, waited);
     if (by < now_.held_up.size()) now_.held_up[by] += waited;
     c.clock = at;
   }
@@ -574,7 +588,7 @@ void ChipModel::wait(uint32_t core, const Request& r) {
   uint64_t& seen = c.seen[r.line];
   if (v.count > seen && v.core != core) {
     seen = v.count;
-    return unblock(core, v.at, v.core);
+    return unblock(core, v.at, v.core, Phase::kWaitingWord);
   }
   watchers_[r.line].push_back(core);
   block(core, kWord);
@@ -613,7 +627,7 @@ void ChipModel::reach(uint32_t core, const Request& r) {
       key.waiting.push_back(other);
       key.least = std::min(key.least, required);
     } else {
-      unblock(other, key.at, key.by);
+      unblock(other, key.at, key.by, Phase::kWaitingOrder);
     }
   }
   if (!order.has_word) keys_.erase(order.key);  // one waited, and no more will
@@ -623,7 +637,7 @@ void ChipModel::acquire_now(uint32_t core, const Request& r) {
   const Order& order = cores_[core]->model.order(r.order);
   KeyState& key = keys_[order.key];
   if (key.reached >= order.required) {
-    unblock(core, key.at, key.by);
+    unblock(core, key.at, key.by, Phase::kWaitingOrder);
     if (!order.has_word) keys_.erase(order.key);
     return;
   }
@@ -671,7 +685,7 @@ void ChipModel::give_lock(uint32_t core, const Request& r) {
   const Answer seen =
       memory_.ask(lock.holder, shape_.shared.coherence == Coherence::kMesi ? Ask::kRead : Ask::kFar,
                   r.line, 8, c.clock);
-  unblock(lock.holder, seen.done, core);
+  unblock(lock.holder, seen.done, core, Phase::kWaitingLock);
 }
 
 // Of cores that wait for what no simulated core will do: the earliest goes on.
@@ -686,7 +700,7 @@ bool ChipModel::let_one_go() {
   for (auto& [line, list] : watchers_) std::erase(list, best);
   for (auto& [key, state] : keys_) std::erase(state.waiting, best);
   for (auto& [word, lock] : locks_) std::erase(lock.waiting, best);
-  unblock(best, cores_[best]->clock, best);
+  unblock(best, cores_[best]->clock, best, Phase::kWaitingOrder);
   return true;
 }
 
@@ -718,9 +732,83 @@ void ChipModel::end_region() {
   region_ends_ = false;
 }
 
-void ChipModel::sample(Ticks end) {
+uint64_t ChipModel::executed() const {
+  uint64_t instructions = 0;
+  for (const auto& c : cores_) instructions += c->model.counts.instructions;
+  return instructions;
+}
+
+// A region by number of instructions begins and ends with a window.
+void ChipModel::look_at_range() {
+  if (end_) return;
+  const uint64_t instructions = executed();
+  if (!begin_) {
+    if (instructions >= program_.range()->first)
+      begin_ = std::make_unique<Totals>(totals_at(from_));
+  } else if (instructions >= program_.range()->end) {
+    end_ = std::make_unique<Totals>(totals_at(from_));
+  }
+}
+
+// --- Pieces in detail
+
+void ChipModel::sample_pieces(const SamplingPlan& plan) {
+  plan_ = plan;
+  if (is_of_interest()) return;  // from the first instruction on
+  detail_ = Detail::kNo;
+  memory_.ignore_load(true);
+}
+
+bool ChipModel::is_of_interest() const {
+  if (end_ || region_ends_) return false;
+  // Whether a program that could mark its region ever does so is not known before.
+  return begin_ || !(program_.region_is_function() || program_.range());
+}
+
+// After an interval.
+void ChipModel::look_at_plan() {
+  if (detail_ != Detail::kNo) in_detail_ += from_ - looked_at_;
+  looked_at_ = from_;
+  const uint64_t now = executed();
+  if (begin_ && !std::exchange(region_has_begun_, true)) {
+    pieces_.clear();
+    piece_from_ = detail_ == Detail::kNo ? now - std::min(now, plan_->skip) : now;
+    if (detail_ == Detail::kYes) piece_begin_ = from_;
+  }
+  const auto stop = [&] {
+    detail_ = Detail::kNo;
+    memory_.ignore_load(true);
+  };
+  if (!is_of_interest()) {
+    if (detail_ != Detail::kNo) stop();
+    piece_from_ = now - std::min(now, plan_->skip);  // the next piece begins with the region
+    return;
+  }
+  switch (detail_) {
+    case Detail::kNo:
+      if (now - piece_from_ < plan_->skip) return;
+      detail_ = Detail::kWarming;
+      piece_begin_ = from_ + kWarmingIntervals * ticks(shape_.interval_cycles);
+      memory_.ignore_load(false);
+      return;
+    case Detail::kWarming:
+      if (from_ < piece_begin_) return;
+      detail_ = Detail::kYes;
+      piece_from_ = now;
+      piece_begin_ = from_;
+      return;
+    case Detail::kYes:
+      if (now - piece_from_ < plan_->detail) return;
+      pieces_.push_back({now - piece_from_, cycles_of(from_ - piece_begin_)});
+      piece_from_ = now;
+      stop();
+  }
+}
+
+void ChipModel::sample(Ticks end, bool is_last) {
   constexpr size_t kMost = 256;
-  if (end < sampled_until_ + sample_length_) return;
+  constexpr uint32_t kMostChannels = 64;
+  if (end < sampled_until_ + (is_last ? 1 : sample_length_)) return;
   Sample s{.begin = sampled_until_, .end = end};
   const Network& network = memory_.network();
   const auto length = static_cast<double>(end - sampled_until_);
@@ -736,8 +824,9 @@ void ChipModel::sample(Ticks end) {
   s.mean_link = sum / network.link_count();
   sampled_.channels.resize(shape_.memory.channels);
   for (uint32_t c = 0; c < shape_.memory.channels; ++c) {
-    s.channels += static_cast<double>(memory_.channel_used(c) - sampled_.channels[c]) / length /
-                  shape_.memory.channels;
+    const auto used = static_cast<double>(memory_.channel_used(c) - sampled_.channels[c]) / length;
+    s.channels += used / shape_.memory.channels;
+    if (shape_.memory.channels <= kMostChannels) s.each_channel.push_back(used);
     sampled_.channels[c] = memory_.channel_used(c);
   }
   sampled_.slices.resize(shape_.shared.slices);
@@ -757,6 +846,9 @@ void ChipModel::sample(Ticks end) {
     const Sample &a = samples_[i], &b = samples_[i + 1];
     const auto la = static_cast<double>(a.end - a.begin), lb = static_cast<double>(b.end - b.begin);
     const auto mean = [&](double x, double y) { return (x * la + y * lb) / (la + lb); };
+    std::vector<double> each_channel = a.each_channel;
+    for (size_t c = 0; c < each_channel.size(); ++c)
+      each_channel[c] = mean(each_channel[c], b.each_channel[c]);
     samples_[i / 2] = {
         .begin = a.begin,
         .end = b.end,
@@ -764,10 +856,23 @@ void ChipModel::sample(Ticks end) {
         .mean_link = mean(a.mean_link, b.mean_link),
         .channels = mean(a.channels, b.channels),
         .slices = mean(a.slices, b.slices),
-        .instructions_per_cycle = mean(a.instructions_per_cycle, b.instructions_per_cycle)};
+        .instructions_per_cycle = mean(a.instructions_per_cycle, b.instructions_per_cycle),
+        .each_channel = std::move(each_channel)};
   }
   samples_.resize(samples_.size() / 2);
   sample_length_ *= 2;
+}
+
+// The last window goes on behind the run's end.
+void ChipModel::end_last_sample(Ticks end) {
+  if (samples_.empty() || samples_.back().end <= end || samples_.back().begin >= end) return;
+  Sample& s = samples_.back();
+  const double longer = static_cast<double>(s.end - s.begin) / static_cast<double>(end - s.begin);
+  for (double* value :
+       {&s.busiest_link, &s.mean_link, &s.channels, &s.slices, &s.instructions_per_cycle})
+    *value *= longer;
+  for (double& value : s.each_channel) value *= longer;
+  s.end = end;
 }
 
 ChipResult ChipModel::finish(std::span<const BlockSites> blocks) {
@@ -785,12 +890,27 @@ ChipResult ChipModel::finish(std::span<const BlockSites> blocks) {
     drain(*cores_[core]);
     now_.time = std::max(now_.time, cores_[core]->clock);
   }
+  sample(now_.time, true);
+  end_last_sample(now_.time);
   ChipResult result;
+  result.timeline = timeline_;
+  result.region_has_ended = end_ != nullptr;
   result.totals = end_ ? std::move(*end_) : totals_at(now_.time);
   if (begin_) {
     result.begin = begin_->time;
     result.totals -= *begin_;
     result.has_region = true;
+  }
+  if (plan_) {
+    if (detail_ != Detail::kNo) in_detail_ += now_.time - std::min(now_.time, looked_at_);
+    if (detail_ == Detail::kYes && is_of_interest() && executed() > piece_from_ &&
+        now_.time > piece_begin_)
+      pieces_.push_back({executed() - piece_from_, cycles_of(now_.time - piece_begin_)});
+    uint64_t instructions = 0;
+    for (const CoreCounts& c : result.totals.counts) instructions += c.instructions;
+    result.sampled = estimate_cycles(pieces_, instructions);
+    result.sampled->modelled_cycles = cycles_of(result.totals.time);
+    result.in_detail = in_detail_;
   }
   for (const auto& c : cores_) result.clocks.push_back(c->clock);
   result.samples = samples_;

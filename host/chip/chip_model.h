@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <string>
 #include <unordered_map>
@@ -18,6 +19,8 @@
 #include "host/chip/core_model.h"
 #include "host/chip/memory_system.h"
 #include "host/chip/program_model.h"
+#include "host/chip/sampling.h"
+#include "host/chip/timeline.h"
 #include "host/chip/totals.h"
 #include "host/journal/journals.h"
 
@@ -26,12 +29,16 @@ namespace gpusim::host::chip {
 struct ChipResult {
   Totals totals;  // of the region of interest, or of the run
   Ticks begin = 0;
-  bool has_region = false;    // the program came to it
+  bool has_region = false;  // the program came to it
+  bool region_has_ended = false;
   std::vector<Ticks> clocks;  // of cores at the end of the run
   std::vector<Sample> samples;
   // Instructions that accessed memory and were not served on the chip: per word of the code map,
   // and per core, over the whole run.
   std::vector<uint64_t> off_chip_at, off_chip_of;
+  std::shared_ptr<const ChipTimeline> timeline;  // of the whole run, if one was asked for
+  std::optional<SampledCycles> sampled;
+  Ticks in_detail = 0;  // of the run, if it was sampled
   // Waits whose end no simulated write explains, and how often memory for the cores' streams ran
   // out: where these are not 0, time depends on how the run was made.
   uint64_t unexplained_waits = 0, forced = 0;
@@ -42,6 +49,11 @@ class ChipModel final : public JournalReader {
   ChipModel(const ChipShape& shape, const Module& module, const MachineConfig& config,
             uint32_t pointer_bytes, const std::string& region);
   ~ChipModel() override;
+  // Before the run: look at pieces of it in detail. Between them links, ports and channels are
+  // taken to be free.
+  void sample_pieces(const SamplingPlan& plan);
+  // Before the run: note what cores did when.
+  void record_timeline() { timeline_ = std::make_shared<ChipTimeline>(config_.cores); }
 
   // --- As the run goes on.
   void read(uint32_t core, std::span<const uint64_t> words,
@@ -99,10 +111,13 @@ class ChipModel final : public JournalReader {
   void serve_access(Core& c, uint32_t core, const Request& r);
   void drain(Core& c);
   void wait_for_slot(Core& c, size_t most, bool loads, uint32_t unit);
+  void note_time(uint32_t core, Phase phase, Ticks time) {
+    if (timeline_) timeline_->add(core, phase, time);
+  }
   void charge(Core& c, Part part, Ticks time, uint32_t unit);
   void charge(Core& c, const Stack& parts, uint32_t unit);
   void block(uint32_t core, uint8_t why);
-  void unblock(uint32_t core, Ticks at, uint32_t by);
+  void unblock(uint32_t core, Ticks at, uint32_t by, Phase waited_for);
   void wait(uint32_t core, const Request& r);
   void reach(uint32_t core, const Request& r);
   void acquire_now(uint32_t core, const Request& r);
@@ -114,7 +129,12 @@ class ChipModel final : public JournalReader {
   void lost(uint32_t core, uint64_t line, bool stays_shared);
   Totals totals_at(Ticks time);
   void end_region();
-  void sample(Ticks end);
+  uint64_t executed() const;
+  void look_at_range();
+  bool is_of_interest() const;
+  void look_at_plan();
+  void sample(Ticks end, bool is_last = false);
+  void end_last_sample(Ticks end);
 
   const ChipShape shape_;
   const MachineConfig config_;
@@ -148,6 +168,15 @@ class ChipModel final : public JournalReader {
   std::vector<uint64_t> off_chip_at_, off_chip_of_;
   uint64_t unexplained_waits_ = 0, forced_ = 0;
 
+  // Of a sampled run. A piece begins in kWarming, until queues are as long as they get.
+  enum class Detail : uint8_t { kNo, kWarming, kYes } detail_ = Detail::kYes;
+  std::optional<SamplingPlan> plan_;
+  std::vector<DetailPiece> pieces_;
+  bool region_has_begun_ = false;
+  uint64_t piece_from_ = 0;  // instructions
+  Ticks piece_begin_ = 0, looked_at_ = 0, in_detail_ = 0;
+
+  std::shared_ptr<ChipTimeline> timeline_;
   std::vector<Sample> samples_;
   Ticks sample_length_ = 0, sampled_until_ = 0;
   Totals sampled_;

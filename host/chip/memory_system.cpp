@@ -61,6 +61,15 @@ uint32_t MemorySystem::channel_of(uint64_t line) const {
   return static_cast<uint32_t>(line / chunk_lines_ % shape_.memory.channels);
 }
 
+void MemorySystem::ignore_load(bool ignores) {
+  ignores_load_ = ignores;
+  network_.ignore_load(ignores);
+  for (Queue* queue : {&of_tiles_, &of_slices_, &of_channels_}) {
+    if (ignores && queue->count != 0) queue->mean = queue->sum / queue->count;
+    queue->sum = queue->count = 0;
+  }
+}
+
 const MemoryCounts& MemorySystem::counts() {
   counts_.messages = network_.messages();
   counts_.flit_hops = network_.flit_hops();
@@ -83,7 +92,7 @@ Ticks MemorySystem::use_channel(Channel& channel, uint64_t line, uint32_t bytes,
   const Ticks length = bytes == shape_.line_bytes
                            ? line_time_
                            : std::max<Ticks>(1, ticks(bytes / m.bytes_per_cycle));
-  const Ticks begin = channel.calendar.take(at, length, now_);
+  const Ticks begin = take(channel.calendar, of_channels_, at, length);
   *queued = begin - at;
   double latency = m.latency_cycles;
   if (m.open_page) {
@@ -209,7 +218,7 @@ void MemorySystem::put(uint32_t core, uint64_t line) {
 void MemorySystem::at_slice(Walk& w, uint32_t slice) {
   const CacheShape& shape = shape_.shared.cache;
   ++counts_.shared_accesses;
-  const Ticks begin = slice_ports_[slice].take(w.at, ticks(shape.cycles_per_request), now_);
+  const Ticks begin = take(slice_ports_[slice], of_slices_, w.at, ticks(shape.cycles_per_request));
   counts_.shared_queued += begin - w.at;
   w.spend(Part::kShared, begin + ticks(shape.hit_cycles));
   const bool writes_here =
@@ -256,7 +265,8 @@ Answer MemorySystem::ask(uint32_t core, Ask what, uint64_t line, uint32_t bytes,
   if (!tile_caches_.empty()) {
     ++counts_.l2_accesses;
     StateCache& cache = tile_caches_[w.tile];
-    const Ticks begin = tile_ports_[w.tile].take(at, ticks(shape_.l2->cycles_per_request), now_);
+    const Ticks begin =
+        take(tile_ports_[w.tile], of_tiles_, at, ticks(shape_.l2->cycles_per_request));
     w.spend(Part::kL2, begin + ticks(shape_.l2->hit_cycles));
     const bool writes = what == Ask::kWriteThrough || what == Ask::kPutDirty;
     if (what == Ask::kPut) return w.answer;

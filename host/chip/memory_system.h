@@ -79,6 +79,11 @@ class MemorySystem {
   // No request will ever be issued before.
   void advance(Ticks now) { now_ = std::max(now_, now); }
 
+  // From now on links, ports and channels are not taken; they are waited for as long as they were
+  // on average since the last time. Caches and directory go on as ever, and so do counts, but for
+  // use.
+  void ignore_load(bool ignores);
+
   const MemoryCounts& counts();
   const Network& network() const { return network_; }
   Ticks channel_used(uint32_t channel) const { return channels_[channel].calendar.used(); }
@@ -114,6 +119,17 @@ class MemorySystem {
   };
   struct Walk;
 
+  // How long was waited for ports of one kind.
+  struct Queue {
+    Ticks sum = 0, count = 0, mean = 0;
+  };
+  Ticks take(Calendar& calendar, Queue& queue, Ticks at, Ticks length) {
+    if (ignores_load_) return at + queue.mean;
+    const Ticks begin = calendar.take(at, length, now_);
+    queue.sum += begin - at;
+    ++queue.count;
+    return begin;
+  }
   void note_write(uint64_t line, uint32_t core, Ticks at);
   void at_slice(Walk& walk, uint32_t slice);
   void from_memory(Walk& walk, uint32_t slice, bool write_back);
@@ -136,6 +152,8 @@ class MemorySystem {
   uint32_t chunk_lines_;
   Ticks line_time_;  // of a channel
   Ticks now_ = 0;
+  bool ignores_load_ = false;
+  Queue of_tiles_, of_slices_, of_channels_;
 };
 
 }  // namespace gpusim::host::chip

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace gpusim::host::chip {
 namespace {
 
@@ -112,10 +114,30 @@ Ticks Network::zero_load(uint32_t from, uint32_t to, uint32_t payload_bytes) con
     return ticks(shape_.levels[common_level(from, to)].cycles) + serial;
   if (shape_.topology == Topology::kCrossbar || shape_.topology == Topology::kBus)
     return router_ + link_ + serial;
-  std::vector<uint32_t> links;
-  route(from, to, links);
-  const Ticks hops = links.size() - 1;  // without the way out of the last router
-  return (hops + 1) * router_ + hops * link_ + serial;
+  const Ticks count = hops(from, to);
+  return (count + 1) * router_ + count * link_ + serial;
+}
+
+// As many as route() has, without the way out of the last router of a grid.
+uint32_t Network::hops(uint32_t from, uint32_t to) const {
+  if (from == to) return 0;
+  const auto apart = [](uint32_t a, uint32_t b) { return a < b ? b - a : a - b; };
+  const auto around = [&](uint32_t a, uint32_t b, uint32_t size) {
+    return std::min(apart(a, b), size - apart(a, b));
+  };
+  const uint32_t w = shape_.columns, h = shape_.rows;
+  switch (shape_.topology) {
+    case Topology::kMesh:
+      return apart(from % w, to % w) + apart(from / w, to / w);
+    case Topology::kTorus:
+      return around(from % w, to % w, w) + around(from / w, to / w, h);
+    case Topology::kRing:
+      return around(from, to, tiles_);
+    case Topology::kHierarchical:
+      return static_cast<uint32_t>(2 * common_level(from, to));
+    default:
+      return 1;
+  }
 }
 
 Delivery Network::send(uint32_t from, uint32_t to, uint32_t payload_bytes, Ticks at, Ticks now) {
@@ -123,6 +145,11 @@ Delivery Network::send(uint32_t from, uint32_t to, uint32_t payload_bytes, Ticks
   const uint32_t flits = flits_of(payload_bytes);
   ++messages_;
   matrix_[size_t{from} * tiles_ + to] += payload_bytes + shape_.header_bytes;
+  if (ignores_load_) {
+    const uint32_t count = hops(from, to);
+    flit_hops_ += uint64_t{flits} * count;
+    return {at + zero_load(from, to, payload_bytes) + mean_queue_ * (count + 1), 0};
+  }
   route(from, to, scratch_);
   Delivery d{at, 0};
   // The head goes on as soon as a link is free; the others follow it flit by flit.
@@ -130,8 +157,10 @@ Delivery Network::send(uint32_t from, uint32_t to, uint32_t payload_bytes, Ticks
       shape_.topology == Topology::kCrossbar || shape_.topology == Topology::kBus;
   const bool is_levels = shape_.topology == Topology::kHierarchical;
   const Ticks flit_time = flits * kCycle;
-  const Ticks share =
-      is_levels ? ticks(shape_.levels[common_level(from, to)].cycles) / scratch_.size() : 0;
+  // Tiles of an innermost cluster have no link between them.
+  const Ticks share = is_levels && !scratch_.empty()
+                          ? ticks(shape_.levels[common_level(from, to)].cycles) / scratch_.size()
+                          : 0;
   for (size_t i = 0; i < scratch_.size(); ++i) {
     const bool is_eject = !is_single && !is_levels && i + 1 == scratch_.size();
     if (!is_levels) d.arrival += router_;
@@ -141,6 +170,8 @@ Delivery Network::send(uint32_t from, uint32_t to, uint32_t payload_bytes, Ticks
     d.arrival = begin + (is_levels ? share : is_eject ? 0 : link_);
     if (!is_eject) flit_hops_ += flits;
   }
+  queued_ += d.queued;
+  queues_ += hops(from, to) + 1;
   if (is_levels)
     d.arrival += ticks(shape_.levels[common_level(from, to)].cycles) - share * scratch_.size();
   d.arrival += (flits - 1) * kCycle;
@@ -165,6 +196,10 @@ const Network::Tree& Network::tree_of(uint32_t from) {
     }
     tree.last[to] = parent;
   }
+  const bool is_grid = shape_.topology == Topology::kMesh || shape_.topology == Topology::kTorus ||
+                       shape_.topology == Topology::kRing;
+  for (const Tree::Branch& branch : tree.branches)
+    tree.hops += !is_grid || branch.link % kDirections != kEject;
   return tree;
 }
 
@@ -176,6 +211,15 @@ void Network::broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks n
       shape_.topology == Topology::kCrossbar || shape_.topology == Topology::kBus;
   const bool is_levels = shape_.topology == Topology::kHierarchical;
   ++messages_;
+  if (ignores_load_) {
+    flit_hops_ += uint64_t{flits} * tree.hops;
+    arrivals.resize(tiles_);
+    for (uint32_t to = 0; to < tiles_; ++to) {
+      arrivals[to] = at + zero_load(from, to, payload_bytes);
+      if (to != from) matrix_[size_t{from} * tiles_ + to] += payload_bytes + shape_.header_bytes;
+    }
+    return;
+  }
   heads_.resize(tree.branches.size());
   for (size_t i = 0; i < tree.branches.size(); ++i) {
     const Tree::Branch& branch = tree.branches[i];
@@ -191,7 +235,8 @@ void Network::broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks n
   for (uint32_t to = 0; to < tiles_; ++to) {
     if (to == from) continue;
     matrix_[size_t{from} * tiles_ + to] += payload_bytes + shape_.header_bytes;
-    arrivals[to] = heads_[tree.last[to]] + (flits - 1) * kCycle;
+    arrivals[to] =
+        (tree.last[to] == Tree::kRoot ? at : heads_[tree.last[to]]) + (flits - 1) * kCycle;
     if (is_levels) arrivals[to] += ticks(shape_.levels[common_level(from, to)].cycles);
   }
 }

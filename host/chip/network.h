@@ -30,6 +30,13 @@ class Network {
   // `arrivals`: at each tile.
   void broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks now,
                  std::vector<Ticks>& arrivals);
+  // From now on messages take no link, and are counted as ever. They take what they take alone, but
+  // each link is waited for as long as it was on average since the last time.
+  void ignore_load(bool ignores) {
+    if (ignores && queues_ != 0) mean_queue_ = queued_ / queues_;
+    ignores_load_ = ignores;
+    queued_ = queues_ = 0;
+  }
   Ticks zero_load(uint32_t from, uint32_t to, uint32_t payload_bytes) const;
 
   // Links on the way, in its order; their numbers run from 0 to link_count() - 1.
@@ -47,6 +54,8 @@ class Network {
  private:
   void route_on_grid(uint32_t from, uint32_t to, std::vector<uint32_t>& links) const;
   Ticks link_time(uint32_t link, uint32_t flits) const;
+  // Links that count as hops.
+  uint32_t hops(uint32_t from, uint32_t to) const;
   size_t common_level(uint32_t from, uint32_t to) const;
 
   NetworkShape shape_;
@@ -63,10 +72,13 @@ class Network {
     };
     std::vector<Branch> branches;
     std::vector<uint32_t> last;  // per tile: the branch that comes to it
+    uint32_t hops = 0;           // branches that count as hops
   };
   const Tree& tree_of(uint32_t from);
   std::vector<Tree> trees_;  // per tile, made when they are needed
   std::vector<Ticks> heads_;
+  bool ignores_load_ = false;
+  Ticks queued_ = 0, queues_ = 0, mean_queue_ = 0;  // waits for links, and how many
   uint64_t messages_ = 0, flit_hops_ = 0;
 };
 

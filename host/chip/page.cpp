@@ -9,6 +9,7 @@
 
 #include "device_sim/base/page.h"
 #include "device_sim/base/svg.h"
+#include "host/chip/changes.h"
 #include "host/chip/report.h"
 
 namespace gpusim::host::chip {
@@ -262,7 +263,7 @@ std::string floor_plan_svg(const ChipReport& r) {
         if ((d == 0 && x + 1 == columns) || (d == 1 && x == 0) || (d == 2 && y + 1 == rows) ||
             (d == 3 && y == 0))
           continue;
-        const double used = share(cycles_of(t.links[tile * kDirections + d]), r.cycles);
+        const double used = share(cycles_of(t.links[tile * kDirections + d]), r.use_cycles);
         const std::string tip = fmt::format("link from tile {}: {:.1f} % used", tile, 100 * used);
         const double cx = x_of(tile), cy = y_of(tile);
         const std::string colour = heat_colour(used);
@@ -281,13 +282,14 @@ std::string floor_plan_svg(const ChipReport& r) {
 
 std::string chip_html(const ChipReport& r, const std::string& program) {
   page::Page p(fmt::format("{} on chip {}", std::filesystem::path(program).filename().string(),
-                           r.shape.name));
+                           text_of(ChangedChip{r.shape.name, r.shape.changes})));
   uint64_t instructions = 0;
   for (const CoreCounts& c : r.result.totals.counts) instructions += c.instructions;
   p.set_subtitle(fmt::format(
       "{:.0f} cycles, {:.4g} µs; {} instructions on {} cores, {:.3g} per cycle{}", r.cycles,
       r.seconds * 1e6, instructions, r.cores, share(static_cast<double>(instructions), r.cycles),
-      r.result.has_region ? "; region of interest only" : ""));
+      (r.result.has_region ? "; region of interest only" : "") +
+          std::string(r.result.sampled ? "; sampled" : "")));
   for (const std::string& remark : r.remarks) p.add_text("Note: " + remark + ".");
   p.add_section("Where the time goes");
   p.add_table(stack_table(r), "stack");
@@ -302,12 +304,13 @@ std::string chip_html(const ChipReport& r, const std::string& program) {
   p.add_section("Limits");
   if (r.operations > 0 && r.memory_bytes > 0) p.add_chart(roofline_chart(r));
   const auto most = [&](const std::vector<Ticks>& used) {
-    return number(used.empty() ? 0 : share(cycles_of(*std::ranges::max_element(used)), r.cycles));
+    return number(used.empty() ? 0
+                               : share(cycles_of(*std::ranges::max_element(used)), r.use_cycles));
   };
   const auto mean = [&](const std::vector<Ticks>& used) {
     double sum = 0;
     for (const Ticks u : used) sum += cycles_of(u);
-    return number(used.empty() ? 0 : share(sum / static_cast<double>(used.size()), r.cycles));
+    return number(used.empty() ? 0 : share(sum / static_cast<double>(used.size()), r.use_cycles));
   };
   const Totals& t = r.result.totals;
   p.add_table(

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -40,10 +41,16 @@ struct SyncFunction {
   int32_t offset;  // of the first word that it accesses in the lock
 };
 
+// Instructions of all cores together that count towards time.
+struct InstructionRange {
+  uint64_t first = 0, end = ~uint64_t{0};
+};
+
 class ProgramModel {
  public:
-  // `region`: a function whose calls are the region of interest; empty: gpusim_roi_begin() to
-  // gpusim_roi_end(), if the program has them. Throws Error if there is no such function.
+  // `region`: a function whose calls are the region of interest, or FROM..TO or FROM.., in
+  // instructions; empty: gpusim_roi_begin() to gpusim_roi_end(), if the program has them. Throws
+  // Error if there is no such function.
   ProgramModel(const Module& module, uint32_t pointer_bytes, const ChipShape& shape,
                const std::string& region);
 
@@ -53,6 +60,7 @@ class ProgramModel {
   const SyncFunction& function(uint32_t number) const { return functions_[number]; }
   bool has_region() const { return has_region_; }
   bool region_is_function() const { return region_is_function_; }
+  const std::optional<InstructionRange>& range() const { return range_; }
   const Module& module() const { return module_; }
   Ticks cost_of_unit(uint32_t unit) const;
 
@@ -60,6 +68,7 @@ class ProgramModel {
   const Module& module_;
   std::array<Ticks, kInsnClassCount> cost_{};
   bool has_region_ = false, region_is_function_ = false;
+  std::optional<InstructionRange> range_;
   struct Start {
     Role role = Role::kNone;
     uint32_t function = 0;

@@ -9,6 +9,7 @@
 
 #include "energy/quantities.h"
 #include "energy/report.h"
+#include "host/chip/changes.h"
 
 namespace gpusim::host::chip {
 namespace {
@@ -156,7 +157,11 @@ ChipReport make_report(const ChipModel& chip, ChipResult result, const ChipSourc
   r.result = std::move(result);
   const Totals& t = r.result.totals;
   r.cores = static_cast<uint32_t>(t.cores.size());
-  r.cycles = cycles_of(t.time);
+  r.cycles = r.use_cycles = cycles_of(t.time);
+  if (r.result.sampled && r.result.sampled->pieces != 0) {
+    r.cycles = r.result.sampled->cycles;
+    r.use_cycles = cycles_of(r.result.in_detail);
+  }
   r.seconds = r.cycles / r.shape.clock_hz;
   for (const Stack& s : t.cores)
     for (size_t p = 0; p < kParts; ++p) r.stack[p] += cycles_of(s[p]);
@@ -185,7 +190,19 @@ ChipReport make_report(const ChipModel& chip, ChipResult result, const ChipSourc
     r.remarks.push_back(
         fmt::format("cores ran so far apart that the order of their requests was given up {} times",
                     r.result.forced));
-  if (chip.program().region_is_function() && !r.result.has_region)
+  if (const auto& sampled = r.result.sampled) {
+    constexpr size_t kFew = 10;
+    if (sampled->pieces == 0)
+      r.remarks.push_back("no piece of the run was simulated in detail: it is too short for that");
+    else if (sampled->pieces < kFew)
+      r.remarks.push_back(
+          fmt::format("{} pieces in detail are few: how sure the cycles are is itself not sure",
+                      sampled->pieces));
+  }
+  const auto& range = chip.program().range();
+  if (range && range->end != ~uint64_t{0} && r.result.has_region && !r.result.region_has_ended)
+    r.remarks.push_back("the run ended before the region of interest did");
+  if ((range || chip.program().region_is_function()) && !r.result.has_region)
     r.remarks.push_back("the region of interest was never reached: figures are of the whole run");
   return r;
 }
@@ -196,9 +213,17 @@ std::string chip_text(const ChipReport& r) {
   const double all = std::accumulate(r.stack.begin(), r.stack.end(), 0.0);
   std::string text = fmt::format(
       "chip {}: {:.0f} cycles{}, {} at {}; {:.3f} instructions per cycle on {} cores\n",
-      r.shape.name, r.cycles, r.result.has_region ? " in the region of interest" : "",
+      text_of(ChangedChip{r.shape.name, r.shape.changes}), r.cycles,
+      r.result.has_region ? " in the region of interest" : "",
       energy::pretty(energy::Seconds(r.seconds)), fmt::format("{:g} MHz", r.shape.clock_hz / 1e6),
       share(count_of(c.instructions), r.cycles), r.cores);
+  if (const auto& sampled = r.result.sampled; sampled && sampled->pieces != 0)
+    text += fmt::format(
+        "  sampled: {} pieces, {:.2g}% of the instructions in detail{}\n", sampled->pieces,
+        100 * share(count_of(sampled->instructions), count_of(c.instructions)),
+        sampled->uncertainty < 0 ? ""
+                                 : fmt::format("; error of the cycles: {:.2g}%",
+                                               100 * share(sampled->error(), r.cycles)));
   text += "  of the cores' time:";
   for (size_t p = 0; p < kParts; ++p)
     if (r.stack[p] > 0)
@@ -216,7 +241,7 @@ std::string chip_text(const ChipReport& r) {
   }
   const auto busiest = [&](const std::vector<Ticks>& used) {
     const Ticks most = used.empty() ? 0 : *std::ranges::max_element(used);
-    return 100 * share(cycles_of(most), r.cycles);
+    return 100 * share(cycles_of(most), r.use_cycles);
   };
   text += fmt::format(
       "  busiest: link {:.1f}%, slice {:.1f}%, memory channel {:.1f}%; memory {} ({:.2f} GB/s)\n",
@@ -272,7 +297,7 @@ Json chip_json(const ChipReport& r, bool per_core) {
   for (size_t k = 0; k < kMissKinds; ++k) misses[kMissNames[k]] = t.misses[k];
   const auto use = [&](const std::vector<Ticks>& used) {
     Json list = Json::array();
-    for (const Ticks u : used) list.push_back(share(cycles_of(u), r.cycles));
+    for (const Ticks u : used) list.push_back(share(cycles_of(u), r.use_cycles));
     return list;
   };
   Json samples = Json::array();
@@ -287,8 +312,11 @@ Json chip_json(const ChipReport& r, bool per_core) {
   Json rows = Json::array();
   for (const ChipEnergy::Row& row : r.energy.rows)
     rows.push_back({{"part", row.name}, {"joules", row.joules}, {"events", row.events}});
+  Json changes = Json::object();
+  for (const auto& [key, value] : r.shape.changes) changes[key] = value;
   Json object = {
       {"name", r.shape.name},
+      {"changes", std::move(changes)},
       {"cycles", r.cycles},
       {"seconds", r.seconds},
       {"clock_hz", r.shape.clock_hz},
@@ -336,6 +364,15 @@ Json chip_json(const ChipReport& r, bool per_core) {
       {"channel_use", use(t.channels)},
       {"samples", std::move(samples)},
       {"remarks", r.remarks}};
+  if (const auto& sampled = r.result.sampled)
+    object["sampling"] = {
+        {"pieces", sampled->pieces},
+        {"instructions", sampled->instructions},
+        {"cycles", sampled->detail_cycles},
+        {"uncertainty_95_cycles",
+         sampled->uncertainty < 0 ? Json(nullptr) : Json(sampled->uncertainty)},
+        {"modelled_cycles", sampled->modelled_cycles},
+        {"error_cycles", sampled->uncertainty < 0 ? Json(nullptr) : Json(sampled->error())}};
   constexpr uint32_t kMostTiles = 64;
   if (r.shape.tiles() <= kMostTiles) object["bytes_between_tiles"] = t.bytes_between;
   if (!per_core) return object;

@@ -32,6 +32,7 @@ struct ChipReport {
   ChipResult result;
   uint32_t cores = 0;  // simulated
   double cycles = 0, seconds = 0;
+  double use_cycles = 0;               // that use of links, slices and channels is of
   std::array<double, kParts> stack{};  // cycles, all cores together
   std::vector<PlaceTime> functions, lines;
   struct Pair {
@@ -57,6 +58,9 @@ nlohmann::ordered_json chip_json(const ChipReport& report, bool per_core);
 std::string chip_html(const ChipReport& report, const std::string& program);
 // The floor plan: tiles by how long their cores waited for memory, links by how full they were.
 std::string floor_plan_svg(const ChipReport& report);
+
+// What cores, links and channels did when, for Perfetto. The chip recorded a timeline.
+std::string chip_timeline_json(const ChipReport& report, const std::string& program);
 
 // For `gpusim info --chips`.
 std::string chip_list_text();

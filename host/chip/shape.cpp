@@ -10,13 +10,13 @@
 #include "device_sim/base/file.h"
 #include "device_sim/base/json_object.h"
 #include "host/chip/builtin_chips.h"
+#include "host/chip/changes.h"
 
 namespace gpusim::host::chip {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kHint = " (docs/chip.md lists them)";
 constexpr double kMostCycles = 1e6;
 
 uint32_t whole(const JsonObject& o, const std::string& key, uint32_t fallback, uint32_t least = 1,
@@ -77,6 +77,11 @@ T one_of(const JsonObject& o, const std::string& key, T fallback,
   o.fail(fmt::format("\"{}\" is \"{}\"; it must be one of {}", key, text, known));
 }
 
+// After all keys were read that mean something.
+void finish(const JsonObject& o) {
+  o.no_other_keys("; there are: " + o.known_keys() + " (docs/chip.md)");
+}
+
 CoreShape parse_cores(const JsonObject& o) {
   CoreShape s;
   if (!o.has("count")) o.fail("\"count\" is missing");
@@ -97,7 +102,7 @@ CoreShape parse_cores(const JsonObject& o) {
   // A memory instruction has one class here: where it is served, caches say.
   s.cycles[static_cast<size_t>(InsnClass::kOnChipMemory)] =
       s.cycles[static_cast<size_t>(InsnClass::kOffChipMemory)];
-  o.no_other_keys(kHint);
+  finish(o);
   return s;
 }
 
@@ -113,7 +118,7 @@ CacheShape parse_cache(const JsonObject& o, uint32_t line_bytes, bool is_l2) {
   if (s.size_bytes % set != 0 || !std::has_single_bit(s.size_bytes / set))
     o.fail(fmt::format("{} bytes in {} ways of {} bytes are not a power of two of sets",
                        s.size_bytes, s.ways, line_bytes));
-  o.no_other_keys(kHint);
+  finish(o);
   return s;
 }
 
@@ -140,7 +145,7 @@ SharedShape parse_shared(const JsonObject& o, uint32_t line_bytes) {
       s.sharers = whole(o, "sharers", 0, 1, 65536);
     }
   }
-  o.no_other_keys(kHint);
+  finish(o);
   return s;
 }
 
@@ -171,12 +176,12 @@ NetworkShape parse_network(const JsonObject& o) {
       if (s.levels.back().tiles % inner != 0)
         level.fail(
             fmt::format("\"tiles\" must be a multiple of {}, those of the level before", inner));
-      level.no_other_keys(kHint);
+      finish(level);
     }
     if (s.levels.empty() || s.levels.back().tiles != s.columns * s.rows)
       o.fail(fmt::format("the last of \"levels\" must have all {} tiles", s.columns * s.rows));
   }
-  o.no_other_keys(kHint);
+  finish(o);
   return s;
 }
 
@@ -198,7 +203,7 @@ MemoryShape parse_memory(const JsonObject& o, uint32_t tiles) {
     for (const uint32_t tile : s.tiles)
       if (tile >= tiles) o.fail(fmt::format("\"tiles\" names tile {}, of {}", tile, tiles));
   }
-  o.no_other_keys(kHint);
+  finish(o);
   return s;
 }
 
@@ -212,7 +217,7 @@ EnergyShape parse_energy(const JsonObject& o) {
   s.memory_pj_per_bit = o.number_or("memory_pj_per_bit", 0);
   s.static_w = o.number_or("static_w", 0);
   s.core_target = o.text_or("core_target", "");
-  o.no_other_keys(kHint);
+  finish(o);
   return s;
 }
 
@@ -254,8 +259,9 @@ void list_figures(const Json& json, const std::string& at, std::vector<std::stri
 
 }  // namespace
 
-ChipShape parse_chip(const std::string& text, const std::string& origin) {
-  const Json json = parse_json(text, origin);
+namespace {
+
+ChipShape read_chip(const Json& json, const std::string& origin) {
   const JsonObject file(json, origin);
   if (file.text("schema") != "gpusim-chip-1") file.fail("\"schema\" must be \"gpusim-chip-1\"");
   ChipShape s;
@@ -278,9 +284,31 @@ ChipShape parse_chip(const std::string& text, const std::string& origin) {
   s.network = parse_network(file.object("network"));
   s.memory = parse_memory(file.object("memory"), s.tiles());
   if (file.has("energy")) s.energy = parse_energy(file.object("energy"));
-  file.no_other_keys(kHint);
+  finish(file);
   check_whole(file, s);
   return s;
+}
+
+// The text of a chip that is built in, or of a file; and where it is from.
+std::pair<std::string, std::string> text_of_chip(const std::string& name,
+                                                 const std::string& option) {
+  std::string known;
+  for (const ChipShape& chip : builtin_chips()) {
+    const size_t number = static_cast<size_t>(&chip - builtin_chips().data());
+    const EmbeddedFile& file = builtin_chip_files()[number];
+    if (chip.name == name) return {std::string(file.text), chip.name};
+    known += (known.empty() ? "" : ", ") + chip.name;
+  }
+  if (name.find('/') == std::string::npos && !name.ends_with(".json") &&
+      !std::filesystem::exists(name))
+    throw Error(fmt::format("--chip {}: no such chip or file; chips are {}", option, known));
+  return {read_text(name), name};
+}
+
+}  // namespace
+
+ChipShape parse_chip(const std::string& text, const std::string& origin) {
+  return read_chip(parse_json(text, origin), origin);
 }
 
 std::vector<std::string> figures_without_source(const std::string& text,
@@ -311,16 +339,21 @@ const std::vector<ChipShape>& builtin_chips() {
   return chips;
 }
 
-ChipShape find_chip(const std::string& name) {
-  std::string known;
-  for (const ChipShape& chip : builtin_chips()) {
-    if (chip.name == name) return chip;
-    known += (known.empty() ? "" : ", ") + chip.name;
+ChipShape find_chip(const std::string& option) {
+  const ChangedChip chip = parse_changed_chip(option);
+  const auto [text, origin] = text_of_chip(chip.name, option);
+  Json json = parse_json(text, origin);
+  if (chip.changes.empty()) return read_chip(json, origin);
+  try {
+    for (const Change& change : chip.changes) apply(change, json);
+    ChipShape shape = read_chip(json, origin);
+    shape.changes = chip.changes;
+    for (const auto& [key, value] : chip.changes)
+      shape.sources[key] = "changed by --chip: " + value;
+    return shape;
+  } catch (const Error& error) {
+    throw Error(fmt::format("--chip {}: {}", option, error.what()));
   }
-  if (name.find('/') == std::string::npos && !name.ends_with(".json") &&
-      !std::filesystem::exists(name))
-    throw Error(fmt::format("--chip {}: no such chip or file; chips are {}", name, known));
-  return parse_chip(read_text(name), name);
 }
 
 }  // namespace gpusim::host::chip

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device_sim/uir/insn_class.h"
@@ -90,6 +91,8 @@ struct ChipShape {
   std::string name, title;
   std::map<std::string, std::string> sources;  // "l1_data.size": where that is from
   std::vector<std::string> notes;
+  // Keys whose values are not those of the file, and what they are.
+  std::vector<std::pair<std::string, std::string>> changes;
   double clock_hz = 1e9;
   uint32_t line_bytes = 64;
   uint32_t interval_cycles = 1000;
@@ -105,8 +108,9 @@ struct ChipShape {
 
 // Throws Error that says what is wrong and where.
 ChipShape parse_chip(const std::string& text, const std::string& origin);
-// A name of a chip that is built in, or a file.
-ChipShape find_chip(const std::string& name_or_path);
+// A name of a chip that is built in, or a file; with single keys changed, as
+// "mesh-1024,memory.latency_cycles=200" (host/chip/changes.h).
+ChipShape find_chip(const std::string& option);
 const std::vector<ChipShape>& builtin_chips();
 // Figures of a chip's file that `sources` says nothing of: "l1_data.size".
 std::vector<std::string> figures_without_source(const std::string& text, const std::string& origin);

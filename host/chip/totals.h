@@ -36,6 +36,7 @@ struct Sample {
   Ticks begin = 0, end = 0;
   double busiest_link = 0, mean_link = 0, channels = 0, slices = 0;
   double instructions_per_cycle = 0;
+  std::vector<double> each_channel = {};  // of few
 };
 
 }  // namespace gpusim::host::chip

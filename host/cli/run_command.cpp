@@ -133,8 +133,9 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
     if (!run.caches_path.empty())
       throw Error("--chip has caches of its own: not with --caches");
     if (run.simulated_time) throw Error("--chip has time of its own: not with --simulated-time");
-  } else if (!run.chip_page_path.empty() || !run.chip_region.empty()) {
-    throw Error("--chip-page and --region need --chip CHIP");
+  } else if (!run.chip_page_path.empty() || !run.chip_region.empty() ||
+             !run.chip_timeline_path.empty() || !run.chip_sample.empty()) {
+    throw Error("--chip-page, --chip-sample, --chip-timeline and --region need --chip CHIP");
   }
   if (run.checkpoint_path.empty() && (run.checkpoint_every != 0 || run.checkpoint_stop))
     throw Error("--checkpoint-every and --checkpoint-stop need --checkpoint FILE");
@@ -277,14 +278,22 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                       "FILE[,CORE]: write what the cores, or this one, access: .din (Dinero IV), "
                       ".ramulator (Ramulator 2) or .champsim (ChampSim)");
   command->add_option("--chip", run.chip,
-                      "Time, traffic and energy on this chip: a JSON file, or a name that `gpusim "
-                      "info --chips` lists");
+                      "CHIP[,KEY=VALUE]...: time, traffic and energy on this chip, a JSON file "
+                      "or a name that `gpusim info --chips` lists; with single keys of its "
+                      "description changed, as in mesh-1024,memory.latency_cycles=200");
   command->add_option("--chip-page", run.chip_page_path,
                       "Write what the chip did to this HTML file: where time went, floor plan, "
                       "traffic");
+  command->add_option("--chip-sample", run.chip_sample,
+                      "detail=N,skip=M: N instructions of all cores together in detail, then M "
+                      "without queues, and so on; cycles with how sure they are");
+  command->add_option("--chip-timeline", run.chip_timeline_path,
+                      "Write what the chip's cores, links and channels did when to this file, for "
+                      "ui.perfetto.dev or chrome://tracing");
   command->add_option("--region", run.chip_region,
-                      "With --chip, look only at calls of this function "
-                      "(gpusim_roi_begin() to gpusim_roi_end(), if the program has them)");
+                      "With --chip, look only at calls of this function, or with FROM..TO only at "
+                      "these instructions of all cores together (gpusim_roi_begin() to "
+                      "gpusim_roi_end(), if the program has them)");
   repeatable(command->add_option(
       "--plugin", run.plugins,
       "FILE[,ARGUMENT]...: a shared object that sees blocks and memory accesses "

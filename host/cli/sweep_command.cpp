@@ -13,6 +13,7 @@
 #include "host/console.h"
 #include "host/exit_status.h"
 #include "host/output_file.h"
+#include "host/sweep/chips.h"
 #include "host/sweep/study_page.h"
 
 namespace gpusim::host {
@@ -23,7 +24,7 @@ namespace fs = std::filesystem;
 struct SweepArguments {
   std::string program, folder, cores, name, entry, memory, scaling = "strong", energy, title,
                                                            report, svg_folder;
-  std::vector<std::string> backends, call, options, compare;
+  std::vector<std::string> backends, call, options, compare, chips, vary;
   uint32_t repeat = 0, threads = 0, jobs = 0;
   double timeout_seconds = -1;
   bool simulated_time = false;
@@ -85,6 +86,9 @@ Study study_of(const SweepArguments& a, const std::vector<std::string>& guest_ar
   for (Case& c : study.cases)
     for (const std::string& option : time_options(a.simulated_time, a.timing))
       c.options.push_back(option);
+  if (!a.chips.empty()) study.chips = a.chips;
+  if (!a.vary.empty()) study.vary.clear();
+  for (const std::string& text : a.vary) study.vary.push_back(parse_varied_key("--vary", text));
   if (!a.backends.empty()) study.backends = a.backends;
   for (std::string& backend : study.backends) backend = backend_name(backend);
   if (a.repeat) study.repeat = a.repeat;
@@ -202,6 +206,13 @@ void add_sweep_command(CLI::App& app, const std::vector<std::string>& guest_args
   repeatable(command->add_option(
       "--run-option", a->options,
       "Another option of `gpusim run`, as --run-option=--memory-size=8G; repeatable"));
+  repeatable(command->add_option("--chip", a->chips,
+                                 "Points on this chip, as `gpusim run --chip` takes it: lengths in "
+                                 "its cycles; repeatable"));
+  repeatable(command->add_option(
+      "--vary", a->vary,
+      "KEY=V1,V2,A..B: run on the chip with each of these values of a key of its description; "
+      "repeatable: all combinations"));
   command
       ->add_option("--scaling", a->scaling,
                    "strong: the same work on any number of cores; weak: the same per core; none")

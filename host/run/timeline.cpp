@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "host/run/trace_events.h"
+
 namespace gpusim::host {
 namespace {
 
@@ -36,10 +38,6 @@ const char* colour_of(const State& s) {
     case 'w': return "thread_state_sleeping";
     default: return "thread_state_unknown";
   }
-}
-
-Json name_event(const char* what, int pid, size_t tid, const std::string& name) {
-  return {{"ph", "M"}, {"pid", pid}, {"tid", tid}, {"name", what}, {"args", {{"name", name}}}};
 }
 
 double microseconds(double seconds) { return seconds * 1e6; }
@@ -196,33 +194,32 @@ std::string timeline_json(const ActivityRecorder& activity, const std::string& p
   std::vector<double> start{0};
   for (const TimeSlice& s : slices) start.push_back(start.back() + s.seconds[0]);
 
-  std::string out = "{\"displayTimeUnit\":\"ns\",\n\"otherData\":";
-  out += Json{{"program", program},
-              {"time", "simulated: the busiest core's instructions of each slice; " +
-                           activity.bases()[0].name},
-              {"lanes", activity.knows_lanes() ? "counted" : "this backend does not count divergence"}}
-             .dump(-1, ' ', false, Json::error_handler_t::replace);
-  out += ",\n\"traceEvents\":[\n";
-  bool first = true;
-  const auto add = [&](const Json& event) {
-    if (!first) out += ",\n";
-    first = false;
-    out += event.dump(-1, ' ', false, Json::error_handler_t::replace);
-  };
-  add(name_event("process_name", kCores, 0, "cores of " + program));
+  TraceEvents events(
+      {{"program", program},
+       {"time", "simulated: the busiest core's instructions of each slice; " +
+                    activity.bases()[0].name},
+       {"lanes", activity.knows_lanes() ? "counted" : "this backend does not count divergence"}});
+  events.name("process_name", kCores, 0, "cores of " + program);
   for (size_t r = 0; r < activity.row_count(); ++r) {
-    add(name_event("thread_name", kCores, r + 1, activity.row_name(r)));
-    add({{"ph", "M"}, {"pid", kCores}, {"tid", r + 1}, {"name", "thread_sort_index"},
-         {"args", {{"sort_index", r}}}});
+    events.name("thread_name", kCores, r + 1, activity.row_name(r));
+    events.sort_thread(kCores, r + 1, r);
     for (size_t i = 0; i < slices.size();) {
       const State state = state_of(slices[i].rows[r]);
       size_t end = i + 1;
       while (end < slices.size() && state_of(slices[end].rows[r]) == state) ++end;
-      add({{"ph", "X"}, {"pid", kCores}, {"tid", r + 1}, {"cat", "cores"}, {"name", state.name},
-           {"cname", colour_of(state)}, {"ts", microseconds(start[i])},
-           {"dur", microseconds(start[end] - start[i])},
-           {"args", {{"running %", state.running}, {"diverged %", state.diverged},
-                     {"waiting %", state.waiting}, {"ended %", state.ended}}}});
+      events.add({{"ph", "X"},
+                  {"pid", kCores},
+                  {"tid", r + 1},
+                  {"cat", "cores"},
+                  {"name", state.name},
+                  {"cname", colour_of(state)},
+                  {"ts", microseconds(start[i])},
+                  {"dur", microseconds(start[end] - start[i])},
+                  {"args",
+                   {{"running %", state.running},
+                    {"diverged %", state.diverged},
+                    {"waiting %", state.waiting},
+                    {"ended %", state.ended}}}});
       i = end;
     }
   }
@@ -230,22 +227,20 @@ std::string timeline_json(const ActivityRecorder& activity, const std::string& p
     RowActivity all;
     for (const RowActivity& a : slices[i].rows) all += a;
     const double percent = all.all() > 0 ? 100 / all.all() : 0;
-    add({{"ph", "C"}, {"pid", kCores}, {"name", "cores, %"}, {"ts", microseconds(start[i])},
-         {"args", {{"running", all.running * percent}, {"diverged", all.diverged * percent},
-                   {"waiting", all.waiting * percent}, {"ended", all.ended * percent}}}});
+    events.counter(kCores, "cores, %", microseconds(start[i]),
+                   {{"running", all.running * percent}, {"diverged", all.diverged * percent},
+                    {"waiting", all.waiting * percent}, {"ended", all.ended * percent}});
   }
-  if (!power.empty()) add(name_event("process_name", kPower, 0, "power"));
+  if (!power.empty()) events.name("process_name", kPower, 0, "power");
   for (const PowerTrack& track : power) {
     for (size_t i = 0; i <= slices.size() && !slices.empty(); ++i) {
       Json args = Json::object();
       for (size_t p = 0; p < track.parts.size(); ++p)
         args[track.parts[p]] = i < slices.size() ? track.watts[i][p] : 0.0;
-      add({{"ph", "C"}, {"pid", kPower}, {"name", "W, " + track.name}, {"ts", microseconds(start[i])},
-           {"args", std::move(args)}});
+      events.counter(kPower, "W, " + track.name, microseconds(start[i]), std::move(args));
     }
   }
-  out += "\n]}\n";
-  return out;
+  return events.finish();
 }
 
 }  // namespace gpusim::host

@@ -38,4 +38,10 @@ Json core_energy_chart(const Curve& curve, const energy::Target& target);
 Json class_energy_chart(const std::vector<Curve>& curves, const Curve& curve, size_t t);
 Json fit_chart(const Curve& curve);
 
+// --- What a chip did (chip_charts.cpp)
+
+bool any_chip(const std::vector<Curve>& curves);
+// A section with cycles, stacks and energy, over keys of its description and over cores.
+void add_chips(Page& page, const Results& results);
+
 }  // namespace gpusim::sweep

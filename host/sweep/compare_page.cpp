@@ -41,8 +41,7 @@ std::optional<double> instructions(const Curve&, const Row& row) {
                                 : std::nullopt;
 }
 std::optional<double> work(const Curve& c, const Row& row) {
-  const double w = c.has_simulated_time ? row.point.simulated_time->cycles
-                                        : static_cast<double>(row.point.busiest);
+  const double w = c.has_cycles ? row.point.cycles() : static_cast<double>(row.point.busiest);
   return w > 0 ? std::optional(w) : std::nullopt;
 }
 std::optional<double> speed_up(const Curve& c, const Row& row) {
@@ -166,7 +165,7 @@ std::vector<Change> changes_of(const std::vector<Pair>& pairs, const Results& fi
     if (most) changes.push_back(*most);
   };
   for (const Pair& p : pairs) {
-    const bool cycles = p.first->has_simulated_time && p.second->has_simulated_time;
+    const bool cycles = p.first->has_cycles && p.second->has_cycles;
     const Change base{p.first, "", 0, 0, 0, false, {}};
     Change one = base;
     one.what = cycles ? "simulated cycles" : "instructions of the busiest core";

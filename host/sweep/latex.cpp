@@ -1,6 +1,9 @@
 // A study as a table for a paper: LaTeX with the package booktabs.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "device_sim/base/digits.h"
 #include "energy/report.h"
 #include "host/sweep/results.h"
@@ -53,14 +56,36 @@ std::string count(uint64_t value) {
   return text;
 }
 
+// What has no column of its own.
+std::string program_of(const Results& results, const Curve& curve) {
+  if (curve.one->chip.empty()) return curve.label;
+  std::string text = family_of(*curve.one);
+  if (results.stored.study.chips.size() > 1) {
+    const std::string& chip = curve.one->chip;
+    size_t end = chip.size();
+    for (const VariedKey& varied : results.stored.study.vary)
+      end = std::min(end, chip.find("," + varied.key + "="));
+    text += " on " + chip.substr(0, end);
+  }
+  if (results.stored.study.backends.size() > 1) text += fmt::format(" ({})", curve.backend);
+  return text;
+}
+
 }  // namespace
 
 std::string results_latex(const Results& results) {
+  const std::vector<VariedKey>& vary = results.stored.study.vary;
+  bool has_chip = false;
+  for (const Curve& curve : results.curves)
+    for (const Row& row : curve.rows) has_chip |= row.point.chip.has_value();
   std::string text = fmt::format(
-      "% {}: made by gpusim {}. Needs \\usepackage{{booktabs}}.\n\\begin{{tabular}}{{lrrrrr{}}}\n"
-      "\\toprule\nprogram & cores & instructions & speed-up & efficiency & imbalance",
+      "% {}: made by gpusim {}. Needs \\usepackage{{booktabs}}.\n\\begin{{tabular}}{{l{}rrrrr{}}}\n"
+      "\\toprule\nprogram",
       escaped(results.stored.study.title), results.stored.simulator.value("version", "?"),
-      std::string(results.targets.size(), 'r'));
+      std::string(vary.size(), 'r'), std::string(results.targets.size() + (has_chip ? 3 : 0), 'r'));
+  for (const VariedKey& varied : vary) text += fmt::format(" & {}", escaped(varied.key));
+  text += " & cores & instructions & speed-up & efficiency & imbalance";
+  if (has_chip) text += " & cycles & IPC & energy, chip";
   for (const energy::Target& t : results.targets)
     text += fmt::format(" & energy, {}", escaped(t.name));
   text += " \\\\\n";
@@ -71,11 +96,24 @@ std::string results_latex(const Results& results) {
       const SpeedUp* s = nullptr;
       for (const SpeedUp& one : curve.speed_ups)
         if (one.cores == p.cores) s = &one;
+      const bool is_first = &row == &curve.rows.front();
+      text += is_first ? escaped(program_of(results, curve)) : "";
+      for (size_t k = 0; k < vary.size(); ++k)
+        text += " & " + (is_first && k < curve.one->chip_values.size()
+                             ? escaped(curve.one->chip_values[k])
+                             : std::string());
       text +=
-          fmt::format("{} & {} & {} & {} & {} & {:.3g}",
-                      &row == &curve.rows.front() ? escaped(curve.label) : "", count(p.cores),
-                      count(p.instructions), s ? fmt::format("{:.4g}", s->speed_up) : "--",
+          fmt::format(" & {} & {} & {} & {} & {:.3g}", count(p.cores), count(p.instructions),
+                      s ? fmt::format("{:.4g}", s->speed_up) : "--",
                       s ? fmt::format("{:.1f}\\,\\%", 100 * s->efficiency) : "--", imbalance(p));
+      if (p.chip)
+        text += fmt::format(
+            " & {} & {:.3g} & {}", count(static_cast<uint64_t>(std::llround(p.chip->cycles))),
+            p.chip->instructions_per_cycle,
+            p.chip->joules > 0 ? quantity(energy::pretty(energy::Joules(p.chip->joules)))
+                               : std::string("--"));
+      else if (has_chip)
+        text += " & -- & -- & --";
       for (size_t t = 0; t < results.targets.size(); ++t)
         text +=
             " & " + (row.energy.size() > t ? quantity(energy::pretty(row.energy[t].dynamic.value))

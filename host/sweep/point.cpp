@@ -60,8 +60,9 @@ Json parse_statistics(std::istream& file, std::vector<ClassCounts>& per_core) {
       per_core.push_back(counts_of({value.at("classes"), "per_core"}));
       return false;
     }
-    // A list of cores, too; its sums stand beside it.
-    return !(depth == 3 && event == Json::parse_event_t::object_end && key == "simulated_time");
+    // Lists of cores and places, too; their sums stand beside them.
+    return !(depth == 3 && event == Json::parse_event_t::object_end &&
+             (key == "simulated_time" || key == "chip"));
   };
   return Json::parse(file, callback);
 }
@@ -114,12 +115,36 @@ std::vector<Part> stored_parts(const std::vector<JsonObject>& list) {
   return parts;
 }
 
+ChipRun chip_of(const Json& chip) {
+  ChipRun run;
+  run.name = chip.at("name");
+  run.cycles = chip.at("cycles");
+  run.seconds = chip.at("seconds");
+  run.instructions_per_cycle = chip.at("instructions_per_cycle");
+  for (const auto& part : chip.at("stack").items())
+    run.stack.emplace_back(part.key(), part.value());
+  run.joules = chip.at("energy").at("joules");
+  for (const Json& part : chip.at("energy").at("parts"))
+    run.energy.emplace_back(part.at("part"), part.at("joules"));
+  return run;
+}
+
+Json numbers_json(const ChipRun::Parts& parts) {
+  Json json = Json::object();
+  for (const auto& [name, value] : parts) json[name] = value;
+  return json;
+}
+
+ChipRun::Parts stored_numbers(const JsonObject& object) {
+  ChipRun::Parts parts;
+  for (const auto& item : object.json().items())
+    parts.emplace_back(item.key(), object.number(item.key()));
+  return parts;
+}
+
 }  // namespace
 
-double Point::work() const {
-  if (simulated_time && simulated_time->cycles > 0) return simulated_time->cycles;
-  return static_cast<double>(busiest);
-}
+double Point::work() const { return cycles() > 0 ? cycles() : static_cast<double>(busiest); }
 
 Json identity_json(const PointId& id, const Json& simulator) {
   return {{"simulator", simulator},
@@ -170,6 +195,7 @@ void read_statistics(const std::string& path, Point& point) try {
     point.simulated_time =
         SimulatedTime{t.value("timing", ""), t.at("cycles"), t.value("seconds", 0.0)};
   }
+  if (stats.contains("chip")) point.chip = chip_of(stats.at("chip"));
   point.bins = bins_of(per_core);
   point.least = per_core.empty() ? 0 : ~uint64_t{0};
   for (const ClassCounts& core : per_core) {
@@ -181,6 +207,15 @@ void read_statistics(const std::string& path, Point& point) try {
   }
 } catch (const Json::exception&) {
   throw Error(path + ": not the statistics of a run, or damaged ones");
+}
+
+Json chip_json(const ChipRun& chip) {
+  return {{"name", chip.name},
+          {"cycles", chip.cycles},
+          {"seconds", chip.seconds},
+          {"instructions_per_cycle", chip.instructions_per_cycle},
+          {"stack", numbers_json(chip.stack)},
+          {"energy", {{"joules", chip.joules}, {"parts", numbers_json(chip.energy)}}}};
 }
 
 Json point_json(const Point& p, const Json& identity) {
@@ -233,6 +268,7 @@ Json point_json(const Point& p, const Json& identity) {
     stats["simulated_time"] = {{"target", p.simulated_time->target},
                                {"cycles", p.simulated_time->cycles},
                                {"seconds", p.simulated_time->seconds}};
+  if (p.chip) stats["chip"] = chip_json(*p.chip);
   json["stats"] = std::move(stats);
   return json;
 }
@@ -291,6 +327,18 @@ Point point_of_json(const Json& json, const std::string& where) {
     t.read("target", time.target);
     t.read("cycles", time.cycles);
     t.read("seconds", time.seconds);
+  }
+  if (s.has("chip")) {
+    const JsonObject c = s.object("chip");
+    ChipRun& chip = p.chip.emplace();
+    c.read("name", chip.name);
+    chip.cycles = c.number("cycles");
+    chip.seconds = c.number("seconds");
+    chip.instructions_per_cycle = c.number("instructions_per_cycle");
+    chip.stack = stored_numbers(c.object("stack"));
+    const JsonObject energy = c.object("energy");
+    chip.joules = energy.number("joules");
+    chip.energy = stored_numbers(energy.object("parts"));
   }
   if (s.has("longest_cores")) {  // studies of gpusim before 2026-11-23 lack them
     for (const JsonObject& core : s.objects("longest_cores"))

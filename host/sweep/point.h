@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device_sim/uir/insn_class.h"
@@ -51,6 +52,16 @@ struct SimulatedTime {
   double cycles = 0, seconds = 0;
 };
 
+// Key `chip` of statistics.
+struct ChipRun {
+  using Parts = std::vector<std::pair<std::string, double>>;
+  std::string name;
+  double cycles = 0, seconds = 0, instructions_per_cycle = 0;
+  Parts stack;  // cycles of all cores together, by what they did
+  double joules = 0;
+  Parts energy;  // joules
+};
+
 struct Point {
   // ok; failed: the guest or gpusim ended with an error; timeout
   std::string status = "failed";
@@ -78,9 +89,14 @@ struct Point {
   std::vector<Bin> bins;
   Lanes lanes;
   std::optional<SimulatedTime> simulated_time;
+  std::optional<ChipRun> chip;
   energy::LongestCores longest_cores;  // they bound a target's time
 
   bool ok() const { return status == "ok"; }
+  // Of the chip, or of simulated time; 0: neither.
+  double cycles() const {
+    return chip ? chip->cycles : simulated_time ? simulated_time->cycles : 0;
+  }
   // Of the busiest core: cycles where there is a simulated time, else instructions.
   double work() const;
 };
@@ -88,6 +104,7 @@ struct Point {
 // Adds what a file of `gpusim run --stats --per-core` says. Throws Error.
 void read_statistics(const std::string& path, Point& point);
 
+Json chip_json(const ChipRun& chip);
 Json point_json(const Point& point, const Json& identity);
 // Nothing if the file is not there, damaged, or of another identity.
 std::optional<Point> load_point(const std::string& path, const Json& identity);

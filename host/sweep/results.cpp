@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 
+#include "energy/report.h"
 #include "energy/target.h"
 
 namespace gpusim::sweep {
@@ -47,13 +48,11 @@ void add_speed_ups(Curve& curve) {
   std::vector<WorkPoint> work;
   std::set<std::string> outputs;
   // One unit for all: cycles only where every point has them.
-  curve.has_simulated_time = !curve.rows.empty();
-  for (const Row& row : curve.rows)
-    curve.has_simulated_time &= row.point.simulated_time && row.point.simulated_time->cycles > 0;
+  curve.has_cycles = !curve.rows.empty();
+  for (const Row& row : curve.rows) curve.has_cycles &= row.point.cycles() > 0;
   for (const Row& row : curve.rows) {
-    work.push_back({row.point.cores, curve.has_simulated_time
-                                         ? row.point.simulated_time->cycles
-                                         : static_cast<double>(row.point.busiest)});
+    work.push_back({row.point.cores, curve.has_cycles ? row.point.cycles()
+                                                      : static_cast<double>(row.point.busiest)});
     outputs.insert(row.point.output_sha256);
   }
   if (curve.one->scaling == Scaling::kStrong) {
@@ -82,7 +81,47 @@ std::string csv_field(const std::string& text) {
   return quoted + "\"";
 }
 
+// Columns of chips: values of the varied keys, cycles, joules, and both by part.
+struct ChipColumns {
+  bool any;
+  std::vector<std::string> stack, energy;  // parts of some row
+  explicit ChipColumns(const Results& results) : any(!results.stored.study.chips.empty()) {
+    const auto add = [](const ChipRun::Parts& parts, std::vector<std::string>& names) {
+      for (const auto& [name, value] : parts)
+        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    };
+    for (const Curve& curve : results.curves)
+      for (const Row& row : curve.rows) {
+        if (!row.point.chip) continue;
+        any = true;
+        add(row.point.chip->stack, stack);
+        add(row.point.chip->energy, energy);
+      }
+  }
+};
+
 std::string number(std::optional<double> v) { return v ? fmt::format("{:.9g}", *v) : ""; }
+
+std::string part_of(const ChipRun::Parts& parts, const std::string& name) {
+  for (const auto& [key, value] : parts)
+    if (key == name) return number(value);
+  return "";
+}
+
+std::string chip_fields(const ChipColumns& columns, const Study& study, const Case& one,
+                        const std::optional<ChipRun>& chip) {
+  if (!columns.any) return "";
+  std::string text = "," + csv_field(one.chip);
+  for (size_t k = 0; k < study.vary.size(); ++k)
+    text += "," + (k < one.chip_values.size() ? csv_field(one.chip_values[k]) : std::string());
+  text += fmt::format(",{},{},{}", chip ? number(chip->cycles) : "",
+                      chip ? number(chip->seconds) : "", chip ? number(chip->joules) : "");
+  for (const std::string& name : columns.stack)
+    text += "," + (chip ? part_of(chip->stack, name) : "");
+  for (const std::string& name : columns.energy)
+    text += "," + (chip ? part_of(chip->energy, name) : "");
+  return text;
+}
 
 template <class Quantity>
 Json quantity(const std::optional<Quantity>& q) {
@@ -138,6 +177,15 @@ std::string results_csv(const Results& results) {
   for (const energy::Target& t : results.targets)
     for (const char* what : {"J", "J_low", "J_high", "s", "dynamic_W", "idle_W"})
       text += fmt::format(",{}", csv_field(fmt::format("{} {}", t.name, what)));
+  const Study& study = results.stored.study;
+  const ChipColumns chips(results);
+  if (chips.any) {
+    text += ",chip";
+    for (const VariedKey& varied : study.vary) text += "," + csv_field(varied.key);
+    text += ",chip_cycles,chip_seconds,chip_J";
+    for (const std::string& name : chips.stack) text += fmt::format(",cycles {}", name);
+    for (const std::string& name : chips.energy) text += fmt::format(",J {}", name);
+  }
   text += ",message\n";
   for (const Curve& curve : results.curves)
     for (const Row& row : curve.rows) {
@@ -145,7 +193,7 @@ std::string results_csv(const Results& results) {
       const SpeedUp* s = speed_up_at(curve, p.cores);
       text += fmt::format(
           "{},{},{},{},{},ok,{},{},{:.9g},{:.6g},{:.6g},{:.6g},{},{},{:.6g},{},{},{},{},{}",
-          csv_field(curve.one->label), scaling_name(curve.one->scaling), p.backend, p.cores,
+          csv_field(family_of(*curve.one)), scaling_name(curve.one->scaling), p.backend, p.cores,
           row.repetitions, p.instructions, p.micro_ops, row.seconds, row.mips, row.mips_low,
           row.mips_high, p.busiest, p.active_cores, imbalance(p), s ? number(s->speed_up) : "",
           s ? number(s->efficiency) : "", number(p.lanes.diverged_share),
@@ -163,12 +211,15 @@ std::string results_csv(const Results& results) {
                             e.dynamic_power ? number(e.dynamic_power->value()) : "",
                             e.idle_power ? number(e.idle_power->value()) : "");
       }
-      text += ",\n";
+      text += chip_fields(chips, study, *curve.one, p.chip) + ",\n";
     }
   for (const Point& p : results.failures) {
-    text += fmt::format("{},,{},{},1,{}", csv_field(p.label), p.backend_asked, p.cores, p.status);
-    // Columns between status and message stay empty.
-    text += std::string(14 + kInsnClassCount + 6 * results.targets.size() + 1, ',');
+    const auto one = std::ranges::find(study.cases, p.label, &Case::label);
+    text += fmt::format("{},,{},{},1,{}", csv_field(family_of(*one)), p.backend_asked, p.cores,
+                        p.status);
+    // Columns between status and message stay empty, but what the chip was.
+    text += std::string(14 + kInsnClassCount + 6 * results.targets.size(), ',');
+    text += chip_fields(chips, study, *one, {}) + ",";
     text += csv_field(p.message) + "\n";
   }
   return text;
@@ -211,6 +262,7 @@ Json results_json(const Results& results) {
         r["simulated_time"] = {{"target", p.simulated_time->target},
                                {"cycles", p.simulated_time->cycles},
                                {"seconds", p.simulated_time->seconds}};
+      if (p.chip) r["chip"] = chip_json(*p.chip);
       Json energy = Json::array();
       for (const energy::Estimate& e : row.energy)
         energy.push_back({{"target", e.target->name},
@@ -224,13 +276,20 @@ Json results_json(const Results& results) {
       if (!energy.empty()) r["energy"] = std::move(energy);
       rows.push_back(std::move(r));
     }
-    Json c = {
-        {"program", curve.one->label},
-        {"backend", curve.backend},
-        {"scaling", scaling_name(curve.one->scaling)},
-        {"work_unit", curve.has_simulated_time ? "cycles" : "instructions of the busiest core"},
-        {"outputs_differ", curve.outputs_differ},
-        {"rows", std::move(rows)}};
+    Json c = {{"program", family_of(*curve.one)},
+              {"label", curve.one->label},
+              {"backend", curve.backend},
+              {"scaling", scaling_name(curve.one->scaling)},
+              {"work_unit", curve.has_cycles ? "cycles" : "instructions of the busiest core"},
+              {"outputs_differ", curve.outputs_differ},
+              {"rows", std::move(rows)}};
+    if (!curve.one->chip.empty()) {
+      Json values = Json::object();
+      for (size_t k = 0; k < curve.one->chip_values.size(); ++k)
+        values[stored.study.vary[k].key] = curve.one->chip_values[k];
+      c["chip"] = curve.one->chip;
+      c["chip_values"] = std::move(values);
+    }
     if (curve.serial)
       c["serial_share"] = {{"value", curve.serial->share},
                            {"uncertainty_95", curve.serial->uncertainty},
@@ -253,14 +312,16 @@ Json results_json(const Results& results) {
 }
 
 std::string results_text(const Results& results) {
-  std::string text = fmt::format("{:<24} {:>17} {:>12} {:>11} {:>11}  {}\n", "program", "cores",
-                                 "most MIPS", "speed-up", "efficiency", "serial share");
+  size_t width = 24;
+  for (const Curve& curve : results.curves) width = std::max(width, curve.label.size());
+  std::string text = fmt::format("{:<{}} {:>17} {:>12} {:>11} {:>11}  {}\n", "program", width,
+                                 "cores", "most MIPS", "speed-up", "efficiency", "serial share");
   for (const Curve& curve : results.curves) {
     const Row& last = curve.rows.back();
     double most = 0;
     for (const Row& row : curve.rows) most = std::max(most, row.mips);
     const SpeedUp* s = speed_up_at(curve, last.point.cores);
-    text += fmt::format("{:<24} {:>17} {:>12.1f} {:>11} {:>11}  {}\n", curve.label,
+    text += fmt::format("{:<{}} {:>17} {:>12.1f} {:>11} {:>11}  {}\n", curve.label, width,
                         fmt::format("{} .. {}", curve.rows.front().point.cores, last.point.cores),
                         most, s ? fmt::format("{:.4g}", s->speed_up) : "-",
                         s ? fmt::format("{:.1f} %", 100 * s->efficiency) : "-",
@@ -268,6 +329,15 @@ std::string results_text(const Results& results) {
                                                    100 * curve.serial->uncertainty)
                                      : "-");
   }
+  if (!ChipColumns(results).any) return text;
+  text += fmt::format("\n{:<{}} {:>9} {:>14} {:>7} {:>12}\n", "on a chip", width, "cores", "cycles",
+                      "IPC", "energy");
+  for (const Curve& curve : results.curves)
+    for (const Row& row : curve.rows)
+      if (const std::optional<ChipRun>& chip = row.point.chip)
+        text += fmt::format("{:<{}} {:>9} {:>14.0f} {:>7.3g} {:>12}\n", curve.label, width,
+                            row.point.cores, chip->cycles, chip->instructions_per_cycle,
+                            chip->joules > 0 ? energy::pretty(energy::Joules(chip->joules)) : "-");
   return text;
 }
 

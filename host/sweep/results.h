@@ -27,8 +27,8 @@ struct Curve {
   std::vector<Row> rows;           // of points that ran well, in rising order of cores
   std::vector<SpeedUp> speed_ups;  // beside `rows` that have work
   std::optional<SerialShare> serial;
-  bool has_simulated_time = false;  // work is cycles
-  bool outputs_differ = false;      // although the work is the same
+  bool has_cycles = false;      // work is cycles
+  bool outputs_differ = false;  // although the work is the same
 };
 
 struct Results {

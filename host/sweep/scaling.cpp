@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "device_sim/base/student.h"
+
 namespace gpusim::sweep {
 namespace {
 
@@ -32,7 +34,7 @@ std::optional<SerialShare> fit(const std::vector<Sample>& samples) {
   }
   result.deviation = std::sqrt(residuals / static_cast<double>(useful));
   result.uncertainty =
-      t_quantile_95(useful - 1) * std::sqrt(residuals / static_cast<double>(useful - 1) / aa);
+      student_t_95(useful - 1) * std::sqrt(residuals / static_cast<double>(useful - 1) / aa);
   return result;
 }
 
@@ -85,15 +87,6 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t half = values.size() / 2;
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-double t_quantile_95(size_t degrees) {
-  static constexpr double kTable[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
-                                      2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-                                      2.131,  2.120, 2.110, 2.101, 2.093, 2.086};
-  if (degrees == 0) return INFINITY;
-  return degrees <= std::size(kTable) ? kTable[degrees - 1]
-                                      : 1.96 + 2.5 / static_cast<double>(degrees);
 }
 
 }  // namespace gpusim::sweep

@@ -40,7 +40,5 @@ double amdahl(double serial_share, double cores);     // speed-up
 double gustafson(double serial_share, double cores);  // scaled speed-up
 
 double median(std::vector<double> values);  // 0 of none
-// Of Student's t: half of the two-sided 95 % interval.
-double t_quantile_95(size_t degrees_of_freedom);
 
 }  // namespace gpusim::sweep

@@ -15,6 +15,7 @@
 #include "device_sim/base/json_object.h"
 #include "device_sim/base/nearest_name.h"
 #include "energy/target.h"
+#include "host/sweep/chips.h"
 #include "host/sweep/machine.h"
 
 #define TOML_EXCEPTIONS 1
@@ -141,7 +142,7 @@ void read_program(const Json& json, const std::string& where, const fs::path& fo
 Study study_of(const Json& json, const std::string& where, const fs::path& folder) {
   const JsonObject r(json, where);
   allow(r, {"title", "cores", "backend", "repeat", "energy", "threads", "jobs", "timeout_seconds",
-            "options", "simulated_time", "timing", "programs"});
+            "options", "simulated_time", "timing", "chip", "vary", "programs"});
   Study study;
   study.title = r.text_or("title", "");
   study.cores = cores_of(r);
@@ -153,6 +154,17 @@ Study study_of(const Json& json, const std::string& where, const fs::path& folde
   study.timeout_seconds = r.number_or("timeout_seconds", study.timeout_seconds);
   std::vector<std::string> options = words(r, "options");
   append(options, time_options(r.flag_or("simulated_time", false), r.text_or("timing", "")));
+  // What has no slash and is no file there is a name.
+  for (const std::string& chip : words(r, "chip"))
+    study.chips.push_back(
+        fs::exists(folder / chip.substr(0, chip.find(','))) ? from_here(folder, chip) : chip);
+  if (r.has("vary")) {
+    const JsonObject vary = r.object("vary");
+    for (const auto& item : vary.json().items())
+      study.vary.push_back(
+          varied_key(vary.at(item.key()), item.key(),
+                     fmt::format("{}", fmt::join(words(vary, item.key().c_str()), ","))));
+  }
   const Json& programs = r.get("programs");
   if (!programs.is_array() || programs.empty()) r.fail("\"programs\" must be a list of programs");
   for (size_t i = 0; i < programs.size(); ++i)
@@ -178,6 +190,10 @@ std::vector<std::string> time_options(bool simulated_time, const std::string& ti
   std::vector<std::string> options = {"--simulated-time"};
   if (!timing.empty()) options.insert(options.end(), {"--timing", timing});
   return options;
+}
+
+const std::string& family_of(const Case& one) {
+  return one.family.empty() ? one.label : one.family;
 }
 
 const char* scaling_name(Scaling scaling) {
@@ -254,6 +270,7 @@ Study load_study(const std::string& path) {
 }
 
 void prepare(Study& study) {
+  put_on_chips(study);
   std::set<std::string> labels;
   size_t points = 0;
   for (Case& c : study.cases) {
@@ -278,8 +295,12 @@ void prepare(Study& study) {
   if (points > kMostPoints)
     throw Error(fmt::format("the study has {} points; at most {}", points, kMostPoints));
   if (!study.energy.empty()) energy::find_targets(study.energy);
-  if (study.title.empty())
-    study.title = study.cases.size() == 1 ? study.cases[0].label : "Scaling study";
+  if (study.title.empty()) {
+    const std::string& first = family_of(study.cases[0]);
+    const bool is_one =
+        std::ranges::all_of(study.cases, [&](const Case& c) { return family_of(c) == first; });
+    study.title = is_one ? first : "Scaling study";
+  }
 }
 
 Json study_json(const Study& study) {
@@ -291,11 +312,17 @@ Json study_json(const Study& study) {
                      {"options", c.options},
                      {"args", c.args},
                      {"scaling", scaling_name(c.scaling)},
-                     {"cores", c.cores}});
+                     {"cores", c.cores},
+                     {"family", c.family},
+                     {"chip", c.chip},
+                     {"chip_values", c.chip_values}});
+  Json vary = Json::object();
+  for (const VariedKey& varied : study.vary) vary[varied.key] = varied.values;
   return {{"title", study.title},       {"cases", std::move(cases)},
           {"backends", study.backends}, {"repeat", study.repeat},
           {"energy", study.energy},     {"threads", study.threads},
-          {"jobs", study.jobs},         {"timeout_seconds", study.timeout_seconds}};
+          {"jobs", study.jobs},         {"timeout_seconds", study.timeout_seconds},
+          {"chips", study.chips},       {"vary", std::move(vary)}};
 }
 
 Study study_of_json(const Json& json, const std::string& where) {
@@ -308,6 +335,15 @@ Study study_of_json(const Json& json, const std::string& where) {
   object.read("threads", study.threads);
   object.read("jobs", study.jobs);
   object.read("timeout_seconds", study.timeout_seconds);
+  if (object.has("chips")) {  // studies of gpusim before 2026-11-26 lack them
+    object.read("chips", study.chips);
+    const JsonObject vary = object.object("vary");
+    for (const auto& item : vary.json().items()) {
+      VariedKey& varied = study.vary.emplace_back();
+      varied.key = item.key();
+      vary.read(item.key(), varied.values);
+    }
+  }
   for (const JsonObject& one : object.objects("cases")) {
     Case c;
     one.read("label", c.label);
@@ -317,6 +353,13 @@ Study study_of_json(const Json& json, const std::string& where) {
     one.read("args", c.args);
     one.read("cores", c.cores);
     c.scaling = parse_scaling(one.at("scaling"), one.text("scaling"));
+    if (one.has("chip")) {
+      one.read("family", c.family);
+      one.read("chip", c.chip);
+      one.read("chip_values", c.chip_values);
+      if (!c.chip.empty() && c.chip_values.size() != study.vary.size())
+        one.fail("\"chip_values\" does not have a value per key of \"vary\"");
+    }
     study.cases.push_back(std::move(c));
   }
   return study;

@@ -21,6 +21,19 @@ struct Case {
   Scaling scaling = Scaling::kStrong;
   std::vector<uint32_t> cores;  // empty: the study's
   std::string program_sha256 = {};
+  // With a chip, as `gpusim run --chip` takes it: its name without what is varied, and the values
+  // of the study's keys, in their order.
+  std::string family = {}, chip = {};
+  std::vector<std::string> chip_values = {};
+};
+
+// The program's name, without what is varied of its chip.
+const std::string& family_of(const Case& one);
+
+// A key of a chip's description and the values that it is to have (host/sweep/chips.h).
+struct VariedKey {
+  std::string key;
+  std::vector<std::string> values;
 };
 
 struct Study {
@@ -29,10 +42,12 @@ struct Study {
   std::vector<uint32_t> cores;
   std::vector<std::string> backends = {"auto"};
   uint32_t repeat = 1;
-  std::string energy;          // targets with commas between
-  uint32_t threads = 0;        // of one point; 0: as many as it can use
-  uint32_t jobs = 0;           // points at once; 0: as host threads allow
-  double timeout_seconds = 0;  // of one point; 0: none
+  std::string energy;              // targets with commas between
+  uint32_t threads = 0;            // of one point; 0: as many as it can use
+  uint32_t jobs = 0;               // points at once; 0: as host threads allow
+  double timeout_seconds = 0;      // of one point; 0: none
+  std::vector<std::string> chips;  // all cases on each of them; empty: no chip
+  std::vector<VariedKey> vary;
 };
 
 // Options of `gpusim run` for a study in simulated time; `timing`: an energy target, or nothing.

@@ -113,19 +113,23 @@ void add_scaling(Page& page, const Results& r, Scaling scaling) {
     return;
   const bool weak = scaling == Scaling::kWeak;
   const bool cycles = std::any_of(curves.begin(), curves.end(),
-                                  [](const Curve& c) { return c.has_simulated_time; });
+                                  [](const Curve& c) { return c.has_cycles; });
   const bool all_cycles = std::all_of(curves.begin(), curves.end(),
-                                      [](const Curve& c) { return c.has_simulated_time; });
+                                      [](const Curve& c) { return c.has_cycles; });
+  const char* const length =
+      all_cycles && any_chip(curves) ? "the cycles of the simulated chip"
+      : all_cycles
+          ? "the cycles of the simulated chip (a table of cycles per instruction class, one "
+            "instruction at a time, barriers taking the slowest core; no caches or stalls)"
+          : "the guest instructions of the busiest core: an honest measure of how work spreads, "
+            "but not a time; waiting counts only as far as a core executes instructions while it "
+            "waits";
   page.add_section(weak ? "Weak scaling" : "Strong scaling");
   page.add_text(fmt::format(
       "{} The length of a run is taken as {}{}. {}",
       weak ? "The work grows with the cores, so that each has the same."
            : "The work is the same on any number of cores.",
-      all_cycles ? "the cycles of the simulated chip (a table of cycles per instruction class, one "
-                   "instruction at a time, barriers taking the slowest core; no caches or stalls)"
-                 : "the guest instructions of the busiest core: an honest measure of how work "
-                   "spreads, but not a time; waiting counts only as far as a core executes "
-                   "instructions while it waits",
+      length,
       cycles && !all_cycles ? " (of some programs: the simulated chip's cycles)" : "",
       weak ? "Speed-up is n W(1) / W(n)." : "Speed-up is W(1) / W(n)."));
   const auto reading = [](double SpeedUp::*member) {
@@ -446,6 +450,7 @@ Page study_page(const Results& r) {
   if (!r.curves.empty()) {
     page.set_answer(answer(r));
     add_overview(page, r);
+    if (any_chip(r.curves)) add_chips(page, r);
     add_scaling(page, r, Scaling::kStrong);
     add_scaling(page, r, Scaling::kWeak);
     add_classes(page, r);

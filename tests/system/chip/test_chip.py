@@ -38,6 +38,9 @@ class Chip(GpusimCase):
         cls.nbody = cls.build / "nbody.elf"
         subprocess.run([*compiler, "-fno-math-errno", "-DN=96", "-DSTEPS=1", "-o", cls.nbody,
                         cls.source / "examples" / "nbody.c", *runtime, "-lgcc"], check=True)
+        for name in ("histogram", "fft", "matmul_int"):
+            subprocess.run([*compiler, "-fno-math-errno", "-o", cls.build / f"{name}.elf",
+                            cls.source / "examples" / f"{name}.c", *runtime, "-lgcc"], check=True)
         cls.chips = {path.stem: json.loads(path.read_text())
                      for path in (cls.source / "host" / "chip" / "chips").glob("*.json")}
 
@@ -200,6 +203,54 @@ class Chip(GpusimCase):
         self.run_gpusim(self.guest, "--chip", "tutorial-4", "--region", "nothing", "--", "relay",
                         status=2)
 
+    def test_region_by_instructions(self):
+        whole = self.on_chip("tutorial-4", 4, "mixed", 1000)["chip"]
+        half = whole["instructions"] // 2
+
+        def region(text, *options):
+            return self.on_chip("tutorial-4", 4, "mixed", 1000,
+                                options=("--region", text, *options))["chip"]
+        first, second = region(f"0..{half}"), region(f"{half}..")
+        window = 4 * self.chips["tutorial-4"]["interval_cycles"]
+        for part in first, second:
+            self.assertTrue(part["region_of_interest"])
+            self.assertEqual(part["remarks"], [])
+            self.assertTrue(abs(part["instructions"] - half) <= window, part["instructions"])
+        self.assertEqual(first["begin_cycle"], 0)
+        self.assertEqual(second["begin_cycle"], first["cycles"])
+        # Together they are the run.
+        self.assertEqual(first["cycles"] + second["cycles"], whole["cycles"])
+        for key in ("instructions", "stack", "misses", "l1", "shared", "memory", "network"):
+            whole_of = whole[key] if isinstance(whole[key], dict) else {key: whole[key]}
+            for name, value in whole_of.items():
+                if not name.endswith("per_second"):
+                    a, b = (part[key][name] if isinstance(whole[key], dict) else part[key]
+                            for part in (first, second))
+                    self.assertAlmostEqual(a + b, value, 5, f"{key}.{name}")
+        for options in (("--backend", "scalar"), ("--slice", 333)):
+            again = region(f"0..{half}", *options)
+            for key in ("cycles", "instructions", "stack", "misses"):
+                self.assertEqual(again[key], first[key], f"{options} {key}")
+        self.assertIn("never reached", region("1000000000..")["remarks"][0])
+        self.assertIn("ended before", region("1..1000000000")["remarks"][0])
+        for text, says in (("5..5", "ends before it begins"), ("1..x", '"x" is no number'),
+                           ("-1..2", '"-1" is no number')):
+            done = self.run_gpusim(self.guest, "--chip", "tutorial-4", f"--region={text}", "--",
+                                   "relay", status=2)
+            self.assertIn(says, done.stderr)
+
+    def test_instruction_limits(self):
+        stats = self.folder / "stats.json"
+        self.run_gpusim(self.guest, "--chip", "tutorial-4", "--cores", 2, "--quiet",
+                        "--max-instructions", 5000, "--stats", stats, "--", "locks", 100, 1000, 1,
+                        0, status=124)
+        stats = json.loads(stats.read_text())
+        chip = stats["chip"]
+        self.assertTrue(10000 <= stats["guest_instructions"] <= 10002)
+        self.assertLessEqual(chip["instructions"], stats["guest_instructions"])
+        # The region began, and the run ended in it.
+        self.assertGreater(chip["instructions"] + chip["skipped_instructions"], 9000)
+
     def test_threads_of_a_c_library(self):
         source, elf = self.folder / "p.c", self.folder / "p.elf"
         source.write_text("#include <pthread.h>\n#include <stdio.h>\n"
@@ -222,11 +273,160 @@ class Chip(GpusimCase):
             self.assertIn(word.lower(), text.lower())
         self.assertNotIn("http://", text.replace("http://www.w3.org", ""))
 
+    def timeline(self, chip, cores, *words, options=()):
+        """Statistics, and events of a timeline by name: of cores, and of counters."""
+        path = self.folder / "timeline.json"
+        stats = self.on_chip(chip, cores, *words,
+                             options=("--chip-timeline", path, *options))["chip"]
+        trace = json.loads(path.read_text())
+        self.assertEqual(set(trace), {"displayTimeUnit", "otherData", "traceEvents"})
+        phases, counters = {}, {}
+        for event in trace["traceEvents"]:
+            self.assertIn(event["ph"], "MXC")
+            if event["ph"] == "X" and event["tid"] != 0:
+                phases.setdefault(event["tid"] - 1, []).append(event)
+            elif event["ph"] == "C":
+                counters.setdefault(event["name"], []).append(event)
+        return stats, trace, phases, counters
+
+    def test_timelines_add_up_to_the_statistics(self):
+        for chip, cores, words in (("tutorial-4", 2, ("relay", 3000)),
+                                   ("tutorial-4", 4, ("mixed", 1000)),
+                                   ("bus-8", 8, ("mixed", 300)),
+                                   ("mesh-1024", 100, ("mixed", 100))):
+            with self.subTest(chip=chip, words=words):
+                stats, trace, phases, counters = self.timeline(chip, cores, *words)
+                self.assertFalse(stats["region_of_interest"])
+                about = trace["otherData"]
+                self.assertEqual(about["shown_cores"], min(cores, 64))
+                self.assertEqual(len(phases), min(cores, 64))
+                for core, events in phases.items():
+                    sums = dict.fromkeys(stats["stack"], 0)
+                    time = 0
+                    for event in events:
+                        # One after the other, without gaps.
+                        self.assertAlmostEqual(event["ts"], time / stats["clock_hz"] * 1e6, 6)
+                        sums[event["cat"]] += event["args"]["cycles"]
+                        time += event["args"]["cycles"]
+                        self.assertAlmostEqual(
+                            event["dur"], event["args"]["cycles"] / stats["clock_hz"] * 1e6, 6)
+                    self.assertEqual(sums, stats["per_core"][core]["stack"])
+                    for before, after in zip(events, events[1:]):
+                        self.assertNotEqual(before["name"], after["name"])
+                sums = dict.fromkeys(stats["stack"], 0)
+                for event in counters["all cores, %"]:
+                    for name, share in event["args"].items():
+                        sums[name.split(":")[0]] += (share / 100 * cores *
+                                                     about["piece_cycles"])
+                for part, cycles in sums.items():
+                    self.assertAlmostEqual(cycles, stats["stack"][part], delta=1e-6 * cycles + 1)
+                # Of links and channels: mean use times length.
+                for name, use in (("links, %", "link_use"), ("memory channels, %", "channel_use")):
+                    samples = counters[name]
+                    mean = sum(a["args"]["mean"] * (b["ts"] - a["ts"])
+                               for a, b in zip(samples, samples[1:])) / samples[-1]["ts"]
+                    whole = stats[use]
+                    if chip != "mesh-1024":  # its links' numbers have gaps
+                        self.assertAlmostEqual(mean / 100, sum(whole) / len(whole), delta=1e-3)
+                for event in counters["memory channels, %"][:-1]:
+                    each = [v for k, v in event["args"].items() if k.startswith("channel ")]
+                    self.assertEqual(len(each), len(stats["channel_use"]))
+                    self.assertAlmostEqual(sum(each) / len(each), event["args"]["mean"], 6)
+
+    def test_timelines_tell_what_cores_wait_for(self):
+        stats, _, phases, _ = self.timeline("tutorial-4", 4, "locks", 20, 1000, 0, 0)
+        names = {event["name"] for events in phases.values() for event in events}
+        self.assertIn("waiting: lock", names)
+        self.assertIn("compute", names)
+        for_locks = sum(event["args"]["cycles"] for events in phases.values()
+                        for event in events if event["name"] == "waiting: lock")
+        self.assertGreater(for_locks, 0.9 * stats["stack"]["waiting"])
+        # A timeline changes nothing, and is of the whole run, with the region in it.
+        plain = self.on_chip("tutorial-4", 1, "chase", 1 << 16, 64, 1000)["chip"]
+        stats, trace, phases, _ = self.timeline("tutorial-4", 1, "chase", 1 << 16, 64, 1000)
+        self.assertEqual(stats, plain)
+        region, = (e for e in trace["traceEvents"]
+                   if e["ph"] == "X" and e["name"] == "region of interest")
+        self.assertEqual(region["args"]["cycles"], stats["cycles"])
+        self.assertAlmostEqual(region["ts"], stats["begin_cycle"] / stats["clock_hz"] * 1e6, 6)
+        self.assertGreaterEqual(sum(e["args"]["cycles"] for e in phases[0]),
+                                stats["begin_cycle"] + stats["cycles"])
+
+    # ---- Pieces in detail
+
+    def test_sampled_cycles_are_as_near_as_they_say(self):
+        for name, chip, cores, plan in (("nbody", "bus-8", 8, "detail=2K,skip=20K"),
+                                        ("histogram", "bus-8", 8, "detail=20K,skip=200K"),
+                                        ("fft", "mempool-256", 64, "detail=20K,skip=200K"),
+                                        ("matmul_int", "bus-8", 8, "detail=100K,skip=500K"),
+                                        ("matmul_int", "mempool-256", 64, "detail=20K,skip=200K")):
+            with self.subTest(name=name, chip=chip):
+                elf = self.build / f"{name}.elf"
+                whole = self.run_on_chip(elf, chip, cores)["chip"]
+                stats = self.run_on_chip(elf, chip, cores, options=("--chip-sample", plan))["chip"]
+                sampling = stats["sampling"]
+                self.assertGreater(sampling["pieces"], 9)
+                self.assertLess(sampling["instructions"], 0.5 * stats["instructions"])
+                self.assertLessEqual(abs(stats["cycles"] - whole["cycles"]),
+                                     sampling["error_cycles"])
+                self.assertLess(sampling["error_cycles"], 0.5 * whole["cycles"])
+                self.assertAlmostEqual(
+                    stats["cycles"],
+                    sampling["cycles"] / sampling["instructions"] * stats["instructions"],
+                    delta=1)
+                self.assertAlmostEqual(
+                    sampling["error_cycles"], sampling["uncertainty_95_cycles"] +
+                    abs(stats["cycles"] - sampling["modelled_cycles"]), delta=1)
+                # Caches went on as ever.
+                for level, key in (("l1", "accesses"), ("l1", "misses"), ("shared", "accesses")):
+                    self.assertLess(abs(stats[level][key] - whole[level][key]),
+                                    0.05 * whole[level][key] + 100, f"{level}.{key}")
+                for use in "link_use", "slice_use", "channel_use":
+                    self.assertLessEqual(max(stats[use]), 1.01, use)
+        self.assertNotIn("sampling", whole)
+
+    def test_pieces_are_of_the_region_and_the_same_however_it_is_run(self):
+        def sampled(*options):
+            return self.on_chip("tutorial-4", 4, "locks", 40, 1000, 1, 0,
+                                options=("--chip-sample", "detail=8K,skip=8K", *options))["chip"]
+        one = sampled()
+        self.assertTrue(one["region_of_interest"])
+        self.assertLessEqual(one["sampling"]["instructions"], one["instructions"])
+        for options in (("--backend", "scalar"), ("--slice", 333)):
+            again = sampled(*options)
+            for key in ("cycles", "sampling", "stack", "misses"):
+                self.assertEqual(again[key], one[key], f"{options} {key}")
+        few = self.on_chip("tutorial-4", 1, "chase", 1 << 16, 64, 10,
+                           options=("--chip-sample", "detail=1M,skip=1M"))["chip"]
+        self.assertIn("in detail", few["remarks"][0])
+
     def test_energy_of_targets_knows_where_accesses_were_served(self):
         stats = self.on_chip("tutorial-4", 4, "mixed", 500, options=("--energy", "et-soc1"))
         self.assertGreater(stats["classes"]["on_chip_memory"], 0)
         self.assertGreater(stats["classes"]["off_chip_memory"], 0)
         self.assertIn("energy", stats)
+
+    def test_changed_keys_are_those_of_a_changed_file(self):
+        changed = self.changed("tutorial-4", memory={"latency_cycles": 177},
+                               l1_data={"size": "8K"})
+        of_file = self.on_chip(changed, 4, "mixed", 200)["chip"]
+        keys = ("memory.latency_cycles=177", "l1_data.size=8K")
+        of_keys = self.on_chip(",".join(("tutorial-4", *keys)), 4, "mixed", 200)["chip"]
+        self.assertEqual(of_keys["changes"], dict(key.split("=") for key in keys))
+        for key in set(of_file) - {"changes"}:
+            self.assertEqual(of_keys[key], of_file[key], key)
+        as_it_is = self.on_chip("tutorial-4", 4, "mixed", 200)["chip"]
+        self.assertEqual(as_it_is["changes"], {})
+        self.assertNotEqual(as_it_is["cycles"], of_keys["cycles"])
+        # A file, too; and a list, whose commas are its own.
+        path = self.folder / "my,chip.json"
+        path.write_text(json.dumps(self.chips["tutorial-4"]))
+        done = self.run_gpusim(self.guest, "--chip", path, "--quiet", "--", "relay", 9)
+        self.assertIn("chip tutorial-4: ", done.stderr)
+        path = path.rename(self.folder / "chip.json")
+        change = f"{path},memory.channels=2,memory.tiles=[1,3]"
+        done = self.run_gpusim(self.guest, "--chip", change, "--quiet", "--", "relay", 9)
+        self.assertIn("chip tutorial-4,memory.channels=2,memory.tiles=[1,3]: ", done.stderr)
 
     def test_names_and_mistakes(self):
         listed = subprocess.run([self.gpusim, "info", "--chips"], capture_output=True, text=True,
@@ -237,9 +437,17 @@ class Chip(GpusimCase):
         bad.write_text(json.dumps(self.changed("tutorial-4", memory={"chanels": 2})))
         for options, says in ((("--chip", "mesh-1023"), "mesh-1024"),
                               (("--chip", bad), "chanels"),
+                              (("--chip", "bus-8,shared.sise=1M"), "did you mean size?"),
+                              (("--chip", "bus-8,shared.sise=1M"), "slices, ways"),
+                              (("--chip", "bus-8,shared.size=some"), "\"size\" must be"),
                               (("--chip", "tutorial-4", "--cores", 5), "has 4"),
                               (("--chip", "bus-8", "--simulated-time"), "--simulated-time"),
                               (("--chip-page", "x.html"), "--chip"),
+                              (("--chip-timeline", "x.json"), "--chip"),
+                              (("--chip-sample", "detail=1,skip=1"), "--chip"),
+                              (("--chip", "bus-8", "--chip-sample", "skip=1"), "detail=N,skip=M"),
+                              (("--chip", "bus-8", "--chip-timeline", "no/x.json"),
+                               "--chip-timeline"),
                               (("--chip", "bus-8", "--checkpoint", "x"), "--chip")):
             done = self.run_gpusim(self.guest, *options, status=2)
             self.assertRegex(done.stderr, r"\Agpusim: error: [^\n]+\n\Z")

@@ -20,6 +20,13 @@ void few(long core, long cores, long most) {
   if (cores > most && core == 1) *(volatile long*)8 = 0;
 }
 
+// Each core reads lines of its own, so many bytes, again and again.
+void walk(long core, long cores, long bytes, long rounds) {
+  static volatile long field[1 << 16];
+  for (; rounds > 0; --rounds)
+    for (long at = 0; at < bytes; at += 64) field[(core * bytes + at) / 8];
+}
+
 void forever(void) {
   for (;;) spin(1000);
 }

@@ -136,6 +136,123 @@ sizes = [{{name = "small", call = [10]}}, {{name = "large", call = [1000], cores
         self.assertEqual(rows[1]["work_a"], rows[1]["work_b"])
         self.assertIn("nothing", self.refused("--compare", "of_file", "nothing", "-o", "both"))
 
+    # Chips
+
+    def walk(self, *words, cores="1,2,4", status=0):
+        return self.sweep(self.guest, "--entry", "walk", "--arg", "@core", "--arg", "@cores",
+                          "--arg", 16384, "--arg", 5, "--scaling", "weak", "--cores", cores,
+                          "--chip", "tutorial-4", "-o", self.out, *words, status=status)
+
+    def test_keys_of_a_chip_are_varied(self):
+        # 16 KiB fit into the last of these.
+        done = self.walk("--vary", "l1_data.size=8K..32K", "--vary", "memory.latency_cycles=50,200",
+                         "--svg", "figures")
+        self.assertIn("18 points (18 ran now), 0 failed", done.stdout)
+        self.assertRegex(done.stdout, r"sweep/l1_data.size=8K,memory.latency_cycles=50 +4 ")
+        curves = self.results()["curves"]
+        self.assertEqual(
+            [tuple(c["chip_values"].values()) for c in curves],
+            [(size, latency) for size in ("8K", "16K", "32K") for latency in ("50", "200")])
+        self.assertEqual({c["program"] for c in curves}, {"sweep"})
+        self.assertEqual({c["work_unit"] for c in curves}, {"cycles"})
+        # What a point says is what a run says.
+        curve = curves[3]
+        self.assertEqual(curve["chip"], "tutorial-4,l1_data.size=16K,memory.latency_cycles=200")
+        stats = self.folder / "stats.json"
+        subprocess.run([self.gpusim, "run", self.guest, "--entry", "walk", "--arg", "@core",
+                        "--arg", "@cores", "--arg", "16384", "--arg", "5", "--cores", "4", "--chip",
+                        curve["chip"], "--quiet", "--stats", stats], check=True,
+                       stderr=subprocess.DEVNULL)
+        chip = json.loads(stats.read_text())["chip"]
+        ours = curve["rows"][2]["chip"]
+        for key in ("cycles", "seconds", "stack", "instructions_per_cycle"):
+            self.assertEqual(ours[key], chip[key], key)
+        self.assertEqual(ours["energy"]["joules"], chip["energy"]["joules"])
+        self.assertEqual(ours["energy"]["parts"], {part["part"]: part["joules"]
+                                                   for part in chip["energy"]["parts"]})
+        cycles = {tuple(c["chip_values"].values()): c["rows"][0]["chip"]["cycles"] for c in curves}
+        self.assertGreater(cycles["8K", "200"], cycles["8K", "50"])
+        self.assertGreater(cycles["8K", "50"], 1.3 * cycles["32K", "50"])
+        # The same in every file.
+        with open(self.out / "results.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(len(rows), 18)
+        for row in rows:
+            self.assertEqual(row["program"], "sweep")
+            self.assertEqual(row["chip"], f"tutorial-4,l1_data.size={row['l1_data.size']},"
+                             f"memory.latency_cycles={row['memory.latency_cycles']}")
+            if row["cores"] == "1":
+                key = row["l1_data.size"], row["memory.latency_cycles"]
+                self.assertEqual(float(row["chip_cycles"]), cycles[key])
+            stack = sum(float(row[key]) for key in row if key.startswith("cycles "))
+            self.assertLess(stack, 1.001 * int(row["cores"]) * float(row["chip_cycles"]))
+            joules = sum(float(row[key]) for key in row if key.startswith("J "))
+            self.assertAlmostEqual(joules / float(row["chip_J"]), 1, 6)
+        tex = (self.out / "results.tex").read_text()
+        self.assertIn(r"program & l1\_data.size & memory.latency\_cycles & cores", tex)
+        columns = len(re.search(r"begin\{tabular\}\{([lr]+)\}", tex)[1])
+        for row in (r for r in tex.splitlines() if r.endswith(r"\\")):
+            self.assertEqual(len(re.findall(r"(?<!\\)&", row)), columns - 1, row)
+        html = (self.out / "index.html").read_text()
+        for title in ("Cycles over l1_data.size, 4 cores", "Where the cycles go, sweep on 2 cores",
+                      "Energy of the chip over memory.latency_cycles, 1 core"):
+            self.assertIn(title, html)
+        figures = {path.stem for path in (self.folder / "figures").glob("*.svg")}
+        self.assertIn("cycles-over-l1-data-size-4-cores", figures)
+        # More values go on where the study was; a report needs no run.
+        more = self.walk("--vary", "l1_data.size=8K..64K", "--vary",
+                         "memory.latency_cycles=50,200")
+        self.assertIn("24 points (6 ran now), 0 failed", more.stdout)
+        before = (self.out / "results.csv").read_text()
+        self.sweep("--report", self.out)
+        self.assertEqual((self.out / "results.csv").read_text(), before)
+
+    def test_chips_of_a_study_file(self):
+        description = json.loads(
+            (HERE.parents[2] / "host/chip/chips/tutorial-4.json").read_text())
+        description["name"] = "mine"
+        (self.folder / "here").mkdir()
+        (self.folder / "here/mine.json").write_text(json.dumps(description))
+        (self.folder / "here/s.json").write_text(json.dumps({
+            "cores": [1, 2], "chip": ["tutorial-4", "mine.json,clock_hz=2e9"],
+            "vary": {"shared.hit_cycles": [10, 20], "memory.tiles": "[0],[3]"},
+            "programs": [{"program": str(self.guest), "entry": "walk",
+                          "call": ["@core", "@cores", 8192, 2]}]}))
+        self.sweep("here/s.json", "-o", self.out)
+        curves = self.results()["curves"]
+        self.assertEqual(len(curves), 8)
+        self.assertEqual(curves[5]["label"], "sweep/here/mine.json,clock_hz=2e9,"
+                         "shared.hit_cycles=10,memory.tiles=[3]")
+        for ours, theirs in zip(curves[:4], curves[4:]):
+            self.assertEqual(ours["chip_values"], theirs["chip_values"])
+            a, b = (c["rows"][1]["chip"] for c in (ours, theirs))
+            self.assertEqual(a["cycles"], b["cycles"])
+            self.assertAlmostEqual(a["seconds"] / b["seconds"], 2)
+
+    def test_mistakes_about_chips(self):
+        for words, part in (
+                (("--vary", "l1_data.sise=8K"), "did you mean size?"),
+                (("--vary", "l1_data.size"), "expected KEY=VALUE"),
+                (("--vary", "l1_data.size=8K,"), "is empty"),
+                (("--vary", "l1_data.size=8K,8K"), "given twice"),
+                (("--vary", "l1_data.size=8K", "--vary", "l1_data.size=4K"), "given twice"),
+                (("--vary", "l1_data.size=8K..4K"), "FROM..TO"),
+                (("--vary", "l1_data.size=8K..1M"), "same unit"),
+                (("--vary", "l1_data.size=8K,12K"), "power of two of sets"),
+                (("--vary", "memory.latency_cycles=1..5000+1"), "more than 1000 values"),
+                (("--simulated-time",), "exclude each other"),
+                (("--run-option=--chip=bus-8",), "exclude each other"),
+                (("--chip", "tutorial-5"), "chips are")):
+            with self.subTest(words=words):
+                done = self.walk(*words, status=2)
+                self.assertRegex(done.stderr, r"\Agpusim: error: [^\n]+\n\Z")
+                self.assertIn(part, done.stderr)
+        self.assertIn("has 4 cores, too few for --cores 8",
+                      self.walk(cores="8", status=2).stderr)
+        self.assertIn("--vary needs --chip", self.refused(
+            self.guest, "--cores", "1", "--vary", "clock_hz=1", "-o", self.out))
+        self.assertFalse(self.out.exists())
+
     # Going on
 
     def test_finished_points_are_kept_and_half_written_ones_redone(self):

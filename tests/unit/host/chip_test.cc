@@ -9,6 +9,7 @@
 #include "device_sim/base/error.h"
 #include "host/chip/builtin_chips.h"
 #include "host/chip/chip_model.h"
+#include "host/chip/sampling.h"
 
 namespace gpusim::host::chip {
 namespace {
@@ -73,6 +74,214 @@ double part(const ChipResult& r, uint32_t core, Part p) {
 }
 
 }  // namespace
+
+TEST_CASE("single keys of a chip's description are changed") {
+  const ChipShape chip = find_chip(
+      "mesh-1024,shared.size=1MiB,memory.latency_cycles=200,memory.channels=2,memory.tiles=[3,7],"
+      "cores.cycles.other=2.5,network.topology=torus,l1_instruction=null,l2.size=32K,l2.ways=8");
+  CHECK(chip.name == "mesh-1024");
+  CHECK(chip.shared.cache.size_bytes == 1 << 20);
+  CHECK(chip.memory.latency_cycles == 200);
+  CHECK(chip.memory.tiles == std::vector<uint32_t>{3, 7});
+  CHECK(chip.cores.cycles[static_cast<size_t>(InsnClass::kOther)] == 2.5);
+  CHECK(chip.network.topology == Topology::kTorus);
+  CHECK(!chip.l1_instruction);
+  REQUIRE(chip.l2);
+  CHECK(chip.l2->size_bytes == 32 << 10);
+  CHECK(chip.changes.size() == 9);
+  CHECK(chip.sources.at("shared.size") == "changed by --chip: 1MiB");
+  // All else is as it was.
+  CHECK(chip.cores.store_buffer == chip_named("mesh-1024").cores.store_buffer);
+  CHECK(find_chip("mempool-256,network.levels.1.cycles=9").network.levels[1].cycles == 9);
+}
+
+TEST_CASE("changes of a chip that mean nothing are refused by name") {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"mesh-1024,shared.sise=1M", "unknown key \"sise\" (did you mean size?)"},
+      {"mesh-1024,shared.sise=1M",
+       "there are: coherence, cycles_per_request, hit_cycles, interleave_bytes, kind, sharers, "
+       "size, slices, ways"},
+      {"mesh-1024,caches.l2.size=1M", "unknown key \"caches\""},
+      {"mesh-1024,memory.latency_cycles=much", "mesh-1024.memory: \"latency_cycles\" must be"},
+      {"mesh-1024,memory.latency_cycles=-1", "\"latency_cycles\" is -1"},
+      {"mesh-1024,clock_hz.x=1", "there is no key \"clock_hz.x\": \"clock_hz\" is 1000000000"},
+      {"mesh-1024,memory.tiles.16=1", "is no number of the list's 16 elements"},
+      {"mesh-1024,memory.channels=2", "\"tiles\" must have 2 numbers"},
+      {"mesh-1024,l2=null", "the description does not have that key"},
+      {"mesh-1024,shared..size=1M", "a part of it is empty"},
+      {"mesh-1024,shared.size", "is no KEY=VALUE"},
+      {"mesh-1024,", "is no KEY=VALUE"},
+      {"mesh-1024,shared.size=", "is no KEY=VALUE"},
+      {"shared.size=1M", "expected NAME or FILE"},
+      {"mesh-1024,shared.ways=4,shared.ways=2", "shared.ways is given twice"},
+      {"mesh-1023,shared.ways=4", "chips are bus-8, et-soc1, mempool-256, mesh-1024, tutorial-4"},
+  };
+  for (const auto& [option, says] : wrong) {
+    CAPTURE(option);
+    std::string message;
+    try {
+      find_chip(option);
+    } catch (const Error& error) {
+      message = error.what();
+    }
+    CHECK_MESSAGE(message.find(says) != std::string::npos, message);
+    CHECK_MESSAGE(message.starts_with("--chip " + std::string(option) + ": "), message);
+  }
+}
+
+TEST_CASE("a timeline keeps all time, in a bounded size") {
+  std::mt19937_64 random(1);
+  constexpr uint32_t kCores = 7;
+  constexpr size_t kPieces = 16, kRows = 3;
+  ChipTimeline timeline(kCores, kPieces, kRows);
+  std::array<std::array<Ticks, kPhases>, kCores> sums{};
+  for (int i = 0; i < 2000; ++i) {
+    const auto core = static_cast<uint32_t>(random() % kCores);
+    const auto phase = random() % kPhases;
+    const Ticks length = random() % (i % 100 == 0 ? 3'000'000 : 20'000);
+    timeline.add(core, static_cast<Phase>(phase), length);
+    sums[core][phase] += length;
+  }
+  CHECK(timeline.shown() == std::vector<uint32_t>{0, 2, 4});
+  CHECK(timeline.all().size() <= kPieces);
+  CHECK(timeline.all().size() > kPieces / 2);
+  for (size_t phase = 0; phase < kPhases; ++phase) {
+    Ticks all = 0, of_pieces = 0;
+    for (const auto& core : sums) all += core[phase];
+    for (const auto& piece : timeline.all()) of_pieces += piece[phase];
+    CHECK(of_pieces == all);
+    for (size_t row = 0; row < kRows; ++row) {
+      Ticks of_row = 0;
+      for (const auto& piece : timeline.row(row)) of_row += piece[phase];
+      CHECK(of_row == sums[timeline.shown()[row]][phase]);
+    }
+  }
+  // Pieces are full up to the last one.
+  for (size_t row = 0; row < kRows; ++row)
+    for (size_t i = 0; i + 1 < timeline.row(row).size(); ++i) {
+      Ticks sum = 0;
+      for (const Ticks t : timeline.row(row)[i]) sum += t;
+      CHECK(sum == timeline.piece_length());
+    }
+}
+
+TEST_CASE("a timeline says when a core computed and when it waited for memory") {
+  Stream s(2);
+  s.work(0, 100);
+  s.load(0, 0);
+  s.work(0, 50);
+  s.work(1, 40);
+  const auto chip = s.make();
+  chip->record_timeline();
+  s.feed(*chip);
+  chip->after_slice(s.sites, {});
+  const ChipResult r = chip->finish(s.sites);
+  REQUIRE(r.timeline);
+  REQUIRE(r.timeline->row(0).size() > 8);
+  const auto at = [&](size_t piece, Part p) {
+    return cycles_of(r.timeline->row(0)[piece][static_cast<size_t>(p)]);
+  };
+  REQUIRE(r.timeline->piece_length() == 16 * kCycle);
+  CHECK(at(0, Part::kCompute) == 16);
+  CHECK(at(5, Part::kCompute) == 16);
+  CHECK(at(6, Part::kCompute) == 5);  // the load, too
+  CHECK(at(9, Part::kMemory) == 16);
+  CHECK(r.timeline->row(1).size() == 3);
+}
+
+TEST_CASE("tiles of an innermost cluster have no link between them") {
+  NetworkShape shape;
+  shape.topology = Topology::kHierarchical;
+  shape.columns = 4;
+  shape.levels = {{.tiles = 2, .cycles = 3}, {.tiles = 4, .cycles = 7}};
+  Network network(shape);
+  CHECK(network.send(0, 1, 0, 0, 0).arrival == ticks(3));
+  CHECK(network.send(2, 3, 24, 0, 0).arrival == ticks(4));  // two flits
+  CHECK(network.send(0, 1, 0, 0, 0).arrival == network.zero_load(0, 1, 0));
+  CHECK(network.flit_hops() == 0);
+  std::vector<Ticks> arrivals;
+  network.broadcast(0, 0, 0, 0, arrivals);
+  CHECK(arrivals[0] == 0);
+  CHECK(arrivals[1] == ticks(3));
+  CHECK(arrivals[2] == arrivals[3]);
+  CHECK(arrivals[2] >= ticks(7));
+}
+
+TEST_CASE("cycles of a sampled run, with how sure they are") {
+  CHECK(parse_sampling("detail=10K,skip=2M").detail == 10'000);
+  CHECK(parse_sampling("detail=10K,skip=2M").skip == 2'000'000);
+  for (const char* bad : {"", "detail=1", "skip=1,detail=1", "detail=0,skip=1", "detail=1,skip=x",
+                          "detail=1,skip=1T", "detail=1,skip=99999999999999999999"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(parse_sampling(bad), Error);
+  }
+  CHECK(estimate_cycles({}, 100).pieces == 0);
+  CHECK(estimate_cycles({{10, 30}}, 100).cycles == 300);
+  CHECK(estimate_cycles({{10, 30}}, 100).uncertainty < 0);
+  // By hand: 2.5 cycles per instruction; rests -5 and 5, so 5 sqrt(2) / sqrt(2) of a mean piece of
+  // 10 instructions, 12.706 for one degree of freedom, and 80 % of the run unseen.
+  const SampledCycles two = estimate_cycles({{10, 20}, {10, 30}}, 100);
+  CHECK(two.cycles == doctest::Approx(250));
+  CHECK(two.uncertainty == doctest::Approx(12.706 * 5 / 10 * std::sqrt(0.8) * 100));
+  CHECK(estimate_cycles({{10, 20}, {10, 20}}, 100).uncertainty == 0);
+  CHECK(estimate_cycles({{10, 20}, {10, 30}}, 20).uncertainty == 0);  // all of it
+  // The interval holds the truth in 95 % of cases.
+  std::mt19937_64 random(3);
+  std::lognormal_distribution<double> spread(1, 0.3);
+  int covered = 0;
+  constexpr int kRuns = 1000, kAll = 400, kEvery = 20;
+  for (int run = 0; run < kRuns; ++run) {
+    std::vector<DetailPiece> pieces;
+    double truth = 0;
+    for (int i = 0; i < kAll; ++i) {
+      const double cycles = 100 * spread(random);
+      truth += cycles;
+      if (i % kEvery == 0) pieces.push_back({100, cycles});
+    }
+    const SampledCycles s = estimate_cycles(pieces, uint64_t{100} * kAll);
+    covered += std::abs(s.cycles - truth) <= s.uncertainty;
+  }
+  CHECK(covered > 0.92 * kRuns);
+  CHECK(covered < 0.98 * kRuns);
+}
+
+TEST_CASE("without load, messages take what they take alone, and are counted as ever") {
+  std::mt19937_64 random(5);
+  for (const Topology topology : {Topology::kMesh, Topology::kTorus, Topology::kRing,
+                                  Topology::kCrossbar, Topology::kBus, Topology::kHierarchical}) {
+    NetworkShape shape;
+    shape.topology = topology;
+    shape.columns = 5;
+    shape.rows = 4;
+    shape.router_cycles = 2;
+    if (topology == Topology::kHierarchical)
+      shape.levels = {{.tiles = 5, .cycles = 3}, {.tiles = 20, .cycles = 7}};
+    Network ignoring(shape);
+    ignoring.ignore_load(true);
+    Network alone(shape);
+    Ticks now = 0;
+    std::vector<Ticks> x, y;
+    for (int i = 0; i < 500; ++i) {
+      now += ticks(1000);
+      const auto from = static_cast<uint32_t>(random() % 20),
+                 to = static_cast<uint32_t>(random() % 20);
+      CHECK(ignoring.send(from, to, 64, now, now).arrival ==
+            alone.send(from, to, 64, now, now).arrival);
+      ignoring.send(from, to, 64, now, now);  // meets nobody, either
+      alone.send(from, to, 64, now + ticks(500), now);
+      now += ticks(1000);
+      ignoring.broadcast(from, 0, now, now, x);
+      alone.broadcast(from, 0, now, now, y);
+      if (topology == Topology::kMesh) CHECK(x[to] <= y[to]);
+    }
+    CHECK(ignoring.messages() == alone.messages());
+    CHECK(ignoring.flit_hops() == alone.flit_hops());
+    for (uint32_t a = 0; a < 20; ++a)
+      for (uint32_t b = 0; b < 20; ++b)
+        CHECK(ignoring.bytes_between(a, b) == alone.bytes_between(a, b));
+    for (uint32_t link = 0; link < ignoring.link_count(); ++link) CHECK(ignoring.used(link) == 0);
+  }
+}
 
 TEST_CASE("a miss costs the sum of what lies on its way") {
   // Slice 0 and memory are on the core's tile: instruction 1, slice 10, memory 64 / 16 + 100.

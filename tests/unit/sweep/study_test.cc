@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "device_sim/base/error.h"
+#include "host/sweep/chips.h"
 #include "host/sweep/machine.h"
 
 namespace gpusim::sweep {
@@ -183,6 +184,58 @@ TEST_CASE("what a study as a whole may not be") {
   huge.repeat = 1000;
   huge.cores = parse_cores("", "1..2000+1");
   CHECK(prepared(huge).find("points") != std::string::npos);
+}
+
+TEST_CASE("values of a chip's keys") {
+  const auto values = [](const std::string& text) { return varied_key("x", "k", text).values; };
+  using List = std::vector<std::string>;
+  CHECK(values("16K..128K,1M") == List{"16K", "32K", "64K", "128K", "1M"});
+  CHECK(values("3..20,back") == List{"3", "6", "12", "20", "back"});
+  CHECK(values("50..200+50") == List{"50", "100", "150", "200"});
+  CHECK(values("[0,1],[2,3]") == List{"[0,1]", "[2,3]"});
+  CHECK(parse_varied_key("--vary", "a.b=1,2").key == "a.b");
+  CHECK(number_of("64K")->value == 65536);
+  CHECK(number_of("64K")->is_size);
+  CHECK(number_of("1.5")->value == 1.5);
+  CHECK_FALSE(number_of("mesh"));
+  CHECK_FALSE(number_of("1.5K"));
+  for (const std::string bad : {"1..", "..2", "2..1", "0..4", "1..4+0", "1K..4", "1K..4K+1", "a..b",
+                                "1,,2", "1,1", "1..2000+1"}) {
+    INFO(bad);
+    CHECK_FALSE(message_of([&] { values(bad); }).empty());
+  }
+}
+
+TEST_CASE("a case per chip and combination of values") {
+  Study study;
+  study.cases = {{"a", "p", {"--slice", "9"}, {}, Scaling::kStrong, {}},
+                 {"b", "p", {}, {}, {}, {}}};
+  study.cores = {1, 4};
+  study.chips = {"tutorial-4"};
+  study.vary = {{"shared.size", {"16K", "32K"}}, {"clock_hz", {"1e9", "2e9"}}};
+  Study two = study;
+  put_on_chips(study);
+  REQUIRE(study.cases.size() == 8);
+  CHECK(study.cases[1].label == "a/shared.size=16K,clock_hz=2e9");
+  CHECK(study.cases[1].family == "a");
+  CHECK(study.cases[1].chip_values == std::vector<std::string>{"16K", "2e9"});
+  CHECK(study.cases[1].options ==
+        std::vector<std::string>{"--slice", "9", "--chip",
+                                 "tutorial-4,shared.size=16K,clock_hz=2e9"});
+  CHECK(study.cases[4].label == "b/shared.size=16K,clock_hz=1e9");
+  CHECK(study_json(study_of_json(study_json(study), "here")) == study_json(study));
+  two.chips = {"tutorial-4", "bus-8,line_bytes=32"};
+  two.vary.clear();
+  put_on_chips(two);
+  REQUIRE(two.cases.size() == 4);
+  CHECK(two.cases[0].label == "a/tutorial-4");
+  CHECK(two.cases[1].label == "a/bus-8,line_bytes=32");
+  Study plain;
+  plain.cases = {{"a", "p", {}, {}, {}, {}}};
+  plain.cores = {2};
+  plain.chips = {"tutorial-4,line_bytes=32"};
+  put_on_chips(plain);
+  CHECK(plain.cases[0].label == "a");
 }
 
 TEST_CASE("SHA-256 is the standard's") {  // FIPS 180-4's example
