@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "host/run/trace_events.h"
+
 namespace gpusim::host {
 namespace {
 
@@ -36,10 +38,6 @@ const char* colour_of(const State& s) {
     case 'w': return "thread_state_sleeping";
     default: return "thread_state_unknown";
   }
-}
-
-Json name_event(const char* what, int pid, size_t tid, const std::string& name) {
-  return {{"ph", "M"}, {"pid", pid}, {"tid", tid}, {"name", what}, {"args", {{"name", name}}}};
 }
 
 double microseconds(double seconds) { return seconds * 1e6; }
@@ -196,24 +194,15 @@ std::string timeline_json(const ActivityRecorder& activity, const std::string& p
   std::vector<double> start{0};
   for (const TimeSlice& s : slices) start.push_back(start.back() + s.seconds[0]);
 
-  std::string out = "{\"displayTimeUnit\":\"ns\",\n\"otherData\":";
-  out += Json{{"program", program},
-              {"time", "simulated: the busiest core's instructions of each slice; " +
-                           activity.bases()[0].name},
-              {"lanes", activity.knows_lanes() ? "counted" : "this backend does not count divergence"}}
-             .dump(-1, ' ', false, Json::error_handler_t::replace);
-  out += ",\n\"traceEvents\":[\n";
-  bool first = true;
-  const auto add = [&](const Json& event) {
-    if (!first) out += ",\n";
-    first = false;
-    out += event.dump(-1, ' ', false, Json::error_handler_t::replace);
-  };
-  add(name_event("process_name", kCores, 0, "cores of " + program));
+  TraceEvents out(
+      Json{{"program", program},
+           {"time", "simulated: the busiest core's instructions of each slice; " +
+                        activity.bases()[0].name},
+           {"lanes", activity.knows_lanes() ? "counted" : "this backend does not count divergence"}});
+  const auto add = [&](const Json& event) { out.add(event); };
+  out.name_process(kCores, "cores of " + program);
   for (size_t r = 0; r < activity.row_count(); ++r) {
-    add(name_event("thread_name", kCores, r + 1, activity.row_name(r)));
-    add({{"ph", "M"}, {"pid", kCores}, {"tid", r + 1}, {"name", "thread_sort_index"},
-         {"args", {{"sort_index", r}}}});
+    out.name_track(kCores, r + 1, activity.row_name(r), r);
     for (size_t i = 0; i < slices.size();) {
       const State state = state_of(slices[i].rows[r]);
       size_t end = i + 1;
@@ -234,7 +223,7 @@ std::string timeline_json(const ActivityRecorder& activity, const std::string& p
          {"args", {{"running", all.running * percent}, {"diverged", all.diverged * percent},
                    {"waiting", all.waiting * percent}, {"ended", all.ended * percent}}}});
   }
-  if (!power.empty()) add(name_event("process_name", kPower, 0, "power"));
+  if (!power.empty()) out.name_process(kPower, "power");
   for (const PowerTrack& track : power) {
     for (size_t i = 0; i <= slices.size() && !slices.empty(); ++i) {
       Json args = Json::object();
@@ -244,8 +233,7 @@ std::string timeline_json(const ActivityRecorder& activity, const std::string& p
            {"args", std::move(args)}});
     }
   }
-  out += "\n]}\n";
-  return out;
+  return out.finish();
 }
 
 }  // namespace gpusim::host
