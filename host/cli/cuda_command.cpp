@@ -243,8 +243,6 @@ int run(Options o, const std::vector<std::string>& command) {
                  stats.at("threads").get<uint64_t>(), stats.at("instructions").get<uint64_t>());
   if (has_run && !o.profile.empty()) tell_profile(o, stats);
   if (is_checked && !o.is_quiet) say_findings(stats, was_found);
-  if (!o.timeline.empty())
-    write_output_file("--timeline", o.timeline, cuda_timeline_json(folder.path(), command.front()));
   if (!o.stats.empty()) {
     stats["exit_status"] = status;
     json whole;
@@ -252,6 +250,8 @@ int run(Options o, const std::vector<std::string>& command) {
     whole.update(stats);
     write_output_file("--stats", o.stats, whole.dump(1) + "\n");
   }
+  if (!o.timeline.empty())
+    write_output_file("--timeline", o.timeline, cuda_timeline_json(folder.path(), command.front()));
   return status;
 }
 

@@ -33,7 +33,7 @@ struct Slice {
 struct Process {
   int number = 0;
   std::string program;
-  bool is_full = false;
+  bool is_complete = true;
   std::map<size_t, std::string> threads;
   std::map<uint64_t, Slice> calls, works;
   int64_t first_ns = std::numeric_limits<int64_t>::max(), last_ns = 0;
@@ -63,23 +63,27 @@ void Process::add(const Json& line) {
     number = line.at("process");
     program = line.at("program");
   } else if (line.contains("full")) {
-    is_full = true;
+    is_complete = false;
   } else if (line.contains("call") && !line.contains("work")) {
-    Slice& s = calls[line.at("call")];
+    Slice s;
     s.name = line.at("name");
     s.category = call_category(s.name);
     s.track = line.at("thread");
-    see(s.begin_ns = line.at("ns"));
+    s.begin_ns = line.at("ns");
     if (line.contains("end_ns")) end(s, line.at("end_ns"), line);
+    see(s.begin_ns);
+    calls.insert_or_assign(line.at("call"), std::move(s));
   } else if (line.contains("work")) {
-    Slice& s = works[line.at("work")];
+    Slice s;
     s.name = line.at("name");
     s.category = line.at("type");
     s.track = line.at("stream");
     s.args = line.at("args");
     s.call = line.at("call");
     s.submitted_ns = line.at("submitted_ns");
-    see(s.begin_ns = line.at("ns"));
+    s.begin_ns = line.at("ns");
+    see(s.begin_ns);
+    works.insert_or_assign(line.at("work"), std::move(s));
   } else if (line.contains("end")) {
     const uint64_t number_of_slice = line.at("end");
     for (auto* slices : {&calls, &works})
@@ -106,7 +110,12 @@ Process read(const fs::path& path) {
   std::string_view rest = std::string_view(text).substr(0, text.find('\0'));
   Process process;
   for (size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1))
-    process.add(Json::parse(rest.substr(0, end)));
+    try {
+      process.add(Json::parse(rest.substr(0, end)));
+    } catch (const Json::exception&) {
+      // The lines are in the program's memory, which it may damage.
+      process.is_complete = false;
+    }
   process.finish();
   return process;
 }
@@ -185,12 +194,12 @@ std::string cuda_timeline_json(const std::string& folder, const std::string& pro
   }
   std::sort(processes.begin(), processes.end(),
             [](const Process& a, const Process& b) { return a.first_ns < b.first_ns; });
-  bool is_full = false;
-  for (const Process& p : processes) is_full |= p.is_full;
+  bool is_complete = true;
+  for (const Process& p : processes) is_complete &= p.is_complete;
   Picture picture(processes.empty() ? 0 : processes.front().first_ns,
                   {{"program", program},
                    {"time", "of the host that simulates, not of a GPU"},
-                   {"complete", !is_full}});
+                   {"complete", is_complete}});
   for (const Process& p : processes) picture.add(p);
   return picture.finish();
 }
