@@ -93,10 +93,9 @@ std::string chip_timeline_json(const ChipReport& r, const std::string& program) 
                       {"time",
                        "simulated, of the chip; within a piece, what a core did stands in "
                        "no order of time"}});
-  events.name("process_name", kCores, 0, fmt::format("cores of {} on {}", program, chip));
+  events.name_process(kCores, fmt::format("cores of {} on {}", program, chip));
   if (r.result.has_region) {
-    events.name("thread_name", kCores, 0, "region of interest");
-    events.sort_thread(kCores, 0, 0);
+    events.name_track(kCores, 0, "region of interest", 0);
     events.add({{"ph", "X"},
                 {"pid", kCores},
                 {"tid", 0},
@@ -107,8 +106,7 @@ std::string chip_timeline_json(const ChipReport& r, const std::string& program) 
   }
   for (size_t row = 0; row < timeline.shown().size(); ++row) {
     const uint32_t core = timeline.shown()[row];
-    events.name("thread_name", kCores, size_t{core} + 1, fmt::format("core {}", core));
-    events.sort_thread(kCores, size_t{core} + 1, row + 1);
+    events.name_track(kCores, size_t{core} + 1, fmt::format("core {}", core), row + 1);
     add_row(events, timeline, row, clock_hz);
   }
   // Of all cores, also those that are not shown.
@@ -122,7 +120,7 @@ std::string chip_timeline_json(const ChipReport& r, const std::string& program) 
   }
   events.counter(kCores, "all cores, %",
                  microseconds(timeline.all().size() * timeline.piece_length()), {{name_of(0), 0}});
-  events.name("process_name", kChip, 0, "network and memory");
+  events.name_process(kChip, "network and memory");
   const auto percent = [](double share) { return 100 * share; };
   for (const Sample& s : r.result.samples) {
     const double ts = microseconds(s.begin);

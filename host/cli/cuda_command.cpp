@@ -17,6 +17,7 @@
 #include "device_sim/base/error.h"
 #include "device_sim/base/file.h"
 #include "host/cli/commands.h"
+#include "host/cli/cuda_timeline.h"
 #include "host/console.h"
 #include "host/cuda_api/chips.h"
 #include "host/cuda_api/settings.h"
@@ -29,10 +30,12 @@ namespace {
 namespace fs = std::filesystem;
 using json = nlohmann::ordered_json;
 constexpr int kFindingsStatus = 66;  // with --check, of a program that ended with 0
+// A million events of each process; Perfetto does not take many more, either.
+constexpr uint64_t kMostTimelineBytes = uint64_t{256} << 20;
 constexpr const char *kLibrary = "libgpusim_cuda.so", *kDriver = "libgpusim_cuda_driver.so";
 
 struct Options {
-  std::string backend = "auto", chip, stats, library, check, profile;
+  std::string backend = "auto", chip, stats, library, check, profile, timeline;
   unsigned threads = 0, sms = 0;
   bool has_list = false, is_quiet = false;
 };
@@ -206,6 +209,7 @@ int run(Options o, const std::vector<std::string>& command) {
   if (is_checked && !o.profile.empty())
     throw Error("--check and --profile do not go together: run twice");
   if (!o.profile.empty() && o.profile != "-") check_output_file("--profile", o.profile);
+  if (!o.timeline.empty()) check_output_file("--timeline", o.timeline);
   check_program(command.front());
   const SessionFolder folder("gpusim-cuda");
   std::vector<std::string> variables = {
@@ -217,6 +221,7 @@ int run(Options o, const std::vector<std::string>& command) {
       fmt::format("{}={}", api::kFolderVariable, folder.path()),
       fmt::format("{}={}", api::kCheckVariable, o.check),
       fmt::format("{}={}", api::kProfileVariable, o.profile.empty() ? 0 : 1),
+      fmt::format("{}={}", api::kTimelineVariable, o.timeline.empty() ? 0 : kMostTimelineBytes),
       fmt::format("{}={}", api::kListVariable, o.has_list ? 1 : 0)};
   int status = 0;
   {
@@ -245,6 +250,8 @@ int run(Options o, const std::vector<std::string>& command) {
     whole.update(stats);
     write_output_file("--stats", o.stats, whole.dump(1) + "\n");
   }
+  if (!o.timeline.empty())
+    write_output_file("--timeline", o.timeline, cuda_timeline_json(folder.path(), command.front()));
   return status;
 }
 
@@ -271,6 +278,8 @@ void add_cuda_command(CLI::App& app, const std::vector<std::string>& command, Ac
   c->add_flag("--profile", o->profile,
               "Where instructions were executed: a table of source lines for each kernel, or with "
               "--profile=FILE.json a file");
+  c->add_option("--timeline", o->timeline,
+                "Write what host threads called and streams did when, for ui.perfetto.dev");
   c->add_flag("--list-launches", o->has_list, "A line on standard error for each launch");
   c->add_flag("--quiet", o->is_quiet, "No summary at the end");
   c->add_option("--library", o->library, "libgpusim_cuda.so, where it is not beside gpusim");

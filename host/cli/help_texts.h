@@ -88,6 +88,8 @@ inline constexpr Example kExamples[] = {
     {"cuda", "gpusim cuda --stats s.json --list-launches -- ./matrixMul -wA=64",
      "instructions of each kernel, by opcode"},
     {"cuda", "gpusim cuda --check -- ./vectorAdd", "what its kernels do wrong, with lines"},
+    {"cuda", "gpusim cuda --timeline run.json -- ./simpleStreams",
+     "calls, kernels and copies over time, for ui.perfetto.dev"},
 #endif
 };
 

@@ -143,11 +143,12 @@ GPUSIM_CUDA_API int cudaDeviceSynchronize() {
 }
 GPUSIM_CUDA_API int cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
 GPUSIM_CUDA_API int cudaDeviceReset() {
+  RecordedCall recorded("cudaDeviceReset");
   try {
     runtime().reset();
-    return kSuccess;
+    return recorded.end(kSuccess);
   } catch (...) {
-    return keep_error(status_of_exception("cudaDeviceReset"));
+    return recorded.end(keep_error(status_of_exception("cudaDeviceReset")));
   }
 }
 GPUSIM_CUDA_API int cudaThreadExit() { return cudaDeviceReset(); }

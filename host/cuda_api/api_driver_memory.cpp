@@ -51,11 +51,12 @@ Link& link_of(void* handle) {
 
 // A result of the runtime's function, which the driver's thread does not remember.
 template <typename F>
-int borrowed(F&& function) {
+int borrowed(const char* name, F&& function) {
+  RecordedCall recorded(name);
   const int before = last_error();
   const int status = function();
   last_error() = before;
-  return driver_status(status);
+  return recorded.end(driver_status(status));
 }
 
 }  // namespace
@@ -212,47 +213,51 @@ SET(32, unsigned)
 #undef SET
 
 GPUSIM_CUDA_API int cuStreamCreate(void** stream, unsigned flags) {
-  return borrowed([&] { return cudaStreamCreateWithPriority(stream, flags, 0); });
+  return borrowed("cuStreamCreate", [&] { return cudaStreamCreateWithPriority(stream, flags, 0); });
 }
 GPUSIM_CUDA_API int cuStreamCreateWithPriority(void** stream, unsigned flags, int priority) {
-  return borrowed([&] { return cudaStreamCreateWithPriority(stream, flags, priority); });
+  return borrowed("cuStreamCreateWithPriority",
+                  [&] { return cudaStreamCreateWithPriority(stream, flags, priority); });
 }
 GPUSIM_CUDA_API int cuStreamDestroy_v2(void* stream) {
-  return borrowed([&] { return cudaStreamDestroy(stream); });
+  return borrowed("cuStreamDestroy", [&] { return cudaStreamDestroy(stream); });
 }
 GPUSIM_CUDA_API int cuStreamSynchronize(void* stream) {
-  return borrowed([&] { return cudaStreamSynchronize(stream); });
+  return borrowed("cuStreamSynchronize", [&] { return cudaStreamSynchronize(stream); });
 }
 GPUSIM_CUDA_API int cuStreamQuery(void* stream) {
-  return borrowed([&] { return cudaStreamQuery(stream); });
+  return borrowed("cuStreamQuery", [&] { return cudaStreamQuery(stream); });
 }
 GPUSIM_CUDA_API int cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
-  return borrowed([&] { return cudaStreamWaitEvent(stream, event, flags); });
+  return borrowed("cuStreamWaitEvent", [&] { return cudaStreamWaitEvent(stream, event, flags); });
 }
 GPUSIM_CUDA_API int cuStreamAddCallback(void* stream, void (*function)(void*, int, void*),
                                         void* argument, unsigned flags) {
-  return borrowed([&] { return cudaStreamAddCallback(stream, function, argument, flags); });
+  return borrowed("cuStreamAddCallback",
+                  [&] { return cudaStreamAddCallback(stream, function, argument, flags); });
 }
 GPUSIM_CUDA_API int cuLaunchHostFunc(void* stream, HostFunction function, void* argument) {
-  return borrowed([&] { return cudaLaunchHostFunc(stream, function, argument); });
+  return borrowed("cuLaunchHostFunc",
+                  [&] { return cudaLaunchHostFunc(stream, function, argument); });
 }
 GPUSIM_CUDA_API int cuEventCreate(void** event, unsigned flags) {
-  return borrowed([&] { return cudaEventCreateWithFlags(event, flags); });
+  return borrowed("cuEventCreate", [&] { return cudaEventCreateWithFlags(event, flags); });
 }
 GPUSIM_CUDA_API int cuEventDestroy_v2(void* event) {
-  return borrowed([&] { return cudaEventDestroy(event); });
+  return borrowed("cuEventDestroy", [&] { return cudaEventDestroy(event); });
 }
 GPUSIM_CUDA_API int cuEventRecord(void* event, void* stream) {
-  return borrowed([&] { return cudaEventRecord(event, stream); });
+  return borrowed("cuEventRecord", [&] { return cudaEventRecord(event, stream); });
 }
 GPUSIM_CUDA_API int cuEventQuery(void* event) {
-  return borrowed([&] { return cudaEventQuery(event); });
+  return borrowed("cuEventQuery", [&] { return cudaEventQuery(event); });
 }
 GPUSIM_CUDA_API int cuEventSynchronize(void* event) {
-  return borrowed([&] { return cudaEventSynchronize(event); });
+  return borrowed("cuEventSynchronize", [&] { return cudaEventSynchronize(event); });
 }
 GPUSIM_CUDA_API int cuEventElapsedTime_v2(float* milliseconds, void* begin, void* end) {
-  return borrowed([&] { return cudaEventElapsedTime(milliseconds, begin, end); });
+  return borrowed("cuEventElapsedTime",
+                  [&] { return cudaEventElapsedTime(milliseconds, begin, end); });
 }
 
 // Linking PTX: the texts are kept, and linked when the image is loaded.

@@ -74,6 +74,8 @@ void change(Node& node, Node replacement) {
   require(node.type == replacement.type);
   node.call = std::move(replacement.call);
   node.work = std::move(replacement.work);
+  node.size_bytes = replacement.size_bytes;
+  node.direction = replacement.direction;
 }
 
 void change_original(void* handle, Node replacement) {

@@ -23,6 +23,8 @@ void make_event(void** event, unsigned flags) {
   auto made = std::make_unique<Event>();
   made->flags = flags;
   const std::lock_guard lock(r.mutex);
+  made->id = ++r.events_made;
+  r.timeline.note_event(made->id);
   r.events.insert(made.get());
   *event = made.release();
 }
@@ -34,6 +36,8 @@ void make_stream(void** stream, unsigned flags, int priority) {
   made->flags = flags;
   made->priority = std::clamp(priority, -5, 0);
   const std::lock_guard lock(r.mutex);
+  made->id = ++r.streams_made;
+  r.timeline.note_stream(made->id);
   r.streams.insert(made.get());
   *stream = made.release();
 }
@@ -152,10 +156,12 @@ GPUSIM_CUDA_API int cudaEventRecord(void* event, void* stream) {
   return call("cudaEventRecord", [&] {
     Runtime& r = runtime();
     std::shared_ptr<std::atomic<int64_t>> time;
+    uint64_t id = 0;
     {
       const std::lock_guard lock(r.mutex);
       Event& e = r.event(event);
       Stream& s = r.stream(stream);
+      id = e.id;
       if (s.capture != nullptr) {
         e.captured = s.capture->last;
         e.captured_in = s.capture->graph;
@@ -166,7 +172,8 @@ GPUSIM_CUDA_API int cudaEventRecord(void* event, void* stream) {
       e.time_ns = time = std::make_shared<std::atomic<int64_t>>(0);
       e.was_recorded = true;
     }
-    r.submit(stream, {.type = NodeType::kRecordEvent, .work = [time] { *time = now_ns(); }});
+    r.submit(stream,
+             {.type = NodeType::kRecordEvent, .work = [time] { *time = now_ns(); }, .event = id});
     const std::lock_guard lock(r.mutex);
     r.event(event).number = r.stream(stream).last;
   });

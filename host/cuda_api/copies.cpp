@@ -53,6 +53,19 @@ void check(const Box& box, CopyKind kind) {
     check_side(box.from, from, false);
 }
 
+// As profilers name it. What cudaMemcpyDefault means, the addresses tell.
+const char* direction(const Box& box, CopyKind kind) {
+  const auto is_device = [](const char* address) {
+    const std::optional<Block> block = runtime().memory.find(address);
+    return block && block->type != kHostMemory;
+  };
+  const bool to_device =
+      kind == kCopyDefault ? is_device(box.to) : kind == kHostToDevice || kind == kDeviceToDevice;
+  const bool from_device =
+      kind == kCopyDefault ? is_device(box.from) : kind == kDeviceToHost || kind == kDeviceToDevice;
+  return to_device ? (from_device ? "DtoD" : "HtoD") : (from_device ? "DtoH" : "HtoH");
+}
+
 void do_copy(const Box& box) {
   for (size_t z = 0; z < box.depth; ++z)
     for (size_t y = 0; y < box.height; ++y)
@@ -113,13 +126,18 @@ Box box_of(const Memcpy3DParms& p) {
 
 Node copy_node(const Box& box, CopyKind kind) {
   check(box, kind);
-  return {.type = NodeType::kCopy, .work = [box] {
-            do_copy(box);
-            note_rows(box.height, box.depth, [&](KernelEngine& engine, size_t y, size_t z) {
-              engine.copy_written(box.to + z * box.to_slice + y * box.to_pitch,
-                                  box.from + z * box.from_slice + y * box.from_pitch, box.width);
-            });
-          }};
+  return {.type = NodeType::kCopy,
+          .work =
+              [box] {
+                do_copy(box);
+                note_rows(box.height, box.depth, [&](KernelEngine& engine, size_t y, size_t z) {
+                  engine.copy_written(box.to + z * box.to_slice + y * box.to_pitch,
+                                      box.from + z * box.from_slice + y * box.from_pitch,
+                                      box.width);
+                });
+              },
+          .size_bytes = box.width * box.height * box.depth,
+          .direction = direction(box, kind)};
 }
 
 void copy(const Box& box, CopyKind kind, void* stream, bool is_waiting) {
@@ -151,17 +169,20 @@ Node set_node(void* to, size_t pitch, uint32_t value, size_t element_bytes, size
     check_side(static_cast<const char*>(to), span_bytes(row, pitch, height, 0, 1), true);
   }
   char* const begin = static_cast<char*>(to);
-  return {.type = NodeType::kSet, .work = [=] {
-            for (size_t y = 0; y < height; ++y) {
-              char* const line = begin + y * pitch;
-              if (element_bytes == 1) std::memset(line, static_cast<int>(value & 0xff), width);
-              if (element_bytes == 2) fill<uint16_t>(line, width, value);
-              if (element_bytes == 4) fill<uint32_t>(line, width, value);
-            }
-            note_rows(height, 1, [&](KernelEngine& engine, size_t y, size_t) {
-              engine.mark_written(begin + y * pitch, row);
-            });
-          }};
+  return {.type = NodeType::kSet,
+          .work =
+              [=] {
+                for (size_t y = 0; y < height; ++y) {
+                  char* const line = begin + y * pitch;
+                  if (element_bytes == 1) std::memset(line, static_cast<int>(value & 0xff), width);
+                  if (element_bytes == 2) fill<uint16_t>(line, width, value);
+                  if (element_bytes == 4) fill<uint32_t>(line, width, value);
+                }
+                note_rows(height, 1, [&](KernelEngine& engine, size_t y, size_t) {
+                  engine.mark_written(begin + y * pitch, row);
+                });
+              },
+          .size_bytes = row * height};
 }
 
 void set(void* to, size_t pitch, uint32_t value, size_t element_bytes, size_t width, size_t height,

@@ -20,10 +20,11 @@ int driver_status(int status);
 
 template <typename F>
 int driver_call(const char* function, F&& body) noexcept {
+  RecordedCall recorded(function);
   const int before = last_error();
   const int status = call(function, std::forward<F>(body));
   last_error() = before;
-  return driver_status(status);
+  return recorded.end(driver_status(status));
 }
 
 }  // namespace gpusim::cuda_api

@@ -44,6 +44,9 @@ struct Node {
   std::function<void()> work;      // of all types but kernels
   std::optional<KernelCall> call;  // of kernels
   std::shared_ptr<const GraphCopy> child;
+  size_t size_bytes = 0;            // of copies and sets
+  const char* direction = "";       // of copies: "HtoD"
+  uint64_t event = 0;               // that is recorded
   std::vector<Node*> dependencies;  // nodes of the same graph that come before
 };
 

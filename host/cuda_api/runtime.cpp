@@ -68,6 +68,7 @@ Settings settings_from_environment() {
           .check = text_in(kCheckVariable),
           .threads = number_in(kThreadsVariable),
           .sms = number_in(kSmsVariable),
+          .timeline_bytes = number_in(kTimelineVariable),
           .has_list = number_in(kListVariable) != 0,
           .is_quiet = number_in(kQuietVariable) != 0,
           .has_profile = number_in(kProfileVariable) != 0};
@@ -135,6 +136,8 @@ Runtime::Runtime() : settings(settings_from_environment()), process_(::getpid())
     report.begin(settings.folder, process_);
     memory.remember_freed();
   }
+  if (settings.timeline_bytes != 0 && !settings.folder.empty())
+    timeline.begin(settings.folder, process_, settings.timeline_bytes);
   limits = {{0, 1024}, {1, 1 << 20}, {2, 8 << 20}, {3, 2}, {4, 2048}, {5, 64}, {6, 0}};
 }
 
@@ -170,15 +173,20 @@ KernelEngine& Runtime::engine_for_memory() { return engine(); }
 
 Stream& Runtime::stream(void* handle) {
   // 1: the legacy default stream; 2: that of the thread. One queue serves both.
-  if (reinterpret_cast<uintptr_t>(handle) <= 2) return default_stream;
-  const auto at = streams.find(static_cast<Stream*>(handle));
-  require(at != streams.end(), kInvalidResourceHandle);
-  return **at;
+  Stream* found = &default_stream;
+  if (reinterpret_cast<uintptr_t>(handle) > 2) {
+    const auto at = streams.find(static_cast<Stream*>(handle));
+    require(at != streams.end(), kInvalidResourceHandle);
+    found = *at;
+  }
+  timeline.note_stream(found->id);
+  return *found;
 }
 
 Event& Runtime::event(void* handle) {
   const auto at = events.find(static_cast<Event*>(handle));
   require(at != events.end(), kInvalidResourceHandle);
+  timeline.note_event((*at)->id);
   return **at;
 }
 
@@ -192,7 +200,8 @@ void Runtime::submit(void* handle, Node node) {
     s.capture->last = {s.capture->graph->add(std::move(node))};
     return;
   }
-  s.last = queue.submit([this, work = std::move(node)] { run(work); });
+  s.last = queue.submit(
+      [this, work = std::move(node), origin = timeline.origin(s.id)] { run(work, origin); });
 }
 
 void Runtime::wait_for(uint64_t number) {
@@ -217,22 +226,26 @@ void Runtime::synchronize_device() {
   queue.drain();
 }
 
-void Runtime::run(const Node& node) {
+void Runtime::run(const Node& node, const Origin& origin) {
   // After an error nothing runs any more; events are still marked, so that nobody waits for ever.
   if (sticky != 0 && node.type != NodeType::kRecordEvent) return;
+  uint64_t work = 0;
   try {
-    if (node.call)
-      run_kernel(*node.call);
-    else if (node.child != nullptr)
-      for (const Node& n : node.child->nodes) run(n);
-    else if (node.work)
-      node.work();
+    if (node.child != nullptr) {
+      for (const Node& n : node.child->nodes) run(n, origin);
+      return;
+    }
+    work = timeline.begin_work(node, origin);
+    if (node.call) return run_kernel(*node.call, work);
+    if (node.work) node.work();
+    timeline.end_work(work);
   } catch (...) {
     sticky = status_of_exception("device");
+    timeline.end_work(work);
   }
 }
 
-void Runtime::run_kernel(const KernelCall& call) {
+void Runtime::run_kernel(const KernelCall& call, uint64_t work) {
   const KernelFacts& facts = *call.function->facts;
   const uint64_t begin = now_ns();
   LaunchOutcome outcome;
@@ -252,6 +265,7 @@ void Runtime::run_kernel(const KernelCall& call) {
   }
   const double seconds = static_cast<double>(now_ns() - begin) * 1e-9;
   const uint64_t number = statistics.add(facts.name, outcome, seconds);
+  timeline.end_kernel(work, number, outcome);
   if (settings.has_list)
     say(
         fmt::format("launch {}: {} grid {} block {} shared {}: {} threads, {} instructions, {:.3f} "

@@ -21,6 +21,7 @@
 #include "host/cuda_api/queue.h"
 #include "host/cuda_api/settings.h"
 #include "host/cuda_api/statistics.h"
+#include "host/cuda_api/timeline.h"
 
 #define GPUSIM_CUDA_API extern "C" __attribute__((visibility("default")))
 
@@ -64,6 +65,7 @@ struct LoadedImage {
 };
 
 struct Stream {
+  uint64_t id = 0;    // 0: the default stream; 1, 2, ... in the order of their making
   uint64_t last = 0;  // number of its last work in the queue
   unsigned flags = 0;
   int priority = 0;
@@ -71,6 +73,7 @@ struct Stream {
 };
 
 struct Event {
+  uint64_t id = 0;  // 1, 2, ...
   unsigned flags = 0;
   bool was_recorded = false;
   uint64_t number = 0;
@@ -127,6 +130,7 @@ class Runtime {
   std::set<LoadedImage*> images;
   std::unordered_map<const void*, Function*> by_stub;
   std::set<Stream*> streams;
+  uint64_t streams_made = 0, events_made = 0;
   std::set<Event*> events;
   std::set<Graph*> graphs;
   std::set<GraphCopy*> graph_copies;
@@ -138,15 +142,16 @@ class Runtime {
   Statistics statistics;
   ptx::Checks checks;
   CheckReport report;
+  Timeline timeline;
   // The error that ended the device's work; every later call returns it.
   std::atomic<int> sticky{0};
   std::map<int, size_t> limits;  // by the numbers of cudaLimit
 
-  void run(const Node& node);
+  void run(const Node& node, const Origin& origin);
 
  private:
   KernelEngine& engine();  // made when first wanted; under engine_mutex_
-  void run_kernel(const KernelCall& call);
+  void run_kernel(const KernelCall& call, uint64_t work);
   void put_variables(LoadedImage& image);
   void note_leaks();
   int process_;
@@ -176,14 +181,15 @@ int status_of_exception(const char* function) noexcept;
 // comes first.
 template <typename F>
 int call(const char* function, F&& body) noexcept {
+  RecordedCall recorded(function);
   try {
     called_function() = function;
-    if (const int sticky = runtime().sticky.load()) return keep_error(sticky);
+    if (const int sticky = runtime().sticky.load()) return recorded.end(keep_error(sticky));
     body();
-    if (const int sticky = runtime().sticky.load()) return keep_error(sticky);
-    return kSuccess;
+    if (const int sticky = runtime().sticky.load()) return recorded.end(keep_error(sticky));
+    return recorded.end(kSuccess);
   } catch (...) {
-    return keep_error(status_of_exception(function));
+    return recorded.end(keep_error(status_of_exception(function)));
   }
 }
 

@@ -1,5 +1,6 @@
 // What `gpusim cuda` tells the library that it preloads, through the environment.
 #pragma once
+#include <cstdint>
 #include <string>
 
 namespace gpusim::cuda_api {
@@ -15,11 +16,14 @@ inline constexpr const char* kListVariable = "GPUSIM_CUDA_LIST_LAUNCHES";
 // What to check, as ptx::parse_checks takes it; empty: nothing.
 inline constexpr const char* kCheckVariable = "GPUSIM_CUDA_CHECK";
 inline constexpr const char* kProfileVariable = "GPUSIM_CUDA_PROFILE";
+// How many bytes of events a process may record; 0: none. They are FOLDER/PID-N.events.
+inline constexpr const char* kTimelineVariable = "GPUSIM_CUDA_TIMELINE";
 inline constexpr const char* kQuietVariable = "GPUSIM_CUDA_QUIET";
 
 struct Settings {
   std::string backend, chip, folder, check;
   unsigned threads = 0, sms = 0;
+  uint64_t timeline_bytes = 0;
   bool has_list = false, is_quiet = false, has_profile = false;
 };
 

@@ -199,10 +199,9 @@ std::string timeline_json(const ActivityRecorder& activity, const std::string& p
        {"time", "simulated: the busiest core's instructions of each slice; " +
                     activity.bases()[0].name},
        {"lanes", activity.knows_lanes() ? "counted" : "this backend does not count divergence"}});
-  events.name("process_name", kCores, 0, "cores of " + program);
+  events.name_process(kCores, "cores of " + program);
   for (size_t r = 0; r < activity.row_count(); ++r) {
-    events.name("thread_name", kCores, r + 1, activity.row_name(r));
-    events.sort_thread(kCores, r + 1, r);
+    events.name_track(kCores, r + 1, activity.row_name(r), r);
     for (size_t i = 0; i < slices.size();) {
       const State state = state_of(slices[i].rows[r]);
       size_t end = i + 1;
@@ -231,7 +230,7 @@ std::string timeline_json(const ActivityRecorder& activity, const std::string& p
                    {{"running", all.running * percent}, {"diverged", all.diverged * percent},
                     {"waiting", all.waiting * percent}, {"ended", all.ended * percent}});
   }
-  if (!power.empty()) events.name("process_name", kPower, 0, "power");
+  if (!power.empty()) events.name_process(kPower, "power");
   for (const PowerTrack& track : power) {
     for (size_t i = 0; i <= slices.size() && !slices.empty(); ++i) {
       Json args = Json::object();

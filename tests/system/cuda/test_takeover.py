@@ -13,6 +13,25 @@ import sys
 from cuda_programs import NO_PTX, Programs, check, failures
 
 
+def full_timeline(p, environment):
+    """Events beyond the limit: begun lines are ended, nothing else comes."""
+    folder = p.folder / "events"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    done = subprocess.run([p.folder / "streams-static"], capture_output=True, text=True,
+                          timeout=120, check=False,
+                          env={**environment, "GPUSIM_CUDA_FOLDER": str(folder),
+                               "GPUSIM_CUDA_TIMELINE": "5000"})
+    check("all fine" in done.stdout and done.stderr.count("more than 5000 bytes of events") == 1,
+          f"full: {done}")
+    for path in folder.glob("*.events"):
+        lines = path.read_bytes().rstrip(b"\0").decode().splitlines()
+        full = lines.index('{"full":true}')
+        check(5000 < len("\n".join(lines)) < 8000, f"full: {len(lines)} lines")
+        check(all("end" in json.loads(line) for line in lines[full + 1:]), f"full: {lines[full:]}")
+    check(len(list(folder.glob("*.events"))) == 1, "full: no file")
+
+
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
@@ -55,6 +74,7 @@ def main():
                                  p.object_of("streams", base=NO_PTX)]))
     check(done.returncode == 1 and "machine code only (sm_80)" in done.stderr and
           "code=compute_80" in done.stderr, f"without PTX: {done}")
+    full_timeline(p, environment)
     # Programs without CUDA notice nothing.
     done = p.run("sh", "-c", "echo out; exit 7")
     check((done.returncode, done.stdout, done.stderr) == (7, "out\n", ""), f"sh: {done}")
