@@ -145,7 +145,7 @@ void say_findings(const json& stats, bool was_found) {
   bool lacks_lines = false;
   for (const json& f : stats.at("findings")) {
     ++kinds[f.at("kind").get<std::string>()];
-    lacks_lines |= f.at("launch") != 0 && f.at("source") == "";
+    lacks_lines |= f.at("launch") != 0 && f.at("source").get_ref<const std::string&>().empty();
   }
   std::string sums;
   for (const auto& [kind, count] : kinds)

@@ -1,11 +1,11 @@
 // Turns traces into native code for groups of 64 lanes on processors with AVX-512 or AVX2.
 //
 // Runs of micro-ops on rows of lanes become one loop over chunks of 16 or 8 lanes, in which values
-// stay in registers; a row is stored once. Compact values are computed as the interpreter does, without
-// its questions, and kept in registers (residents.h). Everything else is a call of the interpreter's
-// own handler. Between these pieces it is known what the group lacks, so the code can hand over to
-// the interpreter at any of them: that is what it does when a value's form or a branch is not what
-// it was while recording.
+// stay in registers; a row is stored once. Compact values are computed as the interpreter does,
+// without its questions, and kept in registers (residents.h). Everything else is a call of the
+// interpreter's own handler. Between these pieces it is known what the group lacks, so the code can
+// hand over to the interpreter at any of them: that is what it does when a value's form or a branch
+// is not what it was while recording.
 #pragma once
 #include <memory>
 
@@ -30,8 +30,8 @@ struct NativeCalls {
   // A run of linear memory all of which has `permissions`, or null.
   uint8_t* (*linear_run)(Group&, uint64_t address, uint64_t bytes, uint64_t permissions) =
       nullptr;
-  // Lane 0's element in the words of the lanes' own windows, if the addresses, of which lane 0's is given, lie
-  // at one offset there, in one word each, and all may be accessed; or null.
+  // Lane 0's element in the words of the lanes' own windows, if the addresses, of which lane 0's is
+  // given, lie at one offset there, in one word each, and all may be accessed; or null.
   uint8_t* (*window_row)(Group&, uint64_t address, uint64_t stride, uint64_t size,
                          uint64_t permissions) = nullptr;
   void (*spread)(Group&, uint32_t slot) = nullptr;  // gives the slot a 64-bit word per lane
