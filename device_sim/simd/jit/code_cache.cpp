@@ -78,9 +78,10 @@ void CodeCache::add(NativeVariants& variants, Trace& trace, const NativeCalls& c
       variants.code[n].store(code, std::memory_order_relaxed);
       variants.count.store(n + 1, std::memory_order_release);
     }
-    variants.first = place;
+    if (variants.replaces) variants.first = place;
   }
   variants.misses = variants.misfits = 0;
+  variants.replaces = false;
   variants.closed = variants.count == NativeVariants::kMost ||
                     ++variants.attempts == NativeVariants::kAttempts;
   variants.recording.store(false, std::memory_order_relaxed);

@@ -29,10 +29,11 @@ struct NativeVariants {
   std::atomic<bool> closed = false;                   // no more of them
   std::atomic<bool> recording = false;  // a pass is; two of the same would take the room of others
   // Several may fit what values are like at the entry, and differ in what they expect later.
-  std::atomic<int> first = 0;         // the one that is tried first
-  std::atomic<uint32_t> misfits = 0;  // since it is
-  std::atomic<bool> stale = false;    // it does not fit any more
-  int attempts = 0;                   // under the cache's mutex
+  std::atomic<int> first = 0;          // the one that is tried first
+  std::atomic<uint32_t> misfits = 0;   // since it is
+  std::atomic<bool> stale = false;     // it does not fit any more
+  std::atomic<bool> replaces = false;  // what is being recorded comes first
+  int attempts = 0;                    // under the cache's mutex
 
   // Whether this pass shall be recorded, and given to CodeCache::add().
   bool want_trace() {
@@ -55,9 +56,12 @@ struct NativeVariants {
   }
   // Whether this pass shall be recorded for that.
   bool want_another() {
-    return stale.load(std::memory_order_relaxed) && !closed.load(std::memory_order_relaxed) &&
-           stale.exchange(false, std::memory_order_relaxed) &&
-           !recording.exchange(true, std::memory_order_relaxed);
+    const bool wants = stale.load(std::memory_order_relaxed) &&
+                       !closed.load(std::memory_order_relaxed) &&
+                       stale.exchange(false, std::memory_order_relaxed) &&
+                       !recording.exchange(true, std::memory_order_relaxed);
+    if (wants) replaces = true;
+    return wants;
   }
 };
 

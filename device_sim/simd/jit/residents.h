@@ -39,7 +39,8 @@ class Residents {
   void put(Slot s, const Resident& value) {
     Held& h = held_[s];
     h.value = value;
-    h.here = h.dirty = true;
+    h.here = true;
+    set_dirty(s);
   }
   // Notes a slot's span, after somebody computed it.
   void note_span(Slot s, const x86::Gp& span) {
@@ -47,9 +48,13 @@ class Residents {
   }
 
   // The slot gets other values in the group.
-  void drop(Slot s) { held_[s] = {}; }
+  void drop(Slot s) {
+    clear_dirty(s);
+    held_[s].here = false;
+  }
   void drop_all() {
-    for (Held& h : held_) h = {};
+    for (Held& h : held_) h.here = h.dirty = false;
+    dirty_.clear();
   }
 
   // What the group does not know yet, as of where it is asked for.
@@ -65,8 +70,8 @@ class Residents {
   using State = std::vector<Unwritten>;
   State state() const {
     State state;
-    for (size_t s = 0; s < held_.size(); ++s)
-      if (held_[s].dirty) state.push_back({static_cast<Slot>(s), held_[s].value});
+    state.reserve(dirty_.size());
+    for (const Slot s : dirty_) state.push_back({s, held_[s].value});
     return state;
   }
   void write(const State& state) {
@@ -75,10 +80,10 @@ class Residents {
   void flush(Slot s) {
     if (!held_[s].dirty) return;
     write(s, held_[s].value);
-    held_[s].dirty = false;
+    clear_dirty(s);
   }
   void flush_all() {
-    for (size_t s = 0; s < held_.size(); ++s) flush(static_cast<Slot>(s));
+    while (!dirty_.empty()) flush(dirty_.back());
   }
 
   // --- loops
@@ -87,7 +92,7 @@ class Residents {
   // write may then differ from the group's.
   void begin_loop(const std::vector<Slot>& slots, const std::array<bool, 256>& written) {
     for (const Slot s : slots) {
-      held_[s].dirty = written[s];
+      if (written[s]) set_dirty(s);
       loop_.emplace_back(s, held_[s].value);
     }
   }
@@ -103,7 +108,7 @@ class Residents {
       move(home.base, value.base);
       if (home.stride) move(*home.stride, *value.stride);
       if (home.span) move(*home.span, *value.span);
-      held_[slot].dirty = false;
+      clear_dirty(slot);
     }
     // A value may be in the place of another.
     for (auto& [to, from] : moves) {
@@ -125,6 +130,14 @@ class Residents {
     bool dirty = false;  // the group has another
   };
 
+  void set_dirty(Slot s) {
+    if (!held_[s].dirty) dirty_.push_back(s);
+    held_[s].dirty = true;
+  }
+  void clear_dirty(Slot s) {
+    if (held_[s].dirty) std::erase(dirty_, s);
+    held_[s].dirty = false;
+  }
   void write(Slot s, const Resident& value) {
     cc_.mov(at_.base(s), value.base);
     if (value.stride) {
@@ -137,6 +150,7 @@ class Residents {
   x86::Compiler& cc_;
   const GroupOperands& at_;
   std::array<Held, 256> held_{};
+  std::vector<Slot> dirty_;  // which are
   std::vector<std::pair<Slot, Resident>> loop_;
 };
 
