@@ -99,6 +99,11 @@ class Residents {
   // Before the jump back: brings the values to where the loop's beginning expects them. All spans
   // that it expects are known.
   void end_loop() {
+    // What is no value of the loop's may lie in a register that is about to be overwritten.
+    std::array<bool, 256> loops{};
+    for (const auto& entry : loop_) loops[entry.first] = true;
+    for (size_t s = 0; s < loops.size(); ++s)
+      if (!loops[s]) flush(static_cast<Slot>(s));
     std::vector<std::pair<x86::Gp, x86::Gp>> moves;  // to, from
     const auto move = [&](const x86::Gp& to, const x86::Gp& from) {
       if (to.id() != from.id()) moves.emplace_back(to, from);

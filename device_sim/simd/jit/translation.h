@@ -244,14 +244,14 @@ class Translation : private SideEmitter<Isa> {
   bool may_join(size_t i) const {
     const Method method = plan(i).method;
     return (method == Method::kAffine || method == Method::kUniform) && info_of(uop(i)).pure &&
-           has_affine_code(i) && !is_fp_state(uop(i).d) && !trace_.partial;
+           has_affine_code(i) && !names_fp_state(i) && !trace_.partial;
   }
   // A constant that its slot has already.
   bool is_repeated(size_t i) const {
     if (uop(i).op != Op::konst) return false;
     for (size_t j = i; j-- > 0;)
       if (info_of(uop(j)).d.writes && uop(j).d == uop(i).d)
-        return uop(j).op == Op::konst && uop(j).imm == uop(i).imm;
+        return step(j).side == Side::kNone && uop(j).op == Op::konst && uop(j).imm == uop(i).imm;
     return false;
   }
   bool reads_written(size_t begin, size_t i) const {

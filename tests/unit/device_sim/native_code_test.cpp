@@ -139,6 +139,27 @@ Module make_mixed(bool reads_before) {
   return m;
 }
 
+// A value whose spacing changes in each round, and what it was in the round before.
+Module make_former_value() {
+  Module m;
+  add_block(m,
+            {{.op = Op::mul64, .d = kSum, .a = kCore, .b = kCore},
+             {.op = Op::mov, .d = kTurn, .a = kCore},
+             {.op = Op::mov, .d = kOther, .a = kCore},
+             {.op = Op::jmp}},
+            4);
+  add_block(m,
+            {{.op = Op::xor64, .d = kSum, .a = kSum, .b = kOther},
+             {.op = Op::mov, .d = kOther, .a = kTurn},
+             {.op = Op::lsli64, .d = kTurn, .a = kTurn, .imm = 1},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne32, .a = kRounds}},
+            4);
+  add_block(m, {kEnd}, 9);
+  finish(m, kSlots);
+  return m;
+}
+
 // In each round lanes part at one branch or two, for a few micro-ops, and meet again. `big`: makes
 // rows of words rows of 64 bits, or does not.
 Module make_parting(uint64_t big) {
@@ -167,6 +188,21 @@ Module make_parting(uint64_t big) {
   add_block(m, {kEnd}, 15);
   finish(m, kSlots);
   return m;
+}
+
+TEST_CASE("a value's former stride is kept where the value's register gets another") {
+  const auto rounds = [](uint32_t) { return uint64_t{50}; };
+  std::vector<uint64_t> sums;
+  for (uint64_t core = 0; core < kCores; ++core) {
+    uint64_t sum = core * core, turn = core, former = core;
+    for (int round = 0; round < 50; ++round) {
+      sum ^= former;
+      former = turn;
+      turn <<= 1;
+    }
+    sums.push_back(sum);
+  }
+  check_sums(rounds, make_former_value(), sums);
 }
 
 TEST_CASE("steps on compact values between steps on rows") {
