@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "device_sim/base/error.h"
 #include "device_sim/base/file.h"
@@ -131,11 +132,12 @@ class Reader {
 
   const Measurement& measurement(const JsonObject& o, const std::string& name) const {
     const auto it = measurements_.find(name);
-    if (it == measurements_.end())
-      o.fail(fmt::format("there is no measurement \"{}\"{}{}", name,
-                         variant_.empty() ? "" : " in variant " + variant_,
-                         did_you_mean(name, std::views::keys(measurements_))));
-    return it->second;
+    if (it != measurements_.end()) return it->second;
+    std::vector<std::string> names;
+    for (const auto& [known, measurement] : measurements_) names.push_back(known);
+    o.fail(fmt::format("there is no measurement \"{}\"{}{}", name,
+                       variant_.empty() ? "" : " in variant " + variant_,
+                       did_you_mean(name, names)));
   }
 
   // The mean of the named rows; bounds that hold all of them and those of "range".

@@ -216,7 +216,9 @@ void Network::broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks n
     arrivals.resize(tiles_);
     for (uint32_t to = 0; to < tiles_; ++to) {
       arrivals[to] = at + zero_load(from, to, payload_bytes);
-      if (to != from) matrix_[size_t{from} * tiles_ + to] += payload_bytes + shape_.header_bytes;
+      if (to == from) continue;
+      arrivals[to] += mean_queue_ * (hops(from, to) + 1);
+      matrix_[size_t{from} * tiles_ + to] += payload_bytes + shape_.header_bytes;
     }
     return;
   }

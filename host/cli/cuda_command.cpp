@@ -113,11 +113,10 @@ json collect(const std::string& folder, bool is_checked) {
         at->second[field] = at->second[field].get<uint64_t>() + k.at(field).get<uint64_t>();
       at->second["seconds"] = at->second["seconds"].get<double>() + k.at("seconds").get<double>();
       add_counts(at->second["opcodes"], k.at("opcodes"));
-      if (k.contains("profile")) {
-        ptx::KernelProfile sum = ptx::profile_of_json(at->second.at("profile"));
-        sum += ptx::profile_of_json(k.at("profile"));
-        at->second["profile"] = ptx::profile_json(sum);
-      }
+      if (!k.contains("profile")) continue;  // no launch of it came to its end there
+      ptx::KernelProfile sum = ptx::profile_of_json(k.at("profile"));
+      if (at->second.contains("profile")) sum += ptx::profile_of_json(at->second.at("profile"));
+      at->second["profile"] = ptx::profile_json(sum);
     }
   }
   if (is_checked) {
@@ -241,7 +240,7 @@ int run(Options o, const std::vector<std::string>& command) {
     console::err("gpusim cuda: {} launches of {} kernels, {} threads, {} instructions\n",
                  stats.at("launches").get<uint64_t>(), stats.at("kernels").size(),
                  stats.at("threads").get<uint64_t>(), stats.at("instructions").get<uint64_t>());
-  if (has_run && !o.profile.empty()) tell_profile(o, stats);
+  if (!o.profile.empty() && (has_run || o.profile != "-")) tell_profile(o, stats);
   if (is_checked && !o.is_quiet) say_findings(stats, was_found);
   if (!o.stats.empty()) {
     stats["exit_status"] = status;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "device_sim/base/file.h"
+#include "host/cuda_api/event_log.h"
 #include "host/run/trace_events.h"
 
 namespace gpusim::host {
@@ -116,6 +117,7 @@ Process read(const fs::path& path) {
       // The lines are in the program's memory, which it may damage.
       process.is_complete = false;
     }
+  process.is_complete &= rest.empty() && !fs::exists(path.string() + cuda_api::kLostEvents);
   process.finish();
   return process;
 }

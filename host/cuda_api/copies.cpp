@@ -232,7 +232,8 @@ void release(void* address, bool is_host) {
   check_release(address, is_host, by);
   r.synchronize_device();
   r.engine_for_memory().remove_memory(address, "freed by " + by);
-  r.memory.remove(address, "freed by " + by);
+  if (r.memory.remove(address, "freed by " + by)) return;
+  check_release(address, is_host, by);  // a stream has freed it meanwhile
 }
 
 }  // namespace gpusim::cuda_api

@@ -59,6 +59,8 @@ void EventLog::put(std::string_view bytes) {
 
 void EventLog::fail(int error) {
   has_failed_ = true;
+  const int lost = ::open((path_ + kLostEvents).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (lost >= 0) ::close(lost);
   say(fmt::format("--timeline: {}: {}: what comes now is not recorded", path_,
                   std::strerror(error)));
 }

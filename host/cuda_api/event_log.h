@@ -10,6 +10,9 @@
 
 namespace gpusim::cuda_api {
 
+// Of the name of an empty file beside a log: something could not be written.
+inline constexpr char kLostEvents[] = ".lost";
+
 class EventLog {
  public:
   EventLog() = default;

@@ -328,7 +328,8 @@ void Runtime::finish() {
   if (settings.folder.empty() ||
       (statistics.launches() == 0 && engine_ == nullptr && report.is_empty()))
     return;
-  nlohmann::ordered_json all = statistics.json(std::string(chip().name), engine().backend());
+  nlohmann::ordered_json all = statistics.json(
+      std::string(chip().name), engine_ != nullptr ? engine_->backend() : std::string("none"));
   if (checks.any()) report.add_to(all);
   write_whole(fmt::format("{}/{}.json", settings.folder, process_), all.dump(1) + "\n");
 }
@@ -360,7 +361,12 @@ void Runtime::reset() {
 
 // At the end, after the program's own destructors.
 __attribute__((destructor)) static void finish_at_exit() {
-  if (is_made) runtime().finish();
+  if (!is_made) return;
+  try {
+    runtime().finish();
+  } catch (const std::exception& error) {
+    say(fmt::format("at the end: {}", error.what()));
+  }
 }
 
 }  // namespace gpusim::cuda_api

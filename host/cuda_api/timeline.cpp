@@ -162,7 +162,15 @@ void Timeline::add_polls(Thread& t) {
   t.polls = {};
 }
 
-RecordedCall::RecordedCall(const char* function) noexcept try {
+RecordedCall::RecordedCall(const char* function) noexcept {
+  try {
+    begin(function);
+  } catch (...) {
+    // What runtime() throws, the call itself tells.
+  }
+}
+
+void RecordedCall::begin(const char* function) {
   const std::string_view name = function;
   // The compiler's own calls, but for what a launch becomes.
   if (name.starts_with("__") && name != "__cudaLaunchKernel") return;
@@ -183,8 +191,6 @@ RecordedCall::RecordedCall(const char* function) noexcept try {
   begin_ns_ = now_ns();
   timeline.log_.add(
       line({{"call", t.call}, {"thread", thread_number}, {"name", function_}, {"ns", begin_ns_}}));
-} catch (...) {
-  // What runtime() throws, the call itself tells.
 }
 
 int RecordedCall::end(int status) noexcept {

@@ -62,6 +62,8 @@ class RecordedCall {
   int end(int status) noexcept;
 
  private:
+  void begin(const char* function);
+
   Timeline* timeline_ = nullptr;  // null: not recorded
   const char* function_ = nullptr;
   int64_t begin_ns_ = 0;

@@ -11,6 +11,7 @@ inline constexpr int kMostChunkLanes = 16;
 // Filled in by generated code. Operands in the order of the micro-op's fields a, b, c, aux: words
 // of 64 bits, or of 32.
 struct ColdFrame {
+  static constexpr size_t kOperandBytes = kMostChunkLanes * sizeof(uint64_t);
   alignas(64) uint64_t operand[4][kMostChunkLanes];
   alignas(64) uint64_t result[kMostChunkLanes];
   Group* group;

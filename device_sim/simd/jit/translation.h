@@ -499,7 +499,7 @@ class Translation : private SideEmitter<Isa> {
       return cold_frame_.cloneAdjusted(static_cast<int64_t>(offset)).cloneResized(size);
     };
     const auto at_operand = [&](size_t field, size_t h) {
-      return at(offsetof(ColdFrame, operand) + field * sizeof(ColdFrame::operand[0]) + Isa::kRegBytes * h,
+      return at(offsetof(ColdFrame, operand) + field * ColdFrame::kOperandBytes + Isa::kRegBytes * h,
                 Isa::kRegBytes);
     };
     const ShapeInfo info = info_of(uop(i));
