@@ -117,7 +117,7 @@ Process read(const fs::path& path) {
       // The lines are in the program's memory, which it may damage.
       process.is_complete = false;
     }
-  process.is_complete &= rest.empty() && !fs::exists(path.string() + cuda_api::kLostEvents);
+  process.is_complete &= !fs::exists(path.string() + cuda_api::kLostEvents);
   process.finish();
   return process;
 }

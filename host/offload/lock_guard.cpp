@@ -153,8 +153,8 @@ const Symbol* function_at(const Module& module, uint64_t address) {
 
 bool is_of_the_library(const Module& module, uint64_t address) {
   const auto names = std::ranges::equal_range(module.symbols, address, {}, &Symbol::address);
-  return std::ranges::any_of(names,
-                             [](const Symbol& s) { return s.is_function && is_reserved(s.name); });
+  return std::any_of(names.begin(), names.end(),
+                     [](const Symbol& s) { return s.is_function && is_reserved(s.name); });
 }
 
 std::string name_of(const Module& module, uint64_t address) {

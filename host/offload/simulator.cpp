@@ -240,7 +240,8 @@ void Simulator::unmap(uint32_t context, uint64_t address, uint64_t size_bytes) {
 void Simulator::Impl::remove_images(Context& c, uint64_t address, uint64_t size_bytes) {
   for (auto& [number, p] : c.programs) {
     if (!p->is_in_the_way(address, size_bytes)) continue;
-    if (std::ranges::any_of(c.jobs, [&](const auto& j) { return j->has_begun && j->program == p; }))
+    if (std::ranges::any_of(c.jobs,
+                            [&p = p](const auto& j) { return j->has_begun && j->program == p; }))
       throw OffloadError(EBUSY,
                          fmt::format("{} is at device address {:#x} and runs", p->name, address));
     p->remove();

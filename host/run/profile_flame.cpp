@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 
@@ -71,7 +72,7 @@ class Picture {
         depth == 0 ? 0 : 1 + std::hash<std::string>()(name) % (std::size(kColours) - 1);
     const std::string tip = fmt::format(
         "{}: {:.2f} % ({} cycles, {} instructions)", name, 100 * flame.cycles / root_.cycles,
-        grouped(static_cast<uint64_t>(flame.cycles + 0.5)), grouped(flame.instructions));
+        grouped(static_cast<uint64_t>(std::llround(flame.cycles))), grouped(flame.instructions));
     svg.raw("<g class=\"flame\">");
     svg.raw(fmt::format("<title>{}</title>\n", escape_xml(tip)));
     svg.raw(

@@ -71,6 +71,15 @@ TEST_CASE("lines that the program damaged are left out, and that is said") {
   CHECK(slices[1].at("name") == "k()");
 }
 
+TEST_CASE("a log that could not be written is said to lack something") {
+  const Recorded r;
+  r.add("7-0.events", std::string(kHead) + kWork);
+  r.add("7-0.events.lost", "");
+  const json picture = r.picture();
+  CHECK(picture.at("otherData").at("complete") == false);
+  CHECK(slices_of(picture).size() == 2);
+}
+
 TEST_CASE("processes have tracks of their own, in the order of their begins") {
   const Recorded r;
   r.add("9-0.events", R"({"process":9,"program":"late"}
