@@ -9,7 +9,6 @@ namespace gpusim::ptx {
 namespace {
 
 using I = const Instruction&;
-using softfloat::Rounding;
 
 constexpr Type kF32{Kind::kFloat, 32}, kF64{Kind::kFloat, 64};
 constexpr uint64_t kOneF32 = 0x3f800000, kOneF64 = 0x3ff0000000000000;

@@ -266,7 +266,8 @@ TEST_CASE("instructions of absent extensions have their names") {
       {0x9ac01400, "MTE"},  {0x19010440, "MOPS"},  // gmi, cpyfp
       {0xdac123e0, "PAuth"},                       // paciza x0
   };
-  for (const auto& [word, extension] : examples) {
+  for (const auto& [encoding, extension] : examples) {
+    const uint32_t word = encoding;
     CAPTURE(word);
     const char* const found = absent_extension(word);
     REQUIRE(found);

@@ -55,9 +55,10 @@ TEST_CASE("every thread of a grid runs once, with its own coordinates") {
       {{2, 3, 1}, {64, 1, 1}}, {{9, 1, 1}, {32, 8, 1}}, {{2, 1, 1}, {1024, 1, 1}},
       {{4, 1, 2}, {33, 1, 1}}, {{70, 1, 1}, {8, 8, 4}},
   };
-  for (const auto& [grid, block] : shapes)
+  for (const auto& [grid, threads_of_cta] : shapes)
     for (const char* backend : kBackends)
       for (const uint32_t threads : {1u, 3u}) {
+        const Dim3 block = threads_of_cta;
         CAPTURE(backend);
         CAPTURE(block.x);
         std::vector<uint64_t> out(grid.count() * block.count(), ~uint64_t{0});
