@@ -80,3 +80,16 @@ class Programs:
         check(done.returncode == 0 and "all fine" in done.stdout,
               f"{program.name}: status {done.returncode}\n{done.stdout}{done.stderr}")
         return done
+
+
+def from_command_line(usage):
+    """Of GPUSIM FOLDER BACKEND: programs that run under `gpusim cuda`, gpusim, the backend."""
+    if len(sys.argv) != 4:
+        sys.exit(usage)
+    gpusim, folder, backend = sys.argv[1:]
+
+    def run(program, *arguments, options=()):
+        command = [gpusim, "cuda", "--backend", backend, *options, "--", program, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+    return Programs(folder, run), gpusim, backend

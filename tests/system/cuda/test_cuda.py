@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 
-from cuda_programs import Programs, check, failures
+from cuda_programs import check, failures, from_command_line
 
 
 def test_self_checking(p):
@@ -72,15 +72,7 @@ def test_refusals(p, gpusim):
 
 
 def main():
-    if len(sys.argv) != 4:
-        sys.exit(__doc__)
-    gpusim, folder, backend = sys.argv[1:]
-
-    def run(program, *arguments, options=()):
-        command = [gpusim, "cuda", "--backend", backend, *options, "--", program, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-    p = Programs(folder, run)
+    p, gpusim, backend = from_command_line(__doc__)
     test_self_checking(p)
     test_other_builds(p)
     test_statistics(p, backend)

@@ -6,10 +6,9 @@ usage: test_cuda_check.py GPUSIM FOLDER BACKEND     Exit status 77: there is no 
 import json
 import pathlib
 import re
-import subprocess
 import sys
 
-from cuda_programs import SOURCES, Programs, check, failures
+from cuda_programs import SOURCES, check, failures, from_command_line
 
 LINES = {line.split("FAULT ")[1].strip(): number
          for number, line in enumerate((SOURCES / "faulty.cu").read_text().splitlines(), 1)
@@ -169,15 +168,7 @@ def test_profile(c):
 
 
 def main():
-    if len(sys.argv) != 4:
-        sys.exit(__doc__)
-    gpusim, folder, backend = sys.argv[1:]
-
-    def run(program, *arguments, options=()):
-        command = [gpusim, "cuda", "--backend", backend, *options, "--", program, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-    c = Checked(Programs(folder, run))
+    c = Checked(from_command_line(__doc__)[0])
     test_mistakes_of_kernels(c)
     test_mistakes_of_calls(c)
     test_launches_are_counted(c)

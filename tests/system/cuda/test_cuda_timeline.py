@@ -6,10 +6,9 @@ usage: test_cuda_timeline.py GPUSIM FOLDER BACKEND     Exit status 77: there is 
 import bisect
 import collections
 import json
-import subprocess
 import sys
 
-from cuda_programs import Programs, check, failures
+from cuda_programs import check, failures, from_command_line
 
 ADD, SCALE = "add(int*, int, int)", "scale(int*, int, int)"
 ROUNDS, POLLS = 4, 20
@@ -220,15 +219,7 @@ def test_refusals(r):
 
 
 def main():
-    if len(sys.argv) != 4:
-        sys.exit(__doc__)
-    gpusim, folder, backend = sys.argv[1:]
-
-    def run(program, *arguments, options=()):
-        command = [gpusim, "cuda", "--backend", backend, *options, "--", program, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-    r = Recorded(Programs(folder, run))
+    r = Recorded(from_command_line(__doc__)[0])
     test_whole(r)
     test_much(r)
     test_ends_of_programs(r)
