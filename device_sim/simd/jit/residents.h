@@ -2,6 +2,7 @@
 // round a loop. They are written to the group only where somebody else looks: before calls and
 // segments, and when the code leaves.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -100,10 +101,10 @@ class Residents {
   // that it expects are known.
   void end_loop() {
     // What is no value of the loop's may lie in a register that is about to be overwritten.
-    std::array<bool, 256> loops{};
-    for (const auto& entry : loop_) loops[entry.first] = true;
-    for (size_t s = 0; s < loops.size(); ++s)
-      if (!loops[s]) flush(static_cast<Slot>(s));
+    for (const Unwritten& x : state())
+      if (std::none_of(loop_.begin(), loop_.end(),
+                       [&](const auto& entry) { return entry.first == x.slot; }))
+        flush(x.slot);
     std::vector<std::pair<x86::Gp, x86::Gp>> moves;  // to, from
     const auto move = [&](const x86::Gp& to, const x86::Gp& from) {
       if (to.id() != from.id()) moves.emplace_back(to, from);

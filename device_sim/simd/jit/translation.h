@@ -32,7 +32,10 @@ class Translation : private SideEmitter<Isa> {
 
  public:
   Translation(const Trace& trace, const NativeCalls& calls, Isa& isa)
-      : Accesses(trace, calls, isa) {}
+      : Accesses(trace, calls, isa) {
+    for (const Step& s : trace.steps)
+      if (info_of(s.uop).fp_state) fp_states_[s.uop.e] = true;
+  }
 
   bool run() {
     if (!plan_.worthwhile) return false;
@@ -216,6 +219,7 @@ class Translation : private SideEmitter<Isa> {
     bool fp = false;
     size_t end = begin;
     std::array<bool, 256> read{}, written{};  // by vector steps
+    std::array<bool, 256> changed{};          // by any
     for (size_t i = begin; i < trace_.steps.size(); ++i) {
       const Uop& u = uop(i);
       const Sources sources = sources_of(u);
@@ -223,18 +227,22 @@ class Translation : private SideEmitter<Isa> {
         bool joins = may_join(i) && ((!read[u.d] && !written[u.d]) || is_repeated(i));
         for (int k = 0; k < sources.count; ++k) joins &= !written[sources.slot[k]];
         if (!joins) break;
+        changed[u.d] = true;
         continue;
       }
       const Side side = step(i).side;
       const ShapeInfo info = info_of(u);
       if (side != Side::kInside && side != Side::kEnd) {
         if (fp && names_fp_state(i)) break;  // a cold path may have changed it
-        if (plan(i).scattered && reads_written(begin, i)) break;  // addresses are checked first
+        const auto is_changed = [&](Slot s) { return changed[s]; };
+        if (plan(i).scattered &&  // addresses are checked first
+            std::any_of(sources.slot, sources.slot + sources.count, is_changed))
+          break;
         fp |= info.fp_state;
       }
       for (int k = 0; k < sources.count; ++k) read[sources.slot[k]] = true;
       if (is_store(shape_of(u)) || side == Side::kInside) read[u.d] = true;
-      if (info.d.writes) written[u.d] = true;
+      if (info.d.writes) written[u.d] = changed[u.d] = true;
       end = i + 1;
       if (info.ends_block && side == Side::kNone) break;
     }
@@ -254,19 +262,8 @@ class Translation : private SideEmitter<Isa> {
         return step(j).side == Side::kNone && uop(j).op == Op::konst && uop(j).imm == uop(i).imm;
     return false;
   }
-  bool reads_written(size_t begin, size_t i) const {
-    const Sources sources = sources_of(uop(i));
-    for (int k = 0; k < sources.count; ++k)
-      for (size_t j = begin; j < i; ++j)
-        if (info_of(uop(j)).d.writes && uop(j).d == sources.slot[k]) return true;
-    return false;
-  }
   // A slot that some step has as its floating-point state.
-  bool is_fp_state(Slot slot) const {
-    for (const Step& s : trace_.steps)
-      if (info_of(s.uop).fp_state && s.uop.e == slot) return true;
-    return false;
-  }
+  bool is_fp_state(Slot slot) const { return fp_states_[slot]; }
   bool names_fp_state(size_t i) const {
     const Sources sources = sources_of(uop(i));
     for (int k = 0; k < sources.count; ++k)
@@ -537,6 +534,7 @@ class Translation : private SideEmitter<Isa> {
   }
 
 
+  std::array<bool, 256> fp_states_{};  // slots
   x86::Mem cold_frame_;
   x86::Gp taken_;  // of the segment being emitted
 };
