@@ -116,9 +116,6 @@ struct Group {
   uint32_t reach_misses = 0, reach_changes = 0;
   KnownPage known_page[2];  // likewise
   uint32_t slices = 0;  // that it has run in
-  // Of lanes that exchange the same word the first wins: another one each time, or the others' loops
-  // about a store-exclusive might never end.
-  uint32_t first_lane = 0;
   uint32_t misfit = 0;  // set by native code that leaves in the middle, for values of other forms
 
   BlockTally* epoch = nullptr;  // of the active lanes

@@ -553,13 +553,22 @@ struct LaneContext {
   }
 };
 
-// Runs `f(u, context, memory, core, stop)` for each active lane, from Group::first_lane on; those for
-// which it fails stop.
+// Of lanes that exchange the same word the first wins: another one each time, or the others' loops
+// about a store-exclusive might never end. Which one follows from the instructions that the group
+// has executed, and not from how: native code does more at once than lane by lane.
+HWY_INLINE uint32_t first_lane(const Group& g) {
+  if (g.machine->ctas != nullptr) return 0;
+  const uint64_t executed = g.steps - static_cast<uint64_t>(g.budget);
+  static_assert(kMaxLanes == 64);
+  return static_cast<uint32_t>(executed * 0x9e3779b97f4a7c15 >> 58);  // in turn, nearly
+}
+
+// Runs `f(u, context, memory, core, stop)` for each active lane, from first_lane() on; those for which
+// it fails stop.
 template <class F>
 HWY_INLINE const Uop* run_lanes(Group& g, const Uop* u, F f) {
   bool stopped = false;
-  const uint64_t before = (uint64_t{1} << g.first_lane) - 1, active = g.active;
-  if (g.machine->ctas == nullptr) g.first_lane = (g.first_lane + 1) % kMaxLanes;
+  const uint64_t before = (uint64_t{1} << first_lane(g)) - 1, active = g.active;
   const auto run = [&](uint32_t lane) HWY_ATTR {
     LaneContext context{g, lane};
     StopInfo stop;

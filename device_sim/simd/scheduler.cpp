@@ -377,7 +377,6 @@ void Scheduler::describe_groups(Archive& a) {
     a(g.events_now);
     a(g.events_before);
     a(g.slices);
-    a(g.first_lane);
     a(g.flushed_instructions);
     a(g.steps);
     a(g.diverged);
@@ -412,7 +411,7 @@ bool Scheduler::load(StateReader& in) {
     if (((g.runnable | g.waiting | g.active) & ~g.exists) || (g.runnable & g.waiting) ||
         (g.watchers & ~g.waiting) || g.turns.given < 0 || g.turns.given > kMaxDoublings ||
         g.turns.waits < 0 || g.turns.waits > kMaxShortDoublings || g.turns.lane >= kMaxLanes ||
-        rests_[i].state > Rest::State::kPolling || g.first_lane >= kMaxLanes)
+        rests_[i].state > Rest::State::kPolling)
       return false;
   }
   return true;
