@@ -87,7 +87,7 @@ LoadedImage* Runtime::add_module(const void* data) {
   }
   if (magic == 0x464c457f) {
     say("a module is machine code (a cubin), and gpusim runs PTX: let the program load PTX, or a "
-        "fat binary with PTX");
+        "fat binary with PTX (of NVRTC what nvrtcGetPTX gives, not nvrtcGetCUBIN)");
     refuse(kNoKernelImageForDevice);
   }
   auto image = std::make_unique<LoadedImage>();
@@ -219,6 +219,12 @@ bool Runtime::has_kernel(LoadedImage& image, const std::string& name) {
   } catch (const Error&) {
     return true;  // it is there, and says at its launch why it cannot run
   }
+}
+
+std::vector<std::string> Runtime::kernel_names(LoadedImage& image) {
+  load(image);
+  const std::lock_guard lock(engine_mutex_);
+  return engine().kernel_names(image.module);
 }
 
 std::optional<Variable> Runtime::find_global(LoadedImage& image, const std::string& name) {

@@ -28,6 +28,9 @@ class PtxEngine final : public KernelEngine {
   }
   void unload(Module module) override { engine_.unload(*loaded(module)); }
 
+  std::vector<std::string> kernel_names(Module module) override {
+    return engine_.kernel_names(*loaded(module));
+  }
   std::unique_ptr<KernelFacts> find_kernel(Module module, std::string_view name) override {
     const ptx::Kernel* const kernel = engine_.find_kernel(*loaded(module), name);
     if (kernel == nullptr) return nullptr;

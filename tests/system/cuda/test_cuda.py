@@ -33,6 +33,18 @@ def test_other_builds(p):
         p.expect_fine(*driver)
 
 
+def test_nvrtc(p):
+    """Kernels that programs compile, machine code asked for or not; nothing is said of NVRTC."""
+    for runtime in ("shared", "static"):
+        program = p.nvrtc(runtime)
+        if program is not None:
+            done = p.expect_fine(program)
+            check("not supported" not in done.stderr, f"nvrtc: {done.stderr}")
+    program = p.static_nvrtc()
+    if program is not None:
+        p.expect_fine(program)
+
+
 def test_statistics(p, backend):
     stats = p.folder / "stats.json"
     program = p.folder / "basic-static"
@@ -75,6 +87,7 @@ def main():
     p, gpusim, backend = from_command_line(__doc__)
     test_self_checking(p)
     test_other_builds(p)
+    test_nvrtc(p)
     test_statistics(p, backend)
     test_status_and_output(p)
     test_refusals(p, gpusim)
