@@ -92,6 +92,9 @@ int driver_status(int status) {
     case kInvalidConfiguration:
     case kInvalidPitchValue:
     case kInvalidMemcpyDirection:
+    case kInvalidChannelDescriptor:
+    case kInvalidFilterSetting:
+    case kInvalidNormSetting:
       return kInvalidValue;
     case kInvalidDeviceFunction:
       return kInvalidResourceHandle;

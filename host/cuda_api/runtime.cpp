@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "device_sim/base/error.h"
+#include "host/cuda_api/arrays.h"
 
 namespace gpusim::cuda_api {
 namespace {
@@ -355,6 +356,7 @@ void Runtime::reset() {
     engine().remove_memory(block.address, "freed by cudaDeviceReset");
   });
   memory.clear();
+  Arrays::instance().forget_all();
   sticky = 0;
   last_error() = 0;
 }

@@ -13,6 +13,7 @@
 #include "host/ptx/check.h"
 #include "host/ptx/kernel_machine.h"
 #include "host/ptx/memory.h"
+#include "host/ptx/texture.h"
 #include "translator/ptx/memory_map.h"
 #include "translator/ptx/program.h"
 #include "translator/ptx/translate.h"
@@ -37,6 +38,7 @@ struct Engine::State {
   State() {
     memory.add(params.address(), params.size_bytes(), kRead, {"parameters"});
     memory.add(workspace.address(), workspace.size_bytes(), kRead | kWrite, {"the grid's barrier"});
+    TextureObjects::instance().add_to(memory);
   }
 
   EngineOptions options;

@@ -11,6 +11,7 @@
 #include "host/ptx/check.h"
 #include "host/ptx/matrix.h"
 #include "host/ptx/printf.h"
+#include "host/ptx/texture.h"
 #include "translator/common/link.h"
 #include "translator/ptx/memory_map.h"
 
@@ -243,6 +244,10 @@ void KernelMachine::serve(Grid& grid, const Event& event) {
   if (event.status == CoreStatus::kFault) {
     const Reason r = reason_of(event.fault);
     std::string why = r.text;
+    if (TextureObjects::is_complaint(event.address) && r.kind == Fault::Reason::kAddress)
+      return report(
+          grid, event, r.kind,
+          "uses a texture or surface: " + TextureObjects::instance().describe(event.address));
     if (r.has_address)
       why += fmt::format(" {:#x}: {}", event.address, memory_.describe(event.address));
     return report(grid, event, r.kind, std::move(why));

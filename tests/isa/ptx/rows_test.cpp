@@ -258,6 +258,28 @@ TEST_CASE("logic, shifts and bit fields") {
       c += static_cast<U>(sext(a >> 8 * i & 255, 8) * static_cast<S>(b >> 8 * i & 255));
     return c;
   });
+  // Differences of bytes, each or their sum.
+  const auto apart = [](U a, U b, int i) {
+    const S d = static_cast<S>(a >> 8 * i & 255) - static_cast<S>(b >> 8 * i & 255);
+    return static_cast<U>(d < 0 ? -d : d);
+  };
+  check("vabsdiff4.u32.u32.u32.add %D, %A, %B, %C;", "rrrr", [=](U a, U b, U c) {
+    for (int i = 0; i < 4; ++i) c += apart(a, b, i);
+    return c;
+  });
+  check("vabsdiff4.u32.u32.u32 %D, %A, %B, %C;", "rrrr", [=](U a, U b, U) {
+    U d = 0;
+    for (int i = 0; i < 4; ++i) d |= apart(a, b, i) << 8 * i;
+    return d;
+  });
+  check("vabsdiff4.u32.s32.s32.add %D, %A, %B, %C;", "rrrr", [](U a, U b, U c) {
+    for (int i = 0; i < 4; ++i) {
+      const Wide d = Wide{static_cast<S>(sext(a >> 8 * i & 255, 8))} -
+                     static_cast<S>(sext(b >> 8 * i & 255, 8));
+      c += static_cast<U>(d < 0 ? -d : d);
+    }
+    return c;
+  });
 }
 
 TEST_CASE("integer comparisons and selections") {
