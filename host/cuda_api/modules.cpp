@@ -42,6 +42,17 @@ uint32_t highest_architecture(std::span<const std::byte> container) {
   return highest;
 }
 
+// What the program was compiled for. Libraries among its units, as libcudadevrt, have PTX for newer
+// chips, too.
+uint32_t architecture_of(std::span<const std::span<const std::byte>> containers) {
+  uint32_t lowest = 0;
+  for (const auto& container : containers) {
+    const uint32_t highest = highest_architecture(container);
+    if (highest != 0 && (lowest == 0 || highest < lowest)) lowest = highest;
+  }
+  return lowest;
+}
+
 bool begins_as_text(std::span<const std::byte> bytes) {
   return !bytes.empty() && (std::isprint(static_cast<unsigned char>(bytes[0])) != 0 ||
                             std::isspace(static_cast<unsigned char>(bytes[0])) != 0);
@@ -53,8 +64,7 @@ LoadedImage* Runtime::add_image(const void* wrapper) {
   auto image = std::make_unique<LoadedImage>();
   try {
     image->containers = containers_of(wrapper);
-    for (const auto& container : image->containers)
-      image->architecture = std::max(image->architecture, highest_architecture(container));
+    image->architecture = architecture_of(image->containers);
   } catch (const Error& error) {
     image->failure = error.what();
     image->failure_status = kInvalidKernelImage;
@@ -96,8 +106,7 @@ LoadedImage* Runtime::add_module(const void* data) {
       image->containers = containers_of(data);
     else
       image->containers = {bytes};
-    for (const auto& container : image->containers)
-      image->architecture = std::max(image->architecture, highest_architecture(container));
+    image->architecture = architecture_of(image->containers);
   } catch (const Error& error) {
     say(error.what());
     refuse(kInvalidKernelImage);

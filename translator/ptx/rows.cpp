@@ -161,6 +161,7 @@ class OperandCheck {
       case 'd':
         return is_register(o, t) || (o.is(Kind::kSink) && code == "d0" && sinks());
       case 's':
+        if (t.is_predicate() && o.is(Kind::kInteger)) return is_truth(o);
         return is_register(o, t, t.is_predicate()) || is_literal(o, t);
       case 'l':
       case 't':
@@ -187,6 +188,8 @@ class OperandCheck {
     return o.is(Kind::kRegister) && types_agree(t, function_.registers[o.reg].type) &&
            (may_be_negated || !o.is_negated);
   }
+  // -1, 0, 1, where a predicate stands.
+  static bool is_truth(const Operand& o) { return o.value + 1 <= 2; }
   static bool is_literal(const Operand& o, Type t) {
     if (t.is_predicate() || t.is_plain) return false;
     if (o.is(Kind::kFloat))
@@ -293,7 +296,7 @@ class OperandCheck {
   bool fits_mov(const Operand& o) const {
     const Type t = types_[0];
     if (o.is(Kind::kSpecial)) return is_special_of(o, t);
-    if (t.is_predicate() && o.is(Kind::kInteger)) return o.value + 1 <= 2;  // -1, 0, 1
+    if (t.is_predicate() && o.is(Kind::kInteger)) return is_truth(o);
     if (o.is(Kind::kSymbol)) return !t.is_float() && t.bits >= 32 && t.bits <= 64;
     if (o.is(Kind::kVector)) {
       if (t.kind != Kind_::kBits || o.elements.size() > 4) return false;
@@ -354,8 +357,8 @@ std::vector<const Row*> all_rows() {
 }
 
 bool is_destination(const Instruction& insn, size_t operand) {
-  if (insn.row == &kBranchIfEqual || insn.row == &kCallHost || insn.row == &kCallInPlace ||
-      insn.row == &kCallOut || insn.row == &kReturn)
+  if (insn.row == &kBranchIfEqual || insn.row == &kCallHost || insn.row == &kCallDevice ||
+      insn.row == &kCallInPlace || insn.row == &kCallOut || insn.row == &kReturn)
     return false;
   if (insn.row == &kMatrixProduct) return false;
   if (insn.row == &kMatrixResult || insn.row == &kAddressOf || insn.row == &kHostResult ||

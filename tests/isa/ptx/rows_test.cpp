@@ -326,6 +326,8 @@ TEST_CASE("integer comparisons and selections") {
   check("set.hi.f32.u32 %D, %A, %B;", "rrr", [](U a, U b, U) { return a > b ? 0x3f800000 : U{0}; });
   check("slct.b64.s32 %D, %A, %B, %C;", "dddr",
         [](U a, U b, U c) { return sext(c, 32) >= 0 ? a : b; });
+  check("xor.pred %D, %A, -1;\nand.pred %D, %D, 1;\nor.pred %D, 0, %D;", "pp",
+        [](U a, U, U) { return a ^ 1; });
   check("and.pred %D, %A, !%B;\nor.pred %D, %D, %C;\nnot.pred %D, %D;", "pppp",
         [](U a, U b, U c) { return U{!((a && !b) || c)}; });
 }
