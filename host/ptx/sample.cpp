@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "host/ptx/texture.h"
 
@@ -13,6 +14,7 @@ constexpr int64_t kOutside = -1;  // of an index: the border's color
 // Coordinates that are far away, or no numbers, stay ones that integers can hold.
 double within(double x) {
   constexpr double kFar = 1 << 30;
+  if (x > -kFar && x < kFar) return x;
   return std::isnan(x) ? 0 : std::clamp(x, -kFar, kFar);
 }
 
@@ -34,10 +36,18 @@ int64_t resolve(int64_t i, int64_t size, AddressMode mode) {
   }
 }
 
+// Of what is within().
+int64_t floor_of(double x) {
+  const auto cut = static_cast<int64_t>(x);
+  return cut - (static_cast<double>(cut) > x ? 1 : 0);
+}
+
 // The two texels of one dimension, and how much of the second there is: 0 to 256.
 struct Footprint {
   int64_t first = 0, second = 0;
   uint32_t weight = 0;
+  int64_t texel(uint32_t number) const { return number == 0 ? first : second; }
+  uint32_t share(uint32_t number) const { return number == 0 ? 256 - weight : weight; }
 };
 
 // --- texels
@@ -69,43 +79,33 @@ class Sampler {
   bool is_float() const { return t_.kind == ChannelKind::kFloat || t_.reads_normalized; }
 
   Footprint footprint(int dimension, uint32_t bits, bool is_integer, bool filters) const {
-    const int64_t size = dimension == 0   ? level_.width
-                         : dimension == 1 ? level_.height
-                                          : level_.depth;
-    AddressMode mode = t_.modes[static_cast<size_t>(dimension)];
-    // Without normalized coordinates there is nothing to repeat.
-    const bool repeats = mode == AddressMode::kWrap || mode == AddressMode::kMirror;
-    if ((!t_.is_normalized || is_integer) && repeats) mode = AddressMode::kClamp;
-    if (t_.is_linear_memory) mode = AddressMode::kBorder;
+    const auto [size, mode] = extent(dimension, is_integer);
     Footprint f;
     if (is_integer) {
       f.first = f.second = resolve(static_cast<int32_t>(bits), size, mode);
       return f;
     }
-    double x = std::bit_cast<float>(bits);
-    if (t_.is_normalized) {
-      // What repeats does so after one or two units.
-      if (repeats && std::isfinite(x)) x -= 2 * std::floor(x / 2);
-      x *= static_cast<double>(size);
-    }
-    x = within(x);
+    const double x = coordinate(bits, size, mode);
     if (!filters) {
-      f.first = f.second = resolve(static_cast<int64_t>(std::floor(x)), size, mode);
+      f.first = f.second = resolve(floor_of(x), size, mode);
       return f;
     }
-    const double place = x - 0.5, whole = std::floor(place);
-    f.weight = static_cast<uint32_t>(std::floor((place - whole) * 256 + 0.5));
-    f.first = resolve(static_cast<int64_t>(whole), size, mode);
-    f.second = resolve(static_cast<int64_t>(whole) + 1, size, mode);
+    const double place = x - 0.5;
+    const int64_t whole = floor_of(place);
+    // Halves go up.
+    const double shares = (place - static_cast<double>(whole)) * 256;
+    f.weight = static_cast<uint32_t>(floor_of(shares + 0.5));
+    f.first = resolve(whole, size, mode);
+    f.second = resolve(whole + 1, size, mode);
     return f;
   }
 
   // Of a channel that is there.
   double value(const Channel& c, uint32_t number) const {
+    if (t_.kind == ChannelKind::kFloat)
+      return t_.channel_bits == 16 ? half_value(c.bits) : std::bit_cast<float>(c.bits);
     const auto top = static_cast<double>((uint64_t{1} << (t_.channel_bits - 1)) - 1);
     switch (t_.kind) {
-      case ChannelKind::kFloat:
-        return t_.channel_bits == 16 ? half_value(c.bits) : std::bit_cast<float>(c.bits);
       case ChannelKind::kSigned: {
         const double x = static_cast<double>(extended(c.bits));
         return t_.reads_normalized ? std::max(-1.0, x / top) : x;
@@ -125,8 +125,12 @@ class Sampler {
                               static_cast<uint64_t>(y) * level_.row_bytes +
                               static_cast<uint64_t>(x) * t_.texel_bytes();
     uint32_t bits = 0;
-    for (uint32_t k = 0; k < t_.channel_bits / 8u; ++k)
-      bits |= uint32_t{at[number * (t_.channel_bits / 8u) + k]} << 8 * k;
+    if (t_.channel_bits == 32)
+      std::memcpy(&bits, at + number * 4, 4);
+    else if (t_.channel_bits == 8)
+      bits = at[number];
+    else
+      bits = at[2 * number] | uint32_t{at[2 * number + 1]} << 8;
     return {bits, true};
   }
 
@@ -135,6 +139,7 @@ class Sampler {
     if (x == kOutside || y == kOutside || z == kOutside) return t_.border[number];
     const Channel c = channel(x, y, z, number);
     if (!c.is_there) return 0;
+    if (t_.channel_bits == 32) return c.bits;
     if (is_float()) return std::bit_cast<uint32_t>(static_cast<float>(value(c, number)));
     return t_.kind == ChannelKind::kSigned ? static_cast<uint32_t>(extended(c.bits)) : c.bits;
   }
@@ -149,16 +154,13 @@ class Sampler {
   // The average of up to eight texels.
   double filtered(const std::array<Footprint, 3>& f, uint32_t number) const {
     double sum = 0;
-    for (uint32_t corner = 0; corner < 8; ++corner) {
-      uint64_t weight = 1;
-      std::array<int64_t, 3> at{};
-      for (uint32_t d = 0; d < 3; ++d) {
-        const bool is_second = (corner >> d & 1) != 0;
-        at[d] = is_second ? f[d].second : f[d].first;
-        weight *= is_second ? f[d].weight : 256 - f[d].weight;
-      }
-      if (weight != 0) sum += static_cast<double>(weight) * number_at(at[0], at[1], at[2], number);
-    }
+    // A dimension without a second texel has none of its weight.
+    for (uint32_t z = 0; z < (f[2].weight != 0 ? 2u : 1u); ++z)
+      for (uint32_t y = 0; y < (f[1].weight != 0 ? 2u : 1u); ++y)
+        for (uint32_t x = 0; x < (f[0].weight != 0 ? 2u : 1u); ++x) {
+          const auto weight = static_cast<double>(f[0].share(x) * f[1].share(y) * f[2].share(z));
+          sum += weight * number_at(f[0].texel(x), f[1].texel(y), f[2].texel(z), number);
+        }
     return sum / (1 << 24);
   }
 
@@ -177,6 +179,33 @@ class Sampler {
   }
 
  private:
+  struct Side {
+    int64_t size;
+    AddressMode mode;
+  };
+  Side extent(int dimension, bool is_integer) const {
+    const int64_t size = dimension == 0   ? level_.width
+                         : dimension == 1 ? level_.height
+                                          : level_.depth;
+    if (t_.is_linear_memory) return {size, AddressMode::kBorder};
+    const AddressMode mode = t_.modes[static_cast<size_t>(dimension)];
+    // Without normalized coordinates there is nothing to repeat.
+    if ((!t_.is_normalized || is_integer) && repeats(mode)) return {size, AddressMode::kClamp};
+    return {size, mode};
+  }
+  static bool repeats(AddressMode mode) {
+    return mode == AddressMode::kWrap || mode == AddressMode::kMirror;
+  }
+  // In texels.
+  double coordinate(uint32_t bits, int64_t size, AddressMode mode) const {
+    double x = std::bit_cast<float>(bits);
+    if (t_.is_normalized) {
+      // What repeats does so after one or two units.
+      if (repeats(mode) && std::isfinite(x)) x -= 2 * std::floor(x / 2);
+      x *= static_cast<double>(size);
+    }
+    return within(x);
+  }
   int32_t extended(uint32_t bits) const {
     const int up = 32 - t_.channel_bits;
     return static_cast<int32_t>(bits << up) >> up;
