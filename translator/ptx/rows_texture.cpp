@@ -16,7 +16,7 @@ namespace {
 
 using I = const Instruction&;
 
-constexpr Type kB32{Kind::kBits, 32};
+constexpr Type kB32{Kind::kBits, 32}, kF32{Kind::kFloat, 32};
 
 Geometry geometry_of(I i) {
   static constexpr std::pair<const char*, Geometry> kAll[] = {
@@ -55,11 +55,12 @@ Slot pair_of(Emitter& e, Slot x, std::optional<Slot> y) {
 }
 
 // The words of coordinates, without a layer.
-struct Place {
+struct Coordinates {
   Slot xy, z;
 };
-Place place_of(Emitter& e, const std::vector<Operand>& parts, size_t first, int dimensions) {
-  const auto word = [&](int d) { return e.src(parts[first + static_cast<size_t>(d)], kB32); };
+Coordinates coordinates_of(Emitter& e, const std::vector<Operand>& parts, size_t first,
+                           int dimensions, Type t) {
+  const auto word = [&](int d) { return e.src(parts[first + static_cast<size_t>(d)], t); };
   const Slot x = word(0);
   const Slot xy = dimensions > 1 ? pair_of(e, x, word(1)) : x;
   return {xy, dimensions > 2 ? word(2) : kZeroSlot};
@@ -78,7 +79,7 @@ Slot level_of(Emitter& e, Slot handle, const Operand& dx, const Operand& dy, int
   Slot levels[2] = {e.temp(), e.temp()};
   const Operand* const gradients[] = {&dx, &dy};
   for (size_t k = 0; k < 2; ++k) {
-    const Place g = place_of(e, gradients[k]->elements, 0, dimensions);
+    const Coordinates g = coordinates_of(e, gradients[k]->elements, 0, dimensions, kF32);
     e.b.help3(levels[k], g.xy, g.z, handle, 0, 0, helper_number(Helper3::texture_level));
   }
   const Slot larger = e.temp();
@@ -96,11 +97,12 @@ void fetch(Emitter& e, I i, TextureOp op) {
   const std::vector<Operand>& parts = address.elements[1].elements;
   const int dimensions = dimensions_of(op.geometry);
   need_object(e, handle, ObjectKind::kTexture);
-  Place at = place_of(e, parts, has_layers(op.geometry) ? 1 : 0, dimensions);
+  Coordinates at =
+      coordinates_of(e, parts, has_layers(op.geometry) ? 1 : 0, dimensions, i.types[1]);
   if (i.has("level") || i.has("grad")) {
     op.has_level = true;
     const Slot level = i.has("level")
-                           ? e.src(i.operands[2], kB32)
+                           ? e.src(i.operands[2], kF32)
                            : level_of(e, handle, i.operands[2], i.operands[3], dimensions);
     at.z = pair_of(e, at.z, level);
   }
@@ -137,7 +139,7 @@ Slot element_of(Emitter& e, I i, const Operand& address, size_t bytes, bool is_s
   const Slot handle = handle_of(e, i, address);
   const std::vector<Operand>& parts = address.elements[1].elements;
   const size_t first = has_layers(op.geometry) ? 1 : 0;
-  Place at = place_of(e, parts, first, dimensions_of(op.geometry));
+  Coordinates at = coordinates_of(e, parts, first, dimensions_of(op.geometry), kB32);
   if (first != 0) at.z = e.src(parts[0], kB32);
   const Slot place = e.temp();
   e.b.help3(place, at.xy, at.z, handle, op.pack(), 0, helper_number(Helper3::surface_address));

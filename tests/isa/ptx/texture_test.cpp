@@ -30,6 +30,18 @@ const std::string kFetch = kHead + R"(
   st.global.v4.f32 [%rd5], {%f3, %f4, %f5, %f6};
   ret;
 }
+// Literals of all forms as coordinates.
+.visible .entry literal(.param .u64 t, .param .u64 out)
+{
+  .reg .b64 %rd<9>;
+  .reg .f32 %f<9>;
+  ld.param.u64 %rd1, [t];
+  ld.param.u64 %rd2, [out];
+  tex.2d.v4.f32.f32 {%f1, _, _, _}, [%rd1, {2.5, 0f3FC00000}];
+  tex.level.2d.v4.f32.f32 {%f2, %f3, %f4, %f5}, [%rd1, {0d3FE0000000000000, 1.5}], 0.0;
+  st.global.v2.f32 [%rd2], {%f1, %f2};
+  ret;
+}
 .visible .entry store(.param .u64 s, .param .u64 out)
 {
   .reg .b32 %r<6>;
@@ -109,6 +121,19 @@ TEST_CASE("texels and their averages are those of the guide's formulas") {
     t.modes[0] = AddressMode::kBorder;
     t.border[0] = std::bit_cast<uint32_t>(0.5f);
     CHECK(fetch(t, backend, {4.5f / 3, 1.25f})[0] == 0.5f);
+  }
+}
+
+TEST_CASE("coordinates are literals, too") {
+  float texels[6] = {1, 2, 4, 8, 16, 32};
+  for (const std::string backend : kBackends) {
+    const Owned owned(ObjectKind::kTexture, texture_of(texels, 3, 2));
+    std::vector<float> out(2);
+    const LaunchResult r =
+        run_text(kFetch, "literal", {.backend = backend},
+                 pack(owned.handle, reinterpret_cast<uint64_t>(out.data())), out);
+    CHECK_FALSE(r.fault.has_value());
+    CHECK(out == std::vector<float>{32, 8});
   }
 }
 
