@@ -33,11 +33,11 @@ constexpr std::array<std::string_view, 8> kSpecial = {"rcp", "sqrt", "rsqrt", "s
                                                       "cos", "lg2",  "ex2",   "tanh"};
 constexpr std::array<std::string_view, 8> kControl = {"bra",  "brx",  "call",  "ret",
                                                       "exit", "trap", "brkpt", "pmevent"};
-constexpr std::array<std::string_view, 13> kParallel = {
-    "bar",  "barrier", "vote",  "shfl",  "match",      "redux",   "red",
-    "atom", "membar",  "fence", "elect", "activemask", "mbarrier"};
-constexpr std::array<std::string_view, 9> kMemory = {"ld",   "ldu",  "st",       "tex",     "tld4",
-                                                     "suld", "sust", "ldmatrix", "stmatrix"};
+constexpr std::array<std::string_view, 14> kParallel = {
+    "bar",  "barrier", "vote",  "shfl",  "match",      "redux",    "red",
+    "atom", "membar",  "fence", "elect", "activemask", "mbarrier", "sured"};
+constexpr std::array<std::string_view, 11> kMemory = {
+    "ld", "ldu", "st", "tex", "tld4", "txq", "suld", "sust", "suq", "ldmatrix", "stmatrix"};
 
 InsnClass arithmetic(std::string_view type) {
   return is_double(type)  ? InsnClass::kDoubleArithmetic

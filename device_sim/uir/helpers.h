@@ -7,6 +7,7 @@
 #include "device_sim/uir/helpers_crypto.h"
 #include "device_sim/uir/helpers_fp.h"
 #include "device_sim/uir/helpers_int.h"
+#include "device_sim/uir/helpers_texture.h"
 #include "device_sim/uir/helpers_vector.h"
 #include "device_sim/uir/uop.h"
 
@@ -74,7 +75,7 @@ namespace helpers {
 
 #undef GPUSIM_HELPER1
 #define GPUSIM_HELPER1(name, fields) \
-  case Helper1::name:        \
+  case Helper1::name:                \
     return name(a, u);
 GPUSIM_HD_NOINLINE uint64_t call1(uint64_t a, Uop u) {
   switch (static_cast<Helper1>(u.e)) {
@@ -87,7 +88,7 @@ GPUSIM_HD_NOINLINE uint64_t call1(uint64_t a, Uop u) {
 
 #undef GPUSIM_HELPER2
 #define GPUSIM_HELPER2(name, fields) \
-  case Helper2::name:        \
+  case Helper2::name:                \
     return name(a, b, u);
 GPUSIM_HD_NOINLINE uint64_t call2(uint64_t a, uint64_t b, Uop u) {
   switch (static_cast<Helper2>(u.e)) {
@@ -100,7 +101,7 @@ GPUSIM_HD_NOINLINE uint64_t call2(uint64_t a, uint64_t b, Uop u) {
 
 #undef GPUSIM_HELPER3
 #define GPUSIM_HELPER3(name, fields) \
-  case Helper3::name:        \
+  case Helper3::name:                \
     return name(a, b, c, u);
 GPUSIM_HD_NOINLINE uint64_t call3(uint64_t a, uint64_t b, uint64_t c, Uop u) {
   switch (static_cast<Helper3>(u.e)) {
@@ -113,7 +114,7 @@ GPUSIM_HD_NOINLINE uint64_t call3(uint64_t a, uint64_t b, uint64_t c, Uop u) {
 
 #undef GPUSIM_FHELPER1
 #define GPUSIM_FHELPER1(name, fields) \
-  case FpHelper1::name:       \
+  case FpHelper1::name:               \
     return name(a, u, fp);
 GPUSIM_HD_NOINLINE uint64_t fcall1(uint64_t a, Uop u, uint64_t& fp) {
   switch (static_cast<FpHelper1>(u.imm & 0xffff)) {
@@ -126,7 +127,7 @@ GPUSIM_HD_NOINLINE uint64_t fcall1(uint64_t a, Uop u, uint64_t& fp) {
 
 #undef GPUSIM_FHELPER2
 #define GPUSIM_FHELPER2(name, fields) \
-  case FpHelper2::name:       \
+  case FpHelper2::name:               \
     return name(a, b, u, fp);
 GPUSIM_HD_NOINLINE uint64_t fcall2(uint64_t a, uint64_t b, Uop u, uint64_t& fp) {
   switch (static_cast<FpHelper2>(u.imm & 0xffff)) {
@@ -139,7 +140,7 @@ GPUSIM_HD_NOINLINE uint64_t fcall2(uint64_t a, uint64_t b, Uop u, uint64_t& fp) 
 
 #undef GPUSIM_FHELPER3
 #define GPUSIM_FHELPER3(name, fields) \
-  case FpHelper3::name:       \
+  case FpHelper3::name:               \
     return name(a, b, c, u, fp);
 GPUSIM_HD_NOINLINE uint64_t fcall3(uint64_t a, uint64_t b, uint64_t c, Uop u, uint64_t& fp) {
   switch (static_cast<FpHelper3>(u.imm & 0xffff)) {

@@ -23,7 +23,8 @@ bool has_space(const PtxSpelling& s, std::string_view space) {
                      [&](std::string_view m) { return m.starts_with(space); });
 }
 bool is_memory(const PtxSpelling& s) {
-  return is(s, {"ld", "ldu", "st", "tex", "tld4", "suld", "sust", "ldmatrix", "atom", "red"});
+  return is(s,
+            {"ld", "ldu", "st", "tex", "tld4", "suld", "sust", "sured", "ldmatrix", "atom", "red"});
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ void set_ptx_counts(KernelActivity& k, const ChipModel& chip, const energy::Opco
       add("CC_H", n / k.lanes);
     } else if (is(s, {"tex", "tld4"})) {
       add("TC_H", n / k.lanes);
-    } else if (is(s, {"atom", "red"})) {
+    } else if (is(s, {"atom", "red", "sured"})) {
       add("L2_RH", sectors * n);  // executed in the L2 cache
     } else {
       add(is(s, {"st", "sust"}) ? "DC_WH" : "DC_RH", sectors * n);

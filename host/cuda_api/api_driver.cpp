@@ -75,6 +75,10 @@ std::string read_file(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+}  // namespace
+
+namespace gpusim::cuda_api {
+
 LoadedImage& module_of(void* handle) {
   const std::lock_guard lock(runtime().mutex);
   const auto at = runtime().images.find(static_cast<LoadedImage*>(handle));
@@ -82,7 +86,32 @@ LoadedImage& module_of(void* handle) {
   return **at;
 }
 
-}  // namespace
+LoadedImage* load_module(const void* image) {
+  require(image != nullptr);
+  LinkedTexts texts;
+  return find_linked(image, texts) ? runtime().add_units(std::move(texts))
+                                   : runtime().add_module(image);
+}
+
+LoadedImage* load_module_file(const char* path) {
+  require(path != nullptr);
+  const std::string bytes = read_file(path);
+  return runtime().add_module(bytes.c_str());
+}
+
+Function* kernel_of(LoadedImage& image, const char* name) {
+  require(name != nullptr);
+  Runtime& r = runtime();
+  {
+    const std::lock_guard lock(r.mutex);
+    const auto at = image.by_name.find(name);
+    if (at != image.by_name.end()) return at->second;
+  }
+  require(r.has_kernel(image, name), kSymbolNotFound);
+  return r.add_function(image, nullptr, name);
+}
+
+}  // namespace gpusim::cuda_api
 
 GPUSIM_CUDA_API int cuInit(unsigned flags) {
   return driver_call("cuInit", [&] { require(flags == 0); });
@@ -269,10 +298,8 @@ GPUSIM_CUDA_API int cuCtxSynchronize() {
 
 GPUSIM_CUDA_API int cuModuleLoadData(void** module, const void* image) {
   return driver_call("cuModuleLoadData", [&] {
-    require(module != nullptr && image != nullptr);
-    LinkedTexts texts;
-    *module = find_linked(image, texts) ? runtime().add_units(std::move(texts))
-                                        : runtime().add_module(image);
+    require(module != nullptr);
+    *module = load_module(image);
   });
 }
 GPUSIM_CUDA_API int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, void**) {
@@ -283,9 +310,8 @@ GPUSIM_CUDA_API int cuModuleLoadFatBinary(void** module, const void* image) {
 }
 GPUSIM_CUDA_API int cuModuleLoad(void** module, const char* path) {
   return driver_call("cuModuleLoad", [&] {
-    require(module != nullptr && path != nullptr);
-    const std::string bytes = read_file(path);
-    *module = runtime().add_module(bytes.c_str());
+    require(module != nullptr);
+    *module = load_module_file(path);
   });
 }
 GPUSIM_CUDA_API int cuModuleUnload(void* module) {
@@ -293,19 +319,8 @@ GPUSIM_CUDA_API int cuModuleUnload(void* module) {
 }
 GPUSIM_CUDA_API int cuModuleGetFunction(void** function, void* module, const char* name) {
   return driver_call("cuModuleGetFunction", [&] {
-    require(function != nullptr && name != nullptr);
-    Runtime& r = runtime();
-    LoadedImage& image = module_of(module);
-    {
-      const std::lock_guard lock(r.mutex);
-      const auto at = image.by_name.find(name);
-      if (at != image.by_name.end()) {
-        *function = at->second;
-        return;
-      }
-    }
-    require(r.has_kernel(image, name), kSymbolNotFound);
-    *function = r.add_function(image, nullptr, name);
+    require(function != nullptr);
+    *function = kernel_of(module_of(module), name);
   });
 }
 GPUSIM_CUDA_API int cuModuleGetGlobal_v2(uint64_t* address, size_t* size, void* module,

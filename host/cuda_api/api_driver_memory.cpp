@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <map>
+#include <string_view>
 
 #include "host/cuda_api/copies.h"
 #include "host/cuda_api/driver.h"
@@ -41,6 +42,11 @@ struct Links {
 Links& links() {
   static Links* const only = new Links;
   return *only;
+}
+
+bool is_ptx_text(const void* data, size_t size) {
+  const std::string_view text(static_cast<const char*>(data), size);
+  return text.substr(0, text.find('\0')).find(".address_size") != std::string_view::npos;
 }
 
 Link& link_of(void* handle) {
@@ -86,6 +92,9 @@ int driver_status(int status) {
     case kInvalidConfiguration:
     case kInvalidPitchValue:
     case kInvalidMemcpyDirection:
+    case kInvalidChannelDescriptor:
+    case kInvalidFilterSetting:
+    case kInvalidNormSetting:
       return kInvalidValue;
     case kInvalidDeviceFunction:
       return kInvalidResourceHandle;
@@ -272,7 +281,9 @@ GPUSIM_CUDA_API int cuLinkAddData_v2(void* state, int type, void* data, size_t s
                                      const char* name, unsigned, int*, void**) {
   return driver_call("cuLinkAddData", [&] {
     require(data != nullptr);
-    if (type != 1) {  // CU_JIT_INPUT_PTX
+    // CU_JIT_INPUT_PTX; or CU_JIT_INPUT_CUBIN, of NVRTC, which gives PTX here (nvrtc.cpp)
+    const bool is_text = type == 1 || (type == 0 && size != 0 && is_ptx_text(data, size));
+    if (!is_text) {
       say("cuLinkAddData: only PTX can be linked, and this is machine code or a library");
       refuse(kNotSupported);
     }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "host/cuda_api/arrays.h"
+
 namespace gpusim::cuda_api {
 namespace {
 
@@ -108,20 +110,42 @@ void submit(void* stream, Node node, bool is_waiting) {
 }  // namespace
 
 Box box_of(const Memcpy3DParms& p) {
-  require(p.src_array == nullptr && p.dst_array == nullptr, kNotSupported);
-  const auto at = [](const PitchedPtr& base, const Pos& pos) {
-    return static_cast<char*>(base.ptr) + pos.z * base.pitch * base.ysize + pos.y * base.pitch +
-           pos.x;
+  // Each side is an array or memory, not both. Where an array takes part, widths count its
+  // elements.
+  require((p.src_array == nullptr) != (p.src_ptr.ptr == nullptr));
+  require((p.dst_array == nullptr) != (p.dst_ptr.ptr == nullptr));
+  const auto array_of = [](void* handle) {
+    return handle == nullptr ? nullptr : &Arrays::instance().array(handle);
   };
-  return {.to = at(p.dst_ptr, p.dst_pos),
-          .to_pitch = p.dst_ptr.pitch,
-          .to_slice = p.dst_ptr.pitch * p.dst_ptr.ysize,
-          .from = at(p.src_ptr, p.src_pos),
-          .from_pitch = p.src_ptr.pitch,
-          .from_slice = p.src_ptr.pitch * p.src_ptr.ysize,
-          .width = p.extent.width,
-          .height = p.extent.height,
-          .depth = p.extent.depth};
+  const Array *const from = array_of(p.src_array), *const to = array_of(p.dst_array);
+  const auto bytes = [](const Array* a) { return a == nullptr ? size_t{1} : a->format.bytes(); };
+  require(from == nullptr || to == nullptr || bytes(from) == bytes(to));
+  Extent size = p.extent;
+  size.width *= std::max(bytes(from), bytes(to));
+  struct Rows {
+    char* first;
+    size_t pitch, slice;
+  };
+  const auto rows_of = [&](const Array* a, const PitchedPtr& memory, Pos at) -> Rows {
+    if (a != nullptr) {
+      at.x *= a->format.bytes();
+      return {a->at(at, size), a->row_bytes(), a->slice_bytes()};
+    }
+    const size_t slice = memory.pitch * memory.ysize;
+    return {static_cast<char*>(memory.ptr) + at.z * slice + at.y * memory.pitch + at.x,
+            memory.pitch, slice};
+  };
+  const Rows source = rows_of(from, p.src_ptr, p.src_pos);
+  const Rows target = rows_of(to, p.dst_ptr, p.dst_pos);
+  return {.to = target.first,
+          .to_pitch = target.pitch,
+          .to_slice = target.slice,
+          .from = source.first,
+          .from_pitch = source.pitch,
+          .from_slice = source.slice,
+          .width = size.width,
+          .height = size.height,
+          .depth = size.depth};
 }
 
 Node copy_node(const Box& box, CopyKind kind) {

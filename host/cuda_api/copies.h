@@ -13,7 +13,7 @@ struct Box {
   size_t width, height = 1, depth = 1;
 };
 
-// What cudaMemcpy3D copies, between pitched memory.
+// What cudaMemcpy3D copies, between pitched memory and arrays. Throws Refusal.
 Box box_of(const Memcpy3DParms& p);
 
 // Checks the device's side against the allocations, submits, and waits where `is_waiting`, or

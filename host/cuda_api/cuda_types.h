@@ -16,7 +16,10 @@ enum Status : int {
   kInvalidConfiguration = 9,
   kInvalidPitchValue = 12,
   kInvalidSymbol = 13,
+  kInvalidChannelDescriptor = 20,
   kInvalidMemcpyDirection = 21,
+  kInvalidFilterSetting = 26,
+  kInvalidNormSetting = 27,
   kMissingConfiguration = 52,
   kInvalidDeviceFunction = 98,
   kNoDevice = 100,
@@ -96,6 +99,106 @@ struct Memcpy3DParms {
 };
 struct ChannelFormatDesc {
   int x, y, z, w, f;
+};
+
+struct ResourceDesc {
+  int type;  // 0 array, 1 mipmapped array, 2 linear memory, 3 memory of rows
+  union {
+    void* array;
+    struct {
+      void* pointer;
+      ChannelFormatDesc desc;
+      size_t size_bytes;
+    } linear;
+    struct {
+      void* pointer;
+      ChannelFormatDesc desc;
+      size_t width, height, pitch_bytes;
+    } pitched;
+    int reserved[32];
+  } resource;
+  unsigned flags;
+};
+struct TextureDesc {
+  int address_mode[3];
+  int filter_mode, read_mode, srgb;
+  float border_color[4];
+  int normalized_coords;
+  unsigned max_anisotropy;
+  int mipmap_filter_mode;
+  float mipmap_level_bias, min_mipmap_level, max_mipmap_level;
+  int disable_trilinear_optimization, seamless_cubemap;
+};
+struct ResourceViewDesc {
+  int format;
+  size_t width, height, depth;
+  unsigned first_level, last_level, first_layer, last_layer;
+  unsigned reserved[16];
+};
+
+// The driver's forms.
+struct DriverArray {
+  size_t width, height;
+  int format;
+  unsigned channels;
+};
+struct DriverArray3D {
+  size_t width, height, depth;
+  int format;
+  unsigned channels, flags;
+};
+struct DriverSide2D {
+  size_t x, y;
+  int type;
+  const void* host;
+  uint64_t device;
+  void* array;
+  size_t pitch;
+};
+struct DriverCopy2D {
+  DriverSide2D from, to;
+  size_t width, height;
+};
+struct DriverSide3D {
+  size_t x, y, z, level;
+  int type;
+  const void* host;
+  uint64_t device;
+  void *array, *reserved;
+  size_t pitch, height;
+};
+struct DriverCopy3D {
+  DriverSide3D from, to;
+  size_t width, height, depth;
+};
+struct DriverResourceDesc {
+  int type;
+  union {
+    void* array;
+    struct {
+      uint64_t address;
+      int format;
+      unsigned channels;
+      size_t size_bytes;
+    } linear;
+    struct {
+      uint64_t address;
+      int format;
+      unsigned channels;
+      size_t width, height, pitch_bytes;
+    } pitched;
+    int reserved[32];
+  } resource;
+  unsigned flags;
+};
+struct DriverTextureDesc {
+  int address_mode[3];
+  int filter_mode;
+  unsigned flags, max_anisotropy;
+  int mipmap_filter_mode;
+  float mipmap_level_bias, min_mipmap_level, max_mipmap_level;
+  float border_color[4];
+  int reserved[12];
 };
 
 struct LaunchAttribute {

@@ -12,6 +12,14 @@ using LinkedTexts = std::vector<NamedText>;
 // The texts behind an image that cuLinkComplete gave out.
 bool find_linked(const void* image, LinkedTexts& texts);
 
+// What the driver calls a module or a library. Throws Refusal.
+LoadedImage& module_of(void* handle);
+// PTX text, a fat binary, or what cuLinkComplete gave out. Throw Refusal.
+LoadedImage* load_module(const void* image);
+LoadedImage* load_module_file(const char* path);
+// Throws Refusal where the module has no kernel of that name.
+Function* kernel_of(LoadedImage& image, const char* name);
+
 // A handle of the library that this is, for dlsym.
 void* own_library();
 

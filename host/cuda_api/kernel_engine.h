@@ -53,6 +53,7 @@ class KernelEngine {
   // One unit, or several that are linked. Throws gpusim::Error: what, where, what to do.
   virtual Module load(std::vector<NamedText> units) = 0;
   virtual void unload(Module module) = 0;
+  virtual std::vector<std::string> kernel_names(Module module) = 0;
   // Null: there is none of that name.
   virtual std::unique_ptr<KernelFacts> find_kernel(Module module, std::string_view name) = 0;
   virtual std::optional<Variable> find_variable(Module module, std::string_view name) = 0;

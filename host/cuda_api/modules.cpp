@@ -42,6 +42,17 @@ uint32_t highest_architecture(std::span<const std::byte> container) {
   return highest;
 }
 
+// What the program was compiled for. Libraries among its units, as libcudadevrt, have PTX for newer
+// chips, too.
+uint32_t architecture_of(std::span<const std::span<const std::byte>> containers) {
+  uint32_t lowest = 0;
+  for (const auto& container : containers) {
+    const uint32_t highest = highest_architecture(container);
+    if (highest != 0 && (lowest == 0 || highest < lowest)) lowest = highest;
+  }
+  return lowest;
+}
+
 bool begins_as_text(std::span<const std::byte> bytes) {
   return !bytes.empty() && (std::isprint(static_cast<unsigned char>(bytes[0])) != 0 ||
                             std::isspace(static_cast<unsigned char>(bytes[0])) != 0);
@@ -53,8 +64,7 @@ LoadedImage* Runtime::add_image(const void* wrapper) {
   auto image = std::make_unique<LoadedImage>();
   try {
     image->containers = containers_of(wrapper);
-    for (const auto& container : image->containers)
-      image->architecture = std::max(image->architecture, highest_architecture(container));
+    image->architecture = architecture_of(image->containers);
   } catch (const Error& error) {
     image->failure = error.what();
     image->failure_status = kInvalidKernelImage;
@@ -87,7 +97,7 @@ LoadedImage* Runtime::add_module(const void* data) {
   }
   if (magic == 0x464c457f) {
     say("a module is machine code (a cubin), and gpusim runs PTX: let the program load PTX, or a "
-        "fat binary with PTX");
+        "fat binary with PTX (of NVRTC what nvrtcGetPTX gives, not nvrtcGetCUBIN)");
     refuse(kNoKernelImageForDevice);
   }
   auto image = std::make_unique<LoadedImage>();
@@ -96,8 +106,7 @@ LoadedImage* Runtime::add_module(const void* data) {
       image->containers = containers_of(data);
     else
       image->containers = {bytes};
-    for (const auto& container : image->containers)
-      image->architecture = std::max(image->architecture, highest_architecture(container));
+    image->architecture = architecture_of(image->containers);
   } catch (const Error& error) {
     say(error.what());
     refuse(kInvalidKernelImage);
@@ -219,6 +228,12 @@ bool Runtime::has_kernel(LoadedImage& image, const std::string& name) {
   } catch (const Error&) {
     return true;  // it is there, and says at its launch why it cannot run
   }
+}
+
+std::vector<std::string> Runtime::kernel_names(LoadedImage& image) {
+  load(image);
+  const std::lock_guard lock(engine_mutex_);
+  return engine().kernel_names(image.module);
 }
 
 std::optional<Variable> Runtime::find_global(LoadedImage& image, const std::string& name) {

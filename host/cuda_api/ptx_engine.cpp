@@ -8,6 +8,7 @@
 #include "host/cuda_api/chips.h"
 #include "host/cuda_api/kernel_engine.h"
 #include "host/ptx/engine.h"
+#include "host/ptx/texture.h"
 
 namespace gpusim::cuda_api {
 namespace {
@@ -28,6 +29,9 @@ class PtxEngine final : public KernelEngine {
   }
   void unload(Module module) override { engine_.unload(*loaded(module)); }
 
+  std::vector<std::string> kernel_names(Module module) override {
+    return engine_.kernel_names(*loaded(module));
+  }
   std::unique_ptr<KernelFacts> find_kernel(Module module, std::string_view name) override {
     const ptx::Kernel* const kernel = engine_.find_kernel(*loaded(module), name);
     if (kernel == nullptr) return nullptr;
@@ -62,6 +66,8 @@ class PtxEngine final : public KernelEngine {
     changes_.push_back({address, size_bytes, std::string(name), std::string(origin), is_blank});
   }
   void remove_memory(const void* address, std::string_view by) override {
+    // At once, for the address may be used again before the next launch.
+    ptx::TextureObjects::instance().memory_freed(address, std::string(by));
     const std::lock_guard lock(mutex_);
     changes_.push_back({address, 0, {}, std::string(by), false});
   }

@@ -129,9 +129,25 @@ void write_jump(uintptr_t at, const void* target) {
   ::mprotect(pages, end - begin, PROT_READ | PROT_EXEC);
 }
 
-void redirect(const Object& object, void* own) {
+// Jumps to ours only where what they call in its place is there, too.
+void redirect_nvrtc(const Object& object, const RuntimeInside& inside, void* own,
+                    NvrtcInside& found) {
+  const auto address = [&](std::string_view name) -> uintptr_t {
+    for (const NamedFunction& f : inside.nvrtc)
+      if (f.name == name && f.size_bytes >= kJumpBytes) return object.base + f.value;
+    return 0;
+  };
+  const NvrtcInside here{address("nvrtcGetPTXSize"), address("nvrtcGetPTX")};
+  if (here.get_ptx_size == 0 || here.get_ptx == 0) return;
+  for (const char* name : {"nvrtcGetCUBINSize", "nvrtcGetCUBIN"})
+    if (address(name) != 0) write_jump(address(name), ::dlsym(own, name));
+  found = here;
+}
+
+void redirect(const Object& object, void* own, NvrtcInside& nvrtc) {
   const File file(object.path.c_str());
   const RuntimeInside inside = find_runtime(file.bytes());
+  redirect_nvrtc(object, inside, own, nvrtc);
   for (const NamedFunction& f : inside.functions)
     if (void* const ours = ::dlsym(own, f.name.c_str());
         ours != nullptr && f.size_bytes >= kJumpBytes)
@@ -149,7 +165,21 @@ RuntimeInside find_runtime(std::span<const std::byte> file) {
   const Elf elf(file);
   for (const Elf64_Shdr& section : elf.sections())
     if (elf.name(section) == ".nv_fatbin") found.has_kernels = true;
-  if (!found.has_kernels) return found;
+  // In libraries these functions have versions, and are found without.
+  const auto is_exported = [&](std::string_view name) {
+    bool is = false;
+    elf.for_each_symbol(SHT_DYNSYM, [&](const Elf64_Sym& symbol, std::string_view other) {
+      is = is || (other == name && symbol.st_shndx != SHN_UNDEF);
+    });
+    return is;
+  };
+  elf.for_each_symbol(SHT_SYMTAB, [&](const Elf64_Sym& symbol, std::string_view name) {
+    if (!name.starts_with("nvrtcGet") || symbol.st_shndx == SHN_UNDEF) return;
+    if (name == "nvrtcGetPTX" || name == "nvrtcGetPTXSize" || name == "nvrtcGetCUBIN" ||
+        name == "nvrtcGetCUBINSize")
+      found.nvrtc.push_back({std::string(name), symbol.st_value, symbol.st_size});
+  });
+  if (!found.nvrtc.empty() && is_exported("nvrtcGetPTX")) found.nvrtc.clear();
   elf.for_each_symbol(SHT_DYNSYM, [&](const Elf64_Sym& symbol, std::string_view name) {
     if (name == kRegister && symbol.st_shndx == SHN_UNDEF) found.imports_runtime = true;
   });
@@ -164,11 +194,12 @@ RuntimeInside find_runtime(std::span<const std::byte> file) {
   return found;
 }
 
-void redirect_static_runtimes() {
+NvrtcInside redirect_static_runtimes() {
+  NvrtcInside nvrtc;
   Dl_info self{};
-  if (::dladdr(reinterpret_cast<void*>(&redirect_static_runtimes), &self) == 0) return;
+  if (::dladdr(reinterpret_cast<void*>(&redirect_static_runtimes), &self) == 0) return nvrtc;
   void* const own = ::dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  if (own == nullptr) return;
+  if (own == nullptr) return nvrtc;
   std::vector<Object> objects;
   ::dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* list) {
@@ -182,7 +213,8 @@ void redirect_static_runtimes() {
       },
       &objects);
   for (const Object& object : objects)
-    if (object.path != self.dli_fname) redirect(object, own);
+    if (object.path != self.dli_fname) redirect(object, own, nvrtc);
+  return nvrtc;
 }
 
 }  // namespace gpusim::cuda_api

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "device_sim/base/error.h"
+#include "host/cuda_api/arrays.h"
 
 namespace gpusim::cuda_api {
 namespace {
@@ -263,7 +264,8 @@ void Runtime::run_kernel(const KernelCall& call, uint64_t work) {
     outcome.fault.emplace();
     outcome.fault->text = fmt::format("kernel {}: {}", readable_name(facts.name), error.what());
   }
-  const double seconds = static_cast<double>(now_ns() - begin) * 1e-9;
+  double seconds = static_cast<double>(now_ns() - begin) * 1e-9;
+  for (const ptx::DeviceLaunch& d : outcome.device_launches) seconds -= d.seconds;
   const uint64_t number = statistics.add(facts.name, outcome, seconds);
   timeline.end_kernel(work, number, outcome);
   if (settings.has_list)
@@ -274,6 +276,16 @@ void Runtime::run_kernel(const KernelCall& call, uint64_t work) {
                     dimensions(call.block), facts.static_shared_bytes + call.shared_bytes,
                     outcome.threads, outcome.thread_instructions, seconds * 1e3));
   report.add(number, std::move(outcome.findings));
+  for (const ptx::DeviceLaunch& d : outcome.device_launches) {
+    const uint64_t from_device = statistics.add(d.kernel, *d.result, d.seconds);
+    if (settings.has_list)
+      say(fmt::format(
+          "launch {}: {} grid {}x{}x{} block {}x{}x{}, by a kernel of launch {}: {} "
+          "threads, {} instructions, {:.3f} ms",
+          from_device, readable_name(d.kernel), d.grid.x, d.grid.y, d.grid.z, d.block.x, d.block.y,
+          d.block.z, number, d.result->threads, d.result->thread_instructions, d.seconds * 1e3));
+    report.add(from_device, std::move(d.result->findings));
+  }
   if (outcome.fault) {
     report.note_fault();
     say(outcome.fault->text);
@@ -355,6 +367,7 @@ void Runtime::reset() {
     engine().remove_memory(block.address, "freed by cudaDeviceReset");
   });
   memory.clear();
+  Arrays::instance().forget_all();
   sticky = 0;
   last_error() = 0;
 }

@@ -96,6 +96,7 @@ class Runtime {
   LoadedImage* add_module(const void* image);
   LoadedImage* add_units(std::vector<NamedText> units);  // linked
   bool has_kernel(LoadedImage& image, const std::string& name);
+  std::vector<std::string> kernel_names(LoadedImage& image);
   std::optional<Variable> find_global(LoadedImage& image, const std::string& name);
   void remove_image(LoadedImage* image);
   Function* add_function(LoadedImage& image, const void* host, std::string name);

@@ -11,6 +11,7 @@
 
 #include "device_sim/core/journal_room.h"
 #include "device_sim/uir/journal.h"
+#include "host/ptx/texture.h"
 #include "translator/ptx/memory_map.h"
 
 namespace gpusim::ptx {
@@ -216,6 +217,13 @@ void MachineCheck::apply(uint32_t place, const Stop& stop) {
 
 void MachineCheck::access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address,
                           std::span<const uint8_t> stored) {
+  if (TextureObjects::is_complaint(address)) {
+    const TextureObjects& objects = TextureObjects::instance();
+    if (checks_.memory)
+      find(objects.is_freed(address) ? FindingKind::kUseAfterFree : FindingKind::kOutOfBounds,
+           place, thread, site, address, objects.describe(address));
+    return;
+  }
   // Frames are packed.
   const bool is_frame = !site.is_access && address >= kLocalWindowBase;
   if (checks_.memory && !is_frame && address % site.bytes != 0)

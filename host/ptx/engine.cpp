@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <thread>
@@ -11,8 +12,10 @@
 #include "device_sim/base/nearest_name.h"
 #include "device_sim/core/cta.h"
 #include "host/ptx/check.h"
+#include "host/ptx/device_launches.h"
 #include "host/ptx/kernel_machine.h"
 #include "host/ptx/memory.h"
+#include "host/ptx/texture.h"
 #include "translator/ptx/memory_map.h"
 #include "translator/ptx/program.h"
 #include "translator/ptx/translate.h"
@@ -37,6 +40,7 @@ struct Engine::State {
   State() {
     memory.add(params.address(), params.size_bytes(), kRead, {"parameters"});
     memory.add(workspace.address(), workspace.size_bytes(), kRead | kWrite, {"the grid's barrier"});
+    TextureObjects::instance().add_to(memory);
   }
 
   EngineOptions options;
@@ -47,14 +51,21 @@ struct Engine::State {
   // word.
   Pages workspace{64};
   std::unique_ptr<DeviceHeap> heap;
-  uint64_t clock = 0;  // of the device: no thread ran longer until now
+  std::unique_ptr<DeviceLaunches> device;  // once a kernel launches others
+  uint64_t clock = 0;                      // of the device: no thread ran longer until now
   std::mutex mutex;
   std::vector<std::unique_ptr<LoadedModule>> modules;
 
   LoadedModule& link(std::vector<Unit> units, std::string origin);
   void place_variables(LoadedModule& m);
   std::unique_ptr<Kernel> translate(LoadedModule& m, const Function& f) const;
+  const Kernel* find(LoadedModule& m, std::string_view name);
   LaunchResult run(const Launch& launch);
+  LaunchResult run_grid(const Launch& launch);
+  void run_device_work(const Launch& launch, LaunchResult& result);
+  void launch_from_device(const Launch& first, LoadedModule& module, const DeviceWork& work,
+                          LaunchResult& result);
+  std::optional<Fault> move(const DeviceWork& work);
 };
 
 namespace {
@@ -179,6 +190,8 @@ void Engine::State::place_variables(LoadedModule& m) {
   m.const_bytes = static_cast<uint32_t>(sizes[1]);
   for (size_t k = 0; k < m.program.addressed.size(); ++k)
     m.places[m.program.addressed[k]] = {Space::kGlobal, kCodeBase + kCodeUnit * k};
+  for (size_t k = 0; k < m.program.kernels.size(); ++k)
+    m.places[m.program.kernels[k]->name] = {Space::kGlobal, kKernelBase + kKernelUnit * k};
   const auto pages_of = [&](const Variable& v) -> Pages& {
     return v.space == Space::kConst ? m.constants : m.variables;
   };
@@ -235,6 +248,7 @@ std::vector<std::string> Engine::kernel_names(const LoadedModule& module) const 
 
 std::unique_ptr<Kernel> Engine::State::translate(LoadedModule& m, const Function& f) const {
   auto k = std::make_unique<Kernel>();
+  k->module = &m;
   k->origin = m.origin;
   for (const Unit& u : m.program.units)
     if (std::any_of(u.functions.begin(), u.functions.end(),
@@ -266,11 +280,15 @@ std::unique_ptr<Kernel> Engine::State::translate(LoadedModule& m, const Function
 
 const Kernel* Engine::find_kernel(LoadedModule& module, std::string_view name) {
   const std::lock_guard lock(state_->mutex);
-  const auto found = module.kernels.find(name);
-  if (found == module.kernels.end()) return nullptr;
+  return state_->find(module, name);
+}
+
+const Kernel* Engine::State::find(LoadedModule& m, std::string_view name) {
+  const auto found = m.kernels.find(name);
+  if (found == m.kernels.end()) return nullptr;
   if (!found->second)
-    for (const Function* f : module.program.kernels)
-      if (f->name == name) found->second = state_->translate(module, *f);
+    for (const Function* f : m.program.kernels)
+      if (f->name == name) found->second = translate(m, *f);
   return found->second.get();
 }
 
@@ -310,7 +328,85 @@ LaunchResult Engine::launch(const Launch& launch) {
 }
 
 LaunchResult Engine::State::run(const Launch& launch) {
+  if (device) device->begin();
+  LaunchResult result = run_grid(launch);
+  if (launch.kernel->code.has_launches && !result.fault) run_device_work(launch, result);
+  return result;
+}
+
+// What grids left, and what that leaves, the next one on top.
+void Engine::State::run_device_work(const Launch& launch, LaunchResult& result) {
+  LoadedModule& module = *launch.kernel->module;
+  std::vector<DeviceWork> open;
+  const auto add = [&] {
+    const std::vector<DeviceWork> more = device->take();
+    open.insert(open.end(), more.rbegin(), more.rend());
+  };
+  add();
+  while (!open.empty() && !result.fault) {
+    const DeviceWork work = open.back();
+    open.pop_back();
+    if (work.kind == DeviceWork::Kind::kLaunch)
+      launch_from_device(launch, module, work, result);
+    else
+      result.fault = move(work);
+    add();
+  }
+}
+
+void Engine::State::launch_from_device(const Launch& first, LoadedModule& module,
+                                       const DeviceWork& work, LaunchResult& result) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<std::byte> arguments(
+      reinterpret_cast<const std::byte*>(work.params),
+      reinterpret_cast<const std::byte*>(work.params) + work.param_bytes);
+  const Launch launch{.kernel = find(module, work.kernel->name),
+                      .grid = work.grid,
+                      .block = work.block,
+                      .dynamic_shared_bytes = work.shared_bytes,
+                      .params = arguments,
+                      .stack_bytes = first.stack_bytes,
+                      .heap_bytes = first.heap_bytes};
+  check_launch(launch);
+  DeviceLaunch done{.kernel = work.kernel->name,
+                    .grid = work.grid,
+                    .block = work.block,
+                    .dynamic_shared_bytes = work.shared_bytes,
+                    .result = std::make_shared<LaunchResult>(run_grid(launch))};
+  done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.fault = done.result->fault;
+  result.device_launches.push_back(std::move(done));
+}
+
+std::optional<Fault> Engine::State::move(const DeviceWork& work) {
+  const bool is_copy = work.kind == DeviceWork::Kind::kCopy;
+  if (work.size_bytes == 0) return std::nullopt;
+  const auto is_there = [&](uint64_t address) {
+    const ProcessMemory::Found found = memory.find(address);
+    return found.begin != found.end && work.size_bytes <= found.end - address;
+  };
+  for (const uint64_t address : {work.to, is_copy ? work.from : work.to})
+    if (!is_there(address))
+      return Fault{.reason = Fault::Reason::kAddress,
+                   .address = address,
+                   .text = fmt::format("a kernel's {} of {} bytes at {:#x}: {}",
+                                       is_copy ? "cudaMemcpyAsync" : "cudaMemsetAsync",
+                                       work.size_bytes, address, memory.describe(address))};
+  auto* const to = reinterpret_cast<uint8_t*>(work.to);
+  if (is_copy)
+    std::memmove(to, reinterpret_cast<const uint8_t*>(work.from), work.size_bytes);
+  else
+    std::memset(to, static_cast<int>(work.from & 0xff), work.size_bytes);
+  if (is_copy)
+    memory.copy_written(work.to, work.from, work.size_bytes);
+  else
+    memory.mark_written(work.to, work.size_bytes);
+  return std::nullopt;
+}
+
+LaunchResult Engine::State::run_grid(const Launch& launch) {
   const Kernel& k = *launch.kernel;
+  if (k.code.has_launches && device == nullptr) device = std::make_unique<DeviceLaunches>(memory);
   if (!launch.params.empty())
     std::memcpy(params.data(), launch.params.data(), launch.params.size());
   if (k.code.has_heap && heap == nullptr) {
@@ -327,6 +423,8 @@ LaunchResult Engine::State::run(const Launch& launch) {
             .clock = clock,
             .workspace_address = launch.cooperative ? workspace.address() : 0,
             .findings = &findings,
+            .device = device.get(),
+            .kernels = k.module->program.kernels,
             .mutex = {},
             .fault = {},
             .printed = {}};

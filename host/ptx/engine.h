@@ -96,6 +96,16 @@ struct Launch {
   uint64_t heap_bytes = 8 << 20;  // for malloc of kernels: the first launch that needs it counts
 };
 
+struct LaunchResult;
+/// A kernel that kernels launched.
+struct DeviceLaunch {
+  std::string kernel;
+  Dim3 grid, block;
+  uint32_t dynamic_shared_bytes = 0;
+  double seconds = 0;
+  std::shared_ptr<LaunchResult> result;
+};
+
 struct LaunchResult {
   uint64_t threads = 0, thread_instructions = 0;
   std::vector<OpcodeCount> opcodes;  // sorted by name
@@ -103,6 +113,9 @@ struct LaunchResult {
   std::optional<Fault> fault;
   std::vector<Finding> findings;         // with EngineOptions::checks
   std::optional<KernelProfile> profile;  // with EngineOptions::has_profile
+  /// What it launched, and what that launched, in the order in which they ran. A fault of theirs
+  /// is the launch's, too, and ends all.
+  std::vector<DeviceLaunch> device_launches;
 };
 
 struct EngineOptions {

@@ -9,8 +9,10 @@
 #include "device_sim/base/error.h"
 #include "device_sim/core/cta.h"
 #include "host/ptx/check.h"
+#include "host/ptx/device_launches.h"
 #include "host/ptx/matrix.h"
 #include "host/ptx/printf.h"
+#include "host/ptx/texture.h"
 #include "translator/common/link.h"
 #include "translator/ptx/memory_map.h"
 
@@ -243,6 +245,10 @@ void KernelMachine::serve(Grid& grid, const Event& event) {
   if (event.status == CoreStatus::kFault) {
     const Reason r = reason_of(event.fault);
     std::string why = r.text;
+    if (TextureObjects::is_complaint(event.address) && r.kind == Fault::Reason::kAddress)
+      return report(
+          grid, event, r.kind,
+          "uses a texture or surface: " + TextureObjects::instance().describe(event.address));
     if (r.has_address)
       why += fmt::format(" {:#x}: {}", event.address, memory_.describe(event.address));
     return report(grid, event, r.kind, std::move(why));
@@ -271,6 +277,8 @@ void KernelMachine::serve(Grid& grid, const Event& event) {
       return backend_->start(event.core, event.uop);
     case HostCall::kMatrix:
       return multiply_matrices(event);
+    case HostCall::kDevice:
+      return call_device(grid, event);
     default:
       return report(grid, event, Fault::Reason::kTrap, "executes trap");
   }
@@ -295,6 +303,80 @@ void KernelMachine::multiply_matrices(const Event& event) {
     backend_->write_memory(first + lane, room, bytes(lane).first(size));
     backend_->start(first + lane, event.uop);
   }
+}
+
+// The result is in the first slot. cudaSuccess is 0.
+void KernelMachine::call_device(Grid& grid, const Event& event) {
+  constexpr uint64_t kInvalidValue = 1, kMemoryAllocation = 2, kVersion = 13000;
+  std::array<uint64_t, kDeviceCallBytes / 8> word{};
+  read(event.core, argument(event, 0),
+       std::span(reinterpret_cast<uint8_t*>(word.data()), sizeof word));
+  uint64_t result = 0;
+  bool is_stopped = false;
+  const auto store = [&](uint64_t to, uint64_t value, size_t size) {
+    std::array<uint8_t, 8> bytes;
+    for (size_t k = 0; k < bytes.size(); ++k) bytes[k] = static_cast<uint8_t>(value >> 8 * k);
+    const bool may_write = (backend_->permissions(event.core, to) & kWrite) != 0 &&
+                           (backend_->permissions(event.core, to + size - 1) & kWrite) != 0;
+    if (may_write && backend_->write_memory(event.core, to, std::span(bytes).first(size))) return;
+    is_stopped = true;
+    report(grid, event, Fault::Reason::kAddress,
+           fmt::format("has a result written to {:#x}: {}", to, memory_.describe(to)));
+  };
+  const auto dimensions = [&](size_t first) {
+    return Dim3{static_cast<uint32_t>(word[first]), static_cast<uint32_t>(word[first + 1]),
+                static_cast<uint32_t>(word[first + 2])};
+  };
+  const uint64_t cta = cta_at_[event.core >> shift_];
+  switch (static_cast<DeviceCall>(argument(event, 1))) {
+    case DeviceCall::kGetParameterBuffer:
+      result = grid.device->parameter_buffer(grid.kernels, word[0], dimensions(1), dimensions(4),
+                                             static_cast<uint32_t>(word[7]));
+      break;
+    case DeviceCall::kLaunch:
+      result = grid.device->launch(word[0], word[1], cta) ? 0 : kInvalidValue;
+      break;
+    case DeviceCall::kMakeHandle:
+      store(word[0], grid.device->make_handle(), 8);
+      break;
+    case DeviceCall::kMalloc: {
+      const uint64_t block = grid.heap->allocate(word[1]);
+      store(word[0], block, 8);
+      result = block != 0 ? 0 : kMemoryAllocation;
+      break;
+    }
+    case DeviceCall::kFree:
+      result = grid.heap->free(word[0]) ? 0 : kInvalidValue;
+      break;
+    case DeviceCall::kTellDevice:
+      store(word[0], 0, 4);
+      break;
+    case DeviceCall::kTellDeviceCount:
+      store(word[0], 1, 4);
+      break;
+    case DeviceCall::kTellVersion:
+      store(word[0], kVersion, 4);
+      break;
+    case DeviceCall::kSet:
+      grid.device->add({.kind = DeviceWork::Kind::kSet,
+                        .cta = cta,
+                        .to = word[0],
+                        .from = word[1],
+                        .size_bytes = word[2]});
+      break;
+    case DeviceCall::kCopy:
+      grid.device->add({.kind = DeviceWork::Kind::kCopy,
+                        .cta = cta,
+                        .to = word[0],
+                        .from = word[1],
+                        .size_bytes = word[2]});
+      break;
+    default:
+      break;
+  }
+  if (is_stopped) return;
+  set_result(event, result);
+  backend_->start(event.core, event.uop);
 }
 
 // Nobody else comes: other lanes of the warp are elsewhere, have ended, or never were.

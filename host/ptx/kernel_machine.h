@@ -14,7 +14,9 @@
 
 namespace gpusim::ptx {
 
+class DeviceLaunches;
 class Findings;
+class LoadedModule;
 class MachineCheck;  // check.h
 
 /// What the threads of a grid printed, in the order of CTAs.
@@ -31,6 +33,8 @@ struct Grid {
   uint64_t clock = 0;              // of the device, at the beginning
   uint64_t workspace_address = 0;  // of a cooperative grid: its barrier
   Findings* findings = nullptr;
+  DeviceLaunches* device = nullptr;            // where the kernel launches others
+  std::span<const Function* const> kernels{};  // of its program
   std::atomic<uint64_t> next_cta{0};
   std::atomic<bool> stops{false};
   std::mutex mutex;  // of what follows
@@ -73,6 +77,7 @@ class KernelMachine {
   void report(Grid& grid, const Event& event, Fault::Reason reason, std::string why);
   void print(Grid& grid, const Event& event);
   void multiply_matrices(const Event& event);
+  void call_device(Grid& grid, const Event& event);
   void report_lone_products(Grid& grid);
   std::string assertion(const Event& event);
   uint64_t argument(const Event& event, int number);
@@ -105,6 +110,7 @@ class Kernel {
  public:
   KernelInfo info;
   KernelCode code;
+  LoadedModule* module = nullptr;
   std::string origin;
   std::map<uint32_t, std::string> files;
   // One per host thread, of the last launch's shape.

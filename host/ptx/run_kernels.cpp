@@ -157,13 +157,50 @@ const Kernel& kernel_of(Engine& engine, LoadedModule& module, const KernelRunOpt
       fmt::format("{}: no kernel '{}'; there are: {}", o.path, name, fmt::join(names, ", ")));
 }
 
+// Kernels that the kernel launched, by name.
+nlohmann::ordered_json launched_json(const LaunchResult& result) {
+  struct Sum {
+    uint64_t launches = 0, threads = 0, instructions = 0;
+    std::map<std::string, uint64_t> opcodes;
+  };
+  std::map<std::string, Sum> sums;
+  for (const DeviceLaunch& d : result.device_launches) {
+    Sum& sum = sums[d.kernel];
+    ++sum.launches;
+    sum.threads += d.result->threads;
+    sum.instructions += d.result->thread_instructions;
+    for (const OpcodeCount& o : d.result->opcodes) sum.opcodes[o.opcode] += o.count;
+  }
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& [name, sum] : sums)
+    list.push_back({{"name", name},
+                    {"launches", sum.launches},
+                    {"threads", sum.threads},
+                    {"instructions", sum.instructions},
+                    {"opcodes", sum.opcodes}});
+  return list;
+}
+
+// Of the kernel and all that followed.
+LaunchResult with_launched(const LaunchResult& result) {
+  LaunchResult all = result;
+  for (const DeviceLaunch& d : result.device_launches) {
+    all.threads += d.result->threads;
+    all.thread_instructions += d.result->thread_instructions;
+    for (size_t c = 0; c < all.classes.size(); ++c) all.classes[c] += d.result->classes[c];
+    all.findings.insert(all.findings.end(), d.result->findings.begin(), d.result->findings.end());
+  }
+  return all;
+}
+
 nlohmann::ordered_json stats_json(const KernelInfo& kernel, const LaunchResult& result,
                                   const std::string& backend, double seconds, int status,
                                   bool is_checked) {
   using Json = nlohmann::ordered_json;
   Json classes = Json::object(), opcodes = Json::object();
+  const LaunchResult all = with_launched(result);
   for (int c = 0; c < kInsnClassCount; ++c)
-    classes[kInsnClassNames[c]] = result.classes[static_cast<size_t>(c)];
+    classes[kInsnClassNames[c]] = all.classes[static_cast<size_t>(c)];
   for (const OpcodeCount& o : result.opcodes) opcodes[o.opcode] = o.count;
   Json faults = Json::array();
   if (result.fault) {
@@ -177,11 +214,11 @@ nlohmann::ordered_json stats_json(const KernelInfo& kernel, const LaunchResult& 
   Json root = {
       {"isa", "ptx"},
       {"backend", backend},
-      {"cores", result.threads},
-      {"guest_instructions", result.thread_instructions},
+      {"cores", all.threads},
+      {"guest_instructions", all.thread_instructions},
       {"classes", std::move(classes)},
       {"seconds", seconds},
-      {"mips", seconds > 0 ? static_cast<double>(result.thread_instructions) / seconds / 1e6 : 0},
+      {"mips", seconds > 0 ? static_cast<double>(all.thread_instructions) / seconds / 1e6 : 0},
       {"exit_status", status},
       {"faults", std::move(faults)},
       {"kernels", Json::array({{{"name", kernel.name},
@@ -189,10 +226,11 @@ nlohmann::ordered_json stats_json(const KernelInfo& kernel, const LaunchResult& 
                                 {"threads", result.threads},
                                 {"instructions", result.thread_instructions},
                                 {"opcodes", std::move(opcodes)}}})}};
+  for (auto& launched : launched_json(result)) root["kernels"].push_back(std::move(launched));
   if (result.profile) root["kernels"][0]["profile"] = profile_json(*result.profile);
   if (is_checked) {
     root["findings"] = Json::array();
-    for (const Finding& f : result.findings) root["findings"].push_back(finding_json(f));
+    for (const Finding& f : all.findings) root["findings"].push_back(finding_json(f));
   }
   return root;
 }
@@ -247,16 +285,15 @@ int run_kernels(const KernelRunOptions& options) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   arguments.write_files();
   constexpr int kSegmentationFault = 139;
-  for (const Finding& f : result.findings)
+  const LaunchResult all = with_launched(result);
+  for (const Finding& f : all.findings)
     fmt::print(stderr, "gpusim: {}\n    seen {} times\n", f.text, f.count);
-  const int status = result.fault              ? kSegmentationFault
-                     : result.findings.empty() ? 0
-                                               : kFindingsStatus;
+  const int status = result.fault ? kSegmentationFault : all.findings.empty() ? 0 : kFindingsStatus;
   if (result.fault) fmt::print(stderr, "gpusim: {}\n", result.fault->text);
   if (!options.quiet)
     fmt::print(stderr, "{}: {} threads, {} instructions, {:.3f} s, {:.0f} MIPS\n",
-               info(kernel).name, result.threads, result.thread_instructions, seconds,
-               seconds > 0 ? static_cast<double>(result.thread_instructions) / seconds / 1e6 : 0);
+               info(kernel).name, all.threads, all.thread_instructions, seconds,
+               seconds > 0 ? static_cast<double>(all.thread_instructions) / seconds / 1e6 : 0);
   if (result.profile && profile_file)
     profile_file->write(profile_json(*result.profile).dump(1) + "\n");
   else if (result.profile)

@@ -8,6 +8,7 @@
 
 #include "device_sim/base/error.h"
 #include "translator/ptx/allocate.h"
+#include "translator/ptx/device_call.h"
 #include "translator/ptx/frames.h"
 #include "translator/ptx/kernel.h"
 #include "translator/ptx/memory_map.h"
@@ -435,6 +436,9 @@ class Inliner {
     const std::vector<Operand> returns = insn.operands[0].elements,
                                arguments = insn.operands[2].elements;
     const auto found = functions_.find(callee);
+    // Libraries have bodies of these, too, for a device.
+    if (const DeviceFunction* device = device_function(callee); device != nullptr)
+      return call_device(std::move(insn), *device, returns, arguments);
     const HostFunction* host = host_function(callee);
     if (host != nullptr && (found == functions_.end() || !found->second->has_body))
       return call_host(std::move(insn), *host, returns, arguments);
@@ -480,6 +484,28 @@ class Inliner {
     after.counts = false;
     after.more_units = 1;
     after.operands = {value(returns[0], host.result)};
+    push(std::move(after));
+  }
+
+  void call_device(Instruction insn, const DeviceFunction& device,
+                   const std::vector<Operand>& returns, const std::vector<Operand>& arguments) {
+    if (arguments.size() != device.parameters)
+      throw Error(
+          fmt::format("line {}: '{}' has {} arguments", insn.line, device.name, arguments.size()));
+    insn.row = &kCallDevice;
+    insn.operands = {
+        {.kind = Operand::Kind::kInteger, .value = static_cast<uint64_t>(device.call)}};
+    for (const DeviceFunction::Piece& p : device.pieces)
+      insn.operands.push_back(part(insn, variable_of(insn, arguments[p.argument]), p.offset_bytes,
+                                   {Kind::kBits, p.bits}));
+    Instruction after = insn;
+    push(std::move(insn));
+    if (returns.empty()) return;
+    after.row = &kHostResult;
+    after.counts = false;
+    after.more_units = 1;
+    after.operands = {
+        part(after, variable_of(after, returns[0]), 0, {Kind::kBits, device.result_bits})};
     push(std::move(after));
   }
 

@@ -24,6 +24,7 @@ enum class HostCall : uint8_t {
   kMalloc,
   kFree,
   kMatrix,
+  kDevice,  // a DeviceCall
 };
 
 struct StaticInstruction {
@@ -43,6 +44,7 @@ struct KernelCode {
   std::vector<ParamInfo> params{};
   uint32_t param_bytes = 0, static_shared_bytes = 0, local_bytes = 0, registers = 0;
   bool has_heap = false;               // calls malloc or free
+  bool has_launches = false;           // calls what device_call.h has
   bool has_stack = false;              // in local memory, behind local_bytes
   uint32_t dynamic_shared_offset = 0;  // in the CTA's memory, where what a launch adds begins
   std::vector<SharedVariable> shared_variables{};  // that it uses

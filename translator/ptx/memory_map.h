@@ -10,6 +10,8 @@ inline constexpr uint64_t kCtaBase = 0xf0000000, kMostCtaBytes = 0x1000000;
 /// Code: functions whose addresses are taken have one unit each, which is their address in all
 /// kernels of a program; a kernel's own code follows.
 inline constexpr uint64_t kCodeBase = 0x1000, kCodeUnit = 4;
+/// Kernels as their own addresses have them: the number among those of the program.
+inline constexpr uint64_t kKernelBase = 0x80000000, kKernelUnit = 16;
 /// Local memory of the thread: above what a process of Linux can have.
 inline constexpr uint64_t kLocalWindowBase = uint64_t{1} << 47, kMostLocalBytes = uint64_t{1} << 20;
 

@@ -189,16 +189,26 @@ void Parser::registers() {
 void Parser::location() {
   location_.file = static_cast<uint32_t>(integer());
   location_.line = static_cast<uint32_t>(integer());
+  location_.caller = 0;
   integer();
   while (accept(',')) {
     const std::string what = name();
     if (what == "function_name") {
       name();
       if (accept('+')) integer();
-    } else {
-      for (int i = 0; i < 3; ++i) integer();
+      continue;
     }
+    Location caller;
+    caller.file = static_cast<uint32_t>(integer());
+    caller.line = static_cast<uint32_t>(integer());
+    integer();
+    // Which may have been put into another's place itself, as was said before.
+    const auto known = caller_of_.find({caller.file, caller.line});
+    if (known != caller_of_.end()) caller.caller = known->second;
+    callers_.push_back(caller);
+    location_.caller = static_cast<uint32_t>(callers_.size());
   }
+  caller_of_[{location_.file, location_.line}] = location_.caller;
 }
 
 // What is not supported concerns only the functions that have it: others can be launched.
@@ -339,10 +349,16 @@ Operand Parser::address() {
   Operand a{.kind = Operand::Kind::kAddress};
   if (peek().kind == Token::Kind::kWord) {
     a.elements.push_back(named(next().text));
-    if (peek().is(',')) {  // of a texture; its instruction is unknown
-      while (!peek().is(']') && !at_end()) next();
-    }
     a.value = integer_sum();
+    while (accept(',')) {  // coordinates of a texture, with its sampler before them
+      Operand part = one_operand();
+      if (!part.is(Operand::Kind::kVector)) {
+        Operand row{.kind = Operand::Kind::kVector};
+        row.elements.push_back(std::move(part));
+        part = std::move(row);
+      }
+      a.elements.push_back(std::move(part));
+    }
   } else {
     a.elements.push_back({.kind = Operand::Kind::kInteger});
     a.value = signed_integer();

@@ -9,7 +9,19 @@ namespace gpusim::ptx {
 
 Unit Parser::run() {
   while (!at_end()) top_level();
+  for (Function& f : unit_.functions)
+    for (Instruction& insn : f.body) leave_headers(insn.location);
   return std::move(unit_);
+}
+
+// Textures and surfaces are functions of CUDA's headers: the program's line is that of the call.
+void Parser::leave_headers(Location& location) const {
+  const auto is_header = [&](uint32_t file) {
+    const auto found = unit_.files.find(file);
+    return found != unit_.files.end() && (found->second.ends_with("texture_indirect_functions.h") ||
+                                          found->second.ends_with("surface_indirect_functions.h"));
+  };
+  while (location.caller != 0 && is_header(location.file)) location = callers_[location.caller - 1];
 }
 
 void Parser::top_level() {
@@ -87,6 +99,9 @@ std::optional<Space> Parser::variable_space() {
 }
 
 Type Parser::type() {
+  // Of the host's: what kernels do with them is refused where they do it.
+  for (const char* opaque : {"texref", "samplerref", "surfref"})
+    if (accept_dotted(opaque)) return {Kind::kBits, 64};
   const auto found = peek().kind == Token::Kind::kDotted ? type_of(peek().text) : std::nullopt;
   if (!found) fail(fmt::format("expected a type such as .b32, not '{}'", peek().text));
   next();

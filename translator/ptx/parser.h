@@ -78,6 +78,7 @@ class Parser {
   void body_directive();
   void registers();
   void location();
+  void leave_headers(Location& location) const;
   void name_list(std::vector<std::string>& out);
   void call_prototype(const std::string& label);
   void instruction();
@@ -96,6 +97,8 @@ class Parser {
   std::vector<Scope> scopes_;
   uint32_t scope_count_ = 0;
   Location location_;
+  std::vector<Location> callers_;
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> caller_of_;  // by file and line, the last one
 };
 
 }  // namespace gpusim::ptx

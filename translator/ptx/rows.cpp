@@ -71,7 +71,7 @@ const Table& table() {
     for (const RowList* rows :
          {&integer_rows(), &bit_rows(), &compare_rows(), &carry_rows(), &float_rows(),
           &approximate_rows(), &half_rows(), &convert_rows(), &memory_rows(), &control_rows(),
-          &bfloat_rows(), &async_rows(), &matrix_rows()})
+          &bfloat_rows(), &async_rows(), &matrix_rows(), &texture_rows()})
       add_rows(*rows, t);
     return t;
   }();
@@ -140,6 +140,10 @@ class OperandCheck {
       return is_plain(o) ||
              (o.is(Kind::kVector) && std::all_of(o.elements.begin(), o.elements.end(), is_plain));
     }
+    if (code == "dt") return fits_texels(o.is(Kind::kPair) ? o.elements[0] : o) && has_predicate(o);
+    if (code == "tx") return fits_coordinates(o);
+    if (code == "gv") return is_row_of(o, types_[1], gradient_size());
+    if (code == "dx" || code == "sx") return fits_element(o);
     if (code == "mv") return fits_mov(o);
     if (code == "md") {
       const auto is_integer = [](const Operand& x) { return x.is(Kind::kInteger); };
@@ -157,6 +161,7 @@ class OperandCheck {
       case 'd':
         return is_register(o, t) || (o.is(Kind::kSink) && code == "d0" && sinks());
       case 's':
+        if (t.is_predicate() && o.is(Kind::kInteger)) return is_truth(o);
         return is_register(o, t, t.is_predicate()) || is_literal(o, t);
       case 'l':
       case 't':
@@ -174,6 +179,7 @@ class OperandCheck {
   Type type(const std::string& code) const {
     const std::string which = code.substr(1);
     if (which == "32") return kWord;
+    if (which == "64") return {Kind_::kUnsigned, 64};
     Type t = which == "1" && types_.size() > 1 ? types_[1] : types_.empty() ? Type{} : types_[0];
     if (which == "w") t.bits = static_cast<uint8_t>(t.bits * 2);
     return t;
@@ -182,6 +188,8 @@ class OperandCheck {
     return o.is(Kind::kRegister) && types_agree(t, function_.registers[o.reg].type) &&
            (may_be_negated || !o.is_negated);
   }
+  // -1, 0, 1, where a predicate stands.
+  static bool is_truth(const Operand& o) { return o.value + 1 <= 2; }
   static bool is_literal(const Operand& o, Type t) {
     if (t.is_predicate() || t.is_plain) return false;
     if (o.is(Kind::kFloat))
@@ -190,7 +198,7 @@ class OperandCheck {
     return o.is(Kind::kInteger) && !t.is_float();
   }
   bool is_address(const Operand& o) const {
-    if (!o.is(Kind::kAddress)) return false;
+    if (!o.is(Kind::kAddress) || o.elements.size() != 1) return false;
     const Operand& base = o.elements[0];
     if (base.is(Kind::kInteger)) return true;
     if (!base.is(Kind::kRegister)) return base.is(Kind::kSymbol);
@@ -228,6 +236,59 @@ class OperandCheck {
     }
     return !has_integer || !has_float || t.bits == 16;
   }
+  // --- textures and surfaces
+  // Registers of one type in { }.
+  bool is_row_of(const Operand& o, Type t, size_t count) const {
+    const auto fits = [&](const Operand& x) { return is_register(x, t) || is_literal(x, t); };
+    return o.is(Kind::kVector) && o.elements.size() == count &&
+           std::all_of(o.elements.begin(), o.elements.end(), fits);
+  }
+  bool fits_texels(const Operand& o) const {
+    const auto fits = [&](const Operand& x) {
+      return x.is(Kind::kSink) || is_register(x, types_[0]);
+    };
+    return o.is(Kind::kVector) && o.elements.size() == 4 &&
+           std::all_of(o.elements.begin(), o.elements.end(), fits);
+  }
+  bool has_predicate(const Operand& o) const {
+    return !o.is(Kind::kPair) || is_register(o.elements[1], kPredicateType) ||
+           o.elements[1].is(Kind::kSink);
+  }
+  size_t gradient_size() const {
+    return insn_.has("3d") ? 4 : insn_.has("2d") || insn_.has("a2d") ? 2 : 1;
+  }
+  // [handle, {coordinates}]: up to three, or four; a layer comes first.
+  bool fits_coordinates(const Operand& o) const {
+    if (!o.is(Kind::kAddress) || o.elements.size() != 2 || o.value != 0) return false;
+    const Operand& base = o.elements[0];
+    if (base.is(Kind::kRegister)) {
+      const Type t = function_.registers[base.reg].type;
+      if (t.is_float() || t.bits != 64) return false;
+    }
+    const bool is_of_texture = insn_.base == "tex" || insn_.base == "tld4";
+    const Type t = is_of_texture ? types_[1] : kBits32;
+    const std::vector<Operand>& list = o.elements[1].elements;
+    const bool has_layer = insn_.has("a1d") || insn_.has("a2d") || insn_.has("acube");
+    const size_t count = insn_.has("1d") ? 1 : insn_.has("2d") || insn_.has("a1d") ? 2 : 4;
+    if (list.size() != count) return false;
+    for (size_t k = 0; k < count; ++k) {
+      const Type wanted = k == 0 && has_layer ? kBits32 : t;
+      if (!is_register(list[k], wanted) && !is_literal(list[k], wanted)) return false;
+    }
+    return true;
+  }
+  // Bytes have registers of 16 bits, others of their own size.
+  bool fits_element(const Operand& o) const {
+    const size_t count = insn_.has("v2") ? 2 : insn_.has("v4") ? 4 : 1;
+    if (count * types_[0].bits > 128) return false;
+    const auto fits = [&](const Operand& x) {
+      if (!x.is(Kind::kRegister) || x.is_negated) return false;
+      const Type reg = function_.registers[x.reg].type;
+      return !reg.is_predicate() && reg.bits == std::max<int>(16, types_[0].bits);
+    };
+    if (!o.is(Kind::kVector)) return count == 1 && fits(o);
+    return o.elements.size() == count && std::all_of(o.elements.begin(), o.elements.end(), fits);
+  }
   static bool is_special_of(const Operand& o, Type t) {
     const int bits = special_register(o.symbol).bits;
     return !t.is_float() && !t.is_predicate() && (t.bits == bits || (bits == 32 && t.bits == 16));
@@ -235,7 +296,7 @@ class OperandCheck {
   bool fits_mov(const Operand& o) const {
     const Type t = types_[0];
     if (o.is(Kind::kSpecial)) return is_special_of(o, t);
-    if (t.is_predicate() && o.is(Kind::kInteger)) return o.value + 1 <= 2;  // -1, 0, 1
+    if (t.is_predicate() && o.is(Kind::kInteger)) return is_truth(o);
     if (o.is(Kind::kSymbol)) return !t.is_float() && t.bits >= 32 && t.bits <= 64;
     if (o.is(Kind::kVector)) {
       if (t.kind != Kind_::kBits || o.elements.size() > 4) return false;
@@ -296,8 +357,8 @@ std::vector<const Row*> all_rows() {
 }
 
 bool is_destination(const Instruction& insn, size_t operand) {
-  if (insn.row == &kBranchIfEqual || insn.row == &kCallHost || insn.row == &kCallInPlace ||
-      insn.row == &kCallOut || insn.row == &kReturn)
+  if (insn.row == &kBranchIfEqual || insn.row == &kCallHost || insn.row == &kCallDevice ||
+      insn.row == &kCallInPlace || insn.row == &kCallOut || insn.row == &kReturn)
     return false;
   if (insn.row == &kMatrixProduct) return false;
   if (insn.row == &kMatrixResult || insn.row == &kAddressOf || insn.row == &kHostResult ||

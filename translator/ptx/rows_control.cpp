@@ -48,6 +48,15 @@ void call_host(Emitter& e, I i) {
     e.b.mov(static_cast<Slot>(kCallSlots + k - 1), e.reg(i.operands[k]));
   host_call(e, static_cast<HostCall>(i.operands[0].value));
 }
+// operands[0]: the DeviceCall, then the words that the host reads.
+void call_device(Emitter& e, I i) {
+  const uint64_t room = e.place_of({.kind = Operand::Kind::kSymbol, .symbol = "@call"}).address;
+  for (size_t k = 1; k < i.operands.size(); ++k)
+    e.b.emit(Op::st64, e.reg(i.operands[k]), kZeroSlot, 0, 0, room + 8 * (k - 1));
+  e.b.konst(kCallSlots, room);
+  e.b.konst(kCallSlots + 1, i.operands[0].value);
+  host_call(e, HostCall::kDevice);
+}
 void host_result(Emitter& e, I i) { e.b.mov(e.dst(i.operands[0]), kCallSlots); }
 
 // --- barriers of the CTA
@@ -216,6 +225,7 @@ void active_mask(Emitter& e, I i) {
 
 const Row kCallInPlace = {"call", "", RowClass::kControl, nothing};
 const Row kCallHost = {"call", "", RowClass::kControl, call_host};
+const Row kCallDevice = {"call", "", RowClass::kControl, call_device};
 const Row kBranchIfEqual = {"brx", "", RowClass::kControl, branch_if_equal};
 const Row kHostResult = {"call", "", RowClass::kControl, host_result};
 

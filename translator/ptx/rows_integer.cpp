@@ -273,6 +273,19 @@ void dot(Emitter& e, I i) {
             helper_number(is_bytes ? Helper3::dot_bytes : Helper3::dot_halves));
 }
 
+// vabsdiff4: differences of four bytes each, or their sum and c.
+void differences(Emitter& e, I i) {
+  const Slot a = e.src(i.operands[1], i.types[1]), b = e.src(i.operands[2], i.types[2]);
+  const Slot larger = e.temp(), smaller = e.temp(), apart = e.temp();
+  const bool is_signed = i.types[1].is_signed();
+  e.b.emit(is_signed ? Op::vsmax : Op::vumax, larger, a, b, 0, 0, 0);
+  e.b.emit(is_signed ? Op::vsmin : Op::vumin, smaller, a, b, 0, 0, 0);
+  e.b.emit(Op::vsub, apart, larger, smaller, 0, 0, 0);
+  if (!i.has("add")) return e.b.mov32(e.dst(i.operands[0]), apart);
+  e.b.help3(e.dst(i.operands[0]), apart, e.konst(0x01010101), e.src(i.operands[3], i.types[0]), 0,
+            0, helper_number(Helper3::dot_bytes));
+}
+
 }  // namespace
 
 const RowList& integer_rows() {
@@ -296,6 +309,8 @@ const RowList& integer_rows() {
       {"min .u16|.s16|.u32|.s32|.u64|.s64", "d0 s0 s0", kArithmetic, min_max},
       {"max .u16|.s16|.u32|.s32|.u64|.s64", "d0 s0 s0", kArithmetic, min_max},
       {"sad .u16|.s16|.u32|.s32|.u64|.s64", "d0 s0 s0 s0", kArithmetic, sad},
+      {"vabsdiff4 {add} .u32 .u32 .u32", "d0 d1 d1 d0", kArithmetic, differences},
+      {"vabsdiff4 {add} .u32 .s32 .s32", "d0 d1 d1 d0", kArithmetic, differences},
       {"dp4a .u32|.s32 .u32|.s32", "d0 s0 s1 s0", kArithmetic, dot},
       {"dp2a [lo|hi] .u32|.s32 .u32|.s32", "d0 s0 s1 s0", kArithmetic, dot},
   };

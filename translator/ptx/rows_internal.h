@@ -11,6 +11,8 @@ extern const Row kAddressOf;
 // call: nothing is left to do (of brx.idx likewise); the functions of the run-time that the host
 // does (HostCall), with what they take as operands, and where their result goes.
 extern const Row kCallInPlace, kCallHost, kHostResult;
+// A function of the runtime on the device (device_call.h): its number, the pieces of its arguments.
+extern const Row kCallDevice;
 // Calls that stay calls (frames.h). Operands: see rows_calls.cpp.
 // A product of matrices: what the warp hands over, and what it gets.
 extern const Row kMatrixProduct, kMatrixResult;

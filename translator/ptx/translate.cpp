@@ -10,6 +10,7 @@
 #include "translator/common/limits.h"
 #include "translator/common/link.h"
 #include "translator/ptx/allocate.h"
+#include "translator/ptx/device_call.h"
 #include "translator/ptx/finish.h"
 #include "translator/ptx/matrix_op.h"
 #include "translator/ptx/memory_map.h"
@@ -35,10 +36,15 @@ class KernelTranslator {
                    const std::vector<Variable>& shared)
       : whole_(inline_calls(kernel, functions, places)), f_(whole_.function), places_(places) {
     out_.name = kernel.name;
-    for (const Instruction& i : f_.body)
-      out_.has_heap |=
-          i.row == &kCallHost && (i.operands[0].value == static_cast<uint64_t>(HostCall::kMalloc) ||
+    for (const Instruction& i : f_.body) {
+      out_.has_launches |= i.row == &kCallDevice;
+      out_.has_heap |= i.row == &kCallDevice
+                           ? i.operands[0].value == static_cast<uint64_t>(DeviceCall::kMalloc) ||
+                                 i.operands[0].value == static_cast<uint64_t>(DeviceCall::kFree)
+                           : i.row == &kCallHost &&
+                                 (i.operands[0].value == static_cast<uint64_t>(HostCall::kMalloc) ||
                                   i.operands[0].value == static_cast<uint64_t>(HostCall::kFree));
+    }
     std::copy_n(kernel.max_threads, 3, out_.max_threads);
     std::copy_n(kernel.required_threads, 3, out_.required_threads);
     lay_out(kernel, shared);
@@ -122,6 +128,11 @@ class KernelTranslator {
       places_["@matrix"] = {Space::kLocal, kLocalWindowBase + local};
       local += kMatrixBytes;
     }
+    if (out_.has_launches) {
+      local = align_up(local, 16);
+      places_["@call"] = {Space::kLocal, kLocalWindowBase + local};
+      local += kDeviceCallBytes;
+    }
     if (whole_.has_stack) {
       out_.has_stack = true;
       local = align_up(local, 16);
@@ -145,7 +156,8 @@ class KernelTranslator {
   static bool ends_block(const Instruction& insn) {
     return is_branch(insn) || insn.base == "ret" || insn.base == "exit" || insn.base == "trap" ||
            insn.base == "nanosleep" || insn.has("try_wait") || insn.row == &kCallHost ||
-           insn.row == &kCallOut || insn.row == &kMatrixProduct || insn.more_units != 0;
+           insn.row == &kCallDevice || insn.row == &kCallOut || insn.row == &kMatrixProduct ||
+           insn.more_units != 0;
   }
   // What a false guard keeps from happening needs a branch around it. Other instructions choose
   // between their result and what was there.

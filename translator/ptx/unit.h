@@ -39,6 +39,8 @@ inline constexpr uint32_t kNoRegister = ~0u;
 
 struct Location {  // of the source that the text was made from
   uint32_t file = 0, line = 0;
+  uint32_t caller =
+      0;  // while it is parsed: where it was put in its caller's place, counted from 1
 };
 
 struct Instruction {

@@ -49,8 +49,11 @@ TEST_CASE("what an instruction does not allow is said with its place and what it
         std::string::npos);
   CHECK(trouble_of_body("frobnicate.b32 %r1, %r2;").find("'frobnicate' is not supported") !=
         std::string::npos);
-  CHECK(trouble_of_body("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2}];")
-            .find("'tex' is not supported") != std::string::npos);
+  CHECK(trouble_of_body("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2}];") == "");
+  CHECK(trouble_of_body("tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1}];")
+            .find("operands of 'tex.2d.v4.f32.f32' do not fit") != std::string::npos);
+  CHECK(trouble_of_body("txd.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2}];")
+            .find("'txd' is not supported") != std::string::npos);
   CHECK(trouble_of_body("wmma.mma.sync.aligned {%r1, %r2}, [%rd1];") != "");
 }
 
@@ -101,6 +104,32 @@ TEST_CASE("variables, initialisers and directives") {
   CHECK(unit.functions.at(0).params.at(0).size == 24);
   CHECK(unit.functions.at(0).body.at(0).location.line == 7);
   CHECK(unit.files.at(1) == "a.cu");
+}
+
+TEST_CASE("lines of textures are those of the calls of CUDA's functions for them") {
+  const Unit unit =
+      parse(kHead +
+                ".visible .entry k(.param .u64 t)\n{\n.reg .b64 %rd<2>;\n.reg .f32 %f<6>;\n"
+                "ld.param.u64 %rd1, [t];\n"
+                ".loc 1 5 1, function_name $L, inlined_at 3 20 1\n"
+                ".loc 2 122 3, function_name $L, inlined_at 1 5 1\n"
+                ".loc 2 115 4, function_name $L, inlined_at 2 122 3\n"
+                "tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f5}];\n"
+                ".loc 1 6 1\nret;\n}\n"
+                ".file 1 \"a.cu\"\n.file 2 \"x/texture_indirect_functions.h\"\n.file 3 \"b.cu\"\n",
+            "t.ptx");
+  CHECK(unit.functions.at(0).body.at(1).location.file == 1);
+  CHECK(unit.functions.at(0).body.at(1).location.line == 5);
+  CHECK(unit.functions.at(0).body.at(2).location.line == 6);
+}
+
+TEST_CASE("variables of textures do not keep other kernels from running") {
+  const Unit unit = parse(kHead +
+                              ".global .texref t;\n.global .surfref s[2];\n"
+                              ".visible .entry k()\n{\nret;\n}\n",
+                          "t.ptx");
+  CHECK(unit.variables.at(0).size == 8);
+  CHECK(unit.functions.at(0).trouble == "");
 }
 
 TEST_CASE("bad texts give one error with the line, whatever they are") {

@@ -24,6 +24,9 @@ REGISTERS = {"pred": "p", "b16": "h", "u16": "uh", "s16": "sh", "f16": "fh", "b3
 DECLARE = " ".join(f".reg .{t} %{r}<9>;" for t, r in REGISTERS.items())
 BITS = {"pred": 1, "f16x2": 32}
 
+# ptxas wants the modifiers of these as the row has them.
+ONE_ORDER = ("tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep")
+
 # Differences that have a reason: what matches (the instruction, as text) is left out.
 EXPECTED = [
     (r"^(ld|st)\b.*\.param", "state spaces of parameters depend on where the instruction stands"),
@@ -32,6 +35,7 @@ EXPECTED = [
     (r"^(cp|mbarrier)\b", "ptxas has one order of their modifiers; addresses are of shared memory"),
     (r"^(mma|wmma|ldmatrix)\b", "registers of fragments are not generated"),
     (r"^(and|or|xor|not)\.pred", "ptxas takes any integer for a predicate"),
+    (r"^sured\b.*\.[usb]32.*, %[rsu]d\d;", "ptxas takes registers of 64 bits for 32"),
     (r"^lop3", "the table of lop3 is checked when the kernel is translated"),
 ]
 
@@ -97,6 +101,32 @@ class Generator:
             kinds = "bf"
         return self.register(width, kinds)
 
+    def row_of(self, count, width, kinds):
+        return "{" + ", ".join(self.register(width, kinds) for _ in range(count)) + "}"
+
+    def of_texture(self, code, base, modifiers, types):
+        """Results, coordinates, gradients, and elements of surfaces; None: something else."""
+        kinds = {t: "bf" if t[0] == "f" else "bus" for t in types}
+        if code == "dt":
+            return self.row_of(4, 32, kinds[types[0]])
+        if code == "tx":
+            is_surface = base not in ("tex", "tld4")
+            kind = "bus" if is_surface else kinds[types[1]]
+            count = 1 if "1d" in modifiers else 2 if {"2d", "a1d"} & set(modifiers) else 4
+            parts = [self.register(32, kind) for _ in range(count)]
+            if {"a1d", "a2d", "acube"} & set(modifiers):
+                parts[0] = self.register(32, "bus")
+            return f"[{self.register(64, 'bu')}, {{{', '.join(parts)}}}]"
+        if code == "gv":
+            count = 4 if "3d" in modifiers else 2 if {"2d", "a2d"} & set(modifiers) else 1
+            return self.row_of(count, 32, "bf")
+        if code in ("dx", "sx"):
+            count = 2 if "v2" in modifiers else 4 if "v4" in modifiers else 1
+            return self.row_of(count, max(16, bits(types[0])), "bus")
+        if base in ("txq", "suq") and code == "m":
+            return f"[{self.register(64, 'b')}]"
+        return self.register(64, "bu") if code == "s64" else None
+
     def instruction(self, base, groups, is_types, operands, mutates):
         modifiers, types = [], []
         for (optional, names), is_type in zip(groups, is_types):
@@ -113,7 +143,8 @@ class Generator:
         codes = [c for c in operands.split() if c != "?"]
         if "?" in operands and self.rng.random() < 0.5:
             codes = operands.split("?")[0].split()
-        values = [self.fitting(c, types, c[0] in "st") for c in codes]
+        values = [self.of_texture(c, base, modifiers, types) or
+                  self.fitting(c, types, c[0] in "st") for c in codes]
         count = 2 if "v2" in modifiers else 4 if "v4" in modifiers else 0
         if count:
             if types and bits(types[0]) * count > 128:
@@ -124,13 +155,14 @@ class Generator:
                 values[k] = "{" + ", ".join(parts) + "}"
         if mutates and values:
             k = self.rng.randrange(len(values))
-            if codes[k] == "m":
-                values[k] = f"[{self.any_register()}]"
+            if codes[k] in ("m", "tx"):
+                values[k] = f"[{self.any_register()}{values[k][values[k].find(','):-1]}]" \
+                    if codes[k] == "tx" else f"[{self.any_register()}]"
             elif not values[k].startswith("{"):
                 may_be_literal = codes[k][0] in "st" and codes[k] != "sp"
                 values[k] = self.literal() if may_be_literal and self.rng.random() < 0.3 \
                     else self.any_register()
-        if len(types) < 2:
+        if len(types) < 2 and base not in ONE_ORDER:
             first = 1 if self.has_first else 0
             rest = modifiers[first:]
             self.rng.shuffle(rest)

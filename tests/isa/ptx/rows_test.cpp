@@ -258,6 +258,28 @@ TEST_CASE("logic, shifts and bit fields") {
       c += static_cast<U>(sext(a >> 8 * i & 255, 8) * static_cast<S>(b >> 8 * i & 255));
     return c;
   });
+  // Differences of bytes, each or their sum.
+  const auto apart = [](U a, U b, int i) {
+    const S d = static_cast<S>(a >> 8 * i & 255) - static_cast<S>(b >> 8 * i & 255);
+    return static_cast<U>(d < 0 ? -d : d);
+  };
+  check("vabsdiff4.u32.u32.u32.add %D, %A, %B, %C;", "rrrr", [=](U a, U b, U c) {
+    for (int i = 0; i < 4; ++i) c += apart(a, b, i);
+    return c;
+  });
+  check("vabsdiff4.u32.u32.u32 %D, %A, %B, %C;", "rrrr", [=](U a, U b, U) {
+    U d = 0;
+    for (int i = 0; i < 4; ++i) d |= apart(a, b, i) << 8 * i;
+    return d;
+  });
+  check("vabsdiff4.u32.s32.s32.add %D, %A, %B, %C;", "rrrr", [](U a, U b, U c) {
+    for (int i = 0; i < 4; ++i) {
+      const Wide d = Wide{static_cast<S>(sext(a >> 8 * i & 255, 8))} -
+                     static_cast<S>(sext(b >> 8 * i & 255, 8));
+      c += static_cast<U>(d < 0 ? -d : d);
+    }
+    return c;
+  });
 }
 
 TEST_CASE("integer comparisons and selections") {
@@ -304,6 +326,8 @@ TEST_CASE("integer comparisons and selections") {
   check("set.hi.f32.u32 %D, %A, %B;", "rrr", [](U a, U b, U) { return a > b ? 0x3f800000 : U{0}; });
   check("slct.b64.s32 %D, %A, %B, %C;", "dddr",
         [](U a, U b, U c) { return sext(c, 32) >= 0 ? a : b; });
+  check("xor.pred %D, %A, -1;\nand.pred %D, %D, 1;\nor.pred %D, 0, %D;", "pp",
+        [](U a, U, U) { return a ^ 1; });
   check("and.pred %D, %A, !%B;\nor.pred %D, %D, %C;\nnot.pred %D, %D;", "pppp",
         [](U a, U b, U c) { return U{!((a && !b) || c)}; });
 }

@@ -59,21 +59,52 @@ class Programs:
         build(["strip", path])
         return path
 
+    def toolkit(self):
+        return pathlib.Path(os.path.realpath(self.nvcc)).parent.parent
+
+    def stubs(self):
+        """The folder of the toolkit's stand-in for libcuda.so, which programs are linked with."""
+        for stub in ("lib64/stubs", "targets/x86_64-linux/lib/stubs"):
+            if (self.toolkit() / stub / "libcuda.so").exists():
+                return self.toolkit() / stub
+        return None
+
+    def nvrtc(self, runtime):
+        """A program that compiles its kernels; nothing where the toolkit lacks libraries."""
+        libraries = self.toolkit() / "lib64"
+        if self.stubs() is None or not (libraries / "libnvrtc.so").exists():
+            print("without the program of NVRTC: the toolkit has no libnvrtc or stub of libcuda")
+            return None
+        program = self.folder / f"nvrtc-{runtime}"
+        of_runtime = ["-lcudart"] if runtime == "shared" else \
+            ["-lcudart_static", "-lrt", "-ldl", "-lpthread"]
+        build(["g++", "-std=c++17", f"-I{self.toolkit() / 'include'}", SOURCES / "nvrtc.cpp",
+               f"-L{self.stubs()}", "-lcuda", f"-L{libraries}", *of_runtime, "-lnvrtc",
+               f"-Wl,-rpath,{libraries}", "-o", program])
+        return program
+
+    def static_nvrtc(self):
+        """A program that carries NVRTC, or what looks so."""
+        if self.stubs() is None:
+            return None
+        program = self.folder / "nvrtc-inside"
+        build(["g++", "-std=c++17", "-O1", f"-I{self.toolkit() / 'include'}",
+               SOURCES / "nvrtc_inside.cpp", f"-L{self.stubs()}", "-lcuda", "-o", program])
+        return program
+
     def driver(self):
         """The program of the driver API and its arguments; nothing where it cannot be linked."""
         kernels = SOURCES / "driver_kernels.cu"
         ptx, fat = self.folder / "k.ptx", self.folder / "k.fatbin"
         build([self.nvcc, "-arch=compute_80", "-ptx", kernels, "-o", ptx])
         build([self.nvcc, "-arch=sm_80", "-fatbin", kernels, "-o", fat])
-        toolkit = pathlib.Path(os.path.realpath(self.nvcc)).parent.parent
-        for stub in ("lib64/stubs", "targets/x86_64-linux/lib/stubs"):
-            if (toolkit / stub / "libcuda.so").exists():
-                program = self.folder / "driver"
-                build(["g++", "-std=c++17", f"-I{toolkit / 'include'}", SOURCES / "driver.cpp",
-                       f"-L{toolkit / stub}", "-lcuda", "-o", program])
-                return [program, ptx, fat]
-        print("without the driver's program: the toolkit has no stub of libcuda.so")
-        return None
+        if self.stubs() is None:
+            print("without the driver's program: the toolkit has no stub of libcuda.so")
+            return None
+        program = self.folder / "driver"
+        build(["g++", "-std=c++17", f"-I{self.toolkit() / 'include'}", SOURCES / "driver.cpp",
+               f"-L{self.stubs()}", "-lcuda", "-o", program])
+        return [program, ptx, fat]
 
     def expect_fine(self, program, *arguments):
         done = self.run(program, *arguments)

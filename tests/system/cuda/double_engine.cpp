@@ -50,6 +50,15 @@ class DoubleEngine final : public KernelEngine {
   }
   void unload(Module module) override { delete static_cast<Text*>(module); }
 
+  std::vector<std::string> kernel_names(Module module) override {
+    const std::string& ptx = static_cast<Text*>(module)->ptx;
+    const std::regex form(R"(\.entry (\w+)\()");
+    std::vector<std::string> names;
+    for (std::sregex_iterator at(ptx.begin(), ptx.end(), form), end; at != end; ++at)
+      names.push_back((*at)[1]);
+    return names;
+  }
+
   std::unique_ptr<KernelFacts> find_kernel(Module module, std::string_view name) override {
     const std::string& ptx = static_cast<Text*>(module)->ptx;
     const size_t begin = ptx.find(".entry " + std::string(name) + "(");

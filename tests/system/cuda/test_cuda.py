@@ -33,6 +33,45 @@ def test_other_builds(p):
         p.expect_fine(*driver)
 
 
+def test_nvrtc(p):
+    """Kernels that programs compile, machine code asked for or not; nothing is said of NVRTC."""
+    for runtime in ("shared", "static"):
+        program = p.nvrtc(runtime)
+        if program is not None:
+            done = p.expect_fine(program)
+            check("not supported" not in done.stderr, f"nvrtc: {done.stderr}")
+    program = p.static_nvrtc()
+    if program is not None:
+        p.expect_fine(program)
+
+
+def test_device_launches(p):
+    """Kernels that launch kernels: their order, what they hand over; counts; faults."""
+    made = p.object_of("launching", "-rdc=true")
+    for runtime in ("static", "shared"):
+        program = p.link(f"launching-{runtime}", [made], "-rdc=true", "-cudart", runtime,
+                         "-lcudadevrt")
+        p.expect_fine(program)
+    stats = p.folder / "launching.json"
+    done = p.run(program, options=["--stats", str(stats), "--list-launches"])
+    found = json.loads(stats.read_text())
+    launches = {k["name"]: k["launches"] for k in found["kernels"]}
+    check(launches["loop(int*, int)"] == 500 and launches["nested(Log*, int, int)"] == 10 and
+          launches["leaf(Log*, int)"] == 7, f"launches: {launches}")
+    check(found["launches"] == sum(launches.values()) ==
+          done.stderr.count("gpusim cuda: launch "), "all launches are counted and listed")
+    check("launch 2: nested(Log*, int, int) grid 1x1x1 block 1x1x1, by a kernel of launch 1:"
+          in done.stderr, f"lines of launches: {done.stderr[:2000]}")
+    check(found["device"].startswith("NVIDIA A100"), f"device: {found['device']}")
+    done = p.run(program, "astray")
+    check("an illegal memory access" in done.stdout and "kernel '_Z6astrayPi'" in done.stderr and
+          "399999936 bytes behind the end of device memory of 64 bytes" in done.stderr,
+          f"astray: {done.stdout}{done.stderr}")
+    done = p.run(program, "astray", options=["--check=memory"])
+    check("launch 2: out of bounds: kernel 'astray(int*)'" in done.stderr,
+          f"astray, checked: {done.stderr}")
+
+
 def test_statistics(p, backend):
     stats = p.folder / "stats.json"
     program = p.folder / "basic-static"
@@ -75,6 +114,8 @@ def main():
     p, gpusim, backend = from_command_line(__doc__)
     test_self_checking(p)
     test_other_builds(p)
+    test_nvrtc(p)
+    test_device_launches(p)
     test_statistics(p, backend)
     test_status_and_output(p)
     test_refusals(p, gpusim)

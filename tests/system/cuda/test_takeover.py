@@ -52,7 +52,7 @@ def main():
             program = p.link(f"{name}-{runtime}", [made], "-cudart", runtime)
             done = p.expect_fine(program)
             if name == "api":
-                check(done.stderr.count("cudaMallocArray is not supported") == 1,
+                check(done.stderr.count("cudaImportExternalMemory is not supported") == 1,
                       f"api: the function that is lacking is not named:\n{done.stderr}")
             check(f"launch 1: {'fill(int*, int)' if name == 'api' else 'add_to'}" in done.stderr,
                   f"{name}: no line for its first launch:\n{done.stderr}")

@@ -193,7 +193,7 @@ class Kernels(unittest.TestCase):
         cases = [
             (["--grid", "1"], "--entry says which of its kernels"),
             (["--entry", "nobody"], "no kernel 'nobody'; there are: saxpy, textured"),
-            (["--entry", "textured"], "instruction 'tex' is not supported"),
+            (["--entry", "textured"], "use texture and surface objects"),
             (["--entry", "saxpy"], "has 4 parameters, and there are 0 --arg"),
             (["--entry", "saxpy", "--grid", "0"], "--grid 0: expected X, X,Y or X,Y,Z"),
             (["--entry", "saxpy", "--block", "2,3,4,5"], "--block 2,3,4,5: expected"),

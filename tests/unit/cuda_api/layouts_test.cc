@@ -13,7 +13,7 @@ namespace gpusim::cuda_api {
 #define SAME_SIZE(ours, theirs) CHECK(sizeof(ours) == sizeof(theirs))
 #define SAME_PLACE(ours, field, theirs, their_field)             \
   CHECK(offsetof(ours, field) == offsetof(theirs, their_field)); \
-  CHECK(sizeof(ours::field) == sizeof(theirs::their_field))
+  CHECK(sizeof(ours{}.field) == sizeof(theirs{}.their_field))
 
 TEST_CASE("properties of devices") {
   SAME_SIZE(DeviceProp, cudaDeviceProp);
@@ -56,6 +56,45 @@ TEST_CASE("what launches and copies take") {
   CHECK(kAttributeClusterDimension == static_cast<int>(cudaLaunchAttributeClusterDimension));
 }
 
+TEST_CASE("arrays, textures and surfaces") {
+  SAME_SIZE(ChannelFormatDesc, cudaChannelFormatDesc);
+  SAME_SIZE(ResourceDesc, cudaResourceDesc);
+  SAME_PLACE(ResourceDesc, resource, cudaResourceDesc, res);
+  SAME_PLACE(ResourceDesc, resource.linear.size_bytes, cudaResourceDesc, res.linear.sizeInBytes);
+  SAME_PLACE(ResourceDesc, resource.pitched.width, cudaResourceDesc, res.pitch2D.width);
+  SAME_PLACE(ResourceDesc, resource.pitched.pitch_bytes, cudaResourceDesc,
+             res.pitch2D.pitchInBytes);
+  SAME_PLACE(ResourceDesc, flags, cudaResourceDesc, flags);
+  SAME_SIZE(TextureDesc, cudaTextureDesc);
+  SAME_PLACE(TextureDesc, read_mode, cudaTextureDesc, readMode);
+  SAME_PLACE(TextureDesc, border_color, cudaTextureDesc, borderColor);
+  SAME_PLACE(TextureDesc, mipmap_level_bias, cudaTextureDesc, mipmapLevelBias);
+  SAME_PLACE(TextureDesc, seamless_cubemap, cudaTextureDesc, seamlessCubemap);
+  SAME_SIZE(ResourceViewDesc, cudaResourceViewDesc);
+  SAME_PLACE(ResourceViewDesc, last_layer, cudaResourceViewDesc, lastLayer);
+  SAME_SIZE(ResourceViewDesc, CUDA_RESOURCE_VIEW_DESC);
+  SAME_SIZE(DriverArray, CUDA_ARRAY_DESCRIPTOR);
+  SAME_PLACE(DriverArray, channels, CUDA_ARRAY_DESCRIPTOR, NumChannels);
+  SAME_SIZE(DriverArray3D, CUDA_ARRAY3D_DESCRIPTOR);
+  SAME_PLACE(DriverArray3D, flags, CUDA_ARRAY3D_DESCRIPTOR, Flags);
+  SAME_SIZE(DriverCopy2D, CUDA_MEMCPY2D);
+  SAME_PLACE(DriverCopy2D, to.device, CUDA_MEMCPY2D, dstDevice);
+  SAME_PLACE(DriverCopy2D, height, CUDA_MEMCPY2D, Height);
+  SAME_SIZE(DriverCopy3D, CUDA_MEMCPY3D);
+  SAME_PLACE(DriverCopy3D, from.height, CUDA_MEMCPY3D, srcHeight);
+  SAME_PLACE(DriverCopy3D, to.array, CUDA_MEMCPY3D, dstArray);
+  SAME_PLACE(DriverCopy3D, depth, CUDA_MEMCPY3D, Depth);
+  SAME_SIZE(DriverResourceDesc, CUDA_RESOURCE_DESC);
+  SAME_PLACE(DriverResourceDesc, resource.linear.size_bytes, CUDA_RESOURCE_DESC,
+             res.linear.sizeInBytes);
+  SAME_PLACE(DriverResourceDesc, resource.pitched.pitch_bytes, CUDA_RESOURCE_DESC,
+             res.pitch2D.pitchInBytes);
+  SAME_PLACE(DriverResourceDesc, flags, CUDA_RESOURCE_DESC, flags);
+  SAME_SIZE(DriverTextureDesc, CUDA_TEXTURE_DESC);
+  SAME_PLACE(DriverTextureDesc, flags, CUDA_TEXTURE_DESC, flags);
+  SAME_PLACE(DriverTextureDesc, border_color, CUDA_TEXTURE_DESC, borderColor);
+}
+
 TEST_CASE("results") {
   struct Pair {
     const char* name;
@@ -70,6 +109,9 @@ TEST_CASE("results") {
         RESULT(kInvalidConfiguration, cudaErrorInvalidConfiguration),
         RESULT(kInvalidPitchValue, cudaErrorInvalidPitchValue),
         RESULT(kInvalidSymbol, cudaErrorInvalidSymbol),
+        RESULT(kInvalidChannelDescriptor, cudaErrorInvalidChannelDescriptor),
+        RESULT(kInvalidFilterSetting, cudaErrorInvalidFilterSetting),
+        RESULT(kInvalidNormSetting, cudaErrorInvalidNormSetting),
         RESULT(kInvalidMemcpyDirection, cudaErrorInvalidMemcpyDirection),
         RESULT(kMissingConfiguration, cudaErrorMissingConfiguration),
         RESULT(kInvalidDeviceFunction, cudaErrorInvalidDeviceFunction),

@@ -221,9 +221,9 @@ void test_pools() {
 }
 
 void test_lacking() {
-  cudaArray_t array = nullptr;
-  const cudaChannelFormatDesc form{32, 0, 0, 0, cudaChannelFormatKindFloat};
-  CHECK(cudaMallocArray(&array, &form, 16, 16) == cudaErrorNotSupported);
+  cudaExternalMemory_t memory = nullptr;
+  const cudaExternalMemoryHandleDesc form{};
+  CHECK(cudaImportExternalMemory(&memory, &form) == cudaErrorNotSupported);
 }
 
 int main() {

@@ -1,0 +1,97 @@
+#include "host/ptx/device_launches.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "translator/ptx/memory_map.h"
+
+namespace gpusim::ptx {
+namespace {
+
+// Addresses only, until they are written.
+constexpr uint64_t kBufferBytes = uint64_t{1} << 30;
+constexpr uint64_t kAlign = 64;
+// cuda_device_runtime_api.h: cudaStreamTailLaunch. All other streams keep their order.
+constexpr uint64_t kTailStream = 3;
+constexpr uint64_t kFirstHandle = 0x1000;
+
+uint32_t param_bytes(const Function& kernel) {
+  uint64_t at = 0;
+  for (const Variable& p : kernel.params) at = (at + p.align - 1) / p.align * p.align + p.size;
+  return static_cast<uint32_t>(at);
+}
+
+bool is_shape(const Dim3& grid, const Dim3& block) {
+  return grid.count() != 0 && grid.x <= 0x7fffffff && grid.y <= 65535 && grid.z <= 65535 &&
+         block.x <= 1024 && block.y <= 1024 && block.z <= 64 && block.count() != 0 &&
+         block.count() <= 1024;
+}
+
+}  // namespace
+
+DeviceLaunches::DeviceLaunches(ProcessMemory& memory) : buffers_(kBufferBytes) {
+  memory.add(buffers_.address(), buffers_.size_bytes(), kRead | kWrite,
+             {"parameters of launches by kernels"});
+}
+
+void DeviceLaunches::begin() {
+  const std::lock_guard lock(mutex_);
+  used_bytes_ = 0;
+  prepared_.clear();
+  waiting_.clear();
+}
+
+uint64_t DeviceLaunches::parameter_buffer(std::span<const Function* const> kernels, uint64_t kernel,
+                                          Dim3 grid, Dim3 block, uint32_t shared_bytes) {
+  const uint64_t number = (kernel - kKernelBase) / kKernelUnit;
+  if (kernel < kKernelBase || kernel % kKernelUnit != 0 || number >= kernels.size() ||
+      !is_shape(grid, block))
+    return 0;
+  DeviceWork work{.kernel = kernels[number],
+                  .grid = grid,
+                  .block = block,
+                  .shared_bytes = shared_bytes,
+                  .param_bytes = param_bytes(*kernels[number])};
+  const uint64_t size = std::max<uint64_t>(1, work.param_bytes);
+  const std::lock_guard lock(mutex_);
+  if (size > kBufferBytes - used_bytes_) return 0;
+  work.params = buffers_.address() + used_bytes_;
+  used_bytes_ = std::min(kBufferBytes, (used_bytes_ + size + kAlign - 1) / kAlign * kAlign);
+  prepared_[work.params] = work;
+  return work.params;
+}
+
+bool DeviceLaunches::launch(uint64_t buffer, uint64_t stream, uint64_t cta) {
+  const std::lock_guard lock(mutex_);
+  const auto found = prepared_.find(buffer);
+  if (found == prepared_.end()) return false;
+  DeviceWork work = found->second;
+  prepared_.erase(found);
+  work.cta = cta;
+  work.is_tail = stream == kTailStream;
+  waiting_.push_back(work);
+  return true;
+}
+
+void DeviceLaunches::add(const DeviceWork& work) {
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back(work);
+}
+
+uint64_t DeviceLaunches::make_handle() {
+  const std::lock_guard lock(mutex_);
+  return kFirstHandle + ++handles_;
+}
+
+std::vector<DeviceWork> DeviceLaunches::take() {
+  const std::lock_guard lock(mutex_);
+  std::vector<DeviceWork> all;
+  all.swap(waiting_);
+  // A block's own order is kept; which block came first is no matter of chance.
+  std::stable_sort(all.begin(), all.end(), [](const DeviceWork& a, const DeviceWork& b) {
+    return std::pair(a.is_tail, a.cta) < std::pair(b.is_tail, b.cta);
+  });
+  return all;
+}
+
+}  // namespace gpusim::ptx
