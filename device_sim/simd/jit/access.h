@@ -451,6 +451,55 @@ class AccessEmitter : protected AffineEmitter {
     });
   }
 
+  // Steps `i` and `i` + 1, before `end`, access the halves of 16 bytes: vectors of the guest are two
+  // words each. Processors gather and scatter word by word; both halves at once take half as long.
+  bool is_pair(size_t i, size_t end) const {
+    if (i + 1 >= end || trace_.partial) return false;
+    const Uop &u = uop(i), &v = uop(i + 1);
+    const auto fits = [this](size_t k) {
+      const AccessInfo access = access_info(uop(k).op);
+      return plan(k).scattered && step(k).side == Side::kNone && access.size == 8 &&
+             access.mode == AddressMode::kImmediate;
+    };
+    const bool loads = is_load(shape_of(u)), stores = is_store(shape_of(u));
+    return (loads || stores) && is_load(shape_of(v)) == loads && is_store(shape_of(v)) == stores &&
+           fits(i) && fits(i + 1) && u.a == v.a && v.imm == u.imm + 8 && !(loads && u.d == v.a);
+  }
+  void emit_pair(size_t i) {
+    const bool loads = is_load(shape_of(uop(i)));
+    const Value64 at = emit_addresses(i, *chunk_);
+    const x86::Gp delta = delta_of(i);
+    if (loads && plan_.loops) emit_prefetch(i, delta, at);
+    std::array<Value64, 2> values;
+    if (!loads)
+      for (size_t k = 0; k < 2; ++k)
+        values[k] = chunk_->template get<Wide64>(uop(i + k).d, plan(i + k).d_kind);
+    for (size_t h = 0; h < 2; ++h) {
+      const x86::Mem addresses = element_space(0);
+      isa_.store(addresses, at.r[h]);
+      const std::array<Reg, 2> both = {isa_.fresh(), isa_.fresh()};  // of even lanes, of odd ones
+      if (!loads) {
+        cc_.vpunpcklqdq(both[0], values[0].r[h], values[1].r[h]);
+        cc_.vpunpckhqdq(both[1], values[0].r[h], values[1].r[h]);
+      }
+      for (int k = 0; k < kLanesOfHalf; ++k) {
+        const x86::Gp address = cc_.newUInt64();
+        cc_.mov(address, addresses.cloneAdjusted(8 * k).cloneResized(8));
+        const x86::Mem place = x86::ptr(delta, address, 0, static_cast<int32_t>(displacement(i)));
+        const Reg& z = both[static_cast<size_t>(k % 2)];
+        if (loads) isa_.load_part(z, place, k / 2);
+        else isa_.store_part(place, z, k / 2);
+      }
+      if (!loads) continue;
+      for (size_t k = 0; k < 2; ++k) values[k].r[h] = isa_.fresh();
+      cc_.vpunpcklqdq(values[0].r[h], both[0], both[1]);
+      cc_.vpunpckhqdq(values[1].r[h], both[0], both[1]);
+    }
+    if (!loads) return;
+    put_wide(i, values[0]);
+    put_wide(i + 1, values[1]);
+  }
+
   void emit_gather(size_t i) {
     const Uop& u = uop(i);
     const AccessInfo access = access_info(u.op);
@@ -508,12 +557,16 @@ class AccessEmitter : protected AffineEmitter {
                 });
     }
   }
+  // Where registers are laid down to be looked at element by element.
+  x86::Mem element_space(int64_t offset) {
+    if (!elements_) elements_ = cc_.newStack(3 * Isa::kRegBytes, 64);
+    return elements_->cloneAdjusted(offset).cloneResized(Isa::kRegBytes);
+  }
   // There are no scatters of bytes and half words.
   void emit_single_stores(size_t i, const Value64& at, int size, const Reg& values) {
     constexpr int kValues = 2 * Isa::kRegBytes;
-    if (!elements_) elements_ = cc_.newStack(3 * Isa::kRegBytes, 64);
     const auto part = [&](int64_t offset, uint32_t bytes) {
-      return elements_->cloneAdjusted(offset).cloneResized(bytes);
+      return element_space(offset).cloneResized(bytes);
     };
     for (int h = 0; h < 2; ++h)
       isa_.store(part(Isa::kRegBytes * h, Isa::kRegBytes), at.r[static_cast<size_t>(h)]);

@@ -365,6 +365,16 @@ struct Avx2 final : Emitter {
     }
   }
 
+  // 16 bytes of a register. Part 0 comes first: loading it clears the others.
+  void load_part(const Reg& y, const x86::Mem& from, int part) {
+    if (part == 0) cc.vmovdqu(y.xmm(), from);
+    else cc.vinserti128(y, y, from, part);
+  }
+  void store_part(const x86::Mem& to, const Reg& y, int part) {
+    if (part == 0) cc.vmovdqu(to, y.xmm());
+    else cc.vextracti128(to, y, part);
+  }
+
   void load_half(const Reg& y, const x86::Mem& from) { cc.vmovdqu(y.xmm(), from); }
   void store_half(const x86::Mem& to, const Reg& y) { cc.vmovdqu(to, y.xmm()); }
 

@@ -235,6 +235,16 @@ struct Avx512 final : Emitter {
       cc.k(k).vpscatterqd(x86::ptr(delta, at, 0, displacement), z.ymm());
   }
 
+  // 16 bytes of a register. Part 0 comes first: loading it clears the others.
+  void load_part(const Reg& z, const x86::Mem& from, int part) {
+    if (part == 0) cc.vmovdqu32(z.xmm(), from);
+    else cc.vinserti32x4(z, z, from, part);
+  }
+  void store_part(const x86::Mem& to, const Reg& z, int part) {
+    if (part == 0) cc.vmovdqu32(to, z.xmm());
+    else cc.vextracti32x4(to, z, part);
+  }
+
   void load_half(const Reg& z, const x86::Mem& from) { cc.vmovdqu32(z.ymm(), from); }
   void store_half(const x86::Mem& to, const Reg& z) { cc.vmovdqu32(to, z.ymm()); }
 

@@ -304,8 +304,11 @@ class Translation : private SideEmitter<Isa> {
     else cc_.xor_(lane, lane);
     cc_.bind(loop);
     if (trace_.partial) load_masks(lane, next);
-    for (size_t i = begin; i < end; ++i)
-      if (is_vector(i)) emit_vector_step(i);
+    for (size_t i = begin; i < end; ++i) {
+      if (!is_vector(i)) continue;
+      if (this->is_pair(i, end)) this->emit_pair(i++);
+      else emit_vector_step(i);
+    }
     chunk.store_rows();
     cc_.bind(next);
     if (descending) {

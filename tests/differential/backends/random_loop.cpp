@@ -662,6 +662,7 @@ class Generator {
       case 0:
         return emit_own_element(store);
       case 1:
+        if (rng_.once_in(3)) return emit_own_vector(store);
         return emit_own_cell(random_access(store));
       case 2:
         return emit_permuted(store);
@@ -692,6 +693,22 @@ class Generator {
     if (rng_.coin()) return emit_direct(access, slot(kCell), rng_.below(56));
     emit_index(rng_.coin() ? 7 : 3);
     emit_indexed(access, slot(kCell), rng_.below(4));
+  }
+  // 16 bytes, word by word.
+  void emit_own_vector(bool store) {
+    const Access word = random_access(store, 3);
+    Slot base = slot(kCell);
+    uint64_t offset = rng_.below(49);
+    if (rng_.coin()) {
+      base = slot(kAddress);
+      offset = 0;
+      emit_index(3);
+      emit({.op = Op::add_lsl64, .d = base, .a = slot(kCell), .b = slot(kIndex), .imm = 4});
+    }
+    const Slot first = store ? stored() : loaded();
+    const Slot second = store ? stored() : loaded();
+    emit({.op = word.op, .d = first, .a = base, .imm = offset});
+    emit({.op = word.op, .d = second, .a = base, .imm = offset + 8});
   }
   // In each phase cores permute the elements of another part of a plane.
   void emit_permuted(bool store) {
