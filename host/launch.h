@@ -1,6 +1,6 @@
 // What started this process together with others: mpirun, srun, a job array of Slurm, or nobody.
 // Their environment variables say so; no library of theirs is needed
-// (docs/adr/0048-studies-on-many-machines.md).
+// (docs/adr/0049-studies-on-many-machines.md).
 #pragma once
 #include <cstdint>
 #include <functional>
