@@ -159,7 +159,8 @@ MemoryPlan plan_private(const Extent& image, const Extent& writable, const PlanR
     window = wish;
   } else {
     const uint64_t budget = request.memory_is_real ? 4 * kGiB : 16 * kGiB;
-    const uint64_t share = budget / power_of_two_above(request.cores);
+    const uint64_t share =
+        budget / power_of_two_above(request.all_cores ? request.all_cores : request.cores);
     window = std::max(window, std::min(share, 256 * kMiB));
     while (base + window > layout.end && window / 2 >= least) window /= 2;
   }
@@ -214,6 +215,8 @@ MemoryPlan plan_memory(const Module& module, const PlanRequest& request) {
                         ? plan_shared(image, request, layout)
                         : plan_private(image, writable, request, layout);
   plan.config.cores = request.cores;
+  plan.first_core = request.first_core;
+  plan.all_cores = request.all_cores;
   plan.config.memory_model = request.model;
   if (module.is_dynamic()) {
     plan.code_room = room_for_code(plan, image);

@@ -18,18 +18,24 @@ namespace gpusim::host {
 struct PlanRequest {
   MemoryModel model = MemoryModel::kShared;
   uint32_t cores = 1;
+  // Where they are a part of a machine's cores: the first one's number, and how many there are in
+  // all. 0: these are all.
+  uint32_t first_core = 0, all_cores = 0;
   uint64_t memory_size_bytes = 0;  // 0: automatic
   uint64_t stack_size_bytes = 0;   // 0: automatic
   bool memory_is_real = false;     // the backend allocates at once what it reserves (cuda)
 };
 
 struct MemoryPlan {
-  MachineConfig config;           // model, cores and zones
+  MachineConfig config;                    // model, cores and zones
+  uint32_t first_core = 0, all_cores = 0;  // as asked for
   uint64_t heap_start = 0;        // the first program break: page after the image, or later
   uint64_t code_room = 0;         // bytes before it, behind the image of a dynamic program
   uint64_t heap_limit = 0;        // end of the room for heap and mappings
   uint64_t stack_size_bytes = 0;  // mapped bytes below stack_top
 
+  // Of the whole machine, which others may run a part of.
+  uint32_t machine_cores() const { return all_cores != 0 ? all_cores : config.cores; }
   uint64_t stack_top(uint32_t core) const;
   uint64_t stack_bottom(uint32_t core) const { return stack_top(core) - stack_size_bytes; }
 };

@@ -33,6 +33,12 @@ struct RunOptions {
   std::optional<std::string> argv0;       // none: program
   std::vector<std::string> environment;   // NAME=VALUE
   uint32_t cores = 1;
+  // Of a machine with private memory whose cores are shared out over several runs: these cores are
+  // part `number` (from 1) of so many. 0: this is the whole machine.
+  struct Part {
+    uint32_t number = 0, of = 0;
+    uint32_t first_core = 0, all_cores = 0;
+  } part;
   MemoryModel memory_model = MemoryModel::kShared;
   StartCores start = StartCores::kAuto;
   std::optional<std::string> entry;    // a function to call instead of the ELF's entry

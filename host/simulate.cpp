@@ -117,6 +117,8 @@ void print_energy(const RunSummary& s) {
 MemoryPlan new_plan(const RunOptions& options, const Module& module, const std::string& backend) {
   return plan_memory(module, {.model = options.memory_model,
                               .cores = options.cores,
+                              .first_core = options.part.first_core,
+                              .all_cores = options.part.all_cores,
                               .memory_size_bytes = options.memory_size_bytes,
                               .stack_size_bytes = options.stack_size_bytes,
                               .memory_is_real = traits_of(backend).is_on_device});
@@ -243,7 +245,8 @@ TranslateOptions translation_of(const RunOptions& options, TranslateOptions tran
 // A debugger's breakpoints change only what was translated.
 Translated translated_for(const RunOptions& options, const std::string& backend) {
   constexpr uint32_t kMostCoresOnDemand = 4096;
-  const bool is_whole = (options.cores > kMostCoresOnDemand && options.gdb_address.empty()) ||
+  const uint32_t cores = options.part.of != 0 ? options.part.all_cores : options.cores;
+  const bool is_whole = (cores > kMostCoresOnDemand && options.gdb_address.empty()) ||
                         traits_of(backend).is_on_device;
   return is_whole ? Translated::kWhole : Translated::kOnDemand;
 }
@@ -498,6 +501,14 @@ RunSummary Simulation::summarise(const RunResult& result, double seconds) {
   if (options_.per_core)
     for (uint32_t core = 0; core < options_.cores; ++core)
       summary.per_core.push_back(control_->tallies().of_core(*backend_, core));
+  if (options_.part.of != 0)
+    summary.part = {.number = options_.part.number,
+                    .of = options_.part.of,
+                    .first_core = options_.part.first_core,
+                    .all_cores = options_.part.all_cores,
+                    .program_hash = hash_of_file(options_.program)[0],
+                    .call = options_.entry ? options_.call_args : options_.program_args,
+                    .entry = options_.entry.value_or("")};
   observers_.summarise(summary);
   if (summary.exit_status == 0 && summary.races && !summary.races->races.empty())
     summary.exit_status = kExitRaces;

@@ -435,10 +435,10 @@ void start_as_call(Backend& backend, Translator& translator, const MemoryPlan& p
         words.push_back({{v.bits}});
         break;
       case CallValue::Kind::kCore:
-        words.push_back({{0, 1}});
+        words.push_back({{plan.first_core, 1}});
         break;
       case CallValue::Kind::kCores:
-        words.push_back({{plan.config.cores}});
+        words.push_back({{plan.machine_cores()}});
         break;
     }
   }

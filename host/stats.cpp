@@ -145,10 +145,18 @@ Json stats_json(const RunSummary& s) {
                  {"fault_reports", fault_reports_json(s.stop_reports)},
                  {"functions", parts_json("function", s.profile.functions)},
                  {"lines", parts_json("line", s.profile.lines)}};
+  if (s.part.of != 0)
+    object["part"] = {{"number", s.part.number},
+                      {"of", s.part.of},
+                      {"first_core", s.part.first_core},
+                      {"all_cores", s.part.all_cores},
+                      {"program_hash", fmt::format("{:016x}", s.part.program_hash)},
+                      {"entry", s.part.entry},
+                      {"call", s.part.call}};
   if (!s.per_core.empty()) {
     Json list = Json::array();
     for (size_t core = 0; core < s.per_core.size(); ++core)
-      list.push_back({{"core", core},
+      list.push_back({{"core", s.part.first_core + core},
                       {"guest_instructions", sum(s.per_core[core])},
                       {"classes", classes_json(s.per_core[core])}});
     object["per_core"] = std::move(list);

@@ -53,6 +53,14 @@ struct RunSummary {
   std::shared_ptr<const chip::ChipReport> chip = {};
   std::shared_ptr<const races::RaceReport> races = {};
 
+  // Of a part of a machine's cores (RunOptions::Part); `of` 0: this is the whole.
+  struct Part {
+    uint32_t number = 0, of = 0, first_core = 0, all_cores = 0;
+    uint64_t program_hash = 0;  // parts of one machine run one program, with the same arguments
+    std::vector<std::string> call = {};
+    std::string entry = {};
+  } part = {};
+
   double mips() const;
 };
 

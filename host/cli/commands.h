@@ -20,6 +20,8 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
 void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, Action& action);
 // Likewise.
 void add_sweep_command(CLI::App& app, const std::vector<std::string>& guest_args, Action& action);
+// `merge`: statistics of parts of a machine.
+void add_merge_command(CLI::App& app, Action& action);
 void add_translate_command(CLI::App& app, Action& action);
 void add_disasm_command(CLI::App& app, Action& action);
 void add_info_command(CLI::App& app, Action& action);

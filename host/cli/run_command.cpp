@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <tuple>
 
 #include "device_sim/base/error.h"
 #include "host/cli/commands.h"
 #include "host/cli/run_config.h"
 #include "host/cli/strict_values.h"
 #include "host/console.h"
+#include "host/launch.h"
 #include "host/ptx/run_kernels.h"
 #include "host/run/watch.h"
 #include "host/simulate.h"
@@ -19,6 +21,7 @@ namespace {
 // As the command line gives them, before they are understood.
 struct RawRunOptions {
   RunOptions run;
+  std::string part;  // K/N or auto
   std::string memory = "shared", start = "auto", network = "none", entry, memory_size, stack_size,
       host_memory, check;
   std::vector<std::string> roots;
@@ -88,6 +91,58 @@ void check_resume(const CLI::App& command, const std::vector<std::string>& guest
     throw Error("--resume goes on with what the run had: no arguments after --");
 }
 
+// --part K/N, or auto.
+void understand_part(const CLI::App& command, const std::string& text, RunOptions& run) {
+  if (run.memory_model != MemoryModel::kPrivate)
+    throw Error("--part shares out cores that have nothing in common: only with --memory private");
+  for (const char* other : {"--caches", "--chip", "--checkpoint", "--core-file", "--devices",
+                            "--energy", "--gdb", "--plugin", "--power-trace", "--profile",
+                            "--resume", "--simulated-time", "--timeline", "--trace"})
+    if (command.get_option(other)->count() != 0)
+      throw Error(
+          fmt::format("{} looks at a whole machine: not with --part. What `gpusim merge` makes of "
+                      "the parts' statistics is for `gpusim energy estimate`, too",
+                      other));
+  RunOptions::Part& part = run.part;
+  if (text == "auto") {
+    std::tie(part.number, part.of) = part_of(this_launch());
+  } else {
+    const size_t slash = std::min(text.find('/'), text.size());
+    const auto number = [&](size_t from, size_t to) {
+      uint32_t value = 0;
+      const char* const end = text.data() + to;
+      const auto [stop, error] = std::from_chars(text.data() + std::min(from, to), end, value);
+      return error == std::errc{} && stop == end ? value : 0;
+    };
+    part.number = number(0, slash);
+    part.of = number(slash + 1, text.size());
+    if (part.number == 0 || part.number > part.of)
+      throw Error(
+          fmt::format("--part {}: expected K/N, the K-th of N parts, such as 1/16, or auto", text));
+  }
+  if (part.of > run.cores)
+    throw Error(fmt::format("--part {}/{}: {} cores have no {} parts", part.number, part.of,
+                            run.cores, part.of));
+  // Cores that would be in lockstep together stay together.
+  constexpr uint64_t kGroup = 64;
+  part.all_cores = run.cores;
+  const auto begin = [&](uint64_t k) {
+    const uint64_t core = k * part.all_cores / part.of;
+    if (k == part.of || part.all_cores < kGroup * part.of) return static_cast<uint32_t>(core);
+    return static_cast<uint32_t>(core / kGroup * kGroup);
+  };
+  part.first_core = begin(part.number - 1);
+  run.cores = begin(part.number) - part.first_core;
+  const std::string name = fmt::format("{}-of-{}", part.number, part.of);
+  if (const size_t at = run.stats_path.find("{part}"); at != std::string::npos)
+    run.stats_path.replace(at, 6, name);
+  else if (text == "auto" && !run.stats_path.empty())
+    throw Error(
+        fmt::format("--stats {}: each part needs a file of its own: write {{part}} where the name "
+                    "is to have {}",
+                    run.stats_path, name));
+}
+
 RunOptions understand(const CLI::App& command, RawRunOptions raw,
                       const std::vector<std::string>& guest_args) {
   RunOptions run = std::move(raw.run);
@@ -141,6 +196,7 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
     throw Error("--checkpoint-every and --checkpoint-stop need --checkpoint FILE");
   run.program_args = guest_args;
   run.memory_model = raw.memory == "private" ? MemoryModel::kPrivate : MemoryModel::kShared;
+  if (!raw.part.empty()) understand_part(command, raw.part, run);
   run.start = raw.start == "all"     ? StartCores::kAll
               : raw.start == "first" ? StartCores::kFirst
                                      : StartCores::kAuto;
@@ -210,6 +266,9 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                       "them");
   command->add_option("--cores", run.cores, "Simulated cores (1)")
       ->check(CLI::Range(1u, kMostCores));
+  command->add_option("--part", raw->part,
+                      "K/N: only the K-th of N parts of the cores, all with --memory private; "
+                      "auto: of mpirun, srun or a job array, as many as it has tasks");
   command->add_option("--memory", raw->memory, "shared: one address space; private: one per core")
       ->check(CLI::IsMember({"shared", "private"}));
   command

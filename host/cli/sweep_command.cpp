@@ -1,6 +1,7 @@
 // `gpusim sweep`: the same program on many numbers of cores. docs/sweep.md.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include "host/exit_status.h"
 #include "host/output_file.h"
 #include "host/sweep/chips.h"
+#include "host/sweep/runner.h"
 #include "host/sweep/study_page.h"
 
 namespace gpusim::host {
@@ -23,7 +25,7 @@ namespace fs = std::filesystem;
 
 struct SweepArguments {
   std::string program, folder, cores, name, entry, memory, scaling = "strong", energy, title,
-                                                           report, svg_folder;
+                                                           report, svg_folder, join;
   std::vector<std::string> backends, call, options, compare, chips, vary;
   uint32_t repeat = 0, threads = 0, jobs = 0;
   double timeout_seconds = -1;
@@ -90,6 +92,7 @@ Study study_of(const SweepArguments& a, const std::vector<std::string>& guest_ar
   if (!a.vary.empty()) study.vary.clear();
   for (const std::string& text : a.vary) study.vary.push_back(parse_varied_key("--vary", text));
   if (!a.backends.empty()) study.backends = a.backends;
+  study.backend_is_auto = std::ranges::find(study.backends, "auto") != study.backends.end();
   for (std::string& backend : study.backends) backend = backend_name(backend);
   if (a.repeat) study.repeat = a.repeat;
   if (a.threads) study.threads = a.threads;
@@ -154,30 +157,68 @@ int run_report(const SweepArguments& a) {
   return 0;
 }
 
-int run_sweep(const SweepArguments& a, const std::vector<std::string>& guest_args) {
-  if (!a.report.empty()) return run_report(a);
-  if (a.folder.empty()) throw Error("-o FOLDER is missing: where results go");
-  if (!a.compare.empty()) return run_compare(a);
-  if (a.program.empty())
-    throw Error("name a program, or a study file (.json, .toml); gpusim sweep --help");
-  const Study study = study_of(a, guest_args);
-  const StudyRun run = run_study(study, a.folder, GPUSIM_VERSION, a.runner);
+// What is to be said and written once a process has nothing left to do. Returns its exit status.
+int finish_sweep(const SweepArguments& a, const std::string& folder, const StudyRun& run) {
   if (run.interrupted) {
     console::err("gpusim: interrupted: {} of {} points are kept in {}; the same command goes on\n",
-                 run.kept + run.ran, run.wanted, a.folder);
+                 run.wanted - run.left, run.wanted, folder);
     return kExitInterrupted;
   }
-  StoredStudy stored = load_stored_study(a.folder);
+  for (const std::string& problem : run.problems) console::err("gpusim: {}\n", problem);
+  const int own_status = run.failed_here != 0 && !run.others_wait ? 1 : 0;
+  if (run.left != 0) {
+    if (a.runner.slurm_tasks != 0) {
+      console::err("gpusim: {} of {} points are not finished; the same command goes on with them\n",
+                   run.left, run.wanted);
+      return 1;
+    }
+    if (!a.runner.quiet)
+      console::err("gpusim: {} points ran here; others still run the last {} of {}\n", run.ran,
+                   run.left, run.wanted);
+    return own_status;
+  }
+  if (!run.reports) {
+    if (!a.runner.quiet)
+      console::err("gpusim: {} points ran here; all {} are finished\n", run.ran, run.wanted);
+    return own_status;
+  }
+  StoredStudy stored = load_stored_study(folder);
   stored.points = run.points;
   const auto results = put_together(std::move(stored), "");
-  write_results(*results, a.folder, a.svg_folder);
+  write_results(*results, folder, a.svg_folder);
   if (!a.runner.quiet)
     console::out("{}\n{} points ({} ran now), {} failed\npage: {}/index.html\n",
-                 results_text(*results), run.wanted, run.ran, run.failed, a.folder);
+                 results_text(*results), run.wanted, run.ran, run.failed, folder);
   if (run.failed != 0)
     console::err("gpusim: {} of {} points failed; --retry runs them again\n", run.failed,
                  run.wanted);
   return run.failed ? 1 : 0;
+}
+
+void check_join(const CLI::App& command, const std::vector<std::string>& guest_args) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    const bool is_known = name == "--join" || name == "--retry" || name == "--quiet" ||
+                          name == "--svg" || name == "--help";
+    if (option->count() != 0 && !is_known)
+      throw Error(fmt::format("--join FOLDER takes the study as it was begun: {} is not for it",
+                              option->get_name(false, false)));
+  }
+  if (!guest_args.empty())
+    throw Error("--join FOLDER takes the study as it was begun: no arguments after --");
+}
+
+int run_sweep(const SweepArguments& a, const std::vector<std::string>& guest_args) {
+  if (!a.report.empty()) return run_report(a);
+  if (!a.join.empty()) return finish_sweep(a, a.join, join_study(a.join, GPUSIM_VERSION, a.runner));
+  if (a.folder.empty()) throw Error("-o FOLDER is missing: where results go");
+  if (!a.compare.empty()) return run_compare(a);
+  if (a.program.empty())
+    throw Error("name a program, or a study file (.json, .toml); gpusim sweep --help");
+  if (!a.runner.sbatch.empty() && a.runner.slurm_tasks == 0)
+    throw Error("--sbatch OPTION is for the job of --slurm TASKS");
+  const Study study = study_of(a, guest_args);
+  return finish_sweep(a, a.folder, run_study(study, a.folder, GPUSIM_VERSION, a.runner));
 }
 
 }  // namespace
@@ -231,6 +272,15 @@ void add_sweep_command(CLI::App& app, const std::vector<std::string>& guest_args
       ->check(CLI::Range(0.0, 1e7));
   command->add_flag("--retry", a->runner.retry, "Run points that failed again");
   command->add_flag("--restart", a->runner.restart, "Forget the points that the folder holds");
+  command
+      ->add_option("--slurm", a->runner.slurm_tasks,
+                   "Hand the points to a job array of so many tasks, wait for it, and put "
+                   "results together")
+      ->check(CLI::Range(1u, 1000000u));
+  repeatable(command->add_option("--sbatch", a->runner.sbatch,
+                                 "Option of that job, as --sbatch=--time=2:00:00; repeatable"));
+  command->add_option("--join", a->join,
+                      "Help with the study that runs in this folder, from this or another machine");
   command->add_flag("--quiet", a->runner.quiet, "No progress, no summary");
   command->add_option("--report", a->report,
                       "Write results and page of this folder anew, with what it holds");
@@ -238,8 +288,11 @@ void add_sweep_command(CLI::App& app, const std::vector<std::string>& guest_args
                       "Write the page's charts to this folder, too: SVG, 88 mm wide, as papers "
                       "have columns");
   command->add_option("--compare", a->compare, "Two folders: a page with both")->expected(2);
-  command->callback([a, &guest_args, &action] {
-    action = [a, &guest_args] { return run_sweep(*a, guest_args); };
+  command->callback([a, command, &guest_args, &action] {
+    action = [a, command, &guest_args] {
+      if (!a->join.empty()) check_join(*command, guest_args);
+      return run_sweep(*a, guest_args);
+    };
   });
 }
 

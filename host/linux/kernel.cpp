@@ -37,7 +37,7 @@ Process& Kernel::process_of(uint32_t core) {
         number,
         AddressSpace(plan().heap_start - plan().code_room, plan().heap_limit, plan().heap_start),
         standard_files_, cwd_, Limits(plan().stack_size_bytes));
-  if (process->pid == 0) process->pid = kFirstPid + number;
+  if (process->pid == 0) process->pid = kFirstPid + plan().first_core + number;
   return *process;
 }
 

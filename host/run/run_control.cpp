@@ -71,7 +71,7 @@ uint64_t RunControl::wanted_slice_length() const {
   // Threads of one program wait for each other's system calls.
   constexpr uint64_t kOfThreads = 1 << 15;
   const uint64_t most = kernel_.starts_alone() && kernel_.alive() > 1 ? kOfThreads : 1 << 20;
-  return std::clamp<uint64_t>(of_all_cores / plan_.config.cores, std::min(least, most), most);
+  return std::clamp<uint64_t>(of_all_cores / plan_.machine_cores(), std::min(least, most), most);
 }
 
 RunResult RunControl::run() {
@@ -458,6 +458,7 @@ void RunControl::record(StopRecord stop) {
   const int status = stop.exit_status;
   const CallPlace place{.pc = stop.pc, .is_return = stop.pc_is_return};
   const CallStack stack = place.pc == 0 ? CallStack{} : call_frames().stack(core, place);
+  stop.core += plan_.first_core;  // what is told names cores of the whole machine
   stop.report = reports_.add(stop, stack, [&] { return call_frames().frames(stack); });
   result_.stops.push_back(std::move(stop));
   end_core(core, status);

@@ -147,9 +147,11 @@ ChipRun::Parts stored_numbers(const JsonObject& object) {
 double Point::work() const { return cycles() > 0 ? cycles() : static_cast<double>(busiest); }
 
 Json identity_json(const PointId& id, const Json& simulator) {
+  PointId asked = id;
+  asked.threads = id.threads_asked;
   return {{"simulator", simulator},
           {"program_sha256", id.one->program_sha256},
-          {"command", point_command(id, "")},
+          {"command", point_command(asked, "")},
           {"label", id.one->label},
           {"repeat", id.repeat}};
 }
@@ -236,7 +238,10 @@ Json point_json(const Point& p, const Json& identity) {
                {"max_rss_bytes", p.max_rss_bytes},
                {"load", p.load},
                {"others", p.others},
-               {"output", {{"bytes", p.output_bytes}, {"sha256", p.output_sha256}}}};
+               {"output", {{"bytes", p.output_bytes}, {"sha256", p.output_sha256}}},
+               {"machine", p.machine},
+               {"session", p.session},
+               {"claim", p.claim}};
   if (!p.ok()) return json;
   Json bins = Json::array();
   for (const Bin& b : p.bins)
@@ -295,6 +300,16 @@ Point point_of_json(const Json& json, const std::string& where) {
   const JsonObject output = object.object("output");
   output.read("bytes", p.output_bytes);
   output.read("sha256", p.output_sha256);
+  if (object.has("claim")) {  // points of gpusim before 2026-11-26 lack them
+    p.machine = object.get("machine");
+    if (!p.machine.is_null()) {
+      const JsonObject machine = object.object("machine");
+      for (const char* key : {"processor", "system"}) (void)machine.text_or(key, "");
+      for (const char* key : {"host_threads", "memory_bytes"}) (void)machine.number_or(key, 0);
+    }
+    object.read("session", p.session);
+    object.read("claim", p.claim);
+  }
   if (!p.ok()) return p;
   const JsonObject s = object.object("stats");
   s.read("isa", p.isa);

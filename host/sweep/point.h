@@ -24,9 +24,11 @@ struct PointId {
   const Case* one = nullptr;
   std::string backend;
   uint32_t cores = 0, repeat = 0;
-  uint32_t threads = 0;  // of the host
+  uint32_t threads = 0;        // of the host
+  uint32_t threads_asked = 0;  // 0: as many as this machine gives it
 };
-// All that a point's result depends on; `simulator`: as simulator_json().
+// All that a point's result depends on, the same on each machine that may run it; `simulator`: as
+// simulator_json().
 Json identity_json(const PointId& id, const Json& simulator);
 // "sobel-simd-64-1-0123abcd": a file's name without its ending. Different identities have
 // different names.
@@ -76,6 +78,9 @@ struct Point {
   uint32_t others = 0;  // points that ran beside it when it began
   uint64_t output_bytes = 0;
   std::string output_sha256;
+  Json machine;         // where it ran; none: not known
+  std::string session;  // what was started together with the process that ran it (Launch)
+  uint32_t claim = 0;   // the generation of that process's claim
 
   // Of statistics; 0 and empty for a point that failed.
   std::string isa, backend, device;

@@ -168,6 +168,25 @@ std::unique_ptr<Results> put_together(StoredStudy stored, const std::string& ene
   return results;
 }
 
+std::vector<OtherMachine> other_machines(const StoredStudy& stored) {
+  const auto is_same = [](const Json& a, const Json& b) {
+    return std::ranges::all_of(
+        std::initializer_list<const char*>{"processor", "memory_bytes", "system"},
+        [&](const char* key) { return a.value(key, Json()) == b.value(key, Json()); });
+  };
+  std::vector<OtherMachine> list;
+  for (const Point& p : stored.points) {
+    if (!p.machine.is_object() || is_same(p.machine, stored.machine)) continue;
+    const auto at = std::ranges::find_if(
+        list, [&](const OtherMachine& known) { return is_same(known.machine, p.machine); });
+    if (at != list.end())
+      ++at->points;
+    else
+      list.push_back({p.machine, 1});
+  }
+  return list;
+}
+
 std::string results_csv(const Results& results) {
   std::string text =
       "program,scaling,backend,cores,repetitions,status,guest_instructions,micro_ops,seconds,mips,"
@@ -305,10 +324,18 @@ Json results_json(const Results& results) {
                         {"status", p.status},
                         {"exit_status", p.exit_status},
                         {"message", p.message}});
-  return {{"schema", "gpusim-results-1"},      {"begun", stored.begun},
-          {"simulator", stored.simulator},     {"machine", stored.machine},
-          {"study", study_json(stored.study)}, {"curves", std::move(curves)},
-          {"failures", std::move(failures)}};
+  Json json = {{"schema", "gpusim-results-1"},
+               {"begun", stored.begun},
+               {"simulator", stored.simulator},
+               {"machine", stored.machine}};
+  for (const OtherMachine& other : other_machines(stored)) {
+    json["other_machines"].push_back(other.machine);
+    json["other_machines"].back()["points"] = other.points;
+  }
+  json["study"] = study_json(stored.study);
+  json["curves"] = std::move(curves);
+  json["failures"] = std::move(failures);
+  return json;
 }
 
 std::string results_text(const Results& results) {

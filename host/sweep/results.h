@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "energy/model.h"
-#include "host/sweep/runner.h"
 #include "host/sweep/scaling.h"
+#include "host/sweep/study_folder.h"
 
 namespace gpusim::sweep {
 
@@ -43,6 +43,14 @@ std::unique_ptr<Results> put_together(StoredStudy stored, const std::string& ene
 
 // The busiest core's share of the mean: 1 is perfect balance. 0 where nothing is known.
 double imbalance(const Point& point);
+
+// Where points ran beside the machine where the study began, and how many. How many host threads a
+// process had is no difference: that stands with each point.
+struct OtherMachine {
+  Json machine;
+  size_t points = 0;
+};
+std::vector<OtherMachine> other_machines(const StoredStudy& stored);
 
 std::string results_csv(const Results& results);
 // Curves and their points as a table of LaTeX (package booktabs).

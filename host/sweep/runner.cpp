@@ -1,186 +1,27 @@
 #include "host/sweep/runner.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <memory>
-#include <tuple>
+#include <thread>
 
 #include "device_sim/base/error.h"
-#include "device_sim/base/file.h"
-#include "device_sim/base/json_object.h"
-#include "device_sim/core/backend_traits.h"
-#include "host/output_file.h"
+#include "device_sim/core/backend.h"
 #include "host/processor.h"
 #include "host/sweep/child.h"
+#include "host/sweep/interrupt.h"
+#include "host/sweep/machine.h"
+#include "host/sweep/slurm_job.h"
 #include "host/sweep/study_progress.h"
+#include "host/sweep/tasks.h"
 
 namespace gpusim::sweep {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kSchema = "gpusim-study-1";
-constexpr uint32_t kGroup = 64;  // lanes that backend simd runs on one host thread
-
-std::string text_of(const Json& json) {
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-// One process at a time works in a folder.
-class FolderLock {
- public:
-  explicit FolderLock(const std::string& folder) {
-    const std::string path = folder + "/.lock";
-    fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd_ < 0) throw Error(fmt::format("-o {}: {}", folder, std::strerror(errno)));
-    if (::flock(fd_, LOCK_EX | LOCK_NB) < 0) {
-      ::close(fd_);
-      throw Error(fmt::format("-o {}: another `gpusim sweep` works in this folder", folder));
-    }
-  }
-  ~FolderLock() { ::close(fd_); }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int fd_ = -1;
-};
-
-volatile std::sig_atomic_t stop_signal = 0;
-void note_signal(int number) { stop_signal = number; }
-
-class SignalWatch {
- public:
-  SignalWatch() {
-    stop_signal = 0;
-    struct sigaction action {};
-    action.sa_handler = note_signal;  // without SA_RESTART: poll shall return
-    for (size_t i = 0; i < std::size(kSignals); ++i) ::sigaction(kSignals[i], &action, &old_[i]);
-  }
-  ~SignalWatch() {
-    for (size_t i = 0; i < std::size(kSignals); ++i) ::sigaction(kSignals[i], &old_[i], nullptr);
-  }
-
- private:
-  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
-  struct sigaction old_[std::size(kSignals)];
-};
-
-Json read_json(const std::string& path) {
-  Json json = Json::parse(read_text(path), nullptr, false);
-  if (!json.is_object() || !json.contains("schema") || json["schema"] != kSchema)
-    throw Error(fmt::format("{}: not a study of `gpusim sweep`, or a damaged one", path));
-  return json;
-}
-
-// A folder is a study's if it can be continued: the same simulator, and what is called the same is
-// the same.
-void check_same_study(const Json& stored, const Study& study, const Json& simulator,
-                      const std::string& folder) {
-  const auto refuse = [&](const std::string& what) {
-    throw Error(
-        fmt::format("-o {}: the study there {}; name another folder, or --restart to begin anew",
-                    folder, what));
-  };
-  const JsonObject object(stored, folder + "/study.json");
-  const JsonObject made_by = object.object("simulator");
-  if (made_by.json() != simulator)
-    refuse(fmt::format("was made by another gpusim ({}, build {:.8})",
-                       made_by.text_or("version", "?"), made_by.text_or("sha256", "?")));
-  const Study old = study_of_json(object.get("study"), object.at("study"));
-  for (const Case& c : study.cases)
-    for (const Case& o : old.cases) {
-      if (o.label != c.label) continue;
-      if (o.program_sha256 != c.program_sha256)
-        refuse(fmt::format("ran another program as {}: {} has changed", c.label, c.program));
-      if (o.args != c.args || o.options != c.options || o.scaling != c.scaling ||
-          o.program != c.program)
-        refuse(fmt::format("ran {} with another path, other options or arguments", c.label));
-    }
-}
-
-// What a killed study leaves: files that were being written. Only names that we make.
-void remove_leftovers(const std::string& folder) {
-  std::error_code ignored;
-  fs::remove_all(folder + "/running", ignored);
-  for (const std::string& part : {folder, folder + "/points"})
-    for (fs::directory_iterator at(part, ignored), end; !ignored && at != end;
-         at.increment(ignored)) {
-      const std::string name = at->path().filename();
-      const size_t ending = name.find(".json.");
-      if (ending != std::string::npos && name.size() == ending + 12)
-        fs::remove(at->path(), ignored);
-    }
-}
-
-void open_folder(const Study& study, const std::string& folder, const Json& simulator,
-                 const Json& machine, bool restart) {
-  const std::string path = folder + "/study.json";
-  remove_leftovers(folder);
-  std::string begun = utc_now();
-  if (fs::exists(path)) {
-    if (restart) {
-      fs::remove_all(folder + "/points");
-    } else {
-      const Json stored = read_json(path);
-      check_same_study(stored, study, simulator, folder);
-      begun = JsonObject(stored, path).text_or("begun", begun);
-    }
-  } else {
-    for (const auto& entry : fs::directory_iterator(folder))
-      if (entry.path().filename() != ".lock" && entry.path().filename() != "points")
-        throw Error(fmt::format("-o {}: the folder holds other files ({}); name a new one", folder,
-                                entry.path().filename().string()));
-  }
-  fs::create_directories(folder + "/points");
-  fs::create_directories(folder + "/running");
-  host::write_output_file("-o", path,
-                          text_of({{"schema", kSchema},
-                                   {"simulator", simulator},
-                                   {"machine", machine},
-                                   {"begun", begun},
-                                   {"study", study_json(study)}}));
-}
-
-struct Task {
-  PointId id;
-  Json identity;
-  std::string name;
-  uint32_t threads = 1;  // of the host, that it keeps busy
-  std::optional<Point> done;
-};
-
-// Small machines cannot use many host threads: then several points fit at once.
-uint32_t useful_threads(const Study& study, const std::string& backend, uint32_t cores) {
-  const uint32_t most = study.threads ? study.threads : host::host_threads();
-  if (traits_of(backend).is_on_device) return most;
-  return std::clamp((cores + kGroup - 1) / kGroup, 1u, most);
-}
-
-std::vector<Task> tasks_of(const Study& study, const Json& simulator) {
-  std::vector<Task> tasks;
-  for (uint32_t repeat = 1; repeat <= study.repeat; ++repeat)
-    for (const std::string& backend : study.backends)
-      for (const Case& one : study.cases)
-        for (const uint32_t cores : one.cores) {
-          Task t;
-          t.threads = useful_threads(study, backend, cores);
-          t.id = {&one, backend, cores, repeat, traits_of(backend).is_on_device ? 0 : t.threads};
-          t.identity = identity_json(t.id, simulator);
-          t.name = point_name(t.id, t.identity);
-          tasks.push_back(std::move(t));
-        }
-  return tasks;
-}
 
 std::string last_line(const std::string& text, const std::string& otherwise) {
   size_t end = text.find_last_not_of("\r\n ");
@@ -204,41 +45,72 @@ std::string last_line(const std::string& text, const std::string& otherwise) {
 
 class Runner {
  public:
-  Runner(const Study& study, const std::string& folder, std::vector<Task>& tasks, bool quiet)
-      : study_(study), folder_(folder), tasks_(tasks), progress_(!quiet) {}
+  Runner(const Study& study, const std::string& folder, Tasks& tasks, Workers& workers, bool quiet)
+      : study_(study),
+        tasks_(tasks),
+        workers_(workers),
+        running_folder_(folder + "/running/" + workers.id()),
+        progress_(!quiet) {}
+  // What was begun is free for others.
+  ~Runner() {
+    std::error_code ignored;
+    for (Running& r : running_) try {
+        r.child->kill();
+        tasks_.give_back(tasks_.list()[r.task]);
+      } catch (const Error&) {
+        continue;  // they will notice that this process is gone
+      }
+    running_.clear();
+    fs::remove_all(running_folder_, ignored);
+    fs::remove(fs::path(running_folder_).parent_path(), ignored);  // if it is empty
+  }
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
 
-  // Returns whether it got to the end.
-  bool run(std::vector<size_t> queue, StudyRun& result) {
-    const uint32_t most_threads = host::host_threads();
+  // Until nothing is left to do; `waits`: until all is done that others do, too. Returns whether it
+  // got there.
+  bool run(bool waits, StudyRun& result) {
+    const uint32_t most_threads = workers_.launch().threads;
     const uint32_t most_jobs = study_.jobs ? study_.jobs : most_threads;
-    for (const Task& t : tasks_)
+    for (const Task& t : tasks_.list())
       if (t.done) progress_.add_known(t.id, t.done->wall_seconds);
-    size_t next = 0;
-    while (next < queue.size() || !running_.empty()) {
+    while (true) {
+      workers_.beat();
       uint32_t busy = 0;
-      for (const Running& r : running_) busy += tasks_[r.task].threads;
+      for (const Running& r : running_) busy += tasks_.list()[r.task].threads;
       // --jobs is the user's word; otherwise points share the host's threads without crowding.
-      while (
-          next < queue.size() && running_.size() < most_jobs && stop_signal == 0 &&
-          (running_.empty() || study_.jobs || busy + tasks_[queue[next]].threads <= most_threads)) {
-        busy += tasks_[queue[next]].threads;
-        start(queue[next++]);
+      while (running_.size() < most_jobs && !is_interrupted()) {
+        const std::optional<size_t> next = tasks_.take([&](const Task& t) {
+          return running_.empty() || study_.jobs || busy + t.threads <= most_threads;
+        });
+        if (!next) break;
+        busy += tasks_.list()[*next].threads;
+        start(*next);
       }
-      if (stop_signal != 0) return false;
-      wait();
-      for (size_t i = 0; i < running_.size();) {
-        if (finish(running_[i], result))
-          running_.erase(running_.begin() + static_cast<ptrdiff_t>(i));
-        else
-          ++i;
+      if (is_interrupted()) return false;
+      if (running_.empty()) {
+        tasks_.refresh(true);
+        if (tasks_.unfinished() == 0 || (!waits && tasks_.all_are_in_hands())) return true;
+        // A thousand that wait shall not keep a file system busy.
+        std::this_thread::sleep_for(wait_for_others_);
+        wait_for_others_ = std::min(2 * wait_for_others_, kLongestWait);
+      } else {
+        wait_for_others_ = kWait;
+        wait();
+        for (size_t i = 0; i < running_.size();) {
+          if (finish(running_[i], result))
+            running_.erase(running_.begin() + static_cast<ptrdiff_t>(i));
+          else
+            ++i;
+        }
       }
-      show(queue, next, result);
+      show();
     }
-    return true;
   }
   StudyProgress& progress() { return progress_; }
 
  private:
+  static constexpr std::chrono::milliseconds kWait{100}, kLongestWait{2000};
   struct Running {
     size_t task = 0;
     Point point;
@@ -248,10 +120,11 @@ class Runner {
   };
 
   void start(size_t index) {
-    const Task& t = tasks_[index];
+    const Task& t = tasks_.list()[index];
     Running r;
     r.task = index;
-    r.stats = folder_ + "/running/" + t.name + ".json";
+    fs::create_directories(running_folder_);
+    r.stats = running_folder_ + "/" + t.name + ".json";
     r.point.label = t.id.one->label;
     r.point.backend_asked = t.id.backend;
     r.point.cores = t.id.cores;
@@ -259,6 +132,7 @@ class Runner {
     r.point.threads = t.id.threads;
     r.point.command = point_command(t.id, "stats.json");
     r.point.started = utc_now();
+    r.point.machine = machine_;
     r.point.load = load_average();
     r.point.others = static_cast<uint32_t>(running_.size());
     std::vector<std::string> words = point_command(t.id, r.stats);
@@ -282,7 +156,7 @@ class Runner {
       r.child->kill();
     }
     if (!r.child->has_ended()) return false;
-    if (stop_signal != 0) return false;  // it may have been killed, too
+    if (is_interrupted()) return false;  // it may have been killed, too
     const Child::Result& ended = r.child->result();
     Point& p = r.point;
     p.exit_status = ended.status;
@@ -306,123 +180,196 @@ class Runner {
         p.message = error.what();
       }
     }
-    Task& t = tasks_[r.task];
-    host::write_output_file("-o", folder_ + "/points/" + t.name + ".json",
-                            text_of(point_json(p, t.identity)));
     std::error_code ignored;
     fs::remove(r.stats, ignored);
-    progress_.add_known(t.id, p.wall_seconds);
+    progress_.add_known(tasks_.list()[r.task].id, p.wall_seconds);
     if (!p.ok()) {
-      ++result.failed;
+      ++result.failed_here;
       progress_.say(
           fmt::format("{} on {} cores ({}): {}", p.label, p.cores, p.backend_asked, p.message));
     }
     ++result.ran;
-    t.done = std::move(p);
+    tasks_.finish(r.task, std::move(p));
     return true;
   }
 
-  void show(const std::vector<size_t>& queue, size_t next, const StudyRun& result) {
+  void show() {
     if (!progress_.is_due()) return;
+    tasks_.refresh();
     std::vector<PointId> waiting, now;
     std::vector<double> so_far;
-    for (size_t i = next; i < queue.size(); ++i) waiting.push_back(tasks_[queue[i]].id);
+    size_t failed = 0;
+    for (const Task& t : tasks_.list()) {
+      if (!t.done) waiting.push_back(t.id);
+      failed += t.done && !t.done->ok();
+    }
     for (const Running& r : running_) {
-      now.push_back(tasks_[r.task].id);
+      const PointId& id = tasks_.list()[r.task].id;
+      std::erase_if(waiting, [&](const PointId& w) {
+        return w.one == id.one && w.backend == id.backend && w.cores == id.cores &&
+               w.repeat == id.repeat;
+      });
+      now.push_back(id);
       so_far.push_back(r.child->seconds_so_far());
     }
-    progress_.show(result.kept + result.ran, tasks_.size(), result.failed, waiting, now, so_far);
+    const size_t all = tasks_.list().size();
+    progress_.show(all - tasks_.unfinished(), all, failed, waiting, now, so_far);
   }
 
   const Study& study_;
-  const std::string& folder_;
-  std::vector<Task>& tasks_;
+  Tasks& tasks_;
+  Workers& workers_;
+  const std::string running_folder_;
+  const Json machine_ = machine_json();
   std::vector<Running> running_;
+  std::chrono::milliseconds wait_for_others_ = kWait;
   StudyProgress progress_;
 };
 
-}  // namespace
-
-StudyRun run_study(const Study& study, const std::string& folder, const std::string& version,
-                   const RunnerOptions& options) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error || !fs::is_directory(folder))
-    throw Error(fmt::format("-o {}: {}", folder,
-                            error ? error.message() : "a file of this name is in the way"));
-  const FolderLock lock(folder);
-  const Json simulator = simulator_json(version);
-  open_folder(study, folder, simulator, machine_json(), options.restart);
-
-  StudyRun result;
-  std::vector<Task> tasks = tasks_of(study, simulator);
-  std::vector<size_t> queue;
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    Task& t = tasks[i];
-    t.done = load_point(folder + "/points/" + t.name + ".json", t.identity);
-    if (t.done && !t.done->ok() && options.retry) t.done.reset();
-    if (!t.done) {
-      queue.push_back(i);
-      continue;
+// Names are settled where the study begins; they must mean something here, too.
+void check_backends(const Study& study, const std::string& node) {
+  for (const std::string& name : study.backends)
+    for (const BackendInfo& backend : all_backends()) {
+      std::string why_not;
+      if (backend.name == name && !backend.available(&why_not))
+        throw Error(
+            fmt::format("backend {}, with which the study began, is not available at {}: {}", name,
+                        node, why_not));
     }
-    ++result.kept;
-    result.failed += !t.done->ok();
+}
+
+// Nobody else may work here but processes that were started together with this one. Some may be
+// about to end.
+void check_alone(const std::string& folder, Workers& workers) {
+  constexpr auto kPatience = std::chrono::seconds(2);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (true) {
+    std::vector<Workers::Card> others = workers.working();
+    std::erase_if(others, [&](const Workers::Card& card) {
+      return !card.session.empty() && card.session == workers.launch().session;
+    });
+    if (others.empty()) return;
+    if (std::chrono::steady_clock::now() > deadline)
+      throw Error(
+          fmt::format("-o {}: another `gpusim sweep` works in this folder ({}); `gpusim sweep "
+                      "--join {}` helps it",
+                      folder, others[0].text(), folder));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  result.wanted = tasks.size();
+}
+
+// What former processes left. Nobody works here any more.
+void clear_traces(const std::string& folder, const Workers& workers) {
+  std::error_code ignored;
+  remove_leftovers(folder);
+  fs::remove_all(folder + "/claims", ignored);
+  for (const Workers::Card& card : workers.cards())
+    if (card.session.empty() || card.session != workers.launch().session)
+      fs::remove(fmt::format("{}/workers/{}.json", folder, card.id), ignored);
+}
+
+// The first of a job's tasks begins the study, others find it: any of them may be the first.
+Study study_of_array(const Study& asked, const std::string& folder, const Json& simulator,
+                     Workers& workers, bool restart) {
+  if (restart)
+    throw Error(
+        "--restart: each task of the job would forget what the others did; begin anew with "
+        "`gpusim sweep --restart ... --slurm TASKS`, or name another folder");
+  const auto cards = workers.cards();
+  const bool is_open = std::ranges::any_of(cards, [&](const Workers::Card& card) {
+    return card.has_opened && card.session == workers.launch().session;
+  });
+  if (!is_open && !is_same_study(folder, simulator, asked)) {
+    check_alone(folder, workers);
+    open_study(asked, folder, simulator, false);
+  }
+  Study study = joined_study(folder, simulator, workers.launch().node, &asked);
+  workers.say_opened();
+  return study;
+}
+
+StudyRun work(const Study& study, const std::string& folder, const Json& simulator,
+              Workers& workers, const RunnerOptions& options) {
+  const Launch& launch = workers.launch();
+  const bool is_opener = launch.kind == Launch::Kind::kAlone && workers.is_opener();
+  StudyRun result;
+  Tasks tasks(study, folder, simulator, workers, options.retry);
+  result.wanted = tasks.list().size();
+  result.kept = result.wanted - tasks.unfinished();
+  result.others_wait = launch.kind == Launch::Kind::kRanks;
   {
     const SignalWatch watch;
-    Runner runner(study, folder, tasks, options.quiet);
-    result.interrupted = !runner.run(queue, result);
-    runner.progress().clear();
+    if (options.slurm_tasks != 0) {
+      run_slurm_job(folder, tasks, workers, options, result);
+    } else {
+      Runner runner(study, folder, tasks, workers, options.quiet);
+      result.interrupted = !runner.run(is_opener || result.others_wait, result);
+      runner.progress().clear();
+    }
   }
-  fs::remove_all(folder + "/running", error);
-  for (Task& t : tasks)
-    if (t.done) result.points.push_back(std::move(*t.done));
+  if (result.interrupted) {  // maybe because others had finished everything
+    tasks.refresh(true);
+    result.interrupted = tasks.unfinished() != 0;
+  }
+  result.left = tasks.unfinished();
+  result.reports = result.left == 0 && !result.interrupted && (is_opener || tasks.takes_report());
+  for (Task& t : tasks.list()) {
+    if (!t.done) continue;
+    result.failed += !t.done->ok();
+    result.points.push_back(std::move(*t.done));
+  }
+  if (!launch.session.empty()) {
+    workers.end(result.interrupted ? 130 : result.failed_here != 0);
+    return result;
+  }
+  const bool was_last = workers.working().empty();
+  workers.leave_no_trace();
+  if (is_opener && was_last) {
+    std::error_code ignored;
+    for (const char* part : {"/workers", "/claims", "/running"})
+      fs::remove_all(folder + part, ignored);
+  }
   return result;
 }
 
-StoredStudy load_stored_study(const std::string& folder) {
-  if (!fs::is_directory(folder)) throw Error(fmt::format("{}: no folder of a study", folder));
-  const std::string path = folder + "/study.json";
-  const Json json = read_json(path);
-  const JsonObject object(json, path);
-  StoredStudy stored;
-  const JsonObject simulator = object.object("simulator"), machine = object.object("machine");
-  for (const char* key : {"version", "sha256"}) (void)simulator.text_or(key, "");
-  for (const char* key : {"processor", "system"}) (void)machine.text_or(key, "");
-  for (const char* key : {"host_threads", "memory_bytes"}) (void)machine.number_or(key, 0);
-  stored.simulator = simulator.json();
-  stored.machine = machine.json();
-  object.read("begun", stored.begun);
-  stored.study = study_of_json(object.get("study"), object.at("study"));
-  // By what stands in them and not by name: the study may come from another machine.
-  std::vector<std::pair<size_t, Point>> found;
-  std::error_code error;
-  for (fs::directory_iterator at(folder + "/points", error), end; !error && at != end;
-       at.increment(error)) {
-    if (at->path().extension() != ".json") continue;
-    const Json point = Json::parse(read_text(at->path()), nullptr, false);
-    if (!point.is_object() || !point.contains("identity")) continue;
-    const Json& identity = point["identity"];
-    const auto is = [&](const char* key, const Json& value) {
-      return identity.is_object() && identity.contains(key) && identity[key] == value;
-    };
-    for (size_t c = 0; c < stored.study.cases.size(); ++c) {
-      const Case& one = stored.study.cases[c];
-      if (is("label", one.label) && is("program_sha256", one.program_sha256) &&
-          is("simulator", stored.simulator))
-        found.emplace_back(c, point_of_json(point, at->path()));
-    }
+}  // namespace
+
+StudyRun run_study(const Study& asked, const std::string& folder, const std::string& version,
+                   const RunnerOptions& options) {
+  const Launch launch = host::this_launch();
+  if (options.slurm_tasks != 0 && launch.kind != Launch::Kind::kAlone)
+    throw Error(fmt::format("--slurm: this is {} already; without it, all tasks work together",
+                            launch.name));
+  const Json simulator = simulator_json(version);
+  make_study_folder(folder);
+  std::optional<FolderLock> lock;
+  if (launch.kind == Launch::Kind::kAlone) lock.emplace(folder);
+  const bool leads = launch.may_open() && launch.kind != Launch::Kind::kArray;
+  Workers workers(folder + "/workers", launch, leads);
+  Study study = asked;
+  if (launch.kind == Launch::Kind::kArray) {
+    study = study_of_array(asked, folder, simulator, workers, options.restart);
+  } else if (leads) {
+    check_alone(folder, workers);
+    clear_traces(folder, workers);
+    open_study(study, folder, simulator, options.restart);
+    workers.say_opened();
+  } else {
+    workers.wait_for_opener(folder);
+    study = joined_study(folder, simulator, launch.node, &asked);
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    const auto key = [](const auto& f) {
-      return std::tie(f.first, f.second.backend_asked, f.second.cores, f.second.repeat,
-                      f.second.started);
-    };
-    return key(a) < key(b);
-  });
-  for (auto& [c, point] : found) stored.points.push_back(std::move(point));
-  return stored;
+  if (!leads) check_backends(study, launch.node);
+  return work(study, folder, simulator, workers, options);
+}
+
+StudyRun join_study(const std::string& folder, const std::string& version,
+                    const RunnerOptions& options) {
+  const Launch launch = host::this_launch();
+  const Json simulator = simulator_json(version);
+  const Study study = joined_study(folder, simulator, launch.node, nullptr);
+  check_backends(study, launch.node);
+  Workers workers(folder + "/workers", launch, false);
+  return work(study, folder, simulator, workers, options);
 }
 
 }  // namespace gpusim::sweep

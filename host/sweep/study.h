@@ -41,6 +41,7 @@ struct Study {
   std::vector<Case> cases;
   std::vector<uint32_t> cores;
   std::vector<std::string> backends = {"auto"};
+  bool backend_is_auto = false;  // they were chosen for the machine where the study begins
   uint32_t repeat = 1;
   std::string energy;              // targets with commas between
   uint32_t threads = 0;            // of one point; 0: as many as it can use

@@ -381,6 +381,14 @@ void add_repeat(Page& page, const Results& r) {
   const StoredStudy& s = r.stored;
   page.add_section("How to repeat this");
   const Json& m = s.machine;
+  std::string others;
+  for (const OtherMachine& other : other_machines(s)) {
+    const auto& o = other.machine;
+    others += fmt::format("and on      {}, memory {:.1f} GiB, {}: {} of {} points\n",
+                          o.value("processor", "?"),
+                          static_cast<double>(o.value("memory_bytes", uint64_t{0})) / (1u << 30),
+                          o.value("system", "?"), other.points, s.points.size());
+  }
   page.add_code(
       fmt::format("gpusim      {} (sha256 of the program {:.16})\nprocessor   {}\nthreads     {} "
                   "of the host, memory "
@@ -388,7 +396,8 @@ void add_repeat(Page& page, const Results& r) {
                   s.simulator.value("version", "?"), s.simulator.value("sha256", "?"),
                   m.value("processor", "?"), m.value("host_threads", 0),
                   static_cast<double>(m.value("memory_bytes", uint64_t{0})) / (1u << 30),
-                  m.value("system", "?"), s.begun));
+                  m.value("system", "?"), s.begun) +
+      others);
   std::string programs;
   for (const Case& c : s.study.cases)
     programs += fmt::format("{:<24} {}  sha256 {:.16}\n", c.label, c.program, c.program_sha256);

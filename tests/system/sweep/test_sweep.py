@@ -267,8 +267,10 @@ sizes = [{{name = "small", call = [10]}}, {{name = "large", call = [1000], cores
             victim.write_text(broken)
             self.assertIn("(1 ran now)", self.spread(cores="1,2,4..16").stdout)
         (self.out / "points" / "x.json.AbCdEf").write_text("left over")
+        (self.out / "points" / "x.json.12-0.tmp").write_text("left over")
         self.spread(cores="1,2,4..16")
         self.assertFalse((self.out / "points" / "x.json.AbCdEf").exists())
+        self.assertFalse((self.out / "points" / "x.json.12-0.tmp").exists())
 
     def test_killed_at_any_moment(self):
         seed = int(os.environ.get("GPUSIM_SEED", random.randrange(1 << 32)))
@@ -331,6 +333,86 @@ sizes = [{{name = "small", call = [10]}}, {{name = "large", call = [1000], cores
         self.assertEqual(process.returncode, 130)
         self.assertIn("0 of 2 points are kept", errors)
         self.assertEqual(self.runs_left(), [])
+
+    # Several processes, without a launcher
+
+    def start(self, *words):
+        process = subprocess.Popen(self.command(*words), cwd=self.folder, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def wait_until(self, condition):
+        deadline = time.monotonic() + 60
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+
+    def long_study(self):
+        return [self.guest, "--entry", "each", "--arg", "@core", "--arg", "@cores", "--arg",
+                "60000000", "--scaling", "weak", "--cores", "1,2,3,4,5,6", "--jobs", "1",
+                "--run-option=--no-native", "-o", self.out]
+
+    def test_another_process_helps(self):
+        first = self.start(*self.long_study())
+        self.wait_until(lambda: self.points())
+        helper = self.start("--join", self.out)
+        out, errors = first.communicate(timeout=60)
+        self.assertEqual(first.returncode, 0, errors)
+        self.assertRegex(out, r"6 points \([1-5] ran now\), 0 failed")
+        _, errors = helper.communicate(timeout=60)
+        self.assertEqual(helper.returncode, 0, errors)
+        self.assertRegex(errors, r"gpusim: [1-5] points ran here; ")
+        self.assertEqual(len(self.results()["curves"][0]["rows"]), 6)
+        self.assertNotIn("other_machines", self.results())
+
+    def test_a_helper_finishes_what_the_first_left(self):
+        first = self.start(*self.long_study())
+        self.wait_until(lambda: self.points())
+        helper = self.start("--join", self.out)
+        self.wait_until(lambda: len(list((self.out / "running").glob("*"))) == 2)
+        first.kill()
+        out, errors = helper.communicate(timeout=60)
+        self.assertEqual(helper.returncode, 0, errors)
+        self.assertRegex(out, r"6 points \([1-5] ran now\), 0 failed")
+        self.assertEqual(len(self.results()["curves"][0]["rows"]), 6)
+        self.assertIn("(0 ran now)", self.sweep(*self.long_study()).stdout)
+        for part in ("claims", "workers", "running"):
+            self.assertFalse((self.out / part).exists())
+
+    def test_a_point_that_takes_its_processes_with_it(self):
+        words = [self.guest, "--entry", "forever", "--cores", "1", "-o", self.out]
+        for number in range(3):
+            process = self.start(*(words if number == 0 else ["--join", self.out]))
+            self.wait_until(lambda: list((self.out / "claims").glob(f"*.{number + 1}")) and
+                            list((self.out / "running").glob("*")))
+            process.kill()
+            process.wait()
+            shutil.rmtree(self.out / "running", ignore_errors=True)
+        done = self.sweep("--join", self.out, status=1)
+        failure, = self.results()["failures"]
+        self.assertIn("3 processes ended while they ran this point", failure["message"])
+        self.assertIn("1 of 1 points failed", done.stderr)
+
+    def test_points_of_other_machines_are_told(self):
+        self.spread(cores="1,2,4")
+        point = json.loads(self.points()[0].read_text())
+        point["machine"]["processor"] = "Another 9000"
+        self.points()[0].write_text(json.dumps(point))
+        self.sweep("--report", self.out)
+        other, = self.results()["other_machines"]
+        self.assertEqual((other["processor"], other["points"]), ("Another 9000", 1))
+        self.assertRegex((self.out / "index.html").read_text(),
+                         r"and on +Another 9000, memory [0-9.]+ GiB, [^\n]*: 1 of 3 points")
+
+    def test_what_goes_with_join(self):
+        self.spread(cores="1")
+        for words in ([self.guest, "--join", self.out], ["--join", self.out, "-o", self.folder],
+                      ["--join", self.out, "--restart"], ["--join", self.out, "--slurm", "2"],
+                      ["--join", self.out, "--jobs", "2"]):
+            self.assertRegex(self.refused(*words), r"--join FOLDER takes the study as it was "
+                             r"begun: (PROGRAM|--(output|restart|slurm|jobs)) is not")
 
     def test_another_program_arguments_or_simulator_are_refused(self):
         program = self.folder / "p.elf"
@@ -423,6 +505,9 @@ sizes = [{{name = "small", call = [10]}}, {{name = "large", call = [1000], cores
                  'study.json.study.cases[0]: "cores" cannot be [1,"x"]'),
                 (study, ("machine", "processor"), 3, 'machine: "processor" must be a text'),
                 (study, ("schema",), 3, "not a study"),
+                (point, ("machine",), 3, "machine: an object is expected"),
+                (point, ("machine", "processor"), 3, 'machine: "processor" must be a text'),
+                (point, ("claim",), -1, '"claim" cannot be -1'),
                 (point, ("cores",), -1, '"cores" cannot be -1'),
                 (point, ("stats", "seconds"), "x", 'stats: "seconds" cannot be "x"'),
                 (study, ("study", "cases", 0, "cores"), [1, -2], '"cores" cannot be [1,-2]'),
