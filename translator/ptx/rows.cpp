@@ -206,7 +206,7 @@ class OperandCheck {
     if (!o.is(Kind::kRegister)) return is_store && is_literal(o, t);
     const Type reg = function_.registers[o.reg].type;
     if (reg.bits == t.bits) return types_agree(t, reg) && !o.is_negated;
-    if (reg.is_predicate() || reg.bits < t.bits || o.is_negated) return false;
+    if (reg.is_predicate() || reg.bits < t.bits || reg.bits > 64 || o.is_negated) return false;
     return reg.kind == Kind_::kBits || t.kind == Kind_::kBits || (!reg.is_float() && !t.is_float());
   }
   bool fits_access(const Operand& o, Type t, bool is_store) const {
@@ -226,7 +226,7 @@ class OperandCheck {
       has_float |= reg.is_float();
       has_integer |= !reg.is_float() && reg.kind != Kind_::kBits;
     }
-    return !has_integer || !has_float || t.bits == 16;
+    return !has_integer || !has_float;
   }
   static bool is_special_of(const Operand& o, Type t) {
     const int bits = special_register(o.symbol).bits;
@@ -296,7 +296,7 @@ std::vector<const Row*> all_rows() {
 }
 
 bool is_destination(const Instruction& insn, size_t operand) {
-  if (insn.row == &kBranchIfEqual || insn.row == &kCallHost || insn.row == &kCallInPlace ||
+  if (insn.row == &kBranchIfBelow || insn.row == &kCallHost || insn.row == &kCallInPlace ||
       insn.row == &kCallOut || insn.row == &kReturn)
     return false;
   if (insn.row == &kMatrixProduct) return false;
