@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "host/cuda_api/driver.h"
 #include "host/cuda_api/launches.h"
@@ -67,19 +65,6 @@ void launch_driver(void* function, Dim3 grid, Dim3 block, unsigned shared_bytes,
     arguments = pointers.data();
   }
   launch(function, grid, block, arguments, shared_bytes, stream, is_cooperative);
-}
-
-std::string read_file(const char* path) {
-  std::ifstream file(path, std::ios::binary);
-  require(file.good(), kFileNotFound);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-LoadedImage& module_of(void* handle) {
-  const std::lock_guard lock(runtime().mutex);
-  const auto at = runtime().images.find(static_cast<LoadedImage*>(handle));
-  require(at != runtime().images.end(), kInvalidResourceHandle);
-  return **at;
 }
 
 }  // namespace
@@ -284,35 +269,25 @@ GPUSIM_CUDA_API int cuModuleLoadFatBinary(void** module, const void* image) {
 GPUSIM_CUDA_API int cuModuleLoad(void** module, const char* path) {
   return driver_call("cuModuleLoad", [&] {
     require(module != nullptr && path != nullptr);
-    const std::string bytes = read_file(path);
-    *module = runtime().add_module(bytes.c_str());
+    *module = runtime().add_module_file(path);
   });
 }
 GPUSIM_CUDA_API int cuModuleUnload(void* module) {
-  return driver_call("cuModuleUnload", [&] { runtime().remove_image(&module_of(module)); });
+  return driver_call("cuModuleUnload",
+                     [&] { runtime().remove_image(&runtime().image_of(module)); });
 }
 GPUSIM_CUDA_API int cuModuleGetFunction(void** function, void* module, const char* name) {
   return driver_call("cuModuleGetFunction", [&] {
     require(function != nullptr && name != nullptr);
     Runtime& r = runtime();
-    LoadedImage& image = module_of(module);
-    {
-      const std::lock_guard lock(r.mutex);
-      const auto at = image.by_name.find(name);
-      if (at != image.by_name.end()) {
-        *function = at->second;
-        return;
-      }
-    }
-    require(r.has_kernel(image, name), kSymbolNotFound);
-    *function = r.add_function(image, nullptr, name);
+    *function = r.kernel_named(r.image_of(module), name);
   });
 }
 GPUSIM_CUDA_API int cuModuleGetGlobal_v2(uint64_t* address, size_t* size, void* module,
                                          const char* name) {
   return driver_call("cuModuleGetGlobal", [&] {
     require(name != nullptr);
-    const std::optional<Variable> found = runtime().find_global(module_of(module), name);
+    const std::optional<Variable> found = runtime().find_global(runtime().image_of(module), name);
     require(found.has_value(), kSymbolNotFound);
     if (address != nullptr) *address = reinterpret_cast<uintptr_t>(found->address);
     if (size != nullptr) *size = found->size_bytes;

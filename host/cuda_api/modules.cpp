@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "device_sim/base/error.h"
 #include "host/cuda_api/image.h"
@@ -106,6 +108,30 @@ LoadedImage* Runtime::add_module(const void* data) {
   const std::lock_guard lock(mutex);
   images.insert(image.get());
   return image.release();
+}
+
+LoadedImage* Runtime::add_module_file(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  require(file.good(), kFileNotFound);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  return add_module(bytes.c_str());
+}
+
+LoadedImage& Runtime::image_of(void* handle) {
+  const std::lock_guard lock(mutex);
+  const auto at = images.find(static_cast<LoadedImage*>(handle));
+  require(at != images.end(), kInvalidResourceHandle);
+  return **at;
+}
+
+Function* Runtime::kernel_named(LoadedImage& image, const std::string& name) {
+  {
+    const std::lock_guard lock(mutex);
+    const auto at = image.by_name.find(name);
+    if (at != image.by_name.end()) return at->second;
+  }
+  require(has_kernel(image, name), kSymbolNotFound);
+  return add_function(image, nullptr, name);
 }
 
 void Runtime::remove_image(LoadedImage* image) {

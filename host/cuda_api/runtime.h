@@ -94,7 +94,11 @@ class Runtime {
   LoadedImage* add_image(const void* wrapper);
   // Of the driver API: PTX text, container or wrapper. Loaded at once.
   LoadedImage* add_module(const void* image);
+  LoadedImage* add_module_file(const char* path);
   LoadedImage* add_units(std::vector<NamedText> units);  // linked
+  // Of a handle that add_module and its like gave out. Throws Refusal.
+  LoadedImage& image_of(void* handle);
+  Function* kernel_named(LoadedImage& image, const std::string& name);
   bool has_kernel(LoadedImage& image, const std::string& name);
   std::optional<Variable> find_global(LoadedImage& image, const std::string& name);
   void remove_image(LoadedImage* image);
