@@ -161,8 +161,8 @@ class Inliner {
       if (!address.is(Operand::Kind::kAddress) || address.elements[0].symbol != variable) continue;
       const size_t count = std::max<size_t>(1, i.operands[1 - at].elements.size());
       for (size_t k = 0; k < count; ++k)
-        pieces.insert({address.value + address.elements[0].value + k * i.type().bytes(),
-                       i.type().bytes()});
+        pieces.insert(
+            {address.value + address.elements[0].value + k * i.type().bytes(), i.type().bytes()});
     }
   }
 

@@ -214,19 +214,21 @@ class OperandCheck {
     if (count * t.bits > 128) return false;
     if (count == 1) return fits_scalar(o, t, is_store) && !o.is(Kind::kSink);
     if (!o.is(Kind::kVector) || o.elements.size() != count) return false;
-    // Registers of one width; integers and floats do not mix.
+    // Registers of one width; integers and floats are not next to each other.
     int bits = 0;
-    bool has_integer = false, has_float = false;
+    bool was_integer = false, was_float = false;
     for (const Operand& e : o.elements) {
       if (!fits_scalar(e, t, is_store)) return false;
       if (!e.is(Kind::kRegister)) continue;
       const Type reg = function_.registers[e.reg].type;
       if (bits != 0 && bits != reg.bits) return false;
       bits = reg.bits;
-      has_float |= reg.is_float();
-      has_integer |= !reg.is_float() && reg.kind != Kind_::kBits;
+      const bool is_integer = !reg.is_float() && reg.kind != Kind_::kBits;
+      if ((was_integer && reg.is_float()) || (was_float && is_integer)) return false;
+      was_integer = is_integer;
+      was_float = reg.is_float();
     }
-    return !has_integer || !has_float;
+    return true;
   }
   static bool is_special_of(const Operand& o, Type t) {
     const int bits = special_register(o.symbol).bits;

@@ -316,7 +316,8 @@ TEST_CASE("branches by number find their range") {
   .reg .b32 %r<5>;
   .reg .b64 %rd<5>;
   mov.u32 %r1, %tid.x;
-)" + list + ";\n  brx.idx %r1, LIST;\n" + places + R"(
+)" + list + ";\n  brx.idx %r1, LIST;\n" +
+                           places + R"(
 DEFAULT: mov.u32 %r2, 1000;
 END:
   ld.param.u64 %rd1, [out];
