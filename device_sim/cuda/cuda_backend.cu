@@ -297,6 +297,7 @@ void CudaBackend::configure(const Module& module, const MachineConfig& config) {
   contexts_.configure(module.slot_count, cores);
   states_ = DeviceArray<CoreState>(cores, "core states");
   records_ = DeviceArray<StopRecord>(cores, "stop records");
+  records_.zero();  // a core that stops writes what belongs to its reason; all is copied
   for (auto* array : {&order_, &order_sorted_, &keys_, &keys_sorted_, &stopped_, &stopped_sorted_})
     *array = DeviceArray<uint32_t>(cores, "scheduling");
   counters_ = DeviceArray<uint32_t>(1, "counters");

@@ -1,7 +1,7 @@
 #include "translator/ptx/allocate.h"
 
 #include <algorithm>
-#include <bit>
+#include <set>
 
 #include "translator/ptx/rows.h"
 #include "translator/ptx/rows_internal.h"
@@ -10,11 +10,11 @@ namespace gpusim::ptx {
 
 bool is_branch(const Instruction& insn) {
   static const Row* const bra = rows_of("bra").front();
-  return insn.row == bra || insn.row == &kBranchIfEqual;
+  return insn.row == bra || insn.row == &kBranchIfBelow;
 }
 
 bool falls_through(const Instruction& insn) {
-  if (insn.guard != kNoRegister || insn.row == &kBranchIfEqual) return true;
+  if (insn.guard != kNoRegister || insn.row == &kBranchIfBelow) return true;
   return !is_branch(insn) && insn.base != "ret" && insn.base != "exit" && insn.base != "trap";
 }
 
@@ -24,15 +24,18 @@ struct Names {
   std::vector<uint32_t> reads, writes;
 };
 
-void add_registers(const Operand& o, std::vector<uint32_t>& out) {
-  if (o.is(Operand::Kind::kRegister)) out.push_back(o.reg);
-  for (const Operand& e : o.elements) add_registers(e, out);
+void add_registers(const Operand& o, const Function& f, std::vector<uint32_t>& out) {
+  if (o.is(Operand::Kind::kRegister)) {
+    out.push_back(o.reg);
+    if (f.registers[o.reg].type.bits == 128) out.push_back(o.reg + 1);
+  }
+  for (const Operand& e : o.elements) add_registers(e, f, out);
 }
 
-Names names_of(const Instruction& insn) {
+Names names_of(const Instruction& insn, const Function& f) {
   Names n;
   for (size_t k = 0; k < insn.operands.size(); ++k)
-    add_registers(insn.operands[k], is_destination(insn, k) ? n.writes : n.reads);
+    add_registers(insn.operands[k], f, is_destination(insn, k) ? n.writes : n.reads);
   if (insn.guard != kNoRegister) {
     n.reads.push_back(insn.guard);
     n.reads.insert(n.reads.end(), n.writes.begin(), n.writes.end());  // may keep what it had
@@ -46,9 +49,10 @@ bool is_copy(const Instruction& insn, const Function& f) {
       !insn.operands[0].is(Operand::Kind::kRegister) ||
       !insn.operands[1].is(Operand::Kind::kRegister) || insn.operands[1].is_negated)
     return false;
-  if (insn.base == "mov" || insn.base == "cvta") return true;
   const int to = f.registers[insn.operands[0].reg].type.bits;
   const int from = f.registers[insn.operands[1].reg].type.bits;
+  if (to == 128 || from == 128) return false;
+  if (insn.base == "mov" || insn.base == "cvta") return true;
   const Type t = insn.type();
   if (insn.row == &kLoadParamRegister) return !t.is_signed() || t.bits == to;
   if (insn.row == &kStoreParamRegister) return from == t.bits;
@@ -57,46 +61,10 @@ bool is_copy(const Instruction& insn, const Function& f) {
          insn.types[0].bits >= from;
 }
 
-class Bits {
- public:
-  explicit Bits(size_t size) : words_((size + 63) / 64) {}
-  bool test(uint32_t i) const { return (words_[i / 64] >> (i % 64) & 1) != 0; }
-  void set(uint32_t i) { words_[i / 64] |= uint64_t{1} << (i % 64); }
-  void reset(uint32_t i) { words_[i / 64] &= ~(uint64_t{1} << (i % 64)); }
-  bool add(const Bits& other) {
-    bool changed = false;
-    for (size_t w = 0; w < words_.size(); ++w) {
-      const uint64_t sum = words_[w] | other.words_[w];
-      changed |= sum != words_[w];
-      words_[w] = sum;
-    }
-    return changed;
-  }
-  // this |= in & ~without
-  bool add(const Bits& in, const Bits& without) {
-    bool changed = false;
-    for (size_t w = 0; w < words_.size(); ++w) {
-      const uint64_t sum = words_[w] | (in.words_[w] & ~without.words_[w]);
-      changed |= sum != words_[w];
-      words_[w] = sum;
-    }
-    return changed;
-  }
-  template <class F>
-  void for_each(F f) const {
-    for (size_t w = 0; w < words_.size(); ++w)
-      for (uint64_t rest = words_[w]; rest != 0; rest &= rest - 1)
-        f(static_cast<uint32_t>(64 * w) + static_cast<uint32_t>(std::countr_zero(rest)));
-  }
-
- private:
-  std::vector<uint64_t> words_;
-};
-
 class Allocator {
  public:
   explicit Allocator(const Function& f) : f_(f), size_(f.body.size()) {
-    for (const Instruction& insn : f.body) names_.push_back(names_of(insn));
+    for (const Instruction& insn : f.body) names_.push_back(names_of(insn, f));
     find_blocks();
     find_live();
   }
@@ -107,10 +75,7 @@ class Allocator {
     copies_.resize(f_.registers.size());
     std::vector<uint32_t> order;
     if (!blocks_.empty()) {
-      blocks_[0].live_in.for_each([&](uint32_t r) {
-        a.live_at_entry.push_back(r);
-        order.push_back(r);
-      });
+      a.live_at_entry = order = blocks_[0].live_in;
       for (const uint32_t x : a.live_at_entry)
         for (const uint32_t y : a.live_at_entry)
           if (x != y) neighbours_[x].push_back(y);
@@ -125,22 +90,21 @@ class Allocator {
   std::vector<uint32_t> live_before(size_t at) const {
     const auto& b = *std::find_if(blocks_.begin(), blocks_.end(),
                                   [&](const Block& x) { return x.begin <= at && at < x.end; });
-    Bits live(f_.registers.size());
-    for (const size_t next : b.next) live.add(blocks_[next].live_in);
+    std::set<uint32_t> live;
+    for (const size_t next : b.next)
+      live.insert(blocks_[next].live_in.begin(), blocks_[next].live_in.end());
     for (size_t i = b.end; i-- > at;) {
-      for (const uint32_t r : names_[i].writes) live.reset(r);
-      for (const uint32_t r : names_[i].reads) live.set(r);
+      for (const uint32_t r : names_[i].writes) live.erase(r);
+      live.insert(names_[i].reads.begin(), names_[i].reads.end());
     }
-    std::vector<uint32_t> out;
-    live.for_each([&](uint32_t r) { out.push_back(r); });
-    return out;
+    return {live.begin(), live.end()};
   }
 
  private:
   struct Block {
     size_t begin, end;
-    std::vector<size_t> next;
-    Bits live_in, reads, writes;  // reads: before they are written
+    std::vector<size_t> next, before;
+    std::vector<uint32_t> live_in;  // ascending
   };
 
   void find_blocks() {
@@ -155,35 +119,55 @@ class Allocator {
       size_t end = i + 1;
       while (end < size_ && !starts[end]) ++end;
       block_at_[i] = blocks_.size();
-      const Bits none(f_.registers.size());
-      blocks_.push_back({i, end, {}, none, none, none});
+      blocks_.push_back({i, end, {}, {}, {}});
       i = end;
     }
-    for (Block& b : blocks_) {
+    for (size_t k = 0; k < blocks_.size(); ++k) {
+      Block& b = blocks_[k];
       const Instruction& last = f_.body[b.end - 1];
       if (falls_through(last) && b.end < size_) b.next.push_back(block_at_[b.end]);
-      if (!is_branch(last)) continue;
-      const auto label = f_.labels.find(last.operands[0].symbol);
-      if (label != f_.labels.end() && label->second < size_)
-        b.next.push_back(block_at_[label->second]);
+      if (is_branch(last)) {
+        const auto label = f_.labels.find(last.operands[0].symbol);
+        if (label != f_.labels.end() && label->second < size_)
+          b.next.push_back(block_at_[label->second]);
+      }
+      for (const size_t next : b.next) blocks_[next].before.push_back(k);
     }
   }
 
+  // One register after the other, from the blocks that read it back to those that write it: the
+  // work is the number of pairs of a block and a register that is live there.
   void find_live() {
-    for (Block& b : blocks_)
-      for (size_t i = b.end; i-- > b.begin;) {
+    const size_t count = f_.registers.size();
+    std::vector<std::vector<size_t>> read_in(count), written_in(count);
+    std::vector<size_t> written(count, kNoBlock);  // in the block that is looked at
+    for (size_t k = 0; k < blocks_.size(); ++k)
+      for (size_t i = blocks_[k].begin; i < blocks_[k].end; ++i) {
+        for (const uint32_t r : names_[i].reads)
+          if (written[r] != k && (read_in[r].empty() || read_in[r].back() != k))
+            read_in[r].push_back(k);
         for (const uint32_t r : names_[i].writes) {
-          b.writes.set(r);
-          b.reads.reset(r);
+          if (written[r] != k) written_in[r].push_back(k);
+          written[r] = k;
         }
-        for (const uint32_t r : names_[i].reads) b.reads.set(r);
       }
-    for (Block& b : blocks_) b.live_in.add(b.reads);
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (size_t k = blocks_.size(); k-- > 0;)
-        for (const size_t next : blocks_[k].next)
-          changed |= blocks_[k].live_in.add(blocks_[next].live_in, blocks_[k].writes);
+    std::vector<uint32_t> writes(blocks_.size(), kNowhere);  // per block: the register if it does
+    std::vector<size_t> open;
+    for (uint32_t r = 0; r < count; ++r) {
+      const auto enter = [&](size_t k) {
+        std::vector<uint32_t>& live = blocks_[k].live_in;
+        if (!live.empty() && live.back() == r) return;
+        live.push_back(r);
+        open.push_back(k);
+      };
+      for (const size_t k : written_in[r]) writes[k] = r;
+      for (const size_t k : read_in[r]) enter(k);
+      while (!open.empty()) {
+        const size_t k = open.back();
+        open.pop_back();
+        for (const size_t before : blocks_[k].before)
+          if (writes[before] != r) enter(before);
+      }
     }
   }
 
@@ -209,7 +193,8 @@ class Allocator {
       live.pop_back();
       place_[r] = kNowhere;
     };
-    for (const size_t next : b.next) blocks_[next].live_in.for_each(add);
+    for (const size_t next : b.next)
+      for (const uint32_t r : blocks_[next].live_in) add(r);
     for (size_t i = b.end; i-- > b.begin;) {
       const Names& n = names_[i];
       const Instruction& insn = f_.body[i];
@@ -260,6 +245,7 @@ class Allocator {
   }
 
   static constexpr uint32_t kNowhere = ~0u;
+  static constexpr size_t kNoBlock = ~size_t{0};
   const Function& f_;
   size_t size_;
   std::vector<Names> names_;

@@ -94,6 +94,18 @@ Slot Emitter::dst(const Operand& o) {
   return s;
 }
 
+std::pair<Slot, Slot> Emitter::halves(const Instruction& i, const Operand& o) {
+  if (o.is(Operand::Kind::kRegister)) return {reg(o), reg(o.reg + 1)};
+  if (static_cast<int64_t>(o.value) < 0) unsupported(i, "a negative constant of 128 bits");
+  return {konst(o.value), kZeroSlot};
+}
+
+Slot Emitter::high_dst(const Operand& o) {
+  const Slot s = reg(o.reg + 1);
+  forget(s);
+  return s;
+}
+
 void Emitter::zero_extend(Slot d, Slot a, int bits) {
   if (bits == 64) {
     if (d != a) b.mov(d, a);

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device_sim/uir/compare.h"
@@ -46,6 +47,9 @@ class Emitter {
   // Operands. A register of n bits holds them zero-extended in its slot.
   Slot reg(uint32_t number) const;
   Slot reg(const Operand& o) const { return reg(o.reg); }
+  /// Of 128 bits: the halves of a source, the low one first, and the high half of a destination.
+  std::pair<Slot, Slot> halves(const Instruction& i, const Operand& o);
+  Slot high_dst(const Operand& o);
   /// A source of this type. Predicates that are negated, and constants, go through other slots.
   Slot src(const Operand& o, Type t);
   /// The same, sign-extended to 64 bits.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "device_sim/base/error.h"
 #include "translator/ptx/allocate.h"
@@ -151,13 +152,58 @@ class Inliner {
     }
   }
 
+  // Bytes of a variable that one access reads or writes: offset to size.
+  using Pieces = std::set<std::pair<uint64_t, uint32_t>>;
+  static void add_pieces(const Function& f, const std::string& variable, Pieces& pieces) {
+    for (const Instruction& i : f.body) {
+      if ((i.base != "ld" && i.base != "st") || i.operands.size() != 2) continue;
+      const size_t at = i.base == "ld" ? 1 : 0;
+      const Operand& address = i.operands[at];
+      if (!address.is(Operand::Kind::kAddress) || address.elements[0].symbol != variable) continue;
+      const size_t count = std::max<size_t>(1, i.operands[1 - at].elements.size());
+      for (size_t k = 0; k < count; ++k)
+        pieces.insert(
+            {address.value + address.elements[0].value + k * i.type().bytes(), i.type().bytes()});
+    }
+  }
+
+  // Variables for calls that caller and callee access in different pieces: those stay memory.
+  std::set<std::string> mixed_parameters(const Function& f) {
+    std::set<std::string> mixed;
+    const auto look = [&](const Operand& o, const Function& callee, const std::string& name) {
+      Pieces pieces;
+      add_pieces(f, o.symbol, pieces);
+      add_pieces(callee, name, pieces);
+      uint64_t end = 0;
+      for (const auto& [offset, size] : pieces) {
+        if (offset < end) mixed.insert(o.symbol);
+        end = std::max(end, offset + size);
+      }
+    };
+    for (const Instruction& i : f.body) {
+      if (i.base != "call" || !i.operands[1].is(Operand::Kind::kSymbol)) continue;
+      const auto found = functions_.find(i.operands[1].symbol);
+      if (found == functions_.end() || is_recursive(*found->second)) continue;
+      const Function& callee = *found->second;
+      const auto look_at_all = [&](const Operand& list, const std::vector<Variable>& variables) {
+        for (size_t k = 0; k < std::min(list.elements.size(), variables.size()); ++k)
+          look(list.elements[k], callee, variables[k].name);
+      };
+      look_at_all(i.operands[0], callee.returns);
+      look_at_all(i.operands[2], callee.params);
+    }
+    return mixed;
+  }
+
   // Copies a body. `names`: of its parameters, to the variables of the caller.
   void append(const Function& f, uint32_t first_register, Names names,
               const std::string& end_label) {
     if (!f.trouble.empty()) throw Error(f.trouble);
     const bool is_kernel = f.is_entry;
     const std::string suffix = is_kernel ? "" : fmt::format("@{}", ++instances_);
+    const std::set<std::string> mixed = mixed_parameters(f);
     for (Variable v : f.variables) {
+      if (mixed.contains(v.name)) v.space = Space::kLocal;
       const bool is_own = v.space == Space::kLocal || v.space == Space::kParam;
       const std::string name = is_own ? v.name + suffix : v.name;
       names[v.name] = name;
@@ -254,7 +300,7 @@ class Inliner {
     push(std::move(after));
   }
 
-  // One comparison after the other; the last target needs none.
+  // A binary search. What is beyond the list goes where its last index does.
   void branch_by_index(const Function& f, Instruction insn, const Names& names) {
     const Operand index = insn.operands[0];
     if (insn.guard != kNoRegister)
@@ -273,15 +319,30 @@ class Inliner {
     push(std::move(counted));
     insn.counts = false;
     insn.more_units = 1;
-    for (size_t k = 0; k + 1 < targets.size(); ++k) {
-      Instruction test = insn;
-      test.row = &kBranchIfEqual;
-      test.operands = {{.kind = Operand::Kind::kSymbol, .symbol = renamed(targets[k], names)},
-                       index,
-                       {.kind = Operand::Kind::kInteger, .value = k}};
-      push(std::move(test));
-    }
-    push(jump(std::move(insn), renamed(targets.back(), names)));
+    std::vector<Range> ranges;
+    for (size_t k = 0; k < targets.size(); ++k)
+      if (k == 0 || targets[k] != targets[k - 1]) ranges.push_back({k, renamed(targets[k], names)});
+    search(insn, index, ranges);
+  }
+
+  // Indices from `first` to the next range's, and where they lead.
+  struct Range {
+    uint64_t first;
+    std::string target;
+  };
+  void search(const Instruction& insn, const Operand& index, std::span<const Range> ranges) {
+    if (ranges.size() == 1) return push(jump(insn, ranges[0].target));
+    const size_t middle = ranges.size() / 2;
+    const std::string below = fmt::format("@below{}", ++ends_);
+    Instruction test = insn;
+    test.row = &kBranchIfBelow;
+    test.operands = {{.kind = Operand::Kind::kSymbol, .symbol = below},
+                     index,
+                     {.kind = Operand::Kind::kInteger, .value = ranges[middle].first}};
+    push(std::move(test));
+    search(insn, index, ranges.subspan(middle));
+    place_label(below);
+    search(insn, index, ranges.first(middle));
   }
 
   // What stands for an instruction: it counts, and the function that does its work does not.

@@ -170,7 +170,8 @@ void Parser::registers() {
     const auto add = [&](std::string text) {
       const auto number = static_cast<uint32_t>(function_->registers.size());
       scopes_.back().registers[text] = number;
-      function_->registers.push_back({std::move(text), t});
+      function_->registers.push_back({text, t});
+      if (t.bits == 128) function_->registers.push_back({text + ".high", {Kind::kBits, 64}});
     };
     if (!accept('<')) {
       add(stem);

@@ -214,7 +214,7 @@ class OperandCheck {
     if (!o.is(Kind::kRegister)) return is_store && is_literal(o, t);
     const Type reg = function_.registers[o.reg].type;
     if (reg.bits == t.bits) return types_agree(t, reg) && !o.is_negated;
-    if (reg.is_predicate() || reg.bits < t.bits || o.is_negated) return false;
+    if (reg.is_predicate() || reg.bits < t.bits || reg.bits > 64 || o.is_negated) return false;
     return reg.kind == Kind_::kBits || t.kind == Kind_::kBits || (!reg.is_float() && !t.is_float());
   }
   bool fits_access(const Operand& o, Type t, bool is_store) const {
@@ -222,19 +222,21 @@ class OperandCheck {
     if (count * t.bits > 128) return false;
     if (count == 1) return fits_scalar(o, t, is_store) && !o.is(Kind::kSink);
     if (!o.is(Kind::kVector) || o.elements.size() != count) return false;
-    // Registers of one width; integers and floats do not mix.
+    // Registers of one width; integers and floats are not next to each other.
     int bits = 0;
-    bool has_integer = false, has_float = false;
+    bool was_integer = false, was_float = false;
     for (const Operand& e : o.elements) {
       if (!fits_scalar(e, t, is_store)) return false;
       if (!e.is(Kind::kRegister)) continue;
       const Type reg = function_.registers[e.reg].type;
       if (bits != 0 && bits != reg.bits) return false;
       bits = reg.bits;
-      has_float |= reg.is_float();
-      has_integer |= !reg.is_float() && reg.kind != Kind_::kBits;
+      const bool is_integer = !reg.is_float() && reg.kind != Kind_::kBits;
+      if ((was_integer && reg.is_float()) || (was_float && is_integer)) return false;
+      was_integer = is_integer;
+      was_float = reg.is_float();
     }
-    return !has_integer || !has_float || t.bits == 16;
+    return true;
   }
   // --- textures and surfaces
   // Registers of one type in { }.
@@ -357,7 +359,7 @@ std::vector<const Row*> all_rows() {
 }
 
 bool is_destination(const Instruction& insn, size_t operand) {
-  if (insn.row == &kBranchIfEqual || insn.row == &kCallHost || insn.row == &kCallDevice ||
+  if (insn.row == &kBranchIfBelow || insn.row == &kCallHost || insn.row == &kCallDevice ||
       insn.row == &kCallInPlace || insn.row == &kCallOut || insn.row == &kReturn)
     return false;
   if (insn.row == &kMatrixProduct) return false;

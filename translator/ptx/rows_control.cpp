@@ -21,8 +21,8 @@ void branch(Emitter& e, I i) {
   e.branch(guard, target);
 }
 
-void branch_if_equal(Emitter& e, I i) {
-  e.b.branch_imm(Op::bri_eq32, e.reg(i.operands[1]), static_cast<uint16_t>(i.operands[2].value),
+void branch_if_below(Emitter& e, I i) {
+  e.b.branch_imm(Op::bri_ltu32, e.reg(i.operands[1]), static_cast<uint16_t>(i.operands[2].value),
                  e.label_pc(i.operands[0].symbol));
 }
 
@@ -226,7 +226,7 @@ void active_mask(Emitter& e, I i) {
 const Row kCallInPlace = {"call", "", RowClass::kControl, nothing};
 const Row kCallHost = {"call", "", RowClass::kControl, call_host};
 const Row kCallDevice = {"call", "", RowClass::kControl, call_device};
-const Row kBranchIfEqual = {"brx", "", RowClass::kControl, branch_if_equal};
+const Row kBranchIfBelow = {"brx", "", RowClass::kControl, branch_if_below};
 const Row kHostResult = {"call", "", RowClass::kControl, host_result};
 
 const RowList& control_rows() {

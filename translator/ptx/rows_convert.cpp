@@ -1,4 +1,7 @@
 // Moves, conversions of types, and of addresses.
+#include <span>
+#include <utility>
+
 #include "device_sim/uir/compare.h"
 #include "device_sim/uir/fp_aux.h"
 #include "translator/ptx/emitter.h"
@@ -18,24 +21,53 @@ FpFormat format(Type t) {
 
 // --- mov
 
-// {a, b, …} in a word, the first lowest.
-void pack(Emitter& e, const Operand& d, const Operand& parts, Type whole) {
-  const auto bits = static_cast<int>(whole.bits / parts.elements.size());
+using Parts = std::span<const Operand>;
+
+// {a, b, …} of so many bits each in a word, the first lowest.
+Slot packed(Emitter& e, Parts parts, int bits) {
   const Type part{Kind::kBits, static_cast<uint8_t>(bits)};
   const Slot sum = e.temp();
-  e.b.mov(sum, e.src(parts.elements[0], part));
-  for (size_t k = 1; k < parts.elements.size(); ++k)
-    e.b.add_lsl64(sum, sum, e.src(parts.elements[k], part), k * static_cast<size_t>(bits));
-  e.b.mov(e.dst(d), sum);
+  e.b.mov(sum, e.src(parts[0], part));
+  for (size_t k = 1; k < parts.size(); ++k)
+    e.b.add_lsl64(sum, sum, e.src(parts[k], part), k * static_cast<size_t>(bits));
+  return sum;
 }
 
-void unpack(Emitter& e, const Operand& parts, const Operand& s, Type whole) {
-  const auto bits = static_cast<int>(whole.bits / parts.elements.size());
-  const Slot from = e.src(s, whole);
-  for (size_t k = 0; k < parts.elements.size(); ++k)
-    if (!e.is_sink(parts.elements[k]))
-      e.b.ubfx(e.dst(parts.elements[k]), from, ones(bits),
+void unpack(Emitter& e, Parts parts, Slot from, int bits) {
+  for (size_t k = 0; k < parts.size(); ++k)
+    if (!e.is_sink(parts[k]))
+      e.b.ubfx(e.dst(parts[k]), from, ones(bits),
                static_cast<uint8_t>(k * static_cast<size_t>(bits)));
+}
+
+int part_bits(const Operand& parts, Type whole) {
+  return static_cast<int>(whole.bits / parts.elements.size());
+}
+
+// mov.b128: between a register and its halves, or quarters.
+void mov_wide(Emitter& e, I i) {
+  const Operand &d = i.operands[0], &s = i.operands[1];
+  const auto halves = [](const Operand& parts) {
+    const Parts all(parts.elements);
+    return std::pair{all.first(all.size() / 2), all.last(all.size() / 2)};
+  };
+  const auto write = [&](Slot low, Slot high) {
+    e.b.mov(e.dst(d), low);
+    e.b.mov(e.high_dst(d), high);
+  };
+  if (d.is(Operand::Kind::kVector)) {
+    const auto [low, high] = halves(d);
+    const auto [from_low, from_high] = e.halves(i, s);
+    unpack(e, low, from_low, part_bits(d, i.type()));
+    unpack(e, high, from_high, part_bits(d, i.type()));
+  } else if (s.is(Operand::Kind::kVector)) {
+    const auto [low, high] = halves(s);
+    const Slot first = packed(e, low, part_bits(s, i.type()));
+    write(first, packed(e, high, part_bits(s, i.type())));
+  } else {
+    const auto [low, high] = e.halves(i, s);
+    write(low, high);
+  }
 }
 
 void mov_special(Emitter& e, I i) {
@@ -54,8 +86,11 @@ void mov_special(Emitter& e, I i) {
 void mov(Emitter& e, I i) {
   const Type t = i.type();
   const Operand &d = i.operands[0], &s = i.operands[1];
-  if (d.is(Operand::Kind::kVector)) return unpack(e, d, s, t);
-  if (s.is(Operand::Kind::kVector)) return pack(e, d, s, t);
+  if (d.is(Operand::Kind::kVector)) return unpack(e, d.elements, e.src(s, t), part_bits(d, t));
+  if (s.is(Operand::Kind::kVector)) {
+    const Slot whole = packed(e, s.elements, part_bits(s, t));
+    return e.b.mov(e.dst(d), whole);
+  }
   if (s.is(Operand::Kind::kSpecial)) return mov_special(e, i);
   if (s.is(Operand::Kind::kSymbol)) {
     const Place p = e.place_of(s);
@@ -272,6 +307,7 @@ void cvt(Emitter& e, I i) {
 const RowList& convert_rows() {
   using enum RowClass;
   static const RowList rows = {
+      {"mov .b128", "md mv", kLogical, mov_wide},
       {"mov .pred|.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64", "md mv", kLogical, mov},
       {"cvta (global|shared|shared::cta|local|const|param) .u64", "d0 any", kOther, cvta},
       {"cvta (to) (global|shared|shared::cta|local|const|param) .u64", "d0 s0", kOther, cvta},

@@ -62,6 +62,21 @@ void store(Emitter& e, I i) {
   for (size_t k = 0; k < s.elements.size(); ++k) store_one(s.elements[k], k * t.bytes());
 }
 
+void load_wide(Emitter& e, I i) {
+  const Operand& d = i.operands[0];
+  const MemoryPlace m = e.address(i.operands[1], space_of(i));
+  e.b.emit(Op::ld64, e.dst(d), m.base, 0, 0, m.offset);
+  e.b.emit(Op::ld64, e.high_dst(d), m.base, 0, 0, m.offset + 8);
+}
+
+void store_wide(Emitter& e, I i) {
+  const Operand& s = i.operands[1];
+  const MemoryPlace m = e.address(i.operands[0], space_of(i));
+  const auto [low, high] = e.halves(i, s);
+  e.b.emit(Op::st64, low, m.base, 0, 0, m.offset);
+  e.b.emit(Op::st64, high, m.base, 0, 0, m.offset + 8);
+}
+
 // Parameters of functions that were put in their callers' place: registers.
 void load_param(Emitter& e, I i) {
   const Type t = i.type();
@@ -152,6 +167,23 @@ void atomic(Emitter& e, I i) {
   e.b.emit(op, result(), address, operand, 0, 0, aux);
 }
 
+// atom.cas.b128 d, [a], compare, new
+void compare_and_swap_wide(Emitter& e, I i) {
+  const Operand &d = i.operands[0], &compare = i.operands[2], &desired = i.operands[3];
+  const auto pair_of = [&](const Operand& o) {
+    const Slot pair = e.b.temp_run(2);
+    const auto [low, high] = e.halves(i, o);
+    e.b.mov(pair, low);
+    e.b.mov(static_cast<Slot>(pair + 1), high);
+    return pair;
+  };
+  const Slot old = pair_of(compare);
+  e.b.cas128(old, atomic_address(e, i.operands[1], space_of(i)), pair_of(desired));
+  if (e.is_sink(d)) return;
+  e.b.mov(e.dst(d), old);
+  e.b.mov(e.high_dst(d), static_cast<Slot>(old + 1));
+}
+
 void fence(Emitter& e, I) { e.b.fence(); }
 void nothing(Emitter&, I) {}
 
@@ -173,6 +205,9 @@ const RowList& memory_rows() {
       {"ld {global|shared|shared::cta|const|local|param|param::entry|param::func} {ca|cg|cs|lu|cv} "
        "{v2|v4} " GPUSIM_PTX_DATA,
        "l0 m", kMemory, load},
+      {"ld {global|shared|shared::cta|const|local} {ca|cg|cs|lu|cv} .b128", "d0 m", kMemory,
+       load_wide},
+      {"st {global|shared|shared::cta|local} {wb|cg|cs|wt} .b128", "m s0", kMemory, store_wide},
       {"ld (global) {ca|cg|cs} (nc) {v2|v4} " GPUSIM_PTX_DATA, "l0 m", kMemory, load},
       {"ld (volatile) {global|shared|shared::cta|const|local} {v2|v4} " GPUSIM_PTX_DATA, "l0 m",
        kMemory, load},
@@ -203,6 +238,8 @@ const RowList& memory_rows() {
       {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (inc|dec) .u32", "d0 m s0", kParallel, atomic},
       {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (cas) .b16|.b32|.b64", "d0 m s0 s0", kParallel,
        atomic},
+      {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (cas) .b128", "d0 m s0 s0", kParallel,
+       compare_and_swap_wide},
       {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (add) .u32|.s32|.u64", "m s0", kParallel,
        atomic},
       {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (add) .f32|.f64", "m s0", kParallel,

@@ -163,6 +163,7 @@ class KernelTranslator {
   // between their result and what was there.
   static bool is_branched_around(const Instruction& insn) {
     if (insn.guard == kNoRegister || is_branch(insn)) return false;
+    if (insn.type().bits == 128) return true;  // two slots
     const bool is_value = !insn.has("cc") && insn.row->kind != RowClass::kMemory &&
                           insn.row->kind != RowClass::kParallel &&
                           insn.row->kind != RowClass::kControl && !insn.operands.empty() &&

@@ -66,6 +66,7 @@ struct Instruction {
   Type type(size_t i = 0) const { return i < types.size() ? types[i] : Type{}; }
 };
 
+// One of 128 bits holds the low half; the next register of the function holds the high one.
 struct Register {
   std::string name{};
   Type type{};

@@ -51,10 +51,10 @@ fs::path header_folder(const fs::path& cache) {
 
 }  // namespace
 
-void CubinMaker::begin(const std::string& source, const std::string& chip) {
+void CubinMaker::begin(const std::string& source, const std::string& architecture) {
   nvcc_.reset();
   const fs::path headers = header_folder(folder_);
-  const std::string name = hash_of(headers.string() + chip + source);
+  const std::string name = hash_of(headers.string() + architecture + source);
   cubin_ = folder_ / (name + ".cubin");
   const fs::path file = folder_ / (name + ".cu");
   // Other texts may have the same hash.
@@ -64,10 +64,15 @@ void CubinMaker::begin(const std::string& source, const std::string& chip) {
   ChildSettings silent{.input = ChildSettings::kNoStream, .is_apart = true};
   silent.output = silent.error = ChildSettings::kNoStream;
   nvcc_.emplace(
-      std::vector<std::string>{"nvcc", "-arch=" + chip, "-std=c++20", "-O2", "--fmad=false",
-                               "--expt-relaxed-constexpr", "--jump-table-density=50", "-cubin",
+      std::vector<std::string>{"nvcc", "-arch=" + architecture, "-std=c++20", "-O2", "--fmad=false",
+                               "--expt-relaxed-constexpr", "--jump-table-density=50",
+                               architecture.starts_with("compute") ? "-ptx" : "-cubin",
                                "-I" + headers.string(), "-o", made_.string(), file.string()},
       silent);
+}
+
+void CubinMaker::wait() {
+  if (nvcc_) nvcc_->wait();
 }
 
 std::optional<fs::path> CubinMaker::take() {

@@ -13,10 +13,12 @@ class CubinMaker {
  public:
   explicit CubinMaker(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // For a chip, "sm_90". Ends what was begun before.
-  void begin(const std::string& source, const std::string& chip);
+  // For a chip, "sm_90"; for "compute_90" the file has PTX. Ends what was begun before.
+  void begin(const std::string& source, const std::string& architecture);
   // The file, once it is there. Throws std::runtime_error if the compiler fails.
   std::optional<std::filesystem::path> take();
+  // For whoever does not want to do something else meanwhile.
+  void wait();
 
  private:
   const std::filesystem::path folder_;

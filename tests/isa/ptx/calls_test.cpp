@@ -299,3 +299,131 @@ TEST_CASE("kernels have a heap") {
             std::string::npos);
     }
 }
+
+// A list of branch targets as nvcc makes it of a switch: most indices lead to the default.
+TEST_CASE("branches by number find their range") {
+  constexpr uint32_t kTargets = 300, kThreads = 352;
+  const auto way = [](uint32_t index) { return index % 7 == 3 || index == 299 ? index : 1000; };
+  std::string list = "LIST: .branchtargets ", places;
+  for (uint32_t k = 0; k < kTargets; ++k) {
+    const std::string name = way(k) == k ? "T" + std::to_string(k) : "DEFAULT";
+    list += (k == 0 ? "" : ", ") + name;
+    if (way(k) == k) places += name + ": mov.u32 %r2, " + std::to_string(k) + "; bra.uni END;\n";
+  }
+  const std::string text = kHead + R"(
+.visible .entry k(.param .u64 out)
+{
+  .reg .b32 %r<5>;
+  .reg .b64 %rd<5>;
+  mov.u32 %r1, %tid.x;
+)" + list + ";\n  brx.idx %r1, LIST;\n" +
+                           places + R"(
+DEFAULT: mov.u32 %r2, 1000;
+END:
+  ld.param.u64 %rd1, [out];
+  mad.wide.u32 %rd1, %r1, 4, %rd1;
+  st.global.u32 [%rd1], %r2;
+  ret;
+}
+)";
+  for (const char* backend : kBackends) {
+    CAPTURE(backend);
+    std::vector<uint32_t> out(kThreads);
+    const LaunchResult r =
+        run_text(text, "k", {backend, 1, {}, {kThreads, 1, 1}}, pack(out.data()), out);
+    if (r.fault) FAIL(r.fault->text);
+    for (uint32_t t = 0; t < kThreads; ++t) CHECK(out[t] == (t < kTargets ? way(t) : 299));
+    CHECK(counts_of(r).at("brx.idx") == kThreads);
+  }
+}
+
+// As nvcc hands over a structure: bytes in, a word out, and the other way round.
+TEST_CASE("caller and callee may access a parameter in different pieces") {
+  const std::string text = kHead + R"(
+.func (.param .align 8 .b8 back[8]) f(.param .align 8 .b8 x[8], .param .b32 y)
+{
+  .reg .b16 %h<3>;
+  .reg .b32 %r<5>;
+  ld.param.u32 %r1, [x];
+  ld.param.v2.u16 {%h1, %h2}, [x+4];
+  ld.param.s8 %r2, [y+1];
+  st.param.v2.b16 [back], {%h2, %h1};
+  add.u32 %r3, %r1, %r2;
+  st.param.b32 [back+4], %r3;
+  ret;
+}
+.func (.param .align 8 .b8 back[8]) again(.param .align 8 .b8 x[8], .param .b32 y, .param .b32 n)
+{
+  .reg .b32 %r<5>;
+  .reg .b64 %rd<5>;
+  .reg .pred %p;
+  ld.param.u64 %rd1, [x];
+  ld.param.u32 %r1, [y];
+  ld.param.u32 %r2, [n];
+  setp.eq.u32 %p, %r2, 0;
+  @%p bra END;
+  sub.u32 %r3, %r2, 1;
+  { .param .align 8 .b8 p0[8]; .param .b32 p1; .param .b32 p2; .param .align 8 .b8 out[8];
+  st.param.b64 [p0], %rd1;
+  st.param.b32 [p1], %r1;
+  st.param.b32 [p2], %r3;
+  call (out), again, (p0, p1, p2);
+  ld.param.b64 %rd1, [out]; }
+  { .param .align 8 .b8 p0[8]; .param .b32 p1; .param .align 8 .b8 out[8];
+  st.param.b64 [p0], %rd1;
+  st.param.b32 [p1], %r1;
+  call (out), f, (p0, p1);
+  ld.param.b64 %rd1, [out]; }
+END:
+  st.param.b64 [back], %rd1;
+  ret;
+}
+.visible .entry k(.param .u64 out, .param .u32 n)
+{
+  .reg .b16 %h<9>;
+  .reg .b32 %r<9>;
+  .reg .b64 %rd<9>;
+  mov.u32 %r1, %tid.x;
+  ld.param.u32 %r6, [n];
+  add.u32 %r2, %r1, 0x1fe80;
+  cvt.u16.u32 %h1, %r1;
+  mov.u16 %h2, 0x55;
+  { .param .align 8 .b8 p0[8]; .param .b32 p1; .param .align 8 .b8 out[8];
+  st.param.v4.b8 [p0], {%h1, %h2, %h1, %h2};
+  st.param.b32 [p0+4], %r2;
+  st.param.b32 [p1], %r2;
+  call (out), f, (p0, p1);
+  ld.param.b64 %rd2, [out]; }
+  { .param .align 8 .b8 p0[8]; .param .b32 p1; .param .b32 p2; .param .align 8 .b8 out[8];
+  st.param.b64 [p0], %rd2;
+  st.param.b32 [p1], %r2;
+  st.param.b32 [p2], %r6;
+  call (out), again, (p0, p1, p2);
+  ld.param.b64 %rd2, [out]; }
+  ld.param.u64 %rd3, [out];
+  mad.wide.u32 %rd3, %r1, 8, %rd3;
+  st.global.u64 [%rd3], %rd2;
+  ret;
+}
+)";
+  const auto f = [](uint64_t x, uint32_t y) {
+    const auto low = static_cast<uint32_t>(x), high = static_cast<uint32_t>(x >> 32);
+    const auto byte = static_cast<uint32_t>(static_cast<int8_t>(y >> 8));
+    return uint64_t{low + byte} << 32 | (high >> 16 | high << 16);
+  };
+  for (const char* backend : kBackends)
+    for (const uint32_t n : {0u, 3u}) {
+      CAPTURE(backend);
+      constexpr uint32_t kThreads = 70;
+      std::vector<uint64_t> out(kThreads);
+      const LaunchResult r =
+          run_text(text, "k", {backend, 1, {}, {kThreads, 1, 1}}, pack(out.data(), n), out);
+      if (r.fault) FAIL(r.fault->text);
+      for (uint32_t t = 0; t < kThreads; ++t) {
+        const uint32_t y = t + 0x1fe80;
+        uint64_t x = f(uint64_t{y} << 32 | (0x55005500 | t << 16 | t), y);
+        for (uint32_t k = 0; k < n; ++k) x = f(x, y);
+        CHECK(out[t] == x);
+      }
+    }
+}

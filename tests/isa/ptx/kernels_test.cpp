@@ -278,3 +278,66 @@ TEST_CASE("atomics add up, and warps vote and shuffle") {
     CHECK(out == first);
   }
 }
+
+// Each thread adds (1, its number) to a pair of words, or backs off; odd ones mostly do not.
+TEST_CASE("registers of 128 bits, and atom.cas on them") {
+  const std::string text = kHead + R"(
+.visible .entry k(.param .u64 data)
+{
+  .reg .pred %p<4>;
+  .reg .b32 %r<9>;
+  .reg .b64 %rd<20>;
+  .reg .b128 %q<9>;
+  ld.param.u64 %rd1, [data];
+  mov.u32 %r1, %tid.x;
+  cvt.u64.u32 %rd2, %r1;
+  and.b32 %r2, %r1, 1;
+  setp.eq.u32 %p1, %r2, 1;
+  mov.b128 %q7, 5;
+AGAIN:
+  ld.volatile.global.u64 %rd3, [%rd1];
+  ld.volatile.global.u64 %rd4, [%rd1+8];
+  mov.b128 %q1, {%rd3, %rd4};
+  add.u64 %rd5, %rd3, 1;
+  add.u64 %rd6, %rd4, %rd2;
+  mov.b128 %q2, {%rd5, %rd6};
+  atom.global.cas.relaxed.gpu.b128 %q3, [%rd1], %q1, %q2;
+  mov.b128 %q4, %q3;
+  mov.b128 {%rd7, %rd8}, %q4;
+  setp.ne.u64 %p2, %rd7, %rd3;
+  setp.ne.or.u64 %p2, %rd8, %rd4, %p2;
+  @%p2 bra AGAIN;
+  mov.b128 {_, %rd9}, %q2;
+  mov.b128 {%r3, %r4, %r5, %r6}, %q2;
+  mov.b128 %q5, {%r6, %r5, %r4, %r3};
+  @%p1 mov.b128 %q5, %q7;
+  mad.wide.u32 %rd10, %r1, 32, %rd1;
+  st.global.b128 [%rd10+32], %q5;
+  ld.global.b128 %q6, [%rd10+32];
+  mov.b128 {%rd11, %rd12}, %q6;
+  xor.b64 %rd11, %rd11, %rd12;
+  st.global.u64 [%rd10+48], %rd9;
+  st.global.u64 [%rd10+56], %rd11;
+  ret;
+}
+)";
+  for (const char* backend : kBackends) {
+    CAPTURE(backend);
+    constexpr uint32_t kThreads = 70;
+    std::vector<uint64_t> data(5 + 4 * kThreads);
+    uint64_t* const begin = data.data() + (reinterpret_cast<uintptr_t>(data.data()) % 16 != 0);
+    const LaunchResult r =
+        run_text(text, "k", {backend, 1, {}, {kThreads, 1, 1}}, pack(begin), data);
+    if (r.fault) FAIL(r.fault->text);
+    CHECK(begin[0] == kThreads);
+    CHECK(begin[1] == kThreads * (kThreads - 1) / 2);
+    for (uint32_t t = 0; t < kThreads; ++t) {
+      const uint64_t* const own = begin + 4 + 4 * t;
+      const uint64_t sum = own[2];  // as this thread left it
+      const uint64_t low = t % 2 == 1 ? 5 : (sum << 32 | sum >> 32);
+      CHECK(own[0] == low);
+      CHECK(own[3] == (own[0] ^ own[1]));
+      CHECK((t % 2 == 1 ? own[1] == 0 : (own[1] >> 32) != 0));
+    }
+  }
+}

@@ -41,12 +41,22 @@ int main(int argc, char** argv) {
         CUDA_ERROR_INVALID_PTX);
   GOOD(cuModuleLoadData(&module, text.c_str()));
   GOOD(cuModuleLoad(&fat, argv[2]));
+  CUlibrary library;
+  CUkernel kernel;
+  GOOD(cuLibraryLoadData(&library, text.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+  CHECK(cuLibraryGetKernel(&kernel, library, "missing") == CUDA_ERROR_NOT_FOUND);
+  GOOD(cuLibraryUnload(library));
+  GOOD(cuLibraryLoadFromFile(&library, argv[2], nullptr, nullptr, 0, nullptr, nullptr, 0));
+  GOOD(cuLibraryGetKernel(&kernel, library, "add_bias"));
+  GOOD(cuKernelGetFunction(&add, kernel));
+  CUmodule of_library;
+  GOOD(cuLibraryGetModule(&of_library, library));
   CHECK(cuModuleGetFunction(&add, module, "missing") == CUDA_ERROR_NOT_FOUND);
   CUdeviceptr values, bias;
   size_t size = 0;
   const int n = 100;
   int host[n];
-  for (CUmodule m : {module, fat}) {
+  for (CUmodule m : {module, fat, of_library}) {
     GOOD(cuModuleGetFunction(&add, m, "add_bias"));
     GOOD(cuModuleGetGlobal(&bias, &size, m, "bias"));
     CHECK(size == sizeof(int));
