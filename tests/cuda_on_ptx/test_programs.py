@@ -2,9 +2,11 @@
 """Programs on backend cuda under `gpusim cuda`, beside backend scalar: output, status, faults and
 counts are the same, and `gpusim cuda --check` finds nothing in the backend's kernels.
 
-  test_programs.py GPUSIM GPUSIM_PTX FOLDER [--check] [--seconds] PROGRAM[:CORES,CORES...]...
+  test_programs.py GPUSIM GPUSIM_PTX FOLDER [--check] [--regions] PROGRAM[:CORES,CORES...]...
 
-A PROGRAM is an ELF file, or services or faulty (programs/), which are built for AArch64 and RISC-V.
+A PROGRAM is an ELF file, maybe with arguments (FILE+ARGUMENT+ARGUMENT), or services or faulty
+(programs/), which are built for AArch64 and RISC-V. --regions: nvcc compiles all of a program's
+code as compiled regions, before it runs.
 """
 import argparse
 import json
@@ -48,6 +50,9 @@ class Comparison:
         self.folder.mkdir(parents=True, exist_ok=True)
         # Files of programs, and whether the device passed its own test.
         self.environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}
+        if args.regions:
+            self.environment["GPUSIM_COMPILED_REGIONS"] = "ptx"
+            self.environment["PATH"] += ":/usr/local/cuda/bin"
 
     def run(self, backend, command, cores, options):
         stats = self.folder / f"{backend}.json"
@@ -79,6 +84,9 @@ class Comparison:
             problems.append(f"{title}: {want} on scalar, {got} on cuda")
         if report.get("launches", 0) == 0:
             problems.append(f"{title}: no kernel was launched")
+        kernels = [k["symbol"] for k in report.get("kernels", [])]
+        if self.args.regions and "gpusim_simulate_compiled" not in kernels:
+            problems.append(f"{title}: no compiled region was executed, only {kernels}")
         for finding in report.get("findings", []):
             problems.append(f"{title}: {finding['text']}")
         for key in SAME:
@@ -99,6 +107,7 @@ def main():
     parser.add_argument("gpusim_ptx", type=pathlib.Path)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--regions", action="store_true")
     parser.add_argument("programs", nargs="+")
     args = parser.parse_args()
     runs = Comparison(args)

@@ -71,6 +71,9 @@ class Allocator {
 
   Allocation run() {
     Allocation a;
+    a.live_blocks.resize(f_.registers.size());
+    for (const Block& b : blocks_)
+      for (const uint32_t r : b.live_in) ++a.live_blocks[r];
     neighbours_.resize(f_.registers.size());
     copies_.resize(f_.registers.size());
     std::vector<uint32_t> order;

@@ -10,6 +10,7 @@ struct Allocation {
   std::vector<int> colours;  // per register, or -1 if it is never named
   int count = 0;
   std::vector<uint32_t> live_at_entry;  // registers that may be read before they are written
+  std::vector<uint32_t> live_blocks;    // per register: basic blocks at whose beginning it is live
 };
 
 Allocation allocate_registers(const Function& f);

@@ -6,6 +6,8 @@ namespace gpusim::ptx {
 
 // ld.param and st.param whose address is a register that stands for the parameter.
 extern const Row kLoadParamRegister, kStoreParamRegister;
+// Accesses to spilled registers (spill.h).
+extern const Row kLoadSpilled, kStoreSpilled;
 // The generic address that an operand names.
 extern const Row kAddressOf;
 // call: nothing is left to do (of brx.idx likewise); the functions of the run-time that the host

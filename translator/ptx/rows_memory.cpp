@@ -196,6 +196,8 @@ void nothing(Emitter&, I) {}
 }  // namespace
 
 const Row kLoadParamRegister = {"ld", "", RowClass::kMemory, load_param};
+const Row kLoadSpilled = {"ld", "l0 m", RowClass::kMemory, load};
+const Row kStoreSpilled = {"st", "m t0", RowClass::kMemory, store};
 const Row kAddressOf = {"mov", "", RowClass::kMemory, address_of};
 const Row kStoreParamRegister = {"st", "", RowClass::kMemory, store_param};
 

@@ -16,6 +16,7 @@
 #include "translator/ptx/memory_map.h"
 #include "translator/ptx/rows.h"
 #include "translator/ptx/rows_internal.h"
+#include "translator/ptx/spill.h"
 
 namespace gpusim::ptx {
 namespace {
@@ -54,7 +55,7 @@ class KernelTranslator {
   }
 
   KernelCode run(Notes notes) {
-    const Allocation a = allocate_registers(f_);
+    const Allocation a = allocate();
     out_.registers = static_cast<uint32_t>(a.count);
     if (a.count > kMostRegisters)
       throw Error(fmt::format("kernel '{}': {} values are live at once; at most {} are supported",
@@ -87,6 +88,18 @@ class KernelTranslator {
   }
 
  private:
+  // Activations of a function would share what it spills, so kernels with a stack do not.
+  Allocation allocate() {
+    if (whole_.has_stack) return allocate_registers(f_);
+    SpilledAllocation spilled = allocate_and_spill(whole_.function, kMostRegisters);
+    if (spilled.spill_bytes != 0) {
+      const uint64_t local = align_up(out_.local_bytes, 8);
+      places_[kSpillVariable] = {Space::kLocal, kLocalWindowBase + local};
+      out_.local_bytes = static_cast<uint32_t>(local) + spilled.spill_bytes;
+    }
+    return std::move(spilled.allocation);
+  }
+
   void lay_out(const Function& kernel, const std::vector<Variable>& all_shared) {
     uint64_t at = 0;
     for (const Variable& p : kernel.params) {

@@ -341,3 +341,53 @@ AGAIN:
     }
   }
 }
+
+// 300 values that are live at once, and all written again by half of the threads, with a guard and
+// in a loop.
+TEST_CASE("what does not fit registers is spilled") {
+  constexpr uint32_t kValues = 300, kThreads = 70;
+  std::string text = kHead + R"(
+.visible .entry k(.param .u64 out)
+{
+  .reg .b32 %r<10>, %v<300>;
+  .reg .b64 %rd<10>;
+  .reg .pred %p<9>;
+  mov.u32 %r1, %tid.x;
+  and.b32 %r2, %r1, 1;
+  setp.eq.u32 %p1, %r2, 1;
+  mov.u32 %r3, 0;
+)";
+  const auto all = [&](const auto& line) {
+    for (uint32_t k = 0; k < kValues; ++k)
+      text += line("%v" + std::to_string(k), std::to_string(k));
+  };
+  all([](auto v, auto k) { return "  mad.lo.u32 " + v + ", %r1, " + k + ", 7;\n"; });
+  text += "AGAIN:\n";
+  all([](auto v, auto k) { return "  @%p1 add.u32 " + v + ", " + v + ", " + k + ";\n"; });
+  text +=
+      "  add.u32 %r3, %r3, 1;\n  setp.lt.u32 %p2, %r3, 3;\n  @%p2 bra AGAIN;\n"
+      "  mov.u32 %r4, 0;\n";
+  all([](auto v, auto) { return "  mad.lo.u32 %r4, %r4, 31, " + v + ";\n"; });
+  text += R"(
+  ld.param.u64 %rd1, [out];
+  mad.wide.u32 %rd1, %r1, 4, %rd1;
+  st.global.u32 [%rd1], %r4;
+  ret;
+}
+)";
+  for (const char* backend : kBackends) {
+    CAPTURE(backend);
+    std::vector<uint32_t> out(kThreads);
+    const LaunchResult r =
+        run_text(text, "k", {backend, 1, {}, {kThreads, 1, 1}}, pack(out.data()), out);
+    if (r.fault) FAIL(r.fault->text);
+    for (uint32_t t = 0; t < kThreads; ++t) {
+      uint32_t sum = 0;
+      for (uint32_t k = 0; k < kValues; ++k) sum = sum * 31 + t * k + 7 + (t % 2) * 3 * k;
+      CHECK(out[t] == sum);
+    }
+    CHECK(r.thread_instructions == kThreads * (4 + kValues + 3 * (kValues + 3) + 1 + kValues + 4));
+    CHECK(counts_of(r).at("mad.lo.u32") == 2 * kValues * kThreads);
+    CHECK(counts_of(r).count("ld") + counts_of(r).count("st") == 0);
+  }
+}
