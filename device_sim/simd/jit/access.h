@@ -451,8 +451,8 @@ class AccessEmitter : protected AffineEmitter {
     });
   }
 
-  // Steps `i` and `i` + 1, before `end`, access the halves of 16 bytes: vectors of the guest are two
-  // words each. Processors gather and scatter word by word; both halves at once take half as long.
+  // Whether steps `i` and `i` + 1, before `end`, access the two words of a vector of the guest:
+  // processors gather and scatter word by word, which 16 bytes at a time takes half as often.
   bool is_pair(size_t i, size_t end) const {
     if (i + 1 >= end || trace_.partial) return false;
     const Uop &u = uop(i), &v = uop(i + 1);
@@ -462,8 +462,9 @@ class AccessEmitter : protected AffineEmitter {
              access.mode == AddressMode::kImmediate;
     };
     const bool loads = is_load(shape_of(u)), stores = is_store(shape_of(u));
-    return (loads || stores) && is_load(shape_of(v)) == loads && is_store(shape_of(v)) == stores &&
-           fits(i) && fits(i + 1) && u.a == v.a && v.imm == u.imm + 8 && !(loads && u.d == v.a);
+    if ((!loads && !stores) || is_load(shape_of(v)) != loads || is_store(shape_of(v)) != stores)
+      return false;
+    return fits(i) && fits(i + 1) && u.a == v.a && v.imm == u.imm + 8 && !(loads && u.d == v.a);
   }
   void emit_pair(size_t i) {
     const bool loads = is_load(shape_of(uop(i)));
