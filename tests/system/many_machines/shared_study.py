@@ -1,4 +1,5 @@
 """What tests share in which several processes work on one study."""
+import contextlib
 import json
 import os
 import pathlib
@@ -43,16 +44,31 @@ class SharedStudyCase(SweepCase):
             self.assertLess(time.monotonic(), deadline, f"waited in vain: {what}")
             time.sleep(0.01)
 
-    def kill_while_it_runs(self, number, at_least=1):
-        """SIGKILL for the process of this number, once points are finished and it runs one."""
-        running = self.out / "running"
+    def kill_while_it_runs(self, *numbers, at_least=1):
+        """SIGKILL for the processes of these numbers, once points are finished and each runs one.
 
-        def mine():
-            return [c for c in self.cards() if c["number"] == number and "status" not in c
-                    and list(running.glob(f"{c['session']}-{number}-*/"))]
+        All are stopped before anyone looks: however slow the machine is, no other process ends the
+        study between the look and the kill.
+        """
+        def send(card, which):
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.kill(card["pid"], which)
 
-        self.wait_until(lambda: len(self.points()) >= at_least and mine(), "a point that runs")
-        os.kill(mine()[0]["pid"], signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while True:
+            cards = {c["number"]: c for c in self.cards() if "status" not in c}
+            if len(self.points()) >= at_least and cards.keys() >= set(numbers):
+                for card in cards.values():
+                    send(card, signal.SIGSTOP)
+                if all(list((self.out / "running").glob(f"{cards[n]['session']}-{n}-*/"))
+                       for n in numbers):
+                    break
+                for card in cards.values():
+                    send(card, signal.SIGCONT)
+            self.assertLess(time.monotonic(), deadline, f"no point that each of {numbers} runs")
+            time.sleep(0.01)
+        for number, card in cards.items():
+            send(card, signal.SIGKILL if number in numbers else signal.SIGCONT)
 
     def same_as_on_one_machine(self, *words):
         """All result files, byte for byte, but for what was measured."""

@@ -49,8 +49,7 @@ class Slurm(SharedStudyCase):
     def test_restart_of_a_job_whose_tasks_all_died(self):
         study = self.study()
         process = self.start(*study, "-o", self.out, "--slurm", "2")
-        for number in (0, 1):
-            self.kill_while_it_runs(number, at_least=2)
+        self.kill_while_it_runs(0, 1, at_least=2)
         out, errors = process.communicate(timeout=120)
         self.assertEqual((process.returncode, out), (1, ""))
         for number in (0, 1):
