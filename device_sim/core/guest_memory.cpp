@@ -15,6 +15,8 @@ namespace gpusim {
 namespace {
 
 constexpr uint64_t kHugePageSize = uint64_t{2} << 20;
+// Larger than threads' stacks, of which only a few pages are touched.
+constexpr uint64_t kWorthHugePages = uint64_t{16} << 20;
 // Bytes of which whole pages go back to the system to be cleared.
 constexpr uint64_t kWorthReturning = 16 * kPageSize;
 
@@ -302,8 +304,22 @@ bool GuestMemory::set_permissions(uint32_t core, uint64_t address, uint64_t size
   if (!in_zones(view_, address, size_bytes)) return false;
   for_page_flags(view_, core, address, size_bytes,
                  [&](PageFlag flag) { *page_flags(flag) = flags; });
+  if ((flags & kWrite) && size_bytes >= kWorthHugePages) wish_for_huge_pages(address, size_bytes);
   if (space_.is_guarded()) space_.update(view_, address, size_bytes);
   return true;
+}
+
+// Lanes walk through large arrays row by row, each row on another page: with small ones most time
+// goes to page faults and to misses of the TLB.
+void GuestMemory::wish_for_huge_pages(uint64_t address, uint64_t size_bytes) {
+  if (!in_linear(view_, address) || !linear_.contains(view_.linear + (address - view_.linear_base)))
+    return;
+  // What is touched here and there takes a huge page each time.
+  static const uint64_t most = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * kPageSize / 8;
+  if (size_bytes > most) return;
+  const uint64_t first = (address + kPageSize - 1) & ~(kPageSize - 1);
+  const uint64_t end = (address + size_bytes) & ~(kPageSize - 1);
+  madvise(view_.linear + (first - view_.linear_base), end - first, MADV_HUGEPAGE);
 }
 
 bool GuestMemory::set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags) {

@@ -107,6 +107,7 @@ class GuestMemory {
   void for_pieces(uint32_t core, uint64_t address, uint64_t size_bytes, F f) const;
   uint8_t* page_flags(PageFlag flag) const;
   LazyMemory plain_windows(uint64_t size_bytes);
+  void wish_for_huge_pages(uint64_t address, uint64_t size_bytes);
   class Opened;
 
   MemoryView view_;
