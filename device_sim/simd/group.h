@@ -68,6 +68,10 @@ struct Reach {
 struct KnownPage {
   const uint8_t* flags = nullptr;
   uint32_t changes = 0;  // Machine::permission_changes then
+  // Of shared machines, for native code: the number of the page in lane 0's addresses, and where
+  // its first word lies, with those of the other lanes behind it.
+  uint64_t number = ~uint64_t{0};
+  uint8_t* words = nullptr;
 };
 
 // What a host thread needs while it runs one group or another.

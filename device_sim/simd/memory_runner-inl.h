@@ -38,6 +38,12 @@ HWY_INLINE bool lanes_allow(const Group& g, const uint8_t* flags, uint8_t need) 
   return allowed;
 }
 
+// Where the group's own windows start, as addresses of lane 0, and how far apart they are.
+HWY_INLINE uint64_t own_windows(const Group& g) {
+  const MemoryView& m = g.machine->memory;
+  return m.window_base + (uint64_t{g.first_core} << m.window_shift);
+}
+
 // The row of `offset` in the windows of the group's own cores.
 HWY_INLINE WindowRow window_row(Group& g, uint64_t offset, uint32_t size, uint8_t need) {
   const MemoryView& m = g.machine->memory;
@@ -46,16 +52,16 @@ HWY_INLINE WindowRow window_row(Group& g, uint64_t offset, uint32_t size, uint8_
   simd::KnownPage& known = g.known_page[need == kWrite];
   if (HWY_UNLIKELY(flags != known.flags || known.changes != g.machine->permission_changes)) {
     if (!lanes_allow(g, flags, need)) return {};
-    if (looks_at_all(g)) known = {flags, g.machine->permission_changes};
+    if (looks_at_all(g)) {
+      known = {.flags = flags, .changes = g.machine->permission_changes};
+      if (!m.is_private && m.lanes_shift == simd::kLanesShift) {
+        known.number = (own_windows(g) + offset) >> kPageShift;
+        known.words = m.windows + m.window_index(g.first_core, offset & ~(kPageSize - 1));
+      }
+    }
   }
   return {reinterpret_cast<uint64_t*>(m.windows + m.window_index(g.first_core, offset & ~uint64_t{7})),
           static_cast<int>(8 * (offset & 7))};
-}
-
-// Where the group's own windows start, as addresses of lane 0, and how far apart they are.
-HWY_INLINE uint64_t own_windows(const Group& g) {
-  const MemoryView& m = g.machine->memory;
-  return m.window_base + (uint64_t{g.first_core} << m.window_shift);
 }
 
 // Where a run in the memory of the group's CTA lies, or null: of groups of one CTA.

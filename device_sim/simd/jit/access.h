@@ -89,8 +89,8 @@ class AccessEmitter : protected AffineEmitter {
     return at_.field(offsetof(Group, reach) + (permissions == kWrite ? sizeof(Reach) : 0) + field,
                      8);
   }
-  // A pointer to lane 0's element of a consecutive access, if it is one and all of it is there.
-  void emit_pointer(size_t i, const Label& exit) {
+  // From one lane's address to the next one's.
+  x86::Gp emit_address_stride(size_t i, const Label& exit) {
     const Uop& u = uop(i);
     const Plan& p = plan(i);
     const AccessInfo access = access_info(u.op);
@@ -113,8 +113,14 @@ class AccessEmitter : protected AffineEmitter {
       if (u.imm & 63) cc_.shl(of_index, static_cast<int>(u.imm & 63));
       cc_.add(stride, of_index);
     }
+    return stride;
+  }
+  // A pointer to lane 0's element of a consecutive access, if it is one and all of it is there.
+  void emit_pointer(size_t i, const Label& exit) {
+    const AccessInfo access = access_info(uop(i).op);
+    const x86::Gp stride = emit_address_stride(i, exit);
     const uint8_t permissions = need_of(i);
-    if (p.in_row) {
+    if (plan(i).in_row) {
       rows_.emplace(i, emit_window_row(i, stride, permissions, exit));
       return;
     }
@@ -154,25 +160,167 @@ class AccessEmitter : protected AffineEmitter {
     }
   }
 
+  // Where lane 0's element of a row of windows is; leaves unless all lanes may access theirs.
+  x86::Gp emit_window_element(size_t i, const x86::Gp& stride, uint8_t permissions,
+                              const Label& exit) {
+    const auto size = static_cast<uint32_t>(access_info(uop(i).op).size);
+    const MemoryView& m = *calls_.memory;
+    const x86::Gp address = emit_address(i), place = cc_.newUIntPtr();
+    const auto find = [this, address, stride, place, size, permissions, exit] {
+      auto* call =
+          invoke(address_of(calls_.window_row),
+                 asmjit::FuncSignatureT<void*, void*, uint64_t, uint64_t, uint64_t, uint64_t>());
+      call->setArg(0, at_.group);
+      call->setArg(1, address);
+      call->setArg(2, stride);
+      call->setArg(3, imm(size));
+      call->setArg(4, imm(permissions));
+      call->setRet(0, place);
+      cc_.test(place, place);
+      cc_.jz(exit);
+    };
+    const uint64_t between_pieces = uint64_t{m.window_groups} << kPageShift;
+    if (m.is_private || m.window_shift > 30 || between_pieces > INT32_MAX) {
+      find();
+      return place;
+    }
+    // A page that the group knows.
+    constexpr uint32_t kPieceShift = kPageShift - kLanesShift;
+    const auto known = [&](size_t field, uint32_t bytes) {
+      return at_.field(offsetof(Group, known_page) +
+                           (permissions == kWrite ? sizeof(KnownPage) : 0) + field, bytes);
+    };
+    const Label unknown = cc_.newLabel(), done = cc_.newLabel();
+    const x86::Gp piece = cc_.newUInt64(), machine = cc_.newUIntPtr();
+    cc_.mov(piece, address);
+    cc_.shr(piece, kPageShift);
+    cc_.cmp(piece, known(offsetof(KnownPage, number), 8));
+    cc_.jne(unknown);
+    cc_.mov(machine, at_.field(offsetof(Group, machine), 8));
+    cc_.mov(machine.r32(), x86::ptr(machine, offsetof(Machine, permission_changes), 4));
+    cc_.cmp(machine.r32(), known(offsetof(KnownPage, changes), 4));
+    cc_.jne(unknown);
+    cc_.cmp(stride, 1 << m.window_shift);
+    cc_.jne(unknown);
+    if (size > 1) {
+      cc_.test(address.r32(), static_cast<int>(size - 1));
+      cc_.jnz(unknown);
+    }
+    cc_.mov(piece, address);
+    cc_.shr(piece, kPieceShift);
+    cc_.and_(piece, (1 << (kPageShift - kPieceShift)) - 1);
+    cc_.imul(piece, piece, static_cast<int>(between_pieces));
+    cc_.add(piece, known(offsetof(KnownPage, words), 8));
+    cc_.mov(place, address);
+    cc_.and_(place, ((1 << kPieceShift) - 1) & ~7);
+    cc_.shl(place, kLanesShift);
+    cc_.add(place, piece);
+    if (size < 8) {
+      cc_.mov(piece, address);
+      cc_.and_(piece, 7);
+      cc_.add(place, piece);
+    }
+    cc_.bind(done);
+    deferred_.push_back([this, unknown, done, find] {
+      cc_.bind(unknown);
+      find();
+      cc_.jmp(done);
+    });
+    return place;
+  }
+  // Loads a row of windows whose values are as compact as when they were recorded, or leaves. All
+  // comparisons are of elements at the top of their words.
+  void emit_compact_row(size_t i) {
+    const AccessInfo access = access_info(uop(i).op);
+    const bool is_affine = step(i).d_after == kAffine;
+    const int above = 64 - 8 * access.size;
+    const Label exit = exit_of(i);
+    const x86::Gp stride = emit_address_stride(i, exit);
+    const x86::Gp words = emit_window_element(i, stride, kRead, exit);
+    x86::Xmm shift;
+    x86::Gp bits;
+    if (above != 0) {
+      bits = cc_.newUInt64();
+      shift = cc_.newXmm();
+      cc_.mov(bits, words);
+      cc_.and_(bits, 7);
+      cc_.xor_(words, bits);
+      cc_.shl(bits, 3);
+      cc_.neg(bits);
+      cc_.add(bits, above);
+      cc_.vmovq(shift, bits);
+    }
+    const auto top_of = [&](int lane) {
+      const x86::Gp top = cc_.newUInt64();
+      cc_.mov(top, x86::ptr(words, 8 * lane, 8));
+      if (above != 0) cc_.shlx(top, top, bits);
+      return top;
+    };
+    const auto value_of = [&](const x86::Gp& top) {
+      const x86::Gp value = cc_.newUInt64();
+      cc_.mov(value, top);
+      if (above == 0) return value;
+      if (access.extend == Extend::kZero) cc_.shr(value, above);
+      else cc_.sar(value, above);
+      if (access.extend == Extend::kSign32) cc_.mov(value.r32(), value.r32());
+      return value;
+    };
+    const x86::Gp first = top_of(0), base = value_of(first);
+    const Reg expected = isa_.fresh(), next = isa_.fresh(), differ = isa_.fresh();
+    isa_.broadcast64(expected, first);
+    std::optional<x86::Gp> step_of_values;
+    if (is_affine) {
+      const x86::Gp value = value_of(top_of(1)), last = cc_.newUInt64();
+      step_of_values = value;
+      cc_.sub(value, base);
+      cc_.jz(exit);
+      if (above != 0) {  // as if no lane's element wrapped
+        const x86::Gp low = cc_.newUInt64();
+        cc_.imul(last, value, static_cast<int>(kMaxLanes) - 1);
+        cc_.add(last, base);
+        cc_.mov(low, last);
+        cc_.shl(low, above);
+        if (access.extend == Extend::kZero) cc_.shr(low, above);
+        else cc_.sar(low, above);
+        cc_.cmp(low, last);
+        cc_.jne(exit);
+      }
+      constexpr int kWords = Isa::kRegBytes / 8;
+      std::array<uint64_t, kWords> lanes;
+      for (size_t k = 0; k < lanes.size(); ++k) lanes[k] = k;
+      const x86::Gp top_step = cc_.newUInt64();
+      const Reg offsets = isa_.fresh(), steps = isa_.fresh(), numbers = isa_.fresh();
+      cc_.mov(top_step, value);
+      if (above != 0) cc_.shl(top_step, above);
+      isa_.broadcast64(steps, top_step);
+      isa_.load(numbers, isa_.constant(lanes.data(), sizeof lanes));
+      isa_.mul64(offsets, steps, numbers);
+      cc_.vpaddq(expected, expected, offsets);
+      cc_.imul(top_step, top_step, kWords);
+      isa_.broadcast64(next, top_step);
+    }
+    for (int at = 0; at < static_cast<int>(8 * kMaxLanes); at += Isa::kRegBytes) {
+      const Reg z = isa_.fresh();
+      isa_.load(z, x86::ptr(words, at));
+      if (above != 0) cc_.vpsllq(z, z, shift);
+      const Reg& sum = at == 0 ? differ : z;
+      cc_.emit(Isa::kXor[1], sum, z, expected);
+      if (at != 0) cc_.emit(Isa::kOr[1], differ, differ, z);
+      if (is_affine) cc_.vpaddq(expected, expected, next);
+    }
+    const Reg none = isa_.fresh();
+    isa_.clear(none);
+    isa_.jump_if_differ64(differ, none, exit);
+    residents_.put(uop(i).d, {base, step_of_values, std::nullopt});
+  }
+
   // Where the chunks' words are in a row of windows, and where in a word the elements begin:
   // programs that step through arrays on their stacks come to each part of a word in turn.
   using Row = typename Isa::InRow;
   Row emit_window_row(size_t i, const x86::Gp& stride, uint8_t permissions, const Label& exit) {
     const AccessInfo access = access_info(uop(i).op);
-    const x86::Gp address = emit_address(i);
     Row row;
-    row.words = cc_.newUIntPtr();
-    auto* call =
-        invoke(address_of(calls_.window_row),
-               asmjit::FuncSignatureT<void*, void*, uint64_t, uint64_t, uint64_t, uint64_t>());
-    call->setArg(0, at_.group);
-    call->setArg(1, address);
-    call->setArg(2, stride);
-    call->setArg(3, imm(access.size));
-    call->setArg(4, imm(permissions));
-    call->setRet(0, row.words);
-    cc_.test(row.words, row.words);
-    cc_.jz(exit);
+    row.words = emit_window_element(i, stride, permissions, exit);
     if (access.size == 8) return row;
     if (permissions == kWrite) isa_.place_store_in_row(row, access.size);
     else isa_.place_load_in_row(row, access.size, access.size <= 4);

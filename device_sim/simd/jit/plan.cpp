@@ -98,10 +98,13 @@ class Planner {
       p.narrow = access.size <= 4;
       if (p.narrow) p.result = words_of_load(access);
       if (compact && s.consecutive) p.method = Method::kVector;
-      // Of what comes back compact the handler makes more.
-      const bool stays_compact = is_load(shape) && is_compact(s.d_after);
-      p.in_row = compact && s.in_row && !stays_compact && !(trace_.partial && is_store(shape));
+      p.in_row = compact && s.in_row && !(trace_.partial && is_store(shape));
       if (p.in_row) p.method = Method::kVector;
+      // Spilled counters and pointers.
+      if (p.in_row && is_load(shape) && is_compact(s.d_after)) {
+        const bool may_wrap = access.extend == Extend::kSign32 && s.d_after == kAffine;
+        p.method = may_wrap || trace_.partial ? Method::kCall : Method::kRowLoad;
+      }
       // Small elements are stored one by one, which takes all lanes.
       const auto displacement = static_cast<int64_t>(u.imm);
       const bool near = access.mode != AddressMode::kImmediate ||

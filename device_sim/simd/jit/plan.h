@@ -15,6 +15,7 @@ enum class Method : uint8_t {
   kCall,     // by the interpreter's handler
   kVector,   // chunk by chunk, in a segment with its neighbours
   kUniform,  // once, in one register of eight equal words
+  kRowLoad,  // a load in the lanes' own windows of what is compact
   kAffine,   // on bases and strides
   kJump,     // an end of block that goes one way
 };

@@ -83,6 +83,7 @@ class Translation : private SideEmitter<Isa> {
           emit_segment(begin, i);
           break;
         case Method::kUniform:
+        case Method::kRowLoad:
         case Method::kAffine: emit_compact(i++); break;
         case Method::kJump: emit_jump(i++); break;
         case Method::kCall: emit_call(i++); break;
@@ -136,9 +137,8 @@ class Translation : private SideEmitter<Isa> {
     const Sources sources = sources_of(u);
     for (int k = 0; k < sources.count; ++k) {
       if (!is_compact(p.source_kind[k])) continue;
-      const bool looks = p.method == Method::kUniform || p.method == Method::kAffine ||
-                         p.method == Method::kJump ||
-                         (p.method == Method::kVector && accesses && !p.scattered);
+      const bool looks = p.method == Method::kVector ? accesses && !p.scattered
+                                                     : p.method != Method::kCall;
       scalar[sources.slot[k]] |= looks || p.need_words[k] != 0;
       ends[sources.slot[k]] |= p.need_words[k] != 0 || (looks && this->asks_for_last(i));
     }
@@ -158,6 +158,7 @@ class Translation : private SideEmitter<Isa> {
     const bool uniform = plan(i).method == Method::kUniform;
     if (is_branch(shape_of(uop(i))))
       return uniform ? emit_uniform_branch(i) : emit_affine_branch(i);
+    if (plan(i).method == Method::kRowLoad) return this->emit_compact_row(i);
     if (uniform && is_load(shape_of(uop(i)))) return emit_uniform_load(i);
     if (has_affine_code(i)) return emit_affine(i);
     if (uniform) return emit_uniform(i);
