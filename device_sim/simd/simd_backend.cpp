@@ -98,6 +98,12 @@ void SimdBackend::guard_memory() {
   if (code && code->needs_guard() && !memory_.is_guarded() && !memory_.guard()) code->lose_guard();
 }
 
+std::unique_ptr<simd::CodeCache> SimdBackend::new_code_cache() const {
+  const bool as_often_as_can_be = config_.native_after == 0;
+  return std::make_unique<simd::CodeCache>(
+      groups_code_, as_often_as_can_be ? simd::Patience{.misses = 64, .misfits = 32} : simd::Patience{});
+}
+
 void SimdBackend::make_code_caches() {
   native_.reset();
   other_native_.reset();
@@ -108,7 +114,7 @@ void SimdBackend::make_code_caches() {
   // Rights to memory of the caller's change without notice.
   if (groups_.is_of_one() && config_.linear_storage == nullptr) alone = make_engine();
   if (!alone && groups_code_ == simd::VectorCode::kNone) return;
-  native_ = std::make_unique<simd::CodeCache>(groups_code_);
+  native_ = new_code_cache();
   native_->set_alone(std::move(alone));
 }
 
@@ -134,7 +140,7 @@ void SimdBackend::arrange(bool alone) {
     const MemoryView& memory = memory_.view();
     engine->permissions_changed(memory.linear_base, memory.linear_size);
     engine->permissions_changed(memory.window_base, memory.windows_size);
-    native_ = std::make_unique<simd::CodeCache>(groups_code_);
+    native_ = new_code_cache();
     native_->set_alone(std::move(engine));
     native_->follow(*module_);
   }

@@ -108,6 +108,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState, public Slee
 
   // Native code.
   std::unique_ptr<native::Engine> make_engine();
+  std::unique_ptr<simd::CodeCache> new_code_cache() const;
   void make_code_caches();
   // Of cores alone, whether they are now or not; null: none.
   native::Engine* engine() const {

@@ -4,10 +4,6 @@
 
 namespace gpusim::simd {
 
-namespace {
-constexpr uint8_t kMisfits = 32;
-}
-
 void CodeCache::follow(const Module& module) {
   uops_.insert(uops_.end(), module.uops.begin() + static_cast<std::ptrdiff_t>(uops_.size()),
                module.uops.end());
@@ -29,15 +25,14 @@ void CodeCache::mark(uint32_t uop) {
 }
 
 void CodeCache::note_misfit(uint32_t uop) {
-  if (misfits_[uop].load(std::memory_order_relaxed) <= kMisfits &&
-      misfits_[uop].fetch_add(1, std::memory_order_relaxed) == kMisfits)
+  if (misfits_[uop].fetch_add(1, std::memory_order_relaxed) == patience_.misfits)
     any_misfits_.store(true, std::memory_order_relaxed);
 }
 
 void CodeCache::mark_misfits() {
   if (!any_misfits_.exchange(false, std::memory_order_relaxed)) return;
   for (uint32_t uop = 0; uop < misfits_.size(); ++uop)
-    if (misfits_[uop].load(std::memory_order_relaxed) > kMisfits) mark(uop);
+    if (misfits_[uop].load(std::memory_order_relaxed) > patience_.misfits) mark(uop);
 }
 
 size_t CodeCache::variants() const {

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -17,15 +18,14 @@ namespace gpusim::simd {
 struct NativeVariants {
   static constexpr int kMost = 8;  // for groups whose values have different forms
   static constexpr int kAttempts = 12;
-  // Group passes that found no variant until the next one is recorded.
-  static constexpr uint32_t kPatienceForMisses = 64;
   // Passes that a variant left before the end of a block, for values of other forms, until another
   // is tried.
   static constexpr uint32_t kPatienceForMisfits = 64;
 
   std::atomic<int> count = 0;
   std::atomic<NativeCode> code[kMost] = {};
-  std::atomic<uint32_t> misses = kPatienceForMisses;  // the first pass is recorded
+  // Passes that found no variant since one was recorded; the first pass is.
+  std::atomic<uint32_t> misses = std::numeric_limits<uint32_t>::max() / 2;
   std::atomic<bool> closed = false;                   // no more of them
   std::atomic<bool> recording = false;  // a pass is; two of the same would take the room of others
   // Several may fit what values are like at the entry, and differ in what they expect later.
@@ -36,9 +36,9 @@ struct NativeVariants {
   int attempts = 0;                    // under the cache's mutex
 
   // Whether this pass shall be recorded, and given to CodeCache::add().
-  bool want_trace() {
+  bool want_trace(uint32_t patience) {
     return !closed.load(std::memory_order_relaxed) &&
-           misses.fetch_add(1, std::memory_order_relaxed) >= kPatienceForMisses &&
+           misses.fetch_add(1, std::memory_order_relaxed) >= patience &&
            !recording.exchange(true, std::memory_order_relaxed);
   }
   // The first variant was left before the end of a block. If that happened too often, the next pass
@@ -65,6 +65,13 @@ struct NativeVariants {
   }
 };
 
+// How often something is left to the interpreter before code is generated for it. Code takes some
+// 6 us per micro-op to generate, and saves 15 ns each time.
+struct Patience {
+  uint32_t misses = 256;  // group passes over an entry that found no variant
+  uint32_t misfits = 200;  // code that was left before a micro-op which is no entry
+};
+
 struct NativeEntry {
   Op op{};
   NativeVariants full, partial;
@@ -74,7 +81,9 @@ struct NativeEntry {
 // groups use and complete them.
 class CodeCache {
  public:
-  explicit CodeCache(VectorCode groups) : compiler_(groups) {}
+  explicit CodeCache(VectorCode groups, Patience patience = {})
+      : patience_(patience), compiler_(groups) {}
+  const Patience& patience() const { return patience_; }
   // The module's micro-ops, as the groups shall run them: takes what it grew by since the last
   // time.
   void follow(const Module& module);
@@ -108,7 +117,8 @@ class CodeCache {
   size_t relinked_ = 0;             // of Module::relinked, that are known
   std::vector<uint32_t> entry_of_;  // by micro-op
   std::deque<NativeEntry> entries_;
-  std::deque<std::atomic<uint8_t>> misfits_;  // by micro-op
+  const Patience patience_;
+  std::deque<std::atomic<uint32_t>> misfits_;  // by micro-op
   std::atomic<bool> any_misfits_ = false;
   std::array<uint32_t, kSidePlaces> side_blocks_ = {};
   size_t sides_ = 0;  // places that are taken
