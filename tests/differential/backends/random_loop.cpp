@@ -667,7 +667,9 @@ class Generator {
       case 2:
         return emit_permuted(store);
       case 3:
+        return emit_stack(random_access(store));
       case 4:
+        if (rng_.coin()) return emit_spill();
         return emit_stack(random_access(store));
       default: {
         const Access access = random_access(false);
@@ -730,6 +732,52 @@ class Generator {
     uint64_t offset = rng_.below(rng_.coin() ? 64 : shared_ ? 0x1800 : 0x800);
     if (!rng_.once_in(4)) offset &= ~uint64_t{0} << access.log2_size;
     emit_direct(access, slot(kStack), offset);
+  }
+  // A value that has a form, or changes it from phase to phase, stored on the stack and loaded again,
+  // all of it or a part.
+  void emit_spill() {
+    const Slot t = slot(kScratch), phase = slot(kPhase), core = slot(kCore);
+    switch (rng_.below(6)) {
+      case 0:
+        emit({.op = Op::mov, .d = t, .a = phase_or_iteration()});
+        break;
+      case 1:  // each phase another stride, none in the first
+        emit({.op = Op::mul64, .d = t, .a = core, .b = phase});
+        break;
+      case 2: {  // wraps in a part of the word, in some lanes
+        const uint64_t near = rng_.pick<uint64_t>({1 << 7, 1 << 8, 1 << 15, 1 << 16,
+                                                   uint64_t{1} << 31, uint64_t{1} << 32});
+        if (rng_.coin())
+          emit({.op = Op::add64, .d = t, .a = core, .b = phase_or_iteration()});
+        else
+          emit({.op = Op::mul64, .d = t, .a = core, .b = rng_.coin() ? core : phase});
+        emit({.op = Op::addi64, .d = t, .a = t, .imm = near - rng_.below(200)});
+        break;
+      }
+      case 3:
+        emit_select(t, core, slot(kNoise), phase);
+        break;
+      case 4:
+        emit_lanes_for_a_while(t);
+        break;
+      default:
+        emit({.op = Op::sub64, .d = t, .a = phase, .b = core});
+    }
+    Slot base = slot(kStack);
+    const uint32_t log2_size = rng_.coin() ? 3 : rng_.below(4);
+    uint64_t offset = rng_.below(shared_ ? 0x1800 : 0x780) & ~uint64_t{7};
+    if (rng_.once_in(3)) {  // now in this page, now in that
+      base = slot(kAddress);
+      emit({.op = Op::andi64, .d = base, .a = phase_or_iteration(), .imm = 7});
+      emit({.op = Op::add_lsl64, .d = base, .a = slot(kStack), .b = base,
+            .imm = rng_.pick({0u, 1u, 3u, 4u, shared_ ? 8u : 4u})});
+      offset = rng_.below(shared_ ? 0x1000 : 0x600) & ~uint64_t{7};
+    }
+    if (log2_size < 3 && rng_.coin()) offset += uint64_t{1} << log2_size;
+    emit({.op = random_access(true, log2_size).op, .d = t, .a = base, .imm = offset});
+    if (rng_.once_in(3)) emit({.op = Op::add32, .d = data(), .a = source(), .b = source()});
+    const Access part = random_access(false, rng_.once_in(4) ? rng_.below(log2_size + 1) : log2_size);
+    emit({.op = part.op, .d = loaded(), .a = base, .imm = offset});
   }
   // In some rounds some lanes have an address where nothing is.
   void emit_fault() {

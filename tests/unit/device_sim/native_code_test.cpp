@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t kCores = 64;
 simd::VectorCode under_test = simd::VectorCode::kNone;
 constexpr Uop kEnd = {.op = Op::trap, .aux = static_cast<uint8_t>(Fault::kBreakpoint)};
-enum Slots : Slot { kCore, kSquare, kSum, kRounds, kStack, kOther, kTurn, kSlots };
+enum Slots : Slot { kCore, kSquare, kSum, kRounds, kStack, kOther, kTurn, kStored, kSlots };
 constexpr uint64_t kLinearBytes = 1 << 20;
 
 // sum = (sum + core * core) ^ core, `rounds` times.
@@ -468,6 +468,82 @@ TEST_CASE("values of every size on stacks") {
         CHECK(native.instructions == interpreted.instructions);
       }
     }
+  }
+}
+
+// Each core stores its number on its stack and adds what it finds there; after `rounds`, it does
+// so for 1,000 rounds more, with (core << shift) + more taken from `changed`.
+Module make_compact_spills(const Uop& load, Slot changed, uint64_t shift, uint64_t more) {
+  Module m;
+  add_block(m,
+            {{.op = Op::mov, .d = kOther, .a = kStack},
+             {.op = Op::mov, .d = kStored, .a = kCore},
+             {.op = Op::jmp}},
+            3);
+  add_block(m,
+            {{.op = Op::st64, .d = kStored, .a = kStack, .imm = 16},
+             load,
+             {.op = Op::add64, .d = kSum, .a = kSum, .b = kSquare},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne32, .a = kRounds}},
+            3);
+  add_block(m, {{.op = Op::bri_ne32, .a = kTurn}}, 15);
+  add_block(m,
+            {{.op = Op::lsli64, .d = kSquare, .a = kCore, .imm = shift},
+             {.op = Op::addi64, .d = kSquare, .a = kSquare, .imm = more},
+             {.op = Op::sub64, .d = changed, .a = changed, .b = kSquare},
+             {.op = Op::konst, .d = kTurn, .imm = 1},
+             {.op = Op::konst, .d = kRounds, .imm = 1000},
+             {.op = Op::jmp}},
+            3);
+  add_block(m, {kEnd}, 15);
+  finish(m, kSlots);
+  return m;
+}
+
+// Of a row on stacks that is compact in a loop's first 2,000 rounds.
+template <class Sum>
+void check_compact_spills(const Module& module, Sum later_sum) {
+  const auto rounds = [](uint32_t) { return uint64_t{2000}; };
+  std::vector<uint64_t> sums;
+  for (uint64_t core = 0; core < kCores; ++core) sums.push_back(2000 * core + 1000 * later_sum(core));
+  check_sums(rounds, module, sums);
+}
+
+TEST_CASE("a compact row on stacks, until lanes look at others' stacks") {
+  for (const Op op : {Op::ldu8, Op::ldu16, Op::ldu32, Op::ld64, Op::lds8x, Op::lds16w}) {
+    CAPTURE(op_info(op).name);
+    const Uop load{.op = op, .d = kSquare, .a = kOther, .imm = 16};
+    const uint64_t shift = MachineConfig{}.window_shift;
+    check_compact_spills(make_compact_spills(load, kOther, shift, 0),
+                         [](uint64_t) { return uint64_t{0}; });
+    // Twice as close: every other one at what a core stored.
+    check_compact_spills(make_compact_spills(load, kOther, shift - 1, 0),
+                         [](uint64_t core) { return core % 2 ? 0 : core / 2; });
+  }
+}
+
+TEST_CASE("a compact row on stacks, until some lanes' elements wrap") {
+  struct {
+    Op op;
+    uint64_t last;  // that does not
+    uint64_t modulus;
+  } const loads[] = {{Op::ldu8, 0xff, 1 << 8},
+                     {Op::ldu16, 0xffff, 1 << 16},
+                     {Op::ldu32, 0xffffffff, uint64_t{1} << 32},
+                     {Op::lds8x, 0x7f, 1 << 8},
+                     {Op::lds16x, 0x7fff, 1 << 16},
+                     {Op::lds32x, 0x7fffffff, uint64_t{1} << 32}};
+  for (const auto& x : loads) {
+    CAPTURE(op_info(x.op).name);
+    const uint64_t first = x.last - 20;  // core 0's
+    check_compact_spills(make_compact_spills({.op = x.op, .d = kSquare, .a = kOther, .imm = 16},
+                                             kStored, /*shift=*/63, -first),
+                         [&](uint64_t core) {
+                           const uint64_t value = first + core - (core << 63);
+                           const uint64_t low = value & (x.modulus - 1);
+                           return low > x.last ? low - x.modulus : low;
+                         });
   }
 }
 
