@@ -26,23 +26,30 @@ class AccessEmitter : protected AffineEmitter {
 
   // --- addresses
 
-  // Of a uniform load, or of lane 0.
+  // Of a uniform load, or of lane 0; in a register of its own.
   x86::Gp emit_address(size_t i) {
     const Uop& u = uop(i);
+    const x86::Gp address = emit_address_base(i);
+    if (access_info(u.op).mode != AddressMode::kImmediate || u.imm == 0) return address;
+    const x86::Gp offset = cc_.newUInt64();
+    cc_.mov(offset, u.imm);
+    cc_.add(address, offset);
+    return address;
+  }
+  // The same but for the immediate of AddressMode::kImmediate.
+  x86::Gp emit_address_base(size_t i) {
+    const Uop& u = uop(i);
     const AccessInfo access = access_info(u.op);
-    const x86::Gp address = cc_.newUInt64(), offset = cc_.newUInt64();
+    const x86::Gp address = cc_.newUInt64();
     cc_.mov(address, residents_.get(u.a, plan(i).source_kind[0]).base);
-    if (access.mode == AddressMode::kImmediate) {
-      if (u.imm == 0) return address;
-      cc_.mov(offset, u.imm);
-    } else {
-      const x86::Gp& index = residents_.get(u.b, plan(i).source_kind[1]).base;
-      if (access.mode == AddressMode::kIndex)
-        cc_.mov(offset, index);
-      else
-        cc_.movsxd(offset, index.r32());
-      if (u.imm & 63) cc_.shl(offset, static_cast<int>(u.imm & 63));
-    }
+    if (access.mode == AddressMode::kImmediate) return address;
+    const x86::Gp offset = cc_.newUInt64();
+    const x86::Gp& index = residents_.get(u.b, plan(i).source_kind[1]).base;
+    if (access.mode == AddressMode::kIndex)
+      cc_.mov(offset, index);
+    else
+      cc_.movsxd(offset, index.r32());
+    if (u.imm & 63) cc_.shl(offset, static_cast<int>(u.imm & 63));
     cc_.add(address, offset);
     return address;
   }
@@ -500,9 +507,60 @@ class AccessEmitter : protected AffineEmitter {
         if (plan(i).scattered && is_same_base(x, i))
           deltas_.insert_or_assign(i, deltas_.at(x.first));
     }
+    strided_.clear();
+    for (size_t i = begin; i < end; ++i)
+      if (is_strided(i)) find_stride(i, exit);
+  }
+  // Whether addresses run evenly from lane to lane: they need not be computed in vectors.
+  bool is_strided(size_t i) const {
+    const Plan& p = plan(i);
+    if (!p.scattered || trace_.partial || !is_compact(p.source_kind[0])) return false;
+    const AddressMode mode = access_info(uop(i).op).mode;
+    return mode == AddressMode::kImmediate ||
+           (mode == AddressMode::kIndex && is_compact(p.source_kind[1]));
+  }
+  // Lanes' elements, but for their displacements.
+  struct Strided {
+    size_t step;  // the first that has them
+    uint8_t need;
+    x86::Gp first;  // where lane 0's is
+    x86::Gp stride, thrice;
+  };
+  void find_stride(size_t i, const Label& exit) {
+    if (strided(i) != strided_.end()) return;
+    const Strided s{i, need_of(i), emit_address_base(i), emit_address_stride(i, exit),
+                    cc_.newUInt64()};
+    cc_.add(s.first, delta_of(i));
+    cc_.lea(s.thrice, x86::ptr(s.stride, s.stride, 1));
+    strided_.push_back(s);
+  }
+  typename std::vector<Strided>::const_iterator strided(size_t i) const {
+    return std::find_if(strided_.begin(), strided_.end(), [&](const Strided& s) {
+      return s.need == need_of(i) && is_same_address(s.step, i);
+    });
+  }
+  // Calls f(k, place) for the elements of the chunk, or half of them, from its lane `first` on.
+  template <class F>
+  void for_strided(size_t i, int first, int count, F f) {
+    const Strided& s = *strided(i);
+    const x86::Gp at = cc_.newUIntPtr();
+    if (first == 0) {
+      cc_.mov(at, chunk_->lane);
+    } else {
+      cc_.lea(at, x86::ptr(chunk_->lane, first));
+    }
+    cc_.imul(at, s.stride);
+    cc_.add(at, s.first);
+    const auto displaced = static_cast<int32_t>(displacement(i));
+    for (int k = 0; k < count; ++k) {
+      if (k != 0 && k % 4 == 0) cc_.lea(at, x86::ptr(at, s.stride, 2));
+      f(k, k % 4 == 0   ? x86::ptr(at, displaced)
+           : k % 4 == 3 ? x86::ptr(at, s.thrice, 0, displaced)
+                        : x86::ptr(at, s.stride, static_cast<uint32_t>(k % 4 - 1), displaced));
+    }
   }
   void check_reach(const SameBase& x, const Label& exit) {
-    const Extent& extent = extent_of(x.first);
+    const Extent& extent = extent_of(x.first, exit);
     const x86::Gp first = cc_.newUInt64(), last = cc_.newUInt64();
     cc_.lea(first, x86::ptr(extent.first, static_cast<int32_t>(x.begin)));
     cc_.lea(last, x86::ptr(extent.last, static_cast<int32_t>(x.end)));
@@ -530,9 +588,23 @@ class AccessEmitter : protected AffineEmitter {
     });
   }
   // The least and the greatest address of step `i`, but for its displacement.
-  const Extent& extent_of(size_t i) {
+  const Extent& extent_of(size_t i, const Label& exit) {
     for (const Extent& e : extents_)
       if (is_same_address(e.step, i)) return e;
+    if (is_strided(i)) {
+      const x86::Gp base = emit_address_base(i), stride = emit_address_stride(i, exit);
+      const x86::Gp least = cc_.newUInt64(), most = cc_.newUInt64();
+      check_stride(stride, exit);
+      // Round the end of the address space they are too far apart for any memory.
+      cc_.imul(most, stride, static_cast<int>(kMaxLanes) - 1);
+      cc_.add(most, base);
+      cc_.mov(least, base);
+      cc_.cmp(most, base);
+      cc_.cmovb(least, most);
+      cc_.cmovb(most, base);
+      extents_.push_back({i, least, most});
+      return extents_.back();
+    }
     const typename Isa::Extremes extremes = isa_.start_extremes();
     Chunk<Isa> chunk(isa_, at_);
     const x86::Gp lane = chunk.lane = cc_.newUInt64("checked_lane");
@@ -615,30 +687,31 @@ class AccessEmitter : protected AffineEmitter {
     return fits(i) && fits(i + 1) && u.a == v.a && v.imm == u.imm + 8 && !(loads && u.d == v.a);
   }
   void emit_pair(size_t i) {
-    const bool loads = is_load(shape_of(uop(i)));
-    const Value64 at = emit_addresses(i, *chunk_);
-    const x86::Gp delta = delta_of(i);
-    if (loads && plan_.loops) emit_prefetch(i, delta, at);
+    const bool loads = is_load(shape_of(uop(i))), even = is_strided(i);
+    Value64 at;
+    x86::Gp delta;
+    if (!even) {
+      at = emit_addresses(i, *chunk_);
+      delta = delta_of(i);
+      if (loads && plan_.loops) emit_prefetch(i, delta, at);
+    }
     std::array<Value64, 2> values;
     if (!loads)
       for (size_t k = 0; k < 2; ++k)
         values[k] = chunk_->template get<Wide64>(uop(i + k).d, plan(i + k).d_kind);
     for (size_t h = 0; h < 2; ++h) {
-      const x86::Mem addresses = element_space(0);
-      isa_.store(addresses, at.r[h]);
       const std::array<Reg, 2> both = {isa_.fresh(), isa_.fresh()};  // of even lanes, of odd ones
       if (!loads) {
         cc_.vpunpcklqdq(both[0], values[0].r[h], values[1].r[h]);
         cc_.vpunpckhqdq(both[1], values[0].r[h], values[1].r[h]);
       }
-      for (int k = 0; k < kLanesOfHalf; ++k) {
-        const x86::Gp address = cc_.newUInt64();
-        cc_.mov(address, addresses.cloneAdjusted(8 * k).cloneResized(8));
-        const x86::Mem place = x86::ptr(delta, address, 0, static_cast<int32_t>(displacement(i)));
+      const auto access = [&](int k, const x86::Mem& place) {
         const Reg& z = both[static_cast<size_t>(k % 2)];
         if (loads) isa_.load_part(z, place, k / 2);
         else isa_.store_part(place, z, k / 2);
-      }
+      };
+      if (even) for_strided(i, kLanesOfHalf * static_cast<int>(h), kLanesOfHalf, access);
+      else for_each_address(i, delta, at.r[h], access);
       if (!loads) continue;
       for (size_t k = 0; k < 2; ++k) values[k].r[h] = isa_.fresh();
       cc_.vpunpcklqdq(values[0].r[h], both[0], both[1]);
@@ -647,6 +720,18 @@ class AccessEmitter : protected AffineEmitter {
     if (!loads) return;
     put_wide(i, values[0]);
     put_wide(i + 1, values[1]);
+  }
+
+  // Calls f(k, place) for the elements of half a chunk, at addresses from a register.
+  template <class F>
+  void for_each_address(size_t i, const x86::Gp& delta, const Reg& at, F f) {
+    const x86::Mem addresses = element_space(0);
+    isa_.store(addresses, at);
+    for (int k = 0; k < kLanesOfHalf; ++k) {
+      const x86::Gp address = cc_.newUInt64();
+      cc_.mov(address, addresses.cloneAdjusted(8 * k).cloneResized(8));
+      f(k, x86::ptr(delta, address, 0, static_cast<int32_t>(displacement(i))));
+    }
   }
 
   void emit_gather(size_t i) {
@@ -739,6 +824,7 @@ class AccessEmitter : protected AffineEmitter {
   std::map<size_t, Row> rows_;
   std::map<size_t, x86::Gp> deltas_;  // of machines of CTAs
   std::vector<Extent> extents_;       // of addresses that nothing has changed since
+  std::vector<Strided> strided_;
 
  private:
   std::optional<x86::Mem> elements_;  // addresses and values of a chunk
