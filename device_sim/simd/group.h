@@ -74,6 +74,13 @@ struct KnownPage {
   uint8_t* words = nullptr;
 };
 
+// Why native code was left otherwise than it was made for.
+enum class Misfit : uint32_t {
+  kNone,
+  kForms,     // in the middle, for values of other forms
+  kTogether,  // at its end, where lanes parted once: all went on together
+};
+
 // What a host thread needs while it runs one group or another.
 struct Workspace {
   alignas(64) uint64_t operands[4][kMaxLanes];  // converted between 64 and 32 bits, or broadcast
@@ -120,7 +127,7 @@ struct Group {
   uint32_t reach_misses = 0, reach_changes = 0;
   KnownPage known_page[2];  // likewise
   uint32_t slices = 0;  // that it has run in
-  uint32_t misfit = 0;  // set by native code that leaves in the middle, for values of other forms
+  Misfit misfit = Misfit::kNone;  // set by native code when it is left
 
   BlockTally* epoch = nullptr;  // of the active lanes
   std::vector<Event>* events = nullptr;

@@ -75,7 +75,7 @@ void CodeCache::add(NativeVariants& variants, Trace& trace, const NativeCalls& c
     }
     if (variants.replaces) variants.first = place;
   }
-  variants.misses = variants.misfits = 0;
+  variants.misses = variants.misfits = variants.togethers = 0;
   variants.replaces = false;
   variants.closed = variants.count == NativeVariants::kMost ||
                     ++variants.attempts == NativeVariants::kAttempts;

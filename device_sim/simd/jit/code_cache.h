@@ -31,6 +31,7 @@ struct NativeVariants {
   // Several may fit what values are like at the entry, and differ in what they expect later.
   std::atomic<int> first = 0;          // the one that is tried first
   std::atomic<uint32_t> misfits = 0;   // since it is
+  std::atomic<uint32_t> togethers = 0;  // passes at whose end lanes stayed together, likewise
   std::atomic<bool> stale = false;     // it does not fit any more
   std::atomic<bool> replaces = false;  // what is being recorded comes first
   int attempts = 0;                    // under the cache's mutex
@@ -48,6 +49,13 @@ struct NativeVariants {
     if (closed.load(std::memory_order_relaxed))
       try_another();
     else
+      stale.store(true, std::memory_order_relaxed);
+  }
+  // The first variant ends where lanes part, and they did not. If that happens often, the next pass
+  // is recorded.
+  void note_together() {
+    if (togethers.fetch_add(1, std::memory_order_relaxed) == kPatienceForMisfits &&
+        !closed.load(std::memory_order_relaxed))
       stale.store(true, std::memory_order_relaxed);
   }
   void try_another() {

@@ -58,7 +58,7 @@ class ControlEmitter {
     const Label label = cc_.newLabel();
     deferred_.push_back([this, label, index, state = residents_.state()] {
       cc_.bind(label);
-      cc_.mov(at_.field(offsetof(Group, misfit), 4), 1);
+      cc_.mov(at_.field(offsetof(Group, misfit), 4), static_cast<int>(Misfit::kForms));
       cc_.lea(next_, uop_at(index));
       cc_.jmp(leave(state, left_));
     });
@@ -187,10 +187,21 @@ class ControlEmitter {
     call->setArg(2, taken);
     call->setRet(0, next_);
   }
+  // Where lanes parted while recording: another trace goes on from here if they seldom do.
+  void note_if_together(const x86::Gp& taken) {
+    const x86::Gp t = cc_.newUInt64();
+    const Label apart = cc_.newLabel();
+    cc_.lea(t, x86::ptr(taken, 1));
+    cc_.cmp(t, 1);  // all or none
+    cc_.ja(apart);
+    cc_.mov(at_.field(offsetof(Group, misfit), 4), static_cast<int>(Misfit::kTogether));
+    cc_.bind(apart);
+  }
   void branch_otherwise(size_t i, const Label& from, const x86::Gp& taken) {
     deferred_.push_back([this, i, from, taken, state = residents_.state()] {
       cc_.bind(from);
       residents_.write(state);
+      if (step(i).parted) note_if_together(taken);
       call_branch(i, taken);
       cc_.ret(next_);
     });

@@ -106,6 +106,14 @@ inline Met record_region(Group& g, const Uop*& u, simd::Step& s, simd::Trace& tr
   return Met::kTogether;
 }
 
+// Whether another loop begins at `index`, to which the trace has come by a jump back: its own entry
+// will do. What the trace has not met lies out of the way of this loop.
+inline bool begins_loop(const simd::Trace& trace, uint32_t index) {
+  const auto is_there = [index](const simd::Step& s) { return s.index == index; };
+  return index < trace.steps.front().index ||
+         std::any_of(trace.steps.begin(), trace.steps.end(), is_there);
+}
+
 // Runs on from `u` under the interpreter, writes down what happens, and has it compiled.
 template <bool kFull>
 const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
@@ -160,7 +168,7 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
       }
       if (met == Met::kTogether) {
         trace.closed = u == first;
-        if (u == first || s.next < s.index) break;
+        if (u == first || (s.next < s.index && begins_loop(trace, s.next))) break;
         continue;
       }
     }
@@ -179,8 +187,7 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
       trace.closed = true;
       break;
     }
-    // Another loop: its own entry will do.
-    if (info.ends_block && s.next < s.index) break;
+    if (info.ends_block && s.next < s.index && begins_loop(trace, s.next)) break;
   }
   // Nothing to compile counts as an attempt, too.
   if (!whole) trace.steps.clear();
@@ -216,9 +223,11 @@ const Uop* run_marked(Group& g, const Uop* u) {
       const int v = first + k < count ? first + k : first + k - count;
       const simd::NativeCode code = variants.code[v].load(std::memory_order_relaxed);
       const Uop* next = code(g, g.machine->code.uops);
-      if (HWY_UNLIKELY(g.misfit != 0)) {
-        g.misfit = 0;
-        if (next != nullptr && next != simd::kMissed) {
+      if (HWY_UNLIKELY(g.misfit != simd::Misfit::kNone)) {
+        const simd::Misfit misfit = std::exchange(g.misfit, simd::Misfit::kNone);
+        if (misfit == simd::Misfit::kTogether) {
+          if (k == 0) variants.note_together();
+        } else if (next != nullptr && next != simd::kMissed) {
           note_misfit(g, next);
           if (k == 0 && g.budget == budget) variants.note_misfit();
         }

@@ -97,7 +97,7 @@ class Translation : private SideEmitter<Isa> {
     cc_.bind(left_);
     cc_.ret(next_);
     cc_.bind(misfit_);
-    cc_.mov(at_.field(offsetof(Group, misfit), 4), 1);
+    cc_.mov(at_.field(offsetof(Group, misfit), 4), static_cast<int>(Misfit::kForms));
     cc_.ret(next_);
     cc_.bind(missed_);
     cc_.mov(next_, reinterpret_cast<uint64_t>(kMissed));
