@@ -312,14 +312,16 @@ bool GuestMemory::set_permissions(uint32_t core, uint64_t address, uint64_t size
 // Lanes walk through large arrays row by row, each row on another page: with small ones most time
 // goes to page faults and to misses of the TLB.
 void GuestMemory::wish_for_huge_pages(uint64_t address, uint64_t size_bytes) {
-  if (!in_linear(view_, address) || !linear_.contains(view_.linear + (address - view_.linear_base)))
+  const uint64_t offset = address - view_.linear_base;
+  if (offset >= view_.linear_size || size_bytes > view_.linear_size - offset ||
+      !linear_.contains(view_.linear + offset))
     return;
   // What is touched here and there takes a huge page each time.
   static const uint64_t most = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * kPageSize / 8;
   if (size_bytes > most) return;
-  const uint64_t first = (address + kPageSize - 1) & ~(kPageSize - 1);
-  const uint64_t end = (address + size_bytes) & ~(kPageSize - 1);
-  madvise(view_.linear + (first - view_.linear_base), end - first, MADV_HUGEPAGE);
+  const uint64_t first = (offset + kPageSize - 1) & ~(kPageSize - 1);
+  const uint64_t end = (offset + size_bytes) & ~(kPageSize - 1);
+  madvise(view_.linear + first, end - first, MADV_HUGEPAGE);
 }
 
 bool GuestMemory::set_permissions_all(uint64_t address, uint64_t size_bytes, uint8_t flags) {

@@ -99,9 +99,9 @@ void SimdBackend::guard_memory() {
 }
 
 std::unique_ptr<simd::CodeCache> SimdBackend::new_code_cache() const {
-  const bool as_often_as_can_be = config_.native_after == 0;
-  return std::make_unique<simd::CodeCache>(
-      groups_code_, as_often_as_can_be ? simd::Patience{.misses = 64, .misfits = 32} : simd::Patience{});
+  simd::Patience patience;
+  if (config_.native_after == 0) patience = {.misses = 64, .misfits = 32};  // for tests
+  return std::make_unique<simd::CodeCache>(groups_code_, patience);
 }
 
 void SimdBackend::make_code_caches() {

@@ -26,15 +26,15 @@ struct NativeVariants {
   std::atomic<NativeCode> code[kMost] = {};
   // Passes that found no variant since one was recorded; the first pass is.
   std::atomic<uint32_t> misses = std::numeric_limits<uint32_t>::max() / 2;
-  std::atomic<bool> closed = false;                   // no more of them
+  std::atomic<bool> closed = false;     // no more of them
   std::atomic<bool> recording = false;  // a pass is; two of the same would take the room of others
   // Several may fit what values are like at the entry, and differ in what they expect later.
-  std::atomic<int> first = 0;          // the one that is tried first
-  std::atomic<uint32_t> misfits = 0;   // since it is
+  std::atomic<int> first = 0;           // the one that is tried first
+  std::atomic<uint32_t> misfits = 0;    // since it is
   std::atomic<uint32_t> togethers = 0;  // passes at whose end lanes stayed together, likewise
-  std::atomic<bool> stale = false;     // it does not fit any more
-  std::atomic<bool> replaces = false;  // what is being recorded comes first
-  int attempts = 0;                    // under the cache's mutex
+  std::atomic<bool> stale = false;      // it does not fit any more
+  std::atomic<bool> replaces = false;   // what is being recorded comes first
+  int attempts = 0;                     // under the cache's mutex
 
   // Whether this pass shall be recorded, and given to CodeCache::add().
   bool want_trace(uint32_t patience) {
@@ -76,7 +76,7 @@ struct NativeVariants {
 // How often something is left to the interpreter before code is generated for it. Code takes some
 // 6 us per micro-op to generate, and saves 15 ns each time.
 struct Patience {
-  uint32_t misses = 256;  // group passes over an entry that found no variant
+  uint32_t misses = 256;   // group passes over an entry that found no variant
   uint32_t misfits = 200;  // code that was left before a micro-op which is no entry
 };
 

@@ -236,7 +236,8 @@ const Uop* run_marked(Group& g, const Uop* u) {
         return kFullTable.handlers[static_cast<int>(entry.op)](g, u);
       if (HWY_LIKELY(next != simd::kMissed)) return next;
     }
-    if (variants.want_trace(g.machine->native->patience().misses)) return record<kFull>(g, u, variants);
+    if (variants.want_trace(g.machine->native->patience().misses))
+      return record<kFull>(g, u, variants);
   }
   constexpr const HandlerTable& table = kFull ? kFullTable : kPartTable;
   return table.handlers[static_cast<int>(entry.op)](g, u);

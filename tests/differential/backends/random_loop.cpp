@@ -59,6 +59,7 @@ class Generator {
     kFloats,  // lanes, or one for all; in both of one width
     kFloats2,
     kConstants,        // address of memory that nobody writes
+    kTable,            // address of 16 bytes of them, by core
     kOwn,              // address of an element of its own; four roles: of 1, 2, 4, 8 bytes
     kCell = kOwn + 4,  // address of 64 bytes of its own
     kPlane,            // address of a plane; four roles: elements of 1, 2, 4, 8 bytes
@@ -261,7 +262,10 @@ class Generator {
       at += size;
       return address;
     };
-    start_of(kConstants).base = region(0x10000, kRead);
+    const uint64_t constants = region(0x10000, kRead), strides[] = {16, 24, 40, 48};
+    start_of(kConstants).base = constants;
+    start_of(kTable) = {constants, rng_.of(strides), {}};
+    if (rng_.coin()) start_of(kTable) = {constants + 0xff00, 0 - rng_.of(strides), {}};
     const uint64_t own_size =
         cores_ * (1 + 2 + 4 + 8 + 64) + 5 * 64 + kPlaneCells * (1 + 2 + 4 + 8);
     uint64_t own = shared_ ? region(own_size, kRead | kWrite) : 0;
@@ -707,10 +711,14 @@ class Generator {
       emit_index(3);
       emit({.op = Op::add_lsl64, .d = base, .a = slot(kCell), .b = slot(kIndex), .imm = 4});
     }
-    const Slot first = store ? stored() : loaded();
-    const Slot second = store ? stored() : loaded();
-    emit({.op = word.op, .d = first, .a = base, .imm = offset});
-    emit({.op = word.op, .d = second, .a = base, .imm = offset + 8});
+    const auto emit_words = [&](const Access& access, Slot from, uint64_t at) {
+      const Slot first = access.store ? stored() : loaded();
+      const Slot second = access.store ? stored() : loaded();
+      emit({.op = access.op, .d = first, .a = from, .imm = at});
+      emit({.op = access.op, .d = second, .a = from, .imm = at + 8});
+    };
+    emit_words(word, base, offset);
+    if (rng_.coin()) emit_words({Op::ld64, 3}, slot(kTable), 8 * rng_.below(9));
   }
   // In each phase cores permute the elements of another part of a plane.
   void emit_permuted(bool store) {
@@ -733,8 +741,8 @@ class Generator {
     if (!rng_.once_in(4)) offset &= ~uint64_t{0} << access.log2_size;
     emit_direct(access, slot(kStack), offset);
   }
-  // A value that has a form, or changes it from phase to phase, stored on the stack and loaded again,
-  // all of it or a part.
+  // A value that has a form, or changes it from phase to phase, stored on the stack and loaded
+  // again, all of it or a part.
   void emit_spill() {
     const Slot t = slot(kScratch), phase = slot(kPhase), core = slot(kCore);
     switch (rng_.below(6)) {
@@ -776,7 +784,8 @@ class Generator {
     if (log2_size < 3 && rng_.coin()) offset += uint64_t{1} << log2_size;
     emit({.op = random_access(true, log2_size).op, .d = t, .a = base, .imm = offset});
     if (rng_.once_in(3)) emit({.op = Op::add32, .d = data(), .a = source(), .b = source()});
-    const Access part = random_access(false, rng_.once_in(4) ? rng_.below(log2_size + 1) : log2_size);
+    const uint32_t size_of_part = rng_.once_in(4) ? rng_.below(log2_size + 1) : log2_size;
+    const Access part = random_access(false, size_of_part);
     emit({.op = part.op, .d = loaded(), .a = base, .imm = offset});
   }
   // In some rounds some lanes have an address where nothing is.

@@ -3,7 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <cinttypes>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <set>
+#include <string>
 
 #include "device_sim/core/effects.h"
 #include "device_sim/core/touched_pages.h"
@@ -109,6 +114,41 @@ TEST_CASE("memory that is cleared goes back to the system, where it is more than
   const std::vector<uint8_t> found = m.bytes(0, config.linear_base, config.linear_size);
   for (uint64_t i = 0; i < found.size(); ++i)
     if (found[i] != (i < kBegin || i >= kEnd)) FAIL_CHECK(i);
+}
+
+// Whether the system was asked for huge pages there.
+bool wishes_huge_pages(const uint8_t* p) {
+  std::ifstream maps("/proc/self/smaps");
+  const auto address = reinterpret_cast<uintptr_t>(p);
+  bool is_inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &begin, &end) == 2)
+      is_inside = begin <= address && address < end;
+    else if (is_inside && line.starts_with("VmFlags:"))
+      return line.find(" hg") != std::string::npos;
+  }
+  return false;
+}
+
+TEST_CASE("large arrays of the linear zone get huge pages, where the system has any") {
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) return;
+  constexpr uint64_t kMiB = 1 << 20;
+  MachineConfig config = config_of(MemoryModel::kShared);
+  config.linear_base = kMiB;
+  config.linear_size = 64 * kMiB;
+  config.window_base = 65 * kMiB;
+  GuestMemory m;
+  m.configure(config, 2);
+  m.set_permissions_all(2 * kMiB, 16 * kMiB, kRead | kWrite);
+  m.set_permissions_all(20 * kMiB, 8 * kMiB, kRead | kWrite);  // a thread's stack
+  m.set_permissions_all(30 * kMiB, 16 * kMiB, kRead);
+  m.set_permissions_all(50 * kMiB, 16 * kMiB, kRead | kWrite);  // into the windows: refused
+  const auto at = [&](uint64_t address) { return m.view().linear + (address - kMiB); };
+  CHECK(wishes_huge_pages(at(2 * kMiB)));
+  CHECK(wishes_huge_pages(at(18 * kMiB - 1)));
+  for (const uint64_t address : {kMiB, 18 * kMiB, 20 * kMiB, 30 * kMiB, 50 * kMiB})
+    CHECK_FALSE(wishes_huge_pages(at(address)));
 }
 
 TEST_CASE("words that grow from core to core reach every window") {

@@ -506,7 +506,8 @@ template <class Sum>
 void check_compact_spills(const Module& module, Sum later_sum) {
   const auto rounds = [](uint32_t) { return uint64_t{2000}; };
   std::vector<uint64_t> sums;
-  for (uint64_t core = 0; core < kCores; ++core) sums.push_back(2000 * core + 1000 * later_sum(core));
+  for (uint64_t core = 0; core < kCores; ++core)
+    sums.push_back(2000 * core + 1000 * later_sum(core));
   check_sums(rounds, module, sums);
 }
 
@@ -635,6 +636,36 @@ Module make_permuting(InTable x) {
   add_block(m, {kEnd}, 12);
   finish(m, kSlots);
   return m;
+}
+
+TEST_CASE("elements at even strides, of which some may not be accessed any more") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  constexpr uint64_t kMiddle = 32 * kPageSize;  // where core 32's are, in a page of their own
+  Module m;
+  add_block(m,
+            {{.op = Op::ld64, .d = kSquare, .a = kOther},
+             {.op = Op::ld64, .d = kTurn, .a = kOther, .imm = 8},
+             {.op = Op::addi32, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+             {.op = Op::bri_ne32, .a = kRounds}},
+            0);
+  add_block(m, {kEnd}, 4);
+  finish(m, kSlots);
+  for (const uint32_t native_after : {1u, MachineConfig::kNeverNative})
+    for (const uint64_t stride : {kPageSize, -kPageSize}) {
+      SimdBackend b;
+      start(b, m, native_after, [](uint32_t) { return uint64_t{1000000}; });
+      b.set_slots(kOther, {kMiddle - 32 * stride, stride});
+      for (int slice = 0; slice < 10; ++slice) CHECK(b.run_slice(1000).empty());
+      b.set_permissions_all(0, kMiddle, 0);
+      const std::span<const Event> events = b.run_slice(1000);
+      CHECK(events.size() == (stride == kPageSize ? 32 : 31));
+      for (const Event& event : events) {
+        CHECK(event.fault == Fault::kLoadAccess);
+        CHECK(event.address == kMiddle + (uint64_t{event.core} - 32) * stride);
+        CHECK(event.address < kMiddle);
+      }
+    }
 }
 
 TEST_CASE("elements that lanes permute") {
