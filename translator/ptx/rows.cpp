@@ -118,6 +118,7 @@ class OperandCheck {
 
   bool fits(const std::string& code, const Operand& o) const {
     if (code == "any") return true;
+    if (code == "_") return o.is(Kind::kSink);
     if (code == "lab") return o.is(Kind::kSymbol);
     if (code == "m") return is_address(o);
     if (code == "i") return o.is(Kind::kInteger) || is_register(o, kBits32);
@@ -135,6 +136,11 @@ class OperandCheck {
       return (is_register(o.elements[0], t) || o.elements[0].is(Kind::kSink)) &&
              fits("dp", o.elements[1]);
     }
+    if (code == "de")
+      return o.is(Kind::kPair) &&
+             (is_register(o.elements[0], kWord) || o.elements[0].is(Kind::kSink)) &&
+             fits("dp", o.elements[1]);
+    if (code == "128") return o.is(Kind::kInteger) && o.value == 128;
     if (code == "dv" || code == "sv") {
       const auto is_plain = [](const Operand& x) { return x.is(Kind::kRegister); };
       return is_plain(o) ||
@@ -180,6 +186,7 @@ class OperandCheck {
     const std::string which = code.substr(1);
     if (which == "32") return kWord;
     if (which == "64") return {Kind_::kUnsigned, 64};
+    if (which == "16") return {Kind_::kUnsigned, 16};
     Type t = which == "1" && types_.size() > 1 ? types_[1] : types_.empty() ? Type{} : types_[0];
     if (which == "w") t.bits = static_cast<uint8_t>(t.bits * 2);
     return t;
@@ -204,8 +211,10 @@ class OperandCheck {
     if (!base.is(Kind::kRegister)) return base.is(Kind::kSymbol);
     const Type t = function_.registers[base.reg].type;
     if (t.is_float() || t.is_predicate()) return false;
-    const bool is_short = insn_.has("shared") || insn_.has("shared::cta") || insn_.has("local") ||
-                          insn_.has("const") || insn_.has("param");
+    const bool is_short = insn_.has("shared") || insn_.has("shared::cta") ||
+                          insn_.has("shared::cluster") || insn_.has("local") ||
+                          insn_.has("const") || insn_.has("param") ||
+                          insn_.has("mbarrier::complete_tx::bytes");
     return t.bits == 64 || (t.bits == 32 && is_short);
   }
   // Registers may be wider than what is in memory; floats then go with plain bits only.
@@ -293,6 +302,7 @@ class OperandCheck {
   }
   static bool is_special_of(const Operand& o, Type t) {
     const int bits = special_register(o.symbol).bits;
+    if (bits == 1) return t.is_predicate();
     return !t.is_float() && !t.is_predicate() && (t.bits == bits || (bits == 32 && t.bits == 16));
   }
   bool fits_mov(const Operand& o) const {
@@ -423,8 +433,8 @@ InsnClass class_of(const Instruction& insn) {
                                                       : InsnClass::kIntegerComparison;
     case RowClass::kMemory: {
       if (insn.base == "cp") return InsnClass::kOffChipMemory;
-      const bool is_on_chip =
-          insn.has("shared") || insn.has("shared::cta") || insn.has("param") || insn.has("const");
+      const bool is_on_chip = insn.has("shared") || insn.has("shared::cta") ||
+                              insn.has("shared::cluster") || insn.has("param") || insn.has("const");
       return is_on_chip ? InsnClass::kOnChipMemory : InsnClass::kOffChipMemory;
     }
     case RowClass::kLogical:

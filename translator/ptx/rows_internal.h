@@ -8,6 +8,10 @@ namespace gpusim::ptx {
 extern const Row kLoadParamRegister, kStoreParamRegister;
 // Accesses to spilled registers (spill.h).
 extern const Row kLoadSpilled, kStoreSpilled;
+// Parts of st.async and red.async.
+extern const Row kStoreNow, kReduceNow;
+// What stands for an instruction that others do: of its class.
+extern const Row kMemoryInPlace, kParallelInPlace;
 // The generic address that an operand names.
 extern const Row kAddressOf;
 // call: nothing is left to do (of brx.idx likewise); the functions of the run-time that the host

@@ -48,6 +48,9 @@ class KernelTranslator {
     }
     std::copy_n(kernel.max_threads, 3, out_.max_threads);
     std::copy_n(kernel.required_threads, 3, out_.required_threads);
+    std::copy_n(kernel.cluster, 3, out_.cluster);
+    out_.max_cluster_rank = kernel.max_cluster_rank;
+    out_.is_explicit_cluster = kernel.is_explicit_cluster;
     lay_out(kernel, shared);
     for (const Instruction& i : f_.body)
       for (const Operand& o : i.operands)
@@ -276,11 +279,17 @@ class KernelTranslator {
       if (f_.body[i].counts) insn_at[unit_of_[i]] = i;
     for (const Block& b : out_.module.blocks) {
       std::vector<StaticInstruction> list;
+      size_t unit = (b.pc - kCodeBase) / kCodeUnit;
       for (uint32_t k = 0; k < b.insn_count; ++k) {
-        const Instruction& insn = f_.body[insn_at[(b.pc - kCodeBase) / kCodeUnit + k]];
+        const Instruction& insn = f_.body[insn_at[unit + k]];
         list.push_back({insn.opcode, insn.line, insn.location});
       }
       out_.instructions.push_back(std::move(list));
+      while (unit > 0 && insn_at[unit] == ~0u) --unit;
+      out_.part_of.emplace_back();
+      if (insn_at[unit] == ~0u) continue;
+      const Instruction& insn = f_.body[insn_at[unit]];
+      out_.part_of.back() = {insn.opcode, insn.line, insn.location};
     }
   }
 
