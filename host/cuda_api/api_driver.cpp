@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "host/cuda_api/alias.h"
 #include "host/cuda_api/driver.h"
 #include "host/cuda_api/launches.h"
 
@@ -145,6 +146,24 @@ GPUSIM_CUDA_API int cuGetProcAddress_v2(const char* name, void** function, int, 
     require(*function != nullptr, kSymbolNotFound);
   });
 }
+
+// cudaDriverEntryPointQueryResult: found, or not.
+GPUSIM_CUDA_API int cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
+                                                     unsigned long long, int* found) {
+  return call("cudaGetDriverEntryPointByVersion", [&] {
+    require(name != nullptr && function != nullptr);
+    int status = 0;
+    if (cuGetProcAddress_v2(name, function, kVersion, 0, &status) != kSuccess) *function = nullptr;
+    if (found != nullptr) *found = status;
+    require(found != nullptr || *function != nullptr, kSymbolNotFound);
+  });
+}
+GPUSIM_CUDA_API int cudaGetDriverEntryPoint(const char* name, void** function,
+                                            unsigned long long flags, int* found) {
+  return cudaGetDriverEntryPointByVersion(name, function, kVersion, flags, found);
+}
+GPUSIM_ALIAS(cudaGetDriverEntryPointByVersion, _ptsz)
+GPUSIM_ALIAS(cudaGetDriverEntryPoint, _ptsz)
 
 GPUSIM_CUDA_API int cuDeviceGet(int* device, int ordinal) {
   return driver_call("cuDeviceGet", [&] {

@@ -117,7 +117,8 @@ bool has_barriers_in_memory(const KernelCode& code) {
   for (const auto& block : code.instructions)
     for (const StaticInstruction& insn : block)
       if (insn.opcode.starts_with("mbarrier") || insn.opcode.starts_with("st.async") ||
-          insn.opcode.starts_with("red.async") || insn.opcode.starts_with("cp.async.bulk"))
+          insn.opcode.starts_with("red.async") || insn.opcode.starts_with("cp.async.bulk") ||
+          insn.opcode.starts_with("cp.reduce.async.bulk"))
         return true;
   return false;
 }

@@ -13,6 +13,7 @@
 #include "host/ptx/device_launches.h"
 #include "host/ptx/matrix.h"
 #include "host/ptx/printf.h"
+#include "host/ptx/tensor_copy.h"
 #include "host/ptx/texture.h"
 #include "translator/common/link.h"
 #include "translator/ptx/memory_map.h"
@@ -332,6 +333,8 @@ void KernelMachine::serve(Grid& grid, const Event& event) {
                     "multiples of 16");
     case HostCall::kMatrix:
       return multiply_matrices(event);
+    case HostCall::kTensor:
+      return copy_tensor(grid, event);
     case HostCall::kDevice:
       return call_device(grid, event);
     default:
@@ -442,6 +445,98 @@ void KernelMachine::call_device(Grid& grid, const Event& event) {
   }
   if (is_stopped) return;
   set_result(event, result);
+  backend_->start(event.core, event.uop);
+}
+
+// A box between global memory and the shared memory of CTAs of the cluster.
+void KernelMachine::copy_tensor(Grid& grid, const Event& event) {
+  std::array<uint64_t, kTensorWords> word{};
+  read(event.core, argument(event, 0),
+       std::span(reinterpret_cast<uint8_t*>(word.data()), sizeof word));
+  const TensorOp op = TensorOp::unpack(argument(event, 1));
+  const auto fault = [&](uint64_t address, const std::string& why) {
+    Event at = event;
+    at.address = address;
+    report(grid, at, Fault::Reason::kAddress, why);
+  };
+  std::array<uint8_t, TensorMap::kBytes> bytes{};
+  const uint64_t map_address = word[kTensorMapAddress];
+  const bool is_there = map_address % 64 == 0 && may_read(event.core, map_address) &&
+                        read(event.core, map_address, bytes);
+  const std::optional<TensorMap> map = is_there ? TensorMap::read(bytes.data()) : std::nullopt;
+  if (!map || map->rank != op.rank)
+    return fault(map_address,
+                 map ? fmt::format("copies a box of {} dimensions, and the tensor map has {}",
+                                   op.rank, map->rank)
+                     : fmt::format("uses a tensor map at {:#x}, where none is: "
+                                   "cuTensorMapEncodeTiled makes them, and their addresses are "
+                                   "multiples of 64",
+                                   map_address));
+  BoxCopy copy{.map = *map, .op = op};
+  for (uint32_t d = 0; d < op.rank; ++d)
+    copy.first[d] = static_cast<int32_t>(word[kTensorCoordinates + d]);
+  copy.is_accessible = [&](uint64_t address, uint64_t size_bytes) {
+    const uint8_t need = op.copy == TensorCopy::kLoad ? kRead : kWrite;
+    const ProcessMemory::Found found = memory_.find(address);
+    return found.begin != found.end && size_bytes <= found.end - address &&
+           (backend_->permissions(event.core, address) & need) == need;
+  };
+  copy.written = [&](uint64_t address, uint64_t size_bytes) {
+    if (!memory_.has_shadows()) return;
+    const std::lock_guard lock(grid.mutex);
+    memory_.mark_written(address, size_bytes);
+  };
+  const uint32_t own = event.core >> shift_, first = own - own % cluster_ctas_;
+  const auto place_of = [&](uint64_t address, uint64_t& offset) -> std::optional<uint32_t> {
+    offset = address - kCtaBase;
+    if (offset < kMostCtaBytes) return own;
+    offset = (address - kClusterBase) & (kClusterCtaBytes - 1);
+    const uint64_t rank = (address - kClusterBase) >> kClusterShift;
+    if (rank >= cluster_ctas_) return std::nullopt;
+    return first + static_cast<uint32_t>(rank);
+  };
+  uint64_t shared = 0, barrier = 0;
+  const auto place = place_of(word[kTensorShared], shared);
+  const bool loads = op.copy == TensorCopy::kLoad;
+  auto barrier_place = loads ? place_of(word[kTensorBarrier], barrier) : place;
+  const uint64_t box = map->box_bytes();
+  const auto fits = [&](uint64_t at, uint64_t size_bytes) {
+    return at >= kReservedSharedBytes && at + size_bytes <= shared_bytes_;
+  };
+  if (!place || !barrier_place || !fits(shared, box) || (loads && !fits(barrier, 8)))
+    return fault(word[kTensorShared],
+                 fmt::format("copies a box of {} bytes at {:#x}, or counts them at {:#x}: beyond "
+                             "the shared memory of the block, {} bytes",
+                             box, word[kTensorShared], word[kTensorBarrier],
+                             shared_bytes_ - kReservedSharedBytes));
+  if (shared % 128 != 0)
+    return report(grid, event, Fault::Reason::kMisaligned,
+                  fmt::format("copies a box of a tensor at {:#x}: in shared memory it has to lie "
+                              "at a multiple of 128",
+                              word[kTensorShared]));
+  const auto run = [&](uint32_t to, uint32_t signals) {
+    copy.shared = backend_->cta_memory(to);
+    copy.at = shared;
+    if (const auto wrong = copy.run()) {
+      fault(*wrong, fmt::format("copies a box of a tensor, {} {:#x}: {}",
+                                loads ? "reads" : "writes", *wrong, memory_.describe(*wrong)));
+      return false;
+    }
+    if (loads) count_bytes(backend_->cta_memory(signals).subspan(barrier, 8), box);
+    return true;
+  };
+  if (!op.is_multicast) {
+    if (!run(*place, *barrier_place)) return;
+  } else {
+    for (uint32_t rank = 0; rank < kMostClusterCtas; ++rank) {
+      if ((word[kTensorMask] >> rank & 1) == 0) continue;
+      if (rank >= cluster_ctas_)
+        return fault(word[kTensorShared],
+                     fmt::format("copies a box to the cluster's block {}, and there are {}", rank,
+                                 cluster_ctas_));
+      if (!run(first + rank, first + rank)) return;
+    }
+  }
   backend_->start(event.core, event.uop);
 }
 

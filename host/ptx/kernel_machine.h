@@ -85,6 +85,7 @@ class KernelMachine {
   void print(Grid& grid, const Event& event);
   void multiply_matrices(const Event& event);
   void call_device(Grid& grid, const Event& event);
+  void copy_tensor(Grid& grid, const Event& event);
   void report_lone_products(Grid& grid);
   std::string assertion(const Event& event);
   uint64_t argument(const Event& event, int number);
@@ -98,7 +99,7 @@ class KernelMachine {
   const KernelCode& code_;
   const std::string& origin_;
   const std::map<uint32_t, std::string>& files_;
-  const ProcessMemory& memory_;
+  ProcessMemory& memory_;
   std::unique_ptr<Backend> backend_;
   // Of a kernel with notes.
   std::unique_ptr<MachineCheck> check_;

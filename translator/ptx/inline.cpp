@@ -15,6 +15,7 @@
 #include "translator/ptx/memory_map.h"
 #include "translator/ptx/prelude.h"
 #include "translator/ptx/rows_internal.h"
+#include "translator/ptx/tensor_op.h"
 
 namespace gpusim::ptx {
 namespace {
@@ -241,6 +242,8 @@ class Inliner {
       frames_.to_memory(insn);
       if (insn.base == "call")
         call(f, std::move(insn));
+      else if (insn.row->emit == nullptr && insn.has("tensor"))
+        copy_tensor(std::move(insn));
       else if (insn.row->emit == nullptr && insn.has("bulk"))
         copy_in_bulk(std::move(insn));
       else if (insn.row->emit == nullptr && (insn.base == "mbarrier" || insn.base == "cp"))
@@ -452,6 +455,46 @@ class Inliner {
       const Operand arguments[] = {o[0], o[1], o[2]};
       call_prelude(step, name, arguments, nothing);
       if (step.has("mbarrier::complete_tx::bytes")) bytes_came(step, o[3], o[2]);
+    });
+  }
+
+  // cp.async.bulk.tensor, cp.reduce.async.bulk.tensor: [to], [map, {coordinates}], [barrier]{,
+  // mask}, or [map, {coordinates}], [from]. The host does it, at once, and counts the bytes.
+  void copy_tensor(Instruction insn) {
+    emulate(std::move(insn), [&](Instruction step) {
+      const std::vector<Operand> o = step.operands;
+      const bool loads = step.has("mbarrier::complete_tx::bytes");
+      TensorOp op{.copy = step.has("reduce") ? TensorCopy::kReduce
+                          : loads            ? TensorCopy::kLoad
+                                             : TensorCopy::kStore,
+                  .is_multicast = step.has("multicast::cluster")};
+      constexpr const char* kReductions[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
+      for (size_t k = 0; k < std::size(kReductions); ++k)
+        if (step.has(kReductions[k])) op.reduce = static_cast<TensorReduce>(k);
+      const Type b64{Kind::kBits, 64};
+      step.types = {b64};
+      const auto address_of = [&](const Operand& address) {
+        const auto number = static_cast<uint32_t>(out_.registers.size());
+        out_.registers.push_back({"@address", b64});
+        const Operand made{.kind = Operand::Kind::kRegister, .reg = number};
+        step.row = &kAddressOf;
+        step.operands = {made, address};
+        push(step);
+        return made;
+      };
+      Operand map = o[loads ? 1 : 0];
+      const std::vector<Operand> coordinates = map.elements[1].elements;
+      map.elements.pop_back();
+      op.rank = static_cast<uint8_t>(coordinates.size());
+      std::vector<Operand> words = {number(op.pack()), address_of(map),
+                                    address_of(o[loads ? 0 : 1])};
+      words.push_back(loads ? address_of(o[2]) : number(0));
+      words.push_back(op.is_multicast ? o[3] : number(0));
+      words.insert(words.end(), coordinates.begin(), coordinates.end());
+      step.row = &kCallTensor;
+      step.operands = std::move(words);
+      step.more_units = 1;
+      push(std::move(step));
     });
   }
 

@@ -27,6 +27,7 @@ enum class HostCall : uint8_t {
   kMatrix,
   kDevice,  // a DeviceCall
   kMisalignedBulk,
+  kTensor,  // a TensorOp
 };
 
 struct StaticInstruction {
@@ -74,7 +75,8 @@ struct KernelCode {
   }
 };
 
-// Where the dynamic part of shared memory begins is after the static one, so aligned.
+// Where the dynamic part of shared memory begins is after the static one, so aligned, or as its
+// variables say.
 inline constexpr uint32_t kDynamicSharedAlign = 128;
 // At the beginning of a CTA's shared memory, kept as the newest devices keep it:
 // %reserved_smem_offset_1.

@@ -148,6 +148,7 @@ class OperandCheck {
     }
     if (code == "dt") return fits_texels(o.is(Kind::kPair) ? o.elements[0] : o) && has_predicate(o);
     if (code == "tx") return fits_coordinates(o);
+    if (code == "tm") return fits_tensor(o);
     if (code == "gv") return is_row_of(o, types_[1], gradient_size());
     if (code == "dx" || code == "sx") return fits_element(o);
     if (code == "mv") return fits_mov(o);
@@ -223,6 +224,7 @@ class OperandCheck {
     if (!o.is(Kind::kRegister)) return is_store && is_literal(o, t);
     const Type reg = function_.registers[o.reg].type;
     if (reg.bits == t.bits) return types_agree(t, reg) && !o.is_negated;
+    if (insn_.has("async")) return false;
     if (reg.is_predicate() || reg.bits < t.bits || reg.bits > 64 || o.is_negated) return false;
     return reg.kind == Kind_::kBits || t.kind == Kind_::kBits || (!reg.is_float() && !t.is_float());
   }
@@ -287,6 +289,18 @@ class OperandCheck {
       if (!is_register(list[k], wanted) && !is_literal(list[k], wanted)) return false;
     }
     return true;
+  }
+  bool fits_tensor(const Operand& o) const {
+    if (!o.is(Kind::kAddress) || o.elements.size() != 2 || o.value != 0) return false;
+    const Operand& base = o.elements[0];
+    if (base.is(Kind::kRegister) && function_.registers[base.reg].type.bits != 64) return false;
+    const std::vector<Operand>& list = o.elements[1].elements;
+    size_t rank = 0;
+    while (rank < 5 && !insn_.has(std::string(1, static_cast<char>('1' + rank)) + "d")) ++rank;
+    const auto fits = [&](const Operand& x) {
+      return is_register(x, kBits32) || is_literal(x, kBits32);
+    };
+    return list.size() == rank + 1 && std::all_of(list.begin(), list.end(), fits);
   }
   // Bytes have registers of 16 bits, others of their own size.
   bool fits_element(const Operand& o) const {
@@ -370,7 +384,8 @@ std::vector<const Row*> all_rows() {
 
 bool is_destination(const Instruction& insn, size_t operand) {
   if (insn.row == &kBranchIfBelow || insn.row == &kCallHost || insn.row == &kCallDevice ||
-      insn.row == &kCallInPlace || insn.row == &kCallOut || insn.row == &kReturn)
+      insn.row == &kCallTensor || insn.row == &kCallInPlace || insn.row == &kCallOut ||
+      insn.row == &kReturn)
     return false;
   if (insn.row == &kMatrixProduct) return false;
   if (insn.row == &kMatrixResult || insn.row == &kAddressOf || insn.row == &kHostResult ||

@@ -15,6 +15,7 @@
 //   dq dm     32 bits, or with a predicate: d|p; de: with a predicate
 //   dv sv     registers in { }, or one
 //   dt tx gv  four results of a texture; [handle, {coordinates}]; a gradient
+//   tm        [a tensor map, {coordinates}]
 //   dx sx     what a surface's element becomes, or is made of: one register, or those in { }
 //   i         an integer, or a register of 32 bits; lab: a label; any: anything
 //   _         nothing: a sink; 128: that number

@@ -101,6 +101,7 @@ void pending_count(Emitter& e, I i) {
 // In the memory of another CTA: there is no state to give.
 #define GPUSIM_PTX_REMOTE "{release|relaxed} {cluster} (shared::cluster) .b64"
 #define GPUSIM_PTX_TX "(mbarrier::complete_tx::bytes)"
+#define GPUSIM_PTX_RANKS "(1d|2d|3d|4d|5d)"
 #define GPUSIM_PTX_BULK_REDUCE_HEAD \
   "cp (reduce) (async) (bulk) (global) (shared::cta) (bulk_group) "
 #define GPUSIM_PTX_BULK_REDUCE(what)                                                      \
@@ -152,6 +153,32 @@ const RowList& async_rows() {
       {"cp (reduce) (async) (bulk) (shared::cluster) (shared::cta) " GPUSIM_PTX_TX
        " (inc|dec) .u32",
        "m m s32 m", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_RANKS
+       " (shared::cluster|shared::cta) (global) {tile} " GPUSIM_PTX_TX,
+       "m tm m", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_RANKS
+       " (shared::cluster|shared::cta) (global) {tile} " GPUSIM_PTX_TX " (L2::cache_hint)",
+       "m tm m s64", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_RANKS
+       " (shared::cluster) (global) {tile} " GPUSIM_PTX_TX " (multicast::cluster)",
+       "m tm m s16", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_RANKS
+       " (shared::cluster) (global) {tile} " GPUSIM_PTX_TX " (multicast::cluster) (L2::cache_hint)",
+       "m tm m s16 s64", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_RANKS " (global) (shared::cta) {tile} (bulk_group)",
+       "tm m", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_RANKS
+       " (global) (shared::cta) {tile} (bulk_group) (L2::cache_hint)",
+       "tm m s64", kMemory, nullptr},
+      {"cp (reduce) (async) (bulk) (tensor) " GPUSIM_PTX_RANKS
+       " (global) (shared::cta) (add|min|max|inc|dec|and|or|xor) {tile} (bulk_group)",
+       "tm m", kMemory, nullptr},
+      {"cp (reduce) (async) (bulk) (tensor) " GPUSIM_PTX_RANKS
+       " (global) (shared::cta) (add|min|max|inc|dec|and|or|xor) {tile} (bulk_group) "
+       "(L2::cache_hint)",
+       "tm m s64", kMemory, nullptr},
+      {"cp (async) (bulk) (prefetch) (tensor) " GPUSIM_PTX_RANKS " (L2) (global) {tile}", "tm",
+       kOther, nothing},
       // Copies have ended: nothing is still to arrive, or the thread arrives.
       {"cp (async) (mbarrier) (arrive) " GPUSIM_PTX_SHARED, "m", kParallel, nothing},
       {"cp (async) (mbarrier) (arrive) (noinc) " GPUSIM_PTX_SHARED, "m", kParallel, nullptr},

@@ -51,15 +51,18 @@ void call_host(Emitter& e, I i) {
     e.b.mov(static_cast<Slot>(kCallSlots + k - 1), e.reg(i.operands[k]));
   host_call(e, static_cast<HostCall>(i.operands[0].value));
 }
-// operands[0]: the DeviceCall, then the words that the host reads.
-void call_device(Emitter& e, I i) {
-  const uint64_t room = e.place_of({.kind = Operand::Kind::kSymbol, .symbol = "@call"}).address;
+// operands[0]: what to do, then the words that the host reads in that room.
+void call_with_room(Emitter& e, I i, const char* room_name, HostCall call) {
+  const uint64_t room = e.place_of({.kind = Operand::Kind::kSymbol, .symbol = room_name}).address;
   for (size_t k = 1; k < i.operands.size(); ++k)
-    e.b.emit(Op::st64, e.reg(i.operands[k]), kZeroSlot, 0, 0, room + 8 * (k - 1));
+    e.b.emit(Op::st64, e.src(i.operands[k], Type{Kind::kBits, 64}), kZeroSlot, 0, 0,
+             room + 8 * (k - 1));
   e.b.konst(kCallSlots, room);
   e.b.konst(kCallSlots + 1, i.operands[0].value);
-  host_call(e, HostCall::kDevice);
+  host_call(e, call);
 }
+void call_device(Emitter& e, I i) { call_with_room(e, i, "@call", HostCall::kDevice); }
+void call_tensor(Emitter& e, I i) { call_with_room(e, i, "@tensor", HostCall::kTensor); }
 void host_result(Emitter& e, I i) { e.b.mov(e.dst(i.operands[0]), kCallSlots); }
 
 // --- barriers of the CTA
@@ -288,6 +291,7 @@ const Row kMemoryInPlace = {"cp", "", RowClass::kMemory, nothing};
 const Row kParallelInPlace = {"mbarrier", "", RowClass::kParallel, nothing};
 const Row kCallHost = {"call", "", RowClass::kControl, call_host};
 const Row kCallDevice = {"call", "", RowClass::kControl, call_device};
+const Row kCallTensor = {"cp", "", RowClass::kControl, call_tensor};
 const Row kBranchIfBelow = {"brx", "", RowClass::kControl, branch_if_below};
 const Row kHostResult = {"call", "", RowClass::kControl, host_result};
 

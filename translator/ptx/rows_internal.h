@@ -19,6 +19,8 @@ extern const Row kAddressOf;
 extern const Row kCallInPlace, kCallHost, kHostResult;
 // A function of the runtime on the device (device_call.h): its number, the pieces of its arguments.
 extern const Row kCallDevice;
+// A copy of a tensor's box: a TensorOp (tensor_op.h), then the words that the host reads.
+extern const Row kCallTensor;
 // Calls that stay calls (frames.h). Operands: see rows_calls.cpp.
 // A product of matrices: what the warp hands over, and what it gets.
 extern const Row kMatrixProduct, kMatrixResult;

@@ -270,6 +270,7 @@ const RowList& memory_rows() {
       {"fence (proxy) (tensormap::generic) (acquire) (cta|cluster|gpu|sys)", "m 128", kParallel,
        fence},
       {"prefetch {global|local} (L1|L2)", "m", kOther, nothing},
+      {"prefetch {param|const} (tensormap)", "m", kOther, nothing},
       {"prefetchu (L1)", "m", kOther, nothing},
   };
   return rows;

@@ -17,6 +17,7 @@
 #include "translator/ptx/rows.h"
 #include "translator/ptx/rows_internal.h"
 #include "translator/ptx/spill.h"
+#include "translator/ptx/tensor_op.h"
 
 namespace gpusim::ptx {
 namespace {
@@ -149,13 +150,21 @@ class KernelTranslator {
       places_["@call"] = {Space::kLocal, kLocalWindowBase + local};
       local += kDeviceCallBytes;
     }
+    const auto is_tensor = [](const Instruction& i) { return i.row == &kCallTensor; };
+    if (std::any_of(f_.body.begin(), f_.body.end(), is_tensor)) {
+      local = align_up(local, 16);
+      places_["@tensor"] = {Space::kLocal, kLocalWindowBase + local};
+      local += kTensorRoomBytes;
+    }
     if (whole_.has_stack) {
       out_.has_stack = true;
       local = align_up(local, 16);
       places_["@stack"] = {Space::kLocal, kLocalWindowBase + local};
     }
     out_.static_shared_bytes = static_cast<uint32_t>(shared - kReservedSharedBytes);
-    shared = align_up(shared, kDynamicSharedAlign);
+    uint32_t align = kDynamicSharedAlign;
+    for (const Variable* v : dynamic) align = std::max(align, v->align);
+    shared = align_up(shared, align);
     for (const Variable* v : dynamic) {
       places_[v->name] = {Space::kShared, kCtaBase + shared};
       out_.shared_variables.push_back({v->name, static_cast<uint32_t>(shared), 0});
@@ -172,8 +181,8 @@ class KernelTranslator {
   static bool ends_block(const Instruction& insn) {
     return is_branch(insn) || insn.base == "ret" || insn.base == "exit" || insn.base == "trap" ||
            insn.base == "nanosleep" || insn.has("try_wait") || insn.row == &kCallHost ||
-           insn.row == &kCallDevice || insn.row == &kCallOut || insn.row == &kMatrixProduct ||
-           insn.more_units != 0;
+           insn.row == &kCallDevice || insn.row == &kCallTensor || insn.row == &kCallOut ||
+           insn.row == &kMatrixProduct || insn.more_units != 0;
   }
   // What a false guard keeps from happening needs a branch around it. Other instructions choose
   // between their result and what was there.

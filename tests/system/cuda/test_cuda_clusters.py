@@ -10,7 +10,8 @@ from cuda_programs import SOURCES, build, check, failures, from_command_line
 
 FLAGS = {"clusters": ["-std=c++17", "-arch=sm_90"],
          # Some of it is only in what is for one chip.
-         "bulk": ["-std=c++17", "-gencode", "arch=compute_90a,code=compute_90a"]}
+         "bulk": ["-std=c++17", "-gencode", "arch=compute_90a,code=compute_90a"],
+         "tensors": ["-std=c++20", "-gencode", "arch=compute_90a,code=compute_90a"]}
 
 # A mistake: what the program prints, what is said of the fault, what --check says.
 MISTAKES = {
@@ -91,10 +92,26 @@ def test_bulk(p):
           f"behind, checked: {done.stderr}")
 
 
+def test_tensors(p):
+    """Boxes of tensors, and what is said of those that are wrong."""
+    made = program(p, "tensors")
+    p.expect_fine(made)
+    checked = p.run(made, options=["--check"])
+    check(checked.returncode == 0 and "0 findings" in checked.stderr,
+          f"tensors, checked: {checked.stdout}{checked.stderr}")
+    for name, text in (("beyond", "copies a box of a tensor, reads 0x"),
+                       ("none", "uses a tensor map at 0x"),
+                       ("rank", "copies a box of 3 dimensions, and the tensor map has 2")):
+        done = p.run(made, name)
+        check(done.stdout.strip() == "an illegal memory access was encountered" and
+              text in done.stderr, f"{name}: {done.stdout}{done.stderr}")
+
+
 def main():
     p, _, backend = from_command_line(__doc__)
     test_mistakes(p, test_self_checking(p, backend))
     test_bulk(p)
+    test_tensors(p)
     sys.exit(1 if failures else 0)
 
 
