@@ -15,6 +15,7 @@
 #include "host/ptx/printf.h"
 #include "host/ptx/tensor_copy.h"
 #include "host/ptx/texture.h"
+#include "host/ptx/warpgroup.h"
 #include "translator/common/link.h"
 #include "translator/ptx/memory_map.h"
 
@@ -112,6 +113,7 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
   cta_at_.assign(places_, 0);
   running_.assign(places_ / cluster_ctas_, 0);
   at_product_.assign(config.cores / kWarpLanes, 0);
+  at_group_product_.assign(config.cores / kWarpLanes, 0);
   set_constant_slots();
 }
 
@@ -242,6 +244,7 @@ void KernelMachine::run(Grid& grid) {
     set_constant_slots();
     needs_reset_ = false;
     std::fill(at_product_.begin(), at_product_.end(), 0);
+    std::fill(at_group_product_.begin(), at_group_product_.end(), 0);
     removals_ = memory_.removals();
   }
   set_launch_slots(grid);
@@ -333,6 +336,8 @@ void KernelMachine::serve(Grid& grid, const Event& event) {
                     "multiples of 16");
     case HostCall::kMatrix:
       return multiply_matrices(event);
+    case HostCall::kWarpgroup:
+      return multiply_of_group(grid, event);
     case HostCall::kTensor:
       return copy_tensor(grid, event);
     case HostCall::kDevice:
@@ -370,6 +375,40 @@ void KernelMachine::multiply_matrices(const Event& event) {
   const auto size = 8 * static_cast<size_t>(registers_of_sum(op, op.d));
   for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
     backend_->write_memory(first + lane, room, bytes(lane).first(size));
+    backend_->start(first + lane, event.uop);
+  }
+}
+
+// Threads of four warps come one after the other, likewise.
+void KernelMachine::multiply_of_group(Grid& grid, const Event& event) {
+  at_group_product_[event.core / kWarpLanes] |= 1u << event.core % kWarpLanes;
+  const uint32_t first = event.core & ~(kGroupThreads - 1);
+  const auto begin = at_group_product_.begin() + first / kWarpLanes;
+  if (block_.count() % kGroupThreads != 0)
+    return report(grid, event, Fault::Reason::kOther,
+                  "multiplies matrices of a warpgroup, and the block has no whole ones: its "
+                  "threads have to be a multiple of 128");
+  if (!std::all_of(begin, begin + kGroupWarps, [](uint32_t lanes) { return lanes == ~0u; })) return;
+  std::fill(begin, begin + kGroupWarps, 0);
+  const WarpgroupOp op = WarpgroupOp::unpack(argument(event, 0));
+  const uint64_t room = argument(event, 1);
+  std::array<GroupWords, kGroupThreads> lanes;
+  const auto bytes = [&](uint32_t lane) {
+    return std::span(reinterpret_cast<uint8_t*>(lanes[lane].data()), sizeof(GroupWords));
+  };
+  const auto handed = 8 * static_cast<size_t>(words_of_sum(op) + words_of_a(op) + 2);
+  for (uint32_t lane = 0; lane < kGroupThreads; ++lane)
+    read(first + lane, room, bytes(lane).first(handed));
+  const std::span<uint8_t> shared = backend_->cta_memory(event.core >> shift_).first(shared_bytes_);
+  if (const auto beyond = multiply_group(op, shared, lanes))
+    return report(grid, event, Fault::Reason::kAddress,
+                  fmt::format("multiplies matrices, and a descriptor leads {} bytes behind the "
+                              "block's shared memory: it has bits 4 to 17 of an address of "
+                              "shared::cta",
+                              *beyond + 1 - shared_bytes_));
+  for (uint32_t lane = 0; lane < kGroupThreads; ++lane) {
+    backend_->write_memory(first + lane, room,
+                           bytes(lane).first(8 * static_cast<size_t>(words_of_sum(op))));
     backend_->start(first + lane, event.uop);
   }
 }
@@ -542,6 +581,13 @@ void KernelMachine::copy_tensor(Grid& grid, const Event& event) {
 
 // Nobody else comes: other lanes of the warp are elsewhere, have ended, or never were.
 void KernelMachine::report_lone_products(Grid& grid) {
+  for (uint32_t warp = 0; warp < at_group_product_.size(); ++warp) {
+    if (at_group_product_[warp] == 0) continue;
+    const auto lane = static_cast<uint32_t>(std::countr_zero(at_group_product_[warp]));
+    at_group_product_[warp] = 0;
+    report(grid, {.core = warp * kWarpLanes + lane, .status = CoreStatus::kService},
+           Fault::Reason::kOther, "multiplies matrices without all 128 threads of its warpgroup");
+  }
   for (uint32_t warp = 0; warp < at_product_.size(); ++warp) {
     if (at_product_[warp] == 0) continue;
     const auto lane = static_cast<uint32_t>(std::countr_zero(at_product_[warp]));

@@ -84,6 +84,7 @@ class KernelMachine {
   void report(Grid& grid, const Event& event, Fault::Reason reason, std::string why);
   void print(Grid& grid, const Event& event);
   void multiply_matrices(const Event& event);
+  void multiply_of_group(Grid& grid, const Event& event);
   void call_device(Grid& grid, const Event& event);
   void copy_tensor(Grid& grid, const Event& event);
   void report_lone_products(Grid& grid);
@@ -113,7 +114,8 @@ class KernelMachine {
   std::vector<uint64_t> cta_at_;   // per place: the linear number of its CTA
   std::vector<uint32_t> running_;  // per cluster of places: CTAs that have not ended
   bool needs_reset_ = false;
-  std::vector<uint32_t> at_product_;  // per warp: lanes that wait for the others of theirs
+  // Per warp: lanes that wait for the others of theirs, or of their warpgroup.
+  std::vector<uint32_t> at_product_, at_group_product_;
 };
 
 class Kernel {

@@ -252,6 +252,8 @@ class Inliner {
         access_and_signal(std::move(insn));
       else if (insn.row->emit == nullptr && (insn.base == "mma" || insn.base == "wmma"))
         multiply(std::move(insn));
+      else if (insn.row->emit == nullptr && insn.base == "wgmma")
+        multiply_group(std::move(insn));
       else if (insn.base == "brx")
         branch_by_index(f, std::move(insn), names);
       else if (!end_label.empty() && insn.base == "ret")
@@ -304,6 +306,17 @@ class Inliner {
     push(std::move(insn));
     after.row = &kMatrixResult;
     after.operands = {result};
+    after.counts = false;
+    after.more_units = 1;
+    push(std::move(after));
+  }
+
+  void multiply_group(Instruction insn) {
+    insn.row = &kWarpgroupProduct;
+    Instruction after = insn;
+    push(std::move(insn));
+    after.row = &kWarpgroupResult;
+    after.operands.resize(1);
     after.counts = false;
     after.more_units = 1;
     push(std::move(after));

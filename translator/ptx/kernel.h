@@ -27,7 +27,8 @@ enum class HostCall : uint8_t {
   kMatrix,
   kDevice,  // a DeviceCall
   kMisalignedBulk,
-  kTensor,  // a TensorOp
+  kTensor,     // a TensorOp
+  kWarpgroup,  // a WarpgroupOp
 };
 
 struct StaticInstruction {

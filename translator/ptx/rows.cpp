@@ -71,7 +71,7 @@ const Table& table() {
     for (const RowList* rows :
          {&integer_rows(), &bit_rows(), &compare_rows(), &carry_rows(), &float_rows(),
           &approximate_rows(), &half_rows(), &convert_rows(), &memory_rows(), &control_rows(),
-          &bfloat_rows(), &async_rows(), &matrix_rows(), &texture_rows()})
+          &bfloat_rows(), &async_rows(), &matrix_rows(), &texture_rows(), &warpgroup_rows()})
       add_rows(*rows, t);
     return t;
   }();
@@ -147,6 +147,7 @@ class OperandCheck {
              (o.is(Kind::kVector) && std::all_of(o.elements.begin(), o.elements.end(), is_plain));
     }
     if (code == "dt") return fits_texels(o.is(Kind::kPair) ? o.elements[0] : o) && has_predicate(o);
+    if (code == "wa") return o.is(Kind::kVector) ? fits("sv", o) : fits("s64", o);
     if (code == "tx") return fits_coordinates(o);
     if (code == "tm") return fits_tensor(o);
     if (code == "gv") return is_row_of(o, types_[1], gradient_size());
@@ -387,10 +388,10 @@ bool is_destination(const Instruction& insn, size_t operand) {
       insn.row == &kCallTensor || insn.row == &kCallInPlace || insn.row == &kCallOut ||
       insn.row == &kReturn)
     return false;
-  if (insn.row == &kMatrixProduct) return false;
-  if (insn.row == &kMatrixResult || insn.row == &kAddressOf || insn.row == &kHostResult ||
-      insn.row == &kSetStack || insn.row == &kFrameAddress || insn.row == &kClearRegisters ||
-      insn.row == &kAfterCall)
+  if (insn.row == &kMatrixProduct || insn.row == &kWarpgroupProduct) return false;
+  if (insn.row == &kMatrixResult || insn.row == &kWarpgroupResult || insn.row == &kAddressOf ||
+      insn.row == &kHostResult || insn.row == &kSetStack || insn.row == &kFrameAddress ||
+      insn.row == &kClearRegisters || insn.row == &kAfterCall)
     return operand == 0;
   if (insn.row == &kLoadParamRegister || insn.row == &kStoreParamRegister) return operand == 0;
   if (operand != 0) return false;

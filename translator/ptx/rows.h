@@ -15,6 +15,7 @@
 //   dq dm     32 bits, or with a predicate: d|p; de: with a predicate
 //   dv sv     registers in { }, or one
 //   dt tx gv  four results of a texture; [handle, {coordinates}]; a gradient
+//   wa        registers in { }, or a descriptor of 64 bits
 //   tm        [a tensor map, {coordinates}]
 //   dx sx     what a surface's element becomes, or is made of: one register, or those in { }
 //   i         an integer, or a register of 32 bits; lab: a label; any: anything
@@ -84,5 +85,6 @@ const RowList& matrix_rows();
 const RowList& memory_rows();
 const RowList& control_rows();
 const RowList& texture_rows();
+const RowList& warpgroup_rows();
 
 }  // namespace gpusim::ptx

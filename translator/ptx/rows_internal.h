@@ -24,6 +24,7 @@ extern const Row kCallTensor;
 // Calls that stay calls (frames.h). Operands: see rows_calls.cpp.
 // A product of matrices: what the warp hands over, and what it gets.
 extern const Row kMatrixProduct, kMatrixResult;
+extern const Row kWarpgroupProduct, kWarpgroupResult;
 extern const Row kBranchIfBelow;  // label, register, number: a part of brx.idx
 extern const Row kSetStack, kFrameAddress, kClearRegisters, kCallOut, kAfterCall, kReturn;
 

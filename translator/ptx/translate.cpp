@@ -18,6 +18,7 @@
 #include "translator/ptx/rows_internal.h"
 #include "translator/ptx/spill.h"
 #include "translator/ptx/tensor_op.h"
+#include "translator/ptx/warpgroup_op.h"
 
 namespace gpusim::ptx {
 namespace {
@@ -156,6 +157,12 @@ class KernelTranslator {
       places_["@tensor"] = {Space::kLocal, kLocalWindowBase + local};
       local += kTensorRoomBytes;
     }
+    const auto is_of_group = [](const Instruction& i) { return i.row == &kWarpgroupProduct; };
+    if (std::any_of(f_.body.begin(), f_.body.end(), is_of_group)) {
+      local = align_up(local, 16);
+      places_["@warpgroup"] = {Space::kLocal, kLocalWindowBase + local};
+      local += kGroupRoomBytes;
+    }
     if (whole_.has_stack) {
       out_.has_stack = true;
       local = align_up(local, 16);
@@ -182,7 +189,7 @@ class KernelTranslator {
     return is_branch(insn) || insn.base == "ret" || insn.base == "exit" || insn.base == "trap" ||
            insn.base == "nanosleep" || insn.has("try_wait") || insn.row == &kCallHost ||
            insn.row == &kCallDevice || insn.row == &kCallTensor || insn.row == &kCallOut ||
-           insn.row == &kMatrixProduct || insn.more_units != 0;
+           insn.row == &kMatrixProduct || insn.row == &kWarpgroupProduct || insn.more_units != 0;
   }
   // What a false guard keeps from happening needs a branch around it. Other instructions choose
   // between their result and what was there.

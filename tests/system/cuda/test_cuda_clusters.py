@@ -11,6 +11,7 @@ from cuda_programs import SOURCES, build, check, failures, from_command_line
 FLAGS = {"clusters": ["-std=c++17", "-arch=sm_90"],
          # Some of it is only in what is for one chip.
          "bulk": ["-std=c++17", "-gencode", "arch=compute_90a,code=compute_90a"],
+         "wgmma": ["-std=c++17", "-gencode", "arch=compute_90a,code=compute_90a"],
          "tensors": ["-std=c++20", "-gencode", "arch=compute_90a,code=compute_90a"]}
 
 # A mistake: what the program prints, what is said of the fault, what --check says.
@@ -107,11 +108,24 @@ def test_tensors(p):
               text in done.stderr, f"{name}: {done.stdout}{done.stderr}")
 
 
+def test_products(p):
+    """Products of warpgroups; who is alone, and who leaves shared memory."""
+    made = program(p, "wgmma")
+    p.expect_fine(made)
+    for name, text in (("alone", "without all 128 threads of its warpgroup"),
+                       ("behind", "a descriptor leads")):
+        done = p.run(made, name)
+        check(done.stdout.strip() in ("unspecified launch failure",
+                                      "an illegal memory access was encountered") and
+              text in done.stderr, f"{name}: {done.stdout}{done.stderr}")
+
+
 def main():
     p, _, backend = from_command_line(__doc__)
     test_mistakes(p, test_self_checking(p, backend))
     test_bulk(p)
     test_tensors(p)
+    test_products(p)
     sys.exit(1 if failures else 0)
 
 
