@@ -35,7 +35,7 @@ EXPECTED = [
     (r"^(call|bra|brx|cvta|isspacep|prefetch)", "symbols and labels are not generated"),
     (r"^(bar|barrier)\.", "barrier numbers and counts are checked when the kernel is translated"),
     (r"^(cp|mbarrier)\b", "ptxas has one order of their modifiers; addresses are of shared memory"),
-    (r"^(mma|wmma|wgmma|ldmatrix)\b", "registers of fragments are not generated"),
+    (r"^(mma|wmma|wgmma|ldmatrix|stmatrix)\b", "registers of fragments are not generated"),
     (r"^(and|or|xor|not)\.pred", "ptxas takes any integer for a predicate"),
     (r"^bf[ei]\b.*, -\d", "ptxas takes no negative constants for positions and lengths"),
     (r"^fence\.proxy\.tensormap.*\[%", "ptxas takes any register for this address"),

@@ -312,6 +312,46 @@ void check_wide() {
   CHECK(wrong == 0);
 }
 
+// --- fragments to rows (stmatrix), as ldmatrix takes them from there
+template <bool kTransposed>
+__global__ void rows(uint16_t* out) {
+  __shared__ __align__(16) uint16_t room[32 * 8];
+  const unsigned lane = threadIdx.x;
+  // Of matrix n an element is 1000 n + 8 row + column.
+  unsigned words[4];
+  for (unsigned n = 0; n < 4; ++n) {
+    const unsigned first = 1000 * n + lane / 4 * 8 + lane % 4 * 2;
+    words[n] = first | (first + 1) << 16;
+  }
+  const auto at = static_cast<unsigned>(__cvta_generic_to_shared(room + lane * 8));
+  if (kTransposed)
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at),
+                 "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+                 : "memory");
+  else
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at),
+                 "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+                 : "memory");
+  __syncwarp();
+  for (unsigned i = lane; i < 256; i += 32) out[i] = room[i];
+}
+
+void check_rows() {
+  for (const bool is_transposed : {false, true}) {
+    Device<uint16_t> out(std::vector<uint16_t>(256));
+    if (is_transposed)
+      rows<true><<<1, 32>>>(out.data);
+    else
+      rows<false><<<1, 32>>>(out.data);
+    FINE(cudaDeviceSynchronize());
+    const std::vector<uint16_t> got = out.host();
+    for (int i = 0; i < 256; ++i) {
+      const int row = i / 8 % 8, column = i % 8;
+      CHECK(got[i] == i / 64 * 1000 + (is_transposed ? column * 8 + row : row * 8 + column));
+    }
+  }
+}
+
 // --- mistakes
 __global__ void alone(float* out) {
   float d[8] = {};
@@ -346,6 +386,7 @@ int main(int argc, char** argv) {
   check_registers();
   check_bytes();
   check_wide();
+  check_rows();
   FINE(cudaDeviceSynchronize());
   return finish();
 }
