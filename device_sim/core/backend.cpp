@@ -30,6 +30,10 @@ void CpuBackend::check_ctas(const Module& module, const MachineConfig& config) {
   if (config.cores == 0 || config.cores % place != 0)
     throw std::logic_error("cores of CTAs come in places of " + std::to_string(place));
   if (config.cta_bytes % 8 != 0) throw std::logic_error("memory of CTAs is whole words");
+  if (config.cluster_ctas == 0 || config.cores / place % config.cluster_ctas != 0)
+    throw std::logic_error("places of CTAs come in whole clusters");
+  if (config.cluster_ctas > 1 && config.threads != 1)
+    throw std::logic_error("one host thread runs a machine of clusters");
 }
 
 }  // namespace gpusim

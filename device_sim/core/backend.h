@@ -37,6 +37,12 @@ struct MachineConfig {
   // of 8, which its threads see at cta_base, and which always may be read and written.
   uint32_t cta_threads = 0;
   uint64_t cta_base = 0, cta_bytes = 0;
+  // CTAs per cluster: so many neighbouring places, beginning at a multiple. One host thread runs
+  // them all. Each sees the memory of number r of its cluster at cluster_base +
+  // (r << cluster_shift), too; 0: not.
+  uint32_t cluster_ctas = 1;
+  uint64_t cluster_base = 0;
+  uint32_t cluster_shift = 0;
   uint32_t threads = 1;             // host threads
   uint32_t group_width = 64;        // lanes per group: a power of two, at most 64 (simd)
   // Executions of a block by one group after which native code is generated for it (simd).

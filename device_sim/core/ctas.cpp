@@ -16,12 +16,15 @@ uint32_t lowest(uint32_t lanes) { return static_cast<uint32_t>(std::countr_zero(
 
 }  // namespace
 
-void Ctas::configure(uint32_t cores, uint32_t cta_threads, Threads& threads) {
+void Ctas::configure(uint32_t cores, uint32_t cta_threads, uint32_t cluster_ctas,
+                     Threads& threads) {
   threads_ = &threads;
   cta_threads_ = cta_threads;
+  cluster_ctas_ = cluster_ctas;
   shift_ = cta_shift_of(cta_threads);
   warps_.assign(cores / kWarpLanes, {});
   ctas_.assign(cores >> shift_, {});
+  clusters_.assign(ctas_.size() / cluster_ctas, {});
 }
 
 void Ctas::begin(uint32_t place) {
@@ -30,6 +33,9 @@ void Ctas::begin(uint32_t place) {
   for (uint32_t w = 0; w < 1u << shift_ >> 5; ++w) {
     const uint32_t begin = w * kWarpLanes;
     const uint32_t lanes = begin < cta_threads_ ? std::min(cta_threads_ - begin, kWarpLanes) : 0;
+    Cluster& cluster = cluster_of(place);
+    cluster.alive += lanes - static_cast<uint32_t>(std::popcount(warps_[first + w].alive));
+    cluster.arrived -= static_cast<uint32_t>(std::popcount(warps_[first + w].in_cluster));
     warps_[first + w] = {.alive = lanes == 0 ? 0 : ~uint32_t{0} >> (kWarpLanes - lanes)};
     ctas_[place].live_warps += lanes != 0;
   }
@@ -39,6 +45,7 @@ void Ctas::start(uint32_t core) {
   Warp& warp = warps_[core / kWarpLanes];
   const uint32_t lane = 1u << core % kWarpLanes;
   if (warp.alive == 0) ++ctas_[place_of(core)].live_warps;
+  cluster_of(place_of(core)).alive += (warp.alive & lane) == 0;
   warp.alive |= lane;
   warp.waiting &= ~lane;
   warp.arrived &= ~lane;
@@ -47,9 +54,16 @@ void Ctas::start(uint32_t core) {
 bool Ctas::end(uint32_t first, uint32_t lanes) {
   Warp& warp = warps_[first / kWarpLanes];
   if ((warp.alive & lanes) == 0) return false;
+  Cluster& cluster = cluster_of(place_of(first));
+  cluster.alive -= static_cast<uint32_t>(std::popcount(warp.alive & lanes));
+  cluster.arrived -= static_cast<uint32_t>(std::popcount(warp.in_cluster & lanes));
   warp.alive &= ~lanes;
   warp.waiting &= ~lanes;
   warp.arrived &= ~lanes;
+  warp.in_cluster &= ~lanes;
+  warp.owes_wait &= ~lanes;
+  warp.at_cluster &= ~lanes;
+  settle_cluster(place_of(first));
   Cta& cta = ctas_[place_of(first)];
   if (warp.alive != 0) {
     settle(first);
@@ -62,6 +76,9 @@ bool Ctas::end(uint32_t first, uint32_t lanes) {
 }
 
 void Ctas::wait(uint32_t first, uint32_t lanes) {
+  if (lanes == 0) return;
+  if (const Uop& u = row(first, lowest(lanes)); is_of_cluster(u))
+    return come_to_cluster(first, lanes, u);
   warps_[first / kWarpLanes].waiting |= lanes;
   settle(first);
 }
@@ -156,6 +173,35 @@ void Ctas::arrive(uint32_t first, uint32_t lanes, uint32_t number, uint32_t thre
   settle_barrier(place_of(first), number);
 }
 
+void Ctas::come_to_cluster(uint32_t first, uint32_t lanes, const Uop& u) {
+  Warp& warp = warps_[first / kWarpLanes];
+  if (u.aux == static_cast<uint8_t>(CtaSync::kClusterArrive)) {
+    warp.in_cluster |= lanes;
+    warp.owes_wait |= lanes;
+    cluster_of(place_of(first)).arrived += static_cast<uint32_t>(std::popcount(lanes));
+    threads_->release(first, lanes);
+    return settle_cluster(place_of(first));
+  }
+  warp.owes_wait &= ~lanes;
+  warp.at_cluster |= lanes & warp.in_cluster;
+  const uint32_t opened = lanes & ~warp.in_cluster;
+  if (opened != 0) threads_->release(first, opened);
+}
+
+// The phase ends when all living threads of the cluster have arrived.
+void Ctas::settle_cluster(uint32_t place) {
+  Cluster& cluster = cluster_of(place);
+  if (cluster.arrived == 0 || cluster.arrived < cluster.alive) return;
+  cluster.arrived = 0;
+  const uint32_t first = (place - place % cluster_ctas_) << shift_;
+  for (uint32_t core = first; core < first + (cluster_ctas_ << shift_); core += kWarpLanes) {
+    Warp& warp = warps_[core / kWarpLanes];
+    const uint32_t lanes = warp.at_cluster;
+    warp.in_cluster = warp.at_cluster = 0;
+    if (lanes != 0) threads_->release(core, lanes);
+  }
+}
+
 // Whoever of the warp can go on does so.
 void Ctas::settle(uint32_t first) {
   const Warp& warp = warps_[first / kWarpLanes];
@@ -213,11 +259,23 @@ bool Ctas::opens(uint32_t first, uint32_t cores, uint64_t lanes, uint32_t barrie
          (threads == 0 || threads == warps * kWarpLanes);
 }
 
-bool Ctas::is_stuck(uint32_t place) const {
-  if (ctas_[place].live_warps == 0) return false;
+bool Ctas::is_blocked(uint32_t place) const {
   const uint32_t first = (place << shift_) / kWarpLanes;
   for (uint32_t w = first; w < first + (1u << shift_ >> 5); ++w)
     if (warps_[w].alive != warps_[w].blocked()) return false;
+  return true;
+}
+
+bool Ctas::is_stuck(uint32_t place) const {
+  if (ctas_[place].live_warps == 0 || !is_blocked(place)) return false;
+  const uint32_t warp = (place << shift_) / kWarpLanes;
+  bool waits_for_cluster = false;
+  for (uint32_t w = warp; w < warp + (1u << shift_ >> 5); ++w)
+    waits_for_cluster |= warps_[w].at_cluster != 0;
+  if (!waits_for_cluster) return true;
+  const uint32_t first = place - place % cluster_ctas_;
+  for (uint32_t p = first; p < first + cluster_ctas_; ++p)
+    if (!is_blocked(p)) return false;
   return true;
 }
 
@@ -226,7 +284,7 @@ void Ctas::give_up(uint32_t place, const std::function<void(uint32_t)>& f) {
   for (uint32_t core = first; core < first + (1u << shift_); core += kWarpLanes) {
     Warp& warp = warps_[core / kWarpLanes];
     for_lanes_of(warp.blocked(), [&](uint32_t lane) { f(core + lane); });
-    warp.waiting = warp.arrived = 0;
+    warp.waiting = warp.arrived = warp.at_cluster = 0;
   }
 }
 

@@ -30,11 +30,14 @@ class Ctas {
     uint32_t waiting = 0;  // for others of the warp, at a row of warps
     uint32_t arrived = 0;  // wait for other warps, at barrier `barrier`
     uint8_t barrier = 0;
-    uint32_t blocked() const { return waiting | arrived; }
+    // Of the cluster's barrier: arrived in the phase that lasts; arrived, and still has to wait for
+    // that; waits.
+    uint32_t in_cluster = 0, owes_wait = 0, at_cluster = 0;
+    uint32_t blocked() const { return waiting | arrived | at_cluster; }
   };
 
   // All places are empty. `threads` must outlive this.
-  void configure(uint32_t cores, uint32_t cta_threads, Threads& threads);
+  void configure(uint32_t cores, uint32_t cta_threads, uint32_t cluster_ctas, Threads& threads);
   uint32_t cta_threads() const { return cta_threads_; }
   uint32_t shift() const { return shift_; }
   uint32_t places() const { return static_cast<uint32_t>(ctas_.size()); }
@@ -50,6 +53,11 @@ class Ctas {
   bool end(uint32_t first, uint32_t lanes);
   // Threads of a warp came to their rows and wait; they or others may go on therefore.
   void wait(uint32_t first, uint32_t lanes);
+  // Which of the lanes may not come to that row of the cluster's barrier.
+  uint32_t misusing(uint32_t first, uint32_t lanes, const Uop& u) const {
+    const uint32_t owe = warps_[first / kWarpLanes].owes_wait;
+    return lanes & (u.aux == static_cast<uint8_t>(CtaSync::kClusterArrive) ? owe : ~owe);
+  }
   // The same of all living threads of a warp at a cta_sync where they wait, or a cta_reduce:
   // `is_true` are the lanes whose predicate is.
   void arrive(uint32_t first, uint32_t lanes, uint32_t barrier, uint32_t threads,
@@ -59,7 +67,8 @@ class Ctas {
   bool opens(uint32_t first, uint32_t cores, uint64_t lanes, uint32_t barrier,
              uint32_t threads) const;
 
-  // Whether all living threads of a CTA, of which there are some, wait for each other.
+  // Whether all living threads of a CTA, of which there are some, wait for each other, or for those
+  // of its cluster, all of which wait.
   bool is_stuck(uint32_t place) const;
   // Calls f(core) for each thread that waits; they do so no longer.
   void give_up(uint32_t place, const std::function<void(uint32_t)>& f);
@@ -70,6 +79,9 @@ class Ctas {
     uint32_t expected = 0;  // 0: all
     uint32_t popc = 0;      // of predicates
     bool all = true, any = false;
+  };
+  struct Cluster {
+    uint32_t alive = 0, arrived = 0;  // threads
   };
   struct Cta {
     uint32_t live_warps = 0;
@@ -82,11 +94,16 @@ class Ctas {
   bool try_arrive(uint32_t first);
   void settle(uint32_t first);
   void settle_barrier(uint32_t place, uint32_t number);
+  Cluster& cluster_of(uint32_t place) { return clusters_[place / cluster_ctas_]; }
+  void come_to_cluster(uint32_t first, uint32_t lanes, const Uop& u);
+  void settle_cluster(uint32_t place);
+  bool is_blocked(uint32_t place) const;
 
   Threads* threads_ = nullptr;
-  uint32_t cta_threads_ = 0, shift_ = 5;
+  uint32_t cta_threads_ = 0, shift_ = 5, cluster_ctas_ = 1;
   std::vector<Warp> warps_;
   std::vector<Cta> ctas_;
+  std::vector<Cluster> clusters_;
 };
 
 // The barrier that a thread's row names, and of how many threads; false: there is none such.
@@ -100,8 +117,9 @@ BarrierUse barrier_of(const Uop& u, Get get) {
   return {f.barrier_in_slot ? static_cast<uint32_t>(get(u.b)) : f.barrier,
           f.threads_in_slot ? static_cast<uint32_t>(get(u.c)) : f.threads};
 }
+constexpr bool is_of_cluster(const Uop& u) { return u.op == Op::cta_sync && is_of_cluster(u.aux); }
 constexpr bool is_of_barrier(const Uop& u) {
-  return u.op == Op::cta_sync || u.op == Op::cta_reduce;
+  return (u.op == Op::cta_sync || u.op == Op::cta_reduce) && !is_of_cluster(u);
 }
 
 }  // namespace gpusim

@@ -11,7 +11,8 @@
 // core reaches all of them. In the private model all cores see their own window at window_base, but
 // for its last stack_size bytes, which they see at stack_base.
 // Machines of CTAs have a third one: cta_size bytes at cta_base, of which each CTA has its own; all
-// may be read and written.
+// may be read and written. Those of the CTAs of its cluster it sees at cluster_base, too, one every
+// 1 << cluster_shift bytes.
 // Pages are 4 KiB. Accesses may be unaligned; nothing here ever faults on the host.
 #pragma once
 #include <cstdint>
@@ -48,6 +49,9 @@ struct MemoryView {
   uint64_t cta_size = 0;   // 0: none; multiple of 8
   uint64_t cta_pitch = 0;  // multiple of 64
   uint32_t cta_shift = 0;  // see core/cta.h
+  uint64_t cluster_base = 0;
+  uint32_t cluster_shift = 0;
+  uint32_t cluster_ctas = 0;  // 0: they see only their own
   uint32_t* pair_lock = nullptr;  // see core/atomics.h
   uint32_t* events = nullptr;     // number of events signalled to all cores
   // Journals of the cores, [core][word], and how much was written of each; see uir/journal.h.
@@ -94,9 +98,29 @@ struct MemoryView {
     return in_stack < stack_size ? windows_size + in_stack : kNoOffset;
   }
 
+  // Where an address in the memory of a CTA of the core's cluster lies.
+  static constexpr uint32_t kNoPlace = ~uint32_t{0};
+  struct CtaPlace {
+    uint32_t place = kNoPlace;
+    uint64_t offset = 0;
+  };
+  GPUSIM_HD_INLINE CtaPlace cta_place(uint32_t core, uint64_t address) const {
+    const uint32_t own = core >> cta_shift;
+    uint64_t offset = address - cta_base;
+    if (offset < cta_size) return {own, offset};
+    const uint64_t rank = (address - cluster_base) >> cluster_shift;
+    if (rank >= cluster_ctas) return {};
+    offset = (address - cluster_base) & ((uint64_t{1} << cluster_shift) - 1);
+    if (offset >= cta_size) return {};
+    return {own - own % cluster_ctas + static_cast<uint32_t>(rank), offset};
+  }
   GPUSIM_HD_INLINE uint8_t* cta_byte(uint32_t core, uint64_t address) const {
-    const uint64_t offset = address - cta_base;
-    return offset < cta_size ? cta_memory + (core >> cta_shift) * cta_pitch + offset : nullptr;
+#if defined(__CUDA_ARCH__)
+    return nullptr;  // no machine there has CTAs
+#else
+    const CtaPlace at = cta_place(core, address);
+    return at.place != kNoPlace ? cta_memory + at.place * cta_pitch + at.offset : nullptr;
+#endif
   }
 
   // The byte at `address` for `core`, or null if the page lacks `need` (SegmentFlags).

@@ -40,7 +40,7 @@ void ScalarWarps::configure() {
 }
 
 void ScalarWarps::reset() {
-  ctas_.configure(b_.config_.cores, b_.config_.cta_threads, *this);
+  ctas_.configure(b_.config_.cores, b_.config_.cta_threads, b_.config_.cluster_ctas, *this);
   warps_.assign(b_.config_.cores / kWarpLanes, {});
   for (uint32_t i = 0; i < warps_.size(); ++i) {
     warps_[i].first_core = i * kWarpLanes;
@@ -320,6 +320,13 @@ uint32_t ScalarWarps::wait(Warp& w, uint32_t at) {
   const uint64_t active = w.active_lanes;
   uint64_t lanes = active;
   set_keys(w, active, key_at(w, at));
+  if (is_of_cluster(u)) {
+    const uint32_t misusing = ctas_.misusing(w.first_core, static_cast<uint32_t>(active), u);
+    for_each_lane(misusing, [&](uint32_t lane) {
+      stop_lane(w, lane, fault_event(w.first_core + lane, at, {Fault::kBarrier, 0}));
+    });
+    lanes &= ~uint64_t{misusing};
+  }
   if (is_of_barrier(u))
     for_each_lane(active, [&](uint32_t lane) {
       const uint32_t core = w.first_core + lane;

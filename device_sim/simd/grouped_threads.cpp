@@ -2,10 +2,10 @@
 
 namespace gpusim::simd {
 
-void GroupedThreads::reset(uint32_t cores, uint32_t cta_threads) {
-  ctas_.configure(cores, cta_threads, *this);
+void GroupedThreads::reset(uint32_t cores, uint32_t cta_threads, uint32_t cluster_ctas) {
+  ctas_.configure(cores, cta_threads, cluster_ctas, *this);
   const size_t place = size_t{1} << ctas_.shift();
-  team_size_ = std::max<size_t>(1, place / groups_.width());
+  team_size_ = std::max<size_t>(1, cluster_ctas > 1 ? groups_.size() : place / groups_.width());
   is_released_.assign(groups_.size(), 0);
   released_.assign(groups_.size() / team_size_ + 1, 0);
 }

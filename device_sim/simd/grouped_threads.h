@@ -1,6 +1,6 @@
 // The threads of CTAs (core/ctas.h) in groups of lanes: a group holds whole warps, of one CTA
 // unless CTAs have 32 threads or fewer. The groups of one CTA, or a group of two, are a team: one
-// host thread runs it at a time.
+// host thread runs it at a time. Where there are clusters, all groups are one.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -15,7 +15,7 @@ class GroupedThreads final : public Ctas::Threads {
   // Both must stay where they are.
   GroupedThreads(Groups& groups, const Module& module) : groups_(groups), module_(module) {}
   // After the groups were made anew: nobody lives.
-  void reset(uint32_t cores, uint32_t cta_threads);
+  void reset(uint32_t cores, uint32_t cta_threads, uint32_t cluster_ctas);
 
   Ctas& ctas() { return ctas_; }
   const Ctas& ctas() const { return ctas_; }

@@ -64,13 +64,15 @@ HWY_INLINE WindowRow window_row(Group& g, uint64_t offset, uint32_t size, uint8_
           static_cast<int>(8 * (offset & 7))};
 }
 
-// Where a run in the memory of the group's CTA lies, or null: of groups of one CTA.
+// Where a run in the memory of the group's CTA, or of one of its cluster, lies, or null: of groups
+// of one CTA.
 HWY_INLINE uint8_t* cta_run(const Group& g, uint64_t address, uint64_t bytes) {
   const MemoryView& m = g.machine->memory;
-  const uint64_t offset = address - m.cta_base;
-  const bool is_there = offset < m.cta_size && bytes <= m.cta_size - offset;
-  if (!is_there || 1u << m.cta_shift < g.width) return nullptr;
-  return m.cta_memory + (g.first_core >> m.cta_shift) * m.cta_pitch + offset;
+  const MemoryView::CtaPlace at = m.cta_place(g.first_core, address);
+  if (at.place == MemoryView::kNoPlace || bytes > m.cta_size - at.offset ||
+      1u << m.cta_shift < g.width)
+    return nullptr;
+  return m.cta_memory + at.place * m.cta_pitch + at.offset;
 }
 
 // Looks through the permissions of pages, and notes how far around the run they reach. Short runs
@@ -200,7 +202,8 @@ HWY_INLINE Pattern classify(const Group& g, simd::Compact x, uint32_t size) {
     const bool own = m.is_private && m.windows_offset(x.base) != MemoryView::kNoOffset;
     if (!own) {
       // Lanes of several CTAs see memories of their own.
-      const bool is_shared = x.base - m.cta_base >= m.cta_size || 1u << m.cta_shift >= g.width;
+      const bool is_shared = 1u << m.cta_shift >= g.width ||
+                             m.cta_place(g.first_core, x.base).place == MemoryView::kNoPlace;
       return is_shared ? Pattern::kUniform : Pattern::kScattered;
     }
     return g.cores ? Pattern::kScattered : Pattern::kRow;

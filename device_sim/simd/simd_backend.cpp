@@ -170,7 +170,7 @@ void SimdBackend::reset(uint64_t max_instructions) {
 
 void SimdBackend::make_groups() {
   groups_.reset();
-  if (ctas_) ctas_->reset(config_.cores, config_.cta_threads);
+  if (ctas_) ctas_->reset(config_.cores, config_.cta_threads, config_.cluster_ctas);
   scheduler_.reset();
 }
 

@@ -34,12 +34,19 @@ HWY_NOINLINE inline const Uop* wait_for_others(Group& g, const Uop* u, bool at_b
   Ctas& ctas = g.machine->ctas->ctas();
   uint64_t lanes = g.active;
   simd::park(g, index_of(g, u));
-  if (at_barrier)
+  const auto stop = [&](uint32_t lane) {
+    lanes &= ~(uint64_t{1} << lane);
+    simd::stop_lane(g, lane, fault_event(g.core(lane), index_of(g, u), {Fault::kBarrier, 0}));
+  };
+  if (is_of_cluster(*u))
+    for_warps(lanes, [&](uint32_t first, uint32_t of_warp) {
+      const uint32_t misusing = ctas.misusing(g.first_core + first, of_warp, *u);
+      simd::for_each_lane(misusing, [&](uint32_t lane) { stop(first + lane); });
+    });
+  else if (at_barrier)
     simd::for_each_lane(g.active, [&](uint32_t lane) {
       const BarrierUse use = barrier_of(*u, [&](Slot slot) { return g.get_lane(slot, lane); });
-      if (use.is_valid()) return;
-      lanes &= ~(uint64_t{1} << lane);
-      simd::stop_lane(g, lane, fault_event(g.core(lane), index_of(g, u), {Fault::kBarrier, 0}));
+      if (!use.is_valid()) stop(lane);
     });
   g.runnable &= ~lanes;
   for_warps(lanes,
@@ -235,8 +242,8 @@ HWY_INLINE bool opens_barrier(const Group& g, const BarrierFields& f) {
 
 const Uop* run_cta_sync(Group& g, const Uop* u) {
   const BarrierFields f = BarrierFields::unpack(u->imm);
-  const bool arrives = u->aux == static_cast<uint8_t>(CtaSync::kArrive);
-  if (HWY_UNLIKELY(arrives || !is_plain_barrier(g, f))) return wait_for_others(g, u, true);
+  const bool differs = u->aux != static_cast<uint8_t>(CtaSync::kSync);
+  if (HWY_UNLIKELY(differs || !is_plain_barrier(g, f))) return wait_for_others(g, u, true);
   return opens_barrier(g, f) ? go_on(g, u) : arrive(g, u, f, 0);
 }
 

@@ -135,9 +135,10 @@ constexpr bool are_valid(Fields kind, const Uop& u) {
       const BarrierFields f = BarrierFields::unpack(imm);
       if (f.pack() != imm || !f.is_valid()) return false;
       if (kind == Fields::kCtaReduce) return aux <= static_cast<uint32_t>(CtaReduce::kOr);
+      if (is_of_cluster(aux))
+        return aux <= static_cast<uint32_t>(CtaSync::kClusterWait) && imm == BarrierFields{}.pack();
       const bool arrives = aux == static_cast<uint32_t>(CtaSync::kArrive);
-      return aux <= static_cast<uint32_t>(CtaSync::kArrive) && !f.negated &&
-             (!arrives || f.threads_in_slot || f.threads != 0);
+      return !f.negated && (!arrives || f.threads_in_slot || f.threads != 0);
     }
     case Fields::kAlignment: return std::has_single_bit(u.imm16());
     case Fields::kNote:

@@ -105,8 +105,14 @@ struct WarpFields {
   }
 };
 
-// aux of `cta_sync` and `cta_reduce`.
-enum class CtaSync : uint8_t { kSync, kArrive };
+// aux of `cta_sync` and `cta_reduce`. The last two are of the cluster's one barrier, and have a
+// fresh BarrierFields: each lane arrives by itself and goes on, and waits later until all living
+// threads of the cluster have arrived. To arrive twice without waiting, or to wait without having
+// arrived, is a fault.
+enum class CtaSync : uint8_t { kSync, kArrive, kClusterArrive, kClusterWait };
+GPUSIM_HD_INLINE constexpr bool is_of_cluster(uint32_t aux) {
+  return aux >= static_cast<uint32_t>(CtaSync::kClusterArrive);
+}
 enum class CtaReduce : uint8_t { kPopc, kAnd, kOr };
 
 // imm of `cta_sync` and `cta_reduce`.

@@ -25,11 +25,11 @@ struct RawRunOptions {
   std::string memory = "shared", start = "auto", network = "none", entry, memory_size, stack_size,
       host_memory, check;
   std::vector<std::string> roots;
-  std::string grid, block, shared;  // of a kernel (PTX)
+  std::string grid, block, cluster, shared;  // of a kernel (PTX)
   std::string config_path, watch, call_stacks = "auto";
 };
 
-constexpr const char* kOfKernels[] = {"--grid", "--block", "--shared"};
+constexpr const char* kOfKernels[] = {"--grid", "--block", "--cluster", "--shared"};
 
 // PROGRAM is PTX text: its kernel runs as a grid of blocks.
 int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
@@ -37,7 +37,7 @@ int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
     static constexpr std::string_view kKnown[] = {
         "PROGRAM",   "--entry", "--arg",   "--backend", "--threads", "--stats",
         "--quiet",   "--grid",  "--block", "--shared",  "--help",    "--config",
-        "--check",   "--profile"};
+        "--check",   "--profile", "--cluster"};
     const std::string name = option->get_single_name();
     const bool is_known =
         std::any_of(std::begin(kKnown), std::end(kKnown), [&](std::string_view known) {
@@ -51,6 +51,7 @@ int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
   run.entry = raw.entry;
   run.grid = ptx::parse_dimensions("--grid", raw.grid.empty() ? "1" : raw.grid);
   run.block = ptx::parse_dimensions("--block", raw.block.empty() ? "1" : raw.block);
+  if (!raw.cluster.empty()) run.cluster = ptx::parse_dimensions("--cluster", raw.cluster);
   if (!raw.shared.empty()) {
     const uint64_t bytes = parse_size("--shared", raw.shared);
     if (bytes > uint64_t{1} << 30) throw Error("--shared: more than 1 GiB");
@@ -284,6 +285,8 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       "either with >PATH to be written after the run, or bytes:HEX"));
   command->add_option("--grid", raw->grid, "Kernels (PTX): blocks of the grid, X[,Y[,Z]] (1)");
   command->add_option("--block", raw->block, "Kernels (PTX): threads of a block, X[,Y[,Z]] (1)");
+  command->add_option("--cluster", raw->cluster,
+                      "Kernels (PTX): blocks of a cluster, X[,Y[,Z]] (as the kernel says, or 1)");
   command->add_option("--shared", raw->shared, "Kernels (PTX): bytes of dynamic shared memory (0)");
   command->add_option("--argv0", run.argv0,
                       "What the program finds as its own name, argv[0]: PROGRAM as written, unless "

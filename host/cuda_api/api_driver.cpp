@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "host/cuda_api/alias.h"
 #include "host/cuda_api/driver.h"
 #include "host/cuda_api/launches.h"
 
@@ -58,7 +59,7 @@ std::vector<void*> arguments_in(const KernelFacts& facts, void** extra) {
 }
 
 void launch_driver(void* function, Dim3 grid, Dim3 block, unsigned shared_bytes, void* stream,
-                   void** arguments, void** extra, bool is_cooperative) {
+                   void** arguments, void** extra, const LaunchModes& modes) {
   std::vector<void*> pointers;
   if (extra != nullptr) {
     require(arguments == nullptr);
@@ -66,7 +67,7 @@ void launch_driver(void* function, Dim3 grid, Dim3 block, unsigned shared_bytes,
     pointers = arguments_in(r.facts_of(r.function(function)), extra);
     arguments = pointers.data();
   }
-  launch(function, grid, block, arguments, shared_bytes, stream, is_cooperative);
+  launch(function, grid, block, arguments, shared_bytes, stream, modes);
 }
 
 std::string read_file(const char* path) {
@@ -145,6 +146,24 @@ GPUSIM_CUDA_API int cuGetProcAddress_v2(const char* name, void** function, int, 
     require(*function != nullptr, kSymbolNotFound);
   });
 }
+
+// cudaDriverEntryPointQueryResult: found, or not.
+GPUSIM_CUDA_API int cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
+                                                     unsigned long long, int* found) {
+  return call("cudaGetDriverEntryPointByVersion", [&] {
+    require(name != nullptr && function != nullptr);
+    int status = 0;
+    if (cuGetProcAddress_v2(name, function, kVersion, 0, &status) != kSuccess) *function = nullptr;
+    if (found != nullptr) *found = status;
+    require(found != nullptr || *function != nullptr, kSymbolNotFound);
+  });
+}
+GPUSIM_CUDA_API int cudaGetDriverEntryPoint(const char* name, void** function,
+                                            unsigned long long flags, int* found) {
+  return cudaGetDriverEntryPointByVersion(name, function, kVersion, flags, found);
+}
+GPUSIM_ALIAS(cudaGetDriverEntryPointByVersion, _ptsz)
+GPUSIM_ALIAS(cudaGetDriverEntryPoint, _ptsz)
 
 GPUSIM_CUDA_API int cuDeviceGet(int* device, int ordinal) {
   return driver_call("cuDeviceGet", [&] {
@@ -340,7 +359,7 @@ GPUSIM_CUDA_API int cuLaunchKernel(void* function, unsigned grid_x, unsigned gri
                                    void** arguments, void** extra) {
   return driver_call("cuLaunchKernel", [&] {
     launch_driver(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes,
-                  stream, arguments, extra, false);
+                  stream, arguments, extra, {});
   });
 }
 GPUSIM_CUDA_API int cuLaunchCooperativeKernel(void* function, unsigned grid_x, unsigned grid_y,
@@ -349,22 +368,15 @@ GPUSIM_CUDA_API int cuLaunchCooperativeKernel(void* function, unsigned grid_x, u
                                               void** arguments) {
   return driver_call("cuLaunchCooperativeKernel", [&] {
     launch_driver(function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes,
-                  stream, arguments, nullptr, true);
+                  stream, arguments, nullptr, {.is_cooperative = true});
   });
 }
 GPUSIM_CUDA_API int cuLaunchKernelEx(const DriverLaunch* config, void* function, void** arguments,
                                      void** extra) {
   return driver_call("cuLaunchKernelEx", [&] {
     require(config != nullptr);
-    bool is_cooperative = false;
-    for (unsigned i = 0; i < config->attribute_count; ++i) {
-      const LaunchAttribute& a = config->attributes[i];
-      if (a.id == kAttributeCooperative) is_cooperative = a.value.cooperative != 0;
-      const Dim3& c = a.value.cluster_dim;
-      require(a.id != kAttributeClusterDimension || uint64_t{c.x} * c.y * c.z <= 1, kNotSupported);
-    }
     launch_driver(function, config->grid, config->block, config->shared_bytes, config->stream,
-                  arguments, extra, is_cooperative);
+                  arguments, extra, modes_of({config->attributes, config->attribute_count}));
   });
 }
 GPUSIM_CUDA_API int cuFuncGetAttribute(int* value, int attribute, void* function) {
@@ -401,8 +413,24 @@ GPUSIM_CUDA_API int cuFuncGetAttribute(int* value, int attribute, void* function
       case 9:
         *value = f.carveout;
         return;
+      case 10:
+        *value = facts.cluster || facts.needs_cluster;
+        return;
+      case 11:
+      case 12:
+      case 13: {
+        const auto c = required_cluster(f).value_or(Dim3{0, 0, 0});
+        *value = static_cast<int>(attribute == 11 ? c.x : attribute == 12 ? c.y : c.z);
+        return;
+      }
+      case 14:
+        *value = f.allows_large_clusters;
+        return;
+      case 15:
+        *value = f.cluster_policy;
+        return;
       default:
-        require(attribute >= 7 && attribute <= 15);
+        require(attribute == 7);
         *value = 0;
     }
   });
@@ -428,5 +456,20 @@ GPUSIM_CUDA_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, voi
     const KernelFacts& facts = r.facts_of(r.function(function));
     *blocks = resident_blocks(r.chip(), static_cast<unsigned>(threads), facts.registers,
                               facts.static_shared_bytes + shared_bytes);
+  });
+}
+GPUSIM_CUDA_API int cuOccupancyMaxPotentialClusterSize(int* size, void* function,
+                                                       const DriverLaunch* config) {
+  return driver_call("cuOccupancyMaxPotentialClusterSize", [&] {
+    require(size != nullptr && config != nullptr);
+    *size = largest_cluster(function, config->block, config->shared_bytes);
+  });
+}
+GPUSIM_CUDA_API int cuOccupancyMaxActiveClusters(int* clusters, void* function,
+                                                 const DriverLaunch* config) {
+  return driver_call("cuOccupancyMaxActiveClusters", [&] {
+    require(clusters != nullptr && config != nullptr);
+    *clusters = active_clusters(function, config->block, config->shared_bytes,
+                                modes_of({config->attributes, config->attribute_count}));
   });
 }

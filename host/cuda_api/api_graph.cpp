@@ -45,7 +45,7 @@ void add_node(void** made, void* handle, void* const* dependencies, size_t count
 Node kernel_node(const KernelNodeParams* p) {
   require(p != nullptr && p->extra == nullptr);
   return {.type = NodeType::kKernel,
-          .call = make_call(p->function, p->grid, p->block, p->arguments, p->shared_bytes, false)};
+          .call = make_call(p->function, p->grid, p->block, p->arguments, p->shared_bytes, {})};
 }
 
 Node host_node(const HostNodeParams* p) {

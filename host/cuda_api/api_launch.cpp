@@ -32,18 +32,8 @@ int max_blocks(const void* function, int block_threads, size_t dynamic_shared_by
 
 void launch_config(const LaunchConfig* config, const void* function, void** arguments) {
   require(config != nullptr);
-  bool is_cooperative = false;
-  for (uint32_t i = 0; i < config->attribute_count; ++i) {
-    const LaunchAttribute& a = config->attributes[i];
-    if (a.id == kAttributeCooperative) is_cooperative = a.value.cooperative != 0;
-    if (a.id != kAttributeClusterDimension) continue;
-    const Dim3& c = a.value.cluster_dim;
-    if (uint64_t{c.x} * c.y * c.z <= 1) continue;
-    say("clusters of blocks are not supported");
-    refuse(kNotSupported);
-  }
   launch(function, config->grid, config->block, arguments, config->dynamic_shared_bytes,
-         config->stream, is_cooperative);
+         config->stream, modes_of({config->attributes, config->attribute_count}));
 }
 
 }  // namespace
@@ -51,7 +41,7 @@ void launch_config(const LaunchConfig* config, const void* function, void** argu
 namespace gpusim::cuda_api {
 
 KernelCall make_call(const void* function, Dim3 grid, Dim3 block, void** arguments,
-                     size_t shared_bytes, bool is_cooperative) {
+                     size_t shared_bytes, const LaunchModes& modes) {
   Runtime& r = runtime();
   Function& f = r.function(function);
   const KernelFacts& facts = r.facts_of(f);
@@ -60,7 +50,9 @@ KernelCall make_call(const void* function, Dim3 grid, Dim3 block, void** argumen
                   .grid = grid,
                   .block = block,
                   .shared_bytes = static_cast<uint32_t>(shared_bytes),
-                  .is_cooperative = is_cooperative};
+                  .modes = modes,
+                  .arguments = {}};
+  if (!call.modes.cluster) call.modes.cluster = required_cluster(f);
   r.check_launch(call);
   {
     const std::lock_guard lock(r.mutex);
@@ -76,10 +68,66 @@ KernelCall make_call(const void* function, Dim3 grid, Dim3 block, void** argumen
 }
 
 void launch(const void* function, Dim3 grid, Dim3 block, void** arguments, size_t shared_bytes,
-            void* stream, bool is_cooperative) {
-  runtime().submit(
-      stream, {.type = NodeType::kKernel,
-               .call = make_call(function, grid, block, arguments, shared_bytes, is_cooperative)});
+            void* stream, const LaunchModes& modes) {
+  runtime().submit(stream,
+                   {.type = NodeType::kKernel,
+                    .call = make_call(function, grid, block, arguments, shared_bytes, modes)});
+}
+
+LaunchModes modes_of(std::span<const LaunchAttribute> attributes) {
+  LaunchModes modes;
+  for (const LaunchAttribute& a : attributes) {
+    if (a.id == kAttributeCooperative) modes.is_cooperative = a.value.cooperative != 0;
+    if (a.id != kAttributeClusterDimension) continue;
+    const Dim3& c = a.value.cluster_dim;
+    require(c.x != 0 && c.y != 0 && c.z != 0, kInvalidClusterSize);
+    modes.cluster = c;
+  }
+  return modes;
+}
+
+std::optional<Dim3> required_cluster(const Function& f) {
+  if (const auto& c = f.facts->cluster) return Dim3{c->x, c->y, c->z};
+  if (f.cluster[0] == 0 && f.cluster[1] == 0 && f.cluster[2] == 0) return std::nullopt;
+  require(f.cluster[0] > 0 && f.cluster[1] > 0 && f.cluster[2] > 0, kInvalidClusterSize);
+  return Dim3{static_cast<unsigned>(f.cluster[0]), static_cast<unsigned>(f.cluster[1]),
+              static_cast<unsigned>(f.cluster[2])};
+}
+
+namespace {
+
+constexpr int kGroupSms = 16;
+
+int threads_of(Dim3 block) {
+  const uint64_t threads = uint64_t{block.x} * block.y * block.z;
+  require(threads >= 1 && threads <= 1024, kInvalidConfiguration);
+  return static_cast<int>(threads);
+}
+
+}  // namespace
+
+int largest_cluster(const void* function, Dim3 block, size_t dynamic_shared_bytes) {
+  Runtime& r = runtime();
+  const Function& f = r.function(function);
+  const int resident = max_blocks(function, threads_of(block), dynamic_shared_bytes);
+  if (r.chip().compute_capability < 90) return resident > 0 ? 1 : 0;
+  return static_cast<int>(
+      std::min<uint64_t>(largest_cluster_of(f), static_cast<uint64_t>(resident) * kGroupSms));
+}
+
+int active_clusters(const void* function, Dim3 block, size_t dynamic_shared_bytes,
+                    const LaunchModes& modes) {
+  Runtime& r = runtime();
+  const Function& f = r.function(function);
+  const int resident = max_blocks(function, threads_of(block), dynamic_shared_bytes);
+  const Dim3 c = modes.cluster ? *modes.cluster : required_cluster(f).value_or(Dim3{1, 1, 1});
+  const uint64_t size = uint64_t{c.x} * c.y * c.z;
+  require(size >= 1 && size <= largest_cluster_of(f), kInvalidClusterSize);
+  require(size == 1 || r.chip().compute_capability >= 90, kNotSupported);
+  const auto sms = static_cast<int>(r.chip().sms);
+  if (size == 1) return resident * sms;
+  const int of_group = std::min(sms, kGroupSms);
+  return std::max(1, sms / kGroupSms) * (resident * of_group / static_cast<int>(size));
 }
 
 void set_attribute(Function& f, int attribute, int value) {
@@ -96,10 +144,22 @@ void set_attribute(Function& f, int attribute, int value) {
       require(value >= -1 && value <= 100);
       f.carveout = value;
       return;
+    case 11:
+    case 12:
+    case 13:
+      require(value >= 0 && !facts.cluster);
+      f.cluster[static_cast<size_t>(attribute - 11)] = value;
+      return;
+    case 14:
+      require(value == 0 || value == 1);
+      f.allows_large_clusters = value != 0;
+      return;
+    case 15:
+      require(value >= 0 && value <= 2);
+      f.cluster_policy = value;
+      return;
     default:
-      // Clusters.
-      require(attribute >= 10 && attribute <= 15);
-      refuse(kNotSupported);
+      refuse(kInvalidValue);
   }
 }
 
@@ -154,18 +214,19 @@ GPUSIM_CUDA_API int __cudaGetKernel(void** kernel, const void* function) {
 GPUSIM_CUDA_API int __cudaLaunchKernel(void* kernel, Dim3 grid, Dim3 block, void** arguments,
                                        size_t shared_bytes, void* stream) {
   return call("__cudaLaunchKernel",
-              [&] { launch(kernel, grid, block, arguments, shared_bytes, stream, false); });
+              [&] { launch(kernel, grid, block, arguments, shared_bytes, stream, {}); });
 }
 GPUSIM_CUDA_API int cudaLaunchKernel(const void* function, Dim3 grid, Dim3 block, void** arguments,
                                      size_t shared_bytes, void* stream) {
   return call("cudaLaunchKernel",
-              [&] { launch(function, grid, block, arguments, shared_bytes, stream, false); });
+              [&] { launch(function, grid, block, arguments, shared_bytes, stream, {}); });
 }
 GPUSIM_CUDA_API int cudaLaunchCooperativeKernel(const void* function, Dim3 grid, Dim3 block,
                                                 void** arguments, size_t shared_bytes,
                                                 void* stream) {
-  return call("cudaLaunchCooperativeKernel",
-              [&] { launch(function, grid, block, arguments, shared_bytes, stream, true); });
+  return call("cudaLaunchCooperativeKernel", [&] {
+    launch(function, grid, block, arguments, shared_bytes, stream, {.is_cooperative = true});
+  });
 }
 GPUSIM_CUDA_API int cudaLaunchKernelExC(const LaunchConfig* config, const void* function,
                                         void** arguments) {
@@ -203,6 +264,13 @@ GPUSIM_CUDA_API int cudaFuncGetAttributes(FuncAttributes* attributes, const void
     attributes->binary_version = static_cast<int>(r.chip().compute_capability);
     attributes->max_dynamic_shared_bytes = static_cast<int>(f.most_dynamic_shared_bytes);
     attributes->preferred_carveout = f.carveout;
+    const auto cluster = required_cluster(f).value_or(Dim3{0, 0, 0});
+    attributes->cluster_dim_must_be_set = facts.cluster || facts.needs_cluster;
+    attributes->cluster_width = static_cast<int>(cluster.x);
+    attributes->cluster_height = static_cast<int>(cluster.y);
+    attributes->cluster_depth = static_cast<int>(cluster.z);
+    attributes->cluster_scheduling_policy = f.cluster_policy;
+    attributes->non_portable_cluster_size_allowed = f.allows_large_clusters;
   });
 }
 GPUSIM_CUDA_API int cudaFuncSetAttribute(const void* function, int attribute, int value) {
@@ -245,6 +313,22 @@ GPUSIM_CUDA_API int cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, con
       (fits ? low : high) = fits ? middle : middle - 1;
     }
     *bytes = low;
+  });
+}
+
+GPUSIM_CUDA_API int cudaOccupancyMaxPotentialClusterSize(int* size, const void* function,
+                                                         const LaunchConfig* config) {
+  return call("cudaOccupancyMaxPotentialClusterSize", [&] {
+    require(size != nullptr && config != nullptr);
+    *size = largest_cluster(function, config->block, config->dynamic_shared_bytes);
+  });
+}
+GPUSIM_CUDA_API int cudaOccupancyMaxActiveClusters(int* clusters, const void* function,
+                                                   const LaunchConfig* config) {
+  return call("cudaOccupancyMaxActiveClusters", [&] {
+    require(clusters != nullptr && config != nullptr);
+    *clusters = active_clusters(function, config->block, config->dynamic_shared_bytes,
+                                modes_of({config->attributes, config->attribute_count}));
   });
 }
 

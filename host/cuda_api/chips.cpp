@@ -135,6 +135,7 @@ DeviceProp properties_of(const Chip& chip) {
   p.compute_preemption_supported = p.cooperative_launch = 1;
   p.can_use_host_pointer_for_registered_mem = p.host_register_supported = 1;
   p.memory_pools_supported = 1;
+  p.cluster_launch = chip.compute_capability >= 90;
   p.device_numa_id = p.host_numa_id = -1;
   p.max_texture_1d = 131072;
   p.max_texture_2d[0] = 131072;

@@ -46,6 +46,7 @@ enum Status : int {
   kCooperativeLaunchTooLarge = 720,
   kNotPermitted = 800,
   kNotSupported = 801,
+  kInvalidClusterSize = 912,
   kStreamCaptureUnsupported = 900,
   kStreamCaptureInvalidated = 901,
   kStreamCaptureUnmatched = 903,

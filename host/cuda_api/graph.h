@@ -14,11 +14,17 @@ namespace gpusim::cuda_api {
 
 struct Function;
 
+// What the attributes of a launch say.
+struct LaunchModes {
+  bool is_cooperative = false;
+  std::optional<Dim3> cluster;  // blocks of each
+};
+
 struct KernelCall {
   Function* function = nullptr;
   Dim3 grid, block;
   uint32_t shared_bytes = 0;
-  bool is_cooperative = false;
+  LaunchModes modes;
   size_t stack_bytes = 1024, heap_bytes = 8 << 20;
   std::vector<std::byte> arguments;
 };

@@ -29,6 +29,7 @@ struct Launch {
   uint32_t dynamic_shared_bytes = 0;
   std::span<const std::byte> params;
   bool is_cooperative = false;
+  std::optional<Dim3> cluster{};
   size_t stack_bytes = 1024, heap_bytes = 8 << 20;  // limits of the device
 };
 

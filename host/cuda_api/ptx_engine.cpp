@@ -55,6 +55,7 @@ class PtxEngine final : public KernelEngine {
                            .dynamic_shared_bytes = l.dynamic_shared_bytes,
                            .params = l.params,
                            .cooperative = l.is_cooperative,
+                           .cluster = cluster_of(l),
                            .stack_bytes = l.stack_bytes,
                            .heap_bytes = l.heap_bytes});
   }
@@ -81,6 +82,10 @@ class PtxEngine final : public KernelEngine {
   }
 
  private:
+  static std::optional<ptx::Dim3> cluster_of(const Launch& l) {
+    if (!l.cluster) return std::nullopt;
+    return ptx::Dim3{l.cluster->x, l.cluster->y, l.cluster->z};
+  }
   struct Change {
     const void* address;
     size_t size_bytes;         // 0: goes

@@ -257,7 +257,8 @@ void Runtime::run_kernel(const KernelCall& call, uint64_t work) {
                                .block = call.block,
                                .dynamic_shared_bytes = call.shared_bytes,
                                .params = call.arguments,
-                               .is_cooperative = call.is_cooperative,
+                               .is_cooperative = call.modes.is_cooperative,
+                               .cluster = call.modes.cluster,
                                .stack_bytes = call.stack_bytes,
                                .heap_bytes = call.heap_bytes});
   } catch (const std::exception& error) {
@@ -293,6 +294,10 @@ void Runtime::run_kernel(const KernelCall& call, uint64_t work) {
   }
 }
 
+uint64_t largest_cluster_of(const Function& f) {
+  return f.allows_large_clusters ? kMostClusterBlocks : kPortableClusterBlocks;
+}
+
 void Runtime::check_launch(const KernelCall& call) {
   const Chip& c = chip();
   const KernelFacts& facts = *call.function->facts;
@@ -312,8 +317,20 @@ void Runtime::check_launch(const KernelCall& call) {
               std::max<size_t>(kSharedPerBlock, size_t{facts.static_shared_bytes} +
                                                     call.function->most_dynamic_shared_bytes) &&
           shared <= p.shared_mem_per_block_optin);
-  if (!call.is_cooperative) return;
   const uint64_t blocks = uint64_t{call.grid.x} * call.grid.y * call.grid.z;
+  require(call.modes.cluster || !facts.needs_cluster, kInvalidClusterSize);
+  if (const auto cluster = call.modes.cluster; cluster) {
+    const uint64_t size = uint64_t{cluster->x} * cluster->y * cluster->z;
+    require(size == 1 || c.compute_capability >= 90, kNotSupported);
+    require(size >= 1 && size <= largest_cluster_of(*call.function), kInvalidClusterSize);
+    if (const auto& wanted = facts.cluster)
+      require(cluster->x == wanted->x && cluster->y == wanted->y && cluster->z == wanted->z,
+              kInvalidClusterSize);
+    require(call.grid.x % cluster->x == 0 && call.grid.y % cluster->y == 0 &&
+                call.grid.z % cluster->z == 0,
+            kInvalidConfiguration);
+  }
+  if (!call.modes.is_cooperative) return;
   const int resident = resident_blocks(c, static_cast<uint32_t>(threads), facts.registers, shared);
   require(blocks <= uint64_t{c.sms} * static_cast<uint64_t>(resident), kCooperativeLaunchTooLarge);
 }

@@ -42,7 +42,15 @@ struct Function {
   std::atomic<bool> is_ready{false};   // facts are there
   uint32_t most_dynamic_shared_bytes = kSharedPerBlock;
   int carveout = -1;
+  // Clusters: whether they may have more blocks than all chips allow, what they are to be (0: not
+  // said), how they are spread (nobody heeds it).
+  bool allows_large_clusters = false;
+  std::array<int, 3> cluster{};
+  int cluster_policy = 0;
 };
+
+inline constexpr uint64_t kPortableClusterBlocks = 8, kMostClusterBlocks = 16;
+uint64_t largest_cluster_of(const Function& function);
 
 struct DeviceVariable {
   std::string name;

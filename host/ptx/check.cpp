@@ -96,6 +96,7 @@ void MachineCheck::begin(const Dim3& grid, Findings& findings) {
 void MachineCheck::start_cta(uint32_t place, uint64_t cta) {
   Cta& c = ctas_[place];
   c.number = cta;
+  c.has_ended = false;
   std::fill(c.written.begin(), c.written.end(), uint8_t{0});
   c.races->reset();
 }
@@ -197,6 +198,9 @@ void MachineCheck::after_slice(Backend& backend) {
       if (run(p, first.thread, stop)) stops.push(stop);
     }
   }
+  for (const SharedSuspect& s : shared_suspects_)
+    if (is_unwritten(s.place, s.offset, s.site->bytes)) find_unwritten(s);
+  shared_suspects_.clear();
   if (!suspects_.empty()) judge(backend, std::move(before));
   backend.clear_journals();
 }
@@ -207,6 +211,8 @@ void MachineCheck::apply(uint32_t place, const Stop& stop) {
     case SiteKind::kFence:
       return races.fence(stop.thread);
     case SiteKind::kArrive:
+      // A row that waits at the cluster's barrier has arrived before.
+      if (stop.site->is_of_cluster() && stop.site->waits) return;
       return races.arrive(stop.thread, *stop.site, stop.barrier, stop.threads);
     default:
       return races.pass(stop.thread, *stop.site, stop.barrier, stop.threads);
@@ -233,6 +239,8 @@ void MachineCheck::access(uint32_t place, uint32_t thread, const CheckSite& site
   ctas_[place].races->synchronises(thread, site, address);
   if (address - kCtaBase < kMostCtaBytes)
     return shared_access(place, thread, site, address, stored);
+  if (address - kClusterBase < kSharedEnd - kClusterBase)
+    return cluster_access(place, thread, site, address);
   if (address < kLocalWindowBase) return global_access(place, thread, site, address);
   if (checks_.memory && address - kLocalWindowBase + site.bytes > shape_.local_bytes)
     find(FindingKind::kOutOfBounds, place, thread, site, address,
@@ -255,14 +263,57 @@ void MachineCheck::shared_access(uint32_t place, uint32_t thread, const CheckSit
     find(FindingKind::kOutOfBounds, place, thread, site, address,
          fmt::format("{} bytes before the block's shared memory", kReservedSharedBytes - offset));
   cta.races->access({thread, &site}, offset, stored);
-  const auto begin = cta.written.begin() + static_cast<ptrdiff_t>(offset);
-  // Structures have bytes that nobody writes, and that are copied with the others.
   if (site.kind != SiteKind::kStore && checks_.uninitialised && knows_order_ &&
-      offset >= kReservedSharedBytes &&
-      std::count(begin, begin + site.bytes, uint8_t{0}) == site.bytes)
-    find(FindingKind::kUninitialised, place, thread, site, address,
-         fmt::format("shared memory that no thread of the block wrote ({})", shared_name(offset)));
-  if (site.writes()) std::fill_n(begin, site.bytes, uint8_t{1});
+      offset >= kReservedSharedBytes && is_unwritten(place, offset, site.bytes)) {
+    const SharedSuspect suspect{place, thread, &site, offset};
+    if (shape_.cluster_ctas == 1)
+      find_unwritten(suspect);
+    else if (shared_suspects_.size() < kMostSuspects)
+      shared_suspects_.push_back(suspect);
+  }
+  if (site.writes())
+    std::fill_n(cta.written.begin() + static_cast<ptrdiff_t>(offset), site.bytes, uint8_t{1});
+}
+
+// Structures have bytes that nobody writes, and that are copied with the others.
+bool MachineCheck::is_unwritten(uint32_t place, uint64_t offset, uint32_t bytes) const {
+  const auto begin = ctas_[place].written.begin() + static_cast<ptrdiff_t>(offset);
+  return std::count(begin, begin + bytes, uint8_t{0}) == bytes;
+}
+
+void MachineCheck::find_unwritten(const SharedSuspect& s) {
+  find(FindingKind::kUninitialised, s.place, s.thread, *s.site, kCtaBase + s.offset,
+       fmt::format("shared memory that no thread of the {} wrote ({})",
+                   shape_.cluster_ctas == 1 ? "block" : "cluster", shared_name(s.offset)));
+}
+
+// To the memory of another CTA. Whether others access it at the same time is not looked at.
+void MachineCheck::cluster_access(uint32_t place, uint32_t thread, const CheckSite& site,
+                                  uint64_t address) {
+  const uint64_t rank = (address - kClusterBase) >> kClusterShift;
+  const uint64_t offset = (address - kClusterBase) & (kClusterCtaBytes - 1);
+  const auto out_of_bounds = [&](const std::string& what) {
+    if (checks_.memory) find(FindingKind::kOutOfBounds, place, thread, site, address, what);
+  };
+  if (rank >= shape_.cluster_ctas)
+    return out_of_bounds(fmt::format("shared memory of the cluster's block {}, and there are {}",
+                                     rank, shape_.cluster_ctas));
+  if (offset + site.bytes > shape_.shared_bytes)
+    return out_of_bounds(
+        fmt::format("{} bytes behind the {} bytes of shared memory of the cluster's block {} ({})",
+                    offset + site.bytes - shape_.shared_bytes,
+                    shape_.shared_bytes - kReservedSharedBytes, rank, shared_name(offset)));
+  if (offset < kReservedSharedBytes)
+    out_of_bounds(fmt::format("{} bytes before the shared memory of the cluster's block {}",
+                              kReservedSharedBytes - offset, rank));
+  Cta& cta = ctas_[place - place % shape_.cluster_ctas + static_cast<uint32_t>(rank)];
+  if (cta.has_ended)
+    find(FindingKind::kUseAfterFree, place, thread, site, address,
+         fmt::format("shared memory of the cluster's block {}, all threads of which have ended: "
+                     "the cluster's barrier keeps a block until others no longer need it",
+                     rank));
+  if (site.writes())
+    std::fill_n(cta.written.begin() + static_cast<ptrdiff_t>(offset), site.bytes, uint8_t{1});
 }
 
 void MachineCheck::global_access(uint32_t place, uint32_t thread, const CheckSite& site,
@@ -295,7 +346,7 @@ void MachineCheck::barrier_opened(uint32_t place, std::span<const SharedRaces::A
   const SharedRaces::Arrival& first = arrivals.front();
   for (const SharedRaces::Arrival& a : arrivals) {
     const uint64_t here = line_number(*a.site->insn), there = line_number(*first.site->insn);
-    if (here == there) continue;
+    if (here == there || first.site->is_of_cluster()) continue;
     findings_->add({FindingKind::kBarrier, std::min(here, there), std::max(here, there)}, [&] {
       return make(FindingKind::kBarrier, place, a.thread, *a.site, 0,
                   fmt::format("divergent barrier: {} is at {} while thread {} is at {}",
@@ -333,7 +384,8 @@ void MachineCheck::deadlocks(std::span<const Event> events) {
   CheckSite site{.insn = waiting.begin()->first};
   findings_->add({FindingKind::kDeadlock, line_number(*site.insn), 0}, [&] {
     std::string what =
-        fmt::format("deadlock: kernel '{}', block {}: no thread can go on", readable(code_.name),
+        fmt::format("deadlock: kernel '{}', {} {}: no thread can go on", readable(code_.name),
+                    shape_.cluster_ctas == 1 ? "block" : "cluster of block",
                     text(coordinates(ctas_[place].number, grid_)));
     for (const auto& [insn, cores] : waiting)
       what +=

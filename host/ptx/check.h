@@ -44,7 +44,7 @@ class MachineCheck {
 
   struct Shape {
     Dim3 block;
-    uint32_t places = 1, shift = 5;
+    uint32_t places = 1, shift = 5, cluster_ctas = 1;
     uint32_t shared_bytes = 0;
     uint64_t local_bytes = 0;  // of a thread, with its stack
   };
@@ -57,6 +57,8 @@ class MachineCheck {
   void begin(const Dim3& grid, Findings& findings);
   void start_cta(uint32_t place, uint64_t cta);
   void after_slice(Backend& backend);
+  /// All threads of the CTA ended in the last slice.
+  void end_cta(uint32_t place) { ctas_[place].has_ended = true; }
   /// Threads that wait for each other for ever.
   void deadlocks(std::span<const Event> events);
 
@@ -68,6 +70,7 @@ class MachineCheck {
     std::unique_ptr<SharedRaces> races;
     std::vector<uint8_t> written;  // per byte of shared memory
     uint64_t number = 0;
+    bool has_ended = false;
   };
   // Of a thread at a stamp: the words of its barrier.
   struct Stop {
@@ -84,6 +87,14 @@ class MachineCheck {
     uint64_t address;
     bool is_cleared;
   };
+  // A load of a CTA's own memory, of clusters: another CTA may have stored there in this slice.
+  struct SharedSuspect {
+    uint32_t place, thread;
+    const CheckSite* site;
+    uint64_t offset;
+  };
+  bool is_unwritten(uint32_t place, uint64_t offset, uint32_t bytes) const;
+  void find_unwritten(const SharedSuspect& s);
   const CheckSite* next(uint32_t core, uint64_t& word);
   bool run(uint32_t place, uint32_t thread, Stop& stop);
   void judge(Backend& backend, std::vector<Cursor> before);
@@ -91,6 +102,7 @@ class MachineCheck {
               std::span<const uint8_t> stored);
   void shared_access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address,
                      std::span<const uint8_t> stored);
+  void cluster_access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address);
   void global_access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address);
   void apply(uint32_t place, const Stop& stop);
   void races_to(uint32_t place);
@@ -119,6 +131,7 @@ class MachineCheck {
   Dim3 grid_;
   Findings* findings_ = nullptr;
   std::vector<Suspect> suspects_;  // of this slice
+  std::vector<SharedSuspect> shared_suspects_;
   // The range of memory that was accessed last.
   uint64_t range_begin_ = 1, range_end_ = 0;
   MemoryShadow* range_shadow_ = nullptr;

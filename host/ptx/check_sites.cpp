@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "device_sim/core/ctas.h"
 #include "device_sim/uir/access.h"
 #include "device_sim/uir/journal.h"
 #include "device_sim/uir/warp.h"
@@ -35,6 +36,11 @@ CheckSite arrival(const Uop& u) {
   if (u.op == Op::warp_sync) {
     s.is_of_warp = true;
     s.values = WarpFields::unpack(u.imm).mask_in_slot ? 1 : 0;
+    return s;
+  }
+  if (is_of_cluster(u)) {
+    s.barrier = CheckSite::kClusterBarrier;
+    s.waits = u.aux == static_cast<uint8_t>(CtaSync::kClusterWait);
     return s;
   }
   const BarrierFields f = BarrierFields::unpack(u.imm);
@@ -75,11 +81,12 @@ CheckSites check_sites(const KernelCode& code) {
   CheckSites all(m.blocks.size());
   for (size_t b = 0; b < m.blocks.size(); ++b) {
     const Block& block = m.blocks[b];
-    const auto& insns = code.instructions[b];
     for (uint32_t i = block.first_uop; i < block.first_uop + block.uop_count; ++i) {
       const Uop& u = m.uops[i];
-      if (u.op != Op::note || u.aux == kNoteBlock || insns.empty()) continue;
-      const StaticInstruction& insn = insns[std::min<size_t>(m.uop_insn[i], insns.size() - 1)];
+      if (u.op != Op::note || u.aux == kNoteBlock) continue;
+      static const StaticInstruction unknown{};
+      const StaticInstruction* const known = code.instruction_of(i);
+      const StaticInstruction& insn = known != nullptr ? *known : unknown;
       CheckSite s;
       if (u.aux == kNoteStamp) {
         // Behind its row, or before it, with the words of the row between.
@@ -109,7 +116,10 @@ CheckSites check_sites(const KernelCode& code) {
 bool has_barriers_in_memory(const KernelCode& code) {
   for (const auto& block : code.instructions)
     for (const StaticInstruction& insn : block)
-      if (insn.opcode.starts_with("mbarrier")) return true;
+      if (insn.opcode.starts_with("mbarrier") || insn.opcode.starts_with("st.async") ||
+          insn.opcode.starts_with("red.async") || insn.opcode.starts_with("cp.async.bulk") ||
+          insn.opcode.starts_with("cp.reduce.async.bulk"))
+        return true;
   return false;
 }
 

@@ -30,6 +30,9 @@ struct CheckSite {
   bool barrier_in_word = false, threads_in_word = false;
   uint8_t barrier = 0;
   uint16_t threads = 0;  // 0: all
+  // The cluster's barrier, behind those of the CTA.
+  static constexpr uint8_t kClusterBarrier = 16;
+  bool is_of_cluster() const { return barrier == kClusterBarrier; }
   const StaticInstruction* insn = nullptr;
 
   bool is_stamp() const { return kind >= Kind::kFence; }

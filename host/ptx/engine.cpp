@@ -79,6 +79,47 @@ constexpr uint64_t kMostCooperativeThreads = uint64_t{1} << 19;
 
 uint64_t align_up(uint64_t x, uint64_t to) { return (x + to - 1) / to * to; }
 
+std::string text_of(const Dim3& d) { return fmt::format("{} x {} x {}", d.x, d.y, d.z); }
+
+Dim3 cluster_of(const Launch& l) {
+  const Kernel& k = *l.kernel;
+  return l.cluster ? *l.cluster : k.info.cluster.value_or(Dim3{});
+}
+
+void check_cluster(const Launch& l) {
+  const Kernel& k = *l.kernel;
+  const auto& name = k.info.name;
+  const Dim3 c = cluster_of(l);
+  if (k.info.cluster && l.cluster && *l.cluster != *k.info.cluster)
+    throw Error(
+        fmt::format("kernel '{}' requires clusters of {} blocks (.reqnctapercluster), not "
+                    "{}",
+                    name, text_of(*k.info.cluster), text_of(*l.cluster)));
+  if (k.info.needs_cluster && !l.cluster)
+    throw Error(
+        fmt::format("kernel '{}' is one of clusters (.explicitcluster): its launch has to "
+                    "say their dimensions (cudaLaunchAttributeClusterDimension, --cluster)",
+                    name));
+  const uint32_t most = k.code.max_cluster_rank != 0
+                            ? std::min(k.code.max_cluster_rank, kMostClusterCtas)
+                            : kMostClusterCtas;
+  if (c.count() == 0 || c.x > most || c.y > most || c.z > most || c.count() > most)
+    throw Error(fmt::format("kernel '{}': clusters of {} blocks; at least 1, at most {}{}", name,
+                            text_of(c), most,
+                            k.code.max_cluster_rank != 0 ? " (.maxclusterrank)" : ""));
+  if (l.grid.x % c.x != 0 || l.grid.y % c.y != 0 || l.grid.z % c.z != 0)
+    throw Error(
+        fmt::format("kernel '{}': a grid of {} blocks is not made of clusters of {}: each "
+                    "dimension has to be a multiple",
+                    name, text_of(l.grid), text_of(c)));
+  if (c.count() > 1 &&
+      k.code.dynamic_shared_offset + uint64_t{l.dynamic_shared_bytes} > kClusterCtaBytes)
+    throw Error(
+        fmt::format("kernel '{}': a block of a cluster has at most {} bytes of shared "
+                    "memory",
+                    name, kClusterCtaBytes));
+}
+
 void check_launch(const Launch& l) {
   if (l.kernel == nullptr) throw Error("launch: no kernel");
   const Kernel& k = *l.kernel;
@@ -112,6 +153,7 @@ void check_launch(const Launch& l) {
   if (l.dynamic_shared_bytes > kMostCtaBytes - k.code.dynamic_shared_offset)
     throw Error(fmt::format("kernel '{}': {} bytes of shared memory are too many", name,
                             l.dynamic_shared_bytes));
+  check_cluster(l);
   if (l.cooperative &&
       (l.grid.count() << cta_shift_of(static_cast<uint32_t>(threads))) > kMostCooperativeThreads)
     throw Error(
@@ -272,6 +314,9 @@ std::unique_ptr<Kernel> Engine::State::translate(LoadedModule& m, const Function
   i.local_bytes = k->code.local_bytes;
   i.const_bytes = m.const_bytes;
   i.registers = k->code.registers;
+  const uint32_t* const cluster = k->code.cluster;
+  if (cluster[0] != 0) i.cluster = Dim3{cluster[0], cluster[1], cluster[2]};
+  i.needs_cluster = k->code.is_explicit_cluster && cluster[0] == 0;
   const uint32_t* most =
       k->code.max_threads[0] != 0 ? k->code.max_threads : k->code.required_threads;
   if (most[0] != 0) i.max_threads = std::min<uint32_t>(1024, most[0] * most[1] * most[2]);
@@ -419,6 +464,8 @@ LaunchResult Engine::State::run_grid(const Launch& launch) {
   std::memset(workspace.data(), 0, workspace.size_bytes());
   Grid grid{.launch = launch,
             .param_address = params.address(),
+            .cluster = cluster_of(launch),
+            .has_clusters = launch.cluster || k.info.cluster,
             .heap = heap.get(),
             .clock = clock,
             .workspace_address = launch.cooperative ? workspace.address() : 0,
@@ -432,15 +479,16 @@ LaunchResult Engine::State::run_grid(const Launch& launch) {
   const uint32_t shared = launch.dynamic_shared_bytes != 0
                               ? k.code.dynamic_shared_offset + launch.dynamic_shared_bytes
                               : k.code.static_shared_bytes + kReservedSharedBytes;
-  const size_t machines = std::min<uint64_t>(options.threads, ctas);
-  const uint64_t share = (ctas + machines - 1) / machines;
+  const uint64_t clusters = ctas / grid.cluster.count();
+  const size_t machines = std::min<uint64_t>(options.threads, clusters);
+  const uint64_t share = (clusters + machines - 1) / machines * grid.cluster.count();
   const auto fits = [&](const auto& m) {
-    return m->fits(launch.block, shared, share, launch.cooperative, stack);
+    return m->fits(launch.block, grid.cluster, shared, share, launch.cooperative, stack);
   };
   if (!std::all_of(k.machines.begin(), k.machines.end(), fits)) k.machines.clear();
   while (k.machines.size() < machines)
     k.machines.push_back(std::make_unique<KernelMachine>(k.code, k.origin, k.files, memory, options,
-                                                         launch.block, shared, share,
+                                                         launch.block, grid.cluster, shared, share,
                                                          launch.cooperative, stack));
   std::vector<std::vector<uint64_t>> before;
   for (size_t m = 0; m < machines; ++m) before.push_back(k.machines[m]->block_counts());

@@ -32,6 +32,8 @@ struct KernelInfo {
   uint32_t param_bytes = 0, static_shared_bytes = 0, local_bytes = 0, const_bytes = 0,
            registers = 0;
   uint32_t max_threads = 1024;  // .maxntid or 1024
+  std::optional<Dim3> cluster;  // .reqnctapercluster
+  bool needs_cluster = false;   // .explicitcluster without it: a launch has to say the dimensions
 };
 
 class Kernel;  // kernel_machine.h
@@ -92,6 +94,7 @@ struct Launch {
   uint32_t dynamic_shared_bytes = 0;
   std::span<const std::byte> params;
   bool cooperative = false;
+  std::optional<Dim3> cluster{};  // blocks of a cluster; else what the kernel says, or one
   uint64_t stack_bytes = 1024;    // of each thread; 16 times as much is there: see docs/ptx.md
   uint64_t heap_bytes = 8 << 20;  // for malloc of kernels: the first launch that needs it counts
 };

@@ -8,11 +8,14 @@
 
 #include "device_sim/base/error.h"
 #include "device_sim/core/cta.h"
+#include "device_sim/core/ctas.h"
 #include "host/ptx/check.h"
 #include "host/ptx/device_launches.h"
 #include "host/ptx/matrix.h"
 #include "host/ptx/printf.h"
+#include "host/ptx/tensor_copy.h"
 #include "host/ptx/texture.h"
+#include "host/ptx/warpgroup.h"
 #include "translator/common/link.h"
 #include "translator/ptx/memory_map.h"
 
@@ -22,7 +25,8 @@ namespace {
 // Threads that are resident on one machine: their registers stay in the host's caches.
 constexpr uint32_t kResidentThreads = 1024;
 constexpr uint64_t kSlice = 1 << 20;
-// CTAs of a cooperative grid spin until the last one has come: none may do so for long.
+// CTAs of a cooperative grid, or of a cluster, spin until the last one has come: none may do so for
+// long.
 constexpr uint64_t kCooperativeSlice = 1 << 12;
 
 Dim3 coordinates(uint64_t n, const Dim3& of) {
@@ -60,19 +64,22 @@ Reason reason_of(gpusim::Fault fault) {
 
 KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
                              const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
-                             const EngineOptions& options, const Dim3& block, uint32_t shared_bytes,
-                             uint64_t ctas, bool all_resident, uint64_t stack_bytes)
+                             const EngineOptions& options, const Dim3& block, const Dim3& cluster,
+                             uint32_t shared_bytes, uint64_t ctas, bool all_resident,
+                             uint64_t stack_bytes)
     : code_(code),
       origin_(origin),
       files_(files),
       memory_(memory),
       backend_(make_backend(options.backend, {.in_place = true, .warps = true})),
       block_(block),
+      cluster_(cluster),
+      cluster_ctas_(static_cast<uint32_t>(cluster.count())),
       shared_bytes_(shared_bytes),
       stack_bytes_(stack_bytes) {
   const auto threads = static_cast<uint32_t>(block.count());
   shift_ = cta_shift_of(threads);
-  places_ = places_for(block, ctas, all_resident);
+  places_ = places_for(block, cluster, ctas, all_resident);
   MachineConfig config;
   memory.configure(config);
   config.cores = places_ << shift_;
@@ -84,12 +91,15 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
   config.cta_threads = threads;
   config.cta_base = kCtaBase;
   config.cta_bytes = (std::max(shared_bytes, 8u) + 7u) & ~7u;
+  config.cluster_ctas = cluster_ctas_;
+  config.cluster_base = kClusterBase;
+  config.cluster_shift = kClusterShift;
   config.threads = 1;
   if (options.checks.any()) {
     config.journal_words = MachineCheck::kJournalWords;
     check_ = std::make_unique<MachineCheck>(
         code, origin, files, memory, options.checks,
-        MachineCheck::Shape{block, places_, shift_, shared_bytes, local_bytes});
+        MachineCheck::Shape{block, places_, shift_, cluster_ctas_, shared_bytes, local_bytes});
   }
   if (options.has_profile) {
     config.journal_words = MachineProfile::kJournalWords;
@@ -101,22 +111,38 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
                                   kRead | kWrite);
   entry_ = find_block(code.module.code, code.module.entry);
   cta_at_.assign(places_, 0);
+  running_.assign(places_ / cluster_ctas_, 0);
   at_product_.assign(config.cores / kWarpLanes, 0);
+  at_group_product_.assign(config.cores / kWarpLanes, 0);
   set_constant_slots();
 }
 
 KernelMachine::~KernelMachine() = default;
 
-uint32_t KernelMachine::places_for(const Dim3& block, uint64_t ctas, bool all_resident) {
+uint32_t KernelMachine::places_for(const Dim3& block, const Dim3& cluster, uint64_t ctas,
+                                   bool all_resident) {
   const uint32_t shift = cta_shift_of(static_cast<uint32_t>(block.count()));
   if (all_resident) return static_cast<uint32_t>(ctas);
-  return static_cast<uint32_t>(
-      std::clamp<uint64_t>(ctas, 1, std::max(1u, kResidentThreads >> shift)));
+  const uint64_t of_cluster = cluster.count();
+  const uint64_t clusters = std::clamp<uint64_t>(
+      ctas / of_cluster, 1, std::max<uint64_t>(1, (kResidentThreads >> shift) / of_cluster));
+  return static_cast<uint32_t>(clusters * of_cluster);
 }
+
+namespace {
+
+uint64_t pair_of(uint32_t low, uint32_t high) { return low | uint64_t{high} << 32; }
+
+}  // namespace
 
 void KernelMachine::set_all(Special what, uint64_t value) {
   const int slot = code_.specials[static_cast<int>(what)];
   if (slot != kNoSlot) backend_->set_slots(static_cast<Slot>(slot), {value, 0});
+}
+
+void KernelMachine::set_of_cta(uint32_t place, Special what, uint64_t value) {
+  const int slot = code_.specials[static_cast<int>(what)];
+  if (slot != kNoSlot) backend_->set_cta_slots(place, static_cast<Slot>(slot), {value, 0});
 }
 
 void KernelMachine::set_constant_slots() {
@@ -144,6 +170,14 @@ void KernelMachine::set_constant_slots() {
         backend_->set_slot((p << shift_) + t, static_cast<Slot>(slot), value_of(t));
     }
   };
+  set_all(kClusterNctaidXY, pair_of(cluster_.x, cluster_.y));
+  set_all(kClusterNctaidZCount, pair_of(cluster_.z, cluster_ctas_));
+  for (uint32_t p = 0; p < places_; ++p) {
+    const uint32_t rank = p % cluster_ctas_;
+    const Dim3 at = coordinates(rank, cluster_);
+    set_of_cta(p, kClusterCtaidXY, pair_of(at.x, at.y));
+    set_of_cta(p, kClusterCtaidZRank, pair_of(at.z, rank));
+  }
   const bool is_line = block_.y == 1 && block_.z == 1;
   each(
       kTidX, [&](uint32_t t) { return coordinates(t, block_).x; }, is_line);
@@ -164,31 +198,44 @@ void KernelMachine::set_launch_slots(const Grid& grid) {
   set_all(kNctaidY, grid.launch.grid.y);
   set_all(kNctaidZ, grid.launch.grid.z);
   set_all(kWorkspace, grid.workspace_address);
+  const Dim3& g = grid.launch.grid;
+  set_all(kNclusteridXY, pair_of(g.x / cluster_.x, g.y / cluster_.y));
+  set_all(kNclusteridZ, g.z / cluster_.z);
   if (code_.param_base != kNoSlot)
     backend_->set_slots(static_cast<Slot>(code_.param_base), {grid.param_address, 0});
 }
 
-bool KernelMachine::start_next(Grid& grid, uint32_t place) {
+// The grid's next cluster takes the places from that one on.
+bool KernelMachine::start_next(Grid& grid, uint32_t first_place) {
   if (grid.stops.load(std::memory_order_relaxed)) return false;
-  const uint64_t cta = grid.next_cta.fetch_add(1, std::memory_order_relaxed);
-  if (cta >= grid.launch.grid.count()) return false;
+  const uint64_t number = grid.next_cluster.fetch_add(1, std::memory_order_relaxed);
+  const Dim3& of = grid.launch.grid;
+  const Dim3 clusters{of.x / cluster_.x, of.y / cluster_.y, of.z / cluster_.z};
+  if (number >= clusters.count()) return false;
+  const Dim3 at = coordinates(number, clusters);
+  for (uint32_t rank = 0; rank < cluster_ctas_; ++rank) start_cta(grid, first_place + rank, at);
+  running_[first_place / cluster_ctas_] = cluster_ctas_;
+  return true;
+}
+
+void KernelMachine::start_cta(Grid& grid, uint32_t place, const Dim3& cluster_at) {
+  const Dim3 in_cluster = coordinates(place % cluster_ctas_, cluster_), &of = grid.launch.grid;
+  const Dim3 at{cluster_at.x * cluster_.x + in_cluster.x, cluster_at.y * cluster_.y + in_cluster.y,
+                cluster_at.z * cluster_.z + in_cluster.z};
+  const uint64_t cta = at.x + uint64_t{of.x} * (at.y + uint64_t{of.y} * at.z);
   cta_at_[place] = cta;
-  const Dim3 at = coordinates(cta, grid.launch.grid);
-  const auto set = [&](Special what, uint64_t value) {
-    const int slot = code_.specials[static_cast<int>(what)];
-    if (slot != kNoSlot) backend_->set_cta_slots(place, static_cast<Slot>(slot), {value, 0});
-  };
-  set(Special::kCtaidX, at.x);
-  set(Special::kCtaidY, at.y);
-  set(Special::kCtaidZ, at.z);
-  set(Special::kClock, grid.clock);
+  set_of_cta(place, Special::kCtaidX, at.x);
+  set_of_cta(place, Special::kCtaidY, at.y);
+  set_of_cta(place, Special::kCtaidZ, at.z);
+  set_of_cta(place, Special::kClusteridXY, pair_of(cluster_at.x, cluster_at.y));
+  set_of_cta(place, Special::kClusteridZExplicit, pair_of(cluster_at.z, grid.has_clusters ? 1 : 0));
+  set_of_cta(place, Special::kClock, grid.clock);
   if (shared_bytes_ > kReservedSharedBytes) {
     const std::span<uint8_t> shared = backend_->cta_memory(place);
     std::fill(shared.begin(), shared.end(), uint8_t{0});
   }
   if (check_) check_->start_cta(place, cta);
   backend_->start_cta(place, entry_);
-  return true;
 }
 
 void KernelMachine::run(Grid& grid) {
@@ -197,14 +244,15 @@ void KernelMachine::run(Grid& grid) {
     set_constant_slots();
     needs_reset_ = false;
     std::fill(at_product_.begin(), at_product_.end(), 0);
+    std::fill(at_group_product_.begin(), at_group_product_.end(), 0);
     removals_ = memory_.removals();
   }
   set_launch_slots(grid);
   if (check_) check_->begin(grid.launch.grid, *grid.findings);
   if (profile_) profile_->begin();
-  uint32_t active = 0;
-  for (uint32_t p = 0; p < places_; ++p) active += start_next(grid, p);
-  uint64_t slice = grid.launch.cooperative ? kCooperativeSlice : kSlice;
+  uint32_t active = 0;  // clusters
+  for (uint32_t p = 0; p < places_; p += cluster_ctas_) active += start_next(grid, p);
+  uint64_t slice = grid.launch.cooperative || cluster_ctas_ > 1 ? kCooperativeSlice : kSlice;
   if (check_) slice = std::min(slice, check_->longest_slice());
   if (profile_) slice = std::min(slice, profile_->longest_slice());
   while (active != 0 && !grid.stops.load(std::memory_order_relaxed)) {
@@ -216,8 +264,11 @@ void KernelMachine::run(Grid& grid) {
     if (profile_) profile_->after_slice(*backend_);
     for (const Event& e : events) {
       if (e.status == CoreStatus::kCtaEnd) {
-        note_clock(grid, e.core >> shift_);
-        active -= !start_next(grid, e.core >> shift_);
+        const uint32_t place = e.core >> shift_, cluster = place / cluster_ctas_;
+        note_clock(grid, place);
+        if (check_) check_->end_cta(place);
+        // Others of the cluster may access the memory of one that ended.
+        if (--running_[cluster] == 0) active -= !start_next(grid, cluster * cluster_ctas_);
       } else {
         serve(grid, e);
       }
@@ -245,12 +296,16 @@ void KernelMachine::serve(Grid& grid, const Event& event) {
   if (event.status == CoreStatus::kFault) {
     const Reason r = reason_of(event.fault);
     std::string why = r.text;
+    const Uop& row = code_.module.uops[event.uop];
+    if (event.fault == gpusim::Fault::kBarrier && is_of_cluster(row))
+      why = row.aux == static_cast<uint8_t>(CtaSync::kClusterArrive)
+                ? "arrives at the cluster's barrier again before it has waited there"
+                : "waits at the cluster's barrier without having arrived there";
     if (TextureObjects::is_complaint(event.address) && r.kind == Fault::Reason::kAddress)
       return report(
           grid, event, r.kind,
           "uses a texture or surface: " + TextureObjects::instance().describe(event.address));
-    if (r.has_address)
-      why += fmt::format(" {:#x}: {}", event.address, memory_.describe(event.address));
+    if (r.has_address) why += fmt::format(" {:#x}: {}", event.address, describe(event.address));
     return report(grid, event, r.kind, std::move(why));
   }
   if (event.status == CoreStatus::kJump)
@@ -275,13 +330,32 @@ void KernelMachine::serve(Grid& grid, const Event& event) {
                       fmt::format("frees {:#x}, where no block of the device's heap begins",
                                   argument(event, 0)));
       return backend_->start(event.core, event.uop);
+    case HostCall::kMisalignedBulk:
+      return report(grid, event, Fault::Reason::kMisaligned,
+                    "copies in bulk, and both addresses and the number of bytes have to be "
+                    "multiples of 16");
     case HostCall::kMatrix:
       return multiply_matrices(event);
+    case HostCall::kWarpgroup:
+      return multiply_of_group(grid, event);
+    case HostCall::kTensor:
+      return copy_tensor(grid, event);
     case HostCall::kDevice:
       return call_device(grid, event);
     default:
       return report(grid, event, Fault::Reason::kTrap, "executes trap");
   }
+}
+
+std::string KernelMachine::describe(uint64_t address) const {
+  const uint64_t offset = address - kClusterBase;
+  if (offset >= kSharedEnd - kClusterBase) return memory_.describe(address);
+  const uint64_t rank = offset >> kClusterShift;
+  if (rank >= cluster_ctas_)
+    return fmt::format("shared memory of the cluster's block {}, and there are {} ({})", rank,
+                       cluster_ctas_, "mapa and map_shared_rank take ranks below that");
+  return fmt::format("beyond the shared memory of the cluster's block {}, {} bytes", rank,
+                     shared_bytes_ - kReservedSharedBytes);
 }
 
 // Lanes come one after the other, and go on when the last one has come.
@@ -301,6 +375,40 @@ void KernelMachine::multiply_matrices(const Event& event) {
   const auto size = 8 * static_cast<size_t>(registers_of_sum(op, op.d));
   for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
     backend_->write_memory(first + lane, room, bytes(lane).first(size));
+    backend_->start(first + lane, event.uop);
+  }
+}
+
+// Threads of four warps come one after the other, likewise.
+void KernelMachine::multiply_of_group(Grid& grid, const Event& event) {
+  at_group_product_[event.core / kWarpLanes] |= 1u << event.core % kWarpLanes;
+  const uint32_t first = event.core & ~(kGroupThreads - 1);
+  const auto begin = at_group_product_.begin() + first / kWarpLanes;
+  if (block_.count() % kGroupThreads != 0)
+    return report(grid, event, Fault::Reason::kOther,
+                  "multiplies matrices of a warpgroup, and the block has no whole ones: its "
+                  "threads have to be a multiple of 128");
+  if (!std::all_of(begin, begin + kGroupWarps, [](uint32_t lanes) { return lanes == ~0u; })) return;
+  std::fill(begin, begin + kGroupWarps, 0);
+  const WarpgroupOp op = WarpgroupOp::unpack(argument(event, 0));
+  const uint64_t room = argument(event, 1);
+  std::array<GroupWords, kGroupThreads> lanes;
+  const auto bytes = [&](uint32_t lane) {
+    return std::span(reinterpret_cast<uint8_t*>(lanes[lane].data()), sizeof(GroupWords));
+  };
+  const auto handed = 8 * static_cast<size_t>(words_of_sum(op) + words_of_a(op) + 2);
+  for (uint32_t lane = 0; lane < kGroupThreads; ++lane)
+    read(first + lane, room, bytes(lane).first(handed));
+  const std::span<uint8_t> shared = backend_->cta_memory(event.core >> shift_).first(shared_bytes_);
+  if (const auto beyond = multiply_group(op, shared, lanes))
+    return report(grid, event, Fault::Reason::kAddress,
+                  fmt::format("multiplies matrices, and a descriptor leads {} bytes behind the "
+                              "block's shared memory: it has bits 4 to 17 of an address of "
+                              "shared::cta",
+                              *beyond + 1 - shared_bytes_));
+  for (uint32_t lane = 0; lane < kGroupThreads; ++lane) {
+    backend_->write_memory(first + lane, room,
+                           bytes(lane).first(8 * static_cast<size_t>(words_of_sum(op))));
     backend_->start(first + lane, event.uop);
   }
 }
@@ -379,8 +487,107 @@ void KernelMachine::call_device(Grid& grid, const Event& event) {
   backend_->start(event.core, event.uop);
 }
 
+// A box between global memory and the shared memory of CTAs of the cluster.
+void KernelMachine::copy_tensor(Grid& grid, const Event& event) {
+  std::array<uint64_t, kTensorWords> word{};
+  read(event.core, argument(event, 0),
+       std::span(reinterpret_cast<uint8_t*>(word.data()), sizeof word));
+  const TensorOp op = TensorOp::unpack(argument(event, 1));
+  const auto fault = [&](uint64_t address, const std::string& why) {
+    Event at = event;
+    at.address = address;
+    report(grid, at, Fault::Reason::kAddress, why);
+  };
+  std::array<uint8_t, TensorMap::kBytes> bytes{};
+  const uint64_t map_address = word[kTensorMapAddress];
+  const bool is_there = map_address % 64 == 0 && may_read(event.core, map_address) &&
+                        read(event.core, map_address, bytes);
+  const std::optional<TensorMap> map = is_there ? TensorMap::read(bytes.data()) : std::nullopt;
+  if (!map || map->rank != op.rank)
+    return fault(map_address,
+                 map ? fmt::format("copies a box of {} dimensions, and the tensor map has {}",
+                                   op.rank, map->rank)
+                     : fmt::format("uses a tensor map at {:#x}, where none is: "
+                                   "cuTensorMapEncodeTiled makes them, and their addresses are "
+                                   "multiples of 64",
+                                   map_address));
+  BoxCopy copy{.map = *map, .op = op};
+  for (uint32_t d = 0; d < op.rank; ++d)
+    copy.first[d] = static_cast<int32_t>(word[kTensorCoordinates + d]);
+  copy.is_accessible = [&](uint64_t address, uint64_t size_bytes) {
+    const uint8_t need = op.copy == TensorCopy::kLoad ? kRead : kWrite;
+    const ProcessMemory::Found found = memory_.find(address);
+    return found.begin != found.end && size_bytes <= found.end - address &&
+           (backend_->permissions(event.core, address) & need) == need;
+  };
+  copy.written = [&](uint64_t address, uint64_t size_bytes) {
+    if (!memory_.has_shadows()) return;
+    const std::lock_guard lock(grid.mutex);
+    memory_.mark_written(address, size_bytes);
+  };
+  const uint32_t own = event.core >> shift_, first = own - own % cluster_ctas_;
+  const auto place_of = [&](uint64_t address, uint64_t& offset) -> std::optional<uint32_t> {
+    offset = address - kCtaBase;
+    if (offset < kMostCtaBytes) return own;
+    offset = (address - kClusterBase) & (kClusterCtaBytes - 1);
+    const uint64_t rank = (address - kClusterBase) >> kClusterShift;
+    if (rank >= cluster_ctas_) return std::nullopt;
+    return first + static_cast<uint32_t>(rank);
+  };
+  uint64_t shared = 0, barrier = 0;
+  const auto place = place_of(word[kTensorShared], shared);
+  const bool loads = op.copy == TensorCopy::kLoad;
+  auto barrier_place = loads ? place_of(word[kTensorBarrier], barrier) : place;
+  const uint64_t box = map->box_bytes();
+  const auto fits = [&](uint64_t at, uint64_t size_bytes) {
+    return at >= kReservedSharedBytes && at + size_bytes <= shared_bytes_;
+  };
+  if (!place || !barrier_place || !fits(shared, box) || (loads && !fits(barrier, 8)))
+    return fault(word[kTensorShared],
+                 fmt::format("copies a box of {} bytes at {:#x}, or counts them at {:#x}: beyond "
+                             "the shared memory of the block, {} bytes",
+                             box, word[kTensorShared], word[kTensorBarrier],
+                             shared_bytes_ - kReservedSharedBytes));
+  if (shared % 128 != 0)
+    return report(grid, event, Fault::Reason::kMisaligned,
+                  fmt::format("copies a box of a tensor at {:#x}: in shared memory it has to lie "
+                              "at a multiple of 128",
+                              word[kTensorShared]));
+  const auto run = [&](uint32_t to, uint32_t signals) {
+    copy.shared = backend_->cta_memory(to);
+    copy.at = shared;
+    if (const auto wrong = copy.run()) {
+      fault(*wrong, fmt::format("copies a box of a tensor, {} {:#x}: {}",
+                                loads ? "reads" : "writes", *wrong, memory_.describe(*wrong)));
+      return false;
+    }
+    if (loads) count_bytes(backend_->cta_memory(signals).subspan(barrier, 8), box);
+    return true;
+  };
+  if (!op.is_multicast) {
+    if (!run(*place, *barrier_place)) return;
+  } else {
+    for (uint32_t rank = 0; rank < kMostClusterCtas; ++rank) {
+      if ((word[kTensorMask] >> rank & 1) == 0) continue;
+      if (rank >= cluster_ctas_)
+        return fault(word[kTensorShared],
+                     fmt::format("copies a box to the cluster's block {}, and there are {}", rank,
+                                 cluster_ctas_));
+      if (!run(first + rank, first + rank)) return;
+    }
+  }
+  backend_->start(event.core, event.uop);
+}
+
 // Nobody else comes: other lanes of the warp are elsewhere, have ended, or never were.
 void KernelMachine::report_lone_products(Grid& grid) {
+  for (uint32_t warp = 0; warp < at_group_product_.size(); ++warp) {
+    if (at_group_product_[warp] == 0) continue;
+    const auto lane = static_cast<uint32_t>(std::countr_zero(at_group_product_[warp]));
+    at_group_product_[warp] = 0;
+    report(grid, {.core = warp * kWarpLanes + lane, .status = CoreStatus::kService},
+           Fault::Reason::kOther, "multiplies matrices without all 128 threads of its warpgroup");
+  }
   for (uint32_t warp = 0; warp < at_product_.size(); ++warp) {
     if (at_product_[warp] == 0) continue;
     const auto lane = static_cast<uint32_t>(std::countr_zero(at_product_[warp]));
@@ -392,7 +599,6 @@ void KernelMachine::report_lone_products(Grid& grid) {
 
 // The first in the order of CTAs and threads counts, of those that were met.
 void KernelMachine::report(Grid& grid, const Event& event, Fault::Reason reason, std::string why) {
-  const Module& module = code_.module;
   const uint64_t cta = cta_at_[event.core >> shift_];
   const uint32_t thread = event.core & ((1u << shift_) - 1);
   Fault f{.reason = reason,
@@ -407,11 +613,8 @@ void KernelMachine::report(Grid& grid, const Event& event, Fault::Reason reason,
   std::string where;
   // A call of the host has ended its block: the place is where the thread would go on.
   if (event.status == CoreStatus::kFault) {
-    const uint32_t block = module.uop_block[event.uop];
-    const auto& list = code_.instructions[block];
-    if (!list.empty()) {
-      const StaticInstruction& insn =
-          list[std::min<size_t>(module.uop_insn[event.uop], list.size() - 1)];
+    if (const StaticInstruction* const known = code_.instruction_of(event.uop)) {
+      const StaticInstruction& insn = *known;
       f.line = insn.line;
       where = fmt::format("\n  at {}:{}: {}", origin_, insn.line, insn.opcode);
       const auto file = files_.find(insn.location.file);

@@ -1,5 +1,5 @@
-// A kernel and the machines that run it. A machine has places for some CTAs; a grid's CTAs take
-// them in linear order.
+// A kernel and the machines that run it. A machine has places for some clusters of CTAs, most often
+// of one; a grid's clusters take them in linear order.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -29,13 +29,15 @@ struct Printed {
 struct Grid {
   const Launch& launch;
   uint64_t param_address;
+  Dim3 cluster;                    // CTAs of each
+  bool has_clusters = false;       // somebody said how many
   DeviceHeap* heap = nullptr;      // where the kernel calls malloc or free
   uint64_t clock = 0;              // of the device, at the beginning
   uint64_t workspace_address = 0;  // of a cooperative grid: its barrier
   Findings* findings = nullptr;
   DeviceLaunches* device = nullptr;            // where the kernel launches others
   std::span<const Function* const> kernels{};  // of its program
-  std::atomic<uint64_t> next_cta{0};
+  std::atomic<uint64_t> next_cluster{0};
   std::atomic<bool> stops{false};
   std::mutex mutex;  // of what follows
   std::optional<Fault> fault;
@@ -48,15 +50,16 @@ class KernelMachine {
  public:
   KernelMachine(const KernelCode& code, const std::string& origin,
                 const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
-                const EngineOptions& options, const Dim3& block, uint32_t shared_bytes,
-                uint64_t ctas, bool all_resident, uint64_t stack_bytes);
+                const EngineOptions& options, const Dim3& block, const Dim3& cluster,
+                uint32_t shared_bytes, uint64_t ctas, bool all_resident, uint64_t stack_bytes);
   ~KernelMachine();
 
   /// Whether it can run such a launch, of so many CTAs on this machine.
-  bool fits(const Dim3& block, uint32_t shared_bytes, uint64_t ctas, bool all_resident,
-            uint64_t stack_bytes) const {
-    return stack_bytes <= stack_bytes_ && block == block_ && shared_bytes == shared_bytes_ &&
-           places_for(block, ctas, all_resident) <= places_;
+  bool fits(const Dim3& block, const Dim3& cluster, uint32_t shared_bytes, uint64_t ctas,
+            bool all_resident, uint64_t stack_bytes) const {
+    return stack_bytes <= stack_bytes_ && block == block_ && cluster == cluster_ &&
+           shared_bytes == shared_bytes_ &&
+           places_for(block, cluster, ctas, all_resident) <= places_;
   }
   /// Runs CTAs of the grid until none is left.
   void run(Grid& grid);
@@ -67,17 +70,23 @@ class KernelMachine {
   std::vector<uint64_t> block_counts() { return backend_->block_counts(); }
 
  private:
-  static uint32_t places_for(const Dim3& block, uint64_t ctas, bool all_resident);
+  static uint32_t places_for(const Dim3& block, const Dim3& cluster, uint64_t ctas,
+                             bool all_resident);
   void set_constant_slots();
   void set_launch_slots(const Grid& grid);
   void set_all(Special what, uint64_t value);
-  bool start_next(Grid& grid, uint32_t place);
+  void set_of_cta(uint32_t place, Special what, uint64_t value);
+  bool start_next(Grid& grid, uint32_t first_place);
+  void start_cta(Grid& grid, uint32_t place, const Dim3& cluster_at);
+  std::string describe(uint64_t address) const;
   void note_clock(Grid& grid, uint32_t place);
   void serve(Grid& grid, const Event& event);
   void report(Grid& grid, const Event& event, Fault::Reason reason, std::string why);
   void print(Grid& grid, const Event& event);
   void multiply_matrices(const Event& event);
+  void multiply_of_group(Grid& grid, const Event& event);
   void call_device(Grid& grid, const Event& event);
+  void copy_tensor(Grid& grid, const Event& event);
   void report_lone_products(Grid& grid);
   std::string assertion(const Event& event);
   uint64_t argument(const Event& event, int number);
@@ -91,19 +100,22 @@ class KernelMachine {
   const KernelCode& code_;
   const std::string& origin_;
   const std::map<uint32_t, std::string>& files_;
-  const ProcessMemory& memory_;
+  ProcessMemory& memory_;
   std::unique_ptr<Backend> backend_;
   // Of a kernel with notes.
   std::unique_ptr<MachineCheck> check_;
   std::unique_ptr<MachineProfile> profile_;
-  Dim3 block_;
+  Dim3 block_, cluster_;
+  uint32_t cluster_ctas_;
   uint32_t shared_bytes_;
   uint64_t stack_bytes_;
   uint32_t places_ = 1, shift_ = 5, entry_ = 0;
   uint64_t removals_ = 0;
-  std::vector<uint64_t> cta_at_;  // per place: the linear number of its CTA
+  std::vector<uint64_t> cta_at_;   // per place: the linear number of its CTA
+  std::vector<uint32_t> running_;  // per cluster of places: CTAs that have not ended
   bool needs_reset_ = false;
-  std::vector<uint32_t> at_product_;  // per warp: lanes that wait for the others of theirs
+  // Per warp: lanes that wait for the others of theirs, or of their warpgroup.
+  std::vector<uint32_t> at_product_, at_group_product_;
 };
 
 class Kernel {

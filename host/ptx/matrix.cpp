@@ -120,16 +120,10 @@ int64_t integer(uint64_t bits, MatrixType t) {
                               : static_cast<int64_t>(static_cast<int8_t>(bits));
 }
 
-struct Matrix {
-  Matrix(int rows, int columns) : columns_(columns), bits_(static_cast<size_t>(rows * columns)) {}
-  uint64_t& at(Element e) { return bits_[static_cast<size_t>(e.row * columns_ + e.column)]; }
+}  // namespace
 
- private:
-  int columns_;
-  std::vector<uint64_t> bits_;
-};
-
-uint64_t element(const MatrixOp& m, Matrix& a, Matrix& b, uint64_t c, int row, int column) {
+uint64_t element_of_product(const MatrixOp& m, Matrix& a, Matrix& b, uint64_t c, int row,
+                            int column) {
   if (m.a == MatrixType::kF64) {
     double sum = std::bit_cast<double>(c);
     for (int k = 0; k < m.depth; ++k)
@@ -161,12 +155,10 @@ uint64_t element(const MatrixOp& m, Matrix& a, Matrix& b, uint64_t c, int row, i
   return m.d == MatrixType::kF16 ? half_of(single) : single;
 }
 
-uint64_t part(uint64_t word, MatrixType t, int e) {
+uint64_t part_of(uint64_t word, MatrixType t, int e) {
   const int bits = bits_of(t);
   return bits == 64 ? word : word >> e * bits & ((uint64_t{1} << bits) - 1);
 }
-
-}  // namespace
 
 void multiply(const MatrixOp& m, std::array<MatrixWords, 32>& lanes) {
   Matrix a(m.rows, m.depth), b(m.depth, m.columns), c(m.rows, m.columns);
@@ -176,20 +168,20 @@ void multiply(const MatrixOp& m, std::array<MatrixWords, 32>& lanes) {
     const uint64_t* word = lanes[n].data();
     for (int r = 0; r < of_a; ++r, ++word)
       for (int e = 0; e < per_register(m.a); ++e)
-        a.at(element_of_a(m, lane, r, e)) = part(*word, m.a, e);
+        a.at(element_of_a(m, lane, r, e)) = part_of(*word, m.a, e);
     for (int r = 0; r < of_b; ++r, ++word)
       for (int e = 0; e < per_register(m.b); ++e)
-        b.at(element_of_b(m, lane, r, e)) = part(*word, m.b, e);
+        b.at(element_of_b(m, lane, r, e)) = part_of(*word, m.b, e);
     for (int r = 0; r < of_c; ++r, ++word)
       for (int e = 0; e < per_register(m.c); ++e)
-        c.at(element_of_sum(m, m.c, lane, r, e)) = part(*word, m.c, e);
+        c.at(element_of_sum(m, m.c, lane, r, e)) = part_of(*word, m.c, e);
   }
   for (uint32_t n = 0; n < 32; ++n)
     for (int r = 0; r < registers_of_sum(m, m.d); ++r) {
       uint64_t word = 0;
       for (int e = 0; e < per_register(m.d); ++e) {
         const Element at = element_of_sum(m, m.d, Lane(n), r, e);
-        word |= element(m, a, b, c.at(at), at.row, at.column) << e * bits_of(m.d) % 64;
+        word |= element_of_product(m, a, b, c.at(at), at.row, at.column) << e * bits_of(m.d) % 64;
       }
       lanes[n][static_cast<size_t>(r)] = word;
     }

@@ -15,11 +15,30 @@
 // f64: one fused multiplication and addition after the other. Integers are exact.
 #pragma once
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "translator/ptx/matrix_op.h"
 
 namespace gpusim::ptx {
+
+/// Bits of elements.
+class Matrix {
+ public:
+  Matrix(int rows, int columns) : columns_(columns), bits_(static_cast<size_t>(rows * columns)) {}
+  uint64_t& at(Element e) { return bits_[static_cast<size_t>(e.row * columns_ + e.column)]; }
+
+ private:
+  int columns_;
+  std::vector<uint64_t> bits_;
+};
+
+/// Of a * b + c, where `c` is what it adds to.
+uint64_t element_of_product(const MatrixOp& op, Matrix& a, Matrix& b, uint64_t c, int row,
+                            int column);
+/// Element `e` of a register.
+uint64_t part_of(uint64_t word, MatrixType t, int e);
 
 using MatrixWords = std::array<uint64_t, kMatrixBytes / 8>;
 

@@ -280,7 +280,8 @@ int run_kernels(const KernelRunOptions& options) {
                                              .grid = options.grid,
                                              .block = options.block,
                                              .dynamic_shared_bytes = options.dynamic_shared_bytes,
-                                             .params = params});
+                                             .params = params,
+                                             .cluster = options.cluster});
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   arguments.write_files();

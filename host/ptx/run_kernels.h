@@ -11,6 +11,7 @@ namespace gpusim::ptx {
 struct KernelRunOptions {
   std::string path, entry;  // entry empty: the only kernel
   Dim3 grid, block;
+  std::optional<Dim3> cluster;
   uint32_t dynamic_shared_bytes = 0;
   std::vector<std::string> arguments;  // as written
   EngineOptions engine;

@@ -102,10 +102,10 @@ void SharedRaces::arrive(uint32_t thread, const CheckSite& site, uint32_t barrie
     clocks_.fence(thread);
     return;
   }
-  Barrier& b = barriers_[barrier % kCtaBarriers];
+  Barrier& b = barriers_[barrier % kBarriers];
   if (is_of_all(threads)) {
     b.arrivals.push_back({thread, &site});
-    generation_[thread][barrier % kCtaBarriers] = b.generation;
+    generation_[thread][barrier % kBarriers] = b.generation;
     return;
   }
   clocks_.collect(thread, b.seen);
@@ -115,9 +115,9 @@ void SharedRaces::arrive(uint32_t thread, const CheckSite& site, uint32_t barrie
 void SharedRaces::pass(uint32_t thread, const CheckSite& site, uint32_t barrier, uint32_t threads) {
   if (site.is_of_warp) return clocks_.absorb(thread, warp_seen_[thread / kWarpLanes]);
   if (!site.waits) return;
-  Barrier& b = barriers_[barrier % kCtaBarriers];
+  Barrier& b = barriers_[barrier % kBarriers];
   if (!is_of_all(threads)) return clocks_.absorb(thread, b.seen);
-  if (!b.arrivals.empty() && generation_[thread][barrier % kCtaBarriers] == b.generation)
+  if (!b.arrivals.empty() && generation_[thread][barrier % kBarriers] == b.generation)
     open(b, barrier);
 }
 

@@ -74,9 +74,12 @@ class SharedRaces {
   std::vector<uint32_t> floor_;  // per thread: what all have seen of it
   std::vector<Word> words_;
   uint64_t cta_ = 1;
-  std::array<Barrier, kCtaBarriers> barriers_;
-  std::vector<std::array<uint64_t, kCtaBarriers>> generation_;  // per thread: at its arrival
-  std::vector<std::vector<uint32_t>> warp_seen_;                // per warp
+  // Those of the CTA, and the cluster's, at which here only the CTA's threads count.
+  static constexpr uint32_t kBarriers = kCtaBarriers + 1;
+  static_assert(CheckSite::kClusterBarrier == kCtaBarriers);
+  std::array<Barrier, kBarriers> barriers_;
+  std::vector<std::array<uint64_t, kBarriers>> generation_;  // per thread: at its arrival
+  std::vector<std::vector<uint32_t>> warp_seen_;             // per warp
 };
 
 }  // namespace gpusim::ptx

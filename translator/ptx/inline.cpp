@@ -15,6 +15,7 @@
 #include "translator/ptx/memory_map.h"
 #include "translator/ptx/prelude.h"
 #include "translator/ptx/rows_internal.h"
+#include "translator/ptx/tensor_op.h"
 
 namespace gpusim::ptx {
 namespace {
@@ -38,6 +39,8 @@ const HostFunction* host_function(std::string_view name) {
       {"__assertfail", HostCall::kAssertFail, 5, {64, 64, 32, 64}, 0},
       {"malloc", HostCall::kMalloc, 1, {64}, 64},
       {"free", HostCall::kFree, 1, {64}, 0},
+      // Of the prelude.
+      {"__gpusim_bulk_misaligned", HostCall::kMisalignedBulk, 0, {}, 0},
   };
   for (const HostFunction& f : all)
     if (f.name == name) return &f;
@@ -239,10 +242,18 @@ class Inliner {
       frames_.to_memory(insn);
       if (insn.base == "call")
         call(f, std::move(insn));
+      else if (insn.row->emit == nullptr && insn.has("tensor"))
+        copy_tensor(std::move(insn));
+      else if (insn.row->emit == nullptr && insn.has("bulk"))
+        copy_in_bulk(std::move(insn));
       else if (insn.row->emit == nullptr && (insn.base == "mbarrier" || insn.base == "cp"))
         change_barrier(std::move(insn));
+      else if (insn.row->emit == nullptr && (insn.base == "st" || insn.base == "red"))
+        access_and_signal(std::move(insn));
       else if (insn.row->emit == nullptr && (insn.base == "mma" || insn.base == "wmma"))
         multiply(std::move(insn));
+      else if (insn.row->emit == nullptr && insn.base == "wgmma")
+        multiply_group(std::move(insn));
       else if (insn.base == "brx")
         branch_by_index(f, std::move(insn), names);
       else if (!end_label.empty() && insn.base == "ret")
@@ -300,6 +311,17 @@ class Inliner {
     push(std::move(after));
   }
 
+  void multiply_group(Instruction insn) {
+    insn.row = &kWarpgroupProduct;
+    Instruction after = insn;
+    push(std::move(insn));
+    after.row = &kWarpgroupResult;
+    after.operands.resize(1);
+    after.counts = false;
+    after.more_units = 1;
+    push(std::move(after));
+  }
+
   // A binary search. What is beyond the list goes where its last index does.
   void branch_by_index(const Function& f, Instruction insn, const Names& names) {
     const Operand index = insn.operands[0];
@@ -345,13 +367,69 @@ class Inliner {
     search(insn, index, ranges.first(middle));
   }
 
-  // What stands for an instruction: it counts, and the function that does its work does not.
-  void change_barrier(Instruction insn) {
+  // What stands for an instruction: it counts, and what `body` adds to do its work does not.
+  // `body` takes the instruction without its guard.
+  template <class F>
+  void emulate(Instruction insn, F body) {
+    const std::string end = fmt::format("@end{}", ++ends_);
+    Instruction step = insn;
+    insn.row = insn.row->kind == RowClass::kMemory ? &kMemoryInPlace : &kParallelInPlace;
+    insn.operands.clear();
+    insn.guard = kNoRegister;
+    push(std::move(insn));
+    is_quiet_ = true;
+    if (step.guard != kNoRegister) {
+      Instruction skip = jump(step, end);
+      skip.guard_is_negated = !step.guard_is_negated;
+      push(std::move(skip));
+    }
+    step.guard = kNoRegister;
+    body(step);
+    is_quiet_ = false;
+    place_label(end);
+  }
+
+  static Operand number(uint64_t n) { return {.kind = Operand::Kind::kInteger, .value = n}; }
+
+  // A function of the prelude, with values, or with the addresses that operands name. `result`: of
+  // 64 bits, or a sink.
+  void call_prelude(Instruction step, std::string_view name, std::span<const Operand> arguments,
+                    const Operand& result) {
     const Type b64{Kind::kBits, 64};
-    const auto number = [](uint64_t n) {
-      return Operand{.kind = Operand::Kind::kInteger, .value = n};
+    const Function& f = prelude_function(name);
+    const std::string stem = fmt::format("@emulated{}", ++ends_), done = stem + ".done";
+    Names names;
+    const auto variable = [&](const Variable& v) {
+      const std::string of_call = stem + v.name;
+      names[v.name] = of_call;
+      registers_of_[of_call] = {};
+      return part(step, of_call, 0, b64);
     };
-    const bool has_state = insn.row->operands[0] == 'd';
+    step.types = {b64};
+    for (size_t k = 0; k < arguments.size(); ++k) {
+      step.row = arguments[k].is(Operand::Kind::kAddress) ? &kAddressOf : &kStoreParamRegister;
+      step.operands = {variable(f.params[k]), arguments[k]};
+      push(step);
+    }
+    std::optional<Operand> given;
+    if (!f.returns.empty()) given = variable(f.returns[0]);
+    const auto first = static_cast<uint32_t>(out_.registers.size());
+    out_.registers.insert(out_.registers.end(), f.registers.begin(), f.registers.end());
+    append(f, first, std::move(names), done);
+    place_label(done);
+    if (!given || result.is(Operand::Kind::kSink)) return;
+    step.row = &kLoadParamRegister;
+    step.operands = {result, *given};
+    push(step);
+  }
+
+  void bytes_came(const Instruction& step, const Operand& barrier, const Operand& bytes) {
+    const Operand arguments[] = {barrier, number(0), number(0), number(0), bytes};
+    call_prelude(step, "barrier_change", arguments, {.kind = Operand::Kind::kSink});
+  }
+
+  void change_barrier(Instruction insn) {
+    const bool has_state = insn.row->operands[0] != 'm';
     const size_t at = has_state ? 1 : 0;
     const Operand value = insn.operands.size() > at + 1 ? insn.operands[at + 1] : number(1);
     const bool is_bytes = insn.has("expect_tx") || insn.has("complete_tx");
@@ -361,54 +439,89 @@ class Inliner {
     const Operand came = comes ? value : number(0);
     const Operand arrivals = !arrives ? number(0) : is_bytes ? number(1) : value;
     const Operand fewer = insn.has("arrive_drop") ? arrivals : number(0);
+    const Operand arguments[] = {insn.operands[at], arrivals, fewer, bytes, came};
+    const Operand state = has_state ? insn.operands[0] : Operand{.kind = Operand::Kind::kSink};
+    emulate(std::move(insn), [&](const Instruction& step) {
+      call_prelude(step, "barrier_change", arguments, state);
+    });
+  }
 
-    const Function& f = prelude_function("barrier_change");
-    const Operand address = insn.operands[at], state = insn.operands[0];
-    const std::string end = fmt::format("@end{}", ++ends_),
-                      stem = fmt::format("@emulated{}", ends_);
-    const Instruction original = insn;
-    insn.row = &kCallInPlace;
-    insn.operands.clear();
-    insn.guard = kNoRegister;
-    push(std::move(insn));
-    Instruction step = original;
-    step.guard = kNoRegister;
-    is_quiet_ = true;
-    if (original.guard != kNoRegister) {
-      Instruction skip = jump(original, end);
-      skip.guard_is_negated = !original.guard_is_negated;
-      push(std::move(skip));
-    }
-    Names names;
-    const auto variable = [&](const Variable& v) {
-      const std::string name = stem + v.name;
-      names[v.name] = name;
-      registers_of_[name] = {};
-      return part(original, name, 0, b64);
-    };
-    step.types = {b64};
-    step.row = &kAddressOf;
-    step.operands = {variable(f.params[0]), address};
-    push(step);
-    step.row = &kStoreParamRegister;
-    const Operand* const values[] = {&arrivals, &fewer, &bytes, &came};
-    for (size_t k = 0; k < std::size(values); ++k) {
-      step.operands = {variable(f.params[k + 1]), *values[k]};
-      push(step);
-    }
-    const Operand old = variable(f.returns[0]);
-    const auto first = static_cast<uint32_t>(out_.registers.size());
-    out_.registers.insert(out_.registers.end(), f.registers.begin(), f.registers.end());
-    const std::string done = end + ".done";
-    append(f, first, std::move(names), done);
-    place_label(done);
-    if (has_state && !state.is(Operand::Kind::kSink)) {
-      step.row = &kLoadParamRegister;
-      step.operands = {state, old};
-      push(step);
-    }
-    is_quiet_ = false;
-    place_label(end);
+  // cp.async.bulk, cp.reduce.async.bulk: [to], [from], bytes{, [barrier]{, mask}}{, cache policy}.
+  // It is done at once.
+  void copy_in_bulk(Instruction insn) {
+    emulate(std::move(insn), [&](const Instruction& step) {
+      const std::vector<Operand>& o = step.operands;
+      const Operand nothing{.kind = Operand::Kind::kSink};
+      if (step.has("multicast::cluster")) {
+        const Operand arguments[] = {o[0], o[1], o[2], o[3], o[4]};
+        return call_prelude(step, "bulk_multicast", arguments, nothing);
+      }
+      std::string name = "bulk_copy";
+      if (step.has("reduce")) {
+        name = "bulk";
+        for (const char* part : {"add", "min", "max", "inc", "dec", "and", "or", "xor", "noftz"})
+          if (step.has(part)) name += fmt::format("_{}", part);
+        for (const char* type :
+             {"f16", "bf16", "b32", "b64", "u32", "s32", "u64", "s64", "f32", "f64"})
+          if (step.has(type)) name += fmt::format("_{}", type);
+      }
+      const Operand arguments[] = {o[0], o[1], o[2]};
+      call_prelude(step, name, arguments, nothing);
+      if (step.has("mbarrier::complete_tx::bytes")) bytes_came(step, o[3], o[2]);
+    });
+  }
+
+  // cp.async.bulk.tensor, cp.reduce.async.bulk.tensor: [to], [map, {coordinates}], [barrier]{,
+  // mask}, or [map, {coordinates}], [from]. The host does it, at once, and counts the bytes.
+  void copy_tensor(Instruction insn) {
+    emulate(std::move(insn), [&](Instruction step) {
+      const std::vector<Operand> o = step.operands;
+      const bool loads = step.has("mbarrier::complete_tx::bytes");
+      TensorOp op{.copy = step.has("reduce") ? TensorCopy::kReduce
+                          : loads            ? TensorCopy::kLoad
+                                             : TensorCopy::kStore,
+                  .is_multicast = step.has("multicast::cluster")};
+      constexpr const char* kReductions[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
+      for (size_t k = 0; k < std::size(kReductions); ++k)
+        if (step.has(kReductions[k])) op.reduce = static_cast<TensorReduce>(k);
+      const Type b64{Kind::kBits, 64};
+      step.types = {b64};
+      const auto address_of = [&](const Operand& address) {
+        const auto number = static_cast<uint32_t>(out_.registers.size());
+        out_.registers.push_back({"@address", b64});
+        const Operand made{.kind = Operand::Kind::kRegister, .reg = number};
+        step.row = &kAddressOf;
+        step.operands = {made, address};
+        push(step);
+        return made;
+      };
+      Operand map = o[loads ? 1 : 0];
+      const std::vector<Operand> coordinates = map.elements[1].elements;
+      map.elements.pop_back();
+      op.rank = static_cast<uint8_t>(coordinates.size());
+      std::vector<Operand> words = {number(op.pack()), address_of(map),
+                                    address_of(o[loads ? 0 : 1])};
+      words.push_back(loads ? address_of(o[2]) : number(0));
+      words.push_back(op.is_multicast ? o[3] : number(0));
+      words.insert(words.end(), coordinates.begin(), coordinates.end());
+      step.row = &kCallTensor;
+      step.operands = std::move(words);
+      step.more_units = 1;
+      push(std::move(step));
+    });
+  }
+
+  // st.async, red.async: [to], value, [barrier]. It is done at once.
+  void access_and_signal(Instruction insn) {
+    const uint32_t elements = insn.has("v2") ? 2 : insn.has("v4") ? 4 : 1;
+    const uint32_t bytes = insn.type().bytes() * elements;
+    emulate(std::move(insn), [&](const Instruction& original) {
+      Instruction step = original;
+      step.row = step.base == "st" ? &kStoreNow : &kReduceNow;
+      step.operands.pop_back();
+      push(std::move(step));
+      bytes_came(original, original.operands[2], number(bytes));
+    });
   }
 
   static const std::string& renamed(const std::string& name, const Names& names) {
@@ -504,8 +617,13 @@ class Inliner {
     if (host != nullptr && (found == functions_.end() || !found->second->has_body))
       return call_host(std::move(insn), *host, returns, arguments);
     if (found == functions_.end() || !found->second->has_body)
-      throw Error(fmt::format("line {}: function '{}' is called, and nothing defines it", insn.line,
-                              callee));
+      throw Error(fmt::format("line {}: function '{}' is called, and nothing defines it{}",
+                              insn.line, callee,
+                              callee.starts_with("__cuda_ptx_")
+                                  ? ": this PTX is for another target. nvcc -arch=sm_90a puts PTX "
+                                    "of compute_90 into programs; build with -gencode "
+                                    "arch=compute_90a,code=compute_90a"
+                                  : ""));
     const Function& f = *found->second;
     if (f.params.size() != arguments.size() || f.returns.size() != returns.size())
       throw Error(fmt::format("line {}: '{}' takes {} arguments and gives {}", insn.line, callee,

@@ -1,5 +1,6 @@
 // A kernel translated: a module of micro-ops, and what a launch has to know.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ enum class HostCall : uint8_t {
   kFree,
   kMatrix,
   kDevice,  // a DeviceCall
+  kMisalignedBulk,
+  kTensor,     // a TensorOp
+  kWarpgroup,  // a WarpgroupOp
 };
 
 struct StaticInstruction {
@@ -49,6 +53,9 @@ struct KernelCode {
   uint32_t dynamic_shared_offset = 0;  // in the CTA's memory, where what a launch adds begins
   std::vector<SharedVariable> shared_variables{};  // that it uses
   uint32_t max_threads[3] = {0, 0, 0}, required_threads[3] = {0, 0, 0};
+  uint32_t cluster[3] = {0, 0, 0};  // .reqnctapercluster; 0: not given
+  uint32_t max_cluster_rank = 0;    // .maxclusterrank; 0: not given
+  bool is_explicit_cluster = false;
 
   Module module;
   // Slots of the module, or kNoSlot where the kernel has no use for one.
@@ -58,9 +65,19 @@ struct KernelCode {
 
   // Per block of the module, its instructions.
   std::vector<std::vector<StaticInstruction>> instructions{};
+  // Per block that has none: of which instruction it is a part.
+  std::vector<StaticInstruction> part_of{};
+  // Of a micro-op, which such a block's are, too; null: of what no text says.
+  const StaticInstruction* instruction_of(uint32_t uop) const {
+    const uint32_t block = module.uop_block[uop];
+    const auto& list = instructions[block];
+    if (list.empty()) return part_of[block].line != 0 ? &part_of[block] : nullptr;
+    return &list[std::min<size_t>(module.uop_insn[uop], list.size() - 1)];
+  }
 };
 
-// Where the dynamic part of shared memory begins is after the static one, so aligned.
+// Where the dynamic part of shared memory begins is after the static one, so aligned, or as its
+// variables say.
 inline constexpr uint32_t kDynamicSharedAlign = 128;
 // At the beginning of a CTA's shared memory, kept as the newest devices keep it:
 // %reserved_smem_offset_1.

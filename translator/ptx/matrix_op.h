@@ -25,7 +25,9 @@ constexpr int per_register(MatrixType t) { return bits_of(t) < 32 ? 32 / bits_of
 
 /// d = a * b + c: rows x depth, depth x columns, rows x columns.
 struct MatrixOp {
-  uint8_t rows = 16, columns = 8, depth = 16;
+  uint8_t rows = 16;
+  uint16_t columns = 8;  // those of a warpgroup are up to 256, and go no other way
+  uint8_t depth = 16;
   MatrixType a = MatrixType::kF16, b = MatrixType::kF16, c = MatrixType::kF32, d = MatrixType::kF32;
   bool saturates = false;
 

@@ -258,7 +258,13 @@ void Parser::function(Linkage linkage, bool is_entry) {
       triple(f.max_threads);
     else if (directive == "reqntid")
       triple(f.required_threads);
-    else if (directive == "minnctapersm" || directive == "maxnreg" || directive == "maxclusterrank")
+    else if (directive == "reqnctapercluster")
+      triple(f.cluster);
+    else if (directive == "maxclusterrank")
+      f.max_cluster_rank = static_cast<uint32_t>(integer());
+    else if (directive == "explicitcluster")
+      f.is_explicit_cluster = true;
+    else if (directive == "minnctapersm" || directive == "maxnreg")
       integer();
     else if (directive == "noreturn" || directive == "abi_preserve")
       continue;

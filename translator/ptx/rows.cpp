@@ -71,7 +71,7 @@ const Table& table() {
     for (const RowList* rows :
          {&integer_rows(), &bit_rows(), &compare_rows(), &carry_rows(), &float_rows(),
           &approximate_rows(), &half_rows(), &convert_rows(), &memory_rows(), &control_rows(),
-          &bfloat_rows(), &async_rows(), &matrix_rows(), &texture_rows()})
+          &bfloat_rows(), &async_rows(), &matrix_rows(), &texture_rows(), &warpgroup_rows()})
       add_rows(*rows, t);
     return t;
   }();
@@ -118,6 +118,7 @@ class OperandCheck {
 
   bool fits(const std::string& code, const Operand& o) const {
     if (code == "any") return true;
+    if (code == "_") return o.is(Kind::kSink);
     if (code == "lab") return o.is(Kind::kSymbol);
     if (code == "m") return is_address(o);
     if (code == "i") return o.is(Kind::kInteger) || is_register(o, kBits32);
@@ -135,13 +136,20 @@ class OperandCheck {
       return (is_register(o.elements[0], t) || o.elements[0].is(Kind::kSink)) &&
              fits("dp", o.elements[1]);
     }
+    if (code == "de")
+      return o.is(Kind::kPair) &&
+             (is_register(o.elements[0], kWord) || o.elements[0].is(Kind::kSink)) &&
+             fits("dp", o.elements[1]);
+    if (code == "128") return o.is(Kind::kInteger) && o.value == 128;
     if (code == "dv" || code == "sv") {
       const auto is_plain = [](const Operand& x) { return x.is(Kind::kRegister); };
       return is_plain(o) ||
              (o.is(Kind::kVector) && std::all_of(o.elements.begin(), o.elements.end(), is_plain));
     }
     if (code == "dt") return fits_texels(o.is(Kind::kPair) ? o.elements[0] : o) && has_predicate(o);
+    if (code == "wa") return o.is(Kind::kVector) ? fits("sv", o) : fits("s64", o);
     if (code == "tx") return fits_coordinates(o);
+    if (code == "tm") return fits_tensor(o);
     if (code == "gv") return is_row_of(o, types_[1], gradient_size());
     if (code == "dx" || code == "sx") return fits_element(o);
     if (code == "mv") return fits_mov(o);
@@ -180,6 +188,7 @@ class OperandCheck {
     const std::string which = code.substr(1);
     if (which == "32") return kWord;
     if (which == "64") return {Kind_::kUnsigned, 64};
+    if (which == "16") return {Kind_::kUnsigned, 16};
     Type t = which == "1" && types_.size() > 1 ? types_[1] : types_.empty() ? Type{} : types_[0];
     if (which == "w") t.bits = static_cast<uint8_t>(t.bits * 2);
     return t;
@@ -204,8 +213,10 @@ class OperandCheck {
     if (!base.is(Kind::kRegister)) return base.is(Kind::kSymbol);
     const Type t = function_.registers[base.reg].type;
     if (t.is_float() || t.is_predicate()) return false;
-    const bool is_short = insn_.has("shared") || insn_.has("shared::cta") || insn_.has("local") ||
-                          insn_.has("const") || insn_.has("param");
+    const bool is_short = insn_.has("shared") || insn_.has("shared::cta") ||
+                          insn_.has("shared::cluster") || insn_.has("local") ||
+                          insn_.has("const") || insn_.has("param") ||
+                          insn_.has("mbarrier::complete_tx::bytes");
     return t.bits == 64 || (t.bits == 32 && is_short);
   }
   // Registers may be wider than what is in memory; floats then go with plain bits only.
@@ -214,6 +225,7 @@ class OperandCheck {
     if (!o.is(Kind::kRegister)) return is_store && is_literal(o, t);
     const Type reg = function_.registers[o.reg].type;
     if (reg.bits == t.bits) return types_agree(t, reg) && !o.is_negated;
+    if (insn_.has("async")) return false;
     if (reg.is_predicate() || reg.bits < t.bits || reg.bits > 64 || o.is_negated) return false;
     return reg.kind == Kind_::kBits || t.kind == Kind_::kBits || (!reg.is_float() && !t.is_float());
   }
@@ -279,6 +291,18 @@ class OperandCheck {
     }
     return true;
   }
+  bool fits_tensor(const Operand& o) const {
+    if (!o.is(Kind::kAddress) || o.elements.size() != 2 || o.value != 0) return false;
+    const Operand& base = o.elements[0];
+    if (base.is(Kind::kRegister) && function_.registers[base.reg].type.bits != 64) return false;
+    const std::vector<Operand>& list = o.elements[1].elements;
+    size_t rank = 0;
+    while (rank < 5 && !insn_.has(std::string(1, static_cast<char>('1' + rank)) + "d")) ++rank;
+    const auto fits = [&](const Operand& x) {
+      return is_register(x, kBits32) || is_literal(x, kBits32);
+    };
+    return list.size() == rank + 1 && std::all_of(list.begin(), list.end(), fits);
+  }
   // Bytes have registers of 16 bits, others of their own size.
   bool fits_element(const Operand& o) const {
     const size_t count = insn_.has("v2") ? 2 : insn_.has("v4") ? 4 : 1;
@@ -293,6 +317,7 @@ class OperandCheck {
   }
   static bool is_special_of(const Operand& o, Type t) {
     const int bits = special_register(o.symbol).bits;
+    if (bits == 1) return t.is_predicate();
     return !t.is_float() && !t.is_predicate() && (t.bits == bits || (bits == 32 && t.bits == 16));
   }
   bool fits_mov(const Operand& o) const {
@@ -360,12 +385,13 @@ std::vector<const Row*> all_rows() {
 
 bool is_destination(const Instruction& insn, size_t operand) {
   if (insn.row == &kBranchIfBelow || insn.row == &kCallHost || insn.row == &kCallDevice ||
-      insn.row == &kCallInPlace || insn.row == &kCallOut || insn.row == &kReturn)
+      insn.row == &kCallTensor || insn.row == &kCallInPlace || insn.row == &kCallOut ||
+      insn.row == &kReturn)
     return false;
-  if (insn.row == &kMatrixProduct) return false;
-  if (insn.row == &kMatrixResult || insn.row == &kAddressOf || insn.row == &kHostResult ||
-      insn.row == &kSetStack || insn.row == &kFrameAddress || insn.row == &kClearRegisters ||
-      insn.row == &kAfterCall)
+  if (insn.row == &kMatrixProduct || insn.row == &kWarpgroupProduct) return false;
+  if (insn.row == &kMatrixResult || insn.row == &kWarpgroupResult || insn.row == &kAddressOf ||
+      insn.row == &kHostResult || insn.row == &kSetStack || insn.row == &kFrameAddress ||
+      insn.row == &kClearRegisters || insn.row == &kAfterCall)
     return operand == 0;
   if (insn.row == &kLoadParamRegister || insn.row == &kStoreParamRegister) return operand == 0;
   if (operand != 0) return false;
@@ -423,8 +449,8 @@ InsnClass class_of(const Instruction& insn) {
                                                       : InsnClass::kIntegerComparison;
     case RowClass::kMemory: {
       if (insn.base == "cp") return InsnClass::kOffChipMemory;
-      const bool is_on_chip =
-          insn.has("shared") || insn.has("shared::cta") || insn.has("param") || insn.has("const");
+      const bool is_on_chip = insn.has("shared") || insn.has("shared::cta") ||
+                              insn.has("shared::cluster") || insn.has("param") || insn.has("const");
       return is_on_chip ? InsnClass::kOnChipMemory : InsnClass::kOffChipMemory;
     }
     case RowClass::kLogical:

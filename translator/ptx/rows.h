@@ -7,16 +7,19 @@
 // Its operands:
 //   d0 s0     destination, source of the first type; d1, s1 of the second
 //   dw sw     the same of twice the first type's width
-//   d32 s32   an integer of 32 bits; s64: of 64
+//   d32 s32   an integer of 32 bits; s16, s64: of 16, of 64
 //   dp dpq sp  a predicate; a predicate or a pair p|q; a predicate, maybe negated
 //   l0 t0     what is loaded, stored: registers may be wider, a vector with v2 and v4
 //   c0 c1     the sides of cvt, whose registers may be wider
 //   m         an address          md mv   what mov takes
-//   dq dm     32 bits, or with a predicate: d|p
+//   dq dm     32 bits, or with a predicate: d|p; de: with a predicate
 //   dv sv     registers in { }, or one
 //   dt tx gv  four results of a texture; [handle, {coordinates}]; a gradient
+//   wa        registers in { }, or a descriptor of 64 bits
+//   tm        [a tensor map, {coordinates}]
 //   dx sx     what a surface's element becomes, or is made of: one register, or those in { }
 //   i         an integer, or a register of 32 bits; lab: a label; any: anything
+//   _         nothing: a sink; 128: that number
 //   ?         those behind it may be left out
 #pragma once
 #include <string>
@@ -82,5 +85,6 @@ const RowList& matrix_rows();
 const RowList& memory_rows();
 const RowList& control_rows();
 const RowList& texture_rows();
+const RowList& warpgroup_rows();
 
 }  // namespace gpusim::ptx

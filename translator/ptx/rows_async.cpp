@@ -97,7 +97,17 @@ void pending_count(Emitter& e, I i) {
 #define GPUSIM_PTX_SHARED "{shared|shared::cta} .b64"
 #define GPUSIM_PTX_ARRIVES "{release|relaxed} {cta|cluster} " GPUSIM_PTX_SHARED
 #define GPUSIM_PTX_WAITS "{acquire|relaxed} {cta|cluster} " GPUSIM_PTX_SHARED
-#define GPUSIM_PTX_BYTES "{relaxed} {cta|cluster} " GPUSIM_PTX_SHARED
+#define GPUSIM_PTX_BYTES "{relaxed} {cta|cluster} {shared|shared::cta|shared::cluster} .b64"
+// In the memory of another CTA: there is no state to give.
+#define GPUSIM_PTX_REMOTE "{release|relaxed} {cluster} (shared::cluster) .b64"
+#define GPUSIM_PTX_TX "(mbarrier::complete_tx::bytes)"
+#define GPUSIM_PTX_RANKS "(1d|2d|3d|4d|5d)"
+#define GPUSIM_PTX_BULK_REDUCE_HEAD \
+  "cp (reduce) (async) (bulk) (global) (shared::cta) (bulk_group) "
+#define GPUSIM_PTX_BULK_REDUCE(what)                                                      \
+  {GPUSIM_PTX_BULK_REDUCE_HEAD what, "m m s32", kMemory, nullptr}, {                      \
+    GPUSIM_PTX_BULK_REDUCE_HEAD "(L2::cache_hint) " what, "m m s32 s64", kMemory, nullptr \
+  }
 
 const RowList& async_rows() {
   using enum RowClass;
@@ -107,6 +117,68 @@ const RowList& async_rows() {
       {"cp (async) (commit_group)", "", kParallel, nothing},
       {"cp (async) (wait_group)", "any", kParallel, nothing},
       {"cp (async) (wait_all)", "", kParallel, nothing},
+      {"cp (async) (bulk) (shared::cluster|shared::cta) (global) " GPUSIM_PTX_TX, "m m s32 m",
+       kMemory, nullptr},
+      {"cp (async) (bulk) (shared::cluster|shared::cta) (global) " GPUSIM_PTX_TX
+       " (L2::cache_hint)",
+       "m m s32 m s64", kMemory, nullptr},
+      {"cp (async) (bulk) (shared::cluster) (global) " GPUSIM_PTX_TX " (multicast::cluster)",
+       "m m s32 m s16", kMemory, nullptr},
+      {"cp (async) (bulk) (shared::cluster) (global) " GPUSIM_PTX_TX
+       " (multicast::cluster) (L2::cache_hint)",
+       "m m s32 m s16 s64", kMemory, nullptr},
+      {"cp (async) (bulk) (shared::cluster) (shared::cta) " GPUSIM_PTX_TX, "m m s32 m", kMemory,
+       nullptr},
+      {"cp (async) (bulk) (global) (shared::cta) (bulk_group)", "m m s32", kMemory, nullptr},
+      {"cp (async) (bulk) (global) (shared::cta) (bulk_group) (L2::cache_hint)", "m m s32 s64",
+       kMemory, nullptr},
+      {"cp (async) (bulk) (prefetch) (L2) (global)", "m s32", kOther, nothing},
+      {"cp (async) (bulk) (prefetch) (L2) (global) (L2::cache_hint)", "m s32 s64", kOther, nothing},
+      {"cp (async) (bulk) (commit_group)", "", kParallel, nothing},
+      {"cp (async) (bulk) (wait_group) {read}", "i", kParallel, nothing},
+      GPUSIM_PTX_BULK_REDUCE("(and|or|xor) .b32|.b64"),
+      GPUSIM_PTX_BULK_REDUCE("(add) .u32|.s32|.u64|.f32|.f64"),
+      GPUSIM_PTX_BULK_REDUCE("(add) (noftz) .f16|.bf16"),
+      GPUSIM_PTX_BULK_REDUCE("(min|max) .u32|.s32|.u64|.s64|.f16|.bf16"),
+      GPUSIM_PTX_BULK_REDUCE("(inc|dec) .u32"),
+      {"cp (reduce) (async) (bulk) (shared::cluster) (shared::cta) " GPUSIM_PTX_TX
+       " (and|or|xor) .b32",
+       "m m s32 m", kMemory, nullptr},
+      {"cp (reduce) (async) (bulk) (shared::cluster) (shared::cta) " GPUSIM_PTX_TX
+       " (add) .u32|.s32|.u64",
+       "m m s32 m", kMemory, nullptr},
+      {"cp (reduce) (async) (bulk) (shared::cluster) (shared::cta) " GPUSIM_PTX_TX
+       " (min|max) .u32|.s32",
+       "m m s32 m", kMemory, nullptr},
+      {"cp (reduce) (async) (bulk) (shared::cluster) (shared::cta) " GPUSIM_PTX_TX
+       " (inc|dec) .u32",
+       "m m s32 m", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_RANKS
+       " (shared::cluster|shared::cta) (global) {tile} " GPUSIM_PTX_TX,
+       "m tm m", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_RANKS
+       " (shared::cluster|shared::cta) (global) {tile} " GPUSIM_PTX_TX " (L2::cache_hint)",
+       "m tm m s64", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_RANKS
+       " (shared::cluster) (global) {tile} " GPUSIM_PTX_TX " (multicast::cluster)",
+       "m tm m s16", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_RANKS
+       " (shared::cluster) (global) {tile} " GPUSIM_PTX_TX " (multicast::cluster) (L2::cache_hint)",
+       "m tm m s16 s64", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_RANKS " (global) (shared::cta) {tile} (bulk_group)",
+       "tm m", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_RANKS
+       " (global) (shared::cta) {tile} (bulk_group) (L2::cache_hint)",
+       "tm m s64", kMemory, nullptr},
+      {"cp (reduce) (async) (bulk) (tensor) " GPUSIM_PTX_RANKS
+       " (global) (shared::cta) (add|min|max|inc|dec|and|or|xor) {tile} (bulk_group)",
+       "tm m", kMemory, nullptr},
+      {"cp (reduce) (async) (bulk) (tensor) " GPUSIM_PTX_RANKS
+       " (global) (shared::cta) (add|min|max|inc|dec|and|or|xor) {tile} (bulk_group) "
+       "(L2::cache_hint)",
+       "tm m s64", kMemory, nullptr},
+      {"cp (async) (bulk) (prefetch) (tensor) " GPUSIM_PTX_RANKS " (L2) (global) {tile}", "tm",
+       kOther, nothing},
       // Copies have ended: nothing is still to arrive, or the thread arrives.
       {"cp (async) (mbarrier) (arrive) " GPUSIM_PTX_SHARED, "m", kParallel, nothing},
       {"cp (async) (mbarrier) (arrive) (noinc) " GPUSIM_PTX_SHARED, "m", kParallel, nullptr},
@@ -117,6 +189,20 @@ const RowList& async_rows() {
        kParallel, nullptr},
       {"mbarrier (arrive|arrive_drop) (expect_tx) " GPUSIM_PTX_ARRIVES, "d0 m s32", kParallel,
        nullptr},
+      {"mbarrier (arrive|arrive_drop) " GPUSIM_PTX_REMOTE, "_ m ? s32", kParallel, nullptr},
+      {"mbarrier (arrive|arrive_drop) (expect_tx) " GPUSIM_PTX_REMOTE, "_ m s32", kParallel,
+       nullptr},
+      {"st (async) {weak} " GPUSIM_PTX_TX
+       " {shared::cluster} {v2|v4} .b32|.b64|.u32|.u64|.s32|.s64|.f32|.f64",
+       "m t0 m", kMemory, nullptr},
+      {"red (async) (relaxed) (cluster) " GPUSIM_PTX_TX " {shared::cluster} (inc|dec) .u32",
+       "m s0 m", kParallel, nullptr},
+      {"red (async) (relaxed) (cluster) " GPUSIM_PTX_TX " {shared::cluster} (min|max) .u32|.s32",
+       "m s0 m", kParallel, nullptr},
+      {"red (async) (relaxed) (cluster) " GPUSIM_PTX_TX " {shared::cluster} (add) .u32|.s32|.u64",
+       "m s0 m", kParallel, nullptr},
+      {"red (async) (relaxed) (cluster) " GPUSIM_PTX_TX " {shared::cluster} (and|or|xor) .b32",
+       "m s0 m", kParallel, nullptr},
       {"mbarrier (expect_tx|complete_tx) " GPUSIM_PTX_BYTES, "m s32", kParallel, nullptr},
       {"mbarrier (test_wait) " GPUSIM_PTX_WAITS, "dp m s0", kParallel, wait},
       {"mbarrier (test_wait) (parity) " GPUSIM_PTX_WAITS, "dp m s32", kParallel, wait},

@@ -3,7 +3,9 @@
 #include "device_sim/uir/warp.h"
 #include "translator/ptx/emitter.h"
 #include "translator/ptx/kernel.h"
+#include "translator/ptx/memory_map.h"
 #include "translator/ptx/rows.h"
+#include "translator/ptx/rows_common.h"
 #include "translator/ptx/rows_internal.h"
 
 namespace gpusim::ptx {
@@ -12,6 +14,7 @@ namespace {
 using I = const Instruction&;
 
 constexpr Type kB32{Kind::kBits, 32};
+constexpr uint8_t kEqual32 = compare_kind(CompareRelation::kEqual, true);
 
 void branch(Emitter& e, I i) {
   const uint64_t target = e.label_pc(i.operands[0].symbol);
@@ -48,15 +51,18 @@ void call_host(Emitter& e, I i) {
     e.b.mov(static_cast<Slot>(kCallSlots + k - 1), e.reg(i.operands[k]));
   host_call(e, static_cast<HostCall>(i.operands[0].value));
 }
-// operands[0]: the DeviceCall, then the words that the host reads.
-void call_device(Emitter& e, I i) {
-  const uint64_t room = e.place_of({.kind = Operand::Kind::kSymbol, .symbol = "@call"}).address;
+// operands[0]: what to do, then the words that the host reads in that room.
+void call_with_room(Emitter& e, I i, const char* room_name, HostCall call) {
+  const uint64_t room = e.place_of({.kind = Operand::Kind::kSymbol, .symbol = room_name}).address;
   for (size_t k = 1; k < i.operands.size(); ++k)
-    e.b.emit(Op::st64, e.reg(i.operands[k]), kZeroSlot, 0, 0, room + 8 * (k - 1));
+    e.b.emit(Op::st64, e.src(i.operands[k], Type{Kind::kBits, 64}), kZeroSlot, 0, 0,
+             room + 8 * (k - 1));
   e.b.konst(kCallSlots, room);
   e.b.konst(kCallSlots + 1, i.operands[0].value);
-  host_call(e, HostCall::kDevice);
+  host_call(e, call);
 }
+void call_device(Emitter& e, I i) { call_with_room(e, i, "@call", HostCall::kDevice); }
+void call_tensor(Emitter& e, I i) { call_with_room(e, i, "@tensor", HostCall::kTensor); }
 void host_result(Emitter& e, I i) { e.b.mov(e.dst(i.operands[0]), kCallSlots); }
 
 // --- barriers of the CTA
@@ -111,8 +117,6 @@ void barrier_reduce(Emitter& e, I i) {
            static_cast<uint8_t>(what));
 }
 
-// --- operations of warps
-
 void set_mask(Emitter& e, const Operand& mask, WarpFields& f, Slot& c) {
   if (const auto known = e.constant(mask, kB32)) {
     f.mask = static_cast<uint32_t>(*known);
@@ -122,6 +126,65 @@ void set_mask(Emitter& e, const Operand& mask, WarpFields& f, Slot& c) {
     c = e.reg(mask);
   }
 }
+
+void cluster_barrier(Emitter& e, I i) {
+  const CtaSync what = i.has("arrive") ? CtaSync::kClusterArrive : CtaSync::kClusterWait;
+  e.b.emit(Op::cta_sync, 0, 0, 0, 0, BarrierFields{}.pack(), static_cast<uint8_t>(what));
+}
+
+// --- addresses in clusters (memory_map.h). A CTA has one address for each byte of its own shared
+// memory, that which shared::cta has.
+
+Slot own_rank(Emitter& e) {
+  const Slot rank = e.temp();
+  e.b.ubfx(rank, special_slot(Special::kClusterCtaidZRank), ones(32), 32);
+  return rank;
+}
+
+// Of a, a register of the instruction's type or a variable.
+Slot address_in_cluster(Emitter& e, const Operand& a, Type t) {
+  if (a.is(Operand::Kind::kSymbol)) return e.konst(e.place_of(a).address);
+  return e.src(a, t);
+}
+
+// mapa d, a, rank
+void map_address(Emitter& e, I i) {
+  const Slot a = address_in_cluster(e, i.operands[1], i.type());
+  const Slot rank = e.src(i.operands[2], kB32), offset = e.temp(), own = e.temp(), there = e.temp();
+  const Slot is_own = own_rank(e);
+  e.b.andi64(offset, a, kClusterCtaBytes - 1);
+  e.b.addi64(own, offset, kCtaBase);
+  e.b.add_lsl64(there, offset, rank, kClusterShift);
+  e.b.addi64(there, there, kClusterBase);
+  e.b.sel_cmp(there, own, there, rank, is_own, kEqual32);
+  e.zero_extend(e.dst(i.operands[0]), there, i.type().bits);
+}
+
+// getctarank d, a
+void rank_of_address(Emitter& e, I i) {
+  const Slot a = address_in_cluster(e, i.operands[1], i.type());
+  const Slot own = own_rank(e), there = e.temp();
+  e.b.addi64(there, a, 0 - kClusterBase);
+  e.b.lsri64(there, there, kClusterShift);
+  e.b.sel_cmpi(there, there, own, there, kMostClusterCtas, kBelow64);
+  e.b.mov(e.dst(i.operands[0]), there);
+}
+
+// elect.sync d|p, mask
+void elect(Emitter& e, I i) {
+  WarpFields f;
+  Slot c = kZeroSlot;
+  set_mask(e, i.operands[1], f, c);
+  const Slot leader = e.temp();
+  e.b.emit(Op::warp, leader, kZeroSlot, kZeroSlot, c, f.pack(),
+           static_cast<uint8_t>(WarpOp::kElect));
+  const Operand &d = i.operands[0].elements[0], &p = i.operands[0].elements[1];
+  if (!e.is_sink(p))
+    e.b.sel_cmp(e.dst(p), kOneSlot, kZeroSlot, leader, special_slot(Special::kLaneid), kEqual64);
+  if (!e.is_sink(d)) e.b.mov(e.dst(d), leader);
+}
+
+// --- operations of warps
 
 void warp_barrier(Emitter& e, I i) {
   WarpFields f;
@@ -224,8 +287,11 @@ void active_mask(Emitter& e, I i) {
 }  // namespace
 
 const Row kCallInPlace = {"call", "", RowClass::kControl, nothing};
+const Row kMemoryInPlace = {"cp", "", RowClass::kMemory, nothing};
+const Row kParallelInPlace = {"mbarrier", "", RowClass::kParallel, nothing};
 const Row kCallHost = {"call", "", RowClass::kControl, call_host};
 const Row kCallDevice = {"call", "", RowClass::kControl, call_device};
+const Row kCallTensor = {"cp", "", RowClass::kControl, call_tensor};
 const Row kBranchIfBelow = {"brx", "", RowClass::kControl, branch_if_below};
 const Row kHostResult = {"call", "", RowClass::kControl, host_result};
 
@@ -249,6 +315,14 @@ const RowList& control_rows() {
       {"barrier {cta} (arrive) {aligned}", "i i", kParallel, barrier},
       {"barrier {cta} (red) (popc) {aligned} .u32", "d0 i sp", kParallel, barrier_reduce},
       {"barrier {cta} (red) (and|or) {aligned} .pred", "d0 i sp", kParallel, barrier_reduce},
+      {"barrier (cluster) (arrive) {release|relaxed} {aligned}", "", kParallel, cluster_barrier},
+      {"barrier (cluster) (wait) {acquire} {aligned}", "", kParallel, cluster_barrier},
+      {"mapa {shared::cluster} .u32|.u64", "d0 mv s32", kOther, map_address},
+      {"getctarank {shared::cluster} .u32|.u64", "d32 mv", kOther, rank_of_address},
+      {"elect (sync)", "de s32", kParallel, elect},
+      // Grids follow each other, and registers are there for all.
+      {"griddepcontrol (launch_dependents|wait)", "", kOther, nothing},
+      {"setmaxnreg (inc|dec) (sync) (aligned) .u32", "i", kOther, nothing},
       {"bar (warp) (sync)", "s32", kParallel, warp_barrier},
       {"shfl (sync) (up|down|bfly|idx) .b32", "dq s0 s0 s0 s32", kParallel, shuffle},
       {"vote (sync) (all|any|uni) .pred", "d0 sp s32", kParallel, vote},

@@ -132,11 +132,13 @@ void isspacep(Emitter& e, I i) {
   };
   if (i.has("shared") || i.has("shared::cta")) {
     within(truth, kCtaBase, kMostCtaBytes);
+  } else if (i.has("shared::cluster")) {
+    within(truth, kCtaBase, kSharedEnd - kCtaBase);
   } else if (i.has("local")) {
     within(truth, kLocalWindowBase, kMostLocalBytes);
   } else if (i.has("global")) {
     const Slot other = e.temp();
-    within(truth, kCtaBase, kMostCtaBytes);
+    within(truth, kCtaBase, kSharedEnd - kCtaBase);
     within(other, kLocalWindowBase, kMostLocalBytes);
     e.b.or64(truth, truth, other);
     e.b.xori64(truth, truth, 1);
@@ -309,9 +311,11 @@ const RowList& convert_rows() {
   static const RowList rows = {
       {"mov .b128", "md mv", kLogical, mov_wide},
       {"mov .pred|.b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64", "md mv", kLogical, mov},
-      {"cvta (global|shared|shared::cta|local|const|param) .u64", "d0 any", kOther, cvta},
-      {"cvta (to) (global|shared|shared::cta|local|const|param) .u64", "d0 s0", kOther, cvta},
-      {"isspacep (global|shared|shared::cta|local)", "dp any", kOther, isspacep},
+      {"cvta (global|shared|shared::cta|shared::cluster|local|const|param) .u64", "d0 any", kOther,
+       cvta},
+      {"cvta (to) (global|shared|shared::cta|shared::cluster|local|const|param) .u64", "d0 s0",
+       kOther, cvta},
+      {"isspacep (global|shared|shared::cta|shared::cluster|local)", "dp any", kOther, isspacep},
       {"cvt {sat} .u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64 .u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64",
        "c0 c1", kLogical, cvt},
       {"cvt (rn|rz|rm|rp) {sat} {ftz} .f32 .u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64", "c0 c1",

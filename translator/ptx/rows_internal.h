@@ -8,6 +8,10 @@ namespace gpusim::ptx {
 extern const Row kLoadParamRegister, kStoreParamRegister;
 // Accesses to spilled registers (spill.h).
 extern const Row kLoadSpilled, kStoreSpilled;
+// Parts of st.async and red.async.
+extern const Row kStoreNow, kReduceNow;
+// What stands for an instruction that others do: of its class.
+extern const Row kMemoryInPlace, kParallelInPlace;
 // The generic address that an operand names.
 extern const Row kAddressOf;
 // call: nothing is left to do (of brx.idx likewise); the functions of the run-time that the host
@@ -15,9 +19,12 @@ extern const Row kAddressOf;
 extern const Row kCallInPlace, kCallHost, kHostResult;
 // A function of the runtime on the device (device_call.h): its number, the pieces of its arguments.
 extern const Row kCallDevice;
+// A copy of a tensor's box: a TensorOp (tensor_op.h), then the words that the host reads.
+extern const Row kCallTensor;
 // Calls that stay calls (frames.h). Operands: see rows_calls.cpp.
 // A product of matrices: what the warp hands over, and what it gets.
 extern const Row kMatrixProduct, kMatrixResult;
+extern const Row kWarpgroupProduct, kWarpgroupResult;
 extern const Row kBranchIfBelow;  // label, register, number: a part of brx.idx
 extern const Row kSetStack, kFrameAddress, kClearRegisters, kCallOut, kAfterCall, kReturn;
 

@@ -230,43 +230,73 @@ void store(Emitter& e, I i) {
   }
 }
 
-// ldmatrix: lanes 8 n to 8 n + 7 have the addresses of the rows of matrix n.
+// ldmatrix, stmatrix: lanes 8 n to 8 n + 7 have the addresses of the rows of matrix n.
+class RowsByLanes {
+ public:
+  // Of `registers`, one for each matrix.
+  RowsByLanes(Emitter& e, I i, const Operand& registers, const Operand& address)
+      : e_(e), list_(registers_of(registers)), own_(e.temp()), source_(e.temp()) {
+    const size_t wanted = i.has("x4") ? 4 : i.has("x2") ? 2 : 1;
+    if (list_.size() != wanted)
+      e.unsupported(i, fmt::format("there are {} registers, not {}", wanted, list_.size()));
+    const MemoryPlace place = e.address(address, Space::kShared);
+    e.b.addi64(own_, place.base, place.offset);
+    e.b.lsri64(group = e.temp(), special_slot(Special::kLaneid), 2);
+    e.b.andi64(member = e.temp(), special_slot(Special::kLaneid), 3);
+    if (i.has("trans")) e.b.lsli64(member, member, 1);
+  }
+  const std::vector<Operand>& list() const { return list_; }
+  // row: where lane `lane` + more has its row, and element `column` of 1 << shift bytes in it.
+  void find(Slot row, Slot lane, uint64_t more, Slot column, uint8_t shift) {
+    constexpr uint64_t kClamp = uint64_t{0x1f} << 32;
+    WarpFields f;
+    f.lane_in_slot = f.clamp_in_slot = true;
+    e_.b.addi64(source_, lane, more + kClamp);
+    e_.b.emit(Op::warp, row, own_, source_, kZeroSlot, f.pack(),
+              static_cast<uint8_t>(WarpOp::kShuffleIdx));
+    e_.b.add_lsl64(row, row, column, shift);
+  }
+  Slot group, member;  // of the lane; transposed: the member's first row
+
+ private:
+  Emitter& e_;
+  std::vector<Operand> list_;
+  Slot own_, source_;
+};
+
 void load_rows(Emitter& e, I i) {
-  const std::vector<Operand> list = registers_of(i.operands[0]);
-  const size_t wanted = i.has("x4") ? 4 : i.has("x2") ? 2 : 1;
-  if (list.size() != wanted)
-    e.unsupported(i, fmt::format("there are {} registers, not {}", wanted, list.size()));
-  const MemoryPlace place = e.address(i.operands[1], Space::kShared);
-  const Slot own = e.temp(), group = e.temp(), member = e.temp(), source = e.temp(), row = e.temp(),
-             high = e.temp();
-  e.b.addi64(own, place.base, place.offset);
-  e.b.lsri64(group, special_slot(Special::kLaneid), 2);
-  e.b.andi64(member, special_slot(Special::kLaneid), 3);
-  const bool is_transposed = i.has("trans");
-  WarpFields f;
-  f.lane_in_slot = f.clamp_in_slot = true;
-  constexpr uint64_t kClamp = uint64_t{0x1f} << 32;
-  const auto row_of = [&](Slot lane, uint64_t more) {
-    e.b.addi64(source, lane, more + kClamp);
-    e.b.emit(Op::warp, row, own, source, kZeroSlot, f.pack(),
-             static_cast<uint8_t>(WarpOp::kShuffleIdx));
-  };
-  for (size_t n = 0; n < wanted; ++n) {
-    const Slot d = e.dst(list[n]);
-    if (!is_transposed) {
-      row_of(group, 8 * n);
-      e.b.add_lsl64(row, row, member, 2);
+  RowsByLanes rows(e, i, i.operands[0], i.operands[1]);
+  const Slot row = e.temp(), high = e.temp();
+  for (size_t n = 0; n < rows.list().size(); ++n) {
+    const Slot d = e.dst(rows.list()[n]);
+    if (!i.has("trans")) {
+      rows.find(row, rows.group, 8 * n, rows.member, 2);
       e.b.emit(Op::ldu32, d, row, 0, 0, 0);
       continue;
     }
-    if (n == 0) e.b.lsli64(member, member, 1);
-    row_of(member, 8 * n + 1);
-    e.b.add_lsl64(row, row, group, 1);
+    rows.find(row, rows.member, 8 * n + 1, rows.group, 1);
     e.b.emit(Op::ldu16, high, row, 0, 0, 0);
-    row_of(member, 8 * n);
-    e.b.add_lsl64(row, row, group, 1);
+    rows.find(row, rows.member, 8 * n, rows.group, 1);
     e.b.emit(Op::ldu16, row, row, 0, 0, 0);
     e.b.add_lsl64(d, row, high, 16);
+  }
+}
+
+void store_rows(Emitter& e, I i) {
+  RowsByLanes rows(e, i, i.operands[1], i.operands[0]);
+  const Slot row = e.temp(), high = e.temp();
+  for (size_t n = 0; n < rows.list().size(); ++n) {
+    const Slot s = e.src(rows.list()[n], kB32);
+    if (!i.has("trans")) {
+      rows.find(row, rows.group, 8 * n, rows.member, 2);
+      e.b.emit(Op::st32, s, row, 0, 0, 0);
+      continue;
+    }
+    rows.find(row, rows.member, 8 * n, rows.group, 1);
+    e.b.emit(Op::st16, s, row, 0, 0, 0);
+    rows.find(row, rows.member, 8 * n + 1, rows.group, 1);
+    e.b.ubfx(high, s, 0xffff, 16);
+    e.b.emit(Op::st16, high, row, 0, 0, 0);
   }
 }
 
@@ -330,6 +360,8 @@ const RowList& matrix_rows() {
        "m sv ? s32", kMemory, store},
       {"ldmatrix " GPUSIM_PTX_ALIGNED "(m8n8) (x1|x2|x4) {trans} {shared|shared::cta} .b16", "dv m",
        kMemory, load_rows},
+      {"stmatrix " GPUSIM_PTX_ALIGNED "(m8n8) (x1|x2|x4) {trans} {shared|shared::cta} .b16", "m sv",
+       kMemory, store_rows},
   };
   return rows;
 }

@@ -11,7 +11,7 @@ using I = const Instruction&;
 
 Space space_of(I i) {
   if (i.has("global")) return Space::kGlobal;
-  if (i.has("shared") || i.has("shared::cta")) return Space::kShared;
+  if (i.has("shared") || i.has("shared::cta") || i.has("shared::cluster")) return Space::kShared;
   if (i.has("const")) return Space::kConst;
   if (i.has("local")) return Space::kLocal;
   if (i.has("param") || i.has("param::entry") || i.has("param::func")) return Space::kParam;
@@ -190,7 +190,7 @@ void nothing(Emitter&, I) {}
 // Common parts of rows.
 #define GPUSIM_PTX_SEM "{relaxed|acquire|release|acq_rel} {cta|cluster|gpu|sys}"
 #define GPUSIM_PTX_RED_SEM "{relaxed|release} {cta|cluster|gpu|sys}"
-#define GPUSIM_PTX_SPACE "{global|shared|shared::cta}"
+#define GPUSIM_PTX_SPACE "{global|shared|shared::cta|shared::cluster}"
 #define GPUSIM_PTX_DATA ".b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64"
 
 }  // namespace
@@ -198,31 +198,35 @@ void nothing(Emitter&, I) {}
 const Row kLoadParamRegister = {"ld", "", RowClass::kMemory, load_param};
 const Row kLoadSpilled = {"ld", "l0 m", RowClass::kMemory, load};
 const Row kStoreSpilled = {"st", "m t0", RowClass::kMemory, store};
+const Row kStoreNow = {"st", "m t0", RowClass::kMemory, store};
+const Row kReduceNow = {"red", "m s0", RowClass::kParallel, atomic};
 const Row kAddressOf = {"mov", "", RowClass::kMemory, address_of};
 const Row kStoreParamRegister = {"st", "", RowClass::kMemory, store_param};
 
 const RowList& memory_rows() {
   using enum RowClass;
   static const RowList rows = {
-      {"ld {global|shared|shared::cta|const|local|param|param::entry|param::func} {ca|cg|cs|lu|cv} "
+      {"ld {global|shared|shared::cta|shared::cluster|const|local|param|param::entry|param::func} "
+       "{ca|cg|cs|lu|cv} {v2|v4} " GPUSIM_PTX_DATA,
+       "l0 m", kMemory, load},
+      {"ld {global|shared|shared::cta|shared::cluster|const|local} {ca|cg|cs|lu|cv} .b128", "d0 m",
+       kMemory, load_wide},
+      {"st {global|shared|shared::cta|shared::cluster|local} {wb|cg|cs|wt} .b128", "m s0", kMemory,
+       store_wide},
+      {"ld (global) {ca|cg|cs} (nc) {v2|v4} " GPUSIM_PTX_DATA, "l0 m", kMemory, load},
+      {"ld (volatile) {global|shared|shared::cta|shared::cluster|const|local} "
        "{v2|v4} " GPUSIM_PTX_DATA,
        "l0 m", kMemory, load},
-      {"ld {global|shared|shared::cta|const|local} {ca|cg|cs|lu|cv} .b128", "d0 m", kMemory,
-       load_wide},
-      {"st {global|shared|shared::cta|local} {wb|cg|cs|wt} .b128", "m s0", kMemory, store_wide},
-      {"ld (global) {ca|cg|cs} (nc) {v2|v4} " GPUSIM_PTX_DATA, "l0 m", kMemory, load},
-      {"ld (volatile) {global|shared|shared::cta|const|local} {v2|v4} " GPUSIM_PTX_DATA, "l0 m",
-       kMemory, load},
-      {"ld (relaxed|acquire) (cta|gpu|sys|cluster) {global|shared|shared::cta} "
+      {"ld (relaxed|acquire) (cta|gpu|sys|cluster) {global|shared|shared::cta|shared::cluster} "
        "{v2|v4} " GPUSIM_PTX_DATA,
        "l0 m", kMemory, load},
       {"ldu {global} {v2|v4} " GPUSIM_PTX_DATA, "l0 m", kMemory, load},
-      {"st {global|shared|shared::cta|local|param|param::func} {wb|cg|cs|wt} "
+      {"st {global|shared|shared::cta|shared::cluster|local|param|param::func} {wb|cg|cs|wt} "
        "{v2|v4} " GPUSIM_PTX_DATA,
        "m t0", kMemory, store},
-      {"st (volatile) {global|shared|shared::cta|local} {v2|v4} " GPUSIM_PTX_DATA, "m t0", kMemory,
-       store},
-      {"st (relaxed|release) (cta|gpu|sys|cluster) {global|shared|shared::cta} "
+      {"st (volatile) {global|shared|shared::cta|shared::cluster|local} {v2|v4} " GPUSIM_PTX_DATA,
+       "m t0", kMemory, store},
+      {"st (relaxed|release) (cta|gpu|sys|cluster) {global|shared|shared::cta|shared::cluster} "
        "{v2|v4} " GPUSIM_PTX_DATA,
        "m t0", kMemory, store},
       {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (add) .u32|.s32|.u64", "d0 m s0", kParallel,
@@ -252,8 +256,21 @@ const RowList& memory_rows() {
        kParallel, atomic},
       {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (inc|dec) .u32", "m s0", kParallel, atomic},
       {"membar (cta|gl|sys)", "", kParallel, fence},
-      {"fence {sc|acq_rel} (cta|cluster|gpu|sys)", "", kParallel, fence},
+      {"fence {sc|acq_rel|acquire|release} (cta|cluster|gpu|sys)", "", kParallel, fence},
+      {"fence (acquire) (sync_restrict::shared::cluster) (cluster)", "", kParallel, fence},
+      {"fence (release) (sync_restrict::shared::cta) (cluster)", "", kParallel, fence},
+      {"fence (mbarrier_init) (release) (cluster)", "", kParallel, fence},
+      {"fence (proxy) (alias|async)", "", kParallel, fence},
+      {"fence (proxy) (async) (global|shared::cta|shared::cluster)", "", kParallel, fence},
+      {"fence (proxy) (async::generic) (acquire) (sync_restrict::shared::cluster) (cluster)", "",
+       kParallel, fence},
+      {"fence (proxy) (async::generic) (release) (sync_restrict::shared::cta) (cluster)", "",
+       kParallel, fence},
+      {"fence (proxy) (tensormap::generic) (release) (cta|cluster|gpu|sys)", "", kParallel, fence},
+      {"fence (proxy) (tensormap::generic) (acquire) (cta|cluster|gpu|sys)", "m 128", kParallel,
+       fence},
       {"prefetch {global|local} (L1|L2)", "m", kOther, nothing},
+      {"prefetch {param|const} (tensormap)", "m", kOther, nothing},
       {"prefetchu (L1)", "m", kOther, nothing},
   };
   return rows;

@@ -27,18 +27,18 @@ inline constexpr Slot kSpecialSlots = 10;
 constexpr Slot special_slot(Special s) {
   return static_cast<Slot>(kSpecialSlots + static_cast<int>(s));
 }
-static_assert(kSpecialSlots + static_cast<int>(Special::kCount) <= 42);
+static_assert(kSpecialSlots + static_cast<int>(Special::kCount) <= 49);
 
 // The address of the launch's parameters.
-inline constexpr Slot kParamBase = 42;
+inline constexpr Slot kParamBase = 49;
 // Arguments and result of what the host does for a thread.
-inline constexpr Slot kCallSlots = 43;
+inline constexpr Slot kCallSlots = 50;
 inline constexpr int kCallSlotCount = 4;
 // CC.CF: 0 or 1.
-inline constexpr Slot kCarrySlot = 47;
-inline constexpr Slot kFirstTemp = 48;
+inline constexpr Slot kCarrySlot = 54;
+inline constexpr Slot kFirstTemp = 55;
 inline constexpr int kTempCount = 16;
-inline constexpr Slot kFirstRegister = 64;
+inline constexpr Slot kFirstRegister = 71;
 inline constexpr int kMostRegisters = 256 - kFirstRegister;
 // Constants have what registers leave, but not more than these.
 inline constexpr int kMostConstants = 32;

@@ -43,6 +43,21 @@ SpecialRegister special_register(std::string_view name) {
       {"%globaltimer_hi", {kClock, 32, true}},
       {"%envreg1", {kWorkspace, 32, true}},
       {"%envreg2", {kWorkspace}},
+      {"%cluster_ctaid.x", {kClusterCtaidXY}},
+      {"%cluster_ctaid.y", {kClusterCtaidXY, 32, true}},
+      {"%cluster_ctaid.z", {kClusterCtaidZRank}},
+      {"%cluster_ctarank", {kClusterCtaidZRank, 32, true}},
+      {"%cluster_nctaid.x", {kClusterNctaidXY}},
+      {"%cluster_nctaid.y", {kClusterNctaidXY, 32, true}},
+      {"%cluster_nctaid.z", {kClusterNctaidZCount}},
+      {"%cluster_nctarank", {kClusterNctaidZCount, 32, true}},
+      {"%clusterid.x", {kClusteridXY}},
+      {"%clusterid.y", {kClusteridXY, 32, true}},
+      {"%clusterid.z", {kClusteridZExplicit}},
+      {"%is_explicit_cluster", {kClusteridZExplicit, 1, true}},
+      {"%nclusterid.x", {kNclusteridXY}},
+      {"%nclusterid.y", {kNclusteridXY, 32, true}},
+      {"%nclusterid.z", {kNclusteridZ}},
   };
   for (const auto& [text, found] : kAll)
     if (text == name) return found;

@@ -37,12 +37,21 @@ enum class Special : uint8_t {
   kReservedShared,
   kClock,      // instructions of the thread, from the launch's beginning in the device's time on
   kWorkspace,  // address of what the CTAs of a cooperative grid share; 0: of no such grid
+  // Of clusters, two in a slot: the second in the upper half.
+  kClusterCtaidXY,
+  kClusterCtaidZRank,
+  kClusterNctaidXY,
+  kClusterNctaidZCount,
+  kClusteridXY,
+  kClusteridZExplicit,
+  kNclusteridXY,
+  kNclusteridZ,
   kCount,
 };
 
 struct SpecialRegister {
   Special what = Special::kNone;
-  int bits = 32;
+  int bits = 32;         // 1: a predicate
   bool is_high = false;  // the upper 32 bits of its slot
 };
 

@@ -17,6 +17,8 @@
 #include "translator/ptx/rows.h"
 #include "translator/ptx/rows_internal.h"
 #include "translator/ptx/spill.h"
+#include "translator/ptx/tensor_op.h"
+#include "translator/ptx/warpgroup_op.h"
 
 namespace gpusim::ptx {
 namespace {
@@ -48,6 +50,9 @@ class KernelTranslator {
     }
     std::copy_n(kernel.max_threads, 3, out_.max_threads);
     std::copy_n(kernel.required_threads, 3, out_.required_threads);
+    std::copy_n(kernel.cluster, 3, out_.cluster);
+    out_.max_cluster_rank = kernel.max_cluster_rank;
+    out_.is_explicit_cluster = kernel.is_explicit_cluster;
     lay_out(kernel, shared);
     for (const Instruction& i : f_.body)
       for (const Operand& o : i.operands)
@@ -146,13 +151,27 @@ class KernelTranslator {
       places_["@call"] = {Space::kLocal, kLocalWindowBase + local};
       local += kDeviceCallBytes;
     }
+    const auto is_tensor = [](const Instruction& i) { return i.row == &kCallTensor; };
+    if (std::any_of(f_.body.begin(), f_.body.end(), is_tensor)) {
+      local = align_up(local, 16);
+      places_["@tensor"] = {Space::kLocal, kLocalWindowBase + local};
+      local += kTensorRoomBytes;
+    }
+    const auto is_of_group = [](const Instruction& i) { return i.row == &kWarpgroupProduct; };
+    if (std::any_of(f_.body.begin(), f_.body.end(), is_of_group)) {
+      local = align_up(local, 16);
+      places_["@warpgroup"] = {Space::kLocal, kLocalWindowBase + local};
+      local += kGroupRoomBytes;
+    }
     if (whole_.has_stack) {
       out_.has_stack = true;
       local = align_up(local, 16);
       places_["@stack"] = {Space::kLocal, kLocalWindowBase + local};
     }
     out_.static_shared_bytes = static_cast<uint32_t>(shared - kReservedSharedBytes);
-    shared = align_up(shared, kDynamicSharedAlign);
+    uint32_t align = kDynamicSharedAlign;
+    for (const Variable* v : dynamic) align = std::max(align, v->align);
+    shared = align_up(shared, align);
     for (const Variable* v : dynamic) {
       places_[v->name] = {Space::kShared, kCtaBase + shared};
       out_.shared_variables.push_back({v->name, static_cast<uint32_t>(shared), 0});
@@ -169,8 +188,8 @@ class KernelTranslator {
   static bool ends_block(const Instruction& insn) {
     return is_branch(insn) || insn.base == "ret" || insn.base == "exit" || insn.base == "trap" ||
            insn.base == "nanosleep" || insn.has("try_wait") || insn.row == &kCallHost ||
-           insn.row == &kCallDevice || insn.row == &kCallOut || insn.row == &kMatrixProduct ||
-           insn.more_units != 0;
+           insn.row == &kCallDevice || insn.row == &kCallTensor || insn.row == &kCallOut ||
+           insn.row == &kMatrixProduct || insn.row == &kWarpgroupProduct || insn.more_units != 0;
   }
   // What a false guard keeps from happening needs a branch around it. Other instructions choose
   // between their result and what was there.
@@ -276,11 +295,17 @@ class KernelTranslator {
       if (f_.body[i].counts) insn_at[unit_of_[i]] = i;
     for (const Block& b : out_.module.blocks) {
       std::vector<StaticInstruction> list;
+      size_t unit = (b.pc - kCodeBase) / kCodeUnit;
       for (uint32_t k = 0; k < b.insn_count; ++k) {
-        const Instruction& insn = f_.body[insn_at[(b.pc - kCodeBase) / kCodeUnit + k]];
+        const Instruction& insn = f_.body[insn_at[unit + k]];
         list.push_back({insn.opcode, insn.line, insn.location});
       }
       out_.instructions.push_back(std::move(list));
+      while (unit > 0 && insn_at[unit] == ~0u) --unit;
+      out_.part_of.emplace_back();
+      if (insn_at[unit] == ~0u) continue;
+      const Instruction& insn = f_.body[insn_at[unit]];
+      out_.part_of.back() = {insn.opcode, insn.line, insn.location};
     }
   }
 

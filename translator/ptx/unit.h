@@ -115,6 +115,9 @@ struct Function {
   std::string trouble{};  // the first thing in the body that is not supported, with its place
   uint32_t max_threads[3] = {0, 0, 0};       // .maxntid; 0: not given
   uint32_t required_threads[3] = {0, 0, 0};  // .reqntid
+  uint32_t cluster[3] = {0, 0, 0};           // .reqnctapercluster
+  uint32_t max_cluster_rank = 0;             // .maxclusterrank
+  bool is_explicit_cluster = false;
 };
 
 struct Unit {

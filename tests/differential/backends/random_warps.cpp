@@ -9,8 +9,8 @@ namespace gpusim::difftest {
 namespace {
 
 constexpr uint64_t kLinear = 0x10000, kLinearBytes = 0x20000, kWindow = 0x200000,
-                   kShared = 0xf0000000, kSharedBytes = 0x4000;
-constexpr uint32_t kDeepest = 3;
+                   kShared = 0xf0000000, kSharedBytes = 0x4000, kCluster = 0xf1000000;
+constexpr uint32_t kDeepest = 3, kClusterShift = 16;
 
 // Slots. Members of a construct share a mask, which each of them has in kMask.
 enum Names : Slot {
@@ -89,6 +89,7 @@ class Generator {
     const uint32_t threads =
         rng_.pick({1u, 9u, 32u, 32u, 40u, 64u, 64u, 64u, 96u, 128u, 130u, 256u});
     const uint32_t places = rng_.pick({1u, 1u, 2u, 3u});
+    cluster_ctas_ = rng_.coin() ? places : 1;
     const auto again = a_.new_label();
     a_.place(again);
     emit_body(3 + rng_.below(10), 0);
@@ -102,6 +103,9 @@ class Generator {
     c.config.cta_threads = threads;
     c.config.cta_base = kShared;
     c.config.cta_bytes = kSharedBytes;
+    c.config.cluster_ctas = cluster_ctas_;
+    c.config.cluster_base = kCluster;
+    c.config.cluster_shift = kClusterShift;
     c.config.memory_model = MemoryModel::kPrivate;
     c.config.linear_base = kLinear;
     c.config.linear_size = kLinearBytes;
@@ -165,7 +169,9 @@ class Generator {
       case 6:
         return emit_exchange(depth);
       case 7:
-        return depth == 0 ? emit_cta_exchange() : emit_value();
+        return depth != 0        ? emit_value()
+               : rng_.once_in(3) ? emit_cluster_exchange()
+                                 : emit_cta_exchange();
       case 8:
         return emit_memory();
       case 9:
@@ -269,6 +275,35 @@ class Generator {
     a_.emit(barrier());
   }
 
+  static Uop cluster_barrier(CtaSync kind) {
+    return {.op = Op::cta_sync, .aux = static_cast<uint8_t>(kind), .imm = BarrierFields{}.pack()};
+  }
+  // What is between its parts, others may do at any time.
+  void emit_cluster_barrier() {
+    a_.emit(cluster_barrier(CtaSync::kClusterArrive));
+    if (rng_.coin()) a_.emit({.op = Op::xori64, .d = data(), .a = kThread, .imm = rng_.below(99)});
+    if (rng_.once_in(3)) emit_sync(0);
+    a_.emit(cluster_barrier(CtaSync::kClusterWait));
+  }
+  // Words of all threads of a cluster: each stores its own, and loads one of some CTA's.
+  void emit_cluster_exchange() {
+    const uint64_t rank = rng_.below(cluster_ctas_);
+    const uint64_t there = kCluster + (rank << kClusterShift);
+    emit_cluster_barrier();
+    a_.emit({.op = Op::st64, .d = data(), .a = kCell});
+    if (rng_.coin()) {
+      a_.emit({.op = Op::konst, .d = kAddress, .imm = there + 0x3008});
+      a_.emit({.op = Op::amo_add, .d = kIgnored, .a = kAddress, .b = data(), .aux = 3});
+    }
+    emit_cluster_barrier();
+    a_.emit({.op = Op::xori64, .d = kAddress, .a = kThread, .imm = 1 + rng_.below(63)});
+    if (rng_.once_in(4)) a_.emit({.op = Op::andi64, .d = kAddress, .a = kAddress});
+    a_.emit({.op = Op::lsli64, .d = kAddress, .a = kAddress, .imm = 3});
+    a_.emit({.op = Op::addi64, .d = kAddress, .a = kAddress, .imm = there + 0x2000});
+    a_.emit({.op = rng_.pick({Op::ld64, Op::ldu16, Op::lds32x}), .d = data(), .a = kAddress});
+    emit_cluster_barrier();
+  }
+
   void emit_memory() {
     const Slot at = rng_.coin() ? kGlobal : kWindowWord;
     const uint64_t offset = at == kGlobal ? 0x8000 * rng_.below(2) : 8 * rng_.below(16);
@@ -359,6 +394,7 @@ class Generator {
   uint64_t seed_;
   Assembler a_;
   bool order_matters_ = false;
+  uint32_t cluster_ctas_ = 1;
 };
 
 }  // namespace

@@ -168,7 +168,7 @@ std::string print_run(const RunConfig& run) {
 Result run_case(const Case& c, const RunConfig& run) {
   MachineConfig config = c.config;
   config.group_width = run.group_width;
-  config.threads = run.threads;
+  config.threads = config.cluster_ctas > 1 ? 1 : run.threads;
   config.native_after = run.native_after;
   config.regroup = run.regroup;
   config.seed = run.seed;

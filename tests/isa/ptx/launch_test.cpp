@@ -212,17 +212,18 @@ TEST_CASE("constants cannot be written, and variables keep their values between 
 
 TEST_CASE("launches that cannot be are refused with a sentence") {
   Engine engine({.backend = "scalar", .threads = 1});
-  LoadedModule& module = engine.load(
-      kHead +
-          ".visible .entry k(.param .u32 a) .maxntid 64 { ret; }\n"
-          ".visible .entry fixed() .reqntid 8, 4 { ret; }\n"
-          ".visible .entry unknown() { .reg .b32 %r; wgmma.fence.sync.aligned; ret; }\n",
-      "test.ptx");
+  LoadedModule& module =
+      engine.load(kHead +
+                      ".visible .entry k(.param .u32 a) .maxntid 64 { ret; }\n"
+                      ".visible .entry fixed() .reqntid 8, 4 { ret; }\n"
+                      ".visible .entry unknown() { .reg .b32 %r; "
+                      "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; ret; }\n",
+                  "test.ptx");
   const Kernel* k = engine.find_kernel(module, "k");
   CHECK(info(*k).max_threads == 64);
   CHECK(engine.find_kernel(module, "nobody") == nullptr);
   CHECK_THROWS_WITH_AS(engine.find_kernel(module, "unknown"),
-                       doctest::Contains("'wgmma' is not supported"), Error);
+                       doctest::Contains("'tcgen05' is not supported"), Error);
   const auto a = pack(uint32_t{1});
   const auto refused = [&](const Kernel* kernel, Dim3 grid, Dim3 block,
                            std::span<const std::byte> params, const char* why) {

@@ -17,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 
-HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n.global .align 16 .b8 var[64];\n"
+HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n.global .align 16 .b8 var[64];\n" \
+       ".shared .align 16 .b8 near[64];\n"
 REGISTERS = {"pred": "p", "b16": "h", "u16": "uh", "s16": "sh", "f16": "fh", "b32": "r",
              "u32": "ur", "s32": "sr", "f32": "f", "b64": "rd", "u64": "ud", "s64": "sd",
              "f64": "fd", "b128": "q"}
@@ -25,7 +26,8 @@ DECLARE = " ".join(f".reg .{t} %{r}<9>;" for t, r in REGISTERS.items())
 BITS = {"pred": 1, "f16x2": 32}
 
 # ptxas wants the modifiers of these as the row has them.
-ONE_ORDER = ("tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep")
+ONE_ORDER = ("tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep", "mapa", "getctarank",
+             "elect", "fence", "setmaxnreg", "griddepcontrol")
 
 # Differences that have a reason: what matches (the instruction, as text) is left out.
 EXPECTED = [
@@ -33,9 +35,16 @@ EXPECTED = [
     (r"^(call|bra|brx|cvta|isspacep|prefetch)", "symbols and labels are not generated"),
     (r"^(bar|barrier)\.", "barrier numbers and counts are checked when the kernel is translated"),
     (r"^(cp|mbarrier)\b", "ptxas has one order of their modifiers; addresses are of shared memory"),
-    (r"^(mma|wmma|ldmatrix)\b", "registers of fragments are not generated"),
+    (r"^(mma|wmma|wgmma|ldmatrix|stmatrix)\b", "registers of fragments are not generated"),
     (r"^(and|or|xor|not)\.pred", "ptxas takes any integer for a predicate"),
-    (r"^sured\b.*\.[usb]32.*, %[rsu]d\d;", "ptxas takes registers of 64 bits for 32"),
+    (r"^bf[ei]\b.*, -\d", "ptxas takes no negative constants for positions and lengths"),
+    (r"^fence\.proxy\.tensormap.*\[%", "ptxas takes any register for this address"),
+    (r"^cvt\S*\.(f32|f16x2)\.\S+ %rd", "ptxas takes plain registers of 64 bits for singles"),
+    (r"^set\.\S*bf16\.bf16 %[us]h", "ptxas takes integer registers for truths of bf16"),
+    (r"^cp\.\S*tensor", "addresses of tensor maps are not generated"),
+    (r"^setmaxnreg", "it is in targets such as sm_90a only"),
+    (r"\[%[us]?h\d\]", "ptxas takes registers of 16 bits for addresses of shared memory"),
+    (r"^sured\b.*\.[usb]32.*, %[rsuf]d\d;", "ptxas takes registers of 64 bits for 32"),
     (r"^(?!\S*b128).*%q", "registers of 128 bits take nothing narrower here"),
     (r"^atom\S*b128.*, [-\d]", "ptxas 13.0 crashes at constants there"),
     (r"^mov.*-", "negative constants of 128 bits are refused when the kernel is translated"),
@@ -62,6 +71,7 @@ class Generator:
     def __init__(self, rng):
         self.rng = rng
         self.has_first = False  # whether the row's first modifier has to be first
+        self.is_near = False  # whether addresses are of shared memory
 
     def register(self, width, kinds):
         """One of this width, whose type's first letter is among kinds."""
@@ -93,7 +103,11 @@ class Generator:
         if code == "i":
             return "1"
         if code == "m":
-            return "[var]"
+            return "[near]" if self.is_near else "[var]"
+        if code in ("_", "128"):
+            return code
+        if code == "de":
+            return self.register(32, "b") + "|" + self.register(1, "p")
         if code in ("l0", "t0") and width == 8:
             width = self.rng.choice([16, 32, 64])
             kinds = "bus"
@@ -139,10 +153,10 @@ class Generator:
             modifiers.append(name)
             if is_type:
                 types.append(name)
-        if "shared" in modifiers or "shared::cta" in modifiers or "const" in modifiers \
-                or "local" in modifiers:
+        if "const" in modifiers or "local" in modifiers:
             if base in ("ld", "st", "atom", "red", "prefetch"):
-                return None  # the variable is in global memory
+                return None  # no variable is there
+        self.is_near = bool({"shared", "shared::cta", "shared::cluster", "async"} & set(modifiers))
         codes = [c for c in operands.split() if c != "?"]
         if "?" in operands and self.rng.random() < 0.5:
             codes = operands.split("?")[0].split()
@@ -165,7 +179,7 @@ class Generator:
                 may_be_literal = codes[k][0] in "st" and codes[k] != "sp"
                 values[k] = self.literal() if may_be_literal and self.rng.random() < 0.3 \
                     else self.any_register()
-        if len(types) < 2 and base not in ONE_ORDER:
+        if len(types) < 2 and base not in ONE_ORDER and "async" not in modifiers:
             first = 1 if self.has_first else 0
             rest = modifiers[first:]
             self.rng.shuffle(rest)
@@ -223,6 +237,8 @@ def main():
                           check=True).stdout.splitlines()
     instructions = []
     for row in rows:
+        # Rows that are added change nothing for others.
+        generator.rng = random.Random(f"{options.seed} {row}")
         syntax, operands = row.rsplit("|", 1)
         base, groups, is_types = groups_of(syntax)
         for n in range(options.per_row):

@@ -36,10 +36,12 @@ inline std::vector<CtaRun> cta_runs() {
 
 class CtaMachine {
  public:
-  static constexpr uint64_t kLinear = 0x10000, kLinearBytes = 0x10000, kShared = 0xf0000000;
+  static constexpr uint64_t kLinear = 0x10000, kLinearBytes = 0x10000, kShared = 0xf0000000,
+                            kCluster = 0xf1000000;
+  static constexpr uint32_t kClusterShift = 20;
 
   CtaMachine(const Module& module, const CtaRun& run, uint32_t threads, uint32_t places = 1,
-             uint64_t shared_bytes = 0)
+             uint64_t shared_bytes = 0, uint32_t cluster = 1)
       : threads_(threads), places_(places), shift_(cta_shift_of(threads)), slice_(run.slice) {
     MachineConfig config;
     config.cores = places << shift_;
@@ -53,7 +55,10 @@ class CtaMachine {
     config.window_shift = 12;
     config.group_width = run.width;
     config.native_after = run.native_after;
-    config.threads = run.threads;
+    config.threads = cluster > 1 ? 1 : run.threads;
+    config.cluster_ctas = cluster;
+    config.cluster_base = kCluster;
+    config.cluster_shift = kClusterShift;
     config.seed = run.seed;
     backend_ = make_backend(run.backend, {.warps = true});
     backend_->configure(module, config);

@@ -1,0 +1,115 @@
+#include "host/ptx/warpgroup.h"
+
+#include <cstring>
+
+#include "host/ptx/matrix.h"
+
+namespace gpusim::ptx {
+namespace {
+
+constexpr int kGroupRows = 64;
+
+// An operand in shared memory: its major direction is the one along which elements are next to each
+// other, the depth or, if transposed, the rows of a or columns of b. PTX ISA, "Matrix Descriptor"
+// and "Canonical Layouts".
+class SharedMatrix {
+ public:
+  SharedMatrix(uint64_t descriptor, bool is_transposed, int element_bytes)
+      : start_((descriptor & kField) << 4),
+        leading_((descriptor >> 16 & kField) << 4),
+        stride_((descriptor >> 32 & kField) << 4),
+        base_(descriptor >> 49 & 7),
+        swizzle_(static_cast<uint32_t>(descriptor >> 62)),
+        is_transposed_(is_transposed),
+        element_bytes_(static_cast<uint64_t>(element_bytes)) {}
+
+  // Of element (n, k): n is the row of a, or the column of b.
+  uint64_t offset(int n, int k) const {
+    const uint64_t major = static_cast<uint64_t>(is_transposed_ ? n : k) * element_bytes_;
+    const auto minor = static_cast<uint64_t>(is_transposed_ ? k : n);
+    if (swizzle_ == 0) {
+      // Pieces of 8 rows of 16 bytes.
+      const uint64_t along = is_transposed_ ? stride_ : leading_,
+                     across = is_transposed_ ? leading_ : stride_;
+      return start_ + major / kChunk * along + major % kChunk + minor / 8 * across +
+             minor % 8 * kChunk;
+    }
+    const uint64_t width = kWidest >> (swizzle_ - 1);  // of a row: 128, 64 or 32 bytes
+    const uint64_t linear = start_ + major / width * (is_transposed_ ? leading_ : width) +
+                            major % width + minor / 8 * stride_ + minor % 8 * width;
+    const uint64_t row = (linear >> 7) - base_;
+    return linear ^ (row & (width / kChunk - 1)) * kChunk;
+  }
+
+ private:
+  static constexpr uint64_t kField = 0x3fff, kChunk = 16, kWidest = 128;
+  uint64_t start_, leading_, stride_, base_;
+  uint32_t swizzle_;
+  bool is_transposed_;
+  uint64_t element_bytes_;
+};
+
+uint64_t negated(uint64_t bits, MatrixType t) {
+  return bits ^ uint64_t { 1 } << (bits_of(t) - 1);
+}
+
+}  // namespace
+
+std::optional<uint64_t> multiply_group(const WarpgroupOp& op, std::span<const uint8_t> shared,
+                                       std::span<GroupWords, kGroupThreads> lanes) {
+  const MatrixOp& m = op.matrix;
+  const auto sums = static_cast<size_t>(words_of_sum(op)),
+             of_a = static_cast<size_t>(words_of_a(op));
+  const GroupWords& any = lanes[0];
+  Matrix a(kGroupRows, m.depth), b(m.depth, m.columns);
+  std::optional<uint64_t> beyond;
+  const auto load = [&](const SharedMatrix& from, int n, int k, MatrixType t) -> uint64_t {
+    const auto bytes = static_cast<uint64_t>(bits_of(t) / 8), at = from.offset(n, k);
+    if (at + bytes > shared.size()) {
+      beyond = at;
+      return 0;
+    }
+    uint64_t bits = 0;
+    std::memcpy(&bits, &shared[at], bytes);
+    return bits;
+  };
+  const SharedMatrix shared_b(any[sums + of_a], op.b_transposed, bits_of(m.b) / 8);
+  for (int k = 0; k < m.depth; ++k)
+    for (int n = 0; n < m.columns; ++n) {
+      const uint64_t bits = load(shared_b, n, k, m.b);
+      b.at({k, n}) = op.b_negated ? negated(bits, m.b) : bits;
+    }
+  if (op.a_in_registers) {
+    for (uint32_t t = 0; t < kGroupThreads; ++t)
+      for (int r = 0; r < static_cast<int>(of_a); ++r)
+        for (int e = 0; e < per_register(m.a); ++e) {
+          const Element at = element_of_a(m, Lane(t % 32), r, e);
+          a.at({at.row + static_cast<int>(t / 32) * m.rows, at.column}) =
+              part_of(lanes[t][sums + static_cast<size_t>(r)], m.a, e);
+        }
+  } else {
+    const SharedMatrix shared_a(any[sums], op.a_transposed, bits_of(m.a) / 8);
+    for (int row = 0; row < kGroupRows; ++row)
+      for (int k = 0; k < m.depth; ++k) a.at({row, k}) = load(shared_a, row, k, m.a);
+  }
+  if (op.a_negated)
+    for (int row = 0; row < kGroupRows; ++row)
+      for (int k = 0; k < m.depth; ++k) a.at({row, k}) = negated(a.at({row, k}), m.a);
+  if (beyond) return beyond;
+  const bool adds = any[sums + of_a + 1] != 0;
+  for (uint32_t t = 0; t < kGroupThreads; ++t)
+    for (int r = 0; r < static_cast<int>(sums); ++r) {
+      uint64_t& word = lanes[t][static_cast<size_t>(r)];
+      uint64_t result = 0;
+      for (int e = 0; e < per_register(m.d); ++e) {
+        const Element at = element_of_sum(m, m.d, Lane(t % 32), r, e);
+        const uint64_t c = adds ? part_of(word, m.d, e) : 0;
+        const int row = at.row + static_cast<int>(t / 32) * m.rows;
+        result |= element_of_product(m, a, b, c, row, at.column) << e * bits_of(m.d) % 64;
+      }
+      word = result;
+    }
+  return std::nullopt;
+}
+
+}  // namespace gpusim::ptx
