@@ -29,8 +29,12 @@ HWY_INLINE const Uop* go_on(Group& g, const Uop* u) {
   return HWY_LIKELY(g.active == g.runnable) ? u + 1 : next_of_many(g, index_of(g, u + 1));
 }
 
+// What lanes wait at. The row itself may be one that enters native code, with the fields of the one
+// that it replaced.
+enum class Waiting { kForWarp, kAtBarrier, kForCluster };
+
 // The active lanes wait at `u` for others; who can go on does so.
-HWY_NOINLINE inline const Uop* wait_for_others(Group& g, const Uop* u, bool at_barrier) {
+HWY_NOINLINE inline const Uop* wait_for_others(Group& g, const Uop* u, Waiting waiting) {
   Ctas& ctas = g.machine->ctas->ctas();
   uint64_t lanes = g.active;
   simd::park(g, index_of(g, u));
@@ -38,12 +42,12 @@ HWY_NOINLINE inline const Uop* wait_for_others(Group& g, const Uop* u, bool at_b
     lanes &= ~(uint64_t{1} << lane);
     simd::stop_lane(g, lane, fault_event(g.core(lane), index_of(g, u), {Fault::kBarrier, 0}));
   };
-  if (is_of_cluster(*u))
+  if (waiting == Waiting::kForCluster)
     for_warps(lanes, [&](uint32_t first, uint32_t of_warp) {
       const uint32_t misusing = ctas.misusing(g.first_core + first, of_warp, *u);
       simd::for_each_lane(misusing, [&](uint32_t lane) { stop(first + lane); });
     });
-  else if (at_barrier)
+  else if (waiting == Waiting::kAtBarrier)
     simd::for_each_lane(g.active, [&](uint32_t lane) {
       const BarrierUse use = barrier_of(*u, [&](Slot slot) { return g.get_lane(slot, lane); });
       if (!use.is_valid()) stop(lane);
@@ -203,7 +207,7 @@ const Uop* run_warp(Group& g, const Uop* u) {
     run_apart(g, u, op, f);
     return u + 1;
   }
-  if (HWY_UNLIKELY(!are_all_there(g, u, f))) return wait_for_others(g, u, false);
+  if (HWY_UNLIKELY(!are_all_there(g, u, f))) return wait_for_others(g, u, Waiting::kForWarp);
   if (is_shuffle(op))
     shuffle(g, u, op, f);
   else
@@ -213,7 +217,7 @@ const Uop* run_warp(Group& g, const Uop* u) {
 
 const Uop* run_warp_sync(Group& g, const Uop* u) {
   if (HWY_UNLIKELY(!are_all_there(g, u, WarpFields::unpack(u->imm))))
-    return wait_for_others(g, u, false);
+    return wait_for_others(g, u, Waiting::kForWarp);
   return go_on(g, u);
 }
 
@@ -243,13 +247,15 @@ HWY_INLINE bool opens_barrier(const Group& g, const BarrierFields& f) {
 const Uop* run_cta_sync(Group& g, const Uop* u) {
   const BarrierFields f = BarrierFields::unpack(u->imm);
   const bool differs = u->aux != static_cast<uint8_t>(CtaSync::kSync);
-  if (HWY_UNLIKELY(differs || !is_plain_barrier(g, f))) return wait_for_others(g, u, true);
+  if (HWY_UNLIKELY(differs || !is_plain_barrier(g, f)))
+    return wait_for_others(g, u,
+                           is_of_cluster(u->aux) ? Waiting::kForCluster : Waiting::kAtBarrier);
   return opens_barrier(g, f) ? go_on(g, u) : arrive(g, u, f, 0);
 }
 
 const Uop* run_cta_reduce(Group& g, const Uop* u) {
   const BarrierFields f = BarrierFields::unpack(u->imm);
-  if (HWY_UNLIKELY(!is_plain_barrier(g, f))) return wait_for_others(g, u, true);
+  if (HWY_UNLIKELY(!is_plain_barrier(g, f))) return wait_for_others(g, u, Waiting::kAtBarrier);
   const uint64_t of_slot = true_lanes(g, u->a);
   const uint64_t is_true = (f.negated ? ~of_slot : of_slot) & g.active;
   if (!opens_barrier(g, f)) return arrive(g, u, f, is_true);

@@ -103,6 +103,10 @@ TEST_CASE("rows of warps are checked, and are for programs with warps") {
   CHECK(!reads(sync(CtaSync::kSync, {.threads = 33}), kWarpLanes));
   CHECK(!reads(sync(CtaSync::kArrive, {}), kWarpLanes));
   CHECK(reads(sync(CtaSync::kArrive, {.threads = 32}), kWarpLanes));
+  CHECK(reads(sync(CtaSync::kClusterArrive, {}), kWarpLanes));
+  CHECK(reads(sync(CtaSync::kClusterWait, {}), kWarpLanes));
+  CHECK(!reads(sync(CtaSync::kClusterWait, {.barrier = 1}), kWarpLanes));
+  CHECK(!reads(sync(static_cast<CtaSync>(4), {}), kWarpLanes));
   const auto sum = [](uint8_t aux) { return Uop{.op = Op::amo_fadd, .aux = aux}; };
   CHECK(reads(sum(static_cast<uint8_t>(FloatWord::kF16x2)), 0));
   CHECK(!reads(sum(0), 0));
