@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "host/cuda_api/alias.h"
 #include "host/cuda_api/driver.h"
@@ -71,8 +73,12 @@ void launch_driver(void* function, Dim3 grid, Dim3 block, unsigned shared_bytes,
 }
 
 std::string read_file(const char* path) {
+  std::error_code ignored;
   std::ifstream file(path, std::ios::binary);
-  require(file.good(), kFileNotFound);
+  if (!file.good() || std::filesystem::is_directory(path, ignored)) {
+    say(fmt::format("{}: {} is no file that can be read", called_function(), path));
+    refuse(kFileNotFound);
+  }
   return {std::istreambuf_iterator<char>(file), {}};
 }
 

@@ -38,9 +38,11 @@ Rows rows_of(const Side& s, const Extent& size) {
   require(s.type == 1 || s.type == 2 || s.type == 4);
   char* const base = s.type == 1 ? static_cast<char*>(const_cast<void*>(s.host))
                                  : static_cast<char*>(pointer(s.device));
-  const size_t pitch = s.pitch == 0 ? s.x + size.width : s.pitch;
-  const size_t slice = pitch * (s.height == 0 ? s.y + size.height : s.height);
-  return {base + s.z * slice + s.y * pitch + s.x, pitch, slice};
+  size_t pitch = s.pitch, height = s.height, slice = 0;
+  require(pitch != 0 || !__builtin_add_overflow(s.x, size.width, &pitch));
+  require(height != 0 || !__builtin_add_overflow(s.y, size.height, &height));
+  require(!__builtin_mul_overflow(pitch, height, &slice));
+  return {base + offset_of({s.x, s.y, s.z}, pitch, slice), pitch, slice};
 }
 
 CopyKind kind_of(const Side& from, const Side& to) {

@@ -12,6 +12,10 @@ constexpr unsigned kKnownFlags = kArrayLayered | kArraySurface | kArrayCubemap |
 // enum cudaChannelFormatKind: plain kinds; from kNormalized on by kind, size and channels.
 constexpr int kSigned = 0, kUnsigned = 1, kFloat = 2, kFirstNormalized = 5, kLastNormalized = 16;
 
+// By the number among the normalized kinds: 8 and 16 bits of 1, 2 and 4 channels, twice.
+int normalized_bits(int number) { return number / 3 % 2 == 0 ? 8 : 16; }
+unsigned normalized_channels(int number) { return 1u << number % 3; }
+
 void check_shape(const Extent& e, unsigned flags) {
   require(e.width != 0 && (flags & ~kKnownFlags) == 0);
   require(e.width <= kMostWidth && e.height <= kMostRows && e.depth <= kMostSlices);
@@ -56,6 +60,11 @@ TexelFormat format_of(const ChannelFormatDesc& desc) {
     require(bits[k] == (k < count ? bits[0] : 0), kInvalidChannelDescriptor);
   require(bits[0] == 8 || bits[0] == 16 || bits[0] == 32, kInvalidChannelDescriptor);
   require(kind != kFloat || bits[0] != 8, kInvalidChannelDescriptor);
+  if (f.is_normalized) {
+    const int number = desc.f - kFirstNormalized;
+    require(bits[0] == normalized_bits(number) && count == normalized_channels(number),
+            kInvalidChannelDescriptor);
+  }
   f.channels = static_cast<uint8_t>(count);
   f.channel_bits = static_cast<uint8_t>(bits[0]);
   return f;
@@ -75,8 +84,8 @@ ChannelFormatDesc desc_of(int driver_format, unsigned channels) {
   } else if (driver_format >= 0xc0 && driver_format <= 0xcb) {
     // CU_AD_FORMAT_UNORM_INT8X1 and on, in the order of the runtime's kinds.
     kind = driver_format - 0xc0 + kFirstNormalized;
-    bits = (driver_format - 0xc0) / 3 % 2 == 0 ? 8 : 16;
-    channels = 1u << (driver_format - 0xc0) % 3;
+    bits = normalized_bits(driver_format - 0xc0);
+    channels = normalized_channels(driver_format - 0xc0);
   } else {
     say("an array's format is not one of integers or floats of 8 to 32 bits: not supported");
     refuse(kNotSupported);

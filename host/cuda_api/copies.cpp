@@ -109,6 +109,14 @@ void submit(void* stream, Node node, bool is_waiting) {
 
 }  // namespace
 
+size_t offset_of(const Pos& at, size_t pitch, size_t slice) {
+  size_t rows = 0, slices = 0, sum = 0;
+  require(!__builtin_mul_overflow(pitch, at.y, &rows) &&
+          !__builtin_mul_overflow(slice, at.z, &slices) &&
+          !__builtin_add_overflow(rows, slices, &sum) && !__builtin_add_overflow(sum, at.x, &sum));
+  return sum;
+}
+
 Box box_of(const Memcpy3DParms& p) {
   // Each side is an array or memory, not both. Where an array takes part, widths count its
   // elements.
@@ -121,19 +129,20 @@ Box box_of(const Memcpy3DParms& p) {
   const auto bytes = [](const Array* a) { return a == nullptr ? size_t{1} : a->format.bytes(); };
   require(from == nullptr || to == nullptr || bytes(from) == bytes(to));
   Extent size = p.extent;
-  size.width *= std::max(bytes(from), bytes(to));
+  require(!__builtin_mul_overflow(size.width, std::max(bytes(from), bytes(to)), &size.width));
   struct Rows {
     char* first;
     size_t pitch, slice;
   };
   const auto rows_of = [&](const Array* a, const PitchedPtr& memory, Pos at) -> Rows {
     if (a != nullptr) {
-      at.x *= a->format.bytes();
+      require(!__builtin_mul_overflow(at.x, size_t{a->format.bytes()}, &at.x));
       return {a->at(at, size), a->row_bytes(), a->slice_bytes()};
     }
-    const size_t slice = memory.pitch * memory.ysize;
-    return {static_cast<char*>(memory.ptr) + at.z * slice + at.y * memory.pitch + at.x,
-            memory.pitch, slice};
+    size_t slice = 0;
+    require(!__builtin_mul_overflow(memory.pitch, memory.ysize, &slice));
+    return {static_cast<char*>(memory.ptr) + offset_of(at, memory.pitch, slice), memory.pitch,
+            slice};
   };
   const Rows source = rows_of(from, p.src_ptr, p.src_pos);
   const Rows target = rows_of(to, p.dst_ptr, p.dst_pos);

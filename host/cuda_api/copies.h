@@ -13,6 +13,8 @@ struct Box {
   size_t width, height = 1, depth = 1;
 };
 
+// From the first byte of slices of rows to a place in them. Throws Refusal where that is no number.
+size_t offset_of(const Pos& at, size_t pitch, size_t slice);
 // What cudaMemcpy3D copies, between pitched memory and arrays. Throws Refusal.
 Box box_of(const Memcpy3DParms& p);
 

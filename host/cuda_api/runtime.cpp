@@ -236,6 +236,7 @@ void Runtime::run(const Node& node, const Origin& origin) {
       for (const Node& n : node.child->nodes) run(n, origin);
       return;
     }
+    if (node.call) check_loaded(*node.call->function);
     work = timeline.begin_work(node, origin);
     if (node.call) return run_kernel(*node.call, work);
     if (node.work) node.work();
@@ -244,6 +245,16 @@ void Runtime::run(const Node& node, const Origin& origin) {
     sticky = status_of_exception("device");
     timeline.end_work(work);
   }
+}
+
+// Work of streams is done before a module goes; graphs may be launched when it has gone.
+void Runtime::check_loaded(const Function& function) {
+  {
+    const std::lock_guard lock(mutex);
+    if (by_stub.contains(&function)) return;
+  }
+  say("a graph cannot run: the module or library of one of its kernels was unloaded");
+  refuse(kInvalidDeviceFunction);
 }
 
 void Runtime::run_kernel(const KernelCall& call, uint64_t work) {

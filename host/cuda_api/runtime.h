@@ -160,6 +160,8 @@ class Runtime {
 
  private:
   KernelEngine& engine();  // made when first wanted; under engine_mutex_
+  // Throws Refusal if it is there no more.
+  void check_loaded(const Function& function);
   void run_kernel(const KernelCall& call, uint64_t work);
   void put_variables(LoadedImage& image);
   void note_leaks();

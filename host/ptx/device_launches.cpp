@@ -14,6 +14,8 @@ constexpr uint64_t kAlign = 64;
 // cuda_device_runtime_api.h: cudaStreamTailLaunch. All other streams keep their order.
 constexpr uint64_t kTailStream = 3;
 constexpr uint64_t kFirstHandle = 0x1000;
+// A kernel that launches itself without an end would fill memory.
+constexpr uint32_t kMostDepth = 1024;
 
 uint32_t param_bytes(const Function& kernel) {
   uint64_t at = 0;
@@ -39,14 +41,35 @@ void DeviceLaunches::begin() {
   used_bytes_ = 0;
   prepared_.clear();
   waiting_.clear();
+  errors_.clear();
 }
 
-uint64_t DeviceLaunches::parameter_buffer(std::span<const Function* const> kernels, uint64_t kernel,
+void DeviceLaunches::keep(const DeviceCaller& caller, DeviceError error) {
+  if (error == DeviceError::kNone) return;
+  const std::lock_guard lock(mutex_);
+  errors_[{caller.cta, caller.thread}] = error;
+}
+
+DeviceError DeviceLaunches::last_error(const DeviceCaller& caller, bool is_taken) {
+  const std::lock_guard lock(mutex_);
+  const auto found = errors_.find({caller.cta, caller.thread});
+  if (found == errors_.end()) return DeviceError::kNone;
+  const DeviceError error = found->second;
+  if (is_taken) errors_.erase(found);
+  return error;
+}
+
+uint64_t DeviceLaunches::parameter_buffer(const DeviceCaller& caller,
+                                          std::span<const Function* const> kernels, uint64_t kernel,
                                           Dim3 grid, Dim3 block, uint32_t shared_bytes) {
   const uint64_t number = (kernel - kKernelBase) / kKernelUnit;
-  if (kernel < kKernelBase || kernel % kKernelUnit != 0 || number >= kernels.size() ||
-      !is_shape(grid, block))
+  const bool is_kernel =
+      kernel >= kKernelBase && kernel % kKernelUnit == 0 && number < kernels.size();
+  if (!is_kernel || !is_shape(grid, block)) {
+    keep(caller,
+         is_kernel ? DeviceError::kInvalidConfiguration : DeviceError::kInvalidDeviceFunction);
     return 0;
+  }
   DeviceWork work{.kernel = kernels[number],
                   .grid = grid,
                   .block = block,
@@ -54,23 +77,28 @@ uint64_t DeviceLaunches::parameter_buffer(std::span<const Function* const> kerne
                   .param_bytes = param_bytes(*kernels[number])};
   const uint64_t size = std::max<uint64_t>(1, work.param_bytes);
   const std::lock_guard lock(mutex_);
-  if (size > kBufferBytes - used_bytes_) return 0;
+  if (size > kBufferBytes - used_bytes_) {
+    errors_[{caller.cta, caller.thread}] = DeviceError::kMostPendingExceeded;
+    return 0;
+  }
   work.params = buffers_.address() + used_bytes_;
   used_bytes_ = std::min(kBufferBytes, (used_bytes_ + size + kAlign - 1) / kAlign * kAlign);
   prepared_[work.params] = work;
   return work.params;
 }
 
-bool DeviceLaunches::launch(uint64_t buffer, uint64_t stream, uint64_t cta) {
+DeviceError DeviceLaunches::launch(const DeviceCaller& caller, uint64_t buffer, uint64_t stream) {
   const std::lock_guard lock(mutex_);
   const auto found = prepared_.find(buffer);
-  if (found == prepared_.end()) return false;
+  if (found == prepared_.end()) return DeviceError::kInvalidValue;
   DeviceWork work = found->second;
   prepared_.erase(found);
-  work.cta = cta;
+  work.cta = caller.cta;
   work.is_tail = stream == kTailStream;
+  work.depth = caller.depth + (work.is_tail ? 0 : 1);
+  if (work.depth > kMostDepth) return DeviceError::kMostDepthExceeded;
   waiting_.push_back(work);
-  return true;
+  return DeviceError::kNone;
 }
 
 void DeviceLaunches::add(const DeviceWork& work) {
@@ -87,6 +115,7 @@ std::vector<DeviceWork> DeviceLaunches::take() {
   const std::lock_guard lock(mutex_);
   std::vector<DeviceWork> all;
   all.swap(waiting_);
+  errors_.clear();
   // A block's own order is kept; which block came first is no matter of chance.
   std::stable_sort(all.begin(), all.end(), [](const DeviceWork& a, const DeviceWork& b) {
     return std::pair(a.is_tail, a.cta) < std::pair(b.is_tail, b.cta);

@@ -61,7 +61,7 @@ struct Engine::State {
   std::unique_ptr<Kernel> translate(LoadedModule& m, const Function& f) const;
   const Kernel* find(LoadedModule& m, std::string_view name);
   LaunchResult run(const Launch& launch);
-  LaunchResult run_grid(const Launch& launch);
+  LaunchResult run_grid(const Launch& launch, uint32_t device_depth = 0);
   void run_device_work(const Launch& launch, LaunchResult& result);
   void launch_from_device(const Launch& first, LoadedModule& module, const DeviceWork& work,
                           LaunchResult& result);
@@ -417,7 +417,7 @@ void Engine::State::launch_from_device(const Launch& first, LoadedModule& module
                     .grid = work.grid,
                     .block = work.block,
                     .dynamic_shared_bytes = work.shared_bytes,
-                    .result = std::make_shared<LaunchResult>(run_grid(launch))};
+                    .result = std::make_shared<LaunchResult>(run_grid(launch, work.depth))};
   done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   result.fault = done.result->fault;
   result.device_launches.push_back(std::move(done));
@@ -426,12 +426,14 @@ void Engine::State::launch_from_device(const Launch& first, LoadedModule& module
 std::optional<Fault> Engine::State::move(const DeviceWork& work) {
   const bool is_copy = work.kind == DeviceWork::Kind::kCopy;
   if (work.size_bytes == 0) return std::nullopt;
-  const auto is_there = [&](uint64_t address) {
+  const auto is_there = [&](uint64_t address, uint8_t right) {
     const ProcessMemory::Found found = memory.find(address);
-    return found.begin != found.end && work.size_bytes <= found.end - address;
+    return found.begin != found.end && work.size_bytes <= found.end - address &&
+           (found.flags & right) != 0;
   };
-  for (const uint64_t address : {work.to, is_copy ? work.from : work.to})
-    if (!is_there(address))
+  for (const bool is_target : {true, false})
+    if (const uint64_t address = is_target || !is_copy ? work.to : work.from;
+        !is_there(address, is_target ? kWrite : kRead))
       return Fault{.reason = Fault::Reason::kAddress,
                    .address = address,
                    .text = fmt::format("a kernel's {} of {} bytes at {:#x}: {}",
@@ -449,7 +451,7 @@ std::optional<Fault> Engine::State::move(const DeviceWork& work) {
   return std::nullopt;
 }
 
-LaunchResult Engine::State::run_grid(const Launch& launch) {
+LaunchResult Engine::State::run_grid(const Launch& launch, uint32_t device_depth) {
   const Kernel& k = *launch.kernel;
   if (k.code.has_launches && device == nullptr) device = std::make_unique<DeviceLaunches>(memory);
   if (!launch.params.empty())
@@ -471,6 +473,7 @@ LaunchResult Engine::State::run_grid(const Launch& launch) {
             .workspace_address = launch.cooperative ? workspace.address() : 0,
             .findings = &findings,
             .device = device.get(),
+            .device_depth = device_depth,
             .kernels = k.module->program.kernels,
             .mutex = {},
             .fault = {},

@@ -415,11 +415,12 @@ void KernelMachine::multiply_of_group(Grid& grid, const Event& event) {
 
 // The result is in the first slot. cudaSuccess is 0.
 void KernelMachine::call_device(Grid& grid, const Event& event) {
-  constexpr uint64_t kInvalidValue = 1, kMemoryAllocation = 2, kVersion = 13000;
+  constexpr uint64_t kVersion = 13000;
   std::array<uint64_t, kDeviceCallBytes / 8> word{};
   read(event.core, argument(event, 0),
        std::span(reinterpret_cast<uint8_t*>(word.data()), sizeof word));
   uint64_t result = 0;
+  DeviceError error = DeviceError::kNone;
   bool is_stopped = false;
   const auto store = [&](uint64_t to, uint64_t value, size_t size) {
     std::array<uint8_t, 8> bytes;
@@ -436,13 +437,14 @@ void KernelMachine::call_device(Grid& grid, const Event& event) {
                 static_cast<uint32_t>(word[first + 2])};
   };
   const uint64_t cta = cta_at_[event.core >> shift_];
+  const DeviceCaller caller{cta, event.core & ((1u << shift_) - 1), grid.device_depth};
   switch (static_cast<DeviceCall>(argument(event, 1))) {
     case DeviceCall::kGetParameterBuffer:
-      result = grid.device->parameter_buffer(grid.kernels, word[0], dimensions(1), dimensions(4),
-                                             static_cast<uint32_t>(word[7]));
+      result = grid.device->parameter_buffer(caller, grid.kernels, word[0], dimensions(1),
+                                             dimensions(4), static_cast<uint32_t>(word[7]));
       break;
     case DeviceCall::kLaunch:
-      result = grid.device->launch(word[0], word[1], cta) ? 0 : kInvalidValue;
+      error = grid.device->launch(caller, word[0], word[1]);
       break;
     case DeviceCall::kMakeHandle:
       store(word[0], grid.device->make_handle(), 8);
@@ -450,11 +452,16 @@ void KernelMachine::call_device(Grid& grid, const Event& event) {
     case DeviceCall::kMalloc: {
       const uint64_t block = grid.heap->allocate(word[1]);
       store(word[0], block, 8);
-      result = block != 0 ? 0 : kMemoryAllocation;
+      if (block == 0) error = DeviceError::kMemoryAllocation;
       break;
     }
     case DeviceCall::kFree:
-      result = grid.heap->free(word[0]) ? 0 : kInvalidValue;
+      if (!grid.heap->free(word[0])) error = DeviceError::kInvalidValue;
+      break;
+    case DeviceCall::kTakeError:
+    case DeviceCall::kPeekError:
+      result = static_cast<uint64_t>(grid.device->last_error(
+          caller, static_cast<DeviceCall>(argument(event, 1)) == DeviceCall::kTakeError));
       break;
     case DeviceCall::kTellDevice:
       store(word[0], 0, 4);
@@ -483,7 +490,8 @@ void KernelMachine::call_device(Grid& grid, const Event& event) {
       break;
   }
   if (is_stopped) return;
-  set_result(event, result);
+  grid.device->keep(caller, error);
+  set_result(event, error == DeviceError::kNone ? result : static_cast<uint64_t>(error));
   backend_->start(event.core, event.uop);
 }
 

@@ -36,6 +36,7 @@ struct Grid {
   uint64_t workspace_address = 0;  // of a cooperative grid: its barrier
   Findings* findings = nullptr;
   DeviceLaunches* device = nullptr;            // where the kernel launches others
+  uint32_t device_depth = 0;                   // DeviceCaller's
   std::span<const Function* const> kernels{};  // of its program
   std::atomic<uint64_t> next_cluster{0};
   std::atomic<bool> stops{false};

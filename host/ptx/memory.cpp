@@ -117,7 +117,7 @@ ProcessMemory::Found ProcessMemory::find(uint64_t address) const {
   if (it == ranges_.begin()) return {};
   const auto& [begin, range] = *std::prev(it);
   if (address - begin >= range.size_bytes) return {};
-  return {begin, begin + range.size_bytes, range.shadow.get()};
+  return {begin, begin + range.size_bytes, range.shadow.get(), range.flags};
 }
 
 std::string ProcessMemory::name(uint64_t begin, const Range& range) {

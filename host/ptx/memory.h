@@ -52,6 +52,7 @@ class ProcessMemory {
   struct Found {
     uint64_t begin = 0, end = 0;
     MemoryShadow* shadow = nullptr;
+    uint8_t flags = 0;  // SegmentFlags
   };
   /// Throws Error if the addresses that it needs cannot be reserved.
   ProcessMemory();

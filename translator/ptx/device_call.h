@@ -14,7 +14,9 @@ enum class DeviceCall : uint8_t {
   kSucceed,             // everything runs in the order of submission
   kMalloc,              // where to, bytes
   kFree,                // address
-  kTellDevice,          // where to
+  kTakeError,           // the thread's last one
+  kPeekError,
+  kTellDevice,  // where to
   kTellDeviceCount,
   kTellVersion,
   kSet,   // to, byte, bytes

@@ -613,6 +613,12 @@ class Inliner {
     // Libraries have bodies of these, too, for a device.
     if (const DeviceFunction* device = device_function(callee); device != nullptr)
       return call_device(std::move(insn), *device, returns, arguments);
+    constexpr std::string_view kOfDevice = "__cudaCDP2";
+    if (callee.starts_with(kOfDevice))
+      throw Error(
+          fmt::format("line {}: kernels cannot call cuda{} here: it is not supported on the "
+                      "device",
+                      insn.line, callee.substr(kOfDevice.size())));
     const HostFunction* host = host_function(callee);
     if (host != nullptr && (found == functions_.end() || !found->second->has_body))
       return call_host(std::move(insn), *host, returns, arguments);

@@ -89,6 +89,17 @@ Slot level_of(Emitter& e, Slot handle, const Operand& dx, const Operand& dy, int
   return larger;
 }
 
+// A source that the words of a result do not write over: they come one after the other.
+Slot kept(Emitter& e, const Operand& results, Slot source) {
+  for (const Operand& d : results.elements) {
+    if (e.is_sink(d) || e.reg(d) != source) continue;
+    const Slot copy = e.temp();
+    e.b.mov(copy, source);
+    return copy;
+  }
+  return source;
+}
+
 // operands: d{|p}, [t, {...}] {, level | , dx, dy}
 void fetch(Emitter& e, I i, TextureOp op) {
   op.geometry = geometry_of(i);
@@ -109,6 +120,7 @@ void fetch(Emitter& e, I i, TextureOp op) {
   const Slot what = has_layers(op.geometry) ? with_layer(e, handle, parts[0]) : handle;
   const bool has_predicate = i.operands[0].is(Operand::Kind::kPair);
   const Operand& d = has_predicate ? i.operands[0].elements[0] : i.operands[0];
+  at = {kept(e, d, at.xy), kept(e, d, at.z)};
   for (size_t k = 0; k < 4; ++k) {
     if (e.is_sink(d.elements[k])) continue;
     (op.gathers ? op.texel : op.component) = static_cast<uint8_t>(k);

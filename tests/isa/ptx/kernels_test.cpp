@@ -150,6 +150,14 @@ TEST_CASE("calls of what is not there are refused") {
   Engine engine({.backend = "scalar", .threads = 1});
   LoadedModule& module = engine.load(
       kHead + ".extern .func away();\n.visible .entry b() { call.uni away; ret; }\n", "t.ptx");
+  // Of the runtime on the device, what is there for a device only.
+  LoadedModule& other = engine.load(
+      kHead + ".func (.param .b32 r) __cudaCDP2Memcpy3DAsync(.param .b64 a, .param .b64 b)\n{\n" +
+          "  ret;\n}\n.visible .entry c() {\n  .param .b32 r;\n  .param .b64 a;\n" +
+          "  .param .b64 b;\n  call.uni (r), __cudaCDP2Memcpy3DAsync, (a, b);\n  ret;\n}\n",
+      "u.ptx");
+  CHECK_THROWS_WITH_AS(engine.find_kernel(other, "c"),
+                       doctest::Contains("kernels cannot call cudaMemcpy3DAsync here"), Error);
   CHECK_THROWS_WITH_AS(engine.find_kernel(module, "b"), doctest::Contains("nothing defines it"),
                        Error);
 }

@@ -42,6 +42,22 @@ const std::string kFetch = kHead + R"(
   st.global.v2.f32 [%rd2], {%f1, %f2};
   ret;
 }
+// Results in the registers of the coordinates.
+.visible .entry in_place(.param .u64 t, .param .u64 out)
+{
+  .reg .b64 %rd<3>;
+  .reg .f32 %f<9>;
+  ld.param.u64 %rd1, [t];
+  ld.param.u64 %rd2, [out];
+  mov.f32 %f1, 0f3FC00000;
+  tex.1d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1}];
+  mov.f32 %f5, 0f3F000000;
+  mov.f32 %f7, 0f3FC00000;
+  tex.3d.v4.f32.f32 {%f5, %f6, %f7, %f8}, [%rd1, {%f5, %f5, %f7, %f7}];
+  st.global.v4.f32 [%rd2], {%f1, %f2, %f3, %f4};
+  st.global.v4.f32 [%rd2+16], {%f5, %f6, %f7, %f8};
+  ret;
+}
 .visible .entry store(.param .u64 s, .param .u64 out)
 {
   .reg .b32 %r<6>;
@@ -183,5 +199,24 @@ TEST_CASE("handles that are none, and memory that is gone, fault with what they 
     CHECK(text_of(handle).find("destroyed by the test") != std::string::npos);
     const Owned surface(ObjectKind::kSurface, t);
     CHECK(text_of(surface.handle).find("is a surface, not a texture") != std::string::npos);
+  }
+}
+
+TEST_CASE("a fetch may write over its own coordinates") {
+  float texels[16];  // 2 x 1 x 2 of four channels
+  for (size_t k = 0; k < 16; ++k) texels[k] = static_cast<float>(k);
+  TextureObject t = texture_of(texels, 2, 1);
+  t.channels = 4;
+  t.levels[0].depth = 2;
+  t.levels[0].row_bytes = t.levels[0].slice_bytes = 32;
+  t.modes = {AddressMode::kClamp, AddressMode::kClamp, AddressMode::kClamp};
+  for (const std::string backend : kBackends) {
+    const Owned owned(ObjectKind::kTexture, t);
+    std::vector<float> out(8);
+    const LaunchResult r =
+        run_text(kFetch, "in_place", {.backend = backend},
+                 pack(owned.handle, reinterpret_cast<uint64_t>(out.data())), out);
+    CHECK_FALSE(r.fault.has_value());
+    CHECK(out == std::vector<float>{4, 5, 6, 7, 8, 9, 10, 11});
   }
 }

@@ -67,6 +67,10 @@ def test_device_launches(p):
     check("an illegal memory access" in done.stdout and "kernel '_Z6astrayPi'" in done.stderr and
           "399999936 bytes behind the end of device memory of 64 bytes" in done.stderr,
           f"astray: {done.stdout}{done.stderr}")
+    done = p.run(program, "readonly")
+    check("an illegal memory access" in done.stdout and
+          "a kernel's cudaMemcpyAsync of 64 bytes at" in done.stderr and
+          "which is read-only" in done.stderr, f"readonly: {done.stdout}{done.stderr}")
     done = p.run(program, "astray", options=["--check=memory"])
     check("launch 2: out of bounds: kernel 'astray(int*)'" in done.stderr,
           f"astray, checked: {done.stderr}")

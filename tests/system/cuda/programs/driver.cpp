@@ -39,6 +39,7 @@ int main(int argc, char** argv) {
   GOOD(cuCtxCreate(&context, nullptr, 0, device));
   CHECK(cuModuleLoadData(&module, ".version 9.0\n.target sm_80\n.address_size 64\nnonsense") ==
         CUDA_ERROR_INVALID_PTX);
+  CHECK(cuModuleLoad(&module, "/") == CUDA_ERROR_FILE_NOT_FOUND);
   GOOD(cuModuleLoadData(&module, text.c_str()));
   GOOD(cuModuleLoad(&fat, argv[2]));
   CUlibrary library;

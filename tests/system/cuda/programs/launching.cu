@@ -1,5 +1,5 @@
 // Kernels that launch kernels: nested, in streams, at the tail; what they hand over and leave.
-// usage: launching [astray]
+// usage: launching [astray|readonly]
 #include <cstring>
 
 #include "check.h"
@@ -83,12 +83,27 @@ __global__ void memory(int* out) {
   out[3] =
       cudaMalloc(&block, 256) == cudaSuccess && block != nullptr && cudaFree(block) == cudaSuccess;
   leaf<<<1, 2000>>>(nullptr, 0);  // too large: nothing is launched
+  out[4] = cudaPeekAtLastError() == cudaErrorInvalidConfiguration &&
+           cudaGetLastError() == cudaErrorInvalidConfiguration && cudaGetLastError() == cudaSuccess;
+}
+// Threads have errors of their own.
+__global__ void refused(int* errors) {
+  if (threadIdx.x % 2 == 1) leaf<<<dim3(1, 70000), 1>>>(nullptr, 0);
+  atomicAdd(errors + cudaGetLastError(), 1);
+}
+__global__ void endless(int* counts) {
+  ++counts[0];
+  endless<<<1, 1>>>(counts);
+  if (cudaGetLastError() == cudaErrorLaunchMaxDepthExceeded) ++counts[1];
 }
 __global__ void everywhere(int* counts) {
   if (threadIdx.x % 8 == 0) add<int><<<1, 2>>>(counts + blockIdx.x, 1, Large{});
 }
 __global__ void astray(int* where) { where[100000000] = 1; }
 __global__ void parent(int* where) { astray<<<1, 1>>>(where); }
+__global__ void overwrite(cudaTextureObject_t texture, int* values) {
+  cudaMemcpyAsync(reinterpret_cast<void*>(texture), values, 64, cudaMemcpyDeviceToDevice, nullptr);
+}
 
 template <typename T>
 static T* managed(size_t count) {
@@ -110,6 +125,19 @@ int main(int argc, char** argv) {
     int* where = nullptr;
     FINE(cudaMalloc(&where, 64));
     parent<<<1, 1>>>(where);
+    std::puts(cudaGetErrorString(cudaDeviceSynchronize()));
+    return 0;
+  }
+  if (argc > 1 && std::strcmp(argv[1], "readonly") == 0) {
+    // What a handle means is the simulator's own.
+    cudaResourceDesc resource{};
+    resource.resType = cudaResourceTypeArray;
+    const cudaChannelFormatDesc floats = cudaCreateChannelDesc<float>();
+    FINE(cudaMallocArray(&resource.res.array.array, &floats, 16));
+    const cudaTextureDesc how{};
+    cudaTextureObject_t texture = 0;
+    FINE(cudaCreateTextureObject(&texture, &resource, &how, nullptr));
+    overwrite<<<1, 1>>>(texture, managed<int>(16));
     std::puts(cudaGetErrorString(cudaDeviceSynchronize()));
     return 0;
   }
@@ -135,8 +163,16 @@ int main(int argc, char** argv) {
   memory<<<1, 1>>>(ints);
   FINE(cudaDeviceSynchronize());
   CHECK(ints[0] == 100 * 0x01010101);
-  CHECK(ints[1] == 1 && ints[2] == 1 && ints[3] == 1);
+  CHECK(ints[1] == 1 && ints[2] == 1 && ints[3] == 1 && ints[4] == 1);
   for (int k = 0; k < 64; ++k) ints[k] = 0;
+  refused<<<3, 64>>>(ints);
+  FINE(cudaDeviceSynchronize());
+  CHECK(ints[cudaSuccess] == 96 && ints[cudaErrorInvalidConfiguration] == 96);
+  ints[0] = ints[cudaErrorInvalidConfiguration] = 0;
+  endless<<<1, 1>>>(ints);
+  FINE(cudaDeviceSynchronize());
+  CHECK(ints[0] == 1 + 1024 && ints[1] == 1);
+  ints[0] = ints[1] = 0;
   everywhere<<<64, 64>>>(ints);
   FINE(cudaDeviceSynchronize());
   for (int k = 0; k < 64; ++k) CHECK(ints[k] == 16);

@@ -155,9 +155,22 @@ static void run_runtime_library(const Compiled& made) {
                         nullptr));
   FINE(cudaDeviceSynchronize());
   check_scale(out);
-  FINE(cudaFree(in));
-  FINE(cudaFree(out));
+  // A graph outlives the library of its kernel.
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t executable;
+  FINE(cudaStreamCreate(&stream));
+  FINE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  FINE(cudaLaunchKernel(reinterpret_cast<const void*>(scale), dim3(8), dim3(128), arguments, 0,
+                        stream));
+  FINE(cudaStreamEndCapture(stream, &graph));
+  FINE(cudaGraphInstantiate(&executable, graph, 0));
+  FINE(cudaGraphLaunch(executable, stream));
   FINE(cudaLibraryUnload(library));
+  FINE(cudaStreamSynchronize(stream));
+  cudaGraphLaunch(executable, stream);
+  CHECK(cudaStreamSynchronize(stream) == cudaErrorInvalidDeviceFunction);
+  FINE(cudaDeviceReset());
 }
 
 int main() {

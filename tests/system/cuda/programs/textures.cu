@@ -93,6 +93,16 @@ static void copies() {
     }
   p.dstPos = make_cudaPos(3, 1, 2);
   CHECK(cudaMemcpy3D(&p) == cudaErrorInvalidValue);
+  // In bytes these are 0 again, modulo 2^64.
+  constexpr size_t kMany = size_t{1} << 62;
+  p.dstPos = make_cudaPos(kMany, 1, 2);
+  CHECK(cudaMemcpy3D(&p) == cudaErrorInvalidValue);
+  p.dstPos = make_cudaPos(0, 0, 0);
+  p.extent.width = kMany;
+  CHECK(cudaMemcpy3D(&p) == cudaErrorInvalidValue);
+  p.extent = make_cudaExtent(1, 1, 1);
+  p.srcPos = make_cudaPos(0, 0, kMany);
+  CHECK(cudaMemcpy3D(&p) == cudaErrorInvalidValue);
   FINE(cudaFreeArray(a));
   FINE(cudaFreeArray(b));
   FINE(cudaFreeArray(c));
@@ -301,6 +311,13 @@ static void refusals() {
   CHECK(cudaCreateTextureObject(&t, &r, &d, nullptr) == cudaErrorInvalidChannelDescriptor);
   cudaArray_t a;
   CHECK(cudaMallocArray(&a, &r.res.linear.desc, 4, 4) == cudaErrorInvalidChannelDescriptor);
+  // A kind that says 8 bits and one channel.
+  for (const int channels : {1, 2}) {
+    const cudaChannelFormatDesc other =
+        cudaCreateChannelDesc(channels == 1 ? 32 : 8, channels == 1 ? 0 : 8, 0, 0,
+                              cudaChannelFormatKindUnsignedNormalized8X1);
+    CHECK(cudaMallocArray(&a, &other, 4, 4) == cudaErrorInvalidChannelDescriptor);
+  }
   CHECK(cudaMalloc3DArray(&a, &ints, make_cudaExtent(4, 4, 5), cudaArrayCubemap) ==
         cudaErrorInvalidValue);
   CHECK(cudaMallocArray(&a, &ints, 0, 4) == cudaErrorInvalidValue);
@@ -408,6 +425,10 @@ static void driver() {
   c.WidthInBytes = 4;
   c.Height = 3;
   GOOD(cuMemcpy2D(&c));
+  c.srcPitch = size_t{1} << 62;
+  c.srcY = 4;  // 2^64 bytes behind the first row
+  c.Height = 1;
+  CHECK(cuMemcpy2D(&c) == CUDA_ERROR_INVALID_VALUE);
   r = {};
   r.resType = CU_RESOURCE_TYPE_PITCH2D;
   r.res.pitch2D.devPtr = memory;
