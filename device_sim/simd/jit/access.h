@@ -18,6 +18,7 @@ class AccessEmitter : protected AffineEmitter {
   using Wide64 = JitDomain<Isa, 64>;
   using Value32 = typename Narrow32::V;
   using Value64 = typename Wide64::V;
+  using Row = typename Isa::InRow;
   static constexpr int kLanesOfChunk = kChunkLanes<Isa>;
   static constexpr int kLanesOfHalf = kLanesOfChunk / 2;
 
@@ -240,27 +241,22 @@ class AccessEmitter : protected AffineEmitter {
   void emit_compact_row(size_t i) {
     const AccessInfo access = access_info(uop(i).op);
     const bool is_affine = step(i).d_after == kAffine;
+    const auto bits = static_cast<uint32_t>(8 * access.size);
     const int above = 64 - 8 * access.size;
     const Label exit = exit_of(i);
-    const x86::Gp stride = emit_address_stride(i, exit);
-    const x86::Gp words = emit_window_element(i, stride, kRead, exit);
-    x86::Xmm shift;
-    x86::Gp bits;
-    if (above != 0) {
-      bits = cc_.newUInt64();
-      shift = cc_.newXmm();
-      cc_.mov(bits, words);
-      cc_.and_(bits, 7);
-      cc_.xor_(words, bits);
-      cc_.shl(bits, 3);
-      cc_.neg(bits);
-      cc_.add(bits, above);
-      cc_.vmovq(shift, bits);
-    }
+    Row row;
+    row.words = emit_window_element(i, emit_address_stride(i, exit), kRead, exit);
+    if (above != 0) isa_.place_load_in_row(row, access.size, /*narrow=*/false);
     const auto top_of = [&](int lane) {
       const x86::Gp top = cc_.newUInt64();
-      cc_.mov(top, x86::ptr(words, 8 * lane, 8));
-      if (above != 0) cc_.shlx(top, top, bits);
+      if (above == 0) {
+        cc_.mov(top, x86::ptr(row.words, 8 * lane, 8));
+        return top;
+      }
+      const x86::Xmm word = cc_.newXmm();
+      cc_.vmovq(word, x86::ptr(row.words, 8 * lane, 8));
+      cc_.vpsllq(word, word, row.shift);
+      cc_.vmovq(top, word);
       return top;
     };
     const auto value_of = [&](const x86::Gp& top) {
@@ -272,32 +268,24 @@ class AccessEmitter : protected AffineEmitter {
       if (access.extend == Extend::kSign32) cc_.mov(value.r32(), value.r32());
       return value;
     };
-    const x86::Gp first = top_of(0), base = value_of(first);
+    const x86::Gp first = top_of(0);
+    Run loaded{.base = value_of(first)};
     const Reg expected = isa_.fresh(), next = isa_.fresh(), differ = isa_.fresh();
     isa_.broadcast64(expected, first);
-    std::optional<x86::Gp> step_of_values;
     if (is_affine) {
-      const x86::Gp value = value_of(top_of(1)), last = cc_.newUInt64();
-      step_of_values = value;
-      cc_.sub(value, base);
+      loaded.stride = value_of(top_of(1));
+      cc_.sub(*loaded.stride, loaded.base);
       cc_.jz(exit);
-      if (above != 0) {  // as if no lane's element wrapped
-        const x86::Gp low = cc_.newUInt64();
-        cc_.imul(last, value, static_cast<int>(kMaxLanes) - 1);
-        cc_.add(last, base);
-        cc_.mov(low, last);
-        cc_.shl(low, above);
-        if (access.extend == Extend::kZero) cc_.shr(low, above);
-        else cc_.sar(low, above);
-        cc_.cmp(low, last);
-        cc_.jne(exit);
+      if (above != 0) {  // no lane's element may have wrapped
+        if (access.extend == Extend::kZero) cut(loaded, bits, exit);
+        else extend(loaded, bits, exit);
       }
       constexpr int kWords = Isa::kRegBytes / 8;
       std::array<uint64_t, kWords> lanes;
       for (size_t k = 0; k < lanes.size(); ++k) lanes[k] = k;
       const x86::Gp top_step = cc_.newUInt64();
       const Reg offsets = isa_.fresh(), steps = isa_.fresh(), numbers = isa_.fresh();
-      cc_.mov(top_step, value);
+      cc_.mov(top_step, *loaded.stride);
       if (above != 0) cc_.shl(top_step, above);
       isa_.broadcast64(steps, top_step);
       isa_.load(numbers, isa_.constant(lanes.data(), sizeof lanes));
@@ -308,8 +296,8 @@ class AccessEmitter : protected AffineEmitter {
     }
     for (int at = 0; at < static_cast<int>(8 * kMaxLanes); at += Isa::kRegBytes) {
       const Reg z = isa_.fresh();
-      isa_.load(z, x86::ptr(words, at));
-      if (above != 0) cc_.vpsllq(z, z, shift);
+      isa_.load(z, x86::ptr(row.words, at));
+      if (above != 0) cc_.vpsllq(z, z, row.shift);
       const Reg& sum = at == 0 ? differ : z;
       cc_.emit(Isa::kXor[1], sum, z, expected);
       if (at != 0) cc_.emit(Isa::kOr[1], differ, differ, z);
@@ -318,12 +306,11 @@ class AccessEmitter : protected AffineEmitter {
     const Reg none = isa_.fresh();
     isa_.clear(none);
     isa_.jump_if_differ64(differ, none, exit);
-    residents_.put(uop(i).d, {base, step_of_values, std::nullopt});
+    store_run(uop(i).d, loaded);
   }
 
   // Where the chunks' words are in a row of windows, and where in a word the elements begin:
   // programs that step through arrays on their stacks come to each part of a word in turn.
-  using Row = typename Isa::InRow;
   Row emit_window_row(size_t i, const x86::Gp& stride, uint8_t permissions, const Label& exit) {
     const AccessInfo access = access_info(uop(i).op);
     Row row;
@@ -539,20 +526,16 @@ class AccessEmitter : protected AffineEmitter {
       return s.need == need_of(i) && is_same_address(s.step, i);
     });
   }
-  // Calls f(k, place) for the elements of the chunk, or half of them, from its lane `first` on.
+  // Calls f(k, place) for the elements of half `h` of the chunk.
   template <class F>
-  void for_strided(size_t i, int first, int count, F f) {
+  void for_strided(size_t i, size_t h, F f) {
     const Strided& s = *strided(i);
     const x86::Gp at = cc_.newUIntPtr();
-    if (first == 0) {
-      cc_.mov(at, chunk_->lane);
-    } else {
-      cc_.lea(at, x86::ptr(chunk_->lane, first));
-    }
+    cc_.lea(at, x86::ptr(chunk_->lane, kLanesOfHalf * static_cast<int>(h)));
     cc_.imul(at, s.stride);
     cc_.add(at, s.first);
     const auto displaced = static_cast<int32_t>(displacement(i));
-    for (int k = 0; k < count; ++k) {
+    for (int k = 0; k < kLanesOfHalf; ++k) {
       if (k != 0 && k % 4 == 0) cc_.lea(at, x86::ptr(at, s.stride, 2));
       f(k, k % 4 == 0   ? x86::ptr(at, displaced)
            : k % 4 == 3 ? x86::ptr(at, s.thrice, 0, displaced)
@@ -710,7 +693,7 @@ class AccessEmitter : protected AffineEmitter {
         if (loads) isa_.load_part(z, place, k / 2);
         else isa_.store_part(place, z, k / 2);
       };
-      if (even) for_strided(i, kLanesOfHalf * static_cast<int>(h), kLanesOfHalf, access);
+      if (even) for_strided(i, h, access);
       else for_each_address(i, delta, at.r[h], access);
       if (!loads) continue;
       for (size_t k = 0; k < 2; ++k) values[k].r[h] = isa_.fresh();
