@@ -12,30 +12,11 @@
 #include <limits>
 #include <vector>
 
-#include "check.h"
+#include "device_memory.h"
 
 namespace cg = cooperative_groups;
 namespace ptx = cuda::ptx;
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
-
-template <class T>
-struct Device {
-  explicit Device(const std::vector<T>& values) : count_(values.size()) {
-    FINE(cudaMalloc(&data, count_ * sizeof(T)));
-    FINE(cudaMemcpy(data, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
-  }
-  explicit Device(size_t count) : Device(std::vector<T>(count)) {}
-  ~Device() { cudaFree(data); }
-  std::vector<T> host() const {
-    std::vector<T> out(count_);
-    FINE(cudaMemcpy(out.data(), data, count_ * sizeof(T), cudaMemcpyDeviceToHost));
-    return out;
-  }
-  T* data = nullptr;
-
- private:
-  size_t count_;
-};
 
 std::vector<int> numbers(int count) {
   std::vector<int> out(count);

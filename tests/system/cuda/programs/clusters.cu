@@ -7,7 +7,7 @@
 #include <cuda/ptx>
 #include <vector>
 
-#include "check.h"
+#include "device_memory.h"
 
 namespace cg = cooperative_groups;
 
@@ -27,24 +27,6 @@ cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, dim3 cluster, si
   config.numAttrs = 1;
   return cudaLaunchKernelEx(&config, kernel, static_cast<P>(arguments)...);
 }
-
-template <class T>
-struct Device {
-  explicit Device(size_t count) : count_(count) {
-    FINE(cudaMalloc(&data, count * sizeof(T)));
-    FINE(cudaMemset(data, 0, count * sizeof(T)));
-  }
-  ~Device() { cudaFree(data); }
-  std::vector<T> host() const {
-    std::vector<T> out(count_);
-    FINE(cudaMemcpy(out.data(), data, count_ * sizeof(T), cudaMemcpyDeviceToHost));
-    return out;
-  }
-  T* data = nullptr;
-
- private:
-  size_t count_;
-};
 
 // --- what blocks are told
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "check.h"
+#include "device_memory.h"
 
 constexpr int kRows = 64;
 
@@ -126,24 +126,6 @@ __global__ void sums(const T* a, const T* b, float* out, Operands o) {
     out[row * 16 + column] = d[r];
   }
 }
-
-template <class T>
-struct Device {
-  explicit Device(const std::vector<T>& values) : count_(values.size()) {
-    FINE(cudaMalloc(&data, count_ * sizeof(T)));
-    FINE(cudaMemcpy(data, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
-  }
-  ~Device() { cudaFree(data); }
-  std::vector<T> host() const {
-    std::vector<T> out(count_);
-    FINE(cudaMemcpy(out.data(), data, count_ * sizeof(T), cudaMemcpyDeviceToHost));
-    return out;
-  }
-  T* data = nullptr;
-
- private:
-  size_t count_;
-};
 
 int value_a(int row, int k) { return (row * 5 + k * 3) % 15 - 7; }
 int value_b(int column, int k) { return (column * 11 + k * 7) % 13 - 6; }
