@@ -242,20 +242,10 @@ class Inliner {
       frames_.to_memory(insn);
       if (insn.base == "call")
         call(f, std::move(insn));
-      else if (insn.row->emit == nullptr && insn.has("tensor"))
-        copy_tensor(std::move(insn));
-      else if (insn.row->emit == nullptr && insn.has("bulk"))
-        copy_in_bulk(std::move(insn));
-      else if (insn.row->emit == nullptr && (insn.base == "mbarrier" || insn.base == "cp"))
-        change_barrier(std::move(insn));
-      else if (insn.row->emit == nullptr && (insn.base == "st" || insn.base == "red"))
-        access_and_signal(std::move(insn));
-      else if (insn.row->emit == nullptr && (insn.base == "mma" || insn.base == "wmma"))
-        multiply(std::move(insn));
-      else if (insn.row->emit == nullptr && insn.base == "wgmma")
-        multiply_group(std::move(insn));
       else if (insn.base == "brx")
         branch_by_index(f, std::move(insn), names);
+      else if (insn.row->emit == nullptr)
+        do_otherwise(std::move(insn));
       else if (!end_label.empty() && insn.base == "ret")
         push(jump(std::move(insn), end_label));
       else if (!is_kernel && insn.base == "ret")
@@ -264,6 +254,16 @@ class Inliner {
         parameters(std::move(insn));
     }
     place_labels(f.body.size());
+  }
+
+  // What has a row, and is more than the row's own micro-ops.
+  void do_otherwise(Instruction insn) {
+    if (insn.has("tensor")) return copy_tensor(std::move(insn));
+    if (insn.has("bulk")) return copy_in_bulk(std::move(insn));
+    if (insn.base == "mma" || insn.base == "wmma") return multiply(std::move(insn));
+    if (insn.base == "wgmma") return multiply_group(std::move(insn));
+    if (insn.base == "st" || insn.base == "red") return access_and_signal(std::move(insn));
+    change_barrier(std::move(insn));  // mbarrier, cp.async.mbarrier
   }
 
   static void rename(Operand& o, uint32_t first_register, const Names& names) {
