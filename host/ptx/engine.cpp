@@ -426,19 +426,25 @@ void Engine::State::launch_from_device(const Launch& first, LoadedModule& module
 std::optional<Fault> Engine::State::move(const DeviceWork& work) {
   const bool is_copy = work.kind == DeviceWork::Kind::kCopy;
   if (work.size_bytes == 0) return std::nullopt;
-  const auto is_there = [&](uint64_t address, uint8_t right) {
+  // Empty: nothing is.
+  const auto what_is_wrong = [&](uint64_t address, uint8_t right) -> std::string {
     const ProcessMemory::Found found = memory.find(address);
-    return found.begin != found.end && work.size_bytes <= found.end - address &&
-           (found.flags & right) != 0;
+    if (address >= kLocalWindowBase || (address >= kCtaBase && address - kCtaBase < kMostCtaBytes))
+      return "local and shared memory end with their threads";
+    if (found.begin == found.end || (found.flags & right) == 0) return memory.describe(address);
+    if (work.size_bytes <= found.end - address) return {};
+    return fmt::format("only {} bytes are there, in {}", found.end - address, memory.name(address));
   };
-  for (const bool is_target : {true, false})
-    if (const uint64_t address = is_target || !is_copy ? work.to : work.from;
-        !is_there(address, is_target ? kWrite : kRead))
-      return Fault{.reason = Fault::Reason::kAddress,
-                   .address = address,
-                   .text = fmt::format("a kernel's {} of {} bytes at {:#x}: {}",
-                                       is_copy ? "cudaMemcpyAsync" : "cudaMemsetAsync",
-                                       work.size_bytes, address, memory.describe(address))};
+  for (const bool is_target : {true, false}) {
+    const uint64_t address = is_target || !is_copy ? work.to : work.from;
+    const std::string why = what_is_wrong(address, is_target ? kWrite : kRead);
+    if (why.empty()) continue;
+    return Fault{.reason = Fault::Reason::kAddress,
+                 .address = address,
+                 .text = fmt::format("a kernel's {} of {} bytes at {:#x}: {}",
+                                     is_copy ? "cudaMemcpyAsync" : "cudaMemsetAsync",
+                                     work.size_bytes, address, why)};
+  }
   auto* const to = reinterpret_cast<uint8_t*>(work.to);
   if (is_copy)
     std::memmove(to, reinterpret_cast<const uint8_t*>(work.from), work.size_bytes);
