@@ -455,3 +455,55 @@ TEST_CASE("kernels with too many values, or no room for them, are refused") {
   CHECK_THROWS_WITH_AS(find(300, 1 << 20), doctest::Contains("bytes of local memory"), Error);
   CHECK_THROWS_WITH_AS(find(9000, 16), doctest::Contains("more than 8192 values"), Error);
 }
+
+// A kernel that counts, and launches itself at its tail.
+TEST_CASE("launches by kernels that count the same have one result in memory") {
+  const std::string text = kHead + R"(
+.extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2(.param .b64 kernel,
+    .param .align 4 .b8 grid[12], .param .align 4 .b8 block[12], .param .b32 shared);
+.extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 buffer, .param .b64 stream);
+.visible .entry k(.param .u64 at)
+{
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<4>;
+  .reg .pred %p;
+  .param .b64 kernel;
+  .param .align 4 .b8 grid[12];
+  .param .align 4 .b8 block[12];
+  .param .b32 shared;
+  .param .b64 buffer;
+  .param .b64 stream;
+  .param .b32 status;
+  ld.param.u64 %rd1, [at];
+  ld.global.u32 %r1, [%rd1];
+  add.u32 %r1, %r1, 1;
+  st.global.u32 [%rd1], %r1;
+  setp.eq.u32 %p, %r1, 50;
+  @%p bra END;
+  mov.u64 %rd2, k;
+  st.param.b64 [kernel], %rd2;
+  st.param.b32 [grid], 1;
+  st.param.b32 [grid+4], 1;
+  st.param.b32 [grid+8], 1;
+  st.param.b32 [block], 1;
+  st.param.b32 [block+4], 1;
+  st.param.b32 [block+8], 1;
+  st.param.b32 [shared], 0;
+  call.uni (buffer), __cudaCDP2GetParameterBufferV2, (kernel, grid, block, shared);
+  ld.param.b64 %rd3, [buffer];
+  st.global.u64 [%rd3], %rd1;
+  st.param.b64 [stream], 3;
+  call.uni (status), __cudaCDP2LaunchDeviceV2, (buffer, stream);
+END:
+  ret;
+}
+)";
+  std::vector<uint32_t> count(1);
+  const LaunchResult r = run_text(text, "k", {}, pack(count.data()), count);
+  if (r.fault) FAIL(r.fault->text);
+  CHECK(count[0] == 50);
+  REQUIRE(r.device_launches.size() == 49);
+  for (size_t k = 0; k < 48; ++k) CHECK(r.device_launches[k].result == r.device_launches[0].result);
+  CHECK(r.device_launches[48].result->thread_instructions <
+        r.device_launches[0].result->thread_instructions);
+}
