@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 
+#include "device_sim/base/error.h"
 #include "host/cuda_api/arrays.h"
 #include "host/cuda_api/driver.h"
 
@@ -180,6 +181,17 @@ void set_view(ptx::TextureObject& t, const ResourceViewDesc& v) {
   t.layers = v.last_layer - v.first_layer + 1;
 }
 
+// Throws Refusal: there are too many.
+Handle add_object(ObjectKind kind, const ptx::TextureObject& object) {
+  runtime().engine_for_memory();  // which has the memory of objects
+  try {
+    return ptx::TextureObjects::instance().add(kind, object, "made by " + numbered_call());
+  } catch (const gpusim::Error& error) {
+    say(fmt::format("{}: {}", called_function(), error.what()));
+    refuse(kMemoryAllocation);
+  }
+}
+
 void make_texture(Handle* handle, const ResourceDesc* resource, const TextureDesc* texture,
                   const ResourceViewDesc* view) {
   require(handle != nullptr && resource != nullptr && texture != nullptr);
@@ -190,9 +202,7 @@ void make_texture(Handle* handle, const ResourceDesc* resource, const TextureDes
     set_view(t, *view);
   }
   set_sampling(t, *texture);
-  runtime().engine_for_memory();  // which has the memory of objects
-  *handle =
-      ptx::TextureObjects::instance().add(ObjectKind::kTexture, t, "made by " + numbered_call());
+  *handle = add_object(ObjectKind::kTexture, t);
   const std::lock_guard lock(descriptions().mutex);
   descriptions().all[*handle] = {*resource, *texture, view != nullptr ? *view : ResourceViewDesc{},
                                  view != nullptr};
@@ -203,9 +213,7 @@ void make_surface(Handle* handle, const ResourceDesc* resource) {
   require((Arrays::instance().array(resource->resource.array).flags & kArraySurface) != 0);
   ptx::TextureObject s;
   set_resource(s, *resource);
-  runtime().engine_for_memory();
-  *handle =
-      ptx::TextureObjects::instance().add(ObjectKind::kSurface, s, "made by " + numbered_call());
+  *handle = add_object(ObjectKind::kSurface, s);
   const std::lock_guard lock(descriptions().mutex);
   descriptions().all[*handle] = {.resource = *resource};
 }

@@ -55,6 +55,30 @@ void check(const Box& box, CopyKind kind) {
     check_side(box.from, from, false);
 }
 
+// Bytes in a block of ours, if they are. Graphs may run when it has gone.
+class BytesOfBlock {
+ public:
+  BytesOfBlock(const char* address, size_t size_bytes) : address_(address) {
+    const std::optional<Block> block = runtime().memory.find(address);
+    // Registered memory stays the host's.
+    const bool may_go = block && (block->type != kHostMemory || !block->is_registered);
+    if (may_go) size_bytes_ = size_bytes;
+  }
+  // Throws Refusal.
+  void check_is_there() const {
+    if (size_bytes_ == 0 || runtime().memory.has(address_, size_bytes_)) return;
+    say(
+        fmt::format("a graph cannot run: memory at {}, {} bytes, that one of its nodes copies or "
+                    "sets was freed",
+                    static_cast<const void*>(address_), size_bytes_));
+    refuse(kIllegalAddress);
+  }
+
+ private:
+  const char* address_;
+  size_t size_bytes_ = 0;  // 0: it is in none
+};
+
 // As profilers name it. What cudaMemcpyDefault means, the addresses tell.
 const char* direction(const Box& box, CopyKind kind) {
   const auto is_device = [](const char* address) {
@@ -159,9 +183,18 @@ Box box_of(const Memcpy3DParms& p) {
 
 Node copy_node(const Box& box, CopyKind kind) {
   check(box, kind);
+  const bool is_empty = box.width == 0 || box.height == 0 || box.depth == 0;
+  const auto bytes_at = [&](const char* address, size_t pitch, size_t slice) {
+    return BytesOfBlock(address,
+                        is_empty ? 0 : span_bytes(box.width, pitch, box.height, slice, box.depth));
+  };
+  const BytesOfBlock to = bytes_at(box.to, box.to_pitch, box.to_slice),
+                     from = bytes_at(box.from, box.from_pitch, box.from_slice);
   return {.type = NodeType::kCopy,
           .work =
-              [box] {
+              [box, to, from] {
+                to.check_is_there();
+                from.check_is_there();
                 do_copy(box);
                 note_rows(box.height, box.depth, [&](KernelEngine& engine, size_t y, size_t z) {
                   engine.copy_written(box.to + z * box.to_slice + y * box.to_pitch,
@@ -202,9 +235,12 @@ Node set_node(void* to, size_t pitch, uint32_t value, size_t element_bytes, size
     check_side(static_cast<const char*>(to), span_bytes(row, pitch, height, 0, 1), true);
   }
   char* const begin = static_cast<char*>(to);
+  const BytesOfBlock bytes(begin,
+                           width == 0 || height == 0 ? 0 : span_bytes(row, pitch, height, 0, 1));
   return {.type = NodeType::kSet,
           .work =
               [=] {
+                bytes.check_is_there();
                 for (size_t y = 0; y < height; ++y) {
                   char* const line = begin + y * pitch;
                   if (element_bytes == 1) std::memset(line, static_cast<int>(value & 0xff), width);

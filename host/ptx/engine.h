@@ -42,6 +42,7 @@ const KernelInfo& info(const Kernel& kernel);
 struct OpcodeCount {
   std::string opcode;  // as spelled: "fma.rn.f32"
   uint64_t count = 0;  // executions by threads, whatever their guards say
+  bool operator==(const OpcodeCount&) const = default;
 };
 
 struct Fault {
@@ -106,7 +107,7 @@ struct DeviceLaunch {
   Dim3 grid, block;
   uint32_t dynamic_shared_bytes = 0;
   double seconds = 0;
-  std::shared_ptr<LaunchResult> result;
+  std::shared_ptr<LaunchResult> result;  // launches that counted the same share it
 };
 
 struct LaunchResult {

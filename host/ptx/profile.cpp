@@ -162,7 +162,7 @@ void MachineProfile::add_accesses(std::span<const Access> together) {
   std::vector<uint64_t> global, shared;
   std::vector<uint8_t> shared_lanes;
   for (const Access& a : together) {
-    if (a.address - kCtaBase < kMostCtaBytes) {
+    if (a.address - kCtaBase < kSharedEnd - kCtaBase) {  // of other CTAs of the cluster, too
       shared.push_back(a.address);
       shared_lanes.push_back(a.lane);
     } else if (a.address < kLocalWindowBase) {

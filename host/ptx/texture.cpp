@@ -58,6 +58,7 @@ uint64_t TextureObjects::add(ObjectKind kind, const TextureObject& object, std::
     slot->object = object;
     slot->state = state_of(kind);
     origins_[handle] = std::move(origin);
+    on_memory_.emplace(object.memory, handle);
     return handle;
   }
   throw Error(fmt::format("more than {} textures and surfaces at once", kMostObjects));
@@ -70,19 +71,18 @@ bool TextureObjects::remove(ObjectKind kind, uint64_t handle, const std::string&
   const State state = slot->state.load();
   if (state != state_of(kind) && state != State::kMemoryFreed) return false;
   slot->state = State::kDestroyed;
+  on_memory_.erase({slot->object.memory, handle});
   origins_[handle] += ", " + by;
   return true;
 }
 
 void TextureObjects::memory_freed(const void* block, const std::string& by) {
   const std::lock_guard lock(mutex_);
-  for (auto& [handle, origin] : origins_) {
-    Slot* const slot = slot_of(handle);
-    const State state = slot->state.load();
-    if ((state != State::kTexture && state != State::kSurface) || slot->object.memory != block)
-      continue;
-    slot->state = State::kMemoryFreed;
-    origin += ", whose memory was " + by;
+  auto at = on_memory_.lower_bound({block, 0});
+  while (at != on_memory_.end() && at->first == block) {
+    slot_of(at->second)->state = State::kMemoryFreed;
+    origins_[at->second] += ", whose memory was " + by;
+    at = on_memory_.erase(at);
   }
 }
 
@@ -116,6 +116,9 @@ std::string TextureObjects::describe(uint64_t complaint) const {
                        l.height, std::max(l.depth, slot->object.layers), slot->object.texel_bytes(),
                        origin);
   }
+  if (static_cast<Complaint>(complaint >> 48 & 0xff) == Complaint::kNoHandle)
+    return fmt::format("a value whose low 48 bits are {:#x} is the handle of no texture or surface",
+                       handle);
   switch (state) {
     case State::kNone:
       return fmt::format("{:#x} is the handle of no texture or surface", handle);
@@ -130,7 +133,8 @@ std::string TextureObjects::describe(uint64_t complaint) const {
 
 bool TextureObjects::is_freed(uint64_t complaint) const {
   const Slot* const slot = slot_of(complaint & kHandleMask);
-  if (slot == nullptr) return false;
+  if (slot == nullptr || static_cast<Complaint>(complaint >> 48 & 0xff) == Complaint::kNoHandle)
+    return false;
   const State state = slot->state.load();
   return state == State::kDestroyed || state == State::kMemoryFreed;
 }
@@ -141,7 +145,7 @@ uint64_t TextureObjects::object_of(uint64_t handle, uint64_t what) {
   const auto kind = static_cast<ObjectKind>(what & 1);
   const bool is_there = instance().find(kind, handle) != nullptr;
   if (what >= kAsks) return is_there ? 1 : 0;
-  return is_there ? handle : complaint(Complaint::kNoObject, handle);
+  return is_there ? handle : no_object(handle);
 }
 
 uint64_t TextureObjects::query_of(uint64_t handle, uint64_t level, uint64_t what) {
@@ -199,9 +203,8 @@ uint64_t TextureObjects::fetch(uint64_t xy, uint64_t z, uint64_t handle, uint64_
 
 uint64_t TextureObjects::surface_address(uint64_t xy, uint64_t z, uint64_t handle, uint64_t word) {
   const TextureObjects& all = instance();
-  handle &= kHandleMask;
   const TextureObject* const s = all.find(ObjectKind::kSurface, handle);
-  if (s == nullptr) return complaint(Complaint::kNoObject, handle);
+  if (s == nullptr) return no_object(handle);
   const SurfaceOp op = SurfaceOp::unpack(word);
   const TextureLevel& l = s->levels[0];
   const std::array<uint32_t, 3> bits = three(xy, z);

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "host/ptx/memory.h"
 #include "translator/ptx/texture_op.h"
@@ -78,7 +80,12 @@ class TextureObjects {
   struct Slot;
   enum class State : uint32_t { kNone, kTexture, kSurface, kDestroyed, kMemoryFreed };
   static constexpr uint64_t kComplaint = 0x7f;
-  enum class Complaint : uint8_t { kNoObject, kOutside };
+  enum class Complaint : uint8_t { kNoObject, kOutside, kNoHandle };
+  // Of a value that is the handle of no such object.
+  static uint64_t no_object(uint64_t value) {
+    return complaint((value & ~kHandleMask) == 0 ? Complaint::kNoObject : Complaint::kNoHandle,
+                     value);
+  }
 
   TextureObjects();
   static uint64_t complaint(Complaint what, uint64_t handle) {
@@ -99,6 +106,8 @@ class TextureObjects {
   mutable std::mutex mutex_;  // of what follows
   uint32_t next_ = 0;         // objects' places are used in a circle, so that old handles stay bad
   std::map<uint64_t, std::string> origins_;  // by handle
+  std::set<std::pair<const void*, uint64_t>>
+      on_memory_;  // block and handle, of those that are there
 };
 
 /// One word of a texel that a texture gives; `coordinates` as bits of registers.

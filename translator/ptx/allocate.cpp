@@ -1,8 +1,11 @@
 #include "translator/ptx/allocate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
+#include "device_sim/base/error.h"
 #include "translator/ptx/rows.h"
 #include "translator/ptx/rows_internal.h"
 
@@ -186,6 +189,8 @@ class Allocator {
     place_.resize(f_.registers.size(), kNowhere);
     const auto add = [&](uint32_t r) {
       if (place_[r] != kNowhere) return;
+      if (live.size() == kMostLive)
+        throw Error(fmt::format("more than {} values are live at once", kMostLive));
       place_[r] = static_cast<uint32_t>(live.size());
       live.push_back(r);
     };
@@ -248,6 +253,7 @@ class Allocator {
   }
 
   static constexpr uint32_t kNowhere = ~0u;
+  static constexpr size_t kMostLive = 8192;  // all pairs of them are in memory
   static constexpr size_t kNoBlock = ~size_t{0};
   const Function& f_;
   size_t size_;

@@ -27,21 +27,38 @@ class Spiller {
 
   // Those with few uses for the places where they are live. Returns none if none may go.
   std::vector<uint32_t> choose(const Allocation& a, size_t count) {
+    constexpr size_t kNowhere = ~size_t{0}, kShort = 16;
     std::vector<uint32_t> uses(f_.registers.size());
     std::vector<bool> stays(f_.registers.size());
+    std::vector<size_t> first(f_.registers.size(), kNowhere), last(f_.registers.size());
     for (const uint32_t r : a.live_at_entry) stays[r] = true;  // zero, which memory is not
-    for (Instruction& insn : f_.body) {
+    for (size_t i = 0; i < f_.body.size(); ++i) {
+      Instruction& insn = f_.body[i];
       if (insn.guard != kNoRegister) stays[insn.guard] = true;
-      for (Operand& o : insn.operands) for_registers(o, [&](uint32_t r) { ++uses[r]; });
+      for (Operand& o : insn.operands)
+        for_registers(o, [&](uint32_t r) {
+          ++uses[r];
+          first[r] = std::min(first[r], i);
+          last[r] = i;
+        });
     }
+    // Where a register lives within a block, its instructions tell how long, in blocks of the
+    // usual size.
+    const double block_size =
+        static_cast<double>(f_.body.size()) / static_cast<double>(f_.labels.size() + 1);
+    const auto length = [&](uint32_t r) {
+      if (a.live_blocks[r] != 0) return static_cast<double>(a.live_blocks[r]);
+      const bool is_long = first[r] != kNowhere && last[r] - first[r] >= kShort;
+      return is_long ? static_cast<double>(last[r] - first[r]) / block_size : 0;
+    };
     std::vector<std::pair<double, uint32_t>> found;
     for (uint32_t r = 0; r < f_.registers.size(); ++r) {
       const Type t = f_.registers[r].type;
       const bool is_half = r > 0 && f_.registers[r - 1].type.bits == 128;
       if (stays[r] || is_own_.contains(r) || t.is_predicate() || t.bits > 64 || t.bits < 16 ||
-          is_half || a.live_blocks[r] == 0)
+          is_half || length(r) == 0)
         continue;
-      found.emplace_back(static_cast<double>(uses[r]) / a.live_blocks[r], r);
+      found.emplace_back(uses[r] / length(r), r);
     }
     const size_t size = std::min(count, found.size());
     std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(size),

@@ -99,6 +99,7 @@ class KernelTranslator {
     SpilledAllocation spilled = allocate_and_spill(whole_.function, kMostRegisters);
     if (spilled.spill_bytes != 0) {
       const uint64_t local = align_up(out_.local_bytes, 8);
+      check_local(local + spilled.spill_bytes);
       places_[kSpillVariable] = {Space::kLocal, kLocalWindowBase + local};
       out_.local_bytes = static_cast<uint32_t>(local) + spilled.spill_bytes;
     }
@@ -177,10 +178,14 @@ class KernelTranslator {
       out_.shared_variables.push_back({v->name, static_cast<uint32_t>(shared), 0});
     }
     out_.dynamic_shared_offset = static_cast<uint32_t>(shared);
-    if (local > kMostLocalBytes)
-      throw Error(fmt::format("kernel '{}' has {} bytes of local memory; at most {} are supported",
-                              out_.name, local, kMostLocalBytes));
+    check_local(local);
     out_.local_bytes = static_cast<uint32_t>(local);
+  }
+
+  void check_local(uint64_t bytes) const {
+    if (bytes > kMostLocalBytes)
+      throw Error(fmt::format("kernel '{}' has {} bytes of local memory; at most {} are supported",
+                              out_.name, bytes, kMostLocalBytes));
   }
 
   // --- places in the code

@@ -399,3 +399,111 @@ TEST_CASE("what does not fit registers is spilled") {
     CHECK(counts_of(r).count("ld") + counts_of(r).count("st") == 0);
   }
 }
+
+namespace {
+
+// In a single block: `values` that are live at once, and `local_bytes` of local memory.
+std::string straight_line(uint32_t values, uint32_t local_bytes) {
+  const auto all = [&](const auto& line) {
+    std::string text;
+    for (uint32_t k = 0; k < values; ++k) text += line("%v" + std::to_string(k), k);
+    return text;
+  };
+  std::string text = kHead + ".visible .entry k(.param .u64 out)\n{\n  .local .align 8 .b8 own[" +
+                     std::to_string(local_bytes) + "];\n  .reg .b32 %r<3>, %v<" +
+                     std::to_string(values) +
+                     ">;\n  .reg .b64 %rd<3>;\n  mov.u32 %r1, %tid.x;\n"
+                     "  mov.u64 %rd1, own;\n  st.local.u32 [%rd1], %r1;\n";
+  text += all([](auto v, uint32_t k) {
+    return "  mad.lo.u32 " + v + ", %r1, " + std::to_string(k) + ", 7;\n";
+  });
+  text += "  ld.local.u32 %r2, [%rd1];\n";
+  text += all([](auto v, uint32_t) { return "  mad.lo.u32 %r2, %r2, 31, " + v + ";\n"; });
+  return text + R"(
+  ld.param.u64 %rd2, [out];
+  mad.wide.u32 %rd2, %r1, 4, %rd2;
+  st.global.u32 [%rd2], %r2;
+  ret;
+}
+)";
+}
+
+}  // namespace
+
+TEST_CASE("values that live in one block only are spilled, too") {
+  constexpr uint32_t kValues = 300, kThreads = 70;
+  for (const char* backend : kBackends) {
+    CAPTURE(backend);
+    std::vector<uint32_t> out(kThreads);
+    const LaunchResult r = run_text(straight_line(kValues, 16), "k",
+                                    {backend, 1, {}, {kThreads, 1, 1}}, pack(out.data()), out);
+    if (r.fault) FAIL(r.fault->text);
+    for (uint32_t t = 0; t < kThreads; ++t) {
+      uint32_t sum = t;
+      for (uint32_t k = 0; k < kValues; ++k) sum = sum * 31 + t * k + 7;
+      CHECK(out[t] == sum);
+    }
+  }
+}
+
+TEST_CASE("kernels with too many values, or no room for them, are refused") {
+  Engine engine({.backend = "scalar", .threads = 1});
+  const auto find = [&](uint32_t values, uint32_t local_bytes) {
+    engine.find_kernel(engine.load(straight_line(values, local_bytes), "t.ptx"), "k");
+  };
+  find(100, 1 << 20);
+  CHECK_THROWS_WITH_AS(find(300, 1 << 20), doctest::Contains("bytes of local memory"), Error);
+  CHECK_THROWS_WITH_AS(find(9000, 16), doctest::Contains("more than 8192 values"), Error);
+}
+
+// A kernel that counts, and launches itself at its tail.
+TEST_CASE("launches by kernels that count the same have one result in memory") {
+  const std::string text = kHead + R"(
+.extern .func (.param .b64 r) __cudaCDP2GetParameterBufferV2(.param .b64 kernel,
+    .param .align 4 .b8 grid[12], .param .align 4 .b8 block[12], .param .b32 shared);
+.extern .func (.param .b32 r) __cudaCDP2LaunchDeviceV2(.param .b64 buffer, .param .b64 stream);
+.visible .entry k(.param .u64 at)
+{
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<4>;
+  .reg .pred %p;
+  .param .b64 kernel;
+  .param .align 4 .b8 grid[12];
+  .param .align 4 .b8 block[12];
+  .param .b32 shared;
+  .param .b64 buffer;
+  .param .b64 stream;
+  .param .b32 status;
+  ld.param.u64 %rd1, [at];
+  ld.global.u32 %r1, [%rd1];
+  add.u32 %r1, %r1, 1;
+  st.global.u32 [%rd1], %r1;
+  setp.eq.u32 %p, %r1, 50;
+  @%p bra END;
+  mov.u64 %rd2, k;
+  st.param.b64 [kernel], %rd2;
+  st.param.b32 [grid], 1;
+  st.param.b32 [grid+4], 1;
+  st.param.b32 [grid+8], 1;
+  st.param.b32 [block], 1;
+  st.param.b32 [block+4], 1;
+  st.param.b32 [block+8], 1;
+  st.param.b32 [shared], 0;
+  call.uni (buffer), __cudaCDP2GetParameterBufferV2, (kernel, grid, block, shared);
+  ld.param.b64 %rd3, [buffer];
+  st.global.u64 [%rd3], %rd1;
+  st.param.b64 [stream], 3;
+  call.uni (status), __cudaCDP2LaunchDeviceV2, (buffer, stream);
+END:
+  ret;
+}
+)";
+  std::vector<uint32_t> count(1);
+  const LaunchResult r = run_text(text, "k", {}, pack(count.data()), count);
+  if (r.fault) FAIL(r.fault->text);
+  CHECK(count[0] == 50);
+  REQUIRE(r.device_launches.size() == 49);
+  for (size_t k = 0; k < 48; ++k) CHECK(r.device_launches[k].result == r.device_launches[0].result);
+  CHECK(r.device_launches[48].result->thread_instructions <
+        r.device_launches[0].result->thread_instructions);
+}

@@ -191,6 +191,8 @@ TEST_CASE("handles that are none, and memory that is gone, fault with what they 
     const uint64_t handle = all.add(ObjectKind::kTexture, t, "made by the test");
     CHECK(text_of(handle + 8).find("is the handle of no texture") != std::string::npos);
     CHECK(text_of(~uint64_t{0}).find("is the handle of no texture") != std::string::npos);
+    CHECK(text_of(handle | uint64_t{1} << 50).find("48 bits are 0x") != std::string::npos);
+    all.memory_freed(&memory, "freed by nobody");
     all.memory_freed(texels, "freed by the test");
     CHECK(text_of(handle).find("(made by the test, whose memory was freed by the test)") !=
           std::string::npos);
@@ -198,6 +200,10 @@ TEST_CASE("handles that are none, and memory that is gone, fault with what they 
     CHECK_FALSE(all.remove(ObjectKind::kTexture, handle, "destroyed by the test"));
     CHECK(text_of(handle).find("destroyed by the test") != std::string::npos);
     const Owned surface(ObjectKind::kSurface, t);
+    const LaunchResult r = run_text(kFetch, "store", {.backend = backend},
+                                    pack(surface.handle | uint64_t{1} << 50, address), memory);
+    REQUIRE(r.fault.has_value());
+    CHECK(r.fault->text.find("48 bits are 0x") != std::string::npos);
     CHECK(text_of(surface.handle).find("is a surface, not a texture") != std::string::npos);
   }
 }

@@ -67,6 +67,11 @@ def test_device_launches(p):
     check("an illegal memory access" in done.stdout and "kernel '_Z6astrayPi'" in done.stderr and
           "399999936 bytes behind the end of device memory of 64 bytes" in done.stderr,
           f"astray: {done.stdout}{done.stderr}")
+    for what, why in (("local", "local and shared memory end with their threads"),
+                      ("large", "only 48 bytes are there, in managed memory of 64 bytes")):
+        done = p.run(program, what)
+        check("an illegal memory access" in done.stdout and why in done.stderr,
+              f"{what}: {done.stdout}{done.stderr}")
     done = p.run(program, "readonly")
     check("an illegal memory access" in done.stdout and
           "a kernel's cudaMemcpyAsync of 64 bytes at" in done.stderr and

@@ -57,6 +57,15 @@ def test_self_checking(p, backend):
     check(threads == 96 * (4 * 16 + 15), f"threads of ring: {threads}")
     check(of_ring["opcodes"]["barrier.cluster.arrive"] == 6 * threads ==
           of_ring["opcodes"]["barrier.cluster.wait"], f"barriers of ring: {of_ring['opcodes']}")
+    profile = p.folder / "profile.json"
+    p.run(made, options=[f"--profile={profile}"])
+    of_ring = next(k for k in json.loads(profile.read_text())["kernels"]
+                   if k["name"].startswith("ring("))["profile"]
+    accesses = {n: sum(x.get(n, 0) for x in of_ring["lines"])
+                for n in ("global_accesses", "shared_accesses")}
+    # Three warps each: two parameters and one store; a store, two for each step and a load.
+    check(accesses == {"global_accesses": 3 * 79 * 3, "shared_accesses": 3 * 79 * 12},
+          f"accesses of ring: {accesses}")
     return made
 
 

@@ -1,5 +1,5 @@
 // Kernels that launch kernels: nested, in streams, at the tail; what they hand over and leave.
-// usage: launching [astray|readonly]
+// usage: launching [astray|readonly|local|large]
 #include <cstring>
 
 #include "check.h"
@@ -104,6 +104,13 @@ __global__ void parent(int* where) { astray<<<1, 1>>>(where); }
 __global__ void overwrite(cudaTextureObject_t texture, int* values) {
   cudaMemcpyAsync(reinterpret_cast<void*>(texture), values, 64, cudaMemcpyDeviceToDevice, nullptr);
 }
+__global__ void copy_local(int* values) {
+  int own[4] = {values[0], 2, 3, 4};
+  cudaMemcpyAsync(values, own, 16, cudaMemcpyDeviceToDevice, nullptr);
+}
+__global__ void copy_large(int* values) {
+  cudaMemcpyAsync(values + 4, values, 68, cudaMemcpyDeviceToDevice, nullptr);
+}
 
 template <typename T>
 static T* managed(size_t count) {
@@ -138,6 +145,15 @@ int main(int argc, char** argv) {
     cudaTextureObject_t texture = 0;
     FINE(cudaCreateTextureObject(&texture, &resource, &how, nullptr));
     overwrite<<<1, 1>>>(texture, managed<int>(16));
+    std::puts(cudaGetErrorString(cudaDeviceSynchronize()));
+    return 0;
+  }
+  if (argc > 1) {
+    int* values = managed<int>(16);
+    if (std::strcmp(argv[1], "local") == 0)
+      copy_local<<<1, 1>>>(values);
+    else
+      copy_large<<<1, 1>>>(values);
     std::puts(cudaGetErrorString(cudaDeviceSynchronize()));
     return 0;
   }

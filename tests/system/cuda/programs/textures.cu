@@ -321,6 +321,14 @@ static void refusals() {
   CHECK(cudaMalloc3DArray(&a, &ints, make_cudaExtent(4, 4, 5), cudaArrayCubemap) ==
         cudaErrorInvalidValue);
   CHECK(cudaMallocArray(&a, &ints, 0, 4) == cudaErrorInvalidValue);
+  r.res.linear.desc = ints;
+  std::vector<cudaTextureObject_t> many;
+  cudaError_t status = cudaSuccess;
+  while (status == cudaSuccess && many.size() < 100000)
+    if (status = cudaCreateTextureObject(&t, &r, &d, nullptr); status == cudaSuccess)
+      many.push_back(t);
+  CHECK(status == cudaErrorMemoryAllocation);
+  for (const cudaTextureObject_t each : many) FINE(cudaDestroyTextureObject(each));
   r = of_array(reinterpret_cast<cudaArray_t>(memory));
   CHECK(cudaCreateTextureObject(&t, &r, &d, nullptr) == cudaErrorInvalidResourceHandle);
   FINE(cudaFree(memory));
