@@ -311,13 +311,13 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                  "Where the instructions went: a table of functions and source lines, or with "
                  "--profile=FILE[,FILE...] files: .json, .html (flame graph, source text), .folded "
                  "(call stacks), "
-                 ".callgrind (KCachegrind)")
+                 ".callgrind (KCachegrind, with calls)")
       ->transform(list_value());
   command
       ->add_option(
           "--call-stacks", raw->call_stacks,
           "Whether --profile follows calls, for whole stacks and a flame graph: auto (where "
-          "a file is .folded or .html), on or off (faster)")
+          "a file is .folded, .html or .callgrind), on or off (faster)")
       ->check(CLI::IsMember({"auto", "on", "off"}));
   command->add_option("--timeline", run.timeline_path,
                       "Write what groups of cores did when to this file, for ui.perfetto.dev or "
