@@ -269,7 +269,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       ->check(CLI::Range(1u, kMostCores));
   command->add_option("--part", raw->part,
                       "K/N: only the K-th of N parts of the cores, all with --memory private; "
-                      "auto: of mpirun, srun or a job array, as many as it has tasks");
+                      "auto: of mpirun, mpiexec, srun or a job array, as many as it has tasks");
   command->add_option("--memory", raw->memory, "shared: one address space; private: one per core")
       ->check(CLI::IsMember({"shared", "private"}));
   command

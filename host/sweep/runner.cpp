@@ -336,7 +336,8 @@ StudyRun work(const Study& study, const std::string& folder, const Json& simulat
 
 StudyRun run_study(const Study& asked, const std::string& folder, const std::string& version,
                    const RunnerOptions& options) {
-  const Launch launch = host::this_launch();
+  Launch launch = host::this_launch();
+  host::find_session(launch);
   if (options.slurm_tasks != 0 && launch.kind != Launch::Kind::kAlone)
     throw Error(fmt::format("--slurm: this is {} already; without it, all tasks work together",
                             launch.name));
@@ -364,7 +365,8 @@ StudyRun run_study(const Study& asked, const std::string& folder, const std::str
 
 StudyRun join_study(const std::string& folder, const std::string& version,
                     const RunnerOptions& options) {
-  const Launch launch = host::this_launch();
+  Launch launch = host::this_launch();
+  host::find_session(launch);
   const Json simulator = simulator_json(version);
   const Study study = joined_study(folder, simulator, launch.node, nullptr);
   check_backends(study, launch.node);
