@@ -390,7 +390,8 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_flag("--quiet", run.quiet, "No progress, no notes");
   command
       ->add_option("--max-instructions", run.max_instructions,
-                   "Stop each core after so many instructions")
+                   "Stop each core after so many instructions of its own, at the end of a block "
+                   "(not after so many of all cores together)")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 62));
   command->add_option("--slice", run.slice, "Instructions between looks at the host")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
