@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "device_sim/base/error.h"
+#include "host/pmi.h"
 #include "host/processor.h"
 
 namespace gpusim::host {
@@ -78,6 +79,24 @@ Launch launch_of(const Variable& variable, uint32_t allowed, uint32_t online) {
     return launch;
   }
   const auto step_tasks = number_of(variable, {"SLURM_STEP_NUM_TASKS"});
+  // MPICH's and Intel MPI's mpiexec (Hydra). In a job of Slurm it starts its own processes by srun,
+  // one per node, whose variables ranks inherit; srun itself may set the same as Hydra
+  // (--mpi=pmi2), and then tells more.
+  const auto pmi_rank = number_of(variable, {"PMI_RANK"});
+  const auto pmi_size = number_of(variable, {"PMI_SIZE"});
+  const bool is_of_srun =
+      number_of(variable, {"SLURM_PROCID"}) == pmi_rank && step_tasks == pmi_size;
+  if (pmi_rank && pmi_size && !is_of_srun) {
+    if (*pmi_size > 1) {
+      launch.kind = Launch::Kind::kRanks;
+      launch.number = *pmi_rank;
+      launch.name = fmt::format("rank {} of {}", *pmi_rank, *pmi_size);
+      launch.index = *pmi_rank;
+      launch.of = *pmi_size;
+      share(online, number_of(variable, {"MPI_LOCALNRANKS"}).value_or(1));
+    }
+    return launch;
+  }
   if (const auto task = number_of(variable, {"SLURM_PROCID"});
       task && !job.empty() && step_tasks && *step_tasks > 1) {
     launch.kind = Launch::Kind::kRanks;
@@ -130,12 +149,25 @@ Launch this_launch() {
                    static_cast<uint32_t>(std::max(1L, online)));
 }
 
+void find_session(Launch& launch) {
+  if (launch.kind != Launch::Kind::kRanks || !launch.session.empty()) return;
+  const auto fd = number_of([](const char* name) { return std::getenv(name); }, {"PMI_FD"});
+  const std::string job = fd && *fd <= INT_MAX ? pmi_job_name(static_cast<int>(*fd)) : "";
+  if (job.empty())
+    throw Error(fmt::format(
+        "this is {}, but what started it does not say of which launch (PMI_FD{}): an mpiexec "
+        "starts one `gpusim sweep` per rank; or begin the study without MPI and let the ranks help "
+        "by `env -u PMI_RANK gpusim sweep --join FOLDER`",
+        launch.name, fd ? " does not answer, or was asked before" : " is missing"));
+  launch.session = as_file_name("pmi-" + job);
+}
+
 std::pair<uint32_t, uint32_t> part_of(const Launch& launch) {
   if (launch.of == 0)
     throw Error(fmt::format(
         "--part auto: {}; give the part as K/N",
         launch.kind == Launch::Kind::kAlone
-            ? "this is no process of mpirun -n 2 or more, of srun, or of a job array"
+            ? "this is no process of mpirun or mpiexec -n 2 or more, of srun, or of a job array"
             : "the numbers of the job's tasks have gaps, or it is not known how many there are"));
   return {launch.index + 1, launch.of};
 }

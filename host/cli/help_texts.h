@@ -81,7 +81,7 @@ inline constexpr Example kExamples[] = {
      "gpusim sweep fft.elf --cores 64 --chip mesh-1024 --vary shared.size=16K..256K -o caches",
      "cycles and energy over the size of a chip's caches"},
     {"sweep", "gpusim sweep study.json -o study --slurm 16 --sbatch=--time=2:00:00",
-     "its points over a job array of Slurm; mpirun needs no option"},
+     "its points over a job array of Slurm; mpirun and mpiexec need no option"},
     {"sweep", "gpusim sweep --compare study-a study-b -o both", "a page with both"},
     {"merge", "gpusim merge part-*.json -o all.json",
      "of `mpirun -n 4 gpusim run ... --memory private --part auto --stats part-{part}.json`"},

@@ -269,7 +269,7 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       ->check(CLI::Range(1u, kMostCores));
   command->add_option("--part", raw->part,
                       "K/N: only the K-th of N parts of the cores, all with --memory private; "
-                      "auto: of mpirun, srun or a job array, as many as it has tasks");
+                      "auto: of mpirun, mpiexec, srun or a job array, as many as it has tasks");
   command->add_option("--memory", raw->memory, "shared: one address space; private: one per core")
       ->check(CLI::IsMember({"shared", "private"}));
   command
@@ -311,13 +311,13 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                  "Where the instructions went: a table of functions and source lines, or with "
                  "--profile=FILE[,FILE...] files: .json, .html (flame graph, source text), .folded "
                  "(call stacks), "
-                 ".callgrind (KCachegrind)")
+                 ".callgrind (KCachegrind, with calls)")
       ->transform(list_value());
   command
       ->add_option(
           "--call-stacks", raw->call_stacks,
           "Whether --profile follows calls, for whole stacks and a flame graph: auto (where "
-          "a file is .folded or .html), on or off (faster)")
+          "a file is .folded, .html or .callgrind), on or off (faster)")
       ->check(CLI::IsMember({"auto", "on", "off"}));
   command->add_option("--timeline", run.timeline_path,
                       "Write what groups of cores did when to this file, for ui.perfetto.dev or "
@@ -390,7 +390,8 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command->add_flag("--quiet", run.quiet, "No progress, no notes");
   command
       ->add_option("--max-instructions", run.max_instructions,
-                   "Stop each core after so many instructions")
+                   "Stop each core after so many instructions of its own, at the end of a block "
+                   "(not after so many of all cores together)")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 62));
   command->add_option("--slice", run.slice, "Instructions between looks at the host")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));

@@ -10,6 +10,11 @@ namespace {
 
 constexpr size_t kMostFrames = 1 << 20;  // of a core; a program that only calls has no more
 
+// Of what stands in stacks, but is no function of the program.
+bool is_own_name(const std::string& name) {
+  return name == CallTree::kDeeper || name == CallTree::kOther || name == CallTree::kSignal;
+}
+
 }  // namespace
 
 // Numbers by a pair of keys, with open addressing: one is looked at for each block that a core
@@ -59,6 +64,7 @@ class CallTree::Counts {
 struct CallTree::Shard {
   Counts executions;         // by node and block
   Counts callees, siblings;  // nodes that were looked up already
+  Counts calls;              // by return address and node
 };
 
 CallTree::CallTree(const Module& module, const MachineConfig& config, const std::string& program,
@@ -78,6 +84,17 @@ CallTree::~CallTree() = default;
 
 uint32_t CallTree::shard_of(uint32_t core) const {
   return by_core_ ? core : core / config_.group_width;
+}
+
+CallTree::Shard& CallTree::shard_for(uint32_t core) {
+  std::unique_ptr<Shard>& shard = shards_[shard_of(core)];
+  if (!shard) shard = std::make_unique<Shard>();
+  return *shard;
+}
+
+// A core has just come to its node.
+void CallTree::count_call(Shard& shard, const Core& core) {
+  ++shard.calls.at(core.frames.empty() ? 0 : core.frames.back().return_pc, core.place.node);
 }
 
 uint32_t CallTree::function_id(const std::string& name) {
@@ -196,6 +213,7 @@ void CallTree::enter(Shard& shard, Core& core, const BlockInfo& block) {
   if (core.place.node == 0) {
     const std::lock_guard lock(mutex_);
     core.place = {node(0, 0, block.function), block.function};
+    count_call(shard, core);
     return;
   }
   if (core.end == End::kCall) {
@@ -204,17 +222,18 @@ void CallTree::enter(Shard& shard, Core& core, const BlockInfo& block) {
                            .return_pc = blocks_[core.last_block].end_pc,
                            .caller = core.place});
     core.place = {callee(shard, core.place.node, core.last_block, block.function), block.function};
+    count_call(shard, core);
     return;
   }
   if (core.end == End::kIndirect) jump(core, block);
-  if (core.place.function != block.function)
-    core.place = {sibling(shard, core.place.node, block.function), block.function};
+  if (core.place.function == block.function) return;
+  core.place = {sibling(shard, core.place.node, block.function), block.function};
+  count_call(shard, core);
 }
 
 void CallTree::read(uint32_t number, std::span<const uint64_t> words,
                     std::span<const BlockSites> blocks) {
-  std::unique_ptr<Shard>& shard = shards_[shard_of(number)];
-  if (!shard) shard = std::make_unique<Shard>();
+  Shard& shard = shard_for(number);
   Core& core = cores_[number];
   uint64_t* executions = nullptr;  // of the last block
   for_each_word(
@@ -224,8 +243,8 @@ void CallTree::read(uint32_t number, std::span<const uint64_t> words,
           ++*executions;
           return;
         }
-        enter(*shard, core, blocks_[block]);
-        executions = &shard->executions.at(uint64_t{core.place.node} << 32 | block, 0);
+        enter(shard, core, blocks_[block]);
+        executions = &shard.executions.at(uint64_t{core.place.node} << 32 | block, 0);
         ++*executions;
         core.last_block = block;
         core.end = blocks_[block].end;
@@ -247,6 +266,7 @@ void CallTree::handler_begins(uint32_t number, uint64_t pc, uint64_t handler,
   const uint32_t function = function_id(function_at(module_, handler));
   core.place = {node(core.place.node, chain_id(chain), function), function};
   core.end = End::kPlain;
+  count_call(shard_for(number), core);
 }
 
 void CallTree::handler_ends(uint32_t number) {
@@ -264,15 +284,22 @@ void CallTree::handler_ends(uint32_t number) {
 CallStacks CallTree::stacks() const {
   CallStacks stacks{.names = function_names_,
                     .callers = std::vector<std::vector<uint32_t>>(nodes_.size()),
-                    .by_pc = {}};
+                    .by_pc = {},
+                    .nodes = std::vector<CallStacks::Node>(nodes_.size()),
+                    .calls = {}};
   for (size_t n = 1; n < nodes_.size(); ++n) {  // parents come before their children
     std::vector<uint32_t>& callers = stacks.callers[n];
     callers = stacks.callers[nodes_[n].parent];
     const std::vector<uint32_t>& chain = *chains_[nodes_[n].chain];
     callers.insert(callers.end(), chain.begin(), chain.end());
+    CallStacks::Node& to = stacks.nodes[n];
+    to = {.parent = nodes_[n].parent, .function = nodes_[n].function, .through = std::nullopt};
+    if (!chain.empty() && is_own_name(function_names_[chain.back()])) to.through = chain.back();
   }
   for (size_t s = 0; s < shards_.size(); ++s) {
     if (!shards_[s]) continue;
+    for (const Counts::Entry& entry : shards_[s]->calls.entries())
+      if (entry.is_used) stacks.calls[{entry.b, entry.a}] += entry.value;
     const uint32_t core = by_core_ ? static_cast<uint32_t>(s) : CallStacks::kAllCores;
     for (const Counts::Entry& entry : shards_[s]->executions.entries()) {
       if (!entry.is_used) continue;

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -36,6 +37,17 @@ struct CallStacks {
   // them at the call.
   std::vector<std::vector<uint32_t>> callers;
   std::unordered_map<uint64_t, std::vector<Part>> by_pc;
+
+  // The tree of functions as they were compiled, by Part::callers; the first is above all of them.
+  struct Node {
+    uint32_t parent = 0;
+    uint32_t function = 0;            // a number of names
+    std::optional<uint32_t> through;  // a name of gpusim's own that stands between both: kSignal
+  };
+  std::vector<Node> nodes;
+  // How often a node was entered, from which call: by the address that it returns to, 0 where that
+  // is not known. Tail calls count for the call that is still open.
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> calls;
 };
 
 class CallTree final : public JournalReader {
@@ -106,6 +118,8 @@ class CallTree final : public JournalReader {
   void enter(Shard& shard, Core& core, const BlockInfo& block);
   void jump(Core& core, const BlockInfo& block);
   uint32_t shard_of(uint32_t core) const;
+  Shard& shard_for(uint32_t core);
+  static void count_call(Shard& shard, const Core& core);
 
   const Module& module_;
   const MachineConfig config_;

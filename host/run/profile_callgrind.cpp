@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "host/run/profile_report.h"
 
@@ -40,28 +43,41 @@ std::string profile_callgrind(const ProfileReport& r) {
     out += "event: Diverged : Lanes that stood while others of their group ran\n";
   out += fmt::format("events: Ir Cycles Vain{}\n", r.lanes_are_known ? " Diverged" : "");
 
-  const std::string *function = nullptr, *function_file = nullptr;
-  std::string file;  // that lines belong to
+  // By file and function: some have only calls, of those that began.
+  struct Rows {
+    std::vector<std::pair<const ProfilePlace*, const PlaceUse*>> places;
+    std::vector<std::pair<const ProfileCall*, const CallUse*>> calls;
+  };
+  std::map<std::pair<std::string, std::string>, Rows> functions;
+  for (const auto& [place, use] : r.places)
+    if (use.instructions() != 0)
+      functions[{place.function, place.function_file}].places.emplace_back(&place, &use);
+  for (const auto& [call, use] : r.calls)
+    functions[{call.caller, call.caller_file}].calls.emplace_back(&call, &use);
+
   PlaceUse sum;
   uint64_t cycles = 0;
-  for (const auto& [place, use] : r.places) {
-    if (use.instructions() == 0) continue;
-    if (!function || *function != place.function || *function_file != place.function_file) {
-      out +=
-          fmt::format("\nfl={}\nfn={}\n", one_line(place.function_file), one_line(place.function));
-      function = &place.function;
-      function_file = &place.function_file;
-      file = place.function_file;
-    }
-    if (place.file != file) {
+  for (const auto& [key, rows] : functions) {
+    const std::string &function = key.first, &function_file = key.second;
+    out += fmt::format("\nfl={}\nfn={}\n", one_line(function_file), one_line(function));
+    std::string file = function_file;  // that lines belong to
+    const auto go_to = [&](const std::string& other) {
       // Of a function that was inlined; "fe" where it ends.
-      out += fmt::format("{}={}\n", place.file == place.function_file ? "fe" : "fi",
-                         one_line(place.file));
-      file = place.file;
+      if (other != file)
+        out += fmt::format("{}={}\n", other == function_file ? "fe" : "fi", one_line(other));
+      file = other;
+    };
+    for (const auto& [place, use] : rows.places) {
+      go_to(place->file);
+      out += fmt::format("{} {}\n", place->line, costs(r, *use));
+      sum += *use;
+      cycles += rounded(r.table.of(use->classes));
     }
-    out += fmt::format("{} {}\n", place.line, costs(r, use));
-    sum += use;
-    cycles += rounded(r.table.of(use.classes));
+    for (const auto& [call, use] : rows.calls) {
+      go_to(call->line == 0 ? function_file : call->file);
+      out += fmt::format("cfi={}\ncfn={}\ncalls={} 0\n{} {}\n", one_line(call->callee_file),
+                         one_line(call->callee), use->count, call->line, costs(r, use->inclusive));
+    }
   }
   out += fmt::format("\ntotals: {} {} {}", sum.instructions(), cycles, sum.in_vain);
   if (r.lanes_are_known)

@@ -9,6 +9,8 @@
 
 #include "device_sim/base/error.h"
 #include "host/output_file.h"
+#include "host/run/profile_calls.h"
+#include "host/run/profile_split.h"
 
 namespace gpusim::host {
 namespace {
@@ -97,54 +99,20 @@ Json rows_json(const ProfileReport& r, const std::vector<ProfileRow>& rows, bool
   return list;
 }
 
-// Parts of `whole`, by weights that add up to `all`; none is more than its weight if the whole is
-// no more than all.
-std::vector<uint64_t> shares(uint64_t whole, const std::vector<uint64_t>& weights, uint64_t all) {
-  std::vector<uint64_t> parts(weights.size());
-  if (all == 0) return parts;
-  uint64_t sum = 0, before = 0;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    sum += weights[i];
-    const auto up_to = static_cast<uint64_t>(static_cast<__uint128_t>(whole) * sum / all);
-    parts[i] = up_to - before;
-    before = up_to;
-  }
-  return parts;
-}
+// What an instruction took, by the stacks in which it was executed; no parts where that is not
+// known.
+struct UseByStack {
+  std::span<const CallStacks::Part> parts;
+  std::vector<PlaceUse> uses;
 
-// What an instruction took, by how often it was executed in which stack.
-std::vector<PlaceUse> split(const PlaceUse& use, std::span<const CallStacks::Part> by) {
-  std::vector<uint64_t> weights;
-  uint64_t executions = 0;
-  for (const CallStacks::Part& part : by) {
-    weights.push_back(part.executions);
-    executions += part.executions;
+  UseByStack(const CallStacks* calls, uint64_t pc, const PlaceUse& use) {
+    if (!calls || !calls->by_pc.contains(pc)) return;
+    parts = calls->by_pc.at(pc);
+    std::vector<uint64_t> executions;
+    for (const CallStacks::Part& part : parts) executions.push_back(part.executions);
+    uses = split_use(use, executions);
   }
-  const uint64_t all = use.instructions();
-  const std::vector<uint64_t> instructions = shares(all, weights, executions);
-  std::vector<PlaceUse> uses(by.size());
-  // Of the instructions that have no class yet.
-  std::vector<uint64_t> left = instructions;
-  uint64_t all_left = all;
-  for (size_t c = 0; c < use.classes.size(); ++c) {
-    const std::vector<uint64_t> parts = shares(use.classes[c], left, all_left);
-    for (size_t i = 0; i < by.size(); ++i) {
-      uses[i].classes[c] = parts[i];
-      left[i] -= parts[i];
-    }
-    all_left -= use.classes[c];
-  }
-  // Lanes are no less than instructions, where they are counted.
-  const uint64_t counted = std::min(all, use.lanes);
-  const std::vector<uint64_t> active = shares(counted, instructions, all),
-                              lost = shares(use.lanes - counted, weights, executions),
-                              in_vain = shares(use.in_vain, instructions, all);
-  for (size_t i = 0; i < by.size(); ++i) {
-    uses[i].lanes = active[i] + lost[i];
-    uses[i].in_vain = in_vain[i];
-  }
-  return uses;
-}
+};
 
 // Gathers what stacks took. The names of functions get their numbers in the end, by their order.
 class StackCollector {
@@ -155,20 +123,20 @@ class StackCollector {
   }
 
   // `chain`: the innermost function first.
-  void add(uint64_t pc, std::span<const Frame> chain, const PlaceUse& use) {
+  void add(std::span<const Frame> chain, const PlaceUse& use, const UseByStack& by_stack) {
     std::vector<uint32_t> innermost;
     for (size_t i = chain.size(); i-- != 0;) innermost.push_back(number_of(chain[i].function));
-    if (!calls_ || !calls_->by_pc.contains(pc)) {
+    if (by_stack.parts.empty()) {
       stacks_[{.functions = std::move(innermost)}] += use;
       return;
     }
-    const std::vector<CallStacks::Part>& parts = calls_->by_pc.at(pc);
-    const std::vector<PlaceUse> uses = split(use, parts);
-    for (size_t i = 0; i < parts.size(); ++i) {
-      if (uses[i].instructions() == 0 && uses[i].lanes == 0) continue;
-      ProfileStack stack{parts[i].core, calls_->callers[parts[i].callers]};
+    for (size_t i = 0; i < by_stack.parts.size(); ++i) {
+      const CallStacks::Part& part = by_stack.parts[i];
+      const PlaceUse& own = by_stack.uses[i];
+      if (own.instructions() == 0 && own.lanes == 0) continue;
+      ProfileStack stack{part.core, calls_->callers[part.callers]};
       stack.functions.insert(stack.functions.end(), innermost.begin(), innermost.end());
-      stacks_[std::move(stack)] += uses[i];
+      stacks_[std::move(stack)] += own;
     }
   }
 
@@ -215,8 +183,12 @@ ProfileReport make_profile_report(const Module& module, const ProfilePlaces& pla
                   .names = {},
                   .stacks = {},
                   .has_callers = input.calls.has_value(),
-                  .places = {}};
-  StackCollector stacks(input.calls ? &*input.calls : nullptr);
+                  .places = {},
+                  .calls = {}};
+  const CallStacks* const followed = input.calls ? &*input.calls : nullptr;
+  StackCollector stacks(followed);
+  std::optional<CallCollector> calls;
+  if (followed) calls.emplace(*followed);
   std::map<std::string, PlaceUse> functions, inlined;
   std::map<std::pair<std::string, int>, PlaceUse> lines;
   for (const auto& [pc, use] : places) {
@@ -231,8 +203,12 @@ ProfileReport make_profile_report(const Module& module, const ProfilePlaces& pla
     inlined[chain.front().function] += use;
     lines[{chain.front().file, chain.front().line}] += use;
     r.places[{function, chain.back().file, chain.front().file, chain.front().line}] += use;
-    stacks.add(pc, chain, use);
+    const UseByStack by_stack(followed, pc, use);
+    stacks.add(chain, use, by_stack);
+    for (size_t i = 0; i < by_stack.parts.size(); ++i)
+      calls->add(by_stack.parts[i].callers, pc, chain.back(), by_stack.uses[i]);
   }
+  if (calls) r.calls = calls->take(frames);
   std::tie(r.names, r.stacks) = stacks.take();
   for (auto& [name, use] : functions) r.functions.push_back({name, "", 0, use});
   for (auto& [name, use] : inlined) r.inlined.push_back({name, "", 0, use});
@@ -324,7 +300,8 @@ ProfileFiles parse_profile_files(const std::string& text) {
 
 bool ProfileFiles::show_stacks() const {
   return std::any_of(list.begin(), list.end(), [](const OutputFile& file) {
-    return file.path().ends_with(".folded") || file.path().ends_with(".html");
+    return file.path().ends_with(".folded") || file.path().ends_with(".html") ||
+           is_callgrind(file.path());
   });
 }
 

@@ -37,6 +37,21 @@ struct ProfileStack {
   auto operator<=>(const ProfileStack&) const = default;
 };
 
+// Calls of a function from a source line of another one, both as compiled.
+struct ProfileCall {
+  std::string caller, caller_file;
+  std::string file;  // of the line; "" with line 0 where it is not known
+  int line = 0;
+  std::string callee, callee_file;
+  auto operator<=>(const ProfileCall&) const = default;
+};
+struct CallUse {
+  uint64_t count = 0;
+  // With all that was called from there; of calls in a recursion only the outermost has it, so that
+  // what a function took with all that it called is the sum over its callers.
+  PlaceUse inclusive;
+};
+
 // Each list adds up to `total`; most cycles first.
 struct ProfileReport {
   std::string program, backend;
@@ -52,6 +67,7 @@ struct ProfileReport {
   std::map<ProfileStack, PlaceUse> stacks;
   bool has_callers = false;  // in the stacks; else only functions that were inlined
   std::map<ProfilePlace, PlaceUse> places;
+  std::map<ProfileCall, CallUse> calls;  // none where nobody followed calls
 };
 
 struct ProfileInput {

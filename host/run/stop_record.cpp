@@ -79,7 +79,8 @@ StopRecord describe_fault(const Module& module, const MemoryPlan& plan, const Ev
 
 StopRecord describe_limit(const Module& module, const Event& event, uint64_t limit) {
   StopRecord record = stop_at(module, event, place_pc);
-  record.reason = fmt::format("stopped: reached --max-instructions {}", limit);
+  record.reason =
+      fmt::format("stopped: reached --max-instructions {}, the limit of each core", limit);
   record.exit_status = kExitLimit;
   return record;
 }

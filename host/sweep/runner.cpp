@@ -238,22 +238,32 @@ void check_backends(const Study& study, const std::string& node) {
     }
 }
 
-// Nobody else may work here but processes that were started together with this one. Some may be
-// about to end.
-void check_alone(const std::string& folder, Workers& workers) {
+// What to do about another process that works in the folder.
+std::string help_about(const Workers::Card& card, const std::string& folder) {
+  const std::string join = fmt::format("`gpusim sweep --join {}` helps it", folder);
+  constexpr std::string_view kOfSlurm = "slurm-";
+  if (!card.session.starts_with(kOfSlurm)) return join;
+  const std::string job = card.session.substr(kOfSlurm.size(), card.session.find('-', 6) - 6);
+  return fmt::format(
+      "wait for Slurm's job {} (squeue -j {}), or end it by `scancel {}`; {}; if `--slurm` handed "
+      "it in, the same command with --slurm waits for it",
+      job, job, job, join);
+}
+
+// Nobody else may work here but processes that were started together with this one, or those of
+// `session`. Some may be about to end.
+void check_alone(const std::string& folder, Workers& workers, const std::string& session) {
   constexpr auto kPatience = std::chrono::seconds(2);
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (true) {
     std::vector<Workers::Card> others = workers.working();
     std::erase_if(others, [&](const Workers::Card& card) {
-      return !card.session.empty() && card.session == workers.launch().session;
+      return !card.session.empty() && card.session == session;
     });
     if (others.empty()) return;
     if (std::chrono::steady_clock::now() > deadline)
-      throw Error(
-          fmt::format("-o {}: another `gpusim sweep` works in this folder ({}); `gpusim sweep "
-                      "--join {}` helps it",
-                      folder, others[0].text(), folder));
+      throw Error(fmt::format("-o {}: another `gpusim sweep` works in this folder ({}); {}", folder,
+                              others[0].text(), help_about(others[0], folder)));
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
@@ -280,7 +290,7 @@ Study study_of_array(const Study& asked, const std::string& folder, const Json& 
     return card.has_opened && card.session == workers.launch().session;
   });
   if (!is_open && !is_same_study(folder, simulator, asked)) {
-    check_alone(folder, workers);
+    check_alone(folder, workers, workers.launch().session);
     open_study(asked, folder, simulator, false);
   }
   Study study = joined_study(folder, simulator, workers.launch().node, &asked);
@@ -289,7 +299,8 @@ Study study_of_array(const Study& asked, const std::string& folder, const Json& 
 }
 
 StudyRun work(const Study& study, const std::string& folder, const Json& simulator,
-              Workers& workers, const RunnerOptions& options) {
+              Workers& workers, const RunnerOptions& options,
+              const std::optional<HandedInJob>& former = std::nullopt) {
   const Launch& launch = workers.launch();
   const bool is_opener = launch.kind == Launch::Kind::kAlone && workers.is_opener();
   StudyRun result;
@@ -300,7 +311,7 @@ StudyRun work(const Study& study, const std::string& folder, const Json& simulat
   {
     const SignalWatch watch;
     if (options.slurm_tasks != 0) {
-      run_slurm_job(folder, tasks, workers, options, result);
+      run_slurm_job(folder, tasks, workers, options, former, result);
     } else {
       Runner runner(study, folder, tasks, workers, options.quiet);
       result.interrupted = !runner.run(is_opener || result.others_wait, result);
@@ -336,21 +347,43 @@ StudyRun work(const Study& study, const std::string& folder, const Json& simulat
 
 StudyRun run_study(const Study& asked, const std::string& folder, const std::string& version,
                    const RunnerOptions& options) {
-  const Launch launch = host::this_launch();
+  Launch launch = host::this_launch();
+  host::find_session(launch);
   if (options.slurm_tasks != 0 && launch.kind != Launch::Kind::kAlone)
     throw Error(fmt::format("--slurm: this is {} already; without it, all tasks work together",
                             launch.name));
   const Json simulator = simulator_json(version);
   make_study_folder(folder);
   std::optional<FolderLock> lock;
-  if (launch.kind == Launch::Kind::kAlone) lock.emplace(folder);
+  if (launch.kind == Launch::Kind::kAlone) try {
+      lock.emplace(folder);
+    } catch (const Error& error) {
+      const std::optional<HandedInJob> job = recorded_job(folder);
+      if (!job) throw;
+      throw Error(fmt::format("{}; it waits for Slurm's job {}", error.what(), job->id));
+    }
   const bool leads = launch.may_open() && launch.kind != Launch::Kind::kArray;
+  const std::optional<HandedInJob> former =
+      options.slurm_tasks != 0 ? job_at_work(folder) : std::nullopt;
   Workers workers(folder + "/workers", launch, leads);
   Study study = asked;
   if (launch.kind == Launch::Kind::kArray) {
     study = study_of_array(asked, folder, simulator, workers, options.restart);
+  } else if (former) {
+    if (options.restart)
+      throw Error(
+          fmt::format("--restart: Slurm's job {} still works on the study in {}; end it "
+                      "first: scancel {}",
+                      former->id, folder, former->id));
+    if (options.retry != former->retry)
+      throw Error(
+          fmt::format("-o {}: Slurm's job {} still works there, handed in {} --retry: wait "
+                      "for it by the same command as then, or end it: scancel {}",
+                      folder, former->id, former->retry ? "with" : "without", former->id));
+    check_alone(folder, workers, former->session());
+    study = joined_study(folder, simulator, launch.node, &asked);
   } else if (leads) {
-    check_alone(folder, workers);
+    check_alone(folder, workers, launch.session);
     clear_traces(folder, workers);
     open_study(study, folder, simulator, options.restart);
     workers.say_opened();
@@ -359,12 +392,13 @@ StudyRun run_study(const Study& asked, const std::string& folder, const std::str
     study = joined_study(folder, simulator, launch.node, &asked);
   }
   if (!leads) check_backends(study, launch.node);
-  return work(study, folder, simulator, workers, options);
+  return work(study, folder, simulator, workers, options, former);
 }
 
 StudyRun join_study(const std::string& folder, const std::string& version,
                     const RunnerOptions& options) {
-  const Launch launch = host::this_launch();
+  Launch launch = host::this_launch();
+  host::find_session(launch);
   const Json simulator = simulator_json(version);
   const Study study = joined_study(folder, simulator, launch.node, nullptr);
   check_backends(study, launch.node);

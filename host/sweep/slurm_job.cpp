@@ -10,12 +10,15 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "device_sim/base/child_process.h"
 #include "device_sim/base/error.h"
 #include "device_sim/base/file_descriptor.h"
+#include "host/output_file.h"
 #include "host/sweep/interrupt.h"
 #include "host/sweep/machine.h"
 #include "host/sweep/study_progress.h"
@@ -65,10 +68,26 @@ std::string last_line_of(const std::string& path) {
   return last.substr(0, 400);
 }
 
+std::string first_line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// A line per task that runs, and one for those that wait.
+Answer ask(const std::string& job, const std::string& format) {
+  return answer_of({"squeue", "--noheader", "--jobs=" + job, "--format=" + format});
+}
+bool is_unknown(const Answer& answer) {
+  return answer.text.find("Invalid job id") != std::string::npos;
+}
+
+constexpr const char* kSchema = "gpusim-slurm-job-1";
+std::string logs_of(const std::string& folder) { return folder + "/logs"; }
+std::string record_of(const std::string& folder) { return logs_of(folder) + "/job.json"; }
+
 class SlurmJob {
  public:
+  SlurmJob(const std::string& folder, const HandedInJob& former)
+      : logs_(logs_of(folder)), id_(former.id), tasks_(former.tasks) {}
   SlurmJob(const std::string& folder, uint32_t tasks, const RunnerOptions& options)
-      : logs_(folder + "/logs"), tasks_(tasks) {
+      : logs_(logs_of(folder)), tasks_(tasks) {
     std::error_code error;
     fs::create_directories(logs_, error);
     if (error) throw Error(fmt::format("-o {}: {}", logs_, error.message()));
@@ -89,6 +108,17 @@ class SlurmJob {
         id_.find_first_not_of("0123456789") != std::string::npos)
       throw Error(fmt::format("--slurm: sbatch did not take the job: {}",
                               answer.text.empty() ? "it says nothing" : answer.text));
+    const Json json = {{"schema", kSchema},
+                       {"job", id_},
+                       {"submitted", first_line_of(ask(id_, "%V").text)},
+                       {"tasks", tasks},
+                       {"retry", options.retry}};
+    try {
+      host::write_output_file("-o", record_of(folder), json.dump(1) + "\n");
+    } catch (const Error&) {
+      cancel();
+      throw;
+    }
   }
 
   const std::string& id() const { return id_; }
@@ -98,9 +128,8 @@ class SlurmJob {
 
   // Whether tasks run or wait. Where Slurm does not answer, they may.
   bool is_there() const {
-    const Answer answer = answer_of({"squeue", "--noheader", "--jobs=" + id_, "--format=%T"});
-    if (answer.status == 0) return !answer.text.empty();
-    return answer.text.find("Invalid job id") == std::string::npos;
+    const Answer answer = ask(id_, "%T");
+    return answer.status == 0 ? !answer.text.empty() : !is_unknown(answer);
   }
   void cancel() const { answer_of({"scancel", id_}); }
 
@@ -136,15 +165,51 @@ std::vector<std::string> problems_of(const SlurmJob& job, const Workers& workers
 
 }  // namespace
 
+std::optional<HandedInJob> recorded_job(const std::string& folder) {
+  std::ifstream file(record_of(folder));
+  if (!file) return std::nullopt;
+  const Json json = Json::parse(file, nullptr, false);
+  HandedInJob job;
+  try {
+    if (json.at("schema") != kSchema) return std::nullopt;
+    json.at("job").get_to(job.id);
+    json.at("submitted").get_to(job.submitted);
+    json.at("tasks").get_to(job.tasks);
+    json.at("retry").get_to(job.retry);
+  } catch (const Json::exception&) {  // somebody else's
+    return std::nullopt;
+  }
+  if (job.id.empty() || job.id.find_first_not_of("0123456789") != std::string::npos ||
+      job.submitted.empty())
+    return std::nullopt;
+  return job;
+}
+
+std::optional<HandedInJob> job_at_work(const std::string& folder) {
+  const std::optional<HandedInJob> job = recorded_job(folder);
+  if (!job) return std::nullopt;
+  const Answer answer = ask(job->id, "%V");
+  if (is_unknown(answer)) return std::nullopt;
+  if (answer.status != 0)
+    throw Error(fmt::format("--slurm: whether job {} still works on {} is not known; squeue: {}",
+                            job->id, folder, first_line_of(answer.text)));
+  std::istringstream lines(answer.text);
+  for (std::string line; std::getline(lines, line);)
+    if (line == job->submitted) return job;
+  return std::nullopt;
+}
+
 void run_slurm_job(const std::string& folder, Tasks& tasks, Workers& workers,
-                   const RunnerOptions& options, StudyRun& result) {
-  if (tasks.unfinished() == 0) return;
+                   const RunnerOptions& options, const std::optional<HandedInJob>& former,
+                   StudyRun& result) {
+  if (tasks.unfinished() == 0 && !former) return;
   const size_t before = tasks.unfinished();
   const auto wanted = static_cast<uint32_t>(std::min<size_t>(options.slurm_tasks, before));
-  const SlurmJob job(fs::absolute(folder).lexically_normal().string(), wanted, options);
+  const std::string place = fs::absolute(folder).lexically_normal().string();
+  const SlurmJob job = former ? SlurmJob(place, *former) : SlurmJob(place, wanted, options);
   StudyProgress progress(!options.quiet);
-  progress.say(fmt::format("job {}, {} tasks for {} points; logs: {}/logs", job.id(), wanted,
-                           before, folder));
+  progress.say(fmt::format("{}job {}, {} tasks for {} points; logs: {}/logs",
+                           former ? "still at work: " : "", job.id(), job.tasks(), before, folder));
   const Clock::time_point start = Clock::now();
   Clock::time_point next_question = start;
   bool is_there = true;
@@ -181,6 +246,8 @@ void run_slurm_job(const std::string& folder, Tasks& tasks, Workers& workers,
     }
     if (tasks.unfinished() != 0) result.problems = problems_of(job, workers);
   }
+  std::error_code ignored;
+  fs::remove(record_of(folder), ignored);
   result.ran = before - tasks.unfinished();
 }
 

@@ -371,12 +371,15 @@ class Cli(unittest.TestCase):
 
     def test_instruction_limit(self):
         done = self.run_ok(self.guests, "--entry", "endless", "--cores", 20, "--max-instructions",
-                           5000, "--stats", self.stats_path, status=124)
-        self.assertRegex(done.stderr, r"\Acores .*: stopped: .*--max-instructions 5000\n  in "
-                                      r"endless\(\) at .* at pc "
+                           5000, "--per-core", "--stats", self.stats_path, status=124)
+        self.assertRegex(done.stderr, r"\Acores .*: stopped: .*--max-instructions 5000, the limit "
+                                      r"of each core\n  in endless\(\) at .* at pc "
                                       r"0x[0-9a-f]+ \(endless")
         self.assertEqual(self.stats()["exit_status"], 124)
         self.assertLess(abs(self.stats()["guest_instructions"] - 20 * 5000), 20 * 10)
+        # Each core by itself: those that end earlier leave nothing to others.
+        for core in self.stats()["per_core"]:
+            self.assertIn(core["guest_instructions"], range(5000, 5010))
 
     def test_interrupt(self):
         with subprocess.Popen([self.gpusim, "run", self.guests, "--entry", "endless", "--cores",

@@ -1,6 +1,7 @@
 // Dies in several ways, in functions and with variables that a debugger should find.
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,26 @@ static void dies_with_threads(void) {
 
 static volatile double held = 2.5;
 
+// Fills every register for floating point and vectors, and what is beside them, then dies.
+static uint64_t values[64];
+APART void dies_with_all_registers(void) {
+  for (uint64_t i = 0; i < 64; ++i) values[i] = (i + 1) * 0x0123456789abcdefu;
+#ifdef __riscv
+#define LOAD(n) "fld f" #n ", 8*" #n "(%0)\n\t"
+  const uint64_t state = 0x29, more = 0;  // round to zero; inexact and division by zero happened
+#define STATE "fscsr %1\n\t.word 0"
+#else
+#define LOAD(n) "ldr q" #n ", [%0, 16*" #n "]\n\t"
+  const uint64_t state = 0x00800000, more = 0x08000006;  // to minus infinity; QC, DZC, OFC
+#define STATE "msr fpcr, %1\n\tmsr fpsr, %2\n\tudf #0"
+#endif
+#define LOAD5(n, a, b, c, d, e) LOAD(n##a) LOAD(n##b) LOAD(n##c) LOAD(n##d) LOAD(n##e)
+#define LOAD10(n) LOAD5(n, 0, 1, 2, 3, 4) LOAD5(n, 5, 6, 7, 8, 9)
+  __asm__ volatile(LOAD10() LOAD10(1) LOAD10(2) LOAD(30) LOAD(31) STATE ::"r"(values), "r"(state),
+                   "r"(more)
+                   : "memory");
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   *touched = 42;
@@ -91,6 +112,7 @@ int main(int argc, char** argv) {
     pthread_mutex_lock(&lock);
   }
   if (strcmp(how, "kill") == 0) kill(getpid(), SIGTERM);
+  if (strcmp(how, "registers") == 0) dies_with_all_registers();
   if (strcmp(how, "float") == 0) {
     register double kept = held * 3;
 #ifdef __riscv

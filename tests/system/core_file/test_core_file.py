@@ -148,6 +148,31 @@ class CoreFile(unittest.TestCase):
 
         self.each(check)
 
+    def test_all_registers_for_floating_point_and_vectors(self):
+        """NT_PRFPREG: what the program loaded is what `print` and `info registers` show."""
+        words = [(i + 1) * 0x0123456789abcdef % 2**64 for i in range(64)]
+        f_names = [f"f{kind}{i}" for kind, numbers in (
+            ("t", range(8)), ("s", range(2)), ("a", range(8)), ("s", range(2, 12)),
+            ("t", range(8, 12))) for i in numbers]
+
+        def check(isa, backend):
+            program = self.dump(isa, "registers", "--backend", backend, status=132)
+            if isa == "aarch64":
+                words_of = [words[2 * i] | words[2 * i + 1] << 64 for i in range(32)]
+                wanted = {f"print/x $v{i}.q.u[0]": word for i, word in enumerate(words_of)}
+                state = {"fpcr": 0x800000, "fpsr": 0x8000006}
+            else:
+                wanted = {f"info registers {name}": word for name, word in zip(f_names, words)}
+                state = {"fcsr": 0x29, "fflags": 0x9, "frm": 1}
+            wanted.update({f"info registers {name}": word for name, word in state.items()})
+            stack, *answers = self.debug(program, "bt", *wanted)
+            self.assertIn("dies_with_all_registers ()", stack)
+            for (command, value), answer in zip(wanted.items(), answers):
+                shown = [int(n, 16) for n in re.findall(r"0x[0-9a-f]+", answer)]
+                self.assertEqual(shown, [value], command)
+
+        self.each(check)
+
     def test_threads(self):
         def check(isa, backend):
             program = self.dump(isa, "threads", "--backend", backend, "--cores", "4", status=134)

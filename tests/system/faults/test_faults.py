@@ -238,7 +238,8 @@ class Faults(unittest.TestCase):
                               "300000")
         self.assertEqual(done.returncode, 124, self.last)
         self.assertRegex(done.stderr,
-                         r"\Acore 1: stopped: reached --max-instructions 300000\n  in spin\(\) at ")
+                         r"\Acore 1: stopped: reached --max-instructions 300000, the limit of each "
+                         r"core\n  in spin\(\) at ")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ def rank(number, **more):
 
 
 class Mpi(SharedStudyCase):
+    launcher = MPIRUN
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -36,7 +38,7 @@ class Mpi(SharedStudyCase):
         cls.addClassCleanup(cls.apart.kill)
 
     def mpirun(self, *words, ranks=3):
-        return [*MPIRUN, "-n", str(ranks), *self.command(*words)]
+        return [*self.launcher, "-n", str(ranks), *self.command(*words)]
 
     def run_ranks(self, *words, status=0, ranks=3):
         done = subprocess.run(self.mpirun(*words, ranks=ranks), capture_output=True, text=True,
@@ -92,7 +94,7 @@ class Mpi(SharedStudyCase):
 
     def test_ranks_with_different_studies(self):
         one, two = (self.command(*self.study(cores=n), "-o", self.out) for n in ("1", "2"))
-        done = subprocess.run([*MPIRUN, "-n", "1", *one, ":", "-n", "1", *two], text=True,
+        done = subprocess.run([*self.launcher, "-n", "1", *one, ":", "-n", "1", *two], text=True,
                               cwd=self.folder, capture_output=True, timeout=60, check=False)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("was asked for another study than the one that others run", done.stderr)

@@ -5,6 +5,7 @@ this machine.
   test_slurm.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
 Exit status 77 where Slurm or munge is not installed.
 """
+import json
 import os
 import signal
 import subprocess
@@ -67,6 +68,45 @@ class Slurm(SharedStudyCase):
         done = self.sweep(*study, "-o", self.out, "--slurm", "2")
         self.assertIn("(0 ran now)", done.stdout)
         self.assertNotIn("job", done.stderr)
+
+    def test_the_same_command_waits_for_a_job_that_still_works(self):
+        study = self.study(steps=300000000)
+        first = self.start(*study, "-o", self.out, "--slurm", "2")
+        self.wait_until(lambda: len(self.cards()) == 3 and self.points(), "two tasks, one point")
+        job = {c["session"] for c in self.cards()}.difference({""}).pop().removeprefix("slurm-")
+        self.assertIn(f"it waits for Slurm's job {job}",
+                      self.refused(*study, "-o", self.out, "--slurm", "2"))
+        first.kill()
+        first.communicate()
+        # Whoever does not wait for it learns of the job, and what to do.
+        said = self.refused(*study, "-o", self.out)
+        for what in (f"task 0 of job {job} at n", f"wait for Slurm's job {job}", f"scancel {job}`",
+                     f"--join {self.out}", "the same command with --slurm"):
+            self.assertIn(what, said.replace("task 1", "task 0"))
+        for option in ("--restart", "--retry"):
+            self.assertRegex(self.refused(*study, "-o", self.out, "--slurm", "2", option),
+                             f"job {job} still works.*scancel {job}")
+        self.assertIn("another study", self.refused(*self.study(steps=300000000, cores="1,2"), "-o",
+                                                    self.out, "--slurm", "2"))
+        before = self.stamps()
+        self.assertIn(len(before), range(1, 10))
+        done = self.sweep(*study, "-o", self.out, "--slurm", "2")
+        self.assertRegex(done.stderr, rf"still at work: job {job}, 2 tasks for \d points")
+        self.assertRegex(done.stdout, r"10 points \(\d ran now\), 0 failed")
+        self.assert_kept(before)
+        # No other job was handed in, and this one is over and forgotten.
+        self.assertEqual({p.name.split("_")[0] for p in (self.out / "logs").iterdir()}, {job})
+        self.wait_until(lambda: not self.cluster.jobs(), "the end of all jobs")
+        self.assertFalse((self.out / "workers").exists())
+        # A record that is left does not bring back a job that is no more, or another's.
+        record = self.out / "logs" / "job.json"
+        for text in ("", "[]", json.dumps({"schema": "gpusim-slurm-job-1", "job": job,
+                                           "submitted": "2020-01-01T00:00:00", "tasks": 2,
+                                           "retry": False})):
+            record.write_text(text)
+            done = self.sweep(*study, "-o", self.out, "--slurm", "2")
+            self.assertIn("(0 ran now)", done.stdout)
+            self.assertNotIn("job", done.stderr)
 
     def test_an_array_of_ones_own(self):
         """The same command in each task: no option says so."""

@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -366,6 +367,126 @@ class Profile(unittest.TestCase):
     def test_programs_that_switch_stacks_add_up(self):
         stacks = self.folded(self.stacks, "--", "switch")
         self.assertTrue(any(stack[-1] == "work" and "coroutine" in stack for stack in stacks))
+
+    @staticmethod
+    def read_callgrind(text):
+        """Of callgrind's format: {function: self}, {(caller, line, callee): (count, inclusive)}."""
+        names, own, calls, here = {}, {}, {}, {}
+
+        def name_of(kind, value):
+            found = re.fullmatch(r"\((\d+)\)(?: (.*))?", value)
+            if not found:
+                return value
+            if found[2] is not None:
+                names[kind, found[1]] = found[2]
+            return names[kind, found[1]]
+
+        line = count = 0
+        for row in text.splitlines():
+            word, is_setting, value = row.partition("=")
+            if is_setting and word in ("fn", "cfn"):
+                # In a recursion Valgrind has "name'2", too.
+                here[word] = re.sub(r"'\d+$", "", name_of("fn", value))
+            elif word == "calls":
+                count = int(value.split()[0])
+            elif re.match(r"[-+*\d]", row):
+                at, cost, *_ = row.split()
+                line = (line if at == "*" else line + int(at) if at[0] in "+-" else int(at))
+                if count:
+                    key = (here["fn"], line, here["cfn"])
+                    before = calls.get(key, (0, 0))
+                    calls[key] = (before[0] + count, before[1] + int(cost))
+                else:
+                    own[here["fn"]] = own.get(here["fn"], 0) + int(cost)
+                count = 0
+        return own, calls
+
+    def callgrind(self, *words):
+        """Calls of a run, after checking that inclusive costs are those of its stacks."""
+        stacks = self.folded(*words)
+        self.run_gpusim(words[0], "--quiet", "--profile=callgrind.out.p", *words[1:])
+        path = self.folder / "callgrind.out.p"
+        own, calls = self.read_callgrind(path.read_text())
+        self.assertEqual(sum(own.values()), sum(stacks.values()))
+        wanted, inclusive = {"(start)": sum(stacks.values())}, {}
+        for stack, cost in stacks.items():
+            for function in set(stack):
+                name = "???" if function == "(unknown)" else function
+                wanted[name] = wanted.get(name, 0) + cost
+        for (caller, _, callee), (_, cost) in calls.items():
+            inclusive[callee] = inclusive.get(callee, 0) + cost
+            if caller == "(start)":
+                inclusive[caller] = inclusive.get(caller, 0) + cost
+        self.assertEqual(set(own) - set(inclusive), set())
+        # Functions that were inlined are in stacks only.
+        self.assertEqual(inclusive, {name: wanted[name] for name in inclusive})
+        if annotate := shutil.which("callgrind_annotate"):
+            done = subprocess.run([annotate, "--inclusive=yes", "--threshold=100", "--auto=no",
+                                   path], capture_output=True, text=True, check=True, timeout=60,
+                                  cwd="/")
+            self.assertEqual(done.stderr, "")
+            shown = {}
+            for cost, name in re.findall(r"^ *([\d,]+) .* \S*?:(\S+)(?: \[.*\])?$",
+                                         done.stdout.split("file:function", 1)[1], re.M):
+                shown[name] = shown.get(name, 0) + int(cost.replace(",", ""))
+            self.assertGreater(len(shown), 20)
+            self.assertEqual(shown, {name: inclusive[name] for name in shown})
+        return calls
+
+    def test_calls_in_callgrinds_format(self):
+        for options in (("--backend", "simd"), ("--backend", "scalar", "--slice", "50"),
+                        ("--backend", "simd", "--memory", "private", "--cores", "70")):
+            with self.subTest(options=options):
+                cores = 70 if "private" in options else 1
+                calls = self.callgrind(self.stacks, *options)
+                counts = {}
+                for (caller, _, callee), (count, _) in calls.items():
+                    counts[caller, callee] = counts.get((caller, callee), 0) + count
+                for pair, count in {
+                        ("(start)", "_start"): 1, ("main", "first"): 1, ("first", "work"): 1,
+                        ("main", "after"): 3, ("main", "recursive"): 1,
+                        ("recursive", "recursive"): 4, ("recursive", "work"): 5,
+                        ("even", "even"): 1, ("even", "odd"): 1, ("odd", "even"): 1,
+                        ("main", "tail_caller"): 1, ("main", "tail_target"): 2,
+                        ("jumper", "through"): 3, ("through", "thrower"): 3,
+                        ("(signal)", "handler"): 1, ("(signal)", "escapes"): 2}.items():
+                    self.assertEqual(counts.get(pair), cores * count, pair)
+                lines = [line for caller, line, callee in sorted(calls)
+                         if (caller, callee) == ("main", "after")]
+                text = (HERE / "stacks.c").read_text().splitlines()
+                self.assertEqual([text[line - 1].strip() for line in lines], ["after();"] * 3)
+        self.callgrind(self.stacks, "--", "deep")
+        self.callgrind(self.stacks, "--cores", 4, "--", "threads")
+        self.callgrind(self.stacks, "--cores", 4, "--per-core", "--", "threads")
+        self.callgrind(self.exceptions)
+        # Without call stacks there are no calls.
+        self.run_gpusim(self.stacks, "--quiet", "--profile=q.callgrind", "--call-stacks", "off")
+        self.assertNotIn("calls=", (self.folder / "q.callgrind").read_text())
+
+    def test_calls_are_those_that_valgrind_counts(self):
+        """The same program for this machine: functions call each other from the same lines."""
+        valgrind = shutil.which("valgrind")
+        if not valgrind or not shutil.which("gcc"):
+            self.skipTest("valgrind or gcc is missing")
+        native, out = self.folder / "native", self.folder / "callgrind.out.native"
+        subprocess.run(["gcc", "-O2", "-g", HERE / "stacks.c", "-o", native], check=True)
+        done = subprocess.run([valgrind, "--tool=callgrind", f"--callgrind-out-file={out}", native],
+                              capture_output=True, text=True, timeout=120, check=False)
+        if not out.exists():
+            self.skipTest(f"valgrind does not work here: {done.stderr[-300:]}")
+        source = (HERE / "stacks.c").read_text()
+        own = {"compare", *re.findall(r"^APART void\*? (\w+)\(", source, re.M)}
+        # Tail calls are shown otherwise, and Valgrind loses its way in jumps out of handlers.
+        own -= {"tail_target", "tail_caller", "pointer_tail_caller", "escapes"}
+        of_main = range(*(source[:source.index(text)].count("\n") + 1
+                          for text in ("  first();\n  second", "  escaper(low_stack")))
+
+        def of_program(calls):
+            return {key: count for key, (count, _) in calls.items() if key[2] in own and
+                    (key[1] in of_main if key[0] == "main" else key[0] in own)}
+        theirs = of_program(self.read_callgrind(out.read_text())[1])
+        self.assertGreater(len(theirs), 20)
+        self.assertEqual(of_program(self.callgrind(self.stacks)), theirs)
 
     def test_the_page_has_a_flame_graph(self):
         self.run_gpusim(self.stacks, "--quiet", "--profile=p.html")
