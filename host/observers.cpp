@@ -237,7 +237,7 @@ void Observers::summarise(RunSummary& summary) {
         races::make_report(*races_, *module_, config_, options_.program));
   if (time_) summary.simulated_time = time_of_run();
   if (wants_counts()) {
-    summary.profile = make_profile(*module_, places_, SourceLines(options_.program));
+    summary.profile = make_profile(*module_, places_, SourceLines(options_.program, module_));
     summary.longest_cores = longest_cores();
   }
   if (options_.wants_stats()) summary.lanes = summarise_lanes(*module_, *backend_);
@@ -252,7 +252,7 @@ void Observers::finish_chip(RunSummary& summary) {
   std::vector<energy::Target> core_target;
   if (!chip_shape_->energy.core_target.empty())
     core_target = energy::find_targets(chip_shape_->energy.core_target);
-  const SourceLines source(options_.program);
+  const SourceLines source(options_.program, module_);
   chip_report_ = std::make_shared<const chip::ChipReport>(chip::make_report(
       *chip_, std::move(result),
       {.function_at = [&](uint64_t pc) { return function_at(*module_, pc); },
@@ -328,7 +328,7 @@ void Observers::write() {
 
 void Observers::write_profile_table() const {
   const ProfileReport report =
-      make_profile_report(*module_, places_, InlineFrames(options_.program),
+      make_profile_report(*module_, places_, InlineFrames(options_.program, module_),
                           {.program = options_.program,
                            .backend = backend_->name(),
                            .cores = options_.cores,

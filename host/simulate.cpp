@@ -36,6 +36,7 @@
 #include "host/start_state.h"
 #include "host/stats.h"
 #include "host/sysroot.h"
+#include "translator/elf/shared_object.h"
 #include "translator/common/isa_list.h"
 
 namespace gpusim::host {
@@ -260,15 +261,21 @@ std::unique_ptr<gdb::Server> gdb_server(const RunOptions& options) {
                            .interrupted = &stop_signal});
 }
 
-// Of `auto`, a debugger takes what it can stop anywhere, and a check of races what tells in which
-// order fences came.
+// Of `auto`, a debugger takes what it can stop anywhere, a check of races what tells in which order
+// fences came, and a dynamic program what may translate code that comes late.
 BackendChoice backend_for(const RunOptions& options) {
-  const bool needs_host = !options.gdb_address.empty() || options.check_races;
   BackendChoice choice = choose_backend({.backend = options.backend,
                                          .devices = options.devices,
                                          .memory_model = options.memory_model,
                                          .cores = options.cores});
-  if (!needs_host || !traits_of(choice.backend).is_on_device) return choice;
+  if (!traits_of(choice.backend).is_on_device) return choice;
+  const bool is_dynamic = names_interpreter(options.program);
+  if (!is_dynamic && options.gdb_address.empty() && !options.check_races) return choice;
+  if (options.backend != "auto" && is_dynamic)
+    throw Error(
+        fmt::format("{}: a dynamically linked program does not work on backend {}: use simd or "
+                    "scalar, or link it with -static",
+                    options.program, choice.backend));
   if (options.backend != "auto")
     throw Error(fmt::format("{} does not work on backend {}: use simd or scalar",
                             options.check_races ? "--check races" : "--gdb", choice.backend));

@@ -111,7 +111,7 @@ __device__ __forceinline__ Uop fetch(const CodeView& code, uint32_t at) {
   const uint4 words = reinterpret_cast<const uint4*>(code.uops)[at];
   Uop u;
   static_assert(sizeof words == sizeof u);
-  __builtin_memcpy(&u, &words, sizeof u);
+  __builtin_memcpy(static_cast<void*>(&u), &words, sizeof u);
   u.d = static_cast<Slot>(byte_of(words.x, 2));
 #ifdef __NVCC__
   // The table's look-up tests for one number more than there are rows, not for a range.

@@ -35,6 +35,17 @@ struct Symbol {
   bool is_function = false;
 };
 
+// A file that the guest mapped while it ran, and whose code it executes.
+struct SharedObject {
+  uint64_t begin = 0, end = 0;  // all its segments
+  uint64_t bias = 0;            // to be added to the file's addresses
+  std::string path;             // on the host
+
+  std::string name() const { return path.substr(path.rfind('/') + 1); }
+  bool contains(uint64_t address) const { return address >= begin && address < end; }
+  bool operator==(const SharedObject&) const = default;
+};
+
 // Guest registers that the host has to find. An ISA that lacks one leaves it kNoSlot.
 inline constexpr int kNoSlot = -1;
 struct AbiSlots {
@@ -120,6 +131,9 @@ struct Module {
   // Code that came to be in guest memory while the program ran, as it was translated; by address,
   // neither overlapping nor adjacent.
   std::vector<Segment> late_code;
+  // By address, not overlapping; their symbols are among `symbols`. Where one takes the place of
+  // another, that one is no longer here.
+  std::vector<SharedObject> shared_objects;
 
   bool is_dynamic() const { return interpreter_base != 0; }
 };

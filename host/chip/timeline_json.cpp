@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "device_sim/base/trace_events.h"
 #include "host/chip/changes.h"
 #include "host/chip/report.h"
-#include "host/run/trace_events.h"
 
 namespace gpusim::host::chip {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "device_sim/base/file.h"
+#include "device_sim/base/trace_events.h"
 #include "host/cuda_api/event_log.h"
-#include "host/run/trace_events.h"
 
 namespace gpusim::host {
 namespace {

@@ -28,8 +28,10 @@ void CheckReport::mark_found() {
     say(fmt::format("{}: {}", found_, std::strerror(errno)));
 }
 
-void CheckReport::add(uint64_t launch, std::vector<ptx::Finding> findings) {
+bool CheckReport::add(uint64_t launch, std::vector<ptx::Finding> findings,
+                      const std::optional<ptx::Fault>& fault) {
   const std::lock_guard lock(mutex_);
+  bool explains_fault = false;
   for (ptx::Finding& f : findings) {
     mark_found();
     const auto [at, is_new] =
@@ -41,9 +43,11 @@ void CheckReport::add(uint64_t launch, std::vector<ptx::Finding> findings) {
       continue;
     }
     say(fmt::format("launch {}: {}\n    seen {} times", launch, f.text, f.count));
+    explains_fault |= fault && ptx::explains(f, *fault);
     std::string kind = ptx::kind_text(f.kind);
     entries_.push_back({std::move(f), std::move(kind), launch, 1});
   }
+  return explains_fault;
 }
 
 void CheckReport::add_misuse(const std::string& kind, const void* address,

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -18,10 +19,12 @@ class CheckReport {
   // A file FOLDER/PROCESS.found tells that something was found, however the process ends.
   void begin(const std::string& folder, int process);
   // Of one launch. What an earlier one had, too, is only counted.
-  void add(uint64_t launch, std::vector<ptx::Finding> findings);
+  // Returns whether one that was said explains why the launch ended.
+  bool add(uint64_t launch, std::vector<ptx::Finding> findings,
+           const std::optional<ptx::Fault>& fault);
   // A mistake in a call of the API: "double free"; `text` says all of it. Of very many the first.
   void add_misuse(const std::string& kind, const void* address, const std::string& text);
-  // A kernel ended with a fault, which is said elsewhere.
+  // A kernel ended with a fault, which is said elsewhere, too.
   void note_fault();
   void add_leak(const Block& block);
   bool is_empty() const;

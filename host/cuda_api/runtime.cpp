@@ -287,7 +287,7 @@ void Runtime::run_kernel(const KernelCall& call, uint64_t work) {
                     number, readable_name(facts.name), dimensions(call.grid),
                     dimensions(call.block), facts.static_shared_bytes + call.shared_bytes,
                     outcome.threads, outcome.thread_instructions, seconds * 1e3));
-  report.add(number, std::move(outcome.findings));
+  bool is_told = report.add(number, std::move(outcome.findings), outcome.fault);
   for (const ptx::DeviceLaunch& d : outcome.device_launches) {
     const uint64_t from_device = statistics.add(d.kernel, *d.result, d.seconds);
     if (settings.has_list)
@@ -296,11 +296,11 @@ void Runtime::run_kernel(const KernelCall& call, uint64_t work) {
           "threads, {} instructions, {:.3f} ms",
           from_device, readable_name(d.kernel), d.grid.x, d.grid.y, d.grid.z, d.block.x, d.block.y,
           d.block.z, number, d.result->threads, d.result->thread_instructions, d.seconds * 1e3));
-    report.add(from_device, std::move(d.result->findings));
+    is_told |= report.add(from_device, std::move(d.result->findings), outcome.fault);
   }
   if (outcome.fault) {
     report.note_fault();
-    say(outcome.fault->text);
+    say(is_told ? ptx::brief_text(*outcome.fault) : outcome.fault->text);
     sticky = status_of(*outcome.fault);
   }
 }

@@ -255,6 +255,8 @@ Reply sys_mmap(Kernel& kernel, Call& call) {
     return Reply::error(error);
   }
   map_pages(kernel, call.core, {address, address + size}, rights_of(protection));
+  if (LateCode* const code = kernel.late_code(); code && file && (protection & kProtExecute))
+    code->was_mapped_from(file->host_fd(), address, offset);
   return Reply::result(static_cast<int64_t>(address));
 }
 

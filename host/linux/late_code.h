@@ -33,6 +33,8 @@ class LateCode {
   // Pages have these rights from now on, and perhaps other contents.
   void was_mapped(uint32_t core, const AddressRange& range, uint8_t rights);
   void was_unmapped(const AddressRange& range);
+  // The file's bytes from `offset` on are at this address, as code: it may be a shared object.
+  void was_mapped_from(int file, uint64_t address, uint64_t offset);
   // Pages have other contents, and the same rights.
   void was_changed(uint32_t core, const AddressRange& range);
 

@@ -88,6 +88,10 @@ struct Finding {
   std::pair<uint64_t, uint64_t> places{};
 };
 nlohmann::ordered_json finding_json(const Finding& finding);
+/// Whether the finding tells which mistake it was that ended its kernel.
+bool explains(const Finding& finding, const Fault& fault);
+/// After a finding that explains the fault: what ended the kernel, without why.
+std::string brief_text(const Fault& fault);
 
 struct Launch {
   const Kernel* kernel = nullptr;

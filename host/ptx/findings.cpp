@@ -58,6 +58,28 @@ const char* kind_text(FindingKind kind) {
   return "";
 }
 
+bool explains(const Finding& finding, const Fault& fault) {
+  if (finding.kernel != fault.kernel || fault.line == 0 || finding.line != fault.line) return false;
+  switch (finding.kind) {
+    case FindingKind::kOutOfBounds:
+    case FindingKind::kUseAfterFree:
+      return fault.reason == Fault::Reason::kAddress;
+    case FindingKind::kMisaligned:
+      return fault.reason == Fault::Reason::kMisaligned;
+    case FindingKind::kDeadlock:
+      return fault.reason == Fault::Reason::kDeadlock;
+    default:
+      return false;
+  }
+}
+
+std::string brief_text(const Fault& fault) {
+  const Dim3 &b = fault.block, &t = fault.thread;
+  return fmt::format("kernel '{}' ended there with a fault: block ({},{},{}), thread ({},{},{}){}",
+                     fault.kernel, b.x, b.y, b.z, t.x, t.y, t.z,
+                     fault.address != 0 ? fmt::format(", address {:#x}", fault.address) : "");
+}
+
 nlohmann::ordered_json finding_json(const Finding& f) {
   return {{"kind", kind_text(f.kind)},
           {"kernel", f.kernel},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <chrono>
@@ -290,7 +291,12 @@ int run_kernels(const KernelRunOptions& options) {
   for (const Finding& f : all.findings)
     fmt::print(stderr, "gpusim: {}\n    seen {} times\n", f.text, f.count);
   const int status = result.fault ? kSegmentationFault : all.findings.empty() ? 0 : kFindingsStatus;
-  if (result.fault) fmt::print(stderr, "gpusim: {}\n", result.fault->text);
+  if (result.fault) {
+    const Fault& fault = *result.fault;
+    const bool is_told = std::any_of(all.findings.begin(), all.findings.end(),
+                                     [&](const Finding& f) { return explains(f, fault); });
+    fmt::print(stderr, "gpusim: {}\n", is_told ? brief_text(fault) : fault.text);
+  }
   if (!options.quiet)
     fmt::print(stderr, "{}: {} threads, {} instructions, {:.3f} s, {:.0f} MIPS\n",
                info(kernel).name, all.threads, all.thread_instructions, seconds,

@@ -32,7 +32,8 @@ bool works_for_caller(const std::string& function) {
 
 class Names {
  public:
-  Names(const Module& module, const std::string& program) : module_(module), lines_(program) {
+  Names(const Module& module, const std::string& program)
+      : module_(module), lines_(program, &module) {
     // Run-time systems may come with lines of their own.
     for (const char* begin : {"main", "gpusim_main"})
       if (const Symbol* s = find_symbol(module, begin))
@@ -48,8 +49,9 @@ class Names {
     if (!is_new) return n;
     n.function = function_at(module_, pc);
     n.source = lines_.at(pc);
-    n.is_library = !works_for_caller(n.function) &&
-                   (has_library_name(n.function) || (has_lines_ && n.source.empty()));
+    const std::string name = n.function.substr(0, n.function.find(" ["));  // without its object
+    n.is_library =
+        !works_for_caller(name) && (has_library_name(name) || (has_lines_ && n.source.empty()));
     return n;
   }
 
@@ -69,7 +71,8 @@ std::string object_at(const Module& module, const MachineConfig& config, uint64_
 
 std::string access_text(const ReportedAccess& a, bool is_first) {
   std::string where = a.function;
-  if (!where.starts_with("0x") && where.find('(') == std::string::npos) where += "()";
+  if (!where.starts_with("0x") && !where.starts_with("[") && where.find('(') == std::string::npos)
+    where.insert(std::min(where.find(" ["), where.size()), "()");
   if (!a.source.empty()) where += " at " + a.source;
   return fmt::format("    core {} {} in {}{}\n", a.core, a.what, where, is_first ? ", and" : "");
 }

@@ -1,7 +1,6 @@
 #include "host/run/call_frames.h"
 
 #include <cxxabi.h>
-#include <elfutils/libdwfl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +9,6 @@
 #include <filesystem>
 #include <string_view>
 
-#include "host/run/source_lines.h"
 #include "translator/common/translator.h"
 
 namespace gpusim::host {
@@ -46,7 +44,10 @@ std::string symbol_at(const Module& module, uint64_t pc) {
 std::string CallFrame::text() const {
   std::string text = function;
   if (!function.starts_with("0x") && function.find('(') == std::string::npos) text += "()";
-  if (!source.empty()) text += " at " + source;
+  if (!source.empty())
+    text += " at " + source;
+  else if (!object.empty())
+    text += " from " + object;
   return text;
 }
 
@@ -81,10 +82,9 @@ CallFrames::CallFrames(const Module& module, Backend& backend, Kernel& kernel,
                        const std::string& program)
     : module_(module),
       backend_(backend),
-      inlined_(program),
-      debug_info_(open_debug_info(program)),
-      unwinder_(module, backend, kernel, debug_info_) {}
-CallFrames::~CallFrames() { dwfl_end(debug_info_); }
+      inlined_(program, &module),
+      debug_info_(program, &module),
+      unwinder_(module, backend, kernel, &debug_info_) {}
 
 CallStack CallFrames::stack(uint32_t core, CallPlace place) {
   const int link = module_.abi.link;
@@ -122,6 +122,8 @@ const std::vector<CallFrame>& CallFrames::frames_at(uint64_t pc) {
   CallFrame& compiled = it->second.back();
   if (compiled.function.empty() || symbol.starts_with("_Z"))
     compiled.function = printable(demangled(symbol));
+  if (const SharedObject* const object = shared_object_at(module_, pc))
+    for (CallFrame& frame : it->second) frame.object = printable(object->name());
   return it->second;
 }
 

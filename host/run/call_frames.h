@@ -20,9 +20,10 @@ struct CallFrame {
   std::string source;    // "grid.c:41"; "" where that is not known
   bool was_interrupted = false;  // by the signal handler that the frame before belongs to
   bool is_library = false;       // of a C library or a run-time system, not of the program
+  std::string object{};          // the shared object that it lies in, if it does: "libc.so.6"
   bool operator==(const CallFrame&) const = default;
 
-  std::string text() const;  // "fill() at grid.c:41"
+  std::string text() const;  // "fill() at grid.c:41", "qsort() from libc.so.6"
 };
 
 // Whether a function has a name that C libraries and run-time systems use for theirs.
@@ -36,7 +37,6 @@ class CallFrames {
  public:
   // `program`: the file that tells names and lines; "" if there is none.
   CallFrames(const Module& module, Backend& backend, Kernel& kernel, const std::string& program);
-  ~CallFrames();
   CallFrames(const CallFrames&) = delete;
   CallFrames& operator=(const CallFrames&) = delete;
 
@@ -56,7 +56,7 @@ class CallFrames {
   Backend& backend_;
   InlineFrames inlined_;
   LineTable lines_;  // what was told instead
-  Dwfl* debug_info_;
+  DebugInfo debug_info_;
   Unwinder unwinder_;
   size_t unwound_ = 0;
   std::map<std::pair<uint64_t, uint64_t>, CallStack> stacks_;  // by place and link register

@@ -73,7 +73,7 @@ CallTree::CallTree(const Module& module, const MachineConfig& config, const std:
       config_(config),
       by_core_(by_core),
       cores_(config.cores),
-      inlined_(program),
+      inlined_(program, &module),
       nodes_(1) {
   chain_id({});
   function_id("");
@@ -119,7 +119,9 @@ void CallTree::look_at_new_blocks() {
     BlockInfo info{.pc = block.pc};
     info.end_pc = block.insn_count != 0 ? gpusim::end_pc(module_, block) : block.pc;
     info.function = function_id(function_at(module_, block.pc));
-    info.starts_function = symbolize(module_, block.pc) == function_names_[info.function];
+    const std::string symbol = symbolize(module_, block.pc);
+    info.has_symbol = !symbol.starts_with("0x");
+    info.starts_function = info.has_symbol && symbol.find("+0x") == std::string::npos;
     if (block.uop_count != 0) {
       const Uop& last = module_.uops[block.first_uop + block.uop_count - 1];
       if ((last.op == Op::jmp || last.op == Op::jmp_reg) &&
@@ -204,6 +206,11 @@ void CallTree::jump(Core& core, const BlockInfo& to) {
     if (frames[i].stack_pointer == sp && frames[i].return_pc == to.pc && !frames[i].is_signal)
       return leave(i);
   if (to.function == core.place.function || to.starts_function) return;
+  // Where a function without a name begins, nobody knows: one that is reached with the stack of the
+  // last call is taken for a tail call's. So procedure linkage tables get to what binds symbols.
+  if (!to.has_symbol && !frames.empty() && frames.back().stack_pointer == sp &&
+      (frames.size() == 1 || frames[frames.size() - 2].stack_pointer > sp))
+    return;
   // The outermost one: a handler's stack may be elsewhere.
   for (size_t i = 0; i < frames.size(); ++i)
     if (frames[i].stack_pointer <= sp) return leave(i);

@@ -81,7 +81,7 @@ class CallTree final : public JournalReader {
     uint64_t pc = 0, end_pc = 0;
     uint32_t function = 0;
     End end = End::kPlain;
-    bool starts_function = false;
+    bool starts_function = false, has_symbol = false;
   };
   // A function on a stack; the same one with other callers is another node.
   struct Node {

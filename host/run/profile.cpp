@@ -1,5 +1,7 @@
 #include "host/run/profile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "host/run/profile_waiting.h"
@@ -71,8 +73,10 @@ PlaceUse& PlaceUse::operator+=(const PlaceUse& other) {
 
 std::string function_at(const Module& module, uint64_t pc) {
   const std::string name = symbolize(module, pc);
-  if (name.starts_with("0x")) return {};
-  return name.substr(0, name.rfind("+0x"));
+  const SharedObject* const object = shared_object_at(module, pc);
+  if (name.starts_with("0x")) return object ? fmt::format("[{}]", object->name()) : "";
+  const std::string function = name.substr(0, name.rfind("+0x"));
+  return object ? fmt::format("{} [{}]", function, object->name()) : function;
 }
 
 ProfilePlaces profile_places(const Module& module, Backend& backend, const Tallies& tallies) {

@@ -45,7 +45,8 @@ struct Profile {
 };
 
 Profile make_profile(const Module& module, const ProfilePlaces& places, const SourceLines& source);
-// The symbol that an address belongs to, or nothing.
+// The symbol that an address belongs to, or nothing; in a shared object "qsort [libc.so.6]", or its
+// name alone: "[libc.so.6]".
 std::string function_at(const Module& module, uint64_t pc);
 
 }  // namespace gpusim::host

@@ -7,8 +7,6 @@
 #include <cstdlib>
 #include <memory>
 
-#include "host/run/source_lines.h"
-
 namespace gpusim::host {
 namespace {
 
@@ -41,13 +39,10 @@ void set_call_place(Dwarf_Die* unit, Dwarf_Die* inlined, Frame& frame) {
 
 }  // namespace
 
-InlineFrames::InlineFrames(const std::string& path) : dwfl_(open_debug_info(path)) {}
-InlineFrames::InlineFrames(int file) : dwfl_(open_debug_info(file)) {}
-InlineFrames::~InlineFrames() { dwfl_end(dwfl_); }
-
 std::vector<Frame> InlineFrames::at(uint64_t pc) const {
   std::vector<Frame> frames;
-  Dwfl_Module* const module = dwfl_ ? dwfl_addrmodule(dwfl_, pc) : nullptr;
+  Dwfl* const dwfl = info_.get();
+  Dwfl_Module* const module = dwfl ? dwfl_addrmodule(dwfl, pc) : nullptr;
   if (!module) return frames;
   Frame here;
   if (Dwfl_Line* const line = dwfl_module_getsrc(module, pc)) {

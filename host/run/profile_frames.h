@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-struct Dwfl;
+#include "host/run/source_lines.h"
 
 namespace gpusim::host {
 
@@ -18,19 +18,17 @@ struct Frame {
 
 class InlineFrames {
  public:
-  // A file without DWARF, or that is no ELF file, has no frames.
-  explicit InlineFrames(const std::string& path);
-  explicit InlineFrames(int file);  // a descriptor, which stays open
-  ~InlineFrames();
-  InlineFrames(const InlineFrames&) = delete;
-  InlineFrames& operator=(const InlineFrames&) = delete;
+  // As for DebugInfo.
+  explicit InlineFrames(const std::string& path, const Module* module = nullptr)
+      : info_(path, module) {}
+  explicit InlineFrames(int file) : info_(file) {}
 
   // The innermost inlined function first, the function that was compiled last; empty where DWARF does
   // not know the address. Callers are those in the source text, not those at run time.
   std::vector<Frame> at(uint64_t pc) const;
 
  private:
-  Dwfl* dwfl_ = nullptr;
+  mutable DebugInfo info_;
 };
 
 }  // namespace gpusim::host

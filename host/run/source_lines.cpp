@@ -6,10 +6,12 @@
 
 #include <filesystem>
 
+#include "translator/elf/elf_file.h"
+
 namespace gpusim::host {
 namespace {
 
-// No debug information from other files: only the program's own is sure to be the right one.
+// No debug information from other files: only a file's own is sure to be the right one.
 constexpr Dwfl_Callbacks kCallbacks = {
     .find_elf = nullptr,
     .find_debuginfo = [](Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*,
@@ -17,30 +19,34 @@ constexpr Dwfl_Callbacks kCallbacks = {
     .section_address = dwfl_offline_section_address,
     .debuginfo_path = nullptr};
 
-// `file`: taken over; -1: the one of this name.
-Dwfl* open(const char* name, int file) {
-  Dwfl* const dwfl = dwfl_begin(&kCallbacks);
-  const Dwfl_Module* module = nullptr;
-  if (dwfl) {
-    dwfl_report_begin(dwfl);
-    module = dwfl_report_elf(dwfl, name, name, file, 0, false);
-    dwfl_report_end(dwfl, nullptr, nullptr);
-  }
-  if (!module && file >= 0) ::close(file);
-  return dwfl;
+// `file`: taken over; -1: the one of this name. `base`: of a file that can be placed anywhere.
+void report(Dwfl* dwfl, const char* name, int file, uint64_t base) {
+  if (!dwfl_report_elf(dwfl, name, name, file, base, true) && file >= 0) ::close(file);
 }
 
 }  // namespace
 
-Dwfl* open_debug_info(const std::string& path) { return open(path.c_str(), -1); }
+DebugInfo::~DebugInfo() { dwfl_end(dwfl_); }
 
-Dwfl* open_debug_info(int file) { return open("program", ::dup(file)); }
-
-SourceLines::SourceLines(const std::string& path) : dwfl_(open_debug_info(path)) {}
-SourceLines::~SourceLines() { dwfl_end(dwfl_); }
+Dwfl* DebugInfo::get() {
+  if (dwfl_ && (!module_ || objects_ == module_->shared_objects)) return dwfl_;
+  dwfl_end(dwfl_);
+  dwfl_ = dwfl_begin(&kCallbacks);
+  if (!dwfl_) return nullptr;
+  dwfl_report_begin(dwfl_);
+  if (file_ >= 0)
+    report(dwfl_, "program", ::dup(file_), kPieBase);
+  else
+    report(dwfl_, path_.c_str(), -1, kPieBase);
+  if (module_) objects_ = module_->shared_objects;
+  for (const SharedObject& o : objects_) report(dwfl_, o.path.c_str(), -1, o.bias);
+  dwfl_report_end(dwfl_, nullptr, nullptr);
+  return dwfl_;
+}
 
 std::string SourceLines::at(uint64_t pc) const {
-  Dwfl_Module* const module = dwfl_ ? dwfl_addrmodule(dwfl_, pc) : nullptr;
+  Dwfl* const dwfl = info_.get();
+  Dwfl_Module* const module = dwfl ? dwfl_addrmodule(dwfl, pc) : nullptr;
   Dwfl_Line* const line = module ? dwfl_module_getsrc(module, pc) : nullptr;
   int number = 0;
   const char* const file =

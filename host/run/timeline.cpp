@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "host/run/trace_events.h"
+#include "device_sim/base/trace_events.h"
 
 namespace gpusim::host {
 namespace {

@@ -65,7 +65,8 @@ class Unwinder::Registers {
   std::vector<bool> is_cores_;  // as the core has it now
 };
 
-Unwinder::Unwinder(const Module& module, Backend& backend, Kernel& kernel, Dwfl* debug_info)
+Unwinder::Unwinder(const Module& module, Backend& backend, Kernel& kernel,
+                   DebugInfo* debug_info)
     : module_(module), backend_(backend), kernel_(kernel), debug_info_(debug_info) {
   const GuestIsa* const isa = find_isa(module.isa);
   if (!isa) return;
@@ -205,7 +206,8 @@ const Unwinder::Rule& Unwinder::rule_at(uint64_t pc) {
 
 Unwinder::Rule Unwinder::find_rule(uint64_t pc) const {
   Rule rule;
-  Dwfl_Module* const file = debug_info_ ? dwfl_addrmodule(debug_info_, pc) : nullptr;
+  Dwfl* const dwfl = debug_info_ ? debug_info_->get() : nullptr;
+  Dwfl_Module* const file = dwfl ? dwfl_addrmodule(dwfl, pc) : nullptr;
   if (!file) return rule;
   Dwarf_Frame* found = nullptr;
   Dwarf_Addr bias = 0;

@@ -11,9 +11,8 @@
 
 #include "device_sim/core/backend.h"
 #include "host/linux/kernel.h"
+#include "host/run/source_lines.h"
 #include "translator/common/isa_list.h"
-
-struct Dwfl;
 
 namespace gpusim::host {
 
@@ -39,8 +38,8 @@ class Unwinder {
  public:
   static constexpr size_t kMostCalls = 64;
 
-  // `debug_info`: of the program's file; may be null.
-  Unwinder(const Module& module, Backend& backend, Kernel& kernel, Dwfl* debug_info);
+  // `debug_info`: may be null; else it has to live as long.
+  Unwinder(const Module& module, Backend& backend, Kernel& kernel, DebugInfo* debug_info);
 
   // Of a core that has stopped at `place`.
   CallStack stack(uint32_t core, CallPlace place);
@@ -76,7 +75,7 @@ class Unwinder {
   const Module& module_;
   Backend& backend_;
   Kernel& kernel_;
-  Dwfl* debug_info_;
+  DebugInfo* debug_info_;
   const gpusim::CallFrames* frames_ = nullptr;  // the ISA's row
   size_t word_bytes_ = 8;
   std::vector<int> slots_;              // the module's, by DWARF's number

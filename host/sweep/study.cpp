@@ -285,6 +285,12 @@ void prepare(Study& study) {
       const std::string name = option.substr(0, option.find('='));
       if (kOwnOptions.contains(name))
         throw Error(fmt::format("{}: the study sets {} of `gpusim run` itself", c.label, name));
+      if (name == "--part")
+        throw Error(
+            fmt::format("{}: a point of a study is a whole machine, which one process runs: no "
+                        "--part. Share out the cores of one run by `mpirun gpusim run --part "
+                        "auto`, and put its parts together by `gpusim merge`",
+                        c.label));
     }
     for (const std::string& argument : c.args) (void)filled_in(argument, 1);
     for (const std::string& option : c.options) (void)filled_in(option, 1);

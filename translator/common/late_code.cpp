@@ -1,5 +1,6 @@
 // Code that comes to be in memory while a program runs, as Translator sees it.
 #include <algorithm>
+#include <iterator>
 
 #include "translator/common/discover.h"
 #include "translator/common/draft.h"
@@ -21,6 +22,25 @@ Segment part_of(const Segment& s, uint64_t begin, uint64_t end) {
 }
 
 }  // namespace
+
+void Translator::add_shared_object(SharedObject object, std::vector<Symbol> symbols) {
+  std::vector<SharedObject>& objects = module_.shared_objects;
+  if (std::ranges::find(objects, object) != objects.end()) return;  // another segment of it
+  const auto lies_in = [](const SharedObject& o) {
+    return [&o](const Symbol& s) { return o.contains(s.address); };
+  };
+  std::erase_if(objects, [&](const SharedObject& o) {
+    if (o.end <= object.begin || o.begin >= object.end) return false;
+    std::erase_if(module_.symbols, lies_in(o));
+    return true;
+  });
+  std::erase_if(module_.symbols, lies_in(object));
+  module_.symbols.insert(
+      std::ranges::lower_bound(module_.symbols, object.begin, {}, &Symbol::address),
+      std::make_move_iterator(symbols.begin()), std::make_move_iterator(symbols.end()));
+  objects.insert(std::ranges::lower_bound(objects, object.begin, {}, &SharedObject::begin),
+                 std::move(object));
+}
 
 void Translator::set_code_source(CodeSource source) { code_source_ = std::move(source); }
 

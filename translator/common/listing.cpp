@@ -251,6 +251,29 @@ std::string missing_disassembler(const Module& module) {
       CS_API_MAJOR, CS_API_MAJOR);
 }
 
+namespace {
+
+// A function of unknown size ends with the code that it is in.
+bool are_in_one_piece(const Module& module, uint64_t symbol, uint64_t address) {
+  if (symbol == address) return true;
+  const auto piece_of = [&](uint64_t a) -> const void* {
+    for (const Segment& s : module.segments)
+      if (a >= s.address && a - s.address < s.size_bytes) return &s;
+    return shared_object_at(module, a);
+  };
+  return piece_of(symbol) == piece_of(address);
+}
+
+}  // namespace
+
+const SharedObject* shared_object_at(const Module& module, uint64_t address) {
+  const auto behind =
+      std::ranges::upper_bound(module.shared_objects, address, {}, &SharedObject::begin);
+  if (behind == module.shared_objects.begin() || !std::prev(behind)->contains(address))
+    return nullptr;
+  return &*std::prev(behind);
+}
+
 std::string symbolize(const Module& module, uint64_t address) {
   auto at = std::upper_bound(module.symbols.begin(), module.symbols.end(), address,
                              [](uint64_t a, const Symbol& s) { return a < s.address; });
@@ -258,8 +281,9 @@ std::string symbolize(const Module& module, uint64_t address) {
   // The nearest address below that has a covering symbol; of its names the first one listed.
   for (int tries = 0; at != module.symbols.begin() && tries < 64; ++tries) {
     --at;
-    const bool covers =
-        at->size_bytes == 0 ? at->is_function : address - at->address < at->size_bytes;
+    const bool covers = at->size_bytes == 0
+                            ? at->is_function && are_in_one_piece(module, at->address, address)
+                            : address - at->address < at->size_bytes;
     if (best && at->address != best->address) break;
     if (covers) best = &*at;
   }

@@ -206,7 +206,12 @@ Translator Translator::open_dynamic(ElfFile elf, const std::string& name,
   used.set();
   if (isa.abi.core_id != kNoSlot) used.reset(static_cast<size_t>(isa.abi.core_id));
   SlotMap slots = make_slot_map(isa, used, /*has_syscalls=*/true);
-  return Translator(std::move(elf), options, std::move(slots));
+  const uint64_t begin = elf.interpreter_base,
+                 end = elf.segments.back().address + elf.segments.back().size_bytes;
+  Translator translator(std::move(elf), options, std::move(slots));
+  translator.module_.shared_objects.push_back(
+      {.begin = begin, .end = end, .bias = begin, .path = path});
+  return translator;
 }
 
 Translator open_program(std::span<const uint8_t> bytes, const std::string& name,
@@ -225,6 +230,11 @@ Translator open_program(std::span<const uint8_t> bytes, const std::string& name,
       }
     }
   }
+  if (translated == Translated::kWhole && options.interpreter && !is_module(bytes) &&
+      !read_elf(bytes, name, Dynamic::kAllowed).interpreter.empty())
+    throw Error(name +
+                ": a dynamically linked program works on at most 4,096 cores, since its libraries "
+                "are translated where cores come. Use fewer cores, or link it with -static");
   return Translator(load_bytes(bytes, name, options), options);
 }
 

@@ -102,6 +102,9 @@ class Translator {
   /// Late code has these bytes now, and where blocks have instructions the same ones as before.
   void refresh_late_code(uint64_t address, std::span<const uint8_t> bytes);
 
+  /// The module names what lies in the object from now on. What lay in its place loses its names.
+  void add_shared_object(SharedObject object, std::vector<Symbol> symbols);
+
   /// For debuggers. A core that comes to one of these addresses stops with Fault::kBreakpoint, in a
   /// block without instructions, before the instruction there. The code map forgets all blocks;
   /// they are translated again where cores come, with exact flags. Blocks that exist stay and lead
@@ -193,6 +196,8 @@ const Symbol& require_symbol(const Module& module, const std::string& name,
 
 /// "main+0x10"; "0x401234" where no symbol covers the address.
 std::string symbolize(const Module& module, uint64_t address);
+/// The shared object in which the address lies, or null.
+const SharedObject* shared_object_at(const Module& module, uint64_t address);
 
 /// "add x0, x1, x2", or ".word 0x00000000" if nothing knows it. For listings and fault messages.
 std::string describe_instruction(const Module& module, uint64_t pc);

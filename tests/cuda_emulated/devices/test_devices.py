@@ -112,6 +112,16 @@ class Devices(unittest.TestCase):
                           refused(two, f"--devices={text}"))
         self.assertIn("has an empty element", refused(two, "--devices=0,,1"))
 
+    def test_dynamic_programs_are_for_other_backends(self):
+        program = self.build / "dynamic"
+        subprocess.run([CC[0], HERE / "own.c", "-o", program], check=True)
+        done = self.gpusim_run("sm_90", "run", "--quiet", "--backend", "cuda", program)
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, f"gpusim: error: {program}: a dynamically linked program does not "
+                             "work on backend cuda: use simd or scalar, or link it with -static\n"))
+        done = self.gpusim_run("sm_90", "run", "--quiet", "--backend", "auto", program)
+        self.assertEqual(done.stderr, "")
+
     def test_info_lists_devices(self):
         backends = json.loads(self.gpusim_run("sm_90,sm_75", "info", "--json").stdout)["backends"]
         cuda = next(b for b in backends if b["name"] == "cuda")

@@ -29,6 +29,8 @@ OF_KERNELS = {
                           [BEHIND + "host memory", "registered by cudaHostRegister number 1"]),
     "global_bounds": ("out of bounds", "store_table", [16, 0, 0],
                       [BEHIND + "variable 'table' of 64 bytes"]),
+    "page_bounds": ("out of bounds", "store", [0, 0, 0],
+                    [BEHIND + "device memory of 8192 bytes at 0x"]),
     "before": ("out of bounds", "store", [0, 0, 0], ["4 bytes before device memory of 256 bytes"]),
     "use_after_free": ("use after free", "store", [0, 0, 0],
                        ["in device memory of 256 bytes", "number 1, freed by cudaFree number 1)"]),
@@ -84,6 +86,19 @@ def test_mistakes_of_kernels(c):
         check(first["text"] in done.stderr, f"{name}: not said\n{done.stderr}")
         check(f"faulty.cu:{LINES[line]}" in first["text"], f"{name}: line\n{first['text']}")
         check(f"--check: 1 finding: 1 {kind}\n" in done.stderr, f"{name}: sum\n{done.stderr}")
+
+
+def test_a_fault_is_told_once(c):
+    """The page behind the memory may not be written; where, whose and which line is said before."""
+    done, stats = c.run("page_bounds")
+    check(done.stderr.count("behind the end") == 1 and done.stderr.count("faulty.cu:") == 1,
+          f"told twice:\n{done.stderr}")
+    check("gpusim cuda: kernel '_Z5storePii' ended there with a fault: block (8,0,0), "
+          f"thread (0,0,0), address {stats['findings'][0]['address']:#x}\n" in done.stderr,
+          f"no fault:\n{done.stderr}")
+    done, _ = c.run("page_bounds", options=["--check=races"])
+    check("behind the end" in done.stderr and "ended there" not in done.stderr,
+          f"only as a fault:\n{done.stderr}")
 
 
 def test_mistakes_of_calls(c):
@@ -170,6 +185,7 @@ def test_profile(c):
 def main():
     c = Checked(from_command_line(__doc__)[0])
     test_mistakes_of_kernels(c)
+    test_a_fault_is_told_once(c)
     test_mistakes_of_calls(c)
     test_launches_are_counted(c)
     test_what_is_not_freed(c)

@@ -63,6 +63,11 @@ class Dynamic(unittest.TestCase):
             guest.compile("plugin.cc", "libplugin.so", "-shared", "-fPIC")
             guest.compile("openmp.c", "openmp", "-fopenmp")
             guest.compile("jit.c", "jit", "-pthread")
+            guest.compile("library.c", "liblibrary.so", "-shared", "-fPIC", "-g")
+            guest.compile("names.c", "names", "-g", "-pthread", "-L", guest.folder, "-llibrary",
+                          "-Wl,-rpath,$ORIGIN")
+            guest.compile("names.c", "names_static", "-g", "-pthread", "-static",
+                          HERE / "library.c")
             guest.compile("processes.c", "processes")
             guest.compile("processes.c", "processes_static", "-static")
 
@@ -120,6 +125,66 @@ class Dynamic(unittest.TestCase):
         self.under_gpusim(guest, path, "--", path, options=["--stats", stats])
         self.assertGreater(json.loads(stats.read_text())["guest_instructions"], 1000)
 
+    # --- names of what is in shared objects
+
+    def profile(self, guest, program, *options):
+        path = guest.folder / "profile.json"
+        self.under_gpusim(guest, guest.folder / program, options=[f"--profile={path}", *options])
+        return json.loads(path.read_text())
+
+    def test_profiles_are_those_of_the_program_linked_statically(self):
+        for guest in self.guests:
+            dynamic = self.profile(guest, "names")
+            static = self.profile(guest, "names_static")
+            functions = {f["function"]: f["guest_instructions"] for f in dynamic["functions"]}
+            expected = {f["function"]: f["guest_instructions"] for f in static["functions"]}
+            for name in ("library_work", "sum_up", "library_sort", "compare"):
+                # Calls into other objects may need an instruction more.
+                self.assertAlmostEqual(functions[f"{name} [liblibrary.so]"], expected[name],
+                                       delta=2, msg=name)
+                self.assertNotIn(name, functions)
+            self.assertEqual(functions["fill"], expected["fill"])
+            self.assertGreater(functions["qsort_r [libc.so.6]"], 0)
+            # What has no symbol still has its file; nothing goes to the program's last function.
+            self.assertGreater(functions["[libc.so.6]"], 10000)
+            self.assertLess(sum(n for name, n in functions.items() if "[" not in name),
+                            expected["fill"] + expected["main"] + 500)
+
+            def lines_of(profile):
+                return {line["line"]: line["guest_instructions"] for line in profile["lines"]
+                        if line["file"].endswith("/library.c")}
+            lines = lines_of(dynamic)
+            self.assertEqual(set(lines), set(lines_of(static)))
+            for line, count in lines_of(static).items():
+                self.assertAlmostEqual(lines[line], count, delta=2, msg=line)
+
+    def test_statistics_and_stacks_name_shared_objects(self):
+        for guest in self.guests:
+            stats, folded = guest.folder / "names.json", guest.folder / "names.folded"
+            self.under_gpusim(guest, guest.folder / "names",
+                              options=["--stats", stats, f"--profile={folded}"])
+            names = {f["function"] for f in json.loads(stats.read_text())["functions"]}
+            self.assertLessEqual({"fill", "compare [liblibrary.so]", "qsort_r [libc.so.6]"}, names)
+            text = folded.read_text()
+            self.assertIn(";main;library_work [liblibrary.so];sum_up [liblibrary.so] ", text)
+            self.assertRegex(text, r";main;library_sort \[liblibrary.so\];qsort.* \[libc.so.6\];.*"
+                                   r";compare \[liblibrary.so\] ")
+
+    def test_faults_and_races_in_shared_objects_have_lines(self):
+        source = (HERE / "library.c").read_text().splitlines()
+        marked = {mark: number for number, line in enumerate(source, 1)
+                  for mark in ("FAULT", "RACE") if line.endswith(f"// {mark}")}
+        main = (HERE / "names.c").read_text().splitlines()
+        call = 1 + next(i for i, line in enumerate(main) if "library_store((int*)8)" in line)
+        for guest in self.guests:
+            done = self.under_gpusim(guest, guest.folder / "names", "--", "fault", status=139)
+            self.assertRegex(done.stderr, rf"in library_store\(\) at library.c:{marked['FAULT']}: ")
+            self.assertIn(f"called from main() at names.c:{call}\n", done.stderr)
+            done = self.under_gpusim(guest, guest.folder / "names", "--", "race",
+                                     options=["--cores", "2", "--check", "races"], status=66)
+            self.assertIn(f"in library_race() [liblibrary.so] at library.c:{marked['RACE']}",
+                          done.stderr)
+
     def test_errors(self):
         guest = self.guests[0]
         hello = guest.folder / "hello"
@@ -129,6 +194,7 @@ class Dynamic(unittest.TestCase):
                 (["--sysroot", "missing"], "--sysroot missing: not a folder"),
                 (["--sysroot", empty], "its interpreter /lib/.* is neither in .*empty nor on this"),
                 (["--memory", "private"], "a dynamically linked program needs --memory shared"),
+                (["--cores", "5000"], "works on at most 4,096 cores"),
                 (["--checkpoint", "x"], "--checkpoint: not of a dynamically linked program")):
             done = self.under_gpusim(guest, hello, options=options, status=2)
             self.assertRegex(done.stderr, text)

@@ -127,6 +127,14 @@ class Parts(SharedStudyCase):
         self.assertIn("of 3 parts 2 is missing: run the same command with --part 2/3",
                       self.call("merge", parts[0], parts[2], "-o", "x.json", status=2).stderr)
 
+    def test_a_study_has_no_parts(self):
+        """Ranks that share points would each run another part of them."""
+        options = ["--run-option=--memory=private", "--run-option=--part", "--run-option=auto"]
+        done = self.call("sweep", self.guest, "--cores", "128", "-o", "study", *options, status=2)
+        self.assertIn("no --part. Share out the cores of one run by `mpirun gpusim run --part "
+                      "auto`, and put its parts together by `gpusim merge`", done.stderr)
+        self.assertFalse((self.folder / "study" / "study.json").exists())
+
     def test_what_is_refused(self):
         words = self.function("spread", 4096, 10)
         one, two = self.parts_of(words, 128, 2)

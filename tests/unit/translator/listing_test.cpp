@@ -55,6 +55,26 @@ TEST_CASE("addresses get names") {
   CHECK(symbolize(module, 0) == "0x0");
 }
 
+TEST_CASE("names of shared objects end with them") {
+  Module module = sample();
+  // Functions of assembly have no size: the one before goes on to the end of its code, not further.
+  constexpr uint64_t kBegin = 0x700000, kEnd = 0x702000;
+  for (Symbol& s : module.symbols)
+    if (s.name == "loop") s.size_bytes = 0;
+  CHECK(symbolize(module, kTestText + 20) == "loop+0x14");
+  CHECK(symbolize(module, kBegin) == "0x700000");
+  module.shared_objects.push_back(
+      {.begin = kBegin, .end = kEnd, .bias = kBegin, .path = "/lib/libx.so"});
+  module.symbols.push_back({kBegin + 0x1000, 0, "in_x", true});
+  CHECK(symbolize(module, kBegin) == "0x700000");
+  CHECK(symbolize(module, kBegin + 0x1004) == "in_x+0x4");
+  CHECK(symbolize(module, kEnd) == "0x702000");
+  REQUIRE(shared_object_at(module, kBegin));
+  CHECK(shared_object_at(module, kBegin)->name() == "libx.so");
+  CHECK_FALSE(shared_object_at(module, kBegin - 1));
+  CHECK_FALSE(shared_object_at(module, kEnd));
+}
+
 TEST_CASE("instructions have a text") {
   const Module module = sample();
   CHECK(describe_instruction(module, kTestText + 16) == "ret");

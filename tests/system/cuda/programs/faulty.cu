@@ -167,6 +167,8 @@ std::map<std::string, std::function<void()>> cases() {
          store<<<1, 128>>>(values, 65);
        }},
       {"global_bounds", [] { store_table<<<1, 32>>>(17); }},
+      // Two pages, and the first word behind them.
+      {"page_bounds", [] { store<<<9, 256>>>(memory(2048), 2049); }},
       {"before", [] { store<<<1, 32>>>(memory(64) - 1, 1); }},
       {"use_after_free",
        [] {

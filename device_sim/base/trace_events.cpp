@@ -1,8 +1,8 @@
-#include "host/run/trace_events.h"
+#include "device_sim/base/trace_events.h"
 
 #include <utility>
 
-namespace gpusim::host {
+namespace gpusim {
 namespace {
 
 std::string text_of(const TraceEvents::Json& json) {
@@ -55,4 +55,4 @@ std::string TraceEvents::finish() {
   return std::move(text_);
 }
 
-}  // namespace gpusim::host
+}  // namespace gpusim

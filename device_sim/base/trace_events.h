@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace gpusim::host {
+namespace gpusim {
 
 class TraceEvents {
  public:
@@ -24,4 +24,4 @@ class TraceEvents {
   bool is_first_ = true;
 };
 
-}  // namespace gpusim::host
+}  // namespace gpusim
