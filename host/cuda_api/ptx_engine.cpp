@@ -19,7 +19,8 @@ class PtxEngine final : public KernelEngine {
       : engine_({.backend = settings.backend.empty() ? "simd" : settings.backend,
                  .threads = settings.threads,
                  .checks = settings.checks,
-                 .has_profile = settings.has_profile}) {}
+                 .has_profile = settings.has_profile,
+                 .compute_capability = settings.chip->compute_capability}) {}
 
   std::string backend() const override { return engine_.backend(); }
 

@@ -11,7 +11,6 @@
 #include "device_sim/core/ctas.h"
 #include "host/ptx/check.h"
 #include "host/ptx/device_launches.h"
-#include "host/ptx/matrix.h"
 #include "host/ptx/printf.h"
 #include "host/ptx/tensor_copy.h"
 #include "host/ptx/texture.h"
@@ -71,6 +70,7 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
       origin_(origin),
       files_(files),
       memory_(memory),
+      tensor_cores_(tensor_cores_of(options.compute_capability)),
       backend_(make_backend(options.backend, {.in_place = true, .warps = true})),
       block_(block),
       cluster_(cluster),
@@ -371,7 +371,7 @@ void KernelMachine::multiply_matrices(const Event& event) {
     return std::span(reinterpret_cast<uint8_t*>(lanes[lane].data()), sizeof(MatrixWords));
   };
   for (uint32_t lane = 0; lane < kWarpLanes; ++lane) read(first + lane, room, bytes(lane));
-  multiply(op, lanes);
+  multiply(op, tensor_cores_, lanes);
   const auto size = 8 * static_cast<size_t>(registers_of_sum(op, op.d));
   for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {
     backend_->write_memory(first + lane, room, bytes(lane).first(size));
@@ -400,7 +400,7 @@ void KernelMachine::multiply_of_group(Grid& grid, const Event& event) {
   for (uint32_t lane = 0; lane < kGroupThreads; ++lane)
     read(first + lane, room, bytes(lane).first(handed));
   const std::span<uint8_t> shared = backend_->cta_memory(event.core >> shift_).first(shared_bytes_);
-  if (const auto beyond = multiply_group(op, shared, lanes))
+  if (const auto beyond = multiply_group(op, tensor_cores_, shared, lanes))
     return report(grid, event, Fault::Reason::kAddress,
                   fmt::format("multiplies matrices, and a descriptor leads {} bytes behind the "
                               "block's shared memory: it has bits 4 to 17 of an address of "

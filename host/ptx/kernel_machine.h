@@ -10,6 +10,7 @@
 #include "device_sim/core/backend.h"
 #include "host/ptx/engine.h"
 #include "host/ptx/heap.h"
+#include "host/ptx/matrix.h"
 #include "host/ptx/memory.h"
 
 namespace gpusim::ptx {
@@ -102,6 +103,7 @@ class KernelMachine {
   const std::string& origin_;
   const std::map<uint32_t, std::string>& files_;
   ProcessMemory& memory_;
+  const TensorCores tensor_cores_;
   std::unique_ptr<Backend> backend_;
   // Of a kernel with notes.
   std::unique_ptr<MachineCheck> check_;

@@ -9,7 +9,6 @@
 namespace gpusim::ptx {
 namespace {
 
-constexpr int kFractionBits = 24, kBlock16 = 8, kBlockTf32 = 4;
 constexpr uint64_t kNan32 = 0x7fffffff, kNan16 = 0x7fff;
 
 // significand * 2^(exponent - fraction bits); the exponent is that of the leading bit of normal
@@ -75,44 +74,51 @@ uint64_t single_of(int64_t sum, int exponent) {
   return sign | static_cast<uint64_t>(field) << 23 | (size & 0x7fffff);
 }
 
-// The sum of terms, of which the last is the accumulator.
-uint64_t fused_sum(const std::vector<Number>& terms) {
+// sum * 2^exponent as a half, rounded to the nearest, ties to even.
+uint64_t half_of(int64_t sum, int exponent) {
+  const uint64_t sign = sum < 0 ? 0x8000 : 0;
+  const auto size = static_cast<uint64_t>(sum < 0 ? -sum : sum);
+  // Numbers of 11 bits, or the last place of subnormals.
+  const int shift = std::max(static_cast<int>(std::bit_width(size)) - 11, -24 - exponent);
+  uint64_t units = 0;
+  if (shift <= 0) {
+    units = size << -shift;
+  } else if (shift < 64) {
+    const uint64_t rest = size & ((uint64_t{1} << shift) - 1), half = uint64_t{1} << (shift - 1);
+    units = size >> shift;
+    units += rest > half || (rest == half && (units & 1) != 0);
+  }
+  if (units == 0) return 0;
+  // A carry goes into the exponent as it should. Exponents of subnormals are one unit less.
+  const int field = exponent + shift + 24;
+  const uint64_t bits = (static_cast<uint64_t>(field) << 10) + units;
+  return sign | std::min<uint64_t>(bits, 0x7c00);
+}
+
+// The sum of terms, of which the last is the accumulator; as a half if `is_half`, else as a single.
+uint64_t fused_sum(const std::vector<Number>& terms, int fraction_bits, bool is_half) {
+  const uint64_t nan = is_half ? kNan16 : kNan32, infinity = is_half ? 0x7c00 : 0x7f800000,
+                 minus_infinity = is_half ? 0xfc00 : 0xff800000;
   bool has_plus = false, has_minus = false;
   int most = std::numeric_limits<int>::min();
   for (const Number& t : terms) {
-    if (t.is_nan) return kNan32;
+    if (t.is_nan) return nan;
     if (t.is_inf) (t.is_negative ? has_minus : has_plus) = true;
     if (t.significand != 0) most = std::max(most, t.exponent);
   }
-  if (has_plus && has_minus) return kNan32;
-  if (has_plus || has_minus) return has_plus ? 0x7f800000 : 0xff800000;
+  if (has_plus && has_minus) return nan;
+  if (has_plus || has_minus) return has_plus ? infinity : minus_infinity;
   if (most == std::numeric_limits<int>::min()) return 0;
   int64_t sum = 0;
   for (const Number& t : terms) {
     if (t.significand == 0) continue;
-    const int shift = t.exponent - most + kFractionBits - t.fraction_bits;
+    const int shift = t.exponent - most + fraction_bits - t.fraction_bits;
     const uint64_t size = shift >= 0    ? t.significand << shift
                           : shift > -64 ? t.significand >> -shift
                                         : 0;
     sum += t.is_negative ? -static_cast<int64_t>(size) : static_cast<int64_t>(size);
   }
-  return single_of(sum, most - kFractionBits);
-}
-
-// To the nearest, ties to even.
-uint64_t half_of(uint64_t single) {
-  const auto x = std::bit_cast<float>(static_cast<uint32_t>(single));
-  if (std::isnan(x)) return kNan16;
-  const uint64_t sign = std::signbit(x) ? 0x8000 : 0;
-  const float size = std::fabs(x);
-  if (size >= 65520.0f) return sign | 0x7c00;
-  int exponent = 0;
-  std::frexp(size, &exponent);
-  const int last = std::max(exponent - 11, -24);  // of the result's last place
-  const auto units = static_cast<uint64_t>(std::nearbyint(std::ldexp(size, -last)));
-  if (units == 0) return sign;
-  // A carry goes into the exponent as it should.
-  return sign | ((static_cast<uint64_t>(last + 24) << 10) + units);
+  return (is_half ? half_of : single_of)(sum, most - fraction_bits);
 }
 
 int64_t integer(uint64_t bits, MatrixType t) {
@@ -122,8 +128,13 @@ int64_t integer(uint64_t bits, MatrixType t) {
 
 }  // namespace
 
-uint64_t element_of_product(const MatrixOp& m, Matrix& a, Matrix& b, uint64_t c, int row,
-                            int column) {
+TensorCores tensor_cores_of(uint32_t compute_capability) {
+  if (compute_capability >= 90) return {.block = 16, .block_tf32 = 8, .fraction_bits = 25};
+  return {};
+}
+
+uint64_t element_of_product(const MatrixOp& m, const TensorCores& cores, Matrix& a, Matrix& b,
+                            uint64_t c, int row, int column) {
   if (m.a == MatrixType::kF64) {
     double sum = std::bit_cast<double>(c);
     for (int k = 0; k < m.depth; ++k)
@@ -140,19 +151,20 @@ uint64_t element_of_product(const MatrixOp& m, Matrix& a, Matrix& b, uint64_t c,
                                 std::numeric_limits<int32_t>::max());
     return static_cast<uint32_t>(sum);
   }
-  const int block = m.a == MatrixType::kTf32 ? kBlockTf32 : kBlock16;
+  const int block = m.a == MatrixType::kTf32 ? cores.block_tf32 : cores.block;
   Number sum = decode(c, m.c);
-  uint64_t single = 0;
+  uint64_t result = 0;
   std::vector<Number> terms;
   for (int first = 0; first < m.depth; first += block) {
     terms.clear();
+    const bool is_last = first + block >= m.depth;
     for (int k = first; k < std::min<int>(first + block, m.depth); ++k)
       terms.push_back(product(decode(a.at({row, k}), m.a), decode(b.at({k, column}), m.b)));
     terms.push_back(sum);
-    single = fused_sum(terms);
-    sum = decode(single, MatrixType::kF32);
+    result = fused_sum(terms, cores.fraction_bits, is_last && m.d == MatrixType::kF16);
+    sum = decode(result, MatrixType::kF32);
   }
-  return m.d == MatrixType::kF16 ? half_of(single) : single;
+  return result;
 }
 
 uint64_t part_of(uint64_t word, MatrixType t, int e) {
@@ -160,7 +172,8 @@ uint64_t part_of(uint64_t word, MatrixType t, int e) {
   return bits == 64 ? word : word >> e * bits & ((uint64_t{1} << bits) - 1);
 }
 
-void multiply(const MatrixOp& m, std::array<MatrixWords, 32>& lanes) {
+void multiply(const MatrixOp& m, const TensorCores& cores,
+              std::array<MatrixWords, 32>& lanes) {
   Matrix a(m.rows, m.depth), b(m.depth, m.columns), c(m.rows, m.columns);
   const int of_a = registers_of_a(m), of_b = registers_of_b(m), of_c = registers_of_sum(m, m.c);
   for (uint32_t n = 0; n < 32; ++n) {
@@ -181,7 +194,8 @@ void multiply(const MatrixOp& m, std::array<MatrixWords, 32>& lanes) {
       uint64_t word = 0;
       for (int e = 0; e < per_register(m.d); ++e) {
         const Element at = element_of_sum(m, m.d, Lane(n), r, e);
-        word |= element_of_product(m, a, b, c.at(at), at.row, at.column) << e * bits_of(m.d) % 64;
+        word |= element_of_product(m, cores, a, b, c.at(at), at.row, at.column)
+                << e * bits_of(m.d) % 64;
       }
       lanes[n][static_cast<size_t>(r)] = word;
     }

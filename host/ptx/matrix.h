@@ -1,16 +1,15 @@
-// The arithmetic of tensor cores, in the model of Ampere's.
+// The arithmetic of tensor cores.
 //
 // NVIDIA does not document it; published studies found it by experiments: Fasi, Higham, Mikaitis,
 // Pranesh, "Numerical behavior of NVIDIA tensor cores" (PeerJ Computer Science 7:e330, 2021);
 // Khattak, Mikaitis, "Accurate models of NVIDIA tensor cores" (arXiv:2512.07004); Xie, Wang, Yang,
-// Yang, "MMA-Sim" (arXiv:2511.10909). What follows them here:
-//   - Products are exact. Sums are of a block of products and the accumulator at once: 8 products
-//   of
-//     f16 and bf16, 4 of tf32; blocks follow each other along the depth.
+// Yang, "MMA-Sim" (arXiv:2511.10909). Hopper's is as we measured it (tests/isa/ptx/chip), too.
+//   - Products are exact. Sums are of a block of products and the accumulator at once; blocks follow
+//     each other along the depth.
 //   - All terms are aligned to the largest exponent (of a product: the sum of its factors'), with
-//   24
-//     bits behind the point; what lies below is cut off. Their sum is exact.
-//   - It becomes a single by cutting off; an f16 at the end by rounding to the nearest.
+//     some bits behind the point; what lies below is cut off. Their sum is exact.
+//   - It becomes a single by cutting off; an f16 at the end by rounding to the nearest. A sum that
+//     becomes zero is +0.
 //   - Subnormals count. NaNs are 0x7fffffff and 0x7fff.
 // f64: one fused multiplication and addition after the other. Integers are exact.
 #pragma once
@@ -22,6 +21,15 @@
 #include "translator/ptx/matrix_op.h"
 
 namespace gpusim::ptx {
+
+/// What differs between chips.
+struct TensorCores {
+  int block = 8;  // products of f16 and bf16 that are added at once
+  int block_tf32 = 4;
+  int fraction_bits = 24;
+};
+/// From compute capability 9.0 on: Hopper's. Before: those of Ampere.
+TensorCores tensor_cores_of(uint32_t compute_capability);
 
 /// Bits of elements.
 class Matrix {
@@ -35,14 +43,14 @@ class Matrix {
 };
 
 /// Of a * b + c, where `c` is what it adds to.
-uint64_t element_of_product(const MatrixOp& op, Matrix& a, Matrix& b, uint64_t c, int row,
-                            int column);
+uint64_t element_of_product(const MatrixOp& op, const TensorCores& cores, Matrix& a, Matrix& b,
+                            uint64_t c, int row, int column);
 /// Element `e` of a register.
 uint64_t part_of(uint64_t word, MatrixType t, int e);
 
 using MatrixWords = std::array<uint64_t, kMatrixBytes / 8>;
 
 /// Per lane, registers of a, b and c, one after the other, become those of d.
-void multiply(const MatrixOp& op, std::array<MatrixWords, 32>& lanes);
+void multiply(const MatrixOp& op, const TensorCores& cores, std::array<MatrixWords, 32>& lanes);
 
 }  // namespace gpusim::ptx

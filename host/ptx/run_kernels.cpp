@@ -158,6 +158,15 @@ const Kernel& kernel_of(Engine& engine, LoadedModule& module, const KernelRunOpt
       fmt::format("{}: no kernel '{}'; there are: {}", o.path, name, fmt::join(names, ", ")));
 }
 
+// Of "sm_90a": 90.
+uint32_t capability_of(const std::string& target) {
+  uint32_t number = 0;
+  const size_t at = target.find_first_of("0123456789");
+  if (at != std::string::npos)
+    std::from_chars(target.data() + at, target.data() + target.size(), number);
+  return number;
+}
+
 // Kernels that the kernel launched, by name.
 nlohmann::ordered_json launched_json(const LaunchResult& result) {
   struct Sum {
@@ -271,6 +280,7 @@ int run_kernels(const KernelRunOptions& options) {
     profile_file.emplace("--profile", options.profile);
   EngineOptions engine_options = options.engine;
   engine_options.has_profile = !options.profile.empty();
+  engine_options.compute_capability = capability_of(parse(text, options.path).target);
   Engine engine(engine_options);
   LoadedModule& module = engine.load(text, options.path);
   const Kernel& kernel = kernel_of(engine, module, options);

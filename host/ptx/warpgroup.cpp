@@ -55,7 +55,8 @@ uint64_t negated(uint64_t bits, MatrixType t) {
 
 }  // namespace
 
-std::optional<uint64_t> multiply_group(const WarpgroupOp& op, std::span<const uint8_t> shared,
+std::optional<uint64_t> multiply_group(const WarpgroupOp& op, const TensorCores& cores,
+                                       std::span<const uint8_t> shared,
                                        std::span<GroupWords, kGroupThreads> lanes) {
   const MatrixOp& m = op.matrix;
   const auto sums = static_cast<size_t>(words_of_sum(op)),
@@ -105,7 +106,7 @@ std::optional<uint64_t> multiply_group(const WarpgroupOp& op, std::span<const ui
         const Element at = element_of_sum(m, m.d, Lane(t % 32), r, e);
         const uint64_t c = adds ? part_of(word, m.d, e) : 0;
         const int row = at.row + static_cast<int>(t / 32) * m.rows;
-        result |= element_of_product(m, a, b, c, row, at.column) << e * bits_of(m.d) % 64;
+        result |= element_of_product(m, cores, a, b, c, row, at.column) << e * bits_of(m.d) % 64;
       }
       word = result;
     }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "host/ptx/matrix.h"
 #include "translator/ptx/warpgroup_op.h"
 
 namespace gpusim::ptx {
@@ -13,7 +14,8 @@ using GroupWords = std::array<uint64_t, kGroupRoomBytes / 8>;
 
 /// Per lane, the words of warpgroup_op.h; the first become those of d. `shared`: of the CTA.
 /// Returns an offset beyond it that an operand would be at; nothing: all is well.
-std::optional<uint64_t> multiply_group(const WarpgroupOp& op, std::span<const uint8_t> shared,
+std::optional<uint64_t> multiply_group(const WarpgroupOp& op, const TensorCores& cores,
+                                       std::span<const uint8_t> shared,
                                        std::span<GroupWords, kGroupThreads> lanes);
 
 }  // namespace gpusim::ptx

@@ -6,7 +6,9 @@
 
 #include <bit>
 #include <cmath>
+#include <fstream>
 #include <random>
+#include <sstream>
 
 #include "tests/isa/ptx/launch_text.h"
 
@@ -96,7 +98,7 @@ __float128 cut(__float128 x, int last) {
 }
 float stated(const std::vector<uint64_t>& a, const std::vector<uint64_t>& b, float c,
              MatrixType t) {
-  const size_t block = t == MatrixType::kTf32 ? 4 : 8;
+  const size_t block = t == MatrixType::kTf32 ? 4 : 8;  // Ampere's
   for (size_t first = 0; first < a.size(); first += block) {
     int most = exponent_of(c, MatrixType::kF32);
     for (size_t k = first; k < std::min(first + block, a.size()); ++k)
@@ -237,7 +239,7 @@ TEST_CASE("sums of tensor cores are cut off where the model says") {
           return uint64_t{std::bit_cast<uint32_t>(c[x.row][x.column])};
         });
       }
-      multiply(m, lanes);
+      multiply(m, tensor_cores_of(80), lanes);
       for (uint32_t n = 0; n < 32; ++n)
         for (int r = 0; r < 4; ++r) {
           const Element x = element_of_sum(m, m.d, Lane(n), r, 0);
@@ -252,4 +254,34 @@ TEST_CASE("sums of tensor cores are cut off where the model says") {
     }
     CHECK(wrong == 0);
   }
+}
+
+TEST_CASE("products are those of an H100") {
+  std::ifstream file(GPUSIM_H100_PRODUCTS);
+  int count = 0, wrong = 0, as_ampere = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream words(line);
+    std::string factors, sums, bar;
+    words >> factors >> sums >> std::hex;
+    const MatrixType t = factors == "f16"    ? MatrixType::kF16
+                         : factors == "bf16" ? MatrixType::kBf16
+                                             : MatrixType::kTf32;
+    const MatrixType of_sum = sums == "f16" ? MatrixType::kF16 : MatrixType::kF32;
+    const int depth = t == MatrixType::kTf32 ? 8 : 16;
+    const MatrixOp m{16, 8, static_cast<uint8_t>(depth), t, t, of_sum, of_sum};
+    Matrix a(m.rows, depth), b(depth, m.columns);
+    uint64_t c = 0, expected = 0;
+    for (int k = 0; k < depth; ++k) words >> a.at({0, k});
+    words >> bar;
+    for (int k = 0; k < depth; ++k) words >> b.at({k, 0});
+    words >> bar >> c >> expected;
+    REQUIRE(words);
+    ++count;
+    wrong += element_of_product(m, tensor_cores_of(90), a, b, c, 0, 0) != expected;
+    as_ampere += element_of_product(m, tensor_cores_of(80), a, b, c, 0, 0) == expected;
+  }
+  CHECK(count == 192);
+  CHECK(wrong == 0);
+  CHECK(as_ampere < 180);
 }
