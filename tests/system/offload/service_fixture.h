@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -76,6 +77,13 @@ struct Device {
   void drain() {
     while (service.step()) {
     }
+  }
+  // Steps, for so long as a slow device may take, until it is so.
+  template <class Condition>
+  bool comes(const Condition& is_so) {
+    const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!is_so() && std::chrono::steady_clock::now() < late) service.step();
+    return is_so();
   }
   LoadOutcome load(const std::vector<uint8_t>& bytes, uint32_t flags = 0) {
     std::optional<LoadOutcome> result;

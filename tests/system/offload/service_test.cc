@@ -373,13 +373,11 @@ TEST_CASE("kernels can be cancelled, wait for memory to change, and take turns b
   gpusim_launch l = d.call(p, "nothing", 100);
   l.program = *other_program;
   d.service.launch(other, 2, l, [&](const LaunchOutcome& o) { other_done = o.status == 0; });
-  for (int i = 0; i < 1000 && !other_done; ++i) d.service.step();
-  CHECK(other_done);
+  CHECK(d.comes([&] { return other_done; }));
 
   d.service.cancel(d.context, 1001);
   CHECK(ended == std::vector<int>{1001, -ECANCELED});
-  for (int i = 0; i < 1000 && ended.size() < 4; ++i) d.service.step();
-  CHECK(ended.size() == 4);
+  CHECK(d.comes([&] { return ended.size() == 4; }));
   ram.at<int>(0)[0] = 1;
   d.drain();
   CHECK(ended == std::vector<int>{1001, -ECANCELED, 1002, 0, 1003, 0});
