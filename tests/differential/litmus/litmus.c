@@ -15,7 +15,7 @@
 #include "gpusim_guest.h"
 
 enum {
-  kMaxCores = 256,
+  kMaxCores = 4096,
   kMaxTurns = 64,
   kMaxSlots = kMaxCores / 2 * 32,  // instances times turns
   kLine = 64,
@@ -281,7 +281,7 @@ int gpusim_main(void) {
                             (uint32_t)number(9, (1 << kJitters) - 1), (uint32_t)number(10, 3),
                             (uint32_t)number(11, ~UINT64_C(0))};
   if (cores > kMaxCores || turns > kMaxTurns) {
-    if (core == 0) gpusim_puts("litmus: at most 256 cores and 64 turns\n");
+    if (core == 0) gpusim_puts("litmus: at most 4096 cores and 64 turns\n");
     return 2;
   }
   stacks[core] = mine;

@@ -87,6 +87,15 @@ CUDA_CONFIGS = [
     Config("cuda", "slices of 20", ("--backend", "cuda", *slices("20")), 40, 0.5),
     Config("cuda", "slices of 100", ("--backend", "cuda", *slices("100")), 64, 0.5),
 ]
+# On a GPU, whose warps and multiprocessors run at the same time.
+GPU_CONFIGS = [
+    *CUDA_CONFIGS,
+    Config("cuda", "one slice", ("--backend", "cuda"), 64, 1, patience=200, turns=8),
+    Config("cuda", "warps at once", ("--backend", "cuda", *IN_LARGE_SLICES), 512, 4, patience=2000,
+           spans=APART),
+    Config("cuda", "all at once", ("--backend", "cuda", *IN_LARGE_SLICES), 4096, 16, patience=2000,
+           spans=APART),
+]
 
 
 def build(isa_name, tests, folder):
@@ -196,6 +205,9 @@ def main():
     parser.add_argument("--sample", type=int, help="so many of the tests, by the seed")
     parser.add_argument("--configs", default="", help="configurations that match this one")
     parser.add_argument("--cuda", action="store_true", help="only backend cuda")
+    parser.add_argument("--gpu", type=pathlib.Path, metavar="ELF",
+                        help="backend cuda on a GPU, with the program of all tests that --build "
+                             "has made: no compiler is needed")
     parser.add_argument("--histograms", action="store_true", help="print what was seen")
     args = parser.parse_args()
     args.gpusim, args.build = args.gpusim.resolve(), args.build.resolve()
@@ -211,10 +223,10 @@ def main():
     if args.sample and args.sample < len(tests):
         tests = random.Random(args.seed).sample(tests, args.sample)
     known = read_known(HERE / list_of_known)
-    elf = build(args.isa, tests, args.build)
+    elf = args.gpu or build(args.isa, tests, args.build)
     options = subprocess.run([args.gpusim, "run", "--help"], capture_output=True, text=True).stdout
     has_seed = "--seed" in options
-    configs = [c for c in (CUDA_CONFIGS if args.cuda else CONFIGS)
+    configs = [c for c in (GPU_CONFIGS if args.gpu else CUDA_CONFIGS if args.cuda else CONFIGS)
                if re.search(args.configs, f"{c.family}, {c.name}")]
     failed, surprises, total = {}, set(), collections.Counter()
     everything = collections.defaultdict(collections.Counter)
@@ -265,7 +277,7 @@ def main():
             for key, count in sorted(everything[n].items()):
                 print(f"{count:>12} {test.text_of(key)}")
     problems = list(failed.values())
-    if not args.only and not args.configs and not args.sample:
+    if not args.only and not args.configs and not args.sample and not args.gpu:
         for name in [] if args.cuda else set(known) - surprises:
             problems.append(f"{name} is in {list_of_known} ({known[name]}), and did not fail")
         sb = next(n for n, t in enumerate(tests) if t.name == "SB+pos")
