@@ -75,7 +75,7 @@ GPUSIM_CUDA_API int cudaStreamQuery(void* stream) {
     Runtime& r = runtime();
     const std::lock_guard lock(r.mutex);
     const Stream& s = r.stream(stream);
-    require(s.capture == nullptr, kStreamCaptureUnsupported);
+    r.require_no_capture(s);
     require(r.queue.is_done(s.last), kNotReady);
   });
 }
@@ -260,6 +260,12 @@ GPUSIM_CUDA_API int cudaStreamEndCapture(void* stream, void** graph) {
       if (other->capture != nullptr && other->capture->graph == captured) other->capture.reset();
     for (Event* e : r.events)
       if (e->captured_in == captured) e->captured_in = nullptr;
+    *graph = nullptr;
+    if (captured->is_invalidated) {
+      r.graphs.erase(captured);
+      delete captured;
+      require(false, kStreamCaptureInvalidated);
+    }
     *graph = captured;
   });
 }
@@ -267,7 +273,9 @@ GPUSIM_CUDA_API int cudaStreamIsCapturing(void* stream, int* status) {
   return call("cudaStreamIsCapturing", [&] {
     require(status != nullptr);
     const std::lock_guard lock(runtime().mutex);
-    *status = runtime().stream(stream).capture != nullptr ? 1 : 0;
+    constexpr int kNone = 0, kActive = 1, kInvalidated = 2;
+    const auto& capture = runtime().stream(stream).capture;
+    *status = capture == nullptr ? kNone : capture->graph->is_invalidated ? kInvalidated : kActive;
   });
 }
 GPUSIM_CUDA_API int cudaThreadExchangeStreamCaptureMode(int* mode) {

@@ -58,6 +58,7 @@ struct Node {
 
 struct Graph {
   std::vector<std::unique_ptr<Node>> nodes;
+  bool is_invalidated = false;  // somebody asked a stream that captures into it to do or say more
   Node* add(Node node) { return nodes.emplace_back(std::make_unique<Node>(std::move(node))).get(); }
   bool has(const Node* node) const;
   // Each after what it depends on, else in the order in which they were added. Empty for a cycle.

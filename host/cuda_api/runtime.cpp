@@ -197,6 +197,7 @@ void Runtime::submit(void* handle, Node node) {
   const std::lock_guard lock(mutex);
   Stream& s = stream(handle);
   if (s.capture != nullptr) {
+    require(!s.capture->graph->is_invalidated, kStreamCaptureInvalidated);
     node.dependencies = s.capture->last;
     s.capture->last = {s.capture->graph->add(std::move(node))};
     return;
@@ -210,12 +211,18 @@ void Runtime::wait_for(uint64_t number) {
   queue.wait(number);
 }
 
+void Runtime::require_no_capture(const Stream& s) {
+  if (s.capture == nullptr) return;
+  s.capture->graph->is_invalidated = true;
+  require(false, kStreamCaptureUnsupported);
+}
+
 void Runtime::synchronize(void* handle) {
   uint64_t number = 0;
   {
     const std::lock_guard lock(mutex);
     const Stream& s = stream(handle);
-    require(s.capture == nullptr, kStreamCaptureUnsupported);
+    require_no_capture(s);
     number = s.last;
   }
   wait_for(number);

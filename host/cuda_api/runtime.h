@@ -121,6 +121,8 @@ class Runtime {
   // Puts work into a stream, or into the graph that it captures.
   void submit(void* stream, Node node);
   void wait_for(uint64_t number);
+  // A capture of the stream is spoiled, and the caller told so. Call with the mutex held.
+  void require_no_capture(const Stream& s);
   void synchronize(void* stream);
   void synchronize_device();
 

@@ -142,8 +142,6 @@ void test_capture(int* values) {
   double_all<<<1, kCount, 0, a>>>(values, kCount);
   FINE(cudaStreamWaitEvent(a, join, 0));
   add_to<<<1, kCount, 0, a>>>(values, 3, kCount);
-  CHECK(cudaStreamSynchronize(a) == cudaErrorStreamCaptureUnsupported);
-  cudaGetLastError();
   cudaGraph_t graph;
   FINE(cudaStreamEndCapture(a, &graph));
   FINE(cudaDeviceSynchronize());
@@ -160,6 +158,18 @@ void test_capture(int* values) {
   CHECK(first_of(other) == 15);
   FINE(cudaGraphExecDestroy(executable));
   FINE(cudaGraphDestroy(graph));
+  // Who waits for a stream that captures spoils the graph.
+  FINE(cudaStreamBeginCapture(a, cudaStreamCaptureModeGlobal));
+  add_to<<<1, kCount, 0, a>>>(values, 1, kCount);
+  CHECK(cudaStreamSynchronize(a) == cudaErrorStreamCaptureUnsupported);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  FINE(cudaStreamIsCapturing(a, &status));
+  CHECK(status == cudaStreamCaptureStatusInvalidated);
+  CHECK(cudaStreamEndCapture(a, &graph) == cudaErrorStreamCaptureInvalidated);
+  CHECK(graph == nullptr);
+  cudaGetLastError();
+  FINE(cudaStreamIsCapturing(a, &status));
+  CHECK(status == cudaStreamCaptureStatusNone);
   FINE(cudaFree(other));
   FINE(cudaStreamDestroy(a));
   FINE(cudaStreamDestroy(b));
