@@ -205,6 +205,8 @@ class CudaBackend final : public DeviceMachine {
   void choose_block_size();
   bool has_vectors() const;
   // Compiled regions (regions.h): looks for some now and then, and takes those that are ready.
+  static constexpr uint64_t kFirstLooks = 8;  // of which slices are short
+  static constexpr uint64_t kShortSlice = 1 << 14;
   void look_for_regions();
   void try_regions();
   void use_compiled();
@@ -546,6 +548,9 @@ void CudaBackend::begin_slice(uint64_t instructions) {
   events_.clear();
   if (runnable_ == 0) return;
   look_for_regions();
+  // What is hot shows soon, and regions want to be found before most of the work is done.
+  if (compiler_ && looked_after_ < kFirstLooks)
+    instructions = std::min(instructions, kShortSlice);
   ++slice_;
   uint32_t count = regroup();
   if (count == 0) {  // all sleep: now they look whether they can go on
@@ -591,7 +596,10 @@ void CudaBackend::collect_events() {
   });
   std::vector<uint32_t> cores(count);
   stopped_sorted_.download(cores);
-  stops_.reserve(count, "events");
+  if (stops_.size() < count) {
+    stops_.reserve(count, "events");
+    stops_.zero();  // nobody writes the bytes between members, and all are copied
+  }
   for_each(count, GatherStop{stopped_sorted_.data(), states_.data(), records_.data(), stops_.data()});
   std::vector<Stop> stops(count);
   stops_.download(stops);

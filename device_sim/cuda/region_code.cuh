@@ -1,6 +1,7 @@
 // What the text of regions (regions.h) is made of.
 #pragma once
 #include "device_sim/core/execute.h"
+#include "device_sim/cuda/region_view.cuh"
 
 namespace gpusim::cuda {
 

@@ -366,10 +366,11 @@ std::string text_of(const Module& module, std::span<const CodeRegion> regions) {
       "  static __device__ __forceinline__ uint32_t run(uint32_t region, uint32_t at,\n"
       "      Slots& slots, const View& memory, uint32_t core, int32_t& left, uint32_t& depth,\n"
       "      Warp& warp) {\n"
+      "    const auto& own = for_regions(memory);\n"
       "    switch (region) {\n";
   for (size_t i = 1; i <= regions.size(); ++i)
     text += fmt::format(
-        "      case {0}: return region_{0}(at, slots, memory, core, left, depth, warp);\n", i);
+        "      case {0}: return region_{0}(at, slots, own, core, left, depth, warp);\n", i);
   text += "      default: return at;\n    }\n  }\n};\n\n}  // namespace gpusim::cuda\n";
   return text;
 }

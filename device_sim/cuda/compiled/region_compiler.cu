@@ -14,7 +14,8 @@ namespace {
 
 class NvccCompiler final : public RegionCompiler {
  public:
-  NvccCompiler(const std::filesystem::path& folder, bool as_ptx) : maker_(folder), as_ptx_(as_ptx) {
+  NvccCompiler(const std::filesystem::path& folder, bool as_ptx, bool waits)
+      : maker_(folder), as_ptx_(as_ptx), waits_(waits) {
     cudaDeviceProp properties{};
     int device = 0;
     check(cudaGetDevice(&device), "asking for the device");
@@ -26,7 +27,7 @@ class NvccCompiler final : public RegionCompiler {
 
   void begin(const std::string& text, bool has_vectors, bool in_place) override {
     maker_.begin(kernel_source(text, has_vectors, in_place), architecture_);
-    if (as_ptx_) maker_.wait();
+    if (waits_) maker_.wait();
   }
   bool compiles_all() const override { return as_ptx_; }
 
@@ -49,7 +50,7 @@ class NvccCompiler final : public RegionCompiler {
   }
 
   CubinMaker maker_;
-  const bool as_ptx_;
+  const bool as_ptx_, waits_;
   std::string architecture_;
   cudaLibrary_t library_ = nullptr;
 };
@@ -57,13 +58,14 @@ class NvccCompiler final : public RegionCompiler {
 }  // namespace
 
 std::unique_ptr<RegionCompiler> make_region_compiler() {
-  const char* const wanted = std::getenv("GPUSIM_COMPILED_REGIONS");
+  const char* const value = std::getenv("GPUSIM_COMPILED_REGIONS");
   const std::filesystem::path cache = user_cache_folder();
-  if (!wanted || cache.empty()) return nullptr;
+  if (!value || cache.empty()) return nullptr;
+  const std::string wanted = value;
   // For tests without a GPU (tests/cuda_on_ptx): as PTX, all code, before the first slice.
-  const bool as_ptx = std::string(wanted) == "ptx";
-  if (!as_ptx && std::string(wanted) != "1") return nullptr;
-  return std::make_unique<NvccCompiler>(cache / "regions", as_ptx);
+  const bool as_ptx = wanted == "ptx", waits = wanted == "wait";
+  if (!as_ptx && !waits && wanted != "1") return nullptr;
+  return std::make_unique<NvccCompiler>(cache / "regions", as_ptx, as_ptx || waits);
 }
 
 }  // namespace gpusim::cuda
