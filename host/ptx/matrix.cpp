@@ -172,8 +172,7 @@ uint64_t part_of(uint64_t word, MatrixType t, int e) {
   return bits == 64 ? word : word >> e * bits & ((uint64_t{1} << bits) - 1);
 }
 
-void multiply(const MatrixOp& m, const TensorCores& cores,
-              std::array<MatrixWords, 32>& lanes) {
+void multiply(const MatrixOp& m, const TensorCores& cores, std::array<MatrixWords, 32>& lanes) {
   Matrix a(m.rows, m.depth), b(m.depth, m.columns), c(m.rows, m.columns);
   const int of_a = registers_of_a(m), of_b = registers_of_b(m), of_c = registers_of_sum(m, m.c);
   for (uint32_t n = 0; n < 32; ++n) {

@@ -1,4 +1,5 @@
-// What a fetch from a texture gives. Everything but the stated roundings is exact in double.
+// What a fetch from a texture gives. Everything but the stated roundings is exact in double; they
+// are those of an H100 (docs/ptx.md).
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -47,8 +48,27 @@ struct Footprint {
   int64_t first = 0, second = 0;
   uint32_t weight = 0;
   int64_t texel(uint32_t number) const { return number == 0 ? first : second; }
-  uint32_t share(uint32_t number) const { return number == 0 ? 256 - weight : weight; }
 };
+
+// The weights of the eight texels, whose dimensions' bits say whether it is the second one; their
+// sum is `all`, at most 256. What a texel shares with those behind it in some dimensions is a whole
+// number, rounded, halves up.
+std::array<int32_t, 8> weights_of(const std::array<Footprint, 3>& f, uint32_t all) {
+  std::array<int32_t, 8> w{};
+  for (uint32_t texel = 0; texel < 8; ++texel) {
+    uint64_t share = all, divisor = 1;
+    for (uint32_t d = 0; d < 3; ++d)
+      if ((texel >> d & 1) != 0) {
+        share *= f[d].weight;
+        divisor *= 256;
+      }
+    w[texel] = static_cast<int32_t>((2 * share + divisor) / (2 * divisor));
+  }
+  for (uint32_t d = 0; d < 3; ++d)
+    for (uint32_t texel = 0; texel < 8; ++texel)
+      if ((texel >> d & 1) == 0) w[texel] -= w[texel | 1u << d];
+  return w;
+}
 
 // --- texels
 
@@ -61,15 +81,18 @@ double half_value(uint32_t bits) {
   return (bits & 0x8000) != 0 ? -size : size;
 }
 
+// To the nearest, ties to even.
+double rounded_to_half(double x) {
+  const double size = std::fabs(x);
+  if (!(size < 65520)) return std::isnan(x) ? x : std::copysign(HUGE_VAL, x);
+  const double last = std::ldexp(1, std::max(size == 0 ? -24 : std::ilogb(size) - 10, -24));
+  return std::nearbyint(x / last) * last;
+}
+
 // IEC 61966-2-1
 double linear_of_srgb(double x) {
   return x <= 0.04045 ? x / 12.92 : std::pow((x + 0.055) / 1.055, 2.4);
 }
-
-struct Channel {
-  uint32_t bits = 0;  // zero-extended
-  bool is_there = false;
-};
 
 class Sampler {
  public:
@@ -100,27 +123,14 @@ class Sampler {
     return f;
   }
 
-  // Of a channel that is there.
-  double value(const Channel& c, uint32_t number) const {
-    if (t_.kind == ChannelKind::kFloat)
-      return t_.channel_bits == 16 ? half_value(c.bits) : std::bit_cast<float>(c.bits);
-    const auto top = static_cast<double>((uint64_t{1} << (t_.channel_bits - 1)) - 1);
-    switch (t_.kind) {
-      case ChannelKind::kSigned: {
-        const double x = static_cast<double>(extended(c.bits));
-        return t_.reads_normalized ? std::max(-1.0, x / top) : x;
-      }
-      default: {
-        const double x = c.bits;
-        if (!t_.reads_normalized) return x;
-        const double share = x / (2 * top + 1);
-        return t_.is_srgb && number < 3 ? linear_of_srgb(share) : share;
-      }
-    }
+  // Of a channel that is there; its bits, zero-extended.
+  double value(uint32_t bits, uint32_t number) const {
+    const double x = steps(bits);
+    if (t_.kind == ChannelKind::kFloat || !t_.reads_normalized) return x;
+    return t_.is_srgb && number < 3 ? linear_of_srgb(x / top()) : x / top();
   }
 
-  Channel channel(int64_t x, int64_t y, int64_t z, uint32_t number) const {
-    if (number >= t_.channels) return {0, false};
+  uint32_t channel(int64_t x, int64_t y, int64_t z, uint32_t number) const {
     const uint8_t* const at = level_.data + static_cast<uint64_t>(z) * level_.slice_bytes +
                               static_cast<uint64_t>(y) * level_.row_bytes +
                               static_cast<uint64_t>(x) * t_.texel_bytes();
@@ -131,37 +141,44 @@ class Sampler {
       bits = at[number];
     else
       bits = at[2 * number] | uint32_t{at[2 * number + 1]} << 8;
-    return {bits, true};
+    return bits;
   }
 
   // As one fetch without a filter gives it. A channel that is lacking is zero.
   uint32_t word(int64_t x, int64_t y, int64_t z, uint32_t number) const {
-    if (x == kOutside || y == kOutside || z == kOutside) return t_.border[number];
-    const Channel c = channel(x, y, z, number);
-    if (!c.is_there) return 0;
-    if (t_.channel_bits == 32) return c.bits;
-    if (is_float()) return std::bit_cast<uint32_t>(static_cast<float>(value(c, number)));
-    return t_.kind == ChannelKind::kSigned ? static_cast<uint32_t>(extended(c.bits)) : c.bits;
+    if (number >= t_.channels) return 0;
+    if (x == kOutside || y == kOutside || z == kOutside) return border_word(number);
+    const uint32_t bits = channel(x, y, z, number);
+    if (t_.channel_bits == 32) return bits;
+    if (is_float()) return std::bit_cast<uint32_t>(static_cast<float>(value(bits, number)));
+    return t_.kind == ChannelKind::kSigned ? static_cast<uint32_t>(extended(bits)) : bits;
   }
 
   double number_at(int64_t x, int64_t y, int64_t z, uint32_t number) const {
-    if (x == kOutside || y == kOutside || z == kOutside)
-      return number < t_.channels ? std::bit_cast<float>(t_.border[number]) : 0;
-    const Channel c = channel(x, y, z, number);
-    return c.is_there ? value(c, number) : 0;
+    if (number >= t_.channels) return 0;
+    const bool is_outside = x == kOutside || y == kOutside || z == kOutside;
+    if (has_steps()) return is_outside ? border_steps(number) : steps(channel(x, y, z, number));
+    return is_outside ? border_number(number) : value(channel(x, y, z, number), number);
   }
 
-  // The average of up to eight texels.
-  double filtered(const std::array<Footprint, 3>& f, uint32_t number) const {
+  // The average of up to eight texels, times `all` / 256; in steps, if there are some.
+  double filtered(const std::array<Footprint, 3>& f, uint32_t number, uint32_t all) const {
+    const std::array<int32_t, 8> weights = weights_of(f, all);
     double sum = 0;
-    // A dimension without a second texel has none of its weight.
-    for (uint32_t z = 0; z < (f[2].weight != 0 ? 2u : 1u); ++z)
-      for (uint32_t y = 0; y < (f[1].weight != 0 ? 2u : 1u); ++y)
-        for (uint32_t x = 0; x < (f[0].weight != 0 ? 2u : 1u); ++x) {
-          const auto weight = static_cast<double>(f[0].share(x) * f[1].share(y) * f[2].share(z));
-          sum += weight * number_at(f[0].texel(x), f[1].texel(y), f[2].texel(z), number);
-        }
-    return sum / (1 << 24);
+    for (uint32_t texel = 0; texel < 8; ++texel)
+      if (weights[texel] != 0)
+        sum += weights[texel] * number_at(f[0].texel(texel & 1), f[1].texel(texel >> 1 & 1),
+                                          f[2].texel(texel >> 2), number);
+    return sum / 256;
+  }
+  // An average as a fetch gives it: with the channel's format, integers with 16 bits.
+  uint32_t rounded(double x) const {
+    if (t_.kind == ChannelKind::kFloat && t_.channel_bits == 16) x = rounded_to_half(x);
+    if (has_steps()) {
+      const double top16 = t_.kind == ChannelKind::kSigned ? 32767 : 65535;
+      x = std::floor(x * top16 / top() + 0.5) / top16;
+    }
+    return std::bit_cast<uint32_t>(static_cast<float>(x));
   }
 
   // The texels of all dimensions; those of a layer or a face are one slice.
@@ -196,13 +213,48 @@ class Sampler {
   static bool repeats(AddressMode mode) {
     return mode == AddressMode::kWrap || mode == AddressMode::kMirror;
   }
+  // Averages of integers that are read as floats are of whole numbers: exact.
+  bool has_steps() const {
+    return t_.kind != ChannelKind::kFloat && t_.reads_normalized && !t_.is_srgb;
+  }
+  // What is read as 1.
+  double top() const {
+    const int bits = t_.channel_bits - (t_.kind == ChannelKind::kSigned ? 1 : 0);
+    return static_cast<double>((uint64_t{1} << bits) - 1);
+  }
+  // The number that is stored.
+  double steps(uint32_t bits) const {
+    if (t_.kind == ChannelKind::kFloat)
+      return t_.channel_bits == 16 ? half_value(bits) : std::bit_cast<float>(bits);
+    if (t_.kind == ChannelKind::kUnsigned) return bits;
+    const double x = extended(bits);
+    return t_.reads_normalized ? std::max(-top(), x) : x;
+  }
+  // The border's color has the texture's format.
+  double border_steps(uint32_t number) const {
+    const double x = std::bit_cast<float>(t_.border[number]);
+    const double least = t_.kind == ChannelKind::kSigned ? -1 : 0;
+    return std::trunc(std::clamp(std::isnan(x) ? 0 : x, least, 1.0) * top());
+  }
+  double border_number(uint32_t number) const {
+    if (t_.kind != ChannelKind::kFloat) return border_steps(number) / top();
+    const double x = std::bit_cast<float>(t_.border[number]);
+    return t_.channel_bits == 16 ? rounded_to_half(x) : x;
+  }
+  uint32_t border_word(uint32_t number) const {
+    if (is_float()) return std::bit_cast<uint32_t>(static_cast<float>(border_number(number)));
+    const uint32_t bits = t_.border[number];
+    if (t_.kind == ChannelKind::kSigned) return static_cast<uint32_t>(extended(bits));
+    return t_.channel_bits == 32 ? bits : bits & ((1u << t_.channel_bits) - 1);
+  }
   // In texels.
   double coordinate(uint32_t bits, int64_t size, AddressMode mode) const {
     double x = std::bit_cast<float>(bits);
     if (t_.is_normalized) {
       // What repeats does so after one or two units.
       if (repeats(mode) && std::isfinite(x)) x -= 2 * std::floor(x / 2);
-      x *= static_cast<double>(size);
+      constexpr double kUnits = 1 << 20;  // the coordinate is cut off there
+      x = std::floor(x * kUnits) / kUnits * static_cast<double>(size);
     }
     return within(x);
   }
@@ -264,23 +316,25 @@ uint32_t sample(const TextureObject& t, const TextureOp& op, const std::array<ui
     }
   }
   const bool filters = t.filters && !op.is_integer;
-  const auto of_level = [&](uint32_t n) {
+  const auto of_level = [&](uint32_t n, uint32_t share) {
     const Sampler s(t, t.levels[n], op.geometry);
-    return s.filtered(s.footprints(coordinates, op.is_integer, filters, slice), op.component);
+    return s.filtered(s.footprints(coordinates, op.is_integer, filters, slice), op.component,
+                      share);
   };
-  const auto rounded = [](double x) { return std::bit_cast<uint32_t>(static_cast<float>(x)); };
   uint32_t number = 0;
   if (op.has_level) {
     float lod = std::isnan(level) ? 0 : level + t.level_bias;
     lod = std::clamp(lod, std::min(t.least_level, t.most_level), t.most_level);
     const double last = t.level_count - 1;
     if (t.filters_levels && Sampler(t, t.levels[0], op.geometry).is_float()) {
-      const auto fixed = static_cast<uint32_t>(
-          std::floor(std::clamp(static_cast<double>(lod), 0.0, last) * 256 + 0.5));
+      // Cut off to 1/256.
+      const auto fixed =
+          static_cast<uint32_t>(std::clamp(static_cast<double>(lod), 0.0, last) * 256);
       const uint32_t weight = fixed & 255;
       number = fixed >> 8;
       if (weight != 0)
-        return rounded((of_level(number) * (256 - weight) + of_level(number + 1) * weight) / 256);
+        return Sampler(t, t.levels[number], op.geometry)
+            .rounded(of_level(number, 256 - weight) + of_level(number + 1, weight));
     } else {
       number =
           static_cast<uint32_t>(std::clamp(std::floor(static_cast<double>(lod) + 0.5), 0.0, last));
@@ -296,7 +350,7 @@ uint32_t sample(const TextureObject& t, const TextureOp& op, const std::array<ui
   }
   const auto f = s.footprints(coordinates, op.is_integer, filters, slice);
   if (!filters || !s.is_float()) return s.word(f[0].first, f[1].first, f[2].first, op.component);
-  return rounded(s.filtered(f, op.component));
+  return s.rounded(s.filtered(f, op.component, 256));
 }
 
 float level_for(const TextureObject& t, const std::array<float, 3>& gradient) {

@@ -1,10 +1,10 @@
 """What fetches from textures give, in exact fractions, from the formulas of the CUDA C++
 Programming Guide (appendix "Texture Fetching") and of cudaTextureDesc.
 
-Where the guide leaves something open, the model has what docs/ptx.md states: weights of filters and
-fractions of levels are rounded to the nearest 1/256, halves up; address modes apply to texels.
+Where the guide leaves something open, the model has what docs/ptx.md states, as an H100 does it.
 """
 import dataclasses
+import itertools
 import math
 import random
 import struct
@@ -25,6 +25,11 @@ def single(x):
 
 def bits_of(x):
     return struct.unpack("<I", struct.pack("<f", x))[0]
+
+
+def half(x):
+    """Rounded to a float of 16 bits."""
+    return struct.unpack("<e", struct.pack("<e", x))[0]
 
 
 def nearest_single(x):
@@ -136,15 +141,16 @@ class Texture:
         return min(max(i, 0), size - 1)
 
     def taps(self, coordinate, size, dimension, filters):
-        """[(texel, weight)], of one dimension."""
-        x = Fraction(coordinate) * (size if self.normalized else 1)
+        """The two texels of one dimension, and how much of the second there is."""
+        x = Fraction(coordinate)
+        if self.normalized:
+            x = Fraction(math.floor(x * (1 << 20)), 1 << 20) * size
         if not filters:
-            return [(self.index(math.floor(x), size, dimension), Fraction(1))]
+            return [self.index(math.floor(x), size, dimension)] * 2, Fraction(0)
         place = x - Fraction(1, 2)
         i = math.floor(place)
         weight = Fraction(math.floor((place - i) * 256 + Fraction(1, 2)), 256)
-        return [(self.index(i, size, dimension), 1 - weight),
-                (self.index(i + 1, size, dimension), weight)]
+        return [self.index(i, size, dimension), self.index(i + 1, size, dimension)], weight
 
     def place(self, geometry, p):
         """Coordinates of the texels' dimensions, and the slice."""
@@ -167,34 +173,58 @@ class Texture:
         layer = min(p[3] & 0xffffffff, self.depth - 1) if geometry in (LAYERS1, LAYERS2) else 0
         return list(p[:dimensions]), layer
 
-    def border_word(self, channel):
-        return bits_of(self.border[channel])
+    def border_value(self, channel):
+        """Of what becomes a float: in the texture's format."""
+        b = self.border[channel]
+        if self.kind == FLOAT:
+            return Fraction(half(b) if self.bits == 16 else b)
+        low, top = (0, (1 << self.bits) - 1) if self.kind == UNSIGNED else \
+            (-1, (1 << (self.bits - 1)) - 1)
+        return Fraction(math.trunc(min(max(Fraction(b), low), 1) * top), top)
 
-    def average(self, level, coordinates, layer, channel, filters):
-        total, missing = Fraction(0), channel >= self.channels
-        if missing:
+    def border_word(self, channel):
+        if self.is_float():
+            return nearest_single(self.border_value(channel))
+        word = bits_of(self.border[channel]) & ((1 << self.bits) - 1)
+        is_negative = self.kind == SIGNED and word >> (self.bits - 1)
+        return (word - (1 << self.bits) if is_negative else word) & 0xffffffff
+
+    def average(self, level, coordinates, layer, channel, filters, share):
+        """Times `share`. What a texel and those behind it weigh together is rounded to 1/256."""
+        if channel >= self.channels:
             return Fraction(0)
         sizes = self.sizes(level)
         rows = [self.taps(c, sizes[d], d, filters) for d, c in enumerate(coordinates)]
-        while len(rows) < 2:
-            rows.append([(0, Fraction(1))])
-        if len(rows) < 3:
-            rows.append([(layer, Fraction(1))])
-        for x, wx in rows[0]:
-            for y, wy in rows[1]:
-                for z, wz in rows[2]:
-                    if None in (x, y, z):
-                        v = Fraction(self.border[channel])
-                    else:
-                        v = self.value(level, (x, y, z), channel)
-                    total += wx * wy * wz * v
+        texels = list(itertools.product(range(2), repeat=len(rows)))
+
+        def together(t):
+            product = share * math.prod(w for s, (_, w) in zip(t, rows) if s)
+            return Fraction(math.floor(product * 256 + Fraction(1, 2)), 256)
+        total = Fraction(0)
+        for t in texels:
+            weight = sum((-1) ** (sum(u) - sum(t)) * together(u) for u in texels
+                         if all(a <= b for a, b in zip(t, u)))
+            at = [rows[d][0][s] for d, s in enumerate(t)]
+            at += [0] * (2 - len(at))
+            at += [layer] * (3 - len(at))
+            v = self.border_value(channel) if None in at else self.value(level, at, channel)
+            total += weight * v
         return total
 
+    def rounded(self, average):
+        """To the channel's format, integers to 16 bits."""
+        if self.kind == FLOAT and self.bits == 16:
+            return nearest_single(Fraction(half(float(average))))
+        if self.kind == FLOAT or self.srgb:
+            return nearest_single(average)
+        top = 65535 if self.kind == UNSIGNED else 32767
+        return nearest_single(Fraction(math.floor(average * top + Fraction(1, 2)), top))
+
     def word(self, level, at, channel):
-        if None in at:
-            return self.border_word(channel)
         if channel >= self.channels:
             return 0
+        if None in at:
+            return self.border_word(channel)
         v = self.value(level, at, channel)
         return nearest_single(v) if self.is_float() else int(v) & 0xffffffff
 
@@ -209,9 +239,9 @@ class Texture:
         coordinates, layer = self.place(geometry, p)
         if self.op >= GATHER:
             sizes = self.sizes(0)
-            x, y = (self.taps(c, sizes[d], d, True) for d, c in enumerate(coordinates))
+            x, y = (self.taps(c, sizes[d], d, True)[0] for d, c in enumerate(coordinates))
             order = [(0, 1), (1, 1), (1, 0), (0, 0)]  # against the clock from the lower left
-            return [self.word(0, (x[a][0], y[b][0], 0), self.op - GATHER) for a, b in order]
+            return [self.word(0, (x[a], y[b], 0), self.op - GATHER) for a, b in order]
         levels = [(0, Fraction(1))]
         if self.op & (LEVEL | GRAD):
             levels = self.levels_for(self.lod(geometry, p))
@@ -222,8 +252,8 @@ class Texture:
             at += [0] * (2 - len(at))
             at += [layer] * (3 - len(at))
             return [self.word(level, tuple(at), c) for c in range(4)]
-        return [nearest_single(sum(share * self.average(n, coordinates, layer, c, self.filter)
-                                   for n, share in levels)) for c in range(4)]
+        return [self.rounded(sum(self.average(n, coordinates, layer, c, self.filter, share)
+                                 for n, share in levels)) for c in range(4)]
 
     def lod(self, geometry, p):
         if self.op & LEVEL:
@@ -238,7 +268,7 @@ class Texture:
         lod = min(max(single(lod + self.bias), self.least), self.most)
         lod = min(max(lod, 0.0), self.levels - 1)
         if self.mip_filter and self.is_float():
-            fixed = math.floor(Fraction(lod) * 256 + Fraction(1, 2))
+            fixed = math.floor(Fraction(lod) * 256)
             first, weight = fixed // 256, Fraction(fixed % 256, 256)
             return [(first, 1 - weight)] + ([(first + 1, weight)] if weight else [])
         return [(math.floor(Fraction(lod) + Fraction(1, 2)), Fraction(1))]
