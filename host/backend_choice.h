@@ -19,9 +19,8 @@ struct BackendChoice {
   std::string note = {};          // for the user: why `auto` left a GPU alone
 };
 
-// Fewer are faster on a processor: by the estimates of docs/gpu.md a GPU's thread executes some
-// 8 million micro-ops per second, one processor with backend simd 6,000 to 24,000 million.
-inline constexpr uint32_t kFewestCoresOnGpu = 4096;
+// Fewer are faster on processors: an H100 beside 16 of them (docs/benchmarks/2026-11-26-h100.md).
+inline constexpr uint32_t kFewestCoresOnGpu = 16384;
 
 // Devices mean the backend that has some. `auto` takes a GPU only if it passed its self-test, which
 // is run if nobody did so before. Throws Error where there is no such backend or device, where

@@ -193,7 +193,7 @@ def prove_that_failures_show(args, tests, seen_by, has_seed):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--gpusim", required=True, type=pathlib.Path)
+    parser.add_argument("--gpusim", type=pathlib.Path)
     parser.add_argument("--build", required=True, type=pathlib.Path)
     parser.add_argument("--isa", choices=ISAS, default="aarch64")
     parser.add_argument("--jobs", type=int, default=2)
@@ -203,6 +203,7 @@ def main():
     parser.add_argument("--long", action="store_true", help="a million iterations")
     parser.add_argument("--only", help="tests whose names match this regular expression")
     parser.add_argument("--sample", type=int, help="so many of the tests, by the seed")
+    parser.add_argument("--make-only", action="store_true", help="make the program of all tests")
     parser.add_argument("--configs", default="", help="configurations that match this one")
     parser.add_argument("--cuda", action="store_true", help="only backend cuda")
     parser.add_argument("--gpu", type=pathlib.Path, metavar="ELF",
@@ -210,7 +211,14 @@ def main():
                              "has made: no compiler is needed")
     parser.add_argument("--histograms", action="store_true", help="print what was seen")
     args = parser.parse_args()
-    args.gpusim, args.build = args.gpusim.resolve(), args.build.resolve()
+    args.build = args.build.resolve()
+    if args.make_only:
+        isa, list_of_tests = ISAS[args.isa][:2]
+        build(args.isa, litmus_tests.read_tests(isa, HERE / list_of_tests), args.build)
+        return
+    if not args.gpusim:
+        parser.error("--gpusim is missing")
+    args.gpusim = args.gpusim.resolve()
     if args.long:
         args.iterations = 1_000_000
     args.seed = int(os.environ.get("GPUSIM_SEED", random.randrange(1 << 31)))
