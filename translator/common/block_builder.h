@@ -55,6 +55,18 @@ class BlockBuilder {
   // A scratch slot for the rest of this instruction. temp_run(n): n consecutive ones.
   Slot temp() { return temp_run(1); }
   Slot temp_run(int n);
+  // Those that are taken while it lives are free behind it.
+  class Temporaries {
+   public:
+    explicit Temporaries(BlockBuilder& b) : b_(b), first_(b.next_temp_) {}
+    ~Temporaries() { b_.next_temp_ = first_; }
+    Temporaries(const Temporaries&) = delete;
+    Temporaries& operator=(const Temporaries&) = delete;
+
+   private:
+    BlockBuilder& b_;
+    const int first_;
+  };
 
   Uop& emit(Op op, Slot d = 0, Slot a = 0, Slot b = 0, Slot c = 0, uint64_t imm = 0,
             uint8_t aux = 0);

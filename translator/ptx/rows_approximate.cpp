@@ -1,5 +1,6 @@
 // ex2, lg2, sin, cos, tanh of floats: computed in double by micro-ops and rounded once, so that all
-// backends agree. Within the bounds that the PTX ISA gives; not the bits of any GPU.
+// backends agree. Within the bounds that the PTX ISA gives; not the bits of a GPU, but for ex2 of
+// f16, which is an H100's.
 #include <bit>
 #include <cmath>
 
@@ -7,6 +8,7 @@
 #include "device_sim/uir/fp_aux.h"
 #include "translator/ptx/emitter.h"
 #include "translator/ptx/rows.h"
+#include "translator/ptx/rows_common.h"
 
 namespace gpusim::ptx {
 namespace {
@@ -105,12 +107,17 @@ Slot compare(Emitter& e, Slot a, Slot b) {
   return flags;
 }
 
-void ex2(Emitter& e, I i) {
-  const Slot x = widened(e, i), flags = compare(e, x, x), sum = e.temp();
+// sum = 2^x; x is lost.
+void power_of_two(Emitter& e, Slot sum, Slot x) {
   Doubles f(e);
   // Beyond, floats overflow or become zero.
   f.clamp(x, -200, 200);
   f.exp2(sum, x);
+}
+
+void ex2(Emitter& e, I i) {
+  const Slot x = widened(e, i), flags = compare(e, x, x), sum = e.temp();
+  power_of_two(e, sum, x);
   finish(e, i, sum, flags);
 }
 
@@ -197,9 +204,9 @@ void sin_cos(Emitter& e, I i) {
   finish(e, i, sine, flags);
 }
 
-// tanh(x) = 1 - 2 / (e^2x + 1); near zero by its series.
-void tanh(Emitter& e, I i) {
-  const Slot x = widened(e, i), flags = compare(e, x, x), t = e.temp(), sum = e.temp();
+// sum = tanh(x) = 1 - 2 / (e^2x + 1); near zero by its series.
+void hyperbolic_tangent(Emitter& e, Slot sum, Slot x) {
+  const Slot t = e.temp();
   Doubles f(e);
   const Slot small = e.temp(), square = e.temp();
   f.mul(square, x, x);
@@ -214,7 +221,58 @@ void tanh(Emitter& e, I i) {
   f.add(sum, sum, f.number(1));
   const Slot is_near = compare(e, square, f.number(1e-4));
   e.b.csel64(sum, small, sum, is_near, 1 << 0b1000);
+}
+
+void tanh(Emitter& e, I i) {
+  const Slot x = widened(e, i), flags = compare(e, x, x), sum = e.temp();
+  hyperbolic_tangent(e, sum, x);
   finish(e, i, sum, flags);
+}
+
+// ex2 and tanh of f16 and bf16, alone or in pairs. An H100's ex2 is the float's, cut off.
+void of_halves(Emitter& e, I i) {
+  const bool is_bfloat = i.has("bf16") || i.has("bf16x2"), is_ex2 = i.base == "ex2";
+  const bool is_pair = i.has("f16x2") || i.has("bf16x2");
+  const auto format = is_bfloat ? FpFormat::kF32 : FpFormat::kF16;
+  const auto aux = [](FpFormat from, FpFormat to) {
+    return static_cast<uint8_t>(static_cast<int>(from) | static_cast<int>(to) << 2);
+  };
+  const Slot word = e.src(i.operands[1], i.type()), nan = e.temp();
+  Slot result[2] = {e.temp(), kZeroSlot};
+  if (is_pair) result[1] = e.temp();
+  for (int half = 0; half < (is_pair ? 2 : 1); ++half) {
+    const BlockBuilder::Temporaries own(e.b);
+    const Slot r = result[half], x = e.temp(), t = e.temp();
+    e.b.ubfx(x, word, 0xffff, static_cast<uint8_t>(16 * half));
+    if (is_bfloat) e.b.lsli64(x, x, 16);
+    e.fp(Op::fconvert, e.state(i), x, x, 0, 0, aux(format, FpFormat::kF64));
+    const Slot flags = compare(e, x, x);
+    if (is_ex2)
+      power_of_two(e, r, x);
+    else
+      hyperbolic_tangent(e, r, x);
+    e.fp(Op::fconvert, e.state(i), r, r, 0, 0, kNarrow);
+    if (is_bfloat) {
+      if (!is_ex2) {  // to the nearest, ties to even
+        e.b.ubfx(t, r, 1, 16);
+        e.b.add64(r, r, t);
+        e.b.addi64(r, r, 0x7fff);
+      }
+      e.b.ubfx(r, r, 0xffff, 16);
+    } else {
+      const auto mode = is_ex2 ? softfloat::Rounding::kZero : softfloat::Rounding::kTieEven;
+      e.b.mov(t, r);
+      e.fp(Op::fconvert, fp_slot(mode, false), r, r, 0, 0, aux(FpFormat::kF32, FpFormat::kF16));
+      // What is cut off does not become infinite, but it is from 65536 on.
+      if (is_ex2) e.b.sel_cmp(r, r, e.konst(0x7c00), t, e.konst(0x47800000), kBelow64);
+    }
+    e.b.konst(nan, 0x7fff);
+    e.b.csel64(r, nan, r, flags, kUnordered);
+  }
+  if (is_pair)
+    e.b.add_lsl64(e.dst(i.operands[0]), result[0], result[1], 16);
+  else
+    e.b.mov(e.dst(i.operands[0]), result[0]);
 }
 
 }  // namespace
@@ -227,6 +285,9 @@ const RowList& approximate_rows() {
       {"sin (approx) {ftz} .f32", "d0 s0", kSpecial, sin_cos},
       {"cos (approx) {ftz} .f32", "d0 s0", kSpecial, sin_cos},
       {"tanh (approx) .f32", "d0 s0", kSpecial, tanh},
+      {"ex2 (approx) .f16|.f16x2", "d0 s0", kSpecial, of_halves},
+      {"ex2 (approx) (ftz) .bf16|.bf16x2", "d0 s0", kSpecial, of_halves},
+      {"tanh (approx) .f16|.f16x2|.bf16|.bf16x2", "d0 s0", kSpecial, of_halves},
   };
   return rows;
 }
