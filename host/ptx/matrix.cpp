@@ -43,6 +43,17 @@ Number decode(uint64_t bits, MatrixType t) {
       return decode(bits & 0xffff, 8, 7);
     case MatrixType::kTf32:
       return decode((bits & 0xffffffff) >> 13, 8, 10);
+    case MatrixType::kE5m2:
+      return decode(bits & 0xff, 5, 2);
+    case MatrixType::kE4m3: {
+      Number n = decode(bits & 0xff, 4, 3);
+      if (!n.is_inf && !n.is_nan) return n;
+      // The largest exponent is one of numbers, but for the largest fraction.
+      n.is_inf = false;
+      n.is_nan = (bits & 7) == 7;
+      n.significand = 8 | (bits & 7);
+      return n;
+    }
     default:
       return decode(bits & 0xffffffff, 8, 23);
   }
@@ -126,6 +137,32 @@ int64_t integer(uint64_t bits, MatrixType t) {
                               : static_cast<int64_t>(static_cast<int8_t>(bits));
 }
 
+uint64_t element_of_floats_of_8_bits(const MatrixOp& m, const TensorCores& cores, Matrix& a,
+                                     Matrix& b, uint64_t c, int row, int column) {
+  const auto factor_product = [&](int k) {
+    return product(decode(a.at({row, k}), m.a), decode(b.at({k, column}), m.b));
+  };
+  std::vector<Number> terms;
+  if (!cores.widens_8_bits) {
+    constexpr int kFractionBits = 13;
+    for (int k = 0; k < m.depth; ++k) terms.push_back(factor_product(k));
+    terms.push_back(decode(c, m.c));
+    const uint64_t single = fused_sum(terms, kFractionBits, false);
+    return single == kNan32 ? single : single & ~uint64_t{(1 << (23 - kFractionBits)) - 1};
+  }
+  uint64_t sum = 0;
+  for (int half = 0; half < 2; ++half) {
+    terms.clear();
+    for (int k = 0; k < m.depth; ++k)
+      if (k / 2 % 2 == half) terms.push_back(factor_product(k));
+    terms.push_back(decode(sum, MatrixType::kF32));
+    sum = fused_sum(terms, cores.fraction_bits, false);
+  }
+  const float all = std::bit_cast<float>(static_cast<uint32_t>(sum)) +
+                    std::bit_cast<float>(static_cast<uint32_t>(c));
+  return std::isnan(all) ? kNan32 : std::bit_cast<uint32_t>(all);
+}
+
 }  // namespace
 
 TensorCores tensor_cores_of(uint32_t compute_capability) {
@@ -135,6 +172,7 @@ TensorCores tensor_cores_of(uint32_t compute_capability) {
 
 uint64_t element_of_product(const MatrixOp& m, const TensorCores& cores, Matrix& a, Matrix& b,
                             uint64_t c, int row, int column) {
+  if (is_float_of_8_bits(m.a)) return element_of_floats_of_8_bits(m, cores, a, b, c, row, column);
   if (m.a == MatrixType::kF64) {
     double sum = std::bit_cast<double>(c);
     for (int k = 0; k < m.depth; ++k)

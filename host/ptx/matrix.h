@@ -11,6 +11,9 @@
 //     some bits behind the point; what lies below is cut off. Their sum is exact.
 //   - It becomes a single by cutting off; an f16 at the end by rounding to the nearest. A sum that
 //     becomes zero is +0.
+//   - Products of e4m3 and e5m2 for a warp are two of f16: of elements 4n and 4n + 1, then, with
+//     their sum, of the others; what comes out is added to c as singles are. Those for a warpgroup
+//     are one block of 32, with 13 bits behind the point, of the result, too.
 //   - Subnormals count. NaNs are 0x7fffffff and 0x7fff.
 // f64: one fused multiplication and addition after the other. Integers are exact.
 #pragma once
@@ -28,6 +31,9 @@ struct TensorCores {
   int block = 8;  // products of f16 and bf16 that are added at once
   int block_tf32 = 4;
   int fraction_bits = 24;
+  // Those of a warp make e4m3 and e5m2 to f16 (mma); those of a warpgroup add 32 products at once,
+  // with fewer bits (wgmma).
+  bool widens_8_bits = true;
 };
 /// From compute capability 9.0 on: Hopper's. Before: those of Ampere.
 TensorCores tensor_cores_of(uint32_t compute_capability);

@@ -55,9 +55,10 @@ uint64_t negated(uint64_t bits, MatrixType t) {
 
 }  // namespace
 
-std::optional<uint64_t> multiply_group(const WarpgroupOp& op, const TensorCores& cores,
+std::optional<uint64_t> multiply_group(const WarpgroupOp& op, TensorCores cores,
                                        std::span<const uint8_t> shared,
                                        std::span<GroupWords, kGroupThreads> lanes) {
+  cores.widens_8_bits = false;
   const MatrixOp& m = op.matrix;
   const auto sums = static_cast<size_t>(words_of_sum(op)),
              of_a = static_cast<size_t>(words_of_a(op));

@@ -14,7 +14,7 @@ using GroupWords = std::array<uint64_t, kGroupRoomBytes / 8>;
 
 /// Per lane, the words of warpgroup_op.h; the first become those of d. `shared`: of the CTA.
 /// Returns an offset beyond it that an operand would be at; nothing: all is well.
-std::optional<uint64_t> multiply_group(const WarpgroupOp& op, const TensorCores& cores,
+std::optional<uint64_t> multiply_group(const WarpgroupOp& op, TensorCores cores,
                                        std::span<const uint8_t> shared,
                                        std::span<GroupWords, kGroupThreads> lanes);
 

@@ -4,12 +4,25 @@
 
 namespace gpusim::ptx {
 
-enum class MatrixType : uint8_t { kF16, kBf16, kTf32, kF64, kU8, kS8, kF32, kS32 };
+enum class MatrixType : uint8_t {
+  kF16,
+  kBf16,
+  kTf32,
+  kF64,
+  kU8,
+  kS8,
+  kF32,
+  kS32,
+  kE4m3,  // a sign, four bits of exponent, three of fraction; no infinities
+  kE5m2,
+};
 
 constexpr int bits_of(MatrixType t) {
   switch (t) {
     case MatrixType::kU8:
     case MatrixType::kS8:
+    case MatrixType::kE4m3:
+    case MatrixType::kE5m2:
       return 8;
     case MatrixType::kF16:
     case MatrixType::kBf16:
@@ -19,6 +32,9 @@ constexpr int bits_of(MatrixType t) {
     default:
       return 32;
   }
+}
+constexpr bool is_float_of_8_bits(MatrixType t) {
+  return t == MatrixType::kE4m3 || t == MatrixType::kE5m2;
 }
 // Elements in a register of 32 bits; a register of 64 holds one.
 constexpr int per_register(MatrixType t) { return bits_of(t) < 32 ? 32 / bits_of(t) : 1; }

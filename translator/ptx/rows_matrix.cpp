@@ -32,9 +32,10 @@ constexpr Shape kShapes[] = {{"m16n8k4", 16, 8, 4},     {"m16n8k8", 16, 8, 8},
 // The types that the opcode names, in their order: tf32 is none of PTX's own.
 std::vector<MatrixType> types_of(I i) {
   static constexpr std::pair<const char*, MatrixType> kAll[] = {
-      {"f16", MatrixType::kF16}, {"bf16", MatrixType::kBf16}, {"tf32", MatrixType::kTf32},
-      {"f64", MatrixType::kF64}, {"u8", MatrixType::kU8},     {"s8", MatrixType::kS8},
-      {"f32", MatrixType::kF32}, {"s32", MatrixType::kS32}};
+      {"f16", MatrixType::kF16},  {"bf16", MatrixType::kBf16}, {"tf32", MatrixType::kTf32},
+      {"f64", MatrixType::kF64},  {"u8", MatrixType::kU8},     {"s8", MatrixType::kS8},
+      {"f32", MatrixType::kF32},  {"s32", MatrixType::kS32},   {"e4m3", MatrixType::kE4m3},
+      {"e5m2", MatrixType::kE5m2}};
   std::vector<MatrixType> out;
   for (const std::string& m : i.modifiers)
     for (const auto& [name, type] : kAll)
@@ -320,6 +321,8 @@ const RowList& matrix_rows() {
       {"mma " GPUSIM_PTX_ALIGNED "(m16n8k8|m16n8k16) (row) (col) .f32 .bf16 .bf16 .f32",
        "dv sv sv sv", kOther, nullptr},
       {"mma " GPUSIM_PTX_ALIGNED "(m16n8k4|m16n8k8) (row) (col) (tf32) (tf32) .f32 .f32",
+       "dv sv sv sv", kOther, nullptr},
+      {"mma " GPUSIM_PTX_ALIGNED "(m16n8k32) (row) (col) (e4m3|e5m2) (e4m3|e5m2) .f32 .f32",
        "dv sv sv sv", kOther, nullptr},
       {"mma " GPUSIM_PTX_ALIGNED
        "(m8n8k16|m16n8k16|m16n8k32) (row) (col) {satfinite} .s32 .u8|.s8 .u8|.s8 .s32",

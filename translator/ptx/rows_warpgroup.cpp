@@ -25,7 +25,7 @@ std::vector<MatrixType> types_of(I i) {
   static constexpr std::pair<const char*, MatrixType> kAll[] = {
       {"f16", MatrixType::kF16}, {"bf16", MatrixType::kBf16}, {"tf32", MatrixType::kTf32},
       {"u8", MatrixType::kU8},   {"s8", MatrixType::kS8},     {"f32", MatrixType::kF32},
-      {"s32", MatrixType::kS32}};
+      {"s32", MatrixType::kS32}, {"e4m3", MatrixType::kE4m3}, {"e5m2", MatrixType::kE5m2}};
   std::vector<MatrixType> out;
   for (const std::string& m : i.modifiers)
     for (const auto& [name, type] : kAll)
@@ -149,6 +149,8 @@ const RowList& warpgroup_rows() {
        nullptr},
       {GPUSIM_PTX_GROUP GPUSIM_PTX_N("k8") " (tf32) (tf32) .f32", "dv wa s64 sp i i", kOther,
        nullptr},
+      {GPUSIM_PTX_GROUP GPUSIM_PTX_N("k32") " (e4m3|e5m2) (e4m3|e5m2) .f32", "dv wa s64 sp i i",
+       kOther, nullptr},
       {GPUSIM_PTX_GROUP GPUSIM_PTX_N_INTEGER " {satfinite} .s32 .u8|.s8 .u8|.s8", "dv wa s64 sp",
        kOther, nullptr},
       {"wgmma (fence) (sync) (aligned)", "", kParallel, nothing},
