@@ -218,6 +218,8 @@ def main():
         return
     if not args.gpusim:
         parser.error("--gpusim is missing")
+    if args.gpu and (args.only or args.sample):
+        parser.error("--gpu runs all tests: the program has them all")
     args.gpusim = args.gpusim.resolve()
     if args.long:
         args.iterations = 1_000_000
