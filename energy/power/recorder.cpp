@@ -102,8 +102,10 @@ EnergySummary summarize_energy(const Trace& trace, std::optional<Interval> part,
     if (first == nullptr) first = &s;
     last = &s;
   }
-  if (first != nullptr && last != first && *last->energy_total >= *first->energy_total)
+  if (first != nullptr && last != first && *last->energy_total >= *first->energy_total) {
     e.counted = *last->energy_total - *first->energy_total;
+    e.counted_for = last->time - first->time;
+  }
   return e;
 }
 

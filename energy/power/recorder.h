@@ -34,7 +34,9 @@ struct EnergySummary {
   // One standard deviation, see summarize_energy(). Not known where no update brought another
   // value and nothing is said of the sensor's error.
   std::optional<Joules> uncertainty;
-  std::optional<Joules> counted;  // by the source's own counter, where it has one
+  // By the source's own counter, where it has one, between its first reading in there and its last.
+  std::optional<Joules> counted;
+  Seconds counted_for{0};
   size_t samples = 0, updates = 0;
   std::optional<Seconds> update_period;
   Seconds skipped;  // gaps

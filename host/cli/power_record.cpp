@@ -72,7 +72,8 @@ void print_summary(const pw::Trace& trace, const pw::EnergySummary& e, const std
         "(--sensor-error W)\n",
         e.energy.value());
   if (e.counted)
-    console::err("counted  {:.4f} J by the source's own counter\n", e.counted->value());
+    console::err("counted  {:.4f} J in {:.3f} s by the source's own counter: {:.3f} W\n",
+                 e.counted->value(), e.counted_for.value(), (*e.counted / e.counted_for).value());
   if (e.skipped > pw::Seconds(0))
     console::err("note: {:.3f} s of gaps are not in the energy\n", e.skipped.value());
   for (const std::string& note : trace.notes) console::err("note: {}\n", note);

@@ -166,6 +166,7 @@ TEST_CASE("recordings: energy with its uncertainty, sources that die or end") {
   REQUIRE(e.uncertainty);
   CHECK(std::abs(e.energy.value() - 200) < 4 * e.uncertainty->value());
   REQUIRE(e.counted);
+  CHECK((*e.counted / e.counted_for).value() == doctest::Approx(e.mean.value()).epsilon(0.02));
   CHECK(e.counted->value() == doctest::Approx(200).scale(0).epsilon(0.02));
   CHECK(e.peak.value() == doctest::Approx(150).scale(0).epsilon(0.02));
   CHECK(e.update_period->value() == doctest::Approx(0.02).scale(0).epsilon(0.05));
