@@ -561,6 +561,13 @@ void KernelMachine::copy_tensor(Grid& grid, const Event& event) {
                   fmt::format("copies a box of a tensor at {:#x}: in shared memory it has to lie "
                               "at a multiple of 128",
                               word[kTensorShared]));
+  // A chip calls that an illegal instruction.
+  const int64_t behind = int64_t{copy.first[0]} * bytes_of(map->type);
+  if (behind % 16 != 0)
+    return report(grid, event, Fault::Reason::kMisaligned,
+                  fmt::format("copies a box of a tensor that begins {} bytes behind the first "
+                              "element of a row: it has to be a multiple of 16",
+                              behind));
   const auto run = [&](uint32_t to, uint32_t signals) {
     copy.shared = backend_->cta_memory(to);
     copy.at = shared;

@@ -115,6 +115,10 @@ def test_tensors(p):
         done = p.run(made, name)
         check(done.stdout.strip() == "an illegal memory access was encountered" and
               text in done.stderr, f"{name}: {done.stdout}{done.stderr}")
+    done = p.run(made, "between")
+    check(done.stdout.strip() == "misaligned address" and
+          "begins 8 bytes behind the first element of a row" in done.stderr,
+          f"between: {done.stdout}{done.stderr}")
 
 
 def test_products(p):

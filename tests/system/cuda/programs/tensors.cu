@@ -182,7 +182,7 @@ __global__ void reduce(const __grid_constant__ CUtensorMap map, int least) {
   ptx::fence_proxy_async(ptx::space_shared);
   __syncthreads();
   if (threadIdx.x != 0) return;
-  const int own[2] = {0, least + 8 * static_cast<int>(blockIdx.x)}, common[2] = {4, -3};
+  const int own[2] = {0, least + 8 * static_cast<int>(blockIdx.x)}, common[2] = {8, -3};
   ptx::cp_reduce_async_bulk_tensor(ptx::space_global, ptx::space_shared, ptx::op_add, &map, own,
                                    box);
   ptx::cp_reduce_async_bulk_tensor(ptx::space_global, ptx::space_shared, ptx::op_max, &map, common,
@@ -209,8 +209,8 @@ void check_reduction() {
     for (int column = 0; column < kColumns; ++column) {
       float wanted = 5;
       if (row >= 6 && row < 38 && column < 16) wanted += (row - 6) % 8 * 16 + column;
-      if (row < 5 && column >= 4 && column < 20)
-        wanted = std::max(wanted, static_cast<float>((row + 3) * 16 + column - 4));
+      if (row < 5 && column >= 8 && column < 24)
+        wanted = std::max(wanted, static_cast<float>((row + 3) * 16 + column - 8));
       wrong += static_cast<float>(out[row * kColumns + column]) != wanted;
     }
   CHECK(wrong == 0);
@@ -234,7 +234,7 @@ __global__ void __cluster_dims__(4, 1, 1)
   }
   c.sync();
   if (c.block_rank() == 3 && threadIdx.x == 0) {
-    const int at[2] = {2, 3};
+    const int at[2] = {4, 3};
     ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, box, &map, at, &barrier,
                               static_cast<uint16_t>(0b0101));
   }
@@ -258,7 +258,7 @@ void check_spread() {
   FINE(cudaMemcpy(out.data(), seen, out.size() * 4, cudaMemcpyDeviceToHost));
   for (int b = 0; b < 4; ++b)
     for (int i = 0; i < 64; ++i)
-      CHECK(out[b * 64 + i] == (b % 2 == 0 ? (i / 8 + 3) * 16 + i % 8 + 2 : -1));
+      CHECK(out[b * 64 + i] == (b % 2 == 0 ? (i / 8 + 3) * 16 + i % 8 + 4 : -1));
   cudaFree(memory);
   cudaFree(seen);
 }
@@ -302,7 +302,8 @@ int fail(const char* which) {
   CUtensorMap map{};
   CHECK(make(map, s, memory) == CUDA_SUCCESS);
   if (std::strcmp(which, "none") == 0) std::memset(&map, 1, sizeof map);
-  const Corner corner{{0, std::strcmp(which, "beyond") == 0 ? 14 : 0}};
+  const Corner corner{
+      {std::strcmp(which, "between") == 0 ? 2 : 0, std::strcmp(which, "beyond") == 0 ? 14 : 0}};
   if (std::strcmp(which, "rank") == 0)
     pass<3><<<1, 32, 256>>>(map, map, corner, seen, 256);
   else
@@ -322,10 +323,10 @@ int main(int argc, char** argv) {
   check_arguments();
 
   check_pass<1, int>({.rank = 1, .sizes = {100}, .box = {64}}, {{20}});
-  check_pass<1, int>({.rank = 1, .sizes = {100}, .box = {64}}, {{70}});
-  check_pass<1, uint8_t>({.rank = 1, .sizes = {100}, .box = {64}}, {{-10}});
+  check_pass<1, int>({.rank = 1, .sizes = {100}, .box = {64}}, {{72}});
+  check_pass<1, uint8_t>({.rank = 1, .sizes = {100}, .box = {64}}, {{-16}});
   const Shape flat{.rank = 2, .sizes = {72, 40}, .pitch = 16, .box = {32, 16}};
-  for (const Corner& c : {Corner{{0, 0}}, Corner{{8, 20}}, Corner{{60, 33}}, Corner{{-5, -7}},
+  for (const Corner& c : {Corner{{0, 0}}, Corner{{8, 20}}, Corner{{64, 33}}, Corner{{-8, -7}},
                           Corner{{72, 0}}, Corner{{0, 40}}, Corner{{-40, 3}}}) {
     check_pass<2, int>(flat, c);
     check_pass<2, uint16_t>(flat, c);
@@ -338,16 +339,16 @@ int main(int argc, char** argv) {
        {CU_TENSOR_MAP_SWIZZLE_32B, CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_SWIZZLE_128B}) {
     Shape s{.rank = 2, .sizes = {72, 40}, .box = {1, 24}, .swizzle = swizzle};
     s.box[0] = 8u << static_cast<int>(swizzle);
-    check_pass<2, uint16_t>(s, {{4, 9}});
-    check_pass<2, uint16_t>(s, {{50, 30}});
+    check_pass<2, uint16_t>(s, {{8, 9}});
+    check_pass<2, uint16_t>(s, {{48, 30}});
   }
-  check_pass<3, float>({.rank = 3, .sizes = {20, 9, 11}, .box = {8, 4, 5}}, {{3, 6, 2}});
+  check_pass<3, float>({.rank = 3, .sizes = {20, 9, 11}, .box = {8, 4, 5}}, {{4, 6, 2}});
   check_pass<3, float>(
       {.rank = 3, .sizes = {20, 9, 11}, .box = {8, 6, 7}, .steps = {1, 2, 3}, .fills_nan = true},
-      {{-2, 4, 1}});
-  check_pass<4, int>({.rank = 4, .sizes = {12, 5, 6, 7}, .box = {4, 3, 2, 3}}, {{9, 3, 5, 4}});
+      {{-4, 4, 1}});
+  check_pass<4, int>({.rank = 4, .sizes = {12, 5, 6, 7}, .box = {4, 3, 2, 3}}, {{8, 3, 5, 4}});
   check_pass<5, uint16_t>({.rank = 5, .sizes = {16, 3, 4, 5, 3}, .box = {8, 2, 3, 2, 2}},
-                          {{-1, 2, 1, 4, -1}});
+                          {{8, 2, 1, 4, -1}});
   check_reduction<int>();
   check_reduction<unsigned>();
   check_reduction<__half>();
