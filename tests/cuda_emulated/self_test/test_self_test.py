@@ -41,7 +41,7 @@ class SelfTest(unittest.TestCase):
         self.assertEqual(done.stderr, "")
         return done.returncode, done.stdout
 
-    def automatic(self, fault, cores=4096, **environment):
+    def automatic(self, fault, cores=16384, **environment):
         """The backend that `auto` takes, and what it notes."""
         stats = self.cache / "stats.json"
         done = self.gpusim_run(fault, "run", "--cores", cores, "--memory-size", "1M",
@@ -64,7 +64,7 @@ class SelfTest(unittest.TestCase):
         self.assertEqual(len(self.files()), 1)
         # What is known is not found out again: a device that fails now would fail the test.
         self.assertEqual(self.automatic(SOUND), ("cuda", ""))
-        self.assertEqual(self.automatic(SOUND, 4095), ("simd", ""))
+        self.assertEqual(self.automatic(SOUND, 16383), ("simd", ""))
 
     def test_what_cannot_be_read_is_found_out_again(self):
         self.assertEqual(self.automatic(SOUND), ("cuda", ""))  # nothing was known
