@@ -1,5 +1,6 @@
-// The cores' slots in device memory, [slot][core], as the host reads and writes them between slices.
-// Those of cores that stopped come over together after a slice, others by rows.
+// The cores' slots in device memory, [slot][core], as the host reads and writes them between
+// slices. Those of cores that stopped come over together after a slice, all slots of a few cores at
+// once, of many cores only those slots that somebody asks for; others by rows.
 #pragma once
 #include <thrust/execution_policy.h>
 #include <thrust/fill.h>
@@ -63,6 +64,7 @@ class Contexts {
     slots_ = DeviceArray<uint64_t>(size_t{slot_count} * cores, "contexts");
     place_of_core_.assign(cores, kNowhere);
     is_written_.assign(slot_count, false);
+    gathered_.assign(slot_count, {});
   }
   void reset(std::span<const InitialValue> values) {
     forget();
@@ -78,12 +80,12 @@ class Contexts {
 
   uint64_t get(uint32_t core, Slot slot) {
     if (const uint32_t place = place_of_core_[core]; place != kNowhere)
-      return gathered_[size_t{slot} * gathered_cores_.size() + place];
+      return gathered_row(slot)[place];
     return row_of(slot)[core];
   }
   void set(uint32_t core, Slot slot, uint64_t value) {
     if (const uint32_t place = place_of_core_[core]; place != kNowhere) {
-      gathered_[size_t{slot} * gathered_cores_.size() + place] = value;
+      gathered_row(slot)[place] = value;
       is_written_[slot] = true;
     } else {
       writes_.push_back({core, slot, value});
@@ -107,23 +109,44 @@ class Contexts {
           "writing registers");
     forget();
   }
-  // `cores`: those that stopped, `on_device` the same.
+  // `cores`: those that stopped, `on_device` the same, to stay there until the next slice has run.
   void gather(std::vector<uint32_t> cores, const uint32_t* on_device) {
     forget();
     gathered_cores_ = std::move(cores);
+    cores_on_device_ = on_device;
     const size_t count = gathered_cores_.size();
     for (uint32_t i = 0; i < count; ++i) place_of_core_[gathered_cores_[i]] = i;
-    moved_.reserve(slot_count_ * count, "registers on their way");
-    thrust::for_each_n(thrust::device, thrust::counting_iterator<uint64_t>(0), slot_count_ * count,
-                       GatherSlots{slots_.data(), moved_.data(), on_device, count, cores_});
-    gathered_.resize(slot_count_ * count);
-    check(cudaMemcpy(gathered_.data(), moved_.data(), gathered_.size() * sizeof(uint64_t),
-                     cudaMemcpyDeviceToHost),
-          "reading registers");
+    if (slot_count_ * count > kFewWords) return;
+    std::vector<uint64_t> all(slot_count_ * count);
+    fetch(0, slot_count_, all);
+    for (uint32_t slot = 0; slot < slot_count_; ++slot) {
+      const auto row = all.begin() + static_cast<std::ptrdiff_t>(slot * count);
+      gathered_[slot].assign(row, row + static_cast<std::ptrdiff_t>(count));
+    }
   }
 
  private:
   static constexpr uint32_t kNowhere = ~uint32_t{0};
+  static constexpr size_t kFewWords = 1 << 16;  // that come over at once, needed or not
+
+  // [slot][place] of cores that stopped.
+  void fetch(uint32_t first, uint32_t slots, std::span<uint64_t> to) {
+    const size_t count = gathered_cores_.size();
+    moved_.reserve(to.size(), "registers on their way");
+    thrust::for_each_n(thrust::device, thrust::counting_iterator<uint64_t>(0), slots * count,
+                       GatherSlots{slots_.data() + size_t{first} * cores_, moved_.data(),
+                                   cores_on_device_, count, cores_});
+    check(cudaMemcpy(to.data(), moved_.data(), to.size_bytes(), cudaMemcpyDeviceToHost),
+          "reading registers");
+  }
+  std::vector<uint64_t>& gathered_row(Slot slot) {
+    std::vector<uint64_t>& row = gathered_[slot];
+    if (row.empty()) {
+      row.resize(gathered_cores_.size());
+      fetch(slot, 1, row);
+    }
+    return row;
+  }
 
   uint64_t* row(Slot slot) const { return slots_.data() + size_t{slot} * cores_; }
   std::vector<uint64_t>& row_of(Slot slot) {
@@ -144,23 +167,18 @@ class Contexts {
     std::vector<uint64_t> values;
     for (uint32_t slot = 0; slot < slot_count_; ++slot) {
       if (!is_written_[slot]) continue;
-      const auto row = gathered_.begin() + static_cast<std::ptrdiff_t>(slot * count);
       numbers.push_back(slot);
-      values.insert(values.end(), row, row + static_cast<std::ptrdiff_t>(count));
+      values.insert(values.end(), gathered_[slot].begin(), gathered_[slot].end());
     }
     if (numbers.empty()) return;
     is_written_.assign(slot_count_, false);
-    if (!cores_are_sent_) {
-      sent_cores_.reserve(count, "registers on their way");
-      sent_cores_.upload(gathered_cores_);
-      cores_are_sent_ = true;
-    }
     sent_numbers_.reserve(slot_count_, "registers on their way");
     sent_numbers_.upload(numbers);
-    moved_.upload(values);  // all slots of these cores once came that way
+    moved_.reserve(values.size(), "registers on their way");
+    moved_.upload(values);
     thrust::for_each_n(thrust::device, thrust::counting_iterator<uint64_t>(0), values.size(),
                        ScatterSlots{slots_.data(), moved_.data(), sent_numbers_.data(),
-                                    sent_cores_.data(), count, cores_});
+                                    cores_on_device_, count, cores_});
   }
   void send_others() {
     if (writes_.empty()) return;
@@ -169,8 +187,10 @@ class Contexts {
     std::vector<SlotWrite> once;
     for (const SlotWrite& w : writes_) {
       const auto [it, is_new] = last.try_emplace(uint64_t{w.core} << 8 | w.slot, once.size());
-      if (is_new) once.push_back(w);
-      else once[it->second].value = w.value;
+      if (is_new)
+        once.push_back(w);
+      else
+        once[it->second].value = w.value;
     }
     sent_writes_.reserve(once.size(), "registers on their way");
     sent_writes_.upload(once);
@@ -183,9 +203,8 @@ class Contexts {
     writes_.clear();
     for (const uint32_t core : gathered_cores_) place_of_core_[core] = kNowhere;
     gathered_cores_.clear();
-    gathered_.clear();
+    for (std::vector<uint64_t>& row : gathered_) row.clear();
     is_written_.assign(slot_count_, false);
-    cores_are_sent_ = false;
     rows_.clear();
   }
 
@@ -193,14 +212,14 @@ class Contexts {
   DeviceArray<uint64_t> slots_;
   std::vector<uint32_t> gathered_cores_;  // whose slots are here
   std::vector<uint32_t> place_of_core_;   // among these
-  std::vector<uint64_t> gathered_;        // [slot][place]
-  std::vector<bool> is_written_;          // per slot: some of these were
+  const uint32_t* cores_on_device_ = nullptr;
+  std::vector<std::vector<uint64_t>> gathered_;  // [slot][place]; empty: that slot is not here
+  std::vector<bool> is_written_;                 // per slot: some of these were
   std::unordered_map<Slot, std::vector<uint64_t>> rows_;  // others that came over
-  std::vector<SlotWrite> writes_;         // to cores that are not here
+  std::vector<SlotWrite> writes_;                         // to cores that are not here
   DeviceArray<uint64_t> moved_;
-  DeviceArray<uint32_t> sent_cores_, sent_numbers_;
+  DeviceArray<uint32_t> sent_numbers_;
   DeviceArray<SlotWrite> sent_writes_;
-  bool cores_are_sent_ = false;
 };
 
 }  // namespace gpusim::cuda
