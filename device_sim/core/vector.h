@@ -95,6 +95,8 @@ GPUSIM_HD bool access_vector(vector::Work& w, const Memory& memory, uint32_t cor
       notes.add(address, size);
       if (ok) continue;
       notes.end(false);
+      // Such loads have nothing of a segment that faults; the specification leaves that open.
+      if (w.flags & vector::kFirstFault) w.d = before;
       w.vstart = i;
       stop = {loads ? Fault::kLoadAccess : Fault::kStoreAccess, address};
       return false;
