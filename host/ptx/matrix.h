@@ -3,10 +3,10 @@
 // NVIDIA does not document it; published studies found it by experiments: Fasi, Higham, Mikaitis,
 // Pranesh, "Numerical behavior of NVIDIA tensor cores" (PeerJ Computer Science 7:e330, 2021);
 // Khattak, Mikaitis, "Accurate models of NVIDIA tensor cores" (arXiv:2512.07004); Xie, Wang, Yang,
-// Yang, "MMA-Sim" (arXiv:2511.10909). Hopper's is as we measured it (tests/isa/ptx/chip), too.
+// Yang, "MMA-Sim" (arXiv:2511.10909). Hopper's is as an H100 answered
+// (docs/benchmarks/2026-11-26-h100.md).
 //   - Products are exact. Sums are of a block of products and the accumulator at once; blocks
-//   follow
-//     each other along the depth.
+//     follow each other along the depth.
 //   - All terms are aligned to the largest exponent (of a product: the sum of its factors'), with
 //     some bits behind the point; what lies below is cut off. Their sum is exact.
 //   - It becomes a single by cutting off; an f16 at the end by rounding to the nearest. A sum that
