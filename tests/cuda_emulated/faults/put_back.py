@@ -18,10 +18,10 @@ FAULTS = [
      "const uint32_t least_low = FAULT(1) && !counts ? ~0u : warp_min("),
     # A register that the host wrote keeps its former value for whoever reads it.
     (2, "cuda/contexts.cuh",
-     "      gathered_[size_t{slot} * gathered_cores_.size() + place] = value;\n"
+     "      gathered_row(slot)[place] = value;\n"
      "      is_written_[slot] = true;\n",
      "      if (FAULT(2)) return writes_.push_back({core, slot, value});\n"
-     "      gathered_[size_t{slot} * gathered_cores_.size() + place] = value;\n"
+     "      gathered_row(slot)[place] = value;\n"
      "      is_written_[slot] = true;\n"),
     # Lanes that spin keep those of their warp waiting that they wait for.
     (3, "cuda/warp.cuh",
