@@ -1,9 +1,12 @@
 // What several parts of the table share.
 #pragma once
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "device_sim/uir/compare.h"
 #include "translator/ptx/emitter.h"
+#include "translator/ptx/matrix_op.h"
 
 namespace gpusim::ptx {
 
@@ -43,6 +46,21 @@ inline uint16_t truth_table(const Instruction& i) {
   for (const auto& [name, table] : all)
     if (i.has(name)) return table;
   return 0;
+}
+
+// Of products of matrices: the types that the opcode names, in their order: tf32 is none of PTX's
+// own.
+inline std::vector<MatrixType> matrix_types_of(const Instruction& i) {
+  static constexpr std::pair<const char*, MatrixType> kAll[] = {
+      {"f16", MatrixType::kF16},  {"bf16", MatrixType::kBf16}, {"tf32", MatrixType::kTf32},
+      {"f64", MatrixType::kF64},  {"u8", MatrixType::kU8},     {"s8", MatrixType::kS8},
+      {"f32", MatrixType::kF32},  {"s32", MatrixType::kS32},   {"e4m3", MatrixType::kE4m3},
+      {"e5m2", MatrixType::kE5m2}};
+  std::vector<MatrixType> out;
+  for (const std::string& m : i.modifiers)
+    for (const auto& [name, type] : kAll)
+      if (m == name) out.push_back(type);
+  return out;
 }
 
 }  // namespace gpusim::ptx

@@ -29,20 +29,6 @@ constexpr Shape kShapes[] = {{"m16n8k4", 16, 8, 4},     {"m16n8k8", 16, 8, 8},
                              {"m16n16k16", 16, 16, 16}, {"m32n8k16", 32, 8, 16},
                              {"m8n32k16", 8, 32, 16},   {"m16n16k8", 16, 16, 8}};
 
-// The types that the opcode names, in their order: tf32 is none of PTX's own.
-std::vector<MatrixType> types_of(I i) {
-  static constexpr std::pair<const char*, MatrixType> kAll[] = {
-      {"f16", MatrixType::kF16},  {"bf16", MatrixType::kBf16}, {"tf32", MatrixType::kTf32},
-      {"f64", MatrixType::kF64},  {"u8", MatrixType::kU8},     {"s8", MatrixType::kS8},
-      {"f32", MatrixType::kF32},  {"s32", MatrixType::kS32},   {"e4m3", MatrixType::kE4m3},
-      {"e5m2", MatrixType::kE5m2}};
-  std::vector<MatrixType> out;
-  for (const std::string& m : i.modifiers)
-    for (const auto& [name, type] : kAll)
-      if (m == name) out.push_back(type);
-  return out;
-}
-
 MatrixOp op_of(I i) {
   MatrixOp m;
   for (const Shape& s : kShapes)
@@ -51,7 +37,7 @@ MatrixOp op_of(I i) {
       m.columns = s.columns;
       m.depth = s.depth;
     }
-  const std::vector<MatrixType> types = types_of(i);
+  const std::vector<MatrixType> types = matrix_types_of(i);
   m.saturates = i.has("satfinite");
   if (types.size() == 4) {
     m.d = types[0];
@@ -114,7 +100,7 @@ class Fragment {
  public:
   Fragment(Emitter& e, I i, const Operand& address, const Operand* stride) : e_(e) {
     m_ = op_of(i);
-    type_ = types_of(i).at(0);
+    type_ = matrix_types_of(i).at(0);
     m_.a = m_.b = m_.c = type_;
     which_ = i.has("a") ? Which::kA : i.has("b") ? Which::kB : Which::kSum;
     is_row_major_ = i.has("row");

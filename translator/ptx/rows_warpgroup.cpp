@@ -21,18 +21,6 @@ constexpr Type kB32{Kind::kBits, 32}, kB64{Kind::kBits, 64};
 
 void nothing(Emitter&, I) {}
 
-std::vector<MatrixType> types_of(I i) {
-  static constexpr std::pair<const char*, MatrixType> kAll[] = {
-      {"f16", MatrixType::kF16}, {"bf16", MatrixType::kBf16}, {"tf32", MatrixType::kTf32},
-      {"u8", MatrixType::kU8},   {"s8", MatrixType::kS8},     {"f32", MatrixType::kF32},
-      {"s32", MatrixType::kS32}, {"e4m3", MatrixType::kE4m3}, {"e5m2", MatrixType::kE5m2}};
-  std::vector<MatrixType> out;
-  for (const std::string& m : i.modifiers)
-    for (const auto& [name, type] : kAll)
-      if (m == name) out.push_back(type);
-  return out;
-}
-
 // The number behind a letter of the shape: of "m64n128k16".
 int number_behind(const std::string& shape, char letter) {
   int value = 0;
@@ -49,7 +37,7 @@ WarpgroupOp op_of(Emitter& e, I i) {
       o.matrix.columns = static_cast<uint16_t>(number_behind(m, 'n'));
       o.matrix.depth = static_cast<uint8_t>(number_behind(m, 'k'));
     }
-  const std::vector<MatrixType> types = types_of(i);
+  const std::vector<MatrixType> types = matrix_types_of(i);
   if (types.size() != 3) e.unsupported(i, "three types are needed");
   o.matrix.d = o.matrix.c = types[0];
   o.matrix.a = types[1];
