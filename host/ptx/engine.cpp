@@ -192,10 +192,15 @@ Engine::~Engine() = default;
 const std::string& Engine::backend() const { return state_->options.backend; }
 
 LoadedModule& Engine::load(std::string_view ptx, std::string_view origin) {
+  return load(parse(ptx, std::string(origin)));
+}
+
+LoadedModule& Engine::load(Unit unit) {
   const std::lock_guard lock(state_->mutex);
+  std::string origin = unit.origin;
   std::vector<Unit> units;
-  units.push_back(parse(ptx, std::string(origin)));
-  return state_->link(std::move(units), std::string(origin));
+  units.push_back(std::move(unit));
+  return state_->link(std::move(units), std::move(origin));
 }
 
 LoadedModule& Engine::link(std::vector<NamedText> texts) {

@@ -17,6 +17,7 @@
 
 #include "host/ptx/profile.h"
 #include "translator/ptx/kernel.h"
+#include "translator/ptx/unit.h"
 
 namespace gpusim::ptx {
 
@@ -156,6 +157,8 @@ class Engine {
   /// Throws Error: what is wrong, where, and what to do. A kernel that needs what is not supported
   /// does not keep the others from being loaded: it throws when it is looked up.
   LoadedModule& load(std::string_view ptx, std::string_view origin);
+  /// Of a text that was parsed; its origin names the module.
+  LoadedModule& load(Unit unit);
   LoadedModule& link(std::vector<NamedText> units);
   void unload(LoadedModule& module);
 

@@ -10,12 +10,14 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "device_sim/base/error.h"
 #include "device_sim/base/file.h"
 #include "device_sim/base/nearest_name.h"
 #include "host/output_file.h"
 #include "host/ptx/memory.h"
+#include "translator/ptx/unit.h"
 
 namespace gpusim::ptx {
 namespace {
@@ -280,9 +282,10 @@ int run_kernels(const KernelRunOptions& options) {
     profile_file.emplace("--profile", options.profile);
   EngineOptions engine_options = options.engine;
   engine_options.has_profile = !options.profile.empty();
-  engine_options.compute_capability = capability_of(parse(text, options.path).target);
+  Unit unit = parse(text, options.path);
+  engine_options.compute_capability = capability_of(unit.target);
   Engine engine(engine_options);
-  LoadedModule& module = engine.load(text, options.path);
+  LoadedModule& module = engine.load(std::move(unit));
   const Kernel& kernel = kernel_of(engine, module, options);
   Arguments arguments(engine);
   const std::vector<std::byte> params = arguments.marshal(info(kernel), options.arguments);
