@@ -121,11 +121,7 @@ bool has_syscalls(const std::vector<CodeBlock>& blocks) {
   });
 }
 
-}  // namespace
-
-Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
-                     const TranslateOptions& options) {
-  ElfFile elf = read_elf(bytes, name);
+Module translate_whole(ElfFile elf, const TranslateOptions& options) {
   const GuestIsa& isa = *elf.isa;
   const uint32_t cpu = cpu_number(isa, options.cpu);
   const CodeImage image = discover_code(elf, cpu);
@@ -156,15 +152,8 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
   return module;
 }
 
-Module translate_file(const std::string& path, const TranslateOptions& options) {
-  return translate_elf(read_file(path), path, options);
-}
-
-namespace {
-
-Module load_bytes(std::span<const uint8_t> bytes, const std::string& name,
-                  const TranslateOptions& options) {
-  if (!is_module(bytes)) return translate_elf(bytes, name, options);
+Module load_module(std::span<const uint8_t> bytes, const std::string& name,
+                   const TranslateOptions& options) {
   Module module = read_module(bytes, name);
   if (!options.cpu.empty() && options.cpu != module.cpu)
     throw Error(name + ": a module for CPU " + module.cpu + ", not " + options.cpu +
@@ -183,8 +172,18 @@ bool can_write_code(const ElfFile& elf) {
 
 }  // namespace
 
+Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
+                     const TranslateOptions& options) {
+  return translate_whole(read_elf(bytes, name), options);
+}
+
+Module translate_file(const std::string& path, const TranslateOptions& options) {
+  return translate_elf(read_file(path), path, options);
+}
+
 Module load_program(const std::string& path, const TranslateOptions& options) {
-  return load_bytes(read_file(path), path, options);
+  const std::vector<uint8_t> bytes = read_file(path);
+  return is_module(bytes) ? load_module(bytes, path, options) : translate_elf(bytes, path, options);
 }
 
 Translator open_program(const std::string& path, const TranslateOptions& options,
@@ -216,26 +215,25 @@ Translator Translator::open_dynamic(ElfFile elf, const std::string& name,
 
 Translator open_program(std::span<const uint8_t> bytes, const std::string& name,
                         const TranslateOptions& options, Translated translated) {
-  if (translated == Translated::kOnDemand && !is_module(bytes)) {
-    ElfFile elf =
-        read_elf(bytes, name, options.interpreter ? Dynamic::kAllowed : Dynamic::kRefused);
-    if (!elf.interpreter.empty()) return Translator::open_dynamic(std::move(elf), name, options);
-    if (elf.isa->rare_slots.may_use && !can_write_code(elf)) {
-      const Guise guise{cpu_number(*elf.isa, options.cpu), options.simulated_time,
-                        notes_accesses(options)};
-      // Which other slots its code needs shows too late.
-      if (const auto unused = find_unused_slots(*elf.isa, guise, elf.pieces())) {
-        SlotMap slots = make_slot_map(*elf.isa, ~*unused, /*has_syscalls=*/true);
-        return Translator(std::move(elf), options, std::move(slots));
-      }
-    }
-  }
-  if (translated == Translated::kWhole && options.interpreter && !is_module(bytes) &&
-      !read_elf(bytes, name, Dynamic::kAllowed).interpreter.empty())
+  if (is_module(bytes)) return Translator(load_module(bytes, name, options), options);
+  ElfFile elf = read_elf(bytes, name, options.interpreter ? Dynamic::kAllowed : Dynamic::kRefused);
+  if (!elf.interpreter.empty()) {
+    if (translated == Translated::kOnDemand)
+      return Translator::open_dynamic(std::move(elf), name, options);
     throw Error(name +
                 ": a dynamically linked program works on at most 4,096 cores, since its libraries "
                 "are translated where cores come. Use fewer cores, or link it with -static");
-  return Translator(load_bytes(bytes, name, options), options);
+  }
+  if (translated == Translated::kOnDemand && elf.isa->rare_slots.may_use && !can_write_code(elf)) {
+    const Guise guise{cpu_number(*elf.isa, options.cpu), options.simulated_time,
+                      notes_accesses(options)};
+    // Which other slots its code needs shows too late.
+    if (const auto unused = find_unused_slots(*elf.isa, guise, elf.pieces())) {
+      SlotMap slots = make_slot_map(*elf.isa, ~*unused, /*has_syscalls=*/true);
+      return Translator(std::move(elf), options, std::move(slots));
+    }
+  }
+  return Translator(translate_whole(std::move(elf), options), options);
 }
 
 Translator::Translator(Module module, const TranslateOptions& options)
