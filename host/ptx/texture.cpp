@@ -110,13 +110,13 @@ std::string TextureObjects::describe(uint64_t complaint) const {
     const auto found = origins_.find(handle);
     if (found != origins_.end()) origin = " (" + found->second + ")";
   }
-  if (static_cast<Complaint>(complaint >> 48 & 0xff) == Complaint::kOutside && slot != nullptr) {
+  if (what_of(complaint) == Complaint::kOutside && slot != nullptr) {
     const TextureLevel& l = slot->object.levels[0];
     return fmt::format("outside of a surface of {} x {} x {} elements of {} bytes{}", l.width,
                        l.height, std::max(l.depth, slot->object.layers), slot->object.texel_bytes(),
                        origin);
   }
-  if (static_cast<Complaint>(complaint >> 48 & 0xff) == Complaint::kNoHandle)
+  if (what_of(complaint) == Complaint::kNoHandle)
     return fmt::format("a value whose low 48 bits are {:#x} is the handle of no texture or surface",
                        handle);
   switch (state) {
@@ -133,8 +133,7 @@ std::string TextureObjects::describe(uint64_t complaint) const {
 
 bool TextureObjects::is_freed(uint64_t complaint) const {
   const Slot* const slot = slot_of(complaint & kHandleMask);
-  if (slot == nullptr || static_cast<Complaint>(complaint >> 48 & 0xff) == Complaint::kNoHandle)
-    return false;
+  if (slot == nullptr || what_of(complaint) == Complaint::kNoHandle) return false;
   const State state = slot->state.load();
   return state == State::kDestroyed || state == State::kMemoryFreed;
 }

@@ -91,6 +91,9 @@ class TextureObjects {
   static uint64_t complaint(Complaint what, uint64_t handle) {
     return kComplaint << 56 | uint64_t{static_cast<uint8_t>(what)} << 48 | (handle & kHandleMask);
   }
+  static Complaint what_of(uint64_t complaint) {
+    return static_cast<Complaint>(complaint >> 48 & 0xff);
+  }
   Slot* slot_of(uint64_t handle) const;
   static State state_of(ObjectKind kind) {
     return kind == ObjectKind::kTexture ? State::kTexture : State::kSurface;

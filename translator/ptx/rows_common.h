@@ -5,12 +5,18 @@
 #include <vector>
 
 #include "device_sim/uir/compare.h"
+#include "device_sim/uir/fp_aux.h"
 #include "translator/ptx/emitter.h"
 #include "translator/ptx/matrix_op.h"
 
 namespace gpusim::ptx {
 
 constexpr uint64_t ones(int bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
+
+// Of a type of floats.
+inline FpFormat format(Type t) {
+  return t.bits == 16 ? FpFormat::kF16 : t.bits == 32 ? FpFormat::kF32 : FpFormat::kF64;
+}
 
 // What 16-bit instructions leave above their result goes.
 inline void trim(Emitter& e, Slot d, Type t) {

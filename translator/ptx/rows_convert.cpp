@@ -15,10 +15,6 @@ namespace {
 
 using I = const Instruction&;
 
-FpFormat format(Type t) {
-  return t.bits == 16 ? FpFormat::kF16 : t.bits == 32 ? FpFormat::kF32 : FpFormat::kF64;
-}
-
 // --- mov
 
 using Parts = std::span<const Operand>;

@@ -13,9 +13,6 @@ using I = const Instruction&;
 constexpr Type kF32{Kind::kFloat, 32}, kF64{Kind::kFloat, 64};
 constexpr uint64_t kOneF32 = 0x3f800000, kOneF64 = 0x3ff0000000000000;
 
-FpFormat format(Type t) {
-  return t.bits == 16 ? FpFormat::kF16 : t.bits == 32 ? FpFormat::kF32 : FpFormat::kF64;
-}
 uint8_t minmax_aux(Type t, FpMinMax kind) {
   return static_cast<uint8_t>(static_cast<int>(format(t)) | static_cast<int>(kind) << 2);
 }
