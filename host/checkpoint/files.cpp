@@ -19,16 +19,9 @@ namespace {
 constexpr int kKeptFlags = O_ACCMODE | O_APPEND | O_NONBLOCK | O_SYNC | O_DSYNC | O_DIRECTORY |
                            O_NOATIME | O_PATH | O_DIRECT;
 
-std::string name_of(int fd) {
-  char text[4096];
-  const std::string link = fmt::format("/proc/self/fd/{}", fd);
-  const ssize_t size = ::readlink(link.c_str(), text, sizeof text);
-  return size < 0 ? std::string() : std::string(text, static_cast<size_t>(size));
-}
-
 // Where the file is now: the guest may have renamed it.
 std::string path_of(const OpenFile& file, const struct stat& open_file) {
-  for (const std::string& path : {name_of(file.host_fd()), file.path()}) {
+  for (const std::string& path : {link_target(descriptor_path(file.host_fd())), file.path()}) {
     struct stat named {};
     if (!path.empty() && ::stat(path.c_str(), &named) == 0 && named.st_dev == open_file.st_dev &&
         named.st_ino == open_file.st_ino)

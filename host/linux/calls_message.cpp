@@ -110,10 +110,7 @@ FileRef adopt(Kernel& kernel, const Call& call, int host_fd) {
   // Nobody here knows it any more, or it comes from another process.
   struct stat host {};
   ::fstat(host_fd, &host);
-  char text[4096];
-  const std::string link = "/proc/self/fd/" + std::to_string(host_fd);
-  const ssize_t size = ::readlink(link.c_str(), text, sizeof text);
-  const std::string name(text, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  const std::string name = link_target(descriptor_path(host_fd));
   using Kind = OpenFile::Kind;
   Kind kind = Kind::kOther;
   if (S_ISDIR(host.st_mode)) kind = Kind::kFolder;

@@ -1,14 +1,11 @@
 #include "host/linux/late_code.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
 
 #include "device_sim/core/memory_view.h"
+#include "host/linux/path_policy.h"
 #include "host/memory_plan.h"
 #include "translator/common/limits.h"
 #include "translator/elf/shared_object.h"
@@ -123,10 +120,8 @@ void LateCode::retire(const std::vector<uint64_t>& pages) {
 }
 
 void LateCode::was_mapped_from(int file, uint64_t address, uint64_t offset) {
-  std::error_code error;
-  const std::string path =
-      std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", file), error).string();
-  if (error || path.empty()) return;
+  const std::string path = link_target(descriptor_path(file));
+  if (path.empty()) return;
   if (std::optional<MappedObject> mapped = read_shared_object(file, path, address, offset))
     translator_.add_shared_object(std::move(mapped->object), std::move(mapped->symbols));
 }

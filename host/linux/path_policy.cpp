@@ -61,6 +61,11 @@ int reopen(int fd, int flags) {
                                                  O_NOCTTY);
 }
 std::string descriptor_path(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
+std::string link_target(const std::string& path) {
+  char text[4096];
+  const ssize_t size = ::readlink(path.c_str(), text, sizeof text);
+  return {text, static_cast<size_t>(std::max<ssize_t>(size, 0))};
+}
 
 std::string Place::path() const {
   if (own != OwnFile::kNone) return own_path;

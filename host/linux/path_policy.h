@@ -107,5 +107,7 @@ int reopen(int fd, int flags);
 OwnFile own_file_in_proc(const std::string& path);
 // A path to what an open descriptor stands for, for calls that take paths only.
 std::string descriptor_path(int fd);
+// What a symbolic link leads to, as it says it; empty if there is none.
+std::string link_target(const std::string& path);
 
 }  // namespace gpusim::host

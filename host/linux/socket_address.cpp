@@ -177,11 +177,10 @@ std::vector<uint8_t> guest_address(std::span<const uint8_t> host) {
   if (!path.starts_with(kByDescriptor)) return bytes;
   // A guest's socket, which was bound below a folder that it keeps open.
   const size_t end = path.find('/', kByDescriptor.size());
-  char folder[4096];
-  const ssize_t size = ::readlink(path.substr(0, end).c_str(), folder, sizeof folder);
+  const std::string folder = link_target(path.substr(0, end));
   bytes.resize(kPathAt);
-  if (size <= 0 || end == std::string::npos) return bytes;
-  path = std::string(folder, static_cast<size_t>(size)) + path.substr(end);
+  if (folder.empty() || end == std::string::npos) return bytes;
+  path = folder + path.substr(end);
   if (path.size() >= sizeof(sockaddr_un::sun_path)) return bytes;
   bytes.insert(bytes.end(), path.begin(), path.end());
   bytes.push_back(0);
