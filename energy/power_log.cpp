@@ -8,14 +8,11 @@
 #include <optional>
 #include <sstream>
 
+#include "device_sim/base/digits.h"
 #include "device_sim/base/error.h"
 
 namespace gpusim::energy {
 namespace {
-
-bool is_digits(std::string_view s) {
-  return !s.empty() && s.find_first_not_of("0123456789") == std::string_view::npos;
-}
 
 double decimal(std::string_view whole, std::string_view fraction) {
   return std::stod(std::string(whole) + "." + (fraction.empty() ? "0" : std::string(fraction)));
@@ -53,13 +50,13 @@ std::optional<Values> parse_values(const std::vector<std::string_view>& pieces) 
   std::string_view& last = at == 0 ? first : fraction;
   if (!last.ends_with('W')) return std::nullopt;
   last.remove_suffix(1);
-  if (!is_digits(first) || (at == 1 && !is_digits(fraction))) return std::nullopt;
+  if (!is_number(first) || (at == 1 && !is_number(fraction))) return std::nullopt;
   v.supplementary = decimal(first, fraction);
 
   const std::vector<std::string_view> rest(pieces.begin() + static_cast<ptrdiff_t>(at) + 1,
                                            pieces.end());
   for (const std::string_view piece : rest)
-    if (!is_digits(piece)) return std::nullopt;
+    if (!is_number(piece)) return std::nullopt;
   std::optional<Values> best;
   double best_error = 0.5;  // per cent
   for (unsigned cut = 0; cut < 8; ++cut) {

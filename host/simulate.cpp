@@ -36,8 +36,8 @@
 #include "host/start_state.h"
 #include "host/stats.h"
 #include "host/sysroot.h"
-#include "translator/elf/shared_object.h"
 #include "translator/common/isa_list.h"
+#include "translator/elf/shared_object.h"
 
 namespace gpusim::host {
 namespace {

@@ -12,4 +12,8 @@ std::string grouped(uint64_t value) {
   return text;
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 }  // namespace gpusim

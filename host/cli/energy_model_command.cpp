@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "device_sim/base/digits.h"
 #include "device_sim/base/error.h"
 #include "device_sim/base/file.h"
 #include "energy/builtin_targets.h"
@@ -48,8 +49,7 @@ TransferWork parse_transfer(const std::string& text) {
       .count = 1};
   if (times != std::string::npos) {
     const std::string count = text.substr(times + 1);
-    if (count.empty() || count.size() > 15 ||
-        count.find_first_not_of("0123456789") != std::string::npos)
+    if (!is_number(count) || count.size() > 15)
       throw Error(fmt::format("--transfer {}: expected SIZE or SIZExCOUNT, as 64Kx1000", text));
     work.count = std::stod(count);
   }

@@ -46,8 +46,7 @@ std::string size_text(uint64_t bytes) {
 
 std::optional<uint64_t> number_in(const std::string& path) {
   const std::string line = first_line(path);
-  if (line.empty() || line.find_first_not_of("0123456789") != std::string::npos)
-    return std::nullopt;
+  if (!is_number(line)) return std::nullopt;
   return std::strtoull(line.c_str(), nullptr, 10);
 }
 

@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 
+#include "device_sim/base/digits.h"
 #include "device_sim/base/error.h"
 
 namespace gpusim::host::gdb {
@@ -26,10 +26,6 @@ constexpr int kMostReads = 64;    // before cores run again
 bool is_ready(int fd, short what, int timeout_ms) {
   pollfd p{.fd = fd, .events = what, .revents = 0};
   return ::poll(&p, 1, timeout_ms) > 0;
-}
-
-bool is_number(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 }  // namespace

@@ -343,12 +343,17 @@ StudyRun work(const Study& study, const std::string& folder, const Json& simulat
   return result;
 }
 
+Launch launch_and_session() {
+  Launch launch = host::this_launch();
+  host::find_session(launch);
+  return launch;
+}
+
 }  // namespace
 
 StudyRun run_study(const Study& asked, const std::string& folder, const std::string& version,
                    const RunnerOptions& options) {
-  Launch launch = host::this_launch();
-  host::find_session(launch);
+  const Launch launch = launch_and_session();
   if (options.slurm_tasks != 0 && launch.kind != Launch::Kind::kAlone)
     throw Error(fmt::format("--slurm: this is {} already; without it, all tasks work together",
                             launch.name));
@@ -397,8 +402,7 @@ StudyRun run_study(const Study& asked, const std::string& folder, const std::str
 
 StudyRun join_study(const std::string& folder, const std::string& version,
                     const RunnerOptions& options) {
-  Launch launch = host::this_launch();
-  host::find_session(launch);
+  const Launch launch = launch_and_session();
   const Json simulator = simulator_json(version);
   const Study study = joined_study(folder, simulator, launch.node, nullptr);
   check_backends(study, launch.node);

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "device_sim/base/child_process.h"
+#include "device_sim/base/digits.h"
 #include "device_sim/base/error.h"
 #include "device_sim/base/file_descriptor.h"
 #include "host/output_file.h"
@@ -104,8 +105,7 @@ class SlurmJob {
     // "17" or "17;cluster", maybe below remarks.
     const std::string line = answer.text.substr(answer.text.rfind('\n') + 1);
     id_ = line.substr(0, line.find(';'));
-    if (answer.status != 0 || id_.empty() ||
-        id_.find_first_not_of("0123456789") != std::string::npos)
+    if (answer.status != 0 || !is_number(id_))
       throw Error(fmt::format("--slurm: sbatch did not take the job: {}",
                               answer.text.empty() ? "it says nothing" : answer.text));
     const Json json = {{"schema", kSchema},
@@ -179,9 +179,7 @@ std::optional<HandedInJob> recorded_job(const std::string& folder) {
   } catch (const Json::exception&) {  // somebody else's
     return std::nullopt;
   }
-  if (job.id.empty() || job.id.find_first_not_of("0123456789") != std::string::npos ||
-      job.submitted.empty())
-    return std::nullopt;
+  if (!is_number(job.id) || job.submitted.empty()) return std::nullopt;
   return job;
 }
 
