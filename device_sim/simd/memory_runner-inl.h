@@ -22,13 +22,13 @@ struct WindowRow {
 };
 
 // Whether lanes_allow() looks at lanes that wait, too.
-HWY_INLINE bool looks_at_all(const Group& g) { return g.width % 8 == 0 && g.active == g.exists; }
+HWY_INLINE bool looks_at_all(const Group& g) { return g.active == g.exists; }
 HWY_INLINE bool lanes_allow(const Group& g, const uint8_t* flags, uint8_t need) {
   if (looks_at_all(g)) {
     uint64_t common = ~uint64_t{0};
     for (uint32_t i = 0; i < g.width; i += 8) {
-      uint64_t eight;
-      std::memcpy(&eight, flags + i, 8);
+      uint64_t eight = ~uint64_t{0};
+      std::memcpy(&eight, flags + i, HWY_LIKELY(i + 8 <= g.width) ? 8 : g.width - i);
       common &= eight;
     }
     return (common & (0x0101010101010101 * need)) == 0x0101010101010101 * need;

@@ -82,7 +82,7 @@ simd::Gear SimdBackend::new_gear() const {
   const auto pages = static_cast<int64_t>(windows_storage_bytes(memory_.view()) >> kPageShift);
   const int64_t price = kAlways + kPerCore * config_.cores + kPerPage * pages;
   const bool as_often_as_can_be = config_.native_after == 0;
-  return {step_cost, simd::kMaxLanes, as_often_as_can_be ? 1 : price};
+  return {step_cost, std::min(config_.cores, config_.group_width), as_often_as_can_be ? 1 : price};
 }
 
 std::unique_ptr<native::Engine> SimdBackend::make_engine() {

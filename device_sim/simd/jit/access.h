@@ -123,6 +123,10 @@ class AccessEmitter : protected AffineEmitter {
     }
     return stride;
   }
+  // The lanes of all chunks: some behind the group's width may be computed with the others.
+  int lanes_of_chunks() const {
+    return (static_cast<int>(trace_.width) + kLanesOfChunk - 1) / kLanesOfChunk * kLanesOfChunk;
+  }
   // A pointer to lane 0's element of a consecutive access, if it is one and all of it is there.
   void emit_pointer(size_t i, const Label& exit) {
     const AccessInfo access = access_info(uop(i).op);
@@ -134,8 +138,8 @@ class AccessEmitter : protected AffineEmitter {
     }
     cc_.cmp(stride, access.size);
     cc_.jne(exit);
-    const x86::Gp pointer = emit_linear_run(
-        emit_address(i), access.size * static_cast<int>(kMaxLanes), permissions, exit);
+    const x86::Gp pointer =
+        emit_linear_run(emit_address(i), access.size * lanes_of_chunks(), permissions, exit);
     if (plan_.loops && permissions == kRead) emit_prefetch(pointer, access.size);
     pointers_.emplace(i, pointer);
   }
@@ -294,12 +298,18 @@ class AccessEmitter : protected AffineEmitter {
       cc_.imul(top_step, top_step, kWords);
       isa_.broadcast64(next, top_step);
     }
-    for (int at = 0; at < static_cast<int>(8 * kMaxLanes); at += Isa::kRegBytes) {
+    const int row_bytes = static_cast<int>(8 * trace_.width);
+    for (int at = 0; at < row_bytes; at += Isa::kRegBytes) {
       const Reg z = isa_.fresh();
       isa_.load(z, x86::ptr(row.words, at));
       if (above != 0) cc_.vpsllq(z, z, row.shift);
       const Reg& sum = at == 0 ? differ : z;
       cc_.emit(Isa::kXor[1], sum, z, expected);
+      if (row_bytes - at < Isa::kRegBytes) {
+        std::array<uint64_t, Isa::kRegBytes / 8> lanes{};
+        std::fill_n(lanes.begin(), (row_bytes - at) / 8, ~uint64_t{0});
+        cc_.emit(Isa::kAnd[1], sum, sum, isa_.constant(lanes.data(), sizeof lanes));
+      }
       if (at != 0) cc_.emit(Isa::kOr[1], differ, differ, z);
       if (is_affine) cc_.vpaddq(expected, expected, next);
     }
@@ -356,7 +366,8 @@ class AccessEmitter : protected AffineEmitter {
     const Row& row = rows_.at(i);
     if (size == 8) {
       const Value64 v = chunk_->template get<Wide64>(u.d, plan(i).d_kind);
-      for (int h = 0; h < 2; ++h) isa_.store(words_at(row, h), v.r[static_cast<size_t>(h)]);
+      for (int h = 0; h < 2; ++h)
+        isa_.store_elements64(words_at(row, h), v.r[static_cast<size_t>(h)], h);
       return;
     }
     const Reg z = chunk_->template get<Narrow32>(u.d, plan(i).d_kind).r[0];
@@ -501,7 +512,7 @@ class AccessEmitter : protected AffineEmitter {
   // Whether addresses run evenly from lane to lane: they need not be computed in vectors.
   bool is_strided(size_t i) const {
     const Plan& p = plan(i);
-    if (!p.scattered || trace_.partial || !is_compact(p.source_kind[0])) return false;
+    if (!p.scattered || trace_.is_masked() || !is_compact(p.source_kind[0])) return false;
     const AddressMode mode = access_info(uop(i).op).mode;
     return mode == AddressMode::kImmediate ||
            (mode == AddressMode::kIndex && is_compact(p.source_kind[1]));
@@ -579,7 +590,7 @@ class AccessEmitter : protected AffineEmitter {
       const x86::Gp least = cc_.newUInt64(), most = cc_.newUInt64();
       check_stride(stride, exit);
       // Round the end of the address space they are too far apart for any memory.
-      cc_.imul(most, stride, static_cast<int>(kMaxLanes) - 1);
+      cc_.imul(most, stride, static_cast<int>(trace_.width) - 1);
       cc_.add(most, base);
       cc_.mov(least, base);
       cc_.cmp(most, base);
@@ -596,13 +607,14 @@ class AccessEmitter : protected AffineEmitter {
     cc_.bind(loop);
     const Value64 at = emit_addresses(i, chunk);
     x86::Gp bits;
-    if (trace_.partial) {
+    if (trace_.is_masked()) {
       bits = cc_.newUInt64();
       cc_.shrx(bits, active_, lane);
     }
-    for (const Reg& z : at.r) isa_.extend_extremes(extremes, z, trace_.partial ? &bits : nullptr);
+    for (const Reg& z : at.r)
+      isa_.extend_extremes(extremes, z, trace_.is_masked() ? &bits : nullptr);
     cc_.add(lane, kLanesOfChunk);
-    cc_.cmp(lane, static_cast<int>(kMaxLanes));
+    cc_.cmp(lane, lanes_of_chunks());
     cc_.jb(loop);
     extents_.push_back({i, isa_.least_of(extremes), isa_.most_of(extremes)});
     return extents_.back();
@@ -630,26 +642,45 @@ class AccessEmitter : protected AffineEmitter {
     return found != deltas_.end() ? found->second : linear_delta();
   }
   // Accesses to half a chunk's elements: `together`, of where the first is, if they turn out to be
-  // neighbours, or `apart`. Programs whose lanes permute what they access meet both, and a scatter
-  // takes ten times as long as a store.
-  template <class Together, class Apart>
-  void emit_half(size_t i, const x86::Gp& delta, const Reg& at, Together together, Apart apart) {
+  // neighbours, `repeated`, if they are one, or `apart`. Programs whose lanes permute what they
+  // access meet both, and a scatter takes ten times as long as a store.
+  template <class Together, class Repeated, class Apart>
+  void emit_half(size_t i, size_t h, const x86::Gp& delta, const Reg& at, Together together,
+                 Repeated repeated, Apart apart) {
     const int size = access_info(uop(i).op).size;
     if (trace_.partial || size < 4) return apart();
     std::array<uint64_t, kLanesOfHalf> steps;
     for (size_t k = 0; k < steps.size(); ++k) steps[k] = k * static_cast<uint64_t>(size);
     const Reg expected = isa_.fresh();
     const x86::Gp first = cc_.newUIntPtr();
-    const Label strewn = cc_.newLabel(), join = cc_.newLabel();
+    const Label strewn = cc_.newLabel(), different = cc_.newLabel(), join = cc_.newLabel();
+    const bool may_repeat = step(i).repeats && is_load(shape_of(uop(i)));
+    if (trace_.is_masked()) {  // lanes behind the group's width have any address
+      const int after = (static_cast<int>(h) + 1) * kLanesOfHalf;
+      cc_.cmp(chunk_->lane, static_cast<int>(trace_.width) - after);
+      cc_.jg(different);
+    }
     isa_.broadcast64(expected, at.xmm());
     cc_.vpaddq(expected, expected, isa_.constant(steps.data(), sizeof steps));
-    isa_.jump_if_differ64(expected, at, strewn);
     cc_.vmovq(first, at.xmm());
-    together(x86::ptr(delta, first, 0, static_cast<int32_t>(displacement(i))));
+    isa_.jump_if_differ64(expected, at, strewn);
+    const x86::Mem place = x86::ptr(delta, first, 0, static_cast<int32_t>(displacement(i)));
+    together(place);
     cc_.bind(join);
-    deferred_.push_back([this, strewn, join, apart] {
+    deferred_.push_back([this, strewn, different, join, expected, at, place, may_repeat, repeated,
+                         apart, running = isa_.running()] {
       cc_.bind(strewn);
+      if (may_repeat) {
+        isa_.broadcast64(expected, at.xmm());
+        isa_.jump_if_differ64(expected, at, different);
+        repeated(place);
+        cc_.jmp(join);
+      }
+      cc_.bind(different);
+      isa_.partial = trace_.is_masked();
+      isa_.set_running(running);
       apart();
+      isa_.partial = false;
       cc_.jmp(join);
     });
   }
@@ -657,7 +688,7 @@ class AccessEmitter : protected AffineEmitter {
   // Whether steps `i` and `i` + 1, before `end`, access the two words of a vector of the guest:
   // processors gather and scatter word by word, which 16 bytes at a time takes half as often.
   bool is_pair(size_t i, size_t end) const {
-    if (i + 1 >= end || trace_.partial) return false;
+    if (i + 1 >= end || trace_.is_masked()) return false;
     const Uop &u = uop(i), &v = uop(i + 1);
     const auto fits = [this](size_t k) {
       const AccessInfo access = access_info(uop(k).op);
@@ -722,7 +753,7 @@ class AccessEmitter : protected AffineEmitter {
     const AccessInfo access = access_info(u.op);
     const Value64 at = emit_addresses(i, *chunk_);
     const x86::Gp delta = delta_of(i);
-    if (plan_.loops && !trace_.partial) emit_prefetch(i, delta, at);
+    if (plan_.loops && !trace_.is_masked()) emit_prefetch(i, delta, at);
     Value64 words;
     for (size_t h = 0; h < 2; ++h) {
       const Reg z = words.r[h] = isa_.fresh();
@@ -732,7 +763,11 @@ class AccessEmitter : protected AffineEmitter {
         else
           isa_.load_half(z, elements);
       };
-      emit_half(i, delta, at.r[h], together, [this, i, h, z, delta, at = at.r[h]] {
+      const auto repeated = [this, z, is_wide = access.size == 8](const x86::Mem& element) {
+        if (is_wide) isa_.broadcast64(z, element.cloneResized(8));
+        else isa_.broadcast32(z, element.cloneResized(4));
+      };
+      emit_half(i, h, delta, at.r[h], together, repeated, [this, i, h, z, delta, at = at.r[h]] {
         isa_.gather(z, static_cast<int>(h), access_info(uop(i).op).size, delta, at,
                     static_cast<int32_t>(displacement(i)));
       });
@@ -767,7 +802,8 @@ class AccessEmitter : protected AffineEmitter {
         else
           isa_.store_half(elements, z);
       };
-      emit_half(i, delta, at.r[h], together,
+      const auto repeated = [](const x86::Mem&) {};  // they are not asked for
+      emit_half(i, h, delta, at.r[h], together, repeated,
                 [this, i, h, size, delta, at = at.r[h], z = values[h]] {
                   isa_.scatter(z, static_cast<int>(h), size, delta, at,
                                static_cast<int32_t>(displacement(i)));

@@ -75,7 +75,7 @@ class AffineEmitter : public ControlEmitter {
   void find_span(Run& x, const Label& exit) {
     check_stride(*x.stride, exit);
     x.span = cc_.newUInt64();
-    cc_.imul(*x.span, *x.stride, static_cast<int>(kMaxLanes) - 1);
+    cc_.imul(*x.span, *x.stride, static_cast<int>(trace_.width) - 1);
     if (x.slot) residents_.note_span(*x.slot, *x.span);
   }
   // x &= the low `bits` bits, 1 to 62, of which no lane's may carry.
@@ -477,7 +477,12 @@ class AffineEmitter : public ControlEmitter {
       cc_.bind(otherwise);
       residents_.write(state);
       const x86::Gp taken = cc_.newUInt64();
-      cc_.mov(taken, takes ? 0 : -1);
+      if (takes)
+        cc_.xor_(taken, taken);
+      else if (trace_.is_masked())
+        cc_.mov(taken, active_);
+      else
+        cc_.mov(taken, -1);
       call_branch(i, taken);
       cc_.ret(next_);
     });

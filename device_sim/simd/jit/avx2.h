@@ -169,25 +169,32 @@ struct Avx2 final : Emitter {
 
   // --- what a chunk's lanes do
 
+  struct Running {
+    x86::Gp bits, other_bits;
+    Mask lanes;  // words of 32 bits
+    std::array<Mask, 2> half;
+  };
   // The lanes that run, of bits in a general register.
   void set_running(const x86::Gp& bits) {
-    running_bits_ = cc.newUInt32();
-    waiting_bits_ = cc.newUInt32();
-    cc.movzx(running_bits_, bits.r8());
-    cc.mov(waiting_bits_, running_bits_);
-    cc.xor_(waiting_bits_, 0xff);
-    running_ = mask_of_bits32(running_bits_);
-    for (size_t h = 0; h < 2; ++h) running_half_[h] = fresh();
-    cc.vpmovsxdq(running_half_[0], running_.xmm());
-    cc.vextracti128(running_half_[1].xmm(), running_, 1);
-    cc.vpmovsxdq(running_half_[1], running_half_[1].xmm());
+    Running& r = running_;
+    r = {cc.newUInt32(), cc.newUInt32(), {}, {fresh(), fresh()}};
+    cc.movzx(r.bits, bits.r8());
+    cc.mov(r.other_bits, r.bits);
+    cc.xor_(r.other_bits, 0xff);
+    r.lanes = mask_of_bits32(r.bits);
+    cc.vpmovsxdq(r.half[0], r.lanes.xmm());
+    high_half(r.half[1], r.lanes);
+    cc.vpmovsxdq(r.half[1], r.half[1].xmm());
   }
+  // For code that is emitted later.
+  const Running& running() const { return running_; }
+  void set_running(const Running& running) { running_ = running; }
   template <int kBits, size_t kRegs>
   void jump_unless_all(const std::array<Mask, kRegs>& m, asmjit::Label to) {
     const x86::Gp bits = cc.newUInt32();
     if (partial) {
       lane_bits<kBits>(bits, m);
-      cc.or_(bits, waiting_bits_);
+      cc.or_(bits, running_.other_bits);
       cc.cmp(bits, 0xff);
     } else {
       word_bits<kBits>(bits, combined(x86::Inst::kIdVpand, m));
@@ -200,7 +207,7 @@ struct Avx2 final : Emitter {
     const x86::Gp bits = cc.newUInt32();
     if (partial) {
       lane_bits<kBits>(bits, m);
-      cc.test(bits, running_bits_);
+      cc.test(bits, running_.bits);
     } else {
       word_bits<kBits>(bits, combined(x86::Inst::kIdVpor, m));
       cc.test(bits, bits);
@@ -267,19 +274,19 @@ struct Avx2 final : Emitter {
   // --- memory, for the lanes that run
 
   // Rows belong to the group: what waiting lanes have there may be written again.
-  void store_row32(const x86::Mem& to, const Reg& y) { merge(to, y, running_); }
+  void store_row32(const x86::Mem& to, const Reg& y) { merge(to, y, running_.lanes); }
   void store_row64(const x86::Mem& to, const Reg& y, int h) {
-    merge(to, y, running_half_[static_cast<size_t>(h)]);
+    merge(to, y, running_.half[static_cast<size_t>(h)]);
   }
   // Neighbouring elements in guest memory, where others may write meanwhile.
   void store_elements64(const x86::Mem& to, const Reg& y, int h) {
     if (partial)
-      cc.vpmaskmovq(to, running_half_[static_cast<size_t>(h)], y);
+      cc.vpmaskmovq(to, running_.half[static_cast<size_t>(h)], y);
     else
       cc.vmovdqu(to, y);
   }
   void store_elements(const x86::Mem& to, const Reg& y, int size) {
-    if (size == 4 && partial) return void(cc.vpmaskmovd(to, running_, y));
+    if (size == 4 && partial) return void(cc.vpmaskmovd(to, running_.lanes, y));
     if (size == 4) return void(cc.vmovdqu(to, y));
     if (partial) return store_apart(to, size, y, size);
     const Reg t = fresh(), high = fresh();
@@ -306,7 +313,7 @@ struct Avx2 final : Emitter {
     for (int lane = 0; lane < 8; ++lane) {
       const asmjit::Label skip = cc.newLabel();
       if (partial) {
-        cc.bt(running_bits_, lane);
+        cc.bt(running_.bits, lane);
         cc.jnc(skip);
       }
       const x86::Mem at = to.cloneAdjusted(lane * step).cloneResized(static_cast<uint32_t>(size));
@@ -328,11 +335,11 @@ struct Avx2 final : Emitter {
     if (!partial)
       cc.vpcmpeqd(k, k, k);
     else if (size == 8)
-      move(k, running_half_[static_cast<size_t>(h)]);
+      move(k, running_.half[static_cast<size_t>(h)]);
     else if (h == 0)
-      move(k, running_);
+      move(k, running_.lanes);
     else
-      high_half(k, running_);
+      high_half(k, running_.lanes);
     clear(y);
     if (size == 8)
       cc.vpgatherqq(y, x86::ptr(delta, at, 0, displacement), k);
@@ -349,7 +356,7 @@ struct Avx2 final : Emitter {
     for (int k = 0; k < 4; ++k) {
       const asmjit::Label skip = cc.newLabel();
       if (partial) {
-        cc.bt(running_bits_, 4 * h + k);
+        cc.bt(running_.bits, 4 * h + k);
         cc.jnc(skip);
       }
       cc.mov(address, scratch_->cloneAdjusted(8 * k).cloneResized(8));
@@ -510,9 +517,7 @@ struct Avx2 final : Emitter {
     return word;
   }
 
-  x86::Gp running_bits_, waiting_bits_;
-  Mask running_;  // words of 32 bits
-  std::array<Mask, 2> running_half_;
+  Running running_;
   std::optional<x86::Mem> scratch_;  // of a scatter
 };
 

@@ -133,26 +133,31 @@ struct Avx512 final : Emitter {
 
   // --- what a chunk's lanes do
 
+  struct Running {
+    Mask lanes, others;
+    Mask high_lanes;  // 8 to 15 of the chunk
+  };
   // The lanes that run, of bits in a general register.
   void set_running(const x86::Gp& bits) {
-    running_ = cc.newKq();
-    waiting_ = cc.newKq();
-    running_high_ = cc.newKq();
-    cc.kmovw(running_, bits.r32());
-    cc.knotw(waiting_, running_);
-    cc.kshiftrw(running_high_, running_, 8);
+    running_ = {cc.newKq(), cc.newKq(), cc.newKq()};
+    cc.kmovw(running_.lanes, bits.r32());
+    cc.knotw(running_.others, running_.lanes);
+    cc.kshiftrw(running_.high_lanes, running_.lanes, 8);
   }
+  // For code that is emitted later.
+  const Running& running() const { return running_; }
+  void set_running(const Running& running) { running_ = running; }
   template <int kBits, size_t kRegs>
   void jump_unless_all(const std::array<Mask, kRegs>& m, asmjit::Label to) {
     const Mask k = bits_of(m);
-    cc.kortestw(k, partial ? waiting_ : k);
+    cc.kortestw(k, partial ? running_.others : k);
     cc.jnc(to);
   }
   template <int kBits, size_t kRegs>
   void jump_if_any(const std::array<Mask, kRegs>& m, asmjit::Label to) {
     const Mask k = bits_of(m);
     if (partial) {
-      cc.ktestw(k, running_);
+      cc.ktestw(k, running_.lanes);
     } else {
       cc.kortestw(k, k);
     }
@@ -292,8 +297,10 @@ struct Avx512 final : Emitter {
     cc.shl(byte, 3);
     set_shift(row, byte);
   }
+  // For the lanes that run.
   void store_in_row(const InRow& row, const x86::Gp& lane, const Reg& z, int size) {
     for (int h = 0; h < 2; ++h) {
+      const Mask bytes = partial ? bytes_of_running(row, h, size) : row.bytes;
       const x86::Mem to = x86::ptr(row.words, lane, 3, kRegBytes * h);
       const Reg words = fresh();
       if (h == 0) {
@@ -304,9 +311,9 @@ struct Avx512 final : Emitter {
       }
       cc.vpsllq(words, words, row.shift);
       if (size == 4)
-        cc.k(row.bytes).vmovdqu32(to, words);
+        cc.k(bytes).vmovdqu32(to, words);
       else
-        cc.k(row.bytes).vmovdqu8(to, words);
+        cc.k(bytes).vmovdqu8(to, words);
     }
   }
 
@@ -371,7 +378,7 @@ struct Avx512 final : Emitter {
   }
   // The compiler, for a store: of 16 words or half `h` of them.
   x86::Compiler& masked(int h = 0) {
-    if (partial) cc.k(h == 0 ? running_ : running_high_);
+    if (partial) cc.k(h == 0 ? running_.lanes : running_.high_lanes);
     return cc;
   }
   // The running lanes of half `h`; gathers and scatters clear it.
@@ -380,7 +387,19 @@ struct Avx512 final : Emitter {
     if (!partial)
       cc.kxnorw(k, k, k);
     else
-      cc.kmovw(k, h == 0 ? running_ : running_high_);
+      cc.kmovw(k, h == 0 ? running_.lanes : running_.high_lanes);
+    return k;
+  }
+  // Of `row.bytes`, those of running lanes of half `h`.
+  Mask bytes_of_running(const InRow& row, int h, int size) {
+    const Reg words = fresh();
+    const Mask k = fresh_mask();
+    cc.vpmovm2q(words, h == 0 ? running_.lanes : running_.high_lanes);
+    if (size == 4)
+      cc.vpmovd2m(k, words);
+    else
+      cc.vpmovb2m(k, words);
+    cc.kandq(k, k, row.bytes);
     return k;
   }
   x86::Gp take_byte(const InRow& row) {
@@ -407,8 +426,7 @@ struct Avx512 final : Emitter {
     return word;
   }
 
-  Mask running_, waiting_;
-  Mask running_high_;  // lanes 8 to 15 of the chunk
+  Running running_;
 };
 
 }  // namespace gpusim::simd

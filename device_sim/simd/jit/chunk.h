@@ -60,7 +60,6 @@ class Chunk {
   // the other; as 64-bit words occupy twice the room, the writer must not run ahead of the reader. Where
   // rows want different orders, those that shrink do so later: what follows the segment counts on it.
   bool plan_rows() {
-    if (isa_.partial) return false;  // their forms do not change
     bool grows = false;
     for (const Row& r : rows)
       grows |= r.written && r.read_first && has_words(r.entry_kind) && !has_words(r.kind);

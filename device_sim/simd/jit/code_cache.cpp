@@ -38,7 +38,8 @@ void CodeCache::mark_misfits() {
 size_t CodeCache::variants() const {
   size_t n = 0;
   for (const NativeEntry& e : entries_)
-    n += static_cast<size_t>(e.full.count.load() + e.partial.count.load());
+    for (const auto& of_width : e.variants)
+      for (const NativeVariants& v : of_width) n += static_cast<size_t>(v.count.load());
   return n;
 }
 

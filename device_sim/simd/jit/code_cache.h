@@ -82,7 +82,9 @@ struct Patience {
 
 struct NativeEntry {
   Op op{};
-  NativeVariants full, partial;
+  // For groups of fewer than kMaxLanes cores and for whole ones; under a mask and with all lanes.
+  // Code for fewer cores is made for so many, and leaves at once where a group has others.
+  NativeVariants variants[2][2];
 };
 
 // Belongs to one backend. Entries are added between slices; during slices, host threads that run

@@ -187,13 +187,18 @@ class ControlEmitter {
     call->setArg(2, taken);
     call->setRet(0, next_);
   }
+  void compare_to_all(const x86::Gp& lanes) {
+    if (trace_.is_masked()) cc_.cmp(lanes, active_);
+    else cc_.cmp(lanes, -1);
+  }
   // Where lanes parted while recording: another trace goes on from here if they seldom do.
   void note_if_together(const x86::Gp& taken) {
-    const x86::Gp t = cc_.newUInt64();
-    const Label apart = cc_.newLabel();
-    cc_.lea(t, x86::ptr(taken, 1));
-    cc_.cmp(t, 1);  // all or none
-    cc_.ja(apart);
+    const Label together = cc_.newLabel(), apart = cc_.newLabel();
+    cc_.test(taken, taken);
+    cc_.jz(together);
+    compare_to_all(taken);
+    cc_.jne(apart);
+    cc_.bind(together);
     cc_.mov(at_.field(offsetof(Group, misfit), 4), static_cast<int>(Misfit::kTogether));
     cc_.bind(apart);
   }
@@ -221,6 +226,7 @@ class ControlEmitter {
   // Ends a block by a branch, with the lanes that take it as bits.
   void emit_branch(size_t i, const x86::Gp& taken) {
     if (trace_.partial) return emit_branch_call(i, taken);
+    if (trace_.is_masked()) cc_.and_(taken, active_);
     const Label otherwise = cc_.newLabel();
     branch_otherwise(i, otherwise, taken);
     if (step(i).parted) {
@@ -228,7 +234,7 @@ class ControlEmitter {
       return;
     }
     if (step(i).next == uop(i).target()) {
-      cc_.cmp(taken, -1);
+      compare_to_all(taken);
       cc_.jne(otherwise);
     } else {
       cc_.test(taken, taken);
@@ -282,7 +288,7 @@ class ControlEmitter {
   Residents residents_{cc_, at_};
   std::optional<Label> segment_exit_;  // while a segment's conditions are emitted
   x86::Gp uops_, next_;
-  x86::Gp active_;  // if the trace is partial
+  x86::Gp active_;  // if the trace is masked
   Label missed_, early_, left_, misfit_;
   // Emitted after everything else: what is seldom executed.
   std::vector<std::function<void()>> deferred_;

@@ -56,7 +56,7 @@ class Planner {
           return info_of(x.uop).fp_state &&
                  (x.uop.e == s.uop.d || std::find(sources.slot, end, x.uop.e) != end);
         });
-    return p.method == Method::kVector && !writes_state && !trace_.partial;
+    return p.method == Method::kVector && !writes_state && !trace_.is_masked();
   }
 
   // Lanes that do not come there keep what d has.
@@ -98,7 +98,7 @@ class Planner {
       p.narrow = access.size <= 4;
       if (p.narrow) p.result = words_of_load(access);
       if (compact && s.consecutive) p.method = Method::kVector;
-      p.in_row = compact && s.in_row && !(trace_.partial && is_store(shape));
+      p.in_row = compact && s.in_row;
       if (p.in_row) p.method = Method::kVector;
       // Spilled counters and pointers.
       if (p.in_row && is_load(shape) && is_compact(s.d_after)) {
@@ -109,7 +109,8 @@ class Planner {
       const auto displacement = static_cast<int64_t>(u.imm);
       const bool near = access.mode != AddressMode::kImmediate ||
                         (displacement >= -(int64_t{1} << 30) && displacement < int64_t{1} << 30);
-      p.scattered = s.scattered && near && !(trace_.partial && is_store(shape) && access.size < 4);
+      p.scattered =
+          s.scattered && near && !(trace_.is_masked() && is_store(shape) && access.size < 4);
       if (p.scattered) p.method = Method::kVector;
       if (is_load(shape) && uniform && s.uniform_linear) p.method = Method::kUniform;
     } else if (info.pure) {

@@ -60,9 +60,13 @@ inline void note_access(Group& g, simd::Step& s) {
   const uint64_t first = address_in(lane), stride = lane + 1 < g.width ? address_in(lane + 1) - first : 0;
   const simd::Compact even{first - lane * stride, stride};
   bool in_pattern = classify(g, even, size) != Pattern::kScattered;
-  uint64_t begin = ~uint64_t{0}, last = 0;
+  uint64_t begin = ~uint64_t{0}, last = 0, former = 0;
+  uint32_t alike = 0;  // lanes so far, of eight
   simd::for_each_lane(g.active, [&](uint32_t l) {
     const uint64_t address = address_in(l);
+    alike = l % 8 == 0 ? 1 : address == former ? alike + 1 : 0;
+    former = address;
+    s.repeats |= alike == 8;
     in_pattern &= address == even.at(l);
     begin = std::min(begin, address);
     last = std::max(last, address);
@@ -122,6 +126,7 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
   constexpr const HandlerTable& table = kFull ? kFullTable : kPartTable;
   simd::Trace trace;
   trace.partial = !kFull;
+  trace.width = g.width;
   const uint64_t active = g.active;
   const Uop* const first = u;
   bool started = false, whole = true;
@@ -159,7 +164,7 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
     }
     s.d_after = g.kind[s.uop.d];
     if (info.fp_state) s.state_after = g.kind[s.uop.e];
-    if (kFull && simd::is_branch(shape)) {
+    if (!trace.is_masked() && simd::is_branch(shape)) {
       const Met met = record_region(g, u, s, trace);
       if (met == Met::kElsewhere) {
         s.parted = true;
@@ -213,8 +218,8 @@ const Uop* run_marked(Group& g, const Uop* u) {
     const uint32_t next = simd::run_alone(g, at);
     if (HWY_LIKELY(next != kNoUop && (next != at || g.budget <= 0))) return go_to(g, next);
   }
-  if (HWY_LIKELY(g.width == kMaxLanes)) {
-    simd::NativeVariants& variants = kFull ? entry.full : entry.partial;
+  if (HWY_LIKELY(g.width > 1)) {
+    simd::NativeVariants& variants = entry.variants[g.width == kMaxLanes][kFull];
     if (HWY_UNLIKELY(variants.want_another())) return record<kFull>(g, u, variants);
     const int count = variants.count.load(std::memory_order_acquire);
     const int first = variants.first.load(std::memory_order_relaxed);

@@ -36,6 +36,7 @@ struct Step {
   bool consecutive = false;     // a load or store of neighbouring elements in linear memory
   bool in_row = false;          // a load or store at one offset of the lanes' own windows, in a word
   bool scattered = false;       // a load or store of elements anywhere in one run of linear memory
+  bool repeats = false;         // of which eight neighbouring lanes had the same
   bool uniform_linear = false;  // a load of one element of linear memory for all lanes
   bool compacted = false;    // a branch that found its operands to be compact
   bool fp_settled = false;   // the floating-point state was the one that makes arithmetic simple
@@ -53,6 +54,10 @@ struct Trace {
   std::vector<Step> steps;
   bool closed = false;  // the last step goes back to the first
   bool partial = false;  // some lanes of the group waited
+  uint32_t width = kMaxLanes;  // of the group
+
+  // Whether code has to leave some lanes of a chunk alone.
+  bool is_masked() const { return partial || width < kMaxLanes; }
 
   // Lets the trace end with step `i`, a branch, wherever lanes go from there.
   void end_at_branch(size_t i) {

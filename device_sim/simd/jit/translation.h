@@ -63,8 +63,11 @@ class Translation : private SideEmitter<Isa> {
     const Label head = cc_.newLabel(), body = cc_.newLabel();
 
     cc_.mov(at_.lanes, at_.field(offsetof(Group, lanes), 8));
-    isa_.partial = trace_.partial;
-    if (trace_.partial) {
+    if (trace_.width < kMaxLanes) {
+      cc_.cmp(at_.field(offsetof(Group, width), 4), static_cast<int>(trace_.width));
+      cc_.jne(missed_);
+    }
+    if (trace_.is_masked()) {
       active_ = cc_.newUInt64("active");
       cc_.mov(active_, at_.field(offsetof(Group, active), 8));
     }
@@ -278,7 +281,7 @@ class Translation : private SideEmitter<Isa> {
     pointers_.clear();
     rows_.clear();
     note_rows(begin, end);
-    const bool descending = chunk.plan_rows();
+    const bool descending = !trace_.partial && chunk.plan_rows();
     // What the loop finds in the group; what compact steps of the segment write follows them.
     flush_sources(begin, end);
     const Residents::State state = residents_.state();
@@ -301,23 +304,25 @@ class Translation : private SideEmitter<Isa> {
       cc_.xor_(taken_, taken_);
     }
     const Label loop = cc_.newLabel(), next = cc_.newLabel();
-    if (descending) cc_.mov(lane, static_cast<int>(kMaxLanes) - kLanesOfChunk);
+    if (descending) cc_.mov(lane, this->lanes_of_chunks() - kLanesOfChunk);
     else cc_.xor_(lane, lane);
     cc_.bind(loop);
-    if (trace_.partial) load_masks(lane, next);
+    isa_.partial = trace_.is_masked();
+    if (isa_.partial) load_masks(lane, next);
     for (size_t i = begin; i < end; ++i) {
       if (!is_vector(i)) continue;
       if (this->is_pair(i, end)) this->emit_pair(i++);
       else emit_vector_step(i);
     }
     chunk.store_rows();
+    isa_.partial = false;
     cc_.bind(next);
     if (descending) {
       cc_.sub(lane, kLanesOfChunk);
       cc_.jns(loop);
     } else {
       cc_.add(lane, kLanesOfChunk);
-      cc_.cmp(lane, static_cast<int>(kMaxLanes));
+      cc_.cmp(lane, this->lanes_of_chunks());
       cc_.jb(loop);
     }
     if (!trace_.partial) chunk.store_kinds();
@@ -533,7 +538,7 @@ class Translation : private SideEmitter<Isa> {
     if (m.is_konst) cc_.mov(bits, m.k ? (1 << kLanesOfChunk) - 1 : 0);
     else isa_.template lane_bits<D::kBits>(bits, m.r);
     cc_.shlx(bits, bits, chunk_->lane);
-    if (trace_.partial) cc_.and_(bits, active_);
+    if (trace_.is_masked()) cc_.and_(bits, active_);
     cc_.or_(taken_, bits);
   }
 

@@ -23,7 +23,7 @@ class Generator {
   explicit Generator(uint64_t seed) : rng_(seed) {}
 
   LoopCase make() {
-    cores_ = rng_.pick({64u, 64u, 64u, 64u, 64u, 128u, 130u, 65u, 63u, 40u, 200u});
+    cores_ = rng_.pick({64u, 64u, 64u, 64u, 128u, 130u, 65u, 63u, 40u, 17u, 200u});
     case_.config.cores = cores_;
     shared_ = rng_.below(6) != 0;
     case_.config.memory_model = shared_ ? MemoryModel::kShared : MemoryModel::kPrivate;
