@@ -11,12 +11,13 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "host/chip/core_model.h"
+#include "host/chip/core_queue.h"
+#include "host/chip/line_map.h"
 #include "host/chip/memory_system.h"
 #include "host/chip/program_model.h"
 #include "host/chip/sampling.h"
@@ -147,16 +148,14 @@ class ChipModel final : public JournalReader {
   // A window: cores run freely to until_; requests are served up to weave_until_.
   Ticks from_ = 0, until_ = 0, weave_until_ = 0;
   bool in_window_ = false;
-  using Place = std::pair<Ticks, uint32_t>;
-  using Places = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
   // Cores that are not blocked are in one of these: with a request, or parked; without; and running
   // freely now.
-  Places queue_, ready_;
+  CoreQueue queue_, ready_;
   std::vector<uint32_t> running_;
   std::unordered_map<uint64_t, KeyState> keys_;
   std::unordered_map<uint64_t, LockState> locks_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> watchers_;
-  std::unordered_map<uint64_t, std::vector<Lost>> lost_;
+  LineMap<std::vector<Lost>> lost_;
   uint64_t next_key_ = uint64_t{1} << 63;
   const Request* serving_ = nullptr;
   uint32_t serving_core_ = 0;
