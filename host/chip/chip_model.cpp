@@ -191,6 +191,7 @@ void ChipModel::read(uint32_t core, std::span<const uint64_t> words, std::span<c
 }
 
 void ChipModel::order(uint32_t before, uint32_t after) {
+  settle();
   const uint64_t key = next_key_++;
   keys_[key].appended = 1;
   cores_[before]->model.append(Order{.key = key, .is_release = true});
@@ -199,17 +200,22 @@ void ChipModel::order(uint32_t before, uint32_t after) {
 }
 
 void ChipModel::release(uint32_t core, uint64_t address, uint64_t number) {
+  settle();
   const uint64_t key = key_of(address, number);
   ++keys_[key].appended;
   cores_[core]->model.append(Order{.key = key, .is_release = true, .has_word = true});
 }
 
 void ChipModel::acquire(uint32_t core, uint64_t address, uint64_t number) {
+  settle();
   const uint64_t key = key_of(address, number);
   cores_[core]->model.append(Order{.key = key, .required = keys_[key].appended, .has_word = true});
 }
 
-void ChipModel::ended(uint32_t core) { cores_[core]->has_ended = true; }
+void ChipModel::ended(uint32_t core) {
+  settle();
+  cores_[core]->has_ended = true;
+}
 
 void ChipModel::note_sleepers(std::span<const uint8_t> sleepers) {
   for (size_t core = 0; core < cores_.size(); ++core) {
@@ -225,8 +231,16 @@ void ChipModel::note_sleepers(std::span<const uint8_t> sleepers) {
 }
 
 void ChipModel::after_slice(std::span<const BlockSites> blocks, std::span<const uint8_t> sleepers) {
+  settle();
   program_.grow(blocks);
   note_sleepers(sleepers);
+  if (config_.threads > 1)
+    beside_.start([this] { go_on_after_slice(); });
+  else
+    go_on_after_slice();
+}
+
+void ChipModel::go_on_after_slice() {
   find_woken();
   while (advance(false)) {
   }
@@ -499,8 +513,7 @@ void ChipModel::serve_access(Core& c, uint32_t core, const Request& r) {
   if (a.is_exclusive && r.ask == Ask::kRead) c.model.grant_exclusive(r.line);
   if (is_data) c.model.keep(r.line);
   if (is_data && r.counts && a.from_memory) {
-    if (static_cast<InsnClass>(program_.module().code.insn_class[r.unit]) ==
-        InsnClass::kOffChipMemory) {
+    if (program_.is_off_chip(r.unit)) {
       ++off_chip_at_[r.unit];
       ++off_chip_of_[core];
     }
@@ -873,6 +886,7 @@ void ChipModel::end_last_sample(Ticks end) {
 }
 
 ChipResult ChipModel::finish(std::span<const BlockSites> blocks) {
+  settle();
   program_.grow(blocks);
   for (auto& c : cores_) {
     c->model.open(true);

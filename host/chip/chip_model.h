@@ -21,6 +21,7 @@
 #include "host/chip/memory_system.h"
 #include "host/chip/program_model.h"
 #include "host/chip/sampling.h"
+#include "host/chip/side_thread.h"
 #include "host/chip/timeline.h"
 #include "host/chip/totals.h"
 #include "host/journal/journals.h"
@@ -56,7 +57,9 @@ class ChipModel final : public JournalReader {
   // Before the run: note what cores did when.
   void record_timeline() { timeline_ = std::make_shared<ChipTimeline>(config_.cores); }
 
-  // --- As the run goes on.
+  // --- As the run goes on. After a slice the model works beside the next one, if there is more
+  // than one host thread; settle() waits until it is done, and comes before words are read.
+  void settle() { beside_.settle(); }
   void read(uint32_t core, std::span<const uint64_t> words,
             std::span<const BlockSites> blocks) override;
   void started(uint32_t child, uint32_t parent) override { order(parent, child); }
@@ -97,6 +100,7 @@ class ChipModel final : public JournalReader {
   };
 
   void order(uint32_t before, uint32_t after);
+  void go_on_after_slice();
   uint64_t key_of(uint64_t address, uint64_t number) const { return address << 1 | (number & 1); }
   bool advance(bool is_final);
   bool begin_window();
@@ -179,6 +183,7 @@ class ChipModel final : public JournalReader {
   std::vector<Sample> samples_;
   Ticks sample_length_ = 0, sampled_until_ = 0;
   Totals sampled_;
+  SideThread beside_;  // the last: it works on all of the above
 };
 
 }  // namespace gpusim::host::chip
