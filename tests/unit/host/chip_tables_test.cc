@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <vector>
 
 #include "host/chip/calendar.h"
@@ -14,6 +15,7 @@
 #include "host/chip/line_map.h"
 #include "host/chip/line_set.h"
 #include "host/chip/sharers.h"
+#include "host/chip/side_thread.h"
 
 namespace gpusim::host::chip {
 namespace {
@@ -149,6 +151,24 @@ TEST_CASE("sharers stay in the order in which they came") {
     sharers = std::move(moved);
     REQUIRE(std::vector(sharers.begin(), sharers.end()) == plain);
   }
+}
+
+TEST_CASE("a side thread does one thing after the other, and hands over what they throw") {
+  int done = 0;
+  {
+    SideThread thread;
+    thread.settle();
+    for (int i = 1; i <= 100; ++i) {
+      thread.start([&] { ++done; });
+      thread.settle();
+      CHECK(done == i);
+    }
+    thread.start([] { throw std::runtime_error("of the job"); });
+    CHECK_THROWS_WITH(thread.settle(), "of the job");
+    thread.settle();
+    thread.start([&] { ++done; });
+  }
+  CHECK(done == 101);  // its end waits, too
 }
 
 }  // namespace gpusim::host::chip
