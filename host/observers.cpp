@@ -152,6 +152,7 @@ void Observers::before_slice() {
 }
 
 void Observers::slice_has_run() {
+  if (chip_) chip_->settle();
   if (journals_) journals_->after_slice();
 }
 

@@ -8,6 +8,8 @@
 #include <bit>
 #include <utility>
 
+#include "host/chip/line_set.h"
+
 namespace gpusim::host::chip {
 namespace {
 
@@ -24,34 +26,35 @@ constexpr Ticks kWarmingIntervals = 5;
 
 enum Why : uint8_t { kRuns, kOrder, kWord, kLockHeld };
 
-// Lines that a core ever had. A set of 32-bit hashes: one cold miss in some 10^9 is taken for
-// another.
-class LineSet {
+// Loads or stores under way, the oldest first.
+struct Pending {
+  Ticks done;
+  Stack parts;
+  uint32_t unit;
+};
+class PendingQueue {
  public:
-  bool insert(uint64_t line) {
-    if (2 * count_ >= slots_.size()) grow();
-    uint32_t hash = static_cast<uint32_t>((line * 0x9e3779b97f4a7c15u) >> 32);
-    if (hash == 0) hash = 1;
-    return put(slots_, hash) && ++count_;
+  bool empty() const { return count_ == 0; }
+  size_t size() const { return count_; }
+  const Pending& front() const { return ring_[first_]; }
+  void pop_front() {
+    first_ = (first_ + 1) & (ring_.size() - 1);
+    --count_;
+  }
+  void push_back(const Pending& p) {
+    if (count_ == ring_.size()) grow();
+    ring_[(first_ + count_++) & (ring_.size() - 1)] = p;
   }
 
  private:
-  static bool put(std::vector<uint32_t>& slots, uint32_t hash) {
-    for (size_t i = hash & (slots.size() - 1);; i = (i + 1) & (slots.size() - 1)) {
-      if (slots[i] == hash) return false;
-      if (slots[i] != 0) continue;
-      slots[i] = hash;
-      return true;
-    }
-  }
   void grow() {
-    std::vector<uint32_t> more(std::max<size_t>(64, 2 * slots_.size()));
-    for (const uint32_t hash : slots_)
-      if (hash != 0) put(more, hash);
-    slots_ = std::move(more);
+    std::vector<Pending> more(std::max<size_t>(4, 2 * ring_.size()));
+    for (size_t i = 0; i < count_; ++i) more[i] = ring_[(first_ + i) & (ring_.size() - 1)];
+    ring_ = std::move(more);
+    first_ = 0;
   }
-  std::vector<uint32_t> slots_;
-  size_t count_ = 0;
+  std::vector<Pending> ring_;  // a power of two
+  size_t first_ = 0, count_ = 0;
 };
 
 }  // namespace
@@ -70,12 +73,7 @@ struct ChipModel::Core {
   Ticks until = 0;         // end of the window in which it ran freely last
   Why why = kRuns;
   Ticks blocked_at = 0;
-  struct Pending {
-    Ticks done;
-    Stack parts;
-    uint32_t unit;
-  };
-  std::deque<Pending> loads, stores;
+  PendingQueue loads, stores;
   std::unordered_map<uint64_t, uint64_t>
       seen;  // of watched lines: version that ended the last wait
   LineSet had;
@@ -146,7 +144,9 @@ ChipModel::ChipModel(const ChipShape& shape, const Module& module, const Machine
           .least_miss = ticks(shape.l2 && shape.l2->is_of_tile ? shape.l2->hit_cycles
                                                                : shape.shared.cache.hit_cycles)},
       memory_(shape_,
-              [this](uint32_t core, uint64_t line, bool stays) { lost(core, line, stays); }) {
+              [this](uint32_t core, uint64_t line, bool stays) { lost(core, line, stays); }),
+      queue_(config.cores),
+      ready_(config.cores) {
   for (uint32_t core = 0; core < config.cores; ++core) {
     cores_.push_back(std::make_unique<Core>(context_, core));
     cores_.back()->until = ticks(shape_.interval_cycles);
@@ -191,6 +191,7 @@ void ChipModel::read(uint32_t core, std::span<const uint64_t> words, std::span<c
 }
 
 void ChipModel::order(uint32_t before, uint32_t after) {
+  settle();
   const uint64_t key = next_key_++;
   keys_[key].appended = 1;
   cores_[before]->model.append(Order{.key = key, .is_release = true});
@@ -199,17 +200,22 @@ void ChipModel::order(uint32_t before, uint32_t after) {
 }
 
 void ChipModel::release(uint32_t core, uint64_t address, uint64_t number) {
+  settle();
   const uint64_t key = key_of(address, number);
   ++keys_[key].appended;
   cores_[core]->model.append(Order{.key = key, .is_release = true, .has_word = true});
 }
 
 void ChipModel::acquire(uint32_t core, uint64_t address, uint64_t number) {
+  settle();
   const uint64_t key = key_of(address, number);
   cores_[core]->model.append(Order{.key = key, .required = keys_[key].appended, .has_word = true});
 }
 
-void ChipModel::ended(uint32_t core) { cores_[core]->has_ended = true; }
+void ChipModel::ended(uint32_t core) {
+  settle();
+  cores_[core]->has_ended = true;
+}
 
 void ChipModel::note_sleepers(std::span<const uint8_t> sleepers) {
   for (size_t core = 0; core < cores_.size(); ++core) {
@@ -225,8 +231,16 @@ void ChipModel::note_sleepers(std::span<const uint8_t> sleepers) {
 }
 
 void ChipModel::after_slice(std::span<const BlockSites> blocks, std::span<const uint8_t> sleepers) {
+  settle();
   program_.grow(blocks);
   note_sleepers(sleepers);
+  if (config_.threads > 1)
+    beside_.start([this] { go_on_after_slice(); });
+  else
+    go_on_after_slice();
+}
+
+void ChipModel::go_on_after_slice() {
   find_woken();
   while (advance(false)) {
   }
@@ -260,7 +274,7 @@ bool ChipModel::advance(bool is_final) {
   }
   if (!run_freely(is_final)) return false;
   in_window_ = false;
-  weave_until_ = ready_.empty() ? until_ : ready_.top().first;
+  weave_until_ = ready_.empty() ? until_ : ready_.first();
   go_on_from_free_run();
   serve_until(until_);
   from_ = std::max(from_, weave_until_);
@@ -275,18 +289,16 @@ bool ChipModel::advance(bool is_final) {
 
 bool ChipModel::begin_window() {
   if (queue_.empty() && ready_.empty()) return false;
-  Ticks first = ~Ticks{0};
-  if (!queue_.empty()) first = queue_.top().first;
-  if (!ready_.empty()) first = std::min(first, ready_.top().first);
+  const Ticks first = std::min(queue_.first(), ready_.first());
   const Ticks interval = ticks(shape_.interval_cycles);
   from_ = std::max(from_, first);
   until_ = (from_ / interval + 1) * interval;
   in_window_ = true;
   // Those who begin now: who begins later has to see what others do before.
   const Ticks patience = std::max<Ticks>(1, interval / kHotParts);
-  while (!ready_.empty() && ready_.top().first < std::min(until_, from_ + patience)) {
-    const uint32_t core = ready_.top().second;
-    ready_.pop();
+  while (ready_.first() < std::min(until_, from_ + patience)) {
+    const uint32_t core = ready_.first_core();
+    ready_.take_out(core);
     Core& c = *cores_[core];
     c.is_done = false;
     c.until = until_;
@@ -368,32 +380,32 @@ void ChipModel::go_on(uint32_t core) {
       // window.
       const Ticks at = time_of(c);
       weave_until_ = std::min(weave_until_, at);
-      ready_.push({at, core});
+      ready_.put(core, at);
       return;
     }
     // What it waits for does not end the window. Its place in the queue is taken in any case, as
     // it would be if its next words were known already.
   }
   if (std::exchange(c.is_queued, true)) return;
-  queue_.push({time_of(c), core});
+  queue_.put(core, time_of(c));
 }
 
 // In the order of issue, up to the window's end.
 void ChipModel::serve_until(Ticks end) {
   weave_until_ = std::min(weave_until_, end);
-  while (!queue_.empty() && queue_.top().first < weave_until_) {
-    const auto [now, core] = queue_.top();
-    queue_.pop();
+  while (queue_.first() < weave_until_) {
+    const Ticks now = queue_.first();
+    const uint32_t core = queue_.first_core();
     Core& c = *cores_[core];
     c.is_queued = false;
-    if (!c.model.has_request()) continue;
-    if (now < time_of(c)) {  // the place of one that was parked
+    if (c.model.has_request()) {
+      if (now >= time_of(c)) {  // else it is the place of one that was parked
+        memory_.advance(now);
+        serve(core);
+      }
       go_on(core);
-      continue;
     }
-    memory_.advance(now);
-    serve(core);
-    go_on(core);
+    if (!c.is_queued) queue_.take_out(core);  // else it has its new place there
   }
 }
 
@@ -416,7 +428,7 @@ void ChipModel::wait_for_slot(Core& c, size_t most, bool loads, uint32_t unit) {
   auto& list = loads ? c.loads : c.stores;
   while (!list.empty() && list.front().done <= c.clock) list.pop_front();
   while (list.size() > most) {
-    const Core::Pending& p = list.front();
+    const Pending& p = list.front();
     if (p.done > c.clock) {
       const Ticks stall = p.done - c.clock;
       Ticks whole = 0;
@@ -501,8 +513,7 @@ void ChipModel::serve_access(Core& c, uint32_t core, const Request& r) {
   if (a.is_exclusive && r.ask == Ask::kRead) c.model.grant_exclusive(r.line);
   if (is_data) c.model.keep(r.line);
   if (is_data && r.counts && a.from_memory) {
-    if (static_cast<InsnClass>(program_.module().code.insn_class[r.unit]) ==
-        InsnClass::kOffChipMemory) {
+    if (program_.is_off_chip(r.unit)) {
       ++off_chip_at_[r.unit];
       ++off_chip_of_[core];
     }
@@ -530,9 +541,9 @@ void ChipModel::lost(uint32_t core, uint64_t line, bool stays_shared) {
 }
 
 void ChipModel::note_written(uint32_t core, const Request& r) {
-  const auto it = lost_.find(r.line);
-  if (it == lost_.end()) return;
-  for (Lost& l : it->second)
+  std::vector<Lost>* const list = lost_.find(r.line);
+  if (!list) return;
+  for (Lost& l : *list)
     if (l.core != core) {
       l.written |= r.words;
       l.writer_unit = r.unit;
@@ -542,16 +553,15 @@ void ChipModel::note_written(uint32_t core, const Request& r) {
 void ChipModel::classify(uint32_t core, const Request& r) {
   const bool is_new = cores_[core]->had.insert(r.line);
   Miss miss = is_new ? Miss::kCold : Miss::kCapacity;
-  if (const auto it = lost_.find(r.line); it != lost_.end()) {
-    auto& list = it->second;
+  if (std::vector<Lost>* const list = lost_.find(r.line)) {
     const auto mine =
-        std::find_if(list.begin(), list.end(), [&](const Lost& l) { return l.core == core; });
-    if (mine != list.end()) {
+        std::find_if(list->begin(), list->end(), [&](const Lost& l) { return l.core == core; });
+    if (mine != list->end()) {
       const bool is_true = (mine->written & r.words) != 0;
       miss = is_true ? Miss::kSharing : Miss::kFalseSharing;
       ++(is_true ? now_.true_sharing : now_.false_sharing)[{mine->writer_unit, r.unit}];
-      list.erase(mine);
-      if (list.empty()) lost_.erase(it);
+      list->erase(mine);
+      if (list->empty()) lost_.erase(list);
     }
   }
   ++now_.misses[static_cast<size_t>(miss)];
@@ -876,6 +886,7 @@ void ChipModel::end_last_sample(Ticks end) {
 }
 
 ChipResult ChipModel::finish(std::span<const BlockSites> blocks) {
+  settle();
   program_.grow(blocks);
   for (auto& c : cores_) {
     c->model.open(true);

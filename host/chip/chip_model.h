@@ -11,15 +11,17 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "host/chip/core_model.h"
+#include "host/chip/core_queue.h"
+#include "host/chip/line_map.h"
 #include "host/chip/memory_system.h"
 #include "host/chip/program_model.h"
 #include "host/chip/sampling.h"
+#include "host/chip/side_thread.h"
 #include "host/chip/timeline.h"
 #include "host/chip/totals.h"
 #include "host/journal/journals.h"
@@ -55,7 +57,9 @@ class ChipModel final : public JournalReader {
   // Before the run: note what cores did when.
   void record_timeline() { timeline_ = std::make_shared<ChipTimeline>(config_.cores); }
 
-  // --- As the run goes on.
+  // --- As the run goes on. After a slice the model works beside the next one, if there is more
+  // than one host thread; settle() waits until it is done, and comes before words are read.
+  void settle() { beside_.settle(); }
   void read(uint32_t core, std::span<const uint64_t> words,
             std::span<const BlockSites> blocks) override;
   void started(uint32_t child, uint32_t parent) override { order(parent, child); }
@@ -96,6 +100,7 @@ class ChipModel final : public JournalReader {
   };
 
   void order(uint32_t before, uint32_t after);
+  void go_on_after_slice();
   uint64_t key_of(uint64_t address, uint64_t number) const { return address << 1 | (number & 1); }
   bool advance(bool is_final);
   bool begin_window();
@@ -147,16 +152,14 @@ class ChipModel final : public JournalReader {
   // A window: cores run freely to until_; requests are served up to weave_until_.
   Ticks from_ = 0, until_ = 0, weave_until_ = 0;
   bool in_window_ = false;
-  using Place = std::pair<Ticks, uint32_t>;
-  using Places = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
   // Cores that are not blocked are in one of these: with a request, or parked; without; and running
   // freely now.
-  Places queue_, ready_;
+  CoreQueue queue_, ready_;
   std::vector<uint32_t> running_;
   std::unordered_map<uint64_t, KeyState> keys_;
   std::unordered_map<uint64_t, LockState> locks_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> watchers_;
-  std::unordered_map<uint64_t, std::vector<Lost>> lost_;
+  LineMap<std::vector<Lost>> lost_;
   uint64_t next_key_ = uint64_t{1} << 63;
   const Request* serving_ = nullptr;
   uint32_t serving_core_ = 0;
@@ -180,6 +183,7 @@ class ChipModel final : public JournalReader {
   std::vector<Sample> samples_;
   Ticks sample_length_ = 0, sampled_until_ = 0;
   Totals sampled_;
+  SideThread beside_;  // the last: it works on all of the above
 };
 
 }  // namespace gpusim::host::chip

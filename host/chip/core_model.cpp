@@ -146,8 +146,8 @@ void CoreModel::fetch(const BlockModel& b) {
     if (fetch_.touch(line)) continue;
     ++counts.fetch_misses;
     fetch_.fill(line, LineState::kExclusive);
-    emit(Kind::kFetch, Ask::kFetch, line_of(line << c_.line_shift, c_.line_shift), 0, 0,
-         static_cast<uint32_t>(c_.program.module().code.unit_of(b.pc)), true, c_.least_miss);
+    emit(Kind::kFetch, Ask::kFetch, line_of(line << c_.line_shift, c_.line_shift), 0, 0, b.unit,
+         true, c_.least_miss);
   }
 }
 
@@ -382,7 +382,7 @@ void CoreModel::leave_lock() {
   in_lock_ = false;
   emit(lock_block_->role == Role::kLock ? Kind::kLock : Kind::kUnlock, Ask::kOwn,
        line_of(lock_word_, c_.shape.l1_data ? c_.line_shift : c_.granule_shift), lock_word_, 0,
-       static_cast<uint32_t>(c_.program.module().code.unit_of(lock_block_->pc)), false, 0);
+       lock_block_->unit, false, 0);
 }
 
 // The word at at_ belongs to a function that takes or gives a lock, and is left out.

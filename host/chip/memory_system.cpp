@@ -11,6 +11,7 @@ struct MemorySystem::Walk {
   uint64_t line;
   uint32_t bytes;
   Ticks at;
+  Entry* entry = nullptr;  // of the directory, where it was looked at
   Answer answer{};
 
   void spend(Part part, Ticks until) {
@@ -27,17 +28,32 @@ MemorySystem::MemorySystem(const ChipShape& shape, Lose lose)
       network_(shape.network),
       slice_ports_(shape.shared.slices),
       channels_(shape.memory.channels),
+      per_tile_(shape.cores.per_tile),
+      // Words of a scratchpad are told apart by ask()'s caller.
       chunk_lines_(std::max(1u, shape.shared.interleave_bytes / shape.line_bytes)),
-      line_time_(ticks(shape.line_bytes / shape.memory.bytes_per_cycle)) {
+      slice_count_(shape.shared.slices),
+      channel_count_(shape.memory.channels),
+      line_time_(ticks(shape.line_bytes / shape.memory.bytes_per_cycle)),
+      slice_length_(ticks(shape.shared.cache.cycles_per_request)),
+      slice_hit_(ticks(shape.shared.cache.hit_cycles)) {
+  const uint32_t chunk = std::max(1u, shape.shared.interleave_bytes / shape.line_bytes);
+  for (uint32_t s = 0; s < shape.shared.slices; ++s)
+    tile_of_slice_.push_back(
+        static_cast<uint32_t>(uint64_t{s} * shape.tiles() / shape.shared.slices));
   if (shape_.l2 && shape_.l2->is_of_tile) {
     for (uint32_t t = 0; t < shape_.tiles(); ++t)
       tile_caches_.emplace_back(*shape_.l2, shape_.line_bytes);
-    tile_ports_.resize(shape_.tiles());
+    tile_ports_ = std::vector<Calendar>(shape_.tiles());
+    tile_length_ = ticks(shape_.l2->cycles_per_request);
+    tile_hit_ = ticks(shape_.l2->hit_cycles);
   }
+  if (shape_.l2 && !shape_.l2->is_of_tile)
+    owner_hit_ = ticks(shape_.l2->hit_cycles);
+  else if (shape_.l1_data)
+    owner_hit_ = ticks(shape_.l1_data->hit_cycles);
   if (!shape_.shared.is_scratchpad)
     for (uint32_t s = 0; s < shape_.shared.slices; ++s)
-      slices_.emplace_back(shape_.shared.cache, shape_.line_bytes, shape_.shared.slices,
-                           chunk_lines_);
+      slices_.emplace_back(shape_.shared.cache, shape_.line_bytes, shape_.shared.slices, chunk);
   const MemoryShape& memory = shape_.memory;
   for (uint32_t c = 0; c < memory.channels; ++c) {
     channels_[c].tile = memory.tiles.empty()
@@ -47,18 +63,12 @@ MemorySystem::MemorySystem(const ChipShape& shape, Lose lose)
   }
 }
 
-uint32_t MemorySystem::tile_of_slice(uint32_t slice) const {
-  return static_cast<uint32_t>(uint64_t{slice} * shape_.tiles() / shape_.shared.slices);
-}
 uint32_t MemorySystem::slice_of(uint64_t line) const {
-  const uint64_t chunk = shape_.shared.interleave_bytes < shape_.line_bytes
-                             ? line  // words of a scratchpad are told apart by ask()'s caller
-                             : line / chunk_lines_;
-  return static_cast<uint32_t>(chunk % shape_.shared.slices);
+  return static_cast<uint32_t>(slice_count_.remainder(chunk_lines_.quotient(line)));
 }
 // Neighbouring lines of one slice go to different channels.
 uint32_t MemorySystem::channel_of(uint64_t line) const {
-  return static_cast<uint32_t>(line / chunk_lines_ % shape_.memory.channels);
+  return static_cast<uint32_t>(channel_count_.remainder(chunk_lines_.quotient(line)));
 }
 
 void MemorySystem::ignore_load(bool ignores) {
@@ -79,11 +89,10 @@ const MemoryCounts& MemorySystem::counts() {
 const MemorySystem::Version& MemorySystem::watch(uint64_t line) { return watched_[line]; }
 
 void MemorySystem::note_write(uint64_t line, uint32_t core, Ticks at) {
-  if (watched_.empty()) return;
-  const auto it = watched_.find(line);
-  if (it == watched_.end()) return;
-  it->second = {it->second.count + 1, std::max(it->second.at, at), core};
-  if (on_write) on_write(line, it->second);
+  Version* const version = watched_.find(line);
+  if (!version) return;
+  *version = {version->count + 1, std::max(version->at, at), core};
+  if (on_write) on_write(line, *version);
 }
 
 Ticks MemorySystem::use_channel(Channel& channel, uint64_t line, uint32_t bytes, Ticks at,
@@ -159,6 +168,7 @@ void MemorySystem::invalidate_sharers(Walk& w, Entry& e, uint32_t home) {
 // What the directory's entry of a line makes of a request.
 void MemorySystem::directory(Walk& w, uint32_t slice, bool* data_comes_from_owner) {
   Entry& e = directory_[w.line];
+  w.entry = &e;
   const uint32_t home = tile_of_slice(slice);
   if (e.free_at > w.at) w.spend(Part::kCoherence, e.free_at);
   if (e.owner != Entry::kNobody && e.owner != w.core) {
@@ -166,9 +176,7 @@ void MemorySystem::directory(Walk& w, uint32_t slice, bool* data_comes_from_owne
     const uint32_t tile = tile_of(e.owner);
     ++counts_.forwards;
     Ticks there = network_.send(home, tile, 0, w.at, now_).arrival;
-    there += ticks(shape_.l2 && !shape_.l2->is_of_tile ? shape_.l2->hit_cycles
-                   : shape_.l1_data                    ? shape_.l1_data->hit_cycles
-                                                       : 0);
+    there += owner_hit_;
     const Ticks done = network_.send(tile, w.tile, shape_.line_bytes, there, now_).arrival;
     lose_(e.owner, w.line, !w.writes());
     if (w.writes()) {
@@ -178,7 +186,8 @@ void MemorySystem::directory(Walk& w, uint32_t slice, bool* data_comes_from_owne
       if (uint64_t* entry = slices_[slice].find(w.line))
         StateCache::set_state(entry, LineState::kModified);
       note_write(w.line, e.owner, w.at);
-      e.sharers.assign(1, e.owner);
+      e.sharers.clear();
+      e.sharers.push_back(e.owner);
     }
     e.owner = Entry::kNobody;
     w.spend(Part::kCoherence, done);
@@ -191,11 +200,10 @@ void MemorySystem::directory(Walk& w, uint32_t slice, bool* data_comes_from_owne
     e.owner = w.core;
     note_write(w.line, w.core, w.at);
   } else if (e.owner != w.core) {
-    const bool is_known = std::find(e.sharers.begin(), e.sharers.end(), w.core) != e.sharers.end();
     if (e.sharers.empty() && !e.is_everybody) {
       e.owner = w.core;
       w.answer.is_exclusive = true;
-    } else if (!is_known) {
+    } else if (!e.sharers.has(w.core)) {
       // All are remembered, to be told when the line goes; what the entry can name sets the
       // traffic.
       e.sharers.push_back(w.core);
@@ -207,20 +215,18 @@ void MemorySystem::directory(Walk& w, uint32_t slice, bool* data_comes_from_owne
 }
 
 void MemorySystem::put(uint32_t core, uint64_t line) {
-  const auto it = directory_.find(line);
-  if (it == directory_.end()) return;
-  Entry& e = it->second;
-  if (e.owner == core) e.owner = Entry::kNobody;
-  std::erase(e.sharers, core);
-  if (e.owner == Entry::kNobody && e.sharers.empty() && e.free_at <= now_) directory_.erase(it);
+  Entry* const e = directory_.find(line);
+  if (!e) return;
+  if (e->owner == core) e->owner = Entry::kNobody;
+  e->sharers.erase(core);
+  if (e->owner == Entry::kNobody && e->sharers.empty() && e->free_at <= now_) directory_.erase(e);
 }
 
 void MemorySystem::at_slice(Walk& w, uint32_t slice) {
-  const CacheShape& shape = shape_.shared.cache;
   ++counts_.shared_accesses;
-  const Ticks begin = take(slice_ports_[slice], of_slices_, w.at, ticks(shape.cycles_per_request));
+  const Ticks begin = take(slice_ports_[slice], of_slices_, w.at, slice_length_);
   counts_.shared_queued += begin - w.at;
-  w.spend(Part::kShared, begin + ticks(shape.hit_cycles));
+  w.spend(Part::kShared, begin + slice_hit_);
   const bool writes_here =
       w.what == Ask::kWriteThrough || w.what == Ask::kFar || w.what == Ask::kPutDirty;
   if (w.what == Ask::kWriteThrough || w.what == Ask::kFar) note_write(w.line, w.core, w.at);
@@ -252,22 +258,19 @@ Answer MemorySystem::ask(uint32_t core, Ask what, uint64_t line, uint32_t bytes,
   if (is_put && shape_.shared.coherence == Coherence::kMesi) put(core, line);
   if (what == Ask::kUpgrade) {
     // Nobody else had it since: what seemed to be shared is this core's alone.
-    const auto it = directory_.find(line);
-    if (it != directory_.end() && it->second.owner == core) {
+    const Entry* const e = directory_.find(line);
+    if (e && e->owner == core) {
       w.answer.done = at;
       w.answer.is_exclusive = true;
       return w.answer;
     }
-    if (it == directory_.end() || std::find(it->second.sharers.begin(), it->second.sharers.end(),
-                                            core) == it->second.sharers.end())
-      w.what = Ask::kOwn;  // it was lost in between
+    if (!e || !e->sharers.has(core)) w.what = Ask::kOwn;  // it was lost in between
   }
   if (!tile_caches_.empty()) {
     ++counts_.l2_accesses;
     StateCache& cache = tile_caches_[w.tile];
-    const Ticks begin =
-        take(tile_ports_[w.tile], of_tiles_, at, ticks(shape_.l2->cycles_per_request));
-    w.spend(Part::kL2, begin + ticks(shape_.l2->hit_cycles));
+    const Ticks begin = take(tile_ports_[w.tile], of_tiles_, at, tile_length_);
+    w.spend(Part::kL2, begin + tile_hit_);
     const bool writes = what == Ask::kWriteThrough || what == Ask::kPutDirty;
     if (what == Ask::kPut) return w.answer;
     if (what != Ask::kFar && what != Ask::kFarRead) {
@@ -317,8 +320,9 @@ Answer MemorySystem::ask(uint32_t core, Ask what, uint64_t line, uint32_t bytes,
     counts_.network_queued += back.queued;
     w.spend(Part::kNetwork, back.arrival);
   }
-  if (shape_.shared.coherence == Coherence::kMesi && (wanted || what == Ask::kUpgrade))
-    if (const auto it = directory_.find(line); it != directory_.end()) it->second.free_at = w.at;
+  if (shape_.shared.coherence == Coherence::kMesi && what == Ask::kFetch)
+    w.entry = directory_.find(line);
+  if (w.entry) w.entry->free_at = w.at;
   w.answer.done = w.at;
   return w.answer;
 }

@@ -5,13 +5,15 @@
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <unordered_map>
 #include <vector>
 
 #include "host/chip/calendar.h"
+#include "host/chip/divider.h"
+#include "host/chip/line_map.h"
 #include "host/chip/network.h"
 #include "host/chip/private_cache.h"
 #include "host/chip/shape.h"
+#include "host/chip/sharers.h"
 
 namespace gpusim::host::chip {
 
@@ -88,9 +90,9 @@ class MemorySystem {
   const Network& network() const { return network_; }
   Ticks channel_used(uint32_t channel) const { return channels_[channel].calendar.used(); }
   Ticks slice_used(uint32_t slice) const { return slice_ports_[slice].used(); }
-  uint32_t tile_of(uint32_t core) const { return core / shape_.cores.per_tile; }
+  uint32_t tile_of(uint32_t core) const { return static_cast<uint32_t>(per_tile_.quotient(core)); }
   uint32_t tile_of_channel(uint32_t channel) const { return channels_[channel].tile; }
-  uint32_t tile_of_slice(uint32_t slice) const;
+  uint32_t tile_of_slice(uint32_t slice) const { return tile_of_slice_[slice]; }
   uint32_t slice_of(uint64_t line) const;
   uint32_t channel_of(uint64_t line) const;
   // Writes by others that ended a core's use of a line, or that were seen when it was read.
@@ -107,10 +109,10 @@ class MemorySystem {
  private:
   struct Entry {
     static constexpr uint32_t kNobody = ~uint32_t{0};
+    Ticks free_at = 0;  // its last change is done
+    Sharers sharers;
     uint32_t owner = kNobody;
     bool is_everybody = false;  // more sharers than the entry can name
-    std::vector<uint32_t> sharers;
-    Ticks free_at = 0;  // its last change is done
   };
   struct Channel {
     uint32_t tile = 0;
@@ -145,12 +147,15 @@ class MemorySystem {
   std::vector<StateCache> tile_caches_, slices_;
   std::vector<Calendar> tile_ports_, slice_ports_;
   std::vector<Channel> channels_;
-  std::unordered_map<uint64_t, Entry> directory_;
-  std::unordered_map<uint64_t, Version> watched_;
+  LineMap<Entry> directory_;
+  LineMap<Version> watched_;
   MemoryCounts counts_;
   std::vector<Ticks> arrivals_;  // of a broadcast
-  uint32_t chunk_lines_;
+  Divider per_tile_, chunk_lines_, slice_count_, channel_count_;
+  std::vector<uint32_t> tile_of_slice_;
   Ticks line_time_;  // of a channel
+  // What a request of a tile's cache and of a slice takes, and their hits.
+  Ticks tile_length_ = 0, tile_hit_ = 0, slice_length_, slice_hit_, owner_hit_ = 0;
   Ticks now_ = 0;
   bool ignores_load_ = false;
   Queue of_tiles_, of_slices_, of_channels_;

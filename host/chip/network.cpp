@@ -17,13 +17,20 @@ Network::Network(const NetworkShape& shape)
       tiles_(shape.columns * shape.rows),
       router_(ticks(shape.router_cycles)),
       link_(ticks(shape.link_cycles)),
-      matrix_(size_t{tiles_} * tiles_) {
+      matrix_(pair_of(tiles_ - 1, tiles_ - 1) + 1),
+      broadcast_bytes_(tiles_) {
   size_t count = 0;
   switch (shape.topology) {
     case Topology::kMesh:
     case Topology::kTorus:
     case Topology::kRing:
       count = size_t{tiles_} * kDirections;
+      width_ = shape.topology == Topology::kRing ? tiles_ : shape.columns;
+      height_ = tiles_ / width_;
+      for (uint32_t tile = 0; tile < tiles_; ++tile) {
+        x_of_.push_back(tile % width_);
+        y_of_.push_back(tile / width_);
+      }
       break;
     case Topology::kCrossbar:
       count = tiles_;
@@ -35,38 +42,89 @@ Network::Network(const NetworkShape& shape)
       // A port out of and one into each cluster of a level, but of the last, which has all tiles.
       for (const auto& level : shape.levels) {
         level_base_.push_back(static_cast<uint32_t>(count));
+        level_cycles_.push_back(ticks(level.cycles));
         count += size_t{2} * (tiles_ / level.tiles);
       }
       break;
   }
-  links_.resize(count);
+  links_ = std::vector<Calendar>(count);
 }
 
-// X first, then Y. Around a ring or torus the shorter way; east and south if both are equal.
-void Network::route_on_grid(uint32_t from, uint32_t to, std::vector<uint32_t>& links) const {
-  const bool is_ring = shape_.topology == Topology::kRing;
-  const uint32_t w = is_ring ? tiles_ : shape_.columns, h = is_ring ? 1 : shape_.rows;
+uint32_t Network::place_of(uint32_t link) const {
+  if (!is_grid()) return link;
+  const uint32_t tile = link / kDirections, direction = link % kDirections;
+  const bool is_column = direction == kSouth || direction == kNorth;
+  return direction * tiles_ + (is_column ? x_of_[tile] * height_ + y_of_[tile] : tile);
+}
+
+uint32_t Network::link_at(uint32_t place) const {
+  const uint32_t direction = place / tiles_, rest = place % tiles_;
+  const bool is_column = direction == kSouth || direction == kNorth;
+  const uint32_t tile = is_column ? rest % height_ * width_ + rest / height_ : rest;
+  return tile * kDirections + direction;
+}
+
+// Around a ring or torus the shorter way; ahead if both are equal.
+Network::Leg Network::leg(uint32_t ahead, uint32_t back, uint32_t base, uint32_t at, uint32_t to,
+                          uint32_t size) const {
+  Leg leg;
+  if (at == to) return leg;
+  const uint32_t way = to > at ? to - at : to + size - at;  // ahead, with the way around
   const bool wraps = shape_.topology != Topology::kMesh;
-  uint32_t x = from % w, y = from / w;
-  const uint32_t tx = to % w, ty = to / w;
-  const auto forward = [&](uint32_t at, uint32_t target, uint32_t size) {
-    return wraps ? 2 * ((target + size - at) % size) <= size : target > at;
-  };
-  if (x != tx) {
-    const bool east = forward(x, tx, w);
-    while (x != tx) {
-      links.push_back((y * w + x) * kDirections + (east ? kEast : kWest));
-      x = east ? (x + 1 == w ? 0 : x + 1) : (x == 0 ? w - 1 : x - 1);
-    }
-  }
-  if (y != ty) {
-    const bool south = forward(y, ty, h);
-    while (y != ty) {
-      links.push_back((y * w + x) * kDirections + (south ? kSouth : kNorth));
-      y = south ? (y + 1 == h ? 0 : y + 1) : (y == 0 ? h - 1 : y - 1);
+  const bool is_ahead = wraps ? 2 * way <= size : to > at;
+  leg.length = is_ahead ? way : size - way;
+  leg.step = is_ahead ? 1 : -1;
+  leg.until_end = is_ahead ? size - at : at + 1;
+  const uint32_t first = (is_ahead ? ahead : back) * tiles_ + base;
+  leg.first = first + at;
+  leg.other_end = is_ahead ? first : first + size - 1;
+  return leg;
+}
+Network::Leg Network::leg_of_x(uint32_t from, uint32_t to) const {
+  return leg(kEast, kWest, y_of_[from] * width_, x_of_[from], x_of_[to], width_);
+}
+// At the end of the leg along X.
+Network::Leg Network::leg_of_y(uint32_t from, uint32_t to) const {
+  return leg(kSouth, kNorth, x_of_[to] * height_, y_of_[from], y_of_[to], height_);
+}
+
+// X first, then Y.
+void Network::route_on_grid(uint32_t from, uint32_t to, std::vector<uint32_t>& links) const {
+  for (const Leg& leg : {leg_of_x(from, to), leg_of_y(from, to)}) {
+    auto place = static_cast<int32_t>(leg.first);
+    for (uint32_t i = 0; i < leg.length; ++i, place += leg.step) {
+      if (i == leg.until_end) place = static_cast<int32_t>(leg.other_end);
+      links.push_back(link_at(static_cast<uint32_t>(place)));
     }
   }
   links.push_back(to * kDirections + kEject);
+}
+
+// The head goes on as soon as a link is free; the others follow it flit by flit.
+Delivery Network::send_on_grid(uint32_t from, uint32_t to, uint32_t flits, Ticks at, Ticks now) {
+  const Ticks length = flits * kCycle;
+  Delivery d{at, 0};
+  uint32_t hops = 0;
+  const auto take = [&](Calendar& link) {
+    const Ticks asked = d.arrival + router_;
+    const Ticks begin = link.take(asked, length, now);
+    d.queued += begin - asked;
+    d.arrival = begin + link_;
+  };
+  for (const Leg& leg : {leg_of_x(from, to), leg_of_y(from, to)}) {
+    hops += leg.length;
+    Calendar* link = links_.data() + leg.first;
+    const uint32_t straight = std::min(leg.length, leg.until_end);
+    for (uint32_t i = 0; i < straight; ++i, link += leg.step) take(*link);
+    link = links_.data() + leg.other_end;
+    for (uint32_t i = straight; i < leg.length; ++i, link += leg.step) take(*link);
+  }
+  take(links_[kEject * tiles_ + to]);
+  d.arrival += length - kCycle - link_;  // the way into the tile is no link
+  flit_hops_ += uint64_t{flits} * hops;
+  queued_ += d.queued;
+  queues_ += hops + 1;
+  return d;
 }
 
 size_t Network::common_level(uint32_t from, uint32_t to) const {
@@ -144,36 +202,36 @@ Delivery Network::send(uint32_t from, uint32_t to, uint32_t payload_bytes, Ticks
   if (from == to) return {at, 0};
   const uint32_t flits = flits_of(payload_bytes);
   ++messages_;
-  matrix_[size_t{from} * tiles_ + to] += payload_bytes + shape_.header_bytes;
+  count_bytes(from, to, payload_bytes);
   if (ignores_load_) {
     const uint32_t count = hops(from, to);
     flit_hops_ += uint64_t{flits} * count;
     return {at + zero_load(from, to, payload_bytes) + mean_queue_ * (count + 1), 0};
   }
-  route(from, to, scratch_);
+  if (is_grid()) return send_on_grid(from, to, flits, at, now);
   Delivery d{at, 0};
-  // The head goes on as soon as a link is free; the others follow it flit by flit.
-  const bool is_single =
-      shape_.topology == Topology::kCrossbar || shape_.topology == Topology::kBus;
-  const bool is_levels = shape_.topology == Topology::kHierarchical;
-  const Ticks flit_time = flits * kCycle;
-  // Tiles of an innermost cluster have no link between them.
-  const Ticks share = is_levels && !scratch_.empty()
-                          ? ticks(shape_.levels[common_level(from, to)].cycles) / scratch_.size()
-                          : 0;
-  for (size_t i = 0; i < scratch_.size(); ++i) {
-    const bool is_eject = !is_single && !is_levels && i + 1 == scratch_.size();
-    if (!is_levels) d.arrival += router_;
-    const Ticks begin = links_[scratch_[i]].take(
-        d.arrival, is_levels ? link_time(scratch_[i], flits) : flit_time, now);
-    d.queued += begin - d.arrival;
-    d.arrival = begin + (is_levels ? share : is_eject ? 0 : link_);
-    if (!is_eject) flit_hops_ += flits;
+  if (shape_.topology != Topology::kHierarchical) {
+    const Ticks begin =
+        links_[shape_.topology == Topology::kBus ? 0 : to].take(at + router_, flits * kCycle, now);
+    d.queued = begin - at - router_;
+    d.arrival = begin + link_;
+    flit_hops_ += flits;
+    queues_ += 2;
+  } else {
+    route(from, to, scratch_);
+    // Tiles of an innermost cluster have no link between them.
+    const Ticks cycles = level_cycles_[common_level(from, to)], hops = scratch_.size();
+    const Ticks share = hops != 0 ? cycles / hops : 0;
+    for (const uint32_t link : scratch_) {
+      const Ticks begin = links_[link].take(d.arrival, link_time(link, flits), now);
+      d.queued += begin - d.arrival;
+      d.arrival = begin + share;
+    }
+    flit_hops_ += flits * hops;
+    queues_ += hops + 1;
+    d.arrival += cycles - share * hops;
   }
   queued_ += d.queued;
-  queues_ += hops(from, to) + 1;
-  if (is_levels)
-    d.arrival += ticks(shape_.levels[common_level(from, to)].cycles) - share * scratch_.size();
   d.arrival += (flits - 1) * kCycle;
   return d;
 }
@@ -190,16 +248,14 @@ const Network::Tree& Network::tree_of(uint32_t from) {
     for (const uint32_t link : scratch_) {
       if (branch_of[link] == Tree::kRoot) {
         branch_of[link] = static_cast<uint32_t>(tree.branches.size());
-        tree.branches.push_back({link, parent});
+        const bool is_eject = is_grid() && link % kDirections == kEject;
+        tree.branches.push_back({link, place_of(link), parent, is_eject});
+        tree.hops += !is_eject;
       }
       parent = branch_of[link];
     }
     tree.last[to] = parent;
   }
-  const bool is_grid = shape_.topology == Topology::kMesh || shape_.topology == Topology::kTorus ||
-                       shape_.topology == Topology::kRing;
-  for (const Tree::Branch& branch : tree.branches)
-    tree.hops += !is_grid || branch.link % kDirections != kEject;
   return tree;
 }
 
@@ -207,18 +263,16 @@ void Network::broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks n
                         std::vector<Ticks>& arrivals) {
   const Tree& tree = tree_of(from);
   const uint32_t flits = flits_of(payload_bytes);
-  const bool is_single =
-      shape_.topology == Topology::kCrossbar || shape_.topology == Topology::kBus;
   const bool is_levels = shape_.topology == Topology::kHierarchical;
   ++messages_;
+  broadcast_bytes_[from] += payload_bytes + shape_.header_bytes;
+  flit_hops_ += uint64_t{flits} * tree.hops;
   if (ignores_load_) {
-    flit_hops_ += uint64_t{flits} * tree.hops;
     arrivals.resize(tiles_);
     for (uint32_t to = 0; to < tiles_; ++to) {
       arrivals[to] = at + zero_load(from, to, payload_bytes);
       if (to == from) continue;
       arrivals[to] += mean_queue_ * (hops(from, to) + 1);
-      matrix_[size_t{from} * tiles_ + to] += payload_bytes + shape_.header_bytes;
     }
     return;
   }
@@ -227,16 +281,13 @@ void Network::broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks n
     const Tree::Branch& branch = tree.branches[i];
     Ticks head = branch.parent == Tree::kRoot ? at : heads_[branch.parent];
     if (!is_levels) head += router_;
-    head = links_[branch.link].take(
+    head = links_[branch.place].take(
         head, is_levels ? link_time(branch.link, flits) : flits * kCycle, now);
-    const bool is_eject = !is_single && !is_levels && branch.link % kDirections == kEject;
-    if (!is_eject) flit_hops_ += flits;
-    heads_[i] = head + (is_levels || is_eject ? 0 : link_);
+    heads_[i] = head + (is_levels || branch.is_eject ? 0 : link_);
   }
   arrivals.assign(tiles_, at);
   for (uint32_t to = 0; to < tiles_; ++to) {
     if (to == from) continue;
-    matrix_[size_t{from} * tiles_ + to] += payload_bytes + shape_.header_bytes;
     arrivals[to] =
         (tree.last[to] == Tree::kRoot ? at : heads_[tree.last[to]]) + (flits - 1) * kCycle;
     if (is_levels) arrivals[to] += ticks(shape_.levels[common_level(from, to)].cycles);

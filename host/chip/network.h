@@ -1,5 +1,7 @@
 // The network between tiles: which links a message takes, when, and how full they are.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -44,31 +46,65 @@ class Network {
   uint32_t link_count() const { return static_cast<uint32_t>(links_.size()); }
   std::string link_name(uint32_t link) const;
   // Ticks for which a link was taken, since the beginning.
-  Ticks used(uint32_t link) const { return links_[link].used(); }
+  Ticks used(uint32_t link) const { return links_[place_of(link)].used(); }
   uint64_t messages() const { return messages_; }
   uint64_t flit_hops() const { return flit_hops_; }
-  uint64_t bytes_between(uint32_t from, uint32_t to) const { return matrix_[from * tiles_ + to]; }
+  uint64_t bytes_between(uint32_t from, uint32_t to) const {
+    return matrix_[pair_of(from, to)][from > to] + (from == to ? 0 : broadcast_bytes_[from]);
+  }
   uint32_t tiles() const { return tiles_; }
   const NetworkShape& shape() const { return shape_; }
 
  private:
+  // Links of a row or column that a message takes one after the other, at most in two parts: around
+  // a torus it comes to the end and goes on at the other one.
+  struct Leg {
+    uint32_t first = 0;   // place of the first one in links_
+    uint32_t length = 0;  // links
+    uint32_t until_end = 0;
+    uint32_t other_end = 0;
+    int32_t step = 1;
+  };
+  Leg leg(uint32_t ahead, uint32_t back, uint32_t base, uint32_t at, uint32_t to,
+          uint32_t size) const;
+  Leg leg_of_x(uint32_t from, uint32_t to) const;
+  Leg leg_of_y(uint32_t from, uint32_t to) const;
+  bool is_grid() const { return width_ != 0; }
+  // Of a grid, links of a row or a column are neighbours in links_, as messages take them.
+  uint32_t place_of(uint32_t link) const;
+  uint32_t link_at(uint32_t place) const;
   void route_on_grid(uint32_t from, uint32_t to, std::vector<uint32_t>& links) const;
+  Delivery send_on_grid(uint32_t from, uint32_t to, uint32_t flits, Ticks at, Ticks now);
   Ticks link_time(uint32_t link, uint32_t flits) const;
   // Links that count as hops.
   uint32_t hops(uint32_t from, uint32_t to) const;
   size_t common_level(uint32_t from, uint32_t to) const;
+  // What two tiles send each other is side by side.
+  static size_t pair_of(uint32_t a, uint32_t b) {
+    const size_t low = std::min(a, b), high = std::max(a, b);
+    return high * (high + 1) / 2 + low;
+  }
+  void count_bytes(uint32_t from, uint32_t to, uint32_t payload_bytes) {
+    matrix_[pair_of(from, to)][from > to] += payload_bytes + shape_.header_bytes;
+  }
 
   NetworkShape shape_;
   uint32_t tiles_;
   Ticks router_, link_;
+  uint32_t width_ = 0, height_ = 0;    // of a grid; a ring is a row
+  std::vector<uint32_t> x_of_, y_of_;  // of its tiles
   std::vector<Calendar> links_;
   std::vector<uint32_t> level_base_;  // hierarchical: number of the first link of each level
-  std::vector<uint64_t> matrix_;      // bytes, [from][to]
+  std::vector<Ticks> level_cycles_;   // one way between two tiles
+  std::vector<std::array<uint64_t, 2>> matrix_;  // bytes, up and down
+  std::vector<uint64_t> broadcast_bytes_;        // of each tile to each other
   std::vector<uint32_t> scratch_;
   struct Tree {
     static constexpr uint32_t kRoot = ~uint32_t{0};
     struct Branch {
-      uint32_t link, parent;  // index of a branch before it
+      uint32_t link, place;
+      uint32_t parent;  // index of a branch before it
+      bool is_eject;
     };
     std::vector<Branch> branches;
     std::vector<uint32_t> last;  // per tile: the branch that comes to it

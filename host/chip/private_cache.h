@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "host/chip/divider.h"
 #include "host/chip/shape.h"
 
 namespace gpusim::host::chip {
@@ -19,7 +20,8 @@ class StateCache {
   StateCache(const CacheShape& shape, uint32_t line_bytes, uint32_t slices = 1, uint32_t chunk = 1)
       : mask_(shape.sets(line_bytes) - 1),
         ways_(shape.ways),
-        slices_(slices),
+        is_slice_(slices != 1),
+        all_chunks_(uint64_t{slices} * chunk),
         chunk_(chunk),
         entries_(shape.sets(line_bytes) * shape.ways, 0) {}
 
@@ -77,13 +79,15 @@ class StateCache {
 
  private:
   uint64_t* set_of(uint64_t line) {
-    const uint64_t index =
-        slices_ == 1 ? line : line / (uint64_t{slices_} * chunk_) * chunk_ + line % chunk_;
+    const uint64_t index = is_slice_ ? all_chunks_.quotient(line) * chunk_ + line % chunk_ : line;
     return entries_.data() + (index & mask_) * ways_;
   }
 
   uint64_t mask_ = 0;
-  uint32_t ways_ = 0, slices_ = 1, chunk_ = 1;
+  uint32_t ways_ = 0;
+  bool is_slice_ = false;
+  Divider all_chunks_;
+  uint32_t chunk_ = 1;
   std::vector<uint64_t> entries_;  // [set][way], by last use: line << 2 | state
 };
 

@@ -90,10 +90,13 @@ Ticks ProgramModel::cost_of_unit(uint32_t unit) const {
 }
 
 void ProgramModel::grow(std::span<const BlockSites> sites) {
+  const auto& classes = module_.code.insn_class;
+  is_off_chip_.resize(classes.size());
   for (size_t b = blocks_.size(); b < sites.size(); ++b) {
     const Block& block = module_.blocks[b];
     BlockModel m{.pc = block.pc,
                  .end_pc = insn_pc(module_, block, block.insn_count),
+                 .unit = static_cast<uint32_t>(module_.code.unit_of(block.pc)),
                  .insn_count = block.insn_count,
                  .sites = {}};
     if (const auto start = starts_.find(block.pc); start != starts_.end()) {
@@ -109,9 +112,11 @@ void ProgramModel::grow(std::span<const BlockSites> sites) {
           until[i] +
           cost_of_unit(static_cast<uint32_t>(module_.code.unit_of(insn_pc(module_, block, i))));
     m.cost = until.back();
-    for (const AccessSite& s : sites[b].accesses)
+    for (const AccessSite& s : sites[b].accesses) {
       m.sites.push_back({s.kind, s.is_vector, s.bytes, s.unit,
                          until[std::min<size_t>(s.insn + 1, block.insn_count)]});
+      is_off_chip_[s.unit] = static_cast<InsnClass>(classes[s.unit]) == InsnClass::kOffChipMemory;
+    }
     blocks_.push_back(std::move(m));
   }
 }

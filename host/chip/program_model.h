@@ -27,6 +27,7 @@ struct SiteModel {
 
 struct BlockModel {
   uint64_t pc = 0, end_pc = 0;
+  uint32_t unit = 0;  // of the code map, at `pc`
   uint32_t insn_count = 0;
   Ticks cost = 0;
   Role role = Role::kNone;  // of the function that starts here
@@ -61,7 +62,10 @@ class ProgramModel {
   bool has_region() const { return has_region_; }
   bool region_is_function() const { return region_is_function_; }
   const std::optional<InstructionRange>& range() const { return range_; }
+  // Not while the model works beside a slice: the module may grow.
   const Module& module() const { return module_; }
+  // Whether the instruction there may access memory outside the chip.
+  bool is_off_chip(uint32_t unit) const { return is_off_chip_[unit] != 0; }
   Ticks cost_of_unit(uint32_t unit) const;
 
  private:
@@ -76,7 +80,8 @@ class ProgramModel {
   std::unordered_map<uint64_t, Start> starts_;  // of all functions
   std::vector<SyncFunction> functions_;
   std::vector<SyncFunction> barriers_;
-  std::deque<BlockModel> blocks_;  // which never move: cores point to them
+  std::vector<uint8_t> is_off_chip_;  // per word of the code map
+  std::deque<BlockModel> blocks_;     // which never move: cores point to them
 };
 
 }  // namespace gpusim::host::chip

@@ -608,6 +608,44 @@ TEST_CASE("a mesh saturates where its fullest link does") {
   }
 }
 
+namespace {
+
+// Mean cycles from a core to a random word of a scratchpad and back, if each core sends so many
+// requests per cycle.
+double cycles_to_scratchpad(const ChipShape& shape, double rate) {
+  MemorySystem memory(shape, [](uint32_t, uint64_t, bool) {});
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> dice(0, 1);
+  constexpr uint32_t kCycles = 1500, kWarm = 500, kWords = 1 << 18;
+  double sum = 0;
+  uint64_t count = 0;
+  for (uint32_t cycle = 0; cycle < kCycles; ++cycle)
+    for (uint32_t core = 0; core < shape.cores.count; ++core) {
+      if (dice(random) >= rate) continue;
+      const Ticks at = ticks(cycle);
+      memory.advance(at);
+      const Answer a = memory.ask(core, Ask::kFarRead, random() % kWords, 4, at);
+      if (cycle < kWarm) continue;
+      sum += cycles_of(a.done - at);
+      ++count;
+    }
+  return sum / static_cast<double>(count);
+}
+
+}  // namespace
+
+// Cavalcante et al., DATE 2021, abstract: at most 5 cycles; on average fewer than 6 cycles at 0.33
+// requests per core and cycle.
+TEST_CASE("mempool-256 answers as fast under load as MemPool does") {
+  const ChipShape& shape = chip_named("mempool-256");
+  CHECK(cycles_to_scratchpad(shape, 0.001) <= 5);
+  const double loaded = cycles_to_scratchpad(shape, 0.33);
+  CHECK(loaded < 6);
+  CHECK(loaded > cycles_to_scratchpad(shape, 0.05));
+  // It gives way only near what its banks and ports can do.
+  CHECK(cycles_to_scratchpad(shape, 0.95) > 20);
+}
+
 // --- Descriptions
 
 TEST_CASE("every figure of a shipped chip has a source or is marked as assumed") {
