@@ -396,7 +396,7 @@ void KernelMachine::multiply_of_group(Grid& grid, const Event& event) {
   const auto bytes = [&](uint32_t lane) {
     return std::span(reinterpret_cast<uint8_t*>(lanes[lane].data()), sizeof(GroupWords));
   };
-  const auto handed = 8 * static_cast<size_t>(words_of_sum(op) + words_of_a(op) + 2);
+  const auto handed = 8 * static_cast<size_t>(words_handed_over(op));
   for (uint32_t lane = 0; lane < kGroupThreads; ++lane)
     read(first + lane, room, bytes(lane).first(handed));
   const std::span<uint8_t> shared = backend_->cta_memory(event.core >> shift_).first(shared_bytes_);
