@@ -57,6 +57,37 @@ MachineCheck::MachineCheck(const KernelCode& code, const std::string& origin,
     ctas_[p].races = std::make_unique<SharedRaces>(threads_, shape.shared_bytes);
     races_to(p);
   }
+  for (uint32_t c = 0; shape.cluster_ctas > 1 && c < shape.places / shape.cluster_ctas; ++c) {
+    clusters_.push_back(
+        std::make_unique<ClusterRaces>(shape.cluster_ctas, threads_, shape.shared_bytes));
+    cluster_races_to(c);
+  }
+}
+
+void MachineCheck::cluster_races_to(uint32_t cluster) {
+  clusters_[cluster]->on_race = [this, cluster](const ClusterRaces::Access& first,
+                                                const ClusterRaces::Access& second, uint32_t owner,
+                                                uint64_t offset, uint32_t bytes) {
+    if (!checks_.races || !knows_order_) return;
+    const uint64_t a = line_number(*first.site->insn), b = line_number(*second.site->insn);
+    findings_->add({FindingKind::kRace, std::min(a, b), std::max(a, b)}, [&] {
+      const auto block = [&](uint32_t rank) {
+        return text(coordinates(ctas_[cluster * shape_.cluster_ctas + rank].number, grid_));
+      };
+      const auto does = [&](const ClusterRaces::Access& x) {
+        return fmt::format("    thread {} of block {} {}, {}",
+                           text(coordinates(x.thread, shape_.block)), block(x.rank), x.site->verb(),
+                           where(*x.site));
+      };
+      return make(FindingKind::kRace, cluster * shape_.cluster_ctas + first.rank, first.thread,
+                  *first.site, kCtaBase + offset,
+                  fmt::format("race on shared memory: kernel '{}', memory of block {}: {}, {} "
+                              "bytes, that nothing orders:\n{}, and\n{}\n    the cluster's "
+                              "barrier orders its blocks",
+                              readable(code_.name), block(owner), shared_name(offset), bytes,
+                              does(first), does(second)));
+    });
+  };
 }
 
 void MachineCheck::races_to(uint32_t p) {
@@ -99,6 +130,9 @@ void MachineCheck::start_cta(uint32_t place, uint64_t cta) {
   c.has_ended = false;
   std::fill(c.written.begin(), c.written.end(), uint8_t{0});
   c.races->reset();
+  // The CTAs of a cluster begin together.
+  if (ClusterRaces* const cluster = cluster_races(place); cluster && rank_of(place) == 0)
+    cluster->reset();
 }
 
 // --- the words of one thread
@@ -121,7 +155,7 @@ bool MachineCheck::run(uint32_t place, uint32_t thread, Stop& stop) {
   uint64_t word = 0;
   while (const CheckSite* const site = next(core, word)) {
     if (site->is_stamp()) {
-      stop = {word, thread, site, site->barrier, site->threads};
+      stop = {word, place, thread, site, site->barrier, site->threads};
       if (site->kind == SiteKind::kArrive && !site->is_of_warp) {
         uint64_t value = 0;
         if (site->barrier_in_word && next(core, value)) stop.barrier = static_cast<uint32_t>(value);
@@ -185,17 +219,18 @@ void MachineCheck::after_slice(Backend& backend) {
   for (uint32_t core = 0; core < words_.size(); ++core) words_[core] = backend.journal(core);
   std::vector<Cursor> before;
   if (checks_.uninitialised && memory_.has_shadows()) before = cursors_;
-  for (uint32_t p = 0; p < shape_.places; ++p) {
+  for (uint32_t p = 0; p < shape_.places; p += shape_.cluster_ctas) {
     // Threads' words between two stamps are taken in the order of the first.
     std::priority_queue<Stop, std::vector<Stop>, std::greater<>> stops;
     Stop stop{};
-    for (uint32_t t = 0; t < threads_; ++t)
-      if (run(p, t, stop)) stops.push(stop);
+    for (uint32_t rank = 0; rank < shape_.cluster_ctas && p + rank < shape_.places; ++rank)
+      for (uint32_t t = 0; t < threads_; ++t)
+        if (run(p + rank, t, stop)) stops.push(stop);
     while (!stops.empty()) {
       const Stop first = stops.top();
       stops.pop();
-      apply(p, first);
-      if (run(p, first.thread, stop)) stops.push(stop);
+      apply(first);
+      if (run(first.place, first.thread, stop)) stops.push(stop);
     }
   }
   for (const SharedSuspect& s : shared_suspects_)
@@ -205,8 +240,17 @@ void MachineCheck::after_slice(Backend& backend) {
   backend.clear_journals();
 }
 
-void MachineCheck::apply(uint32_t place, const Stop& stop) {
-  SharedRaces& races = *ctas_[place].races;
+void MachineCheck::apply(const Stop& stop) {
+  SharedRaces& races = *ctas_[stop.place].races;
+  if (ClusterRaces* const cluster = cluster_races(stop.place)) {
+    const uint32_t rank = rank_of(stop.place);
+    const bool is_of_cluster = !stop.site->is_of_warp && stop.site->is_of_cluster();
+    if (stop.site->kind == SiteKind::kFence) cluster->fence(rank);
+    if (is_of_cluster && stop.site->kind == SiteKind::kArrive && !stop.site->waits)
+      cluster->arrive(rank, stop.thread);
+    if (is_of_cluster && stop.site->kind == SiteKind::kPass && stop.site->waits)
+      cluster->pass(rank, stop.thread);
+  }
   switch (stop.site->kind) {
     case SiteKind::kFence:
       return races.fence(stop.thread);
@@ -237,10 +281,12 @@ void MachineCheck::access(uint32_t place, uint32_t thread, const CheckSite& site
          fmt::format("misaligned: an address of {} bytes has to be a multiple of {}", site.bytes,
                      site.bytes));
   ctas_[place].races->synchronises(thread, site, address);
+  if (ClusterRaces* const cluster = cluster_races(place))
+    cluster->synchronises({rank_of(place), thread, &site}, address);
   if (address - kCtaBase < kMostCtaBytes)
     return shared_access(place, thread, site, address, stored);
   if (address - kClusterBase < kSharedEnd - kClusterBase)
-    return cluster_access(place, thread, site, address);
+    return cluster_access(place, thread, site, address, stored);
   if (address < kLocalWindowBase) return global_access(place, thread, site, address);
   if (checks_.memory && address - kLocalWindowBase + site.bytes > shape_.local_bytes)
     find(FindingKind::kOutOfBounds, place, thread, site, address,
@@ -263,6 +309,8 @@ void MachineCheck::shared_access(uint32_t place, uint32_t thread, const CheckSit
     find(FindingKind::kOutOfBounds, place, thread, site, address,
          fmt::format("{} bytes before the block's shared memory", kReservedSharedBytes - offset));
   cta.races->access({thread, &site}, offset, stored);
+  if (ClusterRaces* const cluster = cluster_races(place))
+    cluster->access({rank_of(place), thread, &site}, rank_of(place), offset, stored);
   if (site.kind != SiteKind::kStore && checks_.uninitialised && knows_order_ &&
       offset >= kReservedSharedBytes && is_unwritten(place, offset, site.bytes)) {
     const SharedSuspect suspect{place, thread, &site, offset};
@@ -287,9 +335,9 @@ void MachineCheck::find_unwritten(const SharedSuspect& s) {
                    shape_.cluster_ctas == 1 ? "block" : "cluster", shared_name(s.offset)));
 }
 
-// To the memory of another CTA. Whether others access it at the same time is not looked at.
+// To the memory of another CTA.
 void MachineCheck::cluster_access(uint32_t place, uint32_t thread, const CheckSite& site,
-                                  uint64_t address) {
+                                  uint64_t address, std::span<const uint8_t> stored) {
   const uint64_t rank = (address - kClusterBase) >> kClusterShift;
   const uint64_t offset = (address - kClusterBase) & (kClusterCtaBytes - 1);
   const auto out_of_bounds = [&](const std::string& what) {
@@ -312,6 +360,8 @@ void MachineCheck::cluster_access(uint32_t place, uint32_t thread, const CheckSi
          fmt::format("shared memory of the cluster's block {}, all threads of which have ended: "
                      "the cluster's barrier keeps a block until others no longer need it",
                      rank));
+  cluster_races(place)->access({rank_of(place), thread, &site}, static_cast<uint32_t>(rank), offset,
+                               stored);
   if (site.writes())
     std::fill_n(cta.written.begin() + static_cast<ptrdiff_t>(offset), site.bytes, uint8_t{1});
 }

@@ -10,6 +10,7 @@
 
 #include "device_sim/core/backend.h"
 #include "host/ptx/check_sites.h"
+#include "host/ptx/cluster_races.h"
 #include "host/ptx/engine.h"
 #include "host/ptx/memory.h"
 #include "host/ptx/shared_races.h"
@@ -75,7 +76,7 @@ class MachineCheck {
   // Of a thread at a stamp: the words of its barrier.
   struct Stop {
     uint64_t stamp;
-    uint32_t thread;
+    uint32_t place, thread;
     const CheckSite* site;
     uint32_t barrier, threads;
     bool operator>(const Stop& o) const { return stamp > o.stamp; }
@@ -102,10 +103,17 @@ class MachineCheck {
               std::span<const uint8_t> stored);
   void shared_access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address,
                      std::span<const uint8_t> stored);
-  void cluster_access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address);
+  void cluster_access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address,
+                      std::span<const uint8_t> stored);
   void global_access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address);
-  void apply(uint32_t place, const Stop& stop);
+  void apply(const Stop& stop);
   void races_to(uint32_t place);
+  void cluster_races_to(uint32_t cluster);
+  // Nothing: there are no clusters.
+  ClusterRaces* cluster_races(uint32_t place) {
+    return shape_.cluster_ctas == 1 ? nullptr : clusters_[place / shape_.cluster_ctas].get();
+  }
+  uint32_t rank_of(uint32_t place) const { return place % shape_.cluster_ctas; }
   void barrier_opened(uint32_t place, std::span<const SharedRaces::Arrival> arrivals);
   void find(FindingKind kind, uint32_t place, uint32_t thread, const CheckSite& site,
             uint64_t address, const std::string& what);
@@ -128,6 +136,7 @@ class MachineCheck {
   std::vector<Cursor> cursors_;                   // per core; a slice may end within a block
   std::vector<std::span<const uint64_t>> words_;  // per core, of this slice
   std::vector<Cta> ctas_;                         // per place
+  std::vector<std::unique_ptr<ClusterRaces>> clusters_;
   Dim3 grid_;
   Findings* findings_ = nullptr;
   std::vector<Suspect> suspects_;  // of this slice

@@ -396,7 +396,7 @@ void KernelMachine::multiply_of_group(Grid& grid, const Event& event) {
   const auto bytes = [&](uint32_t lane) {
     return std::span(reinterpret_cast<uint8_t*>(lanes[lane].data()), sizeof(GroupWords));
   };
-  const auto handed = 8 * static_cast<size_t>(words_of_sum(op) + words_of_a(op) + 2);
+  const auto handed = 8 * static_cast<size_t>(words_handed_over(op));
   for (uint32_t lane = 0; lane < kGroupThreads; ++lane)
     read(first + lane, room, bytes(lane).first(handed));
   const std::span<uint8_t> shared = backend_->cta_memory(event.core >> shift_).first(shared_bytes_);
@@ -512,16 +512,24 @@ void KernelMachine::copy_tensor(Grid& grid, const Event& event) {
                         read(event.core, map_address, bytes);
   const std::optional<TensorMap> map = is_there ? TensorMap::read(bytes.data()) : std::nullopt;
   if (!map || map->rank != op.rank)
-    return fault(map_address,
-                 map ? fmt::format("copies a box of {} dimensions, and the tensor map has {}",
-                                   op.rank, map->rank)
-                     : fmt::format("uses a tensor map at {:#x}, where none is: "
-                                   "cuTensorMapEncodeTiled makes them, and their addresses are "
-                                   "multiples of 64",
-                                   map_address));
+    return fault(
+        map_address,
+        map ? fmt::format("copies a box of {} dimensions, and the tensor map has {}", op.rank,
+                          map->rank)
+            : fmt::format("uses a tensor map at {:#x}, where none is: "
+                          "cuTensorMapEncodeTiled and ...Im2col make them, and their addresses are "
+                          "multiples of 64",
+                          map_address));
+  if ((map->is_of_images != 0) != op.is_of_images)
+    return fault(map_address, op.is_of_images
+                                  ? "copies pixels (.im2col), and the tensor map is of tiles: "
+                                    "cuTensorMapEncodeIm2col makes those of images"
+                                  : "copies a tile, and the tensor map is of images (.im2col)");
   BoxCopy copy{.map = *map, .op = op};
   for (uint32_t d = 0; d < op.rank; ++d)
     copy.first[d] = static_cast<int32_t>(word[kTensorCoordinates + d]);
+  for (uint32_t d = 0; op.copy == TensorCopy::kLoad && d < copy.offsets.size(); ++d)
+    copy.offsets[d] = static_cast<uint16_t>(word[kTensorOffsets + d]);
   copy.is_accessible = [&](uint64_t address, uint64_t size_bytes) {
     const uint8_t need = op.copy == TensorCopy::kLoad ? kRead : kWrite;
     const ProcessMemory::Found found = memory_.find(address);

@@ -133,31 +133,55 @@ uint64_t fused_sum(const std::vector<Number>& terms, int fraction_bits, bool is_
 }
 
 int64_t integer(uint64_t bits, MatrixType t) {
-  return t == MatrixType::kU8 ? static_cast<int64_t>(bits & 0xff)
-                              : static_cast<int64_t>(static_cast<int8_t>(bits));
+  switch (t) {
+    case MatrixType::kU8:
+      return static_cast<int64_t>(bits & 0xff);
+    case MatrixType::kU4:
+      return static_cast<int64_t>(bits & 0xf);
+    case MatrixType::kS4:
+      return static_cast<int64_t>((bits & 0xf) ^ 8) - 8;
+    default:
+      return static_cast<int8_t>(bits);
+  }
 }
 
-uint64_t element_of_floats_of_8_bits(const MatrixOp& m, const TensorCores& cores, Matrix& a,
-                                     Matrix& b, uint64_t c, int row, int column) {
+// The factors of an element of the result: row `row` of a, what stands beside it in b.
+struct Factors {
+  Matrix &a, &b;
+  int row, column;
+  Matrix* positions;
+
+  uint64_t of_a(int k) const { return a.at({row, k}); }
+  uint64_t of_b(int k) const {
+    return b.at({positions == nullptr ? k : static_cast<int>(positions->at({row, k})), column});
+  }
+};
+
+uint64_t element_of_floats_of_8_bits(const MatrixOp& m, const TensorCores& cores,
+                                     const Factors& factors, uint64_t c) {
   const auto factor_product = [&](int k) {
-    return product(decode(a.at({row, k}), m.a), decode(b.at({k, column}), m.b));
+    return product(decode(factors.of_a(k), m.a), decode(factors.of_b(k), m.b));
   };
+  const bool is_half = m.d == MatrixType::kF16;
   std::vector<Number> terms;
   if (!cores.widens_8_bits) {
     constexpr int kFractionBits = 13;
-    for (int k = 0; k < m.depth; ++k) terms.push_back(factor_product(k));
+    for (int k = 0; k < m.stored_depth(); ++k) terms.push_back(factor_product(k));
     terms.push_back(decode(c, m.c));
-    const uint64_t single = fused_sum(terms, kFractionBits, false);
+    const uint64_t single = fused_sum(terms, kFractionBits, is_half);
+    if (is_half) return single;
     return single == kNan32 ? single : single & ~uint64_t{(1 << (23 - kFractionBits)) - 1};
   }
   uint64_t sum = 0;
   for (int half = 0; half < 2; ++half) {
     terms.clear();
-    for (int k = 0; k < m.depth; ++k)
+    for (int k = 0; k < m.stored_depth(); ++k)
       if (k / 2 % 2 == half) terms.push_back(factor_product(k));
     terms.push_back(decode(sum, MatrixType::kF32));
     sum = fused_sum(terms, cores.fraction_bits, false);
   }
+  constexpr int kBeyondBoth = 40;  // bits, of which a single and a half need fewer
+  if (is_half) return fused_sum({decode(sum, MatrixType::kF32), decode(c, m.c)}, kBeyondBoth, true);
   const float all = std::bit_cast<float>(static_cast<uint32_t>(sum)) +
                     std::bit_cast<float>(static_cast<uint32_t>(c));
   return std::isnan(all) ? kNan32 : std::bit_cast<uint32_t>(all);
@@ -171,19 +195,26 @@ TensorCores tensor_cores_of(uint32_t compute_capability) {
 }
 
 uint64_t element_of_product(const MatrixOp& m, const TensorCores& cores, Matrix& a, Matrix& b,
-                            uint64_t c, int row, int column) {
-  if (is_float_of_8_bits(m.a)) return element_of_floats_of_8_bits(m, cores, a, b, c, row, column);
+                            uint64_t c, int row, int column, Matrix* positions) {
+  const Factors factors{a, b, row, column, positions};
+  if (is_float_of_8_bits(m.a)) return element_of_floats_of_8_bits(m, cores, factors, c);
+  const int depth = m.stored_depth();
   if (m.a == MatrixType::kF64) {
     double sum = std::bit_cast<double>(c);
-    for (int k = 0; k < m.depth; ++k)
-      sum = std::fma(std::bit_cast<double>(a.at({row, k})),
-                     std::bit_cast<double>(b.at({k, column})), sum);
+    for (int k = 0; k < depth; ++k)
+      sum = std::fma(std::bit_cast<double>(factors.of_a(k)), std::bit_cast<double>(factors.of_b(k)),
+                     sum);
     return std::bit_cast<uint64_t>(sum);
   }
   if (m.c == MatrixType::kS32) {
     int64_t sum = static_cast<int32_t>(c);
-    for (int k = 0; k < m.depth; ++k)
-      sum += integer(a.at({row, k}), m.a) * integer(b.at({k, column}), m.b);
+    for (int k = 0; k < depth; ++k) {
+      const uint64_t x = factors.of_a(k), y = factors.of_b(k);
+      if (m.a == MatrixType::kB1)
+        sum += static_cast<int64_t>(m.is_xor ? x ^ y : x & y);
+      else
+        sum += integer(x, m.a) * integer(y, m.b);
+    }
     if (m.saturates)
       sum = std::clamp<int64_t>(sum, std::numeric_limits<int32_t>::min(),
                                 std::numeric_limits<int32_t>::max());
@@ -193,11 +224,11 @@ uint64_t element_of_product(const MatrixOp& m, const TensorCores& cores, Matrix&
   Number sum = decode(c, m.c);
   uint64_t result = 0;
   std::vector<Number> terms;
-  for (int first = 0; first < m.depth; first += block) {
+  for (int first = 0; first < depth; first += block) {
     terms.clear();
-    const bool is_last = first + block >= m.depth;
-    for (int k = first; k < std::min<int>(first + block, m.depth); ++k)
-      terms.push_back(product(decode(a.at({row, k}), m.a), decode(b.at({k, column}), m.b)));
+    const bool is_last = first + block >= depth;
+    for (int k = first; k < std::min<int>(first + block, depth); ++k)
+      terms.push_back(product(decode(factors.of_a(k), m.a), decode(factors.of_b(k), m.b)));
     terms.push_back(sum);
     result = fused_sum(terms, cores.fraction_bits, is_last && m.d == MatrixType::kF16);
     sum = decode(result, MatrixType::kF32);
@@ -210,8 +241,61 @@ uint64_t part_of(uint64_t word, MatrixType t, int e) {
   return bits == 64 ? word : word >> e * bits & ((uint64_t{1} << bits) - 1);
 }
 
+void read_positions(const MatrixOp& m, const std::array<uint32_t, 32>& words, int first_row,
+                    Matrix& positions) {
+  for (int row = 0; row < 16; ++row) {
+    const auto index = [&](int n) {
+      const Metadata at = metadata_of(m, row, n);
+      return static_cast<int>(words[static_cast<size_t>(4 * (row % 8) + at.lane)] >> at.bit & 3);
+    };
+    for (int k = 0; k < m.stored_depth(); ++k)
+      positions.at({first_row + row, k}) = static_cast<uint64_t>(position_of(m, k, index));
+  }
+}
+
+namespace {
+
+void multiply_in_quads(const MatrixOp& m, const TensorCores& cores,
+                       std::array<MatrixWords, 32>& lanes) {
+  const int of_a = registers_of_a(m), of_b = registers_of_b(m), of_c = registers_of_sum(m, m.c);
+  const auto element = [](const uint64_t* word, MatrixType t, int e) {
+    return part_of(word[e / per_register(t)], t, e % per_register(t));
+  };
+  std::array<MatrixWords, 32> results{};
+  for (int product = 0; product < 4; ++product) {
+    Matrix a(m.rows, m.depth), b(m.depth, m.columns), c(m.rows, m.columns);
+    const auto of_product = [&](auto use) {
+      for (uint32_t n = 0; n < 32; ++n)
+        if (const Quads lane(n); lane.product == product) use(n, lane);
+    };
+    of_product([&](uint32_t n, const Quads& lane) {
+      const uint64_t* const word = lanes[n].data();
+      for (int e = 0; e < of_a * per_register(m.a); ++e)
+        a.at(lane.of_a(m, e)) = element(word, m.a, e);
+      for (int e = 0; e < of_b * per_register(m.b); ++e)
+        b.at(lane.of_b(m, e)) = element(word + of_a, m.b, e);
+      for (int e = 0; e < of_c * per_register(m.c); ++e)
+        c.at(lane.of_sum(m.c, e)) = element(word + of_a + of_b, m.c, e);
+    });
+    of_product([&](uint32_t n, const Quads& lane) {
+      for (int e = 0; e < registers_of_sum(m, m.d) * per_register(m.d); ++e) {
+        const Element at = lane.of_sum(m.d, e);
+        results[n][static_cast<size_t>(e / per_register(m.d))] |=
+            element_of_product(m, cores, a, b, c.at(at), at.row, at.column)
+            << e % per_register(m.d) * bits_of(m.d);
+      }
+    });
+  }
+  lanes = results;
+}
+
+}  // namespace
+
 void multiply(const MatrixOp& m, const TensorCores& cores, std::array<MatrixWords, 32>& lanes) {
-  Matrix a(m.rows, m.depth), b(m.depth, m.columns), c(m.rows, m.columns);
+  if (m.is_by_quads) return multiply_in_quads(m, cores, lanes);
+  Matrix a(m.rows, m.stored_depth()), b(m.depth, m.columns), c(m.rows, m.columns);
+  Matrix positions(m.is_sparse ? m.rows : 0, m.stored_depth());
+  std::array<uint32_t, 32> metadata{};
   const int of_a = registers_of_a(m), of_b = registers_of_b(m), of_c = registers_of_sum(m, m.c);
   for (uint32_t n = 0; n < 32; ++n) {
     const Lane lane(n);
@@ -225,13 +309,16 @@ void multiply(const MatrixOp& m, const TensorCores& cores, std::array<MatrixWord
     for (int r = 0; r < of_c; ++r, ++word)
       for (int e = 0; e < per_register(m.c); ++e)
         c.at(element_of_sum(m, m.c, lane, r, e)) = part_of(*word, m.c, e);
+    if (m.is_sparse) metadata[n] = static_cast<uint32_t>(*word);
   }
+  if (m.is_sparse) read_positions(m, metadata, 0, positions);
   for (uint32_t n = 0; n < 32; ++n)
     for (int r = 0; r < registers_of_sum(m, m.d); ++r) {
       uint64_t word = 0;
       for (int e = 0; e < per_register(m.d); ++e) {
         const Element at = element_of_sum(m, m.d, Lane(n), r, e);
-        word |= element_of_product(m, cores, a, b, c.at(at), at.row, at.column)
+        word |= element_of_product(m, cores, a, b, c.at(at), at.row, at.column,
+                                   m.is_sparse ? &positions : nullptr)
                 << e * bits_of(m.d) % 64;
       }
       lanes[n][static_cast<size_t>(r)] = word;

@@ -14,6 +14,8 @@
 //   - Products of e4m3 and e5m2 for a warp are two of f16: of elements 4n and 4n + 1, then, with
 //     their sum, of the others; what comes out is added to c as singles are. Those for a warpgroup
 //     are one block of 32, with 13 bits behind the point, of the result, too.
+//   - Not compared with a chip: sums of e4m3 and e5m2 that are f16, rounded once at the end; of a
+//     sparse a, what is there counts as the products of a dense one would.
 //   - Subnormals count. NaNs are 0x7fffffff and 0x7fff.
 // f64: one fused multiplication and addition after the other. Integers are exact.
 #pragma once
@@ -49,15 +51,19 @@ class Matrix {
   std::vector<uint64_t> bits_;
 };
 
-/// Of a * b + c, where `c` is what it adds to.
+/// Of a * b + c, where `c` is what it adds to. `positions`: of a sparse a, where its elements are.
 uint64_t element_of_product(const MatrixOp& op, const TensorCores& cores, Matrix& a, Matrix& b,
-                            uint64_t c, int row, int column);
+                            uint64_t c, int row, int column, Matrix* positions = nullptr);
+/// Fills in the positions of 16 rows, `first_row` and on. `words`: of the lanes of a warp.
+void read_positions(const MatrixOp& op, const std::array<uint32_t, 32>& words, int first_row,
+                    Matrix& positions);
 /// Element `e` of a register.
 uint64_t part_of(uint64_t word, MatrixType t, int e);
 
 using MatrixWords = std::array<uint64_t, kMatrixBytes / 8>;
 
-/// Per lane, registers of a, b and c, one after the other, become those of d.
+/// Per lane, registers of a, b and c, of a sparse a also its metadata, one after the other, become
+/// those of d.
 void multiply(const MatrixOp& op, const TensorCores& cores, std::array<MatrixWords, 32>& lanes);
 
 }  // namespace gpusim::ptx

@@ -101,7 +101,35 @@ void reduce_at(uint64_t address, uint64_t value, TensorReduce op, TensorType t) 
 
 }  // namespace
 
+// Pixels begin at `first`; behind the upper corner of a dimension its lower one follows, in the
+// next dimension's next, and behind the last dimension the next image.
+std::optional<uint64_t> BoxCopy::run_pixels() {
+  const uint64_t row_bytes = uint64_t{map.channels} * bytes_of(map.type);
+  const uint32_t images = map.rank - 1u;
+  std::array<int64_t, TensorMap::kMostRank> base{};
+  for (uint32_t d = 1; d < map.rank; ++d) base[d] = first[d];
+  for (uint64_t pixel = 0; pixel < map.pixels; ++pixel) {
+    uint64_t address = map.address;
+    bool is_inside = true;
+    for (uint32_t d = 1; d < map.rank; ++d) {
+      const int64_t coordinate = base[d] + (d < images ? int64_t{offsets[d - 1]} : 0);
+      is_inside &= coordinate >= 0 && coordinate <= int64_t{map.last[d]};
+      address += static_cast<uint64_t>(coordinate) * map.stride_bytes[d - 1];
+    }
+    if (const auto wrong = run_row(pixel * row_bytes, address, is_inside)) return wrong;
+    uint32_t d = 1;
+    for (; d < images; ++d) {
+      base[d] += map.step[d];
+      if (base[d] <= int64_t{map.last[d]} + map.upper[d - 1]) break;
+      base[d] = map.lower[d - 1];
+    }
+    if (d == images) base[images] += map.step[images];
+  }
+  return std::nullopt;
+}
+
 std::optional<uint64_t> BoxCopy::run() {
+  if (map.is_of_images != 0) return run_pixels();
   std::array<uint32_t, TensorMap::kMostRank> index{};
   const uint64_t row_bytes = uint64_t{map.count(0)} * bytes_of(map.type);
   const uint64_t rows = map.box_bytes() / row_bytes;
@@ -122,7 +150,7 @@ std::optional<uint64_t> BoxCopy::run() {
 // Elements along the first dimension, which lie next to each other.
 std::optional<uint64_t> BoxCopy::run_row(uint64_t box_offset, uint64_t row_address,
                                          bool is_inside) {
-  const int64_t count = map.count(0), size = bytes_of(map.type);
+  const int64_t count = map.row_elements(), size = bytes_of(map.type);
   const int64_t end = int64_t{map.last[0]} + 1;
   int64_t from = std::clamp<int64_t>(-int64_t{first[0]}, 0, count);
   int64_t to = std::clamp<int64_t>(end - first[0], from, count);

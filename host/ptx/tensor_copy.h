@@ -16,8 +16,9 @@ struct BoxCopy {
   TensorMap map;
   TensorOp op;
   std::array<int32_t, TensorMap::kMostRank> first{};  // of the box, in elements of the tensor
-  std::span<uint8_t> shared;                          // all of the CTA's
-  uint64_t at = 0;                                    // where the box begins there
+  std::array<uint16_t, TensorMap::kMostRank - 2> offsets{};  // of images: to W, H and D of a pixel
+  std::span<uint8_t> shared;                                 // all of the CTA's
+  uint64_t at = 0;                                           // where the box begins there
   std::function<bool(uint64_t address, uint64_t size_bytes)> is_accessible;
   std::function<void(uint64_t address, uint64_t size_bytes)> written;
 
@@ -25,6 +26,7 @@ struct BoxCopy {
   std::optional<uint64_t> run();
 
  private:
+  std::optional<uint64_t> run_pixels();
   std::optional<uint64_t> run_row(uint64_t box_offset, uint64_t row_address, bool is_inside);
   void fill(uint64_t box_offset, uint64_t size_bytes);
   void move(uint64_t box_offset, uint64_t address, uint64_t size_bytes);

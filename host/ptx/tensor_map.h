@@ -1,5 +1,6 @@
-// Tensor maps: what cuTensorMapEncodeTiled leaves in 128 bytes that programs hand on, and
-// cp.async.bulk.tensor reads. NVIDIA does not say what is in them; this layout is our own.
+// Tensor maps: what cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col leave in 128 bytes that
+// programs hand on, and cp.async.bulk.tensor reads. NVIDIA does not say what is in them; this
+// layout is our own.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -46,14 +47,21 @@ struct TensorMap {
   TensorType type = TensorType::kU8;
   uint8_t swizzle = 0;  // 1, 2, 3: of 16-byte chunks within 32, 64, 128 bytes
   uint8_t fills_nan = 0;
-  uint8_t unused = 0;
+  // Of images (im2col): dimensions are channels, then W, H and D, and images. Pixels between
+  // corners, which are counted from the first and from the last pixel, follow each other, image by
+  // image.
+  uint8_t is_of_images = 0;
+  std::array<int16_t, kMostRank - 2> lower{}, upper{};
+  uint16_t channels = 0, pixels = 0;  // of a box
 
   uint32_t count(uint32_t dimension) const {
     return (box[dimension] + step[dimension] - 1u) / step[dimension];
   }
+  uint32_t row_elements() const { return is_of_images != 0 ? channels : count(0); }
   // Of a box in shared memory.
   uint64_t box_bytes() const {
     uint64_t bytes = bytes_of(type);
+    if (is_of_images != 0) return bytes * channels * pixels;
     for (uint32_t d = 0; d < rank; ++d) bytes *= count(d);
     return bytes;
   }
@@ -78,8 +86,10 @@ struct TensorMap {
     const bool is_one = map.mark == kMark && map.rank >= 1 && map.rank <= kMostRank &&
                         static_cast<uint32_t>(map.type) < kTensorTypes && map.swizzle <= 3;
     if (!is_one) return std::nullopt;
+    if (map.is_of_images != 0 && (map.rank < 3 || map.channels == 0 || map.pixels == 0))
+      return std::nullopt;
     for (uint32_t d = 0; d < map.rank; ++d)
-      if (map.box[d] == 0 || map.step[d] == 0) return std::nullopt;
+      if ((map.is_of_images == 0 && map.box[d] == 0) || map.step[d] == 0) return std::nullopt;
     return map;
   }
 };

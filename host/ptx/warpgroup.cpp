@@ -14,18 +14,18 @@ constexpr int kGroupRows = 64;
 // and "Canonical Layouts".
 class SharedMatrix {
  public:
-  SharedMatrix(uint64_t descriptor, bool is_transposed, int element_bytes)
+  SharedMatrix(uint64_t descriptor, bool is_transposed, int element_bits)
       : start_((descriptor & kField) << 4),
         leading_((descriptor >> 16 & kField) << 4),
         stride_((descriptor >> 32 & kField) << 4),
         base_(descriptor >> 49 & 7),
         swizzle_(static_cast<uint32_t>(descriptor >> 62)),
         is_transposed_(is_transposed),
-        element_bytes_(static_cast<uint64_t>(element_bytes)) {}
+        element_bits_(static_cast<uint64_t>(element_bits)) {}
 
-  // Of element (n, k): n is the row of a, or the column of b.
+  // Of the byte with element (n, k): n is the row of a, or the column of b.
   uint64_t offset(int n, int k) const {
-    const uint64_t major = static_cast<uint64_t>(is_transposed_ ? n : k) * element_bytes_;
+    const uint64_t major = static_cast<uint64_t>(is_transposed_ ? n : k) * element_bits_ / 8;
     const auto minor = static_cast<uint64_t>(is_transposed_ ? k : n);
     if (swizzle_ == 0) {
       // Pieces of 8 rows of 16 bytes.
@@ -46,7 +46,7 @@ class SharedMatrix {
   uint64_t start_, leading_, stride_, base_;
   uint32_t swizzle_;
   bool is_transposed_;
-  uint64_t element_bytes_;
+  uint64_t element_bits_;
 };
 
 uint64_t negated(uint64_t bits, MatrixType t) {
@@ -61,21 +61,23 @@ std::optional<uint64_t> multiply_group(const WarpgroupOp& op, TensorCores cores,
   cores.widens_8_bits = false;
   const MatrixOp& m = op.matrix;
   const auto sums = static_cast<size_t>(words_of_sum(op)),
-             of_a = static_cast<size_t>(words_of_a(op));
+             of_a = static_cast<size_t>(words_of_a(op)),
+             behind_a = sums + of_a + (m.is_sparse ? 1 : 0);
   const GroupWords& any = lanes[0];
-  Matrix a(kGroupRows, m.depth), b(m.depth, m.columns);
+  Matrix a(kGroupRows, m.stored_depth()), b(m.depth, m.columns);
+  Matrix positions(m.is_sparse ? kGroupRows : 0, m.stored_depth());
   std::optional<uint64_t> beyond;
   const auto load = [&](const SharedMatrix& from, int n, int k, MatrixType t) -> uint64_t {
-    const auto bytes = static_cast<uint64_t>(bits_of(t) / 8), at = from.offset(n, k);
+    const auto bytes = static_cast<uint64_t>((bits_of(t) + 7) / 8), at = from.offset(n, k);
     if (at + bytes > shared.size()) {
       beyond = at;
       return 0;
     }
     uint64_t bits = 0;
     std::memcpy(&bits, &shared[at], bytes);
-    return bits;
+    return t == MatrixType::kB1 ? bits >> k % 8 & 1 : bits;
   };
-  const SharedMatrix shared_b(any[sums + of_a], op.b_transposed, bits_of(m.b) / 8);
+  const SharedMatrix shared_b(any[behind_a], op.b_transposed, bits_of(m.b));
   for (int k = 0; k < m.depth; ++k)
     for (int n = 0; n < m.columns; ++n) {
       const uint64_t bits = load(shared_b, n, k, m.b);
@@ -90,15 +92,22 @@ std::optional<uint64_t> multiply_group(const WarpgroupOp& op, TensorCores cores,
               part_of(lanes[t][sums + static_cast<size_t>(r)], m.a, e);
         }
   } else {
-    const SharedMatrix shared_a(any[sums], op.a_transposed, bits_of(m.a) / 8);
+    const SharedMatrix shared_a(any[sums], op.a_transposed, bits_of(m.a));
     for (int row = 0; row < kGroupRows; ++row)
-      for (int k = 0; k < m.depth; ++k) a.at({row, k}) = load(shared_a, row, k, m.a);
+      for (int k = 0; k < m.stored_depth(); ++k) a.at({row, k}) = load(shared_a, row, k, m.a);
   }
   if (op.a_negated)
     for (int row = 0; row < kGroupRows; ++row)
-      for (int k = 0; k < m.depth; ++k) a.at({row, k}) = negated(a.at({row, k}), m.a);
+      for (int k = 0; k < m.stored_depth(); ++k) a.at({row, k}) = negated(a.at({row, k}), m.a);
+  if (m.is_sparse)
+    for (uint32_t warp = 0; warp < kGroupWarps; ++warp) {
+      std::array<uint32_t, 32> words;
+      for (size_t n = 0; n < words.size(); ++n)
+        words[n] = static_cast<uint32_t>(lanes[warp * 32 + n][sums + of_a]);
+      read_positions(m, words, static_cast<int>(warp) * m.rows, positions);
+    }
   if (beyond) return beyond;
-  const bool adds = any[sums + of_a + 1] != 0;
+  const bool adds = any[behind_a + 1] != 0;
   for (uint32_t t = 0; t < kGroupThreads; ++t)
     for (int r = 0; r < static_cast<int>(sums); ++r) {
       uint64_t& word = lanes[t][static_cast<size_t>(r)];
@@ -107,7 +116,9 @@ std::optional<uint64_t> multiply_group(const WarpgroupOp& op, TensorCores cores,
         const Element at = element_of_sum(m, m.d, Lane(t % 32), r, e);
         const uint64_t c = adds ? part_of(word, m.d, e) : 0;
         const int row = at.row + static_cast<int>(t / 32) * m.rows;
-        result |= element_of_product(m, cores, a, b, c, row, at.column) << e * bits_of(m.d) % 64;
+        result |= element_of_product(m, cores, a, b, c, row, at.column,
+                                     m.is_sparse ? &positions : nullptr)
+                  << e * bits_of(m.d) % 64;
       }
       word = result;
     }

@@ -59,9 +59,11 @@ bool is_copy(const Instruction& insn, const Function& f) {
   const Type t = insn.type();
   if (insn.row == &kLoadParamRegister) return !t.is_signed() || t.bits == to;
   if (insn.row == &kStoreParamRegister) return from == t.bits;
+  const auto is_integer = [](Type of) {
+    return of.kind == Kind::kUnsigned || of.kind == Kind::kSigned;
+  };
   return insn.base == "cvt" && !insn.has("sat") && insn.types[1].kind == Kind::kUnsigned &&
-         insn.types[0].kind != Kind::kFloat && from == insn.types[1].bits &&
-         insn.types[0].bits >= from;
+         is_integer(t) && from == insn.types[1].bits && t.bits >= from;
 }
 
 class Allocator {

@@ -480,7 +480,8 @@ class Inliner {
       TensorOp op{.copy = step.has("reduce") ? TensorCopy::kReduce
                           : loads            ? TensorCopy::kLoad
                                              : TensorCopy::kStore,
-                  .is_multicast = step.has("multicast::cluster")};
+                  .is_multicast = step.has("multicast::cluster"),
+                  .is_of_images = step.has("im2col") || step.has("im2col_no_offs")};
       constexpr const char* kReductions[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
       for (size_t k = 0; k < std::size(kReductions); ++k)
         if (step.has(kReductions[k])) op.reduce = static_cast<TensorReduce>(k);
@@ -502,8 +503,13 @@ class Inliner {
       std::vector<Operand> words = {number(op.pack()), address_of(map),
                                     address_of(o[loads ? 0 : 1])};
       words.push_back(loads ? address_of(o[2]) : number(0));
-      words.push_back(op.is_multicast ? o[3] : number(0));
+      const size_t more = step.has("im2col") ? 4 : 3;  // operands before the mask
+      words.push_back(op.is_multicast ? o[more] : number(0));
       words.insert(words.end(), coordinates.begin(), coordinates.end());
+      if (step.has("im2col")) {
+        words.resize(1 + kTensorOffsets, number(0));
+        words.insert(words.end(), o[3].elements.begin(), o[3].elements.end());
+      }
       step.row = &kCallTensor;
       step.operands = std::move(words);
       step.more_units = 1;

@@ -70,8 +70,9 @@ const Table& table() {
     Table t;
     for (const RowList* rows :
          {&integer_rows(), &bit_rows(), &compare_rows(), &carry_rows(), &float_rows(),
-          &approximate_rows(), &half_rows(), &convert_rows(), &memory_rows(), &control_rows(),
-          &bfloat_rows(), &async_rows(), &matrix_rows(), &texture_rows(), &warpgroup_rows()})
+          &approximate_rows(), &half_rows(), &half_compare_rows(), &convert_rows(), &narrow_rows(),
+          &packed_rows(), &memory_rows(), &control_rows(), &bfloat_rows(), &async_rows(),
+          &matrix_rows(), &texture_rows(), &warpgroup_rows()})
       add_rows(*rows, t);
     return t;
   }();
@@ -140,6 +141,9 @@ class OperandCheck {
       return o.is(Kind::kPair) &&
              (is_register(o.elements[0], kWord) || o.elements[0].is(Kind::kSink)) &&
              fits("dp", o.elements[1]);
+    if (code == "dl") return fits("de", o) && !o.elements[1].is(Kind::kSink);
+    if (code == "r32") return is_register(o, kBits32);
+    if (code == "n") return o.is(Kind::kInteger);
     if (code == "128") return o.is(Kind::kInteger) && o.value == 128;
     if (code == "dv" || code == "sv") {
       const auto is_plain = [](const Operand& x) { return x.is(Kind::kRegister); };
@@ -150,6 +154,7 @@ class OperandCheck {
     if (code == "wa") return o.is(Kind::kVector) ? fits("sv", o) : fits("s64", o);
     if (code == "tx") return fits_coordinates(o);
     if (code == "tm") return fits_tensor(o);
+    if (code == "to") return is_row_of(o, {Kind_::kUnsigned, 16}, tensor_rank() - 2);
     if (code == "gv") return is_row_of(o, types_[1], gradient_size());
     if (code == "dx" || code == "sx") return fits_element(o);
     if (code == "mv") return fits_mov(o);
@@ -188,6 +193,7 @@ class OperandCheck {
     const std::string which = code.substr(1);
     if (which == "32") return kWord;
     if (which == "64") return {Kind_::kUnsigned, 64};
+    if (which == "f") return {Kind_::kFloat, 32};
     if (which == "16") return {Kind_::kUnsigned, 16};
     Type t = which == "1" && types_.size() > 1 ? types_[1] : types_.empty() ? Type{} : types_[0];
     if (which == "w") t.bits = static_cast<uint8_t>(t.bits * 2);
@@ -291,17 +297,20 @@ class OperandCheck {
     }
     return true;
   }
+  size_t tensor_rank() const {
+    size_t rank = 1;
+    while (rank < 5 && !insn_.has(fmt::format("{}d", rank))) ++rank;
+    return rank;
+  }
   bool fits_tensor(const Operand& o) const {
     if (!o.is(Kind::kAddress) || o.elements.size() != 2 || o.value != 0) return false;
     const Operand& base = o.elements[0];
     if (base.is(Kind::kRegister) && function_.registers[base.reg].type.bits != 64) return false;
     const std::vector<Operand>& list = o.elements[1].elements;
-    size_t rank = 0;
-    while (rank < 5 && !insn_.has(std::string(1, static_cast<char>('1' + rank)) + "d")) ++rank;
     const auto fits = [&](const Operand& x) {
       return is_register(x, kBits32) || is_literal(x, kBits32);
     };
-    return list.size() == rank + 1 && std::all_of(list.begin(), list.end(), fits);
+    return list.size() == tensor_rank() && std::all_of(list.begin(), list.end(), fits);
   }
   // Bytes have registers of 16 bits, others of their own size.
   bool fits_element(const Operand& o) const {

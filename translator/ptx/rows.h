@@ -6,19 +6,20 @@
 //                                           .a|.b: a type. Types are taken in their order.
 // Its operands:
 //   d0 s0     destination, source of the first type; d1, s1 of the second
+//   sf        a single
 //   dw sw     the same of twice the first type's width
-//   d32 s32   an integer of 32 bits; s16, s64: of 16, of 64
+//   d32 s32   an integer of 32 bits; s16, s64: of 16, of 64; r32: a register
 //   dp dpq sp  a predicate; a predicate or a pair p|q; a predicate, maybe negated
 //   l0 t0     what is loaded, stored: registers may be wider, a vector with v2 and v4
 //   c0 c1     the sides of cvt, whose registers may be wider
 //   m         an address          md mv   what mov takes
-//   dq dm     32 bits, or with a predicate: d|p; de: with a predicate
+//   dq dm     32 bits, or with a predicate: d|p; de: with a predicate; dl: with one that is no sink
 //   dv sv     registers in { }, or one
 //   dt tx gv  four results of a texture; [handle, {coordinates}]; a gradient
 //   wa        registers in { }, or a descriptor of 64 bits
-//   tm        [a tensor map, {coordinates}]
+//   tm to     [a tensor map, {coordinates}]; {offsets} of 16 bits, two fewer
 //   dx sx     what a surface's element becomes, or is made of: one register, or those in { }
-//   i         an integer, or a register of 32 bits; lab: a label; any: anything
+//   n i       an integer; or a register of 32 bits; lab: a label; any: anything
 //   _         nothing: a sink; 128: that number
 //   ?         those behind it may be left out
 #pragma once
@@ -79,6 +80,9 @@ const RowList& approximate_rows();
 const RowList& carry_rows();
 const RowList& convert_rows();
 const RowList& half_rows();
+const RowList& half_compare_rows();
+const RowList& narrow_rows();
+const RowList& packed_rows();
 const RowList& bfloat_rows();
 const RowList& async_rows();
 const RowList& matrix_rows();

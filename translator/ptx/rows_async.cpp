@@ -102,6 +102,7 @@ void pending_count(Emitter& e, I i) {
 #define GPUSIM_PTX_REMOTE "{release|relaxed} {cluster} (shared::cluster) .b64"
 #define GPUSIM_PTX_TX "(mbarrier::complete_tx::bytes)"
 #define GPUSIM_PTX_RANKS "(1d|2d|3d|4d|5d)"
+#define GPUSIM_PTX_IMAGES "(3d|4d|5d)"
 #define GPUSIM_PTX_BULK_REDUCE_HEAD \
   "cp (reduce) (async) (bulk) (global) (shared::cta) (bulk_group) "
 #define GPUSIM_PTX_BULK_REDUCE(what)                                                      \
@@ -179,6 +180,40 @@ const RowList& async_rows() {
        "tm m s64", kMemory, nullptr},
       {"cp (async) (bulk) (prefetch) (tensor) " GPUSIM_PTX_RANKS " (L2) (global) {tile}", "tm",
        kOther, nothing},
+      {"cp (async) (bulk) (prefetch) (tensor) " GPUSIM_PTX_RANKS
+       " (L2) (global) {tile} (L2::cache_hint)",
+       "tm s64", kOther, nothing},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_IMAGES
+       " (shared::cluster|shared::cta) (global) (im2col) " GPUSIM_PTX_TX,
+       "m tm m to", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_IMAGES
+       " (shared::cluster|shared::cta) (global) (im2col) " GPUSIM_PTX_TX " (L2::cache_hint)",
+       "m tm m to s64", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_IMAGES
+       " (shared::cluster) (global) (im2col) " GPUSIM_PTX_TX " (multicast::cluster)",
+       "m tm m to s16", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_IMAGES
+       " (shared::cluster) (global) (im2col) " GPUSIM_PTX_TX
+       " (multicast::cluster) (L2::cache_hint)",
+       "m tm m to s16 s64", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_IMAGES
+       " (global) (shared::cta) (im2col_no_offs) (bulk_group)",
+       "tm m", kMemory, nullptr},
+      {"cp (async) (bulk) (tensor) " GPUSIM_PTX_IMAGES
+       " (global) (shared::cta) (im2col_no_offs) (bulk_group) (L2::cache_hint)",
+       "tm m s64", kMemory, nullptr},
+      {"cp (reduce) (async) (bulk) (tensor) " GPUSIM_PTX_IMAGES
+       " (global) (shared::cta) (add|min|max|inc|dec|and|or|xor) (im2col_no_offs) (bulk_group)",
+       "tm m", kMemory, nullptr},
+      {"cp (reduce) (async) (bulk) (tensor) " GPUSIM_PTX_IMAGES
+       " (global) (shared::cta) (add|min|max|inc|dec|and|or|xor) (im2col_no_offs) (bulk_group) "
+       "(L2::cache_hint)",
+       "tm m s64", kMemory, nullptr},
+      {"cp (async) (bulk) (prefetch) (tensor) " GPUSIM_PTX_IMAGES " (L2) (global) (im2col)",
+       "tm to", kOther, nothing},
+      {"cp (async) (bulk) (prefetch) (tensor) " GPUSIM_PTX_IMAGES
+       " (L2) (global) (im2col) (L2::cache_hint)",
+       "tm to s64", kOther, nothing},
       // Copies have ended: nothing is still to arrive, or the thread arrives.
       {"cp (async) (mbarrier) (arrive) " GPUSIM_PTX_SHARED, "m", kParallel, nothing},
       {"cp (async) (mbarrier) (arrive) (noinc) " GPUSIM_PTX_SHARED, "m", kParallel, nullptr},

@@ -15,7 +15,9 @@ namespace {
 using I = const Instruction&;
 using softfloat::Rounding;
 
-constexpr uint64_t kNan = 0x7fff, kSign = 0x8000, kOne = 0x3f80, kSingleInf = 0x7f800000;
+constexpr uint64_t kNan = 0x7fff, kSign = 0x8000, kSingleInf = 0x7f800000;
+constexpr uint64_t kSingleNan = 0x7fffffff;
+constexpr uint64_t kMostSingle = 0x7f7f0000;  // of bf16, as a single
 constexpr auto kF32 = static_cast<uint8_t>(FpFormat::kF32);
 
 class Bfloats {
@@ -82,8 +84,14 @@ void arithmetic(Emitter& e, I i) {
       const FpMinMax kind = i.has("NaN") ? (is_min ? FpMinMax::kMin : FpMinMax::kMax)
                             : is_min     ? FpMinMax::kMinimumNumber
                                          : FpMinMax::kMaximumNumber;
-      e.fp(Op::fminmax, Emitter::kExact, d, wide[0], wide[1], 0,
-           static_cast<uint8_t>(kF32 | static_cast<int>(kind) << 2));
+      const auto compute = [&](Slot to, Slot x, Slot y) {
+        e.fp(Op::fminmax, Emitter::kExact, to, x, y, 0,
+             static_cast<uint8_t>(kF32 | static_cast<int>(kind) << 2));
+      };
+      if (i.has("xorsign"))
+        min_max_of_sizes(e, d, wide[0], wide[1], kSign << 16, kSingleNan, compute);
+      else
+        compute(d, wide[0], wide[1]);
     } else {
       f.to_odd(d, [&](Slot to, Slot state) {
         if (i.base == "fma")
@@ -111,45 +119,20 @@ void sign(Emitter& e, I i) {
     e.b.andi64(e.dst(i.operands[0]), s, signs ^ ones(t.bits));
 }
 
-void setp(Emitter& e, I i) {
-  Bfloats f(e, i);
-  const Slot a = e.temp(), b = e.temp(), truth = e.temp();
-  f.widen(a, e.src(i.operands[1], i.type()), 0);
-  f.widen(b, e.src(i.operands[2], i.type()), 0);
-  e.fp(Op::fcmp, Emitter::kExact, truth, a, b, 0, kF32);
-  e.b.set_if(truth, truth, truth_table(i));
-  e.set_predicates(i.operands[0], truth);
-}
-
-// Of halves of both kinds: 1.0 or all ones where the comparison holds.
-void set(Emitter& e, I i) {
-  const Type to = i.types[0], from = i.types[1];
-  const bool is_bfloat = i.has("bf16") || i.has("bf16x2");
-  Bfloats f(e, i);
-  const bool is_mask = to.kind == Kind::kUnsigned || to.kind == Kind::kSigned;
-  const uint64_t yes = is_mask ? ones(from.is_packed ? 16 : to.bits) : is_bfloat ? kOne : 0x3c00;
-  const Slot x = e.src(i.operands[1], from), y = e.src(i.operands[2], from);
-  const Slot a = e.temp(), b = e.temp(), results[2] = {e.temp(), e.temp()};
-  for (int half = 0; half < (from.is_packed ? 2 : 1); ++half) {
-    const auto take = [&](Slot d, Slot s) {
-      if (is_bfloat)
-        f.widen(d, s, half);
-      else
-        e.b.ubfx(d, s, 0xffff, static_cast<uint8_t>(16 * half));
-    };
-    take(a, x);
-    take(b, y);
-    e.fp(Op::fcmp, e.state(i), a, a, b, 0, is_bfloat ? kF32 : static_cast<uint8_t>(FpFormat::kF16));
-    e.b.set_if(a, a, truth_table(i));
-    e.b.sel_cmpi(results[half], kZeroSlot, e.konst(yes), a, 0, kEqual64);
-  }
-  if (from.is_packed) e.b.add_lsl64(results[0], results[0], results[1], 16);
-  e.b.mov(e.dst(i.operands[0]), results[0]);
+// Flushed, or within what is finite, where the instruction says so.
+Slot prepared(Emitter& e, I i, Slot single) {
+  if (!i.has("ftz") && !i.has("satfinite")) return single;
+  const Slot s = e.temp();
+  if (i.has("ftz"))
+    e.fp(Op::fmul32, e.state(i), s, single, e.konst(0x3f800000));
+  else
+    clamp_single(e, s, single, kMostSingle);
+  return s;
 }
 
 void from_single(Emitter& e, I i) {
   Bfloats f(e, i);
-  const Slot s = e.src(i.operands[1], i.types[1]), d = e.temp();
+  const Slot s = prepared(e, i, e.src(i.operands[1], i.types[1])), d = e.temp();
   f.narrow(d, s, Emitter::rounding(i));
   e.b.mov(e.dst(i.operands[0]), d);
 }
@@ -157,19 +140,69 @@ void from_single(Emitter& e, I i) {
 // d, a, b: a is the upper half.
 void pair_from_singles(Emitter& e, I i) {
   Bfloats f(e, i);
-  const Slot a = e.src(i.operands[1], i.types[1]), b = e.src(i.operands[2], i.types[1]);
+  const Slot a = prepared(e, i, e.src(i.operands[1], i.types[1])),
+             b = prepared(e, i, e.src(i.operands[2], i.types[1]));
   const Slot high = e.temp(), low = e.temp();
   f.narrow(high, a, Emitter::rounding(i));
   f.narrow(low, b, Emitter::rounding(i));
   e.b.add_lsl64(e.dst(i.operands[0]), low, high, 16);
 }
 
+constexpr uint8_t conversion(FpFormat from, FpFormat to) {
+  return static_cast<uint8_t>(static_cast<int>(from) | static_cast<int>(to) << 2);
+}
+
+void from_half(Emitter& e, I i) {
+  Bfloats f(e, i);
+  const Slot d = e.temp();
+  e.fp(Op::fconvert, Emitter::kExact, d, e.src(i.operands[1], i.types[1]), 0, 0,
+       conversion(FpFormat::kF16, FpFormat::kF32));
+  f.narrow(d, d, Emitter::rounding(i));
+  e.b.mov(e.dst(i.operands[0]), d);
+}
+
+void from_double(Emitter& e, I i) {
+  Bfloats f(e, i);
+  const Slot s = e.src(i.operands[1], i.types[1]), d = e.temp();
+  f.to_odd(d, [&](Slot to, Slot state) {
+    e.fp(Op::fconvert, state, to, s, 0, 0, conversion(FpFormat::kF64, FpFormat::kF32));
+  });
+  f.narrow(d, d, Emitter::rounding(i));
+  e.b.mov(e.dst(i.operands[0]), d);
+}
+
+// To f16 and f64; every single that is one is a double.
+void to_float(Emitter& e, I i) {
+  const Slot s = e.src(i.operands[1], i.types[1]), wide = e.temp();
+  e.b.lsli64(wide, s, 16);
+  e.fp(Op::fconvert, e.state(i), e.dst(i.operands[0]), wide, 0, 0,
+       conversion(FpFormat::kF32, i.types[0].bits == 16 ? FpFormat::kF16 : FpFormat::kF64));
+}
+
 void to_single(Emitter& e, I i) {
   const Slot s = e.src(i.operands[1], i.types[1]), wide = e.temp();
   e.b.lsli64(wide, s, 16);
   // NaNs become canonical.
-  e.fp(Op::fmul32, Emitter::kExact, e.dst(i.operands[0]), wide, e.konst(0x3f800000));
+  e.fp(Op::fmul32, e.state(i), e.dst(i.operands[0]), wide, e.konst(0x3f800000));
 }
+
+// Whole numbers: of eight bits at most, or such already.
+void to_integral(Emitter& e, I i) {
+  const Slot s = e.src(i.operands[1], i.types[1]);
+  const FpRounding mode = i.has("rni")   ? FpRounding::kNearestEven
+                          : i.has("rzi") ? FpRounding::kZero
+                          : i.has("rmi") ? FpRounding::kMinusInf
+                                         : FpRounding::kPlusInf;
+  Bfloats f(e, i);
+  const Slot d = e.temp();
+  e.b.lsli64(d, s, 16);
+  e.fp(Op::fround, Emitter::kExact, d, d, 0, 0,
+       static_cast<uint8_t>(kF32 | static_cast<int>(mode) << 2));
+  f.narrow(d, d, Rounding::kZero);
+  e.b.mov(e.dst(i.operands[0]), d);
+}
+
+void copy(Emitter& e, I i) { e.b.mov(e.dst(i.operands[0]), e.src(i.operands[1], i.types[1])); }
 
 void from_integer(Emitter& e, I i) {
   const Type from = i.types[1];
@@ -186,8 +219,6 @@ void from_integer(Emitter& e, I i) {
 }  // namespace
 
 #define GPUSIM_PTX_BF ".bf16|.bf16x2"
-#define GPUSIM_PTX_COMPARISONS "(eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan)"
-
 const RowList& bfloat_rows() {
   using enum RowClass;
   static const RowList rows = {
@@ -197,16 +228,19 @@ const RowList& bfloat_rows() {
       {"fma (rn) {relu} " GPUSIM_PTX_BF, "d0 s0 s0 s0", kArithmetic, arithmetic},
       {"min {NaN} " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},
       {"max {NaN} " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},
+      {"min {NaN} (xorsign) (abs) " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},
+      {"max {NaN} (xorsign) (abs) " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},
       {"neg " GPUSIM_PTX_BF, "d0 s0", kArithmetic, sign},
       {"abs " GPUSIM_PTX_BF, "d0 s0", kArithmetic, sign},
-      {"setp " GPUSIM_PTX_COMPARISONS " .bf16", "dpq s0 s0", kComparison, setp},
-      {"set " GPUSIM_PTX_COMPARISONS " .bf16 .bf16", "d0 s1 s1", kComparison, set},
-      {"set " GPUSIM_PTX_COMPARISONS " .bf16x2|.u32 .bf16x2", "d0 s1 s1", kComparison, set},
-      {"set " GPUSIM_PTX_COMPARISONS " {ftz} .f16 .f16", "d0 s1 s1", kComparison, set},
-      {"set " GPUSIM_PTX_COMPARISONS " {ftz} .f16x2 .f16x2", "d0 s1 s1", kComparison, set},
-      {"cvt (rn|rz) {relu} .bf16 .f32", "d0 s1", kArithmetic, from_single},
-      {"cvt (rn|rz) {relu} .bf16x2 .f32", "d0 s1 s1", kArithmetic, pair_from_singles},
-      {"cvt .f32 .bf16", "d0 s1", kArithmetic, to_single},
+      {"cvt (rn|rz) {relu} {satfinite} .bf16 .f32", "d0 s1", kArithmetic, from_single},
+      {"cvt (rn|rz|rm|rp) {ftz} .bf16 .f32", "d0 s1", kArithmetic, from_single},
+      {"cvt (rn|rz) {relu} {satfinite} .bf16x2 .f32", "d0 s1 s1", kArithmetic, pair_from_singles},
+      {"cvt {rn|rz|rm|rp} .bf16 .f16", "d0 s1", kArithmetic, from_half},
+      {"cvt (rn|rz|rm|rp) .bf16 .f64", "d0 s1", kArithmetic, from_double},
+      {"cvt {rn|rz|rm|rp} {ftz} .f32 .bf16", "d0 s1", kArithmetic, to_single},
+      {"cvt {rn|rz|rm|rp} .f16|.f64 .bf16", "d0 s1", kArithmetic, to_float},
+      {"cvt (rni|rzi|rmi|rpi) .bf16 .bf16", "d0 s1", kArithmetic, to_integral},
+      {"cvt .bf16 .bf16", "d0 s1", kArithmetic, copy},
       {"cvt (rn|rz|rm|rp) .bf16 .u16|.u32|.u64|.s16|.s32|.s64", "d0 s1", kArithmetic, from_integer},
   };
   return rows;

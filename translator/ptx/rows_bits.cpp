@@ -46,7 +46,7 @@ void cnot(Emitter& e, I i) {
   e.b.sel_cmpi(e.dst(i.operands[0]), kOneSlot, kZeroSlot, a, 0, kEqual64);
 }
 
-void lop3(Emitter& e, I i) {
+Slot lop3_value(Emitter& e, I i) {
   const Type t = i.type();
   const Slot s[3] = {e.src(i.operands[1], t), e.src(i.operands[2], t), e.src(i.operands[3], t)};
   const auto lut = e.constant(i.operands[4], t);
@@ -61,7 +61,26 @@ void lop3(Emitter& e, I i) {
     e.b.and64(term, term, m & 1 ? s[2] : n[2]);
     e.b.or64(sum, sum, term);
   }
-  e.b.mov(e.dst(i.operands[0]), sum);
+  return sum;
+}
+
+void lop3(Emitter& e, I i) {
+  const Slot value = lop3_value(e, i);
+  e.b.mov(e.dst(i.operands[0]), value);
+}
+
+// d|p: p is whether d is not zero, combined with another predicate.
+void lop3_and_test(Emitter& e, I i) {
+  const Slot value = lop3_value(e, i), other = e.src(i.operands[5], kPredicateType);
+  const Slot truth = e.temp();
+  e.b.sel_cmpi(truth, kZeroSlot, kOneSlot, value, 0, kEqual64);
+  if (i.has("and"))
+    e.b.and64(truth, truth, other);
+  else
+    e.b.or64(truth, truth, other);
+  const Operand &d = i.operands[0].elements[0], &p = i.operands[0].elements[1];
+  if (!e.is_sink(d)) e.b.mov(e.dst(d), value);
+  e.set_predicates(p, truth);
 }
 
 void shift_left(Emitter& e, I i) {
@@ -270,6 +289,26 @@ void bmsk(Emitter& e, I i) {
   e.b.help2(e.dst(i.operands[0]), a, b, i.has("clamp"), 0, helper_number(Helper2::bit_mask));
 }
 
+// The low bits of a, b of them, extended. Clamped, 32 and more leave a as it is; else b is taken
+// modulo 32, and no bits are zero.
+void szext(Emitter& e, I i) {
+  const Slot a = e.src(i.operands[1], i.type()), b = e.src(i.operands[2], {Kind::kUnsigned, 32});
+  const Slot count = e.temp(), mask = e.temp(), field = e.temp(), sign = e.temp();
+  e.b.andi64(count, b, 31);
+  e.b.lsl64(mask, e.konst(ones(32)), count);
+  e.b.andi64(mask, mask, ones(32));
+  if (i.has("clamp")) e.b.sel_cmpi(mask, mask, kZeroSlot, b, 32, kBelow64);
+  e.b.bic64(field, a, mask);
+  if (i.type().is_signed()) {
+    e.b.lsli64(sign, a, 1);  // of which bit `count` is the sign; of no bits, a zero
+    e.b.lsr64(sign, sign, count);
+    e.b.andi64(sign, sign, 1);
+    e.b.sel_cmpi(mask, kZeroSlot, mask, sign, 0, kEqual64);
+    e.b.or64(field, field, mask);
+  }
+  e.b.mov(e.dst(i.operands[0]), field);
+}
+
 }  // namespace
 
 const RowList& bit_rows() {
@@ -281,6 +320,8 @@ const RowList& bit_rows() {
       {"not .pred|.b16|.b32|.b64", "d0 s0", kLogical, invert},
       {"cnot .b16|.b32|.b64", "d0 s0", kLogical, cnot},
       {"lop3 .b32", "d0 s0 s0 s0 i", kLogical, lop3},
+      {"lop3 (and|or) .b32", "dl s0 s0 s0 i sp", kLogical, lop3_and_test},
+      {"szext (clamp|wrap) .u32|.s32", "d0 s0 s32", kLogical, szext},
       {"shl .b16|.b32|.b64", "d0 s0 s32", kLogical, shift_left},
       {"shr .b16|.b32|.b64|.u16|.s16|.u32|.s32|.u64|.s64", "d0 s0 s32", kLogical, shift_right},
       {"shf [l|r] (clamp|wrap) .b32", "d0 s0 s0 s32", kLogical, funnel},

@@ -6,6 +6,7 @@
 
 #include "device_sim/uir/compare.h"
 #include "device_sim/uir/fp_aux.h"
+#include "translator/common/block_builder.h"
 #include "translator/ptx/emitter.h"
 #include "translator/ptx/matrix_op.h"
 
@@ -30,6 +31,45 @@ inline constexpr uint8_t kBelow32 = compare_kind(CompareRelation::kLessUnsigned,
 inline constexpr uint8_t kEqual64 = compare_kind(CompareRelation::kEqual, false);
 inline constexpr uint8_t kLess64 = compare_kind(CompareRelation::kLessSigned, false);
 inline constexpr uint8_t kBelow64 = compare_kind(CompareRelation::kLessUnsigned, false);
+
+// d = the single a, within +-`most` (its bits); NaNs stay. d may be a.
+inline void clamp_single(Emitter& e, Slot d, Slot a, uint64_t most) {
+  const BlockBuilder::Temporaries own(e.b);
+  const Slot size = e.temp(), clamped = e.temp();
+  e.b.andi64(size, a, 0x7fffffff);
+  const Slot bound = e.konst(most), infinity = e.konst(0x7f800000);
+  e.b.sel_cmp(clamped, bound, size, bound, size, kBelow64);
+  e.b.sel_cmp(clamped, size, clamped, infinity, size, kBelow64);
+  e.b.andi64(size, a, 0x80000000);
+  e.b.or64(d, clamped, size);
+}
+
+// d = a truth combined with a predicate, by .and, .or or .xor.
+inline void combine(Emitter& e, const Instruction& i, Slot d, Slot truth, const Operand& p) {
+  const Slot c = e.src(p, kPredicateType);
+  if (i.has("and"))
+    e.b.and64(d, truth, c);
+  else if (i.has("or"))
+    e.b.or64(d, truth, c);
+  else
+    e.b.xor64(d, truth, c);
+}
+
+// .xorsign.abs: d = compute(|a|, |b|), negative where one of both is; a NaN stays as it is.
+template <class Compute>
+void min_max_of_sizes(Emitter& e, Slot d, Slot a, Slot b, uint64_t sign, uint64_t nan,
+                      Compute compute) {
+  const BlockBuilder::Temporaries own(e.b);
+  const Slot x = e.temp(), y = e.temp(), signs = e.temp();
+  e.b.xor64(signs, a, b);
+  e.b.andi64(signs, signs, sign);
+  e.b.andi64(x, a, sign - 1);
+  e.b.andi64(y, b, sign - 1);
+  compute(x, x, y);
+  e.b.or64(signs, signs, x);
+  const Slot canonical = e.konst(nan);
+  e.b.sel_cmp(d, x, signs, x, canonical, kEqual64);
+}
 
 // Comparisons of floats: which of the flags N, Z and C, C, C and V of fcmp satisfy them.
 inline uint16_t truth_table(const Instruction& i) {
@@ -58,10 +98,11 @@ inline uint16_t truth_table(const Instruction& i) {
 // own.
 inline std::vector<MatrixType> matrix_types_of(const Instruction& i) {
   static constexpr std::pair<const char*, MatrixType> kAll[] = {
-      {"f16", MatrixType::kF16},  {"bf16", MatrixType::kBf16}, {"tf32", MatrixType::kTf32},
-      {"f64", MatrixType::kF64},  {"u8", MatrixType::kU8},     {"s8", MatrixType::kS8},
-      {"f32", MatrixType::kF32},  {"s32", MatrixType::kS32},   {"e4m3", MatrixType::kE4m3},
-      {"e5m2", MatrixType::kE5m2}};
+      {"f16", MatrixType::kF16},   {"bf16", MatrixType::kBf16}, {"tf32", MatrixType::kTf32},
+      {"f64", MatrixType::kF64},   {"u8", MatrixType::kU8},     {"s8", MatrixType::kS8},
+      {"f32", MatrixType::kF32},   {"s32", MatrixType::kS32},   {"e4m3", MatrixType::kE4m3},
+      {"e5m2", MatrixType::kE5m2}, {"u4", MatrixType::kU4},     {"s4", MatrixType::kS4},
+      {"b1", MatrixType::kB1}};
   std::vector<MatrixType> out;
   for (const std::string& m : i.modifiers)
     for (const auto& [name, type] : kAll)

@@ -46,16 +46,6 @@ CompareFact compare_operands(Emitter& e, I i, const Operand& x, const Operand& y
   return f;
 }
 
-void combine(Emitter& e, I i, Slot d, Slot truth, const Operand& p) {
-  const Slot c = e.src(p, kPredicateType);
-  if (i.has("and"))
-    e.b.and64(d, truth, c);
-  else if (i.has("or"))
-    e.b.or64(d, truth, c);
-  else
-    e.b.xor64(d, truth, c);
-}
-
 Slot truth_of(Emitter& e, const CompareFact& f) {
   const Slot truth = e.temp();
   const Slot yes = f.is_inverted ? kZeroSlot : kOneSlot, no = f.is_inverted ? kOneSlot : kZeroSlot;
@@ -83,6 +73,7 @@ void setp(Emitter& e, I i) {
 
 void set(Emitter& e, I i) {
   const Slot truth = truth_of(e, compare_operands(e, i, i.operands[1], i.operands[2]));
+  if (i.operands.size() == 4) combine(e, i, truth, truth, i.operands[3]);
   const Type t = i.type(0);
   const uint64_t yes = t.is_float() ? 0x3f800000 : ones(32);
   e.b.sel_cmpi(e.dst(i.operands[0]), kZeroSlot, e.konst(yes), truth, 0, kEqual64);
@@ -117,6 +108,11 @@ const RowList& compare_rows() {
       {"set (eq|ne|lt|le|gt|ge) .u32|.s32|.f32 .s16|.s32|.s64", "d0 s1 s1", kComparison, set},
       {"set (eq|ne|lt|le|gt|ge|lo|ls|hi|hs) .u32|.s32|.f32 .u16|.u32|.u64", "d0 s1 s1", kComparison,
        set},
+      {"set (eq|ne) (and|or|xor) .u32|.s32|.f32 .b16|.b32|.b64", "d0 s1 s1 sp", kComparison, set},
+      {"set (eq|ne|lt|le|gt|ge) (and|or|xor) .u32|.s32|.f32 .s16|.s32|.s64", "d0 s1 s1 sp",
+       kComparison, set},
+      {"set (eq|ne|lt|le|gt|ge|lo|ls|hi|hs) (and|or|xor) .u32|.s32|.f32 .u16|.u32|.u64",
+       "d0 s1 s1 sp", kComparison, set},
       {"selp .b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64", "d0 s0 s0 sp", kLogical,
        selp},
       {"slct .b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64 .s32", "d0 s0 s0 s1", kLogical,

@@ -232,8 +232,8 @@ FpRounding integral_rounding(I i) {
 }
 
 // Out of range: the nearest value. NaN: zero, but where either side has 64 bits half of the range.
-void float_to_integer(Emitter& e, I i, Type to, Type from) {
-  const Slot s = e.src(i.operands[1], from), value = e.temp();
+void float_to_integer(Emitter& e, I i, Slot s, Type to, Type from) {
+  const Slot value = e.temp();
   const bool is_long = to.bits == 64;
   e.fp(Op::f2i, e.state(i), value, s, 0, 0,
        f2i_aux(format(from), integral_rounding(i), to.is_signed(), is_long));
@@ -294,10 +294,31 @@ void cvt(Emitter& e, I i) {
     else
       integer_to_float(e, i, to, from);
   } else if (from.is_float()) {
-    float_to_integer(e, i, to, from);
+    float_to_integer(e, i, e.src(i.operands[1], from), to, from);
   } else {
     integer_to_integer(e, i, to, from);
   }
+}
+
+// cvt.pack d, a, b {, c}: c's low bits, a and b, each within the first type, b lowest.
+void pack_saturated(Emitter& e, I i) {
+  const Type part = i.types[0], from = i.types[1];
+  const auto clamped = [&](const Operand& o) {
+    const Slot value = clamp(e, e.src_signed(o, from), from, part), d = e.temp();
+    e.b.andi64(d, value, ones(part.bits));
+    return d;
+  };
+  const Slot a = clamped(i.operands[1]), b = clamped(i.operands[2]), sum = e.temp();
+  e.b.add_lsl64(sum, b, a, part.bits);
+  if (i.operands.size() == 4)
+    e.b.add_lsl64(sum, sum, e.src(i.operands[3], i.types[2]), 2 * uint64_t{part.bits});
+  e.zero_extend(e.dst(i.operands[0]), sum, 32);
+}
+
+void bfloat_to_integer(Emitter& e, I i) {
+  const Slot single = e.temp();
+  e.b.lsli64(single, e.src(i.operands[1], i.types[1]), 16);
+  float_to_integer(e, i, single, i.types[0], {Kind::kFloat, 32});
 }
 
 }  // namespace
@@ -322,6 +343,10 @@ const RowList& convert_rows() {
        kArithmetic, cvt},
       {"cvt (rni|rzi|rmi|rpi) {sat} .u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64 .f16|.f64", "c0 c1",
        kArithmetic, cvt},
+      {"cvt (pack) (sat) .u16|.s16 .s32", "d32 s1 s1", kLogical, pack_saturated},
+      {"cvt (pack) (sat) .u8|.s8 .s32 .b32", "d32 s1 s1 s32", kLogical, pack_saturated},
+      {"cvt (rni|rzi|rmi|rpi) .u16|.u32|.u64|.s16|.s32|.s64 .bf16", "d0 s1", kArithmetic,
+       bfloat_to_integer},
       {"cvt (rn|rz|rm|rp) {ftz} {sat} .f32 .f64", "c0 c1", kArithmetic, cvt},
       {"cvt {ftz} {sat} .f64 .f32", "c0 c1", kArithmetic, cvt},
       {"cvt {rni|rzi|rmi|rpi} {ftz} {sat} .f32 .f32", "c0 c1", kArithmetic, cvt},

@@ -79,7 +79,13 @@ void min_max(Emitter& e, I i) {
   const FpMinMax kind = i.has("NaN") ? (is_min ? FpMinMax::kMin : FpMinMax::kMax)
                         : is_min     ? FpMinMax::kMinimumNumber
                                      : FpMinMax::kMaximumNumber;
-  e.fp(Op::fminmax, e.state(i), e.dst(i.operands[0]), a, c, 0, minmax_aux(t, kind));
+  const auto compute = [&](Slot d, Slot x, Slot y) {
+    e.fp(Op::fminmax, e.state(i), d, x, y, 0, minmax_aux(t, kind));
+  };
+  if (i.has("xorsign"))
+    min_max_of_sizes(e, e.dst(i.operands[0]), a, c, sign_of(t), 0x7fffffff, compute);
+  else
+    compute(e.dst(i.operands[0]), a, c);
 }
 
 // abs, neg: bits; with .ftz, a subnormal becomes a zero.
@@ -154,28 +160,19 @@ void setp(Emitter& e, I i) {
   const Slot truth = truth_of(e, i);
   const Operand& out = i.operands[0];
   if (i.operands.size() == 3) return e.set_predicates(out, truth);
-  const Slot c = e.src(i.operands[3], kPredicateType);
-  const auto combine = [&](Slot x) {
-    const Slot d = e.temp();
-    if (i.has("and"))
-      e.b.and64(d, x, c);
-    else if (i.has("or"))
-      e.b.or64(d, x, c);
-    else
-      e.b.xor64(d, x, c);
-    return d;
-  };
-  const Slot first = combine(truth);
+  const Slot first = e.temp();
+  combine(e, i, first, truth, i.operands[3]);
   if (!out.is(Operand::Kind::kPair)) return e.set_predicates(out, first);
-  const Slot inverse = e.temp();
-  e.b.xori64(inverse, truth, 1);
-  const Slot second = combine(inverse);
+  const Slot second = e.temp();
+  e.b.xori64(second, truth, 1);
+  combine(e, i, second, second, i.operands[3]);
   e.set_predicates(out.elements[0], first);
   e.set_predicates(out.elements[1], second);
 }
 
 void set(Emitter& e, I i) {
   const Slot truth = truth_of(e, i);
+  if (i.operands.size() == 4) combine(e, i, truth, truth, i.operands[3]);
   const uint64_t yes = i.type(0).is_float() ? kOneF32 : 0xffffffff;
   const CompareKind is_zero{CompareRelation::kEqual, false, false};
   e.b.sel_cmpi(e.dst(i.operands[0]), kZeroSlot, e.konst(yes), truth, 0, is_zero.pack());
@@ -214,6 +211,8 @@ const RowList& float_rows() {
       {"rcp (approx) (ftz) .f64", "d0 s0", kSpecial, rcp},
       {"rsqrt (approx) {ftz} .f32|.f64", "d0 s0", kSpecial, rsqrt},
       {"min {ftz} {NaN} .f32", "d0 s0 s0", kArithmetic, min_max},
+      {"min {ftz} {NaN} (xorsign) (abs) .f32", "d0 s0 s0", kArithmetic, min_max},
+      {"max {ftz} {NaN} (xorsign) (abs) .f32", "d0 s0 s0", kArithmetic, min_max},
       {"min .f64", "d0 s0 s0", kArithmetic, min_max},
       {"max {ftz} {NaN} .f32", "d0 s0 s0", kArithmetic, min_max},
       {"max .f64", "d0 s0 s0", kArithmetic, min_max},
@@ -236,6 +235,11 @@ const RowList& float_rows() {
        "d0 s1 s1", kComparison, set},
       {"set (eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan) .u32|.s32|.f32 .f64", "d0 s1 s1",
        kComparison, set},
+      {"set (eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan) (and|or|xor) {ftz} .u32|.s32|.f32 "
+       ".f32",
+       "d0 s1 s1 sp", kComparison, set},
+      {"set (eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan) (and|or|xor) .u32|.s32|.f32 .f64",
+       "d0 s1 s1 sp", kComparison, set},
       {"slct {ftz} .b16|.b32|.b64|.u16|.u32|.u64|.s16|.s32|.s64|.f32|.f64 .f32", "d0 s0 s0 s1",
        kLogical, slct},
   };

@@ -9,7 +9,7 @@ namespace {
 
 using I = const Instruction&;
 
-constexpr uint64_t kOne = 0x3c00, kSign = 0x8000;
+constexpr uint64_t kOne = 0x3c00, kSign = 0x8000, kNan = 0x7fff;
 constexpr auto kF16 = static_cast<uint8_t>(FpFormat::kF16);
 
 uint8_t aux(int kind) { return static_cast<uint8_t>(kF16 | kind << 2); }
@@ -39,7 +39,10 @@ void compute(Emitter& e, I i, Slot d, Slot a, Slot b, Slot c) {
     const FpMinMax kind = i.has("NaN") ? (is_min ? FpMinMax::kMin : FpMinMax::kMax)
                           : is_min     ? FpMinMax::kMinimumNumber
                                        : FpMinMax::kMaximumNumber;
-    e.fp(Op::fminmax, state, d, a, b, 0, aux(kind));
+    if (!i.has("xorsign")) return void(e.fp(Op::fminmax, state, d, a, b, 0, aux(kind)));
+    min_max_of_sizes(e, d, a, b, kSign, kNan, [&](Slot to, Slot x, Slot y) {
+      e.fp(Op::fminmax, state, to, x, y, 0, aux(kind));
+    });
   } else {
     if (i.base == "neg")
       e.b.xori64(d, a, kSign);
@@ -50,6 +53,12 @@ void compute(Emitter& e, I i, Slot d, Slot a, Slot b, Slot c) {
       e.fp(Op::fmisc2, state, d, d, e.konst(kOne), 0, aux(static_cast<int>(FpMisc2::kMul)));
   }
   if (i.has("sat")) saturate(e, d, d);
+  if (i.has("relu")) {
+    const BlockBuilder::Temporaries own(e.b);
+    const Slot sign = e.temp();
+    e.b.andi64(sign, d, kSign);
+    e.b.sel_cmpi(d, d, kZeroSlot, sign, 0, kEqual64);
+  }
 }
 
 Slot half(Emitter& e, Slot word, int which) {
@@ -74,26 +83,6 @@ void arithmetic(Emitter& e, I i) {
   e.b.add_lsl64(e.dst(i.operands[0]), low, high, 16);
 }
 
-void setp(Emitter& e, I i) {
-  const Slot a = e.src(i.operands[1], i.type()), b = e.src(i.operands[2], i.type());
-  const Slot truth = e.temp();
-  e.fp(Op::fcmp, e.state(i), truth, a, b, 0, kF16);
-  e.b.set_if(truth, truth, truth_table(i));
-  e.set_predicates(i.operands[0], truth);
-}
-
-// cvt.rn.f16x2.f32 d, a, b: a is the upper half.
-void pack(Emitter& e, I i) {
-  const Type single{Kind::kFloat, 32};
-  const auto narrow = static_cast<uint8_t>(static_cast<int>(FpFormat::kF32) |
-                                           static_cast<int>(FpFormat::kF16) << 2);
-  const Slot a = e.src(i.operands[1], single), b = e.src(i.operands[2], single);
-  const Slot high = e.temp(), low = e.temp();
-  e.fp(Op::fconvert, e.state(i), high, a, 0, 0, narrow);
-  e.fp(Op::fconvert, e.state(i), low, b, 0, 0, narrow);
-  e.b.add_lsl64(e.dst(i.operands[0]), low, high, 16);
-}
-
 }  // namespace
 
 const RowList& half_rows() {
@@ -103,13 +92,13 @@ const RowList& half_rows() {
       {"sub {rn} {ftz} {sat} .f16|.f16x2", "d0 s0 s0", kArithmetic, arithmetic},
       {"mul {rn} {ftz} {sat} .f16|.f16x2", "d0 s0 s0", kArithmetic, arithmetic},
       {"fma (rn) {ftz} {sat} .f16|.f16x2", "d0 s0 s0 s0", kArithmetic, arithmetic},
+      {"fma (rn) {ftz} (relu) .f16|.f16x2", "d0 s0 s0 s0", kArithmetic, arithmetic},
       {"min {ftz} {NaN} .f16|.f16x2", "d0 s0 s0", kArithmetic, arithmetic},
       {"max {ftz} {NaN} .f16|.f16x2", "d0 s0 s0", kArithmetic, arithmetic},
+      {"min {ftz} {NaN} (xorsign) (abs) .f16|.f16x2", "d0 s0 s0", kArithmetic, arithmetic},
+      {"max {ftz} {NaN} (xorsign) (abs) .f16|.f16x2", "d0 s0 s0", kArithmetic, arithmetic},
       {"neg {ftz} .f16|.f16x2", "d0 s0", kArithmetic, arithmetic},
       {"abs {ftz} .f16|.f16x2", "d0 s0", kArithmetic, arithmetic},
-      {"setp (eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan) {ftz} .f16", "dpq s0 s0",
-       kComparison, setp},
-      {"cvt (rn|rz) .f16x2 .f32", "d0 s1 s1", kArithmetic, pack},
   };
   return rows;
 }

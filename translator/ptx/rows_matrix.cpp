@@ -2,6 +2,9 @@
 // (matrix_op.h); a product is the host's: lanes leave their registers in local memory.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "device_sim/uir/warp.h"
 #include "translator/ptx/emitter.h"
 #include "translator/ptx/kernel.h"
@@ -21,13 +24,15 @@ constexpr Type kB32{Kind::kBits, 32};
 // rows, columns, depth
 struct Shape {
   const char* name;
-  uint8_t rows, columns, depth;
+  uint8_t rows, columns;
+  uint16_t depth;
 };
-constexpr Shape kShapes[] = {{"m16n8k4", 16, 8, 4},     {"m16n8k8", 16, 8, 8},
-                             {"m16n8k16", 16, 8, 16},   {"m16n8k32", 16, 8, 32},
-                             {"m8n8k16", 8, 8, 16},     {"m8n8k4", 8, 8, 4},
-                             {"m16n16k16", 16, 16, 16}, {"m32n8k16", 32, 8, 16},
-                             {"m8n32k16", 8, 32, 16},   {"m16n16k8", 16, 16, 8}};
+constexpr Shape kShapes[] = {
+    {"m16n8k4", 16, 8, 4},     {"m16n8k8", 16, 8, 8},   {"m16n8k16", 16, 8, 16},
+    {"m16n8k32", 16, 8, 32},   {"m16n8k64", 16, 8, 64}, {"m16n8k128", 16, 8, 128},
+    {"m16n8k256", 16, 8, 256}, {"m8n8k4", 8, 8, 4},     {"m8n8k16", 8, 8, 16},
+    {"m8n8k32", 8, 8, 32},     {"m8n8k128", 8, 8, 128}, {"m16n16k16", 16, 16, 16},
+    {"m32n8k16", 32, 8, 16},   {"m8n32k16", 8, 32, 16}, {"m16n16k8", 16, 16, 8}};
 
 MatrixOp op_of(I i) {
   MatrixOp m;
@@ -48,6 +53,16 @@ MatrixOp op_of(I i) {
     m.d = types[0];
     m.c = types[1];
   }
+  m.is_sparse = i.has("sp") || i.has("sp::ordered_metadata");
+  m.is_xor = i.has("xor");
+  m.is_by_quads = i.has("m8n8k4") && m.a == MatrixType::kF16 && i.base == "mma";
+  if (m.is_by_quads) {
+    const auto layout = std::find_if(i.modifiers.begin(), i.modifiers.end(), [](const auto& name) {
+      return name == "row" || name == "col";
+    });
+    m.a_by_columns = *layout == "col";
+    m.b_by_rows = *std::next(layout) == "row";
+  }
   return m;
 }
 
@@ -61,9 +76,16 @@ void check_count(Emitter& e, I i, size_t has, int needs) {
     e.unsupported(i, fmt::format("a fragment has {} registers, not {}", needs, has));
 }
 
-// operands: a, b, c
+// operands: a, b, c; of a sparse a metadata and a selector
 void product(Emitter& e, I i) {
-  const MatrixOp m = op_of(i);
+  MatrixOp m = op_of(i);
+  if (m.is_sparse) {
+    const auto selector = e.constant(i.operands[4], kB32);
+    const uint64_t most = 64 / (2 * indices_of_row(m)) - 1;
+    if (!selector || *selector > most)
+      e.unsupported(i, fmt::format("the sparsity selector is a constant of 0 to {}", most));
+    m.selector = static_cast<uint8_t>(*selector);
+  }
   const uint64_t room = e.place_of({.kind = Operand::Kind::kSymbol, .symbol = "@matrix"}).address;
   const int counts[] = {registers_of_a(m), registers_of_b(m), registers_of_sum(m, m.c)};
   uint64_t at = room;
@@ -73,6 +95,7 @@ void product(Emitter& e, I i) {
     for (int r = 0; r < counts[k]; ++r, at += 8)
       e.b.emit(Op::st64, e.reg(list[static_cast<size_t>(r)]), kZeroSlot, 0, 0, at);
   }
+  if (m.is_sparse) e.b.emit(Op::st64, e.src(i.operands[3], kB32), kZeroSlot, 0, 0, at);
   // The whole warp comes here, then stops.
   e.b.emit(Op::warp_sync, 0, 0, 0, kZeroSlot, WarpFields{}.pack());
   e.b.konst(kCallSlots, m.pack());
@@ -109,7 +132,9 @@ class Fragment {
     const Slot group = e.temp(), member = e.temp();
     e.b.lsri64(group, special_slot(Special::kLaneid), 2);
     e.b.andi64(member, special_slot(Special::kLaneid), 3);
-    if (n != 1) e.b.mul64(member, member, e.konst(static_cast<uint64_t>(n)));
+    // What is smaller than a byte comes in whole registers.
+    const int units = bits() < 8 ? 1 : n;
+    if (units != 1) e.b.mul64(member, member, e.konst(static_cast<uint64_t>(units)));
     const bool group_is_row = which_ != Which::kB;
     const Slot major = group_is_row == is_row_major_ ? group : member;
     const Slot minor = group_is_row == is_row_major_ ? member : group;
@@ -118,16 +143,17 @@ class Fragment {
       const int width = is_row_major_         ? (which_ == Which::kA ? m_.depth : m_.columns)
                         : which_ == Which::kB ? m_.depth
                                               : m_.rows;
-      stride_ = e.konst(static_cast<uint64_t>(width * bytes()));
+      stride_ = e.konst(static_cast<uint64_t>(width * bits() / 8));
     } else if (const auto known = e.constant(*stride, kB32)) {
-      stride_ = e.konst(*known * static_cast<uint64_t>(bytes()));
+      stride_ = e.konst(*known * static_cast<uint64_t>(bits()) / 8);
     } else {
       stride_ = e.temp();
-      e.b.mul64(stride_, e.reg(*stride), e.konst(static_cast<uint64_t>(bytes())));
+      e.b.mul64(stride_, e.reg(*stride), e.konst(static_cast<uint64_t>(bits())));
+      e.b.lsri64(stride_, stride_, 3);
     }
     base_ = e.temp();
     address_ = e.temp();
-    e.b.mul64(base_, minor, e.konst(static_cast<uint64_t>(bytes())));
+    e.b.mul64(base_, minor, e.konst(static_cast<uint64_t>(bits() < 8 ? 4 : bits() / 8)));
     e.b.madd64(base_, major, stride_, base_);
     e.b.add64(base_, base_, place.base);
     offset_ = place.offset;
@@ -138,7 +164,8 @@ class Fragment {
            : which_ == Which::kB ? registers_of_b(m_)
                                  : registers_of_sum(m_, type_);
   }
-  int bytes() const { return bits_of(type_) / 8; }
+  int bits() const { return bits_of(type_); }
+  int bytes() const { return bits() / 8; }
   int elements() const { return per_register(type_); }
   MatrixType type() const { return type_; }
 
@@ -152,7 +179,7 @@ class Fragment {
                                              : element_of_sum(m_, type_, first, r, element);
     const int major = is_row_major_ ? at.row : at.column;
     const int minor = is_row_major_ ? at.column : at.row;
-    const uint64_t offset = offset_ + static_cast<uint64_t>(minor * bytes());
+    const uint64_t offset = offset_ + static_cast<uint64_t>(minor * bits() / 8);
     if (major == 0) return {base_, offset};
     if (major == known_) return {address_, offset};
     e_.b.madd64(address_, stride_, e_.konst(static_cast<uint64_t>(major)), base_);
@@ -287,12 +314,38 @@ void store_rows(Emitter& e, I i) {
   }
 }
 
+// movmatrix: elements 2 m and 2 m + 1 of row g of the transposed matrix, in which element (r, c) is
+// half r % 2 of what lane 4 c + r / 2 has.
+void transpose(Emitter& e, I i) {
+  constexpr uint64_t kClamp = uint64_t{0x1f} << 32;
+  const Slot own = e.src(i.operands[1], kB32), row = e.temp(), shift = e.temp(), lane = e.temp();
+  const Slot halves[2] = {e.temp(), e.temp()};
+  e.b.lsri64(row, special_slot(Special::kLaneid), 2);
+  e.b.andi64(shift, row, 1);
+  e.b.lsli64(shift, shift, 4);
+  e.b.andi64(lane, special_slot(Special::kLaneid), 3);
+  e.b.lsli64(lane, lane, 3);
+  e.b.lsri64(row, row, 1);
+  e.b.add64(row, row, lane);
+  WarpFields f;
+  f.lane_in_slot = f.clamp_in_slot = true;
+  for (uint64_t half = 0; half < 2; ++half) {
+    e.b.addi64(lane, row, 4 * half + kClamp);
+    e.b.emit(Op::warp, halves[half], own, lane, kZeroSlot, f.pack(),
+             static_cast<uint8_t>(WarpOp::kShuffleIdx));
+    e.b.lsr64(halves[half], halves[half], shift);
+    e.b.andi64(halves[half], halves[half], 0xffff);
+  }
+  e.b.add_lsl64(e.dst(i.operands[0]), halves[0], halves[1], 16);
+}
+
 }  // namespace
 
 const Row kMatrixProduct = {"mma", "", RowClass::kOther, product};
 const Row kMatrixResult = {"mma", "", RowClass::kOther, product_result};
 
 #define GPUSIM_PTX_ALIGNED "(sync) (aligned) "
+#define GPUSIM_PTX_SPARSE "(sp|sp::ordered_metadata) "
 #define GPUSIM_PTX_SPACES " {global|shared|shared::cta} "
 #define GPUSIM_PTX_F16_SHAPES "(m16n16k16|m32n8k16|m8n32k16)"
 
@@ -300,38 +353,98 @@ const RowList& matrix_rows() {
   using enum RowClass;
   // Those without an emitter are made of two parts (inline.cpp).
   static const RowList rows = {
+      {"mma " GPUSIM_PTX_ALIGNED "(m8n8k4) (row|col) (row|col) .f16 .f16 .f16 .f16", "dv sv sv sv",
+       kOther, nullptr},
+      {"mma " GPUSIM_PTX_ALIGNED "(m8n8k4) (row|col) (row|col) .f32 .f16 .f16 .f16|.f32",
+       "dv sv sv sv", kOther, nullptr},
       {"mma " GPUSIM_PTX_ALIGNED "(m16n8k8|m16n8k16) (row) (col) .f32 .f16 .f16 .f32",
        "dv sv sv sv", kOther, nullptr},
       {"mma " GPUSIM_PTX_ALIGNED "(m16n8k8|m16n8k16) (row) (col) .f16 .f16 .f16 .f16",
        "dv sv sv sv", kOther, nullptr},
       {"mma " GPUSIM_PTX_ALIGNED "(m16n8k8|m16n8k16) (row) (col) .f32 .bf16 .bf16 .f32",
        "dv sv sv sv", kOther, nullptr},
-      {"mma " GPUSIM_PTX_ALIGNED "(m16n8k4|m16n8k8) (row) (col) (tf32) (tf32) .f32 .f32",
+      {"mma " GPUSIM_PTX_ALIGNED "(m16n8k4|m16n8k8) (row) (col) .f32 .tf32 .tf32 .f32",
        "dv sv sv sv", kOther, nullptr},
-      {"mma " GPUSIM_PTX_ALIGNED "(m16n8k32) (row) (col) (e4m3|e5m2) (e4m3|e5m2) .f32 .f32",
+      {"mma " GPUSIM_PTX_ALIGNED
+       "(m16n8k16|m16n8k32) (row) (col) .f32 (e4m3|e5m2) (e4m3|e5m2) .f32",
+       "dv sv sv sv", kOther, nullptr},
+      {"mma " GPUSIM_PTX_ALIGNED
+       "(m16n8k16|m16n8k32) (row) (col) .f16 (e4m3|e5m2) (e4m3|e5m2) .f16",
        "dv sv sv sv", kOther, nullptr},
       {"mma " GPUSIM_PTX_ALIGNED
        "(m8n8k16|m16n8k16|m16n8k32) (row) (col) {satfinite} .s32 .u8|.s8 .u8|.s8 .s32",
        "dv sv sv sv", kOther, nullptr},
-      {"mma " GPUSIM_PTX_ALIGNED "(m8n8k4) (row) (col) .f64 .f64 .f64 .f64", "dv sv sv sv", kOther,
-       nullptr},
+      {"mma " GPUSIM_PTX_ALIGNED
+       "(m8n8k32|m16n8k32|m16n8k64) (row) (col) {satfinite} .s32 (u4|s4) (u4|s4) .s32",
+       "dv sv sv sv", kOther, nullptr},
+      {"mma " GPUSIM_PTX_ALIGNED
+       "(m8n8k128|m16n8k128|m16n8k256) (row) (col) .s32 (b1) (b1) .s32 (and|xor) (popc)",
+       "dv sv sv sv", kOther, nullptr},
+      {"mma " GPUSIM_PTX_ALIGNED
+       "(m8n8k4|m16n8k4|m16n8k8|m16n8k16) (row) (col) .f64 .f64 .f64 .f64",
+       "dv sv sv sv", kOther, nullptr},
+      {"mma " GPUSIM_PTX_SPARSE GPUSIM_PTX_ALIGNED
+       "(m16n8k16|m16n8k32) (row) (col) .f32 .f16 .f16 .f32",
+       "dv sv sv sv s32 i", kOther, nullptr},
+      {"mma " GPUSIM_PTX_SPARSE GPUSIM_PTX_ALIGNED
+       "(m16n8k16|m16n8k32) (row) (col) .f16 .f16 .f16 .f16",
+       "dv sv sv sv s32 i", kOther, nullptr},
+      {"mma " GPUSIM_PTX_SPARSE GPUSIM_PTX_ALIGNED
+       "(m16n8k16|m16n8k32) (row) (col) .f32 .bf16 .bf16 .f32",
+       "dv sv sv sv s32 i", kOther, nullptr},
+      {"mma " GPUSIM_PTX_SPARSE GPUSIM_PTX_ALIGNED
+       "(m16n8k8|m16n8k16) (row) (col) .f32 .tf32 .tf32 .f32",
+       "dv sv sv sv s32 i", kOther, nullptr},
+      {"mma " GPUSIM_PTX_SPARSE GPUSIM_PTX_ALIGNED
+       "(m16n8k64) (row) (col) .f32 (e4m3|e5m2) (e4m3|e5m2) .f32",
+       "dv sv sv sv s32 i", kOther, nullptr},
+      {"mma " GPUSIM_PTX_SPARSE GPUSIM_PTX_ALIGNED
+       "(m16n8k32|m16n8k64) (row) (col) {satfinite} .s32 .u8|.s8 .u8|.s8 .s32",
+       "dv sv sv sv s32 i", kOther, nullptr},
+      {"mma " GPUSIM_PTX_SPARSE GPUSIM_PTX_ALIGNED
+       "(m16n8k64|m16n8k128) (row) (col) {satfinite} .s32 (u4|s4) (u4|s4) .s32",
+       "dv sv sv sv s32 i", kOther, nullptr},
       {"wmma (mma) " GPUSIM_PTX_ALIGNED "(row|col) (row|col) " GPUSIM_PTX_F16_SHAPES
        " .f16|.f32 .f16|.f32",
        "dv sv sv sv", kOther, nullptr},
       {"wmma (mma) " GPUSIM_PTX_ALIGNED "(row|col) (row|col) " GPUSIM_PTX_F16_SHAPES
        " .f32 .bf16 .bf16 .f32",
        "dv sv sv sv", kOther, nullptr},
-      {"wmma (mma) " GPUSIM_PTX_ALIGNED "(row|col) (row|col) (m16n16k8) (tf32) (tf32) .f32 .f32",
+      {"wmma (mma) " GPUSIM_PTX_ALIGNED "(row|col) (row|col) (m16n16k8) .f32 .tf32 .tf32 .f32",
        "dv sv sv sv", kOther, nullptr},
       {"wmma (mma) " GPUSIM_PTX_ALIGNED "(row|col) (row|col) " GPUSIM_PTX_F16_SHAPES
-       " {satfinite} .s32 .u8|.s8 .u8|.s8 .s32",
+       " {satfinite} .s32 .u8 .u8 .s32",
+       "dv sv sv sv", kOther, nullptr},
+      {"wmma (mma) " GPUSIM_PTX_ALIGNED "(row|col) (row|col) " GPUSIM_PTX_F16_SHAPES
+       " {satfinite} .s32 .s8 .s8 .s32",
        "dv sv sv sv", kOther, nullptr},
       {"wmma (mma) " GPUSIM_PTX_ALIGNED "(row|col) (row|col) (m8n8k4) {rn} .f64 .f64 .f64 .f64",
        "dv sv sv sv", kOther, nullptr},
+      {"wmma (mma) " GPUSIM_PTX_ALIGNED "(row) (col) (m8n8k32) {satfinite} .s32 (u4) (u4) .s32",
+       "dv sv sv sv", kOther, nullptr},
+      {"wmma (mma) " GPUSIM_PTX_ALIGNED "(row) (col) (m8n8k32) {satfinite} .s32 (s4) (s4) .s32",
+       "dv sv sv sv", kOther, nullptr},
+      {"wmma (mma) (and|xor) (popc) " GPUSIM_PTX_ALIGNED
+       "(row) (col) (m8n8k128) .s32 (b1) (b1) .s32",
+       "dv sv sv sv", kOther, nullptr},
+      {"wmma (load) (a) " GPUSIM_PTX_ALIGNED "(row) (m8n8k32)" GPUSIM_PTX_SPACES "(u4|s4)",
+       "dv m ? s32", kMemory, load},
+      {"wmma (load) (b) " GPUSIM_PTX_ALIGNED "(col) (m8n8k32)" GPUSIM_PTX_SPACES "(u4|s4)",
+       "dv m ? s32", kMemory, load},
+      {"wmma (load) (a) " GPUSIM_PTX_ALIGNED "(row) (m8n8k128)" GPUSIM_PTX_SPACES "(b1)",
+       "dv m ? s32", kMemory, load},
+      {"wmma (load) (b) " GPUSIM_PTX_ALIGNED "(col) (m8n8k128)" GPUSIM_PTX_SPACES "(b1)",
+       "dv m ? s32", kMemory, load},
+      {"wmma (load) (c) " GPUSIM_PTX_ALIGNED "(row|col) (m8n8k32|m8n8k128)" GPUSIM_PTX_SPACES
+       ".s32",
+       "dv m ? s32", kMemory, load},
+      {"wmma (store) (d) " GPUSIM_PTX_ALIGNED "(row|col) (m8n8k32|m8n8k128)" GPUSIM_PTX_SPACES
+       ".s32",
+       "m sv ? s32", kMemory, store},
       {"wmma (load) (a|b) " GPUSIM_PTX_ALIGNED "(row|col) " GPUSIM_PTX_F16_SHAPES GPUSIM_PTX_SPACES
        ".f16|.bf16|.u8|.s8",
        "dv m ? s32", kMemory, load},
-      {"wmma (load) (a|b) " GPUSIM_PTX_ALIGNED "(row|col) (m16n16k8)" GPUSIM_PTX_SPACES "(tf32)",
+      {"wmma (load) (a|b) " GPUSIM_PTX_ALIGNED "(row|col) (m16n16k8)" GPUSIM_PTX_SPACES ".tf32",
        "dv m ? s32", kMemory, load},
       {"wmma (load) (a|b|c) " GPUSIM_PTX_ALIGNED "(row|col) (m8n8k4)" GPUSIM_PTX_SPACES ".f64",
        "dv m ? s32", kMemory, load},
@@ -349,6 +462,7 @@ const RowList& matrix_rows() {
        "m sv ? s32", kMemory, store},
       {"ldmatrix " GPUSIM_PTX_ALIGNED "(m8n8) (x1|x2|x4) {trans} {shared|shared::cta} .b16", "dv m",
        kMemory, load_rows},
+      {"movmatrix " GPUSIM_PTX_ALIGNED "(m8n8) (trans) .b16", "d32 r32", kParallel, transpose},
       {"stmatrix " GPUSIM_PTX_ALIGNED "(m8n8) (x1|x2|x4) {trans} {shared|shared::cta} .b16", "m sv",
        kMemory, store_rows},
   };

@@ -187,10 +187,24 @@ void compare_and_swap_wide(Emitter& e, I i) {
 void fence(Emitter& e, I) { e.b.fence(); }
 void nothing(Emitter&, I) {}
 
+// What a hint to caches takes. NVIDIA does not say what is in it.
+void policy(Emitter& e, I i) { e.b.konst(e.dst(i.operands[0]), 0); }
+
 // Common parts of rows.
 #define GPUSIM_PTX_SEM "{relaxed|acquire|release|acq_rel} {cta|cluster|gpu|sys}"
 #define GPUSIM_PTX_RED_SEM "{relaxed|release} {cta|cluster|gpu|sys}"
 #define GPUSIM_PTX_SPACE "{global|shared|shared::cta|shared::cluster}"
+#define GPUSIM_PTX_L1 \
+  "{L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate}"
+#define GPUSIM_PTX_PREFETCH "{L2::64B|L2::128B|L2::256B}"
+#define GPUSIM_PTX_ATOM(what)                                                                   \
+  {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " " what, "d0 m s0", kParallel, atomic}, {       \
+    "atom " GPUSIM_PTX_SEM " {global} (L2::cache_hint) " what, "d0 m s0 s64", kParallel, atomic \
+  }
+#define GPUSIM_PTX_RED(what)                                                                    \
+  {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " " what, "m s0", kParallel, atomic}, {       \
+    "red " GPUSIM_PTX_RED_SEM " {global} (L2::cache_hint) " what, "m s0 s64", kParallel, atomic \
+  }
 #define GPUSIM_PTX_DATA ".b8|.b16|.b32|.b64|.u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64|.f32|.f64"
 
 }  // namespace
@@ -209,6 +223,9 @@ const RowList& memory_rows() {
       {"ld {global|shared|shared::cta|shared::cluster|const|local|param|param::entry|param::func} "
        "{ca|cg|cs|lu|cv} {v2|v4} " GPUSIM_PTX_DATA,
        "l0 m", kMemory, load},
+      {"ld (weak) {global|shared|shared::cta|shared::cluster|const|local} {ca|cg|cs|lu|cv} "
+       "{v2|v4} " GPUSIM_PTX_DATA,
+       "l0 m", kMemory, load},
       {"ld {global|shared|shared::cta|shared::cluster|const|local} {ca|cg|cs|lu|cv} .b128", "d0 m",
        kMemory, load_wide},
       {"st {global|shared|shared::cta|shared::cluster|local} {wb|cg|cs|wt} .b128", "m s0", kMemory,
@@ -220,8 +237,36 @@ const RowList& memory_rows() {
       {"ld (relaxed|acquire) (cta|gpu|sys|cluster) {global|shared|shared::cta|shared::cluster} "
        "{v2|v4} " GPUSIM_PTX_DATA,
        "l0 m", kMemory, load},
+      {"ld (mmio) (relaxed) (sys) {global} " GPUSIM_PTX_DATA, "l0 m", kMemory, load},
+      // Hints to caches change nothing.
+      {"ld {weak} {global} " GPUSIM_PTX_L1 " " GPUSIM_PTX_PREFETCH "  {v2|v4} " GPUSIM_PTX_DATA,
+       "l0 m", kMemory, load},
+      {"ld {weak} {global} " GPUSIM_PTX_L1 " " GPUSIM_PTX_PREFETCH
+       "  (L2::cache_hint) {v2|v4} " GPUSIM_PTX_DATA,
+       "l0 m s64", kMemory, load},
+      {"ld {weak} {global} {ca|cg|cs|lu|cv} " GPUSIM_PTX_PREFETCH "  {v2|v4} " GPUSIM_PTX_DATA,
+       "l0 m", kMemory, load},
+      {"ld {weak} {global} {ca|cg|cs|lu|cv} " GPUSIM_PTX_PREFETCH
+       "  (L2::cache_hint) {v2|v4} " GPUSIM_PTX_DATA,
+       "l0 m s64", kMemory, load},
+      {"ld (global) (nc) " GPUSIM_PTX_L1 " " GPUSIM_PTX_PREFETCH "  {v2|v4} " GPUSIM_PTX_DATA,
+       "l0 m", kMemory, load},
+      {"ld (global) (nc) " GPUSIM_PTX_L1 " " GPUSIM_PTX_PREFETCH
+       "  (L2::cache_hint) {v2|v4} " GPUSIM_PTX_DATA,
+       "l0 m s64", kMemory, load},
+      {"ld (volatile) {global} " GPUSIM_PTX_PREFETCH "  {v2|v4} " GPUSIM_PTX_DATA, "l0 m", kMemory,
+       load},
+      {"ld (relaxed|acquire) (cta|gpu|sys|cluster) {global} " GPUSIM_PTX_L1 " " GPUSIM_PTX_PREFETCH
+       "  {v2|v4} " GPUSIM_PTX_DATA,
+       "l0 m", kMemory, load},
+      {"ld (relaxed|acquire) (cta|gpu|sys|cluster) {global} " GPUSIM_PTX_L1 " " GPUSIM_PTX_PREFETCH
+       "  (L2::cache_hint) {v2|v4} " GPUSIM_PTX_DATA,
+       "l0 m s64", kMemory, load},
       {"ldu {global} {v2|v4} " GPUSIM_PTX_DATA, "l0 m", kMemory, load},
       {"st {global|shared|shared::cta|shared::cluster|local|param|param::func} {wb|cg|cs|wt} "
+       "{v2|v4} " GPUSIM_PTX_DATA,
+       "m t0", kMemory, store},
+      {"st (weak) {global|shared|shared::cta|shared::cluster|local} {wb|cg|cs|wt} "
        "{v2|v4} " GPUSIM_PTX_DATA,
        "m t0", kMemory, store},
       {"st (volatile) {global|shared|shared::cta|shared::cluster|local} {v2|v4} " GPUSIM_PTX_DATA,
@@ -229,32 +274,35 @@ const RowList& memory_rows() {
       {"st (relaxed|release) (cta|gpu|sys|cluster) {global|shared|shared::cta|shared::cluster} "
        "{v2|v4} " GPUSIM_PTX_DATA,
        "m t0", kMemory, store},
-      {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (add) .u32|.s32|.u64", "d0 m s0", kParallel,
-       atomic},
-      {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (add) .f32|.f64", "d0 m s0", kParallel,
-       atomic},
-      {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (add) (noftz) .f16|.f16x2|.bf16|.bf16x2",
-       "d0 m s0", kParallel, atomic},
-      {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (add) (noftz) .f16|.f16x2|.bf16|.bf16x2",
-       "m s0", kParallel, atomic},
-      {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (and|or|xor|exch) .b32|.b64", "d0 m s0",
-       kParallel, atomic},
-      {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (min|max) .u32|.s32|.u64|.s64", "d0 m s0",
-       kParallel, atomic},
-      {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (inc|dec) .u32", "d0 m s0", kParallel, atomic},
+      {"st (mmio) (relaxed) (sys) {global} " GPUSIM_PTX_DATA, "m t0", kMemory, store},
+      {"st {weak} {global} " GPUSIM_PTX_L1 "  {v2|v4} " GPUSIM_PTX_DATA, "m t0", kMemory, store},
+      {"st {weak} {global} " GPUSIM_PTX_L1 "  (L2::cache_hint) {v2|v4} " GPUSIM_PTX_DATA,
+       "m t0 s64", kMemory, store},
+      {"st {weak} {global} {wb|cg|cs|wt} (L2::cache_hint) {v2|v4} " GPUSIM_PTX_DATA, "m t0 s64",
+       kMemory, store},
+      {"st (relaxed|release) (cta|gpu|sys|cluster) {global} " GPUSIM_PTX_L1
+       "  {v2|v4} " GPUSIM_PTX_DATA,
+       "m t0", kMemory, store},
+      {"st (relaxed|release) (cta|gpu|sys|cluster) {global} " GPUSIM_PTX_L1
+       "  (L2::cache_hint) {v2|v4} " GPUSIM_PTX_DATA,
+       "m t0 s64", kMemory, store},
+      GPUSIM_PTX_ATOM("(add) .u32|.s32|.u64"),
+      GPUSIM_PTX_RED("(add) .u32|.s32|.u64"),
+      GPUSIM_PTX_ATOM("(add) .f32|.f64"),
+      GPUSIM_PTX_RED("(add) .f32|.f64"),
+      GPUSIM_PTX_ATOM("(add) (noftz) .f16|.f16x2|.bf16|.bf16x2"),
+      GPUSIM_PTX_RED("(add) (noftz) .f16|.f16x2|.bf16|.bf16x2"),
+      GPUSIM_PTX_ATOM("(and|or|xor) .b32|.b64"),
+      GPUSIM_PTX_RED("(and|or|xor) .b32|.b64"),
+      GPUSIM_PTX_ATOM("(exch) .b32|.b64"),
+      GPUSIM_PTX_ATOM("(min|max) .u32|.s32|.u64|.s64"),
+      GPUSIM_PTX_RED("(min|max) .u32|.s32|.u64|.s64"),
+      GPUSIM_PTX_ATOM("(inc|dec) .u32"),
+      GPUSIM_PTX_RED("(inc|dec) .u32"),
       {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (cas) .b16|.b32|.b64", "d0 m s0 s0", kParallel,
        atomic},
       {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (cas) .b128", "d0 m s0 s0", kParallel,
        compare_and_swap_wide},
-      {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (add) .u32|.s32|.u64", "m s0", kParallel,
-       atomic},
-      {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (add) .f32|.f64", "m s0", kParallel,
-       atomic},
-      {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (and|or|xor) .b32|.b64", "m s0", kParallel,
-       atomic},
-      {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (min|max) .u32|.s32|.u64|.s64", "m s0",
-       kParallel, atomic},
-      {"red " GPUSIM_PTX_RED_SEM " " GPUSIM_PTX_SPACE " (inc|dec) .u32", "m s0", kParallel, atomic},
       {"membar (cta|gl|sys)", "", kParallel, fence},
       {"fence {sc|acq_rel|acquire|release} (cta|cluster|gpu|sys)", "", kParallel, fence},
       {"fence (acquire) (sync_restrict::shared::cluster) (cluster)", "", kParallel, fence},
@@ -272,6 +320,18 @@ const RowList& memory_rows() {
       {"prefetch {global|local} (L1|L2)", "m", kOther, nothing},
       {"prefetch {param|const} (tensormap)", "m", kOther, nothing},
       {"prefetchu (L1)", "m", kOther, nothing},
+      {"prefetch (global) (L2::evict_last|L2::evict_normal)", "m", kOther, nothing},
+      {"applypriority {global} (L2::evict_normal)", "m 128", kOther, nothing},
+      {"discard {global} (L2)", "m 128", kOther, nothing},
+      {"createpolicy (fractional) "
+       "(L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged) "
+       "{L2::evict_first|L2::evict_unchanged} .b64",
+       "d64 ? sf", kOther, policy},
+      {"createpolicy (range) {global} "
+       "(L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged) "
+       "{L2::evict_first|L2::evict_unchanged} .b64",
+       "d64 m s32 s32", kOther, policy},
+      {"createpolicy (cvt) (L2) .b64", "d64 n", kOther, policy},
   };
   return rows;
 }

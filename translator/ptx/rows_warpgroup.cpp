@@ -29,13 +29,14 @@ int number_behind(const std::string& shape, char letter) {
   return value;
 }
 
-// operands: d, a, b, whether d counts, signs of a and b, whether a (in memory) and b are transposed
+// operands: d, a, b, of a sparse a metadata and a selector, whether d counts, signs of a and b,
+// whether a (in memory) and b are transposed
 WarpgroupOp op_of(Emitter& e, I i) {
   WarpgroupOp o;
   for (const std::string& m : i.modifiers)
     if (m.starts_with("m64n")) {
       o.matrix.columns = static_cast<uint16_t>(number_behind(m, 'n'));
-      o.matrix.depth = static_cast<uint8_t>(number_behind(m, 'k'));
+      o.matrix.depth = static_cast<uint16_t>(number_behind(m, 'k'));
     }
   const std::vector<MatrixType> types = matrix_types_of(i);
   if (types.size() != 3) e.unsupported(i, "three types are needed");
@@ -44,13 +45,25 @@ WarpgroupOp op_of(Emitter& e, I i) {
   o.matrix.b = types[2];
   o.matrix.saturates = i.has("satfinite");
   o.a_in_registers = i.operands[1].is(Operand::Kind::kVector);
+  o.matrix.is_sparse = i.has("sp");
+  const size_t shift = o.matrix.is_sparse ? 2 : 0;
+  if (o.matrix.is_sparse) {
+    const auto selector = e.constant(i.operands[4], kB32);
+    if (!selector || *selector > 1)
+      e.unsupported(i, "the sparsity selector is the constant 0 or 1");
+    o.matrix.selector = static_cast<uint8_t>(*selector);
+  }
   const auto flag = [&](size_t at, uint64_t yes, uint64_t no) {
+    at += shift;
     if (at >= i.operands.size()) return false;
     const auto known = e.constant(i.operands[at], kB32);
     if (!known || (*known != yes && *known != no))
       e.unsupported(i, "signs are the constants 1 and -1, transpositions 0 and 1");
     return *known == yes;
   };
+  // Whether a is transposed is said where it lies in memory.
+  if (i.operands.size() > 6 + shift && i.operands.size() != (o.a_in_registers ? 7u : 8u) + shift)
+    e.unsupported(i, "of a in registers there is one transposition, else there are two");
   o.a_negated = flag(4, 0xffffffff, 1);
   o.b_negated = flag(5, 0xffffffff, 1);
   if (o.a_in_registers) {
@@ -85,8 +98,9 @@ void product(Emitter& e, I i) {
   for (const Operand& r : registers_of(e, i, i.operands[0], words_of_sum(o))) hand_over(r, kB32);
   for (const Operand& r : registers_of(e, i, i.operands[1], words_of_a(o)))
     hand_over(r, o.a_in_registers ? kB32 : kB64);
+  if (o.matrix.is_sparse) hand_over(i.operands[3], kB32);
   hand_over(i.operands[2], kB64);
-  hand_over(i.operands[3], kPredicateType);
+  hand_over(i.operands[o.matrix.is_sparse ? 5 : 3], kPredicateType);
   // The whole warp comes here, then stops.
   e.b.emit(Op::warp_sync, 0, 0, 0, kZeroSlot, WarpFields{}.pack());
   e.b.konst(kCallSlots, o.pack());
@@ -118,29 +132,40 @@ const Row kWarpgroupResult = {"wgmma", "", RowClass::kOther, product_result};
   GPUSIM_PTX_N4("168", "176", "184", "192", k) "|"                                            \
   GPUSIM_PTX_N4("200", "208", "216", "224", k) "|" GPUSIM_PTX_N4("232", "240", "248", "256", k) ")"
 // Integers have fewer widths.
-#define GPUSIM_PTX_N_INTEGER                                                        \
-  "(" GPUSIM_PTX_N4("8", "16", "24", "32", "k32") "|" GPUSIM_PTX_N4(                \
-      "48", "64", "80", "96",                                                       \
-      "k32") "|" GPUSIM_PTX_N4("112", "128", "144", "160",                          \
-                               "k32") "|" GPUSIM_PTX_N4("176", "192", "208", "224", \
-                                                        "k32") "|m64n240k32|m64n256k32)"
+#define GPUSIM_PTX_N_INTEGER(k)                                                                \
+  "(" GPUSIM_PTX_N4("8", "16", "24", "32", k) "|" GPUSIM_PTX_N4(                               \
+      "48", "64", "80", "96", k) "|" GPUSIM_PTX_N4("112", "128", "144", "160",                 \
+                                                   k) "|" GPUSIM_PTX_N4("176", "192", "208",   \
+                                                                        "224", k) "|m64n240" k \
+                                                                                  "|m64n256" k ")"
 #define GPUSIM_PTX_GROUP "wgmma (mma_async) (sync) (aligned) "
+#define GPUSIM_PTX_SPARSE_GROUP "wgmma (mma_async) (sp) (sync) (aligned) "
 
 const RowList& warpgroup_rows() {
   using enum RowClass;
   static const RowList rows = {
-      {GPUSIM_PTX_GROUP GPUSIM_PTX_N("k16") " .f32 .f16 .f16", "dv wa s64 sp i i i ? i", kOther,
-       nullptr},
-      {GPUSIM_PTX_GROUP GPUSIM_PTX_N("k16") " .f16 .f16 .f16", "dv wa s64 sp i i i ? i", kOther,
-       nullptr},
+      {GPUSIM_PTX_GROUP GPUSIM_PTX_N("k16") " .f16|.f32 .f16 .f16", "dv wa s64 sp i i i ? i",
+       kOther, nullptr},
       {GPUSIM_PTX_GROUP GPUSIM_PTX_N("k16") " .f32 .bf16 .bf16", "dv wa s64 sp i i i ? i", kOther,
        nullptr},
-      {GPUSIM_PTX_GROUP GPUSIM_PTX_N("k8") " (tf32) (tf32) .f32", "dv wa s64 sp i i", kOther,
+      {GPUSIM_PTX_GROUP GPUSIM_PTX_N("k8") " .f32 .tf32 .tf32", "dv wa s64 sp i i", kOther,
        nullptr},
-      {GPUSIM_PTX_GROUP GPUSIM_PTX_N("k32") " (e4m3|e5m2) (e4m3|e5m2) .f32", "dv wa s64 sp i i",
+      {GPUSIM_PTX_GROUP GPUSIM_PTX_N("k32") " .f16|.f32 (e4m3|e5m2) (e4m3|e5m2)",
+       "dv wa s64 sp i i", kOther, nullptr},
+      {GPUSIM_PTX_GROUP GPUSIM_PTX_N_INTEGER("k32") " {satfinite} .s32 .u8|.s8 .u8|.s8",
+       "dv wa s64 sp", kOther, nullptr},
+      {GPUSIM_PTX_GROUP GPUSIM_PTX_N_INTEGER("k256") " .s32 (b1) (b1) (and) (popc)", "dv wa s64 sp",
        kOther, nullptr},
-      {GPUSIM_PTX_GROUP GPUSIM_PTX_N_INTEGER " {satfinite} .s32 .u8|.s8 .u8|.s8", "dv wa s64 sp",
+      {GPUSIM_PTX_SPARSE_GROUP GPUSIM_PTX_N("k32") " .f16|.f32 .f16 .f16",
+       "dv wa s64 s32 i sp i i i ? i", kOther, nullptr},
+      {GPUSIM_PTX_SPARSE_GROUP GPUSIM_PTX_N("k32") " .f32 .bf16 .bf16",
+       "dv wa s64 s32 i sp i i i ? i", kOther, nullptr},
+      {GPUSIM_PTX_SPARSE_GROUP GPUSIM_PTX_N("k16") " .f32 .tf32 .tf32", "dv wa s64 s32 i sp i i",
        kOther, nullptr},
+      {GPUSIM_PTX_SPARSE_GROUP GPUSIM_PTX_N("k64") " .f16|.f32 (e4m3|e5m2) (e4m3|e5m2)",
+       "dv wa s64 s32 i sp i i", kOther, nullptr},
+      {GPUSIM_PTX_SPARSE_GROUP GPUSIM_PTX_N_INTEGER("k64") " {satfinite} .s32 .u8|.s8 .u8|.s8",
+       "dv wa s64 s32 i sp", kOther, nullptr},
       {"wgmma (fence) (sync) (aligned)", "", kParallel, nothing},
       {"wgmma (commit_group) (sync) (aligned)", "", kParallel, nothing},
       {"wgmma (wait_group) (sync) (aligned)", "i", kParallel, nothing},

@@ -6,7 +6,7 @@
 namespace gpusim::ptx {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Type>, 20> kTypes{{
+constexpr std::array<std::pair<std::string_view, Type>, 25> kTypes{{
     {"b8", {Kind::kBits, 8}},
     {"b16", {Kind::kBits, 16}},
     {"b32", {Kind::kBits, 32}},
@@ -14,6 +14,8 @@ constexpr std::array<std::pair<std::string_view, Type>, 20> kTypes{{
     {"b128", {Kind::kBits, 128}},
     {"u8", {Kind::kUnsigned, 8}},
     {"u16", {Kind::kUnsigned, 16}},
+    {"u16x2", {Kind::kUnsigned, 32, true, true}},
+    {"s16x2", {Kind::kSigned, 32, true, true}},
     {"u32", {Kind::kUnsigned, 32}},
     {"u64", {Kind::kUnsigned, 64}},
     {"s8", {Kind::kSigned, 8}},
@@ -24,6 +26,9 @@ constexpr std::array<std::pair<std::string_view, Type>, 20> kTypes{{
     {"f16x2", {Kind::kFloat, 32, true}},
     {"bf16", {Kind::kBits, 16, false, true}},
     {"bf16x2", {Kind::kBits, 32, true, true}},
+    {"tf32", {Kind::kBits, 32, false, true}},
+    {"e4m3x2", {Kind::kBits, 16, true, true}},
+    {"e5m2x2", {Kind::kBits, 16, true, true}},
     {"f32", {Kind::kFloat, 32}},
     {"f64", {Kind::kFloat, 64}},
     {"pred", kPredicateType},

@@ -22,19 +22,21 @@ struct WarpgroupOp {
            static_cast<uint64_t>(matrix.d) << 8 | uint64_t{matrix.columns} << 16 |
            uint64_t{matrix.depth} << 32 | bit(a_in_registers, 48) | bit(a_transposed, 49) |
            bit(b_transposed, 50) | bit(a_negated, 51) | bit(b_negated, 52) |
-           bit(matrix.saturates, 53);
+           bit(matrix.saturates, 53) | bit(matrix.is_sparse, 54) | uint64_t{matrix.selector} << 55;
   }
   static constexpr WarpgroupOp unpack(uint64_t x) {
     const auto type = [&](int n) { return static_cast<MatrixType>(x >> n & 15); };
     const auto bit = [&](int n) { return (x >> n & 1) != 0; };
     return {.matrix = {.rows = 16,
                        .columns = static_cast<uint16_t>(x >> 16),
-                       .depth = static_cast<uint8_t>(x >> 32),
+                       .depth = static_cast<uint16_t>(x >> 32),
                        .a = type(0),
                        .b = type(4),
                        .c = type(8),
                        .d = type(8),
-                       .saturates = bit(53)},
+                       .saturates = bit(53),
+                       .is_sparse = bit(54),
+                       .selector = static_cast<uint8_t>(x >> 55 & 3)},
             .a_in_registers = bit(48),
             .a_transposed = bit(49),
             .b_transposed = bit(50),
@@ -43,12 +45,15 @@ struct WarpgroupOp {
   }
 };
 
-/// Words of a lane: those of d, of a (registers, or one descriptor), the descriptor of b, and
-/// whether d counts.
+/// Words of a lane: those of d, of a (registers, or one descriptor), metadata of a sparse a, the
+/// descriptor of b, and whether d counts.
 constexpr int words_of_sum(const WarpgroupOp& o) { return registers_of_sum(o.matrix, o.matrix.d); }
 constexpr int words_of_a(const WarpgroupOp& o) {
   return o.a_in_registers ? registers_of_a(o.matrix) : 1;
 }
-inline constexpr uint32_t kGroupRoomBytes = 8 * (128 + 4 + 2);
+constexpr int words_handed_over(const WarpgroupOp& o) {
+  return words_of_sum(o) + words_of_a(o) + (o.matrix.is_sparse ? 1 : 0) + 2;
+}
+inline constexpr uint32_t kGroupRoomBytes = 8 * (128 + 4 + 1 + 2);
 
 }  // namespace gpusim::ptx

@@ -125,4 +125,75 @@ TEST_CASE("launches whose clusters cannot be say what can") {
         std::string::npos);
 }
 
+// Each thread stores to its block's word, and reads the next block's; what happens between is
+// `between`, and afterwards.
+std::vector<gpusim::ptx::Finding> findings_of(const std::string& backend, const std::string& store,
+                                              const std::string& between,
+                                              const std::string& behind) {
+  const std::string text = kClusterHead + R"(
+.visible .entry k()
+{
+  .shared .align 4 .b8 word[256];
+  .reg .b32 %r<20>;
+  .reg .pred %p<4>;
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r2, word;
+  shl.b32 %r3, %r1, 2;
+  add.u32 %r3, %r2, %r3;
+  mov.u32 %r4, %cluster_ctarank;
+  mov.u32 %r5, %cluster_nctarank;
+  add.u32 %r6, %r4, 1;
+  rem.u32 %r6, %r6, %r5;
+  mapa.shared::cluster.u32 %r7, %r3, %r6;
+  )" + store + "\n" + between +
+                           R"(
+  ld.shared::cluster.u32 %r8, [%r7];
+  )" + behind + "\nret;\n}\n";
+  Engine engine({.backend = backend,
+                 .threads = 1,
+                 .checks = {.memory = true, .races = true, .barriers = true, .uninitialised = true},
+                 .has_profile = false});
+  LoadedModule& module = engine.load(text, "test.ptx");
+  const LaunchResult r = engine.launch({.kernel = engine.find_kernel(module, "k"),
+                                        .grid = {8, 1, 1},
+                                        .block = {64, 1, 1},
+                                        .params = {},
+                                        .cluster = Dim3{4, 1, 1}});
+  if (r.fault) FAIL(r.fault->text);
+  return r.findings;
+}
+
+TEST_CASE("races between blocks of a cluster are found") {
+  const std::string own = "st.shared.u32 [%r3], %r4;";
+  const std::string barrier = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+  for (const char* backend : kBackends) {
+    CAPTURE(backend);
+    CHECK(findings_of(backend, own, barrier, barrier).empty());
+    // A barrier of the block alone orders no other block.
+    const auto found = findings_of(backend, own, "bar.sync 0;", barrier);
+    REQUIRE(found.size() >= 1);
+    CHECK(found[0].kind == FindingKind::kRace);
+    CHECK(found[0].text.find("race on shared memory: kernel 'k', memory of block (") !=
+          std::string::npos);
+    CHECK(found[0].text.find(": word+0x") != std::string::npos);
+    CHECK(found[0].text.find("ld.shared::cluster.u32 at test.ptx") != std::string::npos);
+    CHECK(found[0].text.find("the cluster's barrier orders its blocks") != std::string::npos);
+    // A store behind a load of another block that only has not waited yet.
+    CHECK(
+        findings_of(
+            backend, own, barrier,
+            "barrier.cluster.arrive;\nst.shared.u32 [%r3], %r1;\nbarrier.cluster.wait;\n" + barrier)
+            .size() == 1);
+    // Between two barriers, and atomically, it is none.
+    CHECK(findings_of(backend, own, barrier, barrier + "st.shared.u32 [%r3], %r1;\n" + barrier)
+              .empty());
+    CHECK(findings_of(backend, "st.shared.u32 [%r3], 0;\n" + barrier,
+                      "atom.shared::cluster.add.u32 %r9, [%r7], 1;\n"
+                      "atom.shared.add.u32 %r9, [%r3], 1;\n" +
+                          barrier,
+                      barrier)
+              .empty());
+  }
+}
+
 }  // namespace

@@ -17,17 +17,21 @@ import subprocess
 import sys
 import tempfile
 
-HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n.global .align 16 .b8 var[64];\n" \
+HEAD = ".version 9.0\n.target sm_90a\n.address_size 64\n.global .align 16 .b8 var[64];\n" \
        ".shared .align 16 .b8 near[64];\n"
 REGISTERS = {"pred": "p", "b16": "h", "u16": "uh", "s16": "sh", "f16": "fh", "b32": "r",
              "u32": "ur", "s32": "sr", "f32": "f", "b64": "rd", "u64": "ud", "s64": "sd",
              "f64": "fd", "b128": "q"}
-DECLARE = " ".join(f".reg .{t} %{r}<9>;" for t, r in REGISTERS.items())
-BITS = {"pred": 1, "f16x2": 32}
+FRAGMENT = 128  # registers of a type, of which fragments are made
+DECLARE = " ".join(f".reg .{t} %{r}<{FRAGMENT if r in ('r', 'f', 'fd') else 9}>;"
+                   for t, r in REGISTERS.items())
+BITS = {"pred": 1, "f16x2": 32, "bf16x2": 32, "tf32": 32, "e4m3x2": 16, "e5m2x2": 16, "e4m3": 8,
+        "e5m2": 8, "b1": 1}
 
 # ptxas wants the modifiers of these as the row has them.
 ONE_ORDER = ("tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep", "mapa", "getctarank",
-             "elect", "fence", "setmaxnreg", "griddepcontrol")
+             "elect", "fence", "setmaxnreg", "griddepcontrol", "mma", "wmma", "wgmma", "ldmatrix",
+             "stmatrix", "movmatrix", "createpolicy")
 
 # Differences that have a reason: what matches (the instruction, as text) is left out.
 EXPECTED = [
@@ -35,14 +39,15 @@ EXPECTED = [
     (r"^(call|bra|brx|cvta|isspacep|prefetch)", "symbols and labels are not generated"),
     (r"^(bar|barrier)\.", "barrier numbers and counts are checked when the kernel is translated"),
     (r"^(cp|mbarrier)\b", "ptxas has one order of their modifiers; addresses are of shared memory"),
-    (r"^(mma|wmma|wgmma|ldmatrix|stmatrix)\b", "registers of fragments are not generated"),
     (r"^(and|or|xor|not)\.pred", "ptxas takes any integer for a predicate"),
     (r"^bf[ei]\b.*, -\d", "ptxas takes no negative constants for positions and lengths"),
     (r"^fence\.proxy\.tensormap.*\[%", "ptxas takes any register for this address"),
     (r"^cvt\S*\.(f32|f16x2)\.\S+ %rd", "ptxas takes plain registers of 64 bits for singles"),
-    (r"^set\.\S*bf16\.bf16 %[us]h", "ptxas takes integer registers for truths of bf16"),
+    (r"^set\S*\.bf16\.b?f16 %[us]h", "ptxas takes integer registers for truths of bf16"),
+    (r"^createpolicy\.cvt|^createpolicy.*(1\.5|\[%[us]?r\d)", "policies are not generated"),
+    (r"^setmaxnreg", "numbers of registers are not generated"),
+    (r"^cvt\.\S*pack\S* .*%[rsu]d", "ptxas takes registers of 64 bits there"),
     (r"^cp\.\S*tensor", "addresses of tensor maps are not generated"),
-    (r"^setmaxnreg", "it is in targets such as sm_90a only"),
     (r"\[%[us]?h\d\]", "ptxas takes registers of 16 bits for addresses of shared memory"),
     (r"^sured\b.*\.[usb]32.*, %[rsuf]d\d;", "ptxas takes registers of 64 bits for 32"),
     (r"^(?!\S*b128).*%q", "registers of 128 bits take nothing narrower here"),
@@ -54,6 +59,38 @@ EXPECTED = [
 
 def bits(t):
     return BITS.get(t) or int(re.search(r"\d+", t).group())
+
+
+# Types of matrices' elements, as opcodes name them.
+ELEMENTS = ("f16", "bf16", "tf32", "f64", "u8", "s8", "f32", "s32", "e4m3", "e5m2", "u4", "s4",
+            "b1")
+
+
+def fragments_of(base, modifiers):
+    """Of a product, or of a load or store of wmma: per operand its type and a lane's registers."""
+    types = [m for m in modifiers if m in ELEMENTS]
+    shape = next(m for m in modifiers if re.fullmatch(r"m\d+n\d+k\d+", m))
+    m, n, k = (int(x) for x in re.findall(r"\d+", shape))
+    lanes = 128 if base == "wgmma" else 8 if (m, k) == (8, 4) and "f64" not in types else 32
+    of_a = k // 2 if {"sp", "sp::ordered_metadata"} & set(modifiers) else k
+
+    def registers(rows, columns, t):
+        if base == "wmma" and t == "f16" and columns == k:
+            return t, 8  # each element is there twice
+        return t, rows * columns * min(bits(t), 32) // 32 // lanes
+
+    if base == "wmma" and "mma" not in modifiers:
+        rows, columns = (m, k) if "a" in modifiers else (n, k) if "b" in modifiers else (m, n)
+        if types[0] == "f16" and columns == n and rows == m and not {"a", "b"} & set(modifiers):
+            return [(types[0], m * n // 64)]
+        return [registers(rows, columns, types[0])]
+    if base == "wmma" and len(types) == 2:
+        types = [types[0], "f16", "f16", types[1]]
+    if base == "wgmma":
+        types.append(types[0])
+    d, a, b, c = types
+    sums = [(t, m * n * min(bits(t), 32) // 32 // lanes) for t in (d, c)]
+    return [sums[0], registers(m, of_a, a), registers(n, k, b), sums[1]]
 
 
 def groups_of(syntax):
@@ -92,7 +129,7 @@ class Generator:
         kinds = "p" if t == "pred" else "bf" if t[0] == "f" else "bus" if t[0] in "us" else "busf"
         if code in ("dv", "sv"):
             return "{" + self.register(32, "b") + "}"
-        if code in ("d32", "s32"):
+        if code in ("d32", "s32", "r32"):
             return self.register(32, "b")
         if code in ("dw", "sw"):
             return self.register(2 * width, kinds)
@@ -100,7 +137,7 @@ class Generator:
             return self.register(1, "p")
         if code in ("dq", "dm"):
             return self.register(32, "b")
-        if code == "i":
+        if code in ("i", "n"):
             return "1"
         if code == "m":
             return "[near]" if self.is_near else "[var]"
@@ -144,6 +181,39 @@ class Generator:
             return f"[{self.register(64, 'b')}]"
         return self.register(64, "bu") if code == "s64" else None
 
+    def fragment(self, element, count):
+        """Registers in braces; those of a product's sums are told apart by their types."""
+        kind = "f64" if element == "f64" else "f32" if element == "f32" else "b32"
+        names = [f"%{REGISTERS[kind]}{k}" for k in self.rng.sample(range(FRAGMENT), count)]
+        return "{" + ", ".join(names) + "}"
+
+    def matrix_operands(self, base, modifiers, codes):
+        """Values of operands of mma, wmma, wgmma, ldmatrix and stmatrix."""
+        if base in ("ldmatrix", "stmatrix"):
+            count = 4 if "x4" in modifiers else 2 if "x2" in modifiers else 1
+            lists = [self.fragment("b32", count)]
+        elif "fence" in modifiers or "commit_group" in modifiers or "wait_group" in modifiers:
+            lists = []
+        else:
+            lists = [self.fragment(*f) for f in fragments_of(base, modifiers)]
+        is_sparse = "sp" in modifiers or "sp::ordered_metadata" in modifiers
+        values = []
+        for n, code in enumerate(codes):
+            if code in ("dv", "sv"):
+                values.append(lists.pop(0))
+            elif code == "wa":
+                a = lists.pop(0)
+                values.append(a if self.rng.random() < 0.5 else "%rd1")
+            elif code == "i":
+                values.append("0" if is_sparse and codes[n - 1] == "s32" else "1")
+            elif code == "s64":
+                values.append(self.register(64, "bu"))
+            else:
+                values.append(self.fitting(code, ["b32"], code[0] in "st"))
+        if base == "wgmma" and codes.count("i") - is_sparse == 4 and values[1][0] == "{":
+            values.pop()  # whether a is transposed
+        return values
+
     def instruction(self, base, groups, is_types, operands, mutates):
         modifiers, types = [], []
         for (optional, names), is_type in zip(groups, is_types):
@@ -158,6 +228,9 @@ class Generator:
                 return None  # no variable is there
         self.is_near = bool({"shared", "shared::cta", "shared::cluster", "async"} & set(modifiers))
         codes = [c for c in operands.split() if c != "?"]
+        if base in ("mma", "wmma", "wgmma", "ldmatrix", "stmatrix"):
+            values = self.matrix_operands(base, modifiers, codes)
+            return ".".join([base, *modifiers]) + " " + ", ".join(values) + ";"
         if "?" in operands and self.rng.random() < 0.5:
             codes = operands.split("?")[0].split()
         values = [self.of_texture(c, base, modifiers, types) or
@@ -200,7 +273,7 @@ def ptxas_verdicts(ptxas, instructions):
                 text += f".visible .entry k{k}() {{ {DECLARE} {body} ret; }}\n"
             with open(path, "w", encoding="ascii") as f:
                 f.write(text)
-            run = subprocess.run([ptxas, "-arch=sm_90", "--compile-only", path, "-o",
+            run = subprocess.run([ptxas, "-arch=sm_90a", "--compile-only", path, "-o",
                                   os.path.join(folder, "t.o")], capture_output=True, text=True,
                                  check=False, timeout=500)
             found = set()

@@ -12,7 +12,8 @@ FLAGS = {"clusters": ["-std=c++17", "-arch=sm_90"],
          # Some of it is only in what is for one chip.
          "bulk": ["-std=c++17", "-gencode", "arch=compute_90a,code=compute_90a"],
          "wgmma": ["-std=c++17", "-gencode", "arch=compute_90a,code=compute_90a"],
-         "tensors": ["-std=c++20", "-gencode", "arch=compute_90a,code=compute_90a"]}
+         "tensors": ["-std=c++20", "-gencode", "arch=compute_90a,code=compute_90a"],
+         "images": ["-std=c++20", "-gencode", "arch=compute_90a,code=compute_90a"]}
 
 # A mistake: what the program prints, what is said of the fault, what --check says.
 MISTAKES = {
@@ -121,6 +122,16 @@ def test_tensors(p):
           f"between: {done.stdout}{done.stderr}")
 
 
+def test_images(p):
+    """Pixels of images (im2col), and a map of the other kind."""
+    made = program(p, "images")
+    p.expect_fine(made)
+    done = p.run(made, "mix")
+    check(done.stdout.strip() == "an illegal memory access was encountered" and
+          "copies pixels (.im2col), and the tensor map is of tiles" in done.stderr,
+          f"mix: {done.stdout}{done.stderr}")
+
+
 def test_products(p):
     """Products of warpgroups; who is alone, and who leaves shared memory."""
     made = program(p, "wgmma")
@@ -138,6 +149,7 @@ def main():
     test_mistakes(p, test_self_checking(p, backend))
     test_bulk(p)
     test_tensors(p)
+    test_images(p)
     test_products(p)
     sys.exit(1 if failures else 0)
 
