@@ -94,8 +94,7 @@ inline uint16_t truth_table(const Instruction& i) {
   return 0;
 }
 
-// Of products of matrices: the types that the opcode names, in their order: tf32 is none of PTX's
-// own.
+// The types of matrices that the opcode names, in their order. tf32 is none of PTX's own.
 inline std::vector<MatrixType> matrix_types_of(const Instruction& i) {
   static constexpr std::pair<const char*, MatrixType> kAll[] = {
       {"f16", MatrixType::kF16},   {"bf16", MatrixType::kBf16}, {"tf32", MatrixType::kTf32},
