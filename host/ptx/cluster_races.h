@@ -5,13 +5,12 @@
 // nothing wrong. The cluster's barrier orders, and atomic operations, volatile and relaxed accesses
 // where fences stand beside them.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
 
-#include "host/ptx/check_sites.h"
+#include "host/ptx/accessed_words.h"
 #include "host/races/clocks.h"
 
 namespace gpusim::ptx {
@@ -41,18 +40,11 @@ class ClusterRaces {
   void pass(uint32_t rank, uint32_t thread);
 
  private:
-  static constexpr uint32_t kWordBytes = 4;
-  struct Cell {
-    const CheckSite* site = nullptr;
-    uint32_t clock = 0, arrivals = 0, value = 0;
-    uint16_t rank = 0, thread = 0;
-    uint8_t bytes = 0;  // a mask; 0: free
-    bool has_value = false;
+  struct Cell : WordAccess {
+    uint32_t arrivals = 0;
+    uint16_t rank = 0;
   };
-  struct Word {
-    uint64_t cluster = 0;  // of which the cells are
-    std::array<Cell, 4> cells;
-  };
+  using Words = AccessedWords<Cell>;
   // Of a CTA: how often its threads have come to the cluster's barrier, and have gone on from it.
   struct Progress {
     uint32_t least_arrivals = 0, most_waits = 0;
@@ -62,16 +54,14 @@ class ClusterRaces {
     return cell.rank == rank || progress_[rank].most_waits > cell.arrivals ||
            clocks_.has_seen(rank, cell.rank, cell.clock);
   }
-  void access_word(const Access& access, uint32_t owner, uint64_t word, uint8_t bytes,
-                   const uint32_t* value);
+  void access_part(const Access& access, uint32_t owner, const WordPart& part);
 
   const uint32_t threads_;
   const uint64_t words_per_cta_;
   host::races::Clocks clocks_;
-  std::vector<Word> words_;
+  Words words_;
   std::vector<Progress> progress_;          // per CTA
   std::vector<uint32_t> arrivals_, waits_;  // per thread of the cluster
-  uint64_t cluster_ = 1;
 };
 
 }  // namespace gpusim::ptx

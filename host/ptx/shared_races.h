@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "device_sim/core/cta.h"
-#include "host/ptx/check_sites.h"
+#include "host/ptx/accessed_words.h"
 #include "host/races/clocks.h"
 
 namespace gpusim::ptx {
@@ -44,36 +44,23 @@ class SharedRaces {
   void pass(uint32_t thread, const CheckSite& site, uint32_t barrier, uint32_t threads);
 
  private:
-  static constexpr uint32_t kWordBytes = 4;
-  // The latest access of a thread to some bytes of a word.
-  struct Cell {
-    const CheckSite* site = nullptr;
-    uint32_t clock = 0, value = 0;
-    uint16_t thread = 0;
-    uint8_t bytes = 0;  // a mask; 0: free
-    bool has_value = false;
-  };
-  struct Word {
-    uint64_t cta = 0;  // of which the cells are
-    std::array<Cell, 4> cells;
-  };
+  using Words = AccessedWords<WordAccess>;
   struct Barrier {
     uint64_t generation = 0;
     std::vector<Arrival> arrivals;  // of the whole CTA
     std::vector<uint32_t> seen;     // of some threads
   };
-  bool has_seen(uint32_t thread, const Cell& cell) const {
+  bool has_seen(uint32_t thread, const WordAccess& cell) const {
     return cell.clock <= floor_[cell.thread] || clocks_.has_seen(thread, cell.thread, cell.clock);
   }
+  void access_part(const Access& access, const WordPart& part);
   bool is_of_all(uint32_t threads) const { return threads == 0 || threads >= threads_; }
-  void access_word(const Access& access, uint64_t word, uint8_t bytes, const uint32_t* value);
   void open(Barrier& barrier, uint32_t number);
 
   const uint32_t threads_;
   host::races::Clocks clocks_;
   std::vector<uint32_t> floor_;  // per thread: what all have seen of it
-  std::vector<Word> words_;
-  uint64_t cta_ = 1;
+  Words words_;
   // Those of the CTA, and the cluster's, at which here only the CTA's threads count.
   static constexpr uint32_t kBarriers = kCtaBarriers + 1;
   static_assert(CheckSite::kClusterBarrier == kCtaBarriers);
