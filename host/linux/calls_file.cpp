@@ -273,6 +273,26 @@ Reply sys_close(Kernel&, Call& call) {
   return call.process->files.close(call.int_arg(0)) ? Reply::result(0) : Reply::error(EBADF);
 }
 
+// CLOSE_RANGE_UNSHARE is EINVAL: descriptors belong to the whole process here.
+Reply sys_close_range(Kernel&, Call& call) {
+  constexpr uint32_t kCloseOnExec = 4;
+  const auto first = static_cast<uint32_t>(call.args[0]);
+  const auto last = static_cast<uint32_t>(call.args[1]);
+  const auto flags = static_cast<uint32_t>(call.args[2]);
+  if (first > last || (flags & ~kCloseOnExec)) return Reply::error(EINVAL);
+  FileTable& files = call.process->files;
+  const uint64_t end = std::min<uint64_t>(uint64_t{last} + 1, files.all().size());
+  for (uint64_t number = first; number < end; ++number) {
+    const auto fd = static_cast<int64_t>(number);
+    if (!files.find(fd)) continue;
+    if (flags & kCloseOnExec)
+      files.set_closes_on_exec(fd, true);
+    else
+      files.close(fd);
+  }
+  return Reply::result(0);
+}
+
 Reply sys_lseek(Kernel& kernel, Call& call) {
   const OpenFile* file = call.process->files.find(call.int_arg(0));
   if (!file) return Reply::error(EBADF);

@@ -96,7 +96,7 @@ class Reader {
 
   void check_identity() {
     if (bytes_.size() < SELFMAG || std::memcmp(bytes_.data(), ELFMAG, SELFMAG) != 0)
-      fail("not an ELF file. Give a static program ({}) or a module made by gpusim translate",
+      fail("not an ELF file. Give a program for Linux ({}) or a module made by gpusim translate",
            isa_names());
     is_32_ = bytes_.size() > EI_CLASS && bytes_[EI_CLASS] == ELFCLASS32;
     const size_t header_bytes = is_32_ ? sizeof(Elf32_Ehdr) : sizeof(Elf64_Ehdr);

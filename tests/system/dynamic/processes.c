@@ -1,6 +1,7 @@
 // Processes: what a parent and its children see of each other.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -130,7 +131,31 @@ static void executes(const char* self) {
   printf("missing: %d\n", errno == ENOENT || errno == EACCES);
 }
 
+// As subprocess of Python 3.13 starts programs: without what is open from 3 on.
+static void ranges(const char* self) {
+  int ends[2];
+  if (pipe(ends)) exit(1);
+  const int marked = close_range((unsigned)ends[1], (unsigned)ends[1], 4 /* CLOSE_RANGE_CLOEXEC */);
+  printf("range: %d %d %d", marked, fcntl(ends[0], F_GETFD), fcntl(ends[1], F_GETFD));
+  printf(" %d", close_range((unsigned)ends[0], ~0u, 0) == 0 && fcntl(ends[0], F_GETFD) < 0 &&
+                    fcntl(ends[1], F_GETFD) < 0 && fcntl(1, F_GETFD) == 0);
+  printf(" %d", close_range(5, 4, 0) == -1 && errno == EINVAL);
+  printf(" %d\n", close_range(3, 4, 8) == -1 && errno == EINVAL);
+  if (pipe(ends)) exit(1);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+  char number[12];
+  snprintf(number, sizeof number, "%d", ends[1]);
+  char* const words[] = {(char*)self, "is open", number, 0};
+  pid_t spawned;
+  const int error = posix_spawn(&spawned, self, &actions, 0, words, environ);
+  printf("closed: %d %d\n", error, WEXITSTATUS(wait_status(spawned)));
+}
+
 int main(int argc, char** argv) {
+  if (argc > 2 && strcmp(argv[1], "is open") == 0)
+    return fcntl(atoi(argv[2]), F_GETFD) < 0 ? 13 : 14;
   if (argc > 2 && strcmp(argv[1], "child") == 0) {
     printf("%s/%s/%s", argv[0][0] == '/' ? "self" : argv[0], argv[2],
            getenv("NAME") ? getenv("NAME") : "-");
@@ -141,5 +166,6 @@ int main(int argc, char** argv) {
   pipes();
   signals();
   executes(argv[argc - 1]);
+  ranges(argv[argc - 1]);
   return 0;
 }
