@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kProtRead = 1, kProtWrite = 2, kProtExecute = 4;
 constexpr uint64_t kMapShared = 1, kMapPrivate = 2, kMapFixed = 0x10, kMapAnonymous = 0x20,
-                   kMapFixedNoReplace = 0x100000;
+                   kMapNoReserve = 0x4000, kMapStack = 0x20000, kMapFixedNoReplace = 0x100000;
 
 uint8_t rights_of(uint64_t protection) {
   return static_cast<uint8_t>(((protection & kProtRead) ? kRead : 0) |
@@ -136,11 +136,17 @@ bool may_hold_code(const Kernel& kernel, uint64_t address, uint64_t size) {
 
 struct RoomWish {
   uint64_t size_bytes, hint;
-  bool is_code, is_file;
+  bool is_code, may_be_library;
 };
 
-// Code lies near the program: mappings that are to be executed, files of a dynamic program, which
-// may be libraries, and what such a program may yet make executable.
+// Where segments are aligned to more than a page, glibc's ld.so first takes room without rights, and
+// maps the library there. Stacks of threads and heaps begin so, too, but with other flags.
+bool is_reserved_for_file(uint64_t protection, uint64_t flags) {
+  return protection == 0 && (flags & kMapAnonymous) && !(flags & (kMapStack | kMapNoReserve));
+}
+
+// Code lies near the program: mappings that are to be executed, what may be libraries of a dynamic
+// program, and what such a program may yet make executable.
 std::optional<uint64_t> place_for(const Kernel& kernel, AddressSpace& space, const RoomWish& wish) {
   constexpr uint64_t kSmall = uint64_t{4} << 20, kLargeFile = uint64_t{64} << 20;
   // What the heap of a static program may grow by before code lies in its way.
@@ -153,7 +159,7 @@ std::optional<uint64_t> place_for(const Kernel& kernel, AddressSpace& space, con
   if (first == end) {
     const uint64_t last = kernel.module().code.text_base + kCodeLimit;
     if (wish.is_code) place = space.place_between(wish.size_bytes, first + kRoomForHeap, last);
-  } else if (wish.is_code || (wish.is_file && wish.size_bytes <= kLargeFile)) {
+  } else if (wish.is_code || (wish.may_be_library && wish.size_bytes <= kLargeFile)) {
     place = space.place_between(wish.size_bytes, first, end);
   } else if (wish.size_bytes <= kSmall) {
     place = space.place_between(wish.size_bytes, first, first + (end - first) / 2);
@@ -241,7 +247,7 @@ Reply sys_mmap(Kernel& kernel, Call& call) {
                                  {.size_bytes = size,
                                   .hint = page_down(hint),
                                   .is_code = (protection & kProtExecute) != 0,
-                                  .is_file = file != nullptr});
+                                  .may_be_library = file || is_reserved_for_file(protection, flags)});
     if (!place) return Reply::error(ENOMEM);
     address = *place;
   }
