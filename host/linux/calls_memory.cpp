@@ -139,8 +139,8 @@ struct RoomWish {
   bool is_code, may_be_library;
 };
 
-// Where segments are aligned to more than a page, glibc's ld.so first takes room without rights, and
-// maps the library there. Stacks of threads and heaps begin so, too, but with other flags.
+// Where segments are aligned to more than a page, glibc's ld.so first takes room without rights,
+// and maps the library there. Stacks of threads and heaps begin so, too, but with other flags.
 bool is_reserved_for_file(uint64_t protection, uint64_t flags) {
   return protection == 0 && (flags & kMapAnonymous) && !(flags & (kMapStack | kMapNoReserve));
 }
@@ -247,7 +247,8 @@ Reply sys_mmap(Kernel& kernel, Call& call) {
                                  {.size_bytes = size,
                                   .hint = page_down(hint),
                                   .is_code = (protection & kProtExecute) != 0,
-                                  .may_be_library = file || is_reserved_for_file(protection, flags)});
+                                  .may_be_library =
+                                      file || is_reserved_for_file(protection, flags)});
     if (!place) return Reply::error(ENOMEM);
     address = *place;
   }
