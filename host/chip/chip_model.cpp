@@ -59,6 +59,11 @@ class PendingQueue {
 
 }  // namespace
 
+// Kept from window to window: making one takes longer than a window.
+struct ChipModel::Workers : tbb::task_arena {
+  using tbb::task_arena::task_arena;
+};
+
 struct ChipModel::Core {
   Core(const CoreContext& context, uint32_t number) : model(context, number) {}
 
@@ -321,8 +326,8 @@ bool ChipModel::run_freely(bool is_final) {
   if (config_.threads <= 1 || all <= kFew) {
     for (size_t at = 0; at < all; ++at) run(at, executions_[0]);
   } else {
-    tbb::task_arena arena(static_cast<int>(config_.threads));
-    arena.execute([&] {
+    if (!workers_) workers_ = std::make_unique<Workers>(static_cast<int>(config_.threads));
+    workers_->execute([&] {
       const size_t parts = executions_.size();
       // Dealt out in small pieces, so that no thread waits for another's slow ones.
       std::atomic<size_t> next{0};

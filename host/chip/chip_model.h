@@ -183,7 +183,9 @@ class ChipModel final : public JournalReader {
   std::vector<Sample> samples_;
   Ticks sample_length_ = 0, sampled_until_ = 0;
   Totals sampled_;
-  SideThread beside_;  // the last: it works on all of the above
+  struct Workers;
+  std::unique_ptr<Workers> workers_;  // for cores that run freely
+  SideThread beside_;                 // the last: it works on all of the above
 };
 
 }  // namespace gpusim::host::chip
