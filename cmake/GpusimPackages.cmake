@@ -2,7 +2,7 @@
 # Targets: Threads::Threads fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json TBB::tbb hwy::hwy
 #          asmjit::asmjit (x86-64) Eigen3::Eigen
 #          PkgConfig::capstone PkgConfig::libdw PkgConfig::libelf PkgConfig::libmd
-#          PkgConfig::tomlplusplus PkgConfig::libzstd PkgConfig::libxxhash
+#          PkgConfig::tomlplusplus PkgConfig::liblzma PkgConfig::libzstd PkgConfig::libxxhash
 #          and for tests doctest::doctest benchmark::benchmark
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -18,6 +18,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(capstone REQUIRED IMPORTED_TARGET capstone)
 pkg_check_modules(libdw REQUIRED IMPORTED_TARGET libdw)
 pkg_check_modules(libelf REQUIRED IMPORTED_TARGET libelf)
+pkg_check_modules(liblzma REQUIRED IMPORTED_TARGET liblzma)
 pkg_check_modules(libzstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(libxxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(libseccomp IMPORTED_TARGET libseccomp)  # optional: the daemon's sandbox

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "device_sim/base/digits.h"
 #include "device_sim/base/error.h"
 #include "device_sim/core/sleepers.h"
 #include "energy/report.h"
@@ -23,7 +25,8 @@ Observers::Observers(const RunOptions& options, const std::vector<energy::Target
   follows_calls_ = decide_on_calls();
   if (!options.timeline_path.empty()) timeline_file_.emplace("--timeline", options.timeline_path);
   if (!options.power_path.empty()) power_file_ = power_file(options.power_path);
-  if (!options.trace.empty()) trace_.emplace(parse_trace(options.trace, options.cores));
+  if (!options.trace.empty())
+    trace_.emplace(parse_trace(options.trace, options.trace_region, options.cores));
   if (!options.caches_path.empty()) cache_shape_ = load_hierarchy(options.caches_path);
   if (!options.chip.empty()) {
     chip_shape_ = chip::find_chip(options.chip);
@@ -314,7 +317,8 @@ void Observers::print(const RunSummary& summary) const {
   if (summary.chip) console::err("{}", chip::chip_text(*summary.chip));
   if (summary.races) console::err("{}", races::report_text(*summary.races));
   if (const auto& t = summary.simulated_time)
-    console::err("simulated time: {:.0f} cycles, {} ({})\n", t->most_cycles(),
+    console::err("simulated time: {} cycles, {} ({})\n",
+                 grouped(static_cast<uint64_t>(std::llround(t->most_cycles()))),
                  energy::pretty(energy::Seconds(t->seconds())), t->timing);
 }
 

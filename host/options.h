@@ -68,6 +68,7 @@ struct RunOptions {
   std::string caches_path;     // a description of caches; empty: none are simulated
   bool check_races = false;    // between cores of a shared machine
   std::string trace;  // FILE[,CORE]; empty: none
+  std::string trace_region;  // FROM..TO or a function; empty: all
   std::string chip;            // a description of a chip, or the name of one; empty: no chip
   std::string chip_page_path;  // a page of what the chip did
   std::string chip_sample;         // "detail=N,skip=M"; empty: all of the run in detail

@@ -58,27 +58,17 @@ Scale::Scale(const nlohmann::ordered_json& axis, std::vector<double> values, dou
   const std::string scale = axis.value("scale", "linear");
   is_log_ = scale == "log2" || scale == "log10";
   base_ = scale == "log2" ? 2 : 10;
-  if (is_log_ && !label_.empty()) label_ += " (log scale)";
   std::erase_if(values, [&](double v) { return !std::isfinite(v) || (is_log_ && v <= 0); });
   if (values.empty()) values.push_back(1);
   std::sort(values.begin(), values.end());
-  low_ = axis.value("min", values.front());
+  // Less than a decade is shown from zero, evenly, as in page.js.
+  const bool is_short =
+      scale == "log10" && values.front() > 0 && std::log10(values.back() / values.front()) < 0.75;
+  if (is_short) is_log_ = false;
+  if (is_log_ && !label_.empty()) label_ += " (log scale)";
+  low_ = is_short ? 0 : axis.value("min", values.front());
   high_ = axis.value("max", values.back());
   if (is_log_) {
-    if (base_ == 10 && std::log10(high_ / low_) < 0.75) {
-      // At 1, 2 or 5 times a power of ten, as in page.js.
-      const std::vector<double> round = powers();
-      double below = low_, above = high_;
-      for (const double m : round)
-        if (m <= low_ * 1.0001) below = m;
-      for (const double m : round)
-        if (m >= high_ * 0.9999 && m > below) {
-          above = m;
-          break;
-        }
-      low_ = below;
-      high_ = above;
-    }
     low_ = std::log(low_) / std::log(base_);
     high_ = std::log(high_) / std::log(base_);
     if (high_ - low_ < 1e-9) low_ -= 0.5, high_ += 0.5;
@@ -88,11 +78,6 @@ Scale::Scale(const nlohmann::ordered_json& axis, std::vector<double> values, dou
     if (axis.contains("noun")) {
       values.erase(std::unique(values.begin(), values.end()), values.end());
       ticks_ = values;
-    } else if (base_ == 10 && high_ - low_ < 0.5) {  // evenly, as on a linear axis
-      const double step = nice_step(std::pow(10, high_) - std::pow(10, low_), 5);
-      for (double i = std::ceil(std::pow(10, low_) / step - 1e-9); i * step <= std::pow(10, high_);
-           ++i)
-        ticks_.push_back(i * step);
     } else {
       const bool few = high_ - low_ < 2.5 && base_ == 10;
       for (int p = static_cast<int>(std::floor(low_)); p <= std::ceil(high_); ++p)
@@ -112,13 +97,6 @@ Scale::Scale(const nlohmann::ordered_json& axis, std::vector<double> values, dou
   // Adding 0.0 makes 0 of -0.
   for (double i = std::ceil(low_ / step - 1e-9) + 0.0; i * step <= high_ + step * 1e-6; ++i)
     ticks_.push_back(i * step);
-}
-
-std::vector<double> Scale::powers() const {
-  std::vector<double> list;
-  const double first = std::pow(10, std::floor(std::log10(low_) - 1e-9));
-  for (const double m : {1., 2., 5., 10., 20., 50., 100.}) list.push_back(m * first);
-  return list;
 }
 
 double Scale::place(double value) const {

@@ -20,7 +20,6 @@ class Scale {
 
  private:
   double place(double value) const;
-  std::vector<double> powers() const;
   bool is_log_ = false;
   double base_ = 10, low_ = 0, high_ = 1, from_, to_;
   std::string format_, unit_, label_;

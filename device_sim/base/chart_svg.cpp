@@ -309,7 +309,7 @@ class Drawing {
         rect(left + step * static_cast<double>(c), top + h * static_cast<double>(r), step - 1,
              h + 0.3,
              column[r].is_number()
-                 ? ramp(high > low ? (column[r].get<double>() - low) / (high - low) : 1)
+                 ? heat_colour(high > low ? (column[r].get<double>() - low) / (high - low) : 1)
                  : "#eef1f4");
       widest = std::max(widest, width_of(columns[c].get<std::string>()) + 6);
     }
@@ -327,7 +327,7 @@ class Drawing {
     text(2, top - 8, y.value("label", ""));
     constexpr int kSteps = 40;
     for (int i = 0; i < kSteps; ++i)
-      rect(left + 3.0 * i, bottom + 36, 3.3, 8, ramp(i / (kSteps - 1.0)));
+      rect(left + 3.0 * i, bottom + 36, 3.3, 8, heat_colour(i / (kSteps - 1.0)));
     const std::string format = chart_["value"].value("format", "number"),
                       unit = chart_["value"].value("unit", "");
     text(left - 5, bottom + 44, number_text(low, format, unit, 3), "end");
@@ -336,23 +336,23 @@ class Drawing {
     height_ = bottom + 64;
   }
 
-  static std::string ramp(double share) {
-    constexpr int kLast = std::size(kRamp) - 1;
-    const double at = std::clamp(share, 0.0, 1.0) * kLast;
-    const int i = std::min(kLast - 1, static_cast<int>(at));
-    int mixed[3];
-    for (int k = 0; k < 3; ++k)
-      mixed[k] =
-          static_cast<int>(std::lround(kRamp[i][k] + (kRamp[i + 1][k] - kRamp[i][k]) * (at - i)));
-    return fmt::format("rgb({},{},{})", mixed[0], mixed[1], mixed[2]);
-  }
-
   const Json& chart_;
   std::string out_;
   double height_ = 0;
 };
 
 }  // namespace
+
+std::string heat_colour(double share) {
+  constexpr int kLast = std::size(kRamp) - 1;
+  const double at = std::clamp(share, 0.0, 1.0) * kLast;
+  const int i = std::min(kLast - 1, static_cast<int>(at));
+  int mixed[3];
+  for (int k = 0; k < 3; ++k)
+    mixed[k] =
+        static_cast<int>(std::lround(kRamp[i][k] + (kRamp[i + 1][k] - kRamp[i][k]) * (at - i)));
+  return fmt::format("rgb({},{},{})", mixed[0], mixed[1], mixed[2]);
+}
 
 std::string chart_svg(const Json& chart) { return Drawing(chart).draw(); }
 

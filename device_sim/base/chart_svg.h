@@ -11,6 +11,9 @@ namespace gpusim::page {
 // Throws Error for what is no chart: a table, or a kind that page.h does not name.
 std::string chart_svg(const nlohmann::ordered_json& chart);
 
+// The colour of a share from 0 to 1 in heat maps: from dark blue to yellow.
+std::string heat_colour(double share);
+
 // A number as axes and tables of pages write it: `format` is one of page.h's.
 std::string number_text(double value, const std::string& format, const std::string& unit,
                         int digits = 4);

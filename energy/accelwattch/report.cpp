@@ -54,6 +54,13 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid var(--line); padding: 3px 14px 3px 0; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child, .text { text-align: left; }
 th { color: var(--soft); font-weight: 600; } .bad { color: var(--bad); font-weight: 600; }
+@media print {
+  body { font-size: 10pt; max-width: none; padding: 0; }
+  h2, h2 + p, thead { break-after: avoid; }
+  .chart, tr { break-inside: avoid; }
+  .wide { overflow: visible; }
+  table { font-size: 7.5pt; } th, td { padding: 1px 5px 1px 0; white-space: normal; }
+}
 )";
 
 std::string page_head(const std::string& title) {

@@ -7,25 +7,22 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "device_sim/base/chart_svg.h"
+#include "device_sim/base/digits.h"
 #include "device_sim/base/page.h"
 #include "device_sim/base/svg.h"
+#include "energy/report.h"
 #include "host/chip/changes.h"
 #include "host/chip/report.h"
 
 namespace gpusim::host::chip {
 namespace {
 
+using page::heat_colour;
 using page::Json;
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 Json number(double x) { return page::rounded(x); }
-
-// From pale to dark; readable on light and dark ground.
-std::string heat_colour(double x) {
-  x = std::clamp(x, 0.0, 1.0);
-  const auto mix = [&](double from, double to) { return static_cast<int>(from + (to - from) * x); };
-  return fmt::format("#{:02x}{:02x}{:02x}", mix(222, 178), mix(226, 24), mix(236, 43));
-}
 
 std::array<double, kParts> stack_of(const Stack& ticks) {
   std::array<double, kParts> cycles{};
@@ -160,10 +157,23 @@ Json matrix_chart(const ChipReport& r) {
        {{"label", "bytes"}, {"format", "si"}, {"unit", "B"}, {"min", 0}, {"max", number(most)}}}};
 }
 
-Json table(std::initializer_list<std::pair<const char*, const char*>> columns, Json rows) {
+Json table(const char* title, std::initializer_list<std::pair<const char*, const char*>> columns,
+           Json rows) {
   Json list = Json::array();
   for (const auto& [name, format] : columns) list.push_back({{"name", name}, {"format", format}});
-  return {{"columns", std::move(list)}, {"rows", std::move(rows)}};
+  return {{"title", title}, {"columns", std::move(list)}, {"rows", std::move(rows)}};
+}
+
+// What took most of the cores' time.
+std::string answer(const ChipReport& r) {
+  const double all = std::accumulate(r.stack.begin(), r.stack.end(), 0.0);
+  if (all <= 0) return "";
+  const auto most = std::ranges::max_element(r.stack);
+  return fmt::format(
+      "The run takes {} of the chip's time. Of the cores' cycles {:.3g} % go to {}{}.",
+      energy::pretty(energy::Seconds(r.seconds)), 100 * share(*most, all),
+      kPartNames[static_cast<size_t>(most - r.stack.begin())],
+      r.energy.total_j > 0 ? "; it takes " + energy::pretty(energy::Joules(r.energy.total_j)) : "");
 }
 
 Json stack_table(const ChipReport& r) {
@@ -171,14 +181,14 @@ Json stack_table(const ChipReport& r) {
   Json rows = Json::array();
   for (size_t p = 0; p < kParts; ++p)
     rows.push_back({kPartNames[p], number(r.stack[p]), number(share(r.stack[p], all))});
-  return table({{"part", "text"}, {"cycles of all cores", "count"}, {"share", "percent"}},
+  return table("Cycles of all cores", {{"part", "text"}, {"cycles", "count"}, {"share", "percent"}},
                std::move(rows));
 }
 
-Json pairs_table(const std::vector<ChipReport::Pair>& pairs) {
+Json pairs_table(const char* title, const std::vector<ChipReport::Pair>& pairs) {
   Json rows = Json::array();
   for (const auto& p : pairs) rows.push_back({p.writer, p.reader, p.misses});
-  return table({{"who wrote", "text"}, {"who then missed", "text"}, {"misses", "count"}},
+  return table(title, {{"who wrote", "text"}, {"who then missed", "text"}, {"misses", "count"}},
                std::move(rows));
 }
 
@@ -187,7 +197,8 @@ void add_sharing(page::Page& p, const ChipReport& r) {
   Json rows = Json::array();
   for (size_t k = 0; k < kMissKinds; ++k)
     rows.push_back({kMissNames[k], r.result.totals.misses[k]});
-  p.add_table(table({{"why a line was missed", "text"}, {"misses", "count"}}, std::move(rows)),
+  p.add_table(table("Misses by cause", {{"why a line was missed", "text"}, {"misses", "count"}},
+                    std::move(rows)),
               "misses");
   if (r.false_sharing.empty()) {
     p.add_text("No false sharing was seen.");
@@ -195,9 +206,10 @@ void add_sharing(page::Page& p, const ChipReport& r) {
     p.add_text(
         "False sharing: both lines of source use the same line of the cache, but different "
         "words of it.");
-    p.add_table(pairs_table(r.false_sharing), "false_sharing");
+    p.add_table(pairs_table("False sharing", r.false_sharing), "false_sharing");
   }
-  if (!r.true_sharing.empty()) p.add_table(pairs_table(r.true_sharing), "sharing", "Sharing");
+  if (!r.true_sharing.empty())
+    p.add_table(pairs_table("Sharing", r.true_sharing), "sharing", "Sharing");
 }
 
 void add_energy(page::Page& p, const ChipReport& r) {
@@ -205,14 +217,17 @@ void add_energy(page::Page& p, const ChipReport& r) {
   p.add_section("Energy");
   Json rows = Json::array();
   for (const ChipEnergy::Row& row : r.energy.rows)
-    rows.push_back({row.name, number(row.joules * 1e6), number(share(row.joules, r.energy.total_j)),
-                    row.events});
-  p.add_text(fmt::format("{:.4g} µJ, {:.4g} W over the {:.4g} µs of the simulated chip.",
-                         r.energy.total_j * 1e6, share(r.energy.total_j, r.seconds),
-                         r.seconds * 1e6));
-  p.add_table(table({{"part", "text"}, {"µJ", "number"}, {"share", "percent"}, {"events", "count"}},
-                    std::move(rows)),
-              "energy");
+    rows.push_back(
+        {row.name, number(row.joules), number(share(row.joules, r.energy.total_j)), row.events});
+  p.add_text(fmt::format("{}, {} over the {} of the simulated chip.",
+                         energy::pretty(energy::Joules(r.energy.total_j)),
+                         energy::pretty(energy::Watts(share(r.energy.total_j, r.seconds))),
+                         energy::pretty(energy::Seconds(r.seconds))));
+  Json list = table("Energy by part",
+                    {{"part", "text"}, {"energy", "si"}, {"share", "percent"}, {"events", "count"}},
+                    std::move(rows));
+  list["columns"][1]["unit"] = "J";
+  p.add_table(std::move(list), "energy");
 }
 
 }  // namespace
@@ -245,12 +260,15 @@ std::string floor_plan_svg(const ChipReport& r) {
         if (p != static_cast<size_t>(Part::kCompute)) stalls += cycles;
       }
     const double x = share(stalls, all);
-    svg.bar(x_of(tile), y_of(tile), size, size, all > 0 ? heat_colour(x) : "#9aa0a8",
+    svg.bar(x_of(tile), y_of(tile), size, size, all > 0 ? heat_colour(x) : "none",
             all > 0 ? fmt::format("tile {}: {:.0f} % of the time waiting", tile, 100 * x)
                     : fmt::format("tile {}: no core runs here", tile));
     if (pitch >= 36)
       svg.label(x_of(tile) + size / 2, y_of(tile) + size / 2 + 4, fmt::format("{}", tile), "label",
-                "middle", " style=\"fill:#1b1f24\"");
+                "middle",
+                all <= 0  ? ""
+                : x < 0.5 ? " style=\"fill:#ffffff\""
+                          : " style=\"fill:#1b1f24\"");
   }
   const bool has_grid =
       r.shape.network.topology == Topology::kMesh || r.shape.network.topology == Topology::kTorus;
@@ -264,6 +282,7 @@ std::string floor_plan_svg(const ChipReport& r) {
             (d == 3 && y == 0))
           continue;
         const double used = share(cycles_of(t.links[tile * kDirections + d]), r.use_cycles);
+        if (used <= 0) continue;
         const std::string tip = fmt::format("link from tile {}: {:.1f} % used", tile, 100 * used);
         const double cx = x_of(tile), cy = y_of(tile);
         const std::string colour = heat_colour(used);
@@ -276,7 +295,7 @@ std::string floor_plan_svg(const ChipReport& r) {
   const double legend = height - 30;
   for (int i = 0; i < 20; ++i) svg.bar(kLeft + 8.0 * i, legend, 8, 12, heat_colour(i / 19.0), "");
   svg.label(kLeft + 168, legend + 10,
-            has_grid ? "0 to 100 %; strips between tiles are links, by their use" : "0 to 100 %");
+            has_grid ? "0 to 100 %; strips between tiles are links that were used" : "0 to 100 %");
   return svg.finish();
 }
 
@@ -285,11 +304,13 @@ std::string chip_html(const ChipReport& r, const std::string& program) {
                            text_of(ChangedChip{r.shape.name, r.shape.changes})));
   uint64_t instructions = 0;
   for (const CoreCounts& c : r.result.totals.counts) instructions += c.instructions;
-  p.set_subtitle(fmt::format(
-      "{:.0f} cycles, {:.4g} µs; {} instructions on {} cores, {:.3g} per cycle{}", r.cycles,
-      r.seconds * 1e6, instructions, r.cores, share(static_cast<double>(instructions), r.cycles),
-      (r.result.has_region ? "; region of interest only" : "") +
-          std::string(r.result.sampled ? "; sampled" : "")));
+  p.set_subtitle(fmt::format("{} cycles, {}; {} instructions on {} cores, {:.3g} per cycle{}",
+                             grouped(static_cast<uint64_t>(std::llround(r.cycles))),
+                             energy::pretty(energy::Seconds(r.seconds)), grouped(instructions),
+                             grouped(r.cores), share(static_cast<double>(instructions), r.cycles),
+                             (r.result.has_region ? "; region of interest only" : "") +
+                                 std::string(r.result.sampled ? "; sampled" : "")));
+  p.set_answer(answer(r));
   for (const std::string& remark : r.remarks) p.add_text("Note: " + remark + ".");
   p.add_section("Where the time goes");
   p.add_table(stack_table(r), "stack");
@@ -314,7 +335,8 @@ std::string chip_html(const ChipReport& r, const std::string& program) {
   };
   const Totals& t = r.result.totals;
   p.add_table(
-      table({{"what", "text"}, {"busiest", "percent"}, {"mean", "percent"}},
+      table("Use of links, slices and memory channels",
+            {{"what", "text"}, {"busiest", "percent"}, {"mean", "percent"}},
             Json::array({Json::array({"links", most(t.links), mean(t.links)}),
                          Json::array({"slices", most(t.slices), mean(t.slices)}),
                          Json::array({"memory channels", most(t.channels), mean(t.channels)})})),
@@ -324,7 +346,8 @@ std::string chip_html(const ChipReport& r, const std::string& program) {
   p.add_section("The chip");
   Json sources = Json::array();
   for (const auto& [figure, source] : r.shape.sources) sources.push_back({figure, source});
-  p.add_table(table({{"figure", "text"}, {"where it is from", "text"}}, std::move(sources)),
+  p.add_table(table("Where its figures are from",
+                    {{"figure", "text"}, {"where it is from", "wide"}}, std::move(sources)),
               "chip");
   for (const std::string& note : r.shape.notes) p.add_text(note);
   return p.html();

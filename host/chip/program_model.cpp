@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 #include "device_sim/base/error.h"
@@ -28,30 +27,11 @@ constexpr KnownFunction kKnown[] = {
 // Between their release and their return, cores do different things: one of them opens the barrier.
 constexpr std::string_view kBarriers[] = {"gpusim_barrier", "gpusim_group_barrier", "omp_barrier"};
 
-std::optional<InstructionRange> range_of(const std::string& region) {
-  const size_t dots = region.find("..");
-  if (dots == std::string::npos) return std::nullopt;
-  const auto number = [&](std::string_view text, uint64_t otherwise) {
-    if (text.empty()) return otherwise;
-    uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size())
-      throw Error(fmt::format("--region {}: \"{}\" is no number of instructions", region, text));
-    return value;
-  };
-  const std::string_view text = region;
-  const InstructionRange range{.first = number(text.substr(0, dots), 0),
-                               .end = number(text.substr(dots + 2), ~uint64_t{0})};
-  if (range.first >= range.end)
-    throw Error(fmt::format("--region {}: it ends before it begins", region));
-  return range;
-}
-
 }  // namespace
 
 ProgramModel::ProgramModel(const Module& module, uint32_t pointer_bytes, const ChipShape& shape,
                            const std::string& region)
-    : module_(module), range_(range_of(region)) {
+    : module_(module), range_(parse_range("--region", region)) {
   region_is_function_ = !region.empty() && !range_;
   for (int c = 0; c < kInsnClassCount; ++c)
     cost_[c] = ticks(shape.cores.cycles[c] - 1 + 1 / shape.cores.issue_width);

@@ -11,6 +11,7 @@
 
 #include "device_sim/uir/module.h"
 #include "host/chip/shape.h"
+#include "host/journal/instruction_range.h"
 #include "host/journal/journals.h"
 
 namespace gpusim::host::chip {
@@ -42,11 +43,6 @@ struct SyncFunction {
   int32_t offset;  // of the first word that it accesses in the lock
 };
 
-// Instructions of all cores together that count towards time.
-struct InstructionRange {
-  uint64_t first = 0, end = ~uint64_t{0};
-};
-
 class ProgramModel {
  public:
   // `region`: a function whose calls are the region of interest, or FROM..TO or FROM.., in
@@ -61,6 +57,7 @@ class ProgramModel {
   const SyncFunction& function(uint32_t number) const { return functions_[number]; }
   bool has_region() const { return has_region_; }
   bool region_is_function() const { return region_is_function_; }
+  // Instructions of all cores together that count towards time.
   const std::optional<InstructionRange>& range() const { return range_; }
   // Not while the model works beside a slice: the module may grow.
   const Module& module() const { return module_; }

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <unordered_map>
 
+#include "device_sim/base/digits.h"
 #include "energy/quantities.h"
 #include "energy/report.h"
 #include "host/chip/changes.h"
@@ -212,8 +214,9 @@ std::string chip_text(const ChipReport& r) {
   const CoreCounts c = sum_of(t.counts);
   const double all = std::accumulate(r.stack.begin(), r.stack.end(), 0.0);
   std::string text = fmt::format(
-      "chip {}: {:.0f} cycles{}, {} at {}; {:.3f} instructions per cycle on {} cores\n",
-      text_of(ChangedChip{r.shape.name, r.shape.changes}), r.cycles,
+      "chip {}: {} cycles{}, {} at {}; {:.3f} instructions per cycle on {} cores\n",
+      text_of(ChangedChip{r.shape.name, r.shape.changes}),
+      grouped(static_cast<uint64_t>(std::llround(r.cycles))),
       r.result.has_region ? " in the region of interest" : "",
       energy::pretty(energy::Seconds(r.seconds)), fmt::format("{:g} MHz", r.shape.clock_hz / 1e6),
       share(count_of(c.instructions), r.cycles), r.cores);
@@ -231,7 +234,7 @@ std::string chip_text(const ChipReport& r) {
   text += "\n";
   if (r.shape.l1_data) {
     const uint64_t misses = std::accumulate(t.misses.begin(), t.misses.end(), uint64_t{0});
-    text += fmt::format("  L1: {} accesses, {:.2f}% miss; lines missed:", c.l1_accesses,
+    text += fmt::format("  L1: {} accesses, {:.2f}% miss; lines missed:", grouped(c.l1_accesses),
                         100 * share(count_of(c.l1_misses), count_of(c.l1_accesses)));
     for (size_t m = 0; m < kMissKinds; ++m)
       if (t.misses[m] != 0)
@@ -246,11 +249,12 @@ std::string chip_text(const ChipReport& r) {
   text += fmt::format(
       "  busiest: link {:.1f}%, slice {:.1f}%, memory channel {:.1f}%; memory {} ({:.2f} GB/s)\n",
       busiest(t.links), busiest(t.slices), busiest(t.channels),
-      fmt::format("{} lines read, {} written", t.memory.memory_reads, t.memory.memory_writes),
+      fmt::format("{} lines read, {} written", grouped(t.memory.memory_reads),
+                  grouped(t.memory.memory_writes)),
       r.seconds > 0 ? r.memory_bytes / r.seconds / 1e9 : 0);
   for (const ChipReport::Pair& pair : r.false_sharing)
-    text += fmt::format("  false sharing: {} misses at {}, of lines that {} wrote\n", pair.misses,
-                        pair.reader, pair.writer);
+    text += fmt::format("  false sharing: {} misses at {}, of lines that {} wrote\n",
+                        grouped(pair.misses), pair.reader, pair.writer);
   if (r.energy.total_j > 0) {
     text += fmt::format("  energy {}:", energy::pretty(energy::Joules(r.energy.total_j)));
     for (const ChipEnergy::Row& row : r.energy.rows)

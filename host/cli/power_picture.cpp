@@ -47,8 +47,8 @@ void write_pictures(const PictureFiles& files, const std::string& title,
   page.add_section("Power over time");
   page::Json chart = {{"kind", "lines"},
                       {"title", "Power"},
-                      {"x", {{"label", "time"}, {"unit", "s"}}},
-                      {"y", {{"label", "power"}, {"unit", "W"}, {"min", 0}}},
+                      {"x", {{"label", "time"}, {"format", "si"}, {"unit", "s"}}},
+                      {"y", {{"label", "power"}, {"format", "si"}, {"unit", "W"}, {"min", 0}}},
                       {"series", page::Json::array()}};
   for (const power::ChartSeries& s : series) {
     page::Json points = page::Json::array();

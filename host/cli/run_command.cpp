@@ -193,6 +193,8 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
              !run.chip_timeline_path.empty() || !run.chip_sample.empty()) {
     throw Error("--chip-page, --chip-sample, --chip-timeline and --region need --chip CHIP");
   }
+  if (run.trace.empty() && !run.trace_region.empty())
+    throw Error("--trace-region needs --trace FILE");
   if (run.checkpoint_path.empty() && (run.checkpoint_every != 0 || run.checkpoint_stop))
     throw Error("--checkpoint-every and --checkpoint-stop need --checkpoint FILE");
   run.program_args = guest_args;
@@ -338,7 +340,11 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                    "of memory,races,barriers,uninitialised");
   command->add_option("--trace", run.trace,
                       "FILE[,CORE]: write what the cores, or this one, access: .din (Dinero IV), "
-                      ".ramulator (Ramulator 2) or .champsim (ChampSim)");
+                      ".ramulator (Ramulator 2) or .champsim (ChampSim); .gz, .xz or .zst behind "
+                      "that compress it");
+  command->add_option("--trace-region", run.trace_region,
+                      "With --trace, only calls of this function, or with FROM..TO only these of "
+                      "each core's own instructions");
   command->add_option("--chip", run.chip,
                       "CHIP[,KEY=VALUE]...: time, traffic and energy on this chip, a JSON file "
                       "or a name that `gpusim info --chips` lists; with single keys of its "

@@ -12,6 +12,7 @@
 
 #include "device_sim/base/error.h"
 #include "translator/common/op_shape.h"
+#include "translator/common/translator.h"
 
 namespace gpusim::host {
 namespace {
@@ -19,7 +20,8 @@ namespace {
 // ChampSim takes an instruction's kind from the registers that it names.
 constexpr uint8_t kFlags = 25, kInstructionPointer = 26, kAnyOther = 1;
 
-std::optional<TraceFormat> format_of(const std::string& path) {
+std::optional<TraceFormat> format_of(std::string_view path) {
+  path = without_compression(path);
   if (path.ends_with(".din")) return TraceFormat::kDin;
   if (path.ends_with(".ramulator")) return TraceFormat::kRamulator;
   if (path.ends_with(".champsim")) return TraceFormat::kChampSim;
@@ -39,7 +41,7 @@ void put(Places& places, uint64_t address) {
 
 }  // namespace
 
-TraceRequest parse_trace(const std::string& text, uint32_t cores) {
+TraceRequest parse_trace(const std::string& text, const std::string& region, uint32_t cores) {
   const size_t comma = text.rfind(',');
   const std::string path = text.substr(0, comma);
   std::optional<uint32_t> core;
@@ -56,16 +58,28 @@ TraceRequest parse_trace(const std::string& text, uint32_t cores) {
   if (!format)
     throw Error(
         fmt::format("--trace {}: the name should end in .din (Dinero IV), .ramulator "
-                    "(Ramulator 2) or .champsim (ChampSim), which says what it holds",
+                    "(Ramulator 2) or .champsim (ChampSim), which says what it holds; behind that "
+                    ".gz, .xz or .zst compress it",
                     path));
   if (*format == TraceFormat::kChampSim && !core && cores > 1)
     throw Error(fmt::format("--trace {}: ChampSim takes a trace of one core: name it, as in {},0",
                             path, path));
-  return {OutputFile("--trace", path), *format, core};
+  const std::optional<InstructionRange> range = parse_range("--trace-region", region);
+  return {OutputFile("--trace", path), *format, core, range, range ? "" : region};
 }
 
 TraceWriter::TraceWriter(const TraceRequest& request, const Module& module, uint32_t cores)
-    : request_(request), module_(module), cores_(cores) {
+    : request_(request),
+      module_(module),
+      cores_(cores),
+      compressor_(compressor_for(request.file.path())) {
+  if (!request.function.empty()) {
+    const Symbol* const function = find_symbol(module, request.function);
+    if (!function)
+      throw Error(fmt::format("--trace-region {}: the program has no function of that name",
+                              request.function));
+    function_ = function->address;
+  }
   const OutputFile& file = request_.file;
   if (file.is_plain()) {
     part_ = fmt::format("{}.{}.trace.tmp", file.name(), ::getpid());
@@ -86,8 +100,15 @@ void TraceWriter::fail() const {
 }
 
 void TraceWriter::write_all(const std::string& text) {
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t n = ::write(fd_.get(), text.data() + done, text.size() - done);
+  if (!compressor_) return write_raw(text);
+  std::string packed;
+  compressor_->add(text, packed);
+  write_raw(packed);
+}
+
+void TraceWriter::write_raw(const std::string& bytes) {
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t n = ::write(fd_.get(), bytes.data() + done, bytes.size() - done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail();
     done += static_cast<size_t>(n);
@@ -107,8 +128,21 @@ void TraceWriter::read(uint32_t core, std::span<const uint64_t> words,
       [&](const AccessSite& site, uint64_t address) { access(c, site, address); });
 }
 
+// Of the block that the core is in.
+bool TraceWriter::wants_instruction(const Core& core, uint32_t insn) const {
+  if (request_.range) return request_.range->contains(core.executed + insn);
+  return !function_ || core.in_function;
+}
+
 void TraceWriter::begin_block(Core& core, uint32_t number) {
   const Block& block = module_.blocks[number];
+  if (function_) {
+    if (core.in_function && block.pc == core.region_return) core.in_function = false;
+    if (!core.in_function && block.pc == *function_) {
+      core.in_function = true;
+      core.region_return = core.last_end;
+    }
+  }
   core.at = number;
   core.fetched = 0;
   if (request_.format != TraceFormat::kChampSim) return;
@@ -134,17 +168,21 @@ void TraceWriter::end_block(Core& core, const Block* next) {
       if (shape.falls_through) last.read_registers[1] = kFlags;
       if (!shape.falls_through && !shape.has_target) last.read_registers[1] = kAnyOther;
     }
-    core.text.append(reinterpret_cast<const char*>(core.block.data()),
-                     core.block.size() * sizeof(Record));
+    for (uint32_t i = 0; i < core.block.size(); ++i)
+      if (wants_instruction(core, i))
+        core.text.append(reinterpret_cast<const char*>(&core.block[i]), sizeof(Record));
     core.block.clear();
   }
+  core.executed += block.insn_count;
+  core.last_end = end_pc(module_, block);
   core.at = kNowhere;
 }
 
 void TraceWriter::fetch(Core& core, uint32_t instructions) {
   for (; core.fetched < instructions; ++core.fetched)
-    fmt::format_to(std::back_inserter(core.text), "2 {:x}\n",
-                   insn_pc(module_, module_.blocks[core.at], core.fetched));
+    if (wants_instruction(core, core.fetched))
+      fmt::format_to(std::back_inserter(core.text), "2 {:x}\n",
+                     insn_pc(module_, module_.blocks[core.at], core.fetched));
 }
 
 void TraceWriter::access(Core& core, const AccessSite& site, uint64_t address) {
@@ -153,10 +191,12 @@ void TraceWriter::access(Core& core, const AccessSite& site, uint64_t address) {
   switch (request_.format) {
     case TraceFormat::kDin:
       fetch(core, site.insn + 1);
+      if (!wants_instruction(core, site.insn)) return;
       if (reads(site.kind)) fmt::format_to(out, "0 {:x}\n", address);
       if (writes(site.kind)) fmt::format_to(out, "1 {:x}\n", address);
       return;
     case TraceFormat::kRamulator:
+      if (!wants_instruction(core, site.insn)) return;
       if (reads(site.kind)) fmt::format_to(out, "LD {:#x}\n", address);
       if (writes(site.kind)) fmt::format_to(out, "ST {:#x}\n", address);
       return;
@@ -178,6 +218,11 @@ void TraceWriter::end_slice() {
 void TraceWriter::finish() {
   for (Core& core : cores_) end_block(core, nullptr);
   end_slice();
+  if (compressor_) {
+    std::string packed;
+    compressor_->finish(packed);
+    write_raw(packed);
+  }
   if (::close(fd_.release()) < 0) fail();
   if (part_.empty()) return;
   const OutputFile& file = request_.file;

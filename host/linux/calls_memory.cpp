@@ -286,7 +286,8 @@ Reply sys_mprotect(Kernel& kernel, Call& call) {
   if (!is_mapped(kernel, call, range_of(address, size))) return Reply::error(ENOMEM);
   if ((rights & kWrite) && holds_code(kernel.module(), address, size)) {
     kernel.note_once("mprotect code",
-                     "code cannot be made writable: it is translated ahead of time (EACCES)");
+                     "code of the program's file cannot be made writable (EACCES): write code "
+                     "into memory of mmap instead");
     return Reply::error(EACCES);
   }
   if (rights & kWrite)

@@ -23,6 +23,12 @@ const char* what_of(uint8_t kind) {
   return kind & Cell::kWrite ? "writes" : "reads";
 }
 
+// Where "qsort [libc.so.6]" begins to name the shared object: names of C++ may hold brackets, too.
+size_t object_begin(const std::string& function) {
+  return function.ends_with(']') ? std::min(function.rfind(" ["), function.size())
+                                 : function.size();
+}
+
 // Functions of the C library that work on the memory of whoever calls them.
 bool works_for_caller(const std::string& function) {
   std::string_view name = function;
@@ -49,7 +55,7 @@ class Names {
     if (!is_new) return n;
     n.function = function_at(module_, pc);
     n.source = lines_.at(pc);
-    const std::string name = n.function.substr(0, n.function.find(" ["));  // without its object
+    const std::string name = n.function.substr(0, object_begin(n.function));
     n.is_library =
         !works_for_caller(name) && (has_library_name(name) || (has_lines_ && n.source.empty()));
     return n;
@@ -72,7 +78,7 @@ std::string object_at(const Module& module, const MachineConfig& config, uint64_
 std::string access_text(const ReportedAccess& a, bool is_first) {
   std::string where = a.function;
   if (!where.starts_with("0x") && !where.starts_with("[") && where.find('(') == std::string::npos)
-    where.insert(std::min(where.find(" ["), where.size()), "()");
+    where.insert(object_begin(where), "()");
   if (!a.source.empty()) where += " at " + a.source;
   return fmt::format("    core {} {} in {}{}\n", a.core, a.what, where, is_first ? ", and" : "");
 }

@@ -35,6 +35,11 @@ constexpr const char* kStyle = R"(
 .flames .chart .flame text { fill: #17202a; font: 11px ui-monospace, monospace; }
 .flames .flame:hover rect { stroke: #17202a; stroke-width: 1; filter: brightness(1.08); }
 .src td.h { background: color-mix(in srgb, var(--accent) calc(var(--heat) * 1%), transparent); }
+@media print {
+  .src, .flames { overflow: visible; }
+  .src td { padding: 0 0.3rem; }
+  .src td.t { white-space: pre-wrap; overflow-wrap: anywhere; }
+}
 )";
 
 Json number(double x) { return page::rounded(x); }

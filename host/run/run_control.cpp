@@ -14,6 +14,7 @@
 #include "host/run/deadlock.h"
 #include "host/start_state.h"
 #include "translator/common/isa_list.h"
+#include "translator/common/limits.h"
 
 namespace gpusim::host {
 namespace {
@@ -31,6 +32,10 @@ uint64_t counter_value() {
 bool is_fetch_fault(Fault f) {
   return f == Fault::kFetchAccess || f == Fault::kFetchAlignment || f == Fault::kModifiedCode;
 }
+
+// Behind "this code was written by the program itself".
+constexpr const char* kOverOwnCode =
+    " over code of its file, which may not change; code that it maps (mmap) may";
 
 }  // namespace
 
@@ -226,7 +231,7 @@ void RunControl::check_code() {
                       .status = CoreStatus::kJump,
                       .uop = kNoUop,
                       .address = change.pc};
-    record(describe_fault(module(), plan_, event, Fault::kModifiedCode));
+    record(describe_written_code(module(), plan_, event, kOverOwnCode));
     end_process(change.core, 128 + fault_signal(Fault::kModifiedCode));
   }
 }
@@ -281,7 +286,7 @@ void RunControl::handle_fault(const Event& event) {
         return backend_.start(event.core, event.uop);
       case CodeGuard::Store::kIntoCode:
         tallies_.stopped_inside(module(), event.core, event.uop, true);
-        return end_faulted(describe_fault(module(), plan_, event, Fault::kModifiedCode));
+        return end_faulted(describe_written_code(module(), plan_, event, kOverOwnCode));
     }
     if (store_beside_late_code(event)) return;
   }
@@ -413,15 +418,28 @@ void RunControl::handle_jump(const Event& event) {
   }
   const Translator::Place place = translator_.block_at(event.address);
   if (place.is_new) backend_.module_changed();
-  if (guard_.protect_new_blocks(event.core) ||
-      (place.uop == kNoUop && guard_.is_written_code(event.core, event.address)))
-    return end_faulted(describe_fault(module(), plan_, event, Fault::kModifiedCode));
+  if (guard_.protect_new_blocks(event.core))
+    return end_faulted(describe_written_code(module(), plan_, event, kOverOwnCode));
+  if (place.uop == kNoUop && guard_.is_written_code(event.core, event.address))
+    return end_faulted(describe_written_code(module(), plan_, event, why_not_executed(event)));
   if (place.uop != kNoUop) return kernel_.go_on(event.core, place.uop);
   if (debugger_keeps(event, place.fault)) return;
   if (kernel_.fault(event.core, event.address, place.fault, event.address)) return;
-  const bool may_be_written = (backend_.permissions(event.core, event.address) & kWrite) != 0;
-  end_faulted(describe_fault(module(), plan_, event,
-                             may_be_written ? Fault::kModifiedCode : place.fault));
+  if (backend_.permissions(event.core, event.address) & kWrite)
+    return end_faulted(describe_written_code(module(), plan_, event, why_not_executed(event)));
+  end_faulted(describe_fault(module(), plan_, event, place.fault));
+}
+
+// Of code that the program wrote elsewhere than over its own.
+std::string RunControl::why_not_executed(const Event& event) {
+  if (!kernel_.late_code())
+    return "; it is executed only on a CPU and with --memory shared";
+  if (!(backend_.permissions(event.core, event.address) & kExecute))
+    return " in memory that may not be executed; take memory for it by mmap with PROT_EXEC";
+  return fmt::format(
+      " too far away; it is executed in the {} MiB from the program on, where mmap with PROT_EXEC "
+      "finds a place",
+      kCodeLimit >> 20);
 }
 
 void RunControl::tell_death(uint32_t core, int signal, uint64_t pc) {

@@ -155,6 +155,7 @@ class RunControl {
   bool finds_late_code(const Event& event);
   void handle_service(const Event& event);
   void handle_jump(const Event& event);
+  std::string why_not_executed(const Event& event);
   void handle_time(const Event& event);
   // Blocks that this slice's jumps need, before any event is handled: backends look at the module.
   void translate_targets(std::span<const Event> events);

@@ -51,7 +51,7 @@ const char* fault_reason(Fault fault) {
     case Fault::kFetchAlignment:
       return "jump to a misaligned address";
     case Fault::kModifiedCode:
-      return "this code was written by the program itself; gpusim translates ahead of time";
+      return "this code was written by the program itself";
     case Fault::kBarrier:
       return "a barrier that no CTA has, or a count of threads that no barrier takes";
     case Fault::kDeadlock:
@@ -74,6 +74,13 @@ StopRecord describe_fault(const Module& module, const MemoryPlan& plan, const Ev
                                     plan.stack_size_bytes / 1024)
                       : fmt::format("fault: {}", fault_reason(fault));
   record.exit_status = 128 + fault_signal(fault);
+  return record;
+}
+
+StopRecord describe_written_code(const Module& module, const MemoryPlan& plan, const Event& event,
+                                 const std::string& why) {
+  StopRecord record = describe_fault(module, plan, event, Fault::kModifiedCode);
+  record.reason += why;
   return record;
 }
 

@@ -27,6 +27,10 @@ const char* fault_reason(Fault fault);
 // pc is that of the jump, address where it goes.
 StopRecord describe_fault(const Module& module, const MemoryPlan& plan, const Event& event,
                           Fault fault);
+// The core came to code that the program made, and that is not executed there; `why` ends the
+// sentence "this code was written by the program itself".
+StopRecord describe_written_code(const Module& module, const MemoryPlan& plan, const Event& event,
+                                 const std::string& why);
 StopRecord describe_limit(const Module& module, const Event& event, uint64_t limit);
 StopRecord describe_signal(const Module& module, const Event& event, int signal);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "device_sim/base/digits.h"
 #include "host/sweep/charts.h"
@@ -27,10 +28,38 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
+// "; its busiest core does 1.8 times the work of the average one", where that can be said.
+std::string evenness(const Point& point) {
+  const double i = imbalance(point);
+  if (point.cores == 1 || i <= 0) return "";
+  if (i < 1.05) return "; its cores share the work evenly";
+  return fmt::format("; its busiest core does {} times the work of the average one",
+                     i < 10 ? fmt::format("{:.2g}", i)
+                            : grouped(static_cast<uint64_t>(std::llround(i))));
+}
+
+// Of many programs: the ends of the range.
+std::string answer_of_many(const Results& r) {
+  const Curve *best = nullptr, *worst = nullptr;
+  const auto kept = [](const Curve& c) { return speed_up_of(c, c.rows.back())->efficiency; };
+  for (const Curve& c : r.curves) {
+    if (c.rows.size() < 2 || !speed_up_of(c, c.rows.back())) continue;
+    if (!best || kept(c) > kept(*best)) best = &c;
+    if (!worst || kept(c) < kept(*worst)) worst = &c;
+  }
+  if (!best || best == worst) return "";
+  return fmt::format("{} keeps most of its efficiency, {:.1f} % at {} cores; {} least, {:.1f} % at "
+                     "{}{}.",
+                     best->label, 100 * kept(*best), grouped(best->rows.back().point.cores),
+                     worst->label, 100 * kept(*worst), grouped(worst->rows.back().point.cores),
+                     evenness(worst->rows.back().point));
+}
+
 // What the study was made for: how well each program uses the most cores.
 std::string answer(const Results& r) {
-  constexpr size_t kMost = 4;
-  std::string text;
+  constexpr size_t kMost = 2;
+  std::string text = r.curves.size() > kMost ? answer_of_many(r) : "";
+  if (!text.empty()) return text;
   for (size_t i = 0; i < std::min(r.curves.size(), kMost); ++i) {
     const Curve& c = r.curves[i];
     const Row& last = c.rows.back();
@@ -42,8 +71,7 @@ std::string answer(const Results& r) {
                           100 * s->efficiency, cores);
     else
       text += fmt::format("{} ran on {}", c.label, cores);
-    text += fmt::format("; its busiest core executes {:.2g} times the mean. ",
-                        imbalance(last.point));
+    text += evenness(last.point) + ". ";
   }
   if (r.curves.size() > kMost)
     text += fmt::format("The table has {} more.", r.curves.size() - kMost);
@@ -466,12 +494,12 @@ Page study_page(const Results& r) {
     add_load(page, r);
     add_losses(page, r);
     add_energy(page, r);
-    add_speed(page, r);
   } else {
     page.add_section("Overview");
     page.add_text("No point ran to its end.");
   }
   add_repeat(page, r);
+  if (!r.curves.empty()) add_speed(page, r);
   return page;
 }
 

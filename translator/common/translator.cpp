@@ -164,6 +164,23 @@ Module load_module(std::span<const uint8_t> bytes, const std::string& name,
   return again.module();
 }
 
+// Who gave a name that there is not, is told a similar one and what a program is.
+std::vector<uint8_t> read_program(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path place(path), folder = place.parent_path();
+  std::error_code error;
+  if (path.empty() || fs::exists(place, error) || error) return read_file(path);
+  constexpr size_t kMostNames = 10'000;
+  std::vector<std::string> names;
+  for (fs::directory_iterator at(folder.empty() ? "." : folder, error), end;
+       !error && at != end && names.size() < kMostNames; at.increment(error))
+    names.push_back((folder / at->path().filename()).string());
+  std::sort(names.begin(), names.end());
+  throw Error(path + ": No such file or directory" + did_you_mean(path, names) +
+              "; expected the path of a program that is compiled for an ISA which `gpusim info` "
+              "lists, or of a module (.gsm)");
+}
+
 bool can_write_code(const ElfFile& elf) {
   constexpr uint8_t kBoth = kWrite | kExecute;
   return std::any_of(elf.segments.begin(), elf.segments.end(),
@@ -178,17 +195,17 @@ Module translate_elf(std::span<const uint8_t> bytes, const std::string& name,
 }
 
 Module translate_file(const std::string& path, const TranslateOptions& options) {
-  return translate_elf(read_file(path), path, options);
+  return translate_elf(read_program(path), path, options);
 }
 
 Module load_program(const std::string& path, const TranslateOptions& options) {
-  const std::vector<uint8_t> bytes = read_file(path);
+  const std::vector<uint8_t> bytes = read_program(path);
   return is_module(bytes) ? load_module(bytes, path, options) : translate_elf(bytes, path, options);
 }
 
 Translator open_program(const std::string& path, const TranslateOptions& options,
                         Translated translated) {
-  return open_program(read_file(path), path, options, translated);
+  return open_program(read_program(path), path, options, translated);
 }
 
 // Which registers its libraries use nobody knows yet: it has all but the core's number, which

@@ -79,6 +79,14 @@
     const power = 10 ** Math.floor(Math.log10(rough));
     return [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999);
   }
+  // Powers are for what differs by powers: less than a decade is shown from zero, evenly, so that
+  // 1.02 beside 1 looks as little as it is.
+  function settled(axis, values) {
+    const seen = values.filter((v) => known(v) && v > 0);
+    if (axis.scale !== "log10" || seen.length === 0) return axis;
+    const range = Math.log10(seen.reduce((a, b) => Math.max(a, b)) / seen.reduce((a, b) => Math.min(a, b)));
+    return range < 0.75 ? { ...axis, scale: "linear", min: 0 } : axis;
+  }
   function scaleOf(axis, values, from, to) {
     const log = axis.scale === "log2" ? Math.log2 : axis.scale === "log10" ? Math.log10 : null;
     let seen = values.filter((v) => known(v) && (!log || v > 0));
@@ -87,13 +95,6 @@
     let high = axis.max ?? seen.reduce((a, b) => Math.max(a, b));
     const ticks = [];
     if (log) {
-      // An axis of less than a decade ends at 1, 2 or 5 times a power of ten: values between would
-      // look measured, and small differences great.
-      if (axis.scale === "log10" && log(high) - log(low) < 0.75) {
-        const round = [1, 2, 5, 10, 20, 50, 100].map((m) => m * 10 ** Math.floor(log(low) - 1e-9));
-        low = round.filter((m) => m <= low * 1.0001).pop() ?? low;
-        high = round.find((m) => m >= high * 0.9999 && m > low) ?? high;
-      }
       let a = log(low), b = log(high);
       if (b - a < 1e-9) { a -= 0.5; b += 0.5; }
       const pad = axis.pad ?? (axis.scale === "log2" ? 0.03 : 0.05);
@@ -103,13 +104,9 @@
       const inside = (v) => v > 0 && log(v) >= a - 1e-9 && log(v) <= b + 1e-9;
       if (axis.noun) {  // counts of something: where there are points, and nowhere else
         ticks.splice(0, ticks.length, ...new Set(seen));
-      } else if (base === 10 && b - a < 0.5) {  // evenly, as on a linear axis
-        const step = niceStep((10 ** b - 10 ** a) / 5);
-        ticks.length = 0;
-        for (let i = Math.ceil(10 ** a / step - 1e-9); i * step <= 10 ** b; ++i) ticks.push(Number((i * step).toPrecision(12)));
       } else if (base === 10 && b - a < 2.5) {
         for (let p = Math.floor(a); p <= b; ++p)
-          for (const m of b - a < 0.75 ? [2, 3, 4, 5, 6, 8] : [2, 5]) if (inside(m * 10 ** p)) ticks.push(Number((m * 10 ** p).toPrecision(6)));
+          for (const m of [2, 5]) if (inside(m * 10 ** p)) ticks.push(Number((m * 10 ** p).toPrecision(6)));
       }
       const at = (v) => from + (to - from) * (log(v) - a) / (b - a);
       return { at, ticks: [...new Set(ticks)].sort((x, y) => x - y), has: (v) => known(v) && v > 0 };
@@ -217,6 +214,7 @@
       }
       ysAll.push(...floor.values());
     }
+    chart = { ...chart, y: settled(chart.y, ysAll) };
     const probe = scaleOf(chart.y, ysAll, height, 0);
     const labels = widestOf(probe.ticks.map((v) => tickText(v, chart.y)));
     const box = { left: Math.max(34, labels + 12), right: width - (stacked ? 26 : 14), top: 32, bottom: height - 44 };

@@ -263,7 +263,7 @@ class Chip(GpusimCase):
         subprocess.run([CROSS, "-O1", "-static", "-o", elf, source], check=True)
         done = self.run_gpusim(elf, "--cores", 4, "--chip", "bus-8", "--quiet")
         self.assertEqual(done.stdout, "600\n")
-        self.assertRegex(done.stderr, r"chip bus-8: \d+ cycles")
+        self.assertRegex(done.stderr, r"chip bus-8: [\d,]+ cycles")
 
     def test_page(self):
         page = self.folder / "page.html"

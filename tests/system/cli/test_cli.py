@@ -169,6 +169,20 @@ class Cli(unittest.TestCase):
                 self.assertIn(f"(did you mean {meant}?)", self.refused(*words))
         self.assertNotIn("did you mean", self.refused("run", self.guests, "--entry", "quite_else"))
 
+    def test_names_of_other_programs_options_are_known(self):
+        for word, ours in (("--allow-network", "--network loopback, or --network host"),
+                           ("--num-cpus=4", "--cores N")):
+            self.assertIn(f"(here it is {ours})", self.refused("run", self.echo, word))
+
+    def test_a_program_that_is_not_there(self):
+        (self.folder / "nosuch.elf").touch()
+        for command in ("run", "disasm"):
+            message = self.refused(command, self.folder / "nosuch.efl")
+            self.assertIn("nosuch.efl: No such file or directory (did you mean "
+                          f"{self.folder}/nosuch.elf?); expected the path of a program", message)
+            self.assertIn("`gpusim info`", message)
+        self.assertNotIn("did you mean", self.refused("run", "/none/at/all"))
+
     def test_stats_into_nowhere_is_refused_before_the_run(self):
         message = self.refused("run", self.guests, "--stats", self.folder / "none" / "s.json")
         self.assertIn("none/s.json", message)

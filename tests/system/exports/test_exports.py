@@ -140,14 +140,75 @@ class Exports(GpusimCase):
             self.assertEqual(26 in before[3:5], bool(before[1]))  # ChampSim's instruction pointer
         self.assertTrue(any(r[1] and not r[2] for r in records))
 
+    def test_compressed(self):
+        """What gzip, xz and zstd unpack is what would have been written without them."""
+        for ending, of, command in ((".gz", "", ["gzip", "-dc"]), (".xz", ",1", ["xz", "-dc"]),
+                                    (".zst", "", ["zstd", "-dcq"])):
+            for name in ("t.din", "t.champsim"):
+                with self.subTest(name=name + ending):
+                    core = of or (",0" if name == "t.champsim" else "")
+                    plain, packed = self.folder / name, self.folder / (name + ending)
+                    self.run_gpusim("--trace", f"{plain}{core}")
+                    self.run_gpusim("--trace", f"{packed}{core}")
+                    done = subprocess.run([*command, packed], capture_output=True, check=True,
+                                          timeout=60)
+                    self.assertEqual(done.stdout, plain.read_bytes())
+                    self.assertLess(packed.stat().st_size, plain.stat().st_size / 3)
+
+    def test_region(self):
+        whole, part = self.folder / "whole.champsim", self.folder / "part.champsim"
+        din, ramulator = self.folder / "part.din", self.folder / "part.ramulator"
+        self.run_gpusim("--trace", f"{whole},1")
+        every = whole.read_bytes()
+        count = len(every) // 64
+        for first, end in ((0, 10), (7, count - 5), (count - 3, count + 100)):
+            text = f"{first}..{end}"
+            self.run_gpusim("--trace", f"{part},1", "--trace-region", text)
+            self.assertEqual(part.read_bytes(), every[64 * first:64 * end], text)
+        self.run_gpusim("--trace", f"{part},1", "--trace-region", "100..")
+        self.assertEqual(part.read_bytes(), every[6400:])
+        # The other formats have the same instructions, and their accesses.
+        self.run_gpusim("--trace", f"{whole},1", "--trace-region", "50..150")
+        records = list(struct.iter_unpack("<Q2B2B4B2Q4Q", whole.read_bytes()))
+        self.run_gpusim("--trace", f"{din},1", "--trace-region", "50..150")
+        self.run_gpusim("--trace", f"{ramulator},1", "--trace-region", "50..150")
+        lines = [line.split() for line in din.read_text().splitlines()]
+        self.assertEqual([int(a, 16) for label, a in lines if label == "2"],
+                         [r[0] for r in records])
+        accesses = [a for _, *rest in records for a in rest[8:14] if a]
+        self.assertEqual([int(a, 16) for label, a in lines if label != "2"], accesses)
+        self.assertEqual([int(line.split()[1], 16) for line in ramulator.read_text().splitlines()],
+                         accesses)
+
+    def test_region_of_a_function(self):
+        """As many instructions as the profile counts in it, from its first to its last."""
+        stats = self.stats("--per-core")
+        wanted = {f["function"]: f["guest_instructions"] for f in stats["functions"]}
+        path = self.folder / "f.din"
+        self.run_gpusim("--trace", path, "--trace-region", "add_up")
+        fetches = [int(line[2:], 16) for line in path.read_text().splitlines()
+                   if line.startswith("2 ")]
+        self.assertEqual(len(fetches), wanted["add_up"])
+        self.assertLess(len(fetches), stats["guest_instructions"])
+        self.run_gpusim("--trace", path, "--trace-region", "work")
+        self.assertEqual(path.read_text().count("\n2 ") + 1, stats["guest_instructions"])
+
     def test_what_is_wrong_is_said(self):
         for value, says in (("t.txt", "should end in .din"), ("t.din,3", "a core from 0 to 2"),
                             ("t.din,x", "a core from 0 to 2"),
                             ("t.champsim", "a trace of one core"),
+                            ("t.gz", "should end in .din"), ("t.din.gz.gz", "should end in .din"),
                             ("/none/t.din", "/none/t.din: No such file")):
             done = self.run_gpusim("--trace", value, status=2)
             self.assertRegex(done.stderr, r"\Agpusim: error: --trace [^\n]+\n\Z")
             self.assertIn(says, done.stderr)
+        for region, says in (("5..2", "ends before it begins"), ("1..x", "no number"),
+                             ("nowhere", "no function of that name")):
+            done = self.run_gpusim("--trace", "t.din", "--trace-region", region, status=2)
+            self.assertRegex(done.stderr, r"\Agpusim: error: --trace-region [^\n]+\n\Z")
+            self.assertIn(says, done.stderr)
+        done = self.run_gpusim("--trace-region", "1..2", status=2)
+        self.assertIn("--trace-region needs --trace FILE", done.stderr)
         self.run_gpusim("--trace", self.folder / "one.champsim", cores=1)
         self.assertEqual([p.name for p in self.folder.iterdir()], ["one.champsim"])
 
