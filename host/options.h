@@ -67,6 +67,7 @@ struct RunOptions {
   std::string isa_coverage_path;  // rows of the decode table that were executed are appended
   std::string caches_path;     // a description of caches; empty: none are simulated
   bool check_races = false;    // between cores of a shared machine
+  bool check_uninitialised = false;  // uses of what nobody set
   std::string trace;  // FILE[,CORE]; empty: none
   std::string chip;            // a description of a chip, or the name of one; empty: no chip
   std::string chip_page_path;  // a page of what the chip did
