@@ -232,8 +232,8 @@ Kernel::Config::Successor successor_of(const RunOptions& o, const std::string& b
   successor.stands_in = o.wants_stats() || !o.isa_coverage_path.empty() || !o.caches_path.empty() ||
                         o.check_races || o.check_uninitialised || !o.trace.empty() ||
                         !o.chip.empty() || !o.plugins.empty() || !o.own_plugins.empty() ||
-                        !o.energy_targets.empty() || !o.profile.empty() || !o.timeline_path.empty() ||
-                        !o.power_path.empty();
+                        !o.energy_targets.empty() || !o.profile.empty() ||
+                        !o.timeline_path.empty() || !o.power_path.empty();
   return successor;
 }
 
