@@ -15,6 +15,7 @@
 #include "host/output_file.h"
 #include "host/races/report.h"
 #include "host/run/timeline_power.h"
+#include "host/uninitialised/report.h"
 #include "translator/common/isa_list.h"
 
 namespace gpusim::host {
@@ -118,7 +119,7 @@ void Observers::complete(MachineConfig& config) const {
 }
 
 void Observers::start(const Module& module, Backend& backend, const MachineConfig& config,
-                      const RunControl& control) {
+                      const RunControl& control, Kernel& kernel) {
   module_ = &module;
   backend_ = &backend;
   control_ = &control;
@@ -128,6 +129,10 @@ void Observers::start(const Module& module, Backend& backend, const MachineConfi
   if (follows_calls_)
     journals_->add(calls_.emplace(module, config, options_.program, options_.per_core));
   if (options_.check_races) journals_->add(races_.emplace(module, config.cores));
+  if (options_.check_uninitialised) {
+    checked_ = &dynamic_cast<uninitialised::CheckedMachine&>(backend);
+    checked_frames_ = std::make_unique<CallFrames>(module, backend, kernel, options_.program);
+  }
   if (trace_) journals_->add(trace_writer_.emplace(*trace_, module, config.cores));
   if (chip_shape_) {
     chip_ = std::make_unique<chip::ChipModel>(*chip_shape_, module, config,
@@ -205,6 +210,7 @@ void Observers::handler_ends(uint32_t core) {
 
 void Observers::call_was_made(uint32_t core, const char* name) {
   if (races_) races_->called(core, name);
+  if (checked_) checked_->called(core, name);
 }
 
 void Observers::time_service(uint32_t core, Service service, uint64_t address, uint64_t number) {
@@ -239,6 +245,9 @@ void Observers::summarise(RunSummary& summary) {
   if (races_)
     summary.races = std::make_shared<const races::RaceReport>(
         races::make_report(*races_, *module_, config_, options_.program));
+  if (checked_)
+    summary.uninitialised = std::make_shared<const uninitialised::UninitialisedReport>(
+        uninitialised::make_report(*checked_, *module_, config_, *checked_frames_));
   if (time_) summary.simulated_time = time_of_run();
   if (wants_counts()) {
     summary.profile = make_profile(*module_, places_, SourceLines(options_.program, module_));
@@ -316,6 +325,8 @@ void Observers::print(const RunSummary& summary) const {
     console::err("{}", caches_text(summary.caches->shape, summary.caches->report));
   if (summary.chip) console::err("{}", chip::chip_text(*summary.chip));
   if (summary.races) console::err("{}", races::report_text(*summary.races));
+  if (summary.uninitialised)
+    console::err("{}", uninitialised::report_text(*summary.uninitialised));
   if (const auto& t = summary.simulated_time)
     console::err("simulated time: {} cycles, {} ({})\n",
                  grouped(static_cast<uint64_t>(std::llround(t->most_cycles()))),

@@ -13,12 +13,14 @@
 #include "host/options.h"
 #include "host/plugin/plugin_host.h"
 #include "host/races/detector.h"
+#include "host/run/call_frames.h"
 #include "host/run/call_tree.h"
 #include "host/run/profile_report.h"
 #include "host/run/run_control.h"
 #include "host/run/simulated_time.h"
 #include "host/run/timeline.h"
 #include "host/stats.h"
+#include "host/uninitialised/machine.h"
 #include "translator/common/translator.h"
 
 namespace gpusim::host {
@@ -33,7 +35,7 @@ class Observers final : public RunObserver {
   void complete(MachineConfig& config) const;
   // The machine is configured; nothing has run. All must outlive this.
   void start(const Module& module, Backend& backend, const MachineConfig& config,
-             const RunControl& control);
+             const RunControl& control, Kernel& kernel);
 
   uint64_t longest_slice() override;
   // From now on, slices are no longer than this, in instructions, whatever the observers need.
@@ -110,6 +112,8 @@ class Observers final : public RunObserver {
   std::optional<Journals> journals_;
   std::optional<CallTree> calls_;
   std::optional<races::Detector> races_;
+  uninitialised::CheckedMachine* checked_ = nullptr;  // the backend, with --check uninitialised
+  std::unique_ptr<CallFrames> checked_frames_;
   MachineConfig config_;
   std::optional<CacheHierarchy> caches_;
   std::optional<CacheReport> cache_report_;

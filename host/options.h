@@ -67,6 +67,7 @@ struct RunOptions {
   std::string isa_coverage_path;  // rows of the decode table that were executed are appended
   std::string caches_path;     // a description of caches; empty: none are simulated
   bool check_races = false;    // between cores of a shared machine
+  bool check_uninitialised = false;  // uses of what nobody set
   std::string trace;  // FILE[,CORE]; empty: none
   std::string trace_region;  // FROM..TO or a function; empty: all
   std::string chip;            // a description of a chip, or the name of one; empty: no chip

@@ -36,6 +36,7 @@
 #include "host/start_state.h"
 #include "host/stats.h"
 #include "host/sysroot.h"
+#include "host/uninitialised/report.h"
 #include "translator/common/isa_list.h"
 #include "translator/elf/shared_object.h"
 
@@ -229,9 +230,10 @@ Kernel::Config::Successor successor_of(const RunOptions& o, const std::string& b
   if (o.network != Network::kNone)
     add("--network", o.network == Network::kHost ? "host" : "loopback");
   successor.stands_in = o.wants_stats() || !o.isa_coverage_path.empty() || !o.caches_path.empty() ||
-                        o.check_races || !o.trace.empty() || !o.chip.empty() ||
-                        !o.plugins.empty() || !o.own_plugins.empty() || !o.energy_targets.empty() ||
-                        !o.profile.empty() || !o.timeline_path.empty() || !o.power_path.empty();
+                        o.check_races || o.check_uninitialised || !o.trace.empty() ||
+                        !o.chip.empty() || !o.plugins.empty() || !o.own_plugins.empty() ||
+                        !o.energy_targets.empty() || !o.profile.empty() ||
+                        !o.timeline_path.empty() || !o.power_path.empty();
   return successor;
 }
 
@@ -264,6 +266,12 @@ std::unique_ptr<gdb::Server> gdb_server(const RunOptions& options) {
 // Of `auto`, a debugger takes what it can stop anywhere, a check of races what tells in which order
 // fences came, and a dynamic program what may translate code that comes late.
 BackendChoice backend_for(const RunOptions& options) {
+  if (options.check_uninitialised) {
+    if (options.backend != "auto" && options.backend != "scalar")
+      throw Error(fmt::format("--check uninitialised does not work on backend {}: use scalar",
+                              options.backend));
+    return {.backend = "scalar", .devices = {}};
+  }
   BackendChoice choice = choose_backend({.backend = options.backend,
                                          .devices = options.devices,
                                          .memory_model = options.memory_model,
@@ -313,7 +321,10 @@ Simulation::~Simulation() = default;
 
 void Simulation::make_backend() {
   if (!options_.quiet && !choice_.note.empty()) embedding_.line("gpusim: note: " + choice_.note);
-  backend_ = make_backend_on(choice_.backend, choice_.devices);
+  if (options_.check_uninitialised)
+    backend_ = std::make_unique<uninitialised::CheckedMachine>();
+  else
+    backend_ = make_backend_on(choice_.backend, choice_.devices);
 }
 
 void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
@@ -341,7 +352,7 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
     observers_.thread_started(child, parent);
   };
   config.on_wake = [this](uint32_t core, uint32_t by) { observers_.thread_woken(core, by); };
-  if (options_.check_races) {
+  if (options_.check_races || options_.check_uninitialised) {
     config.on_thread_end = [this](uint32_t core, uint64_t word) {
       observers_.thread_left(core, word);
     };
@@ -426,7 +437,7 @@ void Simulation::make_control(bool returns_end_cores) {
                         .on_death = core_file_ ? [this](const Death& d) { write_core(d); }
                                                : std::function<void(const Death&)>()},
       embedding_.line);
-  observers_.start(module(), *backend_, plan_.config, *control_);
+  observers_.start(module(), *backend_, plan_.config, *control_, *kernel_);
 }
 
 void Simulation::debug() {
@@ -518,7 +529,9 @@ RunSummary Simulation::summarise(const RunResult& result, double seconds) {
                     .entry = options_.entry.value_or("")};
   observers_.summarise(summary);
   if (summary.exit_status == 0 && summary.races && !summary.races->races.empty())
-    summary.exit_status = kExitRaces;
+    summary.exit_status = kExitFindings;
+  if (summary.exit_status == 0 && summary.uninitialised && !summary.uninitialised->findings.empty())
+    summary.exit_status = kExitFindings;
   return summary;
 }
 

@@ -10,6 +10,7 @@
 #include "host/caches/report.h"
 #include "host/chip/report.h"
 #include "host/races/report.h"
+#include "host/uninitialised/report.h"
 
 namespace gpusim::host {
 namespace {
@@ -171,6 +172,7 @@ Json stats_json(const RunSummary& s) {
   if (s.caches) object["caches"] = caches_json(s.caches->shape, s.caches->report);
   if (s.chip) object["chip"] = chip::chip_json(*s.chip, !s.per_core.empty());
   if (s.races) object["races"] = races::report_json(*s.races);
+  if (s.uninitialised) object["uninitialised"] = uninitialised::report_json(*s.uninitialised);
   if (s.simulated_time)
     object["simulated_time"] = time_json(*s.simulated_time, !s.per_core.empty());
   if (!s.slices.empty()) {

@@ -22,6 +22,9 @@ struct ChipReport;
 namespace races {
 struct RaceReport;
 }
+namespace uninitialised {
+struct UninitialisedReport;
+}
 
 struct RunSummary {
   std::string program = {}, isa, backend, device;
@@ -52,6 +55,7 @@ struct RunSummary {
   std::optional<Time> simulated_time = {};
   std::shared_ptr<const chip::ChipReport> chip = {};
   std::shared_ptr<const races::RaceReport> races = {};
+  std::shared_ptr<const uninitialised::UninitialisedReport> uninitialised = {};
 
   // Of a part of a machine's cores (RunOptions::Part); `of` 0: this is the whole.
   struct Part {

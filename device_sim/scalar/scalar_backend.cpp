@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "device_sim/core/execute.h"
 #include "device_sim/core/interleaving.h"
 #include "device_sim/scalar/scalar_warps.h"
 
@@ -106,6 +105,10 @@ bool ScalarBackend::complete_block(Core& core, const Uop& u, uint32_t next) {
   return config_.max_instructions == 0 || core.instructions < config_.max_instructions;
 }
 
+Outcome ScalarBackend::execute_one(const Uop& u, uint32_t number, StopInfo& stop) {
+  return execute(u, cores_[number], memory_.view(), number, stop);
+}
+
 void ScalarBackend::run_core(uint32_t number, uint64_t instructions) {
   Core& core = cores_[number];
   const uint64_t slice_end = core.instructions + instructions;
@@ -122,7 +125,7 @@ void ScalarBackend::run_core(uint32_t number, uint64_t instructions) {
     const Uop& u = code_.uops[at];
     StopInfo stop;
     uint32_t next = at + 1;
-    switch (execute(u, core, memory_.view(), number, stop)) {
+    switch (execute_one(u, number, stop)) {
       case Outcome::kNext: core.pc = next; continue;
       case Outcome::kLink: core.pc = u.target(); continue;
       case Outcome::kFault: return stop_with(fault_event(number, at, stop));

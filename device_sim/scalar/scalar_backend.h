@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "device_sim/core/cpu_backend.h"
+#include "device_sim/core/execute.h"
 #include "device_sim/core/machine_state.h"
 #include "device_sim/core/sleepers.h"
 #include "device_sim/core/wait.h"
@@ -54,7 +55,7 @@ class ScalarBackend : public CpuBackend, public CpuMachineState, public Sleepers
   void set_block_counts(std::span<const uint64_t> counts,
                         std::span<const uint64_t> lanes) override;
 
- private:
+ protected:
   friend class ScalarWarps;
   struct Core {
     std::vector<uint64_t> slots;
@@ -70,6 +71,10 @@ class ScalarBackend : public CpuBackend, public CpuMachineState, public Sleepers
     uint64_t get(Slot s) const { return slots[s]; }
     void set(Slot s, uint64_t value) { slots[s] = value; }
   };
+  // One micro-op of `code_`, but for warps. Checkers do theirs beside it.
+  virtual Outcome execute_one(const Uop& u, uint32_t number, StopInfo& stop);
+
+  std::vector<Core> cores_;
 
  public:
   static constexpr size_t kSchedulingBytes = sizeof(Core);
@@ -85,7 +90,6 @@ class ScalarBackend : public CpuBackend, public CpuMachineState, public Sleepers
   // Counts the block that `u` ends for this core and continues at `next`. False: limit reached.
   bool complete_block(Core& core, const Uop& u, uint32_t next);
 
-  std::vector<Core> cores_;
   uint64_t slices_ = 0;
   uint32_t next_turn_ = 0;  // where a slice that was ended goes on
   std::vector<uint64_t> block_counts_;

@@ -144,6 +144,24 @@ void understand_part(const CLI::App& command, const std::string& text, RunOption
                     run.stats_path, name));
 }
 
+// Of programs; of kernels see ptx::parse_checks.
+void understand_checks(const std::string& text, RunOptions& run) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (word == "races")
+      run.check_races = true;
+    else if (word == "uninitialised")
+      run.check_uninitialised = true;
+    else
+      throw Error(fmt::format(
+          "--check {}: of programs, races and uninitialised values are checked: races, "
+          "uninitialised, or both with a comma between",
+          text));
+    at = end + 1;
+  }
+}
+
 RunOptions understand(const CLI::App& command, RawRunOptions raw,
                       const std::vector<std::string>& guest_args) {
   RunOptions run = std::move(raw.run);
@@ -153,9 +171,7 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
   } else if (run.program.empty()) {
     throw Error("PROGRAM is required (gpusim --help tells more)");
   }
-  if (!raw.check.empty() && raw.check != "races")
-    throw Error(fmt::format("--check {}: of programs, only races are checked", raw.check));
-  run.check_races = !raw.check.empty();
+  understand_checks(raw.check, run);
   if (!run.checkpoint_path.empty() || !run.resume_path.empty())
     for (const char* other :
          {"--caches", "--check", "--chip", "--plugin", "--trace", "--timeline", "--power-trace",
@@ -185,7 +201,7 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
   if (run.check_races && raw.memory == "private")
     throw Error("--check races looks at memory that cores share: not with --memory private");
   if (!run.chip.empty()) {
-    if (run.check_races) throw Error("--chip does not work with --check races: run twice");
+    if (!raw.check.empty()) throw Error("--chip does not work with --check: run twice");
     if (!run.caches_path.empty())
       throw Error("--chip has caches of its own: not with --caches");
     if (run.simulated_time) throw Error("--chip has time of its own: not with --simulated-time");
@@ -336,8 +352,9 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
   command
       ->add_option("--check", raw->check,
                    "races: report accesses of two cores to the same bytes that nothing orders; "
-                   "the run then ends with status 66 instead of 0. Of kernels (PTX): all, or some "
-                   "of memory,races,barriers,uninitialised");
+                   "uninitialised: report branches, addresses and system calls that depend on what "
+                   "the program never set. The run then ends with status 66 instead of 0. Of "
+                   "kernels (PTX): all, or some of memory,races,barriers,uninitialised");
   command->add_option("--trace", run.trace,
                       "FILE[,CORE]: write what the cores, or this one, access: .din (Dinero IV), "
                       ".ramulator (Ramulator 2) or .champsim (ChampSim); .gz, .xz or .zst behind "
