@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 
 #include "host/linux/calls.h"
 #include "host/linux/clone.h"
+#include "host/linux/signal_frame.h"
+#include "host/linux/words.h"
 #include "translator/common/isa_list.h"
 
 namespace gpusim::host {
@@ -214,38 +217,112 @@ Reply sys_execve(Kernel& kernel, Call& call) {
   return Reply::error(start_successor(kernel, call, successor.words, program, *environment));
 }
 
-Reply sys_wait4(Kernel& kernel, Call& call) {
-  constexpr int64_t kKnown = WNOHANG | WUNTRACED | WCONTINUED | 0xe0000000;  // __WALL and its kin
-  const int64_t options = static_cast<uint32_t>(call.args[2]);
-  if (options & ~kKnown) return Reply::error(EINVAL);
+namespace {
+
+constexpr int64_t kThreadOptions = 0xe0000000;  // __WALL and its kin: all are children alike
+
+// What a wait has found, or how the call ends or goes on. Nothing found and a result of 0: WNOHANG.
+struct Found {
+  Family::News news;
+  Reply reply;
+};
+
+Found wait_for_child(Kernel& kernel, Call& call, const Family::Which& which, int64_t options) {
   Family* const family = kernel.family();
-  if (!family) return Reply::error(ECHILD);
-  const auto ended = family->take_ended(call.int_arg(0), /*stays=*/false);
-  if (!ended) return Reply::error(ECHILD);
-  if (ended->pid == 0) {
-    if (options & WNOHANG) return Reply::result(0);
-    if (kernel.deliverable(call.core) != 0) return Reply::error(EINTR);
-    return kernel.park_for_retry(call, {.from_outside = true, .restartable = true});
-  }
-  if (call.args[1] != 0 && !call.memory.store(call.args[1], ended->status))
+  if (!family) return {{}, Reply::error(ECHILD)};
+  if (kernel.forgets_children(*call.process)) family->forget_ended();
+  const auto news = family->take_news(which, static_cast<int>(options), (options & WNOWAIT) != 0);
+  if (!news) return {{}, Reply::error(ECHILD)};
+  if (news->pid != 0) return {*news, Reply::result(news->pid)};
+  if (options & WNOHANG) return {{}, Reply::result(0)};
+  if (kernel.deliverable(call.core) != 0) return {{}, Reply::error(EINTR)};
+  return {{}, kernel.park_for_retry(call, {.from_outside = true, .restartable = true})};
+}
+
+// The fields of siginfo_t that waitid fills; all zero if there is no child.
+template <class Word>
+bool store_child(const Call& call, uint64_t address, const Family::News& news) {
+  const GuestSigInfo<Word> info =
+      news.pid != 0 ? guest_siginfo<Word>(child_signal(news)) : guest_siginfo<Word>({});
+  constexpr size_t kSize = offsetof(GuestSigInfo<Word>, sender.value) + sizeof(int32_t);
+  return call.memory.write(address, {reinterpret_cast<const uint8_t*>(&info), kSize});
+}
+
+}  // namespace
+
+Reply sys_wait4(Kernel& kernel, Call& call) {
+  constexpr int64_t kKnown = WNOHANG | WUNTRACED | WCONTINUED | kThreadOptions;
+  using Kind = Family::Which::Kind;
+  const int64_t options = static_cast<uint32_t>(call.args[2]);
+  const int64_t id = call.int_arg(0);
+  if (options & ~kKnown) return Reply::error(EINVAL);
+  if (id == INT32_MIN) return Reply::error(ESRCH);
+  const Family::Which which = id == -1 ? Family::Which{}
+                              : id > 0 ? Family::Which{Kind::kProcess, id}
+                                       : Family::Which{Kind::kGroup, -id};
+  const Found found = wait_for_child(kernel, call, which, options | WEXITED);
+  if (found.news.pid == 0) return found.reply;
+  if (call.args[1] != 0 && !call.memory.store(call.args[1], found.news.status))
     return Reply::error(EFAULT);
-  // What children took is not counted.
-  const std::vector<uint8_t> none(call.word_bytes * 18);
-  if (call.args[3] != 0 && !call.memory.write(call.args[3], none)) return Reply::error(EFAULT);
-  return Reply::result(ended->pid);
+  if (call.args[3] != 0 && !store_longs(call, call.args[3], found.news.usage.longs()))
+    return Reply::error(EFAULT);
+  return found.reply;
+}
+
+Reply sys_waitid(Kernel& kernel, Call& call) {
+  constexpr int64_t kChanges = WEXITED | WSTOPPED | WCONTINUED;
+  using Kind = Family::Which::Kind;
+  const int64_t options = static_cast<uint32_t>(call.args[3]);
+  if (options & ~(kChanges | WNOHANG | WNOWAIT | kThreadOptions) || !(options & kChanges))
+    return Reply::error(EINVAL);
+  const int64_t type = call.int_arg(0), id = call.int_arg(1);
+  Family::Which which;
+  switch (type) {
+    case P_ALL:
+      break;
+    case P_PID:
+      if (id <= 0) return Reply::error(EINVAL);
+      which = {Kind::kProcess, id};
+      break;
+    case P_PGID:
+      if (id < 0) return Reply::error(EINVAL);
+      which = {Kind::kGroup, id};
+      break;
+    case P_PIDFD:  // there are none
+      return Reply::error(id < 0 ? EINVAL : EBADF);
+    default:
+      return Reply::error(EINVAL);
+  }
+  const Found found = wait_for_child(kernel, call, which, options);
+  if (found.reply.kind != Reply::Kind::kResult || found.reply.value < 0) return found.reply;
+  if (call.args[4] != 0 && found.news.pid != 0 &&
+      !store_longs(call, call.args[4], found.news.usage.longs()))
+    return Reply::error(EFAULT);
+  if (call.args[2] != 0) {
+    const bool is_stored = call.word_bytes == 4
+                               ? store_child<uint32_t>(call, call.args[2], found.news)
+                               : store_child<uint64_t>(call, call.args[2], found.news);
+    if (!is_stored) return Reply::error(EFAULT);
+  }
+  return Reply::result(0);
 }
 
 Reply sys_getppid(Kernel& kernel, Call&) {
   return Reply::result(kernel.family() ? kernel.family()->parent() : kFirstPid - 1);
 }
-// A process without relatives leads its group and its session.
+// A process without relatives leads its group, in the session of what started it.
+static bool is_own(const Call& call) {
+  return call.int_arg(0) == 0 || call.int_arg(0) == call.process->pid;
+}
 Reply sys_getpgid(Kernel& kernel, Call& call) {
   Family* const family = kernel.family();
-  return Reply::result(family ? family->group_of(call.int_arg(0)) : call.process->pid);
+  if (family) return Reply::result(family->group_of(call.int_arg(0)));
+  return is_own(call) ? Reply::result(call.process->pid) : Reply::error(ESRCH);
 }
 Reply sys_getsid(Kernel& kernel, Call& call) {
   Family* const family = kernel.family();
-  return Reply::result(family ? family->session_of(call.int_arg(0)) : call.process->pid);
+  if (family) return Reply::result(family->session_of(call.int_arg(0)));
+  return is_own(call) ? Reply::result(kFirstPid - 1) : Reply::error(ESRCH);
 }
 Reply sys_setpgid(Kernel& kernel, Call& call) {
   Family* const family = kernel.family();

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 
 #include "host/linux/calls.h"
@@ -129,6 +130,37 @@ Reply stat_of_file(Kernel& kernel, const Call& call, uint64_t address) {
 
 }  // namespace
 
+namespace {
+
+// The pipe that is open under the number which the path ends with: shells give programs <(...) as
+// "/dev/fd/63". An own opening of it, as on Linux; nothing: the path names no such thing.
+std::optional<Opened> open_by_number(Process& process, std::string_view path, int flags) {
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    const std::string_view digits = path.substr(folder.size());
+    int number = -1;
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+    const OpenFile* const named = process.files.find(number);
+    if (!named || named->kind() != OpenFile::Kind::kPipe) return std::nullopt;
+    Opened opened;
+    opened.is_pipe = true;
+    const int fd = reopen(named->host_fd(), flags | O_NONBLOCK);
+    if (fd < 0) {
+      opened.error = errno;
+      return opened;
+    }
+    opened.file = std::make_shared<OpenFile>(fd, /*owned=*/true, OpenFile::Kind::kPipe);
+    opened.file->is_nonblocking = (flags & O_NONBLOCK) != 0;
+    opened.file->is_reached_from_outside = true;
+    return opened;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Reply sys_openat(Kernel& kernel, Call& call) {
   const PathArgument path = path_argument(kernel, call, folder_arg(call, 0), 1);
   if (path.error != 0) return Reply::error(path.error);
@@ -139,7 +171,9 @@ Reply sys_openat(Kernel& kernel, Call& call) {
   const Thread* const thread = kernel.find_thread(call.core);
   FileRef file = thread ? thread->opening : nullptr;
   if (!file) {
-    Opened opened = open_path(kernel.paths(), path.start, path.text, flags, mode);
+    std::optional<Opened> by_number = open_by_number(*call.process, path.text, flags);
+    Opened opened = by_number ? std::move(*by_number)
+                              : open_path(kernel.paths(), path.start, path.text, flags, mode);
     if (opened.is_outside)
       refuse(kernel, path.name(), (flags & O_ACCMODE) != O_RDONLY || (flags & (O_CREAT | O_TRUNC)));
     if (opened.is_pipe && opened.error == ENXIO && !(flags & O_NONBLOCK))

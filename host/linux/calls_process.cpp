@@ -83,21 +83,16 @@ Reply sys_uname(Kernel& kernel, Call& call) {
   return call.memory.write(call.args[0], names) ? Reply::result(0) : Reply::error(EFAULT);
 }
 
-// Children are not counted, and a process's threads' shares are not told apart.
+// A process's threads' shares are not told apart.
 Reply sys_getrusage(Kernel& kernel, Call& call) {
   const int64_t whom = call.int_arg(0);
   if (whom != RUSAGE_SELF && whom != RUSAGE_CHILDREN && whom != RUSAGE_THREAD)
     return Reply::error(EINVAL);
-  rusage used{};
-  if (whom != RUSAGE_CHILDREN) {
-    ::getrusage(RUSAGE_SELF, &used);
-    const CpuTime cpu = kernel.cpu_time();
-    const GuestTimeval user = timeval_of(cpu.user), system = timeval_of(cpu.system);
-    used.ru_utime = {user.seconds, user.microseconds};
-    used.ru_stime = {system.seconds, system.microseconds};
-  }
-  const auto longs = std::bit_cast<std::array<int64_t, 18>>(used);
-  return store_longs(call, call.args[1], longs) ? Reply::result(0) : Reply::error(EFAULT);
+  const Family* const family = kernel.family();
+  const Usage usage = whom != RUSAGE_CHILDREN ? kernel.usage()
+                      : family                ? family->usage_of_children()
+                                              : Usage{};
+  return store_longs(call, call.args[1], usage.longs()) ? Reply::result(0) : Reply::error(EFAULT);
 }
 
 Reply sys_sysinfo(Kernel& kernel, Call& call) {

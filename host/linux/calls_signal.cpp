@@ -29,11 +29,8 @@ bool is_fatal(Kernel& kernel, Call& call, uint32_t core, int64_t signal) {
   const auto it = call.process->signal_actions.find(static_cast<int>(signal));
   const bool is_default = it == call.process->signal_actions.end() || it->second.handler == 0;
   return is_default && !is_ignored_by_default(static_cast<int>(signal)) &&
+         !(signal_bit(static_cast<int>(signal)) & kStopping) &&
          !(kernel.thread(core).mask & signal_bit(static_cast<int>(signal)));
-}
-
-bool is_stop(int64_t signal) {
-  return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
 Reply send_to_thread(Kernel& kernel, Call& call, int64_t tid, int64_t signal, SignalInfo info) {
@@ -41,11 +38,7 @@ Reply send_to_thread(Kernel& kernel, Call& call, int64_t tid, int64_t signal, Si
   if (!core || (kernel.is_private() && *core != call.core)) return Reply::error(ESRCH);
   if (signal < 0 || signal > kSignalCount) return Reply::error(EINVAL);
   if (signal == 0) return Reply::result(0);
-  if (is_fatal(kernel, call, *core, signal)) {
-    if (!is_stop(signal)) return {Reply::Kind::kSignal, signal};
-    kernel.note_once("stop signal", "signals that stop a process have no effect");
-    return Reply::result(0);
-  }
+  if (is_fatal(kernel, call, *core, signal)) return {Reply::Kind::kSignal, signal};
   kernel.post(*core, info);
   return Reply::result(0);
 }
@@ -54,6 +47,10 @@ Reply send_to_process(Kernel& kernel, Call& call, int64_t pid, int64_t signal, S
   const int64_t own = pid_of(*call.process);
   if (Family* const family = kernel.family()) {
     if (signal < 0 || signal > kSignalCount) return Reply::error(EINVAL);
+    constexpr int64_t kAllOthers = -1;
+    if (pid == kAllOthers)
+      return family->send(pid, static_cast<int32_t>(signal)) > 0 ? Reply::result(0)
+                                                                 : Reply::error(ESRCH);
     const int64_t to = pid == 0 ? -family->group_of(0) : pid;
     const bool reached = to != own && to != kernel.tid(call.core) &&
                          family->send(to, static_cast<int32_t>(signal)) > 0;
@@ -65,11 +62,7 @@ Reply send_to_process(Kernel& kernel, Call& call, int64_t pid, int64_t signal, S
     return Reply::error(ESRCH);
   if (signal < 0 || signal > kSignalCount) return Reply::error(EINVAL);
   if (signal == 0) return Reply::result(0);
-  if (is_fatal(kernel, call, call.core, signal)) {
-    if (!is_stop(signal)) return {Reply::Kind::kSignal, signal};
-    kernel.note_once("stop signal", "signals that stop a process have no effect");
-    return Reply::result(0);
-  }
+  if (is_fatal(kernel, call, call.core, signal)) return {Reply::Kind::kSignal, signal};
   kernel.post(*call.process, call.core, info);
   return Reply::result(0);
 }

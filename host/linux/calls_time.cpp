@@ -133,8 +133,10 @@ Reply sys_gettimeofday(Kernel&, Call& call) {
 Reply sys_times(Kernel& kernel, Call& call) {
   constexpr int64_t kNanosecondsPerTick = 10'000'000;  // 100 ticks per second
   const CpuTime used = kernel.cpu_time();
-  const std::array<int64_t, 4> guest{used.user.count() / kNanosecondsPerTick,
-                                     used.system.count() / kNanosecondsPerTick, 0, 0};
+  const CpuTime children = kernel.family() ? kernel.family()->usage_of_children().cpu : CpuTime{};
+  const std::array<int64_t, 4> guest{
+      used.user.count() / kNanosecondsPerTick, used.system.count() / kNanosecondsPerTick,
+      children.user.count() / kNanosecondsPerTick, children.system.count() / kNanosecondsPerTick};
   if (call.args[0] != 0 && !store_longs(call, call.args[0], guest)) return Reply::error(EFAULT);
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);

@@ -5,7 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+
+#include "host/linux/signals.h"
+#include "host/linux/usage.h"
 
 namespace gpusim::host {
 
@@ -41,23 +45,48 @@ class Family {
   bool has_let_go(int32_t child) const;
   void let_go();
 
-  // This process ends; `status` as wait(2) has it.
-  void end(int32_t status);
-  struct Ended {
-    int32_t pid = 0, status = 0;
-  };
-  // Takes an ended child away. `which` as waitpid(2) has it. pid 0: none has ended yet.
-  // Nothing: there is no such child.
-  std::optional<Ended> take_ended(int64_t which, bool stays);
-  // Children that ended since the last time.
-  uint32_t count_ended();
+  // This process ends; `status` as wait(2) has it, `usage` its own.
+  void end(int32_t status, const Usage& usage);
 
-  // Sends a signal to another process, or to the others of a group if `to` is negative. Returns how
-  // many there are; -1: none that this process may signal.
+  // --- children
+
+  // Which children a wait is for.
+  struct Which {
+    enum class Kind : uint8_t { kAny, kProcess, kGroup } kind = Kind::kAny;
+    int64_t id = 0;
+  };
+  struct News {
+    int32_t pid = 0, status = 0;  // as wait(2) has it
+    Usage usage;                  // of one that ended
+  };
+  // What became of a child, the oldest first. `changes`: WEXITED, WSTOPPED and WCONTINUED, as
+  // waitid has them. Each is told once, unless it `stays`. pid 0: nothing yet. Nothing: no such
+  // child.
+  std::optional<News> take_news(const Which& which, int changes, bool stays);
+  // Children that ended are nobody's concern.
+  void forget_ended();
+  // Since the last time: children that ended; how often others were stopped or went on.
+  struct Changes {
+    uint32_t ended = 0, others = 0;
+  };
+  Changes count_changes();
+  // What the last of these was.
+  News last_change() const;
+  // Of children that it waited for.
+  const Usage& usage_of_children() const;
+
+  // --- signals
+
+  // Sends a signal to another process, or to the others of a group if `to` is negative, or to all
+  // others if it is -1. Returns how many there are; -1: none that this process may signal.
   int send(int64_t to, int32_t signal);
   // What others sent since the last time, by bits, and who was the last to send.
   uint64_t take_signals();
   int32_t last_sender() const;
+  // Stops this process, which has to look at is_stopped() before it goes on. Nothing happens where
+  // Linux ignores the signal, as nobody could let the process go on.
+  void stop(int32_t signal);
+  bool is_stopped();
 
   // Groups and sessions; -errno, or the number.
   int64_t group_of(int64_t pid) const;
@@ -70,19 +99,31 @@ class Family {
   struct Table;
   Family(int table_fd, Table* table, uint32_t entry)
       : table_fd_(table_fd), table_(table), entry_(entry) {}
+  std::span<Entry> entries() const;
   Entry& own() const;
   Entry* find(int64_t pid) const;
   std::optional<uint32_t> reserve();
-  bool is_wanted(const Entry& e, int64_t which) const;
+  bool is_wanted(const Entry& e, const Which& which) const;
   void look_after(Entry& e);
+  void tell_parent(const Entry& e, int32_t status, bool has_ended);
+  bool mark_stopped(Entry& e, int32_t signal);
+  bool mark_going_on(Entry& e);
+  bool is_outermost() const;
+  bool has_company();
+  bool is_orphaned(int32_t group) const;
+  bool links_group(const Entry& e, int32_t group) const;
+  void hang_up_if_orphaned(int32_t group);
 
   int table_fd_;
   Table* table_;
   uint32_t entry_;
-  uint32_t ended_seen_ = 0;
+  uint32_t ended_seen_ = 0, changed_seen_ = 0;
   bool is_first_ = false;
   bool has_forked_ = true;  // there may be children
   bool had_others_ = false;
 };
+
+// SIGCHLD as its handler hears of this, and as waitid(2) tells it.
+SignalInfo child_signal(const Family::News& news);
 
 }  // namespace gpusim::host

@@ -32,6 +32,7 @@
 #include "host/linux/system_v_ipc.h"
 #include "host/linux/thread_table.h"
 #include "host/linux/timers.h"
+#include "host/linux/usage.h"
 #include "host/linux/wait_queue.h"
 #include "host/memory_plan.h"
 #include "translator/common/translator.h"
@@ -192,8 +193,19 @@ class Kernel {
   // What the predecessor of an executed program left, as text; Error if that is nonsense.
   std::string handover(Process& process, uint32_t core) const;
   void take_over(const std::string& text);
-  // Signals of other processes, and children that ended.
+  // Signals of other processes, and what became of children.
   void hear_family();
+  // The process stops, or a note says why it does not. No core may run until is_stopped() is false.
+  void stop(int signal);
+  bool is_stopped() {
+    const bool is = family_ && family_->is_stopped();
+    was_stopped_ |= is;
+    return is;
+  }
+  // Whether it was since the last time: signals that came meanwhile have to be taken first.
+  bool take_was_stopped() { return std::exchange(was_stopped_, false); }
+  // Children that end are not waited for: SIGCHLD is ignored, or SA_NOCLDWAIT is set.
+  bool forgets_children(const Process& process) const;
   // vfork: the child that the core's call waits for.
   std::map<uint32_t, int32_t>& vfork_waits() { return vfork_waits_; }
   // The signal that ends this process.
@@ -258,6 +270,8 @@ class Kernel {
   // Takes the first signal in `allowed` that waits for the thread or its process.
   std::optional<SignalInfo> take_signal(uint32_t core, uint64_t allowed);
   CpuTime cpu_time() const;
+  // What this process used since the program began; all but the times: since gpusim began.
+  Usage usage() const;
   std::chrono::nanoseconds timer_now(Timer::Base base) const;
   // The core's process has timers or a limit of processor time.
   void watch_timers(uint32_t core);
@@ -323,6 +337,7 @@ class Kernel {
   std::unique_ptr<Family> family_;  // once there is another process
   std::map<uint32_t, int32_t> vfork_waits_;
   int end_signal_ = 0;
+  bool was_stopped_ = false;
   std::vector<std::unique_ptr<Process>> processes_;  // made at the first call
   ThreadTable threads_;
   std::map<uint32_t, Retry> retries_;                // by core

@@ -68,6 +68,7 @@ std::string Kernel::handover(Process& process, uint32_t core) const {
                         {"files", files},
                         {"ignored", ignored},
                         {"mask", thread ? thread->mask : 0},
+                        {"cpu", {cpu_time().user.count(), cpu_time().system.count()}},
                         {"umask", process.umask},
                         {"cwd", process.cwd}}
       .dump();
@@ -86,6 +87,10 @@ void Kernel::take_over(const std::string& text) {
     Process& process = process_of(0);
     process.pid = family_->pid();
     process.random_state += static_cast<uint64_t>(process.pid);
+    const auto nanoseconds = [&](size_t i) {
+      return std::chrono::nanoseconds(j.at("cpu").at(i).get<int64_t>());
+    };
+    set_cpu_time({.user = nanoseconds(0), .system = nanoseconds(1)});
     process.umask = j.at("umask");
     process.cwd = j.at("cwd");
     process.folder.reset();
@@ -118,20 +123,43 @@ void Kernel::take_over(const std::string& text) {
 }
 
 void Kernel::hear_family() {
+  if (is_stopped()) return;
   uint64_t signals = family_->take_signals();
+  const Family::Changes changes = family_->count_changes();
   const std::optional<uint32_t> core = threads_.first_alive();
-  if (family_->count_ended() != 0) signals |= signal_bit(SIGCHLD);
   if (!core) return;
+  Process& process = process_of(*core);
   for (int number = 1; signals != 0; ++number, signals >>= 1)
     if (signals & 1)
-      post(process_of(*core), *core,
+      post(process, *core,
            {.number = number, .code = SI_USER, .pid = family_->last_sender(), .uid = 0});
+  if (changes.ended != 0 && forgets_children(process)) family_->forget_ended();
+  const auto action = process.signal_actions.find(SIGCHLD);
+  const bool hears_of_stops =
+      action == process.signal_actions.end() || !(action->second.flags & kSaNoCldStop);
+  if (changes.ended != 0 || (changes.others != 0 && hears_of_stops))
+    post(process, *core, child_signal(family_->last_change()));
+}
+
+bool Kernel::forgets_children(const Process& process) const {
+  const auto action = process.signal_actions.find(SIGCHLD);
+  return action != process.signal_actions.end() &&
+         (action->second.handler == 1 || (action->second.flags & kSaNoCldWait));
+}
+
+void Kernel::stop(int signal) {
+  if (Family* const family = found_family()) {
+    output_.flush();
+    was_stopped_ = true;
+    return family->stop(signal);
+  }
+  note_once("stop signal", "signals that stop a process have no effect here");
 }
 
 void Kernel::end_in_family(int exit_status) {
   if (!family_) return;
   output_.flush();
-  family_->end(end_signal_ != 0 ? end_signal_ : (exit_status & 0xff) << 8);
+  family_->end(end_signal_ != 0 ? end_signal_ : (exit_status & 0xff) << 8, usage());
 }
 
 }  // namespace gpusim::host

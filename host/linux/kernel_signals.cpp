@@ -226,9 +226,26 @@ static bool is_ignored(const Process& process, int number) {
   return handler == 1 || (handler == 0 && is_ignored_by_default(number));
 }
 
+static bool stops_by_default(const Process& process, int number) {
+  const auto it = process.signal_actions.find(number);
+  return (signal_bit(number) & kStopping) &&
+         (it == process.signal_actions.end() || it->second.handler == 0);
+}
+
+// Signals that stop, and the one that lets go on, take each other back.
+static void take_back_opposites(int number, SignalQueue& queue) {
+  if (number == SIGCONT)
+    for (const int stop : {SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU}) queue.remove(stop);
+  if (signal_bit(number) & kStopping) queue.remove(SIGCONT);
+}
+
 void Kernel::post(uint32_t core, const SignalInfo& info) {
   Thread& thread = threads_[core];
   const bool blocked = (thread.mask & signal_bit(info.number)) != 0;
+  take_back_opposites(info.number, thread.pending);
+  take_back_opposites(info.number, process_of(core).pending);
+  // Not as an interruption of its calls: they go on with it.
+  if (!blocked && stops_by_default(process_of(core), info.number)) return stop(info.number);
   if (!blocked && is_ignored(process_of(core), info.number)) return;
   if (thread.pending.size() >= process_of(core).limits[Limits::kPendingSignals].current) return;
   thread.pending.add(info);
@@ -246,6 +263,7 @@ void Kernel::post(Process& process, uint32_t caller, const SignalInfo& info) {
   if (!is_private())
     for (uint32_t core = 0; core < threads_.size(); ++core)
       if (takes(core)) return post(core, info);
+  take_back_opposites(info.number, process.pending);
   process.pending.add(info);  // until a thread unblocks it
 }
 
@@ -346,6 +364,10 @@ std::optional<uint64_t> Kernel::deliver(uint32_t core, uint64_t pc) {
     const std::optional<SignalInfo> info = take_signal(core, ~thread.mask);
     if (is_ignored(process, info->number)) continue;
     const SignalAction action = process.signal_actions[info->number];
+    if (stops_by_default(process, info->number)) {
+      stop(info->number);
+      continue;
+    }
     if (!action.has_handler()) {
       kill(core, info->number);
       return std::nullopt;

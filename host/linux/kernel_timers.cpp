@@ -10,14 +10,10 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-nanoseconds duration_of(const timeval& t) {
-  return std::chrono::seconds(t.tv_sec) + std::chrono::microseconds(t.tv_usec);
-}
-
-CpuTime host_cpu_time() {
+Usage host_usage() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
-  return {duration_of(used.ru_utime), duration_of(used.ru_stime)};
+  return usage_of(used);
 }
 
 constexpr int32_t kSiKernel = 0x80;
@@ -35,14 +31,18 @@ Timers::Timers() {
 }
 
 void Kernel::set_cpu_time(const CpuTime& used) {
-  const CpuTime host = host_cpu_time();
+  const CpuTime host = host_usage().cpu;
   cpu_time_begin_ = {host.user - used.user, host.system - used.system};
 }
 
-CpuTime Kernel::cpu_time() const {
-  const CpuTime host = host_cpu_time();
-  return {host.user - cpu_time_begin_.user, host.system - cpu_time_begin_.system};
+Usage Kernel::usage() const {
+  Usage usage = host_usage();
+  usage.cpu.user -= cpu_time_begin_.user;
+  usage.cpu.system -= cpu_time_begin_.system;
+  return usage;
 }
+
+CpuTime Kernel::cpu_time() const { return usage().cpu; }
 
 nanoseconds Kernel::timer_now(Timer::Base base) const {
   switch (base) {

@@ -255,10 +255,11 @@ Place PathPolicy::find(const FolderRef& start, const std::string& path, Last las
   if (sysroot_ && path.starts_with('/'))
     if (Place place = walk(sysroot_, path, last, sysroot_); place.error == 0) return place;
   Place place = walk(start, path, last, host_root_);
-  // Where loaders look for libraries: those of this machine are none of the guest's.
+  // Where libraries and programs are looked for: those of this machine are none of the guest's.
   const auto begins = [&](const char* with) { return path.starts_with(with); };
   if (sysroot_ && place.is_outside &&
-      (begins("/etc/ld.so.") || begins("/lib/") || begins("/usr/lib/") || begins("/lib64/")))
+      (begins("/etc/ld.so.") || begins("/lib/") || begins("/lib64/") || begins("/usr/") ||
+       begins("/bin/") || begins("/sbin/")))
     return failed(ENOENT);
   return place;
 }

@@ -17,6 +17,7 @@ struct SignalAction {
   bool has_handler() const { return handler > 1; }
 };
 enum SignalFlags : uint64_t {
+  kSaNoCldStop = 1,
   kSaNoCldWait = 2,
   kSaSigInfo = 4,
   kSaRestorer = 0x04000000,
@@ -60,6 +61,9 @@ enum SignalCode : int32_t {
 constexpr uint64_t signal_bit(int number) { return uint64_t{1} << (number - 1); }
 // SIGKILL and SIGSTOP cannot be blocked, caught or ignored.
 inline constexpr uint64_t kUnblockable = signal_bit(SIGKILL) | signal_bit(SIGSTOP);
+// Those that stop a process, unless it catches or ignores them.
+inline constexpr uint64_t kStopping =
+    signal_bit(SIGSTOP) | signal_bit(SIGTSTP) | signal_bit(SIGTTIN) | signal_bit(SIGTTOU);
 inline constexpr uint64_t kSynchronous = signal_bit(SIGSEGV) | signal_bit(SIGBUS) |
                                          signal_bit(SIGILL) | signal_bit(SIGTRAP) |
                                          signal_bit(SIGFPE);

@@ -116,6 +116,14 @@ std::optional<bool> RunControl::step_without_slice() {
     result_.was_interrupted = true;
     return false;
   }
+  if (kernel_.is_stopped()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return true;
+  }
+  if (kernel_.take_was_stopped()) {
+    look_around();
+    return true;
+  }
   if (backend_.runnable() == 0) {
     if (kernel_.next_deadline(Clock::now())) {
       sleep_until_something_happens();

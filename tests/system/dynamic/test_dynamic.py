@@ -70,6 +70,7 @@ class Dynamic(unittest.TestCase):
                           HERE / "library.c")
             guest.compile("processes.c", "processes")
             guest.compile("processes.c", "processes_static", "-static")
+            guest.compile("waits.c", "waits")
 
     def under_gpusim(self, guest, *words, options=(), status=0):
         done = subprocess.run([self.gpusim, "run", "--quiet", *options, *map(str, words)],
@@ -118,6 +119,18 @@ class Dynamic(unittest.TestCase):
                             "signals: 5 15 9 1", "exec: another name/a b/value 12",
                             "self/spawned/value", "spawn: 0 12", "popen: no shell", "missing: 1",
                             "range: 0 0 1 1 1 1", "closed: 0 13"])
+
+    # Against the host's own Linux: qemu-user drops SA_NOCLDSTOP.
+    def test_waiting_for_children_and_stopping_them(self):
+        native = self.build / "waits_native"
+        subprocess.run(["cc", "-O1", "-w", HERE / "waits.c", "-o", native], check=True)
+        expected = subprocess.run([native], stdin=subprocess.DEVNULL, capture_output=True,
+                                  text=True, timeout=TIMEOUT_S, check=True).stdout
+        for guest in self.guests:
+            for backend in BACKENDS:
+                with self.subTest(f"{guest.isa} {backend}"):
+                    done = self.under_gpusim(guest, guest.folder / "waits", options=backend)
+                    self.assertEqual(done.stdout, expected)
 
     def test_statistics_are_of_the_first_process(self):
         guest = self.guests[0]
