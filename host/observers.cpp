@@ -54,7 +54,7 @@ Observers::Observers(const RunOptions& options, const std::vector<energy::Target
   }
   if (wants_profile() && options_.timing_target.empty()) take_time_of(targets);
   if (wants_recorder()) prepare_recorder(targets);
-  if (options.simulated_time) time_.emplace(table_, options.cores);
+  if (options.simulated_time && !wants_clock()) time_.emplace(table_, options.cores);
 }
 
 // Journals of more cores take more memory than those of so many together.
@@ -143,6 +143,12 @@ void Observers::start(const Module& module, Backend& backend, const MachineConfi
       chip_->sample_pieces(chip::parse_sampling(options_.chip_sample));
     journals_->add(*chip_);
   }
+  if (wants_clock()) {
+    chip_ = std::make_unique<chip::ChipModel>(
+        chip::ideal_chip(config.cores, table_.cycles, table_.clock_hz), module, config,
+        find_isa(module.isa)->register_bits / 8, "");
+    journals_->add(*chip_);
+  }
   if (plugins_.wants_journal()) journals_->add(plugins_);
   plugins_.start(options_.program, module, backend, config);
 }
@@ -192,6 +198,9 @@ void Observers::thread_ended(uint32_t core) {
 void Observers::thread_woken(uint32_t core, uint32_t by) {
   if (chip_) chip_->woken(core, by);
   if (races_) races_->woken(core, by);
+  if (time_)
+    time_->start(core, control_->tallies().of_core(*backend_, core), by,
+                 control_->tallies().of_core(*backend_, by));
 }
 
 void Observers::thread_left(uint32_t core, uint64_t word) {
@@ -238,7 +247,7 @@ void Observers::summarise(RunSummary& summary) {
   plugins_.end();
   if (wants_counts() || wants_profile())
     places_ = profile_places(*module_, *backend_, control_->tallies());
-  if (chip_) finish_chip(summary);
+  if (chip_shape_) finish_chip(summary);
   if (caches_) cache_report_ = caches_->report();
   if (cache_report_) place_memory_in(summary);
   if (caches_) summary.caches = RunSummary::Caches{*cache_shape_, *cache_report_};
@@ -248,7 +257,7 @@ void Observers::summarise(RunSummary& summary) {
   if (checked_)
     summary.uninitialised = std::make_shared<const uninitialised::UninitialisedReport>(
         uninitialised::make_report(*checked_, *module_, config_, *checked_frames_));
-  if (time_) summary.simulated_time = time_of_run();
+  if (options_.simulated_time) summary.simulated_time = time_of_run();
   if (wants_counts()) {
     summary.profile = make_profile(*module_, places_, SourceLines(options_.program, module_));
     summary.longest_cores = longest_cores();
@@ -296,8 +305,14 @@ energy::LongestCores Observers::longest_cores() const {
   return cores;
 }
 
-RunSummary::Time Observers::time_of_run() const {
+RunSummary::Time Observers::time_of_run() {
   RunSummary::Time t{table_.name, energy::Hertz(table_.clock_hz), {}, {}};
+  if (chip_) {
+    const chip::ChipResult result = chip_->finish(journals_->blocks());
+    for (const chip::Ticks clock : result.clocks) t.cycles.push_back(chip::cycles_of(clock));
+    for (const chip::Ticks waited : result.waited) t.waited.push_back(chip::cycles_of(waited));
+    return t;
+  }
   for (uint32_t core = 0; core < options_.cores; ++core) {
     t.cycles.push_back(time_->now(core, control_->tallies().of_core(*backend_, core)));
     t.waited.push_back(time_->waited(core));

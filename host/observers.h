@@ -56,7 +56,7 @@ class Observers final : public RunObserver {
   bool follows_calls() const { return follows_calls_; }
   void time_service(uint32_t core, Service service, uint64_t address, uint64_t number) override;
 
-  // With --simulated-time: cycles that a core has taken so far.
+  // With --simulated-time and a debugger: cycles that a core has taken so far.
   bool has_time() const { return time_.has_value(); }
   double cycles(uint32_t core) const;
 
@@ -76,9 +76,11 @@ class Observers final : public RunObserver {
     return !options_.timeline_path.empty() || !options_.power_path.empty();
   }
   bool wants_accesses() const {
-    return options_.check_races || cache_shape_ || chip_shape_ || trace_ ||
+    return options_.check_races || cache_shape_ || chip_shape_ || trace_ || wants_clock() ||
            plugins_.wants_journal();
   }
+  // Of --simulated-time. A debugger steps cores where journals do not see it, and has time_.
+  bool wants_clock() const { return options_.simulated_time && options_.gdb_address.empty(); }
   bool wants_journal() const { return wants_accesses() || follows_calls_; }
   bool decide_on_calls() const;
   void prepare_recorder(const std::vector<energy::Target>& targets);
@@ -86,7 +88,7 @@ class Observers final : public RunObserver {
   void finish_chip(RunSummary& summary);
   energy::LongestCores longest_cores() const;
   std::vector<energy::ActivitySlice> finish_slices();
-  RunSummary::Time time_of_run() const;
+  RunSummary::Time time_of_run();
   void write_profile_table() const;
   void write_power_and_timeline() const;
   void take_time_of(const std::vector<energy::Target>& targets);
@@ -120,7 +122,7 @@ class Observers final : public RunObserver {
   std::optional<SimulatedTime> time_;
   std::optional<chip::ChipShape> chip_shape_;
   std::optional<OutputFile> chip_page_file_, chip_timeline_file_;
-  std::unique_ptr<chip::ChipModel> chip_;
+  std::unique_ptr<chip::ChipModel> chip_;  // or an ideal one, for the clock
   std::vector<uint8_t> sleepers_;  // per core, for it
   std::shared_ptr<const chip::ChipReport> chip_report_;
 };

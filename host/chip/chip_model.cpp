@@ -21,6 +21,9 @@ constexpr uint32_t kSilentSlices = 2, kSilentSlicesOfLooks = 64;
 // Words of all cores' streams that may wait for slower cores.
 constexpr size_t kMostBacklog = size_t{1} << 26;
 
+// Locks that a core has at the same time by code that the model does not know, at most.
+constexpr size_t kMostTaken = 8;
+
 // Before a piece of a sampled run.
 constexpr Ticks kWarmingIntervals = 5;
 
@@ -79,6 +82,13 @@ struct ChipModel::Core {
   Why why = kRuns;
   Ticks blocked_at = 0;
   PendingQueue loads, stores;
+  uint64_t last_line = 0;  // that it accessed and waited for, and how long
+  Ticks last_wait = 0;
+  struct Taken {
+    uint64_t word;
+    Ticks at;
+  };
+  std::vector<Taken> taken;  // locks of code that the model does not know
   std::unordered_map<uint64_t, uint64_t>
       seen;  // of watched lines: version that ended the last wait
   LineSet had;
@@ -141,6 +151,7 @@ ChipModel::ChipModel(const ChipShape& shape, const Module& module, const Machine
       context_{
           .shape = shape_,
           .program = program_,
+          .lock_words = lock_words_,
           .config = config_,
           .line_shift = static_cast<uint32_t>(std::countr_zero(shape.line_bytes)),
           .granule_shift = static_cast<uint32_t>(std::countr_zero(shape.shared.interleave_bytes)),
@@ -259,9 +270,11 @@ void ChipModel::go_on_after_slice() {
   if (backlog <= kMostBacklog) return;
   ++forced_;
   for (auto& c : cores_) c->sleeps = true;
+  is_forced_ = true;
   find_woken();
   while (advance(false) || (let_one_go() && advance(false))) {
   }
+  is_forced_ = false;
 }
 
 // --- Windows
@@ -350,8 +363,9 @@ bool ChipModel::run_freely(bool is_final) {
   return all_there;
 }
 
-bool ChipModel::may_say_more(const Core& c) {
-  return c.model.has_more() ? !c.model.only_looks() : !c.sleeps;
+bool ChipModel::may_say_more(const Core& c) const {
+  if (c.model.has_more()) return !c.model.only_looks();
+  return !c.sleeps || (c.model.is_taking_lock() && !c.has_ended && !is_forced_);
 }
 
 // Of what it does next.
@@ -371,7 +385,12 @@ void ChipModel::find_woken() {
 }
 
 void ChipModel::go_on_from_free_run() {
-  for (const uint32_t core : running_) go_on(core);
+  for (const uint32_t core : running_) {
+    std::vector<uint64_t>& found = cores_[core]->model.lock_words;
+    lock_words_.insert(found.begin(), found.end());
+    found.clear();
+    go_on(core);
+  }
   running_.clear();
 }
 
@@ -493,6 +512,18 @@ void ChipModel::serve(uint32_t core) {
     case Kind::kUnlock:
       give_lock(core, r);
       break;
+    case Kind::kTake:
+      take_own_lock(core, r);
+      break;
+    case Kind::kGive:
+      give_own_lock(core, r);
+      break;
+    case Kind::kForget:
+      forget(c.model.order(r.order));
+      break;
+    case Kind::kWrite:
+      memory_.note_write(r.line, core, c.clock);
+      break;
     case Kind::kBegin:
       if (!begin_) begin_ = std::make_unique<Totals>(totals_at(c.clock));
       break;
@@ -522,6 +553,10 @@ void ChipModel::serve_access(Core& c, uint32_t core, const Request& r) {
       ++off_chip_at_[r.unit];
       ++off_chip_of_[core];
     }
+  }
+  if (r.kind == Kind::kLoad || r.kind == Kind::kAtomic) {
+    c.last_line = r.line;
+    c.last_wait = a.done - c.clock;
   }
   if (r.kind == Kind::kPut || a.done == c.clock) return;
   if (r.kind == Kind::kFetch) {
@@ -613,7 +648,7 @@ void ChipModel::reach(uint32_t core, const Request& r) {
   Core& c = *cores_[core];
   drain(c);
   const Order& order = c.model.order(r.order);
-  if (order.has_word) {
+  if (order.has_word && !shape_.is_ideal) {
     // Whoever comes says so by an atomic operation on the word.
     Request access = r;
     access.kind = Kind::kAtomic;
@@ -627,6 +662,10 @@ void ChipModel::reach(uint32_t core, const Request& r) {
     serving_ = &r;
   }
   KeyState& key = keys_[order.key];
+  if (key.is_forgotten) {
+    keys_.erase(order.key);
+    return;
+  }
   ++key.reached;
   if (c.clock >= key.at) key.by = core;
   key.at = std::max(key.at, c.clock);
@@ -661,15 +700,28 @@ void ChipModel::acquire_now(uint32_t core, const Request& r) {
   block(core, kOrder);
 }
 
-// A lock goes to cores in the order in which they ask for it in simulated time, whatever the order
-// in which the program's run gave it to them.
-void ChipModel::take_lock(uint32_t core, const Request& r) {
+// Of the kernel; one core would have waited.
+void ChipModel::forget(const Order& order) {
+  KeyState& key = keys_[order.key];
+  key.is_forgotten = true;
+  if (key.reached != 0) keys_.erase(order.key);
+}
+
+// The atomic operation of a core that takes or gives a lock.
+void ChipModel::access_lock(uint32_t core, const Request& r) {
   Core& c = *cores_[core];
   drain(c);
+  if (shape_.is_ideal) return;
   const Ask ask = shape_.shared.coherence == Coherence::kMesi ? Ask::kOwn : Ask::kFar;
   const Answer a = memory_.ask(core, ask, r.line, 8, c.clock);
   charge(c, a.parts, r.unit);
   c.clock = a.done;
+}
+
+// A lock goes to cores in the order in which they ask for it in simulated time, whatever the order
+// in which the program's run gave it to them.
+void ChipModel::take_lock(uint32_t core, const Request& r) {
+  access_lock(core, r);
   ++now_.locks;
   LockState& lock = locks_[r.words];
   if (!lock.is_held) {
@@ -683,24 +735,68 @@ void ChipModel::take_lock(uint32_t core, const Request& r) {
 }
 
 void ChipModel::give_lock(uint32_t core, const Request& r) {
-  Core& c = *cores_[core];
-  drain(c);
-  const Ask ask = shape_.shared.coherence == Coherence::kMesi ? Ask::kOwn : Ask::kFar;
-  const Answer a = memory_.ask(core, ask, r.line, 8, c.clock);
-  charge(c, a.parts, r.unit);
-  c.clock = a.done;
+  access_lock(core, r);
+  const Core& c = *cores_[core];
   LockState& lock = locks_[r.words];
+  if (!lock.is_held || lock.holder != core) return;  // it was taken by an attempt that may fail
   if (lock.waiting.empty()) {
     lock.is_held = false;
     return;
   }
   lock.holder = lock.waiting.front();
   lock.waiting.pop_front();
+  if (shape_.is_ideal) return unblock(lock.holder, c.clock, core, Phase::kWaitingLock);
   // The next one sees it by a read of the word.
   const Answer seen =
       memory_.ask(lock.holder, shape_.shared.coherence == Coherence::kMesi ? Ask::kRead : Ask::kFar,
                   r.line, 8, c.clock);
   unblock(lock.holder, seen.done, core, Phase::kWaitingLock);
+}
+
+void ChipModel::take_own_lock(uint32_t core, const Request& r) {
+  Core& c = *cores_[core];
+  OwnLock& lock = own_locks_[r.words];
+  if (c.last_line == r.line) lock.handover = std::max(lock.handover, c.last_wait);
+  c.last_wait = 0;
+  std::erase_if(c.taken, [&](const Core::Taken& t) { return t.word == r.words; });
+  if (c.taken.size() == kMostTaken) c.taken.erase(c.taken.begin());
+  c.taken.push_back({r.words, c.clock});
+}
+
+// How long the core had the lock is known now. The piece goes to where the lock was free, at or
+// after the time at which the core took it, and the core is moved by as much.
+void ChipModel::give_own_lock(uint32_t core, const Request& r) {
+  Core& c = *cores_[core];
+  const auto taken =
+      std::ranges::find_if(c.taken, [&](const Core::Taken& t) { return t.word == r.words; });
+  if (taken == c.taken.end()) return;
+  const Ticks at = taken->at;
+  c.taken.erase(taken);
+  OwnLock& lock = own_locks_[r.words];
+  Ticks length = c.clock - at;
+  Ticks begin = lock.held.first_free(at, length);
+  ++now_.locks;
+  if (begin > at) {
+    ++now_.contended_locks;
+    length += lock.handover;  // its word comes from the one before
+    begin = lock.held.first_free(at, length);
+  }
+  lock.held.take(begin, length);
+  if (lock.held.size() >= lock.look_at) forget_pieces(r.words, lock);
+  unblock(core, begin + length, lock.last_holder, Phase::kWaitingLock);
+  lock.last_holder = core;
+}
+
+void ChipModel::forget_pieces(uint64_t word, OwnLock& lock) {
+  Ticks first = ~Ticks{0};
+  for (const auto& c : cores_) {
+    if (c->has_ended && c->model.backlog() == 0 && !c->model.has_request()) continue;
+    first = std::min(first, c->clock);
+    for (const Core::Taken& t : c->taken)
+      if (t.word == word) first = std::min(first, t.at);
+  }
+  lock.held.forget_before(first);
+  lock.look_at = std::max<size_t>(1024, 2 * lock.held.size());
 }
 
 // Of cores that wait for what no simulated core will do: the earliest goes on.
@@ -823,7 +919,7 @@ void ChipModel::look_at_plan() {
 void ChipModel::sample(Ticks end, bool is_last) {
   constexpr size_t kMost = 256;
   constexpr uint32_t kMostChannels = 64;
-  if (end < sampled_until_ + (is_last ? 1 : sample_length_)) return;
+  if (shape_.is_ideal || end < sampled_until_ + (is_last ? 1 : sample_length_)) return;
   Sample s{.begin = sampled_until_, .end = end};
   const Network& network = memory_.network();
   const auto length = static_cast<double>(end - sampled_until_);
@@ -929,6 +1025,8 @@ ChipResult ChipModel::finish(std::span<const BlockSites> blocks) {
     result.in_detail = in_detail_;
   }
   for (const auto& c : cores_) result.clocks.push_back(c->clock);
+  for (const Stack& stack : now_.cores)
+    result.waited.push_back(stack[static_cast<size_t>(Part::kWaiting)]);
   result.samples = samples_;
   result.off_chip_at = off_chip_at_;
   result.off_chip_of = off_chip_of_;

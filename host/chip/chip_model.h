@@ -18,6 +18,7 @@
 #include "host/chip/core_model.h"
 #include "host/chip/core_queue.h"
 #include "host/chip/line_map.h"
+#include "host/chip/lock_calendar.h"
 #include "host/chip/memory_system.h"
 #include "host/chip/program_model.h"
 #include "host/chip/sampling.h"
@@ -33,7 +34,7 @@ struct ChipResult {
   Ticks begin = 0;
   bool has_region = false;  // the program came to it
   bool region_has_ended = false;
-  std::vector<Ticks> clocks;  // of cores at the end of the run
+  std::vector<Ticks> clocks, waited;  // of cores at the end of the run
   std::vector<Sample> samples;
   // Instructions that accessed memory and were not served on the chip: per word of the code map,
   // and per core, over the whole run.
@@ -86,7 +87,15 @@ class ChipModel final : public JournalReader {
     uint64_t least = ~uint64_t{0};  // that one who waits requires
     Ticks at = 0;
     uint32_t by = 0;
+    bool is_forgotten = false;  // nobody will acquire it
     std::vector<uint32_t> waiting;
+  };
+  // A lock of code that the model does not know.
+  struct OwnLock {
+    LockCalendar held;
+    Ticks handover = 0;  // how long an access to its word took, at most
+    uint32_t last_holder = 0;
+    size_t look_at = 1024;  // so many pieces: forget what lies before all that is under way
   };
   struct LockState {
     bool is_held = false;
@@ -106,7 +115,7 @@ class ChipModel final : public JournalReader {
   bool begin_window();
   bool run_freely(bool is_final);
   void note_sleepers(std::span<const uint8_t> sleepers);
-  static bool may_say_more(const Core& c);
+  bool may_say_more(const Core& c) const;
   void find_woken();
   Ticks time_of(const Core& c) const;
   void go_on_from_free_run();
@@ -126,8 +135,13 @@ class ChipModel final : public JournalReader {
   void wait(uint32_t core, const Request& r);
   void reach(uint32_t core, const Request& r);
   void acquire_now(uint32_t core, const Request& r);
+  void access_lock(uint32_t core, const Request& r);
   void take_lock(uint32_t core, const Request& r);
   void give_lock(uint32_t core, const Request& r);
+  void forget(const Order& order);
+  void take_own_lock(uint32_t core, const Request& r);
+  void give_own_lock(uint32_t core, const Request& r);
+  void forget_pieces(uint64_t word, OwnLock& lock);
   bool let_one_go();
   void classify(uint32_t core, const Request& r);
   void note_written(uint32_t core, const Request& r);
@@ -144,6 +158,7 @@ class ChipModel final : public JournalReader {
   const ChipShape shape_;
   const MachineConfig config_;
   ProgramModel program_;
+  LockWords lock_words_;
   CoreContext context_;
   MemorySystem memory_;
   std::vector<std::unique_ptr<Core>> cores_;
@@ -158,6 +173,7 @@ class ChipModel final : public JournalReader {
   std::vector<uint32_t> running_;
   std::unordered_map<uint64_t, KeyState> keys_;
   std::unordered_map<uint64_t, LockState> locks_;
+  std::unordered_map<uint64_t, OwnLock> own_locks_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> watchers_;
   LineMap<std::vector<Lost>> lost_;
   uint64_t next_key_ = uint64_t{1} << 63;
@@ -170,6 +186,7 @@ class ChipModel final : public JournalReader {
   bool region_ends_ = false;  // end_ has to be taken before anything else happens
   std::vector<uint64_t> off_chip_at_, off_chip_of_;
   uint64_t unexplained_waits_ = 0, forced_ = 0;
+  bool is_forced_ = false;  // now: the order is given up
 
   // Of a sampled run. A piece begins in kWarming, until queues are as long as they get.
   enum class Detail : uint8_t { kNo, kWarming, kYes } detail_ = Detail::kYes;

@@ -13,6 +13,12 @@ constexpr bool is_block(uint64_t word) { return (word & kOrderMark) == kBlockMar
 // Instructions between two waits that only look, and in a barrier beside its looks.
 constexpr uint32_t kMostOfLook = 64, kMostOfBarrier = 128;
 
+// Places in the code of one loop that waits for a lock; locks that a core has at the same time by
+// code of its own; and bytes between the words of one lock, at most.
+constexpr size_t kMostLooks = 4, kMostTaken = 8;
+constexpr uint64_t kLockBytes = 64;
+bool is_beside(uint64_t a, uint64_t b) { return a - b + kLockBytes < 2 * kLockBytes; }
+
 bool waits(const BlockModel& block) {
   return !block.sites.empty() && (block.sites.back().kind == SiteKind::kWaitForEvent ||
                                   block.sites.back().kind == SiteKind::kYield);
@@ -67,6 +73,11 @@ uint64_t CoreModel::line_of(uint64_t address, uint32_t shift) const {
 }
 
 void CoreModel::begin(Ticks clock, Ticks patience) {
+  for (Look& l : looks_) {  // requests after it cannot be undone
+    if (requests.size() > l.requests) l.since = l.since_l1 = l.since_l2 = 0;
+    l.requests = 0;
+    l.estimate = clock;
+  }
   requests.clear();
   next = 0;
   estimate_ = clock;
@@ -133,6 +144,7 @@ void CoreModel::begin_block(uint32_t number) {
   counted_ = 0;
   counts.instructions += b.insn_count;
   ++(*executions_)[number];
+  if (looked_at_ != 0) look_blocks_.push_back(number);
   if (c_.shape.l1_instruction) fetch(b);
 }
 
@@ -152,9 +164,13 @@ void CoreModel::fetch(const BlockModel& b) {
 }
 
 void CoreModel::take_order(uint32_t index) {
+  const Order& order = orders_[index];
+  if (in_lock_) block_ = nullptr;
+  if (in_lock_ && !order.is_release && !order.has_word)
+    return emit(Kind::kForget, Ask::kRead, 0, 0, index, 0, false, 0);
   if (block_) last_barrier_ = block_->barrier;
   end_block();
-  const Order& order = orders_[index];
+  looked_at_ = 0;
   emit(order.is_release ? Kind::kRelease : Kind::kAcquire, Ask::kRead,
        order.has_word ? line_of(order.key >> 1, c_.shape.l1_data ? c_.line_shift : c_.granule_shift)
                       : 0,
@@ -280,8 +296,14 @@ bool CoreModel::access(const SiteModel& site, uint64_t address, uint32_t bytes) 
   const uint64_t last = bytes > 1 ? line_of(address + bytes - 1, shift) : line;
   since_ += site.before - counted_;
   counted_ = site.before;
+  if (looked_at_ != 0 || site.acquires || site.kind == SiteKind::kAtomic) look(site, address);
   if (site.kind == SiteKind::kLoad) last_load_ = line;
   ++counts.l1_accesses;
+  if (c_.shape.is_ideal) {
+    if (site.kind == SiteKind::kAtomic || site.releases)
+      emit(Kind::kWrite, Ask::kRead, line, 0, 0, site.unit, false, 0);
+    return true;
+  }
   if (!c_.shape.l1_data) {
     for (bool first = true;; first = false, ++line) {
       far(site, line, bytes, first);
@@ -380,9 +402,27 @@ bool CoreModel::resume_scan() {
 
 void CoreModel::leave_lock() {
   in_lock_ = false;
-  emit(lock_block_->role == Role::kLock ? Kind::kLock : Kind::kUnlock, Ask::kOwn,
+  const bool takes = lock_block_->role == Role::kLock;
+  if (!lock_has_word_ && c_.program.function(lock_block_->function).word != LockWord::kFirst)
+    return;
+  if (takes)
+    held_.push_back(lock_word_);
+  else
+    std::erase(held_, lock_word_);
+  emit(takes ? Kind::kLock : Kind::kUnlock, Ask::kOwn,
        line_of(lock_word_, c_.shape.l1_data ? c_.line_shift : c_.granule_shift), lock_word_, 0,
        lock_block_->unit, false, 0);
+}
+
+// An access inside a function that takes or gives a lock.
+void CoreModel::see_lock_word(const SiteModel& site, uint64_t address) {
+  if (lock_has_word_ || address - c_.stack_base < c_.stack_end - c_.stack_base) return;
+  const SyncFunction& f = c_.program.function(lock_block_->function);
+  const uint64_t word = address - static_cast<uint64_t>(int64_t{f.offset});
+  if (f.word == LockWord::kAtomic && site.kind != SiteKind::kAtomic) return;
+  if (f.word == LockWord::kHeld && std::ranges::find(held_, word) == held_.end()) return;
+  lock_word_ = word;
+  lock_has_word_ = true;
 }
 
 // The word at at_ belongs to a function that takes or gives a lock, and is left out.
@@ -390,13 +430,10 @@ bool CoreModel::skip_lock() {
   const uint64_t word = words_[at_];
   if (!is_block(word)) {
     if (lock_has_word_ || !block_) return true;
-    while (site_ < block_->sites.size() && !has_address(block_->sites[site_].kind)) ++site_;
+    while (site_ < block_->sites.size() && !has_word(block_->sites[site_].kind)) ++site_;
     if (site_ == block_->sites.size()) return true;
-    ++site_;
-    if (word - c_.stack_base < c_.stack_end - c_.stack_base) return true;
-    lock_word_ =
-        word - static_cast<uint64_t>(int64_t{c_.program.function(lock_block_->function).offset});
-    lock_has_word_ = true;
+    const SiteModel& site = block_->sites[site_++];
+    if (has_address(site.kind)) see_lock_word(site, word);
     return true;
   }
   const BlockModel& b = c_.program.block(static_cast<uint32_t>(word));
@@ -410,10 +447,92 @@ bool CoreModel::skip_lock() {
     return false;
   }
   was_inside_ = is_inside;
+  if (b.role == lock_block_->role) {  // it goes on in another function of the kind
+    lock_block_ = &b;
+    was_inside_ = true;
+  }
   block_ = &b;
   site_ = 0;
   counts.skipped += b.insn_count;
   return true;
+}
+
+// --- Locks of other code
+//
+// The word by which a lock is given is stored to by its holder alone, though others change it, or
+// a word beside it, by atomic operations. So a release of a word that the core acquired before, by
+// such an operation or by looks behind one, ends a piece that excludes those of others.
+
+void CoreModel::take(uint64_t address, bool is_ticket) {
+  std::erase_if(taken_, [&](const Taken& t) { return t.word == address; });
+  if (taken_.size() == kMostTaken) taken_.erase(taken_.begin());
+  taken_.push_back({address, is_ticket});
+  emit(Kind::kTake, Ask::kRead,
+       line_of(address, c_.shape.l1_data ? c_.line_shift : c_.granule_shift), word_of(address), 0,
+       0, false, 0);
+}
+
+void CoreModel::give(uint64_t address) {
+  if (std::erase_if(taken_, [&](const Taken& t) { return t.word == address; }) == 0) return;
+  lock_words.push_back(word_of(address));
+  emit(Kind::kGive, Ask::kRead, 0, word_of(address), 0, 0, false, 0);
+}
+
+// Behind an access.
+void CoreModel::note_order(const SiteModel& site, uint64_t address) {
+  if (site.is_store) {
+    if (site.releases) give(address);
+  } else if (site.kind == SiteKind::kAtomic) {
+    // Who comes to a barrier changes a word beside the one that was looked at the last time.
+    std::erase_if(taken_, [&](const Taken& t) {
+      return t.is_ticket && t.word != address && is_beside(t.word, address);
+    });
+    changed_ = address;
+    if (site.acquires || acquired_ == address) take(address, false);
+  } else if (site.acquires) {
+    acquired_ = address;
+    if (is_beside(address, changed_)) take(address, true);
+  }
+}
+
+// Before an access.
+void CoreModel::look(const SiteModel& site, uint64_t address) {
+  const bool goes_on = looked_at_ == address && site.may_fail && look_blocks_.size() < kMostOfLook;
+  const auto first =
+      std::ranges::find_if(looks_, [&](const Look& l) { return l.unit == site.unit; });
+  if (goes_on && first != looks_.end() &&
+      counts.instructions - first->counts.instructions <= kMostOfLook)
+    return look_again(*first);
+  if (!goes_on || first != looks_.end() || looks_.size() == kMostLooks) {
+    looks_.clear();
+    look_blocks_.clear();
+    const bool may_wait = site.may_fail && c_.lock_words.contains(word_of(address));
+    looked_at_ = may_wait ? address : 0;
+    if (!may_wait) return;
+  }
+  looks_.push_back({.unit = site.unit,
+                    .requests = requests.size(),
+                    .blocks = look_blocks_.size(),
+                    .since = since_,
+                    .estimate = estimate_,
+                    .since_l1 = since_l1_,
+                    .since_l2 = since_l2_,
+                    .counts = counts});
+}
+
+// The looks from that on were in vain.
+void CoreModel::look_again(const Look& first) {
+  const uint64_t skipped = counts.skipped + counts.instructions - first.counts.instructions;
+  counts = first.counts;
+  counts.skipped = skipped;
+  requests.resize(first.requests);
+  since_ = first.since;
+  since_l1_ = first.since_l1;
+  since_l2_ = first.since_l2;
+  estimate_ = first.estimate;
+  for (size_t i = first.blocks; i < look_blocks_.size(); ++i) --(*executions_)[look_blocks_[i]];
+  look_blocks_.resize(first.blocks);
+  looks_.resize(static_cast<size_t>(&first - looks_.data()) + 1);
 }
 
 // The word at at_ belongs to a barrier that the core leaves, and was left out: who opened it and
@@ -478,6 +597,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
         block_ = &b;
         site_ = 0;
         counts.skipped += b.insn_count;
+        looked_at_ = 0;
         continue;
       }
       if (in_region_ && b.pc == region_return_) {
@@ -495,12 +615,17 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
       }
       begin_block(number);
     } else {
-      while (site_ < block_->sites.size() && !has_address(block_->sites[site_].kind)) ++site_;
+      while (site_ < block_->sites.size() && !has_word(block_->sites[site_].kind)) ++site_;
       if (site_ >= block_->sites.size()) {
         ++at_;
         continue;
       }
       const SiteModel& site = block_->sites[site_];
+      if (!has_address(site.kind)) {
+        ++site_;
+        ++at_;
+        continue;
+      }
       if (site.is_vector && (word & VectorNote::kEnd)) {
         ++site_;
         ++at_;
@@ -514,6 +639,8 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
         ++at_;
         if (!site.is_vector) ++site_;
         access(site, address, bytes);
+        if (site.acquires || site.releases || site.kind == SiteKind::kAtomic)
+          note_order(site, address);
       }
     }
     // A wait ends its block.
@@ -522,6 +649,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
       while (left < block_->sites.size() && !has_address(block_->sites[left].kind)) ++left;
       if (left < block_->sites.size()) continue;
       end_block();
+      looked_at_ = 0;
       scanning_ = Scanning::kLooks;
       scan_at_ = at_;
       scanned_ = 0;

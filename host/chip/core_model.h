@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "device_sim/core/backend.h"
@@ -26,7 +27,11 @@ enum class Kind : uint8_t {
   kAcquire,
   kLock,
   kUnlock,
-  kBegin,  // of the region of interest
+  kTake,    // words: a word by which the core may have taken a lock
+  kGive,    // the word by which it gives that lock
+  kForget,  // a wake-up inside a function that takes a lock: no order
+  kWrite,   // of a word that somebody may wait for, where memory takes no time
+  kBegin,   // of the region of interest
   kEnd,
 };
 
@@ -51,9 +56,13 @@ struct Order {
   bool has_word = false;  // key is an address that both access
 };
 
+// Words by which locks are given, of programs' own locks. Grows between two windows.
+using LockWords = std::unordered_set<uint64_t>;
+
 struct CoreContext {
   const ChipShape& shape;
   const ProgramModel& program;
+  const LockWords& lock_words;
   const MachineConfig& config;
   uint32_t line_shift, granule_shift;
   uint64_t stack_base, stack_end;  // of all cores
@@ -89,6 +98,10 @@ class CoreModel {
   // look at it in vain.
   bool only_looks() const;
 
+  // It came to a function that takes a lock, and not to its end. If it sleeps there, in the run, it
+  // is not known when it would go on in simulated time.
+  bool is_taking_lock() const { return in_lock_ && lock_block_->role == Role::kLock; }
+
   // What may be used since it starved makes it do something.
   bool can_go() const {
     const bool has_tail = is_final_ && (block_ != nullptr || since_ != 0);
@@ -122,8 +135,24 @@ class CoreModel {
   bool has_request() const { return next < requests.size(); }
   const Order& order(uint32_t number) const { return orders_[number]; }
   CoreCounts counts;
+  // Words by which it gave locks that it had taken, since somebody cleared this.
+  std::vector<uint64_t> lock_words;
 
  private:
+  // What a look at a lock's word, or another attempt to take it, undoes of the one before if there
+  // was nothing else between the two: the core as it was when it came to the first.
+  struct Look {
+    uint32_t unit;
+    size_t requests, blocks;
+    Ticks since, estimate;
+    uint32_t since_l1, since_l2;
+    CoreCounts counts;
+  };
+  // A word that it looked at or changed with the order of an acquire.
+  struct Taken {
+    uint64_t word;
+    bool is_ticket;  // a look beside the word of an atomic operation
+  };
   struct Loss {
     uint64_t line;
     bool stays_shared;
@@ -148,7 +177,14 @@ class CoreModel {
             bool first, Ticks least);
   bool is_hot(uint64_t line) const { return hot_[line % kHotLines] == line + 1; }
   bool skip_lock();
+  void see_lock_word(const SiteModel& site, uint64_t address);
   void leave_lock();
+  uint64_t word_of(uint64_t address) const { return line_of(address, 0); }
+  void look(const SiteModel& site, uint64_t address);
+  void look_again(const Look& first);
+  void note_order(const SiteModel& site, uint64_t address);
+  void take(uint64_t address, bool is_ticket);
+  void give(uint64_t address);
   bool leaves_barrier();
   Scan scan_looks();
   Scan scan_barrier();
@@ -193,6 +229,13 @@ class CoreModel {
   bool in_lock_ = false, lock_has_word_ = false, was_inside_ = false;
   const BlockModel* lock_block_ = nullptr;
   uint64_t lock_return_ = 0, lock_word_ = 0;
+  std::vector<uint64_t> held_;  // words of locks that it has
+  // Locks that it takes by other code.
+  std::vector<Taken> taken_;             // the latest last
+  uint64_t changed_ = 0, acquired_ = 0;  // by its last atomic operation, by its last acquiring load
+  uint64_t looked_at_ = 0;               // all since then were looks at this word
+  std::vector<Look> looks_;
+  std::vector<uint32_t> look_blocks_;  // begun since
   // Inside the function that is the region of interest.
   bool in_region_ = false;
   uint64_t region_return_ = 0;

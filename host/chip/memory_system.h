@@ -103,6 +103,8 @@ class MemorySystem {
   };
   // Of a line that somebody watches, from now on.
   const Version& watch(uint64_t line);
+  // A core wrote to a line without asking for it.
+  void note_write(uint64_t line, uint32_t core, Ticks at);
   // Called when a watched line is written.
   std::function<void(uint64_t line, const Version&)> on_write;
 
@@ -132,7 +134,6 @@ class MemorySystem {
     ++queue.count;
     return begin;
   }
-  void note_write(uint64_t line, uint32_t core, Ticks at);
   void at_slice(Walk& walk, uint32_t slice);
   void from_memory(Walk& walk, uint32_t slice, bool write_back);
   void write_back(uint32_t slice, uint64_t line, Ticks at);

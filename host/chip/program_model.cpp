@@ -10,22 +10,62 @@
 namespace gpusim::host::chip {
 namespace {
 
-// Locks whose holders exclude each other. `offset`: of the first word in the lock that the function
-// accesses, beside its stack.
+// Locks whose holders exclude each other. `offset`: of the word by which the function shows the
+// lock. The second half are those of C libraries, and of OpenMP's run-time; what waits for a
+// condition gives and takes its mutex by two of them.
 struct KnownFunction {
   const char* name;
   Role role;
   int32_t offset;
+  LockWord word = LockWord::kFirst;
 };
 constexpr int32_t kSecondPointer = -1;
 constexpr KnownFunction kKnown[] = {
-    {"gpusim_lock", Role::kLock, 0},       {"gpusim_unlock", Role::kUnlock, 8},
-    {"gpusim_spin_lock", Role::kLock, 0},  {"gpusim_spin_unlock", Role::kUnlock, 0},
-    {"gpusim_mutex_lock", Role::kLock, 0}, {"gpusim_mutex_unlock", Role::kUnlock, kSecondPointer},
+    {"gpusim_lock", Role::kLock, 0},
+    {"gpusim_unlock", Role::kUnlock, 8},
+    {"gpusim_spin_lock", Role::kLock, 0},
+    {"gpusim_spin_unlock", Role::kUnlock, 0},
+    {"gpusim_mutex_lock", Role::kLock, 0},
+    {"gpusim_mutex_unlock", Role::kUnlock, kSecondPointer},
+
+    {"pthread_mutex_lock", Role::kLock, 0, LockWord::kAtomic},
+    {"__pthread_mutex_cond_lock", Role::kLock, 0, LockWord::kAtomic},
+    {"pthread_mutex_unlock", Role::kUnlock, 0, LockWord::kHeld},
+    {"__pthread_mutex_unlock_usercnt", Role::kUnlock, 0, LockWord::kHeld},
+    {"pthread_spin_lock", Role::kLock, 0, LockWord::kAtomic},
+    {"pthread_spin_unlock", Role::kUnlock, 0, LockWord::kHeld},
+    {"GOMP_critical_start", Role::kLock, 0, LockWord::kAtomic},
+    {"GOMP_critical_end", Role::kUnlock, 4, LockWord::kHeld},
+    {"GOMP_critical_name_start", Role::kLock, 0, LockWord::kAtomic},
+    {"GOMP_critical_name_end", Role::kUnlock, 4, LockWord::kHeld},
+    {"GOMP_atomic_start", Role::kLock, 0, LockWord::kAtomic},
+    {"GOMP_atomic_end", Role::kUnlock, 4, LockWord::kHeld},
+    {"omp_set_lock", Role::kLock, 0, LockWord::kAtomic},
+    {"omp_unset_lock", Role::kUnlock, 0, LockWord::kHeld},
 };
 
 // Between their release and their return, cores do different things: one of them opens the barrier.
 constexpr std::string_view kBarriers[] = {"gpusim_barrier", "gpusim_group_barrier", "omp_barrier"};
+
+// Whether the i-th site is behind or before a fence of its own instruction, or, where instructions
+// are but fences, of its neighbour.
+void find_order(const std::vector<AccessSite>& sites, size_t i, SiteModel& site) {
+  const AccessSite& s = sites[i];
+  if (!has_address(s.kind) || s.is_vector) return;
+  const auto accesses = [&](uint32_t insn) {
+    return std::ranges::any_of(
+        sites, [&](const AccessSite& o) { return o.insn == insn && has_address(o.kind); });
+  };
+  const auto is_fence = [&](size_t k, uint32_t neighbour) {
+    const AccessSite& f = sites[k];
+    return f.kind == SiteKind::kFence &&
+           (f.insn == s.insn || (f.insn == neighbour && !accesses(neighbour)));
+  };
+  site.is_store = s.kind == SiteKind::kStore || s.is_store;
+  site.may_fail = s.kind == SiteKind::kLoad || s.may_fail;
+  site.acquires = !site.is_store && i + 1 < sites.size() && is_fence(i + 1, s.insn + 1);
+  site.releases = site.is_store && i != 0 && is_fence(i - 1, s.insn - 1);
+}
 
 }  // namespace
 
@@ -46,7 +86,8 @@ ProgramModel::ProgramModel(const Module& module, uint32_t pointer_bytes, const C
       start = {known.role, static_cast<uint32_t>(functions_.size())};
       functions_.push_back(
           {symbol.address, symbol.address + symbol.size_bytes,
-           known.offset == kSecondPointer ? static_cast<int32_t>(pointer_bytes) : known.offset});
+           known.offset == kSecondPointer ? static_cast<int32_t>(pointer_bytes) : known.offset,
+           known.word});
     }
     if (range_) continue;
     const bool is_region =
@@ -92,9 +133,14 @@ void ProgramModel::grow(std::span<const BlockSites> sites) {
           until[i] +
           cost_of_unit(static_cast<uint32_t>(module_.code.unit_of(insn_pc(module_, block, i))));
     m.cost = until.back();
-    for (const AccessSite& s : sites[b].accesses) {
-      m.sites.push_back({s.kind, s.is_vector, s.bytes, s.unit,
-                         until[std::min<size_t>(s.insn + 1, block.insn_count)]});
+    for (size_t i = 0; i < sites[b].accesses.size(); ++i) {
+      const AccessSite& s = sites[b].accesses[i];
+      m.sites.push_back({.kind = s.kind,
+                         .is_vector = s.is_vector,
+                         .bytes = s.bytes,
+                         .unit = s.unit,
+                         .before = until[std::min<size_t>(s.insn + 1, block.insn_count)]});
+      find_order(sites[b].accesses, i, m.sites.back());
       is_off_chip_[s.unit] = static_cast<InsnClass>(classes[s.unit]) == InsnClass::kOffChipMemory;
     }
     blocks_.push_back(std::move(m));

@@ -21,6 +21,10 @@ enum class Role : uint8_t { kNone, kLock, kUnlock, kBegin, kEnd };
 struct SiteModel {
   SiteKind kind;
   bool is_vector;
+  // An acquire: a fence behind it. A release: a store with a fence before it. What may have to be
+  // tried again: loads, and atomic operations that tell whether they did anything.
+  bool acquires = false, releases = false, may_fail = false;
+  bool is_store = false;  // also an exchange that stores
   uint16_t bytes;
   uint32_t unit;
   Ticks before;  // cycles of the block's instructions up to and with this one
@@ -38,9 +42,16 @@ struct BlockModel {
   std::vector<SiteModel> sites;
 };
 
+// How a function that takes or gives a lock shows which one. kFirst: by the first word that it
+// accesses beside its stack. kAtomic: by the first word of an atomic operation. kHeld: by any word
+// of a lock that its core holds. Functions that do not come to such a word do nothing to a lock, as
+// those of recursive mutexes that the thread has already.
+enum class LockWord : uint8_t { kFirst, kAtomic, kHeld };
+
 struct SyncFunction {
   uint64_t begin, end;
-  int32_t offset;  // of the first word that it accesses in the lock
+  int32_t offset;  // of that word in the lock
+  LockWord word = LockWord::kFirst;
 };
 
 class ProgramModel {

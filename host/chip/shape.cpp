@@ -339,6 +339,21 @@ const std::vector<ChipShape>& builtin_chips() {
   return chips;
 }
 
+ChipShape ideal_chip(uint32_t cores, const std::array<double, kInsnClassCount>& cycles,
+                     double clock_hz) {
+  constexpr uint32_t kWordBytes = 8;
+  ChipShape s;
+  s.name = "ideal";
+  s.is_ideal = true;
+  s.clock_hz = clock_hz;
+  s.cores.count = s.cores.per_tile = cores;
+  s.cores.cycles = cycles;
+  s.shared.is_scratchpad = true;
+  s.shared.interleave_bytes = kWordBytes;
+  s.memory.tiles = {0};
+  return s;
+}
+
 ChipShape find_chip(const std::string& option) {
   const ChangedChip chip = parse_changed_chip(option);
   const auto [text, origin] = text_of_chip(chip.name, option);

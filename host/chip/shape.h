@@ -93,6 +93,8 @@ struct ChipShape {
   std::vector<std::string> notes;
   // Keys whose values are not those of the file, and what they are.
   std::vector<std::pair<std::string, std::string>> changes;
+  // Accesses to memory take no more than the cycles of their instructions. No file says so.
+  bool is_ideal = false;
   double clock_hz = 1e9;
   uint32_t line_bytes = 64;
   uint32_t interval_cycles = 1000;
@@ -112,6 +114,9 @@ ChipShape parse_chip(const std::string& text, const std::string& origin);
 // "mesh-1024,memory.latency_cycles=200" (host/chip/changes.h).
 ChipShape find_chip(const std::string& option);
 const std::vector<ChipShape>& builtin_chips();
+// Cores with these cycles per class and nothing around them: `--simulated-time`.
+ChipShape ideal_chip(uint32_t cores, const std::array<double, kInsnClassCount>& cycles,
+                     double clock_hz);
 // Figures of a chip's file that `sources` says nothing of: "l1_data.size".
 std::vector<std::string> figures_without_source(const std::string& text, const std::string& origin);
 

@@ -118,7 +118,7 @@ class SpanCalendar {
       if (first_ + count_ == capacity_) {
         const uint32_t before = count_;
         make_room(now);
-        i -= before - count_;
+        i -= std::min(i, before - count_);  // it may lie before `now`: a core was woken late
         all = spans_;
       }
       std::memmove(all + i + 1, all + i, (count_++ - i) * sizeof(Span));

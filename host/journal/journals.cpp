@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "translator/common/translator.h"
+#include "translator/passes/note_accesses.h"
 
 namespace gpusim::host {
 
@@ -14,11 +15,24 @@ namespace {
 // Neighbouring journals should not begin in the same sets of the host's caches.
 constexpr uint32_t kPadding = 8;
 
+// Of the operation behind a note.
+bool may_fail(Op op) {
+  return op == Op::cas || op == Op::cas128 || op == Op::stx || op == Op::stx128 ||
+         op == Op::amo_swp;
+}
+
 std::optional<AccessSite> site_of(const Module& module, uint32_t uop) {
   const Uop& u = module.uops[uop];
   const auto site = [&](SiteKind kind, uint16_t bytes = 0) {
     const auto unit = static_cast<uint32_t>(module.code.unit_of(uop_pc(module, uop)));
     return AccessSite{module.uop_insn[uop], kind, bytes, unit, u.op == Op::vector};
+  };
+  const auto atomic = [&] {
+    const uint8_t bytes = NoteField::bytes(u);
+    AccessSite s = site(SiteKind::kAtomic, bytes & ~kStoresByExchange);
+    s.is_store = (bytes & kStoresByExchange) != 0;
+    s.may_fail = !s.is_store && may_fail(module.uops[uop + 1].op);
+    return s;
   };
   switch (u.op) {
     case Op::note:
@@ -28,7 +42,7 @@ std::optional<AccessSite> site_of(const Module& module, uint32_t uop) {
       switch (NoteField::kind(u)) {
         case AccessKind::kLoad: return site(SiteKind::kLoad, NoteField::bytes(u));
         case AccessKind::kStore: return site(SiteKind::kStore, NoteField::bytes(u));
-        case AccessKind::kAtomic: return site(SiteKind::kAtomic, NoteField::bytes(u));
+        case AccessKind::kAtomic: return atomic();
       }
       return std::nullopt;
     case Op::vector: {

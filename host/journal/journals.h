@@ -36,6 +36,10 @@ struct AccessSite {
   uint32_t unit = 0;  // its instruction's place in the code map
   // Of a `vector`: accesses of any number and size, as the words say.
   bool is_vector = false;
+  // kAtomic: by its result a program may learn that it has to try again: exchanges,
+  // compare-and-swap, exclusive stores.
+  bool may_fail = false;
+  bool is_store = false;  // kAtomic: an exchange of which nobody uses the old value
 };
 struct BlockSites {
   uint64_t pc = 0;

@@ -1,6 +1,7 @@
-// Time on the simulated chip, by the simplest model: each core executes one instruction after the
-// other, in the cycles that a table (--timing) gives for its class. From a barrier all cores go on at the
-// time of the last one to come. docs/simulated-time.md says what this leaves out.
+// Time of cores for a debugger, which steps them where journals do not see it: each core executes
+// one instruction after the other, in the cycles that a table (--timing) gives for its class. From
+// a barrier all cores go on at the time of the last one to come. Runs without a debugger use a
+// chip::ideal_chip().
 #pragma once
 #include <cstdint>
 #include <unordered_map>
@@ -20,7 +21,8 @@ class SimulatedTime {
   // libgpusim/guest/gpusim_guest.h, gpusim_time_release() and _acquire().
   void release(uint32_t core, const ClassCounts& executed, uint64_t address, uint64_t number);
   void acquire(uint32_t core, const ClassCounts& executed, uint64_t address, uint64_t number);
-  // `child`, with `before` instructions of former threads, begins when `parent` is where it is.
+  // `child`, with `before` instructions of former threads, begins when `parent` is where it is. So
+  // does a core that is woken.
   void start(uint32_t child, const ClassCounts& before, uint32_t parent,
              const ClassCounts& of_parent);
 

@@ -61,7 +61,10 @@ class Noter {
       const uint16_t insn = draft_.uop_insn[i];
       if (last_ && insn_ != insn) last_.reset();
       if (options_.accesses)
-        if (const auto access = access_of(u)) note(u, insn, *access);
+        if (auto access = access_of(u)) {
+          if (is_store_by_exchange(i)) access->bytes |= kStoresByExchange;
+          note(u, insn, *access);
+        }
       if (options_.stack_pointers && i + 1 == draft_.uops.size() && leaves_function(u))
         add({.op = Op::note,
              .a = static_cast<Slot>(isa_.abi.stack_pointer),
@@ -78,6 +81,18 @@ class Noter {
   }
 
  private:
+  // GCC stores so on RISC-V, with the order that a plain store does not have. The old value goes
+  // nowhere, or to a temporary that its own instruction does not read.
+  bool is_store_by_exchange(size_t i) const {
+    const Uop& u = draft_.uops[i];
+    if (u.op != Op::amo_swp) return false;
+    if (u.d == isa_.roles.sink) return true;
+    if (!isa_.roles.is_temp(u.d)) return false;
+    for (size_t k = i + 1; k < draft_.uops.size() && draft_.uop_insn[k] == draft_.uop_insn[i]; ++k)
+      if (reads_slot(draft_.uops[k], u.d)) return false;
+    return true;
+  }
+
   void note(const Uop& u, uint16_t insn, const NotedAccess& access) {
     const uint64_t offset = offset_of(u, access);
     const bool is_plain =

@@ -11,6 +11,10 @@ struct NoteOptions {
   bool stack_pointers = false;
 };
 
+/// Beside the bytes of the note of an atomic operation: an exchange of which nobody uses the old
+/// value, which is how GCC stores with release order on RISC-V.
+inline constexpr uint8_t kStoresByExchange = 0x80;
+
 /// Puts a note at the block's start and one before each access to memory. Accesses of one
 /// instruction to neighbouring bytes through the same register are one: a pair, a vector.
 /// To be run after all passes that optimise, before slots are renumbered.

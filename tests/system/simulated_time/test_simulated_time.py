@@ -47,6 +47,10 @@ class SimulatedTime(unittest.TestCase):
         cls.guest = cls.build / "barrier.elf"
         subprocess.run([CROSS, "-O2", MARCH, *BARE, f"-I{cls.source}", "-Wl,--entry=work",
                         "-o", cls.guest, HERE / "barrier.c"], check=True)
+        cls.locks_guest = cls.build / "locks.elf"
+        subprocess.run([CROSS, "-O2", MARCH, "-static", f'-DSPEND="{SPEND}"',
+                        f'-DSCRATCH="{SCRATCH}"', "-o", cls.locks_guest, HERE / "locks.c"],
+                       check=True)
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -103,6 +107,60 @@ class SimulatedTime(unittest.TestCase):
         both = self.openmp_cycles(200000, 200000) - base
         # Would workers not wait for the serial part, it would hide behind the parallel one.
         self.assertTrue(0.98 * 2 * one < both < 1.02 * 2 * one, both / one)
+
+    # ---- Locks and condition variables of a C library, and locks of the program's own
+
+    BACKENDS = (("--backend", "scalar"), ("--backend", "simd"),
+                ("--backend", "simd", "--threads", 2, "--slice", 777))
+
+    def locks(self, chip, kind, threads, rounds, held, outside, *options):
+        """Cycles of locks.c; chip: its name, or None for --simulated-time."""
+        stats = self.folder / "stats.json"
+        time = ("--chip", chip) if chip else ("--simulated-time",)
+        command = [self.gpusim, "run", self.locks_guest, "--cores", threads + 1, "--quiet",
+                   "--stats", stats, *time, *options, "--", kind, threads, rounds, held, outside]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120,
+                              check=False)
+        self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
+        stats = json.loads(stats.read_text())
+        return stats["chip" if chip else "simulated_time"]["cycles"]
+
+    def test_locks_exclude_each_other(self):
+        threads, rounds, held = 4, 40, 1000
+        # On a chip locks take their time, and what is fetched the first time is in either.
+        for chip, margin in ((None, 0.01), ("bus-8", 0.04)):
+            for kind in ("mutex", "spin", "ticket", "flag"):
+                for options in self.BACKENDS:
+                    with self.subTest(chip=chip, kind=kind, options=options):
+                        # Starts and ends of threads are in both.
+                        pieces = (self.locks(chip, kind, threads, rounds, held, 0, *options) -
+                                  self.locks(chip, kind, threads, rounds, 0, 0, *options))
+                        expected = threads * rounds * 3 * held
+                        self.assertLess(abs(pieces / expected - 1), margin)
+
+    def test_what_is_outside_of_locks_goes_on_side_by_side(self):
+        threads, rounds, held = 4, 40, 1000
+        for chip in (None, "bus-8"):
+            for kind in ("mutex", "ticket"):
+                for options in self.BACKENDS[:2]:
+                    with self.subTest(chip=chip, kind=kind, options=options):
+                        both = self.locks(chip, kind, threads, rounds, held, 9 * held, *options)
+                        # The first time they come together; then they are out of each other's way.
+                        self.assertGreater(both, 3 * held * 10 * rounds)
+                        self.assertLess(both, 1.25 * 3 * held * 10 * rounds)
+
+    def test_condition_variables_order_threads(self):
+        rounds, length = 5, 20000
+        for chip in (None, "bus-8"):
+            for options in self.BACKENDS:
+                with self.subTest(chip=chip, options=options):
+                    # In the run the consumer may start when the first goods are there already.
+                    time = (self.locks(chip, "condition", 2, rounds + 1, length, 2 * length,
+                                       *options) -
+                            self.locks(chip, "condition", 2, 1, length, 2 * length, *options))
+                    # The producer waits until the goods are used up.
+                    expected = rounds * 3 * 3 * length
+                    self.assertTrue(0.99 * expected < time < 1.01 * expected, time / expected)
 
     def test_timing_must_have_cycles(self):
         says = self.run_gpusim(self.guest, "--entry", "divide", "--timing", "ptx-volta", status=2)

@@ -434,6 +434,88 @@ TEST_CASE("a thread begins when it is started, and a sleeper goes on when it is 
   CHECK(cycles_of(r.clocks[0]) == 1005);  // it was there later than it was woken
 }
 
+// Blocks by which locks are taken and given: an exchange that acquires, and a store behind a fence.
+struct LockStream : Stream {
+  static constexpr uint32_t kTake = 4, kGive = 5;
+  explicit LockStream(uint32_t cores) : Stream(cores) {
+    std::array<double, kInsnClassCount> cycles;
+    cycles.fill(1);
+    shape = ideal_chip(cores, cycles, 1e9);
+    const AccessSite fence{0, SiteKind::kFence, 0, 0};
+    AccessSite exchange{0, SiteKind::kAtomic, 4, kTake};
+    exchange.may_fail = true;
+    add({exchange, fence});
+    add({fence, {0, SiteKind::kStore, 4, kGive}});
+  }
+  void add(std::vector<AccessSite> accesses) {
+    const uint64_t pc = 4 * module.blocks.size();
+    module.blocks.push_back({.pc = pc, .insn_count = 1});
+    sites.push_back({.pc = pc, .insn_count = 1, .accesses = std::move(accesses)});
+  }
+  void enter(uint32_t core, uint32_t block, uint64_t address) {
+    words[core].push_back(kBlockMark | block);
+    words[core].push_back(address);
+  }
+};
+
+TEST_CASE("locks of programs' own code exclude each other in simulated time") {
+  constexpr uint64_t kLock = 0x1000;
+  LockStream s(3);
+  for (uint32_t core = 0; core < 2; ++core)
+    for (int round = 0; round < 3; ++round) {
+      s.enter(core, LockStream::kTake, kLock);
+      s.work(core, 100);
+      s.enter(core, LockStream::kGive, kLock);
+    }
+  // Another lock.
+  s.enter(2, LockStream::kTake, kLock + 64);
+  s.work(2, 50);
+  s.enter(2, LockStream::kGive, kLock + 64);
+  const ChipResult r = s.run();
+  // One cycle before, and then 101 for each piece: the store that ends it takes one.
+  CHECK(cycles_of(std::max(r.clocks[0], r.clocks[1])) == 1 + 6 * 101);
+  CHECK(cycles_of(r.clocks[2]) == 52);
+  CHECK(part(r, 2, Part::kWaiting) == 0);
+  CHECK(r.totals.locks == 7);
+  CHECK(cycles_of(r.waited[0] + r.waited[1]) == cycles_of(r.clocks[0] + r.clocks[1]) - 2 * 3 * 102);
+}
+
+TEST_CASE("attempts to take a lock that fail take no time once it is known for one") {
+  constexpr uint64_t kLock = 0x1000;
+  std::vector<Ticks> ends;
+  for (const uint32_t attempts : {1u, 400u}) {
+    LockStream s(2);
+    s.enter(0, LockStream::kTake, kLock);
+    s.work(0, 100);
+    s.enter(0, LockStream::kGive, kLock);
+    s.work(1, 2000);  // so that it is known
+    for (uint32_t i = 0; i < attempts; ++i) s.enter(1, LockStream::kTake, kLock);
+    s.work(1, 300);
+    s.enter(1, LockStream::kGive, kLock);
+    const ChipResult r = s.run();
+    ends.push_back(r.clocks[1]);
+    CHECK(r.totals.counts[1].instructions == 2000 + 1 + 300 + 1);
+    CHECK(r.totals.counts[1].skipped == attempts - 1);
+  }
+  CHECK(cycles_of(ends[0]) == 2302);
+  CHECK(ends[1] == ends[0]);
+}
+
+TEST_CASE("pieces of a lock use what is free before those that were known earlier") {
+  LockCalendar held;
+  held.take(1000, 100);
+  CHECK(held.first_free(0, 1000) == 0);
+  CHECK(held.first_free(1, 1000) == 1100);
+  held.take(0, 1000);
+  CHECK(held.size() == 1);
+  CHECK(held.first_free(500, 1) == 1100);
+  held.take(1200, 10);
+  CHECK(held.first_free(1050, 100) == 1100);
+  CHECK(held.first_free(1050, 101) == 1210);
+  held.forget_before(1100);
+  CHECK(held.size() == 1);
+}
+
 TEST_CASE("time does not depend on the slices in which words come, nor on threads") {
   std::vector<std::vector<Ticks>> seen;
   for (const auto& [piece, threads] : {std::pair{100000u, 1u}, {700u, 1u}, {333u, 2u}, {50u, 4u}}) {
