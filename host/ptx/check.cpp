@@ -11,6 +11,7 @@
 
 #include "device_sim/core/journal_room.h"
 #include "device_sim/uir/journal.h"
+#include "host/ptx/heap.h"
 #include "host/ptx/texture.h"
 #include "translator/ptx/memory_map.h"
 
@@ -62,6 +63,30 @@ MachineCheck::MachineCheck(const KernelCode& code, const std::string& origin,
         std::make_unique<ClusterRaces>(shape.cluster_ctas, threads_, shape.shared_bytes));
     cluster_races_to(c);
   }
+  global_races_.on_race = [this](const auto&... about) { global_race(about...); };
+}
+
+void MachineCheck::global_race(const GlobalRaces::Access& first, const GlobalRaces::Access& second,
+                               uint64_t address, uint32_t bytes, size_t times) {
+  // What one block frees, another may get: malloc and free order that.
+  const std::string memory = memory_.name(address);
+  if (memory.starts_with(kHeapName)) return;
+  const uint64_t a = line_number(*first.site->insn), b = line_number(*second.site->insn);
+  for (size_t k = 0; k < times; ++k)
+    findings_->add({FindingKind::kRace, std::min(a, b), std::max(a, b)}, [&] {
+      const auto does = [&](const GlobalRaces::Access& x) {
+        return fmt::format("    block {}, thread {} {}, {}", text(coordinates(x.cta, grid_)),
+                           text(coordinates(x.thread, shape_.block)), x.site->verb(),
+                           where(*x.site));
+      };
+      Finding f = make(
+          FindingKind::kRace, 0, first.thread, *first.site, address,
+          fmt::format("race on global memory: kernel '{}', {} bytes at {:#x}, in {}, "
+                      "that nothing orders:\n{}, and\n{}",
+                      readable(code_.name), bytes, address, memory, does(first), does(second)));
+      f.block = coordinates(first.cta, grid_);
+      return f;
+    });
 }
 
 void MachineCheck::cluster_races_to(uint32_t cluster) {
@@ -122,6 +147,11 @@ void MachineCheck::begin(const Dim3& grid, Findings& findings) {
   range_begin_ = 1;
   range_end_ = 0;
   std::fill(cursors_.begin(), cursors_.end(), Cursor{});
+  global_races_.begin();
+}
+
+void MachineCheck::end() {
+  if (checks_.races) global_races_.end();
 }
 
 void MachineCheck::start_cta(uint32_t place, uint64_t cta) {
@@ -130,6 +160,7 @@ void MachineCheck::start_cta(uint32_t place, uint64_t cta) {
   c.has_ended = false;
   std::fill(c.written.begin(), c.written.end(), uint8_t{0});
   c.races->reset();
+  c.unit = rank_of(place) == 0 ? global_races_.start_unit() : ctas_[place - 1].unit;
   // The CTAs of a cluster begin together.
   if (ClusterRaces* const cluster = cluster_races(place); cluster && rank_of(place) == 0)
     cluster->reset();
@@ -242,6 +273,7 @@ void MachineCheck::after_slice(Backend& backend) {
 
 void MachineCheck::apply(const Stop& stop) {
   SharedRaces& races = *ctas_[stop.place].races;
+  if (stop.site->kind == SiteKind::kFence) global_races_.synchronise(ctas_[stop.place].unit);
   if (ClusterRaces* const cluster = cluster_races(stop.place)) {
     const uint32_t rank = rank_of(stop.place);
     const bool is_of_cluster = !stop.site->is_of_warp && stop.site->is_of_cluster();
@@ -287,7 +319,7 @@ void MachineCheck::access(uint32_t place, uint32_t thread, const CheckSite& site
     return shared_access(place, thread, site, address, stored);
   if (address - kClusterBase < kSharedEnd - kClusterBase)
     return cluster_access(place, thread, site, address, stored);
-  if (address < kLocalWindowBase) return global_access(place, thread, site, address);
+  if (address < kLocalWindowBase) return global_access(place, thread, site, address, stored);
   if (checks_.memory && address - kLocalWindowBase + site.bytes > shape_.local_bytes)
     find(FindingKind::kOutOfBounds, place, thread, site, address,
          fmt::format("beyond the {} bytes of the thread's local memory", shape_.local_bytes));
@@ -367,7 +399,7 @@ void MachineCheck::cluster_access(uint32_t place, uint32_t thread, const CheckSi
 }
 
 void MachineCheck::global_access(uint32_t place, uint32_t thread, const CheckSite& site,
-                                 uint64_t address) {
+                                 uint64_t address, std::span<const uint8_t> stored) {
   if (address < range_begin_ || address + site.bytes > range_end_) {
     const ProcessMemory::Found range = memory_.find(address);
     if (range.begin == range.end || address + site.bytes > range.end) {
@@ -381,6 +413,8 @@ void MachineCheck::global_access(uint32_t place, uint32_t thread, const CheckSit
     range_end_ = range.end;
     range_shadow_ = range.shadow;
   }
+  if (checks_.races)
+    global_races_.access({ctas_[place].unit, ctas_[place].number, thread, &site}, address, stored);
   if (range_shadow_ == nullptr || !checks_.uninitialised) return;
   const uint64_t offset = address - range_begin_;
   if (site.kind != SiteKind::kStore && suspects_.size() < kMostSuspects &&

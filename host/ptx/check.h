@@ -12,6 +12,7 @@
 #include "host/ptx/check_sites.h"
 #include "host/ptx/cluster_races.h"
 #include "host/ptx/engine.h"
+#include "host/ptx/global_races.h"
 #include "host/ptx/memory.h"
 #include "host/ptx/shared_races.h"
 
@@ -60,6 +61,8 @@ class MachineCheck {
   void after_slice(Backend& backend);
   /// All threads of the CTA ended in the last slice.
   void end_cta(uint32_t place) { ctas_[place].has_ended = true; }
+  /// The launch has ended.
+  void end();
   /// Threads that wait for each other for ever.
   void deadlocks(std::span<const Event> events);
 
@@ -71,6 +74,7 @@ class MachineCheck {
     std::unique_ptr<SharedRaces> races;
     std::vector<uint8_t> written;  // per byte of shared memory
     uint64_t number = 0;
+    uint32_t unit = 0;  // GlobalRaces's
     bool has_ended = false;
   };
   // Of a thread at a stamp: the words of its barrier.
@@ -105,10 +109,13 @@ class MachineCheck {
                      std::span<const uint8_t> stored);
   void cluster_access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address,
                       std::span<const uint8_t> stored);
-  void global_access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address);
+  void global_access(uint32_t place, uint32_t thread, const CheckSite& site, uint64_t address,
+                     std::span<const uint8_t> stored);
   void apply(const Stop& stop);
   void races_to(uint32_t place);
   void cluster_races_to(uint32_t cluster);
+  void global_race(const GlobalRaces::Access& first, const GlobalRaces::Access& second,
+                   uint64_t address, uint32_t bytes, size_t times);
   // Nothing: there are no clusters.
   ClusterRaces* cluster_races(uint32_t place) {
     return shape_.cluster_ctas == 1 ? nullptr : clusters_[place / shape_.cluster_ctas].get();
@@ -137,6 +144,7 @@ class MachineCheck {
   std::vector<std::span<const uint64_t>> words_;  // per core, of this slice
   std::vector<Cta> ctas_;                         // per place
   std::vector<std::unique_ptr<ClusterRaces>> clusters_;
+  GlobalRaces global_races_;
   Dim3 grid_;
   Findings* findings_ = nullptr;
   std::vector<Suspect> suspects_;  // of this slice

@@ -487,7 +487,7 @@ LaunchResult Engine::State::run_grid(const Launch& launch, uint32_t device_depth
     std::memcpy(params.data(), launch.params.data(), launch.params.size());
   if (k.code.has_heap && heap == nullptr) {
     heap = std::make_unique<DeviceHeap>(launch.heap_bytes);
-    memory.add(heap->address(), heap->size_bytes(), kRead | kWrite, {"the device's heap"});
+    memory.add(heap->address(), heap->size_bytes(), kRead | kWrite, {kHeapName});
   }
   // Here frames keep whole registers of 64 bits, and all that are live.
   const uint64_t stack =

@@ -8,6 +8,9 @@
 
 namespace gpusim::ptx {
 
+/// What reports call its memory.
+inline constexpr const char* kHeapName = "the device's heap";
+
 /// Threads of several machines may call at once. Blocks are aligned to 16 bytes.
 class DeviceHeap {
  public:

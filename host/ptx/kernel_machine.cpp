@@ -278,6 +278,7 @@ void KernelMachine::run(Grid& grid) {
       break;
     }
   }
+  if (check_) check_->end();
   if (grid.stops.load(std::memory_order_relaxed)) needs_reset_ = true;
 }
 

@@ -114,4 +114,100 @@ TEST_CASE("memory that was freed is told with who freed it") {
 }
 
 }  // namespace
+// Blocks of 32 threads access word[0] of `to`; `body` says how. %r1: the block.
+std::vector<Finding> races_of(const std::string& backend, const std::string& body,
+                              uint32_t blocks = 4) {
+  const std::string text = kHead + R"(
+.visible .entry k(.param .u64 to)
+{
+  .reg .b32 %r<8>; .reg .b64 %rd<6>; .reg .pred %p<4>;
+  ld.param.u64 %rd1, [to];
+  mov.u32 %r1, %ctaid.x;
+  mov.u32 %r2, %tid.x;
+  setp.eq.u32 %p1, %r1, 0;
+  setp.eq.u32 %p2, %r2, 0;
+  mad.wide.u32 %rd2, %r1, 4, %rd1;
+)" + body + "\nret;\n}\n";
+  std::vector<uint32_t> memory(1024);
+  Engine engine({.backend = backend, .checks = {.races = true}, .has_profile = false});
+  engine.add_memory(memory.data(), 4096, "the test's memory");
+  const LaunchResult r =
+      engine.launch({.kernel = engine.find_kernel(engine.load(text, "test.ptx"), "k"),
+                     .grid = {blocks, 1, 1},
+                     .block = {32, 1, 1},
+                     .params = pack(memory.data())});
+  if (r.fault) FAIL(r.fault->text);
+  return r.findings;
+}
+
+TEST_CASE("races of different blocks on global memory are found") {
+  for (const char* backend : kBackends) {
+    CAPTURE(backend);
+    // All store another number to the same word; block 0 stores what the others load.
+    const auto stores = races_of(backend, "st.global.u32 [%rd1], %r1;");
+    REQUIRE(stores.size() == 1);
+    CHECK(stores[0].kind == FindingKind::kRace);
+    CHECK(has(stores[0].text, "race on global memory: kernel 'k', 4 bytes at 0x"));
+    CHECK(has(stores[0].text, "the test's memory"));
+    CHECK(has(stores[0].text, "    block (0,0,0), thread ("));
+    const std::string load = "@!%p1 ld.global.u32 %r3, [%rd1];";
+    CHECK(races_of(backend, "@%p1 st.global.u32 [%rd1], 1;\n" + load).size() == 1);
+    // A fence on one side only, or of both on the wrong side.
+    CHECK(races_of(backend, "@%p1 st.global.u32 [%rd1], 1;\n@%p1 fence.acq_rel.gpu;\n" + load)
+              .size() == 1);
+    CHECK(races_of(backend, "membar.gl;\n@%p1 st.global.u32 [%rd1], 1;\n" + load).size() == 1);
+    // Of one byte each, a half and a byte of it.
+    CHECK(races_of(backend,
+                   "cvt.u64.u32 %rd3, %r1;\nadd.u64 %rd3, %rd3, %rd1;\n"
+                   "st.global.u8 [%rd3], %r1;")
+              .empty());
+    CHECK(races_of(backend, "@%p1 st.global.u16 [%rd1], 7;\n@!%p1 st.global.u8 [%rd1+1], 7;")
+              .size() == 1);
+  }
+}
+
+TEST_CASE("blocks that do not race are not reported") {
+  for (const char* backend : kBackends) {
+    CAPTURE(backend);
+    const auto none = [&](const std::string& body) { CHECK(races_of(backend, body).empty()); };
+    none("st.global.u32 [%rd2], %r1;\nld.global.u32 %r3, [%rd2];");  // their own words
+    none("ld.global.u32 %r3, [%rd1];");
+    none("st.global.u32 [%rd1], 5;");  // the same number
+    none("red.global.add.u32 [%rd1], 1;");
+    none("st.volatile.global.u32 [%rd1], %r1;");
+    none(
+        "@%p1 st.global.u32 [%rd1], 1;\nfence.acq_rel.gpu;\nred.global.add.u32 [%rd1+64], 1;\n"
+        "WAIT: ld.relaxed.gpu.global.u32 %r3, [%rd1+64];\nsetp.lt.u32 %p3, %r3, 128;\n"
+        "@%p3 bra WAIT;\nfence.acq_rel.gpu;\n@!%p1 ld.global.u32 %r4, [%rd1];");
+    none(
+        "@%p1 st.global.u32 [%rd1], 1;\n@%p1 st.release.gpu.global.u32 [%rd1+64], 1;\n"
+        "@%p1 bra END;\nWAIT: ld.acquire.gpu.global.u32 %r3, [%rd1+64];\n"
+        "setp.eq.u32 %p3, %r3, 0;\n@%p3 bra WAIT;\nld.global.u32 %r4, [%rd1];\nEND:");
+  }
+  // One launch after the other is ordered.
+  const std::string text = kHead + R"(
+.visible .entry k(.param .u64 to)
+{
+  .reg .b32 %r<3>; .reg .b64 %rd<3>;
+  ld.param.u64 %rd1, [to];
+  mov.u32 %r1, %ctaid.x;
+  ld.global.u32 %r2, [%rd1];
+  add.u32 %r2, %r2, 1;
+  st.global.u32 [%rd1], %r2;
+  ret;
+}
+)";
+  std::vector<uint32_t> memory(1024);
+  Engine engine({.backend = "simd", .checks = {.races = true}, .has_profile = false});
+  engine.add_memory(memory.data(), 4096, "the test's memory");
+  const Kernel* const kernel = engine.find_kernel(engine.load(text, "test.ptx"), "k");
+  for (int k = 0; k < 2; ++k)
+    CHECK(engine
+              .launch({.kernel = kernel,
+                       .grid = {1, 1, 1},
+                       .block = {1, 1, 1},
+                       .params = pack(memory.data())})
+              .findings.empty());
+}
+
 }  // namespace gpusim::ptx::test
