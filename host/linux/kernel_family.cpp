@@ -40,6 +40,7 @@ void Kernel::become_child(uint32_t core) {
   process.pid = family_->pid();
   process.timers = Timers();
   process.pending = SignalQueue();
+  process.files.locks() = {};  // record locks stay the parent's
   Thread& thread = threads_[core];
   thread.tid = process.pid;
   thread.pending = SignalQueue();

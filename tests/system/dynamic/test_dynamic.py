@@ -125,11 +125,12 @@ class Dynamic(unittest.TestCase):
         native = self.build / "waits_native"
         subprocess.run(["cc", "-O1", "-w", HERE / "waits.c", "-o", native], check=True)
         expected = subprocess.run([native], stdin=subprocess.DEVNULL, capture_output=True,
-                                  text=True, timeout=TIMEOUT_S, check=True).stdout
+                                  text=True, timeout=TIMEOUT_S, check=True, cwd=self.build).stdout
         for guest in self.guests:
             for backend in BACKENDS:
                 with self.subTest(f"{guest.isa} {backend}"):
-                    done = self.under_gpusim(guest, guest.folder / "waits", options=backend)
+                    done = self.under_gpusim(guest, guest.folder / "waits",
+                                             options=[*backend, "--root", "."])
                     self.assertEqual(done.stdout, expected)
 
     def test_statistics_are_of_the_first_process(self):

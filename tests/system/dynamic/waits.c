@@ -2,6 +2,7 @@
 // Linux: no numbers of processes, no times.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,6 +244,30 @@ static void forgotten(void) {
   printf(" %d\n", WEXITSTATUS(status));
 }
 
+// A record lock is its process's: a child meets it at a file that it inherited.
+static void locks(void) {
+  char name[] = "lock-XXXXXX";
+  const int fd = mkstemp(name);
+  unlink(name);
+  struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 10};
+  printf("locks: %d", fcntl(fd, F_SETLK, &lock));
+  for (int i = 0; i < 2; ++i) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      const int is_held = fcntl(fd, F_SETLK, &lock) == -1 && (errno == EAGAIN || errno == EACCES);
+      struct flock other = lock;
+      const int is_seen = fcntl(fd, F_GETLK, &other) == 0 && other.l_type == F_WRLCK;
+      lock.l_start = 20;
+      _exit(is_held + 2 * is_seen + 4 * (fcntl(fd, F_SETLK, &lock) == 0));
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    printf(" %d", WEXITSTATUS(status));
+  }
+  printf("\n");
+  close(fd);
+}
+
 static long microseconds(const struct rusage* used) {
   return (used->ru_utime.tv_sec + used->ru_stime.tv_sec) * 1000000L + used->ru_utime.tv_usec +
          used->ru_stime.tv_usec;
@@ -296,6 +321,7 @@ int main(void) {
   signals_of_children(0);
   signals_of_children(SA_NOCLDSTOP);
   forgotten();
+  locks();
   resources();
   return 0;
 }
