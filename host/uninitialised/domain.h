@@ -188,12 +188,14 @@ struct Domain {
   }
 
   // Ways to set undefined bits: all alike in these, then as they are not, then as others have them.
-  static constexpr std::array<uint64_t, 6> kPatterns = {0,
+  static constexpr std::array<uint64_t, 8> kPatterns = {0,
                                                         ~uint64_t{0},
                                                         0x5555555555555555,
                                                         0xaaaaaaaaaaaaaaaa,
                                                         0x9e3779b97f4a7c15,
-                                                        0x3c6ef372fe94f82a};
+                                                        0x3c6ef372fe94f82a,
+                                                        0x7fffffff7fffffff,
+                                                        0x8000000080000000};
   static constexpr size_t kWays = kPatterns.size() + 3;
   // Operand i of `count`, in one of kWays.
   static uint64_t in_way(size_t way, const V* operands, size_t i, size_t count) {

@@ -27,6 +27,8 @@ void CheckedMachine::configure(const Module& module, const MachineConfig& config
   states_.assign(config.cores, CoreState{});
   has_stack_pointer_ = module.abi.stack_pointer != kNoSlot;
   if (has_stack_pointer_) stack_pointer_ = static_cast<Slot>(module.abi.stack_pointer);
+  for (const SlotName& n : module.slot_names)
+    if (n.name.starts_with("v")) is_vector_[n.slot] = true;
   ScalarBackend::configure(module, config);
   mark_blocks();
 }
@@ -54,8 +56,11 @@ void CheckedMachine::mark_blocks() {
     const Block& block = m.blocks[marked_blocks_];
     if (block.uop_count == 0) continue;
     if (heap_functions_.contains(block.pc)) marks_[block.first_uop] |= kFunctionOfHeap;
-    if (!is_in_string_function(m, block.pc)) continue;
-    for (uint32_t i = 0; i < block.uop_count; ++i) marks_[block.first_uop + i] |= kInStringFunction;
+    const bool is_string = is_in_string_function(m, block.pc);
+    if (!is_string && !is_in_unnamed_function(m, block.pc)) continue;
+    for (uint32_t i = block.first_uop; i < block.first_uop + block.uop_count; ++i)
+      if (is_string || (is_plain_access(op_info(m.uops[i].op).shape) && is_vector_[m.uops[i].d]))
+        marks_[i] |= kInStringFunction;
   }
 }
 

@@ -95,7 +95,8 @@ class CheckedMachine final : public ScalarBackend {
     PendingCall pending;
     std::vector<OpenCall> calls;  // that have not returned; the innermost last
   };
-  // Of micro-ops.
+  // Of micro-ops. In C libraries without names for them, loads of vectors count as those of
+  // functions of strings.
   enum Mark : uint8_t { kFunctionOfHeap = 1, kInStringFunction = 2 };
 
   uint32_t space_of(uint32_t core) const {
@@ -157,6 +158,7 @@ class CheckedMachine final : public ScalarBackend {
   Slot stack_pointer_ = 0;
   bool has_stack_pointer_ = false;
 
+  std::array<bool, kSlots> is_vector_{};
   std::vector<uint8_t> marks_;  // per micro-op
   size_t marked_blocks_ = 0, marked_symbols_ = 0;
   std::unordered_map<uint64_t, HeapCall> heap_functions_;  // by address

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <string>
+
+#include "translator/common/translator.h"
 
 namespace gpusim::host::uninitialised {
 namespace {
@@ -39,6 +42,16 @@ bool is_in_string_function(const Module& module, uint64_t pc) {
       "strlen",     "strncasecmp", "strncat", "strncmp",   "strncpy",   "strnlen", "strpbrk",
       "strrchr",    "strspn",      "strstr",  "wcslen",    "wcsnlen",   "wmemchr"};
   return has_name(module, pc, kNames);
+}
+
+bool is_in_unnamed_function(const Module& module, uint64_t pc) {
+  const SharedObject* const object = shared_object_at(module, pc);
+  if (!object) return false;
+  const std::string name = object->name();
+  if (!name.starts_with("libc.") && !name.starts_with("libc-") && !name.starts_with("ld-"))
+    return false;
+  const std::string symbol = symbolize(module, pc);
+  return symbol.starts_with("0x") || symbol.starts_with("[");
 }
 
 bool changes_stacks(const Module& module, uint64_t pc) {

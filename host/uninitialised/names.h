@@ -9,6 +9,8 @@ namespace gpusim::host::uninitialised {
 
 // Whether the function there looks at strings and blocks a word at a time, beyond their ends.
 bool is_in_string_function(const Module& module, uint64_t pc);
+// Whether the code there is a function of a C library whose name is not known.
+bool is_in_unnamed_function(const Module& module, uint64_t pc);
 // Whether the function there exists to give a core another stack.
 bool changes_stacks(const Module& module, uint64_t pc);
 

@@ -15,6 +15,13 @@ Bits value_of(const Uop& u, const Operands& in) {
   const auto a = [&] { return in.get(u.a); };
   const auto b = [&] { return in.get(u.b); };
   const auto c = [&] { return in.get(u.c); };
+  // Few of the ways to set them show on which side of a number it is.
+  if (u.op == Op::fcmp) {
+    const uint64_t read = size_mask((u.aux & 3) + 1);
+    const bool is_defined = ((a().undefined | b().undefined) & read) == 0;
+    uint64_t state = in.values[u.e];
+    return {sem::fcmp<SD>(a().value, b().value, state, u), is_defined ? uint64_t{0} : 15};
+  }
   switch (u.op) {
 #define VALUE(name, ...) \
   case Op::name:         \

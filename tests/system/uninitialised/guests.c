@@ -187,6 +187,56 @@ static int test(void) {
   if (x * 2 + 1 > 3) sink = 1;  // REAL
   return 0;
 }
+#elif defined(LANES)
+static void set_reals_impl(float* p, int n) {
+  for (int i = 0; i < n; ++i) p[i] = (float)i;
+}
+static void (*volatile set_reals)(float*, int) = set_reals_impl;
+static int test(void) {
+  float x[64], most = 0;
+  set_reals(x, 63);
+  for (int i = 0; i < 64; ++i) x[i] = x[i] * 2 + 1;
+  if (x[62] > 100) sink = 1;
+  for (int i = 0; i < 64; ++i) most = most > x[i] ? most : x[i];  // LANES
+  if (most > 1000) sink = 2;                                      // LANES
+  return 0;
+}
+#elif defined(VECTORS)
+#ifdef __riscv
+static int count_equal(const int* a, const int* b, unsigned long n) {
+  int count = 0;
+  for (unsigned long done = 0, vl = 0; done < n; done += vl) {
+    unsigned long equal;
+    __asm__ volatile(
+        ".option push\n.option arch, +v\n"
+        "vsetvli %0, %2, e32, m2, ta, ma\n"
+        "vle32.v v2, (%3)\n"
+        "vle32.v v4, (%4)\n"
+        "vadd.vi v4, v4, 0\n"
+        "vmseq.vv v0, v2, v4\n"
+        "vcpop.m %1, v0\n"
+        ".option pop"
+        : "=&r"(vl), "=&r"(equal)
+        : "r"(n - done), "r"(a + done), "r"(b + done)
+        : "memory");
+    count += (int)equal;
+  }
+  return count;
+}
+#else
+static int count_equal(const int* a, const int* b, unsigned long n) {
+  int count = 0;
+  for (unsigned long i = 0; i < n; ++i) count += a[i] == b[i];
+  return count;
+}
+#endif
+static int test(void) {
+  int a[40], b[40];
+  for (int i = 0; i < 40; ++i) set_if(&a[i], 1), set_if(&b[i], i != 37);
+  if (count_equal(a, b, 37) == 37) sink = 1;
+  if (count_equal(a, b, 40) == 40) sink = 2;  // VECTORS
+  return 0;
+}
 #elif defined(PRIVATE)
 static int test(void) {
   int x = 3;

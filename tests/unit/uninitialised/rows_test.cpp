@@ -126,7 +126,7 @@ bool is_tried(Op op) {
     case Op::help3:
       return true;
     default:
-      return shape_info(op_info(op).shape).fp_state;
+      return shape_info(op_info(op).shape).fp_state && op != Op::fcmp;
   }
 }
 bool is_comparison_flags(Op op) { return op == Op::fl_sub64 || op == Op::fl_sub32; }
