@@ -109,6 +109,48 @@ std::vector<ActivitySlice> slices(const JsonObject& file, const ClassCounts& who
   return found;
 }
 
+CacheActivity cache_activity(const JsonObject& o) {
+  CacheActivity c{.line_bytes = count(o, "line_bytes"),
+                  .levels = {},
+                  .memory_reads = count(o, "memory_reads"),
+                  .memory_writes = count(o, "memory_writes"),
+                  .accesses = count(o, "accesses"),
+                  .off_chip_accesses = count(o, "off_chip_accesses")};
+  if (c.line_bytes == 0) o.fail("\"line_bytes\" is 0");
+  if (c.off_chip_accesses > c.accesses) o.fail("\"off_chip_accesses\" are more than \"accesses\"");
+  const Json& levels = o.get("levels");
+  if (!levels.is_array()) o.fail("\"levels\" must be a list");
+  for (size_t i = 0; i < levels.size(); ++i) {
+    const JsonObject level(levels[i], fmt::format("{}[{}]", o.at("levels"), i));
+    c.levels.push_back({count(level, "reads"), count(level, "read_misses"), count(level, "writes"),
+                        count(level, "write_misses")});
+    if (c.levels.back().read_misses > c.levels.back().reads ||
+        c.levels.back().write_misses > c.levels.back().writes)
+      level.fail("there are more misses than accesses");
+  }
+  return c;
+}
+
+void read_profile(const JsonObject& o, ActivityPart& part) {
+  part.warps = {.instructions = count(o, "instructions"),
+                .warp_instructions = count(o, "warp_instructions"),
+                .sectors = count(o, "sectors"),
+                .store_sectors = count(o, "store_sectors"),
+                .atomic_sectors = count(o, "atomic_sectors"),
+                .shared_accesses = count(o, "shared_accesses")};
+  if (part.warps->store_sectors + part.warps->atomic_sectors > part.warps->sectors)
+    o.fail("\"sectors\" are fewer than those of stores and atomics");
+  if (o.has("caches")) part.caches = cache_activity(o.object("caches"));
+}
+
+// What caches on the chip served moves from off-chip to on-chip memory.
+void place_memory(ClassCounts& classes, const CacheActivity& caches) {
+  uint64_t& off = classes[static_cast<size_t>(InsnClass::kOffChipMemory)];
+  const uint64_t served = std::min(off, caches.accesses - caches.off_chip_accesses);
+  off -= served;
+  classes[static_cast<size_t>(InsnClass::kOnChipMemory)] += served;
+}
+
 // Kernels of PTX: classes are made of opcodes. As many cores as the largest launch has threads.
 void read_kernels(const JsonObject& file, Activity& a) {
   const Json& array = file.get("kernels");
@@ -128,12 +170,17 @@ void read_kernels(const JsonObject& file, Activity& a) {
     if (o.has("instructions") && count(o, "instructions") != instructions_of(part.classes))
       o.fail(fmt::format("\"instructions\" is {}, but the opcodes add up to {}",
                          count(o, "instructions"), instructions_of(part.classes)));
+    if (o.has("profile")) read_profile(o.object("profile"), part);
+    if (part.caches) place_memory(part.classes, *part.caches);
     for (size_t c = 0; c < a.classes.size(); ++c) a.classes[c] += part.classes[c];
     if (o.has("threads") && o.has("launches"))
       cores = std::max(cores, count(o, "threads") / std::max<uint64_t>(1, count(o, "launches")));
     a.functions.push_back(std::move(part));
   }
   if (a.instructions() == 0) file.fail("the tallies are empty: nothing was executed");
+  a.memory_is_placed = std::all_of(
+      a.functions.begin(), a.functions.end(),
+      [](const ActivityPart& p) { return p.caches || instructions_of(p.classes) == 0; });
   a.cores = static_cast<uint32_t>(std::min<uint64_t>(cores, ~uint32_t{0}));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,33 @@ namespace gpusim::energy {
 // Of kernels of PTX: executions by threads of each spelling, "fma.rn.f32".
 using OpcodeCounts = std::map<std::string, uint64_t>;
 
+/// What the warps of a kernel did together, from `--profile`; see docs/ptx.md.
+struct WarpActivity {
+  uint64_t instructions = 0, warp_instructions = 0;  // by threads, by warps
+  // Of 32 bytes, that accesses of warps to global memory touched: all, of stores, of atomics.
+  uint64_t sectors = 0, store_sectors = 0, atomic_sectors = 0;
+  uint64_t shared_accesses = 0;  // by warps
+};
+
+/// What caches beside a kernel did, from `--caches`. In lines but for accesses, which are loads and
+/// stores by threads.
+struct CacheActivity {
+  struct Level {
+    uint64_t reads = 0, read_misses = 0, writes = 0, write_misses = 0;
+  };
+  uint64_t line_bytes = 0;
+  std::vector<Level> levels;  // nearest first
+  uint64_t memory_reads = 0, memory_writes = 0;
+  uint64_t accesses = 0, off_chip_accesses = 0;
+};
+
 // A function, a source line, a kernel, a core.
 struct ActivityPart {
   std::string name;
   ClassCounts classes{};
   OpcodeCounts opcodes{};
+  std::optional<WarpActivity> warps{};
+  std::optional<CacheActivity> caches{};
 };
 
 // A piece of a run's time, in order.

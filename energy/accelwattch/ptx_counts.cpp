@@ -9,8 +9,9 @@ using energy::PtxSpelling;
 
 // A warp's access to consecutive 4-byte words takes four sectors of 32 bytes.
 constexpr double kSectorsPerAccess = 4;
-// Operands that an instruction reads and writes in the register file, and instructions per fetch.
-constexpr double kReads = 2, kWrites = 1, kPerFetch = 2;
+// Instructions per fetch.
+constexpr double kPerFetch = 2;
+constexpr double kSectorBytes = 32;
 
 bool is(const PtxSpelling& s, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), s.base) != names.end();
@@ -27,7 +28,40 @@ bool is_memory(const PtxSpelling& s) {
             {"ld", "ldu", "st", "tex", "tld4", "suld", "sust", "sured", "ldmatrix", "atom", "red"});
 }
 
+// Requests that go on to the next level: each is a flit there and one back.
+struct Sectors {
+  double read_hits = 0, read_misses = 0, write_hits = 0, write_misses = 0;
+  double all() const { return read_hits + read_misses + write_hits + write_misses; }
+};
+
+Sectors sectors_of(const energy::CacheActivity::Level& level, double sectors_per_line) {
+  const auto of = [&](uint64_t lines) { return sectors_per_line * static_cast<double>(lines); };
+  return {of(level.reads - level.read_misses), of(level.read_misses),
+          of(level.writes - level.write_misses), of(level.write_misses)};
+}
+
 }  // namespace
+
+PtxOperands ptx_operands(std::string_view opcode) {
+  const PtxSpelling s = energy::split_ptx(opcode);
+  const int elements = s.has("v4") ? 4 : s.has("v2") ? 2 : 1;
+  if (is(s, {"bra", "brx", "call", "ret", "exit", "trap", "bar", "barrier", "membar", "fence"}))
+    return {0, 0};
+  if (is(s, {"ld", "ldu"})) return {1, elements};
+  if (is(s, {"tex", "tld4"})) return {2, 4};
+  if (is(s, {"st"})) return {1 + elements, 0};
+  if (is(s, {"red"})) return {2, 0};
+  if (is(s, {"atom"})) return {s.has("cas") ? 3 : 2, 1};
+  if (is(s, {"setp"})) return {2, 0};
+  if (is(s, {"mov", "cvt", "cvta", "neg", "abs", "not", "cnot", "popc", "clz", "brev", "bfind",
+             "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh"}))
+    return {1, 1};
+  if (is(s, {"mad", "fma", "madc", "sad", "mad24", "dp4a", "dp2a", "bfe", "prmt", "shf", "lop3",
+             "slct", "vabsdiff4"}))
+    return {3, 1};
+  if (is(s, {"bfi"})) return {4, 1};
+  return {2, 1};
+}
 
 std::string_view ptx_counter(std::string_view opcode) {
   const PtxSpelling s = energy::split_ptx(opcode);
@@ -53,21 +87,22 @@ std::string_view ptx_counter(std::string_view opcode) {
   return "INT_ACC";
 }
 
-void set_ptx_counts(KernelActivity& k, const ChipModel& chip, const energy::OpcodeCounts& opcodes) {
+void set_ptx_counts(KernelActivity& k, const ChipModel& chip, const energy::ActivityPart& kernel) {
   k.counts.assign(chip.counters.size(), 0.0);
   const auto add = [&](std::string_view counter, double value) {
     const int i = chip.find_counter(std::string(counter));
     if (i >= 0) k.counts[static_cast<size_t>(i)] += value;
   };
   const double sectors = kSectorsPerAccess / chip.lanes;
-  for (const auto& [opcode, executions] : opcodes) {
+  for (const auto& [opcode, executions] : kernel.opcodes) {
     const auto n = static_cast<double>(executions);
     const PtxSpelling s = energy::split_ptx(opcode);
     if (const std::string_view counter = ptx_counter(opcode); !counter.empty()) add(counter, n);
     add("TOT_INST", n / k.lanes);
     add("IC_H", n / k.lanes / kPerFetch);
-    add("REG_RD", kReads * n);
-    add("REG_WR", kWrites * n);
+    const PtxOperands operands = ptx_operands(opcode);
+    add("REG_RD", operands.reads * n);
+    add("REG_WR", operands.writes * n);
     if (!is_memory(s)) {
       add("FP_INT", n / k.lanes);
     } else if (has_space(s, "shared") || is(s, {"ldmatrix"})) {
@@ -76,12 +111,40 @@ void set_ptx_counts(KernelActivity& k, const ChipModel& chip, const energy::Opco
       add("CC_H", n / k.lanes);
     } else if (is(s, {"tex", "tld4"})) {
       add("TC_H", n / k.lanes);
+    } else if (kernel.warps && !has_space(s, "local") && !is(s, {"suld", "sust", "sured"})) {
+      // Counted: below.
     } else if (is(s, {"atom", "red", "sured"})) {
       add("L2_RH", sectors * n);  // executed in the L2 cache
     } else {
       add(is(s, {"st", "sust"}) ? "DC_WH" : "DC_RH", sectors * n);
     }
   }
+  if (!kernel.warps) return;
+  const auto number = [](uint64_t n) { return static_cast<double>(n); };
+  const energy::WarpActivity& w = *kernel.warps;
+  if (!kernel.caches || kernel.caches->levels.empty()) {
+    add("DC_RH", number(w.sectors - w.store_sectors - w.atomic_sectors));
+    add("DC_WH", number(w.store_sectors));
+    add("L2_RH", number(w.atomic_sectors));
+    return;
+  }
+  const energy::CacheActivity& c = *kernel.caches;
+  const double per_line = number(c.line_bytes) / kSectorBytes;
+  const Sectors l1 = sectors_of(c.levels.front(), per_line);
+  add("DC_RH", l1.read_hits);
+  add("DC_RM", l1.read_misses);
+  add("DC_WH", l1.write_hits);
+  add("DC_WM", l1.write_misses);
+  if (c.levels.size() > 1) {
+    const Sectors l2 = sectors_of(c.levels.back(), per_line);
+    add("L2_RH", l2.read_hits);
+    add("L2_RM", l2.read_misses);
+    add("L2_WH", l2.write_hits);
+    add("L2_WM", l2.write_misses);
+    add("NOC_A", 2 * l2.all());
+  }
+  add("MEM_RD", per_line * number(c.memory_reads));
+  add("MEM_WR", per_line * number(c.memory_writes));
 }
 
 }  // namespace gpusim::accelwattch

@@ -107,12 +107,22 @@ ActivityFile read_tallies(const std::string& path, const Model& model,
   k.voltage = options.voltage_follows_clock && options.clock ? *options.clock / chip.clock : 1;
   if (!run.opcodes.empty()) {
     file.notes.push_back("counters are made of the opcodes of PTX, not of machine code");
+    const bool is_profiled = std::all_of(
+        run.functions.begin(), run.functions.end(), [](const energy::ActivityPart& part) {
+          return part.warps || energy::instructions_of(part.classes) == 0;
+        });
+    if (!is_profiled)
+      file.notes.push_back(
+          "lanes per warp and sectors per access are assumed: `--profile` counts them");
     for (const energy::ActivityPart& part : run.functions) {
       const auto instructions = static_cast<double>(energy::instructions_of(part.classes));
       if (instructions == 0) continue;
       k.name = part.name;
       k.time = Seconds(seconds * instructions / static_cast<double>(run.instructions()));
-      set_ptx_counts(k, chip, part.opcodes);
+      if (part.warps && part.warps->warp_instructions != 0 && !options.lanes)
+        k.lanes = static_cast<double>(part.warps->instructions) /
+                  static_cast<double>(part.warps->warp_instructions);
+      set_ptx_counts(k, chip, part);
       set_pipes(k, chip, instructions / k.lanes, clock);
       file.kernels.push_back(k);
     }

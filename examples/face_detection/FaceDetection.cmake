@@ -51,3 +51,30 @@ if(BUILD_TESTING)
                          SKIP_RETURN_CODE 77 TIMEOUT 120)
   endforeach()
 endif()
+
+# As a CUDA program, run on simulated threads (docs/cuda.md).
+find_program(GPUSIM_NVCC_FOR_FACES nvcc HINTS /usr/local/cuda/bin)
+if(BUILD_TESTING AND GPUSIM_NVCC_FOR_FACES AND TARGET gpusim_cuda)
+  set(cuda_faces "${faces_build}/face_detection_cuda")
+  add_custom_command(
+    OUTPUT "${cuda_faces}"
+    COMMAND "${CMAKE_C_COMPILER}" -c "-DPICTURE_FILE=\"${faces_build}/face_detection.raw\""
+            -o "${cuda_faces}.picture.o" "${faces_source}/picture.S"
+    COMMAND "${GPUSIM_NVCC_FOR_FACES}" -std=c++17 -arch=sm_80 -lineinfo
+            "-DTABLES_FILE=\"${faces_build}/face_detection.h\"" -o "${cuda_faces}"
+            "${faces_source}/face_detection.cu" "${cuda_faces}.picture.o"
+    DEPENDS face_detection_tables "${faces_source}/face_detection.cu" "${faces_source}/picture.S"
+            "${faces_source}/group.h" "${faces_source}/pyramid.h" "${faces_source}/cascade.h"
+    COMMENT "Compiling face detection with nvcc"
+    VERBATIM)
+  add_custom_target(face_detection_cuda ALL DEPENDS "${cuda_faces}")
+  # For scripts that take a program's path.
+  set(faces_on_gpusim "${cuda_faces}-on-gpusim")
+  file(GENERATE OUTPUT "${faces_on_gpusim}" CONTENT
+"#!/bin/sh
+exec '$<TARGET_FILE:gpusim>' cuda --quiet -- '${cuda_faces}' \"$@\"
+" FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  add_test(NAME example.face_detection_cuda.opencv_golden
+           COMMAND "${faces_source}/compare_with_opencv" golden "${faces_on_gpusim}" alt)
+  set_tests_properties(example.face_detection_cuda.opencv_golden PROPERTIES TIMEOUT 120)
+endif()

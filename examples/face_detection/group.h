@@ -7,6 +7,9 @@
 #define GPUSIM_FACE_DETECTION_GROUP_H
 
 #include "pyramid.h"
+#ifndef GPUSIM_FACE_DETECTION_HOST  // whoever says so has its own gpusim_barrier()
+#include "gpusim_guest.h"
+#endif
 
 #ifndef MIN_NEIGHBORS
 #define MIN_NEIGHBORS 3

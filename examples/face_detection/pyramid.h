@@ -5,8 +5,9 @@
 #ifndef GPUSIM_FACE_DETECTION_PYRAMID_H
 #define GPUSIM_FACE_DETECTION_PYRAMID_H
 
+#include <stddef.h>
+
 #include "cascade.h"
-#include "gpusim_guest.h"
 
 #ifndef SCALE_FACTOR
 #define SCALE_FACTOR 1.1

@@ -6,7 +6,6 @@
 
 #include "device_sim/base/file.h"
 #include "device_sim/base/json_object.h"
-#include "energy/quantities.h"
 
 namespace gpusim::host {
 namespace {
@@ -79,11 +78,14 @@ CacheShape parse_level(const JsonObject& o, uint32_t line_bytes) {
 HierarchyShape parse_hierarchy(const std::string& text, const std::string& origin) {
   const nlohmann::ordered_json json = parse_json(text, origin);
   const JsonObject file(json, origin);
-  HierarchyShape h{.name = origin, .line_bytes = 64, .levels = {}};
+  HierarchyShape h{.name = origin, .line_bytes = 64, .multiprocessors = 0, .levels = {}};
   if (file.has("title")) file.text("title");
   constexpr uint32_t kLongestLine = 4096;
   if (file.has("line_bytes")) h.line_bytes = whole_number(file, "line_bytes", kLongestLine);
   if (!std::has_single_bit(h.line_bytes)) file.fail("\"line_bytes\" must be a power of two");
+  constexpr uint32_t kMostMultiprocessors = 4096;
+  if (file.has("multiprocessors"))
+    h.multiprocessors = whole_number(file, "multiprocessors", kMostMultiprocessors);
   const auto& levels = file.get("levels");
   if (!levels.is_array() || levels.empty()) file.fail("\"levels\" must be a list of caches");
   for (size_t i = 0; i < levels.size(); ++i) {

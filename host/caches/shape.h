@@ -24,6 +24,7 @@ struct CacheShape {
 struct HierarchyShape {
   std::string name;  // of the file
   uint32_t line_bytes = 64;
+  uint32_t multiprocessors = 0;  // of a GPU, for kernels of PTX; 0: not said
   std::vector<CacheShape> levels;  // nearest to the core first
 };
 

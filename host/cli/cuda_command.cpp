@@ -16,6 +16,7 @@
 #include "device_sim/base/child_session.h"
 #include "device_sim/base/error.h"
 #include "device_sim/base/file.h"
+#include "host/caches/shape.h"
 #include "host/cli/commands.h"
 #include "host/cli/cuda_timeline.h"
 #include "host/console.h"
@@ -35,9 +36,9 @@ constexpr uint64_t kMostTimelineBytes = uint64_t{256} << 20;
 constexpr const char *kLibrary = "libgpusim_cuda.so", *kDriver = "libgpusim_cuda_driver.so";
 
 struct Options {
-  std::string backend = "auto", chip, stats, library, check, profile, timeline;
+  std::string backend = "auto", chip, stats, library, check, profile, timeline, caches;
   unsigned threads = 0, sms = 0;
-  bool has_list = false, is_quiet = false;
+  bool has_list = false, is_quiet = false, has_digest = false, has_each_launch = false;
 };
 
 std::string preloads(const Options& o) {
@@ -93,7 +94,8 @@ void add_counts(json& into, const json& opcodes) {
 
 // Sums over the processes that used the device.
 json collect(const std::string& folder, bool is_checked) {
-  json all, findings = json::array(), leaks = json::array();
+  json all, findings = json::array(), leaks = json::array(), each_launch = json::array();
+  std::vector<std::string> digests;  // of the processes, which end in any order
   std::map<std::string, json> kernels;
   uint64_t launches = 0, threads = 0, instructions = 0;
   for (const auto& file : fs::directory_iterator(folder)) {
@@ -101,6 +103,8 @@ json collect(const std::string& folder, bool is_checked) {
     const json one = json::parse(read_text(file.path()));
     all["device"] = one.at("device");
     all["backend"] = one.at("backend");
+    if (one.contains("memory_digest")) digests.push_back(one.at("memory_digest"));
+    for (const json& l : one.value("each_launch", json::array())) each_launch.push_back(l);
     for (const json& f : one.value("findings", json::array())) findings.push_back(f);
     for (const json& l : one.value("leaks", json::array())) leaks.push_back(l);
     for (const json& k : one.at("kernels")) {
@@ -119,6 +123,8 @@ json collect(const std::string& folder, bool is_checked) {
       at->second["profile"] = ptx::profile_json(sum);
     }
   }
+  std::sort(digests.begin(), digests.end());
+  if (!digests.empty()) all["memory_digest"] = fmt::format("{}", fmt::join(digests, "-"));
   if (is_checked) {
     all["findings"] = std::move(findings);
     all["leaks"] = std::move(leaks);
@@ -128,6 +134,7 @@ json collect(const std::string& folder, bool is_checked) {
   all["instructions"] = instructions;
   all["kernels"] = json::array();
   for (auto& [name, k] : kernels) all["kernels"].push_back(std::move(k));
+  if (!each_launch.empty()) all["each_launch"] = std::move(each_launch);
   return all;
 }
 
@@ -208,7 +215,17 @@ int run(Options o, const std::vector<std::string>& command) {
   if (is_checked && !o.profile.empty())
     throw Error("--check and --profile do not go together: run twice");
   if (!o.profile.empty() && o.profile != "-") check_output_file("--profile", o.profile);
+  if (!o.caches.empty()) {
+    if (o.profile.empty() && o.stats.empty())
+      throw Error("--caches needs --profile or --stats, which tell of them");
+    if (is_checked) throw Error("--check and --caches do not go together: run twice");
+    const ptx::WarpCaches is_good(load_hierarchy(o.caches));
+    o.caches = fs::absolute(o.caches);  // the program may change its folder
+  }
   if (!o.timeline.empty()) check_output_file("--timeline", o.timeline);
+  if (o.has_each_launch && o.stats.empty())
+    throw Error("--each-launch needs --stats, which has them");
+  if (o.has_digest && o.stats.empty()) throw Error("--memory-digest needs --stats, which has it");
   check_program(command.front());
   const SessionFolder folder("gpusim-cuda");
   std::vector<std::string> variables = {
@@ -219,7 +236,10 @@ int run(Options o, const std::vector<std::string>& command) {
       fmt::format("{}={}", api::kSmsVariable, o.sms),
       fmt::format("{}={}", api::kFolderVariable, folder.path()),
       fmt::format("{}={}", api::kCheckVariable, o.check),
-      fmt::format("{}={}", api::kProfileVariable, o.profile.empty() ? 0 : 1),
+      fmt::format("{}={}", api::kProfileVariable, o.profile.empty() && o.caches.empty() ? 0 : 1),
+      fmt::format("{}={}", api::kCachesVariable, o.caches),
+      fmt::format("{}={}", api::kDigestVariable, o.has_digest ? 1 : 0),
+      fmt::format("{}={}", api::kEachLaunchVariable, o.has_each_launch ? 1 : 0),
       fmt::format("{}={}", api::kTimelineVariable, o.timeline.empty() ? 0 : kMostTimelineBytes),
       fmt::format("{}={}", api::kListVariable, o.has_list ? 1 : 0)};
   int status = 0;
@@ -277,6 +297,12 @@ void add_cuda_command(CLI::App& app, const std::vector<std::string>& command, Ac
   c->add_flag("--profile", o->profile,
               "Where instructions were executed: a table of source lines for each kernel, or with "
               "--profile=FILE.json a file");
+  c->add_option("--caches", o->caches,
+                "Simulate the caches that this JSON file describes: for --profile and --stats");
+  c->add_flag("--each-launch", o->has_each_launch, "Counts of each launch, too, in --stats");
+  c->add_flag("--memory-digest", o->has_digest,
+              "A digest of what the device's memory held when it was freed and at the end: for "
+              "--stats");
   c->add_option("--timeline", o->timeline,
                 "Write what host threads called and streams did when, for ui.perfetto.dev");
   c->add_flag("--list-launches", o->has_list, "A line on standard error for each launch");

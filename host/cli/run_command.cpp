@@ -37,7 +37,7 @@ int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
     static constexpr std::string_view kKnown[] = {
         "PROGRAM",   "--entry", "--arg",   "--backend", "--threads", "--stats",
         "--quiet",   "--grid",  "--block", "--shared",  "--help",    "--config",
-        "--check",   "--profile", "--cluster"};
+        "--check",   "--profile", "--cluster", "--caches"};
     const std::string name = option->get_single_name();
     const bool is_known =
         std::any_of(std::begin(kKnown), std::end(kKnown), [&](std::string_view known) {
@@ -63,6 +63,11 @@ int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
   run.profile = raw.run.profile == "true" ? "-" : raw.run.profile;
   run.stats_path = raw.run.stats_path;
   run.quiet = raw.run.quiet;
+  if (!raw.run.caches_path.empty()) {
+    if (run.profile.empty() && run.stats_path.empty())
+      throw Error("--caches of kernels needs --profile or --stats, which tell of them");
+    run.engine.caches = load_hierarchy(raw.run.caches_path);
+  }
   return ptx::run_kernels(run);
 }
 

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#define XXH_INLINE_ALL  // programs are linked without libxxhash
+#include <xxhash.h>
 
 namespace gpusim::cuda_api {
 namespace {
@@ -16,6 +18,12 @@ constexpr size_t kMostKept = 1 << 14;
 
 // With a page behind it that kernels have no right to: the engine's rights are by pages.
 size_t padded(size_t size_bytes) { return (size_bytes + 2 * kPage - 1) / kPage * kPage; }
+
+// The digest with what the block holds. Host memory does not count.
+uint64_t add_to(uint64_t digest, const Block& block) {
+  if (block.type == kHostMemory) return digest;
+  return XXH3_64bits_withSeed(block.address, block.size_bytes, digest);
+}
 
 }  // namespace
 
@@ -94,7 +102,15 @@ void Allocations::give_up(const Freed& freed) {
   kept_.pop_front();
 }
 
+uint64_t Allocations::digest() const {
+  const std::lock_guard lock(mutex_);
+  uint64_t all = digest_;
+  for (const auto& [address, block] : blocks_) all = add_to(all, block);
+  return all;
+}
+
 void Allocations::release(const Block& block, const std::string& by) {
+  if (has_digest_) digest_ = add_to(digest_, block);
   if (block.is_registered) return;
   if (block.type != kHostMemory) used_bytes_ -= block.size_bytes;
   if (remembers_freed_) {

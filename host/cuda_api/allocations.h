@@ -31,6 +31,10 @@ class Allocations {
   // What was freed is remembered, and its addresses are not used again (but for the oldest of
   // very many).
   void remember_freed() { remembers_freed_ = true; }
+  // From now on what the device's memory holds when it is freed goes into a digest.
+  void begin_digest() { has_digest_ = true; }
+  // Of that, and of what is there now.
+  uint64_t digest() const;
   // Zeroed, on pages of its own. Nothing: there is not enough.
   std::optional<Block> allocate(size_t size_bytes, MemoryType type, std::string origin,
                                 unsigned flags = 0);
@@ -68,7 +72,8 @@ class Allocations {
   // Small blocks rest before they are used again: kernels that still read them are caught.
   std::deque<Freed> resting_;
   uint64_t resting_bytes_ = 0, used_bytes_ = 0, most_bytes_ = ~uint64_t{0};
-  bool remembers_freed_ = false;
+  bool remembers_freed_ = false, has_digest_ = false;
+  uint64_t digest_ = 0;
   std::deque<Freed> kept_;  // addresses without memory
   std::map<uintptr_t, Block> freed_;
 };

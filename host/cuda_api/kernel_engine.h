@@ -42,6 +42,7 @@ struct EngineSettings {
   const Chip* chip = nullptr;
   ptx::Checks checks;
   bool has_profile = false;
+  std::string caches;  // a file that describes them; empty: none are simulated
 };
 
 // One call at a time, but for add_memory and remove_memory, which may come during a launch and

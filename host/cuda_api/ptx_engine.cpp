@@ -20,6 +20,9 @@ class PtxEngine final : public KernelEngine {
                  .threads = settings.threads,
                  .checks = settings.checks,
                  .has_profile = settings.has_profile,
+                 .caches = settings.caches.empty()
+                               ? std::nullopt
+                               : std::optional(host::load_hierarchy(settings.caches)),
                  .compute_capability = settings.chip->compute_capability}) {}
 
   std::string backend() const override { return engine_.backend(); }

@@ -67,12 +67,15 @@ Settings settings_from_environment() {
           .chip = text_in(kChipVariable),
           .folder = text_in(kFolderVariable),
           .check = text_in(kCheckVariable),
+          .caches = text_in(kCachesVariable),
           .threads = number_in(kThreadsVariable),
           .sms = number_in(kSmsVariable),
           .timeline_bytes = number_in(kTimelineVariable),
           .has_list = number_in(kListVariable) != 0,
           .is_quiet = number_in(kQuietVariable) != 0,
-          .has_profile = number_in(kProfileVariable) != 0};
+          .has_profile = number_in(kProfileVariable) != 0,
+          .has_digest = number_in(kDigestVariable) != 0,
+          .has_each_launch = number_in(kEachLaunchVariable) != 0};
 }
 
 Runtime& runtime() {
@@ -137,6 +140,8 @@ Runtime::Runtime() : settings(settings_from_environment()), process_(::getpid())
     report.begin(settings.folder, process_);
     memory.remember_freed();
   }
+  if (settings.has_digest) memory.begin_digest();
+  if (settings.has_each_launch) statistics.keep_launches();
   if (settings.timeline_bytes != 0 && !settings.folder.empty())
     timeline.begin(settings.folder, process_, settings.timeline_bytes);
   limits = {{0, 1024}, {1, 1 << 20}, {2, 8 << 20}, {3, 2}, {4, 2048}, {5, 64}, {6, 0}};
@@ -165,7 +170,8 @@ KernelEngine& Runtime::engine() {
                            .threads = settings.threads,
                            .chip = &chip(),
                            .checks = checks,
-                           .has_profile = settings.has_profile});
+                           .has_profile = settings.has_profile,
+                           .caches = settings.caches});
   });
   return *engine_;
 }
@@ -285,7 +291,12 @@ void Runtime::run_kernel(const KernelCall& call, uint64_t work) {
   }
   double seconds = static_cast<double>(now_ns() - begin) * 1e-9;
   for (const ptx::DeviceLaunch& d : outcome.device_launches) seconds -= d.seconds;
-  const uint64_t number = statistics.add(facts.name, outcome, seconds);
+  const uint64_t number =
+      statistics.add(facts.name,
+                     {.grid = {call.grid.x, call.grid.y, call.grid.z},
+                      .block = {call.block.x, call.block.y, call.block.z},
+                      .shared_bytes = uint64_t{facts.static_shared_bytes} + call.shared_bytes},
+                     outcome, seconds);
   timeline.end_kernel(work, number, outcome);
   if (settings.has_list)
     say(
@@ -296,7 +307,9 @@ void Runtime::run_kernel(const KernelCall& call, uint64_t work) {
                     outcome.threads, outcome.thread_instructions, seconds * 1e3));
   bool is_told = report.add(number, std::move(outcome.findings), outcome.fault);
   for (const ptx::DeviceLaunch& d : outcome.device_launches) {
-    const uint64_t from_device = statistics.add(d.kernel, *d.result, d.seconds);
+    const uint64_t from_device = statistics.add(
+        d.kernel, {.grid = d.grid, .block = d.block, .shared_bytes = d.dynamic_shared_bytes},
+        *d.result, d.seconds);
     if (settings.has_list)
       say(fmt::format(
           "launch {}: {} grid {}x{}x{} block {}x{}x{}, by a kernel of launch {}: {} "
@@ -378,6 +391,7 @@ void Runtime::finish() {
   nlohmann::ordered_json all = statistics.json(
       std::string(chip().name), engine_ != nullptr ? engine_->backend() : std::string("none"));
   if (checks.any()) report.add_to(all);
+  if (settings.has_digest) all["memory_digest"] = fmt::format("{:016x}", memory.digest());
   write_whole(fmt::format("{}/{}.json", settings.folder, process_), all.dump(1) + "\n");
 }
 

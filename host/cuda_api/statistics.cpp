@@ -6,6 +6,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "device_sim/core/cta.h"
+
 namespace gpusim::cuda_api {
 
 std::string readable_name(const std::string& mangled) {
@@ -15,8 +17,11 @@ std::string readable_name(const std::string& mangled) {
   return status == 0 && name != nullptr ? name.get() : mangled;
 }
 
-uint64_t Statistics::add(const std::string& kernel, const LaunchOutcome& outcome, double seconds) {
+uint64_t Statistics::add(const std::string& kernel, const LaunchShape& shape,
+                         const LaunchOutcome& outcome, double seconds) {
   const std::lock_guard lock(mutex_);
+  if (keeps_launches_ && each_.size() < kMostLaunches)
+    each_.push_back({kernel, shape, outcome.thread_instructions, outcome.opcodes});
   Kernel& k = kernels_[kernel];
   ++k.launches;
   k.threads += outcome.threads;
@@ -56,6 +61,24 @@ nlohmann::ordered_json Statistics::json(const std::string& device,
     item["opcodes"] = k.opcodes;
     if (k.profile) item["profile"] = ptx::profile_json(*k.profile);
     list.push_back(std::move(item));
+  }
+  if (!keeps_launches_) return root;
+  auto& each = root["each_launch"] = nlohmann::ordered_json::array();
+  for (size_t k = 0; k < each_.size(); ++k) {
+    const One& one = each_[k];
+    const ptx::Dim3 &g = one.shape.grid, &b = one.shape.block;
+    nlohmann::ordered_json item;
+    item["launch"] = k + 1;
+    item["symbol"] = one.kernel;
+    item["grid"] = {g.x, g.y, g.z};
+    item["block"] = {b.x, b.y, b.z};
+    item["shared_bytes"] = one.shape.shared_bytes;
+    item["threads"] = g.count() * b.count();
+    item["warps"] = g.count() * ((b.count() + kWarpLanes - 1) / kWarpLanes);
+    item["instructions"] = one.instructions;
+    auto& opcodes = item["opcodes"] = nlohmann::ordered_json::object();
+    for (const ptx::OpcodeCount& o : one.opcodes) opcodes[o.opcode] = o.count;
+    each.push_back(std::move(item));
   }
   return root;
 }

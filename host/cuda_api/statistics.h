@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "host/cuda_api/kernel_engine.h"
 
@@ -14,10 +15,18 @@ namespace gpusim::cuda_api {
 // "void add<float>(float*, int)" of a mangled name, or the name itself.
 std::string readable_name(const std::string& mangled);
 
+struct LaunchShape {
+  ptx::Dim3 grid, block;
+  uint64_t shared_bytes = 0;
+};
+
 class Statistics {
  public:
+  // From now on each launch is kept, too, up to kMostLaunches.
+  void keep_launches() { keeps_launches_ = true; }
   // Returns the launch's number: 1, 2, ...
-  uint64_t add(const std::string& kernel, const LaunchOutcome& outcome, double seconds);
+  uint64_t add(const std::string& kernel, const LaunchShape& shape, const LaunchOutcome& outcome,
+               double seconds);
   uint64_t launches() const;
   // One JSON object: {"device":…, "backend":…, "launches":…, "kernels":[…]}.
   nlohmann::ordered_json json(const std::string& device, const std::string& backend) const;
@@ -30,7 +39,16 @@ class Statistics {
     std::optional<ptx::KernelProfile> profile;
   };
   mutable std::mutex mutex_;
+  struct One {
+    std::string kernel;
+    LaunchShape shape;
+    uint64_t instructions;
+    std::vector<ptx::OpcodeCount> opcodes;
+  };
+  static constexpr size_t kMostLaunches = 100'000;
   std::map<std::string, Kernel> kernels_;
+  bool keeps_launches_ = false;
+  std::vector<One> each_;
   uint64_t launches_ = 0;
 };
 

@@ -50,6 +50,7 @@ struct Engine::State {
   // What the CTAs of a cooperative grid share: cooperative groups keep a barrier in the second
   // word.
   Pages workspace{64};
+  std::unique_ptr<WarpCaches> caches;  // if they are simulated
   std::unique_ptr<DeviceHeap> heap;
   std::unique_ptr<DeviceLaunches> device;  // once a kernel launches others
   uint64_t clock = 0;                      // of the device: no thread ran longer until now
@@ -185,6 +186,8 @@ Engine::Engine(EngineOptions options) : state_(std::make_unique<State>()) {
   if (options.checks.any() && options.has_profile)
     throw Error("--check and --profile do not go together: run twice");
   if (options.checks.any() || options.has_profile) options.threads = 1;
+  if (options.caches && options.has_profile)
+    state_->caches = std::make_unique<WarpCaches>(*options.caches);
   if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
   state_->options = std::move(options);
 }
@@ -521,7 +524,7 @@ LaunchResult Engine::State::run_grid(const Launch& launch, uint32_t device_depth
   while (k.machines.size() < machines)
     k.machines.push_back(std::make_unique<KernelMachine>(k.code, k.origin, k.files, memory, options,
                                                          launch.block, grid.cluster, shared, share,
-                                                         launch.cooperative, stack));
+                                                         launch.cooperative, stack, caches.get()));
   std::vector<std::vector<uint64_t>> before;
   for (size_t m = 0; m < machines; ++m) before.push_back(k.machines[m]->block_counts());
   std::vector<std::exception_ptr> failures(machines);

@@ -131,8 +131,9 @@ struct EngineOptions {
   std::string backend = "auto";  // simd or scalar
   uint32_t threads = 0;          // host threads; 0: all. One where something is checked
   Checks checks{};
-  bool has_profile = false;          // not with checks; one host thread
-  uint32_t compute_capability = 80;  // whose tensor cores; 90: 9.0
+  bool has_profile = false;                      // not with checks; one host thread
+  std::optional<host::HierarchyShape> caches{};  // simulated for the profile
+  uint32_t compute_capability = 80;              // whose tensor cores; 90: 9.0
 };
 
 struct NamedText {

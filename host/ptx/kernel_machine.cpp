@@ -65,7 +65,7 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
                              const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
                              const EngineOptions& options, const Dim3& block, const Dim3& cluster,
                              uint32_t shared_bytes, uint64_t ctas, bool all_resident,
-                             uint64_t stack_bytes)
+                             uint64_t stack_bytes, WarpCaches* caches)
     : code_(code),
       origin_(origin),
       files_(files),
@@ -103,7 +103,7 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
   }
   if (options.has_profile) {
     config.journal_words = MachineProfile::kJournalWords;
-    profile_ = std::make_unique<MachineProfile>(code, config.cores);
+    profile_ = std::make_unique<MachineProfile>(code, config.cores, caches);
   }
   backend_->configure(code.module, config);
   if (local_bytes != 0)
@@ -261,7 +261,7 @@ void KernelMachine::run(Grid& grid) {
       check_->after_slice(*backend_);
       check_->deadlocks(events);
     }
-    if (profile_) profile_->after_slice(*backend_);
+    if (profile_) profile_->after_slice(*backend_, cta_at_, shift_);
     for (const Event& e : events) {
       if (e.status == CoreStatus::kCtaEnd) {
         const uint32_t place = e.core >> shift_, cluster = place / cluster_ctas_;

@@ -53,7 +53,8 @@ class KernelMachine {
   KernelMachine(const KernelCode& code, const std::string& origin,
                 const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
                 const EngineOptions& options, const Dim3& block, const Dim3& cluster,
-                uint32_t shared_bytes, uint64_t ctas, bool all_resident, uint64_t stack_bytes);
+                uint32_t shared_bytes, uint64_t ctas, bool all_resident, uint64_t stack_bytes,
+                WarpCaches* caches);
   ~KernelMachine();
 
   /// Whether it can run such a launch, of so many CTAs on this machine.

@@ -11,7 +11,6 @@
 
 #include "device_sim/core/cta.h"
 #include "device_sim/core/journal_room.h"
-#include "device_sim/uir/journal.h"
 #include "translator/ptx/memory_map.h"
 
 namespace gpusim::ptx {
@@ -20,6 +19,12 @@ namespace {
 constexpr uint64_t kSectorBytes = 32, kBankBytes = 4;
 constexpr uint32_t kBanks = 32, kStamps = 2;
 
+// Parameters and constants lie among other memory here, but a GPU has a cache of their own for
+// them.
+bool is_constant(const std::string& opcode) {
+  return opcode.find(".param") != std::string::npos || opcode.find(".const") != std::string::npos;
+}
+
 }  // namespace
 
 WarpCounts& WarpCounts::operator+=(const WarpCounts& o) {
@@ -27,6 +32,8 @@ WarpCounts& WarpCounts::operator+=(const WarpCounts& o) {
   warp_instructions += o.warp_instructions;
   global_accesses += o.global_accesses;
   sectors += o.sectors;
+  store_sectors += o.store_sectors;
+  atomic_sectors += o.atomic_sectors;
   shared_accesses += o.shared_accesses;
   bank_conflicts += o.bank_conflicts;
   return *this;
@@ -35,6 +42,10 @@ WarpCounts& WarpCounts::operator+=(const WarpCounts& o) {
 KernelProfile& KernelProfile::operator+=(const KernelProfile& o) {
   for (const auto& [line, counts] : o.lines) lines[line] += counts;
   all += o.all;
+  if (o.caches) {
+    if (!caches) caches.emplace();
+    *caches += *o.caches;
+  }
   return *this;
 }
 
@@ -70,20 +81,26 @@ uint32_t bank_conflicts_of(std::span<const uint64_t> addresses, std::span<const 
   return conflicts;
 }
 
-MachineProfile::MachineProfile(const KernelCode& code, uint32_t cores)
+MachineProfile::MachineProfile(const KernelCode& code, uint32_t cores, WarpCaches* caches)
     : code_(code),
       sites_(code.module.blocks.size()),
       cursors_(cores),
       warp_executions_(sites_.size()),
-      sums_(sites_.size()) {
+      sums_(sites_.size()),
+      caches_(caches),
+      requests_(caches == nullptr ? 0 : (cores + kWarpLanes - 1) / kWarpLanes) {
   const Module& m = code.module;
   JournalRoom room;
   for (size_t b = 0; b < sites_.size(); ++b) {
     const Block& block = m.blocks[b];
     for (uint32_t i = block.first_uop; i < block.first_uop + block.uop_count; ++i) {
       const Uop& u = m.uops[i];
-      if (u.op == Op::note && u.aux != kNoteBlock && u.aux != kNoteStamp)
-        sites_[b].push_back({NoteField::bytes(u), m.uop_insn[i]});
+      if (u.op != Op::note || u.aux == kNoteBlock || u.aux == kNoteStamp) continue;
+      const StaticInstruction* const insn = code.instruction_of(i);
+      // kNoBytes: it does not count.
+      const bool counts = insn == nullptr || !is_constant(insn->opcode);
+      const uint8_t bytes = counts ? NoteField::bytes(u) : kNoBytes;
+      sites_[b].push_back({NoteField::kind(u), bytes, m.uop_insn[i]});
     }
     sums_[b].resize(sites_[b].size());
     room.add_block(1 + kStamps + sites_[b].size(), block.insn_count);
@@ -95,11 +112,32 @@ void MachineProfile::begin() {
   std::fill(cursors_.begin(), cursors_.end(), Cursor{});
   std::fill(warp_executions_.begin(), warp_executions_.end(), 0);
   for (auto& block : sums_) std::fill(block.begin(), block.end(), Sums{});
+  if (caches_ != nullptr) caches_->begin_kernel();
 }
 
-void MachineProfile::after_slice(Backend& backend) {
-  for (uint32_t first = 0; first < cursors_.size(); first += kWarpLanes) read_warp(backend, first);
+void MachineProfile::after_slice(Backend& backend, std::span<const uint64_t> ctas, uint32_t shift) {
+  for (uint32_t first = 0; first < cursors_.size(); first += kWarpLanes) {
+    warp_ = first / kWarpLanes;
+    read_warp(backend, first);
+  }
   backend.clear_journals();
+  if (caches_ != nullptr) feed_caches(ctas, shift);
+}
+
+// Warps take turns, one access each: how they would interleave on a multiprocessor is not
+// simulated.
+void MachineProfile::feed_caches(std::span<const uint64_t> ctas, uint32_t shift) {
+  bool is_left = true;
+  for (size_t k = 0; is_left; ++k) {
+    is_left = false;
+    for (size_t warp = 0; warp < requests_.size(); ++warp) {
+      if (k >= requests_[warp].size()) continue;
+      is_left = true;
+      const Request& r = requests_[warp][k];
+      caches_->access(ctas[warp * kWarpLanes >> shift], r.addresses, r.site.bytes, r.site.kind);
+    }
+  }
+  for (auto& of_warp : requests_) of_warp.clear();
 }
 
 void MachineProfile::read_warp(Backend& backend, uint32_t first) {
@@ -158,7 +196,9 @@ void MachineProfile::read_warp(Backend& backend, uint32_t first) {
 void MachineProfile::add_accesses(std::span<const Access> together) {
   const Access& any = together.front();
   if (any.site >= sites_[any.block].size()) return;
-  const uint32_t bytes = sites_[any.block][any.site].bytes;
+  const Site& site = sites_[any.block][any.site];
+  if (site.bytes == kNoBytes) return;
+  const uint32_t bytes = site.bytes;
   std::vector<uint64_t> global, shared;
   std::vector<uint8_t> shared_lanes;
   for (const Access& a : together) {
@@ -171,8 +211,12 @@ void MachineProfile::add_accesses(std::span<const Access> together) {
   }
   Sums& s = sums_[any.block][any.site];
   if (!global.empty()) {
+    const uint32_t sectors = sectors_of(global, bytes);
     ++s.global_accesses;
-    s.sectors += sectors_of(global, bytes);
+    s.sectors += sectors;
+    if (site.kind == AccessKind::kStore) s.store_sectors += sectors;
+    if (site.kind == AccessKind::kAtomic) s.atomic_sectors += sectors;
+    if (caches_ != nullptr) requests_[warp_].push_back({site, std::move(global)});
   }
   if (!shared.empty()) {
     ++s.shared_accesses;
@@ -200,12 +244,15 @@ KernelProfile MachineProfile::result(std::span<const uint64_t> counts, const std
       const Sums& s = sums_[b][k];
       const WarpCounts one{.global_accesses = s.global_accesses,
                            .sectors = s.sectors,
+                           .store_sectors = s.store_sectors,
+                           .atomic_sectors = s.atomic_sectors,
                            .shared_accesses = s.shared_accesses,
                            .bank_conflicts = s.bank_conflicts};
       p.lines[lines[std::min<size_t>(sites_[b][k].insn, lines.size() - 1)]] += one;
       p.all += one;
     }
   }
+  if (caches_ != nullptr) p.caches = caches_->of_kernel();
   return p;
 }
 

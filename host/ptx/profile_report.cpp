@@ -31,14 +31,17 @@ void add(Json& to, const WarpCounts& c) {
   to["lanes_per_warp"] = c.lanes();
   to["global_accesses"] = c.global_accesses;
   to["sectors"] = c.sectors;
+  to["store_sectors"] = c.store_sectors;
+  to["atomic_sectors"] = c.atomic_sectors;
   to["shared_accesses"] = c.shared_accesses;
   to["bank_conflicts"] = c.bank_conflicts;
 }
 
 WarpCounts counts_of(const Json& json) {
   const auto get = [&](const char* key) { return json.at(key).get<uint64_t>(); };
-  return {get("instructions"), get("warp_instructions"), get("global_accesses"),
-          get("sectors"),      get("shared_accesses"),   get("bank_conflicts")};
+  return {get("instructions"),    get("warp_instructions"), get("global_accesses"),
+          get("sectors"),         get("store_sectors"),     get("atomic_sectors"),
+          get("shared_accesses"), get("bank_conflicts")};
 }
 
 std::string row(const std::string& name, const WarpCounts& c, uint64_t all) {
@@ -57,6 +60,7 @@ std::string row(const std::string& name, const WarpCounts& c, uint64_t all) {
 Json profile_json(const KernelProfile& profile) {
   Json all = Json::object();
   add(all, profile.all);
+  if (profile.caches) all["caches"] = cache_profile_json(*profile.caches);
   all["lines"] = Json::array();
   for (const auto& [name, counts] : by_instructions(profile)) {
     Json line = {{"line", name}};
@@ -67,7 +71,8 @@ Json profile_json(const KernelProfile& profile) {
 }
 
 KernelProfile profile_of_json(const Json& json) {
-  KernelProfile profile{.lines = {}, .all = counts_of(json)};
+  KernelProfile profile{.lines = {}, .all = counts_of(json), .caches = {}};
+  if (json.contains("caches")) profile.caches = cache_profile_of_json(json.at("caches"));
   for (const Json& line : json.at("lines"))
     profile.lines[line.at("line").get<std::string>()] = counts_of(line);
   return profile;
@@ -83,6 +88,7 @@ std::string profile_text(const KernelProfile& profile, const std::string& kernel
     text += row(lines[i].first, lines[i].second, profile.all.instructions);
   if (lines.size() > kMostLines)
     text += fmt::format("{:>14} lines more\n", lines.size() - kMostLines);
+  if (profile.caches) text += cache_profile_text(*profile.caches);
   return text;
 }
 

@@ -281,7 +281,7 @@ int run_kernels(const KernelRunOptions& options) {
   if (!options.profile.empty() && options.profile != "-")
     profile_file.emplace("--profile", options.profile);
   EngineOptions engine_options = options.engine;
-  engine_options.has_profile = !options.profile.empty();
+  engine_options.has_profile = !options.profile.empty() || options.engine.caches.has_value();
   Unit unit = parse(text, options.path);
   engine_options.compute_capability = capability_of(unit.target);
   Engine engine(engine_options);
@@ -314,7 +314,9 @@ int run_kernels(const KernelRunOptions& options) {
     fmt::print(stderr, "{}: {} threads, {} instructions, {:.3f} s, {:.0f} MIPS\n",
                info(kernel).name, all.threads, all.thread_instructions, seconds,
                seconds > 0 ? static_cast<double>(all.thread_instructions) / seconds / 1e6 : 0);
-  if (result.profile && profile_file)
+  if (result.profile && options.profile.empty())
+    ;  // for the statistics
+  else if (result.profile && profile_file)
     profile_file->write(profile_json(*result.profile).dump(1) + "\n");
   else if (result.profile)
     fmt::print(stderr, "{}", profile_text(*result.profile, info(kernel).name));

@@ -76,6 +76,7 @@ void arithmetic(Emitter& e, I i) {
   for (size_t k = 0; k < count; ++k) s[k] = e.src(i.operands[k + 1], t);
   for (Slot& w : wide) w = e.temp();
   const Slot results[2] = {e.temp(), e.temp()};
+  const Rounding mode = i.base == "fma" ? Emitter::rounding(i) : Rounding::kTieEven;
   for (int half = 0; half < (t.is_packed ? 2 : 1); ++half) {
     for (size_t k = 0; k < count; ++k) f.widen(wide[k], s[k], half);
     const Slot d = results[half];
@@ -93,7 +94,7 @@ void arithmetic(Emitter& e, I i) {
       else
         compute(d, wide[0], wide[1]);
     } else {
-      f.to_odd(d, [&](Slot to, Slot state) {
+      const auto compute = [&](Slot to, Slot state) {
         if (i.base == "fma")
           e.fp(Op::fma32, state, to, wide[0], wide[1], wide[2]);
         else
@@ -101,9 +102,14 @@ void arithmetic(Emitter& e, I i) {
                : i.base == "sub" ? Op::fsub32
                                  : Op::fmul32,
                state, to, wide[0], wide[1]);
-      });
+      };
+      // In one direction it may be rounded twice.
+      if (mode == Rounding::kTieEven)
+        f.to_odd(d, compute);
+      else
+        compute(d, fp_slot(mode, false));
     }
-    f.narrow(d, d, Rounding::kTieEven);
+    f.narrow(d, d, mode);
   }
   if (t.is_packed) e.b.add_lsl64(results[0], results[0], results[1], 16);
   e.b.mov(e.dst(i.operands[0]), results[0]);
@@ -225,7 +231,7 @@ const RowList& bfloat_rows() {
       {"add {rn} " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},
       {"sub {rn} " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},
       {"mul {rn} " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},
-      {"fma (rn) {relu} " GPUSIM_PTX_BF, "d0 s0 s0 s0", kArithmetic, arithmetic},
+      {"fma (rn|rz|rm|rp) {relu} " GPUSIM_PTX_BF, "d0 s0 s0 s0", kArithmetic, arithmetic},
       {"min {NaN} " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},
       {"max {NaN} " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},
       {"min {NaN} (xorsign) (abs) " GPUSIM_PTX_BF, "d0 s0 s0", kArithmetic, arithmetic},

@@ -21,7 +21,7 @@ void sum(Emitter& e, I i, Slot a, Slot b) {
   const Type t = i.type();
   const Slot total = e.temp(), carry = e.temp();
   e.b.add64(total, a, b);
-  if (t.bits == 32) {
+  if (t.bits <= 32) {
     if (takes_carry(i)) e.b.add64(total, total, kCarrySlot);
     e.b.lsri64(carry, total, 32);
   } else {
@@ -61,8 +61,15 @@ void subtract(Emitter& e, I i) {
 
 void multiply(Emitter& e, I i) {
   const Type t = i.type();
-  const Slot a = e.src(i.operands[1], t), b = e.src(i.operands[2], t), part = e.temp();
-  if (t.bits == 64) {
+  const bool is_short = t.bits == 16;
+  const auto source = [&](const Operand& o) {
+    return is_short && t.is_signed() ? e.src_signed(o, t) : e.src(o, t);
+  };
+  const Slot a = source(i.operands[1]), b = source(i.operands[2]), part = e.temp();
+  if (is_short) {
+    e.b.mul64(part, a, b);
+    e.b.ubfx(part, part, 0xffff, i.has("lo") ? 0 : 16);
+  } else if (t.bits == 64) {
     if (i.has("lo"))
       e.b.mul64(part, a, b);
     else if (t.is_signed())
@@ -86,10 +93,13 @@ const RowList& carry_rows() {
   static const RowList rows = {
       {"add (cc) .u32|.s32|.u64|.s64", "d0 s0 s0", kArithmetic, add},
       {"addc {cc} .u32|.s32|.u64|.s64", "d0 s0 s0", kArithmetic, add},
+      {"addc .u16|.s16", "d0 s0 s0", kArithmetic, add},
       {"sub (cc) .u32|.s32|.u64|.s64", "d0 s0 s0", kArithmetic, subtract},
       {"subc {cc} .u32|.s32|.u64|.s64", "d0 s0 s0", kArithmetic, subtract},
+      {"subc .u16|.s16", "d0 s0 s0", kArithmetic, subtract},
       {"mad [lo|hi] (cc) .u32|.s32|.u64|.s64", "d0 s0 s0 s0", kArithmetic, multiply},
       {"madc [lo|hi] {cc} .u32|.s32|.u64|.s64", "d0 s0 s0 s0", kArithmetic, multiply},
+      {"madc [lo|hi] .u16|.s16", "d0 s0 s0 s0", kArithmetic, multiply},
   };
   return rows;
 }

@@ -321,6 +321,7 @@ const RowList& control_rows() {
       {"getctarank {shared::cluster} .u32|.u64", "d32 mv", kOther, rank_of_address},
       {"elect (sync)", "de s32", kParallel, elect},
       // Grids follow each other, and registers are there for all.
+      {"pmevent {mask}", "n", kControl, nothing},  // nobody counts
       {"griddepcontrol (launch_dependents|wait)", "", kOther, nothing},
       {"setmaxnreg (inc|dec) (sync) (aligned) .u32", "i", kOther, nothing},
       {"bar (warp) (sync)", "s32", kParallel, warp_barrier},

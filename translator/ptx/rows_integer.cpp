@@ -137,6 +137,15 @@ void mul(Emitter& e, I i) {
   trim(e, d, t);
 }
 
+// d = product + c, within what the type has.
+void add_saturated(Emitter& e, I i, Slot product) {
+  const Type t = i.type();
+  const Slot p = e.temp(), s = e.src_signed(i.operands[3], t), sum = e.temp();
+  e.sign_extend(p, product, t.bits);
+  e.b.add64(sum, p, s);
+  saturate(e, e.dst(i.operands[0]), sum, t);
+}
+
 void mad(Emitter& e, I i) {
   const Type t = i.type();
   if (i.has("wide")) {
@@ -147,12 +156,7 @@ void mad(Emitter& e, I i) {
   if (i.has("hi")) {
     const Slot product = e.temp();
     high_product(e, product, i);
-    if (i.has("sat")) {
-      const Slot p = e.temp(), s = e.src_signed(i.operands[3], t), sum = e.temp();
-      e.sign_extend(p, product, t.bits);
-      e.b.add64(sum, p, s);
-      return saturate(e, e.dst(i.operands[0]), sum, t);
-    }
+    if (i.has("sat")) return add_saturated(e, i, product);
     const Slot d = e.dst(i.operands[0]);
     if (t.bits == 64)
       e.b.add64(d, product, c);
@@ -184,6 +188,8 @@ void mul24(Emitter& e, I i) {
   if (i.has("hi")) e.b.ubfx(product, product, ones(32), 16);
   if (i.base == "mul24")
     e.b.mov32(e.dst(i.operands[0]), product);
+  else if (i.has("sat"))
+    add_saturated(e, i, product);
   else
     e.b.add32(e.dst(i.operands[0]), product, e.src(i.operands[3], t));
 }
@@ -302,6 +308,7 @@ const RowList& integer_rows() {
       {"mad [wide] .u16|.s16|.u32|.s32", "dw s0 s0 sw", kArithmetic, mad},
       {"mul24 [lo|hi] .u32|.s32", "d0 s0 s0", kArithmetic, mul24},
       {"mad24 [lo|hi] .u32|.s32", "d0 s0 s0 s0", kArithmetic, mul24},
+      {"mad24 [hi] (sat) .s32", "d0 s0 s0 s0", kArithmetic, mul24},
       {"div .u16|.s16|.u32|.s32|.u64|.s64", "d0 s0 s0", kDivision, divide},
       {"rem .u16|.s16|.u32|.s32|.u64|.s64", "d0 s0 s0", kDivision, divide},
       {"abs .s16|.s32|.s64", "d0 s0", kArithmetic, abs_neg},

@@ -304,6 +304,7 @@ const RowList& memory_rows() {
       {"atom " GPUSIM_PTX_SEM " " GPUSIM_PTX_SPACE " (cas) .b128", "d0 m s0 s0", kParallel,
        compare_and_swap_wide},
       {"membar (cta|gl|sys)", "", kParallel, fence},
+      {"membar [proxy] (alias)", "", kParallel, fence},
       {"fence {sc|acq_rel|acquire|release} (cta|cluster|gpu|sys)", "", kParallel, fence},
       {"fence (acquire) (sync_restrict::shared::cluster) (cluster)", "", kParallel, fence},
       {"fence (release) (sync_restrict::shared::cta) (cluster)", "", kParallel, fence},

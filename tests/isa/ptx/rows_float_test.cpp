@@ -315,6 +315,41 @@ TEST_CASE("bf16, alone and in pairs") {
     const U r = fused(a, b, c);
     return r >= 0x8000 ? U{0} : r;
   });
+  // The neighbour of the nearest that lies on the other side, where that is the wrong one.
+  const auto directed = [=](char mode) {
+    return [=](U a, U b, U c) -> U {
+      const double s = std::fma(wide(a), wide(b), wide(c));
+      if (s != s || std::isinf(s)) return nearest(s);
+      const __float128 first = __float128{wide(a)} * wide(b), x = first + wide(c);
+      const __float128 back = x - first;
+      const __float128 lost = (first - (x - back)) + (wide(c) - back);
+      if (x == 0) {  // of opposite signs: of the mode
+        const bool is_minus = std::signbit(wide(a)) != std::signbit(wide(b));
+        const bool same = is_minus == std::signbit(wide(c));
+        return (same ? is_minus : mode == 'm') ? 0x8000 : 0;
+      }
+      const U sign = x < 0 ? 0x8000 : 0;
+      const bool away = mode != 'z' && (mode == 'm') == (x < 0);
+      const __float128 size = x < 0 ? -x : x, less = x < 0 ? -lost : lost;
+      U r = nearest(x, lost) & 0x7fff;
+      const auto value = [&](U bits) -> __float128 {
+        return bits == 0x7f80 ? __float128{0x1p128} : __float128{wide(bits)};
+      };
+      const bool is_above = r == 0x7f80 || value(r) > size || (value(r) == size && less < 0);
+      const bool is_below = value(r) < size || (value(r) == size && less > 0);
+      if (is_above && !away) --r;
+      if (is_below && away && r < 0x7f80) ++r;
+      return sign | r;
+    };
+  };
+  check("fma.rz.bf16 %D, %A, %B, %C;", "hhhh", directed('z'));
+  check("fma.rm.bf16 %D, %A, %B, %C;", "hhhh", directed('m'));
+  check("fma.rp.bf16 %D, %A, %B, %C;", "hhhh", directed('p'));
+  check("fma.rp.bf16x2 %D, %A, %B, %C;", "rrrr", pair(directed('p')));
+  check("fma.rz.relu.bf16 %D, %A, %B, %C;", "hhhh", [=](U a, U b, U c) {
+    const U r = directed('z')(a, b, c);
+    return r >= 0x8000 ? U{0} : r;
+  });
   // Ties that only the third operand breaks.
   check_case({"fma.rn.bf16 %D, %A, %B, %C;", "hhhh", fused}, {{0x3f81, 0x3fc0, 0x0001},
                                                               {0x3f81, 0x3fc0, 0x8001},

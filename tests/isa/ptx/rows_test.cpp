@@ -113,6 +113,11 @@ TEST_CASE("integer arithmetic of all types") {
         [](U a, U b, U) { return low(a, 24) * low(b, 24) >> 16; });
   check("mad24.lo.u32 %D, %A, %B, %C;", "rrrr",
         [](U a, U b, U c) { return low(a, 24) * low(b, 24) + c; });
+  check("mad24.hi.sat.s32 %D, %A, %B, %C;", "rrrr", [](U a, U b, U c) {
+    const int64_t product = sext(a, 24) * sext(b, 24) >> 16;
+    return clamped(Wide{sext(static_cast<U>(product), 32)} + sext(c, 32), 32, true);
+  });
+  check("pmevent 3;\npmevent.mask 9;\nmov.b32 %D, %A;", "rr", [](U a, U, U) { return a; });
 }
 
 TEST_CASE("numbers of two words") {
@@ -131,6 +136,20 @@ TEST_CASE("numbers of two words") {
   });
   check(next + "mad.lo.cc.u64 %l, %A, %B, %C;\nmadc.hi.u64 %D, %A, %B, %n;", "dddd",
         [=](U a, U b, U c) { return high(N{a} * b + (N{a + 1} << 64 | c)); });
+  // Of 16 bits, which take a carry and give none.
+  const std::string carry =
+      ".reg .b32 %x, %y;\ncvt.u32.u16 %x, %C;\nshl.b32 %x, %x, 31;\n"
+      "add.cc.u32 %y, %x, %x;\n";
+  check(carry + "addc.u16 %D, %A, %B;", "hhhh", [](U a, U b, U c) { return a + b + (c & 1); });
+  check(
+      ".reg .b32 %x, %y;\ncvt.u32.u16 %x, %C;\nand.b32 %x, %x, 1;\nsub.cc.u32 %y, 0, %x;\n"
+      "subc.s16 %D, %A, %B;",
+      "hhhh", [](U a, U b, U c) { return a - b - (c & 1); });
+  check(carry + "madc.lo.u16 %D, %A, %B, %C;", "hhhh",
+        [](U a, U b, U c) { return a * b + c + (c & 1); });
+  check(carry + "madc.hi.s16 %D, %A, %B, %C;", "hhhh", [](U a, U b, U c) {
+    return (static_cast<U>(sext(a, 16) * sext(b, 16)) >> 16) + c + (c & 1);
+  });
   // Three words of 32 bits.
   const std::string words =
       ".reg .b32 %x, %y, %z;\n{op}.cc.u32 %x, %A, %B;\n{op}c.cc.u32 %y, %B, %C;\n"

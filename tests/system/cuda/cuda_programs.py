@@ -119,8 +119,13 @@ def from_command_line(usage):
         sys.exit(usage)
     gpusim, folder, backend = sys.argv[1:]
 
-    def run(program, *arguments, options=()):
-        command = [gpusim, "cuda", "--backend", backend, *options, "--", program, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    def command(program, *arguments, options=()):
+        return [gpusim, "cuda", "--backend", backend, *options, "--", program, *arguments]
 
-    return Programs(folder, run), gpusim, backend
+    def run(program, *arguments, options=()):
+        return subprocess.run(command(program, *arguments, options=options), capture_output=True,
+                              text=True, timeout=120, check=False)
+
+    programs = Programs(folder, run)
+    programs.command = command
+    return programs, gpusim, backend

@@ -99,8 +99,56 @@ def test_statistics(p, backend):
     check(found["isa"] == "ptx" and found["backend"] == backend and found["exit_status"] == 0,
           f"head of the statistics: {found}")
     check(found["launches"] == done.stderr.count("gpusim cuda: launch "), "lines of launches")
+    check("each_launch" not in found and "memory_digest" not in found, "nobody asked for them")
     quiet = p.run(program, options=["--quiet"])
     check(quiet.stderr == "", f"--quiet: {quiet.stderr}")
+
+
+def test_each_launch_and_memory(p):
+    """Launches add up to their kernels; equal runs leave equal memory, others do not."""
+    stats = p.folder / "each.json"
+    made = p.object_of("digest")
+    program = p.link("digest", [made])
+
+    def run_it(*arguments):
+        command = ["setarch", "-R", *p.command(program, *arguments, options=[
+            "--stats", str(stats), "--each-launch", "--memory-digest"])]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        check(done.returncode == 0, f"digest: {done}")
+        return json.loads(stats.read_text())
+    found = run_it("1")
+    launches = found["each_launch"]
+    check([(l["launch"], l["symbol"], l["grid"], l["block"], l["threads"], l["warps"])
+           for l in launches] ==
+          [(1, "_Z4fillPii", [3, 2, 1], [40, 1, 1], 240, 12),
+           (2, "_Z4fillPii", [1, 1, 1], [32, 2, 1], 64, 2)], f"each launch: {launches}")
+    for kernel in found["kernels"]:
+        own = [l for l in launches if l["symbol"] == kernel["symbol"]]
+        check(sum(l["instructions"] for l in own) == kernel["instructions"], "sums of launches")
+        check(all(sum(l["opcodes"].get(o, 0) for l in own) == n
+                  for o, n in kernel["opcodes"].items()), "opcodes of launches")
+    digests = [found["memory_digest"], *(run_it(x)["memory_digest"] for x in ("1", "2"))]
+    check(digests[0] == digests[1] != digests[2], f"digests: {digests}")
+
+
+def test_caches(p):
+    stats, caches = p.folder / "caches.json", p.folder / "shape.json"
+    program = p.folder / "digest"
+    caches.unlink(missing_ok=True)
+    done = p.run(program, "1", options=["--caches", str(caches), "--stats", str(stats)])
+    check(done.returncode == 2 and "shape.json" in done.stderr, f"no description: {done}")
+    caches.write_text(json.dumps({"line_bytes": 128, "multiprocessors": 4, "levels": [
+        {"name": "L1", "size": "16K", "ways": 4, "cores": 1024},
+        {"name": "L2", "size": "64K", "ways": 8, "cores": "all"}]}))
+    done = p.run(program, "1", options=["--caches", str(caches), "--stats", str(stats)])
+    (kernel,) = json.loads(stats.read_text())["kernels"]
+    found = kernel["profile"]["caches"]
+    # Each of 240 and 64 threads stores a word; each line of 128 bytes is fetched once.
+    check(found["accesses"] == 304 and found["memory_reads"] == 10,
+          f"caches: {done.stderr}{found}")
+    done = p.run(program, "1", options=["--caches", str(caches)])
+    check(done.returncode == 2 and "--caches needs --profile or --stats" in done.stderr,
+          f"--caches alone: {done}")
 
 
 def test_status_and_output(p):
@@ -126,6 +174,8 @@ def main():
     test_nvrtc(p)
     test_device_launches(p)
     test_statistics(p, backend)
+    test_each_launch_and_memory(p)
+    test_caches(p)
     test_status_and_output(p)
     test_refusals(p, gpusim)
     sys.exit(1 if failures else 0)

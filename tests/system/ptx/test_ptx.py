@@ -160,6 +160,50 @@ class Kernels(unittest.TestCase):
         self.assertEqual(r.returncode, 2)
         self.assertIn("run twice", r.stderr)
 
+    def test_caches(self):
+        """64 x 64 words: each line of 32 bytes is accessed once, each of 128 by two blocks."""
+        n, text = 64, str(pathlib.Path(__file__).with_name("transpose.ptx"))
+        size, caches = 4 * n * n, self.path("caches.json")
+
+        def transpose(*options):
+            return run(text, "--grid", "4,4", "--block", "16,16", "--arg", f"buffer:{size}",
+                       "--arg", str(n), "--arg", f"buffer:{size}", "--arg", str(n), "--arg",
+                       "bytes:" + struct.pack("II", n, n).hex(), *options)
+        for line_bytes, requests, missed in ((32, 512, 512), (128, 256, 128)):
+            description = {"line_bytes": line_bytes, "multiprocessors": 1, "levels": [
+                {"name": "L1", "size": "1M", "ways": 8, "cores": 512},
+                {"name": "L2", "size": "4M", "ways": 8, "cores": "all"}]}
+            pathlib.Path(caches).write_text(json.dumps(description), encoding="ascii")
+            for backend in ("scalar", "simd"):
+                r = transpose("--backend", backend, "--caches", caches, "--stats",
+                              self.path("stats"))
+                self.assertEqual(r.returncode, 0, r.stderr)
+                kernel = json.loads(pathlib.Path(self.path("stats")).read_text(
+                    encoding="ascii"))["kernels"][0]
+                found = kernel["profile"]["caches"]
+                first, second = found["levels"]
+                self.assertEqual([first[key] for key in ("reads", "read_misses", "writes",
+                                                         "write_misses")],
+                                 [requests, missed, requests, missed])
+                # A line that is written is fetched first.
+                self.assertEqual((second["reads"], second["writes"]), (2 * missed, 0))
+                self.assertEqual((found["memory_reads"], found["memory_writes"]), (2 * missed, 0))
+                # The first block to touch a line has 16 threads there, or 8.
+                off_chip = 2 * missed * min(16, line_bytes // 4)
+                self.assertEqual((found["accesses"], found["off_chip_accesses"]),
+                                 (2 * n * n, off_chip))
+                trace = subprocess.run([GPUSIM, "energy", "trace", self.path("stats")],
+                                       capture_output=True, text=True, check=True, timeout=100)
+                self.assertIn(f"Memory_offchip: {off_chip}\n", trace.stdout)
+        r = transpose("--caches", caches)
+        self.assertEqual(r.returncode, 2)
+        self.assertIn("needs --profile or --stats", r.stderr)
+        del description["multiprocessors"]
+        pathlib.Path(caches).write_text(json.dumps(description), encoding="ascii")
+        r = transpose("--caches", caches, "--profile")
+        self.assertEqual(r.returncode, 2)
+        self.assertIn('"multiprocessors" is missing', r.stderr)
+
     def test_rows_of_a_target(self):
         """ptx-volta prices fma.rn.f32 by its row fp32_mul, 0.0014 uJ, and not by its class."""
         r = run(SAXPY, "--entry", "saxpy", "--grid", "4", "--block", "256", "--arg", "1000",

@@ -259,6 +259,54 @@ TEST_CASE("opcodes of kernels") {
   CHECK(power(m, k).total() > Watts(32));
 }
 
+TEST_CASE("what a profile of kernels counted takes the place of assumptions") {
+  const std::string path = "profiled_test.json";
+  const std::string kernel =
+      R"({"isa": "ptx", "kernels": [
+      {"name": "k", "launches": 1, "threads": 128, "instructions": 640, "opcodes":
+        {"fma.rn.f32": 320, "ld.global.v2.f32": 96, "st.global.f32": 64, "ld.local.u32": 32,
+         "ld.shared.f32": 64, "atom.global.add.u32": 64},
+       "profile": {"instructions": 640, "warp_instructions": 40, "lanes_per_warp": 16,
+         "global_accesses": 14, "sectors": 100, "store_sectors": 30, "atomic_sectors": 10,
+         "shared_accesses": 7, "bank_conflicts": 0, "lines": []%}}]})";
+  const auto read = [&](const std::string& more) {
+    std::string text = kernel;
+    text.replace(text.find('%'), 1, more);
+    std::ofstream(path) << text;
+    const Model m = find_model("gv100/ptx-sim");
+    const ActivityFile f = read_tallies(path, m, {.clock = Hertz(1e9), .ipc = 2});
+    std::remove(path.c_str());
+    REQUIRE(f.kernels.size() == 1);
+    return f.kernels[0];
+  };
+  const Model m = find_model("gv100/ptx-sim");
+  const KernelActivity k = read("");
+  CHECK(k.lanes == 16);
+  CHECK(count(m, k, "TOT_INST") == 40);
+  CHECK(count(m, k, "REG_RD") == 3 * 320 + 96 + 2 * 64 + 32 + 64 + 2 * 64);
+  CHECK(count(m, k, "REG_WR") == 320 + 2 * 96 + 32 + 64 + 64);
+  CHECK(count(m, k, "DC_RH") == 60 + 4);  // and four sectors of each of the local 32 lanes
+  CHECK(count(m, k, "DC_WH") == 30);
+  CHECK(count(m, k, "L2_RH") == 10);
+  CHECK(count(m, k, "SHRD_ACC") == 4);
+  const KernelActivity cached = read(R"(, "caches": {"line_bytes": 64, "accesses": 160,
+      "off_chip_accesses": 40, "memory_reads": 5, "memory_writes": 6, "levels": [
+        {"name": "L1", "reads": 30, "read_misses": 12, "writes": 15, "write_misses": 15},
+        {"name": "L2", "reads": 12, "read_misses": 5, "writes": 20, "write_misses": 1}]})");
+  CHECK(count(m, cached, "DC_RH") == 36 + 4);  // a line has two sectors
+  CHECK(count(m, cached, "DC_RM") == 24);
+  CHECK(count(m, cached, "DC_WM") == 30);
+  CHECK(count(m, cached, "L2_RH") == 14);
+  CHECK(count(m, cached, "L2_RM") == 10);
+  CHECK(count(m, cached, "L2_WH") == 38);
+  CHECK(count(m, cached, "NOC_A") == 2 * 64);
+  CHECK(count(m, cached, "MEM_RD") == 10);
+  CHECK(count(m, cached, "MEM_WR") == 12);
+  CHECK_THROWS_AS(read(R"(, "caches": {"line_bytes": 64, "accesses": 1, "off_chip_accesses": 2,
+      "memory_reads": 0, "memory_writes": 0, "levels": []})"),
+                  Error);
+}
+
 TEST_CASE("power over time: columns of the sheet, and Perfetto's tracks") {
   const Model m = find_model("gv100/hw");
   const ActivityFile f = counters(m,
