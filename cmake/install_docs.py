@@ -14,7 +14,8 @@ import shutil
 import sys
 
 # Beside docs/, under the same names in the target folder.
-FILES = ["energy/targets/template.json", "examples/*.c", "examples/*.h", "examples/caches/*.json",
+FILES = ["energy/targets/template.json", "examples/*.c", "examples/*.h", "examples/image/*",
+         "examples/caches/*.json",
          "examples/plugins/*.c", "examples/openmp/*.c", "examples/offload/*.c"]
 # For those who have the sources.
 NOT_INSTALLED = ["docs/howto/backend.md", "docs/howto/isa.md", "docs/howto/uop.md"]

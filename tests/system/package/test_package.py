@@ -183,6 +183,20 @@ def check_link_without_libraries(environment, work):
     call("gpusim-cc", "-fopenmp", "-o", "team.elf", "team.o", env=environment, cwd=work)
 
 
+def compile_examples(environment, work, folder):
+    """Of the package, as docs/howto/guest_program.md says it."""
+    call("cc", "-O2", "-o", "draw_picture", folder / "image/draw_picture.c", "-lm", cwd=work)
+    call("./draw_picture", "picture.raw", cwd=work)
+    names = sorted(folder.glob("*.c"))
+    for source in names:
+        picture = ([folder / "image/picture.S", '-DPICTURE_FILE="picture.raw"']
+                   if "image/picture.h" in source.read_text() else [])
+        call("gpusim-cc", "-O2", "-o", f"{source.stem}.elf", source, *picture, env=environment,
+             cwd=work)
+    call("gpusim", "run", "sobel.elf", "--cores", 64, env=environment, cwd=work)
+    print(f"examples compiled: {len(names)}")
+
+
 def use(prefix, work, compilers):
     """As a user would, with the package's files under `prefix`; compilers are those of guest ISAs."""
     environment = {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
@@ -193,6 +207,7 @@ def use(prefix, work, compilers):
     check_refusals(environment, work)
     if "aarch64" in compilers:
         check_link_without_libraries(environment, work)
+        compile_examples(environment, work, prefix / "share/doc/gpusim/examples")
     for isa in compilers:
         compile_and_run(environment, work, isa)
     print(f"programs compiled and run for: {', '.join(compilers) or 'no ISA'}")
