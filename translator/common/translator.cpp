@@ -112,7 +112,8 @@ bool notes_accesses(const TranslateOptions& options) { return options.journal &&
 NoteOptions notes_of(const TranslateOptions& options) {
   return {.accesses = options.accesses,
           .stamps = options.stamps,
-          .stack_pointers = options.stack_pointers};
+          .stack_pointers = options.stack_pointers,
+          .exchanges = true};
 }
 
 bool has_syscalls(const std::vector<CodeBlock>& blocks) {

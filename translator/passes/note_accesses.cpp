@@ -62,7 +62,7 @@ class Noter {
       if (last_ && insn_ != insn) last_.reset();
       if (options_.accesses)
         if (auto access = access_of(u)) {
-          if (is_store_by_exchange(i)) access->bytes |= kStoresByExchange;
+          if (options_.exchanges && is_store_by_exchange(i)) access->bytes |= kStoresByExchange;
           note(u, insn, *access);
         }
       if (options_.stack_pointers && i + 1 == draft_.uops.size() && leaves_function(u))

@@ -9,6 +9,7 @@ struct NoteOptions {
   bool stamps = false;  // one behind each fence that says in which order cores came to fences
   // One before a call or an indirect jump that ends the block, of the stack pointer.
   bool stack_pointers = false;
+  bool exchanges = false;  // kStoresByExchange
 };
 
 /// Beside the bytes of the note of an atomic operation: an exchange of which nobody uses the old
