@@ -54,7 +54,7 @@ Observers::Observers(const RunOptions& options, const std::vector<energy::Target
   }
   if (wants_profile() && options_.timing_target.empty()) take_time_of(targets);
   if (wants_recorder()) prepare_recorder(targets);
-  if (options.simulated_time && !wants_clock()) time_.emplace(table_, options.cores);
+  if (options.simulated_time && !options.locks_in_time) time_.emplace(table_, options.cores);
 }
 
 // Journals of more cores take more memory than those of so many together.
@@ -143,7 +143,7 @@ void Observers::start(const Module& module, Backend& backend, const MachineConfi
       chip_->sample_pieces(chip::parse_sampling(options_.chip_sample));
     journals_->add(*chip_);
   }
-  if (wants_clock()) {
+  if (options_.locks_in_time) {
     chip_ = std::make_unique<chip::ChipModel>(
         chip::ideal_chip(config.cores, table_.cycles, table_.clock_hz), module, config,
         find_isa(module.isa)->register_bits / 8, "");
@@ -307,7 +307,7 @@ energy::LongestCores Observers::longest_cores() const {
 
 RunSummary::Time Observers::time_of_run() {
   RunSummary::Time t{table_.name, energy::Hertz(table_.clock_hz), {}, {}};
-  if (chip_) {
+  if (options_.locks_in_time) {
     const chip::ChipResult result = chip_->finish(journals_->blocks());
     for (const chip::Ticks clock : result.clocks) t.cycles.push_back(chip::cycles_of(clock));
     for (const chip::Ticks waited : result.waited) t.waited.push_back(chip::cycles_of(waited));
@@ -317,6 +317,8 @@ RunSummary::Time Observers::time_of_run() {
     t.cycles.push_back(time_->now(core, control_->tallies().of_core(*backend_, core)));
     t.waited.push_back(time_->waited(core));
   }
+  t.leaves_out_locks =
+      options_.cores > 1 && chip::takes_locks(*module_, backend_->block_counts());
   return t;
 }
 
@@ -346,6 +348,8 @@ void Observers::print(const RunSummary& summary) const {
     console::err("simulated time: {} cycles, {} ({})\n",
                  grouped(static_cast<uint64_t>(std::llround(t->most_cycles()))),
                  energy::pretty(energy::Seconds(t->seconds())), t->timing);
+  if (summary.simulated_time && summary.simulated_time->leaves_out_locks)
+    console::err("  as if locks let all cores pass: --simulated-time=locks puts them in order\n");
 }
 
 void Observers::write() {

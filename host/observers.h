@@ -56,7 +56,7 @@ class Observers final : public RunObserver {
   bool follows_calls() const { return follows_calls_; }
   void time_service(uint32_t core, Service service, uint64_t address, uint64_t number) override;
 
-  // With --simulated-time and a debugger: cycles that a core has taken so far.
+  // With --simulated-time: cycles that a core has taken so far.
   bool has_time() const { return time_.has_value(); }
   double cycles(uint32_t core) const;
 
@@ -76,11 +76,9 @@ class Observers final : public RunObserver {
     return !options_.timeline_path.empty() || !options_.power_path.empty();
   }
   bool wants_accesses() const {
-    return options_.check_races || cache_shape_ || chip_shape_ || trace_ || wants_clock() ||
-           plugins_.wants_journal();
+    return options_.check_races || options_.locks_in_time || cache_shape_ || chip_shape_ ||
+           trace_ || plugins_.wants_journal();
   }
-  // Of --simulated-time. A debugger steps cores where journals do not see it, and has time_.
-  bool wants_clock() const { return options_.simulated_time && options_.gdb_address.empty(); }
   bool wants_journal() const { return wants_accesses() || follows_calls_; }
   bool decide_on_calls() const;
   void prepare_recorder(const std::vector<energy::Target>& targets);

@@ -81,6 +81,7 @@ struct RunOptions {
   // What gpusim_plugin_install() of a plug-in does that is part of this program.
   std::vector<std::function<void(const gpusim_host& host)>> own_plugins;
   bool simulated_time = false;  // in the cycles of timing_target
+  bool locks_in_time = false;   // in simulated time, locks exclude
   std::string energy_targets;  // names with commas between; empty: no energy
   std::string profile;         // FILE[,FILE...]; "-": a table on the terminal; empty: none
   FollowCalls follow_calls = FollowCalls::kAuto;

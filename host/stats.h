@@ -49,6 +49,7 @@ struct RunSummary {
     std::string timing;  // where the cycles come from
     energy::Hertz clock;
     std::vector<double> cycles, waited;  // per core: from the beginning; of them, for others
+    bool leaves_out_locks = false;       // that the program took
     double most_cycles() const { return *std::max_element(cycles.begin(), cycles.end()); }
     double seconds() const { return most_cycles() / clock.value(); }
   };

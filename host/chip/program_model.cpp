@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_set>
 
 #include "device_sim/base/error.h"
 
@@ -68,6 +69,17 @@ void find_order(const std::vector<AccessSite>& sites, size_t i, SiteModel& site)
 }
 
 }  // namespace
+
+bool takes_locks(const Module& module, std::span<const uint64_t> executions) {
+  std::unordered_set<uint64_t> entries;
+  for (const Symbol& symbol : module.symbols)
+    for (const KnownFunction& known : kKnown)
+      if (symbol.is_function && known.role == Role::kLock && symbol.name == known.name)
+        entries.insert(symbol.address);
+  for (size_t b = 0; b < executions.size(); ++b)
+    if (executions[b] != 0 && entries.contains(module.blocks[b].pc)) return true;
+  return false;
+}
 
 ProgramModel::ProgramModel(const Module& module, uint32_t pointer_bytes, const ChipShape& shape,
                            const std::string& region)

@@ -54,6 +54,9 @@ struct SyncFunction {
   LockWord word = LockWord::kFirst;
 };
 
+// Whether blocks that were executed so often include a function that is known to take locks.
+bool takes_locks(const Module& module, std::span<const uint64_t> executions);
+
 class ProgramModel {
  public:
   // `region`: a function whose calls are the region of interest, or FROM..TO or FROM.., in

@@ -114,7 +114,7 @@ ChipShape parse_chip(const std::string& text, const std::string& origin);
 // "mesh-1024,memory.latency_cycles=200" (host/chip/changes.h).
 ChipShape find_chip(const std::string& option);
 const std::vector<ChipShape>& builtin_chips();
-// Cores with these cycles per class and nothing around them: `--simulated-time`.
+// Cores with these cycles per class and nothing around them: `--simulated-time=locks`.
 ChipShape ideal_chip(uint32_t cores, const std::array<double, kInsnClassCount>& cycles,
                      double clock_hz);
 // Figures of a chip's file that `sources` says nothing of: "l1_data.size".

@@ -23,7 +23,7 @@ struct RawRunOptions {
   RunOptions run;
   std::string part;  // K/N or auto
   std::string memory = "shared", start = "auto", network = "none", entry, memory_size, stack_size,
-      host_memory, check;
+      host_memory, check, time;
   std::vector<std::string> roots;
   std::string grid, block, cluster, shared;  // of a kernel (PTX)
   std::string config_path, watch, call_stacks = "auto";
@@ -149,6 +149,16 @@ void understand_part(const CLI::App& command, const std::string& text, RunOption
                     run.stats_path, name));
 }
 
+// --simulated-time, or --simulated-time=locks.
+void understand_time(const std::string& text, RunOptions& run) {
+  run.simulated_time = !text.empty();
+  run.locks_in_time = text == "locks";
+  if (run.simulated_time && !run.locks_in_time && text != "true")
+    throw Error(fmt::format("--simulated-time={}: expected --simulated-time, or "
+                            "--simulated-time=locks",
+                            text));
+}
+
 // Of programs; of kernels see ptx::parse_checks.
 void understand_checks(const std::string& text, RunOptions& run) {
   for (size_t at = 0; at < text.size();) {
@@ -177,6 +187,7 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
     throw Error("PROGRAM is required (gpusim --help tells more)");
   }
   understand_checks(raw.check, run);
+  understand_time(raw.time, run);
   if (!run.checkpoint_path.empty() || !run.resume_path.empty())
     for (const char* other :
          {"--caches", "--check", "--chip", "--plugin", "--trace", "--timeline", "--power-trace",
@@ -188,6 +199,9 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
                         other));
   if (!run.gdb_address.empty() && !run.core_path.empty())
     throw Error("--core-file is not for --gdb, which stops where a core dies: not both");
+  if (!run.gdb_address.empty() && run.locks_in_time)
+    throw Error(
+        "--gdb steps cores where --simulated-time=locks does not see it: without \"=locks\"");
   if (!run.gdb_address.empty())
     for (const char* other :
          {"--caches", "--check", "--chip", "--plugin", "--trace", "--checkpoint"})
@@ -209,7 +223,7 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
     if (!raw.check.empty()) throw Error("--chip does not work with --check: run twice");
     if (!run.caches_path.empty())
       throw Error("--chip has caches of its own: not with --caches");
-    if (run.simulated_time) throw Error("--chip has time of its own: not with --simulated-time");
+    if (!raw.time.empty()) throw Error("--chip has time of its own: not with --simulated-time");
   } else if (!run.chip_page_path.empty() || !run.chip_region.empty() ||
              !run.chip_timeline_path.empty() || !run.chip_sample.empty()) {
     throw Error("--chip-page, --chip-sample, --chip-timeline and --region need --chip CHIP");
@@ -388,9 +402,10 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       "--plugin", run.plugins,
       "FILE[,ARGUMENT]...: a shared object that sees blocks and memory accesses "
       "(gpusim_plugin.h); repeatable"));
-  command->add_flag("--simulated-time", run.simulated_time,
+  command->add_flag("--simulated-time", raw->time,
                     "Time on the simulated chip, by the cycles per instruction of --timing; at "
-                    "barriers cores wait for the last one");
+                    "barriers cores wait for the last one. With --simulated-time=locks locks "
+                    "exclude each other, too (slower)");
   command->add_flag("--watch", raw->watch,
                     "Serve a page of the run while it runs, to browsers on this machine only, at a "
                     "free port, or with --watch=PORT at this one");

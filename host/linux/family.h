@@ -106,8 +106,8 @@ class Family {
   bool is_wanted(const Entry& e, const Which& which) const;
   void look_after(Entry& e);
   void tell_parent(const Entry& e, int32_t status, bool has_ended);
-  bool mark_stopped(Entry& e, int32_t signal);
-  bool mark_going_on(Entry& e);
+  void mark_stopped(Entry& e, int32_t signal);
+  void mark_going_on(Entry& e);
   bool is_outermost() const;
   bool has_company();
   bool is_orphaned(int32_t group) const;

@@ -43,22 +43,20 @@ int32_t Family::last_sender() const { return own().sender; }
 
 // --- stops
 
-bool Family::mark_stopped(Entry& e, int32_t signal) {
+void Family::mark_stopped(Entry& e, int32_t signal) {
   uint32_t old = e.stop;
   do
-    if (old & Entry::kStopSignal) return false;
+    if (old & Entry::kStopSignal) return;
   while (!e.stop.compare_exchange_weak(old, static_cast<uint32_t>(signal) | Entry::kStopIsNews));
   tell_parent(e, signal << 8 | 0x7f, /*has_ended=*/false);
-  return true;
 }
 
-bool Family::mark_going_on(Entry& e) {
+void Family::mark_going_on(Entry& e) {
   uint32_t old = e.stop;
   do
-    if (!(old & Entry::kStopSignal)) return false;
+    if (!(old & Entry::kStopSignal)) return;
   while (!e.stop.compare_exchange_weak(old, Entry::kGoingOnIsNews));
   tell_parent(e, 0xffff, /*has_ended=*/false);
-  return true;
 }
 
 // Started by something outside, not by a process of the run.

@@ -1,7 +1,7 @@
-// Time of cores for a debugger, which steps them where journals do not see it: each core executes
-// one instruction after the other, in the cycles that a table (--timing) gives for its class. From
-// a barrier all cores go on at the time of the last one to come. Runs without a debugger use a
-// chip::ideal_chip().
+// Time on the simulated chip, by the simplest model: each core executes one instruction after the
+// other, in the cycles that a table (--timing) gives for its class. From a barrier all cores go on
+// at the time of the last one to come. docs/simulated-time.md says what this leaves out;
+// --simulated-time=locks uses a chip::ideal_chip() instead.
 #pragma once
 #include <cstdint>
 #include <unordered_map>

@@ -7,6 +7,7 @@
 GPUSIM_TEST_ISA says for which guest ISA.
 """
 
+import itertools
 import json
 import os
 import pathlib
@@ -57,21 +58,23 @@ class SimulatedTime(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name).resolve()
 
-    def run_gpusim(self, *words, status=0):
+    def run_gpusim(self, *words, status=0, time="--simulated-time"):
         stats = self.folder / "stats.json"
         command = [str(self.gpusim), "run", *map(str, words), "--quiet", "--stats", str(stats),
-                   "--simulated-time", "--per-core"]
+                   time, "--per-core"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, status, f"{command}\n{done.stdout}{done.stderr}")
         return json.loads(stats.read_text())["simulated_time"] if status == 0 else done.stderr
 
     def test_barriers_take_the_time_of_the_slowest(self):
         n, cores = 10000, 70
-        for options in (("--backend", "scalar"), ("--backend", "simd"),
-                        ("--backend", "simd", "--threads", 2), ("--backend", "simd", "--seed", 3)):
+        for options, clock in itertools.product(
+                (("--backend", "scalar"), ("--backend", "simd"),
+                 ("--backend", "simd", "--threads", 2), ("--backend", "simd", "--seed", 3)),
+                ("--simulated-time", "--simulated-time=locks")):
             time = self.run_gpusim(self.guest, "--entry", "work", "--arg", "@core", "--arg",
                                    "@cores",
-                                   "--arg", n, "--cores", cores, *options)
+                                   "--arg", n, "--cores", cores, *options, time=clock)
             # Two parts after each other, three instructions a round; looks at the barrier come on
             # top.
             self.assertGreater(time["cycles"], 2 * 3 * n)
@@ -114,9 +117,9 @@ class SimulatedTime(unittest.TestCase):
                 ("--backend", "simd", "--threads", 2, "--slice", 777))
 
     def locks(self, chip, kind, threads, rounds, held, outside, *options):
-        """Cycles of locks.c; chip: its name, or None for --simulated-time."""
+        """Cycles of locks.c; chip: its name, or None for --simulated-time=locks."""
         stats = self.folder / "stats.json"
-        time = ("--chip", chip) if chip else ("--simulated-time",)
+        time = ("--chip", chip) if chip else ("--simulated-time=locks",)
         command = [self.gpusim, "run", self.locks_guest, "--cores", threads + 1, "--quiet",
                    "--stats", stats, *time, *options, "--", kind, threads, rounds, held, outside]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120,
@@ -161,6 +164,20 @@ class SimulatedTime(unittest.TestCase):
                     # The producer waits until the goods are used up.
                     expected = rounds * 3 * 3 * length
                     self.assertTrue(0.99 * expected < time < 1.01 * expected, time / expected)
+
+    def test_a_clock_without_locks_says_so(self):
+        command = [str(self.gpusim), "run", self.locks_guest, "--cores", "3", "--simulated-time",
+                   "--", "mutex", "2", "4", "10", "0"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        self.assertIn("as if locks let all cores pass", done.stderr)
+        command[command.index("--simulated-time")] += "=locks"
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        self.assertNotIn("as if locks", done.stderr)
+
+    def test_the_clock_has_one_other_kind(self):
+        says = self.run_gpusim(self.guest, "--entry", "divide", status=2,
+                               time="--simulated-time=barriers")
+        self.assertRegex(says, r"\Agpusim: error: --simulated-time=barriers[^\n]+=locks\n\Z")
 
     def test_timing_must_have_cycles(self):
         says = self.run_gpusim(self.guest, "--entry", "divide", "--timing", "ptx-volta", status=2)
