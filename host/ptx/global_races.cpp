@@ -22,17 +22,22 @@ uint32_t bits_of(uint8_t bytes) {
 void GlobalRaces::begin() {
   words_.clear();
   synchronised_.clear();
+  may_have_met_.clear();
   pairs_.clear();
 }
 
 uint32_t GlobalRaces::start_unit() {
   synchronised_.push_back(0);
+  may_have_met_.push_back(false);
   return static_cast<uint32_t>(synchronised_.size() - 1);
 }
 
 void GlobalRaces::access(const Access& access, uint64_t address, std::span<const uint8_t> stored) {
   if (access.site->acquires || access.site->releases) synchronise(access.unit);
-  if (access.site->is_strong) return;
+  if (access.site->is_strong) {
+    may_have_met_[access.unit] = true;
+    return;
+  }
   Words::for_each(address, access.site->bytes, stored, [&](const WordPart& part) {
     if (words_.size() >= kMostWords && !words_.contains(part.word)) return;
     const Cell now{.site = access.site,
@@ -42,7 +47,8 @@ void GlobalRaces::access(const Access& access, uint64_t address, std::span<const
                    .value = part.value,
                    .thread = static_cast<uint16_t>(access.thread),
                    .bytes = part.bytes,
-                   .has_value = part.has_value};
+                   .has_value = part.has_value,
+                   .may_have_met = may_have_met_[access.unit]};
     add(words_[part.word], now, part.word);
   });
 }
@@ -85,7 +91,7 @@ void GlobalRaces::add(Cells& cells, const Cell& now, uint64_t word) {
 
 bool GlobalRaces::may_be_ordered(const Cell& x, const Cell& y) const {
   const auto before = [&](const Cell& first, const Cell& second) {
-    return synchronised_[first.unit] > first.epoch && second.epoch > 0;
+    return synchronised_[first.unit] > first.epoch && second.may_have_met;
   };
   return before(x, y) || before(y, x);
 }

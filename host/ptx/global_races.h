@@ -1,10 +1,11 @@
 // Accesses of different CTAs of a launch to global memory: two plain ones that touch the same
 // bytes, of which one stores, and that nothing can order, are a race.
 //
-// A CTA (with clusters: the cluster) counts as one here. Only fences, and accesses that acquire or
-// release, order CTAs: two accesses may be ordered if the one's CTA had such an instruction behind
-// it and the other's had one before it. Which of these really met is not followed. That finds less,
-// and says nothing wrong.
+// A CTA (with clusters: the cluster) counts as one here. Two accesses may be ordered if the one's
+// CTA had a fence, or an access that acquires or releases, behind it, and the other's had one, or
+// any atomic, volatile or relaxed access, before it: by such an access alone many programs learn
+// that another block is done, among them examples of the CUDA Programming Guide. Which of these
+// really met is not followed. That finds less, and says nothing wrong.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -37,7 +38,10 @@ class GlobalRaces {
   uint32_t start_unit();
   /// `stored`: the bytes, if it is a store whose value is known.
   void access(const Access& access, uint64_t address, std::span<const uint8_t> stored);
-  void synchronise(uint32_t unit) { ++synchronised_[unit]; }
+  void synchronise(uint32_t unit) {
+    ++synchronised_[unit];
+    may_have_met_[unit] = true;
+  }
   /// The launch has ended.
   void end();
 
@@ -55,6 +59,7 @@ class GlobalRaces {
     uint16_t thread = 0;
     uint8_t bytes = 0;  // a mask; 0: free
     bool has_value = false;
+    bool may_have_met = false;  // the unit, another one, before
     Access access() const { return {unit, cta, thread, site}; }
   };
   using Cells = std::array<Cell, 3>;
@@ -68,6 +73,7 @@ class GlobalRaces {
 
   std::unordered_map<uint64_t, Cells> words_;
   std::vector<uint32_t> synchronised_;                                // per unit
+  std::vector<bool> may_have_met_;                                    // per unit
   std::map<std::pair<uint64_t, uint64_t>, std::vector<Pair>> pairs_;  // by lines
 };
 

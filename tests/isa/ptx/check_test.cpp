@@ -179,6 +179,11 @@ TEST_CASE("blocks that do not race are not reported") {
         "@%p1 st.global.u32 [%rd1], 1;\nfence.acq_rel.gpu;\nred.global.add.u32 [%rd1+64], 1;\n"
         "WAIT: ld.relaxed.gpu.global.u32 %r3, [%rd1+64];\nsetp.lt.u32 %p3, %r3, 128;\n"
         "@%p3 bra WAIT;\nfence.acq_rel.gpu;\n@!%p1 ld.global.u32 %r4, [%rd1];");
+    // The same without a fence behind the look.
+    none(
+        "@%p1 st.global.u32 [%rd1], 1;\nfence.acq_rel.gpu;\nred.global.add.u32 [%rd1+64], 1;\n"
+        "WAIT: atom.global.add.u32 %r3, [%rd1+64], 0;\nsetp.lt.u32 %p3, %r3, 128;\n"
+        "@%p3 bra WAIT;\n@!%p1 ld.global.u32 %r4, [%rd1];");
     none(
         "@%p1 st.global.u32 [%rd1], 1;\n@%p1 st.release.gpu.global.u32 [%rd1+64], 1;\n"
         "@%p1 bra END;\nWAIT: ld.acquire.gpu.global.u32 %r3, [%rd1+64];\n"

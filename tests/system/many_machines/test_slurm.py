@@ -70,7 +70,7 @@ class Slurm(SharedStudyCase):
         self.assertNotIn("job", done.stderr)
 
     def test_the_same_command_waits_for_a_job_that_still_works(self):
-        study = self.study(steps=300000000)
+        study = self.study(steps=900000000)
         first = self.start(*study, "-o", self.out, "--slurm", "2")
         self.wait_until(lambda: len(self.cards()) == 3 and self.points(), "two tasks, one point")
         job = {c["session"] for c in self.cards()}.difference({""}).pop().removeprefix("slurm-")
@@ -86,7 +86,7 @@ class Slurm(SharedStudyCase):
         for option in ("--restart", "--retry"):
             self.assertRegex(self.refused(*study, "-o", self.out, "--slurm", "2", option),
                              f"job {job} still works.*scancel {job}")
-        self.assertIn("another study", self.refused(*self.study(steps=300000000, cores="1,2"), "-o",
+        self.assertIn("another study", self.refused(*self.study(steps=900000000, cores="1,2"), "-o",
                                                     self.out, "--slurm", "2"))
         before = self.stamps()
         self.assertIn(len(before), range(1, 10))

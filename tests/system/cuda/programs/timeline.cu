@@ -73,7 +73,7 @@ int main(int, char** arguments) {
   FINE(cudaGraphLaunch(executable, first));
   std::thread([&] {
     FINE(cudaMemcpy(device, other, kBytes, cudaMemcpyDeviceToDevice));
-    add<<<2, 8>>>(device, 1, 8);
+    add<<<1, 16>>>(device, 1, 8);
     FINE(cudaDeviceSynchronize());
   }).join();
   CHECK(cudaSetDevice(7) == cudaErrorInvalidDevice);
