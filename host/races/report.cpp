@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "host/run/call_frames.h"
+#include "host/run/object_at.h"
 #include "host/run/profile.h"
 #include "host/run/source_lines.h"
 #include "translator/common/translator.h"
@@ -67,13 +68,6 @@ class Names {
   bool has_lines_ = false;
   std::unordered_map<uint64_t, Named> named_;
 };
-
-std::string object_at(const Module& module, const MachineConfig& config, uint64_t address) {
-  const uint64_t offset = address - config.window_base;
-  if (config.window_shift != 0 && offset >> config.window_shift < config.cores)
-    return fmt::format("the stack of core {}", offset >> config.window_shift);
-  return symbolize(module, address);
-}
 
 std::string access_text(const ReportedAccess& a, bool is_first) {
   std::string where = a.function;

@@ -243,14 +243,18 @@ uint64_t CheckedMachine::loaded(uint32_t number, uint64_t address, uint32_t size
   return undefined;
 }
 
-Outcome CheckedMachine::execute_load(const Uop& u, uint32_t number, StopInfo& stop) {
-  CoreState& s = states_[number];
-  const AccessInfo info = access_info(u.op);
+uint64_t CheckedMachine::checked_address(const Uop& u, const AccessInfo& info, uint32_t number) {
   if (info.mode == AddressMode::kImmediate)
     check_slots(number, Use::kAddress, {u.a});
   else
     check_slots(number, Use::kAddress, {u.a, u.b});
-  const uint64_t address = address_of(u, info, cores_[number].slots);
+  return address_of(u, info, cores_[number].slots);
+}
+
+Outcome CheckedMachine::execute_load(const Uop& u, uint32_t number, StopInfo& stop) {
+  CoreState& s = states_[number];
+  const AccessInfo info = access_info(u.op);
+  const uint64_t address = checked_address(u, info, number);
   const Outcome outcome = execute_plain(u, number, stop);
   if (outcome == Outcome::kFault) return outcome;
   OriginId origin = 0;
@@ -263,11 +267,7 @@ Outcome CheckedMachine::execute_load(const Uop& u, uint32_t number, StopInfo& st
 Outcome CheckedMachine::execute_store(const Uop& u, uint32_t number, StopInfo& stop) {
   CoreState& s = states_[number];
   const AccessInfo info = access_info(u.op);
-  if (info.mode == AddressMode::kImmediate)
-    check_slots(number, Use::kAddress, {u.a});
-  else
-    check_slots(number, Use::kAddress, {u.a, u.b});
-  const uint64_t address = address_of(u, info, cores_[number].slots);
+  const uint64_t address = checked_address(u, info, number);
   const Outcome outcome = execute_plain(u, number, stop);
   if (outcome == Outcome::kFault) return outcome;
   const auto size = static_cast<uint32_t>(info.size);

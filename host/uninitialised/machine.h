@@ -110,6 +110,8 @@ class CheckedMachine final : public ScalarBackend {
 
   // Micro-ops by what they do. Each executes the micro-op.
   Outcome execute_value(const Uop& u, uint32_t number, StopInfo& stop);
+  // Of a load or store; reports it if it depends on undefined bits.
+  uint64_t checked_address(const Uop& u, const AccessInfo& info, uint32_t number);
   Outcome execute_load(const Uop& u, uint32_t number, StopInfo& stop);
   Outcome execute_store(const Uop& u, uint32_t number, StopInfo& stop);
   Outcome execute_atomic(const Uop& u, uint32_t number, StopInfo& stop);

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "translator/common/translator.h"
+#include "host/run/object_at.h"
 
 namespace gpusim::host::uninitialised {
 namespace {
@@ -68,11 +68,10 @@ ReportedFinding::Source source_of(const CheckedMachine& machine, const Origin& o
                             .pc = origin.pc,
                             .address = origin.address,
                             .size_bytes = origin.size_bytes,
-                            .object = symbolize(module, origin.address),
+                            .object = object_at(module, config, origin.address),
                             .stack = frames.frames(origin.calls),
                             .is_heap = origin.is_heap,
                             .allocation = {}};
-  const uint64_t offset = origin.address - config.window_base;
   if (origin.is_heap) {
     s.is_freed = origin.block.is_freed;
     s.block_bytes = origin.block.size_bytes;
@@ -80,11 +79,9 @@ ReportedFinding::Source source_of(const CheckedMachine& machine, const Origin& o
     s.allocation = frames.frames(machine.heap().site(origin.block.site));
     s.object =
         fmt::format("a {}block of {}", s.is_freed ? "freed " : "", bytes_text(s.block_bytes));
-  } else if (config.memory_model == MemoryModel::kPrivate) {
-    if (origin.address - config.stack_base < config.stack_size)
-      s.object = fmt::format("the stack of core {}", origin.core);
-  } else if (config.window_shift != 0 && offset >> config.window_shift < config.cores) {
-    s.object = fmt::format("the stack of core {}", offset >> config.window_shift);
+  } else if (config.memory_model == MemoryModel::kPrivate &&
+             origin.address - config.stack_base < config.stack_size) {
+    s.object = fmt::format("the stack of core {}", origin.core);
   }
   return s;
 }
