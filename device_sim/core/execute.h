@@ -51,11 +51,11 @@ struct OneMicroOp {
   GPUSIM_HD_INLINE const Uop& next() const { return u; }
 };
 
-// The same for a micro-op that is known when this is compiled: nothing of any other is left.
-template <Op op, class Ctx, class Memory>
+// The same for a micro-op that is known when this is compiled: nothing of any other is left. SD: a
+// domain like ScalarDomain.
+template <Op op, class SD = sem::ScalarDomain, class Ctx, class Memory>
 GPUSIM_HD_INLINE Outcome execute_row(const Uop& u, Ctx& ctx, const Memory& memory, uint32_t core,
                                      StopInfo& stop) {
-  using SD = sem::ScalarDomain;
   using Code = OneMicroOp;
   do {
 #define GPUSIM_ROW(name) if constexpr (op == Op::name)

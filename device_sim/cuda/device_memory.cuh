@@ -308,14 +308,20 @@ class DeviceMemory {
 
   void find_open_part() {
     constexpr uint8_t kOpen = kRead | kWrite;
-    size_t longest = 0, run = 0;
+    constexpr uint64_t kHalf = uint64_t{1} << 32;
+    uint64_t longest = 0, run = 0;
     for (size_t page = 0; page < linear_flags_.size(); ++page) {
-      run = (linear_flags_[page] & kOpen) == kOpen ? run + 1 : 0;
-      if (run <= longest) continue;
+      const uint64_t address = view_.linear_base + (page << kPageShift);
+      if (address % kHalf == 0) run = 0;
+      run = (linear_flags_[page] & kOpen) == kOpen ? run + kPageSize : 0;
+      // Of all of 4 GiB the last page is left out: sizes have 32 bits.
+      if (run <= longest || run == kHalf) continue;
       longest = run;
-      view_.open_base = view_.linear_base + ((page + 1 - run) << kPageShift);
+      view_.open_base = address + kPageSize - run;
     }
-    view_.open_size = longest << kPageShift;
+    view_.open_size = longest;
+    view_.open_high = static_cast<uint32_t>(view_.open_base >> 32);
+    for (uint32_t i = 0; i < 4; ++i) view_.open_places[i] = static_cast<uint32_t>(longest >> i);
   }
 
   InPlaceView view_;

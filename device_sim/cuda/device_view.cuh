@@ -17,7 +17,10 @@ struct DeviceView : MemoryView {
   // The longest part of the linear zone whose pages may all be read and written: nobody has to look
   // at them. What is not there is looked at as usual.
   static constexpr bool kHasOpenPart = true;
+  // It begins with a page, and all its addresses have the upper half in common.
   uint64_t open_base = 0, open_size = 0;
+  uint32_t open_high = 0;
+  uint32_t open_places[4] = {};  // of 1, 2, 4 and 8 bytes
   template <class T>
   __device__ __forceinline__ bool is_open(uint64_t address) const {
     return address - open_base < open_size && (address & (sizeof(T) - 1)) == 0;

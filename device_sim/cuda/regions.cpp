@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
+#include <utility>
+
+#include "device_sim/uir/access.h"
 
 namespace gpusim::cuda {
 namespace {
@@ -26,6 +30,18 @@ bool is_plain(const Uop& u) {
     default:
       return !is_of_warps(op_info(u.op).shape) && !shape_info(op_info(u.op).shape).ends_block;
   }
+}
+
+// Whether the upper half of the result is 0, if it is in `narrow` slots.
+bool fits_32_bits(const Uop& u, const std::set<Slot>& narrow) {
+  const AccessInfo access = access_info(u.op);
+  if (access.size != 0) return access.is_narrow();
+  const Traits row = op_info(u.op).traits;
+  const bool a = narrow.contains(u.a), b = narrow.contains(u.b), i = u.imm >> 32 == 0;
+  const auto has = [&](Traits traits) { return (row & traits) != 0; };
+  return has(traits::kFits) || (has(traits::kFitsA) && a) || (has(traits::kFitsB) && b) ||
+         (has(traits::kFitsI) && i) || (has(traits::kFitsAB) && a && b) ||
+         (has(traits::kFitsAI) && a && i) || (has(traits::kFitsBI) && b && i);
 }
 
 bool is_call(const Uop& u) { return u.aux == static_cast<uint8_t>(JumpHint::kCall); }
@@ -190,7 +206,37 @@ class Chooser {
     region.blocks.assign(blocks.begin(), blocks.end());
     region.slots.assign(used.begin(), used.end());
     region.written.assign(written.begin(), written.end());
+    find_narrow(region);
     return region;
+  }
+
+  // Slots all of whose writes have upper halves of 0. Each must be written in the first stretch
+  // from every place where a loop comes back: a core that holds something else there is let in
+  // after one turn.
+  void find_narrow(CodeRegion& region) const {
+    std::set<Slot> narrow(region.written.begin(), region.written.end());
+    for (const uint32_t place : region.places)
+      for (const uint32_t target : stretches_.at(place).targets) {
+        if (target > place || !stretches_.contains(target)) continue;
+        std::set<Slot> used, written;
+        for (uint32_t i = target; i < stretches_.at(target).end; ++i)
+          note_slots(module_.uops[i], used, written);
+        std::erase_if(narrow, [&](Slot slot) { return !written.contains(slot); });
+      }
+    for (bool changes = true; changes;) {
+      changes = false;
+      for (const uint32_t place : region.places) {
+        const Stretch& s = stretches_.at(place);
+        for (uint32_t i = place; i < s.end; ++i) {
+          const Uop& u = module_.uops[i];
+          std::set<Slot> used, written;
+          note_slots(u, used, written);
+          if (fits_32_bits(u, narrow)) written.erase(u.d);
+          for (const Slot slot : written) changes |= narrow.erase(slot) != 0;
+        }
+      }
+    }
+    region.narrow.assign(narrow.begin(), narrow.end());
   }
 
   static void note_slots(const Uop& u, std::set<Slot>& used, std::set<Slot>& written) {
@@ -232,6 +278,16 @@ class Writer {
     line("  LocalSlots<{}> s;", module_.slot_count);
     line("  StopInfo why;");
     for (const Slot slot : region_.slots) line("  s.set({0}, slots.get({0}));", slot);
+    if (!region_.narrow.empty()) {
+      line("  if ((0{}) != 0) return at;", [&] {
+        std::string halves;
+        for (const Slot slot : region_.narrow) halves += fmt::format(" | s.high[{}]", slot);
+        return halves;
+      }());
+      for (const Slot slot : region_.narrow) line("  s.high[{}] = 0;", slot);
+    }
+    counted_apart_ = block_without_counter();
+    if (counted_apart_) line("  const int32_t budget = left;");
     for (size_t i = 0; i < region_.blocks.size(); ++i) line("  uint32_t n{} = 0;", i);
     line("  switch (at) {{");
     for (const uint32_t entry : region_.entries) line("    case {0}: goto P{0};", entry);
@@ -240,6 +296,15 @@ class Writer {
     for (const uint32_t place : region_.places) write_place(place);
     line("leave:");
     for (const Slot slot : region_.written) line("  slots.set({0}, s.get({0}));", slot);
+    if (counted_apart_) {
+      // Its executions took what the others did not take of the budget.
+      std::string others;
+      for (size_t i = 0; i < region_.blocks.size(); ++i)
+        if (region_.blocks[i] != *counted_apart_)
+          others += fmt::format(" - {}u * n{}", insn_count(region_.blocks[i]), i);
+      line("  n{} = (static_cast<uint32_t>(budget - left){}) / {}u;", number_of(*counted_apart_),
+           others, insn_count(*counted_apart_));
+    }
     for (size_t i = 0; i < region_.blocks.size(); ++i)
       line("  warp.count({}, n{});", region_.blocks[i], i);
     line("  return at;");
@@ -268,21 +333,35 @@ class Writer {
     if (target > from) return fmt::format("goto P{};", target);
     return fmt::format("{{ if (left <= 0) {{ at = {0}; goto leave; }} goto P{0}; }}", target);
   }
+  uint32_t insn_count(uint32_t block) const { return module_.blocks[block].insn_count; }
+  size_t number_of(uint32_t block) const {
+    const auto at = std::lower_bound(region_.blocks.begin(), region_.blocks.end(), block);
+    return static_cast<size_t>(at - region_.blocks.begin());
+  }
   std::string complete(const Uop& u) const {
     const uint32_t block = u.block();
-    const auto at = std::lower_bound(region_.blocks.begin(), region_.blocks.end(), block);
-    return fmt::format("++n{}; left -= {};", at - region_.blocks.begin(),
-                       module_.blocks[block].insn_count);
+    const std::string budget = fmt::format("left -= {};", insn_count(block));
+    if (block == counted_apart_) return budget;
+    return fmt::format("++n{}; {}", number_of(block), budget);
+  }
+  // The one that most likely is executed most: a loop of its own.
+  std::optional<uint32_t> block_without_counter() const {
+    for (const uint32_t place : region_.places) {
+      const Stretch s = stretch_at(module_, place);
+      if (s.is_left || s.targets.empty() || s.targets[0] != place) continue;
+      const Uop& u = module_.uops[s.end];
+      if (op_info(u.op).shape != Shape::kLink && insn_count(u.block()) != 0) return u.block();
+    }
+    return {};
   }
 
   void write_place(uint32_t place) {
     const Stretch s = stretch_at(module_, place);
     line("P{}:  // block {}, {:#x}", place, module_.uop_block[place],
          module_.blocks[module_.uop_block[place]].pc);
-    for (uint32_t i = place; i < s.end; ++i) {
-      const Uop& u = module_.uops[i];
-      line("  {{ {} GPUSIM_STEP({}, {}) }}", constant(u), op_info(u.op).name, i);
-    }
+    if (module_.blocks[module_.uop_block[place]].first_uop == place)
+      line("  GPUSIM_MARK({})", module_.uop_block[place]);
+    write_stretch(place, s.end);
     if (s.is_left) {
       line("  at = {}; goto leave;", s.end);
       return;
@@ -300,9 +379,97 @@ class Writer {
         break;
       default:
         line("  {{ {} {}", constant(u), complete(u));
-        line("    if (GPUSIM_IS_TAKEN({})) {}", op_info(u.op).name, go(place, s.targets[0]));
+        line("    const bool taken = GPUSIM_IS_TAKEN({});", op_info(u.op).name);
+        // One test and one jump where the loop goes on.
+        if (has(s.targets[0]) && s.targets[0] <= place)
+          line("    if (taken & (left > 0)) goto P{};", s.targets[0]);
+        line("    if (taken) {}", go(place, s.targets[0]));
         line("    {} }}", go(place, s.targets[1]));
     }
+  }
+
+  // Micro-ops one after the other. Where accesses have addresses that are known before, one
+  // question at the front answers whether all are to open memory; then nobody asks again.
+  void write_stretch(uint32_t place, uint32_t end) {
+    const Ahead ahead = look_ahead(place, end);
+    if (ahead.accesses.empty()) {
+      for (uint32_t i = place; i < end; ++i) write_step(i, false);
+      return;
+    }
+    // What is behind the last access is there twice, too, so that nobody waits for what was loaded
+    // where the two ways meet; but floating point, which is long.
+    const auto computes = [&](uint32_t i) { return shape_of(i).fp_state; };
+    uint32_t fork_end = end;
+    for (uint32_t i = end; i > *ahead.accesses.rbegin(); --i)
+      if (i < end && computes(i)) fork_end = i;
+    line("  {{ auto ahead = s; bool are_open = true;");
+    for (const uint32_t i : ahead.steps) {
+      const Uop& u = module_.uops[i];
+      line("  {{ {} {}({}) }}", constant(u),
+           ahead.accesses.contains(i) ? "GPUSIM_LOOK_AHEAD" : "GPUSIM_AHEAD", op_info(u.op).name);
+    }
+    line("  if (are_open) {{");
+    for (uint32_t i = place; i < fork_end; ++i) write_step(i, ahead.accesses.contains(i));
+    line("  }} else {{");
+    for (uint32_t i = place; i < fork_end; ++i) write_step(i, false);
+    line("  }} }}");
+    for (uint32_t i = fork_end; i < end; ++i) write_step(i, false);
+  }
+  ShapeInfo shape_of(uint32_t i) const { return shape_info(op_info(module_.uops[i].op).shape); }
+  void write_step(uint32_t i, bool is_open) {
+    const Uop& u = module_.uops[i];
+    if (is_open)
+      line("  {{ {} GPUSIM_STEP_OPEN({}) }}", constant(u), op_info(u.op).name);
+    else
+      line("  {{ {} GPUSIM_STEP({}, {}) }}", constant(u), op_info(u.op).name, i);
+  }
+  // Of a stretch, what computes addresses from what slots hold before it, and the accesses there.
+  struct Ahead {
+    std::vector<uint32_t> steps;  // in order, with the accesses
+    std::set<uint32_t> accesses;
+  };
+  Ahead look_ahead(uint32_t place, uint32_t end) const {
+    std::set<Slot> unknown;
+    std::set<uint32_t> values;
+    Ahead ahead;
+    for (uint32_t i = place; i < end; ++i) {
+      const Uop& u = module_.uops[i];
+      const ShapeInfo shape = shape_info(op_info(u.op).shape);
+      if (is_plain_access(op_info(u.op).shape)) {
+        if (!unknown.contains(u.a) && (shape.b.reads == 0 || !unknown.contains(u.b)))
+          ahead.accesses.insert(i);
+      } else if (shape.pure && reads_known(u, shape, unknown)) {
+        values.insert(i);
+        unknown.erase(u.d);
+        continue;
+      }
+      for (Slot n = 0; n < shape.d.writes; ++n) unknown.insert(u.d + n);
+      if (shape.fp_state) unknown.insert(u.e);
+    }
+    std::set<Slot> needed;
+    for (uint32_t i = end; i-- > place;) {
+      const Uop& u = module_.uops[i];
+      const ShapeInfo shape = shape_info(op_info(u.op).shape);
+      if (ahead.accesses.contains(i)) {
+        needed.insert(u.a);
+        if (shape.b.reads != 0) needed.insert(u.b);
+      } else if (values.contains(i) && needed.erase(u.d) != 0) {
+        for (const auto& [use, slot] : sources(u, shape))
+          if (use.reads != 0) needed.insert(slot);
+      } else {
+        continue;
+      }
+      ahead.steps.insert(ahead.steps.begin(), i);
+    }
+    return ahead;
+  }
+  static std::array<std::pair<OperandUse, Slot>, 4> sources(const Uop& u, const ShapeInfo& shape) {
+    return {{{shape.a, u.a}, {shape.b, u.b}, {shape.c, u.c}, {shape.e, u.e}}};
+  }
+  static bool reads_known(const Uop& u, const ShapeInfo& shape, const std::set<Slot>& unknown) {
+    return std::ranges::none_of(sources(u, shape), [&](const auto& source) {
+      return source.first.reads != 0 && unknown.contains(source.second);
+    });
   }
 
   // To whoever of this region called.
@@ -327,6 +494,7 @@ class Writer {
   const Module& module_;
   const CodeRegion& region_;
   const size_t number_;
+  std::optional<uint32_t> counted_apart_;  // the block whose executions follow from the others'
   std::string text_;
 };
 
@@ -356,7 +524,19 @@ std::vector<uint8_t> region_entries(const Module& module, std::span<const CodeRe
 }
 
 std::string text_of(const Module& module, std::span<const CodeRegion> regions) {
-  std::string text = "#include \"device_sim/cuda/region_code.cuh\"\n\nnamespace gpusim::cuda {\n\n";
+  // Of floating point four blocks' registers would not be enough.
+  const bool computes = std::ranges::any_of(regions, [&](const CodeRegion& region) {
+    return std::ranges::any_of(region.blocks, [&](uint32_t b) {
+      const Block& block = module.blocks[b];
+      return std::any_of(module.uops.begin() + block.first_uop,
+                         module.uops.begin() + block.first_uop + block.uop_count,
+                         [](const Uop& u) { return shape_info(op_info(u.op).shape).fp_state; });
+    });
+  });
+  std::string text = fmt::format(
+      "#ifndef GPUSIM_RESIDENT_BLOCKS\n#define GPUSIM_RESIDENT_BLOCKS {}\n#endif\n"
+      "#include \"device_sim/cuda/region_code.cuh\"\n\nnamespace gpusim::cuda {{\n\n",
+      computes ? kMostResidentBlocks / 2 : kMostResidentBlocks);
   for (size_t i = 0; i < regions.size(); ++i)
     text += Writer(module, regions[i], i + 1).text() + "\n";
   text +=
@@ -375,6 +555,14 @@ std::string text_of(const Module& module, std::span<const CodeRegion> regions) {
   return text;
 }
 
+namespace {
+
+constexpr char kSharedWithHost[] = "#define GPUSIM_MEMORY_IS_SHARED_WITH_HOST\n";
+
+const char* view_name(bool in_place) { return in_place ? "InPlaceView" : "DeviceView"; }
+
+}  // namespace
+
 std::string kernel_source(const std::string& text, bool has_vectors, bool in_place) {
   return fmt::format(
       "{}#include \"device_sim/cuda/kernel.cuh\"\n{}\n"
@@ -384,8 +572,20 @@ std::string kernel_source(const std::string& text, bool has_vectors, bool in_pla
       "  simulate_slice<{}, {}, Regions>(launch);\n"
       "}}\n"
       "}}\n",
-      in_place ? "#define GPUSIM_MEMORY_IS_SHARED_WITH_HOST\n" : "", text, kCompiledKernel,
-      has_vectors, in_place ? "InPlaceView" : "DeviceView");
+      in_place ? kSharedWithHost : "", text, kCompiledKernel, has_vectors, view_name(in_place));
+}
+
+std::string regions_source(const std::string& text, bool in_place) {
+  return fmt::format(
+      "{}#include \"device_sim/cuda/region_kernel.cuh\"\n{}\n"
+      "namespace gpusim::cuda {{\n"
+      "extern \"C\" __global__ void __launch_bounds__(kMaxCompiledThreads, "
+      "GPUSIM_RESIDENT_BLOCKS)\n"
+      "    {}(const __grid_constant__ Launch launch) {{\n"
+      "  run_regions<{}, Regions>(launch);\n"
+      "}}\n"
+      "}}\n",
+      in_place ? kSharedWithHost : "", text, kRegionsKernel, view_name(in_place));
 }
 
 }  // namespace gpusim::cuda

@@ -21,6 +21,8 @@ struct CodeRegion {
   std::vector<uint32_t> blocks;  // whose ends it executes, in order
   std::vector<Slot> slots;       // that it uses, in order
   std::vector<Slot> written;     // of these
+  // Of these: the upper half is 0 from entry to exit. A core with another one is not let in.
+  std::vector<Slot> narrow;
   bool operator==(const CodeRegion&) const = default;
 };
 
@@ -41,6 +43,11 @@ std::string text_of(const Module& module, std::span<const CodeRegion> regions);
 // memory.
 inline constexpr char kCompiledKernel[] = "gpusim_simulate_compiled";
 std::string kernel_source(const std::string& text, bool has_vectors, bool in_place);
+// The same without the interpreter: region_kernel.cuh. So many blocks as GPUSIM_RESIDENT_BLOCKS
+// says, or the text itself, shall find room on a multiprocessor.
+inline constexpr uint32_t kMostResidentBlocks = 4;  // of 256 threads with 64 registers
+inline constexpr char kRegionsKernel[] = "gpusim_simulate_regions";
+std::string regions_source(const std::string& text, bool in_place);
 
 // The most instructions that the code of one executes from where it looked at the budget, or was
 // entered, to where it looks again.
