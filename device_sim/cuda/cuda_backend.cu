@@ -81,6 +81,16 @@ struct StartCore {
     set_state(states[core], pc, CoreStatus::kRunnable);
   }
 };
+// Whether cores of an order stand where no region is entered.
+struct NoteOutside {
+  const uint32_t* order;
+  const CoreState* states;
+  const uint8_t* region_at;
+  uint32_t* are_outside;
+  __device__ void operator()(uint32_t i) const {
+    if (region_at[states[order[i]].pc] == 0) atomicOr(are_outside, 1u);
+  }
+};
 // What the host wants to know of a core that stopped.
 struct Stop {
   CoreState state;
@@ -202,7 +212,9 @@ class CudaBackend final : public DeviceMachine {
   void upload_code();
   // The kernel that has all micro-ops of the module, and the size of its blocks.
   void choose_kernel();
-  void choose_block_size();
+  void choose_block_sizes();
+  // Threads per block so that most contexts are on the chip at once.
+  uint32_t block_size(const Kernel& kernel, size_t context_bytes) const;
   bool has_vectors() const;
   // Compiled regions (regions.h): looks for some now and then, and takes those that are ready.
   static constexpr uint64_t kFirstLooks = 8;  // of which slices are short
@@ -211,13 +223,17 @@ class CudaBackend final : public DeviceMachine {
   void try_regions();
   void use_compiled();
   void drop_regions();
+  // A slice by regions_alone_. It must be followed by one of the interpreter if a core left its
+  // region: that may have done nothing where it was entered.
+  bool all_stand_in_regions(uint32_t count);
+  void note_who_left(uint32_t late, uint32_t soon);
   void set_status(uint32_t core, uint32_t uop, CoreStatus status);
   // Sends what the host changed of cores' states since the last slice.
   void send_states();
   // Fills order_ with the cores that are awake, those at the same place together. Returns how many.
   uint32_t regroup();
   Launch describe_launch(uint32_t count, uint64_t instructions);
-  uint32_t threads_for(uint32_t count) const;
+  uint32_t threads_for(uint32_t count, uint32_t most) const;
   void collect_events();
   const std::vector<CoreState>& host_states();
   const std::vector<unsigned long long>& host_classes();
@@ -245,7 +261,12 @@ class CudaBackend final : public DeviceMachine {
   DeviceArray<uint8_t> region_at_;  // of those in use
   const void* region_code_ = nullptr;
   int32_t region_margin_ = 0;
-  uint32_t most_threads_ = 0;  // per block, so that most contexts are on the chip at once
+  uint32_t most_threads_ = 0;  // per block of kernel_
+  // The kernel of regions without the interpreter, or null; of its slices: the cores of the last
+  // one, 0 if that was another; how many others come first; how many came before the one before.
+  Kernel regions_alone_{};
+  uint32_t most_threads_alone_ = 0;
+  uint32_t ran_alone_ = 0, pause_ = 0, last_pause_ = 0;
   DeviceMemory memory_;
   Contexts contexts_;
   ReconvergenceOrder reconvergence_;
@@ -302,7 +323,7 @@ void CudaBackend::configure(const Module& module, const MachineConfig& config) {
   records_.zero();  // a core that stops writes what belongs to its reason; all is copied
   for (auto* array : {&order_, &order_sorted_, &keys_, &keys_sorted_, &stopped_, &stopped_sorted_})
     *array = DeviceArray<uint32_t>(cores, "scheduling");
-  counters_ = DeviceArray<uint32_t>(1, "counters");
+  counters_ = DeviceArray<uint32_t>(3, "counters");  // cores that stopped; Launch::left_regions
   core_classes_ = {};
   if (config.per_core_tallies)
     core_classes_ = DeviceArray<unsigned long long>(size_t{kInsnClassCount} * cores, "tallies");
@@ -357,7 +378,7 @@ void CudaBackend::choose_kernel() {
     kernel_ = has_vectors() ? kernel_in_place_with_vectors() : kernel_in_place_without_vectors();
   else
     kernel_ = has_vectors() ? kernel_with_vectors() : kernel_without_vectors();
-  choose_block_size();
+  choose_block_sizes();
 }
 
 void CudaBackend::drop_regions() {
@@ -366,6 +387,8 @@ void CudaBackend::drop_regions() {
   looked_after_ = 0;
   region_at_ = {};
   region_code_ = nullptr;
+  regions_alone_ = {};
+  pause_ = last_pause_ = 0;
 }
 
 void CudaBackend::look_for_regions() {
@@ -384,12 +407,14 @@ void CudaBackend::use_compiled() {
   if (!is_compiling_) return;
   const auto code = compiler_->take();
   if (!code) return;
-  is_compiling_ = false;
+  is_compiling_ = !code->is_all;
   region_at_ = to_device(region_entries(*module_, regions_), "places of regions");
   region_code_ = code->region_code;
   region_margin_ = static_cast<int32_t>(longest_way(*module_, regions_));
-  kernel_ = code->kernel;
-  choose_block_size();
+  regions_alone_ = code->alone;
+  choose_kernel();
+  if (code->beside.entry) kernel_ = code->beside;
+  choose_block_sizes();
 }
 
 void CudaBackend::try_regions() {
@@ -409,27 +434,33 @@ void CudaBackend::try_regions() {
   if (all) use_compiled();
 }
 
-void CudaBackend::choose_block_size() {
-  const size_t context_bytes = size_t{module_->slot_count} * sizeof(uint64_t);
+void CudaBackend::choose_block_sizes() {
+  most_threads_ = block_size(kernel_, size_t{module_->slot_count} * sizeof(uint64_t));
+  if (regions_alone_.entry) most_threads_alone_ = block_size(regions_alone_, 0);
+}
+
+uint32_t CudaBackend::block_size(const Kernel& kernel, size_t context_bytes) const {
   const size_t most_bytes = properties_.sharedMemPerBlockOptin;
   if (context_bytes * kWarpSize > most_bytes)
     throw std::runtime_error("a context of this program does not fit the GPU's shared memory");
-  check(cudaFuncSetAttribute(kernel_.entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(most_bytes)),
-        "reserving shared memory");
-  uint32_t most_resident = 0;
-  for (uint32_t threads = kWarpSize; threads <= kernel_.max_threads; threads += kWarpSize) {
+  if (context_bytes != 0)
+    check(cudaFuncSetAttribute(kernel.entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(most_bytes)),
+          "reserving shared memory");
+  uint32_t most_resident = 0, best = kWarpSize;
+  for (uint32_t threads = kWarpSize; threads <= kernel.max_threads; threads += kWarpSize) {
     if (context_bytes * threads > most_bytes) break;
     int blocks = 0;
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_.entry,
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.entry,
                                                         static_cast<int>(threads),
                                                         context_bytes * threads),
           "asking how many threads fit");
     const uint32_t resident = static_cast<uint32_t>(blocks) * threads;
     if (resident < most_resident) continue;
     most_resident = resident;
-    most_threads_ = threads;
+    best = threads;
   }
+  return best;
 }
 
 void CudaBackend::set_status(uint32_t core, uint32_t uop, CoreStatus status) {
@@ -508,10 +539,10 @@ uint32_t CudaBackend::regroup() {
 }
 
 // No more than spread the cores over the chip.
-uint32_t CudaBackend::threads_for(uint32_t count) const {
+uint32_t CudaBackend::threads_for(uint32_t count, uint32_t most) const {
   const auto processors = static_cast<uint32_t>(properties_.multiProcessorCount);
   const uint32_t spread = (count + processors - 1) / processors;
-  return std::min((spread + kWarpSize - 1) / kWarpSize * kWarpSize, most_threads_);
+  return std::min((spread + kWarpSize - 1) / kWarpSize * kWarpSize, most);
 }
 
 Launch CudaBackend::describe_launch(uint32_t count, uint64_t instructions) {
@@ -540,6 +571,7 @@ Launch CudaBackend::describe_launch(uint32_t count, uint64_t instructions) {
   launch.core_classes = core_classes_.data();
   launch.stopped = stopped_.data();
   launch.stopped_count = counters_.data();
+  launch.left_regions = counters_.data() + 1;
   return launch;
 }
 
@@ -557,12 +589,38 @@ void CudaBackend::begin_slice(uint64_t instructions) {
     slice_ += kLongestSleep;
     count = regroup();
   }
+  const bool alone = all_stand_in_regions(count);
   const Launch slice = describe_launch(count, instructions);
   counters_.zero();
-  const uint32_t threads = threads_for(count);
-  launch(kernel_.entry, (count + threads - 1) / threads, threads,
-         size_t{threads} * module_->slot_count * sizeof(uint64_t), "starting a slice", slice);
+  const uint32_t threads = threads_for(count, alone ? most_threads_alone_ : most_threads_);
+  launch((alone ? regions_alone_ : kernel_).entry, (count + threads - 1) / threads, threads,
+         alone ? 0 : size_t{threads} * module_->slot_count * sizeof(uint64_t), "starting a slice",
+         slice);
+  ran_alone_ = alone ? count : 0;
   is_running_ = true;
+}
+
+// With a limit of instructions, or a seed, the interpreter says who runs how far.
+bool CudaBackend::all_stand_in_regions(uint32_t count) {
+  if (!regions_alone_.entry || config_.max_instructions != 0 || config_.seed != 0) return false;
+  if (pause_ != 0) {
+    --pause_;
+    return false;
+  }
+  counters_.zero();
+  for_each(count, NoteOutside{order_.data(), states_.data(), region_at_.data(), counters_.data()});
+  uint32_t are_outside = 0;
+  counters_.download(std::span(&are_outside, 1));
+  return are_outside == 0;
+}
+
+// Cores that leave early wait for the others. Where most do, such slices become rare.
+void CudaBackend::note_who_left(uint32_t late, uint32_t soon) {
+  constexpr uint32_t kLongestPause = 64;
+  const uint32_t cores = std::exchange(ran_alone_, 0);
+  if (cores == 0) return;
+  last_pause_ = soon > cores / 2 ? std::clamp(2 * last_pause_, 1u, kLongestPause) : 0;
+  pause_ = std::max(last_pause_, late + soon != 0 ? 1u : 0u);
 }
 
 bool CudaBackend::slice_is_done() {
@@ -587,8 +645,10 @@ std::span<const Event> CudaBackend::end_slice() {
 }
 
 void CudaBackend::collect_events() {
-  uint32_t count = 0;
-  counters_.download(std::span(&count, 1));
+  uint32_t counters[3] = {};
+  counters_.download(counters);
+  const uint32_t count = counters[0];
+  note_who_left(counters[1], counters[2]);
   if (count == 0) return;
   with_scratch([&](void* scratch, size_t& bytes) {
     return cub::DeviceRadixSort::SortKeys(scratch, bytes, stopped_.data(), stopped_sorted_.data(),

@@ -17,11 +17,16 @@ class RegionCompiler {
   virtual void begin(const std::string& text, bool has_vectors, bool in_place) = 0;
   // Whether everything is compiled before the first slice, whatever is hot.
   virtual bool compiles_all() const { return false; }
+  // Entries are null of what is not there. Kernels stay for as long as the compiler lives, or until
+  // it begins anew.
   struct Code {
-    Kernel kernel;
-    const void* region_code;  // Machine::region_code
+    Kernel beside{};                    // the interpreter with the regions in it
+    Kernel alone{};                     // the regions, without the interpreter
+    const void* region_code = nullptr;  // Machine::region_code
+    bool is_all = true;                 // nothing more will come
   };
-  // Once it is done, and then for as long as the compiler lives. Throws std::runtime_error.
+  // All that is there by now, if there is more than at the last call. Throws std::runtime_error if
+  // nothing will be.
   virtual std::optional<Code> take() = 0;
 };
 

@@ -61,7 +61,30 @@ struct Launch {
   unsigned long long* core_classes = nullptr;  // [class][core], or null
   uint32_t* stopped = nullptr;        // cores that stopped, in no order
   uint32_t* stopped_count = nullptr;
+  // Of kernels of regions alone: how many cores left theirs, in the slice's second half or before.
+  uint32_t* left_regions = nullptr;
 };
+
+// Adds to the counters what this lane and those that are here with it completed.
+__device__ __forceinline__ void count_block(const Launch& launch, uint32_t core, uint32_t block,
+                                            uint32_t times) {
+  if (times == 0) return;
+  // Most often all active lanes are here, with the same block and number. But a lane that stopped in
+  // an earlier block comes here together with those that ran on.
+  const uint32_t together = __match_any_sync(__activemask(), uint64_t{block} << 32 | times);
+  const size_t copy = blockIdx.x % kCounterCopies;
+  const uint32_t lane_bit = 1u << (threadIdx.x % kWarpSize);
+  if ((together & (lane_bit - 1)) == 0)
+    atomicAdd(&launch.block_counts[size_t{block} * kCounterCopies + copy],
+              uint64_t{times} * static_cast<uint32_t>(__popc(together)));
+  if (launch.core_classes) {
+    const BlockInfo& info = launch.machine.blocks[block];
+    for (uint32_t c = 0; c < kInsnClassCount; ++c)
+      if (info.classes[c])
+        launch.core_classes[size_t{c} * launch.core_count + core] +=
+            uint64_t{info.classes[c]} * times;
+  }
+}
 
 // A core's context in shared memory, [slot][thread]: neighbours touch neighbouring banks.
 extern __shared__ uint64_t shared_slots[];
@@ -256,24 +279,8 @@ __device__ __forceinline__ uint32_t Warp::activate(uint64_t key) {
   return __shfl_sync(kAllLanes, pc_, static_cast<int>(lowest_bit(active_)));
 }
 
-// Adds to the counters what this lane and those that are here with it completed.
 __device__ __forceinline__ void Warp::flush() {
-  if (repeats_ == 0) return;
-  // Most often all active lanes are here, with the same block and number. But a lane that stopped in
-  // an earlier block comes here together with those that ran on.
-  const uint32_t together =
-      __match_any_sync(__activemask(), uint64_t{counted_} << 32 | repeats_);
-  const size_t copy = blockIdx.x % kCounterCopies;
-  if ((together & (lane_bit_ - 1)) == 0)
-    atomicAdd(&launch_.block_counts[size_t{counted_} * kCounterCopies + copy],
-              uint64_t{repeats_} * static_cast<uint32_t>(__popc(together)));
-  if (launch_.core_classes) {
-    const BlockInfo& info = machine().blocks[counted_];
-    for (uint32_t c = 0; c < kInsnClassCount; ++c)
-      if (info.classes[c])
-        launch_.core_classes[size_t{c} * launch_.core_count + core_] +=
-            uint64_t{info.classes[c]} * repeats_;
-  }
+  count_block(launch_, core_, counted_, repeats_);
   repeats_ = 0;
 }
 

@@ -5,8 +5,8 @@ counts are the same, and `gpusim cuda --check` finds nothing in the backend's ke
   test_programs.py GPUSIM GPUSIM_PTX FOLDER [--check] [--regions] PROGRAM[:CORES,CORES...]...
 
 A PROGRAM is an ELF file, maybe with arguments (FILE+ARGUMENT+ARGUMENT), or services or faulty
-(programs/), which are built for AArch64 and RISC-V. --regions: nvcc compiles all of a program's
-code as compiled regions, before it runs.
+(programs/), which are built for AArch64 and RISC-V. --regions: all of a program's code is compiled
+as regions, before it runs: with the interpreter by nvcc, alone by NVRTC.
 """
 import argparse
 import json
@@ -85,8 +85,9 @@ class Comparison:
         if report.get("launches", 0) == 0:
             problems.append(f"{title}: no kernel was launched")
         kernels = [k["symbol"] for k in report.get("kernels", [])]
-        if self.args.regions and "gpusim_simulate_compiled" not in kernels:
-            problems.append(f"{title}: no compiled region was executed, only {kernels}")
+        for kernel in ("gpusim_simulate_compiled", "gpusim_simulate_regions"):
+            if self.args.regions and kernel not in kernels:
+                problems.append(f"{title}: {kernel} was not launched, only {kernels}")
         for finding in report.get("findings", []):
             problems.append(f"{title}: {finding['text']}")
         for key in SAME:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <functional>
 #include <span>
@@ -10,6 +11,7 @@
 
 #include "device_sim/base/embedded_file.h"
 #include "device_sim/base/file.h"
+#include "device_sim/cuda/compiled/nvrtc.h"
 
 namespace gpusim::cuda {
 
@@ -36,46 +38,82 @@ void write(const fs::path& file, const std::string& text) {
   fs::rename(mine, file);
 }
 
-// Writes gpusim's headers, unless they are there.
-fs::path header_folder(const fs::path& cache) {
+std::string hash_of_headers() {
   std::string all;
   for (const EmbeddedFile& file : region_headers())
     all += fmt::format("{}\n{}", file.name, file.text);
-  const fs::path folder = cache / ("headers-" + hash_of(all));
+  return hash_of(all);
+}
+
+// Writes gpusim's headers, unless they are there.
+void write_headers(const fs::path& folder) {
   const fs::path complete = folder / "complete";
-  if (fs::exists(complete)) return folder;
+  if (fs::exists(complete)) return;
   for (const EmbeddedFile& file : region_headers()) write(folder / file.name, file.text);
   write(complete, "");
-  return folder;
 }
 
 }  // namespace
 
 void CubinMaker::begin(const std::string& source, const std::string& architecture) {
-  nvcc_.reset();
-  const fs::path headers = header_folder(folder_);
-  const std::string name = hash_of(headers.string() + architecture + source);
+  stop();
+  const std::string compiler =
+      compiler_ == By::kNvrtc ? "NVRTC " + nvrtc_version() + " " : std::string();
+  const std::string headers = "headers-" + hash_of_headers();
+  const std::string name = hash_of(compiler + headers + architecture + source);
   cubin_ = folder_ / (name + ".cubin");
   const fs::path file = folder_ / (name + ".cu");
   // Other texts may have the same hash.
   if (fs::exists(cubin_) && fs::exists(file) && read_text(file) == source) return;
   write(file, source);
   made_ = own_name(cubin_);
+  if (compiler_ == By::kNvrtc)
+    begin_nvrtc(source, architecture);
+  else
+    begin_nvcc(folder_ / headers, architecture);
+}
+
+void CubinMaker::begin_nvrtc(const std::string& source, const std::string& architecture) {
+  nvrtc_ = std::make_unique<Thread>();
+  nvrtc_->done = std::async(std::launch::async, [=, to = cubin_, ends = &nvrtc_->ends] {
+    write(to, compile_regions(source, architecture, ends));
+  });
+}
+
+void CubinMaker::begin_nvcc(const fs::path& headers, const std::string& architecture) {
+  write_headers(headers);
   ChildSettings silent{.input = ChildSettings::kNoStream, .is_apart = true};
   silent.output = silent.error = ChildSettings::kNoStream;
   nvcc_.emplace(
       std::vector<std::string>{"nvcc", "-arch=" + architecture, "-std=c++20", "-O2", "--fmad=false",
                                "--expt-relaxed-constexpr", "--jump-table-density=50",
                                architecture.starts_with("compute") ? "-ptx" : "-cubin",
-                               "-I" + headers.string(), "-o", made_.string(), file.string()},
+                               "-I" + headers.string(), "-o", made_.string(),
+                               fs::path(cubin_).replace_extension(".cu").string()},
       silent);
+}
+
+// NVRTC ends between its passes; the longest takes a few seconds.
+void CubinMaker::stop() {
+  nvcc_.reset();
+  if (!nvrtc_) return;
+  nvrtc_->ends = true;
+  nvrtc_->done.wait();
+  nvrtc_.reset();
 }
 
 void CubinMaker::wait() {
   if (nvcc_) nvcc_->wait();
+  if (nvrtc_) nvrtc_->done.wait();
 }
 
 std::optional<fs::path> CubinMaker::take() {
+  if (nvrtc_) {
+    if (nvrtc_->done.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return {};
+    std::future<void> done = std::move(nvrtc_->done);
+    nvrtc_.reset();
+    done.get();
+  }
   if (nvcc_) {
     const std::optional<int> status = nvcc_->poll();
     if (!status) return {};

@@ -1,5 +1,6 @@
-// Regions are compiled by nvcc, where the user asks for it: no GPU has run them yet (docs/gpu.md).
+// Regions are compiled where the user asks for it: docs/gpu.md.
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -12,10 +13,76 @@
 namespace gpusim::cuda {
 namespace {
 
-class NvccCompiler final : public RegionCompiler {
+// A kernel that is being compiled, or that is loaded.
+class Loader {
  public:
-  NvccCompiler(const std::filesystem::path& folder, bool as_ptx, bool waits)
-      : maker_(folder), as_ptx_(as_ptx), waits_(waits) {
+  Loader(const std::filesystem::path& folder, CubinMaker::By compiler, const char* name)
+      : maker_(folder, compiler), name_(name) {}
+  ~Loader() { unload(); }
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  void begin(const std::string& source, const std::string& architecture, bool waits) {
+    why_not_.clear();
+    is_done_ = false;
+    kernel_ = {};  // what is loaded may still be in use
+    attempt([&] {
+      maker_.begin(source, architecture);
+      if (waits) maker_.wait();
+    });
+  }
+  bool is_done() const { return is_done_; }
+  const std::string& why_not() const { return why_not_; }
+  Kernel kernel() const { return kernel_; }
+  // True once: what it is about is done, or failed.
+  bool look() {
+    if (is_done_) return false;
+    attempt([&] {
+      const auto cubin = maker_.take();
+      if (!cubin) return;
+      unload();
+      check(cudaLibraryLoadFromFile(&library_, cubin->c_str(), nullptr, nullptr, 0, nullptr,
+                                    nullptr, 0),
+            "loading compiled code");
+      cudaKernel_t kernel{};
+      check(cudaLibraryGetKernel(&kernel, library_, name_), "finding the compiled kernel");
+      // The runtime takes a kernel's handle where it takes the address of a host function.
+      kernel_ = {reinterpret_cast<void (*)(Launch)>(kernel), kMaxCompiledThreads};
+      is_done_ = true;
+    });
+    return is_done_;
+  }
+
+ private:
+  template <class F>
+  void attempt(F f) {
+    try {
+      f();
+    } catch (const std::runtime_error& error) {
+      why_not_ = error.what();
+      is_done_ = true;
+    }
+  }
+  void unload() {
+    if (library_) cudaLibraryUnload(std::exchange(library_, nullptr));
+  }
+
+  CubinMaker maker_;
+  const char* const name_;
+  cudaLibrary_t library_ = nullptr;
+  Kernel kernel_{};
+  std::string why_not_;
+  bool is_done_ = true;
+};
+
+// The regions alone by NVRTC, in a second; with the interpreter by nvcc, if there is one.
+class DeviceCompiler final : public RegionCompiler {
+ public:
+  DeviceCompiler(const std::filesystem::path& folder, bool as_ptx, bool waits)
+      : alone_(folder, CubinMaker::By::kNvrtc, kRegionsKernel),
+        beside_(folder, CubinMaker::By::kNvcc, kCompiledKernel),
+        as_ptx_(as_ptx),
+        waits_(waits) {
     cudaDeviceProp properties{};
     int device = 0;
     check(cudaGetDevice(&device), "asking for the device");
@@ -23,36 +90,26 @@ class NvccCompiler final : public RegionCompiler {
     architecture_ =
         (as_ptx ? "compute_" : "sm_") + std::to_string(10 * properties.major + properties.minor);
   }
-  ~NvccCompiler() override { unload(); }
 
   void begin(const std::string& text, bool has_vectors, bool in_place) override {
-    maker_.begin(kernel_source(text, has_vectors, in_place), architecture_);
-    if (waits_) maker_.wait();
+    alone_.begin(regions_source(text, in_place), architecture_, waits_);
+    beside_.begin(kernel_source(text, has_vectors, in_place), architecture_, waits_);
   }
   bool compiles_all() const override { return as_ptx_; }
 
   std::optional<Code> take() override {
-    const auto cubin = maker_.take();
-    if (!cubin) return {};
-    unload();
-    check(cudaLibraryLoadFromFile(&library_, cubin->c_str(), nullptr, nullptr, 0, nullptr, nullptr,
-                                  0),
-          "loading compiled code");
-    cudaKernel_t kernel{};
-    check(cudaLibraryGetKernel(&kernel, library_, kCompiledKernel), "finding the compiled kernel");
-    // The runtime takes a kernel's handle where it takes the address of a host function.
-    return Code{{reinterpret_cast<void (*)(Launch)>(kernel), kMaxCompiledThreads}, nullptr};
+    const bool alone = alone_.look(), beside = beside_.look();
+    if (!alone && !beside) return {};
+    const bool is_all = alone_.is_done() && beside_.is_done();
+    if (is_all && !alone_.kernel().entry && !beside_.kernel().entry)
+      throw std::runtime_error(alone_.why_not() + "; " + beside_.why_not());
+    return Code{.beside = beside_.kernel(), .alone = alone_.kernel(), .is_all = is_all};
   }
 
  private:
-  void unload() {
-    if (library_) cudaLibraryUnload(std::exchange(library_, nullptr));
-  }
-
-  CubinMaker maker_;
+  Loader alone_, beside_;
   const bool as_ptx_, waits_;
   std::string architecture_;
-  cudaLibrary_t library_ = nullptr;
 };
 
 }  // namespace
@@ -65,7 +122,7 @@ std::unique_ptr<RegionCompiler> make_region_compiler() {
   // For tests without a GPU (tests/cuda_on_ptx): as PTX, all code, before the first slice.
   const bool as_ptx = wanted == "ptx", waits = wanted == "wait";
   if (!as_ptx && !waits && wanted != "1") return nullptr;
-  return std::make_unique<NvccCompiler>(cache / "regions", as_ptx, as_ptx || waits);
+  return std::make_unique<DeviceCompiler>(cache / "regions", as_ptx, as_ptx || waits);
 }
 
 }  // namespace gpusim::cuda

@@ -18,6 +18,9 @@ def main():
     parser.add_argument("--cores", default="1,7,33,64,1000")
     parser.add_argument("--compiled", type=int, metavar="N", default=0,
                         help="with compiled regions, which execute at least N instructions")
+    parser.add_argument("--alone", type=int, metavar="N", default=0,
+                        help="for --compiled: at least N of them in kernels without the "
+                             "interpreter")
     parser.add_argument("--slice", help="for --compiled: only what is hot after two slices of so "
                                         "many instructions, not all code")
     parser.add_argument("programs", nargs="+", type=pathlib.Path)
@@ -41,7 +44,8 @@ def variables(args):
     if not args.compiled:
         return {}
     return {"GPUSIM_EMULATED_REGIONS": "hot" if args.slice else "all",
-            "GPUSIM_EMULATED_REGIONS_LEAST": str(args.compiled)}
+            "GPUSIM_EMULATED_REGIONS_LEAST": str(args.compiled),
+            "GPUSIM_EMULATED_REGIONS_ALONE_LEAST": str(args.alone)}
 
 
 def run(gpusim, backend, cores, program, more, options=()):

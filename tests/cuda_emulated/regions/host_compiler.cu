@@ -37,13 +37,13 @@ constexpr char kEnd[] = R"(
 namespace gpusim::cuda {
 struct CalledSlots {
   uint64_t* first;
-  uint32_t pitch;
+  size_t pitch;
   uint64_t get(Slot s) const { return first[s * pitch]; }
   void set(Slot s, uint64_t value) { first[s * pitch] = value; }
 };
 struct CalledWarp {
   const cuda_emulated::RegionCall& call;
-  void count(uint32_t block, uint32_t times) { if (times) call.count(call.warp, block, times); }
+  void count(uint32_t block, uint32_t times) { if (times) call.count(call.counter, block, times); }
 };
 extern "C" uint32_t gpusim_region_entry(const cuda_emulated::RegionCall& call) {
   CalledSlots slots{call.slots, call.pitch};
@@ -57,13 +57,22 @@ extern "C" uint32_t gpusim_region_entry(const cuda_emulated::RegionCall& call) {
 // What regions executed. A test may say how much that is at least: the process fails with less.
 struct Ledger {
   uint64_t entered = 0, instructions = 0;
+  uint64_t alone = 0;  // of the instructions: in kernels without the interpreter
   ~Ledger() {
-    const char* const least = std::getenv("GPUSIM_EMULATED_REGIONS_LEAST");
-    if (!least) return;
-    if (instructions >= std::strtoull(least, nullptr, 10)) return;
-    std::fprintf(stderr, "regions were entered %llu times and executed %llu instructions\n",
+    require("GPUSIM_EMULATED_REGIONS_LEAST", instructions);
+    require("GPUSIM_EMULATED_REGIONS_ALONE_LEAST", alone);
+  }
+
+ private:
+  void require(const char* variable, uint64_t executed) const {
+    const char* const least = std::getenv(variable);
+    if (!least || executed >= std::strtoull(least, nullptr, 10)) return;
+    std::fprintf(stderr,
+                 "regions were entered %llu times and executed %llu instructions, %llu of them "
+                 "alone: %s is %s\n",
                  static_cast<unsigned long long>(entered),
-                 static_cast<unsigned long long>(instructions));
+                 static_cast<unsigned long long>(instructions),
+                 static_cast<unsigned long long>(alone), variable, least);
     std::_Exit(1);
   }
 };
@@ -74,9 +83,12 @@ class HostCompiler final : public RegionCompiler {
   void begin(const std::string& text, bool has_vectors, bool in_place) override {
     kernel_ = in_place ? kernel_in_place_with_loaded_regions(has_vectors)
                        : kernel_with_loaded_regions(has_vectors);
+    alone_ = in_place ? kernel_in_place_of_loaded_regions() : kernel_of_loaded_regions();
     // What a GPU would get, for who asks.
-    if (const char* const file = std::getenv("GPUSIM_EMULATED_REGIONS_SOURCE"))
+    if (const char* const file = std::getenv("GPUSIM_EMULATED_REGIONS_SOURCE")) {
       std::ofstream(file) << kernel_source(text, has_vectors, in_place);
+      std::ofstream(std::string(file) + ".alone") << regions_source(text, in_place);
+    }
     const std::string all = std::string(in_place ? kInPlace : kOwn) + text + kEnd;
     // The text includes headers that this program was built of.
     struct stat self {};
@@ -95,7 +107,9 @@ class HostCompiler final : public RegionCompiler {
     const char* const wanted = std::getenv("GPUSIM_EMULATED_REGIONS");
     return wanted && std::string(wanted) == "all";
   }
-  std::optional<Code> take() override { return Code{kernel_, entry_}; }
+  std::optional<Code> take() override {
+    return Code{.beside = kernel_, .alone = alone_, .region_code = entry_};
+  }
 
  private:
   static void compile(const std::string& text, const fs::path& folder, const std::string& name,
@@ -113,7 +127,7 @@ class HostCompiler final : public RegionCompiler {
     fs::rename(source, folder / (name + ".cpp"));
   }
 
-  Kernel kernel_{};
+  Kernel kernel_{}, alone_{};
   void* entry_ = nullptr;
 };
 
@@ -123,7 +137,8 @@ std::unique_ptr<RegionCompiler> make_region_compiler() { return std::make_unique
 
 }  // namespace gpusim::cuda
 
-void cuda_emulated::note_region(uint64_t instructions) {
+void cuda_emulated::note_region(uint64_t instructions, bool is_alone) {
   ++gpusim::cuda::ledger.entered;
   gpusim::cuda::ledger.instructions += instructions;
+  gpusim::cuda::ledger.alone += is_alone ? instructions : 0;
 }

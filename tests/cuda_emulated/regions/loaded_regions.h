@@ -1,5 +1,6 @@
 // Regions of a shared library, called from the emulated kernel.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 namespace cuda_emulated {
@@ -8,15 +9,15 @@ struct RegionCall {
   uint32_t region, at, core;
   const void* memory;  // a View
   uint64_t* slots;     // slot i is slots[i * pitch]
-  uint32_t pitch;
+  size_t pitch;
   int32_t* left;
   uint32_t* depth;
-  void* warp;
-  void (*count)(void* warp, uint32_t block, uint32_t times);
+  void* counter;
+  void (*count)(void* counter, uint32_t block, uint32_t times) = nullptr;
 };
 using RegionEntry = uint32_t (*)(const RegionCall&);
-// A region was entered, and left after so many instructions.
-void note_region(uint64_t instructions);
+// A region was entered, and left after so many instructions; in a kernel without the interpreter.
+void note_region(uint64_t instructions, bool is_alone);
 inline constexpr char kRegionEntry[] = "gpusim_region_entry";
 
 }  // namespace cuda_emulated

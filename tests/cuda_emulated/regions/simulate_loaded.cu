@@ -12,6 +12,12 @@ __global__ void __launch_bounds__(kMaxCompiledThreads, 1)
   simulate_slice<true, DeviceView, LoadedRegions>(launch);
 }
 
+__global__ void __launch_bounds__(kMaxCompiledThreads)
+    simulate_loaded_alone(const __grid_constant__ Launch launch) {
+  run_regions<DeviceView, LoadedRegions>(launch);
+}
+
+Kernel kernel_of_loaded_regions() { return {simulate_loaded_alone, kMaxCompiledThreads}; }
 Kernel kernel_with_loaded_regions(bool has_vectors) {
   return {has_vectors ? simulate_loaded_vectors : simulate_loaded, kMaxCompiledThreads};
 }
