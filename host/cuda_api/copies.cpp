@@ -298,6 +298,10 @@ void release(void* address, bool is_host) {
   const std::string by = numbered_call();
   if (address == nullptr) return;
   Runtime& r = runtime();
+  if (const auto m = r.graph_memory(address)) {
+    r.synchronize_device();  // its node may not have run
+    m->is_allocated = false;
+  }
   check_release(address, is_host, by);
   r.synchronize_device();
   r.engine_for_memory().remove_memory(address, "freed by " + by);

@@ -249,6 +249,7 @@ void Runtime::run(const Node& node, const Origin& origin) {
       for (const Node& n : node.child->nodes) run(n, origin);
       return;
     }
+    if (node.condition != nullptr) return run_conditional(node, origin);
     if (node.call) check_loaded(*node.call->function);
     work = timeline.begin_work(node, origin);
     if (node.call) return run_kernel(*node.call, work);
@@ -257,6 +258,23 @@ void Runtime::run(const Node& node, const Origin& origin) {
   } catch (...) {
     sticky = status_of_exception("device");
     timeline.end_work(work);
+  }
+}
+
+void Runtime::run_conditional(const Node& node, const Origin& origin) {
+  const auto run_body = [&](size_t number) {
+    if (number >= node.body_copies.size()) return;
+    for (const Node& n : node.body_copies[number]->nodes) run(n, origin);
+  };
+  const auto value = [&] { return std::atomic_ref(*node.condition->value).load(); };
+  switch (node.condition_kind) {
+    case ConditionKind::kIf:
+      return run_body(value() != 0 ? 0 : 1);
+    case ConditionKind::kWhile:
+      while (value() != 0 && sticky == 0) run_body(0);
+      return;
+    case ConditionKind::kSwitch:
+      return run_body(value());
   }
 }
 
@@ -367,7 +385,20 @@ void Runtime::check_launch(const KernelCall& call) {
 }
 
 void Runtime::check_device(const void* address, size_t size_bytes) const {
-  require(size_bytes == 0 || memory.has(address, size_bytes));
+  if (size_bytes == 0 || memory.has(address, size_bytes)) return;
+  const std::shared_ptr<GraphMemory> m = graph_memory(address);
+  require(m != nullptr && size_bytes <= m->size_bytes - static_cast<size_t>(
+                                                            static_cast<const char*>(address) -
+                                                            m->address));
+}
+
+std::shared_ptr<GraphMemory> Runtime::graph_memory(const void* address) const {
+  const std::lock_guard lock(graph_memories_mutex);
+  auto at = graph_memories.upper_bound(address);
+  if (at == graph_memories.begin()) return nullptr;
+  --at;
+  const auto offset = static_cast<const char*>(address) - at->second->address;
+  return static_cast<size_t>(offset) < at->second->size_bytes ? at->second : nullptr;
 }
 
 void Runtime::with_engine(const std::function<void(KernelEngine&)>& work) {

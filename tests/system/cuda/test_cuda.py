@@ -21,6 +21,14 @@ def test_self_checking(p):
                       f"faulting: its kernel is not named:\n{done.stderr}")
 
 
+def test_graph_nodes(p):
+    """Graphs that decide and allocate."""
+    made = p.object_of("graph_nodes", "-rdc=true")
+    for runtime in ("static", "shared"):
+        p.expect_fine(p.link(f"graph_nodes-{runtime}", [made], "-rdc=true", "-cudart", runtime,
+                             "-lcudadevrt"))
+
+
 def test_other_builds(p):
     objects = [p.object_of(name, "-rdc=true") for name in ("separable_main", "separable_other")]
     p.expect_fine(p.link("separable", objects, "-rdc=true"))
@@ -170,6 +178,7 @@ def test_refusals(p, gpusim):
 def main():
     p, gpusim, backend = from_command_line(__doc__)
     test_self_checking(p)
+    test_graph_nodes(p)
     test_other_builds(p)
     test_nvrtc(p)
     test_device_launches(p)
