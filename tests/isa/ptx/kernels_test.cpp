@@ -1,4 +1,6 @@
 // Small kernels: shared memory, barriers, calls, local memory, divergence. Equal on all backends.
+#include <fmt/format.h>
+
 #include <numeric>
 
 #include "device_sim/base/error.h"
@@ -201,6 +203,63 @@ FILL:
     if (r.fault) FAIL(r.fault->text);
     for (uint32_t t = 0; t < 96; ++t)
       CHECK(out[t] == t * 100 + t % 32 + static_cast<uint32_t>(static_cast<int8_t>(t * 100 + 1)));
+  }
+}
+
+TEST_CASE("isspacep tells the windows apart") {
+  // One bit each, of an address of each kind: global, const, param, shared, local.
+  const std::string text = kHead + R"(
+.const .align 4 .u32 table[3] = {1, 2, 3};
+.visible .entry spaces(.param .u64 out, .param .align 8 .b8 more[24])
+{
+  .shared .align 4 .b8 block[64];
+  .local .align 4 .b8 depot[8];
+  .reg .b32 %r<9>;
+  .reg .b64 %rd<9>;
+  .reg .pred %p;
+  ld.param.u64 %rd1, [out];
+  mov.u64 %rd2, table;
+  cvta.const.u64 %rd2, %rd2;
+  add.u64 %rd2, %rd2, 8;
+  mov.b64 %rd3, more;
+  cvta.param.u64 %rd3, %rd3;
+  add.u64 %rd3, %rd3, 23;
+  mov.u64 %rd4, block;
+  cvta.shared.u64 %rd4, %rd4;
+  mov.u64 %rd5, depot;
+  cvta.local.u64 %rd5, %rd5;
+)" + [] {
+    std::string all;
+    for (int k = 1; k <= 5; ++k) {
+      all += "  mov.u32 %r1, 0;\n";
+      int bit = 1;
+      for (const char* space : {"global", "const", "param", "shared", "local"}) {
+        all += fmt::format("  isspacep.{} %p, %rd{};\n  @%p or.b32 %r1, %r1, {};\n", space, k, bit);
+        bit *= 2;
+      }
+      all += fmt::format("  st.global.u32 [%rd1+{}], %r1;\n", 4 * (k - 1));
+    }
+    // Behind the constants, and before the parameters.
+    return all + R"(
+  add.u64 %rd6, %rd2, 4;
+  isspacep.const %p, %rd6;
+  selp.u32 %r1, 1, 0, %p;
+  add.u64 %rd6, %rd3, 1;
+  isspacep.param::entry %p, %rd6;
+  @%p or.b32 %r1, %r1, 2;
+  st.global.u32 [%rd1+20], %r1;
+  ret;
+}
+)";
+  }();
+  for (const char* backend : kBackends) {
+    std::vector<uint32_t> out(6);
+    std::vector<std::byte> params(32);
+    const uint64_t address = reinterpret_cast<uint64_t>(out.data());
+    std::memcpy(params.data(), &address, sizeof address);
+    const LaunchResult r = run_text(text, "spaces", {backend, 1, {}, {1, 1, 1}}, params, out);
+    if (r.fault) FAIL(r.fault->text);
+    CHECK(out == std::vector<uint32_t>{1, 2, 4, 8, 16, 0});
   }
 }
 
