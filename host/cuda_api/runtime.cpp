@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <xmmintrin.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -288,12 +289,30 @@ void Runtime::check_loaded(const Function& function) {
   refuse(kInvalidDeviceFunction);
 }
 
+namespace {
+
+// While kernels run: programs that were built with -ffast-math have threads that take subnormals
+// for zeros.
+class UsualFloats {
+ public:
+  UsualFloats() { _mm_setcsr(0x1f80); }
+  ~UsualFloats() { _mm_setcsr(before_); }
+  UsualFloats(const UsualFloats&) = delete;
+  UsualFloats& operator=(const UsualFloats&) = delete;
+
+ private:
+  unsigned before_ = _mm_getcsr();
+};
+
+}  // namespace
+
 void Runtime::run_kernel(const KernelCall& call, uint64_t work) {
   const KernelFacts& facts = *call.function->facts;
   const uint64_t begin = now_ns();
   LaunchOutcome outcome;
   try {
     const std::lock_guard lock(engine_mutex_);
+    const UsualFloats usual;
     outcome = engine().launch({.kernel = &facts,
                                .grid = call.grid,
                                .block = call.block,

@@ -1,6 +1,8 @@
 // Small kernels: shared memory, barriers, calls, local memory, divergence. Equal on all backends.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "device_sim/base/error.h"
@@ -204,6 +206,89 @@ FILL:
     for (uint32_t t = 0; t < 96; ++t)
       CHECK(out[t] == t * 100 + t % 32 + static_cast<uint32_t>(static_cast<int8_t>(t * 100 + 1)));
   }
+}
+
+TEST_CASE("arithmetic that loops long enough for native code, on values of all kinds") {
+  // Thread t takes the values at t + i, t + 3i and t + 7i in step i, and combines all results.
+  const auto text = [](const std::string& type, int bytes) {
+    const std::string bits = fmt::format("b{}", 8 * bytes);
+    std::string body;
+    for (const char* op : {"add.rn", "sub.rn", "mul.rn", "div.rn"})
+      body += fmt::format("  {}.{} %d, %a, %b;\n  mov.{} %x, %d;\n  xor.{} %sum, %sum, %x;\n", op,
+                          type, bits, bits);
+    return kHead + fmt::format(R"(
+.visible .entry loop(.param .u64 out, .param .u64 values, .param .u32 count)
+{{
+  .reg .b32 %r<9>, %t, %i, %n;
+  .reg .b64 %rd<9>;
+  .reg .{0} %a, %b, %c, %d;
+  .reg .{1} %x, %sum;
+  .reg .pred %p;
+  ld.param.u64 %rd1, [out];
+  ld.param.u64 %rd2, [values];
+  ld.param.u32 %n, [count];
+  mov.u32 %t, %tid.x;
+  mov.u32 %i, 0;
+  mov.{1} %sum, 0;
+AGAIN:
+  add.u32 %r1, %t, %i;
+  rem.u32 %r1, %r1, %n;
+  mad.lo.u32 %r2, %i, 3, %t;
+  rem.u32 %r2, %r2, %n;
+  mad.lo.u32 %r3, %i, 7, %t;
+  rem.u32 %r3, %r3, %n;
+  mad.wide.u32 %rd3, %r1, {2}, %rd2;
+  ld.global.{0} %a, [%rd3];
+  mad.wide.u32 %rd4, %r2, {2}, %rd2;
+  ld.global.{0} %b, [%rd4];
+  mad.wide.u32 %rd5, %r3, {2}, %rd2;
+  ld.global.{0} %c, [%rd5];
+  fma.rn.{0} %d, %a, %b, %c;
+  mov.{1} %x, %d;
+  xor.{1} %sum, %sum, %x;
+  sqrt.rn.{0} %d, %c;
+  mov.{1} %x, %d;
+  xor.{1} %sum, %sum, %x;
+{3}
+  shl.{1} %x, %sum, 1;
+  shr.{1} %sum, %sum, {4};
+  or.{1} %sum, %sum, %x;
+  add.u32 %i, %i, 1;
+  setp.lt.u32 %p, %i, 3000;
+  @%p bra AGAIN;
+  mad.wide.u32 %rd6, %t, {2}, %rd1;
+  st.global.{1} [%rd6], %sum;
+  ret;
+}}
+)", type, bits, bytes, body, 8 * bytes - 1);
+  };
+  const auto compare = [&](auto zero, const std::string& type) {
+    using F = decltype(zero);
+    using Limits = std::numeric_limits<F>;
+    const F tiny = Limits::denorm_min(), least = Limits::min(), most = Limits::max();
+    // Zeros are most of them, as in many programs.
+    std::vector<F> values = {0, 0, -F{0}, 0, 1, F(-1.5), tiny, -tiny, 3 * tiny, least, least / 4,
+                             -least / 2, most, -most, most / 2, Limits::infinity(),
+                             -Limits::infinity(), Limits::quiet_NaN(), F(1e-20), F(-3e19),
+                             F(1) / 3, 7, F(1e-30), 0, 0};
+    std::vector<F> memory(64 + values.size());
+    std::copy(values.begin(), values.end(), memory.begin() + 64);
+    const std::string all = text(type, sizeof(F));
+    std::vector<std::vector<F>> results;
+    for (const char* backend : kBackends) {
+      std::vector<F> of_backend = memory;
+      const LaunchResult r =
+          run_text(all, "loop", {backend, 1, {}, {64, 1, 1}},
+                   pack(of_backend.data(), of_backend.data() + 64, static_cast<uint32_t>(values.size())),
+                   of_backend);
+      if (r.fault) FAIL(r.fault->text);
+      results.push_back(std::move(of_backend));
+    }
+    CHECK(std::memcmp(results[0].data(), results[1].data(), 64 * sizeof(F)) == 0);
+    CHECK(std::memcmp(results[0].data(), memory.data(), 64 * sizeof(F)) != 0);
+  };
+  compare(float{}, "f32");
+  compare(double{}, "f64");
 }
 
 TEST_CASE("isspacep tells the windows apart") {
