@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 
-from cuda_programs import check, failures, from_command_line
+from cuda_programs import SOURCES, check, failures, from_command_line
 
 
 def test_self_checking(p):
@@ -39,6 +39,9 @@ def test_other_builds(p):
     driver = p.driver()
     if driver is not None:
         p.expect_fine(*driver)
+        # As nvcc links it: of the runtime it imports nothing that programs call.
+        p.expect_fine(p.link("driver-shared", [SOURCES / "driver.cpp"], "-w", "-cudart", "shared",
+                             "-lcuda"), *driver[1:])
 
 
 def test_nvrtc(p):
