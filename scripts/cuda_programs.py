@@ -15,15 +15,15 @@ FIXED_SEED = (r"time\s*\(\s*(0|NULL)\s*\)", "7")
 class Program:
     """`sources` from `folder`. `good`: what its output must have; `replace`: {files: [(regex,
     text)]}; `free`: memory may differ, by the order of sums of floats; `device`: {image of kernels:
-    source}, which the program reads; `needs`: what it does not find here, so that it has no kernels
+    source}, which the program reads; `toolkit`: headers that it looks for beside it; `needs`: what it does not find here, so that it has no kernels
     or does not do all; `status`: what it ends with."""
 
     def __init__(self, suite, name, folder, sources, good, args=(), flags=(), replace=None,
-                 free=False, files=None, status=0, device=None, needs=""):
+                 free=False, files=None, status=0, device=None, needs="", toolkit=()):
         self.suite, self.name, self.folder, self.sources = suite, name, folder, sources
         self.good, self.args, self.flags = good, list(args), list(flags)
         self.replace, self.free, self.files, self.status = replace or {}, free, files, status
-        self.device, self.needs = device or {}, needs
+        self.device, self.needs, self.toolkit = device or {}, needs, toolkit
 
 
 def sample(number_and_name, good, args=(), replace=None, flags=(), sources=None, **more):
@@ -76,7 +76,7 @@ SAMPLES = [
                                                          "N = 64 * 1024")]}),
     sample(f"{TECHNIQUES}/inlinePTX", "Test Successful"),
     sample(f"{TECHNIQUES}/shfl_scan", ""),
-    sample(f"{TECHNIQUES}/reduction", "Test passed", ["--n=65536", "--shmoo=0"], free=True,
+    sample(f"{TECHNIQUES}/reduction", "Test passed", ["--n=65536"], free=True,
            replace={"*.cpp": [(r"testIterations = 100", "testIterations = 2")]}),
     sample(f"{TECHNIQUES}/reductionMultiBlockCG", "", free=True,
            replace={"*.cu": [(r"1 << 25", "1 << 16")]}),
@@ -153,6 +153,7 @@ SAMPLES += [
     sample(f"{INTRO}/matrixMulDynlinkJIT", "Test run success", sources=["*.c", "*.cpp"],
            flags=["-ldl", "-Xcompiler", "-no-pie"]),
     sample(f"{INTRO}/matrixMul_nvrtc", "Result = PASS", flags=NVRTC, sources=["*.cpp"],
+           toolkit=["cooperative_groups.h", "cooperative_groups", "cuda", "nv"],
            replace={"*.cpp": [(r"nIter = 300", "nIter = 2")]}),
     sample(f"{INTRO}/simpleAssert_nvrtc", "assertion text|failed as expected", flags=NVRTC,
            sources=["*.cpp"]),
