@@ -19,10 +19,11 @@ constexpr size_t kMostKept = 1 << 14;
 // With a page behind it that kernels have no right to: the engine's rights are by pages.
 size_t padded(size_t size_bytes) { return (size_bytes + 2 * kPage - 1) / kPage * kPage; }
 
-// The digest with what the block holds. Host memory does not count.
+// The digest with what the block holds: a sum, since host threads free in any order. Host memory
+// does not count.
 uint64_t add_to(uint64_t digest, const Block& block) {
   if (block.type == kHostMemory) return digest;
-  return XXH3_64bits_withSeed(block.address, block.size_bytes, digest);
+  return digest + XXH3_64bits(block.address, block.size_bytes);
 }
 
 }  // namespace

@@ -404,11 +404,15 @@ void Runtime::check_launch(const KernelCall& call) {
 }
 
 void Runtime::check_device(const void* address, size_t size_bytes) const {
-  if (size_bytes == 0 || memory.has(address, size_bytes)) return;
+  require(size_bytes == 0 || memory.has(address, size_bytes) ||
+          has_graph_memory(address, size_bytes));
+}
+
+bool Runtime::has_graph_memory(const void* address, size_t size_bytes) const {
   const std::shared_ptr<GraphMemory> m = graph_memory(address);
-  require(m != nullptr && size_bytes <= m->size_bytes - static_cast<size_t>(
-                                                            static_cast<const char*>(address) -
-                                                            m->address));
+  if (m == nullptr) return false;
+  const auto offset = static_cast<size_t>(static_cast<const char*>(address) - m->address);
+  return size_bytes <= m->size_bytes - offset;
 }
 
 std::shared_ptr<GraphMemory> Runtime::graph_memory(const void* address) const {

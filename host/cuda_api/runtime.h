@@ -131,6 +131,7 @@ class Runtime {
   void check_device(const void* address, size_t size_bytes) const;
   // Memory that nodes of graphs allocate, whether it is there now or not.
   std::shared_ptr<GraphMemory> graph_memory(const void* address) const;
+  bool has_graph_memory(const void* address, size_t size_bytes) const;
   // For work of the queue: no kernel runs meanwhile.
   void with_engine(const std::function<void(KernelEngine&)>& work);
 

@@ -193,6 +193,8 @@ void test_captured_memory(int* value) {
   FINE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
   int* block = nullptr;
   FINE(cudaMallocAsync(&block, 4, stream));
+  static const int kTen = 10;
+  FINE(cudaMemcpyAsync(block, &kTen, sizeof kTen, cudaMemcpyHostToDevice, stream));
   add_to<<<1, 1, 0, stream>>>(block, 5);
   copy_first<<<1, 1, 0, stream>>>(value, block);
   FINE(cudaFreeAsync(block, stream));
@@ -200,10 +202,10 @@ void test_captured_memory(int* value) {
   FINE(cudaStreamEndCapture(stream, &graph));
   size_t count = 0;
   FINE(cudaGraphGetNodes(graph, nullptr, &count));
-  CHECK(count == 4);
+  CHECK(count == 5);
   cudaGraphExec_t executable;
   FINE(cudaGraphInstantiate(&executable, graph, 0));
-  for (int k = 0; k < 2; ++k) CHECK(launch(executable, value, 0) == 5);
+  for (int k = 0; k < 2; ++k) CHECK(launch(executable, value, 0) == 15);
   FINE(cudaGraphExecDestroy(executable));
   FINE(cudaGraphDestroy(graph));
   FINE(cudaStreamDestroy(stream));
