@@ -121,9 +121,8 @@ GPUSIM_CUDA_API int cudaGraphAddEmptyNode(void** node, void* graph, void* const*
 }
 GPUSIM_CUDA_API int cudaGraphAddChildGraphNode(void** node, void* graph, void* const* dependencies,
                                                size_t count, void* child) {
-  return call("cudaGraphAddChildGraphNode", [&] {
-    add_node(node, graph, dependencies, count, child_node(child));
-  });
+  return call("cudaGraphAddChildGraphNode",
+              [&] { add_node(node, graph, dependencies, count, child_node(child)); });
 }
 // The edges' data (CUDA 13 has them as a further argument) only matter to programmatic launches.
 GPUSIM_CUDA_API int cudaGraphAddDependencies(void* graph, void* const* from, void* const* to,
@@ -176,8 +175,7 @@ GPUSIM_CUDA_API int cudaGraphNodeGetType(void* node, int* type) {
   });
 }
 
-GPUSIM_CUDA_API int cudaGraphInstantiate(void** executable, void* graph,
-                                         unsigned long long flags) {
+GPUSIM_CUDA_API int cudaGraphInstantiate(void** executable, void* graph, unsigned long long flags) {
   return call("cudaGraphInstantiate", [&] {
     require(executable != nullptr);
     const std::lock_guard lock(runtime().mutex);
@@ -216,9 +214,8 @@ GPUSIM_CUDA_API int cudaGraphLaunch(void* executable, void* stream) {
     prepare_memory(copy, stream);
     for (const Condition* c : copy.conditions)
       if (c->is_assigned)
-        runtime().submit(stream, {.type = NodeType::kEmpty, .work = [c] {
-                                    std::atomic_ref(*c->value).store(c->initial);
-                                  }});
+        runtime().submit(stream, {.type = NodeType::kEmpty,
+                                  .work = [c] { std::atomic_ref(*c->value).store(c->initial); }});
     std::vector<Node>& nodes = copy.nodes;
     for (Node& node : nodes) {
       node.dependencies.clear();

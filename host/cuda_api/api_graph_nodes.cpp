@@ -227,8 +227,8 @@ Node allocation_node(size_t size_bytes) {
               [&r, m = memory, origin] {
                 require(r.memory.allocate_of_graph(m->address, m->size_bytes, origin),
                         kMemoryAllocation);
-                r.engine_for_memory().add_memory(m->address, m->size_bytes,
-                                                 name_of(kDeviceMemory), origin, true);
+                r.engine_for_memory().add_memory(m->address, m->size_bytes, name_of(kDeviceMemory),
+                                                 origin, true);
               },
           .memory = memory};
 }

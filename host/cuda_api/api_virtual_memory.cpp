@@ -154,8 +154,8 @@ GPUSIM_CUDA_API int cuMemAddressReserve(Address* address, size_t size, size_t al
     require_whole(size);
     const size_t step = std::max(alignment, kGranularity);
     require(size <= SIZE_MAX - step);
-    void* const mapped = ::mmap(nullptr, size + step, PROT_NONE,
-                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const mapped =
+        ::mmap(nullptr, size + step, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     require(mapped != MAP_FAILED, kMemoryAllocation);
     const auto first = reinterpret_cast<Address>(mapped);
     const Address begin = (first + step - 1) / step * step;

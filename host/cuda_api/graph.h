@@ -68,9 +68,9 @@ struct Node {
   std::function<void()> work;      // of all types but kernels
   std::optional<KernelCall> call;  // of kernels
   std::shared_ptr<const GraphCopy> child;
-  size_t size_bytes = 0;            // of copies and sets
-  const char* direction = "";       // of copies: "HtoD"
-  uint64_t event = 0;               // that is recorded
+  size_t size_bytes = 0;                // of copies and sets
+  const char* direction = "";           // of copies: "HtoD"
+  uint64_t event = 0;                   // that is recorded
   std::shared_ptr<GraphMemory> memory;  // of kAlloc and kFree
   // Of kConditional: the graphs, to which the program adds nodes, and what they became.
   const Condition* condition = nullptr;

@@ -254,7 +254,8 @@ const Function& prelude_function(std::string_view name) {
   };
   if (name.starts_with("barrier")) return function_in(barriers);
   if (name.starts_with("cuda")) {
-    static const Unit conditions = parse(std::string(kHead) + std::string(kSetCondition), "prelude");
+    static const Unit conditions =
+        parse(std::string(kHead) + std::string(kSetCondition), "prelude");
     return function_in(conditions);
   }
   // Few programs copy in bulk.

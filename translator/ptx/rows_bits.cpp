@@ -309,8 +309,8 @@ void szext(Emitter& e, I i) {
   e.b.mov(e.dst(i.operands[0]), field);
 }
 
-// The bit that is `offset` set bits from bit `base` on, upwards or downwards, or all ones: halves of
-// what is left are taken or left out by how many bits they have.
+// The bit that is `offset` set bits from bit `base` on, upwards or downwards, or all ones: halves
+// of what is left are taken or left out by how many bits they have.
 void find_nth_set(Emitter& e, I i) {
   const Type t = i.type();
   const Slot a = e.src(i.operands[1], t), base = e.src(i.operands[2], {Kind::kUnsigned, 32}),
@@ -329,7 +329,8 @@ void find_nth_set(Emitter& e, I i) {
   e.b.andi64(other, bits, 1);
   e.b.sel_cmpi(bits, other, bits, n, 0, kEqual64);
   e.b.sel_cmpi(n, kOneSlot, n, n, 0, kEqual64);
-  const Slot low = e.temp(), count = e.temp(), place = e.temp(), ones_of = e.konst(0x0101010101010101);
+  const Slot low = e.temp(), count = e.temp(), place = e.temp(),
+             ones_of = e.konst(0x0101010101010101);
   e.b.mov(place, from);
   for (const int half : {16, 8, 4, 2, 1}) {
     e.b.andi64(low, bits, ones(half));

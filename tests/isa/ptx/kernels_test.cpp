@@ -260,27 +260,49 @@ AGAIN:
   st.global.{1} [%rd6], %sum;
   ret;
 }}
-)", type, bits, bytes, body, 8 * bytes - 1);
+)",
+                               type, bits, bytes, body, 8 * bytes - 1);
   };
   const auto compare = [&](auto zero, const std::string& type) {
     using F = decltype(zero);
     using Limits = std::numeric_limits<F>;
     const F tiny = Limits::denorm_min(), least = Limits::min(), most = Limits::max();
     // Zeros are most of them, as in many programs.
-    std::vector<F> values = {0, 0, -F{0}, 0, 1, F(-1.5), tiny, -tiny, 3 * tiny, least, least / 4,
-                             -least / 2, most, -most, most / 2, Limits::infinity(),
-                             -Limits::infinity(), Limits::quiet_NaN(), F(1e-20), F(-3e19),
-                             F(1) / 3, 7, F(1e-30), 0, 0};
+    std::vector<F> values = {0,
+                             0,
+                             -F{0},
+                             0,
+                             1,
+                             F(-1.5),
+                             tiny,
+                             -tiny,
+                             3 * tiny,
+                             least,
+                             least / 4,
+                             -least / 2,
+                             most,
+                             -most,
+                             most / 2,
+                             Limits::infinity(),
+                             -Limits::infinity(),
+                             Limits::quiet_NaN(),
+                             F(1e-20),
+                             F(-3e19),
+                             F(1) / 3,
+                             7,
+                             F(1e-30),
+                             0,
+                             0};
     std::vector<F> memory(64 + values.size());
     std::copy(values.begin(), values.end(), memory.begin() + 64);
     const std::string all = text(type, sizeof(F));
     std::vector<std::vector<F>> results;
     for (const char* backend : kBackends) {
       std::vector<F> of_backend = memory;
-      const LaunchResult r =
-          run_text(all, "loop", {backend, 1, {}, {64, 1, 1}},
-                   pack(of_backend.data(), of_backend.data() + 64, static_cast<uint32_t>(values.size())),
-                   of_backend);
+      const LaunchResult r = run_text(
+          all, "loop", {backend, 1, {}, {64, 1, 1}},
+          pack(of_backend.data(), of_backend.data() + 64, static_cast<uint32_t>(values.size())),
+          of_backend);
       if (r.fault) FAIL(r.fault->text);
       results.push_back(std::move(of_backend));
     }

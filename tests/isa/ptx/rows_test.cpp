@@ -259,7 +259,7 @@ TEST_CASE("logic, shifts and bit fields") {
           const auto is_set = [&](int pos) { return pos < 32 && (a >> pos & 1) != 0; };
           if (offset == 0) return is_set(base) ? static_cast<U>(base) : ~U{0};
           int count = std::abs(offset) - 1;
-          for (int pos = base; pos >= 0 && pos < 32; pos += offset > 0 ? 1 : -1)
+          for (int pos = base; pos >= 0 && pos<32; pos += offset> 0 ? 1 : -1)
             if (is_set(pos) && count-- == 0) return static_cast<U>(pos);
           return ~U{0};
         });

@@ -54,8 +54,7 @@ void test_virtual_memory(CUfunction add) {
   CHECK(ends[0] == 35 && ends[1] == 35);
   // Elsewhere, by a file descriptor.
   int file = -1;
-  GOOD(cuMemExportToShareableHandle(&file, memory[1], CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                                    0));
+  GOOD(cuMemExportToShareableHandle(&file, memory[1], CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
   CUmemGenericAllocationHandle imported;
   GOOD(cuMemImportFromShareableHandle(&imported, reinterpret_cast<void*>(intptr_t{file}),
                                       CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
