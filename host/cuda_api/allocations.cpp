@@ -19,10 +19,11 @@ constexpr size_t kMostKept = 1 << 14;
 // With a page behind it that kernels have no right to: the engine's rights are by pages.
 size_t padded(size_t size_bytes) { return (size_bytes + 2 * kPage - 1) / kPage * kPage; }
 
-// The digest with what the block holds. Host memory does not count.
+// The digest with what the block holds: a sum, since host threads free in any order. Host memory
+// does not count.
 uint64_t add_to(uint64_t digest, const Block& block) {
   if (block.type == kHostMemory) return digest;
-  return XXH3_64bits_withSeed(block.address, block.size_bytes, digest);
+  return digest + XXH3_64bits(block.address, block.size_bytes);
 }
 
 }  // namespace
@@ -65,6 +66,29 @@ std::optional<Block> Allocations::allocate(size_t size_bytes, MemoryType type, s
                     .origin = std::move(origin)};
   blocks_[reinterpret_cast<uintptr_t>(address)] = block;
   return block;
+}
+
+// Copies of the program may come before the block does: they find zeros.
+char* Allocations::reserve_for_graph(size_t size_bytes) {
+  if (size_bytes > SIZE_MAX - 2 * kPage) return nullptr;
+  void* const mapped = ::mmap(nullptr, padded(size_bytes), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return mapped == MAP_FAILED ? nullptr : static_cast<char*>(mapped);
+}
+
+bool Allocations::allocate_of_graph(char* address, size_t size_bytes, std::string origin) {
+  const std::lock_guard lock(mutex_);
+  if (size_bytes > most_bytes_ - std::min(most_bytes_, used_bytes_)) return false;
+  if (size_bytes > available_bytes()) return false;
+  const auto [at, is_new] = blocks_.try_emplace(reinterpret_cast<uintptr_t>(address));
+  if (!is_new) return false;
+  at->second = {.address = address,
+                .size_bytes = size_bytes,
+                .type = kDeviceMemory,
+                .is_of_graph = true,
+                .origin = std::move(origin)};
+  used_bytes_ += size_bytes;
+  return true;
 }
 
 bool Allocations::add(void* address, size_t size_bytes, MemoryType type, std::string origin,
@@ -113,6 +137,10 @@ void Allocations::release(const Block& block, const std::string& by) {
   if (has_digest_) digest_ = add_to(digest_, block);
   if (block.is_registered) return;
   if (block.type != kHostMemory) used_bytes_ -= block.size_bytes;
+  if (block.is_of_graph) {
+    ::madvise(block.address, padded(block.size_bytes), MADV_DONTNEED);
+    return;
+  }
   if (remembers_freed_) {
     Block& freed = freed_[reinterpret_cast<uintptr_t>(block.address)] = block;
     if (!by.empty()) freed.origin += (freed.origin.empty() ? "" : ", ") + by;

@@ -18,6 +18,7 @@ struct Block {
   MemoryType type = kDeviceMemory;
   unsigned flags = 0;
   bool is_registered = false;  // the program's memory, or a module's variable: not ours to free
+  bool is_of_graph = false;    // its addresses stay the graph's
   std::string origin;          // "allocated by cudaMalloc number 3"
 };
 const char* name_of(MemoryType type);
@@ -38,6 +39,10 @@ class Allocations {
   // Zeroed, on pages of its own. Nothing: there is not enough.
   std::optional<Block> allocate(size_t size_bytes, MemoryType type, std::string origin,
                                 unsigned flags = 0);
+  // Addresses for a block of a graph, which is not there yet. Null: there are none.
+  static char* reserve_for_graph(size_t size_bytes);
+  // False: there is not enough memory, or the block is there already.
+  bool allocate_of_graph(char* address, size_t size_bytes, std::string origin);
   // False: overlaps what is there.
   bool add(void* address, size_t size_bytes, MemoryType type, std::string origin,
            unsigned flags = 0);

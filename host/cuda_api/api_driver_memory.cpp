@@ -55,16 +55,6 @@ Link& link_of(void* handle) {
   return **at;
 }
 
-// A result of the runtime's function, which the driver's thread does not remember.
-template <typename F>
-int borrowed(const char* name, F&& function) {
-  RecordedCall recorded(name);
-  const int before = last_error();
-  const int status = function();
-  last_error() = before;
-  return recorded.end(driver_status(status));
-}
-
 }  // namespace
 
 namespace gpusim::cuda_api {

@@ -4,6 +4,7 @@
 
 #include "host/cuda_api/alias.h"
 #include "host/cuda_api/copies.h"
+#include "host/cuda_api/graph_nodes.h"
 #include "host/cuda_api/launches.h"
 #include "host/cuda_api/runtime.h"
 
@@ -11,51 +12,10 @@ using namespace gpusim::cuda_api;
 
 namespace {
 
-Graph& graph_of(void* handle) {
-  const auto at = runtime().graphs.find(static_cast<Graph*>(handle));
-  require(at != runtime().graphs.end());
-  return **at;
-}
-
 GraphCopy& copy_of(void* handle) {
   const auto at = runtime().graph_copies.find(static_cast<GraphCopy*>(handle));
   require(at != runtime().graph_copies.end());
   return **at;
-}
-
-void fill(GraphCopy& copy, const Graph& graph) {
-  copy.originals = graph.sorted();
-  require(copy.originals.size() == graph.nodes.size());
-  copy.nodes.clear();
-  for (const Node* node : copy.originals) copy.nodes.push_back(*node);
-}
-
-void add_node(void** made, void* handle, void* const* dependencies, size_t count, Node node) {
-  require(made != nullptr && (count == 0 || dependencies != nullptr));
-  const std::lock_guard lock(runtime().mutex);
-  Graph& graph = graph_of(handle);
-  for (size_t i = 0; i < count; ++i) {
-    auto* const before = static_cast<Node*>(dependencies[i]);
-    require(graph.has(before));
-    node.dependencies.push_back(before);
-  }
-  *made = graph.add(std::move(node));
-}
-
-Node kernel_node(const KernelNodeParams* p) {
-  require(p != nullptr && p->extra == nullptr);
-  return {.type = NodeType::kKernel,
-          .call = make_call(p->function, p->grid, p->block, p->arguments, p->shared_bytes, {})};
-}
-
-Node host_node(const HostNodeParams* p) {
-  require(p != nullptr && p->function != nullptr);
-  return {.type = NodeType::kHost, .work = [call = *p] { call.function(call.argument); }};
-}
-
-Node memset_node(const MemsetNodeParams* p) {
-  require(p != nullptr);
-  return set_node(p->destination, p->pitch, p->value, p->element_bytes, p->width, p->height);
 }
 
 Node copy_node_1d(void* to, const void* from, size_t count, CopyKind kind) {
@@ -107,6 +67,8 @@ GPUSIM_CUDA_API int cudaGraphDestroy(void* graph) {
   return call("cudaGraphDestroy", [&] {
     const std::lock_guard lock(runtime().mutex);
     Graph* const found = &graph_of(graph);
+    require(!found->is_body);
+    forget_bodies(*found);
     runtime().graphs.erase(found);
     delete found;
   });
@@ -116,7 +78,10 @@ GPUSIM_CUDA_API int cudaGraphClone(void** clone, void* graph) {
     require(clone != nullptr);
     const std::lock_guard lock(runtime().mutex);
     auto made = std::make_unique<Graph>();
-    graph_of(graph).clone_into(*made);
+    const Graph& original = graph_of(graph);
+    for (const auto& node : original.nodes)
+      require(node->condition == nullptr && node->memory == nullptr, kNotSupported);
+    original.clone_into(*made);
     *clone = *runtime().graphs.insert(made.release()).first;
   });
 }
@@ -156,14 +121,8 @@ GPUSIM_CUDA_API int cudaGraphAddEmptyNode(void** node, void* graph, void* const*
 }
 GPUSIM_CUDA_API int cudaGraphAddChildGraphNode(void** node, void* graph, void* const* dependencies,
                                                size_t count, void* child) {
-  return call("cudaGraphAddChildGraphNode", [&] {
-    auto copy = std::make_shared<GraphCopy>();
-    {
-      const std::lock_guard lock(runtime().mutex);
-      fill(*copy, graph_of(child));
-    }
-    add_node(node, graph, dependencies, count, {.type = NodeType::kGraph, .child = copy});
-  });
+  return call("cudaGraphAddChildGraphNode",
+              [&] { add_node(node, graph, dependencies, count, child_node(child)); });
 }
 // The edges' data (CUDA 13 has them as a further argument) only matter to programmatic launches.
 GPUSIM_CUDA_API int cudaGraphAddDependencies(void* graph, void* const* from, void* const* to,
@@ -216,12 +175,14 @@ GPUSIM_CUDA_API int cudaGraphNodeGetType(void* node, int* type) {
   });
 }
 
-GPUSIM_CUDA_API int cudaGraphInstantiate(void** executable, void* graph, unsigned long long) {
+GPUSIM_CUDA_API int cudaGraphInstantiate(void** executable, void* graph, unsigned long long flags) {
   return call("cudaGraphInstantiate", [&] {
     require(executable != nullptr);
     const std::lock_guard lock(runtime().mutex);
     auto made = std::make_unique<GraphCopy>();
     fill(*made, graph_of(graph));
+    constexpr unsigned long long kFreeAtLaunch = 1;
+    made->frees_first = (flags & kFreeAtLaunch) != 0;
     *executable = *runtime().graph_copies.insert(made.release()).first;
   });
 }
@@ -245,11 +206,17 @@ GPUSIM_CUDA_API int cudaGraphUpload(void* executable, void*) {
 }
 GPUSIM_CUDA_API int cudaGraphLaunch(void* executable, void* stream) {
   return call("cudaGraphLaunch", [&] {
-    std::vector<Node> nodes;
+    GraphCopy copy;
     {
       const std::lock_guard lock(runtime().mutex);
-      nodes = copy_of(executable).nodes;
+      copy = copy_of(executable);
     }
+    prepare_memory(copy, stream);
+    for (const Condition* c : copy.conditions)
+      if (c->is_assigned)
+        runtime().submit(stream, {.type = NodeType::kEmpty,
+                                  .work = [c] { std::atomic_ref(*c->value).store(c->initial); }});
+    std::vector<Node>& nodes = copy.nodes;
     for (Node& node : nodes) {
       node.dependencies.clear();
       runtime().submit(stream, std::move(node));

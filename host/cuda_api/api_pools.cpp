@@ -5,6 +5,7 @@
 
 #include "host/cuda_api/alias.h"
 #include "host/cuda_api/copies.h"
+#include "host/cuda_api/graph_nodes.h"
 #include "host/cuda_api/runtime.h"
 
 using namespace gpusim::cuda_api;
@@ -43,15 +44,19 @@ Pools& pools() {
   return *only;
 }
 
-void require_no_capture(void* stream) {
+bool is_captured(void* stream) {
   Runtime& r = runtime();
   const std::lock_guard lock(r.mutex);
-  require(r.stream(stream).capture == nullptr, kNotSupported);
+  return r.stream(stream).capture != nullptr;
 }
 
 void allocate_from(void* pool, void** pointer, size_t size, void* stream) {
   require(pointer != nullptr);
-  require_no_capture(stream);
+  if (is_captured(stream)) {
+    Node node = allocation_node(size);
+    *pointer = node.memory->address;
+    return runtime().submit(stream, std::move(node));
+  }
   *pointer = allocate(size, kDeviceMemory);
   if (*pointer == nullptr) return;
   Pools& p = pools();
@@ -74,8 +79,12 @@ GPUSIM_CUDA_API int cudaFreeAsync(void* pointer, void* stream) {
   return call("cudaFreeAsync", [&] {
     const std::string by = numbered_call();
     if (pointer == nullptr) return;
-    require_no_capture(stream);
     Runtime& r = runtime();
+    if (is_captured(stream)) return r.submit(stream, free_node(pointer));
+    if (const auto m = r.graph_memory(pointer)) {
+      r.synchronize_device();  // its node may not have run
+      m->is_allocated = false;
+    }
     check_release(pointer, false, by);
     {
       Pools& p = pools();

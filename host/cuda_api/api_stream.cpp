@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "host/cuda_api/alias.h"
+#include "host/cuda_api/graph_nodes.h"
 #include "host/cuda_api/runtime.h"
 
 using namespace gpusim::cuda_api;
@@ -248,25 +249,89 @@ GPUSIM_CUDA_API int cudaStreamBeginCapture(void* stream, int) {
 }
 GPUSIM_CUDA_API int cudaStreamEndCapture(void* stream, void** graph) {
   return call("cudaStreamEndCapture", [&] {
-    require(graph != nullptr);
     Runtime& r = runtime();
     const std::lock_guard lock(r.mutex);
     Stream& s = r.stream(stream);
     require(s.capture != nullptr, kIllegalState);
     require(s.capture->is_origin, kStreamCaptureUnmatched);
+    const bool is_into_given = s.capture->is_into_given;
+    require(graph != nullptr || is_into_given);
     Graph* const captured = s.capture->graph;
     // Streams that were drawn in by events leave with it.
     for (Stream* other : r.streams)
       if (other->capture != nullptr && other->capture->graph == captured) other->capture.reset();
     for (Event* e : r.events)
       if (e->captured_in == captured) e->captured_in = nullptr;
-    *graph = nullptr;
+    if (graph != nullptr) *graph = nullptr;
     if (captured->is_invalidated) {
-      r.graphs.erase(captured);
-      delete captured;
+      if (is_into_given) {
+        captured->is_invalidated = false;
+      } else {
+        r.graphs.erase(captured);
+        delete captured;
+      }
       require(false, kStreamCaptureInvalidated);
     }
-    *graph = captured;
+    if (graph != nullptr) *graph = captured;
+  });
+}
+GPUSIM_CUDA_API int cudaStreamBeginCaptureToGraph(void* stream, void* graph,
+                                                  void* const* dependencies, const void* edge_data,
+                                                  size_t count, int) {
+  return call("cudaStreamBeginCaptureToGraph", [&] {
+    require(edge_data == nullptr, kNotSupported);
+    require(count == 0 || dependencies != nullptr);
+    Runtime& r = runtime();
+    const std::lock_guard lock(r.mutex);
+    Stream& s = r.stream(stream);
+    require(&s != &r.default_stream, kStreamCaptureUnsupported);
+    require(s.capture == nullptr, kIllegalState);
+    Graph& into = graph_of(graph);
+    auto capture = std::make_unique<Capture>();
+    for (size_t i = 0; i < count; ++i) {
+      require(into.has(static_cast<Node*>(dependencies[i])));
+      capture->last.push_back(static_cast<Node*>(dependencies[i]));
+    }
+    capture->graph = &into;
+    capture->is_origin = capture->is_into_given = true;
+    s.capture = std::move(capture);
+  });
+}
+// What is given out is valid until the stream captures more.
+GPUSIM_CUDA_API int cudaStreamGetCaptureInfo(void* stream, int* status, unsigned long long* id,
+                                             void** graph, Node* const** dependencies,
+                                             const void** edge_data, size_t* count) {
+  return call("cudaStreamGetCaptureInfo", [&] {
+    require(status != nullptr);
+    const std::lock_guard lock(runtime().mutex);
+    const auto& capture = runtime().stream(stream).capture;
+    *status = capture == nullptr ? 0 : capture->graph->is_invalidated ? 2 : 1;
+    if (edge_data != nullptr) *edge_data = nullptr;
+    if (capture == nullptr) return;
+    if (id != nullptr) *id = reinterpret_cast<unsigned long long>(capture->graph);
+    if (graph != nullptr) *graph = capture->graph;
+    if (dependencies != nullptr) *dependencies = capture->last.data();
+    if (count != nullptr) *count = capture->last.size();
+  });
+}
+GPUSIM_CUDA_API int cudaStreamUpdateCaptureDependencies(void* stream, void** dependencies,
+                                                        const void* edge_data, size_t count,
+                                                        unsigned flags) {
+  return call("cudaStreamUpdateCaptureDependencies", [&] {
+    constexpr unsigned kSetThem = 1;
+    require(edge_data == nullptr, kNotSupported);
+    require((count == 0 || dependencies != nullptr) && flags <= kSetThem);
+    const std::lock_guard lock(runtime().mutex);
+    const auto& capture = runtime().stream(stream).capture;
+    require(capture != nullptr, kIllegalState);
+    std::vector<Node*> last;
+    if (flags != kSetThem) last = capture->last;
+    for (size_t i = 0; i < count; ++i) {
+      auto* const node = static_cast<Node*>(dependencies[i]);
+      require(capture->graph->has(node));
+      if (std::find(last.begin(), last.end(), node) == last.end()) last.push_back(node);
+    }
+    capture->last = std::move(last);
   });
 }
 GPUSIM_CUDA_API int cudaStreamIsCapturing(void* stream, int* status) {
@@ -298,3 +363,6 @@ GPUSIM_ALIAS(cudaStreamWaitEvent, _ptsz)
 GPUSIM_ALIAS(cudaStreamBeginCapture, _ptsz)
 GPUSIM_ALIAS(cudaStreamEndCapture, _ptsz)
 GPUSIM_ALIAS(cudaStreamIsCapturing, _ptsz)
+GPUSIM_ALIAS(cudaStreamBeginCaptureToGraph, _ptsz)
+GPUSIM_ALIAS(cudaStreamGetCaptureInfo, _ptsz)
+GPUSIM_ALIAS(cudaStreamUpdateCaptureDependencies, _ptsz)

@@ -35,4 +35,14 @@ int driver_call(const char* function, F&& body) noexcept {
   return recorded.end(driver_status(status));
 }
 
+// A result of the runtime's function, which the driver's thread does not remember.
+template <typename F>
+int borrowed(const char* name, F&& function) {
+  RecordedCall recorded(name);
+  const int before = last_error();
+  const int status = function();
+  last_error() = before;
+  return recorded.end(driver_status(status));
+}
+
 }  // namespace gpusim::cuda_api

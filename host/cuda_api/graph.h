@@ -40,24 +40,51 @@ enum class NodeType {
   kWaitEvent = 6,
   kRecordEvent = 7,
   kAlloc = 10,
-  kFree = 11
+  kFree = 11,
+  kConditional = 13
 };
 
+struct Graph;
 struct GraphCopy;
+
+// What a conditional node looks at: a word that kernels write (cudaGraphSetConditional). The handle
+// is its address.
+struct Condition {
+  uint32_t* value = nullptr;
+  uint32_t initial = 0;
+  bool is_assigned = false;  // its initial value, at each launch
+};
+enum class ConditionKind : int { kIf = 0, kWhile = 1, kSwitch = 2 };
+
+// Addresses that a graph's node allocates and another, or the program, frees.
+struct GraphMemory {
+  char* address = nullptr;
+  size_t size_bytes = 0;
+  bool is_allocated = false;  // when all is done that was submitted
+};
 
 struct Node {
   NodeType type = NodeType::kEmpty;
   std::function<void()> work;      // of all types but kernels
   std::optional<KernelCall> call;  // of kernels
   std::shared_ptr<const GraphCopy> child;
-  size_t size_bytes = 0;            // of copies and sets
-  const char* direction = "";       // of copies: "HtoD"
-  uint64_t event = 0;               // that is recorded
+  size_t size_bytes = 0;                // of copies and sets
+  const char* direction = "";           // of copies: "HtoD"
+  uint64_t event = 0;                   // that is recorded
+  std::shared_ptr<GraphMemory> memory;  // of kAlloc and kFree
+  // Of kConditional: the graphs, to which the program adds nodes, and what they became.
+  const Condition* condition = nullptr;
+  ConditionKind condition_kind = ConditionKind::kIf;
+  std::vector<std::shared_ptr<Graph>> bodies;
+  std::shared_ptr<std::vector<void*>> body_handles;
+  std::vector<std::shared_ptr<const GraphCopy>> body_copies;
   std::vector<Node*> dependencies;  // nodes of the same graph that come before
 };
 
 struct Graph {
   std::vector<std::unique_ptr<Node>> nodes;
+  std::vector<const Condition*> conditions;
+  bool is_body = false;         // of a conditional node, which owns it
   bool is_invalidated = false;  // somebody asked a stream that captures into it to do or say more
   Node* add(Node node) { return nodes.emplace_back(std::make_unique<Node>(std::move(node))).get(); }
   bool has(const Node* node) const;
@@ -71,6 +98,8 @@ struct Graph {
 struct GraphCopy {
   std::vector<Node> nodes;
   std::vector<const Node*> originals;
+  std::vector<const Condition*> conditions;  // those of bodies, too
+  bool frees_first = false;                  // what its last launch left allocated
 };
 
 // What a stream captures into, and the nodes that its next one depends on.
@@ -78,6 +107,7 @@ struct Capture {
   Graph* graph = nullptr;
   std::vector<Node*> last;
   bool is_origin = false;
+  bool is_into_given = false;  // the program's own graph
 };
 
 }  // namespace gpusim::cuda_api

@@ -181,7 +181,8 @@ RuntimeInside find_runtime(std::span<const std::byte> file) {
   });
   if (!found.nvrtc.empty() && is_exported("nvrtcGetPTX")) found.nvrtc.clear();
   elf.for_each_symbol(SHT_DYNSYM, [&](const Elf64_Sym& symbol, std::string_view name) {
-    if (name == kRegister && symbol.st_shndx == SHN_UNDEF) found.imports_runtime = true;
+    // Programs of the driver API whose kernels are elsewhere import only what ends the runtime.
+    if (name.starts_with("__cuda") && symbol.st_shndx == SHN_UNDEF) found.imports_runtime = true;
   });
   bool carries = false;
   elf.for_each_symbol(SHT_SYMTAB, [&](const Elf64_Sym& symbol, std::string_view name) {

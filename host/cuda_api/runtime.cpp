@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <xmmintrin.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -249,6 +250,7 @@ void Runtime::run(const Node& node, const Origin& origin) {
       for (const Node& n : node.child->nodes) run(n, origin);
       return;
     }
+    if (node.condition != nullptr) return run_conditional(node, origin);
     if (node.call) check_loaded(*node.call->function);
     work = timeline.begin_work(node, origin);
     if (node.call) return run_kernel(*node.call, work);
@@ -257,6 +259,23 @@ void Runtime::run(const Node& node, const Origin& origin) {
   } catch (...) {
     sticky = status_of_exception("device");
     timeline.end_work(work);
+  }
+}
+
+void Runtime::run_conditional(const Node& node, const Origin& origin) {
+  const auto run_body = [&](size_t number) {
+    if (number >= node.body_copies.size()) return;
+    for (const Node& n : node.body_copies[number]->nodes) run(n, origin);
+  };
+  const auto value = [&] { return std::atomic_ref(*node.condition->value).load(); };
+  switch (node.condition_kind) {
+    case ConditionKind::kIf:
+      return run_body(value() != 0 ? 0 : 1);
+    case ConditionKind::kWhile:
+      while (value() != 0 && sticky == 0) run_body(0);
+      return;
+    case ConditionKind::kSwitch:
+      return run_body(value());
   }
 }
 
@@ -270,12 +289,30 @@ void Runtime::check_loaded(const Function& function) {
   refuse(kInvalidDeviceFunction);
 }
 
+namespace {
+
+// While kernels run: programs that were built with -ffast-math have threads that take subnormals
+// for zeros.
+class UsualFloats {
+ public:
+  UsualFloats() { _mm_setcsr(0x1f80); }
+  ~UsualFloats() { _mm_setcsr(before_); }
+  UsualFloats(const UsualFloats&) = delete;
+  UsualFloats& operator=(const UsualFloats&) = delete;
+
+ private:
+  unsigned before_ = _mm_getcsr();
+};
+
+}  // namespace
+
 void Runtime::run_kernel(const KernelCall& call, uint64_t work) {
   const KernelFacts& facts = *call.function->facts;
   const uint64_t begin = now_ns();
   LaunchOutcome outcome;
   try {
     const std::lock_guard lock(engine_mutex_);
+    const UsualFloats usual;
     outcome = engine().launch({.kernel = &facts,
                                .grid = call.grid,
                                .block = call.block,
@@ -367,7 +404,24 @@ void Runtime::check_launch(const KernelCall& call) {
 }
 
 void Runtime::check_device(const void* address, size_t size_bytes) const {
-  require(size_bytes == 0 || memory.has(address, size_bytes));
+  require(size_bytes == 0 || memory.has(address, size_bytes) ||
+          has_graph_memory(address, size_bytes));
+}
+
+bool Runtime::has_graph_memory(const void* address, size_t size_bytes) const {
+  const std::shared_ptr<GraphMemory> m = graph_memory(address);
+  if (m == nullptr) return false;
+  const auto offset = static_cast<size_t>(static_cast<const char*>(address) - m->address);
+  return size_bytes <= m->size_bytes - offset;
+}
+
+std::shared_ptr<GraphMemory> Runtime::graph_memory(const void* address) const {
+  const std::lock_guard lock(graph_memories_mutex);
+  auto at = graph_memories.upper_bound(address);
+  if (at == graph_memories.begin()) return nullptr;
+  --at;
+  const auto offset = static_cast<const char*>(address) - at->second->address;
+  return static_cast<size_t>(offset) < at->second->size_bytes ? at->second : nullptr;
 }
 
 void Runtime::with_engine(const std::function<void(KernelEngine&)>& work) {

@@ -129,6 +129,9 @@ class Runtime {
   void check_launch(const KernelCall& call);
   // Throws Refusal unless those bytes are in memory that the device may use.
   void check_device(const void* address, size_t size_bytes) const;
+  // Memory that nodes of graphs allocate, whether it is there now or not.
+  std::shared_ptr<GraphMemory> graph_memory(const void* address) const;
+  bool has_graph_memory(const void* address, size_t size_bytes) const;
   // For work of the queue: no kernel runs meanwhile.
   void with_engine(const std::function<void(KernelEngine&)>& work);
 
@@ -145,6 +148,8 @@ class Runtime {
   std::set<Event*> events;
   std::set<Graph*> graphs;
   std::set<GraphCopy*> graph_copies;
+  mutable std::mutex graph_memories_mutex;
+  std::map<const void*, std::shared_ptr<GraphMemory>> graph_memories;  // by their addresses
   Stream default_stream;
 
   Allocations memory;
@@ -165,6 +170,7 @@ class Runtime {
   // Throws Refusal if it is there no more.
   void check_loaded(const Function& function);
   void run_kernel(const KernelCall& call, uint64_t work);
+  void run_conditional(const Node& node, const Origin& origin);
   void put_variables(LoadedImage& image);
   void note_leaks();
   int process_;

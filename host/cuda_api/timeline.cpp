@@ -40,6 +40,8 @@ const char* type_name(NodeType type) {
       return "host function";
     case NodeType::kRecordEvent:
       return "event";
+    case NodeType::kAlloc:
+      return "allocation";
     case NodeType::kFree:
       return "free";
     default:

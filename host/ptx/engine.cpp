@@ -238,6 +238,7 @@ void Engine::State::place_variables(LoadedModule& m) {
   m.variables = Pages(sizes[0]);
   m.constants = Pages(sizes[1]);
   m.const_bytes = static_cast<uint32_t>(sizes[1]);
+  if (sizes[1] != 0) m.places[kConstWindow] = {Space::kConst, m.constants.address(), sizes[1]};
   for (size_t k = 0; k < m.program.addressed.size(); ++k)
     m.places[m.program.addressed[k]] = {Space::kGlobal, kCodeBase + kCodeUnit * k};
   for (size_t k = 0; k < m.program.kernels.size(); ++k)

@@ -141,6 +141,11 @@ Place Emitter::place_of(const Operand& symbol) const {
   return p;
 }
 
+Place Emitter::window(std::string_view name) const {
+  const auto found = places_.find(name);
+  return found != places_.end() ? found->second : Place{};
+}
+
 // Addresses of all state spaces but parameters are generic ones (memory_map.h), so that there is
 // nothing to add.
 MemoryPlace Emitter::address(const Operand& o, Space space) {

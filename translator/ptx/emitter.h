@@ -17,8 +17,11 @@ namespace gpusim::ptx {
 struct Place {
   Space space = Space::kGlobal;
   uint64_t address = 0;
+  uint64_t size = 0;  // of the windows only
 };
 using Places = std::map<std::string, Place, std::less<>>;
+/// All of a module's constants, and all of a kernel's parameters, are at these names.
+inline constexpr const char *kConstWindow = "@const", *kParamWindow = "@param";
 
 /// A comparison whose result a predicate holds: (x relation y) != inverted.
 struct CompareFact {
@@ -82,6 +85,8 @@ class Emitter {
 
   MemoryPlace address(const Operand& o, Space space);
   Place place_of(const Operand& symbol) const;
+  /// Empty if there is nothing of the kind.
+  Place window(std::string_view name) const;
 
   // Predicates.
   void set_predicate(const Operand& o, const CompareFact& fact);

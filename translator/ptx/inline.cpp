@@ -628,7 +628,9 @@ class Inliner {
     const HostFunction* host = host_function(callee);
     if (host != nullptr && (found == functions_.end() || !found->second->has_body))
       return call_host(std::move(insn), *host, returns, arguments);
-    if (found == functions_.end() || !found->second->has_body)
+    const bool is_defined = found != functions_.end() && found->second->has_body;
+    const bool is_condition = !is_defined && callee == "cudaGraphSetConditional";
+    if (!is_defined && !is_condition)
       throw Error(fmt::format("line {}: function '{}' is called, and nothing defines it{}",
                               insn.line, callee,
                               callee.starts_with("__cuda_ptx_")
@@ -636,7 +638,7 @@ class Inliner {
                                     "of compute_90 into programs; build with -gencode "
                                     "arch=compute_90a,code=compute_90a"
                                   : ""));
-    const Function& f = *found->second;
+    const Function& f = is_condition ? prelude_function(callee) : *found->second;
     if (f.params.size() != arguments.size() || f.returns.size() != returns.size())
       throw Error(fmt::format("line {}: '{}' takes {} arguments and gives {}", insn.line, callee,
                               f.params.size(), f.returns.size()));

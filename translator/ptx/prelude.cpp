@@ -229,6 +229,19 @@ AGAIN:
   return text;
 }
 
+// What a graph's conditional node looks at; the handle is its address.
+constexpr std::string_view kSetCondition = R"(
+.func cudaGraphSetConditional(.param .b64 handle, .param .b32 value)
+{
+  .reg .b64 %at;
+  .reg .b32 %value;
+  ld.param.b64 %at, [handle];
+  ld.param.b32 %value, [value];
+  st.volatile.b32 [%at], %value;
+  ret;
+}
+)";
+
 }  // namespace
 
 const Function& prelude_function(std::string_view name) {
@@ -240,6 +253,11 @@ const Function& prelude_function(std::string_view name) {
     return *found;
   };
   if (name.starts_with("barrier")) return function_in(barriers);
+  if (name.starts_with("cuda")) {
+    static const Unit conditions =
+        parse(std::string(kHead) + std::string(kSetCondition), "prelude");
+    return function_in(conditions);
+  }
   // Few programs copy in bulk.
   static const Unit bulk = parse(std::string(kHead) + copy_text() + reduction_text(), "prelude");
   return function_in(bulk);

@@ -309,6 +309,51 @@ void szext(Emitter& e, I i) {
   e.b.mov(e.dst(i.operands[0]), field);
 }
 
+// The bit that is `offset` set bits from bit `base` on, upwards or downwards, or all ones: halves
+// of what is left are taken or left out by how many bits they have.
+void find_nth_set(Emitter& e, I i) {
+  const Type t = i.type();
+  const Slot a = e.src(i.operands[1], t), base = e.src(i.operands[2], {Kind::kUnsigned, 32}),
+             offset = e.src_signed(i.operands[3], {Kind::kSigned, 32});
+  const Slot bits = e.temp(), n = e.temp(), from = e.temp(), other = e.temp();
+  // Downwards is upwards with the bits in reverse.
+  e.b.rbit32(bits, a);
+  e.b.sel_cmpi(bits, bits, a, offset, 0, kLess64);
+  e.b.xori64(from, base, 31);
+  e.b.sel_cmpi(from, from, base, offset, 0, kLess64);
+  e.b.andi64(from, from, 31);
+  e.b.lsr64(bits, bits, from);
+  e.b.sub64(n, kZeroSlot, offset);
+  e.b.sel_cmpi(n, n, offset, offset, 0, kLess64);
+  // No offset: is that bit set?
+  e.b.andi64(other, bits, 1);
+  e.b.sel_cmpi(bits, other, bits, n, 0, kEqual64);
+  e.b.sel_cmpi(n, kOneSlot, n, n, 0, kEqual64);
+  const Slot low = e.temp(), count = e.temp(), place = e.temp(),
+             ones_of = e.konst(0x0101010101010101);
+  e.b.mov(place, from);
+  for (const int half : {16, 8, 4, 2, 1}) {
+    e.b.andi64(low, bits, ones(half));
+    e.b.vcnt(count, low);
+    e.b.mul64(count, count, ones_of);
+    e.b.lsri64(count, count, 56);
+    e.b.lsri64(low, bits, static_cast<uint64_t>(half));
+    e.b.addi64(other, place, static_cast<uint64_t>(half));
+    // count < n: it is above.
+    e.b.sel_cmp(bits, low, bits, count, n, kBelow64);
+    e.b.sel_cmp(place, other, place, count, n, kBelow64);
+    e.b.sub64(other, n, count);
+    e.b.sel_cmp(n, other, n, count, n, kBelow64);
+  }
+  e.b.xori64(other, place, 31);
+  e.b.sel_cmpi(place, other, place, offset, 0, kLess64);
+  const Slot none = e.konst(ones(32));
+  e.b.andi64(bits, bits, 1);
+  e.b.sel_cmpi(place, none, place, bits, 0, kEqual64);
+  e.b.sel_cmpi(place, place, none, n, 1, kEqual64);
+  e.b.sel_cmpi(e.dst(i.operands[0]), place, none, base, 32, kBelow64);
+}
+
 }  // namespace
 
 const RowList& bit_rows() {
@@ -332,6 +377,7 @@ const RowList& bit_rows() {
       {"bfe .u32|.s32|.u64|.s64", "d0 s0 s32 s32", kLogical, bfe},
       {"bfi .b32|.b64", "d0 s0 s0 s32 s32", kLogical, bfi},
       {"prmt {f4e|b4e|rc8|ecl|ecr|rc16} .b32", "d0 s0 s0 s0", kLogical, prmt},
+      {"fns .b32", "d0 s0 s32 s32", kLogical, find_nth_set},
       {"bmsk (clamp|wrap) .b32", "d32 s32 s32", kLogical, bmsk},
   };
   return rows;

@@ -126,20 +126,33 @@ void isspacep(Emitter& e, I i) {
     e.b.addi64(offset, a, 0 - base);
     e.b.sel_cmpi(d, kOneSlot, kZeroSlot, offset, size, below);
   };
+  const auto in_params = [&](Slot d) {
+    e.b.sub64(offset, a, kParamBase);
+    e.b.sel_cmpi(d, kOneSlot, kZeroSlot, offset, e.window(kParamWindow).size, below);
+  };
   if (i.has("shared") || i.has("shared::cta")) {
     within(truth, kCtaBase, kMostCtaBytes);
   } else if (i.has("shared::cluster")) {
     within(truth, kCtaBase, kSharedEnd - kCtaBase);
   } else if (i.has("local")) {
     within(truth, kLocalWindowBase, kMostLocalBytes);
-  } else if (i.has("global")) {
+  } else if (i.has("const")) {
+    const Place all = e.window(kConstWindow);
+    within(truth, all.address, all.size);
+  } else if (i.has("param") || i.has("param::entry")) {
+    in_params(truth);
+  } else {  // global: none of the others
     const Slot other = e.temp();
     within(truth, kCtaBase, kSharedEnd - kCtaBase);
     within(other, kLocalWindowBase, kMostLocalBytes);
     e.b.or64(truth, truth, other);
+    if (const Place all = e.window(kConstWindow); all.size != 0) {
+      within(other, all.address, all.size);
+      e.b.or64(truth, truth, other);
+    }
+    in_params(other);
+    e.b.or64(truth, truth, other);
     e.b.xori64(truth, truth, 1);
-  } else {
-    e.unsupported(i, "this state space has no window of its own");
   }
   e.set_predicates(i.operands[0], truth);
 }
@@ -332,7 +345,8 @@ const RowList& convert_rows() {
        cvta},
       {"cvta (to) (global|shared|shared::cta|shared::cluster|local|const|param) .u64", "d0 s0",
        kOther, cvta},
-      {"isspacep (global|shared|shared::cta|shared::cluster|local)", "dp any", kOther, isspacep},
+      {"isspacep (global|shared|shared::cta|shared::cluster|local|const|param|param::entry)",
+       "dp any", kOther, isspacep},
       {"cvt {sat} .u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64 .u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64",
        "c0 c1", kLogical, cvt},
       {"cvt (rn|rz|rm|rp) {sat} {ftz} .f32 .u8|.u16|.u32|.u64|.s8|.s16|.s32|.s64", "c0 c1",

@@ -200,6 +200,7 @@ const RowList& float_rows() {
       {"fma (rn|rz|rm|rp) {ftz} {sat} .f32", "d0 s0 s0 s0", kArithmetic, fma},
       {"fma (rn|rz|rm|rp) .f64", "d0 s0 s0 s0", kArithmetic, fma},
       {"mad (rn|rz|rm|rp) {ftz} {sat} .f32", "d0 s0 s0 s0", kArithmetic, fma},
+      {"mad {ftz} {sat} .f32", "d0 s0 s0 s0", kArithmetic, fma},  // up to PTX 3.0: .rn
       {"mad (rn|rz|rm|rp) .f64", "d0 s0 s0 s0", kArithmetic, fma},
       {"div (rn|rz|rm|rp|approx) {ftz} .f32", "d0 s0 s0", kDivision, div},
       {"div [full] {ftz} .f32", "d0 s0 s0", kDivision, div},

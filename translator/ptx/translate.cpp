@@ -116,6 +116,7 @@ class KernelTranslator {
       at += p.size;
     }
     out_.param_bytes = static_cast<uint32_t>(at);
+    places_[kParamWindow] = {Space::kParam, 0, at};
     std::set<std::string> used;
     for (const Instruction& i : f_.body)
       for (const Operand& o : i.operands) collect_symbols(o, used);

@@ -1,4 +1,8 @@
 // Small kernels: shared memory, barriers, calls, local memory, divergence. Equal on all backends.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "device_sim/base/error.h"
@@ -201,6 +205,168 @@ FILL:
     if (r.fault) FAIL(r.fault->text);
     for (uint32_t t = 0; t < 96; ++t)
       CHECK(out[t] == t * 100 + t % 32 + static_cast<uint32_t>(static_cast<int8_t>(t * 100 + 1)));
+  }
+}
+
+TEST_CASE("arithmetic that loops long enough for native code, on values of all kinds") {
+  // Thread t takes the values at t + i, t + 3i and t + 7i in step i, and combines all results.
+  const auto text = [](const std::string& type, int bytes) {
+    const std::string bits = fmt::format("b{}", 8 * bytes);
+    std::string body;
+    for (const char* op : {"add.rn", "sub.rn", "mul.rn", "div.rn"})
+      body += fmt::format("  {}.{} %d, %a, %b;\n  mov.{} %x, %d;\n  xor.{} %sum, %sum, %x;\n", op,
+                          type, bits, bits);
+    return kHead + fmt::format(R"(
+.visible .entry loop(.param .u64 out, .param .u64 values, .param .u32 count)
+{{
+  .reg .b32 %r<9>, %t, %i, %n;
+  .reg .b64 %rd<9>;
+  .reg .{0} %a, %b, %c, %d;
+  .reg .{1} %x, %sum;
+  .reg .pred %p;
+  ld.param.u64 %rd1, [out];
+  ld.param.u64 %rd2, [values];
+  ld.param.u32 %n, [count];
+  mov.u32 %t, %tid.x;
+  mov.u32 %i, 0;
+  mov.{1} %sum, 0;
+AGAIN:
+  add.u32 %r1, %t, %i;
+  rem.u32 %r1, %r1, %n;
+  mad.lo.u32 %r2, %i, 3, %t;
+  rem.u32 %r2, %r2, %n;
+  mad.lo.u32 %r3, %i, 7, %t;
+  rem.u32 %r3, %r3, %n;
+  mad.wide.u32 %rd3, %r1, {2}, %rd2;
+  ld.global.{0} %a, [%rd3];
+  mad.wide.u32 %rd4, %r2, {2}, %rd2;
+  ld.global.{0} %b, [%rd4];
+  mad.wide.u32 %rd5, %r3, {2}, %rd2;
+  ld.global.{0} %c, [%rd5];
+  fma.rn.{0} %d, %a, %b, %c;
+  mov.{1} %x, %d;
+  xor.{1} %sum, %sum, %x;
+  sqrt.rn.{0} %d, %c;
+  mov.{1} %x, %d;
+  xor.{1} %sum, %sum, %x;
+{3}
+  shl.{1} %x, %sum, 1;
+  shr.{1} %sum, %sum, {4};
+  or.{1} %sum, %sum, %x;
+  add.u32 %i, %i, 1;
+  setp.lt.u32 %p, %i, 3000;
+  @%p bra AGAIN;
+  mad.wide.u32 %rd6, %t, {2}, %rd1;
+  st.global.{1} [%rd6], %sum;
+  ret;
+}}
+)",
+                               type, bits, bytes, body, 8 * bytes - 1);
+  };
+  const auto compare = [&](auto zero, const std::string& type) {
+    using F = decltype(zero);
+    using Limits = std::numeric_limits<F>;
+    const F tiny = Limits::denorm_min(), least = Limits::min(), most = Limits::max();
+    // Zeros are most of them, as in many programs.
+    std::vector<F> values = {0,
+                             0,
+                             -F{0},
+                             0,
+                             1,
+                             F(-1.5),
+                             tiny,
+                             -tiny,
+                             3 * tiny,
+                             least,
+                             least / 4,
+                             -least / 2,
+                             most,
+                             -most,
+                             most / 2,
+                             Limits::infinity(),
+                             -Limits::infinity(),
+                             Limits::quiet_NaN(),
+                             F(1e-20),
+                             F(-3e19),
+                             F(1) / 3,
+                             7,
+                             F(1e-30),
+                             0,
+                             0};
+    std::vector<F> memory(64 + values.size());
+    std::copy(values.begin(), values.end(), memory.begin() + 64);
+    const std::string all = text(type, sizeof(F));
+    std::vector<std::vector<F>> results;
+    for (const char* backend : kBackends) {
+      std::vector<F> of_backend = memory;
+      const LaunchResult r = run_text(
+          all, "loop", {backend, 1, {}, {64, 1, 1}},
+          pack(of_backend.data(), of_backend.data() + 64, static_cast<uint32_t>(values.size())),
+          of_backend);
+      if (r.fault) FAIL(r.fault->text);
+      results.push_back(std::move(of_backend));
+    }
+    CHECK(std::memcmp(results[0].data(), results[1].data(), 64 * sizeof(F)) == 0);
+    CHECK(std::memcmp(results[0].data(), memory.data(), 64 * sizeof(F)) != 0);
+  };
+  compare(float{}, "f32");
+  compare(double{}, "f64");
+}
+
+TEST_CASE("isspacep tells the windows apart") {
+  // One bit each, of an address of each kind: global, const, param, shared, local.
+  const std::string text = kHead + R"(
+.const .align 4 .u32 table[3] = {1, 2, 3};
+.visible .entry spaces(.param .u64 out, .param .align 8 .b8 more[24])
+{
+  .shared .align 4 .b8 block[64];
+  .local .align 4 .b8 depot[8];
+  .reg .b32 %r<9>;
+  .reg .b64 %rd<9>;
+  .reg .pred %p;
+  ld.param.u64 %rd1, [out];
+  mov.u64 %rd2, table;
+  cvta.const.u64 %rd2, %rd2;
+  add.u64 %rd2, %rd2, 8;
+  mov.b64 %rd3, more;
+  cvta.param.u64 %rd3, %rd3;
+  add.u64 %rd3, %rd3, 23;
+  mov.u64 %rd4, block;
+  cvta.shared.u64 %rd4, %rd4;
+  mov.u64 %rd5, depot;
+  cvta.local.u64 %rd5, %rd5;
+)" + [] {
+    std::string all;
+    for (int k = 1; k <= 5; ++k) {
+      all += "  mov.u32 %r1, 0;\n";
+      int bit = 1;
+      for (const char* space : {"global", "const", "param", "shared", "local"}) {
+        all += fmt::format("  isspacep.{} %p, %rd{};\n  @%p or.b32 %r1, %r1, {};\n", space, k, bit);
+        bit *= 2;
+      }
+      all += fmt::format("  st.global.u32 [%rd1+{}], %r1;\n", 4 * (k - 1));
+    }
+    // Behind the constants, and before the parameters.
+    return all + R"(
+  add.u64 %rd6, %rd2, 4;
+  isspacep.const %p, %rd6;
+  selp.u32 %r1, 1, 0, %p;
+  add.u64 %rd6, %rd3, 1;
+  isspacep.param::entry %p, %rd6;
+  @%p or.b32 %r1, %r1, 2;
+  st.global.u32 [%rd1+20], %r1;
+  ret;
+}
+)";
+  }();
+  for (const char* backend : kBackends) {
+    std::vector<uint32_t> out(6);
+    std::vector<std::byte> params(32);
+    const uint64_t address = reinterpret_cast<uint64_t>(out.data());
+    std::memcpy(params.data(), &address, sizeof address);
+    const LaunchResult r = run_text(text, "spaces", {backend, 1, {}, {1, 1, 1}}, params, out);
+    if (r.fault) FAIL(r.fault->text);
+    CHECK(out == std::vector<uint32_t>{1, 2, 4, 8, 16, 0});
   }
 }
 

@@ -251,6 +251,26 @@ TEST_CASE("logic, shifts and bit fields") {
               return f;
             });
   }
+  // As the PTX ISA writes it down; bases up to 63, offsets from -16 to 15.
+  check("{ .reg .b32 %t, %u; bfe.u32 %t, %B, 0, 6; bfe.s32 %u, %C, 0, 5; fns.b32 %D, %A, %t, %u; }",
+        "rrrr", [](U a, U b, U c) -> U {
+          const int base = static_cast<int>(b & 63);
+          const int offset = static_cast<int>(c & 31) - ((c & 16) != 0 ? 32 : 0);
+          const auto is_set = [&](int pos) { return pos < 32 && (a >> pos & 1) != 0; };
+          if (offset == 0) return is_set(base) ? static_cast<U>(base) : ~U{0};
+          int count = std::abs(offset) - 1;
+          for (int pos = base; pos >= 0 && pos<32; pos += offset> 0 ? 1 : -1)
+            if (is_set(pos) && count-- == 0) return static_cast<U>(pos);
+          return ~U{0};
+        });
+  check("fns.b32 %D, %A, 0, %B;", "rrr", [](U a, U b, U) -> U {
+    const S offset = sext(b, 32);
+    if (offset <= 0) return (a & 1) != 0 && offset >= -1 ? 0 : low(~U{0}, 32);
+    S count = offset;
+    for (U pos = 0; pos < 32; ++pos)
+      if ((a >> pos & 1) != 0 && --count == 0) return pos;
+    return low(~U{0}, 32);
+  });
   check("bfi.b32 %D, %A, 0, %B, %C;", "rrrr", [](U a, U b, U c) {
     const int pos = static_cast<int>(b & 0xff), len = static_cast<int>(c & 0xff);
     U f = 0;

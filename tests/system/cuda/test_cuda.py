@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 
-from cuda_programs import check, failures, from_command_line
+from cuda_programs import SOURCES, check, failures, from_command_line
 
 
 def test_self_checking(p):
@@ -21,6 +21,14 @@ def test_self_checking(p):
                       f"faulting: its kernel is not named:\n{done.stderr}")
 
 
+def test_graph_nodes(p):
+    """Graphs that decide and allocate."""
+    made = p.object_of("graph_nodes", "-rdc=true")
+    for runtime in ("static", "shared"):
+        p.expect_fine(p.link(f"graph_nodes-{runtime}", [made], "-rdc=true", "-cudart", runtime,
+                             "-lcudadevrt"))
+
+
 def test_other_builds(p):
     objects = [p.object_of(name, "-rdc=true") for name in ("separable_main", "separable_other")]
     p.expect_fine(p.link("separable", objects, "-rdc=true"))
@@ -31,6 +39,9 @@ def test_other_builds(p):
     driver = p.driver()
     if driver is not None:
         p.expect_fine(*driver)
+        # As nvcc links it: of the runtime it imports nothing that programs call.
+        p.expect_fine(p.link("driver-shared", [SOURCES / "driver.cpp"], "-w", "-cudart", "shared",
+                             "-lcuda"), *driver[1:])
 
 
 def test_nvrtc(p):
@@ -170,6 +181,7 @@ def test_refusals(p, gpusim):
 def main():
     p, gpusim, backend = from_command_line(__doc__)
     test_self_checking(p)
+    test_graph_nodes(p)
     test_other_builds(p)
     test_nvrtc(p)
     test_device_launches(p)
