@@ -80,7 +80,15 @@ void OutputFile::find_place() {
 }
 
 void OutputFile::fail(int error) const {
-  throw Error(fmt::format("{} {}: {}", option_, path_, std::strerror(error)));
+  // A file that is to be written can miss nothing but its folder.
+  const size_t slash = path_.rfind('/');
+  const std::string folder =
+      slash == std::string::npos || slash == 0 ? std::string() : path_.substr(0, slash);
+  const std::string advice =
+      error == ENOENT && !folder.empty() && ::access(folder.c_str(), F_OK) < 0
+          ? fmt::format(" (there is no folder {0}; mkdir -p {0} makes it)", folder)
+          : std::string();
+  throw Error(fmt::format("{} {}: {}{}", option_, path_, std::strerror(error), advice));
 }
 
 void OutputFile::write_all(int fd, std::string_view text) const {

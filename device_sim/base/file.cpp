@@ -7,16 +7,38 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "device_sim/base/error.h"
 #include "device_sim/base/file_descriptor.h"
+#include "device_sim/base/nearest_name.h"
 
 namespace gpusim {
 namespace {
 
+// Of a file that is not there: the name that was meant, or where it was looked for.
+std::string where_it_may_be(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path given(path), folder = given.has_parent_path() ? given.parent_path() : ".";
+  if (!fs::is_directory(folder, error)) return " (there is no folder " + folder.string() + ")";
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const fs::path name = entry.path().filename();
+    names.push_back((given.has_parent_path() ? folder / name : name).string());
+  }
+  const std::string meant = did_you_mean(path, names);
+  if (!meant.empty() || given.is_absolute()) return meant;
+  return " (looked for in " + fs::current_path(error).string() + ")";
+}
+
 template <class Bytes>
 Bytes read_whole(const std::string& path, uint64_t most) {
-  const auto fail = [&] { throw Error(path + ": " + std::strerror(errno)); };
+  const auto fail = [&] {
+    const int error = errno;
+    throw Error(path + ": " + std::strerror(error) +
+                (error == ENOENT && !path.empty() ? where_it_may_be(path) : ""));
+  };
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) < 0) fail();

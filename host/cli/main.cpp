@@ -80,6 +80,21 @@ bool list_commands(const CLI::App& app, const std::vector<std::string>& args) {
   return true;
 }
 
+// Error for a word in the place of a command that is none.
+void check_commands(const CLI::App& app, const std::vector<std::string>& args) {
+  const CLI::App* at = &app;
+  std::string before;
+  for (const std::string& word : args) {
+    if (word.starts_with('-') || at->get_require_subcommand_min() == 0) return;
+    const std::vector<std::string> commands = command_names(*at);
+    if (std::find(commands.begin(), commands.end(), word) == commands.end())
+      throw Error(fmt::format("there is no command {}{}{}; there are: {}", before, word,
+                              did_you_mean(word, commands), fmt::join(commands, ", ")));
+    before += word + " ";
+    at = at->get_subcommand(word);
+  }
+}
+
 int run_main(int argc, char** argv) {
   std::vector<std::string> args(argv + 1, argv + argc), guest_args;
   const auto dashes = std::find(args.begin(), args.end(), "--");
@@ -99,16 +114,11 @@ int run_main(int argc, char** argv) {
   add_other_commands(app, guest_args, action);
   check_values(app);
   add_help_texts(app);
-  const std::vector<std::string> commands = command_names(app);
   if (args == std::vector<std::string>{"--dump-help"}) {  // for make_help_files.py
     console::out("{}\n", describe_program(app).dump(1));
     return 0;
   }
-  if (!args.empty() && !args[0].starts_with('-') &&
-      std::find(commands.begin(), commands.end(), args[0]) == commands.end())
-    return fail(
-        fmt::format("there is no command {}{}; there are: {}", args[0],
-                    did_you_mean(args[0], commands), fmt::join(commands, ", ")));
+  check_commands(app, args);
   if (list_commands(app, args)) return kExitUserError;
   try {
     args = join_values(std::move(args));

@@ -14,6 +14,17 @@
 
 namespace gpusim::host {
 
+static std::string text_of_part(const std::string& path) {
+  try {
+    return read_text(path);
+  } catch (const Error& error) {
+    throw Error(
+        fmt::format("{}; expected the statistics of a part, which "
+                    "`gpusim run --part K/N --stats FILE.json` writes",
+                    error.what()));
+  }
+}
+
 void add_merge_command(CLI::App& app, Action& action) {
   using Json = nlohmann::ordered_json;
   CLI::App* command = app.add_subcommand(
@@ -35,7 +46,7 @@ void add_merge_command(CLI::App& app, Action& action) {
       const OutputFile file("-o", options->output);
       std::vector<std::pair<std::string, Json>> parts;
       for (const std::string& path : options->parts)
-        parts.emplace_back(path, parse_json(read_text(path), path));
+        parts.emplace_back(path, parse_json(text_of_part(path), path));
       const size_t count = parts.size();
       const Json merged = merged_stats(std::move(parts));
       file.write(options->output.ends_with(".csv")

@@ -158,7 +158,13 @@ std::vector<std::string> config_names(const CLI::App& command) {
 
 std::vector<std::string> apply_config(CLI::App& command, const std::string& path,
                                       const std::vector<std::string>& guest_args) {
-  const std::string text = read_text(path);
+  std::string text;
+  try {
+    text = read_text(path);
+  } catch (const Error& error) {
+    throw Error(fmt::format("--config {}; expected a file of options, one `cores = 64` a line",
+                            error.what()));
+  }
   const std::vector<ConfigEntry> entries =
       path.ends_with(".json") ? read_json_config(text, path) : read_toml_config(text, path);
   const std::vector<std::string> names = config_names(command);

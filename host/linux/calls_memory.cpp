@@ -1,10 +1,12 @@
 // The program break and mappings.
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <memory>
 
 #include "device_sim/core/memory_view.h"
 #include "host/linux/calls.h"
@@ -172,6 +174,19 @@ void clear_pages(Kernel& kernel, uint32_t core, const AddressRange& range) {
   if (LateCode* const code = kernel.late_code()) code->was_changed(core, range);
 }
 
+// A file without a name, for memory that a child shares with its parent: fork copies other pages.
+// Null where there can be no child: the memory is the process's own.
+FileRef shared_memory(Kernel& kernel, uint64_t size_bytes, int* error) {
+  if (!kernel.shared_mappings().are_possible() || !kernel.found_family()) return nullptr;
+  const int fd = ::memfd_create("shared", MFD_CLOEXEC);
+  if (fd >= 0) {
+    auto file = std::make_shared<OpenFile>(fd, /*owned=*/true, OpenFile::Kind::kMemory);
+    if (::ftruncate(fd, static_cast<off_t>(size_bytes)) == 0) return file;
+  }
+  *error = ENOMEM;
+  return nullptr;
+}
+
 bool read_file_into(Call& call, int host_fd, uint64_t offset, uint64_t address, uint64_t size,
                     Kernel& kernel) {
   std::vector<uint8_t> bytes(std::min<uint64_t>(size, uint64_t{1} << 20));
@@ -253,8 +268,11 @@ Reply sys_mmap(Kernel& kernel, Call& call) {
     address = *place;
   }
   int error = 0;
+  const bool is_file = file != nullptr;
+  if (!is_file && is_shared) file = shared_memory(kernel, size, &error);
   if (file && is_shared && kernel.shared_mappings().are_possible())
-    error = kernel.shared_mappings().map(address, size, file, offset, protection & kProtWrite);
+    error = kernel.shared_mappings().map(address, size, file, is_file ? offset : 0,
+                                         protection & kProtWrite);
   else if (file && !read_file_into(call, file->host_fd(), offset, address, length, kernel))
     error = errno == ESPIPE ? ENODEV : errno;
   if (error != 0) {
@@ -262,7 +280,7 @@ Reply sys_mmap(Kernel& kernel, Call& call) {
     return Reply::error(error);
   }
   map_pages(kernel, call.core, {address, address + size}, rights_of(protection));
-  if (LateCode* const code = kernel.late_code(); code && file && (protection & kProtExecute))
+  if (LateCode* const code = kernel.late_code(); code && is_file && (protection & kProtExecute))
     code->was_mapped_from(file->host_fd(), address, offset);
   return Reply::result(static_cast<int64_t>(address));
 }

@@ -183,9 +183,28 @@ class Cli(unittest.TestCase):
             self.assertIn("`gpusim info`", message)
         self.assertNotIn("did you mean", self.refused("run", "/none/at/all"))
 
+    def test_files_that_are_not_there(self):
+        (self.folder / "part.json").touch()
+        missing = self.folder / "prat.json"
+        for words, expected in (
+                (["merge", missing, "-o", self.folder / "whole.json"], "run --part K/N --stats"),
+                (["energy", "estimate", missing, "--target", "fermi"], "run --stats FILE.json"),
+                (["run", "--config", missing, self.echo], "a file of options")):
+            with self.subTest(words[0]):
+                message = self.refused(*words)
+                self.assertIn("prat.json: No such file or directory (did you mean "
+                              f"{self.folder}/part.json?); expected", message)
+                self.assertIn(expected, message)
+
+    def test_words_that_are_no_commands(self):
+        self.assertIn("there is no command energy estimat (did you mean estimate?); there are: ",
+                      self.refused("energy", "estimat", "x"))
+        self.assertIn("there is no command power pic", self.refused("power", "pic", "x"))
+
     def test_stats_into_nowhere_is_refused_before_the_run(self):
         message = self.refused("run", self.guests, "--stats", self.folder / "none" / "s.json")
         self.assertIn("none/s.json", message)
+        self.assertIn(f"mkdir -p {self.folder}/none", message)
         self.refused("run", self.guests, "--stats", self.folder)
         self.assertEqual(list(self.folder.iterdir()), [])
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -153,6 +154,28 @@ static void ranges(const char* self) {
   printf("closed: %d %d\n", error, WEXITSTATUS(wait_status(spawned)));
 }
 
+// Memory without a file that a child shares with its parent, moved and in part given back.
+static void shared_memory(void) {
+  const size_t size = 4 << 16;
+  volatile int* words = mmap(0, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  volatile int* own = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  words[0] = own[0] = 1;
+  munmap((char*)words + size / 2, size / 2);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    volatile int* moved = mremap((void*)words, size / 2, size / 2, MREMAP_MAYMOVE | MREMAP_FIXED,
+                                 (char*)own + size / 2);
+    moved[1] = moved[0] + 1;
+    own[0] = 5;
+    while (moved[2] == 0) usleep(1000);
+    moved[3] = moved[2] * 2;
+    _exit(0);
+  }
+  words[2] = 21;
+  const int status = wait_status(pid);
+  printf("shared memory: %d %d %d %d %d\n", words[0], words[1], words[3], own[0], status);
+}
+
 int main(int argc, char** argv) {
   if (argc > 2 && strcmp(argv[1], "is open") == 0)
     return fcntl(atoi(argv[2]), F_GETFD) < 0 ? 13 : 14;
@@ -165,6 +188,7 @@ int main(int argc, char** argv) {
   forks();
   pipes();
   signals();
+  shared_memory();
   executes(argv[argc - 1]);
   ranges(argv[argc - 1]);
   return 0;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 
 #include "device_sim/base/error.h"
@@ -47,7 +48,17 @@ TEST_CASE("a whole file, and one that is too long") {
 }
 
 TEST_CASE("what cannot be read is named") {
-  CHECK_THROWS_WITH_AS(read_text("/no/such"), "/no/such: No such file or directory", Error);
+  CHECK_THROWS_WITH_AS(read_text("/no/such"),
+                       "/no/such: No such file or directory (there is no folder /no)", Error);
+  CHECK_THROWS_WITH_AS(read_text("/etc/passwt"),
+                       "/etc/passwt: No such file or directory (did you mean /etc/passwd?)", Error);
+  CHECK_THROWS_WITH_AS(read_text("/zzzzzzzzzzzz"), "/zzzzzzzzzzzz: No such file or directory",
+                       Error);
+  const std::string here = std::filesystem::current_path().string();
+  CHECK_THROWS_WITH_AS(
+      read_text("quite_unlike_any_file"),
+      ("quite_unlike_any_file: No such file or directory (looked for in " + here + ")").c_str(),
+      Error);
   CHECK_THROWS_WITH_AS(read_text("/"), "/: Is a directory", Error);
   CHECK(read_text("/dev/null").empty());
   CHECK(read_text("/proc/self/comm").size() > 1);  // whose size is said to be 0

@@ -52,7 +52,9 @@ TEST_CASE("what cannot be written is refused before, with its name") {
   try {
     OutputFile("--stats", at("none/f"));
   } catch (const Error& error) {
-    CHECK(std::string(error.what()) == "--stats " + at("none/f") + ": No such file or directory");
+    CHECK(std::string(error.what()) ==
+          "--stats " + at("none/f") + ": No such file or directory (there is no folder " +
+              at("none") + "; mkdir -p " + at("none") + " makes it)");
   }
 }
 
