@@ -62,6 +62,7 @@ struct RunOptions {
   // it is there. Empty: nowhere.
   std::optional<std::string> sysroot;
   Network network = Network::kNone;
+  uint32_t cpus = 0;  // that the guest counts; 0: all cores
   std::string stats_path;
   bool gathers_stats = false;  // what that file would have, with or without it
   std::string isa_coverage_path;  // rows of the decode table that were executed are appended

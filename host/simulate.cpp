@@ -227,6 +227,7 @@ Kernel::Config::Successor successor_of(const RunOptions& o, const std::string& b
     add("--root", std::filesystem::absolute(root.folder).lexically_normal().string() +
                       (root.writable ? "" : ":ro"));
   if (o.sysroot) add("--sysroot", *o.sysroot);
+  add_unless(uint32_t{0}, "--cpus", o.cpus);
   if (o.network != Network::kNone)
     add("--network", o.network == Network::kHost ? "host" : "loopback");
   successor.stands_in = o.wants_stats() || !o.isa_coverage_path.empty() || !o.caches_path.empty() ||
@@ -343,6 +344,7 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
                         .roots = options_.roots,
                         .sysroot = sysroot_of(options_, module()),
                         .network = options_.network,
+                        .cpus = options_.cpus,
                         .standard_files = embedding_.standard_files,
                         .program = options_.program,
                         .note = {}};

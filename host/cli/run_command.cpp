@@ -241,6 +241,8 @@ RunOptions understand(const CLI::App& command, RawRunOptions raw,
   run.network = raw.network == "host"       ? Network::kHost
                 : raw.network == "loopback" ? Network::kLoopback
                                             : Network::kNone;
+  if (run.cpus > run.cores)
+    throw Error(fmt::format("--cpus {}: more than --cores, which is {}", run.cpus, run.cores));
   if (!raw.entry.empty()) run.entry = raw.entry;
   if (!run.entry && !run.call_args.empty())
     throw Error("--arg needs --entry; arguments for a whole program stand after --");
@@ -466,6 +468,11 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                       "Where a dynamic program's interpreter and libraries are: absolute paths are "
                       "looked for below this folder first (the cross compiler's libraries for the "
                       "program's ISA, if they are installed)");
+  command
+      ->add_option("--cpus", run.cpus,
+                   "Processors that the guest's Linux counts (as many as cores). Give fewer to a "
+                   "program that starts a thread for each and others beside: each needs a core")
+      ->check(CLI::PositiveNumber);
   command
       ->add_option("--network", raw->network,
                    "What the guest's internet sockets may reach: nothing, only this host (through its "

@@ -153,6 +153,8 @@ std::optional<uint64_t> place_for(const Kernel& kernel, AddressSpace& space, con
   constexpr uint64_t kSmall = uint64_t{4} << 20, kLargeFile = uint64_t{64} << 20;
   // What the heap of a static program may grow by before code lies in its way.
   constexpr uint64_t kRoomForHeap = uint64_t{32} << 20;
+  // Near code, because code is to come there, too: V8 takes room for its own like that.
+  const bool is_code = wish.is_code || (wish.hint != 0 && may_hold_code(kernel, wish.hint, 0));
   const bool has_place = wish.hint != 0 && space.is_free(wish.hint, wish.size_bytes);
   if (has_place && may_hold_code(kernel, wish.hint, wish.size_bytes))
     return space.place(wish.size_bytes, wish.hint);
@@ -160,8 +162,8 @@ std::optional<uint64_t> place_for(const Kernel& kernel, AddressSpace& space, con
   std::optional<uint64_t> place;
   if (first == end) {
     const uint64_t last = kernel.module().code.text_base + kCodeLimit;
-    if (wish.is_code) place = space.place_between(wish.size_bytes, first + kRoomForHeap, last);
-  } else if (wish.is_code || (wish.may_be_library && wish.size_bytes <= kLargeFile)) {
+    if (is_code) place = space.place_between(wish.size_bytes, first + kRoomForHeap, last);
+  } else if (is_code || (wish.may_be_library && wish.size_bytes <= kLargeFile)) {
     place = space.place_between(wish.size_bytes, first, end);
   } else if (wish.size_bytes <= kSmall) {
     place = space.place_between(wish.size_bytes, first, first + (end - first) / 2);

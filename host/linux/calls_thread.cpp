@@ -22,7 +22,8 @@ Reply clone_thread(Kernel& kernel, Call& call, const CloneRequest& request) {
                          ? "a process of a private machine has one core and no threads: clone returns "
                            "EAGAIN; --memory shared gives a process --cores N"
                          : "no core is free for another thread: clone returns EAGAIN; "
-                           "--cores gives a process more cores");
+                           "--cores gives a process more cores, and --cpus tells it of fewer, "
+                           "where it starts a thread for each and others beside");
     return Reply::error(EAGAIN);
   }
   Thread& thread = kernel.thread(*core);
@@ -118,19 +119,17 @@ Reply sys_prctl(Kernel& kernel, Call& call) {
 }
 
 Reply sys_getcpu(Kernel& kernel, Call& call) {
-  const uint32_t cpu = kernel.is_private() ? 0 : call.core, node = 0;
+  const uint32_t cpu = call.core % kernel.cpus(), node = 0;
   if (call.args[0] != 0 && !call.memory.store(call.args[0], cpu)) return Reply::error(EFAULT);
   if (call.args[1] != 0 && !call.memory.store(call.args[1], node)) return Reply::error(EFAULT);
   return Reply::result(0);
 }
 
-// A process of the private model sees one processor, one of the shared model all cores.
 Reply sys_sched_getaffinity(Kernel& kernel, Call& call) {
-  const uint64_t cores = kernel.is_private() ? 1 : kernel.plan().config.cores;
-  const uint64_t needed = (cores + 63) / 64 * 8;
+  const uint64_t cpus = kernel.cpus(), needed = (cpus + 63) / 64 * 8;
   if (call.args[1] < needed || (call.args[1] & 7)) return Reply::error(EINVAL);
   std::vector<uint8_t> mask(needed);
-  for (uint64_t i = 0; i < cores; ++i) mask[i / 8] |= static_cast<uint8_t>(1u << (i % 8));
+  for (uint64_t i = 0; i < cpus; ++i) mask[i / 8] |= static_cast<uint8_t>(1u << (i % 8));
   return call.memory.write(call.args[2], mask) ? Reply::result(static_cast<int64_t>(needed))
                                                : Reply::error(EFAULT);
 }

@@ -109,6 +109,7 @@ class Kernel {
     std::vector<AllowedRoot> roots;
     std::string sysroot;  // PathPolicy; empty: none
     Network network = Network::kNone;
+    uint32_t cpus = 0;  // that a process of the shared model counts; 0: all cores
     std::array<int, 3> standard_files{0, 1, 2};  // host descriptors
     bool is_isolated = false;  // no files but these; the program starts in /
     std::string program;
@@ -222,6 +223,12 @@ class Kernel {
   // Where the relative paths of a process begin; null if that is no folder that it may see.
   FolderRef folder_of(Process& process);
   Network network() const { return config_.network; }
+  // Processors that a process counts. It may have more threads: a core each.
+  uint32_t cpus() const {
+    if (is_private()) return 1;
+    const uint32_t cores = plan().config.cores;
+    return config_.cpus == 0 ? cores : std::min(config_.cpus, cores);
+  }
   bool is_isolated() const { return config_.is_isolated; }
   Output& output() { return output_; }
   bool is_standard_output(int host_fd) const {

@@ -192,13 +192,25 @@ bool LateCode::open_all() {
 
 LateCode::Opened::Opened(LateCode& code, uint32_t core, uint64_t address)
     : code_(code), core_(core) {
+  open(address);
+}
+
+bool LateCode::Opened::open(uint64_t address) {
+  const size_t before = pages_.size();
   for (const uint64_t page : {page_down(address), page_down(address + kWidest - 1)}) {
     const auto it = code_.pages_.find(page);
     if (it == code_.pages_.end() || !is_watched(it->second.rights)) continue;
-    if (!pages_.empty() && pages_.back() == page) continue;
+    if (std::ranges::find(pages_, page) != pages_.end()) continue;
     code_.backend_.set_permissions(core_, page, kPageSize, it->second.rights);
     pages_.push_back(page);
   }
+  return pages_.size() != before;
+}
+
+bool LateCode::Opened::holds(uint64_t pc) const {
+  constexpr uint64_t kLongest = 4;  // bytes of an instruction
+  return std::ranges::any_of(
+      pages_, [&](uint64_t page) { return pc < page + kPageSize && pc + kLongest > page; });
 }
 
 // What was stored will be translated, should a core come there.

@@ -51,6 +51,10 @@ class LateCode {
     ~Opened();
     Opened(const Opened&) = delete;
     Opened& operator=(const Opened&) = delete;
+    // More that is stored to; false: that is open, or no such page.
+    bool open(uint64_t address);
+    // Whether an instruction there lies in a page that is open.
+    bool holds(uint64_t pc) const;
 
    private:
     LateCode& code_;

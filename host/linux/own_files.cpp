@@ -106,7 +106,7 @@ class Writer {
   }
 
  private:
-  uint32_t cpus() const { return kernel_.is_private() ? 1 : kernel_.plan().config.cores; }
+  uint32_t cpus() const { return kernel_.cpus(); }
   int64_t pid() const { return call_.process->pid; }
   uint32_t threads() const { return kernel_.is_private() ? 1 : kernel_.alive(); }
 

@@ -317,17 +317,29 @@ bool RunControl::store_beside_late_code(const Event& event) {
   if (store == LateCode::Store::kElsewhere) return false;
   tallies_.stopped_inside(module(), event.core, event.uop, false);
   if (store == LateCode::Store::kBesideCode) {
-    const LateCode::Opened opened(*code, event.core, event.address);
-    gdb::HostStepper stepper(translator_, backend_);
-    const gdb::StepResult result = stepper.step(event.core, pc, {});
-    if (result.kind == gdb::StepResult::Kind::kDone) {
-      count_instruction(event.core, result.insn_class);
-      kernel_.go_on_at(event.core, result.next_pc);
-      return true;
-    }
+    LateCode::Opened opened(*code, event.core, event.address);
+    kernel_.go_on_at(event.core, step_beside(opened, event.core, pc));
+    return true;
   }
   kernel_.go_on_at(event.core, pc);
   return true;
+}
+
+// Compilers fill a page by many stores, each of which would come here: what follows the first is
+// stepped, too, as long as the core is outside of the open pages. Returns where it goes on.
+uint64_t RunControl::step_beside(LateCode::Opened& opened, uint32_t core, uint64_t pc) {
+  constexpr int kSteps = 1000;
+  gdb::HostStepper stepper(translator_, backend_);
+  for (int step = 0; step < kSteps && (step == 0 || !opened.holds(pc)); ++step) {
+    gdb::StepResult result = stepper.step(core, pc, {});
+    // Half of a pair may lie in another such page.
+    while (result.kind == gdb::StepResult::Kind::kFault && opened.open(result.address))
+      result = stepper.step(core, pc, {});
+    if (result.kind != gdb::StepResult::Kind::kDone) break;
+    count_instruction(core, result.insn_class);
+    pc = result.next_pc;
+  }
+  return pc;
 }
 
 // A branch led to a place where there was no code when it was translated.

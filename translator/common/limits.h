@@ -14,7 +14,7 @@ inline constexpr uint64_t kBegin32 = 0x1000, kEnd32 = 0xfffff000;
 inline constexpr uint64_t kImageLimit = uint64_t{8} << 30;
 inline constexpr size_t kSegmentLimit = 1024;
 // The code map has an entry per instruction of this range.
-inline constexpr uint64_t kCodeLimit = uint64_t{128} << 20;
+inline constexpr uint64_t kCodeLimit = uint64_t{512} << 20;
 
 // Of one block.
 inline constexpr uint32_t kMaxBlockInsns = 256;  // Module::insn_offsets has 16 bits for their bytes

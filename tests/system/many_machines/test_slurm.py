@@ -70,9 +70,13 @@ class Slurm(SharedStudyCase):
         self.assertNotIn("job", done.stderr)
 
     def test_the_same_command_waits_for_a_job_that_still_works(self):
-        study = self.study(steps=900000000)
+        study = self.study(steps=100000000)
         first = self.start(*study, "-o", self.out, "--slurm", "2")
         self.wait_until(lambda: len(self.cards()) == 3 and self.points(), "two tasks, one point")
+        # However slow the machine is, they do not end before all has been looked at.
+        tasks = [c["pid"] for c in self.cards() if c["session"].startswith("slurm-")]
+        for pid in tasks:
+            os.kill(pid, signal.SIGSTOP)
         job = {c["session"] for c in self.cards()}.difference({""}).pop().removeprefix("slurm-")
         self.assertIn(f"it waits for Slurm's job {job}",
                       self.refused(*study, "-o", self.out, "--slurm", "2"))
@@ -86,10 +90,12 @@ class Slurm(SharedStudyCase):
         for option in ("--restart", "--retry"):
             self.assertRegex(self.refused(*study, "-o", self.out, "--slurm", "2", option),
                              f"job {job} still works.*scancel {job}")
-        self.assertIn("another study", self.refused(*self.study(steps=900000000, cores="1,2"), "-o",
+        self.assertIn("another study", self.refused(*self.study(steps=100000000, cores="1,2"), "-o",
                                                     self.out, "--slurm", "2"))
         before = self.stamps()
         self.assertIn(len(before), range(1, 10))
+        for pid in tasks:
+            os.kill(pid, signal.SIGCONT)
         done = self.sweep(*study, "-o", self.out, "--slurm", "2")
         self.assertRegex(done.stderr, rf"still at work: job {job}, 2 tasks for \d points")
         self.assertRegex(done.stdout, r"10 points \(\d ran now\), 0 failed")

@@ -16,10 +16,33 @@ static int call(void* p) {
   return ((int (*)(void))p)();
 }
 
+// Code in two neighbouring pages that stay writable; a pair of vectors is stored between them.
+static int beside_two(void) {
+  char* pages =
+      mmap(0, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char *first = pages + 1024, *second = pages + 4096 + 1024, *border = pages + 4096;
+  memcpy(first, code, sizeof code);
+  memcpy(second, code, sizeof code);
+  if (call(first) + call(second) != 84) return 99;
+  __asm__ volatile("movi v0.16b, #5\n\tstp q0, q0, [%0, #-16]" ::"r"(border) : "v0", "memory");
+  return call(first) + call(second) + border[15];
+}
+
+static int near_the_program(void) {
+  const size_t size = 100 << 20, place = 50 << 20;
+  char* room = mmap((char*)((uintptr_t)patched & -4096), size, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED || mprotect(room + place, 4096, PROT_READ | PROT_WRITE)) return 98;
+  memcpy(room + place, code, sizeof code);
+  return mprotect(room + place, 4096, PROT_READ | PROT_EXEC) ? 99 : call(room + place);
+}
+
 int main(int argc, char** argv) {
   const int how = argc > 1 ? atoi(argv[1]) : 0;
   printf("before %d\n", patched());
   fflush(stdout);
+  if (how == 6) return beside_two();
+  if (how == 7) return near_the_program();
   void* page = mmap(0, 4096, PROT_READ | PROT_WRITE | (how == 1 ? PROT_EXEC : 0),
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   memcpy(page, code, sizeof code);

@@ -17,7 +17,7 @@ REPORT = (r"cores? .*: fault: this code was written by the program itself{}.*\n"
           r"  in .* at pc 0x[0-9a-f]+ \(\w+")
 # Why it is not executed, by what guests.c is told to do.
 WHY = {"1": "; it is executed only on a CPU and with --memory shared",
-       "2": " too far away; it is executed in the 128 MiB from the program on",
+       "2": " too far away; it is executed in the 512 MiB from the program on",
        "3": " in memory that may not be executed; take memory for it by mmap",
        "4": " over code of its file, which may not change"}
 BACKENDS = os.environ.get("GPUSIM_TEST_BACKENDS", "simd scalar").split()
@@ -75,6 +75,17 @@ class WrittenCode(unittest.TestCase):
         for elf in (self.guest, self.writable):
             for done in self.run_all(elf, ["1"], ["shared"]):
                 self.assertEqual(done.returncode, 42, done.stderr)
+
+    @unittest.skipIf(ON_DEVICE, "of backends of the host")
+    def test_a_pair_is_stored_into_two_pages_of_code(self):
+        for done in self.run_all(self.guest, ["6"], ["shared"]):
+            self.assertEqual(done.returncode, 42 + 42 + 5, done.stderr)
+
+    @unittest.skipIf(ON_DEVICE, "of backends of the host")
+    def test_room_asked_for_near_the_program_may_hold_code(self):
+        """Without rights at first, and larger than any library, as V8 takes it."""
+        for done in self.run_all(self.guest, ["7"], ["shared"]):
+            self.assertEqual(done.returncode, 42, done.stderr)
 
     def test_code_does_not_become_writable(self):
         for done in self.run_all(self.guest, ["5"]):
