@@ -30,7 +30,7 @@ static int beside_two(void) {
 
 static int near_the_program(void) {
   const size_t size = 100 << 20, place = 50 << 20;
-  char* room = mmap((char*)((uintptr_t)patched & -4096), size, PROT_NONE,
+  char* room = mmap((char*)(((uintptr_t)patched | 4095) + 1), size, PROT_NONE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED || mprotect(room + place, 4096, PROT_READ | PROT_WRITE)) return 98;
   memcpy(room + place, code, sizeof code);
