@@ -135,12 +135,13 @@ Tasks::State Tasks::state(Task& task) {
 // Claims that one machine does not see yet are there for the one that has the files: then this
 // fails.
 bool Tasks::take(Task& task) {
+  // Its last holder may have finished it before it went.
+  if (task.last > task.finished && load(task)) return false;
   const uint32_t next = std::max(task.last, task.finished) + 1;
   const bool taken = claims_.take(task.name, next);
   task.last = next;
-  if (!taken) return false;
-  // Its last holder may have finished it before it went.
-  if (load(task)) return false;
+  // Nor does that say the last word: the file may have come late from another machine.
+  if (!taken || load(task)) return false;
   if (const uint32_t lost = claims_.lost(task.name, task.finished + 1, next - 1);
       lost >= kMostLost) {
     fail_poison(task, lost);
