@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -117,6 +118,29 @@ static void close_and_open(void) {
   printf("%s\n", faults >= 20 ? "20 times closed" : "too few faults");
 }
 
+static pthread_barrier_t all_are_there;
+static void* see_cpu(void* highest) {
+  const int cpu = sched_getcpu();
+  pthread_mutex_lock(&mutex);
+  if (cpu > *(int*)highest) *(int*)highest = cpu;
+  pthread_mutex_unlock(&mutex);
+  pthread_barrier_wait(&all_are_there);
+  return NULL;
+}
+// Ten threads at once, however many processors there are.
+static void count_processors(void) {
+  pthread_t all[10];
+  int highest = 0;
+  cpu_set_t set;
+  sched_getaffinity(0, sizeof set, &set);
+  pthread_barrier_init(&all_are_there, NULL, 10);
+  for (int i = 0; i < 10; ++i)
+    if (pthread_create(&all[i], NULL, see_cpu, &highest)) exit(1);
+  for (int i = 0; i < 10; ++i) pthread_join(all[i], NULL);
+  printf("%ld processors, %d may be used, %d is the highest\n", sysconf(_SC_NPROCESSORS_ONLN),
+         CPU_COUNT(&set), highest);
+}
+
 int main(int argc, char** argv) {
   (void)argc;
   pthread_t t[200];
@@ -152,6 +176,8 @@ int main(int argc, char** argv) {
     spin(NULL);
   } else if (!strcmp(what, "close")) {
     close_and_open();
+  } else if (!strcmp(what, "count")) {
+    count_processors();
   }
   return 0;
 }

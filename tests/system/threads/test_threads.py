@@ -80,6 +80,16 @@ class Threads(unittest.TestCase):
             self.assertRegex(done.stdout, r"\A149 threads, sum 14900, EAGAIN\n\Z")
             self.assertRegex(done.stderr, "no core is free for another thread.*--cores")
 
+    def test_fewer_processors_than_cores_are_counted(self):
+        says = "{0} processors, {0} may be used, {1} is the highest\n"
+        for done in self.each("count", "--cores", "12"):
+            self.assertEqual(done.stdout, says.format(12, 10))
+        for done in self.each("count", "--cores", "12", "--cpus", "3"):
+            self.assertEqual(done.stdout, says.format(3, 2))
+        for done in self.each("count", "--cores", "2", "--cpus", "3"):
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("--cpus 3: more than --cores, which is 2", done.stderr)
+
     def test_one_core_has_no_threads(self):
         for done in self.each("many"):
             self.assertEqual(done.stdout, "0 threads, sum 0, EAGAIN\n")
