@@ -223,15 +223,10 @@ Activity parse_stats(const std::string& text, const std::string& origin, PtxClas
 }
 
 Activity load_activity(const std::string& path, PtxClasses scheme) {
-  std::string text;
-  try {
-    text = read_text(path);
-  } catch (const Error& error) {
-    throw Error(
-        fmt::format("{}; expected the statistics of a run, which "
-                    "`gpusim run --stats FILE.json` writes, or a trace of instructions",
-                    error.what()));
-  }
+  const std::string text = read_text_of(
+      path,
+      "the statistics of a run, which `gpusim run --stats FILE.json` writes, or a trace of "
+      "instructions");
   const size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) throw Error(fmt::format("{}: the file is empty", path));
   if (text[first] != '{' && scheme != PtxClasses::kOurs)

@@ -16,18 +16,14 @@
 namespace gpusim {
 namespace {
 
+namespace fs = std::filesystem;
+
 // Of a file that is not there: the name that was meant, or where it was looked for.
 std::string where_it_may_be(const std::string& path) {
-  namespace fs = std::filesystem;
   std::error_code error;
   const fs::path given(path), folder = given.has_parent_path() ? given.parent_path() : ".";
   if (!fs::is_directory(folder, error)) return " (there is no folder " + folder.string() + ")";
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const fs::path name = entry.path().filename();
-    names.push_back((given.has_parent_path() ? folder / name : name).string());
-  }
-  const std::string meant = did_you_mean(path, names);
+  const std::string meant = nearest_file(path);
   if (!meant.empty() || given.is_absolute()) return meant;
   return " (looked for in " + fs::current_path(error).string() + ")";
 }
@@ -63,6 +59,26 @@ Bytes read_whole(const std::string& path, uint64_t most) {
 }
 
 }  // namespace
+
+std::string nearest_file(const std::string& path) {
+  constexpr size_t kMostNames = 10'000;
+  const fs::path folder = fs::path(path).parent_path();
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(folder.empty() ? "." : folder, error), end;
+       !error && at != end && names.size() < kMostNames; at.increment(error))
+    names.push_back((folder / at->path().filename()).string());
+  std::sort(names.begin(), names.end());
+  return did_you_mean(path, names);
+}
+
+std::string read_text_of(const std::string& path, const std::string& expected) {
+  try {
+    return read_text(path);
+  } catch (const Error& error) {
+    throw Error(error.what() + ("; expected " + expected));
+  }
+}
 
 std::string read_text(const std::string& path, uint64_t most) {
   return read_whole<std::string>(path, most);

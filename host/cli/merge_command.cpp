@@ -14,17 +14,6 @@
 
 namespace gpusim::host {
 
-static std::string text_of_part(const std::string& path) {
-  try {
-    return read_text(path);
-  } catch (const Error& error) {
-    throw Error(
-        fmt::format("{}; expected the statistics of a part, which "
-                    "`gpusim run --part K/N --stats FILE.json` writes",
-                    error.what()));
-  }
-}
-
 void add_merge_command(CLI::App& app, Action& action) {
   using Json = nlohmann::ordered_json;
   CLI::App* command = app.add_subcommand(
@@ -45,8 +34,12 @@ void add_merge_command(CLI::App& app, Action& action) {
     action = [options] {
       const OutputFile file("-o", options->output);
       std::vector<std::pair<std::string, Json>> parts;
-      for (const std::string& path : options->parts)
-        parts.emplace_back(path, parse_json(text_of_part(path), path));
+      for (const std::string& path : options->parts) {
+        const std::string text = read_text_of(
+            path,
+            "the statistics of a part, which `gpusim run --part K/N --stats FILE.json` writes");
+        parts.emplace_back(path, parse_json(text, path));
+      }
       const size_t count = parts.size();
       const Json merged = merged_stats(std::move(parts));
       file.write(options->output.ends_with(".csv")

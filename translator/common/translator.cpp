@@ -168,16 +168,9 @@ Module load_module(std::span<const uint8_t> bytes, const std::string& name,
 // Who gave a name that there is not, is told a similar one and what a program is.
 std::vector<uint8_t> read_program(const std::string& path) {
   namespace fs = std::filesystem;
-  const fs::path place(path), folder = place.parent_path();
   std::error_code error;
-  if (path.empty() || fs::exists(place, error) || error) return read_file(path);
-  constexpr size_t kMostNames = 10'000;
-  std::vector<std::string> names;
-  for (fs::directory_iterator at(folder.empty() ? "." : folder, error), end;
-       !error && at != end && names.size() < kMostNames; at.increment(error))
-    names.push_back((folder / at->path().filename()).string());
-  std::sort(names.begin(), names.end());
-  throw Error(path + ": No such file or directory" + did_you_mean(path, names) +
+  if (path.empty() || fs::exists(path, error) || error) return read_file(path);
+  throw Error(path + ": No such file or directory" + nearest_file(path) +
               "; expected the path of a program that is compiled for an ISA which `gpusim info` "
               "lists, or of a module (.gsm)");
 }
