@@ -81,10 +81,7 @@ GPUSIM_CUDA_API int cudaFreeAsync(void* pointer, void* stream) {
     if (pointer == nullptr) return;
     Runtime& r = runtime();
     if (is_captured(stream)) return r.submit(stream, free_node(pointer));
-    if (const auto m = r.graph_memory(pointer)) {
-      r.synchronize_device();  // its node may not have run
-      m->is_allocated = false;
-    }
+    r.leave_graph(pointer);
     check_release(pointer, false, by);
     {
       Pools& p = pools();

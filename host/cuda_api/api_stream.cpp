@@ -16,6 +16,12 @@ int64_t now_ns() {
       .count();
 }
 
+int capture_status(const Capture* capture) {
+  constexpr int kNone = 0, kActive = 1, kInvalidated = 2;
+  if (capture == nullptr) return kNone;
+  return capture->graph->is_invalidated ? kInvalidated : kActive;
+}
+
 enum EventFlags : unsigned { kBlockingSync = 1, kDisableTiming = 2, kInterprocess = 4 };
 
 void make_event(void** event, unsigned flags) {
@@ -305,7 +311,7 @@ GPUSIM_CUDA_API int cudaStreamGetCaptureInfo(void* stream, int* status, unsigned
     require(status != nullptr);
     const std::lock_guard lock(runtime().mutex);
     const auto& capture = runtime().stream(stream).capture;
-    *status = capture == nullptr ? 0 : capture->graph->is_invalidated ? 2 : 1;
+    *status = capture_status(capture.get());
     if (edge_data != nullptr) *edge_data = nullptr;
     if (capture == nullptr) return;
     if (id != nullptr) *id = reinterpret_cast<unsigned long long>(capture->graph);
@@ -338,9 +344,7 @@ GPUSIM_CUDA_API int cudaStreamIsCapturing(void* stream, int* status) {
   return call("cudaStreamIsCapturing", [&] {
     require(status != nullptr);
     const std::lock_guard lock(runtime().mutex);
-    constexpr int kNone = 0, kActive = 1, kInvalidated = 2;
-    const auto& capture = runtime().stream(stream).capture;
-    *status = capture == nullptr ? kNone : capture->graph->is_invalidated ? kInvalidated : kActive;
+    *status = capture_status(runtime().stream(stream).capture.get());
   });
 }
 GPUSIM_CUDA_API int cudaThreadExchangeStreamCaptureMode(int* mode) {

@@ -80,6 +80,14 @@ struct VirtualMemory {
             size_bytes <= at->second.size_bytes - (address - at->first));
     return at->second;
   }
+  const Mapping& mapping(Address address) {
+    const Range& in = range(address, 1);
+    auto at = in.mappings.upper_bound(address);
+    require(at != in.mappings.begin());
+    --at;
+    require(address - at->first < at->second.size_bytes);
+    return at->second;
+  }
 };
 
 VirtualMemory& all() {
@@ -262,12 +270,7 @@ GPUSIM_CUDA_API int cuMemGetAccess(unsigned long long* flags, const MemoryLocati
   return driver_call("cuMemGetAccess", [&] {
     require(flags != nullptr && location != nullptr);
     const std::lock_guard lock(all().mutex);
-    Range& range = all().range(address, 1);
-    auto at = range.mappings.upper_bound(address);
-    require(at != range.mappings.begin());
-    --at;
-    require(address - at->first < at->second.size_bytes);
-    *flags = at->second.access;
+    *flags = all().mapping(address).access;
   });
 }
 GPUSIM_CUDA_API int cuMemGetAllocationPropertiesFromHandle(AllocationProperties* properties,
@@ -282,13 +285,8 @@ GPUSIM_CUDA_API int cuMemRetainAllocationHandle(uint64_t* handle, void* address)
   return driver_call("cuMemRetainAllocationHandle", [&] {
     require(handle != nullptr);
     const std::lock_guard lock(all().mutex);
-    const auto wanted = reinterpret_cast<Address>(address);
-    Range& range = all().range(wanted, 1);
-    auto at = range.mappings.upper_bound(wanted);
-    require(at != range.mappings.begin());
-    --at;
-    require(wanted - at->first < at->second.size_bytes);
-    const std::shared_ptr<Memory>& memory = at->second.memory;
+    const std::shared_ptr<Memory>& memory =
+        all().mapping(reinterpret_cast<Address>(address)).memory;
     memory->handles = all().handles.contains(memory.get()) ? memory->handles + 1 : 1;
     *handle = add_handle(memory);
   });

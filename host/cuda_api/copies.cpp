@@ -22,9 +22,7 @@ size_t span_bytes(size_t width, size_t pitch, size_t height, size_t slice, size_
 // Throws Refusal unless the device may use those bytes, and says why with --check.
 void check_side(const char* address, size_t size_bytes, bool is_written) {
   Runtime& r = runtime();
-  if (size_bytes == 0 || r.memory.has(address, size_bytes) ||
-      r.has_graph_memory(address, size_bytes))
-    return;
+  if (size_bytes == 0 || r.has_memory(address, size_bytes)) return;
   if (r.checks.memory) {
     const auto block = r.memory.find(address), freed = r.memory.find_freed(address);
     const std::string what =
@@ -300,10 +298,7 @@ void release(void* address, bool is_host) {
   const std::string by = numbered_call();
   if (address == nullptr) return;
   Runtime& r = runtime();
-  if (const auto m = r.graph_memory(address)) {
-    r.synchronize_device();  // its node may not have run
-    m->is_allocated = false;
-  }
+  r.leave_graph(address);
   check_release(address, is_host, by);
   r.synchronize_device();
   r.engine_for_memory().remove_memory(address, "freed by " + by);

@@ -404,15 +404,22 @@ void Runtime::check_launch(const KernelCall& call) {
 }
 
 void Runtime::check_device(const void* address, size_t size_bytes) const {
-  require(size_bytes == 0 || memory.has(address, size_bytes) ||
-          has_graph_memory(address, size_bytes));
+  require(size_bytes == 0 || has_memory(address, size_bytes));
 }
 
-bool Runtime::has_graph_memory(const void* address, size_t size_bytes) const {
+bool Runtime::has_memory(const void* address, size_t size_bytes) const {
+  if (memory.has(address, size_bytes)) return true;
   const std::shared_ptr<GraphMemory> m = graph_memory(address);
   if (m == nullptr) return false;
   const auto offset = static_cast<size_t>(static_cast<const char*>(address) - m->address);
   return size_bytes <= m->size_bytes - offset;
+}
+
+void Runtime::leave_graph(const void* address) {
+  const std::shared_ptr<GraphMemory> m = graph_memory(address);
+  if (m == nullptr) return;
+  synchronize_device();  // its node may not have run
+  m->is_allocated = false;
 }
 
 std::shared_ptr<GraphMemory> Runtime::graph_memory(const void* address) const {

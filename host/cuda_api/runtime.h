@@ -131,7 +131,10 @@ class Runtime {
   void check_device(const void* address, size_t size_bytes) const;
   // Memory that nodes of graphs allocate, whether it is there now or not.
   std::shared_ptr<GraphMemory> graph_memory(const void* address) const;
-  bool has_graph_memory(const void* address, size_t size_bytes) const;
+  // Whether those bytes are in memory that the device may use, or in what nodes allocate.
+  bool has_memory(const void* address, size_t size_bytes) const;
+  // The program frees what a node allocated: waits for that. Nothing for other memory.
+  void leave_graph(const void* address);
   // For work of the queue: no kernel runs meanwhile.
   void with_engine(const std::function<void(KernelEngine&)>& work);
 
