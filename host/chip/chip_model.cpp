@@ -923,16 +923,16 @@ void ChipModel::sample(Ticks end, bool is_last) {
   Sample s{.begin = sampled_until_, .end = end};
   const Network& network = memory_.network();
   const auto length = static_cast<double>(end - sampled_until_);
-  double sum = 0, most = 0;
+  Ticks sum = 0, most = 0;
   sampled_.links.resize(network.link_count());
-  for (uint32_t l = 0; l < network.link_count(); ++l) {
-    const auto used = static_cast<double>(network.used(l) - sampled_.links[l]) / length;
-    sampled_.links[l] = network.used(l);
-    sum += used;
-    most = std::max(most, used);
+  for (uint32_t place = 0; place < network.link_count(); ++place) {
+    const Ticks used = network.used_at(place);
+    sum += used - sampled_.links[place];
+    most = std::max(most, used - sampled_.links[place]);
+    sampled_.links[place] = used;
   }
-  s.busiest_link = most;
-  s.mean_link = sum / network.link_count();
+  s.busiest_link = static_cast<double>(most) / length;
+  s.mean_link = static_cast<double>(sum) / length / network.link_count();
   sampled_.channels.resize(shape_.memory.channels);
   for (uint32_t c = 0; c < shape_.memory.channels; ++c) {
     const auto used = static_cast<double>(memory_.channel_used(c) - sampled_.channels[c]) / length;

@@ -199,7 +199,7 @@ class ChipModel final : public JournalReader {
   std::shared_ptr<ChipTimeline> timeline_;
   std::vector<Sample> samples_;
   Ticks sample_length_ = 0, sampled_until_ = 0;
-  Totals sampled_;
+  Totals sampled_;  // links by place
   struct Workers;
   std::unique_ptr<Workers> workers_;  // for cores that run freely
   SideThread beside_;                 // the last: it works on all of the above

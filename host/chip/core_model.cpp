@@ -19,11 +19,6 @@ constexpr size_t kMostLooks = 4, kMostTaken = 8;
 constexpr uint64_t kLockBytes = 64;
 bool is_beside(uint64_t a, uint64_t b) { return a - b + kLockBytes < 2 * kLockBytes; }
 
-bool waits(const BlockModel& block) {
-  return !block.sites.empty() && (block.sites.back().kind == SiteKind::kWaitForEvent ||
-                                  block.sites.back().kind == SiteKind::kYield);
-}
-
 uint64_t mask_of(uint64_t address, uint32_t bytes, uint32_t line_bytes) {
   const uint64_t first = (address & (line_bytes - 1)) / 8;
   const uint64_t last = ((address & (line_bytes - 1)) + std::max(bytes, 1u) - 1) / 8;
@@ -38,7 +33,8 @@ CoreModel::CoreModel(const CoreContext& context, uint32_t number)
       number_(number),
       is_coherent_(context.shape.shared.coherence == Coherence::kMesi),
       writes_back_(!context.shape.l1_data || context.shape.l1_data->is_write_back),
-      shares_(context.shape.cores.count > 1) {
+      shares_(context.shape.cores.count > 1),
+      is_private_(context.config.memory_model == MemoryModel::kPrivate) {
   const ChipShape& s = c_.shape;
   if (s.l1_data) l1_ = StateCache(*s.l1_data, s.line_bytes);
   if (s.l2 && !s.l2->is_of_tile) l2_ = StateCache(*s.l2, s.line_bytes);
@@ -63,9 +59,7 @@ void CoreModel::append(const Order& order) {
 
 // Cores of a private machine have memory of their own at the same addresses.
 uint64_t CoreModel::line_of(uint64_t address, uint32_t shift) const {
-  const MachineConfig& m = c_.config;
-  const bool is_own =
-      m.memory_model == MemoryModel::kPrivate && address - m.linear_base >= m.linear_size;
+  const bool is_own = is_private_ && address - c_.config.linear_base >= c_.config.linear_size;
   constexpr uint32_t kAddressBits = 48;
   const uint64_t owner = is_own ? uint64_t{number_} + 1 : 0;
   return ((address & ((uint64_t{1} << kAddressBits) - 1)) >> shift) | owner
@@ -139,7 +133,6 @@ void CoreModel::begin_block(uint32_t number) {
   const BlockModel& b = c_.program.block(number);
   if (b.pc != last_end_) since_ += ticks(c_.shape.cores.taken_branch_cycles);
   block_ = &b;
-  block_number_ = number;
   site_ = 0;
   counted_ = 0;
   counts.instructions += b.insn_count;
@@ -328,7 +321,7 @@ CoreModel::Scan CoreModel::scan_looks() {
     const uint64_t word = words_[scan_at_];
     if (is_order(word)) return Scan::kFound;
     if (!is_block(word)) continue;
-    if (scan_block_ && waits(*scan_block_)) {  // in vain: all up to here is left out
+    if (scan_block_ && scan_block_->waits) {  // in vain: all up to here is left out
       at_ = scan_at_;
       last_end_ = scan_block_->end_pc;
       counts.skipped += scanned_;
@@ -338,7 +331,7 @@ CoreModel::Scan CoreModel::scan_looks() {
     scanned_ += scan_block_->insn_count;
     if (scanned_ > kMostOfLook) return Scan::kFound;
   }
-  if (scan_block_ && waits(*scan_block_)) {
+  if (scan_block_ && scan_block_->waits) {
     at_ = scan_at_;
     last_end_ = scan_block_->end_pc;
     counts.skipped += scanned_;
@@ -356,12 +349,12 @@ bool CoreModel::only_looks() const {
     const uint64_t word = words_[at];
     if (is_order(word)) return false;
     if (!is_block(word)) continue;
-    if (last && waits(*last)) instructions = 0;
+    if (last && last->waits) instructions = 0;
     last = &c_.program.block(static_cast<uint32_t>(word));
     instructions += last->insn_count;
     if (instructions > kMostOfLook) return false;
   }
-  return last == nullptr || waits(*last);
+  return last == nullptr || last->waits;
 }
 
 // Behind a release: if the core acquires the same with only looks between, all that is the barrier.
@@ -377,7 +370,7 @@ CoreModel::Scan CoreModel::scan_barrier() {
     scanned_ += block.insn_count;
     skipped_ += block.insn_count;
     if (scanned_ > kMostOfBarrier) return Scan::kNot;
-    if (waits(block)) scanned_ = 0;
+    if (block.waits) scanned_ = 0;
   }
   return is_final_ ? Scan::kNot : Scan::kUnknown;
 }
@@ -553,16 +546,89 @@ bool CoreModel::leaves_barrier() {
 
 // --- The stream
 
+// Words of which nothing has to be known but what the core's own caches say: hits, in blocks that
+// are no more than their instructions. Most words are such. Stops before the first that is not.
+void CoreModel::run_hits(Ticks until) {
+  constexpr std::ptrdiff_t kAhead = 12;  // words whose sets are fetched from the host's memory
+  const uint32_t shift = c_.line_shift, line_bytes = c_.shape.line_bytes;
+  const auto l1_more = static_cast<uint32_t>(ticks(c_.shape.l1_data->hit_cycles - 1));
+  const Ticks branch = ticks(c_.shape.cores.taken_branch_cycles);
+  const bool fetches = c_.shape.l1_instruction.has_value();
+  const uint64_t region_return = in_region_ ? region_return_ : ~uint64_t{0};
+  uint64_t* const executions = executions_->data();
+  // Whatever is written to here might be a member, to a compiler.
+  const uint64_t *word = words_.data() + at_, *const end = words_.data() + usable_;
+  const BlockModel* block = block_;
+  const SiteModel* site = block->sites.data() + site_;
+  Ticks since = since_, counted = counted_;
+  uint64_t last_end = last_end_, instructions = 0, accesses = 0;
+  for (; word != end && estimate_ + since < until; ++word) {
+    if (*word & kBlockMark) {
+      if (is_order(*word)) break;
+      const auto number = static_cast<uint32_t>(*word);
+      const BlockModel& b = c_.program.block(number);
+      if (b.waits || b.role != Role::kNone || b.pc == region_return) break;
+      since += block->cost - counted;
+      last_end = block->end_pc;
+      if (b.pc != last_end) since += branch;
+      block = &b;
+      site = b.sites.data();
+      counted = 0;
+      instructions += b.insn_count;
+      ++executions[number];
+      if (!fetches) continue;
+      since_ = since;
+      fetch(b);
+      since = since_;
+    } else {
+      if (site == block->sites.data() + block->sites.size() || !site->is_plain) break;
+      if (end - word > kAhead) l1_.prefetch(line_of(word[kAhead], shift));
+      const uint64_t line = line_of(*word, shift);
+      if (is_hot(line) || (*word & (line_bytes - 1)) + site->bytes > line_bytes) break;
+      uint64_t* const entry = l1_.touch(line);
+      if (!entry) break;
+      if (site->kind == SiteKind::kLoad) {
+        last_load_ = line;
+      } else {
+        if (!writes_back_ || (is_coherent_ && StateCache::state(*entry) == LineState::kShared))
+          break;
+        StateCache::set_state(entry, LineState::kModified);
+      }
+      since += site->before - counted;
+      counted = site->before;
+      if (site->kind == SiteKind::kLoad) {
+        since += l1_more;
+        since_l1_ += l1_more;
+      }
+      ++accesses;
+      ++site;
+    }
+  }
+  at_ = static_cast<size_t>(word - words_.data());
+  block_ = block;
+  site_ = static_cast<size_t>(site - block->sites.data());
+  since_ = since;
+  counted_ = counted;
+  last_end_ = last_end;
+  counts.instructions += instructions;
+  counts.l1_accesses += accesses;
+}
+
 void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
   executions_ = &executions;
   starved_ = false;
-  const bool has_lines = c_.shape.l1_data.has_value();
+  const bool has_lines = c_.shape.l1_data.has_value() && !c_.shape.is_ideal;
   while (estimate_ + since_ < until && !must_wait_) {
     if (scanning_ != Scanning::kNo && !resume_scan()) {
       starve();
       return;
     }
     if (must_wait_) return;
+    if (has_lines && block_ && !block_->waits && !in_lock_ && leaves_ == 0 && looked_at_ == 0 &&
+        scanning_ == Scanning::kNo) {
+      run_hits(until);
+      if (estimate_ + since_ >= until) return;
+    }
     if (at_ >= usable_) {
       starve();
       if (!is_final_) return;
@@ -644,7 +710,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
       }
     }
     // A wait ends its block.
-    if (block_ && waits(*block_) && site_ + 1 >= block_->sites.size()) {
+    if (block_ && block_->waits && site_ + 1 >= block_->sites.size()) {
       size_t left = site_;
       while (left < block_->sites.size() && !has_address(block_->sites[left].kind)) ++left;
       if (left < block_->sites.size()) continue;

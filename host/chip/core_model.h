@@ -159,6 +159,7 @@ class CoreModel {
   };
   enum class Scan { kFound, kNot, kUnknown };
 
+  void run_hits(Ticks until);
   uint64_t line_of(uint64_t address, uint32_t shift) const;
   void apply_losses();
   void begin_block(uint32_t number);
@@ -196,7 +197,7 @@ class CoreModel {
 
   const CoreContext& c_;
   uint32_t number_;
-  bool is_coherent_, writes_back_, shares_;
+  bool is_coherent_, writes_back_, shares_, is_private_;
   StateCache l1_, l2_, fetch_;
   uint64_t last_fetch_ = ~uint64_t{0};
 
@@ -207,7 +208,6 @@ class CoreModel {
   std::vector<Order> orders_;
 
   const BlockModel* block_ = nullptr;
-  uint32_t block_number_ = 0;
   size_t site_ = 0;
   Ticks counted_ = 0;  // of the block's cycles
   Ticks since_ = 0;    // since the last request

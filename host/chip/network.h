@@ -46,7 +46,9 @@ class Network {
   uint32_t link_count() const { return static_cast<uint32_t>(links_.size()); }
   std::string link_name(uint32_t link) const;
   // Ticks for which a link was taken, since the beginning.
-  Ticks used(uint32_t link) const { return links_[place_of(link)].used(); }
+  Ticks used(uint32_t link) const { return used_at(place_of(link)); }
+  // The same in the order of their places, which is another one; for who wants all of them.
+  Ticks used_at(uint32_t place) const { return links_[place].used(); }
   uint64_t messages() const { return messages_; }
   uint64_t flit_hops() const { return flit_hops_; }
   uint64_t bytes_between(uint32_t from, uint32_t to) const {

@@ -38,6 +38,9 @@ class StateCache {
     }
     return nullptr;
   }
+  void prefetch(uint64_t line) const {
+    __builtin_prefetch(entries_.data() + (line & mask_) * ways_, 1);
+  }
   static LineState state(uint64_t entry) { return static_cast<LineState>(entry & 3); }
   static void set_state(uint64_t* entry, LineState s) {
     *entry = (*entry & ~uint64_t{3}) | static_cast<uint64_t>(s);

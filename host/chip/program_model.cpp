@@ -152,9 +152,14 @@ void ProgramModel::grow(std::span<const BlockSites> sites) {
                          .bytes = s.bytes,
                          .unit = s.unit,
                          .before = until[std::min<size_t>(s.insn + 1, block.insn_count)]});
-      find_order(sites[b].accesses, i, m.sites.back());
+      SiteModel& site = m.sites.back();
+      find_order(sites[b].accesses, i, site);
+      site.is_plain = has_address(s.kind) && s.kind != SiteKind::kAtomic && !s.is_vector &&
+                      !site.acquires && !site.releases;
       is_off_chip_[s.unit] = static_cast<InsnClass>(classes[s.unit]) == InsnClass::kOffChipMemory;
     }
+    m.waits = !m.sites.empty() && (m.sites.back().kind == SiteKind::kWaitForEvent ||
+                                   m.sites.back().kind == SiteKind::kYield);
     blocks_.push_back(std::move(m));
   }
 }

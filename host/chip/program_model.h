@@ -25,6 +25,7 @@ struct SiteModel {
   // tried again: loads, and atomic operations that tell whether they did anything.
   bool acquires = false, releases = false, may_fail = false;
   bool is_store = false;  // also an exchange that stores
+  bool is_plain = false;  // a load or a store, and nothing more
   uint16_t bytes;
   uint32_t unit;
   Ticks before;  // cycles of the block's instructions up to and with this one
@@ -38,6 +39,7 @@ struct BlockModel {
   Role role = Role::kNone;  // of the function that starts here
   uint32_t function = 0;    // kLock, kUnlock: which
   bool starts_function = false;
+  bool waits = false;    // at its end, for an event, or gives way
   uint64_t barrier = 0;  // begin of the function it belongs to, if that is a barrier
   std::vector<SiteModel> sites;
 };

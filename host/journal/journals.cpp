@@ -64,7 +64,7 @@ std::optional<AccessSite> site_of(const Module& module, uint32_t uop) {
 }  // namespace
 
 uint32_t Journals::words_for(uint32_t cores) {
-  constexpr uint64_t kOfAll = uint64_t{1} << 25, kLeast = 2 * kJournalMargin, kMost = 1 << 16;
+  constexpr uint64_t kOfAll = uint64_t{1} << 22, kLeast = 2 * kJournalMargin, kMost = 1 << 16;
   return static_cast<uint32_t>(std::clamp(kOfAll / cores, kLeast, kMost)) + kPadding;
 }
 
