@@ -32,6 +32,8 @@ void Scheduler::configure(const MachineConfig& config) {
   is_memory_ours_ = config.linear_storage == nullptr;
   slices_ = 0;
   pace_ = {};
+  turn_of_many_ = {};
+  is_shared_ = config.memory_model != MemoryModel::kPrivate;
   workers_ = std::vector<Worker>(std::max(config.threads, 1u));
 }
 
@@ -147,10 +149,10 @@ bool Scheduler::is_worth_threads() const {
 // their own mostly work on data of their own: a short turn would end before that is in the caches.
 // Between turns the clock and hot blocks are looked at. Seeds have lengths of their own.
 uint64_t Scheduler::turn_length(uint64_t instructions) const {
-  constexpr uint64_t kTurnAlone = 4 * kTurn, kTurnOfMany = 8 * kTurn, kTurnOfOne = 16 * kTurn;
+  constexpr uint64_t kTurnAlone = 4 * kTurn, kTurnOfOne = 16 * kTurn;
   if (seed_ != 0) return instructions;
   if (!groups_.is_of_one()) return std::min(instructions, kTurn);
-  if (awake_.size() > 1) return std::min(instructions, kTurnOfMany);
+  if (awake_.size() > 1) return std::min(instructions, turn_of_many_.length());
   return std::min(instructions, clock_.has_limit() ? kTurnAlone : kTurnOfOne);
 }
 
@@ -194,8 +196,14 @@ uint64_t Scheduler::run_round(uint64_t instructions, std::vector<Event>& events,
     });
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-  uint64_t used = 0, atomics = 0;
-  for (const uint32_t i : awake_) used += rests_[i].used;
+  uint64_t used = 0, most = 0, atomics = 0;
+  size_t ran = 0;
+  for (const uint32_t i : awake_) {
+    used += rests_[i].used;
+    most = std::max(most, rests_[i].used);
+    ran += rests_[i].used != 0;
+  }
+  if (groups_.is_of_one() && is_shared_) turn_of_many_.note(ran, used, most);
   for (Worker& w : workers_) {
     events.insert(events.end(), w.events.begin(), w.events.end());
     w.events.clear();
@@ -395,6 +403,7 @@ void Scheduler::describe_groups(Archive& a) {
 void Scheduler::save(StateWriter& out) {
   out(slices_);
   out(awake_.empty() ? uint32_t{0} : awake_.front());
+  turn_of_many_.describe(out);
   describe_groups(out);
 }
 
@@ -404,8 +413,9 @@ bool Scheduler::load(StateReader& in) {
   in(last);
   if (last >= groups_.size()) return false;
   awake_.assign(1, last);
+  turn_of_many_.describe(in);
   describe_groups(in);
-  if (!in.ok) return false;
+  if (!in.ok || !turn_of_many_.is_valid()) return false;
   for (size_t i = 0; i < groups_.size(); ++i) {
     const Group& g = groups_[i];
     if (((g.runnable | g.waiting | g.active) & ~g.exists) || (g.runnable & g.waiting) ||

@@ -15,6 +15,7 @@
 #include "device_sim/simd/block_counter.h"
 #include "device_sim/simd/groups.h"
 #include "device_sim/simd/pace.h"
+#include "device_sim/simd/turn_of_many.h"
 
 namespace gpusim::simd {
 
@@ -121,6 +122,8 @@ class Scheduler {
   std::unique_ptr<Turn[]> turns_;  // per group
   size_t turn_count_ = 0;
   Pace pace_;
+  TurnOfMany turn_of_many_;
+  bool is_shared_ = true;         // memory, by all cores
   size_t workers_now_ = 1;        // in this round
   uint64_t turn_length_ = 0;      // likewise
   const AfterTurn* after_turn_ = nullptr;  // likewise

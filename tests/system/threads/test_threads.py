@@ -4,6 +4,7 @@
   test_threads.py GPUSIM BUILD_FOLDER [UNITTEST ARGUMENT]...
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -45,6 +46,47 @@ class StartOfPrograms(unittest.TestCase):
                     strip = isa.compiler.removesuffix("gcc") + "strip"
                     subprocess.run([strip, "--strip-all", elf], check=True)
                     self.assertEqual(self.cores_in(elf), cores)
+
+
+SHARED_WORK = """
+#include "gpusim_sync.h"
+#include "gpusim_loop.h"
+static volatile uint32_t sink[4096];
+static uint32_t random_of(uint32_t x) { return (x * 2654435761u) >> 9; }
+int gpusim_main(void) {
+  static gpusim_loop_t loop;
+  if (gpusim_core_id() == 0) loop = (gpusim_loop_t)GPUSIM_LOOP_INIT(gpusim_core_count());
+  gpusim_barrier();
+  for (int round = 0; round < 20; ++round) {
+    gpusim_range_t r = gpusim_range_dynamic(&loop, 0, 8 * (int64_t)gpusim_core_count(), 1);
+    while (gpusim_next(&r))
+      for (uint32_t i = 0; i < 20 + random_of((uint32_t)r.i) % 80; ++i)
+        sink[(random_of(i) + (uint32_t)r.i) % 4096] += i;
+    gpusim_barrier();
+  }
+  return 0;
+}
+"""
+
+
+class Work(unittest.TestCase):
+    @unittest.skipUnless("simd" in BACKENDS, "of backend simd")
+    def test_that_cores_share_is_shared(self):
+        """Pieces of a loop, of some 500 instructions each, go to all cores alike, though a core
+        that runs alone could take many before another one has its turn."""
+        Threads.build.mkdir(parents=True, exist_ok=True)
+        source, stats = Threads.build / "work.c", Threads.build / "work.json"
+        source.write_text(SHARED_WORK)
+        elf = source.with_suffix(".elf")
+        isa = guest_programs.AARCH64
+        subprocess.run([isa.compiler, "-O2", source, *isa.flags, *isa.runtime, "-lgcc", "-o", elf],
+                       check=True)
+        cores = 1024
+        subprocess.run([Threads.gpusim, "run", "--backend", "simd", "--cores", str(cores),
+                        "--threads", "1", "--quiet", "--stats", stats, elf], check=True)
+        done = json.loads(stats.read_text())
+        busiest = max(sum(core["classes"].values()) for core in done["longest_cores"])
+        self.assertLess(busiest, 4 * done["guest_instructions"] / cores)
 
 
 class OpenMP(unittest.TestCase):

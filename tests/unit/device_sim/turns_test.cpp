@@ -1,6 +1,8 @@
 // The policy by which lanes take turns, on lanes that are no more than a place each.
 #include "device_sim/core/turns.h"
 
+#include "device_sim/simd/turn_of_many.h"
+
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -146,4 +148,22 @@ TEST_CASE("nobody is scheduled when nobody can run") {
   lanes.end(0b11);
   CHECK(schedule(turns, lanes) == kNoUop);
   CHECK(schedule_after_wait(turns, lanes) == kNoUop);
+}
+
+TEST_CASE("turns of many cores are short while one of them has most of the work") {
+  simd::TurnOfMany turn;
+  const uint64_t longest = turn.length();
+  turn.note(1024, 1024 * 300, 600);
+  turn.note(16, 16 * 300, 16 * 300);  // too few
+  turn.note(1024, 1024, 100);         // too little
+  CHECK(turn.length() == longest);
+  turn.note(1024, 1024 * 300, 1024 * 200);
+  const uint64_t shortest = turn.length();
+  CHECK(shortest * 64 < longest);
+  CHECK(turn.is_valid());
+  int rounds = 0;
+  for (; turn.length() < longest; ++rounds) turn.note(1024, 1024 * 300, 600);
+  CHECK(rounds > 16);
+  turn.note(1024, 1024 * 300, 600);
+  CHECK(turn.length() == longest);
 }

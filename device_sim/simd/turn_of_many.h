@@ -1,0 +1,48 @@
+// How long the turns of many cores are that run alone (docs/adr/0020-turns.md).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace gpusim::simd {
+
+// Long ones, so that a core's data stay in the caches, as long as cores have as much to do as each
+// other. Where one of them finds the work of all the others, because it takes the next piece again
+// before they had a turn, turns are short, and grow again once that is over.
+class TurnOfMany {
+ public:
+  // In instructions.
+  uint64_t length() const { return length_; }
+
+  // After cores ran, each by turns: how many, instructions of all of them together, and of the one
+  // that had most.
+  void note(size_t cores, uint64_t all, uint64_t most) {
+    if (cores >= kMany && most >= kLeast && most * cores > kUneven * all) {
+      length_ = kLeast;
+      even_ = 0;
+    } else if (length_ < kMost && ++even_ == kUntilLonger) {
+      length_ *= 2;
+      even_ = 0;
+    }
+  }
+
+  template <class Archive>
+  void describe(Archive& a) {
+    a(length_);
+    a(even_);
+  }
+  bool is_valid() const {
+    return length_ >= kLeast && length_ <= kMost && even_ < kUntilLonger;
+  }
+
+ private:
+  static constexpr uint64_t kMost = 32768, kLeast = 256;
+  // Fewer cores are not worth it: a piece of work that one of them takes is a part of the whole.
+  static constexpr size_t kMany = 64;
+  static constexpr uint64_t kUneven = 4;       // times the mean
+  static constexpr uint32_t kUntilLonger = 4;  // rounds
+
+  uint64_t length_ = kMost;
+  uint32_t even_ = 0;  // rounds since the length changed
+};
+
+}  // namespace gpusim::simd
