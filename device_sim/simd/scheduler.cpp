@@ -175,7 +175,7 @@ uint64_t Scheduler::run_round(uint64_t instructions, std::vector<Event>& events,
   if (is_new_) is_worth_threads_ = is_worth_threads();
   workers_now_ =
       is_worth_threads_ && pace_.together() ? std::min(workers_.size(), awake_.size()) : 1;
-  // The caller's own memory is seen by his threads, too.
+  // The caller's own memory is seen by the caller's threads, files that are mapped by processes.
   machine_.is_alone = workers_now_ == 1 && is_memory_ours_;
   turn_length_ = turn_length(instructions);
   after_turn_ = workers_now_ == 1 && after_turn ? &after_turn : nullptr;

@@ -30,6 +30,8 @@ class Scheduler {
   // After the groups were made anew: those with runnable cores are awake. Slices go on.
   void reset();
   void restart() { slices_ = 0; }
+  // Others see guest memory, too.
+  void share_memory() { is_memory_ours_ = false; }
   void set_blocks(size_t blocks);
   void wake(size_t group) { rests_[group].state = Rest::State::kAwake; }
   // After lanes changed their groups.
@@ -111,7 +113,7 @@ class Scheduler {
   SliceClock& clock_;
   uint64_t seed_ = 0;
   uint32_t cores_ = 0;
-  bool is_memory_ours_ = true;     // and not the caller's, too
+  bool is_memory_ours_ = true;     // and nobody else sees it
   uint64_t slices_ = 0;
   std::vector<Rest> rests_;        // per group
   std::vector<uint32_t> awake_;    // groups that run in this round

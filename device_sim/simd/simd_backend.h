@@ -7,6 +7,7 @@
 #include "device_sim/core/cpu_backend.h"
 #include "device_sim/core/machine_state.h"
 #include "device_sim/core/order.h"
+#include "device_sim/core/shared_memory.h"
 #include "device_sim/core/sleepers.h"
 #include "device_sim/simd/gear.h"
 #include "device_sim/simd/grouped_threads.h"
@@ -16,7 +17,10 @@
 
 namespace gpusim {
 
-class SimdBackend final : public CpuBackend, public CpuMachineState, public Sleepers {
+class SimdBackend final : public CpuBackend,
+                          public CpuMachineState,
+                          public Sleepers,
+                          public SharesMemory {
  public:
   // False, with a reason, on processors below the baseline.
   static bool available(std::string* why_not);
@@ -55,6 +59,7 @@ class SimdBackend final : public CpuBackend, public CpuMachineState, public Slee
   CoreTally tally_of_all() override { return groups_.tally_of_all(); }
   std::vector<uint64_t> block_lanes() override { return scheduler_.blocks().lanes(); }
   std::vector<GroupUse> group_use() override { return groups_.use(); }
+  void memory_is_shared() override { scheduler_.share_memory(); }
 
   // MachineState (simd_state.cpp).
   uint64_t instructions() override { return groups_.instructions(); }

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
 
 namespace gpusim::host {
 namespace {
@@ -151,7 +152,10 @@ ChunkReader::ChunkReader(const std::string& path) : path_(path) {
   if (fd_ < 0 || ::fstat(fd_, &s) < 0) {
     const int error = errno;
     if (fd_ >= 0) ::close(fd_);
-    throw Error(fmt::format("--resume {}: {}", path, std::strerror(error)));
+    throw Error(fmt::format("--resume {}: {}{}; expected a file that gpusim run --checkpoint FILE "
+                            "wrote",
+                            path, std::strerror(error),
+                            error == ENOENT ? nearest_file(path) : std::string()));
   }
   try {
     if (!S_ISREG(s.st_mode)) throw Error(fmt::format("--resume {}: not a file", path));

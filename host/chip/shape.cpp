@@ -299,9 +299,11 @@ std::pair<std::string, std::string> text_of_chip(const std::string& name,
     if (chip.name == name) return {std::string(file.text), chip.name};
     known += (known.empty() ? "" : ", ") + chip.name;
   }
-  if (name.find('/') == std::string::npos && !name.ends_with(".json") &&
-      !std::filesystem::exists(name))
-    throw Error(fmt::format("--chip {}: no such chip or file; chips are {}", option, known));
+  if (!std::filesystem::exists(name))
+    throw Error(
+        fmt::format("--chip {}: no such chip or file{}; chips are {}, others are described "
+                    "by a JSON file (docs/chip.md)",
+                    option, nearest_file(name), known));
   return {read_text(name), name};
 }
 

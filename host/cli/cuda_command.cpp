@@ -67,6 +67,14 @@ std::string find_program(const std::string& name) {
 // A program without a dynamic linker preloads nothing.
 void check_program(const std::string& name) {
   const std::string path = find_program(name);
+  std::error_code unknown;
+  if (!fs::exists(path, unknown) && !unknown)
+    throw Error(fmt::format(
+        "{}: {}; expected a CUDA program for x86-64: gpusim cuda [OPTIONS] -- "
+        "PROGRAM [ARGUMENTS]",
+        name,
+        name.find('/') == name.npos ? "there is no such program in PATH"
+                                    : "No such file or directory" + nearest_file(name)));
   std::ifstream file(path, std::ios::binary);
   Elf64_Ehdr header{};
   if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return;  // a script, or nothing

@@ -130,7 +130,7 @@ int run_main(int argc, char** argv) {
     console::write_output(text.str());
     return status;
   } catch (const CLI::ParseError& error) {
-    return fail(error.what() + suggest(app) + " (gpusim --help tells more)");
+    return fail(error.what() + suggest(app) + usage(app));
   }
   const std::string command = app.get_subcommands().front()->get_name();
   const bool takes_guest_args = command == "run" || command == "power" ||

@@ -53,4 +53,22 @@ std::string suggest(const CLI::App& app) {
   return {};
 }
 
+std::string usage(const CLI::App& app) {
+  const CLI::App* command = &app;
+  std::string name = app.get_name();
+  for (;;) {
+    const std::vector<const CLI::App*> given =
+        command->get_subcommands([](const CLI::App* sub) { return sub->parsed(); });
+    if (given.empty()) break;
+    command = given.back();
+    name += " " + command->get_name();
+  }
+  if (command == &app || command->get_require_subcommand_min() != 0)
+    return fmt::format(" ({} --help tells more)", name);
+  std::string words = name + " [OPTIONS]";
+  for (const CLI::Option* option : command->get_options())
+    if (option->get_positional()) words += " " + option->get_name(/*positional=*/true);
+  return fmt::format(" (usage: {}; {} --help tells more)", words, name);
+}
+
 }  // namespace gpusim::host

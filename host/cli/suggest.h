@@ -7,5 +7,8 @@ namespace gpusim::host {
 
 // After a failed parse: " (did you mean --cores?)", or nothing.
 std::string suggest(const CLI::App& app);
+// " (usage: gpusim power compare [OPTIONS] TRACE; gpusim power compare --help tells more)" of the
+// command that was being understood when it failed.
+std::string usage(const CLI::App& app);
 
 }  // namespace gpusim::host

@@ -211,6 +211,11 @@ void check_join(const CLI::App& command, const std::vector<std::string>& guest_a
 int run_sweep(const SweepArguments& a, const std::vector<std::string>& guest_args) {
   if (!a.report.empty()) return run_report(a);
   if (!a.join.empty()) return finish_sweep(a, a.join, join_study(a.join, GPUSIM_VERSION, a.runner));
+  if (a.program.empty() && a.folder.empty() && a.compare.empty())
+    throw Error(
+        "name a program or a study file, and a folder for results: gpusim sweep PROGRAM --cores "
+        "1,2,4..64 -o FOLDER, or gpusim sweep STUDY.toml -o FOLDER (gpusim sweep --help tells "
+        "more)");
   if (a.folder.empty()) throw Error("-o FOLDER is missing: where results go");
   if (!a.compare.empty()) return run_compare(a);
   if (a.program.empty())

@@ -128,9 +128,12 @@ int start_successor(Kernel& kernel, Call& call, const std::vector<std::string>& 
     if (const FileRef file = files.share(fd); file && !files.closes_on_exec(fd))
       keep_open(file->host_fd());
   keep_open(kernel.family()->handover().table_fd);
+  kernel.leave_memory();
   kernel.family()->let_go();
   ::execve("/proc/self/exe", argv.data(), names.data());
-  return errno;
+  const int error = errno;
+  kernel.stay_in_memory();
+  return error;
 }
 
 // This process stays to tell of its own run, and passes on how the program ended.
@@ -147,7 +150,7 @@ Reply stand_in(pid_t child) {
 Reply clone_process(Kernel& kernel, Call& call, const CloneRequest& request) {
   if (const auto wait = kernel.vfork_waits().find(call.core); wait != kernel.vfork_waits().end()) {
     if (!kernel.family()->has_let_go(wait->second))
-      return kernel.park_for_retry(call, {.from_outside = true});
+      return kernel.park_for_retry(call, {.from_outside = true, .for_child = true});
     const int32_t child = wait->second;
     kernel.vfork_waits().erase(wait);
     return Reply::result(child);
@@ -175,7 +178,7 @@ Reply clone_process(Kernel& kernel, Call& call, const CloneRequest& request) {
       call.memory.store(request.parent_tid, static_cast<uint32_t>(pid));
     if (!(request.flags & kCloneVfork)) return Reply::result(pid);
     kernel.vfork_waits()[call.core] = pid;
-    return kernel.park_for_retry(call, {.from_outside = true});
+    return kernel.park_for_retry(call, {.from_outside = true, .for_child = true});
   }
   kernel.become_child(call.core);
   const AbiSlots& abi = kernel.module().abi;
@@ -236,7 +239,9 @@ Found wait_for_child(Kernel& kernel, Call& call, const Family::Which& which, int
   if (news->pid != 0) return {*news, Reply::result(news->pid)};
   if (options & WNOHANG) return {{}, Reply::result(0)};
   if (kernel.deliverable(call.core) != 0) return {{}, Reply::error(EINTR)};
-  return {{}, kernel.park_for_retry(call, {.from_outside = true, .restartable = true})};
+  return {
+      {},
+      kernel.park_for_retry(call, {.from_outside = true, .restartable = true, .for_child = true})};
 }
 
 // The fields of siginfo_t that waitid fills; all zero if there is no child.

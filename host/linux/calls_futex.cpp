@@ -1,4 +1,5 @@
 // Futexes: waiting for a word to change, and waking.
+#include <atomic>
 #include <cerrno>
 
 #include "host/linux/futex.h"
@@ -23,16 +24,18 @@ enum Operation : int {
   kCmpRequeuePi = 12,
   kLockPi2 = 13,
 };
-constexpr int64_t kClockRealtime = 256, kOperationMask = 0x7f;
+constexpr int64_t kPrivate = 128, kClockRealtime = 256, kOperationMask = 0x7f;
 constexpr uint32_t kAnyBits = ~uint32_t{0};
 
 Reply futex_wait(Kernel& kernel, Call& call, uint32_t bitset, TimeLimit kind) {
   if (bitset == 0) return Reply::error(EINVAL);
-  Waiter waiter = futex_waiter(call, call.args[0]);
+  Waiter waiter = futex_waiter(call, futex_word(kernel, call, call.args[0]));
   waiter.bitset = bitset;
   waiter.timeout_result = -ETIMEDOUT;
   if (const int64_t error = set_time_limit(call, call.args[3], kind, &waiter))
     return Reply::result(error);
+  // A wake-up of another process comes before the word is looked at, or finds the waiter.
+  const auto locked = kernel.lock_shared_futexes(waiter.space);
   uint32_t value;
   if (!call.memory.load(call.args[0], &value)) return Reply::error(EFAULT);
   if (value != static_cast<uint32_t>(call.args[2])) return Reply::error(EAGAIN);
@@ -48,37 +51,34 @@ uint64_t wake_count(int64_t argument) { return argument < 1 ? 1 : static_cast<ui
 Reply futex_wake_op(Kernel& kernel, Call& call) {
   const uint64_t second = call.args[4];
   const auto code = static_cast<uint32_t>(call.args[5]);
-  uint32_t old;
   if (second & 3) return Reply::error(EINVAL);
-  if (!call.memory.load(second, &old)) return Reply::error(EFAULT);
   const auto sign_extend12 = [](uint32_t x) { return static_cast<int32_t>(x << 20) >> 20; };
   int32_t operand = sign_extend12(code >> 12);
   const int32_t compared = sign_extend12(code);
   if (code >> 31) operand = static_cast<int32_t>(uint32_t{1} << (operand & 31));
   const auto bits = static_cast<uint32_t>(operand);
-  uint32_t now;
-  switch ((code >> 28) & 7) {
-    case 0:
-      now = bits;
-      break;
-    case 1:
-      now = old + bits;
-      break;
-    case 2:
-      now = old | bits;
-      break;
-    case 3:
-      now = old & ~bits;
-      break;
-    case 4:
-      now = old ^ bits;
-      break;
-    default:
-      return Reply::error(ENOSYS);
-  }
-  const auto value = static_cast<int32_t>(old);
-  bool holds;
-  switch ((code >> 24) & 15) {
+  constexpr uint32_t kOperations = 5, kComparisons = 6;
+  const uint32_t operation = (code >> 28) & 7, comparison = (code >> 24) & 15;
+  if (operation >= kOperations || comparison >= kComparisons) return Reply::error(ENOSYS);
+  const auto change = [=](uint32_t old) {
+    switch (operation) {
+      case 0:
+        return bits;
+      case 1:
+        return old + bits;
+      case 2:
+        return old | bits;
+      case 3:
+        return old & ~bits;
+      default:
+        return old ^ bits;
+    }
+  };
+  const std::optional<uint32_t> old = change_word(kernel, call, second, change);
+  if (!old) return Reply::error(EFAULT);
+  const auto value = static_cast<int32_t>(*old);
+  bool holds = false;
+  switch (comparison) {
     case 0:
       holds = value == compared;
       break;
@@ -94,43 +94,84 @@ Reply futex_wake_op(Kernel& kernel, Call& call) {
     case 4:
       holds = value > compared;
       break;
-    case 5:
-      holds = value >= compared;
-      break;
     default:
-      return Reply::error(ENOSYS);
+      holds = value >= compared;
   }
-  if (!call.memory.store(second, now)) return Reply::error(EFAULT);
-  const int64_t woken =
-      futex_wake(kernel, call, call.args[0], wake_count(call.int_arg(2)), kAnyBits);
+  const int64_t woken = futex_wake(kernel, call, futex_word(kernel, call, call.args[0]),
+                                   wake_count(call.int_arg(2)), kAnyBits);
   if (woken < 0 || !holds) return Reply::result(woken);
-  const int64_t more = futex_wake(kernel, call, second, wake_count(call.int_arg(3)), kAnyBits);
+  const int64_t more = futex_wake(kernel, call, futex_word(kernel, call, second),
+                                  wake_count(call.int_arg(3)), kAnyBits);
   return Reply::result(more < 0 ? more : woken + more);
+}
+
+// Moves at most `count` waiters; returns how many.
+uint64_t futex_move(Kernel& kernel, const FutexWord& from, const FutexWord& to, uint64_t count) {
+  if (from.place)
+    if (auto shared = kernel.lock_shared_futexes(from.space))
+      return shared->requeue(*from.place, *to.place, count);
+  return kernel.waits().requeue(from.space, from.address, to.address, count);
 }
 
 Reply futex_requeue(Kernel& kernel, Call& call, bool compares) {
   const int64_t wake = call.int_arg(2), move = call.int_arg(3);
   const uint64_t target = call.args[4];
   if (wake < 0 || move < 0 || (target & 3)) return Reply::error(EINVAL);
+  const FutexWord from = futex_word(kernel, call, call.args[0]);
+  const FutexWord to = futex_word(kernel, call, target);
+  const auto locked = kernel.lock_shared_futexes(from.space);
   if (compares) {
     uint32_t value;
     if (!call.memory.load(call.args[0], &value)) return Reply::error(EFAULT);
     if (value != static_cast<uint32_t>(call.args[5])) return Reply::error(EAGAIN);
   }
-  const int64_t woken =
-      futex_wake(kernel, call, call.args[0], static_cast<uint64_t>(wake), kAnyBits);
+  const int64_t woken = futex_wake(kernel, call, from, static_cast<uint64_t>(wake), kAnyBits);
   if (woken < 0) return Reply::result(woken);
-  const uint64_t moved = kernel.waits().requeue(call.process->number, call.args[0], target,
-                                                static_cast<uint64_t>(move));
+  // From memory of one kind to the other: they look at their words again.
+  if (from.space != to.space) {
+    const int64_t more = futex_wake(kernel, call, from, static_cast<uint64_t>(move), kAnyBits);
+    return Reply::result(more < 0 ? more : woken + more);
+  }
+  const uint64_t moved = futex_move(kernel, from, to, static_cast<uint64_t>(move));
   return Reply::result(woken + static_cast<int64_t>(moved));
 }
 
 }  // namespace
 
-Waiter futex_waiter(const Call& call, uint64_t address) {
+FutexWord futex_word(const Kernel& kernel, const Call& call, uint64_t address, bool is_private) {
+  FutexWord word{.space = call.process->number, .address = address};
+  if (is_private) return word;
+  word.place = kernel.shared_place(address);
+  if (!word.place) return word;
+  word.space |= kSharedSpace;
+  word.address = kernel.lowest_address(*word.place);
+  return word;
+}
+
+FutexWord futex_word(const Kernel& kernel, const Call& call, uint64_t address) {
+  return futex_word(kernel, call, address, (call.int_arg(1) & kPrivate) != 0);
+}
+
+Waiter futex_waiter(const Call& call, const FutexWord& word) {
   Waiter waiter = waiter_for(call);
-  waiter.address = address;
+  waiter.space = word.space;
+  waiter.address = word.address;
   return waiter;
+}
+
+std::optional<uint32_t> change_word(const Kernel& kernel, const Call& call, uint64_t address,
+                                    const std::function<uint32_t(uint32_t)>& change) {
+  uint32_t old = 0;
+  if (uint32_t* const word = kernel.shared_word(call.memory, address)) {
+    const std::atomic_ref<uint32_t> shared(*word);
+    old = shared;
+    while (!shared.compare_exchange_weak(old, change(old))) {
+    }
+    return old;
+  }
+  if (!call.memory.load(address, &old) || !call.memory.store(address, change(old)))
+    return std::nullopt;
+  return old;
 }
 
 int64_t set_time_limit(const Call& call, uint64_t address, TimeLimit kind, Waiter* waiter) {
@@ -146,16 +187,23 @@ int64_t set_time_limit(const Call& call, uint64_t address, TimeLimit kind, Waite
   return 0;
 }
 
-int64_t futex_wake(Kernel& kernel, const Call& call, uint64_t address, uint64_t count,
+int64_t futex_wake(Kernel& kernel, const Call& call, const FutexWord& word, uint64_t count,
                    uint32_t bitset) {
-  const uint32_t space = call.process->number;
-  const auto woken = kernel.waits().wake(space, address, count, bitset);
-  for (const Waiter& w : woken) kernel.wake(w, call.core);
-  if (woken.empty() && count != 0)
-    if (const Waiter* first = kernel.waits().first(space, address);
+  int64_t woken = 0;
+  if (auto shared = word.place ? kernel.lock_shared_futexes(word.space) : std::nullopt) {
+    const SharedFutexes::Woken found = shared->wake(*word.place, count, bitset);
+    for (const auto& [core, result] : found.own) kernel.wake_shared(core, result, call.core);
+    woken = static_cast<int64_t>(found.own.size() + found.others);
+  } else {
+    const auto found = kernel.waits().wake(word.space, word.address, count, bitset);
+    for (const Waiter& w : found) kernel.wake(w, call.core);
+    woken = static_cast<int64_t>(found.size());
+  }
+  if (woken == 0 && count != 0)
+    if (const Waiter* first = kernel.waits().first(word.space, word.address);
         first && first->kind != Waiter::Kind::kPlain)
       return -EINVAL;
-  return static_cast<int64_t>(woken.size());
+  return woken;
 }
 
 Reply sys_futex(Kernel& kernel, Call& call) {
@@ -171,13 +219,13 @@ Reply sys_futex(Kernel& kernel, Call& call) {
     case kWaitBitset:
       return futex_wait(kernel, call, static_cast<uint32_t>(call.args[5]), until);
     case kWake:
-      return Reply::result(
-          futex_wake(kernel, call, call.args[0], wake_count(call.int_arg(2)), kAnyBits));
+      return Reply::result(futex_wake(kernel, call, futex_word(kernel, call, call.args[0]),
+                                      wake_count(call.int_arg(2)), kAnyBits));
     case kWakeBitset: {
       const auto bitset = static_cast<uint32_t>(call.args[5]);
       if (bitset == 0) return Reply::error(EINVAL);
-      return Reply::result(
-          futex_wake(kernel, call, call.args[0], wake_count(call.int_arg(2)), bitset));
+      return Reply::result(futex_wake(kernel, call, futex_word(kernel, call, call.args[0]),
+                                      wake_count(call.int_arg(2)), bitset));
     }
     case kWakeOp:
       return futex_wake_op(kernel, call);
@@ -207,11 +255,11 @@ Reply sys_futex_waitv(Kernel& kernel, Call& call) {
     uint32_t flags, reserved;
   };
   static_assert(sizeof(GuestWaiter) == 24);
-  constexpr uint32_t kMost = 128, kSize32 = 2, kPrivate = 128;
+  constexpr uint32_t kMost = 128, kSize32 = 2;
   const auto count = static_cast<uint32_t>(call.args[1]);
   if (static_cast<uint32_t>(call.args[2]) != 0 || count == 0 || count > kMost || call.args[0] == 0)
     return Reply::error(EINVAL);
-  Waiter waiter = futex_waiter(call, 0);
+  Waiter waiter = waiter_for(call);
   waiter.timeout_result = -ETIMEDOUT;
   waiter.restart = Restart::kIfWanted;
   if (call.args[3] != 0) {
@@ -227,8 +275,9 @@ Reply sys_futex_waitv(Kernel& kernel, Call& call) {
                                        guest.size() * sizeof(GuestWaiter)}))
     return Reply::error(EFAULT);
   for (const GuestWaiter& g : guest)
-    if ((g.flags & ~kPrivate) != kSize32 || g.reserved != 0 || (g.address & 3))
+    if ((g.flags & ~uint32_t{kPrivate}) != kSize32 || g.reserved != 0 || (g.address & 3))
       return Reply::error(EINVAL);
+  const auto locked = kernel.lock_shared_futexes(kSharedSpace);
   for (const GuestWaiter& g : guest) {
     uint32_t value;
     if (!call.memory.load(g.address, &value)) return Reply::error(EFAULT);
@@ -236,8 +285,14 @@ Reply sys_futex_waitv(Kernel& kernel, Call& call) {
   }
   Reply reply;
   for (const GuestWaiter& g : guest) {
-    waiter.address = g.address;
+    const FutexWord word = futex_word(kernel, call, g.address, (g.flags & kPrivate) != 0);
+    waiter.space = word.space;
+    waiter.address = word.address;
     reply = kernel.park(waiter);
+    if (reply.kind != Reply::Kind::kParked) {
+      if (const auto first = kernel.waits().take(call.core)) kernel.withdraw(*first, 0);
+      break;
+    }
     ++waiter.wake_result;  // the number of the futex in the list
   }
   return reply;

@@ -15,7 +15,13 @@ namespace {
 class Lock {
  public:
   Lock(Kernel& kernel, const Call& call, uint64_t address)
-      : kernel_(kernel), memory_(call.memory), space_(call.process->number), address_(address) {}
+      : Lock(kernel, call, futex_word(kernel, call, address)) {}
+  Lock(Kernel& kernel, const Call& call, const FutexWord& word)
+      : kernel_(kernel),
+        memory_(call.memory),
+        process_(call.process->number),
+        space_(word.space),
+        address_(word.address) {}
 
   // Takes the lock for the thread on `core`: 1. It is another's, and marked as waited for: 0. Else
   // -errno. `mark`: mark it in any case.
@@ -66,7 +72,7 @@ class Lock {
   // Where that thread of the process runs.
   std::optional<uint32_t> core_of(int64_t tid) const {
     const std::optional<uint32_t> core = kernel_.core_of_thread(tid);
-    const bool is_own = !kernel_.is_private() || core == space_;
+    const bool is_own = !kernel_.is_private() || core == process_;
     return is_own ? core : std::nullopt;
   }
   uint32_t tid_of(uint32_t core) const { return static_cast<uint32_t>(kernel_.tid(core)); }
@@ -78,21 +84,21 @@ class Lock {
       if (*owner == core) return true;
       const Waiter* waiter = kernel_.waits().find(*owner);
       if (!waiter || waiter->kind != Waiter::Kind::kPi) return false;
-      tid = kernel_.waits().find_lock(space_, waiter->address)->owner;
+      tid = kernel_.waits().find_lock(waiter->space, waiter->address)->owner;
     }
     return false;
   }
 
   Kernel& kernel_;
   const GuestAccess& memory_;
-  uint32_t space_;
+  uint32_t process_, space_;
   uint64_t address_;
 };
 
 }  // namespace
 
 Reply futex_lock_pi(Kernel& kernel, Call& call, TimeLimit kind) {
-  Waiter waiter = futex_waiter(call, call.args[0]);
+  Waiter waiter = futex_waiter(call, futex_word(kernel, call, call.args[0]));
   waiter.kind = Waiter::Kind::kPi;
   waiter.timeout_result = -ETIMEDOUT;
   waiter.restart = Restart::kAlways;
@@ -127,7 +133,7 @@ Reply futex_unlock_pi(Kernel& kernel, Call& call) {
 
 Reply futex_wait_requeue_pi(Kernel& kernel, Call& call, TimeLimit kind) {
   if (call.args[0] == call.args[4] || (call.args[4] & 3)) return Reply::error(EINVAL);
-  Waiter waiter = futex_waiter(call, call.args[0]);
+  Waiter waiter = futex_waiter(call, futex_word(kernel, call, call.args[0]));
   waiter.kind = Waiter::Kind::kRequeuePi;
   waiter.pi_target = call.args[4];
   waiter.timeout_result = -ETIMEDOUT;
@@ -150,9 +156,10 @@ Reply futex_cmp_requeue_pi(Kernel& kernel, Call& call) {
   if (!call.memory.load(address, &value)) return Reply::error(EFAULT);
   if (value != static_cast<uint32_t>(call.args[5])) return Reply::error(EAGAIN);
 
-  const Lock lock(kernel, call, target);
+  const FutexWord from = futex_word(kernel, call, address), to = futex_word(kernel, call, target);
+  const Lock lock(kernel, call, to);
   int64_t done = 0;
-  while (const Waiter* first = kernel.waits().first(call.process->number, address)) {
+  while (const Waiter* first = kernel.waits().first(from.space, from.address)) {
     if (done - 1 >= move) break;  // one is woken, or counted as such, besides those that move
     if (first->kind != Waiter::Kind::kRequeuePi || first->pi_target != target)
       return Reply::error(EINVAL);
@@ -164,7 +171,8 @@ Reply futex_cmp_requeue_pi(Kernel& kernel, Call& call) {
       kernel.resume(waiter.core, waiter.resume_uop, 0);
     } else {
       waiter.kind = Waiter::Kind::kPi;
-      waiter.address = target;
+      waiter.space = to.space;
+      waiter.address = to.address;
       waiter.pi_owner = owner;
       // The call cannot begin anew: what it waited for has happened.
       waiter.restart = Restart::kNever;
@@ -192,13 +200,20 @@ bool release_robust_lock(Kernel& kernel, const Call& call, uint64_t address, boo
                          bool pending) {
   uint32_t word;
   if ((address & 3) || !call.memory.load(address, &word)) return false;
+  const auto wake = [&] {
+    futex_wake(kernel, call, futex_word(kernel, call, address), 1, ~uint32_t{0});
+  };
   if (pending && !is_pi && word == 0) {
-    futex_wake(kernel, call, address, 1, ~uint32_t{0});
+    wake();
     return true;
   }
-  if ((word & kFutexTidMask) != static_cast<uint32_t>(kernel.tid(call.core))) return true;
-  if (!call.memory.store(address, (word & kFutexWaiters) | kFutexOwnerDied)) return false;
-  if (!is_pi && (word & kFutexWaiters)) futex_wake(kernel, call, address, 1, ~uint32_t{0});
+  const auto tid = static_cast<uint32_t>(kernel.tid(call.core));
+  if ((word & kFutexTidMask) != tid) return true;
+  const std::optional<uint32_t> old = change_word(kernel, call, address, [](uint32_t now) {
+    return (now & kFutexWaiters) | kFutexOwnerDied;
+  });
+  if (!old) return false;
+  if (!is_pi && (*old & kFutexWaiters)) wake();
   return true;
 }
 
@@ -227,19 +242,30 @@ void release_robust_list(Kernel& kernel, const Call& call) {
 
 }  // namespace
 
+// As if the thread called: what it leaves is everybody's, as a futex without FUTEX_PRIVATE_FLAG.
+static Call ending_call(Kernel& kernel, uint32_t core) {
+  return {.core = core,
+          .word_bytes = kernel.abi().word_bytes,
+          .process = &kernel.process_of(core),
+          .memory = GuestAccess(kernel.backend(), core)};
+}
+
 void release_locks(Kernel& kernel, uint32_t core) {
-  const Call call{.core = core,
-                  .word_bytes = kernel.abi().word_bytes,
-                  .process = &kernel.process_of(core),
-                  .memory = GuestAccess(kernel.backend(), core)};
+  const Call call = ending_call(kernel, core);
   const int64_t tid = kernel.tid(core);
-  for (const uint64_t address : kernel.waits().locks_of(call.process->number, tid)) {
-    const Lock lock(kernel, call, address);
-    uint32_t word = 0;
-    lock.load(&word);
-    if (lock.first_waiter()->kind == Waiter::Kind::kPi) lock.hand_over(word, /*died=*/true);
-  }
+  for (const uint32_t space : {call.process->number, call.process->number | kSharedSpace})
+    for (const uint64_t address : kernel.waits().locks_of(space, tid)) {
+      const Lock lock(kernel, call, FutexWord{.space = space, .address = address});
+      uint32_t word = 0;
+      lock.load(&word);
+      if (lock.first_waiter()->kind == Waiter::Kind::kPi) lock.hand_over(word, /*died=*/true);
+    }
   release_robust_list(kernel, call);
+}
+
+void wake_after_end(Kernel& kernel, uint32_t core, uint64_t address) {
+  const Call call = ending_call(kernel, core);
+  futex_wake(kernel, call, futex_word(kernel, call, address), 1, ~uint32_t{0});
 }
 
 Reply sys_set_robust_list(Kernel& kernel, Call& call) {

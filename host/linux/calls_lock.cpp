@@ -90,8 +90,11 @@ Reply get_lock(Kernel& kernel, Call& call, const OpenFile& file, bool is_files) 
   if (lock.l_type == F_UNLCK) {
     guest.type = F_UNLCK;
   } else {
+    RecordLocks::FileId id;
     if (const auto owner = owner_of(kernel, file, lock))
       lock.l_pid = static_cast<int32_t>(kFirstPid + *owner);
+    else if (kernel.family() && lock.l_pid == -1 && can_be_locked(file, &id))
+      lock.l_pid = kernel.family()->holder_of(id, lock).value_or(lock.l_pid);
     guest = {lock.l_type, SEEK_SET, 0, lock.l_start, lock.l_len, lock.l_pid, 0};
   }
   return call.memory.store(call.args[2], guest) ? Reply::result(0) : Reply::error(EFAULT);

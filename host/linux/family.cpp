@@ -1,6 +1,9 @@
 #include "host/linux/family.h"
 
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +21,15 @@ static_assert(std::atomic<uint64_t>::is_always_lock_free &&
                   std::atomic<int32_t>::is_always_lock_free,
               "processes share them");
 
+Family::Family(int table_fd, Table* table, uint32_t entry) : table_fd_(table_fd), table_(table) {
+  processes_.lives = [this](uint32_t other) { return lives(other); };
+  processes_.tell = [this](uint32_t other) {
+    table_->entries[other].has_woken_waiters = 1;
+    ring(table_->entries[other]);
+  };
+  become(entry, /*is_new=*/false);
+}
+
 std::unique_ptr<Family> Family::begin(int32_t first_pid, int32_t stride) {
   const int fd = ::memfd_create("gpusim-processes", MFD_CLOEXEC);
   if (fd < 0 || ::ftruncate(fd, sizeof(Table)) < 0) {
@@ -27,6 +39,7 @@ std::unique_ptr<Family> Family::begin(int32_t first_pid, int32_t stride) {
   auto family = take_over(fd, 0);
   if (!family) return nullptr;
   Table& table = *family->table_;
+  if (!table.futexes.begin()) return nullptr;
   table.next_pid = first_pid + stride;
   table.stride = stride;
   table.used = 1;
@@ -45,9 +58,7 @@ std::unique_ptr<Family> Family::take_over(int table_fd, uint32_t entry) {
   void* const memory =
       ::mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED, table_fd, 0);
   if (memory == MAP_FAILED) return nullptr;
-  auto family = std::unique_ptr<Family>(new Family(table_fd, static_cast<Table*>(memory), entry));
-  family->own().host = ::getpid();  // not the predecessor's, if that one stays (Successor)
-  return family;
+  return std::unique_ptr<Family>(new Family(table_fd, static_cast<Table*>(memory), entry));
 }
 
 Family::~Family() {
@@ -57,6 +68,80 @@ Family::~Family() {
 
 std::span<Family::Entry> Family::entries() const { return {table_->entries, table_->used}; }
 Family::Entry& Family::own() const { return table_->entries[entry_]; }
+FutexTable& Family::futex_table() const { return table_->futexes; }
+
+// A lock on the byte of the table's file that has the entry's number tells others that the process
+// is alive: the host takes it back however the process ends, and keeps it over execve.
+static struct flock mark_of_life(uint32_t entry) {
+  return {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = entry, .l_len = 1, .l_pid = 0};
+}
+
+// From now on this process has that entry. `is_new`: the one that had it before is about to exit;
+// else it is this one, or one that stays as long (Successor) and marks both as alive.
+void Family::become(uint32_t entry, bool is_new) {
+  entry_ = entry;
+  processes_.own = entry;
+  struct flock mark = mark_of_life(entry);
+  while (::fcntl(table_fd_, is_new ? F_SETLKW : F_SETLK, &mark) < 0 && errno == EINTR) {
+  }
+  own().host = ::getpid();  // not the predecessor's, if that one stays (Successor)
+}
+
+bool Family::lives(uint32_t entry) const {
+  struct flock mark = mark_of_life(entry);
+  return entry == entry_ || ::fcntl(table_fd_, F_GETLK, &mark) < 0 || mark.l_type != F_UNLCK;
+}
+
+void Family::ring(Entry& e) {
+  e.bell.fetch_add(1);
+  ::syscall(SYS_futex, &e.bell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+void Family::listen() { bell_heard_ = own().bell; }
+
+void Family::nap(std::chrono::steady_clock::time_point until) const {
+  using std::chrono::nanoseconds;
+  const nanoseconds left = until - std::chrono::steady_clock::now();
+  if (left <= nanoseconds{}) return;
+  constexpr int64_t kSecond = 1'000'000'000;
+  const timespec limit{left.count() / kSecond, left.count() % kSecond};
+  ::syscall(SYS_futex, &own().bell, FUTEX_WAIT, bell_heard_, &limit, nullptr, 0);
+}
+
+void Family::set_waits_for_others(bool waits) {
+  if (!waits && !waits_for_others_) return;
+  waits_for_others_ = waits;
+  own().waits_for_others = waits ? uint64_t{bell_heard_} + 1 : 0;
+}
+
+// What lets a process go on rings its bell first, and is done by one that does not wait. So if all
+// wait, and at a second look do with the same bells, all did at once.
+bool Family::all_wait_for_others() const {
+  std::vector<uint64_t> marks;
+  for (const bool is_first_look : {true, false}) {
+    size_t i = 0;
+    for (const Entry& e : entries()) {
+      if (e.state == Entry::kFree) continue;
+      // One that ends tells its parent first, which notices a process that was killed.
+      const bool is_running = lives(static_cast<uint32_t>(&e - table_->entries));
+      if (is_running != e.is_there() && (is_running || e.parent != 1)) return false;
+      if (!is_running) continue;
+      const uint64_t mark = e.waits_for_others;
+      if (e.is_stopped() || mark != uint64_t{e.bell} + 1) return false;
+      if (is_first_look)
+        marks.push_back(mark);
+      else if (i >= marks.size() || marks[i++] != mark)
+        return false;
+    }
+  }
+  return true;
+}
+
+bool Family::take_has_woken_waiters() {
+  Entry& me = own();
+  return me.has_woken_waiters.load(std::memory_order_relaxed) != 0 &&
+         me.has_woken_waiters.exchange(0) != 0;
+}
 int32_t Family::pid() const { return own().pid; }
 int32_t Family::parent() const { return own().parent; }
 
@@ -108,8 +193,11 @@ int32_t Family::fork() {
   child.status = child.sender = 0;
   child.has_let_go = child.stop = child.children_ended = child.children_changed = 0;
   child.signals = child.last_child = 0;
+  child.bell = child.has_woken_waiters = 0;
+  child.waits_for_others = 0;
   child.usage = child.children = Usage{};
   child.host = 0;
+  futexes().forget(*place);  // its predecessor may have been killed
   const pid_t host = ::fork();
   if (host < 0) {
     const int error = errno;
@@ -121,10 +209,11 @@ int32_t Family::fork() {
     child.host = host;
     return child.pid;
   }
-  entry_ = *place;
-  ended_seen_ = changed_seen_ = 0;
+  become(*place, /*is_new=*/true);
+  ended_seen_ = changed_seen_ = bell_heard_ = 0;
+  kills_.clear();
+  waits_for_others_ = false;
   has_forked_ = is_first_ = had_others_ = false;
-  child.host = ::getpid();
   child.state = Entry::kAlive;
   return 0;
 }
@@ -133,9 +222,15 @@ bool Family::has_let_go(int32_t child) const {
   const Entry* const e = find(child);
   return !e || e->has_let_go != 0 || !e->is_there();
 }
-void Family::let_go() { own().has_let_go = 1; }
+void Family::let_go() {
+  set_waits_for_others(false);
+  forget_locks();  // a program that is executed begins without them
+  own().has_let_go = 1;
+  if (Entry* const parent = find(own().parent)) ring(*parent);
+}
 
 void Family::end(int32_t status, const Usage& usage) {
+  see_to_kills(std::chrono::milliseconds{0});
   Entry& me = own();
   Entry* const parent = find(me.parent);
   // Groups whose tie to the rest of their session this process was.
@@ -163,6 +258,7 @@ void Family::tell_parent(const Entry& e, int32_t status, bool has_ended) {
   if (!parent) return;
   parent->last_child = uint64_t{static_cast<uint32_t>(e.pid)} << 32 | static_cast<uint32_t>(status);
   (has_ended ? parent->children_ended : parent->children_changed).fetch_add(1);
+  ring(*parent);
 }
 
 bool Family::is_wanted(const Entry& e, const Which& which) const {

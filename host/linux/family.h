@@ -2,12 +2,16 @@
 // is a process of the host with a machine of its own; what they must know of each other is in a
 // table that all of them have in memory. docs/adr/0041 has the reasons.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "host/linux/record_locks.h"
+#include "host/linux/shared_futexes.h"
 #include "host/linux/signals.h"
 #include "host/linux/usage.h"
 
@@ -48,6 +52,31 @@ class Family {
   // This process ends; `status` as wait(2) has it, `usage` its own.
   void end(int32_t status, const Usage& usage);
 
+  // Notes what others have done so far: it is looked at now.
+  void listen();
+  // Until then, or until another process has done something since listen() that concerns this one.
+  void nap(std::chrono::steady_clock::time_point until) const;
+
+  // Whether only others of the run can let this process go on, or none can.
+  void set_waits_for_others(bool waits);
+  // All processes wait for others: none will ever go on.
+  bool all_wait_for_others() const;
+
+  // --- futexes in shared memory
+
+  SharedFutexes futexes() { return SharedFutexes(futex_table(), processes_); }
+  // Whether others woke waiters of this process since the last time.
+  bool take_has_woken_waiters();
+
+  // --- record locks
+
+  // What this process has on that file from now on.
+  void publish_locks(const RecordLocks::FileId& file,
+                     const std::vector<RecordLocks::Range>& ranges);
+  void forget_locks();
+  // Another process that has that lock of the file; nothing: none of the run is known to have it.
+  std::optional<int32_t> holder_of(const RecordLocks::FileId& file, const struct flock& lock);
+
   // --- children
 
   // Which children a wait is for.
@@ -80,6 +109,8 @@ class Family {
   // Sends a signal to another process, or to the others of a group if `to` is negative, or to all
   // others if it is -1. Returns how many there are; -1: none that this process may signal.
   int send(int64_t to, int32_t signal);
+  // Processes that were sent SIGKILL this long ago and are still there are killed on the host.
+  void see_to_kills(std::chrono::milliseconds patience);
   // What others sent since the last time, by bits, and who was the last to send.
   uint64_t take_signals();
   int32_t last_sender() const;
@@ -97,12 +128,15 @@ class Family {
  private:
   struct Entry;
   struct Table;
-  Family(int table_fd, Table* table, uint32_t entry)
-      : table_fd_(table_fd), table_(table), entry_(entry) {}
+  Family(int table_fd, Table* table, uint32_t entry);
   std::span<Entry> entries() const;
   Entry& own() const;
   Entry* find(int64_t pid) const;
   std::optional<uint32_t> reserve();
+  FutexTable& futex_table() const;
+  void become(uint32_t entry, bool is_new);
+  bool lives(uint32_t entry) const;
+  static void ring(Entry& e);
   bool is_wanted(const Entry& e, const Which& which) const;
   void look_after(Entry& e);
   void tell_parent(const Entry& e, int32_t status, bool has_ended);
@@ -117,10 +151,17 @@ class Family {
   int table_fd_;
   Table* table_;
   uint32_t entry_;
-  uint32_t ended_seen_ = 0, changed_seen_ = 0;
+  SharedFutexes::Processes processes_;
+  struct Kill {
+    int32_t pid = 0;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::vector<Kill> kills_;
+  uint32_t ended_seen_ = 0, changed_seen_ = 0, bell_heard_ = 0;
   bool is_first_ = false;
   bool has_forked_ = true;  // there may be children
   bool had_others_ = false;
+  bool waits_for_others_ = false;
 };
 
 // SIGCHLD as its handler hears of this, and as waitid(2) tells it.

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 
 #include "host/linux/family_table.h"
@@ -18,7 +19,9 @@ int Family::send(int64_t to, int32_t signal) {
     ++count;
     if (!e.is_there() || signal == 0) continue;
     if (signal == SIGKILL) {
-      if (const pid_t host = e.host; host != 0) ::kill(host, SIGKILL);
+      e.signals.fetch_or(signal_bit(signal));
+      ring(e);
+      kills_.push_back({.pid = e.pid, .since = std::chrono::steady_clock::now()});
       continue;
     }
     // Signals that stop, and the one that lets go on, take each other back.
@@ -31,6 +34,7 @@ int Family::send(int64_t to, int32_t signal) {
     e.sender = pid();
     e.signals.fetch_or(signal_bit(signal));
     if (signal == SIGCONT) mark_going_on(e);  // last: it takes its signals before it goes on
+    ring(e);
   }
   return count == 0 ? -1 : count;
 }
@@ -40,6 +44,19 @@ uint64_t Family::take_signals() {
   return me.signals.load(std::memory_order_relaxed) == 0 ? 0 : me.signals.exchange(0);
 }
 int32_t Family::last_sender() const { return own().sender; }
+
+// The process ends itself, so that what it leaves to others is in order. But it may be held up on
+// the host, by a pipe that nobody reads, say.
+void Family::see_to_kills(std::chrono::milliseconds patience) {
+  const auto now = std::chrono::steady_clock::now();
+  std::erase_if(kills_, [&](const Kill& kill) {
+    const Entry* const e = find(kill.pid);
+    if (!e || !e->is_there()) return true;
+    if (now - kill.since < patience) return false;
+    if (const pid_t host = e->host; host != 0) ::kill(host, SIGKILL);
+    return true;
+  });
+}
 
 // --- stops
 
@@ -112,7 +129,7 @@ void Family::stop(int32_t signal) {
 
 bool Family::is_stopped() {
   Entry& me = own();
-  if (!me.is_stopped()) return false;
+  if (!me.is_stopped() || (me.signals & signal_bit(SIGKILL))) return false;
   if (is_outermost() && !has_company()) {
     ::kill(::getpid(), SIGSTOP);
     mark_going_on(me);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "host/linux/family.h"
+#include "host/linux/shared_futexes.h"
 
 namespace gpusim::host {
 
@@ -24,6 +25,11 @@ struct Family::Entry {
   std::atomic<uint32_t> children_ended, children_changed;
   std::atomic<uint64_t> last_child;
   std::atomic<uint64_t> signals;
+  std::atomic<uint32_t> bell;  // counts what others did that this process should look at
+  std::atomic<uint32_t> has_woken_waiters;  // of shared futexes
+  // The bell and 1 if nothing but another process of the run can let this one go on; 0: it can go
+  // on.
+  std::atomic<uint64_t> waits_for_others;
   Usage usage;     // once it ended: its own and its children's
   Usage children;  // of those that it waited for
 
@@ -36,6 +42,18 @@ struct Family::Table {
   std::atomic<int32_t> next_pid, stride;
   std::atomic<uint32_t> used;  // entries from the first on; those behind have never been in use
   Entry entries[kMost];
+  FutexTable futexes;
+
+  // Record locks, of which the first ones are known to the others.
+  static constexpr uint32_t kMostLocks = 4096;
+  struct Lock {
+    bool is_used;
+    uint32_t process;  // its entry
+    int16_t type;      // F_RDLCK, F_WRLCK
+    uint64_t device, inode;
+    int64_t first, last;
+  };
+  Lock locks[kMostLocks];
 };
 
 }  // namespace gpusim::host

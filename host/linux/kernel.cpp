@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "device_sim/core/machine_state.h"
+#include "device_sim/core/shared_memory.h"
 
 namespace gpusim::host {
 
@@ -53,7 +54,8 @@ SharedMappings& Kernel::shared_mappings() {
     uint8_t* const storage =
         state && !is_private() && !config_.is_isolated ? state->linear_storage().data() : nullptr;
     shared_mappings_.emplace(storage, plan().config.linear_base, plan().config.linear_size,
-                             [this](uint64_t page) { return backend_.permissions(0, page); });
+                             [this](uint64_t page) { return backend_.permissions(0, page); },
+                             [this] { tell_memory_is_shared(backend_); });
   }
   return *shared_mappings_;
 }
@@ -95,6 +97,7 @@ void Kernel::resume(uint32_t core, uint32_t resume_uop, int64_t result) {
 }
 
 Reply Kernel::park(const Waiter& waiter) {
+  if (!publish(waiter)) return Reply::error(ENOMEM);
   threads_.set_parked(waiter.core, true);
   waits_.park(waiter);
   return {Reply::Kind::kParked, 0};
@@ -111,7 +114,8 @@ Reply Kernel::park_for_retry(const Call& call, const Retry& how) {
 
 void Kernel::expire(Clock::time_point now) {
   if (family_) hear_family();
-  for (const Waiter& w : waits_.expire(now)) resume(w.core, w.resume_uop, w.timeout_result);
+  for (const Waiter& w : waits_.expire(now))
+    resume(w.core, w.resume_uop, withdraw(w, w.timeout_result));
   ring_timers(now);
   // One call that succeeds may be what another waits for.
   while (!retries_.empty() && retry_calls()) {

@@ -196,6 +196,14 @@ class Kernel {
   void take_over(const std::string& text);
   // Signals of other processes, and what became of children.
   void hear_family();
+  // All cores wait: until then at most.
+  void nap(Clock::time_point until);
+  void goes_on() {
+    if (family_) family_->set_waits_for_others(false);
+    naps_ = 0;
+  }
+  // All cores wait, and all of the other processes as well, for each other.
+  bool is_deadlocked_with_others();
   // The process stops, or a note says why it does not. No core may run until is_stopped() is false.
   void stop(int signal);
   bool is_stopped() {
@@ -259,11 +267,38 @@ class Kernel {
   std::optional<uint32_t> start_thread(uint32_t parent);
   // Files that the guest mapped shared. Private processes have none.
   SharedMappings& shared_mappings();
+  // A futex in memory that is mapped shared; nothing: in other memory.
+  std::optional<FutexPlace> shared_place(uint64_t address) const;
+  // Of several words that are one in shared memory, the lowest address.
+  uint64_t lowest_address(const FutexPlace& place) const {
+    return shared_mappings_->lowest_address(place);
+  }
+  // Where the host has the guest's word, if other processes may have it, too, and the guest may
+  // write it.
+  uint32_t* shared_word(const GuestAccess& memory, uint64_t address) const;
+  // The table of waiters that other processes can wake; nothing: no other process can wake those in
+  // this space.
+  std::optional<SharedFutexes> lock_shared_futexes(uint32_t space);
+  // The core was in that table until `by` woke it.
+  void wake_shared(uint32_t core, int64_t result, uint32_t by) {
+    shared_waits_.erase(core);
+    std::optional<Waiter> waiter = waits_.take(core);
+    if (!waiter) return;
+    waiter->wake_result = result;
+    wake(*waiter, by);
+  }
   // The core waits in `waits()`, or for another look at its call.
   Reply park(const Waiter& waiter);
+  // As `waits().take`: what the call returns. A waiter that another process woke meanwhile has been
+  // woken; else `otherwise`.
+  int64_t withdraw(const Waiter& waiter, int64_t otherwise);
+  // The process executes another program: its memory is no longer there.
+  void leave_memory();
+  void stay_in_memory();
   struct Retry {
     bool from_outside = false;  // what it waits for need not come from a core
     bool restartable = false;   // see Waiter
+    bool for_child = false;     // what it waits for are children of the process
     uint32_t resume_uop = 0;
   };
   Reply park_for_retry(const Call& call, const Retry& how);
@@ -321,6 +356,9 @@ class Kernel {
   uint64_t signal_return_code(uint32_t core);
   SignalFrame& frame();
   void interrupt(uint32_t core);
+  bool publish(const Waiter& waiter);
+  void publish_locks();
+  bool only_others_can_wake() const;
   void move_to_exact_code();
   void move_to_new_code(uint32_t core);
   bool retry_calls();
@@ -343,6 +381,8 @@ class Kernel {
   std::optional<LateCode> late_code_;
   std::unique_ptr<Family> family_;  // once there is another process
   std::map<uint32_t, int32_t> vfork_waits_;
+  std::set<uint32_t> shared_waits_;  // cores that other processes can wake
+  uint32_t naps_ = 0;                // since a core ran
   int end_signal_ = 0;
   bool was_stopped_ = false;
   std::vector<std::unique_ptr<Process>> processes_;  // made at the first call

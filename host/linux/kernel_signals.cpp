@@ -176,18 +176,16 @@ void Kernel::end_thread(uint32_t core) {
   if (!is_alive(core)) return;
   release_locks(*this, core);
   threads_.end(core);
-  waits_.remove(core);
+  if (const auto waiter = waits_.take(core)) withdraw(*waiter, 0);
   retries_.erase(core);
   if (is_private() && processes_[core]) processes_[core]->files.close_all();  // locks go, too
   Thread* const thread = threads_.find(core);
   if (!thread) return;
   thread->opening.reset();
   if (thread->clear_child_tid == 0) return;
-  Process& process = process_of(core);
   if (!GuestAccess(backend_, core).store(thread->clear_child_tid, uint32_t{0})) return;
   if (config_.on_thread_end) config_.on_thread_end(core, thread->clear_child_tid);
-  for (const Waiter& w : waits_.wake(process.number, thread->clear_child_tid, 1, ~uint32_t{0}))
-    wake(w, core);
+  wake_after_end(*this, core, thread->clear_child_tid);
 }
 
 void Kernel::end_threads(uint32_t first, uint32_t count) {
@@ -274,6 +272,9 @@ void Kernel::interrupt(uint32_t core) {
   int64_t interrupted = -EINTR;
   if (const auto waiter = waits_.take(core)) {
     uop = waiter->resume_uop;
+    constexpr int64_t kNotWoken = INT64_MIN;
+    if (const int64_t result = withdraw(*waiter, kNotWoken); result != kNotWoken)
+      return resume(core, uop, result);
     restart = waiter->restart;
     interrupted = waiter->interrupt_result;
     if (waiter->remaining_at != 0) {

@@ -66,6 +66,7 @@ int RecordLocks::set(const OpenFile& file, const struct flock& range) {
   lock.l_pid = 0;
   if (::fcntl(locked->file.get(), F_OFD_SETLK, &lock) < 0) return errno;
   replace(locked->ranges, range_of(range));
+  if (FileId id; listener_ && can_be_locked(file, &id)) listener_(id, locked->ranges);
   return 0;
 }
 
@@ -82,7 +83,13 @@ int RecordLocks::find_other(const OpenFile& file, struct flock* range) {
 
 void RecordLocks::forget(const OpenFile& file) {
   FileId id;
-  if (!files_.empty() && can_be_locked(file, &id)) files_.erase(id);
+  if (files_.empty() || !can_be_locked(file, &id)) return;
+  if (files_.erase(id) != 0 && listener_) listener_(id, {});
+}
+
+void RecordLocks::set_listener(Listener listener) {
+  listener_ = std::move(listener);
+  for (const auto& [id, locked] : files_) listener_(id, locked.ranges);
 }
 
 bool RecordLocks::has(const FileId& file, const struct flock& lock) const {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -42,10 +43,15 @@ class RecordLocks {
   };
   const std::map<FileId, Locked>& files() const { return files_; }
 
+  // Hears what the process has on a file once that changed.
+  using Listener = std::function<void(const FileId& file, const std::vector<Range>& ranges)>;
+  void set_listener(Listener listener);
+
  private:
   Locked* open(const OpenFile& file, int* error);
 
   std::map<FileId, Locked> files_;
+  Listener listener_;
 };
 
 // Locks only exist between processes, which cannot share pipes, sockets and their like.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -89,6 +90,7 @@ int SharedMappings::map(uint64_t address, uint64_t size_bytes, const FileRef& fi
   const int mode = flags & O_ACCMODE;
   if (mode == O_WRONLY || (to_write && mode != O_RDWR)) return EACCES;
   if (!is_watched_) {
+    on_first_();
     watched = this;
     struct sigaction action {};
     action.sa_sigaction = on_bus_error;
@@ -96,7 +98,10 @@ int SharedMappings::map(uint64_t address, uint64_t size_bytes, const FileRef& fi
     sigaction(SIGBUS, &action, &action_before);
     is_watched_ = true;
   }
-  Mapping mapping{address, address + size_bytes, file, offset, mode == O_RDWR};
+  struct stat status {};
+  if (::fstat(file->host_fd(), &status) < 0) return errno;
+  Mapping mapping{address, address + size_bytes, file, offset, mode == O_RDWR,
+                  status.st_dev, status.st_ino};
   int error = place(mapping);
   if (error == EPERM && !to_write && mapping.is_writable) {  // sealed against writing
     mapping.is_writable = false;
@@ -167,6 +172,25 @@ int SharedMappings::sync(uint64_t address, uint64_t size_bytes) const {
   return 0;
 }
 
+std::optional<FutexPlace> SharedMappings::place_of(uint64_t address) const {
+  const Mapping* const m = find(address, sizeof(uint32_t));
+  if (!m) return std::nullopt;
+  return FutexPlace{m->device, m->inode, m->offset + (address - m->begin)};
+}
+
+uint64_t SharedMappings::lowest_address(const FutexPlace& place) const {
+  for (const auto& [begin, m] : mappings_)
+    if (m.device == place.device && m.inode == place.inode && place.offset >= m.offset &&
+        place.offset - m.offset < m.end - begin)
+      return begin + (place.offset - m.offset);
+  return 0;
+}
+
+uint32_t* SharedMappings::word(uint64_t address) const {
+  const Mapping* const m = find(address, sizeof(uint32_t));
+  return m && m->is_writable ? reinterpret_cast<uint32_t*>(pointer(address)) : nullptr;
+}
+
 std::vector<uint64_t> SharedMappings::take_bus_errors() {
   std::vector<uint64_t> addresses;
   if (!any_lost_.exchange(false)) return addresses;
@@ -174,7 +198,10 @@ std::vector<uint64_t> SharedMappings::take_bus_errors() {
     const uint64_t lost = std::exchange(mapping.lost, 0);
     if (lost == 0) continue;
     addresses.push_back(lost);
-    place({lost, mapping.end, mapping.file, mapping.offset + (lost - begin), mapping.is_writable});
+    Mapping rest = mapping;
+    rest.begin = lost;
+    rest.offset += lost - begin;
+    place(rest);
   }
   return addresses;
 }

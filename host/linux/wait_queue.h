@@ -16,12 +16,16 @@ using Clock = std::chrono::steady_clock;
 // in any case.
 enum class Restart : uint8_t { kNever, kIfWanted, kAlways };
 
+// Set in the number of a space for futexes in memory that is mapped shared. Such a futex is at the
+// lowest of its addresses.
+inline constexpr uint32_t kSharedSpace = uint32_t{1} << 31;
+
 struct Waiter {
   // kPi: for a lock that hands itself over (FUTEX_LOCK_PI). kRequeuePi: to be moved to `pi_target`.
   enum class Kind : uint8_t { kPlain, kPi, kRequeuePi };
   uint32_t core = 0;
   uint32_t resume_uop = 0;
-  uint32_t space = 0;    // number of the address space
+  uint32_t space = 0;    // number of the address space, or with kSharedSpace
   uint64_t address = 0;  // of the futex; 0: sleeps for a time only
   uint32_t bitset = ~uint32_t{0};
   std::optional<Clock::time_point> deadline{};

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "device_sim/base/error.h"
+#include "device_sim/base/file.h"
 #include "translator/common/guest_isa.h"
 #include "translator/common/op_shape.h"
 #include "translator/common/translator.h"
@@ -91,6 +94,12 @@ void install(Callbacks& c, const std::vector<std::string>& parts) {
   // Without a slash dlopen would search the system's folders.
   c.file = parts[0];
   const std::string path = c.file.find('/') == std::string::npos ? "./" + c.file : c.file;
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown) && !unknown)
+    throw Error(
+        fmt::format("--plugin {}: No such file or directory{}; expected a shared object "
+                    "that was compiled with gpusim_plugin.h",
+                    c.file, nearest_file(c.file)));
   c.library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!c.library) throw Error(fmt::format("--plugin {}: {}", c.file, dlerror()));
   const auto entry =

@@ -125,12 +125,14 @@ std::optional<bool> RunControl::step_without_slice() {
     return true;
   }
   if (backend_.runnable() == 0) {
+    if (kernel_.is_deadlocked_with_others()) return goes_on_waiting();
     if (kernel_.next_deadline(Clock::now())) {
       sleep_until_something_happens();
       return true;
     }
     return goes_on_waiting();
   }
+  kernel_.goes_on();
   return std::nullopt;
 }
 
@@ -541,7 +543,7 @@ void RunControl::end_process(uint32_t caller, int status) {
 
 void RunControl::sleep_until_something_happens() {
   const auto now = Clock::now();
-  std::this_thread::sleep_until(std::min(*kernel_.next_deadline(now), now + options_.longest_nap));
+  kernel_.nap(std::min(*kernel_.next_deadline(now), now + options_.longest_nap));
   look_around();
 }
 
@@ -554,8 +556,10 @@ void RunControl::report_deadlock() {
       break;
     }
   const bool is_news = exit_status() == kExitDeadlock;
+  const std::string whose =
+      kernel_.is_child() ? fmt::format(" of process {}", kernel_.family()->pid()) : std::string();
   line_(is_news
-            ? fmt::format("deadlock: {} of {} cores have not ended and none can go on",
+            ? fmt::format("deadlock{}: {} of {} cores have not ended and none can go on", whose,
                           kernel_.alive(), kernel_.started())
             : fmt::format("{} of {} cores were left waiting when none could go on, after {}",
                           kernel_.alive(), kernel_.started(), why_cores_are_missing()));

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -94,7 +95,26 @@ class Reader {
     return offset <= bytes_.size() && size <= bytes_.size() - offset;
   }
 
+  // Linux would start the interpreter that the first line names.
+  [[noreturn]] void fail_as_script() const {
+    const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
+    std::string_view line = text.substr(2, std::min<size_t>(text.find('\n'), 256) - 2);
+    const auto trim = [](std::string_view words) {
+      constexpr std::string_view kGaps = " \t\r";
+      const size_t first = words.find_first_not_of(kGaps);
+      if (first == words.npos) return std::string_view();
+      return words.substr(first, words.find_last_not_of(kGaps) - first + 1);
+    };
+    line = trim(line);
+    const size_t end = std::min(line.find_first_of(" \t"), line.size());
+    const std::string_view interpreter = line.substr(0, end), argument = trim(line.substr(end));
+    fail("a script for {}, not a program. Start its interpreter, from a FOLDER that has it for one "
+         "of {}: gpusim run --sysroot FOLDER --root . FOLDER{} -- {}{}{}",
+         interpreter, isa_names(), interpreter, argument, argument.empty() ? "" : " ", name_);
+  }
+
   void check_identity() {
+    if (bytes_.size() > 2 && bytes_[0] == '#' && bytes_[1] == '!') fail_as_script();
     if (bytes_.size() < SELFMAG || std::memcmp(bytes_.data(), ELFMAG, SELFMAG) != 0)
       fail("not an ELF file. Give a program for Linux ({}) or a module made by gpusim translate",
            isa_names());

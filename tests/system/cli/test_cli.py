@@ -189,12 +189,36 @@ class Cli(unittest.TestCase):
         for words, expected in (
                 (["merge", missing, "-o", self.folder / "whole.json"], "run --part K/N --stats"),
                 (["energy", "estimate", missing, "--target", "fermi"], "run --stats FILE.json"),
-                (["run", "--config", missing, self.echo], "a file of options")):
+                (["run", "--config", missing, self.echo], "a file of options"),
+                (["run", "--plugin", missing, self.echo], "gpusim_plugin.h"),
+                (["run", "--resume", missing], "run --checkpoint FILE"),
+                (["cuda", "--", missing], "gpusim cuda [OPTIONS] -- PROGRAM")):
             with self.subTest(words[0]):
                 message = self.refused(*words)
                 self.assertIn("prat.json: No such file or directory (did you mean "
                               f"{self.folder}/part.json?); expected", message)
                 self.assertIn(expected, message)
+
+    def test_a_chip_that_is_not_there(self):
+        (self.folder / "chip.json").touch()
+        message = self.refused("run", "--chip", self.folder / "chpi.json", self.echo)
+        self.assertIn("--chip ", message)
+        self.assertIn(f"(did you mean {self.folder}/chip.json?); chips are bus-8, ", message)
+
+    def test_a_script_is_no_program(self):
+        script = self.folder / "script.py"
+        script.write_text("#! /usr/bin/env  python3\nprint()\n")
+        self.assertIn("a script for /usr/bin/env, not a program", self.refused("run", script))
+        self.assertIn(f"--sysroot FOLDER --root . FOLDER/usr/bin/env -- python3 {script}",
+                      self.refused("run", script))
+        script.write_text("#!/bin/sh\n")
+        self.assertIn(f"FOLDER/bin/sh -- {script}", self.refused("run", script))
+
+    def test_mistakes_in_commands_are_answered_with_their_usage(self):
+        message = self.refused("power", "compare", "a", "b")
+        self.assertIn("usage: gpusim power compare [OPTIONS] TRACE; ", message)
+        self.assertIn("gpusim power compare --help tells more", message)
+        self.assertIn("gpusim sweep PROGRAM --cores 1,2,4..64 -o FOLDER", self.refused("sweep"))
 
     def test_words_that_are_no_commands(self):
         self.assertIn("there is no command energy estimat (did you mean estimate?); there are: ",

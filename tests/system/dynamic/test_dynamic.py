@@ -21,6 +21,7 @@ ISAS = {"aarch64": "aarch64-linux-gnu", "riscv64": "riscv64-linux-gnu"}
 BACKENDS = (["--backend", "scalar"], ["--backend", "simd"],
             ["--backend", "simd", "--native-after", "0"])
 TIMEOUT_S = 120
+DEADLOCK = 125  # host/exit_status.h
 
 
 class Guest:
@@ -71,6 +72,7 @@ class Dynamic(unittest.TestCase):
             guest.compile("processes.c", "processes")
             guest.compile("processes.c", "processes_static", "-static")
             guest.compile("waits.c", "waits")
+            guest.compile("shared_futexes.c", "shared_futexes", "-static", "-pthread")
 
     def under_gpusim(self, guest, *words, options=(), status=0):
         done = subprocess.run([self.gpusim, "run", "--quiet", *options, *map(str, words)],
@@ -133,6 +135,44 @@ class Dynamic(unittest.TestCase):
                     done = self.under_gpusim(guest, guest.folder / "waits",
                                              options=[*backend, "--root", "."])
                     self.assertEqual(done.stdout, expected)
+
+    # Locks, semaphores, barriers and bare futexes in memory that processes share. What becomes of
+    # those of a process that ends, against the host's own Linux: QEMU's user mode forgets them.
+    def test_processes_wait_for_each_other(self):
+        native = self.build / "shared_futexes_native"
+        subprocess.run(["cc", "-O1", "-w", HERE / "shared_futexes.c", "-o", native, "-pthread"],
+                       check=True)
+        robust = subprocess.run([native, "robust"], capture_output=True, text=True, check=True,
+                                timeout=TIMEOUT_S, cwd=self.build).stdout
+        for guest in self.guests:
+            path = guest.folder / "shared_futexes"
+            for mode in ("all", "robust"):
+                expected = robust if mode == "robust" else guest.under_qemu(path, mode,
+                                                                            "names").stdout
+                for backend in BACKENDS:
+                    with self.subTest(f"{guest.isa} {mode} {backend}"):
+                        done = self.under_gpusim(
+                            guest, path, "--", mode, "names",
+                            options=[*backend, "--cores", "2", "--root", ".", "--root",
+                                     "/dev/shm"])
+                        self.assertEqual(done.stdout, expected, done.stderr)
+
+    # One thread of the host runs all cores of a process, but others change the word at once.
+    def test_processes_change_a_word_at_once(self):
+        for guest in self.guests:
+            done = self.under_gpusim(guest, guest.folder / "shared_futexes", "--", "count",
+                                     options=["--backend", "simd", "--no-native"])
+            self.assertEqual(done.stdout, "counted: 4000000\n")
+
+    def test_processes_that_wait_for_each_other_for_ever_are_reported(self):
+        guest = self.guests[0]
+        done = self.under_gpusim(guest, guest.folder / "shared_futexes", "--", "deadlock")
+        self.assertEqual(done.stdout, "failed: 2\n")
+        for process in 2000, 3000:
+            self.assertIn(f"deadlock of process {process}: 1 of 1 cores", done.stderr)
+        done = self.under_gpusim(guest, guest.folder / "shared_futexes", "--", "deadlock", "two",
+                                 status=DEADLOCK)
+        self.assertIn("deadlock: 1 of 1 cores", done.stderr)
 
     def test_statistics_are_of_the_first_process(self):
         guest = self.guests[0]

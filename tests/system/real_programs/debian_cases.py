@@ -4,9 +4,10 @@ A case is a program, its arguments and what it is for the test:
   COUNTED    one process whose instructions do not depend on addresses, the time or other processes:
              all backends count the same
   THREADED   needs cores for its threads
+  SHARING    the same, and named semaphores
 """
 
-COUNTED, THREADED = "counted", "threaded"
+COUNTED, THREADED, SHARING = "counted", "threaded", "sharing"
 
 SHELL = r"""
 i=0; while [ $i -lt 40 ]; do i=$((i + 1)); s=$((s + i * i)); done; echo $i $s
@@ -186,6 +187,45 @@ print(sorted(q.get() for _ in threads))
 with concurrent.futures.ThreadPoolExecutor(2) as pool: print(list(pool.map(len, ["a", "bb"])))
 """
 
+PYTHON_MULTIPROCESSING = r"""
+import multiprocessing as mp, os, queue, signal, time
+mp.set_start_method("fork")
+def run(target, *arguments):
+    children = [mp.Process(target=target, args=a) for a in arguments]
+    for c in children: c.start()
+    return children
+def join(children):
+    for c in children: c.join()
+    return [c.exitcode for c in children]
+def add(n):
+    for _ in range(n):
+        with lock: total.value += 1
+def produce():
+    for i in range(20): items.put((i, "x" * i))
+    done.set()
+def take_turn(me):
+    with turns:
+        while turn.value % 3 != me: turns.wait()
+        turn.value += 1
+        turns.notify_all()
+def square(x): return x * x
+lock, total = mp.Lock(), mp.Value("i", 0, lock=False)
+print("lock", join(run(add, (100,), (100,), (100,))), total.value)
+s = mp.Semaphore(1); print("semaphore", s.acquire(), s.acquire(timeout=0.02), s.release())
+items, done = mp.Queue(3), mp.Event(); child = run(produce, ())
+print("queue", sum(n + len(text) for n, text in (items.get() for _ in range(20))), done.wait(60))
+join(child)
+try: items.get(timeout=0.02)
+except queue.Empty: print("empty")
+turns, turn = mp.Condition(), mp.Value("i", 0)
+print("condition", join(run(take_turn, (2,), (1,), (0,))), turn.value)
+barrier = mp.Barrier(3)
+print("barrier", join(run(lambda: os._exit(0 if barrier.wait(60) < 3 else 1), (), (), ())))
+with mp.Pool(2) as pool:
+    print("pool", pool.map(square, range(9)), pool.apply_async(os.getppid).get(60) == os.getpid())
+child = run(time.sleep, (60,)); child[0].terminate(); print("ended", join(child))
+"""
+
 CASES = [
     ("echo", ["hello"], COUNTED),
     ("sort", ["-k2n", "in.txt"], COUNTED),
@@ -226,4 +266,5 @@ CASES = [
     ("python3", ["-IS", "-c", PYTHON_MODULES], ""),
     ("python3", ["-IS", "-c", PYTHON_PROCESSES], ""),
     ("python3", ["-IS", "-c", PYTHON_THREADS], THREADED),
+    ("python3", ["-IS", "-c", PYTHON_MULTIPROCESSING], SHARING),
 ]

@@ -153,8 +153,10 @@ class DebianPrograms(unittest.TestCase):
             for backend in BACKENDS if IS_LONG else [BACKENDS[1 if name == "python3" else turn]]:
                 with self.subTest(f"{isa} {name} {' '.join(arguments)[:40]!r} {backend}"):
                     options = [*backend, "--stats", stats]
-                    if kind == cases.THREADED:
+                    if kind in (cases.THREADED, cases.SHARING):
                         options += ["--cores", "4"]
+                    if kind == cases.SHARING:
+                        options += ["--root", "/dev/shm"]
                     got, done = self.result(*guest.under_gpusim(name, arguments, options))
                     self.assertEqual(got, expected, f"{done.stderr[:2000]}\n"
                                                     f"qemu: {from_qemu.stderr[:1000]}")
