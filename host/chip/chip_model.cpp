@@ -24,6 +24,9 @@ constexpr size_t kMostBacklog = size_t{1} << 26;
 // Locks that a core has at the same time by code that the model does not know, at most.
 constexpr size_t kMostTaken = 8;
 
+// From the word that a wait for a condition changes, to the one by which a signal begins.
+constexpr uint64_t kConditionBytes = 48;
+
 // Before a piece of a sampled run.
 constexpr Ticks kWarmingIntervals = 5;
 
@@ -202,7 +205,7 @@ ChipModel::~ChipModel() = default;
 // --- What cores did
 
 void ChipModel::read(uint32_t core, std::span<const uint64_t> words, std::span<const BlockSites>) {
-  cores_[core]->model.append(words);
+  cores_[core]->model.append(words, slice_);
   cores_[core]->silent = 0;
 }
 
@@ -248,6 +251,7 @@ void ChipModel::note_sleepers(std::span<const uint8_t> sleepers) {
 
 void ChipModel::after_slice(std::span<const BlockSites> blocks, std::span<const uint8_t> sleepers) {
   settle();
+  ++slice_;
   program_.grow(blocks);
   note_sleepers(sleepers);
   if (config_.threads > 1)
@@ -521,6 +525,12 @@ void ChipModel::serve(uint32_t core) {
     case Kind::kForget:
       forget(c.model.order(r.order));
       break;
+    case Kind::kSignal:
+      signal(core, r);
+      break;
+    case Kind::kAwait:
+      await_signal(core, r);
+      break;
     case Kind::kWrite:
       memory_.note_write(r.line, core, c.clock);
       break;
@@ -707,6 +717,40 @@ void ChipModel::forget(const Order& order) {
   if (key.reached != 0) keys_.erase(order.key);
 }
 
+void ChipModel::Signals::add(Last last) {
+  Last& mine = last.core == second.core ? second : first;
+  if (last.core == mine.core)
+    mine.slice = std::max(mine.slice, last.slice);
+  else if (first.core == ~uint32_t{0} || last.slice >= first.slice)
+    second = std::exchange(first, last);
+  else if (second.core == ~uint32_t{0} || last.slice > second.slice)
+    second = last;
+  if (second.core != ~uint32_t{0} && second.slice > first.slice) std::swap(first, second);
+}
+
+void ChipModel::signal(uint32_t core, const Request& r) {
+  signals_[r.words].add({core, r.order});
+  std::vector<uint32_t> awake;
+  const uint64_t before = r.words - std::min(r.words, kConditionBytes);
+  for (auto it = awaiting_.upper_bound(before); it != awaiting_.end() && it->first <= r.words; ++it)
+    std::erase_if(it->second, [&](uint32_t other) {
+      const CoreModel& waiting = cores_[other]->model;
+      const bool goes_on = other != core && waiting.requests[waiting.next - 1].order <= r.order;
+      if (goes_on) awake.push_back(other);
+      return goes_on;
+    });
+  for (const uint32_t other : awake)
+    unblock(other, cores_[core]->clock, core, Phase::kWaitingOrder);
+}
+
+void ChipModel::await_signal(uint32_t core, const Request& r) {
+  for (auto it = signals_.lower_bound(r.words);
+       it != signals_.end() && it->first - r.words < kConditionBytes; ++it)
+    if (it->second.has_since(r.order, core)) return;
+  awaiting_[r.words].push_back(core);
+  block(core, kOrder);
+}
+
 // The atomic operation of a core that takes or gives a lock.
 void ChipModel::access_lock(uint32_t core, const Request& r) {
   Core& c = *cores_[core];
@@ -811,6 +855,7 @@ bool ChipModel::let_one_go() {
   for (auto& [line, list] : watchers_) std::erase(list, best);
   for (auto& [key, state] : keys_) std::erase(state.waiting, best);
   for (auto& [word, lock] : locks_) std::erase(lock.waiting, best);
+  for (auto& [word, list] : awaiting_) std::erase(list, best);
   unblock(best, cores_[best]->clock, best, Phase::kWaitingOrder);
   return true;
 }

@@ -9,6 +9,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -102,6 +103,19 @@ class ChipModel final : public JournalReader {
     uint32_t holder = 0;
     std::deque<uint32_t> waiting;
   };
+  // Of one word of a condition variable: the two cores that signalled in the latest slices.
+  struct Signals {
+    struct Last {
+      uint32_t core = ~uint32_t{0}, slice = 0;
+    };
+    Last first, second;
+    void add(Last last);
+    // Whether another core did in that slice or later.
+    bool has_since(uint32_t slice, uint32_t core) const {
+      const Last& last = first.core == core ? second : first;
+      return last.core != ~uint32_t{0} && last.slice >= slice;
+    }
+  };
   struct Lost {
     uint32_t core;
     uint64_t written;
@@ -139,6 +153,8 @@ class ChipModel final : public JournalReader {
   void take_lock(uint32_t core, const Request& r);
   void give_lock(uint32_t core, const Request& r);
   void forget(const Order& order);
+  void signal(uint32_t core, const Request& r);
+  void await_signal(uint32_t core, const Request& r);
   void take_own_lock(uint32_t core, const Request& r);
   void give_own_lock(uint32_t core, const Request& r);
   void forget_pieces(uint64_t word, OwnLock& lock);
@@ -174,9 +190,12 @@ class ChipModel final : public JournalReader {
   std::unordered_map<uint64_t, KeyState> keys_;
   std::unordered_map<uint64_t, LockState> locks_;
   std::unordered_map<uint64_t, OwnLock> own_locks_;
+  std::map<uint64_t, Signals> signals_;
+  std::map<uint64_t, std::vector<uint32_t>> awaiting_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> watchers_;
   LineMap<std::vector<Lost>> lost_;
   uint64_t next_key_ = uint64_t{1} << 63;
+  uint32_t slice_ = 0;  // of the words that come next
   const Request* serving_ = nullptr;
   uint32_t serving_core_ = 0;
 

@@ -1,6 +1,7 @@
 #include "host/chip/core_model.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gpusim::host::chip {
 namespace {
@@ -41,15 +42,18 @@ CoreModel::CoreModel(const CoreContext& context, uint32_t number)
   if (s.l1_instruction) fetch_ = StateCache(*s.l1_instruction, s.line_bytes);
 }
 
-void CoreModel::append(std::span<const uint64_t> words) {
+void CoreModel::append(std::span<const uint64_t> words, uint32_t slice) {
   constexpr size_t kMuch = 1 << 14;
   if (at_ > kMuch && at_ > words_.size() / 2) {
     words_.erase(words_.begin(), words_.begin() + static_cast<std::ptrdiff_t>(at_));
     usable_ -= at_;
     scan_at_ -= std::min(scan_at_, at_);
+    erased_ += at_;
     at_ = 0;
   }
   words_.insert(words_.end(), words.begin(), words.end());
+  slice_of(at_);
+  slices_.push_back({erased_ + words_.size(), slice});
 }
 
 void CoreModel::append(const Order& order) {
@@ -118,7 +122,8 @@ void CoreModel::emit(Kind kind, Ask ask, uint64_t line, uint64_t words, uint32_t
                       .counts = first});
   estimate_ += since_ + least;
   since_ = since_l1_ = since_l2_ = 0;
-  must_wait_ = kind == Kind::kAcquire || kind == Kind::kWait || kind == Kind::kLock;
+  must_wait_ =
+      kind == Kind::kAcquire || kind == Kind::kWait || kind == Kind::kLock || kind == Kind::kAwait;
 }
 
 void CoreModel::end_block() {
@@ -161,6 +166,7 @@ void CoreModel::take_order(uint32_t index) {
   if (in_lock_) block_ = nullptr;
   if (in_lock_ && !order.is_release && !order.has_word)
     return emit(Kind::kForget, Ask::kRead, 0, 0, index, 0, false, 0);
+  if (!order.is_release) awaited_ = 0;
   if (block_) last_barrier_ = block_->barrier;
   end_block();
   looked_at_ = 0;
@@ -450,6 +456,37 @@ bool CoreModel::skip_lock() {
   return true;
 }
 
+// --- Condition variables
+//
+// A core that slept in a wait is ordered by its wake-up. One that found the signal when it was
+// about to sleep, since the run let others go on in between, is not: it goes on behind a signal
+// that came, in the run, in the slice in which its wait began or later.
+
+// Of the word at `at`, which is not before the ones that it was asked about.
+uint32_t CoreModel::slice_of(size_t at) {
+  while (slices_.size() > 1 && slices_.front().words <= erased_ + at) slices_.pop_front();
+  return slices_.empty() ? 0 : slices_.front().slice;
+}
+
+// An access in such a function. What waits changes the variable before it looks for a signal.
+void CoreModel::see_condition(const SiteModel& site, uint64_t address) {
+  if (address - c_.stack_base < c_.stack_end - c_.stack_base) return;
+  if (condition_ == Role::kAwait && site.kind != SiteKind::kAtomic) return;
+  const uint32_t slice = slice_of(at_ - 1);
+  if (std::exchange(condition_, Role::kNone) == Role::kSignal) {
+    emit(Kind::kSignal, Ask::kRead, 0, word_of(address), slice, 0, false, 0);
+  } else {
+    awaited_ = word_of(address);
+    awaited_since_ = slice;
+  }
+}
+
+// It takes its mutex again.
+void CoreModel::await_signal(const SyncFunction& lock) {
+  if (!lock.ends_wait || awaited_ == 0) return;
+  emit(Kind::kAwait, Ask::kRead, 0, std::exchange(awaited_, 0), awaited_since_, 0, false, 0);
+}
+
 // --- Locks of other code
 //
 // The word by which a lock is given is stored to by its holder alone, though others change it, or
@@ -664,7 +701,12 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
         site_ = 0;
         counts.skipped += b.insn_count;
         looked_at_ = 0;
+        await_signal(c_.program.function(b.function));
         continue;
+      }
+      if (b.role == Role::kSignal || b.role == Role::kAwait) {
+        condition_ = b.role;
+        awaited_ = 0;
       }
       if (in_region_ && b.pc == region_return_) {
         end_block();
@@ -705,6 +747,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
         ++at_;
         if (!site.is_vector) ++site_;
         access(site, address, bytes);
+        if (condition_ != Role::kNone) see_condition(site, address);
         if (site.acquires || site.releases || site.kind == SiteKind::kAtomic)
           note_order(site, address);
       }

@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <unordered_set>
 #include <vector>
@@ -30,6 +31,8 @@ enum class Kind : uint8_t {
   kTake,    // words: a word by which the core may have taken a lock
   kGive,    // the word by which it gives that lock
   kForget,  // a wake-up inside a function that takes a lock: no order
+  kSignal,  // words: a word of the condition variable; order: the slice
+  kAwait,   // the same, of a wait that began in that slice and during which the core did not sleep
   kWrite,   // of a word that somebody may wait for, where memory takes no time
   kBegin,   // of the region of interest
   kEnd,
@@ -41,7 +44,7 @@ struct Request {
   Ticks gap = 0;            // since the request before
   uint32_t l1 = 0, l2 = 0;  // of it: parts that are not instructions
   uint32_t unit = 0;
-  uint32_t order = 0;  // kRelease, kAcquire: which; else bytes
+  uint32_t order = 0;  // kRelease, kAcquire: which; kSignal, kAwait: a slice; else bytes
   Kind kind = Kind::kTail;
   Ask ask = Ask::kRead;
   bool counts = false;  // the first line of an access
@@ -82,7 +85,7 @@ class CoreModel {
   CoreModel(const CoreContext& context, uint32_t number);
 
   // --- The stream, between slices.
-  void append(std::span<const uint64_t> words);
+  void append(std::span<const uint64_t> words, uint32_t slice);
   void append(const Order& order);
   // What was appended so far may be used; and whether that is all that there will be.
   void open(bool is_final) {
@@ -187,6 +190,9 @@ class CoreModel {
   void take(uint64_t address, bool is_ticket);
   void give(uint64_t address);
   bool leaves_barrier();
+  uint32_t slice_of(size_t at);
+  void see_condition(const SiteModel& site, uint64_t address);
+  void await_signal(const SyncFunction& lock);
   Scan scan_looks();
   Scan scan_barrier();
   bool resume_scan();
@@ -206,6 +212,13 @@ class CoreModel {
   bool is_final_ = false, starved_ = true, is_fresh_ = false;
   bool must_wait_ = false;  // the last request may block the core
   std::vector<Order> orders_;
+  // Of the words from at_ on: where those of a slice end, not counting those that were erased.
+  struct SliceEnd {
+    uint64_t words;
+    uint32_t slice;
+  };
+  std::deque<SliceEnd> slices_;
+  uint64_t erased_ = 0;
 
   const BlockModel* block_ = nullptr;
   size_t site_ = 0;
@@ -230,6 +243,11 @@ class CoreModel {
   const BlockModel* lock_block_ = nullptr;
   uint64_t lock_return_ = 0, lock_word_ = 0;
   std::vector<uint64_t> held_;  // words of locks that it has
+  // In a function of a condition variable, up to the access that shows which: kSignal, kAwait.
+  Role condition_ = Role::kNone;
+  // Waits for that one, since a slice, and has not slept.
+  uint64_t awaited_ = 0;
+  uint32_t awaited_since_ = 0;
   // Locks that it takes by other code.
   std::vector<Taken> taken_;             // the latest last
   uint64_t changed_ = 0, acquired_ = 0;  // by its last atomic operation, by its last acquiring load

@@ -19,6 +19,7 @@ struct KnownFunction {
   Role role;
   int32_t offset;
   LockWord word = LockWord::kFirst;
+  bool ends_wait = false;
 };
 constexpr int32_t kSecondPointer = -1;
 constexpr KnownFunction kKnown[] = {
@@ -30,7 +31,7 @@ constexpr KnownFunction kKnown[] = {
     {"gpusim_mutex_unlock", Role::kUnlock, kSecondPointer},
 
     {"pthread_mutex_lock", Role::kLock, 0, LockWord::kAtomic},
-    {"__pthread_mutex_cond_lock", Role::kLock, 0, LockWord::kAtomic},
+    {"__pthread_mutex_cond_lock", Role::kLock, 0, LockWord::kAtomic, /*ends_wait=*/true},
     {"pthread_mutex_unlock", Role::kUnlock, 0, LockWord::kHeld},
     {"__pthread_mutex_unlock_usercnt", Role::kUnlock, 0, LockWord::kHeld},
     {"pthread_spin_lock", Role::kLock, 0, LockWord::kAtomic},
@@ -43,6 +44,11 @@ constexpr KnownFunction kKnown[] = {
     {"GOMP_atomic_end", Role::kUnlock, 4, LockWord::kHeld},
     {"omp_set_lock", Role::kLock, 0, LockWord::kAtomic},
     {"omp_unset_lock", Role::kUnlock, 0, LockWord::kHeld},
+
+    // Waits up to a time go on without a signal, too.
+    {"pthread_cond_wait", Role::kAwait, 0},
+    {"pthread_cond_signal", Role::kSignal, 0},
+    {"pthread_cond_broadcast", Role::kSignal, 0},
 };
 
 // Between their release and their return, cores do different things: one of them opens the barrier.
@@ -99,7 +105,7 @@ ProgramModel::ProgramModel(const Module& module, uint32_t pointer_bytes, const C
       functions_.push_back(
           {symbol.address, symbol.address + symbol.size_bytes,
            known.offset == kSecondPointer ? static_cast<int32_t>(pointer_bytes) : known.offset,
-           known.word});
+           known.word, known.ends_wait});
     }
     if (range_) continue;
     const bool is_region =

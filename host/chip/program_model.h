@@ -16,7 +16,8 @@
 
 namespace gpusim::host::chip {
 
-enum class Role : uint8_t { kNone, kLock, kUnlock, kBegin, kEnd };
+// kSignal, kAwait: of a condition variable.
+enum class Role : uint8_t { kNone, kLock, kUnlock, kSignal, kAwait, kBegin, kEnd };
 
 struct SiteModel {
   SiteKind kind;
@@ -54,6 +55,7 @@ struct SyncFunction {
   uint64_t begin, end;
   int32_t offset;  // of that word in the lock
   LockWord word = LockWord::kFirst;
+  bool ends_wait = false;  // for a condition: takes the mutex again
 };
 
 // Whether blocks that were executed so often include a function that is known to take locks.

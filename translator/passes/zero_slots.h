@@ -17,8 +17,9 @@ SlotSet find_zero_slots(const GuestIsa& isa, const std::vector<CodeBlock>& block
                         const SlotSet& candidates = ~SlotSet());
 
 /// The ISA's rare slots that a program does not use, or that are zero throughout. `code`: all that
-/// there is of it. Nothing where that depends on what of it is taken for instructions: those of each
-/// piece, one after the other, or what stands at any place where one could be.
+/// there is of it, at any place where an instruction could be. Nothing where it matters what of it
+/// is taken for instructions: those of each piece, one after the other, or all of these. It does
+/// not matter of C libraries' programs where instructions have several lengths.
 std::optional<SlotSet> find_unused_slots(const GuestIsa& isa, const Guise& guise,
                                          std::span<const CodePiece> code);
 

@@ -501,6 +501,57 @@ TEST_CASE("attempts to take a lock that fail take no time once it is known for o
   CHECK(ends[1] == ends[0]);
 }
 
+// Functions of a C library by which cores wait for a condition: an atomic operation on the
+// variable, the mutex, and a look at another word of the variable by the one that signals.
+struct ConditionStream : LockStream {
+  static constexpr uint32_t kWait = 6, kLock = 7, kSignal = 8;
+  static constexpr uint64_t kMutex = 0x2000, kVariable = 0x3000, kLookedAt = 36;
+  explicit ConditionStream(uint32_t cores) : LockStream(cores) {
+    const auto add_function = [&](const char* name, SiteKind kind) {
+      module.symbols.push_back({.address = 4 * module.blocks.size(),
+                                .size_bytes = 4,
+                                .name = name,
+                                .is_function = true});
+      add({{0, kind, 4, 0}});
+    };
+    add_function("pthread_cond_wait", SiteKind::kAtomic);
+    add_function("__pthread_mutex_cond_lock", SiteKind::kAtomic);
+    add_function("pthread_cond_signal", SiteKind::kLoad);
+  }
+  void signal(uint32_t core, uint64_t variable = kVariable) {
+    enter(core, kSignal, variable + kLookedAt);
+  }
+  void wait(uint32_t core) {
+    enter(core, kWait, kVariable);
+    enter(core, kLock, kMutex);
+  }
+};
+
+TEST_CASE("who waits for a condition goes on behind a signal, also if it never slept") {
+  ConditionStream s(2);
+  const auto chip = s.make();
+  const auto end_slice = [&] {
+    s.feed(*chip);
+    chip->after_slice(s.sites, {});
+  };
+  s.signal(0);  // before anybody waits
+  end_slice();
+  s.work(1, 10);
+  s.signal(1);  // its own
+  s.wait(1);
+  s.work(1, 100);
+  s.signal(0, ConditionStream::kVariable + 48);  // another one
+  end_slice();
+  s.work(0, 1000);
+  s.signal(0);
+  s.work(0, 1);
+  end_slice();
+  const ChipResult r = chip->finish(s.sites);
+  CHECK(cycles_of(r.clocks[0]) == 1 + 1 + 1000 + 1 + 1);
+  CHECK(cycles_of(r.clocks[1]) == 1 + 1 + 1000 + 1 + 100);
+  CHECK(r.unexplained_waits == 0);
+}
+
 TEST_CASE("pieces of a lock use what is free before those that were known earlier") {
   LockCalendar held;
   held.take(1000, 100);

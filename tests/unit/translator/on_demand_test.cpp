@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -172,6 +173,38 @@ TEST_CASE("branches are seen by their words") {
   CHECK(branch_targets(t.module(), kTestText, 8) == std::vector<uint64_t>{kTestText + 8});
   CHECK(branch_targets(t.module(), kTestText + 4, ~uint64_t{0}).empty());
   CHECK(branch_targets(t.module(), 0, 8).empty());
+}
+
+// RISC-V. main: 0 to 3. f, which nothing calls: 4 to 5.
+Translator open_riscv(uint32_t first_word, uint32_t second_word) {
+  constexpr uint32_t kRiscvNop = 0x00000013, kRiscvRet = 0x00008067;
+  std::vector<uint8_t> bytes =
+      program({first_word, second_word, kRiscvNop, kRiscvRet, kRiscvNop, kRiscvRet},
+              {{"main", 0, 4}, {"f", 4, 2}});
+  const Elf64_Half machine = EM_RISCV;
+  std::memcpy(bytes.data() + offsetof(Elf64_Ehdr, e_machine), &machine, sizeof machine);
+  return open(bytes);
+}
+
+// addi a0, a5, 13; from its upper half on, before a NOP: vadd.vv v1, v1, v6, v0.t
+constexpr uint32_t kHidesVector = 0x00d78513;
+constexpr uint32_t kSetsThreadPointer = 0x00050213;   // mv tp, a0
+constexpr uint32_t kReadsCore = 0x6c052013;           // slti zero, a0, 0x6c0: libgpusim's hint
+constexpr uint32_t kHidesThreadPointer = 0x42010537;  // lui a0, 0x42010; half of it: c.li tp, 0
+
+TEST_CASE("halves of long instructions that look like vector code hinder no C library's program") {
+  Translator t = open_riscv(kHidesVector, kSetsThreadPointer);
+  CHECK(has(t, 0));
+  CHECK_FALSE(has(t, 4));
+  // A core that jumps there finds its registers.
+  const Translator::Place inside = t.block_at(kTestText + 2);
+  REQUIRE(inside.uop != kNoUop);
+  CHECK(t.module().uops[inside.uop].op == Op::vector);
+}
+
+TEST_CASE("who a program is for must not hang on halves") {
+  CHECK(has(open_riscv(kHidesVector, kHidesThreadPointer), 4));
+  CHECK(has(open_riscv(kReadsCore, kHidesVector), 4));  // for many cores: whole
 }
 
 }  // namespace
