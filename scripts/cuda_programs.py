@@ -242,7 +242,8 @@ SAMPLES += [
     sample(f"{DOMAIN}/quasirandomGenerator_nvrtc", "", flags=NVRTC, sources=["*.cpp"],
            replace={"*.cpp": [(r"N\s+= 1048576", "N = 16384"),
                               (r"numIterations = 20", "numIterations = 1")]}),
-    sample(f"{SPEED}/UnifiedMemoryPerf", "",
+    # A kernel spins until the host says so.
+    sample(f"{SPEED}/UnifiedMemoryPerf", "", free=True,
            replace={"*.cu": [(r"numKernelRuns\s+= 20", "numKernelRuns = 1"),
                              (r"maxSampleSizeInMb = 64", "maxSampleSizeInMb = 1")]}),
     # Its kernels spin until the host says so, and others for a time of day.
