@@ -46,6 +46,8 @@ def polybench(name, source, sizes, changes=(), **more):
 INTRO, UTILITIES, TECHNIQUES = "0_Introduction", "1_Utilities", "2_Concepts_and_Techniques"
 FEATURES, LIBRARIES = "3_CUDA_Features", "4_CUDA_Libraries"
 DOMAIN, SPEED = "5_Domain_Specific", "6_Performance"
+# What they are linked with has a table of texts of errors in device memory, by their addresses.
+DEVICE_LAUNCHES = ["-rdc=true", "-lcudadevrt"]
 SAMPLES = [
     sample(f"{INTRO}/vectorAdd", "Test PASSED"),
     sample(f"{INTRO}/matrixMul", "Result = PASS", ["-wA=64", "-hA=64", "-wB=64", "-hB=64"],
@@ -64,8 +66,7 @@ SAMPLES = [
            replace={"*.cu": [(r"NUM_REPS\s+100", "NUM_REPS 1")]}),
     sample(f"{INTRO}/simpleVoteIntrinsics", ""),
     sample(f"{INTRO}/simpleCooperativeGroups", ""),
-    sample(f"{INTRO}/simpleAWBarrier", "PASSED", replace={"*.cu": [(r"1 << 22", "1 << 16")]},
-           free=True),
+    sample(f"{INTRO}/simpleAWBarrier", "PASSED", free=True),
     sample(f"{INTRO}/simpleStreams", "", replace={"*.cu": [(r"nreps = \d+", "nreps = 2"),
                                                            (r"16 \* 1024 \* 1024",
                                                             "64 * 1024")]}),
@@ -88,19 +89,16 @@ SAMPLES = [
                                                         (r"iCycles = 100", "iCycles = 1")]}),
     sample(f"{TECHNIQUES}/scalarProd", ""),
     sample(f"{TECHNIQUES}/histogram", "", replace={"*.cpp": [(r"64 \* 1048576", "1048576"),
-                                                             (r"numRuns = 16", "numRuns = 1")]}),
-    sample(f"{TECHNIQUES}/sortingNetworks", "", replace={"*.cpp": [(r"N = 1048576", "N = 16384"),
-                                                                   (r"numIterations = 1",
-                                                                    "numIterations = 1")]}),
+                                                             (r"numRuns\s+= 16", "numRuns = 1")]}),
+    sample(f"{TECHNIQUES}/sortingNetworks", "",
+           replace={"*.cpp": [(r"N\s+= 1048576", "N = 16384")]}),
     sample(f"{TECHNIQUES}/convolutionTexture", "Test passed", replace={
-        "*.cpp": [(r"3072|\(3072\)", "256"), (r"numIterations = 10", "numIterations = 1"),
-                  (r"iterations\s*=\s*10", "iterations = 1")]}),
+        "*.cpp": [(r"3072|\(3072\)", "256"), (r"iterations\s*=\s*10", "iterations = 1")]}),
     sample(f"{TECHNIQUES}/convolutionSeparable", "Test passed", replace={
         "*.cpp": [(r"3072", "256"), (r"iterations\s*=\s*16", "iterations = 1")]}),
     sample(f"{TECHNIQUES}/eigenvalues", "", ["--matrix-size=128", "--iters-timing=1"]),
     sample(f"{TECHNIQUES}/segmentationTreeThrust", ""),
     sample(f"{TECHNIQUES}/radixSortThrust", "", ["-n=32768", "-i=1"]),
-    sample(f"{TECHNIQUES}/FunctionPointers", ""),
     sample(f"{TECHNIQUES}/streamOrderedAllocation", ""),
     sample(f"{TECHNIQUES}/dct8x8", "", files=["data"]),
     sample(f"{FEATURES}/globalToShmemAsyncCopy", "Result = PASS",
@@ -108,13 +106,14 @@ SAMPLES = [
     # What malloc of kernels gives depends on who asks first, and lies in memory.
     sample(f"{FEATURES}/newdelete", "", flags=["-rdc=true"], free=True),
     sample(f"{FEATURES}/binaryPartitionCG", ""),
-    sample(f"{FEATURES}/warpAggregatedAtomicsCG", "PASSED"),
-    sample(f"{FEATURES}/bindlessTexture", ""),
-    sample(f"{FEATURES}/cdpSimplePrint", "", flags=["-rdc=true", "-lcudadevrt"]),
-    sample(f"{FEATURES}/cdpSimpleQuicksort", "OK", flags=["-rdc=true", "-lcudadevrt"]),
-    sample(f"{FEATURES}/cdpAdvancedQuicksort", "", flags=["-rdc=true", "-lcudadevrt"]),
-    sample(f"{FEATURES}/cdpQuadtree", "OK", flags=["-rdc=true", "-lcudadevrt"]),
-    sample(f"{FEATURES}/cdpBezierTessellation", "", flags=["-rdc=true", "-lcudadevrt"]),
+    # Threads take places in an array, who comes first the first one.
+    sample(f"{FEATURES}/warpAggregatedAtomicsCG", "PASSED", free=True,
+           replace={"*.cu": [(r"(NUM_ELEMS\s+)10000000", r"\g<1>100000")]}),
+    sample(f"{FEATURES}/cdpSimplePrint", "", flags=DEVICE_LAUNCHES, free=True),
+    sample(f"{FEATURES}/cdpSimpleQuicksort", "OK", flags=DEVICE_LAUNCHES, free=True),
+    sample(f"{FEATURES}/cdpAdvancedQuicksort", "", flags=DEVICE_LAUNCHES, free=True),
+    sample(f"{FEATURES}/cdpQuadtree", "OK", flags=DEVICE_LAUNCHES, free=True),
+    sample(f"{FEATURES}/cdpBezierTessellation", "", flags=DEVICE_LAUNCHES, free=True),
     sample(f"{FEATURES}/cudaTensorCoreGemm", "", flags=["-DCPU_DEBUG=1"]),
     sample(f"{FEATURES}/dmmaTensorCoreGemm", "", flags=["-DCPU_DEBUG=1"]),
     sample(f"{FEATURES}/tf32TensorCoreGemm", "", flags=["-DCPU_DEBUG=1"]),
@@ -124,20 +123,19 @@ SAMPLES = [
            replace={"*.cu": [(r"1 << 24", "1 << 16")]}),
     sample(f"{FEATURES}/jacobiCudaGraphs", "", free=True),
     sample(f"{DOMAIN}/BlackScholes", "Test passed", replace={
-        "*.cu": [(r"OPT_N = 4000000", "OPT_N = 40000"), (r"NUM_ITERATIONS = 512",
-                                                         "NUM_ITERATIONS = 2")]}),
+        "*.cu": [(r"OPT_N\s+= 4000000", "OPT_N = 40000"),
+                 (r"NUM_ITERATIONS = 512", "NUM_ITERATIONS = 2")]}),
     sample(f"{DOMAIN}/binomialOptions", "Test passed",
            replace={"*.h": [(r"MAX_OPTIONS\s+1024", "MAX_OPTIONS 16")]}),
     sample(f"{DOMAIN}/fastWalshTransform", "", replace={
-        "*.cu": [(r"log2Data = 23", "log2Data = 15"), (r"log2N = 23", "log2N = 15")]}),
-    sample(f"{DOMAIN}/quasirandomGenerator", "Test passed|passed", replace={
+        "*.cu": [(r"log2Data\s+= 23", "log2Data = 15")]}),
+    sample(f"{DOMAIN}/quasirandomGenerator", "L1 norm: .*E-0[789]", replace={
         "*.cpp": [(r"N = 1048576", "N = 16384"), (r"numIterations = 20", "numIterations = 1")]}),
     sample(f"{DOMAIN}/SobolQRNG", "", ["--n=1000", "--dimensions=20"]),
     sample(f"{DOMAIN}/dxtc", "", files=["data"]),
     sample(f"{DOMAIN}/stereoDisparity", "TEST PASSED", files=["data"], sources=["*.cu"]),
     sample(f"{DOMAIN}/FDTD3d", "", ["--dimx=32", "--dimy=32", "--dimz=32", "--timesteps=2"],
            sources=["src/*.cu", "src/*.cpp"], flags=["-Iinc"]),
-    sample(f"{DOMAIN}/nbody", ""),
     sample(f"{SPEED}/transpose", "", ["-dimX=256", "-dimY=256"],
            {"*.cu": [(r"NUM_REPS 100", "NUM_REPS 1")]}),
     sample(f"{SPEED}/alignedTypes", "Test passed|", replace={
@@ -244,8 +242,10 @@ SAMPLES += [
     sample(f"{DOMAIN}/quasirandomGenerator_nvrtc", "", flags=NVRTC, sources=["*.cpp"],
            replace={"*.cpp": [(r"N\s+= 1048576", "N = 16384"),
                               (r"numIterations = 20", "numIterations = 1")]}),
-    sample(f"{SPEED}/UnifiedMemoryPerf", "", replace={"*.cu": [(r"numKernelRuns\s+= 20",
-                                                               "numKernelRuns = 1")]}),
+    # A kernel spins until the host says so.
+    sample(f"{SPEED}/UnifiedMemoryPerf", "", free=True,
+           replace={"*.cu": [(r"numKernelRuns\s+= 20", "numKernelRuns = 1"),
+                             (r"maxSampleSizeInMb = 64", "maxSampleSizeInMb = 1")]}),
     # Its kernels spin until the host says so, and others for a time of day.
     sample(f"{SPEED}/cudaGraphsPerfScaling", "", free=True),
 ]

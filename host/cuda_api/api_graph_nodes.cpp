@@ -267,6 +267,15 @@ void prepare_memory(const GraphCopy& copy, void* stream) {
   }
 }
 
+void Runtime::leave_graph(const void* address) {
+  const std::shared_ptr<GraphMemory> m = graph_memory(address);
+  if (m == nullptr || m->address != address) return;
+  synchronize_device();  // its node may not have run
+  if (!m->is_allocated) return;
+  usage().shrink(m->size_bytes);
+  m->is_allocated = false;
+}
+
 void forget_bodies(const Graph& graph) {
   for (const auto& node : graph.nodes)
     for (const auto& body : node->bodies) {

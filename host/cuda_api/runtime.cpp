@@ -415,13 +415,6 @@ bool Runtime::has_memory(const void* address, size_t size_bytes) const {
   return size_bytes <= m->size_bytes - offset;
 }
 
-void Runtime::leave_graph(const void* address) {
-  const std::shared_ptr<GraphMemory> m = graph_memory(address);
-  if (m == nullptr) return;
-  synchronize_device();  // its node may not have run
-  m->is_allocated = false;
-}
-
 std::shared_ptr<GraphMemory> Runtime::graph_memory(const void* address) const {
   const std::lock_guard lock(graph_memories_mutex);
   auto at = graph_memories.upper_bound(address);

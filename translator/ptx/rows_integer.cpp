@@ -292,6 +292,90 @@ void differences(Emitter& e, I i) {
             0, helper_number(Helper3::dot_bytes));
 }
 
+// The SIMD video instructions: elements of two words, those of c where .add sums the results.
+// PTX ISA, "SIMD Video Instructions". Elements have 64 bits on the way: no sum is too large.
+class Elements {
+ public:
+  Elements(Emitter& e, I i) : e_(e), i_(i), bits_(i.base.back() == '2' ? 16 : 8) {}
+
+  void emit() {
+    // The destination may be a source.
+    const Slot all = e_.temp(), t = e_.temp();
+    const Slot a = e_.temp(), b = e_.temp();
+    const bool is_sum = i_.has("add");
+    const Slot x = e_.src(i_.operands[1], from(1)), y = e_.src(i_.operands[2], from(2));
+    if (is_sum)
+      e_.b.mov32(all, e_.src(i_.operands[3], i_.types[0]));
+    else
+      e_.b.mov32(all, e_.konst(0));
+    for (int at = 0; at < 32; at += bits_) {
+      const BlockBuilder::Temporaries own(e_.b);
+      extract(a, x, at, from(1));
+      extract(b, y, at, from(2));
+      combine_elements(t, a, b);
+      if (is_sum) {
+        e_.b.add32(all, all, t);
+        continue;
+      }
+      if (i_.has("sat")) saturate(e_, t, t, {i_.types[0].kind, static_cast<uint8_t>(bits_)});
+      e_.zero_extend(t, t, bits_);
+      e_.b.lsli64(t, t, static_cast<uint64_t>(at));
+      e_.b.or64(all, all, t);
+    }
+    e_.b.mov32(e_.dst(i_.operands[0]), all);
+  }
+
+ private:
+  // vset has no type of its result.
+  Type from(size_t operand) const { return i_.types[is("vset") ? operand - 1 : operand]; }
+  bool is(std::string_view name) const {
+    return std::string_view(i_.base).substr(0, i_.base.size() - 1) == name;
+  }
+
+  void extract(Slot d, Slot word, int at, Type t) {
+    e_.b.lsri64(d, word, static_cast<uint64_t>(at));
+    if (t.is_signed())
+      e_.sign_extend(d, d, bits_);
+    else
+      e_.zero_extend(d, d, bits_);
+  }
+
+  void combine_elements(Slot t, Slot a, Slot b) {
+    const BlockBuilder::Temporaries own(e_.b);
+    if (is("vadd")) return e_.b.add64(t, a, b);
+    if (is("vsub")) return e_.b.sub64(t, a, b);
+    if (is("vmin")) return e_.b.sel_cmp(t, a, b, a, b, kLess64);
+    if (is("vmax")) return e_.b.sel_cmp(t, b, a, a, b, kLess64);
+    if (is("vset")) return compare(t, a, b);
+    const Slot other = e_.temp();
+    if (is("vabsdiff")) {
+      e_.b.sub64(other, b, a);
+      e_.b.sub64(t, a, b);
+      return e_.b.sel_cmp(t, other, t, a, b, kLess64);
+    }
+    // vavrg rounds away from zero at a half that is not below it.
+    e_.b.add64(t, a, b);
+    e_.b.addi64(other, t, 1);
+    e_.b.sel_cmp(t, t, other, t, e_.konst(0), kLess64);
+    e_.b.asri64(t, t, 1);
+  }
+
+  void compare(Slot t, Slot a, Slot b) {
+    // le and gt are lt with the operands exchanged; ne, le and ge are the opposite of another.
+    if (i_.has("le") || i_.has("gt")) std::swap(a, b);
+    const bool is_opposite = i_.has("ne") || i_.has("le") || i_.has("ge");
+    const bool is_equality = i_.has("eq") || i_.has("ne");
+    e_.b.sel_cmp(t, e_.konst(is_opposite ? 0 : 1), e_.konst(is_opposite ? 1 : 0), a, b,
+                 is_equality ? kEqual64 : kLess64);
+  }
+
+  Emitter& e_;
+  I i_;
+  int bits_;
+};
+
+void elements(Emitter& e, I i) { Elements(e, i).emit(); }
+
 }  // namespace
 
 const RowList& integer_rows() {
@@ -318,6 +402,23 @@ const RowList& integer_rows() {
       {"sad .u16|.s16|.u32|.s32|.u64|.s64", "d0 s0 s0 s0", kArithmetic, sad},
       {"vabsdiff4 {add} .u32 .u32 .u32", "d0 d1 d1 d0", kArithmetic, differences},
       {"vabsdiff4 {add} .u32 .s32 .s32", "d0 d1 d1 d0", kArithmetic, differences},
+      // .add of others: how wide their results are before they are summed is not published.
+      {"vabsdiff2 {add} .u32 .u32 .u32", "d0 d1 d1 d0", kArithmetic, elements},
+      {"vabsdiff2 {add} .u32 .s32 .s32", "d0 d1 d1 d0", kArithmetic, elements},
+      {"vabsdiff2 {sat} .u32|.s32 .u32|.s32 .u32|.s32", "d0 d1 d1 d0", kArithmetic, elements},
+      {"vabsdiff4 {sat} .u32|.s32 .u32|.s32 .u32|.s32", "d0 d1 d1 d0", kArithmetic, elements},
+      {"vadd2 {sat} .u32|.s32 .u32|.s32 .u32|.s32", "d0 d1 d1 d0", kArithmetic, elements},
+      {"vadd4 {sat} .u32|.s32 .u32|.s32 .u32|.s32", "d0 d1 d1 d0", kArithmetic, elements},
+      {"vsub2 {sat} .u32|.s32 .u32|.s32 .u32|.s32", "d0 d1 d1 d0", kArithmetic, elements},
+      {"vsub4 {sat} .u32|.s32 .u32|.s32 .u32|.s32", "d0 d1 d1 d0", kArithmetic, elements},
+      {"vavrg2 {sat} .u32|.s32 .u32|.s32 .u32|.s32", "d0 d1 d1 d0", kArithmetic, elements},
+      {"vavrg4 {sat} .u32|.s32 .u32|.s32 .u32|.s32", "d0 d1 d1 d0", kArithmetic, elements},
+      {"vmin2 {sat} .u32|.s32 .u32|.s32 .u32|.s32", "d0 d1 d1 d0", kArithmetic, elements},
+      {"vmin4 {sat} .u32|.s32 .u32|.s32 .u32|.s32", "d0 d1 d1 d0", kArithmetic, elements},
+      {"vmax2 {sat} .u32|.s32 .u32|.s32 .u32|.s32", "d0 d1 d1 d0", kArithmetic, elements},
+      {"vmax4 {sat} .u32|.s32 .u32|.s32 .u32|.s32", "d0 d1 d1 d0", kArithmetic, elements},
+      {"vset2 (eq|ne|lt|le|gt|ge) {add} .u32|.s32 .u32|.s32", "d0 d0 d1 d0", kArithmetic, elements},
+      {"vset4 (eq|ne|lt|le|gt|ge) {add} .u32|.s32 .u32|.s32", "d0 d0 d1 d0", kArithmetic, elements},
       {"dp4a .u32|.s32 .u32|.s32", "d0 s0 s1 s0", kArithmetic, dot},
       {"dp2a [lo|hi] .u32|.s32 .u32|.s32", "d0 s0 s1 s0", kArithmetic, dot},
   };

@@ -321,6 +321,83 @@ TEST_CASE("logic, shifts and bit fields") {
   });
 }
 
+TEST_CASE("video instructions of two and four elements") {
+  const std::vector<Operands> few = draw_operands(1, 200);
+  struct Form {
+    std::string name;
+    std::function<Wide(Wide, Wide)> of;
+  };
+  const std::vector<Form> forms = {
+      {"vadd", [](Wide a, Wide b) { return a + b; }},
+      {"vsub", [](Wide a, Wide b) { return a - b; }},
+      {"vavrg", [](Wide a, Wide b) { return (a + b + (a + b >= 0 ? 1 : 0)) >> 1; }},
+      {"vabsdiff", [](Wide a, Wide b) { return a < b ? b - a : a - b; }},
+      {"vmin", [](Wide a, Wide b) { return a < b ? a : b; }},
+      {"vmax", [](Wide a, Wide b) { return a < b ? b : a; }}};
+  const std::vector<Form> relations = {{"eq", [](Wide a, Wide b) { return Wide{a == b}; }},
+                                       {"ne", [](Wide a, Wide b) { return Wide{a != b}; }},
+                                       {"lt", [](Wide a, Wide b) { return Wide{a < b}; }},
+                                       {"le", [](Wide a, Wide b) { return Wide{a <= b}; }},
+                                       {"gt", [](Wide a, Wide b) { return Wide{a > b}; }},
+                                       {"ge", [](Wide a, Wide b) { return Wide{a >= b}; }}};
+  const auto element = [](U word, int at, int bits, bool is_signed) {
+    const U low = word >> at & ((U{1} << bits) - 1);
+    return is_signed && (low >> (bits - 1)) != 0 ? Wide(low) - (Wide{1} << bits) : Wide(low);
+  };
+  const auto type = [](bool is_signed) { return is_signed ? ".s32" : ".u32"; };
+  for (const int count : {2, 4}) {
+    const int bits = 32 / count;
+    for (int k = 0; k < 16; ++k) {
+      const bool of_d = (k & 1) != 0, of_a = (k & 2) != 0, of_b = (k & 4) != 0, sat = (k & 8) != 0;
+      const Wide most = (Wide{1} << (bits - of_d)) - 1, least = of_d ? -most - 1 : 0;
+      for (const Form& f : forms) {
+        const std::string text = fmt::format("{}{}{}{}{}{} %D, %A, %B, %C;", f.name, count,
+                                             type(of_d), type(of_a), type(of_b), sat ? ".sat" : "");
+        CAPTURE(text);
+        check_case({text, "rrrr",
+                    [=](U a, U b, U) {
+                      U d = 0;
+                      for (int at = 0; at < 32; at += bits) {
+                        Wide x = f.of(element(a, at, bits, of_a), element(b, at, bits, of_b));
+                        if (sat) x = x < least ? least : x > most ? most : x;
+                        d |= (static_cast<U>(x) & ((U{1} << bits) - 1)) << at;
+                      }
+                      return d;
+                    }},
+                   few);
+      }
+    }
+    for (int k = 0; k < 8; ++k) {
+      const bool of_a = (k & 1) != 0, of_b = (k & 2) != 0, add = (k & 4) != 0;
+      for (const Form& f : relations) {
+        const std::string text = fmt::format("vset{}{}{}.{}{} %D, %A, %B, %C;", count, type(of_a),
+                                             type(of_b), f.name, add ? ".add" : "");
+        CAPTURE(text);
+        check_case({text, "rrrr",
+                    [=](U a, U b, U c) {
+                      U d = add ? c : 0;
+                      for (int at = 0; at < 32; at += bits) {
+                        const auto x = static_cast<U>(
+                            f.of(element(a, at, bits, of_a), element(b, at, bits, of_b)));
+                        d += add ? x : x << at;
+                      }
+                      return d;
+                    }},
+                   few);
+      }
+    }
+  }
+  for (const bool is_signed : {false, true})
+    check(fmt::format("vabsdiff2.u32{0}{0}.add %D, %A, %B, %C;", type(is_signed)), "rrrr",
+          [=](U a, U b, U c) {
+            for (int at = 0; at < 32; at += 16) {
+              const Wide d = element(a, at, 16, is_signed) - element(b, at, 16, is_signed);
+              c += static_cast<U>(d < 0 ? -d : d);
+            }
+            return c;
+          });
+}
+
 TEST_CASE("integer comparisons and selections") {
   for (const IntType& t : kTypes) {
     using Holds = bool (*)(Wide, Wide);

@@ -135,6 +135,12 @@ void test_switch(int* value) {
   FINE(cudaGraphDestroy(graph));
 }
 
+uint64_t used_by_graphs() {
+  uint64_t used = 1;
+  FINE(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &used));
+  return used;
+}
+
 // A graph's memory: zeroed at each launch, freed by a node, by the program, or at the next launch.
 void test_memory(int* value) {
   cudaGraph_t graph;
@@ -161,13 +167,11 @@ void test_memory(int* value) {
   FINE(cudaGraphInstantiate(&frees_first, graph, cudaGraphInstantiateFlagAutoFreeOnLaunch));
   FINE(cudaGraphAddMemFreeNode(&free_node, graph, &copy, 1, block));
   FINE(cudaGraphInstantiate(&frees, graph, 0));
-  uint64_t used = 1;
-  FINE(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &used));
-  CHECK(used == 0);
+  CHECK(used_by_graphs() == 0);
   CHECK(launch(frees, value, 0) == 7);
   CHECK(launch(frees, value, 0) == 7);
-  FINE(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &used));
-  CHECK(used == 0);
+  CHECK(used_by_graphs() == 0);
+  uint64_t used = 0;
   FINE(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemHigh, &used));
   CHECK(used == 64);
   CHECK(launch(keeps, value, 0) == 7);
@@ -177,11 +181,19 @@ void test_memory(int* value) {
   FINE(cudaMemcpy(&host, block, sizeof host, cudaMemcpyDeviceToHost));
   CHECK(host == 7);
   CHECK(launch(frees_first, value, 0) == 7);
+  CHECK(used_by_graphs() == 64);
+  CHECK(cudaFree(block + 1) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  CHECK(used_by_graphs() == 64);
   FINE(cudaFree(block));
+  CHECK(used_by_graphs() == 0);
   CHECK(cudaFree(block) == cudaErrorInvalidValue);
   cudaGetLastError();
+  CHECK(used_by_graphs() == 0);
   CHECK(launch(keeps, value, 0) == 7);
+  CHECK(used_by_graphs() == 64);
   FINE(cudaFreeAsync(block, nullptr));
+  CHECK(used_by_graphs() == 0);
   for (cudaGraphExec_t executable : {keeps, frees, frees_first})
     FINE(cudaGraphExecDestroy(executable));
   FINE(cudaGraphDestroy(graph));
