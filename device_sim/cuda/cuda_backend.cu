@@ -601,6 +601,7 @@ Launch CudaBackend::describe_launch(uint32_t count, uint64_t instructions) {
       .seed = config_.seed,
       .region_at = region_at_.data(),
       .region_code = region_code_,
+      .one_warp_each = config_.cta_threads <= kWarpLanes,
       .region_margin = config_.max_instructions ? region_margin_ : 0};
   launch.slots = contexts_.data();
   launch.slot_count = module_->slot_count;

@@ -1,6 +1,6 @@
 // Warps of a guest (uir/warp.h): core n of a warp is lane n of a device's warp. Lanes come together
-// before each access to memory and at each row of warps, as if they executed every micro-op in step;
-// what lies between is of each lane alone.
+// before each access to memory and at each row of warps, as if they executed every micro-op in
+// step; what lies between is of each lane alone.
 #pragma once
 #include "device_sim/core/warp_results.h"
 #include "device_sim/cuda/warp.cuh"
@@ -26,11 +26,11 @@ template <class Ctx, class View>
 __device__ __forceinline__ bool execute_access(const Uop& u, Ctx& ctx, const View& memory,
                                                uint32_t core, StopInfo& why) {
   switch (u.op) {
-#define GPUSIM_UOP(name, shape, fields, traits)                                    \
-  case Op::name:                                                                   \
-    if constexpr (is_access(Shape::shape))                                         \
-      return execute_row<Op::name>(u, ctx, memory, core, why) != Outcome::kFault;  \
-    else                                                                           \
+#define GPUSIM_UOP(name, shape, fields, traits)                                   \
+  case Op::name:                                                                  \
+    if constexpr (is_access(Shape::shape))                                        \
+      return execute_row<Op::name>(u, ctx, memory, core, why) != Outcome::kFault; \
+    else                                                                          \
       return true;
 #include "device_sim/uir/uops.def"
 #undef GPUSIM_UOP
@@ -92,8 +92,7 @@ __device__ __forceinline__ uint32_t Warp::run_in_step(uint32_t at, Deed& deed) {
 // Words are pairs of 8 bytes: an access that is not aligned may lie in two of them, and comes at
 // any time.
 template <class View>
-__device__ __forceinline__ bool Warp::access(const Uop& u, Shape shape, uint32_t at,
-                                             bool is_here) {
+__device__ __forceinline__ bool Warp::access(const Uop& u, Shape shape, uint32_t at, bool is_here) {
   uint32_t turn = 0;
   if (!is_load(shape)) {
     const uint64_t nobody = ~uint64_t{threadIdx.x % kWarpSize};
@@ -126,14 +125,27 @@ __device__ __forceinline__ bool Warp::end_threads(const Uop& u, uint32_t at, uin
   return false;
 }
 
-// The lanes `here` are at a row of warps. True: this lane goes on; others wait there until the host
-// knows of them.
+// The lanes `here` are at a row of warps. True: this lane goes on. Nearly always all living lanes
+// that a mask names are here with it; others wait until the host has looked who is where.
 __device__ __forceinline__ bool Warp::meet_in_warp(const Uop& u, uint32_t at, uint32_t here) {
   const bool is_here = (here & lane_bit_) != 0;
   bool goes_on = false;
   if (u.op == Op::warp && !converges(static_cast<WarpOp>(u.aux))) {
     if (is_here) find_alone(u, here);
     goes_on = is_here;
+  } else if (u.op == Op::warp || u.op == Op::warp_sync) {
+    const WarpFields f = WarpFields::unpack(u.imm);
+    uint32_t mask = f.mask;
+    if (f.mask_in_slot && is_here) mask = static_cast<uint32_t>(context_.get(u.c));
+    const uint32_t same = __match_any_sync(kAllLanes, is_here ? mask : ~uint64_t{0});
+    const uint32_t members = (mask & lane_bit_) != 0 ? mask & alive_ : lane_bit_;
+    goes_on = is_here && (members & ~same) == 0;
+    if (u.op == Op::warp) {
+      const uint64_t result = find_together(u, f, is_here, members);
+      if (goes_on) context_.set(u.d, result);
+    }
+  } else if (launch_.machine.one_warp_each) {
+    goes_on = meet_in_cta(u, here);
   }
   if (is_here && !goes_on) {
     park(at);
@@ -151,6 +163,73 @@ __device__ __forceinline__ void Warp::find_alone(const Uop& u, uint32_t here) {
   const uint32_t by = f.lane_in_slot ? static_cast<uint32_t>(b) : f.lane;
   const uint32_t clamp = f.clamp_in_slot ? static_cast<uint32_t>(b >> 32) : f.clamp;
   context_.set(u.d, shuffle_source(op, threadIdx.x % kWarpSize, by, clamp).in_range);
+}
+
+// All lanes call it. This lane's result, if all its `members` are here: as find_warp_results().
+__device__ __forceinline__ uint64_t Warp::find_together(const Uop& u, const WarpFields& f,
+                                                        bool is_here, uint32_t members) const {
+  const auto op = static_cast<WarpOp>(u.aux);
+  const uint32_t lane = threadIdx.x % kWarpSize;
+  const uint64_t a = is_here ? warp_source(op, f, context_.get(u.a)) : 0;
+  if (is_shuffle(op)) {
+    const uint64_t b = is_here ? context_.get(u.b) : 0;
+    const uint32_t by = f.lane_in_slot ? static_cast<uint32_t>(b) : f.lane;
+    const uint32_t clamp = f.clamp_in_slot ? static_cast<uint32_t>(b >> 32) : f.clamp;
+    const uint32_t from = shuffle_source(op, lane, by, clamp).lane;
+    const uint64_t other = __shfl_sync(kAllLanes, a, static_cast<int>(from));
+    return (members >> from & 1) != 0 ? other : a;
+  }
+  if (is_vote(op)) {
+    const uint32_t yes = __ballot_sync(kAllLanes, a != 0) & members;
+    switch (op) {
+      case WarpOp::kVoteAll:
+        return yes == members;
+      case WarpOp::kVoteAny:
+        return yes != 0;
+      case WarpOp::kVoteUni:
+        return yes == members || yes == 0;
+      default:
+        return yes;
+    }
+  }
+  if (is_match(op)) {
+    const uint32_t equal = __match_any_sync(kAllLanes, a) & members;
+    return op == WarpOp::kMatchAny || equal == members ? equal : 0;
+  }
+  if (op == WarpOp::kElect) return lowest_bit(members);
+  // Sets of lanes with different masks are here at once.
+  uint32_t sum = 0, left = members;
+  for (uint32_t i = 0; i < kWarpSize; ++i) {
+    const uint32_t x = __shfl_sync(kAllLanes, static_cast<uint32_t>(a), static_cast<int>(i));
+    if ((members >> i & 1) == 0) continue;
+    sum = left == members ? x : reduced(op, sum, x);
+    left &= left - 1;
+  }
+  return sum;
+}
+
+// All lanes call it. The same at a barrier of a CTA that is one warp: it opens when all living
+// lanes are at it.
+__device__ __forceinline__ bool Warp::meet_in_cta(const Uop& u, uint32_t here) {
+  if (u.op == Op::cta_sync && u.aux != static_cast<uint8_t>(CtaSync::kSync)) return false;
+  const bool is_here = (here & lane_bit_) != 0;
+  const BarrierFields f = BarrierFields::unpack(u.imm);
+  uint32_t barrier = f.barrier, threads = f.threads;
+  if (f.barrier_in_slot && is_here) barrier = static_cast<uint32_t>(context_.get(u.b));
+  if (f.threads_in_slot && is_here) threads = static_cast<uint32_t>(context_.get(u.c));
+  const bool is_usual = barrier < kCtaBarriers && (threads == 0 || threads == kWarpLanes);
+  const uint32_t usual = __ballot_sync(kAllLanes, is_here && is_usual);
+  const uint32_t same = __match_any_sync(kAllLanes, is_here ? barrier : ~0u);
+  const bool is_true = is_here && u.op == Op::cta_reduce && (context_.get(u.a) != 0) != f.negated;
+  const uint32_t yes = __ballot_sync(kAllLanes, is_true);
+  if (usual != alive_ || !is_here || same != alive_) return false;
+  if (u.op == Op::cta_reduce) {
+    const auto kind = static_cast<CtaReduce>(u.aux);
+    context_.set(u.d, kind == CtaReduce::kPopc  ? static_cast<uint32_t>(__popc(yes))
+                      : kind == CtaReduce::kAnd ? yes == alive_
+                                                : yes != 0);
+  }
+  return true;
 }
 
 // The kernel for modules with warps.

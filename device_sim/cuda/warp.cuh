@@ -38,6 +38,7 @@ struct Machine {
   // Per micro-op: the compiled region (regions.h) that is entered there, from 1 on, or 0.
   const uint8_t* region_at = nullptr;
   const void* region_code = nullptr;  // where a kernel does not have its regions in itself
+  bool one_warp_each = false;  // CTAs have no more than one warp
   // The most instructions of a region between two looks at the budget; 0 where cores have no limit.
   int32_t region_margin = 0;
 };
@@ -244,6 +245,9 @@ class Warp {
   __device__ __forceinline__ bool end_threads(const Uop& u, uint32_t at, uint32_t here);
   __device__ __forceinline__ bool meet_in_warp(const Uop& u, uint32_t at, uint32_t here);
   __device__ __forceinline__ void find_alone(const Uop& u, uint32_t here);
+  __device__ __forceinline__ uint64_t find_together(const Uop& u, const WarpFields& f, bool is_here,
+                                                    uint32_t members) const;
+  __device__ __forceinline__ bool meet_in_cta(const Uop& u, uint32_t here);
   __device__ __forceinline__ void complete(uint32_t block);
   __device__ __forceinline__ void flush();
   __device__ __forceinline__ void park(uint32_t next);

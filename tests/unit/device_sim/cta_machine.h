@@ -87,7 +87,8 @@ class CtaMachine {
   }
   std::vector<Event> go_on() {
     std::vector<Event> others;
-    for (int slices = 0; slices < 100'000; ++slices) {
+    for (slices = 0; slices < 100'000;) {
+      ++slices;
       const auto events = backend_->run_slice(slice_);
       for_each_core(events, [&](const Event& e) {
         if (e.status == CoreStatus::kCtaEnd)
@@ -102,6 +103,7 @@ class CtaMachine {
   }
 
   uint32_t ended = 0;
+  int slices = 0;  // of the last call
 
  private:
   uint32_t threads_, places_, shift_;
