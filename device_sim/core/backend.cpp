@@ -1,8 +1,9 @@
-// CTAs, of backends without them and of those of the host's processor.
+// CTAs, of backends without them and of all others.
 #include "device_sim/core/backend.h"
 
 #include <stdexcept>
 
+#include "device_sim/core/check_ctas.h"
 #include "device_sim/core/cpu_backend.h"
 #include "device_sim/core/cta.h"
 
@@ -17,6 +18,10 @@ std::span<uint8_t> Backend::cta_memory(uint32_t) {
 }
 
 void CpuBackend::check_ctas(const Module& module, const MachineConfig& config) {
+  gpusim::check_ctas(module, config);
+}
+
+void check_ctas(const Module& module, const MachineConfig& config) {
   const bool has_ctas = config.cta_threads != 0;
   if (has_ctas != (module.warp_size != 0))
     throw std::runtime_error(has_ctas ? "only programs with warps run in CTAs"

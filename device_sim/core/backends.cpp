@@ -47,7 +47,7 @@ constexpr Row kRows[] = {
      {}},
     // Last, so that `auto` takes it only where somebody looked whether it works
     // (host/backend_choice.h).
-    {{"cuda", cuda::available, cuda::device_name, create_cuda, cuda::kSchedulingBytes, true, false},
+    {{"cuda", cuda::available, cuda::device_name, create_cuda, cuda::kSchedulingBytes, true, true},
      {.is_on_device = true,
       .always_counts_cores = false,
       .cores_per_tile = MachineState::kTileCores},

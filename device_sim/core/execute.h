@@ -9,6 +9,7 @@ namespace gpusim {
 enum class Outcome {
   kNext,
   kFault,
+  kMeets,  // lanes in step: the micro-op was not executed, see `kInStep`
   // Ends of blocks:
   kTaken,
   kNotTaken,
@@ -24,8 +25,9 @@ enum class Outcome {
 // around the switch and not around a call, because compilers for GPUs do not thread jumps: each
 // micro-op would leave an outcome in a register, for the caller to test. `Code` has `next()`, the
 // micro-op that is next; `kGoesOn`: whether there may be more than one; `kHasVectors`: whether some
-// may be of shape kVector, which take a GPU's registers from all others. `Memory`: a MemoryView, or
-// what has its functions. Where kJumpReg leads, slot a says.
+// may be of shape kVector, which take a GPU's registers from all others; `kInStep`: whether lanes
+// go in step: they come back with kMeets before each access to memory and each row of warps.
+// `Memory`: a MemoryView, or what has its functions. Where kJumpReg leads, slot a says.
 template <class Code, class Ctx, class Memory>
 GPUSIM_HD_INLINE Outcome execute_all(Code& code, Ctx& ctx, const Memory& memory, uint32_t core,
                                      StopInfo& stop) {
@@ -46,7 +48,7 @@ GPUSIM_HD_INLINE Outcome execute_all(Code& code, Ctx& ctx, const Memory& memory,
 }
 
 struct OneMicroOp {
-  static constexpr bool kGoesOn = false, kHasVectors = true;
+  static constexpr bool kGoesOn = false, kHasVectors = true, kInStep = false;
   const Uop& u;
   GPUSIM_HD_INLINE const Uop& next() const { return u; }
 };

@@ -36,10 +36,14 @@
 #define GPUSIM_RUN_kGA GPUSIM_RUN_kFA
 #define GPUSIM_RUN_kGAB GPUSIM_RUN_kFAB
 #define GPUSIM_RUN_kGABC GPUSIM_RUN_kFABC
-#define GPUSIM_RUN_EFFECT(name, call)                              \
-  GPUSIM_ROW(name) {                                               \
-    if (!call(u, ctx, memory, core, stop)) return Outcome::kFault; \
-    break;                                                         \
+#define GPUSIM_RUN_EFFECT(name, call)                                \
+  GPUSIM_ROW(name) {                                                 \
+    if constexpr (Code::kInStep) {                                   \
+      return Outcome::kMeets;                                        \
+    } else {                                                         \
+      if (!call(u, ctx, memory, core, stop)) return Outcome::kFault; \
+      break;                                                         \
+    }                                                                \
   }
 #define GPUSIM_RUN_kLdI(name) GPUSIM_RUN_EFFECT(name, execute_load<Op::name>)
 #define GPUSIM_RUN_kLdX(name) GPUSIM_RUN_EFFECT(name, execute_load<Op::name>)
@@ -77,10 +81,11 @@
     break;                                                                             \
   }
 // Many cores have to be there: who runs warps executes these rows.
-#define GPUSIM_RUN_OF_WARPS(name)  \
-  GPUSIM_ROW(name) {               \
-    stop = {Fault::kUndefined, 0}; \
-    return Outcome::kFault;        \
+#define GPUSIM_RUN_OF_WARPS(name)                        \
+  GPUSIM_ROW(name) {                                     \
+    if constexpr (Code::kInStep) return Outcome::kMeets; \
+    stop = {Fault::kUndefined, 0};                       \
+    return Outcome::kFault;                              \
   }
 #define GPUSIM_RUN_kWarp GPUSIM_RUN_OF_WARPS
 #define GPUSIM_RUN_kWarpSync GPUSIM_RUN_OF_WARPS

@@ -90,6 +90,15 @@ MemoryView describe_zones(const MachineConfig& config, uint32_t lanes_shift) {
     view.stack_size = config.stack_size;
     view.windows_size -= config.stack_size;
   }
+  if (config.cta_threads != 0) {
+    view.cta_base = config.cta_base;
+    view.cta_size = config.cta_bytes;
+    view.cta_pitch = (config.cta_bytes + 63) & ~uint64_t{63};
+    view.cta_shift = cta_shift_of(config.cta_threads);
+    view.cluster_base = config.cluster_base;
+    view.cluster_shift = config.cluster_shift;
+    view.cluster_ctas = config.cluster_base != 0 ? config.cluster_ctas : 0;
+  }
   return view;
 }
 
@@ -134,13 +143,6 @@ void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   view_.window_pages = window_pages_.data();
   cta_memory_ = {};
   if (config.cta_threads != 0) {
-    view_.cta_base = config.cta_base;
-    view_.cta_size = config.cta_bytes;
-    view_.cta_pitch = (config.cta_bytes + 63) & ~uint64_t{63};
-    view_.cta_shift = cta_shift_of(config.cta_threads);
-    view_.cluster_base = config.cluster_base;
-    view_.cluster_shift = config.cluster_shift;
-    view_.cluster_ctas = config.cluster_base != 0 ? config.cluster_ctas : 0;
     // A vector load may reach past the end.
     constexpr uint64_t kBeyond = 64 * 8;
     const uint64_t places = config.cores >> view_.cta_shift;

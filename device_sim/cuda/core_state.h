@@ -32,6 +32,16 @@ struct StopRecord {
   StopInfo why{};
 };
 
+// What CoreState::status is on the device alone, of threads of CTAs: one that waits at a row of
+// warps; one that has ended. Both have a StopRecord.
+inline constexpr CoreStatus kAtRow{64}, kEnded{65};
+
+// A warp of a module with warps at the beginning of a slice, by its lanes.
+struct WarpStart {
+  uint32_t first_core = 0;
+  uint32_t runnable = 0, alive = 0;
+};
+
 // Of each core: also its places in the backend's lists.
 inline constexpr size_t kSchedulingBytes =
     sizeof(CoreState) + sizeof(StopRecord) + 6 * sizeof(uint32_t);

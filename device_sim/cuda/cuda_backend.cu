@@ -15,12 +15,14 @@
 #include <cstdio>
 #include <numeric>
 
+#include "device_sim/core/check_ctas.h"
 #include "device_sim/core/order.h"
 #include "device_sim/cuda/contexts.cuh"
 #include "device_sim/cuda/device_machine.h"
 #include "device_sim/cuda/device_memory.cuh"
 #include "device_sim/cuda/kernel.cuh"
 #include "device_sim/cuda/launch.cuh"
+#include "device_sim/cuda/meetings.h"
 #include "device_sim/cuda/region_compiler.h"
 #include "device_sim/cuda/regions.h"
 
@@ -119,7 +121,7 @@ void for_each(uint32_t count, F f) {
   thrust::for_each_n(thrust::device, thrust::counting_iterator<uint32_t>(0), count, f);
 }
 
-class CudaBackend final : public DeviceMachine {
+class CudaBackend final : public DeviceMachine, private Meetings::Cores {
  public:
   explicit CudaBackend(uint32_t device) : device_(static_cast<int>(device)) {
     select();
@@ -167,12 +169,16 @@ class CudaBackend final : public DeviceMachine {
   }
   void set_slots(Slot slot, CoreWord value) override { contexts_.fill(slot, value); }
   void start(uint32_t core, uint32_t uop) override {
-    set_status(core, uop, CoreStatus::kRunnable);
+    has_warps() ? meetings_.start(core, uop) : run_from(core, uop);
   }
   void start_all(uint32_t uop) override;
-  void stop(uint32_t core) override {
-    if (is_runnable_[core]) set_status(core, 0, CoreStatus::kIdle);
+  void stop(uint32_t core) override { has_warps() ? meetings_.stop(core) : halt(core); }
+  void start_cta(uint32_t place, uint32_t uop) override { meetings_.start_cta(place, uop); }
+  void set_cta_slots(uint32_t place, Slot slot, CoreWord value) override {
+    for (uint32_t thread = 0; thread < config_.cta_threads; ++thread)
+      contexts_.set((place << meetings_.shift()) + thread, slot, value.of(thread));
   }
+  std::span<uint8_t> cta_memory(uint32_t place) override { return memory_.cta_memory(place); }
   uint32_t place(uint32_t core) override { return host_states()[core].pc; }
   void begin_slice(uint64_t instructions) override;
   bool slice_is_done() override;
@@ -209,6 +215,16 @@ class CudaBackend final : public DeviceMachine {
   void set_signalled_events(uint32_t count) override { memory_.set_signalled_events(count); }
 
  private:
+  bool has_warps() const { return module_->warp_size != 0; }
+  // Meetings::Cores.
+  void run_from(uint32_t core, uint32_t uop) override {
+    set_status(core, uop, CoreStatus::kRunnable);
+  }
+  void halt(uint32_t core) override {
+    if (is_runnable_[core]) set_status(core, 0, CoreStatus::kIdle);
+  }
+  // Sends the warps that run in the next slice. Returns how many.
+  uint32_t choose_warps();
   void upload_code();
   // The kernel that has all micro-ops of the module, and the size of its blocks.
   void choose_kernel();
@@ -270,6 +286,10 @@ class CudaBackend final : public DeviceMachine {
   DeviceMemory memory_;
   Contexts contexts_;
   ReconvergenceOrder reconvergence_;
+  // Of modules with warps.
+  Meetings meetings_;
+  DeviceArray<WarpStart> warps_;
+  std::vector<Meetings::Came> came_;  // in the last slice
   DeviceArray<Uop> uops_;
   DeviceArray<uint32_t> uop_at_, rank_;
   DeviceArray<BlockInfo> blocks_;
@@ -308,9 +328,7 @@ BlockInfo make_block_info(const Module& module, const Block& block) {
 }
 
 void CudaBackend::configure(const Module& module, const MachineConfig& config) {
-  if (module.warp_size != 0)
-    throw std::runtime_error(
-        "the cuda backend runs no programs with warps and CTAs; use --backend simd or scalar");
+  check_ctas(module, config);
   if (config.linear_storage && !space_)
     throw std::logic_error("a caller's memory reaches a GPU by way of a LinearSpace");
   module_ = &module;
@@ -332,6 +350,10 @@ void CudaBackend::configure(const Module& module, const MachineConfig& config) {
   drop_regions();
   upload_code();
   choose_kernel();
+  if (has_warps()) {
+    meetings_.configure(module, config, *this);
+    warps_ = DeviceArray<WarpStart>(cores / kWarpLanes, "warps");
+  }
   reset(config.max_instructions);
 }
 
@@ -344,6 +366,8 @@ void CudaBackend::reset(uint64_t max_instructions) {
   runnable_ = 0;
   state_writes_.clear();
   states_are_here_ = classes_are_here_ = false;
+  came_.clear();
+  if (has_warps()) meetings_.reset();
 }
 
 void CudaBackend::upload_code() {
@@ -374,7 +398,9 @@ bool CudaBackend::has_vectors() const {
 }
 
 void CudaBackend::choose_kernel() {
-  if (config_.linear_storage)
+  if (has_warps())
+    kernel_ = config_.linear_storage ? kernel_of_warps_in_place() : kernel_of_warps();
+  else if (config_.linear_storage)
     kernel_ = has_vectors() ? kernel_in_place_with_vectors() : kernel_in_place_without_vectors();
   else
     kernel_ = has_vectors() ? kernel_with_vectors() : kernel_without_vectors();
@@ -391,8 +417,9 @@ void CudaBackend::drop_regions() {
   pause_ = last_pause_ = 0;
 }
 
+// Regions know nothing of warps.
 void CudaBackend::look_for_regions() {
-  if (!compiler_) return;
+  if (!compiler_ || has_warps()) return;
   try {
     try_regions();
   } catch (const std::runtime_error& error) {
@@ -472,6 +499,10 @@ void CudaBackend::set_status(uint32_t core, uint32_t uop, CoreStatus status) {
 }
 
 void CudaBackend::start_all(uint32_t uop) {
+  if (has_warps()) {
+    for (uint32_t core = 0; core < config_.cores; ++core) start(core, uop);
+    return;
+  }
   state_writes_.clear();
   for_each(config_.cores, StartCore{states_.data(), uop});
   is_runnable_.assign(config_.cores, true);
@@ -538,6 +569,19 @@ uint32_t CudaBackend::regroup() {
   return count;
 }
 
+// A warp of the guest is one of the device, whatever runs beside it.
+uint32_t CudaBackend::choose_warps() {
+  std::vector<WarpStart> warps;
+  for (uint32_t first = 0; first < config_.cores; first += kWarpLanes) {
+    WarpStart warp{.first_core = first, .alive = meetings_.alive(first)};
+    for (uint32_t lane = 0; lane < kWarpLanes; ++lane)
+      warp.runnable |= uint32_t{is_runnable_[first + lane]} << lane;
+    if (warp.runnable != 0) warps.push_back(warp);
+  }
+  warps_.upload(warps);
+  return static_cast<uint32_t>(warps.size());
+}
+
 // No more than spread the cores over the chip.
 uint32_t CudaBackend::threads_for(uint32_t count, uint32_t most) const {
   const auto processors = static_cast<uint32_t>(properties_.multiProcessorCount);
@@ -557,6 +601,7 @@ Launch CudaBackend::describe_launch(uint32_t count, uint64_t instructions) {
       .seed = config_.seed,
       .region_at = region_at_.data(),
       .region_code = region_code_,
+      .one_warp_each = config_.cta_threads <= kWarpLanes,
       .region_margin = config_.max_instructions ? region_margin_ : 0};
   launch.slots = contexts_.data();
   launch.slot_count = module_->slot_count;
@@ -565,6 +610,7 @@ Launch CudaBackend::describe_launch(uint32_t count, uint64_t instructions) {
   launch.records = records_.data();
   launch.order = order_.data();
   launch.runnable = count;
+  launch.warps = warps_.data();
   launch.instructions = instructions;
   launch.slice = slice_;
   launch.block_counts = block_counts_.data();
@@ -581,19 +627,21 @@ void CudaBackend::begin_slice(uint64_t instructions) {
   if (runnable_ == 0) return;
   look_for_regions();
   // What is hot shows soon, and regions want to be found before most of the work is done.
-  if (compiler_ && looked_after_ < kFirstLooks)
+  if (compiler_ && !has_warps() && looked_after_ < kFirstLooks)
     instructions = std::min(instructions, kShortSlice);
   ++slice_;
-  uint32_t count = regroup();
+  uint32_t count = has_warps() ? choose_warps() : regroup();
   if (count == 0) {  // all sleep: now they look whether they can go on
     slice_ += kLongestSleep;
     count = regroup();
   }
   const bool alone = all_stand_in_regions(count);
   const Launch slice = describe_launch(count, instructions);
+  memory_.slice_begins();
   counters_.zero();
-  const uint32_t threads = threads_for(count, alone ? most_threads_alone_ : most_threads_);
-  launch((alone ? regions_alone_ : kernel_).entry, (count + threads - 1) / threads, threads,
+  const uint32_t lanes = has_warps() ? count * kWarpLanes : count;
+  const uint32_t threads = threads_for(lanes, alone ? most_threads_alone_ : most_threads_);
+  launch((alone ? regions_alone_ : kernel_).entry, (lanes + threads - 1) / threads, threads,
          alone ? 0 : size_t{threads} * module_->slot_count * sizeof(uint64_t), "starting a slice",
          slice);
   ran_alone_ = alone ? count : 0;
@@ -635,12 +683,18 @@ bool CudaBackend::slice_is_done() {
 }
 
 std::span<const Event> CudaBackend::end_slice() {
-  if (!std::exchange(is_running_, false)) return events_;
-  check(cudaDeviceSynchronize(), "running a slice");
-  states_are_here_ = classes_are_here_ = false;
-  contexts_.slice_has_run();
-  if (config_.journal_words) memory_.fetch_journals();
-  collect_events();
+  if (std::exchange(is_running_, false)) {
+    check(cudaDeviceSynchronize(), "running a slice");
+    states_are_here_ = classes_are_here_ = false;
+    contexts_.slice_has_run();
+    if (config_.journal_words) memory_.fetch_journals();
+    collect_events();
+  }
+  if (has_warps()) {
+    meetings_.settle(came_, events_);
+    came_.clear();
+    std::ranges::stable_sort(events_, {}, &Event::core);
+  }
   return events_;
 }
 
@@ -664,7 +718,11 @@ void CudaBackend::collect_events() {
   std::vector<Stop> stops(count);
   stops_.download(stops);
   for (uint32_t i = 0; i < count; ++i) {
-    events_.push_back(make_event(cores[i], stops[i].state, stops[i].record));
+    const CoreStatus status = stops[i].state.status;
+    if (status == kAtRow || status == kEnded)
+      came_.push_back({cores[i], stops[i].record.uop, status == kEnded});
+    else
+      events_.push_back(make_event(cores[i], stops[i].state, stops[i].record));
     is_runnable_[cores[i]] = false;
   }
   runnable_ -= count;

@@ -96,6 +96,12 @@ class DeviceMemory {
     window_pages_.zero();
     linear_changed_ = window_changed_ = {};
     view_.open_size = 0;
+    const uint64_t places = config.cta_threads != 0 ? config.cores >> view_.cta_shift : 0;
+    cta_memory_ = DeviceArray<uint8_t>(places * view_.cta_pitch, "memory of CTAs");
+    cta_memory_.zero();
+    view_.cta_memory = cta_memory_.data();
+    host_ctas_.assign(places, {});
+    cta_is_here_.assign(places, false);
     journals_ = DeviceArray<uint64_t>(size_t{cores_} * config.journal_words, "journals");
     journal_sizes_ = DeviceArray<uint32_t>(config.journal_words ? cores_ : 0, "journals");
     view_.journals = journals_.data();
@@ -130,8 +136,22 @@ class DeviceMemory {
     send(window_flags_, window_changed_, window_pages_);
     linear_cache_.flush();
     window_cache_.flush();
+    send_cta_memory();
     return view_;
   }
+  // Of the CTA in this place. What the host writes there goes over with the next slice.
+  std::span<uint8_t> cta_memory(uint32_t place) {
+    std::vector<uint8_t>& here = host_ctas_[place];
+    if (!cta_is_here_[place]) {
+      here.resize(view_.cta_size);
+      check(cudaMemcpy(here.data(), place_of_cta(place), here.size(), cudaMemcpyDeviceToHost),
+            "reading memory of a CTA");
+      cta_is_here_[place] = true;
+    }
+    return here;
+  }
+  // A slice begins: the host's copies of CTAs' memory become out of date.
+  void slice_begins() { cta_is_here_.assign(cta_is_here_.size(), false); }
 
   bool read(uint32_t core, uint64_t address, std::span<uint8_t> out) {
     if (!in_zones(view_, address, out.size())) return false;
@@ -293,6 +313,16 @@ class DeviceMemory {
         f(view_.window_index(first + lane, tiles.offset(tile) + 8 * word),
           uint64_t{word * count + lane} * 8, uint64_t{std::min(kWarpSize, count - lane)} * 8);
   }
+  uint8_t* place_of_cta(uint32_t place) const {
+    return view_.cta_memory + place * view_.cta_pitch;
+  }
+  void send_cta_memory() {
+    for (uint32_t place = 0; place < cta_is_here_.size(); ++place)
+      if (cta_is_here_[place])
+        check(cudaMemcpy(place_of_cta(place), host_ctas_[place].data(), view_.cta_size,
+                         cudaMemcpyHostToDevice),
+              "sending memory of a CTA");
+  }
   StorageCache& cache(Zone zone) { return zone == Zone::kLinear ? linear_cache_ : window_cache_; }
   template <class F>
   static void for_each(uint64_t count, F f) {
@@ -329,6 +359,9 @@ class DeviceMemory {
   const uint8_t* caller_rights_ = nullptr;
   uint32_t cores_ = 0;
   DeviceArray<uint8_t> linear_, windows_, linear_pages_, window_pages_;
+  DeviceArray<uint8_t> cta_memory_;
+  std::vector<std::vector<uint8_t>> host_ctas_;  // per place
+  std::vector<bool> cta_is_here_;                // and whether this is the right one
   DeviceArray<uint32_t> shared_words_;  // MemoryView::pair_lock, MemoryView::events
   std::vector<uint8_t> linear_flags_, window_flags_;
   Changed linear_changed_, window_changed_;

@@ -46,7 +46,7 @@ struct DeviceView : MemoryView {
   // Memory as code sees it that knows MemoryView alone, at this address and in its neighbourhood.
   __device__ __forceinline__ const MemoryView& around(uint64_t) const { return *this; }
 
- protected:
+  // For views that are made of this one.
   struct Loaded {
     uint64_t value;
     bool ok;

@@ -12,6 +12,8 @@ template <>
 inline constexpr uint32_t kMaxThreads<true> = 256;
 // Of kernels with compiled regions, whose slots are in registers.
 inline constexpr uint32_t kMaxCompiledThreads = 256;
+// Of kernels for modules with warps.
+inline constexpr uint32_t kMaxWarpsThreads = 512;
 
 template <bool has_vectors, class View, class Regions = NoRegions>
 __device__ __forceinline__ void simulate_slice(const Launch& launch) {
@@ -34,5 +36,8 @@ Kernel kernel_with_vectors();
 // Of machines on a caller's memory (core/linear_space.h).
 Kernel kernel_in_place_without_vectors();
 Kernel kernel_in_place_with_vectors();
+// Of modules with warps, likewise.
+Kernel kernel_of_warps();
+Kernel kernel_of_warps_in_place();
 
 }  // namespace gpusim::cuda

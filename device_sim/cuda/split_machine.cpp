@@ -192,6 +192,9 @@ void SplitMachine::configure(const Module& module, const MachineConfig& config) 
   if (config.memory_model != MemoryModel::kPrivate)
     throw std::runtime_error(
         "cores that share memory stay on one GPU; several are for --memory private");
+  if (module.warp_size != 0)
+    throw std::runtime_error(
+        "programs with warps and CTAs run on one GPU; leave out all but one of --devices");
   linear_base_ = config.linear_base;
   linear_size_ = config.linear_size;
   cores_ = config.cores;

@@ -8,6 +8,7 @@
 #include "device_sim/core/interleaving.h"
 #include "device_sim/core/turns.h"
 #include "device_sim/cuda/core_state.h"
+#include "device_sim/cuda/cta_view.cuh"
 #include "device_sim/cuda/in_place_view.cuh"
 
 namespace gpusim::cuda {
@@ -37,6 +38,7 @@ struct Machine {
   // Per micro-op: the compiled region (regions.h) that is entered there, from 1 on, or 0.
   const uint8_t* region_at = nullptr;
   const void* region_code = nullptr;  // where a kernel does not have its regions in itself
+  bool one_warp_each = false;  // CTAs have no more than one warp
   // The most instructions of a region between two looks at the budget; 0 where cores have no limit.
   int32_t region_margin = 0;
 };
@@ -55,6 +57,7 @@ struct Launch {
   StopRecord* records = nullptr;      // [core]
   const uint32_t* order = nullptr;    // cores that run and are awake, neighbours at the same micro-op
   uint32_t runnable = 0;
+  const WarpStart* warps = nullptr;   // of modules with warps, `runnable` of them; no `order`
   uint64_t instructions = 0;          // per core and slice
   uint32_t slice = 0;
   unsigned long long* block_counts = nullptr;  // [block][kCounterCopies]
@@ -144,9 +147,9 @@ __device__ __forceinline__ Uop fetch(const CodeView& code, uint32_t at) {
 }
 
 // Micro-ops one after the other, for execute_all().
-template <bool has_vectors>
+template <bool has_vectors, bool in_step>
 struct Straight {
-  static constexpr bool kGoesOn = true, kHasVectors = has_vectors;
+  static constexpr bool kGoesOn = true, kHasVectors = has_vectors, kInStep = in_step;
   const CodeView& code;
   uint32_t following;
   Uop u;
@@ -168,12 +171,14 @@ __device__ __forceinline__ uint32_t warp_min(uint32_t x) {
 
 class Warp {
  public:
-  // `is_present`: the lane has a core.
-  __device__ __forceinline__ Warp(const Launch& launch, uint32_t core, bool is_present)
+  // `is_present`: the lane has a core. `alive`: lanes of a guest's warp that have not ended.
+  __device__ __forceinline__ Warp(const Launch& launch, uint32_t core, bool is_present,
+                                  uint32_t alive = 0)
       : launch_(launch),
         core_(core),
         lane_bit_(1u << (threadIdx.x % kWarpSize)),
-        is_present_(is_present) {}
+        is_present_(is_present),
+        alive_(alive) {}
 
   // has_vectors: the module has micro-ops of shape kVector. View: how cores reach memory.
   // Regions: the compiled ones.
@@ -201,13 +206,17 @@ class Warp {
   }
 
  private:
-  // What an active lane did where its block ended, besides going on.
-  enum Deed : uint32_t { kNothing, kGaveWay, kWakesOthers };
+  // What an active lane did where its block ended, besides going on; or that it is where lanes in
+  // step come together (in_step.cuh).
+  enum Deed : uint32_t { kNothing, kGaveWay, kWakesOthers, kComesTogether };
 
   __device__ __forceinline__ const Machine& machine() const { return launch_.machine; }
   template <class View>
-  __device__ __forceinline__ const View& memory() const {
-    return launch_.machine.memory;
+  __device__ __forceinline__ decltype(auto) memory() const {
+    if constexpr (kHasCtas<View>)
+      return View(launch_.machine.memory);
+    else
+      return static_cast<const View&>(launch_.machine.memory);
   }
   __device__ __forceinline__ CoreState& stored() const { return launch_.states[core_]; }
   __device__ __forceinline__ bool is_active() const { return (active_ & lane_bit_) != 0; }
@@ -228,6 +237,17 @@ class Warp {
   __device__ __forceinline__ uint32_t end_block(const Uop& u, uint32_t at, Outcome outcome,
                                                 Deed& deed);
   __device__ __forceinline__ uint32_t meet(uint32_t next, Deed deed);
+  // Of modules with warps: in_step.cuh.
+  template <class View>
+  __device__ __forceinline__ uint32_t run_in_step(uint32_t at, Deed& deed);
+  template <class View>
+  __device__ __forceinline__ bool access(const Uop& u, Shape shape, uint32_t at, bool is_here);
+  __device__ __forceinline__ bool end_threads(const Uop& u, uint32_t at, uint32_t here);
+  __device__ __forceinline__ bool meet_in_warp(const Uop& u, uint32_t at, uint32_t here);
+  __device__ __forceinline__ void find_alone(const Uop& u, uint32_t here);
+  __device__ __forceinline__ uint64_t find_together(const Uop& u, const WarpFields& f, bool is_here,
+                                                    uint32_t members) const;
+  __device__ __forceinline__ bool meet_in_cta(const Uop& u, uint32_t here);
   __device__ __forceinline__ void complete(uint32_t block);
   __device__ __forceinline__ void flush();
   __device__ __forceinline__ void park(uint32_t next);
@@ -255,6 +275,7 @@ class Warp {
   uint32_t runnable_ = 0;        // masks of lanes
   uint32_t active_ = 0;          // these run now, all at the same micro-op
   uint32_t waiting_ = 0;         // for events
+  uint32_t alive_;               // of a guest's warp
   bool gave_way_ = false;        // all did: the slice is over
   uint64_t wait_key_ = kNoKey;   // the least of runnable lanes that are not active
   Turns turns_;
@@ -331,10 +352,16 @@ __device__ __forceinline__ uint32_t Warp::run_blocks(uint32_t at, Deed& deed) {
   const bool is_alone = active_ == runnable_;
   // Written where the lane stops; as a variable it would be carried from micro-op to micro-op.
   StopInfo& why = launch_.records[core_].why;
-  Straight<has_vectors> code{machine().code, at, {}};
+  Straight<has_vectors, kHasCtas<View>> code{machine().code, at, {}};
   const Uop& u = code.u;
   for (;;) {
     const Outcome outcome = execute_all(code, context_, memory<View>(), core_, why);
+    if constexpr (kHasCtas<View>) {
+      if (outcome == Outcome::kMeets) {
+        deed = kComesTogether;
+        return code.following - 1;
+      }
+    }
     if (outcome == Outcome::kTaken || outcome == Outcome::kNotTaken) {
       complete(u.block());
       return outcome == Outcome::kTaken ? u.target() : code.following;
@@ -475,7 +502,10 @@ __device__ __forceinline__ void Warp::run_from(uint32_t pc) {
     }
     uint32_t next = kNoUop;
     Deed deed = kNothing;
-    if (is_active()) next = run_blocks<has_vectors, View>(pc, deed);
+    if constexpr (kHasCtas<View>)
+      next = run_in_step<View>(pc, deed);
+    else if (is_active())
+      next = run_blocks<has_vectors, View>(pc, deed);
     __syncwarp();
     // Most often all active lanes go the same way, and no other waits to run.
     const uint32_t first = __shfl_sync(kAllLanes, next, static_cast<int>(lowest_bit(active_)));

@@ -128,6 +128,7 @@ void ScalarBackend::run_core(uint32_t number, uint64_t instructions) {
     switch (execute_one(u, number, stop)) {
       case Outcome::kNext: core.pc = next; continue;
       case Outcome::kLink: core.pc = u.target(); continue;
+      case Outcome::kMeets:  // this machine's cores are alone
       case Outcome::kFault: return stop_with(fault_event(number, at, stop));
       case Outcome::kNotTaken: break;
       case Outcome::kTaken:

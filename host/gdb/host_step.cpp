@@ -188,6 +188,7 @@ StepResult HostStepper::step(uint32_t core, uint64_t pc, std::span<const Watch> 
         result.service = static_cast<Service>(u.aux);
         result.slot = u.d;
         break;
+      case Outcome::kMeets:  // never of a core that is alone
       case Outcome::kFault:
         result.kind = StepResult::Kind::kFault;
         result.fault = stop.fault;

@@ -10,6 +10,7 @@
 
 #include "device_sim/base/error.h"
 #include "device_sim/base/nearest_name.h"
+#include "device_sim/core/backend_traits.h"
 #include "device_sim/core/cta.h"
 #include "host/ptx/check.h"
 #include "host/ptx/device_launches.h"
@@ -56,6 +57,8 @@ struct Engine::State {
   uint64_t clock = 0;                      // of the device: no thread ran longer until now
   std::mutex mutex;
   std::vector<std::unique_ptr<LoadedModule>> modules;
+  // Of a backend on a device. It lets go of memory before that goes.
+  std::unique_ptr<LinearSpace> space;
 
   LoadedModule& link(std::vector<Unit> units, std::string origin);
   void place_variables(LoadedModule& m);
@@ -189,6 +192,19 @@ Engine::Engine(EngineOptions options) : state_(std::make_unique<State>()) {
   if (options.caches && options.has_profile)
     state_->caches = std::make_unique<WarpCaches>(*options.caches);
   if (options.threads == 0) options.threads = std::max(1u, std::thread::hardware_concurrency());
+  if (traits_of(options.backend).is_on_device) {
+    if (options.checks.any() || options.has_profile)
+      throw Error(fmt::format(
+          "--check, --profile and --caches of kernels are not for backend {}; use simd or scalar",
+          options.backend));
+    options.threads = 1;  // of the host: one machine has the whole device
+    MachineConfig zone;
+    state_->memory.configure(zone);
+    state_->space = make_linear_space(
+        options.backend,
+        {.storage = zone.linear_storage, .base = zone.linear_base, .size_bytes = zone.linear_size});
+    state_->memory.use(*state_->space);
+  }
   state_->options = std::move(options);
 }
 Engine::~Engine() = default;
@@ -486,6 +502,15 @@ std::optional<Fault> Engine::State::move(const DeviceWork& work) {
 
 LaunchResult Engine::State::run_grid(const Launch& launch, uint32_t device_depth) {
   const Kernel& k = *launch.kernel;
+  if (space) {
+    space->enter();
+    // Calls of the host that kernels make work on its memory while they run.
+    if (space->way() == LinearSpace::Way::kCopied)
+      throw Error(
+          fmt::format("backend {} runs kernels only where the driver lets the GPU reach the "
+                      "host's memory; use simd or scalar",
+                      options.backend));
+  }
   if (k.code.has_launches && device == nullptr) device = std::make_unique<DeviceLaunches>(memory);
   if (!launch.params.empty())
     std::memcpy(params.data(), launch.params.data(), launch.params.size());
@@ -523,9 +548,9 @@ LaunchResult Engine::State::run_grid(const Launch& launch, uint32_t device_depth
   };
   if (!std::all_of(k.machines.begin(), k.machines.end(), fits)) k.machines.clear();
   while (k.machines.size() < machines)
-    k.machines.push_back(std::make_unique<KernelMachine>(k.code, k.origin, k.files, memory, options,
-                                                         launch.block, grid.cluster, shared, share,
-                                                         launch.cooperative, stack, caches.get()));
+    k.machines.push_back(std::make_unique<KernelMachine>(
+        k.code, k.origin, k.files, memory, options, space.get(), launch.block, grid.cluster, shared,
+        share, launch.cooperative, stack, caches.get()));
   std::vector<std::vector<uint64_t>> before;
   for (size_t m = 0; m < machines; ++m) before.push_back(k.machines[m]->block_counts());
   std::vector<std::exception_ptr> failures(machines);

@@ -128,7 +128,7 @@ struct LaunchResult {
 };
 
 struct EngineOptions {
-  std::string backend = "auto";  // simd or scalar
+  std::string backend = "auto";  // simd, scalar or cuda; auto is no GPU
   uint32_t threads = 0;          // host threads; 0: all. One where something is checked
   Checks checks{};
   bool has_profile = false;                      // not with checks; one host thread

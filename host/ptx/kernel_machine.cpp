@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "device_sim/base/error.h"
+#include "device_sim/core/backend_traits.h"
 #include "device_sim/core/cta.h"
 #include "device_sim/core/ctas.h"
 #include "host/ptx/check.h"
@@ -21,8 +22,9 @@
 namespace gpusim::ptx {
 namespace {
 
-// Threads that are resident on one machine: their registers stay in the host's caches.
-constexpr uint32_t kResidentThreads = 1024;
+// Threads that are resident on one machine: their registers stay in the host's caches, or are as
+// many as a GPU has at once.
+constexpr uint32_t kResidentThreads = 1024, kResidentOnDevice = 1 << 16;
 constexpr uint64_t kSlice = 1 << 20;
 // CTAs of a cooperative grid, or of a cluster, spin until the last one has come: none may do so for
 // long.
@@ -63,9 +65,9 @@ Reason reason_of(gpusim::Fault fault) {
 
 KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
                              const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
-                             const EngineOptions& options, const Dim3& block, const Dim3& cluster,
-                             uint32_t shared_bytes, uint64_t ctas, bool all_resident,
-                             uint64_t stack_bytes, WarpCaches* caches)
+                             const EngineOptions& options, LinearSpace* space, const Dim3& block,
+                             const Dim3& cluster, uint32_t shared_bytes, uint64_t ctas,
+                             bool all_resident, uint64_t stack_bytes, WarpCaches* caches)
     : code_(code),
       origin_(origin),
       files_(files),
@@ -76,7 +78,9 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
       cluster_(cluster),
       cluster_ctas_(static_cast<uint32_t>(cluster.count())),
       shared_bytes_(shared_bytes),
-      stack_bytes_(stack_bytes) {
+      stack_bytes_(stack_bytes),
+      resident_threads_(traits_of(options.backend).is_on_device ? kResidentOnDevice
+                                                                : kResidentThreads) {
   const auto threads = static_cast<uint32_t>(block.count());
   shift_ = cta_shift_of(threads);
   places_ = places_for(block, cluster, ctas, all_resident);
@@ -105,6 +109,8 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
     config.journal_words = MachineProfile::kJournalWords;
     profile_ = std::make_unique<MachineProfile>(code, config.cores, caches);
   }
+  if (auto* const takes = dynamic_cast<TakesLinearSpace*>(backend_.get()); takes && space)
+    takes->use(*space);
   backend_->configure(code.module, config);
   if (local_bytes != 0)
     backend_->set_permissions_all(kLocalWindowBase, uint64_t{1} << config.window_shift,
@@ -120,12 +126,12 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
 KernelMachine::~KernelMachine() = default;
 
 uint32_t KernelMachine::places_for(const Dim3& block, const Dim3& cluster, uint64_t ctas,
-                                   bool all_resident) {
+                                   bool all_resident) const {
   const uint32_t shift = cta_shift_of(static_cast<uint32_t>(block.count()));
   if (all_resident) return static_cast<uint32_t>(ctas);
   const uint64_t of_cluster = cluster.count();
   const uint64_t clusters = std::clamp<uint64_t>(
-      ctas / of_cluster, 1, std::max<uint64_t>(1, (kResidentThreads >> shift) / of_cluster));
+      ctas / of_cluster, 1, std::max<uint64_t>(1, (resident_threads_ >> shift) / of_cluster));
   return static_cast<uint32_t>(clusters * of_cluster);
 }
 

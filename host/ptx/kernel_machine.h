@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device_sim/core/backend.h"
+#include "device_sim/core/linear_space.h"
 #include "host/ptx/engine.h"
 #include "host/ptx/heap.h"
 #include "host/ptx/matrix.h"
@@ -52,9 +53,9 @@ class KernelMachine {
  public:
   KernelMachine(const KernelCode& code, const std::string& origin,
                 const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
-                const EngineOptions& options, const Dim3& block, const Dim3& cluster,
-                uint32_t shared_bytes, uint64_t ctas, bool all_resident, uint64_t stack_bytes,
-                WarpCaches* caches);
+                const EngineOptions& options, LinearSpace* space, const Dim3& block,
+                const Dim3& cluster, uint32_t shared_bytes, uint64_t ctas, bool all_resident,
+                uint64_t stack_bytes, WarpCaches* caches);
   ~KernelMachine();
 
   /// Whether it can run such a launch, of so many CTAs on this machine.
@@ -73,8 +74,8 @@ class KernelMachine {
   std::vector<uint64_t> block_counts() { return backend_->block_counts(); }
 
  private:
-  static uint32_t places_for(const Dim3& block, const Dim3& cluster, uint64_t ctas,
-                             bool all_resident);
+  uint32_t places_for(const Dim3& block, const Dim3& cluster, uint64_t ctas,
+                      bool all_resident) const;
   void set_constant_slots();
   void set_launch_slots(const Grid& grid);
   void set_all(Special what, uint64_t value);
@@ -113,6 +114,7 @@ class KernelMachine {
   uint32_t cluster_ctas_;
   uint32_t shared_bytes_;
   uint64_t stack_bytes_;
+  uint32_t resident_threads_;
   uint32_t places_ = 1, shift_ = 5, entry_ = 0;
   uint64_t removals_ = 0;
   std::vector<uint64_t> cta_at_;   // per place: the linear number of its CTA

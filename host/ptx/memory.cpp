@@ -23,18 +23,47 @@ constexpr size_t kMostFreed = 1 << 16;  // remembered
 
 uint64_t page_of(uint64_t address) { return address >> kPageShift; }
 
-}  // namespace
-
-ProcessMemory::ProcessMemory() {
+uint8_t* reserve_rights() {
   void* rights = mmap(nullptr, kHighest >> kPageShift, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (rights == MAP_FAILED)
     throw Error(fmt::format("cannot reserve {} GiB of addresses for page rights: {}",
                             kHighest >> kPageShift >> 30, std::strerror(errno)));
-  rights_ = static_cast<uint8_t*>(rights);
+  return static_cast<uint8_t*>(rights);
 }
 
-ProcessMemory::~ProcessMemory() { munmap(rights_, kHighest >> kPageShift); }
+}  // namespace
+
+ProcessMemory::ProcessMemory() : rights_(reserve_rights()) {}
+
+ProcessMemory::~ProcessMemory() {
+  munmap(rights_, kHighest >> kPageShift);
+  if (told_) munmap(told_, kHighest >> kPageShift);
+}
+
+void ProcessMemory::use(LinearSpace& space) {
+  told_ = reserve_rights();
+  space_ = &space;
+  for (const auto& [address, range] : ranges_) tell_space(address, range.size_bytes);
+}
+
+void ProcessMemory::tell_space(uint64_t address, uint64_t size_bytes) {
+  if (!space_) return;
+  space_->enter();
+  const uint64_t end = page_of(address + size_bytes - 1) + 1;
+  for (uint64_t p = page_of(address); p < end;) {
+    uint64_t last = p;
+    while (last < end && rights_[last] == rights_[p] && told_[last] == told_[p]) ++last;
+    const uint64_t at = p << kPageShift, bytes = (last - p) << kPageShift;
+    if (told_[p] != rights_[p]) {
+      if (told_[p] != 0) space_->remove(at, bytes);
+      std::memset(told_ + p, 0, last - p);
+      if (rights_[p] != 0) space_->add(at, bytes, rights_[p], false);
+      std::memcpy(told_ + p, rights_ + p, last - p);
+    }
+    p = last;
+  }
+}
 
 void ProcessMemory::set_rights(uint64_t address, uint64_t size_bytes, uint8_t flags) {
   for (uint64_t p = page_of(address); p <= page_of(address + size_bytes - 1); ++p)
@@ -58,6 +87,7 @@ void ProcessMemory::add(uint64_t address, uint64_t size_bytes, uint8_t flags, Me
                       has_shadow ? std::make_unique<MemoryShadow>(size_bytes) : nullptr};
   for (uint64_t p = page_of(address); p <= page_of(address + size_bytes - 1); ++p)
     rights_[p] |= flags;
+  tell_space(address, size_bytes);
 }
 
 void ProcessMemory::remove(uint64_t address, const std::string& by) {
@@ -82,6 +112,7 @@ void ProcessMemory::remove(uint64_t address, const std::string& by) {
   for (; it != ranges_.end() && it->first < end; ++it)
     for (uint64_t p = page_of(it->first); p <= page_of(it->first + it->second.size_bytes - 1); ++p)
       if (p >= page_of(begin) && p < page_of(end)) rights_[p] |= it->second.flags;
+  tell_space(address, size_bytes);
   ++removals_;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "device_sim/core/backend.h"
+#include "device_sim/core/linear_space.h"
 
 namespace gpusim::ptx {
 
@@ -60,6 +61,8 @@ class ProcessMemory {
   ProcessMemory(const ProcessMemory&) = delete;
   ProcessMemory& operator=(const ProcessMemory&) = delete;
 
+  /// Machines of a device reach it by way of `space`, which learns of pages that come and go.
+  void use(LinearSpace& space);
   /// `flags`: SegmentFlags.
   void add(uint64_t address, uint64_t size_bytes, uint8_t flags, MemoryLabel label,
            bool has_shadow = false);
@@ -91,11 +94,14 @@ class ProcessMemory {
   static std::string name(uint64_t begin, const Range& range);
   const std::pair<const uint64_t, Range>* freed_at(uint64_t address) const;
   void set_rights(uint64_t address, uint64_t size_bytes, uint8_t flags);
+  void tell_space(uint64_t address, uint64_t size_bytes);
 
   std::map<uint64_t, Range> ranges_;
   std::map<uint64_t, Range> freed_;  // by their addresses; what lies over later ranges is not kept
   uint64_t shadows_ = 0;
   uint8_t* rights_ = nullptr;
+  LinearSpace* space_ = nullptr;
+  uint8_t* told_ = nullptr;  // per page: what space_ knows
   uint64_t removals_ = 0;
 };
 

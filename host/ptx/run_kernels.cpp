@@ -49,6 +49,11 @@ uint64_t size_of(const std::string& text, std::string_view size) {
 class Arguments {
  public:
   explicit Arguments(Engine& engine) : engine_(engine) {}
+  ~Arguments() {
+    for (const Buffer& b : buffers_) engine_.remove_memory(b.pages.data());
+  }
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
 
   // The bytes of the parameters.
   std::vector<std::byte> marshal(const KernelInfo& kernel, const std::vector<std::string>& texts) {

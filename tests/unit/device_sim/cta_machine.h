@@ -1,6 +1,7 @@
 // Runs modules with warps, made by hand, on a backend that has CTAs.
 #pragma once
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,7 +23,10 @@ struct CtaRun {
   uint32_t threads = 1;
   uint64_t seed = 0;
 };
+// On the emulated device, which is slow, only those of backend cuda.
 inline std::vector<CtaRun> cta_runs() {
+  if (const char* only = std::getenv("GPUSIM_BACKEND"); only && std::string(only) == "cuda")
+    return {{.backend = "cuda"}, {.backend = "cuda", .slice = 5}, {.backend = "cuda", .seed = 11}};
   std::vector<CtaRun> runs{{}, {.slice = 5}};
   if (std::string why; !SimdBackend::available(&why)) return runs;
   runs.insert(runs.end(), {{.backend = "simd"},
@@ -83,7 +87,8 @@ class CtaMachine {
   }
   std::vector<Event> go_on() {
     std::vector<Event> others;
-    for (int slices = 0; slices < 100'000; ++slices) {
+    for (slices = 0; slices < 100'000;) {
+      ++slices;
       const auto events = backend_->run_slice(slice_);
       for_each_core(events, [&](const Event& e) {
         if (e.status == CoreStatus::kCtaEnd)
@@ -98,6 +103,7 @@ class CtaMachine {
   }
 
   uint32_t ended = 0;
+  int slices = 0;  // of the last call
 
  private:
   uint32_t threads_, places_, shift_;

@@ -282,6 +282,36 @@ TEST_CASE("what lies between barriers is native code for every group of a CTA") 
     CHECK(dynamic_cast<SimdBackend&>(machine.backend()).native_variants() >= 2);
 }
 
+TEST_CASE("lanes that are all at a row together go on in the same slice") {
+  Module m;
+  append(m,
+         {row_of(WarpOp::kShuffleBfly, kD, kA, WarpFields{.lane = 1, .clamp = 31}.pack()),
+          {.op = Op::warp_sync, .imm = all_lanes()},
+          row_of(WarpOp::kReduceAdd, kD, kD),
+          {.op = Op::cta_sync, .imm = BarrierFields{}.pack()},
+          {.op = Op::cta_reduce, .d = kP, .a = kD, .imm = BarrierFields{}.pack()},
+          {.op = Op::add32, .d = kA, .a = kA, .b = kD},
+          {.op = Op::addi32, .d = kC, .a = kC, .imm = ~uint64_t{0}},
+          {.op = Op::bri_ne32, .a = kC}},
+         0);
+  append(m, {kEndThread});
+  finish_warps(m, kSlots);
+  for (const CtaRun& run : cta_runs()) {
+    if (run.seed != 0 || run.slice != CtaRun{}.slice) continue;
+    CAPTURE(run.backend);
+    CtaMachine machine(m, run, 32, 3);
+    machine.set(kA, [](uint32_t t) { return t; });
+    machine.set(kC, [](uint32_t) { return 3; });
+    CHECK(machine.run().empty());
+    CHECK(machine.slices == 1);
+    const uint64_t first = 16 * 31, second = 33 * first, third = 33 * second;
+    for (uint32_t t = 0; t < 32; ++t) {
+      CHECK(machine.get(kA, t, 2) == t + first + second + third);
+      CHECK(machine.get(kP, t, 2) == 32);
+    }
+  }
+}
+
 // Every fourth lane ends at once.
 TEST_CASE("lanes that have ended do not count") {
   Module m;
