@@ -661,8 +661,8 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
       return;
     }
     if (must_wait_) return;
-    if (has_lines && block_ && !block_->waits && !in_lock_ && leaves_ == 0 && looked_at_ == 0 &&
-        scanning_ == Scanning::kNo) {
+    if (has_lines && block_ && !block_->waits && !in_lock_ && condition_ == Role::kNone &&
+        leaves_ == 0 && looked_at_ == 0 && scanning_ == Scanning::kNo) {
       run_hits(until);
       if (estimate_ + since_ >= until) return;
     }
