@@ -235,18 +235,21 @@ void Scheduler::run_turns(size_t self) {
   Worker& worker = workers_[self];
   const size_t count = awake_.size();
   const size_t begin = count * self / workers_now_, end = count * (self + 1) / workers_now_;
+  const bool is_of_many = seed_ == 0 && groups_.is_of_one() && count > 1;
+  worker.turn_length = turn_length_;
   for (int in_vain = 0;;) {
     const bool is_quiet = running_ == 0;
     worker.missed = false;
-    bool ran = false;
+    size_t ran = 0;
     for (size_t k = begin; k < end; ++k) {
       if (k + 2 < end) fetch_ahead(awake_[k + 2]);
-      ran |= run_turn(awake_[k], worker);
+      ran += run_turn(awake_[k], worker);
     }
-    for (size_t k = end; !ran && k < begin + count; ++k)
-      ran = run_turn(awake_[k < count ? k : k - count], worker);
-    if (ran) {
+    for (size_t k = end; ran == 0 && k < begin + count; ++k)
+      ran += run_turn(awake_[k < count ? k : k - count], worker);
+    if (ran != 0) {
       in_vain = 0;
+      if (is_of_many) worker.turn_length = turn_of_many_.length(end - begin, ran);
       continue;
     }
     // Groups that run elsewhere may yet open a barrier.
@@ -280,7 +283,7 @@ bool Scheduler::run_taken(size_t group, Worker& worker) {
   const bool is_alone = workers_now_ == 1;
   if (!is_alone) ++running_;
   const size_t events = worker.events.size();
-  const uint64_t used = run_in_slice(group, std::min(left, turn_length_), worker);
+  const uint64_t used = run_in_slice(group, std::min(left, worker.turn_length), worker);
   Rest& rest = rests_[group];
   rest.used += used;
   if (after_turn_ != nullptr) (*after_turn_)(used);

@@ -79,6 +79,7 @@ class Scheduler {
     std::vector<Event> events;
     bool missed = false;      // another thread had a group when this one looked last
     uint64_t since_look = 0;  // at the clock, instructions
+    uint64_t turn_length = 0;
     Workspace workspace;
   };
   // The thread that runs a group for a turn has `taken` it.
@@ -127,7 +128,7 @@ class Scheduler {
   TurnOfMany turn_of_many_;
   bool is_shared_ = true;         // memory, by all cores
   size_t workers_now_ = 1;        // in this round
-  uint64_t turn_length_ = 0;      // likewise
+  uint64_t turn_length_ = 0;      // likewise, of each group's first turn
   const AfterTurn* after_turn_ = nullptr;  // likewise
   std::atomic<int> running_ = 0;  // threads that run a group
 };

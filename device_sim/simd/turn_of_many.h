@@ -1,5 +1,6 @@
 // How long the turns of many cores are that run alone (docs/adr/0020-turns.md).
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,6 +13,11 @@ class TurnOfMany {
  public:
   // In instructions.
   uint64_t length() const { return length_; }
+  // After a look at so many cores, of which only some had a turn (at least one): the fewer, the
+  // longer. To pass over the others for each of many short turns would take longer than the turns.
+  uint64_t length(size_t cores, size_t ran) const {
+    return std::min(kMost, length_ * std::max<uint64_t>(1, cores / ran));
+  }
 
   // After cores ran, each by turns: how many, instructions of all of them together, and of the one
   // that had most.
@@ -30,9 +36,7 @@ class TurnOfMany {
     a(length_);
     a(even_);
   }
-  bool is_valid() const {
-    return length_ >= kLeast && length_ <= kMost && even_ < kUntilLonger;
-  }
+  bool is_valid() const { return length_ >= kLeast && length_ <= kMost && even_ < kUntilLonger; }
 
  private:
   static constexpr uint64_t kMost = 32768, kLeast = 256;
