@@ -279,9 +279,10 @@ TEST_CASE("kernels have a heap") {
                               .params = arguments,
                               .heap_bytes = 1 << 20});
       };
-      // 109,440 bytes at a time for each block; ten times as many in all as there are.
-      for (const uint64_t unit : {24u, 240u}) {
-        const LaunchResult r = launch("k", unit == 24 ? 100 : 1, pack(out.data(), unit));
+      // 36,480 bytes at a time for each block, of which two host threads have 16 at once; three
+      // times as many in all as there are.
+      for (const uint64_t unit : {8u, 240u}) {
+        const LaunchResult r = launch("k", unit == 8 ? 100 : 1, pack(out.data(), unit));
         if (r.fault) FAIL(r.fault->text);
         size_t without = 0, wrong = 0;
         for (uint64_t t = 1; t < kThreads; ++t)
