@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "device_sim/core/check_ctas.h"
-#include "device_sim/core/cpu_backend.h"
 #include "device_sim/core/cta.h"
 
 namespace gpusim {
@@ -15,10 +14,6 @@ void Backend::set_cta_slots(uint32_t, Slot, CoreWord) {
 }
 std::span<uint8_t> Backend::cta_memory(uint32_t) {
   throw std::logic_error("this backend has no CTAs");
-}
-
-void CpuBackend::check_ctas(const Module& module, const MachineConfig& config) {
-  gpusim::check_ctas(module, config);
 }
 
 void check_ctas(const Module& module, const MachineConfig& config) {

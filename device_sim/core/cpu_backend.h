@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "device_sim/core/backend.h"
+#include "device_sim/core/check_ctas.h"
 #include "device_sim/core/effects.h"
 #include "device_sim/core/guest_memory.h"
 
@@ -52,8 +53,6 @@ class CpuBackend : public Backend {
   }
 
  protected:
-  // Throws where a machine of CTAs is not as core/cta.h says.
-  static void check_ctas(const Module& module, const MachineConfig& config);
   // Fields that every CPU backend takes from a configuration.
   void configure_common(const Module& module, const MachineConfig& config, uint32_t lanes_shift) {
     check_ctas(module, config);

@@ -2,16 +2,13 @@
 
 #include <bit>
 
+#include "device_sim/core/lanes.h"
 #include "device_sim/core/warp_results.h"
 
 namespace gpusim {
 
 namespace {
 
-template <class F>
-void for_lanes_of(uint32_t lanes, F f) {
-  for (; lanes != 0; lanes &= lanes - 1) f(static_cast<uint32_t>(std::countr_zero(lanes)));
-}
 uint32_t lowest(uint32_t lanes) { return static_cast<uint32_t>(std::countr_zero(lanes)); }
 
 }  // namespace
@@ -98,7 +95,7 @@ uint32_t Ctas::ready_members(uint32_t first, uint32_t lane) const {
   const uint32_t members = mask & warp.alive;
   if ((members & ~warp.waiting) != 0) return 0;
   bool is_ready = true;
-  for_lanes_of(members, [&](uint32_t other) {
+  for_each_lane(members, [&](uint32_t other) {
     const Uop& v = row(first, other);
     is_ready = is_ready && v.op == u.op && v.aux == u.aux && mask_of(first, other) == mask;
   });
@@ -111,13 +108,13 @@ void Ctas::finish(uint32_t first, uint32_t members) {
     const auto op = static_cast<WarpOp>(any.aux);
     WarpOperands operands{};
     uint64_t results[kWarpLanes] = {};
-    for_lanes_of(members, [&](uint32_t lane) {
+    for_each_lane(members, [&](uint32_t lane) {
       const Uop& u = row(first, lane);
       set_operands(op, WarpFields::unpack(u.imm), lane, threads_->get(first + lane, u.a),
                    threads_->get(first + lane, u.b), operands);
     });
     find_warp_results(op, members, operands, results);
-    for_lanes_of(members, [&](uint32_t lane) {
+    for_each_lane(members, [&](uint32_t lane) {
       threads_->set(first + lane, row(first, lane).d, results[lane]);
     });
   }
@@ -135,12 +132,12 @@ bool Ctas::try_arrive(uint32_t first) {
   };
   const BarrierUse use = use_of(lowest(warp.waiting));
   bool is_one = true;
-  for_lanes_of(warp.waiting, [&](uint32_t lane) {
+  for_each_lane(warp.waiting, [&](uint32_t lane) {
     is_one = is_one && is_of_barrier(row(first, lane)) && use_of(lane).barrier == use.barrier;
   });
   if (!is_one) return false;
   uint32_t leaving = 0, is_true = 0;
-  for_lanes_of(warp.waiting, [&](uint32_t lane) {
+  for_each_lane(warp.waiting, [&](uint32_t lane) {
     const Uop& u = row(first, lane);
     const uint32_t bit = 1u << lane;
     if (u.op == Op::cta_reduce)
@@ -230,7 +227,7 @@ void Ctas::settle_barrier(uint32_t place, uint32_t number) {
   for (uint32_t core = first; core < first + (1u << shift_); core += kWarpLanes) {
     Warp& warp = warps_[core / kWarpLanes];
     if (warp.arrived == 0 || warp.barrier != number) continue;
-    for_lanes_of(warp.arrived, [&](uint32_t lane) {
+    for_each_lane(warp.arrived, [&](uint32_t lane) {
       const Uop& u = row(core, lane);
       if (u.op != Op::cta_reduce) return;
       switch (static_cast<CtaReduce>(u.aux)) {
@@ -283,7 +280,7 @@ void Ctas::give_up(uint32_t place, const std::function<void(uint32_t)>& f) {
   const uint32_t first = place << shift_;
   for (uint32_t core = first; core < first + (1u << shift_); core += kWarpLanes) {
     Warp& warp = warps_[core / kWarpLanes];
-    for_lanes_of(warp.blocked(), [&](uint32_t lane) { f(core + lane); });
+    for_each_lane(warp.blocked(), [&](uint32_t lane) { f(core + lane); });
     warp.waiting = warp.arrived = warp.at_cluster = 0;
   }
 }

@@ -2,14 +2,11 @@
 
 #include <bit>
 
+#include "device_sim/core/lanes.h"
+
 namespace gpusim::cuda {
 
 namespace {
-
-template <class F>
-void for_each_lane(uint32_t lanes, F f) {
-  for (; lanes != 0; lanes &= lanes - 1) f(static_cast<uint32_t>(std::countr_zero(lanes)));
-}
 
 Event fault(uint32_t core, uint32_t uop, Fault what) {
   return {.core = core, .status = CoreStatus::kFault, .fault = what, .uop = uop};

@@ -4,18 +4,10 @@
 
 #include "device_sim/core/execute.h"
 #include "device_sim/core/interleaving.h"
+#include "device_sim/core/lanes.h"
 #include "device_sim/core/warp_results.h"
 
 namespace gpusim {
-
-namespace {
-
-template <class F>
-void for_each_lane(uint64_t lanes, F f) {
-  for (; lanes != 0; lanes &= lanes - 1) f(lowest_bit(lanes));
-}
-
-}  // namespace
 
 uint64_t ScalarWarps::Warp::least_key(uint64_t mask) const {
   uint64_t least = kNoKey;
