@@ -7,7 +7,7 @@ namespace gpusim {
 
 // Calls f(lane) for those of the mask, the lowest first.
 template <class F>
-void for_each_lane(uint64_t lanes, F f) {
+inline void for_each_lane(uint64_t lanes, F f) {
   for (; lanes != 0; lanes &= lanes - 1) f(static_cast<uint32_t>(std::countr_zero(lanes)));
 }
 

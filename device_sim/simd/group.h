@@ -12,6 +12,7 @@
 
 #include "device_sim/core/backend.h"
 #include "device_sim/core/effects.h"
+#include "device_sim/core/lanes.h"
 #include "device_sim/core/turns.h"
 #include "device_sim/core/wait.h"
 #include "device_sim/simd/affine.h"
@@ -182,10 +183,7 @@ inline uint64_t make_key(const Machine& m, uint32_t depth, uint32_t pc) {
 }
 inline uint32_t key_pc(const Machine& m, uint64_t key) { return m.uop_of_rank[key_rank(key)]; }
 
-template <class F>
-inline void for_each_lane(uint64_t mask, F f) {
-  for (; mask; mask &= mask - 1) f(static_cast<uint32_t>(std::countr_zero(mask)));
-}
+using gpusim::for_each_lane;
 
 // Bookkeeping that does not depend on the SIMD target (group.cpp).
 void flush_epochs(Group& g);
