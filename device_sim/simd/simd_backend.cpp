@@ -337,7 +337,8 @@ void SimdBackend::mark_hot_blocks(uint64_t used) {
   native_->mark_misfits();
   const std::vector<uint64_t>& counts = scheduler_.blocks().counts();
   const auto alone = [this](size_t b) { return b < counts_alone_.size() ? counts_alone_[b] : 0; };
-  for (size_t b = 0; b < counts.size(); ++b)
+  const size_t begin = hot == 0 ? native_->note_blocks(counts.size()) : 0;
+  for (size_t b = begin; b < counts.size(); ++b)
     if (counts[b] - alone(b) >= hot) {
       native_->mark(module_->blocks[b].first_uop);
       if (ctas_) mark_after_barriers(module_->blocks[b]);
@@ -365,6 +366,10 @@ void SimdBackend::mark_hot_blocks_of_one(uint64_t used) {
                          std::max(kWorthALook * module_->blocks.size(), kWorthCode)))
     return;
   interpreted_ = 0;
+  const size_t blocks = module_->blocks.size();
+  if (config_.native_after == 0 && native_->note_blocks(blocks) == blocks &&
+      !engine.wants_other_code())
+    return;
   for (const uint32_t uop : engine.compile(scheduler_.blocks().counts(), config_.native_after))
     native_->mark(uop);
 }

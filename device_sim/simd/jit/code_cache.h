@@ -6,6 +6,7 @@
 #include <limits>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "device_sim/native/engine.h"
@@ -99,6 +100,8 @@ class CodeCache {
   void follow(const Module& module);
   const Uop* uops() const { return uops_.data(); }
   void mark(uint32_t uop);
+  // For who marks all blocks of a module as they come: how many it has seen, when it sees `now`.
+  size_t note_blocks(size_t now) { return std::exchange(blocks_noted_, now); }
   // Native code left before this micro-op because values did not have the forms that it was made
   // for. Where that happens often, a trace shall begin. During slices, by any thread.
   void note_misfit(uint32_t uop);
@@ -124,7 +127,8 @@ class CodeCache {
   void find_places(Trace& trace);
 
   std::vector<Uop> uops_;
-  size_t relinked_ = 0;             // of Module::relinked, that are known
+  size_t relinked_ = 0;  // of Module::relinked, that are known
+  size_t blocks_noted_ = 0;
   std::vector<uint32_t> entry_of_;  // by micro-op
   std::deque<NativeEntry> entries_;
   const Patience patience_;

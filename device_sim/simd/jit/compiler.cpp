@@ -2,6 +2,8 @@
 
 #include <asmjit/x86.h>
 
+#include <unordered_map>
+
 #include "device_sim/simd/jit/avx2.h"
 #include "device_sim/simd/jit/avx512.h"
 #include "device_sim/simd/jit/plan.h"
@@ -32,7 +34,7 @@ struct TraceCompiler::Code {
     std::unique_ptr<Trace> trace;  // generated code refers to its micro-ops
     NativeCode code;
   };
-  std::vector<Compiled> compiled;
+  std::unordered_map<uint32_t, std::vector<Compiled>> compiled;  // by the first micro-op's index
 };
 
 TraceCompiler::TraceCompiler(VectorCode made_of)
@@ -49,7 +51,9 @@ NativeCode TraceCompiler::compile(const Trace& trace, const NativeCalls& calls) 
   if (made_of_ == VectorCode::kNone) return nullptr;
   auto kept = std::make_unique<Trace>(trace);
   leave_out_unfit_regions(*kept);
-  for (const Code::Compiled& earlier : code_->compiled)
+  if (kept->steps.empty()) return nullptr;
+  std::vector<Code::Compiled>& compiled = code_->compiled[kept->steps.front().index];
+  for (const Code::Compiled& earlier : compiled)
     if (*earlier.trace == *kept) return earlier.code;
   ErrorFlag errors;
   asmjit::CodeHolder holder;
@@ -59,7 +63,7 @@ NativeCode TraceCompiler::compile(const Trace& trace, const NativeCalls& calls) 
   NativeCode native = nullptr;
   if (!translate(*kept, calls, holder) || errors.failed) return nullptr;
   if (code_->runtime.add(&native, &holder) != asmjit::kErrorOk) return nullptr;
-  code_->compiled.push_back({std::move(kept), native});
+  compiled.push_back({std::move(kept), native});
   return native;
 }
 
