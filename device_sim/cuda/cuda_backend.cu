@@ -44,6 +44,16 @@ struct RowBegin {
   size_t length;
   __host__ __device__ size_t operator()(size_t row) const { return row * length; }
 };
+struct SumRow {
+  const unsigned long long* values;
+  size_t length;
+  unsigned long long* sums;
+  __device__ void operator()(size_t row) const {
+    unsigned long long sum = 0;
+    for (size_t i = row * length; i < (row + 1) * length; ++i) sum += values[i];
+    sums[row] = sum;
+  }
+};
 struct InstructionsOf {
   __host__ __device__ unsigned long long operator()(const CoreState& s) const {
     return s.instructions;
@@ -734,12 +744,20 @@ std::vector<unsigned long long> CudaBackend::sums_of_rows(
   std::vector<unsigned long long> sums(rows);
   if (array.size() == 0) return sums;
   sums_.reserve(rows, "tallies");
-  const auto begins = thrust::make_transform_iterator(thrust::counting_iterator<size_t>(0),
-                                                      RowBegin{array.size() / rows});
-  with_scratch([&](void* scratch, size_t& bytes) {
-    return cub::DeviceSegmentedReduce::Sum(scratch, bytes, array.data(), sums_.data(),
-                                           static_cast<int>(rows), begins, begins + 1);
-  });
+  const size_t length = array.size() / rows;
+  // cub gives each row a CTA: too much for a few cores of a module of many thousand blocks.
+  constexpr size_t kWorthACta = 512;
+  if (length < kWorthACta) {
+    thrust::for_each_n(thrust::device, thrust::counting_iterator<size_t>(0), rows,
+                       SumRow{array.data(), length, sums_.data()});
+  } else {
+    const auto begins = thrust::make_transform_iterator(thrust::counting_iterator<size_t>(0),
+                                                        RowBegin{length});
+    with_scratch([&](void* scratch, size_t& bytes) {
+      return cub::DeviceSegmentedReduce::Sum(scratch, bytes, array.data(), sums_.data(),
+                                             static_cast<int>(rows), begins, begins + 1);
+    });
+  }
   sums_.download(sums);
   return sums;
 }
