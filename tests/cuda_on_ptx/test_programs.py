@@ -2,7 +2,8 @@
 """Programs on backend cuda under `gpusim cuda`, beside backend scalar: output, status, faults and
 counts are the same, and `gpusim cuda --check` finds nothing in the backend's kernels.
 
-  test_programs.py GPUSIM GPUSIM_PTX FOLDER [--check] [--regions] PROGRAM[:CORES,CORES...]...
+  test_programs.py GPUSIM GPUSIM_PTX FOLDER [--check] [--regions] [--sample N]
+                   PROGRAM[:CORES,CORES...]...
 
 A PROGRAM is an ELF file, maybe with arguments (FILE+ARGUMENT+ARGUMENT), or services or faulty
 (programs/), which are built for AArch64 and RISC-V. --regions: all of a program's code is compiled
@@ -12,6 +13,7 @@ import argparse
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import time
@@ -102,6 +104,25 @@ class Comparison:
               f"{report.get('instructions', 0)} of kernels", flush=True)
 
 
+def runs_of(words, folder):
+    """Arguments of Comparison.compare() for each run of the programs."""
+    for word in words:
+        program, _, cores = word.partition(":")
+        if program == "services":
+            for isa in CC:
+                yield (f"{program} of {isa}", [build(program, isa, folder), "--", "notes.txt"], 1,
+                       17, ["--root", "."])
+        elif program == "faulty":
+            for isa in CC:
+                elf = build(program, isa, folder)
+                for how, status in FAULTS.items():
+                    yield f"{how} of {isa}", [elf, "--", how], 1, status
+        else:
+            elf, *words = program.split("+")
+            for count in (cores or "1,33,64").split(","):
+                yield pathlib.Path(elf).stem, [elf, *(["--", *words] if words else [])], count
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("gpusim", type=pathlib.Path)
@@ -109,26 +130,19 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--regions", action="store_true")
+    parser.add_argument("--sample", type=int, metavar="N",
+                        help="N of the runs, others each time; GPUSIM_SEED repeats a draw, "
+                             "GPUSIM_LONG runs all")
     parser.add_argument("programs", nargs="+")
     args = parser.parse_args()
-    runs = Comparison(args)
-    for word in args.programs:
-        program, _, cores = word.partition(":")
-        if program == "services":
-            for isa in CC:
-                elf = build(program, isa, args.folder)
-                runs.compare(f"{program} of {isa}", [elf, "--", "notes.txt"], 1, 17,
-                             ["--root", "."])
-        elif program == "faulty":
-            for isa in CC:
-                elf = build(program, isa, args.folder)
-                for how, status in FAULTS.items():
-                    runs.compare(f"{how} of {isa}", [elf, "--", how], 1, status)
-        else:
-            elf, *words = program.split("+")
-            for count in (cores or "1,33,64").split(","):
-                runs.compare(pathlib.Path(elf).stem, [elf, *(["--", *words] if words else [])],
-                             count)
+    comparison = Comparison(args)
+    runs = list(runs_of(args.programs, args.folder))
+    if args.sample and not os.environ.get("GPUSIM_LONG"):
+        seed = int(os.environ.get("GPUSIM_SEED") or random.SystemRandom().getrandbits(32))
+        print(f"replay: GPUSIM_SEED={seed}", flush=True)
+        runs = random.Random(seed).sample(runs, args.sample)
+    for run in runs:
+        comparison.compare(*run)
     for text in problems:
         print("FAIL", text)
     sys.exit(1 if problems else 0)
