@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "device_sim/base/error.h"
 #include "device_sim/base/nearest_name.h"
 #include "host/cli/commands.h"
 #include "host/cli/help.h"
