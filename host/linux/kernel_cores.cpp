@@ -1,4 +1,4 @@
-// Which threads have a core, where there are more threads than cores. docs/adr/0053 has the reasons.
+// Which threads have a core, where there are more threads than cores: docs/adr/0053.
 #include "host/linux/kernel.h"
 #include "host/run/core_place.h"
 

@@ -22,8 +22,8 @@ struct RunQueue {
     std::erase_if(ready, [&](const Entry& e) { return e.number == number; });
   }
 
-  std::deque<Entry> ready;  // in the order in which they get cores
-  std::vector<std::vector<uint64_t>> contexts;  // slots, by the number of the thread minus that of cores
+  std::deque<Entry> ready;                      // in the order in which they get cores
+  std::vector<std::vector<uint64_t>> contexts;  // slots, from the first number beyond the cores on
   // Per core: slices of its thread during which others waited. Empty until there are others.
   std::vector<uint32_t> slices;
 };

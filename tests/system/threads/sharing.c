@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
+#include <sys/mman.h>
+#include <sys/sem.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -237,6 +239,69 @@ static void* wait_and_post(void* number) {
   sem_post(&semaphore);
   return NULL;
 }
+// Two processes of n threads each, with a barrier and a mutex that all of them share.
+static struct {
+  pthread_barrier_t barrier;
+  pthread_mutex_t mutex;
+  long sum;
+} * common;
+static void* add_in_common(void* number) {
+  for (int round = 0; round < 5; ++round) {
+    pthread_mutex_lock(&common->mutex);
+    common->sum += (intptr_t)number;
+    pthread_mutex_unlock(&common->mutex);
+    pthread_barrier_wait(&common->barrier);
+  }
+  return NULL;
+}
+static void processes(void) {
+  pthread_barrierattr_t of_barrier;
+  pthread_mutexattr_t of_mutex;
+  common = mmap(NULL, sizeof *common, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  pthread_barrierattr_init(&of_barrier);
+  pthread_barrierattr_setpshared(&of_barrier, PTHREAD_PROCESS_SHARED);
+  pthread_barrier_init(&common->barrier, &of_barrier, 2 * n);
+  pthread_mutexattr_init(&of_mutex);
+  pthread_mutexattr_setpshared(&of_mutex, PTHREAD_PROCESS_SHARED);
+  pthread_mutex_init(&common->mutex, &of_mutex);
+  const pid_t child = fork();
+  start(add_in_common), join();
+  if (child == 0) _exit(0);
+  check(waitpid(child, NULL, 0) == child, "waitpid");
+  sum = common->sum;
+}
+
+// The set's second semaphore lets threads go on one by one.
+static int set;
+static void* take_semaphore(void* number) {
+  struct sembuf take = {1, -1, 0}, give = {1, 1, 0}, arrive = {0, 1, 0};
+  check(!semop(set, &arrive, 1) && !semop(set, &take, 1), "semop");
+  sum += (intptr_t)number;
+  check(!semop(set, &give, 1), "semop");
+  return NULL;
+}
+static void system_v(void) {
+  struct sembuf all_arrived = {0, (short)-n, 0}, give = {1, 1, 0};
+  set = semget(IPC_PRIVATE, 2, 0600);
+  start(take_semaphore);
+  check(!semop(set, &all_arrived, 1), "semop");
+  usleep(20000);
+  const int waiting = semctl(set, 1, GETNCNT);
+  check(!semop(set, &give, 1), "semop");
+  join();
+  check(!semctl(set, 0, IPC_RMID), "semctl");
+  printf("%d wait\n", waiting);
+}
+
+// A process that a thread makes, while others wait for a core, is alone.
+static void* make_process(void* number) {
+  const pid_t child = fork();
+  int status = 0;
+  if (child == 0) _exit((int)(intptr_t)number);
+  check(waitpid(child, &status, 0) == child, "waitpid");
+  __atomic_fetch_add(&sum, WEXITSTATUS(status), __ATOMIC_SEQ_CST);
+  return NULL;
+}
 static void* spin_for_ever(void* number) {
   (void)number;
   for (;;) {
@@ -297,6 +362,12 @@ int main(int argc, char** argv) {
     start(wait_and_post);
     sem_post(&semaphore);
     join();
+  } else if (!strcmp(what, "processes")) {
+    processes();
+  } else if (!strcmp(what, "system_v")) {
+    system_v();
+  } else if (!strcmp(what, "fork")) {
+    start(make_process), join();
   } else if (!strcmp(what, "exit")) {
     start(spin_for_ever);
     exit(5);

@@ -116,7 +116,8 @@ class Sharing(unittest.TestCase):
             ("sleep", 32): "sleep: 496", ("waves", 12): "waves: 1320",
             ("signals", 12): "signals: 1", ("robust", 12): "robust: 12",
             ("inherit", 12): "inherit: 3300", ("semaphore", 12): "semaphore: 66",
-            ("exit", 12): "", ("leave", 12): "the first thread has left"}
+            ("processes", 6): "processes: 150", ("system_v", 12): "12 wait\nsystem_v: 66",
+            ("fork", 6): "fork: 15", ("exit", 12): "", ("leave", 12): "the first thread has left"}
     STATUS = {"exit": 5, "leave": 7}
     NOT_OF_QEMU = ["robust"]  # its user mode keeps no list of robust locks
 
