@@ -54,6 +54,11 @@ class Observers final : public RunObserver {
   void handler_begins(uint32_t core, uint64_t pc, uint64_t handler);
   void handler_ends(uint32_t core);
   bool follows_calls() const { return follows_calls_; }
+  // Whether what is told of a core has to be of one thread at a time, from its begin to its end.
+  bool take_cores_for_threads() const {
+    return follows_calls_ || options_.check_races || options_.check_uninitialised ||
+           options_.simulated_time || !options_.chip.empty();
+  }
   void time_service(uint32_t core, Service service, uint64_t address, uint64_t number) override;
 
   // With --simulated-time: cycles that a core has taken so far.

@@ -340,6 +340,7 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
                         .module = &module(),
                         .translator = &translator_,
                         .starts_alone = starts_alone,
+                        .shares_cores = !observers_.take_cores_for_threads(),
                         .has_late_code = !traits_of(backend_->name()).is_on_device,
                         .roots = options_.roots,
                         .sysroot = sysroot_of(options_, module()),

@@ -85,8 +85,12 @@ namespace {
 template <class A>
 void describe_thread(A& a, ThreadTable& threads, uint32_t core, Clock::time_point now) {
   bool alive = threads.is_alive(core), parked = threads.is_parked(core);
+  bool queued = threads.is_queued(core);
   a.value(alive);
   a.value(parked);
+  a.value(queued);
+  a.require(alive || (!parked && !queued), "a thread");
+  a.require(threads.has_core(core) ? !queued : !alive || parked != queued, "a thread");
   Thread t = threads.find(core) ? *threads.find(core) : Thread{};
   t.tid = threads.tid(core);
   a.value(t.tid);
@@ -107,17 +111,47 @@ void describe_thread(A& a, ThreadTable& threads, uint32_t core, Clock::time_poin
     threads.start(core, std::move(t));
     if (!alive)
       threads.end(core);
+    else if (queued)
+      threads.set_queued(core);
     else
       threads.set_parked(core, parked);
   }
 }
 
 template <class A>
-void describe_waits(A& a, const Kernel& kernel, WaitQueue& waits, Clock::time_point now) {
+void describe_queue(A& a, const Module& module, ThreadTable& threads, RunQueue& queue) {
+  a.plain_array(queue.slices, threads.cores());
+  a.require(queue.slices.empty() || queue.slices.size() == threads.cores(), "threads' turns");
+  std::vector<RunQueue::Entry> ready(queue.ready.begin(), queue.ready.end());
+  a.list(ready, RunQueue::kMostThreads, [&](RunQueue::Entry& entry) {
+    a.value(entry.number);
+    a.value(entry.uop);
+    a.require(entry.number < threads.size() && threads.is_queued(entry.number) &&
+                  entry.uop < module.uops.size(),
+              "a thread that waits for a core");
+  });
+  if constexpr (A::kReading) queue.ready = {ready.begin(), ready.end()};
+  const uint32_t beyond = threads.size() - threads.cores();
+  queue.contexts.resize(beyond);
+  std::set<uint32_t> queued;
+  for (const RunQueue::Entry& entry : ready) queued.insert(entry.number);
+  for (uint32_t i = 0; i < beyond; ++i) {
+    const uint32_t number = threads.cores() + i;
+    a.require(threads.is_queued(number) == queued.contains(number), "threads that wait for cores");
+    if (!threads.is_alive(number)) continue;
+    queue.contexts[i].resize(module.slot_count);
+    a.plain_array(queue.contexts[i], module.slot_count);
+    a.require(queue.contexts[i].size() == module.slot_count, "a thread's registers");
+  }
+  a.require(queued.size() == ready.size(), "threads that wait for cores");
+}
+
+template <class A>
+void describe_waits(A& a, const Kernel& kernel, WaitQueue& waits, uint32_t numbers,
+                    Clock::time_point now) {
   std::vector<Waiter> waiters = waits.in_arrival();
   for (Waiter& w : waiters)
     if (w.kind == Waiter::Kind::kPi) w.pi_owner = waits.find_lock(w.space, w.address)->owner;
-  const uint32_t cores = kernel.plan().config.cores;
   a.list(waiters, kMostEntries, [&](Waiter& w) {
     a.value(w.core);
     a.value(w.resume_uop);
@@ -136,7 +170,7 @@ void describe_waits(A& a, const Kernel& kernel, WaitQueue& waits, Clock::time_po
     a.value(w.pi_owner);
     a.require(w.restart <= Restart::kAlways && w.kind <= Waiter::Kind::kRequeuePi, "a waiter");
     a.require(
-        w.core < cores && kernel.is_parked(w.core) && w.resume_uop < kernel.module().uops.size(),
+        w.core < numbers && kernel.is_parked(w.core) && w.resume_uop < kernel.module().uops.size(),
         "a core that waits");
   });
   if constexpr (A::kReading)
@@ -213,11 +247,16 @@ void describe_process(A& a, const Kernel& kernel, Process& p, Clock::time_point 
 template <class A>
 void Kernel::describe(A& a, FileState& files) {
   const auto now = Clock::now();
-  const auto cores = static_cast<uint32_t>(threads_.size());
+  const uint32_t cores = threads_.cores();
+  uint32_t numbers = threads_.size();
   const auto is_core = [&](uint32_t core) { return core < cores; };
   ::gpusim::host::describe(a, files.saved);
 
-  for (uint32_t core = 0; core < cores; ++core) describe_thread(a, threads_, core, now);
+  a.value(numbers);
+  a.require(numbers >= cores && numbers - cores <= RunQueue::kMostThreads, "threads");
+  while (threads_.size() < numbers) threads_.add_number();
+  for (uint32_t core = 0; core < numbers; ++core) describe_thread(a, threads_, core, now);
+  describe_queue(a, module(), threads_, run_queue_);
   a.value(started_);
   a.value(next_tid_);
   a.require(alive() <= started_, "threads");
@@ -252,14 +291,14 @@ void Kernel::describe(A& a, FileState& files) {
               "a lock");
   });
 
-  describe_waits(a, *this, waits_, now);
+  describe_waits(a, *this, waits_, numbers, now);
   std::vector<std::pair<uint32_t, Kernel::Retry>> retries(retries_.begin(), retries_.end());
-  a.list(retries, cores, [&](auto& entry) {
+  a.list(retries, numbers, [&](auto& entry) {
     a.value(entry.first);
     a.value(entry.second.from_outside);
     a.value(entry.second.restartable);
     a.value(entry.second.resume_uop);
-    a.require(is_core(entry.first) && is_parked(entry.first) &&
+    a.require(entry.first < numbers && is_parked(entry.first) &&
                   entry.second.resume_uop < module().uops.size(),
               "a core that waits");
   });
@@ -283,7 +322,7 @@ void Kernel::describe(A& a, FileState& files) {
   if constexpr (A::kReading) output_.set_error(output_error);
 
   // Whoever waits in a call must be known to somebody who can end that.
-  for (uint32_t core = 0; core < cores; ++core)
+  for (uint32_t core = 0; core < numbers; ++core)
     a.require(!is_parked(core) || (waits_.find(core) != nullptr) != retries_.contains(core),
               "a core that waits");
 }

@@ -470,8 +470,8 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
                       "program's ISA, if they are installed)");
   command
       ->add_option("--cpus", run.cpus,
-                   "Processors that the guest's Linux counts (as many as cores). Give fewer to a "
-                   "program that starts a thread for each and others beside: each needs a core")
+                   "Processors that the guest's Linux counts (as many as cores). With fewer, a "
+                   "program that starts a thread for each and others beside has a core for all")
       ->check(CLI::PositiveNumber);
   command
       ->add_option("--network", raw->network,

@@ -1,9 +1,9 @@
 // Locks that the kernel hands over: FUTEX_LOCK_PI and kin (futex(2), "Priority-inheritance futexes").
 //
-// The word holds the owner's thread number. All threads have one priority and a core each, so
-// nothing is inherited: what is left is that the kernel chooses the next owner, finds deadlocks,
-// and knows when an owner has died. Who owns a lock is told by its word, and once somebody waits
-// for it by the queue: a library may clear the word of a thread that is about to end.
+// The word holds the owner's thread number. All threads have one priority, so nothing is inherited:
+// what is left is that the kernel chooses the next owner, finds deadlocks, and knows when an owner
+// has died. Who owns a lock is told by its word, and once somebody waits for it by the queue: a
+// library may clear the word of a thread that is about to end.
 #include <cerrno>
 
 #include "host/linux/futex.h"
@@ -247,7 +247,7 @@ static Call ending_call(Kernel& kernel, uint32_t core) {
   return {.core = core,
           .word_bytes = kernel.abi().word_bytes,
           .process = &kernel.process_of(core),
-          .memory = GuestAccess(kernel.backend(), core)};
+          .memory = kernel.memory_of(core)};
 }
 
 void release_locks(Kernel& kernel, uint32_t core) {

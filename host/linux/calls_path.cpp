@@ -196,8 +196,7 @@ Reply sys_openat(Kernel& kernel, Call& call) {
 namespace {
 
 bool is_call(Kernel& kernel, const Call& call, uint64_t number) {
-  return kernel.backend().slot(call.core,
-                               static_cast<Slot>(kernel.module().abi.syscall_number)) == number;
+  return kernel.slot(call.core, static_cast<Slot>(kernel.module().abi.syscall_number)) == number;
 }
 
 }  // namespace

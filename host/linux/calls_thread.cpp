@@ -21,16 +21,17 @@ Reply clone_thread(Kernel& kernel, Call& call, const CloneRequest& request) {
                      kernel.is_private()
                          ? "a process of a private machine has one core and no threads: clone returns "
                            "EAGAIN; --memory shared gives a process --cores N"
-                         : "no core is free for another thread: clone returns EAGAIN; "
-                           "--cores gives a process more cores, and --cpus tells it of fewer, "
-                           "where it starts a thread for each and others beside");
+                         : "no core is free for another thread, and here threads do not share "
+                           "cores: clone returns EAGAIN; --cores gives a process more cores, and "
+                           "--cpus tells it of fewer, where it starts a thread for each and others "
+                           "beside");
     return Reply::error(EAGAIN);
   }
   Thread& thread = kernel.thread(*core);
   const auto tid = static_cast<uint32_t>(thread.tid);
   const AbiSlots& abi = kernel.module().abi;
   const auto set = [&](int slot, uint64_t value) {
-    if (slot != kNoSlot) kernel.backend().set_slot(*core, static_cast<Slot>(slot), value);
+    if (slot != kNoSlot) kernel.set_slot(*core, static_cast<Slot>(slot), value);
   };
   set(abi.syscall_result, 0);
   if (request.stack_pointer != 0) set(abi.stack_pointer, request.stack_pointer);
@@ -133,13 +134,16 @@ Reply sys_sched_getaffinity(Kernel& kernel, Call& call) {
   return call.memory.write(call.args[2], mask) ? Reply::result(static_cast<int64_t>(needed))
                                                : Reply::error(EFAULT);
 }
-// A thread stays on its core, wherever it would like to be.
+// A thread runs where a core is free, wherever it would like to be.
 Reply sys_sched_setaffinity(Kernel&, Call& call) {
   uint8_t first;
   return call.memory.load(call.args[2], &first) ? Reply::result(0) : Reply::error(EFAULT);
 }
 
-Reply sys_sched_yield(Kernel&, Call&) { return Reply::result(0); }
+Reply sys_sched_yield(Kernel& kernel, Call& call) {
+  kernel.yield(call.core);
+  return Reply::result(0);
+}
 
 // One scheduling policy (SCHED_OTHER), one priority.
 Reply sys_sched_zero(Kernel&, Call&) { return Reply::result(0); }

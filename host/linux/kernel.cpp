@@ -63,14 +63,14 @@ SharedMappings& Kernel::shared_mappings() {
 Reply Kernel::handle(uint32_t core, uint32_t resume_uop) {
   const AbiSlots& abi = module().abi;
   const auto read = [&](int slot) {
-    return slot == kNoSlot ? uint64_t{0} : backend_.slot(core, static_cast<Slot>(slot));
+    return slot == kNoSlot ? uint64_t{0} : this->slot(core, static_cast<Slot>(slot));
   };
   Call call{.core = core,
             .resume_uop = resume_uop,
             .args = {},
             .word_bytes = abi_.word_bytes,
             .process = &process_of(core),
-            .memory = GuestAccess(backend_, core)};
+            .memory = memory_of(core)};
   for (size_t i = 0; i < call.args.size(); ++i) call.args[i] = read(abi.syscall_args[i]);
   const uint64_t number = read(abi.syscall_number);
   const auto [name, handler] = find_call(abi_, number);
@@ -91,8 +91,7 @@ Reply Kernel::handle(uint32_t core, uint32_t resume_uop) {
 
 void Kernel::resume(uint32_t core, uint32_t resume_uop, int64_t result) {
   const int slot = module().abi.syscall_result;
-  if (slot != kNoSlot)
-    backend_.set_slot(core, static_cast<Slot>(slot), in_register(result));
+  if (slot != kNoSlot) set_slot(core, static_cast<Slot>(slot), in_register(result));
   go_on(core, resume_uop);
 }
 

@@ -2,6 +2,9 @@
 //
 // A core's call is answered at once, parks the core (futex, sleep), or ends cores. In the shared
 // model all cores are threads of one process; in the private model every core is a process.
+//
+// `core` is the number of a thread: that of its core, or a higher one while it has none
+// (ThreadTable). A thread gets another number only in share_cores().
 #pragma once
 #include <array>
 #include <cstdint>
@@ -26,6 +29,7 @@
 #include "host/linux/limits.h"
 #include "host/linux/output.h"
 #include "host/linux/path_policy.h"
+#include "host/linux/run_queue.h"
 #include "host/linux/shared_mappings.h"
 #include "host/linux/signal_frame.h"
 #include "host/linux/signals.h"
@@ -104,6 +108,8 @@ class Kernel {
     Translator* translator = nullptr;  // of that module; null: no signal reaches a handler
     // The program starts on core 0; its threads run on the others. Else all cores start at once.
     bool starts_alone = false;
+    // More threads than cores take turns. False: observers take a core for one thread.
+    bool shares_cores = false;
     // Code that the program maps or writes is executed; a device has a copy of the module.
     bool has_late_code = false;
     std::vector<AllowedRoot> roots;
@@ -160,7 +166,7 @@ class Kernel {
   std::optional<SignalFrame::Interrupted> interrupted_at(uint32_t core, uint64_t pc,
                                                          const SignalFrame::CallerRegisters& at);
 
-  // Threads. Every core that is alive runs one.
+  // Threads. Every core that is alive has one.
   bool is_alive(uint32_t core) const { return threads_.is_alive(core); }
   bool is_parked(uint32_t core) const { return threads_.is_parked(core); }
   // Where a core that waits in a system call will go on.
@@ -168,6 +174,23 @@ class Kernel {
   uint32_t alive() const { return threads_.alive(); }
   uint32_t started() const { return started_; }
   bool starts_alone() const { return config_.starts_alone; }
+  bool has_core(uint32_t core) const { return threads_.has_core(core); }
+  // The one that the process began with.
+  bool is_first_thread(uint32_t core) { return tid(core) == process_of(core).pid; }
+  // Threads that can go on wait for a core.
+  bool has_queued() const { return !run_queue_.ready.empty(); }
+  uint32_t alive_without_core() const { return threads_.alive_without_core(); }
+  // Before each slice, and before signals are looked at, while no event is left to handle: threads
+  // that can go on get the cores that are free, or whose threads sleep or have had their time.
+  void share_cores();
+  void begin_slice();
+  // Others that wait for a core come before the core's thread.
+  void yield(uint32_t core);
+  void end_threads_without_core();
+  // Registers of a thread, and memory as it sees it, whether it has a core or not.
+  uint64_t slot(uint32_t core, Slot slot);
+  void set_slot(uint32_t core, Slot slot, uint64_t value);
+  GuestAccess memory_of(uint32_t core) { return {backend_, has_core(core) ? core : 0}; }
   // The core's thread ended.
   void end_thread(uint32_t core);
   // Those of so many cores from `first` on, which ran.
@@ -231,7 +254,7 @@ class Kernel {
   // Where the relative paths of a process begin; null if that is no folder that it may see.
   FolderRef folder_of(Process& process);
   Network network() const { return config_.network; }
-  // Processors that a process counts. It may have more threads: a core each.
+  // Processors that a process counts. It may have more threads.
   uint32_t cpus() const {
     if (is_private()) return 1;
     const uint32_t cores = plan().config.cores;
@@ -246,7 +269,7 @@ class Kernel {
   // A waiter that was taken off the queue because `by` woke it goes on.
   void wake(const Waiter& waiter, uint32_t by) {
     resume(waiter.core, waiter.resume_uop, waiter.wake_result);
-    if (config_.on_wake) config_.on_wake(waiter.core, by);
+    if (config_.on_wake && has_core(waiter.core)) config_.on_wake(waiter.core, by);
   }
   const WaitQueue& waits() const { return waits_; }
   // What the guest takes for the memory of its machine.
@@ -263,7 +286,8 @@ class Kernel {
   const std::vector<std::unique_ptr<Process>>& processes() const { return processes_; }
   std::optional<uint32_t> core_of_thread(int64_t tid) const;
   bool has_had_thread(int64_t tid) const;
-  // A free core runs a new thread from now on, a copy of that of `parent`; nothing: none is free.
+  // A new thread, a copy of that of `parent`, on a free core if there is one; nothing: it would
+  // need one.
   std::optional<uint32_t> start_thread(uint32_t parent);
   // Files that the guest mapped shared. Private processes have none.
   SharedMappings& shared_mappings();
@@ -356,6 +380,13 @@ class Kernel {
   uint64_t signal_return_code(uint32_t core);
   SignalFrame& frame();
   void interrupt(uint32_t core);
+  std::vector<uint64_t>& context(uint32_t number);
+  void copy_context(uint32_t from, uint32_t to);
+  void move_thread(uint32_t from, uint32_t to);
+  bool can_be_taken(uint32_t core);
+  void take_core(uint32_t core);
+  void give_core(uint32_t core);
+  void queue(uint32_t number, uint32_t uop);
   bool publish(const Waiter& waiter);
   void publish_locks();
   bool only_others_can_wake() const;
@@ -387,6 +418,7 @@ class Kernel {
   bool was_stopped_ = false;
   std::vector<std::unique_ptr<Process>> processes_;  // made at the first call
   ThreadTable threads_;
+  RunQueue run_queue_;
   std::map<uint32_t, Retry> retries_;                // by core
   std::vector<uint32_t> timed_;                      // cores whose processes have timers
   CpuTime cpu_time_begin_;                           // what gpusim had taken when the guest began

@@ -26,7 +26,7 @@ Family* Kernel::found_family() {
   if (family_ || !config_.successor || !config_.starts_alone || !late_code_) return family_.get();
   family_ =
       Family::begin(static_cast<int32_t>(kFirstPid),
-                    std::max<int32_t>(kLeastStride, 2 * static_cast<int32_t>(threads_.size())));
+                    std::max<int32_t>(kLeastStride, 2 * static_cast<int32_t>(threads_.cores())));
   if (!family_) return nullptr;
   for (const Waiter& waiter : waits_.in_arrival()) publish(waiter);
   publish_locks();
@@ -120,10 +120,11 @@ bool Kernel::is_deadlocked_with_others() {
 void Kernel::become_child(uint32_t core) {
   for (uint32_t other = 0; other < threads_.size(); ++other) {
     if (other == core || !is_alive(other)) continue;
-    backend_.stop(other);
+    if (has_core(other)) backend_.stop(other);
     waits_.remove(other);
     threads_.end(other);
   }
+  run_queue_ = {};
   retries_.clear();
   shared_waits_.clear();
   vfork_waits_.clear();
@@ -137,7 +138,7 @@ void Kernel::become_child(uint32_t core) {
   Thread& thread = threads_[core];
   thread.tid = process.pid;
   thread.pending = SignalQueue();
-  next_tid_ = process.pid + threads_.size();
+  next_tid_ = process.pid + threads_.cores();
   started_ = 1;
   end_signal_ = 0;
   process.random_state += static_cast<uint64_t>(process.pid);
@@ -193,7 +194,7 @@ void Kernel::take_over(const std::string& text) {
     Thread& thread = threads_[0];
     thread.tid = process.pid;
     thread.mask = j.at("mask");
-    next_tid_ = process.pid + threads_.size();
+    next_tid_ = process.pid + threads_.cores();
     std::map<int, FileRef> known;  // by host descriptor
     for (size_t i = 0; i < standard_files_.size(); ++i)
       known[standard_files_[i]->host_fd()] = standard_files_[i];

@@ -44,6 +44,7 @@ void Kernel::go_on(uint32_t core, uint32_t uop) {
     thread->opening.reset();
     thread->waits_for_lock_of.reset();
   }
+  if (!has_core(core)) return queue(core, uop);
   if (config_.translator && deliverable(core) != 0) {
     const uint64_t pc = place_pc(module(), uop);
     const std::optional<uint64_t> to = deliver(core, pc);
@@ -74,7 +75,7 @@ void Kernel::leave_retired_code() {
   if (!late_code_->take_retired() && !makes_exact) return;
   std::vector<uint32_t> running;
   for (uint32_t core = 0; core < threads_.size(); ++core)
-    if (is_alive(core) && !is_parked(core) && !(is_held_ && is_held_(core)))
+    if (threads_.runs(core) && !(is_held_ && is_held_(core)))
       running.push_back(core);
   std::vector<uint64_t> places;
   for (const uint32_t core : running) {
@@ -93,10 +94,10 @@ void Kernel::move_to_exact_code() {
     config_.translator->make_flags_exact();
     backend_.module_changed();
     for (uint32_t core = 0; core < threads_.size(); ++core)
-      if (is_alive(core) && !is_parked(core)) not_yet_exact_.push_back(core);
+      if (threads_.runs(core)) not_yet_exact_.push_back(core);
   }
   std::erase_if(not_yet_exact_, [&](uint32_t core) {
-    if (!is_alive(core) || is_parked(core)) return true;
+    if (!threads_.runs(core)) return true;
     const uint32_t uop = backend_.place(core);
     if (uop >= first_exact_uop_) return true;
     if (!starts_block(uop)) return false;  // between two blocks: later
@@ -114,7 +115,7 @@ void Kernel::after_slice(Clock::time_point now) {
   if (!may_be_signalled_) return;
   may_be_signalled_ = false;
   for (uint32_t core = 0; core < threads_.size(); ++core) {
-    if (!is_alive(core) || is_parked(core) || deliverable(core) == 0) continue;
+    if (!threads_.runs(core) || deliverable(core) == 0) continue;
     if (is_held_ && is_held_(core)) {
       may_be_signalled_ = true;
       continue;
@@ -150,7 +151,10 @@ bool Kernel::has_had_thread(int64_t tid) const {
 }
 
 std::optional<uint32_t> Kernel::start_thread(uint32_t parent) {
-  const std::optional<uint32_t> core = config_.starts_alone ? threads_.free_core() : std::nullopt;
+  if (!config_.starts_alone) return std::nullopt;
+  std::optional<uint32_t> core = threads_.free_core();
+  if (!core && config_.shares_cores && alive() < RunQueue::kMostThreads)
+    core = threads_.free_number();
   if (!core) return std::nullopt;
   const Thread* const model = threads_.find(parent);
   threads_.start(*core, Thread{.tid = next_tid_++,
@@ -164,11 +168,8 @@ std::optional<uint32_t> Kernel::start_thread(uint32_t parent) {
                                .opening = {},
                                .waits_for_lock_of = {}});
   ++started_;
-  const int core_id = module().abi.core_id;
-  for (uint32_t s = 0; s < module().slot_count; ++s)
-    if (static_cast<int>(s) != core_id)
-      backend_.set_slot(*core, static_cast<Slot>(s), backend_.slot(parent, static_cast<Slot>(s)));
-  if (config_.on_thread) config_.on_thread(*core, parent);
+  copy_context(parent, *core);
+  if (config_.on_thread && has_core(*core)) config_.on_thread(*core, parent);
   return core;
 }
 
@@ -178,12 +179,13 @@ void Kernel::end_thread(uint32_t core) {
   threads_.end(core);
   if (const auto waiter = waits_.take(core)) withdraw(*waiter, 0);
   retries_.erase(core);
+  run_queue_.remove(core);
   if (is_private() && processes_[core]) processes_[core]->files.close_all();  // locks go, too
   Thread* const thread = threads_.find(core);
   if (!thread) return;
   thread->opening.reset();
   if (thread->clear_child_tid == 0) return;
-  if (!GuestAccess(backend_, core).store(thread->clear_child_tid, uint32_t{0})) return;
+  if (!memory_of(core).store(thread->clear_child_tid, uint32_t{0})) return;
   if (config_.on_thread_end) config_.on_thread_end(core, thread->clear_child_tid);
   wake_after_end(*this, core, thread->clear_child_tid);
 }
@@ -281,9 +283,8 @@ void Kernel::interrupt(uint32_t core) {
       const std::chrono::nanoseconds left =
           waiter->cpu_deadline ? *waiter->cpu_deadline - cpu_time().total()
                                : waiter->deadline.value_or(Clock::now()) - Clock::now();
-      GuestAccess(backend_, core)
-          .store(waiter->remaining_at,
-                 timespec_of(std::max(left, std::chrono::nanoseconds{})));
+      memory_of(core).store(waiter->remaining_at,
+                            timespec_of(std::max(left, std::chrono::nanoseconds{})));
     }
   } else if (const auto retry = retries_.find(core); retry != retries_.end()) {
     uop = retry->second.resume_uop;
@@ -306,8 +307,7 @@ void Kernel::interrupt(uint32_t core) {
     if (const uint32_t call = place_at(call_at); call != kNoUop) return go_on(core, call);
   }
   if (result != kNoSlot)
-    backend_.set_slot(core, static_cast<Slot>(result),
-                      moved != 0 ? moved : in_register(interrupted));
+    set_slot(core, static_cast<Slot>(result), moved != 0 ? moved : in_register(interrupted));
   go_on(core, uop);
 }
 

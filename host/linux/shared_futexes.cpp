@@ -113,6 +113,11 @@ std::optional<int64_t> SharedFutexes::withdraw(uint32_t core) {
   return result;
 }
 
+void SharedFutexes::move(uint32_t from, uint32_t to) {
+  for (Waiter& w : std::span(table_->waiters, table_->used))
+    if (w.state != Waiter::kFree && w.process == processes_.own && w.core == from) w.core = to;
+}
+
 std::vector<SharedFutexes::OwnWaiter> SharedFutexes::take_woken() {
   std::vector<OwnWaiter> woken;
   for (Waiter& w : std::span(table_->waiters, table_->used)) {

@@ -76,6 +76,8 @@ class SharedFutexes {
   uint64_t requeue(const FutexPlace& from, const FutexPlace& to, uint64_t count);
   // The core waits no more. The result of its call if it had been woken already.
   std::optional<int64_t> withdraw(uint32_t core);
+  // The waiter of this process is known by another number.
+  void move(uint32_t from, uint32_t to);
   // Those of this process that others woke.
   std::vector<OwnWaiter> take_woken();
   // A process has ended.

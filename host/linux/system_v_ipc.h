@@ -74,6 +74,10 @@ class IpcTable {
     return next_++;
   }
   void remove(int64_t id) { objects_.erase(id); }
+  template <class F>
+  void each(F f) {
+    for (auto& [id, object] : objects_) f(object);
+  }
 
  private:
   std::map<int64_t, T> objects_;
@@ -86,6 +90,16 @@ struct SystemVIpc {
   IpcTable<SharedSegment> segments;
   std::map<uint64_t, int64_t> attachments;  // address: identifier of a segment
   bool empty() const { return semaphores.empty() && queues.empty() && segments.empty(); }
+  // A thread is known by another number.
+  void move(uint32_t from, uint32_t to) {
+    semaphores.each([&](SemaphoreSet& set) {
+      set.waits.erase(to);
+      if (auto wait = set.waits.extract(from)) {
+        wait.key() = to;
+        set.waits.insert(std::move(wait));
+      }
+    });
+  }
 };
 
 }  // namespace gpusim::host

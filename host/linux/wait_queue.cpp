@@ -118,6 +118,22 @@ std::optional<Waiter> WaitQueue::take(uint32_t core) {
   return waiter;
 }
 
+void WaitQueue::move(uint32_t from, uint32_t to) {
+  std::vector<Key> keys;
+  const auto [first, last] = by_core_.equal_range(from);
+  for (auto it = first; it != last; ++it) keys.push_back(it->second);
+  by_core_.erase(first, last);
+  for (const Key& key : keys) {
+    Waiter& waiter = waiters_.at(key);
+    waiter.core = to;
+    by_core_.emplace(to, key);
+    if (waiter.deadline && deadlines_.erase({*waiter.deadline, from}) != 0)
+      deadlines_.emplace(*waiter.deadline, to);
+    if (waiter.cpu_deadline && cpu_deadlines_.erase({*waiter.cpu_deadline, from}) != 0)
+      cpu_deadlines_.emplace(*waiter.cpu_deadline, to);
+  }
+}
+
 std::optional<Clock::time_point> WaitQueue::next_deadline() const {
   if (deadlines_.empty()) return std::nullopt;
   return deadlines_.begin()->first;

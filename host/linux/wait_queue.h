@@ -54,6 +54,8 @@ class WaitQueue {
   std::vector<Waiter> expire_on_cpu_clock(std::chrono::nanoseconds now);
   void remove(uint32_t core) { take(core); }
   std::optional<Waiter> take(uint32_t core);  // the first, of several
+  // The thread that waits is known by another number.
+  void move(uint32_t from, uint32_t to);
 
   bool empty() const { return waiters_.empty(); }
   // Null: nobody.

@@ -29,6 +29,7 @@ std::string holder_text(const Kernel& kernel, uint32_t core, int64_t tid) {
   if (!holder)
     return kernel.has_had_thread(tid) ? ", held by a thread that has ended" : std::string();
   if (*holder == core) return ", which it holds itself";
+  if (!kernel.has_core(*holder)) return ", which a thread without a core holds";
   return fmt::format(", which core {} holds", *holder);
 }
 

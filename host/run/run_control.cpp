@@ -67,14 +67,15 @@ uint64_t RunControl::slice_length() const {
 }
 
 uint64_t RunControl::wanted_slice_length() const {
-  if (options_.slice != 0) return options_.slice;
+  // Threads of one program wait for each other's system calls, or for each other's core.
+  constexpr uint64_t kOfThreads = 1 << 15;
+  if (options_.slice != 0)
+    return kernel_.has_queued() ? std::min(options_.slice, kOfThreads) : options_.slice;
   constexpr uint64_t kApart = 1024;
   if (plan_.config.seed != 0) return kApart;
   const bool on_gpu = traits_of(backend_.name()).is_on_device;
   const uint64_t of_all_cores = uint64_t{1} << (on_gpu ? 33 : 25);
   const uint64_t least = uint64_t{1} << (on_gpu ? 14 : 12);
-  // Threads of one program wait for each other's system calls.
-  constexpr uint64_t kOfThreads = 1 << 15;
   const uint64_t most = kernel_.starts_alone() && kernel_.alive() > 1 ? kOfThreads : 1 << 20;
   return std::clamp<uint64_t>(of_all_cores / plan_.machine_cores(), std::min(least, most), most);
 }
@@ -124,7 +125,9 @@ std::optional<bool> RunControl::step_without_slice() {
     look_around();
     return true;
   }
+  share_cores();
   if (backend_.runnable() == 0) {
+    if (kernel_.alive() == 0) return false;
     if (kernel_.is_deadlocked_with_others()) return goes_on_waiting();
     if (kernel_.next_deadline(Clock::now())) {
       sleep_until_something_happens();
@@ -137,6 +140,7 @@ std::optional<bool> RunControl::step_without_slice() {
 }
 
 void RunControl::before_slice() {
+  kernel_.begin_slice();
   observer_.before_slice();
   if (debugger_) debugger_->before_slice();
   if (options_.memory) options_.memory->begin_slice();
@@ -168,8 +172,8 @@ bool RunControl::after_slice(std::span<const Event> seen) {
   if (!options_.reports_at_end) reports_.say_new();
   observer_.slice_was_handled();
   if (!options_.memory_changes_outside) {
-    const bool quiet =
-        events.empty() && !kernel_.next_deadline(Clock::now()) && !kernel_.has_cpu_timers();
+    const bool quiet = events.empty() && !kernel_.has_queued() &&
+                       !kernel_.next_deadline(Clock::now()) && !kernel_.has_cpu_timers();
     if (livelock_.after_slice(module(), backend_, plan_.config.cores, slice_length(), quiet))
       return goes_on_waiting();
   }
@@ -246,7 +250,13 @@ void RunControl::check_code() {
   }
 }
 
+void RunControl::share_cores() {
+  kernel_.share_cores();
+  end_killed();  // by a signal that waited for a thread without a core
+}
+
 void RunControl::look_around() {
+  share_cores();
   const auto now = Clock::now();
   kernel_.expire(now);
   kernel_.after_slice(now);
@@ -512,12 +522,13 @@ CallFrames& RunControl::call_frames() {
 
 void RunControl::end_core(uint32_t core, int status) {
   if (!kernel_.is_alive(core)) return;
+  const bool is_first = kernel_.starts_alone() && kernel_.is_first_thread(core);
   backend_.stop(core);
   kernel_.end_thread(core);
   observer_.thread_ended(core);
   // A thread's own status is nobody's concern; the process's is that of its first one, or of who
   // ended it.
-  if (!kernel_.starts_alone() || core == 0 || kernel_.alive() == 0)
+  if (!kernel_.starts_alone() || is_first || kernel_.alive() == 0)
     status_[core] = static_cast<int16_t>(status);
 }
 
@@ -537,6 +548,7 @@ void RunControl::end_returned(uint32_t first, uint32_t count) {
 void RunControl::end_process(uint32_t caller, int status) {
   if (kernel_.is_private()) return end_core(caller, status);
   if (kernel_.starts_alone()) std::fill(status_.begin(), status_.end(), int16_t{0});
+  kernel_.end_threads_without_core();
   for (uint32_t core = 0; core < status_.size(); ++core) end_core(core, status);
   if (kernel_.starts_alone()) status_[0] = static_cast<int16_t>(status);
 }
@@ -558,13 +570,19 @@ void RunControl::report_deadlock() {
   const bool is_news = exit_status() == kExitDeadlock;
   const std::string whose =
       kernel_.is_child() ? fmt::format(" of process {}", kernel_.family()->pid()) : std::string();
+  const uint32_t without_core = kernel_.alive_without_core();
+  const char* const what = without_core != 0 ? "threads" : "cores";
   line_(is_news
-            ? fmt::format("deadlock{}: {} of {} cores have not ended and none can go on", whose,
-                          kernel_.alive(), kernel_.started())
-            : fmt::format("{} of {} cores were left waiting when none could go on, after {}",
-                          kernel_.alive(), kernel_.started(), why_cores_are_missing()));
+            ? fmt::format("deadlock{}: {} of {} {} have not ended and none can go on", whose,
+                          kernel_.alive(), kernel_.started(), what)
+            : fmt::format("{} of {} {} were left waiting when none could go on, after {}",
+                          kernel_.alive(), kernel_.started(), what, why_cores_are_missing()));
   for (const std::string& line : describe_waits(module(), backend_, kernel_, call_frames()))
     line_(line);
+  if (without_core != 0)
+    line_(fmt::format("  {} more {}, without a core, wait{}", without_core,
+                      without_core == 1 ? "thread" : "threads", without_core == 1 ? "s" : ""));
+  kernel_.end_threads_without_core();
   for (uint32_t core = 0; core < status_.size(); ++core) end_core(core, 0);
 }
 

@@ -160,6 +160,7 @@ class RunControl {
   void handle_time(const Event& event);
   // Blocks that this slice's jumps need, before any event is handled: backends look at the module.
   void translate_targets(std::span<const Event> events);
+  void share_cores();
   void look_around();
   void end_killed();
   void end_faulted(StopRecord stop);

@@ -7,6 +7,8 @@
 import json
 import os
 import pathlib
+import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -104,6 +106,90 @@ class OpenMP(unittest.TestCase):
             self.assertEqual("GCC's run-time of OpenMP" in done.stderr, said, done.stderr)
 
 
+class Sharing(unittest.TestCase):
+    """More threads than cores."""
+
+    # What they print, as under Linux, by the number of threads.
+    SAYS = {("mutex", 32): "mutex: 99200", ("condition", 12): "condition: 210183",
+            ("barrier", 32): "barrier: 0", ("spin", 6): "spin: 0", ("yield", 12): "yield: 0",
+            ("compute", 32): "compute: 895999999968", ("pipe", 12): "pipe: 9748500",
+            ("sleep", 32): "sleep: 496", ("waves", 12): "waves: 1320",
+            ("signals", 12): "signals: 1", ("robust", 12): "robust: 12",
+            ("inherit", 12): "inherit: 3300", ("semaphore", 12): "semaphore: 66",
+            ("processes", 6): "processes: 150", ("system_v", 12): "12 wait\nsystem_v: 66",
+            ("fork", 6): "fork: 15", ("exit", 12): "", ("leave", 12): "the first thread has left"}
+    STATUS = {"exit": 5, "leave": 7}
+    NOT_OF_QEMU = ["robust"]  # its user mode keeps no list of robust locks
+
+    @classmethod
+    def setUpClass(cls):
+        Threads.build.mkdir(parents=True, exist_ok=True)
+        cls.elf = {}
+        for isa in guest_programs.AARCH64, guest_programs.RISCV64:
+            cls.elf[isa.name] = Threads.build / f"sharing.{isa.name}.elf"
+            subprocess.run([isa.compiler, "-O1", "-static", "-pthread", HERE / "sharing.c", "-o",
+                            cls.elf[isa.name]], check=True)
+
+    def run_it(self, *words, options=(), isa=guest_programs.AARCH64, backend=BACKENDS[0]):
+        return subprocess.run([Threads.gpusim, "run", "--backend", backend, *options,
+                               self.elf[isa.name], "--", *map(str, words)], capture_output=True,
+                              text=True, timeout=120)
+
+    def expect(self, done, what, threads):
+        self.assertEqual((done.returncode, done.stdout.strip()),
+                         (self.STATUS.get(what, 0), self.SAYS[what, threads]), done.stderr)
+
+    def test_as_with_a_core_for_each(self):
+        runs = [(BACKENDS[0], guest_programs.AARCH64, 1), (BACKENDS[0], guest_programs.AARCH64, 3),
+                (BACKENDS[0], guest_programs.RISCV64, 2),
+                *[(backend, guest_programs.AARCH64, 2) for backend in BACKENDS[1:]]]
+        for backend, isa, cores in runs:
+            for what, threads in self.SAYS:
+                with self.subTest(f"{what} {backend} {isa.name} {cores}"):
+                    done = self.run_it(what, threads, options=["--cores", str(cores)], isa=isa,
+                                       backend=backend)
+                    self.expect(done, what, threads)
+                    self.assertNotIn("note", done.stderr)
+
+    @unittest.skipUnless(shutil.which("qemu-aarch64"), "needs qemu-aarch64")
+    def test_as_with_qemu(self):
+        for what, threads in self.SAYS:
+            if what in self.NOT_OF_QEMU:
+                continue
+            with self.subTest(what):
+                done = subprocess.run(["qemu-aarch64", self.elf["aarch64"], what, str(threads)],
+                                      capture_output=True, text=True, timeout=120)
+                self.expect(done, what, threads)
+
+    def test_each_run_is_the_same(self):
+        options = ["--cores", "2", "--threads", "1"]
+        for what, threads in ("mutex", 32), ("spin", 6), ("barrier", 32):
+            with self.subTest(what):
+                counts = [re.search("[0-9,]+ guest instructions",
+                                    self.run_it(what, threads, options=options).stderr)[0]
+                          for _ in range(2)]
+                self.assertEqual(counts[0], counts[1])
+
+    def test_a_deadlock_counts_threads_without_a_core(self):
+        done = self.run_it("deadlock", 12, options=["--cores", "2"])
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("deadlock: 13 of 13 threads have not ended", done.stderr)
+        self.assertIn("\n  11 more threads, without a core, wait\n", done.stderr)
+
+    def test_a_checkpoint_keeps_threads_without_a_core(self):
+        file = Threads.build / "sharing.gsc"
+        for what, threads in ("condition", 12), ("compute", 32), ("spin", 6):
+            with self.subTest(what):
+                first = self.run_it(what, threads, options=[
+                    "--cores", "2", "--checkpoint", file, "--checkpoint-every", "100000",
+                    "--checkpoint-stop"])
+                self.assertEqual((first.returncode, first.stdout), (123, ""), first.stderr)
+                for backend in BACKENDS:
+                    done = subprocess.run([Threads.gpusim, "run", "--backend", backend, "--resume",
+                                           file], capture_output=True, text=True, timeout=120)
+                    self.expect(done, what, threads)
+
+
 class Threads(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -117,8 +203,16 @@ class Threads(unittest.TestCase):
                 yield subprocess.run([self.gpusim, "run", "--backend", backend, *options, self.elf,
                                       "--", what], capture_output=True, text=True, timeout=120)
 
-    def test_as_many_threads_as_cores(self):
-        for done in self.each("many", "--cores", "150"):
+    def test_more_threads_than_cores(self):
+        for cores in "150", "1":
+            for done in self.each("many", "--cores", cores):
+                self.assertEqual((done.returncode, done.stdout),
+                                 (0, "200 threads, sum 20000, all\n"), done.stderr)
+                self.assertNotIn("note", done.stderr)
+
+    @unittest.skipUnless("simd" in BACKENDS, "--check needs a backend of the host")
+    def test_observers_of_threads_want_a_core_for_each(self):
+        for done in self.each("many", "--cores", "150", "--check", "races"):
             self.assertRegex(done.stdout, r"\A149 threads, sum 14900, EAGAIN\n\Z")
             self.assertRegex(done.stderr, "no core is free for another thread.*--cores")
 
@@ -131,10 +225,6 @@ class Threads(unittest.TestCase):
         for done in self.each("count", "--cores", "2", "--cpus", "3"):
             self.assertEqual(done.returncode, 2)
             self.assertIn("--cpus 3: more than --cores, which is 2", done.stderr)
-
-    def test_one_core_has_no_threads(self):
-        for done in self.each("many"):
-            self.assertEqual(done.stdout, "0 threads, sum 0, EAGAIN\n")
 
     def test_a_private_core_has_no_threads(self):
         for done in self.each("many", "--cores", "2", "--memory", "private"):

@@ -66,6 +66,7 @@ class Run {
                             .module = &translator.module(),
                             .translator = &translator,
                             .starts_alone = starts_alone,
+                            .shares_cores = true,
                             .roots = {{folder, true}},
                             .standard_files = {null_, null_, null_},
                             .program = GPUSIM_CHECKPOINT_GUEST,
@@ -94,6 +95,7 @@ struct Start {
 constexpr Start kStarts[] = {{"pipes", "scalar", MemoryModel::kShared, 3, 400},
                              {"signals", "simd", MemoryModel::kShared, 3, 400},
                              {"threads", "simd", MemoryModel::kShared, 6, 300},
+                             {"threads", "scalar", MemoryModel::kShared, 2, 300},
                              {"signals", "cuda", MemoryModel::kPrivate, 9, 300},
                              {"memory", "simd", MemoryModel::kPrivate, 70, 200}};
 
@@ -113,6 +115,7 @@ void write_good(const Start& start, const Module& program, const std::string& fo
   for (int i = 0; i < start.steps && run.control_->step(); ++i) {
   }
   REQUIRE(run.kernel_.alive() > 0);
+  REQUIRE((start.cores > 2 || run.kernel_.alive_without_core() > 0));
   RunIdentity identity{.program = GPUSIM_CHECKPOINT_GUEST,
                        .cpu = module.cpu,
                        .backend = start.backend,

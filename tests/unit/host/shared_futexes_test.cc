@@ -29,6 +29,18 @@ struct Run {
   }
 };
 
+TEST_CASE("a waiter with another number keeps its turn in the shared table") {
+  Run run;
+  CHECK(run.as(0).add(kHere, {.core = 4}));
+  CHECK(run.as(1).add(kHere, {.core = 4}));
+  CHECK(run.as(0).add(kHere, {.core = 5}));
+  run.as(0).move(4, 77);
+  const auto woken = run.as(0).wake(kHere, 2, kAnyBits);
+  REQUIRE(woken.own.size() == 1);
+  CHECK(woken.own[0].core == 77);
+  CHECK(woken.others == 1);
+}
+
 TEST_CASE("shared futexes wake in the order of arrival, whatever the process") {
   Run run;
   CHECK(run.as(1).add(kHere, {.core = 4}));

@@ -30,6 +30,30 @@ TEST_CASE("waiters wake in the order of their arrival, per address space") {
   CHECK(queue.empty());
 }
 
+TEST_CASE("a waiter with another number keeps its turn, its deadline and all that it waits for") {
+  WaitQueue queue;
+  const Clock::time_point now = Clock::now();
+  Waiter timed = waiter(1, 8);
+  timed.deadline = now + std::chrono::seconds(1);
+  queue.park(timed);
+  queue.park(waiter(1, 16));
+  queue.park(waiter(2, 8));
+  queue.move(1, 70);
+  queue.move(3, 71);  // waits for nothing
+  CHECK(queue.find(1) == nullptr);
+  REQUIRE(queue.find(70));
+  CHECK(queue.find(70)->address == 8);
+  CHECK(queue.next_deadline() == timed.deadline);
+  const auto woken = queue.wake(0, 8, 1, ~uint32_t{0});
+  REQUIRE(woken.size() == 1);
+  CHECK(woken[0].core == 70);
+  CHECK(queue.wake(0, 16, 1, ~uint32_t{0}).empty());
+  CHECK_FALSE(queue.next_deadline());
+  queue.move(2, 1);
+  CHECK(queue.wake(0, 8, 1, ~uint32_t{0})[0].core == 1);
+  CHECK(queue.empty());
+}
+
 TEST_CASE("bit sets choose whom to wake") {
   WaitQueue queue;
   Waiter a = waiter(1, 8), b = waiter(2, 8);
