@@ -342,11 +342,11 @@ uint64_t Scheduler::run_group(Group& g, uint64_t instructions, Worker& worker) {
   g.block_counts = worker.blocks.data();
   g.workspace = &worker.workspace;
   g.events = &worker.events;
-  g.gave_way = false;
+  g.gave_way = g.lacks_code = false;
   if (g.unflushed >= kMost) flush_epochs(g);
   // Lanes whose block ended in an event when they reached the limit stop now.
   if (machine_.max_instructions) stop_at_limit(g);
-  while (left > 0 && g.runnable != 0 && !g.gave_way) {
+  while (left > 0 && g.runnable != 0 && !g.gave_way && !g.lacks_code) {
     const int64_t budget = std::min(left, instructions_to_limit(g));
     g.budget = budget;
     begin_lanes(g);
