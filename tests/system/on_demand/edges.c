@@ -1,5 +1,5 @@
-// A filter over a picture, whose first row is all border. In each further row one core of a group is
-// at the border, while the others come to code that none of them has been at before.
+// A filter over a picture, whose first row is all border. In the second row one core of a group is
+// at the border, while the others come to code where none of them has been before.
 #include "gpusim_sync.h"
 
 enum { kWidth = 256, kHeight = 64 };
@@ -17,8 +17,8 @@ int gpusim_main(void) {
       continue;
     }
     const uint8_t* p = from + e;
-    const int32_t x = (p[1 - kWidth] - p[-1 - kWidth]) + 2 * (p[1] - p[-1]) +
-                      (p[1 + kWidth] - p[-1 + kWidth]);
+    const int32_t x =
+        (p[1 - kWidth] - p[-1 - kWidth]) + 2 * (p[1] - p[-1]) + (p[1 + kWidth] - p[-1 + kWidth]);
     const int32_t magnitude = x < 0 ? -x : x;
     to[e] = (uint8_t)(magnitude > 255 ? 255 : magnitude);
   }
