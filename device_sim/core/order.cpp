@@ -136,18 +136,31 @@ class LoopOrder {
 // The control flow of a module: nodes are runs of micro-ops that are entered only at the first.
 class ModuleGraph {
  public:
-  explicit ModuleGraph(const Module& module) : uops_(module.uops), node_of_(module.uops.size()) {
+  explicit ModuleGraph(const Module& module)
+      : uops_(module.uops),
+        code_{module.uops.data(), module.code.uop_at.data(), module.code.text_base,
+              module.code.uop_at.size(), module.code.pc_shift},
+        node_of_(module.uops.size()) {
     find_nodes(module);
-    find_edges();
+    find_edges(module);
+    find_stops(module);
     find_roots(module);
   }
 
-  // The micro-ops in order.
-  std::vector<uint32_t> order() const {
+  // The micro-ops in order. What leads to nothing but places where lanes stop comes first: it may
+  // be a part of any loop, so the others wait for what follows there.
+  std::vector<uint32_t> order() {
     const FlowGraph graph(static_cast<uint32_t>(first_uop_.size()), edges_);
+    std::vector<uint32_t> nodes = loop_order(graph, roots_);
+    for (size_t i = nodes.size(); i-- > 0;) {
+      const std::span<const uint32_t> next = graph.successors(nodes[i]);
+      if (!next.empty() && std::ranges::all_of(next, [&](uint32_t to) { return stops_[to]; }))
+        stops_[nodes[i]] = true;
+    }
+    std::ranges::stable_partition(nodes, [this](uint32_t node) { return stops_[node]; });
     std::vector<uint32_t> uops;
     uops.reserve(uops_.size());
-    for (uint32_t node : loop_order(graph, roots_))
+    for (uint32_t node : nodes)
       for (uint32_t u = first_uop_[node]; u < end_of(node); ++u) uops.push_back(u);
     return uops;
   }
@@ -190,16 +203,27 @@ class ModuleGraph {
     if (to_uop < uops_.size()) edges_.push_back({from, node_of_[to_uop]});
   }
 
-  // A call goes on where it returns; how deep lanes are in calls counts before this order. Where
-  // other indirect jumps go is not known.
-  void find_edges() {
+  // A call goes on where it returns, if that is translated; how deep lanes are in calls counts
+  // before this order. Where other indirect jumps go is not known.
+  void find_edges(const Module& module) {
     for (uint32_t node = 0; node < first_uop_.size(); ++node) {
       const uint32_t end = end_of(node);
       const Uop& last = uops_[end - 1];
       const ShapeInfo shape = shape_info(op_info(last.op).shape);
-      if (!shape.ends_block || shape.falls_through || is_call(last)) add_edge(node, end);
-      if (shape.has_target && !is_call(last)) add_edge(node, last.target());
+      if (is_call(last)) {
+        add_edge(node, code_.find(end_pc(module, module.blocks[last.block()])));
+        continue;
+      }
+      if (!shape.ends_block || shape.falls_through) add_edge(node, end);
+      if (shape.has_target) add_edge(node, last.target());
     }
+  }
+
+  // Blocks without instructions: lanes stop there for what is not translated, or not there.
+  void find_stops(const Module& module) {
+    stops_.resize(first_uop_.size());
+    for (const Block& b : module.blocks)
+      if (b.insn_count == 0 && b.first_uop < uops_.size()) stops_[node_of_[b.first_uop]] = true;
   }
 
   // Where functions are entered comes first, from the last one to the first, then any other node
@@ -211,11 +235,9 @@ class ModuleGraph {
     };
     for (const Uop& u : uops_)
       if (u.op == Op::jmp && is_call(u)) enter(u.target());
-    const CodeView code{uops_.data(), module.code.uop_at.data(), module.code.text_base,
-                        module.code.uop_at.size(), module.code.pc_shift};
-    enter(code.find(module.entry));
+    enter(code_.find(module.entry));
     for (const Symbol& s : module.symbols)
-      if (s.is_function) enter(code.find(s.address));
+      if (s.is_function) enter(code_.find(s.address));
     for (const FlowGraph::Edge& e : edges_) reached[e.to] = true;
     for (size_t node = entered.size(); node-- > 0;)
       if (entered[node]) roots_.push_back(static_cast<uint32_t>(node));
@@ -224,8 +246,10 @@ class ModuleGraph {
   }
 
   const std::vector<Uop>& uops_;
+  CodeView code_;
   std::vector<uint32_t> node_of_;    // per micro-op
   std::vector<uint32_t> first_uop_;  // per node
+  std::vector<bool> stops_;          // per node
   std::vector<FlowGraph::Edge> edges_;
   std::vector<uint32_t> roots_;
 };
@@ -246,31 +270,56 @@ void ReconvergenceOrder::compute(const Module& module) {
   rank_.resize(uop_at_.size());
   for (size_t i = 0; i < uop_at_.size(); ++i) rank_[uop_at_[i]] = static_cast<uint32_t>(i);
   computed_ = uop_at_.size();
+  relinked_ = module.relinked.size();
+  for (uint32_t uop = 0; uop < rank_.size(); ++uop) place_link(module, uop);
 }
 
 std::vector<uint32_t> ReconvergenceOrder::extend(const Module& module) {
-  if (ranks_ && module.uops.size() - computed_ > computed_ / 8) {
+  // To rank so many takes no longer than to translate a few blocks.
+  constexpr size_t kFew = 4096;
+  const size_t uops = module.uops.size();
+  if (ranks_ && (uops <= kFew || uops - computed_ > computed_ / 8)) {
     std::vector<uint32_t> former = std::move(uop_at_);
     compute(module);
     return former;
   }
-  while (rank_.size() < module.uops.size()) {
-    rank_.push_back(static_cast<uint32_t>(rank_.size()));
-    uop_at_.push_back(static_cast<uint32_t>(uop_at_.size()));
+  auto added = static_cast<uint32_t>(rank_.size());
+  for (uint32_t uop = added; uop < uops; ++uop) {
+    rank_.push_back(uop);
+    uop_at_.push_back(uop);
   }
+  for (; added < uops; ++added) place_link(module, added);
+  for (; relinked_ < module.relinked.size(); ++relinked_)
+    place_link(module, module.relinked[relinked_]);
   return {};
 }
 
-bool ReconvergenceOrder::set(std::vector<uint32_t> rank, size_t computed) {
+void ReconvergenceOrder::place_link(const Module& module, uint32_t uop) {
+  const Uop& u = module.uops[uop];
+  if (ranks_ && u.op == Op::link && u.target() < rank_.size()) rank_[uop] = rank_[u.target()];
+}
+
+bool ReconvergenceOrder::set(const Module& module, std::vector<uint32_t> rank, size_t computed) {
   if (rank.size() != rank_.size() || computed > rank.size()) return false;
-  std::vector<uint32_t> uop_at(rank.size(), kNoUop);
+  std::vector<uint32_t> uop_at(rank.size(), kNoUop), links;
   for (uint32_t uop = 0; uop < rank.size(); ++uop) {
+    if (ranks_ && module.uops[uop].op == Op::link) {
+      links.push_back(uop);
+      continue;
+    }
     if (rank[uop] >= rank.size() || uop_at[rank[uop]] != kNoUop) return false;
     uop_at[rank[uop]] = uop;
+  }
+  for (uint32_t& uop : uop_at) {
+    if (uop != kNoUop) continue;
+    uop = links.back();  // nothing is there: links are where they lead to
+    links.pop_back();
   }
   rank_ = std::move(rank);
   uop_at_ = std::move(uop_at);
   computed_ = computed;
+  relinked_ = module.relinked.size();
+  for (uint32_t uop = 0; uop < rank_.size(); ++uop) place_link(module, uop);
   return true;
 }
 

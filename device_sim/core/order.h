@@ -36,29 +36,34 @@ class FlowGraph {
 // met it.
 std::vector<uint32_t> loop_order(const FlowGraph& graph, std::span<const uint32_t> roots);
 
-// A numbering of a module's micro-ops.
+// A numbering of a module's micro-ops. A link has the rank of the place where it leads: lanes that
+// come to a link meet those that wait there.
 class ReconvergenceOrder {
  public:
   // `ranks`: false where no core has another to wait for. Micro-ops then are in the module's order.
   explicit ReconvergenceOrder(bool ranks = true) : ranks_(ranks) {}
   void compute(const Module& module);
-  // Micro-ops were added to the module. A few go behind all others: to rank everything anew for
-  // each block that is found late would take too long. Returns the former uop_at() if others
-  // changed their ranks, else nothing.
+  // Micro-ops were added to the module. Where there are many, a few go behind all others: to rank
+  // everything anew for each block that is found late would take too long. Returns the former
+  // uop_at() if others changed their ranks, else nothing.
   std::vector<uint32_t> extend(const Module& module);
 
   // For checkpoints: the ranks, and of how many micro-ops they were computed together.
   size_t computed() const { return computed_; }
   // False, and nothing done, if these are no ranks of as many micro-ops as there are.
-  bool set(std::vector<uint32_t> rank, size_t computed);
+  bool set(const Module& module, std::vector<uint32_t> rank, size_t computed);
 
-  const std::vector<uint32_t>& rank() const { return rank_; }      // of each micro-op
-  const std::vector<uint32_t>& uop_at() const { return uop_at_; }  // the inverse
+  const std::vector<uint32_t>& rank() const { return rank_; }  // of each micro-op
+  // The inverse, but of links.
+  const std::vector<uint32_t>& uop_at() const { return uop_at_; }
 
  private:
+  void place_link(const Module& module, uint32_t uop);
+
   bool ranks_;
   std::vector<uint32_t> rank_, uop_at_;
   size_t computed_ = 0;  // micro-ops when all were ranked
+  size_t relinked_ = 0;  // of Module::relinked, that are known
 };
 
 }  // namespace gpusim

@@ -114,6 +114,8 @@ struct Group {
   uint64_t wait_key = 0;   // best key among waiting lanes, ~0 if none
   Turns turns;
   bool gave_way = false;   // the slice ended early because everybody waits
+  // It did because lanes came to code that is not translated: the others would run ahead of them.
+  bool lacks_code = false;
 
   Watch watch;              // of the lanes in `watchers`: most often all wait for the same
   uint64_t watchers = 0;    // subset of waiting

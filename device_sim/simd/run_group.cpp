@@ -61,17 +61,20 @@ const Uop* run_jmp_reg(Group& g, const Uop* u) {
     const uint32_t target = g.machine->code.find(first);
     if (HWY_LIKELY(target != kNoUop)) return go_to(g, target);
     simd::stop_lanes(g, g.active, jump_event(0, index_of(g, u), first));
+    g.lacks_code = true;
   } else {
     simd::for_each_lane(g.active, [&](uint32_t lane) {
       const uint64_t pc = g.get_lane(u->a, lane);
       const uint32_t target = g.machine->code.find(pc);
-      if (target == kNoUop)
+      if (target == kNoUop) {
         simd::stop_lane(g, lane, jump_event(g.core(lane), index_of(g, u), pc));
-      else
+        g.lacks_code = true;
+      } else {
         simd::set_key(g, lane, simd::make_key(*g.machine, g.depth, target));
+      }
     });
   }
-  if (g.budget <= 0) return nullptr;
+  if (g.budget <= 0 || g.lacks_code) return nullptr;
   return resume(g, simd::schedule(g));
 }
 

@@ -24,6 +24,14 @@ void pause_processor() {
 #endif
 }
 
+// How many instructions the only core of a group executed that synchronise.
+uint64_t synchronising(const Group& g) {
+  constexpr auto kClass = static_cast<size_t>(InsnClass::kParallelism);
+  uint64_t count = g.lane_tally[0][kClass];
+  for (const BlockTally& epoch : g.epochs) count += epoch.counts[kClass];
+  return count;
+}
+
 }  // namespace
 
 void Scheduler::configure(const MachineConfig& config) {
@@ -179,8 +187,10 @@ uint64_t Scheduler::run_round(uint64_t instructions, std::vector<Event>& events,
   machine_.is_alone = workers_now_ == 1 && is_memory_ours_;
   turn_length_ = turn_length(instructions);
   after_turn_ = workers_now_ == 1 && after_turn ? &after_turn : nullptr;
+  const bool is_of_many = groups_.is_of_one() && is_shared_;
   for (const uint32_t i : awake_) {
     rests_[i].used = 0;
+    if (is_of_many) rests_[i].synchronised = synchronising(groups_[i]);
     if (!is_new_) continue;
     turns_[i].left.store(instructions, std::memory_order_relaxed);
     turns_[i].was_chosen = true;
@@ -196,14 +206,9 @@ uint64_t Scheduler::run_round(uint64_t instructions, std::vector<Event>& events,
     });
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-  uint64_t used = 0, most = 0, atomics = 0;
-  size_t ran = 0;
-  for (const uint32_t i : awake_) {
-    used += rests_[i].used;
-    most = std::max(most, rests_[i].used);
-    ran += rests_[i].used != 0;
-  }
-  if (groups_.is_of_one() && is_shared_) turn_of_many_.note(ran, used, most);
+  uint64_t used = 0, atomics = 0;
+  for (const uint32_t i : awake_) used += rests_[i].used;
+  if (is_of_many) note_shares(used);
   for (Worker& w : workers_) {
     events.insert(events.end(), w.events.begin(), w.events.end());
     w.events.clear();
@@ -211,6 +216,21 @@ uint64_t Scheduler::run_round(uint64_t instructions, std::vector<Event>& events,
   }
   if (is_worth_threads_) pace_.note(workers_now_ > 1, used, atomics, time);
   return used;
+}
+
+void Scheduler::note_shares(uint64_t used) {
+  TurnOfMany::Share instructions{.all = used, .busiest = 0}, synchronised{};
+  size_t ran = 0;
+  for (const uint32_t i : awake_) {
+    if (rests_[i].used == 0) continue;
+    ++ran;
+    const uint64_t now = synchronising(groups_[i]) - rests_[i].synchronised;
+    synchronised.all += now;
+    if (rests_[i].used <= instructions.busiest) continue;
+    instructions.busiest = rests_[i].used;
+    synchronised.busiest = now;
+  }
+  turn_of_many_.note(ran, instructions, synchronised);
 }
 
 // Brings into the cache what a group touches first in its slice: of many, all have left it since
@@ -342,11 +362,11 @@ uint64_t Scheduler::run_group(Group& g, uint64_t instructions, Worker& worker) {
   g.block_counts = worker.blocks.data();
   g.workspace = &worker.workspace;
   g.events = &worker.events;
-  g.gave_way = false;
+  g.gave_way = g.lacks_code = false;
   if (g.unflushed >= kMost) flush_epochs(g);
   // Lanes whose block ended in an event when they reached the limit stop now.
   if (machine_.max_instructions) stop_at_limit(g);
-  while (left > 0 && g.runnable != 0 && !g.gave_way) {
+  while (left > 0 && g.runnable != 0 && !g.gave_way && !g.lacks_code) {
     const int64_t budget = std::min(left, instructions_to_limit(g));
     g.budget = budget;
     begin_lanes(g);

@@ -71,6 +71,7 @@ class Scheduler {
     uint32_t rounds = 0;  // in vain since the last success
     uint64_t until = 0;   // the slice in which it runs in any case
     uint64_t used = 0;    // instructions of its last slice
+    uint64_t synchronised = 0;  // instructions before it that synchronise, of a core alone
     Watch watch;          // kWord
   };
   // What a host thread writes.
@@ -98,6 +99,8 @@ class Scheduler {
   bool is_worth_threads() const;
   uint64_t turn_length(uint64_t instructions) const;
   void rest(size_t group, bool in_vain);
+  // After a round of cores alone, which executed so many instructions.
+  void note_shares(uint64_t used);
   void fetch_ahead(size_t group) const;
   void run_turns(size_t self);
   bool run_turn(size_t group, Worker& worker);

@@ -87,7 +87,7 @@ bool SimdBackend::restore_scheduling(std::span<const uint8_t> bytes) {
     r(computed);
     std::vector<uint32_t> rank(module_->uops.size());
     for (uint32_t& one : rank) r(one);
-    if (!r.ok || !order_.set(std::move(rank), computed)) return false;
+    if (!r.ok || !order_.set(*module_, std::move(rank), computed)) return false;
     view_machine();
   }
   if (!r.ok || !groups_.regrouper().set_state(moved)) return false;

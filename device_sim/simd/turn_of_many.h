@@ -8,9 +8,17 @@ namespace gpusim::simd {
 
 // Long ones, so that a core's data stay in the caches, as long as cores have as much to do as each
 // other. Where one of them finds the work of all the others, because it takes the next piece again
-// before they had a turn, turns are short, and grow again once that is over.
+// before they had a turn, turns are short, and grow again once that is over. To take pieces, cores
+// synchronise: one that only works while the others wait for it does not do so more than they.
 class TurnOfMany {
  public:
+  // Of what cores did in a round: all of them together, and the one with most instructions.
+  struct Share {
+    uint64_t all, busiest;
+    // Whether the busiest of so many has more than `kUneven` times the mean.
+    bool is_uneven(size_t cores) const { return busiest * cores > kUneven * all; }
+  };
+
   // In instructions.
   uint64_t length() const { return length_; }
   // After a look at so many cores, of which only some had a turn (at least one): the fewer, the
@@ -19,10 +27,10 @@ class TurnOfMany {
     return std::min(kMost, length_ * std::max<uint64_t>(1, cores / ran));
   }
 
-  // After cores ran, each by turns: how many, instructions of all of them together, and of the one
-  // that had most.
-  void note(size_t cores, uint64_t all, uint64_t most) {
-    if (cores >= kMany && most >= kLeast && most * cores > kUneven * all) {
+  // After so many cores ran, each by turns. `synchronising`: those of the instructions.
+  void note(size_t cores, Share instructions, Share synchronising) {
+    if (cores >= kMany && instructions.busiest >= kLeast && instructions.is_uneven(cores) &&
+        synchronising.is_uneven(cores)) {
       length_ = kLeast;
       even_ = 0;
     } else if (length_ < kMost && ++even_ == kUntilLonger) {

@@ -34,14 +34,13 @@ SlotSet slots_that_start_as_zero(const GuestIsa& isa) {
 // Whether it does no harm that the looks differ. Where instructions have several lengths, the
 // halves of long ones look like any others, vector code among them, in all but small programs. A
 // slot that only they use is zero and takes room. But by the thread pointer and the core's number
-// the host tells C libraries' programs from those for many cores, and the latter are faster as a
-// whole.
+// the host tells C libraries' programs from those for many cores.
 bool may_differ(const GuestIsa& isa, const SlotSet& unused, const SlotSet& other) {
-  if (isa.has_one_length() || isa.abi.thread_pointer == kNoSlot || isa.abi.core_id == kNoSlot)
-    return false;
-  const auto tp = static_cast<size_t>(isa.abi.thread_pointer);
-  const auto core_id = static_cast<size_t>(isa.abi.core_id);
-  return !unused[tp] && !other[tp] && unused[core_id] && other[core_id];
+  if (isa.has_one_length()) return false;
+  for (const int slot : {isa.abi.thread_pointer, isa.abi.core_id})
+    if (slot != kNoSlot && unused[static_cast<size_t>(slot)] != other[static_cast<size_t>(slot)])
+      return false;
+  return true;
 }
 
 }  // namespace

@@ -18,8 +18,9 @@ SlotSet find_zero_slots(const GuestIsa& isa, const std::vector<CodeBlock>& block
 
 /// The ISA's rare slots that a program does not use, or that are zero throughout. `code`: all that
 /// there is of it, at any place where an instruction could be. Nothing where it matters what of it
-/// is taken for instructions: those of each piece, one after the other, or all of these. It does
-/// not matter of C libraries' programs where instructions have several lengths.
+/// is taken for instructions: those of each piece, one after the other, or all of these. Where
+/// instructions have several lengths that only matters for the slots by which the host tells who a
+/// program is for.
 std::optional<SlotSet> find_unused_slots(const GuestIsa& isa, const Guise& guise,
                                          std::span<const CodePiece> code);
 

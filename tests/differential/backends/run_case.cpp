@@ -121,6 +121,13 @@ bool same_event(const Event& x, const Event& y) {
   }
 }
 
+// A core that reaches its limit at a link may as well be where that leads.
+Event behind_links(const Module& module, Event e) {
+  while (e.status == CoreStatus::kLimit && module.uops[e.uop].op == Op::link)
+    e.uop = module.uops[e.uop].target();
+  return e;
+}
+
 uint64_t most_instructions(const Result& r) {
   uint64_t most = 0;
   for (const CoreTally& t : r.tallies)
@@ -213,7 +220,7 @@ Result run_case(const Case& c, const RunConfig& run) {
     for (const Event& e : events) {
       if (&e != &events.front() && e.core <= last) r.trouble = "events are not in core order";
       last = e.core;
-      r.events[e.core].push_back(e);
+      r.events[e.core].push_back(behind_links(c.module, e));
       handle(c, *b, e);
     }
   }

@@ -13,6 +13,9 @@ import sys
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "differential"))
+import guest_programs  # noqa: E402
+
 COMPILER = "/usr/bin/{}-linux-gnu-gcc"
 FLAGS = ["-w", "-static", "-pthread"]
 MACHINES = [
@@ -120,6 +123,23 @@ class OnDemand(unittest.TestCase):
         subprocess.run([COMPILER.format(self.isa), "-nostdlib", "-static", HERE / "one_move.S",
                         "-o", program], check=True)
         self.assertEqual(self.run_one(program, [], [])["status"], 7)
+
+    def test_lanes_that_come_to_new_code_are_waited_for(self):
+        isa = {"aarch64": guest_programs.AARCH64, "riscv64": guest_programs.RISCV64}[self.isa]
+        elf, module = (self.build / f"edges.{kind}" for kind in ("elf", "gsm"))
+        subprocess.run([isa.compiler, *isa.flags, HERE / "edges.c", *isa.runtime, "-lgcc", "-o",
+                        elf], check=True)
+        subprocess.run([self.gpusim, "translate", elf, "-o", module], check=True,
+                       capture_output=True)
+        lost = {}
+        for program in (elf, module):
+            stats = self.build / "lanes.json"
+            subprocess.run([self.gpusim, "run", "--quiet", "--backend", "simd", "--cores", "256",
+                            "--threads", "1", "--stats", stats, program], timeout=120)
+            lanes = json.loads(stats.read_text())["divergence"]
+            self.assertEqual(lanes["alone_lanes"], 0)
+            lost[program] = lanes["diverged_lanes"] + lanes["asleep_lanes"]
+        self.assertLess(lost[elf], 1.2 * lost[module])
 
     def test_limits(self):
         # Cores stop at the same ends of blocks.

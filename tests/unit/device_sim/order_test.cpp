@@ -148,27 +148,69 @@ TEST_CASE("a call goes on where it returns, not in the function") {
   for (uint32_t u = 0; u < 6; ++u) CHECK(order.uop_at()[order.rank()[u]] == u);
 }
 
-TEST_CASE("micro-ops found late go behind the others until they are many") {
+TEST_CASE("micro-ops found late go behind the others of a large module until they are many") {
+  constexpr uint32_t kReturns = 8000;
   Code code;
   code.block(Op::jmp, 2);  // 0
-  for (uint32_t i = 1; i < 32; ++i) code.block(Op::jmp, i + 1);
+  for (uint32_t i = 1; i < kReturns; ++i) code.block(Op::jmp, i + 1);
+  code.block(Op::jmp_reg, 0, JumpHint::kReturn);
+  ReconvergenceOrder order;
+  order.compute(code.module);
+  code.block(Op::jmp, 5);
+  CHECK(order.extend(code.module).empty());
+  CHECK(order.rank()[kReturns + 1] == kReturns + 1);
+  CHECK(order.uop_at()[kReturns + 1] == kReturns + 1);
+  for (uint32_t i = 0; i < kReturns / 8; ++i) code.block(Op::jmp, 5);
+  CHECK(order.extend(code.module).size() == kReturns + 2);
+  CHECK(order.rank()[kReturns + 1] < order.rank()[5]);
+}
+
+TEST_CASE("a small module is ranked anew whenever it grows") {
+  Code code;
+  for (uint32_t i = 0; i < 32; ++i) code.block(Op::jmp, i + 1);
   code.block(Op::jmp_reg, 0, JumpHint::kReturn);  // 32
   ReconvergenceOrder order;
   order.compute(code.module);
-  const Nodes former = order.uop_at();
   code.block(Op::jmp, 5);
-  CHECK(order.extend(code.module).empty());
-  CHECK(order.rank()[33] == 33);
-  CHECK(order.uop_at()[33] == 33);
-  for (int i = 0; i < 4; ++i) code.block(Op::jmp, 5);
-  CHECK(order.extend(code.module).size() == 34);
+  CHECK(order.extend(code.module).size() == 33);
   CHECK(order.rank()[33] < order.rank()[5]);
   // Micro-ops that name nothing there is, and a module of nothing.
   code.block(Op::jmp, 4711);
   order.compute(code.module);
-  CHECK(order.rank().size() == 39);
+  CHECK(order.rank().size() == 35);
   order.compute(Module{});
   CHECK(order.rank().empty());
+}
+
+TEST_CASE("a link is where it leads to") {
+  Code code;
+  code.block(Op::link, 2);  // 0
+  code.block(Op::jmp, 2);   // 1
+  code.block(Op::jmp, 1);   // 2
+  code.block(Op::jmp, 0);   // 3
+  ReconvergenceOrder order;
+  order.compute(code.module);
+  CHECK(order.rank()[0] == order.rank()[2]);
+  CHECK(order.uop_at()[order.rank()[0]] == 2);
+  ReconvergenceOrder resumed;
+  resumed.compute(code.module);
+  CHECK(resumed.set(code.module, order.rank(), order.computed()));
+  CHECK(resumed.rank() == order.rank());
+  CHECK(resumed.uop_at() == order.uop_at());
+  CHECK_FALSE(resumed.set(code.module, {1, 1, 1, 0}, 4));
+}
+
+TEST_CASE("where lanes stop comes before all else") {
+  Code code;
+  code.block(Op::jmp, 1);       // 0
+  code.block(Op::bri_eq64, 4);  // 1: the header of a loop; the way out is not translated
+  code.block(Op::jmp, 1);       // 2
+  code.block(Op::jmp, 0);       // 3
+  code.block(Op::jmp_reg, 0);   // 4: its stub
+  code.module.blocks.back().insn_count = 0;
+  ReconvergenceOrder order;
+  order.compute(code.module);
+  CHECK(order.rank()[4] == 0);
 }
 
 }  // namespace

@@ -153,11 +153,16 @@ TEST_CASE("nobody is scheduled when nobody can run") {
 TEST_CASE("turns of many cores are short while one of them has most of the work") {
   simd::TurnOfMany turn;
   const uint64_t longest = turn.length();
-  turn.note(1024, 1024 * 300, 600);
-  turn.note(16, 16 * 300, 16 * 300);  // too few
-  turn.note(1024, 1024, 100);         // too little
+  using Share = simd::TurnOfMany::Share;
+  constexpr Share kEven = {1024 * 3, 6}, kUneven = {1024 * 3, 1024 * 2};  // that synchronise
+  constexpr Share kOneHasMost = {1024 * 300, 1024 * 200};
+  turn.note(1024, {1024 * 300, 600}, kUneven);
+  turn.note(16, {16 * 300, 16 * 300}, {16 * 3, 16 * 3});  // too few
+  turn.note(1024, {1024, 100}, kUneven);                  // too little
+  turn.note(1024, kOneHasMost, kEven);                    // the others wait for it
+  turn.note(1024, kOneHasMost, {0, 0});
   CHECK(turn.length() == longest);
-  turn.note(1024, 1024 * 300, 1024 * 200);
+  turn.note(1024, kOneHasMost, kUneven);
   const uint64_t shortest = turn.length();
   CHECK(shortest * 64 < longest);
   CHECK(turn.is_valid());
@@ -166,8 +171,8 @@ TEST_CASE("turns of many cores are short while one of them has most of the work"
   CHECK(turn.length(1024, 1) == longest);  // nobody else waits for a turn
   CHECK(turn.length(1, 2) == shortest);    // of another thread's cores
   int rounds = 0;
-  for (; turn.length() < longest; ++rounds) turn.note(1024, 1024 * 300, 600);
+  for (; turn.length() < longest; ++rounds) turn.note(1024, {1024 * 300, 600}, kEven);
   CHECK(rounds > 16);
-  turn.note(1024, 1024 * 300, 600);
+  turn.note(1024, {1024 * 300, 600}, kEven);
   CHECK(turn.length() == longest);
 }
