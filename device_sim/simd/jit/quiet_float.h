@@ -1,0 +1,100 @@
+// Floating-point values in states that arithmetic can tell nothing new: all flags are set, as those
+// of PTX are, and the modes are the usual ones. Then only NaNs differ from the machine's own
+// results: zeros and subnormals do not need the cold path, which the common semantics give them for
+// their flags.
+#pragma once
+#include <optional>
+#include <type_traits>
+
+#include "device_sim/uir/fp_aux.h"
+#include "device_sim/uir/softfloat/format.h"
+#include "device_sim/uir/uop.h"
+
+namespace gpusim::simd {
+
+constexpr bool tells_nothing_new(uint64_t fp_state) {
+  using namespace softfloat;
+  constexpr uint64_t kAll = kFpsrIoc | kFpsrDzc | kFpsrOfc | kFpsrUfc | kFpsrIxc | kFpsrIdc;
+  return is_default_mode(fp_state) && (fp_state & kAll) == kAll;
+}
+
+// Of floats T in the domain D.
+template <class D, class T>
+class QuietFloat {
+  using V = typename D::V;
+  using M = typename D::M;
+  using F = std::conditional_t<sizeof(T) == 4, softfloat::F32, softfloat::F64>;
+  static constexpr bool kSingle = sizeof(T) == 4;
+  static constexpr Op kAdd = kSingle ? Op::fadd32 : Op::fadd64;
+  static constexpr Op kSub = kSingle ? Op::fsub32 : Op::fsub64;
+  static constexpr Op kMul = kSingle ? Op::fmul32 : Op::fmul64;
+  static constexpr Op kDiv = kSingle ? Op::fdiv32 : Op::fdiv64;
+  static constexpr Op kSqrt = kSingle ? Op::fsqrt32 : Op::fsqrt64;
+  static constexpr Op kFma = kSingle ? Op::fma32 : Op::fma64;
+
+ public:
+  explicit QuietFloat(uint64_t fp_state) : state_(fp_state) {}
+
+  // The value of `u`, if it is one of these.
+  std::optional<V> value(const Uop& u, const V& a, const V& b, const V& c) const {
+    switch (u.op) {
+      case kAdd:
+        return with_nan(D::template fadd<T>(a, b));
+      case kSub:
+        return with_nan(D::template fsub<T>(a, b));
+      case kMul:
+        return with_nan(D::template fmul<T>(a, b));
+      case kDiv:
+        return with_nan(D::template fdiv<T>(a, b));
+      case kSqrt:
+        return with_nan(D::template fsqrt<T>(a));
+      case kFma:
+        return with_nan(D::template fma<T>(a, b, c));
+      case Op::fcmp:
+        return is_format(u) ? std::optional(comparison(a, b)) : std::nullopt;
+      case Op::fminmax:
+        return is_format(u) ? extreme(static_cast<FpMinMax>(u.aux >> 2), a, b) : std::nullopt;
+      default:
+        return std::nullopt;
+    }
+  }
+
+ private:
+  static bool is_format(const Uop& u) {
+    return static_cast<FpFormat>(u.aux & 3) == (kSingle ? FpFormat::kF32 : FpFormat::kF64);
+  }
+  static M is_number(const V& a) { return D::template feq<T>(a, a); }
+
+  // r; where it is a NaN, the one that all are, or else what the cold path finds.
+  V with_nan(const V& r) const {
+    const M number = is_number(r);
+    if (softfloat::has_canonical_nan<F>(state_))
+      return D::select(number, r, D::konst(softfloat::default_nan<F>(state_)));
+    (void)D::all(number);
+    return r;
+  }
+  // NZCV. NaNs are unordered.
+  static V comparison(const V& a, const V& b) {
+    const V not_equal = D::select(D::template flt<T>(b, a), D::konst(0b0010), D::konst(0b0011));
+    const V not_less = D::select(D::template feq<T>(a, b), D::konst(0b0110), not_equal);
+    return D::select(D::template flt<T>(a, b), D::konst(0b1000), not_less);
+  }
+  std::optional<V> extreme(FpMinMax kind, const V& a, const V& b) const {
+    if (kind == FpMinMax::kMinNum || kind == FpMinMax::kMaxNum) return std::nullopt;
+    const bool least = is_minimum(kind);
+    const M a_below = D::template flt<T>(a, b);
+    const V of_unequal = least ? D::select(a_below, a, b) : D::select(a_below, b, a);
+    // Equal numbers differ at most in the sign of a zero.
+    const V of_equal = least ? D::or_(a, b) : D::and_(a, b);
+    const V of_numbers = D::select(D::template feq<T>(a, b), of_equal, of_unequal);
+    // A NaN beside a number loses, or wins.
+    const bool loses = kind == FpMinMax::kMinimumNumber || kind == FpMinMax::kMaximumNumber;
+    const V r =
+        D::select(is_number(a), D::select(is_number(b), of_numbers, loses ? a : b), loses ? b : a);
+    return with_nan(D::template result<T>(r));
+  }
+
+  uint64_t state_;
+};
+
+}  // namespace gpusim::simd
