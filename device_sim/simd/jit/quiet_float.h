@@ -1,7 +1,7 @@
 // Floating-point values in states that arithmetic can tell nothing new: all flags are set, as those
-// of PTX are, and the modes are the usual ones. Then only NaNs differ from the machine's own
-// results: zeros and subnormals do not need the cold path, which the common semantics give them for
-// their flags.
+// of PTX are, and the modes are the usual ones, but that subnormals may be flushed. Then only NaNs
+// and what is flushed differ from the machine's own results: zeros and subnormals do not need the
+// cold path, which the common semantics give them for their flags.
 #pragma once
 #include <optional>
 #include <type_traits>
@@ -15,7 +15,14 @@ namespace gpusim::simd {
 constexpr bool tells_nothing_new(uint64_t fp_state) {
   using namespace softfloat;
   constexpr uint64_t kAll = kFpsrIoc | kFpsrDzc | kFpsrOfc | kFpsrUfc | kFpsrIxc | kFpsrIdc;
-  return is_default_mode(fp_state) && (fp_state & kAll) == kAll;
+  return is_default_mode(fp_state & ~(kFpcrFz | kFpcrFz16)) && (fp_state & kAll) == kAll;
+}
+// Micro-ops that have a value here, whose state may flush.
+constexpr bool is_quiet(const Uop& u) {
+  const bool many_formats = u.op == Op::fcmp || u.op == Op::fminmax;
+  if (many_formats) return static_cast<FpFormat>(u.aux & 3) != FpFormat::kF16;
+  return u.op == Op::fadd32 || u.op == Op::fsub32 || u.op == Op::fmul32 || u.op == Op::fdiv32 ||
+         u.op == Op::fsqrt32 || u.op == Op::fma32;
 }
 
 // Of floats T in the domain D.
@@ -33,27 +40,30 @@ class QuietFloat {
   static constexpr Op kFma = kSingle ? Op::fma32 : Op::fma64;
 
  public:
-  explicit QuietFloat(uint64_t fp_state) : state_(fp_state) {}
+  explicit QuietFloat(uint64_t fp_state)
+      : state_(fp_state), flushes_(softfloat::flushes_to_zero<F>(fp_state)) {}
 
   // The value of `u`, if it is one of these.
-  std::optional<V> value(const Uop& u, const V& a, const V& b, const V& c) const {
+  std::optional<V> value(const Uop& u, const V& x, const V& y, const V& z) const {
     switch (u.op) {
-      case kAdd:
-        return with_nan(D::template fadd<T>(a, b));
+      case kAdd:  // a subnormal sum is exact
+        return with_nan(flushed(D::template fadd<T>(flushed(x), flushed(y))));
       case kSub:
-        return with_nan(D::template fsub<T>(a, b));
+        return with_nan(flushed(D::template fsub<T>(flushed(x), flushed(y))));
       case kMul:
-        return with_nan(D::template fmul<T>(a, b));
+        return rounded(D::template fmul<T>(flushed(x), flushed(y)));
       case kDiv:
-        return with_nan(D::template fdiv<T>(a, b));
+        return rounded(D::template fdiv<T>(flushed(x), flushed(y)));
       case kSqrt:
-        return with_nan(D::template fsqrt<T>(a));
+        return with_nan(D::template fsqrt<T>(flushed(x)));
       case kFma:
-        return with_nan(D::template fma<T>(a, b, c));
+        return rounded(D::template fma<T>(flushed(x), flushed(y), flushed(z)));
       case Op::fcmp:
-        return is_format(u) ? std::optional(comparison(a, b)) : std::nullopt;
+        if (!is_format(u)) return std::nullopt;
+        return comparison(flushed(x), flushed(y));
       case Op::fminmax:
-        return is_format(u) ? extreme(static_cast<FpMinMax>(u.aux >> 2), a, b) : std::nullopt;
+        if (!is_format(u)) return std::nullopt;
+        return extreme(static_cast<FpMinMax>(u.aux >> 2), flushed(x), flushed(y));
       default:
         return std::nullopt;
     }
@@ -65,6 +75,19 @@ class QuietFloat {
   }
   static M is_number(const V& a) { return D::template feq<T>(a, a); }
 
+  static V magnitude(const V& a) { return D::and_(a, D::konst(F::kSign - 1)); }
+  static V least_normal() { return D::konst(uint64_t{1} << F::kFracBits); }
+  // A zero of its sign in place of a subnormal, where the state wants that.
+  V flushed(const V& a) const {
+    if (!flushes_) return a;
+    const M subnormal = D::template flt<T>(magnitude(a), least_normal());
+    return D::select(subnormal, D::and_(a, D::konst(F::kSign)), a);
+  }
+  // What rounding made the least normal number was flushed before: the cold path tells.
+  V rounded(const V& r) const {
+    if (flushes_) (void)D::all(D::m_not(D::template feq<T>(magnitude(r), least_normal())));
+    return with_nan(flushed(r));
+  }
   // r; where it is a NaN, the one that all are, or else what the cold path finds.
   V with_nan(const V& r) const {
     const M number = is_number(r);
@@ -95,6 +118,7 @@ class QuietFloat {
   }
 
   uint64_t state_;
+  bool flushes_;
 };
 
 }  // namespace gpusim::simd

@@ -138,7 +138,8 @@ class Generator {
     c.slots[kRounds].base = rng_.pick({1u, 2u, 5u, 30u});
     if (rng_.coin()) {
       const uint64_t flags = rng_.coin() ? softfloat::kFpsrIxc : 0xffffffff;
-      c.slots[kFpState].base = softfloat::kFpFullNan | flags;
+      const uint64_t modes = rng_.coin() ? 0 : softfloat::kFpcrFz | softfloat::kFpcrFz16;
+      c.slots[kFpState].base = softfloat::kFpFullNan | flags | modes;
     }
     for (uint32_t i = 0; i < kDataCount; ++i) {
       SlotData& s = c.slots[kData + i];
