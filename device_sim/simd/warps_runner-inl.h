@@ -8,6 +8,8 @@
 #define GPUSIM_SIMD_WARPS_RUNNER_INL_H_
 #endif
 
+#include <array>
+
 #include "device_sim/core/warp_results.h"
 #include "device_sim/simd/grouped_threads.h"
 
@@ -111,36 +113,56 @@ HWY_INLINE uint64_t true_lanes(Group& g, Slot s) {
   return bits;
 }
 
-// Where each lane reads.
-HWY_INLINE void find_sources(Group& g, const Uop* u, WarpOp op, const WarpFields& f, uint8_t* from,
-                             uint8_t* in_range) {
-  const bool is_uniform = (!f.lane_in_slot && !f.clamp_in_slot) || g.kind[u->b] == simd::kUniform;
-  const auto find = [&](uint32_t lane, uint64_t b) HWY_ATTR {
+// Where each lane reads, and whether that is in range.
+struct WarpSources {
+  uint32_t lane = 0, clamp = 0;  // of whom, if all lanes say the same
+  int op = -1;
+  uint8_t from[kMaxLanes] = {}, in_range[kMaxLanes] = {};
+};
+
+// Kept where all lanes say the same, for programs repeat few of these; else in `own`.
+HWY_INLINE const WarpSources& sources_of(Group& g, const Uop* u, WarpOp op, const WarpFields& f,
+                                         WarpSources& own) {
+  const auto find = [&](WarpSources& s, uint32_t lane, uint64_t b) HWY_ATTR {
     const ShuffleSource source =
         shuffle_source(op, lane % kWarpLanes, f.lane_in_slot ? static_cast<uint32_t>(b) : f.lane,
                        f.clamp_in_slot ? static_cast<uint32_t>(b >> 32) : f.clamp);
-    from[lane] = static_cast<uint8_t>(source.lane);
-    in_range[lane] = source.in_range;
+    s.from[lane] = static_cast<uint8_t>(source.lane);
+    s.in_range[lane] = source.in_range;
   };
-  if (is_uniform) {
-    for (uint32_t lane = 0; lane < kWarpLanes; ++lane) find(lane, g.base[u->b]);
-    std::memcpy(from + kWarpLanes, from, kWarpLanes);
-    std::memcpy(in_range + kWarpLanes, in_range, kWarpLanes);
-  } else {
-    for (uint32_t lane = 0; lane < g.width; ++lane) find(lane, g.get_lane(u->b, lane));
+  const bool is_uniform = (!f.lane_in_slot && !f.clamp_in_slot) || g.kind[u->b] == simd::kUniform;
+  if (!is_uniform) {
+    for (uint32_t lane = 0; lane < g.width; ++lane) find(own, lane, g.get_lane(u->b, lane));
+    return own;
   }
+  static thread_local std::array<WarpSources, 32> known;
+  const uint64_t b = g.base[u->b];
+  const uint32_t lane = f.lane_in_slot ? static_cast<uint32_t>(b) : f.lane;
+  const uint32_t clamp = f.clamp_in_slot ? static_cast<uint32_t>(b >> 32) : f.clamp;
+  WarpSources& s = known[(lane ^ clamp ^ static_cast<uint32_t>(op) * 7) % known.size()];
+  if (HWY_LIKELY(s.op == static_cast<int>(op) && s.lane == lane && s.clamp == clamp)) return s;
+  s.op = static_cast<int>(op);
+  s.lane = lane;
+  s.clamp = clamp;
+  for (uint32_t k = 0; k < kMaxLanes; ++k) find(s, k, b);
+  return s;
 }
 
 // Where the active lanes are all members.
 HWY_NOINLINE inline void shuffle(Group& g, const Uop* u, WarpOp op, const WarpFields& f) {
   HWY_ALIGN uint32_t a[kMaxLanes];
   HWY_ALIGN uint32_t d[kMaxLanes];
-  uint8_t from[kMaxLanes] = {}, in_range[kMaxLanes] = {};
-  find_sources(g, u, op, f, from, in_range);
+  WarpSources own;
+  const uint8_t* const from = sources_of(g, u, op, f, own).from;
   read_words(g, u->a, 0, a);
-  for (uint32_t lane = 0; lane < kMaxLanes; ++lane) {
-    const uint32_t source = (lane & ~(kWarpLanes - 1)) + from[lane];
-    d[lane] = a[g.active >> source & 1 ? source : lane];
+  if (g.active == ~uint64_t{0}) {
+    for (uint32_t lane = 0; lane < kMaxLanes; ++lane)
+      d[lane] = a[(lane & ~(kWarpLanes - 1)) + from[lane]];
+  } else {
+    for (uint32_t lane = 0; lane < kMaxLanes; ++lane) {
+      const uint32_t source = (lane & ~(kWarpLanes - 1)) + from[lane];
+      d[lane] = a[g.active >> source & 1 ? source : lane];
+    }
   }
   write_words(g, u->d, d);
 }
@@ -193,8 +215,8 @@ HWY_NOINLINE inline void run_apart(Group& g, const Uop* u, WarpOp op, const Warp
     std::fill_n(d, kWarpLanes, static_cast<uint32_t>(g.active));
     std::fill_n(d + kWarpLanes, kWarpLanes, static_cast<uint32_t>(g.active >> kWarpLanes));
   } else {
-    uint8_t from[kMaxLanes] = {}, in_range[kMaxLanes] = {};
-    find_sources(g, u, op, f, from, in_range);
+    WarpSources own;
+    const uint8_t* const in_range = sources_of(g, u, op, f, own).in_range;
     for (uint32_t lane = 0; lane < kMaxLanes; ++lane) d[lane] = in_range[lane];
   }
   write_words(g, u->d, d);

@@ -3,27 +3,15 @@
 #include <cstring>
 
 #include "host/cuda_api/runtime.h"
+#include "host/ptx/error_texts.h"
 
 using namespace gpusim::cuda_api;
 
 namespace {
 
-struct ErrorText {
-  int number;
-  const char *runtime, *driver, *text;
-};
-constexpr ErrorText kErrors[] = {
-#define ERROR(...) {__VA_ARGS__},
-#include "host/cuda_api/errors.def"
-#undef ERROR
-};
-constexpr int kVersion = 13000;
+using gpusim::ptx::ErrorText, gpusim::ptx::find_error;
 
-const ErrorText* find_error(int number) {
-  for (const ErrorText& e : kErrors)
-    if (e.number == number) return &e;
-  return nullptr;
-}
+constexpr int kVersion = 13000;
 
 void require_device(int device) { require(device == 0, kInvalidDevice); }
 

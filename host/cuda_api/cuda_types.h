@@ -7,7 +7,7 @@
 
 namespace gpusim::cuda_api {
 
-// Results. Those that only strings are needed for: errors.def.
+// Results. Those that only strings are needed for: host/ptx/errors.def.
 enum Status : int {
   kSuccess = 0,
   kInvalidValue = 1,

@@ -27,11 +27,13 @@ class Queue {
 
  private:
   void serve();
+  void wait_for(std::unique_lock<std::mutex>& lock, uint64_t number);
   std::mutex mutex_;
   std::condition_variable has_work_, has_done_;
   std::deque<Work> work_;
   uint64_t submitted_ = 0, done_ = 0;
-  bool is_finished_ = false;
+  uint64_t least_awaited_ = UINT64_MAX;  // nobody waits for less
+  bool is_idle_ = false, is_finished_ = false;
   std::thread thread_;
 };
 

@@ -1,8 +1,10 @@
 #include "host/ptx/device_launches.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
+#include "host/ptx/error_texts.h"
 #include "translator/ptx/memory_map.h"
 
 namespace gpusim::ptx {
@@ -11,6 +13,8 @@ namespace {
 // Addresses only, until they are written.
 constexpr uint64_t kBufferBytes = uint64_t{1} << 30;
 constexpr uint64_t kAlign = 64;
+constexpr uint64_t kTextsBytes = 1 << 16;  // of all errors
+constexpr const char* kNoSuchError = "unrecognized error code";
 // cuda_device_runtime_api.h: cudaStreamTailLaunch. All other streams keep their order.
 constexpr uint64_t kTailStream = 3;
 constexpr uint64_t kFirstHandle = 0x1000;
@@ -31,9 +35,11 @@ bool is_shape(const Dim3& grid, const Dim3& block) {
 
 }  // namespace
 
-DeviceLaunches::DeviceLaunches(ProcessMemory& memory) : buffers_(kBufferBytes) {
+DeviceLaunches::DeviceLaunches(ProcessMemory& memory)
+    : buffers_(kBufferBytes), texts_(kTextsBytes) {
   memory.add(buffers_.address(), buffers_.size_bytes(), kRead | kWrite,
              {"parameters of launches by kernels"});
+  memory.add(texts_.address(), texts_.size_bytes(), kRead, {"texts of errors"});
 }
 
 void DeviceLaunches::begin() {
@@ -48,6 +54,27 @@ void DeviceLaunches::keep(const DeviceCaller& caller, DeviceError error) {
   if (error == DeviceError::kNone) return;
   const std::lock_guard lock(mutex_);
   errors_[{caller.cta, caller.thread}] = error;
+}
+
+uint64_t DeviceLaunches::name_of(int error) {
+  const ErrorText* const e = find_error(error);
+  return place_of(e != nullptr ? e->runtime : kNoSuchError);
+}
+
+uint64_t DeviceLaunches::text_of(int error) {
+  const ErrorText* const e = find_error(error);
+  return place_of(e != nullptr ? e->text : kNoSuchError);
+}
+
+uint64_t DeviceLaunches::place_of(const char* text) {
+  const std::lock_guard lock(mutex_);
+  const auto [place, is_new] = places_.try_emplace(text, texts_.address() + texts_bytes_);
+  if (is_new) {
+    const size_t size = std::strlen(text) + 1;
+    std::memcpy(texts_.data() + texts_bytes_, text, size);
+    texts_bytes_ += size;
+  }
+  return place->second;
 }
 
 DeviceError DeviceLaunches::last_error(const DeviceCaller& caller, bool is_taken) {

@@ -71,12 +71,19 @@ class DeviceLaunches {
   /// What cudaGetLastError of that thread will say. No error changes nothing.
   void keep(const DeviceCaller& caller, DeviceError error);
   DeviceError last_error(const DeviceCaller& caller, bool is_taken);
+  /// Addresses of an error's name and text, which kernels may read.
+  uint64_t name_of(int error);
+  uint64_t text_of(int error);
 
   /// Of the grid that has ended, in the order in which it runs.
   std::vector<DeviceWork> take();
 
  private:
-  Pages buffers_;
+  uint64_t place_of(const char* text);
+
+  Pages buffers_, texts_;
+  uint64_t texts_bytes_ = 0;
+  std::map<std::string, uint64_t, std::less<>> places_;  // of texts
   std::mutex mutex_;
   uint64_t used_bytes_ = 0, handles_ = 0;
   std::map<uint64_t, DeviceWork> prepared_;  // by the address of their parameters

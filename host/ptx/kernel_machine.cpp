@@ -470,6 +470,12 @@ void KernelMachine::call_device(Grid& grid, const Event& event) {
       result = static_cast<uint64_t>(grid.device->last_error(
           caller, static_cast<DeviceCall>(argument(event, 1)) == DeviceCall::kTakeError));
       break;
+    case DeviceCall::kNameError:
+      result = grid.device->name_of(static_cast<int>(word[0]));
+      break;
+    case DeviceCall::kDescribeError:
+      result = grid.device->text_of(static_cast<int>(word[0]));
+      break;
     case DeviceCall::kTellDevice:
       store(word[0], 0, 4);
       break;

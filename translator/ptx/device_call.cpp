@@ -31,6 +31,8 @@ const DeviceFunction* device_function(std::string_view name) {
       {"__cudaCDP2EventDestroy", kSucceed, 1, {}, 32},
       {"__cudaCDP2GetLastError", kTakeError, 0, {}, 32},
       {"__cudaCDP2PeekAtLastError", kPeekError, 0, {}, 32},
+      {"__cudaCDP2GetErrorName", kNameError, 1, {{0, 0, 32}}, 64},
+      {"__cudaCDP2GetErrorString", kDescribeError, 1, {{0, 0, 32}}, 64},
       {"__cudaCDP2Malloc", kMalloc, 2, {{0, 0, 64}, {1, 0, 64}}, 32},
       {"__cudaCDP2Free", kFree, 1, {{0, 0, 64}}, 32},
       {"__cudaCDP2GetDevice", kTellDevice, 1, {{0, 0, 64}}, 32},

@@ -16,6 +16,8 @@ enum class DeviceCall : uint8_t {
   kFree,                // address
   kTakeError,           // the thread's last one
   kPeekError,
+  kNameError,  // a result
+  kDescribeError,
   kTellDevice,  // where to
   kTellDeviceCount,
   kTellVersion,

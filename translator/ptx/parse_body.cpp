@@ -246,7 +246,8 @@ void Parser::instruction() {
   if (insn.base == "call") {
     call_operands(insn);
   } else if (!peek().is(';')) {
-    do insn.operands.push_back(operand());
+    const bool is_of_video = is_video(insn.base);
+    do insn.operands.push_back(is_of_video ? video_operand() : operand());
     while (accept(','));
   }
   if (!peek().is(';'))
@@ -298,6 +299,21 @@ Operand Parser::operand() {
   pair.elements.push_back(std::move(first));
   pair.elements.push_back(one_operand());
   return pair;
+}
+
+// [-]name[.part], or what others have.
+Operand Parser::video_operand() {
+  const bool is_negated = peek().is('-') && peek(1).kind == Token::Kind::kWord && accept('-');
+  Operand o = operand();
+  o.is_negated |= is_negated;
+  if (!o.is(Operand::Kind::kRegister) || peek().kind != Token::Kind::kDotted) return o;
+  const std::string_view part = next().text;
+  const bool is_byte = part.size() == 2 && part[0] == 'b' && part[1] >= '0' && part[1] <= '3';
+  if (!is_byte && part != "h0" && part != "h1")
+    fail(fmt::format("'.{}' is no part of a register: .b0 to .b3, .h0, .h1", part));
+  o.part_bits = is_byte ? 8 : 16;
+  o.part_at = static_cast<uint8_t>((part[1] - '0') * o.part_bits);
+  return o;
 }
 
 Operand Parser::one_operand() {

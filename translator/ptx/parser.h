@@ -84,6 +84,7 @@ class Parser {
   void instruction();
   void call_operands(Instruction& insn);
   Operand operand();
+  Operand video_operand();
   Operand one_operand();
   Operand address();
   Operand named(std::string_view text);

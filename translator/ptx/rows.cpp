@@ -72,7 +72,7 @@ const Table& table() {
          {&integer_rows(), &bit_rows(), &compare_rows(), &carry_rows(), &float_rows(),
           &approximate_rows(), &half_rows(), &half_compare_rows(), &convert_rows(), &narrow_rows(),
           &packed_rows(), &memory_rows(), &control_rows(), &bfloat_rows(), &async_rows(),
-          &matrix_rows(), &texture_rows(), &warpgroup_rows()})
+          &matrix_rows(), &texture_rows(), &warpgroup_rows(), &video_rows()})
       add_rows(*rows, t);
     return t;
   }();
@@ -169,6 +169,11 @@ class OperandCheck {
                  : fits_scalar(o, types_[0], false) && !o.is(Kind::kSink);
     if (code == "c1")
       return o.is(Kind::kSpecial) ? is_special_of(o, types_[1]) : fits_scalar(o, types_[1], true);
+    if (code == "dpart") return is_register(o, types_[0], false, true);
+    if (code == "v1" || code == "vn" || code == "sn") {
+      const bool is_word = is_register(o, kWord, code != "v1", code != "sn");
+      return is_word || (is_literal(o, kWord) && !o.is_negated);
+    }
     const Type t = type(code);
     switch (code[0]) {
       case 'd':
@@ -199,9 +204,10 @@ class OperandCheck {
     if (which == "w") t.bits = static_cast<uint8_t>(t.bits * 2);
     return t;
   }
-  bool is_register(const Operand& o, Type t, bool may_be_negated = false) const {
+  bool is_register(const Operand& o, Type t, bool may_be_negated = false,
+                   bool may_be_part = false) const {
     return o.is(Kind::kRegister) && types_agree(t, function_.registers[o.reg].type) &&
-           (may_be_negated || !o.is_negated);
+           (may_be_negated || !o.is_negated) && (may_be_part || o.part_bits == 0);
   }
   // -1, 0, 1, where a predicate stands.
   static bool is_truth(const Operand& o) { return o.value + 1 <= 2; }
@@ -364,18 +370,30 @@ bool saturates_in_vain(const Instruction& insn, const std::vector<Type>& types) 
   return (types[0].is_signed() || !types[1].is_signed()) && bits(types[0]) >= bits(types[1]);
 }
 
+// vmad: the product or c, not both.
+bool negates_too_much(const Instruction& insn) {
+  const auto& o = insn.operands;
+  return insn.base == "vmad" && o[1].is_negated != o[2].is_negated && o[3].is_negated;
+}
+
 bool operands_fit(const Pattern& p, const Instruction& insn, const Function& f,
                   const std::vector<Type>& types) {
   if (insn.operands.size() < p.least || insn.operands.size() > p.operands.size()) return false;
   const OperandCheck check(insn, f, types);
   for (size_t i = 0; i < insn.operands.size(); ++i)
     if (!check.fits(p.operands[i], insn.operands[i])) return false;
-  return true;
+  return !negates_too_much(insn);
 }
 
 }  // namespace
 
 bool is_known_opcode(std::string_view base) { return table().contains(base); }
+
+bool is_video(std::string_view base) {
+  return base.starts_with('v') &&
+         std::any_of(video_rows().begin(), video_rows().end(),
+                     [&](const Row& r) { return split(r.syntax, ' ').front() == base; });
+}
 
 std::vector<const Row*> rows_of(std::string_view base) {
   std::vector<const Row*> out;

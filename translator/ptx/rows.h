@@ -20,6 +20,8 @@
 //   tm to     [a tensor map, {coordinates}]; {offsets} of 16 bits, two fewer
 //   dx sx     what a surface's element becomes, or is made of: one register, or those in { }
 //   n i       an integer; or a register of 32 bits; lab: a label; any: anything
+//   v1 vn sn  of video instructions: of the second type, maybe a part; negated, too; c negated
+//   dpart     the destination, maybe a part
 //   _         nothing: a sink; 128: that number
 //   ?         those behind it may be left out
 #pragma once
@@ -58,6 +60,8 @@ struct Row {
 std::vector<const Row*> rows_of(std::string_view base);
 std::vector<const Row*> all_rows();
 bool is_known_opcode(std::string_view base);
+/// Whether operands may be parts of registers, and negated.
+bool is_video(std::string_view base);
 bool is_special_register(std::string_view name);
 
 /// Finds the row that takes the instruction and fills in what it says. Returns what is wrong, with
@@ -89,6 +93,7 @@ const RowList& matrix_rows();
 const RowList& memory_rows();
 const RowList& control_rows();
 const RowList& texture_rows();
+const RowList& video_rows();
 const RowList& warpgroup_rows();
 
 }  // namespace gpusim::ptx

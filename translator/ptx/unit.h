@@ -27,6 +27,8 @@ struct Operand {
   Kind kind = Kind::kInteger;
   uint8_t bits = 64;
   bool is_negated = false;
+  // %r1.b2, %r1.h0: how many of the register's bits, from where on. 0: all.
+  uint8_t part_bits = 0, part_at = 0;
   uint32_t reg = 0;
   uint64_t value = 0;
   std::string symbol{};

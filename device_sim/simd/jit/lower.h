@@ -1,8 +1,7 @@
 // Emits the value of one micro-op, or the condition of a branch, in a domain of registers.
 #pragma once
-#include <optional>
-
 #include "device_sim/simd/jit/lower_kinds.h"
+#include "device_sim/simd/jit/quiet_float.h"
 #include "device_sim/uir/semantics.h"
 
 namespace gpusim::simd {
@@ -58,41 +57,6 @@ namespace gpusim::simd {
 #define GPUSIM_LOWER_kService GPUSIM_NOT_HERE
 #define GPUSIM_LOWER_kTrap GPUSIM_NOT_HERE
 
-// Whether arithmetic can tell a state nothing new: its flags are all set, as those of PTX are, and
-// its modes are the usual ones. Then only NaNs differ from the machine's own results: zeros and
-// subnormals do not need the cold path, which the common semantics give them for their flags.
-constexpr bool tells_nothing_new(uint64_t fp_state) {
-  using namespace softfloat;
-  constexpr uint64_t kAll = kFpsrIoc | kFpsrDzc | kFpsrOfc | kFpsrUfc | kFpsrIxc | kFpsrIdc;
-  return is_default_mode(fp_state) && (fp_state & kAll) == kAll;
-}
-template <class D, class T>
-typename D::V unless_nan(const typename D::V& r) {
-  (void)D::all(D::template feq<T>(r, r));  // or the cold path
-  return r;
-}
-template <class D, class T>
-std::optional<typename D::V> lower_arithmetic(const Uop& u, const typename D::V& a,
-                                              const typename D::V& b, const typename D::V& c) {
-  constexpr bool kSingle = sizeof(T) == 4;
-  switch (u.op) {
-    case kSingle ? Op::fadd32 : Op::fadd64:
-      return unless_nan<D, T>(D::template fadd<T>(a, b));
-    case kSingle ? Op::fsub32 : Op::fsub64:
-      return unless_nan<D, T>(D::template fsub<T>(a, b));
-    case kSingle ? Op::fmul32 : Op::fmul64:
-      return unless_nan<D, T>(D::template fmul<T>(a, b));
-    case kSingle ? Op::fdiv32 : Op::fdiv64:
-      return unless_nan<D, T>(D::template fdiv<T>(a, b));
-    case kSingle ? Op::fsqrt32 : Op::fsqrt64:
-      return unless_nan<D, T>(D::template fsqrt<T>(a));
-    case kSingle ? Op::fma32 : Op::fma64:
-      return unless_nan<D, T>(D::template fma<T>(a, b, c));
-    default:
-      return std::nullopt;
-  }
-}
-
 // The value of `u` from its sources; `e` is the fourth.
 template <class D>
 typename D::V lower_value(const Uop& u, typename D::V a, typename D::V b, typename D::V c,
@@ -108,9 +72,9 @@ typename D::V lower_value(const Uop& u, typename D::V a, typename D::V b, typena
   }
   if constexpr (requires { fp.is_konst ? fp.k : 0; }) {  // not in strands (device_sim/native)
     if (fp.is_konst && tells_nothing_new(fp.k)) {
-      if (const auto r = lower_arithmetic<D, float>(u, a, b, c)) return *r;
+      if (const auto r = QuietFloat<D, float>(fp.k).value(u, a, b, c)) return *r;
       if constexpr (D::kWide)
-        if (const auto r = lower_arithmetic<D, double>(u, a, b, c)) return *r;
+        if (const auto r = QuietFloat<D, double>(fp.k).value(u, a, b, c)) return *r;
     }
   }
   switch (u.op) {

@@ -7,8 +7,8 @@ namespace gpusim::simd {
 
 // Single precision needs 32 bits only, although the interpreter has it in 64-bit words.
 constexpr bool is_single_precision(const Uop& u) {
-  return has_trait(u.op, traits::kSingle) ||
-         (u.op == Op::fcmp && static_cast<FpFormat>(u.aux & 3) == FpFormat::kF32);
+  return has_trait(u.op, traits::kSingle) || ((u.op == Op::fcmp || u.op == Op::fminmax) &&
+                                              static_cast<FpFormat>(u.aux & 3) == FpFormat::kF32);
 }
 constexpr bool may_be_narrow(Op op) {
   return may_run_narrow(op) || shape_info(op_info(op).shape).ends_block ||

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device_sim/simd/jit/lower_kinds.h"
+#include "device_sim/simd/jit/quiet_float.h"
 #include "device_sim/simd/narrow.h"
 
 namespace gpusim::simd {
@@ -123,7 +124,8 @@ class Planner {
         p.method = Method::kAffine;
       }
     } else if (info.fp_state) {
-      if (!uniform && s.fp_settled) p.method = Method::kVector;
+      const bool is_known = s.fp_settled || (tells_nothing_new(s.fp_state) && is_quiet(u));
+      if (!uniform && is_known) p.method = Method::kVector;
       p.narrow = is_single_precision(u);
       p.result = kZeroAbove;
     } else if (is_branch(shape) && s.side == Side::kEnd) {

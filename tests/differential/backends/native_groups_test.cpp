@@ -26,8 +26,9 @@ struct Machine {
   const Module& module;
   Form form;
   std::vector<uint8_t> memory;
-  uint64_t step = 0;     // by which what is read goes on, each round
+  uint64_t step = 0;          // by which what is read goes on, each round
   uint32_t culprit = kCores;  // the core whose step leads out of what it may read
+  uint64_t fp_state = softfloat::kFpsrIxc;
 };
 
 struct Outcome {
@@ -49,7 +50,7 @@ Outcome run_machine(Backend& b, const Machine& m) {
   b.set_slots(kFrom, {0, m.form.size_bytes});
   b.set_slots(kTo, {kOut, m.form.size_bytes});
   b.set_slots(kStep, {m.step, 0});
-  b.set_slots(kFp, {softfloat::kFpsrIxc, 0});
+  b.set_slots(kFp, {m.fp_state, 0});
   for (uint32_t core = 0; core < kCores; ++core) {
     if (m.form.scattered) {
       b.set_slot(core, kFrom, core * 37 % kCores * m.form.size_bytes);
@@ -183,6 +184,46 @@ TEST_CASE("native code of groups computes every micro-op as the scalar backend d
       CAPTURE(form.partial);
       CAPTURE(d);
       check_machine({make_module(computing, form), form, data[d], 4 * kCores * form.size_bytes});
+    }
+  }
+}
+
+// Their products and quotients are next to the least normal number, on both sides.
+uint64_t floats_of_small_products(Rng& rng) {
+  const auto one = [&] {
+    const uint32_t fraction = rng.pick({0u, 1u, 2u, 0x7ffffeu, 0x7fffffu});
+    return uint64_t{rng.pick({1u, 63u, 64u, 127u}) << 23 | fraction | rng.below(2) << 31};
+  };
+  return one() | one() << 32;
+}
+
+TEST_CASE("native code of groups computes floats in the states of PTX as the scalar backend does") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  const uint64_t seed = seed_from_env_or_random();
+  INFO("replay: GPUSIM_SEED=" << seed);
+  Rng rng(seed);
+  constexpr uint64_t kQuiet = softfloat::kFpFullNan | 0xffffffff;
+  for (int i = 0; i < kOpCount; ++i) {
+    const auto op = static_cast<Op>(i);
+    if (!shape_info(op_info(op).shape).fp_state) continue;
+    CAPTURE(std::string(op_info(op).name));
+    for (const uint64_t state : {kQuiet, kQuiet | softfloat::kFpcrFz | softfloat::kFpcrFz16}) {
+      CAPTURE(state);
+      for (const auto one : {interesting_float, floats_of_small_products}) {
+        std::vector<Uop> computing;
+        for (int n = 0; n < 6; ++n) {
+          Uop u{.op = op, .d = kResult, .a = kA, .b = kB, .c = kC};
+          random_fields(u, kFp, rng);
+          computing.push_back(u);
+        }
+        const Form form{.size_bytes = rng.pick({4u, 8u}), .partial = rng.coin()};
+        check_machine({.module = make_module(computing, form),
+                       .form = form,
+                       .memory = operands(one, rng),
+                       .step = 4 * kCores * form.size_bytes,
+                       .fp_state = state});
+      }
     }
   }
 }

@@ -136,7 +136,11 @@ class Generator {
     c.slots[kWindowWord].base = kWindow + 8 * rng_.below(64);
     c.slots[kGlobal] = {.base = kLinear, .stride = 8};
     c.slots[kRounds].base = rng_.pick({1u, 2u, 5u, 30u});
-    if (rng_.coin()) c.slots[kFpState].base = softfloat::kFpFullNan | softfloat::kFpsrIxc;
+    if (rng_.coin()) {
+      const uint64_t flags = rng_.coin() ? softfloat::kFpsrIxc : 0xffffffff;
+      const uint64_t modes = rng_.coin() ? 0 : softfloat::kFpcrFz | softfloat::kFpcrFz16;
+      c.slots[kFpState].base = softfloat::kFpFullNan | flags | modes;
+    }
     for (uint32_t i = 0; i < kDataCount; ++i) {
       SlotData& s = c.slots[kData + i];
       switch (rng_.below(4)) {

@@ -130,6 +130,13 @@ class Generator:
         kinds = "p" if t == "pred" else "bf" if t[0] == "f" else "bus" if t[0] in "us" else "busf"
         if code in ("dv", "sv"):
             return "{" + self.register(32, "b") + "}"
+        if code in ("dpart", "v1", "vn", "sn"):  # of video instructions
+            whole = self.register(32, "bus")
+            if code != "dpart" and self.rng.random() < 0.5:
+                return "-" + whole if code in ("vn", "sn") else whole
+            if code == "sn":
+                return whole
+            return whole + self.rng.choice([".b0", ".b1", ".b2", ".b3", ".h0", ".h1"])
         if code in ("d32", "s32", "r32"):
             return self.register(32, "b")
         if code in ("dw", "sw"):

@@ -99,6 +99,15 @@ __global__ void endless(int* counts) {
 __global__ void everywhere(int* counts) {
   if (threadIdx.x % 8 == 0) add<int><<<1, 2>>>(counts + blockIdx.x, 1, Large{});
 }
+struct Texts {
+  char name[64], text[128];
+};
+__global__ void describe(Texts* of, cudaError_t error) {
+  const char* name = cudaGetErrorName(error);
+  for (int k = 0; (of->name[k] = name[k]) != 0;) ++k;
+  const char* text = cudaGetErrorString(error);
+  for (int k = 0; (of->text[k] = text[k]) != 0;) ++k;
+}
 __global__ void astray(int* where) { where[100000000] = 1; }
 __global__ void parent(int* where) { astray<<<1, 1>>>(where); }
 __global__ void overwrite(cudaTextureObject_t texture, int* values) {
@@ -192,6 +201,15 @@ int main(int argc, char** argv) {
   everywhere<<<64, 64>>>(ints);
   FINE(cudaDeviceSynchronize());
   for (int k = 0; k < 64; ++k) CHECK(ints[k] == 16);
+  Texts* texts = managed<Texts>(1);
+  for (const int number : {0, 1, 65, 700, 999999}) {
+    const auto error = static_cast<cudaError_t>(number);
+    describe<<<1, 2>>>(texts, error);
+    FINE(cudaDeviceSynchronize());
+    CHECK(std::strcmp(texts->name, cudaGetErrorName(error)) == 0);
+    CHECK(std::strcmp(texts->text, cudaGetErrorString(error)) == 0);
+  }
+  FINE(cudaFree(texts));
   FINE(cudaFree(log));
   FINE(cudaFree(ints));
   FINE(cudaFree(doubles));

@@ -1,0 +1,124 @@
+// Floating-point values in states that arithmetic can tell nothing new: all flags are set, as those
+// of PTX are, and the modes are the usual ones, but that subnormals may be flushed. Then only NaNs
+// and what is flushed differ from the machine's own results: zeros and subnormals do not need the
+// cold path, which the common semantics give them for their flags.
+#pragma once
+#include <optional>
+#include <type_traits>
+
+#include "device_sim/uir/fp_aux.h"
+#include "device_sim/uir/softfloat/format.h"
+#include "device_sim/uir/uop.h"
+
+namespace gpusim::simd {
+
+constexpr bool tells_nothing_new(uint64_t fp_state) {
+  using namespace softfloat;
+  constexpr uint64_t kAll = kFpsrIoc | kFpsrDzc | kFpsrOfc | kFpsrUfc | kFpsrIxc | kFpsrIdc;
+  return is_default_mode(fp_state & ~(kFpcrFz | kFpcrFz16)) && (fp_state & kAll) == kAll;
+}
+// Micro-ops that have a value here, whose state may flush.
+constexpr bool is_quiet(const Uop& u) {
+  const bool many_formats = u.op == Op::fcmp || u.op == Op::fminmax;
+  if (many_formats) return static_cast<FpFormat>(u.aux & 3) != FpFormat::kF16;
+  return u.op == Op::fadd32 || u.op == Op::fsub32 || u.op == Op::fmul32 || u.op == Op::fdiv32 ||
+         u.op == Op::fsqrt32 || u.op == Op::fma32;
+}
+
+// Of floats T in the domain D.
+template <class D, class T>
+class QuietFloat {
+  using V = typename D::V;
+  using M = typename D::M;
+  using F = std::conditional_t<sizeof(T) == 4, softfloat::F32, softfloat::F64>;
+  static constexpr bool kSingle = sizeof(T) == 4;
+  static constexpr Op kAdd = kSingle ? Op::fadd32 : Op::fadd64;
+  static constexpr Op kSub = kSingle ? Op::fsub32 : Op::fsub64;
+  static constexpr Op kMul = kSingle ? Op::fmul32 : Op::fmul64;
+  static constexpr Op kDiv = kSingle ? Op::fdiv32 : Op::fdiv64;
+  static constexpr Op kSqrt = kSingle ? Op::fsqrt32 : Op::fsqrt64;
+  static constexpr Op kFma = kSingle ? Op::fma32 : Op::fma64;
+
+ public:
+  explicit QuietFloat(uint64_t fp_state)
+      : state_(fp_state), flushes_(softfloat::flushes_to_zero<F>(fp_state)) {}
+
+  // The value of `u`, if it is one of these.
+  std::optional<V> value(const Uop& u, const V& x, const V& y, const V& z) const {
+    switch (u.op) {
+      case kAdd:  // a subnormal sum is exact
+        return with_nan(flushed(D::template fadd<T>(flushed(x), flushed(y))));
+      case kSub:
+        return with_nan(flushed(D::template fsub<T>(flushed(x), flushed(y))));
+      case kMul:
+        return rounded(D::template fmul<T>(flushed(x), flushed(y)));
+      case kDiv:
+        return rounded(D::template fdiv<T>(flushed(x), flushed(y)));
+      case kSqrt:
+        return with_nan(D::template fsqrt<T>(flushed(x)));
+      case kFma:
+        return rounded(D::template fma<T>(flushed(x), flushed(y), flushed(z)));
+      case Op::fcmp:
+        if (!is_format(u)) return std::nullopt;
+        return comparison(flushed(x), flushed(y));
+      case Op::fminmax:
+        if (!is_format(u)) return std::nullopt;
+        return extreme(static_cast<FpMinMax>(u.aux >> 2), flushed(x), flushed(y));
+      default:
+        return std::nullopt;
+    }
+  }
+
+ private:
+  static bool is_format(const Uop& u) {
+    return static_cast<FpFormat>(u.aux & 3) == (kSingle ? FpFormat::kF32 : FpFormat::kF64);
+  }
+  static M is_number(const V& a) { return D::template feq<T>(a, a); }
+
+  static V magnitude(const V& a) { return D::and_(a, D::konst(F::kSign - 1)); }
+  static V least_normal() { return D::konst(uint64_t{1} << F::kFracBits); }
+  // A zero of its sign in place of a subnormal, where the state wants that.
+  V flushed(const V& a) const {
+    if (!flushes_) return a;
+    const M subnormal = D::template flt<T>(magnitude(a), least_normal());
+    return D::select(subnormal, D::and_(a, D::konst(F::kSign)), a);
+  }
+  // What rounding made the least normal number was flushed before: the cold path tells.
+  V rounded(const V& r) const {
+    if (flushes_) (void)D::all(D::m_not(D::template feq<T>(magnitude(r), least_normal())));
+    return with_nan(flushed(r));
+  }
+  // r; where it is a NaN, the one that all are, or else what the cold path finds.
+  V with_nan(const V& r) const {
+    const M number = is_number(r);
+    if (softfloat::has_canonical_nan<F>(state_))
+      return D::select(number, r, D::konst(softfloat::default_nan<F>(state_)));
+    (void)D::all(number);
+    return r;
+  }
+  // NZCV. NaNs are unordered.
+  static V comparison(const V& a, const V& b) {
+    const V not_equal = D::select(D::template flt<T>(b, a), D::konst(0b0010), D::konst(0b0011));
+    const V not_less = D::select(D::template feq<T>(a, b), D::konst(0b0110), not_equal);
+    return D::select(D::template flt<T>(a, b), D::konst(0b1000), not_less);
+  }
+  std::optional<V> extreme(FpMinMax kind, const V& a, const V& b) const {
+    if (kind == FpMinMax::kMinNum || kind == FpMinMax::kMaxNum) return std::nullopt;
+    const bool least = is_minimum(kind);
+    const M a_below = D::template flt<T>(a, b);
+    const V of_unequal = least ? D::select(a_below, a, b) : D::select(a_below, b, a);
+    // Equal numbers differ at most in the sign of a zero.
+    const V of_equal = least ? D::or_(a, b) : D::and_(a, b);
+    const V of_numbers = D::select(D::template feq<T>(a, b), of_equal, of_unequal);
+    // A NaN beside a number loses, or wins.
+    const bool loses = kind == FpMinMax::kMinimumNumber || kind == FpMinMax::kMaximumNumber;
+    const V r =
+        D::select(is_number(a), D::select(is_number(b), of_numbers, loses ? a : b), loses ? b : a);
+    return with_nan(D::template result<T>(r));
+  }
+
+  uint64_t state_;
+  bool flushes_;
+};
+
+}  // namespace gpusim::simd
