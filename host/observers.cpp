@@ -102,6 +102,8 @@ TranslateOptions Observers::translation() const {
           .accesses = wants_accesses(),
           .stamps = options_.check_races,
           .stack_pointers = follows_calls_,
+          .functions = options_.locks_in_time || chip_shape_ ? chip::noted_functions()
+                                                             : std::vector<NotedName>{},
           .simulated_time = options_.simulated_time || chip_shape_,
           .cpu = options_.cpu};
 }
@@ -205,6 +207,11 @@ void Observers::thread_woken(uint32_t core, uint32_t by) {
 
 void Observers::thread_left(uint32_t core, uint64_t word) {
   if (races_) races_->ended(core, word);
+  if (chip_) chip_->left(core, word);
+}
+
+void Observers::wait_timed_out(uint32_t core) {
+  if (chip_) chip_->timed_out(core);
 }
 
 void Observers::handler_begins(uint32_t core, uint64_t pc, uint64_t handler) {

@@ -47,6 +47,8 @@ class Observers final : public RunObserver {
   void thread_ended(uint32_t core) override;
   // A core no longer sleeps on a futex.
   void thread_woken(uint32_t core, uint32_t by);
+  // A core's wait in the kernel came to its time limit.
+  void wait_timed_out(uint32_t core);
   // The kernel stored to a word for a thread that ended.
   void thread_left(uint32_t core, uint64_t word);
   void call_was_made(uint32_t core, const char* name);

@@ -355,10 +355,11 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
     observers_.thread_started(child, parent);
   };
   config.on_wake = [this](uint32_t core, uint32_t by) { observers_.thread_woken(core, by); };
+  config.on_time_out = [this](uint32_t core) { observers_.wait_timed_out(core); };
+  config.on_thread_end = [this](uint32_t core, uint64_t word) {
+    observers_.thread_left(core, word);
+  };
   if (options_.check_races || options_.check_uninitialised) {
-    config.on_thread_end = [this](uint32_t core, uint64_t word) {
-      observers_.thread_left(core, word);
-    };
     config.on_call = [this](uint32_t core, const char* name) {
       observers_.call_was_made(core, name);
     };

@@ -68,6 +68,10 @@ class ChipModel final : public JournalReader {
   // A core of the same machine sleeps no longer in a system call.
   void woken(uint32_t core, uint32_t by) { order(by, core); }
   // gpusim_time_release() and _acquire().
+  // A core waited for something in a system call until a time limit.
+  void timed_out(uint32_t core);
+  // A thread ended, and the kernel cleared that word.
+  void left(uint32_t core, uint64_t word);
   void release(uint32_t core, uint64_t address, uint64_t number);
   void acquire(uint32_t core, uint64_t address, uint64_t number);
   void ended(uint32_t core);
@@ -102,6 +106,32 @@ class ChipModel final : public JournalReader {
     bool is_held = false;
     uint32_t holder = 0;
     std::deque<uint32_t> waiting;
+  };
+  struct ReadWriteLock {
+    uint32_t readers = 0;
+    bool is_written = false;
+    uint32_t writer = 0;
+    std::deque<uint32_t> waiting_readers, waiting_writers;
+  };
+  // One unit of a semaphore that was given, and when.
+  struct Unit {
+    Ticks at;
+    uint32_t by;
+  };
+  struct Semaphore {
+    bool is_known = false;
+    uint32_t initial = 0;  // units that are left of these
+    std::deque<Unit> given;
+    std::deque<uint32_t> waiting;
+  };
+  struct CountedBarrier {
+    uint32_t count = 0;  // 0: not known
+    std::vector<uint32_t> arrived;
+  };
+  struct OnceState {
+    bool is_done = false;
+    Unit done{};
+    std::vector<uint32_t> waiting;
   };
   // Of one word of a condition variable: the two cores that signalled in the latest slices.
   struct Signals {
@@ -152,7 +182,16 @@ class ChipModel final : public JournalReader {
   void access_lock(uint32_t core, const Request& r);
   void take_lock(uint32_t core, const Request& r);
   void give_lock(uint32_t core, const Request& r);
-  void forget(const Order& order);
+  void hand_over(uint32_t next, uint32_t core, const Request& r);
+  void take_to_read(uint32_t core, const Request& r);
+  void take_to_write(uint32_t core, const Request& r);
+  void leave(uint32_t core, const Request& r);
+  void down(uint32_t core, const Request& r);
+  void up(uint32_t core, const Request& r);
+  void arrive(uint32_t core, const Request& r);
+  void finish_once(uint32_t core, const Request& r);
+  void see_once(uint32_t core, const Request& r);
+  void forget(uint32_t core, const Request& r);
   void signal(uint32_t core, const Request& r);
   void await_signal(uint32_t core, const Request& r);
   void take_own_lock(uint32_t core, const Request& r);
@@ -175,6 +214,7 @@ class ChipModel final : public JournalReader {
   const MachineConfig config_;
   ProgramModel program_;
   LockWords lock_words_;
+  LeftWords left_words_;
   CoreContext context_;
   MemorySystem memory_;
   std::vector<std::unique_ptr<Core>> cores_;
@@ -190,6 +230,10 @@ class ChipModel final : public JournalReader {
   std::unordered_map<uint64_t, KeyState> keys_;
   std::unordered_map<uint64_t, LockState> locks_;
   std::unordered_map<uint64_t, OwnLock> own_locks_;
+  std::unordered_map<uint64_t, ReadWriteLock> read_write_locks_;
+  std::unordered_map<uint64_t, Semaphore> semaphores_;
+  std::unordered_map<uint64_t, CountedBarrier> barriers_;
+  std::unordered_map<uint64_t, OnceState> once_;
   std::map<uint64_t, Signals> signals_;
   std::map<uint64_t, std::vector<uint32_t>> awaiting_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> watchers_;

@@ -122,8 +122,10 @@ void CoreModel::emit(Kind kind, Ask ask, uint64_t line, uint64_t words, uint32_t
                       .counts = first});
   estimate_ += since_ + least;
   since_ = since_l1_ = since_l2_ = 0;
-  must_wait_ =
-      kind == Kind::kAcquire || kind == Kind::kWait || kind == Kind::kLock || kind == Kind::kAwait;
+  must_wait_ = kind == Kind::kAcquire || kind == Kind::kWait || kind == Kind::kLock ||
+               kind == Kind::kReadLock || kind == Kind::kWriteLock || kind == Kind::kDown ||
+               kind == Kind::kArrive || kind == Kind::kOnceSeen || kind == Kind::kAwait ||
+               (kind == Kind::kForget && words != 0);
 }
 
 void CoreModel::end_block() {
@@ -163,9 +165,16 @@ void CoreModel::fetch(const BlockModel& b) {
 
 void CoreModel::take_order(uint32_t index) {
   const Order& order = orders_[index];
+  if (order.is_time_out) {
+    awaited_ = 0;
+    return;
+  }
   if (in_lock_) block_ = nullptr;
-  if (in_lock_ && !order.is_release && !order.has_word)
-    return emit(Kind::kForget, Ask::kRead, 0, 0, index, 0, false, 0);
+  if (in_lock_ && !order.is_release && !order.has_word) {
+    const bool may_be_unknown =
+        call_->word == LockWord::kArgument && lock_block_->role >= Role::kDown;
+    return emit(Kind::kForget, Ask::kRead, 0, may_be_unknown ? lock_word_ : 0, index, 0, false, 0);
+  }
   if (!order.is_release) awaited_ = 0;
   if (block_) last_barrier_ = block_->barrier;
   end_block();
@@ -401,22 +410,112 @@ bool CoreModel::resume_scan() {
 
 void CoreModel::leave_lock() {
   in_lock_ = false;
-  const bool takes = lock_block_->role == Role::kLock;
-  if (!lock_has_word_ && c_.program.function(lock_block_->function).word != LockWord::kFirst)
+  const Role role = lock_block_->role;
+  if (call_->word == LockWord::kArgument) {
+    const bool has_result = values_.size() > call_->arguments;
+    const bool has_failed = has_result && static_cast<uint32_t>(values_.back()) != 0;
+    if (call_->may_fail && has_result && !has_failed) play(role, 0);
+    // A signal ended the wait.
+    if (!call_->may_fail && role == Role::kDown && has_failed) play(Role::kUp, 0);
     return;
-  if (takes)
-    held_.push_back(lock_word_);
-  else
-    std::erase(held_, lock_word_);
-  emit(takes ? Kind::kLock : Kind::kUnlock, Ask::kOwn,
-       line_of(lock_word_, c_.shape.l1_data ? c_.line_shift : c_.granule_shift), lock_word_, 0,
-       lock_block_->unit, false, 0);
+  }
+  if (lock_has_word_ || call_->word == LockWord::kFirst) play(role, 0);
+}
+
+// What the function does is played again in simulated time.
+void CoreModel::play(Role role, uint32_t value) {
+  Kind kind;
+  switch (role) {
+    case Role::kLock:
+      if (std::ranges::find(held_, lock_word_) != held_.end() && call_->word == LockWord::kArgument)
+        return;  // once more
+      held_.push_back(lock_word_);
+      kind = Kind::kLock;
+      break;
+    case Role::kUnlock:
+      std::erase(held_, lock_word_);
+      kind = Kind::kUnlock;
+      break;
+    case Role::kRead:
+      kind = Kind::kReadLock;
+      break;
+    case Role::kWrite:
+      kind = Kind::kWriteLock;
+      break;
+    case Role::kLeave:
+      kind = Kind::kLeave;
+      break;
+    case Role::kDown:
+      kind = Kind::kDown;
+      break;
+    case Role::kUp:
+      kind = Kind::kUp;
+      break;
+    case Role::kSetSemaphore:
+      kind = Kind::kSetSemaphore;
+      break;
+    case Role::kArrive:
+      kind = Kind::kArrive;
+      break;
+    case Role::kSetBarrier:
+      kind = Kind::kSetBarrier;
+      break;
+    default:
+      return;
+  }
+  emit(kind, Ask::kOwn, line_of(lock_word_, c_.shape.l1_data ? c_.line_shift : c_.granule_shift),
+       lock_word_, value, lock_block_->unit, false, 0);
+}
+
+// An argument or the result of such a function. What cannot fail is played with the last argument:
+// who waits for it, in simulated time, need not have come to its end in the run.
+void CoreModel::see_value(uint64_t value) {
+  values_.push_back(value);
+  if (call_->word != LockWord::kArgument || values_.size() > call_->arguments) return;
+  if (values_.size() == 1) lock_word_ = value;
+  if (values_.size() == call_->arguments && !call_->may_fail)
+    play(lock_block_->role, static_cast<uint32_t>(value));
+}
+
+// pthread_once(): its word and its function, and where it returns its result. Who did not call the
+// function goes on when the one that did was there.
+void CoreModel::see_value_of_once(uint64_t value) {
+  if (once_.empty()) return;
+  Once& once = once_.back();
+  switch (once.values++) {
+    case 0:
+      once.word = value;
+      return;
+    case 1:
+      once.function = value;
+      return;
+    default:
+      break;
+  }
+  const Once done = once;
+  once_.pop_back();
+  emit(done.calls ? Kind::kOnceDone : Kind::kOnceSeen, Ask::kRead, 0, done.word, 0, 0, false, 0);
+}
+
+// Behind a load that acquires: who ended before the load's slice, and is known for it by the word,
+// is behind it in simulated time, too.
+void CoreModel::see_left(uint64_t address) {
+  const auto found = c_.left_words.find(word_of(address));
+  if (found == c_.left_words.end()) return;
+  const uint32_t slice = slice_of(at_ - 1);
+  const auto& all = found->second;
+  const auto left =
+      std::find_if(all.rbegin(), all.rend(), [&](const Left& l) { return l.slice < slice; });
+  if (left == all.rend() || left->core == number_) return;
+  orders_.push_back({.key = left->key, .required = 1, .stays = true});
+  emit(Kind::kAcquire, Ask::kRead, 0, 1, static_cast<uint32_t>(orders_.size() - 1), 0, false, 0);
 }
 
 // An access inside a function that takes or gives a lock.
 void CoreModel::see_lock_word(const SiteModel& site, uint64_t address) {
   if (lock_has_word_ || address - c_.stack_base < c_.stack_end - c_.stack_base) return;
   const SyncFunction& f = c_.program.function(lock_block_->function);
+  if (f.word == LockWord::kArgument) return;
   const uint64_t word = address - static_cast<uint64_t>(int64_t{f.offset});
   if (f.word == LockWord::kAtomic && site.kind != SiteKind::kAtomic) return;
   if (f.word == LockWord::kHeld && std::ranges::find(held_, word) == held_.end()) return;
@@ -428,11 +527,14 @@ void CoreModel::see_lock_word(const SiteModel& site, uint64_t address) {
 bool CoreModel::skip_lock() {
   const uint64_t word = words_[at_];
   if (!is_block(word)) {
-    if (lock_has_word_ || !block_) return true;
+    if (!block_) return true;
     while (site_ < block_->sites.size() && !has_word(block_->sites[site_].kind)) ++site_;
     if (site_ == block_->sites.size()) return true;
-    const SiteModel& site = block_->sites[site_++];
+    const SiteModel& site = block_->sites[site_];
+    if (!site.is_vector || (word & VectorNote::kEnd)) ++site_;
+    if (site.is_vector) return true;
     if (has_address(site.kind)) see_lock_word(site, word);
+    if (site.kind == SiteKind::kValue) see_value(word);
     return true;
   }
   const BlockModel& b = c_.program.block(static_cast<uint32_t>(word));
@@ -662,7 +764,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
     }
     if (must_wait_) return;
     if (has_lines && block_ && !block_->waits && !in_lock_ && condition_ == Role::kNone &&
-        leaves_ == 0 && looked_at_ == 0 && scanning_ == Scanning::kNo) {
+        leaves_ == 0 && looked_at_ == 0 && scanning_ == Scanning::kNo && once_.empty()) {
       run_hits(until);
       if (estimate_ + since_ >= until) return;
     }
@@ -689,8 +791,10 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
       ++at_;
       const auto number = static_cast<uint32_t>(word);
       const BlockModel& b = c_.program.block(number);
-      if (b.role == Role::kLock || b.role == Role::kUnlock) {
+      if (is_left_out(b.role) && !c_.program.function(b.function).is_part) {
         end_block();
+        call_ = &c_.program.function(b.function);
+        values_.clear();
         in_lock_ = true;
         lock_has_word_ = false;
         was_inside_ = true;
@@ -701,9 +805,11 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
         site_ = 0;
         counts.skipped += b.insn_count;
         looked_at_ = 0;
-        await_signal(c_.program.function(b.function));
+        await_signal(*call_);
         continue;
       }
+      if (!once_.empty() && b.pc == once_.back().function) once_.back().calls = true;
+      if (b.role == Role::kOnce && !c_.program.function(b.function).is_part) once_.push_back({});
       if (b.role == Role::kSignal || b.role == Role::kAwait) {
         condition_ = b.role;
         awaited_ = 0;
@@ -730,6 +836,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
       }
       const SiteModel& site = block_->sites[site_];
       if (!has_address(site.kind)) {
+        if (site.kind == SiteKind::kValue) see_value_of_once(word);
         ++site_;
         ++at_;
         continue;
@@ -750,6 +857,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
         if (condition_ != Role::kNone) see_condition(site, address);
         if (site.acquires || site.releases || site.kind == SiteKind::kAtomic)
           note_order(site, address);
+        if (site.acquires && !c_.left_words.empty()) see_left(address);
       }
     }
     // A wait ends its block.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <span>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -26,11 +27,22 @@ enum class Kind : uint8_t {
   kWait,     // until a word of the line changes
   kRelease,  // number: of the order
   kAcquire,
+  // words: the lock, semaphore or barrier
   kLock,
   kUnlock,
+  kReadLock,
+  kWriteLock,
+  kLeave,
+  kDown,
+  kUp,
+  kSetSemaphore,  // order: its value
+  kArrive,
+  kSetBarrier,  // order: so many come to it
+  kOnceDone,
+  kOnceSeen,
   kTake,    // words: a word by which the core may have taken a lock
   kGive,    // the word by which it gives that lock
-  kForget,  // a wake-up inside a function that takes a lock: no order
+  kForget,  // a wake-up inside a function that takes a lock: no order, if that is known
   kSignal,  // words: a word of the condition variable; order: the slice
   kAwait,   // the same, of a wait that began in that slice and during which the core did not sleep
   kWrite,   // of a word that somebody may wait for, where memory takes no time
@@ -51,13 +63,24 @@ struct Request {
 };
 
 // One word of order between cores: what the releasing core did so far comes before what the
-// acquiring one does next.
+// acquiring one does next. Or the end of a wait in the kernel, at its time limit, which orders
+// nothing.
 struct Order {
   uint64_t key = 0;
   uint64_t required = 0;  // acquire: so many releases of the key must have been reached
   bool is_release = false;
   bool has_word = false;  // key is an address that both access
+  bool stays = false;     // any number of cores acquire it
+  bool is_time_out = false;
 };
+
+// Words that the kernel cleared since their threads had ended: after which slice, and the key by
+// which that is released. Grows between slices.
+struct Left {
+  uint32_t core, slice;
+  uint64_t key;
+};
+using LeftWords = std::unordered_map<uint64_t, std::vector<Left>>;
 
 // Words by which locks are given, of programs' own locks. Grows between two windows.
 using LockWords = std::unordered_set<uint64_t>;
@@ -66,6 +89,7 @@ struct CoreContext {
   const ChipShape& shape;
   const ProgramModel& program;
   const LockWords& lock_words;
+  const LeftWords& left_words;
   const MachineConfig& config;
   uint32_t line_shift, granule_shift;
   uint64_t stack_base, stack_end;  // of all cores
@@ -102,8 +126,14 @@ class CoreModel {
   bool only_looks() const;
 
   // It came to a function that takes a lock, and not to its end. If it sleeps there, in the run, it
-  // is not known when it would go on in simulated time.
-  bool is_taking_lock() const { return in_lock_ && lock_block_->role == Role::kLock; }
+  // is not known when it would go on in simulated time. Waits for a semaphore that end at some time
+  // may be long, and what a semaphore was given keeps its time.
+  bool is_taking_lock() const {
+    if (!in_lock_) return false;
+    const Role role = lock_block_->role;
+    return role == Role::kLock || role == Role::kRead || role == Role::kWrite ||
+           (!call_->may_fail && (role == Role::kDown || role == Role::kArrive));
+  }
 
   // What may be used since it starved makes it do something.
   bool can_go() const {
@@ -183,6 +213,10 @@ class CoreModel {
   bool skip_lock();
   void see_lock_word(const SiteModel& site, uint64_t address);
   void leave_lock();
+  void see_value(uint64_t value);
+  void play(Role role, uint32_t value);
+  void see_value_of_once(uint64_t value);
+  void see_left(uint64_t address);
   uint64_t word_of(uint64_t address) const { return line_of(address, 0); }
   void look(const SiteModel& site, uint64_t address);
   void look_again(const Look& first);
@@ -242,12 +276,21 @@ class CoreModel {
   bool in_lock_ = false, lock_has_word_ = false, was_inside_ = false;
   const BlockModel* lock_block_ = nullptr;
   uint64_t lock_return_ = 0, lock_word_ = 0;
-  std::vector<uint64_t> held_;  // words of locks that it has
+  const SyncFunction* call_ = nullptr;  // that was called, which may have gone on in another one
+  std::vector<uint64_t> values_;        // of it: noted arguments, and its result
+  std::vector<uint64_t> held_;          // words of locks that it has
   // In a function of a condition variable, up to the access that shows which: kSignal, kAwait.
   Role condition_ = Role::kNone;
   // Waits for that one, since a slice, and has not slept.
   uint64_t awaited_ = 0;
   uint32_t awaited_since_ = 0;
+  // Inside pthread_once().
+  struct Once {
+    uint64_t word = 0, function = 0;
+    uint32_t values = 0;  // so many were seen
+    bool calls = false;   // the function
+  };
+  std::vector<Once> once_;
   // Locks that it takes by other code.
   std::vector<Taken> taken_;             // the latest last
   uint64_t changed_ = 0, acquired_ = 0;  // by its last atomic operation, by its last acquiring load

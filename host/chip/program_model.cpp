@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <string_view>
 #include <unordered_set>
 
@@ -15,13 +16,31 @@ namespace {
 // lock. The second half are those of C libraries, and of OpenMP's run-time; what waits for a
 // condition gives and takes its mutex by two of them.
 struct KnownFunction {
-  const char* name;
+  std::string_view name;
   Role role;
   int32_t offset;
   LockWord word = LockWord::kFirst;
-  bool ends_wait = false;
+  bool ends_wait = false, may_fail = false, is_part = false;
+  uint8_t arguments = 0;  // that are noted: a bit for each
 };
 constexpr int32_t kSecondPointer = -1;
+
+// Of the object that is the first argument.
+constexpr uint8_t kFirstArgument = 1, kFirstAndSecond = 3, kFirstAndThird = 5;
+constexpr KnownFunction call(std::string_view name, Role role, uint8_t arguments = kFirstArgument) {
+  return {
+      .name = name, .role = role, .offset = 0, .word = LockWord::kArgument, .arguments = arguments};
+}
+constexpr KnownFunction attempt(std::string_view name, Role role) {
+  KnownFunction f = call(name, role);
+  f.may_fail = true;
+  return f;
+}
+constexpr KnownFunction part(std::string_view name, Role role) {
+  KnownFunction f = call(name, role, 0);
+  f.is_part = true;
+  return f;
+}
 constexpr KnownFunction kKnown[] = {
     {"gpusim_lock", Role::kLock, 0},
     {"gpusim_unlock", Role::kUnlock, 8},
@@ -45,8 +64,39 @@ constexpr KnownFunction kKnown[] = {
     {"omp_set_lock", Role::kLock, 0, LockWord::kAtomic},
     {"omp_unset_lock", Role::kUnlock, 0, LockWord::kHeld},
 
-    // Waits up to a time go on without a signal, too.
+    attempt("pthread_mutex_trylock", Role::kLock),
+    attempt("pthread_mutex_timedlock", Role::kLock),
+    attempt("pthread_mutex_clocklock", Role::kLock),
+    part("__pthread_mutex_clocklock_common", Role::kLock),
+    attempt("pthread_spin_trylock", Role::kLock),
+
+    call("pthread_rwlock_rdlock", Role::kRead),
+    attempt("pthread_rwlock_tryrdlock", Role::kRead),
+    attempt("pthread_rwlock_timedrdlock", Role::kRead),
+    attempt("pthread_rwlock_clockrdlock", Role::kRead),
+    call("pthread_rwlock_wrlock", Role::kWrite),
+    attempt("pthread_rwlock_trywrlock", Role::kWrite),
+    attempt("pthread_rwlock_timedwrlock", Role::kWrite),
+    attempt("pthread_rwlock_clockwrlock", Role::kWrite),
+    call("pthread_rwlock_unlock", Role::kLeave),
+
+    call("sem_init", Role::kSetSemaphore, kFirstAndThird),
+    call("sem_wait", Role::kDown),
+    attempt("sem_trywait", Role::kDown),
+    attempt("sem_timedwait", Role::kDown),
+    attempt("sem_clockwait", Role::kDown),
+    part("__new_sem_wait_slow64", Role::kDown),
+    call("sem_post", Role::kUp),
+
+    call("pthread_barrier_init", Role::kSetBarrier, kFirstAndThird),
+    call("pthread_barrier_wait", Role::kArrive),
+
+    call("pthread_once", Role::kOnce, kFirstAndSecond),
+    part("__pthread_once_slow", Role::kOnce),
+
     {"pthread_cond_wait", Role::kAwait, 0},
+    {"pthread_cond_timedwait", Role::kAwait, 0},
+    {"pthread_cond_clockwait", Role::kAwait, 0},
     {"pthread_cond_signal", Role::kSignal, 0},
     {"pthread_cond_broadcast", Role::kSignal, 0},
 };
@@ -76,11 +126,18 @@ void find_order(const std::vector<AccessSite>& sites, size_t i, SiteModel& site)
 
 }  // namespace
 
+std::vector<NotedName> noted_functions() {
+  std::vector<NotedName> names;
+  for (const KnownFunction& known : kKnown)
+    if (known.word == LockWord::kArgument) names.push_back({known.name, known.arguments});
+  return names;
+}
+
 bool takes_locks(const Module& module, std::span<const uint64_t> executions) {
   std::unordered_set<uint64_t> entries;
   for (const Symbol& symbol : module.symbols)
     for (const KnownFunction& known : kKnown)
-      if (symbol.is_function && known.role == Role::kLock && symbol.name == known.name)
+      if (symbol.is_function && is_left_out(known.role) && symbol.name == known.name)
         entries.insert(symbol.address);
   for (size_t b = 0; b < executions.size(); ++b)
     if (executions[b] != 0 && entries.contains(module.blocks[b].pc)) return true;
@@ -100,12 +157,13 @@ ProgramModel::ProgramModel(const Module& module, uint32_t pointer_bytes, const C
       barriers_.push_back({symbol.address, symbol.address + symbol.size_bytes, 0});
     Start& start = starts_[symbol.address];
     for (const KnownFunction& known : kKnown) {
-      if (symbol.name != known.name) continue;
+      if (name_of_whole(symbol.name) != known.name) continue;
       start = {known.role, static_cast<uint32_t>(functions_.size())};
       functions_.push_back(
           {symbol.address, symbol.address + symbol.size_bytes,
            known.offset == kSecondPointer ? static_cast<int32_t>(pointer_bytes) : known.offset,
-           known.word, known.ends_wait});
+           known.word, known.ends_wait, known.may_fail, known.is_part,
+           static_cast<uint8_t>(std::popcount(known.arguments))});
     }
     if (range_) continue;
     const bool is_region =

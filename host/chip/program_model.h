@@ -13,11 +13,33 @@
 #include "host/chip/shape.h"
 #include "host/journal/instruction_range.h"
 #include "host/journal/journals.h"
+#include "translator/common/translator.h"
 
 namespace gpusim::host::chip {
 
-// kSignal, kAwait: of a condition variable.
-enum class Role : uint8_t { kNone, kLock, kUnlock, kSignal, kAwait, kBegin, kEnd };
+enum class Role : uint8_t {
+  kNone,
+  // Left out, and played again in simulated time. Of locks; of locks for readers and writers; of
+  // semaphores; of barriers.
+  kLock,
+  kUnlock,
+  kRead,
+  kWrite,
+  kLeave,
+  kDown,
+  kUp,
+  kSetSemaphore,
+  kArrive,
+  kSetBarrier,
+  // Of a condition variable.
+  kSignal,
+  kAwait,
+  kOnce,
+  // Of the region of interest.
+  kBegin,
+  kEnd,
+};
+constexpr bool is_left_out(Role r) { return r >= Role::kLock && r <= Role::kSetBarrier; }
 
 struct SiteModel {
   SiteKind kind;
@@ -38,7 +60,7 @@ struct BlockModel {
   uint32_t insn_count = 0;
   Ticks cost = 0;
   Role role = Role::kNone;  // of the function that starts here
-  uint32_t function = 0;    // kLock, kUnlock: which
+  uint32_t function = 0;    // of those with a role: which
   bool starts_function = false;
   bool waits = false;    // at its end, for an event, or gives way
   uint64_t barrier = 0;  // begin of the function it belongs to, if that is a barrier
@@ -47,16 +69,22 @@ struct BlockModel {
 
 // How a function that takes or gives a lock shows which one. kFirst: by the first word that it
 // accesses beside its stack. kAtomic: by the first word of an atomic operation. kHeld: by any word
-// of a lock that its core holds. Functions that do not come to such a word do nothing to a lock, as
-// those of recursive mutexes that the thread has already.
-enum class LockWord : uint8_t { kFirst, kAtomic, kHeld };
+// of a lock that its core holds. kArgument: by its first argument. Functions that do not come to
+// such a word do nothing to a lock, as those of recursive mutexes that the thread has already.
+enum class LockWord : uint8_t { kFirst, kAtomic, kHeld, kArgument };
 
 struct SyncFunction {
   uint64_t begin, end;
   int32_t offset;  // of that word in the lock
   LockWord word = LockWord::kFirst;
   bool ends_wait = false;  // for a condition: takes the mutex again
+  bool may_fail = false;   // a result other than 0: nothing happened
+  bool is_part = false;    // only called by others of its role, and a part of them
+  uint8_t arguments = 0;   // so many are noted
 };
+
+// Functions of which the model has to know arguments and results.
+std::vector<NotedName> noted_functions();
 
 // Whether blocks that were executed so often include a function that is known to take locks.
 bool takes_locks(const Module& module, std::span<const uint64_t> executions);

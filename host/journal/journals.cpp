@@ -38,7 +38,8 @@ std::optional<AccessSite> site_of(const Module& module, uint32_t uop) {
     case Op::note:
       if (u.aux == kNoteBlock) return std::nullopt;
       if (u.aux == kNoteStamp) return site(SiteKind::kStamp);
-      if (NoteField::bytes(u) == kNoBytes) return site(SiteKind::kStackPointer);
+      if (NoteField::bytes(u) == kNoBytes)
+        return site(u.aux == kNoteValue ? SiteKind::kValue : SiteKind::kStackPointer);
       switch (NoteField::kind(u)) {
         case AccessKind::kLoad: return site(SiteKind::kLoad, NoteField::bytes(u));
         case AccessKind::kStore: return site(SiteKind::kStore, NoteField::bytes(u));

@@ -24,6 +24,8 @@ enum class SiteKind : uint8_t {
   kStamp,
   // The word is the stack pointer, before a call or an indirect jump.
   kStackPointer,
+  // The word is an argument or a result (TranslateOptions::functions).
+  kValue,
 };
 constexpr bool has_address(SiteKind k) { return k <= SiteKind::kAtomic; }
 constexpr bool has_word(SiteKind k) { return has_address(k) || k >= SiteKind::kStamp; }
@@ -65,7 +67,7 @@ class JournalReader {
 
 // Calls on_block(number, block) and on_access(site, address) in the order of the words; address 0
 // where there is none. Of a block that did not come to its end, up to the last access in it. Stamps
-// are left out; on_stack_pointer(value) is called for stack pointers.
+// and values are left out; on_stack_pointer(value) is called for stack pointers.
 template <class OnBlock, class OnAccess, class OnStackPointer>
 void for_each_word(std::span<const uint64_t> words, std::span<const BlockSites> blocks,
                    OnBlock on_block, OnAccess on_access, OnStackPointer on_stack_pointer) {
@@ -93,7 +95,7 @@ void for_each_word(std::span<const uint64_t> words, std::span<const BlockSites> 
       continue;  // of a block that began in another slice
     } else if (site->is_vector) {
       vector_word(word);
-    } else if (site->kind == SiteKind::kStamp) {
+    } else if (site->kind == SiteKind::kStamp || site->kind == SiteKind::kValue) {
       ++site;
     } else if (site->kind == SiteKind::kStackPointer) {
       on_stack_pointer(word);

@@ -113,8 +113,10 @@ Reply Kernel::park_for_retry(const Call& call, const Retry& how) {
 
 void Kernel::expire(Clock::time_point now) {
   if (family_) hear_family();
-  for (const Waiter& w : waits_.expire(now))
+  for (const Waiter& w : waits_.expire(now)) {
     resume(w.core, w.resume_uop, withdraw(w, w.timeout_result));
+    if (config_.on_time_out) config_.on_time_out(w.core);
+  }
   ring_timers(now);
   // One call that succeeds may be what another waits for.
   while (!retries_.empty() && retry_calls()) {

@@ -123,6 +123,7 @@ class Kernel {
     std::function<void(uint32_t child, uint32_t parent)> on_thread = {};  // may be empty
     // `core` slept on a futex until `by` woke it.
     std::function<void(uint32_t core, uint32_t by)> on_wake = {};  // may be empty
+    std::function<void(uint32_t core)> on_time_out = {};  // of a wait that has one; may be empty
     // A thread ended, and told so by a word of memory.
     std::function<void(uint32_t core, uint64_t word)> on_thread_end = {};  // may be empty
     std::function<void(uint32_t core, const char* name)> on_call = {};     // may be empty

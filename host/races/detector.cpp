@@ -67,6 +67,10 @@ struct Detector::Cursor {
         event = {Event::Kind::kAccess, number, VectorNote::address(word), VectorNote::bytes(word)};
         return true;
       }
+      if (site->kind == SiteKind::kValue) {
+        ++site;
+        continue;
+      }
       event = site->kind == SiteKind::kStamp
                   ? Event{Event::Kind::kFence, number, word, 0}
                   : Event{Event::Kind::kAccess, number, word, site->bytes};

@@ -109,11 +109,25 @@ Module make_module(ElfFile& elf, uint32_t cpu, CodeMap code) {
 
 bool notes_accesses(const TranslateOptions& options) { return options.journal && options.accesses; }
 
-NoteOptions notes_of(const TranslateOptions& options) {
+NoteOptions notes_of(const TranslateOptions& options, std::span<const NotedFunction> functions) {
   return {.accesses = options.accesses,
           .stamps = options.stamps,
           .stack_pointers = options.stack_pointers,
-          .exchanges = true};
+          .exchanges = true,
+          .functions = functions};
+}
+
+std::vector<NotedFunction> find_noted(const TranslateOptions& options, const Module& module) {
+  std::vector<NotedFunction> found;
+  if (options.functions.empty()) return found;
+  for (const Symbol& symbol : module.symbols) {
+    const std::string_view name = name_of_whole(symbol.name);
+    for (const NotedName& noted : options.functions)
+      if (symbol.is_function && name == noted.name)
+        found.push_back({symbol.address, symbol.address + symbol.size_bytes, noted.arguments});
+  }
+  std::ranges::sort(found, {}, &NotedFunction::begin);
+  return found;
 }
 
 bool has_syscalls(const std::vector<CodeBlock>& blocks) {
@@ -144,8 +158,10 @@ Module translate_whole(ElfFile elf, const TranslateOptions& options) {
     const auto is_function = [&](uint64_t pc) { return functions.contains(pc); };
     optimise_blocks(isa, {.whole_program = true, .is_function = is_function}, blocks);
   }
-  if (options.journal)
-    for (CodeBlock& b : blocks) note_accesses(isa, b.draft, notes_of(options));
+  if (options.journal) {
+    const std::vector<NotedFunction> functions = find_noted(options, module);
+    for (CodeBlock& b : blocks) note_accesses(isa, b.draft, notes_of(options, functions));
+  }
   for (CodeBlock& b : blocks)
     if (!renumber_slots(slots, b)) throw std::logic_error("a pass uses a slot that nothing did");
   describe_slots(isa, slots, module);
@@ -252,6 +268,7 @@ Translator::Translator(Module module, const TranslateOptions& options)
   if (!isa_) throw Error("no translator for ISA '" + module_.isa + "'");
   cpu_ = cpu_number(*isa_, module_.cpu);
   renumbering_ = recover_slot_map(*isa_, module_);
+  noted_ = find_noted(options_, module_);
 }
 
 Translator::Translator(ElfFile elf, const TranslateOptions& options, std::vector<int> renumbering)
@@ -266,6 +283,7 @@ Translator::Translator(ElfFile elf, const TranslateOptions& options, std::vector
   module_ = make_module(elf, cpu_, std::move(code));
   on_demand_->open.takes_all = module_.is_dynamic();
   describe_slots(*isa_, renumbering_, module_);
+  noted_ = find_noted(options_, module_);
   block_at(module_.entry);
   growth_.clear();  // the next one begins so, too
 }
@@ -278,6 +296,7 @@ Translator::Translator(const Translator& other)
       isa_(other.isa_),
       cpu_(other.cpu_),
       renumbering_(other.renumbering_),
+      noted_(other.noted_),
       on_demand_(other.on_demand_ ? std::make_unique<OnDemand>(*other.on_demand_) : nullptr),
       traps_(other.traps_),
       trapped_(other.trapped_),
@@ -440,7 +459,7 @@ void Translator::add_blocks(std::vector<CodeBlock> blocks) {
   if (on_demand_) scope.reads_flags = [this](uint64_t pc) { return reads_flags(pc); };
   if (options_.optimise) optimise_blocks(*isa_, scope, blocks);
   for (CodeBlock& b : blocks) {
-    if (options_.journal) note_accesses(*isa_, b.draft, notes_of(options_));
+    if (options_.journal) note_accesses(*isa_, b.draft, notes_of(options_, noted_));
     renumber_slots(renumbering_, b);
   }
   link_blocks(std::move(blocks), module_, on_demand_ ? &on_demand_->open : nullptr,

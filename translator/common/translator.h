@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,13 @@ struct Breakpoints;  // translator/common/link.h
 struct CodeBlock;    // translator/common/draft.h
 struct GuestInsn;    // translator/common/guest_isa.h
 struct GuestIsa;
-struct ElfFile;  // translator/elf/elf_file.h
+struct ElfFile;        // translator/elf/elf_file.h
+struct NotedFunction;  // translator/passes/note_accesses.h
+
+struct NotedName {
+  std::string_view name;
+  uint8_t arguments;  // a bit for each integer argument
+};
 
 struct TranslateOptions {
   bool optimise = true;  // false: the visitors' micro-ops as they are (to find a bug in a pass)
@@ -30,6 +37,8 @@ struct TranslateOptions {
   bool accesses = true;         // accesses to memory
   bool stamps = false;          // fences: their order
   bool stack_pointers = false;  // calls and indirect jumps: the stack pointer
+  // Functions whose arguments and results are noted, by name: of `f` also those of `f.part.0`.
+  std::vector<NotedName> functions = {};
   bool simulated_time = false;  // services order cores in simulated time (Service::kTime*)
   std::string cpu = {};  // one of GuestIsa::cpus; empty: the ISA's default, or the module file's
   /// open_program(): the file of a dynamic program's interpreter (PT_INTERP), which is loaded
@@ -159,7 +168,8 @@ class Translator {
   std::vector<uint64_t> growth_;
   const GuestIsa* isa_ = nullptr;
   uint32_t cpu_ = 0;
-  std::vector<int> renumbering_;         // canonical slot -> module's slot, or kNoSlot
+  std::vector<int> renumbering_;  // canonical slot -> module's slot, or kNoSlot
+  std::vector<NotedFunction> noted_;
   std::unique_ptr<OnDemand> on_demand_;  // of a program that is translated so
   CodeSource code_source_;
   std::vector<uint64_t> traps_;                    // addresses
@@ -186,6 +196,11 @@ inline uint64_t uop_pc(const Module& module, uint32_t uop) {
 inline uint64_t place_pc(const Module& module, uint32_t uop) {
   const Block& block = module.blocks[module.uop_block[uop]];
   return block.first_uop == uop ? block.pc : uop_pc(module, uop);
+}
+
+/// Compilers call parts of `f`, and copies for certain arguments, `f.part.0`, `f.constprop.1`.
+inline std::string_view name_of_whole(std::string_view name) {
+  return name.substr(0, name.find('.', 1));
 }
 
 /// Symbol of that name, or null.

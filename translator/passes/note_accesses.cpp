@@ -1,8 +1,8 @@
 #include "translator/passes/note_accesses.h"
 
+#include <algorithm>
 #include <optional>
 
-#include "device_sim/uir/journal.h"
 #include "translator/passes/operands.h"
 
 namespace gpusim {
@@ -56,6 +56,10 @@ class Noter {
 
   void run() {
     add({.op = Op::note, .a = isa_.roles.zero, .b = isa_.roles.zero, .aux = kNoteBlock}, 0);
+    const NotedFunction* const function = function_at(draft_.pc);
+    if (function && function->begin == draft_.pc)
+      for (uint32_t i = 0; i < std::size(isa_.abi.call_args); ++i)
+        if (function->arguments >> i & 1) add(value_note(isa_.abi.call_args[i]), 0);
     for (size_t i = 0; i < draft_.uops.size(); ++i) {
       const Uop& u = draft_.uops[i];
       const uint16_t insn = draft_.uop_insn[i];
@@ -71,6 +75,8 @@ class Noter {
              .b = isa_.roles.zero,
              .e = kNoBytes},
             insn);
+      if (function && u.op == Op::jmp_reg && static_cast<JumpHint>(u.aux) == JumpHint::kReturn)
+        add(value_note(isa_.abi.call_args[0]), insn);
       if (last_ && writes_slot(u, base_)) last_.reset();
       add(u, insn);
       if (options_.stamps && u.op == Op::fence)
@@ -81,6 +87,20 @@ class Noter {
   }
 
  private:
+  const NotedFunction* function_at(uint64_t pc) const {
+    const auto behind = std::ranges::upper_bound(options_.functions, pc, {}, &NotedFunction::begin);
+    if (behind == options_.functions.begin()) return nullptr;
+    return pc < behind[-1].end ? &behind[-1] : nullptr;
+  }
+
+  Uop value_note(int slot) const {
+    return {.op = Op::note,
+            .a = static_cast<Slot>(slot),
+            .b = isa_.roles.zero,
+            .e = kNoBytes,
+            .aux = kNoteValue};
+  }
+
   // GCC stores so on RISC-V, with the order that a plain store does not have. The old value goes
   // nowhere, or to a temporary that its own instruction does not read.
   bool is_store_by_exchange(size_t i) const {

@@ -1,9 +1,13 @@
 // Threads of a C library that exclude each other, or wait for each other: KIND THREADS ROUNDS HELD
 // OUTSIDE, the last two in rounds of spend().
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 enum { kMost = 16 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -11,6 +15,12 @@ static pthread_cond_t is_there = PTHREAD_COND_INITIALIZER;
 static pthread_spinlock_t spin;
 static struct { uint32_t next, serving; } ticket;
 static uint32_t flag;
+static pthread_rwlock_t readers_and_writers = PTHREAD_RWLOCK_INITIALIZER;
+static sem_t units, used;
+static pthread_barrier_t meeting;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const struct timespec far_off = {.tv_sec = 1L << 32, .tv_nsec = 0};
+static volatile int has_ended;
 static long rounds, held, outside, counter;
 static int kind;
 static volatile int goods;
@@ -34,6 +44,25 @@ static void take(void) {
       while (__atomic_load_n(&ticket.serving, __ATOMIC_ACQUIRE) != mine) {
       }
       return;
+    case 'w':
+      pthread_rwlock_wrlock(&readers_and_writers);
+      return;
+    case 'r':
+      pthread_rwlock_rdlock(&readers_and_writers);
+      return;
+    case 'a':
+      if (pthread_mutex_trylock(&mutex) != 0) pthread_mutex_lock(&mutex);
+      return;
+    case 'l':
+      pthread_mutex_timedlock(&mutex, &far_off);
+      return;
+    case 'u':
+    case 'p':
+      sem_wait(&units);
+      return;
+    case 'U':
+      sem_timedwait(&units, &far_off);
+      return;
     default:
       while (__atomic_exchange_n(&flag, 1, __ATOMIC_ACQUIRE) != 0) {
       }
@@ -42,7 +71,18 @@ static void take(void) {
 static void give(void) {
   switch (kind) {
     case 'm':
+    case 'a':
+    case 'l':
       pthread_mutex_unlock(&mutex);
+      return;
+    case 'w':
+    case 'r':
+      pthread_rwlock_unlock(&readers_and_writers);
+      return;
+    case 'u':
+    case 'U':
+    case 'p':
+      sem_post(&units);
       return;
     case 's':
       pthread_spin_unlock(&spin);
@@ -55,24 +95,33 @@ static void give(void) {
   }
 }
 
+// Nobody ends before all are there: who starts later would take the core of the one that ended.
+// Where all spin they had better not begin together.
 static void* exclude(void* unused) {
+  if (!strchr("stf", kind)) pthread_barrier_wait(&meeting);
   for (long i = 0; i < rounds; ++i) {
     take();
     spend(held);
-    ++counter;
+    __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED);
     give();
     spend(outside);
   }
   return unused;
 }
 
+static void wait_for_condition(void) {
+  if (kind == 'd')
+    pthread_cond_timedwait(&is_there, &mutex, &far_off);
+  else
+    pthread_cond_wait(&is_there, &mutex);
+}
 static void* produce(void* unused) {
   for (long i = 0; i < rounds; ++i) {
     spend(held);
     pthread_mutex_lock(&mutex);
     goods = 1;
     pthread_cond_signal(&is_there);
-    while (goods != 0) pthread_cond_wait(&is_there, &mutex);
+    while (goods != 0) wait_for_condition();
     pthread_mutex_unlock(&mutex);
   }
   return unused;
@@ -80,7 +129,7 @@ static void* produce(void* unused) {
 static void* consume(void* unused) {
   for (long i = 0; i < rounds; ++i) {
     pthread_mutex_lock(&mutex);
-    while (goods == 0) pthread_cond_wait(&is_there, &mutex);
+    while (goods == 0) wait_for_condition();
     pthread_mutex_unlock(&mutex);
     spend(outside);
     pthread_mutex_lock(&mutex);
@@ -89,6 +138,95 @@ static void* consume(void* unused) {
     pthread_mutex_unlock(&mutex);
   }
   return unused;
+}
+
+// Goods that a semaphore counts.
+static void* post(void* unused) {
+  for (long i = 0; i < rounds; ++i) {
+    spend(held);
+    sem_post(&units);
+    sem_wait(&used);
+  }
+  return unused;
+}
+static void* use(void* unused) {
+  for (long i = 0; i < rounds; ++i) {
+    sem_wait(&units);
+    spend(outside);
+    sem_post(&used);
+  }
+  return unused;
+}
+
+// In each round another one is slow.
+static void* meet(void* number) {
+  for (long i = 0; i < rounds; ++i) {
+    spend((long)number == i % 2 ? held : 0);
+    pthread_barrier_wait(&meeting);
+  }
+  return 0;
+}
+
+static void spend_once(void) { spend(held); }
+// All but the first one come, in the run, when it is done.
+static void* do_once(void* number) {
+  while (number && !has_ended) usleep(1000);
+  pthread_once(&once, spend_once);
+  has_ended = 1;
+  spend(number ? outside : 0);
+  return 0;
+}
+
+static void* end(void* unused) {
+  spend(held);
+  has_ended = 1;
+  return unused;
+}
+
+// The first one waits for what comes later than it is willing to wait.
+static void* give_up(void* unused) {
+  struct timespec limit;
+  clock_gettime(CLOCK_REALTIME, &limit);
+  limit.tv_nsec += 10000000;
+  if (limit.tv_nsec >= 1000000000) {
+    limit.tv_nsec -= 1000000000;
+    ++limit.tv_sec;
+  }
+  pthread_mutex_lock(&mutex);
+  const int result = pthread_cond_timedwait(&is_there, &mutex, &limit);
+  pthread_mutex_unlock(&mutex);
+  has_ended = 1;
+  spend(outside);
+  return result == 0 ? (void*)1 : unused;
+}
+static void* come_late(void* unused) {
+  spend(held);
+  while (!has_ended) usleep(1000);
+  pthread_mutex_lock(&mutex);
+  pthread_cond_signal(&is_there);
+  pthread_mutex_unlock(&mutex);
+  return unused;
+}
+
+typedef void* (*Work)(void*);
+static Work work_of(int i) {
+  switch (kind) {
+    case 'c':
+    case 'd':
+      return i == 0 ? produce : consume;
+    case 'g':
+      return i == 0 ? post : use;
+    case 'b':
+      return meet;
+    case 'o':
+      return do_once;
+    case 'j':
+      return end;
+    case 'e':
+      return i == 0 ? give_up : come_late;
+    default:
+      return exclude;
+  }
 }
 
 int main(int argc, char** argv) {
@@ -100,8 +238,15 @@ int main(int argc, char** argv) {
   held = atol(argv[4]);
   outside = atol(argv[5]);
   pthread_spin_init(&spin, 0);
-  for (int i = 0; i < threads; ++i)
-    pthread_create(&thread[i], 0, kind != 'c' ? exclude : i == 0 ? produce : consume, 0);
+  sem_init(&units, 0, kind == 'g' ? 0 : kind == 'p' ? 2 : 1);
+  sem_init(&used, 0, 0);
+  pthread_barrier_init(&meeting, 0, (unsigned)threads);
+  for (int i = 0; i < threads; ++i) pthread_create(&thread[i], 0, work_of(i), (void*)(long)i);
+  if (kind == 'j') {
+    while (!has_ended) usleep(1000);
+    usleep(20000);
+  }
   for (int i = 0; i < threads; ++i) pthread_join(thread[i], 0);
-  return kind == 'c' || counter == threads * rounds ? 0 : 1;
+  if (kind == 'j') spend(outside);
+  return work_of(0) != exclude || counter == threads * rounds ? 0 : 1;
 }

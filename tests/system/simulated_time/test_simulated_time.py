@@ -115,6 +115,8 @@ class SimulatedTime(unittest.TestCase):
 
     BACKENDS = (("--backend", "scalar"), ("--backend", "simd"),
                 ("--backend", "simd", "--threads", 2, "--slice", 777))
+    # A chip sees the same locks; that they are known of all backends needs no chip.
+    CLOCKS = (*((None, options) for options in BACKENDS), ("bus-8", BACKENDS[1]))
 
     def locks(self, chip, kind, threads, rounds, held, outside, *options):
         """Cycles of locks.c; chip: its name, or None for --simulated-time=locks."""
@@ -130,16 +132,16 @@ class SimulatedTime(unittest.TestCase):
 
     def test_locks_exclude_each_other(self):
         threads, rounds, held = 4, 40, 1000
-        # On a chip locks take their time, and what is fetched the first time is in either.
-        for chip, margin in ((None, 0.01), ("bus-8", 0.04)):
-            for kind in ("mutex", "spin", "ticket", "flag"):
-                for options in self.BACKENDS:
-                    with self.subTest(chip=chip, kind=kind, options=options):
-                        # Starts and ends of threads are in both.
-                        pieces = (self.locks(chip, kind, threads, rounds, held, 0, *options) -
-                                  self.locks(chip, kind, threads, rounds, 0, 0, *options))
-                        expected = threads * rounds * 3 * held
-                        self.assertLess(abs(pieces / expected - 1), margin)
+        for kind, (chip, options) in itertools.product(
+                ("mutex", "spin", "ticket", "flag", "writers", "attempts", "limited", "units",
+                 "Units until then"), self.CLOCKS):
+            with self.subTest(chip=chip, kind=kind, options=options):
+                # Starts and ends of threads are in both.
+                pieces = (self.locks(chip, kind, threads, rounds, held, 0, *options) -
+                          self.locks(chip, kind, threads, rounds, 0, 0, *options))
+                expected = threads * rounds * 3 * held
+                # On a chip locks take their time, and what is fetched the first time is in either.
+                self.assertLess(abs(pieces / expected - 1), 0.04 if chip else 0.01)
 
     def test_what_is_outside_of_locks_goes_on_side_by_side(self):
         threads, rounds, held = 4, 40, 1000
@@ -152,18 +154,44 @@ class SimulatedTime(unittest.TestCase):
                         self.assertGreater(both, 3 * held * 10 * rounds)
                         self.assertLess(both, 1.25 * 3 * held * 10 * rounds)
 
-    def test_condition_variables_order_threads(self):
+    def test_conditions_and_semaphores_order_threads(self):
         rounds, length = 5, 20000
-        for chip in (None, "bus-8"):
-            for options in self.BACKENDS:
-                with self.subTest(chip=chip, options=options):
-                    # In the run the consumer may start when the first goods are there already.
-                    time = (self.locks(chip, "condition", 2, rounds + 1, length, 2 * length,
-                                       *options) -
-                            self.locks(chip, "condition", 2, 1, length, 2 * length, *options))
-                    # The producer waits until the goods are used up.
-                    expected = rounds * 3 * 3 * length
-                    self.assertTrue(0.99 * expected < time < 1.01 * expected, time / expected)
+        for kind, (chip, options) in itertools.product(("condition", "deadline", "goods"),
+                                                       self.CLOCKS):
+            with self.subTest(chip=chip, kind=kind, options=options):
+                # In the run the consumer may start when the first goods are there already.
+                time = (self.locks(chip, kind, 2, rounds + 1, length, 2 * length, *options) -
+                        self.locks(chip, kind, 2, 1, length, 2 * length, *options))
+                # The producer waits until the goods are used up.
+                expected = rounds * 3 * 3 * length
+                self.assertTrue(0.99 * expected < time < 1.01 * expected, time / expected)
+
+    def check(self, expected, kind, threads, rounds, held, outside):
+        """Cycles of spend() on all clocks, beside starts and ends of threads."""
+        for chip, options in self.CLOCKS:
+            with self.subTest(chip=chip, kind=kind, options=options):
+                time = (self.locks(chip, kind, threads, rounds, held, outside, *options) -
+                        self.locks(chip, kind, threads, rounds, 0, 0, *options))
+                self.assertTrue(0.96 * expected < time < 1.04 * expected, time / expected)
+
+    def test_readers_pass_each_other(self):
+        self.check(40 * 3 * 1000, "readers", 4, 40, 1000, 0)
+
+    def test_a_semaphore_lets_as_many_pass_as_it_has_units(self):
+        self.check(4 * 40 * 3 * 1000 / 2, "pairs", 4, 40, 1000, 0)
+
+    def test_barriers_of_the_library_take_the_time_of_the_slowest(self):
+        self.check(20 * 3 * 5000, "barrier", 2, 20, 5000, 0)
+
+    def test_what_is_done_once_comes_before_all_who_need_it(self):
+        self.check(3 * 100000 + 3 * 20000, "once", 4, 1, 100000, 20000)
+
+    def test_joining_a_thread_that_ended_waits_for_it(self):
+        self.check(3 * 300000 + 3 * 100000, "join", 1, 1, 300000, 100000)
+
+    def test_a_wait_that_came_to_its_limit_is_behind_no_signal(self):
+        # The first thread is done at 2 / 3 of the time of the other.
+        self.check(3 * 300000, "expired", 2, 1, 300000, 200000)
 
     def test_a_clock_without_locks_says_so(self):
         command = [str(self.gpusim), "run", self.locks_guest, "--cores", "3", "--simulated-time",

@@ -552,6 +552,107 @@ TEST_CASE("who waits for a condition goes on behind a signal, also if it never s
   CHECK(r.unexplained_waits == 0);
 }
 
+// Functions of a C library of which arguments and results are noted.
+struct CallStream : LockStream {
+  static constexpr uint64_t kObject = 0x4000;
+  explicit CallStream(uint32_t cores) : LockStream(cores) {}
+  uint32_t add_function(const char* name, size_t values) {
+    const auto number = static_cast<uint32_t>(module.blocks.size());
+    module.symbols.push_back(
+        {.address = 4 * number, .size_bytes = 4, .name = name, .is_function = true});
+    add(std::vector<AccessSite>(values, {0, SiteKind::kValue, 0, 0}));
+    return number;
+  }
+  void call(uint32_t core, uint32_t function, std::vector<uint64_t> values = {}) {
+    words[core].push_back(kBlockMark | function);
+    words[core].push_back(kObject);
+    words[core].insert(words[core].end(), values.begin(), values.end());
+  }
+};
+
+TEST_CASE("units of a semaphore go to who asked first, when they were given") {
+  // Whether the wait has a time limit, and whether it got a unit until then.
+  for (const auto& [is_limited, result, waits] :
+       {std::tuple{false, 0u, true}, {true, 0u, true}, {true, ~0u, false}}) {
+    CallStream s(2);
+    const uint32_t init = s.add_function("sem_init", 2), post = s.add_function("sem_post", 1);
+    const uint32_t wait = s.add_function(is_limited ? "sem_timedwait" : "sem_wait", 2);
+    s.call(0, init, {1});
+    s.work(0, 1000);
+    s.call(0, post);
+    s.work(0, 1);
+    s.work(1, 10);
+    s.call(1, wait, {0});  // of the first value
+    s.work(1, 20);
+    s.call(1, wait, {result});
+    s.work(1, 300);
+    const ChipResult r = s.run();
+    CHECK(cycles_of(r.clocks[0]) == 1001);
+    CHECK(cycles_of(r.clocks[1]) == (waits ? 1000 : 30) + 300);
+    CHECK(r.unexplained_waits == 0);
+  }
+}
+
+TEST_CASE("who writes excludes all others, and readers pass each other") {
+  CallStream s(3);
+  const uint32_t read = s.add_function("pthread_rwlock_rdlock", 1);
+  const uint32_t write = s.add_function("pthread_rwlock_wrlock", 1);
+  const uint32_t leave = s.add_function("pthread_rwlock_unlock", 1);
+  const auto piece = [&](uint32_t core, uint32_t before, uint32_t function) {
+    s.work(core, before);
+    s.call(core, function);
+    s.work(core, 100);
+    s.call(core, leave);
+    s.work(core, 1);
+  };
+  piece(0, 10, read);
+  piece(1, 20, read);
+  piece(2, 30, write);  // from 120 on
+  piece(0, 1, read);    // from 112 on, beside the second one
+  const ChipResult r = s.run();
+  CHECK(cycles_of(r.clocks[0]) == 10 + 100 + 1 + 1 + 100 + 1);
+  CHECK(cycles_of(r.clocks[1]) == 20 + 100 + 1);
+  CHECK(cycles_of(r.clocks[2]) == 10 + 100 + 1 + 1 + 100 + 100 + 1);
+}
+
+TEST_CASE("a barrier of a C library opens when as many came as it counts") {
+  CallStream s(2);
+  const uint32_t init = s.add_function("pthread_barrier_init", 2);
+  const uint32_t wait = s.add_function("pthread_barrier_wait", 1);
+  s.call(0, init, {2});
+  for (uint32_t core = 0; core < 2; ++core)
+    for (uint32_t round = 0; round < 4; ++round) {
+      s.work(core, round % 2 == core ? 100 : 10);
+      s.call(core, wait);
+    }
+  s.work(0, 1);
+  s.work(1, 1);
+  const ChipResult r = s.run();
+  for (const Ticks clock : r.clocks) CHECK(cycles_of(clock) == 4 * 100 + 1);
+}
+
+TEST_CASE("who looks at the word of a thread that ended goes on behind its end") {
+  LockStream s(2);
+  const auto look = static_cast<uint32_t>(s.module.blocks.size());
+  s.add({{0, SiteKind::kLoad, 4, 0}, {0, SiteKind::kFence, 0, 0}});
+  const auto chip = s.make();
+  s.work(0, 1000);
+  s.enter(1, look, 0x5000);  // before
+  s.feed(*chip);
+  chip->left(0, 0x5000);
+  chip->after_slice(s.sites, {});
+  for (int i = 0; i < 2; ++i) {
+    s.enter(1, look, 0x5000);
+    s.work(1, 50);
+  }
+  s.feed(*chip);
+  chip->after_slice(s.sites, {});
+  const ChipResult r = chip->finish(s.sites);
+  // What the looks take is in the wait, but for the last one.
+  CHECK(cycles_of(r.clocks[1]) == 1000 + 50 + 1 + 50);
+  CHECK(r.unexplained_waits == 0);
+}
+
 TEST_CASE("pieces of a lock use what is free before those that were known earlier") {
   LockCalendar held;
   held.take(1000, 100);
