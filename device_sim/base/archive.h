@@ -1,6 +1,7 @@
 // One description of a layout serves writing and reading: describe(archive, part). Little-endian;
 // tables begin with a 64-bit count.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -68,8 +69,15 @@ class ArchiveReader {
   void text(std::string& s) { plain_array(s, 1 << 16); }
   template <class V>
   void plain_array(V& v, uint64_t most) {
-    v.resize(count(most, sizeof(*v.data())));
-    source_.read(v.data(), v.size() * sizeof(*v.data()));
+    const uint64_t n = count(most, sizeof(*v.data()));
+    // Piece by piece: where the length is spoilt, the source ends long before memory does.
+    constexpr uint64_t kPiece = 1 << 20;
+    v.clear();
+    while (v.size() < n) {
+      const uint64_t at = v.size(), piece = std::min(kPiece, n - at);
+      v.resize(at + piece);
+      source_.read(v.data() + at, piece * sizeof(*v.data()));
+    }
   }
   template <class T, class F>
   void list(std::vector<T>& v, uint64_t most, F each) {
