@@ -687,10 +687,13 @@ bool CoreModel::leaves_barrier() {
 
 // Words of which nothing has to be known but what the core's own caches say: hits, in blocks that
 // are no more than their instructions. Most words are such. Stops before the first that is not.
+// kIdeal: memory takes no time, so that every plain access is a hit.
+template <bool kIdeal>
 void CoreModel::run_hits(Ticks until) {
   constexpr std::ptrdiff_t kAhead = 12;  // words whose sets are fetched from the host's memory
-  const uint32_t shift = c_.line_shift, line_bytes = c_.shape.line_bytes;
-  const auto l1_more = static_cast<uint32_t>(ticks(c_.shape.l1_data->hit_cycles - 1));
+  const uint32_t shift = kIdeal ? c_.granule_shift : c_.line_shift;
+  const uint32_t line_bytes = c_.shape.line_bytes;
+  const auto l1_more = kIdeal ? 0 : static_cast<uint32_t>(ticks(c_.shape.l1_data->hit_cycles - 1));
   const Ticks branch = ticks(c_.shape.cores.taken_branch_cycles);
   const bool fetches = c_.shape.l1_instruction.has_value();
   const uint64_t region_return = in_region_ ? region_return_ : ~uint64_t{0};
@@ -721,14 +724,17 @@ void CoreModel::run_hits(Ticks until) {
       since = since_;
     } else {
       if (site == block->sites.data() + block->sites.size() || !site->is_plain) break;
-      if (end - word > kAhead) l1_.prefetch(line_of(word[kAhead], shift));
       const uint64_t line = line_of(*word, shift);
-      if (is_hot(line) || (*word & (line_bytes - 1)) + site->bytes > line_bytes) break;
-      uint64_t* const entry = l1_.touch(line);
-      if (!entry) break;
+      uint64_t* entry = nullptr;
+      if constexpr (!kIdeal) {
+        if (end - word > kAhead) l1_.prefetch(line_of(word[kAhead], shift));
+        if (is_hot(line) || (*word & (line_bytes - 1)) + site->bytes > line_bytes) break;
+        entry = l1_.touch(line);
+        if (!entry) break;
+      }
       if (site->kind == SiteKind::kLoad) {
         last_load_ = line;
-      } else {
+      } else if constexpr (!kIdeal) {
         if (!writes_back_ || (is_coherent_ && StateCache::state(*entry) == LineState::kShared))
           break;
         StateCache::set_state(entry, LineState::kModified);
@@ -756,16 +762,20 @@ void CoreModel::run_hits(Ticks until) {
 void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
   executions_ = &executions;
   starved_ = false;
-  const bool has_lines = c_.shape.l1_data.has_value() && !c_.shape.is_ideal;
+  const bool has_lines = c_.shape.l1_data.has_value();
+  const bool has_hits = has_lines || c_.shape.is_ideal;
   while (estimate_ + since_ < until && !must_wait_) {
     if (scanning_ != Scanning::kNo && !resume_scan()) {
       starve();
       return;
     }
     if (must_wait_) return;
-    if (has_lines && block_ && !block_->waits && !in_lock_ && condition_ == Role::kNone &&
+    if (has_hits && block_ && !block_->waits && !in_lock_ && condition_ == Role::kNone &&
         leaves_ == 0 && looked_at_ == 0 && scanning_ == Scanning::kNo && once_.empty()) {
-      run_hits(until);
+      if (c_.shape.is_ideal)
+        run_hits<true>(until);
+      else
+        run_hits<false>(until);
       if (estimate_ + since_ >= until) return;
     }
     if (at_ >= usable_) {

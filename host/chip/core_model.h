@@ -192,6 +192,7 @@ class CoreModel {
   };
   enum class Scan { kFound, kNot, kUnknown };
 
+  template <bool kIdeal>
   void run_hits(Ticks until);
   uint64_t line_of(uint64_t address, uint32_t shift) const;
   void apply_losses();
