@@ -157,7 +157,8 @@ class ModuleGraph {
       if (!next.empty() && std::ranges::all_of(next, [&](uint32_t to) { return stops_[to]; }))
         stops_[nodes[i]] = true;
     }
-    std::ranges::stable_partition(nodes, [this](uint32_t node) { return stops_[node]; });
+    std::stable_partition(nodes.begin(), nodes.end(),
+                          [this](uint32_t node) { return stops_[node]; });
     std::vector<uint32_t> uops;
     uops.reserve(uops_.size());
     for (uint32_t node : nodes)
