@@ -366,10 +366,6 @@ void SimdBackend::mark_hot_blocks_of_one(uint64_t used) {
                          std::max(kWorthALook * module_->blocks.size(), kWorthCode)))
     return;
   interpreted_ = 0;
-  const size_t blocks = module_->blocks.size();
-  if (config_.native_after == 0 && native_->note_blocks(blocks) == blocks &&
-      !engine.wants_other_code())
-    return;
   for (const uint32_t uop : engine.compile(scheduler_.blocks().counts(), config_.native_after))
     native_->mark(uop);
 }
