@@ -66,7 +66,6 @@ void compute(Emitter& e, I i, Slot t, Slot a, Slot b) {
   e.b.sel_cmp(t, large, t, t, kZeroSlot, kLess64);
 }
 
-// Sums and extremes of the result and c are those of 64 bits: nothing is lost before.
 void scalar(Emitter& e, I i) {
   const bool is_comparison = i.base == "vset";
   const Type of_d = is_comparison ? kU32 : i.types[0];
@@ -78,7 +77,10 @@ void scalar(Emitter& e, I i) {
   take(e, b, i.operands[2], of_b);
   compute(e, i, t, a, b);
   const int bits = out.part_bits == 0 ? 32 : out.part_bits;
-  if (i.has("sat")) clamp(e, t, {of_d.kind, static_cast<uint8_t>(bits)});
+  if (i.has("sat"))
+    clamp(e, t, {of_d.kind, static_cast<uint8_t>(bits)});
+  else
+    e.sign_extend(t, t, 33);  // the second operation's .s33
   if (i.operands.size() == 4) {
     take(e, a, i.operands[3], of_d);
     if (out.part_bits != 0) {

@@ -29,6 +29,11 @@ Wide clamped(Wide x, int bits, bool is_signed) {
   const Wide most = (Wide{1} << (bits - is_signed)) - 1;
   return std::clamp(x, is_signed ? -most - 1 : Wide{0}, most);
 }
+// What the second operation takes is .s33.
+Wide cut_to_33_bits(Wide x) {
+  constexpr Wide kSign = Wide{1} << 32;
+  return ((x & (2 * kSign - 1)) ^ kSign) - kSign;
+}
 const char* type(bool is_signed) { return is_signed ? ".s32" : ".u32"; }
 
 // What is drawn of the forms of an instruction.
@@ -62,7 +67,7 @@ void check_scalar(Draw& draw, const std::string& name, const std::string& mode, 
     check_case({text, "rrrr",
                 [=](U a, U b, U c) {
                   Wide x = of(part_of(a, pa, of_a), part_of(b, pb, of_b));
-                  if (sat) x = clamped(x, pd.bits, of_d);
+                  x = sat ? clamped(x, pd.bits, of_d) : cut_to_33_bits(x);
                   const Wide y = part_of(c, kParts[0], of_d);
                   if (second == 1) x += y;
                   if (second == 2) x = std::min(x, y);
