@@ -19,8 +19,12 @@ constexpr bool tells_nothing_new(uint64_t fp_state) {
 }
 // Micro-ops that have a value here, whose state may flush.
 constexpr bool is_quiet(const Uop& u) {
-  const bool many_formats = u.op == Op::fcmp || u.op == Op::fminmax;
-  if (many_formats) return static_cast<FpFormat>(u.aux & 3) != FpFormat::kF16;
+  const bool is_f16 = static_cast<FpFormat>(u.aux & 3) == FpFormat::kF16;
+  if (u.op == Op::fcmp) return !is_f16;
+  if (u.op == Op::fminmax) {
+    const auto kind = static_cast<FpMinMax>(u.aux >> 2);
+    return !is_f16 && kind != FpMinMax::kMinNum && kind != FpMinMax::kMaxNum;
+  }
   return u.op == Op::fadd32 || u.op == Op::fsub32 || u.op == Op::fmul32 || u.op == Op::fdiv32 ||
          u.op == Op::fsqrt32 || u.op == Op::fma32;
 }

@@ -40,7 +40,7 @@ struct Step {
   bool uniform_linear = false;  // a load of one element of linear memory for all lanes
   bool compacted = false;    // a branch that found its operands to be compact
   bool fp_settled = false;   // the floating-point state was the one that makes arithmetic simple
-  uint64_t fp_state = 0;     // FPCR << 32 | FPSR, if settled
+  uint64_t fp_state = 0;     // FPCR << 32 | FPSR, if it was uniform
   Side side = Side::kNone;
   uint32_t block_start = 0;  // kInside, kEnd: the block's first micro-op
   uint32_t taken = 0, other = 0;  // kRoot, kEnd: where lanes go on; a jump's are the same
