@@ -192,8 +192,10 @@ inline uint64_t uop_pc(const Module& module, uint32_t uop) {
 }
 
 /// Where a core is that goes on at a micro-op. At a block's start that is the block's address: its
-/// first instructions may need no micro-op.
+/// first instructions may need no micro-op. At a link it is where that leads.
 inline uint64_t place_pc(const Module& module, uint32_t uop) {
+  for (size_t n = 0; n < module.blocks.size() && module.uops[uop].op == Op::link; ++n)
+    uop = module.uops[uop].target();
   const Block& block = module.blocks[module.uop_block[uop]];
   return block.first_uop == uop ? block.pc : uop_pc(module, uop);
 }
