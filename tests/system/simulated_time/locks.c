@@ -96,9 +96,9 @@ static void give(void) {
 }
 
 // Nobody ends before all are there: who starts later would take the core of the one that ended.
-// Where all spin they had better not begin together.
+// Where all spin all the time they had better not begin together.
 static void* exclude(void* unused) {
-  if (!strchr("stf", kind)) pthread_barrier_wait(&meeting);
+  if (outside != 0 || !strchr("stf", kind)) pthread_barrier_wait(&meeting);
   for (long i = 0; i < rounds; ++i) {
     take();
     spend(held);

@@ -79,6 +79,7 @@ Case random_case(Op op, Rng& rng) {
     const uint32_t first = rng.below(60);
     for (uint32_t n = rng.below(kMostBits + 1); n != 0; --n)
       o.undefined |= uint64_t{1} << (rng.coin() ? rng.below(64) : first + rng.below(4));
+    if (rng.once_in(3)) o.undefined |= uint64_t{1} << (rng.coin() ? 63 : 31);  // signs decide flags
     if (rng.once_in(3)) o.undefined = 0;
     c.undefined[slot] = o.undefined;
     c.operands.push_back(o);
