@@ -745,7 +745,7 @@ std::vector<unsigned long long> CudaBackend::sums_of_rows(
   if (array.size() == 0) return sums;
   sums_.reserve(rows, "tallies");
   const size_t length = array.size() / rows;
-  // cub gives each row a CTA: too much for a few cores of a module of many thousand blocks.
+  // cub gives each row a CTA: too much for the short rows of a module's many thousand blocks.
   constexpr size_t kWorthACta = 512;
   if (length < kWorthACta) {
     thrust::for_each_n(thrust::device, thrust::counting_iterator<size_t>(0), rows,
