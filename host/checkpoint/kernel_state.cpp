@@ -253,7 +253,8 @@ void Kernel::describe(A& a, FileState& files) {
   ::gpusim::host::describe(a, files.saved);
 
   a.value(numbers);
-  a.require(numbers >= cores && numbers - cores <= RunQueue::kMostThreads, "threads");
+  const uint32_t most = starts_alone() && !is_private() ? RunQueue::kMostThreads : 0;
+  a.require(numbers >= cores && numbers - cores <= most, "threads");
   while (threads_.size() < numbers) threads_.add_number();
   for (uint32_t core = 0; core < numbers; ++core) describe_thread(a, threads_, core, now);
   describe_queue(a, module(), threads_, run_queue_);

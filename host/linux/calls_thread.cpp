@@ -21,6 +21,8 @@ Reply clone_thread(Kernel& kernel, Call& call, const CloneRequest& request) {
                      kernel.is_private()
                          ? "a process of a private machine has one core and no threads: clone returns "
                            "EAGAIN; --memory shared gives a process --cores N"
+                     : kernel.alive() >= RunQueue::kMostThreads
+                         ? "a process has at most 16,384 threads: clone returns EAGAIN"
                          : "no core is free for another thread, and here threads do not share "
                            "cores: clone returns EAGAIN; --cores gives a process more cores, and "
                            "--cpus tells it of fewer, where it starts a thread for each and others "

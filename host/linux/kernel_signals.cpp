@@ -44,7 +44,12 @@ void Kernel::go_on(uint32_t core, uint32_t uop) {
     thread->opening.reset();
     thread->waits_for_lock_of.reset();
   }
-  if (!has_core(core)) return queue(core, uop);
+  if (!has_core(core)) {
+    // The mask of a call that is over goes with it, unless a signal came that ends it.
+    if (thread && thread->saved_mask && deliverable(core) == 0)
+      thread->mask = *std::exchange(thread->saved_mask, std::nullopt);
+    return queue(core, uop);
+  }
   if (config_.translator && deliverable(core) != 0) {
     const uint64_t pc = place_pc(module(), uop);
     const std::optional<uint64_t> to = deliver(core, pc);
@@ -259,6 +264,10 @@ void Kernel::post(Process& process, uint32_t caller, const SignalInfo& info) {
     const Thread* const thread = threads_.find(core);
     return is_alive(core) && !(thread && thread->mask & bit);
   };
+  // Linux wants the first thread, too.
+  if (starts_alone())
+    if (const auto first = core_of_thread(process.pid); first && takes(*first))
+      return post(*first, info);
   if (takes(caller)) return post(caller, info);
   if (!is_private())
     for (uint32_t core = 0; core < threads_.size(); ++core)

@@ -87,7 +87,7 @@ class Writer {
                                    "{} {} {}",
                                    pid(), name(), pid() - 1, pid(), pid(), threads(), size_bytes(),
                                    size_bytes() / kPageSize, ~uint64_t{0}, code, end_code,
-                                   kernel_.plan().stack_top(call_.core));
+                                   kernel_.plan().stack_top(kernel_.starts_alone() ? 0 : call_.core));
     for (int field = 29; field <= 52; ++field) text += field == 38 ? " 17" : " 0";
     return text + "\n";
   }

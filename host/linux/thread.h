@@ -1,5 +1,4 @@
-// A guest thread: what Linux keeps for it besides its registers, and whether it lives (ThreadTable). It
-// lives on one core.
+// A guest thread: what Linux keeps for it besides its registers, and whether it lives (ThreadTable).
 #pragma once
 #include <chrono>
 #include <cstdint>

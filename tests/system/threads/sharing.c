@@ -1,6 +1,7 @@
 // More threads than cores; the first argument chooses, the second is the number of threads.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sem.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -200,6 +202,51 @@ static void signals(void) {
   sum = hits >= n;
 }
 
+// A signal of the process is the first thread's, if that takes it.
+static pthread_t first;
+static void on_alarm(int number) {
+  (void)number;
+  sum += pthread_equal(pthread_self(), first);
+}
+static void wait_for_alarm(void) {
+  first = pthread_self();
+  struct sigaction action = {.sa_handler = on_alarm};
+  sigaction(SIGALRM, &action, NULL);
+  const struct itimerval soon = {{0, 20000}, {0, 20000}};
+  setitimer(ITIMER_REAL, &soon, NULL);
+  while (sum == 0) pause();
+  sum = 1;
+}
+
+// A mask for the time of a call is gone when the call has come to its time limit.
+static void* wait_with_a_mask(void* unused) {
+  (void)unused;
+  sigset_t none, one;
+  sigemptyset(&none);
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &one, NULL);
+  for (int i = 0; i < 40; ++i) {
+    const struct timespec limit = {.tv_nsec = 1000000};
+    own = 0;
+    check(ppoll(NULL, 0, &limit, &none) != 0 || own == 0, "a signal that is blocked");
+  }
+  ++ready;
+  return NULL;
+}
+static void on_own_signal(int number) {
+  (void)number;
+  ++own;
+}
+static void masks(void) {
+  struct sigaction action = {.sa_handler = on_own_signal};
+  sigaction(SIGUSR1, &action, NULL);
+  start(wait_with_a_mask);
+  while (ready != n)
+    for (int i = 0; i < n; ++i) pthread_kill(all[i], SIGUSR1);
+  join();
+}
+
 static void* lock_and_end(void* lock) { return (void*)(intptr_t)pthread_mutex_lock(lock); }
 static void robust(void) {
   pthread_mutexattr_t attributes;
@@ -349,6 +396,11 @@ int main(int argc, char** argv) {
     for (int wave = 0; wave < 10; ++wave) start(start_another), join();
   } else if (!strcmp(what, "signals")) {
     signals();
+  } else if (!strcmp(what, "alarm")) {
+    start(spin_for_ever);
+    wait_for_alarm();
+  } else if (!strcmp(what, "masks")) {
+    masks();
   } else if (!strcmp(what, "robust")) {
     robust();
   } else if (!strcmp(what, "inherit")) {
@@ -374,7 +426,6 @@ int main(int argc, char** argv) {
   } else if (!strcmp(what, "deadlock")) {
     start(lock_twice), join();
   } else if (!strcmp(what, "leave")) {
-    static pthread_t first;
     first = pthread_self();
     start(sleep_a_little);
     pthread_t last;

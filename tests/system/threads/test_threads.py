@@ -114,7 +114,8 @@ class Sharing(unittest.TestCase):
             ("barrier", 32): "barrier: 0", ("spin", 6): "spin: 0", ("yield", 12): "yield: 0",
             ("compute", 32): "compute: 895999999968", ("pipe", 12): "pipe: 9748500",
             ("sleep", 32): "sleep: 496", ("waves", 12): "waves: 1320",
-            ("signals", 12): "signals: 1", ("robust", 12): "robust: 12",
+            ("signals", 12): "signals: 1", ("alarm", 12): "alarm: 1",
+            ("masks", 12): "masks: 0", ("robust", 12): "robust: 12",
             ("inherit", 12): "inherit: 3300", ("semaphore", 12): "semaphore: 66",
             ("processes", 6): "processes: 150", ("system_v", 12): "12 wait\nsystem_v: 66",
             ("fork", 6): "fork: 15", ("exit", 12): "", ("leave", 12): "the first thread has left"}
