@@ -67,11 +67,11 @@ class ChipModel final : public JournalReader {
   void started(uint32_t child, uint32_t parent) override { order(parent, child); }
   // A core of the same machine sleeps no longer in a system call.
   void woken(uint32_t core, uint32_t by) { order(by, core); }
-  // gpusim_time_release() and _acquire().
   // A core waited for something in a system call until a time limit.
   void timed_out(uint32_t core);
   // A thread ended, and the kernel cleared that word.
   void left(uint32_t core, uint64_t word);
+  // gpusim_time_release() and _acquire().
   void release(uint32_t core, uint64_t address, uint64_t number);
   void acquire(uint32_t core, uint64_t address, uint64_t number);
   void ended(uint32_t core);

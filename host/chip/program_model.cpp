@@ -137,7 +137,7 @@ bool takes_locks(const Module& module, std::span<const uint64_t> executions) {
   std::unordered_set<uint64_t> entries;
   for (const Symbol& symbol : module.symbols)
     for (const KnownFunction& known : kKnown)
-      if (symbol.is_function && is_left_out(known.role) && symbol.name == known.name)
+      if (symbol.is_function && is_left_out(known.role) && name_of_whole(symbol.name) == known.name)
         entries.insert(symbol.address);
   for (size_t b = 0; b < executions.size(); ++b)
     if (executions[b] != 0 && entries.contains(module.blocks[b].pc)) return true;
