@@ -83,11 +83,12 @@ class Writer {
   // The fields that are zero say what gpusim does not keep: times, faults, signals, limits.
   std::string stat() const {
     const auto [code, end_code] = code_range();
+    const uint32_t first = kernel_.starts_alone() ? 0 : call_.core;
     std::string text = fmt::format("{} ({}) R {} {} {} 0 -1 0 0 0 0 0 0 0 0 0 20 0 {} 0 0 {} {} {} "
                                    "{} {} {}",
                                    pid(), name(), pid() - 1, pid(), pid(), threads(), size_bytes(),
                                    size_bytes() / kPageSize, ~uint64_t{0}, code, end_code,
-                                   kernel_.plan().stack_top(kernel_.starts_alone() ? 0 : call_.core));
+                                   kernel_.plan().stack_top(first));
     for (int field = 29; field <= 52; ++field) text += field == 38 ? " 17" : " 0";
     return text + "\n";
   }
