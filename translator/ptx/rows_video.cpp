@@ -60,8 +60,8 @@ void compute(Emitter& e, I i, Slot t, Slot a, Slot b) {
     e.b.sel_cmp(b, most, b, most, b, kBelow64);
   if (i.base == "vshr") return e.b.asr64(t, a, b);
   e.b.lsl64(t, a, b);
-  if (i.types[1].is_signed()) return;
-  // A large number by 32: as large, with the same low word, but not negative.
+  if (i.types[1].is_signed() || !i.has("sat")) return;
+  // A large number by 32 is clamped as one that is not negative.
   const Slot large = e.konst(~uint64_t{0} << 33 >> 1);
   e.b.sel_cmp(t, large, t, t, kZeroSlot, kLess64);
 }
