@@ -282,8 +282,8 @@ static int case_posted_spin(char** arguments) {
     gpusim_event_finish(event, 0.01);
     if (counters().posted_kernels != before) break;
     gpusim_event_cancel(event);
-    gpusim_event_finish(event, -1);
     gpusim_event_release(event);
+    gpusim_queue_finish(queue);  // GPUSIM_CANCELLED
   }
   printf("running=%d\n", gpusim_event_status(event));
   fflush(stdout);
