@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gpusim's semihosting operations: the guest's way to the daemon. Commands are not looked at
- * here, but for where they lie and whether they are done. All state is guarded by the big lock,
- * which a trap holds when it comes; the two that wait let go of it meanwhile.
+ * gpusim's semihosting operations: the guest's way to the daemon. Commands are not looked at here,
+ * but for where they lie, whose they are and whether they are done. All state is guarded by the
+ * big lock, which a trap holds when it comes; the two that wait let go of it meanwhile.
  */
 #include "qemu/osdep.h"
 
@@ -164,8 +164,8 @@ static bool wanted_elsewhere(CPUState *cs)
 }
 
 /*
- * From now on somebody else uses the guest's memory: a single processor's atomic accesses, too, have
- * to be atomic on the host, and its barriers must be there.
+ * From now on somebody else uses the guest's memory: a single processor's atomic accesses, too,
+ * have to be atomic on the host, and its barriers must be there.
  */
 static void run_in_parallel(void)
 {
@@ -264,17 +264,33 @@ static struct gpusim_command *command_at(GpusimDaemon *daemon, uint64_t gpa)
     return gpa % 64 ? NULL : gpusim_daemon_memory(daemon, gpa, GPUSIM_COMMAND_BASE_BYTES);
 }
 
+/*
+ * A command for a daemon that died must not reach the next one: who rang for it takes it back as
+ * soon as ALIVE says so, while the next one still had it to answer.
+ */
+static bool is_for(const GpusimDaemon *daemon, const struct gpusim_command *block)
+{
+    uint32_t wanted = le32_to_cpu(qatomic_read(&block->generation));
+
+    return !wanted || wanted == daemon->generation;
+}
+
 static int64_t trap_bell(uint64_t gpa)
 {
     GpusimDaemon *daemon = ready_daemon();
+    const struct gpusim_command *block;
     struct gpusim_bell_page *page;
     uint32_t head, waiting;
 
     if (!daemon) {
         return -EIO;
     }
-    if (!command_at(daemon, gpa)) {
+    block = command_at(daemon, gpa);
+    if (!block) {
         return -EFAULT;
+    }
+    if (!is_for(daemon, block)) {
+        return -EIO;
     }
     page = daemon->page;
     head = page->head;

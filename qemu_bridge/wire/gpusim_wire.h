@@ -60,7 +60,8 @@ enum gpusim_trap {
 	 */
 	GPUSIM_TRAP_PROBE = 0x100,
 	/* Argument: gpa of a command block. The result says only whether the daemon was told;
-	 * -EAGAIN: 64 bells wait already; -EFAULT: no such guest memory.
+	 * -EAGAIN: 64 bells wait already; -EFAULT: no such guest memory; -EIO, as of a dead daemon,
+	 * where the command's generation is neither 0 nor the daemon's.
 	 */
 	GPUSIM_TRAP_BELL = 0x101,
 	/* Argument: gpa of a struct gpusim_wait. Returns when the command is done (0), at the

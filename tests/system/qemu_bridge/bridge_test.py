@@ -229,6 +229,26 @@ def daemon_killed(bench):
 
 
 @test
+def command_for_the_dead(bench):
+    """Its successor does not get it: whoever rang takes such a command back without an answer."""
+    with bench.machine() as m:
+        first = start(m)
+        m.ask(f"m {first:x}")
+        expect("BELL to the first", m.ask("b"), 0)
+        expect("WAIT", m.ask("w 0 0"), 0)
+        m.kill_daemon()
+        assert wait_until(lambda: m.ask("a") == -errno.EIO)
+        second = start(m)
+        m.ask(f"m {first:x}")
+        expect("BELL to its successor", m.ask("b"), -errno.EIO)
+        expect("WAIT for it", m.ask(f"w {50_000_000:x} 0"), -errno.ETIMEDOUT)
+        expect("its status", m.ask("s"), PENDING)
+        m.ask(f"m {second:x}")
+        expect("BELL to the second", m.ask("b"), 0)
+        expect("WAIT", m.ask("w 0 0"), 0)
+
+
+@test
 def daemon_dies_after_its_reply(bench):
     with bench.machine("--die-after-reply") as m:
         for _ in range(10):

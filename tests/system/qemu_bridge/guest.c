@@ -3,7 +3,7 @@
  *
  *   p            PROBE, again while it says -EINTR
  *   a            ALIVE
- *   m            makes the command block pending
+ *   m [NUMBER]   makes the command block pending, for that generation; 0: for any
  *   g            gpa of the command block
  *   b [GPA]      BELL with the command block, or another
  *   w NS FLAGS   WAIT, again while it says -EINTR
@@ -62,7 +62,8 @@ static long clock_ns(void) {
   return (long)(ticks * (1000000000ul / hz));
 }
 
-static void make_pending(void) {
+static void make_pending(unsigned long generation) {
+  block.generation = (gpusim_u32)generation;
   block.magic = GPUSIM_COMMAND_MAGIC;
   block.version = GPUSIM_WIRE_VERSION;
   block.op = GPUSIM_OP_HELLO;
@@ -99,7 +100,7 @@ static long time_commands(unsigned long n, unsigned long flags) {
   const long start = clock_ns();
   while (n--) {
     long result;
-    make_pending();
+    make_pending(0);
     result = trap(GPUSIM_TRAP_BELL, (unsigned long)&block);
     if (result) return result;
     result = wait(0, flags);
@@ -142,7 +143,7 @@ static long perform(char letter, const unsigned long number[2]) {
     case 'a':
       return trap(GPUSIM_TRAP_ALIVE, 0);
     case 'm':
-      make_pending();
+      make_pending(number[0] == ~0ul ? 0 : number[0]);
       return 0;
     case 'g':
       return (long)&block;
