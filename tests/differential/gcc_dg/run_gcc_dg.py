@@ -155,8 +155,8 @@ def main():
 
     cases, left_out, status = [], 0, 0
     for level in levels:
-        drawn = set(harness.sampled([f"{p.name} {level}" for p in programs], arguments.sample))
-        chosen = [p for p in programs if f"{p.name} {level}" in drawn]
+        drawn = harness.draw(arguments, [p.name for p in programs], level)
+        chosen = [p for p in programs if p.name in drawn]
         built, unbuilt = build(chosen, level, arguments.build / f"built-{arguments.suite}",
                                arguments.jobs,
                                version)

@@ -114,8 +114,8 @@ def main():
     programs = [p for p in programs if p.is_for_us()
                 and (pathlib.PurePath(p.name).match(arguments.only)
                                                          or arguments.only == "*")]
-    chosen = set(harness.sampled([p.output() for p in programs], arguments.sample))
-    programs = [p for p in programs if p.output() in chosen]
+    drawn = harness.draw(arguments, [p.output() for p in programs])
+    programs = [p for p in programs if p.output() in drawn]
 
     arguments.build.mkdir(parents=True, exist_ok=True)
     library = arguments.library.resolve()

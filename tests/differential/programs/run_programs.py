@@ -133,13 +133,17 @@ def main():
     version = "".join(harness.compiler_version(compiler(arguments.isa, suffix))
                       for suffix in COMPILERS)
     headers = "".join(header.read_text() for header in sorted(HERE.glob("*/*.h")))
-    commands = {p.elf(level): p.command(level) for level in arguments.levels for p in programs}
-    commands |= {p.native(): p.native_command() for p in programs if p.is_native}
+    drawn = {level: harness.draw(arguments, [p.name for p in programs], level)
+             for level in arguments.levels}
+    commands = {p.elf(level): p.command(level) for level in arguments.levels for p in programs
+                if p.name in drawn[level]}
+    commands |= {p.native(): p.native_command() for p in programs
+                 if p.is_native and any(p.name in names for names in drawn.values())}
     harness.build_all(commands, version + headers, arguments.build, arguments.jobs)
 
     cases = []
     for level in arguments.levels:
-        for program in programs:
+        for program in (p for p in programs if p.name in drawn[level]):
             oracle = functools.cache(functools.partial(program.run_oracle, arguments.build, plugin,
                                                        level))
             for mode in arguments.modes:
@@ -158,7 +162,7 @@ def main():
                         expected.guest_instructions = got.guest_instructions
                     return harness.compare(expected, got, mode)
                 cases.append(harness.Case(program.name, level, mode, check))
-    print(f"{len(programs)} programs at {', '.join(arguments.levels)}")
+    print(", ".join(f"{len(drawn[level])} programs at -{level}" for level in arguments.levels))
     skips = "skip.txt" if arguments.isa == "aarch64" else f"skip-{arguments.isa}.txt"
     return harness.run_cases(cases, harness.read_skips(HERE / skips), arguments.jobs)
 

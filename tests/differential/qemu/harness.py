@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -275,6 +276,21 @@ def sampled(items, every, seed=0):
     return [item for item in items if zlib.crc32(item.encode(), seed) % every == 0]
 
 
+def draw(arguments, names, level=""):
+    """The set of those that --sample and --rotate let run at a level."""
+    items = {f"{name} {level}": name for name in names}
+    return {items[item] for item in sampled(items, arguments.sample, arguments.seed)}
+
+
+def seed_of(rotate):
+    """GPUSIM_SEED or a new one, which it prints; 0, always the same draw, without --rotate."""
+    if not rotate:
+        return 0
+    seed = int(os.environ.get("GPUSIM_SEED") or random.SystemRandom().getrandbits(32))
+    print(f"replay: GPUSIM_SEED={seed}", flush=True)
+    return seed
+
+
 def compiler_version(compiler):
     return subprocess.run([compiler, "--version"], capture_output=True, check=True,
                           text=True).stdout.splitlines()[0]
@@ -292,6 +308,8 @@ def parse_arguments(description, levels, more=None):
     parser.add_argument("--engines", default="simd", help=f"of {','.join(ENGINES)}")
     parser.add_argument("--sample", type=int, default=1, metavar="N",
                         help="about each Nth program only, others at other levels")
+    parser.add_argument("--rotate", action="store_true",
+                        help="--sample draws others each time; GPUSIM_SEED repeats a draw")
     parser.add_argument("--only", default="*", help="pattern of names, e.g. 'pr4*'")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--option", action="append", default=[], dest="options",
@@ -301,6 +319,7 @@ def parse_arguments(description, levels, more=None):
     arguments = parser.parse_args()
     if not os.access(arguments.gpusim, os.X_OK):
         sys.exit(f"{arguments.gpusim}: not a program; build the target gpusim first")
+    arguments.seed = seed_of(arguments.rotate)
     arguments.gpusim = arguments.gpusim.resolve()
     arguments.build = arguments.build.resolve()
     arguments.levels = arguments.levels.split(",")

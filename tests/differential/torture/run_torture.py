@@ -12,9 +12,7 @@ import fnmatch
 import functools
 import hashlib
 import itertools
-import os
 import pathlib
-import random
 import re
 import sys
 
@@ -146,16 +144,10 @@ def main():
         parser.add_argument("--write-manifest", action="store_true",
                             help="measure with QEMU and do nothing else")
         parser.add_argument("--isa", choices=ISAS, default="aarch64")
-        parser.add_argument("--rotate", action="store_true",
-                            help="--sample draws others each time; GPUSIM_SEED repeats a draw")
 
     arguments = harness.parse_arguments(__doc__.splitlines()[0], levels=",".join(LEVELS), more=more)
     isa = ISAS[arguments.isa]
     manifest = read_manifest(HERE / isa.manifest)
-    seed = 0
-    if arguments.rotate:
-        seed = int(os.environ.get("GPUSIM_SEED") or random.SystemRandom().getrandbits(32))
-        print(f"replay: GPUSIM_SEED={seed}", flush=True)
     names = [name for name in manifest if fnmatch.fnmatchcase(name, arguments.only)]
     sources = gcc_suite.unpack(arguments.build, "gcc.c-torture/execute")
     plugin = functools.cache(lambda: harness.build_plugin(arguments.build.parent / "plugin"))
@@ -170,9 +162,8 @@ def main():
 
     cases = []
     for level in arguments.levels:
-        drawn = set(harness.sampled([f"{name} {level}" for name in names], arguments.sample,
-                                    seed))
-        chosen = [name for name in names if f"{name} {level}" in drawn]
+        drawn = harness.draw(arguments, names, level)
+        chosen = [name for name in names if name in drawn]
         build(isa, chosen, level, sources, programs, arguments.jobs)
         for name, engine in itertools.product(chosen, arguments.engines):
             elf = programs / level / elf_name(name)
