@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <optional>
@@ -470,7 +471,6 @@ bool NativeEngine::run(Frame& frame, uint32_t uop) {
   }
   const auto used = static_cast<uint64_t>(budget - frame.budget);
   frame.tally[15] += static_cast<uint32_t>(used);
-  instructions_.fetch_add(used, std::memory_order_relaxed);
   return true;
 }
 

@@ -4,7 +4,6 @@
 // interpreter does, ends at the same places, and leaves whatever needs the host, or faults, to the
 // interpreter: it exits before that micro-op.
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -49,12 +48,6 @@ class Engine {
   virtual bool run(Frame& frame, uint32_t uop) = 0;
   // What frames need beside slots, budget, depth and counts.
   virtual void prepare(Frame& frame) const = 0;
-
-  // Instructions run so far.
-  uint64_t instructions() const { return instructions_.load(std::memory_order_relaxed); }
-
- protected:
-  std::atomic<uint64_t> instructions_ = 0;
 };
 
 }  // namespace gpusim::native

@@ -86,6 +86,7 @@ enum class Misfit : uint32_t {
 struct Workspace {
   alignas(64) uint64_t operands[4][kMaxLanes];  // converted between 64 and 32 bits, or broadcast
   uint64_t atomics = 0;  // that went to several places
+  uint64_t alone = 0;    // instructions that native code for one core executed
 };
 
 // A machine has many: what every slice touches lies close together, the rest elsewhere.

@@ -11,7 +11,8 @@ class Pace {
  public:
   // Whether the next slice is to run on several threads.
   bool together() const { return together_ == (wait_ != 0); }
-  // After a slice that ran so. Instructions and atomic operations: of groups, not of cores.
+  // After a slice that ran so. Instructions and atomic operations: of groups, not of cores; of
+  // cores alone, whatever synchronises.
   void note(bool together, uint64_t instructions, uint64_t atomics,
             std::chrono::duration<double> time);
 

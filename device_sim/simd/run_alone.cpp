@@ -20,6 +20,7 @@ uint32_t run_alone(Group& g, uint32_t uop) {
   std::copy_n(frame.slots, g.slot_count, g.base);
   std::fill_n(g.kind, g.slot_count, uint8_t{kUniform});
   for (size_t c = 0; c < 16; ++c) g.epoch->counts[c] += frame.tally[c];
+  g.workspace->alone += static_cast<uint64_t>(g.budget - frame.budget);
   g.turns.patience -= g.budget - frame.budget;
   g.budget = frame.budget;
   g.depth = frame.depth;

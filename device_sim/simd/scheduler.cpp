@@ -70,6 +70,12 @@ BlockCounter& Scheduler::blocks() {
   return all;
 }
 
+uint64_t Scheduler::alone_instructions() const {
+  uint64_t sum = 0;
+  for (const Worker& w : workers_) sum += w.workspace.alone;
+  return sum;
+}
+
 bool Scheduler::is_due(size_t group) const {
   // To look at 64 words takes time: not every slice.
   constexpr uint64_t kSlices = 16;
@@ -208,7 +214,7 @@ uint64_t Scheduler::run_round(uint64_t instructions, std::vector<Event>& events,
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   uint64_t used = 0, atomics = 0;
   for (const uint32_t i : awake_) used += rests_[i].used;
-  if (is_of_many) note_shares(used);
+  if (is_of_many) atomics = note_shares(used);
   for (Worker& w : workers_) {
     events.insert(events.end(), w.events.begin(), w.events.end());
     w.events.clear();
@@ -218,7 +224,7 @@ uint64_t Scheduler::run_round(uint64_t instructions, std::vector<Event>& events,
   return used;
 }
 
-void Scheduler::note_shares(uint64_t used) {
+uint64_t Scheduler::note_shares(uint64_t used) {
   TurnOfMany::Share instructions{.all = used, .busiest = 0}, synchronised{};
   size_t ran = 0;
   for (const uint32_t i : awake_) {
@@ -231,6 +237,7 @@ void Scheduler::note_shares(uint64_t used) {
     synchronised.busiest = now;
   }
   turn_of_many_.note(ran, instructions, synchronised);
+  return synchronised.all;
 }
 
 // Brings into the cache what a group touches first in its slice: of many, all have left it since
@@ -258,7 +265,7 @@ void Scheduler::run_turns(size_t self) {
   const bool is_of_many = seed_ == 0 && groups_.is_of_one() && count > 1;
   worker.turn_length = turn_length_;
   for (int in_vain = 0;;) {
-    const bool is_quiet = running_ == 0;
+    const bool is_quiet = !does_another_run(worker);
     worker.missed = false;
     size_t ran = 0;
     for (size_t k = begin; k < end; ++k) {
@@ -272,6 +279,7 @@ void Scheduler::run_turns(size_t self) {
       if (is_of_many) worker.turn_length = turn_of_many_.length(end - begin, ran);
       continue;
     }
+    worker.runs.store(false, std::memory_order_release);
     // Groups that run elsewhere may yet open a barrier.
     if (is_quiet && !worker.missed) return;
     if (++in_vain > kSpins)
@@ -281,17 +289,24 @@ void Scheduler::run_turns(size_t self) {
   }
 }
 
+bool Scheduler::does_another_run(const Worker& self) const {
+  for (size_t w = 0; w < workers_now_; ++w)
+    if (&workers_[w] != &self && workers_[w].runs.load(std::memory_order_acquire)) return true;
+  return false;
+}
+
 bool Scheduler::run_turn(size_t group, Worker& worker) {
   Turn& turn = turns_[group];
   if (turn.left.load(std::memory_order_relaxed) == 0) return false;
   if (workers_now_ == 1) return run_taken(group, worker);
   std::atomic<bool>& is_taken = taken(group);
-  if (is_taken.load(std::memory_order_relaxed) || is_taken.exchange(true)) {
+  if (is_taken.load(std::memory_order_relaxed) ||
+      is_taken.exchange(true, std::memory_order_acquire)) {
     worker.missed = true;
     return false;
   }
   const bool ran = run_taken(group, worker);
-  is_taken.store(false);
+  is_taken.store(false, std::memory_order_release);
   return ran;
 }
 
@@ -300,8 +315,7 @@ bool Scheduler::run_taken(size_t group, Worker& worker) {
   const uint64_t left = turn.left.load(std::memory_order_relaxed);
   if (left == 0 || clock_.is_over() || (!std::exchange(turn.was_chosen, false) && !is_due(group)))
     return false;
-  const bool is_alone = workers_now_ == 1;
-  if (!is_alone) ++running_;
+  if (!worker.runs.load(std::memory_order_relaxed)) worker.runs.store(true);
   const size_t events = worker.events.size();
   const uint64_t used = run_in_slice(group, std::min(left, worker.turn_length), worker);
   Rest& rest = rests_[group];
@@ -312,7 +326,6 @@ bool Scheduler::run_taken(size_t group, Worker& worker) {
                        (rest.state == Rest::State::kIdle && !is_blocked(group)) ||
                        rest.state == Rest::State::kPolling;
   turn.left.store(is_over ? 0 : left - std::min(left, used + 1), std::memory_order_relaxed);
-  if (!is_alone) --running_;
   if ((worker.since_look += used + 1) >= kTurn) {
     worker.since_look = 0;
     clock_.look();

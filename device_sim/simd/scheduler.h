@@ -52,6 +52,8 @@ class Scheduler {
   std::span<const uint32_t> awake() const { return awake_; }
   // Of all host threads.
   BlockCounter& blocks();
+  // Those that native code for one core has executed.
+  uint64_t alone_instructions() const;
 
   // For checkpoints: when groups run, and the groups' own share in that. False: it is no such state.
   void save(StateWriter& out);
@@ -75,7 +77,10 @@ class Scheduler {
     Watch watch;          // kWord
   };
   // What a host thread writes.
-  struct Worker {
+  struct alignas(64) Worker {
+    // Whether it ran a group when it last looked for one: others may yet get work from it. It is
+    // seldom written: a count of turns would go to and fro between the threads' caches.
+    std::atomic<bool> runs = false;
     BlockCounter blocks;
     std::vector<Event> events;
     bool missed = false;      // another thread had a group when this one looked last
@@ -99,10 +104,12 @@ class Scheduler {
   bool is_worth_threads() const;
   uint64_t turn_length(uint64_t instructions) const;
   void rest(size_t group, bool in_vain);
-  // After a round of cores alone, which executed so many instructions.
-  void note_shares(uint64_t used);
+  // After a round of cores alone, which executed so many instructions. Returns how many of them
+  // synchronise.
+  uint64_t note_shares(uint64_t used);
   void fetch_ahead(size_t group) const;
   void run_turns(size_t self);
+  bool does_another_run(const Worker& self) const;
   bool run_turn(size_t group, Worker& worker);
   bool run_taken(size_t group, Worker& worker);
   // Each returns the instructions that it took off the slice.
@@ -133,7 +140,6 @@ class Scheduler {
   size_t workers_now_ = 1;        // in this round
   uint64_t turn_length_ = 0;      // likewise, of each group's first turn
   const AfterTurn* after_turn_ = nullptr;  // likewise
-  std::atomic<int> running_ = 0;  // threads that run a group
 };
 
 }  // namespace gpusim::simd

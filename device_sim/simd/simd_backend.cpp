@@ -359,7 +359,7 @@ void SimdBackend::mark_hot_blocks_of_one(uint64_t used) {
   native::Engine& engine = *native_->alone();
   constexpr uint64_t kWorthALook = 4;     // instructions per block
   constexpr uint64_t kWorthCode = 1 << 14;  // instructions: many programs run no more
-  const uint64_t natively = engine.instructions();
+  const uint64_t natively = scheduler_.alone_instructions();
   interpreted_ += static_cast<int64_t>(used - (natively - std::exchange(natively_, natively)));
   if (config_.native_after != 0 && !engine.wants_other_code() &&
       interpreted_ < static_cast<int64_t>(

@@ -88,7 +88,7 @@ class SimdBackend final : public CpuBackend,
   // Whether native code leaves permissions to the host's page protection.
   bool is_guarded() const { return engine() && engine()->needs_guard(); }
   // Instructions of cores alone in their groups that native code ran.
-  uint64_t native_instructions() const { return engine() ? engine()->instructions() : 0; }
+  uint64_t native_instructions() const { return scheduler_.alone_instructions(); }
   // Times that cores which ran in lockstep went on alone, or the other way round.
   size_t rearrangements() const { return rearrangements_; }
   // Times that cores were moved between groups.
