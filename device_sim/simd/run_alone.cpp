@@ -1,24 +1,44 @@
 #include "device_sim/simd/run_alone.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "device_sim/simd/jit/code_cache.h"
 
 namespace gpusim::simd {
 
+namespace {
+
+// Turns are short where cores share work: to look at each slot's kind took as long as some hundred
+// instructions.
+bool are_uniform(const Group& g) {
+  static constexpr std::array<uint8_t, sizeof g.kind> kAllUniform = {};
+  static_assert(kUniform == 0);
+  return std::memcmp(g.kind, kAllUniform.data(), g.slot_count) == 0;
+}
+
+}  // namespace
+
 uint32_t run_alone(Group& g, uint32_t uop) {
   native::Engine* const engine = g.machine->native->alone();
   if (engine == nullptr || g.budget <= 0) return kNoUop;
   native::Frame frame;
-  for (uint32_t s = 0; s < g.slot_count; ++s) frame.slots[s] = g.get_lane(static_cast<Slot>(s), 0);
+  const bool all_uniform = are_uniform(g);
+  if (all_uniform) {
+    std::memcpy(frame.slots, g.base, g.slot_count * sizeof g.base[0]);
+  } else {
+    for (uint32_t s = 0; s < g.slot_count; ++s)
+      frame.slots[s] = g.get_lane(static_cast<Slot>(s), 0);
+  }
   engine->prepare(frame);
   frame.budget = g.budget;
   frame.depth = g.depth;
   frame.block_counts = g.block_counts;
   frame.core = g.core(0);
   if (!engine->run(frame, uop)) return kNoUop;
-  std::copy_n(frame.slots, g.slot_count, g.base);
-  std::fill_n(g.kind, g.slot_count, uint8_t{kUniform});
+  std::memcpy(g.base, frame.slots, g.slot_count * sizeof g.base[0]);
+  if (!all_uniform) std::fill_n(g.kind, g.slot_count, uint8_t{kUniform});
   for (size_t c = 0; c < 16; ++c) g.epoch->counts[c] += frame.tally[c];
   g.workspace->alone += static_cast<uint64_t>(g.budget - frame.budget);
   g.turns.patience -= g.budget - frame.budget;
