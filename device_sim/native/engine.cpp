@@ -109,6 +109,7 @@ class NativeEngine final : public Engine {
     around_.memory = memory;
     around_.weight = weight;
     around_.plain_windows = is_plain(memory);
+    around_.fp_by_machine = module.abi.fp_state != kNoSlot;
   }
 
   void module_changed() override;
@@ -122,8 +123,7 @@ class NativeEngine final : public Engine {
   void lose_guard() override;
   std::span<const uint32_t> compile(std::span<const uint64_t> counts, uint64_t hot) override;
   bool wants_other_code() const override {
-    return around_.fp_settled ? misfits_.load(std::memory_order_relaxed) > kMostMisfits
-                              : !gave_up_settled_ && saw_settled_.load(std::memory_order_relaxed);
+    return around_.fp_by_machine && misfits_.load(std::memory_order_relaxed) > kMostMisfits;
   }
   bool run(Frame& frame, uint32_t uop) override;
   void prepare(Frame& frame) const override {
@@ -177,9 +177,8 @@ class NativeEngine final : public Engine {
   std::vector<uint32_t> first_uops_;                   // of these
   std::vector<bool> has_code_;                         // by block
   int maps_ = 0;                                       // that slots had
-  bool gave_up_settled_ = false, is_full_ = false;
-  std::atomic<bool> saw_settled_ = false;
-  std::atomic<uint32_t> misfits_ = 0;
+  bool is_full_ = false;
+  std::atomic<uint32_t> misfits_ = 0;  // cores that came in other modes
 };
 
 // False: it goes without native code.
@@ -253,6 +252,24 @@ bool NativeEngine::write_common() {
     a.mov(x86::rdx, reinterpret_cast<uint64_t>(around_.direct.base));
     a.wrgsbase(x86::rdx);  // nobody else uses it
   }
+  const x86::Mem mxcsr = field(offsetof(Frame, mxcsr), 4);
+  const auto unless_inexact = [&](auto write) {
+    if (!around_.fp_by_machine) return;
+    const Label inexact = a.newLabel();
+    jump_if_inexact(a, around_.module->abi.fp_state, inexact);
+    write();
+    a.bind(inexact);
+  };
+  const auto clear_exceptions = [&] { unless_inexact([&] { a.vldmxcsr(mxcsr); }); };
+  const auto settle_exceptions = [&] {
+    unless_inexact([&] { write_exceptions(a, around_.module->abi.fp_state); });
+  };
+  if (around_.fp_by_machine) {
+    constexpr int kExceptions = 0x3f;
+    a.vstmxcsr(mxcsr);
+    a.and_(mxcsr, ~kExceptions);
+    clear_exceptions();
+  }
   load_tally();
   around_.slots.load_all(a);
   a.jmp(x86::rax);
@@ -260,6 +277,7 @@ bool NativeEngine::write_common() {
   a.bind(leave);
   around_.slots.store_all(a);
   store_tally();
+  settle_exceptions();
   a.bind(left);
   a.mov(field(offsetof(Frame, next), 4), x86::eax);
   a.mov(field(offsetof(Frame, budget), 8), x86::r15);
@@ -270,6 +288,7 @@ bool NativeEngine::write_common() {
   a.bind(compute_label);
   around_.slots.store_all(a);
   store_tally();
+  settle_exceptions();
   a.mov(field(offsetof(Frame, called), 8), x86::rax);
   a.mov(x86::rdi, x86::rbp);
   a.mov(x86::esi, x86::eax);
@@ -279,6 +298,7 @@ bool NativeEngine::write_common() {
   a.add(x86::rsp, 8);
   a.test(x86::al, x86::al);
   a.jz(failed);
+  clear_exceptions();  // the function may have raised anything
   around_.slots.load_all(a);
   load_tally();
   a.ret();
@@ -405,8 +425,7 @@ bool NativeEngine::write_blocks(std::span<const uint32_t> blocks) {
 bool NativeEngine::choose_code(std::span<const uint32_t> blocks, std::span<const uint64_t> counts) {
   bool changes = enter_ == nullptr;
   if (wants_other_code()) {
-    gave_up_settled_ = around_.fp_settled;
-    around_.fp_settled = !around_.fp_settled;
+    around_.fp_by_machine = false;
     changes = true;
   }
   const SlotMap::Uses uses = uses_of(blocks, counts);
@@ -453,14 +472,9 @@ std::span<const uint32_t> NativeEngine::compile(std::span<const uint64_t> counts
 bool NativeEngine::run(Frame& frame, uint32_t uop) {
   const uint64_t code = uop < entries_.size() ? entries_[uop] : 0;
   if (code == 0) return false;
-  if (const int fp_state = around_.module->abi.fp_state; fp_state != kNoSlot) {
-    const uint64_t state = frame.slots[fp_state] & (sem::kFpModes | sem::kFpIxc);
-    const bool settled = state == sem::kFpIxc;
-    if (settled && !around_.fp_settled) saw_settled_.store(true, std::memory_order_relaxed);
-    if (!settled && around_.fp_settled) {
-      misfits_.fetch_add(1, std::memory_order_relaxed);
-      return false;
-    }
+  if (around_.fp_by_machine && (frame.slots[around_.module->abi.fp_state] & sem::kFpModes) != 0) {
+    misfits_.fetch_add(1, std::memory_order_relaxed);
+    return false;
   }
   const int64_t budget = frame.budget;
   if (needs_guard()) {

@@ -1,5 +1,7 @@
 #include "device_sim/native/float_ops.h"
 
+#include <bit>
+
 #include "device_sim/uir/fp_aux.h"
 
 namespace gpusim::native {
@@ -68,20 +70,20 @@ V fused(const V& a, const V& b, const V& c) {
   return r;
 }
 
-// The immediate of VROUND, if the machine has the mode: without the inexact exception.
+// The immediate of VROUND, if the machine has the mode: with the inexact exception.
+constexpr int kQuiet = 8;  // without it
 std::optional<int> rounding_immediate(FpRounding rounding) {
-  constexpr int kQuiet = 8;
   switch (rounding) {
     case FpRounding::kNearestEven:
     case FpRounding::kFpcr:
     case FpRounding::kFpcrExact:
-      return kQuiet | 0;
+      return 0;
     case FpRounding::kMinusInf:
-      return kQuiet | 1;
+      return 1;
     case FpRounding::kPlusInf:
-      return kQuiet | 2;
+      return 2;
     case FpRounding::kZero:
-      return kQuiet | 3;
+      return 3;
     case FpRounding::kNearestAway:
       break;
   }
@@ -102,32 +104,60 @@ V integral(const V& a, bool is_double, int immediate) {
   return r;
 }
 
-// What does not fit becomes the least integer of 64 bits, which leaves by every way.
+x86::Xmm constant(double value, bool is_double) {
+  const x86::Gp bits = piece().gp();
+  const x86::Xmm r = piece().xmm();
+  Domain::load_konst(bits, is_double ? std::bit_cast<uint64_t>(value)
+                                     : std::bit_cast<uint32_t>(static_cast<float>(value)));
+  piece().emit(Inst::kIdVmovq, r, bits);
+  return r;
+}
+
+// What does not fit is invalid and not inexact: it leaves before the machine looks at fractions,
+// except where that finds the same. The least integer, which the machine gives then, leaves, too.
 V to_integer(const V& a, bool is_double, FpRounding rounding, bool is_signed, bool is_64) {
   x86::Xmm x = Domain::xmm(a);
-  if (rounding != FpRounding::kZero) x = rounded(x, is_double, *rounding_immediate(rounding));
+  const bool rounds = rounding != FpRounding::kZero;
+  if (!is_signed || (!is_64 && rounds)) {
+    // Floats next to the greatest integers of 32 bits.
+    const double most = is_signed ? (is_double ? 2147483647.0 : 2147483520.0)
+                                  : (is_double ? 4294967295.0 : 4294967040.0);
+    compare(x, constant(is_signed ? -most : 0, is_double), is_double);
+    piece().jump_cold(CondCode::kB);  // or not a number
+    if (!is_64) {
+      compare(constant(most, is_double), x, is_double);
+      piece().jump_cold(CondCode::kB);
+    }
+  }
+  if (rounds) x = rounded(x, is_double, *rounding_immediate(rounding));
   const x86::Gp r = piece().gp();
-  piece().emit(is_double ? Inst::kIdVcvttsd2si : Inst::kIdVcvttss2si, r, x);
-  if (is_64 && is_signed) {
-    piece().emit(Inst::kIdCmp, r, asmjit::imm(1));
+  const InstId convert = is_double ? Inst::kIdVcvttsd2si : Inst::kIdVcvttss2si;
+  if (is_signed) {
+    const x86::Gp sized = is_64 ? r : r.r32();
+    piece().emit(convert, sized, x);
+    piece().emit(Inst::kIdCmp, sized, asmjit::imm(1));
     piece().jump_cold(CondCode::kO);
-  } else if (is_64) {
+    return Domain::in_gp(r, !is_64);
+  }
+  piece().emit(convert, r, x);
+  if (is_64) {
     piece().emit(Inst::kIdTest, r, r);
     piece().jump_cold(CondCode::kS);
-  } else if (is_signed) {
-    const x86::Gp wide = piece().gp();
-    piece().emit(Inst::kIdMovsxd, wide, r.r32());
-    piece().emit(Inst::kIdCmp, wide, r);
-    piece().jump_cold(CondCode::kNE);
-    return Domain::low(Domain::in_gp(r));
-  } else {
-    const x86::Gp high = piece().gp();
-    piece().emit(Inst::kIdMov, high, r);
-    piece().emit(Inst::kIdShr, high, asmjit::imm(32));
-    piece().jump_cold(CondCode::kNE);
-    return Domain::in_gp(r, true);
   }
-  return Domain::in_gp(r);
+  return Domain::in_gp(r, !is_64);
+}
+
+V from_integer(const V& a, bool is_double, bool is_signed, bool is_64) {
+  const V value = is_64 ? a : is_signed ? Domain::sar(Domain::shl(a, 32), 32) : Domain::low(a);
+  const x86::Gp x = Domain::gp(value);
+  if (is_64 && !is_signed) {
+    piece().emit(Inst::kIdTest, x, x);
+    piece().jump_cold(CondCode::kS);
+  }
+  const x86::Xmm zero = piece().xmm(), r = piece().xmm();
+  piece().emit(Inst::kIdVpxor, zero, zero, zero);
+  piece().emit(is_double ? Inst::kIdVcvtsi2sd : Inst::kIdVcvtsi2ss, r, zero, x);
+  return Domain::in_xmm(r);
 }
 
 }  // namespace
@@ -153,9 +183,14 @@ std::optional<V> machine_float(const Uop& u, const V& a, const V& b, const V& c)
           return {};
       }
     case Op::fround:
-      if (const auto immediate = rounding_immediate(static_cast<FpRounding>(u.aux >> 2)))
-        return integral(a, is_double, *immediate);
+      if (const auto rounding = static_cast<FpRounding>(u.aux >> 2);
+          const auto immediate = rounding_immediate(rounding))
+        return integral(a, is_double,
+                        rounding == FpRounding::kFpcrExact ? *immediate : *immediate | kQuiet);
       return {};
+    case Op::i2f:
+      if (u.imm != 0) return {};
+      return from_integer(a, is_double, u.aux & 32, u.aux & 64);
     case Op::f2i: {
       const auto rounding = static_cast<FpRounding>(u.aux >> 2 & 7);
       if (u.imm != 0 || !rounding_immediate(rounding)) return {};

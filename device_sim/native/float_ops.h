@@ -1,5 +1,6 @@
 // Floating-point micro-ops that the machine has an instruction for, where the state word asks for
-// nothing special and IXC is set.
+// nothing special. Where a result is inexact, an instruction raises the machine's exception, and
+// nowhere else.
 #pragma once
 #include <optional>
 

@@ -25,6 +25,8 @@ struct Frame {
   uint64_t covers[kCovers];
   // Instructions per class of completed blocks, but for their sum.
   alignas(32) uint32_t tally[16] = {};
+  // MXCSR without exceptions, and where it is looked at.
+  uint32_t mxcsr = 0, mxcsr_now = 0;
   const Uop* uops = nullptr;
   const MemoryView* memory = nullptr;
   uint32_t core = 0;

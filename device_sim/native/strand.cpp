@@ -15,11 +15,45 @@ x86::Mem field(size_t offset, uint32_t size_bytes) {
   return x86::ptr(x86::rbp, static_cast<int32_t>(offset), size_bytes);
 }
 
+// Whether the machine raises the inexact exception exactly where the micro-op raises IXC, also
+// where code goes the cold way after all.
+bool raises_as_machine(const Uop& u) {
+  switch (u.op) {
+    case Op::f2i:  // scaled first, it may overflow
+      return u.imm == 0;
+    case Op::fmisc1:
+    case Op::fmisc2:
+    case Op::fmisc3:
+    case Op::fhelp1:
+    case Op::fhelp2:
+    case Op::fhelp3:
+      return false;
+    default:
+      return true;
+  }
+}
+
 bool is_flags(Op op) {
   return op == Op::fl_sub32 || op == Op::fl_sub64 || op == Op::fl_add32 || op == Op::fl_add64;
 }
 
 }  // namespace
+
+void jump_if_inexact(x86::Assembler& a, int fp_state, Label to) {
+  a.test(slot_in_frame(static_cast<Slot>(fp_state), 1), static_cast<int>(softfloat::kFpsrIxc));
+  a.jnz(to);
+}
+
+void write_exceptions(x86::Assembler& a, int fp_state) {
+  constexpr int kInexact = 0x20;
+  const Label none = a.newLabel();
+  a.vstmxcsr(field(offsetof(Frame, mxcsr_now), 4));
+  a.test(field(offsetof(Frame, mxcsr_now), 1), kInexact);
+  a.jz(none);
+  a.or_(slot_in_frame(static_cast<Slot>(fp_state), 4), static_cast<int>(softfloat::kFpsrIxc));
+  a.vldmxcsr(field(offsetof(Frame, mxcsr), 4));
+  a.bind(none);
+}
 
 StrandWriter::StrandWriter(asmjit::CodeHolder& code, const Surroundings& around)
     : around_(around), uops_(around.module->uops.data()), a_(&code) {
@@ -140,7 +174,8 @@ bool StrandWriter::write_value(uint32_t i) {
   const Uop& u = uops_[i];
   const ShapeInfo info = shape_info(op_info(u.op).shape);
   V fp = Domain::konst(softfloat::kFpsrIxc);
-  if (info.fp_state && (!around_.fp_settled || u.e != around_.module->abi.fp_state))
+  if (info.fp_state && (!around_.fp_by_machine || u.e != around_.module->abi.fp_state ||
+                        !raises_as_machine(u)))
     return false;
   const Label cold = a_.newLabel(), done = a_.newLabel();
   state_.piece.begin(cold);
@@ -165,15 +200,28 @@ bool StrandWriter::write_value(uint32_t i) {
   return true;
 }
 
-// After a write of the floating-point state that code was generated for.
+// Whether the micro-op names the floating-point state, otherwise than to compute in it.
+bool StrandWriter::names_fp_state(const Uop& u) const {
+  const ShapeInfo info = shape_info(op_info(u.op).shape);
+  const auto hits = [state = around_.module->abi.fp_state](Slot s, const OperandUse& use) {
+    return state >= s && state < s + std::max(use.reads, use.writes);
+  };
+  return hits(u.d, info.d) || hits(u.a, info.a) || hits(u.b, info.b) || hits(u.c, info.c) ||
+         hits(u.e, info.e);
+}
+
+// Before somebody looks at the floating-point state, or writes it: what was raised belongs to the
+// former one.
+void StrandWriter::settle_exceptions() { write_exceptions(a_, around_.module->abi.fp_state); }
+
+// After a write of the floating-point state.
 void StrandWriter::check_fp_state(uint32_t next) {
   const Label other = a_.newLabel();
   const auto s = static_cast<Slot>(around_.module->abi.fp_state);
   a_.mov(x86::rax, slot_in_frame(s));
-  a_.mov(x86::rcx, sem::kFpModes | sem::kFpIxc);
-  a_.and_(x86::rax, x86::rcx);
-  a_.cmp(x86::rax, static_cast<int32_t>(sem::kFpIxc));
-  a_.jne(other);
+  a_.mov(x86::rcx, sem::kFpModes);
+  a_.test(x86::rax, x86::rcx);
+  a_.jnz(other);
   later([this, other, next] {
     a_.bind(other);
     leave_at(next);
@@ -184,13 +232,14 @@ void StrandWriter::write_uop(uint32_t i) {
   const Uop& u = uops_[i];
   const Shape shape = op_info(u.op).shape;
   const ShapeInfo info = shape_info(shape);
+  if (around_.fp_by_machine && names_fp_state(u)) settle_exceptions();
   if (access_info(u.op).size != 0) {
     write_access(i);
   } else {
     const bool is_value = info.pure || info.fp_state;
     if (!is_value || !write_value(i)) write_call(i);
   }
-  if (!around_.fp_settled) return;
+  if (!around_.fp_by_machine) return;
   const int state = around_.module->abi.fp_state;
   const auto hits = [&](Slot d, int count) { return state >= d && state < d + count; };
   // Arithmetic only adds flags.
@@ -547,6 +596,7 @@ void StrandWriter::write_branch(uint32_t i, uint32_t next_start) {
       return write_indirect_jump(i);
     case Shape::kBrAB:
     case Shape::kBrAI: {
+      if (around_.fp_by_machine && names_fp_state(u)) settle_exceptions();
       write_block_count(u);
       state_.piece.begin(Label());
       state_.conditions.clear();

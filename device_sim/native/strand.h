@@ -17,9 +17,9 @@ struct Surroundings {
   const Module* module = nullptr;
   MemoryView memory;
   SlotMap slots;
-  // FPCR is zero and FPSR.IXC is set in the slot that the ABI names: nothing is found out about
-  // results.
-  bool fp_settled = false;
+  // The modes in the slot that the ABI names are the usual ones: the machine computes, and its
+  // inexact exceptions, which are gathered in MXCSR, are IXC.
+  bool fp_by_machine = false;
   uint64_t weight = 1;              // of an execution in Frame::block_counts
   uint64_t pages = 0;               // that PageRights are known of
   bool plain_windows = false;       // the windows are one run of storage
@@ -69,6 +69,8 @@ class StrandWriter {
   void write_block_count(const Uop& u);
   void write_branch(uint32_t i, uint32_t next_start);
   void write_indirect_jump(uint32_t i);
+  bool names_fp_state(const Uop& u) const;
+  void settle_exceptions();
   void check_fp_state(uint32_t next);
   void go_to(uint32_t uop, uint32_t next_start);
   Label way_to(uint32_t uop);
@@ -90,6 +92,12 @@ class StrandWriter {
   uint32_t covers_used_ = 0;
   bool failed_ = false;
 };
+
+// Adds the inexact exception that MXCSR may have to the state in the frame, and clears it.
+void write_exceptions(x86::Assembler& a, int fp_state);
+// If the state has it already: then what MXCSR has need not be looked at, nor cleared, until
+// somebody writes the state.
+void jump_if_inexact(x86::Assembler& a, int fp_state, Label to);
 
 // Ends of strands.
 inline bool ends_strand(const Uop& u) { return shape_info(op_info(u.op).shape).ends_block; }

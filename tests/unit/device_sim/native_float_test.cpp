@@ -15,22 +15,26 @@
 namespace gpusim {
 namespace {
 
-enum Slots : Slot { kA, kB, kC, kResult, kSum, kPointer, kRounds, kFp, kSlots };
+enum Slots : Slot { kA, kB, kC, kResult, kSum, kPointer, kRounds, kFp, kNone, kSlots };
 constexpr uint64_t kLinearBytes = 1 << 20, kRows = 6000;
 
-// Each row of three words is computed with; the results are mixed into one.
-Module make_loop(Uop u) {
+// Each row of three words is computed with; the results are mixed into one. `resets`: so is the
+// state after each, which then begins anew.
+Module make_loop(Uop u, bool resets) {
   Module m;
   u.d = kResult;
   u.a = kA;
   u.b = kB;
   u.c = kC;
   u.e = kFp;
+  const Slot state = resets ? kFp : kNone;
   add_block(m, {{.op = Op::ld64, .d = kA, .a = kPointer},
                 {.op = Op::ld64, .d = kB, .a = kPointer, .imm = 8},
                 {.op = Op::ld64, .d = kC, .a = kPointer, .imm = 16},
                 u,
                 {.op = Op::add64, .d = kSum, .a = kSum, .b = kResult},
+                {.op = Op::add64, .d = kSum, .a = kSum, .b = state},
+                {.op = Op::konst, .d = state},
                 {.op = Op::mul64, .d = kSum, .a = kSum, .b = kPointer},
                 {.op = Op::addi64, .d = kPointer, .a = kPointer, .imm = 24},
                 {.op = Op::addi64, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
@@ -44,7 +48,8 @@ Module make_loop(Uop u) {
 struct Result {
   uint64_t result = 0, sum = 0, fp = 0, natively = 0;
 };
-Result run(const Module& module, std::span<const uint64_t> values, uint32_t native_after) {
+Result run(const Module& module, std::span<const uint64_t> values, uint32_t native_after,
+           uint64_t fp) {
   SimdBackend b;
   MachineConfig config;
   config.linear_size = config.window_base = kLinearBytes;
@@ -55,7 +60,7 @@ Result run(const Module& module, std::span<const uint64_t> values, uint32_t nati
   REQUIRE(b.write_memory(0, 8, {bytes, 8 * values.size()}));
   b.set_slot(0, kPointer, 8);
   b.set_slot(0, kRounds, values.size() / 3);
-  b.set_slot(0, kFp, softfloat::kFpsrIxc);
+  b.set_slot(0, kFp, fp);
   b.start(0, 0);
   std::span<const Event> events;
   while (events.empty()) events = b.run_slice(1000);
@@ -63,18 +68,18 @@ Result run(const Module& module, std::span<const uint64_t> values, uint32_t nati
 }
 
 // The first row that goes wrong after those before it.
-void show_first(const Module& module, std::span<const uint64_t> list) {
+void show_first(const Module& module, std::span<const uint64_t> list, uint64_t fp) {
   size_t good = 0, bad = list.size() / 3;
   while (bad - good > 1) {
     const size_t middle = (good + bad) / 2;
     const auto rows = list.first(3 * middle);
-    const Result expected = run(module, rows, MachineConfig::kNeverNative);
-    const Result actual = run(module, rows, 0);
+    const Result expected = run(module, rows, MachineConfig::kNeverNative, fp);
+    const Result actual = run(module, rows, 0, fp);
     (actual.sum == expected.sum && actual.fp == expected.fp ? good : bad) = middle;
   }
   const auto rows = list.first(3 * bad);
-  const Result expected = run(module, rows, MachineConfig::kNeverNative);
-  const Result actual = run(module, rows, 0);
+  const Result expected = run(module, rows, MachineConfig::kNeverNative, fp);
+  const Result actual = run(module, rows, 0, fp);
   char text[200];
   std::snprintf(text, sizeof text, "row %zu: %lx %lx %lx: %lx, state %lx, not %lx, %lx", bad - 1,
                 rows[3 * bad - 3], rows[3 * bad - 2], rows[3 * bad - 1], actual.result, actual.fp,
@@ -125,20 +130,29 @@ std::vector<uint64_t> values(std::mt19937_64& random) {
 }
 
 template <class T>
-void check(std::initializer_list<Uop> uops, FpFormat format, std::mt19937_64& random) {
+void check(std::initializer_list<Uop> uops, FpFormat format, std::mt19937_64& random,
+           bool pairs = false) {
   for (Uop u : uops) {
     CAPTURE(op_info(u.op).name);
     CAPTURE(static_cast<int>(u.aux));
     u.aux |= static_cast<uint8_t>(format);
-    const Module m = make_loop(u);
-    const std::vector<uint64_t> list = values<T>(random);
-    const Result expected = run(m, list, MachineConfig::kNeverNative);
-    const Result actual = run(m, list, 0);
-    CHECK(actual.sum == expected.sum);
-    CHECK(actual.fp == expected.fp);
-    if (actual.sum != expected.sum || actual.fp != expected.fp) show_first(m, list);
-    CHECK(expected.natively == 0);
-    if (native::Engine::make(m, MemoryView{}, 1)) CHECK(actual.natively > 5 * kRows);
+    std::vector<uint64_t> list = values<T>(random);
+    if (pairs) {
+      const std::vector<uint64_t> high = values<T>(random);
+      for (size_t i = 0; i < list.size(); ++i) list[i] |= high[i] << 32;
+    }
+    for (const bool resets : {false, true}) {
+      CAPTURE(resets);
+      const Module m = make_loop(u, resets);
+      const uint64_t fp = resets ? 0 : softfloat::kFpsrIxc;
+      const Result expected = run(m, list, MachineConfig::kNeverNative, fp);
+      const Result actual = run(m, list, 0, fp);
+      CHECK(actual.sum == expected.sum);
+      CHECK(actual.fp == expected.fp);
+      if (actual.sum != expected.sum || actual.fp != expected.fp) show_first(m, list, fp);
+      CHECK(expected.natively == 0);
+      if (native::Engine::make(m, MemoryView{}, 1)) CHECK(actual.natively > 5 * kRows);
+    }
   }
 }
 
@@ -153,6 +167,15 @@ TEST_CASE("native floating point gives the softfloat's results and flags") {
   check<double>({{.op = Op::fadd64}, {.op = Op::fsub64}, {.op = Op::fmul64}, {.op = Op::fdiv64},
                  {.op = Op::fsqrt64}, {.op = Op::fma64}},
                 FpFormat{}, random);
+  check<float>({{.op = Op::vfadd32}, {.op = Op::vfsub32}, {.op = Op::vfmul32}, {.op = Op::vfdiv32},
+                {.op = Op::vfma32}},
+               FpFormat{}, random, /*pairs=*/true);
+  for (const int aux : {0, 32, 64, 96}) {
+    const Uop u{.op = Op::i2f, .aux = static_cast<uint8_t>(aux)};
+    check<float>({u}, FpFormat::kF32, random, /*pairs=*/true);
+    check<double>({u}, FpFormat::kF32, random);
+    check<double>({u}, FpFormat::kF64, random);
+  }
   const std::initializer_list<Uop> comparisons = {
       {.op = Op::fcmp}, {.op = Op::fcmp, .aux = 4}, {.op = Op::fminmax}, {.op = Op::fminmax, .aux = 4}};
   check<float>(comparisons, FpFormat::kF32, random);
