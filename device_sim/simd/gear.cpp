@@ -39,9 +39,13 @@ bool Gear::tries(uint64_t instructions, uint64_t cores) {
   if (gain(cores, 1) < 0) return false;
   apart_ += static_cast<int64_t>(instructions);
   if (apart_ < pause_) return false;
+  try_now();
+  return true;
+}
+
+void Gear::try_now() {
   loss_ = apart_ = 0;
   on_trial_ = true;
-  return true;
 }
 
 }  // namespace gpusim::simd

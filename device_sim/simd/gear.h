@@ -29,6 +29,9 @@ class Gear {
   bool loses(uint64_t instructions, uint64_t steps);
   // After a slice in which so many cores ran alone. True: lockstep is worth a try.
   bool tries(uint64_t instructions, uint64_t cores);
+  // After tries() said no: whether lockstep may be tried all the same, if cores are at few places.
+  bool may_try_early() const { return apart_ >= pause_ / kEarly; }
+  void try_now();
 
   template <class Archive>
   void describe(Archive& a) {
@@ -43,6 +46,7 @@ class Gear {
 
  private:
   static constexpr int64_t kFirstPause = 32, kLongestPause = 1024;  // prices
+  static constexpr int64_t kEarly = 16;  // the part of a pause that is kept in any case
   static constexpr int64_t kHighestPrice = int64_t{1} << 48;
   int64_t first_pause() const { return kFirstPause * price_; }
 

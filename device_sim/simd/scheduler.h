@@ -50,6 +50,8 @@ class Scheduler {
 
   uint64_t slices() const { return slices_; }  // rounds so far
   std::span<const uint32_t> awake() const { return awake_; }
+  // Instructions of a group in the last slice that it ran in.
+  uint64_t used(size_t group) const { return rests_[group].used; }
   // Of all host threads.
   BlockCounter& blocks();
   // Those that native code for one core has executed.

@@ -157,10 +157,38 @@ void SimdBackend::arrange(bool alone) {
   ++rearrangements_;
 }
 
+// After a round of cores alone: whether those that worked are at so few places that lockstep is
+// likely to pay. Cores that waited at a barrier part of the time have worked, those that woke to
+// look at a flag have not.
+bool SimdBackend::are_cores_close() const {
+  constexpr uint64_t kNear = 32;  // micro-ops in the order of lanes: a loop or two
+  uint64_t most = 0;
+  for (const uint32_t core : scheduler_.awake()) most = std::max(most, scheduler_.used(core));
+  uint64_t busy = 0, places = 0;
+  std::vector<uint64_t> keys;  // of the cores of what would be a group
+  const auto add = [&] {
+    std::sort(keys.begin(), keys.end());
+    for (size_t i = 0; i < keys.size(); ++i) places += i == 0 || keys[i] - keys[i - 1] > kNear;
+    busy += keys.size();
+    keys.clear();
+  };
+  uint32_t group = 0;
+  for (const uint32_t core : scheduler_.awake()) {
+    if (core / config_.group_width != group) add();
+    group = core / config_.group_width;
+    if (2 * scheduler_.used(core) >= most) keys.push_back(groups_.all()[core].key(0));
+  }
+  add();
+  return 2 * busy >= places * std::min(config_.cores, config_.group_width);
+}
+
 // After a round with so many instructions, of cores alone, or with such use of lanes.
 bool SimdBackend::wants_other_gear(uint64_t used, const simd::Groups::LaneUse& use) {
-  if (groups_.is_of_one()) return gear_->tries(used, scheduler_.awake().size());
-  return gear_->loses(use.instructions, use.steps);
+  if (!groups_.is_of_one()) return gear_->loses(use.instructions, use.steps);
+  if (gear_->tries(used, scheduler_.awake().size())) return true;
+  if (!gear_->may_try_early() || !are_cores_close()) return false;
+  gear_->try_now();
+  return true;
 }
 
 void SimdBackend::reset(uint64_t max_instructions) {

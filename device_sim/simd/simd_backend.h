@@ -109,6 +109,8 @@ class SimdBackend final : public CpuBackend,
   void report_stuck_ctas();
   void view_machine();
   void connect();
+  void rank_late_blocks();
+  bool are_cores_close() const;
   void run_round(uint64_t instructions);
 
   // Native code.

@@ -41,6 +41,19 @@ TEST_CASE("lockstep is tried again after a while, which grows where it does not 
   CHECK(gear.tries(kFirstPause, 64));
 }
 
+TEST_CASE("lockstep is tried early if somebody knows better") {
+  Gear gear(kSteps, kLanes, kPrice);
+  REQUIRE(gear.loses(1000, 1000));
+  CHECK_FALSE(gear.tries(kFirstPause / 16 - 1, 64));
+  CHECK_FALSE(gear.may_try_early());
+  CHECK_FALSE(gear.tries(1, 64));
+  REQUIRE(gear.may_try_early());
+  gear.try_now();
+  CHECK(gear.loses(20, 20));
+  CHECK_FALSE(gear.tries(kFirstPause / 16, 64));  // the next pause is twice as long
+  CHECK_FALSE(gear.may_try_early());
+}
+
 TEST_CASE("a step costs more where few lanes are active") {
   Gear gear({.few = 40, .all = 8}, kLanes, kPrice);
   for (int i = 0; i < 100; ++i) CHECK_FALSE(gear.loses(6400, 100));  // each gains 5600
@@ -188,6 +201,21 @@ TEST_CASE("cores part where they differ, meet where they agree, and nobody can t
     CHECK(actual.tallies == expected.tallies);
     CHECK(actual.block_counts == expected.block_counts);
   }
+}
+
+TEST_CASE("cores that are in one loop meet soon") {
+  const Module module = make_phases();
+  MachineConfig config;
+  config.native_after = 100;
+  config.count_lanes = true;
+  SimdBackend b;
+  start_phases(b, module, config, /*most=*/20'000, /*common=*/200'000);
+  while (b.runnable() != 0)
+    for (const Event& e : b.run_slice(8000)) b.stop(e.core);
+  CHECK(b.rearrangements() >= 2);
+  uint64_t alone = 0;
+  for (const GroupUse& u : b.group_use()) alone += u.alone;
+  CHECK(alone < b.instructions() / 5);  // more than a third after a whole pause
 }
 
 TEST_CASE("a trial of lockstep generates no code for what was hot while cores ran alone") {
