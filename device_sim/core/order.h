@@ -47,6 +47,9 @@ class ReconvergenceOrder {
   // everything anew for each block that is found late would take too long. Returns the former
   // uop_at() if others changed their ranks, else nothing.
   std::vector<uint32_t> extend(const Module& module);
+  // Whether some stand behind all others, where extend() put them. To compute() everything anew
+  // gives them their place.
+  bool is_partly_ranked() const { return ranks_ && computed_ != rank_.size(); }
 
   // For checkpoints: the ranks, and of how many micro-ops they were computed together.
   size_t computed() const { return computed_; }

@@ -43,8 +43,10 @@ uint64_t stack_of(uint32_t core) { return kLinearBytes + core * kWindow; }
 
 // Every core from the first micro-op on.
 template <class Rounds>
-void start(SimdBackend& b, const Module& module, uint32_t native_after, Rounds rounds) {
+void start(SimdBackend& b, const Module& module, uint32_t native_after, Rounds rounds,
+           bool counts_lanes = false) {
   MachineConfig config;
+  config.count_lanes = counts_lanes;
   config.cores = core_count;
   config.linear_size = config.window_base = kLinearBytes;
   config.native_after = native_after;
@@ -851,6 +853,66 @@ TEST_CASE("a floating-point state that is written after a flag was raised") {
   }
   const auto rounds = [](uint32_t) { return kRoundsInAll; };
   check_sums(rounds, m, sums);
+}
+
+// A loop in which now and then a lane goes a rare way, and whose header lies before all else
+// of it, in a module of 8,000 other blocks. Its own come last, and make no eighth of all.
+TEST_CASE("lanes meet in loops that were found late in a large module") {
+  std::string why_not;
+  if (!SimdBackend::available(&why_not)) return;
+  constexpr uint32_t kOthers = 8000;
+  constexpr uint64_t kRoundsOfAll = 20'000;
+  const auto add_others = [](Module& m) {
+    for (uint32_t i = 0; i < kOthers; ++i)
+      add_block(m, {{.op = Op::jmp}}, i == 0 ? kOthers + 1 : i + 1);
+    add_block(m, {kEnd}, kOthers);
+  };
+  const auto add_loop = [](Module& m) {
+    const auto head = static_cast<uint32_t>(m.uops.size());
+    add_block(m,
+              {{.op = Op::addi64, .d = kRounds, .a = kRounds, .imm = ~uint64_t{0}},
+               {.op = Op::bri_eq64, .a = kRounds}},
+              head + 9);
+    add_block(m,
+              {{.op = Op::mul64, .d = kOther, .a = kRounds, .b = kRounds},
+               {.op = Op::mul64, .d = kSquare, .a = kCore, .b = kCore},
+               {.op = Op::add64, .d = kOther, .a = kOther, .b = kSquare},
+               {.op = Op::ubfx, .d = kOther, .a = kOther, .aux = 3, .imm = 15},
+               {.op = Op::bri_eq64, .a = kOther}},
+              head + 10);
+    add_block(m, {{.op = Op::addi64, .d = kSum, .a = kSum, .imm = 1}, {.op = Op::jmp}}, head);
+    add_block(m, {kEnd}, head + 9);
+    add_block(m, {{.op = Op::addi64, .d = kSum, .a = kSum, .imm = 100}, {.op = Op::jmp}}, head);
+    finish(m, kSlots);
+  };
+  uint64_t offered[2] = {};
+  for (const bool late : {false, true}) {
+    Module m;
+    add_others(m);
+    if (late)
+      finish(m, kSlots);
+    else
+      add_loop(m);
+    SimdBackend b;
+    start(
+        b, m, MachineConfig::kNeverNative, [](uint32_t) { return kRoundsOfAll; },
+        /*counts_lanes=*/true);
+    if (late) {
+      add_loop(m);
+      b.module_changed();
+    }
+    while (b.runnable() != 0)
+      for (const Event& e : b.run_slice(1000)) b.stop(e.core);
+    for (uint32_t core = 0; core < core_count; ++core) {
+      uint64_t sum = 0;
+      for (uint64_t i = kRoundsOfAll - 1; i > 0; --i)
+        sum += ((i * i + core * core) >> 3 & 15) == 0 ? 100 : 1;
+      CHECK(b.slot(core, kSum) == sum);
+    }
+    for (const GroupUse& use : b.group_use()) offered[late] += use.offered;
+  }
+  CHECK(offered[0] > 0);
+  CHECK(offered[1] < offered[0] + offered[0] / 4);
 }
 
 // Several lanes add to the same of four counters, lanes in order.

@@ -160,8 +160,10 @@ TEST_CASE("micro-ops found late go behind the others of a large module until the
   CHECK(order.extend(code.module).empty());
   CHECK(order.rank()[kReturns + 1] == kReturns + 1);
   CHECK(order.uop_at()[kReturns + 1] == kReturns + 1);
+  CHECK(order.is_partly_ranked());
   for (uint32_t i = 0; i < kReturns / 8; ++i) code.block(Op::jmp, 5);
   CHECK(order.extend(code.module).size() == kReturns + 2);
+  CHECK_FALSE(order.is_partly_ranked());
   CHECK(order.rank()[kReturns + 1] < order.rank()[5]);
 }
 
