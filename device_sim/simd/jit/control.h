@@ -265,7 +265,6 @@ class ControlEmitter {
         cc_.ret(next_);
       });
     }
-    if (shape_of(u) == Shape::kLink) return;
     const x86::Mem depth = at_.field(offsetof(Group, depth), 4);
     if (u.aux == static_cast<uint8_t>(JumpHint::kCall)) cc_.add(depth, 1);
     if (indirect && u.aux == static_cast<uint8_t>(JumpHint::kReturn)) {

@@ -138,8 +138,7 @@ class Planner {
       else if (!compact && !s.compacted) p.method = Method::kVector;
       else if (compact && comparison_of(u.op).relation != Relation::kNone) p.method = Method::kAffine;
       p.narrow = is_narrow_branch(u.op) || becomes_narrow_branch(s, sources, p);
-    } else if (shape == Shape::kJmp || shape == Shape::kLink ||
-               (shape == Shape::kJmpReg && uniform)) {
+    } else if (shape == Shape::kJmp || (shape == Shape::kJmpReg && uniform)) {
       p.method = Method::kJump;
     }
     if (p.method != Method::kVector && (s.parted || trace_.partial)) p.method = Method::kCall;

@@ -137,6 +137,15 @@ const Uop* record(Group& g, const Uop* u, simd::NativeVariants& variants) {
     s.uop.op = cache.original_op(index);
     s.index = index;
     const Shape shape = simd::shape_of(s.uop);
+    if (shape == Shape::kLink) {  // is no step: code goes on as if it were not there
+      u = uop_at(g, u->target());
+      started = true;
+      trace.closed = u == first && !trace.steps.empty();
+      if (u == first || (index_of(g, u) < index && !trace.steps.empty() &&
+                         begins_loop(trace, index_of(g, u))))
+        break;
+      continue;
+    }
     if (ends_trace(shape) || trace.steps.size() == kMaxSteps) break;
     const ShapeInfo info = shape_info(shape);
     const simd::Sources sources = simd::sources_of(s.uop);

@@ -34,6 +34,9 @@ Region region_behind(const Machine& machine, uint32_t branch) {
   Region region;
   std::vector<uint32_t> open;  // blocks that lanes come to
   const auto go_to = [&](uint32_t start) {
+    // Code that was translated apart is joined by links.
+    for (size_t n = 0; n < kMostBlocks && uop_at(start).op == Op::link; ++n)
+      start = uop_at(start).target();
     if (std::find(open.begin(), open.end(), start) == open.end()) open.push_back(start);
     return start;
   };

@@ -257,6 +257,32 @@ TEST_CASE("a region ends where all lanes meet") {
   CHECK(simd::region_behind(machine, 14).steps.empty());  // a loop's branch
 }
 
+TEST_CASE("a region goes on behind links") {
+  Module m;
+  const auto add_link = [&m](uint32_t target) {
+    m.uops.push_back({.op = Op::link, .imm = Uop::pack_target(0, target)});
+  };
+  add_block(m, {{.op = Op::bri_eq64, .a = kCore}}, 5);  // 0
+  add_link(2);                                          // 1
+  add_block(m,
+            {{.op = Op::xor64, .d = kSum, .a = kSum, .b = kCore}, {.op = Op::bri_eq64, .a = kSum}},
+            5);  // 2, 3
+  add_link(5);   // 4
+  add_block(m, {kEnd}, 5);
+  finish(m, kSlots);
+  simd::CodeCache code(simd::VectorCode::kNone);
+  code.follow(m);
+  const std::vector<uint32_t> rank = {0, 1, 1, 2, 3, 3};
+  simd::Machine machine;
+  machine.native = &code;
+  machine.rank = rank.data();
+  const simd::Region region = simd::region_behind(machine, 0);
+  CHECK(region.steps.size() == 2);
+  CHECK(region.taken == 5);
+  CHECK(region.other == 2);
+  CHECK(region.join == 5);
+}
+
 TEST_CASE("lanes that part for a few micro-ops and meet again") {
   std::string why_not;
   if (!SimdBackend::available(&why_not)) return;
