@@ -21,6 +21,16 @@ def test_self_checking(p):
                       f"faulting: its kernel is not named:\n{done.stderr}")
 
 
+def test_many_kernels(p):
+    """A hundred kernels: each is translated when it is launched."""
+    program = p.link("many_kernels", [p.object_of("many_kernels")])
+    stats = p.folder / "many.json"
+    done = p.run(program, options=["--stats", stats])
+    check((done.returncode, done.stdout) == (0, "all fine\n"), f"many_kernels: {done.stderr}")
+    kernels = json.loads(stats.read_text())["kernels"]
+    check([k["launches"] for k in kernels] == [1] * 100, "many_kernels: not each once")
+
+
 def test_graph_nodes(p):
     """Graphs that decide and allocate."""
     made = p.object_of("graph_nodes", "-rdc=true")
@@ -182,6 +192,7 @@ def main():
     p, gpusim, backend = from_command_line(__doc__)
     test_self_checking(p)
     test_graph_nodes(p)
+    test_many_kernels(p)
     test_other_builds(p)
     test_nvrtc(p)
     test_device_launches(p)
