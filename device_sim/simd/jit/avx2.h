@@ -140,6 +140,24 @@ struct Avx2 final : Emitter {
   void select(const Reg& d, const Mask& m, const Reg& a, const Reg& b) {
     cc.vpblendvb(d, b, a, m);
   }
+  // Flags of the host's state are nobody's.
+  void begin_rounding(softfloat::Rounding mode) {
+    constexpr uint32_t kDown = 1 << 13, kUp = 2 << 13, kZero = 3 << 13;
+    rounding = mode;
+    load_state(mode == softfloat::Rounding::kNegInf   ? kDown
+               : mode == softfloat::Rounding::kPosInf ? kUp
+                                                      : kZero);
+  }
+  void end_rounding() {
+    rounding = softfloat::Rounding::kTieEven;
+    load_state(0);
+  }
+  void load_state(uint32_t mode) {
+    constexpr uint32_t kNoTraps = 0x1f80;
+    const uint32_t word = kNoTraps | mode;
+    cc.vldmxcsr(constant(&word, sizeof word));
+  }
+  void round_next() {}
   // Of floats of `kFloatBits`, the lowest of each word.
   template <int kBits, int kFloatBits>
   void compare_floats(Mask& m, const Reg& a, const Reg& b, int predicate) {

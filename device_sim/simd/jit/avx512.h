@@ -105,6 +105,15 @@ struct Avx512 final : Emitter {
     cc.k(m).z();
     cc.emit(kBits == 64 ? x86::Inst::kIdVmovdqa64 : x86::Inst::kIdVmovdqa32, d, a);
   }
+  // Each instruction says how it rounds.
+  void begin_rounding(softfloat::Rounding mode) { rounding = mode; }
+  void end_rounding() { rounding = softfloat::Rounding::kTieEven; }
+  void round_next() {
+    using enum softfloat::Rounding;
+    if (rounding == kPosInf) cc.ru_sae();
+    if (rounding == kNegInf) cc.rd_sae();
+    if (rounding == kZero) cc.rz_sae();
+  }
   // Of floats of `kFloatBits`, the lowest of each word.
   template <int kBits, int kFloatBits>
   void compare_floats(Mask& m, const Reg& a, const Reg& b, int predicate) {

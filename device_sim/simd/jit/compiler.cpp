@@ -2,6 +2,8 @@
 
 #include <asmjit/x86.h>
 
+#include <cstdlib>
+#include <string_view>
 #include <unordered_map>
 
 #include "device_sim/simd/jit/avx2.h"
@@ -42,9 +44,14 @@ TraceCompiler::TraceCompiler(VectorCode made_of)
 TraceCompiler::~TraceCompiler() = default;
 
 VectorCode TraceCompiler::best() {
-  return Avx512::available() ? VectorCode::kAvx512
-         : Avx2::available() ? VectorCode::kAvx2
-                             : VectorCode::kNone;
+  // For measurements and tests of what a processor without AVX-512 does.
+  static const bool is_avx2_enough = [] {
+    const char* const text = std::getenv("GPUSIM_NATIVE_CODE");
+    return text != nullptr && std::string_view(text) == "avx2";
+  }();
+  return Avx512::available() && !is_avx2_enough ? VectorCode::kAvx512
+         : Avx2::available()                    ? VectorCode::kAvx2
+                                                : VectorCode::kNone;
 }
 
 NativeCode TraceCompiler::compile(const Trace& trace, const NativeCalls& calls) {

@@ -287,7 +287,22 @@ struct JitDomain {
     return kWide && sizeof(T) == 4 ? and_(r, konst(0xffffffffu)) : r;
   }
   template <class T> static V float_op(Id ps, Id pd, const V& a, const V& b) {
-    return sizeof(T) == 8 ? each(pd, a, b) : result<T>(each_register(ps, a, b));
+    const Id id = sizeof(T) == 8 ? pd : ps;
+    const auto emit = [id](auto... x) {
+      isa().round_next();
+      cc().emit(id, x...);
+    };
+    // A single's broadcast would be the whole word; one that rounds itself has no memory operand.
+    const bool by_memory = sizeof(T) == 8 && isa().rounding == softfloat::Rounding::kTieEven;
+    return result<T>(each_by(emit, a, by_memory ? b : in_registers(b)));
+  }
+  // What `op` computes, rounded in this direction.
+  template <class F> static V in_mode(softfloat::Rounding mode, F op) {
+    if (mode == softfloat::Rounding::kTieEven) return op();
+    isa().begin_rounding(mode);
+    const V r = op();
+    isa().end_rounding();
+    return r;
   }
   template <class T> static V fadd(V a, V b) {
     return float_op<T>(x86::Inst::kIdVaddps, x86::Inst::kIdVaddpd, a, b);
@@ -315,7 +330,9 @@ struct JitDomain {
     V d;
     for (size_t h = 0; h < kRegs; ++h) {
       d.r[h] = fresh();
-      cc().emit(id, d.r[h], reg(a, h));
+      const auto source = reg(a, h);
+      isa().round_next();
+      cc().emit(id, d.r[h], source);
     }
     return d;
   }
@@ -327,7 +344,9 @@ struct JitDomain {
     for (size_t h = 0; h < kRegs; ++h) {
       d.r[h] = fresh();
       isa().move(d.r[h], reg(c, h));
-      cc().emit(id, d.r[h], reg(a, h), reg(b, h));
+      const auto x = reg(a, h), y = reg(b, h);
+      isa().round_next();
+      cc().emit(id, d.r[h], x, y);
     }
     return d;
   }

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "device_sim/uir/softfloat/format.h"
+
 namespace gpusim::simd {
 
 namespace x86 = asmjit::x86;
@@ -21,6 +23,8 @@ struct Emitter {
   asmjit::Label cold;
   bool cold_used = false;
   bool always_cold = false;
+  // How floating-point results are rounded, between begin_rounding and end_rounding.
+  softfloat::Rounding rounding = softfloat::Rounding::kTieEven;
   // Lanes of the chunk that run, if not all do; what the others compute is of no interest.
   bool partial = false;
 

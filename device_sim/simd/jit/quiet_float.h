@@ -1,7 +1,8 @@
 // Floating-point values in states that arithmetic can tell nothing new: all flags are set, as those
-// of PTX are, and the modes are the usual ones, but that subnormals may be flushed. Then only NaNs
-// and what is flushed differ from the machine's own results: zeros and subnormals do not need the
-// cold path, which the common semantics give them for their flags.
+// of PTX are, and the modes are the usual ones, but that subnormals may be flushed, and that
+// results may be rounded to either side or to zero, which the machine does, too. Then only NaNs and
+// what is flushed differ from the machine's own results: zeros and subnormals do not need the cold
+// path, which the common semantics give them for their flags.
 #pragma once
 #include <optional>
 #include <type_traits>
@@ -15,9 +16,15 @@ namespace gpusim::simd {
 constexpr bool tells_nothing_new(uint64_t fp_state) {
   using namespace softfloat;
   constexpr uint64_t kAll = kFpsrIoc | kFpsrDzc | kFpsrOfc | kFpsrUfc | kFpsrIxc | kFpsrIdc;
-  return is_default_mode(fp_state & ~(kFpcrFz | kFpcrFz16)) && (fp_state & kAll) == kAll;
+  constexpr uint64_t kModes = kFpcrFz | kFpcrFz16 | uint64_t{3} << kFpcrRmodeShift;
+  return is_default_mode(fp_state & ~kModes) && (fp_state & kAll) == kAll;
 }
-// Micro-ops that have a value here, whose state may flush.
+// Operations on two or three doubles, and roots.
+constexpr bool is_double_arithmetic(Op op) {
+  return op == Op::fadd64 || op == Op::fsub64 || op == Op::fmul64 || op == Op::fdiv64 ||
+         op == Op::fsqrt64 || op == Op::fma64;
+}
+// Micro-ops that have a value here, whose state may flush and round in any direction.
 constexpr bool is_quiet(const Uop& u) {
   const bool is_f16 = static_cast<FpFormat>(u.aux & 3) == FpFormat::kF16;
   if (u.op == Op::fcmp) return !is_f16;
@@ -26,7 +33,7 @@ constexpr bool is_quiet(const Uop& u) {
     return !is_f16 && kind != FpMinMax::kMinNum && kind != FpMinMax::kMaxNum;
   }
   return u.op == Op::fadd32 || u.op == Op::fsub32 || u.op == Op::fmul32 || u.op == Op::fdiv32 ||
-         u.op == Op::fsqrt32 || u.op == Op::fma32;
+         u.op == Op::fsqrt32 || u.op == Op::fma32 || is_double_arithmetic(u.op);
 }
 
 // Of floats T in the domain D.
@@ -51,17 +58,15 @@ class QuietFloat {
   std::optional<V> value(const Uop& u, const V& x, const V& y, const V& z) const {
     switch (u.op) {
       case kAdd:  // a subnormal sum is exact
-        return with_nan(flushed(D::template fadd<T>(flushed(x), flushed(y))));
       case kSub:
-        return with_nan(flushed(D::template fsub<T>(flushed(x), flushed(y))));
+        return with_nan(flushed(of_machine(u.op, flushed(x), flushed(y), z)));
       case kMul:
-        return rounded(D::template fmul<T>(flushed(x), flushed(y)));
       case kDiv:
-        return rounded(D::template fdiv<T>(flushed(x), flushed(y)));
+        return rounded(of_machine(u.op, flushed(x), flushed(y), z));
       case kSqrt:
-        return with_nan(D::template fsqrt<T>(flushed(x)));
+        return with_nan(of_machine(u.op, flushed(x), y, z));
       case kFma:
-        return rounded(D::template fma<T>(flushed(x), flushed(y), flushed(z)));
+        return rounded(of_machine(u.op, flushed(x), flushed(y), flushed(z)));
       case Op::fcmp:
         if (!is_format(u)) return std::nullopt;
         return comparison(flushed(x), flushed(y));
@@ -73,7 +78,48 @@ class QuietFloat {
     }
   }
 
+  // Of arithmetic that does not flush: with NaNs among its sources and results, but for signalling
+  // sources, which the cold path takes. The first that is a NaN is the result, the addend before
+  // the factors.
+  V value_with_nans(const Uop& u, const V& x, const V& y, const V& z) const {
+    const V r = of_machine(u.op, x, y, z);
+    V nan = D::konst(softfloat::default_nan<F>(state_));
+    const auto prefer = [&](const V& a) {
+      const M number = is_number(a);
+      const M quiet = D::m_not(D::eq(D::and_(a, D::konst(F::kQuietBit)), D::konst(0)));
+      (void)D::all(D::m_or(number, quiet));
+      nan = D::select(number, nan, a);
+    };
+    if (u.op != kSqrt) prefer(y);
+    prefer(x);
+    if (u.op == kFma) {
+      const M known = D::m_or(D::m_or(is_number(D::template fmul<T>(x, y)), is_number(z)),
+                              D::m_not(D::m_and(is_number(x), is_number(y))));
+      prefer(z);  // but infinity times zero is no operation at all
+      nan = D::select(known, nan, D::konst(softfloat::default_nan<F>(state_)));
+    }
+    return D::select(is_number(r), r, nan);
+  }
+
  private:
+  // As the machine computes and rounds it.
+  V of_machine(Op op, const V& x, const V& y, const V& z) const {
+    const auto mode = softfloat::rounding_mode(state_);
+    switch (op) {
+      case kAdd:
+        return D::in_mode(mode, [&] { return D::template fadd<T>(x, y); });
+      case kSub:
+        return D::in_mode(mode, [&] { return D::template fsub<T>(x, y); });
+      case kMul:
+        return D::in_mode(mode, [&] { return D::template fmul<T>(x, y); });
+      case kDiv:
+        return D::in_mode(mode, [&] { return D::template fdiv<T>(x, y); });
+      case kSqrt:
+        return D::in_mode(mode, [&] { return D::template fsqrt<T>(x); });
+      default:
+        return D::in_mode(mode, [&] { return D::template fma<T>(x, y, z); });
+    }
+  }
   static bool is_format(const Uop& u) {
     return static_cast<FpFormat>(u.aux & 3) == (kSingle ? FpFormat::kF32 : FpFormat::kF64);
   }

@@ -488,6 +488,7 @@ class Translation : private SideEmitter<Isa> {
         cc_.bind(join);
         deferred_.push_back([this, cold, join, operand, merged, i, lane = chunk_->lane] {
           cc_.bind(cold);
+          if (!emit_nans<D>(i, operand, merged, join)) return;
           emit_cold<D>(i, operand, merged, lane);
           cc_.jmp(join);
         });
@@ -496,6 +497,27 @@ class Translation : private SideEmitter<Isa> {
     }
     if (step(i).side == Side::kInside) return this->template put_inside<D>(i, r);
     chunk_->template put<D>(u.d, r, words_kind(i));
+  }
+
+  // Doubles keep the NaNs of their sources: most need no call. Returns whether some do.
+  template <class D>
+  bool emit_nans(size_t i, const std::array<typename D::V, 4>& operand, const typename D::V& merged,
+                 const Label& join) {
+    if constexpr (D::kWide) {
+      const uint64_t state = step(i).fp_state;
+      if (!is_double_arithmetic(uop(i).op) || !tells_nothing_new(state) ||
+          softfloat::flushes_to_zero<softfloat::F64>(state))
+        return true;
+      const Label cold = isa_.cold = cc_.newLabel();
+      isa_.cold_used = false;
+      const typename D::V r = QuietFloat<D, double>(state).value_with_nans(uop(i), operand[0],
+                                                                           operand[1], operand[2]);
+      for (size_t h = 0; h < r.r.size(); ++h) isa_.move(merged.r[h], D::reg(r, h));
+      cc_.jmp(join);
+      if (!isa_.cold_used) return false;
+      cc_.bind(cold);
+    }
+    return true;
   }
 
   template <class D>

@@ -1,0 +1,133 @@
+// Floating-point arithmetic in loops, which backend simd runs as native code: all directions of
+// rounding, NaNs of every kind, and flushing give what the scalar backend does.
+#include <fmt/format.h>
+
+#include <random>
+
+#include "tests/isa/ptx/launch_text.h"
+
+using namespace gpusim::ptx;
+using namespace gpusim::ptx::test;
+
+namespace {
+
+constexpr uint32_t kThreads = 64, kRounds = 400;
+
+// Each thread takes three operands of its own in each round, and mixes the results.
+std::string loop(const std::string& opcode, int operands, int bits) {
+  const char* const sources[] = {"%a", "%a, %b", "%a, %b, %c"};
+  return kHead + fmt::format(R"(
+.visible .entry k(.param .u64 in, .param .u64 out)
+{{
+  .reg .f{1} %a, %b, %c, %r;
+  .reg .b32 %t, %n;
+  .reg .b64 %from, %to, %sum, %w;
+  .reg .pred %p;
+  ld.param.u64 %from, [in];
+  ld.param.u64 %to, [out];
+  mov.u32 %t, %tid.x;
+  mad.wide.u32 %from, %t, {2}, %from;
+  mad.wide.u32 %to, %t, 8, %to;
+  mov.b64 %sum, 0;
+  mov.u32 %n, 0;
+NEXT:
+  ld.global.f{1} %a, [%from];
+  ld.global.f{1} %b, [%from+{3}];
+  ld.global.f{1} %c, [%from+{4}];
+  {0} %r, {5};
+  {6}
+  mul.lo.u64 %sum, %sum, 6364136223846793005;
+  add.u64 %sum, %sum, %w;
+  add.u64 %from, %from, {7};
+  add.u32 %n, %n, 1;
+  setp.lt.u32 %p, %n, {8};
+  @%p bra NEXT;
+  st.global.u64 [%to], %sum;
+  ret;
+}}
+)",
+                             opcode, bits, 3 * bits / 8, bits / 8, 2 * bits / 8,
+                             sources[operands - 1],
+                             bits == 64 ? "mov.b64 %w, %r;"
+                                        : "{ .reg .b32 %h; mov.b32 %h, %r; cvt.u64.u32 %w, %h; }",
+                             kThreads * 3 * bits / 8, kRounds);
+}
+
+// Of every kind, and so that differences cancel. `plain`: rounds that have hardly any NaN.
+template <class Bits>
+std::vector<Bits> operands(std::mt19937_64& random, bool plain) {
+  constexpr int kFraction = sizeof(Bits) == 4 ? 23 : 52;
+  constexpr Bits kTop = sizeof(Bits) == 4 ? 255 : 2047;
+  std::vector<Bits> list(kThreads * kRounds * 3);
+  const auto one_of = [&](int n) { return static_cast<Bits>(random() % static_cast<unsigned>(n)); };
+  for (Bits& x : list) {
+    const Bits sign = one_of(2) << (8 * sizeof(Bits) - 1);
+    const Bits fraction = static_cast<Bits>(random()) & ((Bits{1} << kFraction) - 1);
+    switch (plain ? 5 + one_of(5) : one_of(10)) {
+      case 0:
+        x = sign | (one_of(2) != 0 ? kTop << kFraction : 0);
+        break;
+      case 1:  // quiet and signalling
+        x = sign | kTop << kFraction | fraction;
+        break;
+      case 2:
+        x = sign | kTop << kFraction | Bits{1} << (kFraction - 1);
+        break;
+      case 3:
+        x = sign | fraction;  // subnormal
+        break;
+      case 4:
+        x = sign | (one_of(2) != 0 ? 1 + one_of(3) : kTop - 1 - one_of(3)) << kFraction | fraction;
+        break;
+      case 5:
+        x = list[random() % list.size()];
+        break;
+      default:
+        x = sign | (kTop / 2 - 3 + one_of(6)) << kFraction | (one_of(2) != 0 ? fraction : 0);
+    }
+  }
+  return list;
+}
+
+template <class Bits>
+void check(std::mt19937_64& random) {
+  constexpr int kBits = 8 * sizeof(Bits);
+  for (const char* mode : {"rn", "rz", "rm", "rp"})
+    for (const char* flush : {"", ".ftz"}) {
+      if (kBits == 64 && flush[0] != 0) continue;
+      const std::pair<const char*, int> kinds[] = {{"add", 2},  {"sub", 2}, {"mul", 2}, {"div", 2},
+                                                   {"sqrt", 1}, {"rcp", 1}, {"fma", 3}};
+      for (const auto& [name, count] : kinds)
+        for (const bool plain : {false, true}) {
+          const std::string opcode = fmt::format("{}.{}{}.f{}", name, mode, flush, kBits);
+          CAPTURE(opcode);
+          const std::string text = loop(opcode, count, kBits);
+          std::vector<Bits> in = operands<Bits>(random, plain);
+          std::vector<std::vector<uint64_t>> outs;
+          for (const char* backend : kBackends) {
+            std::vector<uint64_t> out(kThreads);
+            Engine engine({.backend = backend, .threads = 1});
+            LoadedModule& module = engine.load(text, "test.ptx");
+            engine.add_memory(in.data(), in.size() * sizeof(Bits), "in");
+            engine.add_memory(out.data(), out.size() * 8, "out");
+            const LaunchResult r = engine.launch({.kernel = engine.find_kernel(module, "k"),
+                                                  .grid = {},
+                                                  .block = {kThreads, 1, 1},
+                                                  .params = pack(in.data(), out.data())});
+            if (r.fault) FAIL(r.fault->text);
+            outs.push_back(out);
+          }
+          CHECK(outs[0] == outs[1]);
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("arithmetic in loops gives what the scalar backend does, in all directions of rounding") {
+  const uint64_t seed = std::random_device{}();
+  INFO("seed: ", seed);
+  std::mt19937_64 random(seed);
+  check<uint32_t>(random);
+  check<uint64_t>(random);
+}
