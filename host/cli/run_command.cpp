@@ -37,7 +37,7 @@ int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
     static constexpr std::string_view kKnown[] = {
         "PROGRAM",   "--entry", "--arg",   "--backend", "--threads", "--stats",
         "--quiet",   "--grid",  "--block", "--shared",  "--help",    "--config",
-        "--check",   "--profile", "--cluster", "--caches"};
+        "--check",   "--profile", "--cluster", "--caches", "--stack-size"};
     const std::string name = option->get_single_name();
     const bool is_known =
         std::any_of(std::begin(kKnown), std::end(kKnown), [&](std::string_view known) {
@@ -57,6 +57,7 @@ int launch_kernel(const CLI::App& command, const RawRunOptions& raw) {
     if (bytes > uint64_t{1} << 30) throw Error("--shared: more than 1 GiB");
     run.dynamic_shared_bytes = static_cast<uint32_t>(bytes);
   }
+  if (!raw.stack_size.empty()) run.stack_bytes = parse_size("--stack-size", raw.stack_size);
   run.arguments = raw.run.call_args;
   run.engine = {.backend = raw.run.backend, .threads = raw.run.threads};
   if (!raw.check.empty()) run.engine.checks = ptx::parse_checks("--check", raw.check);
@@ -456,7 +457,8 @@ void add_run_command(CLI::App& app, const std::vector<std::string>& guest_args, 
       ->group("");  // for tests
   command->add_option("--memory-size", raw->memory_size,
                       "Guest memory: in all (shared) or of each core (private)");
-  command->add_option("--stack-size", raw->stack_size, "Stack of each core");
+  command->add_option("--stack-size", raw->stack_size,
+                      "Stack of each core; of kernels (PTX) what cudaLimitStackSize is (1K)");
   command->add_option("--host-memory", raw->host_memory,
                       "Memory of this machine that the run may take (80 % of what is free)");
   repeatable(command->add_option("--env", run.environment, "NAME=VALUE for the guest; repeatable"));

@@ -40,6 +40,7 @@ enum Status : int {
   kAssert = 710,
   kHostMemoryAlreadyRegistered = 712,
   kHostMemoryNotRegistered = 713,
+  kHardwareStackError = 714,
   kIllegalInstruction = 715,
   kMisalignedAddress = 716,
   kLaunchFailure = 719,

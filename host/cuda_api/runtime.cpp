@@ -33,6 +33,8 @@ Status status_of(const ptx::Fault& fault) {
       return kMisalignedAddress;
     case ptx::Fault::Reason::kAssert:
       return kAssert;
+    case ptx::Fault::Reason::kStack:
+      return kHardwareStackError;
     default:
       return kLaunchFailure;
   }

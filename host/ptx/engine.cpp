@@ -519,8 +519,10 @@ LaunchResult Engine::State::run_grid(const Launch& launch, uint32_t device_depth
     memory.add(heap->address(), heap->size_bytes(), kRead | kWrite, {kHeapName});
   }
   // Here frames keep whole registers of 64 bits, and all that are live.
-  const uint64_t stack =
-      k.code.has_stack ? std::min(launch.stack_bytes * kStackFactor, kMostStackBytes) : 0;
+  StackBytes stack;
+  if (k.code.has_stack) stack.frames = std::min(launch.stack_bytes * kStackFactor, kMostStackBytes);
+  if (k.code.has_alloca)
+    stack.allocas = std::min(launch.stack_bytes, kMostStackBytes) & ~uint64_t{15};
   std::memset(workspace.data(), 0, workspace.size_bytes());
   Grid grid{.launch = launch,
             .param_address = params.address(),

@@ -47,7 +47,7 @@ struct OpcodeCount {
 };
 
 struct Fault {
-  enum class Reason : uint8_t { kAddress, kMisaligned, kAssert, kTrap, kDeadlock, kOther };
+  enum class Reason : uint8_t { kAddress, kMisaligned, kAssert, kTrap, kDeadlock, kStack, kOther };
   Reason reason = Reason::kOther;
   std::string kernel;
   Dim3 block, thread;
@@ -101,7 +101,7 @@ struct Launch {
   std::span<const std::byte> params;
   bool cooperative = false;
   std::optional<Dim3> cluster{};  // blocks of a cluster; else what the kernel says, or one
-  uint64_t stack_bytes = 1024;    // of each thread; 16 times as much is there: see docs/ptx.md
+  uint64_t stack_bytes = 1024;    // of each thread; frames have 16 times as much: see docs/ptx.md
   uint64_t heap_bytes = 8 << 20;  // for malloc of kernels: the first launch that needs it counts
 };
 

@@ -67,7 +67,7 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
                              const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
                              const EngineOptions& options, LinearSpace* space, const Dim3& block,
                              const Dim3& cluster, uint32_t shared_bytes, uint64_t ctas,
-                             bool all_resident, uint64_t stack_bytes, WarpCaches* caches)
+                             bool all_resident, const StackBytes& stack, WarpCaches* caches)
     : code_(code),
       origin_(origin),
       files_(files),
@@ -78,7 +78,7 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
       cluster_(cluster),
       cluster_ctas_(static_cast<uint32_t>(cluster.count())),
       shared_bytes_(shared_bytes),
-      stack_bytes_(stack_bytes),
+      stack_(stack),
       resident_threads_(traits_of(options.backend).is_on_device ? kResidentOnDevice
                                                                 : kResidentThreads) {
   const auto threads = static_cast<uint32_t>(block.count());
@@ -89,7 +89,7 @@ KernelMachine::KernelMachine(const KernelCode& code, const std::string& origin,
   config.cores = places_ << shift_;
   config.memory_model = MemoryModel::kPrivate;
   config.window_base = kLocalWindowBase;
-  const uint64_t local_bytes = code.local_bytes + (code.has_stack ? stack_bytes : 0);
+  const uint64_t local_bytes = code.local_bytes + stack.allocas + stack.frames;
   config.window_shift =
       std::max(12u, static_cast<uint32_t>(std::bit_width(std::max<uint64_t>(local_bytes, 1) - 1)));
   config.cta_threads = threads;
@@ -236,6 +236,7 @@ void KernelMachine::start_cta(Grid& grid, uint32_t place, const Dim3& cluster_at
   set_of_cta(place, Special::kClusteridXY, pair_of(cluster_at.x, cluster_at.y));
   set_of_cta(place, Special::kClusteridZExplicit, pair_of(cluster_at.z, grid.has_clusters ? 1 : 0));
   set_of_cta(place, Special::kClock, grid.clock);
+  set_of_cta(place, Special::kStackTop, stack_bottom() + stack_.allocas);
   if (shared_bytes_ > kReservedSharedBytes) {
     const std::span<uint8_t> shared = backend_->cta_memory(place);
     std::fill(shared.begin(), shared.end(), uint8_t{0});
@@ -341,6 +342,16 @@ void KernelMachine::serve(Grid& grid, const Event& event) {
       return report(grid, event, Fault::Reason::kMisaligned,
                     "copies in bulk, and both addresses and the number of bytes have to be "
                     "multiples of 16");
+    case HostCall::kStackOverflow: {
+      const int top = code_.specials[static_cast<int>(Special::kStackTop)];
+      return report(grid, event, Fault::Reason::kStack,
+                    fmt::format("overflows its stack: alloca of {} bytes, and {} of {} bytes are "
+                                "left; cudaDeviceSetLimit(cudaLimitStackSize, ...), or "
+                                "--stack-size of `gpusim run`, makes it larger",
+                                argument(event, 0),
+                                backend_->slot(event.core, static_cast<Slot>(top)) - stack_bottom(),
+                                stack_.allocas));
+    }
     case HostCall::kMatrix:
       return multiply_matrices(event);
     case HostCall::kWarpgroup:

@@ -13,6 +13,7 @@
 #include "host/ptx/heap.h"
 #include "host/ptx/matrix.h"
 #include "host/ptx/memory.h"
+#include "translator/ptx/memory_map.h"
 
 namespace gpusim::ptx {
 
@@ -49,20 +50,26 @@ struct Grid {
   uint64_t latest_clock = 0;  // that a thread had at its end
 };
 
+// Of a thread, behind the local memory that its kernel always has: of what alloca gives, then of
+// functions that stand apart.
+struct StackBytes {
+  uint64_t allocas = 0, frames = 0;
+};
+
 class KernelMachine {
  public:
   KernelMachine(const KernelCode& code, const std::string& origin,
                 const std::map<uint32_t, std::string>& files, ProcessMemory& memory,
                 const EngineOptions& options, LinearSpace* space, const Dim3& block,
                 const Dim3& cluster, uint32_t shared_bytes, uint64_t ctas, bool all_resident,
-                uint64_t stack_bytes, WarpCaches* caches);
+                const StackBytes& stack, WarpCaches* caches);
   ~KernelMachine();
 
   /// Whether it can run such a launch, of so many CTAs on this machine.
   bool fits(const Dim3& block, const Dim3& cluster, uint32_t shared_bytes, uint64_t ctas,
-            bool all_resident, uint64_t stack_bytes) const {
-    return stack_bytes <= stack_bytes_ && block == block_ && cluster == cluster_ &&
-           shared_bytes == shared_bytes_ &&
+            bool all_resident, const StackBytes& stack) const {
+    return stack.frames <= stack_.frames && stack.allocas == stack_.allocas && block == block_ &&
+           cluster == cluster_ && shared_bytes == shared_bytes_ &&
            places_for(block, cluster, ctas, all_resident) <= places_;
   }
   /// Runs CTAs of the grid until none is left.
@@ -77,6 +84,7 @@ class KernelMachine {
   uint32_t places_for(const Dim3& block, const Dim3& cluster, uint64_t ctas,
                       bool all_resident) const;
   void set_constant_slots();
+  uint64_t stack_bottom() const { return kLocalWindowBase + code_.local_bytes; }
   void set_launch_slots(const Grid& grid);
   void set_all(Special what, uint64_t value);
   void set_of_cta(uint32_t place, Special what, uint64_t value);
@@ -113,7 +121,7 @@ class KernelMachine {
   Dim3 block_, cluster_;
   uint32_t cluster_ctas_;
   uint32_t shared_bytes_;
-  uint64_t stack_bytes_;
+  StackBytes stack_;
   uint32_t resident_threads_;
   uint32_t places_ = 1, shift_ = 5, entry_ = 0;
   uint64_t removals_ = 0;

@@ -300,7 +300,8 @@ int run_kernels(const KernelRunOptions& options) {
                                              .block = options.block,
                                              .dynamic_shared_bytes = options.dynamic_shared_bytes,
                                              .params = params,
-                                             .cluster = options.cluster});
+                                             .cluster = options.cluster,
+                                             .stack_bytes = options.stack_bytes});
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   arguments.write_files();

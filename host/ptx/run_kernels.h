@@ -13,6 +13,7 @@ struct KernelRunOptions {
   Dim3 grid, block;
   std::optional<Dim3> cluster;
   uint32_t dynamic_shared_bytes = 0;
+  uint64_t stack_bytes = 1024;
   std::vector<std::string> arguments;  // as written
   EngineOptions engine;
   std::string stats_path;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <set>
 #include <span>
@@ -65,7 +66,9 @@ class Inliner {
       for (size_t k = 0; k < queue_.size(); ++k) separate(*queue_[k]);
       frames_.finish();
       whole.has_stack = true;
+      if (has_alloca_) out_.body.front().row = &kSetStackAbove;
     }
+    whole.has_alloca = has_alloca_;
     for (const std::string& name : by_address_)
       whole.addressed[places_.find(name)->second.address] = entry_label(name);
     if (!by_address_.empty())
@@ -229,6 +232,22 @@ class Inliner {
       names[label] = label + suffix;
       labels.emplace(at, label + suffix);
     }
+    // What a function allocated is free when it returns.
+    const bool changes_top = has_instruction(f, "alloca", "stackrestore");
+    const bool frees = changes_top && !is_kernel;
+    has_alloca_ |= changes_top || has_instruction(f, "stacksave", "stacksave");
+    Instruction with_top;  // saves, and restores
+    if (frees) {
+      with_top.line = f.body.front().line;
+      with_top.location = f.body.front().location;
+      with_top.types = {{Kind::kBits, 64}};
+      with_top.operands = {new_register("@top")};
+      with_top.counts = false;
+      with_top.row = &kSaveStackTop;
+      push(with_top);
+      with_top.row = &kSetStackTop;
+      with_top.more_units = 1;
+    }
     auto next_label = labels.begin();
     const auto place_labels = [&](size_t at) {
       for (; next_label != labels.end() && next_label->first <= at; ++next_label)
@@ -240,6 +259,13 @@ class Inliner {
       if (insn.guard != kNoRegister) insn.guard += first_register;
       for (Operand& o : insn.operands) rename(o, first_register, names);
       frames_.to_memory(insn);
+      if (frees && insn.base == "ret") {
+        with_top.line = insn.line;
+        with_top.location = insn.location;
+        with_top.guard = insn.guard;
+        with_top.guard_is_negated = insn.guard_is_negated;
+        push(with_top);
+      }
       if (insn.base == "call")
         call(f, std::move(insn));
       else if (insn.base == "brx")
@@ -254,6 +280,12 @@ class Inliner {
         parameters(std::move(insn));
     }
     place_labels(f.body.size());
+    const bool may_end = f.body.empty() || f.body.back().base != "ret" ||
+                         f.body.back().guard != kNoRegister || labels.contains(f.body.size());
+    if (frees && may_end) {
+      with_top.guard = kNoRegister;
+      push(with_top);
+    }
   }
 
   // What has a row, and is more than the row's own micro-ops.
@@ -263,7 +295,47 @@ class Inliner {
     if (insn.base == "mma" || insn.base == "wmma") return multiply(std::move(insn));
     if (insn.base == "wgmma") return multiply_group(std::move(insn));
     if (insn.base == "st" || insn.base == "red") return access_and_signal(std::move(insn));
+    if (insn.base == "alloca") return allocate_on_stack(std::move(insn));
     change_barrier(std::move(insn));  // mbarrier, cp.async.mbarrier
+  }
+
+  // alloca ptr, size{, alignment}
+  void allocate_on_stack(Instruction insn) {
+    constexpr uint64_t kLeast = 8, kMost = uint64_t{1} << 23;
+    const uint64_t align = insn.operands.size() > 2 ? insn.operands[2].value : kLeast;
+    if (!std::has_single_bit(align) || align > kMost)
+      throw Error(
+          fmt::format("line {}: the alignment of alloca is a power of two up to 2^23", insn.line));
+    emulate(std::move(insn), [&](Instruction step) {
+      const std::string fits = fmt::format("@fits{}", ++ends_);
+      const Operand d = step.operands[0], size = new_register("@size"), at = new_register("@at");
+      const auto next = [&](const Row& row, std::vector<Operand> operands) {
+        step.row = &row;
+        step.operands = std::move(operands);
+        push(step);
+      };
+      step.types = {{Kind::kBits, 64}};
+      next(kStoreParamRegister, {size, step.operands[1]});
+      next(kStackRoom, {at, size, number(std::max(align, kLeast))});
+      Instruction go_on = jump(step, fits);
+      go_on.guard = at.reg;
+      push(std::move(go_on));
+      next(kCallHost, {number(static_cast<uint64_t>(HostCall::kStackOverflow)), size});
+      place_label(fits);
+      next(kSetStackTop, {at});
+      next(kLoadParamRegister, {d, at});
+    });
+  }
+
+  Operand new_register(const char* name) {
+    const auto number = static_cast<uint32_t>(out_.registers.size());
+    out_.registers.push_back({name, {Kind::kBits, 64}});
+    return {.kind = Operand::Kind::kRegister, .reg = number};
+  }
+
+  static bool has_instruction(const Function& f, std::string_view a, std::string_view b) {
+    return std::any_of(f.body.begin(), f.body.end(),
+                       [&](const Instruction& i) { return i.base == a || i.base == b; });
   }
 
   static void rename(Operand& o, uint32_t first_register, const Names& names) {
@@ -373,7 +445,9 @@ class Inliner {
   void emulate(Instruction insn, F body) {
     const std::string end = fmt::format("@end{}", ++ends_);
     Instruction step = insn;
-    insn.row = insn.row->kind == RowClass::kMemory ? &kMemoryInPlace : &kParallelInPlace;
+    insn.row = insn.row->kind == RowClass::kMemory  ? &kMemoryInPlace
+               : insn.row->kind == RowClass::kOther ? &kOtherInPlace
+                                                    : &kParallelInPlace;
     insn.operands.clear();
     insn.guard = kNoRegister;
     push(std::move(insn));
@@ -711,6 +785,7 @@ class Inliner {
   std::set<std::string> by_address_;
   std::map<const Function*, bool> recursive_;
   int instances_ = 0, ends_ = 0;
+  bool has_alloca_ = false;
   bool is_quiet_ = false;  // what is added does not count
   // Per variable of parameters: byte offset to register.
   std::map<std::string, std::map<uint64_t, uint32_t>> registers_of_;

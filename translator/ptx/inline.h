@@ -16,7 +16,7 @@ struct WholeKernel {
   // Functions that are called by address: their labels. Others have units of code addresses, too.
   std::map<uint64_t, std::string> addressed;
   uint32_t addressed_units = 0;
-  bool has_stack = false;
+  bool has_stack = false, has_alloca = false;
 };
 
 /// The kernel with all that it calls. `places`: functions whose addresses are taken are there.

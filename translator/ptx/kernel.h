@@ -29,6 +29,7 @@ enum class HostCall : uint8_t {
   kMisalignedBulk,
   kTensor,     // a TensorOp
   kWarpgroup,  // a WarpgroupOp
+  kStackOverflow,
 };
 
 struct StaticInstruction {
@@ -50,6 +51,7 @@ struct KernelCode {
   bool has_heap = false;               // calls malloc or free
   bool has_launches = false;           // calls what device_call.h has
   bool has_stack = false;              // in local memory, behind local_bytes
+  bool has_alloca = false;             // likewise, before that stack
   uint32_t dynamic_shared_offset = 0;  // in the CTA's memory, where what a launch adds begins
   std::vector<SharedVariable> shared_variables{};  // that it uses
   uint32_t max_threads[3] = {0, 0, 0}, required_threads[3] = {0, 0, 0};

@@ -21,4 +21,7 @@ inline constexpr uint64_t kKernelBase = 0x80000000, kKernelUnit = 16;
 /// Local memory of the thread: above what a process of Linux can have.
 inline constexpr uint64_t kLocalWindowBase = uint64_t{1} << 47, kMostLocalBytes = uint64_t{1} << 20;
 
+// The lowest byte of what alloca gives, in local memory.
+inline constexpr const char* kStackBottom = "@alloca";
+
 }  // namespace gpusim::ptx

@@ -69,10 +69,11 @@ const Table& table() {
   static const Table all = [] {
     Table t;
     for (const RowList* rows :
-         {&integer_rows(), &bit_rows(), &compare_rows(), &carry_rows(), &float_rows(),
-          &approximate_rows(), &half_rows(), &half_compare_rows(), &convert_rows(), &narrow_rows(),
-          &packed_rows(), &memory_rows(), &control_rows(), &bfloat_rows(), &async_rows(),
-          &matrix_rows(), &texture_rows(), &warpgroup_rows(), &video_rows()})
+         {&integer_rows(), &bit_rows(),         &compare_rows(), &carry_rows(),
+          &float_rows(),   &approximate_rows(), &half_rows(),    &half_compare_rows(),
+          &convert_rows(), &narrow_rows(),      &packed_rows(),  &memory_rows(),
+          &control_rows(), &bfloat_rows(),      &async_rows(),   &matrix_rows(),
+          &texture_rows(), &warpgroup_rows(),   &video_rows(),   &stack_rows()})
       add_rows(*rows, t);
     return t;
   }();
@@ -143,6 +144,7 @@ class OperandCheck {
              fits("dp", o.elements[1]);
     if (code == "dl") return fits("de", o) && !o.elements[1].is(Kind::kSink);
     if (code == "r32") return is_register(o, kBits32);
+    if (code == "r0") return o.is(Kind::kRegister) && fits("s0", o);
     if (code == "n") return o.is(Kind::kInteger);
     if (code == "128") return o.is(Kind::kInteger) && o.value == 128;
     if (code == "dv" || code == "sv") {

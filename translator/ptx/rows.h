@@ -19,6 +19,7 @@
 //   wa        registers in { }, or a descriptor of 64 bits
 //   tm to     [a tensor map, {coordinates}]; {offsets} of 16 bits, two fewer
 //   dx sx     what a surface's element becomes, or is made of: one register, or those in { }
+//   r0        s0 that is a register
 //   n i       an integer; or a register of 32 bits; lab: a label; any: anything
 //   v1 vn sn  of video instructions: of the second type, maybe a part; negated, too; c negated
 //   dpart     the destination, maybe a part
@@ -92,6 +93,7 @@ const RowList& async_rows();
 const RowList& matrix_rows();
 const RowList& memory_rows();
 const RowList& control_rows();
+const RowList& stack_rows();
 const RowList& texture_rows();
 const RowList& video_rows();
 const RowList& warpgroup_rows();

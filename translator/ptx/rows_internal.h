@@ -11,7 +11,7 @@ extern const Row kLoadSpilled, kStoreSpilled;
 // Parts of st.async and red.async.
 extern const Row kStoreNow, kReduceNow;
 // What stands for an instruction that others do: of its class.
-extern const Row kMemoryInPlace, kParallelInPlace;
+extern const Row kMemoryInPlace, kParallelInPlace, kOtherInPlace;
 // The generic address that an operand names.
 extern const Row kAddressOf;
 // call: nothing is left to do (of brx.idx likewise); the functions of the run-time that the host
@@ -26,6 +26,9 @@ extern const Row kCallTensor;
 extern const Row kMatrixProduct, kMatrixResult;
 extern const Row kWarpgroupProduct, kWarpgroupResult;
 extern const Row kBranchIfBelow;  // label, register, number: a part of brx.idx
+extern const Row kSetStackAbove;  // instead of kSetStack, where the kernel has alloca
+// Parts of alloca, and of returns of functions that have it (rows_stack.cpp).
+extern const Row kStackRoom, kSetStackTop, kSaveStackTop;
 extern const Row kSetStack, kFrameAddress, kClearRegisters, kCallOut, kAfterCall, kReturn;
 
 }  // namespace gpusim::ptx

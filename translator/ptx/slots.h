@@ -23,7 +23,8 @@ constexpr uint64_t fp_state(int number) {
          (number >= 4 ? softfloat::kFpcrFz | softfloat::kFpcrFz16 : 0);
 }
 
-inline constexpr Slot kSpecialSlots = 10;
+// kNone has no slot.
+inline constexpr Slot kSpecialSlots = 9;
 constexpr Slot special_slot(Special s) {
   return static_cast<Slot>(kSpecialSlots + static_cast<int>(s));
 }

@@ -46,6 +46,7 @@ enum class Special : uint8_t {
   kClusteridZExplicit,
   kNclusteridXY,
   kNclusteridZ,
+  kStackTop,  // alloca's stack pointer: a thread changes it
   kCount,
 };
 

@@ -23,6 +23,8 @@
 namespace gpusim::ptx {
 namespace {
 
+constexpr uint64_t kStackAlign = 16;
+
 uint64_t align_up(uint64_t x, uint64_t to) { return (x + to - 1) / to * to; }
 
 void collect_symbols(const Operand& o, std::set<std::string>& out) {
@@ -61,6 +63,7 @@ class KernelTranslator {
 
   KernelCode run(Notes notes) {
     const Allocation a = allocate();
+    if (whole_.has_alloca) place_stack();
     out_.registers = static_cast<uint32_t>(a.count);
     if (a.count > kMostRegisters)
       throw Error(fmt::format("kernel '{}': {} values are live at once; at most {} are supported",
@@ -104,6 +107,15 @@ class KernelTranslator {
       out_.local_bytes = static_cast<uint32_t>(local) + spilled.spill_bytes;
     }
     return std::move(spilled.allocation);
+  }
+
+  // Behind all other local memory that has a size yet.
+  void place_stack() {
+    const uint64_t local = align_up(out_.local_bytes, kStackAlign);
+    check_local(local);
+    places_[kStackBottom] = {Space::kLocal, kLocalWindowBase + local};
+    out_.local_bytes = static_cast<uint32_t>(local);
+    out_.has_alloca = true;
   }
 
   void lay_out(const Function& kernel, const std::vector<Variable>& all_shared) {

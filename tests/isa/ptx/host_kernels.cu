@@ -52,6 +52,34 @@ GPUSIM_KERNEL(collatz)(uint64_t* out, const uint32_t* in, uint32_t n) {
   out[i] = steps << 32 | (x & 0xffffffff);
 }
 
+// Blocks of alloca that functions leave behind, of one that calls itself, and in a loop.
+__device__ __noinline__ uint64_t sum_of(int n, uint32_t seed) {
+  auto* const a = static_cast<uint32_t*>(alloca(n * sizeof(uint32_t)));
+  for (int i = 0; i < n; ++i) a[i] = seed + static_cast<uint32_t>(i * i);
+  uint64_t sum = 0;
+  for (int i = n - 1; i >= 0; --i) sum = sum * 3 + a[i];
+  return sum;
+}
+__device__ __noinline__ uint64_t deep(int n, uint32_t seed) {
+  auto* const a = static_cast<uint64_t*>(alloca((n + 1) * sizeof(uint64_t)));
+  for (int i = 0; i <= n; ++i) a[i] = seed ^ static_cast<uint64_t>(i);
+  uint64_t below = n > 0 ? deep(n - 1, seed * 5) ^ sum_of(n, seed) : 7;
+  for (int i = 0; i <= n; ++i) below = below * 31 + a[i];
+  return below;
+}
+GPUSIM_KERNEL(stacks)(uint64_t* out, const uint32_t* in, uint32_t n) {
+  const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  uint64_t sum = 0;
+  for (uint32_t k = 0; k < 40; ++k)
+    sum += sum_of(static_cast<int>((in[i] + k) % 23 + 1), in[i] * k);
+  auto* const bytes = static_cast<unsigned char*>(alloca(in[i] % 50 + 1));
+  for (uint32_t k = 0; k <= in[i] % 50; ++k) bytes[k] = static_cast<unsigned char>(sum >> k % 50);
+  sum ^= deep(static_cast<int>(in[i] % 7), i);
+  for (uint32_t k = 0; k <= in[i] % 50; ++k) sum = sum * 7 + bytes[k];
+  out[i] = sum;
+}
+
 GPUSIM_KERNEL(small_types)(uint64_t* out, const uint32_t* in, uint32_t n) {
   const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= n) return;

@@ -1,5 +1,7 @@
 // What host_kernels.cu needs where it is not compiled by nvcc, and its kernels.
 #pragma once
+#include <alloca.h>
+
 #include <cstdint>
 
 struct Pair {
@@ -52,5 +54,6 @@ GPUSIM_KERNEL(integers)(uint64_t* out, const uint32_t* in, uint32_t n);
 GPUSIM_KERNEL(bits)(uint64_t* out, const uint32_t* in, uint32_t n);
 GPUSIM_KERNEL(collatz)(uint64_t* out, const uint32_t* in, uint32_t n);
 GPUSIM_KERNEL(small_types)(uint64_t* out, const uint32_t* in, uint32_t n);
+GPUSIM_KERNEL(stacks)(uint64_t* out, const uint32_t* in, uint32_t n);
 GPUSIM_KERNEL(floats)(uint64_t* out, const uint32_t* in, uint32_t n);
 GPUSIM_KERNEL(doubles)(uint64_t* out, Pair scale, const uint32_t* in, uint32_t n);

@@ -74,6 +74,7 @@ GPUSIM_COMPARE(integers)
 GPUSIM_COMPARE(bits)
 GPUSIM_COMPARE(collatz)
 GPUSIM_COMPARE(small_types)
+GPUSIM_COMPARE(stacks)
 GPUSIM_COMPARE(floats)
 
 TEST_CASE("doubles, and a parameter of two values") {

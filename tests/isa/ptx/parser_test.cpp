@@ -177,7 +177,8 @@ TEST_CASE("all rows of the table are well formed") {
         std::string_view(row->syntax).substr(0, std::string_view(row->syntax).find(' '));
     CHECK(is_known_opcode(base));
     const bool is_expanded = base == "call" || base == "brx" || base == "mbarrier" ||
-                             base == "cp" || base == "mma" || base == "wmma" || base == "wgmma" ||
+                             base == "alloca" || base == "cp" || base == "mma" || base == "wmma" ||
+                             base == "wgmma" ||
                              std::string_view(row->syntax).find("(async)") != std::string::npos;
     CHECK((row->emit != nullptr || is_expanded));
   }
