@@ -14,7 +14,8 @@ import unittest
 
 GPUSIM = sys.argv.pop(1)
 HERE = pathlib.Path(__file__).parent
-WARPS, SAXPY, TRANSPOSE = (str(HERE / f"{name}.ptx") for name in ("warps", "saxpy", "transpose"))
+WARPS, SAXPY, TRANSPOSE, STACKS = (str(HERE / f"{name}.ptx")
+                                   for name in ("warps", "saxpy", "transpose", "stacks"))
 
 
 class KernelsOnDevice(unittest.TestCase):
@@ -50,6 +51,31 @@ class KernelsOnDevice(unittest.TestCase):
         out = self.compare(SAXPY, "--entry", "saxpy", "--grid", "3", "--block", "128", "--arg",
                            "300", "--arg", "2.5", "--arg", f"file:{x}", "--arg", f"file:{x}>OUT")
         self.assertEqual(out[2], struct.unpack("I", struct.pack("f", 7.0))[0])
+
+    def test_stacks(self):
+        arguments = (STACKS, "--grid", "3", "--block", "40", "--arg", "buffer:480>OUT", "--arg")
+        out = self.compare(*arguments, "17")
+
+        def sum_of(n, seed):
+            total = 0
+            for i in reversed(range(n)):
+                total = total * 3 + seed + i * i
+            return total
+
+        def deep(n, seed):
+            below = deep(n - 1, seed * 5 & 0xffffffff) if n else 7
+            for i in range(n + 1):
+                below = below * 31 + (seed ^ i)
+            return below & 0xffffffff
+
+        for t, found in enumerate(out):
+            total = sum(sum_of((t + i) % 17 + 1, t * i) for i in range(20)) & 0xffffffff
+            self.assertEqual(found, total ^ deep(t % 5, t), f"thread {t}")
+        for backend in ("scalar", "simd", "cuda"):
+            r = self.run_on(backend, *(a.replace(">OUT", "") for a in arguments), "1000",
+                            "--stack-size", "256")
+            self.assertEqual(r.returncode, 139, r.stderr)
+            self.assertRegex(r.stderr, r"overflows its stack: alloca of \d+ bytes, and 256 of 256")
 
     def test_barriers_and_shared_memory(self):
         n, image = 40, self.path("in")
