@@ -79,9 +79,10 @@ std::optional<uint64_t> CodeGuard::changed_word(uint32_t core, uint64_t page) co
 
 CodeGuard::Store CodeGuard::on_store_fault(uint32_t core, uint64_t address) {
   if (!active_) return Store::kElsewhere;
-  // The widest access has 16 bytes.
-  for (const uint64_t at : {address, address + 15}) {
-    if (!in_writable_code(at) || (backend_.permissions(core, at) & kWrite)) continue;
+  const auto is_open = [&](uint64_t at) { return (backend_.permissions(core, at) & kWrite) != 0; };
+  const uint64_t last = address + 15;  // the widest access has 16 bytes
+  for (const uint64_t at : {address, last}) {
+    if (!in_writable_code(at) || is_open(at)) continue;
     for (uint64_t b = address & ~(unit_bytes() - 1); b < address + 8; b += unit_bytes())
       if (is_translated(b)) return Store::kIntoCode;
     watched_.push_back({core, page_down(at)});
@@ -89,6 +90,11 @@ CodeGuard::Store CodeGuard::on_store_fault(uint32_t core, uint64_t address) {
                              backend_.permissions(core, at) | kWrite);
     return Store::kBesideCode;
   }
+  // Another core's store of the same slice has opened the page.
+  const bool is_watched = std::ranges::any_of(watched_, [&](const Page& w) {
+    return w.address == page_down(address) || w.address == page_down(last);
+  });
+  if (is_watched && is_open(address) && is_open(last)) return Store::kBesideCode;
   return Store::kElsewhere;
 }
 

@@ -308,7 +308,7 @@ void RunControl::handle_fault(const Event& event) {
         tallies_.stopped_inside(module(), event.core, event.uop, true);
         return end_faulted(describe_written_code(module(), plan_, event, kOverOwnCode));
     }
-    if (store_beside_late_code(event)) return;
+    if (store_beside_late_code(event) || repeats_store(event)) return;
   }
   if (event.fault == Fault::kFetchAccess && finds_late_code(event)) return;
   if (debugger_keeps(event, event.fault)) return;
@@ -334,6 +334,24 @@ bool RunControl::store_beside_late_code(const Event& event) {
     return true;
   }
   kernel_.go_on_at(event.core, pc);
+  return true;
+}
+
+// Another core's store of this slice, or a call, has opened the page since. The host executes this
+// one, as it knows how wide the store is: it may reach into a page that may not be written.
+bool RunControl::repeats_store(const Event& event) {
+  if (!kernel_.late_code() || !translator_.flags_are_exact()) return false;
+  if (debugger_ && !is_delivering_) return false;  // it may have closed the page, to see the store
+  if (!(backend_.permissions(event.core, event.address) & kWrite)) return false;
+  const uint64_t pc = uop_pc(module(), event.uop);
+  gdb::HostStepper stepper(translator_, backend_);
+  const gdb::StepResult result = stepper.step(event.core, pc, {});
+  const bool is_done = result.kind == gdb::StepResult::Kind::kDone;
+  // Its own code may be what was retired.
+  if (!is_done && result.kind != gdb::StepResult::Kind::kNoCode) return false;
+  tallies_.stopped_inside(module(), event.core, event.uop, false);
+  if (is_done) count_instruction(event.core, result.insn_class);
+  kernel_.go_on_at(event.core, is_done ? result.next_pc : pc);
   return true;
 }
 

@@ -152,6 +152,7 @@ class RunControl {
   void handle(const Event& event);
   void handle_fault(const Event& event);
   bool store_beside_late_code(const Event& event);
+  bool repeats_store(const Event& event);
   uint64_t step_beside(LateCode::Opened& opened, uint32_t core, uint64_t pc);
   bool finds_late_code(const Event& event);
   void handle_service(const Event& event);

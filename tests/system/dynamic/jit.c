@@ -139,9 +139,37 @@ static int threads(void) {
   return (int)sum;
 }
 
+// Threads write functions and data of their own into one page, at the same time. Where a call
+// leads to the page while another thread writes, all of them have to go on.
+static void* writer(void* number) {
+  uint32_t* const at = shared_code + 32 * (long)number;
+  volatile uint32_t* const data = at + 16;
+  long sum = 0;
+  for (int i = 0; i < 20; ++i) {
+    function(at + i % 4 * kWords, i);
+    data[i % 4] += i;
+    flush(at, 16 * kWords);
+    sum += call(at + i % 4 * kWords) + data[i % 4] % 7;
+  }
+  return (void*)sum;
+}
+static int together(void) {
+  enum { kThreads = 8 };
+  pthread_t ids[kThreads];
+  long sum = 0;
+  shared_code = pages(4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+  for (long t = 0; t < kThreads; ++t) pthread_create(&ids[t], 0, writer, (void*)t);
+  for (int t = 0; t < kThreads; ++t) {
+    void* one;
+    pthread_join(ids[t], &one);
+    sum += (long)one;
+  }
+  return (int)sum;
+}
+
 int main(int argc, char** argv) {
-  static int (*const kModes[])(void) = {toggled, rewritten, beside, remapped,
-                                        read_in, hot,       threads};
+  static int (*const kModes[])(void) = {toggled, rewritten, beside,  remapped,
+                                        read_in, hot,       threads, together};
   const int mode = argc > 1 ? atoi(argv[1]) : 0;
   printf("mode %d: %d\n", mode, kModes[mode]());
   return 0;

@@ -75,7 +75,8 @@ class Dynamic(unittest.TestCase):
             guest.compile("shared_futexes.c", "shared_futexes", "-static", "-pthread")
 
     def under_gpusim(self, guest, *words, options=(), status=0):
-        done = subprocess.run([self.gpusim, "run", "--quiet", *options, *map(str, words)],
+        words = map(str, (*options, *words))
+        done = subprocess.run([self.gpusim, "run", "--quiet", *words],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=TIMEOUT_S, cwd=guest.folder, check=False)
         self.assertEqual(done.returncode, status, done.stderr + done.stdout)
@@ -106,6 +107,10 @@ class Dynamic(unittest.TestCase):
         for mode in range(6):
             self.compare("jit", mode)
         self.compare("jit", 6, options=["--cores", "4"])
+
+    def test_code_that_threads_write_into_one_page(self):
+        for cores in 1, 3, 9:
+            self.compare("jit", 7, options=["--cores", cores])
 
     # Under gpusim alone: an emulator of one process shares its parent's shell with it.
     def test_processes(self):

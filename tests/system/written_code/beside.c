@@ -1,4 +1,5 @@
 // Code and data in one page that may be written and executed; with -DPATCH the code changes, too.
+// With -DTOGETHER it may run on several cores, which store at the same time.
 #include <stdint.h>
 static uint32_t data[4] __attribute__((section(".text#"))) = {1, 2, 3, 4};
 __attribute__((noinline)) int patched(void) {
@@ -11,7 +12,11 @@ static void leave(long status) {
 }
 void _start(void) {
   volatile uint32_t* d = data;
+#ifdef TOGETHER
+  for (uint32_t i = 0; i < 100; ++i) d[i & 3] = 1201;
+#else
   for (uint32_t i = 0; i < 100; ++i) d[i & 3] += i;
+#endif
   int result = patched() + (int)d[0] - 1201;
 #ifdef PATCH
   *(volatile uint32_t*)(uintptr_t)patched = 0x52800540;

@@ -43,16 +43,16 @@ class WrittenCode(unittest.TestCase):
         cls.guest, cls.writable = cls.build / "guests.elf", cls.build / "writable.elf"
         subprocess.run([*CC, HERE / "guests.c", "-o", cls.guest], check=True)
         make_code_writable(cls.guest, cls.writable)
-        cls.beside = [cls.build / "beside.elf", cls.build / "patched.elf"]
-        for elf, more in zip(cls.beside, ([], ["-DPATCH"])):
+        cls.beside = [cls.build / f"{name}.elf" for name in ("beside", "patched", "together")]
+        for elf, more in zip(cls.beside, ([], ["-DPATCH"], ["-DTOGETHER"])):
             subprocess.run([*CC, *more, "-nostdlib", "-ffreestanding", "-Wl,-N", HERE / "beside.c",
                             "-o", elf],
                            check=True, capture_output=True)
 
-    def run_all(self, elf, arguments=(), models=("shared", "private")):
+    def run_all(self, elf, arguments=(), models=("shared", "private"), shared_cores="1"):
         for backend in BACKENDS:
             for model in models:
-                cores = ["--cores", "1" if model == "shared" else "3", "--memory", model]
+                cores = ["--cores", shared_cores if model == "shared" else "3", "--memory", model]
                 with self.subTest(f"{elf.name} {arguments} {backend} {cores}"):
                     yield subprocess.run(
                         [self.gpusim, "run", "--backend", backend, *cores, elf, "--", *arguments],
@@ -96,6 +96,11 @@ class WrittenCode(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
         for done in self.run_all(self.beside[0]):
             self.assertEqual(done.returncode, 7, done.stderr)
+
+    def test_cores_store_beside_code_at_once(self):
+        for done in self.run_all(self.beside[2], shared_cores="5"):
+            self.assertEqual(done.returncode, 7, done.stderr)
+            self.assertNotIn("fault", done.stderr)
 
     def test_code_changed_beside_data_is_reported(self):
         for done in self.run_all(self.beside[1]):
