@@ -32,6 +32,7 @@
 #include "host/run/summary_text.h"
 #include "host/run/terminal_lines.h"
 #include "host/run/watch.h"
+#include "host/script.h"
 #include "host/simulation.h"
 #include "host/start_state.h"
 #include "host/stats.h"
@@ -298,7 +299,7 @@ BackendChoice backend_for(const RunOptions& options) {
 
 Simulation::Simulation(const RunOptions& options, Embedding embedding,
                        std::optional<Translated> translated)
-    : options_(options),
+    : options_(with_interpreter(options)),
       embedding_(std::move(embedding)),
       stats_file_(file_for("--stats", options_.stats_path)),
       coverage_file_(file_for("--isa-coverage", options_.isa_coverage_path)),
@@ -601,7 +602,7 @@ int run(const RunOptions& options, std::optional<Checkpointer>& checkpointer, Wa
   s.make_ready();
   if (checkpointer)
     checkpointer->start(
-        identity_of(options, s.translated(), s.module(), s.backend(), s.plan(), s.kernel()),
+        identity_of(s.options(), s.translated(), s.module(), s.backend(), s.plan(), s.kernel()),
         s.translator(), s.backend(), s.kernel(), s.control());
   return s.execute(checkpointer, 0);
 }

@@ -1,5 +1,4 @@
 // New processes: fork, execve, wait, and what a process is to others.
-#include <elf.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,16 +11,15 @@
 
 #include "host/linux/calls.h"
 #include "host/linux/clone.h"
+#include "host/linux/executable.h"
 #include "host/linux/signal_frame.h"
 #include "host/linux/words.h"
-#include "translator/common/isa_list.h"
 
 namespace gpusim::host {
 namespace {
 
 constexpr size_t kMostWords = 32768;
 constexpr size_t kLongestWord = size_t{128} << 10;  // MAX_ARG_STRLEN
-constexpr int kMostScripts = 4;                     // one that starts another
 
 // The words at a null-terminated array of pointers; nothing: EFAULT.
 std::optional<std::vector<std::string>> load_words(const Call& call, uint64_t address) {
@@ -41,71 +39,11 @@ std::optional<std::vector<std::string>> load_words(const Call& call, uint64_t ad
   return words;
 }
 
-struct Program {
-  int error = 0;
-  std::string path;  // on the host
-  std::vector<std::string> arguments;
-};
-
-// "#!/bin/sh -e" as the interpreter and its one argument.
-std::vector<std::string> interpreter_of(std::string_view head) {
-  const size_t end = head.find('\n');
-  std::string_view line = head.substr(2, (end == head.npos ? head.size() : end) - 2);
-  const auto trim = [](std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-    return text;
-  };
-  line = trim(line);
-  const size_t gap = std::min(line.find(' '), line.find('\t'));
-  std::vector<std::string> words{std::string(line.substr(0, gap))};
-  if (gap != line.npos) words.emplace_back(trim(line.substr(gap)));
-  return words;
-}
-
-bool is_for_an_isa(std::string_view head) {
-  if (head.size() < 20 || std::memcmp(head.data(), ELFMAG, SELFMAG) != 0) return false;
-  uint16_t machine;
-  std::memcpy(&machine, head.data() + 18, sizeof machine);
-  const auto isas = all_isas();
-  return std::ranges::any_of(isas,
-                             [&](const GuestIsa* isa) { return isa->elf_machine == machine; });
-}
-
-Program find_program(Kernel& kernel, Call& call, std::string path,
-                     std::vector<std::string> arguments) {
-  for (int i = 0; i <= kMostScripts; ++i) {
-    const Place place = kernel.paths().find(kernel.folder_of(*call.process), path);
-    if (place.error != 0) return {.error = place.error, .path = {}, .arguments = {}};
-    if (place.self || !place.may_read() || !S_ISREG(place.status.st_mode))
-      return {.error = EACCES, .path = {}, .arguments = {}};
-    const FileDescriptor file(reopen(place.fd(), O_RDONLY));
-    if (::faccessat(AT_FDCWD, descriptor_path(place.fd()).c_str(), X_OK, 0) < 0 || !file)
-      return {.error = EACCES, .path = {}, .arguments = {}};
-    std::array<char, 256> bytes{};
-    const ssize_t size = ::pread(file.get(), bytes.data(), bytes.size(), 0);
-    const std::string_view head(bytes.data(), static_cast<size_t>(std::max<ssize_t>(size, 0)));
-    if (!head.starts_with("#!")) {
-      if (!is_for_an_isa(head)) return {.error = ENOEXEC, .path = {}, .arguments = {}};
-      const bool is_own = place.own == OwnFile::kProgram;
-      return {.path = is_own ? kernel.paths().program() : place.path(),
-              .arguments = std::move(arguments)};
-    }
-    std::vector<std::string> words = interpreter_of(head);
-    if (words.front().empty()) return {.error = ENOEXEC, .path = {}, .arguments = {}};
-    words.push_back(path);
-    if (!arguments.empty()) words.insert(words.end(), arguments.begin() + 1, arguments.end());
-    path = words.front();
-    arguments = std::move(words);
-  }
-  return {.error = ELOOP, .path = {}, .arguments = {}};
-}
-
 void keep_open(int host_fd) { ::fcntl(host_fd, F_SETFD, 0); }
 
 // Starts gpusim anew with the program. Returns an error number if that is not possible.
 int start_successor(Kernel& kernel, Call& call, const std::vector<std::string>& words,
-                    const Program& program, const std::vector<std::string>& environment) {
+                    const Executable& program, const std::vector<std::string>& environment) {
   std::vector<std::string> all = words;
   all.insert(all.end(), {"--argv0", program.arguments.empty() ? "" : program.arguments.front()});
   for (const std::string& e : environment)
@@ -206,7 +144,8 @@ Reply sys_execve(Kernel& kernel, Call& call) {
                      "core, and a backend of the host, and not --gdb or --checkpoint: ENOSYS");
     return Reply::error(ENOSYS);
   }
-  const Program program = find_program(kernel, call, *path, *arguments);
+  const Executable program =
+      find_executable(kernel.paths(), kernel.folder_of(*call.process), *path, *arguments);
   if (program.error != 0) return Reply::error(program.error);
   kernel.output().flush();
   const Kernel::Config::Successor successor = kernel.config().successor();

@@ -73,6 +73,8 @@ class Dynamic(unittest.TestCase):
             guest.compile("processes.c", "processes_static", "-static")
             guest.compile("waits.c", "waits")
             guest.compile("shared_futexes.c", "shared_futexes", "-static", "-pthread")
+            (guest.folder / "bin").mkdir(exist_ok=True)
+            guest.compile("interpreter.c", "bin/tell", "-static")
 
     def under_gpusim(self, guest, *words, options=(), status=0):
         words = map(str, (*options, *words))
@@ -111,6 +113,55 @@ class Dynamic(unittest.TestCase):
     def test_code_that_threads_write_into_one_page(self):
         for cores in 1, 3, 9:
             self.compare("jit", 7, options=["--cores", cores])
+
+    # --- scripts as the program of a run
+
+    def script(self, guest, name, first_line):
+        path = guest.folder / name
+        path.write_text(f"{first_line}\nthe rest\n")
+        path.chmod(0o755)
+        return path
+
+    def test_a_script_is_run_by_its_interpreter(self):
+        for guest in self.guests:
+            at = ["--sysroot", guest.folder]
+            for line, told in (("#!/bin/tell", "</bin/tell>"),
+                               ("#! \t/bin/tell -a  b \t", "</bin/tell><-a  b>")):
+                self.script(guest, "script", line)
+                for name in "script", "./script", guest.folder / "script":
+                    with self.subTest(f"{guest.isa} {line} {name}"):
+                        done = self.under_gpusim(guest, name, "--", "one", "two three", status=5,
+                                                 options=at)
+                        self.assertEqual(done.stdout, f"{told}<{name}><one><two three>\nthe rest\n")
+            # A script may be the interpreter of another one.
+            self.script(guest, "bin/inner", "#!/bin/tell")
+            self.script(guest, "outer", "#!/bin/inner -x")
+            done = self.under_gpusim(guest, "outer", status=5, options=at)
+            self.assertEqual(done.stdout, "</bin/tell></bin/inner><-x><outer>\nthe rest\n")
+
+    def test_scripts_that_cannot_be_run(self):
+        guest = self.guests[0]
+        elsewhere = guest.folder / "elsewhere"
+        elsewhere.mkdir(exist_ok=True)
+        (elsewhere / "x86").write_bytes(pathlib.Path("/bin/true").read_bytes())
+        (elsewhere / "x86").chmod(0o755)
+        script = self.script(guest, "script", "#!/bin/tell")
+        for line, options, why in (
+                ("#!/bin/tell", [], "its interpreter /bin/tell is no program in a --sysroot"),
+                ("#!/bin/none", ["--sysroot", guest.folder], "its interpreter /bin/none is no program "
+                 "in --sysroot"),
+                ("#!", ["--sysroot", guest.folder], "names no interpreter"),
+                ("#!/x86", ["--sysroot", elsewhere], "is not of an ISA that gpusim simulates"),
+                ("#!/bin/tell", ["--sysroot", guest.folder, "--entry", "main"], "--entry")):
+            with self.subTest(line=line, options=options):
+                self.script(guest, "script", line)
+                done = self.under_gpusim(guest, script, options=options, status=2)
+                self.assertRegex(done.stderr, rf"\Agpusim: error: \S+/script: a script, .*{why}.*\n\Z")
+        self.script(guest, "script", "#!/bin/tell")
+        done = subprocess.run([self.gpusim, "run", "--sysroot", elsewhere, script], cwd=elsewhere,
+                              capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--root FOLDER:ro", done.stderr)
 
     # Under gpusim alone: an emulator of one process shares its parent's shell with it.
     def test_processes(self):
