@@ -38,7 +38,14 @@ class Lock {
       return store(taken) ? 1 : -EFAULT;
     }
     if (!store(word | kFutexWaiters)) return -EFAULT;
-    return core_of(owner) ? 0 : -ESRCH;
+    if (core_of(owner)) return 0;
+    if (kernel_.family() && kernel_.shared_place(address_))
+      kernel_.note_once("inheritance between processes",
+                        "a lock with priority inheritance (PTHREAD_PRIO_INHERIT) that another "
+                        "process has cannot be waited for: futex returns ESRCH, after which C "
+                        "libraries wait for ever; locks between processes work without inheritance "
+                        "(PTHREAD_PRIO_NONE)");
+    return -ESRCH;
   }
 
   // The same for a thread that would wait: -EDEADLK if the owner waits for it already. `owner`: whom

@@ -508,12 +508,28 @@ static void deadlock(int is_parent_in_it) {
   _exit(0);
 }
 
+// The parent has a lock with priority inheritance when the child asks for it.
+static void inherit(void) {
+  shared->words[0] = getpid();
+  const pid_t child = fork();
+  if (child == 0) {
+    const long got = futex(&shared->words[0], FUTEX_LOCK_PI, 0, 0, NULL, 0);
+    printf("locked: %d %d\n", got == 0, errno == ESRCH);
+    exit(0);
+  }
+  waitpid(child, NULL, 0);
+}
+
 int main(int argc, char** argv) {
   if (argc < 2 || !strcmp(argv[1], "nothing")) return 0;
   if (strcmp(argv[1], "deadlock")) alarm(60);
   set_up();
   if (!strcmp(argv[1], "deadlock")) {
     deadlock(argc > 2);
+    return 0;
+  }
+  if (!strcmp(argv[1], "inherit")) {
+    inherit();
     return 0;
   }
   if (!strcmp(argv[1], "count")) {

@@ -230,6 +230,15 @@ class Dynamic(unittest.TestCase):
                                  status=DEADLOCK)
         self.assertIn("deadlock: 1 of 1 cores", done.stderr)
 
+    def test_locks_that_inherit_priority_are_refused_between_processes(self):
+        for guest in self.guests:
+            done = subprocess.run([self.gpusim, "run", guest.folder / "shared_futexes", "--",
+                                   "inherit"], capture_output=True, text=True, timeout=TIMEOUT_S,
+                                  check=False)
+            self.assertEqual(done.stdout, "locked: 0 1\n")
+            self.assertRegex(done.stderr, "note: a lock with priority inheritance .* that another "
+                             "process has.*ESRCH.*PTHREAD_PRIO_NONE")
+
     def test_statistics_are_of_the_first_process(self):
         guest = self.guests[0]
         stats = guest.folder / "stats.json"
