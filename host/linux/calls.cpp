@@ -1,6 +1,8 @@
 #include "host/linux/calls.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace gpusim::host {
 namespace {
@@ -21,12 +23,19 @@ constexpr std::array<const char*, kNumbers> make_names() {
 #undef GPUSIM_SYSCALL_NAME
   return table;
 }
+constexpr Handler kApart[] = {
+#define GPUSIM_CALL(number, function)
+#define GPUSIM_CALL_APART(number, function) function,
+#include "host/linux/calls.def"
+#undef GPUSIM_CALL
+};
 constexpr auto kHandlers = make_handlers();
 constexpr auto kNames = make_names();
 
 }  // namespace
 
 Handler find_handler(uint64_t number) { return number < kNumbers ? kHandlers[number] : nullptr; }
+bool is_apart(Handler handler) { return std::ranges::find(kApart, handler) != std::end(kApart); }
 const char* syscall_name(uint64_t number) { return number < kNumbers ? kNames[number] : nullptr; }
 
 }  // namespace gpusim::host

@@ -78,6 +78,7 @@ Reply Kernel::handle(uint32_t core, uint32_t resume_uop) {
     if (const std::optional<Reply> reply = config_.instead(resume_uop, name)) return *reply;
   if (name && config_.on_call) config_.on_call(core, name);
   if (handler) {
+    has_changed_ |= !is_retrying_ && !is_apart(handler);
     const Reply reply = handler(*this, call);
     // The call may write to pages that hold code, and only seem not to be writable.
     const bool is_refused = reply.kind == Reply::Kind::kResult && reply.value == -EFAULT;
@@ -118,21 +119,37 @@ void Kernel::expire(Clock::time_point now) {
     if (config_.on_time_out) config_.on_time_out(w.core);
   }
   ring_timers(now);
+  if (retries_.empty()) return;
+  // What comes from outside comes soon enough.
+  constexpr std::chrono::microseconds kApart{200};
+  looks_outside_ = now - looked_outside_ >= kApart;
+  if (looks_outside_) looked_outside_ = now;
   // One call that succeeds may be what another waits for.
-  while (!retries_.empty() && retry_calls()) {
+  while (!retries_.empty() && retry_calls(now)) {
   }
 }
 
-bool Kernel::retry_calls() {
+bool Kernel::is_worth_a_try(const Retry& retry, uint32_t core, Clock::time_point now) const {
+  if (retry.from_outside && looks_outside_) return true;
+  const Thread* const thread = threads_.find(core);
+  return thread && thread->retry_deadline && *thread->retry_deadline <= now;
+}
+
+bool Kernel::retry_calls(Clock::time_point now) {
+  const bool all = std::exchange(has_changed_, false);
   bool progress = false;
   std::vector<std::pair<uint32_t, uint32_t>> calls;
-  for (const auto& [core, retry] : retries_) calls.emplace_back(core, retry.resume_uop);
+  for (const auto& [core, retry] : retries_)
+    if (all || is_worth_a_try(retry, core, now)) calls.emplace_back(core, retry.resume_uop);
   for (const auto& [core, uop] : calls) {
     if (!retries_.contains(core)) continue;
     // A signal that the call itself sends (SIGPIPE) does not interrupt it: it has a result.
     threads_.set_parked(core, false);
+    is_retrying_ = true;
     const Reply reply = handle(core, uop);
+    is_retrying_ = false;
     if (reply.kind != Reply::Kind::kResult) continue;  // still parked
+    has_changed_ = true;
     retries_.erase(core);
     resume(core, uop, reply.value);
     progress = true;

@@ -393,7 +393,8 @@ class Kernel {
   bool only_others_can_wake() const;
   void move_to_exact_code();
   void move_to_new_code(uint32_t core);
-  bool retry_calls();
+  bool retry_calls(Clock::time_point now);
+  bool is_worth_a_try(const Retry& retry, uint32_t core, Clock::time_point now) const;
   void post_bus_errors();
   void set_cpu_time(const CpuTime& used);
   void ring_timers(Clock::time_point now);
@@ -421,6 +422,10 @@ class Kernel {
   ThreadTable threads_;
   RunQueue run_queue_;
   std::map<uint32_t, Retry> retries_;                // by core
+  bool is_retrying_ = false;
+  bool has_changed_ = true;  // what calls wait for that are tried again, perhaps
+  bool looks_outside_ = false;
+  Clock::time_point looked_outside_{};
   std::vector<uint32_t> timed_;                      // cores whose processes have timers
   CpuTime cpu_time_begin_;                           // what gpusim had taken when the guest began
   std::vector<Killed> killed_;
@@ -439,6 +444,8 @@ inline constexpr int64_t kFirstPid = 1000;
 
 // System calls by their number in the generic table; null where there is none.
 Handler find_handler(uint64_t number);
+// It changes nothing for which other calls wait: calls.def.
+bool is_apart(Handler handler);
 // "clone3"; null for numbers that Linux does not have.
 const char* syscall_name(uint64_t number);
 

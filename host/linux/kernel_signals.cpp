@@ -180,6 +180,7 @@ std::optional<uint32_t> Kernel::start_thread(uint32_t parent) {
 
 void Kernel::end_thread(uint32_t core) {
   if (!is_alive(core)) return;
+  has_changed_ = true;
   release_locks(*this, core);
   threads_.end(core);
   if (const auto waiter = waits_.take(core)) withdraw(*waiter, 0);
@@ -245,6 +246,7 @@ static void take_back_opposites(int number, SignalQueue& queue) {
 }
 
 void Kernel::post(uint32_t core, const SignalInfo& info) {
+  has_changed_ = true;
   Thread& thread = threads_[core];
   const bool blocked = (thread.mask & signal_bit(info.number)) != 0;
   take_back_opposites(info.number, thread.pending);
@@ -272,6 +274,7 @@ void Kernel::post(Process& process, uint32_t caller, const SignalInfo& info) {
   if (!is_private())
     for (uint32_t core = 0; core < threads_.size(); ++core)
       if (takes(core)) return post(core, info);
+  has_changed_ = true;
   take_back_opposites(info.number, process.pending);
   process.pending.add(info);  // until a thread unblocks it
 }

@@ -205,28 +205,31 @@ TEST_CASE("renameat2 exchanges and does not replace, as asked") {
 TEST_CASE("a named pipe whose other end is missing makes its core wait, no other") {
   PathMachine m;
   const fs::path pipe = m.folder / "pipe";
+  // What comes from outside is looked at from time to time.
+  Clock::time_point now = Clock::now();
+  const auto look = [&] { m.kernel->expire(now += std::chrono::milliseconds(1)); };
   CHECK(m.on(33, pipe, {S_IFIFO | 0600}) == 0);
   CHECK(m.on(33, m.folder / "device", {S_IFCHR | 0600, 0x103}) == -EPERM);
   CHECK(m.on(33, m.own.base / "outside", {S_IFIFO | 0600}) == -EACCES);
   m.put(kBuffer, pipe);
   CHECK(m.call(0, 56, {kHere, kBuffer, 0}).kind == Reply::Kind::kParked);
-  m.kernel->expire(Clock::now());
+  look();
   CHECK(m.kernel->is_parked(0));
   const FileDescriptor writer(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
   REQUIRE(writer);  // it found a reader
-  m.kernel->expire(Clock::now());
+  look();
   CHECK(!m.kernel->is_parked(0));
   CHECK(m.backend->slot(0, 0) == 3);
   CHECK(m.call(0, 63, {3, kOut, 1}).kind == Reply::Kind::kParked);
   REQUIRE(::write(writer.get(), "x", 1) == 1);
-  m.kernel->expire(Clock::now());
+  look();
   CHECK(m.backend->slot(0, 0) == 1);
   CHECK(m.result(57, {3}) == 0);
   m.put(kBuffer, pipe);
   CHECK(m.call(0, 56, {kHere, kBuffer, kWriteOnly}).kind == Reply::Kind::kParked);
   const FileDescriptor reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   REQUIRE(reader);
-  m.kernel->expire(Clock::now());
+  look();
   CHECK(m.backend->slot(0, 0) == 3);
   CHECK(m.result(57, {3}) == 0);
 }
