@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <set>
 
@@ -107,6 +108,8 @@ void describe_thread(A& a, ThreadTable& threads, uint32_t core, Clock::time_poin
   describe_optional(a, t.retry_deadline,
                     [&](Clock::time_point& at) { describe_deadline(a, at, now); });
   a.value(t.retry_done);
+  a.value(t.turn_used);
+  a.value(t.round);
   if constexpr (A::kReading) {
     threads.start(core, std::move(t));
     if (!alive)
@@ -120,21 +123,26 @@ void describe_thread(A& a, ThreadTable& threads, uint32_t core, Clock::time_poin
 
 template <class A>
 void describe_queue(A& a, const Module& module, ThreadTable& threads, RunQueue& queue) {
-  a.plain_array(queue.slices, threads.cores());
-  a.require(queue.slices.empty() || queue.slices.size() == threads.cores(), "threads' turns");
-  std::vector<RunQueue::Entry> ready(queue.ready.begin(), queue.ready.end());
-  a.list(ready, RunQueue::kMostThreads, [&](RunQueue::Entry& entry) {
-    a.value(entry.number);
-    a.value(entry.uop);
-    a.require(entry.number < threads.size() && threads.is_queued(entry.number) &&
-                  entry.uop < module.uops.size(),
-              "a thread that waits for a core");
-  });
-  if constexpr (A::kReading) queue.ready = {ready.begin(), ready.end()};
+  a.plain_array(queue.is_new, threads.cores());
+  a.require(queue.is_new.empty() || queue.is_new.size() == threads.cores(), "threads' turns");
+  a.value(queue.round);
+  std::set<uint32_t> queued;
+  size_t entries = 0;
+  for (std::deque<RunQueue::Entry>* const queue_of : {&queue.ready, &queue.later}) {
+    std::vector<RunQueue::Entry> list(queue_of->begin(), queue_of->end());
+    a.list(list, RunQueue::kMostThreads, [&](RunQueue::Entry& entry) {
+      a.value(entry.number);
+      a.value(entry.uop);
+      a.require(entry.number < threads.size() && threads.is_queued(entry.number) &&
+                    entry.uop < module.uops.size(),
+                "a thread that waits for a core");
+      queued.insert(entry.number);
+      ++entries;
+    });
+    if constexpr (A::kReading) *queue_of = {list.begin(), list.end()};
+  }
   const uint32_t beyond = threads.size() - threads.cores();
   queue.contexts.resize(beyond);
-  std::set<uint32_t> queued;
-  for (const RunQueue::Entry& entry : ready) queued.insert(entry.number);
   for (uint32_t i = 0; i < beyond; ++i) {
     const uint32_t number = threads.cores() + i;
     a.require(threads.is_queued(number) == queued.contains(number), "threads that wait for cores");
@@ -143,7 +151,7 @@ void describe_queue(A& a, const Module& module, ThreadTable& threads, RunQueue& 
     a.plain_array(queue.contexts[i], module.slot_count);
     a.require(queue.contexts[i].size() == module.slot_count, "a thread's registers");
   }
-  a.require(queued.size() == ready.size(), "threads that wait for cores");
+  a.require(queued.size() == entries, "threads that wait for cores");
 }
 
 template <class A>

@@ -179,12 +179,24 @@ class Kernel {
   // The one that the process began with.
   bool is_first_thread(uint32_t core) { return tid(core) == process_of(core).pid; }
   // Threads that can go on wait for a core.
-  bool has_queued() const { return !run_queue_.ready.empty(); }
+  bool has_queued() const { return !run_queue_.empty(); }
+  // Where a thread goes on that waits for a core.
+  std::optional<uint32_t> queued_at(uint32_t number) const;
+  // Threads have numbers below that: first those of the cores.
+  uint32_t thread_numbers() const { return threads_.size(); }
   uint32_t alive_without_core() const { return threads_.alive_without_core(); }
   // Before each slice, and before signals are looked at, while no event is left to handle: threads
   // that can go on get the cores that are free, or whose threads sleep or have had their time.
   void share_cores();
   void begin_slice();
+  // The slice ended for the core in an event.
+  void slice_was_short(uint32_t core);
+  // The core has reached its limit of instructions, and its thread would go on at `uop`. True: that
+  // thread had only come there, waits for another core now, and this core is retired.
+  bool core_is_spent(uint32_t core, uint32_t uop);
+  // It has no thread, and gets no other one.
+  void retire_core(uint32_t core);
+  bool has_usable_cores() const { return threads_.has_usable_cores(); }
   // Others that wait for a core come before the core's thread.
   void yield(uint32_t core);
   void end_threads_without_core();
@@ -387,6 +399,8 @@ class Kernel {
   bool can_be_taken(uint32_t core);
   void take_core(uint32_t core);
   void give_core(uint32_t core);
+  void come_to(uint32_t core, uint32_t number);
+  void begin_round();
   void queue(uint32_t number, uint32_t uop);
   bool publish(const Waiter& waiter);
   void publish_locks();

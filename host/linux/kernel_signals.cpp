@@ -171,7 +171,9 @@ std::optional<uint32_t> Kernel::start_thread(uint32_t parent) {
                                .retry_deadline = {},
                                .retry_done = 0,
                                .opening = {},
-                               .waits_for_lock_of = {}});
+                               .waits_for_lock_of = {},
+                               .turn_used = model ? model->turn_used : 0,
+                               .round = model ? model->round : 0});
   ++started_;
   copy_context(parent, *core);
   if (config_.on_thread && has_core(*core)) config_.on_thread(*core, parent);
@@ -221,7 +223,7 @@ uint64_t Kernel::deliverable(uint32_t core) {
 }
 
 void Kernel::kill(uint32_t core, int signal) {
-  backend_.stop(core);
+  if (has_core(core)) backend_.stop(core);
   killed_.push_back({core, signal});
 }
 

@@ -29,7 +29,9 @@ class ThreadTable {
   uint32_t size() const { return static_cast<uint32_t>(states_.size()); }  // of the numbers
   uint32_t alive() const { return alive_; }
   uint32_t alive_without_core() const { return without_core_; }
-  bool is_alive(uint32_t core) const { return states_[core] != kNone; }
+  bool is_alive(uint32_t core) const { return is_of_thread(states_[core]); }
+  // A core that can take a thread.
+  bool is_free(uint32_t core) const { return states_[core] == kNone && has_core(core); }
   bool is_parked(uint32_t core) const { return states_[core] == kParked; }
   bool is_queued(uint32_t core) const { return states_[core] == kQueued; }
   // On a core, and not in a system call.
@@ -60,7 +62,7 @@ class ThreadTable {
     return free && has_core(*free) ? free : std::nullopt;
   }
   std::optional<uint32_t> first_alive() const {
-    return first([](State s) { return s != kNone; });
+    return first(is_of_thread);
   }
   // A number without a core that no thread has.
   uint32_t free_number() {
@@ -80,6 +82,12 @@ class ThreadTable {
   // It waits for a core.
   void set_queued(uint32_t core) { set_state(core, kQueued); }
   void end(uint32_t core) { set_state(core, kNone); }
+  // The core, which has no thread, never gets another one.
+  void retire_core(uint32_t core) { states_[core] = kRetired; }
+  bool has_usable_cores() const {
+    return std::any_of(states_.begin(), states_.begin() + cores_,
+                       [](State s) { return s != kRetired; });
+  }
   // The thread is known by another number, which no thread has.
   void move(uint32_t from, uint32_t to) {
     (*this)[to] = std::move((*this)[from]);
@@ -89,7 +97,8 @@ class ThreadTable {
   }
 
  private:
-  enum State : uint8_t { kNone, kAlive, kParked, kQueued };
+  enum State : uint8_t { kNone, kAlive, kParked, kQueued, kRetired };
+  static bool is_of_thread(State s) { return s != kNone && s != kRetired; }
   template <class Is>
   std::optional<uint32_t> first(Is is) const {
     const auto found = std::find_if(states_.begin(), states_.end(), is);
@@ -97,7 +106,7 @@ class ThreadTable {
     return static_cast<uint32_t>(found - states_.begin());
   }
   void set_state(uint32_t core, State state) {
-    const int change = (state != kNone) - (states_[core] != kNone);
+    const int change = is_of_thread(state) - is_of_thread(states_[core]);
     alive_ += change;
     if (!has_core(core)) without_core_ += change;
     states_[core] = state;

@@ -67,10 +67,9 @@ uint64_t RunControl::slice_length() const {
 }
 
 uint64_t RunControl::wanted_slice_length() const {
-  // Threads of one program wait for each other's system calls, or for each other's core.
-  constexpr uint64_t kOfThreads = 1 << 15;
-  if (options_.slice != 0)
-    return kernel_.has_queued() ? std::min(options_.slice, kOfThreads) : options_.slice;
+  if (kernel_.alive_without_core() != 0)
+    return options_.slice != 0 ? std::min(options_.slice, slice_of_sharing_) : slice_of_sharing_;
+  if (options_.slice != 0) return options_.slice;
   constexpr uint64_t kApart = 1024;
   if (plan_.config.seed != 0) return kApart;
   const bool on_gpu = traits_of(backend_.name()).is_on_device;
@@ -126,6 +125,10 @@ std::optional<bool> RunControl::step_without_slice() {
     return true;
   }
   share_cores();
+  if (!kernel_.has_usable_cores() && kernel_.alive() != 0) {
+    end_without_cores();
+    return false;
+  }
   if (backend_.runnable() == 0) {
     if (kernel_.alive() == 0) return false;
     if (kernel_.is_deadlocked_with_others()) return goes_on_waiting();
@@ -146,6 +149,16 @@ void RunControl::before_slice() {
   if (options_.memory) options_.memory->begin_slice();
 }
 
+// A core that stops for a system call waits for the others: those that share cores should not wait
+// long, or a thread that wakes hundreds of others takes hundreds of slices for it.
+void RunControl::choose_slice_of_sharing(std::span<const Event> events) {
+  constexpr uint64_t kLeast = 1 << 11;
+  const bool has_calls = std::ranges::any_of(
+      events, [](const Event& e) { return e.status == CoreStatus::kService; });
+  slice_of_sharing_ = has_calls ? std::max(slice_of_sharing_ / 4, kLeast)
+                                : std::min(slice_of_sharing_ * 2, kOfThreads);
+}
+
 bool RunControl::after_slice(std::span<const Event> seen) {
   // Before anyone outside hears of what the slice did: it may have lost its memory.
   if (options_.memory && !options_.memory->end_slice()) {
@@ -153,6 +166,7 @@ bool RunControl::after_slice(std::span<const Event> seen) {
     return false;
   }
   const std::vector<Event> events(seen.begin(), seen.end());
+  choose_slice_of_sharing(events);
   observer_.slice_has_run();
   if (debugger_) debugger_->slice_has_run();
   check_code();  // before anyone outside hears of it
@@ -160,6 +174,7 @@ bool RunControl::after_slice(std::span<const Event> seen) {
   for (size_t i = 0; i < events.size(); ++i) {
     const Event& event = events[i];
     unhandled_ = std::span(events).subspan(i);
+    for (uint32_t k = 0; k < event.count; ++k) kernel_.slice_was_short(event.core + k);
     if (is_return(event))
       end_returned(event.core, event.count);
     else
@@ -289,12 +304,19 @@ void RunControl::handle(const Event& event) {
     case CoreStatus::kFault:
       return handle_fault(event);
     case CoreStatus::kLimit:
-      return record(describe_limit(module(), event, options_.max_instructions));
+      return handle_limit(event);
     case CoreStatus::kCtaEnd:  // of modules that are not run here
     case CoreStatus::kIdle:
     case CoreStatus::kRunnable:
       return;
   }
+}
+
+// Its thread ends with the core, and no other one gets the core.
+void RunControl::handle_limit(const Event& event) {
+  if (kernel_.core_is_spent(event.core, event.uop)) return observer_.thread_ended(event.core);
+  record(describe_limit(module(), event, options_.max_instructions));
+  kernel_.retire_core(event.core);
 }
 
 void RunControl::handle_fault(const Event& event) {
@@ -541,6 +563,7 @@ CallFrames& RunControl::call_frames() {
 void RunControl::end_core(uint32_t core, int status) {
   if (!kernel_.is_alive(core)) return;
   const bool is_first = kernel_.starts_alone() && kernel_.is_first_thread(core);
+  if (!kernel_.has_core(core)) return kernel_.end_thread(core);
   backend_.stop(core);
   kernel_.end_thread(core);
   observer_.thread_ended(core);
@@ -575,6 +598,16 @@ void RunControl::sleep_until_something_happens() {
   const auto now = Clock::now();
   kernel_.nap(std::min(*kernel_.next_deadline(now), now + options_.longest_nap));
   look_around();
+}
+
+// All cores have reached their limit, and threads are left that have none.
+void RunControl::end_without_cores() {
+  reports_.say_new();
+  const uint32_t left = kernel_.alive();
+  line_(fmt::format("{} more {}: no core is left to go on, as each reached --max-instructions {}",
+                    left, left == 1 ? "thread ends" : "threads end", options_.max_instructions));
+  kernel_.end_threads_without_core();
+  result_.reached_limit = true;
 }
 
 // Of a run in which others failed before, that is the news: these may have waited for them.
@@ -634,6 +667,7 @@ int RunControl::exit_status() const {
       result_.stops.begin(), result_.stops.end(),
       [](const StopRecord& a, const StopRecord& b) { return a.core < b.core; });
   if (first != result_.stops.end()) return first->exit_status;
+  if (result_.reached_limit) return kExitLimit;
   return result_.was_deadlocked ? kExitDeadlock : 0;
 }
 

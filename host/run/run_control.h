@@ -80,6 +80,7 @@ struct RunResult {
   bool was_interrupted = false;
   bool was_deadlocked = false;  // cores waited when none could go on
   bool ran_out_of_memory = false;
+  bool reached_limit = false;  // all cores did, when threads without one were left
 };
 
 class RunControl {
@@ -135,6 +136,7 @@ class RunControl {
   const Module& module() const { return translator_.module(); }
   uint64_t slice_length() const;
   uint64_t wanted_slice_length() const;
+  void choose_slice_of_sharing(std::span<const Event> events);
   bool is_interrupted() const {
     return options_.interrupted != nullptr && *options_.interrupted != 0;
   }
@@ -150,6 +152,7 @@ class RunControl {
   bool goes_on_waiting();
   void end_by_signal(const Event& event, int signal);
   void handle(const Event& event);
+  void handle_limit(const Event& event);
   void handle_fault(const Event& event);
   bool store_beside_late_code(const Event& event);
   bool repeats_store(const Event& event);
@@ -175,6 +178,7 @@ class RunControl {
   uint64_t pc_of(uint32_t core);
   CallFrames& call_frames();
   void sleep_until_something_happens();
+  void end_without_cores();
   void report_deadlock();
   std::string why_cores_are_missing() const;
   void show_progress();
@@ -196,6 +200,9 @@ class RunControl {
   Tallies tallies_;
   DebugHook* debugger_ = nullptr;
   bool is_delivering_ = false;  // what the debugger has seen
+  // Threads of one program wait for each other's system calls, or for each other's core.
+  static constexpr uint64_t kOfThreads = 1 << 15;
+  uint64_t slice_of_sharing_ = kOfThreads;  // while threads share cores
   AsyncSlices* const async_;    // of the backend; or null
   bool slice_runs_ = false;     // on a device
   bool had_slice_ = false;

@@ -33,6 +33,7 @@ std::string place_detail(const StopRecord& record) {
 
 std::string core_ranges(std::vector<uint32_t> cores, size_t most_ranges) {
   std::sort(cores.begin(), cores.end());
+  cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
   std::string text;
   size_t ranges = 0;
   for (size_t i = 0, end = 0; i < cores.size(); i = end) {
@@ -46,9 +47,12 @@ std::string core_ranges(std::vector<uint32_t> cores, size_t most_ranges) {
   return text;
 }
 
-std::string core_list(const std::vector<uint32_t>& cores) {
+std::string core_list(std::vector<uint32_t> cores) {
+  std::sort(cores.begin(), cores.end());
+  cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
   if (cores.size() == 1) return fmt::format("core {}", cores.front());
-  return fmt::format("cores {} ({} cores)", core_ranges(cores), cores.size());
+  const size_t count = cores.size();
+  return fmt::format("cores {} ({} cores)", core_ranges(std::move(cores)), count);
 }
 
 StopReports::Key StopReports::key(const StopRecord& record, const CallStack& calls,

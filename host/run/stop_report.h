@@ -26,8 +26,8 @@ struct StopReport {
 
 // "0-55, 60"; at most so many ranges, then "...".
 std::string core_ranges(std::vector<uint32_t> cores, size_t most_ranges = 8);
-// "core 3"; "cores 0-55, 60 (57 cores)".
-std::string core_list(const std::vector<uint32_t>& cores);
+// "core 3"; "cores 0-55, 60 (57 cores)". A core that had several threads may come several times.
+std::string core_list(std::vector<uint32_t> cores);
 
 class StopReports {
  public:
