@@ -133,7 +133,7 @@ void Observers::start(const Module& module, Backend& backend, const MachineConfi
   if (options_.check_races) journals_->add(races_.emplace(module, config.cores));
   if (options_.check_uninitialised) {
     checked_ = &dynamic_cast<uninitialised::CheckedMachine&>(backend);
-    checked_frames_ = std::make_unique<CallFrames>(module, backend, kernel, options_.program);
+    checked_frames_ = std::make_unique<CallFrames>(module, kernel, options_.program);
   }
   if (trace_) journals_->add(trace_writer_.emplace(*trace_, module, config.cores));
   if (chip_shape_) {

@@ -414,7 +414,7 @@ void Simulation::write_core(const Death& death) {
                             .signal = death.signal,
                             .auxiliary_vector = auxiliary_vector_,
                             .arguments = options_.program};
-  for (uint32_t core = 0; !kernel_->is_private() && core < options_.cores; ++core)
+  for (uint32_t core = 0; !kernel_->is_private() && core < kernel_->thread_numbers(); ++core)
     if (core != death.core && kernel_->is_alive(core)) contents.others.push_back(core);
   for (const std::string& word : options_.program_args) contents.arguments += " " + word;
   try {

@@ -50,9 +50,11 @@ std::optional<uint32_t> DebuggedRun::first_alive(uint32_t from) const {
 uint64_t DebuggedRun::place_of(uint32_t core) { return settled_pc(backend_, module(), core); }
 
 uint64_t DebuggedRun::pc(uint32_t core) {
-  if (held_[core]) return pc_[core];
-  if (kernel_.is_parked(core)) {
-    const std::optional<uint32_t> uop = kernel_.parked_at(core);
+  const bool has_core = kernel_.has_core(core);
+  if (has_core && held_[core]) return pc_[core];
+  if (kernel_.is_parked(core) || !has_core) {
+    const std::optional<uint32_t> uop =
+        kernel_.is_parked(core) ? kernel_.parked_at(core) : kernel_.queued_at(core);
     return uop ? place_pc(module(), *uop) : 0;
   }
   return place_of(core);
@@ -501,6 +503,7 @@ std::string DebuggedRun::state(uint32_t core) {
     return "waits for a futex at " + symbolize(module(), waiter->address);
   }
   if (kernel_.is_parked(core)) return "waits in a system call";
+  if (!kernel_.has_core(core)) return "waits for a core";
   const int monitor = module().abi.monitor;
   const uint64_t marked =
       monitor == kNoSlot ? kNoMonitor : backend_.slot(core, static_cast<Slot>(monitor));

@@ -62,10 +62,10 @@ class DebuggedRun final : public DebugHook {
   uint32_t cores() const { return plan_.config.cores; }
   bool is_alive(uint32_t core) const { return core < cores() && kernel_.is_alive(core); }
   std::optional<uint32_t> first_alive(uint32_t from = 0) const;
-  uint64_t pc(uint32_t core);
+  uint64_t pc(uint32_t core);  // or of a thread without one
   // False: it waits in a system call, which has to end first.
   bool set_pc(uint32_t core, uint64_t pc);
-  // "runs", "waits for a futex at lock"
+  // "runs", "waits for a futex at lock"; of a thread without a core: "waits for a core"
   std::string state(uint32_t core);
   // Before it is resumed.
   std::optional<Stop> untold_stop(uint32_t core) const;

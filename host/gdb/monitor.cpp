@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "host/gdb/session.h"
-#include "host/run/stop_report.h"
+#include "host/run/deadlock.h"
 
 namespace gpusim::host::gdb {
 namespace {
@@ -16,6 +16,7 @@ constexpr const char* kHelp =
     "monitor cores            where cores are, and what they wait for\n"
     "monitor groups           the same by groups of cores that run in lockstep\n"
     "monitor waits            which cores wait, where and for what\n"
+    "monitor threads          threads that have no core: what they wait for, and who called that\n"
     "monitor tallies [CORE]   instructions so far, by class: of all cores or of one\n"
     "monitor time [CORE]      simulated time so far (gpusim run --simulated-time)\n"
     "monitor help             this\n";
@@ -51,7 +52,7 @@ std::string Session::deadlock_text() {
 std::string Session::places_text(uint32_t begin, uint32_t end, const char* indent, bool waiting) {
   std::map<std::string, std::vector<uint32_t>> places;
   for (uint32_t c = begin; c < end; ++c) {
-    if (!run_.is_alive(c)) continue;
+    if (!sources_.kernel.is_alive(c)) continue;
     const std::string state = run_.state(c);
     if (waiting && state == "runs") continue;
     const std::string place = symbolize(sources_.translator.module(), run_.pc(c));
@@ -62,7 +63,7 @@ std::string Session::places_text(uint32_t begin, uint32_t end, const char* inden
       list, [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
   std::string text;
   for (const auto& [place, cores] : list)
-    text += fmt::format("{}{} at {}\n", indent, core_list(cores), place);
+    text += fmt::format("{}{} at {}\n", indent, host::thread_list(sources_.kernel, cores), place);
   return text;
 }
 
@@ -91,11 +92,17 @@ std::string Session::monitor(const std::string& command) {
     return fmt::format("{} {}: expected a core from 0 to {}\n", verb, argument, run_.cores() - 1);
 
   if (verb == "help" || verb.empty()) return kHelp;
+  const uint32_t all = sources_.kernel.thread_numbers();
   if (verb == "waits") {
-    const std::string waits = places_text(0, run_.cores(), "", /*waiting=*/true);
+    const std::string waits = places_text(0, all, "", /*waiting=*/true);
     return waits.empty() ? "no core waits\n" : waits;
   }
-  if (verb == "cores") return places_text(0, run_.cores(), "");
+  if (verb == "cores") return places_text(0, all, "");
+  if (verb == "threads") {
+    std::string text;
+    for (const std::string& line : sources_.control.threads_without_core()) text += line + "\n";
+    return text.empty() ? "every thread has a core\n" : text;
+  }
   if (verb == "groups") return groups_text();
   const Tallies& tallies = sources_.control.tallies();
   if (verb == "tallies") {

@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "translator/passes/renumber_slots.h"
 
 namespace gpusim::host::gdb {
 
-RegisterFile::RegisterFile(const GuestIsa& isa, const Module& module, Backend& backend)
-    : target_(isa.debug_target()), backend_(backend), slots_(recover_slot_map(isa, module)) {
+RegisterFile::RegisterFile(const GuestIsa& isa, const Module& module, Backend& backend,
+                           SlotOf slot_of)
+    : target_(isa.debug_target()),
+      backend_(backend),
+      slot_of_(std::move(slot_of)),
+      slots_(recover_slot_map(isa, module)) {
   for (const DebugFeature& feature : target_.features)
     for (const DebugRegister& r : feature.registers) registers_.push_back(&r);
 }
@@ -27,8 +32,11 @@ std::vector<uint8_t> RegisterFile::read(uint32_t core, size_t number, uint64_t p
   };
   if (r.is_pc) put(pc, r.bits, 0);
   for (const DebugRegister::Part& part : r.parts)
-    if (const int slot = slots_[static_cast<size_t>(part.slot)]; slot != kNoSlot)
-      put(backend_.slot(core, static_cast<Slot>(slot)) >> part.from, part.bits, part.at);
+    if (const int known = slots_[static_cast<size_t>(part.slot)]; known != kNoSlot) {
+      const auto slot = static_cast<Slot>(known);
+      put((slot_of_ ? slot_of_(core, slot) : backend_.slot(core, slot)) >> part.from, part.bits,
+          part.at);
+    }
   return bytes;
 }
 

@@ -1,6 +1,7 @@
 // A core's registers as a debugger numbers them.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,7 +14,9 @@ namespace gpusim::host::gdb {
 
 class RegisterFile {
  public:
-  RegisterFile(const GuestIsa& isa, const Module& module, Backend& backend);
+  // `slot_of`: reads the registers in the backend's place; may be empty.
+  using SlotOf = std::function<uint64_t(uint32_t core, Slot slot)>;
+  RegisterFile(const GuestIsa& isa, const Module& module, Backend& backend, SlotOf slot_of = {});
 
   size_t count() const { return registers_.size(); }
   const DebugTarget& target() const { return target_; }
@@ -32,6 +35,7 @@ class RegisterFile {
  private:
   const DebugTarget target_;
   Backend& backend_;
+  SlotOf slot_of_;
   std::vector<const DebugRegister*> registers_;
   std::vector<int> slots_;  // canonical -> the module's, or kNoSlot
 };

@@ -338,7 +338,7 @@ uint64_t Kernel::signal_return_code(uint32_t core) {
 
 std::optional<SignalFrame::Interrupted> Kernel::interrupted_at(
     uint32_t core, uint64_t pc, const SignalFrame::CallerRegisters& at) {
-  const GuestAccess memory(backend_, core);
+  const GuestAccess memory = memory_of(core);
   std::vector<uint8_t> code(abi_.signal_return.size());  // a program may bring its own
   if (!memory.read(pc, code) || !std::ranges::equal(code, abi_.signal_return)) return std::nullopt;
   return frame().interrupted(memory, at);

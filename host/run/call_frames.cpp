@@ -78,18 +78,17 @@ void find_library_frames(std::vector<CallFrame>& frames) {
   for (CallFrame& f : frames) f.is_library |= f.source.empty();
 }
 
-CallFrames::CallFrames(const Module& module, Backend& backend, Kernel& kernel,
-                       const std::string& program)
+CallFrames::CallFrames(const Module& module, Kernel& kernel, const std::string& program)
     : module_(module),
-      backend_(backend),
+      kernel_(kernel),
       inlined_(program, &module),
       debug_info_(program, &module),
-      unwinder_(module, backend, kernel, &debug_info_) {}
+      unwinder_(module, kernel, &debug_info_) {}
 
 CallStack CallFrames::stack(uint32_t core, CallPlace place) {
   const int link = module_.abi.link;
   const std::pair key(place.pc,
-                      link == kNoSlot ? 0 : backend_.slot(core, static_cast<Slot>(link)));
+                      link == kNoSlot ? 0 : kernel_.slot(core, static_cast<Slot>(link)));
   if (unwound_ == kMostUnwound) {
     const auto known = stacks_.find(key);
     return known != stacks_.end() ? known->second : CallStack{.places = {place}, .bad_return = {}};

@@ -36,7 +36,7 @@ void find_library_frames(std::vector<CallFrame>& frames);
 class CallFrames {
  public:
   // `program`: the file that tells names and lines; "" if there is none.
-  CallFrames(const Module& module, Backend& backend, Kernel& kernel, const std::string& program);
+  CallFrames(const Module& module, Kernel& kernel, const std::string& program);
   CallFrames(const CallFrames&) = delete;
   CallFrames& operator=(const CallFrames&) = delete;
 
@@ -53,7 +53,7 @@ class CallFrames {
   const std::vector<CallFrame>& frames_at(uint64_t pc);
 
   const Module& module_;
-  Backend& backend_;
+  Kernel& kernel_;
   InlineFrames inlined_;
   LineTable lines_;  // what was told instead
   DebugInfo debug_info_;

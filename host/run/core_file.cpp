@@ -24,6 +24,11 @@ namespace {
 constexpr uint32_t kNtFile = 0x46494c45;
 constexpr size_t kNameBytes = 16, kArgumentsBytes = 80;  // of struct elf_prpsinfo
 
+// The core through which a thread's memory can be read.
+uint32_t memory_core(const Kernel& kernel, uint32_t core) {
+  return kernel.has_core(core) ? core : 0;
+}
+
 // Little-endian fields, one after the other; words as wide as the guest's.
 class Bytes {
  public:
@@ -54,7 +59,8 @@ class Notes {
       : c_(c),
         kernel_(c.kernel),
         abi_(c.kernel.abi()),
-        registers_(isa, c.kernel.module(), c.kernel.backend()),
+        registers_(isa, c.kernel.module(), c.kernel.backend(),
+                   [&kernel = c.kernel](uint32_t core, Slot slot) { return kernel.slot(core, slot); }),
         kinds_(abi_.core_notes()),
         all_(abi_.word_bytes) {
     size_t number = 0;
@@ -167,7 +173,7 @@ class Notes {
       std::vector<uint8_t> raw(module.phdr_entry_size);
       const uint64_t at = module.phdr_address + uint64_t{i} * module.phdr_entry_size;
       if (raw.size() < (is_narrow ? sizeof(Elf32_Phdr) : sizeof(Elf64_Phdr)) ||
-          !kernel_.backend().read_memory(c_.core, at, raw))
+          !kernel_.backend().read_memory(memory_core(kernel_, c_.core), at, raw))
         return std::nullopt;
       Elf64_Phdr header{};
       if (is_narrow) {
@@ -337,7 +343,7 @@ void write_core_file(const OutputFile& file, const CoreFileContents& c) {
     stacks.push_back(c.core);
   }
   const std::vector<MappedArea> areas =
-      mapped_areas(kernel, kernel.process_of(c.core), c.core, stacks);
+      mapped_areas(kernel, kernel.process_of(c.core), memory_core(kernel, c.core), stacks);
   std::vector<Load> loads;
   uint64_t size = 0;
   for (const MappedArea& area : areas) {
@@ -365,7 +371,7 @@ void write_core_file(const OutputFile& file, const CoreFileContents& c) {
   for (const Load& load : loads) {
     for (uint64_t at = load.begin; at < load.end; at += kPiece) {
       piece.assign(std::min(kPiece, load.end - at), 0);
-      if (!kernel.backend().read_memory(c.core, at, piece)) continue;
+      if (!kernel.backend().read_memory(memory_core(kernel, c.core), at, piece)) continue;
       for (size_t page = 0; page < piece.size(); page += kPageSize) {
         const auto bytes = piece.begin() + static_cast<std::ptrdiff_t>(page);
         if (std::all_of(bytes, bytes + kPageSize, [](uint8_t b) { return b == 0; })) continue;

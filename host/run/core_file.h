@@ -15,7 +15,7 @@ namespace gpusim::host {
 struct CoreFileContents {
   Kernel& kernel;
   uint32_t core = 0;             // that died; debuggers begin there
-  std::vector<uint32_t> others;  // cores of the same process
+  std::vector<uint32_t> others;  // cores of the same process, and its threads without one
   std::function<uint64_t(uint32_t core)> pc_of;
   int signal = 0;
   std::vector<std::pair<uint64_t, uint64_t>> auxiliary_vector;  // type, value; may be empty

@@ -20,8 +20,9 @@ class Waits {
   Waits(const Module& module, Backend& backend, Kernel& kernel, CallFrames& frames)
       : module_(module), backend_(backend), kernel_(kernel), frames_(frames) {}
 
-  std::vector<std::string> text(uint32_t cores) {
-    for (uint32_t core = 0; core < cores; ++core)
+  // Of the threads with these numbers, those of cores or beyond.
+  std::vector<std::string> text(uint32_t first, uint32_t last) {
+    for (uint32_t core = first; core < last; ++core)
       if (kernel_.is_alive(core)) cores_of_[place_of(core)].push_back(core);
     // Where most cores wait comes first: the others are more often the reason.
     std::vector<std::pair<Place, std::vector<uint32_t>>> places;
@@ -39,7 +40,7 @@ class Waits {
 
  private:
   struct Place {
-    enum class What : uint8_t { kWord, kEvent, kFutex, kSignal, kOutside };
+    enum class What : uint8_t { kWord, kEvent, kFutex, kSignal, kOutside, kCore };
     What what = What::kEvent;
     uint64_t address = 0;           // kWord, kFutex
     std::vector<uint64_t> callers;  // addresses of the call stack
@@ -56,6 +57,9 @@ class Waits {
     } else if (kernel_.is_parked(core)) {
       p.what = Place::What::kOutside;
       uop = kernel_.parked_at(core).value_or(kNoUop);
+    } else if (const auto queued = kernel_.queued_at(core)) {
+      p.what = Place::What::kCore;
+      uop = *queued;
     } else {
       const int monitor = module_.abi.monitor;
       const uint64_t marked =
@@ -68,8 +72,8 @@ class Waits {
     }
     if (uop >= module_.uops.size()) return p;
     // Waiting ends a block: the core goes on behind the instruction that waits.
-    const CallStack stack =
-        frames_.stack(core, {.pc = place_pc(module_, uop), .is_return = true});
+    const CallStack stack = frames_.stack(
+        core, {.pc = place_pc(module_, uop), .is_return = p.what != Place::What::kCore});
     for (const CallPlace& place : stack.places) p.callers.push_back(place.pc);
     stacks_.try_emplace(p.callers, stack);
     return p;
@@ -80,8 +84,8 @@ class Waits {
     const std::vector<CallFrame> frames =
         place.callers.empty() ? std::vector<CallFrame>{}
                               : frames_.frames(stacks_.at(place.callers));
-    text.push_back(fmt::format("  {} wait{} for {}", core_list(cores), cores.size() == 1 ? "s" : "",
-                               what(place, cores, frames)));
+    text.push_back(fmt::format("  {} wait{} for {}", thread_list(kernel_, cores),
+                               cores.size() == 1 ? "s" : "", what(place, cores, frames)));
     for (const std::string& line : stack_text(frames, {}, kMostStackLines))
       text.push_back("    " + line);
   }
@@ -99,13 +103,15 @@ class Waits {
       case Place::What::kEvent:
         return "an event (busy-waiting)";
       case Place::What::kFutex: {
-        const FutexUse use = futex_use(kernel_, backend_, cores.front(), place.address, frames);
+        const FutexUse use = futex_use(kernel_, cores.front(), place.address, frames);
         return object(use.kind) + use.holder;
       }
       case Place::What::kSignal:
         return "a signal";
       case Place::What::kOutside:
         return "a pipe or a signal";
+      case Place::What::kCore:
+        return "a core";
     }
     return {};
   }
@@ -122,7 +128,29 @@ class Waits {
 
 std::vector<std::string> describe_waits(const Module& module, Backend& backend, Kernel& kernel,
                                         CallFrames& frames) {
-  return Waits(module, backend, kernel, frames).text(kernel.plan().config.cores);
+  return Waits(module, backend, kernel, frames).text(0, kernel.thread_numbers());
+}
+
+std::vector<std::string> describe_threads_without_core(const Module& module, Backend& backend,
+                                                       Kernel& kernel, CallFrames& frames) {
+  return Waits(module, backend, kernel, frames)
+      .text(kernel.plan().config.cores, kernel.thread_numbers());
+}
+
+std::string thread_list(const Kernel& kernel, const std::vector<uint32_t>& numbers) {
+  std::vector<uint32_t> cores, others;
+  for (const uint32_t number : numbers) {
+    if (kernel.has_core(number))
+      cores.push_back(number);
+    else
+      others.push_back(static_cast<uint32_t>(kernel.tid(number)));
+  }
+  if (others.empty()) return core_list(std::move(cores));
+  const std::string text =
+      others.size() == 1
+          ? fmt::format("thread {} without a core", others.front())
+          : fmt::format("{} threads without a core ({})", others.size(), core_ranges(others));
+  return cores.empty() ? text : core_list(std::move(cores)) + " and " + text;
 }
 
 }  // namespace gpusim::host

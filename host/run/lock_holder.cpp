@@ -29,24 +29,26 @@ std::string holder_text(const Kernel& kernel, uint32_t core, int64_t tid) {
   if (!holder)
     return kernel.has_had_thread(tid) ? ", held by a thread that has ended" : std::string();
   if (*holder == core) return ", which it holds itself";
-  if (!kernel.has_core(*holder)) return ", which a thread without a core holds";
+  if (!kernel.has_core(*holder)) return fmt::format(", which thread {} without a core holds", tid);
   return fmt::format(", which core {} holds", *holder);
 }
 
 }  // namespace
 
-FutexUse futex_use(Kernel& kernel, Backend& backend, uint32_t core, uint64_t address,
+FutexUse futex_use(Kernel& kernel, uint32_t core, uint64_t address,
                    const std::vector<CallFrame>& frames) {
   FutexUse use;
-  const uint32_t cores = kernel.plan().config.cores;
   if (!kernel.is_private())
-    for (uint32_t other = 0; other < cores; ++other)
-      if (kernel.is_alive(other) && kernel.thread(other).clear_child_tid == address) {
-        use.kind = fmt::format("the end of core {}'s thread, futex", other);
-        return use;
-      }
+    for (uint32_t other = 0; other < kernel.thread_numbers(); ++other) {
+      const Thread* const thread = kernel.is_alive(other) ? kernel.find_thread(other) : nullptr;
+      if (!thread || thread->clear_child_tid != address) continue;
+      use.kind = kernel.has_core(other)
+                     ? fmt::format("the end of core {}'s thread, futex", other)
+                     : fmt::format("the end of thread {} without a core, futex", thread->tid);
+      return use;
+    }
   if (!waits_for_a_lock(frames)) return use;
-  const GuestAccess memory(backend, core);
+  const GuestAccess memory = kernel.memory_of(core);
   uint32_t word = 0;
   if (!memory.load(address, &word)) return use;
   use.kind = "mutex";

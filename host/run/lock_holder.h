@@ -16,7 +16,7 @@ struct FutexUse {
 };
 
 // A guess that is made only where all of it fits: guests may keep what they like in a futex.
-FutexUse futex_use(Kernel& kernel, Backend& backend, uint32_t core, uint64_t address,
+FutexUse futex_use(Kernel& kernel, uint32_t core, uint64_t address,
                    const std::vector<CallFrame>& frames);
 
 }  // namespace gpusim::host

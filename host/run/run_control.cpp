@@ -220,6 +220,10 @@ std::vector<std::string> RunControl::waits() {
   return describe_waits(module(), backend_, kernel_, call_frames());
 }
 
+std::vector<std::string> RunControl::threads_without_core() {
+  return describe_threads_without_core(module(), backend_, kernel_, call_frames());
+}
+
 void RunControl::deliver_ending(uint32_t core, int signal) {
   if (!kernel_.is_alive(core)) return;
   const Event event{.core = core, .uop = kNoUop};
@@ -538,6 +542,10 @@ uint64_t RunControl::pc_of(uint32_t core) {
     const std::optional<uint32_t> uop = kernel_.parked_at(core);
     return uop && *uop < module().uops.size() ? place_pc(module(), *uop) : 0;
   }
+  if (!kernel_.has_core(core)) {
+    const uint32_t uop = kernel_.queued_at(core).value_or(kNoUop);
+    return uop < module().uops.size() ? place_pc(module(), uop) : 0;
+  }
   return backend_.place(core) < module().uops.size() ? settled_pc(backend_, module(), core) : 0;
 }
 
@@ -556,7 +564,7 @@ void RunControl::record(StopRecord stop) {
 
 CallFrames& RunControl::call_frames() {
   if (!call_frames_)
-    call_frames_ = std::make_unique<CallFrames>(module(), backend_, kernel_, options_.program);
+    call_frames_ = std::make_unique<CallFrames>(module(), kernel_, options_.program);
   return *call_frames_;
 }
 
@@ -613,7 +621,7 @@ void RunControl::end_without_cores() {
 // Of a run in which others failed before, that is the news: these may have waited for them.
 void RunControl::report_deadlock() {
   reports_.say_new();
-  for (uint32_t core = 0; core < status_.size(); ++core)
+  for (uint32_t core = 0; core < kernel_.thread_numbers(); ++core)
     if (kernel_.is_alive(core)) {
       tell_death(core, 0, 0);
       break;
@@ -628,11 +636,7 @@ void RunControl::report_deadlock() {
                           kernel_.alive(), kernel_.started(), what)
             : fmt::format("{} of {} {} were left waiting when none could go on, after {}",
                           kernel_.alive(), kernel_.started(), what, why_cores_are_missing()));
-  for (const std::string& line : describe_waits(module(), backend_, kernel_, call_frames()))
-    line_(line);
-  if (without_core != 0)
-    line_(fmt::format("  {} more {}, without a core, wait{}", without_core,
-                      without_core == 1 ? "thread" : "threads", without_core == 1 ? "s" : ""));
+  for (const std::string& line : waits()) line_(line);
   kernel_.end_threads_without_core();
   for (uint32_t core = 0; core < status_.size(); ++core) end_core(core, 0);
 }

@@ -120,6 +120,8 @@ class RunControl {
   void count_instruction(uint32_t core, InsnClass insn_class) { tallies_.add(core, insn_class, 1); }
   // Who waits for what, as the report of a deadlock has it.
   std::vector<std::string> waits();
+  // The same of threads that have no core, whatever they do.
+  std::vector<std::string> threads_without_core();
   // This is a new process now: neither progress nor the watch over memory are its.
   void became_child() {
     progress_.stop();
@@ -175,7 +177,7 @@ class RunControl {
   void end_process(uint32_t caller, int status);
   void record(StopRecord stop);
   void tell_death(uint32_t core, int signal, uint64_t pc);
-  uint64_t pc_of(uint32_t core);
+  uint64_t pc_of(uint32_t core);  // or of a thread without one
   CallFrames& call_frames();
   void sleep_until_something_happens();
   void end_without_cores();

@@ -41,7 +41,7 @@ class Unwinder::Registers {
       const int slot = owner_->slots_[i];
       // The program nowhere sets it.
       if (slot == kNoSlot) return 0;
-      return owner_->backend_.slot(core_, static_cast<Slot>(slot));
+      return owner_->kernel_.slot(core_, static_cast<Slot>(slot));
     }
     return values_[i];
   }
@@ -54,7 +54,7 @@ class Unwinder::Registers {
   std::optional<uint64_t> load(uint64_t address) const {
     uint64_t value = 0;  // little-endian: the upper bytes of a narrow one stay zero
     const std::span<uint8_t> word(reinterpret_cast<uint8_t*>(&value), owner_->word_bytes_);
-    if (!GuestAccess(owner_->backend_, core_).read(address, word)) return std::nullopt;
+    if (!owner_->kernel_.memory_of(core_).read(address, word)) return std::nullopt;
     return value;
   }
 
@@ -65,9 +65,8 @@ class Unwinder::Registers {
   std::vector<bool> is_cores_;  // as the core has it now
 };
 
-Unwinder::Unwinder(const Module& module, Backend& backend, Kernel& kernel,
-                   DebugInfo* debug_info)
-    : module_(module), backend_(backend), kernel_(kernel), debug_info_(debug_info) {
+Unwinder::Unwinder(const Module& module, Kernel& kernel, DebugInfo* debug_info)
+    : module_(module), kernel_(kernel), debug_info_(debug_info) {
   const GuestIsa* const isa = find_isa(module.isa);
   if (!isa) return;
   frames_ = &isa->frames;

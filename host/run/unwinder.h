@@ -39,9 +39,9 @@ class Unwinder {
   static constexpr size_t kMostCalls = 64;
 
   // `debug_info`: may be null; else it has to live as long.
-  Unwinder(const Module& module, Backend& backend, Kernel& kernel, DebugInfo* debug_info);
+  Unwinder(const Module& module, Kernel& kernel, DebugInfo* debug_info);
 
-  // Of a core that has stopped at `place`.
+  // Of a core that has stopped at `place`, or of a thread without one.
   CallStack stack(uint32_t core, CallPlace place);
 
  private:
@@ -73,7 +73,6 @@ class Unwinder {
   bool is_code(uint64_t address) const;
 
   const Module& module_;
-  Backend& backend_;
   Kernel& kernel_;
   DebugInfo* debug_info_;
   const gpusim::CallFrames* frames_ = nullptr;  // the ISA's row

@@ -174,8 +174,15 @@ class CoreFile(unittest.TestCase):
         self.each(check)
 
     def test_threads(self):
+        self.check_threads("4")
+
+    def test_threads_without_a_core(self):
+        self.check_threads("1")
+        self.check_threads("2")
+
+    def check_threads(self, cores):
         def check(isa, backend):
-            program = self.dump(isa, "threads", "--backend", backend, "--cores", "4", status=134)
+            program = self.dump(isa, "threads", "--backend", backend, "--cores", cores, status=134)
             threads, stacks, mine = self.debug(
                 program, "info threads", "thread apply all bt",
                 "thread apply all -q -s frame function waits -print mine")

@@ -267,6 +267,20 @@ class Gdb(unittest.TestCase):
                                   "New value = 28", "exited normally")
                 self.assertEqual((run.finish(), run.output), (0, "sum 135\n"), run.errors)
 
+    def test_threads_without_a_core(self):
+        for isa, program in self.threads.items():
+            with self.subTest(isa), Run(self.gpusim, program, "--cores", 1) as run:
+                text = run.gdb("monitor threads", "break add if number == 0", "continue",
+                               "monitor threads", "monitor cores", "delete", "continue",
+                               program=program)
+                self.assert_lines(text, "every thread has a core",
+                                  r"Breakpoint 1, add \(number=0, value=0\)",
+                                  r"^  .*threads? .*without a core.* waits? for a core\n    in ",
+                                  r"threads? .*without a core.* at .*: waits? for a core",
+                                  "exited normally")
+                self.assertRegex(text, r"(?m)^core 0 at add: runs$")
+                self.assertEqual((run.finish(), run.output), (0, "sum 135\n"), run.errors)
+
     def test_openmp(self):
         program = self.examples / "openmp" / "openmp_heat.elf"
         with Run(self.gpusim, program, "--cores", 16) as run:

@@ -360,6 +360,18 @@ static void* lock_twice(void* number) {
   pthread_mutex_lock(&mutex);
   return NULL;
 }
+// A thread that has no core holds a lock, and another one waits for it.
+static void* hold_for_ever(void* number) {
+  (void)number;
+  pthread_mutex_lock(&mutex);
+  ++ready;
+  for (;;) pause();
+}
+static void* wait_for_lock(void* number) {
+  (void)number;
+  pthread_mutex_lock(&mutex);
+  return NULL;
+}
 static void* main_left(void* first) {
   pthread_join(*(pthread_t*)first, NULL);
   printf("the first thread has left\n");
@@ -425,6 +437,13 @@ int main(int argc, char** argv) {
     exit(5);
   } else if (!strcmp(what, "deadlock")) {
     start(lock_twice), join();
+  } else if (!strcmp(what, "held")) {
+    pthread_create(&all[0], NULL, hold_for_ever, NULL);
+    while (!ready) sched_yield();
+    pthread_create(&all[1], NULL, wait_for_lock, NULL);
+    pthread_join(all[0], NULL);
+  } else if (!strcmp(what, "for_ever")) {
+    start(spin_for_ever), join();
   } else if (!strcmp(what, "leave")) {
     first = pthread_self();
     start(sleep_a_little);

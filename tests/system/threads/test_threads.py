@@ -171,11 +171,62 @@ class Sharing(unittest.TestCase):
                           for _ in range(2)]
                 self.assertEqual(counts[0], counts[1])
 
-    def test_a_deadlock_counts_threads_without_a_core(self):
+    def test_a_deadlock_tells_of_threads_without_a_core(self):
         done = self.run_it("deadlock", 12, options=["--cores", "2"])
         self.assertEqual(done.returncode, 125)
         self.assertIn("deadlock: 13 of 13 threads have not ended", done.stderr)
-        self.assertIn("\n  11 more threads, without a core, wait\n", done.stderr)
+        self.assertRegex(done.stderr, r"1\d threads without a core \([0-9, -]+\) wait for .*mutex")
+        self.assertRegex(done.stderr, r"in (__)?pthread_mutex_lock.*\n    called from lock_twice\(\)")
+        several = re.findall(r"(\d+) threads without a core", done.stderr)
+        one = re.findall(r"(?m)^  .*\bthread \d+ without a core waits?", done.stderr)
+        self.assertEqual(sum(map(int, several)) + len(one), 11, done.stderr)
+
+    def test_a_thread_without_a_core_is_named_that_holds_a_lock(self):
+        for isa in guest_programs.AARCH64, guest_programs.RISCV64:
+            done = self.run_it("held", 2, options=["--cores", "1"], isa=isa)
+            self.assertEqual(done.returncode, 125)
+            self.assertRegex(done.stderr, r"  core 0 waits for mutex .*\(mutex\), which thread 1001 "
+                             r"without a core holds\n    in ")
+            self.assertRegex(done.stderr, r"  thread 1000 without a core waits for the end of thread "
+                             r"1001 without a core, futex .*\n    in ")
+            self.assertRegex(done.stderr, r"  thread 1001 without a core waits for a pipe or a signal"
+                             r"\n(    .*\n)*    called from hold_for_ever\(\)")
+            if isa == guest_programs.AARCH64:  # call frame information of some libraries ends early
+                for function in "wait_for_lock", "main":
+                    self.assertIn(f"    called from {function}()\n", done.stderr)
+
+    def limits_told(self, done):
+        """The cores that are told to have reached --max-instructions, as often as they are told."""
+        cores = []
+        for text in re.findall(r"(?m)^cores? ([0-9, -]+).*: stopped: reached --max", done.stderr):
+            for part in text.split(","):
+                first, _, last = part.strip().partition("-")
+                cores += range(int(first), int(last or first) + 1)
+        return sorted(cores)
+
+    def test_a_core_at_its_limit_takes_no_other_thread(self):
+        for backend in BACKENDS:
+            for cores in (1, 2, 5) if backend != "cuda" else (2,):
+                with self.subTest(f"{backend} {cores}"):
+                    done = self.run_it("for_ever", 12, backend=backend, options=[
+                        "--cores", str(cores), "--max-instructions", "50000"])
+                    self.assertEqual(done.returncode, 124, done.stderr)
+                    self.assertEqual(self.limits_told(done), list(range(cores)), done.stderr)
+                    # Not all of them may have begun.
+                    self.assertRegex(done.stderr, r"\n[1-9]\d* more threads? ends?: no core is left "
+                                     "to go on, as each reached --max-instructions 50000\n")
+                    count = re.search("([0-9,]+) guest instructions", done.stderr)[1]
+                    count = int(count.replace(",", ""))
+                    self.assertLess(abs(count - cores * 50000), cores * 100)
+
+    def test_a_limit_wherever_it_comes(self):
+        """Among others where a thread ends, and the next one comes to its core."""
+        for limit in range(23000, 23800, 10):
+            done = self.run_it("semaphore", 12, options=[
+                "--cores", "2", "--max-instructions", str(limit)])
+            self.assertIn(done.returncode, (0, 124), done.stderr)
+            told = self.limits_told(done)
+            self.assertEqual(told, sorted(set(told)), done.stderr)
 
     def test_a_checkpoint_keeps_threads_without_a_core(self):
         file = Threads.build / "sharing.gsc"
@@ -189,6 +240,64 @@ class Sharing(unittest.TestCase):
                     done = subprocess.run([Threads.gpusim, "run", "--backend", backend, "--resume",
                                            file], capture_output=True, text=True, timeout=120)
                     self.expect(done, what, threads)
+
+
+class Crowd(unittest.TestCase):
+    """Hundreds of threads on few cores, as under qemu-user."""
+
+    C = [("cancel", 120), ("cancel_early", 120), ("kill", 200), ("limits", 200), ("detached", 300),
+         ("ring", 200), ("tasks", 200)]
+    CXX = [("async", 150), ("jthread", 100), ("barrier", 100)]
+    SYSROOT = "/usr/{}-linux-gnu"
+
+    @classmethod
+    def setUpClass(cls):
+        Threads.build.mkdir(parents=True, exist_ok=True)
+        cls.elf = {}
+        for isa in guest_programs.AARCH64, guest_programs.RISCV64:
+            cxx = isa.compiler.removesuffix("gcc") + "g++"
+            for name, words in (("c", [isa.compiler, HERE / "crowd.c", "-static", "-pthread"]),
+                                ("cc", [cxx, "-std=c++20", HERE / "crowd.cc", "-static",
+                                        "-pthread"]),
+                                ("omp", [isa.compiler, HERE / "crowd_omp.c", "-fopenmp"])):
+                elf = cls.elf[isa.name, name] = Threads.build / f"crowd_{name}.{isa.name}.elf"
+                subprocess.run([*words, "-O1", "-o", elf], check=True)
+
+    def compare(self, isa, name, *words, runs, environment=()):
+        elf = self.elf[isa.name, name]
+        sysroot = self.SYSROOT.format(isa.name)
+        expected = subprocess.run(
+            [f"qemu-{isa.name}", "-L", sysroot, elf, *map(str, words)], capture_output=True,
+            text=True, timeout=120, env=os.environ | dict(e.split("=") for e in environment))
+        self.assertEqual(expected.returncode, 0, expected.stdout)
+        for options in runs:
+            with self.subTest(f"{isa.name} {words} {options}"):
+                done = subprocess.run(
+                    [Threads.gpusim, "run", "--quiet", "--sysroot", sysroot, *options.split(),
+                     *(f"--env={e}" for e in environment), elf, "--", *map(str, words)],
+                    capture_output=True, text=True, timeout=120)
+                self.assertEqual((done.returncode, done.stdout), (0, expected.stdout), done.stderr)
+
+    def each(self, check):
+        for isa in guest_programs.AARCH64, guest_programs.RISCV64:
+            if shutil.which(f"qemu-{isa.name}"):
+                check(isa)
+
+    def test_pthreads(self):
+        runs = ["--cores 1", "--cores 3 --threads 1", "--cores 64 --threads 2"]
+        runs = [f"--backend {BACKENDS[0]} {run}" for run in runs]
+        runs += [f"--backend {backend} --cores 2" for backend in BACKENDS[1:]]
+        self.each(lambda isa: [self.compare(isa, "c", *words, runs=runs) for words in self.C])
+
+    def test_threads_of_the_cxx_library(self):
+        runs = [f"--backend {BACKENDS[0]} --cores {cores}" for cores in (1, 3)]
+        self.each(lambda isa: [self.compare(isa, "cc", *words, runs=runs) for words in self.CXX])
+
+    @unittest.skipUnless("simd" in BACKENDS, "dynamic programs need a backend of the host")
+    def test_openmp_of_the_guest(self):
+        runs = ["--backend simd --cores 3", "--backend simd --cores 1"]
+        self.each(lambda isa: self.compare(isa, "omp", 2, runs=runs,
+                                           environment=["OMP_NUM_THREADS=60"]))
 
 
 class Threads(unittest.TestCase):

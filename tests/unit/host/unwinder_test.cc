@@ -35,7 +35,7 @@ struct Machine {
                                                                .roots = {},
                                                                .program = "/proc/self/exe",
                                                                .note = {}});
-    unwinder = std::make_unique<Unwinder>(module, *backend, *kernel, nullptr);
+    unwinder = std::make_unique<Unwinder>(module, *kernel, nullptr);
     sp = plan.stack_top(2) - 0x200;
     set(sp, sp, 0);
   }
