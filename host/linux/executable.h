@@ -14,8 +14,8 @@ struct Executable {
   std::vector<std::string> arguments;
 };
 
-// `start`: where relative paths begin. `arguments`: argv. A script becomes its interpreter, with the
-// script's path among the arguments.
+// `start`: where relative paths begin. `arguments`: argv. A script becomes its interpreter, with
+// the script's path among the arguments.
 Executable find_executable(const PathPolicy& paths, const FolderRef& start, std::string path,
                            std::vector<std::string> arguments);
 

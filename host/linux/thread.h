@@ -26,8 +26,8 @@ struct Thread {
   uint64_t retry_done = 0;  // bytes that it has moved so far
   std::shared_ptr<OpenFile> opening;             // a named pipe that has no writer yet
   std::optional<uint32_t> waits_for_lock_of;     // fcntl: the process that has it
-  uint32_t turn_used = 0;  // RunQueue
-  uint64_t round = 0;      // in which it had that turn
+  uint32_t turn_used = 0;                        // RunQueue
+  uint64_t round = 0;                            // in which it had that turn
 };
 
 }  // namespace gpusim::host

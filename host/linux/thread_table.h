@@ -61,9 +61,7 @@ class ThreadTable {
     const std::optional<uint32_t> free = first([](State s) { return s == kNone; });
     return free && has_core(*free) ? free : std::nullopt;
   }
-  std::optional<uint32_t> first_alive() const {
-    return first(is_of_thread);
-  }
+  std::optional<uint32_t> first_alive() const { return first(is_of_thread); }
   // A number without a core that no thread has.
   uint32_t free_number() {
     const auto found = std::find(states_.begin() + cores_, states_.end(), kNone);

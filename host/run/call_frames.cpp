@@ -87,8 +87,7 @@ CallFrames::CallFrames(const Module& module, Kernel& kernel, const std::string& 
 
 CallStack CallFrames::stack(uint32_t core, CallPlace place) {
   const int link = module_.abi.link;
-  const std::pair key(place.pc,
-                      link == kNoSlot ? 0 : kernel_.slot(core, static_cast<Slot>(link)));
+  const std::pair key(place.pc, link == kNoSlot ? 0 : kernel_.slot(core, static_cast<Slot>(link)));
   if (unwound_ == kMostUnwound) {
     const auto known = stacks_.find(key);
     return known != stacks_.end() ? known->second : CallStack{.places = {place}, .bad_return = {}};

@@ -59,8 +59,9 @@ class Notes {
       : c_(c),
         kernel_(c.kernel),
         abi_(c.kernel.abi()),
-        registers_(isa, c.kernel.module(), c.kernel.backend(),
-                   [&kernel = c.kernel](uint32_t core, Slot slot) { return kernel.slot(core, slot); }),
+        registers_(
+            isa, c.kernel.module(), c.kernel.backend(),
+            [&kernel = c.kernel](uint32_t core, Slot slot) { return kernel.slot(core, slot); }),
         kinds_(abi_.core_notes()),
         all_(abi_.word_bytes) {
     size_t number = 0;

@@ -153,8 +153,8 @@ void RunControl::before_slice() {
 // long, or a thread that wakes hundreds of others takes hundreds of slices for it.
 void RunControl::choose_slice_of_sharing(std::span<const Event> events) {
   constexpr uint64_t kLeast = 1 << 11;
-  const bool has_calls = std::ranges::any_of(
-      events, [](const Event& e) { return e.status == CoreStatus::kService; });
+  const bool has_calls =
+      std::ranges::any_of(events, [](const Event& e) { return e.status == CoreStatus::kService; });
   slice_of_sharing_ = has_calls ? std::max(slice_of_sharing_ / 4, kLeast)
                                 : std::min(slice_of_sharing_ * 2, kOfThreads);
 }

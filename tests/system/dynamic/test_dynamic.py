@@ -148,15 +148,16 @@ class Dynamic(unittest.TestCase):
         script = self.script(guest, "script", "#!/bin/tell")
         for line, options, why in (
                 ("#!/bin/tell", [], "its interpreter /bin/tell is no program in a --sysroot"),
-                ("#!/bin/none", ["--sysroot", guest.folder], "its interpreter /bin/none is no program "
-                 "in --sysroot"),
+                ("#!/bin/none", ["--sysroot", guest.folder], "its interpreter /bin/none is no "
+                 "program in --sysroot"),
                 ("#!", ["--sysroot", guest.folder], "names no interpreter"),
                 ("#!/x86", ["--sysroot", elsewhere], "is not of an ISA that gpusim simulates"),
                 ("#!/bin/tell", ["--sysroot", guest.folder, "--entry", "main"], "--entry")):
             with self.subTest(line=line, options=options):
                 self.script(guest, "script", line)
                 done = self.under_gpusim(guest, script, options=options, status=2)
-                self.assertRegex(done.stderr, rf"\Agpusim: error: \S+/script: a script, .*{why}.*\n\Z")
+                self.assertRegex(done.stderr, r"\Agpusim: error: \S+/script: a script, "
+                                 rf".*{why}.*\n\Z")
         self.script(guest, "script", "#!/bin/tell")
         done = subprocess.run([self.gpusim, "run", "--sysroot", elsewhere, script], cwd=elsewhere,
                               capture_output=True, text=True, timeout=TIMEOUT_S, check=False)

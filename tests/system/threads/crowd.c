@@ -82,7 +82,8 @@ static void cancel(int waits) {
     check(!pthread_join(all[i], &result), "join");
     cancelled += result == PTHREAD_CANCELED;
   }
-  printf("cancel: %d of %d, %s\n", cancelled, n, !waits || cleaned == n ? "cleaned" : "not cleaned");
+  const int is_clean = !waits || cleaned == n;
+  printf("cancel: %d of %d, %s\n", cancelled, n, is_clean ? "cleaned" : "not cleaned");
 }
 
 // --- signals

@@ -176,7 +176,8 @@ class Sharing(unittest.TestCase):
         self.assertEqual(done.returncode, 125)
         self.assertIn("deadlock: 13 of 13 threads have not ended", done.stderr)
         self.assertRegex(done.stderr, r"1\d threads without a core \([0-9, -]+\) wait for .*mutex")
-        self.assertRegex(done.stderr, r"in (__)?pthread_mutex_lock.*\n    called from lock_twice\(\)")
+        self.assertRegex(done.stderr, r"in (__)?pthread_mutex_lock.*\n"
+                         r"    called from lock_twice\(\)")
         several = re.findall(r"(\d+) threads without a core", done.stderr)
         one = re.findall(r"(?m)^  .*\bthread \d+ without a core waits?", done.stderr)
         self.assertEqual(sum(map(int, several)) + len(one), 11, done.stderr)
@@ -185,12 +186,12 @@ class Sharing(unittest.TestCase):
         for isa in guest_programs.AARCH64, guest_programs.RISCV64:
             done = self.run_it("held", 2, options=["--cores", "1"], isa=isa)
             self.assertEqual(done.returncode, 125)
-            self.assertRegex(done.stderr, r"  core 0 waits for mutex .*\(mutex\), which thread 1001 "
-                             r"without a core holds\n    in ")
-            self.assertRegex(done.stderr, r"  thread 1000 without a core waits for the end of thread "
-                             r"1001 without a core, futex .*\n    in ")
-            self.assertRegex(done.stderr, r"  thread 1001 without a core waits for a pipe or a signal"
-                             r"\n(    .*\n)*    called from hold_for_ever\(\)")
+            self.assertRegex(done.stderr, r"  core 0 waits for mutex .*\(mutex\), which thread "
+                             r"1001 without a core holds\n    in ")
+            self.assertRegex(done.stderr, r"  thread 1000 without a core waits for the end of "
+                             r"thread 1001 without a core, futex .*\n    in ")
+            self.assertRegex(done.stderr, r"  thread 1001 without a core waits for a pipe or a "
+                             r"signal\n(    .*\n)*    called from hold_for_ever\(\)")
             if isa == guest_programs.AARCH64:  # call frame information of some libraries ends early
                 for function in "wait_for_lock", "main":
                     self.assertIn(f"    called from {function}()\n", done.stderr)
@@ -213,8 +214,8 @@ class Sharing(unittest.TestCase):
                     self.assertEqual(done.returncode, 124, done.stderr)
                     self.assertEqual(self.limits_told(done), list(range(cores)), done.stderr)
                     # Not all of them may have begun.
-                    self.assertRegex(done.stderr, r"\n[1-9]\d* more threads? ends?: no core is left "
-                                     "to go on, as each reached --max-instructions 50000\n")
+                    self.assertRegex(done.stderr, r"\n[1-9]\d* more threads? ends?: no core is "
+                                     "left to go on, as each reached --max-instructions 50000\n")
                     count = re.search("([0-9,]+) guest instructions", done.stderr)[1]
                     count = int(count.replace(",", ""))
                     self.assertLess(abs(count - cores * 50000), cores * 100)
