@@ -290,6 +290,17 @@ class Crowd(unittest.TestCase):
         runs += [f"--backend {backend} --cores 2" for backend in BACKENDS[1:]]
         self.each(lambda isa: [self.compare(isa, "c", *words, runs=runs) for words in self.C])
 
+    def test_threads_that_spin_hold_nobody_up(self):
+        """50 of 300 threads spin: others executed ten times as much before they had turns in
+        rounds."""
+        for isa in guest_programs.AARCH64, guest_programs.RISCV64:
+            done = subprocess.run([Threads.gpusim, "run", "--backend", BACKENDS[0], "--cores", "3",
+                                   self.elf[isa.name, "c"], "--", "cancel", "300"],
+                                  capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.stdout, "cancel: 300 of 300, cleaned\n", done.stderr)
+            count = re.search("([0-9,]+) guest instructions", done.stderr)[1].replace(",", "")
+            self.assertLess(int(count), 400_000_000)
+
     def test_threads_of_the_cxx_library(self):
         runs = [f"--backend {BACKENDS[0]} --cores {cores}" for cores in (1, 3)]
         self.each(lambda isa: [self.compare(isa, "cc", *words, runs=runs) for words in self.CXX])
