@@ -7,6 +7,7 @@
 
 #include "device_sim/base/digits.h"
 #include "device_sim/base/error.h"
+#include "device_sim/core/backend_traits.h"
 #include "device_sim/core/sleepers.h"
 #include "energy/report.h"
 #include "host/caches/report.h"
@@ -97,13 +98,22 @@ void Observers::prepare_recorder(const std::vector<energy::Target>& targets) {
   recorder_.emplace(options_.cores, options_.group_width, std::move(bases));
 }
 
-TranslateOptions Observers::translation() const {
+TranslateOptions Observers::translation(const std::string& backend) {
+  const bool has_other_readers = options_.check_races || cache_shape_ || chip_shape_ || trace_ ||
+                                 plugins_.wants_journal() || follows_calls_;
+  // The best one that works here is of the host's processor.
+  const std::string known = backend == "auto" ? all_backends().front().name : backend;
+  notes_clocks_ =
+      options_.locks_in_time && !has_other_readers && traits_of(known).notes_clocks;
   return {.journal = wants_journal(),
           .accesses = wants_accesses(),
           .stamps = options_.check_races,
           .stack_pointers = follows_calls_,
           .functions = options_.locks_in_time || chip_shape_ ? chip::noted_functions()
                                                              : std::vector<NotedName>{},
+          .order_only = notes_clocks_,
+          .order_functions =
+              notes_clocks_ ? chip::order_functions() : std::vector<std::string_view>{},
           .simulated_time = options_.simulated_time || chip_shape_,
           .cpu = options_.cpu};
 }
@@ -117,7 +127,12 @@ void Observers::complete(MachineConfig& config) const {
                        !options_.checkpoint_path.empty();
   // Who comes first among several host threads differs from run to run.
   if (options_.check_races) config.threads = 1;
-  if (wants_journal()) config.journal_words = Journals::words_for(options_.cores);
+  if (wants_journal())
+    config.journal_words = Journals::words_for(options_.cores, /*is_seldom_written=*/notes_clocks_);
+  config.notes_clocks = notes_clocks_;
+  if (notes_clocks_)
+    config.class_ticks = chip::class_ticks(
+        chip::ideal_chip(options_.cores, table_.cycles, table_.clock_hz).cores);
 }
 
 void Observers::start(const Module& module, Backend& backend, const MachineConfig& config,
@@ -149,6 +164,10 @@ void Observers::start(const Module& module, Backend& backend, const MachineConfi
     chip_ = std::make_unique<chip::ChipModel>(
         chip::ideal_chip(config.cores, table_.cycles, table_.clock_hz), module, config,
         find_isa(module.isa)->register_bits / 8, "");
+    if (notes_clocks_)
+      chip_->read_clocks([this](uint32_t core) {
+        return clock_word(config_.class_ticks.data(), backend_->tally(core).classes);
+      });
     journals_->add(*chip_);
   }
   if (plugins_.wants_journal()) journals_->add(plugins_);

@@ -30,7 +30,8 @@ class Observers final : public RunObserver {
   // `options` and `targets`, those of --energy, must outlive this. Throws Error.
   Observers(const RunOptions& options, const std::vector<energy::Target>& targets);
 
-  TranslateOptions translation() const;
+  // For that backend.
+  TranslateOptions translation(const std::string& backend);
   // What the machine has to count and to write down.
   void complete(MachineConfig& config) const;
   // The machine is configured; nothing has run. All must outlive this.
@@ -107,6 +108,7 @@ class Observers final : public RunObserver {
   CycleTable table_, placed_table_;  // for tallies as they are counted, and as caches place them
   ProfileFiles files_;
   bool follows_calls_ = false;
+  bool notes_clocks_ = false;  // journals are of the order between cores alone
   std::optional<OutputFile> timeline_file_, power_file_;
   ProfilePlaces places_;
   std::vector<const energy::Target*> timed_;  // the recorder's bases from 1 on

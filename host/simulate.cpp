@@ -311,8 +311,9 @@ Simulation::Simulation(const RunOptions& options, Embedding embedding,
       gdb_(gdb_server(options_)),
       choice_(backend_for(options_)),
       translated_(translated ? *translated : translated_for(options_, choice_.backend)),
-      translator_(open_program(options_.program, translation_of(options_, observers_.translation()),
-                               translated_)) {
+      translator_(open_program(
+          options_.program,
+          translation_of(options_, observers_.translation(choice_.backend)), translated_)) {
   if (!embedding_.line) embedding_.line = print_line;
   if (core_file_ && !core_file_->is_plain())
     throw Error(fmt::format("--core-file {}: it has to be a plain file", options_.core_path));

@@ -57,6 +57,10 @@ struct MachineConfig {
   // Words of each core's journal (uir/journal.h); 0: none, the program must have no notes then. Slices
   // must be so short that they do not fill it: kJournalMargin words beyond what their instructions note.
   uint32_t journal_words = 0;
+  // Journals tell what cores had executed (uir/journal.h, ClockWord), and how long that took: so
+  // long each instruction of a class. They do not care which host thread runs which core when.
+  bool notes_clocks = false;
+  std::array<uint64_t, kInsnClassCount> class_ticks = {};
 };
 
 enum class CoreStatus : uint8_t {

@@ -12,6 +12,8 @@ struct BackendTraits {
   bool is_on_device = false;
   // Per-core tallies are there without MachineConfig::per_core_tallies.
   bool always_counts_cores = true;
+  // Machines do MachineConfig::notes_clocks.
+  bool notes_clocks = false;
   // Windows of so many cores are one piece of storage: what one of them touches is there for all.
   uint32_t cores_per_tile = 1;
 };

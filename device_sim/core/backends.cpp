@@ -41,10 +41,10 @@ struct Row {
 constexpr Row kRows[] = {
     {{"simd", SimdBackend::available, device_of<SimdBackend>, create<SimdBackend>,
       SimdBackend::kSchedulingBytes, true, true},
-     {.cores_per_tile = MachineState::kTileCores}},
+     {.notes_clocks = true, .cores_per_tile = MachineState::kTileCores}},
     {{"scalar", always, device_of<ScalarBackend>, create<ScalarBackend>,
       ScalarBackend::kSchedulingBytes, true, true},
-     {}},
+     {.notes_clocks = true}},
     // Last, so that `auto` takes it only where somebody looked whether it works
     // (host/backend_choice.h).
     {{"cuda", cuda::available, cuda::device_name, create_cuda, cuda::kSchedulingBytes, true, true},

@@ -21,6 +21,15 @@ enum class Outcome {
   kService,
 };
 
+// Of a core whose context can tell.
+template <class Ctx, class Memory>
+GPUSIM_HD_INLINE uint64_t clock_of(const Ctx& ctx, const Memory& memory) {
+  if constexpr (requires { ctx.clock(memory); })
+    return ctx.clock(memory);
+  else
+    return 0;
+}
+
 // Executes micro-ops of `code` up to one after which control does not just go on. The loop is
 // around the switch and not around a call, because compilers for GPUs do not thread jumps: each
 // micro-op would leave an outcome in a register, for the caller to test. `Code` has `next()`, the

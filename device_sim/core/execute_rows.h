@@ -74,11 +74,12 @@
     fence_all();                \
     break;                      \
   }
-#define GPUSIM_RUN_kNote(name)                                                         \
-  GPUSIM_ROW(name) {                                                                   \
-    memory.note(core, u.aux == kNoteStamp ? memory.next_stamp()                        \
-                                          : note_word(u, GPUSIM_GET_A, GPUSIM_GET_B)); \
-    break;                                                                             \
+#define GPUSIM_RUN_kNote(name)                                                           \
+  GPUSIM_ROW(name) {                                                                     \
+    memory.note(core, u.aux == kNoteStamp   ? memory.next_stamp()                        \
+                      : u.aux == kNoteClock ? clock_of(ctx, memory)                      \
+                                            : note_word(u, GPUSIM_GET_A, GPUSIM_GET_B)); \
+    break;                                                                               \
   }
 // Many cores have to be there: who runs warps executes these rows.
 #define GPUSIM_RUN_OF_WARPS(name)                        \

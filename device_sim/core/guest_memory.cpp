@@ -159,6 +159,8 @@ void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   view_.journals = reinterpret_cast<uint64_t*>(journals_.data());
   view_.journal_sizes = journal_sizes_.data();
   view_.journal_stamp = &journal_stamp_;
+  class_ticks_ = config.class_ticks;
+  view_.class_ticks = config.notes_clocks ? class_ticks_.data() : nullptr;
 }
 
 std::span<const uint64_t> journal_in(const MemoryView& view, uint32_t core) {

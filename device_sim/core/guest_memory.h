@@ -117,6 +117,7 @@ class GuestMemory {
   LazyMemory linear_, linear_pages_, windows_, other_windows_, window_pages_, journals_,
       cta_memory_;
   std::vector<uint32_t> journal_sizes_;
+  std::array<uint64_t, kInsnClassCount> class_ticks_ = {};
   uint8_t* linear_rights_ = nullptr;  // of linear_pages_, or the caller's
 };
 

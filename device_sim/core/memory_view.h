@@ -59,6 +59,7 @@ struct MemoryView {
   uint32_t* journal_sizes = nullptr;
   uint32_t journal_words = 0;
   uint32_t* journal_stamp = nullptr;  // the latest one
+  const uint64_t* class_ticks = nullptr;  // MachineConfig's, if cores note their clocks
 
   // Beyond the journal's end words are only counted.
   GPUSIM_HD_INLINE void note(uint32_t core, uint64_t word) const {

@@ -75,6 +75,11 @@ struct FrameContext {
   Frame& frame;
   uint64_t get(Slot s) const { return frame.slots[s]; }
   void set(Slot s, uint64_t value) const { frame.slots[s] = value; }
+  uint64_t clock(const MemoryView& m) const {
+    const uint64_t here = clock_word(m.class_ticks, frame.tally);
+    return ClockWord::pack(ClockWord::ticks(frame.clock) + ClockWord::ticks(here),
+                           ClockWord::count(frame.clock) + ClockWord::count(here));
+  }
 };
 
 // Called by generated code, with all slots in the frame.

@@ -30,6 +30,7 @@ struct Frame {
   const Uop* uops = nullptr;
   const MemoryView* memory = nullptr;
   uint32_t core = 0;
+  uint64_t clock = 0;  // a ClockWord: what the core had executed before it came here
 };
 
 // One byte per guest page, by address. A page counts as writable here if it is readable, too.

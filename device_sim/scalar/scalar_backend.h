@@ -70,6 +70,7 @@ class ScalarBackend : public CpuBackend, public CpuMachineState, public Sleepers
     CoreTally tally;
     uint64_t get(Slot s) const { return slots[s]; }
     void set(Slot s, uint64_t value) { slots[s] = value; }
+    uint64_t clock(const MemoryView& m) const { return clock_word(m.class_ticks, tally.classes); }
   };
   // One micro-op of `code_`, but for warps. Checkers do theirs beside it.
   virtual Outcome execute_one(const Uop& u, uint32_t number, StopInfo& stop);

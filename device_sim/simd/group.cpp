@@ -62,6 +62,40 @@ void flush_epochs(Group& g) {
   g.unflushed = 0;
 }
 
+namespace {
+// Of the epochs alone, up to now.
+struct EpochClocks {
+  explicit EpochClocks(const Group& g) : ticks(g.machine->memory.class_ticks) {
+    for (size_t e = 0; e < kEpochs; ++e)
+      if (g.epochs[e].counts[kInsnCount] != 0) word[e] = clock_word(ticks, g.epochs[e].counts);
+  }
+  uint64_t of(const Group& g, uint32_t lane) const {
+    const uint64_t flushed = clock_word(ticks, g.lane_tally[lane]);
+    uint64_t time = ClockWord::ticks(flushed), count = ClockWord::count(flushed);
+    for (size_t e = 0; e < kEpochs; ++e) {
+      if (word[e] == 0 || !(g.epoch_mask[e] >> lane & 1)) continue;
+      time += ClockWord::ticks(word[e]);
+      count += ClockWord::count(word[e]);
+    }
+    return ClockWord::pack(time, count);
+  }
+  const uint64_t* const ticks;
+  std::array<uint64_t, kEpochs> word = {};
+};
+}  // namespace
+
+uint64_t clock_of_lane(Group& g, uint32_t lane) {
+  flush_sides(g);
+  return EpochClocks(g).of(g, lane);
+}
+
+void note_clocks(Group& g) {
+  flush_sides(g);
+  const EpochClocks clocks(g);
+  const MemoryView& m = g.machine->memory;
+  for_each_lane(g.active, [&](uint32_t lane) { m.note(g.core(lane), clocks.of(g, lane)); });
+}
+
 void settle_lanes(Group& g) {
   const uint64_t before = g.settled;
   begin_lanes(g);

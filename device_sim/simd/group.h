@@ -192,6 +192,10 @@ using gpusim::for_each_lane;
 void flush_epochs(Group& g);
 // Makes `mask` the active set; the tallies of former sets are kept in their epochs.
 void set_active(Group& g, uint64_t mask);
+// What the lane has executed so far, as a ClockWord.
+uint64_t clock_of_lane(Group& g, uint32_t lane);
+// The same of all active lanes, noted in their journals.
+void note_clocks(Group& g);
 // Adds up Group::diverged and asleep for what ran since the last time.
 void settle_lanes(Group& g);
 // The same where instructions up to now have been added up, or are not the group's.

@@ -725,6 +725,10 @@ HWY_NOINLINE inline const Uop* run_note(Group& g, const Uop* u) {
     simd::for_each_lane(g.active, [&](uint32_t lane) { m.note(g.core(lane), m.next_stamp()); });
     return u + 1;
   }
+  if (u->aux == kNoteClock) {
+    simd::note_clocks(g);
+    return u + 1;
+  }
   const Source a(g, u->a, 0), b(g, u->b, 1);
   const uint32_t a_step = a.step == 0 ? 0 : 1, b_step = b.step == 0 ? 0 : 1;
   simd::for_each_lane(g.active, [&](uint32_t lane) HWY_ATTR {

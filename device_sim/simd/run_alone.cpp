@@ -36,6 +36,7 @@ uint32_t run_alone(Group& g, uint32_t uop) {
   frame.depth = g.depth;
   frame.block_counts = g.block_counts;
   frame.core = g.core(0);
+  if (g.machine->memory.class_ticks != nullptr) frame.clock = clock_of_lane(g, 0);
   if (!engine->run(frame, uop)) return kNoUop;
   std::memcpy(g.base, frame.slots, g.slot_count * sizeof g.base[0]);
   if (!all_uniform) std::fill_n(g.kind, g.slot_count, uint8_t{kUniform});

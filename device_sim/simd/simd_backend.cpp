@@ -67,7 +67,8 @@ bool SimdBackend::may_part() {
   const bool is_wanted = config_.regroup && !groups_.is_of_one() && config_.cores <= kMostCores &&
                          config_.memory_model == MemoryModel::kShared &&
                          config_.linear_storage == nullptr && !config_.keeps_groups &&
-                         config_.journal_words == 0 && config_.seed == 0 &&
+                         (config_.journal_words == 0 || config_.notes_clocks) &&
+                         config_.seed == 0 &&
                          config_.native_after != MachineConfig::kNeverNative;
   return is_wanted && make_engine() != nullptr;  // interpreted alone they would be slow
 }

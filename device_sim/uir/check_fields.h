@@ -143,7 +143,8 @@ constexpr bool are_valid(Fields kind, const Uop& u) {
     case Fields::kAlignment: return std::has_single_bit(u.imm16());
     case Fields::kNote:
       return aux >> 2 <= static_cast<uint32_t>(AccessKind::kAtomic) &&
-             (aux == kNoteBlock || aux == kNoteStamp || imm < 64 || (aux & 3) == 0);
+             (aux == kNoteBlock || aux == kNoteStamp || aux == kNoteClock || imm < 64 ||
+              (aux & 3) == 0);
     case Fields::kFpCompare: return is_format(aux & 3) && aux < 8;
     case Fields::kFpMinMax: return is_operation(aux, FpMinMax::kMaximumNumber);
     case Fields::kFpRound: return is_operation(aux, FpRounding::kFpcrExact);

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "device_sim/uir/access.h"
+#include "device_sim/uir/insn_class.h"
 #include "device_sim/uir/uop.h"
 
 namespace gpusim {
@@ -21,6 +22,10 @@ inline constexpr uint8_t kNoteBlock = 3;
 // aux of a note behind a fence, in programs that were translated so (TranslateOptions::stamps): its
 // word is a stamp, greater than those of all fences of the slice that came before it.
 inline constexpr uint8_t kNoteStamp = 1 << 2 | kNoteBlock;
+
+// aux of a note behind a block's, in programs that were translated so (order_only of
+// TranslateOptions): its word says what the core had executed before that block (ClockWord).
+inline constexpr uint8_t kNoteClock = 2 << 2 | kNoteBlock;
 
 // e of a note that stands for no access: the word is a register, the stack pointer.
 inline constexpr uint8_t kNoBytes = 0;
@@ -45,6 +50,31 @@ GPUSIM_HD_INLINE uint64_t note_word(const Uop& u, uint64_t a, uint64_t b) {
       return access_address<AddressMode::kIndex32>(a, b, u.imm) & ~kBlockMark;
     default: return u.imm;
   }
+}
+
+// How long a core's instructions took so far, by their classes, and how many they are. Both begin
+// again from zero beyond their bits: what matters is how much they grow from word to word.
+struct ClockWord {
+  static constexpr uint32_t kTickBits = 37, kCountBits = 23, kBits = kTickBits + kCountBits;
+  static constexpr uint64_t kTicks = (uint64_t{1} << kTickBits) - 1;
+  static constexpr uint64_t kCount = (uint64_t{1} << kCountBits) - 1;
+  GPUSIM_HD static constexpr uint64_t pack(uint64_t ticks, uint64_t count) {
+    return (ticks & kTicks) | (count & kCount) << kTickBits;
+  }
+  GPUSIM_HD static constexpr uint64_t ticks(uint64_t word) { return word & kTicks; }
+  GPUSIM_HD static constexpr uint64_t count(uint64_t word) { return word >> kTickBits & kCount; }
+};
+
+// Of so many instructions of each class, which take so long. `ticks`: null: nobody wants to know.
+template <class Counts>
+GPUSIM_HD_INLINE uint64_t clock_word(const uint64_t* ticks, const Counts& executed) {
+  if (ticks == nullptr) return 0;
+  uint64_t time = 0, count = 0;
+  for (int c = 0; c < kInsnClassCount; ++c) {
+    time += ticks[c] * executed[c];
+    count += executed[c];
+  }
+  return ClockWord::pack(time, count);
 }
 
 }  // namespace gpusim

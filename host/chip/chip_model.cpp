@@ -210,8 +210,15 @@ void ChipModel::read(uint32_t core, std::span<const uint64_t> words, std::span<c
   cores_[core]->silent = 0;
 }
 
+// Of a core that stopped, or whose slice ended.
+bool ChipModel::note_clock(uint32_t core) {
+  return clock_of_ && cores_[core]->model.append_clock(clock_of_(core));
+}
+
 void ChipModel::order(uint32_t before, uint32_t after) {
   settle();
+  note_clock(before);
+  note_clock(after);
   const uint64_t key = next_key_++;
   keys_[key].appended = 1;
   cores_[before]->model.append(Order{.key = key, .is_release = true});
@@ -221,6 +228,7 @@ void ChipModel::order(uint32_t before, uint32_t after) {
 
 void ChipModel::release(uint32_t core, uint64_t address, uint64_t number) {
   settle();
+  note_clock(core);
   const uint64_t key = key_of(address, number);
   ++keys_[key].appended;
   cores_[core]->model.append(Order{.key = key, .is_release = true, .has_word = true});
@@ -228,17 +236,20 @@ void ChipModel::release(uint32_t core, uint64_t address, uint64_t number) {
 
 void ChipModel::acquire(uint32_t core, uint64_t address, uint64_t number) {
   settle();
+  note_clock(core);
   const uint64_t key = key_of(address, number);
   cores_[core]->model.append(Order{.key = key, .required = keys_[key].appended, .has_word = true});
 }
 
 void ChipModel::timed_out(uint32_t core) {
   settle();
+  note_clock(core);
   cores_[core]->model.append(Order{.is_time_out = true});
 }
 
 void ChipModel::left(uint32_t core, uint64_t word) {
   settle();
+  note_clock(core);
   const uint64_t key = next_key_++;
   keys_[key].appended = 1;
   cores_[core]->model.append(Order{.key = key, .is_release = true, .stays = true});
@@ -267,6 +278,8 @@ void ChipModel::after_slice(std::span<const BlockSites> blocks, std::span<const 
   settle();
   ++slice_;
   program_.grow(blocks);
+  for (uint32_t core = 0; clock_of_ && core < cores_.size(); ++core)
+    if (note_clock(core)) cores_[core]->silent = 0;
   note_sleepers(sleepers);
   if (config_.threads > 1)
     beside_.start([this] { go_on_after_slice(); });

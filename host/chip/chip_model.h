@@ -9,6 +9,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -57,6 +58,10 @@ class ChipModel final : public JournalReader {
   // taken to be free.
   void sample_pieces(const SamplingPlan& plan);
   // Before the run: note what cores did when.
+  // Before the run, with MachineConfig::notes_clocks: what a core has executed, as a ClockWord.
+  void read_clocks(std::function<uint64_t(uint32_t core)> clock_of) {
+    clock_of_ = std::move(clock_of);
+  }
   void record_timeline() { timeline_ = std::make_shared<ChipTimeline>(config_.cores); }
 
   // --- As the run goes on. After a slice the model works beside the next one, if there is more
@@ -152,6 +157,7 @@ class ChipModel final : public JournalReader {
     uint32_t writer_unit;
   };
 
+  bool note_clock(uint32_t core);
   void order(uint32_t before, uint32_t after);
   void go_on_after_slice();
   uint64_t key_of(uint64_t address, uint64_t number) const { return address << 1 | (number & 1); }
@@ -216,6 +222,7 @@ class ChipModel final : public JournalReader {
   LockWords lock_words_;
   LeftWords left_words_;
   CoreContext context_;
+  std::function<uint64_t(uint32_t core)> clock_of_;
   MemorySystem memory_;
   std::vector<std::unique_ptr<Core>> cores_;
   std::vector<std::vector<uint64_t>> executions_;  // per host thread

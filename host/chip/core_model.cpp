@@ -8,7 +8,11 @@ namespace {
 
 // Beside kBlockMark: an order, whose number stands below.
 constexpr uint64_t kOrderMark = kBlockMark | uint64_t{1} << 62;
-constexpr bool is_order(uint64_t word) { return (word & kOrderMark) == kOrderMark; }
+// The same beside a ClockWord.
+constexpr uint64_t kClockMark = kOrderMark | uint64_t{1} << 61;
+static_assert(ClockWord::kBits <= 61);
+constexpr bool is_clock(uint64_t word) { return (word & kClockMark) == kClockMark; }
+constexpr bool is_order(uint64_t word) { return (word & kClockMark) == kOrderMark; }
 constexpr bool is_block(uint64_t word) { return (word & kOrderMark) == kBlockMark; }
 
 // Instructions between two waits that only look, and in a barrier beside its looks.
@@ -19,6 +23,22 @@ constexpr uint32_t kMostOfLook = 64, kMostOfBarrier = 128;
 constexpr size_t kMostLooks = 4, kMostTaken = 8;
 constexpr uint64_t kLockBytes = 64;
 bool is_beside(uint64_t a, uint64_t b) { return a - b + kLockBytes < 2 * kLockBytes; }
+
+// From one clock of a core to a later one. Nothing, where a block did not come to its end, so that
+// the earlier one was taken to be later.
+struct Gap {
+  Ticks ticks = 0;
+  uint64_t count = 0;
+};
+Gap gap_between(uint64_t from, uint64_t to) {
+  const uint64_t count = (ClockWord::count(to) - ClockWord::count(from)) & ClockWord::kCount;
+  if (count == 0 || count > ClockWord::kCount / 2) return {};
+  return {(ClockWord::ticks(to) - ClockWord::ticks(from)) & ClockWord::kTicks, count};
+}
+uint64_t end_of(const BlockModel& block, uint64_t clock) {
+  return ClockWord::pack(ClockWord::ticks(clock) + block.cost,
+                         ClockWord::count(clock) + block.insn_count);
+}
 
 uint64_t mask_of(uint64_t address, uint32_t bytes, uint32_t line_bytes) {
   const uint64_t first = (address & (line_bytes - 1)) / 8;
@@ -35,7 +55,8 @@ CoreModel::CoreModel(const CoreContext& context, uint32_t number)
       is_coherent_(context.shape.shared.coherence == Coherence::kMesi),
       writes_back_(!context.shape.l1_data || context.shape.l1_data->is_write_back),
       shares_(context.shape.cores.count > 1),
-      is_private_(context.config.memory_model == MemoryModel::kPrivate) {
+      is_private_(context.config.memory_model == MemoryModel::kPrivate),
+      has_clocks_(context.config.notes_clocks) {
   const ChipShape& s = c_.shape;
   if (s.l1_data) l1_ = StateCache(*s.l1_data, s.line_bytes);
   if (s.l2 && !s.l2->is_of_tile) l2_ = StateCache(*s.l2, s.line_bytes);
@@ -59,6 +80,13 @@ void CoreModel::append(std::span<const uint64_t> words, uint32_t slice) {
 void CoreModel::append(const Order& order) {
   words_.push_back(kOrderMark | orders_.size());
   orders_.push_back(order);
+}
+
+bool CoreModel::append_clock(uint64_t clock) {
+  if (clock == last_clock_) return false;
+  last_clock_ = clock;
+  words_.push_back(kClockMark | clock);
+  return true;
 }
 
 // Cores of a private machine have memory of their own at the same addresses.
@@ -148,6 +176,47 @@ void CoreModel::begin_block(uint32_t number) {
   if (c_.shape.l1_instruction) fetch(b);
 }
 
+void CoreModel::forget_looks() {
+  looks_.clear();
+  look_blocks_.clear();
+  looked_at_ = 0;
+}
+
+// Between blocks. Whatever the core executed since the last one that words told of takes its time.
+void CoreModel::meet_clock(uint64_t clock) {
+  if (in_lock_ && !lock_returns_) {
+    expected_ = clock;
+    return;
+  }
+  if (in_lock_) {
+    block_ = nullptr;
+    leave_lock();
+  }
+  const Gap gap = gap_between(expected_, clock);
+  if (gap.count != 0) {
+    last_barrier_ = leaves_ = 0;
+    forget_looks();
+  } else if (block_) {
+    last_barrier_ = block_->barrier;
+  }
+  end_block();
+  if (gap.count != 0) last_end_ = ~uint64_t{0};
+  since_ += gap.ticks;
+  expected_ = clock;
+}
+
+// The same where a block begins, outside of a lock's function.
+void CoreModel::meet_block(const BlockModel& block, uint64_t clock) {
+  const Gap gap = gap_between(expected_, clock);
+  if (gap.count != 0) {
+    forget_looks();
+    end_block();
+    last_end_ = ~uint64_t{0};
+    since_ += gap.ticks;
+  }
+  expected_ = end_of(block, clock);
+}
+
 void CoreModel::fetch(const BlockModel& b) {
   if (b.insn_count == 0) return;
   const uint64_t first = b.pc >> c_.line_shift, last = (b.end_pc - 1) >> c_.line_shift;
@@ -188,6 +257,7 @@ void CoreModel::take_order(uint32_t index) {
   scan_at_ = at_;
   scanned_ = skipped_ = 0;
   scan_block_ = nullptr;
+  scan_expected_ = expected_;
   released_ = index;
 }
 
@@ -332,44 +402,64 @@ bool CoreModel::access(const SiteModel& site, uint64_t address, uint32_t bytes) 
 
 // Behind a wait: blocks that come to another one within few instructions only looked.
 CoreModel::Scan CoreModel::scan_looks() {
-  for (; scan_at_ < usable_; ++scan_at_) {
-    const uint64_t word = words_[scan_at_];
-    if (is_order(word)) return Scan::kFound;
-    if (!is_block(word)) continue;
-    if (scan_block_ && scan_block_->waits) {  // in vain: all up to here is left out
-      at_ = scan_at_;
-      last_end_ = scan_block_->end_pc;
-      counts.skipped += scanned_;
-      scanned_ = 0;
-    }
-    scan_block_ = &c_.program.block(static_cast<uint32_t>(word));
-    scanned_ += scan_block_->insn_count;
-    if (scanned_ > kMostOfLook) return Scan::kFound;
-  }
-  if (scan_block_ && scan_block_->waits) {
+  const auto skip = [&] {  // in vain: all up to here is left out
     at_ = scan_at_;
     last_end_ = scan_block_->end_pc;
     counts.skipped += scanned_;
     scanned_ = 0;
+    expected_ = scan_expected_;
     scan_block_ = nullptr;
+  };
+  for (; scan_at_ < usable_; ++scan_at_) {
+    const uint64_t word = words_[scan_at_];
+    if (is_order(word)) return Scan::kFound;
+    if (!is_block(word) && !is_clock(word)) continue;
+    if (scan_block_ && scan_block_->waits && !is_clock(word)) skip();
+    if (has_clocks_) {
+      const uint64_t clock = is_clock(word) ? word & ~kClockMark : words_[scan_at_ + 1];
+      const uint64_t more = gap_between(scan_expected_, clock).count;
+      if (more != 0) {
+        if (scan_block_ && scan_block_->waits) skip();
+        scan_block_ = nullptr;
+        scanned_ += static_cast<uint32_t>(more);
+      }
+      scan_expected_ = clock;
+    }
+    if (is_block(word)) {
+      scan_block_ = &c_.program.block(static_cast<uint32_t>(word));
+      scanned_ += scan_block_->insn_count;
+      if (has_clocks_) scan_expected_ = end_of(*scan_block_, scan_expected_);
+    }
+    if (scanned_ > kMostOfLook) return Scan::kFound;
   }
+  if (scan_block_ && scan_block_->waits) skip();
   return is_final_ ? Scan::kFound : Scan::kUnknown;
 }
 
 bool CoreModel::only_looks() const {
   if (scanning_ != Scanning::kLooks) return false;
-  const BlockModel* last = scan_block_;
-  uint32_t instructions = scanned_;
+  bool is_waiting = !scan_block_ || scan_block_->waits;
+  uint64_t instructions = scanned_, expected = scan_expected_;
   for (size_t at = scan_at_; at < words_.size(); ++at) {
     const uint64_t word = words_[at];
     if (is_order(word)) return false;
-    if (!is_block(word)) continue;
-    if (last && last->waits) instructions = 0;
-    last = &c_.program.block(static_cast<uint32_t>(word));
-    instructions += last->insn_count;
+    if (!is_block(word) && !is_clock(word)) continue;
+    if (has_clocks_) {
+      const uint64_t clock = is_clock(word) ? word & ~kClockMark : words_[at + 1];
+      const uint64_t more = gap_between(expected, clock).count;
+      if (more != 0) instructions = more + (is_waiting ? 0 : instructions);
+      if (more != 0) is_waiting = false;
+      expected = clock;
+    }
+    if (is_block(word)) {
+      const BlockModel& block = c_.program.block(static_cast<uint32_t>(word));
+      instructions = block.insn_count + (is_waiting ? 0 : instructions);
+      is_waiting = block.waits;
+      if (has_clocks_) expected = end_of(block, expected);
+    }
     if (instructions > kMostOfLook) return false;
   }
-  return last == nullptr || last->waits;
+  return is_waiting;
 }
 
 // Behind a release: if the core acquires the same with only looks between, all that is the barrier.
@@ -380,12 +470,22 @@ CoreModel::Scan CoreModel::scan_barrier() {
       const Order &here = orders_[static_cast<uint32_t>(word)], &mine = orders_[released_];
       return !here.is_release && here.key == mine.key ? Scan::kFound : Scan::kNot;
     }
-    if (!is_block(word)) continue;
-    const BlockModel& block = c_.program.block(static_cast<uint32_t>(word));
-    scanned_ += block.insn_count;
-    skipped_ += block.insn_count;
+    const auto count = [&](uint64_t instructions) {
+      scanned_ += static_cast<uint32_t>(instructions);
+      skipped_ += static_cast<uint32_t>(instructions);
+    };
+    if (!is_block(word) && !is_clock(word)) continue;
+    if (has_clocks_) {
+      const uint64_t clock = is_clock(word) ? word & ~kClockMark : words_[scan_at_ + 1];
+      count(gap_between(scan_expected_, clock).count);
+      scan_expected_ = clock;
+    }
+    const BlockModel* const block =
+        is_block(word) ? &c_.program.block(static_cast<uint32_t>(word)) : nullptr;
+    if (block) count(block->insn_count);
+    if (block && has_clocks_) scan_expected_ = end_of(*block, scan_expected_);
     if (scanned_ > kMostOfBarrier) return Scan::kNot;
-    if (block.waits) scanned_ = 0;
+    if (block && block->waits) scanned_ = 0;
   }
   return is_final_ ? Scan::kNot : Scan::kUnknown;
 }
@@ -400,6 +500,7 @@ bool CoreModel::resume_scan() {
     if (found == Scan::kUnknown) return false;
     if (found == Scan::kFound) {
       at_ = scan_at_;
+      expected_ = scan_expected_;
       counts.skipped += skipped_;
       leaves_ = last_barrier_;
     }
@@ -409,7 +510,7 @@ bool CoreModel::resume_scan() {
 }
 
 void CoreModel::leave_lock() {
-  in_lock_ = false;
+  in_lock_ = lock_returns_ = false;
   const Role role = lock_block_->role;
   if (call_->word == LockWord::kArgument) {
     const bool has_result = values_.size() > call_->arguments;
@@ -537,21 +638,39 @@ bool CoreModel::skip_lock() {
     if (site.kind == SiteKind::kValue) see_value(word);
     return true;
   }
-  const BlockModel& b = c_.program.block(static_cast<uint32_t>(word));
+  return skip_block_of_lock(c_.program.block(static_cast<uint32_t>(word)),
+                            has_clocks_ ? words_[at_ + 1] : 0);
+}
+
+bool CoreModel::skip_block_of_lock(const BlockModel& b, uint64_t clock) {
   const SyncFunction& f = c_.program.function(lock_block_->function);
-  const bool is_inside = b.pc - f.begin < f.end - f.begin;
+  bool is_inside = b.pc - f.begin < f.end - f.begin;
   // Back where it was called; or, from a call that was a jump, somewhere that is no beginning.
-  if (b.pc == lock_return_ || (was_inside_ && !is_inside && !b.starts_function)) {
+  const bool is_back = b.pc == lock_return_ || (was_inside_ && !is_inside && !b.starts_function);
+  const bool is_next = !has_clocks_ || gap_between(expected_, clock).count == 0;
+  if (lock_returns_ || is_back) {
+    // What lies between belongs to the function, unless that is known to have returned.
+    if (!lock_returns_) expected_ = clock;
     block_ = nullptr;
-    last_end_ = b.pc;
+    last_end_ = is_next || is_back ? b.pc : ~uint64_t{0};
     leave_lock();
     return false;
+  }
+  if (has_clocks_) {
+    const bool is_jump = is_next && was_inside_ && block_ && !block_->calls && !block_->returns;
+    if (is_inside)
+      lock_tail_ = lock_tail_end_ = 0;
+    else if (b.starts_function && is_jump)
+      lock_tail_ = b.pc, lock_tail_end_ = b.function_end;
+    expected_ = end_of(b, clock);
   }
   was_inside_ = is_inside;
   if (b.role == lock_block_->role) {  // it goes on in another function of the kind
     lock_block_ = &b;
-    was_inside_ = true;
+    was_inside_ = is_inside = true;
   }
+  is_inside |= b.pc - lock_tail_ < lock_tail_end_ - lock_tail_;
+  lock_returns_ = has_clocks_ && is_inside && b.returns;
   block_ = &b;
   site_ = 0;
   counts.skipped += b.insn_count;
@@ -672,12 +791,18 @@ void CoreModel::look_again(const Look& first) {
 bool CoreModel::leaves_barrier() {
   if (is_block(words_[at_])) {
     const BlockModel& b = c_.program.block(static_cast<uint32_t>(words_[at_]));
-    if (b.barrier != leaves_) {
+    const uint64_t clock = has_clocks_ ? words_[at_ + 1] : 0;
+    const bool is_next = !has_clocks_ || gap_between(expected_, clock).count == 0;
+    if (b.barrier != leaves_ || !is_next) {
       leaves_ = 0;
       return false;
     }
     counts.skipped += b.insn_count;
     last_end_ = b.end_pc;
+    if (has_clocks_) {
+      expected_ = end_of(b, clock);
+      ++at_;
+    }
   }
   ++at_;
   return true;
@@ -763,7 +888,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
   executions_ = &executions;
   starved_ = false;
   const bool has_lines = c_.shape.l1_data.has_value();
-  const bool has_hits = has_lines || c_.shape.is_ideal;
+  const bool has_hits = (has_lines || c_.shape.is_ideal) && !has_clocks_;
   while (estimate_ + since_ < until && !must_wait_) {
     if (scanning_ != Scanning::kNo && !resume_scan()) {
       starve();
@@ -792,8 +917,13 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
       take_order(static_cast<uint32_t>(word));
       continue;
     }
+    if (is_clock(word)) {
+      ++at_;
+      meet_clock(word & ~kClockMark);
+      continue;
+    }
     if (in_lock_) {
-      if (skip_lock()) ++at_;
+      if (skip_lock()) at_ += has_clocks_ && is_block(word) ? 2 : 1;
       continue;
     }
     if (leaves_ != 0 && leaves_barrier()) continue;
@@ -801,6 +931,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
       ++at_;
       const auto number = static_cast<uint32_t>(word);
       const BlockModel& b = c_.program.block(number);
+      if (has_clocks_) meet_block(b, words_[at_++]);
       if (is_left_out(b.role) && !c_.program.function(b.function).is_part) {
         end_block();
         call_ = &c_.program.function(b.function);
@@ -811,6 +942,8 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
         lock_word_ = 0;
         lock_block_ = &b;
         lock_return_ = last_end_;
+        lock_returns_ = has_clocks_ && b.returns;
+        lock_tail_ = lock_tail_end_ = 0;
         block_ = &b;
         site_ = 0;
         counts.skipped += b.insn_count;
@@ -818,7 +951,8 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
         await_signal(*call_);
         continue;
       }
-      if (!once_.empty() && b.pc == once_.back().function) once_.back().calls = true;
+      if (!once_.empty() && (b.pc == once_.back().function || (has_clocks_ && b.calls_once)))
+        once_.back().calls = true;
       if (b.role == Role::kOnce && !c_.program.function(b.function).is_part) once_.push_back({});
       if (b.role == Role::kSignal || b.role == Role::kAwait) {
         condition_ = b.role;
@@ -881,6 +1015,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
       scan_at_ = at_;
       scanned_ = 0;
       scan_block_ = nullptr;
+      scan_expected_ = expected_;
     }
   }
 }

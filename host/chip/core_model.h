@@ -111,6 +111,9 @@ class CoreModel {
   // --- The stream, between slices.
   void append(std::span<const uint64_t> words, uint32_t slice);
   void append(const Order& order);
+  // With MachineConfig::notes_clocks: a ClockWord of the core, behind all that was appended. False:
+  // it is the last one's.
+  bool append_clock(uint64_t clock);
   // What was appended so far may be used; and whether that is all that there will be.
   void open(bool is_final) {
     is_fresh_ |= usable_ < words_.size() || is_final != is_final_;
@@ -228,6 +231,10 @@ class CoreModel {
   uint32_t slice_of(size_t at);
   void see_condition(const SiteModel& site, uint64_t address);
   void await_signal(const SyncFunction& lock);
+  void meet_clock(uint64_t clock);
+  void meet_block(const BlockModel& block, uint64_t clock);
+  void forget_looks();
+  bool skip_block_of_lock(const BlockModel& block, uint64_t clock);
   Scan scan_looks();
   Scan scan_barrier();
   bool resume_scan();
@@ -238,7 +245,7 @@ class CoreModel {
 
   const CoreContext& c_;
   uint32_t number_;
-  bool is_coherent_, writes_back_, shares_, is_private_;
+  bool is_coherent_, writes_back_, shares_, is_private_, has_clocks_;
   StateCache l1_, l2_, fetch_;
   uint64_t last_fetch_ = ~uint64_t{0};
 
@@ -272,10 +279,17 @@ class CoreModel {
   uint64_t last_barrier_ = 0;  // of the block before the last order
   uint64_t leaves_ = 0;        // a barrier, up to its return: BlockModel::barrier
   const BlockModel* scan_block_ = nullptr;
+  uint64_t scan_expected_ = 0;
+
+  // With clocks words tell of some blocks alone. The clock where the latest of them ends, if
+  // nothing else was executed since; and the last one that was appended.
+  uint64_t expected_ = 0, last_clock_ = 0;
 
   // Inside a function that takes or gives a lock.
   bool in_lock_ = false, lock_has_word_ = false, was_inside_ = false;
   const BlockModel* lock_block_ = nullptr;
+  bool lock_returns_ = false;                   // the block before returned from it
+  uint64_t lock_tail_ = 0, lock_tail_end_ = 0;  // a function that it ended by a jump to
   uint64_t lock_return_ = 0, lock_word_ = 0;
   const SyncFunction* call_ = nullptr;  // that was called, which may have gone on in another one
   std::vector<uint64_t> values_;        // of it: noted arguments, and its result

@@ -133,6 +133,19 @@ std::vector<NotedName> noted_functions() {
   return names;
 }
 
+std::vector<std::string_view> order_functions() {
+  std::vector<std::string_view> names(std::begin(kBarriers), std::end(kBarriers));
+  for (const KnownFunction& known : kKnown) names.push_back(known.name);
+  return names;
+}
+
+std::array<Ticks, kInsnClassCount> class_ticks(const CoreShape& cores) {
+  std::array<Ticks, kInsnClassCount> all;
+  for (size_t c = 0; c < all.size(); ++c)
+    all[c] = ticks(cores.cycles[c] - 1 + 1 / cores.issue_width);
+  return all;
+}
+
 bool takes_locks(const Module& module, std::span<const uint64_t> executions) {
   std::unordered_set<uint64_t> entries;
   for (const Symbol& symbol : module.symbols)
@@ -148,28 +161,30 @@ ProgramModel::ProgramModel(const Module& module, uint32_t pointer_bytes, const C
                            const std::string& region)
     : module_(module), range_(parse_range("--region", region)) {
   region_is_function_ = !region.empty() && !range_;
-  for (int c = 0; c < kInsnClassCount; ++c)
-    cost_[c] = ticks(shape.cores.cycles[c] - 1 + 1 / shape.cores.issue_width);
+  cost_ = class_ticks(shape.cores);
   bool found = false;
   for (const Symbol& symbol : module.symbols) {
     if (!symbol.is_function) continue;
     if (std::ranges::find(kBarriers, symbol.name) != std::end(kBarriers))
       barriers_.push_back({symbol.address, symbol.address + symbol.size_bytes, 0});
     Start& start = starts_[symbol.address];
+    start.end = std::max(start.end, symbol.address + symbol.size_bytes);
     for (const KnownFunction& known : kKnown) {
       if (name_of_whole(symbol.name) != known.name) continue;
-      start = {known.role, static_cast<uint32_t>(functions_.size())};
+      start.role = known.role;
+      start.function = static_cast<uint32_t>(functions_.size());
       functions_.push_back(
           {symbol.address, symbol.address + symbol.size_bytes,
            known.offset == kSecondPointer ? static_cast<int32_t>(pointer_bytes) : known.offset,
            known.word, known.ends_wait, known.may_fail, known.is_part,
-           static_cast<uint8_t>(std::popcount(known.arguments))});
+           static_cast<uint8_t>(std::popcount(known.arguments)), known.role == Role::kOnce});
     }
     if (range_) continue;
     const bool is_region =
         region_is_function_ ? symbol.name == region : symbol.name == "gpusim_roi_begin";
     if (is_region) {
-      start = {Role::kBegin, static_cast<uint32_t>(functions_.size())};
+      start.role = Role::kBegin;
+      start.function = static_cast<uint32_t>(functions_.size());
       functions_.push_back({symbol.address, symbol.address + symbol.size_bytes, 0});
       found = true;
     }
@@ -200,6 +215,17 @@ void ProgramModel::grow(std::span<const BlockSites> sites) {
       m.starts_function = true;
       m.role = start->second.role;
       m.function = start->second.function;
+      m.function_end = start->second.end;
+    }
+    if (block.uop_count != 0) {
+      const Uop& end = module_.uops[block.first_uop + block.uop_count - 1];
+      const auto hint = static_cast<JumpHint>(end.aux);
+      m.calls = (end.op == Op::jmp || end.op == Op::jmp_reg) && hint == JumpHint::kCall;
+      m.returns = end.op == Op::jmp_reg && hint == JumpHint::kReturn;
+      const auto is_here = [&](const SyncFunction& f) {
+        return f.is_once && m.pc - f.begin < f.end - f.begin;
+      };
+      m.calls_once = end.op == Op::jmp_reg && m.calls && std::ranges::any_of(functions_, is_here);
     }
     for (const SyncFunction& f : barriers_)
       if (m.pc - f.begin < f.end - f.begin) m.barrier = f.begin;

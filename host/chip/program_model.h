@@ -62,8 +62,11 @@ struct BlockModel {
   Role role = Role::kNone;  // of the function that starts here
   uint32_t function = 0;    // of those with a role: which
   bool starts_function = false;
-  bool waits = false;    // at its end, for an event, or gives way
-  uint64_t barrier = 0;  // begin of the function it belongs to, if that is a barrier
+  uint64_t function_end = 0;            // of the one that starts here
+  bool calls = false, returns = false;  // at its end
+  bool calls_once = false;              // what pthread_once() was given
+  bool waits = false;                   // at its end, for an event, or gives way
+  uint64_t barrier = 0;                 // begin of the function it belongs to, if that is a barrier
   std::vector<SiteModel> sites;
 };
 
@@ -81,10 +84,17 @@ struct SyncFunction {
   bool may_fail = false;   // a result other than 0: nothing happened
   bool is_part = false;    // only called by others of its role, and a part of them
   uint8_t arguments = 0;   // so many are noted
+  bool is_once = false;    // pthread_once()
 };
 
 // Functions of which the model has to know arguments and results.
 std::vector<NotedName> noted_functions();
+
+// Functions whose blocks the model has to see all.
+std::vector<std::string_view> order_functions();
+
+// MachineConfig::class_ticks of such cores.
+std::array<Ticks, kInsnClassCount> class_ticks(const CoreShape& cores);
 
 // Whether blocks that were executed so often include a function that is known to take locks.
 bool takes_locks(const Module& module, std::span<const uint64_t> executions);
@@ -119,6 +129,7 @@ class ProgramModel {
   struct Start {
     Role role = Role::kNone;
     uint32_t function = 0;
+    uint64_t end = 0;
   };
   std::unordered_map<uint64_t, Start> starts_;  // of all functions
   std::vector<SyncFunction> functions_;

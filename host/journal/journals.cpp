@@ -36,7 +36,7 @@ std::optional<AccessSite> site_of(const Module& module, uint32_t uop) {
   };
   switch (u.op) {
     case Op::note:
-      if (u.aux == kNoteBlock) return std::nullopt;
+      if (u.aux == kNoteBlock || u.aux == kNoteClock) return std::nullopt;
       if (u.aux == kNoteStamp) return site(SiteKind::kStamp);
       if (NoteField::bytes(u) == kNoBytes)
         return site(u.aux == kNoteValue ? SiteKind::kValue : SiteKind::kStackPointer);
@@ -64,9 +64,10 @@ std::optional<AccessSite> site_of(const Module& module, uint32_t uop) {
 }
 }  // namespace
 
-uint32_t Journals::words_for(uint32_t cores) {
-  constexpr uint64_t kOfAll = uint64_t{1} << 22, kLeast = 2 * kJournalMargin, kMost = 1 << 16;
-  return static_cast<uint32_t>(std::clamp(kOfAll / cores, kLeast, kMost)) + kPadding;
+uint32_t Journals::words_for(uint32_t cores, bool is_seldom_written) {
+  constexpr uint64_t kLeast = 2 * kJournalMargin, kMost = 1 << 16;
+  const uint64_t of_all = uint64_t{1} << (is_seldom_written ? 25 : 22);
+  return static_cast<uint32_t>(std::clamp(of_all / cores, kLeast, kMost)) + kPadding;
 }
 
 Journals::Journals(const Module& module, Backend& backend, const MachineConfig& config)
@@ -78,16 +79,18 @@ void Journals::look_at_new_blocks() {
   for (size_t b = blocks_.size(); b < module_.blocks.size(); ++b) {
     const Block& block = module_.blocks[b];
     BlockSites sites{.pc = block.pc, .insn_count = block.insn_count, .accesses = {}};
-    uint64_t words = 1;
+    uint64_t words = 0;
     for (uint32_t i = block.first_uop; i < block.first_uop + block.uop_count; ++i) {
+      const Uop& u = module_.uops[i];
+      words += u.op == Op::note && (u.aux == kNoteBlock || u.aux == kNoteClock);
       const auto site = site_of(module_, i);
       if (!site) continue;
       sites.accesses.push_back(*site);
       words += site->is_vector
-                   ? VectorNote::most_words(vector::Insn::unpack(module_.uops[i].imm))
+                   ? VectorNote::most_words(vector::Insn::unpack(u.imm))
                    : 1;
     }
-    room_.add_block(words, block.insn_count);
+    if (words != 0) room_.add_block(words, block.insn_count);
     blocks_.push_back(std::move(sites));
   }
 }

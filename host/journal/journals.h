@@ -114,8 +114,9 @@ void for_each_word(std::span<const uint64_t> words, std::span<const BlockSites> 
 
 class Journals {
  public:
-  // MachineConfig::journal_words for so many cores.
-  static uint32_t words_for(uint32_t cores);
+  // MachineConfig::journal_words for so many cores. `is_seldom_written`: most of it never is, and
+  // takes no memory.
+  static uint32_t words_for(uint32_t cores, bool is_seldom_written = false);
 
   // The module was translated with TranslateOptions::journal. `threads`: host threads to read with.
   Journals(const Module& module, Backend& backend, const MachineConfig& config);

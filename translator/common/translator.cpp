@@ -23,6 +23,7 @@
 #include "translator/passes/note_accesses.h"
 #include "translator/passes/optimise.h"
 #include "translator/passes/renumber_slots.h"
+#include "translator/passes/sync_code.h"
 #include "translator/passes/zero_slots.h"
 
 namespace gpusim {
@@ -111,6 +112,7 @@ bool notes_accesses(const TranslateOptions& options) { return options.journal &&
 
 NoteOptions notes_of(const TranslateOptions& options, std::span<const NotedFunction> functions) {
   return {.accesses = options.accesses,
+          .clocks = options.order_only,
           .stamps = options.stamps,
           .stack_pointers = options.stack_pointers,
           .exchanges = true,
@@ -130,10 +132,34 @@ std::vector<NotedFunction> find_noted(const TranslateOptions& options, const Mod
   return found;
 }
 
+std::unique_ptr<SyncCode> find_sync_code(const TranslateOptions& options, const Module& module) {
+  if (!options.journal || !options.order_only) return nullptr;
+  return std::make_unique<SyncCode>(module, options.order_functions);
+}
+
 bool has_syscalls(const std::vector<CodeBlock>& blocks) {
   return std::any_of(blocks.begin(), blocks.end(), [](const CodeBlock& b) {
     return b.draft.end.present && b.draft.uops.back().op == Op::service;
   });
+}
+
+// Of a whole program. A function may turn out to belong to a loop after some of its blocks were
+// looked at.
+std::vector<bool> find_noted_blocks(const TranslateOptions& options, const Module& module,
+                                    const std::vector<CodeBlock>& blocks) {
+  const std::unique_ptr<SyncCode> sync_code = find_sync_code(options, module);
+  std::vector<bool> is_noted(blocks.size(), sync_code == nullptr);
+  if (!sync_code) return is_noted;
+  const auto block_at = [&](uint64_t pc) -> std::optional<CodeBlock> {
+    const auto found =
+        std::ranges::lower_bound(blocks, pc, {}, [](const CodeBlock& b) { return b.draft.pc; });
+    if (found == blocks.end() || found->draft.pc != pc) return std::nullopt;
+    return *found;
+  };
+  for (int pass = 0; pass < 2; ++pass)
+    for (size_t i = 0; i < blocks.size(); ++i)
+      if (!is_noted[i]) is_noted[i] = sync_code->has(blocks[i], block_at);
+  return is_noted;
 }
 
 Module translate_whole(ElfFile elf, const TranslateOptions& options) {
@@ -160,7 +186,9 @@ Module translate_whole(ElfFile elf, const TranslateOptions& options) {
   }
   if (options.journal) {
     const std::vector<NotedFunction> functions = find_noted(options, module);
-    for (CodeBlock& b : blocks) note_accesses(isa, b.draft, notes_of(options, functions));
+    const std::vector<bool> is_noted = find_noted_blocks(options, module, blocks);
+    for (size_t i = 0; i < blocks.size(); ++i)
+      if (is_noted[i]) note_accesses(isa, blocks[i].draft, notes_of(options, functions));
   }
   for (CodeBlock& b : blocks)
     if (!renumber_slots(slots, b)) throw std::logic_error("a pass uses a slot that nothing did");
@@ -269,6 +297,7 @@ Translator::Translator(Module module, const TranslateOptions& options)
   cpu_ = cpu_number(*isa_, module_.cpu);
   renumbering_ = recover_slot_map(*isa_, module_);
   noted_ = find_noted(options_, module_);
+  sync_code_ = find_sync_code(options_, module_);
 }
 
 Translator::Translator(ElfFile elf, const TranslateOptions& options, std::vector<int> renumbering)
@@ -284,6 +313,7 @@ Translator::Translator(ElfFile elf, const TranslateOptions& options, std::vector
   on_demand_->open.takes_all = module_.is_dynamic();
   describe_slots(*isa_, renumbering_, module_);
   noted_ = find_noted(options_, module_);
+  sync_code_ = find_sync_code(options_, module_);
   block_at(module_.entry);
   growth_.clear();  // the next one begins so, too
 }
@@ -297,6 +327,7 @@ Translator::Translator(const Translator& other)
       cpu_(other.cpu_),
       renumbering_(other.renumbering_),
       noted_(other.noted_),
+      sync_code_(other.sync_code_ ? std::make_unique<SyncCode>(*other.sync_code_) : nullptr),
       on_demand_(other.on_demand_ ? std::make_unique<OnDemand>(*other.on_demand_) : nullptr),
       traps_(other.traps_),
       trapped_(other.trapped_),
@@ -380,6 +411,7 @@ void Translator::set_breakpoints(const std::vector<uint64_t>& addresses) {
 }
 
 void Translator::forget_blocks() {
+  if (sync_code_) sync_code_->forget();
   std::fill(module_.code.uop_at.begin(), module_.code.uop_at.end(), kNoUop);
   if (on_demand_) on_demand_->open.targets.clear();
 }
@@ -419,6 +451,7 @@ void Translator::make_flags_exact() {
 }
 
 void Translator::translate_again() {
+  if (sync_code_) sync_code_->forget();
   std::fill(module_.code.uop_at.begin(), module_.code.uop_at.end(), kNoUop);
   std::unordered_set<uint64_t> starts;
   for (const Block& b : module_.blocks)
@@ -459,12 +492,27 @@ void Translator::add_blocks(std::vector<CodeBlock> blocks) {
   if (on_demand_) scope.reads_flags = [this](uint64_t pc) { return reads_flags(pc); };
   if (options_.optimise) optimise_blocks(*isa_, scope, blocks);
   for (CodeBlock& b : blocks) {
-    if (options_.journal) note_accesses(*isa_, b.draft, notes_of(options_, noted_));
+    if (is_noted(b)) note_accesses(*isa_, b.draft, notes_of(options_, noted_));
     renumber_slots(renumbering_, b);
   }
   link_blocks(std::move(blocks), module_, on_demand_ ? &on_demand_->open : nullptr,
               breakpoints_.get());
   put_traps();
+}
+
+bool Translator::is_noted(const CodeBlock& block) {
+  if (!options_.journal || !sync_code_) return options_.journal;
+  const auto code = [this](uint64_t at) { return code_at(*isa_, module_, at); };
+  const auto starts = [this](uint64_t at) {
+    return on_demand_ ? on_demand_->starts_block(module_.code, at)
+                      : find_block(module_.code, at) != kNoUop;
+  };
+  const BlockFormer former(*isa_, {cpu_, options_.simulated_time, notes_accesses(options_)}, code,
+                           starts, 1);
+  return sync_code_->has(block, [&](uint64_t pc) -> std::optional<CodeBlock> {
+    if (!module_.code.is_aligned(pc) || !former.has_insn(pc)) return std::nullopt;
+    return former.form(pc);
+  });
 }
 
 // Whether the code at pc may read flags that it has not written. Only a short way is looked at.

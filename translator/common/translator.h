@@ -24,6 +24,7 @@ struct GuestInsn;    // translator/common/guest_isa.h
 struct GuestIsa;
 struct ElfFile;        // translator/elf/elf_file.h
 struct NotedFunction;  // translator/passes/note_accesses.h
+class SyncCode;        // translator/passes/sync_code.h
 
 struct NotedName {
   std::string_view name;
@@ -39,6 +40,10 @@ struct TranslateOptions {
   bool stack_pointers = false;  // calls and indirect jumps: the stack pointer
   // Functions whose arguments and results are noted, by name: of `f` also those of `f.part.0`.
   std::vector<NotedName> functions = {};
+  // Only blocks that bear on the order between cores are noted, each with its core's clock:
+  // those that synchronise, those of the functions with these names, and loops that may wait.
+  bool order_only = false;
+  std::vector<std::string_view> order_functions = {};
   bool simulated_time = false;  // services order cores in simulated time (Service::kTime*)
   std::string cpu = {};  // one of GuestIsa::cpus; empty: the ISA's default, or the module file's
   /// open_program(): the file of a dynamic program's interpreter (PT_INTERP), which is loaded
@@ -159,6 +164,7 @@ class Translator {
   void add_late_code(Segment code);
   void forget_blocks();
   bool reads_flags(uint64_t pc);
+  bool is_noted(const CodeBlock& block);
   void put_traps();
   void replace_zero_slots_in(CodeBlock& block) const;
 
@@ -170,6 +176,7 @@ class Translator {
   uint32_t cpu_ = 0;
   std::vector<int> renumbering_;  // canonical slot -> module's slot, or kNoSlot
   std::vector<NotedFunction> noted_;
+  std::unique_ptr<SyncCode> sync_code_;  // if nothing else is noted
   std::unique_ptr<OnDemand> on_demand_;  // of a program that is translated so
   CodeSource code_source_;
   std::vector<uint64_t> traps_;                    // addresses

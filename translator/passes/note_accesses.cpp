@@ -56,6 +56,8 @@ class Noter {
 
   void run() {
     add({.op = Op::note, .a = isa_.roles.zero, .b = isa_.roles.zero, .aux = kNoteBlock}, 0);
+    if (options_.clocks)
+      add({.op = Op::note, .a = isa_.roles.zero, .b = isa_.roles.zero, .aux = kNoteClock}, 0);
     const NotedFunction* const function = function_at(draft_.pc);
     if (function && function->begin == draft_.pc)
       for (uint32_t i = 0; i < std::size(isa_.abi.call_args); ++i)

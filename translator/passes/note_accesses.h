@@ -18,6 +18,7 @@ struct NotedFunction {
 
 struct NoteOptions {
   bool accesses = true;
+  bool clocks = false;  // one of the core's clock behind that of the block
   bool stamps = false;  // one behind each fence that says in which order cores came to fences
   // One before a call or an indirect jump that ends the block, of the stack pointer.
   bool stack_pointers = false;
