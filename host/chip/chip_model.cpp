@@ -165,6 +165,7 @@ ChipModel::ChipModel(const ChipShape& shape, const Module& module, const Machine
                                                                : shape.shared.cache.hit_cycles)},
       memory_(shape_,
               [this](uint32_t core, uint64_t line, bool stays) { lost(core, line, stays); }),
+      objects_(*this),
       queue_(config.cores),
       ready_(config.cores) {
   for (uint32_t core = 0; core < config.cores; ++core) {
@@ -537,47 +538,11 @@ void ChipModel::serve(uint32_t core) {
     case Kind::kAcquire:
       acquire_now(core, r);
       break;
-    case Kind::kLock:
-      take_lock(core, r);
-      break;
-    case Kind::kUnlock:
-      give_lock(core, r);
-      break;
     case Kind::kTake:
       take_own_lock(core, r);
       break;
     case Kind::kGive:
       give_own_lock(core, r);
-      break;
-    case Kind::kReadLock:
-      take_to_read(core, r);
-      break;
-    case Kind::kWriteLock:
-      take_to_write(core, r);
-      break;
-    case Kind::kLeave:
-      leave(core, r);
-      break;
-    case Kind::kDown:
-      down(core, r);
-      break;
-    case Kind::kUp:
-      up(core, r);
-      break;
-    case Kind::kSetSemaphore:
-      semaphores_[r.words] = {.is_known = true, .initial = r.order, .given = {}, .waiting = {}};
-      break;
-    case Kind::kArrive:
-      arrive(core, r);
-      break;
-    case Kind::kSetBarrier:
-      barriers_[r.words] = {.count = r.order, .arrived = {}};
-      break;
-    case Kind::kOnceDone:
-      finish_once(core, r);
-      break;
-    case Kind::kOnceSeen:
-      see_once(core, r);
       break;
     case Kind::kForget:
       forget(core, r);
@@ -598,8 +563,15 @@ void ChipModel::serve(uint32_t core) {
       region_ends_ = begin_ != nullptr;
       region_end_ = std::max(region_end_, c.clock);
       break;
-    default:
+    case Kind::kLoad:
+    case Kind::kStore:
+    case Kind::kAtomic:
+    case Kind::kFetch:
+    case Kind::kPut:
       serve_access(c, core, r);
+      break;
+    default:
+      objects_.serve(core, r);
   }
   now_.time = std::max(now_.time, c.clock);
 }
@@ -681,6 +653,10 @@ void ChipModel::block(uint32_t core, uint8_t why) {
   c.why = static_cast<Why>(why);
   c.blocked_at = c.clock;
 }
+
+Ticks ChipModel::clock_of(uint32_t core) const { return cores_[core]->clock; }
+void ChipModel::wait_for_lock(uint32_t core) { block(core, kLockHeld); }
+void ChipModel::wait_for_others(uint32_t core) { block(core, kOrder); }
 
 void ChipModel::unblock(uint32_t core, Ticks at, uint32_t by, Phase waited_for) {
   Core& c = *cores_[core];
@@ -769,13 +745,8 @@ void ChipModel::acquire_now(uint32_t core, const Request& r) {
 
 // Of the kernel; one core would have waited.
 void ChipModel::forget(uint32_t core, const Request& r) {
-  if (r.words != 0) {  // of a semaphore or a barrier
-    const auto semaphore = semaphores_.find(r.words);
-    const auto barrier = barriers_.find(r.words);
-    if (semaphore != semaphores_.end() ? !semaphore->second.is_known
-                                       : barrier == barriers_.end() || barrier->second.count == 0)
-      return acquire_now(core, r);
-  }
+  if (r.words != 0 && !objects_.is_known(r.words))  // of a semaphore or a barrier
+    return acquire_now(core, r);
   const Order& order = cores_[core]->model.order(r.order);
   KeyState& key = keys_[order.key];
   key.is_forgotten = true;
@@ -827,35 +798,6 @@ void ChipModel::access_lock(uint32_t core, const Request& r) {
   c.clock = a.done;
 }
 
-// A lock goes to cores in the order in which they ask for it in simulated time, whatever the order
-// in which the program's run gave it to them.
-void ChipModel::take_lock(uint32_t core, const Request& r) {
-  access_lock(core, r);
-  ++now_.locks;
-  LockState& lock = locks_[r.words];
-  if (!lock.is_held) {
-    lock.is_held = true;
-    lock.holder = core;
-    return;
-  }
-  ++now_.contended_locks;
-  lock.waiting.push_back(core);
-  block(core, kLockHeld);
-}
-
-void ChipModel::give_lock(uint32_t core, const Request& r) {
-  access_lock(core, r);
-  LockState& lock = locks_[r.words];
-  if (!lock.is_held || lock.holder != core) return;  // it was taken by an attempt that may fail
-  if (lock.waiting.empty()) {
-    lock.is_held = false;
-    return;
-  }
-  lock.holder = lock.waiting.front();
-  lock.waiting.pop_front();
-  hand_over(lock.holder, core, r);
-}
-
 // The next one sees it by a read of the word.
 void ChipModel::hand_over(uint32_t next, uint32_t core, const Request& r) {
   const Ticks now = cores_[core]->clock;
@@ -863,114 +805,6 @@ void ChipModel::hand_over(uint32_t next, uint32_t core, const Request& r) {
   const Answer seen = memory_.ask(
       next, shape_.shared.coherence == Coherence::kMesi ? Ask::kRead : Ask::kFar, r.line, 8, now);
   unblock(next, seen.done, core, Phase::kWaitingLock);
-}
-
-// Locks for readers and writers as C libraries have them by default: readers wait for a writer that
-// has the lock, and not for one that wants it.
-void ChipModel::take_to_read(uint32_t core, const Request& r) {
-  access_lock(core, r);
-  ++now_.locks;
-  ReadWriteLock& lock = read_write_locks_[r.words];
-  if (!lock.is_written) {
-    ++lock.readers;
-    return;
-  }
-  ++now_.contended_locks;
-  lock.waiting_readers.push_back(core);
-  block(core, kLockHeld);
-}
-
-void ChipModel::take_to_write(uint32_t core, const Request& r) {
-  access_lock(core, r);
-  ++now_.locks;
-  ReadWriteLock& lock = read_write_locks_[r.words];
-  if (!lock.is_written && lock.readers == 0) {
-    lock.is_written = true;
-    lock.writer = core;
-    return;
-  }
-  ++now_.contended_locks;
-  lock.waiting_writers.push_back(core);
-  block(core, kLockHeld);
-}
-
-void ChipModel::leave(uint32_t core, const Request& r) {
-  access_lock(core, r);
-  ReadWriteLock& lock = read_write_locks_[r.words];
-  if (lock.is_written && lock.writer == core)
-    lock.is_written = false;
-  else if (lock.readers != 0)
-    --lock.readers;
-  if (lock.is_written || lock.readers != 0) return;
-  if (!lock.waiting_readers.empty()) {
-    const std::deque<uint32_t> readers = std::exchange(lock.waiting_readers, {});
-    lock.readers = static_cast<uint32_t>(readers.size());
-    for (const uint32_t reader : readers) hand_over(reader, core, r);
-  } else if (!lock.waiting_writers.empty()) {
-    lock.is_written = true;
-    lock.writer = lock.waiting_writers.front();
-    lock.waiting_writers.pop_front();
-    hand_over(lock.writer, core, r);
-  }
-}
-
-// Units go to cores in the order in which they ask for them, and have the times at which they were
-// given: a wait with a time limit is known to have got one only at its end.
-void ChipModel::down(uint32_t core, const Request& r) {
-  access_lock(core, r);
-  Semaphore& semaphore = semaphores_[r.words];
-  if (!semaphore.is_known) return;
-  if (semaphore.initial != 0) {
-    --semaphore.initial;
-  } else if (!semaphore.given.empty()) {
-    const Unit unit = semaphore.given.front();
-    semaphore.given.pop_front();
-    unblock(core, unit.at, unit.by, Phase::kWaitingLock);
-  } else {
-    semaphore.waiting.push_back(core);
-    block(core, kLockHeld);
-  }
-}
-
-void ChipModel::up(uint32_t core, const Request& r) {
-  access_lock(core, r);
-  Semaphore& semaphore = semaphores_[r.words];
-  if (!semaphore.is_known) return;
-  if (semaphore.waiting.empty()) {
-    semaphore.given.push_back({cores_[core]->clock, core});
-    return;
-  }
-  const uint32_t next = semaphore.waiting.front();
-  semaphore.waiting.pop_front();
-  hand_over(next, core, r);
-}
-
-void ChipModel::arrive(uint32_t core, const Request& r) {
-  access_lock(core, r);
-  CountedBarrier& barrier = barriers_[r.words];
-  if (barrier.count == 0) return;
-  barrier.arrived.push_back(core);
-  if (barrier.arrived.size() < barrier.count) return block(core, kOrder);
-  const std::vector<uint32_t> arrived = std::exchange(barrier.arrived, {});
-  Unit last{};
-  for (const uint32_t other : arrived)
-    if (cores_[other]->clock >= last.at) last = {cores_[other]->clock, other};
-  for (const uint32_t other : arrived) unblock(other, last.at, last.by, Phase::kWaitingOrder);
-}
-
-void ChipModel::finish_once(uint32_t core, const Request& r) {
-  OnceState& once = once_[r.words];
-  once.is_done = true;
-  once.done = {cores_[core]->clock, core};
-  for (const uint32_t other : std::exchange(once.waiting, {}))
-    unblock(other, once.done.at, core, Phase::kWaitingOrder);
-}
-
-void ChipModel::see_once(uint32_t core, const Request& r) {
-  OnceState& once = once_[r.words];
-  if (once.is_done) return unblock(core, once.done.at, once.done.by, Phase::kWaitingOrder);
-  once.waiting.push_back(core);
-  block(core, kOrder);
 }
 
 void ChipModel::take_own_lock(uint32_t core, const Request& r) {
@@ -1030,14 +864,7 @@ bool ChipModel::let_one_go() {
   ++unexplained_waits_;
   for (auto& [line, list] : watchers_) std::erase(list, best);
   for (auto& [key, state] : keys_) std::erase(state.waiting, best);
-  for (auto& [word, lock] : locks_) std::erase(lock.waiting, best);
-  for (auto& [word, lock] : read_write_locks_) {
-    std::erase(lock.waiting_readers, best);
-    std::erase(lock.waiting_writers, best);
-  }
-  for (auto& [word, semaphore] : semaphores_) std::erase(semaphore.waiting, best);
-  for (auto& [word, barrier] : barriers_) std::erase(barrier.arrived, best);
-  for (auto& [word, once] : once_) std::erase(once.waiting, best);
+  objects_.withdraw(best);
   for (auto& [word, list] : awaiting_) std::erase(list, best);
   unblock(best, cores_[best]->clock, best, Phase::kWaitingOrder);
   return true;
@@ -1048,6 +875,8 @@ bool ChipModel::let_one_go() {
 Totals ChipModel::totals_at(Ticks time) {
   Totals t = now_;
   t.time = time;
+  t.locks += objects_.locks;
+  t.contended_locks += objects_.contended_locks;
   for (size_t c = 0; c < cores_.size(); ++c) t.counts[c] = cores_[c]->model.counts;
   t.executions.assign(program_.size(), 0);
   for (const auto& thread : executions_)

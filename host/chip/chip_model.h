@@ -25,6 +25,7 @@
 #include "host/chip/program_model.h"
 #include "host/chip/sampling.h"
 #include "host/chip/side_thread.h"
+#include "host/chip/sync_objects.h"
 #include "host/chip/timeline.h"
 #include "host/chip/totals.h"
 #include "host/journal/journals.h"
@@ -49,7 +50,7 @@ struct ChipResult {
   uint64_t unexplained_waits = 0, forced = 0;
 };
 
-class ChipModel final : public JournalReader {
+class ChipModel final : public JournalReader, private SyncObjects::Cores {
  public:
   ChipModel(const ChipShape& shape, const Module& module, const MachineConfig& config,
             uint32_t pointer_bytes, const std::string& region);
@@ -107,37 +108,6 @@ class ChipModel final : public JournalReader {
     uint32_t last_holder = 0;
     size_t look_at = 1024;  // so many pieces: forget what lies before all that is under way
   };
-  struct LockState {
-    bool is_held = false;
-    uint32_t holder = 0;
-    std::deque<uint32_t> waiting;
-  };
-  struct ReadWriteLock {
-    uint32_t readers = 0;
-    bool is_written = false;
-    uint32_t writer = 0;
-    std::deque<uint32_t> waiting_readers, waiting_writers;
-  };
-  // One unit of a semaphore that was given, and when.
-  struct Unit {
-    Ticks at;
-    uint32_t by;
-  };
-  struct Semaphore {
-    bool is_known = false;
-    uint32_t initial = 0;  // units that are left of these
-    std::deque<Unit> given;
-    std::deque<uint32_t> waiting;
-  };
-  struct CountedBarrier {
-    uint32_t count = 0;  // 0: not known
-    std::vector<uint32_t> arrived;
-  };
-  struct OnceState {
-    bool is_done = false;
-    Unit done{};
-    std::vector<uint32_t> waiting;
-  };
   // Of one word of a condition variable: the two cores that signalled in the latest slices.
   struct Signals {
     struct Last {
@@ -181,22 +151,15 @@ class ChipModel final : public JournalReader {
   void charge(Core& c, Part part, Ticks time, uint32_t unit);
   void charge(Core& c, const Stack& parts, uint32_t unit);
   void block(uint32_t core, uint8_t why);
-  void unblock(uint32_t core, Ticks at, uint32_t by, Phase waited_for);
+  void unblock(uint32_t core, Ticks at, uint32_t by, Phase waited_for) override;
+  Ticks clock_of(uint32_t core) const override;
+  void wait_for_lock(uint32_t core) override;
+  void wait_for_others(uint32_t core) override;
   void wait(uint32_t core, const Request& r);
   void reach(uint32_t core, const Request& r);
   void acquire_now(uint32_t core, const Request& r);
-  void access_lock(uint32_t core, const Request& r);
-  void take_lock(uint32_t core, const Request& r);
-  void give_lock(uint32_t core, const Request& r);
-  void hand_over(uint32_t next, uint32_t core, const Request& r);
-  void take_to_read(uint32_t core, const Request& r);
-  void take_to_write(uint32_t core, const Request& r);
-  void leave(uint32_t core, const Request& r);
-  void down(uint32_t core, const Request& r);
-  void up(uint32_t core, const Request& r);
-  void arrive(uint32_t core, const Request& r);
-  void finish_once(uint32_t core, const Request& r);
-  void see_once(uint32_t core, const Request& r);
+  void access_lock(uint32_t core, const Request& r) override;
+  void hand_over(uint32_t next, uint32_t core, const Request& r) override;
   void forget(uint32_t core, const Request& r);
   void signal(uint32_t core, const Request& r);
   void await_signal(uint32_t core, const Request& r);
@@ -224,6 +187,7 @@ class ChipModel final : public JournalReader {
   CoreContext context_;
   std::function<uint64_t(uint32_t core)> clock_of_;
   MemorySystem memory_;
+  SyncObjects objects_;
   std::vector<std::unique_ptr<Core>> cores_;
   std::vector<std::vector<uint64_t>> executions_;  // per host thread
 
@@ -235,12 +199,7 @@ class ChipModel final : public JournalReader {
   CoreQueue queue_, ready_;
   std::vector<uint32_t> running_;
   std::unordered_map<uint64_t, KeyState> keys_;
-  std::unordered_map<uint64_t, LockState> locks_;
   std::unordered_map<uint64_t, OwnLock> own_locks_;
-  std::unordered_map<uint64_t, ReadWriteLock> read_write_locks_;
-  std::unordered_map<uint64_t, Semaphore> semaphores_;
-  std::unordered_map<uint64_t, CountedBarrier> barriers_;
-  std::unordered_map<uint64_t, OnceState> once_;
   std::map<uint64_t, Signals> signals_;
   std::map<uint64_t, std::vector<uint32_t>> awaiting_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> watchers_;

@@ -150,10 +150,7 @@ void CoreModel::emit(Kind kind, Ask ask, uint64_t line, uint64_t words, uint32_t
                       .counts = first});
   estimate_ += since_ + least;
   since_ = since_l1_ = since_l2_ = 0;
-  must_wait_ = kind == Kind::kAcquire || kind == Kind::kWait || kind == Kind::kLock ||
-               kind == Kind::kReadLock || kind == Kind::kWriteLock || kind == Kind::kDown ||
-               kind == Kind::kArrive || kind == Kind::kOnceSeen || kind == Kind::kAwait ||
-               (kind == Kind::kForget && words != 0);
+  must_wait_ = may_block(kind) || (kind == Kind::kForget && words != 0);
 }
 
 void CoreModel::end_block() {

@@ -16,39 +16,57 @@
 
 namespace gpusim::host::chip {
 
-enum class Kind : uint8_t {
-  kLoad,    // the core waits for it
-  kStore,   // it does not
-  kAtomic,  // it waits, also for what came before
-  kFetch,
-  kPut,      // nobody waits
-  kNote,     // a write to a line that is contended: takes no time
-  kTail,     // cycles only: at the end
-  kWait,     // until a word of the line changes
-  kRelease,  // number: of the order
-  kAcquire,
-  // words: the lock, semaphore or barrier
-  kLock,
-  kUnlock,
-  kReadLock,
-  kWriteLock,
-  kLeave,
-  kDown,
-  kUp,
-  kSetSemaphore,  // order: its value
-  kArrive,
-  kSetBarrier,  // order: so many come to it
-  kOnceDone,
-  kOnceSeen,
-  kTake,    // words: a word by which the core may have taken a lock
-  kGive,    // the word by which it gives that lock
-  kForget,  // a wake-up inside a function that takes a lock: no order, if that is known
-  kSignal,  // words: a word of the condition variable; order: the slice
-  kAwait,   // the same, of a wait that began in that slice and during which the core did not sleep
-  kWrite,   // of a word that somebody may wait for, where memory takes no time
-  kBegin,   // of the region of interest
-  kEnd,
+// What a request is, and of which kind.
+enum KindTraits : uint8_t {
+  kPlainKind = 0,
+  kMayBlock = 1,  // the core may have to wait for another one
+  kOfObject = 2,  // a lock, a semaphore or a barrier that is played again: `words` is where it is
 };
+#define GPUSIM_REQUEST_KINDS(KIND)                                                               \
+  KIND(kLoad, kPlainKind)   /* the core waits for it */                                          \
+  KIND(kStore, kPlainKind)  /* it does not */                                                    \
+  KIND(kAtomic, kPlainKind) /* it waits, also for what came before */                            \
+  KIND(kFetch, kPlainKind)                                                                       \
+  KIND(kPut, kPlainKind)     /* nobody waits */                                                  \
+  KIND(kNote, kPlainKind)    /* a write to a line that is contended: takes no time */            \
+  KIND(kTail, kPlainKind)    /* cycles only: at the end */                                       \
+  KIND(kWait, kMayBlock)     /* until a word of the line changes */                              \
+  KIND(kRelease, kPlainKind) /* number: of the order */                                          \
+  KIND(kAcquire, kMayBlock)                                                                      \
+  KIND(kLock, kMayBlock | kOfObject)                                                             \
+  KIND(kUnlock, kOfObject)                                                                       \
+  KIND(kReadLock, kMayBlock | kOfObject)                                                         \
+  KIND(kWriteLock, kMayBlock | kOfObject)                                                        \
+  KIND(kLeave, kOfObject)                                                                        \
+  KIND(kDown, kMayBlock | kOfObject)                                                             \
+  KIND(kUp, kOfObject)                                                                           \
+  KIND(kSetSemaphore, kOfObject) /* order: its value */                                          \
+  KIND(kArrive, kMayBlock | kOfObject)                                                           \
+  KIND(kSetBarrier, kOfObject) /* order: so many come to it */                                   \
+  KIND(kOnceDone, kOfObject)                                                                     \
+  KIND(kOnceSeen, kMayBlock | kOfObject)                                                         \
+  KIND(kTake, kPlainKind)   /* words: a word by which the core may have taken a lock */          \
+  KIND(kGive, kPlainKind)   /* the word by which it gives that lock */                           \
+  KIND(kForget, kPlainKind) /* a wake-up in a function that takes a lock: no order, if known */  \
+  KIND(kSignal, kPlainKind) /* words: a word of the condition variable; order: the slice */      \
+  KIND(kAwait, kMayBlock)   /* the same, of a wait since that slice in which it did not sleep */ \
+  KIND(kWrite, kPlainKind)  /* of a word that may be waited for, where memory takes no time */   \
+  KIND(kBegin, kPlainKind)  /* of the region of interest */                                      \
+  KIND(kEnd, kPlainKind)
+enum class Kind : uint8_t {
+#define GPUSIM_KIND(name, traits) name,
+  GPUSIM_REQUEST_KINDS(GPUSIM_KIND)
+#undef GPUSIM_KIND
+};
+inline constexpr uint8_t kKindTraits[] = {
+#define GPUSIM_KIND(name, traits) traits,
+    GPUSIM_REQUEST_KINDS(GPUSIM_KIND)
+#undef GPUSIM_KIND
+};
+constexpr bool may_block(Kind k) { return (kKindTraits[static_cast<size_t>(k)] & kMayBlock) != 0; }
+constexpr bool is_of_object(Kind k) {
+  return (kKindTraits[static_cast<size_t>(k)] & kOfObject) != 0;
+}
 
 struct Request {
   uint64_t line = 0;
