@@ -234,12 +234,14 @@ void Observers::wait_timed_out(uint32_t core) {
 }
 
 void Observers::handler_begins(uint32_t core, uint64_t pc, uint64_t handler) {
+  if (chip_) chip_->handler_begins(core);
   const int slot = module_->abi.stack_pointer;
   if (calls_ && slot != kNoSlot)
     calls_->handler_begins(core, pc, handler, backend_->slot(core, static_cast<Slot>(slot)));
 }
 
 void Observers::handler_ends(uint32_t core) {
+  if (chip_) chip_->handler_ends(core);
   if (calls_) calls_->handler_ends(core);
 }
 

@@ -56,7 +56,9 @@ class Observers final : public RunObserver {
   // A signal handler begins where the core was at `pc`, or returns.
   void handler_begins(uint32_t core, uint64_t pc, uint64_t handler);
   void handler_ends(uint32_t core);
-  bool follows_calls() const { return follows_calls_; }
+  bool wants_handlers() const {
+    return follows_calls_ || options_.locks_in_time || chip_shape_.has_value();
+  }
   // Whether what is told of a core has to be of one thread at a time, from its begin to its end.
   bool take_cores_for_threads() const {
     return follows_calls_ || options_.check_races || options_.check_uninitialised ||

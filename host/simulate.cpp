@@ -366,7 +366,7 @@ void Simulation::make_machine(const MemoryPlan& plan, bool starts_alone) {
       observers_.call_was_made(core, name);
     };
   }
-  if (observers_.follows_calls()) {
+  if (observers_.wants_handlers()) {
     config.on_handler = [this](uint32_t core, uint64_t pc, uint64_t handler) {
       observers_.handler_begins(core, pc, handler);
     };

@@ -156,6 +156,7 @@ ChipModel::ChipModel(const ChipShape& shape, const Module& module, const Machine
           .program = program_,
           .lock_words = lock_words_,
           .left_words = left_words_,
+          .guard_words = guard_words_,
           .config = config_,
           .line_shift = static_cast<uint32_t>(std::countr_zero(shape.line_bytes)),
           .granule_shift = static_cast<uint32_t>(std::countr_zero(shape.shared.interleave_bytes)),
@@ -257,6 +258,18 @@ void ChipModel::left(uint32_t core, uint64_t word) {
   left_words_[word].push_back({core, slice_, key});
 }
 
+void ChipModel::handler_begins(uint32_t core) {
+  settle();
+  note_clock(core);
+  cores_[core]->model.append(Order{.begins_handler = true});
+}
+
+void ChipModel::handler_ends(uint32_t core) {
+  settle();
+  note_clock(core);
+  cores_[core]->model.append(Order{.ends_handler = true});
+}
+
 void ChipModel::ended(uint32_t core) {
   settle();
   cores_[core]->has_ended = true;
@@ -281,6 +294,10 @@ void ChipModel::after_slice(std::span<const BlockSites> blocks, std::span<const 
   program_.grow(blocks);
   for (uint32_t core = 0; clock_of_ && core < cores_.size(); ++core)
     if (note_clock(core)) cores_[core]->silent = 0;
+  for (uint32_t core = 0; program_.has_guards() && core < cores_.size(); ++core)
+    cores_[core]->model.for_each_initialised([&](uint64_t word) {
+      guard_words_.try_emplace(word, Initialised{.core = core, .slice = slice_ - 1});
+    });
   note_sleepers(sleepers);
   if (config_.threads > 1)
     beside_.start([this] { go_on_after_slice(); });
@@ -410,6 +427,11 @@ Ticks ChipModel::time_of(const Core& c) const {
 void ChipModel::find_woken() {
   for (uint32_t core = 0; core < cores_.size(); ++core) {
     Core& c = *cores_[core];
+    if (c.why == kLockHeld && c.model.is_interrupted()) {
+      objects_.withdraw(core);
+      c.model.withdraw();
+      unblock(core, c.clock, core, Phase::kWaitingLock);
+    }
     if (!c.is_parked || !(may_say_more(c) || c.model.can_go())) continue;
     c.is_parked = c.is_done = false;
     running_.push_back(core);

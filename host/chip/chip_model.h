@@ -77,6 +77,9 @@ class ChipModel final : public JournalReader, private SyncObjects::Cores {
   void timed_out(uint32_t core);
   // A thread ended, and the kernel cleared that word.
   void left(uint32_t core, uint64_t word);
+  // A signal's handler begins or ends.
+  void handler_begins(uint32_t core);
+  void handler_ends(uint32_t core);
   // gpusim_time_release() and _acquire().
   void release(uint32_t core, uint64_t address, uint64_t number);
   void acquire(uint32_t core, uint64_t address, uint64_t number);
@@ -184,6 +187,7 @@ class ChipModel final : public JournalReader, private SyncObjects::Cores {
   ProgramModel program_;
   LockWords lock_words_;
   LeftWords left_words_;
+  GuardWords guard_words_;
   CoreContext context_;
   std::function<uint64_t(uint32_t core)> clock_of_;
   MemorySystem memory_;

@@ -80,6 +80,7 @@ void CoreModel::append(std::span<const uint64_t> words, uint32_t slice) {
 void CoreModel::append(const Order& order) {
   words_.push_back(kOrderMark | orders_.size());
   orders_.push_back(order);
+  handlers_ += order.begins_handler;
 }
 
 bool CoreModel::append_clock(uint64_t clock) {
@@ -235,6 +236,8 @@ void CoreModel::take_order(uint32_t index) {
     awaited_ = 0;
     return;
   }
+  if (order.begins_handler) return begin_handler();
+  if (order.ends_handler) return end_handler();
   if (in_lock_) block_ = nullptr;
   if (in_lock_ && !order.is_release && !order.has_word) {
     const bool may_be_unknown =
@@ -256,6 +259,45 @@ void CoreModel::take_order(uint32_t index) {
   scan_block_ = nullptr;
   scan_expected_ = expected_;
   released_ = index;
+}
+
+// --- Signals
+//
+// What a handler does is no part of the function that it interrupts.
+
+void CoreModel::begin_handler() {
+  --handlers_;
+  if (in_lock_) block_ = nullptr;
+  end_block();
+  last_end_ = ~uint64_t{0};
+  looked_at_ = 0;
+  interrupted_.push_back(std::exchange(static_cast<CallOfLock&>(*this), {}));
+}
+
+void CoreModel::end_handler() {
+  if (interrupted_.empty()) return;  // it began in another program
+  if (in_lock_) block_ = nullptr;
+  end_block();
+  last_end_ = ~uint64_t{0};
+  looked_at_ = 0;
+  static_cast<CallOfLock&>(*this) = std::move(interrupted_.back());
+  interrupted_.pop_back();
+}
+
+bool CoreModel::is_interrupted() const {
+  if (handlers_ == 0 || !in_lock_ || is_withdrawn_ || call_->may_fail ||
+      lock_block_->role != Role::kDown)
+    return false;
+  const SyncFunction& f = c_.program.function(lock_block_->function);
+  for (size_t at = at_; at < usable_; ++at) {
+    const uint64_t word = words_[at];
+    if (is_order(word) && orders_[static_cast<uint32_t>(word)].begins_handler) return true;
+    if (!is_block(word)) continue;
+    const BlockModel& b = c_.program.block(static_cast<uint32_t>(word));
+    const bool is_inside = b.pc - f.begin < f.end - f.begin;
+    if (b.pc == lock_return_ || (has_clocks_ && is_inside && b.returns)) return false;
+  }
+  return false;
 }
 
 // --- Accesses
@@ -511,10 +553,17 @@ void CoreModel::leave_lock() {
   const Role role = lock_block_->role;
   if (call_->word == LockWord::kArgument) {
     const bool has_result = values_.size() > call_->arguments;
+    if (role == Role::kOpenSemaphore) {
+      constexpr uint64_t kCreates = 0100;  // O_CREAT: the fourth argument is the first value
+      if (!has_result || values_[2] == 0 || (values_[0] & kCreates) == 0) return;
+      lock_word_ = values_[2];
+      return play(role, static_cast<uint32_t>(values_[1]));
+    }
     const bool has_failed = has_result && static_cast<uint32_t>(values_.back()) != 0;
-    if (call_->may_fail && has_result && !has_failed) play(role, 0);
+    const bool is_played = !call_->may_fail && !std::exchange(is_withdrawn_, false);
+    if (!is_played && has_result && !has_failed) play(role, 0);
     // A signal ended the wait.
-    if (!call_->may_fail && role == Role::kDown && has_failed) play(Role::kUp, 0);
+    if (is_played && role == Role::kDown && has_failed) play(Role::kUp, 0);
     return;
   }
   if (lock_has_word_ || call_->word == LockWord::kFirst) play(role, 0);
@@ -557,6 +606,17 @@ void CoreModel::play(Role role, uint32_t value) {
       break;
     case Role::kSetBarrier:
       kind = Kind::kSetBarrier;
+      break;
+    case Role::kOpenSemaphore:
+      kind = Kind::kOpenSemaphore;
+      break;
+    case Role::kGuardBegin:
+      kind = Kind::kOnceSeen;
+      guards_.insert(lock_word_);
+      break;
+    case Role::kGuardEnd:
+      kind = Kind::kOnceDone;
+      guards_.insert(lock_word_);
       break;
     default:
       return;
@@ -607,6 +667,23 @@ void CoreModel::see_left(uint64_t address) {
   if (left == all.rend() || left->core == number_) return;
   orders_.push_back({.key = left->key, .required = 1, .stays = true});
   emit(Kind::kAcquire, Ask::kRead, 0, 1, static_cast<uint32_t>(orders_.size() - 1), 0, false, 0);
+}
+
+// Behind a load that acquires: what was initialised in an earlier slice is not initialised again,
+// so this core need not have called a function to see it.
+void CoreModel::see_guard(uint64_t address) {
+  const auto done = c_.guard_words.find(address);
+  if (done == c_.guard_words.end() || done->second.core == number_ ||
+      done->second.slice >= slice_of(at_ - 1) || !guards_.insert(address).second)
+    return;
+  emit(Kind::kOnceSeen, Ask::kRead, 0, address, 0, 0, false, 0);
+}
+
+uint64_t CoreModel::initialised_at(size_t at) const {
+  const size_t value = at + (has_clocks_ ? 2 : 1);  // the first word of that block's own
+  if (!is_block(words_[at]) || value >= words_.size()) return 0;
+  const BlockModel& b = c_.program.block(static_cast<uint32_t>(words_[at]));
+  return b.role == Role::kGuardEnd ? words_[value] : 0;
 }
 
 // An access inside a function that takes or gives a lock.
@@ -941,6 +1018,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
         lock_return_ = last_end_;
         lock_returns_ = has_clocks_ && b.returns;
         lock_tail_ = lock_tail_end_ = 0;
+        is_withdrawn_ = false;
         block_ = &b;
         site_ = 0;
         counts.skipped += b.insn_count;
@@ -999,6 +1077,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
         if (site.acquires || site.releases || site.kind == SiteKind::kAtomic)
           note_order(site, address);
         if (site.acquires && !c_.left_words.empty()) see_left(address);
+        if (site.acquires && !c_.guard_words.empty()) see_guard(address);
       }
     }
     // A wait ends its block.

@@ -42,7 +42,8 @@ enum KindTraits : uint8_t {
   KIND(kUp, kOfObject)                                                                           \
   KIND(kSetSemaphore, kOfObject) /* order: its value */                                          \
   KIND(kArrive, kMayBlock | kOfObject)                                                           \
-  KIND(kSetBarrier, kOfObject) /* order: so many come to it */                                   \
+  KIND(kSetBarrier, kOfObject)    /* order: so many come to it */                                \
+  KIND(kOpenSemaphore, kOfObject) /* the same, unless it has one */                              \
   KIND(kOnceDone, kOfObject)                                                                     \
   KIND(kOnceSeen, kMayBlock | kOfObject)                                                         \
   KIND(kTake, kPlainKind)   /* words: a word by which the core may have taken a lock */          \
@@ -90,6 +91,8 @@ struct Order {
   bool has_word = false;  // key is an address that both access
   bool stays = false;     // any number of cores acquire it
   bool is_time_out = false;
+  // A signal's handler begins or ends here.
+  bool begins_handler = false, ends_handler = false;
 };
 
 // Words that the kernel cleared since their threads had ended: after which slice, and the key by
@@ -100,6 +103,13 @@ struct Left {
 };
 using LeftWords = std::unordered_map<uint64_t, std::vector<Left>>;
 
+// Words of what C++ initialises once, and of the first time that it was: by which core, in which
+// slice. Grows between slices.
+struct Initialised {
+  uint32_t core, slice;
+};
+using GuardWords = std::unordered_map<uint64_t, Initialised>;
+
 // Words by which locks are given, of programs' own locks. Grows between two windows.
 using LockWords = std::unordered_set<uint64_t>;
 
@@ -108,6 +118,7 @@ struct CoreContext {
   const ProgramModel& program;
   const LockWords& lock_words;
   const LeftWords& left_words;
+  const GuardWords& guard_words;
   const MachineConfig& config;
   uint32_t line_shift, granule_shift;
   uint64_t stack_base, stack_end;  // of all cores
@@ -122,7 +133,19 @@ struct CoreCounts {
   uint64_t skipped = 0;  // instructions of looks in vain, and of barriers and locks
 };
 
-class CoreModel {
+// Where a core is inside a function that takes or gives a lock.
+struct CallOfLock {
+  bool in_lock_ = false, lock_has_word_ = false, was_inside_ = false;
+  const BlockModel* lock_block_ = nullptr;
+  bool lock_returns_ = false;                   // the block before returned from it
+  uint64_t lock_tail_ = 0, lock_tail_end_ = 0;  // a function that it ended by a jump to
+  uint64_t lock_return_ = 0, lock_word_ = 0;
+  const SyncFunction* call_ = nullptr;  // that was called, which may have gone on in another one
+  std::vector<uint64_t> values_;        // of it: noted arguments, and its result
+  bool is_withdrawn_ = false;           // it is played at its end
+};
+
+class CoreModel : private CallOfLock {
  public:
   CoreModel(const CoreContext& context, uint32_t number);
 
@@ -152,8 +175,21 @@ class CoreModel {
   bool is_taking_lock() const {
     if (!in_lock_) return false;
     const Role role = lock_block_->role;
+    if (is_withdrawn_) return false;
     return role == Role::kLock || role == Role::kRead || role == Role::kWrite ||
            (!call_->may_fail && (role == Role::kDown || role == Role::kArrive));
+  }
+
+  // It waits for a semaphore, and a signal's handler comes before the end of that.
+  bool is_interrupted() const;
+  // What it waits for was not asked for yet: it is at its end.
+  void withdraw() { is_withdrawn_ = true; }
+
+  // Calls f(word) for what C++ initialised in the words that may not be used yet.
+  template <class F>
+  void for_each_initialised(F f) const {
+    for (size_t at = usable_; at < words_.size(); ++at)
+      if (const uint64_t word = initialised_at(at)) f(word);
   }
 
   // What may be used since it starved makes it do something.
@@ -239,6 +275,10 @@ class CoreModel {
   void play(Role role, uint32_t value);
   void see_value_of_once(uint64_t value);
   void see_left(uint64_t address);
+  void see_guard(uint64_t address);
+  uint64_t initialised_at(size_t at) const;
+  void begin_handler();
+  void end_handler();
   uint64_t word_of(uint64_t address) const { return line_of(address, 0); }
   void look(const SiteModel& site, uint64_t address);
   void look_again(const Look& first);
@@ -303,15 +343,10 @@ class CoreModel {
   // nothing else was executed since; and the last one that was appended.
   uint64_t expected_ = 0, last_clock_ = 0;
 
-  // Inside a function that takes or gives a lock.
-  bool in_lock_ = false, lock_has_word_ = false, was_inside_ = false;
-  const BlockModel* lock_block_ = nullptr;
-  bool lock_returns_ = false;                   // the block before returned from it
-  uint64_t lock_tail_ = 0, lock_tail_end_ = 0;  // a function that it ended by a jump to
-  uint64_t lock_return_ = 0, lock_word_ = 0;
-  const SyncFunction* call_ = nullptr;  // that was called, which may have gone on in another one
-  std::vector<uint64_t> values_;        // of it: noted arguments, and its result
-  std::vector<uint64_t> held_;          // words of locks that it has
+  std::vector<CallOfLock> interrupted_;  // by signals' handlers
+  uint32_t handlers_ = 0;                // whose begin was appended and not met yet
+  std::vector<uint64_t> held_;           // words of locks that it has
+  std::unordered_set<uint64_t> guards_;  // words of what it knows to be initialised
   // In a function of a condition variable, up to the access that shows which: kSignal, kAwait.
   Role condition_ = Role::kNone;
   // Waits for that one, since a slice, and has not slept.

@@ -26,13 +26,15 @@ struct KnownFunction {
 constexpr int32_t kSecondPointer = -1;
 
 // Of the object that is the first argument.
-constexpr uint8_t kFirstArgument = 1, kFirstAndSecond = 3, kFirstAndThird = 5;
+constexpr uint8_t kFirstArgument = 1, kFirstAndSecond = 3, kFirstAndThird = 5,
+                  kSecondAndFourth = 10;
 constexpr KnownFunction call(std::string_view name, Role role, uint8_t arguments = kFirstArgument) {
   return {
       .name = name, .role = role, .offset = 0, .word = LockWord::kArgument, .arguments = arguments};
 }
-constexpr KnownFunction attempt(std::string_view name, Role role) {
-  KnownFunction f = call(name, role);
+constexpr KnownFunction attempt(std::string_view name, Role role,
+                                uint8_t arguments = kFirstArgument) {
+  KnownFunction f = call(name, role, arguments);
   f.may_fail = true;
   return f;
 }
@@ -87,12 +89,15 @@ constexpr KnownFunction kKnown[] = {
     attempt("sem_clockwait", Role::kDown),
     part("__new_sem_wait_slow64", Role::kDown),
     call("sem_post", Role::kUp),
+    attempt("sem_open", Role::kOpenSemaphore, kSecondAndFourth),
 
     call("pthread_barrier_init", Role::kSetBarrier, kFirstAndThird),
     call("pthread_barrier_wait", Role::kArrive),
 
     call("pthread_once", Role::kOnce, kFirstAndSecond),
     part("__pthread_once_slow", Role::kOnce),
+    attempt("__cxa_guard_acquire", Role::kGuardBegin),
+    call("__cxa_guard_release", Role::kGuardEnd),
 
     {"pthread_cond_wait", Role::kAwait, 0},
     {"pthread_cond_timedwait", Role::kAwait, 0},
@@ -172,6 +177,7 @@ ProgramModel::ProgramModel(const Module& module, uint32_t pointer_bytes, const C
     for (const KnownFunction& known : kKnown) {
       if (name_of_whole(symbol.name) != known.name) continue;
       start.role = known.role;
+      has_guards_ |= known.role == Role::kGuardEnd;
       start.function = static_cast<uint32_t>(functions_.size());
       functions_.push_back(
           {symbol.address, symbol.address + symbol.size_bytes,

@@ -31,6 +31,9 @@ enum class Role : uint8_t {
   kSetSemaphore,
   kArrive,
   kSetBarrier,
+  kOpenSemaphore,
+  kGuardBegin,  // of what C++ initialises once
+  kGuardEnd,
   // Of a condition variable.
   kSignal,
   kAwait,
@@ -39,7 +42,7 @@ enum class Role : uint8_t {
   kBegin,
   kEnd,
 };
-constexpr bool is_left_out(Role r) { return r >= Role::kLock && r <= Role::kSetBarrier; }
+constexpr bool is_left_out(Role r) { return r >= Role::kLock && r <= Role::kGuardEnd; }
 
 struct SiteModel {
   SiteKind kind;
@@ -111,6 +114,7 @@ class ProgramModel {
   const BlockModel& block(uint32_t number) const { return blocks_[number]; }
   size_t size() const { return blocks_.size(); }
   const SyncFunction& function(uint32_t number) const { return functions_[number]; }
+  bool has_guards() const { return has_guards_; }
   bool has_region() const { return has_region_; }
   bool region_is_function() const { return region_is_function_; }
   // Instructions of all cores together that count towards time.
@@ -124,7 +128,7 @@ class ProgramModel {
  private:
   const Module& module_;
   std::array<Ticks, kInsnClassCount> cost_{};
-  bool has_region_ = false, region_is_function_ = false;
+  bool has_guards_ = false, has_region_ = false, region_is_function_ = false;
   std::optional<InstructionRange> range_;
   struct Start {
     Role role = Role::kNone;

@@ -1,8 +1,10 @@
 // Threads of a C library that exclude each other, or wait for each other: KIND THREADS ROUNDS HELD
 // OUTSIDE, the last two in rounds of spend().
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,7 @@ static struct { uint32_t next, serving; } ticket;
 static uint32_t flag;
 static pthread_rwlock_t readers_and_writers = PTHREAD_RWLOCK_INITIALIZER;
 static sem_t units, used;
+static sem_t* named;
 static pthread_barrier_t meeting;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct timespec far_off = {.tv_sec = 1L << 32, .tv_nsec = 0};
@@ -60,6 +63,9 @@ static void take(void) {
     case 'p':
       sem_wait(&units);
       return;
+    case 'n':
+      sem_wait(named);
+      return;
     case 'U':
       sem_timedwait(&units, &far_off);
       return;
@@ -83,6 +89,9 @@ static void give(void) {
     case 'U':
     case 'p':
       sem_post(&units);
+      return;
+    case 'n':
+      sem_post(named);
       return;
     case 's':
       pthread_spin_unlock(&spin);
@@ -208,6 +217,27 @@ static void* come_late(void* unused) {
   return unused;
 }
 
+// A handler gives the unit for which the thread waits; the second one comes later.
+static pthread_t waiting;
+static void give_unit(int unused) {
+  (void)unused;
+  sem_post(&units);
+}
+static void* wait_twice(void* unused) {
+  sem_wait(&units);
+  spend(outside);
+  sem_wait(&units);
+  return unused;
+}
+static void* interrupt(void* unused) {
+  usleep(20000);
+  pthread_kill(waiting, SIGUSR1);
+  usleep(20000);
+  spend(held);
+  sem_post(&units);
+  return unused;
+}
+
 typedef void* (*Work)(void*);
 static Work work_of(int i) {
   switch (kind) {
@@ -224,6 +254,8 @@ static Work work_of(int i) {
       return end;
     case 'e':
       return i == 0 ? give_up : come_late;
+    case 'h':
+      return i == 0 ? wait_twice : interrupt;
     default:
       return exclude;
   }
@@ -238,10 +270,20 @@ int main(int argc, char** argv) {
   held = atol(argv[4]);
   outside = atol(argv[5]);
   pthread_spin_init(&spin, 0);
-  sem_init(&units, 0, kind == 'g' ? 0 : kind == 'p' ? 2 : 1);
+  sem_init(&units, 0, strchr("gh", kind) ? 0 : kind == 'p' ? 2 : 1);
+  if (kind == 'n') {
+    named = sem_open("/gpusim-locks", O_CREAT | O_EXCL, 0600, 1);
+    if (named == SEM_FAILED) return 3;
+    sem_unlink("/gpusim-locks");
+  }
+  const struct sigaction action = {.sa_handler = give_unit, .sa_flags = SA_RESTART};
+  sigaction(SIGUSR1, &action, 0);
   sem_init(&used, 0, 0);
   pthread_barrier_init(&meeting, 0, (unsigned)threads);
-  for (int i = 0; i < threads; ++i) pthread_create(&thread[i], 0, work_of(i), (void*)(long)i);
+  for (int i = 0; i < threads; ++i) {
+    pthread_create(&thread[i], 0, work_of(i), (void*)(long)i);
+    waiting = thread[0];
+  }
   if (kind == 'j') {
     while (!has_ended) usleep(1000);
     usleep(20000);

@@ -19,6 +19,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 ISA = os.environ.get("GPUSIM_TEST_ISA", "aarch64")
 CROSS = f"/usr/bin/{ISA}-linux-gnu-gcc"
+CROSS_CXX = f"/usr/bin/{ISA}-linux-gnu-g++"
 MARCH = {"aarch64": "-march=armv8.1-a", "riscv64": "-march=rv64gc"}[ISA]
 # One instruction that the compiler cannot leave out, and its register.
 SPEND, SCRATCH = {"aarch64": ("add x9, x9, #1", "x9"), "riscv64": ("addi t0, t0, 1", "t0")}[ISA]
@@ -52,6 +53,10 @@ class SimulatedTime(unittest.TestCase):
         subprocess.run([CROSS, "-O2", MARCH, "-static", f'-DSPEND="{SPEND}"',
                         f'-DSCRATCH="{SCRATCH}"', "-o", cls.locks_guest, HERE / "locks.c"],
                        check=True)
+        cls.guards_guest = cls.build / "guards.elf"
+        subprocess.run([CROSS_CXX, "-O2", MARCH, "-static", f'-DSPEND="{SPEND}"',
+                        f'-DSCRATCH="{SCRATCH}"', "-o", cls.guards_guest, HERE / "guards.cc"],
+                       check=True)
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -60,8 +65,8 @@ class SimulatedTime(unittest.TestCase):
 
     def run_gpusim(self, *words, status=0, time="--simulated-time"):
         stats = self.folder / "stats.json"
-        command = [str(self.gpusim), "run", *map(str, words), "--quiet", "--stats", str(stats),
-                   time, "--per-core"]
+        command = [str(self.gpusim), "run", "--quiet", "--stats", str(stats), time, "--per-core",
+                   *map(str, words)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, status, f"{command}\n{done.stdout}{done.stderr}")
         return json.loads(stats.read_text())["simulated_time"] if status == 0 else done.stderr
@@ -120,10 +125,16 @@ class SimulatedTime(unittest.TestCase):
 
     def locks(self, chip, kind, threads, rounds, held, outside, *options):
         """Cycles of locks.c; chip: its name, or None for --simulated-time=locks."""
+        if kind == "named":
+            options += ("--root", "/dev/shm")
+        return self.cycles(chip, self.locks_guest, threads + 1, options,
+                           (kind, threads, rounds, held, outside))
+
+    def cycles(self, chip, guest, cores, options, arguments):
         stats = self.folder / "stats.json"
         time = ("--chip", chip) if chip else ("--simulated-time=locks",)
-        command = [self.gpusim, "run", self.locks_guest, "--cores", threads + 1, "--quiet",
-                   "--stats", stats, *time, *options, "--", kind, threads, rounds, held, outside]
+        command = [self.gpusim, "run", guest, "--cores", cores, "--quiet", "--stats", stats, *time,
+                   *options, "--", *arguments]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120,
                               check=False)
         self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
@@ -134,7 +145,7 @@ class SimulatedTime(unittest.TestCase):
         threads, rounds, held = 4, 40, 1000
         for kind, (chip, options) in itertools.product(
                 ("mutex", "spin", "ticket", "flag", "writers", "attempts", "limited", "units",
-                 "Units until then"), self.CLOCKS):
+                 "named", "Units until then"), self.CLOCKS):
             with self.subTest(chip=chip, kind=kind, options=options):
                 # Starts and ends of threads are in both.
                 pieces = (self.locks(chip, kind, threads, rounds, held, 0, *options) -
@@ -186,12 +197,37 @@ class SimulatedTime(unittest.TestCase):
     def test_what_is_done_once_comes_before_all_who_need_it(self):
         self.check(3 * 100000 + 3 * 20000, "once", 4, 1, 100000, 20000)
 
+    def test_what_is_initialised_once_comes_before_all_who_need_it(self):
+        held, outside = 100000, 20000
+        for chip, options in self.CLOCKS:
+            with self.subTest(chip=chip, options=options):
+                time = (self.cycles(chip, self.guards_guest, 5, options, (held, outside)) -
+                        self.cycles(chip, self.guards_guest, 5, options, (0, 0)))
+                expected = 3 * (held + outside)
+                self.assertTrue(0.96 * expected < time < 1.04 * expected, time / expected)
+
+    def test_a_handler_posts_what_it_interrupts_the_wait_for(self):
+        self.check(3 * 100000, "handler", 2, 1, 100000, 100000)
+
     def test_joining_a_thread_that_ended_waits_for_it(self):
         self.check(3 * 300000 + 3 * 100000, "join", 1, 1, 300000, 100000)
 
     def test_a_wait_that_came_to_its_limit_is_behind_no_signal(self):
         # The first thread is done at 2 / 3 of the time of the other.
         self.check(3 * 300000, "expired", 2, 1, 300000, 200000)
+
+    def test_what_is_not_noted_changes_no_cycle(self):
+        # Beside caches, journals have all blocks and accesses.
+        caches = self.source / "examples/caches/l1_l2.json"
+        work = (self.guest, "--entry", "work", "--arg", "@core", "--arg", "@cores", "--arg", 5000,
+                "--cores", 70)
+        readers = (self.locks_guest, "--cores", 5, "--", "readers", 4, 10, 1000, 500)
+        for (program, *words), options in itertools.product((work, readers), self.BACKENDS[:2]):
+            few, all_ = (self.run_gpusim(program, *options, *more, *words,
+                                         time="--simulated-time=locks")
+                         for more in ((), ("--caches", caches)))
+            with self.subTest(program=program, options=options):
+                self.assertEqual(few, all_)
 
     def test_a_clock_without_locks_says_so(self):
         command = [str(self.gpusim), "run", self.locks_guest, "--cores", "3", "--simulated-time",
