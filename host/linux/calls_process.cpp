@@ -17,7 +17,7 @@
 namespace gpusim::host {
 namespace {
 
-int64_t pid_of(const Call& call) { return call.process->pid; }
+int64_t own_pid(const Call& call) { return call.process->pid; }
 
 // linux/sysinfo.h
 template <class Word>
@@ -45,7 +45,7 @@ bool store_sysinfo(const Call& call, uint64_t memory_bytes) {
 
 Reply sys_enosys(Kernel&, Call&) { return Reply::error(ENOSYS); }
 
-Reply sys_getpid(Kernel&, Call& call) { return Reply::result(pid_of(call)); }
+Reply sys_getpid(Kernel&, Call& call) { return Reply::result(own_pid(call)); }
 Reply sys_getuid(Kernel&, Call&) { return Reply::result(getuid()); }
 Reply sys_geteuid(Kernel&, Call&) { return Reply::result(geteuid()); }
 Reply sys_getgid(Kernel&, Call&) { return Reply::result(getgid()); }

@@ -458,6 +458,7 @@ class Inliner {
       push(std::move(skip));
     }
     step.guard = kNoRegister;
+    step.guard_is_negated = false;
     body(step);
     is_quiet_ = false;
     place_label(end);
