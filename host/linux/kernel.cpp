@@ -145,10 +145,17 @@ bool Kernel::retry_calls(Clock::time_point now) {
     if (!retries_.contains(core)) continue;
     // A signal that the call itself sends (SIGPIPE) does not interrupt it: it has a result.
     threads_.set_parked(core, false);
+    const Thread* const before = threads_.find(core);
+    const uint64_t moved = before ? before->retry_done : 0;
     is_retrying_ = true;
     const Reply reply = handle(core, uop);
     is_retrying_ = false;
-    if (reply.kind != Reply::Kind::kResult) continue;  // still parked
+    if (reply.kind != Reply::Kind::kResult) {  // still parked
+      // Bytes that it moved so far may be what others wait for.
+      const Thread* const after = threads_.find(core);
+      if (after && after->retry_done != moved) has_changed_ = progress = true;
+      continue;
+    }
     has_changed_ = true;
     retries_.erase(core);
     resume(core, uop, reply.value);

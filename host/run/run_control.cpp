@@ -67,11 +67,11 @@ uint64_t RunControl::slice_length() const {
 }
 
 uint64_t RunControl::wanted_slice_length() const {
-  if (kernel_.alive_without_core() != 0)
-    return options_.slice != 0 ? std::min(options_.slice, slice_of_sharing_) : slice_of_sharing_;
-  if (options_.slice != 0) return options_.slice;
   constexpr uint64_t kApart = 1024;
-  if (plan_.config.seed != 0) return kApart;
+  const uint64_t chosen = options_.slice != 0 || plan_.config.seed == 0 ? options_.slice : kApart;
+  if (kernel_.alive_without_core() != 0)
+    return chosen != 0 ? std::min(chosen, slice_of_sharing_) : slice_of_sharing_;
+  if (chosen != 0) return chosen;
   const bool on_gpu = traits_of(backend_.name()).is_on_device;
   const uint64_t of_all_cores = uint64_t{1} << (on_gpu ? 33 : 25);
   const uint64_t least = uint64_t{1} << (on_gpu ? 14 : 12);

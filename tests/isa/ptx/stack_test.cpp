@@ -113,12 +113,12 @@ const std::string kOne = kHead + R"(
   ld.param.u64 %rd2, [bytes];
   mov.u32 %r1, %tid.x;
   mad.wide.u32 %rd1, %r1, 8, %rd1;
-  setp.eq.u32 %p1, %r1, 1;
-  @%p1 alloca.u64 %rd3, %rd2, 8;
+  setp.ne.u32 %p1, %r1, 1;
+  @!%p1 alloca.u64 %rd3, %rd2, 8;
   mov.b64 %rd4, 7;
-  @%p1 st.local.u8 [%rd3], %r1;
+  @!%p1 st.local.u8 [%rd3], %r1;
   add.u64 %rd3, %rd3, %rd2;
-  @%p1 st.local.u8 [%rd3+-1], %r1;
+  @!%p1 st.local.u8 [%rd3+-1], %r1;
   st.global.u64 [%rd1], %rd4;
   ret;
 }

@@ -260,7 +260,9 @@ class Crowd(unittest.TestCase):
             for name, words in (("c", [isa.compiler, HERE / "crowd.c", "-static", "-pthread"]),
                                 ("cc", [cxx, "-std=c++20", HERE / "crowd.cc", "-static",
                                         "-pthread"]),
-                                ("omp", [isa.compiler, HERE / "crowd_omp.c", "-fopenmp"])):
+                                ("omp", [isa.compiler, HERE / "crowd_omp.c", "-fopenmp"]),
+                                ("parts", [isa.compiler, HERE / "parts.c", "-static",
+                                           "-pthread"])):
                 elf = cls.elf[isa.name, name] = Threads.build / f"crowd_{name}.{isa.name}.elf"
                 subprocess.run([*words, "-O1", "-o", elf], check=True)
 
@@ -300,6 +302,10 @@ class Crowd(unittest.TestCase):
             self.assertEqual(done.stdout, "cancel: 300 of 300, cleaned\n", done.stderr)
             count = re.search("([0-9,]+) guest instructions", done.stderr)[1].replace(",", "")
             self.assertLess(int(count), 400_000_000)
+
+    def test_who_waits_for_part_of_what_a_call_moves(self):
+        self.each(lambda isa: self.compare(isa, "parts", runs=[
+            f"--backend {backend} --cores {cores}" for backend in BACKENDS for cores in (2, 4)]))
 
     def test_threads_of_the_cxx_library(self):
         runs = [f"--backend {BACKENDS[0]} --cores {cores}" for cores in (1, 3)]
