@@ -61,6 +61,12 @@ bool SyncObjects::is_known(uint64_t word) const {
   return barrier != barriers_.end() && barrier->second.count != 0;
 }
 
+void SyncObjects::wait_in(std::deque<uint32_t>& waiting, uint32_t core) {
+  ++contended_locks;
+  waiting.push_back(core);
+  cores_.wait_for_lock(core);
+}
+
 // A lock goes to cores in the order in which they ask for it in simulated time, whatever the order
 // in which the program's run gave it to them.
 void SyncObjects::take_lock(uint32_t core, const Request& r) {
@@ -72,9 +78,7 @@ void SyncObjects::take_lock(uint32_t core, const Request& r) {
     lock.holder = core;
     return;
   }
-  ++contended_locks;
-  lock.waiting.push_back(core);
-  cores_.wait_for_lock(core);
+  wait_in(lock.waiting, core);
 }
 
 void SyncObjects::give_lock(uint32_t core, const Request& r) {
@@ -100,9 +104,7 @@ void SyncObjects::take_to_read(uint32_t core, const Request& r) {
     ++lock.readers;
     return;
   }
-  ++contended_locks;
-  lock.waiting_readers.push_back(core);
-  cores_.wait_for_lock(core);
+  wait_in(lock.waiting_readers, core);
 }
 
 void SyncObjects::take_to_write(uint32_t core, const Request& r) {
@@ -114,9 +116,7 @@ void SyncObjects::take_to_write(uint32_t core, const Request& r) {
     lock.writer = core;
     return;
   }
-  ++contended_locks;
-  lock.waiting_writers.push_back(core);
-  cores_.wait_for_lock(core);
+  wait_in(lock.waiting_writers, core);
 }
 
 void SyncObjects::leave(uint32_t core, const Request& r) {

@@ -73,6 +73,7 @@ class SyncObjects {
     std::vector<uint32_t> waiting;
   };
 
+  void wait_in(std::deque<uint32_t>& waiting, uint32_t core);  // for a lock that is held
   void take_lock(uint32_t core, const Request& r);
   void give_lock(uint32_t core, const Request& r);
   void take_to_read(uint32_t core, const Request& r);
