@@ -38,10 +38,6 @@ def daemon_killed_during_kernel(runner):
         result = job.wait(20)
         equal(result, end=LOST, reopened="works")
         text_of(result, "end")
-    if not runner.suite.stock:
-        job = runner.background("posted_spin")
-        kill_daemon(runner)
-        equal(job.wait(20), end=LOST)
 
 
 def daemon_killed_between_kernels(runner):

@@ -76,6 +76,18 @@ def daemons_that_do_not_start(runner):
     runner.guest = None
 
 
+def daemon_killed_during_posted_kernel(runner):
+    """The driver knows nothing of such a kernel. Every launch is posted to a daemon that looks for
+    them without a pause."""
+    with runner.boot(daemon_options=("--spin-us", "1e6")) as guest:
+        runner.guest = guest
+        job = runner.background("posted_spin")
+        guest.kill_daemon()
+        equal(job.wait(20), posted="1", end="GPUSIM_DEVICE_LOST")
+        equal(runner.case("works", timeout=20), kernel="works")
+    runner.guest = None
+
+
 def no_device(runner):
     """Machines without a daemon, and with memory that cannot be shared: the guest hears why."""
     for changes, why in ((dict(transport="none"), "neither the patch nor a virtio-serial port"),
@@ -89,4 +101,4 @@ def no_device(runner):
 
 
 ALL = [quit_during_kernel, qemu_killed_during_kernel, guest_restarted_during_kernel,
-       daemons_that_do_not_start, no_device]
+       daemons_that_do_not_start, daemon_killed_during_posted_kernel, no_device]
