@@ -7,13 +7,16 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 namespace gpusim::host::gdb {
 namespace {
 
-constexpr int kNoEntry = 2, kBadNumber = 9, kInvalid = 22;  // GDB manual, "Errno Values"
-constexpr int kHandle = 3;
+// GDB manual, "Errno Values".
+constexpr int kNoEntry = 2, kBadNumber = 9, kInvalid = 22, kTooManyOpen = 24;
+constexpr uint64_t kFirstHandle = 3;
+constexpr size_t kMostOpen = 64;
 
 std::string failed(int error) { return fmt::format("F-1,{:x}", error); }
 
@@ -55,25 +58,35 @@ ProgramFile::ProgramFile(const std::string& path) {
   if (!error && is_elf(path)) path_ = whole.lexically_normal().string();
 }
 
+std::string ProgramFile::open(Words words) {
+  const auto name = from_hex(words.until(','));
+  const bool is_it = name && !path_.empty() && std::string(name->begin(), name->end()) == path_;
+  if (!is_it) return failed(kNoEntry);
+  if (open_.size() >= kMostOpen) return failed(kTooManyOpen);
+  FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return failed(kNoEntry);
+  uint64_t handle = kFirstHandle;
+  while (open_.contains(handle)) ++handle;
+  open_.emplace(handle, std::move(file));
+  return fmt::format("F{:x}", handle);
+}
+
 std::string ProgramFile::answer(Words words) {
   if (words.take("setfs:")) return "F0";
-  if (words.take("open:")) {
-    const auto name = from_hex(words.until(','));
-    const bool is_it = name && !path_.empty() && std::string(name->begin(), name->end()) == path_;
-    if (!is_it) return failed(kNoEntry);
-    file_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-    return file_ ? fmt::format("F{:x}", kHandle) : failed(kNoEntry);
-  }
+  if (words.take("open:")) return open(words);
   const bool is_close = words.take("close:"), is_stat = !is_close && words.take("fstat:");
   if (!is_close && !is_stat && !words.take("pread:")) return {};
-  if (words.number() != kHandle || !file_) return failed(kBadNumber);
+  const auto handle = words.number();
+  const auto found = handle ? open_.find(*handle) : open_.end();
+  if (found == open_.end()) return failed(kBadNumber);
+  const FileDescriptor& file = found->second;
   if (is_close) {
-    file_ = {};
+    open_.erase(found);
     return "F0";
   }
   if (is_stat) {
     struct stat status {};
-    if (::fstat(file_.get(), &status) != 0) return failed(kInvalid);
+    if (::fstat(file.get(), &status) != 0) return failed(kInvalid);
     const std::string record = stat_record(status);
     return fmt::format("F{:x};{}", record.size(), escaped(record));
   }
@@ -84,7 +97,7 @@ std::string ProgramFile::answer(Words words) {
   if (!count || !offset) return failed(kInvalid);
   constexpr uint64_t kMost = 1 << 14;
   std::vector<char> bytes(std::min(*count, kMost));
-  const ssize_t n = ::pread(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(*offset));
+  const ssize_t n = ::pread(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(*offset));
   if (n < 0) return failed(kInvalid);
   return fmt::format("F{:x};{}", n, escaped({bytes.data(), static_cast<size_t>(n)}));
 }

@@ -83,6 +83,15 @@ class Gdb(unittest.TestCase):
             self.assertEqual(run.finish(), 137)
             self.assertIn("gdb: the debugger ended the run", run.errors)
 
+    def test_gdb_reads_all_of_a_program_that_it_found(self):
+        # GDB opens the file several times, and closes one of these.
+        for isa, program in self.threads.items():
+            with self.subTest(isa), Run(self.gpusim, program) as run:
+                text = run.gdb("break main", "continue", "backtrace", "kill")
+                self.assert_lines(text, r"#0 +main ")
+                self.assertNotIn("Can't read data", text)
+                self.assertEqual(run.finish(), 137)
+
     def test_steps_by_line_and_instruction(self):
         for program in self.each_isa():
             with Run(self.gpusim, program) as run:

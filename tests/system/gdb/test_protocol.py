@@ -96,6 +96,20 @@ class Protocol(unittest.TestCase):
         self.assertEqual(client.ask("qC"), "QC1")
         self.assertRegex(client.ask("?"), "^T05thread:1;core:0;")
 
+    def test_the_program_file_may_be_open_several_times(self):
+        run = self.run_guest("--cores", 1)
+        client = self.connect(run)
+        name = str(self.build / "cores.elf").encode().hex()
+        handles = [client.ask(f"vFile:open:{name},0,0") for _ in range(64)]
+        self.assertEqual(len(set(handles)), 64, handles)
+        self.assertEqual(client.ask(f"vFile:open:{name},0,0"), "F-1,18")
+        first, second = (reply.removeprefix("F") for reply in handles[:2])
+        self.assertEqual(client.ask(f"vFile:close:{first}"), "F0")
+        self.assertEqual(client.ask(f"vFile:pread:{first},4,0"), "F-1,9")
+        self.assertEqual(client.ask(f"vFile:close:{first}"), "F-1,9")
+        self.assertEqual(client.ask(f"vFile:pread:{second},4,0"), "F4;\x7fELF")
+        self.assertEqual(client.ask(f"vFile:open:{name},0,0"), handles[0])
+
     def test_malformed_packets_are_refused(self):
         run = self.run_guest("--cores", 4)
         client = self.connect(run)
