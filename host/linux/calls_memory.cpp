@@ -176,6 +176,17 @@ void clear_pages(Kernel& kernel, uint32_t core, const AddressRange& range) {
   if (LateCode* const code = kernel.late_code()) code->was_changed(core, range);
 }
 
+// Where memory of the process ended, and not a limit that the guest set itself. Programs also try
+// for much address space that they can do without.
+void note_that_memory_is_full(Kernel& kernel, const char* name, uint64_t size_bytes) {
+  constexpr double kMiB = 1 << 20;
+  kernel.note_once("memory",
+                   fmt::format("the guest's memory is full: {} of {:.1f} MiB returns ENOMEM; "
+                               "--memory-size gives more than {:.0f} MiB (said once)",
+                               name, static_cast<double>(size_bytes) / kMiB,
+                               static_cast<double>(kernel.memory_size_bytes()) / kMiB));
+}
+
 // A file without a name, for memory that a child shares with its parent: fork copies other pages.
 // Null where there can be no child: the memory is the process's own.
 FileRef shared_memory(Kernel& kernel, uint64_t size_bytes, int* error) {
@@ -266,7 +277,12 @@ Reply sys_mmap(Kernel& kernel, Call& call) {
                                   .is_code = (protection & kProtExecute) != 0,
                                   .may_be_library =
                                       file || is_reserved_for_file(protection, flags)});
-    if (!place) return Reply::error(ENOMEM);
+    if (!place) {
+      const bool is_stack = (flags & kMapStack) != 0;
+      if (protection != 0 || is_stack)
+        note_that_memory_is_full(kernel, is_stack ? "mmap (a thread's stack)" : "mmap", size);
+      return Reply::error(ENOMEM);
+    }
     address = *place;
   }
   int error = 0;
@@ -381,7 +397,10 @@ Reply sys_mremap(Kernel& kernel, Call& call) {
   } else {
     place = space.place(new_size);
   }
-  if (!place) return Reply::error(ENOMEM);
+  if (!place) {
+    note_that_memory_is_full(kernel, "mremap", new_size);
+    return Reply::error(ENOMEM);
+  }
   const uint64_t moved = std::min(old_size, new_size);
   if (shared) {
     const int error = kernel.shared_mappings().map(*place, new_size, shared->file,
