@@ -1,11 +1,20 @@
 // Which threads have a core, where there are more threads than cores: docs/adr/0053.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "host/linux/kernel.h"
 #include "host/run/core_place.h"
 
 namespace gpusim::host {
+namespace {
+
+uint64_t instructions_of(Backend& backend, uint32_t core) {
+  const CoreTally tally = backend.tally(core);
+  return std::accumulate(tally.classes.begin(), tally.classes.end(), uint64_t{0});
+}
+
+}  // namespace
 
 uint64_t Kernel::slot(uint32_t core, Slot slot) {
   return has_core(core) ? backend_.slot(core, slot) : context(core)[slot];
@@ -101,7 +110,8 @@ bool Kernel::core_is_spent(uint32_t core, uint32_t uop) {
   if (!starts_alone()) return false;
   // Whoever comes to a core whose last thread ended just at the limit has executed nothing there.
   const bool is_new =
-      std::ranges::find(run_queue_.begun_at, std::pair(core, uop)) != run_queue_.begun_at.end() &&
+      std::ranges::find(run_queue_.begun_at, std::pair(core, instructions_of(backend_, core))) !=
+          run_queue_.begun_at.end() &&
       starts_block(uop);
   if (is_new) {
     backend_.stop(core);
@@ -176,7 +186,7 @@ void Kernel::begin_slice() {
     if (!threads_.runs(core)) continue;
     if (std::exchange(run_queue_.is_new[core], uint8_t{0}) != 0 &&
         plan().config.max_instructions != 0)
-      run_queue_.begun_at.emplace_back(core, backend_.place(core));
+      run_queue_.begun_at.emplace_back(core, instructions_of(backend_, core));
     if (run_queue_.is_counting) threads_[core].turn_used += RunQueue::kOfSlice;
   }
 }

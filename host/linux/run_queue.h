@@ -43,8 +43,9 @@ struct RunQueue {
   bool is_counting = false;                     // others waited when this slice began
   // Per core: its thread has come there and not run yet. Empty until there are others.
   std::vector<uint8_t> is_new;
-  // With a limit of instructions: cores that run a new thread in this slice, and from where on.
-  std::vector<std::pair<uint32_t, uint32_t>> begun_at;
+  // With a limit of instructions: cores that run a new thread in this slice, and what they had
+  // executed before.
+  std::vector<std::pair<uint32_t, uint64_t>> begun_at;
 };
 
 }  // namespace gpusim::host
