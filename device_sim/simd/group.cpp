@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device_sim/simd/lane_keys.h"
+#include "device_sim/simd/next_turn.h"
 #include "device_sim/simd/side_counts.h"
 #include "device_sim/simd/watched.h"
 
@@ -238,6 +239,10 @@ uint32_t schedule_after_wait(Group& g) {
 uint32_t schedule_slice(Group& g) {
   const uint64_t were_active = g.active & g.runnable;
   const Turns& t = g.turns;
+  if (t.patience == kNextTurn) {
+    Lanes lanes(g);
+    return schedule_turn(g.turns, lanes);
+  }
   if (t.patience > 0 && t.aging && were_active != 0) {
     Lanes lanes(g);
     return activate_lanes(g.turns, lanes, g.key(lowest_bit(were_active)));

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "device_sim/core/cta.h"
+#include "device_sim/simd/next_turn.h"
 #include "device_sim/simd/side_counts.h"
 #include "device_sim/simd/watched.h"
 
@@ -127,6 +128,7 @@ void Groups::start(uint32_t core, uint32_t uop) {
   Group& g = of(core);
   const uint32_t lane = lane_of(core);
   set_key(g, lane, make_key(machine(), key_depth(g.key(lane)), uop));
+  if (calls_go_first_ && g.runnable != 0) simd::give_next_turn(g.turns, lane);
   g.runnable |= uint64_t{1} << lane;
   ++runnable_;
 }

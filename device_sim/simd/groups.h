@@ -54,6 +54,7 @@ class Groups {
   uint32_t runnable() const { return runnable_; }
   void set_runnable(uint32_t cores) { runnable_ = cores; }
   void find_sleepers(std::span<uint8_t> out) const;  // core/sleepers.h
+  void let_calls_go_first() { calls_go_first_ = true; }
   void start(uint32_t core, uint32_t uop);
   void start_all(uint32_t uop);
   void stop(uint32_t core);
@@ -98,6 +99,7 @@ class Groups {
   const Module* module_ = nullptr;
   uint32_t cores_ = 0, width_ = kMaxLanes, cta_threads_ = 0;
   uint32_t full_width_ = kMaxLanes;  // of groups, if not alone
+  bool calls_go_first_ = false;      // core/calls_first.h
   Storage storages_[2];  // of cores in lockstep, and alone
   std::span<Group> groups_;
   Regrouper regrouper_;

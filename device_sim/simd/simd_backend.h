@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "device_sim/core/calls_first.h"
 #include "device_sim/core/cpu_backend.h"
 #include "device_sim/core/machine_state.h"
 #include "device_sim/core/order.h"
@@ -20,7 +21,8 @@ namespace gpusim {
 class SimdBackend final : public CpuBackend,
                           public CpuMachineState,
                           public Sleepers,
-                          public SharesMemory {
+                          public SharesMemory,
+                          public CallsFirst {
  public:
   // False, with a reason, on processors below the baseline.
   static bool available(std::string* why_not);
@@ -60,6 +62,7 @@ class SimdBackend final : public CpuBackend,
   std::vector<uint64_t> block_lanes() override { return scheduler_.blocks().lanes(); }
   std::vector<GroupUse> group_use() override { return groups_.use(); }
   void memory_is_shared() override { scheduler_.share_memory(); }
+  void let_calls_go_first() override { groups_.let_calls_go_first(); }
 
   // MachineState (simd_state.cpp).
   uint64_t instructions() override { return groups_.instructions(); }

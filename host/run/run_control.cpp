@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "device_sim/core/backend_traits.h"
+#include "device_sim/core/calls_first.h"
 #include "host/exit_status.h"
 #include "host/gdb/host_step.h"
 #include "host/run/core_place.h"
@@ -57,7 +58,9 @@ RunControl::RunControl(Translator& translator, Backend& backend, const MemoryPla
       guard_(translator.module(), backend),
       reports_(line_),
       async_(async_slices_of(backend)),
-      status_(plan.config.cores, 0) {}
+      status_(plan.config.cores, 0) {
+  if (kernel.starts_alone()) let_calls_go_first(backend);
+}
 
 // Long enough that a slice's overhead vanishes, short enough that the host looks several times a
 // second for Ctrl-C, timers and progress.
@@ -75,7 +78,8 @@ uint64_t RunControl::wanted_slice_length() const {
   const bool on_gpu = traits_of(backend_.name()).is_on_device;
   const uint64_t of_all_cores = uint64_t{1} << (on_gpu ? 33 : 25);
   const uint64_t least = uint64_t{1} << (on_gpu ? 14 : 12);
-  const uint64_t most = kernel_.starts_alone() && kernel_.alive() > 1 ? kOfThreads : 1 << 20;
+  const bool has_threads = kernel_.starts_alone() && kernel_.alive() > 1;
+  const uint64_t most = !has_threads ? 1 << 20 : on_gpu ? kOfThreads : slice_of_sharing_;
   return std::clamp<uint64_t>(of_all_cores / plan_.machine_cores(), std::min(least, most), most);
 }
 
@@ -149,8 +153,8 @@ void RunControl::before_slice() {
   if (options_.memory) options_.memory->begin_slice();
 }
 
-// A core that stops for a system call waits for the others: those that share cores should not wait
-// long, or a thread that wakes hundreds of others takes hundreds of slices for it.
+// A core that stops for a system call waits for the others: threads should not wait long, or one
+// that makes or wakes hundreds of others takes hundreds of slices for it.
 void RunControl::choose_slice_of_sharing(std::span<const Event> events) {
   constexpr uint64_t kLeast = 1 << 11;
   const bool has_calls =
