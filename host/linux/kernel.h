@@ -342,6 +342,10 @@ class Kernel {
   // Whether its call has waited already.
   bool is_retry(uint32_t core) const { return retries_.contains(core); }
   void post(uint32_t core, const SignalInfo& info);
+  // After the core's call has waited: a signal that came before it in this slice ends the wait.
+  void hear_signals(uint32_t core) {
+    if (is_parked(core) && deliverable(core) != 0) interrupt(core);
+  }
   void post(Process& process, uint32_t caller, const SignalInfo& info);
   // Signals that wait for the core's thread or its process; those that it does not block.
   uint64_t pending(uint32_t core);

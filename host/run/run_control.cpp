@@ -446,6 +446,7 @@ void RunControl::handle_service(const Event& event) {
       kernel_.resume(event.core, event.uop, reply.value);
       break;
     case Reply::Kind::kParked:
+      kernel_.hear_signals(event.core);
       break;
     case Reply::Kind::kJump:
       handle_jump({.core = event.core,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -141,6 +142,38 @@ static void count_processors(void) {
          CPU_COUNT(&set), highest);
 }
 
+// A signal comes to a thread that is about to wait: in the same slice, before its call.
+static volatile uint32_t begun, let_go;
+static volatile int64_t waiter;
+static void open_word(int number) {
+  (void)number;
+  let_go = 1;
+}
+static void* wait_for_signal(void* argument) {
+  waiter = syscall(SYS_gettid);
+  for (uint32_t round = 1; round <= 200; ++round) {
+    let_go = 0;
+    begun = round;
+    for (volatile uint32_t i = 0; i < round * 37 % 2000; ++i) {
+    }
+    while (!let_go) syscall(SYS_futex, &let_go, 0 /* FUTEX_WAIT */, 0, NULL);
+  }
+  return argument;
+}
+static void signal_who_waits(void) {
+  pthread_t thread;
+  const struct sigaction action = {.sa_handler = open_word};
+  sigaction(SIGUSR1, &action, NULL);
+  pthread_create(&thread, NULL, wait_for_signal, NULL);
+  for (uint32_t round = 1; round <= 200; ++round) {
+    while (begun != round) {
+    }
+    syscall(SYS_tgkill, getpid(), waiter, SIGUSR1);
+  }
+  pthread_join(thread, NULL);
+  puts("200 signals");
+}
+
 int main(int argc, char** argv) {
   (void)argc;
   pthread_t t[200];
@@ -174,6 +207,8 @@ int main(int argc, char** argv) {
     const struct itimerval soon = {.it_value = {.tv_usec = 20000}};
     setitimer(ITIMER_REAL, &soon, NULL);
     spin(NULL);
+  } else if (!strcmp(what, "signal")) {
+    signal_who_waits();
   } else if (!strcmp(what, "close")) {
     close_and_open();
   } else if (!strcmp(what, "count")) {

@@ -294,14 +294,17 @@ class Crowd(unittest.TestCase):
 
     def test_threads_that_spin_hold_nobody_up(self):
         """50 of 300 threads spin: others executed ten times as much before they had turns in
-        rounds."""
+        rounds, and on cores that run in lockstep before calls gave the next turn."""
         for isa in guest_programs.AARCH64, guest_programs.RISCV64:
-            done = subprocess.run([Threads.gpusim, "run", "--backend", BACKENDS[0], "--cores", "3",
-                                   self.elf[isa.name, "c"], "--", "cancel", "300"],
-                                  capture_output=True, text=True, timeout=120)
-            self.assertEqual(done.stdout, "cancel: 300 of 300, cleaned\n", done.stderr)
-            count = re.search("([0-9,]+) guest instructions", done.stderr)[1].replace(",", "")
-            self.assertLess(int(count), 400_000_000)
+            for cores, most in (3, 400_000_000), (64, 900_000_000):
+                with self.subTest(isa=isa.name, cores=cores):
+                    done = subprocess.run(
+                        [Threads.gpusim, "run", "--backend", BACKENDS[0], "--cores", str(cores),
+                         "--threads", "1", self.elf[isa.name, "c"], "--", "cancel", "300"],
+                        capture_output=True, text=True, timeout=240)
+                    self.assertEqual(done.stdout, "cancel: 300 of 300, cleaned\n", done.stderr)
+                    count = re.search("([0-9,]+) guest instructions", done.stderr)[1]
+                    self.assertLess(int(count.replace(",", "")), most)
 
     def test_who_waits_for_part_of_what_a_call_moves(self):
         self.each(lambda isa: self.compare(isa, "parts", runs=[
@@ -337,6 +340,12 @@ class Threads(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout),
                                  (0, "200 threads, sum 20000, all\n"), done.stderr)
                 self.assertNotIn("note", done.stderr)
+
+    def test_memory_for_the_stacks_ends(self):
+        for done in self.each("many", "--cores", "2", "--memory-size", "64M"):
+            self.assertRegex(done.stdout, r"\A[67] threads, sum \d+, EAGAIN\n\Z")
+            self.assertRegex(done.stderr, r"memory is full: mmap \(a thread's stack\) of 8\.\d "
+                                          r"MiB returns ENOMEM; --memory-size gives more than 64 ")
 
     @unittest.skipUnless("simd" in BACKENDS, "--check needs a backend of the host")
     def test_observers_of_threads_want_a_core_for_each(self):
@@ -389,6 +398,12 @@ class Threads(unittest.TestCase):
         for threads in "1", "2":
             for done in self.each("close", "--cores", "3", "--threads", threads):
                 self.assertEqual((done.returncode, done.stdout), (0, "20 times closed\n"),
+                                 done.stderr)
+
+    def test_a_signal_that_comes_just_before_a_wait_ends_it(self):
+        for options in "", "--slice 300", "--slice 4000":
+            for done in self.each("signal", "--cores", "2", *options.split()):
+                self.assertEqual((done.returncode, done.stdout), (0, "200 signals\n"),
                                  done.stderr)
 
     def test_a_timer_interrupts_a_loop(self):
