@@ -16,7 +16,10 @@ import sys
 # Beside docs/, under the same names in the target folder.
 FILES = ["energy/targets/template.json", "examples/*.c", "examples/*.h", "examples/image/*",
          "examples/caches/*.json",
-         "examples/plugins/*.c", "examples/openmp/*.c", "examples/offload/*.c"]
+         "examples/plugins/*.c", "examples/openmp/*.c", "examples/offload/*.c",
+         "examples/python/*.ipynb"]
+# Studies of programs that the package has the sources of: they are compiled beside the study.
+STUDIES = ["docs/studies/scaling.json", "docs/studies/scaling_riscv64.json"]
 # For those who have the sources.
 NOT_INSTALLED = ["docs/howto/backend.md", "docs/howto/isa.md", "docs/howto/uop.md"]
 # Installed elsewhere: from the sources, below the prefix.
@@ -27,6 +30,9 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]*)(#[^)]*)?\)")
 def paths_in_commands(text, prefix):
     for of_build, installed in (
             ("build/cpu/libgpusim/openmp/lib/", f"{prefix}/lib/gpusim/openmp/"),
+            ("build/cpu/libgpusim/offload/", f"{prefix}/lib/gpusim/aarch64/"),
+            ("build/cpu/examples/", ""),
+            ("sweep docs/studies/scaling", "sweep scaling"),
             ("-Ihost/plugin", f"-I{prefix}/include/gpusim/plugin"),
             ("build/cpu/gpusim", "gpusim")):
         text = text.replace(of_build, installed)
@@ -67,6 +73,9 @@ class Pages:
                 text = LINK.sub(lambda match, name=name: self.link(name, match),
                                 (self.source / name).read_text())
                 to.write_text(paths_in_commands(text, self.prefix))
+            elif name in STUDIES:
+                text = (self.source / name).read_text()
+                to.write_text(re.sub(r'"\.\./\.\./build/cpu/examples/(riscv64/)?', '"', text))
             else:
                 shutil.copyfile(self.source / name, to)
             to.chmod(0o644)

@@ -62,6 +62,7 @@ FILES = ["usr/bin/gpusim", "usr/bin/gpusim-cc", "usr/share/man/man1/gpusim.1.gz"
          "usr/share/doc/gpusim/energy/targets/template.json",
          "usr/share/doc/gpusim/examples/caches/l1_l2.json",
          "usr/share/doc/gpusim/examples/plugins/memory_trace.c",
+         "usr/share/doc/gpusim/examples/python/from_c_to_figure.ipynb",
          "usr/include/gpusim/gpusim_guest.h", "usr/include/gpusim/aarch64/gpusim_guest_isa.h",
          "usr/lib/gpusim/aarch64/libgpusim_guest.a", "usr/lib/gpusim/openmp/libgpusim_omp.a",
          "usr/include/gpusim/riscv64/gpusim_guest_isa.h",
@@ -122,7 +123,8 @@ def check_pages(folder):
         for to in re.findall(r"\]\(([^)#\s:]+)[)#]", text):
             if not (page.parent / to).exists():
                 sys.exit(f"{page}: there is no {to}")
-        for place in "build/cpu/libgpusim/openmp", "-Ihost/plugin", " energy/targets/template.json":
+        for place in ("build/cpu/libgpusim", "build/cpu/examples", "-Ihost/plugin",
+                      " energy/targets/template.json"):
             if place in text:
                 sys.exit(f"{page} names {place}")
     if len(pages) < 40 or not (folder / "images/sweep.png").exists():
@@ -194,6 +196,10 @@ def compile_examples(environment, work, folder):
         call("gpusim-cc", "-O2", "-o", f"{source.stem}.elf", source, *picture, env=environment,
              cwd=work)
     call("gpusim", "run", "sobel.elf", "--cores", 64, env=environment, cwd=work)
+    # The study of the package, of these programs.
+    shutil.copy(folder.parent / "studies/scaling.json", work)
+    call("gpusim", "sweep", "scaling.json", "--cores", "1,4", "-o", "study", "--quiet",
+         env=environment, cwd=work)
     print(f"examples compiled: {len(names)}")
 
 
