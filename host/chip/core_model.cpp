@@ -439,6 +439,19 @@ bool CoreModel::access(const SiteModel& site, uint64_t address, uint32_t bytes) 
 
 // --- Waiting
 
+// Of a word of a scan. `expected`: the clock up to which the words before it tell; then, this one.
+CoreModel::Step CoreModel::step_at(size_t at, uint64_t& expected) const {
+  const uint64_t word = words_[at];
+  Step step;
+  step.is_order = is_order(word);
+  if (is_block(word)) step.block = &c_.program.block(static_cast<uint32_t>(word));
+  if (!has_clocks_ || !(step.block || is_clock(word))) return step;
+  const uint64_t clock = step.block ? words_[at + 1] : word & ~kClockMark;
+  step.untold = gap_between(expected, clock).count;
+  expected = step.block ? end_of(*step.block, clock) : clock;
+  return step;
+}
+
 // Behind a wait: blocks that come to another one within few instructions only looked.
 CoreModel::Scan CoreModel::scan_looks() {
   const auto skip = [&] {  // in vain: all up to here is left out
@@ -446,32 +459,21 @@ CoreModel::Scan CoreModel::scan_looks() {
     last_end_ = scan_block_->end_pc;
     counts.skipped += scanned_;
     scanned_ = 0;
-    expected_ = scan_expected_;
+    expected_ = expected;
     scan_block_ = nullptr;
   };
   for (; scan_at_ < usable_; ++scan_at_) {
-    const uint64_t word = words_[scan_at_];
-    if (is_order(word)) return Scan::kFound;
-    if (!is_block(word) && !is_clock(word)) continue;
-    if (scan_block_ && scan_block_->waits && !is_clock(word)) skip();
-    if (has_clocks_) {
-      const uint64_t clock = is_clock(word) ? word & ~kClockMark : words_[scan_at_ + 1];
-      const uint64_t more = gap_between(scan_expected_, clock).count;
-      if (more != 0) {
-        if (scan_block_ && scan_block_->waits) skip();
-        scan_block_ = nullptr;
-        scanned_ += static_cast<uint32_t>(more);
-      }
-      scan_expected_ = clock;
-    }
-    if (is_block(word)) {
-      scan_block_ = &c_.program.block(static_cast<uint32_t>(word));
-      scanned_ += scan_block_->insn_count;
-      if (has_clocks_) scan_expected_ = end_of(*scan_block_, scan_expected_);
-    }
+    const uint64_t before = scan_expected_;
+    const Step step = step_at(scan_at_, scan_expected_);
+    if (step.is_order) return Scan::kFound;
+    if (!step.is_any()) continue;
+    if (scan_block_ && scan_block_->waits) skip(before);
+    if (step.untold != 0) scan_block_ = nullptr;
+    if (step.block) scan_block_ = step.block;
+    scanned_ += step.instructions();
     if (scanned_ > kMostOfLook) return Scan::kFound;
   }
-  if (scan_block_ && scan_block_->waits) skip();
+  if (scan_block_ && scan_block_->waits) skip(scan_expected_);
   return is_final_ ? Scan::kFound : Scan::kUnknown;
 }
 
@@ -480,22 +482,11 @@ bool CoreModel::only_looks() const {
   bool is_waiting = !scan_block_ || scan_block_->waits;
   uint64_t instructions = scanned_, expected = scan_expected_;
   for (size_t at = scan_at_; at < words_.size(); ++at) {
-    const uint64_t word = words_[at];
-    if (is_order(word)) return false;
-    if (!is_block(word) && !is_clock(word)) continue;
-    if (has_clocks_) {
-      const uint64_t clock = is_clock(word) ? word & ~kClockMark : words_[at + 1];
-      const uint64_t more = gap_between(expected, clock).count;
-      if (more != 0) instructions = more + (is_waiting ? 0 : instructions);
-      if (more != 0) is_waiting = false;
-      expected = clock;
-    }
-    if (is_block(word)) {
-      const BlockModel& block = c_.program.block(static_cast<uint32_t>(word));
-      instructions = block.insn_count + (is_waiting ? 0 : instructions);
-      is_waiting = block.waits;
-      if (has_clocks_) expected = end_of(block, expected);
-    }
+    const Step step = step_at(at, expected);
+    if (step.is_order) return false;
+    if (!step.is_any()) continue;
+    instructions = step.instructions() + (is_waiting ? 0 : instructions);
+    is_waiting = step.block && step.block->waits;
     if (instructions > kMostOfLook) return false;
   }
   return is_waiting;
@@ -504,27 +495,15 @@ bool CoreModel::only_looks() const {
 // Behind a release: if the core acquires the same with only looks between, all that is the barrier.
 CoreModel::Scan CoreModel::scan_barrier() {
   for (; scan_at_ < usable_; ++scan_at_) {
-    const uint64_t word = words_[scan_at_];
-    if (is_order(word)) {
-      const Order &here = orders_[static_cast<uint32_t>(word)], &mine = orders_[released_];
-      return !here.is_release && here.key == mine.key ? Scan::kFound : Scan::kNot;
+    const Step step = step_at(scan_at_, scan_expected_);
+    if (step.is_order) {
+      const Order& here = orders_[static_cast<uint32_t>(words_[scan_at_])];
+      return !here.is_release && here.key == orders_[released_].key ? Scan::kFound : Scan::kNot;
     }
-    const auto count = [&](uint64_t instructions) {
-      scanned_ += static_cast<uint32_t>(instructions);
-      skipped_ += static_cast<uint32_t>(instructions);
-    };
-    if (!is_block(word) && !is_clock(word)) continue;
-    if (has_clocks_) {
-      const uint64_t clock = is_clock(word) ? word & ~kClockMark : words_[scan_at_ + 1];
-      count(gap_between(scan_expected_, clock).count);
-      scan_expected_ = clock;
-    }
-    const BlockModel* const block =
-        is_block(word) ? &c_.program.block(static_cast<uint32_t>(word)) : nullptr;
-    if (block) count(block->insn_count);
-    if (block && has_clocks_) scan_expected_ = end_of(*block, scan_expected_);
+    scanned_ += step.instructions();
+    skipped_ += step.instructions();
     if (scanned_ > kMostOfBarrier) return Scan::kNot;
-    if (block && block->waits) scanned_ = 0;
+    if (step.block && step.block->waits) scanned_ = 0;
   }
   return is_final_ ? Scan::kNot : Scan::kUnknown;
 }
@@ -557,7 +536,7 @@ void CoreModel::leave_lock() {
       constexpr uint64_t kCreates = 0100;  // O_CREAT: the fourth argument is the first value
       if (!has_result || values_[2] == 0 || (values_[0] & kCreates) == 0) return;
       lock_word_ = values_[2];
-      return play(role, static_cast<uint32_t>(values_[1]));
+      return play(Role::kSetSemaphore, static_cast<uint32_t>(values_[1]));
     }
     const bool has_failed = has_result && static_cast<uint32_t>(values_.back()) != 0;
     const bool is_played = !call_->may_fail && !std::exchange(is_withdrawn_, false);

@@ -248,6 +248,17 @@ class CoreModel : private CallOfLock {
     bool stays_shared;
   };
   enum class Scan { kFound, kNot, kUnknown };
+  // What a word of a scan tells: that a block begins, and how many instructions without words came
+  // before it.
+  struct Step {
+    const BlockModel* block = nullptr;
+    uint64_t untold = 0;
+    bool is_order = false;
+    bool is_any() const { return block || untold != 0; }
+    uint32_t instructions() const {
+      return static_cast<uint32_t>(untold) + (block ? block->insn_count : 0);
+    }
+  };
 
   template <bool kIdeal>
   void run_hits(Ticks until);
@@ -293,6 +304,7 @@ class CoreModel : private CallOfLock {
   void meet_block(const BlockModel& block, uint64_t clock);
   void forget_looks();
   bool skip_block_of_lock(const BlockModel& block, uint64_t clock);
+  Step step_at(size_t at, uint64_t& expected) const;
   Scan scan_looks();
   Scan scan_barrier();
   bool resume_scan();
