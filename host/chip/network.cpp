@@ -115,7 +115,11 @@ Delivery Network::send_on_grid(uint32_t from, uint32_t to, uint32_t flits, Ticks
     hops += leg.length;
     Calendar* link = links_.data() + leg.first;
     const uint32_t straight = std::min(leg.length, leg.until_end);
-    for (uint32_t i = 0; i < straight; ++i, link += leg.step) take(*link);
+    constexpr uint32_t kAhead = 3;
+    for (uint32_t i = 0; i < straight; ++i, link += leg.step) {
+      if (i + kAhead < straight) link[static_cast<int32_t>(kAhead) * leg.step].prefetch_list();
+      take(*link);
+    }
     link = links_.data() + leg.other_end;
     for (uint32_t i = straight; i < leg.length; ++i, link += leg.step) take(*link);
   }
@@ -202,7 +206,16 @@ Delivery Network::send(uint32_t from, uint32_t to, uint32_t payload_bytes, Ticks
   if (from == to) return {at, 0};
   const uint32_t flits = flits_of(payload_bytes);
   ++messages_;
-  count_bytes(from, to, payload_bytes);
+  // Of so many pairs, this one's count is seldom near in the host's memory: it comes meanwhile.
+  uint64_t& bytes = bytes_of(from, to);
+  __builtin_prefetch(&bytes, 1);
+  const Delivery d = send_flits(from, to, payload_bytes, flits, at, now);
+  bytes += payload_bytes + shape_.header_bytes;
+  return d;
+}
+
+Delivery Network::send_flits(uint32_t from, uint32_t to, uint32_t payload_bytes, uint32_t flits,
+                             Ticks at, Ticks now) {
   if (ignores_load_) {
     const uint32_t count = hops(from, to);
     flit_hops_ += uint64_t{flits} * count;
@@ -241,6 +254,42 @@ const Network::Tree& Network::tree_of(uint32_t from) {
   Tree& tree = trees_[from];
   if (!tree.last.empty()) return tree;
   tree.last.resize(tiles_, Tree::kRoot);
+  if (is_grid())
+    grow_on_grid(from, tree);
+  else
+    grow_elsewhere(from, tree);
+  return tree;
+}
+
+// The way to a tile is the one to the tile before it, and a link.
+void Network::grow_on_grid(uint32_t from, Tree& tree) const {
+  std::vector<uint32_t> into(tiles_, Tree::kRoot);  // per tile: the branch that comes to its router
+  const auto add = [&](uint32_t place, uint32_t parent, bool is_eject) {
+    tree.branches.push_back({0, place, parent, is_eject});
+    tree.hops += !is_eject;
+    return static_cast<uint32_t>(tree.branches.size() - 1);
+  };
+  std::vector<std::pair<uint32_t, uint32_t>> way;  // tiles, with the place of the link to each
+  for (uint32_t to = 0; to < tiles_; ++to) {
+    if (to == from) continue;
+    way.clear();
+    uint32_t tile = to;
+    while (tile != from && into[tile] == Tree::kRoot) {
+      const Leg y = leg_of_y(from, tile), x = leg_of_x(from, tile);
+      way.emplace_back(tile, (y.length != 0 ? y : x).last());
+      tile = y.length != 0 ? tile_at(x_of_[tile], before(y_of_[tile], y.step, height_))
+                           : tile_at(before(x_of_[tile], x.step, width_), y_of_[tile]);
+    }
+    for (; !way.empty(); way.pop_back()) {
+      const auto [next, place] = way.back();
+      into[next] = add(place, tile == from ? Tree::kRoot : into[tile], false);
+      tile = next;
+    }
+    tree.last[to] = add(kEject * tiles_ + to, into[to], true);
+  }
+}
+
+void Network::grow_elsewhere(uint32_t from, Tree& tree) {
   std::vector<uint32_t> branch_of(links_.size(), Tree::kRoot);
   for (uint32_t to = 0; to < tiles_; ++to) {
     route(from, to, scratch_);
@@ -248,15 +297,13 @@ const Network::Tree& Network::tree_of(uint32_t from) {
     for (const uint32_t link : scratch_) {
       if (branch_of[link] == Tree::kRoot) {
         branch_of[link] = static_cast<uint32_t>(tree.branches.size());
-        const bool is_eject = is_grid() && link % kDirections == kEject;
-        tree.branches.push_back({link, place_of(link), parent, is_eject});
-        tree.hops += !is_eject;
+        tree.branches.push_back({link, link, parent, false});
+        ++tree.hops;
       }
       parent = branch_of[link];
     }
     tree.last[to] = parent;
   }
-  return tree;
 }
 
 void Network::broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks now,

@@ -5,6 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 
 #include "device_sim/base/error.h"
 #include "host/chip/builtin_chips.h"
@@ -765,6 +766,23 @@ TEST_CASE("messages that meet nobody take the zero-load latency") {
           CHECK(d.queued == 0);
           CHECK(d.arrival - at == n.zero_load(a, b, bytes));
         }
+    // To all tiles: over each link on a way once.
+    const bool is_grid = n.link_name(0).find(" east") != std::string::npos;
+    std::vector<Ticks> arrivals;
+    std::vector<uint32_t> way;
+    for (uint32_t a = 0; a < n.tiles(); ++a) {
+      std::set<uint32_t> links;
+      const uint64_t hops = n.flit_hops();
+      at += ticks(10000);
+      n.broadcast(a, 64, at, at, arrivals);
+      for (uint32_t b = 0; b < n.tiles(); ++b) {
+        if (b != a) CHECK(arrivals[b] - at == n.zero_load(a, b, 64));
+        n.route(a, b, way);
+        links.insert(way.begin(), way.end());
+      }
+      const uint64_t ejects = is_grid ? n.tiles() - 1 : 0;
+      CHECK(n.flit_hops() - hops == n.flits_of(64) * (links.size() - ejects));
+    }
   }
   // By hand: (0,0) to (3,2) are 5 hops: 6 routers of 2, 5 links of 1; 72 bytes are 5 flits.
   CHECK(Network(mesh(5, 3)).zero_load(0, 13, 64) == ticks(6 * 2 + 5 + 4));
