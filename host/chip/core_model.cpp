@@ -90,15 +90,6 @@ bool CoreModel::append_clock(uint64_t clock) {
   return true;
 }
 
-// Cores of a private machine have memory of their own at the same addresses.
-uint64_t CoreModel::line_of(uint64_t address, uint32_t shift) const {
-  const bool is_own = is_private_ && address - c_.config.linear_base >= c_.config.linear_size;
-  constexpr uint32_t kAddressBits = 48;
-  const uint64_t owner = is_own ? uint64_t{number_} + 1 : 0;
-  return ((address & ((uint64_t{1} << kAddressBits) - 1)) >> shift) | owner
-                                                                          << (kAddressBits - shift);
-}
-
 void CoreModel::begin(Ticks clock, Ticks patience) {
   for (Look& l : looks_) {  // requests after it cannot be undone
     if (requests.size() > l.requests) l.since = l.since_l1 = l.since_l2 = 0;
@@ -454,7 +445,8 @@ CoreModel::Step CoreModel::step_at(size_t at, uint64_t& expected) const {
 
 // Behind a wait: blocks that come to another one within few instructions only looked.
 CoreModel::Scan CoreModel::scan_looks() {
-  const auto skip = [&] {  // in vain: all up to here is left out
+  // In vain: all up to here is left out.
+  const auto skip = [&](uint64_t expected) {
     at_ = scan_at_;
     last_end_ = scan_block_->end_pc;
     counts.skipped += scanned_;
@@ -868,21 +860,25 @@ bool CoreModel::leaves_barrier() {
 // kIdeal: memory takes no time, so that every plain access is a hit.
 template <bool kIdeal>
 void CoreModel::run_hits(Ticks until) {
-  constexpr std::ptrdiff_t kAhead = 12;  // words whose sets are fetched from the host's memory
+  constexpr std::ptrdiff_t kAhead = 24;  // words whose sets are fetched from the host's memory
   const uint32_t shift = kIdeal ? c_.granule_shift : c_.line_shift;
   const uint32_t line_bytes = c_.shape.line_bytes;
   const auto l1_more = kIdeal ? 0 : static_cast<uint32_t>(ticks(c_.shape.l1_data->hit_cycles - 1));
   const Ticks branch = ticks(c_.shape.cores.taken_branch_cycles);
   const bool fetches = c_.shape.l1_instruction.has_value();
   const uint64_t region_return = in_region_ ? region_return_ : ~uint64_t{0};
-  uint64_t* const executions = executions_->data();
+  const bool may_write = writes_back_, is_coherent = is_coherent_;
   // Whatever is written to here might be a member, to a compiler.
+  uint64_t* const executions = executions_->data();
+  const StateCache::View l1(l1_), lines_of_code(fetch_);
+  uint64_t last_fetch = last_fetch_, fetched = 0;
   const uint64_t *word = words_.data() + at_, *const end = words_.data() + usable_;
   const BlockModel* block = block_;
   const SiteModel* site = block->sites.data() + site_;
-  Ticks since = since_, counted = counted_;
+  const SiteModel* last_site = block->sites.data() + block->sites.size();
+  Ticks since = since_, counted = counted_, left = until - std::min(until, estimate_);
   uint64_t last_end = last_end_, instructions = 0, accesses = 0;
-  for (; word != end && estimate_ + since < until; ++word) {
+  for (; word != end && since < left; ++word) {
     if (*word & kBlockMark) {
       if (is_order(*word)) break;
       const auto number = static_cast<uint32_t>(*word);
@@ -893,28 +889,40 @@ void CoreModel::run_hits(Ticks until) {
       if (b.pc != last_end) since += branch;
       block = &b;
       site = b.sites.data();
+      last_site = site + b.sites.size();
       counted = 0;
       instructions += b.insn_count;
       ++executions[number];
-      if (!fetches) continue;
+      if (!fetches || b.insn_count == 0) continue;
+      const uint64_t line = b.pc >> c_.line_shift;
+      if (line == (b.end_pc - 1) >> c_.line_shift) {
+        if (line == last_fetch) continue;
+        if (lines_of_code.touch(line)) {
+          last_fetch = line;
+          ++fetched;
+          continue;
+        }
+      }
       since_ = since;
+      last_fetch_ = last_fetch;
       fetch(b);
+      last_fetch = last_fetch_;
       since = since_;
+      left = until - std::min(until, estimate_);
     } else {
-      if (site == block->sites.data() + block->sites.size() || !site->is_plain) break;
+      if (site == last_site || !site->is_plain) break;
       const uint64_t line = line_of(*word, shift);
       uint64_t* entry = nullptr;
       if constexpr (!kIdeal) {
-        if (end - word > kAhead) l1_.prefetch(line_of(word[kAhead], shift));
+        if (end - word > kAhead) l1.prefetch(line_of(word[kAhead], shift));
         if (is_hot(line) || (*word & (line_bytes - 1)) + site->bytes > line_bytes) break;
-        entry = l1_.touch(line);
+        entry = l1.touch(line);
         if (!entry) break;
       }
       if (site->kind == SiteKind::kLoad) {
         last_load_ = line;
       } else if constexpr (!kIdeal) {
-        if (!writes_back_ || (is_coherent_ && StateCache::state(*entry) == LineState::kShared))
-          break;
+        if (!may_write || (is_coherent && StateCache::state(*entry) == LineState::kShared)) break;
         StateCache::set_state(entry, LineState::kModified);
       }
       since += site->before - counted;
@@ -933,6 +941,8 @@ void CoreModel::run_hits(Ticks until) {
   since_ = since;
   counted_ = counted;
   last_end_ = last_end;
+  last_fetch_ = last_fetch;
+  counts.fetches += fetched;
   counts.instructions += instructions;
   counts.l1_accesses += accesses;
 }

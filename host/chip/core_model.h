@@ -262,7 +262,13 @@ class CoreModel : private CallOfLock {
 
   template <bool kIdeal>
   void run_hits(Ticks until);
-  uint64_t line_of(uint64_t address, uint32_t shift) const;
+  // Cores of a private machine have memory of their own at the same addresses.
+  uint64_t line_of(uint64_t address, uint32_t shift) const {
+    constexpr uint32_t kAddressBits = 48;
+    const uint64_t line = (address & ((uint64_t{1} << kAddressBits) - 1)) >> shift;
+    if (!is_private_ || address - c_.config.linear_base < c_.config.linear_size) return line;
+    return line | (uint64_t{number_} + 1) << (kAddressBits - shift);
+  }
   void apply_losses();
   void begin_block(uint32_t number);
   void end_block();

@@ -17,6 +17,7 @@ class LineSet {
     lines |= bit;
     return is_new;
   }
+  void prefetch(uint64_t line) const { pages_.prefetch(line / kLines); }
 
  private:
   static constexpr uint64_t kLines = 64;

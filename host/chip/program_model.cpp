@@ -256,7 +256,7 @@ void ProgramModel::grow(std::span<const BlockSites> sites) {
     }
     m.waits = !m.sites.empty() && (m.sites.back().kind == SiteKind::kWaitForEvent ||
                                    m.sites.back().kind == SiteKind::kYield);
-    blocks_.push_back(std::move(m));
+    block_at_.push_back(&blocks_.emplace_back(std::move(m)));
   }
 }
 
