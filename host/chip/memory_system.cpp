@@ -12,6 +12,9 @@ struct MemorySystem::Walk {
   uint32_t bytes;
   Ticks at;
   Entry* entry = nullptr;  // of the directory, where it was looked at
+  // A read of a line that nobody has alone, and that stays so: the directory is ready for the next
+  // request when the slice is, and not when the reader has the line.
+  bool leaves_shared = false;
   Answer answer{};
 
   void spend(Part part, Ticks until) {
@@ -209,6 +212,7 @@ void MemorySystem::directory(Walk& w, uint32_t slice, bool* data_comes_from_owne
       e.sharers.push_back(w.core);
       e.is_everybody |= shape_.shared.sharers != 0 && e.sharers.size() > shape_.shared.sharers;
     }
+    w.leaves_shared = !w.answer.is_exclusive && !*data_comes_from_owner;
   } else {
     w.answer.is_exclusive = true;
   }
@@ -311,6 +315,7 @@ Answer MemorySystem::ask(uint32_t core, Ask what, uint64_t line, uint32_t bytes,
   const bool wanted = w.wants_data();
   const Ask asked = w.what;
   at_slice(w, slice);
+  const Ticks at_home = w.at;
   const bool has_data = wanted && w.what == Ask::kUpgrade && asked != Ask::kUpgrade;
   if (!is_put && !has_data) {
     const uint32_t reply = wanted ? (shape_.shared.is_scratchpad ? bytes : shape_.line_bytes)
@@ -322,7 +327,7 @@ Answer MemorySystem::ask(uint32_t core, Ask what, uint64_t line, uint32_t bytes,
   }
   if (shape_.shared.coherence == Coherence::kMesi && what == Ask::kFetch)
     w.entry = directory_.find(line);
-  if (w.entry) w.entry->free_at = w.at;
+  if (w.entry) w.entry->free_at = w.leaves_shared ? at_home : w.at;
   w.answer.done = w.at;
   return w.answer;
 }
