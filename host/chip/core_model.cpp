@@ -525,8 +525,9 @@ void CoreModel::leave_lock() {
   if (call_->word == LockWord::kArgument) {
     const bool has_result = values_.size() > call_->arguments;
     if (role == Role::kOpenSemaphore) {
-      constexpr uint64_t kCreates = 0100;  // O_CREAT: the fourth argument is the first value
-      if (!has_result || values_[2] == 0 || (values_[0] & kCreates) == 0) return;
+      // A new one begins with the fourth argument, whatever was at that address. One that was there
+      // keeps its units: the process may have closed it.
+      if (!has_result || values_[2] == 0 || !makes_name_) return;
       lock_word_ = values_[2];
       return play(Role::kSetSemaphore, static_cast<uint32_t>(values_[1]));
     }
@@ -577,9 +578,6 @@ void CoreModel::play(Role role, uint32_t value) {
       break;
     case Role::kSetBarrier:
       kind = Kind::kSetBarrier;
-      break;
-    case Role::kOpenSemaphore:
-      kind = Kind::kOpenSemaphore;
       break;
     case Role::kGuardBegin:
       kind = Kind::kOnceSeen;
@@ -710,6 +708,7 @@ bool CoreModel::skip_block_of_lock(const BlockModel& b, uint64_t clock) {
     expected_ = end_of(b, clock);
   }
   was_inside_ = is_inside;
+  makes_name_ |= b.role == Role::kMakesName;
   if (b.role == lock_block_->role) {  // it goes on in another function of the kind
     lock_block_ = &b;
     was_inside_ = is_inside = true;
@@ -1007,7 +1006,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
         lock_return_ = last_end_;
         lock_returns_ = has_clocks_ && b.returns;
         lock_tail_ = lock_tail_end_ = 0;
-        is_withdrawn_ = false;
+        is_withdrawn_ = makes_name_ = false;
         block_ = &b;
         site_ = 0;
         counts.skipped += b.insn_count;

@@ -42,8 +42,7 @@ enum KindTraits : uint8_t {
   KIND(kUp, kOfObject)                                                                           \
   KIND(kSetSemaphore, kOfObject) /* order: its value */                                          \
   KIND(kArrive, kMayBlock | kOfObject)                                                           \
-  KIND(kSetBarrier, kOfObject)    /* order: so many come to it */                                \
-  KIND(kOpenSemaphore, kOfObject) /* the same, unless it has one */                              \
+  KIND(kSetBarrier, kOfObject) /* order: so many come to it */                                   \
   KIND(kOnceDone, kOfObject)                                                                     \
   KIND(kOnceSeen, kMayBlock | kOfObject)                                                         \
   KIND(kTake, kPlainKind)   /* words: a word by which the core may have taken a lock */          \
@@ -143,6 +142,7 @@ struct CallOfLock {
   const SyncFunction* call_ = nullptr;  // that was called, which may have gone on in another one
   std::vector<uint64_t> values_;        // of it: noted arguments, and its result
   bool is_withdrawn_ = false;           // it is played at its end
+  bool makes_name_ = false;             // it gave a file its name
 };
 
 class CoreModel : private CallOfLock {

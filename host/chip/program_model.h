@@ -38,6 +38,7 @@ enum class Role : uint8_t {
   kSignal,
   kAwait,
   kOnce,
+  kMakesName,  // of a file
   // Of the region of interest.
   kBegin,
   kEnd,
