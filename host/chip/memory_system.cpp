@@ -1,6 +1,7 @@
 #include "host/chip/memory_system.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace gpusim::host::chip {
 
@@ -35,6 +36,7 @@ MemorySystem::MemorySystem(const ChipShape& shape, Lose lose)
       // Words of a scratchpad are told apart by ask()'s caller.
       chunk_lines_(std::max(1u, shape.shared.interleave_bytes / shape.line_bytes)),
       slice_count_(shape.shared.slices),
+      slices_shift_(static_cast<uint32_t>(std::countr_zero(shape.shared.slices))),
       channel_count_(shape.memory.channels),
       line_time_(ticks(shape.line_bytes / shape.memory.bytes_per_cycle)),
       slice_length_(ticks(shape.shared.cache.cycles_per_request)),
@@ -67,7 +69,13 @@ MemorySystem::MemorySystem(const ChipShape& shape, Lose lose)
 }
 
 uint32_t MemorySystem::slice_of(uint64_t line) const {
-  return static_cast<uint32_t>(slice_count_.remainder(chunk_lines_.quotient(line)));
+  uint64_t chunk = chunk_lines_.quotient(line);
+  // Folded, so that strides of powers of two use all slices. Of as many chunks in a row as there
+  // are slices each still goes to another one.
+  if (shape_.shared.folds_address)
+    for (uint64_t above = chunk; slices_shift_ != 0 && (above >>= slices_shift_) != 0;)
+      chunk ^= above;
+  return static_cast<uint32_t>(slice_count_.remainder(chunk));
 }
 // Neighbouring lines of one slice go to different channels.
 uint32_t MemorySystem::channel_of(uint64_t line) const {

@@ -17,6 +17,7 @@ Network::Network(const NetworkShape& shape)
       tiles_(shape.columns * shape.rows),
       router_(ticks(shape.router_cycles)),
       link_(ticks(shape.link_cycles)),
+      flit_(ticks(shape.flit_cycles)),
       matrix_(pair_of(tiles_ - 1, tiles_ - 1) + 1),
       broadcast_bytes_(tiles_) {
   size_t count = 0;
@@ -102,7 +103,7 @@ void Network::route_on_grid(uint32_t from, uint32_t to, std::vector<uint32_t>& l
 
 // The head goes on as soon as a link is free; the others follow it flit by flit.
 Delivery Network::send_on_grid(uint32_t from, uint32_t to, uint32_t flits, Ticks at, Ticks now) {
-  const Ticks length = flits * kCycle;
+  const Ticks length = flits * flit_;
   Delivery d{at, 0};
   uint32_t hops = 0;
   const auto take = [&](Calendar& link) {
@@ -124,7 +125,7 @@ Delivery Network::send_on_grid(uint32_t from, uint32_t to, uint32_t flits, Ticks
     for (uint32_t i = straight; i < leg.length; ++i, link += leg.step) take(*link);
   }
   take(links_[kEject * tiles_ + to]);
-  d.arrival += length - kCycle - link_;  // the way into the tile is no link
+  d.arrival += length - flit_ - link_;  // the way into the tile is no link
   flit_hops_ += uint64_t{flits} * hops;
   queued_ += d.queued;
   queues_ += hops + 1;
@@ -163,7 +164,7 @@ void Network::route(uint32_t from, uint32_t to, std::vector<uint32_t>& links) co
 }
 
 Ticks Network::link_time(uint32_t link, uint32_t flits) const {
-  if (shape_.topology != Topology::kHierarchical) return flits * kCycle;
+  if (shape_.topology != Topology::kHierarchical) return flits * flit_;
   size_t level = level_base_.size() - 1;
   while (level_base_[level] > link) --level;
   return ticks(flits / shape_.levels[level].ports);
@@ -171,7 +172,7 @@ Ticks Network::link_time(uint32_t link, uint32_t flits) const {
 
 Ticks Network::zero_load(uint32_t from, uint32_t to, uint32_t payload_bytes) const {
   if (from == to) return 0;
-  const Ticks serial = (flits_of(payload_bytes) - 1) * kCycle;
+  const Ticks serial = (flits_of(payload_bytes) - 1) * flit_;
   if (shape_.topology == Topology::kHierarchical)
     return ticks(shape_.levels[common_level(from, to)].cycles) + serial;
   if (shape_.topology == Topology::kCrossbar || shape_.topology == Topology::kBus)
@@ -225,7 +226,7 @@ Delivery Network::send_flits(uint32_t from, uint32_t to, uint32_t payload_bytes,
   Delivery d{at, 0};
   if (shape_.topology != Topology::kHierarchical) {
     const Ticks begin =
-        links_[shape_.topology == Topology::kBus ? 0 : to].take(at + router_, flits * kCycle, now);
+        links_[shape_.topology == Topology::kBus ? 0 : to].take(at + router_, flits * flit_, now);
     d.queued = begin - at - router_;
     d.arrival = begin + link_;
     flit_hops_ += flits;
@@ -245,7 +246,7 @@ Delivery Network::send_flits(uint32_t from, uint32_t to, uint32_t payload_bytes,
     d.arrival += cycles - share * hops;
   }
   queued_ += d.queued;
-  d.arrival += (flits - 1) * kCycle;
+  d.arrival += (flits - 1) * flit_;
   return d;
 }
 
@@ -329,14 +330,14 @@ void Network::broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks n
     Ticks head = branch.parent == Tree::kRoot ? at : heads_[branch.parent];
     if (!is_levels) head += router_;
     head = links_[branch.place].take(
-        head, is_levels ? link_time(branch.link, flits) : flits * kCycle, now);
+        head, is_levels ? link_time(branch.link, flits) : flits * flit_, now);
     heads_[i] = head + (is_levels || branch.is_eject ? 0 : link_);
   }
   arrivals.assign(tiles_, at);
   for (uint32_t to = 0; to < tiles_; ++to) {
     if (to == from) continue;
     arrivals[to] =
-        (tree.last[to] == Tree::kRoot ? at : heads_[tree.last[to]]) + (flits - 1) * kCycle;
+        (tree.last[to] == Tree::kRoot ? at : heads_[tree.last[to]]) + (flits - 1) * flit_;
     if (is_levels) arrivals[to] += ticks(shape_.levels[common_level(from, to)].cycles);
   }
 }

@@ -102,7 +102,7 @@ class Network {
 
   NetworkShape shape_;
   uint32_t tiles_;
-  Ticks router_, link_;
+  Ticks router_, link_, flit_;
   uint32_t width_ = 0, height_ = 0;    // of a grid; a ring is a row
   std::vector<uint32_t> x_of_, y_of_;  // of its tiles
   std::vector<Calendar> links_;
