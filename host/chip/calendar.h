@@ -38,8 +38,6 @@ class alignas(128) Calendar {
     return take_elsewhere(at, length, now);
   }
   Ticks used() const { return used_; }
-  // What is far away comes nearer in the host's memory.
-  void prefetch_list() const { __builtin_prefetch(list_.get(), 1); }
 
  private:
   static constexpr uint32_t kWords = 8, kBits = 64;

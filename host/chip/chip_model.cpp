@@ -465,13 +465,6 @@ void ChipModel::go_on(uint32_t core) {
     // it would be if its next words were known already.
   }
   if (std::exchange(c.is_queued, true)) return;
-  if (c.model.has_request()) {
-    const Request& r = c.model.requests[c.model.next];
-    if (r.kind == Kind::kLoad || r.kind == Kind::kStore || r.kind == Kind::kAtomic) {
-      c.had.prefetch(r.line);
-      memory_.prefetch(r.line);
-    }
-  }
   queue_.put(core, time_of(c));
 }
 

@@ -17,7 +17,6 @@ class LineSet {
     lines |= bit;
     return is_new;
   }
-  void prefetch(uint64_t line) const { pages_.prefetch(line / kLines); }
 
  private:
   static constexpr uint64_t kLines = 64;

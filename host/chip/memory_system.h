@@ -78,9 +78,6 @@ class MemorySystem {
   // `bytes`: of kWriteThrough and kFar.
   Answer ask(uint32_t core, Ask what, uint64_t line, uint32_t bytes, Ticks at);
 
-  // The line will be asked for soon: what is known of it comes nearer in the host's memory.
-  void prefetch(uint64_t line) const { directory_.prefetch(line); }
-
   // No request will ever be issued before.
   void advance(Ticks now) { now_ = std::max(now_, now); }
 

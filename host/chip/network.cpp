@@ -116,11 +116,7 @@ Delivery Network::send_on_grid(uint32_t from, uint32_t to, uint32_t flits, Ticks
     hops += leg.length;
     Calendar* link = links_.data() + leg.first;
     const uint32_t straight = std::min(leg.length, leg.until_end);
-    constexpr uint32_t kAhead = 3;
-    for (uint32_t i = 0; i < straight; ++i, link += leg.step) {
-      if (i + kAhead < straight) link[static_cast<int32_t>(kAhead) * leg.step].prefetch_list();
-      take(*link);
-    }
+    for (uint32_t i = 0; i < straight; ++i, link += leg.step) take(*link);
     link = links_.data() + leg.other_end;
     for (uint32_t i = straight; i < leg.length; ++i, link += leg.step) take(*link);
   }
