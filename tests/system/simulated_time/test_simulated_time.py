@@ -217,8 +217,8 @@ class SimulatedTime(unittest.TestCase):
         self.check(3 * 300000, "expired", 2, 1, 300000, 200000)
 
     def test_what_is_not_noted_changes_no_cycle(self):
-        # Beside caches, journals have all blocks and accesses. They are full sooner: cores that race
-        # for a word would not meet in the same order.
+        # Beside caches, journals have all blocks and accesses. They are full sooner: cores that
+        # race for a word would not meet in the same order.
         caches = self.source / "examples/caches/l1_l2.json"
         work = (self.guest, "--entry", "work", "--arg", "@core", "--arg", "@cores", "--arg", 5000,
                 "--cores", 70)
