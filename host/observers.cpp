@@ -401,7 +401,7 @@ void Observers::write_profile_table() const {
   if (options_.profile == "-")
     console::err("{}", profile_text(report));
   else
-    write_profile(files_, report);
+    write_profile(files_, report, chip_report_.get());
 }
 
 void Observers::write_power_and_timeline() const {

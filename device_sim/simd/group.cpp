@@ -66,12 +66,21 @@ void flush_epochs(Group& g) {
 namespace {
 // Of the epochs alone, up to now.
 struct EpochClocks {
-  explicit EpochClocks(const Group& g) : ticks(g.machine->memory.class_ticks) {
+  explicit EpochClocks(const Group& g)
+      : ticks(g.machine->memory.class_ticks),
+        is_even(ticks != nullptr &&
+                std::all_of(ticks, ticks + kInsnCount, [&](uint64_t t) { return t == *ticks; })) {
     for (size_t e = 0; e < kEpochs; ++e)
-      if (g.epochs[e].counts[kInsnCount] != 0) word[e] = clock_word(ticks, g.epochs[e].counts);
+      if (g.epochs[e].counts[kInsnCount] != 0) word[e] = word_of(g.epochs[e].counts);
+  }
+  // Where all classes take as long, a sum over them is not needed.
+  template <class Counts>
+  uint64_t word_of(const Counts& counts) const {
+    const uint64_t all = counts[kInsnCount];
+    return is_even ? ClockWord::pack(*ticks * all, all) : clock_word(ticks, counts);
   }
   uint64_t of(const Group& g, uint32_t lane) const {
-    const uint64_t flushed = clock_word(ticks, g.lane_tally[lane]);
+    const uint64_t flushed = word_of(g.lane_tally[lane]);
     uint64_t time = ClockWord::ticks(flushed), count = ClockWord::count(flushed);
     for (size_t e = 0; e < kEpochs; ++e) {
       if (word[e] == 0 || !(g.epoch_mask[e] >> lane & 1)) continue;
@@ -81,6 +90,7 @@ struct EpochClocks {
     return ClockWord::pack(time, count);
   }
   const uint64_t* const ticks;
+  const bool is_even;
   std::array<uint64_t, kEpochs> word = {};
 };
 }  // namespace

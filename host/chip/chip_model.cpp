@@ -831,9 +831,11 @@ void ChipModel::hand_over(uint32_t next, uint32_t core, const Request& r) {
 
 void ChipModel::take_own_lock(uint32_t core, const Request& r) {
   Core& c = *cores_[core];
-  OwnLock& lock = own_locks_[r.words];
-  if (c.last_line == r.line) lock.handover = std::max(lock.handover, c.last_wait);
-  c.last_wait = 0;
+  if (!shape_.is_ideal) {
+    OwnLock& lock = own_locks_[r.words];
+    if (c.last_line == r.line) lock.handover = std::max(lock.handover, c.last_wait);
+    c.last_wait = 0;
+  }
   std::erase_if(c.taken, [&](const Core::Taken& t) { return t.word == r.words; });
   if (c.taken.size() == kMostTaken) c.taken.erase(c.taken.begin());
   c.taken.push_back({r.words, c.clock});

@@ -90,15 +90,6 @@ bool CoreModel::append_clock(uint64_t clock) {
   return true;
 }
 
-// Cores of a private machine have memory of their own at the same addresses.
-uint64_t CoreModel::line_of(uint64_t address, uint32_t shift) const {
-  const bool is_own = is_private_ && address - c_.config.linear_base >= c_.config.linear_size;
-  constexpr uint32_t kAddressBits = 48;
-  const uint64_t owner = is_own ? uint64_t{number_} + 1 : 0;
-  return ((address & ((uint64_t{1} << kAddressBits) - 1)) >> shift) | owner
-                                                                          << (kAddressBits - shift);
-}
-
 void CoreModel::begin(Ticks clock, Ticks patience) {
   for (Look& l : looks_) {  // requests after it cannot be undone
     if (requests.size() > l.requests) l.since = l.since_l1 = l.since_l2 = 0;
@@ -439,39 +430,42 @@ bool CoreModel::access(const SiteModel& site, uint64_t address, uint32_t bytes) 
 
 // --- Waiting
 
+// Of a word of a scan. `expected`: the clock up to which the words before it tell; then, this one.
+CoreModel::Step CoreModel::step_at(size_t at, uint64_t& expected) const {
+  const uint64_t word = words_[at];
+  Step step;
+  step.is_order = is_order(word);
+  if (is_block(word)) step.block = &c_.program.block(static_cast<uint32_t>(word));
+  if (!has_clocks_ || !(step.block || is_clock(word))) return step;
+  const uint64_t clock = step.block ? words_[at + 1] : word & ~kClockMark;
+  step.untold = gap_between(expected, clock).count;
+  expected = step.block ? end_of(*step.block, clock) : clock;
+  return step;
+}
+
 // Behind a wait: blocks that come to another one within few instructions only looked.
 CoreModel::Scan CoreModel::scan_looks() {
-  const auto skip = [&] {  // in vain: all up to here is left out
+  // In vain: all up to here is left out.
+  const auto skip = [&](uint64_t expected) {
     at_ = scan_at_;
     last_end_ = scan_block_->end_pc;
     counts.skipped += scanned_;
     scanned_ = 0;
-    expected_ = scan_expected_;
+    expected_ = expected;
     scan_block_ = nullptr;
   };
   for (; scan_at_ < usable_; ++scan_at_) {
-    const uint64_t word = words_[scan_at_];
-    if (is_order(word)) return Scan::kFound;
-    if (!is_block(word) && !is_clock(word)) continue;
-    if (scan_block_ && scan_block_->waits && !is_clock(word)) skip();
-    if (has_clocks_) {
-      const uint64_t clock = is_clock(word) ? word & ~kClockMark : words_[scan_at_ + 1];
-      const uint64_t more = gap_between(scan_expected_, clock).count;
-      if (more != 0) {
-        if (scan_block_ && scan_block_->waits) skip();
-        scan_block_ = nullptr;
-        scanned_ += static_cast<uint32_t>(more);
-      }
-      scan_expected_ = clock;
-    }
-    if (is_block(word)) {
-      scan_block_ = &c_.program.block(static_cast<uint32_t>(word));
-      scanned_ += scan_block_->insn_count;
-      if (has_clocks_) scan_expected_ = end_of(*scan_block_, scan_expected_);
-    }
+    const uint64_t before = scan_expected_;
+    const Step step = step_at(scan_at_, scan_expected_);
+    if (step.is_order) return Scan::kFound;
+    if (!step.is_any()) continue;
+    if (scan_block_ && scan_block_->waits) skip(before);
+    if (step.untold != 0) scan_block_ = nullptr;
+    if (step.block) scan_block_ = step.block;
+    scanned_ += step.instructions();
     if (scanned_ > kMostOfLook) return Scan::kFound;
   }
-  if (scan_block_ && scan_block_->waits) skip();
+  if (scan_block_ && scan_block_->waits) skip(scan_expected_);
   return is_final_ ? Scan::kFound : Scan::kUnknown;
 }
 
@@ -480,22 +474,11 @@ bool CoreModel::only_looks() const {
   bool is_waiting = !scan_block_ || scan_block_->waits;
   uint64_t instructions = scanned_, expected = scan_expected_;
   for (size_t at = scan_at_; at < words_.size(); ++at) {
-    const uint64_t word = words_[at];
-    if (is_order(word)) return false;
-    if (!is_block(word) && !is_clock(word)) continue;
-    if (has_clocks_) {
-      const uint64_t clock = is_clock(word) ? word & ~kClockMark : words_[at + 1];
-      const uint64_t more = gap_between(expected, clock).count;
-      if (more != 0) instructions = more + (is_waiting ? 0 : instructions);
-      if (more != 0) is_waiting = false;
-      expected = clock;
-    }
-    if (is_block(word)) {
-      const BlockModel& block = c_.program.block(static_cast<uint32_t>(word));
-      instructions = block.insn_count + (is_waiting ? 0 : instructions);
-      is_waiting = block.waits;
-      if (has_clocks_) expected = end_of(block, expected);
-    }
+    const Step step = step_at(at, expected);
+    if (step.is_order) return false;
+    if (!step.is_any()) continue;
+    instructions = step.instructions() + (is_waiting ? 0 : instructions);
+    is_waiting = step.block && step.block->waits;
     if (instructions > kMostOfLook) return false;
   }
   return is_waiting;
@@ -504,27 +487,15 @@ bool CoreModel::only_looks() const {
 // Behind a release: if the core acquires the same with only looks between, all that is the barrier.
 CoreModel::Scan CoreModel::scan_barrier() {
   for (; scan_at_ < usable_; ++scan_at_) {
-    const uint64_t word = words_[scan_at_];
-    if (is_order(word)) {
-      const Order &here = orders_[static_cast<uint32_t>(word)], &mine = orders_[released_];
-      return !here.is_release && here.key == mine.key ? Scan::kFound : Scan::kNot;
+    const Step step = step_at(scan_at_, scan_expected_);
+    if (step.is_order) {
+      const Order& here = orders_[static_cast<uint32_t>(words_[scan_at_])];
+      return !here.is_release && here.key == orders_[released_].key ? Scan::kFound : Scan::kNot;
     }
-    const auto count = [&](uint64_t instructions) {
-      scanned_ += static_cast<uint32_t>(instructions);
-      skipped_ += static_cast<uint32_t>(instructions);
-    };
-    if (!is_block(word) && !is_clock(word)) continue;
-    if (has_clocks_) {
-      const uint64_t clock = is_clock(word) ? word & ~kClockMark : words_[scan_at_ + 1];
-      count(gap_between(scan_expected_, clock).count);
-      scan_expected_ = clock;
-    }
-    const BlockModel* const block =
-        is_block(word) ? &c_.program.block(static_cast<uint32_t>(word)) : nullptr;
-    if (block) count(block->insn_count);
-    if (block && has_clocks_) scan_expected_ = end_of(*block, scan_expected_);
+    scanned_ += step.instructions();
+    skipped_ += step.instructions();
     if (scanned_ > kMostOfBarrier) return Scan::kNot;
-    if (block && block->waits) scanned_ = 0;
+    if (step.block && step.block->waits) scanned_ = 0;
   }
   return is_final_ ? Scan::kNot : Scan::kUnknown;
 }
@@ -554,10 +525,11 @@ void CoreModel::leave_lock() {
   if (call_->word == LockWord::kArgument) {
     const bool has_result = values_.size() > call_->arguments;
     if (role == Role::kOpenSemaphore) {
-      constexpr uint64_t kCreates = 0100;  // O_CREAT: the fourth argument is the first value
-      if (!has_result || values_[2] == 0 || (values_[0] & kCreates) == 0) return;
+      // A new one begins with the fourth argument, whatever was at that address. One that was there
+      // keeps its units: the process may have closed it.
+      if (!has_result || values_[2] == 0 || !makes_name_) return;
       lock_word_ = values_[2];
-      return play(role, static_cast<uint32_t>(values_[1]));
+      return play(Role::kSetSemaphore, static_cast<uint32_t>(values_[1]));
     }
     const bool has_failed = has_result && static_cast<uint32_t>(values_.back()) != 0;
     const bool is_played = !call_->may_fail && !std::exchange(is_withdrawn_, false);
@@ -606,9 +578,6 @@ void CoreModel::play(Role role, uint32_t value) {
       break;
     case Role::kSetBarrier:
       kind = Kind::kSetBarrier;
-      break;
-    case Role::kOpenSemaphore:
-      kind = Kind::kOpenSemaphore;
       break;
     case Role::kGuardBegin:
       kind = Kind::kOnceSeen;
@@ -739,6 +708,7 @@ bool CoreModel::skip_block_of_lock(const BlockModel& b, uint64_t clock) {
     expected_ = end_of(b, clock);
   }
   was_inside_ = is_inside;
+  makes_name_ |= b.role == Role::kMakesName;
   if (b.role == lock_block_->role) {  // it goes on in another function of the kind
     lock_block_ = &b;
     was_inside_ = is_inside = true;
@@ -889,21 +859,25 @@ bool CoreModel::leaves_barrier() {
 // kIdeal: memory takes no time, so that every plain access is a hit.
 template <bool kIdeal>
 void CoreModel::run_hits(Ticks until) {
-  constexpr std::ptrdiff_t kAhead = 12;  // words whose sets are fetched from the host's memory
+  constexpr std::ptrdiff_t kAhead = 24;  // words whose sets are fetched from the host's memory
   const uint32_t shift = kIdeal ? c_.granule_shift : c_.line_shift;
   const uint32_t line_bytes = c_.shape.line_bytes;
   const auto l1_more = kIdeal ? 0 : static_cast<uint32_t>(ticks(c_.shape.l1_data->hit_cycles - 1));
   const Ticks branch = ticks(c_.shape.cores.taken_branch_cycles);
   const bool fetches = c_.shape.l1_instruction.has_value();
   const uint64_t region_return = in_region_ ? region_return_ : ~uint64_t{0};
-  uint64_t* const executions = executions_->data();
+  const bool may_write = writes_back_, is_coherent = is_coherent_;
   // Whatever is written to here might be a member, to a compiler.
+  uint64_t* const executions = executions_->data();
+  const StateCache::View l1(l1_), lines_of_code(fetch_);
+  uint64_t last_fetch = last_fetch_, fetched = 0;
   const uint64_t *word = words_.data() + at_, *const end = words_.data() + usable_;
   const BlockModel* block = block_;
   const SiteModel* site = block->sites.data() + site_;
-  Ticks since = since_, counted = counted_;
+  const SiteModel* last_site = block->sites.data() + block->sites.size();
+  Ticks since = since_, counted = counted_, left = until - std::min(until, estimate_);
   uint64_t last_end = last_end_, instructions = 0, accesses = 0;
-  for (; word != end && estimate_ + since < until; ++word) {
+  for (; word != end && since < left; ++word) {
     if (*word & kBlockMark) {
       if (is_order(*word)) break;
       const auto number = static_cast<uint32_t>(*word);
@@ -914,28 +888,40 @@ void CoreModel::run_hits(Ticks until) {
       if (b.pc != last_end) since += branch;
       block = &b;
       site = b.sites.data();
+      last_site = site + b.sites.size();
       counted = 0;
       instructions += b.insn_count;
       ++executions[number];
-      if (!fetches) continue;
+      if (!fetches || b.insn_count == 0) continue;
+      const uint64_t line = b.pc >> c_.line_shift;
+      if (line == (b.end_pc - 1) >> c_.line_shift) {
+        if (line == last_fetch) continue;
+        if (lines_of_code.touch(line)) {
+          last_fetch = line;
+          ++fetched;
+          continue;
+        }
+      }
       since_ = since;
+      last_fetch_ = last_fetch;
       fetch(b);
+      last_fetch = last_fetch_;
       since = since_;
+      left = until - std::min(until, estimate_);
     } else {
-      if (site == block->sites.data() + block->sites.size() || !site->is_plain) break;
+      if (site == last_site || !site->is_plain) break;
       const uint64_t line = line_of(*word, shift);
       uint64_t* entry = nullptr;
       if constexpr (!kIdeal) {
-        if (end - word > kAhead) l1_.prefetch(line_of(word[kAhead], shift));
+        if (end - word > kAhead) l1.prefetch(line_of(word[kAhead], shift));
         if (is_hot(line) || (*word & (line_bytes - 1)) + site->bytes > line_bytes) break;
-        entry = l1_.touch(line);
+        entry = l1.touch(line);
         if (!entry) break;
       }
       if (site->kind == SiteKind::kLoad) {
         last_load_ = line;
       } else if constexpr (!kIdeal) {
-        if (!writes_back_ || (is_coherent_ && StateCache::state(*entry) == LineState::kShared))
-          break;
+        if (!may_write || (is_coherent && StateCache::state(*entry) == LineState::kShared)) break;
         StateCache::set_state(entry, LineState::kModified);
       }
       since += site->before - counted;
@@ -954,6 +940,8 @@ void CoreModel::run_hits(Ticks until) {
   since_ = since;
   counted_ = counted;
   last_end_ = last_end;
+  last_fetch_ = last_fetch;
+  counts.fetches += fetched;
   counts.instructions += instructions;
   counts.l1_accesses += accesses;
 }
@@ -1018,7 +1006,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
         lock_return_ = last_end_;
         lock_returns_ = has_clocks_ && b.returns;
         lock_tail_ = lock_tail_end_ = 0;
-        is_withdrawn_ = false;
+        is_withdrawn_ = makes_name_ = false;
         block_ = &b;
         site_ = 0;
         counts.skipped += b.insn_count;

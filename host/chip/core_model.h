@@ -42,8 +42,7 @@ enum KindTraits : uint8_t {
   KIND(kUp, kOfObject)                                                                           \
   KIND(kSetSemaphore, kOfObject) /* order: its value */                                          \
   KIND(kArrive, kMayBlock | kOfObject)                                                           \
-  KIND(kSetBarrier, kOfObject)    /* order: so many come to it */                                \
-  KIND(kOpenSemaphore, kOfObject) /* the same, unless it has one */                              \
+  KIND(kSetBarrier, kOfObject) /* order: so many come to it */                                   \
   KIND(kOnceDone, kOfObject)                                                                     \
   KIND(kOnceSeen, kMayBlock | kOfObject)                                                         \
   KIND(kTake, kPlainKind)   /* words: a word by which the core may have taken a lock */          \
@@ -143,6 +142,7 @@ struct CallOfLock {
   const SyncFunction* call_ = nullptr;  // that was called, which may have gone on in another one
   std::vector<uint64_t> values_;        // of it: noted arguments, and its result
   bool is_withdrawn_ = false;           // it is played at its end
+  bool makes_name_ = false;             // it gave a file its name
 };
 
 class CoreModel : private CallOfLock {
@@ -248,10 +248,27 @@ class CoreModel : private CallOfLock {
     bool stays_shared;
   };
   enum class Scan { kFound, kNot, kUnknown };
+  // What a word of a scan tells: that a block begins, and how many instructions without words came
+  // before it.
+  struct Step {
+    const BlockModel* block = nullptr;
+    uint64_t untold = 0;
+    bool is_order = false;
+    bool is_any() const { return block || untold != 0; }
+    uint32_t instructions() const {
+      return static_cast<uint32_t>(untold) + (block ? block->insn_count : 0);
+    }
+  };
 
   template <bool kIdeal>
   void run_hits(Ticks until);
-  uint64_t line_of(uint64_t address, uint32_t shift) const;
+  // Cores of a private machine have memory of their own at the same addresses.
+  uint64_t line_of(uint64_t address, uint32_t shift) const {
+    constexpr uint32_t kAddressBits = 48;
+    const uint64_t line = (address & ((uint64_t{1} << kAddressBits) - 1)) >> shift;
+    if (!is_private_ || address - c_.config.linear_base < c_.config.linear_size) return line;
+    return line | (uint64_t{number_} + 1) << (kAddressBits - shift);
+  }
   void apply_losses();
   void begin_block(uint32_t number);
   void end_block();
@@ -293,6 +310,7 @@ class CoreModel : private CallOfLock {
   void meet_block(const BlockModel& block, uint64_t clock);
   void forget_looks();
   bool skip_block_of_lock(const BlockModel& block, uint64_t clock);
+  Step step_at(size_t at, uint64_t& expected) const;
   Scan scan_looks();
   Scan scan_barrier();
   bool resume_scan();

@@ -1,6 +1,7 @@
 #include "host/chip/memory_system.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace gpusim::host::chip {
 
@@ -12,6 +13,9 @@ struct MemorySystem::Walk {
   uint32_t bytes;
   Ticks at;
   Entry* entry = nullptr;  // of the directory, where it was looked at
+  // A read of a line that nobody has alone, and that stays so: the directory is ready for the next
+  // request when the slice is, and not when the reader has the line.
+  bool leaves_shared = false;
   Answer answer{};
 
   void spend(Part part, Ticks until) {
@@ -32,6 +36,7 @@ MemorySystem::MemorySystem(const ChipShape& shape, Lose lose)
       // Words of a scratchpad are told apart by ask()'s caller.
       chunk_lines_(std::max(1u, shape.shared.interleave_bytes / shape.line_bytes)),
       slice_count_(shape.shared.slices),
+      slices_shift_(static_cast<uint32_t>(std::countr_zero(shape.shared.slices))),
       channel_count_(shape.memory.channels),
       line_time_(ticks(shape.line_bytes / shape.memory.bytes_per_cycle)),
       slice_length_(ticks(shape.shared.cache.cycles_per_request)),
@@ -64,7 +69,13 @@ MemorySystem::MemorySystem(const ChipShape& shape, Lose lose)
 }
 
 uint32_t MemorySystem::slice_of(uint64_t line) const {
-  return static_cast<uint32_t>(slice_count_.remainder(chunk_lines_.quotient(line)));
+  uint64_t chunk = chunk_lines_.quotient(line);
+  // Folded, so that strides of powers of two use all slices. Of as many chunks in a row as there
+  // are slices each still goes to another one.
+  if (shape_.shared.folds_address)
+    for (uint64_t above = chunk; slices_shift_ != 0 && (above >>= slices_shift_) != 0;)
+      chunk ^= above;
+  return static_cast<uint32_t>(slice_count_.remainder(chunk));
 }
 // Neighbouring lines of one slice go to different channels.
 uint32_t MemorySystem::channel_of(uint64_t line) const {
@@ -209,6 +220,7 @@ void MemorySystem::directory(Walk& w, uint32_t slice, bool* data_comes_from_owne
       e.sharers.push_back(w.core);
       e.is_everybody |= shape_.shared.sharers != 0 && e.sharers.size() > shape_.shared.sharers;
     }
+    w.leaves_shared = !w.answer.is_exclusive && !*data_comes_from_owner;
   } else {
     w.answer.is_exclusive = true;
   }
@@ -311,6 +323,7 @@ Answer MemorySystem::ask(uint32_t core, Ask what, uint64_t line, uint32_t bytes,
   const bool wanted = w.wants_data();
   const Ask asked = w.what;
   at_slice(w, slice);
+  const Ticks at_home = w.at;
   const bool has_data = wanted && w.what == Ask::kUpgrade && asked != Ask::kUpgrade;
   if (!is_put && !has_data) {
     const uint32_t reply = wanted ? (shape_.shared.is_scratchpad ? bytes : shape_.line_bytes)
@@ -322,7 +335,7 @@ Answer MemorySystem::ask(uint32_t core, Ask what, uint64_t line, uint32_t bytes,
   }
   if (shape_.shared.coherence == Coherence::kMesi && what == Ask::kFetch)
     w.entry = directory_.find(line);
-  if (w.entry) w.entry->free_at = w.at;
+  if (w.entry) w.entry->free_at = w.leaves_shared ? at_home : w.at;
   w.answer.done = w.at;
   return w.answer;
 }

@@ -152,7 +152,9 @@ class MemorySystem {
   LineMap<Version> watched_;
   MemoryCounts counts_;
   std::vector<Ticks> arrivals_;  // of a broadcast
-  Divider per_tile_, chunk_lines_, slice_count_, channel_count_;
+  Divider per_tile_, chunk_lines_, slice_count_;
+  uint32_t slices_shift_;  // of a power of two
+  Divider channel_count_;
   std::vector<uint32_t> tile_of_slice_;
   Ticks line_time_;  // of a channel
   // What a request of a tile's cache and of a slice takes, and their hits.

@@ -17,6 +17,7 @@ Network::Network(const NetworkShape& shape)
       tiles_(shape.columns * shape.rows),
       router_(ticks(shape.router_cycles)),
       link_(ticks(shape.link_cycles)),
+      flit_(ticks(shape.flit_cycles)),
       matrix_(pair_of(tiles_ - 1, tiles_ - 1) + 1),
       broadcast_bytes_(tiles_) {
   size_t count = 0;
@@ -102,7 +103,7 @@ void Network::route_on_grid(uint32_t from, uint32_t to, std::vector<uint32_t>& l
 
 // The head goes on as soon as a link is free; the others follow it flit by flit.
 Delivery Network::send_on_grid(uint32_t from, uint32_t to, uint32_t flits, Ticks at, Ticks now) {
-  const Ticks length = flits * kCycle;
+  const Ticks length = flits * flit_;
   Delivery d{at, 0};
   uint32_t hops = 0;
   const auto take = [&](Calendar& link) {
@@ -120,7 +121,7 @@ Delivery Network::send_on_grid(uint32_t from, uint32_t to, uint32_t flits, Ticks
     for (uint32_t i = straight; i < leg.length; ++i, link += leg.step) take(*link);
   }
   take(links_[kEject * tiles_ + to]);
-  d.arrival += length - kCycle - link_;  // the way into the tile is no link
+  d.arrival += length - flit_ - link_;  // the way into the tile is no link
   flit_hops_ += uint64_t{flits} * hops;
   queued_ += d.queued;
   queues_ += hops + 1;
@@ -159,7 +160,7 @@ void Network::route(uint32_t from, uint32_t to, std::vector<uint32_t>& links) co
 }
 
 Ticks Network::link_time(uint32_t link, uint32_t flits) const {
-  if (shape_.topology != Topology::kHierarchical) return flits * kCycle;
+  if (shape_.topology != Topology::kHierarchical) return flits * flit_;
   size_t level = level_base_.size() - 1;
   while (level_base_[level] > link) --level;
   return ticks(flits / shape_.levels[level].ports);
@@ -167,7 +168,7 @@ Ticks Network::link_time(uint32_t link, uint32_t flits) const {
 
 Ticks Network::zero_load(uint32_t from, uint32_t to, uint32_t payload_bytes) const {
   if (from == to) return 0;
-  const Ticks serial = (flits_of(payload_bytes) - 1) * kCycle;
+  const Ticks serial = (flits_of(payload_bytes) - 1) * flit_;
   if (shape_.topology == Topology::kHierarchical)
     return ticks(shape_.levels[common_level(from, to)].cycles) + serial;
   if (shape_.topology == Topology::kCrossbar || shape_.topology == Topology::kBus)
@@ -202,7 +203,16 @@ Delivery Network::send(uint32_t from, uint32_t to, uint32_t payload_bytes, Ticks
   if (from == to) return {at, 0};
   const uint32_t flits = flits_of(payload_bytes);
   ++messages_;
-  count_bytes(from, to, payload_bytes);
+  // Of so many pairs, this one's count is seldom near in the host's memory: it comes meanwhile.
+  uint64_t& bytes = bytes_of(from, to);
+  __builtin_prefetch(&bytes, 1);
+  const Delivery d = send_flits(from, to, payload_bytes, flits, at, now);
+  bytes += payload_bytes + shape_.header_bytes;
+  return d;
+}
+
+Delivery Network::send_flits(uint32_t from, uint32_t to, uint32_t payload_bytes, uint32_t flits,
+                             Ticks at, Ticks now) {
   if (ignores_load_) {
     const uint32_t count = hops(from, to);
     flit_hops_ += uint64_t{flits} * count;
@@ -212,7 +222,7 @@ Delivery Network::send(uint32_t from, uint32_t to, uint32_t payload_bytes, Ticks
   Delivery d{at, 0};
   if (shape_.topology != Topology::kHierarchical) {
     const Ticks begin =
-        links_[shape_.topology == Topology::kBus ? 0 : to].take(at + router_, flits * kCycle, now);
+        links_[shape_.topology == Topology::kBus ? 0 : to].take(at + router_, flits * flit_, now);
     d.queued = begin - at - router_;
     d.arrival = begin + link_;
     flit_hops_ += flits;
@@ -232,7 +242,7 @@ Delivery Network::send(uint32_t from, uint32_t to, uint32_t payload_bytes, Ticks
     d.arrival += cycles - share * hops;
   }
   queued_ += d.queued;
-  d.arrival += (flits - 1) * kCycle;
+  d.arrival += (flits - 1) * flit_;
   return d;
 }
 
@@ -241,6 +251,42 @@ const Network::Tree& Network::tree_of(uint32_t from) {
   Tree& tree = trees_[from];
   if (!tree.last.empty()) return tree;
   tree.last.resize(tiles_, Tree::kRoot);
+  if (is_grid())
+    grow_on_grid(from, tree);
+  else
+    grow_elsewhere(from, tree);
+  return tree;
+}
+
+// The way to a tile is the one to the tile before it, and a link.
+void Network::grow_on_grid(uint32_t from, Tree& tree) const {
+  std::vector<uint32_t> into(tiles_, Tree::kRoot);  // per tile: the branch that comes to its router
+  const auto add = [&](uint32_t place, uint32_t parent, bool is_eject) {
+    tree.branches.push_back({0, place, parent, is_eject});
+    tree.hops += !is_eject;
+    return static_cast<uint32_t>(tree.branches.size() - 1);
+  };
+  std::vector<std::pair<uint32_t, uint32_t>> way;  // tiles, with the place of the link to each
+  for (uint32_t to = 0; to < tiles_; ++to) {
+    if (to == from) continue;
+    way.clear();
+    uint32_t tile = to;
+    while (tile != from && into[tile] == Tree::kRoot) {
+      const Leg y = leg_of_y(from, tile), x = leg_of_x(from, tile);
+      way.emplace_back(tile, (y.length != 0 ? y : x).last());
+      tile = y.length != 0 ? tile_at(x_of_[tile], before(y_of_[tile], y.step, height_))
+                           : tile_at(before(x_of_[tile], x.step, width_), y_of_[tile]);
+    }
+    for (; !way.empty(); way.pop_back()) {
+      const auto [next, place] = way.back();
+      into[next] = add(place, tile == from ? Tree::kRoot : into[tile], false);
+      tile = next;
+    }
+    tree.last[to] = add(kEject * tiles_ + to, into[to], true);
+  }
+}
+
+void Network::grow_elsewhere(uint32_t from, Tree& tree) {
   std::vector<uint32_t> branch_of(links_.size(), Tree::kRoot);
   for (uint32_t to = 0; to < tiles_; ++to) {
     route(from, to, scratch_);
@@ -248,15 +294,13 @@ const Network::Tree& Network::tree_of(uint32_t from) {
     for (const uint32_t link : scratch_) {
       if (branch_of[link] == Tree::kRoot) {
         branch_of[link] = static_cast<uint32_t>(tree.branches.size());
-        const bool is_eject = is_grid() && link % kDirections == kEject;
-        tree.branches.push_back({link, place_of(link), parent, is_eject});
-        tree.hops += !is_eject;
+        tree.branches.push_back({link, link, parent, false});
+        ++tree.hops;
       }
       parent = branch_of[link];
     }
     tree.last[to] = parent;
   }
-  return tree;
 }
 
 void Network::broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks now,
@@ -282,14 +326,14 @@ void Network::broadcast(uint32_t from, uint32_t payload_bytes, Ticks at, Ticks n
     Ticks head = branch.parent == Tree::kRoot ? at : heads_[branch.parent];
     if (!is_levels) head += router_;
     head = links_[branch.place].take(
-        head, is_levels ? link_time(branch.link, flits) : flits * kCycle, now);
+        head, is_levels ? link_time(branch.link, flits) : flits * flit_, now);
     heads_[i] = head + (is_levels || branch.is_eject ? 0 : link_);
   }
   arrivals.assign(tiles_, at);
   for (uint32_t to = 0; to < tiles_; ++to) {
     if (to == from) continue;
     arrivals[to] =
-        (tree.last[to] == Tree::kRoot ? at : heads_[tree.last[to]]) + (flits - 1) * kCycle;
+        (tree.last[to] == Tree::kRoot ? at : heads_[tree.last[to]]) + (flits - 1) * flit_;
     if (is_levels) arrivals[to] += ticks(shape_.levels[common_level(from, to)].cycles);
   }
 }

@@ -66,6 +66,11 @@ class Network {
     uint32_t until_end = 0;
     uint32_t other_end = 0;
     int32_t step = 1;
+    uint32_t last() const {  // place
+      const bool is_around = length > until_end;
+      return (is_around ? other_end : first) +
+             static_cast<uint32_t>(step) * (length - 1 - (is_around ? until_end : 0));
+    }
   };
   Leg leg(uint32_t ahead, uint32_t back, uint32_t base, uint32_t at, uint32_t to,
           uint32_t size) const;
@@ -86,13 +91,18 @@ class Network {
     const size_t low = std::min(a, b), high = std::max(a, b);
     return high * (high + 1) / 2 + low;
   }
-  void count_bytes(uint32_t from, uint32_t to, uint32_t payload_bytes) {
-    matrix_[pair_of(from, to)][from > to] += payload_bytes + shape_.header_bytes;
+  uint64_t& bytes_of(uint32_t from, uint32_t to) { return matrix_[pair_of(from, to)][from > to]; }
+  Delivery send_flits(uint32_t from, uint32_t to, uint32_t payload_bytes, uint32_t flits, Ticks at,
+                      Ticks now);
+  uint32_t tile_at(uint32_t x, uint32_t y) const { return y * width_ + x; }
+  // Of a row or column, on the way that goes on by `step`.
+  static uint32_t before(uint32_t at, int32_t step, uint32_t size) {
+    return step > 0 ? (at == 0 ? size : at) - 1 : (at + 1 == size ? 0 : at + 1);
   }
 
   NetworkShape shape_;
   uint32_t tiles_;
-  Ticks router_, link_;
+  Ticks router_, link_, flit_;
   uint32_t width_ = 0, height_ = 0;    // of a grid; a ring is a row
   std::vector<uint32_t> x_of_, y_of_;  // of its tiles
   std::vector<Calendar> links_;
@@ -104,8 +114,8 @@ class Network {
   struct Tree {
     static constexpr uint32_t kRoot = ~uint32_t{0};
     struct Branch {
-      uint32_t link, place;
-      uint32_t parent;  // index of a branch before it
+      uint32_t link, place;  // of a grid, no link
+      uint32_t parent;       // index of a branch before it
       bool is_eject;
     };
     std::vector<Branch> branches;
@@ -113,6 +123,8 @@ class Network {
     uint32_t hops = 0;           // branches that count as hops
   };
   const Tree& tree_of(uint32_t from);
+  void grow_on_grid(uint32_t from, Tree& tree) const;
+  void grow_elsewhere(uint32_t from, Tree& tree);
   std::vector<Tree> trees_;  // per tile, made when they are needed
   std::vector<Ticks> heads_;
   bool ignores_load_ = false;

@@ -97,9 +97,7 @@ Json time_chart(const ChipReport& r) {
 
 // Operations are instructions that compute: integer and floating point.
 Json roofline_chart(const ChipReport& r) {
-  const double peak = r.cores * r.shape.cores.issue_width * r.shape.clock_hz;
-  const double bandwidth =
-      r.shape.memory.channels * r.shape.memory.bytes_per_cycle * r.shape.clock_hz;
+  const double peak = r.peak_operations(), bandwidth = r.peak_bytes();
   const double here = share(r.operations, r.memory_bytes);
   const double ridge = peak / bandwidth;
   const double low = std::min(ridge, here > 0 ? here : ridge) / 16,
@@ -127,23 +125,18 @@ Json roofline_chart(const ChipReport& r) {
 }
 
 Json matrix_chart(const ChipReport& r) {
-  // Tiles, or groups of neighbouring ones.
-  constexpr uint32_t kMost = 32;
-  const uint32_t tiles = r.shape.tiles(), per = (tiles + kMost - 1) / kMost,
-                 n = (tiles + per - 1) / per;
-  std::vector<std::vector<double>> sums(n, std::vector<double>(n, 0));
+  const TileTraffic traffic = traffic_of(r);
+  const uint32_t tiles = r.shape.tiles(), per = traffic.tiles_of_group;
   double most = 0;
-  for (uint32_t a = 0; a < tiles; ++a)
-    for (uint32_t b = 0; b < tiles; ++b) {
-      double& sum = sums[b / per][a / per];
-      sum += static_cast<double>(r.result.totals.bytes_between[size_t{a} * tiles + b]);
-      most = std::max(most, sum);
-    }
   Json columns = Json::array(), cells = Json::array();
-  for (uint32_t b = 0; b < n; ++b) {
+  for (size_t b = 0; b < traffic.bytes.size(); ++b) {
     columns.push_back(per == 1 ? fmt::format("{}", b) : fmt::format("{}…", b * per));
     Json column = Json::array();
-    for (uint32_t a = 0; a < n; ++a) column.push_back(number(sums[b][a]));
+    for (const auto& from : traffic.bytes) {
+      const auto bytes = static_cast<double>(from[b]);
+      most = std::max(most, bytes);
+      column.push_back(number(bytes));
+    }
     cells.push_back(std::move(column));
   }
   return {
@@ -299,6 +292,18 @@ std::string floor_plan_svg(const ChipReport& r) {
   return svg.finish();
 }
 
+TileTraffic traffic_of(const ChipReport& r) {
+  constexpr uint32_t kMost = 32;
+  const uint32_t tiles = r.shape.tiles();
+  TileTraffic traffic{.tiles_of_group = (tiles + kMost - 1) / kMost, .bytes = {}};
+  const uint32_t per = traffic.tiles_of_group, n = (tiles + per - 1) / per;
+  traffic.bytes.assign(n, std::vector<uint64_t>(n, 0));
+  for (uint32_t a = 0; a < tiles; ++a)
+    for (uint32_t b = 0; b < tiles; ++b)
+      traffic.bytes[a / per][b / per] += r.result.totals.bytes_between[size_t{a} * tiles + b];
+  return traffic;
+}
+
 std::string chip_html(const ChipReport& r, const std::string& program) {
   page::Page p(fmt::format("{} on chip {}", std::filesystem::path(program).filename().string(),
                            text_of(ChangedChip{r.shape.name, r.shape.changes})));
@@ -311,6 +316,11 @@ std::string chip_html(const ChipReport& r, const std::string& program) {
                              (r.result.has_region ? "; region of interest only" : "") +
                                  std::string(r.result.sampled ? "; sampled" : "")));
   p.set_answer(answer(r));
+  add_to_page(p, r);
+  return p.html();
+}
+
+void add_to_page(page::Page& p, const ChipReport& r) {
   for (const std::string& remark : r.remarks) p.add_text("Note: " + remark + ".");
   p.add_section("Where the time goes");
   p.add_table(stack_table(r), "stack");
@@ -350,7 +360,6 @@ std::string chip_html(const ChipReport& r, const std::string& program) {
                     {{"figure", "text"}, {"where it is from", "wide"}}, std::move(sources)),
               "chip");
   for (const std::string& note : r.shape.notes) p.add_text(note);
-  return p.html();
 }
 
 }  // namespace gpusim::host::chip

@@ -26,21 +26,22 @@ class StateCache {
         entries_(shape.sets(line_bytes) * shape.ways, 0) {}
 
   // The line's entry, which is then the most recently used one; null: it is not there.
-  uint64_t* touch(uint64_t line) {
-    uint64_t* const set = set_of(line);
-    if (set[0] >> 2 == line && (set[0] & 3) != 0) return set;
-    for (uint32_t way = 1; way < ways_; ++way) {
-      if (set[way] >> 2 != line || (set[way] & 3) == 0) continue;
-      const uint64_t entry = set[way];
-      for (uint32_t i = way; i > 0; --i) set[i] = set[i - 1];
-      set[0] = entry;
-      return set;
+  uint64_t* touch(uint64_t line) { return touch(line, set_of(line), ways_); }
+  // The same, and more, of a cache that is no slice: for loops that keep it in registers.
+  class View {
+   public:
+    explicit View(StateCache& cache)
+        : entries_(cache.entries_.data()), mask_(cache.mask_), ways_(cache.ways_) {}
+    uint64_t* touch(uint64_t line) const {
+      return StateCache::touch(line, entries_ + (line & mask_) * ways_, ways_);
     }
-    return nullptr;
-  }
-  void prefetch(uint64_t line) const {
-    __builtin_prefetch(entries_.data() + (line & mask_) * ways_, 1);
-  }
+    void prefetch(uint64_t line) const { __builtin_prefetch(entries_ + (line & mask_) * ways_, 1); }
+
+   private:
+    uint64_t* entries_;
+    uint64_t mask_;
+    uint32_t ways_;
+  };
   static LineState state(uint64_t entry) { return static_cast<LineState>(entry & 3); }
   static void set_state(uint64_t* entry, LineState s) {
     *entry = (*entry & ~uint64_t{3}) | static_cast<uint64_t>(s);
@@ -81,6 +82,17 @@ class StateCache {
   }
 
  private:
+  static uint64_t* touch(uint64_t line, uint64_t* set, uint32_t ways) {
+    if (set[0] >> 2 == line && (set[0] & 3) != 0) return set;
+    for (uint32_t way = 1; way < ways; ++way) {
+      if (set[way] >> 2 != line || (set[way] & 3) == 0) continue;
+      const uint64_t entry = set[way];
+      for (uint32_t i = way; i > 0; --i) set[i] = set[i - 1];
+      set[0] = entry;
+      return set;
+    }
+    return nullptr;
+  }
   uint64_t* set_of(uint64_t line) {
     const uint64_t index = is_slice_ ? all_chunks_.quotient(line) * chunk_ + line % chunk_ : line;
     return entries_.data() + (index & mask_) * ways_;

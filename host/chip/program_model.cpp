@@ -90,6 +90,7 @@ constexpr KnownFunction kKnown[] = {
     part("__new_sem_wait_slow64", Role::kDown),
     call("sem_post", Role::kUp),
     attempt("sem_open", Role::kOpenSemaphore, kSecondAndFourth),
+    {"link", Role::kMakesName, 0},  // in sem_open(), of a new semaphore
 
     call("pthread_barrier_init", Role::kSetBarrier, kFirstAndThird),
     call("pthread_barrier_wait", Role::kArrive),
@@ -256,7 +257,7 @@ void ProgramModel::grow(std::span<const BlockSites> sites) {
     }
     m.waits = !m.sites.empty() && (m.sites.back().kind == SiteKind::kWaitForEvent ||
                                    m.sites.back().kind == SiteKind::kYield);
-    blocks_.push_back(std::move(m));
+    block_at_.push_back(&blocks_.emplace_back(std::move(m)));
   }
 }
 

@@ -38,6 +38,7 @@ enum class Role : uint8_t {
   kSignal,
   kAwait,
   kOnce,
+  kMakesName,  // of a file
   // Of the region of interest.
   kBegin,
   kEnd,
@@ -111,7 +112,7 @@ class ProgramModel {
                const std::string& region);
 
   void grow(std::span<const BlockSites> sites);
-  const BlockModel& block(uint32_t number) const { return blocks_[number]; }
+  const BlockModel& block(uint32_t number) const { return *block_at_[number]; }
   size_t size() const { return blocks_.size(); }
   const SyncFunction& function(uint32_t number) const { return functions_[number]; }
   bool has_guards() const { return has_guards_; }
@@ -140,6 +141,7 @@ class ProgramModel {
   std::vector<SyncFunction> barriers_;
   std::vector<uint8_t> is_off_chip_;  // per word of the code map
   std::deque<BlockModel> blocks_;     // which never move: cores point to them
+  std::vector<const BlockModel*> block_at_;
 };
 
 }  // namespace gpusim::host::chip

@@ -284,6 +284,14 @@ Json places_json(const char* key, const std::vector<PlaceTime>& places) {
     list.push_back({{key, p.name}, {"cycles", p.total()}, {"stack", stack_json(p.cycles)}});
   return list;
 }
+// What instructions that compute, and bytes from and to memory, could be at most, and were.
+Json roofline_json(const ChipReport& r) {
+  return {{"peak_operations_per_second", r.peak_operations()},
+          {"peak_bytes_per_second", r.peak_bytes()},
+          {"operations_per_second", share(r.operations, r.seconds)},
+          {"operations_per_byte",
+           r.memory_bytes > 0 ? Json(r.operations / r.memory_bytes) : Json(nullptr)}};
+}
 Json pairs_json(const std::vector<ChipReport::Pair>& pairs) {
   Json list = Json::array();
   for (const auto& p : pairs)
@@ -355,6 +363,7 @@ Json chip_json(const ChipReport& r, bool per_core) {
         {"queued_cycles", cycles_of(m.memory_queued)}}},
       {"locks", {{"taken", t.locks}, {"contended", t.contended_locks}}},
       {"operations", r.operations},
+      {"roofline", roofline_json(r)},
       {"energy",
        {{"joules", r.energy.total_j},
         {"watts", share(r.energy.total_j, r.seconds)},
@@ -379,6 +388,8 @@ Json chip_json(const ChipReport& r, bool per_core) {
         {"error_cycles", sampled->uncertainty < 0 ? Json(nullptr) : Json(sampled->error())}};
   constexpr uint32_t kMostTiles = 64;
   if (r.shape.tiles() <= kMostTiles) object["bytes_between_tiles"] = t.bytes_between;
+  const TileTraffic traffic = traffic_of(r);
+  object["traffic"] = {{"tiles_of_group", traffic.tiles_of_group}, {"bytes", traffic.bytes}};
   if (!per_core) return object;
   Json list = Json::array();
   for (size_t core = 0; core < t.cores.size(); ++core)

@@ -8,6 +8,10 @@
 #include "energy/target.h"
 #include "host/chip/chip_model.h"
 
+namespace gpusim::page {
+class Page;
+}
+
 namespace gpusim::host::chip {
 
 // Of a part of the program.
@@ -44,6 +48,11 @@ struct ChipReport {
   double operations = 0;  // of floating point and integers, as instructions
   double memory_bytes = 0;
   std::vector<std::string> remarks;
+  // Per second: of all cores, and of all memory channels.
+  double peak_operations() const { return cores * shape.cores.issue_width * shape.clock_hz; }
+  double peak_bytes() const {
+    return shape.memory.channels * shape.memory.bytes_per_cycle * shape.clock_hz;
+  }
 };
 
 // `name_of` and `line_of`: of an address. `cores_j`: what instructions take that access no memory.
@@ -56,6 +65,14 @@ ChipReport make_report(const ChipModel& chip, ChipResult result, const ChipSourc
 std::string chip_text(const ChipReport& report);
 nlohmann::ordered_json chip_json(const ChipReport& report, bool per_core);
 std::string chip_html(const ChipReport& report, const std::string& program);
+// The same as sections of a page that tells more.
+void add_to_page(page::Page& page, const ChipReport& report);
+// Bytes from tiles to tiles, or from groups of neighbouring ones to such groups: at most 32.
+struct TileTraffic {
+  uint32_t tiles_of_group = 1;
+  std::vector<std::vector<uint64_t>> bytes;  // [from][to]
+};
+TileTraffic traffic_of(const ChipReport& report);
 // The floor plan: tiles by how long their cores waited for memory, links by how full they were.
 std::string floor_plan_svg(const ChipReport& report);
 

@@ -122,12 +122,22 @@ CacheShape parse_cache(const JsonObject& o, uint32_t line_bytes, bool is_l2) {
   return s;
 }
 
-SharedShape parse_shared(const JsonObject& o, uint32_t line_bytes) {
+// Cycles of the chip's clock in one of a part that may have its own.
+double clock_ratio(const JsonObject& o, double chip_hz) {
+  return chip_hz / o.number_or("clock_hz", chip_hz, 1);
+}
+
+SharedShape parse_shared(const JsonObject& o, uint32_t line_bytes, double chip_hz) {
   SharedShape s;
+  const double ratio = clock_ratio(o, chip_hz);
   s.is_scratchpad = one_of<bool>(o, "kind", false, {{"cache", false}, {"scratchpad", true}});
   s.slices = whole(o, "slices", 1, 1, 65536);
-  s.cache.hit_cycles = cycles(o, "hit_cycles", 1);
-  s.cache.cycles_per_request = cycles(o, "cycles_per_request", 1, 0);
+  s.cache.hit_cycles = ratio * cycles(o, "hit_cycles", 1);
+  s.cache.cycles_per_request = ratio * cycles(o, "cycles_per_request", 1, 0);
+  s.folds_address = one_of<bool>(o, "hash", false, {{"interleave", false}, {"xor", true}});
+  if (s.folds_address && !std::has_single_bit(s.slices))
+    o.fail(fmt::format("\"hash\": \"xor\" needs \"slices\" that are a power of two, not {}",
+                       s.slices));
   s.interleave_bytes =
       power_of_two(o, "interleave_bytes", line_bytes, s.is_scratchpad ? 4 : line_bytes, 1u << 20);
   if (!s.is_scratchpad) {
@@ -149,8 +159,9 @@ SharedShape parse_shared(const JsonObject& o, uint32_t line_bytes) {
   return s;
 }
 
-NetworkShape parse_network(const JsonObject& o) {
+NetworkShape parse_network(const JsonObject& o, double chip_hz) {
   NetworkShape s;
+  s.flit_cycles = clock_ratio(o, chip_hz);
   s.topology = one_of<Topology>(o, "topology", Topology::kCrossbar,
                                 {{"mesh", Topology::kMesh},
                                  {"torus", Topology::kTorus},
@@ -163,15 +174,15 @@ NetworkShape parse_network(const JsonObject& o) {
   constexpr uint32_t kMostTiles = 4096;
   if (s.columns * s.rows > kMostTiles)
     o.fail(fmt::format("\"columns\" times \"rows\" is more than {}", kMostTiles));
-  s.router_cycles = cycles(o, "router_cycles", 1);
-  s.link_cycles = cycles(o, "link_cycles", 1);
+  s.router_cycles = s.flit_cycles * cycles(o, "router_cycles", 1);
+  s.link_cycles = s.flit_cycles * cycles(o, "link_cycles", 1);
   s.flit_bytes = whole(o, "flit_bytes", 16, 1, 4096);
   s.header_bytes = whole(o, "header_bytes", 8, 1, 4096);
   if (s.topology == Topology::kHierarchical) {
     for (const JsonObject& level : o.objects("levels")) {
       s.levels.push_back({.tiles = whole(level, "tiles", 1, 1, kMostTiles),
-                          .cycles = cycles(level, "cycles", 1),
-                          .ports = level.number_or("ports", 1, 0.01)});
+                          .cycles = s.flit_cycles * cycles(level, "cycles", 1),
+                          .ports = level.number_or("ports", 1, 0.01) / s.flit_cycles});
       const uint32_t inner = s.levels.size() > 1 ? s.levels[s.levels.size() - 2].tiles : 1;
       if (s.levels.back().tiles % inner != 0)
         level.fail(
@@ -185,16 +196,18 @@ NetworkShape parse_network(const JsonObject& o) {
   return s;
 }
 
-MemoryShape parse_memory(const JsonObject& o, uint32_t tiles) {
+MemoryShape parse_memory(const JsonObject& o, uint32_t tiles, double chip_hz) {
   MemoryShape s;
+  const double ratio = clock_ratio(o, chip_hz);
   s.channels = whole(o, "channels", 1, 1, 1024);
-  s.bytes_per_cycle = o.number_or("bytes_per_cycle", 8, 0.001);
-  s.latency_cycles = cycles(o, "latency_cycles", 100);
+  s.bytes_per_cycle = o.number_or("bytes_per_cycle", 8, 0.001) / ratio;
+  const double latency = cycles(o, "latency_cycles", 100);
+  s.latency_cycles = ratio * latency;
   s.open_page = one_of<bool>(o, "pages", false, {{"closed", false}, {"open", true}});
   if (s.open_page) {
     s.banks = whole(o, "banks", 8, 1, 1024);
     s.row_bytes = power_of_two(o, "row_bytes", 2048, 64, 1u << 20);
-    s.row_hit_cycles = cycles(o, "row_hit_cycles", s.latency_cycles);
+    s.row_hit_cycles = ratio * cycles(o, "row_hit_cycles", latency);
   }
   if (o.has("tiles")) {
     o.read("tiles", s.tiles);
@@ -280,9 +293,9 @@ ChipShape read_chip(const Json& json, const std::string& origin) {
   if (file.has("l1_instruction"))
     s.l1_instruction = parse_cache(file.object("l1_instruction"), s.line_bytes, false);
   if (file.has("l2")) s.l2 = parse_cache(file.object("l2"), s.line_bytes, true);
-  s.shared = parse_shared(file.object("shared"), s.line_bytes);
-  s.network = parse_network(file.object("network"));
-  s.memory = parse_memory(file.object("memory"), s.tiles());
+  s.shared = parse_shared(file.object("shared"), s.line_bytes, s.clock_hz);
+  s.network = parse_network(file.object("network"), s.clock_hz);
+  s.memory = parse_memory(file.object("memory"), s.tiles(), s.clock_hz);
   if (file.has("energy")) s.energy = parse_energy(file.object("energy"));
   finish(file);
   check_whole(file, s);

@@ -48,6 +48,7 @@ struct SharedShape {
   uint32_t slices = 1;
   CacheShape cache;  // of one slice
   uint32_t interleave_bytes = 64;
+  bool folds_address = false;  // the slice is an XOR of all of the address, not its lowest bits
   Coherence coherence = Coherence::kNone;
   uint32_t sharers = 0;  // that a directory's entry can name; 0: all. More: everybody is told.
 };
@@ -66,6 +67,7 @@ struct NetworkShape {
     double ports = 1;    // flits per cycle that enter, and that leave, one cluster inside it
   };
   std::vector<Level> levels;
+  double flit_cycles = 1;  // from flit to flit: other than 1 where links have a clock of their own
 };
 
 struct MemoryShape {

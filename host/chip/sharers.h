@@ -26,7 +26,19 @@ class Sharers {
   const uint32_t* end() const { return begin() + size_; }
   uint32_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  bool has(uint32_t core) const { return std::find(begin(), end(), core) != end(); }
+  // Piece by piece, so that compilers compare several at once: lines that all cores read have
+  // thousands.
+  bool has(uint32_t core) const {
+    constexpr uint32_t kPiece = 16;
+    const uint32_t* at = begin();
+    const uint32_t* const last = end();
+    for (; last - at >= kPiece; at += kPiece) {
+      uint32_t found = 0;
+      for (uint32_t i = 0; i < kPiece; ++i) found |= static_cast<uint32_t>(at[i] == core);
+      if (found != 0) return true;
+    }
+    return std::find(at, last, core) != last;
+  }
   void clear() { size_ = 0; }
   void push_back(uint32_t core) {
     if (size_ == room_) {

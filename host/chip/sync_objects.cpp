@@ -23,12 +23,6 @@ void SyncObjects::serve(uint32_t core, const Request& r) {
     case Kind::kSetSemaphore:
       semaphores_[r.words] = {.is_known = true, .initial = r.order, .given = {}, .waiting = {}};
       return;
-    case Kind::kOpenSemaphore:
-      if (Semaphore& s = semaphores_[r.words]; !s.is_known) {
-        s.is_known = true;
-        s.initial = r.order;
-      }
-      return;
     case Kind::kArrive:
       return arrive(core, r);
     case Kind::kSetBarrier:

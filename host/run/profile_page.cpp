@@ -11,6 +11,7 @@
 #include "device_sim/base/escape_xml.h"
 #include "device_sim/base/page.h"
 #include "device_sim/base/svg.h"
+#include "host/chip/report.h"
 #include "host/run/profile_report.h"
 
 namespace gpusim::host {
@@ -170,7 +171,7 @@ void add_flame_graph(page::Page& p, const ProfileReport& r) {
 
 }  // namespace
 
-std::string profile_html(const ProfileReport& r) {
+std::string profile_html(const ProfileReport& r, const chip::ChipReport* chip) {
   page::Page p("Profile of " + std::filesystem::path(r.program).filename().string());
   p.set_subtitle(fmt::format("{} instructions on {} core{}, backend {}; cycles: {}",
                              grouped(r.total.instructions()), grouped(r.cores),
@@ -230,6 +231,10 @@ std::string profile_html(const ProfileReport& r) {
                            source_html(r, files[i], most)));
   if (files.size() > kMostFiles)
     p.add_text(fmt::format("{} more files took less.", files.size() - kMostFiles));
+  if (chip) {
+    p.add_section("On chip " + chip->shape.name);
+    chip::add_to_page(p, *chip);
+  }
   return p.html();
 }
 

@@ -305,13 +305,14 @@ bool ProfileFiles::show_stacks() const {
   });
 }
 
-void write_profile(const ProfileFiles& files, const ProfileReport& report) {
+void write_profile(const ProfileFiles& files, const ProfileReport& report,
+                   const chip::ChipReport* chip) {
   for (const OutputFile& file : files.list) {
     const std::string& path = file.path();
     file.write(
         path.ends_with(".json")
             ? profile_json(report).dump(1, ' ', false, Json::error_handler_t::replace) + "\n"
-        : path.ends_with(".html") ? profile_html(report)
+        : path.ends_with(".html") ? profile_html(report, chip)
         : is_callgrind(path)      ? profile_callgrind(report)
                                   : profile_folded(report));
   }

@@ -14,6 +14,10 @@
 #include "host/run/profile_frames.h"
 #include "host/run/timeline_cycles.h"
 
+namespace gpusim::host::chip {
+struct ChipReport;
+}
+
 namespace gpusim::host {
 
 struct ProfileRow {
@@ -90,7 +94,8 @@ std::string profile_callgrind(const ProfileReport& report);
 // The stacks of all cores as a picture: a function stands on its caller, as wide as its cycles.
 std::string flame_graph_svg(const ProfileReport& report);
 // A page with tables and the source text beside what its lines took.
-std::string profile_html(const ProfileReport& report);
+// `chip`: what it did on that, or null.
+std::string profile_html(const ProfileReport& report, const chip::ChipReport* chip = nullptr);
 
 // Where --profile goes, by the ends of the names: .json, .html, .folded, .callgrind (or a
 // beginning: callgrind.out...). Throws Error for others.
@@ -100,6 +105,7 @@ struct ProfileFiles {
   bool show_stacks() const;
 };
 ProfileFiles parse_profile_files(const std::string& text);
-void write_profile(const ProfileFiles& files, const ProfileReport& report);
+void write_profile(const ProfileFiles& files, const ProfileReport& report,
+                   const chip::ChipReport* chip);
 
 }  // namespace gpusim::host

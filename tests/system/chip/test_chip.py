@@ -273,6 +273,24 @@ class Chip(GpusimCase):
             self.assertIn(word.lower(), text.lower())
         self.assertNotIn("http://", text.replace("http://www.w3.org", ""))
 
+    def test_profiles_and_statistics_have_the_page_s_pictures(self):
+        page = self.folder / "profile.html"
+        stats = self.on_chip("mesh-1024", 64, "mixed", 300,
+                             options=(f"--profile={page}",))["chip"]
+        text = page.read_text()
+        for word in ("On chip mesh-1024", "Where the time goes", "Floor plan", "Roofline",
+                     "Bytes from tile", "Lanes and waiting"):
+            self.assertIn(word, text)
+        traffic, roofline = stats["traffic"], stats["roofline"]
+        self.assertEqual(traffic["tiles_of_group"], 32)
+        self.assertEqual([len(row) for row in traffic["bytes"]], [32] * 32)
+        self.assertGreater(sum(map(sum, traffic["bytes"])), 8 * stats["network"]["messages"])
+        self.assertEqual(roofline["peak_operations_per_second"], 64 * stats["clock_hz"])
+        self.assertAlmostEqual(roofline["operations_per_byte"],
+                               stats["operations"] / stats["memory"]["bytes"])
+        small = self.on_chip("tutorial-4", 4, "mixed", 300)["chip"]
+        self.assertEqual(sum(small["traffic"]["bytes"], []), small["bytes_between_tiles"])
+
     def timeline(self, chip, cores, *words, options=()):
         """Statistics, and events of a timeline by name: of cores, and of counters."""
         path = self.folder / "timeline.json"

@@ -64,6 +64,8 @@ static void take(void) {
       sem_wait(&units);
       return;
     case 'n':
+    case 'N':
+    case 'k':
       sem_wait(named);
       return;
     case 'U':
@@ -91,6 +93,8 @@ static void give(void) {
       sem_post(&units);
       return;
     case 'n':
+    case 'N':
+    case 'k':
       sem_post(named);
       return;
     case 's':
@@ -271,9 +275,18 @@ int main(int argc, char** argv) {
   outside = atol(argv[5]);
   pthread_spin_init(&spin, 0);
   sem_init(&units, 0, strchr("gh", kind) ? 0 : kind == 'p' ? 2 : 1);
-  if (kind == 'n') {
-    named = sem_open("/gpusim-locks", O_CREAT | O_EXCL, 0600, 1);
+  if (strchr("nNk", kind)) {
+    // 'N': a new one where another one was. 'k': the same again, which keeps its unit.
+    const unsigned first = kind == 'N' ? 3 : 1;
+    named = sem_open("/gpusim-locks", O_CREAT | O_EXCL, 0600, first);
     if (named == SEM_FAILED) return 3;
+    if (kind != 'n') {
+      const sem_t* const before = named;
+      if (kind == 'N') sem_unlink("/gpusim-locks");
+      sem_close(named);
+      named = sem_open("/gpusim-locks", O_CREAT, 0600, kind == 'N' ? 1 : 3);
+      if (named != before) return 4;
+    }
     sem_unlink("/gpusim-locks");
   }
   const struct sigaction action = {.sa_handler = give_unit, .sa_flags = SA_RESTART};

@@ -125,7 +125,7 @@ class SimulatedTime(unittest.TestCase):
 
     def locks(self, chip, kind, threads, rounds, held, outside, *options):
         """Cycles of locks.c; chip: its name, or None for --simulated-time=locks."""
-        if kind == "named":
+        if kind in ("named", "New where another was", "kept"):
             options += ("--root", "/dev/shm")
         return self.cycles(chip, self.locks_guest, threads + 1, options,
                            (kind, threads, rounds, held, outside))
@@ -145,7 +145,7 @@ class SimulatedTime(unittest.TestCase):
         threads, rounds, held = 4, 40, 1000
         for kind, (chip, options) in itertools.product(
                 ("mutex", "spin", "ticket", "flag", "writers", "attempts", "limited", "units",
-                 "named", "Units until then"), self.CLOCKS):
+                 "named", "New where another was", "kept", "Units until then"), self.CLOCKS):
             with self.subTest(chip=chip, kind=kind, options=options):
                 # Starts and ends of threads are in both.
                 pieces = (self.locks(chip, kind, threads, rounds, held, 0, *options) -
@@ -217,8 +217,8 @@ class SimulatedTime(unittest.TestCase):
         self.check(3 * 300000, "expired", 2, 1, 300000, 200000)
 
     def test_what_is_not_noted_changes_no_cycle(self):
-        # Beside caches, journals have all blocks and accesses. They are full sooner: cores that race
-        # for a word would not meet in the same order.
+        # Beside caches, journals have all blocks and accesses. They are full sooner: cores that
+        # race for a word would not meet in the same order.
         caches = self.source / "examples/caches/l1_l2.json"
         work = (self.guest, "--entry", "work", "--arg", "@core", "--arg", "@cores", "--arg", 5000,
                 "--cores", 70)

@@ -1,10 +1,12 @@
 // A chip against sums made by hand, and against queueing theory.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 
 #include "device_sim/base/error.h"
 #include "host/chip/builtin_chips.h"
@@ -99,8 +101,8 @@ TEST_CASE("changes of a chip that mean nothing are refused by name") {
   const std::pair<const char*, const char*> wrong[] = {
       {"mesh-1024,shared.sise=1M", "unknown key \"sise\" (did you mean size?)"},
       {"mesh-1024,shared.sise=1M",
-       "there are: coherence, cycles_per_request, hit_cycles, interleave_bytes, kind, sharers, "
-       "size, slices, ways"},
+       "there are: clock_hz, coherence, cycles_per_request, hash, hit_cycles, interleave_bytes, "
+       "kind, sharers, size, slices, ways"},
       {"mesh-1024,caches.l2.size=1M", "unknown key \"caches\""},
       {"mesh-1024,memory.latency_cycles=much", "mesh-1024.memory: \"latency_cycles\" must be"},
       {"mesh-1024,memory.latency_cycles=-1", "\"latency_cycles\" is -1"},
@@ -338,6 +340,69 @@ TEST_CASE("a line that another core wrote comes from there") {
   // 1: 7.
   CHECK(cycles_of(r.clocks[1]) == 2001 + 3 + 10 + 1 + 7);
   CHECK(part(r, 1, Part::kCoherence) == 8);
+}
+
+TEST_CASE("parts of a chip may have a clock of their own") {
+  const ChipShape plain = find_chip("tutorial-4");
+  const ChipShape slow = find_chip(
+      fmt::format("tutorial-4,memory.clock_hz={0},network.clock_hz={0},shared.clock_hz={0}",
+                  plain.clock_hz / 2));
+  CHECK(slow.memory.latency_cycles == 2 * plain.memory.latency_cycles);
+  CHECK(slow.memory.bytes_per_cycle == plain.memory.bytes_per_cycle / 2);
+  CHECK(slow.shared.cache.hit_cycles == 2 * plain.shared.cache.hit_cycles);
+  CHECK(slow.clock_hz == plain.clock_hz);
+  // Half as fast, to the last flit.
+  for (const char* grid : {"tutorial-4", "mesh-1024", "mempool-256"}) {
+    const ChipShape whole = find_chip(grid);
+    const ChipShape half =
+        find_chip(fmt::format("{},network.clock_hz={}", grid, whole.clock_hz / 2));
+    Network fast(whole.network), slower(half.network);
+    const uint32_t to = fast.tiles() - 1;
+    Ticks at = ticks(1000);
+    CHECK(slower.zero_load(0, to, 64) == 2 * fast.zero_load(0, to, 64));
+    CHECK(slower.send(0, to, 64, at, at).arrival - at == slower.zero_load(0, to, 64));
+    // The next message follows when the first one's flits are through.
+    const Ticks first = fast.send(0, to, 64, at, at).arrival;
+    const Ticks second = fast.send(0, to, 64, at, at).arrival;
+    CHECK(slower.send(0, to, 64, at, at).arrival - at - slower.zero_load(0, to, 64) ==
+          2 * (second - first));
+  }
+}
+
+TEST_CASE("slices by a hash of the address") {
+  ChipShape shape = find_chip("mesh-1024,shared.hash=xor");
+  const MemorySystem hashed(shape, [](uint32_t, uint64_t, bool) {});
+  shape.shared.folds_address = false;
+  const MemorySystem plain(shape, [](uint32_t, uint64_t, bool) {});
+  const uint32_t slices = shape.shared.slices;
+  std::set<uint32_t> of_row, of_stride, of_plain_stride;
+  for (uint64_t i = 0; i < slices; ++i) {
+    of_row.insert(hashed.slice_of(uint64_t{slices} * 37 + i));
+    of_stride.insert(hashed.slice_of(i * slices));
+    of_plain_stride.insert(plain.slice_of(i * slices));
+  }
+  CHECK(of_row.size() == slices);
+  CHECK(of_stride.size() == slices);
+  CHECK(of_plain_stride.size() == 1);
+  CHECK_THROWS_WITH_AS(find_chip("bus-8,shared.slices=3,shared.hash=xor"),
+                       doctest::Contains("power of two"), Error);
+}
+
+TEST_CASE("readers of a line that nobody has alone do not wait for each other") {
+  Stream s(4);
+  s.load(0, 0);
+  s.work(1, 2000);
+  s.load(1, 0);  // from core 0: now two have it
+  for (const uint32_t core : {2u, 3u}) {
+    s.work(core, 4000);
+    s.load(core, 0);
+  }
+  const ChipResult r = s.run();
+  CHECK(r.totals.memory.forwards == 1);
+  // Request: 3, slice: 10, line: 7; the second request comes to the slice's tile a cycle later.
+  CHECK(cycles_of(r.clocks[2]) == 4001 + 3 + 10 + 7);
+  CHECK(cycles_of(r.clocks[3]) == 4001 + 4 + 10 + 7);
+  CHECK(part(r, 3, Part::kCoherence) == 0);
 }
 
 TEST_CASE("a write tells all who have the line") {
@@ -765,6 +830,23 @@ TEST_CASE("messages that meet nobody take the zero-load latency") {
           CHECK(d.queued == 0);
           CHECK(d.arrival - at == n.zero_load(a, b, bytes));
         }
+    // To all tiles: over each link on a way once.
+    const bool is_grid = n.link_name(0).find(" east") != std::string::npos;
+    std::vector<Ticks> arrivals;
+    std::vector<uint32_t> way;
+    for (uint32_t a = 0; a < n.tiles(); ++a) {
+      std::set<uint32_t> links;
+      const uint64_t hops = n.flit_hops();
+      at += ticks(10000);
+      n.broadcast(a, 64, at, at, arrivals);
+      for (uint32_t b = 0; b < n.tiles(); ++b) {
+        if (b != a) CHECK(arrivals[b] - at == n.zero_load(a, b, 64));
+        n.route(a, b, way);
+        links.insert(way.begin(), way.end());
+      }
+      const uint64_t ejects = is_grid ? n.tiles() - 1 : 0;
+      CHECK(n.flit_hops() - hops == n.flits_of(64) * (links.size() - ejects));
+    }
   }
   // By hand: (0,0) to (3,2) are 5 hops: 6 routers of 2, 5 links of 1; 72 bytes are 5 flits.
   CHECK(Network(mesh(5, 3)).zero_load(0, 13, 64) == ticks(6 * 2 + 5 + 4));
