@@ -19,7 +19,9 @@ FILES = ["energy/targets/template.json", "examples/*.c", "examples/*.h", "exampl
          "examples/plugins/*.c", "examples/openmp/*.c", "examples/offload/*.c",
          "examples/python/*.ipynb"]
 # Studies of programs that the package has the sources of: they are compiled beside the study.
-STUDIES = ["docs/studies/scaling.json", "docs/studies/scaling_riscv64.json"]
+STUDIES = ["docs/studies/scaling.json", "docs/studies/scaling_riscv64.json",
+           "docs/studies/examples.json"]
+PROGRAM_OF_BUILD = re.compile(r'"\.\./\.\./build/cpu/(?:examples|tests/bench)/(?:\w+/)?(\w+)\.elf"')
 # For those who have the sources.
 NOT_INSTALLED = ["docs/howto/backend.md", "docs/howto/isa.md", "docs/howto/uop.md"]
 # Installed elsewhere: from the sources, below the prefix.
@@ -32,7 +34,7 @@ def paths_in_commands(text, prefix):
             ("build/cpu/libgpusim/openmp/lib/", f"{prefix}/lib/gpusim/openmp/"),
             ("build/cpu/libgpusim/offload/", f"{prefix}/lib/gpusim/aarch64/"),
             ("build/cpu/examples/", ""),
-            ("sweep docs/studies/scaling", "sweep scaling"),
+            ("sweep docs/studies/", "sweep "),
             ("-Ihost/plugin", f"-I{prefix}/include/gpusim/plugin"),
             ("build/cpu/gpusim", "gpusim")):
         text = text.replace(of_build, installed)
@@ -65,6 +67,17 @@ class Pages:
             return f"[{text}]({up}/{ELSEWHERE[name]})"
         return text if name in text else f"{text} (`{name}` of the sources)"
 
+    def study(self, text):
+        """Without the programs that the package has no sources of."""
+        sources = {pathlib.PurePath(f).stem for f in self.files if f.endswith(".c")}
+
+        def is_kept(line):
+            program = PROGRAM_OF_BUILD.search(line)
+            return not program or program[1] in sources
+
+        kept = "\n".join(filter(is_kept, text.split("\n")))
+        return PROGRAM_OF_BUILD.sub(r'"\1.elf"', re.sub(r",(\s*\])", r"\1", kept))
+
     def write(self):
         for name in sorted(self.files):
             to = self.target / self.place(name)
@@ -74,8 +87,7 @@ class Pages:
                                 (self.source / name).read_text())
                 to.write_text(paths_in_commands(text, self.prefix))
             elif name in STUDIES:
-                text = (self.source / name).read_text()
-                to.write_text(re.sub(r'"\.\./\.\./build/cpu/examples/(riscv64/)?', '"', text))
+                to.write_text(self.study((self.source / name).read_text()))
             else:
                 shutil.copyfile(self.source / name, to)
             to.chmod(0o644)

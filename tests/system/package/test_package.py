@@ -196,10 +196,11 @@ def compile_examples(environment, work, folder):
         call("gpusim-cc", "-O2", "-o", f"{source.stem}.elf", source, *picture, env=environment,
              cwd=work)
     call("gpusim", "run", "sobel.elf", "--cores", 64, env=environment, cwd=work)
-    # The study of the package, of these programs.
-    shutil.copy(folder.parent / "studies/scaling.json", work)
-    call("gpusim", "sweep", "scaling.json", "--cores", "1,4", "-o", "study", "--quiet",
-         env=environment, cwd=work)
+    # The studies of the package, of these programs.
+    for study in "scaling", "examples":
+        shutil.copy(folder.parent / f"studies/{study}.json", work)
+        call("gpusim", "sweep", f"{study}.json", "--cores", "1,4", "-o", study, "--quiet",
+             env=environment, cwd=work)
     print(f"examples compiled: {len(names)}")
 
 
