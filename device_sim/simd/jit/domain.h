@@ -354,6 +354,53 @@ struct JitDomain {
     return result<T>(
         each_fma(sizeof(T) == 8 ? x86::Inst::kIdVfmadd231pd : x86::Inst::kIdVfmadd231ps, a, b, c));
   }
+  // To an integer, in one of the four directions that the machine has.
+  template <class T> static V fround(V a, FpRounding direction) {
+    constexpr int kModes[] = {0, 2, 1, 3}, kQuietly = 8;
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      isa().template round_floats<8 * sizeof(T)>(d.r[h], reg(a, h),
+                                                 kModes[static_cast<int>(direction)] | kQuietly);
+    }
+    return d;
+  }
+  // Between floats in the low halves of words of 64 bits and doubles.
+  static V widened(V a) {
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      isa().widen_floats(d.r[h], reg(a, h));
+    }
+    return d;
+  }
+  static V narrowed(V a) {
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      isa().narrow_doubles(d.r[h], reg(a, h));
+    }
+    return d;
+  }
+  // Between floats in the low halves of words of 64 bits and halves, whose words are zero above.
+  static V of_halves(V a) {
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      isa().widen_halves(d.r[h], reg(a, h));
+    }
+    return d;
+  }
+  static V to_halves(V a, softfloat::Rounding mode) {
+    using enum softfloat::Rounding;
+    const int rounding = mode == kNegInf ? 1 : mode == kPosInf ? 2 : mode == kZero ? 3 : 0;
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      isa().narrow_floats(d.r[h], reg(a, h), rounding);
+    }
+    return d;
+  }
   // Quiet ordered comparisons.
   template <class T> static M float_compare(const V& a, const V& b, int predicate) {
     M m;
