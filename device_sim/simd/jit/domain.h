@@ -107,8 +107,22 @@ struct JitDomain {
   static V mul_s32(V a, V b) {
     return commutative(pick(x86::Inst::kIdVpmulld, x86::Inst::kIdVpmuldq), a, b);
   }
-  static V mulhi_u(V a, V) { return unsupported(a); }
-  static V mulhi_s(V a, V) { return unsupported(a); }
+  // From the products of halves.
+  static V mulhi_u(V a, V b) {
+    if constexpr (!kWide) return unsupported(a);
+    const V low = konst(0xffffffff), high_a = shr(in_registers(a), 32),
+            high_b = shr(in_registers(b), 32);
+    const V cross = mul_u32(high_a, b), other = mul_u32(high_b, a);
+    const V middle =
+        add(add(shr(mul_u32(a, b), 32), and_(cross, low)), and_(other, low));
+    return add(add(mul_u32(high_a, high_b), shr(middle, 32)), add(shr(cross, 32), shr(other, 32)));
+  }
+  static V mulhi_s(V a, V b) {
+    if constexpr (!kWide) return unsupported(a);
+    const V zero = konst(0);
+    return sub(sub(mulhi_u(a, b), select(lt_s(a, zero), b, zero)),
+               select(lt_s(b, zero), a, zero));
+  }
   static V and_(V a, V b) {
     if (a.is_konst && b.is_konst) return konst(a.k & b.k);
     if (a.is_konst) std::swap(a, b);

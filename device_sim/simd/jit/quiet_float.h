@@ -40,11 +40,13 @@ inline constexpr uint8_t kDoubleToFloat =
 // Micro-ops that have a value here, whose state may flush and round in any direction.
 constexpr bool is_quiet(const Uop& u) {
   const bool is_f16 = static_cast<FpFormat>(u.aux & 3) == FpFormat::kF16;
-  if (u.op == Op::fcmp) return !is_f16;
+  if (u.op == Op::fcmp) return true;
   if (u.op == Op::fminmax) {
     const auto kind = static_cast<FpMinMax>(u.aux >> 2);
-    return !is_f16 && kind != FpMinMax::kMinNum && kind != FpMinMax::kMaxNum;
+    return kind != FpMinMax::kMinNum && kind != FpMinMax::kMaxNum;
   }
+  if (u.op == Op::fmisc2) return is_f16 && static_cast<FpMisc2>(u.aux >> 2) <= FpMisc2::kMul;
+  if (u.op == Op::fmisc3) return is_f16;
   if (u.op == Op::fround)
     return !is_f16 && is_machine_direction(static_cast<FpRounding>(u.aux >> 2));
   if (u.op == Op::f2i)
@@ -89,11 +91,14 @@ class QuietFloat {
       case kFma:
         return rounded(of_machine(u.op, flushed(x), flushed(y), flushed(z)));
       case Op::fcmp:
-        if (!is_format(u)) return std::nullopt;
+        if (!is_format(u)) return halves(u, x, y, z);
         return comparison(flushed(x), flushed(y));
       case Op::fminmax:
-        if (!is_format(u)) return std::nullopt;
+        if (!is_format(u)) return halves(u, x, y, z);
         return extreme(static_cast<FpMinMax>(u.aux >> 2), flushed(x), flushed(y));
+      case Op::fmisc2:
+      case Op::fmisc3:
+        return halves(u, x, y, z);
       case Op::fround: {
         const auto direction = static_cast<FpRounding>(u.aux >> 2);
         if (!is_format(u) || !is_machine_direction(direction)) return std::nullopt;
@@ -195,6 +200,49 @@ class QuietFloat {
       default:
         return std::nullopt;
     }
+  }
+  // Of halves, as floats: their sums and products, rounded again, are what one rounding gives, for
+  // 24 bits are 2 * 11 + 2. A product and a sum need a double, whose rounding to a half is by way
+  // of a float that keeps an odd last bit where something was lost.
+  std::optional<V> halves(const Uop& u, const V& x, const V& y, const V& z) const {
+    using softfloat::F16;
+    if constexpr (!D::kWide || !kSingle) {
+      return std::nullopt;
+    } else {
+      if (static_cast<FpFormat>(u.aux & 3) != FpFormat::kF16 ||
+          softfloat::flushes_to_zero<F16>(state_) || !softfloat::has_canonical_nan<F16>(state_))
+        return std::nullopt;
+      const auto single = [](const V& a) { return D::of_halves(D::and_(a, D::konst(0xffff))); };
+      if (u.op == Op::fcmp) return comparison(single(x), single(y));
+      if (u.op != Op::fminmax && softfloat::rounding_mode(state_) != softfloat::Rounding::kTieEven)
+        return std::nullopt;
+      if (u.op == Op::fmisc3) {
+        const V sum = D::template fma<double>(D::widened(single(x)), D::widened(single(y)),
+                                              D::widened(single(z)));
+        const V cut = D::in_mode(softfloat::Rounding::kZero, [&] { return D::narrowed(sum); });
+        const V lost =
+            D::select(D::template feq<double>(D::widened(cut), sum), D::konst(0), D::konst(1));
+        return half(D::or_(cut, lost));
+      }
+      if (u.op == Op::fminmax) {
+        const auto r = extreme(static_cast<FpMinMax>(u.aux >> 2), single(x), single(y));
+        return r ? std::optional<V>(half(*r)) : std::nullopt;
+      }
+      switch (static_cast<FpMisc2>(u.aux >> 2)) {
+        case FpMisc2::kAdd:
+          return half(D::template fadd<float>(single(x), single(y)));
+        case FpMisc2::kSub:
+          return half(D::template fsub<float>(single(x), single(y)));
+        case FpMisc2::kMul:
+          return half(D::template fmul<float>(single(x), single(y)));
+        default:
+          return std::nullopt;
+      }
+    }
+  }
+  V half(const V& r) const {
+    return D::select(is_number(r), D::to_halves(r, softfloat::Rounding::kTieEven),
+                     D::konst(softfloat::default_nan<softfloat::F16>(state_)));
   }
   std::optional<V> of_halves(const Uop& u, const V& x) const {
     using softfloat::F16;

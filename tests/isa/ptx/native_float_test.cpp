@@ -174,6 +174,29 @@ TEST_CASE("arithmetic in loops: conversions give what the scalar backend does") 
                       flush),
           "f32", uint32_t{});
   }
+  // Halves: both of a word.
+  for (const auto& [opcode, count] : {std::pair{"add.f16x2", 2},
+                                      {"sub.rn.f16x2", 2},
+                                      {"mul.f16x2", 2},
+                                      {"fma.rn.f16x2", 3},
+                                      {"min.f16x2", 2},
+                                      {"max.NaN.f16x2", 2},
+                                      {"add.ftz.f16x2", 2}}) {
+    const char* const sources[] = {"%j", "%j, %k", "%j, %k, %l"};
+    check(fmt::format("{{ .reg .b32 %i, %j, %k, %l; mov.b32 %j, %a; mov.b32 %k, %b; "
+                      "mov.b32 %l, %c; {} %i, {}; mov.b32 %r, %i; }} //",
+                      opcode, sources[count - 1]),
+          "b32", uint32_t{});
+  }
+  check(
+      "{ .reg .b16 %i<4>; .reg .pred %q; mov.b32 {%i0, %i1}, %a; mov.b32 {%i2, %i3}, %b; "
+      "setp.ltu.f16 %q, %i1, %i3; selp.b32 %r, 3, 5, %q; } //",
+      "b32", uint32_t{});
+  for (const char* type : {"u64", "s64"})
+    check(fmt::format("{{ .reg .b64 %i, %j, %k; mov.b64 %i, %a; mov.b64 %j, %b; "
+                      "mul.hi.{} %r, %i, %j; }} //",
+                      type),
+          type, uint64_t{});
   // Operands are any bits of their size.
   for (const char* mode : {"rn", "rz", "rm", "rp"})
     for (const char* to : {"f32", "f64"}) {
