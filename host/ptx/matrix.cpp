@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "host/ptx/matrix_numbers.h"
@@ -197,35 +198,67 @@ void multiply_in_quads(const MatrixOp& m, const TensorCores& cores,
 
 }  // namespace
 
+namespace {
+
+// Where in their matrices the elements of all lanes' registers are: lane by lane, register by
+// register.
+struct Places {
+  uint64_t op = 0;  // packed; 0 is none
+  std::vector<uint16_t> a, b, c, d;
+};
+const Places& places_of(const MatrixOp& m) {
+  static thread_local Places known;
+  if (known.op == m.pack()) return known;
+  known = {.op = m.pack()};
+  const auto put = [](std::vector<uint16_t>& to, Element e, int columns) {
+    to.push_back(static_cast<uint16_t>(e.row * columns + e.column));
+  };
+  for (uint32_t n = 0; n < 32; ++n) {
+    const Lane lane(n);
+    for (int r = 0; r < registers_of_a(m); ++r)
+      for (int e = 0; e < per_register(m.a); ++e)
+        put(known.a, element_of_a(m, lane, r, e), m.stored_depth());
+    for (int r = 0; r < registers_of_b(m); ++r)
+      for (int e = 0; e < per_register(m.b); ++e)
+        put(known.b, element_of_b(m, lane, r, e), m.columns);
+    for (const auto& [t, to] : {std::pair{m.c, &known.c}, {m.d, &known.d}})
+      for (int r = 0; r < registers_of_sum(m, t); ++r)
+        for (int e = 0; e < per_register(t); ++e)
+          put(*to, element_of_sum(m, t, lane, r, e), m.columns);
+  }
+  return known;
+}
+
+}  // namespace
+
 void multiply(const MatrixOp& m, const TensorCores& cores, std::array<MatrixWords, 32>& lanes) {
   if (m.is_by_quads) return multiply_in_quads(m, cores, lanes);
+  const Places& places = places_of(m);
   Matrix a(m.rows, m.stored_depth()), b(m.depth, m.columns), c(m.rows, m.columns);
   Matrix positions(m.is_sparse ? m.rows : 0, m.stored_depth());
   std::array<uint32_t, 32> metadata{};
   const int of_a = registers_of_a(m), of_b = registers_of_b(m), of_c = registers_of_sum(m, m.c);
+  const uint16_t *to_a = places.a.data(), *to_b = places.b.data(), *to_c = places.c.data();
   for (uint32_t n = 0; n < 32; ++n) {
-    const Lane lane(n);
     const uint64_t* word = lanes[n].data();
-    for (int r = 0; r < of_a; ++r, ++word)
-      for (int e = 0; e < per_register(m.a); ++e)
-        a.at(element_of_a(m, lane, r, e)) = part_of(*word, m.a, e);
-    for (int r = 0; r < of_b; ++r, ++word)
-      for (int e = 0; e < per_register(m.b); ++e)
-        b.at(element_of_b(m, lane, r, e)) = part_of(*word, m.b, e);
-    for (int r = 0; r < of_c; ++r, ++word)
-      for (int e = 0; e < per_register(m.c); ++e)
-        c.at(element_of_sum(m, m.c, lane, r, e)) = part_of(*word, m.c, e);
+    const auto take = [&](Matrix& to, const uint16_t*& place, int registers, MatrixType t) {
+      for (int r = 0; r < registers; ++r, ++word)
+        for (int e = 0; e < per_register(t); ++e) to.at(size_t{*place++}) = part_of(*word, t, e);
+    };
+    take(a, to_a, of_a, m.a);
+    take(b, to_b, of_b, m.b);
+    take(c, to_c, of_c, m.c);
     if (m.is_sparse) metadata[n] = static_cast<uint32_t>(*word);
   }
   if (m.is_sparse) read_positions(m, metadata, 0, positions);
   const Products products(m, cores, a, b, m.rows, m.is_sparse ? &positions : nullptr);
+  const uint16_t* place = places.d.data();
   for (uint32_t n = 0; n < 32; ++n)
     for (int r = 0; r < registers_of_sum(m, m.d); ++r) {
       uint64_t word = 0;
-      for (int e = 0; e < per_register(m.d); ++e) {
-        const Element at = element_of_sum(m, m.d, Lane(n), r, e);
-        word |= products.element(c.at(at), at.row, at.column) << e * bits_of(m.d) % 64;
-      }
+      for (int e = 0; e < per_register(m.d); ++e, ++place)
+        word |= products.element(c.at(size_t{*place}), *place / m.columns, *place % m.columns)
+                << e * bits_of(m.d) % 64;
       lanes[n][static_cast<size_t>(r)] = word;
     }
 }
