@@ -144,6 +144,16 @@ void redirect_nvrtc(const Object& object, const RuntimeInside& inside, void* own
   found = here;
 }
 
+// Libraries that come with CUDA or beside it.
+bool is_of_nvidia(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  for (const std::string_view start :
+       {"libcublas", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse",
+        "libcutensor", "libnccl", "libnpp", "libnvjpeg", "libnvinfer"})
+    if (name.starts_with(start)) return true;
+  return false;
+}
+
 void redirect(const Object& object, void* own, NvrtcInside& nvrtc) {
   const File file(object.path.c_str());
   const RuntimeInside inside = find_runtime(file.bytes());
@@ -152,10 +162,15 @@ void redirect(const Object& object, void* own, NvrtcInside& nvrtc) {
     if (void* const ours = ::dlsym(own, f.name.c_str());
         ours != nullptr && f.size_bytes >= kJumpBytes)
       write_jump(object.base + f.value, ours);
-  if (inside.has_kernels && inside.functions.empty() && !inside.imports_runtime)
-    give_up(real_path(object.path) +
-            " has CUDA's runtime inside and no symbol table (it is stripped), so its functions "
-            "cannot be found: build it with nvcc -cudart shared, or do not strip it");
+  if (!inside.has_kernels || !inside.functions.empty() || inside.imports_runtime) return;
+  const std::string path = real_path(object.path);
+  if (is_of_nvidia(path))
+    give_up(path +
+            " is a library of NVIDIA's, whose kernels are machine code only: programs that call it "
+            "do not run here. Thrust, CUB and curand_kernel.h are headers, and work");
+  give_up(path +
+          " has CUDA's runtime inside and no symbol table (it is stripped), so its functions "
+          "cannot be found: build it with nvcc -cudart shared, or do not strip it");
 }
 
 }  // namespace

@@ -388,7 +388,9 @@ void KernelMachine::multiply_matrices(const Event& event) {
   const auto bytes = [&](uint32_t lane) {
     return std::span(reinterpret_cast<uint8_t*>(lanes[lane].data()), sizeof(MatrixWords));
   };
-  for (uint32_t lane = 0; lane < kWarpLanes; ++lane) read(first + lane, room, bytes(lane));
+  const auto handed = 8 * static_cast<size_t>(words_handed_over(op));
+  for (uint32_t lane = 0; lane < kWarpLanes; ++lane)
+    read(first + lane, room, bytes(lane).first(handed));
   multiply(op, tensor_cores_, lanes);
   const auto size = 8 * static_cast<size_t>(registers_of_sum(op, op.d));
   for (uint32_t lane = 0; lane < kWarpLanes; ++lane) {

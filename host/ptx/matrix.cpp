@@ -4,60 +4,16 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
+
+#include "host/ptx/matrix_numbers.h"
+#include "host/ptx/matrix_products.h"
 
 namespace gpusim::ptx {
 namespace {
 
 constexpr uint64_t kNan32 = 0x7fffffff, kNan16 = 0x7fff;
-
-// significand * 2^(exponent - fraction bits); the exponent is that of the leading bit of normal
-// numbers, and the least one of subnormals.
-struct Number {
-  bool is_negative = false, is_inf = false, is_nan = false;
-  int exponent = 0, fraction_bits = 0;
-  uint64_t significand = 0;
-};
-
-Number decode(uint64_t bits, int exponent_bits, int fraction_bits) {
-  const uint64_t fraction = bits & ((uint64_t{1} << fraction_bits) - 1);
-  const int most = (1 << exponent_bits) - 1, bias = most / 2;
-  const int field = static_cast<int>(bits >> fraction_bits) & most;
-  Number n{.is_negative = (bits >> (exponent_bits + fraction_bits) & 1) != 0,
-           .exponent = std::max(field, 1) - bias,
-           .fraction_bits = fraction_bits,
-           .significand = fraction};
-  if (field == most) {
-    (fraction == 0 ? n.is_inf : n.is_nan) = true;
-    return n;
-  }
-  if (field != 0) n.significand |= uint64_t{1} << fraction_bits;
-  return n;
-}
-
-Number decode(uint64_t bits, MatrixType t) {
-  switch (t) {
-    case MatrixType::kF16:
-      return decode(bits & 0xffff, 5, 10);
-    case MatrixType::kBf16:
-      return decode(bits & 0xffff, 8, 7);
-    case MatrixType::kTf32:
-      return decode((bits & 0xffffffff) >> 13, 8, 10);
-    case MatrixType::kE5m2:
-      return decode(bits & 0xff, 5, 2);
-    case MatrixType::kE4m3: {
-      Number n = decode(bits & 0xff, 4, 3);
-      if (!n.is_inf && !n.is_nan) return n;
-      // The largest exponent is one of numbers, but for the largest fraction.
-      n.is_inf = false;
-      n.is_nan = (bits & 7) == 7;
-      n.significand = 8 | (bits & 7);
-      return n;
-    }
-    default:
-      return decode(bits & 0xffffffff, 8, 23);
-  }
-}
 
 Number product(const Number& a, const Number& b) {
   Number p{.is_negative = a.is_negative != b.is_negative,
@@ -68,42 +24,6 @@ Number product(const Number& a, const Number& b) {
   p.is_nan = a.is_nan || b.is_nan || ((a.is_inf || b.is_inf) && is_zero);
   p.is_inf = !p.is_nan && (a.is_inf || b.is_inf);
   return p;
-}
-
-// sum * 2^exponent as a single, cut off.
-uint64_t single_of(int64_t sum, int exponent) {
-  const uint64_t sign = sum < 0 ? 0x80000000 : 0;
-  auto size = static_cast<uint64_t>(sum < 0 ? -sum : sum);
-  if (size == 0) return 0;
-  // Numbers of 24 bits, or the last place of subnormals.
-  const int shift = std::max(static_cast<int>(std::bit_width(size)) - 24, -149 - exponent);
-  size = shift >= 64 ? 0 : shift >= 0 ? size >> shift : size << -shift;
-  exponent += shift;
-  if ((size >> 23) == 0) return sign | size;  // subnormal
-  const int field = exponent + 23 + 127;
-  if (field >= 255) return sign | 0x7f800000;
-  return sign | static_cast<uint64_t>(field) << 23 | (size & 0x7fffff);
-}
-
-// sum * 2^exponent as a half, rounded to the nearest, ties to even.
-uint64_t half_of(int64_t sum, int exponent) {
-  const uint64_t sign = sum < 0 ? 0x8000 : 0;
-  const auto size = static_cast<uint64_t>(sum < 0 ? -sum : sum);
-  // Numbers of 11 bits, or the last place of subnormals.
-  const int shift = std::max(static_cast<int>(std::bit_width(size)) - 11, -24 - exponent);
-  uint64_t units = 0;
-  if (shift <= 0) {
-    units = size << -shift;
-  } else if (shift < 64) {
-    const uint64_t rest = size & ((uint64_t{1} << shift) - 1), half = uint64_t{1} << (shift - 1);
-    units = size >> shift;
-    units += rest > half || (rest == half && (units & 1) != 0);
-  }
-  if (units == 0) return 0;
-  // A carry goes into the exponent as it should. Exponents of subnormals are one unit less.
-  const int field = exponent + shift + 24;
-  const uint64_t bits = (static_cast<uint64_t>(field) << 10) + units;
-  return sign | std::min<uint64_t>(bits, 0x7c00);
 }
 
 // The sum of terms, of which the last is the accumulator; as a half if `is_half`, else as a single.
@@ -130,19 +50,6 @@ uint64_t fused_sum(const std::vector<Number>& terms, int fraction_bits, bool is_
     sum += t.is_negative ? -static_cast<int64_t>(size) : static_cast<int64_t>(size);
   }
   return (is_half ? half_of : single_of)(sum, most - fraction_bits);
-}
-
-int64_t integer(uint64_t bits, MatrixType t) {
-  switch (t) {
-    case MatrixType::kU8:
-      return static_cast<int64_t>(bits & 0xff);
-    case MatrixType::kU4:
-      return static_cast<int64_t>(bits & 0xf);
-    case MatrixType::kS4:
-      return static_cast<int64_t>((bits & 0xf) ^ 8) - 8;
-    default:
-      return static_cast<int8_t>(bits);
-  }
 }
 
 // The factors of an element of the result: row `row` of a, what stands beside it in b.
@@ -213,7 +120,7 @@ uint64_t element_of_product(const MatrixOp& m, const TensorCores& cores, Matrix&
       if (m.a == MatrixType::kB1)
         sum += static_cast<int64_t>(m.is_xor ? x ^ y : x & y);
       else
-        sum += integer(x, m.a) * integer(y, m.b);
+        sum += integer_of(x, m.a) * integer_of(y, m.b);
     }
     if (m.saturates)
       sum = std::clamp<int64_t>(sum, std::numeric_limits<int32_t>::min(),
@@ -277,12 +184,12 @@ void multiply_in_quads(const MatrixOp& m, const TensorCores& cores,
       for (int e = 0; e < of_c * per_register(m.c); ++e)
         c.at(lane.of_sum(m.c, e)) = element(word + of_a + of_b, m.c, e);
     });
+    const Products products(m, cores, a, b, m.rows);
     of_product([&](uint32_t n, const Quads& lane) {
       for (int e = 0; e < registers_of_sum(m, m.d) * per_register(m.d); ++e) {
         const Element at = lane.of_sum(m.d, e);
         results[n][static_cast<size_t>(e / per_register(m.d))] |=
-            element_of_product(m, cores, a, b, c.at(at), at.row, at.column)
-            << e % per_register(m.d) * bits_of(m.d);
+            products.element(c.at(at), at.row, at.column) << e % per_register(m.d) * bits_of(m.d);
       }
     });
   }
@@ -291,36 +198,67 @@ void multiply_in_quads(const MatrixOp& m, const TensorCores& cores,
 
 }  // namespace
 
+namespace {
+
+// Where in their matrices the elements of all lanes' registers are: lane by lane, register by
+// register.
+struct Places {
+  uint64_t op = 0;  // packed; 0 is none
+  std::vector<uint16_t> a, b, c, d;
+};
+const Places& places_of(const MatrixOp& m) {
+  static thread_local Places known;
+  if (known.op == m.pack()) return known;
+  known = {.op = m.pack()};
+  const auto put = [](std::vector<uint16_t>& to, Element e, int columns) {
+    to.push_back(static_cast<uint16_t>(e.row * columns + e.column));
+  };
+  for (uint32_t n = 0; n < 32; ++n) {
+    const Lane lane(n);
+    for (int r = 0; r < registers_of_a(m); ++r)
+      for (int e = 0; e < per_register(m.a); ++e)
+        put(known.a, element_of_a(m, lane, r, e), m.stored_depth());
+    for (int r = 0; r < registers_of_b(m); ++r)
+      for (int e = 0; e < per_register(m.b); ++e)
+        put(known.b, element_of_b(m, lane, r, e), m.columns);
+    for (const auto& [t, to] : {std::pair{m.c, &known.c}, {m.d, &known.d}})
+      for (int r = 0; r < registers_of_sum(m, t); ++r)
+        for (int e = 0; e < per_register(t); ++e)
+          put(*to, element_of_sum(m, t, lane, r, e), m.columns);
+  }
+  return known;
+}
+
+}  // namespace
+
 void multiply(const MatrixOp& m, const TensorCores& cores, std::array<MatrixWords, 32>& lanes) {
   if (m.is_by_quads) return multiply_in_quads(m, cores, lanes);
+  const Places& places = places_of(m);
   Matrix a(m.rows, m.stored_depth()), b(m.depth, m.columns), c(m.rows, m.columns);
   Matrix positions(m.is_sparse ? m.rows : 0, m.stored_depth());
   std::array<uint32_t, 32> metadata{};
   const int of_a = registers_of_a(m), of_b = registers_of_b(m), of_c = registers_of_sum(m, m.c);
+  const uint16_t *to_a = places.a.data(), *to_b = places.b.data(), *to_c = places.c.data();
   for (uint32_t n = 0; n < 32; ++n) {
-    const Lane lane(n);
     const uint64_t* word = lanes[n].data();
-    for (int r = 0; r < of_a; ++r, ++word)
-      for (int e = 0; e < per_register(m.a); ++e)
-        a.at(element_of_a(m, lane, r, e)) = part_of(*word, m.a, e);
-    for (int r = 0; r < of_b; ++r, ++word)
-      for (int e = 0; e < per_register(m.b); ++e)
-        b.at(element_of_b(m, lane, r, e)) = part_of(*word, m.b, e);
-    for (int r = 0; r < of_c; ++r, ++word)
-      for (int e = 0; e < per_register(m.c); ++e)
-        c.at(element_of_sum(m, m.c, lane, r, e)) = part_of(*word, m.c, e);
+    const auto take = [&](Matrix& to, const uint16_t*& place, int registers, MatrixType t) {
+      for (int r = 0; r < registers; ++r, ++word)
+        for (int e = 0; e < per_register(t); ++e) to.at(size_t{*place++}) = part_of(*word, t, e);
+    };
+    take(a, to_a, of_a, m.a);
+    take(b, to_b, of_b, m.b);
+    take(c, to_c, of_c, m.c);
     if (m.is_sparse) metadata[n] = static_cast<uint32_t>(*word);
   }
   if (m.is_sparse) read_positions(m, metadata, 0, positions);
+  const Products products(m, cores, a, b, m.rows, m.is_sparse ? &positions : nullptr);
+  const uint16_t* place = places.d.data();
   for (uint32_t n = 0; n < 32; ++n)
     for (int r = 0; r < registers_of_sum(m, m.d); ++r) {
       uint64_t word = 0;
-      for (int e = 0; e < per_register(m.d); ++e) {
-        const Element at = element_of_sum(m, m.d, Lane(n), r, e);
-        word |= element_of_product(m, cores, a, b, c.at(at), at.row, at.column,
-                                   m.is_sparse ? &positions : nullptr)
+      for (int e = 0; e < per_register(m.d); ++e, ++place)
+        word |= products.element(c.at(size_t{*place}), *place / m.columns, *place % m.columns)
                 << e * bits_of(m.d) % 64;
-      }
       lanes[n][static_cast<size_t>(r)] = word;
     }
 }

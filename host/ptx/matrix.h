@@ -45,6 +45,8 @@ class Matrix {
  public:
   Matrix(int rows, int columns) : columns_(columns), bits_(static_cast<size_t>(rows * columns)) {}
   uint64_t& at(Element e) { return bits_[static_cast<size_t>(e.row * columns_ + e.column)]; }
+  /// Row after row.
+  uint64_t& at(size_t place) { return bits_[place]; }
 
  private:
   int columns_;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "host/ptx/matrix.h"
+#include "host/ptx/matrix_products.h"
 
 namespace gpusim::ptx {
 namespace {
@@ -108,6 +109,7 @@ std::optional<uint64_t> multiply_group(const WarpgroupOp& op, TensorCores cores,
     }
   if (beyond) return beyond;
   const bool adds = any[behind_a + 1] != 0;
+  const Products products(m, cores, a, b, kGroupRows, m.is_sparse ? &positions : nullptr);
   for (uint32_t t = 0; t < kGroupThreads; ++t)
     for (int r = 0; r < static_cast<int>(sums); ++r) {
       uint64_t& word = lanes[t][static_cast<size_t>(r)];
@@ -116,9 +118,7 @@ std::optional<uint64_t> multiply_group(const WarpgroupOp& op, TensorCores cores,
         const Element at = element_of_sum(m, m.d, Lane(t % 32), r, e);
         const uint64_t c = adds ? part_of(word, m.d, e) : 0;
         const int row = at.row + static_cast<int>(t / 32) * m.rows;
-        result |= element_of_product(m, cores, a, b, c, row, at.column,
-                                     m.is_sparse ? &positions : nullptr)
-                  << e * bits_of(m.d) % 64;
+        result |= products.element(c, row, at.column) << e * bits_of(m.d) % 64;
       }
       word = result;
     }

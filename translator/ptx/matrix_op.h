@@ -112,6 +112,11 @@ constexpr int registers_of_sum(const MatrixOp& m, MatrixType t) {
   return m.rows * m.columns / lanes_of(m) / per_register(t);
 }
 
+/// Registers of a, b and c, and of a sparse a those that say where its elements are.
+constexpr int words_handed_over(const MatrixOp& m) {
+  return registers_of_a(m) + registers_of_b(m) + registers_of_sum(m, m.c) + (m.is_sparse ? 1 : 0);
+}
+
 /// Of element `e` of register `r`; of a sparse a, among those that are there.
 constexpr Element element_of_a(const MatrixOp& m, Lane lane, int r, int e) {
   const int n = per_register(m.a), tile_rows = m.rows < 16 ? 8 : 16;

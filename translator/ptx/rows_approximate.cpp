@@ -35,8 +35,12 @@ class Doubles {
   void mul(Slot d, Slot a, Slot b) { e_.fp(Op::fmul64, Emitter::kExact, d, a, b); }
   void div(Slot d, Slot a, Slot b) { e_.fp(Op::fdiv64, Emitter::kExact, d, a, b); }
   void fma(Slot d, Slot a, Slot b, Slot c) { e_.fp(Op::fma64, Emitter::kExact, d, a, b, c); }
-  void round(Slot d, Slot a) {
-    e_.fp(Op::fround, Emitter::kExact, d, a, 0, 0, static_cast<uint8_t>(FpFormat::kF64));
+  // d = a's nearest integer, whose low bits are those of `bits`, for |a| < 2^51: next to 1.5 * 2^52
+  // a double's last bit is 1.
+  void round(Slot d, Slot bits, Slot a) {
+    constexpr double kMagic = 0x1.8p52;
+    add(bits, a, number(kMagic));
+    sub(d, bits, number(kMagic));
   }
   // To least … most; NaN becomes least.
   void clamp(Slot d, double least, double most) {
@@ -46,10 +50,6 @@ class Doubles {
     e_.fp(Op::fminmax, Emitter::kExact, d, d, number(least), 0, aux(FpMinMax::kMaximumNumber));
     e_.fp(Op::fminmax, Emitter::kExact, d, d, number(most), 0, aux(FpMinMax::kMinimumNumber));
   }
-  void to_integer(Slot d, Slot a) {
-    e_.fp(Op::f2i, Emitter::kExact, d, a, 0, 0,
-          f2i_aux(FpFormat::kF64, FpRounding::kNearestEven, true, true));
-  }
   // sum = c[0] + x * (c[1] + x * (…))
   template <size_t n>
   void polynomial(Slot sum, Slot x, const double (&c)[n]) {
@@ -58,8 +58,8 @@ class Doubles {
   }
   // sum = 2^x, for |x| <= 1022; x is lost.
   void exp2(Slot sum, Slot x) {
-    const Slot n = e_.temp();
-    round(n, x);
+    const Slot n = e_.temp(), bits = e_.temp();
+    round(n, bits, x);
     sub(x, x, n);
     // ln(2)^k / k!: the first that is left out is below 2^-57 of the sum.
     static constexpr double kSeries[] = {1.0,
@@ -77,8 +77,7 @@ class Doubles {
                                          2.5678435993488206e-11,
                                          1.3691488853904128e-12};
     polynomial(sum, x, kSeries);
-    to_integer(n, n);
-    e_.b.add_lsl64(sum, sum, n, 52);
+    e_.b.add_lsl64(sum, sum, bits, 52);
   }
 
  private:
@@ -158,10 +157,10 @@ void lg2(Emitter& e, I i) {
 void sin_cos(Emitter& e, I i) {
   const Slot x = widened(e, i), n = e.temp(), r2 = e.temp(), sine = e.temp(), cosine = e.temp();
   Doubles f(e);
-  const Slot given = e.temp();
+  const Slot given = e.temp(), quarters = e.temp();
   e.b.mov(given, x);
   f.mul(n, x, f.number(0.6366197723675814));
-  f.round(n, n);
+  f.round(n, quarters, n);
   f.fma(x, n, f.number(-1.5707963267948966), x);
   f.fma(x, n, f.number(-6.123233995736766e-17), x);
   f.fma(x, n, f.number(1.4973849048591833e-33), x);
@@ -189,12 +188,11 @@ void sin_cos(Emitter& e, I i) {
   f.mul(sine, sine, x);
   f.polynomial(cosine, r2, kCosine);
   // Quarters: sine, cosine, -sine, -cosine; the cosine begins at the second.
-  f.to_integer(n, n);
-  if (i.base == "cos") e.b.addi64(n, n, 1);
+  if (i.base == "cos") e.b.addi64(quarters, quarters, 1);
   const CompareKind is_zero{CompareRelation::kEqual, false, false};
-  e.b.andi64(r2, n, 1);
+  e.b.andi64(r2, quarters, 1);
   e.b.sel_cmpi(sine, sine, cosine, r2, 0, is_zero.pack());
-  e.b.andi64(n, n, 2);
+  e.b.andi64(n, quarters, 2);
   e.b.lsli64(n, n, 62);
   e.b.xor64(sine, sine, n);
   // Arguments of 2^53 and more are not reduced well; the result still lies where it must.

@@ -268,15 +268,30 @@ void sad(Emitter& e, I i) {
   e.zero_extend(e.dst(i.operands[0]), x, t.bits);
 }
 
-// dp4a, dp2a: c and the products of bytes; each operand has its own sign.
+// d = `bits` bits of the word a, from bit `first` on, as a number of 32 bits.
+void part(Emitter& e, Slot d, Slot a, int first, int bits, bool is_signed) {
+  if (!is_signed) {
+    e.b.ubfx(d, a, (uint64_t{1} << bits) - 1, static_cast<uint8_t>(first));
+    return;
+  }
+  const int above = 32 - bits - first;
+  if (above != 0) e.b.lsli32(d, a, static_cast<uint8_t>(above));
+  e.b.asri32(d, above != 0 ? d : a, static_cast<uint8_t>(32 - bits));
+}
+
+// dp4a, dp2a: c and the products of bytes, or of halves and bytes; each operand has its own sign.
 void dot(Emitter& e, I i) {
   const Slot a = e.src(i.operands[1], i.types[0]), b = e.src(i.operands[2], i.types[1]);
-  const Slot c = e.src(i.operands[3], i.types[0]);
-  uint64_t flags = (i.types[0].is_signed() ? 1u : 0u) | (i.types[1].is_signed() ? 2u : 0u);
-  if (i.has("hi")) flags |= 4;
+  const Slot x = e.temp(), y = e.temp(), sum = e.temp();
   const bool is_bytes = i.base == "dp4a";
-  e.b.help3(e.dst(i.operands[0]), a, b, c, flags, 0,
-            helper_number(is_bytes ? Helper3::dot_bytes : Helper3::dot_halves));
+  Slot before = e.src(i.operands[3], i.types[0]);
+  for (int k = 0; k < (is_bytes ? 4 : 2); ++k) {
+    part(e, x, a, is_bytes ? 8 * k : 16 * k, is_bytes ? 8 : 16, i.types[0].is_signed());
+    part(e, y, b, 8 * k + (i.has("hi") ? 16 : 0), 8, i.types[1].is_signed());
+    e.b.madd32(sum, x, y, before);
+    before = sum;
+  }
+  e.b.mov32(e.dst(i.operands[0]), sum);
 }
 
 // vabsdiff4: differences of four bytes each, or their sum and c.
@@ -288,8 +303,16 @@ void differences(Emitter& e, I i) {
   e.b.emit(is_signed ? Op::vsmin : Op::vumin, smaller, a, b, 0, 0, 0);
   e.b.emit(Op::vsub, apart, larger, smaller, 0, 0, 0);
   if (!i.has("add")) return e.b.mov32(e.dst(i.operands[0]), apart);
-  e.b.help3(e.dst(i.operands[0]), apart, e.konst(0x01010101), e.src(i.operands[3], i.types[0]), 0,
-            0, helper_number(Helper3::dot_bytes));
+  // Two sums of two bytes, then one of four.
+  const Slot c = e.src(i.operands[3], i.types[0]), sum = larger, odd = smaller;
+  constexpr uint64_t kEven = 0x00ff00ff;
+  e.b.ubfx(odd, apart, kEven, 8);
+  e.b.andi64(sum, apart, kEven);
+  e.b.add32(sum, sum, odd);
+  e.b.lsri32(odd, sum, 16);
+  e.b.add32(sum, sum, odd);
+  e.b.andi64(sum, sum, 0xffff);
+  e.b.add32(e.dst(i.operands[0]), sum, c);
 }
 
 // The SIMD video instructions: elements of two words, those of c where .add sums the results.

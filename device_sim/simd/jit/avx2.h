@@ -24,7 +24,7 @@ struct Avx2 final : Emitter {
   static Avx2& current() { return *static_cast<Avx2*>(Emitter::current()); }
   static bool available() {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("bmi2");
+           __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
   }
   static void prepare(asmjit::FuncFrame& frame) {
     frame.setAvxEnabled();
@@ -117,6 +117,41 @@ struct Avx2 final : Emitter {
     cc.vroundpd(d, d, 0x0b);
     cc.vaddpd(d, d, magic);
     cc.vpsubq(d, d, magic);
+  }
+
+  template <int kFloatBits> void round_floats(const Reg& d, const Reg& a, int mode) {
+    if constexpr (kFloatBits == 64)
+      cc.vroundpd(d, a, mode);
+    else
+      cc.vroundps(d, a, mode);
+  }
+  void widen_floats(const Reg& d, const Reg& a) {
+    const Reg floats = fresh();
+    low_words(floats.xmm(), a);
+    cc.vcvtps2pd(d, floats.xmm());
+  }
+  // The low halves of words of 64 bits.
+  void low_words(const x86::Xmm& d, const Reg& a) {
+    cc.vextracti128(d, a, 1);
+    cc.vshufps(d, a.xmm(), d, 0x88);
+  }
+  void widen_halves(const Reg& d, const Reg& a) {
+    const Reg t = fresh();
+    low_words(t.xmm(), a);
+    cc.vpackusdw(t.xmm(), t.xmm(), t.xmm());
+    cc.vcvtph2ps(t.xmm(), t.xmm());
+    cc.vpmovzxdq(d, t.xmm());
+  }
+  void narrow_floats(const Reg& d, const Reg& a, int mode) {
+    const Reg t = fresh();
+    low_words(t.xmm(), a);
+    cc.vcvtps2ph(t.xmm(), t.xmm(), mode);
+    cc.vpmovzxwq(d, t.xmm());
+  }
+  void narrow_doubles(const Reg& d, const Reg& a) {
+    const Reg floats = fresh();
+    cc.vcvtpd2ps(floats.xmm(), a);
+    cc.vpmovzxdq(d, floats.xmm());
   }
 
   // --- masks of words

@@ -76,6 +76,36 @@ struct Avx512 final : Emitter {
     cc.vcvttpd2qq(d, d);
   }
 
+  template <int kFloatBits> void round_floats(const Reg& d, const Reg& a, int mode) {
+    if constexpr (kFloatBits == 64)
+      cc.vrndscalepd(d, a, mode);
+    else
+      cc.vrndscaleps(d, a, mode);
+  }
+  void widen_floats(const Reg& d, const Reg& a) {
+    const Reg floats = fresh();
+    cc.vpmovqd(floats.ymm(), a);
+    cc.vcvtps2pd(d, floats.ymm());
+  }
+  void widen_halves(const Reg& d, const Reg& a) {
+    const Reg t = fresh();
+    cc.vpmovqw(t.xmm(), a);
+    cc.vcvtph2ps(t.ymm(), t.xmm());
+    cc.vpmovzxdq(d, t.ymm());
+  }
+  void narrow_floats(const Reg& d, const Reg& a, int mode) {
+    const Reg t = fresh();
+    cc.vpmovqd(t.ymm(), a);
+    cc.vcvtps2ph(t.xmm(), t.ymm(), mode);
+    cc.vpmovzxwq(d, t.xmm());
+  }
+  void narrow_doubles(const Reg& d, const Reg& a) {
+    const Reg floats = fresh();
+    round_next();
+    cc.vcvtpd2ps(floats.ymm(), a);
+    cc.vpmovzxdq(d, floats.ymm());
+  }
+
   // --- masks of words
 
   template <int kBits> void equal(const Mask& m, const Reg& a, const asmjit::Operand& b) {

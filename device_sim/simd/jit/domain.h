@@ -107,8 +107,22 @@ struct JitDomain {
   static V mul_s32(V a, V b) {
     return commutative(pick(x86::Inst::kIdVpmulld, x86::Inst::kIdVpmuldq), a, b);
   }
-  static V mulhi_u(V a, V) { return unsupported(a); }
-  static V mulhi_s(V a, V) { return unsupported(a); }
+  // From the products of halves.
+  static V mulhi_u(V a, V b) {
+    if constexpr (!kWide) return unsupported(a);
+    const V low = konst(0xffffffff), high_a = shr(in_registers(a), 32),
+            high_b = shr(in_registers(b), 32);
+    const V cross = mul_u32(high_a, b), other = mul_u32(high_b, a);
+    const V middle =
+        add(add(shr(mul_u32(a, b), 32), and_(cross, low)), and_(other, low));
+    return add(add(mul_u32(high_a, high_b), shr(middle, 32)), add(shr(cross, 32), shr(other, 32)));
+  }
+  static V mulhi_s(V a, V b) {
+    if constexpr (!kWide) return unsupported(a);
+    const V zero = konst(0);
+    return sub(sub(mulhi_u(a, b), select(lt_s(a, zero), b, zero)),
+               select(lt_s(b, zero), a, zero));
+  }
   static V and_(V a, V b) {
     if (a.is_konst && b.is_konst) return konst(a.k & b.k);
     if (a.is_konst) std::swap(a, b);
@@ -353,6 +367,53 @@ struct JitDomain {
   template <class T> static V fma(V a, V b, V c) {
     return result<T>(
         each_fma(sizeof(T) == 8 ? x86::Inst::kIdVfmadd231pd : x86::Inst::kIdVfmadd231ps, a, b, c));
+  }
+  // To an integer, in one of the four directions that the machine has.
+  template <class T> static V fround(V a, FpRounding direction) {
+    constexpr int kModes[] = {0, 2, 1, 3}, kQuietly = 8;
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      isa().template round_floats<8 * sizeof(T)>(d.r[h], reg(a, h),
+                                                 kModes[static_cast<int>(direction)] | kQuietly);
+    }
+    return d;
+  }
+  // Between floats in the low halves of words of 64 bits and doubles.
+  static V widened(V a) {
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      isa().widen_floats(d.r[h], reg(a, h));
+    }
+    return d;
+  }
+  static V narrowed(V a) {
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      isa().narrow_doubles(d.r[h], reg(a, h));
+    }
+    return d;
+  }
+  // Between floats in the low halves of words of 64 bits and halves, whose words are zero above.
+  static V of_halves(V a) {
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      isa().widen_halves(d.r[h], reg(a, h));
+    }
+    return d;
+  }
+  static V to_halves(V a, softfloat::Rounding mode) {
+    using enum softfloat::Rounding;
+    const int rounding = mode == kNegInf ? 1 : mode == kPosInf ? 2 : mode == kZero ? 3 : 0;
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      isa().narrow_floats(d.r[h], reg(a, h), rounding);
+    }
+    return d;
   }
   // Quiet ordered comparisons.
   template <class T> static M float_compare(const V& a, const V& b, int predicate) {

@@ -1,6 +1,6 @@
 // Products of matrices: exact ones against plain sums through mma and ldmatrix as kernels have
 // them, and the rounding of tensor cores against a statement of it in __float128.
-#include "host/ptx/matrix.h"
+#include "host/ptx/matrix_products.h"
 
 #include <fmt/format.h>
 
@@ -291,4 +291,60 @@ TEST_CASE("products are those of an H100") {
   CHECK(count == 288);
   CHECK(wrong == 0);
   CHECK(as_ampere < 180);
+}
+
+TEST_CASE("whole products have the bits that the statement of one element gives") {
+  const uint64_t seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  using enum MatrixType;
+  struct Form {
+    MatrixType factor, sum;
+  };
+  for (const Form form :
+       {Form{kF16, kF32}, Form{kF16, kF16}, Form{kBf16, kF32}, Form{kTf32, kF32}, Form{kE4m3, kF32},
+        Form{kU8, kS32}, Form{kS8, kS32}, Form{kU4, kS32}, Form{kB1, kS32}, Form{kF64, kF64}})
+    for (const uint32_t capability : {80u, 90u})
+      for (int round = 0; round < 60; ++round) {
+        CAPTURE(int(form.factor));
+        const MatrixOp op{.rows = 16,
+                          .columns = 8,
+                          .depth = static_cast<uint16_t>(form.factor == kB1 ? 128 : 32),
+                          .a = form.factor,
+                          .b = form.factor,
+                          .c = form.sum,
+                          .d = form.sum,
+                          .saturates = round % 2 != 0};
+        // Of floats all bits, those near one, or with infinities and NaNs among the others.
+        const auto bits = [&](MatrixType t) {
+          const int most = bits_of(t);
+          uint64_t x = random();
+          if (t == kTf32 || t == kF32) {
+            if (round % 3 == 1) x = 0x3f000000 | (x & 0x80ffe000);
+          } else if (t == kF16 && round % 3 == 1) {
+            x = 0x3800 | (x & 0x87ff);
+          } else if (t == kBf16 && round % 3 == 1) {
+            x = 0x3f00 | (x & 0x80ff);
+          } else if (t == kF64) {
+            x = std::bit_cast<uint64_t>(static_cast<double>(static_cast<int64_t>(x)) * 0x1p-40);
+          }
+          if (random() % 9 == 0) x = 0;
+          if (round % 3 == 2 && t != kF64 && form.sum != kS32 && random() % 4 != 0)
+            x &= ~(uint64_t{1} << (most - 2));  // seldom special
+          return most == 64 ? x : x & ((uint64_t{1} << most) - 1);
+        };
+        Matrix a(op.rows, op.depth), b(op.depth, op.columns);
+        for (int k = 0; k < op.depth; ++k) {
+          for (int row = 0; row < op.rows; ++row) a.at({row, k}) = bits(op.a);
+          for (int column = 0; column < op.columns; ++column) b.at({k, column}) = bits(op.b);
+        }
+        const TensorCores cores = tensor_cores_of(capability);
+        const Products products(op, cores, a, b, op.rows);
+        for (int row = 0; row < op.rows; ++row)
+          for (int column = 0; column < op.columns; ++column) {
+            const uint64_t c = bits(op.c);
+            REQUIRE(products.element(c, row, column) ==
+                    element_of_product(op, cores, a, b, c, row, column));
+          }
+      }
 }

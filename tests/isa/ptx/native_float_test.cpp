@@ -14,12 +14,15 @@ namespace {
 constexpr uint32_t kThreads = 64, kRounds = 400;
 
 // Each thread takes three operands of its own in each round, and mixes the results.
-std::string loop(const std::string& opcode, int operands, int bits) {
+// `result`: the type of what the opcode gives, if it is not that of its operands.
+std::string loop(const std::string& opcode, int operands, int bits,
+                 const std::string& result = "") {
   const char* const sources[] = {"%a", "%a, %b", "%a, %b, %c"};
   return kHead + fmt::format(R"(
 .visible .entry k(.param .u64 in, .param .u64 out)
 {{
-  .reg .f{1} %a, %b, %c, %r;
+  .reg .f{1} %a, %b, %c;
+  .reg .{9} %r;
   .reg .b32 %t, %n;
   .reg .b64 %from, %to, %sum, %w;
   .reg .pred %p;
@@ -48,9 +51,11 @@ NEXT:
 )",
                              opcode, bits, 3 * bits / 8, bits / 8, 2 * bits / 8,
                              sources[operands - 1],
-                             bits == 64 ? "mov.b64 %w, %r;"
-                                        : "{ .reg .b32 %h; mov.b32 %h, %r; cvt.u64.u32 %w, %h; }",
-                             kThreads * 3 * bits / 8, kRounds);
+                             (result.empty() ? bits == 64 : result.ends_with("64"))
+                                 ? "mov.b64 %w, %r;"
+                                 : "{ .reg .b32 %h; mov.b32 %h, %r; cvt.u64.u32 %w, %h; }",
+                             kThreads * 3 * bits / 8, kRounds,
+                             result.empty() ? fmt::format("f{}", bits) : result);
 }
 
 // Of every kind, and so that differences cancel. `plain`: rounds that have hardly any NaN.
@@ -90,6 +95,25 @@ std::vector<Bits> operands(std::mt19937_64& random, bool plain) {
 }
 
 template <class Bits>
+void compare(const std::string& text, std::vector<Bits> in) {
+  std::vector<std::vector<uint64_t>> outs;
+  for (const char* backend : kBackends) {
+    std::vector<uint64_t> out(kThreads);
+    Engine engine({.backend = backend, .threads = 1});
+    LoadedModule& module = engine.load(text, "test.ptx");
+    engine.add_memory(in.data(), in.size() * sizeof(Bits), "in");
+    engine.add_memory(out.data(), out.size() * 8, "out");
+    const LaunchResult r = engine.launch({.kernel = engine.find_kernel(module, "k"),
+                                          .grid = {},
+                                          .block = {kThreads, 1, 1},
+                                          .params = pack(in.data(), out.data())});
+    if (r.fault) FAIL(r.fault->text);
+    outs.push_back(out);
+  }
+  CHECK(outs[0] == outs[1]);
+}
+
+template <class Bits>
 void check(std::mt19937_64& random) {
   constexpr int kBits = 8 * sizeof(Bits);
   for (const char* mode : {"rn", "rz", "rm", "rp"})
@@ -102,22 +126,7 @@ void check(std::mt19937_64& random) {
           const std::string opcode = fmt::format("{}.{}{}.f{}", name, mode, flush, kBits);
           CAPTURE(opcode);
           const std::string text = loop(opcode, count, kBits);
-          std::vector<Bits> in = operands<Bits>(random, plain);
-          std::vector<std::vector<uint64_t>> outs;
-          for (const char* backend : kBackends) {
-            std::vector<uint64_t> out(kThreads);
-            Engine engine({.backend = backend, .threads = 1});
-            LoadedModule& module = engine.load(text, "test.ptx");
-            engine.add_memory(in.data(), in.size() * sizeof(Bits), "in");
-            engine.add_memory(out.data(), out.size() * 8, "out");
-            const LaunchResult r = engine.launch({.kernel = engine.find_kernel(module, "k"),
-                                                  .grid = {},
-                                                  .block = {kThreads, 1, 1},
-                                                  .params = pack(in.data(), out.data())});
-            if (r.fault) FAIL(r.fault->text);
-            outs.push_back(out);
-          }
-          CHECK(outs[0] == outs[1]);
+          compare(text, operands<Bits>(random, plain));
         }
     }
 }
@@ -130,4 +139,79 @@ TEST_CASE("arithmetic in loops gives what the scalar backend does, in all direct
   std::mt19937_64 random(seed);
   check<uint32_t>(random);
   check<uint64_t>(random);
+}
+
+TEST_CASE("arithmetic in loops: conversions give what the scalar backend does") {
+  const uint64_t seed = std::random_device{}();
+  INFO("seed: ", seed);
+  std::mt19937_64 random(seed);
+  const auto check = [&]<class Bits>(const std::string& opcode, const std::string& result, Bits) {
+    CAPTURE(opcode);
+    for (const bool plain : {false, true})
+      compare(loop(opcode, 1, 8 * sizeof(Bits), result), operands<Bits>(random, plain));
+  };
+  for (const char* mode : {"rni", "rzi", "rmi", "rpi"}) {
+    for (const char* type : {"s32", "u32", "s64", "u64"}) {
+      for (const char* flush : {"", ".ftz"})
+        check(fmt::format("cvt.{}{}.{}.f32", mode, flush, type), type, uint32_t{});
+      check(fmt::format("cvt.{}.{}.f64", mode, type), type, uint64_t{});
+    }
+    for (const char* flush : {"", ".ftz"})
+      check(fmt::format("cvt.{}{}.f32.f32", mode, flush), "", uint32_t{});
+    check(fmt::format("cvt.{}.f64.f64", mode), "", uint64_t{});
+  }
+  for (const char* flush : {"", ".ftz"}) {
+    check(fmt::format("cvt{}.f64.f32", flush), "f64", uint32_t{});
+    for (const char* mode : {"rn", "rz", "rm", "rp"})
+      check(fmt::format("cvt.{}{}.f32.f64", mode, flush), "f32", uint64_t{});
+  }
+  for (const char* flush : {"", ".ftz"}) {
+    for (const char* mode : {"rn", "rz"})
+      check(fmt::format("{{ .reg .b16 %i; cvt.{}{}.f16.f32 %i, %a; cvt.u32.u16 %r, %i; }} //", mode,
+                        flush),
+            "b32", uint32_t{});
+    check(fmt::format("{{ .reg .b16 %i, %j; mov.b32 {{%i, %j}}, %a; cvt{}.f32.f16 %r, %j; }} //",
+                      flush),
+          "f32", uint32_t{});
+  }
+  // Halves: both of a word.
+  for (const auto& [opcode, count] : {std::pair{"add.f16x2", 2},
+                                      {"sub.rn.f16x2", 2},
+                                      {"mul.f16x2", 2},
+                                      {"fma.rn.f16x2", 3},
+                                      {"min.f16x2", 2},
+                                      {"max.NaN.f16x2", 2},
+                                      {"add.ftz.f16x2", 2}}) {
+    const char* const sources[] = {"%j", "%j, %k", "%j, %k, %l"};
+    check(fmt::format("{{ .reg .b32 %i, %j, %k, %l; mov.b32 %j, %a; mov.b32 %k, %b; "
+                      "mov.b32 %l, %c; {} %i, {}; mov.b32 %r, %i; }} //",
+                      opcode, sources[count - 1]),
+          "b32", uint32_t{});
+  }
+  check(
+      "{ .reg .b16 %i<4>; .reg .pred %q; mov.b32 {%i0, %i1}, %a; mov.b32 {%i2, %i3}, %b; "
+      "setp.ltu.f16 %q, %i1, %i3; selp.b32 %r, 3, 5, %q; } //",
+      "b32", uint32_t{});
+  for (const char* type : {"u64", "s64"})
+    check(fmt::format("{{ .reg .b64 %i, %j, %k; mov.b64 %i, %a; mov.b64 %j, %b; "
+                      "mul.hi.{} %r, %i, %j; }} //",
+                      type),
+          type, uint64_t{});
+  // Operands are any bits of their size.
+  for (const char* mode : {"rn", "rz", "rm", "rp"})
+    for (const char* to : {"f32", "f64"}) {
+      for (const char* from : {"s32", "u32"})
+        check(fmt::format("{{ .reg .b32 %i; mov.b32 %i, %a; cvt.{}.{}.{} %r, %i; }} //", mode, to,
+                          from),
+              to, uint32_t{});
+      for (const char* from : {"s64", "u64"})
+        check(fmt::format(
+                  "{{ .reg .b64 %i; mov.b64 %i, %a; shr.{} %i, %i, 9; cvt.{}.{}.{} %r, %i; }} //",
+                  from, mode, to, from),
+              to, uint64_t{});
+    }
+  for (const char* name : {"ex2.approx", "lg2.approx", "sin.approx", "cos.approx", "rsqrt.approx"})
+    for (const char* flush : {"", ".ftz"})
+      check(fmt::format("{}{}.f32", name, flush), "", uint32_t{});
+  check("tanh.approx.f32", "", uint32_t{});
 }

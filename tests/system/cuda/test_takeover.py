@@ -7,6 +7,7 @@ Exit status 77: there is no nvcc.
 import json
 import os
 import shutil
+import shutil
 import subprocess
 import sys
 
@@ -69,6 +70,10 @@ def main():
 
     done = p.run(p.stripped(p.folder / "api-static"))
     check(done.returncode == 2 and "-cudart shared" in done.stderr, f"stripped: {done}")
+    of_nvidia = p.folder / "libcublas.so.13"
+    shutil.copy(p.folder / "api-static-stripped", of_nvidia)
+    done = p.run(of_nvidia)
+    check(done.returncode == 2 and "is a library of NVIDIA's" in done.stderr, f"cuBLAS: {done}")
     p.expect_fine(p.stripped(p.folder / "api-shared"))
     done = p.run(p.link("code", [p.object_of("separable_other", base=NO_PTX),
                                  p.object_of("streams", base=NO_PTX)]))
