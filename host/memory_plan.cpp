@@ -103,7 +103,11 @@ MemoryPlan plan_shared(const Extent& image, const PlanRequest& request, const La
     // Where memory is taken at once, room for the stacks that a C library gives as many threads as there
     // are cores, within reason.
     const uint64_t threads = kGiB / 4 + request.cores * kUsualStack;
-    size = request.memory_is_real ? std::clamp(threads, kGiB, 4 * kGiB) : 4 * kGiB;
+    // Elsewhere memory costs nothing until it is touched: room for those of thousands, and for what
+    // they allocate.
+    const uint64_t many = kGiB + 2 * request.cores * kUsualStack;
+    size = request.memory_is_real ? std::clamp(threads, kGiB, 4 * kGiB)
+                                  : std::clamp(many, 4 * kGiB, 64 * kGiB);
     size = std::max(size, page_up(image_size + kGiB / 4));
   } else if (size < image_size + kLeastHeap) {
     throw Error(

@@ -323,7 +323,7 @@ std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
   const bool may_differ = config_.seed != 0 || config_.journal_words != 0;
   size_t round = 0, most = 1;
   do {
-    run_round(most >= kMostRounds ? kLonger * instructions : instructions);
+    run_rounds(most >= kMostRounds ? kLonger * instructions : instructions);
     const size_t awake = scheduler_.awake().size();
     most = may_differ || awake == 0 ? 1 : groups_.size() / awake;
   } while (events_.empty() && !clock_.is_over() && ++round < std::min(kMostRounds, most));
@@ -336,7 +336,19 @@ std::span<const Event> SimdBackend::run_slice(uint64_t instructions) {
   return events_;
 }
 
-void SimdBackend::run_round(uint64_t instructions) {
+// Lanes that had better run alone should not get far before that is noticed.
+void SimdBackend::run_rounds(uint64_t instructions) {
+  constexpr uint64_t kInLockstep = 1 << 15;
+  for (uint64_t left = instructions; left != 0 && events_.empty() && !clock_.is_over();) {
+    const bool is_judged = gear_ && !groups_.is_of_one();
+    const uint64_t one = is_judged ? std::min(left, kInLockstep) : left;
+    if (run_round(one) == 0) return;
+    left -= one;
+  }
+}
+
+// Returns what groups executed.
+uint64_t SimdBackend::run_round(uint64_t instructions) {
   guard_memory();
   rank_late_blocks();
   scheduler_.begin_round();
@@ -356,16 +368,20 @@ void SimdBackend::run_round(uint64_t instructions) {
       instructions, events_, native_ ? simd::Scheduler::AfterTurn(after_turn) : nullptr);
   if (is_counted) use = groups_.use_of(scheduler_.awake()) - use;
   if (seen == 0) mark_hot_blocks(used);
-  if (gear_ && wants_other_gear(used, use)) return arrange(/*alone=*/!groups_.is_of_one());
+  if (gear_ && wants_other_gear(used, use)) {
+    arrange(/*alone=*/!groups_.is_of_one());
+    return used;
+  }
   constexpr uint64_t kShuffleEvery = 16;
   bool moved = is_judged && regrouper.after_slice(round, use.instructions, use.steps);
   if (config_.seed != 0 && !ctas_ && groups_.size() > 1 && round % kShuffleEvery == 0) {
     regrouper.shuffle(config_.seed, round);
     moved = true;
   }
-  if (!moved) return;
+  if (!moved) return used;
   ++regroupings_;
   scheduler_.look_again();
+  return used;
 }
 
 // `used`: instructions of groups since the last time.

@@ -114,7 +114,8 @@ class SimdBackend final : public CpuBackend,
   void connect();
   void rank_late_blocks();
   bool are_cores_close() const;
-  void run_round(uint64_t instructions);
+  void run_rounds(uint64_t instructions);
+  uint64_t run_round(uint64_t instructions);
 
   // Native code.
   std::unique_ptr<native::Engine> make_engine();

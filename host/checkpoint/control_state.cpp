@@ -130,8 +130,10 @@ void RunControl::describe(A& a, bool same_machine) {
   for (const StopRecord& stop : result_.stops)
     a.require(stop.report < reports_.all().size(), "a core that stopped");
   guard_.describe(a, cores);
+  slice_of_threads_.describe(a);
   a.value(slice_of_sharing_);
-  a.require(slice_of_sharing_ != 0 && slice_of_sharing_ <= kOfThreads, "the length of slices");
+  a.require(slice_of_sharing_ != 0 && slice_of_sharing_ <= SliceOfThreads::kFirst,
+            "the length of slices");
 
   LivelockDetector detector = livelock_;
   detector.describe(a, module());

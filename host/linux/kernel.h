@@ -173,6 +173,7 @@ class Kernel {
   // Where a core that waits in a system call will go on.
   std::optional<uint32_t> parked_at(uint32_t core) const;
   uint32_t alive() const { return threads_.alive(); }
+  uint32_t parked() const { return threads_.parked(); }
   uint32_t started() const { return started_; }
   bool starts_alone() const { return config_.starts_alone; }
   bool has_core(uint32_t core) const { return threads_.has_core(core); }

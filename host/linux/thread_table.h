@@ -29,6 +29,7 @@ class ThreadTable {
   uint32_t size() const { return static_cast<uint32_t>(states_.size()); }  // of the numbers
   uint32_t alive() const { return alive_; }
   uint32_t alive_without_core() const { return without_core_; }
+  uint32_t parked() const { return parked_; }  // of those alive
   bool is_alive(uint32_t core) const { return is_of_thread(states_[core]); }
   // A core that can take a thread.
   bool is_free(uint32_t core) const { return states_[core] == kNone && has_core(core); }
@@ -107,12 +108,13 @@ class ThreadTable {
     const int change = is_of_thread(state) - is_of_thread(states_[core]);
     alive_ += change;
     if (!has_core(core)) without_core_ += change;
+    parked_ += (state == kParked) - (states_[core] == kParked);
     states_[core] = state;
   }
 
   int64_t first_tid_;
   uint32_t cores_;
-  uint32_t alive_, without_core_ = 0;
+  uint32_t alive_, without_core_ = 0, parked_ = 0;
   std::vector<State> states_;
   std::vector<std::unique_ptr<Thread>> threads_;  // empty until there is one
 };

@@ -76,10 +76,12 @@ uint64_t RunControl::wanted_slice_length() const {
     return chosen != 0 ? std::min(chosen, slice_of_sharing_) : slice_of_sharing_;
   if (chosen != 0) return chosen;
   const bool on_gpu = traits_of(backend_.name()).is_on_device;
-  const uint64_t of_all_cores = uint64_t{1} << (on_gpu ? 33 : 25);
-  const uint64_t least = uint64_t{1} << (on_gpu ? 14 : 12);
   const bool has_threads = kernel_.starts_alone() && kernel_.alive() > 1;
-  const uint64_t most = !has_threads ? 1 << 20 : on_gpu ? kOfThreads : slice_of_sharing_;
+  const uint64_t of_all_cores = uint64_t{1} << (on_gpu ? 33 : has_threads ? 27 : 25);
+  const uint64_t least = uint64_t{1} << (on_gpu ? 14 : 12);
+  const uint64_t most = !has_threads ? 1 << 20
+                        : on_gpu      ? SliceOfThreads::kFirst
+                                      : slice_of_threads_.length();
   return std::clamp<uint64_t>(of_all_cores / plan_.machine_cores(), std::min(least, most), most);
 }
 
@@ -155,12 +157,13 @@ void RunControl::before_slice() {
 
 // A core that stops for a system call waits for the others: threads should not wait long, or one
 // that makes or wakes hundreds of others takes hundreds of slices for it.
-void RunControl::choose_slice_of_sharing(std::span<const Event> events) {
-  constexpr uint64_t kLeast = 1 << 11;
+void RunControl::choose_slices(std::span<const Event> events) {
+  constexpr uint64_t kLeast = 1 << 11, kMost = SliceOfThreads::kFirst;
   const bool has_calls =
       std::ranges::any_of(events, [](const Event& e) { return e.status == CoreStatus::kService; });
   slice_of_sharing_ = has_calls ? std::max(slice_of_sharing_ / 4, kLeast)
-                                : std::min(slice_of_sharing_ * 2, kOfThreads);
+                                : std::min(slice_of_sharing_ * 2, kMost);
+  slice_of_threads_.note(has_calls, kernel_.alive() - kernel_.parked());
 }
 
 bool RunControl::after_slice(std::span<const Event> seen) {
@@ -170,7 +173,7 @@ bool RunControl::after_slice(std::span<const Event> seen) {
     return false;
   }
   const std::vector<Event> events(seen.begin(), seen.end());
-  choose_slice_of_sharing(events);
+  choose_slices(events);
   observer_.slice_has_run();
   if (debugger_) debugger_->slice_has_run();
   check_code();  // before anyone outside hears of it

@@ -19,6 +19,7 @@
 #include "host/run/debug_hook.h"
 #include "host/run/livelock.h"
 #include "host/run/progress.h"
+#include "host/run/slice_of_threads.h"
 #include "host/run/stop_report.h"
 #include "host/run/tallies.h"
 #include "translator/common/translator.h"
@@ -138,7 +139,7 @@ class RunControl {
   const Module& module() const { return translator_.module(); }
   uint64_t slice_length() const;
   uint64_t wanted_slice_length() const;
-  void choose_slice_of_sharing(std::span<const Event> events);
+  void choose_slices(std::span<const Event> events);
   bool is_interrupted() const {
     return options_.interrupted != nullptr && *options_.interrupted != 0;
   }
@@ -203,8 +204,8 @@ class RunControl {
   DebugHook* debugger_ = nullptr;
   bool is_delivering_ = false;  // what the debugger has seen
   // Threads of one program wait for each other's system calls, or for each other's core.
-  static constexpr uint64_t kOfThreads = 1 << 15;
-  uint64_t slice_of_sharing_ = kOfThreads;  // while threads share cores
+  SliceOfThreads slice_of_threads_;
+  uint64_t slice_of_sharing_ = SliceOfThreads::kFirst;  // while threads share cores
   AsyncSlices* const async_;    // of the backend; or null
   bool slice_runs_ = false;     // on a device
   bool had_slice_ = false;

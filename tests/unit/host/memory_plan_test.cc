@@ -106,6 +106,18 @@ TEST_CASE("memory that is really allocated stays within a few GiB") {
                                                                                        << 30);
 }
 
+TEST_CASE("memory that costs nothing until it is touched has room for stacks of many threads") {
+  const Module m = toy_module();
+  constexpr uint64_t kGiB = uint64_t{1} << 30, kStack = uint64_t{8} << 20;
+  CHECK(plan_memory(m, {.cores = 1}).config.linear_size == 4 * kGiB);
+  for (const uint32_t cores : {64u, 512u, 1024u, 4032u}) {
+    const MemoryPlan plan = plan_memory(m, {.cores = cores});
+    CHECK(plan.heap_limit - plan.heap_start >= cores * kStack);
+    CHECK(plan.heap_limit <= plan.config.window_base);
+  }
+  CHECK(plan_memory(m, {.cores = 1u << 20}).config.linear_size == 64 * kGiB);
+}
+
 TEST_CASE("private: windows from the first writable page, as large as the cores allow") {
   const Module m = toy_module();
   uint64_t last = ~uint64_t{0};
