@@ -51,13 +51,18 @@ void check_segments(const Module& module, const Layout& layout) {
           s.address, s.size_bytes, layout.end));
 }
 
-uint64_t stack_window(const PlanRequest& request) {
+uint64_t stack_window(const PlanRequest& request, const Layout& layout) {
   uint64_t window = request.stack_size_bytes;
   if (window == 0) {
-    window = request.cores <= 64 ? kUsualStack : kLeastStack;
-    // Hundreds of thousands of stacks should leave room on a GPU for what the cores work on.
-    if (request.memory_is_real)
-      window = std::min(window, std::max(16 * kKiB, 4 * kGiB / power_of_two_above(request.cores)));
+    const uint64_t cores = power_of_two_above(request.cores);
+    if (request.memory_is_real || layout.end == kLayout32.end) {
+      window = request.cores <= 64 ? kUsualStack : kLeastStack;
+      // Hundreds of thousands of stacks should leave room on a GPU for what the cores work on.
+      if (request.memory_is_real) window = std::min(window, std::max(16 * kKiB, 4 * kGiB / cores));
+    } else {
+      // A page that nobody touches costs a byte.
+      window = std::clamp(32 * kGiB / cores, kLeastStack, kUsualStack);
+    }
   }
   return power_of_two_above(std::max<uint64_t>(window, 4 * kPageSize));
 }
@@ -120,7 +125,7 @@ MemoryPlan plan_shared(const Extent& image, const PlanRequest& request, const La
   plan.heap_start = image.end;
   plan.heap_limit = image.begin + size;
 
-  const uint64_t window = stack_window(request);
+  const uint64_t window = stack_window(request, layout);
   plan.config.window_shift = static_cast<uint32_t>(std::countr_zero(window));
   plan.stack_size_bytes = window - kPageSize;
   if (layout.end == kLayout32.end) {

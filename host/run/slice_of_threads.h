@@ -17,7 +17,7 @@ class SliceOfThreads {
   uint64_t length() const { return length_; }
   // After a slice. `running`: threads that wait in no system call.
   void note(bool has_calls, uint64_t running) {
-    constexpr uint64_t kOfAll = 1 << 19;  // instructions that a call may wait for
+    constexpr uint64_t kOfAll = 1 << 21;  // instructions that a call may wait for
     length_ = has_calls ? std::clamp(kOfAll / std::max<uint64_t>(1, running), kLeast, kMost)
                         : std::min(2 * length_, kMost);
   }

@@ -13,7 +13,7 @@ namespace {
 
 TEST_CASE("shared: one zone for image and heap, one stack per core with a guard page") {
   const Module m = toy_module();
-  for (const uint32_t cores : {1u, 7u, 64u, 1000u, 65536u}) {
+  for (const uint32_t cores : {1u, 7u, 64u, 1000u, 4096u, 65536u, 1u << 20}) {
     const MemoryPlan plan = plan_memory(m, {.cores = cores});
     CHECK(plan.config.linear_base == kToyText);
     CHECK(plan.heap_start == 0x414000);
@@ -22,7 +22,8 @@ TEST_CASE("shared: one zone for image and heap, one stack per core with a guard 
     CHECK(plan.stack_top(cores - 1) ==
           plan.config.window_base + (uint64_t{cores} << plan.config.window_shift));
     CHECK(plan.stack_bottom(0) == plan.config.window_base + kPageSize);
-    CHECK(plan.stack_size_bytes >= (cores <= 64 ? 4u << 20 : 32u << 10));
+    const uint64_t stack = cores <= 4096 ? 8u << 20 : cores == 65536 ? 512u << 10 : 64u << 10;
+    CHECK(plan.stack_size_bytes == stack - kPageSize);
   }
 }
 
