@@ -51,7 +51,7 @@ bool copy_page(const MemoryView& from, const MemoryView& to, uint64_t at) {
 
 }  // namespace
 
-LazyMemory::LazyMemory(uint64_t size_bytes, const char* what, Pages pages)
+LazyMemory::LazyMemory(uint64_t size_bytes, const char* what, Pages pages, uint64_t small_bytes)
     : size_bytes_(size_bytes) {
   if (size_bytes == 0) return;
   const bool huge = pages == Pages::kHuge && size_bytes >= kHugePageSize;
@@ -67,7 +67,7 @@ LazyMemory::LazyMemory(uint64_t size_bytes, const char* what, Pages pages)
   data_ = static_cast<uint8_t*>(p);
   if (huge) {
     data_ += (0 - reinterpret_cast<uintptr_t>(p)) & (kHugePageSize - 1);
-    madvise(data_, size_bytes, MADV_HUGEPAGE);  // a wish
+    madvise(data_ + small_bytes, size_bytes - small_bytes, MADV_HUGEPAGE);  // a wish
   }
 }
 
@@ -128,14 +128,19 @@ void GuestMemory::configure(const MachineConfig& config, uint32_t lanes_shift) {
   }
   view_.linear = config.linear_storage ? config.linear_storage : linear_.data();
   linear_rights_ = config.linear_storage ? config.linear_rights : linear_pages_.data();
-  // Many stacks use the same few pieces of their windows.
+  // Many stacks use the same few pieces of their windows: the last ones. A core that goes deeper is
+  // often alone there.
   constexpr uint32_t kManyGroups = 16;
+  constexpr uint64_t kOfAll = uint64_t{64} << 10;
   const bool dense = !view_.is_private && lanes_shift != 0 && view_.window_groups >= kManyGroups;
   // A vector load of the last row may reach past its end.
   const uint64_t windows_bytes = windows_storage_bytes(view_) + kPageSize;
+  const uint64_t window = uint64_t{1} << view_.window_shift;
+  const uint64_t deep_bytes =
+      windows_storage_bytes(view_) / window * (window - std::min(window, kOfAll));
   windows_ = lanes_shift == 0 ? plain_windows(windows_bytes)
                               : LazyMemory(windows_bytes, "per-core memory",
-                                           dense ? Pages::kHuge : Pages::kSmall);
+                                           dense ? Pages::kHuge : Pages::kSmall, deep_bytes);
   other_windows_ = {};
   window_pages_ = LazyMemory(window_pages_bytes(view_), "per-core page permissions");
   view_.linear_pages = linear_rights_;
@@ -200,9 +205,8 @@ class GuestMemory::Opened {
   Opened(const GuestMemory& memory, uint64_t address, uint64_t size_bytes, uint8_t need)
       : memory_(memory), address_(address), size_bytes_(size_bytes) {
     if (!memory.space_.is_guarded()) return;
-    for_page_flags(memory.view_, 0, address, size_bytes, [&](PageFlag flag) {
-      is_open_ |= (*memory.page_flags(flag) & need) != need;
-    });
+    for_page_flags(memory.view_, 0, address, size_bytes,
+                   [&](PageFlag flag) { is_open_ |= (*memory.page_flags(flag) & need) != need; });
     if (is_open_) memory.space_.open_range(memory.view_, address, size_bytes);
   }
   ~Opened() {
@@ -239,7 +243,8 @@ template <class F>
 void GuestMemory::for_pieces(uint32_t core, uint64_t address, uint64_t size_bytes, F f) const {
   gpusim::for_pieces(view_, core, address, size_bytes,
                      [&](Zone zone, uint64_t place, uint64_t done, uint64_t size) {
-                       f((zone == Zone::kLinear ? view_.linear : view_.windows) + place, done, size);
+                       f((zone == Zone::kLinear ? view_.linear : view_.windows) + place, done,
+                         size);
                      });
 }
 

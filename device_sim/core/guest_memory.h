@@ -22,7 +22,9 @@ class LazyMemory {
  public:
   LazyMemory() = default;
   // Throws std::runtime_error naming `what` when the system refuses.
-  LazyMemory(uint64_t size_bytes, const char* what, Pages pages = Pages::kSmall);
+  // The first `small_bytes` have small pages in any case.
+  LazyMemory(uint64_t size_bytes, const char* what, Pages pages = Pages::kSmall,
+             uint64_t small_bytes = 0);
   // Memory that belongs to somebody else.
   LazyMemory(uint8_t* data, uint64_t size_bytes) : data_(data), size_bytes_(size_bytes) {}
   ~LazyMemory();
