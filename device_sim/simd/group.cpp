@@ -249,7 +249,8 @@ uint32_t schedule_after_wait(Group& g) {
 uint32_t schedule_slice(Group& g) {
   const uint64_t were_active = g.active & g.runnable;
   const Turns& t = g.turns;
-  if (t.patience == kNextTurn) {
+  if (t.patience == kNextTurn || g.calls.given == CallTurns::kOthersNext) {
+    if (g.calls.given == CallTurns::kOthersNext) g.calls.given = 0;
     Lanes lanes(g);
     return schedule_turn(g.turns, lanes);
   }

@@ -16,6 +16,7 @@
 #include "device_sim/core/turns.h"
 #include "device_sim/core/wait.h"
 #include "device_sim/simd/affine.h"
+#include "device_sim/simd/next_turn.h"
 
 namespace gpusim::simd {
 
@@ -114,6 +115,7 @@ struct Group {
   uint32_t depth = 0;      // call depth of the active lanes
   uint64_t wait_key = 0;   // best key among waiting lanes, ~0 if none
   Turns turns;
+  CallTurns calls;
   bool gave_way = false;   // the slice ended early because everybody waits
   // It did because lanes came to code that is not translated: the others would run ahead of them.
   bool lacks_code = false;

@@ -128,7 +128,7 @@ void Groups::start(uint32_t core, uint32_t uop) {
   Group& g = of(core);
   const uint32_t lane = lane_of(core);
   set_key(g, lane, make_key(machine(), key_depth(g.key(lane)), uop));
-  if (calls_go_first_ && g.runnable != 0) simd::give_next_turn(g.turns, lane);
+  if (calls_go_first_ && g.runnable != 0) simd::give_next_turn(g.turns, g.calls, lane);
   g.runnable |= uint64_t{1} << lane;
   ++runnable_;
 }

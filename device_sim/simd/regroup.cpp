@@ -244,6 +244,7 @@ void Regrouper::deal(std::span<const uint32_t> groups, std::span<const uint32_t>
     g.turns.given = g.turns.waits = 0;
     g.turns.aging = false;
     g.turns.patience = kPatience;
+    g.calls = {};
     for (uint32_t lane = 0; lane < g.width; ++lane, ++k) {
       const Moving& m = moving[k];
       const uint32_t position = i * width_ + lane;

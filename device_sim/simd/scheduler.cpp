@@ -414,6 +414,8 @@ void Scheduler::describe_groups(Archive& a) {
     a(g.turns.aging);
     a(g.gave_way);
     a(g.turns.lane);
+    a(g.calls.given);
+    a(g.calls.lane);
     a(g.watchers);
     a(machine_.memory, g.watch);
     for_each_lane(g.waiting & ~g.watchers & g.exists,
@@ -457,7 +459,7 @@ bool Scheduler::load(StateReader& in) {
     if (((g.runnable | g.waiting | g.active) & ~g.exists) || (g.runnable & g.waiting) ||
         (g.watchers & ~g.waiting) || g.turns.given < 0 || g.turns.given > kMaxDoublings ||
         g.turns.waits < 0 || g.turns.waits > kMaxShortDoublings || g.turns.lane >= kMaxLanes ||
-        rests_[i].state > Rest::State::kPolling)
+        !g.calls.is_sound() || rests_[i].state > Rest::State::kPolling)
       return false;
   }
   return true;

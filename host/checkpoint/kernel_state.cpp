@@ -86,10 +86,12 @@ namespace {
 template <class A>
 void describe_thread(A& a, ThreadTable& threads, uint32_t core, Clock::time_point now) {
   bool alive = threads.is_alive(core), parked = threads.is_parked(core);
-  bool queued = threads.is_queued(core);
+  bool queued = threads.is_queued(core), retired = threads.is_retired(core);
   a.value(alive);
   a.value(parked);
   a.value(queued);
+  a.value(retired);
+  a.require(!retired || (!alive && threads.has_core(core)), "a thread");
   a.require(alive || (!parked && !queued), "a thread");
   a.require(threads.has_core(core) ? !queued : !alive || parked != queued, "a thread");
   Thread t = threads.find(core) ? *threads.find(core) : Thread{};
@@ -112,9 +114,10 @@ void describe_thread(A& a, ThreadTable& threads, uint32_t core, Clock::time_poin
   a.value(t.round);
   if constexpr (A::kReading) {
     threads.start(core, std::move(t));
-    if (!alive)
+    if (!alive) {
       threads.end(core);
-    else if (queued)
+      if (retired) threads.retire_core(core);
+    } else if (queued)
       threads.set_queued(core);
     else
       threads.set_parked(core, parked);

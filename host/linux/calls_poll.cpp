@@ -68,6 +68,7 @@ bool take_mask(Thread& thread, const Call& call, uint64_t address) {
 
 Reply wait_or_time_out(Kernel& kernel, const Call& call, bool from_outside) {
   if (is_over(kernel.thread(call.core))) return Reply::result(0);
+  kernel.forget_ignored(call.core);
   if (kernel.deliverable(call.core) != 0) return Reply::error(EINTR);
   return kernel.park_for_retry(call, {.from_outside = from_outside});
 }

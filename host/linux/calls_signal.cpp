@@ -234,6 +234,7 @@ Reply sys_rt_sigsuspend(Kernel& kernel, Call& call) {
   Thread& thread = kernel.thread(call.core);
   thread.saved_mask = thread.mask;
   thread.mask = mask & ~kUnblockable;
+  kernel.forget_ignored(call.core);
   if (kernel.deliverable(call.core) != 0) return Reply::error(EINTR);
   return kernel.park({.core = call.core,
                       .resume_uop = call.resume_uop,

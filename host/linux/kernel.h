@@ -345,12 +345,16 @@ class Kernel {
   void post(uint32_t core, const SignalInfo& info);
   // After the core's call has waited: a signal that came before it in this slice ends the wait.
   void hear_signals(uint32_t core) {
-    if (is_parked(core) && deliverable(core) != 0) interrupt(core);
+    if (!is_parked(core) || deliverable(core) == 0) return;
+    forget_ignored(core);
+    if (deliverable(core) != 0) interrupt(core);
   }
   void post(Process& process, uint32_t caller, const SignalInfo& info);
   // Signals that wait for the core's thread or its process; those that it does not block.
   uint64_t pending(uint32_t core);
   uint64_t deliverable(uint32_t core);
+  // Of those that it does not block: they end no wait.
+  void forget_ignored(uint32_t core);
   // Takes the first signal in `allowed` that waits for the thread or its process.
   std::optional<SignalInfo> take_signal(uint32_t core, uint64_t allowed);
   CpuTime cpu_time() const;

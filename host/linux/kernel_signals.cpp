@@ -211,6 +211,13 @@ void Kernel::end_threads(uint32_t first, uint32_t count) {
 
 // --- signals
 
+// A signal that nobody would notice is forgotten at once.
+static bool is_ignored(const Process& process, int number) {
+  const auto it = process.signal_actions.find(number);
+  const uint64_t handler = it == process.signal_actions.end() ? 0 : it->second.handler;
+  return handler == 1 || (handler == 0 && is_ignored_by_default(number));
+}
+
 uint64_t Kernel::pending(uint32_t core) {
   const Thread* const thread = threads_.find(core);
   const uint64_t own = thread ? thread->pending.set() : 0;
@@ -222,16 +229,19 @@ uint64_t Kernel::deliverable(uint32_t core) {
   return pending(core) & ~(thread ? thread->mask : 0);
 }
 
+void Kernel::forget_ignored(uint32_t core) {
+  Process& process = process_of(core);
+  for (uint64_t set = deliverable(core); set != 0; set &= set - 1) {
+    const int number = std::countr_zero(set) + 1;
+    if (!is_ignored(process, number)) continue;
+    process.pending.remove(number);
+    threads_[core].pending.remove(number);
+  }
+}
+
 void Kernel::kill(uint32_t core, int signal) {
   if (has_core(core)) backend_.stop(core);
   killed_.push_back({core, signal});
-}
-
-// A signal that nobody would notice is forgotten at once.
-static bool is_ignored(const Process& process, int number) {
-  const auto it = process.signal_actions.find(number);
-  const uint64_t handler = it == process.signal_actions.end() ? 0 : it->second.handler;
-  return handler == 1 || (handler == 0 && is_ignored_by_default(number));
 }
 
 static bool stops_by_default(const Process& process, int number) {
@@ -283,6 +293,7 @@ void Kernel::post(Process& process, uint32_t caller, const SignalInfo& info) {
 
 // A thread that waits goes on: with its call begun anew, or with EINTR.
 void Kernel::interrupt(uint32_t core) {
+  if (vfork_waits_.contains(core)) return;  // no handler ends it
   uint32_t uop;
   Restart restart;
   int64_t interrupted = -EINTR;

@@ -34,6 +34,7 @@ class ThreadTable {
   // A core that can take a thread.
   bool is_free(uint32_t core) const { return states_[core] == kNone && has_core(core); }
   bool is_parked(uint32_t core) const { return states_[core] == kParked; }
+  bool is_retired(uint32_t core) const { return states_[core] == kRetired; }
   bool is_queued(uint32_t core) const { return states_[core] == kQueued; }
   // On a core, and not in a system call.
   bool runs(uint32_t core) const { return states_[core] == kAlive && has_core(core); }

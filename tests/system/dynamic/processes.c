@@ -101,6 +101,19 @@ static void signals(void) {
   signal(SIGCHLD, SIG_DFL);
 }
 
+static void signal_during_vfork(void) {
+  signal(SIGUSR1, on_signal);
+  heard = 0;
+  const pid_t pid = vfork();
+  if (pid == 0) {
+    kill(getppid(), SIGUSR1);
+    usleep(20000);
+    _exit(3);
+  }
+  const int status = pid > 0 ? wait_status(pid) : 0;
+  printf("vfork: %d %d %d\n", pid > 0, heard == SIGUSR1, WEXITSTATUS(status));
+}
+
 static void executes(const char* self) {
   int ends[2];
   if (pipe(ends)) exit(1);
@@ -188,6 +201,7 @@ int main(int argc, char** argv) {
   forks();
   pipes();
   signals();
+  signal_during_vfork();
   shared_memory();
   executes(argv[argc - 1]);
   ranges(argv[argc - 1]);

@@ -175,7 +175,7 @@ class Dynamic(unittest.TestCase):
                                                  options=[*backend, "--env", "NAME=value"])
                         self.assertEqual(done.stdout.splitlines(), [
                             "fork: 1 1 1 7", "no child: 1", "pipe: 1 5 HELLO 0 0",
-                            "signals: 5 15 9 1", "shared memory: 1 2 42 1 0",
+                            "signals: 5 15 9 1", "vfork: 1 1 3", "shared memory: 1 2 42 1 0",
                             "exec: another name/a b/value 12",
                             "self/spawned/value", "spawn: 0 12", "popen: no shell", "missing: 1",
                             "range: 0 0 1 1 1 1", "closed: 0 13"])

@@ -238,6 +238,29 @@ static void tasks(void) {
   printf("tasks: %ld turns\n", turns);
 }
 
+// The first works, the second makes system calls all the time, the others spin until the first is
+// done.
+static void __attribute__((noinline)) spin_deep(void) {
+  while (!atomic_load_explicit(&ended, memory_order_relaxed)) {
+  }
+}
+static void __attribute__((noinline)) spin(void) {
+  spin_deep();
+  atomic_fetch_add(&cleaned, 1);
+}
+static void* work_call_or_spin(void* number) {
+  if (number == (void*)0) {
+    for (volatile int i = 0; i < 100000; ++i) {
+    }
+    ended = 1;
+  } else if (number == (void*)1) {
+    while (!ended) sched_yield();
+  } else {
+    spin();
+  }
+  return NULL;
+}
+
 int main(int argc, char** argv) {
   const char* const what = argv[1];
   n = argc > 2 ? atoi(argv[2]) : 100;
@@ -261,6 +284,9 @@ int main(int argc, char** argv) {
     for (int i = 0; i < n; ++i) sem_init(&boxes[i], 0, i == 0);
     start(pass_on), join();
     printf("ring: %ld\n", word);
+  } else if (!strcmp(what, "callers")) {
+    start(work_call_or_spin), join();
+    printf("callers: %d spun\n", cleaned);
   } else if (!strcmp(what, "tasks")) {
     tasks();
   }

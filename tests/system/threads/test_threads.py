@@ -306,6 +306,11 @@ class Crowd(unittest.TestCase):
                     count = re.search("([0-9,]+) guest instructions", done.stderr)[1]
                     self.assertLess(int(count.replace(",", "")), most)
 
+    def test_a_thread_that_calls_again_and_again_lets_others_run(self):
+        runs = [f"--backend {BACKENDS[0]} --cores 64 {more}" for more in ("", "--no-regroup")]
+        self.each(lambda isa: [self.compare(isa, "c", "callers", n, runs=runs)
+                               for n in (3, 32, 60)])
+
     def test_who_waits_for_part_of_what_a_call_moves(self):
         self.each(lambda isa: self.compare(isa, "parts", runs=[
             f"--backend {backend} --cores {cores}" for backend in BACKENDS for cores in (2, 4)]))
