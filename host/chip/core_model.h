@@ -142,7 +142,7 @@ struct CallOfLock {
   const SyncFunction* call_ = nullptr;  // that was called, which may have gone on in another one
   std::vector<uint64_t> values_;        // of it: noted arguments, and its result
   bool is_withdrawn_ = false;           // it is played at its end
-  bool makes_name_ = false;             // it gave a file its name
+  bool makes_name_ = false;             // the last attempt to give a file its name did
 };
 
 class CoreModel : private CallOfLock {
