@@ -678,7 +678,11 @@ bool CoreModel::skip_lock() {
     if (!site.is_vector || (word & VectorNote::kEnd)) ++site_;
     if (site.is_vector) return true;
     if (has_address(site.kind)) see_lock_word(site, word);
-    if (site.kind == SiteKind::kValue) see_value(word);
+    if (site.kind != SiteKind::kValue) return true;
+    if (block_->is_of_naming)
+      makes_name_ = static_cast<uint32_t>(word) == 0;
+    else
+      see_value(word);
     return true;
   }
   return skip_block_of_lock(c_.program.block(static_cast<uint32_t>(word)),
@@ -708,7 +712,6 @@ bool CoreModel::skip_block_of_lock(const BlockModel& b, uint64_t clock) {
     expected_ = end_of(b, clock);
   }
   was_inside_ = is_inside;
-  makes_name_ |= b.role == Role::kMakesName;
   if (b.role == lock_block_->role) {  // it goes on in another function of the kind
     lock_block_ = &b;
     was_inside_ = is_inside = true;
@@ -1043,7 +1046,7 @@ void CoreModel::run(Ticks until, std::vector<uint64_t>& executions) {
       }
       const SiteModel& site = block_->sites[site_];
       if (!has_address(site.kind)) {
-        if (site.kind == SiteKind::kValue) see_value_of_once(word);
+        if (site.kind == SiteKind::kValue && !block_->is_of_naming) see_value_of_once(word);
         ++site_;
         ++at_;
         continue;

@@ -142,7 +142,7 @@ struct CallOfLock {
   const SyncFunction* call_ = nullptr;  // that was called, which may have gone on in another one
   std::vector<uint64_t> values_;        // of it: noted arguments, and its result
   bool is_withdrawn_ = false;           // it is played at its end
-  bool makes_name_ = false;             // it gave a file its name
+  bool makes_name_ = false;             // the last attempt to give a file its name did
 };
 
 class CoreModel : private CallOfLock {
@@ -255,9 +255,7 @@ class CoreModel : private CallOfLock {
     uint64_t untold = 0;
     bool is_order = false;
     bool is_any() const { return block || untold != 0; }
-    uint32_t instructions() const {
-      return static_cast<uint32_t>(untold) + (block ? block->insn_count : 0);
-    }
+    uint64_t instructions() const { return untold + (block ? block->insn_count : 0); }
   };
 
   template <bool kIdeal>
@@ -350,7 +348,7 @@ class CoreModel : private CallOfLock {
   // A scan ahead: after a wait, or after a release.
   enum class Scanning : uint8_t { kNo, kLooks, kBarrier } scanning_ = Scanning::kNo;
   size_t scan_at_ = 0;
-  uint32_t scanned_ = 0, skipped_ = 0;
+  uint64_t scanned_ = 0, skipped_ = 0;
   uint32_t released_ = 0;      // its order
   uint64_t last_barrier_ = 0;  // of the block before the last order
   uint64_t leaves_ = 0;        // a barrier, up to its return: BlockModel::barrier

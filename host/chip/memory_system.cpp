@@ -71,7 +71,7 @@ MemorySystem::MemorySystem(const ChipShape& shape, Lose lose)
 uint32_t MemorySystem::slice_of(uint64_t line) const {
   uint64_t chunk = chunk_lines_.quotient(line);
   // Folded, so that strides of powers of two use all slices. Of as many chunks in a row as there
-  // are slices each still goes to another one.
+  // are slices, from a multiple of that number on, each still goes to another one.
   if (shape_.shared.folds_address)
     for (uint64_t above = chunk; slices_shift_ != 0 && (above >>= slices_shift_) != 0;)
       chunk ^= above;

@@ -304,23 +304,27 @@ TileTraffic traffic_of(const ChipReport& r) {
   return traffic;
 }
 
-std::string chip_html(const ChipReport& r, const std::string& program) {
-  page::Page p(fmt::format("{} on chip {}", std::filesystem::path(program).filename().string(),
-                           text_of(ChangedChip{r.shape.name, r.shape.changes})));
+namespace {
+
+// How the chip is named with its changes, and what it did in short.
+struct ChipSummary {
+  std::string chip, figures, answer;
+};
+ChipSummary summary_of(const ChipReport& r) {
   uint64_t instructions = 0;
   for (const CoreCounts& c : r.result.totals.counts) instructions += c.instructions;
-  p.set_subtitle(fmt::format("{} cycles, {}; {} instructions on {} cores, {:.3g} per cycle{}",
+  return {
+      .chip = text_of(ChangedChip{r.shape.name, r.shape.changes}),
+      .figures = fmt::format("{} cycles, {}; {} instructions on {} cores, {:.3g} per cycle{}{}",
                              grouped(static_cast<uint64_t>(std::llround(r.cycles))),
                              energy::pretty(energy::Seconds(r.seconds)), grouped(instructions),
                              grouped(r.cores), share(static_cast<double>(instructions), r.cycles),
-                             (r.result.has_region ? "; region of interest only" : "") +
-                                 std::string(r.result.sampled ? "; sampled" : "")));
-  p.set_answer(answer(r));
-  add_to_page(p, r);
-  return p.html();
+                             r.result.has_region ? "; region of interest only" : "",
+                             r.result.sampled ? "; sampled" : ""),
+      .answer = answer(r)};
 }
 
-void add_to_page(page::Page& p, const ChipReport& r) {
+void add_pictures(page::Page& p, const ChipReport& r) {
   for (const std::string& remark : r.remarks) p.add_text("Note: " + remark + ".");
   p.add_section("Where the time goes");
   p.add_table(stack_table(r), "stack");
@@ -360,6 +364,26 @@ void add_to_page(page::Page& p, const ChipReport& r) {
                     {{"figure", "text"}, {"where it is from", "wide"}}, std::move(sources)),
               "chip");
   for (const std::string& note : r.shape.notes) p.add_text(note);
+}
+
+}  // namespace
+
+std::string chip_html(const ChipReport& r, const std::string& program) {
+  const ChipSummary summary = summary_of(r);
+  page::Page p(fmt::format("{} on chip {}", std::filesystem::path(program).filename().string(),
+                           summary.chip));
+  p.set_subtitle(summary.figures);
+  p.set_answer(summary.answer);
+  add_pictures(p, r);
+  return p.html();
+}
+
+void add_to_page(page::Page& p, const ChipReport& r) {
+  const ChipSummary summary = summary_of(r);
+  p.add_section("On chip " + summary.chip);
+  p.add_text(summary.figures + ".");
+  if (!summary.answer.empty()) p.add_text(summary.answer);
+  add_pictures(p, r);
 }
 
 }  // namespace gpusim::host::chip

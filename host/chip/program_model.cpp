@@ -90,7 +90,7 @@ constexpr KnownFunction kKnown[] = {
     part("__new_sem_wait_slow64", Role::kDown),
     call("sem_post", Role::kUp),
     attempt("sem_open", Role::kOpenSemaphore, kSecondAndFourth),
-    {"link", Role::kMakesName, 0},  // in sem_open(), of a new semaphore
+    attempt("link", Role::kMakesName, 0),  // in sem_open(), of a new semaphore
 
     call("pthread_barrier_init", Role::kSetBarrier, kFirstAndThird),
     call("pthread_barrier_wait", Role::kArrive),
@@ -184,7 +184,8 @@ ProgramModel::ProgramModel(const Module& module, uint32_t pointer_bytes, const C
           {symbol.address, symbol.address + symbol.size_bytes,
            known.offset == kSecondPointer ? static_cast<int32_t>(pointer_bytes) : known.offset,
            known.word, known.ends_wait, known.may_fail, known.is_part,
-           static_cast<uint8_t>(std::popcount(known.arguments)), known.role == Role::kOnce});
+           static_cast<uint8_t>(std::popcount(known.arguments)), known.role == Role::kOnce,
+           known.role == Role::kMakesName});
     }
     if (range_) continue;
     const bool is_region =
@@ -236,6 +237,9 @@ void ProgramModel::grow(std::span<const BlockSites> sites) {
     }
     for (const SyncFunction& f : barriers_)
       if (m.pc - f.begin < f.end - f.begin) m.barrier = f.begin;
+    m.is_of_naming = std::ranges::any_of(functions_, [&](const SyncFunction& f) {
+      return f.is_naming && m.pc - f.begin < f.end - f.begin;
+    });
     std::vector<Ticks> until(block.insn_count + 1, 0);
     for (uint32_t i = 0; i < block.insn_count; ++i)
       until[i + 1] =

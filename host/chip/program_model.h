@@ -70,6 +70,7 @@ struct BlockModel {
   bool calls = false, returns = false;  // at its end
   bool calls_once = false;              // what pthread_once() was given
   bool waits = false;                   // at its end, for an event, or gives way
+  bool is_of_naming = false;            // belongs to a function that gives files names
   uint64_t barrier = 0;                 // begin of the function it belongs to, if that is a barrier
   std::vector<SiteModel> sites;
 };
@@ -89,6 +90,7 @@ struct SyncFunction {
   bool is_part = false;    // only called by others of its role, and a part of them
   uint8_t arguments = 0;   // so many are noted
   bool is_once = false;    // pthread_once()
+  bool is_naming = false;  // gives files names
 };
 
 // Functions of which the model has to know arguments and results.

@@ -65,7 +65,7 @@ ChipReport make_report(const ChipModel& chip, ChipResult result, const ChipSourc
 std::string chip_text(const ChipReport& report);
 nlohmann::ordered_json chip_json(const ChipReport& report, bool per_core);
 std::string chip_html(const ChipReport& report, const std::string& program);
-// The same as sections of a page that tells more.
+// The same as sections of a page that tells more, the first of which has the chip's name.
 void add_to_page(page::Page& page, const ChipReport& report);
 // Bytes from tiles to tiles, or from groups of neighbouring ones to such groups: at most 32.
 struct TileTraffic {

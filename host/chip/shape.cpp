@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <filesystem>
 
 #include "device_sim/base/error.h"
@@ -17,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kMostCycles = 1e6;
+constexpr double kMostCycles = 1e6, kMostHz = 1e12;
 
 uint32_t whole(const JsonObject& o, const std::string& key, uint32_t fallback, uint32_t least = 1,
                uint32_t most = 1u << 20) {
@@ -122,18 +123,46 @@ CacheShape parse_cache(const JsonObject& o, uint32_t line_bytes, bool is_l2) {
   return s;
 }
 
-// Cycles of the chip's clock in one of a part that may have its own.
-double clock_ratio(const JsonObject& o, double chip_hz) {
-  return chip_hz / o.number_or("clock_hz", chip_hz, 1);
+double clock_hz(const JsonObject& o, double hz) {
+  if (hz > kMostHz) o.fail(fmt::format("\"clock_hz\" is {:g}; at most {:g} Hz", hz, kMostHz));
+  return hz;
 }
+
+// Of a part that may have its own. What is given in its cycles is returned in those of the chip's
+// clock, which have the limit.
+class PartClock {
+ public:
+  PartClock(const JsonObject& o, double chip_hz)
+      : o_(o), hz_(clock_hz(o, o.number_or("clock_hz", chip_hz, 1))), chip_hz_(chip_hz) {}
+
+  double ratio() const { return chip_hz_ / hz_; }
+  double cycles(const std::string& key, double fallback, double least = 0) const {
+    const double cycles = ratio() * o_.number_or(key, fallback, least);
+    check(key, cycles);
+    return cycles;
+  }
+  // `cycles`: that follow from the key, in the chip's.
+  void check(const std::string& key, double cycles) const {
+    if (cycles <= kMostCycles) return;
+    if (hz_ == chip_hz_) o_.fail(fmt::format("\"{}\" must be at most {:.0f}", key, kMostCycles));
+    o_.fail(
+        fmt::format("\"{}\" at a \"clock_hz\" of {:g} makes {:g} cycles of the chip's {:g} Hz; "
+                    "at most {:.0f}",
+                    key, hz_, cycles, chip_hz_, kMostCycles));
+  }
+
+ private:
+  const JsonObject& o_;
+  double hz_, chip_hz_;
+};
 
 SharedShape parse_shared(const JsonObject& o, uint32_t line_bytes, double chip_hz) {
   SharedShape s;
-  const double ratio = clock_ratio(o, chip_hz);
+  const PartClock clock(o, chip_hz);
   s.is_scratchpad = one_of<bool>(o, "kind", false, {{"cache", false}, {"scratchpad", true}});
   s.slices = whole(o, "slices", 1, 1, 65536);
-  s.cache.hit_cycles = ratio * cycles(o, "hit_cycles", 1);
-  s.cache.cycles_per_request = ratio * cycles(o, "cycles_per_request", 1, 0);
+  s.cache.hit_cycles = clock.cycles("hit_cycles", 1);
+  s.cache.cycles_per_request = clock.cycles("cycles_per_request", 1);
   s.folds_address = one_of<bool>(o, "hash", false, {{"interleave", false}, {"xor", true}});
   if (s.folds_address && !std::has_single_bit(s.slices))
     o.fail(fmt::format("\"hash\": \"xor\" needs \"slices\" that are a power of two, not {}",
@@ -159,9 +188,10 @@ SharedShape parse_shared(const JsonObject& o, uint32_t line_bytes, double chip_h
   return s;
 }
 
-NetworkShape parse_network(const JsonObject& o, double chip_hz) {
+NetworkShape parse_network(const JsonObject& o, uint32_t line_bytes, double chip_hz) {
   NetworkShape s;
-  s.flit_cycles = clock_ratio(o, chip_hz);
+  const PartClock clock(o, chip_hz);
+  s.flit_cycles = clock.ratio();
   s.topology = one_of<Topology>(o, "topology", Topology::kCrossbar,
                                 {{"mesh", Topology::kMesh},
                                  {"torus", Topology::kTorus},
@@ -174,15 +204,22 @@ NetworkShape parse_network(const JsonObject& o, double chip_hz) {
   constexpr uint32_t kMostTiles = 4096;
   if (s.columns * s.rows > kMostTiles)
     o.fail(fmt::format("\"columns\" times \"rows\" is more than {}", kMostTiles));
-  s.router_cycles = s.flit_cycles * cycles(o, "router_cycles", 1);
-  s.link_cycles = s.flit_cycles * cycles(o, "link_cycles", 1);
+  s.router_cycles = clock.cycles("router_cycles", 1);
+  s.link_cycles = clock.cycles("link_cycles", 1);
   s.flit_bytes = whole(o, "flit_bytes", 16, 1, 4096);
   s.header_bytes = whole(o, "header_bytes", 8, 1, 4096);
+  // Of a message with a line.
+  const double flits = std::ceil((line_bytes + s.header_bytes) / static_cast<double>(s.flit_bytes));
+  clock.check("flit_bytes", flits * s.flit_cycles);
   if (s.topology == Topology::kHierarchical) {
     for (const JsonObject& level : o.objects("levels")) {
+      const double ports = level.number_or("ports", 1, 0.01);
+      clock.check("levels.ports", flits * s.flit_cycles / ports);
+      const double cycles_between = s.flit_cycles * level.number_or("cycles", 1);
+      clock.check("levels.cycles", cycles_between);
       s.levels.push_back({.tiles = whole(level, "tiles", 1, 1, kMostTiles),
-                          .cycles = s.flit_cycles * cycles(level, "cycles", 1),
-                          .ports = level.number_or("ports", 1, 0.01) / s.flit_cycles});
+                          .cycles = cycles_between,
+                          .ports = ports / s.flit_cycles});
       const uint32_t inner = s.levels.size() > 1 ? s.levels[s.levels.size() - 2].tiles : 1;
       if (s.levels.back().tiles % inner != 0)
         level.fail(
@@ -196,18 +233,19 @@ NetworkShape parse_network(const JsonObject& o, double chip_hz) {
   return s;
 }
 
-MemoryShape parse_memory(const JsonObject& o, uint32_t tiles, double chip_hz) {
+MemoryShape parse_memory(const JsonObject& o, uint32_t tiles, uint32_t line_bytes, double chip_hz) {
   MemoryShape s;
-  const double ratio = clock_ratio(o, chip_hz);
+  const PartClock clock(o, chip_hz);
   s.channels = whole(o, "channels", 1, 1, 1024);
-  s.bytes_per_cycle = o.number_or("bytes_per_cycle", 8, 0.001) / ratio;
-  const double latency = cycles(o, "latency_cycles", 100);
-  s.latency_cycles = ratio * latency;
+  s.bytes_per_cycle = o.number_or("bytes_per_cycle", 8, 0.001) / clock.ratio();
+  clock.check("bytes_per_cycle", line_bytes / s.bytes_per_cycle);
+  s.latency_cycles = clock.cycles("latency_cycles", 100);
   s.open_page = one_of<bool>(o, "pages", false, {{"closed", false}, {"open", true}});
   if (s.open_page) {
     s.banks = whole(o, "banks", 8, 1, 1024);
     s.row_bytes = power_of_two(o, "row_bytes", 2048, 64, 1u << 20);
-    s.row_hit_cycles = ratio * cycles(o, "row_hit_cycles", latency);
+    const bool has_hits = o.has("row_hit_cycles");
+    s.row_hit_cycles = has_hits ? clock.cycles("row_hit_cycles", 0) : s.latency_cycles;
   }
   if (o.has("tiles")) {
     o.read("tiles", s.tiles);
@@ -285,7 +323,7 @@ ChipShape read_chip(const Json& json, const std::string& origin) {
     const JsonObject sources = file.object("sources");
     for (const auto& [key, value] : sources.json().items()) s.sources[key] = sources.text(key);
   }
-  s.clock_hz = file.number("clock_hz", 1);
+  s.clock_hz = clock_hz(file, file.number("clock_hz", 1));
   s.line_bytes = power_of_two(file, "line_bytes", 64, 16, 512);
   s.interval_cycles = whole(file, "interval_cycles", 1000, 16, 1'000'000);
   s.cores = parse_cores(file.object("cores"));
@@ -294,8 +332,8 @@ ChipShape read_chip(const Json& json, const std::string& origin) {
     s.l1_instruction = parse_cache(file.object("l1_instruction"), s.line_bytes, false);
   if (file.has("l2")) s.l2 = parse_cache(file.object("l2"), s.line_bytes, true);
   s.shared = parse_shared(file.object("shared"), s.line_bytes, s.clock_hz);
-  s.network = parse_network(file.object("network"), s.clock_hz);
-  s.memory = parse_memory(file.object("memory"), s.tiles(), s.clock_hz);
+  s.network = parse_network(file.object("network"), s.line_bytes, s.clock_hz);
+  s.memory = parse_memory(file.object("memory"), s.tiles(), s.line_bytes, s.clock_hz);
   if (file.has("energy")) s.energy = parse_energy(file.object("energy"));
   finish(file);
   check_whole(file, s);

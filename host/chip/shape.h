@@ -48,7 +48,7 @@ struct SharedShape {
   uint32_t slices = 1;
   CacheShape cache;  // of one slice
   uint32_t interleave_bytes = 64;
-  bool folds_address = false;  // the slice is an XOR of all of the address, not its lowest bits
+  bool folds_address = false;  // the slice is an XOR of the chunk's number, not its lowest bits
   Coherence coherence = Coherence::kNone;
   uint32_t sharers = 0;  // that a directory's entry can name; 0: all. More: everybody is told.
 };

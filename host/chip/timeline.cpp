@@ -16,9 +16,11 @@ ChipTimeline::ChipTimeline(uint32_t cores, size_t most_pieces, size_t most_rows)
 }
 
 void ChipTimeline::add(uint32_t core, Phase phase, Ticks length) {
+  if (length == 0) return;
   const auto p = static_cast<size_t>(phase);
   Ticks& clock = clocks_[core];
-  while (clock + length > length_ * most_pieces_) merge_pairs();
+  // By a quotient: a product may be more than 64 bits hold, and this would have no end.
+  while ((clock + length - 1) / most_pieces_ >= length_) merge_pairs();
   std::vector<Piece>* const row = row_of_[core] == kNone ? nullptr : &rows_[row_of_[core]];
   while (length != 0) {
     const size_t piece = clock / length_;

@@ -231,10 +231,7 @@ std::string profile_html(const ProfileReport& r, const chip::ChipReport* chip) {
                            source_html(r, files[i], most)));
   if (files.size() > kMostFiles)
     p.add_text(fmt::format("{} more files took less.", files.size() - kMostFiles));
-  if (chip) {
-    p.add_section("On chip " + chip->shape.name);
-    chip::add_to_page(p, *chip);
-  }
+  if (chip) chip::add_to_page(p, *chip);
   return p.html();
 }
 

@@ -195,7 +195,7 @@ void sin_cos(Emitter& e, I i) {
   e.b.andi64(n, quarters, 2);
   e.b.lsli64(n, n, 62);
   e.b.xor64(sine, sine, n);
-  // Arguments of 2^53 and more are not reduced well; the result still lies where it must.
+  // Arguments of 2^51 and more are not reduced well; the result still lies where it must.
   f.clamp(sine, -1, 1);
   // The sine of a zero has its sign.
   if (i.base == "sin") e.b.csel64(sine, given, sine, compare(e, given, kZeroSlot), 1 << 0b0110);

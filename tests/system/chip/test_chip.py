@@ -4,6 +4,7 @@
   test_chip.py GPUSIM SOURCE_FOLDER BUILD_FOLDER [UNITTEST ARGUMENT]...
 """
 
+import html
 import json
 import pathlib
 import subprocess
@@ -274,13 +275,17 @@ class Chip(GpusimCase):
         self.assertNotIn("http://", text.replace("http://www.w3.org", ""))
 
     def test_profiles_and_statistics_have_the_page_s_pictures(self):
-        page = self.folder / "profile.html"
-        stats = self.on_chip("mesh-1024", 64, "mixed", 300,
-                             options=(f"--profile={page}",))["chip"]
+        page, chip_page = self.folder / "profile.html", self.folder / "page.html"
+        chip = "mesh-1024,memory.latency_cycles=120"
+        stats = self.on_chip(chip, 64, "mixed", 300,
+                             options=(f"--profile={page}", "--chip-page", chip_page))["chip"]
         text = page.read_text()
-        for word in ("On chip mesh-1024", "Where the time goes", "Floor plan", "Roofline",
+        for word in (f"On chip {chip}", "Where the time goes", "Floor plan", "Roofline",
                      "Bytes from tile", "Lanes and waiting"):
             self.assertIn(word, text)
+        for word in (f"{round(stats['cycles']):,} cycles, ", "Of the cores' cycles"):
+            self.assertIn(word, html.unescape(text))
+            self.assertIn(word, html.unescape(chip_page.read_text()))
         traffic, roofline = stats["traffic"], stats["roofline"]
         self.assertEqual(traffic["tiles_of_group"], 32)
         self.assertEqual([len(row) for row in traffic["bytes"]], [32] * 32)

@@ -6,6 +6,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,6 +21,7 @@ static uint32_t flag;
 static pthread_rwlock_t readers_and_writers = PTHREAD_RWLOCK_INITIALIZER;
 static sem_t units, used;
 static sem_t* named;
+static char name[64];
 static pthread_barrier_t meeting;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct timespec far_off = {.tv_sec = 1L << 32, .tv_nsec = 0};
@@ -66,6 +68,7 @@ static void take(void) {
     case 'n':
     case 'N':
     case 'k':
+    case 'O':
       sem_wait(named);
       return;
     case 'U':
@@ -95,6 +98,7 @@ static void give(void) {
     case 'n':
     case 'N':
     case 'k':
+    case 'O':
       sem_post(named);
       return;
     case 's':
@@ -112,6 +116,12 @@ static void give(void) {
 // Where all spin all the time they had better not begin together.
 static void* exclude(void* unused) {
   if (outside != 0 || !strchr("stf", kind)) pthread_barrier_wait(&meeting);
+  // All open it, one of them makes it.
+  if (kind == 'O') {
+    sem_t* const mine = sem_open(name, O_CREAT, 0600, 1);
+    if (mine == SEM_FAILED) exit(3);
+    __atomic_store_n(&named, mine, __ATOMIC_RELAXED);
+  }
   for (long i = 0; i < rounds; ++i) {
     take();
     spend(held);
@@ -289,6 +299,7 @@ int main(int argc, char** argv) {
     }
     sem_unlink("/gpusim-locks");
   }
+  snprintf(name, sizeof name, "/%s", argv[1]);
   const struct sigaction action = {.sa_handler = give_unit, .sa_flags = SA_RESTART};
   sigaction(SIGUSR1, &action, 0);
   sem_init(&used, 0, 0);
@@ -303,5 +314,6 @@ int main(int argc, char** argv) {
   }
   for (int i = 0; i < threads; ++i) pthread_join(thread[i], 0);
   if (kind == 'j') spend(outside);
+  if (kind == 'O') sem_unlink(name);
   return work_of(0) != exclude || counter == threads * rounds ? 0 : 1;
 }

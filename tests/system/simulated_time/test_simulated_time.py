@@ -125,7 +125,7 @@ class SimulatedTime(unittest.TestCase):
 
     def locks(self, chip, kind, threads, rounds, held, outside, *options):
         """Cycles of locks.c; chip: its name, or None for --simulated-time=locks."""
-        if kind in ("named", "New where another was", "kept"):
+        if kind.split("-")[0] in ("named", "New where another was", "kept", "Opened"):
             options += ("--root", "/dev/shm")
         return self.cycles(chip, self.locks_guest, threads + 1, options,
                            (kind, threads, rounds, held, outside))
@@ -145,7 +145,8 @@ class SimulatedTime(unittest.TestCase):
         threads, rounds, held = 4, 40, 1000
         for kind, (chip, options) in itertools.product(
                 ("mutex", "spin", "ticket", "flag", "writers", "attempts", "limited", "units",
-                 "named", "New where another was", "kept", "Units until then"), self.CLOCKS):
+                 "named", "New where another was", "kept", f"Opened-by-all-{os.getpid()}",
+                 "Units until then"), self.CLOCKS):
             with self.subTest(chip=chip, kind=kind, options=options):
                 # Starts and ends of threads are in both.
                 pieces = (self.locks(chip, kind, threads, rounds, held, 0, *options) -

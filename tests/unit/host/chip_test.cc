@@ -106,6 +106,25 @@ TEST_CASE("changes of a chip that mean nothing are refused by name") {
       {"mesh-1024,caches.l2.size=1M", "unknown key \"caches\""},
       {"mesh-1024,memory.latency_cycles=much", "mesh-1024.memory: \"latency_cycles\" must be"},
       {"mesh-1024,memory.latency_cycles=-1", "\"latency_cycles\" is -1"},
+      {"mesh-1024,clock_hz=1e308,memory.clock_hz=1", "\"clock_hz\" is 1e+308; at most 1e+12 Hz"},
+      {"mesh-1024,memory.clock_hz=0.5", "memory: \"clock_hz\" is 0.5"},
+      {"mesh-1024,network.clock_hz=2e12", "network: \"clock_hz\" is 2e+12; at most 1e+12 Hz"},
+      {"mesh-1024,memory.latency_cycles=1e7", "\"latency_cycles\" must be at most 1000000"},
+      {"mesh-1024,memory.clock_hz=1e6,memory.latency_cycles=10000",
+       "memory: \"latency_cycles\" at a \"clock_hz\" of 1e+06 makes 1e+07 cycles of the chip's "
+       "1e+09 Hz; at most 1000000"},
+      {"mesh-1024,memory.clock_hz=1,memory.latency_cycles=0", "memory: \"bytes_per_cycle\" at a"},
+      {"mesh-1024,memory.clock_hz=1e6,memory.pages=open,memory.row_hit_cycles=10000",
+       "\"row_hit_cycles\" at a"},
+      {"mesh-1024,shared.clock_hz=1", "shared: \"hit_cycles\" at a"},
+      {"mesh-1024,shared.clock_hz=1,shared.hit_cycles=0", "shared: \"cycles_per_request\" at a"},
+      {"mesh-1024,network.clock_hz=1e4,network.link_cycles=100", "network: \"link_cycles\" at a"},
+      {"mesh-1024,network.clock_hz=1", "network: \"router_cycles\" at a"},
+      {"mesh-1024,network.clock_hz=1,network.router_cycles=0,network.link_cycles=0",
+       "network: \"flit_bytes\" at a"},
+      {"mempool-256,network.clock_hz=1e4,network.router_cycles=0,network.link_cycles=0,"
+       "network.levels.0.ports=0.01",
+       "network: \"levels.ports\" at a"},
       {"mesh-1024,clock_hz.x=1", "there is no key \"clock_hz.x\": \"clock_hz\" is 1000000000"},
       {"mesh-1024,memory.tiles.16=1", "is no number of the list's 16 elements"},
       {"mesh-1024,memory.channels=2", "\"tiles\" must have 2 numbers"},
@@ -165,6 +184,13 @@ TEST_CASE("a timeline keeps all time, in a bounded size") {
       for (const Ticks t : timeline.row(row)[i]) sum += t;
       CHECK(sum == timeline.piece_length());
     }
+}
+
+TEST_CASE("a timeline of a time near 64 bits ends") {
+  ChipTimeline timeline(1, 16, 1);
+  timeline.add(0, Phase{}, Ticks{1} << 63);
+  CHECK(timeline.all().size() <= 16);
+  CHECK(timeline.all().back()[0] != 0);
 }
 
 TEST_CASE("a timeline says when a core computed and when it waited for memory") {
@@ -367,6 +393,11 @@ TEST_CASE("parts of a chip may have a clock of their own") {
     CHECK(slower.send(0, to, 64, at, at).arrival - at - slower.zero_load(0, to, 64) ==
           2 * (second - first));
   }
+}
+
+TEST_CASE("a part's clock may be as fast as to have figures beyond the limit of cycles") {
+  const ChipShape chip = find_chip("tutorial-4,memory.clock_hz=1e12,memory.latency_cycles=2e6");
+  CHECK(chip.memory.latency_cycles == 2e6 * chip.clock_hz / 1e12);
 }
 
 TEST_CASE("slices by a hash of the address") {
