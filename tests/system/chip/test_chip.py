@@ -400,10 +400,11 @@ class Chip(GpusimCase):
                 self.assertAlmostEqual(
                     sampling["error_cycles"], sampling["uncertainty_95_cycles"] +
                     abs(stats["cycles"] - sampling["modelled_cycles"]), delta=1)
-                # Caches went on as ever.
-                for level, key in (("l1", "accesses"), ("l1", "misses"), ("shared", "accesses")):
+                # Caches went on as ever. Who misses on shared lines depends on the order of cores.
+                for level, key, part in (("l1", "accesses", 0.05), ("l1", "misses", 0.15),
+                                         ("shared", "accesses", 0.15)):
                     self.assertLess(abs(stats[level][key] - whole[level][key]),
-                                    0.05 * whole[level][key] + 100, f"{level}.{key}")
+                                    part * whole[level][key] + 100, f"{level}.{key}")
                 for use in "link_use", "slice_use", "channel_use":
                     self.assertLessEqual(max(stats[use]), 1.01, use)
         self.assertNotIn("sampling", whole)
