@@ -99,7 +99,7 @@ struct ProgramInfoOptions {
 
 std::string size_text(uint64_t bytes) {
   if (bytes < 4096) return fmt::format("{} bytes", bytes);
-  if (bytes < 4u << 20) return fmt::format("{} KiB", bytes >> 10);
+  if (bytes < 16u << 20) return fmt::format("{} KiB", bytes >> 10);
   return fmt::format("{} MiB", bytes >> 20);
 }
 

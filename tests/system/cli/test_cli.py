@@ -520,7 +520,7 @@ class Cli(unittest.TestCase):
         done = self.gpusim_run("info", "--program", self.guests, "--cores", 4096)
         self.assertEqual(done.returncode, 0, self.last)
         self.assertRegex(done.stdout, r"Each of 4096 cores:\n  context +\d+ bytes \(\d+ slots\)\n")
-        self.assertRegex(done.stdout, r"stack, at most +60 KiB")
+        self.assertRegex(done.stdout, r"stack, at most +8188 KiB")
         done = self.gpusim_run("info", "--cores", 4096)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--program", done.stderr)
