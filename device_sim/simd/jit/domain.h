@@ -64,6 +64,14 @@ struct JitDomain {
   }
 
   using Id = asmjit::InstId;
+  template <class Emit> static V each_of(Emit emit, const V& a) {
+    V d;
+    for (size_t h = 0; h < kRegs; ++h) {
+      d.r[h] = fresh();
+      emit(d.r[h], reg(a, h));
+    }
+    return d;
+  }
   template <class Emit> static V each_by(Emit emit, const V& a, const V& b) {
     V d;
     for (size_t h = 0; h < kRegs; ++h) {
@@ -82,12 +90,7 @@ struct JitDomain {
   }
   static V by_count(Id id, const V& a, int n) {
     if (n == 0) return a;
-    V d;
-    for (size_t h = 0; h < kRegs; ++h) {
-      d.r[h] = fresh();
-      cc().emit(id, d.r[h], reg(a, h), asmjit::imm(n));
-    }
-    return d;
+    return each_of([=](auto... x) { cc().emit(id, x..., asmjit::imm(n)); }, a);
   }
   static constexpr Id pick(Id narrow, Id wide) { return kWide ? wide : narrow; }
 
@@ -341,14 +344,11 @@ struct JitDomain {
     return float_op<T>(x86::Inst::kIdVdivps, x86::Inst::kIdVdivpd, a, b);
   }
   static V each_sqrt(Id id, const V& a) {
-    V d;
-    for (size_t h = 0; h < kRegs; ++h) {
-      d.r[h] = fresh();
-      const auto source = reg(a, h);
+    const auto emit = [id](auto... x) {
       isa().round_next();
-      cc().emit(id, d.r[h], source);
-    }
-    return d;
+      cc().emit(id, x...);
+    };
+    return each_of(emit, a);
   }
   template <class T> static V fsqrt(V a) {
     return result<T>(each_sqrt(sizeof(T) == 8 ? x86::Inst::kIdVsqrtpd : x86::Inst::kIdVsqrtps, a));
@@ -371,49 +371,25 @@ struct JitDomain {
   // To an integer, in one of the four directions that the machine has.
   template <class T> static V fround(V a, FpRounding direction) {
     constexpr int kModes[] = {0, 2, 1, 3}, kQuietly = 8;
-    V d;
-    for (size_t h = 0; h < kRegs; ++h) {
-      d.r[h] = fresh();
-      isa().template round_floats<8 * sizeof(T)>(d.r[h], reg(a, h),
-                                                 kModes[static_cast<int>(direction)] | kQuietly);
-    }
-    return d;
+    const int mode = kModes[static_cast<int>(direction)] | kQuietly;
+    return each_of(
+        [mode](auto... x) { isa().template round_floats<8 * sizeof(T)>(x..., mode); }, a);
   }
   // Between floats in the low halves of words of 64 bits and doubles.
   static V widened(V a) {
-    V d;
-    for (size_t h = 0; h < kRegs; ++h) {
-      d.r[h] = fresh();
-      isa().widen_floats(d.r[h], reg(a, h));
-    }
-    return d;
+    return each_of([](auto... x) { isa().widen_floats(x...); }, a);
   }
   static V narrowed(V a) {
-    V d;
-    for (size_t h = 0; h < kRegs; ++h) {
-      d.r[h] = fresh();
-      isa().narrow_doubles(d.r[h], reg(a, h));
-    }
-    return d;
+    return each_of([](auto... x) { isa().narrow_doubles(x...); }, a);
   }
   // Between floats in the low halves of words of 64 bits and halves, whose words are zero above.
   static V of_halves(V a) {
-    V d;
-    for (size_t h = 0; h < kRegs; ++h) {
-      d.r[h] = fresh();
-      isa().widen_halves(d.r[h], reg(a, h));
-    }
-    return d;
+    return each_of([](auto... x) { isa().widen_halves(x...); }, a);
   }
   static V to_halves(V a, softfloat::Rounding mode) {
     using enum softfloat::Rounding;
     const int rounding = mode == kNegInf ? 1 : mode == kPosInf ? 2 : mode == kZero ? 3 : 0;
-    V d;
-    for (size_t h = 0; h < kRegs; ++h) {
-      d.r[h] = fresh();
-      isa().narrow_floats(d.r[h], reg(a, h), rounding);
-    }
-    return d;
+    return each_of([rounding](auto... x) { isa().narrow_floats(x..., rounding); }, a);
   }
   // Quiet ordered comparisons.
   template <class T> static M float_compare(const V& a, const V& b, int predicate) {
