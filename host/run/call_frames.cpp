@@ -34,7 +34,7 @@ std::string demangled(const std::string& name) {
 }
 
 // Without the offset; "0x401234" where no symbol covers the address.
-std::string symbol_at(const Module& module, uint64_t pc) {
+std::string name_at(const Module& module, uint64_t pc) {
   const std::string symbol = symbolize(module, pc);
   return symbol.substr(0, symbol.find('+'));
 }
@@ -106,7 +106,7 @@ const std::vector<CallFrame>& CallFrames::frames_at(uint64_t pc) {
   if (known_.size() >= kMostKnown) known_.clear();
   const auto [it, is_new] = known_.try_emplace(pc);
   if (!is_new) return it->second;
-  const std::string symbol = symbol_at(module_, pc);
+  const std::string symbol = name_at(module_, pc);
   const auto told = lines_.find(pc);
   for (const Frame& f : told != lines_.end() ? told->second : inlined_.at(pc)) {
     CallFrame frame{.pc = pc, .function = printable(f.function), .source = {}};

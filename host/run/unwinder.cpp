@@ -1,10 +1,5 @@
 #include "host/run/unwinder.h"
 
-#include <dwarf.h>
-#include <elfutils/libdw.h>
-#include <elfutils/libdwfl.h>
-
-#include <cstdlib>
 #include <memory>
 
 #include "host/guest_access.h"
@@ -137,7 +132,7 @@ CallStack Unwinder::stack(uint32_t core, CallPlace place) {
 
 std::optional<Unwinder::Registers> Unwinder::step_by_rule(const Registers& callee, uint64_t pc,
                                                           bool is_innermost) {
-  const Rule& rule = rule_at(pc);
+  const CallerRule& rule = rule_at(pc);
   const auto base = rule.is_known ? callee.get(rule.cfa_register) : std::nullopt;
   const auto sp = callee.get(frames_->stack_pointer);
   if (!base || !sp) return std::nullopt;
@@ -146,19 +141,19 @@ std::optional<Unwinder::Registers> Unwinder::step_by_rule(const Registers& calle
   if (cfa < *sp || (cfa == *sp && !is_innermost)) return std::nullopt;
   Registers caller = callee;
   caller.set(frames_->stack_pointer, cfa);
-  for (const Saved& s : rule.saved) {
+  for (const CallerRule::Saved& s : rule.saved) {
     const uint64_t address = cfa + static_cast<uint64_t>(s.value);
     switch (s.where) {
-      case Saved::Where::kAtCfa:
+      case CallerRule::Saved::Where::kAtCfa:
         caller.set(s.reg, callee.load(address));
         break;
-      case Saved::Where::kIsCfa:
+      case CallerRule::Saved::Where::kIsCfa:
         caller.set(s.reg, address);
         break;
-      case Saved::Where::kRegister:
+      case CallerRule::Saved::Where::kRegister:
         caller.set(s.reg, callee.get(static_cast<int>(s.value)));
         break;
-      case Saved::Where::kLost:
+      case CallerRule::Saved::Where::kLost:
         caller.set(s.reg, std::nullopt);
         break;
     }
@@ -195,7 +190,7 @@ std::optional<Unwinder::Registers> Unwinder::step_by_frame_pointer(const Registe
   return caller;
 }
 
-const Unwinder::Rule& Unwinder::rule_at(uint64_t pc) {
+const CallerRule& Unwinder::rule_at(uint64_t pc) {
   constexpr size_t kMostRules = 1 << 16;
   if (rules_.size() >= kMostRules) rules_.clear();
   const auto [it, is_new] = rules_.try_emplace(pc);
@@ -203,56 +198,17 @@ const Unwinder::Rule& Unwinder::rule_at(uint64_t pc) {
   return it->second;
 }
 
-Unwinder::Rule Unwinder::find_rule(uint64_t pc) const {
-  Rule rule;
-  Dwfl* const dwfl = debug_info_ ? debug_info_->get() : nullptr;
-  Dwfl_Module* const file = dwfl ? dwfl_addrmodule(dwfl, pc) : nullptr;
-  if (!file) return rule;
-  Dwarf_Frame* found = nullptr;
-  Dwarf_Addr bias = 0;
-  Dwarf_CFI* cfi = dwfl_module_eh_cfi(file, &bias);
-  if (!cfi || dwarf_cfi_addrframe(cfi, pc - bias, &found) != 0) {
-    found = nullptr;
-    cfi = dwfl_module_dwarf_cfi(file, &bias);
-    if (!cfi || dwarf_cfi_addrframe(cfi, pc - bias, &found) != 0) return rule;
-  }
-  const std::unique_ptr<Dwarf_Frame, decltype(&std::free)> frame(found, &std::free);
-  Dwarf_Op* ops = nullptr;
-  size_t count = 0;
-  // "register + offset" is all that compilers write for code of C and C++.
-  if (dwarf_frame_cfa(frame.get(), &ops, &count) != 0 || count != 1) return rule;
-  if (ops[0].atom == DW_OP_bregx) {
-    rule.cfa_register = static_cast<int>(ops[0].number);
-    rule.cfa_offset = static_cast<int64_t>(ops[0].number2);
-  } else if (ops[0].atom >= DW_OP_breg0 && ops[0].atom <= DW_OP_breg31) {
-    rule.cfa_register = ops[0].atom - DW_OP_breg0;
-    rule.cfa_offset = static_cast<int64_t>(ops[0].number);
-  } else {
-    return rule;
-  }
-  for (int reg = 0; reg < static_cast<int>(slots_.size()); ++reg) {
-    Dwarf_Op memory[3];
-    if (dwarf_frame_register(frame.get(), reg, memory, &ops, &count) != 0) return rule;
-    if (count == 0 && ops == nullptr) continue;  // the same value
-    Saved s{.reg = reg};
-    if (count != 0 && ops[0].atom == DW_OP_call_frame_cfa) {
-      size_t at = 1;
-      if (at < count && ops[at].atom == DW_OP_plus_uconst)
-        s.value = static_cast<int64_t>(ops[at++].number);
-      const bool is_value = at < count && ops[at].atom == DW_OP_stack_value;
-      if (at + is_value == count)
-        s.where = is_value ? Saved::Where::kIsCfa : Saved::Where::kAtCfa;
-    } else if (count == 1 && ops[0].atom == DW_OP_regx) {
-      s.where = Saved::Where::kRegister;
-      s.value = static_cast<int64_t>(ops[0].number);
-    } else if (count == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31) {
-      s.where = Saved::Where::kRegister;
-      s.value = ops[0].atom - DW_OP_reg0;
-    }
-    rule.saved.push_back(s);
-  }
-  rule.is_known = true;
-  return rule;
+CallerRule Unwinder::find_rule(uint64_t pc) const {
+  if (debug_info_)
+    if (CallerRule rule = rule_from_debug_info(*debug_info_, slots_.size(), pc); rule.is_known)
+      return rule;
+  const Symbol* const function = symbol_at(module_, pc);
+  // Cold parts of functions begin with the frame that the function had.
+  if (!function || !function->is_function || function->name.find(".cold") != std::string::npos)
+    return {};
+  const uint64_t size_bytes = function->size_bytes;
+  return rule_from_code(module_, function->address,
+                        size_bytes ? function->address + size_bytes : pc + 1, pc);
 }
 
 }  // namespace gpusim::host

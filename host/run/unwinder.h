@@ -1,8 +1,8 @@
 // Who called whom on a core: from its registers and its stack, both of which may be nonsense.
 //
 // A step up uses the call frame information of the program's ELF file (.eh_frame, .debug_frame), or
-// the link register of a leaf and the chain of frame pointers. Each read is checked, stacks only go
-// up, and there are at most kMostCalls steps.
+// what the function's code does (caller_rule.h), or the link register of a leaf and the chain of
+// frame pointers. Each read is checked, stacks only go up, and there are at most kMostCalls steps.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,6 +11,7 @@
 
 #include "device_sim/core/backend.h"
 #include "host/linux/kernel.h"
+#include "host/run/caller_rule.h"
 #include "host/run/source_lines.h"
 #include "translator/common/isa_list.h"
 
@@ -19,8 +20,8 @@ namespace gpusim::host {
 // A place in the program that a core has yet to come back to, or where it is.
 struct CallPlace {
   uint64_t pc = 0;
-  bool is_return = false;       // pc is behind the instruction that counts: a call, as a rule
-  bool was_interrupted = false; // the place before this one is in a signal handler
+  bool is_return = false;        // pc is behind the instruction that counts: a call, as a rule
+  bool was_interrupted = false;  // the place before this one is in a signal handler
   bool operator==(const CallPlace&) const = default;
   // An address of the instruction that counts.
   uint64_t inside() const { return pc - (is_return ? 1 : 0); }
@@ -45,24 +46,10 @@ class Unwinder {
   CallStack stack(uint32_t core, CallPlace place);
 
  private:
-  // Where the caller's value of a register is.
-  struct Saved {
-    enum class Where : uint8_t { kAtCfa, kIsCfa, kRegister, kLost };
-    int reg = 0;
-    Where where = Where::kLost;
-    int64_t value = 0;  // kAtCfa: the word at CFA + value; kIsCfa: CFA + value
-  };
-  // The caller's frame at one address; the CFA is the caller's stack pointer, as a rule.
-  struct Rule {
-    bool is_known = false;
-    int cfa_register = 0;
-    int64_t cfa_offset = 0;
-    std::vector<Saved> saved;  // other registers are the caller's
-  };
   class Registers;
 
-  const Rule& rule_at(uint64_t pc);
-  Rule find_rule(uint64_t pc) const;
+  const CallerRule& rule_at(uint64_t pc);
+  CallerRule find_rule(uint64_t pc) const;
   // The caller's registers; nothing if they cannot be found so.
   std::optional<Registers> step_by_rule(const Registers& callee, uint64_t pc, bool is_innermost);
   std::optional<Registers> step_by_frame_pointer(const Registers& callee, uint64_t pc,
@@ -77,8 +64,8 @@ class Unwinder {
   DebugInfo* debug_info_;
   const gpusim::CallFrames* frames_ = nullptr;  // the ISA's row
   size_t word_bytes_ = 8;
-  std::vector<int> slots_;              // the module's, by DWARF's number
-  std::unordered_map<uint64_t, Rule> rules_;
+  std::vector<int> slots_;  // the module's, by DWARF's number
+  std::unordered_map<uint64_t, CallerRule> rules_;
 };
 
 }  // namespace gpusim::host

@@ -274,11 +274,10 @@ const SharedObject* shared_object_at(const Module& module, uint64_t address) {
   return &*std::prev(behind);
 }
 
-std::string symbolize(const Module& module, uint64_t address) {
+const Symbol* symbol_at(const Module& module, uint64_t address) {
   auto at = std::upper_bound(module.symbols.begin(), module.symbols.end(), address,
                              [](uint64_t a, const Symbol& s) { return a < s.address; });
   const Symbol* best = nullptr;
-  // The nearest address below that has a covering symbol; of its names the first one listed.
   for (int tries = 0; at != module.symbols.begin() && tries < 64; ++tries) {
     --at;
     const bool covers = at->size_bytes == 0
@@ -287,6 +286,11 @@ std::string symbolize(const Module& module, uint64_t address) {
     if (best && at->address != best->address) break;
     if (covers) best = &*at;
   }
+  return best;
+}
+
+std::string symbolize(const Module& module, uint64_t address) {
+  const Symbol* const best = symbol_at(module, address);
   if (!best) return fmt::format("{:#x}", address);
   if (address == best->address) return best->name;
   return fmt::format("{}+{:#x}", best->name, address - best->address);

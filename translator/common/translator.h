@@ -218,6 +218,8 @@ const Symbol* find_symbol(const Module& module, const std::string& name);
 const Symbol& require_symbol(const Module& module, const std::string& name,
                              const std::string& what);
 
+/// The symbol that covers the address: the nearest one, of its names the first one listed; or null.
+const Symbol* symbol_at(const Module& module, uint64_t address);
 /// "main+0x10"; "0x401234" where no symbol covers the address.
 std::string symbolize(const Module& module, uint64_t address);
 /// The shared object in which the address lies, or null.

@@ -9,6 +9,11 @@
 #include <string.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
+#ifdef __riscv
+#define UNDEFINED "unimp"
+#else
+#define UNDEFINED "udf #0"
+#endif
 
 static volatile int sink;
 static int* volatile nothing;
@@ -89,7 +94,7 @@ NOINLINE void raises(void) {
   sink = 2;
 }
 NOINLINE void divides(void) {
-  __asm__ volatile("udf #0");  // at divides
+  __asm__ volatile(UNDEFINED);  // at divides
 }
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;

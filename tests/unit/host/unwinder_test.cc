@@ -24,6 +24,7 @@ struct Machine {
   uint64_t sp = 0;
 
   explicit Machine(MemoryModel model) {
+    module.symbols.front().is_function = false;  // else its code would be followed
     module.slot_names = {{9, "sp"}, {11, "x29"}, {12, "x30"}};
     module.code.text_base = kToyText;
     module.code.uop_at.assign(0x1000 / 4, kNoUop);
